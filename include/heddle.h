@@ -1,0 +1,6 @@
+/* heddle.h -- the whole of heddle. See heddle/value.h first. */
+#ifndef HEDDLE_H
+#define HEDDLE_H
+#include <heddle/base.h>
+#include <heddle/value.h>
+#endif

@@ -1,0 +1,148 @@
+/* heddle/base.h -- what every part of heddle shares: status codes, errors, the environment.
+ *
+ * Conventions of the whole library, said once:
+ *
+ *   - A function that can fail returns an hd_status; HD_OK is zero. Branch on the *class* of a
+ *     status (hd_status_class), not on the code, unless you handle one code specially.
+ *   - Arguments are borrowed for the call unless the verb is `take`. A returned pointer is
+ *     borrowed from the object it came from. A `T **out` argument is yours afterwards; it is set
+ *     to NULL on failure.
+ *   - In option structs zero means "the default".
+ *   - heddle has no global state. Time, randomness, memory and log lines come from one hd_env.
+ *   - An object belongs to one thread at a time, unless its header says otherwise.
+ */
+#ifndef HEDDLE_BASE_H
+#define HEDDLE_BASE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define HD_API                __attribute__((visibility("default")))
+#define HD_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
+#else
+#define HD_API
+#define HD_PRINTF(fmt, first)
+#endif
+
+#define HD_VERSION "0.1.0"
+
+/* The version of the library that is linked, as text ("0.1.0"). */
+HD_API const char *hd_version(void);
+
+/* ---- Status ------------------------------------------------------------------------------ */
+
+/* What a caller does about a status. */
+typedef enum hd_class {
+    HD_CLASS_OK,         /* it worked */
+    HD_CLASS_STALE,      /* what was read has changed since: read again and retry */
+    HD_CLASS_NO_VERDICT, /* the outcome is not known yet: replay the same commit */
+    HD_CLASS_PERMANENT,  /* a precondition failed: never retry */
+    HD_CLASS_TERMINAL,   /* anything else the store refuses: report, do not retry */
+    HD_CLASS_TRANSIENT,  /* busy, I/O, disk full: retry within a budget */
+    HD_CLASS_PENDING,    /* not finished: it completes later */
+    HD_CLASS_INPUT,      /* the data given is malformed or does not fit; the message says where */
+    HD_CLASS_USAGE,      /* the call is wrong: fix the program */
+    HD_CLASS_NOMEM       /* out of memory; nothing was changed */
+} hd_class;
+
+/* One row per status: code, class, text. */
+#define HD_STATUS_TABLE(X)                                                                         \
+    X(HD_OK, HD_CLASS_OK, "ok")                                                                    \
+    X(HD_NOMEM, HD_CLASS_NOMEM, "out of memory")                                                   \
+    X(HD_USAGE, HD_CLASS_USAGE, "wrong use of the interface")                                      \
+    X(HD_KIND, HD_CLASS_USAGE, "wrong kind of value")                                              \
+    X(HD_RANGE, HD_CLASS_USAGE, "index or number out of range")                                    \
+    X(HD_SYNTAX, HD_CLASS_INPUT, "malformed text")                                                 \
+    X(HD_LIMIT, HD_CLASS_INPUT, "too deep or too large")                                           \
+    X(HD_SCHEMA, HD_CLASS_INPUT, "invalid schema")                                                 \
+    X(HD_MISMATCH, HD_CLASS_INPUT, "the value does not match its schema")                          \
+    X(HD_NOT_FOUND, HD_CLASS_INPUT, "not found")                                                   \
+    X(HD_CYCLE, HD_CLASS_INPUT, "links form a cycle or too long a chain")                          \
+    X(HD_STALE, HD_CLASS_STALE, "a value read has changed since")                                  \
+    X(HD_RESYNC, HD_CLASS_STALE, "the basis is older than the history kept")                       \
+    X(HD_DEAD_LAYER, HD_CLASS_STALE, "depends on a commit that was rejected")                      \
+    X(HD_HASH_DIFFERS, HD_CLASS_STALE, "the value is not the one expected")                        \
+    X(HD_NO_VERDICT, HD_CLASS_NO_VERDICT, "no verdict yet")                                        \
+    X(HD_ORIGIN_FAILED, HD_CLASS_PERMANENT, "the originating commit failed")                       \
+    X(HD_EXISTS, HD_CLASS_PERMANENT, "the document exists already")                                \
+    X(HD_EXPIRED, HD_CLASS_PERMANENT, "the event id is older than the receipt horizon")            \
+    X(HD_PROTOCOL, HD_CLASS_TERMINAL, "protocol error")                                            \
+    X(HD_REJECTED, HD_CLASS_TERMINAL, "rejected")                                                  \
+    X(HD_CORRUPT, HD_CLASS_TERMINAL, "the file is damaged")                                        \
+    X(HD_NEWER, HD_CLASS_TERMINAL, "written by a newer version of heddle")                         \
+    X(HD_NOT_HEDDLE, HD_CLASS_TERMINAL, "not a heddle file")                                       \
+    X(HD_READ_ONLY, HD_CLASS_TERMINAL, "the file or its directory cannot be written")              \
+    X(HD_CLOSED, HD_CLASS_TERMINAL, "closed")                                                      \
+    X(HD_FAILED, HD_CLASS_TERMINAL, "failed")                                                      \
+    X(HD_BUSY, HD_CLASS_TRANSIENT, "busy")                                                         \
+    X(HD_IO, HD_CLASS_TRANSIENT, "input/output error")                                             \
+    X(HD_FULL, HD_CLASS_TRANSIENT, "no space left on the device")                                  \
+    X(HD_TRANSIENT, HD_CLASS_TRANSIENT, "failed for now")                                          \
+    X(HD_PENDING, HD_CLASS_PENDING, "not finished yet")                                            \
+    X(HD_ABORTED, HD_CLASS_TERMINAL, "aborted")
+
+typedef enum hd_status {
+#define HD_STATUS_ROW(code, class_, text) code,
+    HD_STATUS_TABLE(HD_STATUS_ROW)
+#undef HD_STATUS_ROW
+        HD_STATUS_COUNT_ /* not a status */
+} hd_status;
+
+/* The code's own name ("HD_STALE"), its text, and what to do about it. A number that is no
+ * status reads as HD_REJECTED, terminal: nothing unknown is ever retried silently. */
+HD_API const char *hd_status_name(hd_status status);
+HD_API const char *hd_status_text(hd_status status);
+HD_API hd_class hd_status_class(hd_status status);
+
+/* Where and why something failed. Functions that take an hd_error accept NULL; on failure they
+ * fill every field, on success they leave it alone. */
+typedef struct hd_error {
+    hd_status status;
+    uint32_t line;     /* 1-based; 0 where there is no text */
+    uint32_t column;   /* 1-based, in bytes */
+    size_t offset;     /* 0-based, in bytes */
+    char path[128];    /* JSON pointer of the place in the value, shortened with "..." */
+    char message[256]; /* one line for a person, without a newline */
+} hd_error;
+
+/* ---- Environment ------------------------------------------------------------------------- */
+
+typedef enum hd_log_level { HD_LOG_ERROR, HD_LOG_WARN, HD_LOG_INFO, HD_LOG_DEBUG } hd_log_level;
+
+/* Everything heddle takes from outside. Fill in what you want to replace and pass it at open;
+ * start from hd_env_system(). The functions must outlive every object opened with them.
+ *
+ * The library copies the struct, so it may live on the stack of the opener. */
+typedef struct hd_env {
+    void *ctx; /* passed to each function below */
+
+    /* Realloc-shaped: block NULL allocates, size 0 frees (and returns NULL), otherwise resizes.
+     * `old_size` is the size given when the block was made. Returns NULL when there is no memory;
+     * the old block is then untouched. Blocks are aligned for any type. */
+    void *(*alloc)(void *ctx, void *block, size_t old_size, size_t size);
+
+    /* Nanoseconds of a clock that never goes back, and milliseconds since 1970. */
+    uint64_t (*monotonic_ns)(void *ctx);
+    uint64_t (*wall_ms)(void *ctx);
+
+    /* Fills `out` with unpredictable bytes. */
+    void (*random)(void *ctx, void *out, size_t size);
+
+    /* One line, without a newline. */
+    void (*log)(void *ctx, hd_log_level level, const char *line);
+} hd_env;
+
+/* The machine's own: malloc, CLOCK_MONOTONIC, getrandom; warnings and errors go to stderr. */
+HD_API hd_env hd_env_system(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,325 @@
+/* heddle/value.h -- immutable values: build, read, change, compare, parse, print.
+ *
+ * A value is an 8-byte handle that is passed by value. Null, booleans, numbers and the empty
+ * containers are immediate; strings, bytes, arrays, objects and links are reference-counted
+ * blocks that share structure: changing one key of an object of 100,000 keys copies a handful of
+ * tree nodes and leaves the old value as it was.
+ *
+ * WHO OWNS WHAT. A value that you build or derive belongs to the *pool* you name when you make
+ * it, and lives until that pool is cleared or closed. You never free single values. A transaction
+ * has a pool of its own (hd_tx_pool), so a computation frees nothing. To keep a value beyond its
+ * pool, call hd_value_ref, and hd_value_unref when you no longer need it. What you read out of a
+ * value lives as long as that value.
+ *
+ * NOTHING TO CHECK TWICE. A missing key, a bad index or a key of a number reads as an *absent*
+ * value, all the way down; `hd_value v = {0}` is absent too. A builder that fails (no memory, a
+ * wrong kind) returns a *failed* value that carries the status; every further builder passes it on
+ * and every consumer refuses it with that status. So build in one go and check once at the end.
+ *
+ * EQUALITY is by kind and content: 1 is not 1.0, +0.0 is not -0.0, NaN equals NaN, the order in
+ * which keys were added is irrelevant. Objects iterate in the byte order of their keys.
+ *
+ * THREADS. A heap, its pools and its values belong to one thread at a time.
+ */
+#ifndef HEDDLE_VALUE_H
+#define HEDDLE_VALUE_H
+
+#include <heddle/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Heaps and pools --------------------------------------------------------------------- */
+
+typedef struct hd_heap hd_heap;
+typedef struct hd_pool hd_pool;
+
+typedef struct hd_limits {
+    uint32_t depth; /* nesting of arrays and objects; default 512 */
+    size_t size;    /* bytes of text, and of one string; default 256 MiB */
+} hd_limits;
+
+/* A heap holds the memory of values and the tables of interned keys and paths. A runtime has one
+ * (hd_runtime_heap); programs that only want values open their own. `env` may be NULL for the
+ * system's. Closing a heap while values of it are still referenced is a bug, which debug builds
+ * report; all its memory is returned in any case. */
+HD_API hd_status hd_heap_open(const hd_env *env, const hd_limits *limits, hd_heap **out);
+HD_API void hd_heap_close(hd_heap *heap);
+
+typedef struct hd_heap_stats {
+    uint64_t bytes;       /* taken from the environment now */
+    uint64_t live_blocks; /* values and tree nodes that exist */
+    uint64_t made_blocks; /* ever made: counts copies; see the bench */
+    uint64_t visited;     /* tree nodes and entries looked at by equality and diff */
+    uint64_t keys;        /* interned keys */
+    uint64_t paths;       /* interned paths */
+} hd_heap_stats;
+HD_API void hd_heap_stat(const hd_heap *heap, hd_heap_stats *out);
+
+/* Pools may be opened, cleared and closed in any order. */
+HD_API hd_status hd_pool_open(hd_heap *heap, hd_pool **out);
+HD_API void hd_pool_clear(hd_pool *pool);
+HD_API void hd_pool_close(hd_pool *pool);
+HD_API hd_heap *hd_pool_heap(const hd_pool *pool);
+
+/* ---- Values ------------------------------------------------------------------------------ */
+
+typedef struct hd_value {
+    uint64_t bits; /* private; 0 is the absent value */
+} hd_value;
+
+typedef enum hd_kind {
+    HD_KIND_ABSENT, /* not a value: what a missing key reads as */
+    HD_KIND_FAILED, /* not a value: a builder that could not build; see hd_value_status */
+    HD_KIND_NULL,
+    HD_KIND_BOOL,
+    HD_KIND_INT,    /* 64 bit, signed */
+    HD_KIND_DOUBLE, /* IEEE 754 */
+    HD_KIND_STRING, /* UTF-8 */
+    HD_KIND_BYTES,
+    HD_KIND_ARRAY,
+    HD_KIND_OBJECT,
+    HD_KIND_LINK /* the address of another place */
+} hd_kind;
+
+HD_API hd_kind hd_value_kind(hd_value v);
+HD_API const char *hd_kind_name(hd_kind kind); /* "object" */
+
+/* True for every kind but absent and failed. */
+HD_API bool hd_value_exists(hd_value v);
+/* HD_OK, or for a failed value the reason. */
+HD_API hd_status hd_value_status(hd_value v);
+
+/* Keep a value beyond its pool, and let it go. Both accept every kind; ref returns its argument. */
+HD_API hd_value hd_value_ref(hd_value v);
+HD_API void hd_value_unref(hd_value v);
+/* Gives a value that you hold a reference to over to the pool. Returns v, or on failure a failed
+ * value; the reference is gone in either case. */
+HD_API hd_value hd_value_take(hd_pool *pool, hd_value v);
+
+/* ---- Building ---------------------------------------------------------------------------- */
+
+HD_API hd_value hd_null(void);
+HD_API hd_value hd_bool(bool b);
+HD_API hd_value hd_double(double d);
+HD_API hd_value hd_failed(hd_status status);
+
+/* Integers of 2^50 and beyond, either sign, need a small block, hence the pool; for smaller ones it
+ * may be NULL. */
+HD_API hd_value hd_int(hd_pool *pool, int64_t i);
+
+/* The text is copied. Invalid UTF-8 gives a failed value (HD_SYNTAX). */
+HD_API hd_value hd_string(hd_pool *pool, const char *text);
+HD_API hd_value hd_string_n(hd_pool *pool, const char *text, size_t length);
+HD_API hd_value hd_string_f(hd_pool *pool, const char *format, ...) HD_PRINTF(2, 3);
+HD_API hd_value hd_bytes(hd_pool *pool, const void *data, size_t size);
+
+HD_API hd_value hd_array(void);  /* [] */
+HD_API hd_value hd_object(void); /* {} */
+HD_API hd_value hd_array_of(hd_pool *pool, const hd_value *items, size_t count);
+
+/* Changed copies. The original is untouched and both share what did not change; O(log n).
+ * Absent and failed values cannot be stored: storing absent fails with HD_KIND. */
+HD_API hd_value hd_object_set(hd_pool *pool, hd_value object, const char *key, hd_value v);
+HD_API hd_value hd_object_set_n(hd_pool *pool, hd_value object, const char *key, size_t length,
+                                hd_value v);
+HD_API hd_value hd_object_remove(hd_pool *pool, hd_value object, const char *key);
+HD_API hd_value hd_array_append(hd_pool *pool, hd_value array, hd_value v);
+HD_API hd_value hd_array_set(hd_pool *pool, hd_value array, size_t index, hd_value v);
+HD_API hd_value hd_array_insert(hd_pool *pool, hd_value array, size_t index, hd_value v);
+HD_API hd_value hd_array_remove(hd_pool *pool, hd_value array, size_t index);
+/* The first `count` elements. */
+HD_API hd_value hd_array_truncate(hd_pool *pool, hd_value array, size_t count);
+
+/* A builder makes a large array or object in one go, without an intermediate value per step.
+ *
+ *     hd_builder *b;
+ *     hd_status s = hd_builder_open(pool, HD_KIND_OBJECT, &b);
+ *     if (s) return s;
+ *     hd_builder_put(b, "name", hd_string(pool, "Ada"));
+ *     hd_builder_put(b, "born", hd_int(pool, 1815));
+ *     hd_value person = hd_builder_close(b);
+ *
+ * The last value given for a key counts. A failure on the way is carried and comes out of close.
+ * Closing gives the value to the pool; abandoning a builder is closing it and ignoring the value. */
+typedef struct hd_builder hd_builder;
+HD_API hd_status hd_builder_open(hd_pool *pool, hd_kind kind, hd_builder **out);
+HD_API void hd_builder_put(hd_builder *b, const char *key, hd_value v);
+HD_API void hd_builder_put_n(hd_builder *b, const char *key, size_t length, hd_value v);
+HD_API void hd_builder_add(hd_builder *b, hd_value v);
+HD_API hd_value hd_builder_close(hd_builder *b);
+
+/* ---- Reading ----------------------------------------------------------------------------- */
+
+/* Conversions take what fits and otherwise return `otherwise`. hd_value_number accepts int and
+ * double and otherwise returns NaN; hd_value_as_int accepts a double that is a whole number. */
+HD_API bool hd_value_as_bool(hd_value v, bool otherwise);
+HD_API int64_t hd_value_as_int(hd_value v, int64_t otherwise);
+HD_API double hd_value_as_double(hd_value v, double otherwise);
+HD_API double hd_value_number(hd_value v);
+/* NUL-terminated text (which may itself contain NUL: use the _n form), or `otherwise`. */
+HD_API const char *hd_value_as_text(hd_value v, const char *otherwise);
+/* The text and its length in bytes; NULL and 0 for anything but a string. */
+HD_API const char *hd_value_text(hd_value v, size_t *length);
+HD_API const void *hd_value_bytes(hd_value v, size_t *size);
+
+/* Elements of an array, keys of an object; 0 for everything else. O(1). */
+HD_API size_t hd_value_count(hd_value v);
+HD_API hd_value hd_value_at(hd_value v, const char *key);
+HD_API hd_value hd_value_at_n(hd_value v, const char *key, size_t length);
+HD_API hd_value hd_value_index(hd_value v, size_t index);
+
+/* Iteration, in order of index or of key. The fields are good until the next call.
+ *
+ *     for (hd_iter it = hd_iter_of(v); hd_iter_next(&it);)
+ *         use(it.key, it.value);
+ */
+#define HD_ITER_DEPTH 16
+typedef struct hd_iter {
+    const char *key; /* NUL-terminated; NULL in an array */
+    size_t key_length;
+    size_t index; /* 0, 1, 2, ... */
+    hd_value value;
+    struct { /* private */
+        const void *node;
+        uint32_t slot;
+    } stack_[HD_ITER_DEPTH];
+    int depth_;
+} hd_iter;
+HD_API hd_iter hd_iter_of(hd_value v);
+HD_API bool hd_iter_next(hd_iter *it);
+
+/* ---- Paths ------------------------------------------------------------------------------- */
+
+/* A path names a place inside a value. Its text is a JSON pointer (RFC 6901): "" is the whole
+ * value, "/items/3/price" a place in it, "~0" and "~1" stand for "~" and "/". A segment is a key of
+ * an object or, in decimal without leading zeros, an index of an array. "length" as the last
+ * segment of a path into an array reads its number of elements.
+ *
+ * An hd_path is such a text interned: a small integer that compares with ==. Interning a known path
+ * is one hash lookup. Paths interned here stay for the life of the heap. */
+typedef uint32_t hd_path;
+#define HD_PATH_ROOT ((hd_path)0)
+
+HD_API hd_status hd_path_intern(hd_heap *heap, const char *pointer, hd_path *out, hd_error *error);
+HD_API hd_status hd_path_join(hd_heap *heap, hd_path parent, const char *key, size_t length,
+                              hd_path *out);
+HD_API hd_path hd_path_parent(const hd_heap *heap, hd_path path); /* of the root: the root */
+HD_API uint32_t hd_path_depth(const hd_heap *heap, hd_path path);
+/* Writes the pointer text with a NUL; returns its full length, like snprintf. */
+HD_API size_t hd_path_print(const hd_heap *heap, hd_path path, char *out, size_t size);
+
+HD_API hd_value hd_value_get(const hd_heap *heap, hd_value v, hd_path path);
+
+/* A changed copy with `to` at `path`; missing objects on the way are made. In an array the segment
+ * must be an index at most the length (equal appends). Fails with HD_KIND where the way leads
+ * through something that is no container, HD_RANGE for a bad index. */
+HD_API hd_value hd_value_set(hd_pool *pool, hd_value v, hd_path path, hd_value to);
+/* A changed copy without `path`. A key that is not there changes nothing; an array closes up.
+ * Removing the root gives the absent value. */
+HD_API hd_value hd_value_remove(hd_pool *pool, hd_value v, hd_path path);
+/* A changed copy with `item` appended to the array at `path`; a missing array is made. */
+HD_API hd_value hd_value_append(hd_pool *pool, hd_value v, hd_path path, hd_value item);
+
+/* ---- Comparing --------------------------------------------------------------------------- */
+
+/* By kind and content. Stops at shared structure: the cost is what differs. */
+HD_API bool hd_value_equal(hd_value a, hd_value b);
+/* By shape: two arrays of one length, two objects with one key set, anything else as
+ * hd_value_equal. Links by where they point. */
+HD_API bool hd_value_same_shape(hd_value a, hd_value b);
+/* A total order over all values, by kind and then by content; for sorting. */
+HD_API int hd_value_compare(hd_value a, hd_value b);
+
+/* 128 bits of structural hash; equal values have equal hashes. Keyed by a secret of the heap: good
+ * for tables inside one process, meaningless outside. Cached in large containers. */
+typedef struct hd_hash {
+    uint64_t lo, hi;
+} hd_hash;
+HD_API hd_hash hd_value_hash(const hd_heap *heap, hd_value v);
+
+/* One step of a path in a diff: a key, or (key NULL) an index. */
+typedef struct hd_step {
+    const char *key;
+    size_t key_length;
+    size_t index;
+} hd_step;
+
+/* Reports each minimal place where two values differ, in path order: a key added or removed, a
+ * scalar or kind changed; an array whose length changed at its own path, and then each index that
+ * both have. `before` or `after` is absent where the place does not exist. Return false to stop. */
+typedef bool (*hd_diff_fn)(void *ctx, const hd_step *path, size_t depth, hd_value before,
+                           hd_value after);
+HD_API hd_status hd_value_diff(hd_heap *heap, hd_value before, hd_value after, hd_diff_fn fn,
+                               void *ctx);
+
+/* ---- Links and ids ----------------------------------------------------------------------- */
+
+/* Parts of a link that are NULL (or HD_SCOPE_HERE) mean "as here": the space and scope of the
+ * document that holds the link. */
+typedef enum hd_scope { HD_SCOPE_HERE, HD_SCOPE_SPACE, HD_SCOPE_USER, HD_SCOPE_SESSION } hd_scope;
+
+typedef struct hd_link {
+    const char *space; /* NULL: as here */
+    hd_scope scope;
+    const char *id;   /* NULL: this document */
+    const char *path; /* JSON pointer; NULL or "": the whole value */
+} hd_link;
+
+/* HD_SYNTAX for a malformed path or a name with a control character. */
+HD_API hd_value hd_link_make(hd_pool *pool, const hd_link *link);
+/* The parts, borrowed from v; false for anything but a link. */
+HD_API bool hd_value_link(hd_value v, hd_link *out);
+
+/* A causal id: BLAKE2b-256 of the canonical JSON of `cause`, as "~" and 43 characters of base64url.
+ * The same cause gives the same id everywhere and always. */
+#define HD_ID_SIZE 45
+HD_API hd_status hd_id_of(hd_value cause, char out[HD_ID_SIZE]);
+
+/* ---- JSON -------------------------------------------------------------------------------- */
+
+/* Strict RFC 8259. Refused, with line, column and path: malformed text, invalid UTF-8, duplicate
+ * keys, trailing data, integers beyond 64 bits, numbers beyond a double, too deep, too large.
+ *
+ * What JSON cannot say has a tagged form: {"$link": {"id": "a", "path": "/x"}}, {"$bytes":
+ * "base64"}, {"$double": "NaN"} (also "Infinity" and "-Infinity"). A key of yours that begins with
+ * "$" is written with the "$" doubled and read back whole. Every value survives print and parse. */
+HD_API hd_value hd_json_parse(hd_pool *pool, const char *text, size_t length, hd_error *error);
+
+typedef enum hd_json_style {
+    HD_JSON_COMPACT, /* one line, no spaces; canonical: equal values print equally */
+    HD_JSON_PRETTY   /* two spaces of indent, short containers on one line */
+} hd_json_style;
+
+/* Prints into memory of the pool, NUL-terminated; NULL when there is no memory or v is absent or
+ * failed. */
+HD_API const char *hd_json_print(hd_pool *pool, hd_value v, hd_json_style style, size_t *length);
+/* Prints through a callback, in pieces of no particular size; return false to stop. */
+typedef bool (*hd_json_sink)(void *ctx, const char *text, size_t length);
+HD_API hd_status hd_json_write(hd_value v, hd_json_style style, hd_json_sink sink, void *ctx);
+
+/* ---- Schemas ----------------------------------------------------------------------------- */
+
+/* A compiled schema: a subset of JSON Schema (type, properties, required, items,
+ * additionalProperties, $ref to "#/$defs/...", $defs, default, anyOf, enum, const, asCell,
+ * asStream, shallow, title, description). Unknown keywords are refused with their path. Schemas
+ * guide reads; see heddle/store.h. Compiled schemas are immutable, hold no reference to the text,
+ * and must be freed before their heap closes. */
+typedef struct hd_schema hd_schema;
+HD_API hd_status hd_schema_compile(hd_heap *heap, hd_value schema, hd_schema **out,
+                                   hd_error *error);
+HD_API void hd_schema_free(hd_schema *schema);
+/* The value the schema was compiled from. */
+HD_API hd_value hd_schema_source(const hd_schema *schema);
+/* Whether v matches; when not, error says where and why. Links match any type. */
+HD_API hd_status hd_schema_validate(const hd_schema *schema, hd_value v, hd_error *error);
+/* The part of v that the schema describes, with defaults filled in: named properties only (unless
+ * additional ones are allowed); a mismatching optional property is left out; a missing required
+ * one, or any other mismatch, makes the whole absent. */
+HD_API hd_value hd_schema_project(hd_pool *pool, const hd_schema *schema, hd_value v);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
