@@ -1,0 +1,190 @@
+# heddle -- the one build file. GNU Make; sources are found by wildcard, so a new file needs no
+# entry here. `make help` lists what there is to ask for.
+#
+#   VARIANT=debug|release|asan|tsan|coverage|fuzz   how to compile      (default debug)
+#   BUILD=dir                                       where to            (default build/$(VARIANT))
+#   CC=gcc|clang                                    with what           (default gcc)
+#
+# Each build directory remembers the compiler and the flags it was made with and is made anew when
+# they change, so variants and compilers can be mixed freely.
+
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+.SUFFIXES:
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := all
+
+VERSION := $(shell sed -n 's/^.define HD_VERSION "\(.*\)"/\1/p' include/heddle/base.h)
+SONAME  := libheddle.so.0
+
+VARIANT ?= debug
+PREFIX  ?= /usr/local
+LIBDIR  ?= $(PREFIX)/lib
+JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
+
+# Targets that build several variants put them side by side below ROOT.
+ifeq ($(origin BUILD),undefined)
+BUILD := build/$(VARIANT)
+ROOT  := build
+else
+ROOT  := $(BUILD)
+endif
+
+ifeq ($(origin CC),default)
+CC := $(if $(filter fuzz,$(VARIANT)),clang,gcc)
+endif
+
+# ---- Flags ---------------------------------------------------------------------------------------
+
+WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror
+
+# Position-independent for both libraries: with hidden visibility it costs nothing measurable, and
+# the public functions may call each other directly (no interposition).
+COMMON := -std=c17 $(WARNINGS) -fPIC -fvisibility=hidden -fno-semantic-interposition -pthread \
+          -Iinclude -Isrc
+
+SANITIZE_asan := -fsanitize=address,undefined -fno-sanitize-recover=all
+SANITIZE_tsan := -fsanitize=thread
+SANITIZE_fuzz := -fsanitize=address,undefined -fno-sanitize-recover=all
+
+MODE_release  := -O2 -g -DNDEBUG
+MODE_debug    := -O1 -g
+MODE_asan     := -O1 -g -fno-omit-frame-pointer $(SANITIZE_asan)
+MODE_tsan     := -O1 -g -fno-omit-frame-pointer $(SANITIZE_tsan)
+MODE_coverage := -O0 -g --coverage
+MODE_fuzz     := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link $(SANITIZE_fuzz)
+
+ifndef MODE_$(VARIANT)
+$(error VARIANT=$(VARIANT) is none of release, debug, asan, tsan, coverage, fuzz)
+endif
+
+LIB_PACKAGES := libsodium libxxhash sqlite3
+PKG_CFLAGS   := $(shell pkg-config --cflags $(LIB_PACKAGES) 2>/dev/null)
+PKG_LIBS     := $(shell pkg-config --libs $(LIB_PACKAGES) 2>/dev/null)
+
+ALL_CFLAGS  := $(COMMON) $(MODE_$(VARIANT)) $(PKG_CFLAGS) $(CFLAGS)
+TEST_CFLAGS := -Itests/lab -Itests -Wno-unused-parameter
+ALL_LDFLAGS := $(MODE_$(VARIANT)) -pthread -Wl,--as-needed $(LDFLAGS)
+LIBS        := $(PKG_LIBS) -lm
+
+# ---- What there is -------------------------------------------------------------------------------
+
+sources = $(sort $(shell find $(1) -name '$(2)' 2>/dev/null))
+objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+
+ALL_SRC   := $(call sources,src,*.c)
+# The command and the server stand on the library, they are not in it.
+CLI_SRC   := $(filter src/cli/% src/server/%,$(ALL_SRC))
+LIB_SRC   := $(filter-out $(CLI_SRC),$(ALL_SRC))
+LAB_SRC   := $(call sources,tests/lab,*.c)
+UNIT_SRC  := $(call sources,tests/unit,test_*.c)
+SPEC_SRC  := $(call sources,tests/spec,test_*.c)
+MODEL_SRC := $(call sources,tests/model,test_*.c)
+FUZZ_SRC  := $(call sources,tests/fuzz,fuzz_*.c)
+BENCH_SRC := $(call sources,bench,*.c)
+EXAMPLE_SRC := $(call sources,examples,*.c)
+HEADERS   := $(call sources,include,*.h)
+C_FILES   := $(call sources,include src tests bench examples,*.[ch])
+
+INTERNAL  := $(BUILD)/libheddle-internal.a
+STATIC    := $(BUILD)/libheddle.a
+SHARED    := $(BUILD)/libheddle.so.$(VERSION)
+COMMAND   := $(if $(CLI_SRC),$(BUILD)/heddle)
+BENCH     := $(if $(BENCH_SRC),$(BUILD)/heddle-bench)
+UNIT      := $(UNIT_SRC:%.c=$(BUILD)/%)
+SPEC      := $(SPEC_SRC:%.c=$(BUILD)/%)
+MODEL     := $(MODEL_SRC:%.c=$(BUILD)/%)
+FUZZ      := $(FUZZ_SRC:%.c=$(BUILD)/%)
+EXAMPLES  := $(EXAMPLE_SRC:%.c=$(BUILD)/%)
+TESTS     := $(UNIT) $(SPEC) $(MODEL)
+
+# ---- Building ------------------------------------------------------------------------------------
+
+.PHONY: all lib tests examples fuzzers
+all: lib $(COMMAND) examples
+lib: $(STATIC) $(SHARED)
+tests: $(TESTS)
+examples: $(EXAMPLES)
+fuzzers: $(FUZZ)
+
+# `remember` writes text to a file only when it differs, so that what depends on the file is made
+# anew exactly when the text changes.
+define remember
+@mkdir -p $(@D)
+@printf '%s\n' '$(1)' | cmp -s - $@ || printf '%s\n' '$(1)' > $@
+endef
+
+.PHONY: FORCE
+$(BUILD)/flags: FORCE
+	$(call remember,$(shell $(CC) --version 2>/dev/null | head -n 1) $(CC) $(ALL_CFLAGS) $(TEST_CFLAGS))
+$(BUILD)/members: FORCE
+	$(call remember,$(LIB_SRC))
+$(BUILD)/lab-members: FORCE
+	$(call remember,$(LAB_SRC))
+$(BUILD)/bench-members: FORCE
+	$(call remember,$(BENCH_SRC))
+
+$(BUILD)/obj/src/%.o: src/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(TEST_CFLAGS) -MMD -MP -c $< -o $@
+
+# For our own programs: every symbol of the library can be reached, also the internal ones.
+$(INTERNAL): $(call objects,$(LIB_SRC)) $(BUILD)/members
+	@rm -f $@
+	ar rcs $@ $(filter %.o,$^)
+
+# For embedders: one object in which everything hidden has become local, so that a function of
+# theirs that is named like one of ours replaces nothing.
+$(BUILD)/heddle.o: $(call objects,$(LIB_SRC)) $(BUILD)/members
+	ld -r -o $@ $(filter %.o,$^)
+	objcopy --localize-hidden $@
+$(STATIC): $(BUILD)/heddle.o
+	@rm -f $@
+	ar rcs $@ $<
+$(SHARED): $(call objects,$(LIB_SRC)) $(BUILD)/members
+	$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,-Bsymbolic-functions \
+	    -o $@ $(filter %.o,$^) $(LIBS)
+	ln -sf $(@F) $(BUILD)/$(SONAME)
+	ln -sf $(SONAME) $(BUILD)/libheddle.so
+
+LAB_OBJ := $(call objects,$(LAB_SRC))
+$(TESTS): $(BUILD)/%: $(BUILD)/obj/%.o $(LAB_OBJ) $(INTERNAL) $(BUILD)/lab-members
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS) -lcmocka -ljansson
+
+# Only the fuzz variant (clang) can link these.
+$(FUZZ): $(BUILD)/%: $(BUILD)/obj/%.o $(INTERNAL)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $(filter %.o %.a,$^) $(LIBS)
+
+$(BUILD)/heddle-bench: $(call objects,$(BENCH_SRC)) $(INTERNAL) $(BUILD)/bench-members
+	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS) -ljansson
+
+$(EXAMPLES): $(BUILD)/%: $(BUILD)/obj/%.o $(STATIC)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS)
+
+$(BUILD)/heddle: $(call objects,$(CLI_SRC)) $(INTERNAL)
+	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS)
+
+# Objects are kept: make would delete them as intermediate files of the programs.
+.SECONDARY:
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+
+# ---- Running tests -------------------------------------------------------------------------------
+
+.PHONY: unit spec model test-unit
+unit: $(UNIT)
+	tools/run-tests $(UNIT)
+spec: $(SPEC)
+	tools/run-tests $(SPEC)
+model: $(MODEL)
+	tools/run-tests $(MODEL)
+
+# One program, its output unfiltered: make test-unit T=test_json
+test-unit: $(filter %/$(T),$(TESTS))
+	@$(or $(firstword $^),echo "no test program is named '$(T)' (say T=test_<noun>)"; false)
