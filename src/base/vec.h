@@ -5,8 +5,8 @@
  *     for (uint32_t i = 0; i < readers.count; i++) use(readers.items[i]);
  *     vec_fini(env, &readers);
  *
- * All zero is an empty vec. The macros evaluate the vec (and vec_push its item) more than once at
- * most on paths without side effects; pass plain lvalues. Items move when the vec grows.
+ * All zero is an empty vec. The macros evaluate the vec and the index several times, the item once:
+ * give them plain lvalues. Items move when the vec grows.
  *
  * Cost: push amortised O(1), growth doubles; insert and remove O(items behind); swap_remove O(1). */
 #ifndef BASE_VEC_H
