@@ -1,0 +1,109 @@
+/* heap.h -- where blocks live: pages of equal-sized blocks, found again from a block's address.
+ *
+ * Memory comes from the environment in chunks, which are cut into pages of 64 KiB at addresses that
+ * are multiples of 64 KiB. A page holds blocks of one size class and begins with a header, so that
+ *
+ *     block address & ~(64 KiB - 1)  -->  page  -->  heap, size class
+ *
+ * and no block pays for a pointer to its heap: value_unref() needs the value alone. What is larger
+ * than HEAP_BLOCK_MAX (long texts, tables) comes from the environment directly and is pointed to
+ * from a small block.
+ *
+ * Everything belongs to one thread, so counts are plain integers. */
+#ifndef HD_VALUE_HEAP_H
+#define HD_VALUE_HEAP_H
+
+#include "base/env.h"
+#include "base/list.h"
+#include "base/table.h"
+#include "base/vec.h"
+#include "value/value.h"
+
+#define HEAP_PAGE_SIZE ((size_t)65536)
+#define HEAP_BLOCK_MAX ((size_t)1024)
+#define HEAP_CLASSES   20
+#define HEAP_DEPTH_MAX 2048 /* hd_limits.depth is capped here: code may recurse over nesting */
+#define HEAP_ORDERS    256
+#define HEAP_COUNT_MAX UINT32_C(0xFFFFFFF0) /* elements of one container */
+#define HEAP_SECRET    192
+
+typedef struct heap_page heap_page;
+typedef struct heap_chunk heap_chunk;
+struct key;
+struct order;
+struct path_entry;
+
+/* The header of a page. */
+struct heap_page {
+    hd_heap *heap;
+    heap_chunk *chunk;
+    void *free;      /* blocks given back, linked through their first word */
+    uint32_t fresh;  /* offset of the first byte never handed out */
+    uint32_t used;   /* blocks in use; 0: the page goes back to the heap */
+    uint32_t class_; /* index into the size classes */
+    uint32_t block_size;
+    list_node by_class; /* linked while the page has room; or in the heap's list of free pages */
+};
+
+struct hd_heap {
+    hd_env env;       /* our copy */
+    hd_limits limits; /* with the defaults filled in; depth at most HEAP_DEPTH_MAX */
+
+    /* Pages. Written by heap.c only. */
+    list roomy[HEAP_CLASSES]; /* pages of a class with room; the first is the one in use */
+    list free_pages;
+    list chunks;
+    uint32_t chunk_pages; /* pages of the next chunk: doubles up to a limit */
+
+    /* Counters; see hd_heap_stats. */
+    uint64_t bytes, live_blocks, made_blocks, visited;
+
+    /* Interned keys; written by key.c only. */
+    struct key **keys;  /* open addressing, NULL: empty */
+    uint32_t keys_mask; /* capacity - 1 */
+    uint32_t keys_count;
+    uint32_t keys_held;     /* > 0: unreferenced keys are not swept; see keys_hold */
+    struct key *length_key; /* "length" */
+
+    struct order *orders[HEAP_ORDERS]; /* key lists seen before; written by shape.c only */
+
+    /* Paths; written by path.c only. */
+    struct path_entry *paths; /* by hd_path; 0 is the root */
+    uint32_t paths_count, paths_capacity, paths_free;
+    uint32_t paths_live;
+    table paths_by_step; /* hash of (parent, key) */
+    table paths_by_text; /* hash of the pointer text; pinned paths only */
+
+    list pools; /* open pools; written by pool.c only */
+
+    uint64_t seed;                     /* of the tables of keys and paths */
+    unsigned char secret[HEAP_SECRET]; /* of hd_value_hash */
+
+#ifndef NDEBUG
+    uint64_t fail_block_in; /* tests: this many block allocations from now, one fails; 0: never */
+#endif
+};
+
+static inline heap_page *heap_page_of(const void *block) {
+    return (heap_page *)((uintptr_t)block & ~(uintptr_t)(HEAP_PAGE_SIZE - 1));
+}
+/* The heap that a block came from. O(1). */
+static inline hd_heap *heap_of(const void *block) { return heap_page_of(block)->heap; }
+
+/* A block of at most HEAP_BLOCK_MAX bytes, uninitialised, aligned to 8; NULL: no memory. O(1). */
+void *heap_alloc(hd_heap *heap, size_t size);
+void heap_free(void *block);
+
+/* The same, counted as a value or tree node (live_blocks, made_blocks). */
+void *heap_block_new(hd_heap *heap, size_t size);
+void heap_block_free(void *block);
+
+/* Memory of any size from the environment, counted in `bytes`. */
+void *heap_large_new(hd_heap *heap, size_t size);
+void heap_large_free(hd_heap *heap, void *memory, size_t size);
+void *heap_large_resize(hd_heap *heap, void *memory, size_t old_size, size_t size);
+
+/* Asserts that the pages and lists are whole; O(pages + free blocks). */
+void heap_check(const hd_heap *heap);
+
+#endif

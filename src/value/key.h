@@ -1,0 +1,67 @@
+/* key.h -- interned texts: the keys of objects, the segments of paths, the names in links.
+ *
+ * Two keys of one heap are equal exactly if their pointers are; order is by bytes. The table is
+ * weak: a key that nobody references stays, for the next time it is wanted, until the table would
+ * have to grow; then all such keys are swept. So an endless stream of distinct keys needs no more
+ * memory than those that are in use at the same time, and letting a key go is one decrement. */
+#ifndef HD_VALUE_KEY_H
+#define HD_VALUE_KEY_H
+
+#include "value/heap.h"
+
+#define KEY_INLINE_MAX ((size_t)1000)
+#define KEY_NO_INDEX   UINT32_MAX
+
+typedef struct key {
+    uint32_t refs; /* 0: unreferenced, swept when the table would grow */
+    uint32_t length;
+    uint32_t hash;
+    uint32_t
+        index;   /* if the text is a canonical array index ("0", "17", not "07"), else NO_INDEX */
+    char text[]; /* NUL-terminated, zeroed to 8 bytes; longer than KEY_INLINE_MAX: a char * */
+} key;
+
+/* NUL-terminated; at least 8 bytes can be read. */
+static inline const char *key_bytes(const key *k) {
+    if (k->length <= KEY_INLINE_MAX) return k->text;
+    const char *outside;
+    memcpy(&outside, k->text, sizeof outside);
+    return outside;
+}
+
+static inline key *key_ref(key *k) {
+    k->refs++;
+    return k;
+}
+/* Accepts NULL. Frees nothing: see the sweep. */
+static inline void key_unref(key *k) {
+    if (!k) return;
+    assert(k->refs > 0);
+    k->refs--;
+}
+
+/* The key of a text that is known to be valid UTF-8: owned (+1). NULL: no memory, or longer than
+ * the heap's size limit. Cost: a hash and a comparison when known. */
+key *key_intern(hd_heap *heap, const char *bytes, size_t length);
+/* The same for a text that may be anything: HD_SYNTAX for invalid UTF-8, HD_LIMIT, HD_NOMEM. */
+hd_status key_make(hd_heap *heap, const char *bytes, size_t length, key **out);
+/* The key if it exists (borrowed), else NULL. */
+key *key_find(const hd_heap *heap, const char *bytes, size_t length);
+
+/* While held, unreferenced keys are not swept: key_intern_held returns a key *without* a reference,
+ * which is good until the matching release. Parsers use this to keep counts untouched. Nests. */
+static inline void keys_hold(hd_heap *heap) { heap->keys_held++; }
+static inline void keys_release(hd_heap *heap) {
+    assert(heap->keys_held > 0);
+    heap->keys_held--;
+}
+key *key_intern_held(hd_heap *heap, const char *bytes, size_t length);
+
+/* By bytes: < 0, 0, > 0. */
+int key_compare_bytes(const key *a, const char *bytes, size_t length);
+int key_compare(const key *a, const key *b);
+
+hd_status keys_init(hd_heap *heap);
+void keys_fini(hd_heap *heap);
+
+#endif
