@@ -33,6 +33,10 @@ ifeq ($(origin CC),default)
 CC := $(if $(filter fuzz,$(VARIANT)),clang,gcc)
 endif
 
+# Commands are shown short; V=1 shows them whole.
+Q   := $(if $(V),,@)
+say  = $(if $(V),,@printf '  %-6s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$@)')
+
 # ---- Flags ---------------------------------------------------------------------------------------
 
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror
@@ -99,12 +103,13 @@ TESTS     := $(UNIT) $(SPEC) $(MODEL)
 
 # ---- Building ------------------------------------------------------------------------------------
 
-.PHONY: all lib tests examples fuzzers
+.PHONY: all lib tests examples fuzzers bench-program
 all: lib $(COMMAND) examples
-lib: $(STATIC) $(SHARED)
+lib: $(STATIC) $(SHARED) $(INTERNAL)
 tests: $(TESTS)
 examples: $(EXAMPLES)
 fuzzers: $(FUZZ)
+bench-program: $(BENCH)
 
 # `remember` writes text to a file only when it differs, so that what depends on the file is made
 # anew exactly when the text changes.
@@ -125,50 +130,61 @@ $(BUILD)/bench-members: FORCE
 
 $(BUILD)/obj/src/%.o: src/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+	$(call say,CC)
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(TEST_CFLAGS) -MMD -MP -c $< -o $@
+	$(call say,CC)
+	$(Q)$(CC) $(ALL_CFLAGS) $(TEST_CFLAGS) -MMD -MP -c $< -o $@
 
 # For our own programs: every symbol of the library can be reached, also the internal ones.
 $(INTERNAL): $(call objects,$(LIB_SRC)) $(BUILD)/members
+	$(call say,AR)
 	@rm -f $@
-	ar rcs $@ $(filter %.o,$^)
+	$(Q)ar rcs $@ $(filter %.o,$^)
 
 # For embedders: one object in which everything hidden has become local, so that a function of
 # theirs that is named like one of ours replaces nothing.
 $(BUILD)/heddle.o: $(call objects,$(LIB_SRC)) $(BUILD)/members
-	ld -r -o $@ $(filter %.o,$^)
-	objcopy --localize-hidden $@
+	$(call say,LD)
+	$(Q)ld -r -o $@ $(filter %.o,$^)
+	$(Q)objcopy --localize-hidden $@
 $(STATIC): $(BUILD)/heddle.o
+	$(call say,AR)
 	@rm -f $@
-	ar rcs $@ $<
+	$(Q)ar rcs $@ $<
 $(SHARED): $(call objects,$(LIB_SRC)) $(BUILD)/members
-	$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,-Bsymbolic-functions \
+	$(call say,LINK)
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,-Bsymbolic-functions \
 	    -o $@ $(filter %.o,$^) $(LIBS)
-	ln -sf $(@F) $(BUILD)/$(SONAME)
-	ln -sf $(SONAME) $(BUILD)/libheddle.so
+	$(Q)ln -sf $(@F) $(BUILD)/$(SONAME)
+	$(Q)ln -sf $(SONAME) $(BUILD)/libheddle.so
 
 LAB_OBJ := $(call objects,$(LAB_SRC))
 $(TESTS): $(BUILD)/%: $(BUILD)/obj/%.o $(LAB_OBJ) $(INTERNAL) $(BUILD)/lab-members
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS) -lcmocka -ljansson
+	$(call say,LINK)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS) -lcmocka -ljansson
 
 # Only the fuzz variant (clang) can link these.
 $(FUZZ): $(BUILD)/%: $(BUILD)/obj/%.o $(INTERNAL)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $(filter %.o %.a,$^) $(LIBS)
+	$(call say,LINK)
+	$(Q)$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $(filter %.o %.a,$^) $(LIBS)
 
 $(BUILD)/heddle-bench: $(call objects,$(BENCH_SRC)) $(INTERNAL) $(BUILD)/bench-members
-	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS) -ljansson
+	$(call say,LINK)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS) -ljansson
 
 $(EXAMPLES): $(BUILD)/%: $(BUILD)/obj/%.o $(STATIC)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS)
+	$(call say,LINK)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS)
 
 $(BUILD)/heddle: $(call objects,$(CLI_SRC)) $(INTERNAL)
-	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS)
+	$(call say,LINK)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS)
 
 # Objects are kept: make would delete them as intermediate files of the programs.
 .SECONDARY:
@@ -177,14 +193,108 @@ $(BUILD)/heddle: $(call objects,$(CLI_SRC)) $(INTERNAL)
 
 # ---- Running tests -------------------------------------------------------------------------------
 
-.PHONY: unit spec model test-unit
+.PHONY: unit spec model test-unit test check-layers check-format check-symbols check-docs
 unit: $(UNIT)
-	tools/run-tests $(UNIT)
+	@tools/run-tests $(UNIT)
 spec: $(SPEC)
-	tools/run-tests $(SPEC)
+	@tools/run-tests $(SPEC)
 model: $(MODEL)
-	tools/run-tests $(MODEL)
+	@tools/run-tests $(MODEL)
 
 # One program, its output unfiltered: make test-unit T=test_json
 test-unit: $(filter %/$(T),$(TESTS))
 	@$(or $(firstword $^),echo "no test program is named '$(T)' (say T=test_<noun>)"; false)
+
+# MAKEFLAGS is emptied because the suite starts makes of its own, each with its own variant.
+test:
+	@tools/install-deps test
+	@MAKEFLAGS= tools/suite $(ROOT)
+
+check-layers:
+	@tools/check_layers
+check-format:
+	@tools/check-format
+check-symbols check-docs: release
+check-symbols:
+	@tools/exported-symbols $(ROOT)/release
+check-docs:
+	@tools/doc-blocks $(ROOT)/release
+
+.PHONY: coverage
+coverage:
+	@$(MAKE) VARIANT=coverage BUILD=$(ROOT)/coverage unit spec model
+	@tools/coverage $(ROOT)/coverage
+
+# ---- Using ---------------------------------------------------------------------------------------
+
+# Variants other than the one asked for are made by a make of their own: packages that
+# install-deps has just brought are then seen by it.
+in_release = $(MAKE) VARIANT=release BUILD=$(ROOT)/release
+
+.PHONY: release run bench bench-quick format clean help
+release:
+	@$(in_release) all
+
+run:
+	@tools/install-deps build
+	@$(in_release) all
+	@$(if $(CLI_SRC),$(ROOT)/release/heddle demo,tools/run-examples --show $(ROOT)/release)
+
+bench bench-quick:
+	@tools/install-deps bench
+	@$(in_release) bench-program
+	@$(if $(BENCH_SRC),$(ROOT)/release/heddle-bench $(if $(filter bench-quick,$@),--quick) \
+	    --json $(ROOT)/bench.json $(GROUP),echo "there are no benchmarks yet")
+
+format:
+	@clang-format -i $(C_FILES)
+
+clean:
+	rm -rf $(ROOT)
+
+define HELP
+  make run                  build what is missing and show what heddle does
+  make test                 everything that has to hold; ends with "N passed, N failed"
+  make                      the libraries, the command and the examples, in build/debug
+  make unit|spec|model      one kind of test
+  make test-unit T=test_x   one test program, its output unfiltered
+  make bench [GROUP=x]      measure; writes build/bench.json  (bench-quick: fewer repetitions)
+  make coverage             which lines the tests reach
+  make format               let clang-format write the C files
+  make check-layers         includes and calls keep to the architecture
+  make install|uninstall    PREFIX=/usr/local DESTDIR=
+  make clean                remove build/
+
+  VARIANT=debug|release|asan|tsan|coverage|fuzz   BUILD=dir   CC=gcc|clang   V=1
+endef
+export HELP
+help:
+	@echo "$$HELP"
+
+# ---- Installing ----------------------------------------------------------------------------------
+
+.PHONY: install uninstall install-files
+install:
+	@$(in_release) all
+	@$(in_release) install-files
+
+TO := $(DESTDIR)$(PREFIX)
+TO_LIB := $(DESTDIR)$(LIBDIR)
+
+install-files: $(STATIC) $(SHARED) $(COMMAND)
+	install -d $(TO)/include/heddle $(TO_LIB)/pkgconfig
+	install -m 644 include/heddle.h $(TO)/include
+	install -m 644 $(filter include/heddle/%,$(HEADERS)) $(TO)/include/heddle
+	install -m 644 $(STATIC) $(TO_LIB)
+	install -m 755 $(SHARED) $(TO_LIB)
+	ln -sf $(notdir $(SHARED)) $(TO_LIB)/$(SONAME)
+	ln -sf $(SONAME) $(TO_LIB)/libheddle.so
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
+	    -e 's|@PACKAGES@|$(LIB_PACKAGES)|' heddle.pc.in > $(TO_LIB)/pkgconfig/heddle.pc
+	$(if $(COMMAND),install -d $(TO)/bin && install -m 755 $(COMMAND) $(TO)/bin)
+
+uninstall:
+	rm -f $(TO)/include/heddle.h $(addprefix $(TO)/,$(filter include/heddle/%,$(HEADERS)))
+	rm -f $(TO_LIB)/libheddle.a $(TO_LIB)/$(notdir $(SHARED)) $(TO_LIB)/$(SONAME)
+	rm -f $(TO_LIB)/libheddle.so $(TO_LIB)/pkgconfig/heddle.pc $(TO)/bin/heddle
+	-rmdir $(TO)/include/heddle 2>/dev/null
