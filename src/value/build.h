@@ -38,7 +38,7 @@ static inline bool build_push(build *b, hd_value v) {
 }
 /* The key of the next entry; from key_intern_held, or referenced by someone else. (Read as a value,
  * the bits of a pointer are no block, so releasing the stack passes over keys.) */
-static inline bool build_push_key(build *b, const key *k) {
+static inline bool build_push_key(build *b, const struct key *k) {
     if (b->count == b->capacity && !build_grow(b)) return false;
     b->items[b->count++] = (uint64_t)(uintptr_t)k;
     return true;

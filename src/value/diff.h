@@ -9,7 +9,7 @@
 
 /* Steps from the root; a key (then `index` is 0) or an index (key NULL). */
 typedef struct diff_step {
-    key *key;
+    struct key *key;
     size_t index;
 } diff_step;
 

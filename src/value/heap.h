@@ -84,19 +84,19 @@ struct hd_heap {
 #endif
 };
 
-static inline heap_page *heap_page_of(const void *block) {
-    return (heap_page *)((uintptr_t)block & ~(uintptr_t)(HEAP_PAGE_SIZE - 1));
+static inline heap_page *heap_page_of(const void *b) {
+    return (heap_page *)((uintptr_t)b & ~(uintptr_t)(HEAP_PAGE_SIZE - 1));
 }
 /* The heap that a block came from. O(1). */
-static inline hd_heap *heap_of(const void *block) { return heap_page_of(block)->heap; }
+static inline hd_heap *heap_of(const void *b) { return heap_page_of(b)->heap; }
 
 /* A block of at most HEAP_BLOCK_MAX bytes, uninitialised, aligned to 8; NULL: no memory. O(1). */
 void *heap_alloc(hd_heap *heap, size_t size);
-void heap_free(void *block);
+void heap_free(void *b);
 
 /* The same, counted as a value or tree node (live_blocks, made_blocks). */
 void *heap_block_new(hd_heap *heap, size_t size);
-void heap_block_free(void *block);
+void heap_block_free(void *b);
 
 /* Memory of any size from the environment, counted in `bytes`. */
 void *heap_large_new(hd_heap *heap, size_t size);

@@ -12,29 +12,29 @@
 #define KEY_INLINE_MAX ((size_t)1000)
 #define KEY_NO_INDEX   UINT32_MAX
 
-typedef struct key {
+struct key {
     uint32_t refs; /* 0: unreferenced, swept when the table would grow */
     uint32_t length;
     uint32_t hash;
     uint32_t
         index;   /* if the text is a canonical array index ("0", "17", not "07"), else NO_INDEX */
     char text[]; /* NUL-terminated, zeroed to 8 bytes; longer than KEY_INLINE_MAX: a char * */
-} key;
+};
 
 /* NUL-terminated; at least 8 bytes can be read. */
-static inline const char *key_bytes(const key *k) {
+static inline const char *key_bytes(const struct key *k) {
     if (k->length <= KEY_INLINE_MAX) return k->text;
     const char *outside;
     memcpy(&outside, k->text, sizeof outside);
     return outside;
 }
 
-static inline key *key_ref(key *k) {
+static inline struct key *key_ref(struct key *k) {
     k->refs++;
     return k;
 }
 /* Accepts NULL. Frees nothing: see the sweep. */
-static inline void key_unref(key *k) {
+static inline void key_unref(struct key *k) {
     if (!k) return;
     assert(k->refs > 0);
     k->refs--;
@@ -42,11 +42,11 @@ static inline void key_unref(key *k) {
 
 /* The key of a text that is known to be valid UTF-8: owned (+1). NULL: no memory, or longer than
  * the heap's size limit. Cost: a hash and a comparison when known. */
-key *key_intern(hd_heap *heap, const char *bytes, size_t length);
+struct key *key_intern(hd_heap *heap, const char *bytes, size_t length);
 /* The same for a text that may be anything: HD_SYNTAX for invalid UTF-8, HD_LIMIT, HD_NOMEM. */
-hd_status key_make(hd_heap *heap, const char *bytes, size_t length, key **out);
+hd_status key_make(hd_heap *heap, const char *bytes, size_t length, struct key **out);
 /* The key if it exists (borrowed), else NULL. */
-key *key_find(const hd_heap *heap, const char *bytes, size_t length);
+struct key *key_find(const hd_heap *heap, const char *bytes, size_t length);
 
 /* While held, unreferenced keys are not swept: key_intern_held returns a key *without* a reference,
  * which is good until the matching release. Parsers use this to keep counts untouched. Nests. */
@@ -55,11 +55,11 @@ static inline void keys_release(hd_heap *heap) {
     assert(heap->keys_held > 0);
     heap->keys_held--;
 }
-key *key_intern_held(hd_heap *heap, const char *bytes, size_t length);
+struct key *key_intern_held(hd_heap *heap, const char *bytes, size_t length);
 
 /* By bytes: < 0, 0, > 0. */
-int key_compare_bytes(const key *a, const char *bytes, size_t length);
-int key_compare(const key *a, const key *b);
+int key_compare_bytes(const struct key *a, const char *bytes, size_t length);
+int key_compare(const struct key *a, const struct key *b);
 
 hd_status keys_init(hd_heap *heap);
 void keys_fini(hd_heap *heap);

@@ -9,11 +9,11 @@
 
 typedef struct link_block {
     block b;
-    uint32_t scope; /* an hd_scope */
-    key *space;     /* referenced; NULL: as here */
-    key *id;        /* referenced; NULL: this document */
-    key *pointer;   /* referenced; the text of the JSON pointer; NULL: the whole value */
-    hd_path path;   /* referenced (path_ref); the same pointer interned */
+    uint32_t scope;      /* an hd_scope */
+    struct key *space;   /* referenced; NULL: as here */
+    struct key *id;      /* referenced; NULL: this document */
+    struct key *pointer; /* referenced; the text of the JSON pointer; NULL: the whole value */
+    hd_path path;        /* referenced (path_ref); the same pointer interned */
 } link_block;
 
 static inline const link_block *link_of(hd_value v) {

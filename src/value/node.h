@@ -65,14 +65,14 @@ static inline node **inner_children(const node *n) { return ((inner *)(uintptr_t
 static inline uint32_t *inner_ends(const node *n) {
     return (uint32_t *)(void *)(inner_children(n) + n->count);
 }
-static inline key **inner_first(const node *n) {
-    return (key **)(void *)(inner_children(n) + n->count);
+static inline struct key **inner_first(const node *n) {
+    return (struct key **)(void *)(inner_children(n) + n->count);
 }
 
 static inline uint32_t node_total(const node *n) {
     return n->level ? ((const inner *)n)->total : n->count;
 }
-static inline key *node_first_key(const node *n) {
+static inline struct key *node_first_key(const node *n) {
     return n->level ? inner_first(n)[0] : leaf_shape(n)->keys[0];
 }
 static inline unsigned node_max(const node *n) {
@@ -130,7 +130,7 @@ node *inner_with(hd_heap *heap, const node *n, unsigned slot, node *child);
 node *node_prefix(hd_heap *heap, const node *n, unsigned count);
 
 /* The slot of a key in a leaf, by pointer; -1 when it is not there. */
-int leaf_find(const node *leaf, const key *k);
+int leaf_find(const node *leaf, const struct key *k);
 /* The number of keys in the leaf that are lower than the text; *found if the next one is it. */
 unsigned leaf_search(const node *leaf, const char *bytes, size_t length, bool *found);
 /* The child that a key belongs to: the last whose first key is not above it, or 0. */

@@ -13,11 +13,11 @@
 size_t object_count(hd_value object); /* O(1) */
 /* Borrowed; absent when there is no such key, or v is no object. The key must be of v's heap.
  * O(log n); in a small object a scan of pointers. */
-hd_value object_get(hd_value v, const key *k);
+hd_value object_get(hd_value v, const struct key *k);
 /* By text; O(log n) comparisons of bytes. */
 hd_value object_get_bytes(hd_value v, const char *bytes, size_t length);
 
-hd_value object_set(hd_heap *heap, hd_value object, key *k, hd_value v); /* O(log n) */
-hd_value object_remove(hd_heap *heap, hd_value object, const key *k);    /* O(log n) */
+hd_value object_set(hd_heap *heap, hd_value object, struct key *k, hd_value v); /* O(log n) */
+hd_value object_remove(hd_heap *heap, hd_value object, const struct key *k);    /* O(log n) */
 
 #endif

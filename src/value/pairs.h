@@ -23,10 +23,10 @@ typedef struct pairs {
     bool keys_only; /* values do not matter: only entries of one side are yielded */
 
     /* The entry, after pairs_next returned true. */
-    key *key;     /* NULL in arrays */
-    size_t index; /* arrays: the index */
-    hd_value was; /* absent: only after has it */
-    hd_value is;  /* absent: only before has it */
+    struct key *key; /* NULL in arrays */
+    size_t index;    /* arrays: the index */
+    hd_value was;    /* absent: only after has it */
+    hd_value is;     /* absent: only before has it */
 } pairs;
 
 /* Both arrays or both objects; empty ones too. */

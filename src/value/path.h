@@ -11,12 +11,12 @@
 #include "value/key.h"
 
 typedef struct path_entry {
-    key *segment;     /* referenced; NULL for the root and for a free entry */
-    const char *text; /* of a pinned path: its pointer text, NUL-terminated; else NULL */
-    hd_path parent;   /* referenced; of a free entry: the next free one */
-    uint32_t refs;    /* children and holders */
-    uint32_t length;  /* of the pointer text, kept or not */
-    uint16_t depth;   /* segments */
+    struct key *segment; /* referenced; NULL for the root and for a free entry */
+    const char *text;    /* of a pinned path: its pointer text, NUL-terminated; else NULL */
+    hd_path parent;      /* referenced; of a free entry: the next free one */
+    uint32_t refs;       /* children and holders */
+    uint32_t length;     /* of the pointer text, kept or not */
+    uint16_t depth;      /* segments */
     bool pinned;
 } path_entry;
 
@@ -30,7 +30,7 @@ static inline hd_path path_parent(const hd_heap *heap, hd_path path) {
     return path_entry_of(heap, path)->parent;
 }
 /* The last segment; borrowed; NULL for the root. key->index is its array index, if it is one. */
-static inline key *path_key(const hd_heap *heap, hd_path path) {
+static inline struct key *path_key(const hd_heap *heap, hd_path path) {
     return path_entry_of(heap, path)->segment;
 }
 static inline uint32_t path_depth(const hd_heap *heap, hd_path path) {
@@ -46,9 +46,9 @@ static inline void path_unref(hd_heap *heap, hd_path path) {
 }
 
 /* The path one segment longer: +1. HD_NOMEM; HD_LIMIT beyond PATH_DEPTH_MAX. One hash lookup. */
-hd_status path_child(hd_heap *heap, hd_path parent, key *segment, hd_path *out);
+hd_status path_child(hd_heap *heap, hd_path parent, struct key *segment, hd_path *out);
 /* The same if it is in the table already (borrowed), else false. Never allocates. */
-bool path_child_find(const hd_heap *heap, hd_path parent, const key *segment, hd_path *out);
+bool path_child_find(const hd_heap *heap, hd_path parent, const struct key *segment, hd_path *out);
 /* The path of a pointer text: +1, not pinned. HD_SYNTAX with offset and column in `error` (which may
  * be NULL), HD_LIMIT, HD_NOMEM. */
 hd_status path_parse(hd_heap *heap, const char *text, size_t length, hd_path *out, hd_error *error);
@@ -65,7 +65,7 @@ int path_compare(const hd_heap *heap, hd_path a, hd_path b);
 /* What is at a path; borrowed; absent if the way is not there. O(depth * log n). */
 hd_value value_get_path(const hd_heap *heap, hd_value v, hd_path path);
 /* One step: a key of an object, an index of an array; `last` allows "length". Borrowed. */
-hd_value value_step(const hd_heap *heap, hd_value v, const key *segment, bool last);
+hd_value value_step(const hd_heap *heap, hd_value v, const struct key *segment, bool last);
 
 /* Changed copies, owned or failed, as hd_value_set, _remove, _append say. v may be absent (set and
  * append then make the containers). */

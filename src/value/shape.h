@@ -12,7 +12,7 @@
 typedef struct shape {
     uint32_t refs;
     uint32_t count;
-    key *keys[]; /* referenced; ascending */
+    struct key *keys[]; /* referenced; ascending */
 } shape;
 
 /* A list of keys as it was given. */
@@ -20,9 +20,9 @@ typedef struct order {
     shape *shape; /* referenced */
     uint64_t hash;
     uint32_t count;
-    bool sorted;    /* place[i] is i */
-    key **keys;     /* as given; referenced through the shape */
-    uint8_t *place; /* slot in the shape of the i-th key given */
+    bool sorted;       /* place[i] is i */
+    struct key **keys; /* as given; referenced through the shape */
+    uint8_t *place;    /* slot in the shape of the i-th key given */
 } order;
 
 static inline shape *shape_ref(shape *s) {
@@ -33,7 +33,7 @@ void shape_unref(shape *s);
 
 /* The shape of keys that are ascending and distinct; owned, or NULL without memory. `share`: look
  * for it among the orders first, and keep it there. */
-shape *shape_of(hd_heap *heap, key *const *keys, unsigned count, bool share);
+shape *shape_of(hd_heap *heap, struct key *const *keys, unsigned count, bool share);
 
 /* The order of `count` keys (at most OBJECT_LEAF_MAX) that stand `stride` words apart, borrowed until
  * the next call; NULL if it is not known. */

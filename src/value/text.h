@@ -9,16 +9,16 @@
 
 #define TEXT_INLINE_MAX ((size_t)1000)
 
-typedef struct text {
+typedef struct text_block {
     block b;
     uint32_t length;
     char bytes[]; /* NUL-terminated; longer than TEXT_INLINE_MAX: a char * */
-} text;
+} text_block;
 
-typedef struct bigint {
+typedef struct int_block {
     block b;
     int64_t i;
-} bigint;
+} int_block;
 
 /* A string or bytes value of a copy of the bytes (TAG_STRING, TAG_BYTES), owned. Strings must be
  * valid UTF-8: the caller has checked. Failed: HD_NOMEM, HD_LIMIT. */
@@ -31,7 +31,7 @@ hd_value text_string(hd_heap *heap, const char *bytes, size_t length);
 
 /* The bytes of a string or bytes value; never NULL. */
 static inline const char *text_of(hd_value v, size_t *length) {
-    const text *t = value_block(v);
+    const text_block *t = value_block(v);
     if (!t) {
         *length = 0;
         return "";
@@ -47,13 +47,13 @@ static inline const char *text_of(hd_value v, size_t *length) {
 hd_value int_make(hd_heap *heap, int64_t i);
 static inline int64_t int_of(hd_value v) {
     if (value_is_small_int(v)) return value_small_int_of(v);
-    return ((const bigint *)value_block(v))->i;
+    return ((const int_block *)value_block(v))->i;
 }
 
 /* True if the bytes are UTF-8 (no surrogates, no overlong forms, at most U+10FFFF); otherwise *bad
  * (which may be NULL) is the offset of the first byte that is not. About 8 bytes per step on ASCII. */
 bool utf8_valid(const char *bytes, size_t length, size_t *bad);
 
-void text_destroy(text *t);
+void text_destroy(text_block *t);
 
 #endif
