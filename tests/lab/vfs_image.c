@@ -47,7 +47,7 @@ image_blob *image_blob_new(const void *bytes, size_t size) {
     return blob;
 }
 
-static void blob_unref(image_blob *blob) {
+void image_blob_unref(image_blob *blob) {
     if (blob && atomic_fetch_sub(&blob->refs, 1) == 1) free(blob);
 }
 
@@ -61,7 +61,7 @@ void image_ops_push(image_ops *ops, const image_op *op) {
 }
 
 void image_ops_clear(image_ops *ops) {
-    for (size_t i = 0; i < ops->count; i++) blob_unref(ops->items[i].blob);
+    for (size_t i = 0; i < ops->count; i++) image_blob_unref(ops->items[i].blob);
     free(ops->items);
     *ops = (image_ops){ 0 };
 }
@@ -261,8 +261,10 @@ uint64_t image_current_size(const image *img) {
 
 /* A fair coin for each of a thousand pieces never loses all or none of them, nor just the last.
  * So a crash first draws, for each file, what kind of loss it suffers. */
+typedef enum { KEEP_ALL, KEEP_NONE, KEEP_PREFIX, KEEP_SUFFIX, KEEP_SOME, STYLES } loss_style;
+
 typedef struct {
-    enum { KEEP_ALL, KEEP_NONE, KEEP_PREFIX, KEEP_SUFFIX, KEEP_SOME, STYLES } style;
+    loss_style style;
     size_t border;      /* prefix and suffix: the first piece of the other half */
     uint64_t keep_of_8; /* some: the odds of one piece, 1 to 7 in 8 */
     size_t piece;       /* the number of the piece being judged */
@@ -279,7 +281,7 @@ static loss loss_draw(const image_ops *unsynced, uint32_t sector_size, image_rng
     size_t pieces = 0;
     for (size_t i = 0; i < unsynced->count; i++)
         pieces += op_pieces(&unsynced->items[i], sector_size);
-    return (loss){ .style = image_rng_below(rng, STYLES),
+    return (loss){ .style = (loss_style)image_rng_below(rng, STYLES),
                    .border = (size_t)image_rng_below(rng, pieces + 1),
                    .keep_of_8 = 1 + image_rng_below(rng, 7) };
 }

@@ -31,6 +31,7 @@ typedef struct {
 } image_blob;
 
 image_blob *image_blob_new(const void *bytes, size_t size);
+void image_blob_unref(image_blob *blob); /* NULL is fine */
 
 typedef enum {
     IMAGE_CREATE,   /* blob: the name; inode: the next free number */
