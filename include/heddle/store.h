@@ -1,0 +1,299 @@
+/* heddle/store.h -- documents that many writers change: runtimes, cells, transactions, changes.
+ *
+ * A *store* is one SQLite file (or one piece of memory). It holds spaces; a space holds documents;
+ * a document is a JSON value with an id. A *cell* is an address: a document and a path into it. A
+ * *runtime* is one program's view of a store: it reads and writes cells in transactions, and hears
+ * of every change, its own and others'.
+ *
+ *     hd_runtime *rt;
+ *     if (hd_open("shop.db", NULL, &rt, NULL)) return 1;
+ *     hd_cell stock = hd_cell_at(rt, "main/stock#/apples");
+ *     hd_write_json(rt, stock, "12");
+ *     hd_close(rt);                                         // waits until it is on disk
+ *
+ * OPTIMISTIC. A commit is visible to this runtime as soon as hd_tx_commit returns, and its one
+ * change notification has been delivered by then. The store decides later whether it stands: the
+ * verdict arrives in hd_runtime_pump, never earlier. A commit is refused when something it read
+ * has been changed by somebody else meanwhile (class HD_CLASS_STALE: read again and retry); its
+ * effects are then taken back and that too is announced. Blind writes are never stale.
+ *
+ * ONE SNAPSHOT. Between two calls of pump nothing changes but by your own commits.
+ *
+ * DURABLE. With a file, an accepted commit is on disk (synchronous=FULL). hd_runtime_sync waits
+ * for all verdicts; hd_close syncs.
+ *
+ * THREADS. A runtime belongs to one thread. hd_runtime_post is the only call that others may make.
+ * Open as many runtimes as you like, in one process or in several, on the same file.
+ */
+#ifndef HEDDLE_STORE_H
+#define HEDDLE_STORE_H
+
+#include <heddle/value.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct hd_runtime hd_runtime;
+typedef struct hd_tx hd_tx;
+
+/* ---- Opening and closing ----------------------------------------------------------------- */
+
+/* A store in memory, for runtimes of one thread that want to share one. */
+typedef struct hd_memory hd_memory;
+typedef struct hd_memory_options {
+    /* Documents load late, as from a remote store: a read of one that is not here yet is pending.
+     * For tests of that path. */
+    bool load_late;
+} hd_memory_options;
+HD_API hd_status hd_memory_open(const hd_env *env, const hd_memory_options *options,
+                                hd_memory **out);
+/* Close every runtime on it first. */
+HD_API void hd_memory_close(hd_memory *memory);
+
+typedef enum hd_durability {
+    HD_DURABILITY_FULL,  /* an accepted commit survives power loss (default) */
+    HD_DURABILITY_NORMAL /* it survives a crash of the program; power loss may take the last ones */
+} hd_durability;
+
+typedef struct hd_options {
+    const hd_env *env;     /* NULL: the system's */
+    hd_limits limits;      /* of values */
+    const char *principal; /* whose user scope; default "local" */
+    const char *session;   /* name of the session scope; default: unique for each open */
+    hd_memory *memory;     /* share this store instead of opening a file */
+    hd_durability durability;
+    bool read_only;         /* never write; writing transactions fail with HD_READ_ONLY */
+    bool must_exist;        /* do not create the file */
+    bool keep_history;      /* never prune the log */
+    const char *vfs;        /* SQLite VFS by name; NULL: the default */
+    uint64_t tail_bytes;    /* checkpoint when the log tail exceeds this; default 64 MiB */
+    uint32_t receipt_days;  /* receipt horizon; default 30 */
+    uint32_t timing_period; /* one run in so many is timed; default 16, lab 1 */
+    uint32_t slice_ms;      /* pump returns after about this long; default 16 */
+} hd_options;
+
+/* Opens a runtime on a SQLite file, which is created where it does not exist. `file` NULL (or
+ * options->memory) means a store in memory. Fails with HD_NOT_HEDDLE, HD_NEWER, HD_CORRUPT,
+ * HD_READ_ONLY, HD_IO...; the error says what to do about it. The file is left untouched then. */
+HD_API hd_status hd_open(const char *file, const hd_options *options, hd_runtime **out,
+                         hd_error *error);
+/* Syncs, then closes. Returns what hd_runtime_sync returned; the runtime is gone in any case. */
+HD_API hd_status hd_close(hd_runtime *rt);
+
+HD_API hd_heap *hd_runtime_heap(hd_runtime *rt);
+HD_API const hd_env *hd_runtime_env(const hd_runtime *rt);
+/* Details of the last call that failed on this runtime. */
+HD_API const hd_error *hd_runtime_error(const hd_runtime *rt);
+
+/* ---- Driving a runtime ------------------------------------------------------------------- */
+
+/* Does what there is to do now, without blocking: sends commits, applies verdicts and other
+ * writers' changes, runs what has become runnable. Returns HD_OK, or HD_PENDING when it stopped
+ * after its time slice and wants to be called again at once. */
+HD_API hd_status hd_runtime_pump(hd_runtime *rt);
+/* When to call pump next even if the descriptor stays silent: nanoseconds of the env's monotonic
+ * clock, 0 for now, UINT64_MAX for never. */
+HD_API uint64_t hd_runtime_deadline(const hd_runtime *rt);
+/* A descriptor (epoll) that is readable when pump has something to do. -1 for a store in memory. */
+HD_API int hd_runtime_fd(hd_runtime *rt);
+/* Pumps and waits until nothing is left to run. Verdicts of commits may still be outstanding. */
+HD_API hd_status hd_runtime_settle(hd_runtime *rt);
+/* Pumps and waits until every commit has its verdict and derived state is stored. */
+HD_API hd_status hd_runtime_sync(hd_runtime *rt);
+/* Pumps and waits until hd_runtime_stop. For programs without a loop of their own. */
+HD_API hd_status hd_runtime_run(hd_runtime *rt);
+HD_API void hd_runtime_stop(hd_runtime *rt);
+/* From any thread: calls fn(rt, ctx) on the runtime's thread, in its next pump. */
+HD_API hd_status hd_runtime_post(hd_runtime *rt, void (*fn)(hd_runtime *rt, void *ctx), void *ctx);
+
+/* ---- Cells ------------------------------------------------------------------------------- */
+
+/* A handle for an address. 0 is no cell; reading it gives absent, writing it HD_USAGE. Handles
+ * stay good until the runtime closes, and cost 64 bytes each. */
+typedef struct hd_cell {
+    uint32_t id;
+} hd_cell;
+
+/* "space/id", "space/id#/path", with a scope "space@user/id" or "space@session/id". A malformed
+ * name gives no cell, and hd_runtime_error tells why. */
+HD_API hd_cell hd_cell_at(hd_runtime *rt, const char *name);
+HD_API hd_cell hd_cell_of(hd_runtime *rt, const char *space, hd_scope scope, const char *id,
+                          const char *path);
+HD_API hd_cell hd_cell_child(hd_runtime *rt, hd_cell cell, const char *key);
+/* The cell a link points at, seen from the document of `from`. */
+HD_API hd_cell hd_cell_of_link(hd_runtime *rt, hd_cell from, hd_value link);
+/* The same address, read through a schema (borrowed: it must outlive the runtime). */
+HD_API hd_cell hd_cell_with_schema(hd_runtime *rt, hd_cell cell, const hd_schema *schema);
+/* Writes the name with a NUL; returns its full length, like snprintf. */
+HD_API size_t hd_cell_print(hd_runtime *rt, hd_cell cell, char *out, size_t size);
+/* A link to the cell, complete with space and scope. */
+HD_API hd_value hd_cell_link(hd_runtime *rt, hd_pool *pool, hd_cell cell);
+
+/* ---- Transactions ------------------------------------------------------------------------ */
+
+typedef enum hd_commit_class {
+    HD_COMMIT_SOURCE,  /* of the program, and of effects */
+    HD_COMMIT_EVENT,   /* of an event handler */
+    HD_COMMIT_DERIVED, /* of computations: can be recomputed */
+    HD_COMMIT_NONE     /* read-only: nothing is ever submitted */
+} hd_commit_class;
+
+/* Told once, in a later pump: HD_OK, or why not. */
+typedef void (*hd_verdict_fn)(void *ctx, hd_status status);
+
+/* One transaction at a time may be open on a runtime, apart from those of suspended async runs.
+ * Inside a run use the run's own. */
+HD_API hd_status hd_tx_begin(hd_runtime *rt, hd_tx **out);
+/* A transaction that only reads: its commit does nothing. */
+HD_API hd_status hd_tx_begin_read(hd_runtime *rt, hd_tx **out);
+/* Applies the writes locally, announces them, and queues the commit. The transaction is gone
+ * afterwards, whatever the result. A commit that changes nothing is not submitted; `fn` (may be
+ * NULL) is told HD_OK in the next pump in that case too. */
+HD_API hd_status hd_tx_commit(hd_tx *tx, hd_verdict_fn fn, void *ctx);
+HD_API void hd_tx_abort(hd_tx *tx);
+
+HD_API hd_runtime *hd_tx_runtime(const hd_tx *tx);
+HD_API hd_pool *hd_tx_pool(hd_tx *tx);
+
+/* Reads. What is read becomes a dependency of a run, and a claim of a commit: the commit is
+ * refused when it has changed meanwhile. Deep: the whole value under the cell. A link on the
+ * cell's way (or at its end) is followed; links inside the value stay links (hd_tx_follow). With
+ * a schema on the cell, what the schema describes. Values belong to the transaction. Absent is a
+ * valid answer; a failed value (HD_PENDING, HD_CYCLE) means that the run cannot go on: return
+ * hd_value_status of it. */
+HD_API hd_value hd_tx_get(hd_tx *tx, hd_cell cell);
+/* Only the shape: kind, keys or length, scalar value, where a link points. Changes below do not
+ * count. The value returned is the whole, for looking at its shape. */
+HD_API hd_value hd_tx_get_shape(hd_tx *tx, hd_cell cell);
+/* The value a link points at, seen from the document of `from`. */
+HD_API hd_value hd_tx_follow(hd_tx *tx, hd_cell from, hd_value link);
+
+enum {
+    HD_READ_NO_DEPENDENCY = 1, /* ignore for scheduling: no re-run when it changes */
+    HD_READ_NO_CLAIM = 2,      /* no conflict when it has changed meanwhile */
+    HD_READ_NO_TAINT = 4,      /* labels (a later release) do not flow */
+    HD_READ_SHAPE = 8,
+    HD_READ_RAW = 16 /* links are values here, not followed */
+};
+HD_API hd_value hd_tx_read(hd_tx *tx, hd_cell cell, unsigned flags);
+
+/* Writes. Seen by later reads of this transaction at once. A write that changes nothing is
+ * dropped. HD_KIND and HD_RANGE as for hd_value_set; a failed value is refused with its status.
+ * A link on the cell's way is followed, at its end it is replaced. */
+HD_API hd_status hd_tx_set(hd_tx *tx, hd_cell cell, hd_value v);
+HD_API hd_status hd_tx_set_json(hd_tx *tx, hd_cell cell, const char *json);
+HD_API hd_status hd_tx_set_double(hd_tx *tx, hd_cell cell, double d);
+HD_API hd_status hd_tx_set_int(hd_tx *tx, hd_cell cell, int64_t i);
+HD_API hd_status hd_tx_set_text(hd_tx *tx, hd_cell cell, const char *text);
+/* Removes the cell's place; of a whole document: deletes it. */
+HD_API hd_status hd_tx_remove(hd_tx *tx, hd_cell cell);
+/* Mergeable: two appends, or two increments, never conflict with each other. */
+HD_API hd_status hd_tx_append(hd_tx *tx, hd_cell cell, hd_value item);
+HD_API hd_status hd_tx_increment(hd_tx *tx, hd_cell cell, hd_value by);
+/* A list of {"op": "set"|"remove"|"append"|"increment", "path": "/...", "value": ...}, paths
+ * relative to the cell. All or nothing. */
+HD_API hd_status hd_tx_patch(hd_tx *tx, hd_cell cell, hd_value patch, hd_error *error);
+
+/* Preconditions: checked where the commit is admitted, all of them. */
+HD_API hd_status hd_tx_require_absent(hd_tx *tx, hd_cell document);
+HD_API hd_status hd_tx_require_equal(hd_tx *tx, hd_cell cell, hd_value v);
+
+/* Properties of the document a transaction creates or changes. */
+HD_API hd_status hd_tx_set_kind(hd_tx *tx, hd_cell document, const char *kind);
+/* Metadata is beside the value: its changes do not concern readers of the value. */
+HD_API hd_status hd_tx_set_meta(hd_tx *tx, hd_cell document, const char *key, hd_value v);
+HD_API hd_value hd_tx_get_meta(hd_tx *tx, hd_cell document, const char *key);
+/* Volatile documents live in this runtime only: never stored, never in conflict. */
+HD_API hd_status hd_cell_set_volatile(hd_runtime *rt, hd_cell document);
+
+/* Listeners with the same change group as a transaction do not hear of it. 0 is no group. */
+HD_API void hd_tx_set_group(hd_tx *tx, uint64_t group);
+
+/* One-write transactions. Inside a run they are a usage error. */
+HD_API hd_status hd_write(hd_runtime *rt, hd_cell cell, hd_value v);
+HD_API hd_status hd_write_json(hd_runtime *rt, hd_cell cell, const char *json);
+/* The current value, for looking; owned by the pool. */
+HD_API hd_value hd_read(hd_runtime *rt, hd_pool *pool, hd_cell cell);
+
+/* ---- Changes ----------------------------------------------------------------------------- */
+
+typedef enum hd_change_kind {
+    HD_CHANGE_COMMIT,    /* a transaction of this runtime */
+    HD_CHANGE_LOAD,      /* a document arrived for the first time */
+    HD_CHANGE_INTEGRATE, /* another writer */
+    HD_CHANGE_REVERT     /* a commit of this runtime was refused */
+} hd_change_kind;
+
+typedef struct hd_change {
+    hd_cell document;
+    hd_value before, after; /* the whole value; absent where there is none */
+    uint64_t seq;           /* of the space; 0 while unconfirmed */
+} hd_change;
+
+typedef struct hd_notice {
+    hd_change_kind kind;
+    hd_commit_class commit_class;
+    uint64_t group;
+    const hd_change *changes;
+    size_t count;
+} hd_notice;
+
+/* Called for each change of a visible value, exactly once, synchronously, in order. The listener
+ * may read, and must not write. */
+typedef void (*hd_listener_fn)(void *ctx, const hd_notice *notice);
+HD_API hd_status hd_runtime_listen(hd_runtime *rt, hd_listener_fn fn, void *ctx);
+HD_API void hd_runtime_unlisten(hd_runtime *rt, hd_listener_fn fn, void *ctx);
+
+/* Follow a whole space: other writers' changes to its documents are integrated, and announced,
+ * also where this runtime has never read them. */
+HD_API hd_status hd_runtime_follow(hd_runtime *rt, const char *space);
+
+/* ---- Looking around ---------------------------------------------------------------------- */
+
+typedef struct hd_listing {
+    const char *space;
+    hd_scope scope;
+    const char *id;
+    const char *kind; /* "" where it has none */
+    uint64_t seq;
+} hd_listing;
+typedef bool (*hd_list_fn)(void *ctx, const hd_listing *entry); /* false stops */
+/* Documents of a space by kind (NULL: any) and id prefix (NULL: all), in order of id. Sees what
+ * this runtime sees. Proportional to what is listed. */
+HD_API hd_status hd_runtime_list(hd_runtime *rt, const char *space, const char *kind,
+                                 const char *prefix, hd_list_fn fn, void *ctx);
+HD_API hd_status hd_runtime_spaces(hd_runtime *rt, bool (*fn)(void *ctx, const char *space),
+                                   void *ctx);
+
+typedef struct hd_store_stats {
+    uint64_t documents; /* known to this runtime */
+    uint64_t places;    /* documents and places in them that are addressed */
+    uint64_t commits;   /* submitted */
+    uint64_t elided;    /* transactions that changed nothing */
+    uint64_t accepted, rejected, doomed;
+    uint64_t frames; /* other writers' commits applied */
+    uint64_t loads;  /* documents read from the store */
+    uint64_t notices, changes;
+    uint64_t seals;   /* commits of derived state */
+    uint64_t walked;  /* index entries visited to find what a change concerns */
+    uint64_t pending; /* commits without a verdict now */
+} hd_store_stats;
+HD_API void hd_runtime_store_stats(const hd_runtime *rt, hd_store_stats *out);
+
+/* ---- Housekeeping ------------------------------------------------------------------------ */
+
+/* Writes heads, drops log rows below the floor, gives space back. On a store in memory: nothing. */
+HD_API hd_status hd_store_checkpoint(hd_runtime *rt, hd_error *error);
+HD_API hd_status hd_store_prune(hd_runtime *rt, hd_error *error);
+HD_API hd_status hd_store_vacuum(hd_runtime *rt, hd_error *error);
+
+/* Verifies every invariant of a file. Reports each finding; HD_CORRUPT when there is one. */
+typedef void (*hd_check_fn)(void *ctx, const char *finding);
+HD_API hd_status hd_store_check(const char *file, const hd_options *options, hd_check_fn fn,
+                                void *ctx, hd_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,191 @@
+/* admit.h -- may this commit stand?
+ *
+ * Pure: (submission, heads) -> verdict. No I/O, no clock; the authority has fetched what is needed.
+ * The order is fixed: replay, preconditions, then all reads, and a rejection lists all conflicts.
+ *
+ * Heads are an authority's memory of its documents: the seq of each one's last change, and which
+ * paths each commit since the floor touched. Both authorities, memory and SQLite, keep this same
+ * structure; only what is behind it differs.
+ *
+ * Conflicts are decided by path and depth, never by value: a read at seq s conflicts with a later
+ * touch of the same document if their places overlap. Reporting too much is allowed, missing a
+ * conflict is not (S3). One comparison of the head's seq answers the common case.
+ *
+ * Cost: O(claims + touches of claimed documents above their basis). */
+#ifndef STORE_ADMIT_H
+#define STORE_ADMIT_H
+
+#include "base/table.h"
+#include "base/vec.h"
+#include "value/key.h"
+#include "value/path.h"
+#include <heddle/store.h>
+
+/* ---- Heads */
+
+enum {
+    HEAD_FETCHED = 1, /* seq and the two below are known (not only "at or below the checkpoint") */
+    HEAD_EXISTS = 2,  /* has a value */
+    HEAD_TOMBSTONE = 4, /* was deleted, and that is remembered */
+    HEAD_GUARDED = 8,   /* was created under "absent": deleting it leaves a tombstone for good */
+    HEAD_DIRTY = 16     /* changed since the last checkpoint; for the authority */
+};
+
+enum {
+    TOUCH_WHOLE = 1, /* the whole document was set, created or deleted */
+    TOUCH_KEYS = 2   /* the key set of the parent, or the length of the array at path, changed */
+};
+
+/* One path that an accepted commit changed. */
+typedef struct touch {
+    uint64_t seq;
+    uint64_t local_seq;
+    uint32_t session; /* index into heads.sessions */
+    hd_path path;     /* referenced */
+    uint8_t flags;
+} touch;
+
+typedef struct head {
+    struct key *space, *instance, *id; /* referenced; instance NULL for space scope */
+    uint8_t scope;                     /* hd_scope, never HERE */
+    bool meta;
+    uint8_t flags;
+    uint32_t space_index; /* into heads.spaces */
+    uint64_t seq;         /* of the last change; 0: never existed, as far as fetched */
+    VEC(touch)
+    touches;        /* above the floor, by seq */
+    hd_value value; /* owned; for authorities that keep values here; else absent */
+    uint64_t extra; /* free for the authority */
+} head;
+
+typedef struct head_space {
+    struct key *name;
+    uint64_t seq;   /* the last one given out */
+    uint64_t floor; /* touches at or below are forgotten: older claims need head.seq <= basis */
+} head_space;
+
+/* What is remembered of a session: verdicts above what the client has declared settled. */
+typedef struct decided {
+    uint64_t local_seq;
+    uint64_t payload; /* hash of the content, to tell a replay from an impostor */
+    hd_status status; /* HD_OK: accepted */
+    uint64_t seq;     /* of the first space written; 0: none */
+} decided;
+
+typedef struct head_session {
+    uint8_t id[16];
+    uint64_t settled; /* the client needs no verdict at or below */
+    VEC(decided)
+    verdicts;      /* above `settled`, by local seq */
+    uint64_t last; /* highest local seq decided */
+} head_session;
+
+typedef struct heads {
+    const hd_env *env;
+    hd_heap *heap;
+    VEC(head)
+    heads;
+    VEC(head_space)
+    spaces;
+    VEC(head_session)
+    sessions;
+    table by_name;
+} heads;
+
+hd_status heads_init(heads *h, const hd_env *env, hd_heap *heap);
+void heads_fini(heads *h);
+void heads_check(const heads *h);
+
+hd_status heads_space(heads *h, struct key *name, uint32_t *out);
+/* The head of a document, made if missing (flags 0, seq 0). */
+hd_status heads_intern(heads *h, struct key *space, hd_scope scope, struct key *instance, bool meta,
+                       struct key *id, uint32_t *out);
+bool heads_find(const heads *h, const struct key *space, hd_scope scope, const struct key *instance,
+                bool meta, const struct key *id, uint32_t *out);
+hd_status heads_session(heads *h, const uint8_t id[16], uint32_t *out);
+
+/* Remembers that a commit touched a path; keeps head.seq. */
+hd_status heads_touch(heads *h, uint32_t head, uint64_t seq, uint32_t session, uint64_t local_seq,
+                      hd_path path, uint8_t flags);
+/* Forgets touches at or below the space's new floor. */
+void heads_prune(heads *h, uint32_t space, uint64_t floor);
+
+/* ---- Submissions: a commit in the authority's own terms */
+
+typedef struct sub_claim {
+    uint32_t head;
+    hd_path path; /* borrowed from whoever made the submission */
+    bool shape;
+    uint64_t basis;
+    const uint64_t *layers; /* local seqs of the same session it was read through */
+    uint32_t layer_count;
+} sub_claim;
+
+typedef struct sub_path {
+    hd_path path;
+    uint8_t flags; /* TOUCH_* */
+} sub_path;
+
+typedef struct sub_write {
+    uint32_t head;
+    uint64_t basis;        /* the replica's confirmed seq of the document when it committed */
+    bool create, delete_;  /* the whole document appears or goes */
+    const sub_path *exact; /* what changes if nobody else has written since the basis */
+    uint32_t exact_count;
+    const sub_path *ops; /* what the operations can change at most */
+    uint32_t op_count;
+    const uint64_t *layers; /* own pending layers under it when it was made */
+    uint32_t layer_count;
+} sub_write;
+
+typedef struct sub_precondition {
+    int kind; /* precondition_kind of commit.h */
+    uint64_t origin;
+    uint32_t head;
+    bool holds; /* PRE_EQUAL: the authority has compared already */
+} sub_precondition;
+
+typedef struct submission {
+    uint32_t session;
+    uint64_t local_seq, settled, payload;
+    hd_commit_class class;
+    const sub_claim *claims;
+    uint32_t claim_count;
+    const sub_write *writes;
+    uint32_t write_count;
+    const sub_precondition *preconditions;
+    uint32_t precondition_count;
+} submission;
+
+typedef struct conflict {
+    uint32_t head;
+    hd_path read_path, touched_path;
+    uint64_t basis, seq; /* seq 0: a dead layer, or a basis below the floor */
+} conflict;
+
+typedef struct verdict {
+    hd_status status; /* HD_OK: admit; its class tells what to do else */
+    bool replayed;    /* decided before: `status` and `seq` are those of then; change nothing */
+    uint64_t seq;
+    VEC(conflict)
+    conflicts; /* all of them; reused from call to call */
+} verdict;
+
+/* Whether something read at `basis` can have changed since. The one rule behind admission, resume
+ * and staleness queries. `session` and `layers` name own commits that the read went through. */
+bool read_is_stale(const heads *h, uint32_t head, hd_path path, bool shape, uint64_t basis,
+                   uint32_t session, const uint64_t *layers, uint32_t layer_count, conflict *out);
+
+/* Whether a touched path and a read overlap. */
+bool touch_overlaps(const hd_heap *heap, hd_path touched, uint8_t flags, hd_path read, bool shape);
+
+/* HD_NOMEM is the only failure of admit itself. */
+hd_status admit(const heads *h, const submission *s, verdict *out);
+
+/* Records an admitted submission: seqs[i] is the new seq of the space of writes[i]. Also records the
+ * verdict for replays. On HD_NOMEM nothing has changed. */
+hd_status admit_apply(heads *h, const submission *s, const uint64_t *seqs);
+/* Records a rejection, so that a replay gets the same answer. */
+hd_status admit_refuse(heads *h, const submission *s, hd_status status);
+
+#endif

@@ -1,0 +1,69 @@
+/* authority.h -- who decides: the interface between a replica and the store behind it.
+ *
+ * One ordered stream comes back for each authority: other writers' commits (frames), and verdicts
+ * on our own, in the order in which the authority decided. An authority calls the functions of
+ * replica.h (replica_accept, replica_reject, replica_frame_*) only from within its poll(). */
+#ifndef STORE_AUTHORITY_H
+#define STORE_AUTHORITY_H
+
+#include "store/commit.h"
+
+struct replica;
+
+/* The state of one document as loaded. */
+typedef struct loaded {
+    bool present;
+    hd_value value; /* owned by the caller; absent if not present */
+    uint64_t seq;   /* at which this is known to hold: at least the document's own */
+} loaded;
+
+typedef struct authority authority;
+
+typedef struct authority_ops {
+    const char *name;
+
+    /* Takes a queued commit over; it stays the replica's memory until its verdict. Order of calls
+     * is order of local seqs. HD_OK, or a transient status: the replica offers it again. */
+    hd_status (*submit)(authority *a, commit *c);
+
+    /* All commits offered in this pump have been submitted: hand them on. */
+    void (*flush)(authority *a);
+
+    /* Delivers what has arrived, in order, by calling the replica. Never blocks. */
+    hd_status (*poll)(authority *a);
+
+    /* Loads a document at the snapshot of the last poll. HD_OK with `out`, HD_PENDING when it
+     * will arrive by replica_arrived() in a later poll, or an error. */
+    hd_status (*load)(authority *a, place_id doc, loaded *out);
+
+    /* A commit can be submitted without waiting: the writer is free. Gates sealing. */
+    bool (*idle)(const authority *a);
+
+    /* Whether anybody but this replica profits from derived state (a file, other runtimes). */
+    bool (*wants_derived)(const authority *a);
+
+    /* Follow a whole space. */
+    hd_status (*follow)(authority *a, struct key *space);
+
+    /* Blocks until poll() has something, or until `deadline_ns`. */
+    hd_status (*wait)(authority *a, uint64_t deadline_ns);
+    int (*fd)(authority *a);            /* -1: none */
+    uint64_t (*deadline)(authority *a); /* when poll() should be called at the latest */
+    void (*wake)(authority *a);         /* from any thread: makes wait() return and fd readable */
+
+    hd_status (*list)(authority *a, struct key *space, const char *kind, const char *prefix,
+                      hd_list_fn fn, void *ctx);
+    hd_status (*spaces)(authority *a, bool (*fn)(void *ctx, const char *space), void *ctx);
+    hd_status (*checkpoint)(authority *a, hd_error *error);
+    hd_status (*prune)(authority *a, hd_error *error);
+    hd_status (*vacuum)(authority *a, hd_error *error);
+
+    void (*close)(authority *a);
+} authority_ops;
+
+struct authority {
+    const authority_ops *ops;
+    struct replica *replica;
+};
+
+#endif

@@ -1,0 +1,124 @@
+/* commit.h -- what travels from a runtime to an authority, and the verdict that comes back.
+ *
+ * A commit is immutable once it is queued. Its places are those of the replica that made it; an
+ * authority that lives elsewhere translates them (memory: to its heads; SQLite: to text). Identity
+ * before acceptance is (session, local seq), afterwards the seqs it got, one for each space. */
+#ifndef STORE_COMMIT_H
+#define STORE_COMMIT_H
+
+#include "base/list.h"
+#include "store/place.h"
+#include <heddle/store.h>
+
+typedef enum op_kind {
+    OP_SET,       /* value at path; missing objects on the way are made */
+    OP_REMOVE,    /* an object's key */
+    OP_SPLICE,    /* an array: keep the first `keep` elements, then append those of `value` */
+    OP_APPEND,    /* mergeable: `value` after the last element, whatever that is then */
+    OP_INCREMENT, /* mergeable: number += value */
+    OP_DELETE     /* the document; leaves a tombstone where it was created under "absent" */
+} op_kind;
+
+typedef struct op {
+    op_kind kind;
+    place_id doc;   /* root place; one reference */
+    hd_path path;   /* one reference; root for OP_DELETE */
+    hd_value value; /* one reference */
+    uint64_t keep;
+} op;
+
+/* Applies one operation to a document's value. Returns an owned value: the changed document, absent
+ * after a delete, or a failed value when the operation does not fit what it finds (HD_KIND,
+ * HD_RANGE). The one fold of replica, authorities, checkpoint and check. */
+hd_value op_apply(hd_heap *heap, hd_value document, op_kind kind, hd_path path, hd_value value,
+                  uint64_t keep);
+
+/* "I read this, and it was so." */
+typedef struct claim {
+    uint32_t key; /* place of a document or inside one, with KEY_SHAPE; the place referenced */
+    /* The confirmed seq it was read at, of the document's space: its true basis, also where the
+     * read went through pending layers. */
+    uint64_t basis;
+    /* All pending layers it went through: commit.layers[first_layer .. + layer_count). */
+    uint32_t first_layer, layer_count;
+} claim;
+
+typedef enum precondition_kind {
+    PRE_ORIGIN, /* that local seq of this session was accepted: else permanent */
+    PRE_ABSENT, /* no row of any kind for the document, tombstones included: else permanent */
+    PRE_EQUAL   /* the value at path hashes (BLAKE2b of its JSON) to this: else stale */
+} precondition_kind;
+
+typedef struct precondition {
+    precondition_kind kind;
+    uint64_t origin; /* PRE_ORIGIN: local seq */
+    place_id place;  /* the others; referenced */
+    uint8_t hash[32];
+} precondition;
+
+/* A document that a commit writes: from which basis, and what changes there if the authority still
+ * is at that basis (the minimal changed paths of MATCHING 2.2: commit.paths[first .. + count)). If
+ * the authority has moved on, the operations' own paths are the footprint. */
+typedef struct footprint {
+    place_id doc; /* referenced by the operations */
+    uint64_t basis;
+    uint32_t first_path, path_count;
+    bool created; /* did not exist before */
+} footprint;
+
+typedef enum commit_state {
+    COMMIT_QUEUED, /* layers applied, not sent */
+    COMMIT_SENT,   /* no verdict yet */
+    COMMIT_DEAD    /* rejected or doomed; leaves with its verdict */
+} commit_state;
+
+typedef struct space_seq {
+    struct key *space; /* referenced */
+    uint64_t seq;
+} space_seq;
+
+/* Who made it, for provenance; all texts owned by the commit's arena-like `text` buffer. */
+typedef struct stamp {
+    uint32_t node;      /* the runtime's node; 0: the program */
+    const char *action; /* durable identity of node or handler; NULL */
+    const char *implementation;
+    uint64_t group;
+} stamp;
+
+typedef struct commit {
+    list_node link; /* in the replica's queue or pending list, by local seq */
+    uint64_t local_seq;
+    hd_commit_class class;
+    commit_state state;
+    hd_status doom; /* why it is dead */
+    stamp stamp;
+
+    VEC(op)
+    ops;
+    VEC(claim)
+    claims;
+    VEC(uint64_t)
+    layers; /* local seqs named by claims */
+    VEC(precondition)
+    preconditions;
+    VEC(footprint)
+    footprints;
+    VEC(hd_path)
+    paths; /* of footprints; referenced */
+    VEC(uint32_t)
+    causes; /* read keys that made the run happen */
+    VEC(space_seq)
+    seqs;           /* filled by acceptance, one for each space written or claimed */
+    hd_value extra; /* JSON for the log beside the operations: nodes, basis, events; absent */
+
+    hd_verdict_fn done; /* told once; NULL */
+    void *done_ctx;
+    /* Internal owner, told before `done`, with the conflicts; NULL. */
+    void (*settled)(void *ctx, struct commit *c, hd_status status);
+    void *settled_ctx;
+    void *owner; /* free for the owner */
+
+    void *sent; /* free for the authority: what it made of it */
+} commit;
+
+#endif

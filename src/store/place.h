@@ -1,0 +1,155 @@
+/* place.h -- documents, and the places in them that somebody cares about.
+ *
+ * A *place* is an address that has been interned: a document, or a path inside one. It is a small
+ * integer; reads, claims and causes are arrays of them. The record behind it is one cache line that
+ * holds the value which is visible there now, so that a read by handle is a load:
+ *
+ *     document (root place) "main/cart"   value {items: [...], note: "x"}
+ *       +-- place "/items"                value [...]        borrowed from the root's tree
+ *       |     +-- place "/items/0"
+ *       +-- place "/note"
+ *
+ * The places of a document form a tree with the same shape as their paths. When the document
+ * changes, one walk of this tree and of the old and the new value together, pruned where both share
+ * structure, brings each place up to date and tells which of them changed (place_walk, MATCHING).
+ * A document without inner places costs no walk at all.
+ *
+ * Metadata of a document is a root place of its own, with the same id in a home marked `meta`.
+ *
+ * Cost: find a known place one hash lookup per segment; read O(1); update of a document: the places
+ * below what changed. */
+#ifndef STORE_PLACE_H
+#define STORE_PLACE_H
+
+#include "base/table.h"
+#include "base/vec.h"
+#include "value/heap.h"
+#include "value/path.h"
+#include "value/value.h"
+
+typedef uint32_t place_id; /* 0 is no place */
+
+/* The low bits of a read key are a place; these say how it was read. */
+#define KEY_SHAPE    UINT32_C(0x80000000) /* shape only; else deep */
+#define KEY_NO_CLAIM UINT32_C(0x40000000) /* a dependency, but no claim */
+#define KEY_PLACE    UINT32_C(0x3FFFFFFF)
+#define PLACE_MAX    (KEY_PLACE - 1)
+
+/* What the replica knows of a document. */
+enum {
+    DOC_UNKNOWN = 0,       /* nothing: neither a value nor its absence may be claimed */
+    DOC_KNOWN = 1,         /* confirmed absent or present at `seq` */
+    DOC_STATE = 1,         /* mask */
+    DOC_VOLATILE = 2,      /* lives in this runtime only */
+    DOC_OVERLAY = 4,       /* derived: the visible value is a computation's, not confirmed */
+    DOC_UNSEALED = 8,      /* ... and is in the list of outputs to seal */
+    DOC_HAS_SHAPE = 16,    /* some reader read it by shape */
+    DOC_LOADING = 32,      /* a late load is in flight */
+    DOC_PINNED = 64,       /* a handle was given out: never freed */
+    DOC_MULTI_WRITER = 128 /* `writer` is an index into the observer's list of lists */
+};
+
+/* 64 bytes, one cache line; see places_check for the invariants. */
+typedef struct place {
+    /* Visible now. Roots own a reference; inner places borrow from their root's tree. */
+    hd_value value;
+
+    /* The replica's revision of the last visible change of this very value; 0: never. Causes are
+     * the reads whose rev is above that of the reader's last run. Written by place_walk and
+     * overlay_write only. */
+    uint64_t rev;
+
+    /* Belongs to the observer (the scheduler's reader lists). 0: nobody watches. */
+    uint64_t watch;
+
+    place_id root;        /* the document's place; its own id for a document */
+    place_id first_child; /* inner places one segment below */
+
+    union {
+        struct {
+            struct key *id;    /* of the document; one reference */
+            uint32_t over;     /* index of pending layers or kept confirmed value; 0: none */
+            uint32_t refs;     /* journals, commits, inner places: who needs the record */
+            uint32_t home;     /* index into places.homes */
+            uint32_t writer;   /* belongs to the observer: the node whose static output it is */
+            uint64_t seq : 48; /* confirmed as of, in its space's sequence */
+            uint64_t flags : 16;
+        } doc;
+        struct {
+            struct key *key; /* last segment; one reference */
+            place_id parent;
+            place_id next, prev; /* siblings, circular through the parent's first_child */
+            uint32_t refs;
+            hd_path path;   /* from the root; one reference */
+            uint32_t flags; /* DOC_HAS_SHAPE, DOC_PINNED */
+        } in;
+    };
+} place;
+
+_Static_assert(sizeof(place) == 64, "a place is one cache line");
+
+/* Where documents live: a space, and for user and session scope whose. */
+typedef struct home {
+    struct key *space;
+    struct key *instance; /* NULL for space scope */
+    hd_scope scope;
+    bool meta;
+} home;
+
+typedef struct places {
+    const hd_env *env;
+    hd_heap *heap;
+    place *at; /* at[0] is unused, and always reads as absent */
+    uint32_t count, capacity;
+    place_id free; /* freed records, linked through first_child */
+    uint32_t documents;
+    table names;    /* (home, id) -> root place */
+    table children; /* (parent, key) -> inner place */
+    VEC(home)
+    homes;
+    uint64_t walked; /* index entries visited by place_walk */
+} places;
+
+hd_status places_init(places *ps, const hd_env *env, hd_heap *heap);
+void places_fini(places *ps);
+void places_check(const places *ps);
+
+static inline place *place_at(const places *ps, place_id id) {
+    assert(id < ps->count);
+    return &ps->at[id];
+}
+static inline bool place_is_doc(const places *ps, place_id id) { return ps->at[id].root == id; }
+
+/* Interns; `out` is unchanged on failure. The record stays while refs > 0 or it is pinned, watched
+ * or has inner places. */
+hd_status places_home(places *ps, struct key *space, hd_scope scope, struct key *instance,
+                      bool meta, uint32_t *out);
+hd_status places_doc(places *ps, uint32_t home, struct key *id, place_id *out);
+hd_status places_child(places *ps, place_id parent, struct key *key, place_id *out);
+hd_status places_inner(places *ps, place_id doc, hd_path path, place_id *out);
+place_id places_find_doc(const places *ps, uint32_t home, const struct key *id);
+place_id places_find_child(const places *ps, place_id parent, const struct key *key);
+
+void place_ref(places *ps, place_id id);
+/* Frees what nobody needs any more, upwards. Documents stay known. */
+void place_unref(places *ps, place_id id);
+
+/* From the root. HD_PATH_ROOT for a document. Borrowed from the place. */
+static inline hd_path place_path(const places *ps, place_id id) {
+    return place_is_doc(ps, id) ? HD_PATH_ROOT : ps->at[id].in.path;
+}
+/* Whether one lies on the way to the other (or is it). Both of one document or not. */
+bool place_related(const places *ps, place_id a, place_id b);
+
+/* Tells of each *watched* place whose value changed: `deep` always, `shape` if the shape did too.
+ * `before` and `after` are what it read before and reads now. */
+typedef void (*place_changed_fn)(void *ctx, place_id id, bool shape, hd_value before,
+                                 hd_value after);
+
+/* The document's value has just become `after` (already stored in the root's record); `before` is
+ * still referenced by the caller. Brings the inner places up to date, gives the changed ones `rev`,
+ * and calls fn for those that are watched, the root included. */
+void place_walk(places *ps, place_id doc, hd_value before, hd_value after, uint64_t rev,
+                place_changed_fn fn, void *ctx);
+
+#endif
