@@ -1,0 +1,113 @@
+/* node.h -- one record per node: start reading here.
+ *
+ * A node is a function over a transaction, plus what the scheduler knows about it. Everything hot is
+ * in one cache line; what few nodes have (gates, several outputs, an envelope, a name) is beside it.
+ *
+ *     RUNNABLE = invalid and live and eligible
+ *
+ *   invalid    a value it read has changed since its last completed run, or it never ran
+ *   live       an effect or materialiser, or read (transitively) by one; see graph.h
+ *   eligible   no time gate blocks it; see gates.h
+ *
+ * These three are not fields but bitmaps over *positions* (topological order), so that "the lowest
+ * runnable node" is an AND of three words. A node knows its position; node_at[] leads back.
+ *
+ * Causes need no bookkeeping: every place carries the revision of its last change, so the causes of
+ * a run are the reads whose place is newer than the run before. */
+#ifndef SCHEDULER_NODE_H
+#define SCHEDULER_NODE_H
+
+#include "store/place.h"
+#include "store/tx.h"
+#include <heddle/scheduler.h>
+
+typedef uint32_t node_id; /* 0 is no node */
+#define NODE_MAX UINT32_C(0x7FFFFFFE)
+
+/* One registered read: which place, how (KEY_SHAPE, KEY_NO_CLAIM), and where in that place's reader
+ * list our entry stands, so that both halves find each other in O(1). The layout of `key` at a
+ * stride of 8 bytes is what a transaction compares its reads with (tx.h, struct expected). */
+typedef struct expected edge;    /* { uint32_t key; uint32_t slot; } */
+#define EDGE_UNLINKED UINT32_MAX /* slot of a read that is not in the index now */
+
+enum {
+    NODE_EFFECT = 1,       /* else a computation */
+    NODE_MATERIALISER = 2, /* a computation with an envelope: standing demand, idle priority */
+    NODE_NEVER_RAN = 4,    /* its reads are the declared ones */
+    NODE_LINKED = 8,       /* its reads are in the index: it is live or clean */
+    NODE_PROVISIONAL = 16, /* demanded by its creation; see seed 5.3 */
+    NODE_RUNNING = 32,     /* its body is on the stack, or suspended */
+    NODE_SUSPENDED = 64,   /* async: waits for its completion */
+    NODE_REMOVED = 128,
+    NODE_PROMOTED = 256,   /* a materialiser that runs with the primary work of this pass */
+    NODE_DEMANDED = 512,   /* by an event's closure, or a run request; for this pass */
+    NODE_ROOT_OUT = 1024,  /* its one output is a whole document: commit in place */
+    NODE_GATED = 2048,     /* has gate state in its cold record */
+    NODE_WAITING = 4096,   /* its last run met a document that is still loading */
+    NODE_EPHEMERAL = 8192, /* a pull: removed after its run */
+    NODE_COLD = 16384      /* has a cold record */
+};
+
+/* 64 bytes. Written by registry, except where a field says otherwise. */
+typedef struct node {
+    hd_action_fn fn;
+    void *ctx;
+
+    /* The read set, in the order of the last run (or as declared, before the first). One read
+     * stands inline. Capacity is read_count rounded up to a power of two. Written by graph. */
+    union {
+        edge one;
+        edge *many;
+    } reads;
+    uint32_t read_count;
+
+    place_id output; /* primary output; 0: none. More in the cold record. */
+    uint32_t pos;    /* position in the order; written by order */
+
+    /* Live readers of our outputs (each linked, overlapping read of a live node counts one), plus one
+     * for each standing demand (effect, materialiser, provisional, demanded). Live iff > 0, apart
+     * from cycles: see live.c. Written by graph. */
+    uint32_t live_refs;
+
+    uint64_t ran_rev;   /* the replica's revision when the last run completed */
+    uint32_t prev_back; /* ran_rev - prev_back: when the run before that completed; saturates */
+    uint32_t runs;      /* completed */
+    uint32_t flags;     /* NODE_* */
+    uint32_t cold;      /* index of the cold record; 0: none */
+} node;
+
+_Static_assert(sizeof(node) == 64, "a node is one cache line");
+
+static inline edge *node_reads(node *n) {
+    return n->read_count <= 1 ? &n->reads.one : n->reads.many;
+}
+static inline const edge *node_reads_const(const node *n) {
+    return n->read_count <= 1 ? &n->reads.one : n->reads.many;
+}
+
+/* An entry in a place's reader list: the node, and which of its reads. */
+#define READER_SHAPE UINT32_C(0x80000000)
+typedef struct reader {
+    uint32_t node; /* with READER_SHAPE */
+    uint32_t slot; /* index into the node's reads */
+} reader;
+
+/* What place.watch points to when there is more than one deep reader. */
+typedef struct watch {
+    uint32_t count, capacity;
+    uint32_t shapes;    /* readers by shape among them */
+    uint64_t shape_rev; /* revision of the last change of shape */
+    reader items[];
+} watch;
+
+/* The word itself: 0 nobody; odd: one reader, inline (node << 32 | slot << 1 | 1); else a watch *. */
+static inline bool watch_is_inline(uint64_t word) { return word & 1; }
+static inline uint64_t watch_inline(reader r) {
+    return (uint64_t)r.node << 32 | (uint64_t)r.slot << 1 | 1;
+}
+static inline reader watch_reader(uint64_t word) {
+    return (reader){ (uint32_t)(word >> 32), (uint32_t)(word & UINT32_MAX) >> 1 };
+}
+static inline watch *watch_list(uint64_t word) { return (watch *)(uintptr_t)word; }
+
+#endif
