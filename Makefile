@@ -231,14 +231,15 @@ coverage:
 # install-deps has just brought are then seen by it.
 in_release = $(MAKE) VARIANT=release BUILD=$(ROOT)/release
 
-.PHONY: release run bench bench-quick format clean help
+.PHONY: release run bench bench-quick format clean dist help
 release:
 	@$(in_release) all
 
 run:
 	@tools/install-deps build
 	@$(in_release) all
-	@$(if $(CLI_SRC),$(ROOT)/release/heddle demo,tools/run-examples --show $(ROOT)/release)
+	@$(if $(wildcard src/cli/*demo*.c),$(ROOT)/release/heddle demo,\
+	    tools/run-examples --show $(ROOT)/release)
 
 bench bench-quick:
 	@tools/install-deps bench
@@ -252,6 +253,11 @@ format:
 clean:
 	rm -rf $(ROOT)
 
+# What is committed, as one file that builds and tests itself.
+dist:
+	@mkdir -p $(ROOT)
+	git archive --prefix=heddle-$(VERSION)/ -o $(ROOT)/heddle-$(VERSION).tar.gz HEAD
+
 define HELP
   make run                  build what is missing and show what heddle does
   make test                 everything that has to hold; ends with "N passed, N failed"
@@ -263,6 +269,7 @@ define HELP
   make format               let clang-format write the C files
   make check-layers         includes and calls keep to the architecture
   make install|uninstall    PREFIX=/usr/local DESTDIR=
+  make dist                 a tarball of what is committed
   make clean                remove build/
 
   VARIANT=debug|release|asan|tsan|coverage|fuzz   BUILD=dir   CC=gcc|clang   V=1
