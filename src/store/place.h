@@ -89,12 +89,12 @@ typedef struct place {
 _Static_assert(sizeof(place) == 64, "a place is one cache line");
 
 /* Where documents live: a space, and for user and session scope whose. */
-typedef struct home {
+typedef struct doc_home {
     struct key *space;
     struct key *instance; /* NULL for space scope */
     hd_scope scope;
     bool meta;
-} home;
+} doc_home;
 
 typedef struct places {
     const hd_env *env;
@@ -105,7 +105,7 @@ typedef struct places {
     uint32_t documents;
     table names;    /* (home, id) -> root place */
     table children; /* (parent, key) -> inner place */
-    VEC(home)
+    VEC(doc_home)
     homes;
     uint64_t walked; /* index entries visited by place_walk */
 } places;

@@ -1,0 +1,424 @@
+/* place.c -- interning documents and places; bringing places up to date. */
+#include "store/place.h"
+
+#include "base/env.h"
+#include "base/hash.h"
+#include "value/array.h"
+#include "value/diff.h"
+#include "value/key.h"
+#include "value/object.h"
+#include "value/pairs.h"
+
+#define PLACE_DEPTH_MAX HEAP_DEPTH_MAX /* place_walk recurses once per segment */
+#define FEW_CHILDREN    16             /* up to here the children are tried one by one */
+#define MANY_CHANGES    1024           /* beyond, it may pay to try the children instead */
+
+static uint32_t mix(uint64_t a, uint64_t b) {
+    uint64_t h = (a ^ (b * UINT64_C(0x9E3779B97F4A7C15))) * UINT64_C(0xD6E8FEB86659FD93);
+    return (uint32_t)(h >> 32);
+}
+
+static uint32_t name_hash(uint32_t home_index, const struct key *id) {
+    return mix(home_index, id->hash);
+}
+static uint32_t child_hash(place_id parent, const struct key *k) { return mix(parent, k->hash); }
+
+/* ---- the table */
+
+hd_status places_init(places *ps, const hd_env *env, hd_heap *heap) {
+    *ps = (places){ .env = env, .heap = heap, .count = 1, .capacity = 16 };
+    table_init(&ps->names, env);
+    table_init(&ps->children, env);
+    ps->at = env_new0(env, ps->capacity * sizeof *ps->at);
+    if (!ps->at) return HD_NOMEM;
+    /* homes.items[0] is unused, so that home 0 is no home. */
+    if (!vec_push(env, &ps->homes, (doc_home){ 0 })) {
+        places_fini(ps);
+        return HD_NOMEM;
+    }
+    return HD_OK;
+}
+
+void places_fini(places *ps) {
+    if (!ps->at) return;
+    for (place_id id = 1; id < ps->count; id++) {
+        place *p = &ps->at[id];
+        if (!p->root) continue;
+        if (p->root == id) {
+            value_unref(p->value);
+            key_unref(p->doc.id);
+        } else {
+            key_unref(p->in.key);
+            path_unref(ps->heap, p->in.path);
+        }
+    }
+    for (uint32_t i = 1; i < ps->homes.count; i++) {
+        key_unref(ps->homes.items[i].space);
+        key_unref(ps->homes.items[i].instance);
+    }
+    vec_fini(ps->env, &ps->homes);
+    table_fini(&ps->names);
+    table_fini(&ps->children);
+    env_free(ps->env, ps->at, ps->capacity * sizeof *ps->at);
+    ps->at = NULL;
+}
+
+static hd_status grow(places *ps) {
+    uint32_t capacity = ps->capacity + ps->capacity / 2;
+    if (capacity > PLACE_MAX) return HD_LIMIT;
+    place *at = env_resize(ps->env, ps->at, ps->capacity * sizeof *at, capacity * sizeof *at);
+    if (!at) return HD_NOMEM;
+    ps->at = at;
+    ps->capacity = capacity;
+    return HD_OK;
+}
+
+/* A zeroed record that is not in any table yet. */
+static hd_status take_record(places *ps, place_id *out) {
+    if (ps->free) {
+        *out = ps->free;
+        ps->free = ps->at[*out].first_child;
+    } else {
+        if (ps->count == ps->capacity) {
+            hd_status status = grow(ps);
+            if (status) return status;
+        }
+        *out = ps->count++;
+    }
+    ps->at[*out] = (place){ 0 };
+    return HD_OK;
+}
+
+static void give_record(places *ps, place_id id) {
+    ps->at[id] = (place){ .first_child = ps->free };
+    ps->free = id;
+}
+
+/* ---- homes and documents */
+
+hd_status places_home(places *ps, struct key *space, hd_scope scope, struct key *instance,
+                      bool meta, uint32_t *out) {
+    assert(scope != HD_SCOPE_HERE);
+    /* Few per runtime, and looked up only when a cell is made from a name. The newest first. */
+    for (uint32_t i = ps->homes.count - 1; i > 0; i--) {
+        const doc_home *h = &ps->homes.items[i];
+        if (h->space == space && h->scope == scope && h->instance == instance && h->meta == meta) {
+            *out = i;
+            return HD_OK;
+        }
+    }
+    doc_home h = { space, instance, scope, meta };
+    if (!vec_push(ps->env, &ps->homes, h)) return HD_NOMEM;
+    key_ref(space);
+    if (instance) key_ref(instance);
+    *out = ps->homes.count - 1;
+    return HD_OK;
+}
+
+place_id places_find_doc(const places *ps, uint32_t home_index, const struct key *id) {
+    for (table_probe p = table_find(&ps->names, name_hash(home_index, id));
+         table_next(&ps->names, &p);) {
+        const place *d = &ps->at[p.index];
+        if (d->doc.id == id && d->doc.home == home_index) return p.index;
+    }
+    return 0;
+}
+
+hd_status places_doc(places *ps, uint32_t home_index, struct key *id, place_id *out) {
+    place_id doc = places_find_doc(ps, home_index, id);
+    if (!doc) {
+        hd_status status = take_record(ps, &doc);
+        if (status) return status;
+        status = table_insert(&ps->names, name_hash(home_index, id), doc);
+        if (status) {
+            give_record(ps, doc);
+            return status;
+        }
+        place *p = &ps->at[doc];
+        p->root = doc;
+        p->doc.id = key_ref(id);
+        p->doc.home = home_index;
+        ps->documents++;
+    }
+    *out = doc;
+    return HD_OK;
+}
+
+/* ---- inner places */
+
+place_id places_find_child(const places *ps, place_id parent, const struct key *k) {
+    for (table_probe p = table_find(&ps->children, child_hash(parent, k));
+         table_next(&ps->children, &p);) {
+        const place *c = &ps->at[p.index];
+        if (c->in.key == k && c->in.parent == parent) return p.index;
+    }
+    return 0;
+}
+
+static void link_child(places *ps, place_id parent, place_id child) {
+    place *p = &ps->at[parent], *c = &ps->at[child];
+    c->in.prev = 0;
+    c->in.next = p->first_child;
+    if (c->in.next) ps->at[c->in.next].in.prev = child;
+    p->first_child = child;
+}
+
+static void unlink_child(places *ps, place_id child) {
+    place *c = &ps->at[child];
+    if (c->in.prev) ps->at[c->in.prev].in.next = c->in.next;
+    else ps->at[c->in.parent].first_child = c->in.next;
+    if (c->in.next) ps->at[c->in.next].in.prev = c->in.prev;
+}
+
+hd_status places_child(places *ps, place_id parent, struct key *k, place_id *out) {
+    place_id found = places_find_child(ps, parent, k);
+    if (found) {
+        *out = found;
+        return HD_OK;
+    }
+    if (path_depth(ps->heap, place_path(ps, parent)) >= PLACE_DEPTH_MAX) return HD_LIMIT;
+    hd_path path;
+    hd_status status = path_child(ps->heap, place_path(ps, parent), k, &path);
+    if (status) return status;
+
+    place_id child;
+    status = take_record(ps, &child);
+    if (!status) {
+        status = table_insert(&ps->children, child_hash(parent, k), child);
+        if (status) give_record(ps, child);
+    }
+    if (status) {
+        path_unref(ps->heap, path);
+        return status;
+    }
+    place *c = &ps->at[child];
+    c->root = ps->at[parent].root;
+    c->rev = ps->at[c->root].rev; /* it cannot have changed after its document did */
+    c->in.key = key_ref(k);
+    c->in.parent = parent;
+    c->in.path = path;
+    c->value = value_step(ps->heap, ps->at[parent].value, k, true);
+    link_child(ps, parent, child);
+    place_ref(ps, parent);
+    *out = child;
+    return HD_OK;
+}
+
+hd_status places_inner(places *ps, place_id doc, hd_path path, place_id *out) {
+    assert(place_is_doc(ps, doc));
+    uint32_t depth = path_depth(ps->heap, path);
+    place_id at = doc;
+    for (uint32_t i = 1; i <= depth; i++) {
+        hd_path step = path_ancestor(ps->heap, path, i);
+        place_id next;
+        hd_status status = places_child(ps, at, path_key(ps->heap, step), &next);
+        if (status) {
+            if (at != doc) { /* nobody may need the part that was made */
+                place_ref(ps, at);
+                place_unref(ps, at);
+            }
+            return status;
+        }
+        at = next;
+    }
+    *out = at;
+    return HD_OK;
+}
+
+void place_ref(places *ps, place_id id) {
+    place *p = place_at(ps, id);
+    if (p->root == id) p->doc.refs++;
+    else p->in.refs++;
+}
+
+static bool inner_needed(const place *p) {
+    return p->in.refs || p->watch || p->first_child || (p->in.flags & DOC_PINNED);
+}
+
+void place_unref(places *ps, place_id id) {
+    for (;;) {
+        place *p = place_at(ps, id);
+        if (p->root == id) {
+            assert(p->doc.refs > 0);
+            p->doc.refs--;
+            return;
+        }
+        assert(p->in.refs > 0);
+        p->in.refs--;
+        if (inner_needed(p)) return;
+
+        place_id parent = p->in.parent;
+        unlink_child(ps, id);
+        table_remove(&ps->children, child_hash(parent, p->in.key), id);
+        key_unref(p->in.key);
+        path_unref(ps->heap, p->in.path);
+        give_record(ps, id);
+        id = parent; /* and let go of the parent in turn */
+    }
+}
+
+bool place_related(const places *ps, place_id a, place_id b) {
+    const place *pa = place_at(ps, a), *pb = place_at(ps, b);
+    if (pa->root != pb->root) return false;
+    if (a == b || pa->root == a || pb->root == b) return true;
+    return path_is_prefix(ps->heap, pa->in.path, pb->in.path) ||
+           path_is_prefix(ps->heap, pb->in.path, pa->in.path);
+}
+
+/* ---- the walk */
+
+/* One side of a place during a walk, MATCHING 2.4: whether every step to it was possible, and how
+ * many containers lie on the way. */
+typedef struct side {
+    hd_value value;
+    bool reach;
+    uint32_t containers;
+} side;
+
+typedef struct walk {
+    places *ps;
+    uint64_t rev;
+    place_changed_fn fn;
+    void *ctx;
+} walk;
+
+static bool is_container(hd_value v) {
+    unsigned tag = value_tag(v);
+    return tag == TAG_ARRAY || tag == TAG_OBJECT;
+}
+
+static side step(const places *ps, side from, const struct key *k) {
+    if (!from.reach || !is_container(from.value))
+        return (side){ value_absent(), false, from.containers };
+    return (side){ value_step(ps->heap, from.value, k, true), true, from.containers + 1 };
+}
+
+static bool same_side(side a, side b) {
+    return a.value.bits == b.value.bits && a.reach == b.reach && a.containers == b.containers;
+}
+
+static void walk_place(const walk *w, place_id id, side before, side after);
+
+static void walk_child(const walk *w, place_id child, side before, side after) {
+    const struct key *k = w->ps->at[child].in.key;
+    walk_place(w, child, step(w->ps, before, k), step(w->ps, after, k));
+}
+
+static void walk_each_child(const walk *w, place_id id, side before, side after) {
+    for (place_id c = w->ps->at[id].first_child; c; c = w->ps->at[c].in.next)
+        walk_child(w, c, before, after);
+}
+
+static uint32_t count_children(const places *ps, place_id id, uint32_t limit) {
+    uint32_t n = 0;
+    for (place_id c = ps->at[id].first_child; c && n < limit; c = ps->at[c].in.next) n++;
+    return n;
+}
+
+/* The place for an entry that differs, if there is one. */
+static place_id child_of_pair(const places *ps, place_id id, const pairs *p) {
+    if (p->key) return places_find_child(ps, id, p->key);
+    char text[24];
+    int length = 0;
+    char digits[24];
+    size_t i = p->index;
+    do digits[length++] = (char)('0' + i % 10);
+    while (i /= 10);
+    for (int j = 0; j < length; j++) text[j] = digits[length - 1 - j];
+    const struct key *k = key_find(ps->heap, text, (size_t)length);
+    return k ? places_find_child(ps, id, k) : 0;
+}
+
+/* Two containers of one kind with many places below: go by what differs between them. False: so much
+ * differs that going by the places is cheaper. */
+static bool walk_pairs(const walk *w, place_id id, side before, side after) {
+    places *ps = w->ps;
+    pairs p;
+    uint32_t seen = 0;
+    pairs_init(&p, before.value, after.value, false);
+    while (pairs_next(&p)) {
+        ps->walked++;
+        if (++seen == MANY_CHANGES && count_children(ps, id, MANY_CHANGES) < MANY_CHANGES)
+            return false;
+        place_id child = child_of_pair(ps, id, &p);
+        if (child) walk_child(w, child, before, after);
+    }
+    if (value_tag(before.value) == TAG_ARRAY && ps->heap->length_key) {
+        place_id length = places_find_child(ps, id, ps->heap->length_key);
+        if (length) walk_child(w, length, before, after);
+    }
+    return true;
+}
+
+static void walk_children(const walk *w, place_id id, side before, side after) {
+    bool alike = before.reach && after.reach && is_container(before.value) &&
+                 value_tag(before.value) == value_tag(after.value);
+    if (alike && count_children(w->ps, id, FEW_CHILDREN + 1) > FEW_CHILDREN &&
+        walk_pairs(w, id, before, after))
+        return;
+    walk_each_child(w, id, before, after);
+}
+
+static bool differs(side before, side after, bool (*same)(hd_value, hd_value)) {
+    if (before.reach && after.reach) return !same(before.value, after.value);
+    if (before.reach != after.reach) return true;
+    return before.containers != after.containers;
+}
+
+static void walk_place(const walk *w, place_id id, side before, side after) {
+    places *ps = w->ps;
+    ps->walked++;
+    if (same_side(before, after)) return; /* shared: nothing below can differ */
+    place *p = &ps->at[id];
+    if (p->root != id) p->value = after.value;
+    if (differs(before, after, value_equal)) {
+        p->rev = w->rev;
+        if (p->watch) {
+            bool reshaped = differs(before, after, value_same_shape);
+            w->fn(w->ctx, id, reshaped, before.value, after.value);
+        }
+    }
+    if (ps->at[id].first_child) walk_children(w, id, before, after);
+}
+
+void place_walk(places *ps, place_id doc, hd_value before, hd_value after, uint64_t rev,
+                place_changed_fn fn, void *ctx) {
+    assert(place_is_doc(ps, doc) && ps->at[doc].value.bits == after.bits);
+    place *p = &ps->at[doc];
+    p->rev = rev;
+    ps->walked++;
+    if (p->watch) fn(ctx, doc, !value_same_shape(before, after), before, after);
+    if (!ps->at[doc].first_child) return;
+    walk w = { ps, rev, fn, ctx };
+    walk_children(&w, doc, (side){ before, true, 0 }, (side){ after, true, 0 });
+}
+
+/* ---- invariants */
+
+static void check_inner(const places *ps, place_id id) {
+    const place *p = &ps->at[id];
+    const place *parent = &ps->at[p->in.parent];
+    assert(parent->root == p->root);
+    assert(places_find_child(ps, p->in.parent, p->in.key) == id);
+    assert(p->value.bits == value_step(ps->heap, parent->value, p->in.key, true).bits);
+    assert(p->rev <= ps->at[p->root].rev);
+    assert(!p->in.next || ps->at[p->in.next].in.prev == id);
+    (void)parent;
+}
+
+void places_check(const places *ps) {
+    uint32_t documents = 0;
+    for (place_id id = 1; id < ps->count; id++) {
+        const place *p = &ps->at[id];
+        if (!p->root) continue;
+        if (p->root != id) {
+            check_inner(ps, id);
+            continue;
+        }
+        documents++;
+        assert(places_find_doc(ps, p->doc.home, p->doc.id) == id);
+        assert(!value_is_failed(p->value));
+    }
+    assert(documents == ps->documents);
+    (void)documents;
+}
