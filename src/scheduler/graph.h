@@ -46,17 +46,14 @@ typedef struct graph {
     bitmap
         summary; /* one bit per word of the three: may be set while the word has nothing runnable,
                        never the other way round */
-    VEC(back_edge)
-    back_edges;
+    VEC(back_edge) back_edges;
     table back_index; /* (writer, reader) -> index into back_edges */
 
     /* Liveness: withdrawals wait here until graph_settle_demand. */
-    VEC(node_id)
-    withdrawn;
+    VEC(node_id) withdrawn;
 
     /* Nodes that became live or dormant since the last look, for whoever cares; see graph_transitions. */
-    VEC(node_id)
-    work; /* scratch stack of the walks */
+    VEC(node_id) work; /* scratch stack of the walks */
 
     /* Counters. */
     uint64_t repairs, repaired_nodes, demand_visits, edge_visits;

@@ -52,10 +52,9 @@ typedef struct head {
     uint8_t flags;
     uint32_t space_index; /* into heads.spaces */
     uint64_t seq;         /* of the last change; 0: never existed, as far as fetched */
-    VEC(touch)
-    touches;        /* above the floor, by seq */
-    hd_value value; /* owned; for authorities that keep values here; else absent */
-    uint64_t extra; /* free for the authority */
+    VEC(touch) touches;   /* above the floor, by seq */
+    hd_value value;       /* owned; for authorities that keep values here; else absent */
+    uint64_t extra;       /* free for the authority */
 } head;
 
 typedef struct head_space {
@@ -74,21 +73,17 @@ typedef struct decided {
 
 typedef struct head_session {
     uint8_t id[16];
-    uint64_t settled; /* the client needs no verdict at or below */
-    VEC(decided)
-    verdicts;      /* above `settled`, by local seq */
-    uint64_t last; /* highest local seq decided */
+    uint64_t settled;      /* the client needs no verdict at or below */
+    VEC(decided) verdicts; /* above `settled`, by local seq */
+    uint64_t last;         /* highest local seq decided */
 } head_session;
 
 typedef struct heads {
     const hd_env *env;
     hd_heap *heap;
-    VEC(head)
-    heads;
-    VEC(head_space)
-    spaces;
-    VEC(head_session)
-    sessions;
+    VEC(head) heads;
+    VEC(head_space) spaces;
+    VEC(head_session) sessions;
     table by_name;
 } heads;
 
@@ -167,8 +162,7 @@ typedef struct verdict {
     hd_status status; /* HD_OK: admit; its class tells what to do else */
     bool replayed;    /* decided before: `status` and `seq` are those of then; change nothing */
     uint64_t seq;
-    VEC(conflict)
-    conflicts; /* all of them; reused from call to call */
+    VEC(conflict) conflicts; /* all of them; reused from call to call */
 } verdict;
 
 /* Whether something read at `basis` can have changed since. The one rule behind admission, resume

@@ -93,23 +93,15 @@ typedef struct commit {
     hd_status doom; /* why it is dead */
     stamp stamp;
 
-    VEC(op)
-    ops;
-    VEC(claim)
-    claims;
-    VEC(uint64_t)
-    layers; /* local seqs named by claims */
-    VEC(precondition)
-    preconditions;
-    VEC(footprint)
-    footprints;
-    VEC(hd_path)
-    paths; /* of footprints; referenced */
-    VEC(uint32_t)
-    causes; /* read keys that made the run happen */
-    VEC(space_seq)
-    seqs;           /* filled by acceptance, one for each space written or claimed */
-    hd_value extra; /* JSON for the log beside the operations: nodes, basis, events; absent */
+    VEC(op) ops;
+    VEC(claim) claims;
+    VEC(uint64_t) layers; /* local seqs named by claims */
+    VEC(precondition) preconditions;
+    VEC(footprint) footprints;
+    VEC(hd_path) paths;   /* of footprints; referenced */
+    VEC(uint32_t) causes; /* read keys that made the run happen */
+    VEC(space_seq) seqs;  /* filled by acceptance, one for each space written or claimed */
+    hd_value extra;       /* JSON for the log beside the operations: nodes, basis, events; absent */
 
     hd_verdict_fn done; /* told once; NULL */
     void *done_ctx;

@@ -105,8 +105,7 @@ typedef struct places {
     uint32_t documents;
     table names;    /* (home, id) -> root place */
     table children; /* (parent, key) -> inner place */
-    VEC(doc_home)
-    homes;
+    VEC(doc_home) homes;
     uint64_t walked; /* index entries visited by place_walk */
 } places;
 

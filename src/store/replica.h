@@ -67,8 +67,7 @@ typedef struct replica {
     places places;
     authority *authority;
     observer observer;
-    VEC(listener)
-    listeners;
+    VEC(listener) listeners;
 
     uint8_t session[16]; /* 128 random bits: one open of one runtime */
     uint64_t next_local; /* local seq of the next commit, from 1 */
@@ -78,26 +77,21 @@ typedef struct replica {
     list queued;            /* commits to send, by local seq */
     list pending;           /* sent, no verdict yet, by local seq */
     uint32_t pending_count; /* of both */
-    VEC(commit *)
-    spare; /* commits to use again, with their vectors */
+    VEC(commit *) spare;    /* commits to use again, with their vectors */
 
-    VEC(over)
-    overs; /* by place.doc.over; 0 is unused */
+    VEC(over) overs; /* by place.doc.over; 0 is unused */
     uint32_t overs_free;
     slab layers;
 
-    VEC(shown)
-    shown; /* of the notice under way */
-    VEC(hd_change)
-    changes;               /* the same, for listeners */
-    hd_change_kind kind;   /* of the notice under way */
-    hd_commit_class class; /* ditto */
-    uint64_t group;        /* ditto */
-    uint32_t origin_node;  /* ditto */
+    VEC(shown) shown;       /* of the notice under way */
+    VEC(hd_change) changes; /* the same, for listeners */
+    hd_change_kind kind;    /* of the notice under way */
+    hd_commit_class class;  /* ditto */
+    uint64_t group;         /* ditto */
+    uint32_t origin_node;   /* ditto */
 
     /* Told in the next pump: commits that changed nothing. */
-    VEC(commit *)
-    trivial;
+    VEC(commit *) trivial;
 
     bool in_body;   /* a run's body or an open transaction is on the stack */
     hd_error error; /* of the last call that failed */

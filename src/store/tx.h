@@ -46,22 +46,17 @@ struct hd_tx {
     /* Reads. */
     uint32_t cursor, expected_count;
     const expected *expected;
-    VEC(uint32_t)
-    reads; /* keys that are dependencies (and claims, unless KEY_NO_CLAIM) */
-    VEC(uint32_t)
-    claim_only;     /* keys that are claims but no dependencies */
-    uint32_t *seen; /* open addressing: keys of `reads`, with generation; see journal.c */
+    VEC(uint32_t) reads;      /* keys that are dependencies (and claims, unless KEY_NO_CLAIM) */
+    VEC(uint32_t) claim_only; /* keys that are claims but no dependencies */
+    uint32_t *seen;           /* open addressing: keys of `reads`, with generation; see journal.c */
     uint32_t seen_mask, seen_generation;
 
     /* Writes. */
     place_id out_place; /* the output that may be written in place; 0: none */
     hd_value out_value; /* owned by the pool or immediate, if TX_OUT_SET */
-    VEC(tx_write)
-    writes;
-    VEC(op)
-    ops;
-    VEC(precondition)
-    preconditions;
+    VEC(tx_write) writes;
+    VEC(op) ops;
+    VEC(precondition) preconditions;
 
     stamp stamp;
     hd_commit_class class;
