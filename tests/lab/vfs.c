@@ -2,13 +2,12 @@
  *
  * Every method is the same few steps: take the disk's mutex, refuse when the handle died in a
  * crash, count the call and let a fault strike, act on the image. enter() does the first three. */
-#define _POSIX_C_SOURCE 200809L /* nanosleep */
 #include "vfs_disk.h"
 #include "vfs_lock.h"
+#include "lab.h"
 
 #include <assert.h>
 #include <string.h>
-#include <time.h>
 
 typedef struct {
     sqlite3_file base;
@@ -107,7 +106,6 @@ static int file_truncate(sqlite3_file *file, sqlite3_int64 size) {
 
 static int file_sync(sqlite3_file *file, int flags) {
     disk_file *f = of(file);
-    (void)flags;
     int rc = enter(f, LAB_OP_SYNC, SQLITE_IOERR_FSYNC);
     if (rc) return leave(f, rc);
     io(f)->syncs++;
@@ -172,9 +170,9 @@ static void file_shm_barrier(sqlite3_file *file) {
     disk_unlock(of(file)->disk);
 }
 
+/* It goes with its last user, whether to be deleted or not. */
 static int file_shm_unmap(sqlite3_file *file, int delete_it) {
     disk_file *f = of(file);
-    (void)delete_it; /* it goes with its last user either way */
     disk_lock(f->disk);
     locks_shm_unmap(&f->locks);
     return leave(f, SQLITE_OK);
@@ -203,10 +201,7 @@ static int file_sector_size(sqlite3_file *file) {
     return leave(f, (int)f->disk->img.sector_size);
 }
 
-static int file_characteristics(sqlite3_file *f) {
-    (void)f;
-    return SQLITE_IOCAP_POWERSAFE_OVERWRITE;
-}
+static int file_characteristics(sqlite3_file *f) { return SQLITE_IOCAP_POWERSAFE_OVERWRITE; }
 
 static void inode_close(disk_file *f) {
     f->inode->handles--;
@@ -328,35 +323,29 @@ static int vfs_access(sqlite3_vfs *vfs, const char *name, int flags, int *out) {
 }
 
 static int vfs_full_pathname(sqlite3_vfs *vfs, const char *name, int size, char *out) {
-    (void)vfs;
     sqlite3_snprintf(size, out, "%s", name);
     return strlen(name) < (size_t)size ? SQLITE_OK : SQLITE_CANTOPEN;
 }
 
-/* SQLite seeds its generator from the default VFS, so this is only for callers of ours. */
+/* SQLite seeds its generator from the default VFS (see lab_sqlite_seed); nobody else asks. */
 static int vfs_randomness(sqlite3_vfs *vfs, int size, char *out) {
-    (void)vfs;
-    image_rng rng = image_rng_seed(1);
-    for (int i = 0; i < size; i++) out[i] = (char)image_rng_next(&rng);
+    lab_random rng = lab_random_of(1);
+    lab_random_bytes(&rng, out, (size_t)size);
     return size;
 }
 
-/* Busy timeouts wait for other threads, which need real time. */
+/* A busy timeout waits for other threads, which need real time. */
 static int vfs_sleep(sqlite3_vfs *vfs, int us) {
-    (void)vfs;
-    struct timespec t = { .tv_sec = us / 1000000, .tv_nsec = (long)(us % 1000000) * 1000 };
-    nanosleep(&t, NULL);
-    return us;
+    sqlite3_vfs *system = sqlite3_vfs_find(NULL);
+    return system->xSleep(system, us);
 }
 
 static int vfs_current_time(sqlite3_vfs *vfs, double *out) {
-    (void)vfs;
     *out = 2451544.5; /* 2000-01-01, always: runs must not depend on the day */
     return SQLITE_OK;
 }
 
 static int vfs_last_error(sqlite3_vfs *vfs, int size, char *out) {
-    (void)vfs;
     if (size > 0) *out = 0;
     return 0;
 }

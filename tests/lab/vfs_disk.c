@@ -8,6 +8,7 @@
  *                                |-----> n: clone, apply a few, lose power
  */
 #include "vfs_disk.h"
+#include "lab.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -371,12 +372,12 @@ void lab_disk_write(lab_disk *disk, const char *name, uint64_t offset, const voi
 
 void lab_disk_corrupt(lab_disk *disk, const char *name, uint64_t offset, size_t size,
                       uint64_t seed) {
-    image_rng rng = image_rng_seed(seed);
+    lab_random rng = lab_random_of(seed);
     uint8_t *bytes = image_alloc(size);
     size_t there = lab_disk_read(disk, name, offset, bytes, size);
     assert(there == size && "the range must lie inside the file");
     for (size_t i = 0; i < there; i++)
-        bytes[i] = (uint8_t)(bytes[i] + 1 + image_rng_below(&rng, 255));
+        bytes[i] = (uint8_t)(bytes[i] + 1 + lab_random_below(&rng, 255));
     lab_disk_write(disk, name, offset, bytes, there);
     free(bytes);
 }

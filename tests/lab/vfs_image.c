@@ -5,6 +5,7 @@
  *
  * `current` is only a cache of "durable plus unsynced" for reading. */
 #include "vfs_image.h"
+#include "lab.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -20,21 +21,6 @@ void *image_resize(void *old, size_t size) {
     void *p = realloc(old, size ? size : 1);
     if (!p) abort();
     return p;
-}
-
-/* ---- random numbers: a counter through a mixing function (splitmix64) ---- */
-
-image_rng image_rng_seed(uint64_t seed) { return (image_rng){ .state = seed }; }
-
-uint64_t image_rng_next(image_rng *rng) {
-    uint64_t x = rng->state += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
-uint64_t image_rng_below(image_rng *rng, uint64_t bound) {
-    return bound ? image_rng_next(rng) % bound : 0;
 }
 
 /* ---- blobs and lists of operations ---- */
@@ -277,16 +263,16 @@ static size_t op_pieces(const image_op *op, uint32_t sector_size) {
     return (size_t)((op->at + op->blob->size - 1) / sector_size - op->at / sector_size + 1);
 }
 
-static loss loss_draw(const image_ops *unsynced, uint32_t sector_size, image_rng *rng) {
+static loss loss_draw(const image_ops *unsynced, uint32_t sector_size, lab_random *rng) {
     size_t pieces = 0;
     for (size_t i = 0; i < unsynced->count; i++)
         pieces += op_pieces(&unsynced->items[i], sector_size);
-    return (loss){ .style = (loss_style)image_rng_below(rng, STYLES),
-                   .border = (size_t)image_rng_below(rng, pieces + 1),
-                   .keep_of_8 = 1 + image_rng_below(rng, 7) };
+    return (loss){ .style = (loss_style)lab_random_below(rng, STYLES),
+                   .border = (size_t)lab_random_below(rng, pieces + 1),
+                   .keep_of_8 = 1 + lab_random_below(rng, 7) };
 }
 
-static fate loss_judge(loss *l, image_rng *rng) {
+static fate loss_judge(loss *l, lab_random *rng) {
     size_t piece = l->piece++;
     bool at_border = piece == l->border;
     switch (l->style) {
@@ -299,45 +285,43 @@ static fate loss_judge(loss *l, image_rng *rng) {
         if (at_border) return PIECE_TORN;
         return piece < l->border ? PIECE_LOST : PIECE_SURVIVES;
     default:
-        if (image_rng_below(rng, 8) == 0) return PIECE_TORN;
-        return image_rng_below(rng, 8) < l->keep_of_8 ? PIECE_SURVIVES : PIECE_LOST;
+        if (lab_random_below(rng, 8) == 0) return PIECE_TORN;
+        return lab_random_below(rng, 8) < l->keep_of_8 ? PIECE_SURVIVES : PIECE_LOST;
     }
 }
 
-static void bytes_write_garbage(image_bytes *b, uint64_t at, size_t size, image_rng *rng) {
-    for (size_t i = 0; i < size; i++) {
-        uint8_t byte = (uint8_t)image_rng_next(rng);
-        image_bytes_write(b, at + i, &byte, 1);
-    }
+static void bytes_write_garbage(image_bytes *b, uint64_t at, size_t size, lab_random *rng) {
+    if (at + size > b->size) image_bytes_truncate(b, at + size);
+    if (size) lab_random_bytes(rng, b->data + at, size);
 }
 
 /* A sector caught in the middle: its first or last bytes are new, the rest old; or a stretch of
  * what was being written is garbage. */
 static void piece_tear(image_bytes *b, uint64_t at, const uint8_t *from, size_t size,
-                       image_rng *rng) {
-    size_t cut = (size_t)image_rng_below(rng, size + 1);
-    switch (image_rng_below(rng, 3)) {
+                       lab_random *rng) {
+    size_t cut = (size_t)lab_random_below(rng, size + 1);
+    switch (lab_random_below(rng, 3)) {
     case 0: image_bytes_write(b, at, from, cut); break;
     case 1: image_bytes_write(b, at + cut, from + cut, size - cut); break;
     default:
         image_bytes_write(b, at, from, size);
-        bytes_write_garbage(b, at + cut, (size_t)image_rng_below(rng, size - cut + 1), rng);
+        bytes_write_garbage(b, at + cut, (size_t)lab_random_below(rng, size - cut + 1), rng);
     }
 }
 
 /* The file system noted the new size before the content came: zeros, or whatever was on those
  * sectors before. */
-static void piece_lose(image_bytes *b, uint64_t at, size_t size, image_rng *rng) {
-    if (at + size <= b->size || image_rng_below(rng, 4)) return;
+static void piece_lose(image_bytes *b, uint64_t at, size_t size, lab_random *rng) {
+    if (at + size <= b->size || lab_random_below(rng, 4)) return;
     size_t old = b->size;
     image_bytes_truncate(b, at + size);
-    if (image_rng_below(rng, 2)) return;
+    if (lab_random_below(rng, 2)) return;
     uint64_t fresh = at > old ? at : old;
     bytes_write_garbage(b, fresh, (size_t)(at + size - fresh), rng);
 }
 
 static void write_power_loss(image *img, image_inode *inode, const image_op *op, loss *l,
-                             image_rng *rng) {
+                             lab_random *rng) {
     for (size_t done = 0; done < op->blob->size;) {
         uint64_t at = op->at + done;
         size_t size = img->sector_size - (size_t)(at % img->sector_size);
@@ -346,7 +330,7 @@ static void write_power_loss(image *img, image_inode *inode, const image_op *op,
 
         fate f = loss_judge(l, rng);
         if (f == PIECE_TORN && img->whole_sectors)
-            f = image_rng_below(rng, 2) ? PIECE_SURVIVES : PIECE_LOST;
+            f = lab_random_below(rng, 2) ? PIECE_SURVIVES : PIECE_LOST;
         if (f == PIECE_SURVIVES) image_bytes_write(&inode->durable, at, from, size);
         else if (f == PIECE_TORN) piece_tear(&inode->durable, at, from, size, rng);
         else piece_lose(&inode->durable, at, size, rng);
@@ -354,7 +338,7 @@ static void write_power_loss(image *img, image_inode *inode, const image_op *op,
     }
 }
 
-static void inode_power_loss(image *img, image_inode *inode, image_rng *rng) {
+static void inode_power_loss(image *img, image_inode *inode, lab_random *rng) {
     loss l = loss_draw(&inode->unsynced, img->sector_size, rng);
     for (size_t i = 0; i < inode->unsynced.count; i++) {
         const image_op *op = &inode->unsynced.items[i];
@@ -365,18 +349,18 @@ static void inode_power_loss(image *img, image_inode *inode, image_rng *rng) {
 
 /* File systems journal their directories in order, so a prefix of the changes survives; both ends
  * are as likely as all between. */
-static void directory_power_loss(image *img, image_rng *rng) {
+static void directory_power_loss(image *img, lab_random *rng) {
     size_t kept = img->directory.count;
-    switch (image_rng_below(rng, 3)) {
+    switch (lab_random_below(rng, 3)) {
     case 0: kept = 0; break;
     case 1: break;
-    default: kept = (size_t)image_rng_below(rng, kept + 1);
+    default: kept = (size_t)lab_random_below(rng, kept + 1);
     }
     for (size_t i = 0; i < kept; i++) directory_apply(img, &img->directory.items[i]);
 }
 
 void image_power_loss(image *img, uint64_t seed) {
-    image_rng rng = image_rng_seed(seed);
+    lab_random rng = lab_random_of(seed);
     image before = *img;
     image_init(img, before.sector_size, before.whole_sectors);
 

@@ -15,14 +15,6 @@
 void *image_alloc(size_t size); /* zeroed */
 void *image_resize(void *old, size_t size);
 
-typedef struct {
-    uint64_t state;
-} image_rng;
-
-image_rng image_rng_seed(uint64_t seed);
-uint64_t image_rng_next(image_rng *rng);
-uint64_t image_rng_below(image_rng *rng, uint64_t bound); /* 0 when bound is 0 */
-
 /* The bytes of a write or a name, shared between a recording, its keyframes and live images. */
 typedef struct {
     atomic_uint refs;
