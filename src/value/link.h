@@ -21,6 +21,12 @@ static inline const link_block *link_of(hd_value v) {
     return value_block(v);
 }
 
+/* A link of its parts: owned, or failed. HD_SYNTAX: *field names the part that is malformed. */
+hd_value link_make(hd_heap *heap, const hd_link *link, const char **field);
+
+/* "space", "user", "session"; HD_SCOPE_HERE is "here", which is never written. */
+const char *link_scope_name(hd_scope scope);
+
 /* Releases the parts and the block; called by value_destroy only. */
 void link_destroy(link_block *l);
 

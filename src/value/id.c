@@ -1,0 +1,39 @@
+/* id.c -- causal ids: the hash of a cause.
+ *
+ * A retry that has the same cause derives the same id, so that it finds what the first attempt made
+ * and a duplicate collides where it should. The text hashed is the canonical JSON, which is the same
+ * for equal values in every process and version; the id is public and stored, hence BLAKE2b. */
+#include "value/id.h"
+
+#include <sodium.h>
+
+enum { ID_HASH_SIZE = 32 };
+
+_Static_assert(HD_ID_SIZE == 1 + (ID_HASH_SIZE * 4 + 2) / 3 + 1, "~, base64url, NUL");
+
+static bool absorb(void *ctx, const char *text, size_t length) {
+    crypto_generichash_state *state = ctx;
+    crypto_generichash_update(state, (const unsigned char *)text, length);
+    return true;
+}
+
+hd_status hd_id_of(hd_value cause, char out[HD_ID_SIZE]) {
+    crypto_generichash_state state;
+    unsigned char hash[ID_HASH_SIZE];
+    out[0] = 0;
+    crypto_generichash_init(&state, NULL, 0, sizeof hash);
+    hd_status status = hd_json_write(cause, HD_JSON_COMPACT, absorb, &state);
+    if (status) return status;
+    crypto_generichash_final(&state, hash, sizeof hash);
+    out[0] = ID_MARK;
+    sodium_bin2base64(out + 1, HD_ID_SIZE - 1, hash, sizeof hash,
+                      sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+    return HD_OK;
+}
+
+bool id_is_causal(const char *id) {
+    if (id[0] != ID_MARK) return false;
+    size_t length =
+        strspn(id + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_");
+    return length == HD_ID_SIZE - 2 && id[1 + length] == 0;
+}
