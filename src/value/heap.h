@@ -52,7 +52,9 @@ struct hd_heap {
     /* Pages. Written by heap.c only. */
     list roomy[HEAP_CLASSES]; /* pages of a class with room; the first is the one in use */
     list free_pages;
+    uint32_t pages_free; /* their number */
     list chunks;
+    list large;           /* memory from heap_large_new */
     uint32_t chunk_pages; /* pages of the next chunk: doubles up to a limit */
 
     /* Counters; see hd_heap_stats. */
@@ -98,10 +100,12 @@ void heap_free(void *b);
 void *heap_block_new(hd_heap *heap, size_t size);
 void heap_block_free(void *b);
 
-/* Memory of any size from the environment, counted in `bytes`. */
+/* Memory of any size, aligned for any type, counted in `bytes`; returned at the latest when the heap
+ * is closed. */
 void *heap_large_new(hd_heap *heap, size_t size);
-void heap_large_free(hd_heap *heap, void *memory, size_t size);
-void *heap_large_resize(hd_heap *heap, void *memory, size_t old_size, size_t size);
+void heap_large_free(hd_heap *heap, void *memory); /* accepts NULL */
+/* On failure NULL, and the memory is as it was. `memory` NULL allocates. */
+void *heap_large_resize(hd_heap *heap, void *memory, size_t size);
 
 /* Asserts that the pages and lists are whole; O(pages + free blocks). */
 void heap_check(const hd_heap *heap);

@@ -33,8 +33,8 @@ typedef struct node {
     uint32_t refs;
     unsigned level : 4; /* 0: a leaf */
     unsigned object : 1;
-    unsigned plain : 1;  /* a leaf without blocks among its values: nothing to count */
-    unsigned hashed : 1; /* the cached hash is there; set by hash.c */
+    unsigned plain : 1;  /* a leaf that has no blocks among its values: nothing to count */
+    unsigned hashed : 1; /* the cached hash is there; written by digest.c only */
     unsigned count : 9;  /* entries of this node */
     unsigned nesting : 16;
 } node;
@@ -126,9 +126,6 @@ node *leaf_with(hd_heap *heap, const node *leaf, unsigned slot, hd_value v);
 node *inner_make(hd_heap *heap, node *const *children, unsigned count);
 /* A copy with one child replaced. */
 node *inner_with(hd_heap *heap, const node *n, unsigned slot, node *child);
-/* The first `count` entries of a node. */
-node *node_prefix(hd_heap *heap, const node *n, unsigned count);
-
 /* The slot of a key in a leaf, by pointer; -1 when it is not there. */
 int leaf_find(const node *leaf, const struct key *k);
 /* The number of keys in the leaf that are lower than the text; *found if the next one is it. */
@@ -138,7 +135,7 @@ unsigned inner_search(const node *n, const char *bytes, size_t length);
 /* The child that has the entry *index; *index becomes relative to the child. */
 unsigned inner_locate(const node *n, size_t *index);
 
-/* Asserts every invariant of the whole tree; O(n). `edge`: the node is on the right edge. */
+/* Asserts every invariant of the whole tree; O(n). */
 void node_check(const node *root);
 
 #endif

@@ -19,7 +19,9 @@ typedef struct cursor {
 
 typedef struct pairs {
     cursor before, after;
-    hd_heap *heap;  /* counts visits */
+    hd_heap *heap;   /* counts visits */
+    size_t position; /* arrays: entries behind us */
+    bool object;
     bool keys_only; /* values do not matter: only entries of one side are yielded */
 
     /* The entry, after pairs_next returned true. */
@@ -29,7 +31,7 @@ typedef struct pairs {
     hd_value is;     /* absent: only before has it */
 } pairs;
 
-/* Both arrays or both objects; empty ones too. */
+/* Both arrays or both objects; empty ones too. Arrays are walked as far as both go. */
 void pairs_init(pairs *p, hd_value before, hd_value after, bool keys_only);
 bool pairs_next(pairs *p);
 

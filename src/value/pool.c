@@ -1,0 +1,55 @@
+/* pool.c -- pools: lists of references, released together. */
+#include "value/pool.h"
+
+enum { POOL_FIRST = 16, POOL_KEPT = 1024 };
+
+hd_status hd_pool_open(hd_heap *heap, hd_pool **out) {
+    *out = NULL;
+    hd_pool *pool = heap_alloc(heap, sizeof *pool);
+    if (!pool) return HD_NOMEM;
+    *pool = (hd_pool){ .heap = heap };
+    list_push_back(&heap->pools, &pool->by_heap);
+    *out = pool;
+    return HD_OK;
+}
+
+void hd_pool_clear(hd_pool *pool) {
+    for (size_t i = pool->count; i-- > 0;) value_unref(pool->items[i]);
+    pool->count = 0;
+    if (pool->capacity <= POOL_KEPT) return; /* the next round will want about as much */
+    heap_large_free(pool->heap, pool->items);
+    pool->items = NULL;
+    pool->capacity = 0;
+}
+
+void hd_pool_close(hd_pool *pool) {
+    if (!pool) return;
+    hd_pool_clear(pool);
+    heap_large_free(pool->heap, pool->items);
+    list_remove(&pool->by_heap);
+    heap_free(pool);
+}
+
+hd_heap *hd_pool_heap(const hd_pool *pool) { return pool->heap; }
+
+static bool pool_grow(hd_pool *pool) {
+    size_t capacity = pool->capacity ? pool->capacity * 2 : POOL_FIRST;
+    hd_value *items = heap_large_resize(pool->heap, pool->items, capacity * sizeof *items);
+    if (!items) return false;
+    pool->items = items;
+    pool->capacity = capacity;
+    return true;
+}
+
+hd_value pool_take(hd_pool *pool, hd_value owned) {
+    if (!value_is_block(owned)) return owned;
+    assert(heap_of(value_block(owned)) == pool->heap);
+    if (pool->count == pool->capacity && !pool_grow(pool)) {
+        value_unref(owned);
+        return value_failed(HD_NOMEM);
+    }
+    pool->items[pool->count++] = owned;
+    return owned;
+}
+
+hd_value hd_value_take(hd_pool *pool, hd_value v) { return pool_take(pool, v); }
