@@ -17,6 +17,7 @@
 
 #include "base/table.h"
 #include "base/vec.h"
+#include "store/commit.h"
 #include "value/key.h"
 #include "value/path.h"
 #include <heddle/store.h>
@@ -29,11 +30,6 @@ enum {
     HEAD_TOMBSTONE = 4, /* was deleted, and that is remembered */
     HEAD_GUARDED = 8,   /* was created under "absent": deleting it leaves a tombstone for good */
     HEAD_DIRTY = 16     /* changed since the last checkpoint; for the authority */
-};
-
-enum {
-    TOUCH_WHOLE = 1, /* the whole document was set, created or deleted */
-    TOUCH_KEYS = 2   /* the key set of the parent, or the length of the array at path, changed */
 };
 
 /* One path that an accepted commit changed. */
@@ -116,18 +112,13 @@ typedef struct sub_claim {
     uint32_t layer_count;
 } sub_claim;
 
-typedef struct sub_path {
-    hd_path path;
-    uint8_t flags; /* TOUCH_* */
-} sub_path;
-
 typedef struct sub_write {
     uint32_t head;
-    uint64_t basis;        /* the replica's confirmed seq of the document when it committed */
-    bool create, delete_;  /* the whole document appears or goes */
-    const sub_path *exact; /* what changes if nobody else has written since the basis */
+    uint64_t basis;       /* the replica's confirmed seq of the document when it committed */
+    bool create, delete_; /* the whole document appears or goes */
+    const touched *exact; /* what changes if nobody else has written since the basis */
     uint32_t exact_count;
-    const sub_path *ops; /* what the operations can change at most */
+    const touched *ops; /* what the operations can change at most */
     uint32_t op_count;
     const uint64_t *layers; /* own pending layers under it when it was made */
     uint32_t layer_count;

@@ -39,8 +39,10 @@ typedef struct authority_ops {
     /* A commit can be submitted without waiting: the writer is free. Gates sealing. */
     bool (*idle)(const authority *a);
 
-    /* Whether anybody but this replica profits from derived state (a file, other runtimes). */
+    /* Whether anybody but this replica profits from derived state (a file, other runtimes); and
+     * whether anybody can be in conflict with it, so that claims and footprints matter. */
     bool (*wants_derived)(const authority *a);
+    bool (*shared)(const authority *a);
 
     /* Follow a whole space. */
     hd_status (*follow)(authority *a, struct key *space);

@@ -56,9 +56,19 @@ typedef struct precondition {
     uint8_t hash[32];
 } precondition;
 
+/* A path that changes. */
+enum {
+    TOUCH_WHOLE = 1, /* the whole document is set, created or deleted */
+    TOUCH_KEYS = 2   /* the key set of the parent, or the length of the array at path, changes */
+};
+typedef struct touched {
+    hd_path path; /* referenced */
+    uint8_t flags;
+} touched;
+
 /* A document that a commit writes: from which basis, and what changes there if the authority still
  * is at that basis (the minimal changed paths of MATCHING 2.2: commit.paths[first .. + count)). If
- * the authority has moved on, the operations' own paths are the footprint. */
+ * the authority has moved on, or no paths are given, the operations' own paths are the footprint. */
 typedef struct footprint {
     place_id doc; /* referenced by the operations */
     uint64_t basis;
@@ -98,7 +108,7 @@ typedef struct commit {
     VEC(uint64_t) layers; /* local seqs named by claims */
     VEC(precondition) preconditions;
     VEC(footprint) footprints;
-    VEC(hd_path) paths;   /* of footprints; referenced */
+    VEC(touched) paths;   /* of footprints */
     VEC(uint32_t) causes; /* read keys that made the run happen */
     VEC(space_seq) seqs;  /* filled by acceptance, one for each space written or claimed */
     hd_value extra;       /* JSON for the log beside the operations: nodes, basis, events; absent */

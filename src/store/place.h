@@ -33,7 +33,9 @@ typedef uint32_t place_id; /* 0 is no place */
 #define KEY_SHAPE    UINT32_C(0x80000000) /* shape only; else deep */
 #define KEY_NO_CLAIM UINT32_C(0x40000000) /* a dependency, but no claim */
 #define KEY_PLACE    UINT32_C(0x3FFFFFFF)
-#define PLACE_MAX    (KEY_PLACE - 1)
+#define PLACE_MAX    UINT32_C(0x3EFFFFFF)
+/* A cell with a schema is no place: its handle lies above them. */
+#define CELL_SCHEMA UINT32_C(0x3F000000)
 
 /* What the replica knows of a document. */
 enum {

@@ -25,7 +25,7 @@
 typedef struct layer {
     commit *c;
     uint32_t first_op, op_count; /* consecutive in c->ops */
-    /* The fold up to and including this layer, owned; valid while nothing below it changed. */
+    /* The fold up to and including this layer, owned. Kept right when what is below changes. */
     hd_value after;
     struct layer *next; /* the one above */
 } layer;
@@ -34,7 +34,7 @@ typedef struct over {
     hd_value confirmed; /* owned; what the place's seq speaks of */
     layer *bottom, *top;
     uint32_t layers;
-    bool exact; /* every layer's `after` is the fold over the present confirmed value */
+    uint32_t next_free; /* of a free record */
 } over;
 
 /* One change of a document, kept until its notice is delivered. */
@@ -49,12 +49,24 @@ typedef struct observer {
     /* A watched place changed. Called during the walk: mark, nothing else. */
     place_changed_fn changed;
     /* After all of a notice's changes. */
-    void (*notice)(void *ctx, const hd_notice *notice, uint32_t origin_node);
+    void (*notice)(void *ctx, hd_change_kind kind, uint32_t origin_node);
     /* A document that a run waits for has arrived (or is known to be absent). */
     void (*arrived)(void *ctx, place_id doc, hd_status status);
-    /* Fills `c` with the outputs to seal; see overlay.h. */
-    void (*seal)(void *ctx, struct commit *c);
+    /* The output `doc` is to be sealed: adds the claims, causes and provenance of the node that
+     * wrote it. False when that node is not clean: the output cannot be sealed now. HD_NOMEM is
+     * said through *status. */
+    bool (*vouch)(void *ctx, place_id doc, struct commit *c, hd_status *status);
+    /* A seal was refused: the outputs are gone, the nodes behind them must run again. */
+    void (*unseal)(void *ctx, place_id doc);
 } observer;
+
+/* What an operation from outside will make of one document, worked out before anything changes. */
+typedef struct plan_item {
+    place_id doc;
+    uint64_t seq;
+    hd_value confirmed;           /* owned */
+    uint32_t first_after, afters; /* of the layers that stay, bottom first, in plan_afters */
+} plan_item;
 
 typedef struct listener {
     hd_listener_fn fn;
@@ -83,15 +95,23 @@ typedef struct replica {
     uint32_t overs_free;
     slab layers;
 
-    VEC(shown) shown;       /* of the notice under way */
+    VEC(shown) shown;       /* of the notice under way; only while somebody listens */
     VEC(hd_change) changes; /* the same, for listeners */
     hd_change_kind kind;    /* of the notice under way */
     hd_commit_class class;  /* ditto */
     uint64_t group;         /* ditto */
     uint32_t origin_node;   /* ditto */
 
-    /* Told in the next pump: commits that changed nothing. */
-    VEC(commit *) trivial;
+    VEC(plan_item) plan;
+    VEC(hd_value) plan_afters; /* owned */
+    hd_commit_class frame_class;
+
+    VEC(uint64_t) dead; /* local seqs of dead commits, ascending; scratch of replica_reject */
+
+    VEC(place_id) unsealed; /* outputs with DOC_UNSEALED; may hold others too */
+
+    list trivial; /* commits that changed nothing: told in the next pump */
+    list fated;   /* verdict known, owners not told yet */
 
     bool in_body;   /* a run's body or an open transaction is on the stack */
     hd_error error; /* of the last call that failed */
@@ -118,18 +138,20 @@ hd_status replica_commit(replica *r, commit *c, hd_value *after);
 
 /* ---- for authorities, within poll() */
 
-/* The verdict on the oldest pending commit `c`. Seqs are in c->seqs. */
+/* The verdict on the oldest pending commit `c`, which is gone afterwards. Seqs are in c->seqs.
+ * HD_NOMEM of reject: nothing has changed, say it again in the next poll. */
 void replica_accept(replica *r, commit *c);
-void replica_reject(replica *r, commit *c, hd_status status);
+hd_status replica_reject(replica *r, commit *c, hd_status status);
 
 /* Another writer's commit: begin, one call for each operation of a document that this replica
- * knows (or follows), end. Values are borrowed. Frames of one space come in order of seq. */
+ * knows (or follows), end. Values are borrowed. Frames of one space come in order of seq. Nothing
+ * changes before end; HD_NOMEM of any of them drops the frame: begin it again in the next poll. */
 void replica_frame_begin(replica *r, hd_commit_class class);
 hd_status replica_frame_op(replica *r, place_id doc, uint64_t seq, op_kind kind, hd_path path,
                            hd_value value, uint64_t keep);
 /* The document is now this, whatever it was (resync, late load). */
 hd_status replica_frame_state(replica *r, place_id doc, uint64_t seq, hd_value value);
-void replica_frame_end(replica *r);
+hd_status replica_frame_end(replica *r);
 
 /* A late load: HD_OK with the state, or why it failed. */
 void replica_arrived(replica *r, place_id doc, const loaded *state, hd_status status);
@@ -142,14 +164,32 @@ hd_status replica_pump(replica *r);
 /* The confirmed value and seq of a document; borrowed. */
 static inline hd_value replica_confirmed(const replica *r, place_id doc) {
     const place *p = place_at(&r->places, doc);
-    return p->doc.over ? r->overs.items[p->doc.over].confirmed : p->value;
+    if (p->doc.over) return r->overs.items[p->doc.over].confirmed;
+    return p->doc.flags & DOC_OVERLAY ? value_absent() : p->value;
 }
 
-/* Sets what is visible, announces it as part of the notice under way. Takes `after`. The only way
- * in which a visible value changes, apart from overlay_write's fast path. */
-hd_status replica_show(replica *r, place_id doc, hd_value after);
-void replica_notice_begin(replica *r, hd_change_kind kind, hd_commit_class class, uint64_t group,
-                          uint32_t origin_node);
+/* The top layer of a document, or NULL. */
+static inline layer *replica_top(const replica *r, place_id doc) {
+    const place *p = place_at(&r->places, doc);
+    return p->doc.over ? r->overs.items[p->doc.over].top : NULL;
+}
+
+/* An `over` record for the document, made if it has none. HD_NOMEM. */
+hd_status replica_over(replica *r, place_id doc);
+/* Lets the record go if it says nothing any more. */
+void replica_over_trim(replica *r, place_id doc);
+
+/* Pushes the commit's layers without announcing anything: what they show is visible already. */
+hd_status replica_push_layers(replica *r, commit *c, hd_value *after);
+void replica_enqueue(replica *r, commit *c);
+
+/* A notice: begin, any number of replica_show, end. `room` documents can be shown without failing;
+ * HD_NOMEM when that cannot be promised. */
+hd_status replica_notice_begin(replica *r, hd_change_kind kind, hd_commit_class class,
+                               uint64_t group, uint32_t origin_node, uint32_t room);
+/* Makes `after` (taken) what is visible, if it differs, and announces it. The only way in which a
+ * visible value changes, apart from overlay_write's fast path. */
+void replica_show(replica *r, place_id doc, hd_value after);
 void replica_notice_end(replica *r);
 
 #endif

@@ -18,85 +18,123 @@ typedef struct expected {
     uint32_t slot;
 } expected;
 
-/* Reads without the dependency flag, kept apart: they are claims only. */
+typedef struct tx_op {
+    op o;
+    uint32_t next; /* the document's next operation, 1-based; 0: the last */
+} tx_op;
+
+/* One document that the transaction writes. */
 typedef struct tx_write {
-    place_id doc;    /* root place */
-    hd_value before; /* visible at first write; owned */
-    hd_value now;    /* owned */
+    place_id doc;         /* root place */
+    hd_value before;      /* visible at first write; owned */
+    hd_value now;         /* owned */
+    uint32_t first, last; /* of its operations in `ops`, 1-based; 0: none */
 } tx_write;
 
 enum {
     TX_OPEN = 1,
     TX_READ_ONLY = 2,
-    TX_DERIVED = 4,
-    TX_PREFLIGHT = 8,  /* schema reads go through cell boundaries; never committed */
-    TX_DIVERGED = 16,  /* the journal is in `reads`; else it is expected[0 .. cursor) */
-    TX_OUT_SET = 32,   /* out_value is to be written */
-    TX_SLOW = 64,      /* has writes, or is special: no fast path */
-    TX_STALE = 128,    /* an async run that met a document changed since its epoch */
-    TX_SUSPENDED = 256 /* of an async run that waits */
+    TX_PREFLIGHT = 4, /* schema reads go through cell boundaries; never committed */
+    TX_DIVERGED = 8,  /* the journal is in `reads`; else it is expected[0 .. cursor) */
+    TX_OUT_SET = 16,  /* out_value is to be written */
+    TX_EPOCH = 32,    /* async: a read of what changed since `epoch` is stale */
+    TX_RUN = 64       /* belongs to a run or a handling: committed by the scheduler */
 };
 
 struct hd_tx {
+    /* The fast path of hd_tx_get needs these and nothing else. fast_count is expected_count while
+     * neither a write nor anything special stands in the way, else 0. */
+    place *const *at; /* &r->places.at: the table may move while a body runs */
+    const expected *expected;
+    uint32_t cursor, fast_count;
+
+    uint32_t flags;     /* TX_* */
+    place_id out_place; /* the output that may be written in place; 0: none */
+    hd_value out_value; /* alive in the pool or in a document, if TX_OUT_SET */
+
     struct hd_runtime *rt;
     replica *r;
-    place *const *at; /* &r->places.at: the table may move while a body runs */
-    uint32_t flags;
+    hd_pool *pool; /* made at first use */
 
     /* Reads. */
-    uint32_t cursor, expected_count;
-    const expected *expected;
+    uint32_t expected_count;
     VEC(uint32_t) reads;      /* keys that are dependencies (and claims, unless KEY_NO_CLAIM) */
     VEC(uint32_t) claim_only; /* keys that are claims but no dependencies */
-    uint32_t *seen;           /* open addressing: keys of `reads`, with generation; see journal.c */
-    uint32_t seen_mask, seen_generation;
+    table seen;               /* keys of `reads`, once there are many */
 
     /* Writes. */
-    place_id out_place; /* the output that may be written in place; 0: none */
-    hd_value out_value; /* owned by the pool or immediate, if TX_OUT_SET */
     VEC(tx_write) writes;
-    VEC(op) ops;
+    VEC(tx_op) ops;
     VEC(precondition) preconditions;
+    table written; /* documents of `writes`, once there are many */
 
     stamp stamp;
     hd_commit_class class;
-    uint64_t epoch; /* r->rev at begin */
-    hd_pool *pool;
+    uint64_t epoch;     /* r->rev at begin */
     hd_status failed;   /* the first failure that makes a commit impossible */
     place_id missing;   /* the first document a read had to wait for; 0: none */
     void *owner;        /* free for the scheduler: the run */
     struct hd_tx *next; /* in the runtime's list of spare transactions */
 };
 
-/* ---- for the scheduler */
+/* ---- life (tx.c) */
 
-hd_status tx_open(struct hd_runtime *rt, hd_tx **out);
-void tx_close(hd_tx *tx); /* releases everything; the record goes back to the spares */
-
+/* A cleared transaction from the runtime's spares. */
+hd_status tx_open(struct hd_runtime *rt, hd_commit_class class, hd_tx **out);
+/* Releases everything; the record goes back to the spares. */
+void tx_close(hd_tx *tx);
 /* Clears the transaction for another run, keeping its memory. */
 void tx_reset(hd_tx *tx);
+void tx_destroy(hd_tx *tx);
+/* The pool, made at first use; NULL: no memory. */
+hd_pool *tx_pool(hd_tx *tx);
 
-/* The journal as a list: count, and keys either from `expected` (stride 8) or `reads`. True if the
- * run read exactly what was expected. */
-static inline bool tx_reads_unchanged(const hd_tx *tx) {
-    return !(tx->flags & TX_DIVERGED) && tx->cursor == tx->expected_count;
+/* The reads this run is expected to make. */
+static inline void tx_expect(hd_tx *tx, const expected *reads, uint32_t count) {
+    tx->expected = reads;
+    tx->expected_count = tx->fast_count = count;
+    tx->cursor = 0;
 }
-/* Makes `reads` complete in any case. HD_NOMEM. */
-hd_status tx_reads_complete(hd_tx *tx);
 
-/* Turns reads and writes into a commit and hands it to the replica; HD_OK when nothing had to be
+/* Turns reads and writes into a commit and hands it to the replica. HD_OK when nothing had to be
  * submitted too (*out is NULL then). The transaction stays open for tx_close or tx_reset. */
 hd_status tx_submit(hd_tx *tx, commit **out);
 
-/* Journals a read. */
+/* ---- the journal (journal.c) */
+
 hd_status tx_note_slow(hd_tx *tx, uint32_t key);
 static inline hd_status tx_note(hd_tx *tx, uint32_t key) {
-    if (tx->cursor < tx->expected_count && !(tx->flags & TX_DIVERGED) &&
-        tx->expected[tx->cursor].key == key) {
+    if (tx->cursor < tx->expected_count && tx->expected[tx->cursor].key == key &&
+        !(tx->flags & TX_DIVERGED)) {
         tx->cursor++;
         return HD_OK;
     }
     return tx_note_slow(tx, key);
 }
+/* A claim that is no dependency. */
+hd_status tx_note_claim(hd_tx *tx, uint32_t key);
+
+/* True if the run read exactly what was expected. */
+static inline bool tx_reads_unchanged(const hd_tx *tx) {
+    return !(tx->flags & TX_DIVERGED) && tx->cursor == tx->expected_count;
+}
+/* Makes `reads` the whole journal in any case. HD_NOMEM. */
+hd_status tx_reads_complete(hd_tx *tx);
+
+/* ---- reading and writing (read.c, write.c) */
+
+/* What the transaction sees at a place of a known document: its own writes first. */
+hd_value tx_peek(const hd_tx *tx, place_id id);
+/* Follows links on the way to a place (and at its end, if asked), journaling each hop. Leaves in *id
+ * the place that is meant. HD_CYCLE, HD_PENDING, HD_NOMEM. */
+hd_status tx_resolve(hd_tx *tx, place_id *id, bool last_too, unsigned flags);
+hd_value tx_read_place(hd_tx *tx, place_id id, unsigned flags);
+hd_value tx_read_schema(hd_tx *tx, place_id id, const hd_schema *schema, unsigned flags);
+/* The place a link means, seen from a document. 0 and a status in *status on failure. */
+place_id tx_link_target(hd_tx *tx, place_id from, hd_value link, hd_status *status);
+
+tx_write *tx_write_of(const hd_tx *tx, place_id doc);
+/* One operation on a place of a document, after resolving links. */
+hd_status tx_write_op(hd_tx *tx, op_kind kind, place_id at, hd_value v, uint64_t keep);
 
 #endif

@@ -1,0 +1,132 @@
+/* overlay.c -- outputs of computations, in place; and sealing them. */
+#include "store/overlay.h"
+
+#include "base/env.h"
+#include "value/diff.h"
+#include "value/key.h"
+
+hd_status overlay_open(replica *r, place_id doc) {
+    place *p = place_at(&r->places, doc);
+    if (p->doc.flags & (DOC_OVERLAY | DOC_VOLATILE)) return HD_OK;
+    /* Where nothing is confirmed there is nothing to keep: most outputs never get a record. */
+    bool keep = !value_is_absent(p->value) && !p->doc.over;
+    if (keep) {
+        hd_status status = replica_over(r, doc);
+        if (status) return status;
+    }
+    if (!(p->doc.flags & DOC_UNSEALED) && !vec_push(r->env, &r->unsealed, doc)) {
+        if (keep) replica_over_trim(r, doc);
+        return HD_NOMEM;
+    }
+    p->doc.flags |= DOC_OVERLAY | DOC_UNSEALED | DOC_KNOWN;
+    return HD_OK;
+}
+
+hd_status overlay_write(replica *r, place_id doc, hd_value v, uint32_t origin_node, bool *changed) {
+    place *p = place_at(&r->places, doc);
+    *changed = p->value.bits != v.bits && !value_equal(p->value, v);
+    if (!*changed) return HD_OK;
+    hd_status status = replica_load(r, doc); /* the true basis of what is about to be covered */
+    if (!status) status = overlay_open(r, doc);
+    if (!status)
+        status = replica_notice_begin(r, HD_CHANGE_COMMIT, HD_COMMIT_DERIVED, 0, origin_node, 1);
+    if (status) return status;
+    replica_show(r, doc, value_ref(v));
+    replica_notice_end(r);
+    return HD_OK;
+}
+
+hd_status overlay_drop(replica *r, place_id doc) {
+    place *p = place_at(&r->places, doc);
+    if (!(p->doc.flags & DOC_OVERLAY)) return HD_OK;
+    hd_status status = replica_notice_begin(r, HD_CHANGE_REVERT, HD_COMMIT_DERIVED, 0, 0, 1);
+    if (status) return status;
+    layer *top = replica_top(r, doc);
+    hd_value shown_then = value_ref(top ? top->after : replica_confirmed(r, doc));
+    p->doc.flags &= (uint16_t) ~(DOC_OVERLAY | DOC_UNSEALED);
+    replica_show(r, doc, shown_then);
+    replica_over_trim(r, doc);
+    replica_notice_end(r);
+    return HD_OK;
+}
+
+/* ---- sealing */
+
+/* The seal was refused: by now the layers have left and that has been announced; the nodes behind
+ * the outputs must know that they are to run again, also where nothing they read has changed. */
+static void seal_settled(void *ctx, commit *c, hd_status status) {
+    replica *r = ctx;
+    if (!status || !r->observer.unseal) return;
+    for (uint32_t i = 0; i < c->footprints.count; i++)
+        r->observer.unseal(r->observer.ctx, c->footprints.items[i].doc);
+}
+
+static hd_status seal_add(replica *r, commit *c, place_id doc) {
+    place *p = place_at(&r->places, doc);
+    bool absent = value_is_absent(p->value);
+    if (!vec_room(r->env, &c->ops, 1) || !vec_room(r->env, &c->footprints, 1) ||
+        !vec_room(r->env, &c->paths, 1))
+        return HD_NOMEM;
+    c->ops.items[c->ops.count++] = (op){ absent ? OP_DELETE : OP_SET, doc,
+                                         path_ref(r->heap, HD_PATH_ROOT), value_ref(p->value), 0 };
+    place_ref(&r->places, doc);
+    c->paths.items[c->paths.count++] = (touched){ path_ref(r->heap, HD_PATH_ROOT), TOUCH_WHOLE };
+    c->footprints.items[c->footprints.count++] =
+        (footprint){ doc, p->doc.seq, c->paths.count - 1, 1,
+                     value_is_absent(replica_confirmed(r, doc)) };
+    return HD_OK;
+}
+
+/* Outputs that can be sealed go into the commit; the others stay in the list. */
+static hd_status seal_collect(replica *r, commit *c) {
+    uint32_t kept = 0;
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < r->unsealed.count; i++) {
+        place_id doc = r->unsealed.items[i];
+        if (!(place_at(&r->places, doc)->doc.flags & DOC_UNSEALED)) continue;
+        bool vouched =
+            !status && r->observer.vouch && r->observer.vouch(r->observer.ctx, doc, c, &status);
+        if (vouched && !status) status = seal_add(r, c, doc);
+        if (!vouched || status) r->unsealed.items[kept++] = doc;
+    }
+    r->unsealed.count = kept;
+    return status;
+}
+
+/* On failure the collected outputs go back to the list they came from: there is room. */
+static void seal_undo(replica *r, commit *c) {
+    for (uint32_t i = 0; i < c->footprints.count; i++)
+        r->unsealed.items[r->unsealed.count++] = c->footprints.items[i].doc;
+    replica_commit_free(r, c);
+}
+
+static hd_status seal_push(replica *r, commit *c) {
+    hd_value *after = env_new_array(r->env, c->footprints.count, sizeof *after);
+    if (!after) return HD_NOMEM;
+    for (uint32_t i = 0; i < c->footprints.count; i++)
+        after[i] = place_at(&r->places, c->footprints.items[i].doc)->value;
+    hd_status status = replica_push_layers(r, c, after);
+    env_free(r->env, after, c->footprints.count * sizeof *after);
+    return status;
+}
+
+hd_status overlay_seal(replica *r) {
+    if (!r->unsealed.count) return HD_OK;
+    commit *c = replica_commit_new(r, HD_COMMIT_DERIVED);
+    if (!c) return HD_NOMEM;
+    hd_status status = seal_collect(r, c);
+    if (!status && !c->footprints.count) {
+        replica_commit_free(r, c);
+        return HD_OK;
+    }
+    if (!status) status = seal_push(r, c);
+    if (status) {
+        seal_undo(r, c);
+        return status;
+    }
+    c->settled = seal_settled;
+    c->settled_ctx = r;
+    replica_enqueue(r, c);
+    r->stats.seals++;
+    return HD_OK;
+}

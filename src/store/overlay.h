@@ -1,0 +1,34 @@
+/* overlay.h -- derived state: what computations write.
+ *
+ * It can be recomputed, and is treated so: a run writes into its output's one slot, in place, with
+ * the confirmed value kept beside it; there is no layer, local seq or verdict per run. Outputs whose
+ * node is clean are *sealed* from time to time: one commit for all of them, with those nodes' read
+ * sets as its claims. From then on they are layers like any other. If the seal is refused they are
+ * gone and their nodes run again.
+ *
+ * Cost: a write O(1) plus the walk of the document's inner places; a seal O(outputs + their reads). */
+#ifndef STORE_OVERLAY_H
+#define STORE_OVERLAY_H
+
+#include "store/replica.h"
+
+/* Makes `v` (borrowed) the output's visible value, if it differs, and announces it. *changed tells.
+ * HD_NOMEM: nothing changed. */
+hd_status overlay_write(replica *r, place_id doc, hd_value v, uint32_t origin_node, bool *changed);
+
+/* Prepares a document for writing in place: after HD_OK it has DOC_OVERLAY, and what was confirmed
+ * is kept. */
+hd_status overlay_open(replica *r, place_id doc);
+
+/* Drops an output: what is confirmed (or pending) shows again. Announces. */
+hd_status overlay_drop(replica *r, place_id doc);
+
+/* Seals every output that can be sealed into one commit and queues it. */
+hd_status overlay_seal(replica *r);
+
+/* True if `doc` is an output that has not been sealed. */
+static inline bool overlay_is_open(const replica *r, place_id doc) {
+    return place_at(&r->places, doc)->doc.flags & DOC_OVERLAY;
+}
+
+#endif

@@ -1,0 +1,738 @@
+/* replica.c -- confirmed state, pending layers, and what shows through. */
+#include "store/replica.h"
+
+#include "base/env.h"
+#include "store/overlay.h"
+#include "value/diff.h"
+#include "value/key.h"
+
+/* ---- life */
+
+static void observer_ignore(void *ctx, place_id id, bool shape, hd_value before, hd_value after) {
+    (void)ctx, (void)id, (void)shape, (void)before, (void)after;
+}
+
+hd_status replica_init(replica *r, const hd_env *env, hd_heap *heap) {
+    *r = (replica){ .env = env, .heap = heap, .next_local = 1 };
+    r->observer.changed = observer_ignore;
+    list_init(&r->queued);
+    list_init(&r->pending);
+    list_init(&r->trivial);
+    list_init(&r->fated);
+    slab_init(&r->layers, env, sizeof(layer));
+    env_random(env, r->session, sizeof r->session);
+    if (!vec_push(env, &r->overs, (over){ 0 })) return HD_NOMEM;
+    return places_init(&r->places, env, heap);
+}
+
+static void free_commits(replica *r, list *commits) {
+    while (!list_empty(commits)) {
+        commit *c = LIST_ENTRY(list_first(commits), commit, link);
+        list_remove(&c->link);
+        replica_commit_free(r, c);
+    }
+}
+
+static void drop_layers(replica *r, over *o) {
+    while (o->bottom) {
+        layer *l = o->bottom;
+        o->bottom = l->next;
+        value_unref(l->after);
+        slab_give(&r->layers, l);
+    }
+    value_unref(o->confirmed);
+}
+
+static void commit_destroy(replica *r, commit *c) {
+    const hd_env *env = r->env;
+    vec_fini(env, &c->ops);
+    vec_fini(env, &c->claims);
+    vec_fini(env, &c->layers);
+    vec_fini(env, &c->preconditions);
+    vec_fini(env, &c->footprints);
+    vec_fini(env, &c->paths);
+    vec_fini(env, &c->causes);
+    vec_fini(env, &c->seqs);
+    env_free(env, c, sizeof *c);
+}
+
+void replica_fini(replica *r) {
+    if (!r->env) return;
+    for (place_id id = 1; id < r->places.count; id++) {
+        place *p = &r->places.at[id];
+        if (p->root == id && p->doc.over) drop_layers(r, &r->overs.items[p->doc.over]);
+    }
+    free_commits(r, &r->queued);
+    free_commits(r, &r->pending);
+    free_commits(r, &r->trivial);
+    free_commits(r, &r->fated);
+    for (uint32_t i = 0; i < r->spare.count; i++) commit_destroy(r, r->spare.items[i]);
+    vec_fini(r->env, &r->spare);
+    vec_fini(r->env, &r->listeners);
+    vec_fini(r->env, &r->overs);
+    vec_fini(r->env, &r->shown);
+    vec_fini(r->env, &r->changes);
+    vec_fini(r->env, &r->plan);
+    vec_fini(r->env, &r->plan_afters);
+    vec_fini(r->env, &r->dead);
+    vec_fini(r->env, &r->unsealed);
+    slab_fini(&r->layers);
+    places_fini(&r->places);
+    r->env = NULL;
+}
+
+/* ---- commits as records */
+
+commit *replica_commit_new(replica *r, hd_commit_class class) {
+    commit *c;
+    if (r->spare.count) {
+        c = vec_pop(&r->spare);
+    } else {
+        /* Room to take it back is made here, so that freeing a commit never fails. */
+        if (!vec_room(r->env, &r->spare, r->pending_count + 8)) return NULL;
+        c = env_new0(r->env, sizeof *c);
+        if (!c) return NULL;
+    }
+    c->class = class;
+    c->state = COMMIT_QUEUED;
+    return c;
+}
+
+/* Lets go of what the commit references, and keeps its vectors. */
+static void commit_clear(replica *r, commit *c) {
+    places *ps = &r->places;
+    for (uint32_t i = 0; i < c->ops.count; i++) {
+        op *o = &c->ops.items[i];
+        value_unref(o->value);
+        path_unref(r->heap, o->path);
+        place_unref(ps, o->doc);
+    }
+    for (uint32_t i = 0; i < c->claims.count; i++)
+        place_unref(ps, c->claims.items[i].key & KEY_PLACE);
+    for (uint32_t i = 0; i < c->preconditions.count; i++)
+        if (c->preconditions.items[i].place) place_unref(ps, c->preconditions.items[i].place);
+    for (uint32_t i = 0; i < c->paths.count; i++) path_unref(r->heap, c->paths.items[i].path);
+    for (uint32_t i = 0; i < c->seqs.count; i++) key_unref(c->seqs.items[i].space);
+    value_unref(c->extra);
+    vec_clear(&c->ops);
+    vec_clear(&c->claims);
+    vec_clear(&c->layers);
+    vec_clear(&c->preconditions);
+    vec_clear(&c->footprints);
+    vec_clear(&c->paths);
+    vec_clear(&c->causes);
+    vec_clear(&c->seqs);
+    c->extra = value_absent();
+    c->stamp = (stamp){ 0 };
+    c->doom = HD_OK;
+    c->done = NULL;
+    c->settled = NULL;
+    c->owner = c->sent = NULL;
+}
+
+void replica_commit_free(replica *r, commit *c) {
+    commit_clear(r, c);
+    if (r->spare.count < r->spare.capacity) r->spare.items[r->spare.count++] = c;
+    else commit_destroy(r, c);
+}
+
+/* ---- notices: the one change channel */
+
+hd_status replica_notice_begin(replica *r, hd_change_kind kind, hd_commit_class class,
+                               uint64_t group, uint32_t origin_node, uint32_t room) {
+    assert(r->shown.count == 0);
+    if (r->listeners.count &&
+        (!vec_room(r->env, &r->shown, room) || !vec_room(r->env, &r->changes, room)))
+        return HD_NOMEM;
+    r->kind = kind;
+    r->class = class;
+    r->group = group;
+    r->origin_node = origin_node;
+    r->rev++;
+    return HD_OK;
+}
+
+void replica_show(replica *r, place_id doc, hd_value after) {
+    place *p = place_at(&r->places, doc);
+    hd_value before = p->value;
+    if (before.bits == after.bits || value_equal(before, after)) {
+        value_unref(after); /* S7: no change, no announcement */
+        return;
+    }
+    p->value = after;
+    r->stats.changes++;
+    place_walk(&r->places, doc, before, after, r->rev, r->observer.changed, r->observer.ctx);
+    if (r->listeners.count) {
+        assert(r->shown.count < r->shown.capacity);
+        r->shown.items[r->shown.count++] = (shown){ doc, before, value_ref(after) };
+    } else {
+        value_unref(before);
+    }
+}
+
+static void tell_listeners(replica *r) {
+    vec_clear(&r->changes);
+    for (uint32_t i = 0; i < r->shown.count; i++) {
+        shown *s = &r->shown.items[i];
+        uint64_t seq = replica_top(r, s->doc) ? 0 : place_at(&r->places, s->doc)->doc.seq;
+        r->changes.items[r->changes.count++] = (hd_change){ { s->doc }, s->before, s->after, seq };
+    }
+    hd_notice notice = { r->kind, r->class, r->group, r->changes.items, r->changes.count };
+    for (uint32_t i = 0; i < r->listeners.count; i++)
+        r->listeners.items[i].fn(r->listeners.items[i].ctx, &notice);
+}
+
+void replica_notice_end(replica *r) {
+    r->stats.notices++;
+    if (r->shown.count) tell_listeners(r);
+    for (uint32_t i = 0; i < r->shown.count; i++) {
+        value_unref(r->shown.items[i].before);
+        value_unref(r->shown.items[i].after);
+    }
+    vec_clear(&r->shown);
+    if (r->observer.notice) r->observer.notice(r->observer.ctx, r->kind, r->origin_node);
+}
+
+/* ---- over records */
+
+hd_status replica_over(replica *r, place_id doc) {
+    place *p = place_at(&r->places, doc);
+    if (p->doc.over) return HD_OK;
+    uint32_t index = r->overs_free;
+    if (index) {
+        r->overs_free = r->overs.items[index].next_free;
+    } else {
+        if (!vec_push(r->env, &r->overs, (over){ 0 })) return HD_NOMEM;
+        index = r->overs.count - 1;
+    }
+    r->overs.items[index] = (over){ .confirmed = value_ref(replica_confirmed(r, doc)) };
+    p->doc.over = index;
+    return HD_OK;
+}
+
+void replica_over_trim(replica *r, place_id doc) {
+    place *p = place_at(&r->places, doc);
+    over *o = &r->overs.items[p->doc.over];
+    if (!p->doc.over || o->bottom) return;
+    /* An overlay needs its confirmed value kept, unless there is none to keep. */
+    if ((p->doc.flags & DOC_OVERLAY) && !value_is_absent(o->confirmed)) return;
+    value_unref(o->confirmed);
+    o->next_free = r->overs_free;
+    r->overs_free = p->doc.over;
+    p->doc.over = 0;
+}
+
+/* ---- loading */
+
+hd_status replica_load(replica *r, place_id doc) {
+    place *p = place_at(&r->places, doc);
+    if (p->doc.flags & (DOC_KNOWN | DOC_VOLATILE)) return HD_OK;
+    if (p->doc.flags & DOC_LOADING) return HD_PENDING;
+    loaded state = { 0 };
+    hd_status status = r->authority->ops->load(r->authority, doc, &state);
+    p = place_at(&r->places, doc);
+    if (status == HD_PENDING) p->doc.flags |= DOC_LOADING;
+    if (status) return status;
+    r->stats.loads++;
+    p->doc.flags |= DOC_KNOWN;
+    p->doc.seq = state.seq & ((UINT64_C(1) << 48) - 1);
+    /* Nobody can have read it before, so nobody needs to be told; but inner places may be there. */
+    p->value = state.present ? state.value : value_absent();
+    place_walk(&r->places, doc, value_absent(), p->value, p->rev, observer_ignore, NULL);
+    return HD_OK;
+}
+
+void replica_arrived(replica *r, place_id doc, const loaded *state, hd_status status) {
+    place *p = place_at(&r->places, doc);
+    p->doc.flags &= (uint16_t)~DOC_LOADING;
+    if (!status && !(p->doc.flags & DOC_KNOWN)) {
+        status = replica_notice_begin(r, HD_CHANGE_LOAD, HD_COMMIT_SOURCE, 0, 0, 1);
+        if (!status) {
+            r->stats.loads++;
+            p->doc.flags |= DOC_KNOWN;
+            p->doc.seq = state->seq & ((UINT64_C(1) << 48) - 1);
+            replica_show(r, doc, state->present ? value_ref(state->value) : value_absent());
+            replica_notice_end(r);
+        }
+    }
+    if (r->observer.arrived) r->observer.arrived(r->observer.ctx, doc, status);
+}
+
+/* ---- committing */
+
+/* Index of the first operation of a document; they stand together. */
+static uint32_t first_op_of(const commit *c, place_id doc) {
+    uint32_t i = 0;
+    while (c->ops.items[i].doc != doc) i++;
+    return i;
+}
+
+static uint32_t op_count_of(const commit *c, uint32_t first) {
+    uint32_t n = first;
+    while (n < c->ops.count && c->ops.items[n].doc == c->ops.items[first].doc) n++;
+    return n - first;
+}
+
+static void push_layer(replica *r, commit *c, place_id doc, hd_value after, layer *l) {
+    place *p = place_at(&r->places, doc);
+    over *o = &r->overs.items[p->doc.over];
+    uint32_t first = first_op_of(c, doc);
+    *l = (layer){ c, first, op_count_of(c, first), value_ref(after), NULL };
+    if (o->top) o->top->next = l;
+    else o->bottom = l;
+    o->top = l;
+    o->layers++;
+    p->doc.flags &= (uint16_t) ~(DOC_OVERLAY | DOC_UNSEALED); /* a layer is above every overlay */
+}
+
+/* Everything a commit's layers need; after this pushing cannot fail. */
+static hd_status reserve_layers(replica *r, commit *c, layer **out) {
+    layer *chain = NULL;
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < c->footprints.count && !status; i++) {
+        layer *l = slab_take(&r->layers);
+        if (!l) {
+            status = HD_NOMEM;
+            break;
+        }
+        l->next = chain;
+        chain = l;
+        status = replica_over(r, c->footprints.items[i].doc);
+    }
+    if (status) {
+        for (layer *l = chain, *next; l; l = next) {
+            next = l->next;
+            slab_give(&r->layers, l);
+        }
+        for (uint32_t i = 0; i < c->footprints.count; i++)
+            replica_over_trim(r, c->footprints.items[i].doc);
+        chain = NULL;
+    }
+    *out = chain;
+    return status;
+}
+
+static void push_reserved(replica *r, commit *c, hd_value *after, layer *chain) {
+    for (uint32_t i = 0; i < c->footprints.count; i++) {
+        layer *l = chain;
+        chain = chain->next;
+        push_layer(r, c, c->footprints.items[i].doc, after[i], l);
+    }
+}
+
+hd_status replica_push_layers(replica *r, commit *c, hd_value *after) {
+    layer *chain;
+    hd_status status = reserve_layers(r, c, &chain);
+    if (!status) push_reserved(r, c, after, chain);
+    return status;
+}
+
+void replica_enqueue(replica *r, commit *c) {
+    c->local_seq = r->next_local++;
+    c->state = COMMIT_QUEUED;
+    list_push_back(&r->queued, &c->link);
+    r->pending_count++;
+    r->stats.commits++;
+}
+
+hd_status replica_commit(replica *r, commit *c, hd_value *after) {
+    uint32_t n = c->footprints.count;
+    layer *chain;
+    hd_status status = reserve_layers(r, c, &chain);
+    if (!status)
+        status =
+            replica_notice_begin(r, HD_CHANGE_COMMIT, c->class, c->stamp.group, c->stamp.node, n);
+    if (status) {
+        for (layer *l = chain, *next; l; l = next) {
+            next = l->next;
+            slab_give(&r->layers, l);
+        }
+        for (uint32_t i = 0; i < n; i++) {
+            replica_over_trim(r, c->footprints.items[i].doc);
+            value_unref(after[i]);
+        }
+        replica_commit_free(r, c);
+        return status;
+    }
+    replica_enqueue(r, c);
+    push_reserved(r, c, after, chain);
+    for (uint32_t i = 0; i < n; i++) replica_show(r, c->footprints.items[i].doc, after[i]);
+    replica_notice_end(r);
+    return HD_OK;
+}
+
+/* ---- plans: changes from outside */
+
+static void plan_drop(replica *r) {
+    for (uint32_t i = 0; i < r->plan.count; i++) value_unref(r->plan.items[i].confirmed);
+    for (uint32_t i = 0; i < r->plan_afters.count; i++) value_unref(r->plan_afters.items[i]);
+    vec_clear(&r->plan);
+    vec_clear(&r->plan_afters);
+}
+
+static plan_item *plan_find(replica *r, place_id doc) {
+    for (uint32_t i = r->plan.count; i-- > 0;)
+        if (r->plan.items[i].doc == doc) return &r->plan.items[i];
+    return NULL;
+}
+
+/* The item for a document, starting from what is confirmed. NULL: no memory. */
+static plan_item *plan_doc(replica *r, place_id doc) {
+    plan_item *item = plan_find(r, doc);
+    if (item) return item;
+    plan_item fresh = { doc, place_at(&r->places, doc)->doc.seq,
+                        value_ref(replica_confirmed(r, doc)), 0, 0 };
+    if (!vec_push(r->env, &r->plan, fresh)) {
+        value_unref(fresh.confirmed);
+        return NULL;
+    }
+    return &vec_last(&r->plan);
+}
+
+/* Folds one layer over a value (taken). A patch that no longer applies is skipped. */
+static hd_value fold_layer(replica *r, const layer *l, hd_value base) {
+    for (uint32_t i = 0; i < l->op_count; i++) {
+        const op *o = &l->c->ops.items[l->first_op + i];
+        hd_value next = op_apply(r->heap, base, o->kind, o->path, o->value, o->keep);
+        if (value_is_failed(next) && hd_value_status(next) != HD_NOMEM) continue;
+        value_unref(base);
+        base = next;
+        if (value_is_failed(base)) break;
+    }
+    return base;
+}
+
+/* Works out what the layers that stay make of the new confirmed value. */
+static hd_status plan_fold(replica *r, plan_item *item) {
+    over *o = &r->overs.items[place_at(&r->places, item->doc)->doc.over];
+    hd_value below = item->confirmed;
+    item->first_after = r->plan_afters.count;
+    for (layer *l = o->bottom; l; l = l->next) {
+        if (l->c->state == COMMIT_DEAD) continue;
+        hd_value after = fold_layer(r, l, value_ref(below));
+        if (value_is_failed(after)) return HD_NOMEM;
+        if (!vec_push(r->env, &r->plan_afters, after)) {
+            value_unref(after);
+            return HD_NOMEM;
+        }
+        below = after;
+        item->afters++;
+    }
+    return HD_OK;
+}
+
+static void relayer(replica *r, over *o, const plan_item *item) {
+    const hd_value *after = &r->plan_afters.items[item->first_after];
+    layer **at = &o->bottom;
+    o->top = NULL;
+    o->layers = 0;
+    while (*at) {
+        layer *l = *at;
+        value_unref(l->after);
+        if (l->c->state == COMMIT_DEAD) {
+            *at = l->next;
+            slab_give(&r->layers, l);
+            continue;
+        }
+        l->after = *after++;
+        o->top = l;
+        o->layers++;
+        at = &l->next;
+    }
+}
+
+/* Carries out one item; takes what it owns. */
+static void plan_apply(replica *r, plan_item *item) {
+    place *p = place_at(&r->places, item->doc);
+    p->doc.seq = item->seq & ((UINT64_C(1) << 48) - 1);
+    p->doc.flags |= DOC_KNOWN;
+    if (p->doc.over) {
+        over *o = &r->overs.items[p->doc.over];
+        value_unref(o->confirmed);
+        o->confirmed = value_ref(item->confirmed);
+        relayer(r, o, item);
+    }
+    bool overlay = p->doc.flags & DOC_OVERLAY;
+    if (overlay && !p->doc.over) {
+        /* A fresh overlay over something that now exists: it must be kept beside. If there is no
+         * memory for that, the output counts as confirmed absent, which only makes a seal stale. */
+        if (!value_is_absent(item->confirmed) && !replica_over(r, item->doc)) {
+            over *o = &r->overs.items[place_at(&r->places, item->doc)->doc.over];
+            value_unref(o->confirmed);
+            o->confirmed = value_ref(item->confirmed);
+        }
+    }
+    if (!overlay) {
+        layer *top = replica_top(r, item->doc);
+        replica_show(r, item->doc, value_ref(top ? top->after : item->confirmed));
+    }
+    replica_over_trim(r, item->doc);
+    value_unref(item->confirmed);
+}
+
+static hd_status plan_run(replica *r, hd_change_kind kind, hd_commit_class class) {
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < r->plan.count && !status; i++)
+        status = plan_fold(r, &r->plan.items[i]);
+    if (!status) status = replica_notice_begin(r, kind, class, 0, 0, r->plan.count);
+    if (status) {
+        plan_drop(r);
+        return status;
+    }
+    for (uint32_t i = 0; i < r->plan.count; i++) plan_apply(r, &r->plan.items[i]);
+    vec_clear(&r->plan);
+    vec_clear(&r->plan_afters);
+    replica_notice_end(r);
+    return HD_OK;
+}
+
+/* ---- frames */
+
+void replica_frame_begin(replica *r, hd_commit_class class) {
+    plan_drop(r);
+    r->frame_class = class;
+}
+
+hd_status replica_frame_op(replica *r, place_id doc, uint64_t seq, op_kind kind, hd_path path,
+                           hd_value value, uint64_t keep) {
+    plan_item *item = plan_doc(r, doc);
+    if (!item) return HD_NOMEM;
+    if (seq < place_at(&r->places, doc)->doc.seq) return HD_OK; /* confirmed only moves forward */
+    hd_value next = op_apply(r->heap, item->confirmed, kind, path, value, keep);
+    if (value_is_failed(next)) return hd_value_status(next) == HD_NOMEM ? HD_NOMEM : HD_OK;
+    value_unref(item->confirmed);
+    item->confirmed = next;
+    item->seq = seq;
+    return HD_OK;
+}
+
+hd_status replica_frame_state(replica *r, place_id doc, uint64_t seq, hd_value value) {
+    return replica_frame_op(r, doc, seq, value_is_absent(value) ? OP_DELETE : OP_SET, HD_PATH_ROOT,
+                            value, 0);
+}
+
+hd_status replica_frame_end(replica *r) {
+    if (!r->plan.count) return HD_OK;
+    hd_status status = plan_run(r, HD_CHANGE_INTEGRATE, r->frame_class);
+    if (!status) r->stats.frames++;
+    return status;
+}
+
+/* ---- verdicts */
+
+static uint64_t seq_of(const replica *r, const commit *c, place_id doc) {
+    const struct key *space = r->places.homes.items[place_at(&r->places, doc)->doc.home].space;
+    for (uint32_t i = 0; i < c->seqs.count; i++)
+        if (c->seqs.items[i].space == space) return c->seqs.items[i].seq;
+    return 0;
+}
+
+/* Takes a commit out of the pending list; its owners are told by replica_tell_fates. */
+static void fate(replica *r, commit *c, hd_status status) {
+    if (c->state == COMMIT_QUEUED || c->state == COMMIT_SENT) c->doom = status;
+    list_remove(&c->link);
+    r->pending_count--;
+    r->settled = c->local_seq;
+    list_push_back(&r->fated, &c->link);
+}
+
+/* Owners may commit again from within, so each is off the list before it is told. */
+static void tell_fates(replica *r, list *fated) {
+    while (!list_empty(fated)) {
+        commit *c = LIST_ENTRY(list_first(fated), commit, link);
+        list_remove(&c->link);
+        hd_status status = c->doom;
+        if (c->settled) c->settled(c->settled_ctx, c, status);
+        if (c->done) c->done(c->done_ctx, status);
+        replica_commit_free(r, c);
+    }
+}
+
+/* The bottom layer of a document becomes what is confirmed. */
+static void promote(replica *r, commit *c, place_id doc) {
+    place *p = place_at(&r->places, doc);
+    over *o = &r->overs.items[p->doc.over];
+    layer *l = o->bottom;
+    assert(p->doc.over && l && l->c == c); /* S5: in order of local seq */
+    value_unref(o->confirmed);
+    o->confirmed = l->after;
+    o->bottom = l->next;
+    if (!o->bottom) o->top = NULL;
+    o->layers--;
+    slab_give(&r->layers, l);
+    uint64_t seq = seq_of(r, c, doc);
+    if (seq) p->doc.seq = seq & ((UINT64_C(1) << 48) - 1);
+    p->doc.flags |= DOC_KNOWN;
+    replica_over_trim(r, doc);
+}
+
+void replica_accept(replica *r, commit *c) {
+    assert(c->state == COMMIT_SENT);
+    for (uint32_t i = 0; i < c->footprints.count; i++) promote(r, c, c->footprints.items[i].doc);
+    r->stats.accepted++;
+    fate(r, c, HD_OK);
+}
+
+static bool is_dead(const replica *r, uint64_t local_seq) {
+    uint32_t low = 0, high = r->dead.count;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (r->dead.items[mid] < local_seq) low = mid + 1;
+        else high = mid;
+    }
+    return low < r->dead.count && r->dead.items[low] == local_seq;
+}
+
+/* HD_OK, or why the commit cannot stand now that the dead are dead. */
+static hd_status doom_of(const replica *r, const commit *c) {
+    for (uint32_t i = 0; i < c->layers.count; i++)
+        if (is_dead(r, c->layers.items[i])) return HD_DEAD_LAYER;
+    for (uint32_t i = 0; i < c->preconditions.count; i++) {
+        const precondition *pre = &c->preconditions.items[i];
+        if (pre->kind == PRE_ORIGIN && is_dead(r, pre->origin)) return HD_ORIGIN_FAILED;
+    }
+    return HD_OK;
+}
+
+/* Everything stacked on a dead commit is dead too (S4). Later commits only name earlier ones, so
+ * one pass in order of local seq finds them all. */
+static void doom_list(replica *r, list *commits) {
+    LIST_FOR (n, commits) {
+        commit *c = LIST_ENTRY(n, commit, link);
+        hd_status doom = c->state == COMMIT_DEAD ? HD_OK : doom_of(r, c);
+        if (doom) {
+            c->state = COMMIT_DEAD;
+            c->doom = doom;
+            r->stats.doomed++;
+        }
+        if (c->state == COMMIT_DEAD) r->dead.items[r->dead.count++] = c->local_seq;
+    }
+}
+
+static hd_status doom(replica *r) {
+    vec_clear(&r->dead);
+    if (!vec_room(r->env, &r->dead, r->pending_count)) return HD_NOMEM;
+    doom_list(r, &r->pending);
+    doom_list(r, &r->queued);
+    return HD_OK;
+}
+
+static hd_status plan_removal(replica *r, const commit *c) {
+    for (uint32_t i = 0; i < c->footprints.count; i++)
+        if (!plan_doc(r, c->footprints.items[i].doc)) return HD_NOMEM;
+    return HD_OK;
+}
+
+static hd_status plan_dead(replica *r, list *commits) {
+    LIST_FOR (n, commits) {
+        const commit *c = LIST_ENTRY(n, commit, link);
+        hd_status status = c->state == COMMIT_DEAD ? plan_removal(r, c) : HD_OK;
+        if (status) return status;
+    }
+    return HD_OK;
+}
+
+/* A queued commit that is dead was never sent: it goes at once. One that was sent waits, without
+ * layers, for the verdict that will come for it too. */
+static void bury_queued(replica *r) {
+    LIST_FOR_SAFE (n, &r->queued) {
+        commit *c = LIST_ENTRY(n, commit, link);
+        if (c->state != COMMIT_DEAD) continue;
+        list_remove(&c->link);
+        r->pending_count--;
+        list_push_back(&r->fated, &c->link);
+    }
+}
+
+/* A dead commit's owner hears at once, not when the authority gets round to saying it. */
+static commit *next_doomed(const replica *r) {
+    LIST_FOR (n, &r->pending) {
+        commit *c = LIST_ENTRY(n, commit, link);
+        if (c->state == COMMIT_DEAD && (c->settled || c->done)) return c;
+    }
+    return NULL;
+}
+
+static void tell_doomed(replica *r) {
+    for (commit *c; (c = next_doomed(r)) != NULL;) {
+        hd_verdict_fn done = c->done;
+        void (*settled)(void *, commit *, hd_status) = c->settled;
+        c->done = NULL;
+        c->settled = NULL;
+        if (settled) settled(c->settled_ctx, c, c->doom);
+        if (done) done(c->done_ctx, c->doom);
+    }
+}
+
+hd_status replica_reject(replica *r, commit *c, hd_status why) {
+    if (c->state != COMMIT_DEAD) {
+        c->state = COMMIT_DEAD;
+        c->doom = why;
+    }
+    plan_drop(r);
+    hd_status status = doom(r);
+    if (!status) status = plan_dead(r, &r->pending);
+    if (!status) status = plan_dead(r, &r->queued);
+    if (!status && r->plan.count) status = plan_run(r, HD_CHANGE_REVERT, c->class);
+    if (status) {
+        plan_drop(r);
+        return status;
+    }
+    r->stats.rejected++;
+    fate(r, c, why);
+    bury_queued(r);
+    tell_fates(r, &r->fated);
+    tell_doomed(r);
+    return HD_OK;
+}
+
+/* ---- the pump */
+
+static hd_status send_queued(replica *r) {
+    hd_status status = HD_OK;
+    while (!list_empty(&r->queued)) {
+        commit *c = LIST_ENTRY(list_first(&r->queued), commit, link);
+        status = r->authority->ops->submit(r->authority, c);
+        if (status) break;
+        list_remove(&c->link);
+        list_push_back(&r->pending, &c->link);
+        c->state = COMMIT_SENT;
+    }
+    r->authority->ops->flush(r->authority);
+    return status;
+}
+
+hd_status replica_pump(replica *r) {
+    assert(!r->in_body);
+    if (!list_empty(&r->trivial)) tell_fates(r, &r->trivial);
+    hd_status status = list_empty(&r->queued) ? HD_OK : send_queued(r);
+    hd_status polled = r->authority->ops->poll(r->authority);
+    tell_fates(r, &r->fated);
+    return status ? status : polled;
+}
+
+/* ---- invariants */
+
+static void check_over(const replica *r, place_id id) {
+    const place *p = &r->places.at[id];
+    const over *o = &r->overs.items[p->doc.over];
+    uint32_t layers = 0;
+    uint64_t last = 0;
+    const layer *top = NULL;
+    for (const layer *l = o->bottom; l; l = l->next) {
+        assert(l->c->local_seq > last);
+        last = l->c->local_seq;
+        top = l;
+        layers++;
+    }
+    assert(layers == o->layers && top == o->top);
+    if (!(p->doc.flags & DOC_OVERLAY))
+        assert(value_equal(p->value, top ? top->after : o->confirmed));
+    (void)layers, (void)top, (void)last;
+}
+
+void replica_check(const replica *r) {
+    places_check(&r->places);
+    for (place_id id = 1; id < r->places.count; id++)
+        if (r->places.at[id].root == id && r->places.at[id].doc.over) check_over(r, id);
+}

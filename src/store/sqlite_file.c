@@ -1,0 +1,337 @@
+/* sqlite_file.c -- opening, creating and refusing; statements; what results mean. */
+#include "store/sqlite_file.h"
+
+#include "store/sqlite_schema.h"
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+_Static_assert(sizeof schema_steps / sizeof schema_steps[0] == FILE_FORMAT, "a step per format");
+
+enum { FILE_BUSY_MS = 2000 };
+
+static const char *const sql_text[SQL_COUNT_] = {
+    [SQL_BEGIN_READ] = "begin",
+    [SQL_BEGIN_WRITE] = "begin immediate",
+    [SQL_COMMIT] = "commit",
+    [SQL_ROLLBACK] = "rollback",
+    [SQL_LOG_APPEND] = "insert into log(row, hash, body) values(?1, ?2, ?3)",
+    [SQL_LOG_AFTER] = "select row, hash, body from log where row > ?1 order by row",
+    [SQL_LOG_ROW] = "select row, hash, body from log where row = ?1",
+    [SQL_LOG_PRUNE] = "delete from log where row <= ?1",
+    [SQL_LOG_FIRST] = "select min(row), max(row) from log",
+    [SQL_META_GET] = "select value from meta where key = ?1",
+    [SQL_META_SET] = "replace into meta(key, value) values(?1, ?2)",
+    [SQL_SPACES] = "select name, checkpoint, floor from space order by name",
+    [SQL_SPACE_SET] = "replace into space(name, checkpoint, floor) values(?1, ?2, ?3)",
+    [SQL_HEAD_GET] = "select doc, kind, seq, meta_seq, guarded, large, size, patched, meta, value"
+                     " from head where space = ?1 and id = ?2 and scope = ?3 and instance = ?4",
+    [SQL_HEAD_SEQ] = "select doc, kind, seq, meta_seq, guarded, large, size, patched"
+                     " from head where space = ?1 and id = ?2 and scope = ?3 and instance = ?4",
+    [SQL_HEAD_PUT] = "insert into head(space, id, scope, instance, doc, kind, seq, meta_seq,"
+                     " guarded, large, size, patched, hash, meta, value)"
+                     " values(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"
+                     " on conflict(doc) do update set kind = ?6, seq = ?7, meta_seq = ?8,"
+                     " guarded = ?9, large = ?10, size = ?11, patched = ?12, hash = ?13,"
+                     " meta = ?14, value = ?15",
+    [SQL_HEAD_UPDATE] = "update head set seq = ?2, patched = ?3 where doc = ?1",
+    [SQL_HEAD_DROP] = "delete from head where doc = ?1",
+    [SQL_LARGE_GET] = "select hash, value from large where doc = ?1",
+    [SQL_LARGE_PUT] = "replace into large(doc, hash, value) values(?1, ?2, ?3)",
+    [SQL_LARGE_DROP] = "delete from large where doc = ?1",
+    [SQL_PATCH_GET] = "select seq, hash, body from patch where doc = ?1 order by seq",
+    [SQL_PATCH_PUT] = "replace into patch(doc, seq, hash, body) values(?1, ?2, ?3, ?4)",
+    [SQL_PATCH_DROP] = "delete from patch where doc = ?1",
+    [SQL_LIST_ALL] = "select id, scope, instance, kind, seq from head where space = ?1"
+                     " and id >= ?2 and (large or value is not null) order by id, scope, instance",
+    [SQL_LIST_KIND] = "select id, scope, instance, kind, seq from head where space = ?1"
+                      " and id >= ?2 and kind = ?3 and kind <> ''"
+                      " and (large or value is not null) order by id, scope, instance",
+    [SQL_SESSIONS] = "select id, pid, settled, last, verdicts from session",
+    [SQL_SESSION_PUT] = "replace into session(id, pid, settled, last, verdicts)"
+                        " values(?1, ?2, ?3, ?4, ?5)",
+    [SQL_SESSION_DROP] = "delete from session where id = ?1",
+    [SQL_READERS] = "select session, pid, started, position from reader",
+    [SQL_READER_PUT] = "replace into reader(session, pid, started, position)"
+                       " values(?1, ?2, ?3, ?4)",
+    [SQL_READER_DROP] = "delete from reader where session = ?1",
+};
+
+/* ---- Results ----------------------------------------------------------------------------- */
+
+hd_status file_status(int rc) {
+    switch (rc & 0xFF) {
+    case SQLITE_OK:
+    case SQLITE_ROW:
+    case SQLITE_DONE: return HD_OK;
+    case SQLITE_NOMEM: return HD_NOMEM;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED: return HD_BUSY;
+    case SQLITE_FULL: return HD_FULL;
+    case SQLITE_IOERR: return rc == SQLITE_IOERR_NOMEM ? HD_NOMEM : HD_IO;
+    case SQLITE_CANTOPEN:
+    case SQLITE_PROTOCOL:
+    case SQLITE_INTERRUPT: return HD_IO;
+    case SQLITE_CORRUPT: return HD_CORRUPT;
+    case SQLITE_NOTADB: return HD_NOT_HEDDLE;
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH: return HD_READ_ONLY;
+    case SQLITE_TOOBIG: return HD_LIMIT;
+    default: return HD_FAILED;
+    }
+}
+
+hd_status file_failure(const file *f, int rc, const char *doing, hd_error *error) {
+    hd_status status = file_status(rc);
+    const char *words = f->db ? sqlite3_errmsg(f->db) : sqlite3_errstr(rc);
+    env_error(error, status ? status : HD_FAILED, "%s: %s: %s", f->name ? f->name : "store", doing,
+              words);
+    return status;
+}
+
+/* ---- Statements -------------------------------------------------------------------------- */
+
+sqlite3_stmt *file_sql_get(file *f, file_sql which) {
+    sqlite3_stmt **s = &f->statements[which];
+    if (!*s && sqlite3_prepare_v3(f->db, sql_text[which], -1, SQLITE_PREPARE_PERSISTENT, s, NULL))
+        return NULL;
+    return *s;
+}
+
+hd_status file_finish(file *f, sqlite3_stmt *s) {
+    (void)f;
+    int rc = sqlite3_step(s);
+    if (rc == SQLITE_ROW) rc = SQLITE_DONE;
+    int reset = sqlite3_reset(s);
+    sqlite3_clear_bindings(s);
+    return file_status(reset ? reset : rc);
+}
+
+hd_status file_run(file *f, file_sql which) {
+    sqlite3_stmt *s = file_sql_get(f, which);
+    return s ? file_finish(f, s) : file_status(sqlite3_extended_errcode(f->db));
+}
+
+hd_status file_exec(file *f, const char *sql) {
+    return file_status(sqlite3_exec(f->db, sql, NULL, NULL, NULL));
+}
+
+void file_rollback(file *f) {
+    for (int i = 0; i < SQL_COUNT_; i++)
+        if (f->statements[i]) sqlite3_reset(f->statements[i]);
+    if (f->db && file_in_transaction(f)) (void)file_run(f, SQL_ROLLBACK);
+}
+
+hd_status file_meta_get(file *f, const char *key, uint64_t *out) {
+    *out = 0;
+    sqlite3_stmt *s = file_sql_get(f, SQL_META_GET);
+    if (!s) return file_status(sqlite3_extended_errcode(f->db));
+    sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
+    int rc = sqlite3_step(s);
+    if (rc == SQLITE_ROW) *out = (uint64_t)sqlite3_column_int64(s, 0);
+    int reset = sqlite3_reset(s);
+    if (reset) return file_status(reset);
+    return rc == SQLITE_ROW ? HD_OK : HD_NOT_FOUND;
+}
+
+hd_status file_meta_set(file *f, const char *key, uint64_t value) {
+    sqlite3_stmt *s = file_sql_get(f, SQL_META_SET);
+    if (!s) return file_status(sqlite3_extended_errcode(f->db));
+    sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 2, (sqlite3_int64)value);
+    return file_finish(f, s);
+}
+
+/* ---- Opening ----------------------------------------------------------------------------- */
+
+static hd_status pragma_int(file *f, const char *sql, int64_t *out) {
+    sqlite3_stmt *s = NULL;
+    int rc = sqlite3_prepare_v2(f->db, sql, -1, &s, NULL);
+    if (rc == SQLITE_OK) rc = sqlite3_step(s);
+    *out = rc == SQLITE_ROW ? sqlite3_column_int64(s, 0) : 0;
+    int done = sqlite3_finalize(s);
+    return file_status(done ? done : rc);
+}
+
+static hd_status connect(file *f, const char *name, const char *vfs, int flags, const hd_env *env) {
+    *f = (file){ .env = env, .name_size = strlen(name) + 1 };
+    f->name = env_new_copy(env, name, f->name_size);
+    if (!f->name) return HD_NOMEM;
+    int rc = sqlite3_open_v2(name, &f->db, flags | SQLITE_OPEN_NOMUTEX, vfs);
+    if (rc) return file_status(rc);
+    sqlite3_extended_result_codes(f->db, 1);
+    sqlite3_busy_timeout(f->db, FILE_BUSY_MS);
+    return HD_OK;
+}
+
+void file_close(file *f) {
+    if (!f->db && !f->name) return;
+    for (int i = 0; i < SQL_COUNT_; i++) sqlite3_finalize(f->statements[i]);
+    sqlite3_close_v2(f->db);
+    env_free(f->env, f->name, f->name_size);
+    *f = (file){ 0 };
+}
+
+/* What a look without touching tells. */
+typedef struct look {
+    bool exists; /* there is a file with something in it */
+    int64_t application_id, format, tables;
+} look;
+
+static hd_status refuse(const file *f, hd_status status, hd_error *error) {
+    const char *name = f->name;
+    switch (status) {
+    case HD_NOT_HEDDLE:
+        env_error(error, status, "%s is not a heddle file: name another one; this one is untouched",
+                  name);
+        break;
+    case HD_CORRUPT:
+        env_error(error, status,
+                  "%s is damaged (%s): restore it from a backup, or salvage it with"
+                  " `sqlite3 %s .recover`",
+                  name, sqlite3_errmsg(f->db), name);
+        break;
+    case HD_READ_ONLY:
+        env_error(error, status,
+                  "%s cannot be written: give write permission to the file and its directory, or"
+                  " open it read-only",
+                  name);
+        break;
+    case HD_BUSY:
+        env_error(error, status, "%s is locked by another program: try again", name);
+        break;
+    default:
+        env_error(error, status, "%s: %s", name,
+                  f->db ? sqlite3_errmsg(f->db) : hd_status_text(status));
+    }
+    return status;
+}
+
+static hd_status look_at(const char *name, const file_options *o, const hd_env *env, look *out,
+                         hd_error *error) {
+    *out = (look){ 0 };
+    file f;
+    hd_status status = connect(&f, name, o->vfs, SQLITE_OPEN_READONLY, env);
+    if (status == HD_IO && f.db && sqlite3_errcode(f.db) == SQLITE_CANTOPEN) {
+        /* Missing, or not to be read. Creating it tells which. */
+        if (o->must_exist || o->read_only) {
+            status = HD_NOT_FOUND;
+            env_error(error, status, "%s does not exist or cannot be read", name);
+        } else status = HD_OK;
+        file_close(&f);
+        return status;
+    }
+    /* A foreign file's WAL is not ours to fold in. */
+    if (!status) sqlite3_db_config(f.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    if (!status) status = pragma_int(&f, "select count(*) from sqlite_schema", &out->tables);
+    if (!status) status = pragma_int(&f, "pragma application_id", &out->application_id);
+    if (!status) status = pragma_int(&f, "pragma user_version", &out->format);
+    out->exists = out->tables > 0 || out->application_id != 0;
+    if (!status && out->exists && out->application_id != FILE_APPLICATION_ID)
+        status = HD_NOT_HEDDLE;
+    if (status == HD_READ_ONLY || (status == HD_IO && !o->read_only)) {
+        /* A WAL that only a writing connection may recover. */
+        bool recoverable = sqlite3_extended_errcode(f.db) == SQLITE_READONLY_RECOVERY ||
+                           sqlite3_extended_errcode(f.db) == SQLITE_READONLY_CANTINIT;
+        if (recoverable && !o->read_only) {
+            out->exists = true;
+            out->application_id = FILE_APPLICATION_ID;
+            out->format = FILE_FORMAT;
+            status = HD_OK;
+        }
+    }
+    if (status) refuse(&f, status, error);
+    file_close(&f);
+    return status;
+}
+
+static hd_status migrate_step(file *f, int64_t from) {
+    char tail[128];
+    snprintf(tail, sizeof tail, "pragma application_id = %d; pragma user_version = %d",
+             FILE_APPLICATION_ID, (int)from + 1);
+    hd_status status = file_exec(f, schema_steps[from]);
+    return status ? status : file_exec(f, tail);
+}
+
+/* Under the write lock, since two programs may create the same file at the same moment. */
+static hd_status migrate(file *f) {
+    for (;;) {
+        int64_t format;
+        hd_status status = file_begin_write(f);
+        if (!status) status = pragma_int(f, "pragma user_version", &format);
+        if (!status && format >= FILE_FORMAT) {
+            file_rollback(f);
+            return HD_OK;
+        }
+        if (!status) status = migrate_step(f, format);
+        if (!status) status = file_commit(f);
+        if (status) {
+            file_rollback(f);
+            return status;
+        }
+    }
+}
+
+static hd_status set_up(file *f, const file_options *o) {
+    char sql[256];
+    snprintf(sql, sizeof sql,
+             "pragma page_size = %d; pragma synchronous = %s; pragma wal_autocheckpoint = 0;"
+             "pragma foreign_keys = off; pragma temp_store = memory; pragma cell_size_check = on;"
+             "pragma cache_size = -16384",
+             FILE_PAGE_SIZE, o->durability == HD_DURABILITY_NORMAL ? "normal" : "full");
+    return file_exec(f, sql);
+}
+
+static hd_status open_connection(file *f, const char *name, const file_options *o,
+                                 const hd_env *env) {
+    int flags = o->read_only    ? SQLITE_OPEN_READONLY
+                : o->must_exist ? SQLITE_OPEN_READWRITE
+                                : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    hd_status status = connect(f, name, o->vfs, flags, env);
+    f->read_only = o->read_only;
+    if (!status && !o->read_only && sqlite3_db_readonly(f->db, "main") == 1) status = HD_READ_ONLY;
+    return status ? status : set_up(f, o);
+}
+
+static hd_status become_store(file *f, const look *seen) {
+    if (f->read_only) return HD_OK;
+    int64_t mode;
+    hd_status status = pragma_int(f, "pragma journal_mode = wal", &mode);
+    if (!status && (!seen->exists || seen->format < FILE_FORMAT)) status = migrate(f);
+    return status;
+}
+
+hd_status file_open(file *f, const char *name, const file_options *o, const hd_env *env,
+                    hd_error *error) {
+    *f = (file){ 0 };
+    look seen;
+    hd_status status = look_at(name, o, env, &seen, error);
+    if (status) return status;
+    if (seen.format > FILE_FORMAT) {
+        env_error(error, HD_NEWER,
+                  "%s has format %d, this heddle (%s) knows up to %d: install a newer heddle", name,
+                  (int)seen.format, hd_version(), FILE_FORMAT);
+        return HD_NEWER;
+    }
+    if (o->read_only && !seen.exists) {
+        env_error(error, HD_NOT_HEDDLE, "%s is empty: open it for writing first", name);
+        return HD_NOT_HEDDLE;
+    }
+    status = open_connection(f, name, o, env);
+    if (!status) status = become_store(f, &seen);
+    if (!status) return HD_OK;
+    if (status == HD_IO && sqlite3_errcode(f->db) == SQLITE_CANTOPEN) status = HD_READ_ONLY;
+    refuse(f, status, error);
+    file_close(f);
+    return status;
+}
+
+hd_status file_open_again(file *f, const char *name, const file_options *o, const hd_env *env,
+                          hd_error *error) {
+    hd_status status = open_connection(f, name, o, env);
+    if (!status) return HD_OK;
+    refuse(f, status, error);
+    file_close(f);
+    return status;
+}

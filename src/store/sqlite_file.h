@@ -1,0 +1,108 @@
+/* sqlite_file.h -- a connection to a store's file, and what the file looks like.
+ *
+ * A file is a heddle store if its application_id says so; its user_version is the format. Opening
+ * creates what is missing, migrates older formats forward step by step in one transaction each, and
+ * refuses everything else without having touched it: it looks through a read-only connection first.
+ *
+ * A connection belongs to one thread. The tables are described in docs/FORMAT.md. */
+#ifndef STORE_SQLITE_FILE_H
+#define STORE_SQLITE_FILE_H
+
+#include "base/env.h"
+#include <heddle/store.h>
+#include <sqlite3.h>
+
+#define FILE_APPLICATION_ID 0x48644C31 /* "HdL1" */
+#define FILE_FORMAT         1
+#define FILE_PAGE_SIZE      2048
+
+/* Hashes in the file: XXH3 with this seed. */
+#define FILE_HASH_SEED UINT64_C(0x68656464)
+
+/* Prepared when first used; see sqlite_file.c for their text. */
+typedef enum file_sql {
+    SQL_BEGIN_READ,
+    SQL_BEGIN_WRITE,
+    SQL_COMMIT,
+    SQL_ROLLBACK,
+    SQL_LOG_APPEND,
+    SQL_LOG_AFTER,
+    SQL_LOG_ROW,
+    SQL_LOG_PRUNE,
+    SQL_LOG_FIRST,
+    SQL_META_GET,
+    SQL_META_SET,
+    SQL_SPACES,
+    SQL_SPACE_SET,
+    SQL_HEAD_GET,
+    SQL_HEAD_SEQ,
+    SQL_HEAD_PUT,
+    SQL_HEAD_UPDATE,
+    SQL_HEAD_DROP,
+    SQL_LARGE_GET,
+    SQL_LARGE_PUT,
+    SQL_LARGE_DROP,
+    SQL_PATCH_GET,
+    SQL_PATCH_PUT,
+    SQL_PATCH_DROP,
+    SQL_LIST_ALL,
+    SQL_LIST_KIND,
+    SQL_SESSIONS,
+    SQL_SESSION_PUT,
+    SQL_SESSION_DROP,
+    SQL_READERS,
+    SQL_READER_PUT,
+    SQL_READER_DROP,
+    SQL_COUNT_
+} file_sql;
+
+typedef struct file {
+    sqlite3 *db;
+    sqlite3_stmt *statements[SQL_COUNT_];
+    char *name; /* owned, of `env` */
+    size_t name_size;
+    const hd_env *env;
+    bool read_only;
+} file;
+
+typedef struct file_options {
+    const char *vfs;
+    bool read_only, must_exist;
+    hd_durability durability;
+} file_options;
+
+/* HD_NOT_HEDDLE, HD_NEWER, HD_CORRUPT, HD_READ_ONLY, HD_NOT_FOUND, HD_IO, HD_BUSY, HD_NOMEM, with an
+ * error that says what to do. On failure `f` is closed. */
+hd_status file_open(file *f, const char *name, const file_options *options, const hd_env *env,
+                    hd_error *error);
+/* A further connection to a file that file_open has accepted. */
+hd_status file_open_again(file *f, const char *name, const file_options *options, const hd_env *env,
+                          hd_error *error);
+void file_close(file *f);
+
+/* What an SQLite result means to us. */
+hd_status file_status(int rc);
+/* The same of the connection's last failure, with its words in `error` (may be NULL). */
+hd_status file_failure(const file *f, int rc, const char *doing, hd_error *error);
+
+/* A statement ready to be bound and stepped; NULL: file_failure(). Reset it when done. */
+sqlite3_stmt *file_sql_get(file *f, file_sql which);
+/* Runs a statement without parameters or rows to its end. */
+hd_status file_run(file *f, file_sql which);
+/* Steps a bound statement that yields no rows, and resets it. */
+hd_status file_finish(file *f, sqlite3_stmt *s);
+hd_status file_exec(file *f, const char *sql);
+
+/* Numbers kept in `meta`. HD_NOT_FOUND: *out is 0. */
+hd_status file_meta_get(file *f, const char *key, uint64_t *out);
+hd_status file_meta_set(file *f, const char *key, uint64_t value);
+
+static inline hd_status file_begin_read(file *f) { return file_run(f, SQL_BEGIN_READ); }
+static inline hd_status file_begin_write(file *f) { return file_run(f, SQL_BEGIN_WRITE); }
+static inline hd_status file_commit(file *f) { return file_run(f, SQL_COMMIT); }
+/* Ends a transaction if there is one; never fails in a way that matters. */
+void file_rollback(file *f);
+
+static inline bool file_in_transaction(const file *f) { return !sqlite3_get_autocommit(f->db); }
+
+#endif

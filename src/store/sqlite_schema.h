@@ -1,0 +1,37 @@
+/* sqlite_schema.h -- the steps that lead from an empty file to the present format.
+ *
+ * Step n brings a file of format n to format n + 1. Steps are never changed once released; a new
+ * format adds one. */
+#ifndef STORE_SQLITE_SCHEMA_H
+#define STORE_SQLITE_SCHEMA_H
+
+static const char *const schema_steps[] = {
+    /* 0 -> 1 */
+    "create table meta(key text primary key, value) without rowid;"
+    "create table log(row integer primary key, hash integer not null, body text not null);"
+    "create table space(name text primary key, checkpoint integer not null,"
+    "  floor integer not null) without rowid;"
+    "create table head(doc integer primary key,"
+    "  space text not null, scope text not null, instance text not null, id text not null,"
+    "  kind text not null, seq integer not null, meta_seq integer not null,"
+    "  guarded integer not null, large integer not null, size integer not null,"
+    "  patched integer not null, hash integer not null, meta text, value text);"
+    "create unique index head_name on head(space, id, scope, instance);"
+    "create index head_seq on head(space, seq);"
+    "create index head_kind on head(space, kind, id) where kind <> '';"
+    "create table large(doc integer primary key, hash integer not null, value text not null);"
+    "create table patch(doc integer not null, seq integer not null, hash integer not null,"
+    "  body text not null, primary key(doc, seq)) without rowid;"
+    "create table session(id text primary key, pid integer not null, settled integer not null,"
+    "  last integer not null, verdicts text not null) without rowid;"
+    "create table reader(session text primary key, pid integer not null,"
+    "  started integer not null, position integer not null) without rowid;"
+    "create view document as select h.space, h.scope, h.instance, h.id, h.kind, h.seq,"
+    "  case when h.large then (select l.value from large l where l.doc = h.doc) else h.value end"
+    "    as value, h.meta,"
+    "  (select count(*) from patch p where p.doc = h.doc) as patches"
+    "  from head h where h.large or h.value is not null;"
+    "insert into meta values('checkpoint', 0), ('kept', 0);",
+};
+
+#endif
