@@ -137,6 +137,11 @@ typedef struct hd_env {
 
     /* One line, without a newline. */
     void (*log)(void *ctx, hd_log_level level, const char *line);
+
+    /* Blocks until the descriptor is readable (-1: none) or the monotonic clock reaches
+     * `deadline_ns` (UINT64_MAX: never). May return early. Only the calls that say that they wait
+     * (settle, sync, run, close) use it. */
+    void (*wait)(void *ctx, int fd, uint64_t deadline_ns);
 } hd_env;
 
 /* The machine's own: malloc, CLOCK_MONOTONIC, getrandom; warnings and errors go to stderr. */

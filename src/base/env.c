@@ -7,6 +7,7 @@
 #include "base/env.h"
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,12 +61,22 @@ static void system_log(void *ctx, hd_log_level level, const char *line) {
         fprintf(stderr, "heddle: %s: %s\n", level == HD_LOG_ERROR ? "error" : "warning", line);
 }
 
+static void system_wait(void *ctx, int fd, uint64_t deadline_ns) {
+    uint64_t now = system_monotonic_ns(ctx);
+    if (deadline_ns <= now) return;
+    uint64_t left = deadline_ns - now;
+    struct timespec limit = { (time_t)(left / 1000000000), (long)(left % 1000000000) };
+    struct pollfd readable = { fd, POLLIN, 0 };
+    ppoll(&readable, fd < 0 ? 0 : 1, deadline_ns == UINT64_MAX ? NULL : &limit, NULL);
+}
+
 hd_env hd_env_system(void) {
     return (hd_env){ .alloc = system_alloc,
                      .monotonic_ns = system_monotonic_ns,
                      .wall_ms = system_wall_ms,
                      .random = system_random,
-                     .log = system_log };
+                     .log = system_log,
+                     .wait = system_wait };
 }
 
 hd_env env_copy(const hd_env *given) {
@@ -77,6 +88,7 @@ hd_env env_copy(const hd_env *given) {
     if (given->wall_ms) env.wall_ms = given->wall_ms;
     if (given->random) env.random = given->random;
     if (given->log) env.log = given->log;
+    if (given->wait) env.wait = given->wait;
     return env;
 }
 
@@ -117,6 +129,9 @@ void *env_resize(const hd_env *env, void *block, size_t old_size, size_t new_siz
 
 uint64_t env_now_ns(const hd_env *env) { return env->monotonic_ns(env->ctx); }
 uint64_t env_wall_ms(const hd_env *env) { return env->wall_ms(env->ctx); }
+void env_wait(const hd_env *env, int fd, uint64_t deadline_ns) {
+    env->wait(env->ctx, fd, deadline_ns);
+}
 
 void env_random(const hd_env *env, void *out, size_t size) { env->random(env->ctx, out, size); }
 

@@ -30,6 +30,7 @@ void *env_resize(const hd_env *env, void *block, size_t old_size, size_t new_siz
 /* Time. */
 uint64_t env_now_ns(const hd_env *env);
 uint64_t env_wall_ms(const hd_env *env);
+void env_wait(const hd_env *env, int fd, uint64_t deadline_ns);
 
 /* Randomness. */
 void env_random(const hd_env *env, void *out, size_t size);

@@ -3,6 +3,7 @@
  * Every block carries a header in front and is on a ring, so that a leak can be named (the serial
  * number of a block is the same in each run: break there) and a wrong size is noticed at once. */
 #include "lab.h"
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,6 +150,16 @@ static void *lab_alloc(void *ctx, void *memory, size_t old_size, size_t size) {
 
 /* ---- Clocks, random, log ----------------------------------------------------------------- */
 
+/* Nobody waits in a lab: time jumps to the deadline. With a descriptor there may be a thread behind
+ * it, which needs real time: a moment of that first. */
+static void lab_wait(void *ctx, int fd, uint64_t deadline_ns) {
+    lab_env *w = ctx;
+    struct pollfd readable = { fd, POLLIN, 0 };
+    if (fd >= 0 && poll(&readable, 1, deadline_ns == UINT64_MAX ? 1000 : 1) > 0) return;
+    if (deadline_ns != UINT64_MAX && deadline_ns > w->now_ns)
+        lab_env_advance_ns(w, deadline_ns - w->now_ns);
+}
+
 static uint64_t lab_monotonic_ns(void *ctx) { return ((lab_env *)ctx)->now_ns; }
 static uint64_t lab_wall_ms(void *ctx) { return ((lab_env *)ctx)->wall_ms; }
 static void lab_fill(void *ctx, void *out, size_t size) {
@@ -178,7 +189,7 @@ lab_env *lab_env_open(void) {
                     .random = lab_random_of(LAB_DEFAULT_SEED),
                     .show_log = getenv("HD_LAB_LOG") != NULL };
     w->ring.prev = w->ring.next = &w->ring;
-    w->env = (hd_env){ w, lab_alloc, lab_monotonic_ns, lab_wall_ms, lab_fill, lab_log };
+    w->env = (hd_env){ w, lab_alloc, lab_monotonic_ns, lab_wall_ms, lab_fill, lab_log, lab_wait };
     return w;
 }
 

@@ -123,12 +123,14 @@ typedef struct {
     uint64_t nth; /* counted from now: 1 is the next call; 0 means 1 */
     bool sticky;  /* fails from then on, not once */
     /* What the call returns. 0 means what that call returns on a broken disk: SQLITE_IOERR_READ,
-     * SQLITE_CANTOPEN, SQLITE_BUSY for locks. SQLITE_IOERR_SHORT_READ gives a read half its
-     * bytes and zeros. A failing write has written its first half. */
+     * SQLITE_CANTOPEN, ...; SQLITE_BUSY suits the locks. SQLITE_IOERR_SHORT_READ gives a read
+     * half its bytes and zeros; SQLite believes the file ends there, and what it writes
+     * afterwards may be wrong. A failing write has written its first half. */
     int code;
 } lab_fault;
 
-/* Arms one fault in addition to those armed (at most eight). */
+/* Arms one fault in addition to those armed (at most eight). From then on, until healed, SQLite's
+ * waits for locks return at once: what they would wait for need not come. */
 void lab_disk_fail(lab_disk *disk, lab_fault fault);
 
 /* Only `free_bytes` are left: writes that grow a file beyond that write what fits and return

@@ -306,9 +306,9 @@ static const int broken_code[LAB_OPS] = {
     [LAB_OP_TRUNCATE] = SQLITE_IOERR_TRUNCATE,
     [LAB_OP_SYNC] = SQLITE_IOERR_FSYNC,
     [LAB_OP_SIZE] = SQLITE_IOERR_FSTAT,
-    [LAB_OP_LOCK] = SQLITE_BUSY,
+    [LAB_OP_LOCK] = SQLITE_IOERR_LOCK,
     [LAB_OP_SHM_MAP] = SQLITE_IOERR_SHMMAP,
-    [LAB_OP_SHM_LOCK] = SQLITE_BUSY,
+    [LAB_OP_SHM_LOCK] = SQLITE_IOERR_SHMLOCK,
 };
 
 static bool fault_strikes(lab_fault *fault, lab_op op) {
