@@ -89,6 +89,7 @@ EXAMPLE_SRC := $(call sources,examples,*.c)
 HEADERS   := $(call sources,include,*.h)
 C_FILES   := $(call sources,include src tests bench examples,*.[ch])
 
+COMMA     := ,
 INTERNAL  := $(BUILD)/libheddle-internal.a
 STATIC    := $(BUILD)/libheddle.a
 SHARED    := $(BUILD)/libheddle.so.$(VERSION)
@@ -157,6 +158,7 @@ $(STATIC): $(BUILD)/heddle.o
 $(SHARED): $(call objects,$(LIB_SRC)) $(BUILD)/members
 	$(call say,LINK)
 	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,-Bsymbolic-functions \
+	    $(if $(filter release,$(VARIANT)),-Wl$(COMMA)-z$(COMMA)defs) \
 	    -o $@ $(filter %.o,$^) $(LIBS)
 	$(Q)ln -sf $(@F) $(BUILD)/$(SONAME)
 	$(Q)ln -sf $(SONAME) $(BUILD)/libheddle.so
