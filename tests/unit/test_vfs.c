@@ -62,6 +62,7 @@ typedef struct {
     const char *setup; /* pragmas */
     int commits;
     bool ack_early; /* before COMMIT instead of after */
+    uint32_t sector_size;
 } workload;
 
 /* Checkpoints come every few commits, so that crashes meet all phases of the WAL's life. */
@@ -90,7 +91,7 @@ static int commit_one(sqlite3 *db, int k, lab_disk *ack_early_to) {
 
 static lab_recording *record(const workload *w) {
     lab_sqlite_seed(7);
-    lab_disk *disk = lab_disk_new(NULL);
+    lab_disk *disk = lab_disk_new(&(lab_disk_options){ .sector_size = w->sector_size });
     lab_disk_record(disk);
     sqlite3 *db = db_open(disk);
     db_must(db, w->setup);
@@ -168,6 +169,13 @@ static tally crash_everywhere(const workload *w, uint64_t seeds) {
 
 static void wal_full_keeps_every_acknowledged_commit(void **state) {
     tally t = crash_everywhere(&(workload){ .setup = full, .commits = 60 }, 6);
+    assert_int_equal(t.lost, 0);
+    assert_int_equal(t.broken, 0);
+}
+
+/* Pages are torn between their sectors. */
+static void wal_full_keeps_them_on_small_sectors_too(void **state) {
+    tally t = crash_everywhere(&(workload){ .setup = full, .commits = 30, .sector_size = 512 }, 4);
     assert_int_equal(t.lost, 0);
     assert_int_equal(t.broken, 0);
 }
@@ -271,6 +279,19 @@ static void the_same_seed_gives_the_same_disk(void **state) {
     }
     assert_true(differing > 0);
     lab_recording_free(rec);
+}
+
+static void a_seeded_workload_writes_the_same_bytes(void **state) {
+    lab_recording *a = record(&(workload){ .setup = full, .commits = 20 });
+    lab_recording *b = record(&(workload){ .setup = full, .commits = 20 });
+    size_t n = lab_recording_count(a);
+    assert_int_equal(lab_recording_count(b), n);
+    lab_disk *after_a = lab_disk_at(a, n / 2, 1), *after_b = lab_disk_at(b, n / 2, 1);
+    assert_true(same_disk(after_a, after_b));
+    lab_disk_free(after_a);
+    lab_disk_free(after_b);
+    lab_recording_free(a);
+    lab_recording_free(b);
 }
 
 /* A recording replayed, over keyframes, must not drift from the disk it was made on. */
@@ -625,6 +646,7 @@ static void power_may_fail_while_threads_work(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wal_full_keeps_every_acknowledged_commit),
+        cmocka_unit_test(wal_full_keeps_them_on_small_sectors_too),
         cmocka_unit_test(wal_normal_loses_commits_but_breaks_nothing),
         cmocka_unit_test(rollback_journal_extra_keeps_every_acknowledged_commit),
         cmocka_unit_test(rollback_journal_full_can_lose_the_deletion_of_its_journal),
@@ -632,6 +654,7 @@ int main(void) {
         cmocka_unit_test(acknowledging_before_commit_is_caught),
         cmocka_unit_test(recovery_survives_power_loss_too),
         cmocka_unit_test(the_same_seed_gives_the_same_disk),
+        cmocka_unit_test(a_seeded_workload_writes_the_same_bytes),
         cmocka_unit_test(a_recording_crashes_like_the_disk_it_was_made_on),
         cmocka_unit_test(marks_before_an_operation_are_a_prefix),
         cmocka_unit_test(a_clone_goes_its_own_way),
