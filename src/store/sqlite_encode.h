@@ -1,0 +1,58 @@
+/* sqlite_encode.h -- a commit as bytes, for the writer thread and for the log.
+ *
+ * Only bytes cross between a runtime's thread and the writer. A *message* has two parts. The first
+ * is what admission needs, in a compact binary form: documents by name, claims with their basis,
+ * footprints, preconditions. The second is the *fragment*: the commit as it will stand in the log,
+ * JSON text but for the sequence numbers, which the writer puts in front. So the writer copies
+ * values without ever looking at them, and what is hashed for replays is what is stored.
+ *
+ *     u32 size, u32 fragment size                         fixed; everything else is a varint
+ *     local seq, settled, class
+ *     spaces:        count, written; names                the first `written` get a seq
+ *     documents:     count; space, scope * 2 + meta, instance, id
+ *     writes:        count; document, basis, flags, own layers from, exact paths, operations' paths
+ *     claims:        count; document * 2 + shape, basis, path, layers
+ *     preconditions: count; kind, origin | document, path, hash
+ *     fragment:      "n":7,"p":["main"],"d":[...]}
+ *
+ * The fragment is described in docs/FORMAT.md. */
+#ifndef STORE_SQLITE_ENCODE_H
+#define STORE_SQLITE_ENCODE_H
+
+#include "store/replica.h"
+#include "value/json_write.h"
+
+#define MESSAGE_HEADER 8u
+
+/* Flags of a write. */
+enum { WRITE_CREATE = 1, WRITE_DELETE = 2, WRITE_GUARDED = 4 };
+
+/* Where the encoder keeps what it has numbered; one for each runtime, reused. */
+typedef struct encoder {
+    const hd_env *env;
+    const replica *r;
+    struct encoder_mark {
+        uint32_t epoch, index;
+    } *marks; /* by place: its number in this message, if epoch is the present one */
+    uint32_t mark_count;
+    uint32_t epoch;
+    VEC(place_id) docs;        /* of this message, by number */
+    VEC(struct key *) spaces;  /* of this message, written ones first; borrowed */
+    uint32_t written;          /* how many of them */
+    json_buffer text;          /* scratch for a path */
+} encoder;
+
+void encoder_init(encoder *e, const hd_env *env, const replica *r);
+void encoder_fini(encoder *e);
+
+/* Appends the message of a commit to `out`. HD_NOMEM: `out` is as it was. */
+hd_status encode_commit(encoder *e, const commit *c, json_buffer *out);
+
+/* What an operation can change at most. */
+uint8_t op_touch_flags(op_kind kind, hd_path path);
+
+/* The words of operations in the log: "set", "remove", ... */
+const char *op_word(op_kind kind);
+bool op_of_word(const char *word, op_kind *out);
+
+#endif

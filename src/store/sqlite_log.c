@@ -1,0 +1,222 @@
+/* sqlite_log.c -- what stands in a row. */
+#include "store/sqlite_log.h"
+
+#include "base/hash.h"
+#include "store/sqlite_encode.h"
+#include "value/array.h"
+#include "value/json_read.h"
+#include "value/object.h"
+
+/* A commit's parts nest this much around the values in it. */
+enum { LOG_NESTING = 8 };
+
+uint64_t file_hash(const void *bytes, size_t size) {
+    return hash_bytes(bytes, size, FILE_HASH_SEED);
+}
+
+void session_text(const uint8_t id[16], char out[33]) {
+    static const char digits[] = "0123456789abcdef";
+    for (int i = 0; i < 16; i++) {
+        out[2 * i] = digits[id[i] >> 4];
+        out[2 * i + 1] = digits[id[i] & 15];
+    }
+    out[32] = '\0';
+}
+
+static int hex_digit(char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool session_of_text(const char *text, size_t length, uint8_t out[16]) {
+    if (length != 32) return false;
+    for (int i = 0; i < 16; i++) {
+        int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
+        if (high < 0 || low < 0) return false;
+        out[i] = (uint8_t)(high * 16 + low);
+    }
+    return true;
+}
+
+hd_value log_json_read(hd_heap *heap, const char *text, size_t length) {
+    hd_limits limits = heap->limits;
+    heap->limits.depth += LOG_NESTING;
+    heap->limits.size = SIZE_MAX / 4;
+    hd_value v = json_read(heap, text, length, NULL);
+    heap->limits = limits;
+    return v;
+}
+
+/* ---- Rows -------------------------------------------------------------------------------- */
+
+static hd_status bad_or_nomem(hd_value v) {
+    return hd_value_status(v) == HD_NOMEM ? HD_NOMEM : HD_CORRUPT;
+}
+
+/* Where the commits' text begins: the keys in front are written by us, in this order. */
+static const char *commits_text(const char *text, const char *end) {
+    static const char mark[] = "\"commits\":[";
+    for (; end - text > (ptrdiff_t)sizeof mark; text++)
+        if (*text == '"' && memcmp(text, mark, sizeof mark - 1) == 0) return text + sizeof mark - 1;
+    return NULL;
+}
+
+/* The fragment of a commit begins with its local seq; in front of it stand numbers only. */
+static const char *fragment_text(const char *text, const char *end) {
+    for (; end - text > 4; text++)
+        if (memcmp(text, "\"n\":", 4) == 0) return text;
+    return NULL;
+}
+
+static hd_status hash_fragments(hd_heap *heap, const char *text, size_t length, log_row *row) {
+    hd_value sizes = object_get_bytes(row->body, "sizes", 5);
+    size_t n = log_row_commits(row);
+    const char *end = text + length, *at = commits_text(text, end);
+    if (!at || hd_value_count(sizes) != n) return HD_CORRUPT;
+    if (!vec_room(&heap->env, &row->payloads, n)) return HD_NOMEM;
+    for (size_t i = 0; i < n; i++) {
+        int64_t size = hd_value_as_int(array_get(sizes, i), -1);
+        if (size < 0 || size > end - at) return HD_CORRUPT;
+        const char *fragment = fragment_text(at, at + size);
+        if (!fragment) return HD_CORRUPT;
+        row->payloads.items[row->payloads.count++] =
+            file_hash(fragment, (size_t)(at + size - fragment));
+        at += size + 1; /* and the comma */
+    }
+    return HD_OK;
+}
+
+hd_status log_row_read(hd_heap *heap, sqlite3_stmt *s, log_row *out) {
+    *out = (log_row){ .row = (uint64_t)sqlite3_column_int64(s, 0) };
+    uint64_t hash = (uint64_t)sqlite3_column_int64(s, 1);
+    const char *text = (const char *)sqlite3_column_text(s, 2);
+    out->length = (size_t)sqlite3_column_bytes(s, 2);
+    if (!text) return sqlite3_column_type(s, 2) == SQLITE_TEXT ? HD_NOMEM : HD_CORRUPT;
+    if (file_hash(text, out->length) != hash) return HD_CORRUPT;
+    out->body = log_json_read(heap, text, out->length);
+    if (value_is_failed(out->body)) return bad_or_nomem(out->body);
+    out->commits = object_get_bytes(out->body, "commits", 7);
+    if (hd_value_kind(out->commits) != HD_KIND_ARRAY) return HD_CORRUPT;
+    return hash_fragments(heap, text, out->length, out);
+}
+
+void log_row_fini(hd_heap *heap, log_row *row) {
+    value_unref(row->body);
+    vec_fini(&heap->env, &row->payloads);
+    *row = (log_row){ 0 };
+}
+
+hd_value log_row_commit(const log_row *row, size_t i) { return array_get(row->commits, i); }
+
+/* ---- Commits ----------------------------------------------------------------------------- */
+
+static uint64_t number_at(hd_value object, const char *key) {
+    int64_t n = hd_value_as_int(hd_value_at(object, key), 0);
+    return n < 0 ? 0 : (uint64_t)n;
+}
+
+hd_status log_commit_session(const log_row *row, hd_value made, uint8_t out[16]) {
+    hd_value sessions = object_get_bytes(row->body, "sessions", 8);
+    size_t length;
+    const char *text = hd_value_text(array_get(sessions, (size_t)number_at(made, "s")), &length);
+    return text && session_of_text(text, length, out) ? HD_OK : HD_CORRUPT;
+}
+
+uint64_t log_commit_local_seq(hd_value made) { return number_at(made, "n"); }
+
+hd_commit_class log_commit_class(hd_value made) {
+    const char *word = hd_value_as_text(object_get_bytes(made, "c", 1), "source");
+    if (strcmp(word, "event") == 0) return HD_COMMIT_EVENT;
+    return strcmp(word, "derived") == 0 ? HD_COMMIT_DERIVED : HD_COMMIT_SOURCE;
+}
+
+size_t log_commit_spaces(hd_value made) {
+    return hd_value_count(object_get_bytes(made, "p", 1));
+}
+
+bool log_commit_space(hd_value made, size_t i, const char **name, size_t *length, uint64_t *seq) {
+    *name = hd_value_text(hd_value_index(object_get_bytes(made, "p", 1), i), length);
+    int64_t n = hd_value_as_int(hd_value_index(object_get_bytes(made, "q", 1), i), -1);
+    *seq = (uint64_t)n;
+    return *name && n > 0;
+}
+
+/* ---- Documents --------------------------------------------------------------------------- */
+
+size_t log_commit_docs(hd_value made) {
+    return hd_value_count(object_get_bytes(made, "d", 1));
+}
+
+static bool text_at(hd_value object, const char *key, const char **text, uint32_t *length) {
+    size_t n;
+    *text = hd_value_text(hd_value_at(object, key), &n);
+    *length = (uint32_t)n;
+    return *text != NULL;
+}
+
+static void take_scope(hd_value entry, doc_name *n) {
+    n->scope = HD_SCOPE_SPACE;
+    n->instance = "";
+    n->instance_length = 0;
+    const char *whose;
+    uint32_t length;
+    if (text_at(entry, "user", &whose, &length)) n->scope = HD_SCOPE_USER;
+    else if (text_at(entry, "session", &whose, &length)) n->scope = HD_SCOPE_SESSION;
+    if (n->scope == HD_SCOPE_SPACE) return;
+    n->instance = whose;
+    n->instance_length = length;
+}
+
+bool log_commit_doc(hd_value made, size_t i, log_doc *out) {
+    hd_value entry = hd_value_index(object_get_bytes(made, "d", 1), i);
+    *out = (log_doc){ .entry = entry };
+    size_t length;
+    if (!log_commit_space(made, (size_t)number_at(entry, "p"), &out->name.space, &length,
+                          &out->seq) ||
+        !text_at(entry, "i", &out->name.id, &out->name.id_length))
+        return false;
+    out->name.space_length = (uint32_t)length;
+    take_scope(entry, &out->name);
+    out->name.meta = number_at(entry, "m") != 0;
+    out->basis = number_at(entry, "b");
+    out->created = number_at(entry, "new") != 0;
+    out->guarded = number_at(entry, "g") != 0;
+    hd_value ops = log_doc_op_list(out);
+    hd_value last = hd_value_index(ops, hd_value_count(ops) - 1);
+    out->deleted = strcmp(hd_value_as_text(hd_value_index(last, 0), ""), "delete") == 0;
+    return hd_value_kind(ops) == HD_KIND_ARRAY;
+}
+
+hd_value log_doc_op_list(const log_doc *doc) { return object_get_bytes(doc->entry, "o", 1); }
+size_t log_doc_ops(const log_doc *doc) { return hd_value_count(log_doc_op_list(doc)); }
+
+/* ---- Operations -------------------------------------------------------------------------- */
+
+hd_status log_ops_at(hd_heap *heap, hd_value ops, size_t i, log_op *out) {
+    hd_value o = hd_value_index(ops, i);
+    *out = (log_op){ .path = HD_PATH_ROOT, .value = hd_value_index(o, 2) };
+    if (!op_of_word(hd_value_as_text(hd_value_index(o, 0), ""), &out->kind)) return HD_CORRUPT;
+    size_t length;
+    const char *path = hd_value_text(hd_value_index(o, 1), &length);
+    if (!path && out->kind != OP_DELETE) return HD_CORRUPT;
+    out->keep = (uint64_t)hd_value_as_int(hd_value_index(o, 3), 0);
+    hd_status status = path_parse(heap, path ? path : "", path ? length : 0, &out->path, NULL);
+    return status && status != HD_NOMEM ? HD_CORRUPT : status;
+}
+
+hd_status log_fold(hd_heap *heap, hd_value ops, hd_value *value) {
+    size_t n = hd_value_count(ops);
+    for (size_t i = 0; i < n; i++) {
+        log_op o;
+        hd_status status = log_ops_at(heap, ops, i, &o);
+        if (status) return status;
+        hd_value next = op_apply(heap, *value, o.kind, o.path, o.value, o.keep);
+        path_unref(heap, o.path);
+        if (value_is_failed(next)) {
+            if (hd_value_status(next) == HD_NOMEM) return HD_NOMEM;
+            continue;
+        }
+        value_unref(*value);
+        *value = next;
+    }
+    return HD_OK;
+}
