@@ -13,7 +13,8 @@
 #include "value/pool.h"
 #include "value/shape.h"
 
-enum { FIRST_CHUNK_PAGES = 4, MAX_CHUNK_PAGES = 32, PAGE_HEADER = 64 };
+/* A chunk is a sixteenth of what the heap has already, within limits. */
+enum { CHUNK_PAGES_MIN = 15, CHUNK_PAGES_MAX = 127, CHUNK_SHARE = 16, PAGE_HEADER = 64 };
 
 _Static_assert(sizeof(heap_page) <= PAGE_HEADER, "the header must leave the blocks aligned");
 
@@ -92,7 +93,10 @@ void heap_large_free(hd_heap *heap, void *memory) {
 static bool chunk_new(hd_heap *heap) {
     heap_chunk *c = heap_large_new(heap, sizeof *c);
     if (!c) return false;
-    size_t size = (heap->chunk_pages + 1) * HEAP_PAGE_SIZE;
+    size_t wanted = heap->pages_count / CHUNK_SHARE;
+    if (wanted < CHUNK_PAGES_MIN) wanted = CHUNK_PAGES_MIN;
+    if (wanted > CHUNK_PAGES_MAX) wanted = CHUNK_PAGES_MAX;
+    size_t size = (wanted + 1) * HEAP_PAGE_SIZE; /* one more, for the alignment */
     char *memory = env_new(&heap->env, size);
     if (!memory) {
         heap_large_free(heap, c);
@@ -110,7 +114,7 @@ static bool chunk_new(hd_heap *heap) {
         list_push_back(&heap->free_pages, &p->by_class);
     }
     heap->pages_free += c->pages_count;
-    if (heap->chunk_pages < MAX_CHUNK_PAGES) heap->chunk_pages *= 2;
+    heap->pages_count += c->pages_count;
     return true;
 }
 
@@ -149,6 +153,7 @@ static void page_give(heap_page *p) {
     for (uint32_t i = 0; i < c->pages_count; i++)
         list_remove(&((heap_page *)(void *)(c->pages + i * HEAP_PAGE_SIZE))->by_class);
     heap->pages_free -= c->pages_count;
+    heap->pages_count -= c->pages_count;
     chunk_free(heap, c);
 }
 
@@ -231,7 +236,6 @@ static hd_heap *heap_new(const hd_env *given, const hd_limits *limits) {
     heap->env = env;
     heap->limits = limits_filled(limits);
     heap->bytes = sizeof *heap;
-    heap->chunk_pages = FIRST_CHUNK_PAGES;
     for (int i = 0; i < HEAP_CLASSES; i++) list_init(&heap->roomy[i]);
     list_init(&heap->free_pages);
     list_init(&heap->chunks);
@@ -298,6 +302,7 @@ void hd_heap_stat(const hd_heap *heap, hd_heap_stats *out) {
 
 /* ---- Checking ---- */
 
+#ifndef NDEBUG
 static uint32_t page_check(const heap_page *p) {
     uint32_t handed_out = (p->fresh - PAGE_HEADER) / p->block_size, given_back = 0;
     for (const char *b = p->free; b; given_back++) {
@@ -314,19 +319,21 @@ static uint32_t page_check(const heap_page *p) {
     return p->used;
 }
 
-void heap_check(const hd_heap *heap) {
-    list_check(&heap->free_pages);
-    uint32_t pages_free = 0;
-    for (list_node *l = heap->free_pages.head.next; l != &heap->free_pages.head; l = l->next)
-        pages_free++;
-    assert(pages_free == heap->pages_free);
-    for (int i = 0; i < HEAP_CLASSES; i++) {
-        const list *roomy = &heap->roomy[i];
-        list_check(roomy);
-        for (list_node *l = roomy->head.next; l != &roomy->head; l = l->next) {
-            const heap_page *p = LIST_ENTRY(l, heap_page, by_class);
-            assert(p->class_ == (uint32_t)i && page_check(p) > 0);
-            (void)p;
-        }
+static void class_check(const hd_heap *heap, uint32_t class_) {
+    const list *roomy = &heap->roomy[class_];
+    list_check(roomy);
+    for (list_node *l = roomy->head.next; l != &roomy->head; l = l->next) {
+        const heap_page *p = LIST_ENTRY(l, heap_page, by_class);
+        assert(p->class_ == class_ && page_check(p) > 0);
     }
 }
+
+void heap_check(const hd_heap *heap) {
+    list_check(&heap->free_pages);
+    assert(list_count(&heap->free_pages) == heap->pages_free);
+    assert(heap->pages_free <= heap->pages_count);
+    for (uint32_t i = 0; i < HEAP_CLASSES; i++) class_check(heap, i);
+}
+#else
+void heap_check(const hd_heap *heap) { (void)heap; }
+#endif

@@ -1,9 +1,9 @@
 /* heap.h -- where blocks live: pages of equal-sized blocks, found again from a block's address.
  *
- * Memory comes from the environment in chunks, which are cut into pages of 64 KiB at addresses that
- * are multiples of 64 KiB. A page holds blocks of one size class and begins with a header, so that
+ * Memory comes from the environment in chunks, which are cut into pages of 16 KiB at addresses that
+ * are multiples of 16 KiB. A page holds blocks of one size class and begins with a header, so that
  *
- *     block address & ~(64 KiB - 1)  -->  page  -->  heap, size class
+ *     block address & ~(16 KiB - 1)  -->  page  -->  heap, size class
  *
  * and no block pays for a pointer to its heap: value_unref() needs the value alone. What is larger
  * than HEAP_BLOCK_MAX (long texts, tables) comes from the environment directly and is pointed to
@@ -19,7 +19,7 @@
 #include "base/vec.h"
 #include "value/value.h"
 
-#define HEAP_PAGE_SIZE ((size_t)65536)
+#define HEAP_PAGE_SIZE ((size_t)16384)
 #define HEAP_BLOCK_MAX ((size_t)1024)
 #define HEAP_CLASSES   20
 #define HEAP_DEPTH_MAX 2048 /* hd_limits.depth is capped here: code may recurse over nesting */
@@ -55,13 +55,13 @@ struct hd_heap {
     uint32_t pages_free; /* their number */
     list chunks;
     list large;           /* memory from heap_large_new */
-    uint32_t chunk_pages; /* pages of the next chunk: doubles up to a limit */
+    uint32_t pages_count; /* of all chunks */
 
     /* Counters; see hd_heap_stats. */
     uint64_t bytes, live_blocks, made_blocks, visited;
 
     /* Interned keys; written by key.c only. */
-    struct key **keys;  /* open addressing, NULL: empty */
+    uint64_t *keys;     /* open addressing; pointer and 16 bits of hash; 0: empty */
     uint32_t keys_mask; /* capacity - 1 */
     uint32_t keys_count;
     uint32_t keys_held;     /* > 0: unreferenced keys are not swept; see keys_hold */

@@ -17,13 +17,25 @@ static uint32_t hash_of(const hd_heap *heap, const char *bytes, size_t length) {
     return (uint32_t)(h ^ (h >> 32));
 }
 
+/* A word of the table holds the pointer and the upper bits of the hash, so that other keys met on the
+ * way are passed over without touching them. */
+static uint64_t word_of(const struct key *k) {
+    return (uint64_t)(uintptr_t)k | ((uint64_t)(k->hash >> 16) << 48);
+}
+static struct key *word_key(uint64_t word) {
+    return (struct key *)(uintptr_t)(word & VALUE_PAYLOAD);
+}
+
+static bool key_is(const struct key *k, const char *bytes, size_t length, uint32_t hash) {
+    return k->hash == hash && k->length == length && memcmp(key_bytes(k), bytes, length) == 0;
+}
+
 /* Where the key is, or where it belongs. */
 static uint32_t slot_of(const hd_heap *heap, const char *bytes, size_t length, uint32_t hash) {
     for (uint32_t i = hash & heap->keys_mask;; i = (i + 1) & heap->keys_mask) {
-        const struct key *k = heap->keys[i];
-        if (!k) return i;
-        if (k->hash == hash && k->length == length && memcmp(key_bytes(k), bytes, length) == 0)
-            return i;
+        uint64_t word = heap->keys[i];
+        if (!word) return i;
+        if (word >> 48 == hash >> 16 && key_is(word_key(word), bytes, length, hash)) return i;
     }
 }
 
@@ -89,21 +101,22 @@ static void key_free(hd_heap *heap, struct key *k) {
 static uint32_t count_kept(const hd_heap *heap) {
     if (heap->keys_held) return heap->keys_count;
     uint32_t kept = 0;
-    for (uint32_t i = 0; i <= heap->keys_mask; i++) kept += heap->keys[i] && heap->keys[i]->refs;
+    for (uint32_t i = 0; i <= heap->keys_mask; i++)
+        kept += heap->keys[i] && word_key(heap->keys[i])->refs;
     return kept;
 }
 
-static void move_kept(hd_heap *heap, struct key **to, uint32_t mask) {
+static void move_kept(hd_heap *heap, uint64_t *to, uint32_t mask) {
     for (uint32_t i = 0; i <= heap->keys_mask; i++) {
-        struct key *k = heap->keys[i];
-        if (!k) continue;
+        if (!heap->keys[i]) continue;
+        struct key *k = word_key(heap->keys[i]);
         if (k->refs == 0 && !heap->keys_held) {
             key_free(heap, k);
             continue;
         }
         uint32_t at = k->hash & mask;
         while (to[at]) at = (at + 1) & mask;
-        to[at] = k;
+        to[at] = word_of(k);
     }
 }
 
@@ -114,7 +127,7 @@ static bool keys_renew(hd_heap *heap) {
     uint64_t capacity = KEYS_FIRST;
     while (capacity < (uint64_t)kept * 3 + 1) capacity *= 2;
     if (capacity > UINT32_C(1) << 31) return false;
-    struct key **fresh = heap_large_new(heap, capacity * sizeof *fresh);
+    uint64_t *fresh = heap_large_new(heap, capacity * sizeof *fresh);
     if (!fresh) return false;
     memset(fresh, 0, capacity * sizeof *fresh);
     move_kept(heap, fresh, (uint32_t)capacity - 1);
@@ -136,7 +149,7 @@ static struct key *key_add(hd_heap *heap, const char *bytes, size_t length, uint
     if (is_full(heap) && !keys_renew(heap)) return NULL;
     struct key *k = key_new(heap, bytes, length, hash);
     if (!k) return NULL;
-    heap->keys[slot_of(heap, bytes, length, hash)] = k;
+    heap->keys[slot_of(heap, bytes, length, hash)] = word_of(k);
     heap->keys_count++;
     return k;
 }
@@ -144,7 +157,7 @@ static struct key *key_add(hd_heap *heap, const char *bytes, size_t length, uint
 /* Without a reference: whoever sweeps next may free it, unless the table is held. */
 static struct key *key_unowned(hd_heap *heap, const char *bytes, size_t length) {
     uint32_t hash = hash_of(heap, bytes, length);
-    struct key *k = heap->keys[slot_of(heap, bytes, length, hash)];
+    struct key *k = word_key(heap->keys[slot_of(heap, bytes, length, hash)]);
     return k ? k : key_add(heap, bytes, length, hash);
 }
 
@@ -159,7 +172,7 @@ struct key *key_intern_held(hd_heap *heap, const char *bytes, size_t length) {
 }
 
 struct key *key_find(const hd_heap *heap, const char *bytes, size_t length) {
-    return heap->keys[slot_of(heap, bytes, length, hash_of(heap, bytes, length))];
+    return word_key(heap->keys[slot_of(heap, bytes, length, hash_of(heap, bytes, length))]);
 }
 
 hd_status key_make(hd_heap *heap, const char *bytes, size_t length, struct key **out) {
@@ -176,14 +189,16 @@ hd_status key_make(hd_heap *heap, const char *bytes, size_t length, struct key *
 
 /* ---- Order ---- */
 
-int key_compare_bytes(const struct key *a, const char *bytes, size_t length) {
-    size_t shorter = a->length < length ? a->length : length;
-    int c = memcmp(key_bytes(a), bytes, shorter);
-    return c ? c : (a->length > length) - (a->length < length);
+int key_compare_behind(const struct key *a, const needle *b) {
+    size_t shorter = a->length < b->length ? a->length : b->length;
+    int c = shorter > 8 ? memcmp(key_bytes(a) + 8, b->bytes + 8, shorter - 8) : 0;
+    return c ? c : (a->length > b->length) - (a->length < b->length);
 }
 
 int key_compare(const struct key *a, const struct key *b) {
-    return a == b ? 0 : key_compare_bytes(a, key_bytes(b), b->length);
+    if (a == b) return 0;
+    needle n = needle_of_key(b);
+    return key_compare_needle(a, &n);
 }
 
 /* ---- Opening and closing ---- */

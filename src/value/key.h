@@ -58,8 +58,40 @@ static inline void keys_release(hd_heap *heap) {
 struct key *key_intern_held(hd_heap *heap, const char *bytes, size_t length);
 
 /* By bytes: < 0, 0, > 0. */
-int key_compare_bytes(const struct key *a, const char *bytes, size_t length);
 int key_compare(const struct key *a, const struct key *b);
+
+/* A text to be compared with many keys: most differ in the first 8 bytes, read as one number. */
+typedef struct needle {
+    const char *bytes;
+    size_t length;
+    uint64_t prefix;
+} needle;
+
+static inline uint64_t key_prefix(const char *eight_bytes) {
+    uint64_t word;
+    memcpy(&word, eight_bytes, sizeof word);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    return word;
+}
+static inline needle needle_of(const char *bytes, size_t length) {
+    char start[8] = { 0 };
+    memcpy(start, bytes, length < 8 ? length : 8);
+    return (needle){ bytes, length, key_prefix(start) };
+}
+static inline needle needle_of_key(const struct key *k) {
+    return (needle){ key_bytes(k), k->length, key_prefix(key_bytes(k)) };
+}
+
+/* Private: the rest of the comparison. */
+int key_compare_behind(const struct key *a, const needle *b);
+
+static inline int key_compare_needle(const struct key *a, const needle *b) {
+    uint64_t prefix = key_prefix(key_bytes(a));
+    if (prefix != b->prefix) return prefix < b->prefix ? -1 : 1;
+    return key_compare_behind(a, b);
+}
 
 hd_status keys_init(hd_heap *heap);
 void keys_fini(hd_heap *heap);

@@ -219,13 +219,13 @@ int leaf_find(const node *leaf, const struct key *k) {
     return -1;
 }
 
-unsigned leaf_search(const node *leaf, const char *bytes, size_t length, bool *found) {
+unsigned leaf_search(const node *leaf, const needle *k, bool *found) {
     const shape *s = leaf_shape(leaf);
     unsigned low = 0, high = s->count;
     *found = false;
     while (low < high) {
         unsigned middle = (low + high) / 2;
-        int c = key_compare_bytes(s->keys[middle], bytes, length);
+        int c = key_compare_needle(s->keys[middle], k);
         if (c == 0) {
             *found = true;
             return middle;
@@ -236,12 +236,12 @@ unsigned leaf_search(const node *leaf, const char *bytes, size_t length, bool *f
     return low;
 }
 
-unsigned inner_search(const node *n, const char *bytes, size_t length) {
+unsigned inner_search(const node *n, const needle *k) {
     struct key *const *first = inner_first(n);
     unsigned low = 0, high = n->count - 1u; /* the answer is in [low, high] */
     while (low < high) {
         unsigned middle = (low + high + 1) / 2;
-        if (key_compare_bytes(first[middle], bytes, length) <= 0) low = middle;
+        if (key_compare_needle(first[middle], k) <= 0) low = middle;
         else high = middle - 1;
     }
     return low;
@@ -257,6 +257,7 @@ unsigned inner_locate(const node *n, size_t *index) {
 
 /* ---- Checking ---- */
 
+#ifndef NDEBUG
 static void leaf_check(const node *n) {
     const hd_value *values = leaf_values(n);
     assert(n->nesting == values_nesting(values, n->count));
@@ -272,7 +273,6 @@ static void leaf_check(const node *n) {
         assert(s->keys[i]->refs > 0);
         assert(i == 0 || key_compare(s->keys[i - 1], s->keys[i]) < 0);
     }
-    (void)values, (void)s;
 }
 
 static const struct key *last_key(const node *n) {
@@ -309,3 +309,6 @@ void node_check(const node *root) {
     assert(root->level == 0 || root->count > 1);
     subtree_check(root, true);
 }
+#else
+void node_check(const node *root) { (void)root; }
+#endif

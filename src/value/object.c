@@ -9,40 +9,41 @@ size_t object_count(hd_value object) {
     return n ? node_total(n) : 0;
 }
 
-static const node *leaf_for(const node *n, const char *bytes, size_t length) {
-    while (n->level) n = inner_children(n)[inner_search(n, bytes, length)];
+static const node *leaf_for(const node *n, needle k) {
+    while (n->level) n = inner_children(n)[inner_search(n, &k)];
     return n;
 }
 
 hd_value object_get(hd_value v, const struct key *k) {
     if (object_count(v) == 0) return value_absent();
     const node *n = value_node(v);
-    if (n->level) n = leaf_for(n, key_bytes(k), k->length);
+    if (n->level) n = leaf_for(n, needle_of_key(k));
     int slot = leaf_find(n, k);
     return slot < 0 ? value_absent() : leaf_values(n)[slot];
 }
 
 hd_value object_get_bytes(hd_value v, const char *bytes, size_t length) {
     if (object_count(v) == 0) return value_absent();
-    const node *n = leaf_for(value_node(v), bytes, length);
+    needle k = needle_of(bytes, length);
+    const node *n = leaf_for(value_node(v), k);
     bool found;
-    unsigned slot = leaf_search(n, bytes, length, &found);
+    unsigned slot = leaf_search(n, &k, &found);
     return found ? leaf_values(n)[slot] : value_absent();
 }
 
 /* The way to a key, or to where it belongs; true if it is there. */
 static bool way_to(way *w, const node *n, const struct key *k) {
-    const char *bytes = key_bytes(k);
+    needle sought = needle_of_key(k);
     bool edge = true, found = false;
     for (w->depth = 0; n->level; n = inner_children(n)[w->slot[w->depth++]]) {
         w->node[w->depth] = n;
-        w->slot[w->depth] = inner_search(n, bytes, k->length);
+        w->slot[w->depth] = inner_search(n, &sought);
         edge = edge && w->slot[w->depth] + 1 == n->count;
     }
     w->node[w->depth] = n;
     int slot = leaf_find(n, k);
     found = slot >= 0;
-    w->slot[w->depth] = found ? (unsigned)slot : leaf_search(n, bytes, k->length, &found);
+    w->slot[w->depth] = found ? (unsigned)slot : leaf_search(n, &sought, &found);
     w->append = edge && !found && w->slot[w->depth] == n->count;
     w->depth++;
     return found;

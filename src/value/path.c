@@ -158,7 +158,7 @@ static void unescape(const char *text, size_t length, char *out) {
 static hd_status segment_key(hd_heap *heap, const char *text, size_t length, size_t escapes,
                              struct key **out) {
     if (escapes == 0) return key_make(heap, text, length, out);
-    char few[SEGMENT_BUFFER], *plain = few;
+    char few[SEGMENT_BUFFER] = { 0 }, *plain = few;
     *out = NULL;
     if (length > sizeof few) plain = heap_large_new(heap, length);
     if (!plain) return HD_NOMEM;
@@ -360,6 +360,7 @@ void paths_fini(hd_heap *heap) {
     heap->paths_count = heap->paths_capacity = 0;
 }
 
+#ifndef NDEBUG
 static void entry_check(const hd_heap *heap, hd_path path) {
     const path_entry *e = &heap->paths[path], *parent = &heap->paths[e->parent];
     hd_path found;
@@ -368,7 +369,6 @@ static void entry_check(const hd_heap *heap, hd_path path) {
     assert(e->segment->refs > 0);
     assert(e->length == parent->length + 1 + escaped_length(e->segment));
     assert(!e->pinned || (find_text(heap, e->text, e->length, &found) && found == path));
-    (void)e, (void)parent, (void)found;
 }
 
 void paths_check(const hd_heap *heap) {
@@ -379,5 +379,7 @@ void paths_check(const hd_heap *heap) {
         live++;
     }
     assert(live == heap->paths_live && heap->paths[HD_PATH_ROOT].depth == 0);
-    (void)live;
 }
+#else
+void paths_check(const hd_heap *heap) { (void)heap; }
+#endif
