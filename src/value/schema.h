@@ -20,8 +20,8 @@
  *     flags & (CELL | STREAM)    stop: a cell of this place
  *     v absent                   default_value, or absent
  *     v is a link                follow it, go on with the same node
- *     any_count                  node = schema_choose(node, v); none: mismatch
  *     flags & SHALLOW, ANYTHING  take v by shape, or deep
+ *     any_count                  node = schema_choose(node, v); none: mismatch; go on with it
  *     object                     each property, then (unless NAMED_ONLY) the other keys
  *     array                      each element
  *

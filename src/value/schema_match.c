@@ -235,8 +235,8 @@ static hd_status match_any(schema_match *m, const schema_node *node, hd_value v,
 
 static hd_status match_inside(schema_match *m, const schema_node *node, hd_value v,
                               const schema_place *at) {
-    if (node->any_count) return match_any(m, node, v, at);
     if (m->reading && (node->flags & SCHEMA_SHALLOW)) return HD_OK;
+    if (node->any_count) return match_any(m, node, v, at);
     switch (hd_value_kind(v)) {
     case HD_KIND_OBJECT: return match_object(m, node, v, at);
     case HD_KIND_ARRAY: return match_array(m, node, v, at);

@@ -123,8 +123,8 @@ static hd_value project_any(schema_match *m, const schema_node *node, hd_value v
 /* ---- The whole --------------------------------------------------------------------------- */
 
 static hd_value project_inside(schema_match *m, const schema_node *node, hd_value v) {
-    if (node->any_count) return project_any(m, node, v);
     if (node->flags & SCHEMA_SHALLOW) return v;
+    if (node->any_count) return project_any(m, node, v);
     switch (hd_value_kind(v)) {
     case HD_KIND_OBJECT: return project_object(m, node, v);
     case HD_KIND_ARRAY: return node->flags & SCHEMA_ELEMENTS ? project_array(m, node, v) : v;
