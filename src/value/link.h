@@ -8,7 +8,7 @@
 #include "value/key.h"
 
 typedef struct link_block {
-    block b;
+    struct block b;
     uint32_t scope;      /* an hd_scope */
     struct key *space;   /* referenced; NULL: as here */
     struct key *id;      /* referenced; NULL: this document */

@@ -264,7 +264,7 @@ static void leaf_check(const node *n) {
     assert(!n->plain || values_plain(values, n->count));
     for (unsigned i = 0; i < n->count; i++) {
         assert(value_exists(values[i]));
-        if (value_is_block(values[i])) assert(((block *)value_block(values[i]))->refs > 0);
+        if (value_is_block(values[i])) assert(((struct block *)value_block(values[i]))->refs > 0);
     }
     if (!n->object) return;
     const shape *s = leaf_shape(n);

@@ -10,13 +10,13 @@
 #define TEXT_INLINE_MAX ((size_t)1000)
 
 typedef struct text_block {
-    block b;
+    struct block b;
     uint32_t length;
     char bytes[]; /* NUL-terminated; longer than TEXT_INLINE_MAX: a char * */
 } text_block;
 
 typedef struct int_block {
-    block b;
+    struct block b;
     int64_t i;
 } int_block;
 

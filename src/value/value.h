@@ -90,9 +90,9 @@ static inline double value_double_of(hd_value v) {
 }
 
 /* Every block begins with this. */
-typedef struct block {
+struct block {
     uint32_t refs;
-} block;
+};
 
 static inline bool value_is_block(hd_value v) {
     unsigned tag = value_tag(v);
@@ -107,12 +107,12 @@ static inline hd_value value_of_block(unsigned tag, const void *block_or_null) {
 
 /* The only two places that change a reference count. */
 static inline hd_value value_ref(hd_value v) {
-    if (value_is_block(v)) ((block *)value_block(v))->refs++;
+    if (value_is_block(v)) ((struct block *)value_block(v))->refs++;
     return v;
 }
 void value_destroy(hd_value v); /* the last reference is gone */
 static inline void value_unref(hd_value v) {
-    if (value_is_block(v) && --((block *)value_block(v))->refs == 0) value_destroy(v);
+    if (value_is_block(v) && --((struct block *)value_block(v))->refs == 0) value_destroy(v);
 }
 
 #endif
