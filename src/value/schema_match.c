@@ -126,9 +126,10 @@ static hd_status match_object(schema_match *m, const schema_node *node, hd_value
                               const schema_place *at) {
     hd_status status = match_named(m, node, v, at);
     if (status || m->reading || (node->additional->flags & SCHEMA_ANYTHING)) return status;
+    bool closed = node->additional->types == 0 && !(node->additional->flags & SCHEMA_STREAM);
     for (hd_iter it = hd_iter_of(v); !status && hd_iter_next(&it);) {
         if (schema_node_find(node, it.key, it.key_length)) continue;
-        if (node->additional->types == 0) {
+        if (closed) {
             schema_place place = { at, it.key, it.key_length, 0 };
             status = fail(m, &place, HD_MISMATCH, "\"%s\" is not among the properties", it.key);
         } else {
