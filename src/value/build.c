@@ -47,6 +47,7 @@ hd_status build_array(build *b, size_t n) {
     assert(n <= b->count);
     size_t from = b->count - n;
     _Static_assert(sizeof(hd_value) == sizeof *b->items, "the stack is an array of values");
+    if (n == 0) return build_replace(b, from, hd_array()); /* there may be no stack yet */
     return build_replace(b, from, array_take(b->heap, (const hd_value *)(b->items + from), n));
 }
 
