@@ -5,8 +5,8 @@
  * Taking a block pops the free list of the first page of its class that has room, or takes the next
  * fresh one; giving it back pushes it onto the list of its own page. A page that becomes empty goes
  * to the heap's free pages, where any class can take it; a chunk whose pages are all free goes back
- * to the environment, unless it is the last that is free: emptying and filling in turns then costs
- * nothing. Free blocks are poisoned under ASan. */
+ * to the environment once more than PAGES_KEPT are free: emptying and filling in turns, as one
+ * document after the other does, then costs nothing. Free blocks are poisoned under ASan. */
 #include "value/heap.h"
 #include "base/poison.h"
 #include "value/path.h"
@@ -15,6 +15,7 @@
 
 /* A chunk is a sixteenth of what the heap has already, within limits. */
 enum { CHUNK_PAGES_MIN = 15, CHUNK_PAGES_MAX = 127, CHUNK_SHARE = 16, PAGE_HEADER = 64 };
+enum { PAGES_KEPT = 256 }; /* 4 MiB */
 
 _Static_assert(sizeof(heap_page) <= PAGE_HEADER, "the header must leave the blocks aligned");
 
@@ -149,7 +150,7 @@ static void page_give(heap_page *p) {
     list_push_front(&heap->free_pages, &p->by_class);
     c->pages_free++;
     heap->pages_free++;
-    if (c->pages_free < c->pages_count || heap->pages_free < 2 * c->pages_count) return;
+    if (c->pages_free < c->pages_count || heap->pages_free < PAGES_KEPT) return;
     for (uint32_t i = 0; i < c->pages_count; i++)
         list_remove(&((heap_page *)(void *)(c->pages + i * HEAP_PAGE_SIZE))->by_class);
     heap->pages_free -= c->pages_count;
