@@ -1,34 +1,90 @@
 /* graph.h -- who reads what, who writes what, who comes before whom, who is demanded.
  *
- *   readers    place -> nodes that read it, in place.watch (readers.c)
- *   writers    document -> nodes whose static output lies in it, in place.doc.writer (writers.c)
- *   order      a topological position for each node, repaired when an edge violates it (order.c)
- *   liveness   the least fixed point of seed 5.1 (live.c)
- *   envelopes  materialisers by the documents their envelopes lie in (envelope.c)
+ *   readers    place -> nodes that read it, in place.watch            (readers.c, readers_link.c,
+ *                                                                      readers_delta.c)
+ *   writers    document -> nodes whose output or envelope lies in it,
+ *              in place.doc.writer                                    (writers.c, envelope.c)
+ *   order      a topological position for each node, repaired when
+ *              an edge violates it                                    (order.c, order_search.c,
+ *                                                                      order_cycle.c, order_back.c)
+ *   liveness   the least fixed point of seed 5.1                      (live.c, live_settle.c)
+ *   kin        who created whom, for the order only                   (graph_kin.c)
  *
  * An *edge* W -> R exists when a linked read of R and an output of W lie on one path of one document
  * (place_related), by address alone; values have no say here. Edges are never stored: they are
- * the join of the two lists at a document, so that adding a read costs O(writers of the document)
- * and nothing else. Self-edges do not exist.
+ * the join of the two lists at a document, so that adding a read costs O(writers related to it) and
+ * nothing else. An *envelope edge* is the same with an envelope of W; it orders and does nothing else.
+ * Self-edges do not exist.
  *
  * A read is *linked* while its node is live or clean. A dormant invalid node is in no list at all:
  * what it would be told it knows already (P3, D5), so a write past a million of them visits none.
  *
- * Cost: link or unlink a read O(writers of its document), plus the repair of the order where an edge
+ * What can fail is told at once and changes nothing: room in reader lists, read sets, writer lists.
+ * Repairing the order and passing demand on cannot fail; see `back_lost` and NODE_OWED for what they
+ * do without memory.
+ *
+ * Cost: link or unlink a read O(writers related to it), plus the repair of the order where an edge
  * violates it, plus the demand that it grants or withdraws. An unchanged read set costs nothing. */
 #ifndef SCHEDULER_GRAPH_H
 #define SCHEDULER_GRAPH_H
 
+#include "base/slab.h"
 #include "scheduler/node.h"
+
+/* Bits of node.flags that belong to the graph; nobody else writes them (nor NODE_LINKED and
+ * NODE_MATERIALISER). */
+enum {
+    /* Live, but there was no memory to put its reads into the index. It is invalid, and linked when
+     * its reads are next applied. Until then it demands nothing of its writers. */
+    NODE_OWED = 1 << 20,
+    NODE_MORE = 1 << 21,      /* has further outputs or envelopes: a record in `surfaces` */
+    NODE_KIN = 1 << 22,       /* has or had a parent or children: a record in `kin` */
+    NODE_BACK = 1 << 23,      /* may stand in `back_edges` */
+    NODE_WITHDRAWN = 1 << 24, /* stands in `withdrawn` */
+    NODE_REGION = 1 << 25,    /* scratch of live_settle.c */
+    NODE_FORWARD = 1 << 26,   /* scratch of order: reached downstream */
+    NODE_BACKWARD = 1 << 27   /* scratch of order: reached upstream */
+};
 
 typedef struct bitmap {
     uint64_t *words;
 } bitmap;
 
+/* One output or envelope in a document that has several, or one that is nobody's primary. */
+#define WRITER_ENVELOPE UINT32_C(0x80000000) /* in writer.node, and in a surface's places */
+typedef struct writer {
+    uint32_t node; /* with WRITER_ENVELOPE */
+    place_id place;
+} writer;
+
+typedef struct writer_list {
+    writer *items;            /* NULL: this list is free */
+    uint32_t count, capacity; /* of a free one: count is the next free list */
+} writer_list;
+
+/* What a node may write beyond its primary output. */
+typedef struct surface {
+    node_id node; /* 0: free */
+    VEC(uint32_t)
+    places; /* with WRITER_ENVELOPE */
+    uint32_t envelopes;
+} surface;
+
+typedef struct kin_record {
+    node_id node; /* 0: free */
+    node_id parent, first_child;
+    node_id next, prev; /* siblings; 0 ends */
+} kin_record;
+
 /* A back edge: it would close a cycle, so it stays outside the order. */
 typedef struct back_edge {
     node_id writer, reader;
 } back_edge;
+
+/* Nodes with their positions: position << 32 | node. */
+typedef VEC(uint64_t) mark_vec;
+
+#define GRAPH_BLOCK_CLASSES 7 /* slabs of 16, 32, ... 1024 bytes; larger blocks from env */
 
 typedef struct graph {
     const hd_env *env;
@@ -38,28 +94,71 @@ typedef struct graph {
     node *nodes;
     uint32_t node_count, node_capacity; /* nodes[0] is unused */
 
-    /* Order. node_at[pos] is a node, or 0 for a hole. Positions below order_count. */
+    /* Order. node_at[pos] is a node, or 0 for a hole. Positions below order_count. All arrays of
+     * `order_capacity` (a power of two, at least 64) lie in one block. */
     node_id *node_at;
-    uint32_t order_count, order_capacity; /* capacity is a multiple of 64 */
+    uint32_t order_count, order_capacity;
     uint32_t holes;
     bitmap invalid, live, eligible; /* by position */
-    bitmap
-        summary; /* one bit per word of the three: may be set while the word has nothing runnable,
-                       never the other way round */
-    VEC(back_edge) back_edges;
+    /* One bit per word of the three, and one per 1/64 of the capacity: may be set while nothing below
+     * is runnable, never the other way round. */
+    bitmap summary;
+    uint64_t top;
+    uint32_t top_shift; /* pos >> top_shift is the bit in `top`; at least 12 */
+
+    /* Back edges. An edge is upward, or it is here; unless `back_lost`, when there was no memory to
+     * write one down (or to look for a cycle): then order_retry finds them again. */
+    VEC(back_edge)
+    back_edges;
     table back_index; /* (writer, reader) -> index into back_edges */
+    bool back_lost;
+    uint32_t retry_low, retry_high; /* edges went away among these positions; low > high: none */
 
-    /* Liveness: withdrawals wait here until graph_settle_demand. */
-    VEC(node_id) withdrawn;
+    /* Liveness. Both have order_capacity entries, and a node stands at most once in each, so that
+     * demand and withdrawal need no memory. */
+    node_id *withdrawn; /* lost a reference; waits for graph_settle */
+    uint32_t withdrawn_count;
+    node_id *work; /* stack of the walks */
+    uint32_t work_count;
 
-    /* Nodes that became live or dormant since the last look, for whoever cares; see graph_transitions. */
-    VEC(node_id) work; /* scratch stack of the walks */
+    /* Writers. */
+    VEC(writer_list)
+    writer_lists;               /* [0] is unused */
+    uint32_t writer_lists_free; /* 0: none */
+    table writer_index;         /* place -> index in its document's list */
+    VEC(surface)
+    surfaces;
+    uint32_t surfaces_free; /* as index + 1 */
+    table surface_index;    /* node -> index into surfaces */
+    uint32_t materialisers_invalid;
+
+    /* Kin. */
+    VEC(kin_record)
+    kin;
+    uint32_t kin_free; /* as index + 1 */
+    table kin_index;   /* node -> index into kin */
+
+    /* Memory of read sets and reader lists, by powers of two. */
+    slab blocks[GRAPH_BLOCK_CLASSES];
+
+    /* Scratch. */
+    mark_vec forward, backward, sequence, pool;
+    VEC(edge)
+    fresh; /* a read set under change */
+    VEC(uint32_t)
+    fates;          /* per entry of `fresh`: where it goes */
+    uint32_t *seen; /* keys of a large read set -> index; open addressing, 0 empty */
+    uint32_t seen_capacity;
 
     /* Counters. */
-    uint64_t repairs, repaired_nodes, demand_visits, edge_visits;
+    uint64_t repairs, repaired_nodes; /* order: repairs, and nodes that moved */
+    uint64_t demand_visits; /* nodes whose demand was passed on, taken back or re-derived */
+    uint64_t edge_visits;   /* readers and writers looked at in joins */
 } graph;
 
 hd_status graph_init(graph *g, const hd_env *env, places *ps);
+/* Frees everything, nodes included; they need not be removed before. Places keep their references:
+ * they die with the graph's runtime. */
 void graph_fini(graph *g);
 
 static inline node *graph_node(const graph *g, node_id id) {
@@ -77,20 +176,12 @@ static inline void bit_clear(bitmap b, uint32_t pos) {
 }
 static inline bool bit_test(bitmap b, uint32_t pos) { return b.words[pos >> 6] >> (pos & 63) & 1; }
 
-/* Status changes keep the summary right. */
-static inline void graph_set_invalid(graph *g, node *n) {
-    bit_set(g->invalid, n->pos);
-    bit_set(g->summary, n->pos >> 6);
+/* Something at `pos` may be runnable now. */
+static inline void graph_raise(graph *g, uint32_t pos) {
+    bit_set(g->summary, pos >> 6);
+    g->top |= UINT64_C(1) << (pos >> g->top_shift);
 }
-static inline void graph_set_clean(graph *g, node *n) { bit_clear(g->invalid, n->pos); }
-static inline void graph_set_eligible(graph *g, node *n, bool on) {
-    if (on) {
-        bit_set(g->eligible, n->pos);
-        bit_set(g->summary, n->pos >> 6);
-    } else {
-        bit_clear(g->eligible, n->pos);
-    }
-}
+
 static inline bool node_is_invalid(const graph *g, const node *n) {
     return bit_test(g->invalid, n->pos);
 }
@@ -99,50 +190,126 @@ static inline bool node_is_eligible(const graph *g, const node *n) {
     return bit_test(g->eligible, n->pos);
 }
 
+/* Status. Setting a dormant node invalid is graph_mark_invalid's business, setting an unlinked one
+ * clean for good graph_mark_clean's; these two are for nodes that are live (or about to run). */
+static inline void graph_set_invalid(graph *g, node *n) {
+    if (n->flags & NODE_MATERIALISER) g->materialisers_invalid += !node_is_invalid(g, n);
+    bit_set(g->invalid, n->pos);
+    graph_raise(g, n->pos);
+}
+static inline void graph_set_clean(graph *g, node *n) {
+    if (n->flags & NODE_MATERIALISER) g->materialisers_invalid -= node_is_invalid(g, n);
+    bit_clear(g->invalid, n->pos);
+}
+static inline void graph_set_eligible(graph *g, node *n, bool on) {
+    if (on) {
+        bit_set(g->eligible, n->pos);
+        graph_raise(g, n->pos);
+    } else {
+        bit_clear(g->eligible, n->pos);
+    }
+}
+
 /* The lowest runnable position at or above `from`, or UINT32_MAX. Amortised O(1) per bit found: words
  * with nothing runnable lose their summary bit. */
 uint32_t graph_next_runnable(graph *g, uint32_t from);
 
 /* ---- nodes (called by registry) */
 
-/* Appends the node at the end of the order: eligible, invalid, dormant, nothing linked. */
+/* Appends the node at the end of the order: eligible, invalid, dormant, nothing linked. The record is
+ * in `nodes` already, with no reads and no output. HD_NOMEM. */
 hd_status graph_add_node(graph *g, node_id id);
-/* Takes everything about the node out of the graph: outputs, reads, demand, position. */
+/* Takes everything about the node out of the graph: outputs, envelopes, reads, demand, kin, position.
+ * Its writers lose what it demanded at the next graph_settle. */
 void graph_remove_node(graph *g, node_id id);
 
-/* Outputs: readers that are linked already become dependents. */
+/* The node that created this one comes before it, unless data flows the other way (7.4). `parent` 0:
+ * none. Replaces a former parent. HD_NOMEM. */
+hd_status graph_set_parent(graph *g, node_id child, node_id parent);
+node_id graph_parent(const graph *g, node_id child);
+/* Children of a parent, newest first; 0 ends. */
+node_id graph_first_child(const graph *g, node_id parent);
+node_id graph_next_child(const graph *g, node_id child);
+
+/* Outputs, the first of which is the primary one (node.output). Readers that are linked already
+ * become dependents. Takes a reference to the place. An output is added once. HD_NOMEM: nothing
+ * changed. */
 hd_status graph_add_output(graph *g, node_id id, place_id output);
 void graph_remove_output(graph *g, node_id id, place_id output);
-/* Calls fn for each node with an output related to `p`. */
+/* Envelopes: they make the node a materialiser (NODE_MATERIALISER), ordered before those who read
+ * inside. Its standing demand is the caller's to give (graph_demand). */
+hd_status graph_add_envelope(graph *g, node_id id, place_id envelope);
+void graph_remove_envelope(graph *g, node_id id, place_id envelope);
+
+/* The ith output or envelope (with WRITER_ENVELOPE); 0: no more. */
+uint32_t graph_output(const graph *g, node_id id, uint32_t i);
+
+/* Calls fn for each node with an output (not an envelope) related to `p`. */
 void graph_each_writer(const graph *g, place_id p, void (*fn)(void *ctx, node_id writer),
                        void *ctx);
 /* Calls fn for each linked reader of each output of `id` (a reader may come more than once). */
 void graph_each_reader(const graph *g, node_id id, void (*fn)(void *ctx, node_id reader),
                        void *ctx);
 
+/* Calls fn for each invalid materialiser in whose envelope a read of `id` lies. Costs one comparison
+ * when no materialiser is invalid. */
+void graph_each_promoted_slow(const graph *g, node_id id, void (*fn)(void *ctx, node_id m),
+                              void *ctx);
+static inline void graph_each_promoted(const graph *g, node_id id, void (*fn)(void *ctx, node_id m),
+                                       void *ctx) {
+    if (g->materialisers_invalid) graph_each_promoted_slow(g, id, fn, ctx);
+}
+
 /* ---- reads */
 
-/* Replaces the node's read set by the delta to `keys` (without duplicates). If the node is linked,
- * so are the new reads. On HD_NOMEM the old read set stands, whole. Takes place references. */
+/* Replaces the node's read set by the delta to `keys` (without duplicates). If the node is live or
+ * clean the reads are linked, whether or not they were. On HD_NOMEM the old read set stands, whole.
+ * Takes place references. O(old + new) after the common prefix; allocates only when a capacity class
+ * changes. */
 hd_status graph_apply_reads(graph *g, node_id id, const uint32_t *keys, uint32_t count);
-/* Puts all reads into the index, or takes them out. No-ops when it is so already. */
+/* Puts all reads into the index, or takes them out. No-ops when it is so already. A node that is
+ * live is not unlinked. HD_NOMEM: nothing changed. */
 hd_status graph_link(graph *g, node_id id);
 void graph_unlink(graph *g, node_id id);
 
+/* A value that the node read has changed: it is invalid, and, while dormant, in no list any more
+ * (so whoever walks a reader list looks at readers_count again after each call). */
+static inline void graph_mark_invalid(graph *g, node_id id) {
+    node *n = graph_node(g, id);
+    graph_set_invalid(g, n);
+    if (!node_is_live(g, n)) graph_unlink(g, id);
+}
+/* What it has registered is up to date: links it if necessary. HD_NOMEM: nothing changed. */
+static inline hd_status graph_mark_clean(graph *g, node_id id) {
+    hd_status status = graph_link(g, id);
+    if (!status) graph_set_clean(g, graph_node(g, id));
+    return status;
+}
+
 /* ---- demand */
 
-/* One standing demand more or less. Grants at once, down to every writer that it reaches; linking a
- * dormant invalid writer's reads on the way. Withdrawals are settled in a batch. */
-hd_status graph_demand(graph *g, node_id id);
+/* One standing demand more or less. Grants at once, up to every writer that it reaches; linking a
+ * dormant invalid writer's reads on the way. Withdrawals wait for graph_settle. */
+void graph_demand(graph *g, node_id id);
 void graph_withdraw(graph *g, node_id id);
-/* Re-derives liveness in the region upstream of what was withdrawn, once for all of it. A node that
- * goes dormant while invalid is unlinked. */
-void graph_settle_demand(graph *g);
+
+/* Re-derives liveness in the region upstream of what was withdrawn, once for all of it; a node that
+ * goes dormant while invalid is unlinked. Then retries the back edges that were blocked by edges
+ * which are gone. Costs two comparisons when there is nothing to do. */
+void graph_settle_slow(graph *g);
+static inline void graph_settle(graph *g) {
+    if (g->withdrawn_count || g->retry_low <= g->retry_high) graph_settle_slow(g);
+}
+
+/* Closes the holes in the order once they are half of it. Positions change, so call it between
+ * passes only. */
+void graph_tidy(graph *g);
 
 /* ---- checks, for debug builds and tests */
 
 /* Reader lists and read sets point at each other; positions, bitmaps and node_at agree; all edges but
- * back edges go upward; live_refs and live equal a full recount from the standing demands. */
+ * back edges go upward; live_refs and live equal a full recount from the standing demands (after
+ * graph_settle). O(everything). */
 void graph_check(const graph *g);
 
 #endif

@@ -1,0 +1,107 @@
+/* live.c -- demand is granted.
+ *
+ *     live(N)  <=>  N has a standing demand, or a live node has a linked read that overlaps one of N's
+ *                   outputs                                                     (seed 5.1)
+ *
+ * live_refs counts exactly that: one for each standing demand, and one for each pair of a linked read
+ * of another live node and an output of N that are related. The first reference makes a node live,
+ * and a live node gives references to its writers; so demand runs upstream along a stack, visiting
+ * each node that becomes live once. A dormant invalid node that becomes live is linked first: its
+ * reads were out of the index, and they are what it demands.
+ *
+ * The way back is in live_settle.c: there a count alone does not tell, because of cycles. */
+#include "scheduler/live.h"
+
+void live_wake(graph *g, node_id id) {
+    node *n = graph_node(g, id);
+    assert(n->live_refs > 0);
+    if (node_is_live(g, n)) return;
+    bit_set(g->live, n->pos);
+    graph_raise(g, n->pos);
+    g->work[g->work_count++] = id;
+}
+
+void live_read_added(graph *g, node_id id, place_id p) {
+    writer_walk walk;
+    writer w;
+    writers_begin(&walk, g, p);
+    while (writers_next(&walk, &w)) {
+        g->edge_visits++;
+        if (w.node == id || w.node & WRITER_ENVELOPE) continue;
+        graph_node(g, w.node)->live_refs++;
+        live_wake(g, w.node);
+    }
+}
+
+void live_read_gone(graph *g, node_id id, place_id p) {
+    writer_walk walk;
+    writer w;
+    writers_begin(&walk, g, p);
+    while (writers_next(&walk, &w)) {
+        g->edge_visits++;
+        if (w.node == id || w.node & WRITER_ENVELOPE) continue;
+        assert(graph_node(g, w.node)->live_refs > 0);
+        graph_node(g, w.node)->live_refs--;
+        live_note_withdrawn(g, w.node);
+    }
+}
+
+static void pass_on(graph *g, node_id id) {
+    node *n = graph_node(g, id);
+    for (uint32_t i = 0; i < n->read_count; i++)
+        live_read_added(g, id, node_reads(n)[i].key & KEY_PLACE);
+}
+
+void live_drain(graph *g) {
+    while (g->work_count) {
+        node_id id = g->work[--g->work_count];
+        node *n = graph_node(g, id);
+        g->demand_visits++;
+        if (!(n->flags & NODE_LINKED) && readers_link(g, id)) {
+            assert(node_is_invalid(g, n) || n->flags & NODE_RUNNING);
+            n->flags |= NODE_OWED;
+            continue;
+        }
+        pass_on(g, id);
+    }
+}
+
+void live_note_withdrawn(graph *g, node_id id) {
+    node *n = graph_node(g, id);
+    if (n->flags & NODE_WITHDRAWN || !node_is_live(g, n)) return;
+    n->flags |= NODE_WITHDRAWN;
+    g->withdrawn[g->withdrawn_count++] = id;
+}
+
+void live_forget(graph *g, node_id id) {
+    node *n = graph_node(g, id);
+    if (!(n->flags & NODE_WITHDRAWN)) return;
+    n->flags &= ~(uint32_t)NODE_WITHDRAWN;
+    uint32_t i = g->withdrawn_count; /* most likely one of the last */
+    while (g->withdrawn[--i] != id) assert(i > 0);
+    g->withdrawn[i] = g->withdrawn[--g->withdrawn_count];
+}
+
+/* ---- for others */
+
+void graph_demand(graph *g, node_id id) {
+    graph_node(g, id)->live_refs++;
+    live_wake(g, id);
+    live_drain(g);
+}
+
+void graph_withdraw(graph *g, node_id id) {
+    assert(graph_node(g, id)->live_refs > 0);
+    graph_node(g, id)->live_refs--;
+    live_note_withdrawn(g, id);
+}
+
+hd_status graph_link(graph *g, node_id id) {
+    node *n = graph_node(g, id);
+    if (n->flags & NODE_LINKED) return HD_OK;
+    hd_status status = readers_link(g, id);
+    if (status || !node_is_live(g, n)) return status;
+    pass_on(g, id); /* it was owed */
+    live_drain(g);
+    return HD_OK;
+}

@@ -1,0 +1,240 @@
+/* order.c -- positions, the bitmaps that go by them, and who is the next to run. */
+#include "scheduler/order.h"
+
+#include "base/env.h"
+
+#define CAPACITY_LEAST  64u
+#define SUMMARY_SHIFT   12 /* one word of the summary stands for 4096 positions */
+#define ORDER_ALL_WORDS UINT64_MAX
+
+/* ---- the block of arrays */
+
+static uint32_t words_of(uint32_t capacity) { return capacity / 64; }
+static uint32_t summary_words(uint32_t capacity) {
+    return capacity >> SUMMARY_SHIFT ? capacity >> SUMMARY_SHIFT : 1;
+}
+static size_t block_bytes(uint32_t capacity) {
+    size_t words = 3 * (size_t)words_of(capacity) + summary_words(capacity);
+    return words * sizeof(uint64_t) + 3 * (size_t)capacity * sizeof(node_id);
+}
+
+/* Lays the arrays out in a block. */
+static void lay_out(graph *g, void *block, uint32_t capacity) {
+    uint64_t *words = block;
+    size_t n = words_of(capacity);
+    g->invalid.words = words;
+    g->live.words = words + n;
+    g->eligible.words = words + 2 * n;
+    g->summary.words = words + 3 * n;
+    g->node_at = (node_id *)(words + 3 * n + summary_words(capacity));
+    g->withdrawn = g->node_at + capacity;
+    g->work = g->withdrawn + capacity;
+    g->order_capacity = capacity;
+    g->top_shift = SUMMARY_SHIFT;
+    while (capacity >> g->top_shift > 64) g->top_shift++;
+}
+
+static hd_status grow(graph *g) {
+    uint32_t capacity = g->order_capacity ? g->order_capacity * 2 : CAPACITY_LEAST;
+    if (capacity > NODE_MAX / 2) return HD_LIMIT;
+    void *block = env_new0(g->env, block_bytes(capacity));
+    if (!block) return HD_NOMEM;
+    graph old = *g;
+    lay_out(g, block, capacity);
+    if (!old.order_capacity) return HD_OK;
+    size_t bytes = words_of(old.order_capacity) * sizeof(uint64_t);
+    memcpy(g->invalid.words, old.invalid.words, bytes);
+    memcpy(g->live.words, old.live.words, bytes);
+    memcpy(g->eligible.words, old.eligible.words, bytes);
+    memcpy(g->summary.words, old.summary.words,
+           summary_words(old.order_capacity) * sizeof(uint64_t));
+    memcpy(g->node_at, old.node_at, old.order_capacity * sizeof(node_id));
+    memcpy(g->withdrawn, old.withdrawn, old.withdrawn_count * sizeof(node_id));
+    memcpy(g->work, old.work, old.work_count * sizeof(node_id));
+    if (g->top_shift != old.top_shift) g->top = ORDER_ALL_WORDS; /* may be set in vain */
+    env_free(g->env, old.invalid.words, block_bytes(old.order_capacity));
+    return HD_OK;
+}
+
+void order_fini(graph *g) {
+    if (g->order_capacity) env_free(g->env, g->invalid.words, block_bytes(g->order_capacity));
+    vec_fini(g->env, &g->back_edges);
+    table_fini(&g->back_index);
+    vec_fini(g->env, &g->forward);
+    vec_fini(g->env, &g->backward);
+    vec_fini(g->env, &g->sequence);
+    vec_fini(g->env, &g->pool);
+}
+
+/* ---- coming and going */
+
+hd_status order_append(graph *g, node_id id) {
+    if (g->order_count == g->order_capacity) {
+        hd_status status = grow(g);
+        if (status) return status;
+    }
+    uint32_t pos = g->order_count++;
+    g->node_at[pos] = id;
+    graph_node(g, id)->pos = pos;
+    return HD_OK;
+}
+
+static void clear_bits(graph *g, uint32_t pos) {
+    bit_clear(g->invalid, pos);
+    bit_clear(g->live, pos);
+    bit_clear(g->eligible, pos);
+}
+
+void order_remove(graph *g, node_id id) {
+    uint32_t pos = graph_node(g, id)->pos;
+    clear_bits(g, pos);
+    g->node_at[pos] = 0;
+    g->holes++;
+    /* What comes and goes at the end, such as a pull, leaves no hole. */
+    while (g->order_count && !g->node_at[g->order_count - 1]) {
+        g->order_count--;
+        g->holes--;
+    }
+}
+
+/* ---- moving */
+
+enum { BIT_INVALID = 1, BIT_LIVE = 2, BIT_ELIGIBLE = 4 };
+
+static uint64_t bits_at(const graph *g, uint32_t pos) {
+    return (bit_test(g->invalid, pos) ? BIT_INVALID : 0u) |
+           (bit_test(g->live, pos) ? BIT_LIVE : 0u) |
+           (bit_test(g->eligible, pos) ? BIT_ELIGIBLE : 0u);
+}
+
+static void put_node(graph *g, uint32_t pos, node_id id, uint64_t bits) {
+    clear_bits(g, pos);
+    if (bits & BIT_INVALID) bit_set(g->invalid, pos);
+    if (bits & BIT_LIVE) bit_set(g->live, pos);
+    if (bits & BIT_ELIGIBLE) bit_set(g->eligible, pos);
+    if (bits) graph_raise(g, pos);
+    g->node_at[pos] = id;
+    graph_node(g, id)->pos = pos;
+}
+
+/* By value, in place and without recursion: insertion for few, a heap for many. */
+void sort_marks(uint64_t *items, uint32_t count) {
+    if (count <= 24) {
+        for (uint32_t i = 1; i < count; i++) {
+            uint64_t item = items[i];
+            uint32_t j = i;
+            for (; j && items[j - 1] > item; j--) items[j] = items[j - 1];
+            items[j] = item;
+        }
+        return;
+    }
+    uint32_t end = count, start = count / 2;
+    while (end > 1) {
+        uint64_t item;
+        if (start) {
+            item = items[--start];
+        } else {
+            item = items[--end];
+            items[end] = items[0];
+        }
+        uint32_t root = start;
+        for (uint32_t child; (child = 2 * root + 1) < end; root = child) {
+            if (child + 1 < end && items[child + 1] > items[child]) child++;
+            if (items[child] <= item) break;
+            items[root] = items[child];
+        }
+        items[root] = item;
+    }
+}
+
+bool order_place(graph *g) {
+    uint32_t count = g->sequence.count;
+    vec_clear(&g->pool);
+    if (!vec_room(g->env, &g->pool, count)) return false;
+    if (!count) return true;
+    memcpy(g->pool.items, g->sequence.items, count * sizeof *g->pool.items);
+    sort_marks(g->pool.items, count);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t mark = g->sequence.items[i];
+        g->sequence.items[i] = bits_at(g, (uint32_t)(mark >> 32)) << 32 | (uint32_t)mark;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t mark = g->sequence.items[i];
+        put_node(g, (uint32_t)(g->pool.items[i] >> 32), (uint32_t)mark, mark >> 32);
+    }
+    g->repaired_nodes += count;
+    uint32_t low = (uint32_t)(g->pool.items[0] >> 32),
+             high = (uint32_t)(g->pool.items[count - 1] >> 32);
+    /* What was noted by position may have moved with it. */
+    if (low <= g->retry_high && g->retry_low <= high) order_note(g, low, high);
+    return true;
+}
+
+void graph_tidy(graph *g) {
+    if (g->holes < CAPACITY_LEAST || g->holes * 2 < g->order_count) return;
+    uint32_t to = 0;
+    for (uint32_t from = 0; from < g->order_count; from++) {
+        node_id id = g->node_at[from];
+        if (!id) continue;
+        if (from != to) {
+            uint64_t bits = bits_at(g, from);
+            clear_bits(g, from);
+            g->node_at[from] = 0;
+            put_node(g, to, id, bits);
+        }
+        to++;
+    }
+    g->order_count = to;
+    g->holes = 0;
+    if (g->retry_low <= g->retry_high) order_note(g, 0, UINT32_MAX);
+}
+
+/* ---- the next to run */
+
+static uint64_t runnable_word(const graph *g, uint32_t word) {
+    return g->invalid.words[word] & g->live.words[word] & g->eligible.words[word];
+}
+
+/* The first raised word among the summary words from `from` to the end of its share of `top`;
+ * UINT32_MAX: none there. */
+static uint32_t raised_in_share(const graph *g, uint32_t from, uint32_t end) {
+    for (uint32_t s = from; s < end; s++)
+        if (g->summary.words[s]) return s * 64 + (uint32_t)__builtin_ctzll(g->summary.words[s]);
+    return UINT32_MAX;
+}
+
+/* The first word at or above `word` whose summary bit is set; UINT32_MAX: none. */
+static uint32_t next_raised(graph *g, uint32_t word) {
+    uint32_t count = summary_words(g->order_capacity), s = word >> 6;
+    if (s >= count) return UINT32_MAX;
+    uint64_t bits = g->summary.words[s] & UINT64_MAX << (word & 63);
+    if (bits) return s * 64 + (uint32_t)__builtin_ctzll(bits);
+
+    uint32_t share = 1u << (g->top_shift - SUMMARY_SHIFT);
+    uint32_t end = (s / share + 1) * share;
+    uint32_t found = raised_in_share(g, s + 1, end < count ? end : count);
+    if (found != UINT32_MAX) return found;
+    for (uint32_t t = s / share + 1; t < 64; t++) {
+        uint64_t left = g->top & UINT64_MAX << t;
+        if (!left) return UINT32_MAX;
+        t = (uint32_t)__builtin_ctzll(left);
+        if (t * share >= count) return UINT32_MAX;
+        found = raised_in_share(g, t * share, (t + 1) * share < count ? (t + 1) * share : count);
+        if (found != UINT32_MAX) return found;
+        g->top &= ~(UINT64_C(1) << t);
+    }
+    return UINT32_MAX;
+}
+
+uint32_t graph_next_runnable(graph *g, uint32_t from) {
+    if (from >= g->order_count) return UINT32_MAX;
+    uint32_t word = from >> 6;
+    uint64_t bits = runnable_word(g, word) & UINT64_MAX << (from & 63);
+    while (!bits) {
+        word = next_raised(g, word + 1);
+        if (word == UINT32_MAX) return UINT32_MAX;
+        bits = runnable_word(g, word);
+        if (!bits) bit_clear(g->summary, word);
+    }
+    return word * 64 + (uint32_t)__builtin_ctzll(bits);
+}

@@ -1,0 +1,192 @@
+/* readers.c -- adding to and removing from place.watch, and going over the readers of an output. */
+#include "scheduler/readers.h"
+
+#include "base/env.h"
+
+/* ---- blocks */
+
+static unsigned block_class(size_t bytes) {
+    assert(bytes >= 16 && (bytes & (bytes - 1)) == 0);
+    return (unsigned)__builtin_ctzll(bytes) - 4;
+}
+
+void *graph_block_take(graph *g, size_t bytes) {
+    unsigned class = block_class(bytes);
+    return class < GRAPH_BLOCK_CLASSES ? slab_take(&g->blocks[class]) : env_new(g->env, bytes);
+}
+
+void graph_block_give(graph *g, void *block, size_t bytes) {
+    unsigned class = block_class(bytes);
+    if (class < GRAPH_BLOCK_CLASSES) slab_give(&g->blocks[class], block);
+    else env_free(g->env, block, bytes);
+}
+
+/* ---- lists */
+
+#define LIST_LEAST 32 /* bytes of the smallest list: one reader, by shape */
+
+static size_t list_bytes(uint32_t capacity) {
+    return offsetof(watch, items) + capacity * sizeof(reader);
+}
+static uint32_t list_capacity(size_t bytes) {
+    return (uint32_t)((bytes - offsetof(watch, items)) / sizeof(reader));
+}
+
+static watch *list_new(graph *g, size_t bytes) {
+    watch *entries = graph_block_take(g, bytes);
+    if (entries) *entries = (watch){ .capacity = list_capacity(bytes) };
+    return entries;
+}
+
+/* The same list in a block of another size; the old one is given back. */
+static watch *list_resized(graph *g, watch *old, size_t bytes) {
+    watch *entries = list_new(g, bytes);
+    if (!entries) return NULL;
+    entries->count = old->count;
+    entries->shapes = old->shapes;
+    entries->shape_rev = old->shape_rev;
+    memcpy(entries->items, old->items, old->count * sizeof *old->items);
+    graph_block_give(g, old, list_bytes(old->capacity));
+    return entries;
+}
+
+static void flag_shape(place *p, place_id id, bool on) {
+    if (p->root == id) {
+        if (on) p->doc.flags |= DOC_HAS_SHAPE;
+        else p->doc.flags &= (uint16_t)~DOC_HAS_SHAPE;
+    } else {
+        if (on) p->in.flags |= DOC_HAS_SHAPE;
+        else p->in.flags &= ~(uint32_t)DOC_HAS_SHAPE;
+    }
+}
+
+/* A list with room for one more; NULL: no memory, nothing changed. */
+static watch *list_with_room(graph *g, place *p) {
+    if (p->watch && !watch_is_inline(p->watch)) {
+        watch *entries = watch_list(p->watch);
+        if (entries->count < entries->capacity) return entries;
+        return list_resized(g, entries, list_bytes(entries->capacity) * 2);
+    }
+    watch *entries = list_new(g, p->watch ? 2 * LIST_LEAST : LIST_LEAST);
+    if (!entries) return NULL;
+    /* When its shape last changed is not known; not after its value did. */
+    entries->shape_rev = p->rev;
+    if (p->watch) entries->items[entries->count++] = watch_reader(p->watch);
+    return entries;
+}
+
+hd_status readers_add(graph *g, node_id id, uint32_t slot) {
+    edge *e = &node_reads(graph_node(g, id))[slot];
+    place_id pid = e->key & KEY_PLACE;
+    place *p = place_at(g->places, pid);
+    bool shape = e->key & KEY_SHAPE;
+    assert(e->slot == EDGE_UNLINKED);
+    if (!p->watch && !shape) {
+        p->watch = watch_inline((reader){ id, slot });
+        e->slot = 0;
+        return HD_OK;
+    }
+    watch *entries = list_with_room(g, p);
+    if (!entries) return HD_NOMEM;
+    p->watch = (uint64_t)(uintptr_t)entries;
+    e->slot = entries->count;
+    entries->items[entries->count++] = (reader){ shape ? id | READER_SHAPE : id, slot };
+    if (shape && entries->shapes++ == 0) flag_shape(p, pid, true);
+    return HD_OK;
+}
+
+static void take_out(graph *g, watch *entries, uint32_t at) {
+    reader last = entries->items[--entries->count];
+    if (at == entries->count) return;
+    entries->items[at] = last;
+    node *moved = graph_node(g, last.node & ~READER_SHAPE);
+    node_reads(moved)[last.slot].slot = at;
+}
+
+/* A list that lost most of its readers moves to a smaller block, if there is one. */
+static void list_shrink(graph *g, place *p, watch *entries) {
+    if (entries->count == 0) {
+        graph_block_give(g, entries, list_bytes(entries->capacity));
+        p->watch = 0;
+    } else if (entries->capacity > 16 && entries->count <= entries->capacity / 4) {
+        watch *smaller = list_resized(g, entries, list_bytes(entries->capacity) / 2);
+        if (smaller) p->watch = (uint64_t)(uintptr_t)smaller;
+    }
+}
+
+void readers_remove(graph *g, node_id id, uint32_t slot) {
+    edge *e = &node_reads(graph_node(g, id))[slot];
+    place_id pid = e->key & KEY_PLACE;
+    place *p = place_at(g->places, pid);
+    uint32_t at = e->slot;
+    assert(at != EDGE_UNLINKED);
+    e->slot = EDGE_UNLINKED;
+    if (watch_is_inline(p->watch)) {
+        assert(watch_reader(p->watch).node == id && watch_reader(p->watch).slot == slot);
+        p->watch = 0;
+        return;
+    }
+    watch *entries = watch_list(p->watch);
+    assert((entries->items[at].node & ~READER_SHAPE) == id && entries->items[at].slot == slot);
+    if ((e->key & KEY_SHAPE) && --entries->shapes == 0) flag_shape(p, pid, false);
+    take_out(g, entries, at);
+    list_shrink(g, p, entries);
+}
+
+void readers_move(graph *g, edge e, uint32_t slot) {
+    place *p = place_at(g->places, e.key & KEY_PLACE);
+    if (watch_is_inline(p->watch))
+        p->watch = watch_inline((reader){ watch_reader(p->watch).node, slot });
+    else watch_list(p->watch)->items[e.slot].slot = slot;
+}
+
+void readers_drop(graph *g, place *p) {
+    if (p->watch && !watch_is_inline(p->watch)) {
+        watch *entries = watch_list(p->watch);
+        graph_block_give(g, entries, list_bytes(entries->capacity));
+    }
+    p->watch = 0;
+}
+
+/* ---- the walk */
+
+static void look_at(reader_walk *w, place_id at) {
+    w->at = at;
+    w->left = readers_count(place_at(w->g->places, at));
+}
+
+reader_walk readers_of(const graph *g, place_id top) {
+    reader_walk w = { .g = g, .top = top };
+    look_at(&w, top);
+    return w;
+}
+
+/* The place after `at` in a preorder walk below `top`; 0 at its end. */
+static place_id next_below(const places *ps, place_id top, place_id at) {
+    if (ps->at[at].first_child) return ps->at[at].first_child;
+    for (; at != top; at = ps->at[at].in.parent)
+        if (ps->at[at].in.next) return ps->at[at].in.next;
+    return 0;
+}
+
+/* Upwards from `top` to the document, then all that is below `top`. */
+static bool next_place(reader_walk *w) {
+    const places *ps = w->g->places;
+    if (!w->below && !place_is_doc(ps, w->at)) {
+        look_at(w, ps->at[w->at].in.parent);
+        return true;
+    }
+    place_id at = next_below(ps, w->top, w->below ? w->at : w->top);
+    w->below = true;
+    if (!at) return false;
+    look_at(w, at);
+    return true;
+}
+
+bool readers_next(reader_walk *w, reader *out) {
+    while (!w->left)
+        if (!next_place(w)) return false;
+    *out = readers_at(place_at(w->g->places, w->at), --w->left);
+    out->node &= ~READER_SHAPE;
+    return true;
+}
