@@ -42,8 +42,12 @@ typedef struct reader {
     uint32_t frames_count, frames_capacity;
 
     frame few_frames[READER_FRAMES];
-    const struct key
-        *recent[READER_KEYS]; /* keys of this text, by a hash of three of their bytes */
+
+    /* Keys of this text that stand in it as they are, by a hash of three of their bytes; and for each
+     * the slot of the key that came after it the last time. */
+    const struct key *recent[READER_KEYS];
+    uint8_t next[READER_KEYS];
+    uint8_t last; /* the slot of the last key read */
 } reader;
 
 /* ---- Errors ------------------------------------------------------------------------------ */
@@ -156,6 +160,7 @@ static const char *fail_expected(reader *r, const char *p, const char *what) {
 /* ---- White space and literals ------------------------------------------------------------ */
 
 static inline const char *skip_space(const reader *r, const char *p) {
+    if (p < r->end && (unsigned char)*p > ' ') return p;
     while (p < r->end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')) p++;
     return p;
 }
@@ -187,7 +192,11 @@ static const char *fail_malformed_number(reader *r, const char *p, const char *a
 static const char *read_number(reader *r, const char *p) {
     number n;
     switch (number_parse(p, r->end, &n)) {
-    case NUMBER_INT: return push(r, p, n.end, int_make(r->heap, n.i));
+    case NUMBER_INT:
+        if (n.i >= VALUE_INT_MIN && n.i <= VALUE_INT_MAX) {
+            return push(r, p, n.end, value_small_int(n.i));
+        }
+        return push(r, p, n.end, int_make(r->heap, n.i));
     case NUMBER_DOUBLE: return push(r, p, n.end, value_double(n.d));
     case NUMBER_INT_RANGE:
         return fail(r, p, HD_SYNTAX,
@@ -221,45 +230,26 @@ static inline const char *read_string(reader *r, const char *p) {
     return push(r, p, span.end + 1, make_string(r, p, &span));
 }
 
-/* Most keys were seen just before. */
-static const struct key *find_key(reader *r, const char *bytes, size_t length) {
-    unsigned hash = (unsigned)length;
-    if (length) {
-        hash += (unsigned)(unsigned char)bytes[0] * 7 +
-                (unsigned)(unsigned char)bytes[length / 2] * 31 +
-                (unsigned)(unsigned char)bytes[length - 1] * 127;
-    }
-    const struct key **slot = &r->recent[hash % READER_KEYS];
-    const struct key *k = *slot;
-    if (k && k->length == length && memcmp(key_bytes(k), bytes, length) == 0) return k;
-    return *slot = key_intern_held(r->heap, bytes, length);
+static const char *fail_form(reader *r, const char *at, const char *why) {
+    return fail(r, at, HD_SYNTAX, "%s", why);
 }
 
-/* The key is complete, `bytes` is what it stands for. A `$` is taken off one that has two; one that
- * has one decides the object's form. */
-static const char *push_key(reader *r, const char *at, const char *bytes, size_t length) {
+/* Pushes a key as it is meant. A `$` is taken off one that has two; one that has one decides the
+ * object's form. */
+static const char *push_dollar_key(reader *r, const char *at, const char *bytes, size_t length) {
     frame *f = &r->frames[r->frames_count - 1];
-    const char *reserved = NULL;
-    if (length && bytes[0] == '$') {
-        if (length > 1 && bytes[1] == '$') {
-            bytes++;
-            length--;
-        } else {
-            f->form = json_form_named(bytes, length);
-            if (f->form == JSON_FORM_NONE) {
-                reserved = "keys that begin with one $ are reserved; a key of yours that begins "
-                           "with $ is written with the $ doubled";
-            }
-            if (r->values.count != f->base)
-                reserved = "a $ form must be the only key of its object";
-        }
-    } else if (f->form) {
-        reserved = "a $ form must be the only key of its object";
-    }
-    const struct key *k = find_key(r, bytes, length);
+    bool doubled = length > 1 && bytes[0] == '$' && bytes[1] == '$';
+    bool dollar = length > 0 && bytes[0] == '$' && !doubled;
+    bool alone = !f->form && (!dollar || r->values.count == f->base);
+    const struct key *k = key_intern_held(r->heap, bytes + doubled, length - doubled);
     if (!k || !build_push_key(&r->values, k)) return fail_status(r, at, HD_NOMEM);
-    if (reserved) return fail(r, at, HD_SYNTAX, "%s", reserved);
-    return at;
+    if (dollar) f->form = json_form_named(bytes, length);
+    if (dollar && !f->form) {
+        return fail_form(r, at,
+                         "keys that begin with one $ are reserved; a key of yours that begins with "
+                         "$ is written with the $ doubled");
+    }
+    return alone ? at : fail_form(r, at, "a $ form must be the only key of its object");
 }
 
 static const char *push_escaped_key(reader *r, const char *at, const json_span *span) {
@@ -267,28 +257,73 @@ static const char *push_escaped_key(reader *r, const char *at, const json_span *
     char *bytes = span->length <= sizeof few ? few : env_new(&r->heap->env, span->length);
     if (!bytes) return fail_status(r, at, HD_NOMEM);
     json_string_decode(at + 1, span->end, bytes);
-    const char *done = push_key(r, at, bytes, span->length);
+    const char *done = push_dollar_key(r, at, bytes, span->length);
     if (bytes != few) env_free(&r->heap->env, bytes, span->length);
     return done;
 }
 
-/* The key, the colon and the space around them. */
-static inline const char *read_key(reader *r, const char *p) {
+/* Pushes a key that stands in the text as it is, and remembers it and that it came after the last
+ * one. */
+static const char *push_plain_key(reader *r, const char *at, const char *bytes, size_t length) {
+    if (length == 0 || bytes[0] == '$' || r->frames[r->frames_count - 1].form) {
+        return push_dollar_key(r, at, bytes, length);
+    }
+    unsigned hash = (unsigned)length + (unsigned)(unsigned char)bytes[0] * 7 +
+                    (unsigned)(unsigned char)bytes[length / 2] * 31 +
+                    (unsigned)(unsigned char)bytes[length - 1] * 127;
+    uint8_t slot = (uint8_t)(hash % READER_KEYS);
+    const struct key *k = r->recent[slot];
+    if (!k || k->length != length || memcmp(key_bytes(k), bytes, length) != 0) {
+        k = r->recent[slot] = key_intern_held(r->heap, bytes, length);
+    }
+    if (!k || !build_push_key(&r->values, k)) return fail_status(r, at, HD_NOMEM);
+    r->next[r->last] = slot;
+    r->last = slot;
+    return at;
+}
+
+/* A key that was not guessed: returns its closing quote. */
+static const char *read_new_key(reader *r, const char *p) {
     if (p == r->end || *p != '"') return fail_expected(r, p, "a key in quotes is");
     const char *start = p + 1;
-    const char *after = json_skip_plain(start, r->end);
-    if (after < r->end && *after == '"') {
-        if (!push_key(r, p, start, (size_t)(after - start))) return NULL;
-    } else {
-        json_span span;
-        if (!json_string_scan(start, r->end, &span)) {
-            return fail(r, span.end, HD_SYNTAX, "%s", span.why);
-        }
-        after = span.end;
-        if (!(span.escaped ? push_escaped_key(r, p, &span) : push_key(r, p, start, span.length)))
-            return NULL;
+    const char *end = json_skip_plain(start, r->end);
+    if (end < r->end && *end == '"') {
+        return push_plain_key(r, p, start, (size_t)(end - start)) ? end : NULL;
     }
-    p = skip_space(r, after + 1);
+    json_span span;
+    if (!json_string_scan(start, r->end, &span))
+        return fail(r, span.end, HD_SYNTAX, "%s", span.why);
+    const char *done =
+        span.escaped ? push_escaped_key(r, p, &span) : push_plain_key(r, p, start, span.length);
+    return done ? span.end : NULL;
+}
+
+/* Whether the key stands at p, in quotes. Both sides have at least eight bytes to look at. */
+static inline bool key_stands_at(const struct key *k, const char *p, const char *end) {
+    size_t length = k->length;
+    if ((size_t)(end - p) < length + 10 || p[0] != '"' || p[length + 1] != '"') return false;
+    const char *a = p + 1, *b = key_bytes(k);
+    if (length <= 8) return json_first_bytes(json_load8(a) ^ json_load8(b), length) == 0;
+    for (size_t i = 0; i + 8 < length; i += 8) {
+        if (json_load8(a + i) != json_load8(b + i)) return false;
+    }
+    return json_load8(a + length - 8) == json_load8(b + length - 8);
+}
+
+/* The key, the colon and the space around them. Records repeat: the key that came after the last one
+ * before is compared before anything is scanned or looked up. */
+static inline const char *read_key(reader *r, const char *p) {
+    uint8_t guess = r->next[r->last];
+    const struct key *k = r->recent[guess];
+    if (k && key_stands_at(k, p, r->end) && !r->frames[r->frames_count - 1].form) {
+        if (!build_push_key(&r->values, k)) return fail_status(r, p, HD_NOMEM);
+        r->last = guess;
+        p += k->length + 1;
+    } else {
+        p = read_new_key(r, p);
+        if (!p) return NULL;
+    }
+    p = skip_space(r, p + 1);
     if (p == r->end || *p != ':') return fail_expected(r, p, "':' is");
     return skip_space(r, p + 1);
 }
@@ -479,6 +514,8 @@ static void reader_init(reader *r, hd_heap *heap, const char *text, size_t lengt
     r->frames_count = 0;
     r->frames_capacity = READER_FRAMES;
     memset(r->recent, 0, sizeof r->recent);
+    memset(r->next, 0, sizeof r->next);
+    r->last = 0;
     build_init(&r->values, heap);
 }
 

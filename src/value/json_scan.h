@@ -33,6 +33,16 @@ static inline uint64_t json_load8(const char *p) {
     return x;
 }
 
+/* Keeps the first `count` (1 to 8) of the eight bytes. */
+static inline uint64_t json_first_bytes(uint64_t x, size_t count) {
+    size_t drop = 64 - 8 * count;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    return x << drop;
+#else
+    return x >> drop;
+#endif
+}
+
 /* Not zero exactly if one of the eight bytes is a control character, `"` or `\`. */
 static inline uint64_t json_special8(uint64_t x) {
     uint64_t quote = x ^ JSON_EACH('"');

@@ -265,12 +265,49 @@ static const char *scan_exponent(const char *p, const char *limit, int64_t *out)
     return p == digits ? NULL : p;
 }
 
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* How many of the eight bytes of x are digits, from the first on; *value is their number. The digits
+ * are moved to the end, as if zeros stood before them, and then joined to pairs, fours and eight. */
+static unsigned eight_digits(uint64_t x, uint64_t *value) {
+    x ^= EACH('0');
+    uint64_t other = ((x + EACH(0x76)) | x) & EACH(0x80); /* the lowest mark is exact */
+    unsigned count = other ? (unsigned)__builtin_ctzll(other) / 8 : 8;
+    if (count == 0) return 0;
+    x <<= 64 - 8 * count;
+    x = ((x * (10 * 256 + 1)) >> 8) & UINT64_C(0x00FF00FF00FF00FF);
+    x = ((x * (100 * 65536 + 1)) >> 16) & UINT64_C(0x0000FFFF0000FFFF);
+    *value = (x * (10000 * (UINT64_C(1) << 32) + 1)) >> 32;
+    return count;
+}
+
+/* Eight bytes at a time: the end of a number is hard to predict, and is met once per step here. */
 static const char *scan_digits(const char *p, const char *limit, uint64_t *digits) {
-    uint64_t n = *digits;
-    for (; p < limit && is_digit(*p); p++) n = n * 10 + (uint64_t)(*p - '0');
-    *digits = n; /* means nothing after more than nineteen */
+    static const uint32_t powers[] = {
+        1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000
+    };
+    while (limit - p >= 8) {
+        uint64_t x, value = 0;
+        memcpy(&x, p, sizeof x);
+        unsigned count = eight_digits(x, &value);
+        *digits = *digits * powers[count] + value; /* means nothing after more than nineteen */
+        p += count;
+        if (count < 8) return p;
+    }
+    for (; p < limit && is_digit(*p); p++) *digits = *digits * 10 + (uint64_t)(*p - '0');
     return p;
 }
+
+#else
+
+static const char *scan_digits(const char *p, const char *limit, uint64_t *digits) {
+    for (; p < limit && is_digit(*p); p++) *digits = *digits * 10 + (uint64_t)(*p - '0');
+    return p;
+}
+
+#endif
 
 static number_kind finish_int(const char *text, bool negative, uint64_t n, number *out) {
     int64_t digits = out->end - text;
