@@ -9,7 +9,22 @@
 
 #define OBJECTS 500
 
-/* Each object is filled with its own byte; an overlap or a use of a free one shows. */
+/* Takes the object or gives it back. Each is filled with its own byte: an overlap, or a use of a
+ * free one, shows. */
+static void toggle(slab *sl, unsigned char **objects, size_t i, size_t size) {
+    if (objects[i]) {
+        assert_int_equal(objects[i][0], i % 251);
+        assert_int_equal(objects[i][size - 1], i % 251);
+        slab_give(sl, objects[i]);
+        objects[i] = NULL;
+    } else {
+        objects[i] = slab_take(sl);
+        assert_non_null(objects[i]);
+        assert_int_equal((uintptr_t)objects[i] % (size % 16 ? 8 : 16), 0);
+        memset(objects[i], (int)(i % 251), size);
+    }
+}
+
 static void random_takes_and_gives_never_overlap(void **state) {
     lab_env *world = lab_env_open();
     lab_random r = lab_random_of(lab_seed());
@@ -21,19 +36,8 @@ static void random_takes_and_gives_never_overlap(void **state) {
         slab_init(&sl, lab_env_of(world), sizes[s]);
         for (int step = 0; step < 40000; step++) {
             size_t i = lab_random_below(&r, OBJECTS);
-            if (objects[i]) {
-                assert_int_equal(objects[i][0], i % 251);
-                assert_int_equal(objects[i][sizes[s] - 1], i % 251);
-                slab_give(&sl, objects[i]);
-                objects[i] = NULL;
-                live--;
-            } else {
-                objects[i] = slab_take(&sl);
-                assert_non_null(objects[i]);
-                assert_int_equal((uintptr_t)objects[i] % (sizes[s] % 16 ? 8 : 16), 0);
-                memset(objects[i], (int)(i % 251), sizes[s]);
-                live++;
-            }
+            toggle(&sl, objects, i, sizes[s]);
+            live += objects[i] ? 1 : UINT32_MAX;
             assert_int_equal(sl.live, live);
             if (step % 500 == 0) slab_check(&sl);
         }

@@ -9,8 +9,7 @@
 
 #define MOST 300
 
-typedef VEC(uint32_t)
-numbers;
+typedef VEC(uint32_t) numbers;
 
 struct model {
     uint32_t items[MOST];
