@@ -3,4 +3,6 @@
 #define HEDDLE_H
 #include <heddle/base.h>
 #include <heddle/value.h>
+#include <heddle/store.h>
+#include <heddle/scheduler.h>
 #endif

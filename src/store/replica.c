@@ -497,7 +497,7 @@ hd_status replica_frame_op(replica *r, place_id doc, uint64_t seq, op_kind kind,
                            hd_value value, uint64_t keep) {
     plan_item *item = plan_doc(r, doc);
     if (!item) return HD_NOMEM;
-    if (seq < place_at(&r->places, doc)->doc.seq) return HD_OK; /* confirmed only moves forward */
+    if (seq <= place_at(&r->places, doc)->doc.seq) return HD_OK; /* confirmed only moves forward */
     hd_value next = op_apply(r->heap, item->confirmed, kind, path, value, keep);
     if (value_is_failed(next)) return hd_value_status(next) == HD_NOMEM ? HD_NOMEM : HD_OK;
     value_unref(item->confirmed);

@@ -100,6 +100,21 @@ static inline void tx_expect(hd_tx *tx, const expected *reads, uint32_t count) {
  * submitted too (*out is NULL then). The transaction stays open for tx_close or tx_reset. */
 hd_status tx_submit(hd_tx *tx, commit **out);
 
+/* Adds a claim for a read key to a commit under construction. HD_NOMEM. */
+hd_status tx_claim(replica *r, commit *c, uint32_t key);
+hd_status tx_require_origin(hd_tx *tx, uint64_t local_seq);
+
+/* What the transaction had written, to go back to. Covers the document of `at`. */
+typedef struct tx_savepoint {
+    uint32_t ops, writes;
+    place_id doc; /* 0: not written before */
+    hd_value now, last_value;
+    uint32_t first, last;
+} tx_savepoint;
+hd_status tx_save(hd_tx *tx, place_id at, tx_savepoint *out);
+/* Ends the savepoint, going back to it if asked. */
+void tx_restore(hd_tx *tx, tx_savepoint *save, bool back);
+
 /* ---- the journal (journal.c) */
 
 hd_status tx_note_slow(hd_tx *tx, uint32_t key);
@@ -128,6 +143,8 @@ hd_value tx_peek(const hd_tx *tx, place_id id);
 /* Follows links on the way to a place (and at its end, if asked), journaling each hop. Leaves in *id
  * the place that is meant. HD_CYCLE, HD_PENDING, HD_NOMEM. */
 hd_status tx_resolve(hd_tx *tx, place_id *id, bool last_too, unsigned flags);
+/* Journals a read with HD_READ_* flags. */
+hd_status tx_note_place(hd_tx *tx, place_id id, unsigned flags);
 hd_value tx_read_place(hd_tx *tx, place_id id, unsigned flags);
 hd_value tx_read_schema(hd_tx *tx, place_id id, const hd_schema *schema, unsigned flags);
 /* The place a link means, seen from a document. 0 and a status in *status on failure. */

@@ -7,9 +7,7 @@
 
 #include <sodium.h>
 
-enum { ID_HASH_SIZE = 32 };
-
-_Static_assert(HD_ID_SIZE == 1 + (ID_HASH_SIZE * 4 + 2) / 3 + 1, "~, base64url, NUL");
+_Static_assert(HD_ID_SIZE == 1 + (ID_DIGEST_SIZE * 4 + 2) / 3 + 1, "~, base64url, NUL");
 
 static bool absorb(void *ctx, const char *text, size_t length) {
     crypto_generichash_state *state = ctx;
@@ -17,14 +15,19 @@ static bool absorb(void *ctx, const char *text, size_t length) {
     return true;
 }
 
-hd_status hd_id_of(hd_value cause, char out[HD_ID_SIZE]) {
+hd_status id_digest(hd_value v, uint8_t out[ID_DIGEST_SIZE]) {
     crypto_generichash_state state;
-    unsigned char hash[ID_HASH_SIZE];
+    crypto_generichash_init(&state, NULL, 0, ID_DIGEST_SIZE);
+    hd_status status = hd_json_write(v, HD_JSON_COMPACT, absorb, &state);
+    if (!status) crypto_generichash_final(&state, out, ID_DIGEST_SIZE);
+    return status;
+}
+
+hd_status hd_id_of(hd_value cause, char out[HD_ID_SIZE]) {
+    uint8_t hash[ID_DIGEST_SIZE];
     out[0] = 0;
-    crypto_generichash_init(&state, NULL, 0, sizeof hash);
-    hd_status status = hd_json_write(cause, HD_JSON_COMPACT, absorb, &state);
+    hd_status status = id_digest(cause, hash);
     if (status) return status;
-    crypto_generichash_final(&state, hash, sizeof hash);
     out[0] = ID_MARK;
     sodium_bin2base64(out + 1, HD_ID_SIZE - 1, hash, sizeof hash,
                       sodium_base64_VARIANT_URLSAFE_NO_PADDING);

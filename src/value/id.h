@@ -4,6 +4,11 @@
 
 #include "value/value.h"
 
+/* BLAKE2b-256 of the canonical JSON: the same for equal values everywhere and always. The status of
+ * a value that cannot be printed, else HD_OK. */
+#define ID_DIGEST_SIZE 32
+hd_status id_digest(hd_value v, uint8_t out[ID_DIGEST_SIZE]);
+
 /* What a causal id begins with. */
 #define ID_MARK '~'
 

@@ -1,0 +1,227 @@
+/* admit.c -- may this commit stand? */
+#include "store/admit.h"
+
+#include "base/env.h"
+
+/* ---- overlap */
+
+bool touch_overlaps(const hd_heap *heap, hd_path path, uint8_t flags, hd_path read, bool shape) {
+    if (flags & TOUCH_WHOLE) return true;
+    if (path_is_prefix(heap, path, read)) return true;
+    if (!shape) return path_is_prefix(heap, read, path);
+    return (flags & TOUCH_KEYS) && path != HD_PATH_ROOT &&
+           path_is_prefix(heap, path_parent(heap, path), read);
+}
+
+static bool among(const uint64_t *layers, uint32_t count, uint64_t local_seq) {
+    for (uint32_t i = 0; i < count; i++)
+        if (layers[i] == local_seq) return true;
+    return false;
+}
+
+/* Touches above the basis are at the end. */
+static uint32_t first_above(const head *d, uint64_t basis) {
+    uint32_t low = 0, high = d->touches.count;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (d->touches.items[mid].seq <= basis) low = mid + 1;
+        else high = mid;
+    }
+    return low;
+}
+
+bool read_is_stale(const heads *h, uint32_t index, hd_path path, bool shape, uint64_t basis,
+                   uint32_t session, const uint64_t *layers, uint32_t layer_count, conflict *out) {
+    const head *d = &h->heads.items[index];
+    if (d->seq <= basis) return false;
+    *out = (conflict){ index, path, HD_PATH_ROOT, basis, 0 };
+    if (basis < h->spaces.items[d->space_index].floor) return true; /* cannot know: resync */
+    for (uint32_t i = first_above(d, basis); i < d->touches.count; i++) {
+        const touch *t = &d->touches.items[i];
+        if (t->session == session && among(layers, layer_count, t->local_seq)) continue;
+        if (!touch_overlaps(h->heap, t->path, t->flags, path, shape)) continue;
+        out->touched_path = t->path;
+        out->seq = t->seq;
+        return true;
+    }
+    return false;
+}
+
+/* ---- verdicts remembered */
+
+static const decided *find_decided(const head_session *s, uint64_t local_seq) {
+    uint32_t low = 0, high = s->verdicts.count;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (s->verdicts.items[mid].local_seq < local_seq) low = mid + 1;
+        else high = mid;
+    }
+    bool found = low < s->verdicts.count && s->verdicts.items[low].local_seq == local_seq;
+    return found ? &s->verdicts.items[low] : NULL;
+}
+
+/* What the client has settled it has heard of: had it been refused, nothing would build on it. */
+static bool was_accepted(const head_session *s, uint64_t local_seq) {
+    if (local_seq <= s->settled) return true;
+    const decided *d = find_decided(s, local_seq);
+    return d && d->status == HD_OK;
+}
+
+static hd_status remember(heads *h, const submission *s, hd_status status, uint64_t seq) {
+    head_session *session = &h->sessions.items[s->session];
+    uint32_t gone = 0;
+    if (s->settled > session->settled) session->settled = s->settled;
+    while (gone < session->verdicts.count &&
+           session->verdicts.items[gone].local_seq <= session->settled)
+        gone++;
+    if (gone) {
+        session->verdicts.count -= gone;
+        memmove(session->verdicts.items, session->verdicts.items + gone,
+                session->verdicts.count * sizeof *session->verdicts.items);
+    }
+    decided d = { s->local_seq, s->payload, status, seq };
+    if (!vec_push(h->env, &session->verdicts, d)) return HD_NOMEM;
+    session->last = s->local_seq;
+    return HD_OK;
+}
+
+/* ---- the steps, in this order */
+
+/* True: decided before. First, because re-checking "document absent" would refuse a commit's own
+ * retry. */
+static bool is_replay(const heads *h, const submission *s, verdict *out) {
+    const head_session *session = &h->sessions.items[s->session];
+    if (s->local_seq > session->last) return false;
+    const decided *d = find_decided(session, s->local_seq);
+    out->replayed = true;
+    if (!d || d->payload != s->payload) {
+        out->status = HD_PROTOCOL; /* the same number with other content, or long settled */
+        return true;
+    }
+    out->status = d->status;
+    out->seq = d->seq;
+    return true;
+}
+
+static hd_status precondition_status(const heads *h, const submission *s,
+                                     const sub_precondition *p) {
+    switch (p->kind) {
+    case PRE_ORIGIN:
+        return was_accepted(&h->sessions.items[s->session], p->origin) ? HD_OK : HD_ORIGIN_FAILED;
+    case PRE_ABSENT:
+        return h->heads.items[p->head].flags & (HEAD_EXISTS | HEAD_TOMBSTONE) ? HD_EXISTS : HD_OK;
+    case PRE_EQUAL: return p->holds ? HD_OK : HD_HASH_DIFFERS;
+    default: return HD_PROTOCOL;
+    }
+}
+
+/* A permanent failure counts more than a stale one: it ends the matter. */
+static hd_status preconditions_status(const heads *h, const submission *s) {
+    hd_status worst = HD_OK;
+    for (uint32_t i = 0; i < s->precondition_count; i++) {
+        hd_status status = precondition_status(h, s, &s->preconditions[i]);
+        if (!status) continue;
+        if (hd_status_class(status) != HD_CLASS_STALE) return status;
+        worst = status;
+    }
+    return worst;
+}
+
+static hd_status add_conflict(const heads *h, verdict *out, conflict c, hd_status status) {
+    if (!vec_push(h->env, &out->conflicts, c)) return HD_NOMEM;
+    /* The first says what it is; a dead layer says more than a stale value. */
+    if (out->status == HD_OK || status == HD_DEAD_LAYER) out->status = status;
+    return HD_OK;
+}
+
+static hd_status check_claim(const heads *h, const submission *s, const sub_claim *c,
+                             verdict *out) {
+    conflict found = { c->head, c->path, HD_PATH_ROOT, c->basis, 0 };
+    for (uint32_t i = 0; i < c->layer_count; i++)
+        if (!was_accepted(&h->sessions.items[s->session], c->layers[i]))
+            return add_conflict(h, out, found, HD_DEAD_LAYER);
+    if (!read_is_stale(h, c->head, c->path, c->shape, c->basis, s->session, c->layers,
+                       c->layer_count, &found))
+        return HD_OK;
+    return add_conflict(h, out, found, found.seq ? HD_STALE : HD_RESYNC);
+}
+
+hd_status admit(const heads *h, const submission *s, verdict *out) {
+    out->status = HD_OK;
+    out->replayed = false;
+    out->seq = 0;
+    vec_clear(&out->conflicts);
+    if (is_replay(h, s, out)) return HD_OK;
+    out->status = preconditions_status(h, s);
+    if (out->status) return HD_OK;
+    for (uint32_t i = 0; i < s->claim_count; i++) {
+        hd_status status = check_claim(h, s, &s->claims[i], out);
+        if (status) return status;
+    }
+    return HD_OK;
+}
+
+/* ---- recording */
+
+/* The replica's own account of what changes holds if nobody else wrote the document in between. */
+static bool account_holds(const heads *h, const submission *s, const sub_write *w) {
+    const head *d = &h->heads.items[w->head];
+    if (!w->exact_count) return false;
+    if (d->seq <= w->basis) return true;
+    if (w->basis < h->spaces.items[d->space_index].floor) return false;
+    for (uint32_t i = first_above(d, w->basis); i < d->touches.count; i++) {
+        const touch *t = &d->touches.items[i];
+        if (t->session != s->session || !among(w->layers, w->layer_count, t->local_seq))
+            return false;
+    }
+    return true;
+}
+
+static bool guarded(const submission *s, uint32_t head_index) {
+    for (uint32_t i = 0; i < s->precondition_count; i++)
+        if (s->preconditions[i].kind == PRE_ABSENT && s->preconditions[i].head == head_index)
+            return true;
+    return false;
+}
+
+static void record_write(heads *h, const submission *s, const sub_write *w, uint64_t seq) {
+    bool exact = account_holds(h, s, w);
+    const touched *paths = exact ? w->exact : w->ops;
+    uint32_t count = exact ? w->exact_count : w->op_count;
+    for (uint32_t i = 0; i < count; i++) {
+        uint8_t flags = paths[i].flags;
+        if (w->create || w->delete_) flags |= TOUCH_WHOLE;
+        heads_touch(h, w->head, seq, s->session, s->local_seq, paths[i].path, flags);
+    }
+    head *d = &h->heads.items[w->head];
+    d->seq = seq;
+    if (guarded(s, w->head)) d->flags |= HEAD_GUARDED;
+    d->flags &= (uint8_t) ~(HEAD_EXISTS | HEAD_TOMBSTONE);
+    d->flags |= w->delete_ ? HEAD_TOMBSTONE : HEAD_EXISTS;
+    d->flags |= HEAD_FETCHED | HEAD_DIRTY;
+}
+
+static hd_status reserve_touches(heads *h, const submission *s) {
+    for (uint32_t i = 0; i < s->write_count; i++) {
+        const sub_write *w = &s->writes[i];
+        uint32_t most = w->exact_count > w->op_count ? w->exact_count : w->op_count;
+        if (!vec_room(h->env, &h->heads.items[w->head].touches, most)) return HD_NOMEM;
+    }
+    return HD_OK;
+}
+
+hd_status admit_apply(heads *h, const submission *s, const uint64_t *seqs) {
+    hd_status status = reserve_touches(h, s);
+    if (!status) status = remember(h, s, HD_OK, s->write_count ? seqs[0] : 0);
+    if (status) return status;
+    for (uint32_t i = 0; i < s->write_count; i++) {
+        record_write(h, s, &s->writes[i], seqs[i]);
+        head_space *space = &h->spaces.items[h->heads.items[s->writes[i].head].space_index];
+        if (space->seq < seqs[i]) space->seq = seqs[i];
+    }
+    return HD_OK;
+}
+
+hd_status admit_refuse(heads *h, const submission *s, hd_status status) {
+    return remember(h, s, status, 0);
+}

@@ -1,0 +1,232 @@
+/* cell.c -- names of cells, and the places behind them. */
+#include "store/runtime.h"
+
+#include "value/key.h"
+#include "value/link.h"
+#include <stdio.h>
+#include <string.h>
+
+place_id runtime_place(const hd_runtime *rt, hd_cell cell, const hd_schema **schema) {
+    *schema = NULL;
+    if (cell.id < CELL_SCHEMA)
+        return cell.id < rt->r.places.count && rt->r.places.at[cell.id].root ? cell.id : 0;
+    uint32_t index = cell.id - CELL_SCHEMA;
+    if (index >= rt->schema_cells.count) return 0;
+    *schema = rt->schema_cells.items[index].schema;
+    return rt->schema_cells.items[index].place;
+}
+
+hd_status runtime_home(hd_runtime *rt, struct key *space, hd_scope scope, bool meta,
+                       uint32_t *out) {
+    struct key *instance = scope == HD_SCOPE_USER      ? rt->principal
+                           : scope == HD_SCOPE_SESSION ? rt->session
+                                                       : NULL;
+    if (scope == HD_SCOPE_HERE) scope = HD_SCOPE_SPACE;
+    return places_home(&rt->r.places, space, scope, instance, meta, out);
+}
+
+hd_status runtime_meta(hd_runtime *rt, place_id doc, place_id *out) {
+    places *ps = &rt->r.places;
+    const place *p = place_at(ps, doc);
+    doc_home h = ps->homes.items[p->doc.home];
+    uint32_t home;
+    hd_status status = places_home(ps, h.space, h.scope, h.instance, true, &home);
+    return status ? status : places_doc(ps, home, place_at(ps, doc)->doc.id, out);
+}
+
+/* ---- names */
+
+static bool plain(const char *text, size_t length, const char *forbidden) {
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7F || strchr(forbidden, text[i]))
+            return false;
+    return length > 0;
+}
+
+/* Handles stay good as long as the runtime: their places are never freed. */
+static hd_cell pinned(hd_runtime *rt, place_id id) {
+    place *p = place_at(&rt->r.places, id);
+    if (p->root == id) p->doc.flags |= DOC_PINNED;
+    else p->in.flags |= DOC_PINNED;
+    return (hd_cell){ id };
+}
+
+static hd_status doc_named(hd_runtime *rt, const char *space, size_t space_length, hd_scope scope,
+                           const char *id, size_t id_length, place_id *out) {
+    if (!plain(space, space_length, "/@#"))
+        return runtime_fail(rt, HD_SYNTAX,
+                            "a space is a word without '/', '@', '#' and control characters");
+    if (!plain(id, id_length, "#"))
+        return runtime_fail(rt, HD_SYNTAX, "an id is a text without '#' and control characters");
+    struct key *space_key = NULL, *id_key = NULL;
+    hd_status status = key_make(rt->heap, space, space_length, &space_key);
+    if (!status) status = key_make(rt->heap, id, id_length, &id_key);
+    uint32_t home;
+    if (!status) status = runtime_home(rt, space_key, scope, false, &home);
+    if (!status) status = places_doc(&rt->r.places, home, id_key, out);
+    if (status)
+        runtime_fail(rt, status, "cell %.*s/%.*s: %s", (int)space_length, space, (int)id_length, id,
+                     hd_status_text(status));
+    key_unref(space_key);
+    key_unref(id_key);
+    return status;
+}
+
+static hd_cell cell_named(hd_runtime *rt, const char *space, size_t space_length, hd_scope scope,
+                          const char *id, size_t id_length, const char *pointer) {
+    place_id doc, at;
+    hd_path path;
+    if (doc_named(rt, space, space_length, scope, id, id_length, &doc)) return (hd_cell){ 0 };
+    if (!pointer || !*pointer) return pinned(rt, doc);
+    hd_status status = path_parse(rt->heap, pointer, strlen(pointer), &path, &rt->r.error);
+    if (status) return (hd_cell){ 0 };
+    status = places_inner(&rt->r.places, doc, path, &at);
+    path_unref(rt->heap, path);
+    if (status) {
+        runtime_fail(rt, status, "path %s: %s", pointer, hd_status_text(status));
+        return (hd_cell){ 0 };
+    }
+    return pinned(rt, at);
+}
+
+static bool scope_named(const char *text, size_t length, hd_scope *out) {
+    static const struct {
+        const char *name;
+        hd_scope scope;
+    } names[] = { { "space", HD_SCOPE_SPACE },
+                  { "user", HD_SCOPE_USER },
+                  { "session", HD_SCOPE_SESSION } };
+    for (size_t i = 0; i < 3; i++) {
+        if (strlen(names[i].name) != length || memcmp(names[i].name, text, length)) continue;
+        *out = names[i].scope;
+        return true;
+    }
+    return false;
+}
+
+hd_cell hd_cell_at(hd_runtime *rt, const char *name) {
+    const char *hash = strchr(name, '#');
+    size_t whole = hash ? (size_t)(hash - name) : strlen(name);
+    const char *slash = memchr(name, '/', whole);
+    if (!slash) {
+        runtime_fail(rt, HD_SYNTAX, "\"%.80s\" is no cell: write space/id or space/id#/path", name);
+        return (hd_cell){ 0 };
+    }
+    size_t space_length = (size_t)(slash - name);
+    const char *at = memchr(name, '@', space_length);
+    hd_scope scope = HD_SCOPE_SPACE;
+    if (at) {
+        if (!scope_named(at + 1, (size_t)(slash - at - 1), &scope)) {
+            runtime_fail(rt, HD_SYNTAX, "\"%.80s\": a scope is space, user or session", name);
+            return (hd_cell){ 0 };
+        }
+        space_length = (size_t)(at - name);
+    }
+    return cell_named(rt, name, space_length, scope, slash + 1, whole - (size_t)(slash + 1 - name),
+                      hash ? hash + 1 : NULL);
+}
+
+hd_cell hd_cell_of(hd_runtime *rt, const char *space, hd_scope scope, const char *id,
+                   const char *path) {
+    return cell_named(rt, space, strlen(space), scope, id, strlen(id), path);
+}
+
+hd_cell hd_cell_child(hd_runtime *rt, hd_cell cell, const char *key) {
+    const hd_schema *schema;
+    place_id parent = runtime_place(rt, cell, &schema), child;
+    if (!parent) return (hd_cell){ 0 };
+    struct key *k;
+    hd_status status = key_make(rt->heap, key, strlen(key), &k);
+    if (!status) {
+        status = places_child(&rt->r.places, parent, k, &child);
+        key_unref(k);
+    }
+    if (status) {
+        runtime_fail(rt, status, "child \"%.80s\": %s", key, hd_status_text(status));
+        return (hd_cell){ 0 };
+    }
+    return pinned(rt, child);
+}
+
+hd_cell hd_cell_of_link(hd_runtime *rt, hd_cell from, hd_value link) {
+    const hd_schema *schema;
+    place_id here = runtime_place(rt, from, &schema);
+    if (!here || value_tag(link) != TAG_LINK) return (hd_cell){ 0 };
+    hd_status status;
+    hd_tx *tx;
+    if (tx_open(rt, HD_COMMIT_NONE, &tx)) return (hd_cell){ 0 };
+    place_id target = tx_link_target(tx, here, link, &status);
+    tx_close(tx);
+    return status ? (hd_cell){ 0 } : pinned(rt, target);
+}
+
+hd_cell hd_cell_with_schema(hd_runtime *rt, hd_cell cell, const hd_schema *schema) {
+    const hd_schema *before;
+    schema_cell sc = { runtime_place(rt, cell, &before), schema };
+    if (!sc.place || !schema) return cell;
+    for (uint32_t i = 0; i < rt->schema_cells.count; i++) {
+        const schema_cell *known = &rt->schema_cells.items[i];
+        if (known->place == sc.place && known->schema == schema)
+            return (hd_cell){ CELL_SCHEMA + i };
+    }
+    if (!vec_push(&rt->env, &rt->schema_cells, sc)) return (hd_cell){ 0 };
+    return (hd_cell){ CELL_SCHEMA + rt->schema_cells.count - 1 };
+}
+
+static const char *scope_suffix(hd_scope scope) {
+    return scope == HD_SCOPE_USER ? "@user" : scope == HD_SCOPE_SESSION ? "@session" : "";
+}
+
+size_t hd_cell_print(hd_runtime *rt, hd_cell cell, char *out, size_t size) {
+    const hd_schema *schema;
+    place_id at = runtime_place(rt, cell, &schema);
+    if (!at) {
+        if (size) out[0] = 0;
+        return 0;
+    }
+    const places *ps = &rt->r.places;
+    const place *doc = place_at(ps, place_at(ps, at)->root);
+    const doc_home *h = &ps->homes.items[doc->doc.home];
+    int n = snprintf(out, size, "%s%s/%s%s", key_bytes(h->space), scope_suffix(h->scope),
+                     key_bytes(doc->doc.id), h->meta ? "!" : "");
+    size_t length = n > 0 ? (size_t)n : 0;
+    hd_path path = place_path(ps, at);
+    if (path == HD_PATH_ROOT) return length;
+    if (length + 1 < size) memcpy(out + length, "#", 2);
+    length++;
+    size_t room = length < size ? size - length : 0;
+    return length + hd_path_print(rt->heap, path, room ? out + length : NULL, room);
+}
+
+hd_value hd_cell_link(hd_runtime *rt, hd_pool *pool, hd_cell cell) {
+    const hd_schema *schema;
+    place_id at = runtime_place(rt, cell, &schema);
+    if (!at) return value_absent();
+    const places *ps = &rt->r.places;
+    const place *doc = place_at(ps, place_at(ps, at)->root);
+    const doc_home *h = &ps->homes.items[doc->doc.home];
+    hd_path path = place_path(ps, at);
+    size_t length = hd_path_print(rt->heap, path, NULL, 0);
+    char few[256], *pointer = few;
+    if (length >= sizeof few) {
+        pointer = env_new(&rt->env, length + 1);
+        if (!pointer) return value_failed(HD_NOMEM);
+    }
+    hd_path_print(rt->heap, path, pointer, length + 1);
+    hd_link link = { key_bytes(h->space), h->scope, key_bytes(doc->doc.id), pointer };
+    hd_value v = hd_link_make(pool, &link);
+    if (pointer != few) env_free(&rt->env, pointer, length + 1);
+    return v;
+}
+
+hd_status hd_cell_set_volatile(hd_runtime *rt, hd_cell document) {
+    const hd_schema *schema;
+    place_id at = runtime_place(rt, document, &schema);
+    if (!at || !place_is_doc(&rt->r.places, at))
+        return runtime_fail(rt, HD_USAGE, "only a whole document can be volatile");
+    place *p = place_at(&rt->r.places, at);
+    if (!value_is_absent(p->value) && !(p->doc.flags & DOC_VOLATILE))
+        return runtime_fail(rt, HD_USAGE, "a document that has a value cannot become volatile");
+    p->doc.flags |= DOC_VOLATILE | DOC_KNOWN;
+    return HD_OK;
+}

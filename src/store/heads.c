@@ -1,0 +1,144 @@
+/* heads.c -- an authority's memory of its documents, sessions and sequences. */
+#include "store/admit.h"
+
+#include "base/env.h"
+#include "base/hash.h"
+#include "value/key.h"
+
+static uint32_t name_hash(const struct key *space, hd_scope scope, const struct key *instance,
+                          bool meta, const struct key *id) {
+    uint64_t h = hash_combine(space->hash, id->hash);
+    h = hash_combine(h, (uint64_t)scope * 2 + meta);
+    return hash_fold(instance ? hash_combine(h, instance->hash) : h);
+}
+
+hd_status heads_init(heads *h, const hd_env *env, hd_heap *heap) {
+    *h = (heads){ .env = env, .heap = heap };
+    table_init(&h->by_name, env);
+    return HD_OK;
+}
+
+static void head_fini(heads *h, head *d) {
+    for (uint32_t i = 0; i < d->touches.count; i++) path_unref(h->heap, d->touches.items[i].path);
+    vec_fini(h->env, &d->touches);
+    value_unref(d->value);
+    key_unref(d->space);
+    key_unref(d->instance);
+    key_unref(d->id);
+}
+
+void heads_fini(heads *h) {
+    if (!h->env) return;
+    for (uint32_t i = 0; i < h->heads.count; i++) head_fini(h, &h->heads.items[i]);
+    for (uint32_t i = 0; i < h->spaces.count; i++) key_unref(h->spaces.items[i].name);
+    for (uint32_t i = 0; i < h->sessions.count; i++)
+        vec_fini(h->env, &h->sessions.items[i].verdicts);
+    vec_fini(h->env, &h->heads);
+    vec_fini(h->env, &h->spaces);
+    vec_fini(h->env, &h->sessions);
+    table_fini(&h->by_name);
+    h->env = NULL;
+}
+
+hd_status heads_space(heads *h, struct key *name, uint32_t *out) {
+    for (uint32_t i = h->spaces.count; i-- > 0;) {
+        if (h->spaces.items[i].name != name) continue;
+        *out = i;
+        return HD_OK;
+    }
+    if (!vec_push(h->env, &h->spaces, ((head_space){ name, 0, 0 }))) return HD_NOMEM;
+    key_ref(name);
+    *out = h->spaces.count - 1;
+    return HD_OK;
+}
+
+bool heads_find(const heads *h, const struct key *space, hd_scope scope, const struct key *instance,
+                bool meta, const struct key *id, uint32_t *out) {
+    uint32_t hash = name_hash(space, scope, instance, meta, id);
+    for (table_probe p = table_find(&h->by_name, hash); table_next(&h->by_name, &p);) {
+        const head *d = &h->heads.items[p.index];
+        if (d->id == id && d->space == space && d->instance == instance && d->scope == scope &&
+            d->meta == meta) {
+            *out = p.index;
+            return true;
+        }
+    }
+    return false;
+}
+
+hd_status heads_intern(heads *h, struct key *space, hd_scope scope, struct key *instance, bool meta,
+                       struct key *id, uint32_t *out) {
+    if (heads_find(h, space, scope, instance, meta, id, out)) return HD_OK;
+    head d = {
+        .space = space, .instance = instance, .id = id, .scope = (uint8_t)scope, .meta = meta
+    };
+    hd_status status = heads_space(h, space, &d.space_index);
+    if (status) return status;
+    if (!vec_push(h->env, &h->heads, d)) return HD_NOMEM;
+    uint32_t index = h->heads.count - 1;
+    status = table_insert(&h->by_name, name_hash(space, scope, instance, meta, id), index);
+    if (status) {
+        h->heads.count--;
+        return status;
+    }
+    key_ref(space);
+    key_ref(id);
+    if (instance) key_ref(instance);
+    *out = index;
+    return HD_OK;
+}
+
+hd_status heads_session(heads *h, const uint8_t id[16], uint32_t *out) {
+    for (uint32_t i = h->sessions.count; i-- > 0;) {
+        if (memcmp(h->sessions.items[i].id, id, 16)) continue;
+        *out = i;
+        return HD_OK;
+    }
+    head_session s = { 0 };
+    memcpy(s.id, id, 16);
+    if (!vec_push(h->env, &h->sessions, s)) return HD_NOMEM;
+    *out = h->sessions.count - 1;
+    return HD_OK;
+}
+
+hd_status heads_touch(heads *h, uint32_t index, uint64_t seq, uint32_t session, uint64_t local_seq,
+                      hd_path path, uint8_t flags) {
+    head *d = &h->heads.items[index];
+    touch t = { seq, local_seq, session, path, flags };
+    assert(!d->touches.count || vec_last(&d->touches).seq <= seq);
+    if (!vec_push(h->env, &d->touches, t)) return HD_NOMEM;
+    path_ref(h->heap, path);
+    if (d->seq < seq) d->seq = seq;
+    return HD_OK;
+}
+
+static void forget_touches(heads *h, head *d, uint64_t floor) {
+    uint32_t gone = 0;
+    while (gone < d->touches.count && d->touches.items[gone].seq <= floor)
+        path_unref(h->heap, d->touches.items[gone++].path);
+    if (!gone) return;
+    memmove(d->touches.items, d->touches.items + gone,
+            (d->touches.count - gone) * sizeof *d->touches.items);
+    d->touches.count -= gone;
+}
+
+void heads_prune(heads *h, uint32_t space, uint64_t floor) {
+    if (floor <= h->spaces.items[space].floor) return;
+    h->spaces.items[space].floor = floor;
+    for (uint32_t i = 0; i < h->heads.count; i++)
+        if (h->heads.items[i].space_index == space) forget_touches(h, &h->heads.items[i], floor);
+}
+
+void heads_check(const heads *h) {
+    for (uint32_t i = 0; i < h->heads.count; i++) {
+        const head *d = &h->heads.items[i];
+        const head_space *s = &h->spaces.items[d->space_index];
+        uint64_t last = s->floor;
+        for (uint32_t j = 0; j < d->touches.count; j++) {
+            assert(d->touches.items[j].seq >= last);
+            last = d->touches.items[j].seq;
+        }
+        assert(d->seq <= s->seq);
+        (void)s, (void)last;
+    }
+}

@@ -1,0 +1,80 @@
+/* journal.c -- what a transaction read. */
+#include "store/tx.h"
+
+#include "base/env.h"
+#include "base/hash.h"
+
+#define FEW_READS 16 /* up to here a scan finds a repetition */
+
+static uint32_t key_hash(uint32_t key) { return hash_fold(hash_u64(key)); }
+
+static bool among_expected(const hd_tx *tx, uint32_t key) {
+    for (uint32_t i = tx->cursor; i-- > 0;)
+        if (tx->expected[i].key == key) return true;
+    return false;
+}
+
+static bool among_reads(const hd_tx *tx, uint32_t key) {
+    if (tx->reads.count <= FEW_READS) {
+        for (uint32_t i = tx->reads.count; i-- > 0;)
+            if (tx->reads.items[i] == key) return true;
+        return false;
+    }
+    for (table_probe p = table_find(&tx->seen, key_hash(key)); table_next(&tx->seen, &p);)
+        if (p.index == key) return true;
+    return false;
+}
+
+/* Past FEW_READS the keys are in a table as well. */
+static hd_status index_reads(hd_tx *tx) {
+    uint32_t from = tx->reads.count == FEW_READS + 1 ? 0 : tx->reads.count - 1;
+    for (uint32_t i = from; i < tx->reads.count; i++) {
+        hd_status status = table_insert(&tx->seen, key_hash(tx->reads.items[i]),
+                                        tx->reads.items[i]);
+        if (status) return status;
+    }
+    return HD_OK;
+}
+
+static hd_status add_read(hd_tx *tx, uint32_t key) {
+    if (!vec_push(tx->r->env, &tx->reads, key)) return HD_NOMEM;
+    if (tx->reads.count <= FEW_READS) return HD_OK;
+    hd_status status = index_reads(tx);
+    if (status) tx->failed = status; /* the journal is not whole: nothing may be built on it */
+    return status;
+}
+
+/* The part that went as expected becomes the beginning of a journal of its own. */
+static hd_status diverge(hd_tx *tx) {
+    assert(!(tx->flags & TX_DIVERGED) && tx->reads.count == 0);
+    uint32_t agreed = tx->cursor;
+    tx->flags |= TX_DIVERGED;
+    tx->fast_count = 0;
+    for (uint32_t i = 0; i < agreed; i++) {
+        hd_status status = add_read(tx, tx->expected[i].key);
+        if (status) return tx->failed = status;
+    }
+    return HD_OK;
+}
+
+hd_status tx_note_slow(hd_tx *tx, uint32_t key) {
+    if (!(tx->flags & TX_DIVERGED)) {
+        /* A repetition; in a long list it is cheaper to find out after diverging. */
+        if (tx->cursor <= 2 * FEW_READS && among_expected(tx, key)) return HD_OK;
+        hd_status status = diverge(tx);
+        if (status) return status;
+    }
+    if (among_reads(tx, key)) return HD_OK;
+    hd_status status = add_read(tx, key);
+    if (status) tx->failed = status;
+    return status;
+}
+
+hd_status tx_note_claim(hd_tx *tx, uint32_t key) {
+    for (uint32_t i = tx->claim_only.count; i-- > 0;)
+        if (tx->claim_only.items[i] == key) return HD_OK;
+    if (vec_push(tx->r->env, &tx->claim_only, key)) return HD_OK;
+    return tx->failed = HD_NOMEM;
+}
+
+hd_status tx_reads_complete(hd_tx *tx) { return tx->flags & TX_DIVERGED ? HD_OK : diverge(tx); }

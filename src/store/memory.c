@@ -1,0 +1,658 @@
+/* memory.c -- the memory authority. */
+#include "store/memory.h"
+
+#include "base/env.h"
+#include "base/list.h"
+#include "store/admit.h"
+#include "store/replica.h"
+#include "value/key.h"
+#include "value/id.h"
+#include <string.h>
+
+/* One operation of a decided commit, for the other runtimes. */
+typedef struct logged_op {
+    uint32_t head;
+    uint64_t seq;
+    op_kind kind;
+    hd_path path;   /* referenced */
+    hd_value value; /* referenced */
+    uint64_t keep;
+    hd_value before; /* of the document, before the commit; referenced */
+    uint64_t before_seq;
+} logged_op;
+
+/* What was decided. `c` is good while its owner has not polled this entry. */
+typedef struct logged {
+    struct memory_authority *owner;
+    commit *c;
+    hd_status status;
+    hd_commit_class class;
+    uint64_t first_op; /* counted from the beginning, like positions */
+    uint32_t op_count;
+} logged;
+
+struct hd_memory {
+    hd_env env;
+    hd_heap *heap;
+    heads h;
+    hd_memory_options options;
+    list attached;
+    uint32_t attached_count;
+
+    VEC(logged) log;
+    uint64_t log_base; /* number of the first entry; positions count from the beginning */
+    VEC(logged_op) ops;
+    uint64_t ops_base;
+
+    /* Scratch of one submission. */
+    VEC(sub_claim) claims;
+    VEC(sub_write) writes;
+    VEC(sub_precondition) preconditions;
+    VEC(touched) op_paths;
+    VEC(uint64_t) seqs, seqs_before; /* of each write's document */
+    verdict verdict;
+};
+
+typedef struct memory_authority {
+    authority base;
+    hd_memory *m;
+    list_node link;
+    uint32_t session;
+    uint64_t position; /* the next log entry to look at */
+    VEC(commit *) inbox;
+    VEC(uint32_t) head_of; /* place -> head + 1; 0: not looked up yet */
+    VEC(struct key *) followed;
+    VEC(place_id) wanted; /* late loads to deliver in the next poll */
+} memory_authority;
+
+static memory_authority *self(authority *a) { return (memory_authority *)(void *)a; }
+static const memory_authority *self_const(const authority *a) {
+    return (const memory_authority *)(const void *)a;
+}
+
+/* ---- places and heads */
+
+static hd_status head_of(memory_authority *ma, place_id doc, uint32_t *out) {
+    const replica *r = ma->base.replica;
+    if (doc < ma->head_of.count && ma->head_of.items[doc]) {
+        *out = ma->head_of.items[doc] - 1;
+        return HD_OK;
+    }
+    while (ma->head_of.count <= doc)
+        if (!vec_push(&ma->m->env, &ma->head_of, 0)) return HD_NOMEM;
+    const place *p = place_at(&r->places, doc);
+    const doc_home *h = &r->places.homes.items[p->doc.home];
+    hd_status status =
+        heads_intern(&ma->m->h, h->space, h->scope, h->instance, h->meta, p->doc.id, out);
+    if (status) return status;
+    ma->head_of.items[doc] = *out + 1;
+    return HD_OK;
+}
+
+/* ---- from commit to submission */
+
+static hd_status add_claims(memory_authority *ma, const commit *c) {
+    hd_memory *m = ma->m;
+    const places *ps = &ma->base.replica->places;
+    for (uint32_t i = 0; i < c->claims.count; i++) {
+        const claim *cl = &c->claims.items[i];
+        place_id id = cl->key & KEY_PLACE;
+        uint32_t index;
+        hd_status status = head_of(ma, place_at(ps, id)->root, &index);
+        if (status) return status;
+        sub_claim sub = { index, place_path(ps, id), cl->key & KEY_SHAPE, cl->basis,
+                          NULL,  cl->layer_count };
+        if (cl->layer_count) sub.layers = &c->layers.items[cl->first_layer];
+        if (!vec_push(&m->env, &m->claims, sub)) return HD_NOMEM;
+    }
+    return HD_OK;
+}
+
+static hd_status add_op_paths(hd_memory *m, const commit *c, place_id doc, bool *deletes) {
+    for (uint32_t i = 0; i < c->ops.count; i++) {
+        const op *o = &c->ops.items[i];
+        if (o->doc != doc) continue;
+        bool whole = o->path == HD_PATH_ROOT && (o->kind == OP_SET || o->kind == OP_DELETE);
+        touched t = { o->path, (uint8_t)(TOUCH_KEYS | (whole ? TOUCH_WHOLE : 0)) };
+        *deletes = o->kind == OP_DELETE || (*deletes && o->kind == OP_INCREMENT);
+        if (!vec_push(&m->env, &m->op_paths, t)) return HD_NOMEM;
+    }
+    return HD_OK;
+}
+
+static hd_status add_writes(memory_authority *ma, const commit *c) {
+    hd_memory *m = ma->m;
+    for (uint32_t i = 0; i < c->footprints.count; i++) {
+        const footprint *f = &c->footprints.items[i];
+        sub_write w = { .basis = f->basis, .create = f->created };
+        uint32_t first = m->op_paths.count;
+        hd_status status = head_of(ma, f->doc, &w.head);
+        if (!status) status = add_op_paths(m, c, f->doc, &w.delete_);
+        if (status) return status;
+        w.op_count = m->op_paths.count - first;
+        w.exact_count = f->path_count;
+        w.exact = &c->paths.items[f->first_path];
+        if (!vec_push(&m->env, &m->writes, w)) return HD_NOMEM;
+    }
+    /* The vector has stopped moving. */
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < m->writes.count; i++) {
+        m->writes.items[i].ops = &m->op_paths.items[at];
+        at += m->writes.items[i].op_count;
+    }
+    return HD_OK;
+}
+
+static bool value_holds(const hd_memory *m, uint32_t index, hd_path path, const uint8_t hash[32]) {
+    uint8_t now[ID_DIGEST_SIZE];
+    hd_value v = value_get_path(m->heap, m->h.heads.items[index].value, path);
+    return value_exists(v) && !id_digest(v, now) && !memcmp(now, hash, sizeof now);
+}
+
+static hd_status add_preconditions(memory_authority *ma, const commit *c) {
+    hd_memory *m = ma->m;
+    const places *ps = &ma->base.replica->places;
+    for (uint32_t i = 0; i < c->preconditions.count; i++) {
+        const precondition *pre = &c->preconditions.items[i];
+        sub_precondition sub = { .kind = (int)pre->kind, .origin = pre->origin };
+        if (pre->place) {
+            hd_status status = head_of(ma, place_at(ps, pre->place)->root, &sub.head);
+            if (status) return status;
+            if (pre->kind == PRE_EQUAL)
+                sub.holds = value_holds(m, sub.head, place_path(ps, pre->place), pre->hash);
+        }
+        if (!vec_push(&m->env, &m->preconditions, sub)) return HD_NOMEM;
+    }
+    return HD_OK;
+}
+
+static hd_status build_submission(memory_authority *ma, const commit *c, submission *out) {
+    hd_memory *m = ma->m;
+    vec_clear(&m->claims);
+    vec_clear(&m->writes);
+    vec_clear(&m->preconditions);
+    vec_clear(&m->op_paths);
+    hd_status status = add_claims(ma, c);
+    if (!status) status = add_writes(ma, c);
+    if (!status) status = add_preconditions(ma, c);
+    *out = (submission){
+        ma->session,     c->local_seq,           ma->base.replica->settled, 0,
+        c->class,        m->claims.items,        m->claims.count,           m->writes.items,
+        m->writes.count, m->preconditions.items, m->preconditions.count
+    };
+    return status;
+}
+
+/* ---- deciding */
+
+/* New seqs, one for each space written; several documents of one space share theirs. */
+static hd_status assign_seqs(hd_memory *m, commit *c) {
+    vec_clear(&m->seqs);
+    vec_clear(&m->seqs_before);
+    for (uint32_t i = 0; i < m->writes.count; i++) {
+        const head *d = &m->h.heads.items[m->writes.items[i].head];
+        uint64_t seq = 0;
+        for (uint32_t j = 0; j < c->seqs.count && !seq; j++)
+            if (c->seqs.items[j].space == d->space) seq = c->seqs.items[j].seq;
+        if (!seq) {
+            seq = m->h.spaces.items[d->space_index].seq + 1;
+            if (!vec_push(&m->env, &c->seqs, ((space_seq){ d->space, seq }))) return HD_NOMEM;
+            key_ref(d->space);
+        }
+        if (!vec_push(&m->env, &m->seqs, seq) || !vec_push(&m->env, &m->seqs_before, d->seq))
+            return HD_NOMEM;
+    }
+    return HD_OK;
+}
+
+/* Applies the operations to the heads' values. Worked out first, so that no memory means no
+ * change. Operations that do not fit what is there now are skipped, as on every side. */
+static hd_status fold_values(hd_memory *m, const commit *c, hd_value *after) {
+    uint32_t next = 0;
+    for (uint32_t i = 0; i < c->footprints.count; i++) {
+        hd_value v = value_ref(m->h.heads.items[m->writes.items[i].head].value);
+        for (; next < c->ops.count && c->ops.items[next].doc == c->footprints.items[i].doc;
+             next++) {
+            const op *o = &c->ops.items[next];
+            hd_value changed = op_apply(m->heap, v, o->kind, o->path, o->value, o->keep);
+            if (value_is_failed(changed) && hd_value_status(changed) != HD_NOMEM) continue;
+            value_unref(v);
+            v = changed;
+        }
+        after[i] = v;
+        if (value_is_failed(v)) {
+            while (i--) value_unref(after[i]);
+            return HD_NOMEM;
+        }
+    }
+    return HD_OK;
+}
+
+/* Logs a document's operations, before the head gets its new value. There is room. */
+static void log_ops(hd_memory *m, const commit *c, uint32_t write) {
+    const sub_write *w = &m->writes.items[write];
+    const head *d = &m->h.heads.items[w->head];
+    for (uint32_t i = 0; i < c->ops.count; i++) {
+        const op *o = &c->ops.items[i];
+        if (o->doc != c->footprints.items[write].doc) continue;
+        m->ops.items[m->ops.count++] = (logged_op){ w->head,
+                                                    m->seqs.items[write],
+                                                    o->kind,
+                                                    path_ref(m->heap, o->path),
+                                                    value_ref(o->value),
+                                                    o->keep,
+                                                    value_ref(d->value),
+                                                    m->seqs_before.items[write] };
+    }
+}
+
+static bool alone(const hd_memory *m) { return m->attached_count == 1; }
+
+static void drop_seqs(commit *c) {
+    for (uint32_t i = 0; i < c->seqs.count; i++) key_unref(c->seqs.items[i].space);
+    vec_clear(&c->seqs);
+}
+
+/* Takes the new value. Whether the document exists is what the fold says, not what was intended. */
+static void set_head(hd_memory *m, uint32_t index, hd_value after) {
+    head *d = &m->h.heads.items[index];
+    value_unref(d->value);
+    d->value = after;
+    d->flags &= (uint8_t) ~(HEAD_EXISTS | HEAD_TOMBSTONE);
+    d->flags |= value_is_absent(after) ? HEAD_TOMBSTONE : HEAD_EXISTS;
+}
+
+static hd_status accept_folded(hd_memory *m, commit *c, const submission *s, hd_value *after) {
+    hd_status status = fold_values(m, c, after);
+    if (status) return status;
+    status = admit_apply(&m->h, s, m->seqs.items);
+    for (uint32_t i = 0; i < c->footprints.count; i++) {
+        if (status) {
+            value_unref(after[i]);
+            continue;
+        }
+        if (!alone(m)) log_ops(m, c, i);
+        set_head(m, m->writes.items[i].head, after[i]);
+    }
+    return status;
+}
+
+static hd_status accept(hd_memory *m, commit *c, const submission *s) {
+    hd_value few[8], *after = few;
+    uint32_t n = c->footprints.count;
+    if (n > 8) {
+        after = env_new_array(&m->env, n, sizeof *after);
+        if (!after) return HD_NOMEM;
+    }
+    hd_status status = assign_seqs(m, c);
+    if (!status) status = accept_folded(m, c, s, after);
+    if (status) drop_seqs(c);
+    if (after != few) env_free(&m->env, after, n * sizeof *after);
+    return status;
+}
+
+/* HD_NOMEM: undecided, nothing changed. */
+static hd_status decide(memory_authority *ma, commit *c) {
+    hd_memory *m = ma->m;
+    submission s;
+    uint32_t ops_before = m->ops.count;
+    if (!vec_room(&m->env, &m->log, 1)) return HD_NOMEM;
+    hd_status status = build_submission(ma, c, &s);
+    if (!status) status = admit(&m->h, &s, &m->verdict);
+    if (status) return status;
+    if (!m->verdict.status) {
+        if (!alone(m) && !vec_room(&m->env, &m->ops, c->ops.count)) return HD_NOMEM;
+        status = accept(m, c, &s);
+    } else {
+        status = admit_refuse(&m->h, &s, m->verdict.status);
+    }
+    if (status) return status;
+    m->log.items[m->log.count++] = (logged){
+        ma, c, m->verdict.status, c->class, m->ops_base + ops_before, m->ops.count - ops_before
+    };
+    return HD_OK;
+}
+
+static hd_status memory_submit(authority *a, commit *c) {
+    memory_authority *ma = self(a);
+    return vec_push(&ma->m->env, &ma->inbox, c) ? HD_OK : HD_NOMEM;
+}
+
+static void memory_flush(authority *a) {
+    memory_authority *ma = self(a);
+    uint32_t done = 0;
+    while (done < ma->inbox.count && !decide(ma, ma->inbox.items[done])) done++;
+    if (!done) return;
+    memmove(ma->inbox.items, ma->inbox.items + done,
+            (ma->inbox.count - done) * sizeof *ma->inbox.items);
+    ma->inbox.count -= done; /* the rest when there is memory */
+}
+
+/* ---- delivering */
+
+/* The replica's place for a document, if it knows or follows it. 0: it does not care. */
+static hd_status place_of_head(memory_authority *ma, const head *d, place_id *out) {
+    replica *r = ma->base.replica;
+    places *ps = &r->places;
+    *out = 0;
+    bool followed = false;
+    for (uint32_t i = 0; i < ma->followed.count; i++)
+        if (ma->followed.items[i] == d->space) followed = d->scope == HD_SCOPE_SPACE;
+    for (uint32_t i = 1; i < ps->homes.count; i++) {
+        const doc_home *h = &ps->homes.items[i];
+        if (h->space != d->space || h->scope != d->scope || h->instance != d->instance ||
+            h->meta != d->meta)
+            continue;
+        place_id doc = places_find_doc(ps, i, d->id);
+        if (doc && ((place_at(ps, doc)->doc.flags & DOC_KNOWN) || followed)) *out = doc;
+        if (doc) return HD_OK;
+    }
+    if (!followed) return HD_OK;
+    uint32_t home;
+    hd_status status = places_home(ps, d->space, (hd_scope)d->scope, d->instance, d->meta, &home);
+    return status ? status : places_doc(ps, home, d->id, out);
+}
+
+/* A followed document that was never seen: its state before this frame is needed first. */
+static hd_status deliver_frame(memory_authority *ma, const logged *entry) {
+    hd_memory *m = ma->m;
+    replica *r = ma->base.replica;
+    replica_frame_begin(r, entry->class);
+    for (uint32_t i = 0; i < entry->op_count; i++) {
+        const logged_op *o = &m->ops.items[entry->first_op - m->ops_base + i];
+        place_id doc;
+        hd_status status = place_of_head(ma, &m->h.heads.items[o->head], &doc);
+        if (!status && doc && !(place_at(&r->places, doc)->doc.flags & DOC_KNOWN)) {
+            /* The head is at or beyond this entry: take its state, skip what is below. */
+            const head *d = &m->h.heads.items[o->head];
+            status = replica_frame_state(r, doc, d->seq, d->value);
+        } else if (!status && doc) {
+            status = replica_frame_op(r, doc, o->seq, o->kind, o->path, o->value, o->keep);
+        }
+        if (status) return status;
+    }
+    return replica_frame_end(r);
+}
+
+static hd_status deliver(memory_authority *ma, const logged *entry) {
+    replica *r = ma->base.replica;
+    if (entry->owner != ma) return entry->status ? HD_OK : deliver_frame(ma, entry);
+    if (entry->status) return replica_reject(r, entry->c, entry->status);
+    replica_accept(r, entry->c);
+    return HD_OK;
+}
+
+/* Drops what everybody has seen. */
+static void trim_log(hd_memory *m) {
+    uint64_t seen = UINT64_MAX;
+    LIST_FOR (n, &m->attached) {
+        uint64_t position = LIST_ENTRY(n, memory_authority, link)->position;
+        if (position < seen) seen = position;
+    }
+    uint32_t gone = seen == UINT64_MAX ? m->log.count : (uint32_t)(seen - m->log_base);
+    if (!gone) return;
+    uint32_t ops = 0;
+    for (uint32_t i = 0; i < gone; i++) ops += m->log.items[i].op_count;
+    for (uint32_t i = 0; i < ops; i++) {
+        path_unref(m->heap, m->ops.items[i].path);
+        value_unref(m->ops.items[i].value);
+        value_unref(m->ops.items[i].before);
+    }
+    m->log.count -= gone;
+    m->ops.count -= ops;
+    memmove(m->log.items, m->log.items + gone, m->log.count * sizeof *m->log.items);
+    memmove(m->ops.items, m->ops.items + ops, m->ops.count * sizeof *m->ops.items);
+    m->log_base += gone;
+    m->ops_base += ops;
+}
+
+static void deliver_loads(memory_authority *ma) {
+    replica *r = ma->base.replica;
+    uint32_t count = ma->wanted.count; /* those asked for from within wait for the next poll */
+    for (uint32_t i = 0; i < count; i++) {
+        place_id doc = ma->wanted.items[i];
+        uint32_t index;
+        hd_status status = head_of(ma, doc, &index);
+        loaded state = { 0 };
+        if (!status) {
+            const head *d = &ma->m->h.heads.items[index];
+            state = (loaded){ !value_is_absent(d->value), d->value,
+                              ma->m->h.spaces.items[d->space_index].seq };
+        }
+        replica_arrived(r, doc, &state, status);
+    }
+    ma->wanted.count -= count;
+    memmove(ma->wanted.items, ma->wanted.items + count,
+            ma->wanted.count * sizeof *ma->wanted.items);
+}
+
+static hd_status memory_poll(authority *a) {
+    memory_authority *ma = self(a);
+    hd_memory *m = ma->m;
+    if (ma->inbox.count) memory_flush(a);
+    while (ma->position < m->log_base + m->log.count) {
+        logged entry = m->log.items[ma->position - m->log_base];
+        hd_status status = deliver(ma, &entry);
+        if (status) return status;
+        ma->position++;
+    }
+    if (m->log.count) trim_log(m);
+    if (ma->wanted.count) deliver_loads(ma);
+    return HD_OK;
+}
+
+/* One snapshot: a document as it was at the last poll, though the head may have moved on. */
+static void as_of_position(const memory_authority *ma, uint32_t index, hd_value *value,
+                           uint64_t *seq) {
+    const hd_memory *m = ma->m;
+    for (uint64_t at = ma->position; at < m->log_base + m->log.count; at++) {
+        const logged *entry = &m->log.items[at - m->log_base];
+        for (uint32_t i = 0; i < entry->op_count; i++) {
+            const logged_op *o = &m->ops.items[entry->first_op - m->ops_base + i];
+            if (o->head != index) continue;
+            *value = o->before;
+            *seq = o->before_seq;
+            return;
+        }
+    }
+}
+
+static hd_status memory_load(authority *a, place_id doc, loaded *out) {
+    memory_authority *ma = self(a);
+    if (ma->m->options.load_late)
+        return vec_push(&ma->m->env, &ma->wanted, doc) ? HD_PENDING : HD_NOMEM;
+    uint32_t index;
+    hd_status status = head_of(ma, doc, &index);
+    if (status) return status;
+    const head *d = &ma->m->h.heads.items[index];
+    hd_value value = d->value;
+    uint64_t seq = d->seq;
+    as_of_position(ma, index, &value, &seq);
+    *out = (loaded){ !value_is_absent(value), value_ref(value), seq };
+    return HD_OK;
+}
+
+/* ---- the rest */
+
+static bool memory_idle(const authority *a) { return !self_const(a)->inbox.count; }
+static bool memory_shared(const authority *a) { return !alone(self_const(a)->m); }
+static int memory_fd(authority *a) { return (void)a, -1; }
+static uint64_t memory_deadline(authority *a) {
+    memory_authority *ma = self(a);
+    bool work =
+        ma->inbox.count || ma->wanted.count || ma->position < ma->m->log_base + ma->m->log.count;
+    return work ? 0 : UINT64_MAX;
+}
+static hd_status memory_nothing(authority *a, hd_error *error) {
+    return (void)a, (void)error, HD_OK;
+}
+
+static hd_status memory_follow(authority *a, struct key *space) {
+    memory_authority *ma = self(a);
+    for (uint32_t i = 0; i < ma->followed.count; i++)
+        if (ma->followed.items[i] == space) return HD_OK;
+    if (!vec_push(&ma->m->env, &ma->followed, space)) return HD_NOMEM;
+    key_ref(space);
+    return HD_OK;
+}
+
+static const char *kind_of(const hd_memory *m, const head *d) {
+    uint32_t meta;
+    if (!heads_find(&m->h, d->space, (hd_scope)d->scope, d->instance, true, d->id, &meta))
+        return "";
+    return hd_value_as_text(hd_value_at(m->h.heads.items[meta].value, "kind"), "");
+}
+
+static bool listed(const memory_authority *ma, const head *d, const struct key *space,
+                   const char *kind, const char *prefix) {
+    if (d->space != space || d->meta || value_is_absent(d->value)) return false;
+    if (prefix && strncmp(key_bytes(d->id), prefix, strlen(prefix))) return false;
+    if (kind && strcmp(kind_of(ma->m, d), kind)) return false;
+    if (d->scope == HD_SCOPE_SPACE) return true;
+    const places *ps = &ma->base.replica->places;
+    for (uint32_t i = 1; i < ps->homes.count; i++)
+        if (ps->homes.items[i].instance == d->instance && ps->homes.items[i].scope == d->scope)
+            return true;
+    return false;
+}
+
+static void sort_listing(const hd_memory *m, uint32_t *items, uint32_t count) {
+    /* Heap sort: no recursion, no worst case, and lists in memory are short. */
+    const head *d = m->h.heads.items;
+    for (uint32_t end = count, start = count / 2; end > 1;) {
+        if (start) {
+            start--;
+        } else {
+            end--;
+            uint32_t top = items[0];
+            items[0] = items[end];
+            items[end] = top;
+        }
+        for (uint32_t root = start, child; (child = 2 * root + 1) < end; root = child) {
+            if (child + 1 < end && key_compare(d[items[child]].id, d[items[child + 1]].id) < 0)
+                child++;
+            if (key_compare(d[items[root]].id, d[items[child]].id) >= 0) break;
+            uint32_t swap = items[root];
+            items[root] = items[child];
+            items[child] = swap;
+        }
+    }
+}
+
+static hd_status memory_list(authority *a, struct key *space, const char *kind, const char *prefix,
+                             hd_list_fn fn, void *ctx) {
+    memory_authority *ma = self(a);
+    hd_memory *m = ma->m;
+    VEC(uint32_t) found = { 0 };
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < m->h.heads.count && !status; i++)
+        if (listed(ma, &m->h.heads.items[i], space, kind, prefix) && !vec_push(&m->env, &found, i))
+            status = HD_NOMEM;
+    if (!status) sort_listing(m, found.items, found.count);
+    for (uint32_t i = 0; i < found.count && !status; i++) {
+        const head *d = &m->h.heads.items[found.items[i]];
+        hd_listing entry = { key_bytes(d->space), (hd_scope)d->scope, key_bytes(d->id),
+                             kind_of(m, d), d->seq };
+        if (!fn(ctx, &entry)) break;
+    }
+    vec_fini(&m->env, &found);
+    return status;
+}
+
+static hd_status memory_spaces(authority *a, bool (*fn)(void *ctx, const char *space), void *ctx) {
+    const hd_memory *m = self(a)->m;
+    for (uint32_t i = 0; i < m->h.spaces.count; i++)
+        if (m->h.spaces.items[i].seq && !fn(ctx, key_bytes(m->h.spaces.items[i].name))) break;
+    return HD_OK;
+}
+
+static void memory_detach(authority *a) {
+    memory_authority *ma = self(a);
+    hd_memory *m = ma->m;
+    list_remove(&ma->link);
+    m->attached_count--;
+    trim_log(m);
+    for (uint32_t i = 0; i < ma->followed.count; i++) key_unref(ma->followed.items[i]);
+    vec_fini(&m->env, &ma->inbox);
+    vec_fini(&m->env, &ma->head_of);
+    vec_fini(&m->env, &ma->followed);
+    vec_fini(&m->env, &ma->wanted);
+    env_free(&m->env, ma, sizeof *ma);
+}
+
+static const authority_ops memory_ops = {
+    .name = "memory",
+    .submit = memory_submit,
+    .flush = memory_flush,
+    .poll = memory_poll,
+    .load = memory_load,
+    .idle = memory_idle,
+    .wants_derived = memory_shared,
+    .shared = memory_shared,
+    .follow = memory_follow,
+    .fd = memory_fd,
+    .deadline = memory_deadline,
+    .list = memory_list,
+    .spaces = memory_spaces,
+    .checkpoint = memory_nothing,
+    .prune = memory_nothing,
+    .vacuum = memory_nothing,
+    .close = memory_detach,
+};
+
+hd_heap *memory_heap(hd_memory *m) { return m->heap; }
+
+hd_status memory_attach(hd_memory *m, struct replica *r, authority **out) {
+    memory_authority *ma = env_new0(&m->env, sizeof *ma);
+    *out = NULL;
+    if (!ma) return HD_NOMEM;
+    hd_status status = heads_session(&m->h, r->session, &ma->session);
+    if (status) {
+        env_free(&m->env, ma, sizeof *ma);
+        return status;
+    }
+    ma->base = (authority){ &memory_ops, r };
+    ma->m = m;
+    ma->position = m->log_base + m->log.count;
+    list_push_back(&m->attached, &ma->link);
+    m->attached_count++;
+    *out = &ma->base;
+    return HD_OK;
+}
+
+hd_status hd_memory_open(const hd_env *env, const hd_memory_options *options, hd_memory **out) {
+    *out = NULL;
+    hd_env copy = env_copy(env);
+    hd_memory *m = env_new0(&copy, sizeof *m);
+    if (!m) return HD_NOMEM;
+    m->env = copy;
+    if (options) m->options = *options;
+    list_init(&m->attached);
+    hd_status status = hd_heap_open(&m->env, NULL, &m->heap);
+    if (!status) status = heads_init(&m->h, &m->env, m->heap);
+    if (status) {
+        hd_memory_close(m);
+        return status;
+    }
+    *out = m;
+    return HD_OK;
+}
+
+void hd_memory_close(hd_memory *m) {
+    if (!m) return;
+    assert(list_empty(&m->attached));
+    trim_log(m);
+    heads_fini(&m->h);
+    vec_fini(&m->env, &m->log);
+    vec_fini(&m->env, &m->ops);
+    vec_fini(&m->env, &m->claims);
+    vec_fini(&m->env, &m->writes);
+    vec_fini(&m->env, &m->preconditions);
+    vec_fini(&m->env, &m->op_paths);
+    vec_fini(&m->env, &m->seqs);
+    vec_fini(&m->env, &m->seqs_before);
+    vec_fini(&m->env, &m->verdict.conflicts);
+    if (m->heap) hd_heap_close(m->heap);
+    hd_env env = m->env;
+    env_free(&env, m, sizeof *m);
+}

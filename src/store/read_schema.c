@@ -1,0 +1,208 @@
+/* read_schema.c -- reading through a schema.
+ *
+ * A projection, not a validation: the schema decides which paths and links are followed, and so what
+ * is journaled: the shape of each container that is walked, the whole of what the schema leaves
+ * open, the place of a link at each hop. At a cell boundary the link is read and not its target,
+ * except in preflight, which wants to know everything a handler could reach.
+ *
+ * Parts are collected on a build's stack. Each function leaves the stack as it found it when it
+ * fails or when its place does not match. */
+#include "store/runtime.h"
+
+#include "value/build.h"
+#include "value/key.h"
+#include "value/pool.h"
+#include "value/schema.h"
+#include "value/schema_match.h"
+#include <stdio.h>
+
+#define READ_DEPTH_MAX 512 /* project() recurses once per level and link */
+
+typedef struct schema_read {
+    hd_tx *tx;
+    const hd_schema *schema;
+    build b;
+    unsigned flags; /* HD_READ_* of the whole read */
+    uint32_t depth;
+} schema_read;
+
+/* Pushes what the schema makes of a place; *present is false when there is nothing. */
+static hd_status project(schema_read *s, place_id id, const schema_node *n, bool *present);
+
+static hd_status push(schema_read *s, hd_value v, bool *present) {
+    *present = value_exists(v);
+    return !*present || build_push(&s->b, value_ref(v)) ? HD_OK : HD_NOMEM;
+}
+
+static void drop_values(schema_read *s, size_t mark) {
+    while (s->b.count > mark) value_unref((hd_value){ s->b.items[--s->b.count] });
+}
+
+static void drop_pairs(schema_read *s, size_t mark) {
+    while (s->b.count > mark) {
+        value_unref((hd_value){ s->b.items[--s->b.count] });
+        s->b.count--; /* the key */
+    }
+}
+
+/* The link itself, not its target. A value that is no link stands for its own place. */
+static hd_status push_boundary(schema_read *s, place_id id, bool *present) {
+    hd_status status = tx_note_place(s->tx, id, s->flags | HD_READ_SHAPE);
+    if (status) return status;
+    hd_value v = tx_peek(s->tx, id);
+    if (value_tag(v) == TAG_LINK) return push(s, v, present);
+    hd_pool *pool = tx_pool(s->tx);
+    if (!pool) return HD_NOMEM;
+    return push(s, hd_cell_link(s->tx->rt, pool, (hd_cell){ id }), present);
+}
+
+/* A child place, kept while it is read. */
+static hd_status project_child(schema_read *s, place_id at, struct key *k, const schema_node *n,
+                               bool *present) {
+    places *ps = &s->tx->r->places;
+    place_id child;
+    *present = false;
+    hd_status status = places_child(ps, at, k, &child);
+    if (status) return status;
+    place_ref(ps, child);
+    status = project(s, child, n, present);
+    place_unref(ps, child);
+    return status;
+}
+
+static hd_status project_property(schema_read *s, place_id object, const char *name, size_t length,
+                                  const schema_node *n, bool *present) {
+    struct key *k = key_intern(s->tx->r->heap, name, length);
+    *present = false;
+    if (!k) return HD_NOMEM;
+    hd_status status = build_push_key(&s->b, k) ? HD_OK : HD_NOMEM;
+    if (!status) {
+        status = project_child(s, object, k, n, present);
+        if (!*present) s->b.count--; /* a key without a value must not stay */
+    }
+    key_unref(k);
+    return status;
+}
+
+/* Keys that the schema does not name, where it lets them in. */
+static hd_status project_others(schema_read *s, place_id id, const schema_node *n) {
+    hd_value v = tx_peek(s->tx, id);
+    for (hd_iter it = hd_iter_of(v); hd_iter_next(&it);) {
+        const schema_property *named = schema_node_find(n, it.key, it.key_length);
+        const schema_node *other = named ? NULL : schema_node_property(n, it.key, it.key_length);
+        bool present;
+        if (!other) continue;
+        hd_status status = project_property(s, id, it.key, it.key_length, other, &present);
+        if (status) return status;
+    }
+    return HD_OK;
+}
+
+static hd_status project_named(schema_read *s, place_id id, const schema_node *n, bool *complete) {
+    for (uint32_t i = 0; i < n->property_count; i++) {
+        const schema_property *p = &n->properties[i];
+        bool present;
+        hd_status status = project_property(s, id, p->key, p->key_length, p->node, &present);
+        if (status) return status;
+        if (!present && schema_property_needed(p)) *complete = false;
+    }
+    return HD_OK;
+}
+
+static hd_status project_object(schema_read *s, place_id id, const schema_node *n, bool *present) {
+    size_t mark = s->b.count;
+    bool complete = true;
+    hd_status status = tx_note_place(s->tx, id, s->flags | HD_READ_SHAPE);
+    if (!status) status = project_named(s, id, n, &complete);
+    if (!status && !(n->flags & SCHEMA_NAMED_ONLY)) status = project_others(s, id, n);
+    if (status || !complete) {
+        drop_pairs(s, mark);
+        return status;
+    }
+    status = build_object(&s->b, (s->b.count - mark) / 2, NULL);
+    *present = !status;
+    return status;
+}
+
+static hd_status project_array(schema_read *s, place_id id, const schema_node *n, bool *present) {
+    size_t mark = s->b.count, count = hd_value_count(tx_peek(s->tx, id));
+    bool there = true; /* an array has no holes: one element that does not match spoils it */
+    hd_status status = tx_note_place(s->tx, id, s->flags | HD_READ_SHAPE);
+    for (size_t i = 0; i < count && there && !status; i++) {
+        char text[24];
+        int length = snprintf(text, sizeof text, "%zu", i);
+        struct key *k = key_intern(s->tx->r->heap, text, (size_t)length);
+        status = k ? project_child(s, id, k, schema_node_items(n, i), &there) : HD_NOMEM;
+        key_unref(k);
+    }
+    if (status || !there) {
+        drop_values(s, mark);
+        return status;
+    }
+    status = build_array(&s->b, count);
+    *present = !status;
+    return status;
+}
+
+/* Type, const and enum; what is inside has been taken whole or is walked by project. */
+static bool matches_self(const schema_read *s, const schema_node *n, hd_value v) {
+    schema_match m;
+    schema_match_init(&m, s->schema, true);
+    bool ok = schema_match_self(&m, n, v, NULL) == HD_OK;
+    schema_match_fini(&m);
+    return ok;
+}
+
+/* All links on the way have been followed. */
+static hd_status project_value(schema_read *s, place_id id, const schema_node *n, bool *present) {
+    hd_value v = tx_peek(s->tx, id);
+    const schema_node *chosen = n;
+    hd_status status = HD_OK;
+    if (value_exists(v)) status = schema_choose(s->schema, n, v, &chosen);
+    if (status) return status;
+
+    bool fits = value_exists(v) && chosen && matches_self(s, chosen, v);
+    bool walked = fits && !(chosen->flags & (SCHEMA_SHALLOW | SCHEMA_ANYTHING));
+    if (walked && value_tag(v) == TAG_OBJECT && (chosen->flags & SCHEMA_KEYS))
+        return project_object(s, id, chosen, present);
+    if (walked && value_tag(v) == TAG_ARRAY && (chosen->flags & SCHEMA_ELEMENTS))
+        return project_array(s, id, chosen, present);
+
+    bool shallow = fits && (chosen->flags & SCHEMA_SHALLOW);
+    status = tx_note_place(s->tx, id, s->flags | (shallow ? (unsigned)HD_READ_SHAPE : 0));
+    if (status) return status;
+    if (fits) return push(s, v, present);
+    return value_exists(v) ? HD_OK : push(s, n->default_value, present);
+}
+
+static hd_status project(schema_read *s, place_id id, const schema_node *n, bool *present) {
+    *present = false;
+    if (s->depth >= READ_DEPTH_MAX)
+        return runtime_fail(s->tx->rt, HD_LIMIT, "a read by schema nests deeper than %d levels",
+                            READ_DEPTH_MAX);
+    s->depth++;
+    bool boundary = (n->flags & SCHEMA_BOUNDARY) && !(s->tx->flags & TX_PREFLIGHT);
+    hd_status status = tx_resolve(s->tx, &id, !boundary, s->flags);
+    if (!status) {
+        place_ref(&s->tx->r->places, id);
+        status = boundary ? push_boundary(s, id, present) : project_value(s, id, n, present);
+        place_unref(&s->tx->r->places, id);
+    }
+    s->depth--;
+    return status;
+}
+
+hd_value tx_read_schema(hd_tx *tx, place_id id, const hd_schema *schema, unsigned flags) {
+    hd_pool *pool = tx_pool(tx);
+    if (!pool) return value_failed(tx->failed = HD_NOMEM);
+    schema_read s = { .tx = tx, .schema = schema, .flags = flags };
+    bool present = false;
+    build_init(&s.b, tx->r->heap);
+    hd_status status = project(&s, id, schema_root(schema), &present);
+    hd_value v = value_absent();
+    if (status) v = value_failed(status);
+    else if (present) v = pool_take(pool, build_take(&s.b));
+    build_fini(&s.b);
+    if (status && status != HD_PENDING) tx->failed = status;
+    return v;
+}

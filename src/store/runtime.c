@@ -1,0 +1,309 @@
+/* runtime.c -- opening, driving and closing a runtime. */
+#define _GNU_SOURCE
+#include "store/runtime.h"
+
+#include "base/env.h"
+#include "store/memory.h"
+#include "store/overlay.h"
+#include "store/sqlite.h"
+#include "value/key.h"
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+hd_status runtime_fail(hd_runtime *rt, hd_status status, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    env_error_v(&rt->r.error, status, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+const hd_error *hd_runtime_error(const hd_runtime *rt) { return &rt->r.error; }
+hd_heap *hd_runtime_heap(hd_runtime *rt) { return rt->heap; }
+const hd_env *hd_runtime_env(const hd_runtime *rt) { return &rt->env; }
+
+/* ---- opening */
+
+static hd_status open_heap(hd_runtime *rt) {
+    if (rt->memory) {
+        rt->heap = memory_heap(rt->memory);
+        return HD_OK;
+    }
+    hd_status status = hd_heap_open(&rt->env, &rt->options.limits, &rt->heap);
+    rt->owns_heap = !status;
+    return status;
+}
+
+static hd_status open_identity(hd_runtime *rt) {
+    char unique[33];
+    const char *principal = rt->options.principal ? rt->options.principal : "local";
+    const char *session = rt->options.session;
+    if (!session) {
+        for (int i = 0; i < 16; i++) snprintf(unique + 2 * i, 3, "%02x", rt->r.session[i]);
+        session = unique;
+    }
+    hd_status status = key_make(rt->heap, principal, strlen(principal), &rt->principal);
+    return status ? status : key_make(rt->heap, session, strlen(session), &rt->session);
+}
+
+static hd_status open_authority(hd_runtime *rt, const char *file, hd_error *error) {
+    if (rt->memory) return memory_attach(rt->memory, &rt->r, &rt->r.authority);
+    return sqlite_authority_open(file, &rt->options, &rt->r, &rt->r.authority, error);
+}
+
+static void runtime_free(hd_runtime *rt) {
+    if (rt->r.authority) rt->r.authority->ops->close(rt->r.authority);
+    while (rt->spare) {
+        hd_tx *tx = rt->spare;
+        rt->spare = tx->next;
+        tx_destroy(tx);
+    }
+    for (post *p = atomic_exchange(&rt->posts, NULL), *next; p; p = next) {
+        next = p->next;
+        env_free(&rt->env, p, sizeof *p);
+    }
+    vec_fini(&rt->env, &rt->schema_cells);
+    replica_fini(&rt->r);
+    key_unref(rt->principal);
+    key_unref(rt->session);
+    if (rt->owns_heap) hd_heap_close(rt->heap);
+    if (rt->owns_memory) hd_memory_close(rt->memory);
+    if (rt->wake_fd >= 0) close(rt->wake_fd);
+    if (rt->epoll_fd >= 0) close(rt->epoll_fd);
+    hd_env env = rt->env;
+    env_free(&env, rt, sizeof *rt);
+}
+
+hd_status hd_open(const char *file, const hd_options *options, hd_runtime **out, hd_error *error) {
+    *out = NULL;
+    hd_env env = env_copy(options ? options->env : NULL);
+    hd_runtime *rt = env_new0(&env, sizeof *rt);
+    if (!rt) {
+        env_error(error, HD_NOMEM, "%s", hd_status_text(HD_NOMEM));
+        return HD_NOMEM;
+    }
+    rt->env = env;
+    if (options) rt->options = *options;
+    rt->options.env = &rt->env;
+    rt->memory = rt->options.memory;
+    rt->wake_fd = rt->epoll_fd = -1;
+    if (error) *error = (hd_error){ 0 };
+
+    hd_status status = HD_OK;
+    if (!file && !rt->memory) {
+        status = hd_memory_open(&rt->env, NULL, &rt->memory);
+        rt->owns_memory = !status;
+    }
+    if (!status) status = open_heap(rt);
+    if (!status) status = replica_init(&rt->r, &rt->env, rt->heap);
+    if (!status) status = open_identity(rt);
+    if (!status) status = open_authority(rt, file, error);
+    if (status) {
+        if (error && !error->status)
+            env_error(error, status, "%s: %s", file ? file : "store in memory",
+                      hd_status_text(status));
+        runtime_free(rt);
+        return status;
+    }
+    *out = rt;
+    return HD_OK;
+}
+
+hd_status hd_close(hd_runtime *rt) {
+    if (!rt) return HD_OK;
+    if (rt->open) hd_tx_abort(rt->open);
+    hd_status status = hd_runtime_sync(rt);
+    if (rt->hooks.close) rt->hooks.close(rt->hooks.ctx);
+    runtime_free(rt);
+    return status;
+}
+
+/* ---- driving */
+
+static void run_posts(hd_runtime *rt) {
+    post *newest = atomic_exchange(&rt->posts, NULL), *oldest = NULL;
+    while (newest) {
+        post *next = newest->next;
+        newest->next = oldest;
+        oldest = newest;
+        newest = next;
+    }
+    while (oldest) {
+        post p = *oldest;
+        env_free(&rt->env, oldest, sizeof *oldest);
+        oldest = p.next;
+        p.fn(rt, p.ctx);
+    }
+}
+
+static void drain_wake(hd_runtime *rt) {
+    uint64_t count;
+    if (rt->wake_fd >= 0 && read(rt->wake_fd, &count, sizeof count) < 0) return; /* not woken */
+}
+
+hd_status runtime_seal(hd_runtime *rt) {
+    const authority *a = rt->r.authority;
+    if (!rt->r.unsealed.count || !a->ops->wants_derived(a)) return HD_OK;
+    return overlay_seal(&rt->r);
+}
+
+hd_status hd_runtime_pump(hd_runtime *rt) {
+    if (rt->open || rt->in_run)
+        return runtime_fail(rt, HD_USAGE, "pump cannot be called inside a transaction or run");
+    if (atomic_load_explicit(&rt->posts, memory_order_relaxed)) {
+        drain_wake(rt);
+        run_posts(rt);
+    }
+    hd_status status = replica_pump(&rt->r);
+    hd_status more = rt->hooks.pump ? rt->hooks.pump(rt->hooks.ctx) : HD_OK;
+    if (rt->r.unsealed.count && rt->r.authority->ops->idle(rt->r.authority)) runtime_seal(rt);
+    if (!list_empty(&rt->r.queued)) {
+        /* What the runs committed starts on its way now, not at the next call. */
+        hd_status sent = replica_pump(&rt->r);
+        if (!status) status = sent;
+    }
+    return status ? status : more;
+}
+
+uint64_t hd_runtime_deadline(const hd_runtime *rt) {
+    if (!list_empty(&rt->r.trivial) || !list_empty(&rt->r.queued) || atomic_load(&rt->posts))
+        return 0;
+    uint64_t store = rt->r.authority->ops->deadline(rt->r.authority);
+    uint64_t runs = rt->hooks.deadline ? rt->hooks.deadline(rt->hooks.ctx) : UINT64_MAX;
+    return store < runs ? store : runs;
+}
+
+static bool add_to_epoll(int epoll_fd, int fd) {
+    struct epoll_event event = { .events = EPOLLIN, .data = { .fd = fd } };
+    return fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+int hd_runtime_fd(hd_runtime *rt) {
+    if (rt->epoll_fd >= 0) return rt->epoll_fd;
+    if (rt->wake_fd < 0) rt->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (rt->wake_fd < 0 || epoll_fd < 0 || !add_to_epoll(epoll_fd, rt->wake_fd) ||
+        !add_to_epoll(epoll_fd, rt->r.authority->ops->fd(rt->r.authority))) {
+        if (epoll_fd >= 0) close(epoll_fd);
+        return -1;
+    }
+    return rt->epoll_fd = epoll_fd;
+}
+
+hd_status hd_runtime_post(hd_runtime *rt, void (*fn)(hd_runtime *rt, void *ctx), void *ctx) {
+    post *p = env_new(&rt->env, sizeof *p);
+    if (!p) return HD_NOMEM;
+    *p = (post){ atomic_load(&rt->posts), fn, ctx };
+    while (!atomic_compare_exchange_weak(&rt->posts, &p->next, p)) {}
+    uint64_t one = 1;
+    if (rt->wake_fd >= 0 && write(rt->wake_fd, &one, sizeof one) < 0) {
+        /* The counter is full: it is readable already. */
+    }
+    return HD_OK;
+}
+
+static bool is_idle(const hd_runtime *rt) {
+    return !rt->hooks.idle || rt->hooks.idle(rt->hooks.ctx);
+}
+
+static void wait_for_more(hd_runtime *rt) {
+    uint64_t deadline = hd_runtime_deadline(rt);
+    if (deadline) env_wait(&rt->env, hd_runtime_fd(rt), deadline);
+}
+
+hd_status hd_runtime_settle(hd_runtime *rt) {
+    for (;;) {
+        hd_status status = hd_runtime_pump(rt);
+        if (status == HD_PENDING) continue;
+        if (status) return status;
+        if (is_idle(rt)) return HD_OK;
+        wait_for_more(rt);
+    }
+}
+
+hd_status hd_runtime_sync(hd_runtime *rt) {
+    for (;;) {
+        hd_status status = runtime_seal(rt);
+        if (!status) status = hd_runtime_pump(rt);
+        if (status == HD_PENDING) continue;
+        if (status) return status;
+        if (!rt->r.pending_count && list_empty(&rt->r.trivial)) return HD_OK;
+        wait_for_more(rt);
+    }
+}
+
+hd_status hd_runtime_run(hd_runtime *rt) {
+    rt->stop = false;
+    while (!rt->stop) {
+        hd_status status = hd_runtime_pump(rt);
+        if (status == HD_PENDING) continue;
+        if (status) return status;
+        if (!rt->stop) wait_for_more(rt);
+    }
+    return HD_OK;
+}
+
+void hd_runtime_stop(hd_runtime *rt) { rt->stop = true; }
+
+/* ---- changes */
+
+hd_status hd_runtime_listen(hd_runtime *rt, hd_listener_fn fn, void *ctx) {
+    return vec_push(&rt->env, &rt->r.listeners, ((listener){ fn, ctx })) ? HD_OK : HD_NOMEM;
+}
+
+void hd_runtime_unlisten(hd_runtime *rt, hd_listener_fn fn, void *ctx) {
+    for (uint32_t i = 0; i < rt->r.listeners.count; i++) {
+        if (rt->r.listeners.items[i].fn != fn || rt->r.listeners.items[i].ctx != ctx) continue;
+        vec_remove(&rt->r.listeners, i);
+        return;
+    }
+}
+
+hd_status hd_runtime_follow(hd_runtime *rt, const char *space) {
+    struct key *k;
+    hd_status status = key_make(rt->heap, space, strlen(space), &k);
+    if (status) return status;
+    status = rt->r.authority->ops->follow(rt->r.authority, k);
+    key_unref(k);
+    return status;
+}
+
+/* ---- looking around, housekeeping */
+
+hd_status hd_runtime_list(hd_runtime *rt, const char *space, const char *kind, const char *prefix,
+                          hd_list_fn fn, void *ctx) {
+    struct key *k;
+    hd_status status = key_make(rt->heap, space, strlen(space), &k);
+    if (status) return status;
+    status = rt->r.authority->ops->list(rt->r.authority, k, kind, prefix, fn, ctx);
+    key_unref(k);
+    return status;
+}
+
+hd_status hd_runtime_spaces(hd_runtime *rt, bool (*fn)(void *ctx, const char *space), void *ctx) {
+    return rt->r.authority->ops->spaces(rt->r.authority, fn, ctx);
+}
+
+void hd_runtime_store_stats(const hd_runtime *rt, hd_store_stats *out) {
+    *out = rt->r.stats;
+    out->documents = rt->r.places.documents;
+    out->places = rt->r.places.count - 1;
+    out->walked = rt->r.places.walked;
+    out->pending = rt->r.pending_count;
+}
+
+hd_status hd_store_checkpoint(hd_runtime *rt, hd_error *error) {
+    hd_status status = hd_runtime_sync(rt);
+    return status ? status : rt->r.authority->ops->checkpoint(rt->r.authority, error);
+}
+hd_status hd_store_prune(hd_runtime *rt, hd_error *error) {
+    hd_status status = hd_runtime_sync(rt);
+    return status ? status : rt->r.authority->ops->prune(rt->r.authority, error);
+}
+hd_status hd_store_vacuum(hd_runtime *rt, hd_error *error) {
+    hd_status status = hd_runtime_sync(rt);
+    return status ? status : rt->r.authority->ops->vacuum(rt->r.authority, error);
+}

@@ -1,0 +1,65 @@
+/* runtime.h -- what hangs together behind an hd_runtime.
+ *
+ * The store half lives here; the scheduler attaches itself at its first use through the hooks, so
+ * that a program that only reads and writes documents carries nothing of it. */
+#ifndef STORE_RUNTIME_H
+#define STORE_RUNTIME_H
+
+#include "store/replica.h"
+#include "store/tx.h"
+#include <stdatomic.h>
+
+typedef struct runtime_hooks {
+    void *ctx; /* the scheduler; NULL: none */
+    /* Runs what is runnable. HD_PENDING: the time slice was used up. */
+    hd_status (*pump)(void *ctx);
+    uint64_t (*deadline)(const void *ctx);
+    bool (*idle)(const void *ctx);
+    void (*close)(void *ctx);
+} runtime_hooks;
+
+typedef struct schema_cell {
+    place_id place;
+    const hd_schema *schema;
+} schema_cell;
+
+typedef struct post {
+    struct post *next;
+    void (*fn)(hd_runtime *rt, void *ctx);
+    void *ctx;
+} post;
+
+struct hd_runtime {
+    hd_env env; /* our copy */
+    hd_options options;
+    hd_heap *heap;
+    bool owns_heap;
+    hd_memory *memory; /* the store, if it is in memory */
+    bool owns_memory;
+    replica r;
+    struct key *principal, *session; /* instances of user and session scope */
+    VEC(schema_cell) schema_cells;   /* by hd_cell.id - CELL_SCHEMA */
+    hd_tx *spare;                    /* transactions to use again */
+    hd_tx *open;                     /* the program's; one at a time */
+    runtime_hooks hooks;
+    _Atomic(post *) posts; /* newest first; pushed by any thread */
+    int wake_fd, epoll_fd; /* -1: not made yet */
+    bool stop;
+    bool in_run; /* a run's or handler's body is on the stack */
+};
+
+/* The place behind a cell, and its schema (NULL: none). 0: no cell. */
+place_id runtime_place(const hd_runtime *rt, hd_cell cell, const hd_schema **schema);
+
+/* The home of a space and scope for this runtime's identity. */
+hd_status runtime_home(hd_runtime *rt, struct key *space, hd_scope scope, bool meta, uint32_t *out);
+/* The metadata document of a document. */
+hd_status runtime_meta(hd_runtime *rt, place_id doc, place_id *out);
+
+/* Remembers why a call failed, for hd_runtime_error; returns `status`. */
+hd_status runtime_fail(hd_runtime *rt, hd_status status, const char *format, ...) HD_PRINTF(3, 4);
+
+/* Seals derived state if somebody wants it. */
+hd_status runtime_seal(hd_runtime *rt);
+
+#endif

@@ -1,0 +1,480 @@
+/* tx.c -- the life of a transaction, and how it becomes a commit. */
+#include "store/runtime.h"
+
+#include "base/env.h"
+#include "store/overlay.h"
+#include "value/diff.h"
+#include "value/key.h"
+#include "value/pool.h"
+#include <stdio.h>
+
+#define FOOTPRINT_MAX 64 /* more places than this in one document: the operations' paths will do */
+
+/* ---- life */
+
+static void drop_op(replica *r, op *o) {
+    value_unref(o->value);
+    path_unref(r->heap, o->path);
+    place_unref(&r->places, o->doc);
+}
+
+/* Forgets all writes. */
+static void drop_writes(hd_tx *tx) {
+    replica *r = tx->r;
+    for (uint32_t i = 0; i < tx->ops.count; i++) drop_op(r, &tx->ops.items[i].o);
+    for (uint32_t i = 0; i < tx->writes.count; i++) {
+        tx_write *w = &tx->writes.items[i];
+        value_unref(w->before);
+        value_unref(w->now);
+        place_unref(&r->places, w->doc);
+    }
+    for (uint32_t i = 0; i < tx->preconditions.count; i++)
+        if (tx->preconditions.items[i].place)
+            place_unref(&r->places, tx->preconditions.items[i].place);
+    vec_clear(&tx->ops);
+    vec_clear(&tx->writes);
+    vec_clear(&tx->preconditions);
+    if (table_count(&tx->written)) table_clear(&tx->written);
+}
+
+void tx_reset(hd_tx *tx) {
+    if (tx->writes.count || tx->preconditions.count) drop_writes(tx);
+    if (tx->pool && tx->pool->count) hd_pool_clear(tx->pool);
+    vec_clear(&tx->reads);
+    vec_clear(&tx->claim_only);
+    if (table_count(&tx->seen)) table_clear(&tx->seen);
+    tx->flags = TX_OPEN;
+    tx->cursor = tx->fast_count = tx->expected_count = 0;
+    tx->expected = NULL;
+    tx->out_place = 0;
+    tx->stamp = (stamp){ 0 };
+    tx->epoch = tx->r->rev;
+    tx->failed = HD_OK;
+    tx->missing = 0;
+    tx->owner = NULL;
+}
+
+hd_status tx_open(hd_runtime *rt, hd_commit_class class, hd_tx **out) {
+    hd_tx *tx = rt->spare;
+    *out = NULL;
+    if (tx) {
+        rt->spare = tx->next;
+    } else {
+        tx = env_new0(&rt->env, sizeof *tx);
+        if (!tx) return HD_NOMEM;
+        tx->rt = rt;
+        tx->r = &rt->r;
+        tx->at = (place *const *)&rt->r.places.at;
+        table_init(&tx->seen, &rt->env);
+        table_init(&tx->written, &rt->env);
+    }
+    tx_reset(tx);
+    tx->class = class;
+    *out = tx;
+    return HD_OK;
+}
+
+void tx_close(hd_tx *tx) {
+    tx_reset(tx);
+    tx->flags = 0;
+    tx->next = tx->rt->spare;
+    tx->rt->spare = tx;
+}
+
+void tx_destroy(hd_tx *tx) {
+    const hd_env *env = &tx->rt->env;
+    tx_reset(tx);
+    hd_pool_close(tx->pool);
+    vec_fini(env, &tx->reads);
+    vec_fini(env, &tx->claim_only);
+    vec_fini(env, &tx->writes);
+    vec_fini(env, &tx->ops);
+    vec_fini(env, &tx->preconditions);
+    table_fini(&tx->seen);
+    table_fini(&tx->written);
+    env_free(env, tx, sizeof *tx);
+}
+
+hd_pool *tx_pool(hd_tx *tx) {
+    if (!tx->pool && hd_pool_open(tx->r->heap, &tx->pool)) tx->failed = HD_NOMEM;
+    return tx->pool;
+}
+
+hd_pool *hd_tx_pool(hd_tx *tx) { return tx_pool(tx); }
+hd_runtime *hd_tx_runtime(const hd_tx *tx) { return tx->rt; }
+void hd_tx_set_group(hd_tx *tx, uint64_t group) { tx->stamp.group = group; }
+
+/* ---- savepoints: a patch is all or nothing */
+
+hd_status tx_save(hd_tx *tx, place_id at, tx_savepoint *out) {
+    place_id doc = place_at(&tx->r->places, at)->root;
+    const tx_write *w = tx_write_of(tx, doc);
+    *out = (tx_savepoint){ .ops = tx->ops.count, .writes = tx->writes.count };
+    if (w) {
+        out->doc = doc;
+        out->now = value_ref(w->now);
+        out->first = w->first;
+        out->last = w->last;
+        out->last_value = w->last ? value_ref(tx->ops.items[w->last - 1].o.value) : value_absent();
+    }
+    return HD_OK;
+}
+
+static void roll_back(hd_tx *tx, const tx_savepoint *save) {
+    replica *r = tx->r;
+    while (tx->ops.count > save->ops) drop_op(r, &tx->ops.items[--tx->ops.count].o);
+    if (!save->doc) return;
+    tx_write *w = tx_write_of(tx, save->doc);
+    value_unref(w->now);
+    w->now = value_ref(save->now);
+    w->first = save->first;
+    w->last = save->last;
+    if (!w->last) return;
+    tx_op *last = &tx->ops.items[w->last - 1];
+    last->next = 0;
+    value_unref(last->o.value); /* a repeated set may have replaced it */
+    last->o.value = value_ref(save->last_value);
+}
+
+/* Documents first written after the savepoint keep their entry, at what they were before. */
+static void reset_later_writes(hd_tx *tx, const tx_savepoint *save) {
+    for (uint32_t i = save->writes; i < tx->writes.count; i++) {
+        tx_write *w = &tx->writes.items[i];
+        value_unref(w->now);
+        w->now = value_ref(w->before);
+        w->first = w->last = 0;
+    }
+}
+
+void tx_restore(hd_tx *tx, tx_savepoint *save, bool back) {
+    if (back) {
+        roll_back(tx, save);
+        reset_later_writes(tx, save);
+    }
+    value_unref(save->now);
+    value_unref(save->last_value);
+}
+
+/* ---- footprints */
+
+typedef struct foot {
+    replica *r;
+    commit *c;
+    uint32_t count;
+    hd_status status;
+} foot;
+
+static hd_status path_of_steps(hd_heap *heap, const diff_step *steps, size_t depth, hd_path *out) {
+    hd_path at = path_ref(heap, HD_PATH_ROOT);
+    for (size_t i = 0; i < depth; i++) {
+        char text[24];
+        struct key *k = steps[i].key;
+        if (!k) {
+            int length = snprintf(text, sizeof text, "%zu", steps[i].index);
+            k = key_intern(heap, text, (size_t)length);
+        } else {
+            key_ref(k);
+        }
+        hd_path next = 0;
+        hd_status status = k ? path_child(heap, at, k, &next) : HD_NOMEM;
+        key_unref(k);
+        path_unref(heap, at);
+        if (status) return status;
+        at = next;
+    }
+    *out = at;
+    return HD_OK;
+}
+
+static bool add_foot(void *ctx, const diff_step *steps, size_t depth, hd_value before,
+                     hd_value after) {
+    foot *f = ctx;
+    if (f->count == FOOTPRINT_MAX) {
+        f->count++; /* too many: told by the count */
+        return false;
+    }
+    hd_path path;
+    f->status = path_of_steps(f->r->heap, steps, depth, &path);
+    if (f->status) return false;
+    bool keys = value_is_absent(before) || value_is_absent(after) ||
+                (value_tag(before) == TAG_ARRAY && value_tag(after) == TAG_ARRAY);
+    touched t = { path, (uint8_t)((keys ? TOUCH_KEYS : 0) | (depth == 0 ? TOUCH_WHOLE : 0)) };
+    if (!vec_push(f->r->env, &f->c->paths, t)) {
+        path_unref(f->r->heap, path);
+        f->status = HD_NOMEM;
+        return false;
+    }
+    f->count++;
+    return true;
+}
+
+/* Which places change, if the authority is where we think it is. */
+static hd_status add_footprint(replica *r, commit *c, const tx_write *w, bool wanted) {
+    footprint fp = { w->doc, place_at(&r->places, w->doc)->doc.seq, c->paths.count, 0,
+                     value_is_absent(replica_confirmed(r, w->doc)) };
+    if (wanted) {
+        foot f = { r, c, 0, HD_OK };
+        hd_status status = diff_walk(r->heap, w->before, w->now, add_foot, &f);
+        if (status || f.status) return HD_NOMEM;
+        if (f.count > FOOTPRINT_MAX) {
+            while (c->paths.count > fp.first_path)
+                path_unref(r->heap, c->paths.items[--c->paths.count].path);
+            f.count = 0;
+        }
+        fp.path_count = f.count;
+    }
+    return vec_push(r->env, &c->footprints, fp) ? HD_OK : HD_NOMEM;
+}
+
+/* ---- claims */
+
+static hd_status add_claim(replica *r, commit *c, uint32_t key) {
+    place_id id = key & KEY_PLACE;
+    const place *doc = place_at(&r->places, place_at(&r->places, id)->root);
+    if (doc->doc.flags & (DOC_VOLATILE | DOC_OVERLAY)) return HD_OK;
+    claim cl = { key & (KEY_PLACE | KEY_SHAPE), doc->doc.seq, c->layers.count, 0 };
+    if (doc->doc.over) {
+        for (const layer *l = r->overs.items[doc->doc.over].bottom; l; l = l->next) {
+            if (!vec_push(r->env, &c->layers, l->c->local_seq)) return HD_NOMEM;
+            cl.layer_count++;
+        }
+    }
+    if (!vec_push(r->env, &c->claims, cl)) return HD_NOMEM;
+    place_ref(&r->places, id);
+    return HD_OK;
+}
+
+hd_status tx_claim(replica *r, commit *c, uint32_t key) { return add_claim(r, c, key); }
+
+/* Whether the transaction read an output that has not been sealed. */
+static bool read_overlay(const hd_tx *tx) {
+    for (uint32_t i = 0; i < tx->reads.count; i++) {
+        place_id id = tx->reads.items[i] & KEY_PLACE;
+        if (overlay_is_open(tx->r, place_at(&tx->r->places, id)->root)) return true;
+    }
+    return false;
+}
+
+static hd_status add_claims(hd_tx *tx, commit *c) {
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < tx->reads.count && !status; i++)
+        if (!(tx->reads.items[i] & KEY_NO_CLAIM)) status = add_claim(tx->r, c, tx->reads.items[i]);
+    for (uint32_t i = 0; i < tx->claim_only.count && !status; i++)
+        status = add_claim(tx->r, c, tx->claim_only.items[i]);
+    return status;
+}
+
+/* ---- submitting */
+
+static bool is_volatile(const replica *r, place_id doc) {
+    return place_at(&r->places, doc)->doc.flags & DOC_VOLATILE;
+}
+
+/* Documents that really change: *stored of them travel, *local ones are volatile. */
+static void count_changes(hd_tx *tx, uint32_t *stored, uint32_t *local) {
+    *stored = *local = 0;
+    for (uint32_t i = 0; i < tx->writes.count; i++) {
+        tx_write *w = &tx->writes.items[i];
+        if (!w->first || value_equal(w->before, w->now)) {
+            w->first = 0;
+            continue;
+        }
+        (*(is_volatile(tx->r, w->doc) ? local : stored))++;
+    }
+}
+
+/* Moves a document's operations over: the commit owns them from here. */
+static hd_status move_ops(hd_tx *tx, commit *c, const tx_write *w) {
+    for (uint32_t i = w->first; i; i = tx->ops.items[i - 1].next) {
+        op *o = &tx->ops.items[i - 1].o;
+        if (!vec_push(tx->r->env, &c->ops, *o)) return HD_NOMEM;
+        value_ref(o->value);
+        path_ref(tx->r->heap, o->path);
+        place_ref(&tx->r->places, o->doc);
+    }
+    return HD_OK;
+}
+
+static hd_status fill_commit(hd_tx *tx, commit *c, bool shared) {
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < tx->writes.count && !status; i++) {
+        const tx_write *w = &tx->writes.items[i];
+        if (!w->first || is_volatile(tx->r, w->doc)) continue;
+        status = move_ops(tx, c, w);
+        if (!status) status = add_footprint(tx->r, c, w, shared);
+    }
+    if (!status && shared) status = add_claims(tx, c);
+    for (uint32_t i = 0; i < tx->preconditions.count && !status; i++) {
+        if (!vec_push(tx->r->env, &c->preconditions, tx->preconditions.items[i])) return HD_NOMEM;
+        if (tx->preconditions.items[i].place)
+            place_ref(&tx->r->places, tx->preconditions.items[i].place);
+    }
+    c->stamp = tx->stamp;
+    return status;
+}
+
+/* New values in the order of the commit's footprints. */
+static void collect_after(const hd_tx *tx, hd_value *after) {
+    for (uint32_t i = 0; i < tx->writes.count; i++) {
+        const tx_write *w = &tx->writes.items[i];
+        if (w->first && !is_volatile(tx->r, w->doc)) *after++ = value_ref(w->now);
+    }
+}
+
+static hd_status show_volatile(hd_tx *tx, uint32_t count) {
+    replica *r = tx->r;
+    hd_status status = replica_notice_begin(r, HD_CHANGE_COMMIT, tx->class, tx->stamp.group,
+                                            tx->stamp.node, count);
+    if (status) return status;
+    for (uint32_t i = 0; i < tx->writes.count; i++) {
+        const tx_write *w = &tx->writes.items[i];
+        if (w->first && is_volatile(r, w->doc)) replica_show(r, w->doc, value_ref(w->now));
+    }
+    replica_notice_end(r);
+    return HD_OK;
+}
+
+static hd_status submit_stored(hd_tx *tx, uint32_t stored, commit **out) {
+    replica *r = tx->r;
+    hd_value few[8], *after = few;
+    commit *c = replica_commit_new(r, tx->class);
+    if (!c) return HD_NOMEM;
+    hd_status status = fill_commit(tx, c, r->authority->ops->shared(r->authority));
+    if (!status && stored > 8) {
+        after = env_new_array(r->env, stored, sizeof *after);
+        if (!after) status = HD_NOMEM;
+    }
+    if (status) {
+        replica_commit_free(r, c);
+        return status;
+    }
+    collect_after(tx, after);
+    status = replica_commit(r, c, after);
+    if (after != few) env_free(r->env, after, stored * sizeof *after);
+    if (!status) *out = c;
+    return status;
+}
+
+/* An output that was read must be sealed before what was made of it is stored; if its node has been
+ * invalidated since, what was read is old. */
+static hd_status seal_what_was_read(hd_tx *tx) {
+    replica *r = tx->r;
+    if (!r->unsealed.count || !r->authority->ops->wants_derived(r->authority)) return HD_OK;
+    hd_status status = overlay_seal(r);
+    if (status) return status;
+    return read_overlay(tx) ? HD_STALE : HD_OK;
+}
+
+hd_status tx_submit(hd_tx *tx, commit **out) {
+    *out = NULL;
+    if (tx->failed) return tx->failed;
+    uint32_t stored, local;
+    hd_status status = tx_reads_complete(tx);
+    if (status) return status;
+    count_changes(tx, &stored, &local);
+    if (stored || tx->preconditions.count) {
+        if (tx->class != HD_COMMIT_DERIVED) status = seal_what_was_read(tx);
+        if (!status) status = submit_stored(tx, stored, out);
+    } else {
+        tx->r->stats.elided++;
+    }
+    if (!status && local) status = show_volatile(tx, local);
+    return status;
+}
+
+/* ---- the public ones */
+
+static hd_status begin(hd_runtime *rt, hd_commit_class class, uint32_t flags, hd_tx **out) {
+    *out = NULL;
+    if (rt->in_run) return runtime_fail(rt, HD_USAGE, "inside a run use the run's own transaction");
+    if (rt->open)
+        return runtime_fail(rt, HD_USAGE, "a transaction is open on this runtime already");
+    hd_status status = tx_open(rt, class, out);
+    if (status) return status;
+    (*out)->flags |= flags;
+    rt->open = *out;
+    rt->r.in_body = true;
+    return HD_OK;
+}
+
+hd_status hd_tx_begin(hd_runtime *rt, hd_tx **out) { return begin(rt, HD_COMMIT_SOURCE, 0, out); }
+hd_status hd_tx_begin_read(hd_runtime *rt, hd_tx **out) {
+    return begin(rt, HD_COMMIT_NONE, TX_READ_ONLY, out);
+}
+
+static void finish(hd_tx *tx) {
+    assert(tx->rt->open == tx);
+    tx->rt->open = NULL;
+    tx->rt->r.in_body = false;
+    tx_close(tx);
+}
+
+void hd_tx_abort(hd_tx *tx) {
+    if (!tx) return;
+    if (tx->flags & TX_RUN) {
+        tx->failed = HD_ABORTED; /* the run that it belongs to ends it */
+        return;
+    }
+    finish(tx);
+}
+
+/* Somebody waits for the outcome of nothing: told in the next pump, like any other. */
+static hd_status tell_later(replica *r, hd_verdict_fn fn, void *ctx) {
+    commit *c = replica_commit_new(r, HD_COMMIT_NONE);
+    if (!c) return HD_NOMEM;
+    c->done = fn;
+    c->done_ctx = ctx;
+    list_push_back(&r->trivial, &c->link);
+    return HD_OK;
+}
+
+hd_status hd_tx_commit(hd_tx *tx, hd_verdict_fn fn, void *ctx) {
+    if (tx->flags & TX_RUN)
+        return runtime_fail(tx->rt, HD_USAGE, "a run commits by returning HD_OK");
+    replica *r = tx->r;
+    commit *c = NULL;
+    hd_status status = HD_OK;
+    if (!(tx->flags & TX_READ_ONLY)) status = tx_submit(tx, &c);
+    if (!status && c) {
+        c->done = fn;
+        c->done_ctx = ctx;
+    } else if (!status && fn) {
+        status = tell_later(r, fn, ctx);
+    }
+    finish(tx);
+    return status;
+}
+
+hd_status hd_write(hd_runtime *rt, hd_cell cell, hd_value v) {
+    hd_tx *tx;
+    hd_status status = hd_tx_begin(rt, &tx);
+    if (status) return status;
+    status = hd_tx_set(tx, cell, v);
+    if (status) {
+        hd_tx_abort(tx);
+        return status;
+    }
+    return hd_tx_commit(tx, NULL, NULL);
+}
+
+hd_status hd_write_json(hd_runtime *rt, hd_cell cell, const char *json) {
+    hd_tx *tx;
+    hd_status status = hd_tx_begin(rt, &tx);
+    if (status) return status;
+    status = hd_tx_set_json(tx, cell, json);
+    if (status) {
+        hd_tx_abort(tx);
+        return status;
+    }
+    return hd_tx_commit(tx, NULL, NULL);
+}
+
+hd_value hd_read(hd_runtime *rt, hd_pool *pool, hd_cell cell) {
+    hd_tx *tx;
+    hd_status status = tx_open(rt, HD_COMMIT_NONE, &tx);
+    if (status) return value_failed(status);
+    tx->flags |= TX_READ_ONLY;
+    hd_value v = hd_value_take(pool, value_ref(hd_tx_get(tx, cell)));
+    tx_close(tx);
+    return v;
+}

@@ -1,0 +1,347 @@
+/* write.c -- writing cells.
+ *
+ * Each write is applied at once to the transaction's own version of the document, so that later
+ * reads see it, and remembered as an operation, which is what travels. A write that changes nothing
+ * leaves no trace. */
+#include "store/runtime.h"
+
+#include "base/env.h"
+#include "value/array.h"
+#include "value/diff.h"
+#include "value/id.h"
+#include "value/key.h"
+#include "value/text.h"
+#include <stdio.h>
+#include <string.h>
+
+#define FEW_WRITES 8 /* up to here a scan finds a document */
+
+/* ---- the list of documents */
+
+static hd_status index_writes(hd_tx *tx) {
+    if (tx->writes.count <= FEW_WRITES) return HD_OK;
+    uint32_t from = tx->writes.count == FEW_WRITES + 1 ? 0 : tx->writes.count - 1;
+    for (uint32_t i = from; i < tx->writes.count; i++) {
+        hd_status status = table_insert(&tx->written, tx->writes.items[i].doc, i);
+        if (status) return status;
+    }
+    return HD_OK;
+}
+
+/* The transaction's version of a document, made at the first write. NULL: no memory. */
+static tx_write *write_open(hd_tx *tx, place_id doc) {
+    tx_write *w = tx_write_of(tx, doc);
+    if (w) return w;
+    hd_value v = place_at(&tx->r->places, doc)->value;
+    tx_write fresh = { doc, v, v, 0, 0 };
+    if (!vec_push(tx->r->env, &tx->writes, fresh)) return NULL;
+    value_ref(v);
+    value_ref(v);
+    place_ref(&tx->r->places, doc);
+    if (index_writes(tx)) tx->failed = HD_NOMEM;
+    tx->fast_count = 0; /* reads must look here first */
+    return &vec_last(&tx->writes);
+}
+
+static bool same_place_set(const op *o, op_kind kind, hd_path path) {
+    return kind == OP_SET && o->kind == OP_SET && o->path == path;
+}
+
+/* Appends an operation to a document's list; a repeated set of one place replaces the one before. */
+static hd_status add_op(hd_tx *tx, tx_write *w, op_kind kind, hd_path path, hd_value v,
+                        uint64_t keep) {
+    replica *r = tx->r;
+    if (w->last && same_place_set(&tx->ops.items[w->last - 1].o, kind, path)) {
+        op *o = &tx->ops.items[w->last - 1].o;
+        value_ref(v);
+        value_unref(o->value);
+        o->value = v;
+        return HD_OK;
+    }
+    tx_op fresh = { { kind, w->doc, path, v, keep }, 0 };
+    if (!vec_push(r->env, &tx->ops, fresh)) return HD_NOMEM;
+    value_ref(v);
+    path_ref(r->heap, path);
+    place_ref(&r->places, w->doc);
+    if (w->last) tx->ops.items[w->last - 1].next = tx->ops.count;
+    else w->first = tx->ops.count;
+    w->last = tx->ops.count;
+    return HD_OK;
+}
+
+/* ---- one operation */
+
+static bool changes_nothing(hd_value now, const hd_heap *heap, op_kind kind, hd_path path,
+                            hd_value v) {
+    hd_value there = value_get_path(heap, now, path);
+    if (kind == OP_SET) return value_exists(there) && value_equal(there, v);
+    if (kind == OP_REMOVE || kind == OP_DELETE) return value_is_absent(there);
+    return false;
+}
+
+static hd_status apply(hd_tx *tx, tx_write *w, op_kind kind, hd_path path, hd_value v,
+                       uint64_t keep) {
+    hd_value next = op_apply(tx->r->heap, w->now, kind, path, v, keep);
+    if (value_is_failed(next)) return hd_value_status(next);
+    hd_status status = add_op(tx, w, kind, path, v, keep);
+    if (status) {
+        value_unref(next);
+        return status;
+    }
+    value_unref(w->now);
+    w->now = next;
+    return HD_OK;
+}
+
+/* Removing an element in the middle, or setting through "length", has no operation of its own: the
+ * array is replaced, so that matching by leaf path stays sound. */
+static hd_status remove_element(hd_tx *tx, tx_write *w, hd_path path) {
+    hd_heap *heap = tx->r->heap;
+    hd_path parent = path_parent(heap, path);
+    hd_value array = value_get_path(heap, w->now, parent);
+    uint32_t index = path_key(heap, path)->index;
+    size_t count = array_count(array);
+    if (index == KEY_NO_INDEX || index >= count) return HD_OK;
+    if (index == count - 1) return apply(tx, w, OP_SPLICE, parent, hd_array(), index);
+    hd_value shorter = array_remove(heap, array, index);
+    if (value_is_failed(shorter)) return hd_value_status(shorter);
+    hd_status status = apply(tx, w, OP_SET, parent, shorter, 0);
+    value_unref(shorter);
+    return status;
+}
+
+static bool in_array(const hd_tx *tx, const tx_write *w, hd_path path) {
+    if (path == HD_PATH_ROOT) return false;
+    hd_value parent = value_get_path(tx->r->heap, w->now, path_parent(tx->r->heap, path));
+    return value_tag(parent) == TAG_ARRAY;
+}
+
+static hd_status writable(hd_tx *tx, hd_value v) {
+    if (tx->flags & TX_READ_ONLY)
+        return runtime_fail(tx->rt, HD_READ_ONLY, "this transaction only reads");
+    if (tx->rt->options.read_only)
+        return runtime_fail(tx->rt, HD_READ_ONLY, "the store was opened for reading only");
+    if (value_is_failed(v)) return tx->failed = hd_value_status(v);
+    return tx->failed;
+}
+
+hd_status tx_write_op(hd_tx *tx, op_kind kind, place_id at, hd_value v, uint64_t keep) {
+    hd_status status = writable(tx, v);
+    if (!status) status = tx_resolve(tx, &at, false, HD_READ_NO_CLAIM);
+    if (status) return status;
+    place_id doc = place_at(&tx->r->places, at)->root;
+    hd_path path = place_path(&tx->r->places, at);
+    tx_write *w = tx_write_of(tx, doc);
+    hd_value now = w ? w->now : place_at(&tx->r->places, doc)->value;
+    if (changes_nothing(now, tx->r->heap, kind, path, v)) return HD_OK;
+    if (!w) w = write_open(tx, doc);
+    if (!w || tx->failed) return tx->failed = HD_NOMEM;
+    if (kind == OP_REMOVE && in_array(tx, w, path)) status = remove_element(tx, w, path);
+    else status = apply(tx, w, kind, path, v, keep);
+    if (status == HD_NOMEM) tx->failed = status;
+    return status;
+}
+
+/* ---- the public writes */
+
+static hd_status write_cell(hd_tx *tx, hd_cell cell, op_kind kind, hd_value v) {
+    const hd_schema *schema;
+    place_id at = runtime_place(tx->rt, cell, &schema);
+    if (!at) return runtime_fail(tx->rt, HD_USAGE, "there is no such cell");
+    /* The output that was set in two words becomes an ordinary write when something else is done
+     * to it. */
+    if ((tx->flags & TX_OUT_SET) && place_at(&tx->r->places, at)->root == tx->out_place) {
+        tx->flags &= ~(uint32_t)TX_OUT_SET;
+        hd_status status = tx_write_op(tx, OP_SET, tx->out_place, tx->out_value, 0);
+        if (status) return status;
+    }
+    if ((kind == OP_REMOVE) && place_is_doc(&tx->r->places, at)) kind = OP_DELETE;
+    return tx_write_op(tx, kind, at, v, 0);
+}
+
+hd_status hd_tx_set(hd_tx *tx, hd_cell cell, hd_value v) {
+    if (cell.id && cell.id == tx->out_place && value_exists(v) && !tx->writes.count) {
+        tx->out_value = v;
+        tx->flags |= TX_OUT_SET;
+        tx->fast_count = 0; /* a read of it must see it */
+        return HD_OK;
+    }
+    if (value_is_absent(v))
+        return runtime_fail(tx->rt, HD_KIND, "absent cannot be stored: remove the cell instead");
+    return write_cell(tx, cell, OP_SET, v);
+}
+
+hd_status hd_tx_set_json(hd_tx *tx, hd_cell cell, const char *json) {
+    hd_pool *pool = tx_pool(tx);
+    if (!pool) return HD_NOMEM;
+    hd_value v = hd_json_parse(pool, json, strlen(json), &tx->r->error);
+    if (value_is_failed(v)) return hd_value_status(v);
+    return hd_tx_set(tx, cell, v);
+}
+
+hd_status hd_tx_set_double(hd_tx *tx, hd_cell cell, double d) {
+    return hd_tx_set(tx, cell, value_double(d));
+}
+
+hd_status hd_tx_set_int(hd_tx *tx, hd_cell cell, int64_t i) {
+    if (i >= VALUE_INT_MIN && i <= VALUE_INT_MAX) return hd_tx_set(tx, cell, value_small_int(i));
+    hd_pool *pool = tx_pool(tx);
+    return pool ? hd_tx_set(tx, cell, hd_int(pool, i)) : HD_NOMEM;
+}
+
+hd_status hd_tx_set_text(hd_tx *tx, hd_cell cell, const char *text) {
+    hd_pool *pool = tx_pool(tx);
+    return pool ? hd_tx_set(tx, cell, hd_string(pool, text)) : HD_NOMEM;
+}
+
+hd_status hd_tx_remove(hd_tx *tx, hd_cell cell) {
+    return write_cell(tx, cell, OP_REMOVE, value_absent());
+}
+
+hd_status hd_tx_append(hd_tx *tx, hd_cell cell, hd_value item) {
+    if (value_is_absent(item)) return runtime_fail(tx->rt, HD_KIND, "absent cannot be stored");
+    return write_cell(tx, cell, OP_APPEND, item);
+}
+
+hd_status hd_tx_increment(hd_tx *tx, hd_cell cell, hd_value by) {
+    hd_kind kind = hd_value_kind(by);
+    if (kind != HD_KIND_INT && kind != HD_KIND_DOUBLE)
+        return runtime_fail(tx->rt, HD_KIND, "an increment is a number, not %s",
+                            hd_kind_name(kind));
+    return write_cell(tx, cell, OP_INCREMENT, by);
+}
+
+/* ---- patches */
+
+static bool op_named(const char *name, op_kind *out) {
+    static const struct {
+        const char *name;
+        op_kind kind;
+    } names[] = { { "set", OP_SET },
+                  { "remove", OP_REMOVE },
+                  { "append", OP_APPEND },
+                  { "increment", OP_INCREMENT } };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(name, names[i].name)) continue;
+        *out = names[i].kind;
+        return true;
+    }
+    return false;
+}
+
+static hd_status bad_entry(hd_error *error, size_t index, const char *what) {
+    env_error(error, HD_SYNTAX, "entry %zu of the patch: %s", index, what);
+    if (error) snprintf(error->path, sizeof error->path, "/%zu", index);
+    return HD_SYNTAX;
+}
+
+static hd_status patch_entry(hd_tx *tx, place_id base, size_t index, hd_value entry,
+                             hd_error *error) {
+    op_kind kind;
+    const char *name = hd_value_as_text(hd_value_at(entry, "op"), NULL);
+    const char *pointer = hd_value_as_text(hd_value_at(entry, "path"), NULL);
+    hd_value v = hd_value_at(entry, "value");
+    if (!name || !op_named(name, &kind))
+        return bad_entry(error, index, "\"op\" must be set, remove, append or increment");
+    if (!pointer) return bad_entry(error, index, "\"path\" must be a JSON pointer");
+    if (kind != OP_REMOVE && !value_exists(v)) return bad_entry(error, index, "no \"value\"");
+
+    places *ps = &tx->r->places;
+    hd_path path;
+    hd_status status = path_parse(tx->r->heap, pointer, strlen(pointer), &path, error);
+    if (status) return status;
+    place_id at = base;
+    for (uint32_t d = 1; d <= path_depth(tx->r->heap, path) && !status; d++) {
+        hd_path step = path_ancestor(tx->r->heap, path, d);
+        status = places_child(ps, at, path_key(tx->r->heap, step), &at);
+    }
+    path_unref(tx->r->heap, path);
+    if (status) return status;
+    place_ref(ps, at);
+    status = write_cell(tx, (hd_cell){ at }, kind, v);
+    place_unref(ps, at);
+    if (status)
+        env_error(error, status, "entry %zu of the patch: %s", index, hd_status_text(status));
+    return status;
+}
+
+/* Works on a copy of the transaction's version, so that a failure half way leaves nothing. */
+hd_status hd_tx_patch(hd_tx *tx, hd_cell cell, hd_value patch, hd_error *error) {
+    const hd_schema *schema;
+    place_id base = runtime_place(tx->rt, cell, &schema);
+    if (!base) return runtime_fail(tx->rt, HD_USAGE, "there is no such cell");
+    if (hd_value_kind(patch) != HD_KIND_ARRAY) {
+        env_error(error, HD_KIND, "a patch is an array of operations, not %s",
+                  hd_kind_name(hd_value_kind(patch)));
+        return HD_KIND;
+    }
+    tx_savepoint save;
+    hd_status status = tx_save(tx, base, &save);
+    if (status) return status;
+    for (hd_iter it = hd_iter_of(patch); !status && hd_iter_next(&it);)
+        status = patch_entry(tx, base, it.index, it.value, error);
+    tx_restore(tx, &save, status != HD_OK);
+    return status;
+}
+
+/* ---- preconditions, properties */
+
+static hd_status require(hd_tx *tx, precondition pre) {
+    if (!vec_push(tx->r->env, &tx->preconditions, pre)) return tx->failed = HD_NOMEM;
+    if (pre.place) place_ref(&tx->r->places, pre.place);
+    return HD_OK;
+}
+
+hd_status tx_require_origin(hd_tx *tx, uint64_t local_seq) {
+    return require(tx, (precondition){ .kind = PRE_ORIGIN, .origin = local_seq });
+}
+
+hd_status hd_tx_require_absent(hd_tx *tx, hd_cell document) {
+    const hd_schema *schema;
+    place_id at = runtime_place(tx->rt, document, &schema);
+    if (!at || !place_is_doc(&tx->r->places, at))
+        return runtime_fail(tx->rt, HD_USAGE, "only a whole document can be required absent");
+    return require(tx, (precondition){ .kind = PRE_ABSENT, .place = at });
+}
+
+hd_status hd_tx_require_equal(hd_tx *tx, hd_cell cell, hd_value v) {
+    const hd_schema *schema;
+    place_id at = runtime_place(tx->rt, cell, &schema);
+    if (!at) return runtime_fail(tx->rt, HD_USAGE, "there is no such cell");
+    precondition pre = { .kind = PRE_EQUAL, .place = at };
+    hd_status status = id_digest(v, pre.hash);
+    return status ? status : require(tx, pre);
+}
+
+static hd_status meta_cell(hd_tx *tx, hd_cell document, const char *key, place_id *out) {
+    const hd_schema *schema;
+    place_id at = runtime_place(tx->rt, document, &schema);
+    if (!at) return runtime_fail(tx->rt, HD_USAGE, "there is no such document");
+    place_id meta;
+    hd_status status = runtime_meta(tx->rt, place_at(&tx->r->places, at)->root, &meta);
+    if (status) return status;
+    struct key *k;
+    status = key_make(tx->r->heap, key, strlen(key), &k);
+    if (status) return status;
+    status = places_child(&tx->r->places, meta, k, out);
+    key_unref(k);
+    return status;
+}
+
+hd_status hd_tx_set_meta(hd_tx *tx, hd_cell document, const char *key, hd_value v) {
+    place_id at;
+    hd_status status = meta_cell(tx, document, key, &at);
+    if (status) return status;
+    return write_cell(tx, (hd_cell){ at }, value_is_absent(v) ? OP_REMOVE : OP_SET, v);
+}
+
+hd_status hd_tx_set_kind(hd_tx *tx, hd_cell document, const char *kind) {
+    hd_pool *pool = tx_pool(tx);
+    return pool ? hd_tx_set_meta(tx, document, "kind", hd_string(pool, kind)) : HD_NOMEM;
+}
+
+hd_value hd_tx_get_meta(hd_tx *tx, hd_cell document, const char *key) {
+    place_id at;
+    hd_status status = meta_cell(tx, document, key, &at);
+    return status ? value_failed(status) : tx_read_place(tx, at, 0);
+}
