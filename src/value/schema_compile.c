@@ -205,16 +205,17 @@ hd_status hd_schema_compile(hd_heap *heap, hd_value source, hd_schema **out, hd_
         return hd_value_status(source);
     }
     c.schema = env_new(c.env, sizeof *c.schema);
-    if (c.schema) {
-        *c.schema = (hd_schema){ .heap = heap, .source = hd_value_ref(source) };
-        arena_init(&c.schema->memory, c.env);
-        if (compile(&c)) {
-            *out = c.schema;
-            c.schema = NULL; /* handed to the caller */
-        }
-    } else {
+    if (!c.schema) {
         draft_fail_memory(&c);
+        goto done;
     }
+    *c.schema = (hd_schema){ .heap = heap, .source = hd_value_ref(source) };
+    arena_init(&c.schema->memory, c.env);
+    if (!compile(&c)) goto done;
+
+    *out = c.schema;
+    c.schema = NULL; /* handed to the caller */
+done:
     compiler_fini(&c);
     hd_schema_free(c.schema);
     return c.status;

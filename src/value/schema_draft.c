@@ -114,36 +114,32 @@ bool draft_add(schema_compiler *c, draft d) {
     return true;
 }
 
-/* The node for a schema that `parent` holds at keyword and name (NULL: at the keyword itself);
- * NULL after a failure. */
+static bool check_room(schema_compiler *c, uint32_t parent, keyword k) {
+    if (c->drafts.items[parent].depth == SCHEMA_DEPTH_MAX)
+        return draft_fail(c, parent, spot_keyword(k), "nested too deep");
+    if (c->drafts.count == SCHEMA_NODES_MAX)
+        return draft_fail(c, parent, spot_keyword(k), "too many schemas");
+    return true;
+}
+
 schema_node *draft_add_child(schema_compiler *c, uint32_t parent, keyword k, const char *name,
                              size_t length, hd_value source) {
-    uint32_t index = c->drafts.count, depth = c->drafts.items[parent].depth + 1;
-    if (depth > SCHEMA_DEPTH_MAX || index >= SCHEMA_NODES_MAX) {
-        bool deep = depth > SCHEMA_DEPTH_MAX;
-        draft_fail(c, parent, spot_keyword(k), "%s", deep ? "nested too deep" : "too many schemas");
-        return NULL;
-    }
-    const char *copy = name ? arena_copy(&c->schema->memory, name, length) : NULL;
+    if (!check_room(c, parent, k)) return NULL;
     draft d = { .source = source,
                 .parent = parent,
                 .keyword = k,
-                .name = copy,
+                .name = name ? arena_copy(&c->schema->memory, name, length) : NULL,
                 .name_length = length,
-                .depth = depth,
+                .depth = c->drafts.items[parent].depth + 1,
                 .target = DRAFT_NONE,
                 .referrer = DRAFT_NONE,
                 .next_referrer = DRAFT_NONE };
-    if ((name && !copy) || !draft_add(c, d)) {
+    uint32_t index = c->drafts.count, hash = child_hash(parent, k, name ? name : "", length);
+    if ((name && !d.name) || table_insert(&c->children, hash, index)) {
         draft_fail_memory(c);
         return NULL;
     }
-    uint32_t hash = child_hash(parent, k, name ? name : "", length);
-    if (table_insert(&c->children, hash, index)) {
-        draft_fail_memory(c);
-        return NULL;
-    }
-    return c->drafts.items[index].node;
+    return draft_add(c, d) ? c->drafts.items[index].node : NULL;
 }
 
 int draft_compare_properties(const void *a, const void *b) {
