@@ -145,5 +145,7 @@ void order_break_cycle(graph *g, node_id from, node_id to) {
     bool done = order_forward(g, &s, to, 0) == ORDER_DONE &&
                 order_backward(g, &s, from) == ORDER_DONE && choose(g);
     order_search_end(g);
-    if (!done) back_edge_add(g, from, to);
+    /* An edge that has become a back edge may have held others down. */
+    if (done) order_note(g, s.low, s.high);
+    else back_edge_add(g, from, to);
 }
