@@ -179,16 +179,12 @@ static void *page_block(heap_page *p) {
     return b;
 }
 
-#ifndef NDEBUG
 static bool fails_now(hd_heap *heap) {
     return heap->fail_block_in > 0 && --heap->fail_block_in == 0;
 }
-#endif
 
 void *heap_alloc(hd_heap *heap, size_t size) {
-#ifndef NDEBUG
     if (fails_now(heap)) return NULL;
-#endif
     unsigned c = class_of(size);
     list_node *first = heap->roomy[c].head.next;
     if (first != &heap->roomy[c].head) return page_block(LIST_ENTRY(first, heap_page, by_class));

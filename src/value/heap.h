@@ -81,9 +81,9 @@ struct hd_heap {
     uint64_t seed;                     /* of the tables of keys and paths */
     unsigned char secret[HEAP_SECRET]; /* of hd_value_hash */
 
-#ifndef NDEBUG
-    uint64_t fail_block_in; /* tests: this many block allocations from now, one fails; 0: never */
-#endif
+    /* For tests: this many block allocations from now, one fails; 0: never. Fault loops need it: the
+     * environment sees whole chunks only. */
+    uint64_t fail_block_in;
 };
 
 static inline heap_page *heap_page_of(const void *b) {
