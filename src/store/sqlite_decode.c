@@ -120,7 +120,8 @@ static hd_status own_layers(decoder *d, const submission *s, uint64_t from, sub_
     if (!layers) return HD_NOMEM;
     for (uint32_t i = 0; i < h->touches.count; i++) {
         const touch *t = &h->touches.items[i];
-        if (t->session == s->session && t->local_seq >= from) layers[w->layer_count++] = t->local_seq;
+        if (t->session == s->session && t->local_seq >= from)
+            layers[w->layer_count++] = t->local_seq;
     }
     w->layers = layers;
     return HD_OK;
@@ -135,7 +136,7 @@ typedef struct message {
     uint32_t doc_count;
 } message;
 
-static hd_status take_spaces(decoder *d, message *m, work *w) {
+static hd_status take_spaces(decoder *d, message *m, candidate *w) {
     w->space_count = take_count(&m->c);
     w->written = (uint32_t)take_varint(&m->c);
     if (w->written > w->space_count) m->c.bad = true;
@@ -153,7 +154,7 @@ static hd_status take_spaces(decoder *d, message *m, work *w) {
     return status;
 }
 
-static hd_status take_docs(decoder *d, message *m, const work *w) {
+static hd_status take_docs(decoder *d, message *m, const candidate *w) {
     m->doc_count = take_count(&m->c);
     m->names = NEW_ARRAY(d, doc_name, m->doc_count);
     m->docs = NEW_ARRAY(d, uint32_t, m->doc_count);
@@ -205,7 +206,7 @@ static hd_status take_write(decoder *d, message *m, const submission *s, sub_wri
     return status ? status : own_layers(d, s, own, w);
 }
 
-static hd_status take_writes(decoder *d, message *m, work *w) {
+static hd_status take_writes(decoder *d, message *m, candidate *w) {
     uint32_t n = take_count(&m->c);
     sub_write *writes = NEW_ARRAY(d, sub_write, n);
     w->names = NEW_ARRAY(d, doc_name, n);
@@ -234,7 +235,7 @@ static hd_status take_claim(decoder *d, message *m, sub_claim *out) {
     return m->c.bad ? HD_PROTOCOL : HD_OK;
 }
 
-static hd_status take_claims(decoder *d, message *m, work *w) {
+static hd_status take_claims(decoder *d, message *m, candidate *w) {
     uint32_t n = take_count(&m->c);
     sub_claim *claims = NEW_ARRAY(d, sub_claim, n);
     if (!claims) return HD_NOMEM;
@@ -245,7 +246,7 @@ static hd_status take_claims(decoder *d, message *m, work *w) {
     return status;
 }
 
-static hd_status take_precondition(decoder *d, message *m, work *w, uint32_t index,
+static hd_status take_precondition(decoder *d, message *m, candidate *w, uint32_t index,
                                    sub_precondition *out) {
     *out = (sub_precondition){ .kind = (int)take_varint(&m->c) };
     if (out->kind == PRE_ORIGIN) {
@@ -265,7 +266,7 @@ static hd_status take_precondition(decoder *d, message *m, work *w, uint32_t ind
     return HD_OK;
 }
 
-static hd_status take_preconditions(decoder *d, message *m, work *w) {
+static hd_status take_preconditions(decoder *d, message *m, candidate *w) {
     uint32_t n = take_count(&m->c);
     sub_precondition *all = NEW_ARRAY(d, sub_precondition, n);
     w->equals = NEW_ARRAY(d, equal_check, n);
@@ -277,9 +278,9 @@ static hd_status take_preconditions(decoder *d, message *m, work *w) {
     return status;
 }
 
-hd_status decode_message(decoder *d, uint32_t session, const char *bytes, size_t size, work *out,
-                         size_t *used) {
-    *out = (work){ 0 };
+hd_status decode_message(decoder *d, uint32_t session, const char *bytes, size_t size,
+                         candidate *out, size_t *used) {
+    *out = (candidate){ 0 };
     uint32_t sizes[2];
     if (size < sizeof sizes) return HD_PROTOCOL;
     memcpy(sizes, bytes, sizeof sizes);
@@ -305,8 +306,7 @@ hd_status decode_message(decoder *d, uint32_t session, const char *bytes, size_t
 
 /* ---- Commits of the log ------------------------------------------------------------------ */
 
-static hd_status log_touched(decoder *d, const log_doc *doc, const touched **out,
-                             uint32_t *count) {
+static hd_status log_touched(decoder *d, const log_doc *doc, const touched **out, uint32_t *count) {
     hd_value texts = object_get_bytes(doc->entry, "f", 1);
     *count = (uint32_t)hd_value_count(texts);
     touched *paths = NEW_ARRAY(d, touched, *count);
@@ -351,7 +351,7 @@ static hd_status log_write(decoder *d, const submission *s, const log_doc *doc, 
     return own_layers(d, s, (uint64_t)own, w);
 }
 
-static hd_status log_spaces(decoder *d, hd_value made, work *w) {
+static hd_status log_spaces(decoder *d, hd_value made, candidate *w) {
     w->space_count = w->written = (uint32_t)log_commit_spaces(made);
     w->spaces = NEW_ARRAY(d, uint32_t, w->space_count);
     if (!w->spaces) return HD_NOMEM;
@@ -367,7 +367,7 @@ static hd_status log_spaces(decoder *d, hd_value made, work *w) {
     return status;
 }
 
-static hd_status log_writes(decoder *d, hd_value made, work *w, sub_precondition *guards) {
+static hd_status log_writes(decoder *d, hd_value made, candidate *w, sub_precondition *guards) {
     sub_write *writes = NEW_ARRAY(d, sub_write, log_commit_docs(made));
     w->names = NEW_ARRAY(d, doc_name, log_commit_docs(made));
     w->seqs = NEW_ARRAY(d, uint64_t, log_commit_docs(made));
@@ -389,17 +389,16 @@ static hd_status log_writes(decoder *d, hd_value made, work *w, sub_precondition
     return status;
 }
 
-hd_status decode_log_commit(decoder *d, const log_row *row, size_t i, work *out) {
-    *out = (work){ 0 };
+hd_status decode_log_commit(decoder *d, const log_row *row, size_t i, candidate *out) {
+    *out = (candidate){ 0 };
     hd_value made = log_row_commit(row, i);
     uint8_t session[16];
     hd_status status = log_commit_session(row, made, session);
     if (!status) status = heads_session(d->h, session, &out->sub.session);
     if (status) return status;
     out->sub.local_seq = log_commit_local_seq(made);
-    out->sub.settled =
-        (uint64_t)hd_value_as_int(object_get_bytes(made, "z", 1),
-                                  (int64_t)d->h->sessions.items[out->sub.session].settled);
+    out->sub.settled = (uint64_t)hd_value_as_int(
+        object_get_bytes(made, "z", 1), (int64_t)d->h->sessions.items[out->sub.session].settled);
     out->sub.class = log_commit_class(made);
     out->sub.payload = row->payloads.items[i];
     sub_precondition *guards = NEW_ARRAY(d, sub_precondition, log_commit_docs(made));

@@ -17,7 +17,7 @@ typedef struct equal_check {
 } equal_check;
 
 /* A commit to be judged or recorded. Arrays live in the decoder's arena until decoder_reset. */
-typedef struct work {
+typedef struct candidate {
     submission sub;
     const char *fragment; /* borrowed from the message; not of a log commit */
     size_t fragment_length;
@@ -27,7 +27,7 @@ typedef struct work {
     uint64_t *seqs;  /* one for each write: filled in by whoever knows */
     equal_check *equals;
     uint32_t equal_count;
-} work;
+} candidate;
 
 typedef struct decoder {
     heads *h;
@@ -42,10 +42,10 @@ void decoder_reset(decoder *d);
 
 /* Reads one message from `bytes`; *used is its size. HD_NOMEM, or HD_PROTOCOL for anything that is
  * not a whole message. */
-hd_status decode_message(decoder *d, uint32_t session, const char *bytes, size_t size, work *out,
-                         size_t *used);
+hd_status decode_message(decoder *d, uint32_t session, const char *bytes, size_t size,
+                         candidate *out, size_t *used);
 
 /* Commit `i` of a log row as a submission that has been admitted; seqs are filled in. */
-hd_status decode_log_commit(decoder *d, const log_row *row, size_t i, work *out);
+hd_status decode_log_commit(decoder *d, const log_row *row, size_t i, candidate *out);
 
 #endif

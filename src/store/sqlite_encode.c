@@ -7,9 +7,10 @@
 
 /* ---- Operations as words ----------------------------------------------------------------- */
 
-static const char *const op_words[] = { [OP_SET] = "set",       [OP_REMOVE] = "remove",
-                                        [OP_SPLICE] = "splice", [OP_APPEND] = "append",
-                                        [OP_INCREMENT] = "add", [OP_DELETE] = "delete" };
+static const char *const op_words[] = {
+    [OP_SET] = "set",       [OP_REMOVE] = "remove", [OP_SPLICE] = "splice",
+    [OP_APPEND] = "append", [OP_INCREMENT] = "add", [OP_DELETE] = "delete"
+};
 
 const char *op_word(op_kind kind) { return op_words[kind]; }
 
@@ -135,8 +136,8 @@ static bool marks_reach(encoder *e, uint32_t count) {
     if (count <= e->mark_count) return true;
     uint32_t grown = e->mark_count ? e->mark_count : 64;
     while (grown < count) grown *= 2;
-    struct encoder_mark *marks = env_resize(e->env, e->marks, e->mark_count * sizeof *marks,
-                                            grown * sizeof *marks);
+    struct encoder_mark *marks =
+        env_resize(e->env, e->marks, e->mark_count * sizeof *marks, grown * sizeof *marks);
     if (!marks) return false;
     memset(marks + e->mark_count, 0, (grown - e->mark_count) * sizeof *marks);
     e->marks = marks;
@@ -218,7 +219,7 @@ static uint64_t own_layers_from(const encoder *e, const commit *c, place_id doc)
     uint32_t beside = place_at(&e->r->places, doc)->doc.over;
     const layer *bottom = beside ? e->r->overs.items[beside].bottom : NULL;
     return bottom && bottom->c != c && bottom->c->local_seq < c->local_seq ? bottom->c->local_seq
-                                                                          : 0;
+                                                                           : 0;
 }
 
 /* The operations of a document stand together. */
@@ -390,8 +391,7 @@ static bool put_docs_json(encoder *e, json_buffer *b, const commit *c) {
     uint32_t at = 0;
     for (uint32_t i = 0; i < c->footprints.count && ok; i++) {
         at = first_op(c, c->footprints.items[i].doc, at);
-        ok = (i == 0 || put_literal(b, ",")) &&
-             put_doc_json(e, b, c, &c->footprints.items[i], at);
+        ok = (i == 0 || put_literal(b, ",")) && put_doc_json(e, b, c, &c->footprints.items[i], at);
         at = op_end(c, at);
     }
     return ok && put_literal(b, "]");

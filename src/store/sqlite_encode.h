@@ -33,13 +33,13 @@ typedef struct encoder {
     const replica *r;
     struct encoder_mark {
         uint32_t epoch, index;
-    } *marks; /* by place: its number in this message, if epoch is the present one */
+    } * marks; /* by place: its number in this message, if epoch is the present one */
     uint32_t mark_count;
     uint32_t epoch;
-    VEC(place_id) docs;        /* of this message, by number */
-    VEC(struct key *) spaces;  /* of this message, written ones first; borrowed */
-    uint32_t written;          /* how many of them */
-    json_buffer text;          /* scratch for a path */
+    VEC(place_id) docs;       /* of this message, by number */
+    VEC(struct key *) spaces; /* of this message, written ones first; borrowed */
+    uint32_t written;         /* how many of them */
+    json_buffer text;         /* scratch for a path */
 } encoder;
 
 void encoder_init(encoder *e, const hd_env *env, const replica *r);

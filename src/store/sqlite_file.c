@@ -23,7 +23,9 @@ static const char *const sql_text[SQL_COUNT_] = {
     [SQL_META_GET] = "select value from meta where key = ?1",
     [SQL_META_SET] = "replace into meta(key, value) values(?1, ?2)",
     [SQL_SPACES] = "select name, checkpoint, floor from space order by name",
-    [SQL_SPACE_SET] = "replace into space(name, checkpoint, floor) values(?1, ?2, ?3)",
+    [SQL_SPACE_SET] = "insert into space(name, checkpoint, floor) values(?1, ?2, 0)"
+                      " on conflict(name) do update set checkpoint = ?2",
+    [SQL_SPACE_FLOOR] = "update space set floor = ?2 where name = ?1",
     [SQL_HEAD_GET] = "select doc, kind, seq, meta_seq, guarded, large, size, patched, meta, value"
                      " from head where space = ?1 and id = ?2 and scope = ?3 and instance = ?4",
     [SQL_HEAD_SEQ] = "select doc, kind, seq, meta_seq, guarded, large, size, patched"
@@ -34,7 +36,7 @@ static const char *const sql_text[SQL_COUNT_] = {
                      " on conflict(doc) do update set kind = ?6, seq = ?7, meta_seq = ?8,"
                      " guarded = ?9, large = ?10, size = ?11, patched = ?12, hash = ?13,"
                      " meta = ?14, value = ?15",
-    [SQL_HEAD_UPDATE] = "update head set seq = ?2, patched = ?3 where doc = ?1",
+    [SQL_HEAD_PATCHED] = "update head set seq = ?2, patched = ?3 where doc = ?1",
     [SQL_HEAD_DROP] = "delete from head where doc = ?1",
     [SQL_LARGE_GET] = "select hash, value from large where doc = ?1",
     [SQL_LARGE_PUT] = "replace into large(doc, hash, value) values(?1, ?2, ?3)",

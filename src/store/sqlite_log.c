@@ -129,9 +129,7 @@ hd_commit_class log_commit_class(hd_value made) {
     return strcmp(word, "derived") == 0 ? HD_COMMIT_DERIVED : HD_COMMIT_SOURCE;
 }
 
-size_t log_commit_spaces(hd_value made) {
-    return hd_value_count(object_get_bytes(made, "p", 1));
-}
+size_t log_commit_spaces(hd_value made) { return hd_value_count(object_get_bytes(made, "p", 1)); }
 
 bool log_commit_space(hd_value made, size_t i, const char **name, size_t *length, uint64_t *seq) {
     *name = hd_value_text(hd_value_index(object_get_bytes(made, "p", 1), i), length);
@@ -142,9 +140,7 @@ bool log_commit_space(hd_value made, size_t i, const char **name, size_t *length
 
 /* ---- Documents --------------------------------------------------------------------------- */
 
-size_t log_commit_docs(hd_value made) {
-    return hd_value_count(object_get_bytes(made, "d", 1));
-}
+size_t log_commit_docs(hd_value made) { return hd_value_count(object_get_bytes(made, "d", 1)); }
 
 static bool text_at(hd_value object, const char *key, const char **text, uint32_t *length) {
     size_t n;

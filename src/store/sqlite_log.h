@@ -13,10 +13,10 @@
 /* A row, parsed. */
 typedef struct log_row {
     uint64_t row;
-    hd_value body; /* owned */
-    size_t length; /* of its text */
-    hd_value commits;        /* borrowed from body */
-    VEC(uint64_t) payloads;  /* hash of each commit's fragment */
+    hd_value body;          /* owned */
+    size_t length;          /* of its text */
+    hd_value commits;       /* borrowed from body */
+    VEC(uint64_t) payloads; /* hash of each commit's fragment */
 } log_row;
 
 /* Takes the row that a statement of SQL_LOG_AFTER or SQL_LOG_ROW stands on. HD_CORRUPT when its hash

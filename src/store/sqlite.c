@@ -1,0 +1,290 @@
+/* sqlite.c -- the authority's operations, put together from writer, client and wake.
+ *
+ *     submit, flush    commits as bytes, to the writer
+ *     poll             outcomes from the writer, each after the rows before it; others' rows
+ *     load, list       the reading connection, at our position in the log
+ *
+ * What our own writer has appended right behind our position needs no SQL at all: its outcome says
+ * everything. */
+#include "store/sqlite.h"
+
+#include "base/env.h"
+#include "store/sqlite_client.h"
+#include "store/sqlite_encode.h"
+#include "store/sqlite_list.h"
+#include "store/sqlite_wake.h"
+#include "store/sqlite_writer.h"
+#include <unistd.h>
+
+/* How often the file is looked at when nobody says that it changed. */
+#define LOOK_WATCHED_NS UINT64_C(5000000000)
+#define LOOK_BLIND_NS   UINT64_C(250000000)
+
+typedef struct sqlite_authority {
+    authority base;
+    hd_env env;
+    writer *writer; /* NULL: read-only */
+    client client;
+    wake wake;
+    encoder encoder;
+    json_buffer batch;   /* messages since the last flush */
+    uint32_t in_flight;  /* commits without a delivered verdict */
+    outcome *waiting;    /* taken from the writer, not delivered */
+    uint32_t next_item;  /* of the first */
+    uint64_t folded;     /* the checkpoint's row, as last heard from the writer */
+    bool look;           /* others may have written */
+    uint64_t look_at_ns; /* when to look in any case */
+    hd_status trouble;   /* what keeps the writer from writing */
+} sqlite_authority;
+
+static sqlite_authority *self(const authority *a) { return (sqlite_authority *)(void *)a; }
+
+/* ---- Submitting -------------------------------------------------------------------------------- */
+
+/* The spaces whose seqs the verdict will bring, in the writer's order. */
+static hd_status list_spaces(sqlite_authority *s, commit *c) {
+    const encoder *e = &s->encoder;
+    if (!vec_room(s->client.r->env, &c->seqs, e->spaces.count)) return HD_NOMEM;
+    for (uint32_t i = 0; i < e->spaces.count; i++)
+        c->seqs.items[c->seqs.count++] = (space_seq){ key_ref(e->spaces.items[i]), 0 };
+    return HD_OK;
+}
+
+static hd_status sqlite_submit(authority *a, commit *c) {
+    sqlite_authority *s = self(a);
+    if (!s->writer) return HD_READ_ONLY;
+    size_t before = s->batch.length;
+    hd_status status = encode_commit(&s->encoder, c, &s->batch);
+    if (!status) status = list_spaces(s, c);
+    if (status) s->batch.length = before;
+    else s->in_flight++;
+    return status;
+}
+
+static void sqlite_flush(authority *a) {
+    sqlite_authority *s = self(a);
+    /* Without memory the batch stays and goes with the next. */
+    if (s->batch.length) (void)writer_push(s->writer, &s->batch);
+}
+
+/* ---- Polling ------------------------------------------------------------------------------------ */
+
+static void take_outcomes(sqlite_authority *s) {
+    uint64_t folded;
+    outcome **end = &s->waiting;
+    while (*end) end = &(*end)->next;
+    *end = writer_take(s->writer, s->client.position, &folded, &s->trouble);
+    if (folded != s->folded) tail_trim(&s->client.tail, folded);
+    s->folded = folded;
+}
+
+/* One verdict. What is noted before the replica is told may be noted twice without harm. */
+static hd_status deliver_item(sqlite_authority *s, const outcome *o, const outcome_item *item) {
+    replica *r = s->base.replica;
+    commit *c = LIST_ENTRY(list_first(&r->pending), commit, link);
+    assert(!list_empty(&r->pending) && c->local_seq == item->local_seq);
+    if (item->status) return replica_reject(r, c, item->status);
+    for (uint32_t i = 0; i < c->seqs.count && i < item->seq_count; i++)
+        c->seqs.items[i].seq = o->seqs.items[item->first_seq + i];
+    hd_status status = client_note_own(&s->client, c, o->row);
+    if (!status) replica_accept(r, c);
+    return status;
+}
+
+static hd_status deliver(sqlite_authority *s) {
+    while (s->waiting) {
+        outcome *o = s->waiting;
+        hd_status status =
+            o->before > s->client.position ? client_advance(&s->client, o->before) : HD_OK;
+        for (; s->next_item < o->items.count && !status; s->next_item++) {
+            status = deliver_item(s, o, &o->items.items[s->next_item]);
+            if (status) return status;
+            s->in_flight--;
+        }
+        if (status) return status;
+        if (o->row > s->client.position) s->client.position = o->row;
+        s->waiting = o->next;
+        s->next_item = 0;
+        outcome_free(&s->env, o);
+    }
+    return HD_OK;
+}
+
+/* Whether to look for others' rows now. While commits of ours are under way their outcomes will tell
+ * of everything before them. */
+static bool should_look(sqlite_authority *s) {
+    uint64_t now = env_now_ns(&s->env);
+    if (now >= s->look_at_ns) {
+        s->look = true;
+        s->look_at_ns = now + (wake_watches(&s->wake) ? LOOK_WATCHED_NS : LOOK_BLIND_NS);
+    }
+    return s->look && !s->in_flight;
+}
+
+static hd_status sqlite_poll(authority *a) {
+    sqlite_authority *s = self(a);
+    bool outcomes, written;
+    wake_take(&s->wake, &outcomes, &written);
+    s->look |= written;
+    client_release(&s->client);
+    if (s->writer && outcomes) take_outcomes(s);
+    hd_status status = deliver(s);
+    if (!status && should_look(s)) {
+        status = client_advance(&s->client, UINT64_MAX);
+        if (!status) s->look = false;
+        else if (status == HD_BUSY) status = HD_OK; /* looked for again in the next poll */
+    }
+    return status || !s->in_flight ? status : s->trouble;
+}
+
+/* ---- The rest ------------------------------------------------------------------------------------ */
+
+static hd_status sqlite_load(authority *a, place_id doc, loaded *out) {
+    return client_load(&self(a)->client, doc, out);
+}
+
+static bool sqlite_idle(const authority *a) { return self(a)->in_flight == 0; }
+static bool sqlite_yes(const authority *a) { return self(a)->writer != NULL; }
+
+static hd_status sqlite_follow(authority *a, struct key *space) {
+    sqlite_authority *s = self(a);
+    client_space *entry;
+    hd_status status = client_space_at(&s->client, space, &entry);
+    if (status) return status;
+    entry->followed = true;
+    /* Without a row among the readers we would still see every change, but only the sum of those
+     * that were pruned before we looked. */
+    if (s->writer && writer_do(s->writer, COMMAND_REGISTER, NULL))
+        env_log(&s->env, HD_LOG_WARN, "%s: not registered as a reader", s->client.file.name);
+    return HD_OK;
+}
+
+static int sqlite_fd(authority *a) { return self(a)->wake.epoll_fd; }
+
+static uint64_t sqlite_deadline(authority *a) {
+    const sqlite_authority *s = self(a);
+    return s->waiting || s->batch.length ? 0 : s->look_at_ns;
+}
+
+static hd_status sqlite_wait(authority *a, uint64_t deadline_ns) {
+    env_wait(&self(a)->env, self(a)->wake.epoll_fd, deadline_ns);
+    return HD_OK;
+}
+
+static void sqlite_wake(authority *a) {
+    uint64_t one = 1;
+    if (write(self(a)->wake.event_fd, &one, sizeof one) < 0) {
+        /* The counter is full: it is readable already. */
+    }
+}
+
+static hd_status sqlite_list(authority *a, struct key *space, const char *kind, const char *prefix,
+                             hd_list_fn fn, void *ctx) {
+    return client_list(&self(a)->client, space, kind, prefix, fn, ctx);
+}
+
+static hd_status sqlite_spaces(authority *a, bool (*fn)(void *ctx, const char *space), void *ctx) {
+    const client *c = &self(a)->client;
+    for (uint32_t i = 0; i < c->spaces.count; i++)
+        if (c->spaces.items[i].seq && !fn(ctx, key_bytes(c->spaces.items[i].name))) break;
+    return HD_OK;
+}
+
+static hd_status command(authority *a, writer_command what, hd_error *error) {
+    sqlite_authority *s = self(a);
+    client_release(&s->client);
+    if (s->writer) return writer_do(s->writer, what, error);
+    env_error(error, HD_READ_ONLY, "the store was opened read-only");
+    return HD_READ_ONLY;
+}
+static hd_status sqlite_checkpoint(authority *a, hd_error *error) {
+    return command(a, COMMAND_CHECKPOINT, error);
+}
+static hd_status sqlite_prune(authority *a, hd_error *error) {
+    return command(a, COMMAND_PRUNE, error);
+}
+static hd_status sqlite_vacuum(authority *a, hd_error *error) {
+    return command(a, COMMAND_VACUUM, error);
+}
+
+static void sqlite_close(authority *a) {
+    sqlite_authority *s = self(a);
+    client_release(&s->client);
+    client_close(&s->client); /* first, so that the writer is the last to leave the file */
+    writer_close(s->writer);
+    for (outcome *o = s->waiting, *next; o; o = next) {
+        next = o->next;
+        outcome_free(&s->env, o);
+    }
+    encoder_fini(&s->encoder);
+    json_buffer_fini(&s->batch);
+    wake_close(&s->wake);
+    hd_env env = s->env;
+    env_free(&env, s, sizeof *s);
+}
+
+static const authority_ops sqlite_ops = {
+    .name = "sqlite",
+    .submit = sqlite_submit,
+    .flush = sqlite_flush,
+    .poll = sqlite_poll,
+    .load = sqlite_load,
+    .idle = sqlite_idle,
+    .wants_derived = sqlite_yes,
+    .shared = sqlite_yes,
+    .follow = sqlite_follow,
+    .wait = sqlite_wait,
+    .fd = sqlite_fd,
+    .deadline = sqlite_deadline,
+    .wake = sqlite_wake,
+    .list = sqlite_list,
+    .spaces = sqlite_spaces,
+    .checkpoint = sqlite_checkpoint,
+    .prune = sqlite_prune,
+    .vacuum = sqlite_vacuum,
+    .close = sqlite_close,
+};
+
+static hd_status open_parts(sqlite_authority *s, const char *name, const hd_options *options,
+                            hd_error *error) {
+    replica *r = s->base.replica;
+    file_options o = { options->vfs, options->read_only, true, options->durability };
+    hd_status status = wake_open(&s->wake, NULL);
+    if (status) return status;
+    if (options->read_only) {
+        status = file_open(&s->client.file, name, &o, &s->env, error);
+    } else {
+        status =
+            writer_open(name, options, &s->env, r->session, s->wake.event_fd, &s->writer, error);
+        if (!status) status = file_open_again(&s->client.file, name, &o, &s->env, error);
+    }
+    if (status) return status;
+    status = client_open(&s->client, r, &s->env);
+    if (status) {
+        file_failure(&s->client.file, sqlite3_extended_errcode(s->client.file.db), "reading",
+                     error);
+        if (error) error->status = status;
+    }
+    if (!options->vfs) wake_watch(&s->wake, name);
+    return status;
+}
+
+hd_status sqlite_authority_open(const char *name, const hd_options *options, struct replica *r,
+                                authority **out, hd_error *error) {
+    *out = NULL;
+    sqlite_authority *s = env_new0(r->env, sizeof *s);
+    if (!s) return HD_NOMEM;
+    s->env = *r->env;
+    s->base = (authority){ &sqlite_ops, r };
+    s->wake = (wake){ -1, -1, -1 };
+    encoder_init(&s->encoder, &s->env, r);
+    json_buffer_init(&s->batch, &s->env);
+    hd_status status = open_parts(s, name, options, error);
+    if (status) {
+        sqlite_close(&s->base);
+        return status;
+    }
+    s->look_at_ns = env_now_ns(&s->env);
+    *out = &s->base;
+    return HD_OK;
+}

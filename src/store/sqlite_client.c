@@ -1,0 +1,377 @@
+/* sqlite_client.c -- from rows of the log to frames for the replica. */
+#include "store/sqlite_client.h"
+
+#include "value/array.h"
+#include "value/object.h"
+
+/* ---- Names ------------------------------------------------------------------------------------ */
+
+doc_name client_name(const client *c, place_id doc) {
+    const places *ps = &c->r->places;
+    const place *p = place_at(ps, doc);
+    const doc_home *h = &ps->homes.items[p->doc.home];
+    return (doc_name){ .space = key_bytes(h->space),
+                       .space_length = h->space->length,
+                       .instance = h->instance ? key_bytes(h->instance) : "",
+                       .instance_length = h->instance ? h->instance->length : 0,
+                       .id = key_bytes(p->doc.id),
+                       .id_length = p->doc.id->length,
+                       .scope = h->scope,
+                       .meta = h->meta };
+}
+
+hd_status client_space_at(client *c, struct key *name, client_space **out) {
+    for (uint32_t i = 0; i < c->spaces.count; i++) {
+        if (c->spaces.items[i].name != name) continue;
+        *out = &c->spaces.items[i];
+        return HD_OK;
+    }
+    if (!vec_push(c->env, &c->spaces, ((client_space){ name, 0, false }))) return HD_NOMEM;
+    key_ref(name);
+    *out = &vec_last(&c->spaces);
+    return HD_OK;
+}
+
+static hd_status space_named(client *c, const char *text, size_t length, client_space **out) {
+    struct key *k;
+    hd_status status = key_make(c->r->heap, text, length, &k);
+    if (status) return status == HD_NOMEM ? HD_NOMEM : HD_CORRUPT;
+    status = client_space_at(c, k, out);
+    key_unref(k);
+    return status;
+}
+
+/* The home that a document of the log lives in, if this runtime has ever had to do with it. Another
+ * principal's instance is none of ours. */
+static bool find_home(const client *c, const doc_name *n, uint32_t *out) {
+    const places *ps = &c->r->places;
+    const struct key *space = key_find(c->r->heap, n->space, n->space_length);
+    const struct key *instance =
+        n->scope == HD_SCOPE_SPACE ? NULL : key_find(c->r->heap, n->instance, n->instance_length);
+    if (!space || (n->scope != HD_SCOPE_SPACE && !instance)) return false;
+    for (uint32_t i = 0; i < ps->homes.count; i++) {
+        const doc_home *h = &ps->homes.items[i];
+        if (h->space == space && h->scope == n->scope && h->instance == instance &&
+            h->meta == n->meta) {
+            *out = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The document's place; 0: this runtime does not know it. */
+static place_id find_place(const client *c, const doc_name *n) {
+    uint32_t home;
+    const struct key *id = key_find(c->r->heap, n->id, n->id_length);
+    return id && find_home(c, n, &home) ? places_find_doc(&c->r->places, home, id) : 0;
+}
+
+/* The same, made if need be. Only for documents of a followed space. */
+static hd_status make_place(client *c, const doc_name *n, place_id *out) {
+    struct key *space, *id = NULL;
+    uint32_t home;
+    hd_status status = key_make(c->r->heap, n->space, n->space_length, &space);
+    if (!status) status = key_make(c->r->heap, n->id, n->id_length, &id);
+    if (!status) status = places_home(&c->r->places, space, HD_SCOPE_SPACE, NULL, n->meta, &home);
+    if (!status) status = places_doc(&c->r->places, home, id, out);
+    key_unref(space);
+    key_unref(id);
+    return status;
+}
+
+/* ---- Reading rows ------------------------------------------------------------------------------ */
+
+/* Remembers where documents changed, and how far the spaces are. */
+static hd_status note_commit(client *c, const log_row *row, hd_value made) {
+    for (size_t i = 0; i < log_commit_docs(made); i++) {
+        log_doc doc;
+        if (!log_commit_doc(made, i, &doc)) return HD_CORRUPT;
+        hd_status status = tail_add(&c->tail, &doc.name, row->row, doc.seq);
+        if (status) return status;
+    }
+    for (size_t i = 0; i < log_commit_spaces(made); i++) {
+        const char *name;
+        size_t length;
+        uint64_t seq;
+        client_space *space;
+        if (!log_commit_space(made, i, &name, &length, &seq)) return HD_CORRUPT;
+        hd_status status = space_named(c, name, length, &space);
+        if (status) return status;
+        space->seq = seq;
+    }
+    return HD_OK;
+}
+
+static bool is_ours(const client *c, const log_row *row) {
+    size_t length;
+    const char *session =
+        hd_value_text(array_get(object_get_bytes(row->body, "sessions", 8), 0), &length);
+    return session && strcmp(session, c->session_text) == 0;
+}
+
+/* ---- Frames ------------------------------------------------------------------------------------ */
+
+static bool follows(const client *c, const doc_name *n) {
+    if (n->scope != HD_SCOPE_SPACE || n->meta) return false;
+    for (uint32_t i = 0; i < c->spaces.count; i++) {
+        const client_space *s = &c->spaces.items[i];
+        if (s->followed && s->name->length == n->space_length &&
+            memcmp(key_bytes(s->name), n->space, n->space_length) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Loads followed documents that are met for the first time, as they were before this commit. Where
+ * a checkpoint has already folded the commit in, that is past: the document then appears with it. */
+static hd_status meet_docs(client *c, hd_value made) {
+    hd_status status = HD_OK;
+    for (size_t i = 0; i < log_commit_docs(made) && !status; i++) {
+        log_doc doc;
+        place_id at;
+        if (!log_commit_doc(made, i, &doc)) return HD_CORRUPT;
+        if (!follows(c, &doc.name)) continue;
+        status = make_place(c, &doc.name, &at);
+        if (!status && c->checkpoint <= c->position) status = replica_load(c->r, at);
+    }
+    return status;
+}
+
+static hd_status frame_ops(client *c, place_id at, const log_doc *doc) {
+    hd_heap *heap = c->r->heap;
+    hd_value ops = log_doc_op_list(doc);
+    for (size_t i = 0; i < hd_value_count(ops); i++) {
+        log_op o;
+        hd_status status = log_ops_at(heap, ops, i, &o);
+        if (status) return status;
+        status = replica_frame_op(c->r, at, doc->seq, o.kind, o.path, o.value, o.keep);
+        path_unref(heap, o.path);
+        if (status) return status;
+    }
+    return HD_OK;
+}
+
+/* The document as the file has it now, in place of operations on a state that is gone. */
+static hd_status frame_state(client *c, place_id at, const doc_name *name) {
+    hd_value value;
+    uint64_t seq;
+    hd_status status = document_load(&c->file, c->r->heap, &c->tail, c->checkpoint, UINT64_MAX,
+                                     name, &value, &seq);
+    if (!status) status = replica_frame_state(c->r, at, seq, value);
+    value_unref(value);
+    return status;
+}
+
+static hd_status frame_doc(client *c, const log_doc *doc) {
+    place_id at = find_place(c, &doc->name);
+    if (!at) return HD_OK;
+    const place *p = place_at(&c->r->places, at);
+    if (!(p->doc.flags & DOC_KNOWN))
+        return follows(c, &doc->name) ? frame_state(c, at, &doc->name) : HD_OK;
+    if (p->doc.seq >= doc->seq) return HD_OK; /* loaded with this in it */
+    return frame_ops(c, at, doc);
+}
+
+static hd_status frame_commit(client *c, hd_value made) {
+    hd_status status = meet_docs(c, made);
+    if (status) return status;
+    replica_frame_begin(c->r, log_commit_class(made));
+    for (size_t i = 0; i < log_commit_docs(made) && !status; i++) {
+        log_doc doc;
+        status = log_commit_doc(made, i, &doc) ? frame_doc(c, &doc) : HD_CORRUPT;
+    }
+    return status ? status : replica_frame_end(c->r);
+}
+
+/* A row of somebody else. If it fails half way it is told again from the start: frames that were
+ * applied are recognised by their seqs. */
+static hd_status tell_row(client *c, const log_row *row) {
+    hd_status status = HD_OK;
+    for (size_t i = 0; i < log_row_commits(row) && !status; i++) {
+        status = frame_commit(c, log_row_commit(row, i));
+        if (!status) status = note_commit(c, row, log_row_commit(row, i));
+    }
+    return status;
+}
+
+/* ---- Gaps --------------------------------------------------------------------------------------- */
+
+static hd_status learn_space(client *c, sqlite3_stmt *s) {
+    client_space *space;
+    const char *text = (const char *)sqlite3_column_text(s, 0);
+    if (!text) return HD_NOMEM;
+    hd_status status = space_named(c, text, (size_t)sqlite3_column_bytes(s, 0), &space);
+    if (!status) space->seq = (uint64_t)sqlite3_column_int64(s, 1);
+    return status;
+}
+
+static hd_status learn_row(client *c, sqlite3_stmt *s) {
+    log_row row;
+    hd_status status = log_row_read(c->r->heap, s, &row);
+    for (size_t i = 0; i < log_row_commits(&row) && !status; i++)
+        status = note_commit(c, &row, log_row_commit(&row, i));
+    if (!status) c->position = row.row;
+    log_row_fini(c->r->heap, &row);
+    return status;
+}
+
+static hd_status each_row(client *c, file_sql which, uint64_t after,
+                          hd_status (*fn)(client *c, sqlite3_stmt *s)) {
+    sqlite3_stmt *s = file_sql_get(&c->file, which);
+    if (!s) return file_status(sqlite3_extended_errcode(c->file.db));
+    if (which == SQL_LOG_AFTER) sqlite3_bind_int64(s, 1, (sqlite3_int64)after);
+    hd_status status = HD_OK;
+    int rc = SQLITE_DONE;
+    while (!status && (rc = sqlite3_step(s)) == SQLITE_ROW) status = fn(c, s);
+    if (!status) status = file_status(rc);
+    sqlite3_reset(s);
+    return status;
+}
+
+/* Everything the snapshot says, without telling anybody. */
+static hd_status learn(client *c) {
+    tail_fini(&c->tail);
+    tail_init(&c->tail, c->env);
+    hd_status status = each_row(c, SQL_SPACES, 0, learn_space);
+    c->position = c->checkpoint;
+    return status ? status : each_row(c, SQL_LOG_AFTER, c->checkpoint, learn_row);
+}
+
+static hd_status resync_doc(client *c, place_id at) {
+    const place *p = place_at(&c->r->places, at);
+    if (p->root != at || (p->doc.flags & (DOC_KNOWN | DOC_VOLATILE)) != DOC_KNOWN) return HD_OK;
+    doc_name name = client_name(c, at);
+    hd_value value;
+    uint64_t seq;
+    hd_status status = document_load(&c->file, c->r->heap, &c->tail, c->checkpoint, UINT64_MAX,
+                                     &name, &value, &seq);
+    client_space *space;
+    if (!status) status = space_named(c, name.space, name.space_length, &space);
+    /* Without a row it was deleted at some time: that it is absent holds as of now. */
+    if (!status && !value_exists(value) && seq < space->seq) seq = space->seq;
+    if (!status && seq > place_at(&c->r->places, at)->doc.seq)
+        status = replica_frame_state(c->r, at, seq, value);
+    value_unref(value);
+    return status;
+}
+
+/* Rows that we have not seen are gone: what changed meanwhile is found by looking at every document
+ * we hold, and announced as one change. */
+static hd_status resync(client *c) {
+    hd_status status = learn(c);
+    if (status) return status;
+    env_log(c->env, HD_LOG_INFO, "%s: the log was pruned past us, reading anew", c->file.name);
+    replica_frame_begin(c->r, HD_COMMIT_SOURCE);
+    for (place_id at = 1; at < c->r->places.count && !status; at++) status = resync_doc(c, at);
+    return status ? status : replica_frame_end(c->r);
+}
+
+/* ---- Moving on ----------------------------------------------------------------------------------- */
+
+hd_status client_snapshot(client *c) {
+    if (file_in_transaction(&c->file)) return HD_OK;
+    hd_status status = file_begin_read(&c->file);
+    if (!status) status = file_meta_get(&c->file, "checkpoint", &c->checkpoint);
+    if (status) client_release(c);
+    return status;
+}
+
+/* Tells the row that the statement stands on. *stop: it is our own. */
+static hd_status advance_row(client *c, sqlite3_stmt *s, uint64_t until, bool *stop) {
+    log_row row;
+    hd_status status = log_row_read(c->r->heap, s, &row);
+    if (!status && is_ours(c, &row)) {
+        *stop = until == UINT64_MAX;
+        for (size_t i = 0; i < log_row_commits(&row) && !status && !*stop; i++)
+            status = note_commit(c, &row, log_row_commit(&row, i));
+    } else if (!status) status = tell_row(c, &row);
+    if (!status && !*stop) c->position = row.row;
+    log_row_fini(c->r->heap, &row);
+    return status;
+}
+
+static hd_status advance_rows(client *c, uint64_t until, bool *gap) {
+    sqlite3_stmt *s = file_sql_get(&c->file, SQL_LOG_AFTER);
+    if (!s) return file_status(sqlite3_extended_errcode(c->file.db));
+    sqlite3_bind_int64(s, 1, (sqlite3_int64)c->position);
+    hd_status status = HD_OK;
+    int rc = SQLITE_DONE;
+    bool stop = false;
+    while (!status && !stop && c->position < until && (rc = sqlite3_step(s)) == SQLITE_ROW) {
+        *gap = (uint64_t)sqlite3_column_int64(s, 0) != c->position + 1;
+        if (*gap) break;
+        status = advance_row(c, s, until, &stop);
+    }
+    if (!status && rc != SQLITE_ROW) {
+        status = file_status(rc);
+        if (rc == SQLITE_DONE && !stop && c->checkpoint > c->position) *gap = true;
+    }
+    sqlite3_reset(s);
+    return status;
+}
+
+hd_status client_advance(client *c, uint64_t until) {
+    client_release(c);
+    hd_status status = client_snapshot(c);
+    bool gap = false;
+    if (!status) status = advance_rows(c, until, &gap);
+    if (!status && gap) status = resync(c);
+    if (!status && c->checkpoint <= c->position) tail_trim(&c->tail, c->checkpoint);
+    return status;
+}
+
+hd_status client_note_own(client *c, const commit *made, uint64_t row) {
+    for (uint32_t i = 0; i < made->seqs.count; i++) {
+        client_space *space;
+        hd_status status = client_space_at(c, made->seqs.items[i].space, &space);
+        if (status) return status;
+        if (space->seq < made->seqs.items[i].seq) space->seq = made->seqs.items[i].seq;
+    }
+    for (uint32_t i = 0; i < made->footprints.count; i++) {
+        doc_name name = client_name(c, made->footprints.items[i].doc);
+        client_space *space;
+        hd_status status = space_named(c, name.space, name.space_length, &space);
+        if (!status) status = tail_add(&c->tail, &name, row, space->seq);
+        if (status) return status;
+    }
+    return HD_OK;
+}
+
+hd_status client_load(client *c, place_id doc, loaded *out) {
+    *out = (loaded){ 0 };
+    hd_status status = client_snapshot(c);
+    if (status) return status;
+    doc_name name = client_name(c, doc);
+    client_space *space;
+    status = client_space_at(
+        c, c->r->places.homes.items[place_at(&c->r->places, doc)->doc.home].space, &space);
+    if (!status)
+        status = document_load(&c->file, c->r->heap, &c->tail, c->checkpoint, c->position, &name,
+                               &out->value, &out->seq);
+    if (status) return status;
+    out->present = value_exists(out->value);
+    if (out->seq < space->seq) out->seq = space->seq;
+    return HD_OK;
+}
+
+hd_status client_open(client *c, replica *r, const hd_env *env) {
+    c->env = env;
+    c->r = r;
+    session_text(r->session, c->session_text);
+    tail_init(&c->tail, env);
+    hd_status status = client_snapshot(c);
+    if (!status) status = learn(c);
+    client_release(c);
+    return status;
+}
+
+void client_close(client *c) {
+    if (!c->env) return;
+    client_release(c);
+    tail_fini(&c->tail);
+    for (uint32_t i = 0; i < c->spaces.count; i++) key_unref(c->spaces.items[i].name);
+    vec_fini(c->env, &c->spaces);
+    vec_fini(c->env, &c->loading);
+    file_close(&c->file);
+}

@@ -1,0 +1,57 @@
+/* sqlite_client.h -- a runtime's view of the file: how far it has read the log, and what it loads.
+ *
+ * The client stands at a *position* in the log. Rows behind it have been told to the replica; rows
+ * ahead are told in order, one frame for each commit of somebody else, when the position moves over
+ * them, which happens only within poll(). Rows of our own move the position too; their verdicts
+ * come from the writer.
+ *
+ * Documents are loaded as of the position. A read transaction is opened by the first load after a
+ * poll and ended by the next poll, so all loads between two polls see one snapshot and the WAL is
+ * never held for long. Only if another process has checkpointed past our position in the meantime is
+ * a document newer than that; its claim then carries its true seq, and the commit is judged by it. */
+#ifndef STORE_SQLITE_CLIENT_H
+#define STORE_SQLITE_CLIENT_H
+
+#include "store/replica.h"
+#include "store/sqlite_head.h"
+
+typedef struct client_space {
+    struct key *name; /* referenced */
+    uint64_t seq;     /* at our position */
+    bool followed;
+} client_space;
+
+typedef struct client {
+    const hd_env *env;
+    replica *r;
+    file file;
+    char session_text[33];
+    uint64_t position;   /* the last log row that has been told */
+    uint64_t checkpoint; /* of the snapshot, while a transaction is open */
+    tail tail;           /* documents changed since the checkpoint, up to the position */
+    VEC(client_space) spaces;
+    VEC(place_id) loading; /* scratch: followed documents met for the first time */
+} client;
+
+/* Takes the connection over and reads spaces and tail. */
+hd_status client_open(client *c, replica *r, const hd_env *env);
+void client_close(client *c);
+
+/* Ends the snapshot. */
+static inline void client_release(client *c) {
+    if (c->file.db && file_in_transaction(&c->file)) file_rollback(&c->file);
+}
+hd_status client_snapshot(client *c);
+
+/* Tells the replica of rows up to `until`; with UINT64_MAX of all there are, but not beyond a row of
+ * our own, whose verdicts must come first. HD_NOMEM: what is not told yet comes next time. */
+hd_status client_advance(client *c, uint64_t until);
+
+/* A commit of ours was accepted in `row`. Its seqs are in it. */
+hd_status client_note_own(client *c, const commit *made, uint64_t row);
+
+hd_status client_load(client *c, place_id doc, loaded *out);
+hd_status client_space_at(client *c, struct key *name, client_space **out);
+doc_name client_name(const client *c, place_id doc);
+
+#endif

@@ -1,0 +1,167 @@
+/* sqlite_head.c -- reading documents. */
+#include "store/sqlite_head.h"
+
+#include "base/hash.h"
+
+static void bind_text(sqlite3_stmt *s, int at, const char *text, uint32_t length) {
+    sqlite3_bind_text(s, at, text, (int)length, SQLITE_STATIC);
+}
+
+void bind_name(sqlite3_stmt *s, const doc_name *n) {
+    bind_text(s, 1, n->space, n->space_length);
+    bind_text(s, 2, n->id, n->id_length);
+    sqlite3_bind_text(s, 3, scope_word(n->scope), -1, SQLITE_STATIC);
+    bind_text(s, 4, n->instance, n->instance_length);
+}
+
+uint64_t head_hash(const char *value, size_t value_length, const char *meta, size_t meta_length) {
+    return hash_bytes(meta, meta_length, hash_bytes(value, value_length, FILE_HASH_SEED));
+}
+
+static void take_head(sqlite3_stmt *s, stored_head *out) {
+    *out = (stored_head){ .exists = true,
+                          .doc = sqlite3_column_int64(s, 0),
+                          .seq = (uint64_t)sqlite3_column_int64(s, 2),
+                          .meta_seq = (uint64_t)sqlite3_column_int64(s, 3),
+                          .guarded = sqlite3_column_int(s, 4) != 0,
+                          .large = sqlite3_column_int(s, 5) != 0,
+                          .size = (uint64_t)sqlite3_column_int64(s, 6),
+                          .patched = (uint64_t)sqlite3_column_int64(s, 7) };
+}
+
+/* Stands on the row, or not; the caller resets. */
+static hd_status seek(file *f, file_sql which, const doc_name *name, sqlite3_stmt **out,
+                      bool *found) {
+    sqlite3_stmt *s = *out = file_sql_get(f, which);
+    if (!s) return file_status(sqlite3_extended_errcode(f->db));
+    bind_name(s, name);
+    int rc = sqlite3_step(s);
+    *found = rc == SQLITE_ROW;
+    return file_status(rc);
+}
+
+hd_status head_find(file *f, const doc_name *name, stored_head *out) {
+    *out = (stored_head){ 0 };
+    sqlite3_stmt *s;
+    bool found;
+    hd_status status = seek(f, SQL_HEAD_SEQ, name, &s, &found);
+    if (!status && found) take_head(s, out);
+    out->has_value = out->exists && out->size > 0;
+    if (s) sqlite3_reset(s);
+    return status;
+}
+
+/* The value of a text column; absent for null. */
+static hd_status column_value(hd_heap *heap, sqlite3_stmt *s, int column, hd_value *out) {
+    *out = value_absent();
+    if (sqlite3_column_type(s, column) == SQLITE_NULL) return HD_OK;
+    const char *text = (const char *)sqlite3_column_text(s, column);
+    if (!text) return HD_NOMEM;
+    hd_value v = log_json_read(heap, text, (size_t)sqlite3_column_bytes(s, column));
+    if (value_is_failed(v)) return hd_value_status(v) == HD_NOMEM ? HD_NOMEM : HD_CORRUPT;
+    *out = v;
+    return HD_OK;
+}
+
+static hd_status fold_patches(file *f, hd_heap *heap, int64_t doc, hd_value *value) {
+    sqlite3_stmt *s = file_sql_get(f, SQL_PATCH_GET);
+    if (!s) return file_status(sqlite3_extended_errcode(f->db));
+    sqlite3_bind_int64(s, 1, doc);
+    int rc;
+    hd_status status = HD_OK;
+    while (!status && (rc = sqlite3_step(s)) == SQLITE_ROW) {
+        hd_value ops;
+        status = column_value(heap, s, 2, &ops);
+        if (!status) status = log_fold(heap, ops, value);
+        value_unref(ops);
+    }
+    if (!status) status = file_status(rc);
+    sqlite3_reset(s);
+    return status;
+}
+
+hd_status large_load(file *f, hd_heap *heap, int64_t doc, hd_value *out) {
+    *out = value_absent();
+    sqlite3_stmt *s = file_sql_get(f, SQL_LARGE_GET);
+    if (!s) return file_status(sqlite3_extended_errcode(f->db));
+    sqlite3_bind_int64(s, 1, doc);
+    int rc = sqlite3_step(s);
+    hd_status status = rc == SQLITE_DONE ? HD_CORRUPT : file_status(rc);
+    if (!status) status = column_value(heap, s, 1, out);
+    sqlite3_reset(s);
+    if (!status) status = fold_patches(f, heap, doc, out);
+    if (status) {
+        value_unref(*out);
+        *out = value_absent();
+    }
+    return status;
+}
+
+hd_status head_load(file *f, hd_heap *heap, const doc_name *name, stored_head *head,
+                    hd_value *out) {
+    *out = value_absent();
+    *head = (stored_head){ 0 };
+    sqlite3_stmt *s;
+    bool found;
+    hd_status status = seek(f, SQL_HEAD_GET, name, &s, &found);
+    if (!status && found) {
+        take_head(s, head);
+        head->has_meta = sqlite3_column_type(s, 8) != SQLITE_NULL;
+        head->has_value = head->large || sqlite3_column_type(s, 9) != SQLITE_NULL;
+        if (name->meta || !head->large) status = column_value(heap, s, name->meta ? 8 : 9, out);
+    }
+    if (s) sqlite3_reset(s);
+    if (!status && head->large && !name->meta) status = large_load(f, heap, head->doc, out);
+    return status;
+}
+
+/* ---- With the tail ----------------------------------------------------------------------- */
+
+static hd_status fold_row(hd_heap *heap, const log_row *row, const doc_name *name,
+                          hd_value *value) {
+    hd_status status = HD_OK;
+    for (size_t i = 0; i < log_row_commits(row) && !status; i++) {
+        hd_value made = log_row_commit(row, i);
+        for (size_t k = 0; k < log_commit_docs(made) && !status; k++) {
+            log_doc doc;
+            if (!log_commit_doc(made, k, &doc)) return HD_CORRUPT;
+            if (doc_name_equal(&doc.name, name))
+                status = log_fold(heap, log_doc_op_list(&doc), value);
+        }
+    }
+    return status;
+}
+
+static hd_status fold_at(file *f, hd_heap *heap, uint64_t row, const doc_name *name,
+                         hd_value *value) {
+    sqlite3_stmt *s = file_sql_get(f, SQL_LOG_ROW);
+    if (!s) return file_status(sqlite3_extended_errcode(f->db));
+    sqlite3_bind_int64(s, 1, (sqlite3_int64)row);
+    int rc = sqlite3_step(s);
+    hd_status status = rc == SQLITE_DONE ? HD_CORRUPT : file_status(rc);
+    log_row r = { 0 };
+    if (!status) status = log_row_read(heap, s, &r);
+    if (!status) status = fold_row(heap, &r, name, value);
+    log_row_fini(heap, &r);
+    sqlite3_reset(s);
+    return status;
+}
+
+hd_status document_load(file *f, hd_heap *heap, const tail *t, uint64_t checkpoint,
+                        uint64_t through, const doc_name *name, hd_value *out, uint64_t *seq) {
+    stored_head head;
+    hd_status status = head_load(f, heap, name, &head, out);
+    *seq = name->meta ? head.meta_seq : head.seq;
+    const tail_doc *changes = status ? NULL : tail_find(t, name);
+    for (uint32_t i = 0; changes && i < changes->at.count && !status; i++) {
+        const tail_at *at = &changes->at.items[i];
+        if (at->row <= checkpoint || at->row > through) continue;
+        status = fold_at(f, heap, at->row, name, out);
+        *seq = at->seq;
+    }
+    if (status) {
+        value_unref(*out);
+        *out = value_absent();
+    }
+    return status;
+}

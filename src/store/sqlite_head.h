@@ -1,0 +1,42 @@
+/* sqlite_head.h -- documents as they stand in the file: head rows, large values, patches, tail.
+ *
+ * A head row holds value and metadata as of the checkpoint. A large value has a row of its own and
+ * is followed by patches, so that a small change costs what it changes; both are read together
+ * here. What happened since the checkpoint is in the log, at the rows that the tail names. */
+#ifndef STORE_SQLITE_HEAD_H
+#define STORE_SQLITE_HEAD_H
+
+#include "store/sqlite_log.h"
+
+#define LARGE_MIN ((size_t)16384) /* bytes of text from which a value gets a row of its own */
+
+/* A head row without its texts. */
+typedef struct stored_head {
+    bool exists; /* there is a row: a document or a tombstone */
+    int64_t doc;
+    uint64_t seq, meta_seq; /* of the last change of value and metadata; 0: never */
+    bool has_value, has_meta;
+    bool guarded, large;
+    uint64_t size, patched; /* bytes of value text, and of patches after it */
+} stored_head;
+
+/* Looks a document up; `name->meta` does not matter. */
+hd_status head_find(file *f, const doc_name *name, stored_head *out);
+
+/* The value (or, by name->meta, the metadata) as of the checkpoint: owned, or absent. */
+hd_status head_load(file *f, hd_heap *heap, const doc_name *name, stored_head *head, hd_value *out);
+
+/* The same as of log row `through`: folded with what the tail knows above row `checkpoint`. *seq is
+ * that of the last change. */
+hd_status document_load(file *f, hd_heap *heap, const tail *t, uint64_t checkpoint,
+                        uint64_t through, const doc_name *name, hd_value *out, uint64_t *seq);
+
+/* The document's large value and its patches, folded: owned. */
+hd_status large_load(file *f, hd_heap *heap, int64_t doc, hd_value *out);
+
+/* The hash of a head row: of its inline value and its metadata; lengths 0 where there is none. */
+uint64_t head_hash(const char *value, size_t value_length, const char *meta, size_t meta_length);
+
+void bind_name(sqlite3_stmt *s, const doc_name *name);
+
+#endif

@@ -1,0 +1,340 @@
+/* sqlite_writer.c -- the thread, and the two queues between it and its runtime. */
+#define _GNU_SOURCE
+#include "store/sqlite_writer.h"
+
+#include "store/sqlite_checkpoint.h"
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define TAIL_DEFAULT (UINT64_C(64) << 20)
+#define TAIL_IDLE    (UINT64_C(1) << 20) /* worth folding when there is nothing else to do */
+
+enum {
+    IDLE_MS = 1000,
+    WAL_PAGES = 4000,     /* frames after which the WAL is copied into the file */
+    BACKOFF_MS = 5,       /* doubles with each failure */
+    BACKOFF_MAX_MS = 500, /* up to this */
+    PATIENCE = 3          /* failures in a row before anybody is told */
+};
+
+static void signal_fd(int fd) {
+    uint64_t one = 1;
+    if (write(fd, &one, sizeof one) < 0) {
+        /* The counter is full: it is readable already. */
+    }
+}
+
+/* ---- The thread ---------------------------------------------------------------------------- */
+
+static void sleep_on(int fd, int ms) {
+    struct pollfd p = { fd, POLLIN, 0 };
+    (void)poll(&p, 1, ms);
+    uint64_t count;
+    if (p.revents && read(fd, &count, sizeof count) < 0) {
+        /* Somebody else took it; looking at the queue is harmless. */
+    }
+}
+
+static void append_batches(batch **list_end, batch *more) {
+    while (*list_end) list_end = &(*list_end)->next;
+    *list_end = more;
+}
+
+/* What there is to do: moves the queue to `todo`. */
+static writer_command take_work(writer *w, bool *stop) {
+    pthread_mutex_lock(&w->lock);
+    append_batches(&w->todo, w->queue);
+    w->queue = NULL;
+    w->queue_end = &w->queue;
+    w->busy = w->todo != NULL;
+    *stop = w->stop;
+    writer_command command = w->command;
+    pthread_mutex_unlock(&w->lock);
+    return command;
+}
+
+static void post_outcome(writer *w, outcome *o) {
+    pthread_mutex_lock(&w->lock);
+    *w->ready_end = o;
+    w->ready_end = &o->next;
+    w->trouble = HD_OK;
+    w->busy = w->todo != NULL;
+    pthread_mutex_unlock(&w->lock);
+    signal_fd(w->notify_fd);
+}
+
+/* Tells of trouble that lasts, once. */
+static void post_trouble(writer *w, hd_status status) {
+    if (w->attempts != PATIENCE) return;
+    hd_error error;
+    file_failure(&w->file, sqlite3_extended_errcode(w->file.db), "writing", &error);
+    env_log(&w->env, HD_LOG_ERROR, "%s (%s); trying on", error.message, hd_status_name(status));
+    pthread_mutex_lock(&w->lock);
+    w->trouble = status;
+    w->trouble_error = error;
+    w->trouble_error.status = status;
+    pthread_mutex_unlock(&w->lock);
+    signal_fd(w->notify_fd);
+}
+
+static void back_off(writer *w) {
+    int ms = BACKOFF_MS << (w->attempts < 7 ? w->attempts : 7);
+    if (ms > BACKOFF_MAX_MS) ms = BACKOFF_MAX_MS;
+    (void)poll(NULL, 0, ms);
+}
+
+/* Copies the WAL into the file when it has grown; never in the way of a commit. */
+static void copy_wal(writer *w) {
+    if (w->wal_pages < WAL_PAGES) return;
+    int left = 0, copied = 0;
+    if (sqlite3_wal_checkpoint_v2(w->file.db, NULL, SQLITE_CHECKPOINT_PASSIVE, &left, &copied) ==
+            SQLITE_OK &&
+        left == copied)
+        w->wal_pages = 0;
+}
+
+static void post_checkpoint(writer *w) {
+    pthread_mutex_lock(&w->lock);
+    w->folded = w->checkpoint;
+    pthread_mutex_unlock(&w->lock);
+}
+
+static hd_status checkpoint(writer *w, bool full) {
+    hd_status status = writer_checkpoint(w, full);
+    if (!status) post_checkpoint(w);
+    copy_wal(w);
+    return status;
+}
+
+static uint64_t tail_limit(const writer *w) {
+    return w->options.tail_bytes ? w->options.tail_bytes : TAIL_DEFAULT;
+}
+
+/* One group commit. */
+static void work_off(writer *w) {
+    outcome *o;
+    hd_status status = writer_attempt(w, &o);
+    if (status) {
+        w->attempts++;
+        post_trouble(w, status);
+        back_off(w);
+        return;
+    }
+    if (w->attempts >= PATIENCE)
+        env_log(&w->env, HD_LOG_INFO, "%s can be written again", w->file.name);
+    w->attempts = 0;
+    post_outcome(w, o);
+    if (w->tail.bytes > tail_limit(w)) (void)checkpoint(w, false);
+    copy_wal(w);
+}
+
+static hd_status carry_out(writer *w, writer_command command) {
+    switch (command) {
+    case COMMAND_CHECKPOINT: return checkpoint(w, true);
+    case COMMAND_PRUNE: {
+        hd_status status = writer_prune(w);
+        post_checkpoint(w);
+        return status;
+    }
+    case COMMAND_VACUUM: {
+        hd_status status = file_exec(&w->file, "vacuum");
+        w->wal_pages = WAL_PAGES;
+        copy_wal(w);
+        return status;
+    }
+    case COMMAND_REGISTER: return writer_register(w);
+    default: return HD_OK;
+    }
+}
+
+static void do_command(writer *w, writer_command command) {
+    hd_status status = carry_out(w, command);
+    hd_error error = { 0 };
+    if (status) {
+        file_failure(&w->file, sqlite3_extended_errcode(w->file.db), "housekeeping", &error);
+        error.status = status;
+    }
+    pthread_mutex_lock(&w->lock);
+    w->command = COMMAND_NONE;
+    w->command_status = status;
+    w->command_error = error;
+    pthread_cond_broadcast(&w->done);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void rest(writer *w) {
+    bool worth = w->tail.bytes >= TAIL_IDLE;
+    struct pollfd p = { w->wake_fd, POLLIN, 0 };
+    if (worth && poll(&p, 1, IDLE_MS) == 0) (void)checkpoint(w, false);
+    else sleep_on(w->wake_fd, -1);
+}
+
+static void *writer_main(void *argument) {
+    writer *w = argument;
+    for (;;) {
+        bool stop;
+        writer_command command = take_work(w, &stop);
+        if (w->todo && !(stop && w->attempts)) work_off(w);
+        else if (command) do_command(w, command);
+        else if (stop) break;
+        else rest(w);
+    }
+    if (!w->todo) (void)checkpoint(w, false);
+    writer_unregister(w);
+    return NULL;
+}
+
+/* ---- Opening and closing --------------------------------------------------------------------- */
+
+static int count_wal(void *ctx, sqlite3 *db, const char *name, int pages) {
+    (void)db, (void)name;
+    ((writer *)ctx)->wal_pages = pages;
+    return SQLITE_OK;
+}
+
+static void free_batches(const hd_env *env, batch *b) {
+    for (batch *next; b; b = next) {
+        next = b->next;
+        batch_free(env, b);
+    }
+}
+
+static void writer_free(writer *w) {
+    writer_forget(w);
+    file_close(&w->file);
+    if (w->heap) hd_heap_close(w->heap);
+    json_buffer_fini(&w->commits);
+    json_buffer_fini(&w->sizes);
+    json_buffer_fini(&w->body);
+    vec_fini(&w->env, &w->recovered);
+    vec_fini(&w->env, &w->recovered_seqs);
+    vec_fini(&w->env, &w->last_seqs);
+    vec_fini(&w->env, &w->verdict.conflicts);
+    free_batches(&w->env, w->todo);
+    free_batches(&w->env, w->queue);
+    for (outcome *o = w->ready, *next; o; o = next) {
+        next = o->next;
+        outcome_free(&w->env, o);
+    }
+    if (w->wake_fd >= 0) close(w->wake_fd);
+    pthread_mutex_destroy(&w->lock);
+    pthread_cond_destroy(&w->done);
+    hd_env env = w->env;
+    env_free(&env, w, sizeof *w);
+}
+
+static hd_status start(writer *w, hd_error *error) {
+    w->folded = w->checkpoint;
+    w->seen = w->row;
+    if (pthread_create(&w->thread, NULL, writer_main, w) == 0) {
+        w->running = true;
+        return HD_OK;
+    }
+    env_error(error, HD_NOMEM, "cannot start a thread");
+    return HD_NOMEM;
+}
+
+static hd_status open_state(writer *w, const char *name, hd_error *error) {
+    file_options o = { w->options.vfs, w->options.read_only, w->options.must_exist,
+                       w->options.durability };
+    hd_status status = file_open(&w->file, name, &o, &w->env, error);
+    if (status) return status;
+    hd_limits limits = w->options.limits;
+    status = hd_heap_open(&w->env, &limits, &w->heap);
+    if (!status) status = writer_learn(w);
+    if (status) file_failure(&w->file, sqlite3_extended_errcode(w->file.db), "reading", error);
+    if (error && status) error->status = status;
+    sqlite3_wal_hook(w->file.db, count_wal, w);
+    return status;
+}
+
+hd_status writer_open(const char *name, const hd_options *options, const hd_env *env,
+                      const uint8_t session[16], int notify_fd, writer **out, hd_error *error) {
+    *out = NULL;
+    writer *w = env_new0(env, sizeof *w);
+    if (!w) return HD_NOMEM;
+    w->env = *env;
+    w->options = *options;
+    w->notify_fd = notify_fd;
+    w->queue_end = &w->queue;
+    w->ready_end = &w->ready;
+    memcpy(w->session, session, sizeof w->session);
+    session_text(session, w->session_text);
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->done, NULL);
+    json_buffer_init(&w->commits, &w->env);
+    json_buffer_init(&w->sizes, &w->env);
+    json_buffer_init(&w->body, &w->env);
+    w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    hd_status status = w->wake_fd < 0 ? HD_NOMEM : open_state(w, name, error);
+    if (!status && !options->read_only) status = start(w, error);
+    if (status) {
+        writer_free(w);
+        return status;
+    }
+    *out = w;
+    return HD_OK;
+}
+
+void writer_close(writer *w) {
+    if (!w) return;
+    if (w->running) {
+        pthread_mutex_lock(&w->lock);
+        w->stop = true;
+        pthread_mutex_unlock(&w->lock);
+        signal_fd(w->wake_fd);
+        pthread_join(w->thread, NULL);
+    }
+    writer_free(w);
+}
+
+/* ---- The other side --------------------------------------------------------------------------- */
+
+hd_status writer_push(writer *w, json_buffer *bytes) {
+    batch *b = env_new0(&w->env, sizeof *b);
+    if (!b) return HD_NOMEM;
+    b->bytes = *bytes;
+    b->bytes.env = &w->env;
+    json_buffer_init(bytes, bytes->env);
+    pthread_mutex_lock(&w->lock);
+    *w->queue_end = b;
+    w->queue_end = &b->next;
+    pthread_mutex_unlock(&w->lock);
+    signal_fd(w->wake_fd);
+    return HD_OK;
+}
+
+outcome *writer_take(writer *w, uint64_t seen, uint64_t *folded, hd_status *trouble) {
+    pthread_mutex_lock(&w->lock);
+    outcome *o = w->ready;
+    w->ready = NULL;
+    w->ready_end = &w->ready;
+    w->seen = seen;
+    *folded = w->folded;
+    *trouble = w->trouble;
+    pthread_mutex_unlock(&w->lock);
+    return o;
+}
+
+bool writer_idle(writer *w) {
+    pthread_mutex_lock(&w->lock);
+    bool idle = !w->busy && !w->queue;
+    pthread_mutex_unlock(&w->lock);
+    return idle;
+}
+
+hd_status writer_do(writer *w, writer_command command, hd_error *error) {
+    if (!w->running) {
+        env_error(error, HD_READ_ONLY, "the store was opened read-only");
+        return HD_READ_ONLY;
+    }
+    pthread_mutex_lock(&w->lock);
+    w->command = command;
+    signal_fd(w->wake_fd);
+    while (w->command != COMMAND_NONE) pthread_cond_wait(&w->done, &w->lock);
+    hd_status status = w->command_status;
+    if (status && error) *error = w->command_error;
+    pthread_mutex_unlock(&w->lock);
+    return status;
+}
