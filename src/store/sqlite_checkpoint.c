@@ -418,9 +418,9 @@ static hd_status checkpoint_inside(writer *w, bool full) {
     if (!status) status = write_spaces(w);
     if (!status) status = file_meta_set(&w->file, "checkpoint", w->row);
     if (!status) status = file_meta_set(&w->file, "kept", w->kept + w->tail.bytes);
-    if (!status && w->registered) status = readers_put(w);
+    if (!status && w->registered) status = log_readers_put(w);
     if (!status && !w->options.keep_history && w->kept + w->tail.bytes > KEPT_MAX)
-        status = readers_prune(w, w->row);
+        status = log_readers_prune(w, w->row);
     folding_fini(&g);
     return status;
 }
@@ -457,7 +457,7 @@ hd_status writer_prune(writer *w) {
     hd_status status = writer_checkpoint(w, false);
     if (!status) status = file_begin_write(&w->file);
     if (status) return status;
-    if (!w->options.keep_history) status = readers_prune(w, w->checkpoint);
+    if (!w->options.keep_history) status = log_readers_prune(w, w->checkpoint);
     if (!status) status = file_commit(&w->file);
     if (status) file_rollback(&w->file);
     else (void)file_meta_get(&w->file, "kept", &w->kept);
@@ -468,7 +468,7 @@ hd_status writer_register(writer *w) {
     if (w->registered) return HD_OK;
     hd_status status = file_begin_write(&w->file);
     if (status) return status;
-    status = readers_put(w);
+    status = log_readers_put(w);
     if (!status) status = file_commit(&w->file);
     if (status) file_rollback(&w->file);
     else w->registered = true;
@@ -477,7 +477,7 @@ hd_status writer_register(writer *w) {
 
 void writer_unregister(writer *w) {
     if (!w->registered || file_begin_write(&w->file)) return;
-    hd_status status = readers_drop(w);
+    hd_status status = log_readers_drop(w);
     if (!status) status = file_commit(&w->file);
     if (status) file_rollback(&w->file);
     w->registered = false;

@@ -73,7 +73,7 @@ static hd_status put_session(writer *w) {
     return status;
 }
 
-hd_status readers_put(writer *w) {
+hd_status log_readers_put(writer *w) {
     sqlite3_stmt *s = file_sql_get(&w->file, SQL_READER_PUT);
     if (!s) return file_status(sqlite3_extended_errcode(w->file.db));
     sqlite3_bind_text(s, 1, w->session_text, 32, SQLITE_STATIC);
@@ -91,7 +91,7 @@ static hd_status drop(writer *w, file_sql which, const char *session) {
     return file_finish(&w->file, s);
 }
 
-hd_status readers_drop(writer *w) {
+hd_status log_readers_drop(writer *w) {
     hd_status status = drop(w, SQL_READER_DROP, w->session_text);
     return status ? status : drop(w, SQL_SESSION_DROP, w->session_text);
 }
@@ -190,7 +190,7 @@ static hd_status put_floors(writer *w, uint64_t floor) {
     return status;
 }
 
-hd_status readers_prune(writer *w, uint64_t checkpoint) {
+hd_status log_readers_prune(writer *w, uint64_t checkpoint) {
     uint64_t floor = checkpoint, seen = seen_by_runtime(w);
     if (seen < floor) floor = seen;
     hd_status status = oldest_reader(w, &floor);

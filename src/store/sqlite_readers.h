@@ -11,10 +11,10 @@
 #include "store/sqlite_state.h"
 
 /* Our row, with the position that our runtime has reached; and our session's verdicts. */
-hd_status readers_put(writer *w);
-hd_status readers_drop(writer *w);
+hd_status log_readers_put(writer *w);
+hd_status log_readers_drop(writer *w);
 /* Deletes log rows up to `checkpoint`, or as far as live readers allow, and notes the floor. */
-hd_status readers_prune(writer *w, uint64_t checkpoint);
+hd_status log_readers_prune(writer *w, uint64_t checkpoint);
 
 /* When a process started, in ticks since boot; 0 when the system does not say. With the pid it names
  * a process for good. */
