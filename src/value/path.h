@@ -52,7 +52,7 @@ bool path_child_find(const hd_heap *heap, hd_path parent, const struct key *segm
 /* The path of a pointer text: +1, not pinned. HD_SYNTAX with offset and column in `error` (which may
  * be NULL), HD_LIMIT, HD_NOMEM. */
 hd_status path_parse(hd_heap *heap, const char *text, size_t length, hd_path *out, hd_error *error);
-/* `base` followed by all segments of `rest`: +1. O(segments of rest). */
+/* `base` followed by all segments of `rest`: +1. One lookup per segment; walks up `rest` for each. */
 hd_status path_concat(hd_heap *heap, hd_path base, hd_path rest, hd_path *out);
 
 /* True if `a` is `b` or an ancestor of it. O(difference in depth). */
