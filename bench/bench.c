@@ -4,6 +4,7 @@
  * name and renamed, so that a reader never sees half of it. */
 #define _GNU_SOURCE
 #include "bench.h"
+#include "clock.h"
 
 #include <errno.h>
 #include <math.h>
@@ -12,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 /* A row as kept: its own copy of every string, and what follows from the measurements. */
@@ -297,6 +297,7 @@ static bool write_file(const bench *b, const char *path) {
 bench *bench_open(const bench_options *options) {
     bench *b = calloc(1, sizeof *b);
     if (b) b->options = *options;
+    clock_use_cpu(options->cpu);
     return b;
 }
 
@@ -340,17 +341,14 @@ int bench_close(bench *b) {
 /* ---- Timing ------------------------------------------------------------------------------ */
 
 bool bench_quick(const bench *b) { return b->options.quick; }
+bool bench_cpu(const bench *b) { return b->options.cpu; }
 
 int bench_repeats(const bench *b, int repeats) {
     int fewer = b->options.quick ? (repeats + 4) / 5 : repeats;
     return fewer < 1 ? 1 : fewer;
 }
 
-uint64_t bench_now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
+uint64_t bench_now_ns(void) { return clock_now_ns(); }
 
 double bench_best_ns(const bench *b, int repeats, void (*run)(void *ctx), void *ctx) {
     uint64_t best = UINT64_MAX;

@@ -91,10 +91,12 @@ void bench_note(bench *b, const char *fmt, ...) HD_PRINTF(2, 3);
 
 /* --quick: smaller repetitions, for a look at the shape. Sizes stay as specified. */
 bool bench_quick(const bench *b);
+bool bench_cpu(const bench *b);
 
 /* `repeats`, or fewer when quick; never less than 1. */
 int bench_repeats(const bench *b, int repeats);
 
+/* Nanoseconds of the clock in use: see clock.h. */
 uint64_t bench_now_ns(void);
 
 /* The fastest of `repeats` calls, in nanoseconds: noise only ever adds. */
@@ -132,6 +134,7 @@ uint64_t bench_resident_bytes(void);
 
 typedef struct bench_options {
     bool quick;
+    bool cpu;              /* CPU time instead of wall time, for a machine that is busy otherwise */
     const char *json_path; /* NULL: no file */
 } bench_options;
 

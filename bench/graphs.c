@@ -1,17 +1,9 @@
 /* graphs.c -- what all compilations of the graph template share. */
-#define _GNU_SOURCE
 #include "graphs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-uint64_t graph_now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 double graph_value(const graph *g, const graph_result *result) {
     if (g->unit == GRAPH_MS) return result->ms;

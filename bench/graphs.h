@@ -10,6 +10,8 @@
 #ifndef BENCH_GRAPHS_H
 #define BENCH_GRAPHS_H
 
+#include "clock.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -49,7 +51,6 @@ double graph_value(const graph *g, const graph_result *result);
 
 /* ---- For the template -------------------------------------------------------------------- */
 
-uint64_t graph_now_ns(void);
 static inline double graph_ms(uint64_t ns) { return (double)ns / 1e6; }
 
 /* Keeps the first failure. */

@@ -1,4 +1,4 @@
-/* main.c -- bench [--quick] [--json FILE] [GROUP...]
+/* main.c -- bench [--quick] [--cpu] [--json FILE] [GROUP...]
  *
  * One line per group below. A name on the command line selects the groups of that name and those
  * it is a prefix of: `bench signals` runs signals-core and signals, which are compared. */
@@ -57,8 +57,9 @@ static bool known(const char *word) {
 }
 
 static int usage(FILE *out, int status) {
-    fprintf(out, "usage: bench [--quick] [--json FILE] [GROUP...]\n\n"
+    fprintf(out, "usage: bench [--quick] [--cpu] [--json FILE] [GROUP...]\n\n"
                  "  --quick      fewer repetitions\n"
+                 "  --cpu        CPU time instead of wall time, on a machine that is busy\n"
                  "  --json FILE  where the rows go (default build/bench.json)\n\ngroups:");
     for (size_t i = 0; i < GROUP_COUNT; i++) {
         bool seen = i > 0 && strcmp(groups[i].name, groups[i - 1].name) == 0;
@@ -73,6 +74,7 @@ int main(int argc, char **argv) {
     int at = 1;
     for (; at < argc && argv[at][0] == '-'; at++) {
         if (strcmp(argv[at], "--quick") == 0) options.quick = true;
+        else if (strcmp(argv[at], "--cpu") == 0) options.cpu = true;
         else if (strcmp(argv[at], "--json") == 0 && at + 1 < argc) options.json_path = argv[++at];
         else if (strcmp(argv[at], "--help") == 0) return usage(stdout, 0);
         else return usage(stderr, 2);

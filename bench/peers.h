@@ -1,0 +1,21 @@
+/* peers.h -- what signals libraries from npm take for the same graphs, in the same run.
+ *
+ * The frameworks are installed on first use (bench/peers, versions pinned); without npm, node or
+ * the network there are no peers, which is said once and is no failure. Each framework runs in a
+ * process of its own, once per run of the bench. */
+#ifndef BENCH_PEERS_H
+#define BENCH_PEERS_H
+
+#include "bench.h"
+
+#include "graphs.h"
+
+/* The adapters in bench/peers, without ".mjs". */
+#define PEER_ALIEN  "alien-signals"
+#define PEER_PREACT "preact-signals"
+
+/* What `framework` took for the graph, in the graph's unit; false where it is not known. The
+ * first question about a framework runs it on all graphs, which takes a minute or two. */
+bool peer_value(bench *b, const char *framework, const graph *g, double *value);
+
+#endif
