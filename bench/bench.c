@@ -349,6 +349,7 @@ int bench_repeats(const bench *b, int repeats) {
 }
 
 uint64_t bench_now_ns(void) { return clock_now_ns(); }
+uint64_t bench_wall_ns(void) { return clock_wall_ns(); }
 
 double bench_best_ns(const bench *b, int repeats, void (*run)(void *ctx), void *ctx) {
     uint64_t best = UINT64_MAX;

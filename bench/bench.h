@@ -96,8 +96,10 @@ bool bench_cpu(const bench *b);
 /* `repeats`, or fewer when quick; never less than 1. */
 int bench_repeats(const bench *b, int repeats);
 
-/* Nanoseconds of the clock in use: see clock.h. */
+/* Nanoseconds of the clock in use (wall, or with --cpu the CPU time of the process), and always
+ * of the wall clock: for what waits for a disk or for another process. */
 uint64_t bench_now_ns(void);
+uint64_t bench_wall_ns(void);
 
 /* The fastest of `repeats` calls, in nanoseconds: noise only ever adds. */
 double bench_best_ns(const bench *b, int repeats, void (*run)(void *ctx), void *ctx);

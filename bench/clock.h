@@ -9,6 +9,10 @@
 #include <stdint.h>
 
 uint64_t clock_now_ns(void);
+
+/* Always wall time: for what waits for a disk or for another process. */
+uint64_t clock_wall_ns(void);
+
 void clock_use_cpu(bool yes);
 
 #endif
