@@ -202,7 +202,6 @@ static hd_status take_write(decoder *d, message *m, const submission *s, sub_wri
                       .delete_ = flags & WRITE_DELETE };
     hd_status status = take_touched(d, &m->c, &w->exact, &w->exact_count);
     if (!status) status = take_touched(d, &m->c, &w->ops, &w->op_count);
-    if (!status && !w->exact_count) w->exact = w->ops, w->exact_count = w->op_count;
     return status ? status : own_layers(d, s, own, w);
 }
 
@@ -324,8 +323,8 @@ static hd_status log_touched(decoder *d, const log_doc *doc, const touched **out
     return status;
 }
 
-static hd_status log_op_touched(decoder *d, const log_doc *doc, const touched **out,
-                                uint32_t *count) {
+static hd_status log_op_touched(decoder *d, const log_doc *doc, uint8_t flags_of(op_kind, hd_path),
+                                const touched **out, uint32_t *count) {
     *count = (uint32_t)log_doc_ops(doc);
     touched *paths = NEW_ARRAY(d, touched, *count);
     if (!paths || !vec_room(d->arena.env, &d->held, *count)) return HD_NOMEM;
@@ -334,7 +333,7 @@ static hd_status log_op_touched(decoder *d, const log_doc *doc, const touched **
         hd_status status = log_ops_at(d->h->heap, log_doc_op_list(doc), i, &o);
         if (status) return status;
         d->held.items[d->held.count++] = o.path;
-        paths[i] = (touched){ o.path, op_touch_flags(o.kind, o.path) };
+        paths[i] = (touched){ o.path, flags_of(o.kind, o.path) };
     }
     *out = paths;
     return HD_OK;
@@ -343,9 +342,11 @@ static hd_status log_op_touched(decoder *d, const log_doc *doc, const touched **
 static hd_status log_write(decoder *d, const submission *s, const log_doc *doc, sub_write *w) {
     *w = (sub_write){ .basis = doc->basis, .create = doc->created, .delete_ = doc->deleted };
     hd_status status = head_of(d, &doc->name, &w->head);
-    if (!status) status = log_touched(d, doc, &w->exact, &w->exact_count);
-    if (!status) status = log_op_touched(d, doc, &w->ops, &w->op_count);
-    if (!status && !w->exact_count) w->exact = w->ops, w->exact_count = w->op_count;
+    if (!status) status = log_op_touched(d, doc, op_touch_flags, &w->ops, &w->op_count);
+    if (!status)
+        status = value_exists(object_get_bytes(doc->entry, "f", 1))
+                     ? log_touched(d, doc, &w->exact, &w->exact_count)
+                     : log_op_touched(d, doc, op_plain_flags, &w->exact, &w->exact_count);
     if (status) return status;
     int64_t own = hd_value_as_int(object_get_bytes(doc->entry, "l", 1), 0);
     return own_layers(d, s, (uint64_t)own, w);

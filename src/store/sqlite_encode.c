@@ -28,6 +28,11 @@ uint8_t op_touch_flags(op_kind kind, hd_path path) {
     return kind == OP_DELETE || path == HD_PATH_ROOT ? TOUCH_WHOLE : TOUCH_KEYS;
 }
 
+uint8_t op_plain_flags(op_kind kind, hd_path path) {
+    bool in_place = kind == OP_SET || kind == OP_INCREMENT;
+    return in_place && path != HD_PATH_ROOT ? 0 : op_touch_flags(kind, path);
+}
+
 /* ---- Bytes ------------------------------------------------------------------------------- */
 
 static bool put(json_buffer *b, const void *bytes, size_t n) {
@@ -332,12 +337,11 @@ static bool put_op_json(encoder *e, json_buffer *b, const op *o) {
 
 /* Whether the footprint is just what the operations say: then it need not be written. */
 static bool footprint_is_plain(const commit *c, const footprint *f, uint32_t first, uint32_t end) {
-    if (f->path_count == 0) return true;
     if (f->path_count != end - first) return false;
     for (uint32_t i = 0; i < f->path_count; i++) {
         const touched *t = &c->paths.items[f->first_path + i];
         const op *o = &c->ops.items[first + i];
-        if (t->path != o->path || t->flags != op_touch_flags(o->kind, o->path)) return false;
+        if (t->path != o->path || t->flags != op_plain_flags(o->kind, o->path)) return false;
     }
     return true;
 }

@@ -48,8 +48,10 @@ void encoder_fini(encoder *e);
 /* Appends the message of a commit to `out`. HD_NOMEM: `out` is as it was. */
 hd_status encode_commit(encoder *e, const commit *c, json_buffer *out);
 
-/* What an operation can change at most. */
+/* What an operation can change at most; and what it changes in the plainest case, where the key was
+ * there already. A footprint that is the latter is not written into the log. */
 uint8_t op_touch_flags(op_kind kind, hd_path path);
+uint8_t op_plain_flags(op_kind kind, hd_path path);
 
 /* The words of operations in the log: "set", "remove", ... */
 const char *op_word(op_kind kind);
