@@ -145,15 +145,17 @@ static int file_check_reserved(sqlite3_file *file, int *held) {
     return leave(f, dead(f) ? SQLITE_IOERR_CHECKRESERVEDLOCK : SQLITE_OK);
 }
 
-/* A reader who may not write shares the memory of a writer, or has none. */
+/* Where nothing may be written a reader shares the memory of a writer, or has none. Elsewhere the
+ * memory is writable whatever the handle is, as with the unix VFS. */
 static int file_shm_map(sqlite3_file *file, int region, int size, int extend, void volatile **out) {
     disk_file *f = of(file);
     int rc = enter(f, LAB_OP_SHM_MAP, SQLITE_IOERR_SHMMAP);
     *out = NULL;
-    if (!rc && f->read_only && !locks_shm_in_use(&f->locks)) rc = SQLITE_CANTOPEN;
+    bool fixed = f->read_only && f->disk->read_only;
+    if (!rc && fixed && !locks_shm_in_use(&f->locks)) rc = SQLITE_CANTOPEN;
     if (rc) return leave(f, rc);
-    locks_shm_map(&f->locks, (size_t)region, (size_t)size, extend && !f->read_only, out);
-    return leave(f, f->read_only ? SQLITE_READONLY : SQLITE_OK);
+    locks_shm_map(&f->locks, (size_t)region, (size_t)size, extend && !fixed, out);
+    return leave(f, fixed ? SQLITE_READONLY : SQLITE_OK);
 }
 
 static int file_shm_lock(sqlite3_file *file, int slot, int n, int flags) {
