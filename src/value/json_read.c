@@ -38,8 +38,9 @@ typedef struct reader {
     hd_status status;
 
     build values;
-    frame *frames; /* few_frames, or memory for all that the limit allows */
-    uint32_t frames_count, frames_capacity;
+    frame *frames; /* few_frames, or memory for all that the limit allows; [0] is the document */
+    frame *top;    /* the innermost frame */
+    uint32_t frames_capacity;
 
     frame few_frames[READER_FRAMES];
 
@@ -83,10 +84,8 @@ static void path_finish(path_text *t) {
 
 /* Where we are: in each open frame the entry that is being read. */
 static void path_add_frames(path_text *t, const reader *r) {
-    for (uint32_t i = 0; i < r->frames_count; i++) {
-        const frame *f = &r->frames[i];
-        bool last = i + 1 == r->frames_count;
-        size_t top = last ? r->values.count : r->frames[i + 1].base;
+    for (const frame *f = r->frames + 1; f <= r->top; f++) {
+        size_t top = f == r->top ? r->values.count : f[1].base;
         if (!f->object) {
             char index[NUMBER_TEXT_MAX];
             path_add(t, index, number_print_int((int64_t)(top - f->base), index));
@@ -237,7 +236,7 @@ static const char *fail_form(reader *r, const char *at, const char *why) {
 /* Pushes a key as it is meant. A `$` is taken off one that has two; one that has one decides the
  * object's form. */
 static const char *push_dollar_key(reader *r, const char *at, const char *bytes, size_t length) {
-    frame *f = &r->frames[r->frames_count - 1];
+    frame *f = r->top;
     bool doubled = length > 1 && bytes[0] == '$' && bytes[1] == '$';
     bool dollar = length > 0 && bytes[0] == '$' && !doubled;
     bool alone = !f->form && (!dollar || r->values.count == f->base);
@@ -265,7 +264,7 @@ static const char *push_escaped_key(reader *r, const char *at, const json_span *
 /* Pushes a key that stands in the text as it is, and remembers it and that it came after the last
  * one. */
 static const char *push_plain_key(reader *r, const char *at, const char *bytes, size_t length) {
-    if (length == 0 || bytes[0] == '$' || r->frames[r->frames_count - 1].form) {
+    if (length == 0 || bytes[0] == '$' || r->top->form) {
         return push_dollar_key(r, at, bytes, length);
     }
     unsigned hash = (unsigned)length + (unsigned)(unsigned char)bytes[0] * 7 +
@@ -315,7 +314,7 @@ static inline bool key_stands_at(const struct key *k, const char *p, const char 
 static inline const char *read_key(reader *r, const char *p) {
     uint8_t guess = r->next[r->last];
     const struct key *k = r->recent[guess];
-    if (k && key_stands_at(k, p, r->end) && !r->frames[r->frames_count - 1].form) {
+    if (k && key_stands_at(k, p, r->end) && !r->top->form) {
         if (!build_push_key(&r->values, k)) return fail_status(r, p, HD_NOMEM);
         r->last = guess;
         p += k->length + 1;
@@ -330,12 +329,13 @@ static inline const char *read_key(reader *r, const char *p) {
 
 /* ---- Containers -------------------------------------------------------------------------- */
 
-/* All the frames that the limit allows: the bracket beyond it, and the two of a form. */
+/* All the frames that the limit allows: the document, and beyond it the two of a form. */
 static bool grow_frames(reader *r) {
     uint32_t capacity = r->heap->limits.depth + 4;
     frame *more = env_new_array(&r->heap->env, capacity, sizeof *more);
     if (!more) return false;
-    memcpy(more, r->frames, r->frames_count * sizeof *more);
+    memcpy(more, r->frames, r->frames_capacity * sizeof *more);
+    r->top = more + (r->top - r->frames);
     r->frames = more;
     r->frames_capacity = capacity;
     return true;
@@ -349,11 +349,11 @@ static bool opens_form(const reader *r, const char *p) {
 
 static bool is_too_deep(const reader *r, const char *p) {
     uint32_t limit = r->heap->limits.depth;
-    if (r->frames_count < limit) return false;
+    uint32_t depth = (uint32_t)(r->top - r->frames);
+    if (depth < limit) return false;
     /* Only the innermost two frames can be those of a form. */
-    bool in_form = r->frames_count && r->frames[r->frames_count - 1].form;
-    if (in_form) return r->frames_count > limit + 1;
-    return r->frames_count > limit || !(*p == '{' && opens_form(r, p));
+    if (r->top->form) return depth > limit + 1;
+    return depth > limit || !(*p == '{' && opens_form(r, p));
 }
 
 static bool open_frame(reader *r, const char *p) {
@@ -361,11 +361,11 @@ static bool open_frame(reader *r, const char *p) {
         fail(r, p, HD_LIMIT, "nested deeper than %u levels", r->heap->limits.depth);
         return false;
     }
-    if (r->frames_count == r->frames_capacity && !grow_frames(r)) {
+    if (r->top + 1 == r->frames + r->frames_capacity && !grow_frames(r)) {
         fail_status(r, p, HD_NOMEM);
         return false;
     }
-    r->frames[r->frames_count++] = (frame){ p, r->values.count, *p == '{', JSON_FORM_NONE };
+    *++r->top = (frame){ p, r->values.count, *p == '{', JSON_FORM_NONE };
     return true;
 }
 
@@ -416,7 +416,7 @@ static const char *close_form(reader *r, const frame *f) {
     json_form_error why = { 0 };
     hd_value v = json_form_read(r->heap, f->form, content, &why);
     if (value_is_failed(v)) {
-        r->frames_count++; /* the frame and its key are part of the path */
+        r->top++; /* the frame and its key are part of the path */
         value_unref(content);
         r->values.count--;
         hd_status status = hd_value_status(v);
@@ -432,7 +432,7 @@ static const char *close_form(reader *r, const frame *f) {
 
 /* The bracket at p closes the innermost frame. */
 static const char *close_frame(reader *r, const char *p) {
-    const frame f = r->frames[--r->frames_count];
+    const frame f = *r->top--;
     const char *done;
     if (f.form) {
         done = close_form(r, &f);
@@ -447,7 +447,7 @@ static const char *close_frame(reader *r, const char *p) {
 
 /* ---- The document ------------------------------------------------------------------------ */
 
-/* One value at p, or the opening of one: *opened says that its first entry comes next. */
+/* One value at p, or the opening of one: then *opened, and p is at its first entry. */
 static inline const char *read_item(reader *r, const char *p, bool *opened) {
     if (p == r->end) return fail_expected(r, p, "a value is");
     switch (*p) {
@@ -457,7 +457,7 @@ static inline const char *read_item(reader *r, const char *p, bool *opened) {
         p = skip_space(r, p + 1);
         if (p < r->end && *p == '}') return close_frame(r, p);
         *opened = true;
-        return read_key(r, p);
+        return p;
     case '[':
         if (!open_frame(r, p)) return NULL;
         p = skip_space(r, p + 1);
@@ -473,16 +473,13 @@ static inline const char *read_item(reader *r, const char *p, bool *opened) {
     }
 }
 
-/* After a value inside a container: either the comma (then *more, and p is at the next value) or
- * the closing bracket. */
+/* After a value inside a container: either the comma (then *more, and p is at the next entry) or the
+ * closing bracket. */
 static inline const char *read_follow(reader *r, const char *p, bool *more) {
-    const frame *f = &r->frames[r->frames_count - 1];
+    const frame *f = r->top;
     char c = p < r->end ? *p : 0;
     *more = c == ',';
-    if (c == ',') {
-        p = skip_space(r, p + 1);
-        return f->object ? read_key(r, p) : p;
-    }
+    if (c == ',') return skip_space(r, p + 1);
     if (c == (f->object ? '}' : ']')) return close_frame(r, p);
     return fail_expected(r, p, f->object ? "',' or '}' is" : "',' or ']' is");
 }
@@ -491,8 +488,9 @@ static bool read_document(reader *r) {
     const char *p = skip_space(r, r->text);
     for (;;) {
         bool more = false;
-        p = read_item(r, p, &more);
-        while (p && !more && r->frames_count) p = read_follow(r, skip_space(r, p), &more);
+        if (r->top->object) p = read_key(r, p);
+        if (p) p = read_item(r, p, &more);
+        while (p && !more && r->top > r->frames) p = read_follow(r, skip_space(r, p), &more);
         if (!p) return false;
         if (!more) break;
     }
@@ -510,8 +508,8 @@ static void reader_init(reader *r, hd_heap *heap, const char *text, size_t lengt
     r->end = text + length;
     r->error = error;
     r->status = HD_OK;
-    r->frames = r->few_frames;
-    r->frames_count = 0;
+    r->frames = r->top = r->few_frames;
+    r->frames[0] = (frame){ .open = text };
     r->frames_capacity = READER_FRAMES;
     memset(r->recent, 0, sizeof r->recent);
     memset(r->next, 0, sizeof r->next);
