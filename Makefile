@@ -83,6 +83,7 @@ LAB_SRC   := $(call sources,tests/lab,*.c)
 UNIT_SRC  := $(call sources,tests/unit,test_*.c)
 SPEC_SRC  := $(call sources,tests/spec,test_*.c)
 MODEL_SRC := $(call sources,tests/model,test_*.c)
+CRASH_SRC := $(call sources,tests/crash,test_*.c)
 FUZZ_SRC  := $(call sources,tests/fuzz,fuzz_*.c)
 BENCH_SRC := $(call sources,bench,*.c)
 EXAMPLE_SRC := $(call sources,examples,*.c)
@@ -98,9 +99,10 @@ BENCH     := $(if $(BENCH_SRC),$(BUILD)/heddle-bench)
 UNIT      := $(UNIT_SRC:%.c=$(BUILD)/%)
 SPEC      := $(SPEC_SRC:%.c=$(BUILD)/%)
 MODEL     := $(MODEL_SRC:%.c=$(BUILD)/%)
+CRASH     := $(CRASH_SRC:%.c=$(BUILD)/%)
 FUZZ      := $(FUZZ_SRC:%.c=$(BUILD)/%)
 EXAMPLES  := $(EXAMPLE_SRC:%.c=$(BUILD)/%)
-TESTS     := $(UNIT) $(SPEC) $(MODEL)
+TESTS     := $(UNIT) $(SPEC) $(MODEL) $(CRASH)
 
 # ---- Building ------------------------------------------------------------------------------------
 
@@ -195,13 +197,15 @@ $(BUILD)/heddle: $(call objects,$(CLI_SRC)) $(INTERNAL)
 
 # ---- Running tests -------------------------------------------------------------------------------
 
-.PHONY: unit spec model test-unit test check-layers check-format check-symbols check-docs
+.PHONY: unit spec model crash test-unit test check-layers check-format check-symbols check-docs
 unit: $(UNIT)
 	@tools/run-tests $(UNIT)
 spec: $(SPEC)
 	@tools/run-tests $(SPEC)
 model: $(MODEL)
 	@tools/run-tests $(MODEL)
+crash: $(CRASH)
+	@tools/run-tests $(CRASH)
 
 # One program, its output unfiltered: make test-unit T=test_json
 test-unit: $(filter %/$(T),$(TESTS))
@@ -264,7 +268,7 @@ define HELP
   make run                  build what is missing and show what heddle does
   make test                 everything that has to hold; ends with "N passed, N failed"
   make                      the libraries, the command and the examples, in build/debug
-  make unit|spec|model      one kind of test
+  make unit|spec|model|crash  one kind of test
   make test-unit T=test_x   one test program, its output unfiltered
   make bench [GROUP=x]      measure; writes build/bench.json  (bench-quick: fewer repetitions)
   make coverage             which lines the tests reach
@@ -287,6 +291,8 @@ install:
 	@$(in_release) all
 	@$(in_release) install-files
 
+# The .pc file names the libraries we link with, not their packages: asked for static linking,
+# pkg-config would add what those need to be linked statically themselves (zlib, for SQLite).
 TO := $(DESTDIR)$(PREFIX)
 TO_LIB := $(DESTDIR)$(LIBDIR)
 
@@ -299,7 +305,7 @@ install-files: $(STATIC) $(SHARED) $(COMMAND)
 	ln -sf $(notdir $(SHARED)) $(TO_LIB)/$(SONAME)
 	ln -sf $(SONAME) $(TO_LIB)/libheddle.so
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
-	    -e 's|@PACKAGES@|$(LIB_PACKAGES)|' heddle.pc.in > $(TO_LIB)/pkgconfig/heddle.pc
+	    -e 's|@LIBS@|$(LIBS)|' heddle.pc.in > $(TO_LIB)/pkgconfig/heddle.pc
 	$(if $(COMMAND),install -d $(TO)/bin && install -m 755 $(COMMAND) $(TO)/bin)
 
 uninstall:
