@@ -8,10 +8,13 @@
 #include "value/text.h"
 #include "value/tree.h"
 
-enum { BUILD_FIRST = 64 };
+enum { BUILD_FIRST = 64, BUILD_KEPT = 4096 };
 
 void build_init(build *b, hd_heap *heap) {
-    *b = (build){ .heap = heap };
+    *b =
+        (build){ .heap = heap, .items = heap->build_spare, .capacity = heap->build_spare_capacity };
+    heap->build_spare = NULL;
+    heap->build_spare_capacity = 0;
     keys_hold(heap);
 }
 
@@ -22,7 +25,11 @@ static void drop_from(build *b, size_t from) {
 
 void build_fini(build *b) {
     drop_from(b, 0);
-    heap_large_free(b->heap, b->items);
+    if (b->capacity <= BUILD_KEPT && b->capacity > b->heap->build_spare_capacity) {
+        heap_large_free(b->heap, b->heap->build_spare);
+        b->heap->build_spare = b->items;
+        b->heap->build_spare_capacity = b->capacity;
+    } else heap_large_free(b->heap, b->items);
     keys_release(b->heap);
     *b = (build){ 0 };
 }

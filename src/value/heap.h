@@ -76,6 +76,9 @@ struct hd_heap {
     table paths_by_step; /* hash of (parent, key) */
     table paths_by_text; /* hash of the pointer text; pinned paths only */
 
+    uint64_t *build_spare; /* the stack of the last build, for the next; written by build.c only */
+    size_t build_spare_capacity;
+
     list pools; /* open pools; written by pool.c only */
 
     uint64_t seed;                     /* of the tables of keys and paths */

@@ -10,7 +10,8 @@ static size_t leaf_size(bool object, unsigned count, unsigned nesting) {
 
 /* Up to where the hash begins. */
 static size_t inner_body(bool object, unsigned count) {
-    size_t aside = object ? count * sizeof(struct key *) : (count * sizeof(uint32_t) + 7) / 8 * 8;
+    size_t aside = object ? count * (sizeof(struct key *) + sizeof(uint64_t))
+                          : (count * sizeof(uint32_t) + 7) / 8 * 8;
     return sizeof(inner) + count * sizeof(node *) + aside;
 }
 
@@ -97,6 +98,13 @@ node *leaf_with(hd_heap *heap, const node *leaf, unsigned slot, hd_value v) {
 
 /* ---- Inner nodes ---- */
 
+static void set_first(node *n, unsigned slot, const node *child) {
+    struct key *k = node_first_key(child);
+    if (child->level) inner_prefix(n)[slot] = inner_prefix(child)[0];
+    else inner_prefix(n)[slot] = key_prefix(key_bytes(k));
+    inner_first(n)[slot] = k;
+}
+
 static void inner_describe(node *n) {
     uint32_t total = 0;
     unsigned nesting = 0;
@@ -105,7 +113,7 @@ static void inner_describe(node *n) {
         assert(child->level + 1 == n->level && child->object == n->object);
         total += node_total(child);
         if (child->nesting > nesting) nesting = child->nesting;
-        if (n->object) inner_first(n)[i] = node_first_key(child);
+        if (n->object) set_first(n, i, child);
         else inner_ends(n)[i] = total;
     }
     ((inner *)n)->total = total;
@@ -146,7 +154,7 @@ node *inner_with(hd_heap *heap, const node *old, unsigned slot, node *child) {
 
     uint32_t more = node_total(child) - node_total(was); /* modulo 2^32: may be less */
     ((inner *)n)->total += more;
-    if (n->object) inner_first(n)[slot] = node_first_key(child);
+    if (n->object) set_first(n, slot, child);
     else
         for (unsigned i = slot; more && i < n->count; i++) inner_ends(n)[i] += more;
     if (child->nesting >= n->nesting) n->nesting = child->nesting;
@@ -236,13 +244,18 @@ unsigned leaf_search(const node *leaf, const needle *k, bool *found) {
     return low;
 }
 
+static bool first_above(const node *n, unsigned slot, const needle *k) {
+    uint64_t prefix = inner_prefix(n)[slot];
+    if (prefix != k->prefix) return prefix > k->prefix;
+    return key_compare_behind(inner_first(n)[slot], k) > 0;
+}
+
 unsigned inner_search(const node *n, const needle *k) {
-    struct key *const *first = inner_first(n);
     unsigned low = 0, high = n->count - 1u; /* the answer is in [low, high] */
     while (low < high) {
         unsigned middle = (low + high + 1) / 2;
-        if (key_compare_needle(first[middle], k) <= 0) low = middle;
-        else high = middle - 1;
+        if (first_above(n, middle, k)) high = middle - 1;
+        else low = middle;
     }
     return low;
 }
@@ -299,6 +312,7 @@ static void subtree_check(const node *n, bool edge) {
             continue;
         }
         assert(inner_first(n)[i] == node_first_key(child));
+        assert(inner_prefix(n)[i] == key_prefix(key_bytes(inner_first(n)[i])));
         assert(i == 0 || key_compare(last_key(inner_children(n)[i - 1]), inner_first(n)[i]) < 0);
     }
     assert(node_total(n) == total && n->nesting == children_nesting(n));

@@ -7,6 +7,7 @@
  *     object leaf    header  shape          values[count]     the keys are in the shape
  *     array inner    header  total          children[count]   ends[count]   (running totals)
  *     object inner   header  total          children[count]   first[count]  (lowest key of each)
+ *                                                             prefix[count] (its first 8 bytes)
  *
  * followed by 16 bytes for the cached hash where it pays (node_has_hash). Blocks are exactly as
  * long as their count needs: nodes are immutable, so there is nothing to grow into.
@@ -54,7 +55,7 @@ typedef struct inner {
     node n;
     uint32_t total; /* entries of all leaves below */
     uint32_t unused;
-    node *children[]; /* referenced; behind them uint32_t ends[count] or key *first[count] */
+    node *children[]; /* referenced; what stands behind them is said above */
 } inner;
 
 static inline hd_value *leaf_values(const node *n) {
@@ -67,6 +68,10 @@ static inline uint32_t *inner_ends(const node *n) {
 }
 static inline struct key **inner_first(const node *n) {
     return (struct key **)(void *)(inner_children(n) + n->count);
+}
+/* What a search reads before it touches a key: most keys differ here. */
+static inline uint64_t *inner_prefix(const node *n) {
+    return (uint64_t *)(void *)(inner_first(n) + n->count);
 }
 
 static inline uint32_t node_total(const node *n) {

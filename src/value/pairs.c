@@ -81,23 +81,49 @@ static bool same_ahead(const pairs *p) {
            leaf_shape(a) == leaf_shape(b);
 }
 
-/* Both begin at the same place and at least one has a subtree ahead. */
+/* The subtrees ahead are the same: over both of them. */
+static bool skip_shared(pairs *p) {
+    if (p->before.open || p->after.open || !same_ahead(p)) return false;
+    if (!p->object) p->position += node_total(cursor_node(&p->before));
+    cursor_skip(&p->before);
+    cursor_skip(&p->after);
+    return true;
+}
+
+/* Both begin at the same place, with different subtrees ahead on one side or on both: enters the
+ * higher, or both. */
 static void approach(pairs *p) {
     cursor *a = &p->before, *b = &p->after;
-    if (!a->open && !b->open) {
-        unsigned la = cursor_node(a)->level, lb = cursor_node(b)->level;
-        if (same_ahead(p)) {
-            p->position += node_total(cursor_node(a));
-            cursor_skip(a);
-            cursor_skip(b);
-            return;
-        }
-        if (la >= lb) enter(p, a);
-        if (lb >= la) enter(p, b);
-        return;
-    }
-    if (!a->open) enter(p, a);
-    if (!b->open) enter(p, b);
+    int la = a->open ? -1 : (int)cursor_node(a)->level;
+    int lb = b->open ? -1 : (int)cursor_node(b)->level;
+    if (la >= lb) enter(p, a);
+    if (lb >= la) enter(p, b);
+}
+
+static void cursor_jump(cursor *c, unsigned count) {
+    c->slot[c->top] = (uint8_t)(c->slot[c->top] + count);
+    if (c->slot[c->top] == cursor_node(c)->count) cursor_skip(c);
+}
+
+/* Over the entries of two open leaves that are the same bit by bit. False if there are none, or their
+ * keys do not stand side by side. */
+static bool skip_same_entries(pairs *p) {
+    const node *a = cursor_node(&p->before), *b = cursor_node(&p->after);
+    unsigned i = p->before.slot[p->before.top], j = p->after.slot[p->after.top], n = 0;
+    if (p->object && (i != j || leaf_shape(a) != leaf_shape(b))) return false;
+    const hd_value *x = leaf_values(a) + i, *y = leaf_values(b) + j;
+    unsigned most = a->count - i < b->count - j ? a->count - i : b->count - j;
+    while (n < most && x[n].bits == y[n].bits) n++;
+    if (n == 0) return false;
+    p->position += n;
+    cursor_jump(&p->before, n);
+    cursor_jump(&p->after, n);
+    return true;
+}
+
+/* Over what both have in common here. */
+static bool skip_common(pairs *p) {
+    return p->before.open && p->after.open ? skip_same_entries(p) : skip_shared(p);
 }
 
 /* Takes the entry of one side or of both. True if it is to be yielded. */
@@ -115,6 +141,7 @@ static bool take(pairs *p, bool from_before, bool from_after) {
 
 static bool array_next(pairs *p) {
     while (!cursor_done(&p->before) && !cursor_done(&p->after)) {
+        if (skip_common(p)) continue;
         if (!p->before.open || !p->after.open) approach(p);
         else if (take(p, true, true)) return true;
     }
@@ -130,6 +157,8 @@ static int order_of(const pairs *p) {
 
 static bool object_next(pairs *p) {
     while (!cursor_done(&p->before) || !cursor_done(&p->after)) {
+        bool both = !cursor_done(&p->before) && !cursor_done(&p->after);
+        if (both && skip_common(p)) continue; /* without a look at the keys */
         int first = order_of(p);
         cursor *lower = first <= 0 ? &p->before : &p->after;
         if (first == 0 && (!p->before.open || !p->after.open)) approach(p);

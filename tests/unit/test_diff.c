@@ -266,7 +266,7 @@ static void expect_oracle(world *w, hd_value a, hd_value b) {
 
 static void the_diff_is_what_a_whole_comparison_finds(void **state) {
     world w = world_open();
-    for (int round = 0; round < 1500; round++) {
+    for (int round = 0; round < 700; round++) {
         hd_value a = random_value(&w, 4), b = a;
         size_t changes = lab_random_below(&w.random, 6);
         for (size_t i = 0; i < changes; i++) b = mutated(&w, b, 3);
