@@ -1,10 +1,14 @@
 /* sqlite_file.c -- opening, creating and refusing; statements; what results mean. */
+#define _GNU_SOURCE
 #include "store/sqlite_file.h"
 
 #include "store/sqlite_schema.h"
 #include <assert.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 _Static_assert(sizeof schema_steps / sizeof schema_steps[0] == FILE_FORMAT, "a step per format");
 
@@ -175,9 +179,8 @@ void file_close(file *f) {
     *f = (file){ 0 };
 }
 
-/* What a look without touching tells. */
+/* Who a file says it is. */
 typedef struct look {
-    bool exists; /* there is a file with something in it */
     int64_t application_id, format, tables;
 } look;
 
@@ -210,40 +213,81 @@ static hd_status refuse(const file *f, hd_status status, hd_error *error) {
     return status;
 }
 
-static hd_status look_at(const char *name, const file_options *o, const hd_env *env, look *out,
-                         hd_error *error) {
-    *out = (look){ 0 };
-    file f;
-    hd_status status = connect(&f, name, o->vfs, SQLITE_OPEN_READONLY, env);
-    if (status == HD_IO && f.db && sqlite3_errcode(f.db) == SQLITE_CANTOPEN) {
-        /* Missing, or not to be read. Creating it tells which. */
-        if (o->must_exist || o->read_only) {
-            status = HD_NOT_FOUND;
-            env_error(error, status, "%s does not exist or cannot be read", name);
-        } else status = HD_OK;
-        file_close(&f);
-        return status;
-    }
-    /* A foreign file's WAL is not ours to fold in. */
-    if (!status) sqlite3_db_config(f.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    if (!status) status = pragma_int(&f, "select count(*) from sqlite_schema", &out->tables);
-    if (!status) status = pragma_int(&f, "pragma application_id", &out->application_id);
-    if (!status) status = pragma_int(&f, "pragma user_version", &out->format);
-    out->exists = out->tables > 0 || out->application_id != 0;
-    if (!status && out->exists && out->application_id != FILE_APPLICATION_ID)
-        status = HD_NOT_HEDDLE;
-    if (status == HD_READ_ONLY || (status == HD_IO && !o->read_only)) {
-        /* A WAL that only a writing connection may recover. */
-        bool recoverable = sqlite3_extended_errcode(f.db) == SQLITE_READONLY_RECOVERY ||
-                           sqlite3_extended_errcode(f.db) == SQLITE_READONLY_CANTINIT;
-        if (recoverable && !o->read_only) {
-            out->exists = true;
-            out->application_id = FILE_APPLICATION_ID;
-            out->format = FILE_FORMAT;
-            status = HD_OK;
+static hd_status read_look(file *f, look *out) {
+    hd_status status = pragma_int(f, "pragma application_id", &out->application_id);
+    if (!status) status = pragma_int(f, "pragma user_version", &out->format);
+    /* Pages of a file that is ours may be changing under an immutable connection. */
+    if (!status && out->application_id != FILE_APPLICATION_ID)
+        status = pragma_int(f, "select count(*) from sqlite_schema", &out->tables);
+    return status;
+}
+
+static hd_status judge_look(const file *f, const look *seen, hd_error *error) {
+    bool empty = seen->application_id == 0 && seen->tables == 0;
+    if (!empty && seen->application_id != FILE_APPLICATION_ID)
+        return refuse(f, HD_NOT_HEDDLE, error);
+    if (seen->format <= FILE_FORMAT) return HD_OK;
+    env_error(error, HD_NEWER,
+              "%s has format %d, this heddle (%s) knows up to %d: install a newer heddle", f->name,
+              (int)seen->format, hd_version(), FILE_FORMAT);
+    return HD_NEWER;
+}
+
+/* "file:name?immutable=1", with the characters escaped that mean something there. */
+static size_t immutable_uri(const char *name, char *out) {
+    static const char hex[] = "0123456789ABCDEF";
+    size_t n = 0;
+    memcpy(out, "file:", 5);
+    for (n = 5; *name; name++) {
+        unsigned char c = (unsigned char)*name;
+        if (c != '%' && c != '?' && c != '#') {
+            out[n++] = (char)c;
+            continue;
         }
+        out[n++] = '%';
+        out[n++] = hex[c >> 4];
+        out[n++] = hex[c & 15];
     }
-    if (status) refuse(&f, status, error);
+    memcpy(out + n, "?immutable=1", 13);
+    return n + 12;
+}
+
+/* Whether a WAL lies beside the file: then the file alone says nothing, for a power loss may have cut
+ * short the copying of pages from one to the other. */
+static bool has_wal(const char *name, const char *vfs_name) {
+    sqlite3_vfs *vfs = sqlite3_vfs_find(vfs_name);
+    char path[PATH_MAX + 8];
+    int exists = 0;
+    if (!vfs || vfs->xFullPathname(vfs, name, PATH_MAX, path) != SQLITE_OK) return false;
+    strcat(path, "-wal");
+    return vfs->xAccess(vfs, path, SQLITE_ACCESS_EXISTS, &exists) == SQLITE_OK && exists;
+}
+
+/* Looks at the main file alone, without locks, journals or shared memory: nothing is created,
+ * recovered or changed by it. What is not there yet, or only in the WAL, looks empty; that is looked
+ * at again under the lock. */
+static hd_status look_at(const char *name, const file_options *o, const hd_env *env,
+                         hd_error *error) {
+    size_t room = 3 * strlen(name) + 32;
+    char *uri = env_new(env, room);
+    if (!uri) return HD_NOMEM;
+    immutable_uri(name, uri);
+    file f;
+    hd_status status = connect(&f, uri, o->vfs, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, env);
+    env_free(env, uri, room);
+    look seen = { 0 };
+    bool missing = status == HD_IO && f.db && sqlite3_errcode(f.db) == SQLITE_CANTOPEN;
+    if (!status) status = read_look(&f, &seen);
+    env_free(env, f.name, f.name_size); /* messages name the file, not the address */
+    f.name_size = strlen(name) + 1;
+    f.name = env_new_copy(env, name, f.name_size);
+    if (!f.name) status = HD_NOMEM;
+    else if (missing && (o->must_exist || o->read_only)) {
+        status = HD_NOT_FOUND;
+        env_error(error, status, "%s does not exist or cannot be read", name);
+    } else if (missing) status = HD_OK; /* creating it tells why, if it is not simply missing */
+    else if (status) refuse(&f, status, error);
+    else status = judge_look(&f, &seen, error);
     file_close(&f);
     return status;
 }
@@ -257,21 +301,17 @@ static hd_status migrate_step(file *f, int64_t from) {
 }
 
 /* Under the write lock, since two programs may create the same file at the same moment. */
-static hd_status migrate(file *f) {
+static hd_status migrate(file *f, hd_error *error) {
     for (;;) {
-        int64_t format;
+        look seen = { 0 };
         hd_status status = file_begin_write(f);
-        if (!status) status = pragma_int(f, "pragma user_version", &format);
-        if (!status && format >= FILE_FORMAT) {
-            file_rollback(f);
-            return HD_OK;
-        }
-        if (!status) status = migrate_step(f, format);
-        if (!status) status = file_commit(f);
-        if (status) {
-            file_rollback(f);
-            return status;
-        }
+        if (!status) status = read_look(f, &seen);
+        if (!status) status = judge_look(f, &seen, error);
+        bool done = !status && seen.format == FILE_FORMAT;
+        if (!status && !done) status = migrate_step(f, seen.format);
+        if (!status && !done) status = file_commit(f);
+        file_rollback(f);
+        if (status || done) return status;
     }
 }
 
@@ -296,36 +336,57 @@ static hd_status open_connection(file *f, const char *name, const file_options *
     return status ? status : set_up(f, o);
 }
 
-static hd_status become_store(file *f, const look *seen) {
-    if (f->read_only) return HD_OK;
+/* A new WAL is found again after a power loss only if its directory has been synced, and SQLite
+ * leaves that to the connection that created it, which may be another one. */
+static void sync_directory(const file *f, const char *vfs) {
+    char directory[PATH_MAX];
+    const char *path = sqlite3_db_filename(f->db, "main");
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    if (vfs || !slash || (size_t)(slash - path) >= sizeof directory) return;
+    memcpy(directory, path, (size_t)(slash - path) + 1);
+    directory[slash - path + 1] = '\0';
+    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;
+    (void)fsync(fd);
+    close(fd);
+}
+
+/* Looks again, now that journals are read too; then creates or migrates. Until the file has been
+ * accepted, its WAL is not folded in at close. */
+static hd_status become_store(file *f, const file_options *o, hd_error *error) {
+    look seen = { 0 };
     int64_t mode;
-    hd_status status = pragma_int(f, "pragma journal_mode = wal", &mode);
-    if (!status && (!seen->exists || seen->format < FILE_FORMAT)) status = migrate(f);
+    sqlite3_db_config(f->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    hd_status status = read_look(f, &seen);
+    if (status) return refuse(f, status, error);
+    status = judge_look(f, &seen, error);
+    if (status) return status;
+    if (o->read_only && seen.application_id != FILE_APPLICATION_ID) {
+        env_error(error, HD_NOT_HEDDLE, "%s is empty: open it for writing first", f->name);
+        return HD_NOT_HEDDLE;
+    }
+    if (o->read_only) return HD_OK;
+    status = pragma_int(f, "pragma journal_mode = wal", &mode);
+    if (!status && seen.format < FILE_FORMAT) status = migrate(f, error);
+    sqlite3_db_config(f->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+    if (!status) sync_directory(f, o->vfs);
+    if (status == HD_IO && sqlite3_errcode(f->db) == SQLITE_CANTOPEN) status = HD_READ_ONLY;
+    if (status && !(error && error->status)) refuse(f, status, error);
     return status;
 }
 
 hd_status file_open(file *f, const char *name, const file_options *o, const hd_env *env,
                     hd_error *error) {
     *f = (file){ 0 };
-    look seen;
-    hd_status status = look_at(name, o, env, &seen, error);
+    if (error) *error = (hd_error){ 0 };
+    hd_status status = has_wal(name, o->vfs) ? HD_OK : look_at(name, o, env, error);
     if (status) return status;
-    if (seen.format > FILE_FORMAT) {
-        env_error(error, HD_NEWER,
-                  "%s has format %d, this heddle (%s) knows up to %d: install a newer heddle", name,
-                  (int)seen.format, hd_version(), FILE_FORMAT);
-        return HD_NEWER;
-    }
-    if (o->read_only && !seen.exists) {
-        env_error(error, HD_NOT_HEDDLE, "%s is empty: open it for writing first", name);
-        return HD_NOT_HEDDLE;
-    }
     status = open_connection(f, name, o, env);
-    if (!status) status = become_store(f, &seen);
-    if (!status) return HD_OK;
-    if (status == HD_IO && sqlite3_errcode(f->db) == SQLITE_CANTOPEN) status = HD_READ_ONLY;
-    refuse(f, status, error);
-    file_close(f);
+    if (status) {
+        bool no_way = status == HD_IO && f->db && sqlite3_errcode(f->db) == SQLITE_CANTOPEN;
+        status = refuse(f, no_way ? HD_READ_ONLY : status, error);
+    } else status = become_store(f, o, error);
+    if (status) file_close(f);
     return status;
 }
 
