@@ -6,7 +6,7 @@
  *              in place.doc.writer                                    (writers.c, envelope.c)
  *   order      a topological position for each node, repaired when
  *              an edge violates it                                    (order.c, order_search.c,
- *                                                                      order_cycle.c, order_back.c)
+ *                                                                      order_sort.c, order_back.c)
  *   liveness   the least fixed point of seed 5.1                      (live.c, live_settle.c)
  *   kin        who created whom, for the order only                   (graph_kin.c)
  *
@@ -39,7 +39,7 @@ enum {
     NODE_OWED = 1 << 20,
     NODE_MORE = 1 << 21,      /* has further outputs or envelopes: a record in `surfaces` */
     NODE_KIN = 1 << 22,       /* has or had a parent or children: a record in `kin` */
-    NODE_BACK = 1 << 23,      /* may stand in `back_edges` */
+    NODE_BACK = 1 << 23,      /* may stand in `back_edges` or `pending` */
     NODE_WITHDRAWN = 1 << 24, /* stands in `withdrawn` */
     NODE_REGION = 1 << 25,    /* scratch of live_settle.c */
     NODE_FORWARD = 1 << 26,   /* scratch of order: reached downstream */
@@ -76,7 +76,7 @@ typedef struct kin_record {
     node_id next, prev; /* siblings; 0 ends */
 } kin_record;
 
-/* A back edge: it would close a cycle, so it stays outside the order. */
+/* An edge by its ends. As a back edge: it would close a cycle, so it stays outside the order. */
 typedef struct back_edge {
     node_id writer, reader;
 } back_edge;
@@ -106,7 +106,10 @@ typedef struct graph {
     uint64_t top;
     uint32_t top_shift; /* pos >> top_shift is the bit in `top`; at least 12 */
 
-    /* Back edges. An edge is upward, or it is here; unless `back_lost`, when there was no memory to
+    /* New edges that point down; graph_settle puts them right. */
+    VEC(back_edge) pending;
+
+    /* Back edges. After graph_settle an edge is upward, or it is here; unless `back_lost`, when there was no memory to
      * write one down (or to look for a cycle): then order_retry finds them again. */
     VEC(back_edge)
     back_edges;
@@ -293,12 +296,14 @@ static inline hd_status graph_mark_clean(graph *g, node_id id) {
 void graph_demand(graph *g, node_id id);
 void graph_withdraw(graph *g, node_id id);
 
-/* Re-derives liveness in the region upstream of what was withdrawn, once for all of it; a node that
- * goes dormant while invalid is unlinked. Then retries the back edges that were blocked by edges
- * which are gone. Costs two comparisons when there is nothing to do. */
+/* After a run or a registration, or a batch of them: puts the order right for the edges that came;
+ * re-derives liveness in the region upstream of what was withdrawn, once for all of it (a node that
+ * goes dormant while invalid is unlinked); and retries the back edges that were blocked by edges
+ * which are gone. Costs three comparisons when there is nothing to do. */
 void graph_settle_slow(graph *g);
 static inline void graph_settle(graph *g) {
-    if (g->withdrawn_count || g->retry_low <= g->retry_high) graph_settle_slow(g);
+    if (g->withdrawn_count || g->pending.count || g->retry_low <= g->retry_high)
+        graph_settle_slow(g);
 }
 
 /* Closes the holes in the order once they are half of it. Positions change, so call it between

@@ -123,7 +123,7 @@ static void check_edges(const graph *g, node_id id) {
     predecessor_walk w = predecessors_of(g, id);
     node_id x;
     while (predecessors_next(&w, &x))
-        assert(graph_node(g, x)->pos < graph_node(g, id)->pos || g->back_lost ||
+        assert(graph_node(g, x)->pos < graph_node(g, id)->pos || g->back_lost || g->pending.count ||
                back_edge_known(g, x, id));
     assert(!(graph_node(g, id)->flags & (NODE_FORWARD | NODE_BACKWARD | NODE_REGION)));
 }

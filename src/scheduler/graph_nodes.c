@@ -60,6 +60,7 @@ static void leave_readers(graph *g, node_id id) {
 
 void graph_remove_node(graph *g, node_id id) {
     node *n = graph_node(g, id);
+    if (n->flags & NODE_BACK) order_settle(g); /* it may stand in `pending` */
     leave_readers(g, id);
     readers_clear(g, id);
     n->live_refs = 0;

@@ -59,6 +59,7 @@ static hd_status grow(graph *g) {
 void order_fini(graph *g) {
     if (g->order_capacity) env_free(g->env, g->invalid.words, block_bytes(g->order_capacity));
     vec_fini(g->env, &g->back_edges);
+    vec_fini(g->env, &g->pending);
     table_fini(&g->back_index);
     vec_fini(g->env, &g->forward);
     vec_fini(g->env, &g->backward);

@@ -1,7 +1,7 @@
 /* order.h -- a topological position for each node.
  *
  * New nodes go to the end. Most edges then point upward as they come, because one creates what one
- * needs first; an edge W -> R that points down is repaired at once (Pearce and Kelly): what can be
+ * needs first; an edge W -> R that points down is repaired (Pearce and Kelly): what can be
  * reached from R below W's position, and what reaches W from above R's, are put the right way round
  * within the positions that they hold together. Nobody else moves.
  *
@@ -11,6 +11,9 @@
  * If W can be reached from R, the edge closes a cycle: then one edge of it becomes a *back edge*,
  * outside the order (order_cycle.c). Back edges are exactly the edges that point down; they are
  * written down only so as to be tried again when an edge that kept them down is gone.
+ *
+ * Repairs wait for graph_settle. Many that come together, say of a chain that was registered from its
+ * end, would each move more than the last; there the stretch is sorted afresh (order_sort.c).
  *
  * Cost: an edge that points upward one comparison; a repair the nodes between both positions that
  * hang together with its ends, and their edges. */
@@ -43,11 +46,13 @@ static inline void order_note(graph *g, uint32_t low, uint32_t high) {
 
 /* ---- edges (order_search.c) */
 
-void order_repair(graph *g, node_id from, node_id to);
-/* A new edge (of data or envelope). */
+void order_defer(graph *g, node_id from, node_id to);
+/* A new edge (of data or envelope). If it points down, it waits for order_settle. */
 static inline void order_edge(graph *g, node_id from, node_id to) {
-    if (graph_node(g, from)->pos > graph_node(g, to)->pos) order_repair(g, from, to);
+    if (graph_node(g, from)->pos > graph_node(g, to)->pos) order_defer(g, from, to);
 }
+/* Puts all that wait right: each by a repair, or, when that takes long, all by sorting afresh. */
+void order_settle(graph *g);
 /* An edge went away, though perhaps another one between the same two is left. */
 static inline void order_edge_gone(graph *g, node_id from, node_id to) {
     if (!g->back_edges.count && !g->back_lost) return;
@@ -100,10 +105,17 @@ static inline predecessor_walk predecessors_of(const graph *g, node_id id) {
 bool successors_next(successor_walk *w, node_id *out);
 bool predecessors_next(predecessor_walk *w, node_id *out);
 
-/* ---- cycles (order_cycle.c) */
+/* ---- cycles, and sorting afresh (order_cycle.c, order_sort.c) */
 
 /* The edge closes a cycle: decides which edge of it is the back edge. */
 void order_break_cycle(graph *g, node_id from, node_id to);
+/* The nodes of a cycle (marked NODE_FORWARD and NODE_BACKWARD; in order of position) appended to
+ * g->sequence in the order that they are to have. False: no memory. */
+bool order_arrange(graph *g, const node_id *ids, uint32_t count);
+/* After they were placed: edges among them that point down are back edges. */
+void order_record(graph *g, const node_id *ids, uint32_t count);
+/* All nodes in these positions, sorted anew. False: no memory, nothing changed. */
+bool order_sort(graph *g, uint32_t low, uint32_t high);
 
 /* ---- back edges (order_back.c) */
 
@@ -112,6 +124,7 @@ bool back_edge_known(const graph *g, node_id from, node_id to);
 void back_edge_add(graph *g, node_id from, node_id to);
 void back_edge_drop(graph *g, node_id from, node_id to); /* if it is there */
 void back_edges_forget(graph *g, node_id id);            /* all of a node that leaves */
+bool edge_exists(graph *g, node_id from, node_id to);
 /* Tries those again that lie among the positions noted. */
 void order_retry(graph *g);
 

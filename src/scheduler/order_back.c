@@ -65,7 +65,7 @@ void back_edges_forget(graph *g, node_id id) {
 
 /* ---- trying again */
 
-static bool edge_exists(graph *g, node_id from, node_id to) {
+bool edge_exists(graph *g, node_id from, node_id to) {
     predecessor_walk w = predecessors_of(g, to);
     node_id x;
     while (predecessors_next(&w, &x)) {

@@ -1,11 +1,11 @@
 /* order_cycle.c -- which edge of a cycle stays outside the order?
  *
- * The nodes of the cycle (all that lie on a way from the reader to the writer) are placed one by one,
- * as if sorted afresh: those first that wait for no other; when each waits, first those whose parent
- * is placed (it may replace its children, so doomed ones do not run), then the one that waits for
- * the fewest edges, then the one that stood first. Edges that then point down are the back edges.
+ * The nodes of the cycle are placed one by one, as if sorted afresh: those first that wait for no
+ * other; when each waits, first those whose parent is placed (it may replace its children, so doomed
+ * ones do not run), then the one that waits for the fewest edges, then the one that was registered
+ * first. Edges that then point down are the back edges.
  *
- * A cycle of very many nodes is not worth the effort: there the newest edge is the back edge. */
+ * For a cycle of very many nodes that is not worth the effort: there the newest edge is the back edge. */
 #include "scheduler/order.h"
 
 #include "base/binheap.h"
@@ -24,23 +24,23 @@ typedef struct member {
 
 typedef struct cycle {
     graph *g;
-    member items[CYCLE_MAX];
+    member *items; /* by position */
     uint32_t count;
     binheap heap;
 } cycle;
 
-static bool is_member(const node *n) {
-    return (n->flags & NODE_FORWARD) && (n->flags & NODE_BACKWARD);
+static bool is_member(const graph *g, node_id id) {
+    uint32_t flags = graph_node(g, id)->flags;
+    return (flags & NODE_FORWARD) && (flags & NODE_BACKWARD);
 }
 
-/* By position, which has not changed yet; NULL: not in the cycle. */
+/* NULL: not in the cycle. */
 static member *member_of(cycle *c, node_id id) {
-    const node *n = graph_node(c->g, id);
-    if (!is_member(n)) return NULL;
-    uint32_t low = 0, high = c->count;
+    if (!is_member(c->g, id)) return NULL;
+    uint32_t pos = graph_node(c->g, id)->pos, low = 0, high = c->count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (c->items[middle].pos < n->pos) low = middle + 1;
+        if (c->items[middle].pos < pos) low = middle + 1;
         else high = middle;
     }
     assert(c->items[low].id == id);
@@ -49,24 +49,22 @@ static member *member_of(cycle *c, node_id id) {
 
 static uint64_t key_of(const member *m) {
     uint64_t waits = m->waits < UINT32_C(0x3FFFFFFF) ? m->waits : UINT32_C(0x3FFFFFFF);
-    return (uint64_t)(m->waits > 0) << 63 | (uint64_t)m->orphan << 62 | waits << 32 | m->pos;
+    uint32_t last = m->waits ? m->id : m->pos; /* who waits for nobody stays where he was */
+    return (uint64_t)(m->waits > 0) << 63 | (uint64_t)m->orphan << 62 | waits << 32 | last;
 }
 
 /* Fills the members and what they wait for. False: no memory. */
-static bool gather(cycle *c) {
+static bool gather(cycle *c, const node_id *ids) {
     graph *g = c->g;
-    for (uint32_t i = 0; i < g->forward.count; i++) {
-        node_id id = (node_id)g->forward.items[i];
-        if (!is_member(graph_node(g, id))) continue;
-        c->items[c->count++] = (member){ .id = id, .pos = (uint32_t)(g->forward.items[i] >> 32) };
-    }
+    for (uint32_t i = 0; i < c->count; i++)
+        c->items[i] = (member){ .id = ids[i], .pos = graph_node(g, ids[i])->pos };
     for (uint32_t i = 0; i < c->count; i++) {
         member *m = &c->items[i];
         node_id x;
         predecessor_walk w = predecessors_of(g, m->id);
-        while (predecessors_next(&w, &x)) m->waits += is_member(graph_node(g, x));
+        while (predecessors_next(&w, &x)) m->waits += is_member(g, x);
         node_id parent = graph_parent(g, m->id);
-        m->orphan = parent && is_member(graph_node(g, parent));
+        m->orphan = parent && is_member(g, parent);
         if (binheap_push(&c->heap, &m->item, key_of(m))) return false;
     }
     return true;
@@ -96,45 +94,58 @@ static void place_member(cycle *c, member *m) {
     }
 }
 
-/* Members one by one, between those that only reach the cycle and those that it only reaches. */
-static bool arrange(cycle *c) {
-    graph *g = c->g;
-    vec_clear(&g->sequence);
-    if (!vec_room(g->env, &g->sequence, g->forward.count + g->backward.count)) return false;
-    for (uint32_t i = 0; i < g->backward.count; i++)
-        if (!is_member(graph_node(g, (node_id)g->backward.items[i])))
-            g->sequence.items[g->sequence.count++] = g->backward.items[i];
-    for (binheap_item *item; (item = binheap_pop(&c->heap));)
-        place_member(c, BINHEAP_ENTRY(item, member, item));
-    for (uint32_t i = 0; i < g->forward.count; i++)
-        if (!is_member(graph_node(g, (node_id)g->forward.items[i])))
-            g->sequence.items[g->sequence.count++] = g->forward.items[i];
-    return order_place(g);
+bool order_arrange(graph *g, const node_id *ids, uint32_t count) {
+    cycle c = { .g = g, .count = count };
+    if (!vec_room(g->env, &g->sequence, count)) return false;
+    c.items = env_new_array(g->env, count, sizeof *c.items);
+    if (!c.items) return false;
+    binheap_init(&c.heap, g->env);
+    bool done = gather(&c, ids);
+    for (binheap_item *item; done && (item = binheap_pop(&c.heap));)
+        place_member(&c, BINHEAP_ENTRY(item, member, item));
+    binheap_fini(&c.heap);
+    env_free(g->env, c.items, count * sizeof *c.items);
+    return done;
 }
 
-/* Edges among the members: down is back. */
-static void record(cycle *c) {
-    graph *g = c->g;
-    for (uint32_t i = 0; i < c->count; i++) {
-        node_id id = c->items[i].id, x;
-        predecessor_walk w = predecessors_of(g, id);
+void order_record(graph *g, const node_id *ids, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        node_id x;
+        predecessor_walk w = predecessors_of(g, ids[i]);
         while (predecessors_next(&w, &x)) {
-            if (!is_member(graph_node(g, x))) continue;
-            if (graph_node(g, x)->pos > graph_node(g, id)->pos) back_edge_add(g, x, id);
-            else back_edge_drop(g, x, id);
+            if (!is_member(g, x)) continue;
+            if (graph_node(g, x)->pos > graph_node(g, ids[i])->pos) back_edge_add(g, x, ids[i]);
+            else back_edge_drop(g, x, ids[i]);
         }
     }
 }
 
+/* ---- an edge that closes a cycle */
+
+/* Those marked that are no members, as they stand. */
+static void append_others(graph *g, const mark_vec *marks) {
+    for (uint32_t i = 0; i < marks->count; i++)
+        if (!is_member(g, (node_id)marks->items[i]))
+            g->sequence.items[g->sequence.count++] = marks->items[i];
+}
+
+/* The members between those that only reach the cycle and those that it only reaches. */
 static bool choose(graph *g) {
-    cycle c = { .g = g };
-    binheap_init(&c.heap, g->env);
+    node_id members[CYCLE_MAX];
+    uint32_t count = 0;
     sort_marks(g->forward.items, g->forward.count);
     sort_marks(g->backward.items, g->backward.count);
-    bool done = gather(&c) && arrange(&c);
-    if (done) record(&c);
-    binheap_fini(&c.heap);
-    return done;
+    for (uint32_t i = 0; i < g->forward.count; i++)
+        if (is_member(g, (node_id)g->forward.items[i]))
+            members[count++] = (node_id)g->forward.items[i];
+    vec_clear(&g->sequence);
+    if (!vec_room(g->env, &g->sequence, g->forward.count + g->backward.count)) return false;
+    append_others(g, &g->backward);
+    if (!order_arrange(g, members, count)) return false;
+    append_others(g, &g->forward);
+    if (!order_place(g)) return false;
+    order_record(g, members, count);
+    return true;
 }
 
 void order_break_cycle(graph *g, node_id from, node_id to) {

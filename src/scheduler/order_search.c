@@ -128,18 +128,62 @@ order_result order_try(graph *g, node_id from, node_id to, bool kin) {
     return result;
 }
 
-void order_repair(graph *g, node_id from, node_id to) {
-    if (back_edge_known(g, from, to)) return;
+static void repair(graph *g, node_id from, node_id to) {
+    if (graph_node(g, from)->pos < graph_node(g, to)->pos || back_edge_known(g, from, to)) return;
     g->repairs++;
     if (g->kin.count && order_try(g, from, to, true) == ORDER_DONE) return;
     switch (order_try(g, from, to, false)) {
     case ORDER_DONE: break;
-    case ORDER_CYCLE: order_break_cycle(g, from, to); break;
+    case ORDER_CYCLE:
+        if (edge_exists(g, from, to)) order_break_cycle(g, from, to);
+        break;
     case ORDER_NOMEM: /* out of order until graph_settle has tried again */
         order_note(g, graph_node(g, to)->pos, graph_node(g, from)->pos);
         back_edge_add(g, from, to);
         break;
     }
+}
+
+/* ---- what waits */
+
+void order_defer(graph *g, node_id from, node_id to) {
+    if (back_edge_known(g, from, to)) return;
+    if (!vec_push(g->env, &g->pending, ((back_edge){ from, to }))) {
+        g->back_lost = true; /* order_retry finds it */
+        order_note(g, 0, UINT32_MAX);
+        return;
+    }
+    graph_node(g, from)->flags |= NODE_BACK;
+    graph_node(g, to)->flags |= NODE_BACK;
+}
+
+/* The positions that the waiting edges from the ith on span. */
+static void span(const graph *g, uint32_t i, uint32_t *low, uint32_t *high) {
+    *low = UINT32_MAX;
+    *high = 0;
+    for (; i < g->pending.count; i++) {
+        uint32_t from = graph_node(g, g->pending.items[i].writer)->pos;
+        uint32_t to = graph_node(g, g->pending.items[i].reader)->pos;
+        if (from < to) continue;
+        if (to < *low) *low = to;
+        if (from > *high) *high = from;
+    }
+}
+
+static uint64_t effort(const graph *g) { return g->edge_visits + g->repaired_nodes; }
+
+void order_settle(graph *g) {
+    uint32_t low, high;
+    uint64_t limit = effort(g) + 4 * (uint64_t)g->order_count + 1024;
+    for (uint32_t i = 0; i < g->pending.count; i++) {
+        if (effort(g) > limit) { /* as much as sorting would have cost */
+            span(g, i, &low, &high);
+            if (low < high && order_sort(g, low, high)) break;
+            limit = UINT64_MAX;
+        }
+        repair(g, g->pending.items[i].writer, g->pending.items[i].reader);
+    }
+    vec_clear(&g->pending);
 }
 
 void order_kin(graph *g, node_id parent, node_id child) {

@@ -28,6 +28,7 @@ static inline hd_status world_try_open(world *w, const hd_env *env) {
     status = places_init(&w->places, w->env, w->heap);
     if (status) {
         hd_heap_close(w->heap);
+        w->heap = NULL;
         return status;
     }
     status = graph_init(&w->graph, w->env, &w->places);

@@ -288,7 +288,11 @@ static void step(model *m, bool demanding) {
     case 11:
     case 12: step_clean(m, t); break;
     case 13: step_parent(m, t); break;
-    case 14: graph_tidy(&m->w.graph); break;
+    case 14:
+        if (below(m, 2)) graph_tidy(&m->w.graph);
+        else if (m->w.graph.order_count)
+            assert_true(order_sort(&m->w.graph, 0, m->w.graph.order_count - 1));
+        break;
     case 15:
     case 16:
     case 17: step_output(m, t); break;
