@@ -71,7 +71,7 @@ static inline engine_status engine_done(engine_tx *tx) {
     return 0;
 }
 
-static inline uint64_t engine_computed_runs(const engine *e) { return e->computed_runs; }
-static inline uint64_t engine_effect_runs(const engine *e) { return e->effect_runs; }
+static inline uint64_t engine_computed_runs(const engine *e) { return e->runs[0]; }
+static inline uint64_t engine_effect_runs(const engine *e) { return e->runs[1]; }
 
 #include "graphs_template.h"

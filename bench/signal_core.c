@@ -189,37 +189,46 @@ static void drop_unread(sc_core *c, sc_node *n) {
 
 /* ---- Running ----------------------------------------------------------------------------- */
 
-/* Runs the body of a node; afterwards its value is right. */
-static inline void run(sc_core *c, uint32_t id, sc_node *n) {
-    sc_edge *cursor = c->cursor, *first = c->first, *end = c->end;
-    uint32_t running = c->running, epoch = c->epoch; /* the body itself may write */
+/* What the body below on the C stack was about to read. */
+typedef struct suspended {
+    sc_edge *cursor, *first, *end;
+    uint32_t running;
+} suspended;
 
+static inline suspended suspend(sc_core *c) {
+    c->depth++;
+    return (suspended){ c->cursor, c->first, c->end, c->running };
+}
+
+static inline void resume(sc_core *c, suspended below) {
+    c->depth--;
+    c->running = below.running;
+    if (!below.running) return;
+    c->cursor = below.cursor;
+    c->first = below.first;
+    c->end = below.end;
+}
+
+/* Runs the body; afterwards the value is right. True when it became another one: never for an
+ * effect, whose value stays 0. */
+static inline bool run(sc_core *c, uint32_t id, sc_node *n) {
+    const uint32_t epoch = c->epoch; /* the body itself may write */
     c->first = c->cursor = sources_of(n);
     c->end = c->first + n->source_count;
     c->running = id;
-    c->depth++;
+    c->runs[n->effect]++;
     n->stale = false;
     uint64_t value = n->body(c, n->ctx);
-    if (c->cursor != c->end) drop_unread(c, n);
+    if (__builtin_expect(c->cursor != c->end, 0)) drop_unread(c, n);
     n->right_at = epoch;
-    if (n->effect) {
-        c->effect_runs++;
-    } else {
-        c->computed_runs++;
-        if (value != n->value) {
-            n->value = value;
-            n->changed_at = c->epoch;
-        }
-    }
-    c->depth--;
-    c->running = running;
-    c->cursor = cursor;
-    c->first = first;
-    c->end = end;
+    if (value == n->value) return false;
+    n->value = value;
+    n->changed_at = epoch;
+    return true;
 }
 
-static void push_frame(sc_core *c, uint32_t id, uint32_t next) {
-    if (c->frame_count == c->frame_capacity) {
+static inline void push_frame(sc_core *c, uint32_t id, uint32_t next) {
+    if (__builtin_expect(c->frame_count == c->frame_capacity, 0)) {
         c->frame_capacity = c->frame_capacity ? 2 * c->frame_capacity : 256;
         c->frames = must_have(realloc(c->frames, c->frame_capacity * sizeof *c->frames));
     }
@@ -229,10 +238,9 @@ static void push_frame(sc_core *c, uint32_t id, uint32_t next) {
 /* What to do about a stale node, found by looking at its sources from `*next` on. */
 typedef enum verdict { RIGHT, CHANGED, SOURCE_STALE } verdict;
 
-static inline verdict check(const sc_core *c, sc_node *n, uint32_t *next) {
+static inline verdict check(const sc_core *c, sc_node *n, uint32_t *next, bool eager) {
     const sc_edge *sources = sources_of(n);
     const uint32_t right_at = n->right_at, count = n->source_count;
-    const bool eager = c->depth >= NESTED_BODIES_MAX;
     verdict found = right_at == 0 ? CHANGED : RIGHT; /* never run: nothing to compare with */
     for (uint32_t i = *next; i < count; i++) {
         const sc_node *s = &c->nodes[sources[i].node];
@@ -247,37 +255,51 @@ static inline verdict check(const sc_core *c, sc_node *n, uint32_t *next) {
     return found;
 }
 
+/* Runs, up the stack, everybody who waits for a source that did change: no need to look at their
+ * other sources. Returns the first who waits for one that did not; 0 when nobody is left. */
+static inline uint32_t run_waiting(sc_core *c, uint32_t base, bool changed, uint32_t *next) {
+    while (c->frame_count > base) {
+        uint64_t frame = c->frames[--c->frame_count];
+        uint32_t id = (uint32_t)(frame >> 32);
+        *next = (uint32_t)frame;
+        if (!changed) return id;
+        changed = run(c, id, &c->nodes[id]);
+    }
+    return 0;
+}
+
 /* Brings a stale node up to date: first its stale sources in the order it read them, until one of
- * them turns out to have changed. When an earlier source has changed but eager checking went on
- * to a later stale one, checking starts over at the first source, which then is cheap. */
+ * them turns out to have changed. Eagerly, all of them are brought up to date before it runs. */
 void sc_refresh(sc_core *c, uint32_t id) {
     const uint32_t base = c->frame_count;
+    const suspended below = suspend(c);
+    const bool eager = c->depth > NESTED_BODIES_MAX;
     uint32_t next = 0;
-    for (;;) {
+    while (id) {
         sc_node *n = &c->nodes[id];
-        switch (check(c, n, &next)) {
-        case SOURCE_STALE:
-            push_frame(c, id, c->depth >= NESTED_BODIES_MAX ? 0 : next);
+        verdict found = check(c, n, &next, eager);
+        if (found == SOURCE_STALE) {
+            push_frame(c, id, eager ? 0 : next);
             id = sources_of(n)[next].node;
             next = 0;
             continue;
-        case CHANGED: run(c, id, n); break;
-        case RIGHT:
+        }
+        bool changed = false;
+        if (found == CHANGED) {
+            changed = run(c, id, n);
+        } else {
             n->stale = false;
             n->right_at = c->epoch;
-            break;
         }
-        if (c->frame_count == base) return;
-        uint64_t frame = c->frames[--c->frame_count];
-        id = (uint32_t)(frame >> 32);
-        next = (uint32_t)frame;
+        id = run_waiting(c, base, changed && !eager, &next);
     }
+    resume(c, below);
 }
 
 /* ---- Marking ----------------------------------------------------------------------------- */
 
-static void queue_effect(sc_core *c, uint32_t id) {
-    if (c->queue_count == c->queue_capacity) {
+static inline void queue_effect(sc_core *c, uint32_t id) {
+    if (__builtin_expect(c->queue_count == c->queue_capacity, 0)) {
         c->queue_capacity = c->queue_capacity ? 2 * c->queue_capacity : 256;
         c->queue = must_have(realloc(c->queue, c->queue_capacity * sizeof *c->queue));
     }
@@ -332,7 +354,9 @@ uint32_t sc_computed(sc_core *c, sc_body *body, void *ctx) {
 
 uint32_t sc_effect(sc_core *c, sc_body *body, void *ctx) {
     uint32_t id = add_node(c, (sc_node){ .body = body, .ctx = ctx, .effect = true });
+    const suspended below = suspend(c);
     run(c, id, &c->nodes[id]);
+    resume(c, below);
     return id;
 }
 

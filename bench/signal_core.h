@@ -24,7 +24,7 @@
 typedef struct sc_core sc_core;
 
 /* A body returns the node's value: the bits of a double, or a pointer. Values are compared as
- * bits. What an effect returns is ignored. */
+ * bits. An effect returns 0. */
 typedef uint64_t sc_body(sc_core *c, void *ctx);
 
 /* One half of an edge. In a node's sources `node` is what it reads, in a node's readers who reads
@@ -86,8 +86,7 @@ struct sc_core {
     uint32_t frame_count;
     uint32_t frame_capacity;
 
-    uint64_t computed_runs;
-    uint64_t effect_runs;
+    uint64_t runs[2]; /* of computeds, of effects */
 
     char *chunk; /* where edge blocks come from */
     size_t chunk_left;
