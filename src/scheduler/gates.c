@@ -1,0 +1,212 @@
+/* gates.c -- one eligible_at, one timer. */
+#include "scheduler/gates.h"
+
+#include "base/env.h"
+#include "scheduler/registry.h"
+#include "value/key.h"
+
+#define MS                UINT64_C(1000000)
+#define AUTO_DEBOUNCE_MS  100
+#define AUTO_THRESHOLD_MS 50
+#define AUTO_MIN_RUNS     3
+#define ECHO_LIMIT        12
+#define ECHO_WINDOW_MS    60000
+#define ECHO_MS           500
+#define ECHO_MAX_MS       30000
+
+static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+uint64_t gates_eligible_at(const scheduler *s, const node *n) {
+    const cold *c = cold_of(s, n);
+    if (!c) return 0;
+    const gate *g = &c->gate;
+    return later(later(later(g->debounce_at, g->throttle_at), later(g->backoff_at, g->echo_at)),
+                 g->hold_at);
+}
+
+hd_why_not gates_reason(const scheduler *s, const node *n, uint64_t now) {
+    const cold *c = cold_of(s, n);
+    uint64_t at = gates_eligible_at(s, n);
+    if (at <= now) return HD_WHY_NOT_RUNS;
+    if (at == c->gate.hold_at) return HD_WHY_NOT_HELD;
+    if (at == c->gate.echo_at) return HD_WHY_NOT_ECHO;
+    if (at == c->gate.backoff_at) return HD_WHY_NOT_BACKOFF;
+    return at == c->gate.throttle_at ? HD_WHY_NOT_THROTTLE : HD_WHY_NOT_DEBOUNCE;
+}
+
+/* A materialiser has its turn when settle says so; a node that waits for a document, when that
+ * arrives; a suspended one, when it is resumed. */
+static bool has_its_turn(const node *n) {
+    if (n->flags & (NODE_WAITING | NODE_SUSPENDED)) return false;
+    return !(n->flags & NODE_MATERIALISER) || (n->flags & NODE_PROMOTED);
+}
+
+void gates_apply(scheduler *s, node_id id, uint64_t now) {
+    node *n = node_of(s, id);
+    cold *c = cold_of(s, n);
+    uint64_t at = gates_eligible_at(s, n);
+    bool wait = at > now;
+    if (c) {
+        binheap_item *timer = &c->gate.timer;
+        if (!wait && binheap_linked(timer)) binheap_remove(&s->timers, timer);
+        /* Without memory for the timer the node is not set aside: early is better than never. */
+        if (wait && binheap_linked(timer)) binheap_update(&s->timers, timer, at);
+        else if (wait && binheap_push(&s->timers, timer, at)) wait = false;
+    }
+    bool eligible = !wait && has_its_turn(n);
+    graph_set_eligible(&s->graph, n, eligible);
+    if (eligible) s->tick = true;
+}
+
+/* ---- events in a node's life */
+
+void gates_registered(scheduler *s, node_id id) {
+    node *n = node_of(s, id);
+    cold *c = cold_of(s, n);
+    bool first_waits = n->flags & (NODE_EFFECT | NODE_PROVISIONAL);
+    uint64_t now = 0;
+    if (c && c->gate.debounce_ms && first_waits) {
+        now = env_now_ns(s->env);
+        c->gate.debounce_at = now + c->gate.debounce_ms * MS;
+    }
+    if (c || (n->flags & NODE_MATERIALISER)) gates_apply(s, id, now ? now : env_now_ns(s->env));
+}
+
+void gates_invalidated(scheduler *s, node_id id) {
+    node *n = node_of(s, id);
+    cold *c = cold_of(s, n);
+    if (!c || !c->gate.debounce_ms) return;
+    if (c->stale) return; /* a retry is owed: it does not wait again */
+    /* A computation that nobody has seen yet runs at once when it is demanded. */
+    if ((n->flags & NODE_NEVER_RAN) && !(n->flags & (NODE_EFFECT | NODE_PROVISIONAL))) return;
+    uint64_t now = env_now_ns(s->env);
+    c->gate.debounce_at = now + c->gate.debounce_ms * MS;
+    gates_apply(s, id, now);
+}
+
+void gates_ran(scheduler *s, node_id id, uint64_t now) {
+    cold *c = cold_of(s, node_of(s, id));
+    if (!c) return;
+    c->gate.debounce_at = 0;
+    if (c->gate.throttle_ms) c->gate.throttle_at = now + c->gate.throttle_ms * MS;
+    gates_apply(s, id, now);
+}
+
+static uint64_t doubled(uint64_t base_ms, uint64_t max_ms, uint8_t *streak) {
+    uint64_t ms = base_ms << (*streak < 16 ? *streak : 16);
+    if (*streak < UINT8_MAX) (*streak)++;
+    return (ms < max_ms ? ms : max_ms) * MS;
+}
+
+void gates_exhausted(scheduler *s, node_id id, uint64_t now) {
+    cold *c = registry_cold(s, id);
+    if (!c) return;
+    if (c->gate.holds_episode != s->episode) {
+        c->gate.holds_episode = s->episode;
+        c->gate.holds = 0;
+    }
+    if (c->gate.holds < UINT8_MAX) c->gate.holds++;
+    c->gate.backoff_at = now + doubled(BACKOFF_MS, BACKOFF_MAX_MS, &c->gate.streak);
+    gates_apply(s, id, now);
+}
+
+void gates_settled(scheduler *s, node_id id) {
+    cold *c = cold_of(s, node_of(s, id));
+    if (!c || !(c->gate.backoff_at || c->gate.streak)) return;
+    c->gate.backoff_at = 0;
+    c->gate.streak = 0;
+    gates_apply(s, id, env_now_ns(s->env));
+}
+
+void gates_release(scheduler *s, node_id id) {
+    cold *c = cold_of(s, node_of(s, id));
+    if (!c) return;
+    c->gate.debounce_at = c->gate.throttle_at = 0;
+    gates_apply(s, id, env_now_ns(s->env));
+}
+
+void gates_echoed(scheduler *s, node_id id, uint64_t now) {
+    cold *c = registry_cold(s, id);
+    if (!c) return;
+    gate *g = &c->gate;
+    if (!g->echoes || now - g->echo_since > ECHO_WINDOW_MS * MS) {
+        g->echoes = 0;
+        g->echo_since = now;
+    }
+    if (++g->echoes < ECHO_LIMIT) return;
+    g->echoes = ECHO_LIMIT - 1; /* the next one trips again */
+    if (!g->echo_streak)
+        env_log(s->env, HD_LOG_WARN,
+                "node \"%s\" and another writer keep overwriting each other: slowed down",
+                s->sides[id].name ? key_bytes(s->sides[id].name) : "");
+    g->echo_at = now + doubled(ECHO_MS, ECHO_MAX_MS, &g->echo_streak);
+    gates_apply(s, id, now);
+}
+
+void gates_converged(scheduler *s, node_id id) {
+    cold *c = cold_of(s, node_of(s, id));
+    if (!c || !c->gate.echoes) return;
+    c->gate.echoes = c->gate.echo_streak = 0;
+    c->gate.echo_at = 0;
+}
+
+void gates_hold(scheduler *s, node_id id, uint64_t at) {
+    cold *c = at ? registry_cold(s, id) : cold_of(s, node_of(s, id));
+    if (!c) return;
+    c->gate.hold_at = at;
+    gates_apply(s, id, env_now_ns(s->env));
+}
+
+/* ---- policies */
+
+hd_status gates_set_debounce(scheduler *s, node_id id, uint32_t ms) {
+    cold *c = registry_cold(s, id);
+    if (!c) return HD_NOMEM;
+    uint64_t now = env_now_ns(s->env), armed = c->gate.debounce_at;
+    node *n = node_of(s, id);
+    n->flags |= NODE_GATED;
+    /* A window that is running ends as if it had been of the new length from the start. */
+    if (armed) armed = armed - c->gate.debounce_ms * MS + ms * MS;
+    c->gate.debounce_ms = ms;
+    c->gate.debounce_at = ms ? armed : 0;
+    gates_apply(s, id, now);
+    return HD_OK;
+}
+
+hd_status gates_set_throttle(scheduler *s, node_id id, uint32_t ms) {
+    cold *c = registry_cold(s, id);
+    if (!c) return HD_NOMEM;
+    node_of(s, id)->flags |= NODE_GATED;
+    if (c->gate.throttle_at)
+        c->gate.throttle_at = c->gate.throttle_at - c->gate.throttle_ms * MS + ms * MS;
+    c->gate.throttle_ms = ms;
+    if (!ms) c->gate.throttle_at = 0;
+    gates_apply(s, id, env_now_ns(s->env));
+    return HD_OK;
+}
+
+void gates_consider_auto(scheduler *s, node_id id) {
+    const node *n = node_of(s, id);
+    const node_side *side = &s->sides[id];
+    if (!(n->flags & NODE_EFFECT) || (n->flags & NODE_EPHEMERAL)) return;
+    if (side->timed_runs < AUTO_MIN_RUNS) return;
+    if (side->total_ns / side->timed_runs < AUTO_THRESHOLD_MS * MS) return;
+    cold *c = registry_cold(s, id);
+    if (!c || c->gate.no_auto || c->gate.auto_set || c->gate.debounce_ms) return;
+    c->gate.auto_set = true;
+    gates_set_debounce(s, id, AUTO_DEBOUNCE_MS);
+}
+
+/* ---- the timer */
+
+void gates_wake(scheduler *s, uint64_t now) {
+    for (binheap_item *timer; (timer = binheap_peek(&s->timers)) && timer->key <= now;) {
+        cold *c = BINHEAP_ENTRY(timer, cold, gate.timer);
+        gates_apply(s, c->node, now);
+    }
+}
+
+uint64_t gates_next(const scheduler *s) {
+    const binheap_item *timer = binheap_peek(&s->timers);
+    return timer ? timer->key : UINT64_MAX;
+}

@@ -1,0 +1,107 @@
+/* invalidation.c -- from changes to invalid nodes. */
+#include "scheduler/invalidation.h"
+
+void invalidation_mark_special(scheduler *s, node_id id, bool was_invalid) {
+    node *n = node_of(s, id);
+    if (n->flags & NODE_GATED) gates_invalidated(s, id);
+    if (!(n->flags & NODE_MATERIALISER) || was_invalid) return;
+    /* It waits for its turn; without memory to remember that, its turn is now. */
+    if (!vec_push(s->env, &s->waiting, id)) {
+        n->flags |= NODE_PROMOTED;
+        gates_apply(s, id, 0);
+    }
+}
+
+static bool same_group(const scheduler *s, const node *n) {
+    const cold *c = s->r->group && (n->flags & NODE_GATED) ? cold_of(s, n) : NULL;
+    return c && c->group == s->r->group;
+}
+
+/* P5: a run's own commit does not concern it; nor does one of its own change group. */
+static bool suppressed(scheduler *s, node_id id, node_id self) {
+    bool own = id == self;
+    if (!own && !same_group(s, node_of(s, id))) return false;
+    s->stats.suppressed++;
+    if (s->introspection) introspection_trigger(s, id, own ? TRIGGER_SKIP_OWN : TRIGGER_SKIP_GROUP);
+    return true;
+}
+
+static void mark_one(scheduler *s, uint32_t reader_node, bool shape, node_id self) {
+    if ((reader_node & READER_SHAPE) && !shape) return;
+    node_id id = reader_node & ~READER_SHAPE;
+    if (suppressed(s, id, self)) return;
+    if (s->tracer) {
+        bool already = node_is_invalid(&s->graph, node_of(s, id));
+        s->tracer->trigger(s, id, already ? TRIGGER_ALREADY : TRIGGER_MARK);
+    }
+    invalidation_mark(s, id);
+}
+
+void invalidation_mark_readers(scheduler *s, place_id at, bool shape, node_id self) {
+    uint64_t word = place_at(&s->r->places, at)->watch;
+    if (!word) return;
+    if (watch_is_inline(word)) {
+        mark_one(s, watch_reader(word).node, shape, self);
+        return;
+    }
+    if (shape) watch_list(word)->shape_rev = s->r->rev;
+    /* Backwards, and looking at the word again each time: a dormant reader leaves the list as it
+     * is marked. */
+    for (uint32_t i = watch_list(word)->count; i-- > 0;) {
+        word = place_at(&s->r->places, at)->watch;
+        if (!word) return;
+        if (watch_is_inline(word)) {
+            if (i == 0) mark_one(s, watch_reader(word).node, shape, self);
+            continue;
+        }
+        const watch *w = watch_list(word);
+        if (i < w->count) mark_one(s, w->items[i].node, shape, self);
+    }
+}
+
+/* A shape read is a cause only if the shape changed; see watch.shape_rev. */
+static uint64_t changed_at(const scheduler *s, uint32_t key) {
+    const place *p = place_at(&s->r->places, key & KEY_PLACE);
+    if (!(key & KEY_SHAPE) || !p->watch || watch_is_inline(p->watch)) return p->rev;
+    return watch_list(p->watch)->shape_rev;
+}
+
+size_t invalidation_causes(const scheduler *s, node_id id, uint64_t since, uint32_t *out,
+                           size_t max) {
+    const node *n = node_of(s, id);
+    const edge *reads = node_reads_const(n);
+    size_t count = 0;
+    for (uint32_t i = 0; i < n->read_count; i++) {
+        if (changed_at(s, reads[i].key) <= since) continue;
+        if (count < max) out[count] = reads[i].key;
+        count++;
+    }
+    return count;
+}
+
+static void on_changed(void *ctx, place_id at, bool shape, hd_value before, hd_value after) {
+    scheduler *s = ctx;
+    if (s->tracer) s->tracer->change(s, at, before, after);
+    node_id self = s->r->kind == HD_CHANGE_COMMIT ? s->r->origin_node : 0;
+    invalidation_mark_readers(s, at, shape, self);
+}
+
+/* A document that a run had to wait for is here, or never will be. */
+static void on_arrived(void *ctx, place_id doc, hd_status status) {
+    scheduler *s = ctx;
+    (void)status; /* a failed load is met again by the read, which reports it */
+    for (uint32_t i = 1; i < s->colds.count; i++) {
+        cold *c = s->colds.items[i];
+        if (!c->node || c->missing != doc) continue;
+        c->missing = 0;
+        node_of(s, c->node)->flags &= ~(uint32_t)NODE_WAITING;
+        invalidation_mark(s, c->node);
+        gates_apply(s, c->node, 0);
+    }
+}
+
+void invalidation_attach(scheduler *s) {
+    s->r->observer.ctx = s;
+    s->r->observer.changed = on_changed;
+    s->r->observer.arrived = on_arrived;
+}

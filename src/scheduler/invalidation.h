@@ -1,0 +1,35 @@
+/* invalidation.h -- a value changed: who read it?
+ *
+ * The scheduler's ear on the store's one change channel (P1). The walk of a changed document tells of
+ * each watched place whose value really differs; here its readers become invalid. Nothing else
+ * happens: no transitive marking, nothing runs. Seed 6.1. */
+#ifndef SCHEDULER_INVALIDATION_H
+#define SCHEDULER_INVALIDATION_H
+
+#include "scheduler/gates.h"
+#include "scheduler/registry.h"
+
+/* Subscribes the scheduler to its runtime's changes. */
+void invalidation_attach(scheduler *s);
+
+/* Marks the readers of a place: those by shape only if its shape changed. `self` is never marked. */
+void invalidation_mark_readers(scheduler *s, place_id at, bool shape, node_id self);
+
+/* The reads whose change made (or will make) a run happen: those newer than the run before, `since`.
+ * Returns how many; writes up to `max` of their keys. O(reads). */
+size_t invalidation_causes(const scheduler *s, node_id id, uint64_t since, uint32_t *out,
+                           size_t max);
+
+/* The part of marking that most nodes do not need. */
+void invalidation_mark_special(scheduler *s, node_id id, bool was_invalid);
+
+static inline void invalidation_mark(scheduler *s, node_id id) {
+    node *n = node_of(s, id);
+    bool was_invalid = node_is_invalid(&s->graph, n);
+    s->stats.marks++;
+    graph_mark_invalid(&s->graph, id);
+    s->tick = true;
+    if (n->flags & (NODE_GATED | NODE_MATERIALISER)) invalidation_mark_special(s, id, was_invalid);
+}
+
+#endif

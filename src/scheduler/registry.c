@@ -1,0 +1,329 @@
+/* registry.c -- registering and removing nodes. */
+#include "scheduler/registry.h"
+
+#include "base/env.h"
+#include "base/hash.h"
+#include "value/key.h"
+#include <string.h>
+
+#define NODES_FIRST 64
+
+hd_status registry_init(scheduler *s) {
+    table_init(&s->names, s->env);
+    if (!vec_push(s->env, &s->colds, NULL)) return HD_NOMEM;
+    return graph_init(&s->graph, s->env, &s->r->places);
+}
+
+void registry_fini(scheduler *s) {
+    for (node_id id = 1; id < s->graph.node_count; id++) {
+        node *n = &s->graph.nodes[id];
+        if (n->flags & NODE_REMOVED) continue;
+        cold *c = cold_of(s, n);
+        if (c && c->release) c->release(n->ctx);
+        key_unref(s->sides[id].name);
+    }
+    for (uint32_t i = 1; i < s->colds.count; i++) env_free(s->env, s->colds.items[i], sizeof(cold));
+    vec_fini(s->env, &s->colds);
+    table_fini(&s->names);
+    env_free(s->env, s->sides, s->side_capacity * sizeof *s->sides);
+    graph_fini(&s->graph);
+}
+
+/* ---- records */
+
+static hd_status grow(scheduler *s) {
+    graph *g = &s->graph;
+    uint32_t capacity = g->node_capacity ? g->node_capacity + g->node_capacity / 2 : NODES_FIRST;
+    if (capacity > NODE_MAX) return HD_LIMIT;
+    node_side *sides =
+        env_resize(s->env, s->sides, s->side_capacity * sizeof *sides, capacity * sizeof *sides);
+    if (!sides) return HD_NOMEM;
+    s->sides = sides;
+    s->side_capacity = capacity;
+    node *nodes =
+        env_resize(s->env, g->nodes, g->node_capacity * sizeof *nodes, capacity * sizeof *nodes);
+    if (!nodes) return HD_NOMEM;
+    g->nodes = nodes;
+    g->node_capacity = capacity;
+    if (!g->node_count) {
+        nodes[0] = (node){ .flags = NODE_REMOVED };
+        sides[0] = (node_side){ 0 };
+        g->node_count = 1;
+    }
+    return HD_OK;
+}
+
+/* A blank record. Generations go on counting where a record is used again. */
+static hd_status take_record(scheduler *s, node_id *out) {
+    graph *g = &s->graph;
+    if (s->free_nodes) {
+        *out = s->free_nodes;
+        s->free_nodes = g->nodes[*out].cold;
+        uint32_t generation = s->sides[*out].generation;
+        s->sides[*out] = (node_side){ .generation = generation };
+    } else {
+        if (g->node_count >= g->node_capacity || g->node_count >= s->side_capacity) {
+            hd_status status = grow(s);
+            if (status) return status;
+        }
+        *out = g->node_count++;
+        s->sides[*out] = (node_side){ .generation = 1 };
+    }
+    g->nodes[*out] = (node){ .flags = NODE_NEVER_RAN };
+    return HD_OK;
+}
+
+static void give_record(scheduler *s, node_id id) {
+    s->sides[id].generation++;
+    s->graph.nodes[id] = (node){ .flags = NODE_REMOVED, .cold = s->free_nodes };
+    s->free_nodes = id;
+}
+
+cold *registry_cold(scheduler *s, node_id id) {
+    node *n = node_of(s, id);
+    if (n->cold) return s->colds.items[n->cold];
+    uint32_t index = s->colds_free;
+    cold *c;
+    if (index) {
+        c = s->colds.items[index];
+        s->colds_free = c->next_free;
+    } else {
+        c = env_new(s->env, sizeof *c);
+        if (!c) return NULL;
+        if (!vec_push(s->env, &s->colds, c)) {
+            env_free(s->env, c, sizeof *c);
+            return NULL;
+        }
+        index = s->colds.count - 1;
+    }
+    *c = (cold){ .node = id };
+    n->cold = index;
+    return c;
+}
+
+static void give_cold(scheduler *s, node *n) {
+    cold *c = cold_of(s, n);
+    if (!c) return;
+    if (binheap_linked(&c->gate.timer)) binheap_remove(&s->timers, &c->gate.timer);
+    *c = (cold){ .next_free = s->colds_free };
+    s->colds_free = n->cold;
+    n->cold = 0;
+}
+
+/* ---- names */
+
+static uint32_t name_hash(node_id parent, const struct key *name) {
+    return hash_fold(hash_combine(parent, name->hash));
+}
+
+static node_id find_key(const scheduler *s, node_id parent, const struct key *name) {
+    for (table_probe p = table_find(&s->names, name_hash(parent, name)); table_next(&s->names, &p);)
+        if (s->sides[p.index].name == name && graph_parent(&s->graph, p.index) == parent)
+            return p.index;
+    return 0;
+}
+
+node_id registry_find(const scheduler *s, node_id parent, const char *name) {
+    const struct key *k = key_find(s->r->heap, name, strlen(name));
+    return k ? find_key(s, parent, k) : 0;
+}
+
+static hd_status set_name(scheduler *s, node_id id, node_id parent, const char *name) {
+    struct key *k;
+    hd_status status = key_make(s->r->heap, name, strlen(name), &k);
+    if (status) return status;
+    if (find_key(s, parent, k)) {
+        key_unref(k);
+        return runtime_fail(s->rt, HD_USAGE, "there is a node \"%s\" here already", name);
+    }
+    status = table_insert(&s->names, name_hash(parent, k), id);
+    if (status) key_unref(k);
+    else s->sides[id].name = k;
+    return status;
+}
+
+static void drop_name(scheduler *s, node_id id) {
+    struct key *name = s->sides[id].name;
+    if (!name) return;
+    table_remove(&s->names, name_hash(graph_parent(&s->graph, id), name), id);
+    key_unref(name);
+    s->sides[id].name = NULL;
+}
+
+/* ---- the parts of a spec */
+
+static hd_status check_spec(scheduler *s, const hd_node_spec *spec) {
+    if (!spec->fn) return runtime_fail(s->rt, HD_USAGE, "a node needs a function");
+    if (spec->effect && (spec->output.id || spec->side_output_count || spec->envelope_count))
+        return runtime_fail(s->rt, HD_USAGE,
+                            "an effect has no outputs: it may write what it likes");
+    return HD_OK;
+}
+
+static bool is_ignored(const scheduler *s, const hd_node_spec *spec, place_id at) {
+    const hd_schema *schema;
+    for (size_t i = 0; i < spec->ignored_count; i++)
+        if (runtime_place(s->rt, spec->ignored[i], &schema) == at) return true;
+    return false;
+}
+
+static hd_status add_output(scheduler *s, node_id id, const hd_node_spec *spec, hd_cell cell) {
+    const hd_schema *schema;
+    place_id at = runtime_place(s->rt, cell, &schema);
+    if (!at) return runtime_fail(s->rt, HD_USAGE, "an output is no cell of this runtime");
+    if (is_ignored(s, spec, at)) return HD_OK;
+    for (uint32_t i = 0, known; (known = graph_output(&s->graph, id, i)) != 0; i++)
+        if (known == at) return HD_OK;
+    return graph_add_output(&s->graph, id, at);
+}
+
+/* Envelopes take the place of side outputs: a writable input is not an output as well (4.3). */
+static hd_status add_surface(scheduler *s, node_id id, const hd_node_spec *spec) {
+    const hd_schema *schema;
+    hd_status status = HD_OK;
+    if (spec->output.id) status = add_output(s, id, spec, spec->output);
+    for (size_t i = 0; i < spec->envelope_count && !status; i++) {
+        place_id at = runtime_place(s->rt, spec->envelopes[i], &schema);
+        status = at ? graph_add_envelope(&s->graph, id, at)
+                    : runtime_fail(s->rt, HD_USAGE, "an envelope is no cell of this runtime");
+    }
+    for (size_t i = 0; i < spec->side_output_count && !spec->envelope_count && !status; i++)
+        status = add_output(s, id, spec, spec->side_outputs[i]);
+    if (status) return status;
+    node *n = node_of(s, id);
+    bool one = n->output && !graph_output(&s->graph, id, 1);
+    if (one && place_is_doc(&s->r->places, n->output)) n->flags |= NODE_ROOT_OUT;
+    return HD_OK;
+}
+
+static hd_status add_declared(scheduler *s, node_id id, const hd_node_spec *spec) {
+    if (!spec->read_count) return HD_OK;
+    VEC(uint32_t) keys = { 0 };
+    hd_status status = HD_OK;
+    for (size_t i = 0; i < spec->read_count && !status; i++) {
+        const hd_schema *schema;
+        place_id at = runtime_place(s->rt, spec->reads[i], &schema);
+        bool twice = !at;
+        for (uint32_t j = 0; j < keys.count; j++) twice = twice || keys.items[j] == at;
+        if (!twice && !vec_push(s->env, &keys, at)) status = HD_NOMEM;
+    }
+    if (!status) status = graph_apply_reads(&s->graph, id, keys.items, keys.count);
+    vec_fini(s->env, &keys);
+    return status;
+}
+
+static hd_status add_cold(scheduler *s, node_id id, const hd_node_spec *spec) {
+    bool needed = spec->release || spec->group || spec->debounce_ms || spec->throttle_ms ||
+                  spec->no_auto_debounce;
+    if (!needed) return HD_OK;
+    cold *c = registry_cold(s, id);
+    if (!c) return HD_NOMEM;
+    c->release = spec->release;
+    c->group = spec->group;
+    c->gate.debounce_ms = spec->debounce_ms;
+    c->gate.throttle_ms = spec->throttle_ms;
+    c->gate.no_auto = spec->no_auto_debounce;
+    if (spec->group || spec->debounce_ms || spec->throttle_ms) node_of(s, id)->flags |= NODE_GATED;
+    return HD_OK;
+}
+
+static node_id parent_of(const scheduler *s, const hd_node_spec *spec) {
+    node_id parent = registry_get(s, spec->parent);
+    return parent ? parent : s->running;
+}
+
+/* ---- registering and removing */
+
+static hd_status fill(scheduler *s, node_id id, const hd_node_spec *spec) {
+    node_id parent = parent_of(s, spec);
+    hd_status status = parent ? graph_set_parent(&s->graph, id, parent) : HD_OK;
+    if (!status && spec->name) status = set_name(s, id, parent, spec->name);
+    if (!status) status = add_surface(s, id, spec);
+    if (!status) status = add_cold(s, id, spec);
+    if (!status) status = add_declared(s, id, spec);
+    return status;
+}
+
+static void count(scheduler *s, const node *n, uint32_t by) {
+    if (n->flags & NODE_EFFECT) s->effects += by;
+    else s->computations += by;
+    if (n->flags & NODE_MATERIALISER) s->materialisers += by;
+}
+
+/* The same node once more: under the running one, and an effect if it is to be one. */
+static hd_status register_again(scheduler *s, const hd_node_spec *spec, node_id *out) {
+    node_id id = registry_get(s, spec->again);
+    if (!id) return HD_NOT_FOUND;
+    node *n = node_of(s, id);
+    if ((n->flags & NODE_EFFECT) && !spec->effect)
+        return runtime_fail(s->rt, HD_USAGE, "an effect cannot become a computation");
+    if (s->running && s->running != id && !s->sides[id].name) {
+        hd_status status = graph_set_parent(&s->graph, id, s->running);
+        if (status) return status;
+    }
+    if (spec->effect) registry_promote(s, id);
+    *out = id;
+    return HD_OK;
+}
+
+hd_status registry_register(scheduler *s, const hd_node_spec *spec, node_id *out) {
+    *out = 0;
+    if (spec->again.id) return register_again(s, spec, out);
+    node_id id;
+    hd_status status = check_spec(s, spec);
+    if (status) return status;
+    status = take_record(s, &id);
+    if (status) return status;
+    node *n = node_of(s, id);
+    n->fn = spec->fn;
+    n->ctx = spec->ctx;
+    if (spec->effect) n->flags |= NODE_EFFECT;
+    status = graph_add_node(&s->graph, id);
+    if (status) {
+        give_record(s, id);
+        return status;
+    }
+    status = fill(s, id, spec);
+    if (status) {
+        cold *c = cold_of(s, node_of(s, id));
+        if (c) c->release = NULL; /* the caller keeps ctx */
+        count(s, node_of(s, id), 1);
+        registry_remove(s, id);
+        return status;
+    }
+    count(s, node_of(s, id), 1);
+    *out = id;
+    return HD_OK;
+}
+
+void registry_remove(scheduler *s, node_id id) {
+    node *n = node_of(s, id);
+    assert(!(n->flags & NODE_REMOVED));
+    count(s, n, UINT32_MAX);
+    cold *c = cold_of(s, n);
+    void (*release)(void *) = c ? c->release : NULL;
+    void *ctx = n->ctx;
+    drop_name(s, id);
+    graph_remove_node(&s->graph, id);
+    give_cold(s, node_of(s, id));
+    give_record(s, id);
+    if (release) release(ctx);
+}
+
+node_id registry_get(const scheduler *s, hd_node handle) {
+    if (!handle.id || handle.id >= s->graph.node_count) return 0;
+    return s->sides[handle.id].generation == handle.generation &&
+                   !(s->graph.nodes[handle.id].flags & NODE_REMOVED)
+               ? handle.id
+               : 0;
+}
+
+void registry_promote(scheduler *s, node_id id) {
+    node *n = node_of(s, id);
+    if (n->flags & NODE_EFFECT) return;
+    count(s, n, UINT32_MAX);
+    n->flags |= NODE_EFFECT;
+    n->flags &= ~(uint32_t)NODE_ROOT_OUT;
+    count(s, n, 1);
+    graph_demand(&s->graph, id);
+}

@@ -1,0 +1,28 @@
+/* registry.h -- node records: identity and life. */
+#ifndef SCHEDULER_REGISTRY_H
+#define SCHEDULER_REGISTRY_H
+
+#include "scheduler/state.h"
+
+hd_status registry_init(scheduler *s);
+void registry_fini(scheduler *s);
+
+/* Checks the spec, makes the record, puts it into the graph. Nothing runs. */
+hd_status registry_register(scheduler *s, const hd_node_spec *spec, node_id *out);
+/* Takes the node out of the graph, calls release, forgets the record. */
+void registry_remove(scheduler *s, node_id id);
+
+/* The node behind a handle; 0: gone. */
+node_id registry_get(const scheduler *s, hd_node handle);
+static inline hd_node registry_handle(const scheduler *s, node_id id) {
+    return id ? (hd_node){ id, s->sides[id].generation } : (hd_node){ 0, 0 };
+}
+node_id registry_find(const scheduler *s, node_id parent, const char *name);
+
+/* The cold record, made if missing. NULL: no memory. */
+cold *registry_cold(scheduler *s, node_id id);
+
+/* Becomes an effect, in place. */
+void registry_promote(scheduler *s, node_id id);
+
+#endif

@@ -1,0 +1,450 @@
+/* runner.c -- running a node. */
+#include "scheduler/runner.h"
+
+#include "base/env.h"
+#include "store/overlay.h"
+#include "value/diff.h"
+#include "value/key.h"
+#include "value/pool.h"
+
+#define SLOW_NS UINT64_C(200000) /* from here on every run is timed */
+#define FAST_NS UINT64_C(20000)  /* until runs are this fast again */
+
+/* ---- time: one run in so many is timed, all of them while they are slow */
+
+static bool timed(scheduler *s) {
+    if (s->until_clock > 1 && !s->fine) {
+        s->until_clock--;
+        return false;
+    }
+    s->until_clock = s->rt->options.timing_period ? s->rt->options.timing_period : 16;
+    return true;
+}
+
+static void record_time(scheduler *s, node_id id, uint64_t began) {
+    uint64_t took = (s->clock_ns = env_now_ns(s->env)) - began;
+    node_side *side = &s->sides[id];
+    side->timed_runs++;
+    side->total_ns += took;
+    s->fine = took >= SLOW_NS || (s->fine && took >= FAST_NS);
+    if (took >= SLOW_NS) gates_consider_auto(s, id);
+}
+
+/* ---- the end of a run */
+
+static void completed(scheduler *s, node *n) {
+    uint64_t now = s->r->rev, since = now - n->ran_rev;
+    n->prev_back = since < UINT32_MAX ? (uint32_t)since : UINT32_MAX;
+    n->ran_rev = now;
+    n->runs++;
+    n->flags &= ~(uint32_t)NODE_NEVER_RAN;
+    s->stats.runs++;
+}
+
+/* What the run did is undone: its causes are causes again (the retry exists because of them). */
+static void restore_causes(node *n) {
+    n->ran_rev -= n->prev_back;
+    n->prev_back = 0;
+}
+
+static void again(scheduler *s, node_id id) {
+    invalidation_mark(s, id);
+    gates_release(s, id);
+}
+
+void runner_report(scheduler *s, node_id id, hd_status status, const char *message) {
+    hd_cell causes[16];
+    uint32_t keys[16];
+    const node *n = id ? node_of(s, id) : NULL;
+    size_t count = n ? invalidation_causes(s, id, n->ran_rev, keys, 16) : 0;
+    if (count > 16) count = 16;
+    for (size_t i = 0; i < count; i++) causes[i] = (hd_cell){ keys[i] & KEY_PLACE };
+    const char *space = "";
+    if (n && n->output) {
+        const place *doc = place_at(&s->r->places, place_at(&s->r->places, n->output)->root);
+        space = key_bytes(s->r->places.homes.items[doc->doc.home].space);
+    }
+    hd_failure failure = { .status = status,
+                           .message = message && *message ? message : hd_status_text(status),
+                           .action = id && s->sides[id].name ? key_bytes(s->sides[id].name) : "",
+                           .piece = "main",
+                           .pattern = "",
+                           .space = space,
+                           .node = registry_handle(s, id),
+                           .causes = causes,
+                           .cause_count = count };
+    s->stats.failures++;
+    for (uint32_t i = 0; i < s->error_handlers.count; i++)
+        s->error_handlers.items[i].fn(s->error_handlers.items[i].ctx, &failure);
+    if (!s->error_handlers.count)
+        env_log(s->env, HD_LOG_ERROR, "uncaught in node \"%s\": %s (%s)", failure.action,
+                failure.message, hd_status_name(status));
+}
+
+/* ---- commits and their verdicts */
+
+static void *pack(hd_node h) { return (void *)(uintptr_t)((uint64_t)h.generation << 32 | h.id); }
+static hd_node unpack(void *p) {
+    uint64_t word = (uint64_t)(uintptr_t)p;
+    return (hd_node){ (uint32_t)word, (uint32_t)(word >> 32) };
+}
+
+static void retry_stale(scheduler *s, node_id id) {
+    cold *c = registry_cold(s, id);
+    if (c) c->stale++;
+    s->stats.stale_retries++;
+    restore_causes(node_of(s, id));
+    again(s, id);
+}
+
+/* Within the budget; beyond it the node waits for its inputs like any other that failed. */
+static bool retry_transient(scheduler *s, node_id id) {
+    cold *c = registry_cold(s, id);
+    if (!c || ++c->transient >= RETRIES_MAX) {
+        if (c) c->transient = 0;
+        return false;
+    }
+    s->stats.retries++;
+    again(s, id);
+    return true;
+}
+
+static void settled(void *ctx, commit *commit_, hd_status status) {
+    scheduler *s = ctx;
+    node_id id = registry_get(s, unpack(commit_->owner));
+    if (!id) return; /* retired meanwhile: a late verdict does not revive it */
+    cold *c = cold_of(s, node_of(s, id));
+    switch (hd_status_class(status)) {
+    case HD_CLASS_STALE: retry_stale(s, id); return;
+    case HD_CLASS_TRANSIENT:
+        restore_causes(node_of(s, id));
+        if (retry_transient(s, id)) return;
+        break;
+    case HD_CLASS_OK:
+        if (c) c->stale = c->transient = 0;
+        return;
+    default: break;
+    }
+    if (c) c->stale = c->transient = 0;
+    runner_report(s, id, status, NULL);
+}
+
+/* Writes that nobody could know of: they commit, and are counted (4.3). */
+static void check_surface(scheduler *s, node_id id, const hd_tx *tx) {
+    const places *ps = &s->r->places;
+    for (uint32_t i = 0; i < tx->writes.count; i++) {
+        place_id doc = tx->writes.items[i].doc;
+        bool inside = ps->homes.items[place_at(ps, doc)->doc.home].scope != HD_SCOPE_SPACE;
+        for (uint32_t j = 0, out; (out = graph_output(&s->graph, id, j)) != 0 && !inside; j++)
+            inside = place_at(ps, out & ~WRITER_ENVELOPE)->root == doc;
+        if (inside) continue;
+        char name[128];
+        s->stats.outside_surface++;
+        hd_cell_print(s->rt, (hd_cell){ doc }, name, sizeof name);
+        env_log(s->env, HD_LOG_DEBUG, "node \"%s\" wrote %s, which is none of its outputs",
+                s->sides[id].name ? key_bytes(s->sides[id].name) : "", name);
+    }
+}
+
+/* Whether the run overwrote, at a place that made it run, what somebody else had written there. */
+static bool is_echo(const scheduler *s, node_id id, uint64_t since) {
+    const node *n = node_of(s, id);
+    const edge *reads = node_reads_const(n);
+    for (uint32_t i = 0; i < n->read_count; i++) {
+        const place *p = place_at(&s->r->places, reads[i].key & KEY_PLACE);
+        if (p->rev == s->r->rev && p->rev > since) return true;
+    }
+    return false;
+}
+
+static hd_status commit_writes(scheduler *s, node_id id, hd_tx *tx) {
+    commit *c;
+    node *n = node_of(s, id);
+    uint32_t keys[1];
+    bool triggered =
+        !(n->flags & NODE_NEVER_RAN) && invalidation_causes(s, id, n->ran_rev, keys, 1) > 0;
+    uint64_t before = s->r->rev;
+    if (!(n->flags & NODE_EFFECT)) check_surface(s, id, tx);
+    tx->stamp.node = id;
+    tx->stamp.action = s->sides[id].name ? key_bytes(s->sides[id].name) : NULL;
+    hd_status status = tx_submit(tx, &c);
+    if (status) return status;
+    if (c) {
+        c->settled = settled;
+        c->settled_ctx = s;
+        c->owner = pack(registry_handle(s, id));
+    }
+    if (triggered && s->r->rev != before && is_echo(s, id, before))
+        gates_echoed(s, id, env_now_ns(s->env));
+    else if (node_of(s, id)->cold) gates_converged(s, id);
+    return HD_OK;
+}
+
+/* The single output of a computation, in place. */
+static hd_status write_output(scheduler *s, node_id id, hd_tx *tx) {
+    bool changed;
+    hd_value v = tx->out_value;
+    if (tx->class == HD_COMMIT_DERIVED && !tx->writes.count && !tx->preconditions.count)
+        return overlay_write(s->r, tx->out_place, v, id, &changed);
+    tx->flags &= ~(uint32_t)TX_OUT_SET;
+    return tx_write_op(tx, OP_SET, tx->out_place, v, 0);
+}
+
+static hd_status apply_reads(scheduler *s, node_id id, hd_tx *tx) {
+    if (tx_reads_unchanged(tx)) {
+        node *n = node_of(s, id);
+        return n->flags & NODE_LINKED || node_is_invalid(&s->graph, n)
+                   ? HD_OK
+                   : graph_mark_clean(&s->graph, id);
+    }
+    hd_status status = tx_reads_complete(tx);
+    s->stats.read_deltas++;
+    if (!status) status = graph_apply_reads(&s->graph, id, tx->reads.items, tx->reads.count);
+    return status;
+}
+
+/* A run that returned HD_OK. */
+static hd_status conclude(scheduler *s, node_id id, hd_tx *tx) {
+    if (tx->failed) return tx->failed;
+    hd_status status = apply_reads(s, id, tx);
+    if (!status && (tx->flags & TX_OUT_SET)) status = write_output(s, id, tx);
+    if (!status && (tx->writes.count || tx->preconditions.count)) status = commit_writes(s, id, tx);
+    if (status) return status;
+    completed(s, node_of(s, id));
+    return HD_OK;
+}
+
+/* Set aside without trace until the document is there. */
+static void wait_for(scheduler *s, node_id id, place_id missing) {
+    cold *c = registry_cold(s, id);
+    if (!c || !missing) {
+        invalidation_mark(s, id);
+        return;
+    }
+    c->missing = missing;
+    node_of(s, id)->flags |= NODE_WAITING;
+    invalidation_mark(s, id);
+    gates_apply(s, id, 0);
+}
+
+static void failed(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
+    switch (hd_status_class(status)) {
+    case HD_CLASS_PENDING: wait_for(s, id, tx->missing); return;
+    case HD_CLASS_STALE: retry_stale(s, id); return;
+    case HD_CLASS_TRANSIENT:
+        if (retry_transient(s, id)) return;
+        break;
+    default: break;
+    }
+    /* A first run that failed still depends on what it read up to there. */
+    if (node_of(s, id)->flags & NODE_NEVER_RAN) apply_reads(s, id, tx);
+    completed(s, node_of(s, id));
+    if (status != HD_ABORTED) runner_report(s, id, status, s->message);
+}
+
+/* ---- one run */
+
+static void prepare(scheduler *s, node_id id, hd_tx *tx) {
+    node *n = node_of(s, id);
+    tx->flags = TX_OPEN | TX_RUN;
+    tx->class = n->flags & NODE_EFFECT ? HD_COMMIT_SOURCE : HD_COMMIT_DERIVED;
+    tx->epoch = s->r->rev;
+    tx->owner = s;
+    tx->out_place = n->flags & NODE_ROOT_OUT ? n->output : 0;
+    if (n->read_count <= 1) {
+        s->inline_read = n->reads.one; /* the record may move while the body registers nodes */
+        tx_expect(tx, &s->inline_read, n->read_count);
+    } else {
+        tx_expect(tx, n->reads.many, n->read_count);
+    }
+}
+
+static hd_status call_body(scheduler *s, node_id id, hd_tx *tx) {
+    node *n = node_of(s, id);
+    n->flags |= NODE_RUNNING;
+    s->running = id;
+    s->rt->in_run = true;
+    hd_status status = n->fn(tx, n->ctx);
+    s->rt->in_run = false;
+    s->running = 0;
+    return status;
+}
+
+/* Most runs: what was read last time was read again, and nothing was written but the output. */
+static bool is_plain(const scheduler *s, const node *n, const hd_tx *tx, hd_status status) {
+    return status == HD_OK && tx_reads_unchanged(tx) && !tx->failed && !tx->writes.count &&
+           !tx->preconditions.count && !s->cancelled &&
+           !(n->flags & (NODE_GATED | NODE_EPHEMERAL | NODE_NEVER_RAN | NODE_MATERIALISER)) &&
+           (n->flags & NODE_LINKED);
+}
+
+/* Writes the output in place: one comparison, one assignment, then the readers. */
+static hd_status conclude_plain(scheduler *s, node_id id, hd_tx *tx) {
+    replica *r = s->r;
+    if (tx->flags & TX_OUT_SET) {
+        hd_value v = tx->out_value;
+        place *p = place_at(&r->places, tx->out_place);
+        if (p->value.bits != v.bits) {
+            bool in_place = (p->doc.flags & DOC_OVERLAY) && !p->first_child &&
+                            !r->listeners.count && !s->tracer && !(p->doc.flags & DOC_HAS_SHAPE);
+            if (!in_place) {
+                bool changed;
+                hd_status status = overlay_write(r, tx->out_place, v, id, &changed);
+                if (status) return status;
+            } else if (!value_equal(p->value, v)) {
+                hd_value before = p->value;
+                p->value = value_ref(v);
+                p->rev = ++r->rev;
+                r->stats.changes++;
+                r->group = 0;
+                invalidation_mark_readers(s, tx->out_place, true, id);
+                value_unref(before);
+            }
+        }
+    }
+    completed(s, node_of(s, id));
+    return HD_OK;
+}
+
+static void finish(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
+    node *n = node_of(s, id);
+    n->flags &= ~(uint32_t)NODE_RUNNING;
+    if (s->cancelled) {
+        s->cancelled = false;
+        registry_remove(s, id);
+    } else {
+        if (is_plain(s, n, tx, status)) {
+            status = conclude_plain(s, id, tx);
+        } else if (!status) {
+            status = conclude(s, id, tx);
+        }
+        if (status) failed(s, id, tx, status);
+        n = node_of(s, id);
+        if (n->cold) gates_ran(s, id, s->clock_ns ? s->clock_ns : env_now_ns(s->env));
+    }
+    graph_settle(&s->graph);
+}
+
+/* Leaves the transaction as prepare() wants it. */
+static void wipe(hd_tx *tx) {
+    if (tx->writes.count || tx->preconditions.count || (tx->flags & TX_DIVERGED) ||
+        tx->claim_only.count || tx->failed || tx->missing)
+        tx_reset(tx);
+    else if (tx->pool && tx->pool->count) hd_pool_clear(tx->pool);
+}
+
+void runner_run_node(scheduler *s, node_id id) {
+    hd_tx *tx = s->tx;
+    node *n = node_of(s, id);
+    graph_set_clean(&s->graph, n);
+    bool clock = timed(s);
+    uint64_t began = clock ? env_now_ns(s->env) : 0;
+    s->message[0] = 0;
+    s->clock_ns = began;
+    prepare(s, id, tx);
+    if (s->tracer) s->tracer->run_begin(s, id);
+    hd_status status = call_body(s, id, tx);
+    if (clock) record_time(s, id, began);
+    if (status == HD_PENDING && s->tx != tx) return; /* suspended: the transaction went along */
+    hd_node handle = registry_handle(s, id);
+    finish(s, id, tx, status);
+    if (s->tracer && registry_get(s, handle)) s->tracer->run_end(s, id, tx, status);
+    wipe(tx);
+}
+
+/* ---- async runs */
+
+hd_status runner_suspend(scheduler *s, hd_tx *tx, hd_run **out) {
+    node_id id = s->running;
+    *out = NULL;
+    if (!id || tx != s->tx)
+        return runtime_fail(s->rt, HD_USAGE, "only the running node can be suspended");
+    hd_run *run = env_new(s->env, sizeof *run);
+    hd_tx *next = NULL;
+    cold *c = registry_cold(s, id);
+    hd_status status = tx_open(s->rt, HD_COMMIT_DERIVED, &next);
+    if (!status) status = tx_reads_complete(tx); /* the expected list will not stay */
+    if (!run || !c || status) {
+        if (next) tx_close(next);
+        env_free(s->env, run, sizeof *run);
+        return HD_NOMEM;
+    }
+    *run = (hd_run){ s, tx, id, s->sides[id].generation };
+    tx->flags |= TX_EPOCH;
+    tx->expected = NULL;
+    tx->expected_count = tx->fast_count = 0;
+    c->run = run;
+    s->tx = next;
+    s->suspended++;
+    node_of(s, id)->flags |= NODE_SUSPENDED;
+    graph_set_eligible(&s->graph, node_of(s, id), false);
+    *out = run;
+    return HD_OK;
+}
+
+/* What it read before it was suspended must not have changed since. */
+static bool is_stale(const scheduler *s, const hd_tx *tx) {
+    for (uint32_t i = 0; i < tx->reads.count; i++)
+        if (place_at(&s->r->places, tx->reads.items[i] & KEY_PLACE)->rev > tx->epoch) return true;
+    return false;
+}
+
+void runner_resume(hd_run *run, hd_status status) {
+    scheduler *s = run->s;
+    hd_tx *tx = run->tx;
+    node_id id = registry_get(s, (hd_node){ run->node, run->generation });
+    s->suspended--;
+    s->tick = true;
+    if (id) {
+        node *n = node_of(s, id);
+        cold_of(s, n)->run = NULL;
+        n->flags &= ~(uint32_t)NODE_SUSPENDED;
+        s->clock_ns = env_now_ns(s->env);
+        if (!status && is_stale(s, tx)) status = HD_STALE;
+        finish(s, id, tx, status);
+        if (registry_get(s, (hd_node){ run->node, run->generation }))
+            gates_apply(s, id, s->clock_ns);
+    }
+    tx_close(tx);
+    env_free(s->env, run, sizeof *run);
+}
+
+/* ---- sealing: what the store asks about outputs */
+
+static bool vouch(void *ctx, place_id doc, commit *c, hd_status *status) {
+    scheduler *s = ctx;
+    node_id author = place_at(&s->r->places, doc)->doc.writer;
+    if (!author || (place_at(&s->r->places, doc)->doc.flags & DOC_MULTI_WRITER)) return true;
+    const node *n = node_of(s, author);
+    if (node_is_invalid(&s->graph, n) || (n->flags & NODE_RUNNING)) return false;
+    const edge *reads = node_reads_const(n);
+    for (uint32_t i = 0; i < n->read_count && !*status; i++)
+        if (!(reads[i].key & KEY_NO_CLAIM)) *status = tx_claim(s->r, c, reads[i].key);
+    return true;
+}
+
+static void unseal(void *ctx, place_id doc) {
+    scheduler *s = ctx;
+    node_id author = place_at(&s->r->places, doc)->doc.writer;
+    if (!author || (place_at(&s->r->places, doc)->doc.flags & DOC_MULTI_WRITER)) return;
+    restore_causes(node_of(s, author));
+    again(s, author);
+}
+
+hd_status runner_init(scheduler *s) {
+    s->until_clock = 1;
+    s->r->observer.vouch = vouch;
+    s->r->observer.unseal = unseal;
+    return tx_open(s->rt, HD_COMMIT_DERIVED, &s->tx);
+}
+
+void runner_fini(scheduler *s) {
+    for (uint32_t i = 1; i < s->colds.count; i++) {
+        cold *c = s->colds.items[i];
+        if (!c->node || !c->run) continue;
+        tx_close(c->run->tx);
+        env_free(s->env, c->run, sizeof *c->run);
+        c->run = NULL;
+    }
+    if (s->tx) tx_close(s->tx);
+}

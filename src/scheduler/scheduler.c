@@ -1,0 +1,476 @@
+/* scheduler.c -- the facade: the public functions, over the components. */
+#include "scheduler/scheduler.h"
+
+#include "base/env.h"
+#include "scheduler/gates.h"
+#include "scheduler/introspection.h"
+#include "scheduler/invalidation.h"
+#include "scheduler/registry.h"
+#include "scheduler/runner.h"
+#include "scheduler/settle.h"
+#include "value/key.h"
+#include <stdio.h>
+#include <string.h>
+
+/* ---- life */
+
+static bool nothing_to_do(scheduler *s) {
+    return !s->tick && !s->suspended && !s->work && !settle_has_work(s);
+}
+
+static void tell_idle(scheduler *s) {
+    settle_end_episode(s);
+    while (s->idlers.count) {
+        idle_waiter w = s->idlers.items[0];
+        vec_remove(&s->idlers, 0);
+        w.fn(w.ctx);
+    }
+}
+
+static bool is_idle(const void *ctx) {
+    scheduler *s = (scheduler *)(uintptr_t)ctx; /* looking for work tidies the summary, no more */
+    return nothing_to_do(s) && !settle_holds_idle(s);
+}
+
+static hd_status pump(void *ctx) {
+    scheduler *s = ctx;
+    hd_status status = HD_OK;
+    s->slice_end = 0;
+    if (!s->tick && gates_next(s) != UINT64_MAX) s->tick = gates_next(s) <= env_now_ns(s->env);
+    while (s->tick) {
+        status = settle_pass(s);
+        if (s->slice_end && s->tick && s->clock_ns >= s->slice_end) break;
+    }
+    if (is_idle(s)) tell_idle(s);
+    return s->tick ? HD_PENDING : HD_OK;
+    (void)status;
+}
+
+static uint64_t deadline(const void *ctx) {
+    const scheduler *s = ctx;
+    return s->tick ? 0 : gates_next(s);
+}
+
+static void scheduler_close(void *ctx) {
+    scheduler *s = ctx;
+    const hd_env *env = s->env;
+    while (s->idlers.count) tell_idle(s);
+    runner_fini(s);
+    registry_fini(s);
+    settle_fini(s);
+    introspection_fini(s);
+    binheap_fini(&s->timers);
+    vec_fini(env, &s->idlers);
+    vec_fini(env, &s->error_handlers);
+    s->r->observer = (observer){ .changed = s->r->observer.changed };
+    s->rt->hooks = (runtime_hooks){ 0 };
+    env_free(env, s, sizeof *s);
+}
+
+scheduler *scheduler_get(const hd_runtime *rt) { return rt->hooks.ctx; }
+
+scheduler *scheduler_of(hd_runtime *rt) {
+    if (rt->hooks.ctx) return rt->hooks.ctx;
+    scheduler *s = env_new0(&rt->env, sizeof *s);
+    if (!s) return NULL;
+    s->rt = rt;
+    s->r = &rt->r;
+    s->env = &rt->env;
+    binheap_init(&s->timers, s->env);
+    rt->hooks = (runtime_hooks){ s, pump, deadline, is_idle, scheduler_close };
+    hd_status status = registry_init(s);
+    if (!status) status = runner_init(s);
+    if (status) {
+        scheduler_close(s);
+        return NULL;
+    }
+    invalidation_attach(s);
+    return s;
+}
+
+/* ---- registering */
+
+/* A computation that a live run creates is demanded by that (5.3); effects and materialisers
+ * always are. */
+static hd_status grant_first_demand(scheduler *s, node_id id, const hd_node_spec *spec) {
+    node *n = node_of(s, id);
+    if (n->flags & (NODE_EFFECT | NODE_MATERIALISER)) {
+        graph_demand(&s->graph, id);
+        if (n->flags & NODE_MATERIALISER) invalidation_mark_special(s, id, false);
+    } else if (s->running && node_is_live(&s->graph, node_of(s, s->running))) {
+        if (!vec_push(s->env, &s->provisional, id)) return HD_NOMEM;
+        n->flags |= NODE_PROVISIONAL;
+        graph_demand(&s->graph, id);
+    } else if (spec->run_once) {
+        if (!vec_push(s->env, &s->requested, id)) return HD_NOMEM;
+        n->flags |= NODE_DEMANDED;
+        graph_demand(&s->graph, id);
+    }
+    return HD_OK;
+}
+
+hd_status hd_node_register(hd_runtime *rt, const hd_node_spec *spec, hd_node *out) {
+    scheduler *s = scheduler_of(rt);
+    node_id id;
+    *out = (hd_node){ 0, 0 };
+    if (!s) return HD_NOMEM;
+    hd_status status = registry_register(s, spec, &id);
+    if (status) return status;
+    if (!spec->again.id) {
+        status = grant_first_demand(s, id, spec);
+        if (status) {
+            cold *c = cold_of(s, node_of(s, id));
+            if (c) c->release = NULL;
+            registry_remove(s, id);
+            return status;
+        }
+        gates_registered(s, id);
+    }
+    s->tick = true;
+    *out = registry_handle(s, id);
+    return HD_OK;
+}
+
+void hd_node_cancel(hd_runtime *rt, hd_node handle) {
+    scheduler *s = scheduler_get(rt);
+    node_id id = s ? registry_get(s, handle) : 0;
+    if (!id) return;
+    if (id == s->running) {
+        s->cancelled = true;
+        return;
+    }
+    cold *c = cold_of(s, node_of(s, id));
+    if (c && c->run) s->cancelled_runs++;
+    registry_remove(s, id);
+    if (!s->iteration && !s->running) graph_settle(&s->graph);
+    s->tick = true;
+}
+
+hd_status hd_node_promote(hd_runtime *rt, hd_node handle) {
+    scheduler *s = scheduler_get(rt);
+    node_id id = s ? registry_get(s, handle) : 0;
+    if (!id) return HD_NOT_FOUND;
+    registry_promote(s, id);
+    gates_apply(s, id, env_now_ns(s->env));
+    s->tick = true;
+    return HD_OK;
+}
+
+hd_status hd_node_request(hd_runtime *rt, hd_node handle) {
+    scheduler *s = scheduler_get(rt);
+    node_id id = s ? registry_get(s, handle) : 0;
+    if (!id) return HD_NOT_FOUND;
+    node *n = node_of(s, id);
+    if ((n->flags & NODE_DEMANDED) || !node_is_invalid(&s->graph, n)) return HD_OK;
+    if (!vec_push(s->env, &s->requested, id)) return HD_NOMEM;
+    n->flags |= NODE_DEMANDED;
+    graph_demand(&s->graph, id);
+    s->tick = true;
+    return HD_OK;
+}
+
+bool hd_node_exists(const hd_runtime *rt, hd_node handle) {
+    const scheduler *s = scheduler_get(rt);
+    return s && registry_get(s, handle);
+}
+
+hd_node hd_node_find(const hd_runtime *rt, const char *name) {
+    const scheduler *s = scheduler_get(rt);
+    node_id at = 0;
+    char part[256];
+    while (s) {
+        const char *slash = strchr(name, '/');
+        size_t length = slash ? (size_t)(slash - name) : strlen(name);
+        if (length >= sizeof part) break;
+        memcpy(part, name, length);
+        part[length] = 0;
+        at = registry_find(s, at, part);
+        if (!at || !slash) break;
+        name = slash + 1;
+    }
+    return s ? registry_handle(s, at) : (hd_node){ 0, 0 };
+}
+
+hd_node hd_compute(hd_runtime *rt, const char *name, hd_action_fn fn, void *ctx, hd_cell output) {
+    hd_node n;
+    hd_node_spec spec = { .name = name, .fn = fn, .ctx = ctx, .output = output };
+    if (!output.id) {
+        runtime_fail(rt, HD_USAGE, "computation \"%s\": the output is no cell", name ? name : "");
+        return (hd_node){ 0, 0 };
+    }
+    hd_node_register(rt, &spec, &n);
+    return n;
+}
+
+hd_node hd_effect(hd_runtime *rt, const char *name, hd_action_fn fn, void *ctx) {
+    hd_node n;
+    hd_node_spec spec = { .name = name, .fn = fn, .ctx = ctx, .effect = true };
+    hd_node_register(rt, &spec, &n);
+    return n;
+}
+
+/* ---- sinks and pulls */
+
+typedef struct sink {
+    hd_env env;
+    hd_cell cell;
+    hd_sink_fn fn;
+    void *ctx;
+} sink;
+
+static void sink_release(void *ctx) {
+    sink *k = ctx;
+    hd_env env = k->env;
+    env_free(&env, k, sizeof *k);
+}
+
+static hd_status sink_run(hd_tx *tx, void *ctx) {
+    sink *k = ctx;
+    hd_value v = hd_tx_get(tx, k->cell);
+    if (value_is_failed(v)) return hd_value_status(v);
+    k->fn(k->ctx, v);
+    return HD_OK;
+}
+
+static hd_status sink_register(hd_runtime *rt, hd_cell cell, hd_sink_fn fn, void *ctx, bool once,
+                               hd_node *out) {
+    *out = (hd_node){ 0, 0 };
+    sink *k = env_new(&rt->env, sizeof *k);
+    if (!k) return HD_NOMEM;
+    *k = (sink){ rt->env, cell, fn, ctx };
+    hd_node_spec spec = { .fn = sink_run,
+                          .ctx = k,
+                          .release = sink_release,
+                          .effect = true,
+                          .reads = &cell,
+                          .read_count = cell.id ? 1 : 0,
+                          .no_auto_debounce = once };
+    hd_status status = hd_node_register(rt, &spec, out);
+    if (status) env_free(&rt->env, k, sizeof *k);
+    return status;
+}
+
+hd_node hd_sink(hd_runtime *rt, hd_cell cell, hd_sink_fn fn, void *ctx) {
+    hd_node n;
+    sink_register(rt, cell, fn, ctx, false, &n);
+    return n;
+}
+
+hd_status hd_pull(hd_runtime *rt, hd_cell cell, hd_sink_fn fn, void *ctx) {
+    scheduler *s = scheduler_of(rt);
+    hd_node n;
+    if (!s || !vec_room(s->env, &s->requested, 1)) return HD_NOMEM;
+    hd_status status = sink_register(rt, cell, fn, ctx, true, &n);
+    if (status) return status;
+    node_of(s, n.id)->flags |= NODE_EPHEMERAL;
+    s->requested.items[s->requested.count++] = n.id;
+    return HD_OK;
+}
+
+typedef struct pulled {
+    hd_pool *pool;
+    hd_value value;
+} pulled;
+
+static void keep_pulled(void *ctx, hd_value v) {
+    pulled *p = ctx;
+    p->value = hd_value_take(p->pool, value_ref(v));
+}
+
+hd_value hd_pull_now(hd_runtime *rt, hd_pool *pool, hd_cell cell) {
+    pulled p = { pool, value_absent() };
+    hd_status status = hd_pull(rt, cell, keep_pulled, &p);
+    if (!status) status = hd_runtime_settle(rt);
+    return status ? value_failed(status) : p.value;
+}
+
+/* ---- async runs */
+
+hd_status hd_tx_suspend(hd_tx *tx, hd_run **out) {
+    *out = NULL;
+    scheduler *s = scheduler_get(tx->rt);
+    return s ? runner_suspend(s, tx, out) : HD_USAGE;
+}
+hd_tx *hd_run_tx(hd_run *run) { return run->tx; }
+void hd_run_resume(hd_run *run, hd_status status) { runner_resume(run, status); }
+
+/* ---- gates */
+
+static hd_status set_gate(hd_runtime *rt, hd_node handle, uint32_t ms,
+                          hd_status (*set)(scheduler *, node_id, uint32_t)) {
+    scheduler *s = scheduler_get(rt);
+    node_id id = s ? registry_get(s, handle) : 0;
+    return id ? set(s, id, ms) : HD_NOT_FOUND;
+}
+
+hd_status hd_node_set_debounce(hd_runtime *rt, hd_node node_, uint32_t ms) {
+    return set_gate(rt, node_, ms, gates_set_debounce);
+}
+hd_status hd_node_set_throttle(hd_runtime *rt, hd_node node_, uint32_t ms) {
+    return set_gate(rt, node_, ms, gates_set_throttle);
+}
+
+static const cold *cold_behind(const hd_runtime *rt, hd_node handle) {
+    const scheduler *s = scheduler_get(rt);
+    node_id id = s ? registry_get(s, handle) : 0;
+    return id ? cold_of(s, node_of(s, id)) : NULL;
+}
+
+hd_status hd_node_set_auto_debounce(hd_runtime *rt, hd_node handle, bool on) {
+    scheduler *s = scheduler_get(rt);
+    node_id id = s ? registry_get(s, handle) : 0;
+    cold *c = id ? registry_cold(s, id) : NULL;
+    if (!c) return id ? HD_NOMEM : HD_NOT_FOUND;
+    c->gate.no_auto = !on;
+    return HD_OK;
+}
+
+uint32_t hd_node_debounce(const hd_runtime *rt, hd_node handle) {
+    const cold *c = cold_behind(rt, handle);
+    return c ? c->gate.debounce_ms : 0;
+}
+uint32_t hd_node_throttle(const hd_runtime *rt, hd_node handle) {
+    const cold *c = cold_behind(rt, handle);
+    return c ? c->gate.throttle_ms : 0;
+}
+
+/* ---- idle */
+
+hd_status hd_runtime_on_idle(hd_runtime *rt, hd_idle_fn fn, void *ctx) {
+    scheduler *s = scheduler_of(rt);
+    return s && vec_push(s->env, &s->idlers, ((idle_waiter){ fn, ctx })) ? HD_OK : HD_NOMEM;
+}
+
+bool hd_runtime_is_idle(const hd_runtime *rt) {
+    return !rt->hooks.idle || rt->hooks.idle(rt->hooks.ctx);
+}
+
+void hd_work_begin(hd_runtime *rt) {
+    scheduler *s = scheduler_of(rt);
+    if (s) s->work++;
+}
+
+void hd_work_end(hd_runtime *rt, hd_status status) {
+    scheduler *s = scheduler_get(rt);
+    if (!s || !s->work) return;
+    s->work--;
+    if (status) env_log(s->env, HD_LOG_WARN, "background work failed: %s", hd_status_text(status));
+}
+
+/* ---- errors and log lines */
+
+hd_status hd_runtime_on_error(hd_runtime *rt, hd_error_fn fn, void *ctx) {
+    scheduler *s = scheduler_of(rt);
+    return s && vec_push(s->env, &s->error_handlers, ((error_handler){ fn, ctx })) ? HD_OK
+                                                                                   : HD_NOMEM;
+}
+
+hd_status hd_tx_fail(hd_tx *tx, hd_status status, const char *format, ...) {
+    scheduler *s = scheduler_get(tx->rt);
+    va_list arguments;
+    va_start(arguments, format);
+    if (s) vsnprintf(s->message, sizeof s->message, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+void hd_runtime_on_log(hd_runtime *rt, hd_log_fn fn, void *ctx) {
+    scheduler *s = scheduler_of(rt);
+    if (!s) return;
+    s->log_fn = fn;
+    s->log_ctx = ctx;
+}
+
+void hd_tx_log(hd_tx *tx, hd_log_level level, const char *format, ...) {
+    scheduler *s = scheduler_get(tx->rt);
+    char line[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    node_id id = s ? s->running : 0;
+    hd_log_entry entry = { level, line, id && s->sides[id].name ? key_bytes(s->sides[id].name) : "",
+                           "main", "" };
+    if (s && s->log_fn && !s->log_fn(s->log_ctx, &entry)) return;
+    env_log(&tx->rt->env, entry.level, "%s", entry.line);
+}
+
+/* ---- a run about itself */
+
+hd_node hd_tx_node(const hd_tx *tx) {
+    const scheduler *s = scheduler_get(tx->rt);
+    return s && (tx->flags & TX_RUN) && s->running ? registry_handle(s, s->running)
+                                                   : (hd_node){ 0, 0 };
+}
+
+size_t hd_tx_causes(hd_tx *tx, hd_cell *out, size_t max) {
+    const scheduler *s = scheduler_get(tx->rt);
+    uint32_t keys[64];
+    if (!s || !s->running || !(tx->flags & TX_RUN)) return 0;
+    const node *n = node_of(s, s->running);
+    if (n->flags & NODE_NEVER_RAN) return 0;
+    size_t count = invalidation_causes(s, s->running, n->ran_rev, keys, 64);
+    for (size_t i = 0; i < count && i < max && i < 64; i++)
+        out[i] = (hd_cell){ keys[i] & KEY_PLACE };
+    return count;
+}
+
+/* ---- looking inside */
+
+hd_status hd_node_inspect(const hd_runtime *rt, hd_node handle, hd_node_info *out) {
+    const scheduler *s = scheduler_get(rt);
+    node_id id = s ? registry_get(s, handle) : 0;
+    *out = (hd_node_info){ .name = "", .why_not = HD_WHY_NOT_GONE };
+    if (!id) return HD_NOT_FOUND;
+    introspection_info(s, id, out);
+    return HD_OK;
+}
+
+void hd_runtime_nodes(const hd_runtime *rt, hd_node_fn fn, void *ctx) {
+    const scheduler *s = scheduler_get(rt);
+    for (uint32_t pos = 0; s && pos < s->graph.order_count; pos++) {
+        node_id id = s->graph.node_at[pos];
+        hd_node_info info;
+        if (!id) continue;
+        introspection_info(s, id, &info);
+        if (!fn(ctx, &info)) return;
+    }
+}
+
+typedef struct each_dependent {
+    const scheduler *s;
+    void (*fn)(void *, hd_node);
+    void *ctx;
+} each_dependent;
+
+static void tell_dependent(void *ctx, node_id id) {
+    each_dependent *e = ctx;
+    e->fn(e->ctx, registry_handle(e->s, id));
+}
+
+void hd_node_dependents(const hd_runtime *rt, hd_node handle, void (*fn)(void *, hd_node),
+                        void *ctx) {
+    const scheduler *s = scheduler_get(rt);
+    node_id id = s ? registry_get(s, handle) : 0;
+    each_dependent e = { s, fn, ctx };
+    if (id) graph_each_reader(&s->graph, id, tell_dependent, &e);
+}
+
+void hd_runtime_scheduler_stats(const hd_runtime *rt, hd_scheduler_stats *out) {
+    const scheduler *s = scheduler_get(rt);
+    *out = (hd_scheduler_stats){ 0 };
+    if (!s) return;
+    *out = s->stats;
+    out->effects = s->effects;
+    out->computations = s->computations;
+    out->materialisers = s->materialisers;
+    out->nodes = (uint64_t)s->effects + s->computations;
+    out->repairs = s->graph.repairs;
+    out->demand_visits = s->graph.demand_visits;
+    out->edge_visits = s->graph.edge_visits;
+    for (uint32_t pos = 0; pos < s->graph.order_count; pos++) {
+        if (!s->graph.node_at[pos]) continue;
+        out->invalid += bit_test(s->graph.invalid, pos);
+        out->live += bit_test(s->graph.live, pos);
+    }
+}

@@ -1,0 +1,12 @@
+/* scheduler.h -- the facade: composes the components and attaches them to a runtime. */
+#ifndef SCHEDULER_SCHEDULER_H
+#define SCHEDULER_SCHEDULER_H
+
+#include "scheduler/state.h"
+
+/* The runtime's scheduler, made at first use. NULL: no memory. */
+scheduler *scheduler_of(hd_runtime *rt);
+/* The same if there is one already, else NULL. */
+scheduler *scheduler_get(const hd_runtime *rt);
+
+#endif

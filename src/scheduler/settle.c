@@ -1,0 +1,263 @@
+/* settle.c -- the pass.
+ *
+ * An iteration is one upward sweep through the order: the lowest runnable node at or above the cursor
+ * runs next. A run that invalidates a node further up has it run in the same sweep; what it
+ * invalidates behind the cursor waits for the next one. So writers run before readers, each node at
+ * most once per sweep, and a chain of any length settles in one (7.2, 7.4, I9).
+ *
+ * A graph that does not settle is deferred, not forced: after ITERATIONS_MAX sweeps the nodes that
+ * ran in each of them wait behind a growing backoff, and everything else goes on (7.7, I6). */
+#include "scheduler/settle.h"
+
+#include "base/env.h"
+#include "value/key.h"
+
+#define MS            UINT64_C(1000000)
+#define SLICE_MS      16
+#define PATIENCE      64 /* passes in a row that end at the limit before everybody waits */
+#define CHECKED_NODES 512
+
+typedef enum swept { SWEPT_NOTHING, SWEPT_SOME, SWEPT_SLICE } swept;
+
+static void begin_pass(scheduler *s);
+static swept sweep(scheduler *s);
+static bool give_idle_turn(scheduler *s);
+static void defer_unsettled(scheduler *s);
+static void end_pass(scheduler *s);
+
+hd_status settle_pass(scheduler *s) {
+    swept result = SWEPT_SOME;
+    begin_pass(s);
+    for (s->iteration = 1; s->iteration <= ITERATIONS_MAX; s->iteration++) {
+        result = sweep(s);
+        if (result == SWEPT_SLICE) break;
+        if (result == SWEPT_NOTHING && !give_idle_turn(s)) break;
+    }
+    if (result != SWEPT_SLICE) defer_unsettled(s);
+    end_pass(s);
+    return s->tick ? HD_PENDING : HD_OK;
+}
+
+/* ---- beginning */
+
+static void begin_pass(scheduler *s) {
+    s->pass++;
+    s->stats.passes++;
+    s->tick = false;
+    graph_settle(&s->graph);
+    if (binheap_count(&s->timers)) gates_wake(s, env_now_ns(s->env));
+}
+
+/* ---- sweeping */
+
+/* An invalid materialiser whose envelope holds what the node reads goes first (4.3, rule 2). */
+static void promote(void *ctx, node_id id) {
+    scheduler *s = ctx;
+    node *m = node_of(s, id);
+    if ((m->flags & NODE_PROMOTED) || !node_is_live(&s->graph, m)) return;
+    m->flags |= NODE_PROMOTED;
+    gates_apply(s, id, s->clock_ns);
+    if (node_is_eligible(&s->graph, m) && m->pos < s->cursor) s->cursor = m->pos;
+}
+
+/* True if somebody must go before the node at the cursor. */
+static bool somebody_first(scheduler *s, node_id id) {
+    uint32_t here = s->cursor;
+    graph_each_promoted(&s->graph, id, promote, s);
+    return s->cursor < here;
+}
+
+/* Only from the second sweep on does anybody run twice; so only there runs are counted. */
+static void count_repeat(scheduler *s, node_id id) {
+    cold *c = registry_cold(s, id);
+    if (!c) return;
+    if (c->repeats_pass != s->pass) {
+        c->repeats_pass = s->pass;
+        c->repeats = 0;
+    }
+    c->repeats++;
+}
+
+static bool slice_is_over(scheduler *s) {
+    if (!s->clock_ns) return false;
+    uint32_t ms = s->rt->options.slice_ms ? s->rt->options.slice_ms : SLICE_MS;
+    if (!s->slice_end) s->slice_end = s->clock_ns + ms * MS;
+    return s->clock_ns >= s->slice_end;
+}
+
+static swept sweep(scheduler *s) {
+    graph *g = &s->graph;
+    swept result = SWEPT_NOTHING;
+    s->stats.iterations++;
+    s->cursor = 0;
+    for (uint32_t pos; (pos = graph_next_runnable(g, s->cursor)) != UINT32_MAX;) {
+        node_id id = g->node_at[pos];
+        s->cursor = pos;
+        if (g->materialisers_invalid && somebody_first(s, id)) continue;
+        s->cursor = pos + 1;
+        result = SWEPT_SOME;
+        if (s->iteration > 1) count_repeat(s, id);
+        runner_run_node(s, id);
+        if (slice_is_over(s)) {
+            s->tick = true;
+            return SWEPT_SLICE;
+        }
+    }
+    return result;
+}
+
+/* ---- idle priority */
+
+/* Materialisers have their turn when there is no primary work (4.3, rule 1). */
+static bool give_idle_turn(scheduler *s) {
+    bool any = false;
+    if (!s->waiting.count) return false;
+    uint64_t now = env_now_ns(s->env);
+    for (uint32_t i = 0; i < s->waiting.count; i++) {
+        node_id id = s->waiting.items[i];
+        node *n = &s->graph.nodes[id];
+        if ((n->flags & NODE_REMOVED) || !(n->flags & NODE_MATERIALISER)) continue;
+        if (!node_is_invalid(&s->graph, n)) continue;
+        n->flags |= NODE_PROMOTED;
+        gates_apply(s, id, now);
+        any = any || node_is_eligible(&s->graph, n);
+    }
+    vec_clear(&s->waiting);
+    return any;
+}
+
+/* ---- not settling */
+
+static void warn_once(scheduler *s, node_id id, uint32_t deferred) {
+    s->stats.exhausted++;
+    if (s->warned) return;
+    s->warned = true;
+    env_log(s->env, HD_LOG_WARN,
+            "does not settle: node \"%s\" and %u more keep running; slowed down",
+            s->sides[id].name ? key_bytes(s->sides[id].name) : "", deferred - 1);
+}
+
+/* Nodes that are still runnable after the last sweep. Those that used up their runs wait; the others
+ * go on in the next pass. */
+static void defer_unsettled(scheduler *s) {
+    graph *g = &s->graph;
+    uint32_t pos = graph_next_runnable(g, 0), deferred = 0;
+    if (pos == UINT32_MAX) {
+        s->deferred_passes = 0;
+        return;
+    }
+    if (s->iteration <= ITERATIONS_MAX) return;
+    bool everybody = ++s->deferred_passes > PATIENCE;
+    uint64_t now = env_now_ns(s->env);
+    node_id first = g->node_at[pos];
+    for (; pos != UINT32_MAX; pos = graph_next_runnable(g, pos + 1)) {
+        node_id id = g->node_at[pos];
+        const cold *c = cold_of(s, node_of(s, id));
+        bool used_up = c && c->repeats_pass == s->pass && c->repeats >= ITERATIONS_MAX - 1;
+        deferred++;
+        if (!used_up && !everybody) continue;
+        gates_exhausted(s, id, now);
+        if (!vec_push(s->env, &s->backed, id)) continue; /* then its backoff just runs out */
+    }
+    warn_once(s, first, deferred);
+}
+
+/* A node that ends clean has settled. */
+static void clear_backoffs(scheduler *s) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < s->backed.count; i++) {
+        node_id id = s->backed.items[i];
+        node *n = &s->graph.nodes[id];
+        if (n->flags & NODE_REMOVED) continue;
+        if (node_is_invalid(&s->graph, n)) s->backed.items[kept++] = id;
+        else gates_settled(s, id);
+    }
+    s->backed.count = kept;
+}
+
+/* ---- ending */
+
+/* Demand by creation ends with the later of the creating pass and the first run (5.3). */
+static void expire_provisional(scheduler *s) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < s->provisional.count; i++) {
+        node_id id = s->provisional.items[i];
+        node *n = &s->graph.nodes[id];
+        if ((n->flags & NODE_REMOVED) || !(n->flags & NODE_PROVISIONAL)) continue;
+        if (n->flags & NODE_NEVER_RAN) {
+            s->provisional.items[kept++] = id;
+            continue;
+        }
+        n->flags &= ~(uint32_t)NODE_PROVISIONAL;
+        graph_withdraw(&s->graph, id);
+    }
+    s->provisional.count = kept;
+}
+
+/* A requested run has been made; a pull has seen its value. */
+static void expire_requests(scheduler *s) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < s->requested.count; i++) {
+        node_id id = s->requested.items[i];
+        node *n = &s->graph.nodes[id];
+        if ((n->flags & NODE_REMOVED) || !(n->flags & (NODE_DEMANDED | NODE_EPHEMERAL))) continue;
+        if (node_is_invalid(&s->graph, n) || (n->flags & NODE_SUSPENDED)) {
+            s->requested.items[kept++] = id;
+        } else if (n->flags & NODE_EPHEMERAL) {
+            registry_remove(s, id);
+        } else {
+            n->flags &= ~(uint32_t)NODE_DEMANDED;
+            graph_withdraw(&s->graph, id);
+        }
+    }
+    s->requested.count = kept;
+}
+
+static void end_pass(scheduler *s) {
+    s->iteration = 0;
+    if (s->provisional.count) expire_provisional(s);
+    if (s->requested.count) expire_requests(s);
+    if (s->backed.count) clear_backoffs(s);
+    graph_settle(&s->graph);
+    graph_tidy(&s->graph);
+    if (!s->tick) s->tick = settle_has_work(s);
+    if (s->tracer) s->tracer->pass(s);
+#ifndef NDEBUG
+    if (s->graph.node_count < CHECKED_NODES) graph_check(&s->graph);
+#endif
+}
+
+bool settle_has_work(scheduler *s) {
+    return s->waiting.count || graph_next_runnable(&s->graph, 0) != UINT32_MAX;
+}
+
+/* ---- idle */
+
+static bool holds(const scheduler *s, const cold *c) {
+    const node *n = node_of(s, c->node);
+    const gate *g = &c->gate;
+    if (!node_is_live(&s->graph, n) || !node_is_invalid(&s->graph, n)) return false;
+    if (g->hold_at && g->hold_at == g->timer.key) return true;
+    if (g->backoff_at && g->backoff_at == g->timer.key)
+        return g->holds_episode == s->episode && g->holds <= IDLE_HOLDS_MAX;
+    return (n->flags & NODE_NEVER_RAN) && g->debounce_at && g->debounce_at == g->timer.key;
+}
+
+bool settle_holds_idle(const scheduler *s) {
+    for (uint32_t i = 0; i < s->timers.count; i++)
+        if (holds(s, BINHEAP_ENTRY(s->timers.slots[i].item, cold, gate.timer))) return true;
+    return false;
+}
+
+void settle_end_episode(scheduler *s) {
+    s->episode++;
+    s->warned = false;
+    s->deferred_passes = 0;
+}
+
+void settle_fini(scheduler *s) {
+    vec_fini(s->env, &s->provisional);
+    vec_fini(s->env, &s->requested);
+    vec_fini(s->env, &s->waiting);
+    vec_fini(s->env, &s->backed);
+}

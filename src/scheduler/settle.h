@@ -1,0 +1,23 @@
+/* settle.h -- the pass: run what is runnable, in order, until nothing is. */
+#ifndef SCHEDULER_SETTLE_H
+#define SCHEDULER_SETTLE_H
+
+#include "scheduler/gates.h"
+#include "scheduler/registry.h"
+#include "scheduler/runner.h"
+
+/* One pass. HD_PENDING: the time slice is used up, there is more. */
+hd_status settle_pass(scheduler *s);
+
+/* Whether a pass would find something to run now. */
+bool settle_has_work(scheduler *s);
+
+/* Whether deferred work should still be waited for (8.4): first results behind a debounce, and up to
+ * IDLE_HOLDS_MAX backoffs of a wave that does not settle. */
+bool settle_holds_idle(const scheduler *s);
+/* Idle was reached: the next episode starts with full budgets. */
+void settle_end_episode(scheduler *s);
+
+void settle_fini(scheduler *s);
+
+#endif

@@ -1,0 +1,148 @@
+/* state.h -- what the scheduler's components share.
+ *
+ * Each part is written by the component named; the others look. Components call each other only in
+ * the directions of the seed's section 12 (tools/check_layers); nobody calls back into the facade. */
+#ifndef SCHEDULER_STATE_H
+#define SCHEDULER_STATE_H
+
+#include "base/binheap.h"
+#include "scheduler/graph.h"
+#include "store/runtime.h"
+
+#define ITERATIONS_MAX 10 /* sweeps per pass, and so runs of one node per pass */
+#define RETRIES_MAX    10 /* of transient failures */
+#define BACKOFF_MS     250
+#define BACKOFF_MAX_MS 2000
+#define IDLE_HOLDS_MAX 3
+
+/* When may a node run? Each policy writes one field; see gates.h. */
+typedef struct gate {
+    uint32_t debounce_ms, throttle_ms;
+    bool no_auto, auto_set;
+    uint8_t streak; /* consecutive exhaustions */
+    uint8_t holds;  /* backoffs in the episode below */
+    uint8_t echoes; /* times it overwrote another's write, since echo_since */
+    uint8_t echo_streak;
+    uint64_t debounce_at, throttle_at, backoff_at, echo_at, hold_at;
+    uint64_t echo_since, holds_episode;
+    binheap_item timer; /* linked while the node is set aside */
+} gate;
+
+/* What few nodes have. */
+typedef struct cold {
+    node_id node; /* 0: free */
+    uint32_t next_free;
+    void (*release)(void *ctx);
+    uint64_t group;
+    gate gate;
+    uint32_t transient; /* failures in a row */
+    uint32_t stale;     /* stale rejections in a row */
+    hd_run *run;        /* suspended */
+    place_id missing;   /* the document it waits for */
+    uint32_t repeats;   /* runs in this pass, counted from the second sweep on */
+    uint64_t repeats_pass;
+} cold;
+
+/* Beside each node, in an array of its own. */
+typedef struct node_side {
+    struct key *name; /* referenced; NULL: anonymous */
+    uint32_t generation;
+    uint32_t timed_runs;
+    uint64_t total_ns;
+} node_side;
+
+typedef struct idle_waiter {
+    hd_idle_fn fn;
+    void *ctx;
+} idle_waiter;
+
+typedef struct error_handler {
+    hd_error_fn fn;
+    void *ctx;
+} error_handler;
+
+struct hd_run {
+    struct scheduler *s;
+    hd_tx *tx;
+    node_id node;
+    uint32_t generation;
+};
+
+typedef enum trigger_decision {
+    TRIGGER_MARK,
+    TRIGGER_ALREADY,
+    TRIGGER_SKIP_OWN,
+    TRIGGER_SKIP_GROUP
+} trigger_decision;
+
+/* What somebody who looks is told. Filled in by introspection; nothing depends on it (P10). */
+typedef struct tracer {
+    void (*change)(struct scheduler *s, place_id at, hd_value before, hd_value after);
+    void (*trigger)(struct scheduler *s, node_id id, trigger_decision decision);
+    void (*run_begin)(struct scheduler *s, node_id id);
+    void (*run_end)(struct scheduler *s, node_id id, hd_tx *tx, hd_status status);
+    void (*pass)(struct scheduler *s);
+} tracer;
+
+typedef struct scheduler {
+    hd_runtime *rt;
+    replica *r;
+    const hd_env *env;
+
+    /* registry */
+    graph graph;
+    node_side *sides; /* by node; capacity is side_capacity */
+    uint32_t side_capacity;
+    node_id free_nodes; /* linked through node.cold */
+    VEC(cold *) colds;  /* [0] is unused */
+    uint32_t colds_free;
+    table names; /* (parent, name) -> node */
+    uint32_t effects, computations, materialisers;
+
+    /* runner */
+    hd_tx *tx;               /* of the next run */
+    node_id running;         /* whose body is on the stack; 0 */
+    bool cancelled;          /* the running node cancelled itself */
+    edge inline_read;        /* the running node's only read: its record may move meanwhile */
+    uint32_t suspended;      /* async runs */
+    uint32_t cancelled_runs; /* of those, whose node is gone */
+    char message[256];       /* of hd_tx_fail */
+
+    /* settle */
+    uint64_t pass;
+    uint32_t iteration;       /* 0: between passes */
+    uint32_t cursor;          /* the sweep is here */
+    bool tick;                /* there may be something to do */
+    uint64_t slice_end;       /* 0: unlimited */
+    uint32_t until_clock;     /* runs until the clock is read again */
+    uint64_t clock_ns;        /* the last reading */
+    bool fine;                /* every run is timed: they are slow */
+    VEC(node_id) provisional; /* registered in this pass by a live run */
+    VEC(node_id) requested;   /* NODE_DEMANDED */
+    VEC(node_id) waiting;     /* invalid materialisers, for their turn */
+    VEC(node_id) backed;      /* nodes with a backoff */
+    uint32_t deferred_passes; /* in a row, that ended at the limit */
+    uint64_t episode;         /* counts arrivals at idle */
+    bool warned;              /* of non-settling, in this episode */
+
+    /* gates */
+    binheap timers; /* nodes set aside, by the time they may run */
+
+    /* facade */
+    uint32_t work; /* hd_work_begin */
+    VEC(idle_waiter) idlers;
+    VEC(error_handler) error_handlers;
+    hd_log_fn log_fn;
+    void *log_ctx;
+
+    hd_scheduler_stats stats;
+    const tracer *tracer;                /* NULL: nobody looks */
+    struct introspection *introspection; /* what was seen */
+} scheduler;
+
+static inline cold *cold_of(const scheduler *s, const node *n) {
+    return n->cold ? s->colds.items[n->cold] : NULL;
+}
+static inline node *node_of(const scheduler *s, node_id id) { return graph_node(&s->graph, id); }
+
+#endif
