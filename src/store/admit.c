@@ -8,7 +8,7 @@
 bool touch_overlaps(const hd_heap *heap, hd_path path, uint8_t flags, hd_path read, bool shape) {
     if (flags & TOUCH_WHOLE) return true;
     if (path_is_prefix(heap, path, read)) return true;
-    if (!shape) return path_is_prefix(heap, read, path);
+    if (!shape || (flags & TOUCH_WAY)) return path_is_prefix(heap, read, path);
     return (flags & TOUCH_KEYS) && path != HD_PATH_ROOT &&
            path_is_prefix(heap, path_parent(heap, path), read);
 }
@@ -30,12 +30,17 @@ static uint32_t first_above(const head *d, uint64_t basis) {
     return low;
 }
 
+static uint64_t floor_of(const heads *h, const head *d) {
+    uint64_t space = h->spaces.items[d->space_index].floor;
+    return space > d->floor ? space : d->floor;
+}
+
 bool read_is_stale(const heads *h, uint32_t index, hd_path path, bool shape, uint64_t basis,
                    uint32_t session, const uint64_t *layers, uint32_t layer_count, conflict *out) {
     const head *d = &h->heads.items[index];
     if (d->seq <= basis) return false;
     *out = (conflict){ index, path, HD_PATH_ROOT, basis, 0 };
-    if (basis < h->spaces.items[d->space_index].floor) return true; /* cannot know: resync */
+    if (basis < floor_of(h, d)) return true; /* cannot know: resync */
     for (uint32_t i = first_above(d, basis); i < d->touches.count; i++) {
         const touch *t = &d->touches.items[i];
         if (t->session == session && among(layers, layer_count, t->local_seq)) continue;
@@ -168,7 +173,7 @@ static bool account_holds(const heads *h, const submission *s, const sub_write *
     const head *d = &h->heads.items[w->head];
     if (!w->exact_count) return false;
     if (d->seq <= w->basis) return true;
-    if (w->basis < h->spaces.items[d->space_index].floor) return false;
+    if (w->basis < floor_of(h, d)) return false;
     for (uint32_t i = first_above(d, w->basis); i < d->touches.count; i++) {
         const touch *t = &d->touches.items[i];
         if (t->session != s->session || !among(w->layers, w->layer_count, t->local_seq))
@@ -185,14 +190,17 @@ static bool guarded(const submission *s, uint32_t head_index) {
 }
 
 static void record_write(heads *h, const submission *s, const sub_write *w, uint64_t seq) {
-    bool exact = account_holds(h, s, w);
+    /* An operation's path is where it aims, not what it changes: it may make objects on its way. */
+    bool exact = w->exact != w->ops && account_holds(h, s, w);
     const touched *paths = exact ? w->exact : w->ops;
     uint32_t count = exact ? w->exact_count : w->op_count;
     for (uint32_t i = 0; i < count; i++) {
         uint8_t flags = paths[i].flags;
+        if (!exact) flags |= TOUCH_WAY;
         if (w->create || w->delete_) flags |= TOUCH_WHOLE;
         heads_touch(h, w->head, seq, s->session, s->local_seq, paths[i].path, flags);
     }
+    heads_bound(h, w->head);
     head *d = &h->heads.items[w->head];
     d->seq = seq;
     if (guarded(s, w->head)) d->flags |= HEAD_GUARDED;

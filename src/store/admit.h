@@ -48,6 +48,7 @@ typedef struct head {
     uint8_t flags;
     uint32_t space_index; /* into heads.spaces */
     uint64_t seq;         /* of the last change; 0: never existed, as far as fetched */
+    uint64_t floor;       /* touches at or below are forgotten, here or by the space's floor */
     VEC(touch) touches;   /* above the floor, by seq */
     hd_value value;       /* owned; for authorities that keep values here; else absent */
     uint64_t extra;       /* free for the authority */
@@ -98,6 +99,9 @@ hd_status heads_session(heads *h, const uint8_t id[16], uint32_t *out);
 /* Remembers that a commit touched a path; keeps head.seq. */
 hd_status heads_touch(heads *h, uint32_t head, uint64_t seq, uint32_t session, uint64_t local_seq,
                       hd_path path, uint8_t flags);
+/* Keeps only the newest touches of a head that has many: older claims on it will be told to resync.
+ * Amortised O(1) per touch. */
+void heads_bound(heads *h, uint32_t head);
 /* Forgets touches at or below the space's new floor. */
 void heads_prune(heads *h, uint32_t space, uint64_t floor);
 

@@ -59,7 +59,8 @@ typedef struct precondition {
 /* A path that changes. */
 enum {
     TOUCH_WHOLE = 1, /* the whole document is set, created or deleted */
-    TOUCH_KEYS = 2   /* the key set of the parent, or the length of the array at path, changes */
+    TOUCH_KEYS = 2,  /* the key set of the parent, or the length of the array at path, changes */
+    TOUCH_WAY = 4    /* objects on the way may be made: every key set above can change */
 };
 typedef struct touched {
     hd_path path; /* referenced */

@@ -5,6 +5,9 @@
 #include "base/hash.h"
 #include "value/key.h"
 
+#define TOUCHES_MAX  4096
+#define TOUCHES_KEPT 1024
+
 static uint32_t name_hash(const struct key *space, hd_scope scope, const struct key *instance,
                           bool meta, const struct key *id) {
     uint64_t h = hash_combine(space->hash, id->hash);
@@ -114,12 +117,19 @@ hd_status heads_touch(heads *h, uint32_t index, uint64_t seq, uint32_t session, 
 
 static void forget_touches(heads *h, head *d, uint64_t floor) {
     uint32_t gone = 0;
+    if (d->floor < floor) d->floor = floor;
     while (gone < d->touches.count && d->touches.items[gone].seq <= floor)
         path_unref(h->heap, d->touches.items[gone++].path);
     if (!gone) return;
     memmove(d->touches.items, d->touches.items + gone,
             (d->touches.count - gone) * sizeof *d->touches.items);
     d->touches.count -= gone;
+}
+
+void heads_bound(heads *h, uint32_t index) {
+    head *d = &h->heads.items[index];
+    if (d->touches.count > TOUCHES_MAX)
+        forget_touches(h, d, d->touches.items[d->touches.count - TOUCHES_KEPT].seq);
 }
 
 void heads_prune(heads *h, uint32_t space, uint64_t floor) {
@@ -133,7 +143,7 @@ void heads_check(const heads *h) {
     for (uint32_t i = 0; i < h->heads.count; i++) {
         const head *d = &h->heads.items[i];
         const head_space *s = &h->spaces.items[d->space_index];
-        uint64_t last = s->floor;
+        uint64_t last = d->floor;
         for (uint32_t j = 0; j < d->touches.count; j++) {
             assert(d->touches.items[j].seq >= last);
             last = d->touches.items[j].seq;

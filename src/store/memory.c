@@ -299,7 +299,7 @@ static hd_status decide(memory_authority *ma, commit *c) {
     if (!vec_room(&m->env, &m->log, 1)) return HD_NOMEM;
     hd_status status = build_submission(ma, c, &s);
     if (!status) status = admit(&m->h, &s, &m->verdict);
-    if (status) return status;
+    if (status || m->verdict.replayed) return status; /* a replay's verdict is in the log already */
     if (!m->verdict.status) {
         if (!alone(m) && !vec_room(&m->env, &m->ops, c->ops.count)) return HD_NOMEM;
         status = accept(m, c, &s);

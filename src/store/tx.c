@@ -208,11 +208,12 @@ static bool add_foot(void *ctx, const diff_step *steps, size_t depth, hd_value b
     return true;
 }
 
-/* Which places change, if the authority is where we think it is. */
+/* Which places change, if the authority is where we think it is. Over layers of ours nobody can say:
+ * if one of them falls, more changes than the difference to what is visible now. */
 static hd_status add_footprint(replica *r, commit *c, const tx_write *w, bool wanted) {
     footprint fp = { w->doc, place_at(&r->places, w->doc)->doc.seq, c->paths.count, 0,
                      value_is_absent(replica_confirmed(r, w->doc)) };
-    if (wanted) {
+    if (wanted && !replica_top(r, w->doc)) {
         foot f = { r, c, 0, HD_OK };
         hd_status status = diff_walk(r->heap, w->before, w->now, add_foot, &f);
         if (status || f.status) return HD_NOMEM;
@@ -270,12 +271,18 @@ static bool is_volatile(const replica *r, place_id doc) {
     return place_at(&r->places, doc)->doc.flags & DOC_VOLATILE;
 }
 
+/* Whether a write left the document as it was. Over layers of ours that is no reason to drop it: what
+ * is visible there may yet be refused, and this write must stand by itself (S1). */
+static bool left_as_it_was(const hd_tx *tx, const tx_write *w) {
+    return !w->first || (value_equal(w->before, w->now) && !replica_top(tx->r, w->doc));
+}
+
 /* Documents that really change: *stored of them travel, *local ones are volatile. */
 static void count_changes(hd_tx *tx, uint32_t *stored, uint32_t *local) {
     *stored = *local = 0;
     for (uint32_t i = 0; i < tx->writes.count; i++) {
         tx_write *w = &tx->writes.items[i];
-        if (!w->first || value_equal(w->before, w->now)) {
+        if (left_as_it_was(tx, w)) {
             w->first = 0;
             continue;
         }

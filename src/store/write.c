@@ -133,7 +133,8 @@ hd_status tx_write_op(hd_tx *tx, op_kind kind, place_id at, hd_value v, uint64_t
     hd_path path = place_path(&tx->r->places, at);
     tx_write *w = tx_write_of(tx, doc);
     hd_value now = w ? w->now : place_at(&tx->r->places, doc)->value;
-    if (changes_nothing(now, tx->r->heap, kind, path, v)) return HD_OK;
+    /* Not over layers of ours: see left_as_it_was in tx.c. */
+    if (!replica_top(tx->r, doc) && changes_nothing(now, tx->r->heap, kind, path, v)) return HD_OK;
     if (!w) w = write_open(tx, doc);
     if (!w || tx->failed) return tx->failed = HD_NOMEM;
     if (kind == OP_REMOVE && in_array(tx, w, path)) status = remove_element(tx, w, path);
