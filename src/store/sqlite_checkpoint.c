@@ -37,14 +37,6 @@ static fold *fold_of(folding *g, const doc_name *name) {
     return d ? &g->folds[d - g->w->tail.docs.items] : NULL;
 }
 
-/* Whether the first operation replaces whatever was there. */
-static bool starts_anew(hd_value ops) {
-    hd_value first = hd_value_index(ops, 0);
-    const char *word = hd_value_as_text(hd_value_index(first, 0), "");
-    if (strcmp(word, "delete") == 0) return true;
-    return strcmp(word, "set") == 0 && hd_value_as_text(hd_value_index(first, 1), "/")[0] == '\0';
-}
-
 static void become_value(fold *f, hd_value v) {
     json_buffer_fini(&f->ops);
     value_unref(f->value);
@@ -86,7 +78,7 @@ static hd_status fold_doc(folding *g, const log_doc *doc) {
     f->seq = doc->seq;
     f->guarded |= doc->guarded;
     hd_status status = HD_OK;
-    if (starts_anew(ops)) become_value(f, value_absent());
+    if (log_ops_start_anew(ops)) become_value(f, value_absent());
     else if (f->mode == FOLD_NONE) status = start_fold(g, f, &doc->name);
     if (status) return status;
     return f->mode == FOLD_PATCH ? gather_ops(f, ops) : log_fold(g->w->heap, ops, &f->value);

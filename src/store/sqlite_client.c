@@ -167,8 +167,12 @@ static hd_status frame_doc(client *c, const log_doc *doc) {
     place_id at = find_place(c, &doc->name);
     if (!at) return HD_OK;
     const place *p = place_at(&c->r->places, at);
-    if (!(p->doc.flags & DOC_KNOWN))
-        return follows(c, &doc->name) ? frame_state(c, at, &doc->name) : HD_OK;
+    if (!(p->doc.flags & DOC_KNOWN)) {
+        if (!follows(c, &doc->name)) return HD_OK;
+        /* What it was before is past; that does not matter where nothing of it is left. */
+        return log_ops_start_anew(log_doc_op_list(doc)) ? frame_ops(c, at, doc)
+                                                        : frame_state(c, at, &doc->name);
+    }
     if (p->doc.seq >= doc->seq) return HD_OK; /* loaded with this in it */
     return frame_ops(c, at, doc);
 }

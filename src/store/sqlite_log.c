@@ -199,6 +199,13 @@ hd_status log_ops_at(hd_heap *heap, hd_value ops, size_t i, log_op *out) {
     return status && status != HD_NOMEM ? HD_CORRUPT : status;
 }
 
+bool log_ops_start_anew(hd_value ops) {
+    hd_value first = hd_value_index(ops, 0);
+    const char *word = hd_value_as_text(hd_value_index(first, 0), "");
+    if (strcmp(word, "delete") == 0) return true;
+    return strcmp(word, "set") == 0 && hd_value_as_text(hd_value_index(first, 1), "/")[0] == '\0';
+}
+
 hd_status log_fold(hd_heap *heap, hd_value ops, hd_value *value) {
     size_t n = hd_value_count(ops);
     for (size_t i = 0; i < n; i++) {

@@ -59,6 +59,8 @@ size_t log_doc_ops(const log_doc *doc);
 /* HD_CORRUPT, HD_NOMEM. Let the path go with path_unref. */
 hd_status log_ops_at(hd_heap *heap, hd_value ops, size_t i, log_op *out);
 hd_value log_doc_op_list(const log_doc *doc);
+/* Whether the first operation replaces whatever was there. */
+bool log_ops_start_anew(hd_value ops);
 
 /* Folds operations (a list as in the log) over *value, which is replaced. Operations that do not
  * fit what they find change nothing, as in a replica. HD_NOMEM, HD_CORRUPT. */
