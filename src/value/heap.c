@@ -91,24 +91,28 @@ void heap_large_free(hd_heap *heap, void *memory) {
 
 /* ---- Pages ---- */
 
-static bool chunk_new(hd_heap *heap) {
-    heap_chunk *c = heap_large_new(heap, sizeof *c);
-    if (!c) return false;
-    size_t wanted = heap->pages_count / CHUNK_SHARE;
-    if (wanted < CHUNK_PAGES_MIN) wanted = CHUNK_PAGES_MIN;
-    if (wanted > CHUNK_PAGES_MAX) wanted = CHUNK_PAGES_MAX;
-    size_t size = (wanted + 1) * HEAP_PAGE_SIZE; /* one more, for the alignment */
+static size_t chunk_size(const hd_heap *heap) {
+    size_t pages = heap->pages_count / CHUNK_SHARE;
+    if (pages < CHUNK_PAGES_MIN) pages = CHUNK_PAGES_MIN;
+    if (pages > CHUNK_PAGES_MAX) pages = CHUNK_PAGES_MAX;
+    return (pages + 1) * HEAP_PAGE_SIZE; /* one more, for the alignment */
+}
+
+/* NULL without memory, or when it lies where the 48 bits of a value do not reach. */
+static char *chunk_memory(hd_heap *heap, size_t size) {
     char *memory = env_new(&heap->env, size);
-    if (!memory) {
-        heap_large_free(heap, c);
-        return false;
+    if (memory && (uintptr_t)memory + size > VALUE_PAYLOAD) {
+        env_free(&heap->env, memory, size);
+        return NULL;
     }
-    heap->bytes += size;
-    uintptr_t aligned = ((uintptr_t)memory + HEAP_PAGE_SIZE - 1) & ~(uintptr_t)(HEAP_PAGE_SIZE - 1);
-    size_t skip = aligned - (uintptr_t)memory;
-    *c = (heap_chunk){ .memory = memory, .size = size, .pages = memory + skip };
-    c->pages_count = c->pages_free = (uint32_t)((size - skip) / HEAP_PAGE_SIZE);
-    list_push_back(&heap->chunks, &c->by_heap);
+    if (memory) heap->bytes += size;
+    return memory;
+}
+
+static void chunk_cut(hd_heap *heap, heap_chunk *c) {
+    size_t skip = -(uintptr_t)c->memory & (HEAP_PAGE_SIZE - 1);
+    c->pages = c->memory + skip;
+    c->pages_count = c->pages_free = (uint32_t)((c->size - skip) / HEAP_PAGE_SIZE);
     for (uint32_t i = 0; i < c->pages_count; i++) {
         heap_page *p = (heap_page *)(void *)(c->pages + i * HEAP_PAGE_SIZE);
         *p = (heap_page){ .heap = heap, .chunk = c };
@@ -116,6 +120,19 @@ static bool chunk_new(hd_heap *heap) {
     }
     heap->pages_free += c->pages_count;
     heap->pages_count += c->pages_count;
+}
+
+static bool chunk_new(hd_heap *heap) {
+    heap_chunk *c = heap_large_new(heap, sizeof *c);
+    if (!c) return false;
+    size_t size = chunk_size(heap);
+    *c = (heap_chunk){ .memory = chunk_memory(heap, size), .size = size };
+    if (!c->memory) {
+        heap_large_free(heap, c);
+        return false;
+    }
+    list_push_back(&heap->chunks, &c->by_heap);
+    chunk_cut(heap, c);
     return true;
 }
 
