@@ -22,7 +22,7 @@ static bool suppressed(scheduler *s, node_id id, node_id self) {
     bool own = id == self;
     if (!own && !same_group(s, node_of(s, id))) return false;
     s->stats.suppressed++;
-    if (s->introspection) introspection_trigger(s, id, own ? TRIGGER_SKIP_OWN : TRIGGER_SKIP_GROUP);
+    if (s->tracer) s->tracer->trigger(s, id, own ? TRIGGER_SKIP_OWN : TRIGGER_SKIP_GROUP);
     return true;
 }
 
