@@ -1,0 +1,57 @@
+/* commands.c -- the list of subcommands, grouped by noun. A new one is a line here and a file. */
+#include "cli/commands.h"
+
+#include <string.h>
+
+const cli_option common_options[] = {
+    { "json", NULL, "results and errors as JSON, one object on a line, for programs" },
+    { "colour", "WHEN", "colours: always, never or auto (default; NO_COLOR turns them off)" },
+    { "help", NULL, "show this" },
+    { NULL, NULL, NULL },
+};
+
+const command *const commands[] = {
+    /* cells */
+    &command_get,
+    &command_set,
+    &command_patch,
+    &command_rm,
+    &command_ls,
+    &command_log,
+    &command_watch,
+    /* db */
+    &command_db_check,
+    &command_db_stats,
+    &command_db_checkpoint,
+    &command_db_prune,
+    &command_db_vacuum,
+    &command_db_backup,
+    &command_db_export,
+    &command_db_import,
+    /* heddle itself */
+    &command_doctor,
+    &command_version,
+    &command_help,
+    NULL,
+};
+
+const command *command_named(const char *name) {
+    for (const command *const *at = commands; *at; at++)
+        if (strcmp((*at)->name, name) == 0) return *at;
+    return NULL;
+}
+
+bool command_is_group(const char *word) {
+    size_t length = strlen(word);
+    for (const command *const *at = commands; *at; at++)
+        if (strncmp((*at)->name, word, length) == 0 && (*at)->name[length] == ' ') return true;
+    return false;
+}
+
+void command_options(const command *cmd,
+                     void (*fn)(void *ctx, size_t index, const cli_option *option), void *ctx) {
+    size_t index = 0;
+    if (cmd)
+        for (const cli_option *o = cmd->options; o && o->name; o++) fn(ctx, index++, o);
+    for (const cli_option *o = common_options; o->name; o++) fn(ctx, index++, o);
+}

@@ -1,0 +1,120 @@
+/* db_backup.c -- a copy of the whole file, made while others use it.
+ *
+ * SQLite copies page by page and starts over where somebody wrote meanwhile, so the copy is the file
+ * at one moment. It grows under a temporary name and gets its own only when it is complete. */
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/parse.h"
+#include "cli/record.h"
+#include "cli/signals.h"
+#include "cli/store.h"
+#include "cli/tables.h"
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { STEP_PAGES = 512, BUSY_MS = 5000 };
+
+typedef struct copying {
+    cli *c;
+    tables from;
+    sqlite3 *to;
+    char partial[4096]; /* the name while it grows */
+} copying;
+
+static int copy_failed(copying *k, const char *doing) {
+    int code = sqlite3_errcode(k->to) & 0xFF;
+    bool full = code == SQLITE_FULL;
+    return cli_fail(k->c, CLI_IO, full ? "The disk is full." : NULL, "%s: %s: %s", k->partial,
+                    doing, sqlite3_errmsg(k->to));
+}
+
+static int copy_pages(copying *k) {
+    sqlite3_backup *b = sqlite3_backup_init(k->to, "main", k->from.db, "main");
+    if (!b) return copy_failed(k, "starting the copy");
+    int rc = SQLITE_OK;
+    while ((rc == SQLITE_OK || rc == SQLITE_BUSY || rc == SQLITE_LOCKED) && !interrupted()) {
+        rc = sqlite3_backup_step(b, STEP_PAGES);
+        int all = sqlite3_backup_pagecount(b), left = sqlite3_backup_remaining(b);
+        if (all) progress(k->c, "backup %3d %%", (int)(100 * (int64_t)(all - left) / all));
+        if (rc == SQLITE_BUSY || rc == SQLITE_LOCKED) wait_readable(-1, 20);
+    }
+    progress(k->c, "%s", "");
+    sqlite3_backup_finish(b);
+    if (rc != SQLITE_DONE) return interrupted() ? interrupted_status() : copy_failed(k, "copying");
+    /* Whoever has the original open does not have the copy open. */
+    if (sqlite3_exec(k->to, "delete from reader; delete from session", NULL, NULL, NULL))
+        return copy_failed(k, "finishing the copy");
+    return CLI_OK;
+}
+
+static int copy_to_partial(copying *k) {
+    remove(k->partial);
+    if (sqlite3_open_v2(k->partial, &k->to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL)) {
+        int failed = copy_failed(k, "creating");
+        sqlite3_close(k->to);
+        return failed;
+    }
+    sqlite3_busy_timeout(k->to, BUSY_MS);
+    int failed = copy_pages(k);
+    if (sqlite3_close(k->to) && !failed) failed = copy_failed(k, "closing");
+    return failed;
+}
+
+static int copy(cli *c, const char *to) {
+    copying k = { .c = c };
+    int length = snprintf(k.partial, sizeof k.partial, "%s.partial", to);
+    if (length < 0 || (size_t)length >= sizeof k.partial)
+        return cli_fail(c, CLI_USAGE, NULL, "the name of the copy is too long");
+    int failed = tables_open(c, &k.from, c->operands[0]);
+    if (!failed) failed = copy_to_partial(&k);
+    tables_close(&k.from);
+    if (!failed && rename(k.partial, to))
+        failed = cli_fail(c, CLI_IO, NULL, "%s: the copy cannot get its name", to);
+    if (failed) remove(k.partial);
+    return failed;
+}
+
+static void report(const cli *c, const char *to) {
+    char size[SIZE_TEXT];
+    if (!c->json) {
+        printf("%s  %s\n", to, size_text(file_size(to, ""), size));
+        return;
+    }
+    record r = record_to(stdout);
+    record_open(&r, NULL, '{');
+    record_text(&r, "file", to);
+    record_number(&r, "bytes", file_size(to, ""));
+    record_close(&r, '}');
+    record_end(&r);
+}
+
+static int run(cli *c) {
+    const char *to = c->operands[1];
+    if (access(to, F_OK) == 0 && !option_given(c, "force"))
+        return cli_fail(c, CLI_CONFLICT, "Choose another name, or replace it with --force.",
+                        "%s exists already", to);
+    store s; /* refuses what is no store, and keeps the file open while it is copied */
+    int failed = store_open(c, &s, c->operands[0], STORE_READ);
+    if (!failed) failed = copy(c, to);
+    failed = store_close(&s, failed);
+    if (!failed) report(c, to);
+    return failed;
+}
+
+const command command_db_backup = {
+    .name = "db backup",
+    .section = "The file",
+    .operands = "FILE COPY",
+    .least = 2,
+    .most = 2,
+    .summary = "copy the file while programs use it",
+    .text = "Makes COPY, the file as it was at one moment; programs may write meanwhile. COPY "
+            "appears under its name only when it is complete. (Copying the file by cp is not safe "
+            "while a program has it open.)",
+    .options = (const cli_option[]){ { "force", NULL, "replace COPY if it exists" },
+                                     { NULL, NULL, NULL } },
+    .examples = (const cli_example[]){ { "heddle db backup shop.db shop-monday.db", "a backup" },
+                                       { NULL, NULL } },
+    .run = run,
+};

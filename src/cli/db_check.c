@@ -1,0 +1,62 @@
+/* db_check.c -- is the file what it says it is? */
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/record.h"
+#include <heddle/store.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+typedef struct findings {
+    cli *c;
+    uint64_t count;
+} findings;
+
+static void print_finding(void *ctx, const char *finding) {
+    findings *f = ctx;
+    f->count++;
+    progress(f->c, "%s", "");
+    if (!f->c->json) {
+        puts(finding);
+        return;
+    }
+    record r = record_to(stdout);
+    record_open(&r, NULL, '{');
+    record_text(&r, "finding", finding);
+    record_close(&r, '}');
+    record_end(&r);
+}
+
+static int run(cli *c) {
+    findings f = { c, 0 };
+    hd_options options = { .read_only = true, .must_exist = true };
+    hd_error error = { 0 };
+    progress(c, "checking %s", c->operands[0]);
+    hd_status status = hd_store_check(c->operands[0], &options, print_finding, &f, &error);
+    progress(c, "%s", "");
+    if (status == HD_NOT_FOUND)
+        return cli_fail(c, CLI_NOT_FOUND, NULL, "there is no file %s", c->operands[0]);
+    if (status && !f.count)
+        return cli_fail(c, exit_of(status), NULL, "%s",
+                        *error.message ? error.message : hd_status_text(status));
+    if (status)
+        return cli_fail(c, CLI_FILE, "Restore a backup, or save what can be read: heddle db export",
+                        "%s: %" PRIu64 " finding%s", c->operands[0], f.count,
+                        f.count == 1 ? "" : "s");
+    if (!c->json) printf("%s: in order\n", c->operands[0]);
+    return CLI_OK;
+}
+
+const command command_db_check = {
+    .name = "db check",
+    .section = "The file",
+    .operands = "FILE",
+    .least = 1,
+    .most = 1,
+    .summary = "verify everything that must hold of a file",
+    .text = "Looks at every page, hash and sequence of the file and compares the documents with "
+            "the log where it is kept. Prints each finding on a line. Nothing is changed; other "
+            "programs may use the file meanwhile.",
+    .examples = (const cli_example[]){ { "heddle db check shop.db", "exit status 5 if damaged" },
+                                       { NULL, NULL } },
+    .run = run,
+};

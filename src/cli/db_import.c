@@ -1,0 +1,209 @@
+/* db_import.c -- documents from lines of JSON, as db export prints them.
+ *
+ * Lines are gathered into transactions of a bounded size, each committed and on disk before the next
+ * begins: memory is bounded, and after an interruption a prefix of the lines is there. Documents of
+ * a user or session are written by a runtime with that identity; export sorts by identity, so there
+ * are few changes of runtime. */
+#define _POSIX_C_SOURCE 200809L
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/parse.h"
+#include "cli/record.h"
+#include "cli/signals.h"
+#include "cli/store.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH_LINES = 1000, BATCH_BYTES = 4 << 20, NAME_MAX_BYTES = 512, REOPEN_BATCHES = 64 };
+
+/* Whose document a line is. */
+typedef struct identity {
+    char scope[16], instance[NAME_MAX_BYTES];
+} identity;
+
+typedef struct importing {
+    cli *c;
+    store s;
+    hd_tx *tx;           /* NULL between batches */
+    size_t lines, bytes; /* in this batch */
+    size_t batches;      /* of this runtime */
+    uint64_t line;       /* number of the present one, for messages */
+    uint64_t documents;  /* committed or about to be */
+    identity who;        /* the runtime's */
+    FILE *from;
+    char where[NAME_MAX_BYTES]; /* "line 3", for messages */
+} importing;
+
+/* ---- Batches ----------------------------------------------------------------------------- */
+
+static int finish_batch(importing *m) {
+    if (!m->tx) return CLI_OK;
+    hd_tx *tx = m->tx;
+    m->tx = NULL;
+    m->lines = m->bytes = 0;
+    m->batches++;
+    int failed = store_commit(&m->s, tx, m->where);
+    hd_pool_clear(m->s.pool);
+    progress(m->c, "imported %" PRIu64 " documents", m->documents);
+    return failed;
+}
+
+static int begin_batch(importing *m) {
+    if (m->tx) return CLI_OK;
+    hd_status status = hd_tx_begin(m->s.rt, &m->tx);
+    return status ? store_fail(&m->s, status, m->where) : CLI_OK;
+}
+
+static identity identity_of(hd_value line) {
+    identity who;
+    snprintf(who.scope, sizeof who.scope, "%s",
+             hd_value_as_text(hd_value_at(line, "scope"), "space"));
+    snprintf(who.instance, sizeof who.instance, "%s",
+             hd_value_as_text(hd_value_at(line, "instance"), ""));
+    return who;
+}
+
+/* Between batches a fresh runtime now and then, so that it forgets what it wrote. */
+static bool needs_another_runtime(const importing *m, const identity *who) {
+    if (strcmp(m->who.scope, who->scope) || strcmp(m->who.instance, who->instance)) return true;
+    return !m->tx && m->batches >= REOPEN_BATCHES;
+}
+
+static int reopen(importing *m, const identity *who) {
+    int failed = finish_batch(m);
+    failed = store_close(&m->s, failed);
+    if (failed) return failed;
+    m->who = *who;
+    m->batches = 0;
+    return store_open_as(m->c, &m->s, m->c->operands[0], STORE_CREATE,
+                         strcmp(who->scope, "user") == 0 ? m->who.instance : NULL,
+                         strcmp(who->scope, "session") == 0 ? m->who.instance : NULL);
+}
+
+/* ---- One line ---------------------------------------------------------------------------- */
+
+static int bad_line(importing *m, const char *what) {
+    return cli_fail(m->c, CLI_INPUT,
+                    "A line is {\"space\": \"main\", \"id\": \"a\", \"value\": ...}; see "
+                    "\"heddle db export --help\".",
+                    "%s: %s", m->where, what);
+}
+
+static hd_status set_properties(importing *m, hd_cell document, hd_value line) {
+    hd_status status = HD_OK;
+    const char *kind = hd_value_as_text(hd_value_at(line, "kind"), "");
+    if (*kind) status = hd_tx_set_kind(m->tx, document, kind);
+    for (hd_iter it = hd_iter_of(hd_value_at(line, "meta")); !status && hd_iter_next(&it);)
+        status = hd_tx_set_meta(m->tx, document, it.key, it.value);
+    return status;
+}
+
+static hd_scope scope_named(const char *word) {
+    return strcmp(word, "user") == 0      ? HD_SCOPE_USER
+           : strcmp(word, "session") == 0 ? HD_SCOPE_SESSION
+           : strcmp(word, "space") == 0   ? HD_SCOPE_SPACE
+                                          : HD_SCOPE_HERE;
+}
+
+static int import_value(importing *m, hd_value line, hd_scope scope) {
+    const char *space = hd_value_as_text(hd_value_at(line, "space"), NULL);
+    const char *id = hd_value_as_text(hd_value_at(line, "id"), NULL);
+    hd_value value = hd_value_at(line, "value");
+    if (!space || !id || !hd_value_exists(value))
+        return bad_line(m, "\"space\", \"id\" or \"value\" is missing");
+    hd_cell document = hd_cell_of(m->s.rt, space, scope, id, NULL);
+    if (!document.id) return bad_line(m, hd_runtime_error(m->s.rt)->message);
+    hd_status status = option_given(m->c, "new") ? hd_tx_require_absent(m->tx, document) : HD_OK;
+    if (!status) status = hd_tx_set(m->tx, document, value);
+    if (!status) status = set_properties(m, document, line);
+    if (status) return store_fail(&m->s, status, m->where);
+    m->documents++;
+    return CLI_OK;
+}
+
+/* Values live in their runtime's heap: a line that needs another runtime is parsed once more. */
+static int import_line(importing *m, const char *text, size_t length) {
+    hd_value line;
+    snprintf(m->where, sizeof m->where, "line %" PRIu64, m->line);
+    int failed = store_parse(&m->s, m->where, text, length, &line);
+    if (failed) return failed;
+    identity who = identity_of(line);
+    if (scope_named(who.scope) == HD_SCOPE_HERE) return bad_line(m, "there is no such scope");
+    if (needs_another_runtime(m, &who)) {
+        failed = reopen(m, &who);
+        if (!failed) failed = store_parse(&m->s, m->where, text, length, &line);
+    }
+    if (!failed) failed = begin_batch(m);
+    if (!failed) failed = import_value(m, line, scope_named(who.scope));
+    m->lines++;
+    m->bytes += length;
+    return failed;
+}
+
+/* ---- All lines --------------------------------------------------------------------------- */
+
+static int import_lines(importing *m) {
+    char *text = NULL;
+    size_t capacity = 0;
+    int failed = CLI_OK;
+    ssize_t length;
+    while (!failed && !interrupted() && (length = getline(&text, &capacity, m->from)) >= 0) {
+        m->line++;
+        if (length && text[length - 1] == '\n') text[--length] = '\0';
+        if (!length) continue;
+        failed = import_line(m, text, (size_t)length);
+        if (!failed && (m->lines >= BATCH_LINES || m->bytes >= BATCH_BYTES))
+            failed = finish_batch(m);
+    }
+    bool unreadable = ferror(m->from);
+    free(text);
+    if (!failed && unreadable) failed = cli_fail(m->c, CLI_IO, NULL, "cannot read the lines");
+    if (!failed) failed = finish_batch(m);
+    return failed ? failed : interrupted() ? interrupted_status() : CLI_OK;
+}
+
+static void report(const importing *m) {
+    if (!m->c->json) {
+        printf("%" PRIu64 " document%s imported\n", m->documents, m->documents == 1 ? "" : "s");
+        return;
+    }
+    record r = record_to(stdout);
+    record_open(&r, NULL, '{');
+    record_number(&r, "documents", m->documents);
+    record_close(&r, '}');
+    record_end(&r);
+}
+
+static int run(cli *c) {
+    importing m = { .c = c, .from = stdin, .who = { .scope = "space" }, .where = "start" };
+    if (c->operand_count > 1 && strcmp(c->operands[1], "-")) m.from = fopen(c->operands[1], "r");
+    if (!m.from) return cli_fail(c, CLI_NOT_FOUND, NULL, "%s cannot be read", c->operands[1]);
+    int failed = store_open(c, &m.s, c->operands[0], STORE_CREATE);
+    if (!failed) failed = import_lines(&m);
+    if (m.tx) hd_tx_abort(m.tx);
+    failed = store_close(&m.s, failed);
+    progress(c, "%s", "");
+    if (m.from != stdin) fclose(m.from);
+    if (!failed) report(&m);
+    return failed;
+}
+
+const command command_db_import = {
+    .name = "db import",
+    .section = "The file",
+    .operands = "FILE [LINES]",
+    .least = 1,
+    .most = 2,
+    .summary = "write documents from lines of JSON",
+    .text = "Reads lines as \"heddle db export\" prints them, from the file LINES or stdin, and "
+            "writes the documents; ones that exist are replaced. The store is created where it is "
+            "missing. Lines are committed a thousand at a time: after an error or Ctrl-C the ones "
+            "before it are there, and the whole can be run again.",
+    .options = (const cli_option[]){ { "new", NULL, "refuse documents that exist; exit with 3" },
+                                     { NULL, NULL, NULL } },
+    .examples = (const cli_example[]){ { "heddle db import shop.db shop.jsonl", "load a file" },
+                                       { NULL, NULL } },
+    .run = run,
+};

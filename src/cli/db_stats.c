@@ -1,0 +1,219 @@
+/* db_stats.c -- how large a store is, what is in it, who uses it.
+ *
+ * Gathered first, then printed in one of two ways: the two never disagree. */
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/record.h"
+#include "cli/store.h"
+#include "cli/tables.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Documents of one kind in one space. */
+typedef struct kind_count {
+    char space[128], kind[64];
+    uint64_t documents;
+} kind_count;
+
+typedef struct space_row {
+    char name[128];
+    uint64_t checkpoint, floor;
+} space_row;
+
+typedef struct stats {
+    cli *c;
+    uint64_t file_bytes, wal_bytes, page_size, pages, free_pages, format;
+    uint64_t log_rows, log_bytes, first_row, last_row, checkpoint_row, tail_rows, tail_bytes;
+    uint64_t large, tombstones, sessions, readers, oldest_position;
+    kind_count *kinds;
+    size_t kind_count;
+    space_row *spaces;
+    size_t space_count;
+    bool no_memory;
+} stats;
+
+/* ---- Gathering --------------------------------------------------------------------------- */
+
+static bool count_document(void *ctx, const hd_listing *entry) {
+    stats *st = ctx;
+    for (size_t i = 0; i < st->kind_count; i++) {
+        kind_count *k = &st->kinds[i];
+        if (strcmp(k->space, entry->space) || strcmp(k->kind, entry->kind)) continue;
+        k->documents++;
+        return true;
+    }
+    kind_count *larger = realloc(st->kinds, (st->kind_count + 1) * sizeof *larger);
+    if (!larger) return !(st->no_memory = true);
+    st->kinds = larger;
+    kind_count *k = &st->kinds[st->kind_count++];
+    *k = (kind_count){ .documents = 1 };
+    snprintf(k->space, sizeof k->space, "%s", entry->space);
+    snprintf(k->kind, sizeof k->kind, "%s", entry->kind);
+    return true;
+}
+
+static bool add_space(void *ctx, const char *name) {
+    stats *st = ctx;
+    space_row *larger = realloc(st->spaces, (st->space_count + 1) * sizeof *larger);
+    if (!larger) return !(st->no_memory = true);
+    st->spaces = larger;
+    space_row *row = &st->spaces[st->space_count++];
+    *row = (space_row){ 0 };
+    snprintf(row->name, sizeof row->name, "%s", name);
+    return true;
+}
+
+static int count_documents(stats *st, store *s) {
+    hd_status status = hd_runtime_spaces(s->rt, add_space, st);
+    for (size_t i = 0; i < st->space_count && !status; i++)
+        status = hd_runtime_list(s->rt, st->spaces[i].name, NULL, NULL, count_document, st);
+    if (st->no_memory) status = HD_NOMEM;
+    return status ? store_fail(s, status, s->file) : CLI_OK;
+}
+
+static int read_spaces(stats *st, tables *t) {
+    int failed;
+    sqlite3_stmt *s = tables_query(t, "select name, checkpoint, floor from space", &failed);
+    while (!failed && sqlite3_step(s) == SQLITE_ROW)
+        for (size_t i = 0; i < st->space_count; i++) {
+            if (strcmp(st->spaces[i].name, column_text(s, 0))) continue;
+            st->spaces[i].checkpoint = column_number(s, 1);
+            st->spaces[i].floor = column_number(s, 2);
+        }
+    sqlite3_finalize(s);
+    return failed;
+}
+
+static void read_numbers(stats *st, tables *t) {
+    st->file_bytes = file_size(t->file, "");
+    st->wal_bytes = file_size(t->file, "-wal");
+    st->page_size = tables_number(t, "pragma page_size");
+    st->pages = tables_number(t, "pragma page_count");
+    st->free_pages = tables_number(t, "pragma freelist_count");
+    st->format = tables_number(t, "pragma user_version");
+    st->log_rows = tables_number(t, "select count(*) from log");
+    st->log_bytes = tables_number(t, "select sum(length(cast(body as blob))) from log");
+    st->first_row = tables_number(t, "select min(row) from log");
+    st->last_row = tables_number(t, "select max(row) from log");
+    st->checkpoint_row = tables_number(t, "select value from meta where key = 'checkpoint'");
+    st->tail_rows = tables_number(t, "select count(*) from log where row > (select value from meta"
+                                     " where key = 'checkpoint')");
+    st->tail_bytes = tables_number(t, "select sum(length(cast(body as blob))) from log where row >"
+                                      " (select value from meta where key = 'checkpoint')");
+    st->large = tables_number(t, "select count(*) from large");
+    st->tombstones =
+        tables_number(t, "select count(*) from head where value is null and not large");
+    st->sessions = tables_number(t, "select count(*) from session");
+    st->readers = tables_number(t, "select count(*) from reader");
+    st->oldest_position = tables_number(t, "select min(position) from reader");
+}
+
+/* ---- Printing ---------------------------------------------------------------------------- */
+
+static void print_json(const stats *st, const char *file) {
+    record r = record_to(stdout);
+    record_open(&r, NULL, '{');
+    record_text(&r, "file", file);
+    record_number(&r, "format", st->format);
+    record_number(&r, "bytes", st->file_bytes);
+    record_number(&r, "wal_bytes", st->wal_bytes);
+    record_number(&r, "page_size", st->page_size);
+    record_number(&r, "pages", st->pages);
+    record_number(&r, "free_pages", st->free_pages);
+    record_number(&r, "log_rows", st->log_rows);
+    record_number(&r, "log_bytes", st->log_bytes);
+    record_number(&r, "log_first_row", st->first_row);
+    record_number(&r, "log_last_row", st->last_row);
+    record_number(&r, "checkpoint_row", st->checkpoint_row);
+    record_number(&r, "tail_rows", st->tail_rows);
+    record_number(&r, "tail_bytes", st->tail_bytes);
+    record_number(&r, "large_documents", st->large);
+    record_number(&r, "tombstones", st->tombstones);
+    record_number(&r, "sessions", st->sessions);
+    record_number(&r, "readers", st->readers);
+    record_open(&r, "spaces", '[');
+    for (size_t i = 0; i < st->space_count; i++) {
+        record_open(&r, NULL, '{');
+        record_text(&r, "space", st->spaces[i].name);
+        record_number(&r, "checkpoint_seq", st->spaces[i].checkpoint);
+        record_number(&r, "floor_seq", st->spaces[i].floor);
+        record_close(&r, '}');
+    }
+    record_close(&r, ']');
+    record_open(&r, "documents", '[');
+    for (size_t i = 0; i < st->kind_count; i++) {
+        record_open(&r, NULL, '{');
+        record_text(&r, "space", st->kinds[i].space);
+        record_text(&r, "kind", st->kinds[i].kind);
+        record_number(&r, "count", st->kinds[i].documents);
+        record_close(&r, '}');
+    }
+    record_close(&r, ']');
+    record_close(&r, '}');
+    record_end(&r);
+}
+
+static void print_spaces(const stats *st) {
+    for (size_t i = 0; i < st->space_count; i++) {
+        const space_row *row = &st->spaces[i];
+        printf("\nspace %s  (checkpoint at seq %" PRIu64 ", history from seq %" PRIu64 ")\n",
+               row->name, row->checkpoint, row->floor + 1);
+        for (size_t k = 0; k < st->kind_count; k++)
+            if (strcmp(st->kinds[k].space, row->name) == 0)
+                printf("  %-16s %10" PRIu64 "\n",
+                       *st->kinds[k].kind ? st->kinds[k].kind : "no kind", st->kinds[k].documents);
+    }
+}
+
+static void print_text(const stats *st, const char *file) {
+    char a[SIZE_TEXT], b[SIZE_TEXT];
+    printf("%s  heddle store, format %" PRIu64 "\n\n", file, st->format);
+    printf("  %-16s %10s   WAL beside it %s\n", "file", size_text(st->file_bytes, a),
+           size_text(st->wal_bytes, b));
+    printf("  %-16s %10" PRIu64 "   of %" PRIu64 " bytes, %" PRIu64 " free\n", "pages", st->pages,
+           st->page_size, st->free_pages);
+    printf("  %-16s %10" PRIu64 "   rows %" PRIu64 " to %" PRIu64 ", %s\n", "log", st->log_rows,
+           st->first_row, st->last_row, size_text(st->log_bytes, a));
+    printf("  %-16s %10" PRIu64 "   rows after the checkpoint, %s\n", "log tail", st->tail_rows,
+           size_text(st->tail_bytes, a));
+    printf("  %-16s %10" PRIu64 "   with a row of their own\n", "large documents", st->large);
+    printf("  %-16s %10" PRIu64 "   deleted documents that are remembered\n", "tombstones",
+           st->tombstones);
+    printf("  %-16s %10" PRIu64 "   of which %" PRIu64 " hold back pruning\n", "open sessions",
+           st->sessions > st->readers ? st->sessions : st->readers, st->readers);
+    print_spaces(st);
+}
+
+static int run(cli *c) {
+    stats st = { .c = c };
+    store s;
+    tables t = { 0 };
+    int failed = store_open(c, &s, c->operands[0], STORE_READ);
+    if (!failed) failed = count_documents(&st, &s);
+    if (!failed) failed = tables_open(c, &t, s.file);
+    if (!failed) failed = read_spaces(&st, &t);
+    if (!failed) read_numbers(&st, &t);
+    if (!failed && c->json) print_json(&st, s.file);
+    else if (!failed) print_text(&st, s.file);
+    tables_close(&t);
+    free(st.kinds);
+    free(st.spaces);
+    return store_close(&s, failed);
+}
+
+const command command_db_stats = {
+    .name = "db stats",
+    .section = "The file",
+    .operands = "FILE",
+    .least = 1,
+    .most = 1,
+    .summary = "sizes, documents by kind, log, who has it open",
+    .text = "The file's size and pages, the log and how much of it is after the checkpoint, and "
+            "for each space its documents by kind. User documents of others are not counted.",
+    .examples = (const cli_example[]){ { "heddle db stats shop.db", "for a look" },
+                                       { "heddle db stats shop.db --json", "for a program" },
+                                       { NULL, NULL } },
+    .run = run,
+};

@@ -1,0 +1,126 @@
+/* get.c -- print the value of a cell; when there is none, say how far the way goes. */
+#include "cli/commands.h"
+#include "cli/nearest.h"
+#include "cli/output.h"
+#include "cli/parse.h"
+#include "cli/store.h"
+#include <stdio.h>
+#include <string.h>
+
+/* "It has: apples, pears." with the keys of a value, as many as fit; the nearest is noted. */
+static void tell_keys(hd_value v, char *out, size_t size, nearest *near) {
+    size_t length = (size_t)snprintf(out, size, "There is:");
+    for (hd_iter it = hd_iter_of(v); hd_iter_next(&it);) {
+        nearest_offer(near, it.key);
+        if (length + it.key_length + 8 > size) continue;
+        length +=
+            (size_t)snprintf(out + length, size - length, "%s %s", it.index ? "," : "", it.key);
+    }
+    snprintf(out + length, size - length, ".");
+}
+
+static void tell_elements(hd_value v, char *out, size_t size) {
+    size_t count = hd_value_count(v);
+    if (count) snprintf(out, size, "The array there has the elements 0 to %zu.", count - 1);
+    else snprintf(out, size, "The array there is empty.");
+}
+
+/* Walks along the path as far as it exists; says where it ended. */
+static int missing_place(store *s, const char *name, hd_value document) {
+    const char *pointer = strchr(name, '#') + 1, *end = pointer;
+    char so_far[512] = "";
+    hd_value at = document;
+    while (*end && strlen(pointer) < sizeof so_far) {
+        const char *next = end + 1 + strcspn(end + 1, "/");
+        memcpy(so_far, pointer, (size_t)(next - pointer));
+        so_far[next - pointer] = '\0';
+        hd_path path;
+        hd_value there = { 0 };
+        if (!hd_path_intern(hd_runtime_heap(s->rt), so_far, &path, NULL))
+            there = hd_value_get(hd_runtime_heap(s->rt), document, path);
+        if (!hd_value_exists(there)) break;
+        at = there;
+        end = next;
+    }
+    const char *key = *end ? so_far + (end - pointer) + 1 : "";
+    int parent = (int)(end - name) - (end == pointer); /* without a lone # */
+    char hint[256], meant[512];
+    nearest near = nearest_to(key);
+    if (hd_value_kind(at) == HD_KIND_OBJECT) tell_keys(at, hint, sizeof hint, &near);
+    else if (hd_value_kind(at) == HD_KIND_ARRAY) tell_elements(at, hint, sizeof hint);
+    else
+        snprintf(hint, sizeof hint, "There is a value of kind %s, which has no places in it.",
+                 hd_kind_name(hd_value_kind(at)));
+    if (*near.best)
+        snprintf(meant, sizeof meant, "%s Did you mean %.*s/%s?", hint, (int)(end - name), name,
+                 near.best);
+    return cli_fail(s->c, CLI_NOT_FOUND, *near.best ? meant : hint, "%.*s has no \"%s\"", parent,
+                    name, key);
+}
+
+static int missing(store *s, hd_tx *tx, const char *name) {
+    char document[512], hint[640];
+    size_t length = strcspn(name, "#");
+    snprintf(document, sizeof document, "%.*s", (int)(length < 511 ? length : 511), name);
+    hd_value whole = hd_tx_get(tx, hd_cell_at(s->rt, document));
+    if (name[length] && hd_value_exists(whole)) return missing_place(s, name, whole);
+    snprintf(hint, sizeof hint, "\"heddle ls %s %.*s\" lists what there is.", s->file,
+             (int)strcspn(document, "@/"), document);
+    return cli_fail(s->c, CLI_NOT_FOUND, hint, "there is no document %s", document);
+}
+
+static int print(store *s, hd_value v) {
+    size_t length;
+    const char *text = hd_value_text(v, &length);
+    if (text && option_given(s->c, "text")) {
+        fwrite(text, 1, length, stdout);
+        putchar('\n');
+        return CLI_OK;
+    }
+    hd_status status = print_value(v, s->c->json ? HD_JSON_COMPACT : HD_JSON_PRETTY);
+    return output_broken() || !status ? CLI_OK : store_fail(s, status, "value");
+}
+
+static int get_cell(store *s, const char *name) {
+    hd_cell cell;
+    int failed = store_cell(s, name, &cell);
+    if (failed) return failed;
+    hd_tx *tx;
+    hd_status status = hd_tx_begin_read(s->rt, &tx);
+    if (status) return store_fail(s, status, name);
+    hd_value v = hd_tx_read(tx, cell, option_given(s->c, "link") ? HD_READ_RAW : 0);
+    status = hd_value_status(v);
+    if (status) failed = store_fail(s, status, name);
+    else failed = hd_value_exists(v) ? print(s, v) : missing(s, tx, name);
+    hd_tx_abort(tx);
+    return failed;
+}
+
+static int run(cli *c) {
+    store s;
+    int failed = store_open(c, &s, c->operands[0], STORE_READ);
+    for (size_t i = 1; i < c->operand_count && !failed; i++) failed = get_cell(&s, c->operands[i]);
+    return store_close(&s, failed);
+}
+
+const command command_get = {
+    .name = "get",
+    .section = "Cells",
+    .operands = "FILE CELL...",
+    .least = 2,
+    .most = SIZE_MAX,
+    .summary = "print the value of a cell",
+    .text = "Prints the value as JSON. A link on the cell's way is followed, links inside the "
+            "value are printed as links.\n\n"
+            "With --json the value is on one line, in a form in which equal values print equally.",
+    .options = (const cli_option[]){ { "text", NULL, "print a string as it is, without quotes" },
+                                     { "link", NULL, "print a link as a link" },
+                                     OPTION_USER,
+                                     { NULL, NULL, NULL } },
+    .examples =
+        (const cli_example[]){ { "heddle get shop.db main/stock", "the whole document" },
+                               { "heddle get shop.db main/stock#/apples", "one place in it" },
+                               { "heddle get --text shop.db main/shop#/name", "for a script" },
+                               { NULL, NULL } },
+    .run = run,
+};

@@ -1,0 +1,213 @@
+/* log.c -- the commits of a space, newest first.
+ *
+ * A row of the log holds the commits that went to disk together. Rows below the floor are gone
+ * (db prune), unless the store keeps its history. */
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/parse.h"
+#include "cli/record.h"
+#include "cli/signals.h"
+#include "cli/store.h"
+#include "cli/tables.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct history {
+    cli *c;
+    hd_heap *heap;
+    hd_pool *pool; /* of one row */
+    char space[256];
+    const char *id; /* NULL: all documents */
+    uint64_t left;  /* commits to print; UINT64_MAX: all */
+    uint64_t after; /* only seqs above this */
+    bool reverse;   /* oldest first */
+} history;
+
+/* A commit and what of it concerns us. */
+typedef struct entry {
+    hd_value commit;
+    const char *session;
+    uint64_t seq;  /* in the space asked for */
+    int64_t space; /* index of that space in the commit */
+} entry;
+
+/* ---- Picking ----------------------------------------------------------------------------- */
+
+static bool concerns(const history *h, hd_value doc, int64_t space) {
+    if (hd_value_as_int(hd_value_at(doc, "p"), 0) != space) return false;
+    return !h->id || strcmp(hd_value_as_text(hd_value_at(doc, "i"), ""), h->id) == 0;
+}
+
+static bool picked(const history *h, entry *e) {
+    hd_value spaces = hd_value_at(e->commit, "p");
+    e->space = -1;
+    for (hd_iter it = hd_iter_of(spaces); hd_iter_next(&it);)
+        if (strcmp(hd_value_as_text(it.value, ""), h->space) == 0) e->space = (int64_t)it.index;
+    if (e->space < 0) return false;
+    e->seq =
+        (uint64_t)hd_value_as_int(hd_value_index(hd_value_at(e->commit, "q"), (size_t)e->space), 0);
+    if (e->seq <= h->after) return false;
+    for (hd_iter it = hd_iter_of(hd_value_at(e->commit, "d")); hd_iter_next(&it);)
+        if (concerns(h, it.value, e->space)) return true;
+    return false;
+}
+
+/* ---- Printing ---------------------------------------------------------------------------- */
+
+static void print_operation(const cli *c, const char *id, hd_value doc, hd_value op) {
+    const char *word = hd_value_as_text(hd_value_index(op, 0), "?");
+    const char *path = hd_value_as_text(hd_value_index(op, 1), "");
+    bool meta = hd_value_exists(hd_value_at(doc, "m"));
+    const char *scope = hd_value_exists(hd_value_at(doc, "user"))      ? " (user)"
+                        : hd_value_exists(hd_value_at(doc, "session")) ? " (session)"
+                                                                       : "";
+    printf("          %s%s %s%s%s%s", word, meta ? " meta" : "", id, scope, *path ? "#" : "", path);
+    hd_value v = hd_value_index(op, 2);
+    if (hd_value_exists(v)) {
+        printf(" %s", out_colour(c, COLOUR_GREEN));
+        record r = record_to(stdout);
+        record_value(&r, NULL, v);
+        fputs(out_colour(c, COLOUR_NONE), stdout);
+    }
+    putchar('\n');
+}
+
+static void print_entry(const history *h, const entry *e) {
+    const char *class_word = hd_value_as_text(hd_value_at(e->commit, "c"), "source");
+    const char *by = hd_value_as_text(hd_value_at(e->commit, "by"), NULL);
+    printf("%s%8" PRIu64 "%s  %s by session %.8s%s%s\n", out_colour(h->c, COLOUR_BOLD), e->seq,
+           out_colour(h->c, COLOUR_NONE), class_word, e->session, by ? ", " : "", by ? by : "");
+    for (hd_iter it = hd_iter_of(hd_value_at(e->commit, "d")); hd_iter_next(&it);) {
+        if (!concerns(h, it.value, e->space)) continue;
+        const char *id = hd_value_as_text(hd_value_at(it.value, "i"), "");
+        for (hd_iter op = hd_iter_of(hd_value_at(it.value, "o")); hd_iter_next(&op);)
+            print_operation(h->c, id, it.value, op.value);
+    }
+}
+
+static void record_document(record *r, hd_value doc) {
+    record_open(r, NULL, '{');
+    record_value(r, "id", hd_value_at(doc, "i"));
+    record_value(r, "user", hd_value_at(doc, "user"));
+    record_value(r, "session", hd_value_at(doc, "session"));
+    if (hd_value_exists(hd_value_at(doc, "m"))) record_bool(r, "meta", true);
+    record_value(r, "operations", hd_value_at(doc, "o"));
+    record_close(r, '}');
+}
+
+static void record_entry(const history *h, const entry *e) {
+    record r = record_to(stdout);
+    record_open(&r, NULL, '{');
+    record_text(&r, "space", h->space);
+    record_number(&r, "seq", e->seq);
+    record_text(&r, "class", hd_value_as_text(hd_value_at(e->commit, "c"), "source"));
+    record_text(&r, "session", e->session);
+    record_value(&r, "local_seq", hd_value_at(e->commit, "n"));
+    record_value(&r, "by", hd_value_at(e->commit, "by"));
+    record_value(&r, "causes", hd_value_at(e->commit, "why"));
+    record_open(&r, "documents", '[');
+    for (hd_iter it = hd_iter_of(hd_value_at(e->commit, "d")); hd_iter_next(&it);)
+        if (concerns(h, it.value, e->space)) record_document(&r, it.value);
+    record_close(&r, ']');
+    record_close(&r, '}');
+    record_end(&r);
+}
+
+/* ---- Walking ----------------------------------------------------------------------------- */
+
+static bool wants_more(const history *h) { return h->left && !output_broken() && !interrupted(); }
+
+static void walk_row(history *h, hd_value row) {
+    hd_value all = hd_value_at(row, "commits");
+    const char *session = hd_value_as_text(hd_value_index(hd_value_at(row, "sessions"), 0), "?");
+    size_t count = hd_value_count(all);
+    for (size_t i = 0; i < count && wants_more(h); i++) {
+        entry e = { .commit = hd_value_index(all, h->reverse ? i : count - 1 - i),
+                    .session = session };
+        if (!picked(h, &e)) continue;
+        if (h->c->json) record_entry(h, &e);
+        else print_entry(h, &e);
+        if (h->left != UINT64_MAX) h->left--;
+    }
+}
+
+static int walk(history *h, tables *t) {
+    int failed;
+    sqlite3_stmt *s = tables_query(t,
+                                   h->reverse ? "select row, body from log order by row"
+                                              : "select row, body from log order by row desc",
+                                   &failed);
+    int rc = SQLITE_DONE;
+    while (!failed && wants_more(h) && (rc = sqlite3_step(s)) == SQLITE_ROW) {
+        const char *body = column_text(s, 1);
+        hd_value row = hd_json_parse(h->pool, body, (size_t)sqlite3_column_bytes(s, 1), NULL);
+        if (hd_value_exists(row)) walk_row(h, row);
+        else
+            failed =
+                cli_fail(h->c, CLI_FILE, "\"heddle db check\" tells more.",
+                         "%s: log row %" PRIu64 " cannot be read", t->file, column_number(s, 0));
+        hd_pool_clear(h->pool);
+    }
+    if (!failed && rc != SQLITE_ROW && rc != SQLITE_DONE)
+        failed = tables_fail(t, "reading the log");
+    sqlite3_finalize(s);
+    return failed;
+}
+
+static int open_heap(history *h) {
+    /* Values in the log stand a little deeper than in their documents. */
+    hd_limits limits = { .depth = 1024, .size = SIZE_MAX / 4 };
+    hd_status status = hd_heap_open(NULL, &limits, &h->heap);
+    if (!status) status = hd_pool_open(h->heap, &h->pool);
+    return status ? cli_fail(h->c, exit_of(status), NULL, "%s", hd_status_text(status)) : CLI_OK;
+}
+
+static void close_heap(history *h) {
+    if (h->pool) hd_pool_close(h->pool);
+    if (h->heap) hd_heap_close(h->heap);
+}
+
+/* Opening the store refuses what is none, in the library's words. */
+static int check_file(cli *c) {
+    store s;
+    return store_close(&s, store_open(c, &s, c->operands[0], STORE_READ));
+}
+
+static int run(cli *c) {
+    history h = { .c = c, .left = UINT64_MAX, .reverse = option_given(c, "reverse") };
+    tables t = { 0 };
+    const char *slash = strchr(c->operands[1], '/');
+    snprintf(h.space, sizeof h.space, "%.*s", (int)strcspn(c->operands[1], "/"), c->operands[1]);
+    h.id = slash ? slash + 1 : NULL;
+    int failed = option_number(c, "limit", &h.left);
+    if (!failed) failed = option_number(c, "after", &h.after);
+    if (!failed) failed = check_file(c);
+    if (!failed) failed = tables_open(c, &t, c->operands[0]);
+    if (!failed) failed = open_heap(&h);
+    if (!failed) failed = walk(&h, &t);
+    close_heap(&h);
+    tables_close(&t);
+    return failed ? failed : interrupted() ? interrupted_status() : CLI_OK;
+}
+
+const command command_log = {
+    .name = "log",
+    .section = "Cells",
+    .operands = "FILE SPACE[/ID]",
+    .least = 2,
+    .most = 2,
+    .summary = "print the commits of a space or document",
+    .text = "Prints the commits that are still in the log, newest first: seq, class, who made it, "
+            "and its operations. Older ones have been folded into the documents and pruned, unless "
+            "the program opens the store with its history kept.",
+    .options = (const cli_option[]){ { "limit", "N", "at most N commits" },
+                                     { "after", "SEQ", "only commits after this one" },
+                                     { "reverse", NULL, "oldest first" },
+                                     { NULL, NULL, NULL } },
+    .examples =
+        (const cli_example[]){ { "heddle log shop.db main --limit 10", "the last ten" },
+                               { "heddle log shop.db main/stock", "the history of a document" },
+                               { NULL, NULL } },
+    .run = run,
+};

@@ -1,0 +1,118 @@
+/* ls.c -- spaces of a file, documents of a space. */
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/parse.h"
+#include "cli/record.h"
+#include "cli/signals.h"
+#include "cli/store.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *scope_suffix(hd_scope scope) {
+    return scope == HD_SCOPE_USER ? "@user" : scope == HD_SCOPE_SESSION ? "@session" : "";
+}
+
+static void print_record(const hd_listing *entry) {
+    record r = record_to(stdout);
+    record_open(&r, NULL, '{');
+    record_text(&r, "space", entry->space);
+    if (entry->scope == HD_SCOPE_USER) record_text(&r, "scope", "user");
+    if (entry->scope == HD_SCOPE_SESSION) record_text(&r, "scope", "session");
+    record_text(&r, "id", entry->id);
+    record_text(&r, "kind", entry->kind);
+    record_number(&r, "seq", entry->seq);
+    record_close(&r, '}');
+    record_end(&r);
+}
+
+static bool print_document(void *ctx, const hd_listing *entry) {
+    const cli *c = ctx;
+    if (c->json) print_record(entry);
+    else if (option_given(c, "long"))
+        printf("%s%8" PRIu64 "  %-12s%s  %s%s/%s\n", out_colour(c, COLOUR_DIM), entry->seq,
+               *entry->kind ? entry->kind : "-", out_colour(c, COLOUR_NONE), entry->space,
+               scope_suffix(entry->scope), entry->id);
+    else printf("%s%s/%s\n", entry->space, scope_suffix(entry->scope), entry->id);
+    return !output_broken() && !interrupted();
+}
+
+static bool print_space(void *ctx, const char *space) {
+    const cli *c = ctx;
+    if (c->json) {
+        record r = record_to(stdout);
+        record_open(&r, NULL, '{');
+        record_text(&r, "space", space);
+        record_close(&r, '}');
+        record_end(&r);
+    } else {
+        puts(space);
+    }
+    return !output_broken();
+}
+
+typedef struct space_search {
+    const char *name;
+    bool found;
+} space_search;
+
+static bool match_space(void *ctx, const char *space) {
+    space_search *search = ctx;
+    search->found = strcmp(space, search->name) == 0;
+    return !search->found;
+}
+
+static int list_space(store *s, char *name) {
+    char *slash = strchr(name, '/');
+    if (slash) *slash = '\0';
+    space_search search = { name, false };
+    hd_status status = hd_runtime_spaces(s->rt, match_space, &search);
+    if (!status && !search.found) {
+        char hint[300];
+        snprintf(hint, sizeof hint, "\"heddle ls %.200s\" lists the spaces.", s->file);
+        return cli_fail(s->c, CLI_NOT_FOUND, hint, "there is no space \"%s\" in %s", name, s->file);
+    }
+    /* A user's documents are listed to whoever has named one. */
+    (void)hd_cell_of(s->rt, name, HD_SCOPE_USER, "any", NULL);
+    if (!status)
+        status = hd_runtime_list(s->rt, name, option_text(s->c, "kind"), slash ? slash + 1 : NULL,
+                                 print_document, s->c);
+    if (status) return store_fail(s, status, name);
+    return interrupted() ? interrupted_status() : CLI_OK;
+}
+
+static int run(cli *c) {
+    store s;
+    int failed = store_open(c, &s, c->operands[0], STORE_READ);
+    if (!failed && c->operand_count == 1) {
+        hd_status status = hd_runtime_spaces(s.rt, print_space, c);
+        if (status) failed = store_fail(&s, status, s.file);
+    } else if (!failed) {
+        char name[512];
+        snprintf(name, sizeof name, "%s", c->operands[1]);
+        failed = list_space(&s, name);
+    }
+    return store_close(&s, failed);
+}
+
+const command command_ls = {
+    .name = "ls",
+    .section = "Cells",
+    .operands = "FILE [SPACE | SPACE/PREFIX]",
+    .least = 1,
+    .most = 2,
+    .summary = "list spaces, or the documents of a space",
+    .text = "Without a space: the names of the spaces. With one: its documents in order of their "
+            "ids, all or those whose id begins with PREFIX.",
+    .options =
+        (const cli_option[]){ { "kind", "WORD", "only documents of this kind" },
+                              { "long", NULL, "with the seq of the last change and the kind" },
+                              OPTION_USER,
+                              { NULL, NULL, NULL } },
+    .examples =
+        (const cli_example[]){ { "heddle ls shop.db", "the spaces" },
+                               { "heddle ls shop.db main/order-", "orders" },
+                               { "heddle ls shop.db main --kind receipt --json", "for a program" },
+                               { NULL, NULL } },
+    .run = run,
+};

@@ -1,0 +1,17 @@
+/* nearest.h -- what somebody may have meant. */
+#ifndef CLI_NEAREST_H
+#define CLI_NEAREST_H
+
+#include <stddef.h>
+
+/* Remembers the best of the words that it is shown. */
+typedef struct nearest {
+    const char *wanted;
+    char best[64]; /* "" while nothing is near enough to be a slip */
+    size_t distance;
+} nearest;
+
+nearest nearest_to(const char *wanted);
+void nearest_offer(nearest *n, const char *word);
+
+#endif

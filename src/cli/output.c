@@ -1,0 +1,202 @@
+/* output.c -- how the command speaks: results on stdout, everything else on stderr.
+ *
+ * A message says what is wrong in one line and, below, how to go on. With --json it is one object on
+ * one line instead, with the exit status in words. */
+#define _POSIX_C_SOURCE 200809L
+#include "cli/output.h"
+
+#include "cli/record.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LINE_WIDTH = 78 };
+
+/* ---- Streams ----------------------------------------------------------------------------- */
+
+static bool takes_colours(int fd) {
+    const char *no = getenv("NO_COLOR"), *terminal = getenv("TERM");
+    return isatty(fd) && !(no && *no) && terminal && strcmp(terminal, "dumb");
+}
+
+void output_init(cli *c) {
+    c->colour_out = takes_colours(STDOUT_FILENO);
+    c->colour_err = takes_colours(STDERR_FILENO);
+    c->progress = isatty(STDERR_FILENO);
+}
+
+bool output_broken(void) { return ferror(stdout); }
+
+int output_fini(cli *c, int status) {
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+    if (errno == EPIPE || errno == 0) return CLI_PIPE;
+    return cli_fail(c, CLI_IO, NULL, "cannot write the results: %s", strerror(errno));
+}
+
+static const char *sequence(bool allowed, colour which) {
+    static const char *const sequences[] = { "\033[0m", "\033[1m", "\033[2m", "\033[31m",
+                                             "\033[32m" };
+    return allowed ? sequences[which] : "";
+}
+
+const char *out_colour(const cli *c, colour which) { return sequence(c->colour_out, which); }
+const char *err_colour(const cli *c, colour which) { return sequence(c->colour_err, which); }
+
+/* ---- Failures ---------------------------------------------------------------------------- */
+
+static const char *exit_word(int status) {
+    switch ((cli_exit)status) {
+#define EXIT_WORD(name, number, text)                                                              \
+    case name: return #name + 4; /* without CLI_ */
+        CLI_EXIT_TABLE(EXIT_WORD)
+#undef EXIT_WORD
+    }
+    return "INTERNAL";
+}
+
+static void fail_json(const cli *c, int status, const char *hint, const char *message) {
+    record r = record_to(stderr);
+    record_open(&r, NULL, '{');
+    if (c->command) record_text(&r, "command", c->command->name);
+    record_text(&r, "error", exit_word(status));
+    record_text(&r, "message", message);
+    if (hint) record_text(&r, "hint", hint);
+    record_close(&r, '}');
+    record_end(&r);
+}
+
+int cli_fail(cli *c, int status, const char *hint, const char *format, ...) {
+    char message[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    fflush(stdout);
+    progress(c, "%s", "");
+    if (c->json) {
+        fail_json(c, status, hint, message);
+        return status;
+    }
+    fprintf(stderr, "%sheddle%s%s:%s %s\n", err_colour(c, COLOUR_RED), c->command ? " " : "",
+            c->command ? c->command->name : "", err_colour(c, COLOUR_NONE), message);
+    if (hint) fprintf(stderr, "  %s\n", hint);
+    return status;
+}
+
+void cli_warn(const cli *c, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    progress(c, "%s", "");
+    fprintf(stderr, "heddle: ");
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+}
+
+int exit_of(hd_status status) {
+    if (status == HD_OK) return CLI_OK;
+    if (status == HD_NOT_FOUND) return CLI_NOT_FOUND;
+    if (status == HD_KIND || status == HD_RANGE) return CLI_INPUT; /* a change that does not fit */
+    switch (hd_status_class(status)) {
+    case HD_CLASS_STALE:
+    case HD_CLASS_PERMANENT: return CLI_CONFLICT;
+    case HD_CLASS_INPUT: return CLI_INPUT;
+    case HD_CLASS_TRANSIENT:
+    case HD_CLASS_NO_VERDICT:
+    case HD_CLASS_PENDING: return CLI_IO;
+    case HD_CLASS_TERMINAL:
+        return status == HD_CORRUPT || status == HD_NEWER || status == HD_NOT_HEDDLE ||
+                       status == HD_READ_ONLY
+                   ? CLI_FILE
+                   : CLI_INTERNAL;
+    default: return CLI_INTERNAL;
+    }
+}
+
+/* ---- Text with a mark -------------------------------------------------------------------- */
+
+static bool continues(char byte) { return ((unsigned char)byte & 0xC0) == 0x80; }
+
+/* Shows the line around `offset`, shortened to the width of a terminal, and a caret below. */
+static void print_mark(const cli *c, const char *text, size_t offset) {
+    size_t length = strlen(text);
+    if (offset > length) offset = length;
+    size_t start = offset, end = offset;
+    while (start && text[start - 1] != '\n' && offset - start < 50) start--;
+    while (start < offset && continues(text[start])) start++;
+    while (text[end] && text[end] != '\n' && end - start < 70) end++;
+    while (end > offset && continues(text[end])) end--;
+    fputs("  ", stderr);
+    for (size_t i = start; i < end; i++)
+        fputc((unsigned char)text[i] < ' ' ? ' ' : text[i], stderr);
+    fputs("\n  ", stderr);
+    for (size_t i = start; i < offset; i++)
+        if (!continues(text[i])) fputc(' ', stderr);
+    fprintf(stderr, "%s^%s\n", err_colour(c, COLOUR_RED), err_colour(c, COLOUR_NONE));
+}
+
+int cli_fail_text(cli *c, const char *what, const char *text, const char *hint,
+                  const hd_error *error) {
+    int status =
+        cli_fail(c, exit_of(error->status), c->json ? hint : NULL, "%s, line %u, column %u: %s",
+                 what, error->line, error->column, error->message);
+    if (c->json) return status;
+    print_mark(c, text, error->offset);
+    if (hint) fprintf(stderr, "  %s\n", hint);
+    return status;
+}
+
+/* ---- Progress and prose ------------------------------------------------------------------ */
+
+void progress(const cli *c, const char *format, ...) {
+    if (!c->progress) return;
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("\r\033[K", stderr);
+    vfprintf(stderr, format, arguments);
+    fflush(stderr);
+    va_end(arguments);
+}
+
+const char *print_wrapped(const char *text, int at, int indent) {
+    int column = at;
+    bool fresh = true; /* nothing on this line yet */
+    while (*text && !(text[0] == '\n' && text[1] == '\n')) {
+        text += strspn(text, " \n");
+        int length = (int)strcspn(text, " \n");
+        if (!fresh && column + 1 + length > LINE_WIDTH) {
+            printf("\n%*s", indent, "");
+            column = indent;
+            fresh = true;
+        }
+        column += printf("%s%.*s", fresh ? "" : " ", length, text);
+        fresh = false;
+        text += length;
+    }
+    putchar('\n');
+    return *text ? text + 2 : NULL;
+}
+
+static bool to_stdout(void *ctx, const char *text, size_t length) {
+    (void)ctx;
+    return fwrite(text, 1, length, stdout) == length;
+}
+
+hd_status print_value(hd_value v, hd_json_style style) {
+    hd_status status = hd_json_write(v, style, to_stdout, NULL);
+    putchar('\n');
+    return status;
+}
+
+const char *size_text(uint64_t bytes, char out[SIZE_TEXT]) {
+    static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
+    double size = (double)bytes;
+    size_t unit = 0;
+    for (; size >= 1000 && unit < 4; unit++) size /= 1024;
+    snprintf(out, SIZE_TEXT, unit && size < 100 ? "%.1f %s" : "%.0f %s", size, units[unit]);
+    return out;
+}

@@ -1,0 +1,45 @@
+/* output.h -- how the command speaks: results on stdout, everything else on stderr. */
+#ifndef CLI_OUTPUT_H
+#define CLI_OUTPUT_H
+
+#include "cli/command.h"
+#include <heddle/value.h>
+
+/* Finds out what the terminal can do. Before this nothing is coloured. */
+void output_init(cli *c);
+/* Whether everything has been written: CLI_OK, CLI_PIPE or CLI_IO, the last with a message. */
+int output_fini(cli *c, int status);
+/* Nobody takes the results any more: stop making them. */
+bool output_broken(void);
+
+/* Escape sequences, or "" where there are no colours. */
+typedef enum colour { COLOUR_NONE, COLOUR_BOLD, COLOUR_DIM, COLOUR_RED, COLOUR_GREEN } colour;
+const char *out_colour(const cli *c, colour which);
+const char *err_colour(const cli *c, colour which);
+
+/* Says what went wrong and how to go on (`hint` may be NULL); returns `status`. */
+int cli_fail(cli *c, int status, const char *hint, const char *format, ...) HD_PRINTF(4, 5);
+/* A remark that is no failure. */
+void cli_warn(const cli *c, const char *format, ...) HD_PRINTF(2, 3);
+/* Malformed text, with the line it stands in and a mark below the place. */
+int cli_fail_text(cli *c, const char *what, const char *text, const char *hint,
+                  const hd_error *error);
+
+/* Which exit status a status of the library stands for. */
+int exit_of(hd_status status);
+
+/* Replaces the line on a watched stderr; an empty text clears it. */
+void progress(const cli *c, const char *format, ...) HD_PRINTF(2, 3);
+
+/* Prints text that wraps at 78 columns, indented from the second line on (the first line begins at
+ * column `at`). Stops at an empty line and returns what follows it, NULL at the end. */
+const char *print_wrapped(const char *text, int at, int indent);
+
+/* Prints a value as JSON and a newline. HD_OK, or what the value failed with. */
+hd_status print_value(hd_value v, hd_json_style style);
+
+/* A size for people: "1.4 MiB". */
+#define SIZE_TEXT 24
+const char *size_text(uint64_t bytes, char out[SIZE_TEXT]);
+
+#endif

@@ -1,0 +1,191 @@
+/* parse.c -- from argv to a command, its options and its operands.
+ *
+ * Options may stand anywhere, as --name, --name=ARG or --name ARG; "--" ends them. A word like -5
+ * or - is an operand: values are JSON, and JSON has negative numbers. */
+#include "cli/parse.h"
+
+#include "cli/nearest.h"
+#include "cli/output.h"
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Which command ----------------------------------------------------------------------- */
+
+static int unknown_command(cli *c, const char *words, const char *group) {
+    nearest n = nearest_to(words);
+    for (const command *const *at = commands; *at; at++)
+        if (!group || strncmp((*at)->name, group, strlen(group)) == 0)
+            nearest_offer(&n, (*at)->name);
+    char hint[128];
+    if (*n.best) snprintf(hint, sizeof hint, "Did you mean \"heddle %s\"?", n.best);
+    else snprintf(hint, sizeof hint, "\"heddle help\" lists the commands.");
+    return cli_fail(c, CLI_USAGE, hint, "there is no command \"%s\"", words);
+}
+
+static int group_alone(cli *c, const char *group) {
+    char hint[256] = "";
+    size_t length = 0, skip = strlen(group) + 1;
+    for (const command *const *at = commands; *at; at++)
+        if (strncmp((*at)->name, group, skip - 1) == 0 && (*at)->name[skip - 1] == ' ')
+            length += (size_t)snprintf(hint + length, sizeof hint - length, "%s%s",
+                                       length ? ", " : "Say which: ", (*at)->name + skip);
+    return cli_fail(c, CLI_USAGE, hint, "\"heddle %s\" is a group of commands", group);
+}
+
+/* Finds the command in the first word or two; *used is how many. */
+static int find_command(cli *c, int count, char **words, int *used) {
+    *used = 1;
+    if (!command_is_group(words[0])) {
+        c->command = command_named(words[0]);
+        return c->command ? CLI_OK : unknown_command(c, words[0], NULL);
+    }
+    if (count < 2 || words[1][0] == '-') return group_alone(c, words[0]);
+    char name[64];
+    snprintf(name, sizeof name, "%s %s", words[0], words[1]);
+    *used = 2;
+    c->command = command_named(name);
+    return c->command ? CLI_OK : unknown_command(c, name, words[0]);
+}
+
+/* ---- Options ----------------------------------------------------------------------------- */
+
+typedef struct option_search {
+    const char *name;
+    size_t length;
+    const cli_option *found;
+    size_t index;
+    nearest near;
+} option_search;
+
+static void match_option(void *ctx, size_t index, const cli_option *option) {
+    option_search *s = ctx;
+    nearest_offer(&s->near, option->name);
+    if (strncmp(option->name, s->name, s->length) || option->name[s->length]) return;
+    s->found = option;
+    s->index = index;
+}
+
+static option_search find_option(const cli *c, const char *name) {
+    option_search s = { .name = name, .length = strcspn(name, "="), .near = nearest_to(name) };
+    command_options(c->command, match_option, &s);
+    assert(!s.found || s.index < CLI_OPTIONS_MAX);
+    return s;
+}
+
+static int unknown_option(cli *c, const option_search *s) {
+    char hint[128];
+    if (*s->near.best) snprintf(hint, sizeof hint, "Did you mean --%s?", s->near.best);
+    else snprintf(hint, sizeof hint, "\"heddle %s --help\" lists its options.", c->command->name);
+    return cli_fail(c, CLI_USAGE, hint, "there is no option --%.*s", (int)s->length, s->name);
+}
+
+/* `word` begins with two dashes. Takes its argument from `next` if it has none of its own; *used
+ * says so. */
+static int take_option(cli *c, const char *word, const char *next, bool *used) {
+    option_search s = find_option(c, word + 2);
+    if (!s.found) return unknown_option(c, &s);
+    const char *equals = strchr(word, '=');
+    if (!s.found->argument) {
+        if (equals) return cli_fail(c, CLI_USAGE, NULL, "--%s takes no argument", s.found->name);
+        c->values[s.index] = "";
+        return CLI_OK;
+    }
+    if (!equals && !next)
+        return cli_fail(c, CLI_USAGE, s.found->help, "--%s needs its argument %s", s.found->name,
+                        s.found->argument);
+    *used = !equals;
+    c->values[s.index] = equals ? equals + 1 : next;
+    return CLI_OK;
+}
+
+static bool is_operand(const char *word) {
+    return word[0] != '-' || !word[1] || isdigit((unsigned char)word[1]);
+}
+
+static int take_words(cli *c, int count, char **words) {
+    bool only_operands = false;
+    for (int i = 0; i < count; i++) {
+        if (only_operands || is_operand(words[i])) {
+            c->operands[c->operand_count++] = words[i];
+        } else if (strcmp(words[i], "--") == 0) {
+            only_operands = true;
+        } else {
+            bool used = false;
+            const char *word = strcmp(words[i], "-h") == 0 ? "--help" : words[i];
+            if (word[1] != '-')
+                return cli_fail(c, CLI_USAGE, "Options are written out: --json, --help.",
+                                "there is no option %s", word);
+            int failed = take_option(c, word, i + 1 < count ? words[i + 1] : NULL, &used);
+            if (failed) return failed;
+            i += used;
+        }
+    }
+    return CLI_OK;
+}
+
+const char *option_text(const cli *c, const char *name) {
+    option_search s = find_option(c, name);
+    assert(s.found);
+    return s.found ? c->values[s.index] : NULL;
+}
+
+int option_number(cli *c, const char *name, uint64_t *out) {
+    const char *text = option_text(c, name);
+    if (!text) return CLI_OK;
+    char *end;
+    errno = 0;
+    unsigned long long n = strtoull(text, &end, 10);
+    if (!isdigit((unsigned char)text[0]) || *end || errno)
+        return cli_fail(c, CLI_USAGE, NULL, "--%s takes a whole number, not \"%s\"", name, text);
+    *out = n;
+    return CLI_OK;
+}
+
+/* ---- Whole ------------------------------------------------------------------------------- */
+
+static int take_colour(cli *c) {
+    const char *when = option_text(c, "colour");
+    if (!when || strcmp(when, "auto") == 0) return CLI_OK;
+    bool always = strcmp(when, "always") == 0;
+    if (!always && strcmp(when, "never"))
+        return cli_fail(c, CLI_USAGE, NULL, "--colour is always, never or auto, not \"%s\"", when);
+    c->colour_out = c->colour_err = always;
+    return CLI_OK;
+}
+
+static int check_operands(cli *c) {
+    const command *cmd = c->command;
+    if (c->operand_count >= cmd->least && c->operand_count <= cmd->most) return CLI_OK;
+    char hint[160];
+    snprintf(hint, sizeof hint, "Write: heddle %s %s", cmd->name, cmd->operands);
+    if (c->operand_count < cmd->least) return cli_fail(c, CLI_USAGE, hint, "something is missing");
+    return cli_fail(c, CLI_USAGE, hint, "\"%s\" is one word too many", c->operands[cmd->most]);
+}
+
+int parse(cli *c, int count, char **words) {
+    c->operands = calloc((size_t)count + 1, sizeof *c->operands);
+    if (!c->operands) return cli_fail(c, CLI_INTERNAL, NULL, "out of memory");
+    if (count == 0) {
+        c->command = command_named("help");
+        return CLI_OK;
+    }
+    int used = 1, failed = CLI_OK;
+    const char *first = words[0];
+    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0)
+        c->command = command_named("help");
+    else if (strcmp(first, "--version") == 0) c->command = command_named("version");
+    else failed = find_command(c, count, words, &used);
+    if (!failed) failed = take_words(c, count - used, words + used);
+    if (!failed) {
+        c->json = option_given(c, "json");
+        failed = take_colour(c);
+    }
+    if (!failed && !option_given(c, "help")) failed = check_operands(c);
+    return failed;
+}
+
+void parse_fini(cli *c) { free(c->operands); }

@@ -1,0 +1,42 @@
+/* signals.c -- the one piece of state that is not in a struct: a handler can reach nothing else.
+ *
+ * Any thread may be the one that is interrupted, the store's writer among them, so a signal does
+ * not just cut a system call short: it also writes into a pipe that every wait looks at. */
+#define _GNU_SOURCE
+#include "cli/signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t caught; /* the signal's number; written by the handler only */
+static int bell[2] = { -1, -1 };     /* readable from the first signal on; set once, before it */
+
+static void catch_signal(int number) {
+    int saved = errno;
+    caught = number;
+    ssize_t rung = write(bell[1], "", 1);
+    (void)rung; /* a full pipe rings already */
+    errno = saved;
+}
+
+void signals_init(void) {
+    if (pipe2(bell, O_CLOEXEC | O_NONBLOCK)) bell[0] = bell[1] = -1;
+    struct sigaction ask = { .sa_handler = catch_signal, .sa_flags = (int)SA_RESETHAND };
+    struct sigaction ignore = { .sa_handler = SIG_IGN };
+    sigemptyset(&ask.sa_mask);
+    sigemptyset(&ignore.sa_mask);
+    sigaction(SIGINT, &ask, NULL);
+    sigaction(SIGTERM, &ask, NULL);
+    sigaction(SIGPIPE, &ignore, NULL);
+}
+
+bool interrupted(void) { return caught != 0; }
+int interrupted_status(void) { return 128 + (caught ? (int)caught : SIGINT); }
+
+void wait_readable(int fd, int ms) {
+    struct pollfd either[] = { { bell[0], POLLIN, 0 }, { fd, POLLIN, 0 } };
+    if (!interrupted()) poll(either, 2, ms);
+}

@@ -1,0 +1,186 @@
+/* store.c -- a store as commands use it. */
+#include "cli/store.h"
+
+#include "cli/output.h"
+#include "cli/parse.h"
+#include "cli/signals.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Opening ----------------------------------------------------------------------------- */
+
+static void log_line(void *ctx, hd_log_level level, const char *line) {
+    if (level <= HD_LOG_WARN) cli_warn(ctx, "%s", line);
+}
+
+/* What the library's own message leaves open: what to type. */
+static const char *open_hint(hd_status status, const char *file, char *out, size_t size) {
+    switch (status) {
+    case HD_NOT_FOUND:
+        snprintf(out, size, "To create it: heddle set %s main/first '\"hello\"'", file);
+        return out;
+    case HD_CORRUPT:
+        snprintf(out, size, "\"heddle db check %s\" lists what is wrong with it.", file);
+        return out;
+    case HD_NEWER: return "Install a heddle that is at least as new as the one that wrote it.";
+    case HD_NOT_HEDDLE: return "Is it the right file? Nothing was changed in it.";
+    default: return NULL;
+    }
+}
+
+static int open_failed(cli *c, const char *file, hd_status status, const hd_error *error) {
+    char hint[256];
+    const char *go_on = open_hint(status, file, hint, sizeof hint);
+    if (status == HD_NOT_FOUND)
+        return cli_fail(c, CLI_NOT_FOUND, go_on, "there is no file %s", file);
+    return cli_fail(c, exit_of(status), go_on, "%s",
+                    *error->message ? error->message : hd_status_text(status));
+}
+
+int store_open_as(cli *c, store *s, const char *file, store_mode mode, const char *principal,
+                  const char *session) {
+    *s = (store){ .c = c, .file = file };
+    /* The system's functions do not look at ctx, so it can be ours. */
+    hd_env env = hd_env_system();
+    env.ctx = c;
+    env.log = log_line;
+    hd_options options = { .env = &env,
+                           .principal = principal,
+                           .session = session,
+                           .read_only = mode == STORE_READ,
+                           .must_exist = mode != STORE_CREATE };
+    hd_error error = { 0 };
+    hd_status status = hd_open(file, &options, &s->rt, &error);
+    if (status) return open_failed(c, file, status, &error);
+    status = hd_pool_open(hd_runtime_heap(s->rt), &s->pool);
+    return status ? store_fail(s, status, file) : CLI_OK;
+}
+
+static void note_user(void *ctx, size_t index, const cli_option *option) {
+    if (strcmp(option->name, "user") == 0) *(size_t *)ctx = index;
+}
+
+int store_open(cli *c, store *s, const char *file, store_mode mode) {
+    size_t at = SIZE_MAX;
+    command_options(c->command, note_user, &at);
+    return store_open_as(c, s, file, mode, at == SIZE_MAX ? NULL : c->values[at], NULL);
+}
+
+int store_close(store *s, int status) {
+    if (!s->rt) return status;
+    hd_pool_close(s->pool);
+    hd_status closed = hd_close(s->rt);
+    s->rt = NULL;
+    if (status || !closed) return status;
+    return cli_fail(s->c, exit_of(closed), NULL, "%s: %s", s->file, hd_status_text(closed));
+}
+
+int store_fail(store *s, hd_status status, const char *what) {
+    const hd_error *error = hd_runtime_error(s->rt);
+    const char *words =
+        error->status == status && *error->message ? error->message : hd_status_text(status);
+    return cli_fail(s->c, exit_of(status), NULL, "%s: %s", what, words);
+}
+
+/* ---- Names and values -------------------------------------------------------------------- */
+
+int store_cell(store *s, const char *name, hd_cell *out) {
+    *out = hd_cell_at(s->rt, name);
+    if (out->id) return CLI_OK;
+    return cli_fail(s->c, CLI_INPUT, "\"heddle help cells\" tells how cells are named.", "%s",
+                    hd_runtime_error(s->rt)->message);
+}
+
+/* All of stdin, with a NUL; NULL when it cannot be read. Free it. */
+static char *read_stdin(size_t *length) {
+    char *text = NULL;
+    size_t capacity = 0;
+    *length = 0;
+    for (;;) {
+        if (capacity - *length < 4096) {
+            char *larger = realloc(text, capacity = capacity * 2 + 16384);
+            if (!larger) break;
+            text = larger;
+        }
+        size_t got = fread(text + *length, 1, capacity - *length - 1, stdin);
+        *length += got;
+        if (got) continue;
+        if (ferror(stdin)) break;
+        text[*length] = '\0';
+        return text;
+    }
+    free(text);
+    return NULL;
+}
+
+static const char *json_hint(const char *text, char *out, size_t size) {
+    if (!*text || strpbrk(text, "\"{}[]\\") || strlen(text) > 60) return NULL;
+    snprintf(out, size, "Text needs quotes: '\"%s\"'", text);
+    return out;
+}
+
+int store_parse(store *s, const char *what, const char *text, size_t length, hd_value *out) {
+    hd_error error = { 0 };
+    *out = hd_json_parse(s->pool, text, length, &error);
+    if (hd_value_exists(*out)) return CLI_OK;
+    if (!error.line) return store_fail(s, hd_value_status(*out), what);
+    char hint[128];
+    return cli_fail_text(s->c, what, text, json_hint(text, hint, sizeof hint), &error);
+}
+
+int store_json(store *s, const char *what, const char *text, hd_value *out) {
+    if (strcmp(text, "-")) return store_parse(s, what, text, strlen(text), out);
+    size_t length;
+    char *read = read_stdin(&length);
+    if (!read) return cli_fail(s->c, CLI_IO, NULL, "cannot read the value from stdin");
+    int status = store_parse(s, "stdin", read, length, out);
+    free(read);
+    return status;
+}
+
+/* ---- Commits ----------------------------------------------------------------------------- */
+
+typedef struct verdict {
+    bool known;
+    hd_status status;
+} verdict;
+
+static void note_verdict(void *ctx, hd_status status) {
+    *(verdict *)ctx = (verdict){ true, status };
+}
+
+void store_wait(store *s, int most_ms) {
+    uint64_t deadline = hd_runtime_deadline(s->rt);
+    const hd_env *env = hd_runtime_env(s->rt);
+    uint64_t now = env->monotonic_ns(env->ctx);
+    if (deadline <= now) return;
+    uint64_t ms = (deadline - now + 999999) / 1000000;
+    if (most_ms >= 0 && ms > (uint64_t)most_ms) ms = (uint64_t)most_ms;
+    wait_readable(hd_runtime_fd(s->rt), deadline == UINT64_MAX ? most_ms
+                                        : ms > 60000           ? 60000
+                                                               : (int)ms);
+}
+
+static int refused(store *s, hd_status status, const char *what) {
+    if (status == HD_HASH_DIFFERS)
+        return cli_fail(s->c, CLI_CONFLICT, "Read it again and decide anew.",
+                        "%s: the present value is not the one given with --if", what);
+    if (status == HD_EXISTS)
+        return cli_fail(s->c, CLI_CONFLICT, "Leave --new out to replace it.",
+                        "%s: the document exists already, or did once", what);
+    return store_fail(s, status, what);
+}
+
+int store_commit(store *s, hd_tx *tx, const char *what) {
+    verdict v = { 0 };
+    hd_status status = hd_tx_commit(tx, note_verdict, &v);
+    while (!status && !v.known && !interrupted()) {
+        status = hd_runtime_pump(s->rt);
+        if (status == HD_PENDING) status = HD_OK;
+        else if (!status && !v.known) store_wait(s, -1);
+    }
+    if (!status && !v.known) return interrupted_status(); /* closing still syncs it */
+    if (!status) status = v.status;
+    return status ? refused(s, status, what) : CLI_OK;
+}

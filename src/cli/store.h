@@ -1,0 +1,47 @@
+/* store.h -- a store as commands use it: open, name a cell, read, commit and wait, close. */
+#ifndef CLI_STORE_H
+#define CLI_STORE_H
+
+#include "cli/command.h"
+#include <heddle/store.h>
+
+typedef enum store_mode {
+    STORE_READ,  /* the file must exist and is not written */
+    STORE_WRITE, /* it must exist */
+    STORE_CREATE /* it is made where it is missing */
+} store_mode;
+
+typedef struct store {
+    cli *c;
+    const char *file;
+    hd_runtime *rt;
+    hd_pool *pool; /* of the runtime's heap, for what a command reads and builds */
+} store;
+
+/* Whose user scope: for the options of commands that name cells. */
+#define OPTION_USER                                                                                \
+    { "user", "NAME", "whose space@user documents (default: local)" }
+
+/* All of these say what is wrong and return the exit status, CLI_OK when it worked. */
+int store_open(cli *c, store *s, const char *file, store_mode mode);
+/* With an identity other than the command line's; NULL stands for the default. */
+int store_open_as(cli *c, store *s, const char *file, store_mode mode, const char *principal,
+                  const char *session);
+/* Closes what was opened, also after a failure. Returns `status`, or if that is CLI_OK what went
+ * wrong in closing. */
+int store_close(store *s, int status);
+
+int store_cell(store *s, const char *name, hd_cell *out);
+/* JSON from the command line; "-" stands for stdin. */
+int store_json(store *s, const char *what, const char *text, hd_value *out);
+/* The same of a text that is no operand. */
+int store_parse(store *s, const char *what, const char *text, size_t length, hd_value *out);
+/* A call failed with `status`: tells the runtime's own words about `what`. */
+int store_fail(store *s, hd_status status, const char *what);
+
+/* Commits and waits for the verdict. */
+int store_commit(store *s, hd_tx *tx, const char *what);
+/* Waits until there is something to pump, a signal came, or `most_ms` have passed (-1: never). */
+void store_wait(store *s, int most_ms);
+
+#endif

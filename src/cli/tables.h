@@ -1,0 +1,36 @@
+/* tables.h -- the file's own tables, for what the library does not tell: history, sizes, rows.
+ *
+ * A connection that only reads, beside the runtime's. The tables are described in docs/FORMAT.md;
+ * open the store first, so that a file which is none has been refused in the library's words. */
+#ifndef CLI_TABLES_H
+#define CLI_TABLES_H
+
+#include "cli/command.h"
+#include <heddle/value.h>
+#include <sqlite3.h>
+
+typedef struct tables {
+    cli *c;
+    const char *file;
+    sqlite3 *db;
+} tables;
+
+/* These say what is wrong and return an exit status. */
+int tables_open(cli *c, tables *t, const char *file);
+int tables_fail(tables *t, const char *doing);
+/* Prepares a query. NULL: *failed says why, and has been told. */
+sqlite3_stmt *tables_query(tables *t, const char *sql, int *failed);
+
+/* Accepts what was not opened. */
+void tables_close(tables *t);
+
+/* The one number that a query yields; 0 where it yields none. */
+uint64_t tables_number(tables *t, const char *sql);
+/* Column as text, never NULL. */
+const char *column_text(sqlite3_stmt *s, int column);
+uint64_t column_number(sqlite3_stmt *s, int column);
+
+/* The size of a file in bytes; 0 when there is none. `suffix` is put behind the name. */
+uint64_t file_size(const char *file, const char *suffix);
+
+#endif

@@ -1,0 +1,328 @@
+/* watch.c -- print each change as it is committed, by whatever process.
+ *
+ * The runtime follows the spaces in question and tells of every commit; this file only chooses and
+ * prints. Spaces that appear later are found when something wakes us, and followed from then on. */
+#define _POSIX_C_SOURCE 200809L
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/parse.h"
+#include "cli/record.h"
+#include "cli/signals.h"
+#include "cli/store.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct watched {
+    hd_cell document; /* 0: the whole space */
+    char space[256];
+    hd_path path;
+} watched;
+
+typedef struct watching {
+    store s;
+    watched *items; /* none: everything */
+    size_t count;
+    char **followed; /* names of spaces, owned */
+    size_t followed_count;
+    uint64_t left; /* changes to print before the end; 0: no end */
+    bool paths;    /* --paths */
+    bool done;
+    hd_status status; /* of what failed inside a callback */
+} watching;
+
+/* ---- Names ------------------------------------------------------------------------------- */
+
+typedef struct document_name {
+    char text[512]; /* space/id as printed; taken apart: space, NUL, scope or id, ... */
+    const char *space, *scope, *id;
+} document_name;
+
+static void name_of(watching *w, hd_cell document, document_name *out) {
+    hd_cell_print(w->s.rt, document, out->text, sizeof out->text);
+    char *slash = strchr(out->text, '/'), *at;
+    out->space = out->text;
+    out->scope = "space";
+    out->id = "";
+    if (!slash) return;
+    *slash = '\0';
+    out->id = slash + 1;
+    if (!(at = strchr(out->text, '@'))) return;
+    *at = '\0';
+    out->scope = at + 1;
+}
+
+/* ---- Printing ---------------------------------------------------------------------------- */
+
+/* The steps as a JSON pointer, cut off where nobody would read on. */
+static void pointer_text(const hd_step *path, size_t depth, char *out, size_t size) {
+    size_t length = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < depth && length + 32 < size; i++) {
+        if (!path[i].key) {
+            length += (size_t)snprintf(out + length, size - length, "/%zu", path[i].index);
+            continue;
+        }
+        out[length++] = '/';
+        for (size_t k = 0; k < path[i].key_length && length + 32 < size; k++) {
+            char ch = path[i].key[k];
+            if (ch == '~' || ch == '/') out[length++] = '~';
+            out[length++] = ch == '~' ? '0' : ch == '/' ? '1' : ch;
+        }
+        out[length] = '\0';
+    }
+}
+
+typedef struct difference_ctx {
+    const cli *c;
+    record *r; /* NULL: for people */
+    bool any;
+} difference_ctx;
+
+static bool record_difference(void *ctx, const hd_step *path, size_t depth, hd_value before,
+                              hd_value after) {
+    difference_ctx *d = ctx;
+    char text[1024];
+    pointer_text(path, depth, text, sizeof text);
+    record_open(d->r, NULL, '{');
+    record_text(d->r, "path", text);
+    record_value(d->r, "before", before);
+    record_value(d->r, "after", after);
+    record_close(d->r, '}');
+    return true;
+}
+
+static bool to_stdout(void *ctx, const char *text, size_t length) {
+    (void)ctx;
+    return fwrite(text, 1, length, stdout) == length;
+}
+
+static void print_side(const cli *c, hd_value v, colour shade) {
+    fputs(out_colour(c, shade), stdout);
+    if (hd_value_exists(v)) (void)hd_json_write(v, HD_JSON_COMPACT, to_stdout, NULL);
+    else putchar('-');
+    fputs(out_colour(c, COLOUR_NONE), stdout);
+}
+
+static bool print_difference(void *ctx, const hd_step *path, size_t depth, hd_value before,
+                             hd_value after) {
+    difference_ctx *d = ctx;
+    char text[1024];
+    pointer_text(path, depth, text, sizeof text);
+    printf("%s%s%s ", d->any ? ", " : "", depth ? " " : "", text);
+    d->any = true;
+    print_side(d->c, before, COLOUR_RED);
+    fputs(" -> ", stdout);
+    print_side(d->c, after, COLOUR_GREEN);
+    return true;
+}
+
+static hd_status print_json(watching *w, const hd_change *change, hd_value before, hd_value after) {
+    document_name name;
+    name_of(w, change->document, &name);
+    record r = record_to(stdout);
+    record_open(&r, NULL, '{');
+    record_text(&r, "space", name.space);
+    if (strcmp(name.scope, "space")) record_text(&r, "scope", name.scope);
+    record_text(&r, "id", name.id);
+    record_number(&r, "seq", change->seq);
+    hd_status status = HD_OK;
+    if (w->paths) {
+        difference_ctx d = { w->s.c, &r, false };
+        record_open(&r, "changes", '[');
+        status = hd_value_diff(hd_runtime_heap(w->s.rt), before, after, record_difference, &d);
+        record_close(&r, ']');
+    } else {
+        record_value(&r, "before", before);
+        record_value(&r, "after", after);
+    }
+    record_close(&r, '}');
+    record_end(&r);
+    return status;
+}
+
+static hd_status print_line(watching *w, const hd_change *change, hd_value before, hd_value after) {
+    const cli *c = w->s.c;
+    char name[512];
+    hd_cell_print(w->s.rt, change->document, name, sizeof name);
+    printf("%s%6" PRIu64 "%s  %s%s%s ", out_colour(c, COLOUR_DIM), change->seq,
+           out_colour(c, COLOUR_NONE), out_colour(c, COLOUR_BOLD), name,
+           out_colour(c, COLOUR_NONE));
+    difference_ctx d = { c, NULL, false };
+    hd_status status = hd_value_diff(hd_runtime_heap(w->s.rt), before, after, print_difference, &d);
+    putchar('\n');
+    return status;
+}
+
+static void print_change(watching *w, const hd_change *change, hd_path path) {
+    if (w->done || output_broken()) return;
+    const hd_heap *heap = hd_runtime_heap(w->s.rt);
+    hd_value before = hd_value_get(heap, change->before, path);
+    hd_value after = hd_value_get(heap, change->after, path);
+    if (hd_value_equal(before, after)) return;
+    hd_status status =
+        w->s.c->json ? print_json(w, change, before, after) : print_line(w, change, before, after);
+    fflush(stdout);
+    if (status) w->status = status;
+    if (w->left && --w->left == 0) w->done = true;
+}
+
+/* ---- Choosing ---------------------------------------------------------------------------- */
+
+static bool in_space(watching *w, hd_cell document, const char *space) {
+    document_name name;
+    name_of(w, document, &name);
+    return strcmp(name.space, space) == 0;
+}
+
+/* Prints a change once, as the first thing asked for that it concerns. */
+static void consider(watching *w, const hd_change *change) {
+    if (!w->count) print_change(w, change, HD_PATH_ROOT);
+    for (size_t i = 0; i < w->count; i++) {
+        const watched *item = &w->items[i];
+        bool meant = item->document.id ? item->document.id == change->document.id
+                                       : in_space(w, change->document, item->space);
+        if (!meant) continue;
+        print_change(w, change, item->path);
+        return;
+    }
+}
+
+static void on_notice(void *ctx, const hd_notice *notice) {
+    /* A document that is read for the first time has not changed. */
+    if (notice->kind == HD_CHANGE_LOAD) return;
+    for (size_t i = 0; i < notice->count; i++) consider(ctx, &notice->changes[i]);
+}
+
+/* ---- Following --------------------------------------------------------------------------- */
+
+static bool is_followed(const watching *w, const char *space) {
+    for (size_t i = 0; i < w->followed_count; i++)
+        if (strcmp(w->followed[i], space) == 0) return true;
+    return false;
+}
+
+static bool follow(void *ctx, const char *space) {
+    watching *w = ctx;
+    if (is_followed(w, space)) return true;
+    char **larger = realloc(w->followed, (w->followed_count + 1) * sizeof *larger);
+    if (larger) w->followed = larger;
+    char *name = larger ? strdup(space) : NULL;
+    w->status = name ? hd_runtime_follow(w->s.rt, space) : HD_NOMEM;
+    if (name) w->followed[w->followed_count++] = name;
+    return !w->status;
+}
+
+static int add_item(watching *w, const char *name) {
+    watched *item = &w->items[w->count];
+    *item = (watched){ .path = HD_PATH_ROOT };
+    if (strchr(name, '/')) {
+        char document[512];
+        snprintf(document, sizeof document, "%.*s", (int)strcspn(name, "#"), name);
+        const char *hash = strchr(name, '#');
+        hd_cell cell;
+        int failed = store_cell(&w->s, name, &cell); /* the whole name must be good */
+        if (!failed) failed = store_cell(&w->s, document, &item->document);
+        if (failed) return failed;
+        if (hash) w->status = hd_path_intern(hd_runtime_heap(w->s.rt), hash + 1, &item->path, NULL);
+        (void)hd_read(w->s.rt, w->s.pool, item->document); /* known from here on */
+    }
+    snprintf(item->space, sizeof item->space, "%.*s", (int)strcspn(name, "@/"), name);
+    w->count++;
+    if (!w->status) follow(w, item->space);
+    return w->status ? store_fail(&w->s, w->status, name) : CLI_OK;
+}
+
+/* ---- What is there already --------------------------------------------------------------- */
+
+static bool print_present(void *ctx, const hd_listing *entry) {
+    watching *w = ctx;
+    hd_cell cell = hd_cell_of(w->s.rt, entry->space, entry->scope, entry->id, NULL);
+    hd_change change = { cell, { 0 }, hd_read(w->s.rt, w->s.pool, cell), entry->seq };
+    consider(w, &change);
+    hd_pool_clear(w->s.pool);
+    return !w->done && !output_broken() && !interrupted();
+}
+
+static void print_all_present(watching *w) {
+    for (size_t i = 0; i < w->followed_count && !w->done && !w->status; i++)
+        w->status = hd_runtime_list(w->s.rt, w->followed[i], NULL, NULL, print_present, w);
+}
+
+/* ---- The loop ---------------------------------------------------------------------------- */
+
+static void look_for_new_spaces(watching *w) {
+    size_t known = w->followed_count;
+    hd_status status = hd_runtime_spaces(w->s.rt, follow, w);
+    if (!w->status) w->status = status;
+    /* What was committed there before we knew of it is told now. */
+    for (; known < w->followed_count && !w->status; known++)
+        w->status = hd_runtime_list(w->s.rt, w->followed[known], NULL, NULL, print_present, w);
+}
+
+static int loop(watching *w) {
+    while (!w->done && !w->status && !interrupted() && !output_broken()) {
+        hd_status status = hd_runtime_pump(w->s.rt);
+        if (status && status != HD_PENDING) w->status = status;
+        if (!w->count && !w->done && !w->status) look_for_new_spaces(w);
+        if (!w->done && status != HD_PENDING) store_wait(&w->s, -1);
+    }
+    return w->status ? store_fail(&w->s, w->status, w->s.file) : CLI_OK;
+}
+
+static int start(watching *w) {
+    const cli *c = w->s.c;
+    int failed = CLI_OK;
+    for (size_t i = 1; i < c->operand_count && !failed; i++) failed = add_item(w, c->operands[i]);
+    hd_status status = HD_OK;
+    if (!failed && !w->count) status = hd_runtime_spaces(w->s.rt, follow, w);
+    if (!failed && !status && !w->status) status = hd_runtime_listen(w->s.rt, on_notice, w);
+    if (!failed && (status || w->status))
+        failed = store_fail(&w->s, status ? status : w->status, w->s.file);
+    if (!failed && option_given(c, "now")) print_all_present(w);
+    if (!failed && c->progress && !c->json) fprintf(stderr, "watching; Ctrl-C ends\n");
+    return failed;
+}
+
+static int run(cli *c) {
+    watching w = { .paths = option_given(c, "paths") };
+    int failed = option_number(c, "count", &w.left);
+    if (failed) return failed;
+    w.items = calloc(c->operand_count, sizeof *w.items);
+    if (!w.items) return cli_fail(c, CLI_INTERNAL, NULL, "out of memory");
+    failed = store_open(c, &w.s, c->operands[0], STORE_READ);
+    if (!failed) failed = start(&w);
+    if (!failed) failed = loop(&w);
+    for (size_t i = 0; i < w.followed_count; i++) free(w.followed[i]);
+    free(w.followed);
+    free(w.items);
+    return store_close(&w.s, failed);
+}
+
+const command command_watch = {
+    .name = "watch",
+    .section = "Cells",
+    .operands = "FILE [SPACE | CELL]...",
+    .least = 1,
+    .most = SIZE_MAX,
+    .summary = "print each change as it is committed",
+    .text = "Prints one line for each change of a document, by whatever process, when it is on "
+            "disk: the seq of the commit, the document, and what changed in it. Everything in the "
+            "file, or the spaces and cells named. Ctrl-C ends it, with status 0.\n\n"
+            "With --json a line is {\"space\", \"id\", \"seq\", \"before\", \"after\"}; before or "
+            "after is missing where there was, or is, no value.",
+    .options =
+        (const cli_option[]){
+            { "count", "N", "end after N changes" },
+            { "now", NULL, "first print what is there, as if it had just come" },
+            { "paths", NULL, "with --json: the changed paths (\"changes\") instead of the whole" },
+            OPTION_USER,
+            { NULL, NULL, NULL } },
+    .examples =
+        (const cli_example[]){ { "heddle watch shop.db", "everything" },
+                               { "heddle watch shop.db main/stock#/apples", "one place" },
+                               { "heddle watch shop.db main --json --paths", "for a program" },
+                               { NULL, NULL } },
+    .run = run,
+};
