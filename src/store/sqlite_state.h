@@ -74,6 +74,7 @@ typedef struct writer {
     VEC(recovered) recovered;
     VEC(uint64_t) recovered_seqs;
     uint32_t attempts; /* failures in a row */
+    uint32_t courtesy; /* groups for which we still step aside for others */
 
     /* Shared; under `lock`. */
     pthread_t thread;

@@ -15,7 +15,9 @@ enum {
     WAL_PAGES = 4000,     /* frames after which the WAL is copied into the file */
     BACKOFF_MS = 5,       /* doubles with each failure */
     BACKOFF_MAX_MS = 500, /* up to this */
-    PATIENCE = 3          /* failures in a row before anybody is told */
+    PATIENCE = 3,         /* failures in a row before anybody is told */
+    LOCK_TRIES = 2000,    /* for the file's write lock, a millisecond apart */
+    COURTESY = 8          /* groups after others' rows were met, during which we step aside */
 };
 
 static void signal_fd(int fd) {
@@ -111,9 +113,25 @@ static uint64_t tail_limit(const writer *w) {
     return w->options.tail_bytes ? w->options.tail_bytes : TAIL_DEFAULT;
 }
 
+/* SQLite's locks are not fair: a process that commits back to back would keep the others out. While
+ * there are others, each of us leaves the lock alone for a moment after using it. */
+static void step_aside(writer *w, bool met_others) {
+    if (met_others) w->courtesy = COURTESY;
+    if (!w->courtesy) return;
+    w->courtesy--;
+    (void)poll(NULL, 0, 1);
+}
+
+static int await_lock(void *ctx, int tries) {
+    (void)ctx;
+    (void)poll(NULL, 0, 1);
+    return tries < LOCK_TRIES;
+}
+
 /* One group commit. */
 static void work_off(writer *w) {
     outcome *o;
+    uint64_t before = w->row;
     hd_status status = writer_attempt(w, &o);
     if (status) {
         w->attempts++;
@@ -124,7 +142,9 @@ static void work_off(writer *w) {
     if (w->attempts >= PATIENCE)
         env_log(&w->env, HD_LOG_INFO, "%s can be written again", w->file.name);
     w->attempts = 0;
+    bool met_others = o->before != before;
     post_outcome(w, o);
+    step_aside(w, met_others);
     if (w->tail.bytes > tail_limit(w)) (void)checkpoint(w, false);
     copy_wal(w);
 }
@@ -246,6 +266,7 @@ static hd_status open_state(writer *w, const char *name, hd_error *error) {
     if (status) file_failure(&w->file, sqlite3_extended_errcode(w->file.db), "reading", error);
     if (error && status) error->status = status;
     sqlite3_wal_hook(w->file.db, count_wal, w);
+    sqlite3_busy_handler(w->file.db, await_lock, w);
     return status;
 }
 
