@@ -315,48 +315,79 @@ static uint32_t count_children(const places *ps, place_id id, uint32_t limit) {
     return n;
 }
 
-/* The place for an entry that differs, if there is one. */
-static place_id child_of_pair(const places *ps, place_id id, const pairs *p) {
-    if (p->key) return places_find_child(ps, id, p->key);
-    char text[24];
-    int length = 0;
+/* The place of an array's element, if there is one. */
+static place_id child_of_index(const places *ps, place_id id, size_t i) {
     char digits[24];
-    size_t i = p->index;
-    do digits[length++] = (char)('0' + i % 10);
+    size_t at = sizeof digits;
+    do digits[--at] = (char)('0' + i % 10);
     while (i /= 10);
-    for (int j = 0; j < length; j++) text[j] = digits[length - 1 - j];
-    const struct key *k = key_find(ps->heap, text, (size_t)length);
+    const struct key *k = key_find(ps->heap, digits + at, sizeof digits - at);
     return k ? places_find_child(ps, id, k) : 0;
 }
 
-/* Two containers of one kind with many places below: go by what differs between them. False: so much
- * differs that going by the places is cheaper. */
-static bool walk_pairs(const walk *w, place_id id, side before, side after) {
+/* The place for an entry that differs, if there is one. */
+static place_id child_of_pair(const places *ps, place_id id, const pairs *p) {
+    return p->key ? places_find_child(ps, id, p->key) : child_of_index(ps, id, p->index);
+}
+
+/* Elements that only the longer of two arrays has: pairs go as far as both. */
+static void walk_tail(const walk *w, place_id id, side before, side after) {
+    places *ps = w->ps;
+    size_t was = array_count(before.value), is = array_count(after.value);
+    size_t from = was < is ? was : is, to = was < is ? is : was;
+    if (to - from <= MANY_CHANGES) {
+        for (size_t i = from; i < to; i++) {
+            place_id child = child_of_index(ps, id, i);
+            if (child) walk_child(w, child, before, after);
+        }
+        return;
+    }
+    for (place_id c = ps->at[id].first_child; c; c = ps->at[c].in.next) {
+        uint32_t index = ps->at[c].in.key->index;
+        if (index != KEY_NO_INDEX && index >= from) walk_child(w, c, before, after);
+    }
+}
+
+/* Whether an entry lies at or before the one that the pairs have come to. */
+static bool pairs_passed(const pairs *p, const struct key *k) {
+    if (p->key) return key_compare(k, p->key) <= 0;
+    return k->index != KEY_NO_INDEX && k->index <= p->index;
+}
+
+/* The children that the pairs have not come to. */
+static void walk_rest(const walk *w, place_id id, side before, side after, const pairs *p) {
+    for (place_id c = w->ps->at[id].first_child; c; c = w->ps->at[c].in.next)
+        if (!pairs_passed(p, w->ps->at[c].in.key)) walk_child(w, c, before, after);
+}
+
+/* Two containers of one kind with many places below: go by what differs between them, until so much
+ * does that going by the places is cheaper. */
+static void walk_pairs(const walk *w, place_id id, side before, side after) {
     places *ps = w->ps;
     pairs p;
     uint32_t seen = 0;
     pairs_init(&p, before.value, after.value, false);
     while (pairs_next(&p)) {
         ps->walked++;
-        if (++seen == MANY_CHANGES && count_children(ps, id, MANY_CHANGES) < MANY_CHANGES)
-            return false;
         place_id child = child_of_pair(ps, id, &p);
         if (child) walk_child(w, child, before, after);
+        if (++seen == MANY_CHANGES && count_children(ps, id, MANY_CHANGES) < MANY_CHANGES) {
+            walk_rest(w, id, before, after, &p);
+            return;
+        }
     }
-    if (value_tag(before.value) == TAG_ARRAY && ps->heap->length_key) {
-        place_id length = places_find_child(ps, id, ps->heap->length_key);
-        if (length) walk_child(w, length, before, after);
-    }
-    return true;
+    if (value_tag(before.value) != TAG_ARRAY) return;
+    walk_tail(w, id, before, after);
+    place_id length = ps->heap->length_key ? places_find_child(ps, id, ps->heap->length_key) : 0;
+    if (length) walk_child(w, length, before, after);
 }
 
 static void walk_children(const walk *w, place_id id, side before, side after) {
     bool alike = before.reach && after.reach && is_container(before.value) &&
                  value_tag(before.value) == value_tag(after.value);
-    if (alike && count_children(w->ps, id, FEW_CHILDREN + 1) > FEW_CHILDREN &&
-        walk_pairs(w, id, before, after))
-        return;
-    walk_each_child(w, id, before, after);
+    if (alike && count_children(w->ps, id, FEW_CHILDREN + 1) > FEW_CHILDREN)
+        walk_pairs(w, id, before, after);
+    else walk_each_child(w, id, before, after);
 }
 
 static bool differs(side before, side after, bool (*same)(hd_value, hd_value)) {
