@@ -173,7 +173,7 @@ static node *word_link(const node *n) {
 }
 
 /* One reference to a value less; a node that nobody holds any longer is returned. */
-static node *drop_value(hd_value v) {
+static inline node *drop_value(hd_value v) {
     if (!value_is_block(v)) return NULL;
     if (!value_is_container(v)) {
         value_unref(v);
@@ -182,9 +182,9 @@ static node *drop_value(hd_value v) {
     node *n = value_node(v);
     return --n->refs == 0 ? n : NULL;
 }
-static node *drop_child(node *n) { return --n->refs == 0 ? n : NULL; }
+static inline node *drop_child(node *n) { return --n->refs == 0 ? n : NULL; }
 
-static node *drop_entry(const node *n, unsigned slot) {
+static inline node *drop_entry(const node *n, unsigned slot) {
     if (n->level) return drop_child(inner_children(n)[slot]);
     return n->plain ? NULL : drop_value(leaf_values(n)[slot]);
 }
