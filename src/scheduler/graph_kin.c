@@ -11,7 +11,7 @@ static kin_record *kin_of(const graph *g, node_id id) {
     table_probe p = table_find(&g->kin_index, id);
     while (table_next(&g->kin_index, &p))
         if (g->kin.items[p.index].node == id) return &g->kin.items[p.index];
-    assert(!"a node with NODE_KIN has a record");
+    assert(false && "a node with NODE_KIN has a record");
     return NULL;
 }
 

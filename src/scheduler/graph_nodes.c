@@ -52,10 +52,10 @@ hd_status graph_add_node(graph *g, node_id id) {
 static void leave_readers(graph *g, node_id id) {
     node *n = graph_node(g, id);
     if (!(n->flags & NODE_LINKED)) return;
-    if (node_is_live(g, n))
-        for (uint32_t i = 0; i < n->read_count; i++)
-            live_read_gone(g, id, node_reads(n)[i].key & KEY_PLACE);
-    readers_unlink(g, id);
+    bool live = node_is_live(g, n);
+    for (uint32_t i = 0; i < n->read_count; i++)
+        live_read_gone(g, id, node_reads(n)[i].key & KEY_PLACE, live);
+    readers_leave(g, id);
 }
 
 void graph_remove_node(graph *g, node_id id) {

@@ -21,35 +21,35 @@ void live_wake(graph *g, node_id id) {
     g->work[g->work_count++] = id;
 }
 
-void live_read_added(graph *g, node_id id, place_id p) {
+void live_read_added(graph *g, node_id id, place_id p, bool live) {
     writer_walk walk;
     writer w;
     writers_begin(&walk, g, p);
     while (writers_next(&walk, &w)) {
+        node_id writer_id = w.node & ~WRITER_ENVELOPE;
         g->edge_visits++;
-        if (w.node == id || w.node & WRITER_ENVELOPE) continue;
-        graph_node(g, w.node)->live_refs++;
-        live_wake(g, w.node);
+        if (writer_id == id) continue;
+        order_edge(g, writer_id, id);
+        if (!live || w.node & WRITER_ENVELOPE) continue;
+        graph_node(g, writer_id)->live_refs++;
+        live_wake(g, writer_id);
     }
 }
 
-void live_read_gone(graph *g, node_id id, place_id p) {
+void live_read_gone(graph *g, node_id id, place_id p, bool live) {
     writer_walk walk;
     writer w;
     writers_begin(&walk, g, p);
     while (writers_next(&walk, &w)) {
+        node_id writer_id = w.node & ~WRITER_ENVELOPE;
         g->edge_visits++;
-        if (w.node == id || w.node & WRITER_ENVELOPE) continue;
-        assert(graph_node(g, w.node)->live_refs > 0);
-        graph_node(g, w.node)->live_refs--;
-        live_note_withdrawn(g, w.node);
+        if (writer_id == id) continue;
+        order_edge_gone(g, writer_id, id);
+        if (!live || w.node & WRITER_ENVELOPE) continue;
+        assert(graph_node(g, writer_id)->live_refs > 0);
+        graph_node(g, writer_id)->live_refs--;
+        live_note_withdrawn(g, writer_id);
     }
-}
-
-static void pass_on(graph *g, node_id id) {
-    node *n = graph_node(g, id);
-    for (uint32_t i = 0; i < n->read_count; i++)
-        live_read_added(g, id, node_reads(n)[i].key & KEY_PLACE);
 }
 
 void live_drain(graph *g) {
@@ -57,12 +57,13 @@ void live_drain(graph *g) {
         node_id id = g->work[--g->work_count];
         node *n = graph_node(g, id);
         g->demand_visits++;
-        if (!(n->flags & NODE_LINKED) && readers_link(g, id)) {
+        if (!(n->flags & NODE_LINKED) && readers_enter(g, id)) {
             assert(node_is_invalid(g, n) || n->flags & NODE_RUNNING);
             n->flags |= NODE_OWED;
             continue;
         }
-        pass_on(g, id);
+        for (uint32_t i = 0; i < n->read_count; i++)
+            live_read_added(g, id, node_reads(n)[i].key & KEY_PLACE, true);
     }
 }
 
@@ -94,14 +95,4 @@ void graph_withdraw(graph *g, node_id id) {
     assert(graph_node(g, id)->live_refs > 0);
     graph_node(g, id)->live_refs--;
     live_note_withdrawn(g, id);
-}
-
-hd_status graph_link(graph *g, node_id id) {
-    node *n = graph_node(g, id);
-    if (n->flags & NODE_LINKED) return HD_OK;
-    hd_status status = readers_link(g, id);
-    if (status || !node_is_live(g, n)) return status;
-    pass_on(g, id); /* it was owed */
-    live_drain(g);
-    return HD_OK;
 }

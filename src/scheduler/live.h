@@ -4,10 +4,11 @@
 
 #include "scheduler/order.h"
 
-/* A linked read of a live node came or went: its writers gain a reference each, or lose one.
- * What was gained is passed on by live_drain. */
-void live_read_added(graph *g, node_id id, place_id p);
-void live_read_gone(graph *g, node_id id, place_id p);
+/* A linked read came, or is to go from the lists: its edges enter the order or leave it; and if the
+ * node is live, its writers gain a reference each, or lose one. What was gained is passed on by
+ * live_drain. */
+void live_read_added(graph *g, node_id id, place_id p, bool live);
+void live_read_gone(graph *g, node_id id, place_id p, bool live);
 void live_drain(graph *g);
 
 /* It has references: so it is live, if it was not. */
@@ -17,12 +18,9 @@ void live_note_withdrawn(graph *g, node_id id);
 /* It leaves: nobody looks at it any more. */
 void live_forget(graph *g, node_id id);
 
-/* The node's reads in the index, and their edges in the order; no demand. HD_NOMEM: nothing
- * changed. And out again. */
-hd_status readers_link(graph *g, node_id id);
-void readers_unlink(graph *g, node_id id);
-/* Calls fn (writer, reader) for each edge, also of envelopes, that a read of `p` gives the node. */
-void readers_edges(graph *g, node_id id, place_id p, void (*fn)(graph *, node_id, node_id));
+/* All reads of the node into the lists, and out of them; nothing else. HD_NOMEM: nothing changed. */
+hd_status readers_enter(graph *g, node_id id);
+void readers_leave(graph *g, node_id id);
 
 /* The read set of a node that leaves; and its memory alone. */
 void readers_clear(graph *g, node_id id);

@@ -114,23 +114,27 @@ static void list_shrink(graph *g, place *p, watch *entries) {
     }
 }
 
-void readers_remove(graph *g, node_id id, uint32_t slot) {
-    edge *e = &node_reads(graph_node(g, id))[slot];
-    place_id pid = e->key & KEY_PLACE;
+void readers_remove_old(graph *g, edge e) {
+    place_id pid = e.key & KEY_PLACE;
     place *p = place_at(g->places, pid);
-    uint32_t at = e->slot;
-    assert(at != EDGE_UNLINKED);
-    e->slot = EDGE_UNLINKED;
+    assert(e.slot < readers_count(p));
     if (watch_is_inline(p->watch)) {
-        assert(watch_reader(p->watch).node == id && watch_reader(p->watch).slot == slot);
         p->watch = 0;
         return;
     }
     watch *entries = watch_list(p->watch);
-    assert((entries->items[at].node & ~READER_SHAPE) == id && entries->items[at].slot == slot);
-    if ((e->key & KEY_SHAPE) && --entries->shapes == 0) flag_shape(p, pid, false);
-    take_out(g, entries, at);
+    if ((e.key & KEY_SHAPE) && --entries->shapes == 0) flag_shape(p, pid, false);
+    take_out(g, entries, e.slot);
     list_shrink(g, p, entries);
+}
+
+void readers_remove(graph *g, node_id id, uint32_t slot) {
+    edge *e = &node_reads(graph_node(g, id))[slot];
+    edge old = *e;
+    assert((readers_at(place_at(g->places, old.key & KEY_PLACE), old.slot).node & ~READER_SHAPE) ==
+           id);
+    e->slot = EDGE_UNLINKED;
+    readers_remove_old(g, old);
 }
 
 void readers_move(graph *g, edge e, uint32_t slot) {

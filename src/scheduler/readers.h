@@ -34,6 +34,8 @@ static inline reader readers_at(const place *p, uint32_t i) {
 hd_status readers_add(graph *g, node_id id, uint32_t slot);
 /* Takes it out again; leaves EDGE_UNLINKED. */
 void readers_remove(graph *g, node_id id, uint32_t slot);
+/* The same for a read that does not stand in the read set any more: `e` is as it stood there. */
+void readers_remove_old(graph *g, edge e);
 /* The node's linked read moved within its read set, to `slot`. */
 void readers_move(graph *g, edge e, uint32_t slot);
 

@@ -165,19 +165,13 @@ static void close_fresh(delta *d, edge *final) {
 static void tell(delta *d) {
     graph *g = d->g;
     bool live = node_is_live(g, graph_node(g, d->id));
-    for (uint32_t i = 0; i < d->added; i++) {
-        place_id p = g->fresh.items[d->old_count + i].key & KEY_PLACE;
-        readers_edges(g, d->id, p, order_edge);
-        if (live) live_read_added(g, d->id, p);
-    }
+    for (uint32_t i = 0; i < d->added; i++)
+        live_read_added(g, d->id, g->fresh.items[d->old_count + i].key & KEY_PLACE, live);
     live_drain(g);
     const uint32_t *old_fate = fates_of_old(d);
-    for (uint32_t i = d->same; i < d->old_count; i++) {
-        if (old_fate[i] != DROPPED) continue;
-        place_id p = g->fresh.items[i].key & KEY_PLACE;
-        if (g->back_edges.count || g->back_lost) readers_edges(g, d->id, p, order_edge_gone);
-        if (live) live_read_gone(g, d->id, p);
-    }
+    for (uint32_t i = d->same; i < d->old_count; i++)
+        if (old_fate[i] == DROPPED)
+            live_read_gone(g, d->id, g->fresh.items[i].key & KEY_PLACE, live);
 }
 
 static void count_places(delta *d) {
@@ -235,6 +229,40 @@ static hd_status change(delta *d) {
     return HD_OK;
 }
 
+/* ---- the one read that changes from run to run */
+
+/* Whether just the read at `same` is another, of another place. */
+static bool one_replaced(const delta *d) {
+    if (d->count != d->old_count) return false;
+    if (!((d->keys[d->same] ^ d->old[d->same].key) & KEY_PLACE)) return false;
+    for (uint32_t i = d->same + 1; i < d->count; i++)
+        if (d->keys[i] != d->old[i].key) return false;
+    return true;
+}
+
+static hd_status replace_one(delta *d) {
+    graph *g = d->g;
+    node *n = graph_node(g, d->id);
+    edge *read = &node_reads(n)[d->same], old = *read;
+    place_id came = d->keys[d->same] & KEY_PLACE, went = old.key & KEY_PLACE;
+    *read = (edge){ d->keys[d->same], EDGE_UNLINKED };
+    if (n->flags & NODE_LINKED) {
+        bool live = node_is_live(g, n);
+        hd_status status = readers_add(g, d->id, d->same);
+        if (status) {
+            *read = old;
+            return status;
+        }
+        readers_remove_old(g, old);
+        live_read_added(g, d->id, came, live);
+        live_drain(g);
+        live_read_gone(g, d->id, went, live);
+    }
+    place_ref(g->places, came);
+    place_unref(g->places, went);
+    return HD_OK;
+}
+
 hd_status graph_apply_reads(graph *g, node_id id, const uint32_t *keys, uint32_t count) {
     node *n = graph_node(g, id);
     if (!(n->flags & NODE_LINKED) && (node_is_live(g, n) || !node_is_invalid(g, n))) {
@@ -246,7 +274,7 @@ hd_status graph_apply_reads(graph *g, node_id id, const uint32_t *keys, uint32_t
     d.old = n->read_count <= 1 ? &d.one : n->reads.many;
     while (d.same < count && d.same < d.old_count && d.old[d.same].key == keys[d.same]) d.same++;
     if (d.same == count && d.same == d.old_count) return HD_OK;
-    return change(&d);
+    return one_replaced(&d) ? replace_one(&d) : change(&d);
 }
 
 /* For a node that leaves; its reads are unlinked. */

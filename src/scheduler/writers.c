@@ -14,15 +14,9 @@ static writer_list *list_of(const graph *g, const place *doc) {
 
 /* ---- going over them */
 
-void writers_begin_slow(writer_walk *w) {
+void writers_begin_many(writer_walk *w) {
     const graph *g = w->g;
     const place *doc = doc_of(g, w->place);
-    if (!(doc->doc.flags & DOC_MULTI_WRITER)) {
-        w->one = (writer){ doc->doc.writer, graph_node(g, doc->doc.writer)->output };
-        w->items = &w->one;
-        w->count = 1;
-        return;
-    }
     const writer_list *entries = list_of(g, doc);
     w->items = entries->items;
     w->count = entries->count;
@@ -117,7 +111,7 @@ static uint32_t index_in_list(const graph *g, const writer_list *entries, writer
     table_probe p = table_find(&g->writer_index, w.place);
     while (table_next(&g->writer_index, &p))
         if (entries->items[p.index].node == w.node) return p.index;
-    assert(!"the writer is in its document's list");
+    assert(false && "the writer is in its document's list");
     return 0;
 }
 
@@ -159,7 +153,7 @@ surface *surface_of(const graph *g, node_id id) {
     table_probe p = table_find(&g->surface_index, id);
     while (table_next(&g->surface_index, &p))
         if (g->surfaces.items[p.index].node == id) return &g->surfaces.items[p.index];
-    assert(!"a node with NODE_MORE has a surface");
+    assert(false && "a node with NODE_MORE has a surface");
     return NULL;
 }
 

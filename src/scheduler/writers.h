@@ -20,7 +20,7 @@ typedef struct writer_walk {
     writer one;
 } writer_walk;
 
-void writers_begin_slow(writer_walk *w);
+void writers_begin_many(writer_walk *w);
 bool writers_climb(writer_walk *w, writer *out);
 
 static inline void writers_begin(writer_walk *w, const graph *g, place_id p) {
@@ -29,7 +29,14 @@ static inline void writers_begin(writer_walk *w, const graph *g, place_id p) {
     w->place = p;
     w->at = w->count = 0;
     w->up = 0;
-    if (doc->doc.writer) writers_begin_slow(w);
+    if (!doc->doc.writer) return;
+    if (doc->doc.flags & DOC_MULTI_WRITER) {
+        writers_begin_many(w);
+        return;
+    }
+    w->one = (writer){ doc->doc.writer, graph_node(g, doc->doc.writer)->output };
+    w->items = &w->one;
+    w->count = 1;
 }
 
 static inline bool writers_next(writer_walk *w, writer *out) {

@@ -54,7 +54,7 @@ static void an_edge_from_a_dormant_reader_gives_none(void **state) {
 /* C36: the far end of a chain of dormant computations becomes live, and so does all of it. */
 static void demand_reaches_the_whole_chain(void **state) {
     node_id chain[10];
-    char reads[8], writes[8];
+    char reads[16], writes[16];
     for (int i = 0; i < 10; i++) {
         snprintf(reads, sizeof reads, "v%d", i);
         snprintf(writes, sizeof writes, "v%d", i + 1);
