@@ -1,8 +1,11 @@
 /* lab_line.c -- holding, losing and repeating what a replica and its authority say. */
+#define _GNU_SOURCE
 #include "lab_line.h"
 
 #include "lab.h"
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static lab_line *line_of(authority *a) { return (lab_line *)(void *)a; }
 static const lab_line *line_of_const(const authority *a) {
@@ -11,16 +14,40 @@ static const lab_line *line_of_const(const authority *a) {
 
 /* ---- requests */
 
-static void note_arrival(lab_line *line, uint64_t local_seq) {
+static void copy_op(lab_line *line, const op *o, lab_op *out) {
+    *out = (lab_op){ .kind = o->kind, .keep = o->keep };
+    hd_cell_print(line->rt, (hd_cell){ o->doc }, out->document, sizeof out->document);
+    hd_path_print(line->rt->heap, o->path, out->path, sizeof out->path);
+    hd_pool *pool = NULL;
+    const char *json = NULL;
+    if (hd_value_exists(o->value) && !hd_pool_open(line->rt->heap, &pool))
+        json = hd_json_print(pool, o->value, HD_JSON_COMPACT, NULL);
+    out->json = strdup(json ? json : "-");
+    hd_pool_close(pool);
+}
+
+static void note_arrival(lab_line *line, const commit *c) {
     lab_arrivals *all = line->arrivals;
-    if (local_seq <= line->last_arrived) return; /* a replay */
-    line->last_arrived = local_seq;
+    if (c->local_seq <= line->last_arrived) return; /* a replay */
+    line->last_arrived = c->local_seq;
     if (all->count == all->capacity) {
         all->capacity = all->capacity ? 2 * all->capacity : 64;
         all->items = realloc(all->items, all->capacity * sizeof *all->items);
         if (!all->items) lab_fail("no memory for arrivals");
     }
-    all->items[all->count++] = (lab_arrival){ line->rt, local_seq };
+    lab_arrival *arrival = &all->items[all->count++];
+    *arrival = (lab_arrival){ line->rt, c->local_seq, NULL, c->ops.count };
+    arrival->ops = calloc(c->ops.count + 1, sizeof *arrival->ops);
+    if (!arrival->ops) lab_fail("no memory for operations");
+    for (uint32_t i = 0; i < c->ops.count; i++) copy_op(line, &c->ops.items[i], &arrival->ops[i]);
+}
+
+void lab_arrivals_free(lab_arrivals *all) {
+    for (size_t i = 0; i < all->count; i++) {
+        for (size_t j = 0; j < all->items[i].op_count; j++) free(all->items[i].ops[j].json);
+        free(all->items[i].ops);
+    }
+    free(all->items);
 }
 
 static hd_status line_submit(authority *a, commit *c) {
@@ -28,7 +55,7 @@ static hd_status line_submit(authority *a, commit *c) {
     if (line->hold_requests) return HD_BUSY;
     if (line->lose_requests) return HD_OK;
     hd_status status = line->inner->ops->submit(line->inner, c);
-    if (!status) note_arrival(line, c->local_seq);
+    if (!status) note_arrival(line, c);
     return status;
 }
 
@@ -41,7 +68,7 @@ static void submit_again(lab_line *line, list *commits) {
     LIST_FOR (n, commits) {
         commit *c = LIST_ENTRY(n, commit, link);
         if (line->inner->ops->submit(line->inner, c)) lab_fail("a replay was not taken");
-        note_arrival(line, c->local_seq);
+        note_arrival(line, c);
     }
 }
 
@@ -65,7 +92,9 @@ static hd_status abandon(lab_line *line) {
 static hd_status line_poll(authority *a) {
     lab_line *line = line_of(a);
     if (line->gone) return abandon(line);
-    return line->hold_answers ? HD_OK : line->inner->ops->poll(line->inner);
+    if (line->hold_answers) return HD_OK;
+    line->heard = line->arrivals->count;
+    return line->inner->ops->poll(line->inner);
 }
 
 static uint64_t line_deadline(authority *a) {

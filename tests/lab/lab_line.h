@@ -15,9 +15,19 @@
 
 #include "store/runtime.h"
 
+/* What a commit asked for, in words of its own. */
+typedef struct lab_op {
+    op_kind kind;
+    char document[64], path[64]; /* as the library prints them */
+    char *json;                  /* "-" for none */
+    uint64_t keep;
+} lab_op;
+
 typedef struct lab_arrival {
     hd_runtime *rt;
     uint64_t local_seq;
+    lab_op *ops;
+    size_t op_count;
 } lab_arrival;
 
 /* Shared by the lines of one store. */
@@ -32,11 +42,14 @@ typedef struct lab_line {
     hd_runtime *rt;
     lab_arrivals *arrivals;
     uint64_t last_arrived; /* local seq */
+    size_t heard;          /* arrivals at the last poll: all of them have been heard of */
     bool hold_requests, hold_answers, lose_requests, gone;
 } lab_line;
 
 /* Puts a line between the runtime and its authority; it goes with the runtime. */
 lab_line *lab_line_lay(hd_runtime *rt, lab_arrivals *arrivals);
+
+void lab_arrivals_free(lab_arrivals *arrivals);
 
 /* Nothing is held or lost any more; every commit without a verdict is sent again. */
 void lab_line_mend(lab_line *line);

@@ -149,7 +149,7 @@ void lab_close(lab *l) {
     if (l->options.kind == LAB_SQLITE) remove_file(l);
     for (size_t i = 0; i < l->fate_count; i++) free_fate(l->fates[i]);
     free(l->fates);
-    free(l->arrivals.items);
+    lab_arrivals_free(&l->arrivals);
     if (l->owns_world) lab_env_close(l->world);
     pthread_mutex_destroy(&l->lock);
     free(l);
@@ -161,12 +161,18 @@ hd_memory *lab_memory(lab *l) { return l->memory; }
 
 size_t lab_arrived(const lab *l) { return l->arrivals.count; }
 
-/* A runtime that has gone since is NULL. */
-void lab_arrival_at(const lab *l, size_t i, lab_runtime **from, uint64_t *local_seq) {
-    const lab_arrival *arrival = &l->arrivals.items[i];
-    *local_seq = arrival->local_seq;
-    for (*from = l->runtimes; *from && (*from)->rt != arrival->rt;) *from = (*from)->next;
+const struct lab_arrivals *lab_arrivals_of(const lab *l) { return &l->arrivals; }
+
+lab_fate *lab_fate_of(const lab *l, const hd_runtime *rt, uint64_t local_seq) {
+    for (size_t i = 0; i < l->fate_count; i++)
+        if (l->fates[i]->runtime->rt == rt && l->fates[i]->local_seq == local_seq)
+            return l->fates[i];
+    return NULL;
 }
+
+lab_runtime *lab_first(lab *l) { return l->runtimes; }
+lab_runtime *lab_next(lab_runtime *r) { return r->next; }
+const char *lab_name(const lab_runtime *r) { return r->name; }
 
 /* ---- hearing */
 
@@ -438,6 +444,7 @@ static lab_fate *new_fate(lab_runtime *r, const char *script) {
     f->runtime = r;
     f->status = HD_PENDING;
     f->script = strdup(script);
+    f->heard = r->line->heard;
     return l->fates[l->fate_count++] = f;
 }
 

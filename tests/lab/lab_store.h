@@ -26,6 +26,7 @@
 
 struct replica;
 struct lab_line;
+struct lab_arrivals;
 
 typedef struct lab lab;
 typedef struct lab_runtime lab_runtime;
@@ -58,6 +59,11 @@ void lab_runtime_close(lab_runtime *r);
 /* Goes without a word: what was not sent is gone, what was sent is decided without us. */
 void lab_runtime_drop(lab_runtime *r);
 
+/* In order of opening. */
+lab_runtime *lab_first(lab *l);
+lab_runtime *lab_next(lab_runtime *r);
+
+const char *lab_name(const lab_runtime *r);
 hd_runtime *lab_rt(lab_runtime *r);
 struct replica *lab_replica(lab_runtime *r);
 struct lab_line *lab_line_of(lab_runtime *r);
@@ -72,6 +78,7 @@ typedef struct lab_fate {
     uint64_t local_seq; /* 0: nothing was submitted */
     hd_status status;   /* the verdict; HD_PENDING: none yet */
     int told;           /* how often the verdict was told */
+    size_t heard;       /* how many arrivals its runtime had heard of */
     struct lab_read *reads;
     size_t read_count;
     char *script;
@@ -104,9 +111,12 @@ void lab_send(lab_runtime *r); /* sends only: decided when it returns, not heard
 void lab_hear(lab_runtime *r); /* hears only */
 void lab_settle(lab *l);       /* everybody, until nobody has anything left */
 
-/* Commits that have arrived at the store, replays apart; the ith of them in order of arrival. */
+/* Commits that have arrived at the store, replays apart; in order of arrival. */
 size_t lab_arrived(const lab *l);
-void lab_arrival_at(const lab *l, size_t i, lab_runtime **from, uint64_t *local_seq);
+const struct lab_arrivals *lab_arrivals_of(const lab *l);
+/* The commit made by lab_do under this number; NULL: it was made otherwise. The runtime must be
+ * open. */
+lab_fate *lab_fate_of(const lab *l, const hd_runtime *rt, uint64_t local_seq);
 
 void lab_cut(lab_runtime *r);  /* from now on requests get lost and answers do not come */
 void lab_hold(lab_runtime *r); /* from now on the store is busy, and answers do not come */
