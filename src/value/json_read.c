@@ -225,7 +225,8 @@ static inline const char *read_string(reader *r, const char *p) {
         return push(r, p, plain + 1, text_make(r->heap, TAG_STRING, p, (size_t)(plain - p)));
     }
     json_span span;
-    if (!json_string_scan(p, r->end, &span)) return fail(r, span.end, HD_SYNTAX, "%s", span.why);
+    if (!json_string_scan(p, plain, r->end, &span))
+        return fail(r, span.end, HD_SYNTAX, "%s", span.why);
     return push(r, p, span.end + 1, make_string(r, p, &span));
 }
 
@@ -290,7 +291,7 @@ static const char *read_new_key(reader *r, const char *p) {
         return push_plain_key(r, p, start, (size_t)(end - start)) ? end : NULL;
     }
     json_span span;
-    if (!json_string_scan(start, r->end, &span))
+    if (!json_string_scan(start, end, r->end, &span))
         return fail(r, span.end, HD_SYNTAX, "%s", span.why);
     const char *done =
         span.escaped ? push_escaped_key(r, p, &span) : push_plain_key(r, p, start, span.length);
@@ -381,7 +382,7 @@ static const char *find_nth_key(const reader *r, const char *p, size_t n) {
         if (depth == 1 && is_key && n-- == 0) return p;
         is_key = false;
         json_span span;
-        json_string_scan(p + 1, r->end, &span);
+        json_string_scan(p + 1, p + 1, r->end, &span);
         p = span.end;
     }
 }
@@ -390,7 +391,7 @@ static const char *find_nth_key(const reader *r, const char *p, size_t n) {
 static const char *fail_duplicate(reader *r, const char *open, size_t n) {
     const char *at = find_nth_key(r, open, n);
     json_span span;
-    json_string_scan(at + 1, r->end, &span);
+    json_string_scan(at + 1, at + 1, r->end, &span);
     char decoded[READER_KEY_TEXT];
     const char *name = at + 1;
     if (span.escaped && span.length <= sizeof decoded) {

@@ -81,17 +81,9 @@ static char *utf8_put(char *out, int32_t c) {
 
 /* What the letter after a backslash stands for; 0: not an escape. */
 static char simple_escape(char letter) {
-    switch (letter) {
-    case '"': return '"';
-    case '\\': return '\\';
-    case '/': return '/';
-    case 'b': return '\b';
-    case 'f': return '\f';
-    case 'n': return '\n';
-    case 'r': return '\r';
-    case 't': return '\t';
-    default: return 0;
-    }
+    static const char meanings[128] = { ['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
+                                        ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t' };
+    return (unsigned char)letter < sizeof meanings ? meanings[(unsigned char)letter] : 0;
 }
 
 /* The escape at p: returns its length, 0 when it is bad; *decoded is the length of what it stands
@@ -117,8 +109,8 @@ static bool bad(json_span *out, const char *at, const char *why) {
     return false;
 }
 
-bool json_string_scan(const char *p, const char *end, json_span *out) {
-    const char *start = p;
+bool json_string_scan(const char *start, const char *from, const char *end, json_span *out) {
+    const char *p = from;
     size_t saved = 0; /* bytes that escapes take beyond what they stand for */
     *out = (json_span){ 0 };
     for (;;) {

@@ -12,8 +12,9 @@ typedef struct json_span {
     const char *why; /* what is wrong, for a person; NULL when nothing is */
 } json_span;
 
-/* Checks the string whose first byte (after the quote) is p. False: see `why`. */
-bool json_string_scan(const char *p, const char *end, json_span *out);
+/* Checks the string whose first byte (after the quote) is `start`; up to `from` it is known to be
+ * plain (json_scan.h). False: see `why`. */
+bool json_string_scan(const char *start, const char *from, const char *end, json_span *out);
 
 /* Writes the `length` bytes that a checked, escaped string stands for; `end` is its closing
  * quote. */
