@@ -9,8 +9,8 @@ bool touch_overlaps(const hd_heap *heap, hd_path path, uint8_t flags, hd_path re
     if (flags & TOUCH_WHOLE) return true;
     if (path_is_prefix(heap, path, read)) return true;
     if (!shape || (flags & TOUCH_WAY)) return path_is_prefix(heap, read, path);
-    return (flags & TOUCH_KEYS) && path != HD_PATH_ROOT &&
-           path_is_prefix(heap, path_parent(heap, path), read);
+    /* A key that comes or goes changes the shape of what it is in, not of its neighbours. */
+    return (flags & TOUCH_KEYS) && path != HD_PATH_ROOT && path_parent(heap, path) == read;
 }
 
 static bool among(const uint64_t *layers, uint32_t count, uint64_t local_seq) {
