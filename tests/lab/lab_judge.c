@@ -11,6 +11,7 @@
 typedef struct judged {
     char name[64];
     hd_value value;
+    size_t appeared; /* 1 + the arrival that made or deleted it last */
 } judged;
 
 typedef struct judge {
@@ -19,7 +20,8 @@ typedef struct judge {
     hd_pool *pool;
     judged docs[DOCS_MAX];
     size_t doc_count;
-    bool *accepted, *created; /* of each arrival; created: some document appeared or went */
+    bool *accepted;
+    bool *created; /* ... or deleted a document, as far as its runtime had heard: touches all of it */
     bool quiet, wrong;
 } judge;
 
@@ -161,7 +163,8 @@ static void judge_arrival(judge *j, size_t i) {
     for (size_t k = 0; k < a->op_count; k++) {
         judged *d = doc_of(j, a->ops[k].document);
         hd_value next = apply(j, d->value, &a->ops[k]);
-        if (hd_value_exists(next) != hd_value_exists(d->value)) j->created[i] = true;
+        if (hd_value_exists(next) != hd_value_exists(d->value)) d->appeared = i + 1;
+        if (d->appeared > f->heard) j->created[i] = true;
         if (j->accepted[i]) d->value = next;
     }
 }
