@@ -21,7 +21,8 @@ typedef struct judge {
     judged docs[DOCS_MAX];
     size_t doc_count;
     bool *accepted;
-    bool *created; /* ... or deleted a document, as far as its runtime had heard: touches all of it */
+    bool *
+        created; /* ... or deleted a document, as far as its runtime had heard: touches all of it */
     bool quiet, wrong;
 } judge;
 
@@ -68,7 +69,8 @@ static hd_value parse(judge *j, const char *json) {
 static hd_value spliced(judge *j, hd_value v, const lab_op *o) {
     hd_path path = path_of(j, o->path);
     hd_value array = hd_value_get(j->heap, v, path);
-    hd_value shorter = hd_array_truncate(j->pool, hd_value_exists(array) ? array : hd_array(), o->keep);
+    hd_value shorter =
+        hd_array_truncate(j->pool, hd_value_exists(array) ? array : hd_array(), o->keep);
     for (hd_iter it = hd_iter_of(parse(j, o->json)); hd_iter_next(&it);)
         shorter = hd_array_append(j->pool, shorter, it.value);
     return hd_value_set(j->pool, v, path, shorter);
@@ -120,7 +122,7 @@ static bool prefix_related(const char *a, const char *b) {
     return n == m || (n < m ? b : a)[shorter] == '/';
 }
 
-/* Whether an accepted commit wrote near what was read. */
+/* Whether a commit wrote near what was read; a layer that a read went through is always near. */
 static bool wrote_near(judge *j, size_t i, const lab_fate *f) {
     const lab_arrival *a = &lab_arrivals_of(j->l)->items[i];
     for (size_t k = 0; k < f->read_count; k++) {
@@ -129,7 +131,7 @@ static bool wrote_near(judge *j, size_t i, const lab_fate *f) {
         split_cell(f->reads[k].cell, name, &path);
         for (size_t n = 0; n < a->op_count; n++)
             if (!strcmp(a->ops[n].document, name) &&
-                (j->created[i] || prefix_related(a->ops[n].path, path)))
+                (!j->accepted[i] || j->created[i] || prefix_related(a->ops[n].path, path)))
                 return true;
     }
     return false;

@@ -80,7 +80,7 @@ int main(void) {
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     struct CMUnitTest tests[sizeof plays / sizeof *plays];
     for (size_t i = 0; i < sizeof plays / sizeof *plays; i++)
-        tests[i] = (struct CMUnitTest){ plays[i].name, every_order_of_a_play_makes_sense, NULL, NULL,
-                                        (void *)&plays[i] };
+        tests[i] = (struct CMUnitTest){ plays[i].name, every_order_of_a_play_makes_sense, NULL,
+                                        NULL, (void *)&plays[i] };
     return cmocka_run_group_tests_name("interleavings", tests, NULL, NULL);
 }
