@@ -215,7 +215,8 @@ HD_API void hd_node_dependents(const hd_runtime *rt, hd_node node, void (*fn)(vo
 
 typedef struct hd_scheduler_stats {
     uint64_t nodes, effects, computations, materialisers, invalid, live;
-    uint64_t passes, iterations, runs, failures, retries, stale_retries;
+    uint64_t passes, iterations, failures, retries, stale_retries;
+    uint64_t runs, effect_runs; /* completed; of those, of effects */
     uint64_t marks;      /* nodes found to be concerned by a change */
     uint64_t suppressed; /* of those, by own commit or group */
     uint64_t filtered;   /* turns at which a node was not eligible */

@@ -37,6 +37,10 @@ static void mark_one(scheduler *s, uint32_t reader_node, bool shape, node_id sel
     invalidation_mark(s, id);
 }
 
+void invalidation_mark_reader(scheduler *s, uint32_t reader_node, node_id self) {
+    mark_one(s, reader_node, true, self);
+}
+
 void invalidation_mark_readers(scheduler *s, place_id at, bool shape, node_id self) {
     uint64_t word = place_at(&s->r->places, at)->watch;
     if (!word) return;

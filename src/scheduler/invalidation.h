@@ -15,6 +15,9 @@ void invalidation_attach(scheduler *s);
 /* Marks the readers of a place: those by shape only if its shape changed. `self` is never marked. */
 void invalidation_mark_readers(scheduler *s, place_id at, bool shape, node_id self);
 
+/* The same for one entry of a reader list. */
+void invalidation_mark_reader(scheduler *s, uint32_t reader_node, node_id self);
+
 /* The reads whose change made (or will make) a run happen: those newer than the run before, `since`.
  * Returns how many; writes up to `max` of their keys. O(reads). */
 size_t invalidation_causes(const scheduler *s, node_id id, uint64_t since, uint32_t *out,

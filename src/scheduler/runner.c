@@ -12,13 +12,12 @@
 
 /* ---- time: one run in so many is timed, all of them while they are slow */
 
-static bool timed(scheduler *s) {
-    if (s->until_clock > 1 && !s->fine) {
-        s->until_clock--;
-        return false;
-    }
-    s->until_clock = s->rt->options.timing_period ? s->rt->options.timing_period : 16;
-    return true;
+#define TIMING_PERIOD 64
+
+/* Called when until_clock has run down. */
+static void restart_timing(scheduler *s) {
+    uint32_t period = s->rt->options.timing_period ? s->rt->options.timing_period : TIMING_PERIOD;
+    s->until_clock = s->fine ? 1 : period;
 }
 
 static void record_time(scheduler *s, node_id id, uint64_t began) {
@@ -27,6 +26,7 @@ static void record_time(scheduler *s, node_id id, uint64_t began) {
     side->timed_runs++;
     side->total_ns += took;
     s->fine = took >= SLOW_NS || (s->fine && took >= FAST_NS);
+    restart_timing(s);
     if (took >= SLOW_NS) gates_consider_auto(s, id);
 }
 
@@ -37,8 +37,9 @@ static void completed(scheduler *s, node *n) {
     n->prev_back = since < UINT32_MAX ? (uint32_t)since : UINT32_MAX;
     n->ran_rev = now;
     n->runs++;
-    n->flags &= ~(uint32_t)NODE_NEVER_RAN;
+    n->flags &= ~(uint32_t)(NODE_NEVER_RAN | NODE_ASIDE);
     s->stats.runs++;
+    s->stats.effect_runs += n->flags & NODE_EFFECT; /* the lowest bit */
 }
 
 /* What the run did is undone: its causes are causes again (the retry exists because of them). */
@@ -203,10 +204,44 @@ static hd_status apply_reads(scheduler *s, node_id id, hd_tx *tx) {
     return status;
 }
 
+typedef struct soon {
+    scheduler *s;
+    node_id reader;
+    uint32_t lowest; /* position of the first of them */
+} soon;
+
+static void note_soon(void *ctx, node_id id) {
+    soon *f = ctx;
+    const graph *g = &f->s->graph;
+    const node *n = node_of(f->s, id);
+    if (id == f->reader || !node_is_invalid(g, n) || !node_is_eligible(g, n)) return;
+    if (n->pos < f->lowest) f->lowest = n->pos;
+}
+
+/* A run that went other ways than before may have met the output of a node that is invalid: it was
+ * not demanded until now. What it made of the old value is nobody's business. It is set aside: the
+ * sweep goes back to that node, and on to this one again. Once per node and pass, because in a cycle
+ * somebody has to begin. */
+static bool set_aside(scheduler *s, node_id id, const hd_tx *tx) {
+    node *n = node_of(s, id);
+    if ((n->flags & NODE_ASIDE) || !s->iteration) return false;
+    soon f = { s, id, UINT32_MAX };
+    for (uint32_t i = 0; i < tx->reads.count; i++)
+        graph_each_writer(&s->graph, tx->reads.items[i] & KEY_PLACE, note_soon, &f);
+    if (f.lowest == UINT32_MAX) return false;
+    n->flags |= NODE_ASIDE;
+    graph_set_invalid(&s->graph, n);
+    if (f.lowest < s->cursor) s->cursor = f.lowest;
+    s->tick = true;
+    return true;
+}
+
 /* A run that returned HD_OK. */
 static hd_status conclude(scheduler *s, node_id id, hd_tx *tx) {
     if (tx->failed) return tx->failed;
+    bool elsewhere = !tx_reads_unchanged(tx);
     hd_status status = apply_reads(s, id, tx);
+    if (!status && elsewhere && set_aside(s, id, tx)) return HD_OK;
     if (!status && (tx->flags & TX_OUT_SET)) status = write_output(s, id, tx);
     if (!status && (tx->writes.count || tx->preconditions.count)) status = commit_writes(s, id, tx);
     if (status) return status;
@@ -249,7 +284,6 @@ static void prepare(scheduler *s, node_id id, hd_tx *tx) {
     tx->flags = TX_OPEN | TX_RUN;
     tx->class = n->flags & NODE_EFFECT ? HD_COMMIT_SOURCE : HD_COMMIT_DERIVED;
     tx->epoch = s->r->rev;
-    tx->owner = s;
     tx->out_place = n->flags & NODE_ROOT_OUT ? n->output : 0;
     if (n->read_count <= 1) {
         s->inline_read = n->reads.one; /* the record may move while the body registers nodes */
@@ -270,39 +304,75 @@ static hd_status call_body(scheduler *s, node_id id, hd_tx *tx) {
     return status;
 }
 
-/* Most runs: what was read last time was read again, and nothing was written but the output. */
-static bool is_plain(const scheduler *s, const node *n, const hd_tx *tx, hd_status status) {
-    return status == HD_OK && tx_reads_unchanged(tx) && !tx->failed && !tx->writes.count &&
-           !tx->preconditions.count && !s->cancelled &&
-           !(n->flags & (NODE_GATED | NODE_EPHEMERAL | NODE_NEVER_RAN | NODE_MATERIALISER)) &&
-           (n->flags & NODE_LINKED);
+/* ---- most runs
+ *
+ * What was read last time was read again, and nothing was written but the output. This is the loop
+ * that a large graph spends its time in; everything else takes the long way below. */
+
+enum { UNUSUAL_NODE = NODE_GATED | NODE_EPHEMERAL | NODE_NEVER_RAN | NODE_MATERIALISER | NODE_ASIDE };
+
+static inline bool was_plain(const scheduler *s, const node *n, const hd_tx *tx, hd_status status) {
+    return status == HD_OK && tx->cursor == tx->expected_count &&
+           !(tx->flags & ~(uint32_t)(TX_OPEN | TX_RUN | TX_OUT_SET)) && !tx->failed &&
+           !tx->writes.count && !tx->preconditions.count && !tx->claim_only.count &&
+           !s->cancelled && (n->flags & NODE_LINKED);
+}
+
+static inline void mark_plain(scheduler *s, uint32_t reader_node, node_id self) {
+    graph *g = &s->graph;
+    if (!(reader_node & READER_SHAPE) && reader_node != self) {
+        node *n = &g->nodes[reader_node];
+        uint32_t pos = n->pos;
+        if (!(n->flags & (NODE_GATED | NODE_MATERIALISER)) && bit_test(g->live, pos)) {
+            bit_set(g->invalid, pos);
+            graph_raise(g, pos);
+            s->stats.marks++;
+            return;
+        }
+    }
+    invalidation_mark_reader(s, reader_node, self);
+}
+
+/* Readers of a whole document whose value has just changed. */
+static inline void mark_readers(scheduler *s, place_id at, uint64_t word, node_id self) {
+    if (watch_is_inline(word)) {
+        mark_plain(s, (uint32_t)(word >> 32), self);
+        return;
+    }
+    const watch *w = watch_list(word);
+    if (w->shapes) {
+        invalidation_mark_readers(s, at, true, self);
+        return;
+    }
+    /* Backwards: a dormant reader leaves the list as it is marked, and may leave it altogether. */
+    for (uint32_t i = w->count; i-- > 0;) {
+        if (place_at(&s->r->places, at)->watch != word) {
+            invalidation_mark_readers(s, at, true, self);
+            return;
+        }
+        if (i < w->count) mark_plain(s, w->items[i].node, self);
+    }
+}
+
+static inline bool same_value(hd_value a, hd_value b) {
+    return a.bits == b.bits || (value_is_block(a) && value_is_block(b) && value_equal(a, b));
 }
 
 /* Writes the output in place: one comparison, one assignment, then the readers. */
-static hd_status conclude_plain(scheduler *s, node_id id, hd_tx *tx) {
+static inline hd_status write_in_place(scheduler *s, node_id id, place_id at, hd_value v) {
     replica *r = s->r;
-    if (tx->flags & TX_OUT_SET) {
-        hd_value v = tx->out_value;
-        place *p = place_at(&r->places, tx->out_place);
-        if (p->value.bits != v.bits) {
-            bool in_place = (p->doc.flags & DOC_OVERLAY) && !p->first_child &&
-                            !r->listeners.count && !s->tracer && !(p->doc.flags & DOC_HAS_SHAPE);
-            if (!in_place) {
-                bool changed;
-                hd_status status = overlay_write(r, tx->out_place, v, id, &changed);
-                if (status) return status;
-            } else if (!value_equal(p->value, v)) {
-                hd_value before = p->value;
-                p->value = value_ref(v);
-                p->rev = ++r->rev;
-                r->stats.changes++;
-                r->group = 0;
-                invalidation_mark_readers(s, tx->out_place, true, id);
-                value_unref(before);
-            }
-        }
-    }
-    completed(s, node_of(s, id));
+    place *p = place_at(&r->places, at);
+    if (same_value(p->value, v)) return HD_OK;
+    bool changed;
+    if (!(p->doc.flags & DOC_OVERLAY) || p->first_child || r->listeners.count)
+        return overlay_write(r, at, v, id, &changed);
+    hd_value before = p->value;
+    p->value = value_ref(v);
+    p->rev = ++r->rev;
+    r->stats.changes++;
+    r->group = 0;
+    if (p->watch) mark_readers(s, at, p->watch, id);
+    value_unref(before);
     return HD_OK;
 }
 
@@ -313,11 +383,7 @@ static void finish(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
         s->cancelled = false;
         registry_remove(s, id);
     } else {
-        if (is_plain(s, n, tx, status)) {
-            status = conclude_plain(s, id, tx);
-        } else if (!status) {
-            status = conclude(s, id, tx);
-        }
+        if (!status) status = conclude(s, id, tx);
         if (status) failed(s, id, tx, status);
         n = node_of(s, id);
         if (n->cold) gates_ran(s, id, s->clock_ns ? s->clock_ns : env_now_ns(s->env));
@@ -333,22 +399,48 @@ static void wipe(hd_tx *tx) {
     else if (tx->pool && tx->pool->count) hd_pool_clear(tx->pool);
 }
 
-void runner_run_node(scheduler *s, node_id id) {
+static void run_unusual(scheduler *s, node_id id) {
     hd_tx *tx = s->tx;
-    node *n = node_of(s, id);
-    graph_set_clean(&s->graph, n);
-    bool clock = timed(s);
-    uint64_t began = clock ? env_now_ns(s->env) : 0;
+    graph_set_clean(&s->graph, node_of(s, id));
+    uint64_t began = s->clock_ns = env_now_ns(s->env);
     s->message[0] = 0;
-    s->clock_ns = began;
     prepare(s, id, tx);
     if (s->tracer) s->tracer->run_begin(s, id);
     hd_status status = call_body(s, id, tx);
-    if (clock) record_time(s, id, began);
+    record_time(s, id, began);
     if (status == HD_PENDING && s->tx != tx) return; /* suspended: the transaction went along */
     hd_node handle = registry_handle(s, id);
     finish(s, id, tx, status);
     if (s->tracer && registry_get(s, handle)) s->tracer->run_end(s, id, tx, status);
+    wipe(tx);
+}
+
+void runner_run_node(scheduler *s, node_id id) {
+    hd_tx *tx = s->tx;
+    node *n = &s->graph.nodes[id];
+    if (--s->until_clock == 0 || (n->flags & UNUSUAL_NODE) || s->tracer) {
+        run_unusual(s, id);
+        return;
+    }
+    bit_clear(s->graph.invalid, n->pos);
+    s->clock_ns = 0;
+    prepare(s, id, tx);
+    s->running = id;
+    s->rt->in_run = true;
+    hd_status status = n->fn(tx, n->ctx);
+    s->rt->in_run = false;
+    s->running = 0;
+    n = &s->graph.nodes[id];
+    if (was_plain(s, n, tx, status)) {
+        if (tx->flags & TX_OUT_SET) status = write_in_place(s, id, tx->out_place, tx->out_value);
+        if (!status) {
+            completed(s, &s->graph.nodes[id]);
+            if (tx->pool && tx->pool->count) hd_pool_clear(tx->pool);
+            return;
+        }
+    }
+    if (status == HD_PENDING && s->tx != tx) return;
+    finish(s, id, tx, status);
     wipe(tx);
 }
 

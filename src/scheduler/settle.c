@@ -85,12 +85,23 @@ static bool slice_is_over(scheduler *s) {
     return s->clock_ns >= s->slice_end;
 }
 
+/* Most often the next one is in the same word. */
+static inline uint32_t next_runnable(graph *g, uint32_t from) {
+    uint32_t word = from >> 6;
+    if (word < g->order_capacity >> 6) {
+        uint64_t bits = g->invalid.words[word] & g->live.words[word] & g->eligible.words[word] &
+                        (UINT64_MAX << (from & 63));
+        if (bits) return (word << 6) + (uint32_t)__builtin_ctzll(bits);
+    }
+    return graph_next_runnable(g, from);
+}
+
 static swept sweep(scheduler *s) {
     graph *g = &s->graph;
     swept result = SWEPT_NOTHING;
     s->stats.iterations++;
     s->cursor = 0;
-    for (uint32_t pos; (pos = graph_next_runnable(g, s->cursor)) != UINT32_MAX;) {
+    for (uint32_t pos; (pos = next_runnable(g, s->cursor)) != UINT32_MAX;) {
         node_id id = g->node_at[pos];
         s->cursor = pos;
         if (g->materialisers_invalid && somebody_first(s, id)) continue;
@@ -220,7 +231,7 @@ static void end_pass(scheduler *s) {
     if (s->backed.count) clear_backoffs(s);
     graph_settle(&s->graph);
     graph_tidy(&s->graph);
-    if (!s->tick) s->tick = settle_has_work(s);
+    s->tick = settle_has_work(s);
     if (s->tracer) s->tracer->pass(s);
 #ifndef NDEBUG
     if (s->graph.node_count < CHECKED_NODES) graph_check(&s->graph);

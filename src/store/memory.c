@@ -401,7 +401,7 @@ static void trim_log(hd_memory *m) {
     m->log.count -= gone;
     m->ops.count -= ops;
     memmove(m->log.items, m->log.items + gone, m->log.count * sizeof *m->log.items);
-    memmove(m->ops.items, m->ops.items + ops, m->ops.count * sizeof *m->ops.items);
+    if (ops) memmove(m->ops.items, m->ops.items + ops, m->ops.count * sizeof *m->ops.items);
     m->log_base += gone;
     m->ops_base += ops;
 }
