@@ -499,10 +499,11 @@ hd_status replica_frame_op(replica *r, place_id doc, uint64_t seq, op_kind kind,
     if (!item) return HD_NOMEM;
     if (seq <= place_at(&r->places, doc)->doc.seq) return HD_OK; /* confirmed only moves forward */
     hd_value next = op_apply(r->heap, item->confirmed, kind, path, value, keep);
-    if (value_is_failed(next)) return hd_value_status(next) == HD_NOMEM ? HD_NOMEM : HD_OK;
+    if (value_is_failed(next) && hd_value_status(next) == HD_NOMEM) return HD_NOMEM;
+    item->seq = seq; /* also where the operation does not fit and is skipped: the head moved, too */
+    if (value_is_failed(next)) return HD_OK;
     value_unref(item->confirmed);
     item->confirmed = next;
-    item->seq = seq;
     return HD_OK;
 }
 
