@@ -116,8 +116,8 @@ static void check_read(judge *j, const lab_fate *f, const lab_read *r) {
     if (!right) object_to(j, f, "was accepted, but had not seen the current", r->cell);
 }
 
-static bool prefix_related(const char *a, const char *b) {
-    size_t n = strlen(a), m = strlen(b), shorter = n < m ? n : m;
+static bool prefix_related(const char *a, size_t n, const char *b) {
+    size_t m = strlen(b), shorter = n < m ? n : m;
     if (strncmp(a, b, shorter)) return false;
     return n == m || (n < m ? b : a)[shorter] == '/';
 }
@@ -131,7 +131,8 @@ static bool wrote_near(judge *j, size_t i, const lab_fate *f) {
         split_cell(f->reads[k].cell, name, &path);
         for (size_t n = 0; n < a->op_count; n++)
             if (!strcmp(a->ops[n].document, name) &&
-                (!j->accepted[i] || j->created[i] || prefix_related(a->ops[n].path, path)))
+                (!j->accepted[i] || j->created[i] ||
+                 prefix_related(a->ops[n].path, a->ops[n].made, path)))
                 return true;
     }
     return false;
@@ -151,10 +152,25 @@ static void check_refusal(judge *j, const lab_fate *f, size_t arrived) {
     object_to(j, f, "was refused, but nobody wrote near its reads", "");
 }
 
+/* How much of the operation's path leads to the first place that is on one side only. */
+static size_t made_from(judge *j, const lab_op *o, hd_value before, hd_value after) {
+    size_t n = 0;
+    while (o->path[n]) {
+        char prefix[64];
+        n += 1 + strcspn(o->path + n + 1, "/");
+        snprintf(prefix, sizeof prefix, "%.*s", (int)n, o->path);
+        hd_path path = path_of(j, prefix);
+        if (hd_value_exists(hd_value_get(j->heap, before, path)) !=
+            hd_value_exists(hd_value_get(j->heap, after, path)))
+            break;
+    }
+    return n;
+}
+
 /* ---- the history */
 
 static void judge_arrival(judge *j, size_t i) {
-    const lab_arrival *a = &lab_arrivals_of(j->l)->items[i];
+    lab_arrival *a = &lab_arrivals_of(j->l)->items[i];
     const lab_fate *f = lab_fate_of(j->l, a->rt, a->local_seq);
     if (!f) lab_fail("a commit that the judge knows nothing of");
     j->accepted[i] = f->status == HD_OK;
@@ -165,6 +181,7 @@ static void judge_arrival(judge *j, size_t i) {
     for (size_t k = 0; k < a->op_count; k++) {
         judged *d = doc_of(j, a->ops[k].document);
         hd_value next = apply(j, d->value, &a->ops[k]);
+        a->ops[k].made = made_from(j, &a->ops[k], d->value, next);
         if (hd_value_exists(next) != hd_value_exists(d->value)) d->appeared = i + 1;
         if (d->appeared > f->heard) j->created[i] = true;
         if (j->accepted[i]) d->value = next;

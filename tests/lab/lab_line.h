@@ -21,6 +21,7 @@ typedef struct lab_op {
     char document[64], path[64]; /* as the library prints them */
     char *json;                  /* "-" for none */
     uint64_t keep;
+    size_t made; /* for the judge: bytes of `path` to the first place that came or went with it */
 } lab_op;
 
 typedef struct lab_arrival {

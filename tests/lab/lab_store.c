@@ -161,7 +161,7 @@ hd_memory *lab_memory(lab *l) { return l->memory; }
 
 size_t lab_arrived(const lab *l) { return l->arrivals.count; }
 
-const struct lab_arrivals *lab_arrivals_of(const lab *l) { return &l->arrivals; }
+struct lab_arrivals *lab_arrivals_of(lab *l) { return &l->arrivals; }
 
 lab_fate *lab_fate_of(const lab *l, const hd_runtime *rt, uint64_t local_seq) {
     for (size_t i = 0; i < l->fate_count; i++)

@@ -113,7 +113,7 @@ void lab_settle(lab *l);       /* everybody, until nobody has anything left */
 
 /* Commits that have arrived at the store, replays apart; in order of arrival. */
 size_t lab_arrived(const lab *l);
-const struct lab_arrivals *lab_arrivals_of(const lab *l);
+struct lab_arrivals *lab_arrivals_of(lab *l);
 /* The commit made by lab_do under this number; NULL: it was made otherwise. The runtime must be
  * open. */
 lab_fate *lab_fate_of(const lab *l, const hd_runtime *rt, uint64_t local_seq);

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #define RUNTIMES 4
-#define WORLDS   400
+#define WORLDS   2000
 #define STEPS    60
 
 static const char *const cells[] = { "d",      "d#/a", "d#/a/b", "d#/a/c", "d#/e",
