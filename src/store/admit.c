@@ -220,7 +220,8 @@ static hd_status reserve_touches(heads *h, const submission *s) {
 
 hd_status admit_apply(heads *h, const submission *s, const uint64_t *seqs) {
     hd_status status = reserve_touches(h, s);
-    if (!status) status = remember(h, s, HD_OK, s->write_count ? seqs[0] : 0);
+    if (!status && !SABOTAGED(h, SABOTAGE_MARK))
+        status = remember(h, s, HD_OK, s->write_count ? seqs[0] : 0);
     if (status) return status;
     for (uint32_t i = 0; i < s->write_count; i++) {
         record_write(h, s, &s->writes[i], seqs[i]);

@@ -18,6 +18,7 @@
 #include "base/table.h"
 #include "base/vec.h"
 #include "store/commit.h"
+#include "store/sabotage.h"
 #include "value/key.h"
 #include "value/path.h"
 #include <heddle/store.h>
@@ -82,6 +83,7 @@ typedef struct heads {
     VEC(head_space) spaces;
     VEC(head_session) sessions;
     table by_name;
+    SABOTAGE_FIELD
 } heads;
 
 hd_status heads_init(heads *h, const hd_env *env, hd_heap *heap);

@@ -318,6 +318,19 @@ static hd_status memory_submit(authority *a, commit *c) {
     return vec_push(&ma->m->env, &ma->inbox, c) ? HD_OK : HD_NOMEM;
 }
 
+static uint64_t memory_confirm(authority *a, place_id doc, hd_value after) {
+    memory_authority *ma = self(a);
+    hd_memory *m = ma->m;
+    uint32_t index;
+    assert(alone(m) && !ma->inbox.count);
+    if (head_of(ma, doc, &index)) return 0;
+    head *d = &m->h.heads.items[index];
+    d->seq = ++m->h.spaces.items[d->space_index].seq;
+    d->floor = d->seq; /* nobody has read it before: whoever comes starts from here */
+    set_head(m, index, value_ref(after));
+    return d->seq;
+}
+
 static void memory_flush(authority *a) {
     memory_authority *ma = self(a);
     uint32_t done = 0;
@@ -583,6 +596,7 @@ static void memory_detach(authority *a) {
 static const authority_ops memory_ops = {
     .name = "memory",
     .submit = memory_submit,
+    .confirm = memory_confirm,
     .flush = memory_flush,
     .poll = memory_poll,
     .load = memory_load,
@@ -601,6 +615,9 @@ static const authority_ops memory_ops = {
 };
 
 hd_heap *memory_heap(hd_memory *m) { return m->heap; }
+struct heads *memory_heads(hd_memory *m) {
+    return &m->h;
+}
 
 hd_status memory_attach(hd_memory *m, struct replica *r, authority **out) {
     memory_authority *ma = env_new0(&m->env, sizeof *ma);

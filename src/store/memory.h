@@ -10,6 +10,8 @@
 #include "store/authority.h"
 
 hd_heap *memory_heap(hd_memory *m);
+struct heads;
+struct heads *memory_heads(hd_memory *m); /* for tests */
 hd_status memory_attach(hd_memory *m, struct replica *r, authority **out);
 
 #endif

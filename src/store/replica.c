@@ -160,6 +160,10 @@ void replica_show(replica *r, place_id doc, hd_value after) {
         return;
     }
     p->value = after;
+    if (SABOTAGED(r, SABOTAGE_FLIP) && r->kind == HD_CHANGE_REVERT) {
+        value_unref(before);
+        return;
+    }
     r->stats.changes++;
     place_walk(&r->places, doc, before, after, r->rev, r->observer.changed, r->observer.ctx);
     if (r->listeners.count) {
@@ -586,6 +590,7 @@ static bool is_dead(const replica *r, uint64_t local_seq) {
 
 /* HD_OK, or why the commit cannot stand now that the dead are dead. */
 static hd_status doom_of(const replica *r, const commit *c) {
+    if (SABOTAGED(r, SABOTAGE_CASCADE)) return HD_OK;
     for (uint32_t i = 0; i < c->layers.count; i++)
         if (is_dead(r, c->layers.items[i])) return HD_DEAD_LAYER;
     for (uint32_t i = 0; i < c->preconditions.count; i++) {
@@ -689,10 +694,19 @@ hd_status replica_reject(replica *r, commit *c, hd_status why) {
 
 /* ---- the pump */
 
+/* What a claim must never be: as fresh as its replica. */
+static void redate_claims(replica *r, commit *c) {
+    for (uint32_t i = 0; i < c->claims.count; i++) {
+        place_id root = place_at(&r->places, c->claims.items[i].key & KEY_PLACE)->root;
+        c->claims.items[i].basis = place_at(&r->places, root)->doc.seq;
+    }
+}
+
 static hd_status send_queued(replica *r) {
     hd_status status = HD_OK;
     while (!list_empty(&r->queued)) {
         commit *c = LIST_ENTRY(list_first(&r->queued), commit, link);
+        if (SABOTAGED(r, SABOTAGE_BASIS)) redate_claims(r, c);
         status = r->authority->ops->submit(r->authority, c);
         if (status) break;
         list_remove(&c->link);

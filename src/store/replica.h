@@ -20,6 +20,7 @@
 #include "base/slab.h"
 #include "store/authority.h"
 #include "store/commit.h"
+#include "store/sabotage.h"
 
 /* A commit's part in one document. */
 typedef struct layer {
@@ -116,6 +117,7 @@ typedef struct replica {
     bool in_body;   /* a run's body or an open transaction is on the stack */
     hd_error error; /* of the last call that failed */
     hd_store_stats stats;
+    SABOTAGE_FIELD
 } replica;
 
 hd_status replica_init(replica *r, const hd_env *env, hd_heap *heap);

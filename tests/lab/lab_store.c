@@ -3,6 +3,8 @@
 #include "lab_store.h"
 #include "lab_line.h"
 
+#include "store/admit.h"
+#include "store/memory.h"
 #include "value/diff.h"
 #include <errno.h>
 #include <poll.h>
@@ -48,6 +50,24 @@ struct lab {
     lab_fate **fates;
     size_t fate_count, fate_capacity;
 };
+
+/* ---- sabotage */
+
+#ifndef NDEBUG
+static unsigned sabotage;
+
+bool lab_sabotage(unsigned what) {
+    sabotage = what;
+    return true;
+}
+static void sabotage_runtime(lab *l, hd_runtime *rt) {
+    rt->r.sabotage = sabotage;
+    if (l->memory) memory_heads(l->memory)->sabotage = sabotage;
+}
+#else
+bool lab_sabotage(unsigned what) { return (void)what, false; }
+static void sabotage_runtime(lab *l, hd_runtime *rt) { (void)l, (void)rt; }
+#endif
 
 /* ---- the environment: one lock around the world's */
 
@@ -161,7 +181,9 @@ hd_memory *lab_memory(lab *l) { return l->memory; }
 
 size_t lab_arrived(const lab *l) { return l->arrivals.count; }
 
-struct lab_arrivals *lab_arrivals_of(lab *l) { return &l->arrivals; }
+struct lab_arrivals *lab_arrivals_of(lab *l) {
+    return &l->arrivals;
+}
 
 lab_fate *lab_fate_of(const lab *l, const hd_runtime *rt, uint64_t local_seq) {
     for (size_t i = 0; i < l->fate_count; i++)
@@ -293,6 +315,7 @@ lab_runtime *lab_runtime_try(lab *l, const char *name, const char *principal, hd
     r->rt = rt;
     snprintf(r->name, sizeof r->name, "%s", name);
     r->line = lab_line_lay(rt, &l->arrivals);
+    sabotage_runtime(l, rt);
     lab_runtime **at = &l->runtimes;
     while (*at) at = &(*at)->next;
     *at = r;

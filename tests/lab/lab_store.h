@@ -47,6 +47,10 @@ lab *lab_open_with(lab_options options);
 /* Closes what is still open. Leaks end the test. */
 void lab_close(lab *l);
 
+/* From now on every world leaves out these (SABOTAGE_* of store/sabotage.h). False: this build
+ * cannot. */
+bool lab_sabotage(unsigned what);
+
 lab_env *lab_world(lab *l);
 bool lab_is_sqlite(const lab *l);
 hd_memory *lab_memory(lab *l); /* NULL for a file */

@@ -1,11 +1,17 @@
 /* test_store.c -- the invariants of the store, S1 to S12, each by name.
  *
  * Runs on memory, or on a file with HD_STORE=sqlite. */
+#define _DEFAULT_SOURCE
 #include "lab_store.h"
+#include "store/sabotage.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 static lab *l;
@@ -540,6 +546,49 @@ static void s12_a_new_session_sees_the_current_state(void **state) {
 
 #define S(name) cmocka_unit_test_setup_teardown(name, open_three, close_all)
 
+/* ---- negative controls: without the thing it is about, a test must fail */
+
+/* In a process of its own, which ends without cleaning up after itself. */
+static bool succeeds(struct CMUnitTest test) {
+    test.teardown_func = NULL;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)) _exit(0);
+        _exit(_cmocka_run_group_tests("control", &test, 1, NULL, NULL) != 0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void must_notice(unsigned what, struct CMUnitTest test) {
+    const char *store = getenv("HD_STORE");
+    if (!lab_sabotage(0) || (store && !strcmp(store, "sqlite"))) skip();
+    assert_true(succeeds(test));
+    lab_sabotage(what);
+    bool unnoticed = succeeds(test);
+    lab_sabotage(0);
+    assert_false(unnoticed);
+}
+
+static void without_the_doom_cascade_s4_fails(void **state) {
+    struct CMUnitTest test = S(s4_queued_commits_fall_without_being_sent);
+    must_notice(SABOTAGE_CASCADE, test);
+}
+static void without_the_announcement_of_the_flip_s7_fails(void **state) {
+    struct CMUnitTest test = S(s7_a_frame_under_a_pending_layer_is_announced_when_the_layer_leaves);
+    must_notice(SABOTAGE_FLIP, test);
+}
+static void without_the_true_basis_s2_fails(void **state) {
+    struct CMUnitTest test = S(s2_a_frame_between_read_and_sending_does_not_move_the_basis);
+    must_notice(SABOTAGE_BASIS, test);
+}
+static void without_the_mark_beside_the_effects_s11_fails(void **state) {
+    struct CMUnitTest test = S(s11_a_lost_acknowledgement_is_given_again);
+    must_notice(SABOTAGE_MARK, test);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         S(s1_what_was_acknowledged_is_there_after_every_reader_has_gone),
@@ -575,6 +624,10 @@ int main(void) {
         S(s11_a_lost_acknowledgement_is_given_again),
         S(s12_after_a_long_cut_everything_is_there),
         S(s12_a_new_session_sees_the_current_state),
+        cmocka_unit_test(without_the_doom_cascade_s4_fails),
+        cmocka_unit_test(without_the_announcement_of_the_flip_s7_fails),
+        cmocka_unit_test(without_the_true_basis_s2_fails),
+        cmocka_unit_test(without_the_mark_beside_the_effects_s11_fails),
     };
     return cmocka_run_group_tests_name("store", tests, NULL, NULL);
 }
