@@ -228,12 +228,16 @@ static uint32_t next_raised(graph *g, uint32_t word) {
 }
 
 uint32_t graph_next_runnable(graph *g, uint32_t from) {
-    if (from >= g->order_count) return UINT32_MAX;
+    if (!g->top || from >= g->order_count) return UINT32_MAX;
     uint32_t word = from >> 6;
     uint64_t bits = runnable_word(g, word) & UINT64_MAX << (from & 63);
+    if (!bits && !(from & 63)) bit_clear(g->summary, word);
     while (!bits) {
         word = next_raised(g, word + 1);
-        if (word == UINT32_MAX) return UINT32_MAX;
+        if (word == UINT32_MAX) {
+            if (!from) g->top = 0; /* all of it was looked at */
+            return UINT32_MAX;
+        }
         bits = runnable_word(g, word);
         if (!bits) bit_clear(g->summary, word);
     }

@@ -31,7 +31,8 @@ hd_status settle_pass(scheduler *s) {
     for (s->iteration = 1; s->iteration <= ITERATIONS_MAX; s->iteration++) {
         result = sweep(s);
         if (result == SWEPT_SLICE) break;
-        if (result == SWEPT_NOTHING && !give_idle_turn(s)) break;
+        bool more = settle_is_runnable(s);
+        if (!more && !give_idle_turn(s)) break;
     }
     if (result != SWEPT_SLICE) defer_unsettled(s);
     end_pass(s);
@@ -152,12 +153,12 @@ static void warn_once(scheduler *s, node_id id, uint32_t deferred) {
  * go on in the next pass. */
 static void defer_unsettled(scheduler *s) {
     graph *g = &s->graph;
-    uint32_t pos = graph_next_runnable(g, 0), deferred = 0;
-    if (pos == UINT32_MAX) {
+    uint32_t deferred = 0;
+    if (s->iteration <= ITERATIONS_MAX || !settle_is_runnable(s)) {
         s->deferred_passes = 0;
         return;
     }
-    if (s->iteration <= ITERATIONS_MAX) return;
+    uint32_t pos = graph_next_runnable(g, 0);
     bool everybody = ++s->deferred_passes > PATIENCE;
     uint64_t now = env_now_ns(s->env);
     node_id first = g->node_at[pos];
@@ -238,9 +239,11 @@ static void end_pass(scheduler *s) {
 #endif
 }
 
-bool settle_has_work(scheduler *s) {
-    return s->waiting.count || graph_next_runnable(&s->graph, 0) != UINT32_MAX;
+bool settle_is_runnable(scheduler *s) {
+    return s->graph.top && graph_next_runnable(&s->graph, 0) != UINT32_MAX;
 }
+
+bool settle_has_work(scheduler *s) { return s->waiting.count || settle_is_runnable(s); }
 
 /* ---- idle */
 

@@ -9,7 +9,8 @@
 /* One pass. HD_PENDING: the time slice is used up, there is more. */
 hd_status settle_pass(scheduler *s);
 
-/* Whether a pass would find something to run now. */
+/* Whether some node is runnable now; and whether a pass would find something to run. */
+bool settle_is_runnable(scheduler *s);
 bool settle_has_work(scheduler *s);
 
 /* Whether deferred work should still be waited for (8.4): first results behind a debounce, and up to

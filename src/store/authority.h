@@ -26,6 +26,10 @@ typedef struct authority_ops {
      * is order of local seqs. HD_OK, or a transient status: the replica offers it again. */
     hd_status (*submit)(authority *a, commit *c);
 
+    /* Of an authority that nobody else uses: stores a document's new value as a commit of its own and
+     * returns its seq, at once. 0: no memory, nothing changed. NULL: there is no such way. */
+    uint64_t (*confirm)(authority *a, place_id doc, hd_value after);
+
     /* All commits offered in this pump have been submitted: hand them on. */
     void (*flush)(authority *a);
 

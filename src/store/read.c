@@ -142,13 +142,34 @@ static hd_value read_cell(hd_tx *tx, hd_cell cell, unsigned flags) {
     return tx_read_place(tx, id, flags);
 }
 
+/* Whether the cell is among the last few reads: then it is in the journal already. */
+static bool read_lately(const hd_tx *tx, uint32_t key) {
+    enum { LATELY = 8 };
+    if (tx->flags & TX_DIVERGED) {
+        uint32_t n = tx->reads.count, stop = n > LATELY ? n - LATELY : 0;
+        while (n > stop)
+            if (tx->reads.items[--n] == key) return true;
+        return false;
+    }
+    uint32_t n = tx->cursor, stop = n > LATELY ? n - LATELY : 0;
+    while (n > stop)
+        if (tx->expected[--n].key == key) return true;
+    return false;
+}
+
+/* Reads need not look at the transaction's own writes, nor at a clock. */
+static inline bool reads_plainly(const hd_tx *tx) {
+    return !(tx->flags & (TX_OUT_SET | TX_EPOCH)) && !tx->writes.count;
+}
+
 hd_value hd_tx_get(hd_tx *tx, hd_cell cell) {
     uint32_t at = tx->cursor;
-    if (at < tx->fast_count && tx->expected[at].key == cell.id) {
+    bool expected_next = at < tx->fast_count && tx->expected[at].key == cell.id;
+    if (expected_next || (reads_plainly(tx) && read_lately(tx, cell.id))) {
         hd_value v = (*tx->at)[cell.id].value;
         /* Absent may mean a link on the way. */
         if (v.bits != 0 && value_tag(v) != TAG_LINK) {
-            tx->cursor = at + 1;
+            tx->cursor = at + expected_next;
             return v;
         }
     }

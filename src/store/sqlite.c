@@ -19,6 +19,10 @@
 /* How often the file is looked at when nobody says that it changed. */
 #define LOOK_WATCHED_NS UINT64_C(5000000000)
 #define LOOK_BLIND_NS   UINT64_C(250000000)
+/* The WAL is written to before the commit in it can be seen, and that it can be seen is not told: so
+ * after a write that shows nothing new we look again, soon and then less and less often. */
+#define LOOK_SOON_NS  UINT64_C(500000)
+#define LOOK_LATER_NS UINT64_C(128000000)
 
 typedef struct sqlite_authority {
     authority base;
@@ -34,6 +38,7 @@ typedef struct sqlite_authority {
     uint64_t folded;     /* the checkpoint's row, as last heard from the writer */
     bool look;           /* others may have written */
     uint64_t look_at_ns; /* when to look in any case */
+    uint64_t look_in_ns; /* how long until the look after that; 0: nothing is expected */
     hd_status trouble;   /* what keeps the writer from writing */
 } sqlite_authority;
 
@@ -110,30 +115,39 @@ static hd_status deliver(sqlite_authority *s) {
     return HD_OK;
 }
 
-/* Whether to look for others' rows now. While commits of ours are under way their outcomes will tell
- * of everything before them. */
-static bool should_look(sqlite_authority *s) {
-    uint64_t now = env_now_ns(&s->env);
-    if (now >= s->look_at_ns) {
-        s->look = true;
+static void plan_look(sqlite_authority *s, uint64_t now) {
+    if (s->look_in_ns) {
+        s->look_at_ns = now + s->look_in_ns;
+        s->look_in_ns = s->look_in_ns < LOOK_LATER_NS ? s->look_in_ns * 2 : 0;
+    } else {
         s->look_at_ns = now + (wake_watches(&s->wake) ? LOOK_WATCHED_NS : LOOK_BLIND_NS);
     }
-    return s->look && !s->in_flight;
+}
+
+/* Looks for others' rows, if it is time to. While commits of ours are under way their outcomes will
+ * tell of everything before them. */
+static hd_status look(sqlite_authority *s) {
+    uint64_t now = env_now_ns(&s->env), before = s->client.position;
+    if (s->in_flight || (!s->look && now < s->look_at_ns)) return HD_OK;
+    hd_status status = client_advance(&s->client, UINT64_MAX);
+    if (s->client.position != before) s->look_in_ns = 0;
+    plan_look(s, now);
+    if (!status) s->look = false;
+    return status == HD_BUSY ? HD_OK : status; /* busy: looked for again in the next poll */
 }
 
 static hd_status sqlite_poll(authority *a) {
     sqlite_authority *s = self(a);
     bool outcomes, written;
     wake_take(&s->wake, &outcomes, &written);
-    s->look |= written;
+    if (written) {
+        s->look = true;
+        s->look_in_ns = LOOK_SOON_NS;
+    }
     client_release(&s->client);
     if (s->writer && outcomes) take_outcomes(s);
     hd_status status = deliver(s);
-    if (!status && should_look(s)) {
-        status = client_advance(&s->client, UINT64_MAX);
-        if (!status) s->look = false;
-        else if (status == HD_BUSY) status = HD_OK; /* looked for again in the next poll */
-    }
+    if (!status) status = look(s);
     return status || !s->in_flight ? status : s->trouble;
 }
 
@@ -163,7 +177,8 @@ static int sqlite_fd(authority *a) { return self(a)->wake.epoll_fd; }
 
 static uint64_t sqlite_deadline(authority *a) {
     const sqlite_authority *s = self(a);
-    return s->waiting || s->batch.length ? 0 : s->look_at_ns;
+    if (s->waiting || s->batch.length) return 0;
+    return s->in_flight ? UINT64_MAX : s->look_at_ns; /* the writer will wake us */
 }
 
 static hd_status sqlite_wait(authority *a, uint64_t deadline_ns) {

@@ -150,6 +150,9 @@ hd_value tx_read_schema(hd_tx *tx, place_id id, const hd_schema *schema, unsigne
 /* The place a link means, seen from a document. 0 and a status in *status on failure. */
 place_id tx_link_target(hd_tx *tx, place_id from, hd_value link, hd_status *status);
 
+/* The write kept in out_place and out_value becomes an ordinary one. */
+hd_status tx_unpack_single(hd_tx *tx);
+
 tx_write *tx_write_of(const hd_tx *tx, place_id doc);
 /* One operation on a place of a document, after resolving links. */
 hd_status tx_write_op(hd_tx *tx, op_kind kind, place_id at, hd_value v, uint64_t keep);

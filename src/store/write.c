@@ -145,23 +145,39 @@ hd_status tx_write_op(hd_tx *tx, op_kind kind, place_id at, hd_value v, uint64_t
 
 /* ---- the public writes */
 
+hd_status tx_unpack_single(hd_tx *tx) {
+    if (!(tx->flags & TX_OUT_SET)) return HD_OK;
+    tx->flags &= ~(uint32_t)TX_OUT_SET;
+    return tx_write_op(tx, OP_SET, tx->out_place, tx->out_value, 0);
+}
+
 static hd_status write_cell(hd_tx *tx, hd_cell cell, op_kind kind, hd_value v) {
     const hd_schema *schema;
     place_id at = runtime_place(tx->rt, cell, &schema);
     if (!at) return runtime_fail(tx->rt, HD_USAGE, "there is no such cell");
-    /* The output that was set in two words becomes an ordinary write when something else is done
-     * to it. */
-    if ((tx->flags & TX_OUT_SET) && place_at(&tx->r->places, at)->root == tx->out_place) {
-        tx->flags &= ~(uint32_t)TX_OUT_SET;
-        hd_status status = tx_write_op(tx, OP_SET, tx->out_place, tx->out_value, 0);
+    /* Of a run, only what is done to the same document matters; it may still end in place. */
+    if ((tx->flags & TX_OUT_SET) &&
+        (!(tx->flags & TX_RUN) || place_at(&tx->r->places, at)->root == tx->out_place)) {
+        hd_status status = tx_unpack_single(tx);
         if (status) return status;
     }
-    if ((kind == OP_REMOVE) && place_is_doc(&tx->r->places, at)) kind = OP_DELETE;
+    if (kind == OP_REMOVE && place_is_doc(&tx->r->places, at)) kind = OP_DELETE;
     return tx_write_op(tx, kind, at, v, 0);
 }
 
+/* A first write of a whole document that is here: kept in two words until the commit, which has a
+ * short way for it. */
+static bool is_single(const hd_tx *tx, hd_cell cell) {
+    if (tx->flags & ~(uint32_t)(TX_OPEN | TX_DIVERGED) || tx->writes.count || tx->failed) return false;
+    if (tx->rt->options.read_only || cell.id >= tx->r->places.count) return false;
+    const place *p = &(*tx->at)[cell.id];
+    return cell.id && p->root == cell.id && (p->doc.flags & DOC_KNOWN);
+}
+
 hd_status hd_tx_set(hd_tx *tx, hd_cell cell, hd_value v) {
-    if (cell.id && cell.id == tx->out_place && value_exists(v) && !tx->writes.count) {
+    bool same = cell.id && cell.id == tx->out_place && !tx->writes.count;
+    if (value_exists(v) && (same || is_single(tx, cell))) {
+        tx->out_place = cell.id;
         tx->out_value = v;
         tx->flags |= TX_OUT_SET;
         tx->fast_count = 0; /* a read of it must see it */
