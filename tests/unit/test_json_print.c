@@ -422,8 +422,8 @@ static void random_values_agree_with_jansson(void **state) {
     close_world(&w);
 }
 
-/* A good document with one byte changed is read or refused exactly as jansson does, except where we
- * are stricter on purpose. */
+/* A good document with one byte changed is read or refused exactly as jansson does, but for keys with
+ * one `$`, which we reserve, and keys with U+0000, which RFC 8259 allows and jansson cannot hold. */
 static void random_damage_is_judged_as_by_jansson(void **state) {
     lab_random r = lab_random_of(lab_seed() + 2);
     world w = open_world();
@@ -434,10 +434,12 @@ static void random_damage_is_judged_as_by_jansson(void **state) {
         static const char bytes[] = "\"\\{}[],:0123456789.eE+-truefalsn u\x01\x80\xC3\xE2\xF0 \n";
         text[lab_random_below(&r, length)] = bytes[lab_random_below(&r, sizeof bytes - 1)];
         size_t flags = JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL;
-        json_t *theirs = json_loadb(text, length, flags, NULL);
+        json_error_t why = { 0 };
+        json_t *theirs = json_loadb(text, length, flags, &why);
         hd_value ours = hd_json_parse(w.pool, text, length, NULL);
-        bool dollar = strstr(text, "\"$") != NULL;
-        if (!dollar && hd_value_exists(ours) != (theirs != NULL)) {
+        bool excepted = strstr(text, "\"$") != NULL;
+        if (!theirs && json_error_code(&why) == json_error_null_byte_in_key) excepted = true;
+        if (!excepted && hd_value_exists(ours) != (theirs != NULL)) {
             print_message("%s\n  ours %s, theirs %s\n", text, hd_value_exists(ours) ? "yes" : "no",
                           theirs ? "yes" : "no");
             fail();
