@@ -12,6 +12,6 @@ typedef int (*change_fn)(store *s, hd_tx *tx);
 int change_run(cli *c, store_mode mode, bool conditional, change_fn fn);
 
 #define OPTION_IF                                                                                  \
-    { "if", "JSON", "only if the cell's present value is this; otherwise exit with 3" }
+    { "if", "JSON", "only if the present value is this; else exit with 3" }
 
 #endif

@@ -48,7 +48,7 @@ typedef struct cli {
     bool json;                           /* --json: results and errors are for machines */
 } cli;
 
-/* Options that every command takes: --json, --colour, --help, and those after them. */
+/* Options that every command takes: --json, --color, --help. */
 extern const cli_option common_options[];
 
 /* Every command, in the order of the overview; the last is NULL. */

@@ -4,8 +4,8 @@
 #include <string.h>
 
 const cli_option common_options[] = {
-    { "json", NULL, "results and errors as JSON, one object on a line, for programs" },
-    { "colour", "WHEN", "colours: always, never or auto (default; NO_COLOR turns them off)" },
+    { "json", NULL, "results and errors as lines of JSON, for programs" },
+    { "color", "WHEN", "always, never or auto (default; NO_COLOR counts)" },
     { "help", NULL, "show this" },
     { NULL, NULL, NULL },
 };

@@ -21,11 +21,10 @@ typedef struct exporting {
 } exporting;
 
 /* Columns of the query. */
-enum { SPACE, SCOPE, INSTANCE, ID, KIND, META, VALUE, PATCHES, COLUMN_COUNT };
+enum { SPACE, SCOPE, INSTANCE, ID, KIND, META, VALUE };
 
-static const char query[] =
-    "select space, scope, instance, id, kind, meta, value, patches from document"
-    " where ?1 is null or space = ?1 order by scope, instance, space, id";
+static const char query[] = "select space, scope, instance, id, kind, meta, value from document"
+                            " where ?1 is null or space = ?1 order by scope, instance, space, id";
 
 /* The kind stands in the metadata too; it is told once. */
 static void record_meta(exporting *x, record *r, sqlite3_stmt *s) {
@@ -36,10 +35,7 @@ static void record_meta(exporting *x, record *r, sqlite3_stmt *s) {
     hd_pool_clear(x->s.pool);
 }
 
-static int export_row(exporting *x, sqlite3_stmt *s) {
-    if (column_number(s, PATCHES))
-        return cli_fail(x->s.c, CLI_IO, "Run it again.",
-                        "%s: another program has checkpointed meanwhile", x->s.file);
+static void export_row(exporting *x, sqlite3_stmt *s) {
     record r = record_to(x->to);
     record_open(&r, NULL, '{');
     record_text(&r, "space", column_text(s, SPACE));
@@ -55,7 +51,6 @@ static int export_row(exporting *x, sqlite3_stmt *s) {
     record_end(&r);
     if (++x->documents % 4096 == 0)
         progress(x->s.c, "exported %" PRIu64 " documents", x->documents);
-    return CLI_OK;
 }
 
 static int export_rows(exporting *x, const char *space) {
@@ -63,7 +58,7 @@ static int export_rows(exporting *x, const char *space) {
     sqlite3_stmt *s = tables_query(&x->t, query, &failed);
     if (!failed && space) sqlite3_bind_text(s, 1, space, -1, SQLITE_STATIC);
     while (!failed && !interrupted() && !ferror(x->to) && (rc = sqlite3_step(s)) == SQLITE_ROW)
-        failed = export_row(x, s);
+        export_row(x, s);
     progress(x->s.c, "%s", "");
     if (!failed && rc != SQLITE_ROW && rc != SQLITE_DONE) failed = tables_fail(&x->t, "reading");
     sqlite3_finalize(s);
@@ -79,11 +74,26 @@ static int checkpoint(store *s) {
                     *error.message ? error.message : hd_status_text(status));
 }
 
+/* Begins the read transaction at a moment in which head rows hold whole values: where another
+ * program's checkpoint has just put patches beside a large one, ours is made again. */
+static int begin(exporting *x) {
+    int failed = tables_open(x->s.c, &x->t, x->s.file);
+    for (int attempt = 0; !failed && attempt < 10; attempt++) {
+        failed = checkpoint(&x->s);
+        if (failed) return failed;
+        if (sqlite3_exec(x->t.db, "begin", NULL, NULL, NULL)) return tables_fail(&x->t, "reading");
+        if (!tables_number(&x->t, "select exists(select 1 from patch)")) return CLI_OK;
+        sqlite3_exec(x->t.db, "rollback", NULL, NULL, NULL);
+    }
+    if (failed) return failed;
+    return cli_fail(x->s.c, CLI_IO, "Run it again, or export a backup of it.",
+                    "%s: another program writes too much", x->s.file);
+}
+
 static int run(cli *c) {
     exporting x = { .to = stdout };
     int failed = store_open(c, &x.s, c->operands[0], STORE_WRITE);
-    if (!failed) failed = checkpoint(&x.s);
-    if (!failed) failed = tables_open(c, &x.t, x.s.file);
+    if (!failed) failed = begin(&x);
     if (!failed) failed = export_rows(&x, option_text(c, "space"));
     tables_close(&x.t);
     return store_close(&x.s, failed);

@@ -26,12 +26,13 @@ typedef struct identity {
 typedef struct importing {
     cli *c;
     store s;
-    hd_tx *tx;           /* NULL between batches */
-    size_t lines, bytes; /* in this batch */
-    size_t batches;      /* of this runtime */
-    uint64_t line;       /* number of the present one, for messages */
-    uint64_t documents;  /* committed or about to be */
-    identity who;        /* the runtime's */
+    hd_tx *tx;                      /* NULL between batches */
+    size_t lines, bytes;            /* in this batch */
+    size_t batches;                 /* of this runtime */
+    uint64_t line;                  /* number of the present one, for messages */
+    uint64_t first_line, last_line; /* of this batch */
+    uint64_t documents;             /* committed or about to be */
+    identity who;                   /* the runtime's */
     FILE *from;
     char where[NAME_MAX_BYTES]; /* "line 3", for messages */
 } importing;
@@ -41,10 +42,12 @@ typedef struct importing {
 static int finish_batch(importing *m) {
     if (!m->tx) return CLI_OK;
     hd_tx *tx = m->tx;
+    char which[64];
+    snprintf(which, sizeof which, "lines %" PRIu64 " to %" PRIu64, m->first_line, m->last_line);
     m->tx = NULL;
     m->lines = m->bytes = 0;
     m->batches++;
-    int failed = store_commit(&m->s, tx, m->where);
+    int failed = store_commit(&m->s, tx, which);
     hd_pool_clear(m->s.pool);
     progress(m->c, "imported %" PRIu64 " documents", m->documents);
     return failed;
@@ -52,6 +55,7 @@ static int finish_batch(importing *m) {
 
 static int begin_batch(importing *m) {
     if (m->tx) return CLI_OK;
+    m->first_line = m->line;
     hd_status status = hd_tx_begin(m->s.rt, &m->tx);
     return status ? store_fail(&m->s, status, m->where) : CLI_OK;
 }
@@ -127,16 +131,18 @@ static int import_value(importing *m, hd_value line, hd_scope scope) {
 static int import_line(importing *m, const char *text, size_t length) {
     hd_value line;
     snprintf(m->where, sizeof m->where, "line %" PRIu64, m->line);
-    int failed = store_parse(&m->s, m->where, text, length, &line);
+    int failed = store_parse(&m->s, "input", (uint32_t)m->line - 1, text, length, &line);
     if (failed) return failed;
     identity who = identity_of(line);
     if (scope_named(who.scope) == HD_SCOPE_HERE) return bad_line(m, "there is no such scope");
     if (needs_another_runtime(m, &who)) {
         failed = reopen(m, &who);
-        if (!failed) failed = store_parse(&m->s, m->where, text, length, &line);
+        if (!failed)
+            failed = store_parse(&m->s, "input", (uint32_t)m->line - 1, text, length, &line);
     }
     if (!failed) failed = begin_batch(m);
     if (!failed) failed = import_value(m, line, scope_named(who.scope));
+    m->last_line = m->line;
     m->lines++;
     m->bytes += length;
     return failed;
@@ -197,10 +203,11 @@ const command command_db_import = {
     .least = 1,
     .most = 2,
     .summary = "write documents from lines of JSON",
-    .text = "Reads lines as \"heddle db export\" prints them, from the file LINES or stdin, and "
-            "writes the documents; ones that exist are replaced. The store is created where it is "
-            "missing. Lines are committed a thousand at a time: after an error or Ctrl-C the ones "
-            "before it are there, and the whole can be run again.",
+    .text =
+        "Reads lines as \"heddle db export\" prints them, from the file LINES or stdin, and "
+        "writes the documents; ones that exist are replaced. The store is created where it is "
+        "missing. A thousand lines make a commit: after an error or Ctrl-C a first part of them is "
+        "there, and the whole can be run again.",
     .options = (const cli_option[]){ { "new", NULL, "refuse documents that exist; exit with 3" },
                                      { NULL, NULL, NULL } },
     .examples = (const cli_example[]){ { "heddle db import shop.db shop.jsonl", "load a file" },

@@ -58,14 +58,35 @@ static int missing_place(store *s, const char *name, hd_value document) {
                     name, key);
 }
 
+enum { IDS_LOOKED_AT = 2000 };
+
+typedef struct id_search {
+    nearest near;
+    int left;
+} id_search;
+
+static bool offer_id(void *ctx, const hd_listing *entry) {
+    id_search *search = ctx;
+    nearest_offer(&search->near, entry->id);
+    return --search->left > 0;
+}
+
 static int missing(store *s, hd_tx *tx, const char *name) {
     char document[512], hint[640];
     size_t length = strcspn(name, "#");
     snprintf(document, sizeof document, "%.*s", (int)(length < 511 ? length : 511), name);
     hd_value whole = hd_tx_get(tx, hd_cell_at(s->rt, document));
     if (name[length] && hd_value_exists(whole)) return missing_place(s, name, whole);
-    snprintf(hint, sizeof hint, "\"heddle ls %s %.*s\" lists what there is.", s->file,
-             (int)strcspn(document, "@/"), document);
+    char space[512];
+    snprintf(space, sizeof space, "%.*s", (int)strcspn(document, "@/"), document);
+    id_search search = { nearest_to(strchr(document, '/') + 1), IDS_LOOKED_AT };
+    (void)hd_runtime_list(s->rt, space, NULL, NULL, offer_id, &search);
+    if (*search.near.best)
+        snprintf(hint, sizeof hint, "Did you mean %.*s/%s?", (int)strcspn(document, "/"), document,
+                 search.near.best);
+    else
+        snprintf(hint, sizeof hint, "\"heddle ls %.100s %.400s\" lists what there is.", s->file,
+                 space);
     return cli_fail(s->c, CLI_NOT_FOUND, hint, "there is no document %s", document);
 }
 

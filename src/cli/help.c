@@ -54,8 +54,8 @@ static void print_option(void *ctx, size_t index, const cli_option *option) {
 }
 
 int help_command(cli *c, const command *cmd) {
-    printf("%sheddle %s%s %s\n", out_colour(c, COLOUR_BOLD), cmd->name, out_colour(c, COLOUR_NONE),
-           cmd->operands);
+    printf("%sheddle %s%s%s%s\n", out_colour(c, COLOUR_BOLD), cmd->name, out_colour(c, COLOUR_NONE),
+           *cmd->operands ? " " : "", cmd->operands);
     print_paragraphs(cmd->text);
     print_heading(c, "Options");
     command_options(cmd, print_option, c);

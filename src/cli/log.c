@@ -22,6 +22,7 @@ typedef struct history {
     uint64_t left;  /* commits to print; UINT64_MAX: all */
     uint64_t after; /* only seqs above this */
     bool reverse;   /* oldest first */
+    bool printed;   /* anything at all */
 } history;
 
 /* A commit and what of it concerns us. */
@@ -128,6 +129,7 @@ static void walk_row(history *h, hd_value row) {
         if (!picked(h, &e)) continue;
         if (h->c->json) record_entry(h, &e);
         else print_entry(h, &e);
+        h->printed = true;
         if (h->left != UINT64_MAX) h->left--;
     }
 }
@@ -169,9 +171,11 @@ static void close_heap(history *h) {
 }
 
 /* Opening the store refuses what is none, in the library's words. */
-static int check_file(cli *c) {
+static int check_names(cli *c, const char *space) {
     store s;
-    return store_close(&s, store_open(c, &s, c->operands[0], STORE_READ));
+    int failed = store_open(c, &s, c->operands[0], STORE_READ);
+    if (!failed) failed = store_space(&s, space);
+    return store_close(&s, failed);
 }
 
 static int run(cli *c) {
@@ -182,10 +186,12 @@ static int run(cli *c) {
     h.id = slash ? slash + 1 : NULL;
     int failed = option_number(c, "limit", &h.left);
     if (!failed) failed = option_number(c, "after", &h.after);
-    if (!failed) failed = check_file(c);
+    if (!failed) failed = check_names(c, h.space);
     if (!failed) failed = tables_open(c, &t, c->operands[0]);
     if (!failed) failed = open_heap(&h);
     if (!failed) failed = walk(&h, &t);
+    if (!failed && !h.printed && c->progress)
+        cli_warn(c, "the log holds no such commit; older ones are folded into the documents");
     close_heap(&h);
     tables_close(&t);
     return failed ? failed : interrupted() ? interrupted_status() : CLI_OK;

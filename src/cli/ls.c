@@ -51,32 +51,15 @@ static bool print_space(void *ctx, const char *space) {
     return !output_broken();
 }
 
-typedef struct space_search {
-    const char *name;
-    bool found;
-} space_search;
-
-static bool match_space(void *ctx, const char *space) {
-    space_search *search = ctx;
-    search->found = strcmp(space, search->name) == 0;
-    return !search->found;
-}
-
 static int list_space(store *s, char *name) {
     char *slash = strchr(name, '/');
     if (slash) *slash = '\0';
-    space_search search = { name, false };
-    hd_status status = hd_runtime_spaces(s->rt, match_space, &search);
-    if (!status && !search.found) {
-        char hint[300];
-        snprintf(hint, sizeof hint, "\"heddle ls %.200s\" lists the spaces.", s->file);
-        return cli_fail(s->c, CLI_NOT_FOUND, hint, "there is no space \"%s\" in %s", name, s->file);
-    }
+    int failed = store_space(s, name);
+    if (failed) return failed;
     /* A user's documents are listed to whoever has named one. */
     (void)hd_cell_of(s->rt, name, HD_SCOPE_USER, "any", NULL);
-    if (!status)
-        status = hd_runtime_list(s->rt, name, option_text(s->c, "kind"), slash ? slash + 1 : NULL,
-                                 print_document, s->c);
+    hd_status status = hd_runtime_list(s->rt, name, option_text(s->c, "kind"),
+                                       slash ? slash + 1 : NULL, print_document, s->c);
     if (status) return store_fail(s, status, name);
     return interrupted() ? interrupted_status() : CLI_OK;
 }

@@ -92,7 +92,7 @@ static int command_page(const command *cmd) {
 
 static int whole_page(void) {
     title("heddle", "look into a heddle store and change it");
-    fputs(".SH SYNOPSIS\n.B heddle\n.I COMMAND\n...\n.SH DESCRIPTION\n", stdout);
+    fputs(".SH SYNOPSIS\n.B heddle\n.IR COMMAND \" ...\"\n.SH DESCRIPTION\n", stdout);
     paragraphs("A store is one file; it holds spaces, a space holds documents, a document is "
                "JSON. Each command has a page of its own, such as heddle-get(1).");
     const char *section = "";

@@ -148,11 +148,11 @@ int option_number(cli *c, const char *name, uint64_t *out) {
 /* ---- Whole ------------------------------------------------------------------------------- */
 
 static int take_colour(cli *c) {
-    const char *when = option_text(c, "colour");
+    const char *when = option_text(c, "color");
     if (!when || strcmp(when, "auto") == 0) return CLI_OK;
     bool always = strcmp(when, "always") == 0;
     if (!always && strcmp(when, "never"))
-        return cli_fail(c, CLI_USAGE, NULL, "--colour is always, never or auto, not \"%s\"", when);
+        return cli_fail(c, CLI_USAGE, NULL, "--color is always, never or auto, not \"%s\"", when);
     c->colour_out = c->colour_err = always;
     return CLI_OK;
 }

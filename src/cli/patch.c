@@ -33,9 +33,9 @@ const command command_patch = {
             "Appends and increments of several writers never conflict: none of them is lost.",
     .options = (const cli_option[]){ OPTION_IF, OPTION_USER, { NULL, NULL, NULL } },
     .examples =
-        (const cli_example[]){ { "heddle patch shop.db main/stock "
-                                 "'[{\"op\":\"increment\",\"path\":\"/apples\",\"value\":-1}]'",
-                                 "sell an apple" },
-                               { NULL, NULL } },
+        (const cli_example[]){
+            { "heddle patch shop.db main/s '[{\"op\":\"append\",\"path\":\"/log\",\"value\":1}]'",
+              "append to an array" },
+            { NULL, NULL } },
     .run = run,
 };

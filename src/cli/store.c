@@ -1,6 +1,7 @@
 /* store.c -- a store as commands use it. */
 #include "cli/store.h"
 
+#include "cli/nearest.h"
 #include "cli/output.h"
 #include "cli/parse.h"
 #include "cli/signals.h"
@@ -14,27 +15,13 @@ static void log_line(void *ctx, hd_log_level level, const char *line) {
     if (level <= HD_LOG_WARN) cli_warn(ctx, "%s", line);
 }
 
-/* What the library's own message leaves open: what to type. */
-static const char *open_hint(hd_status status, const char *file, char *out, size_t size) {
-    switch (status) {
-    case HD_NOT_FOUND:
-        snprintf(out, size, "To create it: heddle set %s main/first '\"hello\"'", file);
-        return out;
-    case HD_CORRUPT:
-        snprintf(out, size, "\"heddle db check %s\" lists what is wrong with it.", file);
-        return out;
-    case HD_NEWER: return "Install a heddle that is at least as new as the one that wrote it.";
-    case HD_NOT_HEDDLE: return "Is it the right file? Nothing was changed in it.";
-    default: return NULL;
-    }
-}
-
 static int open_failed(cli *c, const char *file, hd_status status, const hd_error *error) {
     char hint[256];
-    const char *go_on = open_hint(status, file, hint, sizeof hint);
-    if (status == HD_NOT_FOUND)
-        return cli_fail(c, CLI_NOT_FOUND, go_on, "there is no file %s", file);
-    return cli_fail(c, exit_of(status), go_on, "%s",
+    if (status == HD_NOT_FOUND) {
+        snprintf(hint, sizeof hint, "To create it: heddle set %.160s main/first '\"hello\"'", file);
+        return cli_fail(c, CLI_NOT_FOUND, hint, "there is no file %s", file);
+    }
+    return cli_fail(c, exit_of(status), NULL, "%s",
                     *error->message ? error->message : hd_status_text(status));
 }
 
@@ -92,6 +79,30 @@ int store_cell(store *s, const char *name, hd_cell *out) {
                     hd_runtime_error(s->rt)->message);
 }
 
+typedef struct space_search {
+    const char *name;
+    bool found;
+    nearest near;
+} space_search;
+
+static bool match_space(void *ctx, const char *space) {
+    space_search *search = ctx;
+    nearest_offer(&search->near, space);
+    search->found = strcmp(space, search->name) == 0;
+    return !search->found;
+}
+
+int store_space(store *s, const char *space) {
+    space_search search = { .name = space, .near = nearest_to(space) };
+    hd_status status = hd_runtime_spaces(s->rt, match_space, &search);
+    if (status) return store_fail(s, status, s->file);
+    if (search.found) return CLI_OK;
+    char hint[256];
+    if (*search.near.best) snprintf(hint, sizeof hint, "Did you mean %s?", search.near.best);
+    else snprintf(hint, sizeof hint, "\"heddle ls %.200s\" lists the spaces.", s->file);
+    return cli_fail(s->c, CLI_NOT_FOUND, hint, "there is no space \"%s\" in %s", space, s->file);
+}
+
 /* All of stdin, with a NUL; NULL when it cannot be read. Free it. */
 static char *read_stdin(size_t *length) {
     char *text = NULL;
@@ -120,21 +131,23 @@ static const char *json_hint(const char *text, char *out, size_t size) {
     return out;
 }
 
-int store_parse(store *s, const char *what, const char *text, size_t length, hd_value *out) {
+int store_parse(store *s, const char *what, uint32_t above, const char *text, size_t length,
+                hd_value *out) {
     hd_error error = { 0 };
     *out = hd_json_parse(s->pool, text, length, &error);
     if (hd_value_exists(*out)) return CLI_OK;
     if (!error.line) return store_fail(s, hd_value_status(*out), what);
+    error.line += above;
     char hint[128];
     return cli_fail_text(s->c, what, text, json_hint(text, hint, sizeof hint), &error);
 }
 
 int store_json(store *s, const char *what, const char *text, hd_value *out) {
-    if (strcmp(text, "-")) return store_parse(s, what, text, strlen(text), out);
+    if (strcmp(text, "-")) return store_parse(s, what, 0, text, strlen(text), out);
     size_t length;
     char *read = read_stdin(&length);
     if (!read) return cli_fail(s->c, CLI_IO, NULL, "cannot read the value from stdin");
-    int status = store_parse(s, "stdin", read, length, out);
+    int status = store_parse(s, "stdin", 0, read, length, out);
     free(read);
     return status;
 }
@@ -150,16 +163,18 @@ static void note_verdict(void *ctx, hd_status status) {
     *(verdict *)ctx = (verdict){ true, status };
 }
 
-void store_wait(store *s, int most_ms) {
-    uint64_t deadline = hd_runtime_deadline(s->rt);
-    const hd_env *env = hd_runtime_env(s->rt);
+/* How long until `deadline`, as poll() takes it: rounded up, -1 for never. */
+static int ms_until(const hd_env *env, uint64_t deadline) {
+    if (deadline == UINT64_MAX) return -1;
     uint64_t now = env->monotonic_ns(env->ctx);
-    if (deadline <= now) return;
+    if (deadline <= now) return 0;
     uint64_t ms = (deadline - now + 999999) / 1000000;
-    if (most_ms >= 0 && ms > (uint64_t)most_ms) ms = (uint64_t)most_ms;
-    wait_readable(hd_runtime_fd(s->rt), deadline == UINT64_MAX ? most_ms
-                                        : ms > 60000           ? 60000
-                                                               : (int)ms);
+    return ms > 60000 ? 60000 : (int)ms;
+}
+
+void store_wait(store *s) {
+    int ms = ms_until(hd_runtime_env(s->rt), hd_runtime_deadline(s->rt));
+    if (ms) wait_readable(hd_runtime_fd(s->rt), ms);
 }
 
 static int refused(store *s, hd_status status, const char *what) {
@@ -178,7 +193,7 @@ int store_commit(store *s, hd_tx *tx, const char *what) {
     while (!status && !v.known && !interrupted()) {
         status = hd_runtime_pump(s->rt);
         if (status == HD_PENDING) status = HD_OK;
-        else if (!status && !v.known) store_wait(s, -1);
+        else if (!status && !v.known) store_wait(s);
     }
     if (!status && !v.known) return interrupted_status(); /* closing still syncs it */
     if (!status) status = v.status;

@@ -34,14 +34,17 @@ int store_close(store *s, int status);
 int store_cell(store *s, const char *name, hd_cell *out);
 /* JSON from the command line; "-" stands for stdin. */
 int store_json(store *s, const char *what, const char *text, hd_value *out);
-/* The same of a text that is no operand. */
-int store_parse(store *s, const char *what, const char *text, size_t length, hd_value *out);
+/* The same of a text that is no operand; `above` is how many lines stand before it. */
+int store_parse(store *s, const char *what, uint32_t above, const char *text, size_t length,
+                hd_value *out);
+/* The space must exist. */
+int store_space(store *s, const char *space);
 /* A call failed with `status`: tells the runtime's own words about `what`. */
 int store_fail(store *s, hd_status status, const char *what);
 
 /* Commits and waits for the verdict. */
 int store_commit(store *s, hd_tx *tx, const char *what);
-/* Waits until there is something to pump, a signal came, or `most_ms` have passed (-1: never). */
-void store_wait(store *s, int most_ms);
+/* Waits until there is something to pump, or a signal came. */
+void store_wait(store *s);
 
 #endif

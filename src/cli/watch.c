@@ -110,7 +110,7 @@ static bool print_difference(void *ctx, const hd_step *path, size_t depth, hd_va
     difference_ctx *d = ctx;
     char text[1024];
     pointer_text(path, depth, text, sizeof text);
-    printf("%s%s%s ", d->any ? ", " : "", depth ? " " : "", text);
+    printf("%s%s%s", d->any ? ", " : "", text, depth ? " " : "");
     d->any = true;
     print_side(d->c, before, COLOUR_RED);
     fputs(" -> ", stdout);
@@ -266,7 +266,7 @@ static int loop(watching *w) {
         hd_status status = hd_runtime_pump(w->s.rt);
         if (status && status != HD_PENDING) w->status = status;
         if (!w->count && !w->done && !w->status) look_for_new_spaces(w);
-        if (!w->done && status != HD_PENDING) store_wait(&w->s, -1);
+        if (!w->done && status != HD_PENDING) store_wait(&w->s);
     }
     return w->status ? store_fail(&w->s, w->status, w->s.file) : CLI_OK;
 }
@@ -316,7 +316,7 @@ const command command_watch = {
         (const cli_option[]){
             { "count", "N", "end after N changes" },
             { "now", NULL, "first print what is there, as if it had just come" },
-            { "paths", NULL, "with --json: the changed paths (\"changes\") instead of the whole" },
+            { "paths", NULL, "with --json: \"changes\" by path, not the whole value" },
             OPTION_USER,
             { NULL, NULL, NULL } },
     .examples =

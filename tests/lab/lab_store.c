@@ -49,6 +49,8 @@ struct lab {
     lab_arrivals arrivals;
     lab_fate **fates;
     size_t fate_count, fate_capacity;
+    void *attached;
+    void (*detach)(void *attached);
 };
 
 /* ---- sabotage */
@@ -165,6 +167,7 @@ static void free_fate(lab_fate *f) {
 void lab_close(lab *l) {
     for (lab_runtime *r = l->runtimes; r; r = r->next) lab_mend(r);
     while (l->runtimes) lab_runtime_close(l->runtimes);
+    if (l->detach) l->detach(l->attached);
     hd_memory_close(l->memory);
     if (l->options.kind == LAB_SQLITE) remove_file(l);
     for (size_t i = 0; i < l->fate_count; i++) free_fate(l->fates[i]);
@@ -174,6 +177,12 @@ void lab_close(lab *l) {
     pthread_mutex_destroy(&l->lock);
     free(l);
 }
+
+void lab_attach(lab *l, void *what, void (*detach)(void *what)) {
+    l->attached = what;
+    l->detach = detach;
+}
+void *lab_attached(const lab *l) { return l->attached; }
 
 lab_env *lab_world(lab *l) { return l->world; }
 bool lab_is_sqlite(const lab *l) { return l->options.kind == LAB_SQLITE; }

@@ -51,6 +51,10 @@ void lab_close(lab *l);
  * cannot. */
 bool lab_sabotage(unsigned what);
 
+/* What another part of the lab keeps with a world; let go of when every runtime has closed. */
+void lab_attach(lab *l, void *what, void (*detach)(void *what));
+void *lab_attached(const lab *l);
+
 lab_env *lab_world(lab *l);
 bool lab_is_sqlite(const lab *l);
 hd_memory *lab_memory(lab *l); /* NULL for a file */
