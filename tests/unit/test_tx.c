@@ -1,0 +1,464 @@
+/* test_tx.c -- transactions: reading one's writes, patches, merging, links, preconditions. */
+#include "lab_store.h"
+#include "store/replica.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+static lab *l;
+static lab_runtime *a, *b;
+
+static int open_two(void **state) {
+    l = lab_open();
+    a = lab_runtime_open(l, "a");
+    b = lab_runtime_open(l, "b");
+    return 0;
+}
+static int close_all(void **state) {
+    lab_close(l);
+    return 0;
+}
+
+static hd_tx *begin(lab_runtime *r) {
+    hd_tx *tx;
+    assert_status(hd_tx_begin(lab_rt(r), &tx), HD_OK);
+    return tx;
+}
+
+/* What the open transaction sees. */
+static void assert_sees(hd_tx *tx, lab_runtime *r, const char *cell, const char *json) {
+    hd_value v = hd_tx_get(tx, lab_cell(r, cell));
+    if (!strcmp(json, "-")) assert_false(hd_value_exists(v));
+    else assert_string_equal(hd_json_print(hd_tx_pool(tx), v, HD_JSON_COMPACT, NULL), json);
+}
+
+/* ---- reading and writing */
+
+static void a_transaction_reads_its_own_writes(void **state) {
+    lab_write(a, "n", "{\"x\":1}");
+    hd_tx *tx = begin(a);
+    assert_status(lab_script(a, tx, "set n#/y 2; append n#/l 1; increment n#/x 5", NULL), HD_OK);
+    assert_sees(tx, a, "n", "{\"l\":[1],\"x\":6,\"y\":2}");
+    assert_sees(tx, a, "n#/l/length", "1");
+    assert_status(lab_script(a, tx, "remove n", NULL), HD_OK);
+    assert_sees(tx, a, "n#/x", "-");
+    hd_tx_abort(tx);
+    assert_cell(a, "n", "{\"x\":1}");
+}
+
+static void an_aborted_transaction_leaves_nothing(void **state) {
+    lab_heard(a);
+    hd_tx *tx = begin(a);
+    assert_status(lab_script(a, tx, "set n 1; set m 2; absent k", NULL), HD_OK);
+    hd_tx_abort(tx);
+    lab_check(a);
+    lab_settle(l);
+    assert_heard(a, "");
+    assert_int_equal(lab_arrived(l), 0);
+    assert_cell(a, "n", "-");
+}
+
+static void a_write_that_does_not_fit_says_so_and_changes_nothing(void **state) {
+    lab_write(a, "n", "{\"x\":1,\"l\":[1]}");
+    hd_tx *tx = begin(a);
+    assert_status(lab_script(a, tx, "set n#/x/y 1", NULL), HD_KIND);
+    assert_status(lab_script(a, tx, "append n#/x 1", NULL), HD_KIND);
+    assert_status(lab_script(a, tx, "set n#/l/7 1", NULL), HD_RANGE);
+    assert_status(lab_script(a, tx, "increment n#/l 1", NULL), HD_KIND);
+    assert_status(hd_tx_increment(tx, lab_cell(a, "n#/x"), hd_string(hd_tx_pool(tx), "1")),
+                  HD_KIND);
+    assert_status(hd_tx_set(tx, lab_cell(a, "n"), (hd_value){ 0 }), HD_KIND);
+    assert_status(hd_tx_set_json(tx, lab_cell(a, "n"), "{"), HD_SYNTAX);
+    assert_sees(tx, a, "n", "{\"l\":[1],\"x\":1}");
+    assert_status(hd_tx_commit(tx, NULL, NULL), HD_OK);
+    assert_cell(a, "n", "{\"l\":[1],\"x\":1}");
+}
+
+static void an_increment_beyond_64_bits_is_refused(void **state) {
+    lab_write(a, "n", "9223372036854775807");
+    hd_tx *tx = begin(a);
+    assert_status(lab_script(a, tx, "increment n 1", NULL), HD_RANGE);
+    hd_tx_abort(tx);
+}
+
+static void a_transaction_of_many_documents_and_reads_works(void **state) {
+    hd_tx *tx = begin(a);
+    for (int i = 0; i < 40; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "d%d", i);
+        assert_sees(tx, a, name, "-");
+        assert_status(hd_tx_set_int(tx, lab_cell(a, name), i), HD_OK);
+        assert_sees(tx, a, name, name + 1);
+    }
+    assert_status(hd_tx_commit(tx, NULL, NULL), HD_OK);
+    lab_settle(l);
+    assert_cell(b, "d39", "39");
+}
+
+/* ---- patches */
+
+static void a_patch_is_all_or_nothing(void **state) {
+    lab_write(a, "n", "{\"x\":1}");
+    hd_tx *tx = begin(a);
+    assert_status(lab_script(a, tx, "set n#/x 2", NULL), HD_OK);
+    assert_status(lab_script(a, tx,
+                             "patch n [{\"op\":\"set\",\"path\":\"/x\",\"value\":3},"
+                             "{\"op\":\"append\",\"path\":\"/l\",\"value\":3},"
+                             "{\"op\":\"set\",\"path\":\"/x/y\",\"value\":1}]",
+                             NULL),
+                  HD_KIND);
+    assert_sees(tx, a, "n", "{\"x\":2}");
+    assert_status(hd_tx_commit(tx, NULL, NULL), HD_OK);
+    assert_cell(a, "n", "{\"x\":2}");
+    lab_settle(l);
+    assert_cell(b, "n", "{\"x\":2}");
+}
+
+static void a_patch_does_what_its_entries_say(void **state) {
+    lab_write(a, "n", "{\"x\":1,\"y\":1}");
+    lab_do(a, "patch n [{\"op\":\"set\",\"path\":\"/a/b\",\"value\":3},"
+              "{\"op\":\"append\",\"path\":\"/l\",\"value\":3},{\"op\":\"remove\",\"path\":\"/y\"},"
+              "{\"op\":\"increment\",\"path\":\"/x\",\"value\":2}]");
+    assert_cell(a, "n", "{\"a\":{\"b\":3},\"l\":[3],\"x\":3}");
+}
+
+/* Links may lead a patch into documents that the transaction has written before. */
+static void a_failed_patch_takes_back_what_it_wrote_through_links(void **state) {
+    lab_write(a, "n", "{\"l\":{\"$link\":{\"id\":\"m\"}},\"k\":{\"$link\":{\"id\":\"o\"}}}");
+    lab_write(a, "m", "{\"x\":1}");
+    hd_tx *tx = begin(a);
+    assert_status(lab_script(a, tx, "set m#/x 2; set m#/z 1", NULL), HD_OK);
+    assert_status(lab_script(a, tx,
+                             "patch n [{\"op\":\"set\",\"path\":\"/l/z\",\"value\":9},"
+                             "{\"op\":\"set\",\"path\":\"/l/y\",\"value\":9},"
+                             "{\"op\":\"set\",\"path\":\"/k/y\",\"value\":9},"
+                             "{\"op\":\"set\",\"path\":\"/l/x/y\",\"value\":9}]",
+                             NULL),
+                  HD_KIND);
+    assert_sees(tx, a, "m", "{\"x\":2,\"z\":1}");
+    assert_sees(tx, a, "o", "-");
+    assert_status(lab_script(a, tx, "set m#/w 1", NULL), HD_OK);
+    assert_status(hd_tx_commit(tx, NULL, NULL), HD_OK);
+    assert_cell(a, "m", "{\"w\":1,\"x\":2,\"z\":1}");
+    lab_settle(l);
+    assert_cell(b, "m", "{\"w\":1,\"x\":2,\"z\":1}");
+}
+
+static void a_malformed_patch_says_which_entry(void **state) {
+    static const char *const bad[] = {
+        "[{\"op\":\"set\",\"path\":\"/x\",\"value\":1},{\"op\":\"move\",\"path\":\"/x\"}]",
+        "[{\"op\":\"set\",\"path\":\"/x\",\"value\":1},{\"op\":\"set\",\"path\":\"/x\"}]",
+        "[{\"op\":\"set\",\"path\":\"/x\",\"value\":1},{\"op\":\"set\",\"value\":1}]",
+    };
+    for (size_t i = 0; i < 3; i++) {
+        hd_tx *tx = begin(a);
+        hd_error error;
+        hd_value patch = hd_json_parse(hd_tx_pool(tx), bad[i], strlen(bad[i]), NULL);
+        assert_status(hd_tx_patch(tx, lab_cell(a, "n"), patch, &error), HD_SYNTAX);
+        assert_string_equal(error.path, "/1");
+        assert_sees(tx, a, "n", "-");
+        assert_status(hd_tx_patch(tx, lab_cell(a, "n"), hd_null(), &error), HD_KIND);
+        hd_tx_abort(tx);
+    }
+}
+
+/* ---- merging */
+
+static void appends_and_increments_of_two_runtimes_merge(void **state) {
+    lab_write(a, "n", "{\"l\":[0],\"s\":0}");
+    lab_settle(l);
+    assert_cell(b, "n", "{\"l\":[0],\"s\":0}");
+    lab_fate *fa = lab_do(a, "append n#/l 1; increment n#/s 1");
+    lab_fate *fb = lab_do(b, "append n#/l 2; increment n#/s 2");
+    lab_settle(l);
+    assert_fate(fa, HD_OK);
+    assert_fate(fb, HD_OK);
+    assert_cell(a, "n", "{\"l\":[0,1,2],\"s\":3}");
+    assert_cell(b, "n", "{\"l\":[0,1,2],\"s\":3}");
+}
+
+/* What to keep of an array is known from the array: that is a read. */
+static void removing_an_element_of_an_array_that_has_changed_is_stale(void **state) {
+    static const char *const removals[] = { "remove n#/l/0", "remove n#/l/2" };
+    for (size_t i = 0; i < 2; i++) {
+        lab_do(a, "set n {\"l\":[1,2,3]}");
+        lab_settle(l);
+        assert_cell(b, "n#/l/length", "3");
+        lab_fate *removal = lab_do(a, removals[i]);
+        lab_fate *append = lab_do(b, "append n#/l 4");
+        lab_send(b);
+        lab_settle(l);
+        assert_fate(append, HD_OK);
+        assert_fate(removal, HD_STALE);
+        assert_cell(a, "n#/l", "[1,2,3,4]");
+    }
+}
+
+/* Arrays are never patched in the middle: matching by leaf path stays sound. */
+static void no_operation_inserts_or_removes_in_the_middle_of_an_array(void **state) {
+    lab_write(a, "n", "[1,2,3,4]");
+    lab_settle(l);
+    lab_do(a, "remove n#/1");
+    assert_cell(a, "n", "[1,3,4]");
+    lab_do(a, "remove n#/2");
+    assert_cell(a, "n", "[1,3]");
+    const place *p = place_at(&lab_replica(a)->places, lab_cell(a, "n").id);
+    const layer *bottom = lab_replica(a)->overs.items[p->doc.over].bottom;
+    assert_int_equal(bottom->c->ops.items[0].kind, OP_SET);
+    assert_int_equal(bottom->next->c->ops.items[0].kind, OP_SPLICE);
+    assert_int_equal(bottom->next->c->ops.items[0].keep, 2);
+    lab_settle(l);
+    assert_cell(b, "n", "[1,3]");
+}
+
+/* ---- links */
+
+static void reads_and_writes_follow_links_on_the_way(void **state) {
+    lab_write(a, "n", "{\"l\":{\"$link\":{\"id\":\"m\",\"path\":\"/in\"}}}");
+    lab_write(a, "m", "{\"in\":{\"x\":1}}");
+    assert_cell(a, "n#/l", "{\"x\":1}");
+    assert_cell(a, "n#/l/x", "1");
+    lab_do(a, "set n#/l/y 2");
+    assert_cell(a, "m", "{\"in\":{\"x\":1,\"y\":2}}");
+    lab_do(a, "set n#/l 5"); /* at its end a link is replaced */
+    assert_cell(a, "n", "{\"l\":5}");
+    assert_cell(a, "m", "{\"in\":{\"x\":1,\"y\":2}}");
+}
+
+static void retargeting_a_link_makes_a_read_through_it_stale(void **state) {
+    lab_do(a, "set n {\"$link\":{\"id\":\"x\"}}; set x 1; set y 2");
+    lab_settle(l);
+    lab_fate *f = lab_do(b, "get n; set copy 1");
+    lab_do(a, "set n {\"$link\":{\"id\":\"y\"}}");
+    lab_pump(a);
+    lab_pump(b);
+    assert_fate(f, HD_STALE);
+    assert_cell(b, "n", "2");
+}
+
+static void changing_the_target_makes_a_read_through_a_link_stale(void **state) {
+    lab_do(a, "set n {\"l\":{\"$link\":{\"id\":\"x\",\"path\":\"/p\"}}}; set x {\"p\":1,\"q\":1}");
+    lab_settle(l);
+    lab_fate *other = lab_do(b, "get n#/l; set copy 1");
+    lab_do(a, "set x#/q 2");
+    lab_pump(a);
+    lab_settle(l);
+    assert_fate(other, HD_OK); /* C100: a different field of the target */
+    lab_fate *same = lab_do(b, "get n#/l; set copy 2");
+    lab_do(a, "set x#/p 2");
+    lab_pump(a);
+    lab_pump(b);
+    assert_fate(same, HD_STALE);
+}
+
+static void a_cycle_of_links_is_reported(void **state) {
+    lab_do(a, "set n {\"$link\":{\"id\":\"m\"}}; set m {\"$link\":{\"id\":\"n\"}}");
+    assert_cell(a, "n", "!HD_CYCLE");
+    assert_cell(a, "n#/x", "!HD_CYCLE");
+    assert_non_null(strstr(hd_runtime_error(lab_rt(a))->message, "cycle"));
+    hd_tx *tx = begin(a);
+    assert_status(lab_script(a, tx, "set n#/x 1", NULL), HD_CYCLE);
+    assert_status(lab_script(a, tx, "raw n; set n 1", NULL), HD_OK); /* the way out */
+    assert_status(hd_tx_commit(tx, NULL, NULL), HD_OK);
+    assert_cell(a, "n", "1");
+    lab_do(a, "set self {\"$link\":{\"path\":\"\"}}");
+    assert_cell(a, "self", "!HD_CYCLE");
+}
+
+static void a_long_chain_of_links_is_followed_to_its_end(void **state) {
+    for (int i = 0; i < 60; i++) lab_dof(a, "set c%d {\"$link\":{\"id\":\"c%d\"}}", i, i + 1);
+    lab_write(a, "c60", "\"end\"");
+    assert_cell(a, "c0", "\"end\"");
+    assert_cell(b, "c0", "-");
+    lab_settle(l);
+    assert_cell(b, "c0", "\"end\"");
+}
+
+static void a_link_may_lead_to_another_space_and_scope(void **state) {
+    lab_do(a, "set other/x 1; set main@user/x 2; set main@session/x 3");
+    lab_do(a, "set n {\"s\":{\"$link\":{\"space\":\"other\",\"id\":\"x\"}},"
+              "\"u\":{\"$link\":{\"id\":\"x\",\"scope\":\"user\"}},"
+              "\"t\":{\"$link\":{\"id\":\"x\",\"scope\":\"session\"}}}");
+    assert_cell(a, "n#/s", "1");
+    assert_cell(a, "n#/u", "2");
+    assert_cell(a, "n#/t", "3");
+    lab_settle(l);
+    assert_cell(b, "n#/u", "2"); /* the same principal */
+    assert_cell(b, "n#/t", "-"); /* another session */
+}
+
+/* ---- preconditions; N 290 to 292 */
+
+static void a_document_can_be_required_absent(void **state) {
+    lab_fate *first = lab_do(a, "absent n; set n 1");
+    lab_fate *second = lab_do(b, "absent n; set n 2");
+    lab_settle(l);
+    assert_fate(first, HD_OK);
+    assert_fate(second, HD_EXISTS);
+    assert_int_equal(hd_status_class(second->status), HD_CLASS_PERMANENT);
+    assert_cell(b, "n", "1");
+}
+
+static void a_deleted_document_counts_as_existing(void **state) {
+    lab_do(a, "absent n; set n 1");
+    lab_do(a, "remove n");
+    lab_settle(l);
+    assert_cell(a, "n", "-");
+    lab_fate *again = lab_do(b, "absent n; set n 2");
+    lab_settle(l);
+    assert_fate(again, HD_EXISTS);
+    assert_cell(b, "n", "-");
+}
+
+static void a_precondition_alone_is_a_real_commit(void **state) {
+    lab_fate *holds = lab_do(a, "absent n");
+    lab_write(b, "m", "1");
+    lab_settle(l);
+    lab_fate *fails = lab_do(a, "absent m");
+    lab_settle(l);
+    assert_fate(holds, HD_OK);
+    assert_fate(fails, HD_EXISTS);
+}
+
+static void a_value_can_be_required_equal(void **state) {
+    lab_write(a, "n", "{\"x\":1}");
+    lab_settle(l);
+    lab_fate *holds = lab_do(a, "equal n#/x 1; set m 1");
+    lab_fate *fails = lab_do(a, "equal n#/x 2; set m 2");
+    lab_settle(l);
+    assert_fate(holds, HD_OK);
+    assert_fate(fails, HD_HASH_DIFFERS);
+    assert_int_equal(hd_status_class(fails->status), HD_CLASS_STALE);
+    assert_cell(a, "m", "1");
+}
+
+static void only_a_document_can_be_required_absent(void **state) {
+    hd_tx *tx = begin(a);
+    assert_status(lab_script(a, tx, "absent n#/x", NULL), HD_USAGE);
+    hd_tx_abort(tx);
+}
+
+/* ---- claims */
+
+static void a_look_without_claim_is_never_stale(void **state) {
+    lab_write(a, "n", "1");
+    lab_settle(l);
+    lab_fate *f = lab_do(b, "look n; set copy 1");
+    lab_write(a, "n", "2");
+    lab_pump(a);
+    lab_pump(b);
+    assert_fate(f, HD_OK);
+}
+
+static void the_absence_of_a_document_is_a_claim(void **state) {
+    lab_fate *f = lab_do(b, "get n; set copy 1");
+    lab_write(a, "n", "1");
+    lab_pump(a);
+    lab_pump(b);
+    assert_fate(f, HD_STALE);
+}
+
+/* Places that nobody else needs are kept while they stand in a journal. */
+static void reads_of_fleeting_places_are_claimed(void **state) {
+    lab_do(a,
+           "set n {\"l\":{\"$link\":{\"id\":\"x\",\"path\":\"/p/q\"}}}; set x {\"p\":{\"q\":1}}");
+    lab_settle(l);
+    hd_tx *tx = begin(b);
+    hd_value n = hd_tx_read(tx, lab_cell(b, "n"), HD_READ_RAW);
+    hd_value v = hd_tx_follow(tx, lab_cell(b, "n"), hd_value_at(n, "l"));
+    assert_int_equal(hd_value_as_int(v, 0), 1);
+    assert_status(lab_script(b, tx, "set copy 1", NULL), HD_OK);
+    lab_write(a, "x#/p/q", "2");
+    lab_pump(a);
+    assert_status(hd_tx_commit(tx, NULL, NULL), HD_OK);
+    lab_pump(b);
+    assert_cell(b, "copy", "-");
+}
+
+static void repeated_reads_of_one_transaction_are_claimed_once(void **state) {
+    lab_write(b, "n", "1");
+    lab_settle(l);
+    hd_tx *tx = begin(b);
+    for (int i = 0; i < 100; i++) hd_tx_get(tx, lab_cell(b, "n"));
+    assert_status(lab_script(b, tx, "set m 1", NULL), HD_OK);
+    assert_status(hd_tx_commit(tx, NULL, NULL), HD_OK);
+    const commit *c = LIST_ENTRY(list_first(&lab_replica(b)->queued), commit, link);
+    assert_int_equal(c->claims.count, 1);
+}
+
+/* ---- usage */
+
+static void one_transaction_at_a_time(void **state) {
+    hd_tx *tx = begin(a), *second;
+    assert_status(hd_tx_begin(lab_rt(a), &second), HD_USAGE);
+    assert_null(second);
+    assert_status(hd_tx_begin_read(lab_rt(a), &second), HD_USAGE);
+    assert_status(hd_write(lab_rt(a), lab_cell(a, "n"), hd_null()), HD_USAGE);
+    hd_tx_abort(tx);
+}
+
+static void a_reading_transaction_does_not_write(void **state) {
+    hd_tx *tx;
+    assert_status(hd_tx_begin_read(lab_rt(a), &tx), HD_OK);
+    assert_status(hd_tx_set_int(tx, lab_cell(a, "n"), 1), HD_READ_ONLY);
+    assert_status(hd_tx_commit(tx, NULL, NULL), HD_OK);
+    assert_cell(a, "n", "-");
+}
+
+static void no_cell_reads_as_absent_and_cannot_be_written(void **state) {
+    hd_tx *tx = begin(a);
+    assert_false(hd_value_exists(hd_tx_get(tx, (hd_cell){ 0 })));
+    assert_status(hd_tx_set(tx, (hd_cell){ 0 }, hd_null()), HD_USAGE);
+    assert_status(hd_tx_remove(tx, (hd_cell){ 0 }), HD_USAGE);
+    assert_status(hd_tx_set(tx, (hd_cell){ 99999 }, hd_null()), HD_USAGE);
+    hd_tx_abort(tx);
+}
+
+static void a_failed_value_is_refused_with_its_status(void **state) {
+    hd_tx *tx = begin(a);
+    assert_status(hd_tx_set(tx, lab_cell(a, "n"), hd_failed(HD_LIMIT)), HD_LIMIT);
+    assert_status(hd_tx_commit(tx, NULL, NULL), HD_LIMIT);
+    assert_cell(a, "n", "-");
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, open_two, close_all)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        T(a_transaction_reads_its_own_writes),
+        T(an_aborted_transaction_leaves_nothing),
+        T(a_write_that_does_not_fit_says_so_and_changes_nothing),
+        T(an_increment_beyond_64_bits_is_refused),
+        T(a_transaction_of_many_documents_and_reads_works),
+        T(a_patch_is_all_or_nothing),
+        T(a_patch_does_what_its_entries_say),
+        T(a_failed_patch_takes_back_what_it_wrote_through_links),
+        T(a_malformed_patch_says_which_entry),
+        T(appends_and_increments_of_two_runtimes_merge),
+        T(removing_an_element_of_an_array_that_has_changed_is_stale),
+        T(no_operation_inserts_or_removes_in_the_middle_of_an_array),
+        T(reads_and_writes_follow_links_on_the_way),
+        T(retargeting_a_link_makes_a_read_through_it_stale),
+        T(changing_the_target_makes_a_read_through_a_link_stale),
+        T(a_cycle_of_links_is_reported),
+        T(a_long_chain_of_links_is_followed_to_its_end),
+        T(a_link_may_lead_to_another_space_and_scope),
+        T(a_document_can_be_required_absent),
+        T(a_deleted_document_counts_as_existing),
+        T(a_precondition_alone_is_a_real_commit),
+        T(a_value_can_be_required_equal),
+        T(only_a_document_can_be_required_absent),
+        T(a_look_without_claim_is_never_stale),
+        T(the_absence_of_a_document_is_a_claim),
+        T(reads_of_fleeting_places_are_claimed),
+        T(repeated_reads_of_one_transaction_are_claimed_once),
+        T(one_transaction_at_a_time),
+        T(a_reading_transaction_does_not_write),
+        T(no_cell_reads_as_absent_and_cannot_be_written),
+        T(a_failed_value_is_refused_with_its_status),
+    };
+    return cmocka_run_group_tests_name("tx", tests, NULL, NULL);
+}
