@@ -59,6 +59,7 @@ typedef struct head_space {
     struct key *name;
     uint64_t seq;   /* the last one given out */
     uint64_t floor; /* touches at or below are forgotten: older claims need head.seq <= basis */
+    uint64_t stamp; /* free for the authority: the commit that took the last seq */
 } head_space;
 
 /* What is remembered of a session: verdicts above what the client has declared settled. */

@@ -26,9 +26,11 @@ typedef struct authority_ops {
      * is order of local seqs. HD_OK, or a transient status: the replica offers it again. */
     hd_status (*submit)(authority *a, commit *c);
 
-    /* Of an authority that nobody else uses: stores a document's new value as a commit of its own and
-     * returns its seq, at once. 0: no memory, nothing changed. NULL: there is no such way. */
-    uint64_t (*confirm)(authority *a, place_id doc, hd_value after);
+    /* Of an authority that nobody else uses: stores a document's new value, at once, and returns its
+     * seq. `first` begins a commit: what follows without it belongs to the same one. After prepare
+     * of each document nothing can fail. NULL: there is no such way. */
+    hd_status (*confirm_prepare)(authority *a, place_id doc);
+    uint64_t (*confirm)(authority *a, place_id doc, hd_value after, bool first);
 
     /* All commits offered in this pump have been submitted: hand them on. */
     void (*flush)(authority *a);

@@ -110,7 +110,7 @@ typedef struct commit {
     VEC(precondition) preconditions;
     VEC(footprint) footprints;
     VEC(touched) paths;   /* of footprints */
-    VEC(uint32_t) causes; /* read keys that made the run happen */
+    VEC(uint32_t) causes; /* read keys that made the run happen; the places referenced */
     VEC(space_seq) seqs;  /* filled by acceptance, one for each space written or claimed */
     hd_value extra;       /* JSON for the log beside the operations: nodes, basis, events; absent */
 
@@ -119,7 +119,8 @@ typedef struct commit {
     /* Internal owner, told before `done`, with the conflicts; NULL. */
     void (*settled)(void *ctx, struct commit *c, hd_status status);
     void *settled_ctx;
-    void *owner; /* free for the owner */
+    void *owner;        /* free for the owner */
+    uint64_t owner_rev; /* ditto */
 
     void *sent; /* free for the authority: what it made of it */
 } commit;

@@ -49,7 +49,7 @@ hd_status heads_space(heads *h, struct key *name, uint32_t *out) {
         *out = i;
         return HD_OK;
     }
-    if (!vec_push(h->env, &h->spaces, ((head_space){ name, 0, 0 }))) return HD_NOMEM;
+    if (!vec_push(h->env, &h->spaces, ((head_space){ .name = name }))) return HD_NOMEM;
     key_ref(name);
     *out = h->spaces.count - 1;
     return HD_OK;

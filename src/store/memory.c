@@ -38,6 +38,7 @@ struct hd_memory {
     hd_memory_options options;
     list attached;
     uint32_t attached_count;
+    uint64_t confirmed; /* commits taken the short way; see head_space.stamp */
 
     VEC(logged) log;
     uint64_t log_base; /* number of the first entry; positions count from the beginning */
@@ -318,15 +319,24 @@ static hd_status memory_submit(authority *a, commit *c) {
     return vec_push(&ma->m->env, &ma->inbox, c) ? HD_OK : HD_NOMEM;
 }
 
-static uint64_t memory_confirm(authority *a, place_id doc, hd_value after) {
+static hd_status memory_confirm_prepare(authority *a, place_id doc) {
+    uint32_t index;
+    return head_of(self(a), doc, &index);
+}
+
+static uint64_t memory_confirm(authority *a, place_id doc, hd_value after, bool first) {
     memory_authority *ma = self(a);
     hd_memory *m = ma->m;
-    uint32_t index;
+    uint32_t index = ma->head_of.items[doc] - 1;
     assert(alone(m) && !ma->inbox.count);
-    if (head_of(ma, doc, &index)) return 0;
     head *d = &m->h.heads.items[index];
-    d->seq = ++m->h.spaces.items[d->space_index].seq;
-    d->floor = d->seq; /* nobody has read it before: whoever comes starts from here */
+    head_space *space = &m->h.spaces.items[d->space_index];
+    m->confirmed += first;
+    if (space->stamp != m->confirmed) {
+        space->stamp = m->confirmed;
+        space->seq++;
+    }
+    d->seq = d->floor = space->seq; /* whoever comes later starts from here */
     set_head(m, index, value_ref(after));
     return d->seq;
 }
@@ -596,6 +606,7 @@ static void memory_detach(authority *a) {
 static const authority_ops memory_ops = {
     .name = "memory",
     .submit = memory_submit,
+    .confirm_prepare = memory_confirm_prepare,
     .confirm = memory_confirm,
     .flush = memory_flush,
     .poll = memory_poll,

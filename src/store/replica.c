@@ -109,6 +109,7 @@ static void commit_clear(replica *r, commit *c) {
     }
     for (uint32_t i = 0; i < c->claims.count; i++)
         place_unref(ps, c->claims.items[i].key & KEY_PLACE);
+    for (uint32_t i = 0; i < c->causes.count; i++) place_unref(ps, c->causes.items[i] & KEY_PLACE);
     for (uint32_t i = 0; i < c->preconditions.count; i++)
         if (c->preconditions.items[i].place) place_unref(ps, c->preconditions.items[i].place);
     for (uint32_t i = 0; i < c->paths.count; i++) path_unref(r->heap, c->paths.items[i].path);

@@ -37,6 +37,12 @@ static void drop_writes(hd_tx *tx) {
     if (table_count(&tx->written)) table_clear(&tx->written);
 }
 
+static void drop_attempted(hd_tx *tx) {
+    for (uint32_t i = 0; i < tx->attempted.count; i++)
+        place_unref(&tx->r->places, tx->attempted.items[i]);
+    vec_clear(&tx->attempted);
+}
+
 void tx_reset(hd_tx *tx) {
     if (tx->writes.count || tx->preconditions.count) drop_writes(tx);
     if (tx->pool && tx->pool->count) hd_pool_clear(tx->pool);
@@ -45,10 +51,13 @@ void tx_reset(hd_tx *tx) {
         vec_clear(&tx->claim_only);
         if (table_count(&tx->seen)) table_clear(&tx->seen);
     }
+    if (tx->causes.count) vec_clear(&tx->causes);
+    if (tx->attempted.count) drop_attempted(tx);
     tx->flags = TX_OPEN;
     tx->cursor = tx->fast_count = tx->expected_count = 0;
     tx->expected = NULL;
     tx->out_place = 0;
+    tx->kept = 0;
     tx->stamp = (stamp){ 0 };
     tx->epoch = tx->r->rev;
     tx->failed = HD_OK;
@@ -90,6 +99,8 @@ void tx_destroy(hd_tx *tx) {
     hd_pool_close(tx->pool);
     vec_fini(env, &tx->reads);
     vec_fini(env, &tx->claim_only);
+    vec_fini(env, &tx->causes);
+    vec_fini(env, &tx->attempted);
     vec_fini(env, &tx->writes);
     vec_fini(env, &tx->ops);
     vec_fini(env, &tx->preconditions);
@@ -109,53 +120,47 @@ void hd_tx_set_group(hd_tx *tx, uint64_t group) { tx->stamp.group = group; }
 
 /* ---- savepoints: a patch is all or nothing */
 
-hd_status tx_save(hd_tx *tx, place_id at, tx_savepoint *out) {
-    place_id doc = place_at(&tx->r->places, at)->root;
-    const tx_write *w = tx_write_of(tx, doc);
-    *out = (tx_savepoint){ .ops = tx->ops.count, .writes = tx->writes.count };
-    if (w) {
-        out->doc = doc;
-        out->now = value_ref(w->now);
-        out->first = w->first;
-        out->last = w->last;
-        out->last_value = w->last ? value_ref(tx->ops.items[w->last - 1].o.value) : value_absent();
+tx_savepoint tx_save(hd_tx *tx) {
+    tx_savepoint save = { tx->ops.count, tx->kept };
+    tx->kept = tx->ops.count;
+    return save;
+}
+
+/* Cuts a document's list of operations back to the first `count` of the transaction's. */
+static void cut_ops(hd_tx *tx, tx_write *w, uint32_t count) {
+    uint32_t last = 0;
+    for (uint32_t i = w->first; i && i <= count; i = tx->ops.items[i - 1].next) last = i;
+    if (last) tx->ops.items[last - 1].next = 0;
+    else w->first = 0;
+    w->last = last;
+}
+
+/* The document as its operations make it. They have fitted before, so only memory can be missing. */
+static hd_status refold(hd_tx *tx, tx_write *w) {
+    value_unref(w->now);
+    w->now = value_ref(w->before);
+    for (uint32_t i = w->first; i; i = tx->ops.items[i - 1].next) {
+        const op *o = &tx->ops.items[i - 1].o;
+        hd_value next = op_apply(tx->r->heap, w->now, o->kind, o->path, o->value, o->keep);
+        if (value_is_failed(next)) return hd_value_status(next);
+        value_unref(w->now);
+        w->now = next;
     }
     return HD_OK;
 }
 
-static void roll_back(hd_tx *tx, const tx_savepoint *save) {
-    replica *r = tx->r;
-    while (tx->ops.count > save->ops) drop_op(r, &tx->ops.items[--tx->ops.count].o);
-    if (!save->doc) return;
-    tx_write *w = tx_write_of(tx, save->doc);
-    value_unref(w->now);
-    w->now = value_ref(save->now);
-    w->first = save->first;
-    w->last = save->last;
-    if (!w->last) return;
-    tx_op *last = &tx->ops.items[w->last - 1];
-    last->next = 0;
-    value_unref(last->o.value); /* a repeated set may have replaced it */
-    last->o.value = value_ref(save->last_value);
-}
-
 /* Documents first written after the savepoint keep their entry, at what they were before. */
-static void reset_later_writes(hd_tx *tx, const tx_savepoint *save) {
-    for (uint32_t i = save->writes; i < tx->writes.count; i++) {
+void tx_restore(hd_tx *tx, const tx_savepoint *save, bool back) {
+    tx->kept = save->kept;
+    if (!back) return;
+    for (uint32_t i = 0; i < tx->writes.count; i++) {
         tx_write *w = &tx->writes.items[i];
-        value_unref(w->now);
-        w->now = value_ref(w->before);
-        w->first = w->last = 0;
+        if (w->last <= save->ops) continue;
+        cut_ops(tx, w, save->ops);
+        hd_status status = refold(tx, w);
+        if (status) tx->failed = status;
     }
-}
-
-void tx_restore(hd_tx *tx, tx_savepoint *save, bool back) {
-    if (back) {
-        roll_back(tx, save);
-        reset_later_writes(tx, save);
-    }
-    value_unref(save->now);
-    value_unref(save->last_value);
+    while (tx->ops.count > save->ops) drop_op(tx->r, &tx->ops.items[--tx->ops.count].o);
 }
 
 /* ---- footprints */
@@ -250,6 +255,12 @@ static hd_status add_claim(replica *r, commit *c, uint32_t key) {
 
 hd_status tx_claim(replica *r, commit *c, uint32_t key) { return add_claim(r, c, key); }
 
+hd_status tx_cause(replica *r, commit *c, uint32_t key) {
+    if (!vec_push(r->env, &c->causes, key)) return HD_NOMEM;
+    place_ref(&r->places, key & KEY_PLACE);
+    return HD_OK;
+}
+
 /* Whether the transaction read an output that has not been sealed. */
 static bool read_overlay(const hd_tx *tx) {
     for (uint32_t i = 0; i < tx->reads.count; i++) {
@@ -319,6 +330,8 @@ static hd_status fill_commit(hd_tx *tx, commit *c, bool shared) {
         if (tx->preconditions.items[i].place)
             place_ref(&tx->r->places, tx->preconditions.items[i].place);
     }
+    for (uint32_t i = 0; i < tx->causes.count && !status; i++)
+        status = tx_cause(tx->r, c, tx->causes.items[i]);
     c->stamp = tx->stamp;
     return status;
 }
@@ -372,13 +385,15 @@ static hd_status submit_stored(hd_tx *tx, uint32_t stored, commit **out) {
 
 static bool has_short_way(const hd_tx *tx) {
     const replica *r = tx->r;
-    return !tx->preconditions.count && !r->pending_count && !r->authority->ops->shared(r->authority) &&
-           r->authority->ops->confirm;
+    return !tx->preconditions.count && !r->pending_count &&
+           !r->authority->ops->shared(r->authority) && r->authority->ops->confirm;
 }
 
 /* Makes one document's new value visible and confirmed. */
-static void confirm_now(hd_tx *tx, place_id doc, hd_value after, uint64_t seq) {
+static void confirm_now(hd_tx *tx, place_id doc, hd_value after, bool first) {
+    authority *a = tx->r->authority;
     place *p = place_at(&tx->r->places, doc);
+    uint64_t seq = a->ops->confirm(a, doc, after, first);
     p->doc.seq = seq & ((UINT64_C(1) << 48) - 1);
     p->doc.flags |= DOC_KNOWN;
     replica_show(tx->r, doc, value_ref(after));
@@ -402,11 +417,51 @@ static bool commit_single(hd_tx *tx, hd_status *status) {
         r->stats.elided++;
         return true;
     }
-    *status = replica_notice_begin(r, HD_CHANGE_COMMIT, tx->class, tx->stamp.group, tx->stamp.node, 1);
+    *status = r->authority->ops->confirm_prepare(r->authority, doc);
+    if (!*status)
+        *status = replica_notice_begin(r, HD_CHANGE_COMMIT, tx->class, tx->stamp.group,
+                                       tx->stamp.node, 1);
     if (*status) return true;
-    uint64_t seq = r->authority->ops->confirm(r->authority, doc, v);
-    if (!seq) *status = HD_NOMEM;
-    else confirm_now(tx, doc, v, seq);
+    confirm_now(tx, doc, v, true);
+    replica_notice_end(r);
+    r->stats.commits++;
+    r->stats.accepted++;
+    return true;
+}
+
+static hd_status prepare_each(hd_tx *tx, bool *ordinary) {
+    authority *a = tx->r->authority;
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < tx->writes.count && *ordinary && !status; i++) {
+        const tx_write *w = &tx->writes.items[i];
+        if (!w->first) continue;
+        *ordinary = is_ordinary(tx->r, w->doc);
+        if (*ordinary) status = a->ops->confirm_prepare(a, w->doc);
+    }
+    return status;
+}
+
+/* The same for any number of documents. */
+static bool commit_each(hd_tx *tx, hd_status *status) {
+    replica *r = tx->r;
+    uint32_t stored, local;
+    bool ordinary = true;
+    if (!has_short_way(tx) || tx->failed) return false;
+    count_changes(tx, &stored, &local);
+    *status = prepare_each(tx, &ordinary);
+    if (!ordinary) return false;
+    if (!*status && !stored) r->stats.elided++;
+    if (*status || !stored) return true;
+    *status = replica_notice_begin(r, HD_CHANGE_COMMIT, tx->class, tx->stamp.group, tx->stamp.node,
+                                   stored);
+    if (*status) return true;
+    bool first = true;
+    for (uint32_t i = 0; i < tx->writes.count; i++) {
+        const tx_write *w = &tx->writes.items[i];
+        if (!w->first) continue;
+        confirm_now(tx, w->doc, w->now, first);
+        first = false;
+    }
     replica_notice_end(r);
     r->stats.commits++;
     r->stats.accepted++;
@@ -498,6 +553,9 @@ hd_status hd_tx_commit(hd_tx *tx, hd_verdict_fn fn, void *ctx) {
             return status;
         }
         status = tx_unpack_single(tx);
+    } else if (!fn && !(tx->flags & TX_READ_ONLY) && commit_each(tx, &status)) {
+        finish(tx);
+        return status;
     }
     if (!status && !(tx->flags & TX_READ_ONLY)) status = tx_submit(tx, &c);
     if (!status && c) {
@@ -535,6 +593,10 @@ hd_status hd_write_json(hd_runtime *rt, hd_cell cell, const char *json) {
 }
 
 hd_value hd_read(hd_runtime *rt, hd_pool *pool, hd_cell cell) {
+    if (cell.id && cell.id < rt->r.places.count && rt->r.places.at[cell.id].root) {
+        hd_value v = rt->r.places.at[cell.id].value;
+        if (v.bits != 0 && value_tag(v) != TAG_LINK) return pool_take(pool, value_ref(v));
+    }
     hd_tx *tx;
     hd_status status = tx_open(rt, HD_COMMIT_NONE, &tx);
     if (status) return value_failed(status);

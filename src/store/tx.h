@@ -38,7 +38,8 @@ enum {
     TX_DIVERGED = 8,  /* the journal is in `reads`; else it is expected[0 .. cursor) */
     TX_OUT_SET = 16,  /* out_value is to be written */
     TX_EPOCH = 32,    /* async: a read of what changed since `epoch` is stale */
-    TX_RUN = 64       /* belongs to a run or a handling: committed by the scheduler */
+    TX_RUN = 64,      /* belongs to a run or a handling: committed by the scheduler */
+    TX_ATTEMPTS = 128 /* somebody wants to know of writes that change nothing */
 };
 
 struct hd_tx {
@@ -61,12 +62,17 @@ struct hd_tx {
     VEC(uint32_t) reads;      /* keys that are dependencies (and claims, unless KEY_NO_CLAIM) */
     VEC(uint32_t) claim_only; /* keys that are claims but no dependencies */
     table seen;               /* keys of `reads`, once there are many */
+    VEC(uint32_t) causes;     /* keys whose change made the run happen; go into the commit */
 
     /* Writes. */
     VEC(tx_write) writes;
     VEC(tx_op) ops;
+    uint32_t kept; /* so many operations belong to a savepoint and may not be replaced */
     VEC(precondition) preconditions;
     table written; /* documents of `writes`, once there are many */
+    /* Places of writes that changed nothing, referenced; only with TX_ATTEMPTS. They are evidence for
+     * labels and traces, never dependencies. */
+    VEC(place_id) attempted;
 
     stamp stamp;
     hd_commit_class class;
@@ -102,18 +108,17 @@ hd_status tx_submit(hd_tx *tx, commit **out);
 
 /* Adds a claim for a read key to a commit under construction. HD_NOMEM. */
 hd_status tx_claim(replica *r, commit *c, uint32_t key);
+/* Adds a cause: a read whose change made the run happen. HD_NOMEM. */
+hd_status tx_cause(replica *r, commit *c, uint32_t key);
 hd_status tx_require_origin(hd_tx *tx, uint64_t local_seq);
 
-/* What the transaction had written, to go back to. Covers the document of `at`. */
+/* What the transaction had written, to go back to. */
 typedef struct tx_savepoint {
-    uint32_t ops, writes;
-    place_id doc; /* 0: not written before */
-    hd_value now, last_value;
-    uint32_t first, last;
+    uint32_t ops, kept;
 } tx_savepoint;
-hd_status tx_save(hd_tx *tx, place_id at, tx_savepoint *out);
-/* Ends the savepoint, going back to it if asked. */
-void tx_restore(hd_tx *tx, tx_savepoint *save, bool back);
+tx_savepoint tx_save(hd_tx *tx);
+/* Ends the savepoint, going back to it if asked. No memory for that: the transaction has failed. */
+void tx_restore(hd_tx *tx, const tx_savepoint *save, bool back);
 
 /* ---- the journal (journal.c) */
 

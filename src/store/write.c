@@ -51,7 +51,7 @@ static bool same_place_set(const op *o, op_kind kind, hd_path path) {
 static hd_status add_op(hd_tx *tx, tx_write *w, op_kind kind, hd_path path, hd_value v,
                         uint64_t keep) {
     replica *r = tx->r;
-    if (w->last && same_place_set(&tx->ops.items[w->last - 1].o, kind, path)) {
+    if (w->last > tx->kept && same_place_set(&tx->ops.items[w->last - 1].o, kind, path)) {
         op *o = &tx->ops.items[w->last - 1].o;
         value_ref(v);
         value_unref(o->value);
@@ -95,17 +95,22 @@ static hd_status apply(hd_tx *tx, tx_write *w, op_kind kind, hd_path path, hd_va
 
 /* Removing an element in the middle, or setting through "length", has no operation of its own: the
  * array is replaced, so that matching by leaf path stays sound. */
-static hd_status remove_element(hd_tx *tx, tx_write *w, hd_path path) {
+static hd_status remove_element(hd_tx *tx, tx_write *w, place_id at) {
     hd_heap *heap = tx->r->heap;
+    hd_path path = place_path(&tx->r->places, at);
     hd_path parent = path_parent(heap, path);
     hd_value array = value_get_path(heap, w->now, parent);
     uint32_t index = path_key(heap, path)->index;
     size_t count = array_count(array);
     if (index == KEY_NO_INDEX || index >= count) return HD_OK;
+    /* What stays is what is there now: a claim, or others' elements would be lost. */
+    hd_status status =
+        tx_note_place(tx, place_at(&tx->r->places, at)->in.parent, HD_READ_NO_DEPENDENCY);
+    if (status) return status;
     if (index == count - 1) return apply(tx, w, OP_SPLICE, parent, hd_array(), index);
     hd_value shorter = array_remove(heap, array, index);
     if (value_is_failed(shorter)) return hd_value_status(shorter);
-    hd_status status = apply(tx, w, OP_SET, parent, shorter, 0);
+    status = apply(tx, w, OP_SET, parent, shorter, 0);
     value_unref(shorter);
     return status;
 }
@@ -125,6 +130,15 @@ static hd_status writable(hd_tx *tx, hd_value v) {
     return tx->failed;
 }
 
+/* A write that leaves everything as it is. */
+static hd_status note_attempt(hd_tx *tx, place_id at) {
+    if (!(tx->flags & TX_ATTEMPTS)) return HD_OK;
+    if (!vec_push(tx->r->env, &tx->attempted, at))
+        return HD_OK; /* only somebody who looks misses it */
+    place_ref(&tx->r->places, at);
+    return HD_OK;
+}
+
 hd_status tx_write_op(hd_tx *tx, op_kind kind, place_id at, hd_value v, uint64_t keep) {
     hd_status status = writable(tx, v);
     if (!status) status = tx_resolve(tx, &at, false, HD_READ_NO_CLAIM);
@@ -134,10 +148,11 @@ hd_status tx_write_op(hd_tx *tx, op_kind kind, place_id at, hd_value v, uint64_t
     tx_write *w = tx_write_of(tx, doc);
     hd_value now = w ? w->now : place_at(&tx->r->places, doc)->value;
     /* Not over layers of ours: see left_as_it_was in tx.c. */
-    if (!replica_top(tx->r, doc) && changes_nothing(now, tx->r->heap, kind, path, v)) return HD_OK;
+    if (!replica_top(tx->r, doc) && changes_nothing(now, tx->r->heap, kind, path, v))
+        return note_attempt(tx, at);
     if (!w) w = write_open(tx, doc);
     if (!w || tx->failed) return tx->failed = HD_NOMEM;
-    if (kind == OP_REMOVE && in_array(tx, w, path)) status = remove_element(tx, w, path);
+    if (kind == OP_REMOVE && in_array(tx, w, path)) status = remove_element(tx, w, at);
     else status = apply(tx, w, kind, path, v, keep);
     if (status == HD_NOMEM) tx->failed = status;
     return status;
@@ -168,10 +183,12 @@ static hd_status write_cell(hd_tx *tx, hd_cell cell, op_kind kind, hd_value v) {
 /* A first write of a whole document that is here: kept in two words until the commit, which has a
  * short way for it. */
 static bool is_single(const hd_tx *tx, hd_cell cell) {
-    if (tx->flags & ~(uint32_t)(TX_OPEN | TX_DIVERGED) || tx->writes.count || tx->failed) return false;
-    if (tx->rt->options.read_only || cell.id >= tx->r->places.count) return false;
+    if (tx->flags & ~(uint32_t)(TX_OPEN | TX_DIVERGED) || tx->writes.count || tx->failed)
+        return false;
+    if (tx->rt->options.read_only || !cell.id || cell.id >= tx->r->places.count) return false;
     const place *p = &(*tx->at)[cell.id];
-    return cell.id && p->root == cell.id && (p->doc.flags & DOC_KNOWN);
+    if (p->root != cell.id) return false;
+    return (p->doc.flags & DOC_KNOWN) || !replica_load(tx->r, cell.id);
 }
 
 hd_status hd_tx_set(hd_tx *tx, hd_cell cell, hd_value v) {
@@ -282,7 +299,6 @@ static hd_status patch_entry(hd_tx *tx, place_id base, size_t index, hd_value en
     return status;
 }
 
-/* Works on a copy of the transaction's version, so that a failure half way leaves nothing. */
 hd_status hd_tx_patch(hd_tx *tx, hd_cell cell, hd_value patch, hd_error *error) {
     const hd_schema *schema;
     place_id base = runtime_place(tx->rt, cell, &schema);
@@ -292,9 +308,9 @@ hd_status hd_tx_patch(hd_tx *tx, hd_cell cell, hd_value patch, hd_error *error) 
                   hd_kind_name(hd_value_kind(patch)));
         return HD_KIND;
     }
-    tx_savepoint save;
-    hd_status status = tx_save(tx, base, &save);
+    hd_status status = tx_unpack_single(tx); /* not part of the patch */
     if (status) return status;
+    tx_savepoint save = tx_save(tx);
     for (hd_iter it = hd_iter_of(patch); !status && hd_iter_next(&it);)
         status = patch_entry(tx, base, it.index, it.value, error);
     tx_restore(tx, &save, status != HD_OK);
