@@ -13,6 +13,7 @@
     X("value", bench_group_value)                                                                  \
     X("value", bench_group_json)                                                                   \
     X("store", bench_group_store)                                                                  \
+    X("store", bench_group_store_durable)                                                          \
     X("signals-core", bench_group_signals_core)                                                    \
     X("signals", bench_group_signals)                                                              \
     X("scheduler", bench_group_scheduler)                                                          \

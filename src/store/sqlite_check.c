@@ -289,10 +289,11 @@ static hd_status patch_row(checking *k, sqlite3_stmt *s) {
 static hd_status compare_doc(checking *k, const doc_name *n, const replayed *r) {
     stored_head stored;
     hd_value value;
-    hd_status status = head_load(&k->file, k->heap, n, &stored, &value);
+    uint64_t seq;
+    hd_status status = head_find(&k->file, n, &stored);
+    if (!status) status = head_load(&k->file, k->heap, n, &value, &seq);
     if (status) return status == HD_CORRUPT ? HD_OK : status; /* reported by head_row */
     const char *part = n->meta ? "metadata" : "value";
-    uint64_t seq = n->meta ? stored.meta_seq : stored.seq;
     if (!value_equal(value, r->value))
         finding(k, "head %s/%s: %s is not what the log makes of it", n->space, n->id, part);
     if (stored.exists && seq != r->seq)

@@ -54,7 +54,8 @@ static hd_status start_fold(folding *g, fold *f, const doc_name *name) {
         return HD_OK;
     }
     hd_value v;
-    status = head_load(&w->file, w->heap, name, &stored, &v);
+    uint64_t seq;
+    status = head_load(&w->file, w->heap, name, &v, &seq);
     if (!status) become_value(f, v);
     return status;
 }

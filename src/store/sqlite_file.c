@@ -32,6 +32,10 @@ static const char *const sql_text[SQL_COUNT_] = {
     [SQL_SPACE_FLOOR] = "update space set floor = ?2 where name = ?1",
     [SQL_HEAD_GET] = "select doc, kind, seq, meta_seq, guarded, large, size, patched, meta, value"
                      " from head where space = ?1 and id = ?2 and scope = ?3 and instance = ?4",
+    [SQL_HEAD_VALUE] = "select value, seq, large, doc"
+                       " from head where space = ?1 and id = ?2 and scope = ?3 and instance = ?4",
+    [SQL_HEAD_META] = "select meta, meta_seq"
+                      " from head where space = ?1 and id = ?2 and scope = ?3 and instance = ?4",
     [SQL_HEAD_SEQ] = "select doc, kind, seq, meta_seq, guarded, large, size, patched"
                      " from head where space = ?1 and id = ?2 and scope = ?3 and instance = ?4",
     [SQL_HEAD_PUT] = "insert into head(space, id, scope, instance, doc, kind, seq, meta_seq,"
@@ -48,10 +52,11 @@ static const char *const sql_text[SQL_COUNT_] = {
     [SQL_PATCH_GET] = "select seq, hash, body from patch where doc = ?1 order by seq",
     [SQL_PATCH_PUT] = "replace into patch(doc, seq, hash, body) values(?1, ?2, ?3, ?4)",
     [SQL_PATCH_DROP] = "delete from patch where doc = ?1",
-    [SQL_LIST_ALL] = "select id, scope, instance, kind, seq from head where space = ?1"
-                     " and id >= ?2 and (large or value is not null) order by id, scope, instance",
-    [SQL_LIST_KIND] = "select id, scope, instance, kind, seq from head where space = ?1"
-                      " and id >= ?2 and kind = ?3 and kind <> ''"
+    [SQL_LIST_ALL] = "select id, scope, instance, kind, seq from head indexed by head_list"
+                     " where space = ?1 and id >= ?2 and (large or value is not null) order by id, "
+                     "scope, instance",
+    [SQL_LIST_KIND] = "select id, scope, instance, kind, seq from head indexed by head_kind"
+                      " where space = ?1 and id >= ?2 and kind = ?3 and kind <> ''"
                       " and (large or value is not null) order by id, scope, instance",
     [SQL_SESSIONS] = "select id, pid, settled, last, verdicts from session",
     [SQL_SESSION_PUT] = "replace into session(id, pid, settled, last, verdicts)"

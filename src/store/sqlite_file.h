@@ -36,6 +36,8 @@ typedef enum file_sql {
     SQL_SPACE_SET,
     SQL_SPACE_FLOOR,
     SQL_HEAD_GET,
+    SQL_HEAD_VALUE,
+    SQL_HEAD_META,
     SQL_HEAD_SEQ,
     SQL_HEAD_PUT,
     SQL_HEAD_PATCHED,

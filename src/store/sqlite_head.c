@@ -55,7 +55,7 @@ hd_status head_find(file *f, const doc_name *name, stored_head *out) {
 static hd_status column_value(hd_heap *heap, sqlite3_stmt *s, int column, hd_value *out) {
     *out = value_absent();
     if (sqlite3_column_type(s, column) == SQLITE_NULL) return HD_OK;
-    const char *text = (const char *)sqlite3_column_text(s, column);
+    const char *text = sqlite3_column_blob(s, column); /* as text it would be copied for a NUL */
     if (!text) return HD_NOMEM;
     hd_value v = log_json_read(heap, text, (size_t)sqlite3_column_bytes(s, column));
     if (value_is_failed(v)) return hd_value_status(v) == HD_NOMEM ? HD_NOMEM : HD_CORRUPT;
@@ -97,22 +97,21 @@ hd_status large_load(file *f, hd_heap *heap, int64_t doc, hd_value *out) {
     return status;
 }
 
-hd_status head_load(file *f, hd_heap *heap, const doc_name *name, stored_head *head,
-                    hd_value *out) {
+/* Only the columns that are needed: this is what every load comes down to. */
+hd_status head_load(file *f, hd_heap *heap, const doc_name *name, hd_value *out, uint64_t *seq) {
     *out = value_absent();
-    *head = (stored_head){ 0 };
+    *seq = 0;
     sqlite3_stmt *s;
     bool found;
-    hd_status status = seek(f, SQL_HEAD_GET, name, &s, &found);
+    int64_t large = 0;
+    hd_status status = seek(f, name->meta ? SQL_HEAD_META : SQL_HEAD_VALUE, name, &s, &found);
     if (!status && found) {
-        take_head(s, head);
-        head->has_meta = sqlite3_column_type(s, 8) != SQLITE_NULL;
-        head->has_value = head->large || sqlite3_column_type(s, 9) != SQLITE_NULL;
-        if (name->meta || !head->large) status = column_value(heap, s, name->meta ? 8 : 9, out);
+        *seq = (uint64_t)sqlite3_column_int64(s, 1);
+        if (!name->meta && sqlite3_column_int(s, 2)) large = sqlite3_column_int64(s, 3);
+        else status = column_value(heap, s, 0, out);
     }
     if (s) sqlite3_reset(s);
-    if (!status && head->large && !name->meta) status = large_load(f, heap, head->doc, out);
-    return status;
+    return status || !large ? status : large_load(f, heap, large, out);
 }
 
 /* ---- With the tail ----------------------------------------------------------------------- */
@@ -149,9 +148,7 @@ static hd_status fold_at(file *f, hd_heap *heap, uint64_t row, const doc_name *n
 
 hd_status document_load(file *f, hd_heap *heap, const tail *t, uint64_t checkpoint,
                         uint64_t through, const doc_name *name, hd_value *out, uint64_t *seq) {
-    stored_head head;
-    hd_status status = head_load(f, heap, name, &head, out);
-    *seq = name->meta ? head.meta_seq : head.seq;
+    hd_status status = head_load(f, heap, name, out, seq);
     const tail_doc *changes = status ? NULL : tail_find(t, name);
     for (uint32_t i = 0; changes && i < changes->at.count && !status; i++) {
         const tail_at *at = &changes->at.items[i];

@@ -15,7 +15,7 @@ typedef struct stored_head {
     bool exists; /* there is a row: a document or a tombstone */
     int64_t doc;
     uint64_t seq, meta_seq; /* of the last change of value and metadata; 0: never */
-    bool has_value, has_meta;
+    bool has_value;
     bool guarded, large;
     uint64_t size, patched; /* bytes of value text, and of patches after it */
 } stored_head;
@@ -23,8 +23,9 @@ typedef struct stored_head {
 /* Looks a document up; `name->meta` does not matter. */
 hd_status head_find(file *f, const doc_name *name, stored_head *out);
 
-/* The value (or, by name->meta, the metadata) as of the checkpoint: owned, or absent. */
-hd_status head_load(file *f, hd_heap *heap, const doc_name *name, stored_head *head, hd_value *out);
+/* The value (or, by name->meta, the metadata) as of the checkpoint: owned, or absent. *seq is that of
+ * its last change; 0: there is no row. */
+hd_status head_load(file *f, hd_heap *heap, const doc_name *name, hd_value *out, uint64_t *seq);
 
 /* The same as of log row `through`: folded with what the tail knows above row `checkpoint`. *seq is
  * that of the last change. */

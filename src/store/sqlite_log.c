@@ -88,7 +88,7 @@ static hd_status hash_fragments(hd_heap *heap, const char *text, size_t length, 
 hd_status log_row_read(hd_heap *heap, sqlite3_stmt *s, log_row *out) {
     *out = (log_row){ .row = (uint64_t)sqlite3_column_int64(s, 0) };
     uint64_t hash = (uint64_t)sqlite3_column_int64(s, 1);
-    const char *text = (const char *)sqlite3_column_text(s, 2);
+    const char *text = sqlite3_column_blob(s, 2);
     out->length = (size_t)sqlite3_column_bytes(s, 2);
     if (!text) return sqlite3_column_type(s, 2) == SQLITE_TEXT ? HD_NOMEM : HD_CORRUPT;
     if (file_hash(text, out->length) != hash) return HD_CORRUPT;

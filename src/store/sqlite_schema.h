@@ -16,7 +16,8 @@ static const char *const schema_steps[] = {
     "  kind text not null, seq integer not null, meta_seq integer not null,"
     "  guarded integer not null, large integer not null, size integer not null,"
     "  patched integer not null, hash integer not null, meta text, value text);"
-    "create unique index head_name on head(space, id, scope, instance);"
+    "create unique index head_name on head(id, space, scope, instance);" /* ids differ early */
+    "create index head_list on head(space, id);"
     "create index head_seq on head(space, seq);"
     "create index head_kind on head(space, kind, id) where kind <> '';"
     "create table large(doc integer primary key, hash integer not null, value text not null);"

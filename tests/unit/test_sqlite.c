@@ -277,7 +277,7 @@ static void a_follower_hears_each_change_of_documents_it_never_read(void **state
     assert_int_equal(hd_runtime_follow(b, "main"), HD_OK);
     assert_int_equal(hd_runtime_listen(b, hear, &h), HD_OK);
     for (int i = 1; i <= 4; i++) {
-        char json[8], cell[16];
+        char json[16], cell[32];
         snprintf(json, sizeof json, "%d", i);
         snprintf(cell, sizeof cell, "main/d%d", i / 3);
         write_cell(a, cell, json);
@@ -392,7 +392,7 @@ static void write_many_keys(hd_runtime *rt, int count) {
     hd_tx_begin(rt, &tx);
     hd_builder_open(hd_tx_pool(tx), HD_KIND_OBJECT, &b);
     for (int i = 0; i < count; i++) {
-        char key[16];
+        char key[32];
         snprintf(key, sizeof key, "key%06d", i);
         hd_builder_put(b, key, hd_int(NULL, i));
     }
@@ -411,7 +411,7 @@ static void a_small_change_of_a_large_document_writes_little(void **state) {
     for (int i = 0; i < 8; i++) {
         lab_disk_counts_reset(disk);
         rt = open_store();
-        char json[16];
+        char json[32];
         snprintf(json, sizeof json, "%d", -i);
         write_cell(rt, "main/big#/key000007", json);
         close_store(rt);
