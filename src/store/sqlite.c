@@ -158,6 +158,10 @@ static hd_status sqlite_load(authority *a, place_id doc, loaded *out) {
 }
 
 static bool sqlite_idle(const authority *a) { return self(a)->in_flight == 0; }
+bool sqlite_authority_decided(const authority *a) {
+    const sqlite_authority *s = self(a);
+    return !s->batch.length && (!s->writer || writer_idle(s->writer));
+}
 static bool sqlite_yes(const authority *a) { return self(a)->writer != NULL; }
 
 static hd_status sqlite_follow(authority *a, struct key *space) {

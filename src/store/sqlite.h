@@ -14,4 +14,8 @@
 hd_status sqlite_authority_open(const char *file, const hd_options *options, struct replica *r,
                                 authority **out, hd_error *error);
 
+/* Whether the writer has decided everything that was handed to it; verdicts may still wait for a
+ * poll. For tests, which hold answers back. */
+bool sqlite_authority_decided(const authority *a);
+
 #endif

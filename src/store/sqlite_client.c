@@ -376,6 +376,5 @@ void client_close(client *c) {
     tail_fini(&c->tail);
     for (uint32_t i = 0; i < c->spaces.count; i++) key_unref(c->spaces.items[i].name);
     vec_fini(c->env, &c->spaces);
-    vec_fini(c->env, &c->loading);
     file_close(&c->file);
 }

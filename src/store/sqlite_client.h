@@ -30,7 +30,6 @@ typedef struct client {
     uint64_t checkpoint; /* of the snapshot, while a transaction is open */
     tail tail;           /* documents changed since the checkpoint, up to the position */
     VEC(client_space) spaces;
-    VEC(place_id) loading; /* scratch: followed documents met for the first time */
 } client;
 
 /* Takes the connection over and reads spaces and tail. */

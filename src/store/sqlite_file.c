@@ -23,7 +23,6 @@ static const char *const sql_text[SQL_COUNT_] = {
     [SQL_LOG_AFTER] = "select row, hash, body from log where row > ?1 order by row",
     [SQL_LOG_ROW] = "select row, hash, body from log where row = ?1",
     [SQL_LOG_PRUNE] = "delete from log where row <= ?1",
-    [SQL_LOG_FIRST] = "select min(row), max(row) from log",
     [SQL_META_GET] = "select value from meta where key = ?1",
     [SQL_META_SET] = "replace into meta(key, value) values(?1, ?2)",
     [SQL_SPACES] = "select name, checkpoint, floor from space order by name",

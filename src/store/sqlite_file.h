@@ -29,7 +29,6 @@ typedef enum file_sql {
     SQL_LOG_AFTER,
     SQL_LOG_ROW,
     SQL_LOG_PRUNE,
-    SQL_LOG_FIRST,
     SQL_META_GET,
     SQL_META_SET,
     SQL_SPACES,

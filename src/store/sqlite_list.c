@@ -3,8 +3,6 @@
  * Both sides come in order of (id, scope, instance); where both know a document the tail is right. */
 #include "store/sqlite_list.h"
 
-#include <stdlib.h>
-
 typedef struct listed {
     const doc_name *name; /* in the tail */
     char kind[64];
@@ -35,8 +33,25 @@ static int compare_names(const doc_name *a, const doc_name *b) {
                  : compare_text(a->instance, a->instance_length, b->instance, b->instance_length);
 }
 
-static int compare_listed(const void *a, const void *b) {
-    return compare_names(((const listed *)a)->name, ((const listed *)b)->name);
+static void sink(listed *items, uint32_t root, uint32_t end) {
+    for (uint32_t child; (child = 2 * root + 1) < end; root = child) {
+        if (child + 1 < end && compare_names(items[child].name, items[child + 1].name) < 0) child++;
+        if (compare_names(items[root].name, items[child].name) >= 0) return;
+        listed swap = items[root];
+        items[root] = items[child];
+        items[child] = swap;
+    }
+}
+
+/* Heap sort: in place, no memory, no worst case. */
+static void sort_listed(listed *items, uint32_t count) {
+    for (uint32_t i = count / 2; i-- > 0;) sink(items, i, count);
+    for (uint32_t end = count; end-- > 1;) {
+        listed top = items[0];
+        items[0] = items[end];
+        items[end] = top;
+        sink(items, 0, end);
+    }
 }
 
 /* One principal's documents are not shown to another. */
@@ -91,8 +106,7 @@ static hd_status gather(listing *l) {
         if (status) return status;
         if (!vec_push(l->c->env, &l->changed, item)) return HD_NOMEM;
     }
-    if (l->changed.count)
-        qsort(l->changed.items, l->changed.count, sizeof *l->changed.items, compare_listed);
+    sort_listed(l->changed.items, l->changed.count);
     return HD_OK;
 }
 

@@ -92,8 +92,8 @@ typedef struct writer {
     hd_status trouble; /* of the last attempt; HD_OK: none */
     hd_error trouble_error;
     uint64_t folded; /* the checkpoint, for the other side */
-    uint64_t seen;   /* the last row that our runtime has delivered */
     bool busy;       /* a batch is with the thread */
+    uint64_t seen;   /* the last row that our runtime has delivered */
 } writer;
 
 /* Builds the state anew from the file. On failure it is not `known`. */
