@@ -193,6 +193,16 @@ typedef enum hd_why_not {
 } hd_why_not;
 HD_API const char *hd_why_not_text(hd_why_not reason);
 
+typedef enum hd_why_live {
+    HD_LIVE_NOT,          /* dormant */
+    HD_LIVE_EFFECT,       /* an effect always is */
+    HD_LIVE_MATERIALISER, /* so is a materialiser */
+    HD_LIVE_PROVISIONAL,  /* a live run created it */
+    HD_LIVE_REQUESTED,    /* one run was asked for */
+    HD_LIVE_READ          /* a live node reads what it writes */
+} hd_why_live;
+HD_API const char *hd_why_live_text(hd_why_live reason);
+
 typedef struct hd_node_info {
     hd_node node;
     const char *name; /* "" */
@@ -202,8 +212,11 @@ typedef struct hd_node_info {
     hd_cell output;
     uint32_t children, reads, live_refs;
     uint64_t runs, timed_runs, total_ns; /* total_ns of the timed ones */
+    uint64_t failures;                   /* reported to the error handlers */
     uint64_t eligible_at_ns;             /* 0: now */
     hd_why_not why_not;
+    hd_why_live why_live;
+    hd_node live_reader; /* HD_LIVE_READ: one of those who look */
 } hd_node_info;
 HD_API hd_status hd_node_inspect(const hd_runtime *rt, hd_node node, hd_node_info *out);
 /* Every node, in order of position. Return false to stop. */
@@ -217,15 +230,219 @@ typedef struct hd_scheduler_stats {
     uint64_t nodes, effects, computations, materialisers, invalid, live;
     uint64_t passes, iterations, failures, retries, stale_retries;
     uint64_t runs, effect_runs; /* completed; of those, of effects */
-    uint64_t marks;      /* nodes found to be concerned by a change */
-    uint64_t suppressed; /* of those, by own commit or group */
-    uint64_t filtered;   /* turns at which a node was not eligible */
+    uint64_t marks;             /* nodes found to be concerned by a change */
+    uint64_t suppressed;        /* of those, by own commit or group */
+    uint64_t filtered;          /* turns at which a node was not eligible */
     uint64_t read_deltas;
     uint64_t outside_surface;                     /* writes outside the declared outputs */
     uint64_t exhausted;                           /* passes that ended at a limit */
     uint64_t repairs, demand_visits, edge_visits; /* of the graph */
 } hd_scheduler_stats;
 HD_API void hd_runtime_scheduler_stats(const hd_runtime *rt, hd_scheduler_stats *out);
+
+/* How often nodes ran, and how often an invalid one had to wait for its time, since the last reset. */
+typedef struct hd_filter_stats {
+    uint64_t executed, filtered;
+} hd_filter_stats;
+HD_API void hd_runtime_filter_stats(const hd_runtime *rt, hd_filter_stats *out);
+HD_API void hd_runtime_reset_filter_stats(hd_runtime *rt);
+
+/* What is known of an action by name (a path "parent/child"); HD_NOT_FOUND: nothing. Of nodes that
+ * are gone the last HD_KEPT_STATS are remembered, those that ran least recently forgotten first,
+ * from hd_runtime_keep_stats(rt, true) on. */
+#define HD_KEPT_STATS 20000
+typedef struct hd_action_stats {
+    uint64_t runs, timed_runs, total_ns, failures;
+    bool exists; /* the node is there now */
+} hd_action_stats;
+HD_API hd_status hd_runtime_action_stats(const hd_runtime *rt, const char *name,
+                                         hd_action_stats *out);
+HD_API hd_status hd_runtime_keep_stats(hd_runtime *rt, bool on);
+
+/* ---- Why ----------------------------------------------------------------------------------- */
+
+/* Why the node does not run now, in one sentence. Writes it with a NUL, cut to `size`. */
+HD_API hd_why_not hd_node_why_not(const hd_runtime *rt, hd_node node, char *out, size_t size);
+
+typedef enum hd_origin {
+    HD_ORIGIN_SOURCE, /* a commit of the program, or where no trace tells more, of anybody */
+    HD_ORIGIN_NODE,   /* a run of `writer` */
+    HD_ORIGIN_OTHERS, /* another runtime */
+    HD_ORIGIN_LOAD,   /* it arrived from the store */
+    HD_ORIGIN_REVERT  /* a commit of ours was refused */
+} hd_origin;
+
+/* One cause of a run: a cell that changed, and who changed it. */
+typedef struct hd_cause {
+    uint32_t depth; /* 0: of the node asked about; 1: of the run that wrote that; ... */
+    hd_node node;   /* whose run this is a cause of */
+    hd_cell cell;
+    bool pending;       /* it changed after the node's last run, and will cause the next */
+    const char *before; /* shortened JSON; NULL: not known, no trigger trace was on */
+    const char *after;
+    hd_origin origin;
+    hd_node writer;
+    const char *writer_name; /* "" */
+    bool repeated;           /* the writer's causes were told already, or are too deep */
+} hd_cause;
+/* Tells what caused the node's last run (and what will cause the next, if it is invalid), then what
+ * caused the run that wrote that, and so on down to source commits: depth first, each node once, at
+ * most HD_WHY_DEPTH deep. Without a trace it goes by revisions: exact while the nodes are clean.
+ * Texts are good during the call. False stops. */
+#define HD_WHY_DEPTH 32
+typedef bool (*hd_cause_fn)(void *ctx, const hd_cause *cause);
+HD_API hd_status hd_node_why(const hd_runtime *rt, hd_node node, hd_cause_fn fn, void *ctx);
+
+/* ---- Traces -------------------------------------------------------------------------------- */
+
+/* The last 20 passes, 400 triggers, 2,000 runs. All memory is taken by enable (HD_NOMEM: nothing has
+ * changed). Kinds that are switched off keep what they have until hd_trace_clear. */
+enum { HD_TRACE_TRIGGERS = 1, HD_TRACE_RUNS = 2, HD_TRACE_SETTLES = 4, HD_TRACE_ALL = 7 };
+#define HD_TRACE_MAX_TRIGGERS 400
+#define HD_TRACE_MAX_RUNS     2000
+#define HD_TRACE_MAX_SETTLES  20
+HD_API hd_status hd_trace_enable(hd_runtime *rt, unsigned kinds);
+HD_API unsigned hd_trace_enabled(const hd_runtime *rt);
+HD_API void hd_trace_clear(hd_runtime *rt);
+
+typedef enum hd_trigger_decision {
+    HD_TRIGGER_MARK_INVALID,
+    HD_TRIGGER_ALREADY_INVALID,
+    HD_TRIGGER_SKIP_OWN,  /* its own commit */
+    HD_TRIGGER_SKIP_GROUP /* a commit of its change group */
+} hd_trigger_decision;
+HD_API const char *hd_trigger_decision_name(hd_trigger_decision decision); /* "mark-invalid" */
+
+/* A change met a reader. */
+typedef struct hd_trigger {
+    uint64_t number; /* counts all there were, from 1 */
+    uint64_t at_ns;
+    hd_node node;
+    const char *action; /* its name; "" */
+    hd_cell cell;       /* what it reads, and what changed */
+    hd_trigger_decision decision;
+    hd_origin origin;
+    hd_node writer;
+    const char *writer_name;
+    char before[32], after[32]; /* shortened JSON; "-" for absent */
+} hd_trigger;
+
+#define HD_TRACE_CELLS 8
+/* Some cells, and how many there were. */
+typedef struct hd_trace_cells {
+    hd_cell cells[HD_TRACE_CELLS];
+    uint32_t count; /* may exceed HD_TRACE_CELLS */
+} hd_trace_cells;
+
+typedef struct hd_run_trace {
+    uint64_t number;
+    uint64_t began_ns, took_ns; /* of a suspended run: until it was resumed */
+    uint64_t pass;
+    hd_node node, parent;
+    const char *action;
+    bool effect, materialiser, first;
+    bool set_aside;   /* it met something about to change: nothing was committed, it runs again */
+    hd_status status; /* what became of it */
+    hd_trace_cells causes;
+    hd_trace_cells declared;  /* outputs and envelopes */
+    hd_trace_cells written;   /* documents it changed */
+    hd_trace_cells attempted; /* written, and left as they were */
+    uint32_t reads;
+} hd_run_trace;
+
+typedef struct hd_settle_trace {
+    uint64_t number; /* of the pass */
+    uint64_t began_ns, took_ns;
+    uint64_t runs, marks, filtered;
+    uint32_t iterations;
+    bool exhausted;  /* it ended at the limit */
+    bool unfinished; /* there was more to do: the limit, or the time slice */
+} hd_settle_trace;
+
+/* Oldest first; false stops. Texts and cells are good during the call. */
+HD_API void hd_trace_triggers(const hd_runtime *rt, bool (*fn)(void *, const hd_trigger *),
+                              void *ctx);
+HD_API void hd_trace_runs(const hd_runtime *rt, bool (*fn)(void *, const hd_run_trace *),
+                          void *ctx);
+HD_API void hd_trace_settles(const hd_runtime *rt, bool (*fn)(void *, const hd_settle_trace *),
+                             void *ctx);
+
+/* ---- Pictures ------------------------------------------------------------------------------ */
+
+/* The graph as {"nodes": [...], "edges": [...]}; a failed value: no memory. */
+HD_API hd_value hd_graph_snapshot(const hd_runtime *rt, hd_pool *pool);
+/* The same for Graphviz. HD_ABORTED: the sink said stop. */
+HD_API hd_status hd_graph_write_dot(const hd_runtime *rt, hd_json_sink sink, void *ctx);
+/* The traced runs and passes in the format of chrome://tracing. */
+HD_API hd_value hd_trace_chrome(const hd_runtime *rt, hd_pool *pool);
+
+/* ---- Stopping at a node -------------------------------------------------------------------- */
+
+/* Called before the node's body. It may look, and must not write, register or cancel. */
+typedef void (*hd_break_fn)(void *ctx, hd_node node);
+/* By handle, or by name (then `node` is not looked at). Set again: replaced. fn NULL: removed. */
+HD_API hd_status hd_break_node(hd_runtime *rt, hd_node node, hd_break_fn fn, void *ctx);
+HD_API hd_status hd_break_name(hd_runtime *rt, const char *name, hd_break_fn fn, void *ctx);
+
+/* ---- Is it idempotent? --------------------------------------------------------------------- */
+
+typedef struct hd_written {
+    hd_cell document;
+    hd_value value; /* absent: removed */
+} hd_written;
+
+typedef struct hd_violation {
+    hd_node node;
+    const char *action;
+    /* What its run wrote, and what it wrote when it was run again on the outcome. */
+    const hd_written *first, *second;
+    size_t first_count, second_count;
+} hd_violation;
+typedef void (*hd_violation_fn)(void *ctx, const hd_violation *violation);
+
+/* From now on every computation's run is made twice, the second time in a transaction that is never
+ * committed; if it would change what the first one left, that is told: once for each node. Effects
+ * and async runs are not looked at. For tests: bodies really run twice. fn NULL: off. */
+HD_API hd_status hd_recheck_enable(hd_runtime *rt, hd_violation_fn fn, void *ctx);
+/* Runs one computation again now, without committing. HD_OK: it writes what is there. HD_MISMATCH: it
+ * does not. HD_STALE: it is invalid, so nothing can be said. Else how its body failed. */
+HD_API hd_status hd_node_recheck(hd_runtime *rt, hd_node node);
+
+/* ---- Telemetry and diagnosis --------------------------------------------------------------- */
+
+typedef enum hd_telemetry_kind {
+    HD_TELEMETRY_NOT_SETTLING, /* a pass ended at its limit; `count` nodes are left */
+    HD_TELEMETRY_BUSY,         /* more than 30 % and 1 s of a window of 5 s: busy_ns of window_ns */
+    HD_TELEMETRY_DIAGNOSIS     /* the diagnosis found a node that writes differently */
+} hd_telemetry_kind;
+typedef struct hd_telemetry {
+    hd_telemetry_kind kind;
+    hd_node node;
+    const char *action;
+    uint64_t count;
+    uint64_t busy_ns, window_ns;
+} hd_telemetry;
+/* One hook; NULL: none. Called between runs. It may look, and start a diagnosis. */
+typedef void (*hd_telemetry_fn)(void *ctx, const hd_telemetry *t);
+HD_API hd_status hd_runtime_on_telemetry(hd_runtime *rt, hd_telemetry_fn fn, void *ctx);
+
+/* Writes down what runs read and write, and looks for a node that writes differently although it
+ * reads the same: why a graph does not settle. Keeps the last 1,000 runs. With `automatic` it starts
+ * by itself when the runtime is busy (a telemetry hook must be there), and stops when it is not. */
+HD_API hd_status hd_diagnosis_start(hd_runtime *rt);
+HD_API void hd_diagnosis_stop(hd_runtime *rt);
+HD_API bool hd_diagnosis_is_on(const hd_runtime *rt);
+HD_API hd_status hd_diagnosis_set_automatic(hd_runtime *rt, bool on);
+
+/* One node that was seen to run. */
+typedef struct hd_diagnosis {
+    hd_node node;
+    const char *action;
+    uint64_t runs; /* recorded */
+    bool differs;  /* two runs read the same and wrote differently */
+} hd_diagnosis;
+HD_API void hd_diagnosis_report(const hd_runtime *rt, bool (*fn)(void *, const hd_diagnosis *),
+                                void *ctx);
 
 #ifdef __cplusplus
 }

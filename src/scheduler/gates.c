@@ -107,6 +107,7 @@ void gates_exhausted(scheduler *s, node_id id, uint64_t now) {
     }
     if (c->gate.holds < UINT8_MAX) c->gate.holds++;
     c->gate.backoff_at = now + doubled(BACKOFF_MS, BACKOFF_MAX_MS, &c->gate.streak);
+    s->stats.filtered++;
     gates_apply(s, id, now);
 }
 

@@ -3,7 +3,11 @@
 
 void invalidation_mark_special(scheduler *s, node_id id, bool was_invalid) {
     node *n = node_of(s, id);
-    if (n->flags & NODE_GATED) gates_invalidated(s, id);
+    if (n->flags & NODE_GATED) {
+        gates_invalidated(s, id);
+        bool waits = node_is_live(&s->graph, n) && gates_eligible_at(s, n) > 0;
+        s->stats.filtered += waits && !node_is_eligible(&s->graph, n);
+    }
     if (!(n->flags & NODE_MATERIALISER) || was_invalid) return;
     /* It waits for its turn; without memory to remember that, its turn is now. */
     if (!vec_push(s->env, &s->waiting, id)) {
@@ -26,10 +30,45 @@ static bool suppressed(scheduler *s, node_id id, node_id self) {
     return true;
 }
 
-static void mark_one(scheduler *s, uint32_t reader_node, bool shape, node_id self) {
+/* ---- causes that are written down */
+
+_Static_assert(READER_SHAPE == KEY_SHAPE, "a reader's mark is that of its read");
+
+static noted_cause *noted(const cold *c, uint32_t key) {
+    for (uint32_t i = 0; i < c->causes.count; i++)
+        if (c->causes.items[i].key == key) return &c->causes.items[i];
+    return NULL;
+}
+
+/* What no retry can ask for any more leaves before the list grows. */
+static void forget_old(cold *c, const node *n) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < c->causes.count; i++)
+        if (c->causes.items[i].rev > n->ran_rev - n->prev_back)
+            c->causes.items[kept++] = c->causes.items[i];
+    c->causes.count = kept;
+}
+
+static void note_cause(scheduler *s, const node *n, uint32_t key) {
+    cold *c = cold_of(s, n);
+    if (!c || !c->group) return;
+    noted_cause *known = noted(c, key);
+    if (known) {
+        known->rev = s->r->rev;
+        return;
+    }
+    if (c->causes.count == c->causes.capacity) forget_old(c, n);
+    if (!vec_push(s->env, &c->causes, ((noted_cause){ key, s->r->rev }))) c->causes_lost = true;
+}
+
+/* ---- marking */
+
+static void mark_one(scheduler *s, place_id at, uint32_t reader_node, bool shape, node_id self) {
     if ((reader_node & READER_SHAPE) && !shape) return;
     node_id id = reader_node & ~READER_SHAPE;
     if (suppressed(s, id, self)) return;
+    if (node_of(s, id)->flags & NODE_GATED)
+        note_cause(s, node_of(s, id), at | (reader_node & READER_SHAPE));
     if (s->tracer) {
         bool already = node_is_invalid(&s->graph, node_of(s, id));
         s->tracer->trigger(s, id, already ? TRIGGER_ALREADY : TRIGGER_MARK);
@@ -37,15 +76,15 @@ static void mark_one(scheduler *s, uint32_t reader_node, bool shape, node_id sel
     invalidation_mark(s, id);
 }
 
-void invalidation_mark_reader(scheduler *s, uint32_t reader_node, node_id self) {
-    mark_one(s, reader_node, true, self);
+void invalidation_mark_reader(scheduler *s, place_id at, uint32_t reader_node, node_id self) {
+    mark_one(s, at, reader_node, true, self);
 }
 
 void invalidation_mark_readers(scheduler *s, place_id at, bool shape, node_id self) {
     uint64_t word = place_at(&s->r->places, at)->watch;
     if (!word) return;
     if (watch_is_inline(word)) {
-        mark_one(s, watch_reader(word).node, shape, self);
+        mark_one(s, at, watch_reader(word).node, shape, self);
         return;
     }
     if (shape) watch_list(word)->shape_rev = s->r->rev;
@@ -55,32 +94,88 @@ void invalidation_mark_readers(scheduler *s, place_id at, bool shape, node_id se
         word = place_at(&s->r->places, at)->watch;
         if (!word) return;
         if (watch_is_inline(word)) {
-            if (i == 0) mark_one(s, watch_reader(word).node, shape, self);
+            if (i == 0) mark_one(s, at, watch_reader(word).node, shape, self);
             continue;
         }
         const watch *w = watch_list(word);
-        if (i < w->count) mark_one(s, w->items[i].node, shape, self);
+        if (i < w->count) mark_one(s, at, w->items[i].node, shape, self);
     }
 }
 
+/* ---- causes */
+
 /* A shape read is a cause only if the shape changed; see watch.shape_rev. */
-static uint64_t changed_at(const scheduler *s, uint32_t key) {
+static uint64_t changed_at(const scheduler *s, const cold *c, uint32_t key) {
+    if (c && c->group && !c->causes_lost) {
+        const noted_cause *known = noted(c, key & (KEY_PLACE | KEY_SHAPE));
+        return known ? known->rev : 0;
+    }
     const place *p = place_at(&s->r->places, key & KEY_PLACE);
     if (!(key & KEY_SHAPE) || !p->watch || watch_is_inline(p->watch)) return p->rev;
     return watch_list(p->watch)->shape_rev;
 }
 
-size_t invalidation_causes(const scheduler *s, node_id id, uint64_t since, uint32_t *out,
-                           size_t max) {
+size_t invalidation_causes_until(const scheduler *s, node_id id, uint64_t since, uint64_t until,
+                                 uint32_t *out, size_t max) {
     const node *n = node_of(s, id);
     const edge *reads = node_reads_const(n);
+    const cold *c = cold_of(s, n);
     size_t count = 0;
     for (uint32_t i = 0; i < n->read_count; i++) {
-        if (changed_at(s, reads[i].key) <= since) continue;
+        uint64_t rev = changed_at(s, c, reads[i].key);
+        if (rev <= since || rev > until) continue;
         if (count < max) out[count] = reads[i].key;
         count++;
     }
     return count;
+}
+
+static place_id parent_of(const places *ps, place_id at) {
+    return place_is_doc(ps, at) ? 0 : place_at(ps, at)->in.parent;
+}
+
+/* The nearest place above both (or one of them). They are of one document. */
+static place_id common_ancestor(const places *ps, place_id a, place_id b) {
+    while (a != b && !place_is_doc(ps, a)) {
+        for (place_id up = b; up; up = parent_of(ps, up))
+            if (up == a) return a;
+        a = parent_of(ps, a);
+    }
+    return a;
+}
+
+/* Enters an address: once, or joined with the one of its document that is there already. */
+static size_t join_address(const places *ps, place_id at, bool by_document, place_id *out,
+                           size_t count) {
+    for (size_t i = 0; i < count && i < CAUSES_MAX; i++) {
+        if (out[i] == at) return count;
+        if (!by_document || place_at(ps, out[i])->root != place_at(ps, at)->root) continue;
+        out[i] = common_ancestor(ps, out[i], at);
+        return count;
+    }
+    if (count < CAUSES_MAX) out[count] = at;
+    return count + 1;
+}
+
+static size_t addresses(const scheduler *s, node_id id, uint64_t since, uint64_t until,
+                        bool by_document, place_id *out) {
+    const node *n = node_of(s, id);
+    const edge *reads = node_reads_const(n);
+    const cold *c = cold_of(s, n);
+    size_t count = 0;
+    for (uint32_t i = 0; i < n->read_count; i++) {
+        uint64_t rev = changed_at(s, c, reads[i].key);
+        if (rev <= since || rev > until) continue;
+        count = join_address(&s->r->places, reads[i].key & KEY_PLACE, by_document, out, count);
+        if (count > CAUSES_MAX && !by_document) break; /* too many: it takes the other way */
+    }
+    return count;
+}
+
+size_t invalidation_addresses(const scheduler *s, node_id id, uint64_t since, uint64_t until,
+                              place_id out[CAUSES_MAX]) {
+    size_t count = addresses(s, id, since, until, false, out);
+    return count > CAUSES_MAX ? addresses(s, id, since, until, true, out) : count;
 }
 
 static void on_changed(void *ctx, place_id at, bool shape, hd_value before, hd_value after) {

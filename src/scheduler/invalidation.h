@@ -16,12 +16,29 @@ void invalidation_attach(scheduler *s);
 void invalidation_mark_readers(scheduler *s, place_id at, bool shape, node_id self);
 
 /* The same for one entry of a reader list. */
-void invalidation_mark_reader(scheduler *s, uint32_t reader_node, node_id self);
+void invalidation_mark_reader(scheduler *s, place_id at, uint32_t reader_node, node_id self);
 
-/* The reads whose change made (or will make) a run happen: those newer than the run before, `since`.
- * Returns how many; writes up to `max` of their keys. O(reads). */
-size_t invalidation_causes(const scheduler *s, node_id id, uint64_t since, uint32_t *out,
-                           size_t max);
+/* The reads whose change made (or will make) a run happen: those newer than the run before, `since`,
+ * and not newer than `until`. Returns how many; writes up to `max` of their keys. O(reads). */
+size_t invalidation_causes_until(const scheduler *s, node_id id, uint64_t since, uint64_t until,
+                                 uint32_t *out, size_t max);
+static inline size_t invalidation_causes(const scheduler *s, node_id id, uint64_t since,
+                                         uint32_t *out, size_t max) {
+    return invalidation_causes_until(s, id, since, UINT64_MAX, out, max);
+}
+
+/* The same as addresses, each once, at most CAUSES_MAX: where there are more, those of one document
+ * become their common ancestor. Returns how many there are even so; only that many documents have
+ * changed when it exceeds CAUSES_MAX, and the first ones are given. */
+#define CAUSES_MAX 64
+size_t invalidation_addresses(const scheduler *s, node_id id, uint64_t since, uint64_t until,
+                              place_id out[CAUSES_MAX]);
+
+/* When the run before the node's last one ended: its causes are what changed since. UINT64_MAX if the
+ * last run was its first, which has no causes. */
+static inline uint64_t invalidation_last_since(const node *n) {
+    return n->runs > 1 ? n->ran_rev - n->prev_back : UINT64_MAX;
+}
 
 /* The part of marking that most nodes do not need. */
 void invalidation_mark_special(scheduler *s, node_id id, bool was_invalid);

@@ -22,7 +22,10 @@ void registry_fini(scheduler *s) {
         if (c && c->release) c->release(n->ctx);
         key_unref(s->sides[id].name);
     }
-    for (uint32_t i = 1; i < s->colds.count; i++) env_free(s->env, s->colds.items[i], sizeof(cold));
+    for (uint32_t i = 1; i < s->colds.count; i++) {
+        vec_fini(s->env, &s->colds.items[i]->causes);
+        env_free(s->env, s->colds.items[i], sizeof(cold));
+    }
     vec_fini(s->env, &s->colds);
     table_fini(&s->names);
     env_free(s->env, s->sides, s->side_capacity * sizeof *s->sides);
@@ -105,6 +108,7 @@ static void give_cold(scheduler *s, node *n) {
     cold *c = cold_of(s, n);
     if (!c) return;
     if (binheap_linked(&c->gate.timer)) binheap_remove(&s->timers, &c->gate.timer);
+    vec_fini(s->env, &c->causes);
     *c = (cold){ .next_free = s->colds_free };
     s->colds_free = n->cold;
     n->cold = 0;
@@ -303,6 +307,7 @@ void registry_remove(scheduler *s, node_id id) {
     cold *c = cold_of(s, n);
     void (*release)(void *) = c ? c->release : NULL;
     void *ctx = n->ctx;
+    if (s->removed) s->removed(s, id);
     drop_name(s, id);
     graph_remove_node(&s->graph, id);
     give_cold(s, node_of(s, id));

@@ -42,9 +42,11 @@ static void completed(scheduler *s, node *n) {
     s->stats.effect_runs += n->flags & NODE_EFFECT; /* the lowest bit */
 }
 
-/* What the run did is undone: its causes are causes again (the retry exists because of them). */
-static void restore_causes(node *n) {
-    n->ran_rev -= n->prev_back;
+/* What the run did is undone: its causes are causes again (the retry exists because of them). They
+ * are what changed after `since`, when the run before it ended. */
+static void restore_causes(node *n, uint64_t since) {
+    if (since >= n->ran_rev) return;
+    n->ran_rev = since;
     n->prev_back = 0;
 }
 
@@ -54,12 +56,15 @@ static void again(scheduler *s, node_id id) {
 }
 
 void runner_report(scheduler *s, node_id id, hd_status status, const char *message) {
-    hd_cell causes[16];
-    uint32_t keys[16];
+    hd_cell causes[CAUSES_MAX];
+    place_id found[CAUSES_MAX];
     const node *n = id ? node_of(s, id) : NULL;
-    size_t count = n ? invalidation_causes(s, id, n->ran_rev, keys, 16) : 0;
-    if (count > 16) count = 16;
-    for (size_t i = 0; i < count; i++) causes[i] = (hd_cell){ keys[i] & KEY_PLACE };
+    size_t count =
+        n ? invalidation_addresses(s, id, invalidation_last_since(n), n->ran_rev, found) : 0;
+    if (count > CAUSES_MAX) count = CAUSES_MAX;
+    for (size_t i = 0; i < count; i++) causes[i] = (hd_cell){ found[i] };
+    cold *c = id ? registry_cold(s, id) : NULL;
+    if (c) c->failures++;
     const char *space = "";
     if (n && n->output) {
         const place *doc = place_at(&s->r->places, place_at(&s->r->places, n->output)->root);
@@ -77,9 +82,10 @@ void runner_report(scheduler *s, node_id id, hd_status status, const char *messa
     s->stats.failures++;
     for (uint32_t i = 0; i < s->error_handlers.count; i++)
         s->error_handlers.items[i].fn(s->error_handlers.items[i].ctx, &failure);
-    if (!s->error_handlers.count)
-        env_log(s->env, HD_LOG_ERROR, "uncaught in node \"%s\": %s (%s)", failure.action,
-                failure.message, hd_status_name(status));
+    bool handled = s->error_handlers.count > 0;
+    env_log(s->env, handled ? HD_LOG_INFO : HD_LOG_ERROR, "%s in node \"%s\": %s (%s)",
+            handled ? "handled" : "uncaught", failure.action, failure.message,
+            hd_status_name(status));
 }
 
 /* ---- commits and their verdicts */
@@ -94,7 +100,6 @@ static void retry_stale(scheduler *s, node_id id) {
     cold *c = registry_cold(s, id);
     if (c) c->stale++;
     s->stats.stale_retries++;
-    restore_causes(node_of(s, id));
     again(s, id);
 }
 
@@ -116,11 +121,14 @@ static void settled(void *ctx, commit *commit_, hd_status status) {
     if (!id) return; /* retired meanwhile: a late verdict does not revive it */
     cold *c = cold_of(s, node_of(s, id));
     switch (hd_status_class(status)) {
-    case HD_CLASS_STALE: retry_stale(s, id); return;
+    case HD_CLASS_STALE:
+        restore_causes(node_of(s, id), commit_->owner_rev);
+        retry_stale(s, id);
+        return;
     case HD_CLASS_TRANSIENT:
-        restore_causes(node_of(s, id));
-        if (retry_transient(s, id)) return;
-        break;
+        if (!retry_transient(s, id)) break;
+        restore_causes(node_of(s, id), commit_->owner_rev);
+        return;
     case HD_CLASS_OK:
         if (c) c->stale = c->transient = 0;
         return;
@@ -165,6 +173,7 @@ static hd_status commit_writes(scheduler *s, node_id id, hd_tx *tx) {
     bool triggered =
         !(n->flags & NODE_NEVER_RAN) && invalidation_causes(s, id, n->ran_rev, keys, 1) > 0;
     uint64_t before = s->r->rev;
+    uint64_t since = n->flags & NODE_NEVER_RAN ? UINT64_MAX : n->ran_rev; /* of the run before */
     if (!(n->flags & NODE_EFFECT)) check_surface(s, id, tx);
     tx->stamp.node = id;
     tx->stamp.action = s->sides[id].name ? key_bytes(s->sides[id].name) : NULL;
@@ -174,6 +183,7 @@ static hd_status commit_writes(scheduler *s, node_id id, hd_tx *tx) {
         c->settled = settled;
         c->settled_ctx = s;
         c->owner = pack(registry_handle(s, id));
+        c->owner_rev = since;
     }
     if (triggered && s->r->rev != before && is_echo(s, id, before))
         gates_echoed(s, id, env_now_ns(s->env));
@@ -236,11 +246,24 @@ static bool set_aside(scheduler *s, node_id id, const hd_tx *tx) {
     return true;
 }
 
+/* Section 10: why the run happened goes into its commit. Before the new read set takes over. */
+static hd_status carry_causes(scheduler *s, node_id id, hd_tx *tx) {
+    const node *n = node_of(s, id);
+    place_id causes[CAUSES_MAX];
+    if ((n->flags & NODE_NEVER_RAN) || !(tx->writes.count || tx->preconditions.count)) return HD_OK;
+    size_t count = invalidation_addresses(s, id, n->ran_rev, UINT64_MAX, causes);
+    if (count > CAUSES_MAX) count = CAUSES_MAX;
+    if (!vec_room(s->env, &tx->causes, (uint32_t)count)) return HD_NOMEM;
+    for (size_t i = 0; i < count; i++) tx->causes.items[tx->causes.count++] = causes[i];
+    return HD_OK;
+}
+
 /* A run that returned HD_OK. */
 static hd_status conclude(scheduler *s, node_id id, hd_tx *tx) {
     if (tx->failed) return tx->failed;
     bool elsewhere = !tx_reads_unchanged(tx);
-    hd_status status = apply_reads(s, id, tx);
+    hd_status status = carry_causes(s, id, tx);
+    if (!status) status = apply_reads(s, id, tx);
     if (!status && elsewhere && set_aside(s, id, tx)) return HD_OK;
     if (!status && (tx->flags & TX_OUT_SET)) status = write_output(s, id, tx);
     if (!status && (tx->writes.count || tx->preconditions.count)) status = commit_writes(s, id, tx);
@@ -309,7 +332,9 @@ static hd_status call_body(scheduler *s, node_id id, hd_tx *tx) {
  * What was read last time was read again, and nothing was written but the output. This is the loop
  * that a large graph spends its time in; everything else takes the long way below. */
 
-enum { UNUSUAL_NODE = NODE_GATED | NODE_EPHEMERAL | NODE_NEVER_RAN | NODE_MATERIALISER | NODE_ASIDE };
+enum {
+    UNUSUAL_NODE = NODE_GATED | NODE_EPHEMERAL | NODE_NEVER_RAN | NODE_MATERIALISER | NODE_ASIDE
+};
 
 static inline bool was_plain(const scheduler *s, const node *n, const hd_tx *tx, hd_status status) {
     return status == HD_OK && tx->cursor == tx->expected_count &&
@@ -318,7 +343,7 @@ static inline bool was_plain(const scheduler *s, const node *n, const hd_tx *tx,
            !s->cancelled && (n->flags & NODE_LINKED);
 }
 
-static inline void mark_plain(scheduler *s, uint32_t reader_node, node_id self) {
+static inline void mark_plain(scheduler *s, place_id at, uint32_t reader_node, node_id self) {
     graph *g = &s->graph;
     if (!(reader_node & READER_SHAPE) && reader_node != self) {
         node *n = &g->nodes[reader_node];
@@ -330,13 +355,13 @@ static inline void mark_plain(scheduler *s, uint32_t reader_node, node_id self) 
             return;
         }
     }
-    invalidation_mark_reader(s, reader_node, self);
+    invalidation_mark_reader(s, at, reader_node, self);
 }
 
 /* Readers of a whole document whose value has just changed. */
 static inline void mark_readers(scheduler *s, place_id at, uint64_t word, node_id self) {
     if (watch_is_inline(word)) {
-        mark_plain(s, (uint32_t)(word >> 32), self);
+        mark_plain(s, at, (uint32_t)(word >> 32), self);
         return;
     }
     const watch *w = watch_list(word);
@@ -350,7 +375,7 @@ static inline void mark_readers(scheduler *s, place_id at, uint64_t word, node_i
             invalidation_mark_readers(s, at, true, self);
             return;
         }
-        if (i < w->count) mark_plain(s, w->items[i].node, self);
+        if (i < w->count) mark_plain(s, at, w->items[i].node, self);
     }
 }
 
@@ -376,7 +401,8 @@ static inline hd_status write_in_place(scheduler *s, node_id id, place_id at, hd
     return HD_OK;
 }
 
-static void finish(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
+/* Returns what became of the run; the node may be gone. */
+static hd_status finish(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
     node *n = node_of(s, id);
     n->flags &= ~(uint32_t)NODE_RUNNING;
     if (s->cancelled) {
@@ -389,12 +415,13 @@ static void finish(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
         if (n->cold) gates_ran(s, id, s->clock_ns ? s->clock_ns : env_now_ns(s->env));
     }
     graph_settle(&s->graph);
+    return status;
 }
 
 /* Leaves the transaction as prepare() wants it. */
 static void wipe(hd_tx *tx) {
     if (tx->writes.count || tx->preconditions.count || (tx->flags & TX_DIVERGED) ||
-        tx->claim_only.count || tx->failed || tx->missing)
+        tx->claim_only.count || tx->failed || tx->missing || tx->attempted.count)
         tx_reset(tx);
     else if (tx->pool && tx->pool->count) hd_pool_clear(tx->pool);
 }
@@ -406,11 +433,13 @@ static void run_unusual(scheduler *s, node_id id) {
     s->message[0] = 0;
     prepare(s, id, tx);
     if (s->tracer) s->tracer->run_begin(s, id);
+    if (s->tracer) tx->flags |= TX_ATTEMPTS;
     hd_status status = call_body(s, id, tx);
     record_time(s, id, began);
+    if (s->tracer) s->tracer->run_body(s, id, tx, status);
     if (status == HD_PENDING && s->tx != tx) return; /* suspended: the transaction went along */
     hd_node handle = registry_handle(s, id);
-    finish(s, id, tx, status);
+    status = finish(s, id, tx, status);
     if (s->tracer && registry_get(s, handle)) s->tracer->run_end(s, id, tx, status);
     wipe(tx);
 }
@@ -493,15 +522,36 @@ void runner_resume(hd_run *run, hd_status status) {
         n->flags &= ~(uint32_t)NODE_SUSPENDED;
         s->clock_ns = env_now_ns(s->env);
         if (!status && is_stale(s, tx)) status = HD_STALE;
-        finish(s, id, tx, status);
-        if (registry_get(s, (hd_node){ run->node, run->generation }))
+        status = finish(s, id, tx, status);
+        if (registry_get(s, (hd_node){ run->node, run->generation })) {
             gates_apply(s, id, s->clock_ns);
+            if (s->tracer) s->tracer->run_end(s, id, tx, status);
+        }
     }
     tx_close(tx);
     env_free(s->env, run, sizeof *run);
 }
 
 /* ---- sealing: what the store asks about outputs */
+
+static bool has_cause(const commit *c, uint32_t key) {
+    for (uint32_t i = 0; i < c->causes.count; i++)
+        if (c->causes.items[i] == key) return true;
+    return false;
+}
+
+/* A seal speaks for many runs: it names causes as far as there is room. */
+static hd_status vouch_causes(const scheduler *s, node_id author, commit *c) {
+    const node *n = node_of(s, author);
+    place_id causes[CAUSES_MAX];
+    if (c->causes.count >= CAUSES_MAX) return HD_OK;
+    size_t count =
+        invalidation_addresses(s, author, invalidation_last_since(n), n->ran_rev, causes);
+    hd_status status = HD_OK;
+    for (size_t i = 0; i < count && c->causes.count < CAUSES_MAX && !status; i++)
+        if (!has_cause(c, causes[i])) status = tx_cause(s->r, c, causes[i]);
+    return status;
+}
 
 static bool vouch(void *ctx, place_id doc, commit *c, hd_status *status) {
     scheduler *s = ctx;
@@ -512,6 +562,7 @@ static bool vouch(void *ctx, place_id doc, commit *c, hd_status *status) {
     const edge *reads = node_reads_const(n);
     for (uint32_t i = 0; i < n->read_count && !*status; i++)
         if (!(reads[i].key & KEY_NO_CLAIM)) *status = tx_claim(s->r, c, reads[i].key);
+    if (!*status) *status = vouch_causes(s, author, c);
     return true;
 }
 
@@ -519,7 +570,8 @@ static void unseal(void *ctx, place_id doc) {
     scheduler *s = ctx;
     node_id author = place_at(&s->r->places, doc)->doc.writer;
     if (!author || (place_at(&s->r->places, doc)->doc.flags & DOC_MULTI_WRITER)) return;
-    restore_causes(node_of(s, author));
+    node *n = node_of(s, author);
+    restore_causes(n, invalidation_last_since(n));
     again(s, author);
 }
 

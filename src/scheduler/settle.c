@@ -45,6 +45,7 @@ static void begin_pass(scheduler *s) {
     s->pass++;
     s->stats.passes++;
     s->tick = false;
+    if (s->pass_tracer) s->pass_tracer->begin(s);
     graph_settle(&s->graph);
     if (binheap_count(&s->timers)) gates_wake(s, env_now_ns(s->env));
 }
@@ -144,6 +145,10 @@ static void warn_once(scheduler *s, node_id id, uint32_t deferred) {
     s->stats.exhausted++;
     if (s->warned) return;
     s->warned = true;
+    tell(s, &(hd_telemetry){ .kind = HD_TELEMETRY_NOT_SETTLING,
+                             .node = registry_handle(s, id),
+                             .action = s->sides[id].name ? key_bytes(s->sides[id].name) : "",
+                             .count = deferred });
     env_log(s->env, HD_LOG_WARN,
             "does not settle: node \"%s\" and %u more keep running; slowed down",
             s->sides[id].name ? key_bytes(s->sides[id].name) : "", deferred - 1);
@@ -233,7 +238,7 @@ static void end_pass(scheduler *s) {
     graph_settle(&s->graph);
     graph_tidy(&s->graph);
     s->tick = settle_has_work(s);
-    if (s->tracer) s->tracer->pass(s);
+    if (s->pass_tracer) s->pass_tracer->end(s);
 #ifndef NDEBUG
     if (s->graph.node_count < CHECKED_NODES) graph_check(&s->graph);
 #endif

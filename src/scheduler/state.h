@@ -28,6 +28,12 @@ typedef struct gate {
     binheap_item timer; /* linked while the node is set aside */
 } gate;
 
+/* A cause that was written down: which read changed, and the revision of that. */
+typedef struct noted_cause {
+    uint32_t key;
+    uint64_t rev;
+} noted_cause;
+
 /* What few nodes have. */
 typedef struct cold {
     node_id node; /* 0: free */
@@ -41,6 +47,12 @@ typedef struct cold {
     place_id missing;   /* the document it waits for */
     uint32_t repeats;   /* runs in this pass, counted from the second sweep on */
     uint64_t repeats_pass;
+    uint32_t failures; /* reported */
+
+    /* A node with a change group does not hear of every change of what it reads, so places alone do
+     * not tell its causes: they are written down here, by invalidation. One entry for each key. */
+    VEC(noted_cause) causes;
+    bool causes_lost; /* no memory once: places tell, more than there is */
 } cold;
 
 /* Beside each node, in an array of its own. */
@@ -79,10 +91,18 @@ typedef enum trigger_decision {
 typedef struct tracer {
     void (*change)(struct scheduler *s, place_id at, hd_value before, hd_value after);
     void (*trigger)(struct scheduler *s, node_id id, trigger_decision decision);
+    /* Before the body; after it, with reads and writes as they were made; and when the run has been
+     * concluded, with what became of it. Of a suspended run the last one comes alone. */
     void (*run_begin)(struct scheduler *s, node_id id);
+    void (*run_body)(struct scheduler *s, node_id id, const hd_tx *tx, hd_status status);
     void (*run_end)(struct scheduler *s, node_id id, hd_tx *tx, hd_status status);
-    void (*pass)(struct scheduler *s);
 } tracer;
+
+/* The same for passes: it does not make runs take the long way. */
+typedef struct pass_tracer {
+    void (*begin)(struct scheduler *s);
+    void (*end)(struct scheduler *s);
+} pass_tracer;
 
 typedef struct scheduler {
     hd_runtime *rt;
@@ -135,14 +155,25 @@ typedef struct scheduler {
     hd_log_fn log_fn;
     void *log_ctx;
 
+    hd_telemetry_fn telemetry_fn;
+    void *telemetry_ctx;
+
     hd_scheduler_stats stats;
-    const tracer *tracer;                /* NULL: nobody looks */
-    struct introspection *introspection; /* what was seen */
+    uint64_t filter_base_runs, filter_base_filtered; /* at the last reset */
+    const tracer *tracer;                            /* NULL: nobody looks */
+    const pass_tracer *pass_tracer;                  /* ditto */
+    bool rechecking; /* the body on the stack runs once more, for its writes to be compared */
+    void (*removed)(struct scheduler *s, node_id id); /* a node is about to go; NULL */
+    struct introspection *introspection;              /* what was seen */
 } scheduler;
 
 static inline cold *cold_of(const scheduler *s, const node *n) {
     return n->cold ? s->colds.items[n->cold] : NULL;
 }
 static inline node *node_of(const scheduler *s, node_id id) { return graph_node(&s->graph, id); }
+
+static inline void tell(const scheduler *s, const hd_telemetry *t) {
+    if (s->telemetry_fn) s->telemetry_fn(s->telemetry_ctx, t);
+}
 
 #endif
