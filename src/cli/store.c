@@ -1,4 +1,5 @@
 /* store.c -- a store as commands use it. */
+#define _POSIX_C_SOURCE 200809L
 #include "cli/store.h"
 
 #include "cli/nearest.h"
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- Opening ----------------------------------------------------------------------------- */
 
@@ -15,8 +17,26 @@ static void log_line(void *ctx, hd_log_level level, const char *line) {
     if (level <= HD_LOG_WARN) cli_warn(ctx, "%s", line);
 }
 
+/* Whether `file` is a directory, and whether the one that it is to stand in is missing. */
+static void look_around(const char *file, bool *is_directory, bool *has_no_home) {
+    struct stat st;
+    char home[4096];
+    const char *slash = strrchr(file, '/');
+    *is_directory = stat(file, &st) == 0 && S_ISDIR(st.st_mode);
+    snprintf(home, sizeof home, "%.*s", slash ? (int)(slash - file) : 0, file);
+    *has_no_home = *home && stat(home, &st) != 0;
+}
+
 static int open_failed(cli *c, const char *file, hd_status status, const hd_error *error) {
     char hint[256];
+    bool is_directory, has_no_home;
+    look_around(file, &is_directory, &has_no_home);
+    if (is_directory)
+        return cli_fail(c, CLI_FILE, "A store is a file: name one in it.", "%s is a directory",
+                        file);
+    if (has_no_home)
+        return cli_fail(c, CLI_NOT_FOUND, "Make it first: mkdir -p",
+                        "the directory of %s does not exist", file);
     if (status == HD_NOT_FOUND) {
         snprintf(hint, sizeof hint, "To create it: heddle set %.160s main/first '\"hello\"'", file);
         return cli_fail(c, CLI_NOT_FOUND, hint, "there is no file %s", file);

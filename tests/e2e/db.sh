@@ -1,0 +1,64 @@
+# db.sh -- the file: check, stats, upkeep, backup, export, import.
+
+"$heddle" set shop.db main/stock '{"apples": 12, "odd": {"$double": "NaN"}, "$$cost": 1}' \
+    main/link '{"$link":{"id":"stock"}}' other/text '"a\nb é \u0001"'
+"$heddle" set shop.db main/order-1 '{"sum": 5}' --kind order
+"$heddle" set shop.db main@user/note '"mine"' --user ann
+python3 -c 'import json; print(json.dumps({"k%d" % i: "x" * 40 for i in range(2000)}))' |
+    "$heddle" set shop.db main/large -
+for i in 1 2 3; do "$heddle" set shop.db "main/large#/k$i" $i; done
+
+check "a good file is in order" gives 0 "shop.db: in order" db check shop.db
+stats() { "$heddle" db stats shop.db --json | python3 -c '
+import json, sys
+s = json.load(sys.stdin)
+kinds = {(d["space"], d["kind"]): d["count"] for d in s["documents"]}
+assert kinds == {("main", ""): 3, ("main", "order"): 1, ("other", ""): 1}, kinds
+assert s["large_documents"] == 1 and s["format"] >= 1 and s["log_rows"] == 7, s
+assert [x["space"] for x in s["spaces"]] == ["main", "other"], s'; }
+check "stats counts documents by space and kind" holds stats
+check "stats reads well" holds sh -c '"$0" db stats shop.db | grep -q "^  order  *1$"' "$heddle"
+
+export_import() { "$heddle" db export shop.db >a.jsonl && "$heddle" db import new.db <a.jsonl &&
+    "$heddle" db export new.db >b.jsonl && cmp a.jsonl b.jsonl && [ "$(wc -l <a.jsonl)" = 6 ]; }
+check "export, import, export: the same lines" holds export_import
+check "import makes a file in order" gives 0 "new.db: in order" db check new.db
+check "kinds come along" gives 0 "main/order-1" ls new.db main --kind order
+check "users' documents come along" gives 0 '"mine"' get new.db main@user/note --user ann
+check "large documents are whole" gives 0 3 get new.db main/large#/k3
+check "--space exports one space" gives 0 \
+    '{"space":"other","id":"text","value":"a\nb é \u0001"}' db export shop.db --space other
+check "import --new refuses what exists" fails 3 "exists already" db import new.db a.jsonl --new
+check "import tells how many" gives 0 '{"documents":6}' db import new.db a.jsonl --json
+printf '{"space":"m","id":"a","value":1}\n\n{"space":"m","id":"b","value":[}\n' >bad.jsonl
+check "a malformed line is named" fails 4 "line 3, column 32" db import bad.db bad.jsonl
+echo '{"space":"m","value":1}' >short.jsonl
+check "so is an incomplete one" fails 4 'line 1: "space", "id" or' db import bad.db short.jsonl
+many() { python3 -c 'for i in range(2500):
+    print("{\"space\":\"m\",\"id\":\"d%04d\",\"kind\":\"k\",\"meta\":{\"n\":%d},\"value\":{\"i\":%d}}" % (i, i, i))' \
+    >many.jsonl && "$heddle" db import many.db many.jsonl && "$heddle" db export many.db | cmp - many.jsonl; }
+check "several thousand lines, with metadata, survive" holds many
+
+check "backup copies the file" holds "$heddle" db backup shop.db copy.db
+check "the copy is in order" gives 0 "copy.db: in order" db check copy.db
+same_export() { "$heddle" db export "$1" | cmp - a.jsonl; }
+check "and the same" holds same_export copy.db
+check "backup does not replace a file" fails 3 "exists already" db backup shop.db copy.db
+check "unless --force" holds "$heddle" db backup shop.db copy.db --force
+check "it leaves nothing else behind" holds test ! -e copy.db.partial
+
+upkeep() { "$heddle" db "$1" shop.db --json | python3 -c '
+import json, sys
+r = json.load(sys.stdin)
+assert r["after"]["tail_rows"] == 0, r
+assert sys.argv[1] == "checkpoint" or r["after"]["log_rows"] == 0, r
+assert sys.argv[1] != "vacuum" or r["after"]["bytes"] < r["before"]["bytes"], r' "$1"; }
+check "checkpoint folds the log" holds upkeep checkpoint
+check "plain SQL sees the documents then" holds python3 -c '
+import json, sqlite3
+rows = sqlite3.connect("shop.db").execute("select value from document where id = ?", ("order-1",))
+assert [json.loads(v) for v, in rows] == [{"sum": 5}]'
+check "prune deletes what is folded" holds upkeep prune
+check "vacuum makes the file smaller" holds upkeep vacuum
+check "nothing is lost by any of them" holds same_export shop.db
+check "the file is in order" gives 0 "shop.db: in order" db check shop.db

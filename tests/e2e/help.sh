@@ -1,0 +1,48 @@
+# help.sh -- every command explains itself; colours only where they are wanted.
+
+names() { "$heddle" help | sed -n 's/^  \(db [a-z]*\|[a-z]*\)   *[a-z].*/\1/p' | grep -v '^heddle'; }
+explains() { # the same by help and by --help, in 80 columns, with an example of itself
+    names >names; [ "$(wc -l <names)" -ge 18 ] || return 1
+    while read -r name; do
+        "$heddle" help $name >a && "$heddle" $name --help >b && cmp a b &&
+            ! grep -E '.{81}' a && grep -q "^  heddle $name" a &&
+            head -n 1 a | grep -q "^heddle $name" || { echo "help $name"; cat a; return 1; }
+    done <names
+}
+check "every command has help and an example, in 80 columns" holds explains
+check "the overview fits too" holds sh -c '"$0" help >o && ! grep -E ".{81}" o' "$heddle"
+check "no words show the overview" holds sh -c '"$0" >p && "$0" help | cmp - p' "$heddle"
+check "exit codes are documented" holds sh -c '"$0" help exit-codes | grep -q "^  3  "' "$heddle"
+check "a misspelt topic names the nearest" fails 1 "help cells" help clels
+pages() {
+    while read -r name; do
+        "$heddle" help --man $name >page && grep -q '^\.TH "HEDDLE-' page || return 1
+        command -v groff >/dev/null || continue
+        groff -man -ww -Tutf8 page 2>warnings >/dev/null && [ ! -s warnings ] || { cat warnings; return 1; }
+    done <names
+    "$heddle" help --man | grep -q '^\.SH EXIT STATUS'
+}
+check "every command has a manual page, which roff accepts" holds pages
+check "version" gives 0 '{"version":"'"$("$heddle" --version | cut -d' ' -f2)"'"}' version --json
+check "doctor looks at the place" holds sh -c '"$0" doctor shop.db --json | grep -q "\"writable\":true"' "$heddle"
+
+escape=$(printf '\033')
+check "no colours in a pipe" holds sh -c '! "$0" help | grep "$1"' "$heddle" "$escape"
+check "colours with --color always" holds sh -c '"$0" help --color always | grep -q "$1"' "$heddle" "$escape"
+terminal() { # what a command prints on a terminal
+    env "$1" TERM=xterm timeout 20 python3 -c '
+import os, pty, sys
+child, fd = pty.fork()
+if not child:
+    os.execv(sys.argv[1], sys.argv[1:])
+text = b""
+try:
+    while piece := os.read(fd, 4096):
+        text += piece
+except OSError: # the child is gone
+    pass
+sys.stdout.buffer.write(text)' "$heddle" help; }
+on_terminal() { terminal A=b | grep -q "$escape"; }
+no_color() { ! terminal NO_COLOR=1 | grep -q "$escape"; }
+check "colours on a terminal" holds on_terminal
+check "not with NO_COLOR" holds no_color

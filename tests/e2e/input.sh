@@ -1,0 +1,40 @@
+# input.sh -- what is wrong, where, and what to do about it.
+
+"$heddle" set shop.db main/stock '{"apples": 12, "list": [1, 2]}'
+
+check "an unknown command names the nearest" fails 1 'mean "heddle watch"' wacth shop.db
+check "also of a group" fails 1 'mean "heddle db check"' db chekc shop.db
+check "a group alone lists its members" fails 1 "check, stats" db
+check "an unknown option names the nearest" fails 1 "mean --json" get shop.db main/stock --jsn
+check "an option without its argument says so" fails 1 "needs its argument" ls shop.db main --kind
+check "a number is a number" fails 1 "whole number" log shop.db main --limit ten
+check "missing operands show how to write it" fails 1 "heddle get FILE CELL" get shop.db
+check "a word too many is named" fails 1 "too many" db check shop.db shop.db
+
+check "a missing file says how to create it" fails 2 "To create it: heddle set none.db" \
+    get none.db main/x
+check "and is not created" holds test ! -e none.db
+check "a missing space names the nearest" fails 2 "mean main" ls shop.db mian
+check "a missing document names the nearest" fails 2 "mean main/stock" get shop.db main/stok
+check "a missing key names the nearest" fails 2 "mean main/stock#/apples" \
+    get shop.db main/stock#/aples
+check "a missing element tells how many there are" fails 2 "0 to 1" get shop.db main/stock#/list/2
+check "a way through a number says so" fails 2 "kind int" get shop.db main/stock#/apples/x
+check "a malformed cell name says how to write one" fails 4 "space/id#/path" get shop.db stock
+check "a malformed scope is named" fails 4 "scope is space, user or session" get shop.db m@all/x
+
+check "malformed JSON has line and column" fails 4 "line 1, column 9" set shop.db main/x '{"a": 1,}'
+shows_caret() { [ "$(sed -n 2,3p err)" = '  {"a": 1,}
+          ^' ]; }
+check "and a mark below the place" holds shows_caret
+two_lines() { printf '{"é": 1,\n "b": tru}' | "$heddle" set shop.db main/x - 2>err; test $? = 4 &&
+    [ "$(sed -n 2,3p err)" = '   "b": tru}
+        ^' ] || { cat err; false; }; }
+check "also on a later line" holds two_lines
+check "text without quotes says how to quote" fails 4 "Text needs quotes: '\"hello\"'" \
+    set shop.db main/x hello
+check "a value that cannot be put there is refused" fails 4 "cannot be put" \
+    set shop.db main/stock#/apples/x 1
+check "nothing of it was stored" fails 2 "no document" get shop.db main/x
+check "with --json an error is a line of JSON" fails 2 \
+    '^{"command":"get","error":"NOT_FOUND","message":".*","hint":".*"}$' get --json shop.db main/zzzzzz

@@ -1,0 +1,44 @@
+# refusals.sh -- files that cannot be used: said clearly, left alone.
+
+head -c 50000 /dev/urandom >noise; cp noise noise.before
+check "a file that is none is refused" fails 5 "not a heddle file" get noise main/a
+check "also for writing" fails 5 "not a heddle file" set noise main/a 1
+check "and by check" fails 5 "not a heddle file" db check noise
+check "it is untouched" holds cmp noise noise.before
+
+python3 -c 'import sqlite3; c = sqlite3.connect("other.db"); c.execute("create table t(x)")'
+cp other.db other.before
+check "another program's database is refused" fails 5 "not a heddle file" set other.db main/a 1
+check "it is untouched" holds cmp other.db other.before
+
+"$heddle" set new.db main/a 1
+python3 -c 'import sqlite3; sqlite3.connect("new.db").execute("pragma user_version = 999")'
+check "a newer format is refused, with what to do" fails 5 "install a newer heddle" get new.db main/a
+
+"$heddle" set torn.db main/a '{"x": 1}' main/b 2
+for i in $(seq 20); do "$heddle" set torn.db main/c$i "\"some words to fill the pages $i\""; done
+"$heddle" db checkpoint torn.db >/dev/null
+python3 - <<'EOF'
+data = bytearray(open("torn.db", "rb").read())
+at = data.index(b'"some words to fill the pages 7"')
+data[at + 3] ^= 1
+open("torn.db", "wb").write(data)
+EOF
+finds_damage() { "$heddle" db check torn.db >found 2>err; [ $? = 5 ] && grep -q finding err &&
+    [ -s found ] || { cat found err; false; }; }
+check "check finds one wrong bit" holds finds_damage
+finds_json() { "$heddle" db check torn.db --json 2>/dev/null | grep -q '^{"finding":".*"}$'; }
+check "and tells it as JSON" holds finds_json
+
+"$heddle" set shut.db main/a 1
+can_be_refused() { [ "$(id -u)" != 0 ]; }
+if can_be_refused; then
+    chmod 444 shut.db
+    check "a read-only file can be read" gives 0 1 get shut.db main/a
+    check "but not written" fails 5 "cannot be written" set shut.db main/a 2
+    chmod 644 shut.db
+fi
+check "a directory is no file" fails 5 "is a directory" get . main/a
+check "a place that does not exist is named" fails 2 "no/such/dir" set no/such/dir/x.db main/a 1
+full() { "$heddle" get shut.db main/a >/dev/full 2>err; [ $? = 6 ] && grep -q "cannot write" err; }
+check "results that cannot be written are a failure" holds full

@@ -1,0 +1,52 @@
+# watch.sh -- changes as they are committed, by other processes.
+
+"$heddle" set shop.db main/stock '{"apples": 12, "pears": 1}' main/ready true
+
+# Starts a watch and waits until it has told what is there: from then on it misses nothing.
+start_watch() { # start_watch FILE LINES ARGUMENTS...
+    out=$1 lines=$2
+    shift 2
+    "$heddle" watch shop.db --now "$@" >"$out" 2>"$out.err" &
+    watcher=$!
+    until_true lines_in "$out" "$lines"
+}
+line_is() { [ "$(sed -n "$2p" "$1")" = "$3" ] || { cat "$1"; false; }; }
+
+start_watch all 2 --json --count 6
+start_watch paths 1 main/stock --json --paths --count 2 && other=$watcher
+start_watch place 1 main/stock#/pears --count 2 && third=$watcher
+"$heddle" set shop.db main/stock#/apples 11
+"$heddle" set shop.db main/stock#/pears 2 main/new 1
+"$heddle" rm shop.db main/new
+
+check "--count ends it" holds until_true lines_in all 6
+check "--now tells what is there" holds line_is all 1 '{"space":"main","id":"ready","seq":1,"after":true}'
+check "a change has seq, before and after" holds line_is all 3 \
+    '{"space":"main","id":"stock","seq":2,"before":{"apples":12,"pears":1},"after":{"apples":11,"pears":1}}'
+check "documents of one commit have one seq" holds grep -qx \
+    '{"space":"main","id":"new","seq":3,"after":1}' all
+check "a deletion has no after" holds line_is all 6 \
+    '{"space":"main","id":"new","seq":4,"before":1}'
+check "--paths tells the changed paths only" holds line_is paths 2 \
+    '{"space":"main","id":"stock","seq":2,"changes":[{"path":"/apples","before":12,"after":11}]}'
+check "a watched place changes only with it" holds line_is place 2 "     3  main/stock 1 -> 2"
+
+start_watch spaces 2 --json --count 4
+"$heddle" set shop.db fresh/one 1
+until_true lines_in spaces 4 || :
+check "a space that is made later is watched too" holds grep -q '"space":"fresh","id":"one"' spaces
+
+start_watch cut 2 main
+kill -INT "$watcher"
+ends_well() { wait "$watcher"; [ $? = 0 ] && ! grep -q . cut.err; }
+check "Ctrl-C ends it with status 0, without a word" holds ends_well
+
+gone() { "$heddle" watch shop.db --now --count 100 | head -n 1 >first; lines_in first 1; }
+timeout_gone() { gone & g=$!; until_true lines_in first 1
+    "$heddle" set shop.db main/ready 1; "$heddle" set shop.db main/ready 2; wait $g; }
+check "a closed pipe ends it" holds timeout_gone
+check "a space or cell that does not exist yet can be watched" holds start_watch later 0 later/x
+"$heddle" set shop.db later/x 5
+check "and is, from its first value on" holds until_true grep -q -- "- -> 5" later
+kill "$watcher"; wait 2>/dev/null
+check "the file is in order" gives 0 "shop.db: in order" db check shop.db
