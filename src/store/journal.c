@@ -29,8 +29,8 @@ static bool among_reads(const hd_tx *tx, uint32_t key) {
 static hd_status index_reads(hd_tx *tx) {
     uint32_t from = tx->reads.count == FEW_READS + 1 ? 0 : tx->reads.count - 1;
     for (uint32_t i = from; i < tx->reads.count; i++) {
-        hd_status status = table_insert(&tx->seen, key_hash(tx->reads.items[i]),
-                                        tx->reads.items[i]);
+        hd_status status =
+            table_insert(&tx->seen, key_hash(tx->reads.items[i]), tx->reads.items[i]);
         if (status) return status;
     }
     return HD_OK;
@@ -38,6 +38,8 @@ static hd_status index_reads(hd_tx *tx) {
 
 static hd_status add_read(hd_tx *tx, uint32_t key) {
     if (!vec_push(tx->r->env, &tx->reads, key)) return HD_NOMEM;
+    place_ref(&tx->r->places,
+              key & KEY_PLACE); /* it may be nobody else's, as in a read by schema */
     if (tx->reads.count <= FEW_READS) return HD_OK;
     hd_status status = index_reads(tx);
     if (status) tx->failed = status; /* the journal is not whole: nothing may be built on it */
@@ -73,8 +75,19 @@ hd_status tx_note_slow(hd_tx *tx, uint32_t key) {
 hd_status tx_note_claim(hd_tx *tx, uint32_t key) {
     for (uint32_t i = tx->claim_only.count; i-- > 0;)
         if (tx->claim_only.items[i] == key) return HD_OK;
-    if (vec_push(tx->r->env, &tx->claim_only, key)) return HD_OK;
-    return tx->failed = HD_NOMEM;
+    if (!vec_push(tx->r->env, &tx->claim_only, key)) return tx->failed = HD_NOMEM;
+    place_ref(&tx->r->places, key & KEY_PLACE);
+    return HD_OK;
+}
+
+void tx_drop_reads(hd_tx *tx) {
+    places *ps = &tx->r->places;
+    for (uint32_t i = 0; i < tx->reads.count; i++) place_unref(ps, tx->reads.items[i] & KEY_PLACE);
+    for (uint32_t i = 0; i < tx->claim_only.count; i++)
+        place_unref(ps, tx->claim_only.items[i] & KEY_PLACE);
+    vec_clear(&tx->reads);
+    vec_clear(&tx->claim_only);
+    if (table_count(&tx->seen)) table_clear(&tx->seen);
 }
 
 hd_status tx_reads_complete(hd_tx *tx) { return tx->flags & TX_DIVERGED ? HD_OK : diverge(tx); }

@@ -43,14 +43,18 @@ static void drop_attempted(hd_tx *tx) {
     vec_clear(&tx->attempted);
 }
 
+void tx_launched(hd_tx *tx, hd_status status) {
+    void *lineage = tx->lineage;
+    tx->lineage = NULL;
+    if (lineage && tx->r->observer.lineage)
+        tx->r->observer.lineage(tx->r->observer.ctx, lineage, NULL, status);
+}
+
 void tx_reset(hd_tx *tx) {
+    if (tx->lineage) tx_launched(tx, tx->failed ? tx->failed : HD_ABORTED);
     if (tx->writes.count || tx->preconditions.count) drop_writes(tx);
     if (tx->pool && tx->pool->count) hd_pool_clear(tx->pool);
-    if (tx->reads.count || tx->claim_only.count) {
-        vec_clear(&tx->reads);
-        vec_clear(&tx->claim_only);
-        if (table_count(&tx->seen)) table_clear(&tx->seen);
-    }
+    if (tx->reads.count || tx->claim_only.count) tx_drop_reads(tx);
     if (tx->causes.count) vec_clear(&tx->causes);
     if (tx->attempted.count) drop_attempted(tx);
     tx->flags = TX_OPEN;
@@ -491,6 +495,11 @@ hd_status tx_submit(hd_tx *tx, commit **out) {
     } else {
         tx->r->stats.elided++;
     }
+    if (*out && tx->lineage) {
+        (*out)->lineage = tx->lineage;
+        tx->lineage = NULL;
+        tx->r->observer.lineage(tx->r->observer.ctx, (*out)->lineage, *out, HD_PENDING);
+    }
     if (!status && local) status = show_volatile(tx, local);
     return status;
 }
@@ -515,8 +524,9 @@ hd_status hd_tx_begin_read(hd_runtime *rt, hd_tx **out) {
     return begin(rt, HD_COMMIT_NONE, TX_READ_ONLY, out);
 }
 
-static void finish(hd_tx *tx) {
+static void finish(hd_tx *tx, hd_status status) {
     assert(tx->rt->open == tx);
+    if (tx->lineage) tx_launched(tx, status);
     tx->rt->open = NULL;
     tx->rt->r.in_body = false;
     tx_close(tx);
@@ -528,7 +538,7 @@ void hd_tx_abort(hd_tx *tx) {
         tx->failed = HD_ABORTED; /* the run that it belongs to ends it */
         return;
     }
-    finish(tx);
+    finish(tx, HD_ABORTED);
 }
 
 /* Somebody waits for the outcome of nothing: told in the next pump, like any other. */
@@ -549,12 +559,12 @@ hd_status hd_tx_commit(hd_tx *tx, hd_verdict_fn fn, void *ctx) {
     hd_status status = HD_OK;
     if (tx->flags & TX_OUT_SET) {
         if (!fn && !tx->failed && commit_single(tx, &status)) {
-            finish(tx);
+            finish(tx, status);
             return status;
         }
         status = tx_unpack_single(tx);
     } else if (!fn && !(tx->flags & TX_READ_ONLY) && commit_each(tx, &status)) {
-        finish(tx);
+        finish(tx, status);
         return status;
     }
     if (!status && !(tx->flags & TX_READ_ONLY)) status = tx_submit(tx, &c);
@@ -564,7 +574,7 @@ hd_status hd_tx_commit(hd_tx *tx, hd_verdict_fn fn, void *ctx) {
     } else if (!status && fn) {
         status = tell_later(r, fn, ctx);
     }
-    finish(tx);
+    finish(tx, status);
     return status;
 }
 

@@ -34,12 +34,13 @@ typedef struct tx_write {
 enum {
     TX_OPEN = 1,
     TX_READ_ONLY = 2,
-    TX_PREFLIGHT = 4, /* schema reads go through cell boundaries; never committed */
-    TX_DIVERGED = 8,  /* the journal is in `reads`; else it is expected[0 .. cursor) */
-    TX_OUT_SET = 16,  /* out_value is to be written */
-    TX_EPOCH = 32,    /* async: a read of what changed since `epoch` is stale */
-    TX_RUN = 64,      /* belongs to a run or a handling: committed by the scheduler */
-    TX_ATTEMPTS = 128 /* somebody wants to know of writes that change nothing */
+    TX_PREFLIGHT = 4,  /* schema reads go through cell boundaries; never committed */
+    TX_DIVERGED = 8,   /* the journal is in `reads`; else it is expected[0 .. cursor) */
+    TX_OUT_SET = 16,   /* out_value is to be written */
+    TX_EPOCH = 32,     /* async: a read of what changed since `epoch` is stale */
+    TX_RUN = 64,       /* belongs to a run or a handling: committed by the scheduler */
+    TX_ATTEMPTS = 128, /* somebody wants to know of writes that change nothing */
+    TX_LAUNCHED = 256  /* `lineage` is set: something was sent or started that depends on it */
 };
 
 struct hd_tx {
@@ -60,7 +61,8 @@ struct hd_tx {
     /* Reads. */
     uint32_t expected_count;
     VEC(uint32_t) reads;      /* keys that are dependencies (and claims, unless KEY_NO_CLAIM) */
-    VEC(uint32_t) claim_only; /* keys that are claims but no dependencies */
+    VEC(uint32_t) claim_only; /* keys that are claims but no dependencies; of both, the places
+                               * are referenced */
     table seen;               /* keys of `reads`, once there are many */
     VEC(uint32_t) causes;     /* keys whose change made the run happen; go into the commit */
 
@@ -80,6 +82,7 @@ struct hd_tx {
     hd_status failed;   /* the first failure that makes a commit impossible */
     place_id missing;   /* the first document a read had to wait for; 0: none */
     void *owner;        /* free for the scheduler: the run */
+    void *lineage;      /* ditto: what depends on the fate of this transaction; NULL: nothing */
     struct hd_tx *next; /* in the runtime's list of spare transactions */
 };
 
@@ -105,6 +108,9 @@ static inline void tx_expect(hd_tx *tx, const expected *reads, uint32_t count) {
 /* Turns reads and writes into a commit and hands it to the replica. HD_OK when nothing had to be
  * submitted too (*out is NULL then). The transaction stays open for tx_close or tx_reset. */
 hd_status tx_submit(hd_tx *tx, commit **out);
+
+/* The transaction ends without a commit to wait for: tells who depends on it. */
+void tx_launched(hd_tx *tx, hd_status status);
 
 /* Adds a claim for a read key to a commit under construction. HD_NOMEM. */
 hd_status tx_claim(replica *r, commit *c, uint32_t key);
@@ -133,6 +139,8 @@ static inline hd_status tx_note(hd_tx *tx, uint32_t key) {
 }
 /* A claim that is no dependency. */
 hd_status tx_note_claim(hd_tx *tx, uint32_t key);
+/* Forgets all reads. */
+void tx_drop_reads(hd_tx *tx);
 
 /* True if the run read exactly what was expected. */
 static inline bool tx_reads_unchanged(const hd_tx *tx) {

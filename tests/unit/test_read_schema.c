@@ -167,8 +167,8 @@ static void a_shallow_place_is_read_by_shape(void **state) {
 static void a_cycle_of_links_ends(void **state) {
     given("set n {\"next\":{\"$link\":{\"id\":\"n\"}}}");
     hd_cell n = typed(b, "n",
-                      "{'$ref':'#/$defs/node','$defs':{'node':{'type':'object','properties':"
-                      "{'next':{'$ref':'#/$defs/node'}}}}}");
+                      "{'$$ref':'#/$defs/node','$$defs':{'node':{'type':'object','properties':"
+                      "{'next':{'$$ref':'#/$defs/node'}}}}}");
     hd_tx *tx;
     assert_status(hd_tx_begin(lab_rt(b), &tx), HD_OK);
     hd_value v = hd_tx_get(tx, n);
