@@ -317,6 +317,8 @@ lab_runtime *lab_runtime_try(lab *l, const char *name, const char *principal, hd
     hd_runtime *rt;
     hd_error error;
     hd_options options = { .env = &l->env, .principal = principal, .memory = l->memory };
+    *status = HD_NOMEM;
+    if (!l->memory && !lab_is_sqlite(l)) return NULL;
     *status = hd_open(l->memory ? NULL : l->file, &options, &rt, &error);
     if (*status) return NULL;
     lab_runtime *r = calloc(1, sizeof *r);
@@ -329,8 +331,10 @@ lab_runtime *lab_runtime_try(lab *l, const char *name, const char *principal, hd
     lab_runtime **at = &l->runtimes;
     while (*at) at = &(*at)->next;
     *at = r;
-    if (!l->options.unchecked && hd_runtime_listen(rt, hear, r)) lab_fail("cannot listen");
-    return r;
+    if (!l->options.unchecked) *status = hd_runtime_listen(rt, hear, r);
+    if (!*status) return r;
+    lab_runtime_close(r);
+    return NULL;
 }
 
 lab_runtime *lab_runtime_open(lab *l, const char *name) {
@@ -491,6 +495,8 @@ lab_fate *lab_do(lab_runtime *r, const char *script) {
     if (f->begun) hd_tx_abort(tx);
     else f->begun = hd_tx_commit(tx, tell_fate, f);
     if (r->rt->r.next_local > next) f->local_seq = r->rt->r.next_local - 1;
+    if (f->begun && f->local_seq)
+        lab_fail("%s: \"%s\" failed and was made all the same", r->name, script);
     if (f->begun) f->status = f->begun;
     lab_check(r);
     return f;
