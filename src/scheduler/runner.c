@@ -522,15 +522,10 @@ void runner_resume(hd_run *run, hd_status status) {
         n->flags &= ~(uint32_t)NODE_SUSPENDED;
         s->clock_ns = env_now_ns(s->env);
         if (!status && is_stale(s, tx)) status = HD_STALE;
-<<<<<<< Updated upstream
-        status = finish(s, id, tx, status);
-        if (registry_get(s, (hd_node){ run->node, run->generation })) {
-=======
         /* All it read stands. What marked it meanwhile was read by the run before, not by this. */
         if (!status) graph_set_clean(&s->graph, n);
-        finish(s, id, tx, status);
-        if (registry_get(s, (hd_node){ run->node, run->generation }))
->>>>>>> Stashed changes
+        status = finish(s, id, tx, status);
+        if (registry_get(s, (hd_node){ run->node, run->generation })) {
             gates_apply(s, id, s->clock_ns);
             if (s->tracer) s->tracer->run_end(s, id, tx, status);
         }
