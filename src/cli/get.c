@@ -43,7 +43,8 @@ static int missing_place(store *s, const char *name, hd_value document) {
         end = next;
     }
     const char *key = *end ? so_far + (end - pointer) + 1 : "";
-    int parent = (int)(end - name) - (end == pointer); /* without a lone # */
+    int parent = (int)(end - name);
+    if (end == pointer) parent--; /* without a lone # */
     char hint[256], meant[512];
     nearest near = nearest_to(key);
     if (hd_value_kind(at) == HD_KIND_OBJECT) tell_keys(at, hint, sizeof hint, &near);

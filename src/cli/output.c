@@ -51,7 +51,7 @@ const char *err_colour(const cli *c, colour which) { return sequence(c->colour_e
 static const char *exit_word(int status) {
     switch ((cli_exit)status) {
 #define EXIT_WORD(name, number, text)                                                              \
-    case name: return #name + 4; /* without CLI_ */
+    case name: return &#name[4]; /* without CLI_ */
         CLI_EXIT_TABLE(EXIT_WORD)
 #undef EXIT_WORD
     }

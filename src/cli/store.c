@@ -174,13 +174,10 @@ int store_json(store *s, const char *what, const char *text, hd_value *out) {
 
 /* ---- Commits ----------------------------------------------------------------------------- */
 
-typedef struct verdict {
-    bool known;
-    hd_status status;
-} verdict;
-
 static void note_verdict(void *ctx, hd_status status) {
-    *(verdict *)ctx = (verdict){ true, status };
+    store *s = ctx;
+    s->decided = true;
+    s->verdict = status;
 }
 
 /* How long until `deadline`, as poll() takes it: rounded up, -1 for never. */
@@ -208,14 +205,14 @@ static int refused(store *s, hd_status status, const char *what) {
 }
 
 int store_commit(store *s, hd_tx *tx, const char *what) {
-    verdict v = { 0 };
-    hd_status status = hd_tx_commit(tx, note_verdict, &v);
-    while (!status && !v.known && !interrupted()) {
+    s->decided = false;
+    hd_status status = hd_tx_commit(tx, note_verdict, s);
+    while (!status && !s->decided && !interrupted()) {
         status = hd_runtime_pump(s->rt);
         if (status == HD_PENDING) status = HD_OK;
-        else if (!status && !v.known) store_wait(s);
+        else if (!status && !s->decided) store_wait(s);
     }
-    if (!status && !v.known) return interrupted_status(); /* closing still syncs it */
-    if (!status) status = v.status;
+    if (!status && !s->decided) return interrupted_status(); /* closing still syncs it */
+    if (!status) status = s->verdict;
     return status ? refused(s, status, what) : CLI_OK;
 }

@@ -16,6 +16,11 @@ typedef struct store {
     const char *file;
     hd_runtime *rt;
     hd_pool *pool; /* of the runtime's heap, for what a command reads and builds */
+
+    /* Of the last commit. Here and not in store_commit: one that Ctrl-C no longer waits for gets its
+     * verdict while the store closes. */
+    bool decided;
+    hd_status verdict;
 } store;
 
 /* Whose user scope: for the options of commands that name cells. */
