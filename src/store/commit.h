@@ -121,6 +121,7 @@ typedef struct commit {
     void *settled_ctx;
     void *owner;        /* free for the owner */
     uint64_t owner_rev; /* ditto */
+    void *lineage;      /* of the transaction; the observer is told of the verdict; NULL */
 
     void *sent; /* free for the authority: what it made of it */
 } commit;

@@ -128,7 +128,7 @@ static void commit_clear(replica *r, commit *c) {
     c->doom = HD_OK;
     c->done = NULL;
     c->settled = NULL;
-    c->owner = c->sent = NULL;
+    c->owner = c->sent = c->lineage = NULL;
 }
 
 void replica_commit_free(replica *r, commit *c) {
@@ -139,12 +139,18 @@ void replica_commit_free(replica *r, commit *c) {
 
 /* ---- notices: the one change channel */
 
+/* Only listeners are told of single changes. */
+hd_status replica_notice_room(replica *r, uint32_t room) {
+    bool there = !r->listeners.count ||
+                 (vec_room(r->env, &r->shown, room) && vec_room(r->env, &r->changes, room));
+    return there ? HD_OK : HD_NOMEM;
+}
+
 hd_status replica_notice_begin(replica *r, hd_change_kind kind, hd_commit_class class,
                                uint64_t group, uint32_t origin_node, uint32_t room) {
     assert(r->shown.count == 0);
-    if (r->listeners.count &&
-        (!vec_room(r->env, &r->shown, room) || !vec_room(r->env, &r->changes, room)))
-        return HD_NOMEM;
+    hd_status status = replica_notice_room(r, room);
+    if (status) return status;
     r->kind = kind;
     r->class = class;
     r->group = group;
@@ -167,6 +173,8 @@ void replica_show(replica *r, place_id doc, hd_value after) {
     }
     r->stats.changes++;
     place_walk(&r->places, doc, before, after, r->rev, r->observer.changed, r->observer.ctx);
+    if (r->kind == HD_CHANGE_INTEGRATE && r->observer.integrated)
+        r->observer.integrated(r->observer.ctx, doc);
     if (r->listeners.count) {
         assert(r->shown.count < r->shown.capacity);
         r->shown.items[r->shown.count++] = (shown){ doc, before, value_ref(after) };
@@ -542,12 +550,20 @@ static void fate(replica *r, commit *c, hd_status status) {
     list_push_back(&r->fated, &c->link);
 }
 
+/* What was launched with the commit hears first: nobody must find it alive after a failure. */
+static void tell_lineage(replica *r, commit *c) {
+    void *lineage = c->lineage;
+    c->lineage = NULL;
+    if (lineage && r->observer.lineage) r->observer.lineage(r->observer.ctx, lineage, c, c->doom);
+}
+
 /* Owners may commit again from within, so each is off the list before it is told. */
 static void tell_fates(replica *r, list *fated) {
     while (!list_empty(fated)) {
         commit *c = LIST_ENTRY(list_first(fated), commit, link);
         list_remove(&c->link);
         hd_status status = c->doom;
+        tell_lineage(r, c);
         if (c->settled) c->settled(c->settled_ctx, c, status);
         if (c->done) c->done(c->done_ctx, status);
         replica_commit_free(r, c);
@@ -655,7 +671,7 @@ static void bury_queued(replica *r) {
 static commit *next_doomed(const replica *r) {
     LIST_FOR (n, &r->pending) {
         commit *c = LIST_ENTRY(n, commit, link);
-        if (c->state == COMMIT_DEAD && (c->settled || c->done)) return c;
+        if (c->state == COMMIT_DEAD && (c->settled || c->done || c->lineage)) return c;
     }
     return NULL;
 }
@@ -666,6 +682,7 @@ static void tell_doomed(replica *r) {
         void (*settled)(void *, commit *, hd_status) = c->settled;
         c->done = NULL;
         c->settled = NULL;
+        tell_lineage(r, c);
         if (settled) settled(c->settled_ctx, c, c->doom);
         if (done) done(c->done_ctx, c->doom);
     }

@@ -57,6 +57,11 @@ typedef struct observer {
      * wrote it. False when that node is not clean: the output cannot be sealed now. HD_NOMEM is
      * said through *status. */
     bool (*vouch)(void *ctx, place_id doc, struct commit *c, hd_status *status);
+    /* A transaction that launched something: its commit `c` was queued (HD_PENDING), has its verdict,
+     * or there is none to wait for (c NULL). Before the commit's owners are told. */
+    void (*lineage)(void *ctx, void *lineage, const struct commit *c, hd_status status);
+    /* Another writer's change became visible; documents of followed spaces included. */
+    void (*integrated)(void *ctx, place_id doc);
     /* A seal was refused: the outputs are gone, the nodes behind them must run again. */
     void (*unseal)(void *ctx, place_id doc);
 } observer;
@@ -187,6 +192,7 @@ void replica_enqueue(replica *r, commit *c);
 
 /* A notice: begin, any number of replica_show, end. `room` documents can be shown without failing;
  * HD_NOMEM when that cannot be promised. */
+hd_status replica_notice_room(replica *r, uint32_t room);
 hd_status replica_notice_begin(replica *r, hd_change_kind kind, hd_commit_class class,
                                uint64_t group, uint32_t origin_node, uint32_t room);
 /* Makes `after` (taken) what is visible, if it differs, and announces it. The only way in which a

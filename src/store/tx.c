@@ -489,6 +489,8 @@ hd_status tx_submit(hd_tx *tx, commit **out) {
     hd_status status = tx_reads_complete(tx);
     if (status) return status;
     count_changes(tx, &stored, &local);
+    if (local) status = replica_notice_room(tx->r, local); /* their notice comes when all is made */
+    if (status) return status;
     if (stored || tx->preconditions.count) {
         if (tx->class != HD_COMMIT_DERIVED) status = seal_what_was_read(tx);
         if (!status) status = submit_stored(tx, stored, out);
