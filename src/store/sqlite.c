@@ -68,7 +68,7 @@ static hd_status sqlite_submit(authority *a, commit *c) {
 
 static void sqlite_flush(authority *a) {
     sqlite_authority *s = self(a);
-    /* Without memory the batch stays and goes with the next. */
+    /* Without memory the batch stays, and poll tries again. */
     if (s->batch.length) (void)writer_push(s->writer, &s->batch);
 }
 
@@ -145,9 +145,11 @@ static hd_status sqlite_poll(authority *a) {
         s->look_in_ns = LOOK_SOON_NS;
     }
     client_release(&s->client);
+    sqlite_flush(a);
     if (s->writer && outcomes) take_outcomes(s);
     hd_status status = deliver(s);
     if (!status) status = look(s);
+    if (!status && s->batch.length) status = HD_NOMEM; /* said, and tried again next time */
     return status || !s->in_flight ? status : s->trouble;
 }
 
