@@ -106,9 +106,10 @@ TESTS     := $(UNIT) $(SPEC) $(MODEL) $(CRASH)
 
 # ---- Building ------------------------------------------------------------------------------------
 
-.PHONY: all lib tests examples fuzzers bench-program
+.PHONY: all lib command tests examples fuzzers bench-program
 all: lib $(COMMAND) examples
 lib: $(STATIC) $(SHARED) $(INTERNAL)
+command: $(COMMAND)
 tests: $(TESTS)
 examples: $(EXAMPLES)
 fuzzers: $(FUZZ)
@@ -197,7 +198,7 @@ $(BUILD)/heddle: $(call objects,$(CLI_SRC)) $(INTERNAL)
 
 # ---- Running tests -------------------------------------------------------------------------------
 
-.PHONY: unit spec model crash test-unit test check-layers check-format check-symbols check-docs
+.PHONY: unit spec model crash e2e test-unit test check-layers check-format check-symbols check-docs
 unit: $(UNIT)
 	@tools/run-tests $(UNIT)
 spec: $(SPEC)
@@ -206,6 +207,9 @@ model: $(MODEL)
 	@tools/run-tests $(MODEL)
 crash: $(CRASH)
 	@tools/run-tests $(CRASH)
+# The command, from outside.
+e2e: $(COMMAND)
+	@tests/e2e/run $(BUILD)
 
 # One program, its output unfiltered: make test-unit T=test_json
 test-unit: $(filter %/$(T),$(TESTS))
@@ -268,7 +272,7 @@ define HELP
   make run                  build what is missing and show what heddle does
   make test                 everything that has to hold; ends with "N passed, N failed"
   make                      the libraries, the command and the examples, in build/debug
-  make unit|spec|model|crash  one kind of test
+  make unit|spec|model|crash|e2e  one kind of test
   make test-unit T=test_x   one test program, its output unfiltered
   make bench [GROUP=x]      measure; writes build/bench.json  (bench-quick: fewer repetitions)
   make coverage             which lines the tests reach
