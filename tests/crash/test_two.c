@@ -1,0 +1,144 @@
+/* test_two.c -- two processes write one file: each commit is judged against the other's. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <heddle/store.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { INCREMENTS = 150 };
+
+static char directory[64], file[96];
+
+static int make_directory(void **state) {
+    (void)state;
+    snprintf(directory, sizeof directory, "/tmp/heddle-two-XXXXXX");
+    if (!mkdtemp(directory)) return -1;
+    snprintf(file, sizeof file, "%s/two.db", directory);
+    return 0;
+}
+
+static int remove_directory(void **state) {
+    (void)state;
+    char name[128];
+    static const char *const ends[] = { "", "-wal", "-shm" };
+    for (int i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "%s%s", file, ends[i]);
+        unlink(name);
+    }
+    return rmdir(directory);
+}
+
+static hd_runtime *open_store(void) {
+    hd_runtime *rt;
+    hd_error error;
+    hd_status status = hd_open(file, NULL, &rt, &error);
+    if (status) fprintf(stderr, "open: %s\n", error.message);
+    return status ? NULL : rt;
+}
+
+static void keep_status(void *ctx, hd_status status) { *(hd_status *)ctx = status; }
+
+/* Reads, adds one, writes: refused as stale when the other was faster. */
+static hd_status increment(hd_runtime *rt, hd_cell cell) {
+    hd_tx *tx;
+    hd_status fate = HD_PENDING;
+    hd_status status = hd_tx_begin(rt, &tx);
+    if (status) return status;
+    int64_t n = hd_value_as_int(hd_tx_get(tx, cell), 0);
+    hd_tx_set_int(tx, cell, n + 1);
+    status = hd_tx_commit(tx, keep_status, &fate);
+    if (!status) status = hd_runtime_sync(rt);
+    return status ? status : fate;
+}
+
+/* How often it was refused; -1: something else went wrong. */
+static int increment_many(void) {
+    hd_runtime *rt = open_store();
+    if (!rt) return -1;
+    hd_cell cell = hd_cell_at(rt, "main/total");
+    int refused = 0;
+    for (int done = 0; done < INCREMENTS;) {
+        hd_status status = increment(rt, cell);
+        if (!status) done++;
+        else if (hd_status_class(status) == HD_CLASS_STALE) refused++;
+        else {
+            fprintf(stderr, "increment: %s\n", hd_status_name(status));
+            return -1;
+        }
+    }
+    return hd_close(rt) ? -1 : refused;
+}
+
+static pid_t start_child(void) {
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) _exit(increment_many() < 0 ? 1 : 0);
+    return pid;
+}
+
+static void print_finding(void *ctx, const char *finding) {
+    (void)ctx;
+    fprintf(stderr, "finding: %s\n", finding);
+}
+
+/* S2: what a commit read was still so when it was admitted; no increment is lost. */
+static void increments_of_two_processes_all_count(void **state) {
+    (void)state;
+    pid_t child = start_child();
+    int refused = increment_many();
+    assert_true(refused >= 0);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    hd_runtime *rt = open_store();
+    hd_pool *pool;
+    hd_pool_open(hd_runtime_heap(rt), &pool);
+    int64_t total = hd_value_as_int(hd_read(rt, pool, hd_cell_at(rt, "main/total")), -1);
+    assert_int_equal(total, 2 * INCREMENTS);
+    hd_pool_close(pool);
+    assert_int_equal(hd_close(rt), HD_OK);
+    assert_int_equal(hd_store_check(file, NULL, print_finding, NULL, NULL), HD_OK);
+}
+
+static void hear(void *ctx, const hd_notice *notice) {
+    if (notice->kind == HD_CHANGE_INTEGRATE) ++*(int *)ctx;
+}
+
+/* A process that only watches is woken, and hears of each commit of the other. */
+static void a_watching_process_hears_each_commit(void **state) {
+    (void)state;
+    hd_runtime *rt = open_store();
+    int heard = 0;
+    assert_int_equal(hd_runtime_follow(rt, "main"), HD_OK);
+    assert_int_equal(hd_runtime_listen(rt, hear, &heard), HD_OK);
+    pid_t child = start_child();
+    hd_env env = hd_env_system();
+    uint64_t give_up = env.monotonic_ns(env.ctx) + UINT64_C(60000000000);
+    while (heard < INCREMENTS && env.monotonic_ns(env.ctx) < give_up) {
+        assert_int_equal(hd_runtime_pump(rt), HD_OK);
+        uint64_t deadline = hd_runtime_deadline(rt);
+        env.wait(env.ctx, hd_runtime_fd(rt), deadline < give_up ? deadline : give_up);
+    }
+    assert_int_equal(heard, INCREMENTS);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_int_equal(hd_close(rt), HD_OK);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_directory, remove_directory)
+    const struct CMUnitTest tests[] = {
+        TEST(increments_of_two_processes_all_count),
+        TEST(a_watching_process_hears_each_commit),
+    };
+    return cmocka_run_group_tests_name("two", tests, NULL, NULL);
+}
