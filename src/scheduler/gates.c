@@ -99,6 +99,7 @@ static uint64_t doubled(uint64_t base_ms, uint64_t max_ms, uint8_t *streak) {
 }
 
 void gates_exhausted(scheduler *s, node_id id, uint64_t now) {
+    if (SABOTAGED(s, LEAVE_OUT_BACKOFF)) return;
     cold *c = registry_cold(s, id);
     if (!c) return;
     if (c->gate.holds_episode != s->episode) {
@@ -127,6 +128,7 @@ void gates_release(scheduler *s, node_id id) {
 }
 
 void gates_echoed(scheduler *s, node_id id, uint64_t now) {
+    if (SABOTAGED(s, LEAVE_OUT_ECHO)) return;
     cold *c = registry_cold(s, id);
     if (!c) return;
     gate *g = &c->gate;

@@ -30,6 +30,7 @@
 
 #include "base/slab.h"
 #include "scheduler/node.h"
+#include "scheduler/sabotage.h"
 
 /* Bits of node.flags that belong to the graph; nobody else writes them (nor NODE_LINKED and
  * NODE_MATERIALISER). */
@@ -157,6 +158,7 @@ typedef struct graph {
     uint64_t repairs, repaired_nodes; /* order: repairs, and nodes that moved */
     uint64_t demand_visits; /* nodes whose demand was passed on, taken back or re-derived */
     uint64_t edge_visits;   /* readers and writers looked at in joins */
+    SABOTAGE_FIELD
 } graph;
 
 hd_status graph_init(graph *g, const hd_env *env, places *ps);

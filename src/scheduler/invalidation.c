@@ -23,7 +23,7 @@ static bool same_group(const scheduler *s, const node *n) {
 
 /* P5: a run's own commit does not concern it; nor does one of its own change group. */
 static bool suppressed(scheduler *s, node_id id, node_id self) {
-    bool own = id == self;
+    bool own = id == self && !SABOTAGED(s, LEAVE_OUT_SUPPRESSION);
     if (!own && !same_group(s, node_of(s, id))) return false;
     s->stats.suppressed++;
     if (s->tracer) s->tracer->trigger(s, id, own ? TRIGGER_SKIP_OWN : TRIGGER_SKIP_GROUP);

@@ -67,6 +67,7 @@ static void settle_counts(graph *g) {
 /* ---- by deriving anew */
 
 static bool may_be_cyclic(const graph *g, uint32_t pos) {
+    if (SABOTAGED(g, LEAVE_OUT_WITHDRAWAL)) return false;
     if (g->back_lost || g->back_edges.count > SPANS_MAX) return true;
     for (uint32_t i = 0; i < g->back_edges.count; i++) {
         back_edge b = g->back_edges.items[i];

@@ -65,6 +65,7 @@ static void promote(void *ctx, node_id id) {
 /* True if somebody must go before the node at the cursor. */
 static bool somebody_first(scheduler *s, node_id id) {
     uint32_t here = s->cursor;
+    if (SABOTAGED(s, LEAVE_OUT_PROMOTION)) return false;
     graph_each_promoted(&s->graph, id, promote, s);
     return s->cursor < here;
 }
@@ -197,6 +198,7 @@ static void clear_backoffs(scheduler *s) {
 /* Demand by creation ends with the later of the creating pass and the first run (5.3). */
 static void expire_provisional(scheduler *s) {
     uint32_t kept = 0;
+    if (SABOTAGED(s, LEAVE_OUT_EXPIRY)) return;
     for (uint32_t i = 0; i < s->provisional.count; i++) {
         node_id id = s->provisional.items[i];
         node *n = &s->graph.nodes[id];

@@ -165,6 +165,7 @@ typedef struct scheduler {
     bool rechecking; /* the body on the stack runs once more, for its writes to be compared */
     void (*removed)(struct scheduler *s, node_id id); /* a node is about to go; NULL */
     struct introspection *introspection;              /* what was seen */
+    SABOTAGE_FIELD
 } scheduler;
 
 static inline cold *cold_of(const scheduler *s, const node *n) {

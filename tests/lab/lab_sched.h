@@ -47,6 +47,9 @@ const char *lab_place(void);
 lab *lab_start(void);
 /* The same on a store in memory from which documents arrive late, by polling. */
 lab *lab_start_late(void);
+/* From now on the schedulers of new worlds leave out these (LEAVE_OUT_* of scheduler/sabotage.h).
+ * False: this build cannot. */
+bool lab_leave_out(unsigned what);
 /* The runtime that the following calls speak of; opened at first mention. */
 lab_runtime *lab_on(lab *l, const char *runtime);
 hd_runtime *lab_runtime_now(lab *l);
