@@ -405,7 +405,7 @@ static void walk_place(const walk *w, place_id id, side before, side after) {
     if (differs(before, after, value_equal)) {
         p->rev = w->rev;
         if (p->watch) {
-            bool reshaped = differs(before, after, value_same_shape);
+            bool reshaped = !(p->in.flags & DOC_HAS_SHAPE) || differs(before, after, value_same_shape);
             w->fn(w->ctx, id, reshaped, before.value, after.value);
         }
     }
@@ -418,7 +418,10 @@ void place_walk(places *ps, place_id doc, hd_value before, hd_value after, uint6
     place *p = &ps->at[doc];
     p->rev = rev;
     ps->walked++;
-    if (p->watch) fn(ctx, doc, !value_same_shape(before, after), before, after);
+    if (p->watch) {
+        bool reshaped = !(p->doc.flags & DOC_HAS_SHAPE) || !value_same_shape(before, after);
+        fn(ctx, doc, reshaped, before, after);
+    }
     if (!ps->at[doc].first_child) return;
     walk w = { ps, rev, fn, ctx };
     walk_children(&w, doc, (side){ before, true, 0 }, (side){ after, true, 0 });

@@ -142,7 +142,8 @@ static inline hd_path place_path(const places *ps, place_id id) {
 /* Whether one lies on the way to the other (or is it). Both of one document or not. */
 bool place_related(const places *ps, place_id a, place_id b);
 
-/* Tells of each *watched* place whose value changed: `deep` always, `shape` if the shape did too.
+/* Tells of each *watched* place whose value changed; `shape` if its shape did too (or nobody reads it
+ * by shape).
  * `before` and `after` are what it read before and reads now. */
 typedef void (*place_changed_fn)(void *ctx, place_id id, bool shape, hd_value before,
                                  hd_value after);

@@ -160,12 +160,15 @@ hd_status replica_notice_begin(replica *r, hd_change_kind kind, hd_commit_class 
 }
 
 void replica_show(replica *r, place_id doc, hd_value after) {
+    hd_value before = place_at(&r->places, doc)->value;
+    if (before.bits == after.bits || value_equal(before, after))
+        value_unref(after); /* S7: no change, no announcement */
+    else replica_show_changed(r, doc, after);
+}
+
+void replica_show_changed(replica *r, place_id doc, hd_value after) {
     place *p = place_at(&r->places, doc);
     hd_value before = p->value;
-    if (before.bits == after.bits || value_equal(before, after)) {
-        value_unref(after); /* S7: no change, no announcement */
-        return;
-    }
     p->value = after;
     if (SABOTAGED(r, SABOTAGE_FLIP) && r->kind == HD_CHANGE_REVERT) {
         value_unref(before);
@@ -508,6 +511,7 @@ void replica_frame_begin(replica *r, hd_commit_class class) {
 
 hd_status replica_frame_op(replica *r, place_id doc, uint64_t seq, op_kind kind, hd_path path,
                            hd_value value, uint64_t keep) {
+    if (place_at(&r->places, doc)->doc.flags & DOC_VOLATILE) return HD_OK; /* ours alone */
     plan_item *item = plan_doc(r, doc);
     if (!item) return HD_NOMEM;
     if (seq <= place_at(&r->places, doc)->doc.seq) return HD_OK; /* confirmed only moves forward */

@@ -198,6 +198,8 @@ hd_status replica_notice_begin(replica *r, hd_change_kind kind, hd_commit_class 
 /* Makes `after` (taken) what is visible, if it differs, and announces it. The only way in which a
  * visible value changes, apart from overlay_write's fast path. */
 void replica_show(replica *r, place_id doc, hd_value after);
+/* The same for a value that is known to differ. */
+void replica_show_changed(replica *r, place_id doc, hd_value after);
 void replica_notice_end(replica *r);
 
 #endif

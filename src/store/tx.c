@@ -400,7 +400,7 @@ static void confirm_now(hd_tx *tx, place_id doc, hd_value after, bool first) {
     uint64_t seq = a->ops->confirm(a, doc, after, first);
     p->doc.seq = seq & ((UINT64_C(1) << 48) - 1);
     p->doc.flags |= DOC_KNOWN;
-    replica_show(tx->r, doc, value_ref(after));
+    replica_show_changed(tx->r, doc, value_ref(after));
 }
 
 static bool is_ordinary(const replica *r, place_id doc) {
