@@ -25,6 +25,19 @@ static bool among_reads(const hd_tx *tx, uint32_t key) {
     return false;
 }
 
+/* A deep read covers what lies below it. One without a claim covers only such. */
+static bool is_covered(const hd_tx *tx, uint32_t key) {
+    const places *ps = &tx->r->places;
+    if (key & KEY_SHAPE) return false;
+    for (place_id id = key & KEY_PLACE; !place_is_doc(ps, id);) {
+        id = place_at(ps, id)->in.parent;
+        bool (*among)(const hd_tx *, uint32_t) =
+            tx->flags & TX_DIVERGED ? among_reads : among_expected;
+        if (among(tx, id) || ((key & KEY_NO_CLAIM) && among(tx, id | KEY_NO_CLAIM))) return true;
+    }
+    return false;
+}
+
 /* Past FEW_READS the keys are in a table as well. */
 static hd_status index_reads(hd_tx *tx) {
     uint32_t from = tx->reads.count == FEW_READS + 1 ? 0 : tx->reads.count - 1;
@@ -62,11 +75,12 @@ static hd_status diverge(hd_tx *tx) {
 hd_status tx_note_slow(hd_tx *tx, uint32_t key) {
     if (!(tx->flags & TX_DIVERGED)) {
         /* A repetition; in a long list it is cheaper to find out after diverging. */
-        if (tx->cursor <= 2 * FEW_READS && among_expected(tx, key)) return HD_OK;
+        if (tx->cursor <= 2 * FEW_READS && (among_expected(tx, key) || is_covered(tx, key)))
+            return HD_OK;
         hd_status status = diverge(tx);
         if (status) return status;
     }
-    if (among_reads(tx, key)) return HD_OK;
+    if (among_reads(tx, key) || is_covered(tx, key)) return HD_OK;
     hd_status status = add_read(tx, key);
     if (status) tx->failed = status;
     return status;
