@@ -224,6 +224,8 @@ hd_status hd_cell_set_volatile(hd_runtime *rt, hd_cell document) {
     place_id at = runtime_place(rt, document, &schema);
     if (!at || !place_is_doc(&rt->r.places, at))
         return runtime_fail(rt, HD_USAGE, "only a whole document can be volatile");
+    hd_status status = replica_load(&rt->r, at); /* it may have a value that nobody has looked at */
+    if (status) return status;
     place *p = place_at(&rt->r.places, at);
     if (!value_is_absent(p->value) && !(p->doc.flags & DOC_VOLATILE))
         return runtime_fail(rt, HD_USAGE, "a document that has a value cannot become volatile");

@@ -353,24 +353,31 @@ static void memory_flush(authority *a) {
 
 /* ---- delivering */
 
-/* The replica's place for a document, if it knows or follows it. 0: it does not care. */
-static hd_status place_of_head(memory_authority *ma, const head *d, place_id *out) {
-    replica *r = ma->base.replica;
-    places *ps = &r->places;
-    *out = 0;
-    bool followed = false;
-    for (uint32_t i = 0; i < ma->followed.count; i++)
-        if (ma->followed.items[i] == d->space) followed = d->scope == HD_SCOPE_SPACE;
+/* The replica's place for a document, if it has one. */
+static place_id find_place(const memory_authority *ma, const head *d) {
+    const places *ps = &ma->base.replica->places;
     for (uint32_t i = 1; i < ps->homes.count; i++) {
         const doc_home *h = &ps->homes.items[i];
-        if (h->space != d->space || h->scope != d->scope || h->instance != d->instance ||
-            h->meta != d->meta)
-            continue;
-        place_id doc = places_find_doc(ps, i, d->id);
-        if (doc && ((place_at(ps, doc)->doc.flags & DOC_KNOWN) || followed)) *out = doc;
-        if (doc) return HD_OK;
+        if (h->space == d->space && h->scope == d->scope && h->instance == d->instance &&
+            h->meta == d->meta)
+            return places_find_doc(ps, i, d->id);
     }
-    if (!followed) return HD_OK;
+    return 0;
+}
+
+static bool is_followed(const memory_authority *ma, const head *d) {
+    for (uint32_t i = 0; i < ma->followed.count; i++)
+        if (ma->followed.items[i] == d->space) return d->scope == HD_SCOPE_SPACE;
+    return false;
+}
+
+/* The replica's place for a document, if it knows or follows it. 0: it does not care. */
+static hd_status place_of_head(memory_authority *ma, const head *d, place_id *out) {
+    places *ps = &ma->base.replica->places;
+    place_id doc = find_place(ma, d);
+    bool followed = is_followed(ma, d);
+    *out = doc && ((place_at(ps, doc)->doc.flags & DOC_KNOWN) || followed) ? doc : 0;
+    if (doc || !followed) return HD_OK;
     uint32_t home;
     hd_status status = places_home(ps, d->space, (hd_scope)d->scope, d->instance, d->meta, &home);
     return status ? status : places_doc(ps, home, d->id, out);
@@ -385,13 +392,11 @@ static hd_status deliver_frame(memory_authority *ma, const logged *entry) {
         const logged_op *o = &m->ops.items[entry->first_op - m->ops_base + i];
         place_id doc;
         hd_status status = place_of_head(ma, &m->h.heads.items[o->head], &doc);
-        if (!status && doc && !(place_at(&r->places, doc)->doc.flags & DOC_KNOWN)) {
-            /* The head is at or beyond this entry: take its state, skip what is below. */
-            const head *d = &m->h.heads.items[o->head];
-            status = replica_frame_state(r, doc, d->seq, d->value);
-        } else if (!status && doc) {
+        bool first = i == 0 || o[-1].head != o->head;
+        if (!status && doc && first && !(place_at(&r->places, doc)->doc.flags & DOC_KNOWN))
+            status = replica_frame_state(r, doc, o->before_seq, o->before);
+        if (!status && doc)
             status = replica_frame_op(r, doc, o->seq, o->kind, o->path, o->value, o->keep);
-        }
         if (status) return status;
     }
     return replica_frame_end(r);
@@ -519,24 +524,43 @@ static hd_status memory_follow(authority *a, struct key *space) {
     return HD_OK;
 }
 
-static const char *kind_of(const hd_memory *m, const head *d) {
-    uint32_t meta;
-    if (!heads_find(&m->h, d->space, (hd_scope)d->scope, d->instance, true, d->id, &meta))
-        return "";
-    return hd_value_as_text(hd_value_at(m->h.heads.items[meta].value, "kind"), "");
+/* What this runtime sees of a document; borrowed. */
+static hd_value seen(const memory_authority *ma, uint32_t index) {
+    const head *d = &ma->m->h.heads.items[index];
+    const places *ps = &ma->base.replica->places;
+    place_id doc = find_place(ma, d);
+    unsigned flags = doc ? (unsigned)place_at(ps, doc)->doc.flags : 0;
+    if ((flags & DOC_KNOWN) && !(flags & DOC_VOLATILE)) return place_at(ps, doc)->value;
+    hd_value value = d->value;
+    uint64_t seq = d->seq;
+    as_of_position(ma, index, &value, &seq);
+    return value;
 }
 
-static bool listed(const memory_authority *ma, const head *d, const struct key *space,
-                   const char *kind, const char *prefix) {
-    if (d->space != space || d->meta || value_is_absent(d->value)) return false;
-    if (prefix && strncmp(key_bytes(d->id), prefix, strlen(prefix))) return false;
-    if (kind && strcmp(kind_of(ma->m, d), kind)) return false;
-    if (d->scope == HD_SCOPE_SPACE) return true;
+static const char *kind_of(const memory_authority *ma, const head *d) {
+    uint32_t meta;
+    if (!heads_find(&ma->m->h, d->space, (hd_scope)d->scope, d->instance, true, d->id, &meta))
+        return "";
+    return hd_value_as_text(hd_value_at(seen(ma, meta), "kind"), "");
+}
+
+/* Whose instance: ours, if we have such a home. */
+static bool is_ours(const memory_authority *ma, const head *d) {
     const places *ps = &ma->base.replica->places;
+    if (d->scope == HD_SCOPE_SPACE) return true;
     for (uint32_t i = 1; i < ps->homes.count; i++)
         if (ps->homes.items[i].instance == d->instance && ps->homes.items[i].scope == d->scope)
             return true;
     return false;
+}
+
+static bool listed(const memory_authority *ma, uint32_t index, const struct key *space,
+                   const char *kind, const char *prefix) {
+    const head *d = &ma->m->h.heads.items[index];
+    if (d->space != space || d->meta || !is_ours(ma, d)) return false;
+    if (prefix && strncmp(key_bytes(d->id), prefix, strlen(prefix))) return false;
+    if (value_is_absent(seen(ma, index))) return false;
+    return !kind || !strcmp(kind_of(ma, d), kind);
 }
 
 static void sort_listing(const hd_memory *m, uint32_t *items, uint32_t count) {
@@ -569,13 +593,12 @@ static hd_status memory_list(authority *a, struct key *space, const char *kind, 
     VEC(uint32_t) found = { 0 };
     hd_status status = HD_OK;
     for (uint32_t i = 0; i < m->h.heads.count && !status; i++)
-        if (listed(ma, &m->h.heads.items[i], space, kind, prefix) && !vec_push(&m->env, &found, i))
-            status = HD_NOMEM;
+        if (listed(ma, i, space, kind, prefix) && !vec_push(&m->env, &found, i)) status = HD_NOMEM;
     if (!status) sort_listing(m, found.items, found.count);
     for (uint32_t i = 0; i < found.count && !status; i++) {
         const head *d = &m->h.heads.items[found.items[i]];
         hd_listing entry = { key_bytes(d->space), (hd_scope)d->scope, key_bytes(d->id),
-                             kind_of(m, d), d->seq };
+                             kind_of(ma, d), d->seq };
         if (!fn(ctx, &entry)) break;
     }
     vec_fini(&m->env, &found);

@@ -2,7 +2,6 @@
 #include "store/replica.h"
 
 #include "base/env.h"
-#include "store/overlay.h"
 #include "value/diff.h"
 #include "value/key.h"
 
