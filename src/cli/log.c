@@ -121,11 +121,12 @@ static bool wants_more(const history *h) { return h->left && !output_broken() &&
 
 static void walk_row(history *h, hd_value row) {
     hd_value all = hd_value_at(row, "commits");
-    const char *session = hd_value_as_text(hd_value_index(hd_value_at(row, "sessions"), 0), "?");
+    hd_value sessions = hd_value_at(row, "sessions");
     size_t count = hd_value_count(all);
     for (size_t i = 0; i < count && wants_more(h); i++) {
-        entry e = { .commit = hd_value_index(all, h->reverse ? i : count - 1 - i),
-                    .session = session };
+        entry e = { .commit = hd_value_index(all, h->reverse ? i : count - 1 - i) };
+        int64_t who = hd_value_as_int(hd_value_at(e.commit, "s"), 0);
+        e.session = hd_value_as_text(hd_value_index(sessions, (size_t)who), "?");
         if (!picked(h, &e)) continue;
         if (h->c->json) record_entry(h, &e);
         else print_entry(h, &e);

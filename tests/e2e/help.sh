@@ -46,3 +46,7 @@ on_terminal() { terminal A=b | grep -q "$escape"; }
 no_color() { ! terminal NO_COLOR=1 | grep -q "$escape"; }
 check "colours on a terminal" holds on_terminal
 check "not with NO_COLOR" holds no_color
+documented() { "$heddle" help exit-codes | sed -n 's/^  \([0-9][0-9]*\)  *\(.*\)/| \1 | \2 |/p' >codes &&
+    [ "$(wc -l <codes)" = 10 ] && while read -r row; do grep -qxF "$row" "$here/../../docs/CLI.md" ||
+        { echo "docs/CLI.md lacks: $row"; return 1; }; done <codes; }
+check "docs/CLI.md has the same exit codes" holds documented
