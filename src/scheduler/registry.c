@@ -254,6 +254,20 @@ static void count(scheduler *s, const node *n, uint32_t by) {
     if (n->flags & NODE_MATERIALISER) s->materialisers += by;
 }
 
+/* Moves the node, name and all, under another parent. On failure it stays where it was. */
+static hd_status adopt(scheduler *s, node_id id, node_id parent) {
+    const struct key *name = s->sides[id].name;
+    node_id former = graph_parent(&s->graph, id);
+    if (former == parent) return HD_OK;
+    if (name && find_key(s, parent, name))
+        return runtime_fail(s->rt, HD_USAGE, "there is a node \"%s\" here already",
+                            key_bytes(name));
+    if (name && table_insert(&s->names, name_hash(parent, name), id)) return HD_NOMEM;
+    hd_status status = graph_set_parent(&s->graph, id, parent);
+    if (name) table_remove(&s->names, name_hash(status ? parent : former, name), id);
+    return status;
+}
+
 /* The same node once more: under the running one, and an effect if it is to be one. */
 static hd_status register_again(scheduler *s, const hd_node_spec *spec, node_id *out) {
     node_id id = registry_get(s, spec->again);
@@ -261,8 +275,8 @@ static hd_status register_again(scheduler *s, const hd_node_spec *spec, node_id 
     node *n = node_of(s, id);
     if ((n->flags & NODE_EFFECT) && !spec->effect)
         return runtime_fail(s->rt, HD_USAGE, "an effect cannot become a computation");
-    if (s->running && s->running != id && !s->sides[id].name) {
-        hd_status status = graph_set_parent(&s->graph, id, s->running);
+    if (s->running && s->running != id) {
+        hd_status status = adopt(s, id, s->running);
         if (status) return status;
     }
     if (spec->effect) registry_promote(s, id);
