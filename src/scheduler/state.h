@@ -8,6 +8,7 @@
 #include "base/binheap.h"
 #include "scheduler/graph.h"
 #include "store/runtime.h"
+#include "store/tx.h"
 
 #define ITERATIONS_MAX 10 /* sweeps per pass, and so runs of one node per pass */
 #define RETRIES_MAX    10 /* of transient failures */

@@ -1,5 +1,6 @@
 /* cell.c -- names of cells, and the places behind them. */
 #include "store/runtime.h"
+#include "store/tx.h"
 
 #include "value/key.h"
 #include "value/link.h"

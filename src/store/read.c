@@ -3,6 +3,7 @@
  * The common read (a handle, the place read last time, nothing in the way) never comes here: it is
  * the first lines of hd_tx_get. */
 #include "store/runtime.h"
+#include "store/tx.h"
 
 #include "value/key.h"
 #include "value/link.h"

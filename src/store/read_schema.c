@@ -8,6 +8,7 @@
  * Parts are collected on a build's stack. Each function leaves the stack as it found it when it
  * fails or when its place does not match. */
 #include "store/runtime.h"
+#include "store/tx.h"
 
 #include "value/build.h"
 #include "value/key.h"

@@ -723,7 +723,7 @@ static void redate_claims(replica *r, commit *c) {
     }
 }
 
-static hd_status send_queued(replica *r) {
+hd_status replica_send(replica *r) {
     hd_status status = HD_OK;
     while (!list_empty(&r->queued)) {
         commit *c = LIST_ENTRY(list_first(&r->queued), commit, link);
@@ -741,7 +741,7 @@ static hd_status send_queued(replica *r) {
 hd_status replica_pump(replica *r) {
     assert(!r->in_body);
     if (!list_empty(&r->trivial)) tell_fates(r, &r->trivial);
-    hd_status status = list_empty(&r->queued) ? HD_OK : send_queued(r);
+    hd_status status = list_empty(&r->queued) ? HD_OK : replica_send(r);
     hd_status polled = r->authority->ops->poll(r->authority);
     tell_fates(r, &r->fated);
     return status ? status : polled;

@@ -6,7 +6,6 @@
 #define STORE_RUNTIME_H
 
 #include "store/replica.h"
-#include "store/tx.h"
 #include <stdatomic.h>
 
 typedef struct runtime_hooks {
@@ -15,6 +14,8 @@ typedef struct runtime_hooks {
     hd_status (*pump)(void *ctx);
     uint64_t (*deadline)(const void *ctx);
     bool (*idle)(const void *ctx);
+    /* Something is on its way that may still commit: sync waits for it too. NULL: never. */
+    bool (*unsettled)(const void *ctx);
     void (*close)(void *ctx);
 } runtime_hooks;
 

@@ -1,5 +1,6 @@
 /* tx.c -- the life of a transaction, and how it becomes a commit. */
 #include "store/runtime.h"
+#include "store/tx.h"
 
 #include "base/env.h"
 #include "store/overlay.h"

@@ -4,6 +4,7 @@
  * reads see it, and remembered as an operation, which is what travels. A write that changes nothing
  * leaves no trace. */
 #include "store/runtime.h"
+#include "store/tx.h"
 
 #include "base/env.h"
 #include "value/array.h"

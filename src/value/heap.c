@@ -9,9 +9,6 @@
  * document after the other does, then costs nothing. Free blocks are poisoned under ASan. */
 #include "value/heap.h"
 #include "base/poison.h"
-#include "value/path.h"
-#include "value/pool.h"
-#include "value/shape.h"
 
 /* A chunk is a sixteenth of what the heap has already, within limits. */
 enum { CHUNK_PAGES_MIN = 15, CHUNK_PAGES_MAX = 127, CHUNK_SHARE = 16, PAGE_HEADER = 64 };
@@ -232,7 +229,7 @@ void heap_block_free(void *b) {
     heap_free(b);
 }
 
-/* ---- Opening and closing ---- */
+/* ---- Making and deleting ---- */
 
 static hd_limits limits_filled(const hd_limits *given) {
     hd_limits l = given ? *given : (hd_limits){ 0 };
@@ -243,7 +240,7 @@ static hd_limits limits_filled(const hd_limits *given) {
     return l;
 }
 
-static hd_heap *heap_new(const hd_env *given, const hd_limits *limits) {
+hd_heap *heap_new(const hd_env *given, const hd_limits *limits) {
     hd_env env = env_copy(given);
     hd_heap *heap = env_new0(&env, sizeof *heap);
     if (!heap) return NULL;
@@ -260,37 +257,7 @@ static hd_heap *heap_new(const hd_env *given, const hd_limits *limits) {
     return heap;
 }
 
-hd_status hd_heap_open(const hd_env *env, const hd_limits *limits, hd_heap **out) {
-    *out = NULL;
-    hd_heap *heap = heap_new(env, limits);
-    if (!heap) return HD_NOMEM;
-    hd_status status = keys_init(heap);
-    if (!status) status = paths_init(heap);
-    if (status) {
-        hd_heap_close(heap);
-        return status;
-    }
-    *out = heap;
-    return HD_OK;
-}
-
-/* What pools still hold is released first, so that what is left is what the program forgot. */
-static void report_leftovers(hd_heap *heap) {
-    for (list_node *l; (l = list_first(&heap->pools)) != NULL;)
-        hd_pool_close(LIST_ENTRY(l, hd_pool, by_heap));
-#ifndef NDEBUG
-    if (heap->live_blocks > 0)
-        env_log(&heap->env, HD_LOG_ERROR, "heap closed with %llu blocks still referenced",
-                (unsigned long long)heap->live_blocks);
-#endif
-}
-
-void hd_heap_close(hd_heap *heap) {
-    if (!heap) return;
-    report_leftovers(heap);
-    orders_clear(heap);
-    paths_fini(heap);
-    keys_fini(heap);
+void heap_delete(hd_heap *heap) {
     for (list_node *l; (l = list_first(&heap->chunks)) != NULL;)
         chunk_free(heap, LIST_ENTRY(l, heap_chunk, by_heap));
     for (list_node *l; (l = list_first(&heap->large)) != NULL;)
@@ -298,20 +265,6 @@ void hd_heap_close(hd_heap *heap) {
     assert(heap->bytes == sizeof *heap);
     hd_env env = heap->env;
     env_free(&env, heap, sizeof *heap);
-}
-
-static size_t table_bytes(const table *t) {
-    return t->slots ? ((size_t)t->mask + 1) * sizeof *t->slots : 0;
-}
-
-void hd_heap_stat(const hd_heap *heap, hd_heap_stats *out) {
-    size_t tables = table_bytes(&heap->paths_by_step) + table_bytes(&heap->paths_by_text);
-    *out = (hd_heap_stats){ .bytes = heap->bytes + tables,
-                            .live_blocks = heap->live_blocks,
-                            .made_blocks = heap->made_blocks,
-                            .visited = heap->visited,
-                            .keys = heap->keys_count,
-                            .paths = heap->paths_live };
 }
 
 /* ---- Checking ---- */

@@ -67,6 +67,9 @@ struct hd_heap {
     uint32_t keys_held;     /* > 0: unreferenced keys are not swept; see keys_hold */
     struct key *length_key; /* "length" */
 
+    /* Empties the caches that hold keys, before keys are swept; written by heap_open.c only. */
+    void (*forget)(hd_heap *heap);
+
     struct order *orders[HEAP_ORDERS]; /* key lists seen before; written by shape.c only */
 
     /* Paths; written by path.c only. */
@@ -94,6 +97,11 @@ static inline heap_page *heap_page_of(const void *b) {
 }
 /* The heap that a block came from. O(1). */
 static inline hd_heap *heap_of(const void *b) { return heap_page_of(b)->heap; }
+
+/* A heap that has pages and no tables yet, and the end of one: all its memory goes back. See
+ * heap_open.c for the rest. */
+hd_heap *heap_new(const hd_env *env, const hd_limits *limits);
+void heap_delete(hd_heap *heap);
 
 /* A block of at most HEAP_BLOCK_MAX bytes, uninitialised, aligned to 8; NULL: no memory. O(1). */
 void *heap_alloc(hd_heap *heap, size_t size);

@@ -7,7 +7,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 #include "value/key.h"
-#include "value/shape.h"
 #include "value/text.h"
 
 enum { KEYS_FIRST = 256, KEY_TEXT_MIN = 8 };
@@ -122,7 +121,7 @@ static void move_kept(hd_heap *heap, uint64_t *to, uint32_t mask) {
 
 /* The full table becomes one that is at most a third full. */
 static bool keys_renew(hd_heap *heap) {
-    if (!heap->keys_held) orders_clear(heap); /* they hold shapes, which hold keys */
+    if (!heap->keys_held) heap->forget(heap); /* shapes remembered by order hold keys */
     uint32_t kept = count_kept(heap);
     uint64_t capacity = KEYS_FIRST;
     while (capacity < (uint64_t)kept * 3 + 1) capacity *= 2;

@@ -131,6 +131,8 @@ static void add_reader(const char *path) {
         if (readers[i].place == r->place) return;
     place_ref(&ps, r->place);
     place_at(&ps, r->place)->watch = 1;
+    if (place_is_doc(&ps, r->place)) place_at(&ps, r->place)->doc.flags |= DOC_HAS_SHAPE;
+    else place_at(&ps, r->place)->in.flags |= DOC_HAS_SHAPE;
     snprintf(r->path, sizeof r->path, "%s", path);
     reader_count++;
 }

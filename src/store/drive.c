@@ -1,6 +1,7 @@
-/* runtime.c -- opening, driving and closing a runtime. */
+/* drive.c -- opening, driving and closing a runtime. */
 #define _GNU_SOURCE
 #include "store/runtime.h"
+#include "store/tx.h"
 
 #include "base/env.h"
 #include "store/memory.h"
@@ -230,7 +231,8 @@ hd_status hd_runtime_sync(hd_runtime *rt) {
         if (!status) status = hd_runtime_pump(rt);
         if (status == HD_PENDING) continue;
         if (status) return status;
-        if (!rt->r.pending_count && list_empty(&rt->r.trivial)) return HD_OK;
+        bool more = rt->hooks.unsettled && rt->hooks.unsettled(rt->hooks.ctx);
+        if (!rt->r.pending_count && list_empty(&rt->r.trivial) && !more) return HD_OK;
         wait_for_more(rt);
     }
 }

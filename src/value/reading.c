@@ -1,4 +1,4 @@
-/* value.c -- what every value can do: kinds, references, conversions, lookups. */
+/* reading.c -- what every value can do: kinds, references, conversions, lookups. */
 #include "value/array.h"
 #include "value/link.h"
 #include "value/node.h"
