@@ -653,11 +653,21 @@ struct heads *memory_heads(hd_memory *m) {
     return &m->h;
 }
 
+/* What a runtime committed while it was alone carries no claims: it must be decided before somebody
+ * else can write. */
+static hd_status decide_what_is_queued(hd_memory *m) {
+    hd_status status = HD_OK;
+    LIST_FOR (n, &m->attached)
+        if (!status) status = replica_send(LIST_ENTRY(n, memory_authority, link)->base.replica);
+    return status;
+}
+
 hd_status memory_attach(hd_memory *m, struct replica *r, authority **out) {
     memory_authority *ma = env_new0(&m->env, sizeof *ma);
     *out = NULL;
     if (!ma) return HD_NOMEM;
-    hd_status status = heads_session(&m->h, r->session, &ma->session);
+    hd_status status = decide_what_is_queued(m);
+    if (!status) status = heads_session(&m->h, r->session, &ma->session);
     if (status) {
         env_free(&m->env, ma, sizeof *ma);
         return status;

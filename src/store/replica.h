@@ -167,6 +167,8 @@ void replica_arrived(replica *r, place_id doc, const loaded *state, hd_status st
 
 /* Sends what is queued, applies what has arrived. */
 hd_status replica_pump(replica *r);
+/* The first half of it. */
+hd_status replica_send(replica *r);
 
 /* The confirmed value and seq of a document; borrowed. */
 static inline hd_value replica_confirmed(const replica *r, place_id doc) {
