@@ -77,7 +77,9 @@ scheduler *scheduler_of(hd_runtime *rt) {
     s->r = &rt->r;
     s->env = &rt->env;
     binheap_init(&s->timers, s->env);
-    rt->hooks = (runtime_hooks){ s, pump, deadline, is_idle, scheduler_close };
+    rt->hooks = (runtime_hooks){
+        .ctx = s, .pump = pump, .deadline = deadline, .idle = is_idle, .close = scheduler_close
+    };
     hd_status status = registry_init(s);
     if (!status) status = runner_init(s);
     if (status) {
