@@ -310,10 +310,12 @@ install-files: $(STATIC) $(SHARED) $(COMMAND)
 	ln -sf $(SONAME) $(TO_LIB)/libheddle.so
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
 	    -e 's|@LIBS@|$(LIBS)|' heddle.pc.in > $(TO_LIB)/pkgconfig/heddle.pc
-	$(if $(COMMAND),install -d $(TO)/bin && install -m 755 $(COMMAND) $(TO)/bin)
+	$(if $(COMMAND),install -d $(TO)/bin $(TO)/share/man/man1 && \
+	    install -m 755 $(COMMAND) $(TO)/bin && $(COMMAND) help --man-pages $(TO)/share/man/man1)
 
 uninstall:
 	rm -f $(TO)/include/heddle.h $(addprefix $(TO)/,$(filter include/heddle/%,$(HEADERS)))
 	rm -f $(TO_LIB)/libheddle.a $(TO_LIB)/$(notdir $(SHARED)) $(TO_LIB)/$(SONAME)
 	rm -f $(TO_LIB)/libheddle.so $(TO_LIB)/pkgconfig/heddle.pc $(TO)/bin/heddle
+	rm -f $(TO)/share/man/man1/heddle.1 $(TO)/share/man/man1/heddle-*.1
 	-rmdir $(TO)/include/heddle 2>/dev/null

@@ -120,6 +120,7 @@ static int show_group(cli *c, const char *group) {
 
 static int run_help(cli *c) {
     bool man = option_given(c, "man");
+    if (option_given(c, "man-pages")) return man_pages(c, option_text(c, "man-pages"));
     if (!c->operand_count) return man ? man_page(NULL) : overview(c);
     char name[64];
     snprintf(name, sizeof name, "%s%s%s", c->operands[0], c->operand_count > 1 ? " " : "",
@@ -147,6 +148,7 @@ const command command_help = {
     .summary = "about heddle, a command, or a topic",
     .text = "Without a word: the list of commands and topics.",
     .options = (const cli_option[]){ { "man", NULL, "the manual page, in roff, for man(1)" },
+                                     { "man-pages", "DIR", "write all manual pages into DIR" },
                                      { NULL, NULL, NULL } },
     .examples = (const cli_example[]){ { "heddle help set", "what set does" },
                                        { "heddle help exit-codes", "what the exit status says" },

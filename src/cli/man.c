@@ -2,6 +2,7 @@
 #include "cli/help.h"
 
 #include "cli/commands.h"
+#include "cli/output.h"
 #include <heddle/base.h>
 #include <ctype.h>
 #include <stdio.h>
@@ -113,3 +114,24 @@ static int whole_page(void) {
 }
 
 int man_page(const command *cmd) { return cmd ? command_page(cmd) : whole_page(); }
+
+/* Pages are printed to stdout, so stdout becomes the file. */
+static int page_into(cli *c, const char *directory, const command *cmd) {
+    char file[4096];
+    int length = snprintf(file, sizeof file, "%s/heddle%s%s.1", directory, cmd ? "-" : "",
+                          cmd ? cmd->name : "");
+    if (length < 0 || (size_t)length >= sizeof file)
+        return cli_fail(c, CLI_USAGE, NULL, "the name of the directory is too long");
+    for (char *at = file + strlen(directory); *at; at++)
+        if (*at == ' ') *at = '-';
+    if (!freopen(file, "w", stdout))
+        return cli_fail(c, CLI_IO, "The directory must exist.", "%s cannot be written", file);
+    return man_page(cmd);
+}
+
+int man_pages(cli *c, const char *directory) {
+    int failed = page_into(c, directory, NULL);
+    for (const command *const *at = commands; *at && !failed; at++)
+        failed = page_into(c, directory, *at);
+    return failed;
+}

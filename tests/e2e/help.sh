@@ -23,6 +23,9 @@ pages() {
     "$heddle" help --man | grep -q '^\.SH EXIT STATUS'
 }
 check "every command has a manual page, which roff accepts" holds pages
+written() { mkdir pages && "$heddle" help --man-pages pages &&
+    [ "$(ls pages | wc -l)" = $(($(wc -l <names) + 1)) ] && "$heddle" help --man db check | cmp - pages/heddle-db-check.1; }
+check "all pages can be written to a directory" holds written
 check "version" gives 0 '{"version":"'"$("$heddle" --version | cut -d' ' -f2)"'"}' version --json
 check "doctor looks at the place" holds sh -c '"$0" doctor shop.db --json | grep -q "\"writable\":true"' "$heddle"
 

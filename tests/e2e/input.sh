@@ -11,6 +11,11 @@ check "a number is a number" fails 1 "whole number" log shop.db main --limit ten
 check "missing operands show how to write it" fails 1 "heddle get FILE CELL" get shop.db
 check "a word too many is named" fails 1 "too many" db check shop.db shop.db
 
+check "an argument may follow an equals sign" gives 0 "" ls shop.db main --kind=none
+check "words after -- are no options" gives 0 "" set --text shop.db main/x -- --json
+check "but values" gives 0 '"--json"' get shop.db main/x
+"$heddle" rm shop.db main/x
+
 check "a missing file says how to create it" fails 2 "To create it: heddle set none.db" \
     get none.db main/x
 check "and is not created" holds test ! -e none.db

@@ -49,4 +49,12 @@ check "a space or cell that does not exist yet can be watched" holds start_watch
 "$heddle" set shop.db later/x 5
 check "and is, from its first value on" holds until_true grep -q -- "- -> 5" later
 kill "$watcher"; wait 2>/dev/null
+"$heddle" set shop.db main@user/note 1 --user ann
+start_watch hers 1 main@user/note --user ann --json
+"$heddle" set shop.db main@user/note 2 --user bob
+"$heddle" set shop.db main@user/note 3 --user ann
+check "a user's document is watched for that user" holds until_true lines_in hers 2
+check "and for no other" holds line_is hers 2 \
+    '{"space":"main","scope":"user","id":"note","seq":'"$(sed -n '2s/.*"seq":\([0-9]*\).*/\1/p' hers)"',"before":1,"after":3}'
+kill "$watcher"; wait 2>/dev/null
 check "the file is in order" gives 0 "shop.db: in order" db check shop.db
