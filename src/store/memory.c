@@ -466,7 +466,7 @@ static hd_status memory_poll(authority *a) {
     }
     if (m->log.count) trim_log(m);
     if (ma->wanted.count) deliver_loads(ma);
-    return HD_OK;
+    return ma->inbox.count ? HD_NOMEM : HD_OK; /* what is still undecided had no memory */
 }
 
 /* One snapshot: a document as it was at the last poll, though the head may have moved on. */
