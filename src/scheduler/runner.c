@@ -32,7 +32,7 @@ static void record_time(scheduler *s, node_id id, uint64_t began) {
 
 /* ---- the end of a run */
 
-static void completed(scheduler *s, node *n) {
+static inline void completed(scheduler *s, node *n) {
     uint64_t now = s->r->rev, since = now - n->ran_rev;
     n->prev_back = since < UINT32_MAX ? (uint32_t)since : UINT32_MAX;
     n->ran_rev = now;
@@ -302,7 +302,7 @@ static void failed(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
 
 /* ---- one run */
 
-static void prepare(scheduler *s, node_id id, hd_tx *tx) {
+static inline void prepare(scheduler *s, node_id id, hd_tx *tx) {
     node *n = node_of(s, id);
     tx->flags = TX_OPEN | TX_RUN;
     tx->class = n->flags & NODE_EFFECT ? HD_COMMIT_SOURCE : HD_COMMIT_DERIVED;
@@ -426,7 +426,7 @@ static void wipe(hd_tx *tx) {
     else if (tx->pool && tx->pool->count) hd_pool_clear(tx->pool);
 }
 
-static void run_unusual(scheduler *s, node_id id) {
+static __attribute__((noinline)) void run_unusual(scheduler *s, node_id id) {
     hd_tx *tx = s->tx;
     graph_set_clean(&s->graph, node_of(s, id));
     uint64_t began = s->clock_ns = env_now_ns(s->env);
@@ -441,6 +441,14 @@ static void run_unusual(scheduler *s, node_id id) {
     hd_node handle = registry_handle(s, id);
     status = finish(s, id, tx, status);
     if (s->tracer && registry_get(s, handle)) s->tracer->run_end(s, id, tx, status);
+    wipe(tx);
+}
+
+/* The run was not plain after all. */
+static __attribute__((noinline)) void end_unusual(scheduler *s, node_id id, hd_tx *tx,
+                                                  hd_status status) {
+    if (status == HD_PENDING && s->tx != tx) return; /* suspended: the transaction went along */
+    finish(s, id, tx, status);
     wipe(tx);
 }
 
@@ -468,9 +476,7 @@ void runner_run_node(scheduler *s, node_id id) {
             return;
         }
     }
-    if (status == HD_PENDING && s->tx != tx) return;
-    finish(s, id, tx, status);
-    wipe(tx);
+    end_unusual(s, id, tx, status);
 }
 
 /* ---- async runs */

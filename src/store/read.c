@@ -163,18 +163,25 @@ static inline bool reads_plainly(const hd_tx *tx) {
     return !(tx->flags & (TX_OUT_SET | TX_EPOCH)) && !tx->writes.count;
 }
 
+static __attribute__((noinline)) hd_value get_otherwise(hd_tx *tx, hd_cell cell) {
+    if (reads_plainly(tx) && read_lately(tx, cell.id)) {
+        hd_value v = (*tx->at)[cell.id].value;
+        if (v.bits != 0 && value_tag(v) != TAG_LINK) return v;
+    }
+    return read_cell(tx, cell, 0);
+}
+
 hd_value hd_tx_get(hd_tx *tx, hd_cell cell) {
     uint32_t at = tx->cursor;
-    bool expected_next = at < tx->fast_count && tx->expected[at].key == cell.id;
-    if (expected_next || (reads_plainly(tx) && read_lately(tx, cell.id))) {
+    if (at < tx->fast_count && tx->expected[at].key == cell.id) {
         hd_value v = (*tx->at)[cell.id].value;
         /* Absent may mean a link on the way. */
         if (v.bits != 0 && value_tag(v) != TAG_LINK) {
-            tx->cursor = at + expected_next;
+            tx->cursor = at + 1;
             return v;
         }
     }
-    return read_cell(tx, cell, 0);
+    return get_otherwise(tx, cell);
 }
 
 hd_value hd_tx_get_shape(hd_tx *tx, hd_cell cell) { return read_cell(tx, cell, HD_READ_SHAPE); }

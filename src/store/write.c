@@ -192,18 +192,25 @@ static bool is_single(const hd_tx *tx, hd_cell cell) {
     return (p->doc.flags & DOC_KNOWN) || !replica_load(tx->r, cell.id);
 }
 
-hd_status hd_tx_set(hd_tx *tx, hd_cell cell, hd_value v) {
-    bool same = cell.id && cell.id == tx->out_place && !tx->writes.count;
-    if (value_exists(v) && (same || is_single(tx, cell))) {
-        tx->out_place = cell.id;
-        tx->out_value = v;
-        tx->flags |= TX_OUT_SET;
-        tx->fast_count = 0; /* a read of it must see it */
-        return HD_OK;
-    }
+static hd_status set_single(hd_tx *tx, hd_cell cell, hd_value v) {
+    tx->out_place = cell.id;
+    tx->out_value = v;
+    tx->flags |= TX_OUT_SET;
+    tx->fast_count = 0; /* a read of it must see it */
+    return HD_OK;
+}
+
+static __attribute__((noinline)) hd_status set_otherwise(hd_tx *tx, hd_cell cell, hd_value v) {
+    if (value_exists(v) && is_single(tx, cell)) return set_single(tx, cell, v);
     if (value_is_absent(v))
         return runtime_fail(tx->rt, HD_KIND, "absent cannot be stored: remove the cell instead");
     return write_cell(tx, cell, OP_SET, v);
+}
+
+hd_status hd_tx_set(hd_tx *tx, hd_cell cell, hd_value v) {
+    if (cell.id == tx->out_place && cell.id && !tx->writes.count && value_exists(v))
+        return set_single(tx, cell, v);
+    return set_otherwise(tx, cell, v);
 }
 
 hd_status hd_tx_set_json(hd_tx *tx, hd_cell cell, const char *json) {
