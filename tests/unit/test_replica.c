@@ -4,6 +4,7 @@
 #include "store/admit.h"
 #include "store/memory.h"
 #include "store/runtime.h"
+#include "store/tx.h"
 #include "value/diff.h"
 
 #include <setjmp.h>
@@ -94,6 +95,21 @@ static void following_begins_with_what_is_there(void **state) {
     lab_pump(b);
     assert_cell(b, "n", "3");
     lab_check(b);
+}
+
+static void look_at_m(void *ctx, const hd_notice *notice) { lab_read_cell(ctx, "m"); }
+
+/* A listener may read what nobody has read before: as of the frame it hears of. */
+static void a_document_loaded_by_a_listener_belongs_to_the_new_snapshot(void **state) {
+    lab_do(a, "set n 1; set m 1");
+    lab_settle(l);
+    assert_cell(b, "n", "1");
+    assert_status(hd_runtime_listen(lab_rt(b), look_at_m, b), HD_OK);
+    lab_do(a, "set n 2; set m 2");
+    lab_pump(a);
+    lab_pump(b);
+    assert_cell(b, "m", "2");
+    hd_runtime_unlisten(lab_rt(b), look_at_m, b);
 }
 
 static void groups_are_told_with_the_notice(void **state) {
@@ -302,6 +318,7 @@ int main(void) {
         T(frames_of_documents_that_nobody_knows_are_not_integrated),
         T(a_followed_space_is_integrated_whole),
         T(following_begins_with_what_is_there),
+        T(a_document_loaded_by_a_listener_belongs_to_the_new_snapshot),
         T(groups_are_told_with_the_notice),
         T(a_resync_moves_forward_only),
         cmocka_unit_test(a_late_document_is_pending_and_then_announced),
