@@ -1,22 +1,142 @@
-/* introspection.c -- what a node is doing, and why. */
+/* introspection.c -- who looks, and what a node is doing. */
 #include "scheduler/introspection.h"
 
 #include "base/env.h"
 #include "scheduler/gates.h"
 #include "scheduler/registry.h"
+#include "scheduler/why.h"
 #include "value/key.h"
+#include <stdio.h>
+#include <string.h>
 
-hd_why_not introspection_why_not(const scheduler *s, node_id id) {
-    const node *n = node_of(s, id);
-    if (n->flags & NODE_SUSPENDED) return HD_WHY_NOT_RUNNING;
-    if (!node_is_invalid(&s->graph, n)) return HD_WHY_NOT_CLEAN;
-    if (!node_is_live(&s->graph, n)) return HD_WHY_NOT_DORMANT;
-    if (n->flags & NODE_WAITING) return HD_WHY_NOT_LOADING;
-    hd_why_not gate_ = gates_reason(s, n, env_now_ns(s->env));
-    if (gate_ != HD_WHY_NOT_RUNS) return gate_;
-    if ((n->flags & NODE_MATERIALISER) && !(n->flags & NODE_PROMOTED)) return HD_WHY_NOT_IDLE_TURN;
-    return HD_WHY_NOT_RUNS;
+/* ---- hooks */
+
+static void on_change(scheduler *s, place_id at, hd_value before, hd_value after) {
+    trace_change(&s->introspection->trace, at, before, after);
 }
+
+static void on_trigger(scheduler *s, node_id id, trigger_decision decision) {
+    trace_trigger(&s->introspection->trace, s, id, decision);
+}
+
+static bool stops_at(const scheduler *s, const breakpoint *b, hd_node handle) {
+    if (b->name) return introspection_find(s, key_bytes(b->name)) == handle.id;
+    return b->node.id == handle.id && b->node.generation == handle.generation;
+}
+
+static void on_run_begin(scheduler *s, node_id id) {
+    introspection *in = s->introspection;
+    hd_node handle = registry_handle(s, id);
+    for (uint32_t i = 0; i < in->breaks.count; i++)
+        if (stops_at(s, &in->breaks.items[i], handle))
+            in->breaks.items[i].fn(in->breaks.items[i].ctx, handle);
+    trace_run_begin(&in->trace, s, id);
+}
+
+static void on_run_body(scheduler *s, node_id id, const hd_tx *tx, hd_status status) {
+    trace_run_body(&s->introspection->trace, s);
+    diagnosis_run_body(&s->introspection->diagnosis, s, id, tx, status);
+}
+
+static void on_run_end(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
+    introspection *in = s->introspection;
+    trace_run_end(&in->trace, s, id, tx, status);
+    diagnosis_run_end(&in->diagnosis, s, status);
+    recheck_run(&in->recheck, s, id, tx, status);
+}
+
+static void on_pass_begin(scheduler *s) {
+    trace_pass_begin(&s->introspection->trace, s);
+    diagnosis_pass_begin(&s->introspection->diagnosis, s);
+}
+
+static void on_pass_end(scheduler *s) {
+    introspection *in = s->introspection;
+    trace_pass_end(&in->trace, s);
+    bool was_told = in->diagnosis.told;
+    bool busy = diagnosis_pass_end(&in->diagnosis, s);
+    if (!in->diagnosis.automatic || was_told == in->diagnosis.told) return;
+    if (busy) diagnosis_start(&in->diagnosis, s->env); /* without memory there is none */
+    else diagnosis_stop(&in->diagnosis);
+    introspection_attach(s);
+}
+
+void introspection_attach(scheduler *s) {
+    static const tracer hooks = { on_change, on_trigger, on_run_begin, on_run_body, on_run_end };
+    static const pass_tracer pass_hooks = { on_pass_begin, on_pass_end };
+    const introspection *in = s->introspection;
+    bool runs = (in->trace.kinds & (HD_TRACE_TRIGGERS | HD_TRACE_RUNS)) || in->recheck.fn ||
+                in->diagnosis.on || in->breaks.count;
+    bool passes = (in->trace.kinds & HD_TRACE_SETTLES) || s->telemetry_fn;
+    s->tracer = runs ? &hooks : NULL;
+    s->pass_tracer = passes ? &pass_hooks : NULL;
+}
+
+/* ---- life */
+
+introspection *introspection_of(scheduler *s) {
+    if (s->introspection) return s->introspection;
+    introspection *in = env_new0(s->env, sizeof *in);
+    if (!in) return NULL;
+    table_init(&in->kept_names, s->env);
+    binheap_init(&in->kept_order, s->env);
+    return s->introspection = in;
+}
+
+void introspection_fini(scheduler *s) {
+    introspection *in = s->introspection;
+    if (!in) return;
+    s->tracer = NULL;
+    s->pass_tracer = NULL;
+    s->removed = NULL;
+    trace_fini(&in->trace, s);
+    recheck_fini(&in->recheck, s->env);
+    diagnosis_fini(&in->diagnosis, s->env);
+    for (uint32_t i = 0; i < in->breaks.count; i++) key_unref(in->breaks.items[i].name);
+    vec_fini(s->env, &in->breaks);
+    introspection_kept_fini(s, in);
+    env_free(s->env, in, sizeof *in);
+    s->introspection = NULL;
+}
+
+/* ---- names */
+
+static const char *own_name(const scheduler *s, node_id id) {
+    return s->sides[id].name ? key_bytes(s->sides[id].name) : "";
+}
+
+/* Written from the end: parents are met last. */
+void introspection_name(const scheduler *s, node_id id, char *out, size_t size) {
+    char text[512];
+    size_t at = sizeof text - 1;
+    text[at] = 0;
+    for (node_id up = id; up; up = graph_parent(&s->graph, up)) {
+        const char *name = own_name(s, up);
+        size_t length = strlen(name);
+        if (length + 1 > at) break;
+        if (up != id) text[--at] = '/';
+        at -= length;
+        memcpy(text + at, name, length);
+    }
+    snprintf(out, size, "%s", text + at);
+}
+
+node_id introspection_find(const scheduler *s, const char *name) {
+    node_id at = 0;
+    char part[256];
+    for (;;) {
+        const char *slash = strchr(name, '/');
+        size_t length = slash ? (size_t)(slash - name) : strlen(name);
+        if (length >= sizeof part) return 0;
+        memcpy(part, name, length);
+        part[length] = 0;
+        at = registry_find(s, at, part);
+        if (!at || !slash) return at;
+        name = slash + 1;
+    }
+}
+
+/* ---- a node */
 
 static uint32_t count_children(const scheduler *s, node_id id) {
     uint32_t n = 0;
@@ -24,21 +144,25 @@ static uint32_t count_children(const scheduler *s, node_id id) {
     return n;
 }
 
+static hd_node_status status_of(const scheduler *s, const node *n) {
+    if (n->flags & NODE_NEVER_RAN) return HD_NODE_NEVER_RAN;
+    return node_is_invalid(&s->graph, n) ? HD_NODE_INVALID : HD_NODE_CLEAN;
+}
+
 void introspection_info(const scheduler *s, node_id id, hd_node_info *out) {
     const node *n = node_of(s, id);
     const node_side *side = &s->sides[id];
-    bool invalid = node_is_invalid(&s->graph, n);
+    const cold *c = cold_of(s, n);
+    node_id live_reader;
     *out = (hd_node_info){
         .node = registry_handle(s, id),
-        .name = side->name ? key_bytes(side->name) : "",
+        .name = own_name(s, id),
         .effect = n->flags & NODE_EFFECT,
         .materialiser = n->flags & NODE_MATERIALISER,
         .live = node_is_live(&s->graph, n),
         .provisional = n->flags & NODE_PROVISIONAL,
         .suspended = n->flags & NODE_SUSPENDED,
-        .status = n->flags & NODE_NEVER_RAN ? HD_NODE_NEVER_RAN
-                  : invalid                 ? HD_NODE_INVALID
-                                            : HD_NODE_CLEAN,
+        .status = status_of(s, n),
         .parent = registry_handle(s, graph_parent(&s->graph, id)),
         .output = { n->output },
         .children = count_children(s, id),
@@ -47,27 +171,10 @@ void introspection_info(const scheduler *s, node_id id, hd_node_info *out) {
         .runs = n->runs,
         .timed_runs = side->timed_runs,
         .total_ns = side->total_ns,
+        .failures = c ? c->failures : 0,
         .eligible_at_ns = gates_eligible_at(s, n),
-        .why_not = introspection_why_not(s, id),
+        .why_not = why_not(s, id),
+        .why_live = why_live(s, id, &live_reader),
     };
+    out->live_reader = registry_handle(s, live_reader);
 }
-
-const char *hd_why_not_text(hd_why_not reason) {
-    static const char *const texts[] = {
-        [HD_WHY_NOT_RUNS] = "it runs in the next pump",
-        [HD_WHY_NOT_CLEAN] = "nothing it read has changed",
-        [HD_WHY_NOT_DORMANT] = "nobody looks at what it writes",
-        [HD_WHY_NOT_DEBOUNCE] = "debounced",
-        [HD_WHY_NOT_THROTTLE] = "throttled",
-        [HD_WHY_NOT_BACKOFF] = "backing off: it did not settle",
-        [HD_WHY_NOT_ECHO] = "backing off: it and another writer overwrite each other",
-        [HD_WHY_NOT_HELD] = "held while its space is synced",
-        [HD_WHY_NOT_LOADING] = "a document it reads is on its way",
-        [HD_WHY_NOT_RUNNING] = "it is suspended in the middle of a run",
-        [HD_WHY_NOT_IDLE_TURN] = "a materialiser: it runs after everything else",
-        [HD_WHY_NOT_GONE] = "it was removed",
-    };
-    return (unsigned)reason < sizeof texts / sizeof *texts ? texts[reason] : "unknown";
-}
-
-void introspection_fini(scheduler *s) { (void)s; }

@@ -1,15 +1,63 @@
 /* introspection.h -- looking inside: stats, traces, why and why not.
  *
- * Observes, never participates (P10): nothing in scheduling depends on whether it is on. */
+ *   trace       what happened last                     (trace.c)
+ *   why         causes, and what a node waits for      (why.c)
+ *   recheck     is a computation idempotent?           (recheck.c)
+ *   diagnosis   is the runtime too busy, and why?      (diagnosis.c)
+ *   kept        what nodes did that are gone           (introspection_kept.c)
+ *   export      pictures of all this                   (export.c)
+ *
+ * Observes, never participates (P10): nothing in scheduling depends on whether it is on. While nobody
+ * looks there is no record here, and the hooks of state.h are NULL. */
 #ifndef SCHEDULER_INTROSPECTION_H
 #define SCHEDULER_INTROSPECTION_H
 
-#include "scheduler/state.h"
+#include "scheduler/diagnosis.h"
+#include "scheduler/recheck.h"
+#include "scheduler/trace.h"
 
+/* Called before a node runs. By handle, or by name. */
+typedef struct breakpoint {
+    hd_node node;
+    struct key *name; /* referenced; NULL: by handle */
+    hd_break_fn fn;
+    void *ctx;
+} breakpoint;
+
+/* What a node did that is gone. */
+typedef struct kept_stats {
+    struct key *name; /* of all its parents and itself: "parent/child"; referenced */
+    hd_action_stats stats;
+    binheap_item by_run; /* keyed by the revision of its last run */
+} kept_stats;
+
+typedef struct introspection {
+    trace trace;
+    recheck recheck;
+    diagnosis diagnosis;
+    VEC(breakpoint) breaks;
+
+    kept_stats *kept; /* HD_KEPT_STATS of them; NULL: not switched on */
+    uint32_t kept_count;
+    table kept_names; /* name -> index into kept */
+    binheap kept_order;
+} introspection;
+
+/* The record, made at first use. NULL: no memory. */
+introspection *introspection_of(scheduler *s);
 void introspection_fini(scheduler *s);
+/* Sets the hooks by what is switched on. Call after every change of that. */
+void introspection_attach(scheduler *s);
 
-/* Why the node does not run now. */
-hd_why_not introspection_why_not(const scheduler *s, node_id id);
 void introspection_info(const scheduler *s, node_id id, hd_node_info *out);
+/* "parent/child", cut to size. */
+void introspection_name(const scheduler *s, node_id id, char *out, size_t size);
+/* By such a name; 0: none. */
+node_id introspection_find(const scheduler *s, const char *name);
+
+hd_status introspection_keep(scheduler *s, bool on);
+void introspection_kept_fini(scheduler *s, introspection *in);
+/* HD_NOT_FOUND: neither there nor remembered. */
+hd_status introspection_stats(const scheduler *s, const char *name, hd_action_stats *out);
 
 #endif

@@ -111,11 +111,20 @@ static hd_status grant_first_demand(scheduler *s, node_id id, const hd_node_spec
     return HD_OK;
 }
 
+/* A body that is run again for comparison finds the nodes that it registered when it ran. */
+static hd_status find_rechecked(const scheduler *s, const hd_node_spec *spec, hd_node *out) {
+    node_id parent = registry_get(s, spec->parent), id = registry_get(s, spec->again);
+    if (!id && spec->name) id = registry_find(s, parent ? parent : s->running, spec->name);
+    *out = registry_handle(s, id);
+    return id ? HD_OK : HD_ABORTED;
+}
+
 hd_status hd_node_register(hd_runtime *rt, const hd_node_spec *spec, hd_node *out) {
     scheduler *s = scheduler_of(rt);
     node_id id;
     *out = (hd_node){ 0, 0 };
     if (!s) return HD_NOMEM;
+    if (s->rechecking) return find_rechecked(s, spec, out);
     hd_status status = registry_register(s, spec, &id);
     if (status) return status;
     if (!spec->again.id) {
@@ -136,7 +145,7 @@ hd_status hd_node_register(hd_runtime *rt, const hd_node_spec *spec, hd_node *ou
 void hd_node_cancel(hd_runtime *rt, hd_node handle) {
     scheduler *s = scheduler_get(rt);
     node_id id = s ? registry_get(s, handle) : 0;
-    if (!id) return;
+    if (!id || s->rechecking) return;
     if (id == s->running) {
         s->cancelled = true;
         return;
@@ -178,19 +187,7 @@ bool hd_node_exists(const hd_runtime *rt, hd_node handle) {
 
 hd_node hd_node_find(const hd_runtime *rt, const char *name) {
     const scheduler *s = scheduler_get(rt);
-    node_id at = 0;
-    char part[256];
-    while (s) {
-        const char *slash = strchr(name, '/');
-        size_t length = slash ? (size_t)(slash - name) : strlen(name);
-        if (length >= sizeof part) break;
-        memcpy(part, name, length);
-        part[length] = 0;
-        at = registry_find(s, at, part);
-        if (!at || !slash) break;
-        name = slash + 1;
-    }
-    return s ? registry_handle(s, at) : (hd_node){ 0, 0 };
+    return s ? registry_handle(s, introspection_find(s, name)) : (hd_node){ 0, 0 };
 }
 
 hd_node hd_compute(hd_runtime *rt, const char *name, hd_action_fn fn, void *ctx, hd_cell output) {
@@ -383,6 +380,14 @@ void hd_runtime_on_log(hd_runtime *rt, hd_log_fn fn, void *ctx) {
     s->log_ctx = ctx;
 }
 
+/* Of a node's output; "" without one. */
+static const char *space_of(const scheduler *s, node_id id) {
+    const places *ps = &s->r->places;
+    place_id out = node_of(s, id)->output;
+    if (!out) return "";
+    return key_bytes(ps->homes.items[place_at(ps, place_at(ps, out)->root)->doc.home].space);
+}
+
 void hd_tx_log(hd_tx *tx, hd_log_level level, const char *format, ...) {
     scheduler *s = scheduler_get(tx->rt);
     char line[512];
@@ -391,8 +396,9 @@ void hd_tx_log(hd_tx *tx, hd_log_level level, const char *format, ...) {
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
     node_id id = s ? s->running : 0;
+    if (s && s->rechecking) return;
     hd_log_entry entry = { level, line, id && s->sides[id].name ? key_bytes(s->sides[id].name) : "",
-                           "main", "" };
+                           "main", id ? space_of(s, id) : "" };
     if (s && s->log_fn && !s->log_fn(s->log_ctx, &entry)) return;
     env_log(&tx->rt->env, entry.level, "%s", entry.line);
 }
@@ -405,74 +411,24 @@ hd_node hd_tx_node(const hd_tx *tx) {
                                                    : (hd_node){ 0, 0 };
 }
 
+/* Whose run a transaction belongs to: the one on the stack, or a suspended one. 0: none. */
+static node_id runs_in(const scheduler *s, const hd_tx *tx) {
+    if (!(tx->flags & TX_RUN)) return 0;
+    if (tx == s->tx || s->rechecking) return s->running;
+    for (uint32_t i = 1; i < s->colds.count; i++) {
+        const cold *c = s->colds.items[i];
+        if (c->node && c->run && c->run->tx == tx) return c->node;
+    }
+    return 0;
+}
+
 size_t hd_tx_causes(hd_tx *tx, hd_cell *out, size_t max) {
     const scheduler *s = scheduler_get(tx->rt);
-    uint32_t keys[64];
-    if (!s || !s->running || !(tx->flags & TX_RUN)) return 0;
-    const node *n = node_of(s, s->running);
-    if (n->flags & NODE_NEVER_RAN) return 0;
-    size_t count = invalidation_causes(s, s->running, n->ran_rev, keys, 64);
-    for (size_t i = 0; i < count && i < max && i < 64; i++)
-        out[i] = (hd_cell){ keys[i] & KEY_PLACE };
+    place_id found[CAUSES_MAX];
+    node_id id = s ? runs_in(s, tx) : 0;
+    if (!id || (node_of(s, id)->flags & NODE_NEVER_RAN)) return 0;
+    size_t count = invalidation_addresses(s, id, node_of(s, id)->ran_rev, UINT64_MAX, found);
+    for (size_t i = 0; i < count && i < max && i < CAUSES_MAX; i++)
+        out[i] = (hd_cell){ found[i] };
     return count;
-}
-
-/* ---- looking inside */
-
-hd_status hd_node_inspect(const hd_runtime *rt, hd_node handle, hd_node_info *out) {
-    const scheduler *s = scheduler_get(rt);
-    node_id id = s ? registry_get(s, handle) : 0;
-    *out = (hd_node_info){ .name = "", .why_not = HD_WHY_NOT_GONE };
-    if (!id) return HD_NOT_FOUND;
-    introspection_info(s, id, out);
-    return HD_OK;
-}
-
-void hd_runtime_nodes(const hd_runtime *rt, hd_node_fn fn, void *ctx) {
-    const scheduler *s = scheduler_get(rt);
-    for (uint32_t pos = 0; s && pos < s->graph.order_count; pos++) {
-        node_id id = s->graph.node_at[pos];
-        hd_node_info info;
-        if (!id) continue;
-        introspection_info(s, id, &info);
-        if (!fn(ctx, &info)) return;
-    }
-}
-
-typedef struct each_dependent {
-    const scheduler *s;
-    void (*fn)(void *, hd_node);
-    void *ctx;
-} each_dependent;
-
-static void tell_dependent(void *ctx, node_id id) {
-    each_dependent *e = ctx;
-    e->fn(e->ctx, registry_handle(e->s, id));
-}
-
-void hd_node_dependents(const hd_runtime *rt, hd_node handle, void (*fn)(void *, hd_node),
-                        void *ctx) {
-    const scheduler *s = scheduler_get(rt);
-    node_id id = s ? registry_get(s, handle) : 0;
-    each_dependent e = { s, fn, ctx };
-    if (id) graph_each_reader(&s->graph, id, tell_dependent, &e);
-}
-
-void hd_runtime_scheduler_stats(const hd_runtime *rt, hd_scheduler_stats *out) {
-    const scheduler *s = scheduler_get(rt);
-    *out = (hd_scheduler_stats){ 0 };
-    if (!s) return;
-    *out = s->stats;
-    out->effects = s->effects;
-    out->computations = s->computations;
-    out->materialisers = s->materialisers;
-    out->nodes = (uint64_t)s->effects + s->computations;
-    out->repairs = s->graph.repairs;
-    out->demand_visits = s->graph.demand_visits;
-    out->edge_visits = s->graph.edge_visits;
-    for (uint32_t pos = 0; pos < s->graph.order_count; pos++) {
-        if (!s->graph.node_at[pos]) continue;
-        out->invalid += bit_test(s->graph.invalid, pos);
-        out->live += bit_test(s->graph.live, pos);
-    }
 }

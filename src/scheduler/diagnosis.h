@@ -1,0 +1,48 @@
+/* diagnosis.h -- is the runtime too busy, and who is to blame?
+ *
+ * The tracker adds up how long passes take. A runtime that is busy for more than 30 % and for more
+ * than a second of a window of five is told of, once; the window starts anew after ten seconds.
+ *
+ * The diagnosis writes down a hash of what each run read and one of what it wrote. Two runs of a node
+ * with the same reads and different writes are why a graph does not settle: the node is not
+ * idempotent. */
+#ifndef SCHEDULER_DIAGNOSIS_H
+#define SCHEDULER_DIAGNOSIS_H
+
+#include "scheduler/state.h"
+
+#define DIAGNOSIS_RUNS 1000
+
+typedef struct diagnosis_record {
+    hd_node node;
+    struct key *name;       /* referenced; NULL: anonymous */
+    uint64_t reads, writes; /* hashes */
+} diagnosis_record;
+
+typedef struct diagnosis {
+    bool on, automatic;
+    diagnosis_record *records; /* the last DIAGNOSIS_RUNS of `total`; NULL: never on */
+    uint64_t total;
+    diagnosis_record next; /* of the run under way; node.id 0: none */
+
+    /* The tracker; on while there is a telemetry hook. */
+    uint64_t window_began, busy_ns, pass_began;
+    bool told; /* of this stretch of busy windows */
+    bool in_pass;
+} diagnosis;
+
+hd_status diagnosis_start(diagnosis *d, const hd_env *env);
+void diagnosis_stop(diagnosis *d);
+void diagnosis_fini(diagnosis *d, const hd_env *env);
+
+/* From the hooks of state.h. */
+void diagnosis_run_body(diagnosis *d, const scheduler *s, node_id id, const hd_tx *tx,
+                        hd_status status);
+void diagnosis_run_end(diagnosis *d, const scheduler *s, hd_status status);
+void diagnosis_pass_begin(diagnosis *d, const scheduler *s);
+/* True: the runtime has just been found to be busy. */
+bool diagnosis_pass_end(diagnosis *d, const scheduler *s);
+
+void diagnosis_report(const diagnosis *d, bool (*fn)(void *, const hd_diagnosis *), void *ctx);
+
+#endif

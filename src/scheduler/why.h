@@ -1,0 +1,20 @@
+/* why.h -- why did it run, and why does it not.
+ *
+ * Causes are the reads that are newer than the run before; who wrote them is the node whose output
+ * they are. Both are in the records at any time, so the question can be asked without anything having
+ * been switched on; a trace adds what was there before, and who it was where several write. */
+#ifndef SCHEDULER_WHY_H
+#define SCHEDULER_WHY_H
+
+#include "scheduler/trace.h"
+
+/* `t` may be NULL. */
+void why_tell(const scheduler *s, const trace *t, node_id id, hd_cause_fn fn, void *ctx);
+
+hd_why_not why_not(const scheduler *s, node_id id);
+/* The same as a sentence. */
+void why_not_sentence(const scheduler *s, node_id id, char *out, size_t size);
+
+hd_why_live why_live(const scheduler *s, node_id id, node_id *reader);
+
+#endif
