@@ -228,6 +228,13 @@ static void note_soon(void *ctx, node_id id) {
     if (n->pos < f->lowest) f->lowest = n->pos;
 }
 
+static uint32_t lowest_soon(scheduler *s, node_id id, const hd_tx *tx) {
+    soon f = { s, id, UINT32_MAX };
+    for (uint32_t i = 0; i < tx->reads.count; i++)
+        graph_each_writer(&s->graph, tx->reads.items[i] & KEY_PLACE, note_soon, &f);
+    return f.lowest;
+}
+
 /* A run that went other ways than before may have met the output of a node that is invalid: it was
  * not demanded until now. What it made of the old value is nobody's business. It is set aside: the
  * sweep goes back to that node, and on to this one again. Once per node and pass, because in a cycle
@@ -235,13 +242,12 @@ static void note_soon(void *ctx, node_id id) {
 static bool set_aside(scheduler *s, node_id id, const hd_tx *tx) {
     node *n = node_of(s, id);
     if ((n->flags & NODE_ASIDE) || !s->iteration) return false;
-    soon f = { s, id, UINT32_MAX };
-    for (uint32_t i = 0; i < tx->reads.count; i++)
-        graph_each_writer(&s->graph, tx->reads.items[i] & KEY_PLACE, note_soon, &f);
-    if (f.lowest == UINT32_MAX) return false;
+    if (lowest_soon(s, id, tx) == UINT32_MAX) return false;
     n->flags |= NODE_ASIDE;
     graph_set_invalid(&s->graph, n);
-    if (f.lowest < s->cursor) s->cursor = f.lowest;
+    graph_settle(&s->graph); /* where they will stand: the run may have brought the edge itself */
+    uint32_t lowest = lowest_soon(s, id, tx);
+    if (lowest < s->cursor) s->cursor = lowest;
     s->tick = true;
     return true;
 }
@@ -306,7 +312,6 @@ static inline void prepare(scheduler *s, node_id id, hd_tx *tx) {
     node *n = node_of(s, id);
     tx->flags = TX_OPEN | TX_RUN;
     tx->class = n->flags & NODE_EFFECT ? HD_COMMIT_SOURCE : HD_COMMIT_DERIVED;
-    tx->epoch = s->r->rev;
     tx->out_place = n->flags & NODE_ROOT_OUT ? n->output : 0;
     if (n->read_count <= 1) {
         s->inline_read = n->reads.one; /* the record may move while the body registers nodes */
@@ -336,11 +341,10 @@ enum {
     UNUSUAL_NODE = NODE_GATED | NODE_EPHEMERAL | NODE_NEVER_RAN | NODE_MATERIALISER | NODE_ASIDE
 };
 
-static inline bool was_plain(const scheduler *s, const node *n, const hd_tx *tx, hd_status status) {
+static inline bool was_plain(const node *n, const hd_tx *tx, hd_status status) {
     return status == HD_OK && tx->cursor == tx->expected_count &&
            !(tx->flags & ~(uint32_t)(TX_OPEN | TX_RUN | TX_OUT_SET)) && !tx->failed &&
-           !tx->writes.count && !tx->preconditions.count && !tx->claim_only.count &&
-           !s->cancelled && (n->flags & NODE_LINKED);
+           (n->flags & NODE_LINKED);
 }
 
 static inline void mark_plain(scheduler *s, place_id at, uint32_t reader_node, node_id self) {
@@ -455,20 +459,22 @@ static __attribute__((noinline)) void end_unusual(scheduler *s, node_id id, hd_t
 void runner_run_node(scheduler *s, node_id id) {
     hd_tx *tx = s->tx;
     node *n = &s->graph.nodes[id];
-    if (--s->until_clock == 0 || (n->flags & UNUSUAL_NODE) || s->tracer) {
+    bool clock = --s->until_clock == 0;
+    if ((n->flags & UNUSUAL_NODE) || s->tracer) {
         run_unusual(s, id);
         return;
     }
     bit_clear(s->graph.invalid, n->pos);
-    s->clock_ns = 0;
+    s->clock_ns = clock ? env_now_ns(s->env) : 0;
     prepare(s, id, tx);
     s->running = id;
     s->rt->in_run = true;
     hd_status status = n->fn(tx, n->ctx);
     s->rt->in_run = false;
     s->running = 0;
+    if (clock) record_time(s, id, s->clock_ns);
     n = &s->graph.nodes[id];
-    if (was_plain(s, n, tx, status)) {
+    if (was_plain(n, tx, status)) {
         if (tx->flags & TX_OUT_SET) status = write_in_place(s, id, tx->out_place, tx->out_value);
         if (!status) {
             completed(s, &s->graph.nodes[id]);
@@ -498,6 +504,7 @@ hd_status runner_suspend(scheduler *s, hd_tx *tx, hd_run **out) {
     }
     *run = (hd_run){ s, tx, id, s->sides[id].generation };
     tx->flags |= TX_EPOCH;
+    tx->epoch = s->r->rev; /* nothing has changed since the body began */
     tx->expected = NULL;
     tx->expected_count = tx->fast_count = 0;
     c->run = run;
