@@ -460,9 +460,12 @@ static hd_status memory_poll(authority *a) {
     if (ma->inbox.count) memory_flush(a);
     while (ma->position < m->log_base + m->log.count) {
         logged entry = m->log.items[ma->position - m->log_base];
+        ma->position++; /* first: whoever hears of it and loads more must get what belongs to it */
         hd_status status = deliver(ma, &entry);
-        if (status) return status;
-        ma->position++;
+        if (status) {
+            ma->position--;
+            return status;
+        }
     }
     if (m->log.count) trim_log(m);
     if (ma->wanted.count) deliver_loads(ma);

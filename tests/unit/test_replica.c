@@ -112,10 +112,23 @@ static void a_document_loaded_by_a_listener_belongs_to_the_new_snapshot(void **s
     hd_runtime_unlisten(lab_rt(b), look_at_m, b);
 }
 
+static uint64_t group_heard;
+static hd_commit_class class_heard;
+static void hear_group(void *ctx, const hd_notice *notice) {
+    group_heard = notice->group;
+    class_heard = notice->commit_class;
+}
+
 static void groups_are_told_with_the_notice(void **state) {
-    /* The group travels with the notice of the commit; listeners of the group look at it. */
+    assert_status(hd_runtime_listen(lab_rt(a), hear_group, NULL), HD_OK);
     lab_do(a, "group 7; set n 1");
-    assert_heard(a, "commit n=1");
+    assert_int_equal(group_heard, 7);
+    assert_int_equal(class_heard, HD_COMMIT_SOURCE);
+    lab_do(a, "set n 2");
+    assert_int_equal(group_heard, 0);
+    hd_runtime_unlisten(lab_rt(a), hear_group, NULL);
+    lab_do(a, "group 8; set n 3");
+    assert_int_equal(group_heard, 0);
 }
 
 /* ---- late documents */
