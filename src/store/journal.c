@@ -87,6 +87,7 @@ hd_status tx_note_slow(hd_tx *tx, uint32_t key) {
 }
 
 hd_status tx_note_claim(hd_tx *tx, uint32_t key) {
+    tx->flags |= TX_BUSY;
     for (uint32_t i = tx->claim_only.count; i-- > 0;)
         if (tx->claim_only.items[i] == key) return HD_OK;
     if (!vec_push(tx->r->env, &tx->claim_only, key)) return tx->failed = HD_NOMEM;

@@ -40,7 +40,8 @@ enum {
     TX_EPOCH = 32,     /* async: a read of what changed since `epoch` is stale */
     TX_RUN = 64,       /* belongs to a run or a handling: committed by the scheduler */
     TX_ATTEMPTS = 128, /* somebody wants to know of writes that change nothing */
-    TX_LAUNCHED = 256  /* `lineage` is set: something was sent or started that depends on it */
+    TX_LAUNCHED = 256, /* `lineage` is set: something was sent or started that depends on it */
+    TX_BUSY = 4096     /* has writes, preconditions or claims of its own: no short way */
 };
 
 struct hd_tx {
@@ -160,6 +161,10 @@ hd_status tx_resolve(hd_tx *tx, place_id *id, bool last_too, unsigned flags);
 hd_status tx_note_place(hd_tx *tx, place_id id, unsigned flags);
 hd_value tx_read_place(hd_tx *tx, place_id id, unsigned flags);
 hd_value tx_read_schema(hd_tx *tx, place_id id, const hd_schema *schema, unsigned flags);
+/* From a part of the schema on. */
+struct schema_node;
+hd_value tx_read_schema_node(hd_tx *tx, place_id id, const hd_schema *schema,
+                             const struct schema_node *node, unsigned flags);
 /* The place a link means, seen from a document. 0 and a status in *status on failure. */
 place_id tx_link_target(hd_tx *tx, place_id from, hd_value link, hd_status *status);
 

@@ -40,6 +40,7 @@ static tx_write *write_open(hd_tx *tx, place_id doc) {
     value_ref(v);
     place_ref(&tx->r->places, doc);
     if (index_writes(tx)) tx->failed = HD_NOMEM;
+    tx->flags |= TX_BUSY;
     tx->fast_count = 0; /* reads must look here first */
     return &vec_last(&tx->writes);
 }
@@ -184,7 +185,7 @@ static hd_status write_cell(hd_tx *tx, hd_cell cell, op_kind kind, hd_value v) {
 /* A first write of a whole document that is here: kept in two words until the commit, which has a
  * short way for it. */
 static bool is_single(const hd_tx *tx, hd_cell cell) {
-    if (tx->flags & ~(uint32_t)(TX_OPEN | TX_DIVERGED) || tx->writes.count || tx->failed)
+    if (tx->flags & ~(uint32_t)(TX_OPEN | TX_DIVERGED | TX_BUSY) || tx->writes.count || tx->failed)
         return false;
     if (tx->rt->options.read_only || !cell.id || cell.id >= tx->r->places.count) return false;
     const place *p = &(*tx->at)[cell.id];
@@ -328,6 +329,7 @@ hd_status hd_tx_patch(hd_tx *tx, hd_cell cell, hd_value patch, hd_error *error) 
 /* ---- preconditions, properties */
 
 static hd_status require(hd_tx *tx, precondition pre) {
+    tx->flags |= TX_BUSY;
     if (!vec_push(tx->r->env, &tx->preconditions, pre)) return tx->failed = HD_NOMEM;
     if (pre.place) place_ref(&tx->r->places, pre.place);
     return HD_OK;
