@@ -85,10 +85,12 @@ void gates_invalidated(scheduler *s, node_id id) {
 }
 
 void gates_ran(scheduler *s, node_id id, uint64_t now) {
-    cold *c = cold_of(s, node_of(s, id));
-    if (!c) return;
-    c->gate.debounce_at = 0;
-    if (c->gate.throttle_ms) c->gate.throttle_at = now + c->gate.throttle_ms * MS;
+    node *n = node_of(s, id);
+    cold *c = cold_of(s, n);
+    /* A materialiser has had its turn. */
+    if (!node_is_invalid(&s->graph, n)) n->flags &= ~(uint32_t)NODE_PROMOTED;
+    if (c) c->gate.debounce_at = 0;
+    if (c && c->gate.throttle_ms) c->gate.throttle_at = now + c->gate.throttle_ms * MS;
     gates_apply(s, id, now);
 }
 

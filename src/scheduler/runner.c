@@ -416,7 +416,8 @@ static hd_status finish(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
         if (!status) status = conclude(s, id, tx);
         if (status) failed(s, id, tx, status);
         n = node_of(s, id);
-        if (n->cold) gates_ran(s, id, s->clock_ns ? s->clock_ns : env_now_ns(s->env));
+        if (n->cold || (n->flags & NODE_MATERIALISER))
+            gates_ran(s, id, s->clock_ns ? s->clock_ns : env_now_ns(s->env));
     }
     graph_settle(&s->graph);
     return status;

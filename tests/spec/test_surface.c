@@ -1,0 +1,415 @@
+/* test_surface.c -- area D: what a node may write is fixed when it is registered. */
+/* These first, in this order: they name things node and l, too. */
+#include "value/schema.h"
+
+#include "scheduler/state.h"
+
+#include "spec.h"
+
+static double twice(const double *in) { return 2 * in[0]; }
+
+/* The surface as the graph knows it: "x s", an envelope as "^table". */
+static const char *surface_of_node(const char *name) {
+    static char text[256];
+    const graph *g = &lab_scheduler(l)->graph;
+    node_id id = lab_find(l, name)->node.id;
+    text[0] = 0;
+    for (uint32_t i = 0, out; (out = graph_output(g, id, i)) != 0; i++) {
+        char cell[64];
+        hd_cell_print(lab_runtime_now(l), (hd_cell){ out & ~WRITER_ENVELOPE }, cell, sizeof cell);
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s%s", i ? " " : "",
+                 out & WRITER_ENVELOPE ? "^" : "", strncmp(cell, "main/", 5) ? cell : cell + 5);
+    }
+    return text;
+}
+#define assert_surface(name, text) assert_string_equal(surface_of_node(name), text)
+
+static hd_status write_by_turns(lab_node *self, hd_tx *tx) {
+    double n = lab_tx_number(self, tx, "n");
+    if (self->runs % 3 == 1) return lab_tx_put(self, tx, "x", n);
+    if (self->runs % 3 == 2) return lab_tx_put(self, tx, "y", n);
+    return HD_OK;
+}
+
+/* C59: the surface of an action with declared writes is exactly those. */
+static void the_surface_is_what_was_declared(void **state) {
+    lab_add(l, .name = "w", .body = write_by_turns, .output = "x", .side_outputs = "s t x");
+    assert_surface("w", "x s t");
+    lab_effect(l, "see_x", "x");
+    lab_effect(l, "see_s", "s");
+    lab_effect(l, "see_y", "y");
+    lab_settle(l);
+    assert_string_equal(lab_dependents(l, "w"), "see_x see_s");
+}
+
+/* C60: an action whose only declaration is its output has that as its surface, and has not run. */
+static void an_output_alone_is_the_surface(void **state) {
+    lab_compute(l, "x", "n", twice);
+    assert_surface("x", "x");
+    lab_settle(l);
+    assert_ran(l, "");
+}
+
+/* C61: runs that write something else, or nothing, do not change the surface. */
+static void runs_do_not_change_the_surface(void **state) {
+    lab_add(l, .name = "w", .body = write_by_turns, .output = "x", .declares = "n");
+    lab_effect(l, "see_x", "x");
+    lab_effect(l, "see_y", "y");
+    for (int i = 0; i < 6; i++) {
+        lab_set(l, "n", i);
+        lab_settle(l);
+        assert_surface("w", "x");
+        assert_string_equal(lab_dependents(l, "w"), "see_x");
+    }
+    assert_int_equal(lab_find(l, "w")->runs, 6);
+}
+
+static hd_status write_below(lab_node *self, hd_tx *tx) {
+    double n = lab_tx_number(self, tx, "n");
+    hd_cell list_ = lab_cell(self->at, "list");
+    hd_status status = hd_tx_set_meta(tx, list_, "label", hd_double(n));
+    if (!status) status = lab_tx_put(self, tx, "list#/0", n);
+    return status ? status : lab_tx_put(self, tx, "list#/1", n + 1);
+}
+
+/* C62: a run that writes only metadata and elements of a collection leaves the surface as declared;
+ * it is never broadened to parents. */
+static void the_surface_is_not_broadened(void **state) {
+    lab_set_json(l, "list", "[0,0,0]");
+    lab_add(l, .name = "w", .body = write_below, .output = "list#/0", .side_outputs = "list#/1");
+    lab_effect(l, "see_0", "list#/0");
+    lab_effect(l, "see_2", "list#/2");
+    lab_set(l, "n", 4);
+    lab_settle(l);
+    assert_surface("w", "list#/0 list#/1");
+    assert_string_equal(lab_dependents(l, "w"), "see_0");
+    assert_json(l, "list", "[4,5,0]");
+    assert_int_equal(lab_find(l, "see_2")->runs, 1);
+}
+
+/* C63: a writer with surface X that writes Y, registered again: readers of Y do not become its
+ * dependents, readers of X stay. */
+static void registering_again_keeps_the_surface(void **state) {
+    lab_add(l, .name = "w", .body = write_by_turns, .output = "x", .declares = "n");
+    lab_effect(l, "see_x", "x");
+    lab_effect(l, "see_y", "y");
+    lab_settle(l);
+    lab_set(l, "n", 1); /* now it writes y */
+    lab_settle(l);
+    lab_add(l, .again = "w", .output = "y");
+    lab_settle(l);
+    assert_surface("w", "x");
+    assert_string_equal(lab_dependents(l, "w"), "see_x");
+}
+
+/* C64: ignored targets are neither in the surface nor edges. */
+static void ignored_targets_are_left_out(void **state) {
+    lab_add(l, .name = "w", .body = write_by_turns, .output = "x", .side_outputs = "y z",
+            .ignored = "y");
+    lab_effect(l, "see_y", "y");
+    assert_surface("w", "x z");
+    assert_string_equal(lab_dependents(l, "w"), "");
+    assert_false(lab_is_live(l, "w"));
+}
+
+/* C65: a write outside the surface is committed, and counted, and told with its address. */
+static void a_write_outside_the_surface_is_counted(void **state) {
+    lab_add(l, .name = "w", .body = write_by_turns, .output = "x", .declares = "n");
+    lab_effect(l, "show", "x");
+    lab_settle(l);
+    assert_int_equal(lab_stats(l).outside_surface, 0);
+    lab_set(l, "n", 3);
+    lab_settle(l);
+    assert_int_equal(lab_stats(l).outside_surface, 1);
+    assert_json(l, "y", "3");
+    assert_true(lab_env_logged(lab_world(l), "main/y") > 0);
+}
+
+static hd_status write_slots(lab_node *self, hd_tx *tx) {
+    double n = lab_tx_number(self, tx, "n");
+    hd_status status = lab_tx_put(self, tx, "main@user/mine", n);
+    if (!status) status = lab_tx_put(self, tx, "main@session/now", n);
+    return status ? status : lab_tx_put(self, tx, "x", n);
+}
+
+/* C66: slots of the user and of the session are nobody's surface: no diagnostic. */
+static void a_slot_of_the_user_is_no_trespass(void **state) {
+    lab_add(l, .name = "w", .body = write_slots, .output = "x", .declares = "n");
+    lab_effect(l, "show", "x");
+    lab_set(l, "n", 3);
+    lab_settle(l);
+    assert_json(l, "main@user/mine", "3");
+    assert_json(l, "main@session/now", "3");
+    assert_int_equal(lab_stats(l).outside_surface, 0);
+}
+
+static bool last_run(void *ctx, const hd_run_trace *run) {
+    *(hd_run_trace *)ctx = *run;
+    return true;
+}
+
+static hd_status write_y(lab_node *self, hd_tx *tx) {
+    return lab_tx_put(self, tx, "y", lab_tx_number(self, tx, "n"));
+}
+
+/* C67: in the trace of an effect that writes, nothing is declared and what it wrote is listed. */
+static void the_trace_lists_what_an_effect_wrote(void **state) {
+    hd_run_trace run = { 0 };
+    hd_trace_enable(lab_runtime_now(l), HD_TRACE_RUNS);
+    lab_set(l, "n", 2);
+    lab_add(l, .name = "e", .body = write_y, .effect = true);
+    lab_settle(l);
+    hd_trace_runs(lab_runtime_now(l), last_run, &run);
+    assert_string_equal(run.action, "e");
+    assert_int_equal(run.declared.count, 0);
+    assert_int_equal(run.written.count, 1);
+    assert_int_equal(run.written.cells[0].id, lab_cell(lab_on(l, "a"), "y").id);
+    assert_int_equal(lab_stats(l).outside_surface, 0);
+}
+
+/* ---- materialisers */
+
+static hd_status fill_key(lab_node *self, hd_tx *tx) {
+    char cell[32];
+    snprintf(cell, sizeof cell, "table#/k%d", (int)lab_tx_number(self, tx, "key"));
+    return lab_tx_put(self, tx, cell, lab_tx_number(self, tx, "value"));
+}
+
+static void add_fill(uint32_t debounce_ms) {
+    lab_set_json(l, "table", "{}");
+    lab_add(l, .name = "fill", .body = fill_key, .output = "-", .envelopes = "table",
+            .debounce_ms = debounce_ms);
+}
+
+/* C68: a materialiser runs when it is registered and each time its input changes, without readers. */
+static void a_materialiser_needs_no_reader(void **state) {
+    add_fill(0);
+    lab_settle(l);
+    assert_ran(l, "fill");
+    lab_set(l, "value", 7);
+    lab_settle(l);
+    assert_ran(l, "fill");
+    assert_json(l, "table", "{\"k0\":7}");
+    assert_true(lab_info(l, "fill").materialiser);
+    assert_true(lab_is_live(l, "fill"));
+}
+
+/* C69: with a materialiser and an unrelated effect both invalid the effect comes first; then the
+ * materialiser; then the readers of what it changed. */
+static void a_materialiser_waits_until_there_is_nothing_else(void **state) {
+    add_fill(0);
+    lab_effect(l, "other", "value");
+    lab_settle(l);
+    assert_ran(l, "other fill");
+    lab_effect(l, "late", "table#/k0");
+    lab_settle(l);
+    lab_ran(l);
+    lab_set(l, "value", 7);
+    lab_settle(l);
+    assert_ran(l, "other fill late");
+    assert_seen(l, "late", "7");
+}
+
+/* C70: who reads inside an envelope is no dependent because of it. */
+static void an_envelope_makes_no_dependents(void **state) {
+    add_fill(0);
+    lab_effect(l, "one", "table#/k0");
+    lab_effect(l, "all", "table");
+    lab_settle(l);
+    assert_string_equal(lab_dependents(l, "fill"), "");
+}
+
+/* C71: of 100 readers of different keys only the one whose key the materialiser changed runs. */
+static void only_the_reader_of_the_changed_key_runs(void **state) {
+    char name[16], cell[24];
+    add_fill(0);
+    lab_settle(l);
+    for (int i = 0; i < 100; i++) {
+        snprintf(name, sizeof name, "r%d", i);
+        snprintf(cell, sizeof cell, "table#/k%d", i);
+        lab_effect(l, name, cell);
+    }
+    lab_settle(l);
+    lab_ran(l);
+    lab_set(l, "key", 42);
+    lab_settle(l);
+    assert_ran(l, "fill r42");
+}
+
+/* C72: an effect that reads inside the envelope and is itself triggered waits for the materialiser,
+ * and sees one, fresh value. */
+static void a_triggered_reader_promotes_the_materialiser(void **state) {
+    add_fill(0);
+    lab_effect(l, "both", "value table#/k0");
+    lab_settle(l);
+    lab_ran(l);
+    lab_set(l, "value", 9);
+    lab_settle(l);
+    assert_ran(l, "fill both");
+    assert_seen(l, "both", "9 9");
+}
+
+/* C74: three changes inside the window of a debounced materialiser cost one more run, with the last
+ * value. */
+static void a_debounced_materialiser_runs_once_for_three_changes(void **state) {
+    add_fill(100);
+    lab_idle(l);
+    lab_advance_ms(l, 100);
+    lab_settle(l);
+    lab_ran(l);
+    for (int i = 1; i <= 3; i++) {
+        lab_set(l, "value", i);
+        lab_settle(l);
+        lab_advance_ms(l, 50);
+    }
+    lab_settle(l);
+    assert_ran(l, "");
+    lab_advance_ms(l, 50);
+    lab_settle(l);
+    assert_ran(l, "fill");
+    assert_json(l, "table", "{\"k0\":3}");
+}
+
+/* C75: a reader of the same id in another scope is not ordered by the envelope. */
+static void an_envelope_ends_with_its_scope(void **state) {
+    add_fill(0);
+    lab_effect(l, "session", "value main@session/table#/k0");
+    lab_settle(l);
+    lab_ran(l);
+    lab_set(l, "value", 5);
+    lab_settle(l);
+    assert_ran(l, "session fill");
+}
+
+typedef struct collected {
+    char cells[8][48];
+    size_t count;
+} collected;
+
+/* Indexes and keys that are not named are covered by the container. */
+static bool collect_cell(void *ctx, const schema_step *path, size_t depth, const schema_node *n) {
+    collected *c = ctx;
+    char *text = c->cells[c->count++];
+    snprintf(text, sizeof c->cells[0], "input#");
+    for (size_t i = 0; i < depth; i++) {
+        size_t used = strlen(text);
+        if (path[i].kind == SCHEMA_STEP_KEY)
+            snprintf(text + used, sizeof c->cells[0] - used, "/%s", path[i].key);
+        else if (path[i].kind == SCHEMA_STEP_INDEX)
+            snprintf(text + used, sizeof c->cells[0] - used, "/%zu", path[i].index);
+        else break;
+    }
+    return true;
+}
+
+static void collect_cells(const char *json, collected *out) {
+    hd_pool *pool;
+    hd_schema *schema;
+    *out = (collected){ .count = 0 };
+    assert_int_equal(hd_pool_open(hd_runtime_heap(lab_runtime_now(l)), &pool), HD_OK);
+    hd_value text = hd_json_parse(pool, json, strlen(json), NULL);
+    assert_int_equal(hd_schema_compile(hd_pool_heap(pool), text, &schema, NULL), HD_OK);
+    assert_int_equal(schema_collect_cells(schema, collect_cell, out), HD_OK);
+    hd_schema_free(schema);
+    hd_pool_close(pool);
+}
+
+/* C76: the writable inputs of a schema, whatever its shape, become envelopes; its streams do not. */
+static void writable_inputs_become_envelopes(void **state) {
+    collected c;
+    char envelopes[256] = "";
+    collect_cells("{\"properties\": {\"pair\": {\"prefixItems\": [{\"asCell\": true}, true]},"
+                  "\"rows\": {\"items\": {\"asCell\": true}},"
+                  "\"either\": {\"anyOf\": [{\"type\": \"null\"}, {\"asCell\": true}]},"
+                  "\"more\": {\"additionalProperties\": {\"asCell\": true}},"
+                  "\"click\": {\"asStream\": true}}}",
+                  &c);
+    for (size_t i = 0; i < c.count; i++)
+        snprintf(envelopes + strlen(envelopes), sizeof envelopes - strlen(envelopes), " %s",
+                 c.cells[i]);
+    lab_add(l, .name = "m", .body = fill_key, .output = "-", .envelopes = envelopes);
+    assert_surface("m", "^input#/either ^input#/more ^input#/pair/0 ^input#/rows");
+}
+
+/* C77: where only streams are named nothing is collected: the node is no materialiser. */
+static void streams_alone_make_no_materialiser(void **state) {
+    collected c;
+    collect_cells("{\"properties\": {\"click\": {\"asStream\": true}}}", &c);
+    assert_int_equal(c.count, 0);
+    lab_add(l, .name = "m", .body = fill_key, .output = "-", .envelopes = "");
+    assert_false(lab_info(l, "m").materialiser);
+    assert_surface("m", "");
+}
+
+static hd_status write_side(lab_node *self, hd_tx *tx) {
+    double n = lab_tx_number(self, tx, "n");
+    hd_status status = lab_tx_put(self, tx, "x", n);
+    return status ? status : lab_tx_put(self, tx, "side", n + 1);
+}
+
+/* C354: somebody who reads only a static side target demands the node as much. */
+static void a_side_target_carries_demand(void **state) {
+    lab_add(l, .name = "w", .body = write_side, .output = "x", .side_outputs = "side",
+            .declares = "n");
+    lab_effect(l, "show", "side");
+    lab_settle(l);
+    assert_ran(l, "w show");
+    lab_set(l, "n", 4);
+    lab_settle(l);
+    assert_ran(l, "w show");
+    assert_seen(l, "show", "5");
+    assert_json(l, "x", "4");
+    assert_int_equal(lab_stats(l).outside_surface, 0);
+}
+
+/* C355: of a node with envelopes the writable inputs are not outputs as well. */
+static void envelopes_take_the_place_of_side_outputs(void **state) {
+    lab_set_json(l, "table", "{}");
+    lab_add(l, .name = "m", .body = fill_key, .output = "x", .side_outputs = "s t",
+            .envelopes = "table");
+    assert_surface("m", "x ^table");
+    lab_effect(l, "see_s", "s");
+    lab_settle(l);
+    assert_string_equal(lab_dependents(l, "m"), "");
+}
+
+/* C10: an effect has no outputs. */
+static void an_effect_declares_no_outputs(void **state) {
+    lab_node *n = lab_add(l, .name = "e", .effect = true, .side_outputs = "x");
+    assert_int_equal(n->status, HD_USAGE);
+    assert_int_equal(lab_stats(l).nodes, 0);
+}
+
+/* Without promotion the effect sees the old value first, and C72 notices. */
+static void without_promotion_c72_fails(void **state) {
+    struct CMUnitTest test = S(a_triggered_reader_promotes_the_materialiser);
+    spec_must_notice(LEAVE_OUT_PROMOTION, test);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        S(the_surface_is_what_was_declared),
+        S(an_output_alone_is_the_surface),
+        S(runs_do_not_change_the_surface),
+        S(the_surface_is_not_broadened),
+        S(registering_again_keeps_the_surface),
+        S(ignored_targets_are_left_out),
+        S(a_write_outside_the_surface_is_counted),
+        S(a_slot_of_the_user_is_no_trespass),
+        S(the_trace_lists_what_an_effect_wrote),
+        S(a_materialiser_needs_no_reader),
+        S(a_materialiser_waits_until_there_is_nothing_else),
+        S(an_envelope_makes_no_dependents),
+        S(only_the_reader_of_the_changed_key_runs),
+        S(a_triggered_reader_promotes_the_materialiser),
+        S(a_debounced_materialiser_runs_once_for_three_changes),
+        S(an_envelope_ends_with_its_scope),
+        S(writable_inputs_become_envelopes),
+        S(streams_alone_make_no_materialiser),
+        S(a_side_target_carries_demand),
+        S(envelopes_take_the_place_of_side_outputs),
+        S(an_effect_declares_no_outputs),
+        cmocka_unit_test(without_promotion_c72_fails),
+    };
+    LAB_EVERYWHERE(tests);
+}
