@@ -443,7 +443,10 @@ void lab_settle(lab *l) {
 
 void lab_cut(lab_runtime *r) { r->line->lose_requests = r->line->hold_answers = true; }
 void lab_hold(lab_runtime *r) { r->line->hold_requests = r->line->hold_answers = true; }
-void lab_mend(lab_runtime *r) { lab_line_mend(r->line); }
+void lab_mend(lab_runtime *r) {
+    lab_line_mend(r->line);
+    wait_until_decided(r);
+}
 
 /* ---- looking and doing */
 
