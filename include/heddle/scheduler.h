@@ -411,7 +411,7 @@ HD_API hd_status hd_node_recheck(hd_runtime *rt, hd_node node);
 /* ---- Telemetry and diagnosis --------------------------------------------------------------- */
 
 typedef enum hd_telemetry_kind {
-    HD_TELEMETRY_NOT_SETTLING, /* a pass ended at its limit; `count` nodes are left */
+    HD_TELEMETRY_NOT_SETTLING, /* a pass ended at its limit; `count` nodes are left, some in `names` */
     HD_TELEMETRY_BUSY,         /* more than 30 % and 1 s of a window of 5 s: busy_ns of window_ns */
     HD_TELEMETRY_DIAGNOSIS     /* the diagnosis found a node that writes differently */
 } hd_telemetry_kind;
@@ -421,7 +421,10 @@ typedef struct hd_telemetry {
     const char *action;
     uint64_t count;
     uint64_t busy_ns, window_ns;
+    const char *const *names; /* NOT_SETTLING: the first of those that are left */
+    size_t name_count;        /* at most HD_TELEMETRY_NAMES */
 } hd_telemetry;
+#define HD_TELEMETRY_NAMES 10
 /* One hook; NULL: none. Called between runs. It may look, and start a diagnosis. */
 typedef void (*hd_telemetry_fn)(void *ctx, const hd_telemetry *t);
 HD_API hd_status hd_runtime_on_telemetry(hd_runtime *rt, hd_telemetry_fn fn, void *ctx);

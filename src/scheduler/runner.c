@@ -291,6 +291,13 @@ static void wait_for(scheduler *s, node_id id, place_id missing) {
     gates_apply(s, id, 0);
 }
 
+/* It may have failed for what it read of a node that has yet to run: then it has not failed yet. */
+static bool failed_too_early(scheduler *s, node_id id, hd_tx *tx) {
+    if (tx->failed || tx_reads_unchanged(tx) || tx_reads_complete(tx)) return false;
+    if (lowest_soon(s, id, tx) == UINT32_MAX || (node_of(s, id)->flags & NODE_ASIDE)) return false;
+    return !apply_reads(s, id, tx) && set_aside(s, id, tx);
+}
+
 static void failed(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
     switch (hd_status_class(status)) {
     case HD_CLASS_PENDING: wait_for(s, id, tx->missing); return;
@@ -300,6 +307,7 @@ static void failed(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
         break;
     default: break;
     }
+    if (failed_too_early(s, id, tx)) return;
     /* A first run that failed still depends on what it read up to there. */
     if (node_of(s, id)->flags & NODE_NEVER_RAN) apply_reads(s, id, tx);
     completed(s, node_of(s, id));

@@ -67,6 +67,8 @@ static void scheduler_close(void *ctx) {
     env_free(env, s, sizeof *s);
 }
 
+static void await_idle(void *ctx) { settle_await_idle(ctx); }
+
 scheduler *scheduler_get(const hd_runtime *rt) { return rt->hooks.ctx; }
 
 scheduler *scheduler_of(hd_runtime *rt) {
@@ -80,6 +82,7 @@ scheduler *scheduler_of(hd_runtime *rt) {
     rt->hooks = (runtime_hooks){
         .ctx = s, .pump = pump, .deadline = deadline, .idle = is_idle, .close = scheduler_close
     };
+    rt->hooks.await_idle = await_idle;
     hd_status status = registry_init(s);
     if (!status) status = runner_init(s);
     if (status) {
@@ -269,17 +272,19 @@ hd_status hd_pull(hd_runtime *rt, hd_cell cell, hd_sink_fn fn, void *ctx) {
 typedef struct pulled {
     hd_pool *pool;
     hd_value value;
+    bool done;
 } pulled;
 
 static void keep_pulled(void *ctx, hd_value v) {
     pulled *p = ctx;
     p->value = hd_value_take(p->pool, value_ref(v));
+    p->done = true;
 }
 
 hd_value hd_pull_now(hd_runtime *rt, hd_pool *pool, hd_cell cell) {
-    pulled p = { pool, value_absent() };
+    pulled p = { pool, value_absent(), false };
     hd_status status = hd_pull(rt, cell, keep_pulled, &p);
-    if (!status) status = hd_runtime_settle(rt);
+    if (!status) status = runtime_settle_until(rt, &p.done);
     return status ? value_failed(status) : p.value;
 }
 
@@ -337,7 +342,9 @@ uint32_t hd_node_throttle(const hd_runtime *rt, hd_node handle) {
 
 hd_status hd_runtime_on_idle(hd_runtime *rt, hd_idle_fn fn, void *ctx) {
     scheduler *s = scheduler_of(rt);
-    return s && vec_push(s->env, &s->idlers, ((idle_waiter){ fn, ctx })) ? HD_OK : HD_NOMEM;
+    if (!s || !vec_push(s->env, &s->idlers, ((idle_waiter){ fn, ctx }))) return HD_NOMEM;
+    settle_await_idle(s);
+    return HD_OK;
 }
 
 bool hd_runtime_is_idle(const hd_runtime *rt) {

@@ -142,17 +142,24 @@ static bool give_idle_turn(scheduler *s) {
 
 /* ---- not settling */
 
-static void warn_once(scheduler *s, node_id id, uint32_t deferred) {
+/* A marker for each pass that defers; a warning once per episode. */
+static void tell_deferred(scheduler *s, const node_id *named, uint32_t deferred) {
+    const char *names[HD_TELEMETRY_NAMES] = { 0 };
+    size_t count = deferred < HD_TELEMETRY_NAMES ? deferred : HD_TELEMETRY_NAMES;
+    for (size_t i = 0; i < count; i++)
+        names[i] = s->sides[named[i]].name ? key_bytes(s->sides[named[i]].name) : "";
     s->stats.exhausted++;
+    tell(s, &(hd_telemetry){ .kind = HD_TELEMETRY_NOT_SETTLING,
+                             .node = registry_handle(s, named[0]),
+                             .action = names[0],
+                             .count = deferred,
+                             .names = names,
+                             .name_count = count });
     if (s->warned) return;
     s->warned = true;
-    tell(s, &(hd_telemetry){ .kind = HD_TELEMETRY_NOT_SETTLING,
-                             .node = registry_handle(s, id),
-                             .action = s->sides[id].name ? key_bytes(s->sides[id].name) : "",
-                             .count = deferred });
     env_log(s->env, HD_LOG_WARN,
-            "does not settle: node \"%s\" and %u more keep running; slowed down",
-            s->sides[id].name ? key_bytes(s->sides[id].name) : "", deferred - 1);
+            "does not settle: node \"%s\" and %u more keep running; slowed down", names[0],
+            deferred - 1);
 }
 
 /* Nodes that are still runnable after the last sweep. Those that used up their runs wait; the others
@@ -167,17 +174,18 @@ static void defer_unsettled(scheduler *s) {
     uint32_t pos = graph_next_runnable(g, 0);
     bool everybody = ++s->deferred_passes > PATIENCE;
     uint64_t now = env_now_ns(s->env);
-    node_id first = g->node_at[pos];
+    node_id named[HD_TELEMETRY_NAMES];
     for (; pos != UINT32_MAX; pos = graph_next_runnable(g, pos + 1)) {
         node_id id = g->node_at[pos];
         const cold *c = cold_of(s, node_of(s, id));
         bool used_up = c && c->repeats_pass == s->pass && c->repeats >= ITERATIONS_MAX - 1;
+        if (deferred < HD_TELEMETRY_NAMES) named[deferred] = id;
         deferred++;
         if (!used_up && !everybody) continue;
         gates_exhausted(s, id, now);
         if (!vec_push(s->env, &s->backed, id)) continue; /* then its backoff just runs out */
     }
-    warn_once(s, first, deferred);
+    tell_deferred(s, named, deferred);
 }
 
 /* A node that ends clean has settled. */
@@ -260,7 +268,7 @@ static bool holds(const scheduler *s, const cold *c) {
     if (!node_is_live(&s->graph, n) || !node_is_invalid(&s->graph, n)) return false;
     if (g->hold_at && g->hold_at == g->timer.key) return true;
     if (g->backoff_at && g->backoff_at == g->timer.key)
-        return g->holds_episode == s->episode && g->holds <= IDLE_HOLDS_MAX;
+        return g->holds_episode == s->episode ? g->holds <= IDLE_HOLDS_MAX : s->awaited;
     return (n->flags & NODE_NEVER_RAN) && g->debounce_at && g->debounce_at == g->timer.key;
 }
 
@@ -270,8 +278,11 @@ bool settle_holds_idle(const scheduler *s) {
     return false;
 }
 
+void settle_await_idle(scheduler *s) { s->awaited = true; }
+
 void settle_end_episode(scheduler *s) {
     s->episode++;
+    s->awaited = false;
     s->warned = false;
     s->deferred_passes = 0;
 }

@@ -16,6 +16,8 @@ bool settle_has_work(scheduler *s);
 /* Whether deferred work should still be waited for (8.4): first results behind a debounce, and up to
  * IDLE_HOLDS_MAX backoffs of a wave that does not settle. */
 bool settle_holds_idle(const scheduler *s);
+/* Somebody begins to wait for idle: what is deferred since an earlier episode holds it as well. */
+void settle_await_idle(scheduler *s);
 /* Idle was reached: the next episode starts with full budgets. */
 void settle_end_episode(scheduler *s);
 

@@ -144,6 +144,7 @@ typedef struct scheduler {
     VEC(node_id) backed;      /* nodes with a backoff */
     uint32_t deferred_passes; /* in a row, that ended at the limit */
     uint64_t episode;         /* counts arrivals at idle */
+    bool awaited;             /* somebody has begun to wait for idle in this episode */
     bool warned;              /* of non-settling, in this episode */
 
     /* gates */

@@ -215,14 +215,19 @@ static void wait_for_more(hd_runtime *rt) {
     if (deadline) env_wait(&rt->env, hd_runtime_fd(rt), deadline);
 }
 
-hd_status hd_runtime_settle(hd_runtime *rt) {
+hd_status runtime_settle_until(hd_runtime *rt, const bool *done) {
     for (;;) {
         hd_status status = hd_runtime_pump(rt);
         if (status == HD_PENDING) continue;
         if (status) return status;
-        if (is_idle(rt)) return HD_OK;
+        if ((done && *done) || is_idle(rt)) return HD_OK;
         wait_for_more(rt);
     }
+}
+
+hd_status hd_runtime_settle(hd_runtime *rt) {
+    if (rt->hooks.await_idle) rt->hooks.await_idle(rt->hooks.ctx);
+    return runtime_settle_until(rt, NULL);
 }
 
 hd_status hd_runtime_sync(hd_runtime *rt) {

@@ -14,6 +14,8 @@ typedef struct runtime_hooks {
     hd_status (*pump)(void *ctx);
     uint64_t (*deadline)(const void *ctx);
     bool (*idle)(const void *ctx);
+    /* Somebody begins to wait for idle. */
+    void (*await_idle)(void *ctx);
     /* Something is on its way that may still commit: sync waits for it too. NULL: never. */
     bool (*unsettled)(const void *ctx);
     void (*close)(void *ctx);
@@ -62,5 +64,8 @@ hd_status runtime_fail(hd_runtime *rt, hd_status status, const char *format, ...
 
 /* Seals derived state if somebody wants it. */
 hd_status runtime_seal(hd_runtime *rt);
+
+/* Pumps and waits until *done (may be NULL) or nothing is left to run. */
+hd_status runtime_settle_until(hd_runtime *rt, const bool *done);
 
 #endif
