@@ -1,0 +1,1161 @@
+/* test_introspection.c -- areas P, Q and R: errors and log lines; traces, why, recheck and diagnosis;
+ * the causes that runs carry. */
+#include "lab_recheck.h"
+#include "scheduler/settle.h"
+#include "scheduler/state.h"
+#include "spec.h"
+
+static hd_runtime *rt(void) { return lab_runtime_now(l); }
+static double twice(const double *in) { return 2 * in[0]; }
+
+/* ---- P: errors and log lines */
+
+typedef struct caught {
+    int count;
+    hd_status status;
+    char text[512];
+} caught;
+
+static void note_failure(void *ctx, const hd_failure *f) {
+    caught *c = ctx;
+    c->count++;
+    c->status = f->status;
+    snprintf(c->text, sizeof c->text, "%s|%s|%s|%s|%s", f->action, f->piece, f->pattern, f->space,
+             f->message);
+}
+
+static hd_status fails(lab_node *self, hd_tx *tx) {
+    lab_tx_number(self, tx, "n");
+    return hd_tx_fail(tx, HD_FAILED, "no luck with %d", 7);
+}
+
+/* C315: a handler receives the error with action, piece, pattern and space; the log line is marked as
+ * handled. */
+static void a_handler_receives_what_failed(void **state) {
+    caught c = { 0 };
+    hd_runtime_on_error(rt(), note_failure, &c);
+    lab_add(l, .name = "bad", .body = fails, .run_once = true);
+    lab_settle(l);
+    assert_int_equal(c.count, 1);
+    assert_status(c.status, HD_FAILED);
+    assert_string_equal(c.text, "bad|main||main|no luck with 7");
+    assert_int_equal(lab_env_logged(lab_world(l), "handled in node \"bad\": no luck with 7"), 1);
+    assert_int_equal(lab_env_logged(lab_world(l), "uncaught"), 0);
+}
+
+/* C315: the causes of the failed run come along. */
+static size_t last_cause_count;
+static void note_causes(void *ctx, const hd_failure *f) {
+    last_cause_count = f->cause_count;
+    if (f->cause_count) hd_cell_print(rt(), f->causes[0], ctx, 64);
+}
+static void a_failure_names_its_causes(void **state) {
+    char cause[64] = "";
+    hd_runtime_on_error(rt(), note_causes, cause);
+    lab_add(l, .name = "bad", .body = fails, .effect = true);
+    lab_settle(l);
+    assert_int_equal(last_cause_count, 0); /* a first run has none */
+    lab_set(l, "n", 2);
+    lab_settle(l);
+    assert_int_equal(last_cause_count, 1);
+    assert_string_equal(cause, "main/n");
+}
+
+/* C316: without a handler the failure is logged as uncaught; every handler is called. */
+static void without_a_handler_it_is_uncaught(void **state) {
+    caught first = { 0 }, second = { 0 };
+    lab_add(l, .name = "bad", .body = fails, .effect = true);
+    lab_settle(l);
+    assert_int_equal(lab_env_logged(lab_world(l), "uncaught in node \"bad\": no luck with 7"), 1);
+    hd_runtime_on_error(rt(), note_failure, &first);
+    hd_runtime_on_error(rt(), note_failure, &second);
+    lab_set(l, "n", 1);
+    lab_settle(l);
+    assert_int_equal(first.count, 1);
+    assert_int_equal(second.count, 1);
+}
+
+static hd_status talks(lab_node *self, hd_tx *tx) {
+    hd_tx_log(tx, HD_LOG_INFO, "n is %g", lab_tx_number(self, tx, "n"));
+    return HD_OK;
+}
+static bool rewrite(void *ctx, hd_log_entry *entry) {
+    static char line[128];
+    if (strstr(entry->line, "n is 2")) return false;
+    snprintf(line, sizeof line, "[%s] %s", entry->action, entry->line);
+    entry->line = line;
+    entry->level = HD_LOG_WARN;
+    return true;
+}
+
+/* C317: a log line from an action passes through; a hook may rewrite it, or drop it. */
+static void a_hook_may_rewrite_log_lines(void **state) {
+    lab_add(l, .name = "talker", .body = talks, .effect = true);
+    lab_settle(l);
+    assert_int_equal(lab_env_logged(lab_world(l), "info: n is 0"), 1);
+    hd_runtime_on_log(rt(), rewrite, NULL);
+    lab_set(l, "n", 1);
+    lab_settle(l);
+    assert_int_equal(lab_env_logged(lab_world(l), "warning: [talker] n is 1"), 1);
+    lab_set(l, "n", 2);
+    lab_settle(l);
+    assert_int_equal(lab_env_logged(lab_world(l), "n is 2"), 0);
+}
+
+typedef struct heard {
+    int kinds[8];
+    uint64_t busy_ns, window_ns;
+    char action[64];
+} heard;
+static void note_telemetry(void *ctx, const hd_telemetry *t) {
+    heard *h = ctx;
+    h->kinds[t->kind]++;
+    h->busy_ns = t->busy_ns;
+    h->window_ns = t->window_ns;
+    snprintf(h->action, sizeof h->action, "%s", t->action);
+}
+
+static double one_more(const double *in) { return in[0] + 1; }
+static void two_that_never_agree(void) {
+    lab_add(l, .name = "ping", .reads = "pong", .formula = one_more);
+    lab_add(l, .name = "pong", .reads = "ping", .formula = one_more);
+    lab_effect(l, "show", "ping");
+}
+
+/* C318: a graph that does not settle is told of by telemetry and a warning; no action has failed. */
+static void not_settling_is_no_action_error(void **state) {
+    heard h = { 0 };
+    caught c = { 0 };
+    hd_runtime_on_error(rt(), note_failure, &c);
+    hd_runtime_on_telemetry(rt(), note_telemetry, &h);
+    two_that_never_agree();
+    lab_turn(l);
+    assert_int_equal(h.kinds[HD_TELEMETRY_NOT_SETTLING], 1);
+    assert_int_equal(lab_env_logged(lab_world(l), "does not settle"), 1);
+    assert_int_equal(c.count, 0);
+}
+
+/* C319: of an unknown action nothing is known; one that fails is recorded like any other. */
+static void stats_of_unknown_and_of_failing_actions(void **state) {
+    hd_action_stats stats;
+    assert_status(hd_runtime_action_stats(rt(), "nobody", &stats), HD_NOT_FOUND);
+    lab_add(l, .name = "bad", .body = fails, .effect = true);
+    lab_settle(l);
+    assert_status(hd_runtime_action_stats(rt(), "bad", &stats), HD_OK);
+    assert_true(stats.exists);
+    assert_int_equal(stats.runs, 1);
+    assert_int_equal(stats.failures, 1);
+}
+
+/* ---- Q: traces */
+
+static char story[4096];
+static void tell_story(const char *text) {
+    size_t length = strlen(story);
+    snprintf(story + length, sizeof story - length, "%s%s", length ? "; " : "", text);
+}
+static const char *cell_name(hd_cell cell) {
+    static char name[4][96];
+    static unsigned next;
+    char *out = name[next++ % 4];
+    hd_cell_print(rt(), cell, out, sizeof name[0]);
+    return strncmp(out, "main/", 5) ? out : out + 5;
+}
+
+static bool story_of_trigger(void *ctx, const hd_trigger *t) {
+    char line[256];
+    snprintf(line, sizeof line, "%s %s %s %s->%s by %s", t->action,
+             hd_trigger_decision_name(t->decision), cell_name(t->cell), t->before, t->after,
+             *t->writer_name ? t->writer_name : "-");
+    tell_story(line);
+    return true;
+}
+static const char *triggers(void) {
+    story[0] = 0;
+    hd_trace_triggers(rt(), story_of_trigger, NULL);
+    hd_trace_clear(rt());
+    return story;
+}
+
+static hd_status read_and_write_n(lab_node *self, hd_tx *tx) {
+    double n = lab_tx_number(self, tx, "n");
+    return lab_tx_put(self, tx, "n", n < 10 ? 10 : n);
+}
+
+/* C320: each meeting of a change and a reader: mark-invalid, already-invalid, skip-own, skip-group,
+ * with what was there before and after. */
+static void the_trigger_trace_tells_decisions(void **state) {
+    lab_compute(l, "double", "n", twice);
+    lab_effect(l, "show", "double");
+    lab_settle(l);
+    assert_status(hd_trace_enable(rt(), HD_TRACE_TRIGGERS), HD_OK);
+    lab_set(l, "n", 3);
+    lab_set(l, "n", 4);
+    assert_string_equal(triggers(), "double mark-invalid n -->3 by -; "
+                                    "double already-invalid n 3->4 by -");
+    lab_settle(l);
+    assert_string_equal(triggers(), "show mark-invalid double 0->8 by double");
+}
+
+static void the_trigger_trace_tells_what_is_skipped(void **state) {
+    lab_set(l, "n", 10);
+    lab_add(l, .name = "own", .body = read_and_write_n, .effect = true);
+    lab_add(l, .name = "editor", .reads = "n", .effect = true, .group = 7);
+    lab_settle(l);
+    assert_status(hd_trace_enable(rt(), HD_TRACE_TRIGGERS), HD_OK);
+    lab_do(lab_first(l), "group 7; set n 5");
+    lab_settle(l);
+    const char *told = triggers();
+    assert_non_null(strstr(told, "own mark-invalid n 10->5 by -"));
+    assert_non_null(strstr(told, "editor skip-group n 10->5 by -"));
+    assert_non_null(strstr(told, "own skip-own n 5->10 by own"));
+    assert_non_null(strstr(told, "editor mark-invalid n 5->10 by own"));
+}
+
+static bool story_of_run(void *ctx, const hd_run_trace *r) {
+    char line[256];
+    snprintf(line, sizeof line, "%s%s%s causes", r->action, r->effect ? " effect" : "",
+             r->first ? " first" : "");
+    for (uint32_t i = 0; i < r->causes.count; i++)
+        snprintf(line + strlen(line), sizeof line - strlen(line), " %s",
+                 cell_name(r->causes.cells[i]));
+    snprintf(line + strlen(line), sizeof line - strlen(line), ", may write");
+    for (uint32_t i = 0; i < r->declared.count; i++)
+        snprintf(line + strlen(line), sizeof line - strlen(line), " %s",
+                 cell_name(r->declared.cells[i]));
+    snprintf(line + strlen(line), sizeof line - strlen(line), ", wrote");
+    for (uint32_t i = 0; i < r->written.count; i++)
+        snprintf(line + strlen(line), sizeof line - strlen(line), " %s",
+                 cell_name(r->written.cells[i]));
+    tell_story(line);
+    return true;
+}
+static const char *runs(void) {
+    story[0] = 0;
+    hd_trace_runs(rt(), story_of_run, NULL);
+    hd_trace_clear(rt());
+    return story;
+}
+
+/* C321: exactly the runs of an update, with type, declared and actual writes, and causes. */
+static void the_run_trace_tells_runs(void **state) {
+    lab_compute(l, "double", "n", twice);
+    lab_effect(l, "show", "double");
+    assert_status(hd_trace_enable(rt(), HD_TRACE_RUNS), HD_OK);
+    lab_settle(l);
+    assert_string_equal(runs(), "double first causes, may write double, wrote double; "
+                                "show effect first causes, may write, wrote");
+    lab_set(l, "n", 3);
+    lab_settle(l);
+    assert_string_equal(runs(), "double causes n, may write double, wrote double; "
+                                "show effect causes double, may write, wrote");
+}
+
+static bool note_parent(void *ctx, const hd_run_trace *r) {
+    *(hd_node *)ctx = r->parent;
+    return true;
+}
+static hd_status make_child(lab_node *self, hd_tx *tx) {
+    if (self->runs == 1) lab_add(self->l, .name = "child", .reads = "n");
+    return HD_OK;
+}
+static void the_run_trace_tells_parents(void **state) {
+    hd_node parent;
+    assert_status(hd_trace_enable(rt(), HD_TRACE_RUNS), HD_OK);
+    lab_add(l, .name = "parent", .body = make_child, .effect = true);
+    lab_settle(l);
+    hd_trace_runs(rt(), note_parent, &parent);
+    assert_int_equal(parent.id, lab_find(l, "parent")->node.id);
+}
+
+static bool count_runs(void *ctx, const hd_run_trace *r) {
+    uint64_t *seen = ctx;
+    if (!seen[0]++) seen[1] = r->number;
+    seen[2] = r->number;
+    return true;
+}
+static bool count_triggers(void *ctx, const hd_trigger *t) {
+    (*(uint64_t *)ctx)++;
+    return true;
+}
+static bool count_settles(void *ctx, const hd_settle_trace *t) {
+    (*(uint64_t *)ctx)++;
+    return true;
+}
+
+/* C321: bounded to the last 2,000 runs (400 triggers, 20 passes), without allocating. */
+static void traces_are_bounded(void **state) {
+    uint64_t seen[3] = { 0 }, met = 0, passes = 0;
+    lab_effect(l, "show", "n");
+    lab_settle(l);
+    assert_status(hd_trace_enable(rt(), HD_TRACE_ALL), HD_OK);
+    for (int i = 0; i < 2500; i++) {
+        lab_set(l, "n", i + 1);
+        lab_turn(l);
+    }
+    hd_trace_runs(rt(), count_runs, seen);
+    hd_trace_triggers(rt(), count_triggers, &met);
+    hd_trace_settles(rt(), count_settles, &passes);
+    assert_int_equal(seen[0], HD_TRACE_MAX_RUNS);
+    assert_int_equal(seen[1], 501);
+    assert_int_equal(seen[2], 2500);
+    assert_int_equal(met, HD_TRACE_MAX_TRIGGERS);
+    assert_int_equal(passes, HD_TRACE_MAX_SETTLES);
+}
+
+static bool note_settle(void *ctx, const hd_settle_trace *t) {
+    if (t->runs) *(hd_settle_trace *)ctx = *t;
+    return true;
+}
+static void the_settle_trace_tells_passes(void **state) {
+    hd_settle_trace last = { 0 };
+    lab_compute(l, "double", "n", twice);
+    lab_effect(l, "show", "double");
+    assert_status(hd_trace_enable(rt(), HD_TRACE_SETTLES), HD_OK);
+    lab_settle(l);
+    hd_trace_settles(rt(), note_settle, &last);
+    assert_int_equal(last.runs, 2);
+    assert_false(last.exhausted);
+    hd_trace_clear(rt());
+    lab_add(l, .name = "ping", .reads = "pong", .formula = one_more);
+    lab_add(l, .name = "pong", .reads = "ping", .formula = one_more);
+    lab_effect(l, "look", "ping");
+    lab_turn(l);
+    hd_trace_settles(rt(), note_settle, &last);
+    assert_true(last.exhausted);
+}
+
+static void a_busy_day(void) {
+    lab_set(l, "n", 1);
+    lab_compute(l, "double", "n", twice);
+    lab_add(l, .name = "sum", .reads = "n double", .throttle_ms = 50);
+    lab_add(l, .name = "own", .body = read_and_write_n, .effect = true);
+    lab_effect(l, "show", "sum");
+    for (int i = 0; i < 20; i++) {
+        lab_set(l, "n", i);
+        if (i % 3 == 0) lab_turn(l);
+        if (i % 5 == 0) lab_advance_ms(l, 60);
+    }
+    lab_settle(l);
+}
+
+/* C322: whether somebody looks changes nothing of what runs. */
+static void looking_changes_nothing(void **state) {
+    char first[4096];
+    a_busy_day();
+    snprintf(first, sizeof first, "%s", lab_ran(l));
+    spec_close(NULL);
+    spec_open(NULL);
+    heard h = { 0 };
+    hd_trace_enable(rt(), HD_TRACE_ALL);
+    hd_runtime_on_telemetry(rt(), note_telemetry, &h);
+    hd_diagnosis_start(rt());
+    a_busy_day();
+    assert_string_equal(lab_ran(l), first);
+    hd_trace_enable(rt(), 0);
+    hd_diagnosis_stop(rt());
+    hd_runtime_on_telemetry(rt(), NULL, NULL);
+    assert_null(lab_scheduler(l)->tracer); /* nobody looks: nobody pays */
+    assert_null(lab_scheduler(l)->pass_tracer);
+}
+
+typedef struct counted {
+    uint64_t nodes, effects, invalid, live;
+} counted;
+static bool count_node(void *ctx, const hd_node_info *info) {
+    counted *c = ctx;
+    c->nodes++;
+    c->effects += info->effect;
+    c->invalid += info->status != HD_NODE_CLEAN;
+    c->live += info->live;
+    return true;
+}
+
+/* C323: counts agree with the status of the nodes at any time. */
+static void counts_agree_with_status(void **state) {
+    lab_compute(l, "double", "n", twice);
+    lab_compute(l, "dormant", "n", twice);
+    lab_effect(l, "show", "double");
+    for (int i = 0; i < 6; i++) {
+        counted c = { 0 };
+        hd_scheduler_stats stats = lab_stats(l);
+        hd_runtime_nodes(rt(), count_node, &c);
+        assert_int_equal(c.nodes, stats.nodes);
+        assert_int_equal(c.effects, stats.effects);
+        assert_int_equal(c.invalid, stats.invalid);
+        assert_int_equal(c.live, stats.live);
+        if (i % 2) lab_settle(l);
+        else lab_set(l, "n", i);
+    }
+}
+
+/* C326: executed and filtered, since the last reset. C177, C189: a node whose time has not come is
+ * counted a few times, not once per turn. */
+static void filter_statistics_can_be_reset(void **state) {
+    hd_filter_stats stats;
+    lab_add(l, .name = "show", .reads = "n", .effect = true, .throttle_ms = 1000);
+    lab_settle(l);
+    lab_set(l, "n", 1);
+    for (int i = 0; i < 50; i++) lab_turn(l);
+    hd_runtime_filter_stats(rt(), &stats);
+    assert_int_equal(stats.executed, 1);
+    assert_in_range(stats.filtered, 1, 3);
+    hd_runtime_reset_filter_stats(rt());
+    hd_runtime_filter_stats(rt(), &stats);
+    assert_int_equal(stats.executed, 0);
+    assert_int_equal(stats.filtered, 0);
+    lab_advance_ms(l, 1000);
+    lab_turn(l);
+    hd_runtime_filter_stats(rt(), &stats);
+    assert_int_equal(stats.executed, 1);
+    assert_int_equal(stats.filtered, 0);
+}
+
+/* C327: of nodes that are gone 20,000 are remembered, those that ran least recently forgotten first;
+ * nodes that are there are known anyway. */
+static void stats_of_the_gone_are_bounded(void **state) {
+    enum { ACTIONS = 25000 };
+    hd_action_stats stats;
+    char name[32];
+    hd_node *nodes = calloc(ACTIONS, sizeof *nodes);
+    assert_status(hd_runtime_keep_stats(rt(), true), HD_OK);
+    lab_effect(l, "active", "n");
+    lab_settle(l);
+    for (int i = 0; i < ACTIONS; i++) {
+        snprintf(name, sizeof name, "action%d", i);
+        lab_set(l, "m", i); /* so that each ran at another time */
+        nodes[i] = lab_add(l, .name = name, .reads = "m", .effect = true)->node;
+        settle_pass(lab_scheduler(l));
+        hd_node_cancel(rt(), nodes[i]);
+    }
+    assert_status(hd_runtime_action_stats(rt(), "action0", &stats), HD_NOT_FOUND);
+    assert_status(hd_runtime_action_stats(rt(), "action4999", &stats), HD_NOT_FOUND);
+    assert_status(hd_runtime_action_stats(rt(), "action5000", &stats), HD_OK);
+    assert_status(hd_runtime_action_stats(rt(), "action24999", &stats), HD_OK);
+    assert_int_equal(stats.runs, 1);
+    assert_false(stats.exists);
+    assert_status(hd_runtime_action_stats(rt(), "active", &stats), HD_OK);
+    assert_true(stats.exists);
+    free(nodes);
+}
+
+static hd_status takes_long(lab_node *self, hd_tx *tx) {
+    double ms = lab_tx_number(self, tx, "n");
+    lab_env_advance_ms(lab_world(self->l), (uint64_t)ms);
+    return HD_OK;
+}
+
+/* C328: busy for more than 30 % and 1 s of a window of 5 s: told once. */
+static void a_busy_window_is_told_once(void **state) {
+    heard h = { 0 };
+    hd_runtime_on_telemetry(rt(), note_telemetry, &h);
+    lab_add(l, .name = "slow", .body = takes_long, .effect = true, .no_auto_debounce = true);
+    lab_turn(l);
+    for (int i = 0; i < 20; i++) {
+        lab_set(l, "n", 400 + i); /* busy 400 ms of 1 s */
+        lab_turn(l);
+        lab_advance_ms(l, 600);
+    }
+    assert_int_equal(h.kinds[HD_TELEMETRY_BUSY], 1);
+    assert_true(h.busy_ns > UINT64_C(1000000000));
+    assert_true(h.window_ns >= UINT64_C(5000000000));
+}
+
+/* C328: less than that is not; and after a quiet window it would be told again. */
+static void a_quiet_window_is_not_told(void **state) {
+    heard h = { 0 };
+    hd_runtime_on_telemetry(rt(), note_telemetry, &h);
+    lab_add(l, .name = "slow", .body = takes_long, .effect = true, .no_auto_debounce = true);
+    lab_turn(l);
+    for (int i = 0; i < 20; i++) {
+        lab_set(l, "n", 200 + i);
+        lab_turn(l);
+        lab_advance_ms(l, 800);
+    }
+    assert_int_equal(h.kinds[HD_TELEMETRY_BUSY], 0);
+    for (int round = 0; round < 2; round++) {
+        lab_advance_ms(l, 30000);
+        for (int i = 0; i < 8; i++) {
+            lab_set(l, "n", 500 + i + 20 * round);
+            lab_turn(l);
+            lab_advance_ms(l, 500);
+        }
+        assert_int_equal(h.kinds[HD_TELEMETRY_BUSY], round + 1);
+        lab_advance_ms(l, 30000);
+        for (int i = 0; i < 10; i++) {
+            lab_set(l, "n", 10 + i);
+            lab_turn(l);
+            lab_advance_ms(l, 900);
+        }
+    }
+}
+
+/* C329: with automatic diagnosis a busy window starts one. */
+static void a_busy_window_starts_the_diagnosis(void **state) {
+    heard h = { 0 };
+    hd_runtime_on_telemetry(rt(), note_telemetry, &h);
+    assert_status(hd_diagnosis_set_automatic(rt(), true), HD_OK);
+    lab_add(l, .name = "slow", .body = takes_long, .effect = true, .no_auto_debounce = true);
+    lab_turn(l);
+    assert_false(hd_diagnosis_is_on(rt()));
+    for (int i = 0; i < 8; i++) {
+        lab_set(l, "n", 800 + i);
+        lab_turn(l);
+        lab_advance_ms(l, 200);
+    }
+    assert_true(hd_diagnosis_is_on(rt()));
+}
+
+/* ---- Q: is it idempotent */
+
+static int dice;
+static double throw_dice(const double *in) { return in[0] + ++dice; }
+static hd_status accumulate(lab_node *self, hd_tx *tx) {
+    double so_far = lab_tx_number(self, tx, "total");
+    return lab_tx_put(self, tx, "total", so_far + lab_tx_number(self, tx, "n"));
+}
+static hd_status append_log(lab_node *self, hd_tx *tx) {
+    return hd_tx_append(tx, lab_cell(self->at, "log"), hd_double(lab_tx_number(self, tx, "n")));
+}
+
+/* C330: a random one, a counter and an accumulator are each told of exactly once, with both writes. */
+static void what_is_not_idempotent_is_told_once(void **state) {
+    lab_recheck *k = lab_recheck_start(l);
+    dice = 0;
+    lab_set(l, "n", 1);
+    lab_compute(l, "dice", "n", throw_dice);
+    lab_add(l, .name = "total", .body = accumulate);
+    lab_add(l, .name = "log", .body = append_log);
+    lab_effect(l, "show", "dice total log");
+    lab_expect_non_idempotent(k, "dice total log");
+    lab_settle(l);
+    lab_set(l, "n", 2);
+    lab_settle(l);
+    assert_int_equal(lab_violation_count(k, "dice"), 1);
+    assert_int_equal(lab_violation_count(k, "total"), 1);
+    assert_int_equal(lab_violation_count(k, "log"), 1);
+    assert_non_null(strstr(lab_violations(k), "dice wrote dice=2, then dice=3"));
+    assert_non_null(strstr(lab_violations(k), "total wrote total=1, then total=2"));
+    lab_recheck_end(k);
+}
+
+/* C331: nothing is told of one that is. */
+static void what_is_idempotent_is_not_told(void **state) {
+    lab_recheck *k = lab_recheck_start(l);
+    lab_compute(l, "double", "n", twice);
+    lab_effect(l, "show", "double");
+    lab_set(l, "n", 1);
+    lab_settle(l);
+    lab_set(l, "n", 2);
+    lab_settle(l);
+    assert_string_equal(lab_violations(k), "");
+    lab_recheck_end(k);
+    assert_status(hd_node_recheck(rt(), lab_find(l, "double")->node), HD_OK);
+}
+
+static void several_runtimes_are_rechecked(void **state) {
+    lab_runtime *b = lab_on(l, "b");
+    lab_recheck *k = lab_recheck_start(l);
+    dice = 0;
+    lab_compute(l, "dice", "n", throw_dice);
+    lab_effect(l, "show", "dice");
+    assert_ptr_equal(lab_find(l, "dice")->at, b);
+    lab_expect_non_idempotent(k, "dice");
+    lab_settle(l);
+    lab_recheck_end(k);
+}
+
+static hd_status put_elsewhere(lab_node *self, hd_tx *tx) {
+    return lab_tx_put(self, tx, "elsewhere", lab_tx_number(self, tx, "n"));
+}
+
+/* C332: what somebody else wrote between the run and the recheck says nothing about the run. */
+static void a_write_from_outside_is_not_held_against_it(void **state) {
+    lab_set(l, "n", 1);
+    lab_node *n = lab_add(l, .name = "put", .body = put_elsewhere, .output = "-",
+                          .side_outputs = "elsewhere", .run_once = true);
+    lab_settle(l);
+    assert_json(l, "elsewhere", "1");
+    assert_status(hd_node_recheck(rt(), n->node), HD_OK);
+    lab_set(l, "elsewhere", 5);
+    assert_status(hd_node_recheck(rt(), n->node), HD_OK);
+    lab_set(l, "n", 2); /* it is invalid now */
+    assert_status(hd_node_recheck(rt(), n->node), HD_STALE);
+}
+
+static int turn;
+static hd_status touch_only(lab_node *self, hd_tx *tx) {
+    lab_tx_number(self, tx, "n");
+    return lab_tx_put(self, tx, "out", 1); /* the second time: as it is */
+}
+static hd_status remove_second(lab_node *self, hd_tx *tx) {
+    lab_tx_number(self, tx, "n");
+    if (turn++ % 2) return hd_tx_remove(tx, lab_cell(self->at, "gone"));
+    return lab_tx_put(self, tx, "gone", 1);
+}
+
+/* C333: to touch without changing is nothing; to remove what was written is different. */
+static void touching_is_ignored_and_removing_is_not(void **state) {
+    lab_recheck *k = lab_recheck_start(l);
+    lab_add(l, .name = "touch", .body = touch_only, .output = "out", .run_once = true);
+    lab_settle(l);
+    turn = 0;
+    lab_add(l, .name = "remove", .body = remove_second, .output = "gone", .run_once = true);
+    lab_expect_non_idempotent(k, "remove");
+    lab_settle(l);
+    assert_string_equal(lab_violations(k), "remove wrote gone=1, then gone=-");
+    lab_recheck_end(k);
+}
+
+static hd_status fail_second(lab_node *self, hd_tx *tx) {
+    lab_tx_put(self, tx, "out", ++dice);
+    return turn++ % 2 ? HD_FAILED : HD_OK;
+}
+
+/* C334: a recheck that fails is dropped: no violation, no error, nothing written. */
+static void a_recheck_that_fails_is_dropped(void **state) {
+    lab_recheck *k = lab_recheck_start(l);
+    caught c = { 0 };
+    hd_runtime_on_error(rt(), note_failure, &c);
+    turn = dice = 0;
+    lab_add(l, .name = "moody", .body = fail_second, .output = "out", .run_once = true);
+    lab_settle(l);
+    assert_int_equal(turn, 2);
+    assert_int_equal(c.count, 0);
+    assert_json(l, "out", "1");
+    lab_recheck_end(k);
+}
+
+static hd_status make_child_always(lab_node *self, hd_tx *tx) {
+    lab_node *child = lab_add(self->l, .name = "child", .reads = "n", .effect = true);
+    if (child->status) return child->status;
+    return lab_tx_put(self, tx, "out", child->node.id ? 1 : 0);
+}
+
+/* A body that registers nodes finds them again when it is run again. */
+static void a_recheck_registers_nothing(void **state) {
+    lab_recheck *k = lab_recheck_start(l);
+    lab_compute(l, "double", "n", twice);
+    lab_add(l, .name = "maker", .body = make_child_always, .output = "out", .run_once = true);
+    lab_settle(l);
+    assert_int_equal(lab_stats(l).nodes, 3);
+    lab_recheck_end(k);
+}
+
+typedef struct diagnosed {
+    char text[256];
+} diagnosed;
+static bool note_diagnosis(void *ctx, const hd_diagnosis *d) {
+    diagnosed *out = ctx;
+    size_t length = strlen(out->text);
+    snprintf(out->text + length, sizeof out->text - length, "%s%s %llu%s", length ? "; " : "",
+             d->action, (unsigned long long)d->runs, d->differs ? " differs" : "");
+    return true;
+}
+
+/* C335: equal reads and different writes make a pair; different reads do not. */
+static void the_diagnosis_finds_pairs(void **state) {
+    heard h = { 0 };
+    diagnosed d = { "" };
+    dice = 0;
+    hd_runtime_on_telemetry(rt(), note_telemetry, &h);
+    assert_status(hd_diagnosis_start(rt()), HD_OK);
+    lab_set(l, "n", 1);
+    lab_compute(l, "dice", "n", throw_dice);
+    lab_compute(l, "double", "n", twice);
+    lab_effect(l, "show", "dice double");
+    lab_settle(l);
+    lab_set(l, "n", 2);
+    lab_settle(l);
+    assert_int_equal(h.kinds[HD_TELEMETRY_DIAGNOSIS], 0); /* other reads */
+    lab_set(l, "n", 1);
+    lab_settle(l);
+    assert_int_equal(h.kinds[HD_TELEMETRY_DIAGNOSIS], 1);
+    assert_string_equal(h.action, "dice");
+    hd_diagnosis_report(rt(), note_diagnosis, &d);
+    assert_string_equal(d.text, "dice 3 differs; double 3; show 3");
+}
+
+/* ---- why */
+
+static bool story_of_cause(void *ctx, const hd_cause *c) {
+    char line[256];
+    snprintf(line, sizeof line, "%u %s %s->%s by %s%s%s", c->depth, cell_name(c->cell),
+             c->before ? c->before : "?", c->after,
+             c->origin == HD_ORIGIN_NODE     ? c->writer_name
+             : c->origin == HD_ORIGIN_OTHERS ? "others"
+                                             : "source",
+             c->repeated ? " (told)" : "", c->pending ? " (pending)" : "");
+    tell_story(line);
+    return true;
+}
+static const char *why(const char *name) {
+    story[0] = 0;
+    assert_status(hd_node_why(rt(), lab_find(l, name)->node, story_of_cause, NULL), HD_OK);
+    return story;
+}
+
+static void a_chain(void) {
+    lab_set(l, "n", 1);
+    lab_compute(l, "double", "n", twice);
+    lab_compute(l, "quadruple", "double", twice);
+    lab_effect(l, "show", "quadruple");
+    lab_settle(l);
+}
+
+/* Why did it run: causes, and who wrote them, down to the source; without anything switched on. */
+static void why_follows_the_writers(void **state) {
+    a_chain();
+    assert_string_equal(why("show"), ""); /* a first run has no causes */
+    lab_set(l, "n", 3);
+    lab_settle(l);
+    assert_string_equal(why("show"), "0 quadruple ?->12 by quadruple; 1 double ?->6 by double; "
+                                     "2 n ?->3 by source");
+    lab_set(l, "n", 4);
+    assert_string_equal(why("double"), "0 n ?->4 by source (pending)");
+    assert_status(hd_node_why(rt(), (hd_node){ 99, 1 }, story_of_cause, NULL), HD_NOT_FOUND);
+}
+
+/* With a trace it also tells what was there before. */
+static void why_knows_before_from_the_trace(void **state) {
+    assert_status(hd_trace_enable(rt(), HD_TRACE_ALL), HD_OK);
+    a_chain();
+    lab_set(l, "n", 3);
+    lab_settle(l);
+    assert_string_equal(why("show"), "0 quadruple 4->12 by quadruple; 1 double 2->6 by double; "
+                                     "2 n 1->3 by source");
+    lab_set(l, "n", 5); /* what it ran for is remembered */
+    assert_string_equal(why("double"), "0 n 1->3 by source; 0 n 3->5 by source (pending)");
+}
+
+/* A cycle is told once round. */
+static void why_ends_in_a_cycle(void **state) {
+    two_that_never_agree();
+    lab_turn(l);
+    assert_non_null(strstr(why("show"), "(told)"));
+}
+
+static void others_are_told_apart(void **state) {
+    hd_trace_enable(rt(), HD_TRACE_ALL);
+    lab_effect(l, "show", "n");
+    lab_settle(l);
+    lab_on(l, "b");
+    lab_set(l, "n", 3);
+    lab_settle(l);
+    lab_on(l, "a");
+    assert_string_equal(why("show"), "0 n -->3 by others");
+}
+
+static const char *why_not_of(const char *name) {
+    static char sentence[256];
+    hd_node_why_not(rt(), lab_find(l, name)->node, sentence, sizeof sentence);
+    return sentence;
+}
+
+/* Why does it not run: one sentence. */
+static void why_not_in_a_sentence(void **state) {
+    char gone[64];
+    lab_effect(l, "show", "n");
+    lab_compute(l, "unread", "n", twice);
+    lab_add(l, .name = "rare", .reads = "n", .effect = true, .throttle_ms = 500);
+    lab_add(l, .name = "calm", .reads = "n", .effect = true, .debounce_ms = 200);
+    assert_string_equal(why_not_of("show"), "it runs in the next pump");
+    assert_string_equal(why_not_of("unread"), "nobody looks at what it writes");
+    assert_string_equal(why_not_of("calm"),
+                        "it runs when nothing has changed for 200 ms: in 200 ms at the earliest");
+    lab_advance_ms(l, 200);
+    lab_turn(l);
+    assert_string_equal(why_not_of("show"),
+                        "it is clean: nothing it read has changed since its run number 1");
+    lab_set(l, "n", 2);
+    lab_advance_ms(l, 100);
+    assert_string_equal(why_not_of("rare"), "it runs at most once in 500 ms: again in 400 ms");
+    assert_int_equal(hd_node_why_not(rt(), (hd_node){ 99, 9 }, gone, sizeof gone), HD_WHY_NOT_GONE);
+    assert_string_equal(gone, "it was removed");
+}
+
+static void why_not_of_what_does_not_settle(void **state) {
+    two_that_never_agree();
+    lab_turn(l);
+    assert_non_null(strstr(why_not_of("ping"), "without settling"));
+}
+
+/* ---- pictures */
+
+static hd_value at_name(hd_value nodes, const char *name) {
+    for (hd_iter it = hd_iter_of(nodes); hd_iter_next(&it);)
+        if (!strcmp(hd_value_as_text(hd_value_at(it.value, "name"), ""), name)) return it.value;
+    fail_msg("there is no node %s in the snapshot", name);
+    return hd_null();
+}
+
+static void the_snapshot_shows_nodes_and_edges(void **state) {
+    hd_pool *pool;
+    hd_pool_open(hd_runtime_heap(rt()), &pool);
+    a_chain();
+    lab_compute(l, "unread", "n", twice);
+    hd_value graph_ = hd_graph_snapshot(rt(), pool), nodes = hd_value_at(graph_, "nodes");
+    assert_int_equal(hd_value_count(nodes), 4);
+    hd_value d = at_name(nodes, "double"), unread = at_name(nodes, "unread");
+    assert_string_equal(hd_value_as_text(hd_value_at(d, "kind"), ""), "computation");
+    assert_string_equal(hd_value_as_text(hd_value_at(d, "status"), ""), "clean");
+    assert_string_equal(hd_value_as_text(hd_value_at(d, "why_live"), ""), "a live node reads it");
+    assert_int_equal(hd_value_as_int(hd_value_at(d, "runs"), 0), 1);
+    assert_string_equal(hd_json_print(pool, hd_value_at(d, "outputs"), HD_JSON_COMPACT, NULL),
+                        "[\"main/double\"]");
+    assert_string_equal(hd_json_print(pool, hd_value_at(d, "reads"), HD_JSON_COMPACT, NULL),
+                        "[{\"cell\":\"main/n\"}]");
+    assert_string_equal(hd_value_as_text(hd_value_at(unread, "status"), ""), "never-ran");
+    assert_string_equal(hd_value_as_text(hd_value_at(unread, "why_not"), ""),
+                        "nobody looks at what it writes");
+    assert_int_equal(hd_value_count(hd_value_at(graph_, "edges")), 2);
+    hd_pool_close(pool);
+}
+
+static bool collect_text(void *ctx, const char *text, size_t length) {
+    strncat(ctx, text, length);
+    return true;
+}
+static bool stop_at_once(void *ctx, const char *text, size_t length) { return false; }
+
+static void the_graph_can_be_drawn(void **state) {
+    static char text[8192];
+    text[0] = 0;
+    lab_add(l, .name = "a \"quoted\" one", .reads = "n", .effect = true);
+    a_chain();
+    assert_status(hd_graph_write_dot(rt(), collect_text, text), HD_OK);
+    assert_non_null(strstr(text, "digraph heddle {"));
+    assert_non_null(strstr(text, "a \\\"quoted\\\" one"));
+    assert_non_null(strstr(text, " -> "));
+    assert_status(hd_graph_write_dot(rt(), stop_at_once, NULL), HD_ABORTED);
+}
+
+static void the_run_trace_can_be_seen_in_a_browser(void **state) {
+    hd_pool *pool;
+    hd_pool_open(hd_runtime_heap(rt()), &pool);
+    hd_trace_enable(rt(), HD_TRACE_ALL);
+    a_chain();
+    hd_value listed = hd_value_at(hd_trace_chrome(rt(), pool), "traceEvents");
+    hd_value last = hd_value_index(listed, hd_value_count(listed) - 1);
+    assert_string_equal(hd_value_as_text(hd_value_at(last, "name"), ""), "show");
+    assert_string_equal(hd_value_as_text(hd_value_at(last, "ph"), ""), "X");
+    hd_pool_close(pool);
+}
+
+/* ---- stopping at a node */
+
+static void note_stop(void *ctx, hd_node at) {
+    hd_node_info info;
+    hd_node_inspect(rt(), at, &info);
+    tell_story(info.name);
+}
+
+static void a_breakpoint_is_called_before_the_run(void **state) {
+    story[0] = 0;
+    a_chain();
+    lab_ran(l);
+    assert_status(hd_break_name(rt(), "double", note_stop, NULL), HD_OK);
+    assert_status(hd_break_node(rt(), lab_find(l, "show")->node, note_stop, NULL), HD_OK);
+    assert_status(hd_break_node(rt(), (hd_node){ 99, 1 }, note_stop, NULL), HD_NOT_FOUND);
+    lab_set(l, "n", 2);
+    lab_settle(l);
+    assert_string_equal(story, "double; show");
+    assert_ran(l, "double quadruple show");
+    hd_break_name(rt(), "double", NULL, NULL);
+    hd_break_node(rt(), lab_find(l, "show")->node, NULL, NULL);
+    lab_set(l, "n", 3);
+    lab_settle(l);
+    assert_string_equal(story, "double; show");
+    assert_null(lab_scheduler(l)->tracer);
+}
+
+/* ---- R: the causes that runs carry */
+
+static hd_status tell_causes(lab_node *self, hd_tx *tx) {
+    hd_cell causes[CAUSES_MAX];
+    char line[512] = "";
+    size_t count = hd_tx_causes(tx, causes, CAUSES_MAX);
+    for (size_t i = 0; i < count && i < 8; i++)
+        snprintf(line + strlen(line), sizeof line - strlen(line), "%s%s", i ? " " : "",
+                 cell_name(causes[i]));
+    if (count > 8) snprintf(line, sizeof line, "%zu", count);
+    tell_story(*line ? line : "-");
+    char word[64];
+    for (const char *at = self->data; *at; at += strcspn(at, " "), at += strspn(at, " ")) {
+        snprintf(word, sizeof word, "%.*s", (int)strcspn(at, " "), at);
+        hd_value v = *word == '~' ? hd_tx_get_shape(tx, lab_cell(self->at, word + 1))
+                                  : hd_tx_get(tx, lab_cell(self->at, word));
+        if (hd_value_status(v)) return hd_value_status(v);
+    }
+    if (self->fail_times) return self->fail_times--, self->fail_with;
+    return HD_OK;
+}
+static lab_node *teller(const char *reads) {
+    story[0] = 0;
+    lab_node *n = lab_add(l, .name = "teller", .body = tell_causes,
+                          .data = (void *)(uintptr_t)reads, .effect = true);
+    lab_settle(l);
+    assert_string_equal(story, "-"); /* a first run has none */
+    story[0] = 0;
+    return n;
+}
+
+/* C336: a change that schedules is one cause, with space, scope, id and path. */
+static void a_cause_is_an_address(void **state) {
+    teller("doc#/a/b other/x main@user/mine");
+    lab_set_json(l, "doc", "{\"a\":{\"b\":1}}");
+    lab_settle(l);
+    assert_string_equal(story, "doc#/a/b");
+    story[0] = 0;
+    lab_set(l, "other/x", 1);
+    lab_settle(l);
+    assert_string_equal(story, "other/x");
+    story[0] = 0;
+    lab_set(l, "main@user/mine", 1);
+    lab_settle(l);
+    assert_string_equal(story, "main@user/mine");
+}
+
+static hd_status tell_and_write_own(lab_node *self, hd_tx *tx) {
+    hd_status status = tell_causes(self, tx);
+    return status ? status : lab_tx_put(self, tx, "own", lab_tx_number(self, tx, "n") + 1);
+}
+
+/* C337: what a node writes itself is no cause of its later runs. */
+static void own_commits_are_no_causes(void **state) {
+    story[0] = 0;
+    lab_add(l, .name = "teller", .body = tell_and_write_own, .data = "n own", .effect = true);
+    lab_settle(l);
+    story[0] = 0;
+    lab_set(l, "n", 1);
+    lab_settle(l);
+    lab_set(l, "n", 2);
+    lab_settle(l);
+    assert_string_equal(story, "n; n");
+}
+
+/* C337: nor is a commit of its change group, also when it runs later for another reason. */
+static void commits_of_its_group_are_no_causes(void **state) {
+    story[0] = 0;
+    lab_add(l, .name = "teller", .body = tell_causes, .data = "n m", .effect = true, .group = 7);
+    lab_settle(l);
+    story[0] = 0;
+    lab_do(lab_first(l), "group 7; set n 1");
+    lab_settle(l);
+    assert_string_equal(story, "");
+    lab_set(l, "m", 1);
+    lab_settle(l);
+    assert_string_equal(story, "m");
+    story[0] = 0;
+    lab_set(l, "n", 2); /* a cause; and its own group on top does not undo that */
+    lab_do(lab_first(l), "group 7; set n 3");
+    lab_settle(l);
+    assert_string_equal(story, "n");
+}
+
+/* C338: the same address twice, with and without the scope said, is one cause; another scope is
+ * another. */
+static void an_address_is_a_cause_once(void **state) {
+    teller("n ~n main/n main@user/n");
+    lab_do(lab_first(l), "set n 1; set main@user/n 1");
+    lab_settle(l);
+    assert_string_equal(story, "n main@user/n");
+}
+
+static hd_status tell_and_copy(lab_node *self, hd_tx *tx) {
+    hd_status status = tell_causes(self, tx);
+    return status ? status : lab_tx_put(self, tx, "out", (double)self->runs);
+}
+
+/* C339: a commit that is refused and retried gets its causes back. */
+static void a_retry_has_its_causes_again(void **state) {
+    lab_runtime *b = lab_on(l, "b");
+    lab_on(l, "a");
+    story[0] = 0;
+    lab_add(l, .name = "teller", .body = tell_and_copy, .data = "n m", .effect = true);
+    lab_settle(l);
+    story[0] = 0;
+    lab_write(b, "n", "5");
+    lab_send(b); /* decided, but a has not heard of it */
+    lab_set(l, "m", 1);
+    settle_pass(lab_scheduler(l));
+    assert_string_equal(story, "m");
+    lab_settle(l);
+    assert_string_equal(story, "m; n m");
+    story[0] = 0;
+    lab_set(l, "n", 6); /* success: the causes are gone */
+    lab_settle(l);
+    assert_string_equal(story, "n");
+}
+
+/* C339: retries within the budget run for the same causes; when it is used up they are gone. */
+static void causes_go_with_the_budget(void **state) {
+    caught c = { 0 };
+    hd_runtime_on_error(rt(), note_failure, &c);
+    lab_node *n = teller("n m");
+    n->fail_with = HD_TRANSIENT;
+    n->fail_times = 10;
+    lab_set(l, "m", 1);
+    lab_settle(l);
+    assert_string_equal(story, "m; m; m; m; m; m; m; m; m; m");
+    assert_int_equal(c.count, 1);
+    story[0] = 0;
+    n->fail_times = 0;
+    lab_set(l, "n", 1);
+    lab_settle(l);
+    assert_string_equal(story, "n");
+}
+
+/* C340: removed with causes pending and registered again, it starts without. */
+static void registered_again_it_starts_clean(void **state) {
+    teller("n");
+    lab_set(l, "n", 1);
+    lab_cancel(l, "teller");
+    teller("n");
+}
+
+/* C343: writes that change nothing are seen as attempts, never as dependencies. */
+static bool note_attempts(void *ctx, const hd_run_trace *r) {
+    char line[128];
+    snprintf(line, sizeof line, "%s attempted %u wrote %u reads %u", r->action, r->attempted.count,
+             r->written.count, r->reads);
+    tell_story(line);
+    return true;
+}
+static hd_status write_the_same(lab_node *self, hd_tx *tx) {
+    lab_tx_number(self, tx, "n");
+    lab_tx_put(self, tx, "constant", 1);
+    return lab_tx_put(self, tx, "out", 1);
+}
+static void attempts_are_no_dependencies(void **state) {
+    lab_set(l, "constant", 1);
+    hd_trace_enable(rt(), HD_TRACE_RUNS);
+    story[0] = 0;
+    lab_add(l, .name = "same", .body = write_the_same, .output = "out", .run_once = true);
+    lab_settle(l);
+    hd_trace_runs(rt(), note_attempts, NULL);
+    assert_string_equal(story, "same attempted 1 wrote 1 reads 1");
+    lab_ran(l);
+    lab_effect(l, "look", "out");
+    lab_settle(l);
+    lab_ran(l);
+    lab_set(l, "constant", 2);
+    lab_settle(l);
+    assert_ran(l, "");
+}
+
+/* C344: nor do they make the node a writer of that document. */
+static void attempts_make_no_edges(void **state) {
+    lab_set(l, "constant", 1);
+    lab_add(l, .name = "same", .body = write_the_same, .output = "out", .run_once = true);
+    lab_effect(l, "reader", "constant");
+    lab_settle(l);
+    assert_string_equal(lab_dependents(l, "same"), "");
+    assert_false(lab_is_live(l, "same"));
+}
+
+/* C345: one write that changes several places is a cause only at the path that was read. */
+static void a_cause_is_what_was_read(void **state) {
+    lab_set_json(l, "doc", "{\"a\":1,\"b\":1,\"c\":1}");
+    teller("doc#/a doc#/c");
+    lab_set_json(l, "doc", "{\"a\":2,\"b\":2,\"c\":1}");
+    lab_settle(l);
+    assert_string_equal(story, "doc#/a");
+}
+
+/* Section 10: more than 64 causes become the common ancestors of each document's. */
+static void many_causes_become_their_ancestor(void **state) {
+    static char reads[4096];
+    reads[0] = 0;
+    char json[4096] = "{\"in\":{";
+    for (int i = 0; i < 100; i++) {
+        snprintf(reads + strlen(reads), sizeof reads - strlen(reads), "doc#/in/k%d ", i);
+        snprintf(json + strlen(json), sizeof json - strlen(json), "%s\"k%d\":%d", i ? "," : "", i,
+                 i);
+    }
+    strcat(json, "},\"out\":1}");
+    strcat(reads, "n");
+    teller(reads);
+    lab_set(l, "n", 1);
+    lab_set_json(l, "doc", json);
+    lab_settle(l);
+    assert_string_equal(story, "doc#/in n");
+}
+
+static hd_status count_causes(lab_node *self, hd_tx *tx) {
+    hd_cell few[2];
+    *(size_t *)self->data = hd_tx_causes(tx, few, 2);
+    char name[16];
+    for (int i = 0; i < 70; i++) {
+        snprintf(name, sizeof name, "d%d", i);
+        lab_tx_number(self, tx, name);
+    }
+    return HD_OK;
+}
+static void the_causes_are_counted_beyond_the_bound(void **state) {
+    size_t count = 0;
+    char name[16];
+    lab_add(l, .name = "many", .body = count_causes, .data = &count, .effect = true);
+    lab_settle(l);
+    for (int i = 0; i < 70; i++) {
+        snprintf(name, sizeof name, "d%d", i);
+        lab_set(l, name, 1);
+    }
+    lab_settle(l);
+    assert_int_equal(count, 70);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        S(a_handler_receives_what_failed),
+        S(a_failure_names_its_causes),
+        S(without_a_handler_it_is_uncaught),
+        S(a_hook_may_rewrite_log_lines),
+        S(not_settling_is_no_action_error),
+        S(stats_of_unknown_and_of_failing_actions),
+        S(the_trigger_trace_tells_decisions),
+        S(the_trigger_trace_tells_what_is_skipped),
+        S(the_run_trace_tells_runs),
+        S(the_run_trace_tells_parents),
+        S(traces_are_bounded),
+        S(the_settle_trace_tells_passes),
+        S(looking_changes_nothing),
+        S(counts_agree_with_status),
+        S(filter_statistics_can_be_reset),
+        S(stats_of_the_gone_are_bounded),
+        S(a_busy_window_is_told_once),
+        S(a_quiet_window_is_not_told),
+        S(a_busy_window_starts_the_diagnosis),
+        S(what_is_not_idempotent_is_told_once),
+        S(what_is_idempotent_is_not_told),
+        S(several_runtimes_are_rechecked),
+        S(a_write_from_outside_is_not_held_against_it),
+        S(touching_is_ignored_and_removing_is_not),
+        S(a_recheck_that_fails_is_dropped),
+        S(a_recheck_registers_nothing),
+        S(the_diagnosis_finds_pairs),
+        S(why_follows_the_writers),
+        S(why_knows_before_from_the_trace),
+        S(why_ends_in_a_cycle),
+        S(others_are_told_apart),
+        S(why_not_in_a_sentence),
+        S(why_not_of_what_does_not_settle),
+        S(the_snapshot_shows_nodes_and_edges),
+        S(the_graph_can_be_drawn),
+        S(the_run_trace_can_be_seen_in_a_browser),
+        S(a_breakpoint_is_called_before_the_run),
+        S(a_cause_is_an_address),
+        S(own_commits_are_no_causes),
+        S(commits_of_its_group_are_no_causes),
+        S(an_address_is_a_cause_once),
+        S(a_retry_has_its_causes_again),
+        S(causes_go_with_the_budget),
+        S(registered_again_it_starts_clean),
+        S(attempts_are_no_dependencies),
+        S(attempts_make_no_edges),
+        S(a_cause_is_what_was_read),
+        S(many_causes_become_their_ancestor),
+        S(the_causes_are_counted_beyond_the_bound),
+    };
+    LAB_EVERYWHERE(tests);
+}
