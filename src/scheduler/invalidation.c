@@ -76,15 +76,18 @@ static void mark_one(scheduler *s, place_id at, uint32_t reader_node, bool shape
     invalidation_mark(s, id);
 }
 
-void invalidation_mark_reader(scheduler *s, place_id at, uint32_t reader_node, node_id self) {
-    mark_one(s, at, reader_node, true, self);
+void invalidation_mark_reader(scheduler *s, place_id at, uint32_t reader_node, bool shape,
+                              node_id self) {
+    mark_one(s, at, reader_node, shape, self);
 }
 
 void invalidation_mark_readers(scheduler *s, place_id at, bool shape, node_id self) {
     uint64_t word = place_at(&s->r->places, at)->watch;
     if (!word) return;
+    s->tick = true;
     if (watch_is_inline(word)) {
-        mark_one(s, at, watch_reader(word).node, shape, self);
+        if (s->tracer) mark_one(s, at, watch_reader(word).node, shape, self);
+        else invalidation_mark_plain(s, at, watch_reader(word).node, shape, self);
         return;
     }
     if (shape) watch_list(word)->shape_rev = s->r->rev;

@@ -16,7 +16,25 @@ void invalidation_attach(scheduler *s);
 void invalidation_mark_readers(scheduler *s, place_id at, bool shape, node_id self);
 
 /* The same for one entry of a reader list. */
-void invalidation_mark_reader(scheduler *s, place_id at, uint32_t reader_node, node_id self);
+void invalidation_mark_reader(scheduler *s, place_id at, uint32_t reader_node, bool shape,
+                              node_id self);
+
+/* Most readers: by value, live, without gates. The others as above. */
+static inline void invalidation_mark_plain(scheduler *s, place_id at, uint32_t reader_node,
+                                           bool shape, node_id self) {
+    graph *g = &s->graph;
+    if (!(reader_node & READER_SHAPE) && reader_node != self) {
+        const node *n = &g->nodes[reader_node];
+        uint32_t pos = n->pos;
+        if (!(n->flags & (NODE_GATED | NODE_MATERIALISER)) && bit_test(g->live, pos)) {
+            bit_set(g->invalid, pos);
+            graph_raise(g, pos);
+            s->stats.marks++;
+            return;
+        }
+    }
+    invalidation_mark_reader(s, at, reader_node, shape, self);
+}
 
 /* The reads whose change made (or will make) a run happen: those newer than the run before, `since`,
  * and not newer than `until`. Returns how many; writes up to `max` of their keys. O(reads). */
