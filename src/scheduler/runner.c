@@ -401,7 +401,8 @@ static inline hd_status write_in_place(scheduler *s, node_id id, place_id at, hd
     place *p = place_at(&r->places, at);
     if (same_value(p->value, v)) return HD_OK;
     bool changed;
-    if (!(p->doc.flags & DOC_OVERLAY) || p->first_child || r->listeners.count)
+    bool plain = (p->doc.flags & (DOC_OVERLAY | DOC_HAS_SHAPE)) == DOC_OVERLAY;
+    if (!plain || p->first_child || r->listeners.count)
         return overlay_write(r, at, v, id, &changed);
     hd_value before = p->value;
     p->value = value_ref(v);

@@ -396,7 +396,11 @@ void lab_set_json(lab *l, const char *cell, const char *json) {
 
 void lab_set(lab *l, const char *cell, double value) {
     sched *s = sched_of(l);
-    hd_status status = hd_write(lab_rt(s->at), lab_cell(s->at, cell), value_of(NULL, value));
+    hd_status status;
+    /* Where documents arrive late, what is written over has to arrive first. */
+    while ((status = hd_write(lab_rt(s->at), lab_cell(s->at, cell), value_of(NULL, value))) ==
+           HD_PENDING)
+        lab_turn(l);
     if (status) lab_fail("set %s: %s", cell, hd_status_name(status));
 }
 
@@ -443,6 +447,8 @@ const char *lab_ran(lab *l) {
     sched *s = sched_of(l);
     return hand_out(&s->ran, &s->told);
 }
+
+void lab_note(lab *l, const char *name) { append(&sched_of(l)->ran, " ", name); }
 
 const char *lab_seen(lab *l, const char *name) {
     const lab_node *n = lab_find(l, name);

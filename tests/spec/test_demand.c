@@ -469,8 +469,11 @@ static void depth_is_no_problem(void **state) {
         snprintf(in, sizeof in, "d%d", i == 0 ? DEEP - 1 : i - 1);
         snprintf(out, sizeof out, "d%d", i);
         chain[i] = (link_of_chain){ lab_cell(a, in), lab_cell(a, out) };
-        hd_node_spec spec = { .fn = copy_along, .ctx = &chain[i], .output = chain[i].out,
-                              .reads = &chain[i].in, .read_count = 1 };
+        hd_node_spec spec = { .fn = copy_along,
+                              .ctx = &chain[i],
+                              .output = chain[i].out,
+                              .reads = &chain[i].in,
+                              .read_count = 1 };
         hd_node n;
         assert_int_equal(hd_node_register(rt, &spec, &n), HD_OK);
     }
