@@ -5,4 +5,5 @@
 #include <heddle/value.h>
 #include <heddle/store.h>
 #include <heddle/scheduler.h>
+#include <heddle/event.h>
 #endif

@@ -274,6 +274,7 @@ static hd_status conclude(scheduler *s, node_id id, hd_tx *tx) {
     if (!status && (tx->flags & TX_OUT_SET)) status = write_output(s, id, tx);
     if (!status && (tx->writes.count || tx->preconditions.count)) status = commit_writes(s, id, tx);
     if (status) return status;
+    if (tx->lineage) tx_launched(tx, HD_OK); /* nothing was written: what it sent stands */
     completed(s, node_of(s, id));
     return HD_OK;
 }
@@ -355,25 +356,10 @@ static inline bool was_plain(const node *n, const hd_tx *tx, hd_status status) {
            (n->flags & NODE_LINKED);
 }
 
-static inline void mark_plain(scheduler *s, place_id at, uint32_t reader_node, node_id self) {
-    graph *g = &s->graph;
-    if (!(reader_node & READER_SHAPE) && reader_node != self) {
-        node *n = &g->nodes[reader_node];
-        uint32_t pos = n->pos;
-        if (!(n->flags & (NODE_GATED | NODE_MATERIALISER)) && bit_test(g->live, pos)) {
-            bit_set(g->invalid, pos);
-            graph_raise(g, pos);
-            s->stats.marks++;
-            return;
-        }
-    }
-    invalidation_mark_reader(s, at, reader_node, self);
-}
-
 /* Readers of a whole document whose value has just changed. */
 static inline void mark_readers(scheduler *s, place_id at, uint64_t word, node_id self) {
     if (watch_is_inline(word)) {
-        mark_plain(s, at, (uint32_t)(word >> 32), self);
+        invalidation_mark_plain(s, at, (uint32_t)(word >> 32), true, self);
         return;
     }
     const watch *w = watch_list(word);
@@ -387,7 +373,7 @@ static inline void mark_readers(scheduler *s, place_id at, uint64_t word, node_i
             invalidation_mark_readers(s, at, true, self);
             return;
         }
-        if (i < w->count) mark_plain(s, at, w->items[i].node, self);
+        if (i < w->count) invalidation_mark_plain(s, at, w->items[i].node, true, self);
     }
 }
 
@@ -435,7 +421,7 @@ static hd_status finish(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
 /* Leaves the transaction as prepare() wants it. */
 static void wipe(hd_tx *tx) {
     if (tx->writes.count || tx->preconditions.count || (tx->flags & TX_DIVERGED) ||
-        tx->claim_only.count || tx->failed || tx->missing || tx->attempted.count)
+        tx->claim_only.count || tx->failed || tx->missing || tx->attempted.count || tx->lineage)
         tx_reset(tx);
     else if (tx->pool && tx->pool->count) hd_pool_clear(tx->pool);
 }

@@ -2,6 +2,7 @@
 #include "scheduler/scheduler.h"
 
 #include "base/env.h"
+#include "scheduler/events.h"
 #include "scheduler/gates.h"
 #include "scheduler/introspection.h"
 #include "scheduler/invalidation.h"
@@ -15,7 +16,7 @@
 /* ---- life */
 
 static bool nothing_to_do(scheduler *s) {
-    return !s->tick && !s->suspended && !s->work && !settle_has_work(s);
+    return !s->tick && !s->suspended && !s->work && !settle_has_work(s) && !events_hold_idle(s);
 }
 
 static void tell_idle(scheduler *s) {
@@ -32,14 +33,23 @@ static bool is_idle(const void *ctx) {
     return nothing_to_do(s) && !settle_holds_idle(s);
 }
 
+/* The next time at which something may run; UINT64_MAX: none. */
+static uint64_t next_time(const scheduler *s) {
+    uint64_t of_nodes = gates_next(s), of_events = events_next(s);
+    return of_nodes < of_events ? of_nodes : of_events;
+}
+
+static bool is_unsettled(const void *ctx) { return events_are_unsettled(ctx); }
+
 static hd_status pump(void *ctx) {
     scheduler *s = ctx;
     hd_status status = HD_OK;
     s->slice_end = 0;
-    if (!s->tick && gates_next(s) != UINT64_MAX) s->tick = gates_next(s) <= env_now_ns(s->env);
+    if (!s->tick && next_time(s) != UINT64_MAX) s->tick = next_time(s) <= env_now_ns(s->env);
     while (s->tick) {
         status = settle_pass(s);
         if (s->slice_end && s->tick && s->clock_ns >= s->slice_end) break;
+        if (events_want_sending(s)) break;
     }
     if (is_idle(s)) tell_idle(s);
     return s->tick ? HD_PENDING : HD_OK;
@@ -48,13 +58,14 @@ static hd_status pump(void *ctx) {
 
 static uint64_t deadline(const void *ctx) {
     const scheduler *s = ctx;
-    return s->tick ? 0 : gates_next(s);
+    return s->tick ? 0 : next_time(s);
 }
 
 static void scheduler_close(void *ctx) {
     scheduler *s = ctx;
     const hd_env *env = s->env;
     while (s->idlers.count) tell_idle(s);
+    events_fini(s);
     runner_fini(s);
     registry_fini(s);
     settle_fini(s);
@@ -80,7 +91,7 @@ scheduler *scheduler_of(hd_runtime *rt) {
     s->env = &rt->env;
     binheap_init(&s->timers, s->env);
     rt->hooks = (runtime_hooks){
-        .ctx = s, .pump = pump, .deadline = deadline, .idle = is_idle, .close = scheduler_close
+        .ctx = s, .pump = pump, .deadline = deadline, .idle = is_idle, .unsettled = is_unsettled, .close = scheduler_close
     };
     rt->hooks.await_idle = await_idle;
     hd_status status = registry_init(s);
@@ -151,6 +162,7 @@ void hd_node_cancel(hd_runtime *rt, hd_node handle) {
     if (!id || s->rechecking) return;
     if (id == s->running) {
         s->cancelled = true;
+        s->tx->flags |= TX_BUSY;
         return;
     }
     cold *c = cold_of(s, node_of(s, id));

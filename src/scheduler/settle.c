@@ -28,6 +28,7 @@ static void end_pass(scheduler *s);
 hd_status settle_pass(scheduler *s) {
     swept result = SWEPT_SOME;
     begin_pass(s);
+    events_head_step(s);
     for (s->iteration = 1; s->iteration <= ITERATIONS_MAX; s->iteration++) {
         result = sweep(s);
         if (result == SWEPT_SLICE) break;
@@ -88,7 +89,8 @@ static bool slice_is_over(scheduler *s) {
     return s->clock_ns >= s->slice_end;
 }
 
-/* Most often the next one is in the same word. */
+/* The lowest runnable position at or above the cursor; UINT32_MAX: none. Most often it is in the same
+ * word. Otherwise looking from the bottom tells at the same time whether anything is left at all. */
 static inline uint32_t next_runnable(graph *g, uint32_t from) {
     uint32_t word = from >> 6;
     if (word < g->order_capacity >> 6) {
@@ -96,7 +98,8 @@ static inline uint32_t next_runnable(graph *g, uint32_t from) {
                         (UINT64_MAX << (from & 63));
         if (bits) return (word << 6) + (uint32_t)__builtin_ctzll(bits);
     }
-    return graph_next_runnable(g, from);
+    uint32_t lowest = graph_next_runnable(g, 0);
+    return lowest == UINT32_MAX || lowest >= from ? lowest : graph_next_runnable(g, from);
 }
 
 static swept sweep(scheduler *s) {
@@ -247,7 +250,7 @@ static void end_pass(scheduler *s) {
     if (s->backed.count) clear_backoffs(s);
     graph_settle(&s->graph);
     graph_tidy(&s->graph);
-    s->tick = settle_has_work(s);
+    s->tick = settle_has_work(s) || events_have_work(s);
     if (s->pass_tracer) s->pass_tracer->end(s);
 #ifndef NDEBUG
     if (s->graph.node_count < CHECKED_NODES) graph_check(&s->graph);

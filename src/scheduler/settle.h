@@ -2,6 +2,7 @@
 #ifndef SCHEDULER_SETTLE_H
 #define SCHEDULER_SETTLE_H
 
+#include "scheduler/events.h"
 #include "scheduler/gates.h"
 #include "scheduler/registry.h"
 #include "scheduler/runner.h"

@@ -160,6 +160,8 @@ typedef struct scheduler {
     hd_telemetry_fn telemetry_fn;
     void *telemetry_ctx;
 
+    struct events *events; /* events; NULL until the first stream */
+
     hd_scheduler_stats stats;
     uint64_t filter_base_runs, filter_base_filtered; /* at the last reset */
     const tracer *tracer;                            /* NULL: nobody looks */

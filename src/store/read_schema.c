@@ -193,17 +193,50 @@ static hd_status project(schema_read *s, place_id id, const schema_node *n, bool
     return status;
 }
 
-hd_value tx_read_schema(hd_tx *tx, place_id id, const hd_schema *schema, unsigned flags) {
+static hd_value read_from(hd_tx *tx, place_id id, const hd_schema *schema, const schema_node *node,
+                          unsigned flags) {
     hd_pool *pool = tx_pool(tx);
     if (!pool) return value_failed(tx->failed = HD_NOMEM);
     schema_read s = { .tx = tx, .schema = schema, .flags = flags };
     bool present = false;
     build_init(&s.b, tx->r->heap);
-    hd_status status = project(&s, id, schema_root(schema), &present);
+    hd_status status = project(&s, id, node, &present);
     hd_value v = value_absent();
     if (status) v = value_failed(status);
     else if (present) v = pool_take(pool, build_take(&s.b));
     build_fini(&s.b);
     if (status && status != HD_PENDING) tx->failed = status;
     return v;
+}
+
+hd_value tx_read_schema(hd_tx *tx, place_id id, const hd_schema *schema, unsigned flags) {
+    return read_from(tx, id, schema, schema_root(schema), flags);
+}
+
+/* ---- links in a value that is in no document */
+
+/* A value is no deeper than values may be. */
+static void read_links(hd_tx *tx, place_id from, hd_value v, const hd_schema *schema,
+                       const schema_node *node, int depth) {
+    if (!node || depth == READ_DEPTH_MAX) return;
+    if (value_tag(v) == TAG_LINK) {
+        hd_status status;
+        place_id target = tx_link_target(tx, from, v, &status);
+        if (status) tx->failed = status;
+        else if (schema) read_from(tx, target, schema, node, 0);
+        else tx_read_place(tx, target, 0);
+        return;
+    }
+    if (node->any_count && schema && schema_choose(schema, node, v, &node)) return;
+    for (hd_iter it = hd_iter_of(v); node && hd_iter_next(&it);) {
+        if (!value_is_block(it.value)) continue;
+        const schema_node *part = it.key ? schema_node_property(node, it.key, it.key_length)
+                                         : schema_node_items(node, it.index);
+        read_links(tx, from, it.value, schema, part, depth + 1);
+    }
+}
+
+void tx_read_links(hd_tx *tx, place_id from, hd_value v, const hd_schema *schema) {
+    if (!value_is_block(v)) return;
+    read_links(tx, from, v, schema, schema ? schema_root(schema) : &schema_anything, 0);
 }

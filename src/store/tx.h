@@ -161,10 +161,9 @@ hd_status tx_resolve(hd_tx *tx, place_id *id, bool last_too, unsigned flags);
 hd_status tx_note_place(hd_tx *tx, place_id id, unsigned flags);
 hd_value tx_read_place(hd_tx *tx, place_id id, unsigned flags);
 hd_value tx_read_schema(hd_tx *tx, place_id id, const hd_schema *schema, unsigned flags);
-/* From a part of the schema on. */
-struct schema_node;
-hd_value tx_read_schema_node(hd_tx *tx, place_id id, const hd_schema *schema,
-                             const struct schema_node *node, unsigned flags);
+/* What the links in a value lead to, as far as its schema goes (NULL: all of it), seen from the
+ * document of `from`. */
+void tx_read_links(hd_tx *tx, place_id from, hd_value v, const hd_schema *schema);
 /* The place a link means, seen from a document. 0 and a status in *status on failure. */
 place_id tx_link_target(hd_tx *tx, place_id from, hd_value link, hd_status *status);
 

@@ -34,6 +34,14 @@ hd_status hd_id_of(hd_value cause, char out[HD_ID_SIZE]) {
     return HD_OK;
 }
 
+void id_of_text(const char *json, size_t length, char out[HD_ID_SIZE]) {
+    uint8_t hash[ID_DIGEST_SIZE];
+    crypto_generichash(hash, sizeof hash, (const unsigned char *)json, length, NULL, 0);
+    out[0] = ID_MARK;
+    sodium_bin2base64(out + 1, HD_ID_SIZE - 1, hash, sizeof hash,
+                      sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+}
+
 bool id_is_causal(const char *id) {
     if (id[0] != ID_MARK) return false;
     size_t length =

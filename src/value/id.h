@@ -12,6 +12,9 @@ hd_status id_digest(hd_value v, uint8_t out[ID_DIGEST_SIZE]);
 /* What a causal id begins with. */
 #define ID_MARK '~'
 
+/* hd_id_of for whoever can write down the canonical JSON of the cause directly. */
+void id_of_text(const char *json, size_t length, char out[HD_ID_SIZE]);
+
 /* Whether the text has the form of a causal id, as hd_id_of writes it. */
 bool id_is_causal(const char *id);
 

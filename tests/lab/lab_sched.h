@@ -138,6 +138,8 @@ uint64_t lab_now_ms(lab *l); /* since lab_start */
 
 /* Names of what ran since the last call, in order. */
 const char *lab_ran(lab *l);
+/* For bodies that are no nodes: from here it is in that list too. */
+void lab_note(lab *l, const char *name);
 /* What the node's reads gave at its last run. */
 const char *lab_seen(lab *l, const char *name);
 hd_scheduler_stats lab_stats(lab *l);

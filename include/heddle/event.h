@@ -1,0 +1,244 @@
+/* heddle/event.h -- events: handlers that run in order, see consistent data, and count once.
+ *
+ * An event is a value sent to a *stream*, which is a cell that nobody reads: an address with a
+ * handler. Handlers run one after the other, in the order in which the events were sent, each in a
+ * transaction of its own:
+ *
+ *     static hd_status on_buy(hd_tx *tx, const hd_event *event, void *ctx) {
+ *         const struct shop *shop = ctx;
+ *         if (hd_value_number(hd_tx_get(tx, shop->total)) > LIMIT)   // as of all that came before
+ *             return hd_tx_fail(tx, HD_FAILED, "the cart is full");
+ *         return hd_tx_append(tx, shop->items, event->payload);
+ *     }
+ *
+ *     hd_handler_spec spec = { .stream = buy, .fn = on_buy, .ctx = &shop,
+ *                              .inputs = (hd_cell[]){ shop.total }, .input_count = 1 };
+ *     hd_handler_register(rt, &spec, &handler);
+ *     hd_event_send(rt, buy, hd_json_parse(pool, "{\"price\": 3}", 12, NULL), NULL);
+ *
+ * CONSISTENT. Before a handler runs, every computation that feeds its inputs has been brought up to
+ * date, whether or not somebody looks at it. An event whose inputs cannot be brought up to date yet
+ * (a time gate, a document on its way) waits, and those behind it wait with it: nobody overtakes.
+ *
+ * ONCE. Each event has an id; handling it creates, in the same commit as its effects, a *receipt*:
+ * the document of the handling, with what the handler returned. It must not exist before. However
+ * often an event is delivered, to however many programs on the same store, its effects are there
+ * once. A handler's body may run more than once; what it does outside of its transaction it should
+ * leave to the outbox.
+ *
+ * ALL OR NOTHING. Events that a transaction sends, and what it launches, live only if it commits.
+ *
+ * Events that are sent die with the process. Events that are *posted* are in the store until they
+ * are handled, by whichever program has a handler for their stream.
+ *
+ * Everything here happens on the runtime's thread, handlers inside hd_runtime_pump. */
+#ifndef HEDDLE_EVENT_H
+#define HEDDLE_EVENT_H
+
+#include <heddle/scheduler.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Handlers ---------------------------------------------------------------------------- */
+
+/* Room for an event's id with its NUL. */
+#define HD_EVENT_ID_SIZE 56
+
+typedef struct hd_event {
+    const char *id; /* durable; derived from where it was sent, or from the sender's own */
+    hd_cell stream;
+    hd_value payload; /* through the event's schema, if there is one: with its defaults */
+    uint64_t time_ms; /* of its id, since 1970; 0: the sender's id came without one */
+    uint32_t attempt; /* 1, 2, ...: how often the body has begun */
+    bool posted;
+} hd_event;
+
+/* HD_OK commits what was written through `tx`. A read that failed with HD_PENDING is passed on: the
+ * handler runs again when the document is there. A transient status is retried, ten times at most.
+ * Any other is reported once; nothing is committed, and the event is over. */
+typedef hd_status (*hd_handler_fn)(hd_tx *tx, const hd_event *event, void *ctx);
+
+/* Reads, through a transaction that can only read, what the handler is going to read. */
+typedef hd_status (*hd_preflight_fn)(hd_tx *tx, const hd_event *event, void *ctx);
+
+/* Called once before an event's first run. HD_OK: go on. HD_PENDING: hd_presync_done(sync) will be
+ * called. Whatever the outcome, the handler runs then. */
+typedef struct hd_presync hd_presync;
+typedef hd_status (*hd_presync_fn)(hd_presync *sync, const hd_event *event, void *ctx);
+HD_API void hd_presync_done(hd_presync *sync, hd_status status);
+
+typedef struct hd_handler {
+    uint32_t id; /* 0: none */
+    uint32_t generation;
+} hd_handler;
+
+typedef struct hd_handler_spec {
+    const char *name; /* durable identity, stamped on its commits; default: the stream's name */
+    hd_cell stream;
+    hd_handler_fn fn;
+    void *ctx;
+    void (*release)(void *ctx); /* called when the handler is gone; may be NULL */
+
+    /* What it reads: cells, best with a schema; what the event's schema describes of the payload,
+     * through the links in it; or whatever `preflight` reads. One of these must be given, or
+     * `reads_nothing`. Reads outside are allowed, counted and reported. */
+    const hd_cell *inputs;
+    size_t input_count;
+    const hd_schema *event_schema; /* borrowed; a payload that does not match is refused */
+    hd_preflight_fn preflight;
+    bool reads_nothing;
+
+    hd_presync_fn presync;
+    bool one_shot; /* an event that cannot run at once is dropped, and says so */
+} hd_handler_spec;
+
+/* One handler for each stream: a second registration takes the place of the first, with a warning.
+ * HD_USAGE for a spec that makes no sense, HD_NOMEM. */
+HD_API hd_status hd_handler_register(hd_runtime *rt, const hd_handler_spec *spec, hd_handler *out);
+/* Events that are queued stay queued, and fail if nobody takes the stream over. */
+HD_API void hd_handler_remove(hd_runtime *rt, hd_handler handler);
+
+/* Asked, once per event, when there is no handler for a stream: it may register one and return
+ * HD_OK, or return HD_PENDING and call hd_handler_loaded later. */
+typedef hd_status (*hd_handler_load_fn)(void *ctx, hd_runtime *rt, hd_cell stream);
+HD_API hd_status hd_runtime_on_unhandled(hd_runtime *rt, hd_handler_load_fn fn, void *ctx);
+HD_API void hd_handler_loaded(hd_runtime *rt, hd_cell stream, hd_status status);
+
+/* ---- Sending ----------------------------------------------------------------------------- */
+
+/* What became of an event; told exactly once, whatever happens, from pump. HD_OK: its effects are
+ * in the store. HD_EXISTS: it was handled before, or elsewhere. HD_ORIGIN_FAILED: the transaction
+ * that sent it did not commit. HD_NOT_FOUND: no handler. HD_BUSY: a later one took its place in a
+ * stream that was full. HD_CLOSED: the runtime closed before. */
+typedef void (*hd_outcome_fn)(void *ctx, const char *id, hd_status status);
+
+typedef struct hd_send_options {
+    /* The sender's own id, for events from outside that may be delivered twice: the same principal,
+     * stream and id are the same event, everywhere. `id_time_ms` is when the sender made the id (ms
+     * since 1970); it is part of the id, and ids older than the receipt horizon are refused with
+     * HD_EXPIRED. 0: unknown; the receipt is then kept for good. */
+    const char *id;
+    uint64_t id_time_ms;
+    uint64_t not_before_ns; /* of the monotonic clock: not earlier; those behind it wait too */
+    hd_outcome_fn done;
+    void *ctx;
+} hd_send_options;
+
+/* Most events waiting on one stream. Beyond it a send without an id of the sender's takes the place
+ * of the last one waiting from the same origin, if there is one; everything else is refused with
+ * HD_BUSY. */
+#define HD_EVENT_BACKLOG 256
+
+/* Queues an event. `payload` may be absent, which reads as null. Outside of transactions and runs.
+ * HD_USAGE, HD_BUSY, HD_EXPIRED, HD_NOMEM; `done` is not called then. `options` may be NULL. */
+HD_API hd_status hd_event_send(hd_runtime *rt, hd_cell stream, hd_value payload,
+                               const hd_send_options *options);
+/* The same from inside a transaction, a handler or an effect: the event lives only if it commits.
+ * Its handler may run before that is certain; its own commit then depends on it. Where the stream
+ * is in another space than what the transaction writes, the event waits until it is certain.
+ * Computations send nothing: HD_USAGE. */
+HD_API hd_status hd_tx_send(hd_tx *tx, hd_cell stream, hd_value payload,
+                            const hd_send_options *options);
+
+/* Posts: the event is a document of kind "event" in the stream's space until it has been handled.
+ * With an id of the sender's: HD_EXISTS if it was handled already; one that is still waiting stays
+ * as it is. `options->done` tells whether it was stored (not whether it was handled). */
+HD_API hd_status hd_event_post(hd_runtime *rt, hd_cell stream, hd_value payload,
+                               const hd_send_options *options, char id[HD_EVENT_ID_SIZE]);
+HD_API hd_status hd_tx_post(hd_tx *tx, hd_cell stream, hd_value payload,
+                            const hd_send_options *options, char id[HD_EVENT_ID_SIZE]);
+
+/* The id that an event of this sender's id has; HD_USAGE for an empty one. */
+HD_API hd_status hd_event_id_of(hd_runtime *rt, hd_cell stream, const char *id, uint64_t id_time_ms,
+                                char out[HD_EVENT_ID_SIZE]);
+/* Its receipt. The value is what the handler returned, or {}. */
+HD_API hd_cell hd_event_receipt(hd_runtime *rt, hd_cell stream, const char *id);
+
+/* ---- Inside a handler -------------------------------------------------------------------- */
+
+/* What the handling leaves in its receipt. */
+HD_API hd_status hd_tx_return(hd_tx *tx, hd_value v);
+/* An id for something that the handler makes: a retry mints the same ones, in order. */
+HD_API hd_status hd_tx_mint(hd_tx *tx, char id[HD_ID_SIZE]);
+
+/* For every transaction. Something was started that must not outlive a failure: stop(ctx) is called,
+ * once, if the transaction does not commit. A failure of stop is reported. */
+typedef hd_status (*hd_stop_fn)(void *ctx);
+HD_API hd_status hd_tx_launch(hd_tx *tx, hd_stop_fn stop, void *ctx);
+/* For what must not begin before it is certain: fn is told HD_OK once the commit is confirmed, or
+ * why it was not. */
+HD_API hd_status hd_tx_after_commit(hd_tx *tx, hd_verdict_fn fn, void *ctx);
+
+/* Side effects outside of the store. The message is recorded in the handler's commit and handed to
+ * the channel once that is confirmed: at least once, each time with the same key. */
+HD_API hd_status hd_tx_outbox(hd_tx *tx, const char *channel, hd_value message);
+/* HD_OK: done, the record is removed. Anything else: again later (100 ms, doubling to a minute). */
+typedef hd_status (*hd_channel_fn)(void *ctx, const char *key, hd_value message);
+/* Takes up what is waiting in the space too, from this process or an earlier one. */
+HD_API hd_status hd_channel_open(hd_runtime *rt, const char *space, const char *channel,
+                                 hd_channel_fn fn, void *ctx);
+
+/* ---- Looking inside ---------------------------------------------------------------------- */
+
+typedef struct hd_event_stats {
+    uint64_t sent, posted, taken; /* taken: posted ones that were found in the store */
+    uint64_t queued, in_flight;   /* now: waiting for their turn; for their verdict */
+    uint64_t runs;                /* bodies begun */
+    uint64_t handled;             /* confirmed */
+    uint64_t retries;
+    uint64_t duplicates; /* ended with HD_EXISTS */
+    uint64_t failed;     /* ended with any other failure */
+    uint64_t cancelled;  /* with their origin */
+    uint64_t collapsed, refused;
+    uint64_t preflights, preflight_visits; /* nodes looked at by the consistency gate */
+    uint64_t parked;                       /* turns at which a head had to wait */
+    uint64_t outside_reads;                /* of bodies, outside their declared inputs */
+} hd_event_stats;
+HD_API void hd_runtime_event_stats(const hd_runtime *rt, hd_event_stats *out);
+
+typedef enum hd_event_stage { HD_EVENT_PREFLIGHT, HD_EVENT_COMMIT } hd_event_stage;
+#define HD_EVENT_SAMPLE 25
+typedef struct hd_event_trace {
+    hd_event_stage stage;
+    const char *id;
+    const char *handler;
+    hd_cell stream;
+    hd_status status; /* PREFLIGHT: HD_OK go, HD_PENDING wait. COMMIT: of submitting it */
+    /* PREFLIGHT */
+    uint32_t closure; /* places read */
+    uint32_t visits, invalid;
+    /* COMMIT */
+    uint32_t writes;                 /* documents */
+    hd_cell sample[HD_EVENT_SAMPLE]; /* the first of them */
+    bool truncated;
+} hd_event_trace;
+/* Nobody is told anything unless asked for; NULL ends it. */
+typedef void (*hd_event_trace_fn)(void *ctx, const hd_event_trace *trace);
+HD_API hd_status hd_runtime_trace_events(hd_runtime *rt, hd_event_trace_fn fn, void *ctx);
+
+/* Why the first event in line does not run. */
+typedef enum hd_event_wait {
+    HD_EVENT_WAITS_NOT, /* there is none, or it runs in the next pump */
+    HD_EVENT_WAITS_TIME,
+    HD_EVENT_WAITS_NODES, /* computations that feed it cannot run yet */
+    HD_EVENT_WAITS_LOAD,
+    HD_EVENT_WAITS_ORIGIN,
+    HD_EVENT_WAITS_PRESYNC,
+    HD_EVENT_WAITS_HANDLER,
+    HD_EVENT_WAITS_READS,    /* its preflight said so: until something changes */
+    HD_EVENT_WAITS_DUPLICATE /* an earlier delivery has no verdict yet */
+} hd_event_wait;
+HD_API hd_event_wait hd_runtime_event_waits(const hd_runtime *rt);
+
+/* How long an event whose data keeps changing is tried again; default 30 s. 0: not at all. */
+HD_API hd_status hd_runtime_set_retry_window(hd_runtime *rt, uint32_t ms);
+
+/* Forgets receipts whose ids are older than the horizon; those are refused from now on. */
+HD_API hd_status hd_receipt_prune(hd_runtime *rt, const char *space, uint64_t *pruned);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

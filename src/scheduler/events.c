@@ -1,0 +1,430 @@
+/* events.c -- lanes: who is next, what it waits for, and its end. */
+#include "scheduler/events.h"
+
+#include "base/env.h"
+#include "scheduler/outbox.h"
+#include "scheduler/preflight.h"
+#include "value/key.h"
+#include <stdio.h>
+
+/* There is one lane. A later release may have one for each space; who asks for the head of a lane
+ * asks by way of these. */
+static lane *lane_of(events *ev, const event *e) { return (void)e, &ev->lane; }
+
+static event *lane_head(const lane *l) {
+    list_node *n = list_first(&l->queue);
+    return n ? LIST_ENTRY(n, event, link) : NULL;
+}
+
+/* ---- the step of a pass */
+
+static hd_event_wait handler_is_missing(scheduler *s, event *e);
+static hd_event_wait sync_first(scheduler *s, event *e);
+
+/* What the event waits for before anything is read for it. */
+static hd_event_wait waits_outside(scheduler *s, event *e) {
+    const lineage *origin = e->origin;
+    if (e->not_before && e->not_before > env_now_ns(s->env)) return HD_EVENT_WAITS_TIME;
+    if (origin && origin->state == LINEAGE_OPEN) return HD_EVENT_WAITS_ORIGIN;
+    if (origin && origin->state == LINEAGE_PENDING) {
+        const struct key *space = s->r->places.homes.items[e->to->home].space;
+        if (!lineage_in_space(origin, space)) return HD_EVENT_WAITS_ORIGIN;
+    }
+    if (e->to->loading) return HD_EVENT_WAITS_HANDLER;
+    return e->waits == HD_EVENT_WAITS_LOAD && e->missing ? HD_EVENT_WAITS_LOAD : HD_EVENT_WAITS_NOT;
+}
+
+/* An earlier delivery of the same event, as far as this runtime can see. */
+typedef enum earlier { EARLIER_NONE, EARLIER_PENDING, EARLIER_DONE } earlier;
+
+static earlier delivered_before(scheduler *s, const event *e, place_id *receipt) {
+    if (event_document(s, e->to->home, "receipt/", e->id, receipt)) return EARLIER_NONE;
+    const place *p = place_at(&s->r->places, *receipt);
+    if (!value_exists(p->value)) return EARLIER_NONE;
+    return replica_top(s->r, *receipt) ? EARLIER_PENDING : EARLIER_DONE;
+}
+
+/* True if the event is over, or has to wait. */
+static bool is_repeated(scheduler *s, event *e) {
+    place_id receipt;
+    if (SABOTAGED(s->events, EVENTS_WITHOUT_RECEIPT)) return false;
+    switch (delivered_before(s, e, &receipt)) {
+    case EARLIER_NONE: return false;
+    case EARLIER_PENDING: e->waits = HD_EVENT_WAITS_DUPLICATE; return true;
+    case EARLIER_DONE: break;
+    }
+    if (e->flags & EVENT_POSTED) events_unpost(s, e->document);
+    events_end(s, e, HD_EXISTS, NULL);
+    return true;
+}
+
+/* The payload must be what the handler's schema says; like a handler that fails, it leaves no
+ * receipt. */
+static bool is_refused(scheduler *s, event *e) {
+    const hd_schema *schema = e->to->spec.event_schema;
+    hd_error error;
+    if (!schema || (e->flags & EVENT_CHECKED)) return false;
+    hd_status status = hd_schema_validate(schema, e->payload, &error);
+    if (status) {
+        events_end(s, e, status, error.message);
+        return true;
+    }
+    e->flags |= EVENT_CHECKED;
+    return false;
+}
+
+/* Whether the handler's inputs are there and up to date. */
+static bool is_ready(scheduler *s, event *e) {
+    hd_status status = preflight_event(s, e);
+    if (!status) return true;
+    s->events->stats.parked++;
+    if (e->waits != HD_EVENT_WAITS_NOT || status == HD_PENDING) {
+        if (!e->to->spec.one_shot || e->waits == HD_EVENT_WAITS_NODES) return false;
+        events_end(s, e, HD_PENDING, "its inputs are not there, and it is not to wait");
+        return false;
+    }
+    events_end(s, e, status, s->message);
+    return false;
+}
+
+static void step(scheduler *s, lane *l) {
+    event *e = lane_head(l);
+    if (!e) return;
+    e->waits = waits_outside(s, e);
+    if (e->waits) return;
+    if (!e->to->spec.fn) e->waits = handler_is_missing(s, e);
+    if (lane_head(l) != e || e->waits || !e->to->spec.fn) return;
+    if (event_id_expired(s, e->time_ms) && (e->flags & EVENT_POSTED)) {
+        events_end(s, e, HD_EXPIRED, "the id is older than receipts are kept");
+        return;
+    }
+    if (is_refused(s, e) || is_repeated(s, e)) return;
+    if (!(e->flags & EVENT_PRESYNCED)) e->waits = sync_first(s, e);
+    if (e->waits || !is_ready(s, e)) return;
+    events_handle(s, e);
+}
+
+/* The time slice counts for events too: the clock is read now and then. */
+static void look_at_clock(scheduler *s) {
+    events *ev = s->events;
+    if (ev->until_clock++ % EVENTS_BURST) return;
+    s->clock_ns = env_now_ns(s->env);
+    uint32_t ms = s->rt->options.slice_ms ? s->rt->options.slice_ms : 16;
+    if (!s->slice_end) s->slice_end = s->clock_ns + ms * UINT64_C(1000000);
+}
+
+void events_head_step(scheduler *s) {
+    events *ev = s->events;
+    if (!ev) return;
+    if (ev->arrivals.count) events_take_arrivals(s);
+    if (ev->outbox) outbox_step(s);
+    if (!ev->queued) return;
+    look_at_clock(s);
+    step(s, &ev->lane);
+}
+
+/* ---- a handler that is not there */
+
+static hd_event_wait handler_is_missing(scheduler *s, event *e) {
+    events *ev = s->events;
+    stream *to = e->to;
+    hd_status status = HD_NOT_FOUND;
+    if (ev->load && !(e->flags & EVENT_ASKED)) {
+        e->flags |= EVENT_ASKED;
+        status = ev->load(ev->load_ctx, s->rt, (hd_cell){ to->place });
+        if (status == HD_PENDING) {
+            to->loading = !to->spec.fn;
+            return to->loading ? HD_EVENT_WAITS_HANDLER : HD_EVENT_WAITS_NOT;
+        }
+    }
+    if (!to->spec.fn)
+        events_end(s, e, status ? status : HD_NOT_FOUND, "there is no handler for its stream");
+    return HD_EVENT_WAITS_NOT;
+}
+
+/* ---- syncing first */
+
+static hd_event view_of(const event *e) {
+    return (hd_event){ e->id,      { e->to->place }, e->payload,
+                       e->time_ms, e->attempts,      e->flags & EVENT_POSTED };
+}
+
+static hd_event_wait sync_first(scheduler *s, event *e) {
+    hd_presync_fn fn = e->to->spec.presync;
+    if (e->presync) return HD_EVENT_WAITS_PRESYNC;
+    e->flags |= EVENT_PRESYNCED;
+    if (!fn) return HD_EVENT_WAITS_NOT;
+    hd_presync *sync = env_new0(s->env, sizeof *sync);
+    if (!sync) return HD_EVENT_WAITS_NOT; /* it is a help, not a condition */
+    *sync = (hd_presync){ .s = s, .e = e };
+    list_push_back(&s->events->presyncs, &sync->link);
+    e->presync = sync;
+    hd_event view = view_of(e);
+    hd_status status = fn(sync, &view, e->to->spec.ctx);
+    if (!e->presync) return HD_EVENT_WAITS_NOT; /* done already */
+    if (status == HD_PENDING) {
+        e->flags &= ~(uint32_t)EVENT_PRESYNCED;
+        return HD_EVENT_WAITS_PRESYNC;
+    }
+    hd_presync_done(sync, status);
+    return HD_EVENT_WAITS_NOT;
+}
+
+void hd_presync_done(hd_presync *sync, hd_status status) {
+    scheduler *s = sync->s;
+    event *e = sync->e;
+    if (status)
+        env_log(s->env, HD_LOG_DEBUG, "inputs could not be synced: %s", hd_status_text(status));
+    if (e) {
+        e->presync = NULL;
+        e->flags |= EVENT_PRESYNCED;
+    }
+    list_remove(&sync->link);
+    env_free(s->env, sync, sizeof *sync);
+    s->tick = true;
+}
+
+/* ---- what others ask */
+
+static bool waits_for_others(const event *e) {
+    return e->waits != HD_EVENT_WAITS_NOT && e->waits != HD_EVENT_WAITS_NODES;
+}
+
+bool events_have_work(const scheduler *s) {
+    const events *ev = s->events;
+    if (!ev) return false;
+    if (ev->arrivals.count || outbox_has_work(s)) return true;
+    const event *e = lane_head(&ev->lane);
+    if (!e) return false;
+    if (e->waits == HD_EVENT_WAITS_NODES) return ev->again; /* else whoever frees them ticks */
+    return !waits_for_others(e);
+}
+
+/* A head that waits for something to change may wait for ever: that is no reason not to be idle. */
+bool events_hold_idle(const scheduler *s) {
+    const events *ev = s->events;
+    const event *e = ev ? lane_head(&ev->lane) : NULL;
+    return e && e->waits != HD_EVENT_WAITS_READS;
+}
+
+bool events_are_unsettled(const scheduler *s) {
+    const events *ev = s->events;
+    const event *e = ev ? lane_head(&ev->lane) : NULL;
+    if (ev && (ev->flying || ev->arrivals.count)) return true;
+    return e && e->waits != HD_EVENT_WAITS_READS && e->waits != HD_EVENT_WAITS_PRESYNC &&
+           e->waits != HD_EVENT_WAITS_HANDLER;
+}
+
+uint64_t events_next(const scheduler *s) {
+    const events *ev = s->events;
+    if (!ev) return UINT64_MAX;
+    const event *e = lane_head(&ev->lane);
+    uint64_t at = e && e->waits == HD_EVENT_WAITS_TIME ? e->not_before : UINT64_MAX;
+    uint64_t message = outbox_next(s);
+    return at < message ? at : message;
+}
+
+bool events_want_sending(scheduler *s) {
+    events *ev = s->events;
+    if (!ev || ev->burst < EVENTS_BURST) return false;
+    ev->burst = 0;
+    return true;
+}
+
+void events_arrived(scheduler *s, place_id doc, hd_status status) {
+    events *ev = s->events;
+    event *e = ev ? lane_head(&ev->lane) : NULL;
+    if (!e || e->missing != doc) return;
+    e->missing = 0;
+    e->waits = HD_EVENT_WAITS_NOT;
+    s->tick = true;
+    if (status) events_end(s, e, status, "a document that it reads could not be loaded");
+}
+
+void events_noticed(scheduler *s) {
+    const events *ev = s->events;
+    const event *e = ev ? lane_head(&ev->lane) : NULL;
+    if (!e) return;
+    if (e->waits == HD_EVENT_WAITS_READS || e->waits == HD_EVENT_WAITS_DUPLICATE) s->tick = true;
+}
+
+/* ---- coming and going */
+
+event *events_new(scheduler *s, stream *to) {
+    events *ev = s->events;
+    event *e = slab_take(&ev->records);
+    if (!e) return NULL;
+    *e = (event){ .to = to, .order = ev->next_order++ };
+    return e;
+}
+
+void events_enqueue(scheduler *s, event *e) {
+    events *ev = s->events;
+    list *queue = &lane_of(ev, e)->queue;
+    list_node *at = &queue->head;
+    if (SABOTAGED(ev, EVENTS_WITHOUT_ORDER)) {
+        at = queue->head.prev;
+    } else {
+        at = queue->head.prev;
+        /* A retry belongs near the front; what is new, at the end. */
+        if (e->attempts) {
+            at = &queue->head;
+            while (at->next != &queue->head && LIST_ENTRY(at->next, event, link)->order < e->order)
+                at = at->next;
+        }
+    }
+    list_insert_after(at, &e->link);
+    ev->queued++;
+    e->to->queued++;
+    s->tick = true;
+}
+
+void events_dequeue(scheduler *s, event *e) {
+    list_remove(&e->link);
+    s->events->queued--;
+    e->to->queued--;
+}
+
+void events_report(scheduler *s, const event *e, hd_status status, const char *message) {
+    const struct key *space = s->r->places.homes.items[e->to->home].space;
+    hd_failure failure = { .status = status,
+                           .message = message && *message ? message : hd_status_text(status),
+                           .action = e->to->name ? e->to->name : "",
+                           .piece = "main",
+                           .pattern = "",
+                           .space = key_bytes(space) };
+    s->stats.failures++;
+    for (uint32_t i = 0; i < s->error_handlers.count; i++)
+        s->error_handlers.items[i].fn(s->error_handlers.items[i].ctx, &failure);
+    if (!s->error_handlers.count)
+        env_log(s->env, HD_LOG_ERROR, "uncaught in handler \"%s\", event %s: %s (%s)",
+                failure.action, e->id, failure.message, hd_status_name(status));
+}
+
+static void count_end(events *ev, hd_status status) {
+    if (status == HD_OK) ev->stats.handled++;
+    else if (status == HD_EXISTS) ev->stats.duplicates++;
+    else if (status == HD_ORIGIN_FAILED) ev->stats.cancelled++;
+    else ev->stats.failed++;
+}
+
+static void release_origin(scheduler *s, event *e) {
+    if (!e->origin) return;
+    lineage *origin = e->origin;
+    e->origin = NULL;
+    list_remove(&e->by_origin);
+    lineage_unref(&s->events->lineages, origin);
+}
+
+static void untake(scheduler *s, event *e) {
+    if (!e->document) return;
+    table_remove(&s->events->taken, e->document, e->document);
+    place_unref(&s->r->places, e->document);
+    e->document = 0;
+}
+
+void events_end(scheduler *s, event *e, hd_status status, const char *why) {
+    events *ev = s->events;
+    if (e->flags & EVENT_IN_FLIGHT) {
+        list_remove(&e->link);
+        ev->flying--;
+    } else if (list_linked(&e->link)) {
+        events_dequeue(s, e);
+    }
+    if (e->presync) e->presync->e = NULL;
+    release_origin(s, e);
+    untake(s, e);
+    value_unref(e->payload);
+    count_end(ev, status);
+    s->tick = true;
+    if (why) events_report(s, e, status, why);
+    if (e->done) e->done(e->ctx, e->id, status);
+    slab_give(&ev->records, e);
+}
+
+/* A lineage failed. One that is in flight will be told by its own verdict. */
+static void cancel(void *ctx, list_node *by_origin) {
+    scheduler *s = ctx;
+    event *e = LIST_ENTRY(by_origin, event, by_origin);
+    if (e->flags & EVENT_IN_FLIGHT) {
+        e->flags |= EVENT_CANCELLED;
+        release_origin(s, e);
+        return;
+    }
+    events_end(s, e, HD_ORIGIN_FAILED, NULL);
+}
+
+/* ---- life */
+
+static void on_lineage(void *ctx, void *l, const commit *c, hd_status status) {
+    scheduler *s = ctx;
+    lineage_told(&s->events->lineages, l, s->r, c, status);
+    s->tick = true;
+}
+
+static void on_integrated(void *ctx, place_id doc) { events_integrated(ctx, doc); }
+
+static void on_notice(void *ctx, hd_change_kind kind, uint32_t origin) {
+    (void)kind, (void)origin;
+    events_noticed(ctx);
+}
+
+static void on_arrived(void *ctx, place_id doc, hd_status status) {
+    scheduler *s = ctx;
+    if (s->events->arrived) s->events->arrived(ctx, doc, status);
+    events_arrived(s, doc, status);
+}
+
+events *events_of(scheduler *s) {
+    if (s->events) return s->events;
+    events *ev = env_new0(s->env, sizeof *ev);
+    if (!ev) return NULL;
+    list_init(&ev->lane.queue);
+    list_init(&ev->in_flight);
+    list_init(&ev->presyncs);
+    slab_init(&ev->records, s->env, sizeof(event));
+    table_init(&ev->by_place, s->env);
+    table_init(&ev->taken, s->env);
+    lineages_init(&ev->lineages, s->env, cancel, s);
+    for (int i = 0; i < 16; i++) snprintf(ev->session + 2 * i, 3, "%02x", s->r->session[i]);
+    ev->window_ms = EVENTS_WINDOW_MS;
+    s->events = ev;
+    ev->arrived = s->r->observer.arrived;
+    s->r->observer.arrived = on_arrived;
+    s->r->observer.lineage = on_lineage;
+    s->r->observer.integrated = on_integrated;
+    s->r->observer.notice = on_notice;
+    return ev;
+}
+
+static void end_all(scheduler *s, list *all) {
+    while (!list_empty(all))
+        events_end(s, LIST_ENTRY(list_first(all), event, link), HD_CLOSED, NULL);
+}
+
+void events_fini(scheduler *s) {
+    events *ev = s->events;
+    if (!ev) return;
+    ev->closing = true;
+    end_all(s, &ev->lane.queue);
+    end_all(s, &ev->in_flight);
+    while (!list_empty(&ev->presyncs)) {
+        hd_presync *sync = LIST_ENTRY(list_pop_front(&ev->presyncs), hd_presync, link);
+        env_free(s->env, sync, sizeof *sync);
+    }
+    s->r->observer.arrived = ev->arrived;
+    s->r->observer.lineage = NULL;
+    s->r->observer.integrated = NULL;
+    s->r->observer.notice = NULL;
+    lineages_fini(&ev->lineages);
+    streams_fini(s);
+    preflight_fini(s);
+    outbox_fini(s);
+    for (uint32_t i = 0; i < ev->arrivals.count; i++)
+        place_unref(&s->r->places, ev->arrivals.items[i]);
+    vec_fini(s->env, &ev->arrivals);
+    table_fini(&ev->taken);
+    slab_fini(&ev->records);
+    env_free(s->env, ev, sizeof *ev);
+    s->events = NULL;
+}

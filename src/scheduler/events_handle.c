@@ -1,0 +1,286 @@
+/* events_handle.c -- one handling: body, receipt, commit, verdict, and perhaps again.
+ *
+ * What decides is the commit, not the body: a body may run any number of times. The receipt is a
+ * document whose id derives from the event's, and the commit requires that it is not there, so of all
+ * handlings of an event, in all programs, one can stand (I11). A refusal that says "stale" is a wait
+ * and not a failure: the event goes back to where it stood in line and runs again, a little later
+ * each time, for half a minute. */
+#include "scheduler/events_state.h"
+
+#include "base/env.h"
+#include "scheduler/outbox.h"
+#include "scheduler/preflight.h"
+#include "value/key.h"
+#include "value/pool.h"
+
+#define MS          UINT64_C(1000000)
+#define SEVENTH_NS  (25 * MS) /* the delay before the seventh attempt; halved, doubled from there */
+#define DELAY_MAX   (1000 * MS)
+#define MESSAGE_OLD "its data changed faster than it could be handled"
+
+/* ---- again */
+
+/* 0.8, 1.6, 3.1, 6.3, 12.5, 25 ms, ... 1 s; a quarter of it by chance, so that two that collided
+ * part. */
+static uint64_t delay_ns(const scheduler *s, uint32_t times) {
+    uint64_t ns =
+        times < 6 ? SEVENTH_NS >> (6 - times) : SEVENTH_NS << (times < 12 ? times - 6 : 6);
+    if (ns > DELAY_MAX) ns = DELAY_MAX;
+    return ns - env_random_u64(s->env) % (ns / 4);
+}
+
+static void put_back(scheduler *s, event *e) {
+    events *ev = s->events;
+    if (!(e->flags & EVENT_IN_FLIGHT)) return; /* never left the lane */
+    list_remove(&e->link);
+    ev->flying--;
+    e->flags &= ~(uint32_t)EVENT_IN_FLIGHT;
+    e->waits = HD_EVENT_WAITS_NOT;
+    events_enqueue(s, e);
+}
+
+static void wait_ns(scheduler *s, event *e, uint64_t ns) {
+    e->not_before = env_now_ns(s->env) + ns;
+    e->waits = HD_EVENT_WAITS_TIME;
+    s->events->stats.retries++;
+    s->tick = true;
+}
+
+/* What it was built on fell: it stood behind that one, and still does. */
+static void retry_stacked(scheduler *s, event *e) {
+    put_back(s, e);
+    s->events->stats.retries++;
+    e->not_before = 0;
+}
+
+static void retry_stale(scheduler *s, event *e) {
+    uint64_t now = env_now_ns(s->env), window = s->events->window_ms * MS;
+    if (!e->window_end) e->window_end = now + window;
+    if (now >= e->window_end) {
+        events_end(s, e, HD_REJECTED, MESSAGE_OLD);
+        return;
+    }
+    put_back(s, e);
+    wait_ns(s, e, delay_ns(s, ++e->stale));
+}
+
+static void retry_transient(scheduler *s, event *e, hd_status status) {
+    if (++e->transient >= EVENTS_TRANSIENT) {
+        events_end(s, e, status, s->message);
+        return;
+    }
+    put_back(s, e);
+    wait_ns(s, e, delay_ns(s, e->transient));
+}
+
+/* The body passed on that something is not there. */
+static void retry_blocked(scheduler *s, event *e, place_id missing) {
+    if (e->to->spec.one_shot) {
+        events_end(s, e, HD_PENDING, "what it needs is not there, and it is not to wait");
+    } else if (missing) {
+        e->missing = missing;
+        e->waits = HD_EVENT_WAITS_LOAD;
+    } else if (++e->blocked > EVENTS_BLOCKED_MAX) {
+        events_end(s, e, HD_PENDING, "its handler waits for nothing in particular");
+    } else {
+        wait_ns(s, e, delay_ns(s, e->blocked));
+    }
+}
+
+/* ---- the verdict */
+
+/* The receipt was taken to be absent, and is not: let the next read find out what it is. */
+static void unlearn(scheduler *s, const event *e) {
+    place_id doc, meta;
+    if (event_document(s, e->to->home, "receipt/", e->id, &doc)) return;
+    place *p = place_at(&s->r->places, doc);
+    if (!p->doc.seq && !p->doc.over && value_is_absent(p->value))
+        p->doc.flags &= (uint16_t)~DOC_KNOWN;
+    if (runtime_meta(s->rt, doc, &meta)) return;
+    p = place_at(&s->r->places, meta);
+    if (!p->doc.seq && !p->doc.over && value_is_absent(p->value))
+        p->doc.flags &= (uint16_t)~DOC_KNOWN;
+}
+
+static void refused_for_good(scheduler *s, event *e, hd_status status) {
+    if (status == HD_EXISTS) {
+        unlearn(s, e);
+        if (e->flags & EVENT_POSTED) events_unpost(s, e->document);
+    }
+    events_end(s, e, status, NULL);
+}
+
+static void ended(scheduler *s, event *e, hd_status status, const char *message) {
+    switch (hd_status_class(status)) {
+    case HD_CLASS_OK: events_end(s, e, HD_OK, NULL); return;
+    case HD_CLASS_STALE:
+        if (status == HD_DEAD_LAYER) retry_stacked(s, e);
+        else retry_stale(s, e);
+        return;
+    case HD_CLASS_TRANSIENT: retry_transient(s, e, status); return;
+    case HD_CLASS_PERMANENT: refused_for_good(s, e, status); return;
+    default: events_end(s, e, status, message); return;
+    }
+}
+
+static void settled(void *ctx, commit *c, hd_status status) {
+    event *e = c->owner;
+    scheduler *s = ctx;
+    /* An event of a failed origin is over, whatever its own commit was refused for. */
+    if (status && (e->flags & EVENT_CANCELLED)) status = HD_ORIGIN_FAILED;
+    ended(s, e, status, "its commit was refused");
+}
+
+/* ---- the receipt */
+
+/* {"type": ..., "properties": {...}} for a container, nothing for anything else. */
+static hd_value schema_of(hd_pool *pool, hd_value v) {
+    hd_kind kind = hd_value_kind(v);
+    if (kind != HD_KIND_OBJECT && kind != HD_KIND_ARRAY) return value_absent();
+    hd_value schema = hd_object_set(pool, hd_object(), "type", hd_string(pool, hd_kind_name(kind)));
+    if (kind == HD_KIND_ARRAY) return schema;
+    hd_value properties = hd_object();
+    for (hd_iter it = hd_iter_of(v); hd_iter_next(&it);)
+        properties = hd_object_set_n(pool, properties, it.key, it.key_length, hd_object());
+    return hd_object_set(pool, schema, "properties", properties);
+}
+
+/* Beside the value: what listings and pruning need. */
+static hd_value receipt_meta(hd_pool *pool, const handling *h) {
+    hd_value meta = hd_object_set(pool, hd_object(), "kind", hd_string(pool, "receipt"));
+    meta = hd_object_set(pool, meta, "handler", hd_string(pool, h->e->to->name));
+    hd_value schema = h->returned ? schema_of(pool, h->result) : value_absent();
+    return value_exists(schema) ? hd_object_set(pool, meta, "schema", schema) : meta;
+}
+
+/* Nobody has read it, and the precondition speaks for its absence: no need to load it. */
+static void assume_absent(scheduler *s, place_id doc) {
+    place *p = place_at(&s->r->places, doc);
+    p->doc.flags |= DOC_KNOWN;
+}
+
+static hd_status write_receipt(scheduler *s, hd_tx *tx, const handling *h) {
+    place_id doc, meta;
+    if (SABOTAGED(s->events, EVENTS_WITHOUT_RECEIPT)) return HD_OK;
+    hd_pool *pool = tx_pool(tx);
+    hd_status status =
+        pool ? event_document(s, h->e->to->home, "receipt/", h->e->id, &doc) : HD_NOMEM;
+    if (!status) status = hd_tx_require_absent(tx, (hd_cell){ doc });
+    if (!status) status = runtime_meta(s->rt, doc, &meta);
+    if (status) return status;
+    assume_absent(s, doc);
+    assume_absent(s, meta);
+    hd_value result = h->returned ? h->result : hd_object();
+    status = tx_write_op(tx, OP_SET, doc, result, 0);
+    return status ? status : tx_write_op(tx, OP_SET, meta, receipt_meta(pool, h), 0);
+}
+
+/* ---- the commit */
+
+/* The commit falls with that of the transaction that sent the event, while that is undecided. */
+static hd_status require_origin(scheduler *s, hd_tx *tx, const event *e) {
+    const lineage *origin = e->origin;
+    if (!origin || origin->state != LINEAGE_PENDING) return HD_OK;
+    if (SABOTAGED(s->events, EVENTS_WITHOUT_ORIGIN)) return HD_OK;
+    return tx_require_origin(tx, origin->local_seq);
+}
+
+static void trace(scheduler *s, const event *e, const hd_tx *tx, uint32_t writes) {
+    events *ev = s->events;
+    if (!ev->trace) return;
+    hd_event_trace t = { .stage = HD_EVENT_COMMIT,
+                         .id = e->id,
+                         .handler = e->to->name,
+                         .stream = { e->to->place },
+                         .writes = writes,
+                         .truncated = writes > HD_EVENT_SAMPLE };
+    for (uint32_t i = 0; i < writes && i < HD_EVENT_SAMPLE; i++)
+        t.sample[i] = (hd_cell){ tx->writes.items[i].doc };
+    ev->trace(ev->trace_ctx, &t);
+}
+
+static void count_outside(scheduler *s, event *e, hd_tx *tx) {
+    stream *to = e->to;
+    if (tx_reads_complete(tx)) return;
+    uint32_t outside = preflight_outside(s, tx);
+    s->events->stats.outside_reads += outside;
+    if (!outside || to->warned_outside) return;
+    to->warned_outside = true;
+    env_log(s->env, HD_LOG_WARN,
+            "handler \"%s\" read %u places that it does not declare: they may be out of date",
+            to->name, outside);
+}
+
+/* From here on the verdict decides. */
+static void take_off(scheduler *s, event *e, commit *c) {
+    events *ev = s->events;
+    c->settled = settled;
+    c->settled_ctx = s;
+    c->owner = e;
+    events_dequeue(s, e);
+    e->flags |= EVENT_IN_FLIGHT;
+    list_push_back(&ev->in_flight, &e->link);
+    ev->flying++;
+    ev->burst++;
+}
+
+static hd_status submit(scheduler *s, hd_tx *tx, handling *h, commit **out) {
+    event *e = h->e;
+    uint32_t writes = tx->writes.count;
+    hd_status status = tx->failed;
+    *out = NULL;
+    if (status) return status;
+    count_outside(s, e, tx);
+    status = write_receipt(s, tx, h);
+    if (!status && (e->flags & EVENT_POSTED)) status = hd_tx_remove(tx, (hd_cell){ e->document });
+    if (!status) status = require_origin(s, tx, e);
+    tx->stamp.action = e->to->name; /* C353 */
+    if (!status) status = tx_submit(tx, out);
+    if (!status) trace(s, e, tx, writes);
+    return status;
+}
+
+/* ---- the body */
+
+static hd_status call_body(scheduler *s, hd_tx *tx, handling *h) {
+    event *e = h->e;
+    const hd_schema *schema = e->to->spec.event_schema;
+    hd_value payload = e->payload;
+    if (schema) {
+        hd_pool *pool = tx_pool(tx);
+        payload = pool ? hd_schema_project(pool, schema, e->payload) : value_failed(HD_NOMEM);
+        if (value_is_failed(payload)) return hd_value_status(payload);
+    }
+    h->view = (hd_event){ e->id,      { e->to->place }, payload,
+                          e->time_ms, e->attempts,      e->flags & EVENT_POSTED };
+    s->events->stats.runs++;
+    s->rt->in_run = true;
+    hd_status status = e->to->spec.fn(tx, &h->view, e->to->spec.ctx);
+    s->rt->in_run = false;
+    return status;
+}
+
+void events_handle(scheduler *s, event *e) {
+    hd_tx *tx;
+    commit *c = NULL;
+    handling h = { .e = e };
+    s->message[0] = 0;
+    if (!e->attempts++) e->began_ms = env_wall_ms(s->env);
+    hd_status status = tx_open(s->rt, HD_COMMIT_EVENT, &tx);
+    if (status) {
+        events_end(s, e, status, NULL);
+        return;
+    }
+    tx->flags |= TX_RUN;
+    tx->owner = &h;
+    status = call_body(s, tx, &h);
+    place_id missing = tx->missing;
+    if (!status) status = submit(s, tx, &h, &c);
+    if (!status && c) take_off(s, e, c);
+    if (!status && !c) tx_launched(tx, HD_OK);
+    if (status && tx->lineage) tx_launched(tx, status);
+    tx_close(tx);
+    if (c) return;
+    if (hd_status_class(status) == HD_CLASS_PENDING) retry_blocked(s, e, missing);
+    else ended(s, e, status, s->message);
+}

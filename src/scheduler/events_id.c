@@ -1,0 +1,137 @@
+/* events_id.c -- ids of events.
+ *
+ *     0jv4r8s1k-wmG3...43 characters      time of the id (ms, base 32), hash of its cause
+ *
+ * The cause says where the event was sent: by which attempt at which transaction (or, from outside,
+ * by which runtime), to which stream, as its how-manieth; or by which sender under which name. A
+ * retry of a handling derives the same ids; two sends never share one. The time in the id tells when
+ * its receipt may be forgotten. */
+#include "scheduler/events_state.h"
+
+#include "base/env.h"
+#include "value/id.h"
+#include "value/key.h"
+#include <stdio.h>
+#include <string.h>
+
+#define TIME_CHARS 9 /* 45 bits of milliseconds: until the year 3084 */
+static const char digits[33] = "0123456789abcdefghjkmnpqrstvwxyz";
+
+static void put_time(uint64_t ms, char *out) {
+    for (int i = TIME_CHARS; i-- > 0; ms >>= 5) out[i] = digits[ms & 31];
+    out[TIME_CHARS] = '-';
+}
+
+uint64_t event_id_time(const char *id) {
+    uint64_t ms = 0;
+    for (int i = 0; i < TIME_CHARS; i++) {
+        const char *digit = id[i] ? strchr(digits, id[i]) : NULL;
+        if (!digit) return UINT64_MAX;
+        ms = ms << 5 | (uint64_t)(digit - digits);
+    }
+    return id[TIME_CHARS] == '-' ? ms : UINT64_MAX;
+}
+
+/* The hash goes in without its mark. */
+static void put_hash(const char *json, size_t length, uint64_t ms, char *out) {
+    char hash[HD_ID_SIZE];
+    id_of_text(json, length, hash);
+    put_time(ms, out);
+    memcpy(out + TIME_CHARS + 1, hash + 1, HD_ID_SIZE - 1);
+}
+
+static char *put_text(char *at, const char *text) {
+    size_t length = strlen(text);
+    memcpy(at, text, length);
+    return at + length;
+}
+
+static char *put_number(char *at, uint64_t n) {
+    char text[20];
+    int i = 20;
+    do text[--i] = (char)('0' + n % 10);
+    while (n /= 10);
+    memcpy(at, text + i, (size_t)(20 - i));
+    return at + 20 - i;
+}
+
+/* {"event":{"n":N,KIND:"OF","stream":LINK}}: keys in order, so this is its canonical form. */
+static void derive(const stream *to, const char *kind, const char *of, uint64_t part, uint64_t n,
+                   uint64_t ms, char *out) {
+    char text[512], *at = text, *json = text;
+    /* Long names of streams are hashed first. */
+    char digest[HD_ID_SIZE];
+    const char *link = to->link;
+    if (to->link_size > 300) {
+        id_of_text(to->link, to->link_size - 1, digest);
+        link = digest;
+    }
+    at = put_text(at, "{\"event\":{\"n\":");
+    at = put_number(at, n);
+    at = put_text(at, kind);
+    at = put_text(at, of);
+    if (part != UINT64_MAX) {
+        *at++ = '.';
+        at = put_number(at, part);
+    }
+    at = put_text(at, "\",\"stream\":");
+    if (link == digest) *at++ = '"';
+    at = put_text(at, link);
+    if (link == digest) *at++ = '"';
+    at = put_text(at, "}}");
+    put_hash(json, (size_t)(at - json), ms, out);
+}
+
+void event_id_ingress(const events *ev, const stream *to, uint64_t n, uint64_t ms, char *out) {
+    derive(to, ",\"ingress\":\"", ev->session, UINT64_MAX, n, ms, out);
+}
+
+void event_id_attempt(const events *ev, const stream *to, uint64_t attempt, uint32_t n, uint64_t ms,
+                      char *out) {
+    derive(to, ",\"origin\":\"", ev->session, attempt, n, ms, out);
+}
+
+void event_id_child(const stream *to, const char *parent, uint32_t n, uint64_t ms, char *out) {
+    derive(to, ",\"parent\":\"", parent, UINT64_MAX, n, ms, out);
+}
+
+/* A value is built here: texts from outside cannot forge each other's place in it. */
+hd_status event_id_named(scheduler *s, const stream *to, const char *name, uint64_t ms, char *out) {
+    const char *principal = key_bytes(s->rt->principal);
+    if (!*name) return runtime_fail(s->rt, HD_USAGE, "the id of an event is not empty");
+    if (!*principal)
+        return runtime_fail(s->rt, HD_USAGE, "an event with an id needs a principal to scope it");
+    hd_pool *pool;
+    hd_status status = hd_pool_open(s->r->heap, &pool);
+    if (status) return status;
+    hd_value cause = hd_object_set(pool, hd_object(), "id", hd_string(pool, name));
+    cause = hd_object_set(pool, cause, "principal", hd_string(pool, principal));
+    cause = hd_object_set(pool, cause, "stream", hd_cell_link(s->rt, pool, (hd_cell){ to->place }));
+    if (s->r->places.homes.items[to->home].scope == HD_SCOPE_SESSION)
+        cause = hd_object_set(pool, cause, "session", hd_string(pool, key_bytes(s->rt->session)));
+    cause = hd_object_set(pool, cause, "time", hd_int(pool, (int64_t)ms));
+    cause = hd_object_set(pool, hd_object(), "event", cause);
+    size_t length;
+    const char *json = hd_json_print(pool, cause, HD_JSON_COMPACT, &length);
+    status = json ? HD_OK : value_is_failed(cause) ? hd_value_status(cause) : HD_NOMEM;
+    if (json) put_hash(json, length, ms, out);
+    hd_pool_close(pool);
+    return status;
+}
+
+bool event_id_expired(const scheduler *s, uint64_t ms) {
+    uint32_t days = s->rt->options.receipt_days ? s->rt->options.receipt_days : 30;
+    return ms && ms + days * EVENTS_DAY_MS < env_wall_ms(s->env);
+}
+
+hd_status event_document(scheduler *s, uint32_t home, const char *prefix, const char *id,
+                         place_id *out) {
+    char text[HD_EVENT_ID_SIZE + 40];
+    struct key *k;
+    size_t length = (size_t)(put_text(put_text(text, prefix), id) - text);
+    hd_status status = key_make(s->r->heap, text, length, &k);
+    if (status) return status;
+    status = places_doc(&s->r->places, home, k, out);
+    key_unref(k);
+    return status;
+}

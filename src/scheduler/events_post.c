@@ -1,0 +1,235 @@
+/* events_post.c -- posted events: documents of kind "event" that wait for a program with a handler.
+ *
+ *     "event/<id>"   { "stream": link, "payload": ..., "time": ms }
+ *
+ * A runtime with a handler for the stream follows the space, takes what is there when the handler is
+ * registered, in order of seq, and then what comes by. The handling's commit creates the receipt and
+ * deletes the event: one cannot happen without the other. */
+#include "scheduler/events_state.h"
+
+#include "base/env.h"
+#include "value/key.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define PREFIX "event/"
+
+/* ---- posting */
+
+static const hd_send_options no_options = { 0 };
+
+typedef struct posted {
+    scheduler *s;
+    place_id doc;
+    hd_outcome_fn done;
+    void *ctx;
+    char id[HD_EVENT_ID_SIZE];
+} posted;
+
+/* Ours is stored: it takes its place in line now, as its seq says. */
+static void stored(void *ctx, hd_status status) {
+    posted *p = ctx;
+    scheduler *s = p->s;
+    if (!status) events_integrated(s, p->doc);
+    if (p->done) p->done(p->ctx, p->id, status);
+    place_unref(&s->r->places, p->doc);
+    env_free(s->env, p, sizeof *p);
+}
+
+static hd_status watch_verdict(scheduler *s, hd_tx *tx, place_id doc, const char *id,
+                               const hd_send_options *options) {
+    lineage *l = lineage_of(&s->events->lineages, tx);
+    posted *p = l ? env_new(s->env, sizeof *p) : NULL;
+    if (!p) return HD_NOMEM;
+    *p = (posted){ s, doc, options->done, options->ctx, { 0 } };
+    memcpy(p->id, id, sizeof p->id);
+    if (!vec_push(s->env, &l->afters, ((after_commit){ stored, p }))) {
+        env_free(s->env, p, sizeof *p);
+        return HD_NOMEM;
+    }
+    place_ref(&s->r->places, doc);
+    return HD_OK;
+}
+
+/* Under a sender's id: not what was handled already, and what is waiting stays as it is. */
+static hd_status check_named(scheduler *s, hd_tx *tx, const stream *to, const char *id,
+                             place_id doc, bool *waiting) {
+    place_id receipt;
+    hd_status status = event_document(s, to->home, "receipt/", id, &receipt);
+    if (status) return status;
+    hd_value before = tx_read_place(tx, receipt, HD_READ_NO_CLAIM);
+    if (value_is_failed(before)) return hd_value_status(before);
+    if (value_exists(before)) return HD_EXISTS;
+    hd_value there = tx_read_place(tx, doc, 0);
+    if (value_is_failed(there)) return hd_value_status(there);
+    *waiting = value_exists(there);
+    return hd_tx_require_absent(tx, (hd_cell){ receipt });
+}
+
+static hd_value record_of(scheduler *s, hd_pool *pool, const stream *to, hd_value payload,
+                          uint64_t ms) {
+    hd_value v = hd_object_set(pool, hd_object(), "stream",
+                               hd_cell_link(s->rt, pool, (hd_cell){ to->place }));
+    v = hd_object_set(pool, v, "payload", payload);
+    return hd_object_set(pool, v, "time", hd_int(pool, (int64_t)ms));
+}
+
+hd_status events_post(scheduler *s, hd_tx *tx, hd_cell cell, hd_value payload,
+                      const hd_send_options *options, char id[HD_EVENT_ID_SIZE]) {
+    stream *to;
+    place_id doc;
+    uint64_t ms;
+    bool waiting = false;
+    if (!options) options = &no_options;
+    if (tx->class == HD_COMMIT_DERIVED)
+        return runtime_fail(s->rt, HD_USAGE, "a computation posts nothing: it may run at any time");
+    hd_status status = value_is_failed(payload) ? hd_value_status(payload) : HD_OK;
+    if (!status) status = stream_of_cell(s, cell, &to);
+    if (!status) status = events_mint(s, tx, to, options, &ms, id);
+    if (!status) status = event_document(s, to->home, PREFIX, id, &doc);
+    hd_pool *pool = tx_pool(tx);
+    if (!status && !pool) status = HD_NOMEM;
+    if (status) return status;
+    place_ref(&s->r->places, doc);
+    if (options->id) status = check_named(s, tx, to, id, doc, &waiting);
+    if (value_is_absent(payload)) payload = hd_null();
+    if (!status && !waiting)
+        status = hd_tx_set(tx, (hd_cell){ doc }, record_of(s, pool, to, payload, ms));
+    if (!status && !waiting) status = hd_tx_set_kind(tx, (hd_cell){ doc }, "event");
+    if (!status) status = watch_verdict(s, tx, doc, id, options);
+    if (!status) s->events->stats.posted++;
+    place_unref(&s->r->places, doc);
+    return status;
+}
+
+/* ---- taking */
+
+static bool is_taken(const events *ev, place_id doc) {
+    for (table_probe p = table_find(&ev->taken, doc); table_next(&ev->taken, &p);)
+        if (p.index == doc) return true;
+    return false;
+}
+
+static event *taken_event(const events *ev, place_id doc) {
+    LIST_FOR (n, &ev->lane.queue) {
+        event *e = LIST_ENTRY(n, event, link);
+        if (e->document == doc) return e;
+    }
+    return NULL;
+}
+
+/* The stream that a posted event names; NULL: it is none of ours, or malformed. */
+static stream *addressee(scheduler *s, place_id doc, hd_value record) {
+    hd_value link = hd_value_at(record, "stream");
+    hd_status status;
+    stream *to = NULL;
+    hd_tx *tx;
+    if (value_tag(link) != TAG_LINK || tx_open(s->rt, HD_COMMIT_NONE, &tx)) return NULL;
+    place_id at = tx_link_target(tx, doc, link, &status);
+    tx_close(tx);
+    if (status || stream_of_place(s, at, &to)) return NULL;
+    return to->spec.fn ? to : NULL;
+}
+
+static void take(scheduler *s, place_id doc) {
+    events *ev = s->events;
+    const place *p = place_at(&s->r->places, doc);
+    const char *id = key_bytes(p->doc.id) + strlen(PREFIX);
+    hd_value record = p->value;
+    uint64_t ms = event_id_time(id);
+    if (ms == UINT64_MAX || strlen(id) >= HD_EVENT_ID_SIZE || is_taken(ev, doc)) return;
+    stream *to = addressee(s, doc, record);
+    event *e = to ? events_new(s, to) : NULL;
+    if (!e) return;
+    if (table_insert(&ev->taken, doc, doc)) {
+        slab_give(&ev->records, e);
+        return;
+    }
+    place_ref(&s->r->places, doc);
+    e->document = doc;
+    memcpy(e->id, id, strlen(id) + 1);
+    e->time_ms = ms;
+    e->payload = value_ref(hd_value_at(record, "payload"));
+    e->flags = EVENT_POSTED;
+    events_enqueue(s, e);
+    ev->stats.taken++;
+}
+
+void events_integrated(scheduler *s, place_id doc) {
+    const place *p = place_at(&s->r->places, doc);
+    if (strncmp(key_bytes(p->doc.id), PREFIX, strlen(PREFIX))) return;
+    if (s->r->places.homes.items[p->doc.home].meta) return;
+    /* Without memory it is found at the next start. */
+    if (!vec_push(s->env, &s->events->arrivals, doc)) return;
+    place_ref(&s->r->places, doc);
+    s->tick = true;
+}
+
+void events_take_arrivals(scheduler *s) {
+    events *ev = s->events;
+    for (uint32_t i = 0; i < ev->arrivals.count; i++) {
+        place_id doc = ev->arrivals.items[i];
+        if (value_exists(place_at(&s->r->places, doc)->value)) {
+            take(s, doc);
+        } else {
+            /* Somebody else has handled it. */
+            event *e = is_taken(ev, doc) ? taken_event(ev, doc) : NULL;
+            if (e) events_end(s, e, HD_EXISTS, NULL);
+        }
+        place_unref(&s->r->places, doc);
+    }
+    vec_clear(&ev->arrivals);
+}
+
+/* ---- what is there when a handler is registered */
+
+typedef struct found {
+    place_id doc;
+    uint64_t seq;
+} found;
+
+typedef struct finding {
+    scheduler *s;
+    VEC(found) items;
+    hd_status status;
+} finding;
+
+static bool find(void *ctx, const hd_listing *entry) {
+    finding *f = ctx;
+    scheduler *s = f->s;
+    hd_cell cell = hd_cell_of(s->rt, entry->space, entry->scope, entry->id, "");
+    if (!cell.id || !vec_push(s->env, &f->items, ((found){ cell.id, entry->seq })))
+        f->status = HD_NOMEM;
+    return !f->status;
+}
+
+static int by_seq(const void *a, const void *b) {
+    uint64_t x = ((const found *)a)->seq, y = ((const found *)b)->seq;
+    return (x > y) - (x < y);
+}
+
+hd_status events_take_space(scheduler *s, stream *to) {
+    const char *space = key_bytes(s->r->places.homes.items[to->home].space);
+    finding f = { .s = s };
+    hd_status status = hd_runtime_follow(s->rt, space);
+    if (!status) status = hd_runtime_list(s->rt, space, "event", PREFIX, find, &f);
+    if (!status) status = f.status;
+    if (f.items.count) qsort(f.items.items, f.items.count, sizeof(found), by_seq);
+    for (uint32_t i = 0; i < f.items.count && !status; i++) {
+        status = replica_load(s->r, f.items.items[i].doc);
+        if (!status) events_integrated(s, f.items.items[i].doc);
+        if (status == HD_PENDING) status = HD_OK; /* announced when it arrives */
+    }
+    vec_fini(s->env, &f.items);
+    return status;
+}
+
+/* ---- what was handled under another document */
+
+void events_unpost(scheduler *s, place_id document) {
+    hd_tx *tx;
+    if (!document || !value_exists(place_at(&s->r->places, document)->value)) return;
+    if (hd_tx_begin(s->rt, &tx)) return;
+    if (hd_tx_remove(tx, (hd_cell){ document })) hd_tx_abort(tx);
+    else hd_tx_commit(tx, NULL, NULL);
+}

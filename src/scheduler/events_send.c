@@ -1,0 +1,139 @@
+/* events_send.c -- sending, and what happens when a stream is full. */
+#include "scheduler/events_state.h"
+
+#include "base/env.h"
+#include <string.h>
+
+static const hd_send_options no_options = { 0 };
+
+/* ---- ids */
+
+hd_status events_mint(scheduler *s, hd_tx *tx, const stream *to, const hd_send_options *options,
+                      uint64_t *ms, char *out) {
+    events *ev = s->events;
+    handling *h = tx ? handling_of(tx) : NULL;
+    if (options->id) {
+        *ms = options->id_time_ms;
+        if (event_id_expired(s, *ms))
+            return runtime_fail(s->rt, HD_EXPIRED, "%s", hd_status_text(HD_EXPIRED));
+        return event_id_named(s, to, options->id, *ms, out);
+    }
+    *ms = h ? h->e->began_ms : env_wall_ms(s->env);
+    if (h) {
+        event_id_child(to, h->e->id, h->sent++, *ms, out);
+    } else if (tx) {
+        lineage *l = lineage_of(&ev->lineages, tx);
+        if (!l) return HD_NOMEM;
+        event_id_attempt(ev, to, l->attempt, l->sends++, *ms, out);
+    } else {
+        event_id_ingress(ev, to, ev->ingress++, *ms, out);
+    }
+    return HD_OK;
+}
+
+/* ---- the backlog */
+
+static event *queued_with_id(const events *ev, const stream *to, const char *id) {
+    LIST_FOR (n, &ev->lane.queue) {
+        event *e = LIST_ENTRY(n, event, link);
+        if (e->to == to && !strcmp(e->id, id)) return e;
+    }
+    return NULL;
+}
+
+/* The last one waiting on the stream from the same origin, under an id of ours. */
+static event *last_of_origin(const events *ev, const stream *to, const lineage *origin) {
+    for (list_node *n = list_last(&ev->lane.queue); n; n = list_before(&ev->lane.queue, n)) {
+        event *e = LIST_ENTRY(n, event, link);
+        if (e->to == to && e->origin == origin && !(e->flags & (EVENT_NAMED | EVENT_POSTED)))
+            return e;
+    }
+    return NULL;
+}
+
+/* The newer payload takes the older one's place in line. The older sender is told. */
+static void collapse(scheduler *s, event *e, hd_value payload, const hd_send_options *options) {
+    hd_outcome_fn done = e->done;
+    void *ctx = e->ctx;
+    value_unref(e->payload);
+    e->payload = value_ref(payload);
+    e->time_ms = env_wall_ms(s->env);
+    e->flags &= ~(uint32_t)EVENT_CHECKED;
+    e->not_before = options->not_before_ns;
+    e->done = options->done;
+    e->ctx = options->ctx;
+    s->events->stats.collapsed++;
+    if (done) done(ctx, e->id, HD_BUSY);
+}
+
+/* The stream is full: HD_OK, or why the event is not taken. */
+static hd_status squeeze_in(scheduler *s, stream *to, const lineage *origin, hd_value payload,
+                            const hd_send_options *options, const char *named_id) {
+    events *ev = s->events;
+    event *e = named_id ? queued_with_id(ev, to, named_id) : last_of_origin(ev, to, origin);
+    if (e && !named_id) collapse(s, e, payload, options);
+    if (e && named_id) {
+        /* The same event is waiting already, and stays as it is. */
+        ev->stats.collapsed++;
+        if (options->done) options->done(options->ctx, e->id, HD_EXISTS);
+    }
+    if (e) return HD_OK;
+    ev->stats.refused++;
+    return runtime_fail(s->rt, HD_BUSY, "stream %s: %d events are waiting already", to->link,
+                        HD_EVENT_BACKLOG);
+}
+
+/* ---- sending */
+
+static hd_status check_sender(scheduler *s, const hd_tx *tx) {
+    if (s->events && s->events->closing) return HD_CLOSED;
+    if (!tx && (s->rt->in_run || s->rt->open))
+        return runtime_fail(s->rt, HD_USAGE, "inside a transaction send with hd_tx_send");
+    if (tx && tx->class == HD_COMMIT_DERIVED)
+        return runtime_fail(s->rt, HD_USAGE, "a computation sends nothing: it may run at any time");
+    if (tx && (tx->flags & TX_PREFLIGHT))
+        return runtime_fail(s->rt, HD_USAGE, "a preflight only reads");
+    return HD_OK;
+}
+
+static hd_status enqueue(scheduler *s, hd_tx *tx, stream *to, hd_value payload,
+                         const hd_send_options *options) {
+    events *ev = s->events;
+    char id[HD_EVENT_ID_SIZE];
+    uint64_t ms;
+    lineage *origin = tx ? lineage_of(&ev->lineages, tx) : NULL;
+    if (tx && !origin) return HD_NOMEM;
+    if (to->queued >= HD_EVENT_BACKLOG && !options->id)
+        return squeeze_in(s, to, origin, payload, options, NULL);
+    hd_status status = events_mint(s, tx, to, options, &ms, id);
+    if (status) return status;
+    if (to->queued >= HD_EVENT_BACKLOG) return squeeze_in(s, to, origin, payload, options, id);
+    event *e = events_new(s, to);
+    if (!e) return HD_NOMEM;
+    memcpy(e->id, id, sizeof id);
+    e->time_ms = ms;
+    e->payload = value_ref(payload);
+    e->not_before = options->not_before_ns;
+    e->done = options->done;
+    e->ctx = options->ctx;
+    e->origin = origin;
+    if (options->id) e->flags |= EVENT_NAMED;
+    if (origin) {
+        lineage_ref(origin);
+        list_push_back(&origin->events, &e->by_origin);
+    }
+    events_enqueue(s, e);
+    ev->stats.sent++;
+    return HD_OK;
+}
+
+hd_status events_send(scheduler *s, hd_tx *tx, hd_cell cell, hd_value payload,
+                      const hd_send_options *options) {
+    stream *to;
+    hd_status status = check_sender(s, tx);
+    if (!status && value_is_failed(payload)) status = hd_value_status(payload);
+    if (!status) status = stream_of_cell(s, cell, &to);
+    if (status) return status;
+    if (value_is_absent(payload)) payload = hd_null();
+    return enqueue(s, tx, to, payload, options ? options : &no_options);
+}

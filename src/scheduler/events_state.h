@@ -1,0 +1,218 @@
+/* events_state.h -- streams, lanes, and the life of an event.
+ *
+ *     send --> lane (FIFO) --> preflight --> body --> commit, with receipt --> verdict --> over
+ *                  ^               |                                              |
+ *                  |     waits: time, nodes, load, origin, presync                |
+ *                  +------------------- stale: again, by send order --------------+
+ *
+ * An event is in a lane, or in flight (its handling has been submitted), and is over exactly once:
+ * events_end() is the only place where somebody is told. Lanes are independent; there is one for
+ * now, and nothing here knows that. Seed 7.5, 7.6, I4, I11.
+ *
+ *     events.c          lanes, the step of a pass, what idle waits for, the end
+ *     events_id.c       ids and what derives from them
+ *     events_send.c     sending, and the backlog
+ *     events_stream.c   streams and their handlers
+ *     events_handle.c   one handling: body, receipt, commit, verdict, retry
+ *     events_post.c     events that are documents
+ *     lineage.c         what depends on whether a transaction commits
+ *     preflight.c       what a handler will read, and whether that is up to date
+ *     outbox.c          side effects after the commit */
+#ifndef SCHEDULER_EVENTS_STATE_H
+#define SCHEDULER_EVENTS_STATE_H
+
+#include "base/slab.h"
+#include "scheduler/lineage.h"
+#include "scheduler/runner.h"
+
+#define EVENTS_WINDOW_MS   30000 /* how long a stale basis is retried */
+#define EVENTS_TRANSIENT   10    /* attempts at what fails for now */
+#define EVENTS_BLOCKED_MAX 8     /* bodies that wanted to wait for nothing */
+#define EVENTS_BURST       32    /* handlings after which commits are sent on their way */
+#define EVENTS_DAY_MS      UINT64_C(86400000)
+
+/* Negative controls: tests leave a part out and see that it is missed. */
+enum {
+    EVENTS_WITHOUT_GATE = 1,
+    EVENTS_WITHOUT_ORIGIN = 2,
+    EVENTS_WITHOUT_RECEIPT = 4,
+    EVENTS_WITHOUT_ORDER = 8
+};
+
+/* An address that events are sent to. Lives as long as the runtime. */
+typedef struct stream {
+    place_id place; /* pinned */
+    uint32_t home;  /* of its document: receipts live there too */
+    char *link;     /* its link as JSON, for ids; owned */
+    size_t link_size;
+    uint32_t queued; /* events waiting in a lane */
+
+    /* The handler; fn NULL: there is none. */
+    uint32_t generation; /* counts registrations */
+    hd_handler_spec spec;
+    char *name; /* owned; the durable identity */
+    size_t name_size;
+    VEC(hd_cell) inputs;
+    bool warned_twice, warned_outside; /* told already */
+    bool loading;                      /* on_unhandled said HD_PENDING */
+} stream;
+
+enum {
+    EVENT_POSTED = 1,
+    EVENT_NAMED = 2,     /* the sender's own id */
+    EVENT_PRESYNCED = 4, /* or need not be */
+    EVENT_ASKED = 8,     /* somebody was asked for a handler */
+    EVENT_IN_FLIGHT = 16,
+    EVENT_CANCELLED = 32, /* its origin failed while it was in flight */
+    EVENT_CHECKED = 64    /* the payload matches the handler's schema */
+};
+
+struct hd_presync {
+    list_node link;
+    struct scheduler *s;
+    struct event *e; /* NULL: it is over */
+};
+
+typedef struct event {
+    list_node link;      /* in a lane, or in events.in_flight */
+    list_node by_origin; /* in lineage.events */
+    uint64_t order;      /* of sending; lanes are sorted by it */
+    stream *to;
+    hd_value payload; /* owned */
+    lineage *origin;  /* referenced; NULL: none */
+    hd_outcome_fn done;
+    void *ctx;
+    uint64_t time_ms;    /* carried by the id */
+    uint64_t began_ms;   /* wall clock of the first attempt: the time of ids minted in it */
+    uint64_t not_before; /* 0: now */
+    uint64_t window_end; /* of stale retries; 0: none yet */
+    uint32_t attempts;   /* bodies begun */
+    uint32_t stale;      /* rejections, for the delay */
+    uint32_t transient;  /* failures */
+    uint32_t blocked;    /* bodies that wanted to wait for nothing */
+    uint32_t flags;      /* EVENT_* */
+    hd_event_wait waits; /* for what, as of the last step */
+    place_id missing;    /* HD_EVENT_WAITS_LOAD: for this document */
+    place_id document;   /* of a posted one; referenced */
+    hd_presync *presync; /* under way; NULL */
+    char id[HD_EVENT_ID_SIZE];
+} event;
+
+typedef struct lane {
+    list queue; /* events by order */
+} lane;
+
+/* A handling: one attempt at one event. tx->owner while the body runs. */
+typedef struct handling {
+    event *e;
+    hd_event view; /* what the body sees */
+    hd_value result;
+    bool returned;
+    uint32_t minted, sent, recorded; /* ids, events and messages so far */
+} handling;
+
+typedef struct events {
+    lane lane; /* the only one; see lane_of */
+    list in_flight;
+    uint32_t queued, flying;
+    slab records;
+    uint64_t next_order;
+    uint64_t ingress; /* events sent outside of transactions: their number in the id */
+    char session[33]; /* in hex */
+    uint32_t burst;   /* handlings until commits are sent */
+    uint32_t until_clock;
+    uint64_t window_ms; /* of stale retries */
+    bool again;         /* the head waits for nodes that run in this pass */
+    bool closing;       /* nothing is taken any more */
+
+    table by_place; /* place -> index into stream_list */
+    VEC(stream *) stream_list;
+
+    lineages lineages;
+    list presyncs;
+    struct preflight *preflight;
+    struct outbox *outbox;
+    VEC(place_id) arrivals; /* posted events that came or went; referenced */
+    table taken;            /* documents of posted events that are queued or in flight */
+
+    void (*arrived)(void *ctx, place_id doc, hd_status status); /* whose turn is before ours */
+    hd_handler_load_fn load;
+    void *load_ctx;
+    hd_event_trace_fn trace;
+    void *trace_ctx;
+    hd_event_stats stats;
+    SABOTAGE_FIELD
+} events;
+
+/* ---- events.c */
+
+/* Made at first use. NULL: no memory. */
+events *events_of(scheduler *s);
+/* Puts an event into its lane, by send order. */
+void events_enqueue(scheduler *s, event *e);
+void events_dequeue(scheduler *s, event *e);
+/* The one end: tells the sender, releases everything. `why` NULL: nothing is reported. */
+void events_end(scheduler *s, event *e, hd_status status, const char *why);
+void events_report(scheduler *s, const event *e, hd_status status, const char *message);
+/* A blank record with its stream. NULL: no memory. */
+event *events_new(scheduler *s, stream *to);
+
+/* ---- events_id.c */
+
+/* Milliseconds in the id; 0: none. UINT64_MAX: this is no id of an event. */
+uint64_t event_id_time(const char *id);
+void event_id_ingress(const events *ev, const stream *to, uint64_t n, uint64_t ms, char *out);
+void event_id_attempt(const events *ev, const stream *to, uint64_t attempt, uint32_t n, uint64_t ms,
+                      char *out);
+void event_id_child(const stream *to, const char *parent, uint32_t n, uint64_t ms, char *out);
+hd_status event_id_named(scheduler *s, const stream *to, const char *name, uint64_t ms, char *out);
+/* Older than its receipt is kept. */
+bool event_id_expired(const scheduler *s, uint64_t ms);
+/* The document "prefix/id" in the stream's home. */
+hd_status event_document(scheduler *s, uint32_t home, const char *prefix, const char *id,
+                         place_id *out);
+
+/* ---- events_stream.c */
+
+hd_status stream_of_cell(scheduler *s, hd_cell cell, stream **out);
+hd_status stream_of_place(scheduler *s, place_id at, stream **out);
+/* HD_USAGE, HD_NOMEM. */
+hd_status stream_register(scheduler *s, const hd_handler_spec *spec, hd_handler *out);
+void stream_unregister(scheduler *s, hd_handler handler);
+/* A handler that was being loaded is there, or will not be. */
+void stream_loaded(scheduler *s, stream *to, hd_status status);
+void streams_fini(scheduler *s);
+
+/* ---- events_send.c */
+
+/* A transaction of its own, or a part of `tx`. */
+hd_status events_send(scheduler *s, hd_tx *tx, hd_cell cell, hd_value payload,
+                      const hd_send_options *options);
+/* The id of an event that is about to be sent or posted. */
+hd_status events_mint(scheduler *s, hd_tx *tx, const stream *to, const hd_send_options *options,
+                      uint64_t *ms, char *out);
+
+/* ---- events_handle.c */
+
+/* Runs the handler of an event that is ready. */
+void events_handle(scheduler *s, event *e);
+
+/* The handling that a transaction belongs to; NULL: none. */
+static inline handling *handling_of(const hd_tx *tx) {
+    return (tx->flags & TX_RUN) && tx->class == HD_COMMIT_EVENT ? tx->owner : NULL;
+}
+
+/* ---- events_post.c */
+
+hd_status events_post(scheduler *s, hd_tx *tx, hd_cell cell, hd_value payload,
+                      const hd_send_options *options, char id[HD_EVENT_ID_SIZE]);
+
+/* Takes up what arrived since the last step. */
+void events_take_arrivals(scheduler *s);
+/* Posted events of a space, when a handler is registered. */
+hd_status events_take_space(scheduler *s, stream *to);
+void events_integrated(scheduler *s, place_id doc);
+/* A posted event is over without a commit that removed its document. */
+void events_unpost(scheduler *s, place_id document);
+
+#endif

@@ -1,0 +1,175 @@
+/* events_stream.c -- streams and their handlers. */
+#include "scheduler/events_state.h"
+
+#include "base/env.h"
+#include "base/hash.h"
+#include "value/key.h"
+#include <string.h>
+
+/* ---- streams */
+
+static uint32_t place_hash(place_id at) { return hash_fold(hash_u64(at)); }
+
+static stream *find(const events *ev, place_id at) {
+    for (table_probe p = table_find(&ev->by_place, place_hash(at)); table_next(&ev->by_place, &p);)
+        if (ev->stream_list.items[p.index]->place == at) return ev->stream_list.items[p.index];
+    return NULL;
+}
+
+static void stream_free(const hd_env *env, stream *to) {
+    env_free(env, to->link, to->link_size);
+    env_free(env, to->name, to->name_size);
+    vec_fini(env, &to->inputs);
+    env_free(env, to, sizeof *to);
+}
+
+/* The text that stands for the stream in ids. */
+static hd_status write_link(scheduler *s, stream *to) {
+    hd_pool *pool;
+    hd_status status = hd_pool_open(s->r->heap, &pool);
+    if (status) return status;
+    size_t length;
+    const char *json = hd_json_print(pool, hd_cell_link(s->rt, pool, (hd_cell){ to->place }),
+                                     HD_JSON_COMPACT, &length);
+    to->link = json ? env_new_copy(s->env, json, length + 1) : NULL;
+    to->link_size = length + 1;
+    hd_pool_close(pool);
+    return to->link ? HD_OK : HD_NOMEM;
+}
+
+static void pin(const scheduler *s, place_id at) {
+    place *p = place_at(&s->r->places, at);
+    if (p->root == at) p->doc.flags |= DOC_PINNED;
+    else p->in.flags |= DOC_PINNED;
+}
+
+hd_status stream_of_place(scheduler *s, place_id at, stream **out) {
+    events *ev = events_of(s);
+    *out = ev ? find(ev, at) : NULL;
+    if (*out) return HD_OK;
+    stream *to = ev ? env_new0(s->env, sizeof *to) : NULL;
+    if (!to) return HD_NOMEM;
+    to->place = at;
+    to->home = place_at(&s->r->places, place_at(&s->r->places, at)->root)->doc.home;
+    pin(s, at);
+    hd_status status = write_link(s, to);
+    if (!status && !vec_room(s->env, &ev->stream_list, 1)) status = HD_NOMEM;
+    if (!status) status = table_insert(&ev->by_place, place_hash(at), ev->stream_list.count);
+    if (status) {
+        stream_free(s->env, to);
+        return status;
+    }
+    ev->stream_list.items[ev->stream_list.count++] = to;
+    *out = to;
+    return HD_OK;
+}
+
+/* Where a link leads: a stream may be passed around like any other cell. What is not loaded yet
+ * leads nowhere else. */
+static hd_status follow_links(scheduler *s, place_id *at) {
+    hd_tx *tx;
+    if (find(s->events, *at)) return HD_OK;
+    hd_status status = tx_open(s->rt, HD_COMMIT_NONE, &tx);
+    if (status) return status;
+    tx->flags |= TX_READ_ONLY;
+    status = tx_resolve(tx, at, true, HD_READ_NO_CLAIM | HD_READ_NO_DEPENDENCY);
+    tx_close(tx);
+    return status == HD_PENDING ? HD_OK : status;
+}
+
+hd_status stream_of_cell(scheduler *s, hd_cell cell, stream **out) {
+    const hd_schema *schema;
+    place_id at = runtime_place(s->rt, cell, &schema);
+    *out = NULL;
+    if (!at) return runtime_fail(s->rt, HD_USAGE, "a stream is a cell of this runtime");
+    if (!events_of(s)) return HD_NOMEM;
+    hd_status status = follow_links(s, &at);
+    return status ? status : stream_of_place(s, at, out);
+}
+
+static void drop_handler(scheduler *s, stream *to) {
+    void (*release)(void *) = to->spec.release;
+    void *ctx = to->spec.ctx;
+    to->spec = (hd_handler_spec){ 0 };
+    env_free(s->env, to->name, to->name_size);
+    to->name = NULL;
+    to->name_size = 0;
+    vec_clear(&to->inputs);
+    if (release) release(ctx);
+}
+
+void streams_fini(scheduler *s) {
+    events *ev = s->events;
+    for (uint32_t i = 0; i < ev->stream_list.count; i++) {
+        drop_handler(s, ev->stream_list.items[i]);
+        stream_free(s->env, ev->stream_list.items[i]);
+    }
+    vec_fini(s->env, &ev->stream_list);
+    table_fini(&ev->by_place);
+}
+
+/* ---- handlers */
+
+static hd_status check_spec(scheduler *s, const hd_handler_spec *spec) {
+    if (!spec->fn) return runtime_fail(s->rt, HD_USAGE, "a handler needs a function");
+    if (spec->inputs || spec->event_schema || spec->preflight || spec->reads_nothing) return HD_OK;
+    return runtime_fail(s->rt, HD_USAGE,
+                        "a handler declares what it reads: inputs, an event schema, a preflight "
+                        "function, or that it reads nothing");
+}
+
+/* Memory first, so that a failure leaves the handler before in place. */
+static hd_status fill(scheduler *s, stream *to, const hd_handler_spec *spec) {
+    char name[256];
+    if (!spec->name) hd_cell_print(s->rt, (hd_cell){ to->place }, name, sizeof name);
+    const char *called = spec->name ? spec->name : name;
+    size_t size = strlen(called) + 1;
+    char *copy = env_new_copy(s->env, called, size);
+    bool room = vec_room(s->env, &to->inputs, spec->input_count);
+    if (!copy || !room) {
+        env_free(s->env, copy, size);
+        return HD_NOMEM;
+    }
+    if (to->spec.fn) drop_handler(s, to);
+    to->spec = *spec;
+    to->name = copy;
+    to->name_size = size;
+    for (size_t i = 0; i < spec->input_count; i++)
+        to->inputs.items[to->inputs.count++] = spec->inputs[i];
+    to->generation++;
+    to->warned_outside = false;
+    return HD_OK;
+}
+
+hd_status stream_register(scheduler *s, const hd_handler_spec *spec, hd_handler *out) {
+    stream *to;
+    hd_status status = check_spec(s, spec);
+    if (!status) status = stream_of_cell(s, spec->stream, &to);
+    if (status) return status;
+    bool second = to->spec.fn;
+    status = fill(s, to, spec);
+    if (status) return status;
+    if (second && !to->warned_twice) {
+        to->warned_twice = true;
+        env_log(s->env, HD_LOG_WARN, "stream %s: handler \"%s\" takes the place of another",
+                to->link, to->name);
+    }
+    *out = (hd_handler){ to->place, to->generation };
+    s->tick = true;
+    return events_take_space(s, to);
+}
+
+void stream_unregister(scheduler *s, hd_handler handler) {
+    stream *to = find(s->events, handler.id);
+    if (!to || !to->spec.fn || to->generation != handler.generation) return;
+    drop_handler(s, to);
+    s->tick = true;
+}
+
+void stream_loaded(scheduler *s, stream *to, hd_status status) {
+    to->loading = false;
+    s->tick = true;
+    if (status)
+        env_log(s->env, HD_LOG_WARN, "the handler of %s could not be loaded: %s", to->link,
+                hd_status_text(status));
+}

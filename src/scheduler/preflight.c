@@ -1,0 +1,149 @@
+/* preflight.c -- the closure of a handler, and the gate before it. */
+#include "scheduler/preflight.h"
+
+#include "base/env.h"
+#include "scheduler/gates.h"
+#include "scheduler/preflight_walk.h"
+
+typedef struct preflight {
+    hd_tx *tx; /* of the last one: its journal is the closure */
+    walks walks;
+} preflight;
+
+static preflight *preflight_of(scheduler *s) {
+    events *ev = s->events;
+    if (ev->preflight) return ev->preflight;
+    preflight *p = env_new0(s->env, sizeof *p);
+    if (!p) return NULL;
+    if (tx_open(s->rt, HD_COMMIT_NONE, &p->tx)) {
+        env_free(s->env, p, sizeof *p);
+        return NULL;
+    }
+    walks_init(&p->walks, s->env);
+    return ev->preflight = p;
+}
+
+void preflight_fini(scheduler *s) {
+    preflight *p = s->events->preflight;
+    if (!p) return;
+    tx_close(p->tx);
+    walks_fini(&p->walks, s->env);
+    env_free(s->env, p, sizeof *p);
+    s->events->preflight = NULL;
+}
+
+/* ---- the closure */
+
+static void read_declared(hd_tx *tx, const event *e) {
+    const stream *to = e->to;
+    for (uint32_t i = 0; i < to->inputs.count; i++) hd_tx_get(tx, to->inputs.items[i]);
+    /* Links in the payload lead to cells that the handler may read. */
+    if (!to->spec.reads_nothing) tx_read_links(tx, to->place, e->payload, to->spec.event_schema);
+}
+
+static hd_status call_preflight(scheduler *s, hd_tx *tx, event *e) {
+    hd_event view = { e->id,      { e->to->place }, e->payload,
+                      e->time_ms, e->attempts,      e->flags & EVENT_POSTED };
+    s->rt->in_run = true;
+    hd_status status = e->to->spec.preflight(tx, &view, e->to->spec.ctx);
+    s->rt->in_run = false;
+    return status;
+}
+
+/* HD_OK with the closure in the transaction's journal. */
+static hd_status read_closure(scheduler *s, hd_tx *tx, event *e) {
+    tx_reset(tx);
+    tx->flags = TX_OPEN | TX_RUN | TX_READ_ONLY | TX_PREFLIGHT;
+    s->message[0] = 0;
+    hd_status status = HD_OK;
+    read_declared(tx, e);
+    if (e->to->spec.preflight && !tx->missing) status = call_preflight(s, tx, e);
+    if (tx->missing) {
+        e->missing = tx->missing;
+        e->waits = HD_EVENT_WAITS_LOAD;
+        return HD_PENDING;
+    }
+    if (!status) status = tx->failed;
+    if (status == HD_PENDING) e->waits = HD_EVENT_WAITS_READS;
+    return status ? status : tx_reads_complete(tx);
+}
+
+/* ---- the gate */
+
+/* Demanded for this pass, whether or not somebody looks. */
+static void demand(scheduler *s, node_id id) {
+    node *n = node_of(s, id);
+    if (n->flags & NODE_MATERIALISER) {
+        if (n->flags & NODE_PROMOTED) return;
+        n->flags |= NODE_PROMOTED;
+        gates_apply(s, id, env_now_ns(s->env));
+        return;
+    }
+    if (node_is_live(&s->graph, n) || (n->flags & (NODE_DEMANDED | NODE_EFFECT))) return;
+    if (!vec_push(s->env, &s->requested, id)) return; /* it is asked for again in the next pass */
+    n->flags |= NODE_DEMANDED;
+    graph_demand(&s->graph, id);
+}
+
+/* True: something upstream has to run first. */
+static bool hold_back(scheduler *s, const walks *w, const node_vec *found) {
+    bool again = false;
+    const node_vec *whom = walks_ended_up(w, found) ? &w->up.direct : found;
+    for (uint32_t i = 0; i < whom->count; i++) demand(s, whom->items[i]);
+    for (uint32_t i = 0; i < found->count; i++) {
+        node *n = node_of(s, found->items[i]);
+        if (n->flags & NODE_MATERIALISER) demand(s, found->items[i]);
+        again = again || node_is_eligible(&s->graph, node_of(s, found->items[i]));
+    }
+    s->events->again = again;
+    return true;
+}
+
+static void trace(scheduler *s, const event *e, const preflight *p, uint32_t invalid,
+                  hd_status status) {
+    events *ev = s->events;
+    if (!ev->trace) return;
+    hd_event_trace t = { .stage = HD_EVENT_PREFLIGHT,
+                         .id = e->id,
+                         .handler = e->to->name,
+                         .stream = { e->to->place },
+                         .status = status,
+                         .closure = p->tx->reads.count,
+                         .visits = p->walks.visits,
+                         .invalid = invalid };
+    ev->trace(ev->trace_ctx, &t);
+}
+
+static hd_status consult_gate(scheduler *s, event *e, preflight *p) {
+    walks *w = &p->walks;
+    const hd_tx *tx = p->tx;
+    const node_vec *found = walks_look(w, s->env, &s->graph, tx->reads.items, tx->reads.count);
+    s->events->stats.preflight_visits += w->visits;
+    if (w->status) return w->status;
+    if (!found || SABOTAGED(s->events, EVENTS_WITHOUT_GATE)) return HD_OK;
+    uint32_t count = found->count;
+    hold_back(s, w, found);
+    e->waits = HD_EVENT_WAITS_NODES;
+    trace(s, e, p, count, HD_PENDING);
+    return HD_PENDING;
+}
+
+hd_status preflight_event(scheduler *s, event *e) {
+    preflight *p = preflight_of(s);
+    if (!p) return HD_NOMEM;
+    s->events->stats.preflights++;
+    p->walks.visits = 0;
+    hd_status status = read_closure(s, p->tx, e);
+    if (!status) status = consult_gate(s, e, p);
+    if (e->waits != HD_EVENT_WAITS_NODES) trace(s, e, p, 0, status);
+    return status;
+}
+
+uint32_t preflight_outside(scheduler *s, const hd_tx *tx) {
+    const preflight *p = s->events->preflight;
+    const places *ps = &s->r->places;
+    uint32_t outside = 0;
+    for (uint32_t i = 0; i < tx->reads.count; i++)
+        outside += !walks_cover(&p->walks, ps, tx->reads.items[i] & KEY_PLACE);
+    return outside;
+}

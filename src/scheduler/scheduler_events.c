@@ -1,0 +1,217 @@
+/* scheduler_events.c -- the facade of events: the public functions of heddle/event.h. */
+#include "scheduler/scheduler.h"
+
+#include "base/env.h"
+#include "scheduler/events.h"
+#include "scheduler/outbox.h"
+#include "value/id.h"
+#include "value/key.h"
+#include <stdio.h>
+#include <string.h>
+
+static scheduler *with_events(hd_runtime *rt) {
+    scheduler *s = scheduler_of(rt);
+    return s && events_of(s) ? s : NULL;
+}
+
+/* ---- handlers */
+
+hd_status hd_handler_register(hd_runtime *rt, const hd_handler_spec *spec, hd_handler *out) {
+    scheduler *s = with_events(rt);
+    *out = (hd_handler){ 0, 0 };
+    return s ? stream_register(s, spec, out) : HD_NOMEM;
+}
+
+void hd_handler_remove(hd_runtime *rt, hd_handler handler) {
+    scheduler *s = scheduler_get(rt);
+    if (s && s->events) stream_unregister(s, handler);
+}
+
+hd_status hd_runtime_on_unhandled(hd_runtime *rt, hd_handler_load_fn fn, void *ctx) {
+    scheduler *s = with_events(rt);
+    if (!s) return HD_NOMEM;
+    s->events->load = fn;
+    s->events->load_ctx = ctx;
+    return HD_OK;
+}
+
+void hd_handler_loaded(hd_runtime *rt, hd_cell cell, hd_status status) {
+    scheduler *s = with_events(rt);
+    stream *to;
+    if (s && !stream_of_cell(s, cell, &to)) stream_loaded(s, to, status);
+}
+
+/* ---- sending and posting */
+
+hd_status hd_event_send(hd_runtime *rt, hd_cell cell, hd_value payload,
+                        const hd_send_options *options) {
+    scheduler *s = with_events(rt);
+    return s ? events_send(s, NULL, cell, payload, options) : HD_NOMEM;
+}
+
+hd_status hd_tx_send(hd_tx *tx, hd_cell cell, hd_value payload, const hd_send_options *options) {
+    scheduler *s = with_events(tx->rt);
+    return s ? events_send(s, tx, cell, payload, options) : HD_NOMEM;
+}
+
+hd_status hd_tx_post(hd_tx *tx, hd_cell cell, hd_value payload, const hd_send_options *options,
+                     char id[HD_EVENT_ID_SIZE]) {
+    scheduler *s = with_events(tx->rt);
+    id[0] = 0;
+    return s ? events_post(s, tx, cell, payload, options, id) : HD_NOMEM;
+}
+
+hd_status hd_event_post(hd_runtime *rt, hd_cell cell, hd_value payload,
+                        const hd_send_options *options, char id[HD_EVENT_ID_SIZE]) {
+    hd_tx *tx;
+    id[0] = 0;
+    hd_status status = hd_tx_begin(rt, &tx);
+    if (status) return status;
+    status = hd_tx_post(tx, cell, payload, options, id);
+    if (!status) return hd_tx_commit(tx, NULL, NULL);
+    hd_tx_abort(tx);
+    return status;
+}
+
+hd_status hd_event_id_of(hd_runtime *rt, hd_cell cell, const char *id, uint64_t id_time_ms,
+                         char out[HD_EVENT_ID_SIZE]) {
+    scheduler *s = with_events(rt);
+    stream *to;
+    out[0] = 0;
+    hd_status status = s ? stream_of_cell(s, cell, &to) : HD_NOMEM;
+    return status ? status : event_id_named(s, to, id, id_time_ms, out);
+}
+
+hd_cell hd_event_receipt(hd_runtime *rt, hd_cell cell, const char *id) {
+    scheduler *s = with_events(rt);
+    stream *to;
+    place_id doc;
+    if (!s || stream_of_cell(s, cell, &to)) return (hd_cell){ 0 };
+    if (event_id_time(id) == UINT64_MAX || strlen(id) >= HD_EVENT_ID_SIZE) return (hd_cell){ 0 };
+    if (event_document(s, to->home, "receipt/", id, &doc)) return (hd_cell){ 0 };
+    place_at(&s->r->places, doc)->doc.flags |= DOC_PINNED;
+    return (hd_cell){ doc };
+}
+
+/* ---- inside a handler */
+
+hd_status hd_tx_return(hd_tx *tx, hd_value v) {
+    handling *h = handling_of(tx);
+    if (!h) return runtime_fail(tx->rt, HD_USAGE, "only a handler returns something");
+    if (value_is_failed(v)) return hd_value_status(v);
+    if (value_is_absent(v)) return runtime_fail(tx->rt, HD_KIND, "absent cannot be stored");
+    h->result = v;
+    h->returned = true;
+    return HD_OK;
+}
+
+hd_status hd_tx_mint(hd_tx *tx, char id[HD_ID_SIZE]) {
+    const handling *h = handling_of(tx);
+    char json[HD_EVENT_ID_SIZE + 64];
+    id[0] = 0;
+    if (!h) return runtime_fail(tx->rt, HD_USAGE, "ids are minted by handlers");
+    int length = snprintf(json, sizeof json, "{\"minted\":{\"by\":\"%s\",\"n\":%u}}", h->e->id,
+                          ((handling *)tx->owner)->minted++);
+    id_of_text(json, (size_t)length, id);
+    return HD_OK;
+}
+
+hd_status hd_tx_launch(hd_tx *tx, hd_stop_fn stop_fn, void *ctx) {
+    scheduler *s = with_events(tx->rt);
+    lineage *l = s ? lineage_of(&s->events->lineages, tx) : NULL;
+    return l ? cancel_group_add(s->env, &l->stops, stop_fn, ctx) : HD_NOMEM;
+}
+
+hd_status hd_tx_after_commit(hd_tx *tx, hd_verdict_fn fn, void *ctx) {
+    scheduler *s = with_events(tx->rt);
+    lineage *l = s ? lineage_of(&s->events->lineages, tx) : NULL;
+    return l && vec_push(s->env, &l->afters, ((after_commit){ fn, ctx })) ? HD_OK : HD_NOMEM;
+}
+
+hd_status hd_tx_outbox(hd_tx *tx, const char *channel, hd_value message) {
+    scheduler *s = with_events(tx->rt);
+    return s ? outbox_record(s, tx, channel, message) : HD_NOMEM;
+}
+
+hd_status hd_channel_open(hd_runtime *rt, const char *space, const char *channel, hd_channel_fn fn,
+                          void *ctx) {
+    scheduler *s = with_events(rt);
+    return s ? outbox_open(s, space, channel, fn, ctx) : HD_NOMEM;
+}
+
+/* ---- looking inside */
+
+void hd_runtime_event_stats(const hd_runtime *rt, hd_event_stats *out) {
+    const scheduler *s = scheduler_get(rt);
+    *out = (hd_event_stats){ 0 };
+    if (!s || !s->events) return;
+    *out = s->events->stats;
+    out->queued = s->events->queued;
+    out->in_flight = s->events->flying;
+}
+
+hd_status hd_runtime_trace_events(hd_runtime *rt, hd_event_trace_fn fn, void *ctx) {
+    scheduler *s = with_events(rt);
+    if (!s) return HD_NOMEM;
+    s->events->trace = fn;
+    s->events->trace_ctx = ctx;
+    return HD_OK;
+}
+
+hd_event_wait hd_runtime_event_waits(const hd_runtime *rt) {
+    const scheduler *s = scheduler_get(rt);
+    if (!s || !s->events || list_empty(&s->events->lane.queue)) return HD_EVENT_WAITS_NOT;
+    return LIST_ENTRY(list_first(&s->events->lane.queue), event, link)->waits;
+}
+
+hd_status hd_runtime_set_retry_window(hd_runtime *rt, uint32_t ms) {
+    scheduler *s = with_events(rt);
+    if (!s) return HD_NOMEM;
+    s->events->window_ms = ms;
+    return HD_OK;
+}
+
+/* ---- forgetting receipts */
+
+#define PRUNE_BATCH 256
+
+typedef struct pruning {
+    scheduler *s;
+    VEC(hd_cell) old;
+    hd_status status;
+} pruning;
+
+static bool find_old(void *ctx, const hd_listing *entry) {
+    pruning *p = ctx;
+    const char *id = strncmp(entry->id, "receipt/", 8) ? "" : entry->id + 8;
+    uint64_t ms = event_id_time(id);
+    if (ms == UINT64_MAX || !event_id_expired(p->s, ms)) return true;
+    hd_cell cell = hd_cell_of(p->s->rt, entry->space, entry->scope, entry->id, "");
+    if (!cell.id || !vec_push(p->s->env, &p->old, cell)) p->status = HD_NOMEM;
+    return !p->status;
+}
+
+static hd_status prune_batch(hd_runtime *rt, const hd_cell *cells, uint32_t count) {
+    hd_tx *tx;
+    hd_status status = hd_tx_begin(rt, &tx);
+    if (status) return status;
+    for (uint32_t i = 0; i < count && !status; i++) status = hd_tx_remove(tx, cells[i]);
+    if (!status) return hd_tx_commit(tx, NULL, NULL);
+    hd_tx_abort(tx);
+    return status;
+}
+
+hd_status hd_receipt_prune(hd_runtime *rt, const char *space, uint64_t *pruned) {
+    pruning p = { .s = with_events(rt) };
+    if (pruned) *pruned = 0;
+    if (!p.s) return HD_NOMEM;
+    hd_status status = hd_runtime_list(rt, space, "receipt", NULL, find_old, &p);
+    if (!status) status = p.status;
+    for (uint32_t i = 0; i < p.old.count && !status; i += PRUNE_BATCH) {
+        uint32_t count = p.old.count - i < PRUNE_BATCH ? p.old.count - i : PRUNE_BATCH;
+        status = prune_batch(rt, p.old.items + i, count);
+        if (!status && pruned) *pruned += count;
+    }
+    vec_fini(p.s->env, &p.old);
+    return status;
+}
