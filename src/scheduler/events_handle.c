@@ -179,6 +179,7 @@ static hd_status write_receipt(scheduler *s, hd_tx *tx, const handling *h) {
 
 /* The commit falls with that of the transaction that sent the event, while that is undecided. */
 static hd_status require_origin(scheduler *s, hd_tx *tx, const event *e) {
+    (void)s;
     const lineage *origin = e->origin;
     if (!origin || origin->state != LINEAGE_PENDING) return HD_OK;
     if (SABOTAGED(s->events, EVENTS_WITHOUT_ORIGIN)) return HD_OK;
