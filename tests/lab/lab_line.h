@@ -14,6 +14,7 @@
 #define HEDDLE_LAB_LINE_H
 
 #include "store/runtime.h"
+#include "store/tx.h"
 
 /* What a commit asked for, in words of its own. */
 typedef struct lab_op {

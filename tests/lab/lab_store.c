@@ -18,6 +18,11 @@
 #define READS_KEPT     4     /* answers of lab_read_cell that stay good */
 #define DECIDED_WITHIN 20000 /* turns of a millisecond: a writer that takes longer hangs */
 
+typedef struct lab_text {
+    char *bytes; /* NULL: nothing yet */
+    size_t length, capacity;
+} lab_text;
+
 /* What notices have said of one document. */
 typedef struct mirrored {
     place_id doc;
@@ -31,8 +36,8 @@ struct lab_runtime {
     lab_line *line;
     mirrored *mirror;
     size_t mirror_count, mirror_capacity;
-    char *heard; /* since the last lab_heard */
-    char *told;  /* what the last lab_heard returned */
+    lab_text heard; /* since the last lab_heard */
+    char *told;     /* what the last lab_heard returned */
     char *reads[READS_KEPT];
     unsigned next_read;
     struct lab_runtime *next;
@@ -208,12 +213,15 @@ const char *lab_name(const lab_runtime *r) { return r->name; }
 
 /* ---- hearing */
 
-static void append_text(char **to, const char *text) {
-    size_t old = *to ? strlen(*to) : 0;
-    char *longer = realloc(*to, old + strlen(text) + 1);
-    if (!longer) lab_fail("no memory");
-    strcpy(longer + old, text);
-    *to = longer;
+static void append_text(lab_text *to, const char *text) {
+    size_t more = strlen(text);
+    if (to->length + more + 1 > to->capacity) {
+        to->capacity = 2 * (to->length + more + 1);
+        to->bytes = realloc(to->bytes, to->capacity);
+        if (!to->bytes) lab_fail("no memory");
+    }
+    memcpy(to->bytes + to->length, text, more + 1);
+    to->length += more;
 }
 
 static char *json_of(hd_heap *heap, hd_value v) {
@@ -275,15 +283,15 @@ static void hear(void *ctx, const hd_notice *notice) {
     static const char *const kinds[] = { "commit", "load", "integrate", "revert" };
     lab_runtime *r = ctx;
     if (!notice->count) lab_fail("%s: a notice without a change", r->name);
-    if (r->heard && *r->heard) append_text(&r->heard, "; ");
+    if (r->heard.length) append_text(&r->heard, "; ");
     append_text(&r->heard, kinds[notice->kind]);
     for (size_t i = 0; i < notice->count; i++) hear_change(r, &notice->changes[i]);
 }
 
 const char *lab_heard(lab_runtime *r) {
     free(r->told);
-    r->told = r->heard ? r->heard : strdup("");
-    r->heard = NULL;
+    r->told = r->heard.bytes ? r->heard.bytes : strdup("");
+    r->heard = (lab_text){ 0 };
     return r->told;
 }
 
@@ -352,7 +360,7 @@ static void close_runtime(lab_runtime *r) {
     for (size_t i = 0; i < r->mirror_count; i++) hd_value_unref(r->mirror[i].value);
     hd_close(r->rt);
     free(r->mirror);
-    free(r->heard);
+    free(r->heard.bytes);
     free(r->told);
     for (size_t i = 0; i < READS_KEPT; i++) free(r->reads[i]);
     free(r);

@@ -170,7 +170,7 @@ static void seal_without_memory(lab_env *world, void *ctx) {
         r->observer.vouch = vouch;
         bool changed;
         for (int i = 0; i < 12; i++) {
-            char name[8];
+            char name[16];
             snprintf(name, sizeof name, "out%d", i);
             hd_cell cell = lab_cell(x, name);
             if (cell.id) overlay_write(r, cell.id, hd_int(NULL, 1), 1, &changed);

@@ -186,7 +186,7 @@ static uint64_t cost_of_one(world *w, const char *id, int readers) {
                           hd_null());
     place_at(&w->ps, doc)->value = hd_value_ref(v);
     for (int i = 0; i < readers; i++) {
-        char pointer[16];
+        char pointer[32];
         snprintf(pointer, sizeof pointer, "/k%d", i);
         place_ref(&w->ps, inner_at(w, doc, pointer));
     }
@@ -211,7 +211,7 @@ static void intern_without_memory(lab_env *env, void *ctx) {
     place_id doc = 0, at = 0;
     if (!status) status = doc_of(&w, "n", &doc);
     for (int i = 0; i < 40 && doc; i++) {
-        char pointer[16];
+        char pointer[32];
         snprintf(pointer, sizeof pointer, "/a/b%d/c", i);
         if (!inner_of(&w, doc, pointer, &at)) place_ref(&w.ps, at);
         places_check(&w.ps);

@@ -1,6 +1,7 @@
 /* test_read_schema.c -- reads by schema: what comes out, and exactly what is journaled. */
 #include "lab_store.h"
 #include "store/runtime.h"
+#include "store/tx.h"
 #include "value/pool.h"
 
 #include <setjmp.h>

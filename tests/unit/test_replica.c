@@ -249,7 +249,7 @@ static void a_patch(lab_runtime *x, lab_runtime *y) {
 static void a_volatile_document(lab_runtime *x, lab_runtime *y) {
     char script[512] = "set n 1";
     for (int i = 0; i < 20; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "v%d", i);
         hd_cell_set_volatile(lab_rt(x), lab_cell(x, name));
         size_t n = strlen(script);
