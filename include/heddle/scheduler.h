@@ -287,7 +287,8 @@ typedef struct hd_cause {
 } hd_cause;
 /* Tells what caused the node's last run (and what will cause the next, if it is invalid), then what
  * caused the run that wrote that, and so on down to source commits: depth first, each node once, at
- * most HD_WHY_DEPTH deep. Without a trace it goes by revisions: exact while the nodes are clean.
+ * most HD_WHY_DEPTH deep. Without a trace it goes by revisions: exact while the nodes are clean; of
+ * one that is invalid, what changed again since its last run is told as pending.
  * Texts are good during the call. False stops. */
 #define HD_WHY_DEPTH 32
 typedef bool (*hd_cause_fn)(void *ctx, const hd_cause *cause);

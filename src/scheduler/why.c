@@ -115,7 +115,7 @@ static void tell_node(asking *a, node_id id, uint32_t depth) {
     size_t count = last_causes(a, id, found, &until);
     for (size_t i = 0; i < count && i < CAUSES_MAX && !a->stopped; i++)
         tell_cause(a, id, depth, found[i], until);
-    if (depth == 0 && node_is_invalid(&a->s->graph, n) && n->runs) {
+    if (node_is_invalid(&a->s->graph, n) && n->runs) {
         count = invalidation_addresses(a->s, id, n->ran_rev, UINT64_MAX, found);
         for (size_t i = 0; i < count && i < CAUSES_MAX && !a->stopped; i++)
             tell_cause(a, id, depth, found[i], UINT64_MAX);
