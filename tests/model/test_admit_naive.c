@@ -1,0 +1,218 @@
+/* test_admit_naive.c -- admission against a validator that keeps everything and looks at all of it.
+ *
+ * The validator has the full history as a list of touches, and compares a claim with each of them by
+ * the text of their paths. Sessions lose acknowledgements and repeat commits; floors move. */
+#include "lab.h"
+#include "store/admit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define DOCS     3
+#define SESSIONS 3
+#define COMMITS  400
+#define PATHS    8
+
+static const char *const texts[PATHS] = { "", "/a", "/a/b", "/a/b/c", "/ab", "/b", "/b/c", "/a/c" };
+static hd_path paths[PATHS];
+
+typedef struct past {
+    uint32_t doc, session, path;
+    uint64_t seq, local_seq;
+    uint8_t flags;
+} past;
+
+typedef struct sent {
+    hd_status status;
+    uint64_t payload;
+} sent;
+
+static struct {
+    past touches[COMMITS];
+    size_t count;
+    uint64_t seq, last_seq[DOCS], floor;
+    sent sent[SESSIONS][COMMITS + 1]; /* by local seq */
+    uint64_t next[SESSIONS];
+} naive;
+
+static bool above(const char *a, const char *b) { /* a is b, or on the way to it */
+    size_t n = strlen(a);
+    return !strncmp(a, b, n) && (b[n] == 0 || b[n] == '/');
+}
+
+static bool parent_is(const char *path, const char *parent) {
+    size_t n = strlen(parent);
+    return above(parent, path) && path[n] == '/' && !strchr(path + n + 1, '/');
+}
+
+static bool naive_overlap(const past *t, const char *read, bool shape) {
+    const char *touched_at = texts[t->path];
+    if ((t->flags & TOUCH_WHOLE) || above(touched_at, read)) return true;
+    if (!shape) return above(read, touched_at);
+    return (t->flags & TOUCH_KEYS) && parent_is(touched_at, read);
+}
+
+static bool named(const sub_claim *c, const past *t, uint32_t session) {
+    for (uint32_t i = 0; i < c->layer_count; i++)
+        if (t->session == session && c->layers[i] == t->local_seq) return true;
+    return false;
+}
+
+static hd_status naive_claim(const sub_claim *c, uint32_t path, uint32_t session) {
+    for (uint32_t i = 0; i < c->layer_count; i++)
+        if (naive.sent[session][c->layers[i]].status) return HD_DEAD_LAYER;
+    if (naive.last_seq[c->head] <= c->basis) return HD_OK;
+    if (c->basis < naive.floor) return HD_RESYNC;
+    for (size_t i = 0; i < naive.count; i++) {
+        const past *t = &naive.touches[i];
+        if (t->doc == c->head && t->seq > c->basis && !named(c, t, session) &&
+            naive_overlap(t, texts[path], c->shape))
+            return HD_STALE;
+    }
+    return HD_OK;
+}
+
+/* ---- one commit, made up */
+
+typedef struct made {
+    sub_claim claims[3];
+    uint32_t claim_paths[3], claim_count;
+    uint64_t layers[4];
+    touched touch;
+    uint32_t path, doc;
+    submission s;
+    sub_write write;
+} made;
+
+static void make(lab_random *r, made *out) {
+    *out = (made){ .doc = (uint32_t)lab_random_below(r, DOCS),
+                   .path = (uint32_t)lab_random_below(r, PATHS) };
+    uint32_t session = (uint32_t)lab_random_below(r, SESSIONS);
+    uint64_t local = naive.next[session] + 1;
+    uint32_t layers = 0;
+    for (uint64_t i = local > 4 ? local - 4 : 1; i < local && layers < 4; i++)
+        if (lab_random_once_in(r, 3)) out->layers[layers++] = i;
+    out->claim_count = (uint32_t)lab_random_below(r, 4);
+    for (uint32_t i = 0; i < out->claim_count; i++) {
+        out->claim_paths[i] = (uint32_t)lab_random_below(r, PATHS);
+        uint64_t back = lab_random_below(r, 6);
+        bool through = lab_random_once_in(r, 4);
+        out->claims[i] = (sub_claim){ (uint32_t)lab_random_below(r, DOCS),
+                                      paths[out->claim_paths[i]],
+                                      lab_random_once_in(r, 2),
+                                      naive.seq > back ? naive.seq - back : 0,
+                                      out->layers,
+                                      through ? layers : 0 };
+    }
+    static const uint8_t flags[] = { 0, TOUCH_KEYS, TOUCH_KEYS, TOUCH_WHOLE };
+    out->touch = (touched){ paths[out->path], flags[lab_random_below(r, 4)] };
+    out->write =
+        (sub_write){ .head = out->doc, .basis = naive.seq, .exact = &out->touch, .exact_count = 1 };
+    out->s = (submission){ .session = session,
+                           .local_seq = local,
+                           .payload = lab_random_u64(r),
+                           .claims = out->claims,
+                           .claim_count = out->claim_count,
+                           .writes = &out->write,
+                           .write_count = 1 };
+}
+
+static hd_status naive_verdict(const made *c, uint32_t *conflicts) {
+    hd_status worst = HD_OK;
+    *conflicts = 0;
+    for (uint32_t i = 0; i < c->claim_count; i++) {
+        hd_status status = naive_claim(&c->claims[i], c->claim_paths[i], c->s.session);
+        if (status) ++*conflicts;
+        if (status && (!worst || status == HD_DEAD_LAYER)) worst = status;
+    }
+    return worst;
+}
+
+static void record(heads *h, const made *c, hd_status status) {
+    naive.sent[c->s.session][c->s.local_seq] = (sent){ status, c->s.payload };
+    naive.next[c->s.session] = c->s.local_seq;
+    if (status) {
+        assert_int_equal(admit_refuse(h, &c->s, status), HD_OK);
+        return;
+    }
+    naive.seq++;
+    naive.last_seq[c->doc] = naive.seq;
+    naive.touches[naive.count++] =
+        (past){ c->doc, c->s.session, c->path, naive.seq, c->s.local_seq, c->touch.flags };
+    assert_int_equal(admit_apply(h, &c->s, &naive.seq), HD_OK);
+}
+
+/* A lost acknowledgement: the same again gets the same answer, something else none. */
+static void replay(lab_random *r, const heads *h, verdict *v) {
+    uint32_t session = (uint32_t)lab_random_below(r, SESSIONS);
+    if (!naive.next[session]) return;
+    uint64_t local = 1 + lab_random_below(r, naive.next[session]);
+    submission s = { .session = session,
+                     .local_seq = local,
+                     .payload = naive.sent[session][local].payload };
+    assert_int_equal(admit(h, &s, v), HD_OK);
+    assert_true(v->replayed);
+    assert_int_equal(v->status, naive.sent[session][local].status);
+    s.payload++;
+    assert_int_equal(admit(h, &s, v), HD_OK);
+    assert_int_equal(v->status, HD_PROTOCOL);
+}
+
+static void run(lab_random *r) {
+    lab_env *env = lab_env_open();
+    hd_heap *heap;
+    heads h;
+    verdict v = { 0 };
+    memset(&naive, 0, sizeof naive);
+    assert_int_equal(hd_heap_open(lab_env_of(env), NULL, &heap), HD_OK);
+    assert_int_equal(heads_init(&h, lab_env_of(env), heap), HD_OK);
+    struct key *space = key_intern(heap, "main", 4);
+    for (uint32_t i = 0; i < DOCS; i++) {
+        struct key *id = key_intern(heap, &"abc"[i], 1);
+        uint32_t index;
+        assert_int_equal(heads_intern(&h, space, HD_SCOPE_SPACE, NULL, false, id, &index), HD_OK);
+        assert_int_equal(index, i);
+        key_unref(id);
+    }
+    for (uint8_t i = 0; i < SESSIONS; i++) {
+        uint32_t index;
+        assert_int_equal(heads_session(&h, (uint8_t[16]){ i }, &index), HD_OK);
+    }
+    for (size_t i = 0; i < PATHS; i++)
+        assert_int_equal(hd_path_intern(heap, texts[i], &paths[i], NULL), HD_OK);
+    for (int i = 0; i < COMMITS; i++) {
+        made c;
+        uint32_t conflicts;
+        make(r, &c);
+        assert_int_equal(admit(&h, &c.s, &v), HD_OK);
+        assert_int_equal(v.status, naive_verdict(&c, &conflicts));
+        assert_int_equal(v.conflicts.count, conflicts); /* all of them */
+        record(&h, &c, v.status);
+        replay(r, &h, &v);
+        if (lab_random_once_in(r, 40) && naive.seq > 3) {
+            naive.floor = naive.seq - 3;
+            heads_prune(&h, 0, naive.floor);
+        }
+        heads_check(&h);
+    }
+    key_unref(space);
+    vec_fini(lab_env_of(env), &v.conflicts);
+    heads_fini(&h);
+    hd_heap_close(heap);
+    lab_env_close(env);
+}
+
+static void admission_decides_like_the_naive_validator(void **state) {
+    lab_random r = lab_random_of(lab_seed());
+    for (int i = 0; i < 50; i++) run(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(admission_decides_like_the_naive_validator),
+    };
+    return cmocka_run_group_tests_name("admit, naively", tests, NULL, NULL);
+}
