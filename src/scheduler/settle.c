@@ -253,7 +253,7 @@ static void end_pass(scheduler *s) {
     s->tick = settle_has_work(s) || events_have_work(s);
     if (s->pass_tracer) s->pass_tracer->end(s);
 #ifndef NDEBUG
-    if (s->graph.node_count < CHECKED_NODES) graph_check(&s->graph);
+    if (s->graph.node_count < CHECKED_NODES) settle_check(s);
 #endif
 }
 

@@ -24,4 +24,7 @@ void settle_end_episode(scheduler *s);
 
 void settle_fini(scheduler *s);
 
+/* Asserts what must hold between passes: the invariants, and graph_check. O(everything). */
+void settle_check(const scheduler *s);
+
 #endif
