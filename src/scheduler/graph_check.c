@@ -40,7 +40,7 @@ static void check_list(const graph *g, place_id pid) {
         assert(watch_list(p->watch)->shapes == shapes && watch_list(p->watch)->count > 0);
         assert(watch_list(p->watch)->count <= watch_list(p->watch)->capacity);
     }
-    (void)flags;
+    (void)flags, (void)shapes;
 }
 
 static void check_reads(const graph *g, node_id id) {
