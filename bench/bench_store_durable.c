@@ -83,7 +83,9 @@ static void commit_many(committing *c, uint64_t total, uint64_t in_flight) {
     int fd = hd_runtime_fd(c->rt);
     c->sent = c->done = 0;
     while (c->done < total) {
-        while (c->sent < total && c->sent - c->done < in_flight) commit_one(c);
+        /* Now and then, so that the first are on their way while the others are made. */
+        for (int i = 0; i < 64 && c->sent < total && c->sent - c->done < in_flight; i++)
+            commit_one(c);
         hd_status status = hd_runtime_pump(c->rt);
         if (status) {
             bench_wrong(c->b, "pump: %s", hd_status_name(status));
@@ -283,14 +285,15 @@ static void bench_large(bench *b) {
 
 /* ---- Loading and opening -------------------------------------------------------------------------- */
 
-static void fill(hd_runtime *rt, uint32_t documents) {
+/* Documents from `first` to before `end`. */
+static void fill(hd_runtime *rt, uint32_t first, uint32_t end) {
     char body[BODY + 1];
     memset(body, 'x', BODY);
     body[BODY] = '\0';
-    for (uint32_t i = 0; i < documents;) {
+    for (uint32_t i = first; i < end;) {
         hd_tx *tx;
         hd_tx_begin(rt, &tx);
-        for (uint32_t k = 0; k < 1000 && i < documents; k++, i++) {
+        for (uint32_t k = 0; k < 1000 && i < end; k++, i++) {
             char id[32];
             snprintf(id, sizeof id, "doc-%u", i);
             hd_tx_set(tx, hd_cell_of(rt, "main", HD_SCOPE_SPACE, id, ""),
@@ -326,7 +329,7 @@ static void bench_load(bench *b) {
     remove_file(file_name);
     hd_runtime *rt = open_store(b, NULL);
     if (!rt) return;
-    fill(rt, LOADED);
+    fill(rt, 0, LOADED);
     hd_close(rt);
     double ours = 0, raw = 0;
     for (int i = 0; i < 5; i++) {
@@ -347,11 +350,13 @@ static void bench_load(bench *b) {
 
 static void bench_open_million(bench *b) {
     uint32_t documents = bench_quick(b) ? 100000 : 1000000;
+    hd_runtime *rt;
     remove_file(file_name);
-    hd_runtime *rt = open_store(b, NULL);
-    if (!rt) return;
-    fill(rt, documents);
-    hd_close(rt);
+    for (uint32_t i = 0; i < documents; i += 100000) {
+        if (!(rt = open_store(b, NULL))) return;
+        fill(rt, i, i + 100000);
+        hd_close(rt);
+    }
     uint64_t memory = bench_resident_bytes();
     double best = 1e9;
     for (int i = 0; i < 5; i++) {

@@ -128,7 +128,9 @@ static void plan_look(sqlite_authority *s, uint64_t now) {
  * tell of everything before them. */
 static hd_status look(sqlite_authority *s) {
     uint64_t now = env_now_ns(&s->env), before = s->client.position;
-    if (s->in_flight || (!s->look && now < s->look_at_ns)) return HD_OK;
+    bool deaf = wake_watches(&s->wake) && !s->wake.armed;
+    if (s->in_flight || (!s->look && !deaf && now < s->look_at_ns)) return HD_OK;
+    wake_arm(&s->wake); /* first, so that no write falls in between */
     hd_status status = client_advance(&s->client, UINT64_MAX);
     if (s->client.position != before) s->look_in_ns = 0;
     plan_look(s, now);
@@ -270,7 +272,7 @@ static hd_status open_parts(sqlite_authority *s, const char *name, const hd_opti
                             hd_error *error) {
     replica *r = s->base.replica;
     file_options o = { options->vfs, options->read_only, true, options->durability };
-    hd_status status = wake_open(&s->wake, NULL);
+    hd_status status = wake_open(&s->wake);
     if (status) return status;
     if (options->read_only) {
         status = file_open(&s->client.file, name, &o, &s->env, error);
@@ -297,7 +299,7 @@ hd_status sqlite_authority_open(const char *name, const hd_options *options, str
     if (!s) return HD_NOMEM;
     s->env = *r->env;
     s->base = (authority){ &sqlite_ops, r };
-    s->wake = (wake){ -1, -1, -1 };
+    wake_init(&s->wake);
     encoder_init(&s->encoder, &s->env, r);
     json_buffer_init(&s->batch, &s->env);
     hd_status status = open_parts(s, name, options, error);

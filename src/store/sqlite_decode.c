@@ -115,10 +115,13 @@ static hd_status own_layers(decoder *d, const submission *s, uint64_t from, sub_
     w->layers = NULL;
     w->layer_count = 0;
     if (!from) return HD_OK;
+    /* Those above the basis are at the end, and only they matter. */
     const head *h = &d->h->heads.items[w->head];
-    uint64_t *layers = NEW_ARRAY(d, uint64_t, h->touches.count);
+    uint32_t first = h->touches.count;
+    while (first > 0 && h->touches.items[first - 1].seq > w->basis) first--;
+    uint64_t *layers = NEW_ARRAY(d, uint64_t, h->touches.count - first);
     if (!layers) return HD_NOMEM;
-    for (uint32_t i = 0; i < h->touches.count; i++) {
+    for (uint32_t i = first; i < h->touches.count; i++) {
         const touch *t = &h->touches.items[i];
         if (t->session == s->session && t->local_seq >= from)
             layers[w->layer_count++] = t->local_seq;

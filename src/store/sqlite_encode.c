@@ -35,14 +35,16 @@ uint8_t op_plain_flags(op_kind kind, hd_path path) {
 
 /* ---- Bytes ------------------------------------------------------------------------------- */
 
-static bool put(json_buffer *b, const void *bytes, size_t n) {
+static inline bool put(json_buffer *b, const void *bytes, size_t n) {
     if (b->capacity - b->length < n && !json_buffer_grow(b, n)) return false;
     if (n) memcpy(b->bytes + b->length, bytes, n);
     b->length += n;
     return true;
 }
 
-static bool put_literal(json_buffer *b, const char *text) { return put(b, text, strlen(text)); }
+static bool put_word(json_buffer *b, const char *text) { return put(b, text, strlen(text)); }
+/* A text known when compiling. */
+#define put_literal(b, text) put(b, text, sizeof("" text) - 1)
 
 static bool put_varint(json_buffer *b, uint64_t v) {
     unsigned char bytes[10];
@@ -86,7 +88,7 @@ static bool put_escaped(json_buffer *b, const char *text, size_t length) {
 
 /* A JSON string; `prefix` stands in front of the text, inside the quotes. */
 static bool put_string(json_buffer *b, const char *prefix, const char *text, size_t length) {
-    return put_literal(b, "\"") && put_literal(b, prefix) && put_escaped(b, text, length) &&
+    return put_literal(b, "\"") && put_word(b, prefix) && put_escaped(b, text, length) &&
            put_literal(b, "\"");
 }
 
@@ -328,7 +330,7 @@ static bool put_value(json_buffer *b, hd_value v) {
 }
 
 static bool put_op_json(encoder *e, json_buffer *b, const op *o) {
-    bool ok = put_literal(b, "[\"") && put_literal(b, op_word(o->kind)) && put_literal(b, "\"");
+    bool ok = put_literal(b, "[\"") && put_word(b, op_word(o->kind)) && put_literal(b, "\"");
     if (o->kind != OP_DELETE) ok = ok && put_literal(b, ",") && put_path_string(e, b, "", o->path);
     if (value_exists(o->value)) ok = ok && put_literal(b, ",") && put_value(b, o->value);
     if (o->kind == OP_SPLICE) ok = ok && put_literal(b, ",") && put_decimal(b, o->keep);
@@ -358,7 +360,7 @@ static bool put_footprint_json(encoder *e, json_buffer *b, const commit *c, cons
 }
 
 static bool put_number_json(json_buffer *b, const char *key, uint64_t n) {
-    return put_literal(b, key) && put_decimal(b, n);
+    return put_word(b, key) && put_decimal(b, n);
 }
 
 static bool put_name_json(encoder *e, json_buffer *b, place_id doc) {
@@ -367,7 +369,7 @@ static bool put_name_json(encoder *e, json_buffer *b, place_id doc) {
     bool ok = put_literal(b, "{\"i\":") && put_key_string(b, place_at(&e->r->places, doc)->doc.id);
     if (space) ok = ok && put_number_json(b, ",\"p\":", space);
     if (h->scope == HD_SCOPE_USER || h->scope == HD_SCOPE_SESSION)
-        ok = ok && put_literal(b, h->scope == HD_SCOPE_USER ? ",\"user\":" : ",\"session\":") &&
+        ok = ok && put_word(b, h->scope == HD_SCOPE_USER ? ",\"user\":" : ",\"session\":") &&
              put_key_string(b, h->instance);
     if (h->meta) ok = ok && put_literal(b, ",\"m\":1");
     return ok;

@@ -320,10 +320,11 @@ static hd_status migrate(file *f, hd_error *error) {
 }
 
 static hd_status set_up(file *f, const file_options *o) {
-    char sql[256];
+    char sql[512];
     snprintf(sql, sizeof sql,
              "pragma page_size = %d; pragma synchronous = %s; pragma wal_autocheckpoint = 0;"
-             "pragma foreign_keys = off; pragma temp_store = memory; pragma cell_size_check = on;"
+             "pragma foreign_keys = off; pragma secure_delete = off; pragma temp_store = memory; "
+             "pragma cell_size_check = on;"
              "pragma cache_size = -16384",
              FILE_PAGE_SIZE, o->durability == HD_DURABILITY_NORMAL ? "normal" : "full");
     return file_exec(f, sql);

@@ -6,7 +6,6 @@
 #include "store/sqlite_judge.h"
 
 #include "value/id.h"
-#include <stdio.h>
 
 void outcome_free(const hd_env *env, outcome *o) {
     if (!o) return;
@@ -136,9 +135,11 @@ static bool append(json_buffer *b, const void *bytes, size_t n) {
 }
 
 static bool append_number(json_buffer *b, uint64_t n) {
-    char digits[24];
-    int length = snprintf(digits, sizeof digits, "%llu", (unsigned long long)n);
-    return append(b, digits, (size_t)length);
+    char digits[20];
+    size_t at = sizeof digits;
+    do digits[--at] = (char)('0' + n % 10);
+    while (n /= 10);
+    return append(b, digits + at, sizeof digits - at);
 }
 
 /* {"q":[seqs],fragment */
@@ -301,11 +302,20 @@ static hd_status recover(writer *w, outcome *o) {
 
 /* ---- One attempt ------------------------------------------------------------------------------ */
 
+/* One batch is kept for its memory, which the runtime then fills again. */
+static void give_back(writer *w, batch *b) {
+    pthread_mutex_lock(&w->lock);
+    batch *other = w->spare;
+    w->spare = b;
+    pthread_mutex_unlock(&w->lock);
+    batch_free(&w->env, other);
+}
+
 static void drop_consumed(writer *w, bool all) {
     while (w->todo && (all || w->todo->at == w->todo->bytes.length)) {
         batch *b = w->todo;
         w->todo = b->next;
-        batch_free(&w->env, b);
+        give_back(w, b);
     }
 }
 

@@ -84,6 +84,7 @@ typedef struct writer {
     int wake_fd;         /* eventfd: there is something to do */
     int notify_fd;       /* eventfd, borrowed: outcomes are ready */
     batch *queue, **queue_end;
+    batch *spare; /* used up: its memory goes back to the runtime */
     outcome *ready, **ready_end;
     writer_command command;
     hd_status command_status;

@@ -7,18 +7,27 @@
 #define STORE_SQLITE_WAKE_H
 
 #include <heddle/base.h>
+#include <limits.h>
 
 typedef struct wake {
     int epoll_fd;
     int event_fd;  /* outcomes, and wake-ups from other threads */
-    int notify_fd; /* inotify on the WAL; -1: none */
+    int notify_fd; /* inotify; -1: none */
+    bool armed;    /* the next write to the WAL will be told */
+    char wal[PATH_MAX];
 } wake;
 
-/* `file` is the database; NULL when it is no file of the operating system. HD_NOMEM, HD_IO. */
-hd_status wake_open(wake *w, const char *file);
+/* Before anything else: a wake that is not open. */
+void wake_init(wake *w);
+/* HD_NOMEM. */
+hd_status wake_open(wake *w);
 void wake_close(wake *w);
-/* Adds the watch once the WAL exists. */
+/* Makes ready to watch the WAL of a file of the operating system. */
 void wake_watch(wake *w, const char *file);
+
+/* Asks to be told of the next write to the WAL, once. Our own writer writes there too, and each write
+ * to a watched file costs something, so nobody asks while it is at work. */
+void wake_arm(wake *w);
 
 /* Takes what has come: whether the writer has something, whether the WAL was written to. */
 void wake_take(wake *w, bool *outcomes, bool *written);

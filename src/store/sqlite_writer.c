@@ -233,6 +233,7 @@ static void writer_free(writer *w) {
     vec_fini(&w->env, &w->verdict.conflicts);
     free_batches(&w->env, w->todo);
     free_batches(&w->env, w->queue);
+    free_batches(&w->env, w->spare);
     for (outcome *o = w->ready, *next; o; o = next) {
         next = o->next;
         outcome_free(&w->env, o);
@@ -248,6 +249,7 @@ static hd_status start(writer *w, hd_error *error) {
     w->folded = w->checkpoint;
     w->seen = w->row;
     if (pthread_create(&w->thread, NULL, writer_main, w) == 0) {
+        (void)pthread_setname_np(w->thread, "heddle-writer");
         w->running = true;
         return HD_OK;
     }
@@ -313,11 +315,21 @@ void writer_close(writer *w) {
 /* ---- The other side --------------------------------------------------------------------------- */
 
 hd_status writer_push(writer *w, json_buffer *bytes) {
-    batch *b = env_new0(&w->env, sizeof *b);
-    if (!b) return HD_NOMEM;
-    b->bytes = *bytes;
+    pthread_mutex_lock(&w->lock);
+    batch *b = w->spare;
+    w->spare = NULL;
+    pthread_mutex_unlock(&w->lock);
+    if (!b) {
+        b = env_new0(&w->env, sizeof *b);
+        if (!b) return HD_NOMEM;
+        json_buffer_init(&b->bytes, &w->env);
+    }
+    json_buffer empty = b->bytes;
+    empty.length = 0;
+    empty.env = bytes->env;
+    *b = (batch){ .bytes = *bytes };
     b->bytes.env = &w->env;
-    json_buffer_init(bytes, bytes->env);
+    *bytes = empty;
     pthread_mutex_lock(&w->lock);
     *w->queue_end = b;
     w->queue_end = &b->next;
