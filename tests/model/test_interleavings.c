@@ -37,15 +37,12 @@ static const play plays[] = {
         { "set g 1", "get x; set y 1", "get x#/k; set g 2" } } },
 };
 
-enum { NOTHING, SEND, HEAR, BOTH_PUMP, ACTIONS };
+/* After each commit: nothing, its runtime sends, or the other one hears. */
+enum { NOTHING, SEND, HEAR, ACTIONS };
 
 static void act(lab_runtime *two[2], int actor, int action) {
     if (action == SEND) lab_send(two[actor]);
     if (action == HEAR) lab_hear(two[!actor]);
-    if (action == BOTH_PUMP) {
-        lab_pump(two[actor]);
-        lab_pump(two[!actor]);
-    }
 }
 
 /* `order`: bit i says whose commit is the ith; `actions`: in base ACTIONS, after each. */
