@@ -64,7 +64,7 @@ void places_fini(places *ps) {
 }
 
 static hd_status grow(places *ps) {
-    uint32_t capacity = ps->capacity + ps->capacity / 2;
+    uint32_t capacity = vec_next_capacity(ps->capacity);
     if (capacity > PLACE_MAX) return HD_LIMIT;
     place *at = env_resize(ps->env, ps->at, ps->capacity * sizeof *at, capacity * sizeof *at);
     if (!at) return HD_NOMEM;
@@ -405,7 +405,8 @@ static void walk_place(const walk *w, place_id id, side before, side after) {
     if (differs(before, after, value_equal)) {
         p->rev = w->rev;
         if (p->watch) {
-            bool reshaped = !(p->in.flags & DOC_HAS_SHAPE) || differs(before, after, value_same_shape);
+            bool reshaped =
+                !(p->in.flags & DOC_HAS_SHAPE) || differs(before, after, value_same_shape);
             w->fn(w->ctx, id, reshaped, before.value, after.value);
         }
     }

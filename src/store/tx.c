@@ -419,8 +419,8 @@ static void show_alone(hd_tx *tx, place *p, place_id doc, hd_value after) {
     r->class = tx->class;
     r->group = tx->stamp.group;
     r->origin_node = tx->stamp.node;
-    p->doc.seq = r->authority->ops->confirm(r->authority, doc, after, true) &
-                 ((UINT64_C(1) << 48) - 1);
+    p->doc.seq =
+        r->authority->ops->confirm(r->authority, doc, after, true) & ((UINT64_C(1) << 48) - 1);
     p->value = value_ref(after);
     p->rev = ++r->rev;
     r->stats.changes++;
@@ -442,8 +442,8 @@ static hd_status confirm_single(hd_tx *tx, place_id doc, hd_value v) {
         show_alone(tx, p, doc, v);
         return HD_OK;
     }
-    status = replica_notice_begin(r, HD_CHANGE_COMMIT, tx->class, tx->stamp.group, tx->stamp.node,
-                                  1);
+    status =
+        replica_notice_begin(r, HD_CHANGE_COMMIT, tx->class, tx->stamp.group, tx->stamp.node, 1);
     if (status) return status;
     confirm_now(tx, doc, v, true);
     replica_notice_end(r);
