@@ -1,0 +1,353 @@
+/* test_runs.c -- area J: runs, retries, rejections; I8, provenance. */
+#include "scheduler/sabotage.h"
+#include "scheduler/scheduler.h"
+#include "store/replica.h"
+#include "store/runtime.h"
+
+#include "spec.h" /* after the internal headers: it has a variable `l` */
+
+static hd_status copy_n_to_m(lab_node *self, hd_tx *tx) {
+    return lab_tx_put(self, tx, "m", lab_tx_number(self, tx, "n"));
+}
+
+static const cold *cold_named(const char *name) {
+    const scheduler *s = lab_scheduler(l);
+    return cold_of(s, node_of(s, lab_find(l, name)->node.id));
+}
+
+/* ---- transient failures */
+
+/* C202: an action that keeps failing for now runs ten times in all; a change of its input later is
+ * one run more. */
+static void a_transient_failure_is_tried_ten_times(void **state) {
+    lab_catch(l);
+    lab_effect(l, "copy", "n");
+    lab_fail_next(l, "copy", HD_BUSY, 10);
+    lab_settle(l);
+    assert_int_equal(lab_find(l, "copy")->runs, 10);
+    assert_string_equal(lab_failures(l), "copy HD_BUSY");
+    assert_int_equal(lab_stats(l).retries, 9);
+    lab_settle(l);
+    assert_int_equal(lab_find(l, "copy")->runs, 10);
+    lab_set(l, "n", 1);
+    lab_settle(l);
+    assert_int_equal(lab_find(l, "copy")->runs, 11);
+    assert_string_equal(lab_failures(l), "");
+}
+
+/* The store's answer to the oldest commit without a verdict, made up. */
+static bool answer(hd_status status) {
+    replica *r = lab_replica(lab_on(l, "a"));
+    if (list_empty(&r->pending)) return false;
+    return replica_reject(r, LIST_ENTRY(list_first(&r->pending), commit, link), status) == HD_OK;
+}
+
+/* C202, where it is the commit that fails. */
+static void a_commit_that_fails_for_now_is_tried_ten_times(void **state) {
+    lab_runtime *a = lab_on(l, "a");
+    lab_on(l, "b"); /* nobody is alone: every commit is sent */
+    lab_on(l, "a");
+    lab_catch(l);
+    lab_set(l, "n", 1);
+    lab_settle(l);
+    lab_cut(a);
+    lab_add(l, .name = "copy", .effect = true, .body = copy_n_to_m);
+    lab_turn(l);
+    while (answer(HD_IO)) lab_turn(l);
+    assert_int_equal(lab_find(l, "copy")->runs, 10);
+    assert_string_equal(lab_failures(l), "copy HD_IO");
+    assert_string_equal(lab_json(l, "m"), "-"); /* taken back */
+    lab_mend(a);
+    lab_set(l, "n", 2);
+    lab_settle(l);
+    assert_int_equal(lab_find(l, "copy")->runs, 11);
+    assert_string_equal(lab_json(l, "m"), "2");
+    assert_int_equal(cold_named("copy")->transient, 0);
+}
+
+typedef struct paused {
+    hd_run *run;
+} paused;
+
+static hd_status suspend(lab_node *self, hd_tx *tx) {
+    paused *p = self->data;
+    lab_tx_number(self, tx, "n");
+    hd_status status = hd_tx_suspend(tx, &p->run);
+    return status ? status : HD_PENDING;
+}
+
+/* C207: a completion that reports a transient failure is tried again within the same budget. */
+static void a_completion_that_fails_for_now_is_tried_again(void **state) {
+    paused p = { 0 };
+    lab_catch(l);
+    lab_node *slow = lab_add(l, .name = "slow", .effect = true, .body = suspend, .data = &p);
+    lab_turn(l);
+    for (int i = 0; i < 20 && p.run; i++) {
+        hd_run *run = p.run;
+        p.run = NULL;
+        hd_run_resume(run, HD_TRANSIENT);
+        lab_turn(l);
+    }
+    assert_int_equal(slow->runs, 10);
+    assert_string_equal(lab_failures(l), "slow HD_TRANSIENT");
+    lab_set(l, "n", 1);
+    lab_turn(l);
+    assert_int_equal(slow->runs, 11);
+    hd_run_resume(p.run, HD_OK);
+    lab_turn(l);
+    assert_true(lab_is_clean(l, "slow"));
+}
+
+/* ---- stale basis */
+
+/* The next commit of runtime a is refused: b has changed what it read. */
+static void refuse(lab_runtime *a, lab_runtime *b, const char *script) {
+    lab_hold(a);
+    lab_turn(l);
+    lab_do(b, script);
+    lab_pump(b);
+    lab_mend(a);
+}
+
+/* C203: a stale basis is a wait, not a failure: it costs no budget, is counted apart, and is
+ * forgotten when the commit stands. */
+static void a_stale_basis_costs_no_budget(void **state) {
+    lab_runtime *b = lab_on(l, "b"), *a = lab_on(l, "a");
+    lab_catch(l);
+    lab_set(l, "n", 1);
+    lab_settle(l);
+    lab_add(l, .name = "copy", .effect = true, .body = copy_n_to_m);
+    refuse(a, b, "set n 2");
+    lab_settle(l);
+    assert_string_equal(lab_json(l, "m"), "2");
+    assert_int_equal(lab_stats(l).stale_retries, 1);
+    assert_int_equal(lab_stats(l).retries, 0);
+    assert_int_equal(cold_named("copy")->stale, 0);
+    assert_string_equal(lab_failures(l), "");
+}
+
+/* The causes of each run, as the body sees them: "k; k n". */
+static char causes[256];
+
+static hd_status note_causes(lab_node *self, hd_tx *tx) {
+    hd_cell cells[8];
+    char name[64];
+    size_t count = hd_tx_causes(tx, cells, 8);
+    if (self->runs > 1) strcat(causes, "; ");
+    for (size_t i = 0; i < count; i++) {
+        hd_cell_print(lab_rt(self->at), cells[i], name, sizeof name);
+        strcat(causes, i ? " " : "");
+        strcat(causes, strchr(name, '/') + 1);
+    }
+    double k = lab_tx_number(self, tx, "k");
+    return lab_tx_put(self, tx, "m", 10 * lab_tx_number(self, tx, "n") + k);
+}
+
+/* C204: what caused the refused run causes the next one too; that one sees what has come meanwhile. */
+static void a_refused_run_keeps_its_causes(void **state) {
+    lab_runtime *b = lab_on(l, "b"), *a = lab_on(l, "a");
+    *causes = 0;
+    lab_set(l, "n", 1);
+    lab_add(l, .name = "copy", .effect = true, .body = note_causes);
+    lab_settle(l);
+    lab_set(l, "k", 1);
+    refuse(a, b, "set n 2");
+    lab_settle(l);
+    assert_string_equal(causes, "; k; k n");
+    assert_string_equal(lab_json(l, "m"), "21");
+}
+
+/* Without restoring them the causes are lost, and C204 notices. */
+static void without_restore_c204_fails(void **state) {
+    struct CMUnitTest test = S(a_refused_run_keeps_its_causes);
+    spec_must_notice(LEAVE_OUT_RESTORE, test);
+}
+
+/* C205, C210: refused though nothing has changed for it in the end (there and back again): it runs
+ * again all the same, for being queued is what makes it run. */
+static void a_refused_run_is_repeated_without_new_data(void **state) {
+    lab_runtime *b = lab_on(l, "b"), *a = lab_on(l, "a");
+    lab_set(l, "n", 1);
+    lab_settle(l);
+    lab_add(l, .name = "copy", .effect = true, .body = copy_n_to_m);
+    lab_hold(a);
+    lab_turn(l);
+    lab_write(b, "n", "2");
+    lab_pump(b);
+    lab_write(b, "n", "1");
+    lab_pump(b);
+    lab_mend(a);
+    lab_settle(l);
+    assert_int_equal(lab_find(l, "copy")->runs, 2);
+    assert_string_equal(lab_json(l, "m"), "1");
+    lab_on(l, "b");
+    assert_string_equal(lab_json(l, "m"), "1");
+}
+
+/* C209: more races in a row than any budget; when they end everything is right. */
+static void a_storm_of_races_ends_well(void **state) {
+    lab_runtime *b = lab_on(l, "b"), *a = lab_on(l, "a");
+    lab_catch(l);
+    lab_set(l, "n", 0);
+    lab_settle(l);
+    lab_add(l, .name = "copy", .effect = true, .body = copy_n_to_m);
+    for (int i = 1; i <= 25; i++) {
+        char script[32];
+        snprintf(script, sizeof script, "set n %d", i);
+        refuse(a, b, script);
+        lab_hold(a);
+        lab_turn(l);
+        lab_mend(a);
+    }
+    lab_settle(l);
+    assert_string_equal(lab_json(l, "m"), "25");
+    assert_string_equal(lab_failures(l), "");
+    assert_true(lab_is_clean(l, "copy"));
+    assert_int_equal(lab_stats(l).retries, 0);
+}
+
+/* ---- permanent and terminal */
+
+static hd_status create_once(lab_node *self, hd_tx *tx) {
+    lab_tx_number(self, tx, "n");
+    hd_status status = hd_tx_require_absent(tx, lab_cell(self->at, "receipt"));
+    return status ? status : lab_tx_put(self, tx, "receipt", 1);
+}
+
+/* C206: a rejection for good is reported and not tried again. */
+static void a_permanent_rejection_is_final(void **state) {
+    lab_runtime *b = lab_on(l, "b"), *a = lab_on(l, "a");
+    lab_catch(l);
+    lab_settle(l);
+    lab_add(l, .name = "once", .effect = true, .body = create_once);
+    refuse(a, b, "set receipt 7");
+    lab_settle(l);
+    assert_int_equal(lab_find(l, "once")->runs, 1);
+    assert_string_equal(lab_failures(l), "once HD_EXISTS");
+    assert_string_equal(lab_json(l, "receipt"), "7");
+}
+
+/* C206, terminal; the counters are cleared. */
+static void a_terminal_rejection_is_final(void **state) {
+    lab_runtime *a = lab_on(l, "a");
+    lab_on(l, "b");
+    lab_on(l, "a");
+    lab_catch(l);
+    lab_set(l, "n", 1);
+    lab_settle(l);
+    lab_cut(a);
+    lab_add(l, .name = "copy", .effect = true, .body = copy_n_to_m);
+    lab_turn(l);
+    answer(HD_IO);
+    lab_turn(l);
+    assert_int_equal(cold_named("copy")->transient, 1);
+    answer(HD_REJECTED);
+    lab_turn(l);
+    assert_int_equal(lab_find(l, "copy")->runs, 2);
+    assert_string_equal(lab_failures(l), "copy HD_REJECTED");
+    assert_int_equal(cold_named("copy")->transient, 0);
+    lab_mend(a);
+}
+
+/* ---- failures of actions */
+
+static hd_status write_then_fail(lab_node *self, hd_tx *tx) {
+    double n = lab_tx_number(self, tx, "n");
+    hd_status status = lab_tx_put(self, tx, self->spec.name, n);
+    return n < 0 ? hd_tx_fail(tx, HD_RANGE, "%d is less than nothing", (int)n) : status;
+}
+
+static char message[128];
+static void note_message(void *ctx, const hd_failure *f) {
+    snprintf(message, sizeof message, "%s: %s", f->action, f->message);
+}
+
+/* C211: an action that fails is reported, commits nothing, and runs again when its input changes. */
+static void a_failed_action_stays_subscribed(void **state) {
+    lab_set(l, "n", 1);
+    lab_add(l, .name = "copy", .body = write_then_fail);
+    lab_effect(l, "show", "copy");
+    lab_settle(l);
+    hd_runtime_on_error(lab_runtime_now(l), note_message, NULL);
+    lab_ran(l);
+
+    lab_set(l, "n", -1);
+    lab_settle(l);
+    assert_ran(l, "copy");
+    assert_string_equal(message, "copy: -1 is less than nothing");
+    assert_string_equal(lab_json(l, "copy"), "1"); /* nothing of it was kept */
+    assert_int_equal(lab_stats(l).failures, 1);
+    assert_int_equal(lab_info(l, "copy").runs, 2);
+    assert_int_equal(lab_info(l, "copy").status, HD_NODE_CLEAN);
+
+    lab_set(l, "n", 3);
+    lab_settle(l);
+    assert_ran(l, "copy show");
+    assert_seen(l, "show", "3");
+}
+
+static hd_status return_nonsense(lab_node *self, hd_tx *tx) {
+    lab_tx_number(self, tx, "n");
+    return (hd_status)12345;
+}
+
+/* C212: a status that is none reaches the handlers as a proper error. */
+static void nonsense_is_a_proper_error(void **state) {
+    *message = 0;
+    hd_runtime_on_error(lab_runtime_now(l), note_message, NULL);
+    lab_add(l, .name = "odd", .effect = true, .body = return_nonsense);
+    lab_settle(l);
+    assert_string_equal(message, "odd: rejected");
+    assert_int_equal(lab_find(l, "odd")->runs, 1);
+    lab_set(l, "n", 1);
+    lab_settle(l);
+    assert_int_equal(lab_find(l, "odd")->runs, 2);
+}
+
+/* ---- I8 */
+
+static hd_node seen_node;
+static hd_status note_node(lab_node *self, hd_tx *tx) {
+    seen_node = hd_tx_node(tx);
+    return note_causes(self, tx);
+}
+
+/* I8: a run's transaction names its node and what caused it; the program's names neither. */
+static void i8_a_run_says_whose_it_is_and_why(void **state) {
+    *causes = 0;
+    lab_node *n = lab_add(l, .name = "copy", .effect = true, .body = note_node);
+    lab_settle(l);
+    assert_int_equal(seen_node.id, n->node.id);
+    assert_int_equal(seen_node.generation, n->node.generation);
+    lab_set(l, "k", 1);
+    lab_settle(l);
+    lab_do(lab_on(l, "a"), "set k 2; set n 5; set other 1");
+    lab_settle(l);
+    assert_string_equal(causes, "; k; k n");
+
+    hd_tx *tx;
+    hd_cell cells[4];
+    assert_int_equal(hd_tx_begin(lab_runtime_now(l), &tx), HD_OK);
+    assert_int_equal(hd_tx_node(tx).id, 0);
+    assert_int_equal(hd_tx_causes(tx, cells, 4), 0);
+    hd_tx_abort(tx);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        S(a_transient_failure_is_tried_ten_times),
+        S(a_commit_that_fails_for_now_is_tried_ten_times),
+        S(a_completion_that_fails_for_now_is_tried_again),
+        S(a_stale_basis_costs_no_budget),
+        S(a_refused_run_keeps_its_causes),
+        cmocka_unit_test(without_restore_c204_fails),
+        S(a_refused_run_is_repeated_without_new_data),
+        S(a_storm_of_races_ends_well),
+        S(a_permanent_rejection_is_final),
+        S(a_terminal_rejection_is_final),
+        S(a_failed_action_stays_subscribed),
+        S(nonsense_is_a_proper_error),
+        S(i8_a_run_says_whose_it_is_and_why),
+    };
+    LAB_EVERYWHERE(tests);
+}
