@@ -7,14 +7,15 @@
 #define STORE_SQLITE_WAKE_H
 
 #include <heddle/base.h>
-#include <limits.h>
+
+#define WAKE_PATH_MAX 4096
 
 typedef struct wake {
     int epoll_fd;
     int event_fd;  /* outcomes, and wake-ups from other threads */
     int notify_fd; /* inotify; -1: none */
     bool armed;    /* the next write to the WAL will be told */
-    char wal[PATH_MAX];
+    char wal[WAKE_PATH_MAX];
 } wake;
 
 /* Before anything else: a wake that is not open. */
