@@ -131,8 +131,7 @@ hd_status lab_tx_set(lab_handler *self, hd_tx *tx, const char *cell, hd_value v)
 hd_status lab_tx_add(lab_handler *self, hd_tx *tx, const char *cell, double by) {
     hd_value v = lab_tx_get(self, tx, cell);
     if (hd_value_status(v)) return hd_value_status(v);
-    double now = hd_value_as_double(v, 0) +
-                 (double)hd_value_as_int(v, 0) * (hd_value_kind(v) == HD_KIND_INT);
+    double now = hd_value_exists(v) ? hd_value_number(v) : 0;
     return hd_tx_set_int(tx, cell_of(self->rt, cell), (int64_t)(now + by));
 }
 
