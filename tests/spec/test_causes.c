@@ -1,5 +1,6 @@
 /* test_causes.c -- area R: a run happens because something changed; what that was goes with it. */
 #include "scheduler/invalidation.h"
+#include "scheduler/sabotage.h"
 #include "scheduler/settle.h"
 #include "spec.h"
 
@@ -135,6 +136,12 @@ static void a_retry_has_its_causes_again(void **state) {
     assert_string_equal(story, "n");
 }
 
+/* Without restoring, the retry does not know why it runs, and C339 notices. */
+static void without_restoring_c339_fails(void **state) {
+    struct CMUnitTest test = S(a_retry_has_its_causes_again);
+    spec_must_notice(LEAVE_OUT_RESTORE, test);
+}
+
 /* C339: retries within the budget run for the same causes; when it is used up they are gone. */
 static void causes_go_with_the_budget(void **state) {
     lab_catch(l);
@@ -258,6 +265,7 @@ int main(void) {
         S(commits_of_its_group_are_no_causes),
         S(an_address_is_a_cause_once),
         S(a_retry_has_its_causes_again),
+        S(without_restoring_c339_fails),
         S(causes_go_with_the_budget),
         S(registered_again_it_starts_clean),
         S(attempts_are_no_dependencies),
