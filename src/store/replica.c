@@ -437,7 +437,7 @@ static hd_status plan_fold(replica *r, plan_item *item) {
 }
 
 static void relayer(replica *r, over *o, const plan_item *item) {
-    const hd_value *after = &r->plan_afters.items[item->first_after];
+    const hd_value *after = item->afters ? &r->plan_afters.items[item->first_after] : NULL;
     layer **at = &o->bottom;
     o->top = NULL;
     o->layers = 0;
