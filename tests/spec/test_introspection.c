@@ -302,6 +302,60 @@ static void traces_are_bounded(void **state) {
     assert_int_equal(passes, HD_TRACE_MAX_SETTLES);
 }
 
+static hd_run *suspended;
+static hd_status suspends(lab_node *self, hd_tx *tx) {
+    lab_tx_number(self, tx, "n");
+    hd_status status = hd_tx_suspend(tx, &suspended);
+    return status ? status : HD_PENDING;
+}
+static bool note_run(void *ctx, const hd_run_trace *r) {
+    *(hd_run_trace *)ctx = *r;
+    return true;
+}
+
+/* Of a suspended run the whole time counts, and what became of it in the end. */
+static void the_run_trace_follows_suspended_runs(void **state) {
+    hd_run_trace last;
+    assert_status(hd_trace_enable(rt(), HD_TRACE_RUNS), HD_OK);
+    lab_add(l, .name = "later", .body = suspends, .effect = true);
+    lab_turn(l);
+    hd_trace_runs(rt(), note_run, &last);
+    assert_status(last.status, HD_PENDING);
+    lab_advance_ms(l, 30);
+    hd_run_resume(suspended, HD_OK);
+    hd_trace_runs(rt(), note_run, &last);
+    assert_status(last.status, HD_OK);
+    assert_true(last.took_ns >= UINT64_C(30000000));
+    lab_settle(l);
+}
+
+static hd_status read_double(lab_node *self, hd_tx *tx) {
+    lab_tx_number(self, tx, "double");
+    return HD_OK;
+}
+
+static uint64_t allocations_of_updates(int from) {
+    uint64_t before = lab_env_allocations(lab_world(l));
+    for (int i = from; i < from + 100; i++) {
+        lab_set(l, "n", i);
+        lab_turn(l);
+    }
+    return lab_env_allocations(lab_world(l)) - before;
+}
+
+/* Once a trace is on it takes no more memory: an update allocates what it does without. */
+static void traces_allocate_nothing(void **state) {
+    lab_compute(l, "double", "n", twice);
+    lab_add(l, .name = "show", .body = read_double, .effect = true);
+    lab_turn(l);
+    allocations_of_updates(1);
+    uint64_t without = allocations_of_updates(101);
+    assert_status(hd_trace_enable(rt(), HD_TRACE_ALL), HD_OK);
+    allocations_of_updates(201);
+    uint64_t with = allocations_of_updates(301);
+    if (!lab_is_sqlite(l)) assert_true(with <= without);
+}
+
 static bool note_settle(void *ctx, const hd_settle_trace *t) {
     if (t->runs) *(hd_settle_trace *)ctx = *t;
     return true;
@@ -868,6 +922,58 @@ static void a_breakpoint_is_called_before_the_run(void **state) {
     assert_null(lab_scheduler(l)->tracer);
 }
 
+/* ---- without memory */
+
+static hd_status set_double(hd_tx *tx, void *ctx) {
+    hd_value n = hd_tx_get(tx, hd_cell_at(ctx, "main/n"));
+    if (hd_value_status(n)) return hd_value_status(n);
+    return hd_tx_set_double(tx, hd_cell_at(ctx, "main/double"), 2 * hd_value_as_double(n, 0));
+}
+static hd_status look_at_double(hd_tx *tx, void *ctx) {
+    return hd_value_status(hd_tx_get(tx, hd_cell_at(ctx, "main/double")));
+}
+static void ignore_telemetry(void *ctx, const hd_telemetry *t) {}
+static void ignore_violation(void *ctx, const hd_violation *v) {}
+static void ignore_stop(void *ctx, hd_node at) {}
+static bool ignore_cause(void *ctx, const hd_cause *c) { return true; }
+static bool ignore_text(void *ctx, const char *text, size_t length) { return true; }
+
+static void look_in_every_way(hd_runtime *r, hd_node shown_) {
+    hd_pool *pool;
+    hd_node_why(r, shown_, ignore_cause, NULL);
+    hd_graph_write_dot(r, ignore_text, NULL);
+    if (hd_pool_open(hd_runtime_heap(r), &pool)) return;
+    hd_graph_snapshot(r, pool);
+    hd_trace_chrome(r, pool);
+    hd_pool_close(pool);
+}
+
+static void look_without_memory(lab_env *world, void *ctx) {
+    hd_runtime *r;
+    hd_options options = { .env = lab_env_of(world) };
+    if (hd_open(NULL, &options, &r, NULL)) return;
+    hd_trace_enable(r, HD_TRACE_ALL);
+    hd_runtime_on_telemetry(r, ignore_telemetry, NULL);
+    hd_recheck_enable(r, ignore_violation, NULL);
+    hd_diagnosis_start(r);
+    hd_runtime_keep_stats(r, true);
+    hd_break_name(r, "double", ignore_stop, NULL);
+    hd_compute(r, "double", set_double, r, hd_cell_at(r, "main/double"));
+    hd_node show = hd_effect(r, "show", look_at_double, r);
+    for (int i = 1; i < 4; i++) {
+        hd_write(r, hd_cell_at(r, "main/n"), hd_double(i));
+        hd_runtime_pump(r);
+    }
+    look_in_every_way(r, show);
+    hd_node_cancel(r, show);
+    hd_close(r);
+}
+
+/* Whichever allocation fails, looking loses what it would have seen and nothing else. */
+static void looking_survives_without_memory(void **state) {
+    lab_each_allocation_failure(look_without_memory, NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         S(a_handler_receives_what_failed),
@@ -880,7 +986,9 @@ int main(void) {
         S(the_trigger_trace_tells_what_is_skipped),
         S(the_run_trace_tells_runs),
         S(the_run_trace_tells_parents),
+        S(the_run_trace_follows_suspended_runs),
         S(traces_are_bounded),
+        S(traces_allocate_nothing),
         S(the_settle_trace_tells_passes),
         S(looking_changes_nothing),
         S(counts_agree_with_status),
@@ -907,6 +1015,7 @@ int main(void) {
         S(the_graph_can_be_drawn),
         S(the_run_trace_can_be_seen_in_a_browser),
         S(a_breakpoint_is_called_before_the_run),
+        cmocka_unit_test(looking_survives_without_memory),
     };
     LAB_EVERYWHERE(tests);
 }
