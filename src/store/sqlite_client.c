@@ -60,8 +60,7 @@ static bool find_home(const client *c, const doc_name *n, uint32_t *out) {
     return false;
 }
 
-/* The document's place; 0: this runtime does not know it. */
-static place_id find_place(const client *c, const doc_name *n) {
+place_id client_find(const client *c, const doc_name *n) {
     uint32_t home;
     const struct key *id = key_find(c->r->heap, n->id, n->id_length);
     return id && find_home(c, n, &home) ? places_find_doc(&c->r->places, home, id) : 0;
@@ -164,7 +163,7 @@ static hd_status frame_state(client *c, place_id at, const doc_name *name) {
 }
 
 static hd_status frame_doc(client *c, const log_doc *doc) {
-    place_id at = find_place(c, &doc->name);
+    place_id at = client_find(c, &doc->name);
     if (!at) return HD_OK;
     const place *p = place_at(&c->r->places, at);
     if (!(p->doc.flags & DOC_KNOWN)) {
@@ -177,25 +176,29 @@ static hd_status frame_doc(client *c, const log_doc *doc) {
     return frame_ops(c, at, doc);
 }
 
-static hd_status frame_commit(client *c, hd_value made) {
+/* What is met is loaded as it was before the commit; whoever hears of it and then loads something
+ * else must find that as it is afterwards. */
+static hd_status frame_commit(client *c, const log_row *row, hd_value made) {
     hd_status status = meet_docs(c, made);
+    if (!status) status = note_commit(c, row, made);
     if (status) return status;
+    c->telling = row->row;
     replica_frame_begin(c->r, log_commit_class(made));
     for (size_t i = 0; i < log_commit_docs(made) && !status; i++) {
         log_doc doc;
         status = log_commit_doc(made, i, &doc) ? frame_doc(c, &doc) : HD_CORRUPT;
     }
-    return status ? status : replica_frame_end(c->r);
+    if (!status) status = replica_frame_end(c->r);
+    c->telling = 0;
+    return status;
 }
 
 /* A row of somebody else. If it fails half way it is told again from the start: frames that were
  * applied are recognised by their seqs. */
 static hd_status tell_row(client *c, const log_row *row) {
     hd_status status = HD_OK;
-    for (size_t i = 0; i < log_row_commits(row) && !status; i++) {
-        status = frame_commit(c, log_row_commit(row, i));
-        if (!status) status = note_commit(c, row, log_row_commit(row, i));
-    }
+    for (size_t i = 0; i < log_row_commits(row) && !status; i++)
+        status = frame_commit(c, row, log_row_commit(row, i));
     return status;
 }
 
@@ -342,6 +345,11 @@ hd_status client_note_own(client *c, const commit *made, uint64_t row) {
     return HD_OK;
 }
 
+hd_status client_document(client *c, const doc_name *name, hd_value *out, uint64_t *seq) {
+    uint64_t through = c->telling ? c->telling : c->position;
+    return document_load(&c->file, c->r->heap, &c->tail, c->checkpoint, through, name, out, seq);
+}
+
 hd_status client_load(client *c, place_id doc, loaded *out) {
     *out = (loaded){ 0 };
     hd_status status = client_snapshot(c);
@@ -350,9 +358,7 @@ hd_status client_load(client *c, place_id doc, loaded *out) {
     client_space *space;
     status = client_space_at(
         c, c->r->places.homes.items[place_at(&c->r->places, doc)->doc.home].space, &space);
-    if (!status)
-        status = document_load(&c->file, c->r->heap, &c->tail, c->checkpoint, c->position, &name,
-                               &out->value, &out->seq);
+    if (!status) status = client_document(c, &name, &out->value, &out->seq);
     if (status) return status;
     out->present = value_exists(out->value);
     if (out->seq < space->seq) out->seq = space->seq;

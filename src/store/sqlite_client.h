@@ -27,6 +27,7 @@ typedef struct client {
     file file;
     char session_text[33];
     uint64_t position;   /* the last log row that has been told */
+    uint64_t telling;    /* the row that is being told; 0: none */
     uint64_t checkpoint; /* of the snapshot, while a transaction is open */
     tail tail;           /* documents changed since the checkpoint, up to the position */
     VEC(client_space) spaces;
@@ -49,6 +50,10 @@ hd_status client_advance(client *c, uint64_t until);
 /* A commit of ours was accepted in `row`. Its seqs are in it. */
 hd_status client_note_own(client *c, const commit *made, uint64_t row);
 
+/* A document as of now: of the position, or of the commit that is being told. */
+hd_status client_document(client *c, const doc_name *name, hd_value *out, uint64_t *seq);
+/* The document's place; 0: this runtime does not know it. */
+place_id client_find(const client *c, const doc_name *name);
 hd_status client_load(client *c, place_id doc, loaded *out);
 hd_status client_space_at(client *c, struct key *name, client_space **out);
 doc_name client_name(const client *c, place_id doc);

@@ -116,7 +116,8 @@ hd_status head_load(file *f, hd_heap *heap, const doc_name *name, hd_value *out,
 
 /* ---- With the tail ----------------------------------------------------------------------- */
 
-static hd_status fold_row(hd_heap *heap, const log_row *row, const doc_name *name,
+/* Up to `seq`: while a row is being told, its later commits have not happened yet. */
+static hd_status fold_row(hd_heap *heap, const log_row *row, const doc_name *name, uint64_t seq,
                           hd_value *value) {
     hd_status status = HD_OK;
     for (size_t i = 0; i < log_row_commits(row) && !status; i++) {
@@ -124,23 +125,23 @@ static hd_status fold_row(hd_heap *heap, const log_row *row, const doc_name *nam
         for (size_t k = 0; k < log_commit_docs(made) && !status; k++) {
             log_doc doc;
             if (!log_commit_doc(made, k, &doc)) return HD_CORRUPT;
-            if (doc_name_equal(&doc.name, name))
+            if (doc.seq <= seq && doc_name_equal(&doc.name, name))
                 status = log_fold(heap, log_doc_op_list(&doc), value);
         }
     }
     return status;
 }
 
-static hd_status fold_at(file *f, hd_heap *heap, uint64_t row, const doc_name *name,
+static hd_status fold_at(file *f, hd_heap *heap, const tail_at *at, const doc_name *name,
                          hd_value *value) {
     sqlite3_stmt *s = file_sql_get(f, SQL_LOG_ROW);
     if (!s) return file_status(sqlite3_extended_errcode(f->db));
-    sqlite3_bind_int64(s, 1, (sqlite3_int64)row);
+    sqlite3_bind_int64(s, 1, (sqlite3_int64)at->row);
     int rc = sqlite3_step(s);
     hd_status status = rc == SQLITE_DONE ? HD_CORRUPT : file_status(rc);
     log_row r = { 0 };
     if (!status) status = log_row_read(heap, s, &r);
-    if (!status) status = fold_row(heap, &r, name, value);
+    if (!status) status = fold_row(heap, &r, name, at->seq, value);
     log_row_fini(heap, &r);
     sqlite3_reset(s);
     return status;
@@ -153,7 +154,7 @@ hd_status document_load(file *f, hd_heap *heap, const tail *t, uint64_t checkpoi
     for (uint32_t i = 0; changes && i < changes->at.count && !status; i++) {
         const tail_at *at = &changes->at.items[i];
         if (at->row <= checkpoint || at->row > through) continue;
-        status = fold_at(f, heap, at->row, name, out);
+        status = fold_at(f, heap, at, name, out);
         *seq = at->seq;
     }
     if (status) {

@@ -1,10 +1,12 @@
-/* sqlite_list.c -- head rows from an index, merged with what the tail has changed since.
+/* sqlite_list.c -- head rows from an index, merged with what has changed since.
  *
- * Both sides come in order of (id, scope, instance); where both know a document the tail is right. */
+ * Changed since are the documents of the tail, and those of our own commits that have no verdict yet:
+ * a listing sees what its runtime sees. Both sides come in order of (id, scope, instance); where both
+ * know a document the change is right. */
 #include "store/sqlite_list.h"
 
 typedef struct listed {
-    const doc_name *name; /* in the tail */
+    doc_name name; /* of the value; texts of the tail or the replica */
     char kind[64];
     uint64_t seq;
     bool shown; /* exists, and has the kind asked for */
@@ -35,8 +37,9 @@ static int compare_names(const doc_name *a, const doc_name *b) {
 
 static void sink(listed *items, uint32_t root, uint32_t end) {
     for (uint32_t child; (child = 2 * root + 1) < end; root = child) {
-        if (child + 1 < end && compare_names(items[child].name, items[child + 1].name) < 0) child++;
-        if (compare_names(items[root].name, items[child].name) >= 0) return;
+        if (child + 1 < end && compare_names(&items[child].name, &items[child + 1].name) < 0)
+            child++;
+        if (compare_names(&items[root].name, &items[child].name) >= 0) return;
         listed swap = items[root];
         items[root] = items[child];
         items[child] = swap;
@@ -71,43 +74,76 @@ static bool concerns(const listing *l, const doc_name *n) {
            may_see(l->c, n->scope, n->instance, n->instance_length);
 }
 
-/* A changed document as it is now. */
-static hd_status look_up(listing *l, const doc_name *given, listed *out) {
-    client *c = l->c;
-    doc_name name = *given, beside = *given;
-    name.meta = false;
-    beside.meta = true;
-    hd_value value = value_absent(), meta = value_absent();
-    uint64_t ignored;
-    hd_status status = document_load(&c->file, c->r->heap, &c->tail, c->checkpoint, c->position,
-                                     &name, &value, &out->seq);
-    if (!status)
-        status = document_load(&c->file, c->r->heap, &c->tail, c->checkpoint, c->position, &beside,
-                               &meta, &ignored);
-    const char *kind = hd_value_as_text(hd_value_at(meta, "kind"), "");
-    out->name = given;
-    out->kind[0] = '\0';
-    strncat(out->kind, kind, sizeof out->kind - 1);
-    out->shown = value_exists(value) && (!l->kind || strcmp(kind, l->kind) == 0);
-    value_unref(value);
-    value_unref(meta);
+/* What this runtime sees there; *kept is to be released. */
+static hd_status visible(client *c, const doc_name *name, hd_value *out, hd_value *kept,
+                         uint64_t *seq) {
+    place_id at = client_find(c, name);
+    const place *p = at ? place_at(&c->r->places, at) : NULL;
+    *kept = value_absent();
+    if (p && (p->doc.flags & DOC_KNOWN || p->doc.over)) {
+        *out = p->value;
+        *seq = p->doc.seq;
+        return HD_OK;
+    }
+    hd_status status = client_document(c, name, kept, seq);
+    *out = *kept;
     return status;
+}
+
+/* A changed document as it is now. */
+static hd_status look_up(listing *l, listed *item) {
+    doc_name beside = item->name;
+    beside.meta = true;
+    hd_value value, meta, kept[2] = { { 0 }, { 0 } };
+    uint64_t ignored;
+    hd_status status = visible(l->c, &item->name, &value, &kept[0], &item->seq);
+    if (!status) status = visible(l->c, &beside, &meta, &kept[1], &ignored);
+    if (!status) {
+        const char *kind = hd_value_as_text(hd_value_at(meta, "kind"), "");
+        item->kind[0] = '\0';
+        strncat(item->kind, kind, sizeof item->kind - 1);
+        item->shown = value_exists(value) && (!l->kind || strcmp(kind, l->kind) == 0);
+    }
+    value_unref(kept[0]);
+    value_unref(kept[1]);
+    return status;
+}
+
+static hd_status gather_name(listing *l, doc_name name) {
+    if (!concerns(l, &name)) return HD_OK;
+    name.meta = false; /* a change of metadata may change the kind */
+    return vec_push(l->c->env, &l->changed, ((listed){ .name = name })) ? HD_OK : HD_NOMEM;
+}
+
+static hd_status gather_undecided(listing *l, const list *commits) {
+    LIST_FOR (node, commits) {
+        const commit *c = LIST_ENTRY(node, commit, link);
+        for (uint32_t i = 0; i < c->footprints.count; i++) {
+            hd_status status = gather_name(l, client_name(l->c, c->footprints.items[i].doc));
+            if (status) return status;
+        }
+    }
+    return HD_OK;
 }
 
 static hd_status gather(listing *l) {
     const tail *t = &l->c->tail;
-    for (uint32_t i = 0; i < t->docs.count; i++) {
-        const doc_name *n = &t->docs.items[i].name;
-        doc_name value = *n;
-        value.meta = false;
-        if (!concerns(l, n) || (n->meta && tail_find(t, &value))) continue; /* once is enough */
-        listed item;
-        hd_status status = look_up(l, n, &item);
-        if (status) return status;
-        if (!vec_push(l->c->env, &l->changed, item)) return HD_NOMEM;
-    }
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < t->docs.count && !status; i++)
+        status = gather_name(l, t->docs.items[i].name);
+    if (!status) status = gather_undecided(l, &l->c->r->pending);
+    if (!status) status = gather_undecided(l, &l->c->r->queued);
+    if (status) return status;
     sort_listed(l->changed.items, l->changed.count);
-    return HD_OK;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < l->changed.count && !status; i++) {
+        if (kept && !compare_names(&l->changed.items[kept - 1].name, &l->changed.items[i].name))
+            continue;
+        l->changed.items[kept++] = l->changed.items[i];
+        status = look_up(l, &l->changed.items[kept - 1]);
+    }
+    l->changed.count = kept;
+    return status;
 }
 
 static void show(listing *l, const doc_name *name, const char *kind, uint64_t seq) {
@@ -118,7 +154,7 @@ static void show(listing *l, const doc_name *name, const char *kind, uint64_t se
 
 static void show_changed(listing *l, uint32_t i) {
     const listed *item = &l->changed.items[i];
-    if (item->shown) show(l, item->name, item->kind, item->seq);
+    if (item->shown) show(l, &item->name, item->kind, item->seq);
 }
 
 /* The row's name; false when it is beyond the prefix or not to be read. */
@@ -140,7 +176,7 @@ static hd_status merge(listing *l, sqlite3_stmt *s) {
     while (!l->stopped && (rc = sqlite3_step(s)) == SQLITE_ROW && row_name(l, s, &name)) {
         int order = -1;
         while (next < l->changed.count &&
-               (order = compare_names(l->changed.items[next].name, &name)) < 0)
+               (order = compare_names(&l->changed.items[next].name, &name)) < 0)
             show_changed(l, next++);
         if (next < l->changed.count && order == 0) continue; /* shown in its turn, as it is now */
         if (may_see(l->c, name.scope, name.instance, name.instance_length))
