@@ -121,15 +121,13 @@ static hd_value node_value(const scheduler *s, hd_pool *pool, node_id id) {
     return hd_builder_close(b);
 }
 
-static void put_edges(const scheduler *s, hd_pool *pool, node_id id, const edge_vec *edges,
-                      hd_builder *out) {
+static void put_edges(hd_pool *pool, node_id id, const edge_vec *edges, hd_builder *out) {
     for (uint32_t i = 0; i < edges->count; i++) {
         hd_value one = hd_object_set(pool, hd_object(), "from", hd_int(pool, id));
         one = hd_object_set(pool, one, "to", hd_int(pool, edges->items[i].to));
         one = hd_object_set(pool, one, "kind", hd_string(pool, edge_names[edges->items[i].kind]));
         hd_builder_add(out, one);
     }
-    (void)s;
 }
 
 hd_value export_snapshot(const scheduler *s, hd_pool *pool) {
@@ -146,7 +144,7 @@ hd_value export_snapshot(const scheduler *s, hd_pool *pool) {
         if (!id) continue;
         hd_builder_add(nodes, node_value(s, pool, id));
         status = edges_from(s, id, &found);
-        if (!status) put_edges(s, pool, id, &found, edges);
+        if (!status) put_edges(pool, id, &found, edges);
     }
     vec_fini(s->env, &found);
     hd_value snapshot = hd_object_set(pool, hd_object(), "nodes", hd_builder_close(nodes));
