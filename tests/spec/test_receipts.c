@@ -1,0 +1,505 @@
+/* Receipts: an event counts once (CONFORMANCE N; I11). Races are in test_events_race.c. */
+#include "lab_events.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "events_control.h"
+
+static void sync_now(lab *l) { assert_status(hd_runtime_sync(lab_runtime_now(l)), HD_OK); }
+
+static const char *receipt_name(const char *id) {
+    static char name[128];
+    snprintf(name, sizeof name, "receipt/%s", id);
+    /* The lab takes a name with a slash as it is. */
+    static char full[160];
+    snprintf(full, sizeof full, "main/%s", name);
+    return full;
+}
+
+static const char *meta_of(lab *l, const char *id, const char *key) {
+    static char out[256];
+    hd_runtime *rt = lab_runtime_now(l);
+    hd_tx *tx;
+    hd_tx_begin_read(rt, &tx);
+    hd_value v = hd_tx_get_meta(tx, hd_event_receipt(rt, hd_cell_at(rt, "main/buy"), id), key);
+    const char *json = hd_json_print(hd_tx_pool(tx), v, HD_JSON_COMPACT, NULL);
+    snprintf(out, sizeof out, "%s", json ? json : "-");
+    hd_tx_abort(tx);
+    return out;
+}
+
+/* C278, I11: the same id delivered twice: the effects are there once, the second delivery ends with
+ * HD_EXISTS and is not retried. */
+static void i11_an_event_delivered_twice_counts_once(void **state) {
+    lab *l = lab_start();
+    lab_outcome a = { 0 }, b = { 0 }, c = { 0 };
+    lab_catch(l);
+    lab_handle(l, .stream = "buy");
+    lab_fire_id(l, "buy", "1", "x", &a);
+    lab_fire_id(l, "buy", "2", "x", &b);
+    sync_now(l);
+    lab_fire_id(l, "buy", "3", "x", &c);
+    sync_now(l);
+    assert_json(l, "buy_log", "[1]");
+    assert_outcome(a, HD_OK);
+    assert_outcome(b, HD_EXISTS);
+    assert_outcome(c, HD_EXISTS);
+    assert_string_equal(a.id, b.id);
+    assert_string_equal(lab_failures(l), "");
+    assert_int_equal(lab_event_stats(l).duplicates, 2);
+    lab_close(l);
+}
+
+/* C278, I11: to two runtimes that do not know of each other. Whoever comes second is refused by the
+ * store, and takes it back. */
+static void i11_an_event_delivered_to_two_runtimes_counts_once(void **state) {
+    lab *l = lab_start();
+    lab_outcome a = { 0 }, b = { 0 };
+    lab_handler *first = lab_handle(l, .stream = "buy");
+    lab_on(l, "b");
+    lab_handler *second = lab_handle(l, .stream = "buy");
+    lab_fire_id(l, "buy", "2", "x", &b);
+    lab_on(l, "a");
+    lab_fire_id(l, "buy", "1", "x", &a);
+    lab_cut(lab_on(l, "a"));
+    lab_idle(l);
+    assert_int_equal(first->runs, 1);
+    lab_on(l, "b");
+    sync_now(l);
+    lab_mend(lab_on(l, "a"));
+    sync_now(l);
+    assert_outcome(b, HD_OK);
+    assert_outcome(a, HD_EXISTS);
+    assert_int_equal(first->runs + second->runs, 2);
+    assert_json(l, "buy_log", "[2]");
+    lab_close(l);
+}
+
+static hd_status set_same(lab_handler *self, hd_tx *tx, const hd_event *event) {
+    return lab_tx_set(self, tx, "n", hd_int(NULL, 1));
+}
+
+/* C279, I11: also where the second handling would change nothing. */
+static void i11_a_repetition_whose_writes_all_elide_is_refused_too(void **state) {
+    lab *l = lab_start();
+    lab_outcome a = { 0 }, b = { 0 };
+    lab_set(l, "n", 1);
+    lab_handle(l, .stream = "buy", .reads = "n", .body = set_same);
+    lab_on(l, "b");
+    lab_handle(l, .stream = "buy", .reads = "n", .body = set_same);
+    lab_fire_id(l, "buy", "2", "x", &b);
+    lab_on(l, "a");
+    lab_fire_id(l, "buy", "1", "x", &a);
+    lab_cut(lab_on(l, "a"));
+    lab_idle(l);
+    lab_on(l, "b");
+    sync_now(l);
+    lab_mend(lab_on(l, "a"));
+    sync_now(l);
+    assert_outcome(b, HD_OK);
+    assert_outcome(a, HD_EXISTS);
+    lab_close(l);
+}
+
+static hd_status do_nothing(lab_handler *self, hd_tx *tx, const hd_event *event) { return HD_OK; }
+
+/* C280: a handler that does nothing leaves a receipt: an empty record, of kind receipt. C286: every
+ * handling leaves one. */
+static void i11_every_handling_leaves_a_receipt(void **state) {
+    lab *l = lab_start();
+    lab_outcome o = { 0 };
+    lab_handle(l, .stream = "buy", .reads = "n", .body = do_nothing);
+    lab_fire(l, "buy", "1", &o);
+    sync_now(l);
+    assert_outcome(o, HD_OK);
+    assert_json(l, receipt_name(o.id), "{}");
+    assert_string_equal(meta_of(l, o.id, "kind"), "\"receipt\"");
+    assert_string_equal(meta_of(l, o.id, "handler"), "\"buy\"");
+    lab_close(l);
+}
+
+typedef struct disturbance {
+    hd_runtime *rt;
+    hd_cell cell;
+    int times;
+} disturbance;
+
+static hd_status append_disturbed(lab_handler *self, hd_tx *tx, const hd_event *event) {
+    disturbance *d = self->data;
+    hd_value v = lab_tx_get(self, tx, "hot");
+    if (hd_value_status(v)) return hd_value_status(v);
+    if (d->times-- > 0) {
+        hd_write_json(d->rt, d->cell, d->times ? "1" : "2");
+        hd_runtime_sync(d->rt);
+    }
+    return lab_append(self, tx, event);
+}
+
+/* C283, I11: a conflict about another document: the retry has the same receipt, and commits once. */
+static void i11_a_retry_does_not_stumble_over_its_own_receipt(void **state) {
+    lab *l = lab_start();
+    lab_outcome o = { 0 };
+    lab_runtime *b = lab_on(l, "b");
+    disturbance d = { lab_rt(b), lab_cell(b, "hot"), 2 };
+    lab_on(l, "a");
+    lab_handler *h = lab_handle(l, .stream = "buy", .reads = "hot buy_log",
+                                .body = append_disturbed, .data = &d);
+    lab_fire(l, "buy", "1", &o);
+    sync_now(l);
+    assert_outcome(o, HD_OK);
+    assert_int_equal(h->runs, 3);
+    assert_json(l, "buy_log", "[1]");
+    assert_json(l, receipt_name(o.id), "{}");
+    lab_close(l);
+}
+
+static hd_status return_payload(lab_handler *self, hd_tx *tx, const hd_event *event) {
+    return hd_tx_return(tx, event->payload);
+}
+
+/* C287: what the handler returns is in the receipt; a redelivery with another payload leaves it.
+ * C288: its schema names kind and keys of containers, and nothing else. */
+static void what_a_handler_returns_is_in_its_receipt(void **state) {
+    static const struct {
+        const char *json, *schema;
+    } cases[] = { { "{\"a\":1,\"b\":{\"c\":2}}",
+                    "{\"properties\":{\"a\":{},\"b\":{}},\"type\":\"object\"}" },
+                  { "[1,2]", "{\"type\":\"array\"}" },
+                  { "7", "-" },
+                  { "{\"$link\":{\"id\":\"n\"}}", "-" } };
+    lab *l = lab_start();
+    lab_handle(l, .stream = "buy", .reads = "x", .body = return_payload);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lab_outcome o = { 0 }, again = { 0 };
+        char id[8];
+        snprintf(id, sizeof id, "%zu", i);
+        lab_fire_id(l, "buy", cases[i].json, id, &o);
+        sync_now(l);
+        lab_fire_id(l, "buy", "\"other\"", id, &again);
+        sync_now(l);
+        assert_outcome(o, HD_OK);
+        assert_outcome(again, HD_EXISTS);
+        if (i < 3) assert_json(l, receipt_name(o.id), cases[i].json);
+        assert_string_equal(meta_of(l, o.id, "schema"), cases[i].schema);
+    }
+    lab_close(l);
+}
+
+/* C289: a payload that does not match is refused like a failing handler: no receipt, the id is not
+ * spent. Defaults are filled in. */
+static void a_payload_that_does_not_match_spends_no_id(void **state) {
+    lab *l = lab_start();
+    lab_outcome bad = { 0 }, good = { 0 };
+    lab_catch(l);
+    lab_handle(l, .stream = "buy", .body = return_payload,
+               .event_schema = "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"},"
+                               "\"unit\":{\"default\":\"kg\"}},\"additionalProperties\":false}");
+    lab_fire_id(l, "buy", "{\"n\":1,\"extra\":2}", "x", &bad);
+    sync_now(l);
+    assert_ran(l, "");
+    assert_outcome(bad, HD_MISMATCH);
+    assert_json(l, receipt_name(bad.id), "-");
+    assert_string_equal(lab_failures(l), "buy HD_MISMATCH");
+    lab_fire_id(l, "buy", "{\"n\":1}", "x", &good);
+    sync_now(l);
+    assert_outcome(good, HD_OK);
+    assert_json(l, receipt_name(good.id), "{\"n\":1,\"unit\":\"kg\"}");
+    lab_close(l);
+}
+
+/* C290, I11: a receipt that was deleted still counts: tombstones are remembered. */
+static void i11_a_deleted_receipt_still_counts(void **state) {
+    lab *l = lab_start();
+    lab_outcome a = { 0 }, b = { 0 };
+    lab_handle(l, .stream = "buy");
+    lab_fire_id(l, "buy", "1", "x", &a);
+    sync_now(l);
+    lab_remove(l, receipt_name(a.id));
+    sync_now(l);
+    lab_fire_id(l, "buy", "2", "x", &b);
+    sync_now(l);
+    assert_outcome(a, HD_OK);
+    assert_outcome(b, HD_EXISTS);
+    assert_json(l, "buy_log", "[1]");
+    lab_close(l);
+}
+
+static void note_verdict(void *ctx, hd_status status) { *(hd_status *)ctx = status; }
+
+/* C290: "must be absent": applies to what is not there; refuses what is, or was; also alone. C292:
+ * the kind of failure comes through. */
+static void absence_is_a_condition_of_the_commit(void **state) {
+    lab *l = lab_start();
+    hd_runtime *rt = lab_runtime_now(l);
+    hd_cell cell = hd_cell_at(rt, "main/doc");
+    hd_status verdicts[3] = { HD_PENDING, HD_PENDING, HD_PENDING };
+    hd_tx *tx;
+    hd_tx_begin(rt, &tx);
+    hd_tx_require_absent(tx, cell);
+    hd_tx_set_int(tx, cell, 1);
+    hd_tx_commit(tx, note_verdict, &verdicts[0]);
+    sync_now(l);
+    for (int i = 1; i < 3; i++) {
+        hd_tx_begin(rt, &tx);
+        hd_tx_require_absent(tx, cell);
+        hd_tx_commit(tx, note_verdict, &verdicts[i]);
+        sync_now(l);
+        lab_remove(l, "doc");
+        sync_now(l);
+    }
+    assert_status(verdicts[0], HD_OK);
+    assert_status(verdicts[1], HD_EXISTS);
+    assert_status(verdicts[2], HD_EXISTS);
+    assert_int_equal(hd_status_class(verdicts[1]), HD_CLASS_PERMANENT);
+    lab_close(l);
+}
+
+static hd_status mint_ids(lab_handler *self, hd_tx *tx, const hd_event *event) {
+    char(*ids)[HD_ID_SIZE] = self->data;
+    hd_value v = lab_tx_get(self, tx, "hot");
+    if (hd_value_status(v)) return hd_value_status(v);
+    for (int i = 0; i < 2; i++)
+        if (hd_tx_mint(tx, ids[2 * (event->attempt - 1) + (uint32_t)i])) return HD_FAILED;
+    return event->attempt == 1 ? HD_BUSY : HD_OK;
+}
+
+/* Ids that a handler mints derive from the event: a retry repeats them, two never share one. */
+static void a_retry_mints_the_same_ids(void **state) {
+    lab *l = lab_start();
+    char ids[4][HD_ID_SIZE] = { { 0 } };
+    lab_handle(l, .stream = "buy", .reads = "hot", .body = mint_ids, .data = ids);
+    lab_fire(l, "buy", "1", NULL);
+    sync_now(l);
+    assert_string_equal(ids[0], ids[2]);
+    assert_string_equal(ids[1], ids[3]);
+    assert_string_not_equal(ids[0], ids[1]);
+    lab_close(l);
+}
+
+/* ---- time */
+
+#define DAY UINT64_C(86400000)
+
+/* Ids older than the receipt horizon are refused for good, and only their receipts are forgotten. */
+static void an_id_older_than_the_horizon_is_refused(void **state) {
+    lab *l = lab_start();
+    hd_runtime *rt = lab_runtime_now(l);
+    const hd_env *env = lab_env_of(lab_world(l));
+    uint64_t now = env->wall_ms(env->ctx), pruned;
+    lab_outcome old = { 0 }, timeless = { 0 };
+    lab_handle(l, .stream = "buy");
+    hd_send_options options = {
+        .id = "x", .id_time_ms = now, .done = lab_outcome_note, .ctx = &old
+    };
+    assert_status(hd_event_send(rt, hd_cell_at(rt, "main/buy"), hd_int(NULL, 1), &options), HD_OK);
+    lab_fire_id(l, "buy", "2", "y", &timeless);
+    sync_now(l);
+    assert_outcome(old, HD_OK);
+    assert_status(hd_receipt_prune(rt, "main", &pruned), HD_OK);
+    assert_int_equal(pruned, 0);
+    lab_env_set_wall_ms(lab_world(l), now + 31 * DAY);
+    assert_status(hd_event_send(rt, hd_cell_at(rt, "main/buy"), hd_int(NULL, 1), &options),
+                  HD_EXPIRED);
+    assert_int_equal(hd_status_class(HD_EXPIRED), HD_CLASS_PERMANENT);
+    assert_status(hd_receipt_prune(rt, "main", &pruned), HD_OK);
+    assert_int_equal(pruned, 1);
+    sync_now(l);
+    assert_json(l, receipt_name(old.id), "-");
+    assert_json(l, receipt_name(timeless.id), "{}");
+    lab_close(l);
+}
+
+/* ---- the outbox */
+
+typedef struct post_office {
+    int calls;
+    hd_status says;
+    char key[2][128];
+} post_office;
+
+static hd_status deliver(void *ctx, const char *key, hd_value message) {
+    post_office *o = ctx;
+    snprintf(o->key[o->calls % 2], 128, "%s", key);
+    o->calls++;
+    return o->says;
+}
+
+static hd_status send_mail(lab_handler *self, hd_tx *tx, const hd_event *event) {
+    hd_value v = lab_tx_get(self, tx, "hot");
+    if (hd_value_status(v)) return hd_value_status(v);
+    return hd_tx_outbox(tx, "mail", event->payload);
+}
+
+/* A message leaves once its handling is confirmed, and again, under the same key, until the channel
+ * has taken it; then its record is gone. */
+static void messages_leave_after_the_commit_at_least_once(void **state) {
+    lab *l = lab_start();
+    hd_runtime *rt = lab_runtime_now(l);
+    post_office o = { .says = HD_BUSY };
+    assert_status(hd_channel_open(rt, "main", "mail", deliver, &o), HD_OK);
+    lab_handle(l, .stream = "buy", .reads = "hot", .body = send_mail);
+    lab_cut(lab_on(l, "a"));
+    lab_fire(l, "buy", "\"hello\"", NULL);
+    lab_idle(l);
+    assert_int_equal(o.calls, 0);
+    lab_mend(lab_on(l, "a"));
+    sync_now(l);
+    lab_turn(l);
+    assert_int_equal(o.calls, 1);
+    o.says = HD_OK;
+    lab_advance_ms(l, 150);
+    lab_turn(l);
+    assert_int_equal(o.calls, 2);
+    assert_string_equal(o.key[0], o.key[1]);
+    sync_now(l);
+    lab_advance_ms(l, 100000);
+    lab_turn(l);
+    assert_int_equal(o.calls, 2);
+    char cell[160];
+    snprintf(cell, sizeof cell, "main/%s", o.key[0]);
+    assert_json(l, cell, "-");
+    lab_close(l);
+}
+
+/* What a program left behind is delivered by the next one that opens the channel. */
+static void messages_left_behind_are_delivered_by_the_next_program(void **state) {
+    lab *l = lab_start();
+    post_office o = { .says = HD_OK };
+    lab_handle(l, .stream = "buy", .reads = "hot", .body = send_mail);
+    lab_fire(l, "buy", "\"hello\"", NULL);
+    sync_now(l);
+    assert_int_equal(o.calls, 0);
+    lab_on(l, "b");
+    assert_status(hd_channel_open(lab_runtime_now(l), "main", "mail", deliver, &o), HD_OK);
+    lab_idle(l);
+    assert_int_equal(o.calls, 1);
+    sync_now(l);
+    lab_close(l);
+}
+
+/* ---- posted events */
+
+static hd_status post(lab *l, const char *json, const char *id, char out[HD_EVENT_ID_SIZE]) {
+    hd_runtime *rt = lab_runtime_now(l);
+    hd_pool *pool;
+    hd_pool_open(hd_runtime_heap(rt), &pool);
+    hd_send_options options = { .id = id };
+    hd_status status = hd_event_post(rt, hd_cell_at(rt, "main/buy"),
+                                     hd_json_parse(pool, json, strlen(json), NULL), &options, out);
+    hd_pool_close(pool);
+    return status;
+}
+
+static int count_kind(lab *l, const char *kind);
+static bool count_one(void *ctx, const hd_listing *entry) {
+    (*(int *)ctx)++;
+    return true;
+}
+static int count_kind(lab *l, const char *kind) {
+    int n = 0;
+    hd_runtime_list(lab_runtime_now(l), "main", kind, NULL, count_one, &n);
+    return n;
+}
+
+/* Posted events wait in the store for a program with a handler, which takes them in order; their
+ * handling leaves a receipt and no event. */
+static void i11_posted_events_wait_for_a_handler(void **state) {
+    lab *l = lab_start();
+    char id[HD_EVENT_ID_SIZE];
+    for (int i = 1; i <= 3; i++) {
+        char text[4];
+        snprintf(text, sizeof text, "%d", i);
+        assert_status(post(l, text, NULL, id), HD_OK);
+        sync_now(l);
+    }
+    assert_int_equal(count_kind(l, "event"), 3);
+    lab_on(l, "b");
+    lab_handle(l, .stream = "buy");
+    assert_status(post(l, "4", NULL, id), HD_OK);
+    sync_now(l);
+    lab_on(l, "a");
+    assert_status(post(l, "5", NULL, id), HD_OK);
+    sync_now(l);
+    lab_on(l, "b");
+    lab_turn(l);
+    sync_now(l);
+    assert_json(l, "buy_log", "[1,2,3,4,5]");
+    assert_int_equal(count_kind(l, "event"), 0);
+    assert_int_equal(count_kind(l, "receipt"), 5);
+    lab_close(l);
+}
+
+/* A sender's id: what waits already stays as it is, what was handled is refused. */
+static void i11_a_posted_id_counts_once(void **state) {
+    lab *l = lab_start();
+    char id[HD_EVENT_ID_SIZE], again[HD_EVENT_ID_SIZE];
+    assert_status(post(l, "1", "x", id), HD_OK);
+    sync_now(l);
+    assert_status(post(l, "2", "x", again), HD_OK);
+    sync_now(l);
+    assert_string_equal(id, again);
+    lab_handle(l, .stream = "buy");
+    sync_now(l);
+    assert_json(l, "buy_log", "[1]");
+    assert_status(post(l, "3", "x", id), HD_EXISTS);
+    sync_now(l);
+    assert_json(l, "buy_log", "[1]");
+    lab_close(l);
+}
+
+/* A posted event whose handler fails stays in the store, and is tried again by the next program. */
+static void a_posted_event_that_fails_is_not_lost(void **state) {
+    lab *l = lab_start();
+    char id[HD_EVENT_ID_SIZE];
+    lab_catch(l);
+    lab_handler *h = lab_handle(l, .stream = "buy");
+    h->fail_with = HD_FAILED;
+    h->fail_times = 1;
+    post(l, "1", NULL, id);
+    sync_now(l);
+    assert_int_equal(h->runs, 1);
+    assert_string_equal(lab_failures(l), "buy HD_FAILED");
+    assert_int_equal(count_kind(l, "event"), 1);
+    lab_on(l, "b");
+    lab_handle(l, .stream = "buy");
+    sync_now(l);
+    assert_json(l, "buy_log", "[1]");
+    assert_int_equal(count_kind(l, "event"), 0);
+    lab_close(l);
+}
+
+static void without_the_receipt_i11_fails(void **state) {
+    struct CMUnitTest test = cmocka_unit_test(i11_an_event_delivered_to_two_runtimes_counts_once);
+    must_miss(EVENTS_WITHOUT_RECEIPT, test);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(i11_an_event_delivered_twice_counts_once),
+        cmocka_unit_test(i11_an_event_delivered_to_two_runtimes_counts_once),
+        cmocka_unit_test(i11_a_repetition_whose_writes_all_elide_is_refused_too),
+        cmocka_unit_test(i11_every_handling_leaves_a_receipt),
+        cmocka_unit_test(i11_a_retry_does_not_stumble_over_its_own_receipt),
+        cmocka_unit_test(what_a_handler_returns_is_in_its_receipt),
+        cmocka_unit_test(a_payload_that_does_not_match_spends_no_id),
+        cmocka_unit_test(i11_a_deleted_receipt_still_counts),
+        cmocka_unit_test(absence_is_a_condition_of_the_commit),
+        cmocka_unit_test(a_retry_mints_the_same_ids),
+        cmocka_unit_test(an_id_older_than_the_horizon_is_refused),
+        cmocka_unit_test(messages_leave_after_the_commit_at_least_once),
+        cmocka_unit_test(messages_left_behind_are_delivered_by_the_next_program),
+        cmocka_unit_test(i11_posted_events_wait_for_a_handler),
+        cmocka_unit_test(i11_a_posted_id_counts_once),
+        cmocka_unit_test(a_posted_event_that_fails_is_not_lost),
+        cmocka_unit_test(without_the_receipt_i11_fails),
+    };
+    LAB_EVERYWHERE(tests);
+}
