@@ -42,7 +42,8 @@ extern "C" {
  * HD_PENDING, after hd_tx_suspend, means that it completes later. A read that failed with HD_PENDING
  * is passed on the same way: the run is set aside until the document is there. A transient status is
  * retried within a budget of 10; any other is reported to the error handlers, nothing is committed,
- * and the node runs again when something it read changes. */
+ * and the node runs again when something it read changes. After HD_NOMEM, which is nobody's fault, it
+ * stays invalid: pump returns HD_NOMEM when it has done the rest, and the next pump tries again. */
 typedef hd_status (*hd_action_fn)(hd_tx *tx, void *ctx);
 
 /* A handle. It stays harmless when the node is gone: calls then say HD_NOT_FOUND or do nothing. */

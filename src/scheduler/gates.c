@@ -35,9 +35,9 @@ hd_why_not gates_reason(const scheduler *s, const node *n, uint64_t now) {
 }
 
 /* A materialiser has its turn when settle says so; a node that waits for a document, when that
- * arrives; a suspended one, when it is resumed. */
+ * arrives; a suspended one, when it is resumed; one that had no memory, in the next pump. */
 static bool has_its_turn(const node *n) {
-    if (n->flags & (NODE_WAITING | NODE_SUSPENDED)) return false;
+    if (n->flags & (NODE_WAITING | NODE_SUSPENDED | NODE_STARVED)) return false;
     return !(n->flags & NODE_MATERIALISER) || (n->flags & NODE_PROMOTED);
 }
 
@@ -200,6 +200,26 @@ void gates_consider_auto(scheduler *s, node_id id) {
     if (!c || c->gate.no_auto || c->gate.auto_set || c->gate.debounce_ms) return;
     c->gate.auto_set = true;
     gates_set_debounce(s, id, AUTO_DEBOUNCE_MS);
+}
+
+/* ---- memory */
+
+void gates_starve(scheduler *s, node_id id) {
+    node_of(s, id)->flags |= NODE_STARVED;
+    s->starved = true;
+    gates_apply(s, id, 0);
+}
+
+/* Nobody wrote down who they are: that would have taken memory. */
+void gates_feed(scheduler *s) {
+    uint64_t now = env_now_ns(s->env);
+    s->starved = false;
+    for (node_id id = 1; id < s->graph.node_count; id++) {
+        node *n = &s->graph.nodes[id];
+        if ((n->flags & NODE_REMOVED) || !(n->flags & NODE_STARVED)) continue;
+        n->flags &= ~(uint32_t)NODE_STARVED;
+        gates_apply(s, id, now);
+    }
 }
 
 /* ---- the timer */

@@ -39,6 +39,9 @@ void gates_release(scheduler *s, node_id id);
 void gates_echoed(scheduler *s, node_id id, uint64_t now);
 /* Its run did not: the quarrel is over. */
 void gates_converged(scheduler *s, node_id id);
+/* Its run had no memory: it waits, invalid, until gates_feed gives all of them another chance. */
+void gates_starve(scheduler *s, node_id id);
+void gates_feed(scheduler *s);
 /* Wait until `at` (0: no longer). */
 void gates_hold(scheduler *s, node_id id, uint64_t at);
 

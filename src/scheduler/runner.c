@@ -300,6 +300,14 @@ static bool failed_too_early(scheduler *s, node_id id, hd_tx *tx) {
     return !apply_reads(s, id, tx) && set_aside(s, id, tx);
 }
 
+/* No fault of the node's. Perhaps what it read could not even be written down: so it does not wait for
+ * a change but stays invalid, and pump tells of it. */
+static void starve(scheduler *s, node_id id) {
+    invalidation_mark(s, id);
+    gates_starve(s, id);
+    runner_report(s, id, HD_NOMEM, s->message);
+}
+
 static void failed(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
     switch (hd_status_class(status)) {
     case HD_CLASS_PENDING: wait_for(s, id, tx->missing); return;
@@ -307,6 +315,7 @@ static void failed(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
     case HD_CLASS_TRANSIENT:
         if (retry_transient(s, id)) return;
         break;
+    case HD_CLASS_NOMEM: starve(s, id); return;
     default: break;
     }
     if (failed_too_early(s, id, tx)) return;

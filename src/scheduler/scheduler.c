@@ -16,7 +16,8 @@
 /* ---- life */
 
 static bool nothing_to_do(scheduler *s) {
-    return !s->tick && !s->suspended && !s->work && !settle_has_work(s) && !events_hold_idle(s);
+    return !s->tick && !s->starved && !s->suspended && !s->work && !settle_has_work(s) &&
+           !events_hold_idle(s);
 }
 
 static void tell_idle(scheduler *s) {
@@ -45,6 +46,7 @@ static hd_status pump(void *ctx) {
     scheduler *s = ctx;
     hd_status status = HD_OK;
     s->slice_end = 0;
+    if (s->starved) gates_feed(s);
     if (!s->tick && next_time(s) != UINT64_MAX) s->tick = next_time(s) <= env_now_ns(s->env);
     while (s->tick) {
         status = settle_pass(s);
@@ -52,13 +54,14 @@ static hd_status pump(void *ctx) {
         if (events_want_sending(s)) break;
     }
     if (is_idle(s)) tell_idle(s);
+    if (s->starved) return HD_NOMEM;
     return s->tick ? HD_PENDING : HD_OK;
     (void)status;
 }
 
 static uint64_t deadline(const void *ctx) {
     const scheduler *s = ctx;
-    return s->tick ? 0 : next_time(s);
+    return s->tick || s->starved ? 0 : next_time(s);
 }
 
 static void scheduler_close(void *ctx) {
@@ -90,9 +93,12 @@ scheduler *scheduler_of(hd_runtime *rt) {
     s->r = &rt->r;
     s->env = &rt->env;
     binheap_init(&s->timers, s->env);
-    rt->hooks = (runtime_hooks){
-        .ctx = s, .pump = pump, .deadline = deadline, .idle = is_idle, .unsettled = is_unsettled, .close = scheduler_close
-    };
+    rt->hooks = (runtime_hooks){ .ctx = s,
+                                 .pump = pump,
+                                 .deadline = deadline,
+                                 .idle = is_idle,
+                                 .unsettled = is_unsettled,
+                                 .close = scheduler_close };
     rt->hooks.await_idle = await_idle;
     hd_status status = registry_init(s);
     if (!status) status = runner_init(s);
@@ -447,7 +453,6 @@ size_t hd_tx_causes(hd_tx *tx, hd_cell *out, size_t max) {
     node_id id = s ? runs_in(s, tx) : 0;
     if (!id || (node_of(s, id)->flags & NODE_NEVER_RAN)) return 0;
     size_t count = invalidation_addresses(s, id, node_of(s, id)->ran_rev, UINT64_MAX, found);
-    for (size_t i = 0; i < count && i < max && i < CAUSES_MAX; i++)
-        out[i] = (hd_cell){ found[i] };
+    for (size_t i = 0; i < count && i < max && i < CAUSES_MAX; i++) out[i] = (hd_cell){ found[i] };
     return count;
 }

@@ -149,6 +149,7 @@ typedef struct scheduler {
 
     /* gates */
     binheap timers; /* nodes set aside, by the time they may run */
+    bool starved;   /* there are nodes with NODE_STARVED */
 
     /* facade */
     uint32_t work; /* hd_work_begin */
