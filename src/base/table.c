@@ -11,7 +11,10 @@
 #define TABLE_MAX_CAPACITY (UINT32_C(1) << 31)
 
 static inline uint32_t table_capacity(const table *t) { return t->slots ? t->mask + 1 : 0; }
-static inline uint32_t table_room(uint32_t capacity) { return capacity - capacity / 4; }
+/* At most 13 of 16 slots are taken: a search that fails then looks at 15 of them, side by side. */
+static inline uint32_t table_room(uint32_t capacity) {
+    return (uint32_t)((uint64_t)capacity * 13 / 16);
+}
 
 void table_init(table *t, const hd_env *env) { *t = (table){ .env = env }; }
 

@@ -36,7 +36,7 @@ void registry_fini(scheduler *s) {
 
 static hd_status grow(scheduler *s) {
     graph *g = &s->graph;
-    uint32_t capacity = g->node_capacity ? g->node_capacity + g->node_capacity / 2 : NODES_FIRST;
+    uint32_t capacity = g->node_capacity ? vec_next_capacity(g->node_capacity) : NODES_FIRST;
     if (capacity > NODE_MAX) return HD_LIMIT;
     node_side *sides =
         env_resize(s->env, s->sides, s->side_capacity * sizeof *sides, capacity * sizeof *sides);
@@ -200,19 +200,50 @@ static hd_status add_surface(scheduler *s, node_id id, const hd_node_spec *spec)
     return HD_OK;
 }
 
+/* The places behind cells, each once, in the order in which they are first named. */
+typedef struct place_list {
+    place_id *items;
+    uint32_t count;
+    table seen; /* place -> itself, where there are many */
+} place_list;
+
+#define PLACES_FEW 16 /* compared one by one */
+
+static bool place_list_has(const place_list *l, place_id at) {
+    if (l->count >= PLACES_FEW) {
+        table_probe p = table_find(&l->seen, hash_fold(hash_combine(0, at)));
+        while (table_next(&l->seen, &p))
+            if (p.index == at) return true;
+    }
+    for (uint32_t i = 0; i < l->count && i < PLACES_FEW; i++)
+        if (l->items[i] == at) return true;
+    return false;
+}
+
+static hd_status place_list_add(place_list *l, place_id at) {
+    hd_status status = HD_OK;
+    if (l->count >= PLACES_FEW) status = table_insert(&l->seen, hash_fold(hash_combine(0, at)), at);
+    if (!status) l->items[l->count++] = at;
+    return status;
+}
+
 static hd_status add_declared(scheduler *s, node_id id, const hd_node_spec *spec) {
+    place_id few[PLACES_FEW];
+    place_list l = { .items = few };
     if (!spec->read_count) return HD_OK;
-    VEC(uint32_t) keys = { 0 };
+    if (spec->read_count > PLACES_FEW)
+        l.items = env_new_array(s->env, spec->read_count, sizeof *l.items);
+    if (!l.items) return HD_NOMEM;
+    table_init(&l.seen, s->env);
     hd_status status = HD_OK;
     for (size_t i = 0; i < spec->read_count && !status; i++) {
         const hd_schema *schema;
         place_id at = runtime_place(s->rt, spec->reads[i], &schema);
-        bool twice = !at;
-        for (uint32_t j = 0; j < keys.count; j++) twice = twice || keys.items[j] == at;
-        if (!twice && !vec_push(s->env, &keys, at)) status = HD_NOMEM;
+        if (at && !place_list_has(&l, at)) status = place_list_add(&l, at);
     }
-    if (!status) status = graph_apply_reads(&s->graph, id, keys.items, keys.count);
-    vec_fini(s->env, &keys);
+    if (!status) status = graph_apply_reads(&s->graph, id, l.items, l.count);
+    table_fini(&l.seen);
+    if (l.items != few) env_free(s->env, l.items, spec->read_count * sizeof *l.items);
     return status;
 }
 

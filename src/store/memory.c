@@ -73,6 +73,20 @@ static const memory_authority *self_const(const authority *a) {
 
 /* ---- places and heads */
 
+/* The head of a document, if it has one. What nobody has stored needs none: that is most outputs of
+ * computations. */
+static bool find_head(const memory_authority *ma, place_id doc, uint32_t *out) {
+    if (doc < ma->head_of.count && ma->head_of.items[doc]) {
+        *out = ma->head_of.items[doc] - 1;
+        return true;
+    }
+    const places *ps = &ma->base.replica->places;
+    const place *p = place_at(ps, doc);
+    const doc_home *h = &ps->homes.items[p->doc.home];
+    return heads_find(&ma->m->h, h->space, h->scope, h->instance, h->meta, p->doc.id, out);
+}
+
+/* The same, made if missing. */
 static hd_status head_of(memory_authority *ma, place_id doc, uint32_t *out) {
     const replica *r = ma->base.replica;
     if (doc < ma->head_of.count && ma->head_of.items[doc]) {
@@ -132,7 +146,7 @@ static hd_status add_writes(memory_authority *ma, const commit *c) {
         if (status) return status;
         w.op_count = m->op_paths.count - first;
         w.exact_count = f->path_count;
-        w.exact = &c->paths.items[f->first_path];
+        w.exact = f->path_count ? &c->paths.items[f->first_path] : NULL;
         if (!vec_push(&m->env, &m->writes, w)) return HD_NOMEM;
     }
     /* The vector has stopped moving. */
@@ -493,8 +507,8 @@ static hd_status memory_load(authority *a, place_id doc, loaded *out) {
     if (ma->m->options.load_late)
         return vec_push(&ma->m->env, &ma->wanted, doc) ? HD_PENDING : HD_NOMEM;
     uint32_t index;
-    hd_status status = head_of(ma, doc, &index);
-    if (status) return status;
+    *out = (loaded){ 0 };
+    if (!find_head(ma, doc, &index)) return HD_OK;
     const head *d = &ma->m->h.heads.items[index];
     hd_value value = d->value;
     uint64_t seq = d->seq;
@@ -589,12 +603,26 @@ static void sort_listing(const hd_memory *m, uint32_t *items, uint32_t count) {
     }
 }
 
+/* A listing goes by heads: what only this runtime sees so far (outputs of computations, commits on
+ * their way) gets its head now. */
+static hd_status make_heads_of_seen(memory_authority *ma, const struct key *space) {
+    const places *ps = &ma->base.replica->places;
+    hd_status status = HD_OK;
+    for (place_id id = 1; id < ps->count && !status; id++) {
+        const place *p = place_at(ps, id);
+        uint32_t index;
+        if (p->root != id || value_is_absent(p->value) || (p->doc.flags & DOC_VOLATILE)) continue;
+        if (ps->homes.items[p->doc.home].space == space) status = head_of(ma, id, &index);
+    }
+    return status;
+}
+
 static hd_status memory_list(authority *a, struct key *space, const char *kind, const char *prefix,
                              hd_list_fn fn, void *ctx) {
     memory_authority *ma = self(a);
     hd_memory *m = ma->m;
     VEC(uint32_t) found = { 0 };
-    hd_status status = HD_OK;
+    hd_status status = make_heads_of_seen(ma, space);
     for (uint32_t i = 0; i < m->h.heads.count && !status; i++)
         if (listed(ma, i, space, kind, prefix) && !vec_push(&m->env, &found, i)) status = HD_NOMEM;
     if (!status) sort_listing(m, found.items, found.count);
