@@ -86,6 +86,7 @@ typedef struct back_edge {
 typedef VEC(uint64_t) mark_vec;
 
 #define GRAPH_BLOCK_CLASSES 7 /* slabs of 16, 32, ... 1024 bytes; larger blocks from env */
+#define GRAPH_LIST_CLASSES  8 /* slabs of lists of 1, 2, ... 128 readers; larger ones from env */
 
 typedef struct graph {
     const hd_env *env;
@@ -142,8 +143,10 @@ typedef struct graph {
     uint32_t kin_free; /* as index + 1 */
     table kin_index;   /* node -> index into kin */
 
-    /* Memory of read sets and reader lists, by powers of two. */
+    /* Memory of read sets, by powers of two; and of reader lists, whose capacities are powers of two:
+     * what stands before the readers would else double the block of every full list. */
     slab blocks[GRAPH_BLOCK_CLASSES];
+    slab lists[GRAPH_LIST_CLASSES];
 
     /* Scratch. */
     mark_vec forward, backward, sequence, pool;

@@ -11,6 +11,8 @@ hd_status graph_init(graph *g, const hd_env *env, places *ps) {
     table_init(&g->kin_index, env);
     for (unsigned i = 0; i < GRAPH_BLOCK_CLASSES; i++)
         slab_init(&g->blocks[i], env, (size_t)16 << i);
+    for (unsigned i = 0; i < GRAPH_LIST_CLASSES; i++)
+        slab_init(&g->lists[i], env, offsetof(watch, items) + (sizeof(reader) << i));
     return HD_OK;
 }
 
@@ -33,6 +35,7 @@ void graph_fini(graph *g) {
     vec_fini(g->env, &g->fates);
     if (g->seen) env_free(g->env, g->seen, g->seen_capacity * sizeof *g->seen);
     for (unsigned i = 0; i < GRAPH_BLOCK_CLASSES; i++) slab_fini(&g->blocks[i]);
+    for (unsigned i = 0; i < GRAPH_LIST_CLASSES; i++) slab_fini(&g->lists[i]);
     if (g->nodes) env_free(g->env, g->nodes, g->node_capacity * sizeof *g->nodes);
     *g = (graph){ 0 };
 }

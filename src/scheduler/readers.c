@@ -23,30 +23,35 @@ void graph_block_give(graph *g, void *block, size_t bytes) {
 
 /* ---- lists */
 
-#define LIST_LEAST 32 /* bytes of the smallest list: one reader, by shape */
-
+/* Capacities are powers of two. */
 static size_t list_bytes(uint32_t capacity) {
     return offsetof(watch, items) + capacity * sizeof(reader);
 }
-static uint32_t list_capacity(size_t bytes) {
-    return (uint32_t)((bytes - offsetof(watch, items)) / sizeof(reader));
-}
+static unsigned list_class(uint32_t capacity) { return (unsigned)__builtin_ctz(capacity); }
 
-static watch *list_new(graph *g, size_t bytes) {
-    watch *entries = graph_block_take(g, bytes);
-    if (entries) *entries = (watch){ .capacity = list_capacity(bytes) };
+static watch *list_new(graph *g, uint32_t capacity) {
+    unsigned class = list_class(capacity);
+    watch *entries = class < GRAPH_LIST_CLASSES ? slab_take(&g->lists[class])
+                                                : env_new(g->env, list_bytes(capacity));
+    if (entries) *entries = (watch){ .capacity = capacity };
     return entries;
 }
 
+static void list_free(graph *g, watch *entries) {
+    unsigned class = list_class(entries->capacity);
+    if (class < GRAPH_LIST_CLASSES) slab_give(&g->lists[class], entries);
+    else env_free(g->env, entries, list_bytes(entries->capacity));
+}
+
 /* The same list in a block of another size; the old one is given back. */
-static watch *list_resized(graph *g, watch *old, size_t bytes) {
-    watch *entries = list_new(g, bytes);
+static watch *list_resized(graph *g, watch *old, uint32_t capacity) {
+    watch *entries = list_new(g, capacity);
     if (!entries) return NULL;
     entries->count = old->count;
     entries->shapes = old->shapes;
     entries->shape_rev = old->shape_rev;
     memcpy(entries->items, old->items, old->count * sizeof *old->items);
-    graph_block_give(g, old, list_bytes(old->capacity));
+    list_free(g, old);
     return entries;
 }
 
@@ -65,9 +70,9 @@ static watch *list_with_room(graph *g, place *p) {
     if (p->watch && !watch_is_inline(p->watch)) {
         watch *entries = watch_list(p->watch);
         if (entries->count < entries->capacity) return entries;
-        return list_resized(g, entries, list_bytes(entries->capacity) * 2);
+        return list_resized(g, entries, entries->capacity * 2);
     }
-    watch *entries = list_new(g, p->watch ? 2 * LIST_LEAST : LIST_LEAST);
+    watch *entries = list_new(g, p->watch ? 2 : 1);
     if (!entries) return NULL;
     /* When its shape last changed is not known; not after its value did. */
     entries->shape_rev = p->rev;
@@ -106,10 +111,10 @@ static void take_out(graph *g, watch *entries, uint32_t at) {
 /* A list that lost most of its readers moves to a smaller block, if there is one. */
 static void list_shrink(graph *g, place *p, watch *entries) {
     if (entries->count == 0) {
-        graph_block_give(g, entries, list_bytes(entries->capacity));
+        list_free(g, entries);
         p->watch = 0;
     } else if (entries->capacity > 16 && entries->count <= entries->capacity / 4) {
-        watch *smaller = list_resized(g, entries, list_bytes(entries->capacity) / 2);
+        watch *smaller = list_resized(g, entries, entries->capacity / 2);
         if (smaller) p->watch = (uint64_t)(uintptr_t)smaller;
     }
 }
@@ -147,7 +152,7 @@ void readers_move(graph *g, edge e, uint32_t slot) {
 void readers_drop(graph *g, place *p) {
     if (p->watch && !watch_is_inline(p->watch)) {
         watch *entries = watch_list(p->watch);
-        graph_block_give(g, entries, list_bytes(entries->capacity));
+        list_free(g, entries);
     }
     p->watch = 0;
 }
