@@ -436,16 +436,17 @@ static void wipe(hd_tx *tx) {
     else if (tx->pool && tx->pool->count) hd_pool_clear(tx->pool);
 }
 
-static __attribute__((noinline)) void run_unusual(scheduler *s, node_id id) {
+static __attribute__((noinline)) void run_unusual(scheduler *s, node_id id, bool clock) {
     hd_tx *tx = s->tx;
     graph_set_clean(&s->graph, node_of(s, id));
-    uint64_t began = s->clock_ns = env_now_ns(s->env);
+    clock = clock || s->tracer || (node_of(s, id)->flags & NODE_GATED);
+    uint64_t began = s->clock_ns = clock ? env_now_ns(s->env) : 0;
     s->message[0] = 0;
     prepare(s, id, tx);
     if (s->tracer) s->tracer->run_begin(s, id);
     if (s->tracer) tx->flags |= TX_ATTEMPTS;
     hd_status status = call_body(s, id, tx);
-    record_time(s, id, began);
+    if (clock) record_time(s, id, began);
     if (s->tracer) s->tracer->run_body(s, id, tx, status);
     if (status == HD_PENDING && s->tx != tx) return; /* suspended: the transaction went along */
     hd_node handle = registry_handle(s, id);
@@ -467,7 +468,7 @@ void runner_run_node(scheduler *s, node_id id) {
     node *n = &s->graph.nodes[id];
     bool clock = --s->until_clock == 0;
     if ((n->flags & UNUSUAL_NODE) || s->tracer) {
-        run_unusual(s, id);
+        run_unusual(s, id, clock);
         return;
     }
     bit_clear(s->graph.invalid, n->pos);

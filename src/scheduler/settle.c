@@ -59,7 +59,7 @@ static void promote(void *ctx, node_id id) {
     node *m = node_of(s, id);
     if ((m->flags & NODE_PROMOTED) || !node_is_live(&s->graph, m)) return;
     m->flags |= NODE_PROMOTED;
-    gates_apply(s, id, s->clock_ns);
+    gates_apply(s, id, env_now_ns(s->env));
     if (node_is_eligible(&s->graph, m) && m->pos < s->cursor) s->cursor = m->pos;
 }
 
