@@ -832,6 +832,27 @@ static void i1_two_runtimes_agree_with_what_is_there(void **state) {
     }
 }
 
+/* I1: two runtimes that derive the same document agree, and each runs once per change. */
+static void i1_two_runtimes_derive_the_same(void **state) {
+    char twice_n[8];
+    lab_compute(l, "x", "n", twice);
+    lab_effect(l, "show_a", "x");
+    lab_on(l, "b");
+    lab_compute(l, "x", "n", twice);
+    lab_effect(l, "show_b", "x");
+    lab_settle(l);
+    lab_ran(l);
+    for (int i = 1; i <= 10; i++) {
+        lab_on(l, i % 3 ? "a" : "b");
+        lab_set(l, "n", i);
+        lab_settle(l);
+        snprintf(twice_n, sizeof twice_n, "%d", 2 * i);
+        assert_seen(l, "show_a", twice_n);
+        assert_seen(l, "show_b", twice_n);
+    }
+    assert_int_equal(lab_find(l, "show_a")->runs + lab_find(l, "show_b")->runs, 22);
+}
+
 /* Without self-suppression the effect runs itself again, and C115 notices. */
 static void without_suppression_c115_fails(void **state) {
     struct CMUnitTest test = S(i5_an_own_commit_does_not_run_the_effect_again);
@@ -907,6 +928,7 @@ int main(void) {
         S(a_shallow_effect_over_an_invalid_writer),
         S(a_node_that_never_ran_is_told_nothing),
         S(i1_two_runtimes_agree_with_what_is_there),
+        S(i1_two_runtimes_derive_the_same),
         S(i9_writers_run_before_readers),
         cmocka_unit_test(without_suppression_c115_fails),
     };

@@ -34,6 +34,27 @@ static void a_child_that_has_run_is_dormant(void **state) {
     assert_int_equal(lab_info(l, "child").status, HD_NODE_INVALID);
 }
 
+static hd_status create_grandchild(lab_node *self, hd_tx *tx) {
+    if (self->runs == 1) lab_compute(self->l, "grandchild", "n", twice);
+    return lab_tx_put(self, tx, "child", 1);
+}
+
+static hd_status create_generations(lab_node *self, hd_tx *tx) {
+    if (self->runs == 1) lab_add(self->l, .name = "child", .body = create_grandchild);
+    return HD_OK;
+}
+
+/* C51, C52: what a child creates in its one run runs as well, and all of it is dormant afterwards. */
+static void demand_by_creation_is_passed_on(void **state) {
+    lab_add(l, .name = "parent", .body = create_generations, .effect = true);
+    lab_settle(l);
+    assert_ran(l, "parent child grandchild");
+    assert_false(lab_is_live(l, "child") || lab_is_live(l, "grandchild"));
+    lab_set(l, "n", 4);
+    lab_settle(l);
+    assert_ran(l, "");
+}
+
 /* C52: a dormant run is no evidence: what it creates waits to be demanded. */
 static void a_child_created_outside_a_run_is_dormant(void **state) {
     lab_add(l, .name = "child", .reads = "n");
@@ -154,6 +175,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         S(a_child_runs_once_unread),
         S(a_child_that_has_run_is_dormant),
+        S(demand_by_creation_is_passed_on),
         S(a_child_created_outside_a_run_is_dormant),
         S(a_reader_created_in_the_same_pass_takes_over),
         S(idle_waits_for_a_debounced_child),

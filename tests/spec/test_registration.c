@@ -71,6 +71,52 @@ static void a_cancelled_computation_does_not_run(void **state) {
     assert_json(l, "x", "0");
 }
 
+static hd_status write_and_leave(lab_node *self, hd_tx *tx) {
+    double n = lab_tx_number(self, tx, "n");
+    if (n > 0) lab_cancel(self->l, self->spec.name);
+    return lab_tx_put(self, tx, self->spec.effect ? "e" : "x", n);
+}
+
+/* C5: a node that cancels itself in the middle of its run is gone after it, and the run commits
+ * nothing. */
+static void a_node_may_cancel_itself(void **state) {
+    lab_add(l, .name = "effect", .body = write_and_leave, .effect = true);
+    lab_add(l, .name = "x", .body = write_and_leave);
+    lab_effect(l, "show", "x");
+    lab_settle(l);
+    lab_ran(l);
+    lab_set(l, "n", 1);
+    lab_settle(l);
+    assert_ran(l, "effect x");
+    assert_json(l, "e", "0");
+    assert_json(l, "x", "0");
+    assert_int_equal(lab_stats(l).nodes, 1);
+}
+
+static hd_status cancel_writer(lab_node *self, hd_tx *tx) {
+    if (lab_tx_number(self, tx, "x") > 1) lab_cancel(self->l, "x");
+    return HD_OK;
+}
+
+/* C5: and it may cancel the one whose value it has just read. */
+static void a_reader_may_cancel_its_writer(void **state) {
+    lab_compute(l, "x", "n", NULL);
+    lab_add(l, .name = "reader", .body = cancel_writer, .effect = true);
+    lab_set(l, "n", 2);
+    lab_settle(l);
+    lab_set(l, "n", 3);
+    lab_settle(l);
+    assert_json(l, "x", "2");
+    assert_int_equal(lab_stats(l).nodes, 1);
+}
+
+/* A name is unique among siblings; the second registration changes nothing. */
+static void a_name_is_given_once(void **state) {
+    lab_compute(l, "x", "n", NULL);
+    assert_int_equal(lab_add(l, .name = "x", .reads = "n")->status, HD_USAGE);
+    assert_int_equal(lab_stats(l).nodes, 1);
+}
+
 /* C6: when registration returns, nothing has run yet. */
 static void nothing_runs_inside_the_call_that_registers(void **state) {
     lab_compute(l, "x", "n", NULL);
@@ -417,6 +463,9 @@ int main(void) {
         S(an_effect_runs_until_it_is_removed),
         S(an_invalid_effect_that_is_removed_does_not_run),
         S(a_cancelled_computation_does_not_run),
+        S(a_node_may_cancel_itself),
+        S(a_reader_may_cancel_its_writer),
+        S(a_name_is_given_once),
         S(nothing_runs_inside_the_call_that_registers),
         S(an_effect_that_reads_nothing_runs_once),
         S(a_first_run_can_be_requested),

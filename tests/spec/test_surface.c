@@ -87,6 +87,22 @@ static void the_surface_is_not_broadened(void **state) {
     assert_int_equal(lab_find(l, "see_2")->runs, 1);
 }
 
+/* C59: outputs may lie beside each other, and beside their inputs, in one document. */
+static void outputs_inside_one_document(void **state) {
+    lab_set_json(l, "doc", "{\"n\":1}");
+    lab_add(l, .name = "x", .reads = "doc#/n", .output = "doc#/x", .formula = twice);
+    lab_add(l, .name = "y", .reads = "doc#/x", .output = "doc#/y", .formula = twice);
+    lab_effect(l, "show", "doc#/y");
+    lab_effect(l, "all", "doc");
+    lab_settle(l);
+    lab_ran(l);
+    lab_set(l, "doc#/n", 2);
+    lab_settle(l);
+    assert_ran(l, "x y show all");
+    assert_seen(l, "all", "{\"n\":2,\"x\":4,\"y\":8}");
+    assert_string_equal(lab_dependents(l, "x"), "y all");
+}
+
 /* C63: a writer with surface X that writes Y, registered again: readers of Y do not become its
  * dependents, readers of X stay. */
 static void registering_again_keeps_the_surface(void **state) {
@@ -392,6 +408,7 @@ int main(void) {
         S(an_output_alone_is_the_surface),
         S(runs_do_not_change_the_surface),
         S(the_surface_is_not_broadened),
+        S(outputs_inside_one_document),
         S(registering_again_keeps_the_surface),
         S(ignored_targets_are_left_out),
         S(a_write_outside_the_surface_is_counted),
