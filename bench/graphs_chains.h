@@ -75,7 +75,8 @@ static void run_chains(const graph_options *o, graph_result *r, int per_batch) {
     graph_rng rng = graph_rng_seeded("chains");
     *r = (graph_result){ 0 };
     chains_open(&w);
-    graph_check(r, "calls", (double)w.calls, CHAINS);
+    /* An engine that does not know yet what an effect reads may begin it twice. */
+    if (w.calls < CHAINS || w.calls > 2 * CHAINS) graph_wrong(r, "calls", (double)w.calls, CHAINS);
     for (int repeat = 0; repeat <= repeats; repeat++) { /* the first one warms up */
         w.calls = 0;
         lap l = lap_begin(w.e);
