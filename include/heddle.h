@@ -6,4 +6,5 @@
 #include <heddle/store.h>
 #include <heddle/scheduler.h>
 #include <heddle/event.h>
+#include <heddle/pattern.h>
 #endif

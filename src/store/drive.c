@@ -118,6 +118,7 @@ hd_status hd_close(hd_runtime *rt) {
     if (rt->open) hd_tx_abort(rt->open);
     hd_status status = hd_runtime_sync(rt);
     if (rt->hooks.close) rt->hooks.close(rt->hooks.ctx);
+    if (rt->extension.close) rt->extension.close(rt->extension.ctx);
     runtime_free(rt);
     return status;
 }

@@ -21,6 +21,12 @@ typedef struct runtime_hooks {
     void (*close)(void *ctx);
 } runtime_hooks;
 
+/* Whoever builds on the runtime and lives as long: the pattern layer. Closed after the hooks. */
+typedef struct runtime_extension {
+    void *ctx; /* NULL: none */
+    void (*close)(void *ctx);
+} runtime_extension;
+
 typedef struct schema_cell {
     place_id place;
     const hd_schema *schema;
@@ -45,6 +51,7 @@ struct hd_runtime {
     hd_tx *spare;                    /* transactions to use again */
     hd_tx *open;                     /* the program's; one at a time */
     runtime_hooks hooks;
+    runtime_extension extension;
     _Atomic(post *) posts; /* newest first; pushed by any thread */
     int wake_fd, epoll_fd; /* -1: not made yet */
     bool stop;

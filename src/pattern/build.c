@@ -1,0 +1,327 @@
+/* build.c -- rounds: mention parts by name; keep what is the same, let go what is not mentioned. */
+#include "pattern/pattern.h"
+
+#include "base/env.h"
+#include "value/key.h"
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_MAX_LENGTH 512 /* of a node, with all that stands before it */
+
+bool name_is_plain(const char *name) {
+    for (const char *c = name; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7F || strchr("/:#", *c)) return false;
+    return *name;
+}
+
+/* ---- builds */
+
+static char *join(const hd_env *env, const char *path, const char *name) {
+    size_t a = strlen(path), b = strlen(name);
+    char *out = env_new(env, a + b + 2);
+    if (!out) return NULL;
+    memcpy(out, path, a);
+    out[a] = '/';
+    memcpy(out + a + 1, name, b + 1);
+    return out;
+}
+
+hd_build *build_new(hd_build *up, part *owner, const char *name, uint32_t local, hd_node under) {
+    const hd_env *env = up->all->env;
+    hd_build *b = env_new0(env, sizeof *b);
+    char *path = b ? join(env, up->path, name) : NULL;
+    if (!path) {
+        env_free(env, b, sizeof *b);
+        return NULL;
+    }
+    b->all = up->all;
+    b->of = up->of;
+    b->up = up;
+    b->owner = owner;
+    b->path = path;
+    b->local = local;
+    b->under = under;
+    list_init(&b->children);
+    list_init(&b->parts);
+    list_push_back(&up->children, &b->sibling);
+    return b;
+}
+
+hd_build *build_find(const hd_build *b, const char *name) {
+    size_t length = strlen(b->path);
+    LIST_FOR (at, &b->children) {
+        hd_build *child = LIST_ENTRY(at, hd_build, sibling);
+        if (!child->owner && !strcmp(child->path + length + 1, name)) return child;
+    }
+    return NULL;
+}
+
+static void stop_children(hd_build *b, const part *owner) {
+    LIST_FOR_SAFE (at, &b->children) {
+        hd_build *child = LIST_ENTRY(at, hd_build, sibling);
+        if (child->owner == owner) build_stop(child);
+    }
+}
+
+/* A node's part: nobody needs it any more. */
+static void release(void *ctx) {
+    part *p = ctx;
+    list_discard(&p->link);
+    part_free(p);
+}
+
+static void let_go(part *p) {
+    if (p->in->cursor == p) p->in->cursor = NULL;
+    if (p->kind->drop) p->kind->drop(p);
+    list_remove(&p->link);
+    hd_runtime *rt = p->in->all->rt;
+    hd_node node = p->node;
+    p->in = NULL;
+    if (node.id && hd_node_exists(rt, node)) hd_node_cancel(rt, node); /* frees it, if not later */
+    else part_free(p);
+}
+
+static void build_free(hd_build *b) {
+    const hd_env *env = b->all->env;
+    while (!list_empty(&b->parts)) let_go(LIST_ENTRY(list_last(&b->parts), part, link));
+    while (b->stops.count) {
+        build_stop_fn s = vec_pop(&b->stops);
+        s.fn(s.ctx);
+    }
+    vec_fini(env, &b->stops);
+    list_discard(&b->sibling);
+    env_free(env, b->path, strlen(b->path) + 1);
+    env_free(env, b, sizeof *b);
+}
+
+/* Deepest first, without recursion: patterns may nest as deep as their data. */
+void build_stop(hd_build *top) {
+    for (hd_build *b = top;;) {
+        if (!list_empty(&b->children)) {
+            b = LIST_ENTRY(list_last(&b->children), hd_build, sibling);
+            continue;
+        }
+        hd_build *up = b->up;
+        bool done = b == top;
+        build_free(b);
+        if (done) return;
+        b = up;
+    }
+}
+
+/* ---- rounds */
+
+void build_begin(hd_build *b, hd_tx *tx) {
+    list_node *first = list_first(&b->parts);
+    b->round++;
+    b->status = HD_OK;
+    b->cursor = first ? LIST_ENTRY(first, part, link) : NULL;
+    b->tx = tx;
+}
+
+hd_status build_end(hd_build *b) {
+    b->tx = NULL;
+    if (b->status) return b->status;
+    LIST_FOR_SAFE (at, &b->parts) {
+        part *p = LIST_ENTRY(at, part, link);
+        if (p->round == b->round) continue;
+        stop_children(b, p);
+        let_go(p);
+    }
+    LIST_FOR_SAFE (at, &b->children) {
+        hd_build *child = LIST_ENTRY(at, hd_build, sibling);
+        if (!child->owner && child->used_round != b->round) build_stop(child);
+    }
+    return HD_OK;
+}
+
+/* ---- parts */
+
+void *part_new(hd_build *b, const part_kind *kind, size_t size, const char *name) {
+    if (b->status) return NULL;
+    if (*name && !name_is_plain(name)) {
+        hd_build_fail(b, HD_USAGE, "\"%.80s\": a name has no '/', ':', '#' or control characters",
+                      name);
+        return NULL;
+    }
+    const hd_env *env = b->all->env;
+    size_t length = strlen(name) + 1;
+    part *p = env_new0(env, size + length);
+    if (!p) {
+        hd_build_fail(b, HD_NOMEM, "%s: no memory", name);
+        return NULL;
+    }
+    char *text = (char *)p + size;
+    memcpy(text, name, length);
+    p->kind = kind;
+    p->env = env;
+    p->in = b;
+    p->name = text;
+    p->size = size + length;
+    return p;
+}
+
+void part_free(part *p) {
+    if (!p) return;
+    if (p->kind->fini) p->kind->fini(p);
+    env_free(p->env, p, p->size);
+}
+
+/* Rounds mention mostly the same in the same order: the one after the last is looked at first. */
+static part *find_part(const hd_build *b, const char *name) {
+    if (b->cursor && !strcmp(b->cursor->name, name)) return b->cursor;
+    LIST_FOR (at, &b->parts) {
+        part *p = LIST_ENTRY(at, part, link);
+        if (!strcmp(p->name, name)) return p;
+    }
+    return NULL;
+}
+
+static void mention(part *p) {
+    hd_build *b = p->in;
+    list_node *next = list_after(&b->parts, &p->link);
+    p->round = b->round;
+    b->cursor = next ? LIST_ENTRY(next, part, link) : NULL;
+}
+
+/* "main:corner:prices" at the top of a piece; below a list's node "3:total". */
+static bool node_name(const hd_build *b, const char *name, char *out, size_t size) {
+    const char *before = b->local <= strlen(b->path) ? b->path + b->local : "";
+    int n = snprintf(out, size, "%s%s%s%s%s", b->local ? "" : key_bytes(b->of->space),
+                     b->local ? "" : ":", before, *before && *name ? ":" : "", name);
+    for (char *c = out; *c; c++)
+        if (*c == '/') *c = ':';
+    return n >= 0 && (size_t)n < size;
+}
+
+static hd_status register_node(part *p, hd_node_spec *spec) {
+    hd_build *b = p->in;
+    char name[NAME_MAX_LENGTH];
+    if (!node_name(b, p->name, name, sizeof name)) return HD_LIMIT;
+    spec->name = name;
+    spec->fn = p->kind->run;
+    spec->ctx = p;
+    spec->release = release;
+    spec->parent = b->under;
+    if (!spec->version) spec->version = b->of->what.version;
+    return hd_node_register(b->all->rt, spec, &p->node);
+}
+
+part *part_add(part *fresh, hd_node_spec *spec) {
+    hd_build *b = fresh->in;
+    /* In the first round two of a name are two nodes of a name, which the registry refuses. */
+    bool look = !b->status && (b->round > 1 || !spec);
+    part *old = look ? find_part(b, fresh->name) : NULL;
+    if (old && old->round == b->round)
+        hd_build_fail(b, HD_USAGE, "there are two of the name \"%s\" in %s", fresh->name, b->path);
+    if (b->status) {
+        part_free(fresh);
+        return NULL;
+    }
+    if (old && old->kind == fresh->kind && old->kind->same && old->kind->same(old, fresh)) {
+        mention(old);
+        part_free(fresh);
+        return old;
+    }
+    if (old) {
+        stop_children(b, old);
+        let_go(old);
+    }
+    hd_status status = spec ? register_node(fresh, spec) : HD_OK;
+    if (status) {
+        hd_build_fail(b, status, "%s/%s: %s", b->path, fresh->name,
+                      hd_runtime_error(b->all->rt)->message);
+        part_free(fresh);
+        return NULL;
+    }
+    list_push_back(&b->parts, &fresh->link);
+    mention(fresh);
+    return fresh;
+}
+
+hd_cell add_computation(part *p, const hd_cell *reads, size_t count, const hd_cell *side) {
+    hd_build *b = p->in;
+    p->output = hd_build_cell(b, p->name);
+    hd_node_spec spec = { .output = p->output,
+                          .side_outputs = side,
+                          .side_output_count = side ? 1 : 0,
+                          .reads = reads,
+                          .read_count = count };
+    p = part_add(p, &spec);
+    return p ? p->output : (hd_cell){ 0 };
+}
+
+/* ---- the public half */
+
+hd_runtime *hd_build_runtime(const hd_build *b) { return b->all->rt; }
+hd_status hd_build_status(const hd_build *b) { return b->status; }
+
+hd_cell hd_build_fail(hd_build *b, hd_status status, const char *format, ...) {
+    va_list arguments;
+    if (b->status) return (hd_cell){ 0 };
+    b->status = status;
+    va_start(arguments, format);
+    char message[256];
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    runtime_fail(b->all->rt, status, "%s", message);
+    return (hd_cell){ 0 };
+}
+
+hd_cell hd_build_cell(hd_build *b, const char *name) {
+    char id[NAME_MAX_LENGTH];
+    if (b->status) return (hd_cell){ 0 };
+    int n = snprintf(id, sizeof id, "%s%s%s", b->path, *name ? "/" : "", name);
+    if (n < 0 || (size_t)n >= sizeof id)
+        return hd_build_fail(b, HD_LIMIT, "the name %.80s... is too long", id);
+    hd_cell cell = hd_cell_of(b->all->rt, key_bytes(b->of->space), HD_SCOPE_SPACE, id, "");
+    if (cell.id) return cell;
+    const hd_error *e = hd_runtime_error(b->all->rt);
+    return hd_build_fail(b, e->status, "%s", e->message);
+}
+
+/* ---- nodes of others */
+
+typedef struct raw_part {
+    part part;
+    hd_action_fn fn;
+    void *ctx;
+    void (*release)(void *ctx);
+} raw_part;
+
+static hd_status raw_run(hd_tx *tx, void *ctx) {
+    raw_part *r = ctx;
+    return r->fn(tx, r->ctx);
+}
+static bool raw_same(const part *p, const part *fresh) {
+    const raw_part *a = (const raw_part *)p, *b = (const raw_part *)fresh;
+    return !a->release && a->fn == b->fn && a->ctx == b->ctx && p->output.id == fresh->output.id;
+}
+static void raw_fini(part *p) {
+    raw_part *r = (raw_part *)p;
+    if (r->release) r->release(r->ctx);
+}
+static const part_kind raw_kind = { .run = raw_run, .same = raw_same, .fini = raw_fini };
+
+hd_cell hd_build_node(hd_build *b, const hd_node_spec *spec) {
+    raw_part *r = part_new(b, &raw_kind, sizeof *r, spec->name ? spec->name : "");
+    if (!r) {
+        if (spec->release) spec->release(spec->ctx);
+        return (hd_cell){ 0 };
+    }
+    r->fn = spec->fn;
+    r->ctx = spec->ctx;
+    r->release = spec->release;
+    r->part.output = spec->output;
+    hd_node_spec inner = *spec;
+    part *p = part_add(&r->part, &inner);
+    return p ? p->output : (hd_cell){ 0 };
+}
+
+void hd_build_on_stop(hd_build *b, void (*fn)(void *ctx), void *ctx) {
+    for (uint32_t i = 0; i < b->stops.count; i++) /* mentioned in an earlier round */
+        if (b->stops.items[i].fn == fn && b->stops.items[i].ctx == ctx) return;
+    if (!b->status && vec_push(b->all->env, &b->stops, ((build_stop_fn){ fn, ctx }))) return;
+    if (!b->status) hd_build_fail(b, HD_NOMEM, "%s: no memory", b->path);
+    fn(ctx);
+}

@@ -1,0 +1,93 @@
+/* gather.c -- filter, flat_map, gather: a map, and a node that looks at all of its rows. */
+#include "pattern/pattern.h"
+
+#include <stdio.h>
+
+typedef enum gathering { GATHER_VALUES, GATHER_CHOSEN, GATHER_FLAT } gathering;
+
+typedef struct gather_part {
+    part part;
+    gathering how;
+    hd_cell list, rows; /* rows: links to what the elements of list became; VALUES: list itself */
+} gather_part;
+
+/* The element itself, or what it links to. */
+static hd_value behind(hd_tx *tx, hd_cell at, hd_value element) {
+    return hd_value_kind(element) == HD_KIND_LINK ? hd_tx_follow(tx, at, element) : element;
+}
+
+static hd_status add_row(const gather_part *g, hd_builder *b, hd_value element, hd_value v) {
+    if (hd_value_status(v)) return hd_value_status(v);
+    switch (g->how) {
+    case GATHER_VALUES: hd_builder_add(b, hd_value_exists(v) ? v : hd_null()); break;
+    case GATHER_CHOSEN:
+        if (hd_value_is_true(v)) hd_builder_add(b, element);
+        break;
+    case GATHER_FLAT:
+        for (hd_iter it = hd_iter_of(v); hd_iter_next(&it);) hd_builder_add(b, it.value);
+        break;
+    }
+    return HD_OK;
+}
+
+static hd_value gather(hd_tx *tx, const gather_part *g) {
+    hd_builder *b;
+    hd_value rows = hd_tx_get(tx, g->rows);
+    hd_value items = g->how == GATHER_CHOSEN ? hd_tx_get(tx, g->list) : hd_null();
+    if (hd_value_status(rows)) return rows;
+    if (hd_value_status(items)) return items;
+    hd_status status = hd_builder_open(hd_tx_pool(tx), HD_KIND_ARRAY, &b);
+    if (status) return hd_failed(status);
+    if (hd_value_kind(rows) != HD_KIND_ARRAY) return hd_builder_close(b);
+    for (hd_iter it = hd_iter_of(rows); !status && hd_iter_next(&it);) {
+        hd_value element = hd_value_index(items, it.index);
+        if (g->how == GATHER_CHOSEN && !hd_value_exists(element)) break; /* about to change */
+        status = add_row(g, b, element, behind(tx, g->rows, it.value));
+    }
+    hd_value all = hd_builder_close(b);
+    return status ? hd_failed(status) : all;
+}
+
+static hd_status gather_run(hd_tx *tx, void *ctx) {
+    const gather_part *g = ctx;
+    return write_result(tx, g->part.output, gather(tx, g));
+}
+
+static bool same(const part *p, const part *fresh) {
+    const gather_part *a = (const gather_part *)p, *b = (const gather_part *)fresh;
+    return a->how == b->how && a->list.id == b->list.id && a->rows.id == b->rows.id;
+}
+
+static const part_kind gather_kind = { .run = gather_run, .same = same };
+
+static hd_cell add_gather(hd_build *b, const char *name, gathering how, hd_cell items,
+                          hd_cell rows) {
+    if (!rows.id) hd_build_fail(b, HD_USAGE, "%s: the list is no cell", name);
+    gather_part *g = part_new(b, &gather_kind, sizeof *g, name);
+    if (!g) return (hd_cell){ 0 };
+    g->how = how;
+    g->list = items;
+    g->rows = rows;
+    return add_computation(&g->part, &g->rows, 1, NULL);
+}
+
+static hd_cell map_and_gather(hd_build *b, const char *name, gathering how, hd_cell items,
+                              const hd_each *each) {
+    char rows[256];
+    snprintf(rows, sizeof rows, "%s.rows", name);
+    return add_gather(b, name, how, items, hd_map(b, rows, items, each));
+}
+
+hd_cell hd_filter(hd_build *b, const char *name, hd_cell items, const hd_each *each) {
+    return map_and_gather(b, name, GATHER_CHOSEN, items, each);
+}
+hd_cell hd_flat_map(hd_build *b, const char *name, hd_cell items, const hd_each *each) {
+    return map_and_gather(b, name, GATHER_FLAT, items, each);
+}
+hd_cell hd_gather(hd_build *b, const char *name, hd_cell items) {
+    return add_gather(b, name, GATHER_VALUES, items, items);
+}
+
+hd_value hd_tx_get_list(hd_tx *tx, hd_cell items) {
+    return gather(tx, &(gather_part){ .how = GATHER_VALUES, .list = items, .rows = items });
+}

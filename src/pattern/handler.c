@@ -1,0 +1,71 @@
+/* handler.c -- streams, and what handles their events as long as the piece runs. */
+#include "pattern/pattern.h"
+
+#include "base/env.h"
+#include <stdio.h>
+#include <string.h>
+
+typedef struct handler_part {
+    part part;
+    hd_cell stream;
+    hd_handler_fn fn;
+    void *ctx;
+    hd_cell *in;
+    uint32_t count;
+    hd_handler handler;
+} handler_part;
+
+static bool same(const part *p, const part *fresh) {
+    const handler_part *a = (const handler_part *)p, *b = (const handler_part *)fresh;
+    return a->stream.id == b->stream.id && a->fn == b->fn && a->ctx == b->ctx &&
+           a->count == b->count && (!a->count || !memcmp(a->in, b->in, a->count * sizeof *a->in));
+}
+
+static void drop(part *p) { hd_handler_remove(p->in->all->rt, ((handler_part *)p)->handler); }
+
+static void fini(part *p) {
+    handler_part *h = (handler_part *)p;
+    env_free(p->env, h->in, h->count * sizeof *h->in);
+}
+
+static const part_kind handler_kind = { .same = same, .drop = drop, .fini = fini };
+
+hd_cell hd_stream(hd_build *b, const char *name) {
+    if (!name_is_plain(name)) return hd_build_fail(b, HD_USAGE, "\"%.80s\" is no name", name);
+    return hd_build_cell(b, name);
+}
+
+static void take_up(handler_part *h) {
+    hd_build *b = h->part.in;
+    if (h->handler.id) return; /* there from an earlier round */
+    hd_handler_spec spec = { .stream = h->stream,
+                             .fn = h->fn,
+                             .ctx = h->ctx,
+                             .inputs = h->in,
+                             .input_count = h->count,
+                             .reads_nothing = !h->count };
+    hd_status status = hd_handler_register(b->all->rt, &spec, &h->handler);
+    if (status) hd_build_fail(b, status, "%s", hd_runtime_error(b->all->rt)->message);
+}
+
+void hd_handle(hd_build *b, hd_cell stream, hd_handler_fn fn, void *ctx, const hd_cell *in,
+               size_t count) {
+    char name[32];
+    if (!stream.id || !fn) hd_build_fail(b, HD_USAGE, "a handler needs a stream and a function");
+    snprintf(name, sizeof name, "handler %u", stream.id); /* one for each stream */
+    handler_part *h = part_new(b, &handler_kind, sizeof *h, name);
+    if (!h) return;
+    h->stream = stream;
+    h->fn = fn;
+    h->ctx = ctx;
+    h->in = count ? env_new(b->all->env, count * sizeof *in) : NULL;
+    if (count && !h->in) {
+        part_free(&h->part);
+        hd_build_fail(b, HD_NOMEM, "no memory");
+        return;
+    }
+    if (count) memcpy(h->in, in, count * sizeof *in);
+    h->count = (uint32_t)count;
+    part *p = part_add(&h->part, NULL);
+    if (p) take_up((handler_part *)p);
+}

@@ -1,0 +1,194 @@
+/* lift.c -- lift, derive, constants, arguments, state, sinks: one node, or none. */
+#include "pattern/pattern.h"
+
+#include "base/env.h"
+#include "value/key.h"
+#include <string.h>
+
+/* ---- lift and derive */
+
+#define INPUTS_FEW 8
+
+typedef struct lift_part {
+    part part;
+    hd_lift_fn lift; /* or */
+    hd_derive_fn derive;
+    void *ctx;
+    hd_cell *in;
+    uint32_t count;
+} lift_part;
+
+static hd_status lift_values(hd_tx *tx, lift_part *l, hd_value *values) {
+    for (uint32_t i = 0; i < l->count; i++) {
+        values[i] = hd_tx_get(tx, l->in[i]);
+        if (hd_value_status(values[i])) return hd_value_status(values[i]);
+    }
+    return write_result(tx, l->part.output, l->lift(tx, values, l->ctx));
+}
+
+static hd_status lift_run(hd_tx *tx, void *ctx) {
+    lift_part *l = ctx;
+    hd_value few[INPUTS_FEW];
+    if (l->count <= INPUTS_FEW) return lift_values(tx, l, few);
+    hd_value *many = env_new(l->part.env, l->count * sizeof *many);
+    if (!many) return HD_NOMEM;
+    hd_status status = lift_values(tx, l, many);
+    env_free(l->part.env, many, l->count * sizeof *many);
+    return status;
+}
+
+static hd_status derive_run(hd_tx *tx, void *ctx) {
+    lift_part *l = ctx;
+    hd_value v = hd_tx_get(tx, l->in[0]);
+    if (hd_value_status(v)) return hd_value_status(v);
+    return write_result(tx, l->part.output, l->derive(tx, v, l->ctx));
+}
+
+static bool lift_same(const part *p, const part *fresh) {
+    const lift_part *a = (const lift_part *)p, *b = (const lift_part *)fresh;
+    return a->lift == b->lift && a->derive == b->derive && a->ctx == b->ctx &&
+           a->count == b->count && (!a->count || !memcmp(a->in, b->in, a->count * sizeof *a->in));
+}
+
+static void lift_fini(part *p) {
+    lift_part *l = (lift_part *)p;
+    env_free(p->env, l->in, l->count * sizeof *l->in);
+}
+
+static const part_kind lift_kind = { .run = lift_run, .same = lift_same, .fini = lift_fini };
+static const part_kind derive_kind = { .run = derive_run, .same = lift_same, .fini = lift_fini };
+
+static hd_cell add_lift(hd_build *b, const part_kind *kind, const char *name, lift_part like,
+                        const hd_cell *in, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (!in[i].id) hd_build_fail(b, HD_USAGE, "%s: input %zu is no cell", name, i + 1);
+    lift_part *l = part_new(b, kind, sizeof *l, name);
+    if (!l) return (hd_cell){ 0 };
+    l->lift = like.lift;
+    l->derive = like.derive;
+    l->ctx = like.ctx;
+    l->in = count ? env_new(b->all->env, count * sizeof *in) : NULL;
+    if (count && !l->in) {
+        part_free(&l->part);
+        return hd_build_fail(b, HD_NOMEM, "%s: no memory", name);
+    }
+    if (count) memcpy(l->in, in, count * sizeof *in);
+    l->count = (uint32_t)count;
+    return add_computation(&l->part, l->in, count, NULL);
+}
+
+hd_cell hd_lift(hd_build *b, const char *name, hd_lift_fn fn, void *ctx, const hd_cell *in,
+                size_t count) {
+    if (!fn || count > UINT32_MAX) return hd_build_fail(b, HD_USAGE, "%s: no function", name);
+    return add_lift(b, &lift_kind, name, (lift_part){ .lift = fn, .ctx = ctx }, in, count);
+}
+
+hd_cell hd_derive(hd_build *b, const char *name, hd_cell in, hd_derive_fn fn, void *ctx) {
+    if (!fn) return hd_build_fail(b, HD_USAGE, "%s: no function", name);
+    return add_lift(b, &derive_kind, name, (lift_part){ .derive = fn, .ctx = ctx }, &in, 1);
+}
+
+/* ---- constants */
+
+typedef struct constant_part {
+    part part;
+    hd_value value; /* referenced */
+} constant_part;
+
+static hd_status constant_run(hd_tx *tx, void *ctx) {
+    const constant_part *c = ctx;
+    return hd_tx_set(tx, c->part.output, c->value);
+}
+static bool constant_same(const part *p, const part *fresh) {
+    return hd_value_equal(((const constant_part *)p)->value, ((const constant_part *)fresh)->value);
+}
+static void constant_fini(part *p) { hd_value_unref(((constant_part *)p)->value); }
+
+static const part_kind constant_kind = { .run = constant_run,
+                                         .same = constant_same,
+                                         .fini = constant_fini };
+
+hd_cell hd_constant(hd_build *b, const char *name, hd_value v) {
+    if (hd_value_status(v))
+        return hd_build_fail(b, hd_value_status(v), "%s: the value could not be made", name);
+    if (!hd_value_exists(v)) return hd_build_fail(b, HD_KIND, "%s: a constant has a value", name);
+    constant_part *c = part_new(b, &constant_kind, sizeof *c, name);
+    if (!c) return (hd_cell){ 0 };
+    c->value = hd_value_ref(v);
+    return add_computation(&c->part, NULL, 0, NULL);
+}
+
+/* ---- arguments and state */
+
+static hd_cell given(hd_build *b, const char *name, hd_value otherwise) {
+    for (size_t i = 0; i < b->in_count; i++)
+        if (!strcmp(b->in[i].name, name)) return b->in[i].cell;
+    return hd_value_exists(otherwise) ? hd_constant(b, name, otherwise) : hd_build_cell(b, name);
+}
+
+hd_cell hd_argument(hd_build *b, const char *name, hd_value otherwise) {
+    if (hd_value_status(otherwise))
+        return hd_build_fail(b, hd_value_status(otherwise), "%s: the default could not be made",
+                             name);
+    if (b->status) return (hd_cell){ 0 };
+    if (b->up) return given(b, name, otherwise);
+    piece *p = b->of;
+    bool missing = !hd_value_exists(hd_value_at(p->arguments, name));
+    if (missing && hd_value_exists(otherwise) && !p->opened)
+        p->arguments = hd_object_set(hd_tx_pool(b->tx), p->arguments, name, otherwise);
+    if (hd_value_status(p->arguments))
+        return hd_build_fail(b, hd_value_status(p->arguments), "%s: no memory", name);
+    hd_cell arguments = hd_cell_child(b->all->rt, p->document, "arguments");
+    hd_cell cell = hd_cell_child(b->all->rt, arguments, name);
+    return cell.id ? cell : hd_build_fail(b, HD_NOMEM, "%s: no memory", name);
+}
+
+static bool comes_and_goes(const hd_build *b) {
+    while (b && !b->owner) b = b->up;
+    return b;
+}
+
+hd_cell hd_state(hd_build *b, const char *name, hd_value initial) {
+    if (comes_and_goes(b))
+        return hd_build_fail(b, HD_USAGE, "%s: only a piece has state, not its rows", name);
+    if (!name_is_plain(name)) return hd_build_fail(b, HD_USAGE, "\"%.80s\" is no name", name);
+    hd_cell cell = hd_build_cell(b, name);
+    if (b->status || b->of->opened || !hd_value_exists(initial)) return cell;
+    hd_value now = hd_tx_read(b->tx, cell, HD_READ_NO_DEPENDENCY | HD_READ_NO_CLAIM);
+    hd_status status = hd_value_status(now);
+    if (!status && !hd_value_exists(now)) status = hd_tx_set(b->tx, cell, initial);
+    return status ? hd_build_fail(b, status, "%s: %s", name, hd_status_text(status)) : cell;
+}
+
+/* ---- sinks */
+
+typedef struct sink_part {
+    part part;
+    hd_cell cell;
+    hd_sink_fn fn;
+    void *ctx;
+} sink_part;
+
+static hd_status sink_run(hd_tx *tx, void *ctx) {
+    const sink_part *k = ctx;
+    hd_value v = hd_tx_get(tx, k->cell);
+    if (hd_value_status(v)) return hd_value_status(v);
+    k->fn(k->ctx, v);
+    return HD_OK;
+}
+static bool sink_same(const part *p, const part *fresh) {
+    const sink_part *a = (const sink_part *)p, *b = (const sink_part *)fresh;
+    return a->cell.id == b->cell.id && a->fn == b->fn && a->ctx == b->ctx;
+}
+static const part_kind sink_kind = { .run = sink_run, .same = sink_same };
+
+void hd_build_sink(hd_build *b, const char *name, hd_cell cell, hd_sink_fn fn, void *ctx) {
+    if (!cell.id) hd_build_fail(b, HD_USAGE, "%s: there is no cell to look at", name);
+    sink_part *k = part_new(b, &sink_kind, sizeof *k, name);
+    if (!k) return;
+    k->cell = cell;
+    k->fn = fn;
+    k->ctx = ctx;
+    hd_node_spec spec = { .effect = true, .reads = &cell, .read_count = 1 };
+    part_add(&k->part, &spec);
+}

@@ -1,0 +1,316 @@
+/* list.c -- map: a coordinator that makes and removes rows, and rows that compute.
+ *
+ *     list  --->  coordinator  --->  [link, link, link]     the result
+ *                      |                |
+ *                      +-- elements --> row --> its document
+ *
+ * The coordinator reads the list and writes links, never the rows' values: a row that changes does
+ * not concern it. What a row reads is its element and nothing else: the place of a value in the list,
+ * the target of a link, or, where values are known by a key and may move, a copy that the coordinator
+ * keeps under that key. So a change of one element runs one row, and the coordinator compares the old
+ * list with the new, which takes what differs (values share structure).
+ *
+ * Its memory is a function of the list it saw last; a run that is set aside or refused needs no undoing,
+ * because the next one compares again and writes the whole result again, of which the store drops what
+ * is as it was. */
+#include "pattern/list.h"
+
+#include "base/env.h"
+#include "store/tx.h"
+#include <stdio.h>
+#include <string.h>
+
+/* ---- all of it */
+
+static hd_status unrepeated(list_part *p, hd_tx *tx, size_t index, hd_value element, char *key,
+                            bool *held) {
+    hd_status status = list_key(p, tx, index, element, key, held);
+    uint32_t slot = status ? ROW_LOOSE : list_find(p, key);
+    if (slot == ROW_LOOSE || p->rows.items[slot]->index == ROW_LOOSE) return status;
+    size_t length = strlen(key);
+    snprintf(key + length, KEY_MAX_SIZE - length, "+%u", ++p->rows.items[slot]->repeats);
+    p->repeated = true;
+    return HD_OK;
+}
+
+static hd_status place_row(list_part *p, hd_tx *tx, size_t index, hd_value element, row **out) {
+    char key[KEY_MAX_SIZE];
+    bool held;
+    hd_status status = unrepeated(p, tx, index, element, key, &held);
+    if (status) return status;
+    uint32_t slot = list_find(p, key);
+    if (slot == ROW_LOOSE) status = list_add(p, tx, index, element, key, held, &slot);
+    if (status) return status;
+    if (!vec_push(p->part.env, &p->order, slot)) return HD_NOMEM;
+    *out = p->rows.items[slot];
+    (*out)->index = (uint32_t)index;
+    (*out)->repeats = 1;
+    return HD_OK;
+}
+
+static hd_status place_all(list_part *p, hd_tx *tx, hd_value items, hd_builder *links,
+                           hd_builder *held) {
+    hd_status status = HD_OK;
+    if (hd_value_kind(items) != HD_KIND_ARRAY) return HD_OK;
+    for (hd_iter it = hd_iter_of(items); !status && hd_iter_next(&it);) {
+        row *r;
+        status = place_row(p, tx, it.index, it.value, &r);
+        if (status) break;
+        hd_builder_add(links, r->link);
+        if (r->held) hd_builder_put(held, r->key, it.value);
+    }
+    return status;
+}
+
+static void keep(hd_value *to, hd_value v) {
+    hd_value before = *to;
+    *to = hd_value_ref(v);
+    hd_value_unref(before);
+}
+
+hd_status list_rebuild(list_part *p, hd_tx *tx, hd_value items) {
+    hd_pool *pool = hd_tx_pool(tx);
+    hd_builder *links = NULL, *held = NULL;
+    for (uint32_t i = 0; i < p->rows.count; i++)
+        if (p->rows.items[i]) p->rows.items[i]->index = ROW_LOOSE;
+    vec_clear(&p->order);
+    p->repeated = false;
+    hd_status status = hd_builder_open(pool, HD_KIND_ARRAY, &links);
+    if (!status) status = hd_builder_open(pool, HD_KIND_OBJECT, &held);
+    if (!status) status = place_all(p, tx, items, links, held);
+    hd_value l = links ? hd_builder_close(links) : hd_failed(HD_NOMEM);
+    hd_value h = held ? hd_builder_close(held) : hd_failed(HD_NOMEM);
+    if (!status) status = hd_value_status(l) ? hd_value_status(l) : hd_value_status(h);
+    if (status) return status;
+    for (uint32_t i = 0; i < p->rows.count; i++)
+        if (p->rows.items[i] && p->rows.items[i]->index == ROW_LOOSE) list_drop(p, i);
+    keep(&p->links, l);
+    keep(&p->held, h);
+    return HD_OK;
+}
+
+/* ---- what differs */
+
+typedef struct difference {
+    const hd_env *env;
+    VEC(uint32_t) places; /* indices that both lists have and that differ, upwards */
+    bool nomem;
+} difference;
+
+static bool note_place(void *ctx, const hd_step *path, size_t depth, hd_value before,
+                       hd_value after) {
+    difference *d = ctx;
+    (void)before, (void)after;
+    if (!depth) return true; /* the length */
+    uint32_t index = (uint32_t)path[0].index;
+    if (d->places.count && vec_last(&d->places) == index) return true;
+    d->nomem = !vec_push(d->env, &d->places, index);
+    return !d->nomem;
+}
+
+typedef struct update {
+    list_part *p;
+    hd_tx *tx;
+    hd_value items;         /* the new one */
+    hd_value links, held;   /* as they will be */
+    VEC(uint32_t) loosened; /* slots of rows that lost their place */
+    bool give_up;           /* a rebuild is needed */
+} update;
+
+static hd_status loosen(update *u, uint32_t index) {
+    uint32_t slot = u->p->order.items[index];
+    if (!vec_push(u->p->part.env, &u->loosened, slot)) return HD_NOMEM;
+    u->p->rows.items[slot]->index = ROW_LOOSE;
+    return HD_OK;
+}
+
+/* An element that both lists have differs: is it still the same one? Then only its copy changes. */
+static hd_status compare_place(update *u, uint32_t index, bool *moved) {
+    list_part *p = u->p;
+    char key[KEY_MAX_SIZE];
+    bool held;
+    hd_value element = hd_value_index(u->items, index);
+    hd_status status = list_key(p, u->tx, index, element, key, &held);
+    if (status) return status;
+    row *r = p->rows.items[p->order.items[index]];
+    *moved = strcmp(r->key, key) != 0;
+    if (*moved) return loosen(u, index);
+    if (held) u->held = hd_object_set(hd_tx_pool(u->tx), u->held, key, element);
+    return hd_value_status(u->held);
+}
+
+/* Gives the element at `index` its row. */
+static hd_status fill_place(update *u, uint32_t index) {
+    list_part *p = u->p;
+    hd_pool *pool = hd_tx_pool(u->tx);
+    char key[KEY_MAX_SIZE];
+    bool held;
+    hd_value element = hd_value_index(u->items, index);
+    hd_status status = list_key(p, u->tx, index, element, key, &held);
+    if (status) return status;
+    uint32_t slot = list_find(p, key);
+    if (slot == ROW_LOOSE) status = list_add(p, u->tx, index, element, key, held, &slot);
+    else if (p->rows.items[slot]->index != ROW_LOOSE) u->give_up = true; /* two of a key */
+    if (status || u->give_up) return status;
+    row *r = p->rows.items[slot];
+    r->index = index;
+    if (index < p->order.count) {
+        p->order.items[index] = slot;
+        u->links = hd_array_set(pool, u->links, index, r->link);
+    } else {
+        if (!vec_push(p->part.env, &p->order, slot)) return HD_NOMEM;
+        u->links = hd_array_append(pool, u->links, r->link);
+    }
+    if (held) u->held = hd_object_set(pool, u->held, key, element);
+    return hd_value_status(u->links) ? hd_value_status(u->links) : hd_value_status(u->held);
+}
+
+static hd_status shorten(update *u, uint32_t count) {
+    list_part *p = u->p;
+    hd_status status = HD_OK;
+    for (uint32_t i = count; i < p->order.count && !status; i++) status = loosen(u, i);
+    if (status || count >= p->order.count) return status;
+    p->order.count = count;
+    u->links = hd_array_truncate(hd_tx_pool(u->tx), u->links, count);
+    return hd_value_status(u->links);
+}
+
+/* Every row that has lost its place and found no other. */
+static void drop_loosened(update *u) {
+    for (uint32_t i = 0; i < u->loosened.count; i++) {
+        row *r = u->p->rows.items[u->loosened.items[i]];
+        if (!r || r->index != ROW_LOOSE) continue;
+        if (r->held) u->held = hd_object_remove(hd_tx_pool(u->tx), u->held, r->key);
+        list_drop(u->p, u->loosened.items[i]);
+    }
+}
+
+static hd_status apply(update *u, difference *d) {
+    uint32_t count = (uint32_t)hd_value_count(u->items), kept = 0;
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < d->places.count && !status; i++) {
+        bool moved = false;
+        uint32_t index = d->places.items[i];
+        if (index < u->p->order.count && index < count) status = compare_place(u, index, &moved);
+        if (moved) d->places.items[kept++] = index;
+    }
+    d->places.count = kept;
+    if (!status) status = shorten(u, count);
+    for (uint32_t i = 0; i < kept && !status && !u->give_up; i++)
+        status = fill_place(u, d->places.items[i]);
+    for (uint32_t i = u->p->order.count; i < count && !status && !u->give_up; i++)
+        status = fill_place(u, i);
+    return status;
+}
+
+hd_status list_update(list_part *p, hd_tx *tx, hd_value items) {
+    difference d = { .env = p->part.env };
+    update u = { .p = p, .tx = tx, .items = items, .links = p->links, .held = p->held };
+    hd_status status =
+        hd_value_diff(hd_runtime_heap(hd_tx_runtime(tx)), p->list_value, items, note_place, &d);
+    if (d.nomem) status = HD_NOMEM;
+    if (!status) status = apply(&u, &d);
+    if (!status && !u.give_up) drop_loosened(&u);
+    if (!status) status = hd_value_status(u.held);
+    if (!status && u.give_up) status = list_rebuild(p, tx, items);
+    else if (!status) {
+        keep(&p->links, u.links);
+        keep(&p->held, u.held);
+    }
+    vec_fini(p->part.env, &d.places);
+    vec_fini(p->part.env, &u.loosened);
+    return status;
+}
+
+/* ---- the coordinator */
+
+static hd_status read_list(list_part *p, hd_tx *tx, hd_value *out) {
+    const hd_schema *schema;
+    p->at = runtime_place(tx->rt, p->list, &schema);
+    hd_status status = tx_resolve(tx, &p->at, true, 0);
+    if (status) return status;
+    *out = tx_read_place(tx, p->at, HD_READ_RAW);
+    return hd_value_status(*out);
+}
+
+static hd_status coordinate(hd_tx *tx, void *ctx) {
+    list_part *p = ctx;
+    hd_value items;
+    hd_status status = read_list(p, tx, &items);
+    if (status) return status;
+    bool alike = hd_value_kind(items) == HD_KIND_ARRAY && !p->repeated &&
+                 hd_value_kind(p->list_value) == HD_KIND_ARRAY;
+    status = alike ? list_update(p, tx, items) : list_rebuild(p, tx, items);
+    keep(&p->list_value, status ? (hd_value){ 0 } : items);
+    if (status) return hd_tx_fail(tx, status, "%s", hd_runtime_error(hd_tx_runtime(tx))->message);
+    if (p->elements.id) status = hd_tx_set(tx, p->elements, p->held);
+    return status ? status : hd_tx_set(tx, p->part.output, p->links);
+}
+
+static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
+
+static bool same(const part *p, const part *fresh) {
+    const list_part *a = (const list_part *)p, *b = (const list_part *)fresh;
+    return a->list.id == b->list.id && a->each.fn == b->each.fn && a->each.build == b->each.build &&
+           a->each.ctx == b->each.ctx && same_text(a->each.key, b->each.key);
+}
+
+/* The builds of the rows have been stopped, or are not ours to stop. */
+static void fini(part *part_) {
+    list_part *p = (list_part *)part_;
+    const hd_env *env = part_->env;
+    for (uint32_t i = 0; i < p->rows.count; i++) {
+        row *r = p->rows.items[i];
+        if (!r) continue;
+        hd_value_unref(r->link);
+        env_free(env, r, sizeof *r + strlen(r->key) + 1);
+    }
+    vec_fini(env, &p->rows);
+    vec_fini(env, &p->free);
+    vec_fini(env, &p->order);
+    table_fini(&p->keys);
+    hd_value_unref(p->list_value);
+    hd_value_unref(p->links);
+    hd_value_unref(p->held);
+    if (p->each.key) {
+        char *key = (char *)(uintptr_t)p->each.key;
+        env_free(env, key, strlen(key) + 1);
+    }
+}
+
+static const part_kind list_kind = { .run = coordinate, .same = same, .fini = fini };
+
+static hd_status copy_key(list_part *p, const hd_each *each) {
+    p->each.key = NULL;
+    if (!each->key) return HD_OK;
+    hd_error error;
+    hd_heap *heap = hd_runtime_heap(p->part.in->all->rt);
+    hd_status status = hd_path_intern(heap, each->key, &p->key_path, &error);
+    size_t length = strlen(each->key) + 1;
+    char *copy = status ? NULL : env_new(p->part.env, length);
+    if (!copy) return status ? status : HD_NOMEM;
+    memcpy(copy, each->key, length);
+    p->each.key = copy;
+    return HD_OK;
+}
+
+hd_cell hd_map(hd_build *b, const char *name, hd_cell items, const hd_each *each) {
+    char text[256];
+    if (!items.id) hd_build_fail(b, HD_USAGE, "%s: the list is no cell", name);
+    if (!each->fn == !each->build)
+        hd_build_fail(b, HD_USAGE, "%s: a list needs a function for its rows, and one", name);
+    list_part *p = part_new(b, &list_kind, sizeof *p, name);
+    if (!p) return (hd_cell){ 0 };
+    p->list = items;
+    p->each = *each;
+    table_init(&p->keys, b->all->env);
+    hd_status status = copy_key(p, each);
+    if (status) {
+        part_free(&p->part);
+        return hd_build_fail(b, status, "%s: the key %s is no JSON pointer", name, each->key);
+    }
+    if (!each->key) return add_computation(&p->part, &p->list, 1, NULL);
+    snprintf(text, sizeof text, "%s.elements", name);
+    p->elements = hd_build_cell(b, text);
+    return add_computation(&p->part, &p->list, 1, &p->elements);
+}

@@ -1,0 +1,174 @@
+/* list_rows.c -- keys, and the rows behind them. */
+#include "pattern/list.h"
+
+#include "base/env.h"
+#include "base/hash.h"
+#include "store/tx.h"
+#include "value/id.h"
+#include <stdio.h>
+#include <string.h>
+
+/* ---- keys
+ *
+ *     17        the place of a value
+ *     ada       what stands at the pointer; bytes other than letters, digits, '_', '-', '.' as %2F
+ *     @...      where a link points, escaped likewise
+ *     !17       no such thing in the element: its place
+ *     ...+2     the second of the same
+ *     ~...      too long: its hash
+ *
+ * so that no two kinds meet. */
+
+static bool is_plain(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.';
+}
+
+static void escape(const char *text, size_t length, char *out) {
+    static const char digits[] = "0123456789ABCDEF";
+    size_t n = 0;
+    for (size_t i = 0; i < length && n + 16 < KEY_MAX_SIZE; i++) { /* room for "+n" */
+        unsigned char c = (unsigned char)text[i];
+        if (is_plain(text[i])) {
+            out[n++] = text[i];
+            continue;
+        }
+        out[n++] = '%';
+        out[n++] = digits[c >> 4];
+        out[n++] = digits[c & 15];
+    }
+    out[n] = 0;
+    if (n + 16 >= KEY_MAX_SIZE || !n) id_of_text(text, length, out);
+}
+
+static hd_status key_of_link(list_part *p, hd_tx *tx, hd_value link, char *out) {
+    char name[1024];
+    hd_status status;
+    place_id target = tx_link_target(tx, p->at, link, &status);
+    if (status) return status;
+    size_t length = hd_cell_print(hd_tx_runtime(tx), (hd_cell){ target }, name, sizeof name);
+    if (length >= sizeof name) return HD_LIMIT;
+    out[0] = '@';
+    char rest[KEY_MAX_SIZE];
+    escape(name, length, rest);
+    snprintf(out + 1, KEY_MAX_SIZE - 1, "%.*s", KEY_MAX_SIZE - 2, rest);
+    return HD_OK;
+}
+
+static hd_status key_of_value(hd_tx *tx, hd_value v, char *out) {
+    size_t length;
+    const char *text = hd_value_text(v, &length);
+    if (!text) text = hd_json_print(hd_tx_pool(tx), v, HD_JSON_COMPACT, &length);
+    if (!text) return HD_NOMEM;
+    escape(text, length, out);
+    return HD_OK;
+}
+
+hd_status list_key(list_part *p, hd_tx *tx, size_t index, hd_value element, char *out, bool *held) {
+    *held = false;
+    if (hd_value_kind(element) == HD_KIND_LINK) return key_of_link(p, tx, element, out);
+    if (p->each.key) {
+        hd_value v = hd_value_get(hd_runtime_heap(hd_tx_runtime(tx)), element, p->key_path);
+        *held = true;
+        if (hd_value_exists(v)) return key_of_value(tx, v, out);
+    }
+    snprintf(out, KEY_MAX_SIZE, "%s%zu", *held ? "!" : "", index);
+    return HD_OK;
+}
+
+/* ---- rows */
+
+static uint32_t hash_of(const char *key) { return hash_fold(hash_bytes(key, strlen(key), 0)); }
+
+uint32_t list_find(const list_part *p, const char *key) {
+    for (table_probe at = table_find(&p->keys, hash_of(key)); table_next(&p->keys, &at);)
+        if (!strcmp(p->rows.items[at.index]->key, key)) return at.index;
+    return ROW_LOOSE;
+}
+
+/* What the row reads. A link's row reads what it points at, wherever the link stands. */
+static hd_cell element_cell(list_part *p, hd_tx *tx, size_t index, hd_value element,
+                            const char *key, bool held) {
+    hd_runtime *rt = hd_tx_runtime(tx);
+    char text[24];
+    if (hd_value_kind(element) == HD_KIND_LINK)
+        return hd_cell_of_link(rt, (hd_cell){ p->at }, element);
+    if (held) return hd_cell_child(rt, p->elements, key);
+    snprintf(text, sizeof text, "%zu", index);
+    return hd_cell_child(rt, p->list, text);
+}
+
+static hd_status build_row(list_part *p, hd_tx *tx, row *r, hd_cell element) {
+    hd_build *b = r->build;
+    hd_cell result;
+    if (!element.id) return HD_NOMEM;
+    build_begin(b, tx);
+    if (p->each.build) result = p->each.build(b, element, p->each.ctx);
+    else result = hd_derive(b, "", element, p->each.fn, p->each.ctx);
+    if (!result.id) hd_build_fail(b, HD_USAGE, "the row %s has no result", b->path);
+    hd_status status = build_end(b);
+    if (status) return status;
+    r->link = hd_value_ref(hd_cell_link(hd_tx_runtime(tx), hd_tx_pool(tx), result));
+    return hd_value_status(r->link);
+}
+
+static row *row_new(list_part *p, const char *key) {
+    hd_build *up = p->part.in;
+    char name[KEY_MAX_SIZE * 3];
+    size_t length = strlen(key) + 1;
+    row *r = env_new0(p->part.env, sizeof *r + length);
+    if (!r) return NULL;
+    memcpy(r->key, key, length);
+    r->hash = hash_of(key);
+    snprintf(name, sizeof name, "%s/%s", p->part.name, key);
+    uint32_t local = (uint32_t)(strlen(up->path) + strlen(p->part.name) + 2);
+    r->build = build_new(up, &p->part, name, local, p->part.node);
+    if (r->build) return r;
+    env_free(p->part.env, r, sizeof *r + length);
+    return NULL;
+}
+
+static void row_free(list_part *p, row *r) {
+    hd_value_unref(r->link);
+    env_free(p->part.env, r, sizeof *r + strlen(r->key) + 1);
+}
+
+static hd_status enter(list_part *p, row *r, uint32_t *slot) {
+    const hd_env *env = p->part.env;
+    if (!p->free.count) {
+        if (!vec_room(env, &p->rows, 1) || !vec_room(env, &p->free, p->rows.count + 1))
+            return HD_NOMEM;
+        p->free.items[p->free.count++] = p->rows.count;
+        p->rows.items[p->rows.count++] = NULL;
+    }
+    *slot = vec_last(&p->free);
+    hd_status status = table_insert(&p->keys, r->hash, *slot);
+    if (status) return status;
+    p->free.count--;
+    p->rows.items[*slot] = r;
+    return HD_OK;
+}
+
+hd_status list_add(list_part *p, hd_tx *tx, size_t index, hd_value element, const char *key,
+                   bool held, uint32_t *slot) {
+    row *r = row_new(p, key);
+    if (!r) return HD_NOMEM;
+    r->held = held;
+    r->index = ROW_LOOSE;
+    hd_cell cell = element_cell(p, tx, index, element, key, held);
+    hd_status status = build_row(p, tx, r, cell);
+    if (!status) status = enter(p, r, slot);
+    if (!status) return HD_OK;
+    build_stop(r->build);
+    row_free(p, r);
+    return status;
+}
+
+void list_drop(list_part *p, uint32_t slot) {
+    row *r = p->rows.items[slot];
+    build_stop(r->build);
+    table_remove(&p->keys, r->hash, slot);
+    p->rows.items[slot] = NULL;
+    p->free.items[p->free.count++] = slot;
+    row_free(p, r);
+}

@@ -1,0 +1,121 @@
+/* nested.c -- patterns in patterns: one that is used, and one that a run derives. */
+#include "pattern/pattern.h"
+
+#include "base/env.h"
+#include <stdio.h>
+#include <string.h>
+
+/* ---- use */
+
+hd_cell hd_use(hd_build *b, const char *name, const char *pattern_name, const hd_named_cell *in,
+               size_t count) {
+    if (b->status) return (hd_cell){ 0 };
+    const pattern *what = patterns_find(b->all, pattern_name);
+    if (!what) return hd_build_fail(b, HD_NOT_FOUND, "there is no pattern \"%s\"", pattern_name);
+    if (!name_is_plain(name)) return hd_build_fail(b, HD_USAGE, "\"%.80s\" is no name", name);
+    hd_build *child = build_find(b, name);
+    if (child && child->used_round == b->round)
+        return hd_build_fail(b, HD_USAGE, "there are two of the name \"%s\" in %s", name, b->path);
+    if (!child) child = build_new(b, NULL, name, b->local, b->under);
+    if (!child) return hd_build_fail(b, HD_NOMEM, "%s: no memory", name);
+    child->used_round = b->round;
+    child->in = in;
+    child->in_count = count;
+    build_begin(child, b->tx);
+    hd_cell result = what->fn(child);
+    hd_status status = build_end(child);
+    child->in = NULL;
+    child->in_count = 0;
+    if (status) b->status = status;
+    return status ? (hd_cell){ 0 } : result;
+}
+
+/* ---- derive */
+
+/* Two nodes: the one that builds, which writes a link to what it built, and one that passes on what
+ * the link leads to. A reader that followed the link itself would meet a graph that has just been
+ * built and has not run yet. */
+
+#define INPUTS_MAX 16
+
+typedef struct nest_part {
+    part part;  /* "name.pattern" */
+    char *name; /* of what it builds */
+    hd_derive_pattern_fn fn;
+    void *ctx;
+    hd_cell in[INPUTS_MAX];
+    uint32_t count;
+    hd_build *below; /* what the last run built; NULL before the first */
+} nest_part;
+
+static hd_status nest_build(nest_part *n, hd_tx *tx, const hd_value *values, hd_cell *out) {
+    hd_build *b = n->part.in;
+    if (!n->below) {
+        uint32_t local = (uint32_t)(strlen(b->path) + strlen(n->name) + 2);
+        n->below = build_new(b, &n->part, n->name, local, n->part.node);
+        if (!n->below) return HD_NOMEM;
+    }
+    build_begin(n->below, tx);
+    *out = n->fn(n->below, tx, values, n->ctx);
+    return build_end(n->below);
+}
+
+static hd_status nest_run(hd_tx *tx, void *ctx) {
+    nest_part *n = ctx;
+    hd_value values[INPUTS_MAX];
+    hd_cell result = { 0 };
+    for (uint32_t i = 0; i < n->count; i++) {
+        values[i] = hd_tx_get(tx, n->in[i]);
+        if (hd_value_status(values[i])) return hd_value_status(values[i]);
+    }
+    hd_status status = nest_build(n, tx, values, &result);
+    if (status) return hd_tx_fail(tx, status, "%s", hd_runtime_error(hd_tx_runtime(tx))->message);
+    if (!result.id) return hd_tx_remove(tx, n->part.output);
+    return hd_tx_set(tx, n->part.output, hd_cell_link(hd_tx_runtime(tx), hd_tx_pool(tx), result));
+}
+
+static bool nest_same(const part *p, const part *fresh) {
+    const nest_part *a = (const nest_part *)p, *b = (const nest_part *)fresh;
+    return a->fn == b->fn && a->ctx == b->ctx && a->count == b->count &&
+           !memcmp(a->in, b->in, a->count * sizeof *a->in);
+}
+
+static void nest_fini(part *p) {
+    nest_part *n = (nest_part *)p;
+    if (n->name) env_free(p->env, n->name, strlen(n->name) + 1);
+}
+
+static const part_kind nest_kind = { .run = nest_run, .same = nest_same, .fini = nest_fini };
+
+static hd_value pass_on(hd_tx *tx, hd_value v, void *ctx) {
+    (void)tx, (void)ctx;
+    return v;
+}
+
+static bool nest_fill(nest_part *n, const char *name, const hd_cell *in, size_t count) {
+    size_t length = strlen(name) + 1;
+    n->name = env_new(n->part.env, length);
+    if (!n->name) return false;
+    memcpy(n->name, name, length);
+    if (count) memcpy(n->in, in, count * sizeof *in);
+    n->count = (uint32_t)count;
+    return true;
+}
+
+hd_cell hd_derive_pattern(hd_build *b, const char *name, hd_derive_pattern_fn fn, void *ctx,
+                          const hd_cell *in, size_t count) {
+    if (count > INPUTS_MAX) hd_build_fail(b, HD_LIMIT, "%s: more than %d inputs", name, INPUTS_MAX);
+    for (size_t i = 0; i < count; i++)
+        if (!in[i].id) hd_build_fail(b, HD_USAGE, "%s: input %zu is no cell", name, i + 1);
+    char full[256];
+    snprintf(full, sizeof full, "%s.pattern", name);
+    nest_part *n = part_new(b, &nest_kind, sizeof *n, full);
+    if (!n) return (hd_cell){ 0 };
+    n->fn = fn;
+    n->ctx = ctx;
+    if (!nest_fill(n, name, in, count)) {
+        part_free(&n->part);
+        return hd_build_fail(b, HD_NOMEM, "%s: no memory", name);
+    }
+    return hd_derive(b, name, add_computation(&n->part, n->in, count, NULL), pass_on, NULL);
+}

@@ -1,0 +1,65 @@
+/* patterns.c -- the patterns of a runtime, by name; and where all of the layer hangs. */
+#include "pattern/pattern.h"
+
+#include "base/env.h"
+#include "value/key.h"
+#include <string.h>
+
+/* The scheduler is gone already, and with it every node and part. */
+static void close_patterns(void *ctx) {
+    patterns *all = ctx;
+    const hd_env *env = all->env;
+    if (all->close_fetcher) all->close_fetcher(all->fetcher);
+    while (!list_empty(&all->running)) {
+        piece *p = LIST_ENTRY(list_last(&all->running), piece, link);
+        piece_forget(p);
+    }
+    while (!list_empty(&all->launches)) {
+        launch *l = LIST_ENTRY(list_first(&all->launches), launch, link);
+        list_remove(&l->link);
+        env_free(env, l, sizeof *l);
+    }
+    vec_fini(env, &all->known);
+    vec_fini(env, &all->pieces);
+    vec_fini(env, &all->generations);
+    vec_fini(env, &all->free_ids);
+    table_fini(&all->names);
+    all->rt->extension = (runtime_extension){ 0 };
+    env_free(env, all, sizeof *all);
+}
+
+patterns *patterns_of(hd_runtime *rt) {
+    if (rt->extension.ctx) return rt->extension.ctx;
+    patterns *all = env_new0(&rt->env, sizeof *all);
+    if (!all) return NULL;
+    all->rt = rt;
+    all->env = &rt->env;
+    table_init(&all->names, all->env);
+    list_init(&all->running);
+    list_init(&all->launches);
+    rt->extension = (runtime_extension){ all, close_patterns };
+    return all;
+}
+
+const pattern *patterns_find(const patterns *all, const char *name) {
+    for (uint32_t i = 0; i < all->known.count; i++)
+        if (!strcmp(all->known.items[i].name, name)) return &all->known.items[i];
+    return NULL;
+}
+
+static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
+
+hd_status hd_pattern_register(hd_runtime *rt, const char *name, const char *version,
+                              hd_pattern_fn fn) {
+    patterns *all = patterns_of(rt);
+    if (!all) return HD_NOMEM;
+    if (!name || !name_is_plain(name) || !fn)
+        return runtime_fail(rt, HD_USAGE,
+                            "a pattern needs a name without '/', ':' and '#', and a "
+                            "function");
+    const pattern *known = patterns_find(all, name);
+    if (known && known->fn == fn && same_text(known->version, version)) return HD_OK;
+    if (known) return runtime_fail(rt, HD_USAGE, "there is another pattern \"%s\" already", name);
+    pattern p = { name, version, fn };
+    return vec_push(all->env, &all->known, p) ? HD_OK : HD_NOMEM;
+}

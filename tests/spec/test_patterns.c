@@ -1,0 +1,432 @@
+/* test_patterns.c -- patterns: each primitive, what runs, and what does not. */
+#include "spec.h"
+
+#include <heddle/pattern.h>
+
+/* ---- a piece in the lab: its pattern logs what runs with lab_note */
+
+static hd_runtime *rt(void) { return lab_runtime_now(l); }
+
+static hd_piece start(const char *id, hd_pattern_fn fn) {
+    hd_piece p;
+    hd_error error;
+    assert_int_equal(hd_pattern_register(rt(), id, "1", fn), HD_OK);
+    hd_status status =
+        hd_piece_start(rt(), &(hd_piece_spec){ .id = id, .pattern = id }, &p, &error);
+    if (status) fail_msg("%s", error.message);
+    return p;
+}
+
+static void show(void *ctx, hd_value v) { lab_note(l, ctx ? ctx : "show"); }
+
+static hd_value twice(hd_tx *tx, hd_value in, void *ctx) {
+    lab_note(l, ctx ? ctx : "twice");
+    return hd_double(2 * hd_value_number(in));
+}
+
+static hd_value sum(hd_tx *tx, const hd_value *in, void *ctx) {
+    lab_note(l, "sum");
+    return hd_int(hd_tx_pool(tx), hd_value_as_int(in[0], 0) + hd_value_as_int(in[1], 0));
+}
+
+/* ---- lift, derive, constants, defaults */
+
+static hd_cell adder(hd_build *b) {
+    hd_cell in[] = { hd_argument(b, "x", hd_int(NULL, 2)),
+                     hd_constant(b, "ten", hd_int(NULL, 10)) };
+    return hd_lift(b, "sum", sum, NULL, in, 2);
+}
+
+/* Seed 000, lift: a computation over inputs, which runs when somebody looks. */
+static void a_lift_runs_when_somebody_looks(void **state) {
+    hd_piece p = start("adder", adder);
+    lab_settle(l);
+    assert_ran(l, "");
+    hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
+    lab_settle(l);
+    assert_ran(l, "sum show");
+    assert_json(l, "main/adder/sum", "12");
+    lab_set(l, "adder#/arguments/x", 5);
+    lab_settle(l);
+    assert_ran(l, "sum show");
+    assert_json(l, "main/adder/sum", "15");
+    assert_json(l, "adder#/result", "15");
+    assert_true(hd_node_find(rt(), "main:adder:sum").id);
+}
+
+static hd_cell doubler(hd_build *b) {
+    return hd_derive(b, "d", hd_argument(b, "x", hd_int(NULL, 1)), twice, NULL);
+}
+
+/* Seed 000, derive. A link as an argument is looked through. */
+static void a_derive_follows_a_linked_argument(void **state) {
+    hd_piece p;
+    lab_set(l, "n", 4);
+    hd_pattern_register(rt(), "doubler", NULL, doubler);
+    hd_pool *pool;
+    hd_pool_open(hd_runtime_heap(rt()), &pool);
+    hd_value link = hd_cell_link(rt(), pool, hd_cell_at(rt(), "main/n"));
+    hd_piece_spec spec = { .id = "p",
+                           .pattern = "doubler",
+                           .arguments = hd_object_set(pool, hd_object(), "x", link) };
+    assert_int_equal(hd_piece_start(rt(), &spec, &p, NULL), HD_OK);
+    hd_pool_close(pool);
+    hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
+    lab_settle(l);
+    assert_json(l, "main/p/d", "8.0");
+    lab_ran(l);
+    lab_set(l, "n", 5);
+    lab_settle(l);
+    assert_ran(l, "twice show");
+    assert_json(l, "main/p/d", "10.0");
+}
+
+/* C49, I2: a piece with linked input and no demand runs nothing and reads nothing. */
+static void a_piece_without_demand_reads_nothing(void **state) {
+    hd_store_stats before, after;
+    start("doubler", doubler);
+    hd_runtime_store_stats(rt(), &before);
+    lab_settle(l);
+    hd_runtime_store_stats(rt(), &after);
+    assert_ran(l, "");
+    assert_int_equal(after.loads, before.loads);
+    assert_int_equal(lab_stats(l).runs, 0);
+}
+
+/* ---- ifElse */
+
+static hd_cell chooser(hd_build *b) {
+    hd_cell n = hd_argument(b, "n", hd_int(NULL, 1));
+    return hd_if_else(b, "chosen", hd_argument(b, "c", hd_bool(true)),
+                      hd_derive(b, "yes", n, twice, "yes"), hd_derive(b, "no", n, twice, "no"));
+}
+
+/* C48: the branch that is not chosen does not run; after a switch the other does not. */
+static void only_the_chosen_branch_runs(void **state) {
+    hd_piece p = start("chooser", chooser);
+    hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
+    lab_settle(l);
+    assert_ran(l, "yes show");
+    lab_set(l, "chooser#/arguments/n", 2);
+    lab_settle(l);
+    assert_ran(l, "yes show");
+    lab_set_json(l, "chooser#/arguments/c", "false");
+    lab_settle(l);
+    assert_ran(l, "no"); /* to the same value */
+    lab_set(l, "chooser#/arguments/n", 3);
+    lab_settle(l);
+    assert_ran(l, "no show");
+    assert_json(l, "main/chooser/chosen", "6.0");
+    lab_set(l, "chooser#/arguments/n", 4);
+    lab_settle(l);
+    assert_ran(l, "no show");
+}
+
+/* ---- lists */
+
+static hd_cell lister(hd_build *b) {
+    return hd_gather(
+        b, "all", hd_map(b, "rows", hd_argument(b, "xs", hd_array()), &(hd_each){ .fn = twice }));
+}
+
+static hd_value note_id(hd_tx *tx, hd_value in, void *ctx) {
+    lab_note(l, hd_value_as_text(hd_value_at(in, "id"), "?"));
+    return hd_value_at(in, "v");
+}
+
+static hd_cell keyed(hd_build *b) {
+    hd_cell xs = hd_argument(b, "xs", hd_array());
+    return hd_gather(b, "all", hd_map(b, "rows", xs, &(hd_each){ .fn = note_id, .key = "/id" }));
+}
+
+/* I7 (its live half): one element changes, one row runs; an append runs the new row alone. */
+static void one_changed_element_runs_one_row(void **state) {
+    hd_piece p = start("lister", lister);
+    lab_set_json(l, "lister#/arguments/xs", "[1, 2, 3]");
+    hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
+    lab_settle(l);
+    assert_ran(l, "twice twice twice show");
+    assert_json(l, "main/lister/all", "[2.0,4.0,6.0]");
+    lab_set(l, "lister#/arguments/xs/1", 20);
+    lab_settle(l);
+    assert_ran(l, "twice show");
+    assert_json(l, "main/lister/all", "[2.0,40.0,6.0]");
+    lab_set_json(l, "lister#/arguments/xs", "[1, 20, 3, 4]");
+    lab_settle(l);
+    assert_ran(l, "twice show");
+    assert_json(l, "main/lister/all", "[2.0,40.0,6.0,8.0]");
+    lab_set_json(l, "lister#/arguments/xs", "[1]");
+    lab_settle(l);
+    assert_ran(l, "show");
+    assert_json(l, "main/lister/all", "[2.0]");
+    hd_piece_info info;
+    hd_piece_inspect(rt(), p, &info);
+    assert_int_equal(info.rows, 1);
+    lab_set_json(l, "lister#/arguments/xs", "{\"no\": \"list\"}");
+    lab_settle(l);
+    assert_json(l, "main/lister/all", "[]");
+}
+
+/* Rows that are known by a key survive reordering, and go with their element. */
+static void rows_survive_reordering(void **state) {
+    hd_piece p = start("keyed", keyed);
+    lab_set_json(l, "keyed#/arguments/xs",
+                 "[{\"id\":\"a\",\"v\":1},{\"id\":\"b\",\"v\":2},"
+                 "{\"id\":\"c\",\"v\":3}]");
+    hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
+    lab_settle(l);
+    assert_ran(l, "a b c show");
+    lab_set_json(l, "keyed#/arguments/xs",
+                 "[{\"id\":\"c\",\"v\":3},{\"id\":\"a\",\"v\":1},"
+                 "{\"id\":\"b\",\"v\":2}]");
+    lab_settle(l);
+    assert_ran(l, "show");
+    assert_json(l, "main/keyed/all", "[3,1,2]");
+    lab_set_json(l, "keyed#/arguments/xs/1/v", "10");
+    lab_settle(l);
+    assert_ran(l, "a show");
+    assert_json(l, "main/keyed/all", "[3,10,2]");
+    lab_set_json(l, "keyed#/arguments/xs", "[{\"id\":\"b\",\"v\":2},{\"id\":\"d\",\"v\":4}]");
+    lab_settle(l);
+    assert_ran(l, "d show");
+    assert_json(l, "main/keyed/all", "[2,4]");
+    assert_json(l, "main/keyed/rows.elements",
+                "{\"b\":{\"id\":\"b\",\"v\":2},\"d\":{\"id\":\"d\",\"v\":4}}");
+    assert_false(hd_node_find(rt(), "main:keyed:rows/a").id);
+    assert_true(hd_node_find(rt(), "main:keyed:rows/d").id);
+}
+
+/* Two elements of one key are two rows, whichever way they came. */
+static void a_repeated_key_has_a_row_of_its_own(void **state) {
+    hd_piece p = start("keyed", keyed);
+    hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
+    lab_set_json(l, "keyed#/arguments/xs", "[{\"id\":\"a\",\"v\":1}]");
+    lab_settle(l);
+    lab_set_json(l, "keyed#/arguments/xs",
+                 "[{\"id\":\"a\",\"v\":1},{\"id\":\"a\",\"v\":2},{\"v\":3}]");
+    lab_settle(l);
+    assert_json(l, "main/keyed/all", "[1,2,3]");
+    lab_set_json(l, "keyed#/arguments/xs", "[{\"id\":\"a\",\"v\":2}]");
+    lab_settle(l);
+    assert_json(l, "main/keyed/all", "[2]");
+    hd_piece_info info;
+    hd_piece_inspect(rt(), p, &info);
+    assert_int_equal(info.rows, 1);
+}
+
+/* Links are known by where they point: the target's change runs its row, moving it runs none. */
+static void linked_elements_are_known_by_their_target(void **state) {
+    hd_piece p = start("lister", lister);
+    lab_set(l, "a", 1);
+    lab_set(l, "b", 2);
+    lab_set_json(l, "lister#/arguments/xs",
+                 "[{\"$link\":{\"id\":\"a\"}},{\"$link\":{\"id\":\"b\"}}]");
+    hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
+    lab_settle(l);
+    assert_ran(l, "twice twice show");
+    lab_set_json(l, "lister#/arguments/xs",
+                 "[{\"$link\":{\"id\":\"b\"}},{\"$link\":{\"id\":\"a\"}}]");
+    lab_settle(l);
+    assert_ran(l, "show");
+    assert_json(l, "main/lister/all", "[4.0,2.0]");
+    lab_set(l, "b", 5);
+    lab_settle(l);
+    assert_ran(l, "twice show");
+    assert_json(l, "main/lister/all", "[10.0,2.0]");
+}
+
+static hd_value is_big(hd_tx *tx, hd_value in, void *ctx) {
+    lab_note(l, "big?");
+    return hd_bool(hd_value_number(in) > 2);
+}
+static hd_value pair(hd_tx *tx, hd_value in, void *ctx) {
+    return hd_array_of(hd_tx_pool(tx), (hd_value[]){ in, in }, 2);
+}
+static hd_cell sieve(hd_build *b) {
+    hd_cell xs = hd_argument(b, "xs", hd_array());
+    hd_cell big = hd_filter(b, "big", xs, &(hd_each){ .fn = is_big });
+    return hd_flat_map(b, "pairs", big, &(hd_each){ .fn = pair });
+}
+
+static void filter_and_flat_map(void **state) {
+    hd_piece p = start("sieve", sieve);
+    hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
+    lab_set_json(l, "sieve#/arguments/xs", "[1, 2, 3, 4]");
+    lab_settle(l);
+    assert_json(l, "main/sieve/pairs", "[3,3,4,4]");
+    lab_ran(l);
+    lab_set_json(l, "sieve#/arguments/xs", "[1, 7, 3, 4]");
+    lab_settle(l);
+    assert_ran(l, "big? show");
+    assert_json(l, "main/sieve/pairs", "[7,7,3,3,4,4]");
+    lab_set_json(l, "sieve#/arguments/xs/0", "0"); /* still small */
+    lab_settle(l);
+    assert_ran(l, "big?");
+}
+
+/* ---- a graph for each row */
+
+static hd_cell row_of_two(hd_build *row, hd_cell element, void *ctx) {
+    hd_cell once = hd_derive(row, "once", element, twice, "once");
+    return hd_derive(row, "again", once, twice, "again");
+}
+static hd_cell builder(hd_build *b) {
+    return hd_gather(
+        b, "all",
+        hd_map(b, "rows", hd_argument(b, "xs", hd_array()), &(hd_each){ .build = row_of_two }));
+}
+
+static void a_row_may_be_a_graph(void **state) {
+    hd_piece p = start("builder", builder);
+    hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
+    lab_set_json(l, "builder#/arguments/xs", "[1, 2]");
+    lab_settle(l);
+    assert_json(l, "main/builder/all", "[4.0,8.0]");
+    assert_json(l, "main/builder/rows/1/once", "4.0");
+    assert_true(hd_node_find(rt(), "main:builder:rows/1:once").id);
+    lab_ran(l);
+    lab_set(l, "builder#/arguments/xs/0", 3);
+    lab_settle(l);
+    assert_ran(l, "once again show");
+}
+
+/* ---- patterns in patterns */
+
+static hd_cell user(hd_build *b) {
+    hd_cell n = hd_argument(b, "n", hd_int(NULL, 1));
+    hd_cell first = hd_use(b, "first", "doubler", &(hd_named_cell){ "x", n }, 1);
+    return hd_use(b, "second", "doubler", &(hd_named_cell){ "x", first }, 1);
+}
+
+/* A pattern's result is the input of another. */
+static void a_pattern_uses_another(void **state) {
+    assert_int_equal(hd_pattern_register(rt(), "doubler", NULL, doubler), HD_OK);
+    hd_piece p = start("user", user);
+    hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
+    lab_settle(l);
+    assert_ran(l, "twice twice show");
+    assert_json(l, "main/user/second/d", "4.0");
+    assert_true(hd_node_find(rt(), "main:user:second:d").id);
+}
+
+static hd_value multiply(hd_tx *tx, const hd_value *in, void *ctx) {
+    lab_note(l, "multiply");
+    return hd_int(hd_tx_pool(tx), hd_value_as_int(in[0], 0) * hd_value_as_int(in[1], 0));
+}
+static hd_cell generate(hd_build *b, hd_tx *tx, const hd_value *in, void *ctx) {
+    lab_note(l, "generate");
+    hd_cell of[] = { hd_constant(b, "x", in[0]), hd_cell_at(hd_build_runtime(b), "main/y") };
+    return hd_lift(b, "multiply", multiply, NULL, of, 2);
+}
+static hd_cell generator(hd_build *b) {
+    hd_cell x = hd_argument(b, "x", hd_int(NULL, 2));
+    return hd_derive_pattern(b, "generated", generate, NULL, &x, 1);
+}
+
+/* Seed 000's nested lift: the parent runs first, replaces what its inputs decided, and only the
+ * appropriate child runs. */
+static void a_parent_replaces_its_child(void **state) {
+    lab_set(l, "y", 10);
+    hd_piece p = start("generator", generator);
+    hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
+    lab_settle(l);
+    assert_json(l, "main/generator/generated/multiply", "20");
+    lab_ran(l);
+    lab_set(l, "generator#/arguments/x", 3);
+    lab_settle(l);
+    assert_ran(l, "generate multiply show");
+    assert_json(l, "generator#/result", "30");
+}
+
+/* C146: the sub-pattern's own value changes; the derive that built it does not run. */
+static void a_change_below_does_not_run_the_parent(void **state) {
+    lab_set(l, "y", 10);
+    hd_piece p = start("generator", generator);
+    hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
+    lab_settle(l);
+    lab_ran(l);
+    lab_set(l, "y", 11);
+    lab_settle(l);
+    assert_ran(l, "multiply show");
+    assert_json(l, "generator#/result", "22");
+}
+
+static hd_cell same_again(hd_build *b, hd_tx *tx, const hd_value *in, void *ctx) {
+    lab_note(l, "generate");
+    hd_cell y = hd_cell_at(hd_build_runtime(b), "main/y");
+    if (hd_value_as_int(in[0], 0) < 0) return hd_derive(b, "other", y, twice, "other");
+    return hd_derive(b, "child", y, twice, "child");
+}
+static hd_cell steady(hd_build *b) {
+    hd_cell x = hd_argument(b, "x", hd_int(NULL, 2));
+    return hd_derive_pattern(b, "generated", same_again, NULL, &x, 1);
+}
+
+/* C147: the same structure again: what is there stays, and does not run. Another: it goes. */
+static void the_same_structure_again_stays(void **state) {
+    lab_set(l, "y", 5);
+    hd_piece p = start("steady", steady);
+    hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
+    lab_settle(l);
+    lab_ran(l);
+    lab_set(l, "steady#/arguments/x", 3);
+    lab_settle(l);
+    assert_ran(l, "generate");
+    lab_set(l, "steady#/arguments/x", -3);
+    lab_settle(l);
+    assert_ran(l, "generate other"); /* to the same value */
+    assert_true(hd_node_find(rt(), "main:steady:generated.pattern/other").id);
+    assert_false(hd_node_find(rt(), "main:steady:generated.pattern/child").id);
+    lab_set(l, "y", 1);
+    lab_settle(l);
+    assert_ran(l, "other show");
+}
+
+/* ---- what goes wrong */
+
+static hd_cell twins(hd_build *b) {
+    hd_cell n = hd_argument(b, "n", hd_int(NULL, 1));
+    hd_derive(b, "same", n, twice, NULL);
+    return hd_derive(b, "same", n, twice, NULL);
+}
+
+/* A duplicate is an error, and nothing is left of the piece. */
+static void two_of_a_name_are_refused(void **state) {
+    hd_piece p;
+    hd_error error;
+    hd_pattern_register(rt(), "twins", NULL, twins);
+    assert_int_equal(
+        hd_piece_start(rt(), &(hd_piece_spec){ .id = "t", .pattern = "twins" }, &p, &error),
+        HD_USAGE);
+    assert_non_null(strstr(error.message, "same"));
+    assert_int_equal(p.id, 0);
+    assert_json(l, "t", "-");
+    assert_false(hd_node_find(rt(), "main:t:same").id);
+    assert_int_equal(
+        hd_piece_start(rt(), &(hd_piece_spec){ .id = "t", .pattern = "none" }, &p, &error),
+        HD_NOT_FOUND);
+    assert_int_equal(
+        hd_piece_start(rt(), &(hd_piece_spec){ .id = "a/b", .pattern = "twins" }, &p, &error),
+        HD_USAGE);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        S(a_lift_runs_when_somebody_looks),
+        S(a_derive_follows_a_linked_argument),
+        S(a_piece_without_demand_reads_nothing),
+        S(only_the_chosen_branch_runs),
+        S(one_changed_element_runs_one_row),
+        S(rows_survive_reordering),
+        S(a_repeated_key_has_a_row_of_its_own),
+        S(linked_elements_are_known_by_their_target),
+        S(filter_and_flat_map),
+        S(a_row_may_be_a_graph),
+        S(a_pattern_uses_another),
+        S(a_parent_replaces_its_child),
+        S(a_change_below_does_not_run_the_parent),
+        S(the_same_structure_again_stays),
+        S(two_of_a_name_are_refused),
+    };
+    LAB_EVERYWHERE(tests);
+}
