@@ -81,12 +81,46 @@ static bool same_ahead(const pairs *p) {
            leaf_shape(a) == leaf_shape(b);
 }
 
-/* The subtrees ahead are the same: over both of them. */
+static node *const *siblings_ahead(const cursor *c, unsigned *count) {
+    const node *parent = c->node[c->top - 1];
+    unsigned slot = c->slot[c->top - 1];
+    *count = parent->count - slot;
+    return inner_children(parent) + slot;
+}
+
+/* The subtrees ahead are the same: how many in a row are, beneath their parents. */
+static unsigned same_in_a_row(const pairs *p) {
+    if (p->before.top == 0 || p->after.top == 0) return 1;
+    unsigned left, right, n = 1;
+    node *const *a = siblings_ahead(&p->before, &left);
+    node *const *b = siblings_ahead(&p->after, &right);
+    while (n < left && n < right && a[n] == b[n]) n++;
+    return n;
+}
+
+/* Over the subtree ahead and the siblings behind it, `count` in all. */
+static void cursor_skip_row(cursor *c, unsigned count) {
+    if (c->top > 0) c->slot[c->top - 1] = (uint8_t)(c->slot[c->top - 1] + count - 1);
+    cursor_skip(c);
+}
+
+static size_t entries_ahead(const cursor *c, unsigned row) {
+    unsigned count;
+    size_t total = node_total(cursor_node(c));
+    if (row == 1) return total;
+    node *const *siblings = siblings_ahead(c, &count);
+    for (unsigned i = 1; i < row; i++) total += node_total(siblings[i]);
+    return total;
+}
+
+/* Over subtrees that are the same. A change of one entry leaves all but one child of each node on its
+ * way alone, so whole rows of them are stepped over at once. */
 static bool skip_shared(pairs *p) {
     if (p->before.open || p->after.open || !same_ahead(p)) return false;
-    if (!p->object) p->position += node_total(cursor_node(&p->before));
-    cursor_skip(&p->before);
-    cursor_skip(&p->after);
+    unsigned row = same_in_a_row(p);
+    if (!p->object) p->position += entries_ahead(&p->before, row);
+    cursor_skip_row(&p->before, row);
+    cursor_skip_row(&p->after, row);
     return true;
 }
 
