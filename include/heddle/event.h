@@ -28,7 +28,8 @@
  *
  * ALL OR NOTHING. Events that a transaction sends, and what it launches, live only if it commits.
  *
- * Events that are sent die with the process. Events that are *posted* are in the store until they
+ * Events that are sent die with the process: closing the runtime finishes what was begun, and tells
+ * the senders of the rest. Events that are *posted* are in the store until they
  * are handled, by whichever program has a handler for their stream.
  *
  * Everything here happens on the runtime's thread, handlers inside hd_runtime_pump. */

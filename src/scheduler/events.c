@@ -116,7 +116,7 @@ static void look_at_clock(scheduler *s) {
 void events_head_step(scheduler *s) {
     events *ev = s->events;
     if (!ev) return;
-    if (ev->arrivals.count) events_take_arrivals(s);
+    if (ev->arrivals.count && !ev->closing) events_take_arrivals(s);
     if (ev->outbox) outbox_step(s);
     if (!ev->queued) return;
     look_at_clock(s);
@@ -193,7 +193,7 @@ static bool waits_for_others(const event *e) {
 bool events_have_work(const scheduler *s) {
     const events *ev = s->events;
     if (!ev) return false;
-    if (ev->arrivals.count || outbox_has_work(s)) return true;
+    if ((ev->arrivals.count && !ev->closing) || outbox_has_work(s)) return true;
     const event *e = lane_head(&ev->lane);
     if (!e) return false;
     if (e->waits == HD_EVENT_WAITS_NODES) return ev->again; /* else whoever frees them ticks */
@@ -210,7 +210,7 @@ bool events_hold_idle(const scheduler *s) {
 bool events_are_unsettled(const scheduler *s) {
     const events *ev = s->events;
     const event *e = ev ? lane_head(&ev->lane) : NULL;
-    if (ev && (ev->flying || ev->arrivals.count)) return true;
+    if (ev && ev->arrivals.count && !ev->closing) return true;
     return e && e->waits != HD_EVENT_WAITS_READS && e->waits != HD_EVENT_WAITS_PRESYNC &&
            e->waits != HD_EVENT_WAITS_HANDLER;
 }
@@ -400,6 +400,16 @@ events *events_of(scheduler *s) {
 static void end_all(scheduler *s, list *all) {
     while (!list_empty(all))
         events_end(s, LIST_ENTRY(list_first(all), event, link), HD_CLOSED, NULL);
+}
+
+void events_close(scheduler *s) {
+    events *ev = s->events;
+    if (!ev) return;
+    ev->closing = true;
+    LIST_FOR_SAFE (n, &ev->lane.queue) {
+        event *e = LIST_ENTRY(n, event, link);
+        if (!e->attempts) events_end(s, e, HD_CLOSED, NULL);
+    }
 }
 
 void events_fini(scheduler *s) {

@@ -4,6 +4,8 @@
 
 #include "scheduler/events_state.h"
 
+/* The runtime is about to close: events whose handling has not begun are told so. */
+void events_close(scheduler *s);
 void events_fini(scheduler *s);
 
 /* First in a pass: one event per lane, at most. */

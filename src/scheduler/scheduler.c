@@ -41,6 +41,7 @@ static uint64_t next_time(const scheduler *s) {
 }
 
 static bool is_unsettled(const void *ctx) { return events_are_unsettled(ctx); }
+static void closing(void *ctx) { events_close(ctx); }
 
 static hd_status pump(void *ctx) {
     scheduler *s = ctx;
@@ -98,6 +99,7 @@ scheduler *scheduler_of(hd_runtime *rt) {
                                  .deadline = deadline,
                                  .idle = is_idle,
                                  .unsettled = is_unsettled,
+                                 .closing = closing,
                                  .close = scheduler_close };
     rt->hooks.await_idle = await_idle;
     hd_status status = registry_init(s);

@@ -116,6 +116,7 @@ hd_status hd_open(const char *file, const hd_options *options, hd_runtime **out,
 hd_status hd_close(hd_runtime *rt) {
     if (!rt) return HD_OK;
     if (rt->open) hd_tx_abort(rt->open);
+    if (rt->hooks.closing) rt->hooks.closing(rt->hooks.ctx);
     hd_status status = hd_runtime_sync(rt);
     if (rt->hooks.close) rt->hooks.close(rt->hooks.ctx);
     if (rt->extension.close) rt->extension.close(rt->extension.ctx);
@@ -159,6 +160,7 @@ hd_status hd_runtime_pump(hd_runtime *rt) {
         drain_wake(rt);
         run_posts(rt);
     }
+    if (rt->extension.pump) rt->extension.pump(rt->extension.ctx);
     hd_status status = replica_pump(&rt->r);
     hd_status more = rt->hooks.pump ? rt->hooks.pump(rt->hooks.ctx) : HD_OK;
     if (rt->r.unsealed.count && rt->r.authority->ops->idle(rt->r.authority)) runtime_seal(rt);
@@ -175,7 +177,10 @@ uint64_t hd_runtime_deadline(const hd_runtime *rt) {
         return 0;
     uint64_t store = rt->r.authority->ops->deadline(rt->r.authority);
     uint64_t runs = rt->hooks.deadline ? rt->hooks.deadline(rt->hooks.ctx) : UINT64_MAX;
-    return store < runs ? store : runs;
+    uint64_t others =
+        rt->extension.deadline ? rt->extension.deadline(rt->extension.ctx) : UINT64_MAX;
+    uint64_t first = store < runs ? store : runs;
+    return others < first ? others : first;
 }
 
 static bool add_to_epoll(int epoll_fd, int fd) {

@@ -18,12 +18,17 @@ typedef struct runtime_hooks {
     void (*await_idle)(void *ctx);
     /* Something is on its way that may still commit: sync waits for it too. NULL: never. */
     bool (*unsettled)(const void *ctx);
+    /* Nothing new is begun from here on; what was begun is synced next. NULL: nothing to do. */
+    void (*closing)(void *ctx);
     void (*close)(void *ctx);
 } runtime_hooks;
 
 /* Whoever builds on the runtime and lives as long: the pattern layer. Closed after the hooks. */
 typedef struct runtime_extension {
     void *ctx; /* NULL: none */
+    /* Before anything runs; and when that is wanted next. NULL: never. */
+    void (*pump)(void *ctx);
+    uint64_t (*deadline)(const void *ctx);
     void (*close)(void *ctx);
 } runtime_extension;
 

@@ -143,6 +143,7 @@ lab *lab_start(void) {
     const lab_place_kind *k = &kinds[place_now ? place_now - 1 : 0];
     return start((lab_options){ .kind = k->kind, .unchecked = k->unchecked });
 }
+lab *lab_start_with(lab_options options) { return start(options); }
 lab *lab_start_late(void) {
     const lab_place_kind *k = &kinds[place_now ? place_now - 1 : 0];
     return start((lab_options){ .kind = LAB_MEMORY, .load_late = true, .unchecked = k->unchecked });

@@ -45,6 +45,8 @@ const char *lab_place(void);
 
 /* A world in the place where the tests run now, with the runtime "a" in it. Close with lab_close. */
 lab *lab_start(void);
+/* Somewhere in particular. */
+lab *lab_start_with(lab_options options);
 /* The same on a store in memory from which documents arrive late, by polling. */
 lab *lab_start_late(void);
 /* From now on the schedulers of new worlds leave out these (LEAVE_OUT_* of scheduler/sabotage.h).
