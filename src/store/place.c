@@ -370,7 +370,9 @@ static void walk_pairs(const walk *w, place_id id, side before, side after) {
     while (pairs_next(&p)) {
         ps->walked++;
         place_id child = child_of_pair(ps, id, &p);
-        if (child) walk_child(w, child, before, after);
+        if (child)
+            walk_place(w, child, (side){ p.was, true, before.containers + 1 },
+                       (side){ p.is, true, after.containers + 1 });
         if (++seen == MANY_CHANGES && count_children(ps, id, MANY_CHANGES) < MANY_CHANGES) {
             walk_rest(w, id, before, after, &p);
             return;
