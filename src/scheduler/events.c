@@ -47,7 +47,7 @@ static earlier delivered_before(scheduler *s, const event *e, place_id *receipt)
 /* True if the event is over, or has to wait. */
 static bool is_repeated(scheduler *s, event *e) {
     place_id receipt;
-    if (SABOTAGED(s->events, EVENTS_WITHOUT_RECEIPT)) return false;
+    if (s->events->bare) return false;
     switch (delivered_before(s, e, &receipt)) {
     case EARLIER_NONE: return false;
     case EARLIER_PENDING: e->waits = HD_EVENT_WAITS_DUPLICATE; return true;
@@ -92,8 +92,10 @@ static void step(scheduler *s, lane *l) {
     if (!e) return;
     e->waits = waits_outside(s, e);
     if (e->waits) return;
-    if (!e->to->spec.fn) e->waits = handler_is_missing(s, e);
-    if (lane_head(l) != e || e->waits || !e->to->spec.fn) return;
+    hd_event_wait missing = e->to->spec.fn ? HD_EVENT_WAITS_NOT : handler_is_missing(s, e);
+    if (lane_head(l) != e) return; /* it is over: nobody takes it */
+    e->waits = missing;
+    if (e->waits || !e->to->spec.fn) return;
     if (event_id_expired(s, e->time_ms) && (e->flags & EVENT_POSTED)) {
         events_end(s, e, HD_EXPIRED, "the id is older than receipts are kept");
         return;

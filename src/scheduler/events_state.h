@@ -35,7 +35,6 @@
 enum {
     EVENTS_WITHOUT_GATE = 1,
     EVENTS_WITHOUT_ORIGIN = 2,
-    EVENTS_WITHOUT_RECEIPT = 4,
     EVENTS_WITHOUT_ORDER = 8
 };
 
@@ -141,6 +140,7 @@ typedef struct events {
     hd_event_trace_fn trace;
     void *trace_ctx;
     hd_event_stats stats;
+    bool bare; /* no receipts: for the bench of what remains, and for a negative control */
     SABOTAGE_FIELD
 } events;
 

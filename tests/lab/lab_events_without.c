@@ -10,6 +10,7 @@ bool lab_event_sabotage(lab *l, unsigned what) {
 #ifndef NDEBUG
     scheduler *s = scheduler_of(lab_runtime_now(l));
     events_of(s)->sabotage = what;
+    events_of(s)->bare = what & 4;
     return true;
 #else
     return (void)l, (void)what, false;
