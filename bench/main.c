@@ -19,6 +19,7 @@
     X("scheduler", bench_group_scheduler)                                                          \
     X("events", bench_group_events)                                                                \
     X("resume", bench_group_resume)                                                                \
+    X("pattern", bench_group_patterns)                                                             \
     X("workflow", bench_group_workflow)
 
 #define DECLARE(name, function) __attribute__((weak)) void function(bench *b);

@@ -37,7 +37,7 @@ patterns *patterns_of(hd_runtime *rt) {
     table_init(&all->names, all->env);
     list_init(&all->running);
     list_init(&all->launches);
-    rt->extension = (runtime_extension){ all, close_patterns };
+    rt->extension = (runtime_extension){ .ctx = all, .close = close_patterns };
     return all;
 }
 

@@ -345,6 +345,7 @@ static void build_launched(piece *p) {
 
 static void build_posted(hd_runtime *rt, void *ctx) {
     uint64_t word = (uint64_t)(uintptr_t)ctx;
+    hd_work_end(rt, HD_OK);
     piece *p = piece_get(patterns_get(rt), (hd_piece){ (uint32_t)word, (uint32_t)(word >> 32) });
     if (!p || p->root || p->stopping) return;
     bool orphan = p->parent.id && !piece_get(p->all, p->parent);
@@ -352,12 +353,19 @@ static void build_posted(hd_runtime *rt, void *ctx) {
     else build_launched(p);
 }
 
+/* Outside of the run or the verdict that asks for it; idle waits for it. */
+static hd_status post_build(hd_runtime *rt, hd_piece handle) {
+    hd_status status = hd_runtime_post(rt, build_posted, pack(handle));
+    if (!status) hd_work_begin(rt);
+    return status;
+}
+
 static void launch_decided(void *ctx, hd_status status) {
     launch *l = ctx;
     piece *p = piece_get(l->all, l->piece);
     hd_runtime *rt = l->all->rt;
     if (p && status && --p->launches == 0) hd_piece_stop(rt, l->piece);
-    if (p && !status && l->deferred && !p->root) hd_runtime_post(rt, build_posted, pack(l->piece));
+    if (p && !status && l->deferred && !p->root) post_build(rt, l->piece);
     list_remove(&l->link);
     env_free(l->all->env, l, sizeof *l);
 }
@@ -396,8 +404,7 @@ hd_status hd_tx_launch_piece(hd_tx *tx, const hd_piece_spec *spec, hd_piece *out
     if (status) return status;
     status = fresh ? start_fresh(p, spec, tx, !wait) : change_arguments(p, spec, tx);
     if (!status) status = follow_fate(tx, p, spec->after_commit);
-    if (!status && fresh && wait && !spec->after_commit)
-        status = hd_runtime_post(rt, build_posted, pack(handle_of(p)));
+    if (!status && fresh && wait && !spec->after_commit) status = post_build(rt, handle_of(p));
     if (!status) *out = handle_of(p);
     else if (fresh) piece_forget(p);
     return status;

@@ -1,0 +1,180 @@
+/* test_patterns_fetch.c -- fetch, against a server of one answer; time and sockets are real here. */
+#include <heddle/pattern.h>
+
+#include <arpa/inet.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+typedef struct server {
+    pid_t pid;
+    char url[64];
+} server;
+
+/* Answers each connection with these bytes; NULL: never answers. */
+static void serve(int at, const char *response) {
+    for (;;) {
+        char request[4096];
+        int s = accept(at, NULL, NULL);
+        if (s < 0) _exit(0);
+        if (!response) pause();
+        if (recv(s, request, sizeof request, 0) > 0 &&
+            send(s, response, strlen(response), MSG_NOSIGNAL) < 0)
+            _exit(1);
+        shutdown(s, SHUT_WR);
+        close(s);
+    }
+}
+
+static server server_open(const char *response) {
+    server s = { 0 };
+    struct sockaddr_in here = { .sin_family = AF_INET,
+                                .sin_addr = { .s_addr = htonl(INADDR_LOOPBACK) } };
+    socklen_t size = sizeof here;
+    int at = socket(AF_INET, SOCK_STREAM, 0);
+    assert_true(at >= 0);
+    assert_int_equal(bind(at, (struct sockaddr *)&here, sizeof here), 0);
+    assert_int_equal(listen(at, 8), 0);
+    assert_int_equal(getsockname(at, (struct sockaddr *)&here, &size), 0);
+    snprintf(s.url, sizeof s.url, "\"http://127.0.0.1:%d/\"", ntohs(here.sin_port));
+    s.pid = fork();
+    if (s.pid == 0) serve(at, response);
+    close(at);
+    return s;
+}
+
+static void server_close(server *s) {
+    kill(s->pid, SIGKILL);
+    waitpid(s->pid, NULL, 0);
+}
+
+/* ---- */
+
+static hd_runtime *rt;
+static hd_pool *pool;
+static const hd_fetch_options *options;
+
+static hd_cell page(hd_build *b) {
+    return hd_fetch(b, "page", hd_argument(b, "url", hd_null()), options);
+}
+static void ignore(void *ctx, hd_value v) { (*(int *)ctx)++; }
+
+static hd_piece open_page(const char *url, int *seen) {
+    hd_piece p;
+    assert_int_equal(hd_open(NULL, NULL, &rt, NULL), HD_OK);
+    assert_int_equal(hd_pool_open(hd_runtime_heap(rt), &pool), HD_OK);
+    assert_int_equal(hd_pattern_register(rt, "page", "1", page), HD_OK);
+    assert_int_equal(hd_piece_start(rt, &(hd_piece_spec){ .id = "p", .pattern = "page" }, &p, NULL),
+                     HD_OK);
+    assert_int_equal(hd_write_json(rt, hd_cell_at(rt, "main/p#/arguments/url"), url), HD_OK);
+    hd_sink(rt, hd_piece_result(rt, p), ignore, seen);
+    return p;
+}
+static void close_page(void) {
+    hd_pool_close(pool);
+    hd_close(rt);
+    options = NULL;
+}
+static const char *result(void) {
+    return hd_json_print(pool, hd_read(rt, pool, hd_cell_at(rt, "main/p/page")), HD_JSON_COMPACT,
+                         NULL);
+}
+
+static void what_a_url_names_becomes_a_value(void **state) {
+    server s = server_open(
+        "HTTP/1.1 200 OK\r\nContent-Length: 10\r\nConnection: close\r\n\r\n{\"a\": [1]}");
+    int seen = 0;
+    open_page(s.url, &seen);
+    hd_runtime_pump(rt);
+    assert_string_equal(result(), "{\"pending\":true}");
+    assert_int_equal(hd_runtime_settle(rt), HD_OK);
+    assert_string_equal(result(), "{\"pending\":false,\"value\":{\"a\":[1]}}");
+    assert_int_equal(seen, 2);
+    close_page();
+    server_close(&s);
+}
+
+static void failures_are_told(void **state) {
+    int seen = 0;
+    server s = server_open("HTTP/1.1 404 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    open_page(s.url, &seen);
+    hd_runtime_settle(rt);
+    assert_string_equal(result(), "{\"error\":\"HTTP status 404\",\"pending\":false}");
+    hd_write_json(rt, hd_cell_at(rt, "main/p#/arguments/url"), "\"file:///etc/passwd\"");
+    hd_runtime_settle(rt);
+    assert_string_equal(result(),
+                        "{\"error\":\"only http and https can be fetched\",\"pending\":false}");
+    hd_write_json(rt, hd_cell_at(rt, "main/p#/arguments/url"), "null");
+    hd_runtime_settle(rt);
+    assert_string_equal(result(), "{\"pending\":false}");
+    close_page();
+    server_close(&s);
+}
+
+static void what_is_not_json_is_an_error_unless_text_is_wanted(void **state) {
+    int seen = 0;
+    server s = server_open("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello");
+    open_page(s.url, &seen);
+    hd_runtime_settle(rt);
+    assert_non_null(strstr(result(), "\"error\":"));
+    close_page();
+    options = &(hd_fetch_options){ .text = true };
+    open_page(s.url, &seen);
+    hd_runtime_settle(rt);
+    assert_string_equal(result(), "{\"pending\":false,\"value\":\"hello\"}");
+    close_page();
+    server_close(&s);
+}
+
+static void sizes_and_times_are_limited(void **state) {
+    int seen = 0;
+    server s = server_open("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n0123456789");
+    options = &(hd_fetch_options){ .max_bytes = 9, .text = true };
+    open_page(s.url, &seen);
+    hd_runtime_settle(rt);
+    assert_string_equal(result(), "{\"error\":\"the response is too large\",\"pending\":false}");
+    close_page();
+    server_close(&s);
+    s = server_open(NULL);
+    options = &(hd_fetch_options){ .timeout_ms = 50 };
+    open_page(s.url, &seen);
+    hd_runtime_settle(rt);
+    assert_non_null(strstr(result(), "\"error\":"));
+    close_page();
+    server_close(&s);
+}
+
+/* A request goes with its piece: nothing waits for it, and nothing comes of it. */
+static void a_request_is_cancelled_with_its_piece(void **state) {
+    int seen = 0;
+    server s = server_open(NULL);
+    hd_piece p = open_page(s.url, &seen);
+    hd_runtime_pump(rt);
+    assert_false(hd_runtime_is_idle(rt));
+    hd_piece_stop(rt, p);
+    assert_int_equal(hd_runtime_settle(rt), HD_OK);
+    assert_true(hd_runtime_is_idle(rt));
+    close_page();
+    open_page(s.url, &seen); /* and with its runtime */
+    hd_runtime_pump(rt);
+    close_page();
+    server_close(&s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_a_url_names_becomes_a_value),
+        cmocka_unit_test(failures_are_told),
+        cmocka_unit_test(what_is_not_json_is_an_error_unless_text_is_wanted),
+        cmocka_unit_test(sizes_and_times_are_limited),
+        cmocka_unit_test(a_request_is_cancelled_with_its_piece),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
