@@ -218,7 +218,7 @@ static void bench_elsewhere(bench *b, uint32_t n, const char *name, bench_row *f
                                               { "allocations", each.allocations } } });
     flat->n = n;
     flat->value = ns;
-    if (!flat->peer_value) flat->peer_value = ns;
+    if (flat->peer_value == 0) flat->peer_value = ns;
     world_close(&w);
     dormant_free(sums, n);
 }
@@ -304,7 +304,7 @@ static void bench_register(bench *b, const char *name, bool effect) {
             r.sums[k] = (sum){ &r.w.cells[k % (SOURCES - 1)], 2, r.w.cells[SOURCES + k] };
         r.w.allocs.calls = 0;
         double ns = bench_best_ns(b, 1, register_all, &r) / REGISTERED;
-        if (!best || ns < best) best = ns;
+        if (best == 0 || ns < best) best = ns;
         allocations = (double)r.w.allocs.calls / REGISTERED;
         world_close(&r.w);
         free(r.sums);

@@ -18,7 +18,7 @@ enum {
 };
 
 /* In a process of its own, which ends without cleaning up after itself. */
-static bool control_succeeds(struct CMUnitTest test) {
+static inline bool control_succeeds(struct CMUnitTest test) {
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
