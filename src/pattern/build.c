@@ -2,6 +2,7 @@
 #include "pattern/pattern.h"
 
 #include "base/env.h"
+#include "scheduler/scheduler.h"
 #include "value/key.h"
 #include <stdio.h>
 #include <string.h>
@@ -75,9 +76,10 @@ static void let_go(part *p) {
     if (p->kind->drop) p->kind->drop(p);
     list_remove(&p->link);
     hd_runtime *rt = p->in->all->rt;
-    hd_node node = p->node;
+    hd_node handle = p->node;
     p->in = NULL;
-    if (node.id && hd_node_exists(rt, node)) hd_node_cancel(rt, node); /* frees it, if not later */
+    if (handle.id && hd_node_exists(rt, handle))
+        hd_node_cancel(rt, handle); /* frees it, if not later */
     else part_free(p);
 }
 
@@ -194,9 +196,22 @@ static bool node_name(const hd_build *b, const char *name, char *out, size_t siz
     return n >= 0 && (size_t)n < size;
 }
 
+/* For errors and log lines. A node of ours is one that is released by us. */
+static const char *piece_of_node(const scheduler *s, node_id id, const char **what) {
+    const node *n = node_of(s, id);
+    const cold *c = cold_of(s, n);
+    const part *p = c && c->release == release ? n->ctx : NULL;
+    if (!p || !p->in) return "main";
+    *what = p->in->of->what.name;
+    return p->in->of->name;
+}
+
 static hd_status register_node(part *p, hd_node_spec *spec) {
     hd_build *b = p->in;
     char name[NAME_MAX_LENGTH];
+    scheduler *s = scheduler_of(b->all->rt);
+    if (!s) return HD_NOMEM;
+    s->piece_of = piece_of_node;
     if (!node_name(b, p->name, name, sizeof name)) return HD_LIMIT;
     spec->name = name;
     spec->fn = p->kind->run;

@@ -71,11 +71,12 @@ void runner_report(scheduler *s, node_id id, hd_status status, const char *messa
         const place *doc = place_at(&s->r->places, place_at(&s->r->places, n->output)->root);
         space = key_bytes(s->r->places.homes.items[doc->doc.home].space);
     }
+    const char *pattern, *piece = piece_of(s, id, &pattern);
     hd_failure failure = { .status = status,
                            .message = message && *message ? message : hd_status_text(status),
                            .action = id && s->sides[id].name ? key_bytes(s->sides[id].name) : "",
-                           .piece = "main",
-                           .pattern = "",
+                           .piece = piece,
+                           .pattern = pattern,
                            .space = space,
                            .node = registry_handle(s, id),
                            .causes = causes,

@@ -424,8 +424,9 @@ void hd_tx_log(hd_tx *tx, hd_log_level level, const char *format, ...) {
     va_end(arguments);
     node_id id = s ? s->running : 0;
     if (s && s->rechecking) return;
+    const char *pattern, *piece = s ? piece_of(s, id, &pattern) : "main";
     hd_log_entry entry = { level, line, id && s->sides[id].name ? key_bytes(s->sides[id].name) : "",
-                           "main", id ? space_of(s, id) : "" };
+                           piece, id ? space_of(s, id) : "" };
     if (s && s->log_fn && !s->log_fn(s->log_ctx, &entry)) return;
     env_log(&tx->rt->env, entry.level, "%s", entry.line);
 }

@@ -169,6 +169,8 @@ typedef struct scheduler {
     const pass_tracer *pass_tracer;                  /* ditto */
     bool rechecking; /* the body on the stack runs once more, for its writes to be compared */
     void (*removed)(struct scheduler *s, node_id id); /* a node is about to go; NULL */
+    /* Which piece a node belongs to, and of which pattern that is; NULL: all are of "main". */
+    const char *(*piece_of)(const struct scheduler *s, node_id id, const char **pattern);
     struct introspection *introspection;              /* what was seen */
     SABOTAGE_FIELD
 } scheduler;
@@ -177,6 +179,11 @@ static inline cold *cold_of(const scheduler *s, const node *n) {
     return n->cold ? s->colds.items[n->cold] : NULL;
 }
 static inline node *node_of(const scheduler *s, node_id id) { return graph_node(&s->graph, id); }
+
+static inline const char *piece_of(const scheduler *s, node_id id, const char **of) {
+    *of = "";
+    return s->piece_of && id ? s->piece_of(s, id, of) : "main";
+}
 
 static inline void tell(const scheduler *s, const hd_telemetry *t) {
     if (s->telemetry_fn) s->telemetry_fn(s->telemetry_ctx, t);

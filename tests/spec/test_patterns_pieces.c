@@ -145,6 +145,32 @@ static void pieces_are_listed_and_removed(void **state) {
     assert_int_equal(hd_piece_remove(rt(), a), HD_NOT_FOUND);
 }
 
+/* ---- errors */
+
+static hd_value fail_always(hd_tx *tx, hd_value in, void *ctx) {
+    return hd_failed(hd_tx_fail(tx, HD_FAILED, "no such luck"));
+}
+static hd_cell unlucky(hd_build *b) {
+    hd_cell d = hd_derive(b, "d", hd_argument(b, "x", hd_int(NULL, 1)), fail_always, NULL);
+    hd_build_sink(b, "look", d, show, NULL);
+    return d;
+}
+static void note_failure(void *ctx, const hd_failure *f) {
+    snprintf(ctx, 200, "%s: %s in %s of %s (%s)", f->space, f->message, f->action, f->piece,
+             f->pattern);
+}
+
+/* C315: an error says where it happened: action, piece, pattern, space. */
+static void an_error_names_its_piece(void **state) {
+    char text[200] = "";
+    hd_piece p;
+    hd_runtime_on_error(rt(), note_failure, text);
+    hd_pattern_register(rt(), "unlucky", NULL, unlucky);
+    hd_piece_start(rt(), &(hd_piece_spec){ .id = "u", .pattern = "unlucky" }, &p, NULL);
+    lab_settle(l);
+    assert_string_equal(text, "main: no such luck in main:u:d of u (unlucky)");
+}
+
 /* ---- events */
 
 static hd_status add(hd_tx *tx, const hd_event *event, void *ctx) {
@@ -333,6 +359,7 @@ int main(void) {
         S(a_stored_piece_is_opened_as_it_is),
         S(children_stop_with_their_parent),
         S(pieces_are_listed_and_removed),
+        S(an_error_names_its_piece),
         S(handlers_write_the_state_of_a_piece),
         S(a_handler_launches_a_piece),
         S(a_failed_handling_leaves_no_piece),
