@@ -108,7 +108,7 @@ static cell make_cell(side *x, const char *document, const char *key) {
 
 static void make_output_cells(side *x, int first, char owner) {
     for (int i = 0; i < NODES; i++) {
-        char document[8], key[8];
+        char document[16], key[16];
         snprintf(document, sizeof document, "%c%d", owner, i);
         snprintf(key, sizeof key, "k%d", i);
         x->cells[first + i][WHOLE] = make_cell(x, document, "");
@@ -122,7 +122,7 @@ static void make_output_cells(side *x, int first, char owner) {
 static void make_cells(side *x) {
     bool first = x == x->m->sides;
     for (int i = 0; i < SOURCES; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "s%d", i);
         for (int f = 0; f < FLAVOURS; f++) x->cells[i][f] = make_cell(x, name, "");
     }

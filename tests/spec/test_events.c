@@ -70,7 +70,7 @@ static void rapid_appends_are_all_there(void **state) {
     lab_effect(l, "show", "count");
     lab_handle(l, .stream = "add", .reads = "odds evens", .body = append_twice);
     for (int i = 1; i <= 7; i++) {
-        char text[8];
+        char text[16];
         snprintf(text, sizeof text, "%d", i);
         lab_fire(l, "add", text, NULL);
     }

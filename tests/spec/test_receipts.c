@@ -415,7 +415,7 @@ static void i11_posted_events_wait_for_a_handler(void **state) {
     lab *l = lab_start();
     char id[HD_EVENT_ID_SIZE];
     for (int i = 1; i <= 3; i++) {
-        char text[4];
+        char text[16];
         snprintf(text, sizeof text, "%d", i);
         assert_status(post(l, text, NULL, id), HD_OK);
         sync_now(l);

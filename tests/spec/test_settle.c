@@ -537,7 +537,7 @@ static void each_deferring_pass_leaves_a_marker(void **state) {
     lab_turn(l);
     assert_int_equal(m.count, 0);
     for (int i = 0; i < 12; i++) {
-        char reads[16];
+        char reads[24];
         snprintf(name, sizeof name, "ping%d", i);
         snprintf(reads, sizeof reads, "pong%d", i);
         lab_compute(l, name, reads, plus_one);
