@@ -37,18 +37,28 @@ static hd_event_wait waits_outside(scheduler *s, event *e) {
 /* An earlier delivery of the same event, as far as this runtime can see. */
 typedef enum earlier { EARLIER_NONE, EARLIER_PENDING, EARLIER_DONE } earlier;
 
-static earlier delivered_before(scheduler *s, const event *e, place_id *receipt) {
-    if (event_document(s, e->to->home, "receipt/", e->id, receipt)) return EARLIER_NONE;
-    const place *p = place_at(&s->r->places, *receipt);
+hd_status events_receipt(scheduler *s, event *e, place_id *out) {
+    if (!e->receipt) {
+        hd_status status = event_document(s, e->to->home, "receipt/", e->id, &e->receipt);
+        if (status) return status;
+        place_ref(&s->r->places, e->receipt);
+    }
+    *out = e->receipt;
+    return HD_OK;
+}
+
+static earlier delivered_before(scheduler *s, event *e) {
+    place_id receipt;
+    if (events_receipt(s, e, &receipt)) return EARLIER_NONE; /* the handling will say so */
+    const place *p = place_at(&s->r->places, receipt);
     if (!value_exists(p->value)) return EARLIER_NONE;
-    return replica_top(s->r, *receipt) ? EARLIER_PENDING : EARLIER_DONE;
+    return replica_top(s->r, receipt) ? EARLIER_PENDING : EARLIER_DONE;
 }
 
 /* True if the event is over, or has to wait. */
 static bool is_repeated(scheduler *s, event *e) {
-    place_id receipt;
     if (s->events->bare) return false;
-    switch (delivered_before(s, e, &receipt)) {
+    switch (delivered_before(s, e)) {
     case EARLIER_NONE: return false;
     case EARLIER_PENDING: e->waits = HD_EVENT_WAITS_DUPLICATE; return true;
     case EARLIER_DONE: break;
@@ -336,6 +346,7 @@ void events_end(scheduler *s, event *e, hd_status status, const char *why) {
     if (e->presync) e->presync->e = NULL;
     release_origin(s, e);
     untake(s, e);
+    if (e->receipt) place_unref(&s->r->places, e->receipt);
     value_unref(e->payload);
     count_end(ev, status);
     s->tick = true;

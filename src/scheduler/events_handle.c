@@ -90,9 +90,9 @@ static void retry_blocked(scheduler *s, event *e, place_id missing) {
 /* ---- the verdict */
 
 /* The receipt was taken to be absent, and is not: let the next read find out what it is. */
-static void unlearn(scheduler *s, const event *e) {
+static void unlearn(scheduler *s, event *e) {
     place_id doc, meta;
-    if (event_document(s, e->to->home, "receipt/", e->id, &doc)) return;
+    if (events_receipt(s, e, &doc)) return;
     place *p = place_at(&s->r->places, doc);
     if (!p->doc.seq && !p->doc.over && value_is_absent(p->value))
         p->doc.flags &= (uint16_t)~DOC_KNOWN;
@@ -146,11 +146,21 @@ static hd_value schema_of(hd_pool *pool, hd_value v) {
 }
 
 /* Beside the value: what listings and pruning need. */
-static hd_value receipt_meta(hd_pool *pool, const handling *h) {
+static hd_value common_meta(hd_pool *pool, const stream *to) {
     hd_value meta = hd_object_set(pool, hd_object(), "kind", hd_string(pool, "receipt"));
-    meta = hd_object_set(pool, meta, "handler", hd_string(pool, h->e->to->name));
+    return hd_object_set(pool, meta, "handler", hd_string(pool, to->name));
+}
+
+/* The same for nearly all receipts of a handler: made once. */
+static hd_value receipt_meta(hd_pool *pool, const handling *h) {
+    stream *to = h->e->to;
+    if (value_is_absent(to->meta)) {
+        hd_value meta = common_meta(pool, to);
+        if (value_is_failed(meta)) return meta;
+        to->meta = value_ref(meta);
+    }
     hd_value schema = h->returned ? schema_of(pool, h->result) : value_absent();
-    return value_exists(schema) ? hd_object_set(pool, meta, "schema", schema) : meta;
+    return value_exists(schema) ? hd_object_set(pool, to->meta, "schema", schema) : to->meta;
 }
 
 /* Nobody has read it, and the precondition speaks for its absence: no need to load it. */
@@ -163,8 +173,7 @@ static hd_status write_receipt(scheduler *s, hd_tx *tx, const handling *h) {
     place_id doc, meta;
     if (s->events->bare) return HD_OK;
     hd_pool *pool = tx_pool(tx);
-    hd_status status =
-        pool ? event_document(s, h->e->to->home, "receipt/", h->e->id, &doc) : HD_NOMEM;
+    hd_status status = pool ? events_receipt(s, h->e, &doc) : HD_NOMEM;
     if (!status) status = hd_tx_require_absent(tx, (hd_cell){ doc });
     if (!status) status = runtime_meta(s->rt, doc, &meta);
     if (status) return status;
@@ -236,7 +245,7 @@ static hd_status submit(scheduler *s, hd_tx *tx, handling *h, commit **out) {
     if (!status && (e->flags & EVENT_POSTED)) status = hd_tx_remove(tx, (hd_cell){ e->document });
     if (!status) status = require_origin(s, tx, e);
     tx->stamp.action = e->to->name; /* C353 */
-    if (!status) status = tx_submit(tx, out);
+    if (!status && !tx_commit_now(tx, &status)) status = tx_submit(tx, out);
     if (!status) trace(s, e, tx, writes);
     return status;
 }
@@ -266,7 +275,7 @@ void events_handle(scheduler *s, event *e) {
     commit *c = NULL;
     handling h = { .e = e };
     s->message[0] = 0;
-    if (!e->attempts++) e->began_ms = env_wall_ms(s->env);
+    e->attempts++;
     hd_status status = tx_open(s->rt, HD_COMMIT_EVENT, &tx);
     if (status) {
         events_end(s, e, status, NULL);

@@ -55,44 +55,39 @@ static char *put_number(char *at, uint64_t n) {
     return at + 20 - i;
 }
 
-/* {"event":{"n":N,KIND:"OF","stream":LINK}}: keys in order, so this is its canonical form. */
-static void derive(const stream *to, const char *kind, const char *of, uint64_t part, uint64_t n,
-                   uint64_t ms, char *out) {
-    char text[512], *at = text, *json = text;
-    /* Long names of streams are hashed first. */
-    char digest[HD_ID_SIZE];
-    const char *link = to->link;
-    if (to->link_size > 300) {
-        id_of_text(to->link, to->link_size - 1, digest);
-        link = digest;
-    }
-    at = put_text(at, "{\"event\":{\"n\":");
-    at = put_number(at, n);
-    at = put_text(at, kind);
-    at = put_text(at, of);
-    if (part != UINT64_MAX) {
-        *at++ = '.';
-        at = put_number(at, part);
-    }
-    at = put_text(at, "\",\"stream\":");
-    if (link == digest) *at++ = '"';
-    at = put_text(at, link);
-    if (link == digest) *at++ = '"';
-    at = put_text(at, "}}");
-    put_hash(json, (size_t)(at - json), ms, out);
+/* Each cause fits into one block of the hash, which is most of what a send costs. Keys are in order,
+ * so what is written here is the canonical form. The names of session and stream go in as the hash
+ * of both (stream.origin) or of the stream alone (stream.digest). */
+
+/* {"n":N,"of":ORIGIN}: the Nth event that this runtime sent to the stream from outside. */
+void event_id_ingress(const stream *to, uint64_t n, uint64_t ms, char *out) {
+    char text[128], *at = put_number(put_text(text, "{\"n\":"), n);
+    at = put_text(put_text(put_text(at, ",\"of\":\""), to->origin), "\"}");
+    put_hash(text, (size_t)(at - text), ms, out);
 }
 
-void event_id_ingress(const events *ev, const stream *to, uint64_t n, uint64_t ms, char *out) {
-    derive(to, ",\"ingress\":\"", ev->session, UINT64_MAX, n, ms, out);
+/* {"attempt":A,"n":N,"of":ORIGIN}: the Nth event of one attempt at a transaction. */
+void event_id_attempt(const stream *to, uint64_t attempt, uint32_t n, uint64_t ms, char *out) {
+    char text[128], *at = put_number(put_text(text, "{\"attempt\":"), attempt);
+    at = put_number(put_text(at, ",\"n\":"), n);
+    at = put_text(put_text(put_text(at, ",\"of\":\""), to->origin), "\"}");
+    put_hash(text, (size_t)(at - text), ms, out);
 }
 
-void event_id_attempt(const events *ev, const stream *to, uint64_t attempt, uint32_t n, uint64_t ms,
-                      char *out) {
-    derive(to, ",\"origin\":\"", ev->session, attempt, n, ms, out);
-}
-
+/* {"by":PARENT,"n":N,"to":STREAM}: the Nth event of the handling of another. */
 void event_id_child(const stream *to, const char *parent, uint32_t n, uint64_t ms, char *out) {
-    derive(to, ",\"parent\":\"", parent, UINT64_MAX, n, ms, out);
+    char text[160], *at = put_text(put_text(text, "{\"by\":\""), parent);
+    at = put_number(put_text(at, "\",\"n\":"), n);
+    at = put_text(put_text(put_text(at, ",\"to\":\""), to->digest), "\"}");
+    put_hash(text, (size_t)(at - text), ms, out);
+}
+
+void event_id_prepare(const events *ev, stream *to) {
+    char text[2 * HD_ID_SIZE + 64];
+    id_of_text(to->link, to->link_size - 1, to->digest);
+    int length = snprintf(text, sizeof text, "{\"session\":\"%s\",\"stream\":\"%s\"}", ev->session,
+                          to->digest);
+    id_of_text(text, (size_t)length, to->origin);
 }
 
 /* A value is built here: texts from outside cannot forge each other's place in it. */

@@ -18,15 +18,16 @@ hd_status events_mint(scheduler *s, hd_tx *tx, const stream *to, const hd_send_o
             return runtime_fail(s->rt, HD_EXPIRED, "%s", hd_status_text(HD_EXPIRED));
         return event_id_named(s, to, options->id, *ms, out);
     }
+    if (h && !h->e->began_ms) h->e->began_ms = env_wall_ms(s->env);
     *ms = h ? h->e->began_ms : env_wall_ms(s->env);
     if (h) {
         event_id_child(to, h->e->id, h->sent++, *ms, out);
     } else if (tx) {
         lineage *l = lineage_of(&ev->lineages, tx);
         if (!l) return HD_NOMEM;
-        event_id_attempt(ev, to, l->attempt, l->sends++, *ms, out);
+        event_id_attempt(to, l->attempt, l->sends++, *ms, out);
     } else {
-        event_id_ingress(ev, to, ev->ingress++, *ms, out);
+        event_id_ingress(to, ev->ingress++, *ms, out);
     }
     return HD_OK;
 }

@@ -32,11 +32,7 @@
 #define EVENTS_DAY_MS      UINT64_C(86400000)
 
 /* Negative controls: tests leave a part out and see that it is missed. */
-enum {
-    EVENTS_WITHOUT_GATE = 1,
-    EVENTS_WITHOUT_ORIGIN = 2,
-    EVENTS_WITHOUT_ORDER = 8
-};
+enum { EVENTS_WITHOUT_GATE = 1, EVENTS_WITHOUT_ORIGIN = 2, EVENTS_WITHOUT_ORDER = 8 };
 
 /* An address that events are sent to. Lives as long as the runtime. */
 typedef struct stream {
@@ -44,6 +40,8 @@ typedef struct stream {
     uint32_t home;  /* of its document: receipts live there too */
     char *link;     /* its link as JSON, for ids; owned */
     size_t link_size;
+    char digest[HD_ID_SIZE]; /* of the link; and of the runtime's session and that */
+    char origin[HD_ID_SIZE];
     uint32_t queued; /* events waiting in a lane */
 
     /* The handler; fn NULL: there is none. */
@@ -52,6 +50,7 @@ typedef struct stream {
     char *name; /* owned; the durable identity */
     size_t name_size;
     VEC(hd_cell) inputs;
+    hd_value meta; /* of receipts that hold no container; owned; absent until the first */
     bool warned_twice, warned_outside; /* told already */
     bool loading;                      /* on_unhandled said HD_PENDING */
 } stream;
@@ -82,7 +81,7 @@ typedef struct event {
     hd_outcome_fn done;
     void *ctx;
     uint64_t time_ms;    /* carried by the id */
-    uint64_t began_ms;   /* wall clock of the first attempt: the time of ids minted in it */
+    uint64_t began_ms;   /* wall clock when it first sent something: the time of those ids */
     uint64_t not_before; /* 0: now */
     uint64_t window_end; /* of stale retries; 0: none yet */
     uint32_t attempts;   /* bodies begun */
@@ -92,6 +91,7 @@ typedef struct event {
     uint32_t flags;      /* EVENT_* */
     hd_event_wait waits; /* for what, as of the last step */
     place_id missing;    /* HD_EVENT_WAITS_LOAD: for this document */
+    place_id receipt;    /* referenced; 0: not looked up yet */
     place_id document;   /* of a posted one; referenced */
     hd_presync *presync; /* under way; NULL */
     char id[HD_EVENT_ID_SIZE];
@@ -154,6 +154,8 @@ void events_dequeue(scheduler *s, event *e);
 /* The one end: tells the sender, releases everything. `why` NULL: nothing is reported. */
 void events_end(scheduler *s, event *e, hd_status status, const char *why);
 void events_report(scheduler *s, const event *e, hd_status status, const char *message);
+/* The place of its receipt. */
+hd_status events_receipt(scheduler *s, event *e, place_id *out);
 /* A blank record with its stream. NULL: no memory. */
 event *events_new(scheduler *s, stream *to);
 
@@ -161,10 +163,11 @@ event *events_new(scheduler *s, stream *to);
 
 /* Milliseconds in the id; 0: none. UINT64_MAX: this is no id of an event. */
 uint64_t event_id_time(const char *id);
-void event_id_ingress(const events *ev, const stream *to, uint64_t n, uint64_t ms, char *out);
-void event_id_attempt(const events *ev, const stream *to, uint64_t attempt, uint32_t n, uint64_t ms,
-                      char *out);
+void event_id_ingress(const stream *to, uint64_t n, uint64_t ms, char *out);
+void event_id_attempt(const stream *to, uint64_t attempt, uint32_t n, uint64_t ms, char *out);
 void event_id_child(const stream *to, const char *parent, uint32_t n, uint64_t ms, char *out);
+/* Hashes what every id to this stream has in common. */
+void event_id_prepare(const events *ev, stream *to);
 hd_status event_id_named(scheduler *s, const stream *to, const char *name, uint64_t ms, char *out);
 /* Older than its receipt is kept. */
 bool event_id_expired(const scheduler *s, uint64_t ms);

@@ -34,6 +34,7 @@ static hd_status write_link(scheduler *s, stream *to) {
     to->link = json ? env_new_copy(s->env, json, length + 1) : NULL;
     to->link_size = length + 1;
     hd_pool_close(pool);
+    if (to->link) event_id_prepare(s->events, to);
     return to->link ? HD_OK : HD_NOMEM;
 }
 
@@ -94,6 +95,8 @@ static void drop_handler(scheduler *s, stream *to) {
     env_free(s->env, to->name, to->name_size);
     to->name = NULL;
     to->name_size = 0;
+    value_unref(to->meta);
+    to->meta = value_absent();
     vec_clear(&to->inputs);
     if (release) release(ctx);
 }

@@ -32,6 +32,9 @@ typedef struct authority_ops {
     hd_status (*confirm_prepare)(authority *a, place_id doc);
     uint64_t (*confirm)(authority *a, place_id doc, hd_value after, bool first);
 
+    /* Beside the two above: there is no row of any kind for the document, tombstones included. */
+    bool (*never_was)(authority *a, place_id doc);
+
     /* All commits offered in this pump have been submitted: hand them on. */
     void (*flush)(authority *a);
 

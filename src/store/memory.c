@@ -355,6 +355,12 @@ static uint64_t memory_confirm(authority *a, place_id doc, hd_value after, bool 
     return d->seq;
 }
 
+static bool memory_never_was(authority *a, place_id doc) {
+    uint32_t index;
+    if (head_of(self(a), doc, &index)) return false;
+    return !(self(a)->m->h.heads.items[index].flags & (HEAD_EXISTS | HEAD_TOMBSTONE));
+}
+
 static void memory_flush(authority *a) {
     memory_authority *ma = self(a);
     uint32_t done = 0;
@@ -662,6 +668,7 @@ static const authority_ops memory_ops = {
     .submit = memory_submit,
     .confirm_prepare = memory_confirm_prepare,
     .confirm = memory_confirm,
+    .never_was = memory_never_was,
     .flush = memory_flush,
     .poll = memory_poll,
     .load = memory_load,

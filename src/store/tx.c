@@ -388,11 +388,12 @@ static hd_status submit_stored(hd_tx *tx, uint32_t stored, commit **out) {
  * A store that nobody else uses has no reason to refuse: a transaction without preconditions whose
  * outcome nobody asked for is confirmed as it is applied. */
 
-static bool has_short_way(const hd_tx *tx) {
-    const replica *r = tx->r;
-    return !tx->preconditions.count && !r->pending_count &&
-           !r->authority->ops->shared(r->authority) && r->authority->ops->confirm;
+static bool is_alone(const replica *r) {
+    return !r->pending_count && !r->authority->ops->shared(r->authority) &&
+           r->authority->ops->confirm;
 }
+
+static bool has_short_way(const hd_tx *tx) { return !tx->preconditions.count && is_alone(tx->r); }
 
 /* Makes one document's new value visible and confirmed. */
 static void confirm_now(hd_tx *tx, place_id doc, hd_value after, bool first) {
@@ -484,7 +485,7 @@ static bool commit_each(hd_tx *tx, hd_status *status) {
     replica *r = tx->r;
     uint32_t stored, local;
     bool ordinary = true;
-    if (!has_short_way(tx) || tx->failed) return false;
+    if (!is_alone(tx->r) || tx->failed) return false;
     count_changes(tx, &stored, &local);
     *status = prepare_each(tx, &ordinary);
     if (!ordinary) return false;
@@ -504,6 +505,20 @@ static bool commit_each(hd_tx *tx, hd_status *status) {
     r->stats.commits++;
     r->stats.accepted++;
     return true;
+}
+
+/* Nobody else writes, so what is absent now is absent when the commit is decided. */
+static bool absences_hold(const hd_tx *tx) {
+    authority *a = tx->r->authority;
+    for (uint32_t i = 0; i < tx->preconditions.count; i++) {
+        const precondition *pre = &tx->preconditions.items[i];
+        if (pre->kind != PRE_ABSENT || !a->ops->never_was(a, pre->place)) return false;
+    }
+    return true;
+}
+
+bool tx_commit_now(hd_tx *tx, hd_status *status) {
+    return is_alone(tx->r) && absences_hold(tx) && commit_each(tx, status);
 }
 
 /* An output that was read must be sealed before what was made of it is stored; if its node has been
@@ -599,7 +614,8 @@ hd_status hd_tx_commit(hd_tx *tx, hd_verdict_fn fn, void *ctx) {
             return status;
         }
         status = tx_unpack_single(tx);
-    } else if (!fn && !(tx->flags & TX_READ_ONLY) && commit_each(tx, &status)) {
+    } else if (!fn && !(tx->flags & TX_READ_ONLY) && has_short_way(tx) &&
+               commit_each(tx, &status)) {
         finish(tx, status);
         return status;
     }

@@ -110,6 +110,10 @@ static inline void tx_expect(hd_tx *tx, const expected *reads, uint32_t count) {
  * submitted too (*out is NULL then). The transaction stays open for tx_close or tx_reset. */
 hd_status tx_submit(hd_tx *tx, commit **out);
 
+/* Where the store belongs to this runtime alone and no verdict is outstanding: applies and confirms
+ * at once. No precondition but absence. False: it has to be submitted. */
+bool tx_commit_now(hd_tx *tx, hd_status *status);
+
 /* The transaction ends without a commit to wait for: tells who depends on it. */
 void tx_launched(hd_tx *tx, hd_status status);
 
