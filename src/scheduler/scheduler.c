@@ -45,19 +45,32 @@ static void closing(void *ctx) { events_close(ctx); }
 
 static hd_status pump(void *ctx) {
     scheduler *s = ctx;
-    hd_status status = HD_OK;
     s->slice_end = 0;
     if (s->starved) gates_feed(s);
     if (!s->tick && next_time(s) != UINT64_MAX) s->tick = next_time(s) <= env_now_ns(s->env);
     while (s->tick) {
-        status = settle_pass(s);
+        settle_pass(s);
         if (s->slice_end && s->tick && s->clock_ns >= s->slice_end) break;
         if (events_want_sending(s)) break;
     }
     if (is_idle(s)) tell_idle(s);
     if (s->starved) return HD_NOMEM;
     return s->tick ? HD_PENDING : HD_OK;
-    (void)status;
+}
+
+/* The same for a runtime that waits for nobody: no gates, no events, no runs under way. True if that
+ * was all there is to do. */
+static bool settle_alone(void *ctx) {
+    scheduler *s = ctx;
+    if (s->starved || s->suspended || s->work || s->idlers.count || binheap_count(&s->timers) ||
+        events_hold_idle(s))
+        return false;
+    s->slice_end = 0;
+    for (int i = 0; s->tick && i < ITERATIONS_MAX; i++) settle_pass(s);
+    if (s->tick || s->waiting.count || s->graph.top || s->suspended || s->starved) return false;
+    if (binheap_count(&s->timers) || events_hold_idle(s)) return false;
+    settle_end_episode(s);
+    return true;
 }
 
 static uint64_t deadline(const void *ctx) {
@@ -97,6 +110,7 @@ scheduler *scheduler_of(hd_runtime *rt) {
     rt->hooks = (runtime_hooks){ .ctx = s,
                                  .pump = pump,
                                  .deadline = deadline,
+                                 .settle_alone = settle_alone,
                                  .idle = is_idle,
                                  .unsettled = is_unsettled,
                                  .closing = closing,

@@ -231,7 +231,18 @@ hd_status runtime_settle_until(hd_runtime *rt, const bool *done) {
     }
 }
 
+/* Nothing is on its way, and nobody else uses the store: only runs can be left. */
+static bool is_alone(const hd_runtime *rt) {
+    const replica *r = &rt->r;
+    return !rt->open && !rt->in_run && !r->pending_count && list_empty(&r->trivial) &&
+           !atomic_load_explicit(&rt->posts, memory_order_relaxed) && r->authority->ops->confirm &&
+           !r->authority->ops->shared(r->authority);
+}
+
 hd_status hd_runtime_settle(hd_runtime *rt) {
+    if (rt->hooks.settle_alone && is_alone(rt) && rt->hooks.settle_alone(rt->hooks.ctx)) {
+        if (!rt->r.pending_count) return HD_OK;
+    }
     if (rt->hooks.await_idle) rt->hooks.await_idle(rt->hooks.ctx);
     return runtime_settle_until(rt, NULL);
 }

@@ -12,6 +12,8 @@ typedef struct runtime_hooks {
     void *ctx; /* the scheduler; NULL: none */
     /* Runs what is runnable. HD_PENDING: the time slice was used up. */
     hd_status (*pump)(void *ctx);
+    /* Settles a runtime that nothing can come to from outside; false: take the long way. */
+    bool (*settle_alone)(void *ctx);
     uint64_t (*deadline)(const void *ctx);
     bool (*idle)(const void *ctx);
     /* Somebody begins to wait for idle. */
