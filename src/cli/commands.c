@@ -19,6 +19,9 @@ const command *const commands[] = {
     &command_ls,
     &command_log,
     &command_watch,
+    /* events */
+    &command_send,
+    &command_events,
     /* db */
     &command_db_check,
     &command_db_stats,

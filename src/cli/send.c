@@ -1,0 +1,115 @@
+/* send.c -- post an event: a program with a handler for the stream takes it, now or later. */
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/parse.h"
+#include "cli/record.h"
+#include "cli/signals.h"
+#include "cli/store.h"
+#include <heddle/event.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct sending {
+    store s;
+    hd_cell stream;
+    char id[HD_EVENT_ID_SIZE];
+    bool stored, handled; /* handled: before it was sent */
+    hd_status verdict;
+} sending;
+
+static void note_stored(void *ctx, const char *id, hd_status status) {
+    sending *w = ctx;
+    (void)id;
+    w->stored = true;
+    w->verdict = status;
+}
+
+static int post(sending *w, hd_value payload) {
+    store *s = &w->s;
+    const char *id = option_text(s->c, "id"), *name = s->c->operands[1];
+    hd_send_options options = { .id = id, .done = note_stored, .ctx = w };
+    hd_status status = hd_event_post(s->rt, w->stream, payload, &options, w->id);
+    if (!status) status = hd_runtime_sync(s->rt);
+    if (!status && w->stored) status = w->verdict;
+    w->handled = status == HD_EXISTS;
+    return status && !w->handled ? store_fail(s, status, name) : CLI_OK;
+}
+
+static int print_id(const sending *w) {
+    if (w->handled) cli_warn(w->s.c, "the event was handled before");
+    if (!w->s.c->json) {
+        puts(w->id);
+        return CLI_OK;
+    }
+    record r = record_to(stdout);
+    record_open(&r, NULL, '{');
+    record_text(&r, "id", w->id);
+    record_bool(&r, "handled", w->handled);
+    record_close(&r, '}');
+    record_end(&r);
+    return CLI_OK;
+}
+
+/* The space that the stream is in. */
+static void space_of(sending *w, char *out, size_t size) {
+    hd_cell_print(w->s.rt, w->stream, out, size);
+    out[strcspn(out, "@/")] = '\0';
+}
+
+static int print_outcome(sending *w) {
+    store *s = &w->s;
+    char space[256];
+    space_of(w, space, sizeof space);
+    hd_cell receipt = hd_event_receipt(s->rt, w->stream, w->id);
+    hd_status status = hd_runtime_follow(s->rt, space);
+    while (!status) {
+        hd_value v = hd_read(s->rt, s->pool, receipt);
+        if (hd_value_exists(v)) {
+            status = print_value(v, s->c->json ? HD_JSON_COMPACT : HD_JSON_PRETTY);
+            return status ? store_fail(s, status, w->id) : CLI_OK;
+        }
+        if (interrupted()) return interrupted_status();
+        store_wait(s);
+        status = hd_runtime_pump(s->rt);
+        if (status == HD_PENDING) status = HD_OK;
+    }
+    return store_fail(s, status, w->id);
+}
+
+static int run(cli *c) {
+    sending w = { 0 };
+    hd_value payload;
+    int failed = store_open(c, &w.s, c->operands[0], STORE_CREATE);
+    if (!failed) failed = store_cell(&w.s, c->operands[1], &w.stream);
+    if (!failed) failed = store_json(&w.s, "the payload", c->operands[2], &payload);
+    if (!failed) failed = post(&w, payload);
+    if (!failed) failed = option_given(c, "wait") ? print_outcome(&w) : print_id(&w);
+    return store_close(&w.s, failed);
+}
+
+const command command_send = {
+    .name = "send",
+    .section = "Events",
+    .operands = "FILE STREAM JSON",
+    .least = 3,
+    .most = 3,
+    .summary = "post an event to a stream",
+    .text =
+        "Posts an event and returns, with its id, when it is on disk. It stays in the file until "
+        "a program that has a handler for the stream has handled it; its effects are then there "
+        "once, however often it is delivered. The payload - is read from stdin.\n\n"
+        "With an id of your own the event can be sent again without harm, for instance after a "
+        "crash: the same user, stream and id are the same event.",
+    .options =
+        (const cli_option[]){ { "id", "ID", "your own id of the event" },
+                              { "wait", NULL, "wait until it is handled, and print the outcome" },
+                              OPTION_USER,
+                              { NULL, NULL, NULL } },
+    .examples =
+        (const cli_example[]){
+            { "heddle send shop.db main/buy '{\"item\": \"apples\"}'", "post, print the id" },
+            { "heddle send shop.db main/buy '{\"item\": \"pears\"}' --id order-17 --wait",
+              "safe to repeat; prints what the handler returned" },
+            { NULL, NULL } },
+    .run = run,
+};
