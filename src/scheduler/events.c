@@ -35,7 +35,7 @@ static hd_event_wait waits_outside(scheduler *s, event *e) {
 }
 
 /* An earlier delivery of the same event, as far as this runtime can see. */
-typedef enum earlier { EARLIER_NONE, EARLIER_PENDING, EARLIER_DONE } earlier;
+typedef enum earlier { EARLIER_NONE, EARLIER_UNKNOWN, EARLIER_PENDING, EARLIER_DONE } earlier;
 
 hd_status events_receipt(scheduler *s, event *e, place_id *out) {
     if (!e->receipt) {
@@ -50,6 +50,11 @@ hd_status events_receipt(scheduler *s, event *e, place_id *out) {
 static earlier delivered_before(scheduler *s, event *e) {
     place_id receipt;
     if (events_receipt(s, e, &receipt)) return EARLIER_NONE; /* the handling will say so */
+    /* An id that came from outside may have been here long ago: worth a look. */
+    if ((e->flags & EVENT_NAMED) && replica_load(s->r, receipt) == HD_PENDING) {
+        e->missing = receipt;
+        return EARLIER_UNKNOWN;
+    }
     const place *p = place_at(&s->r->places, receipt);
     if (!value_exists(p->value)) return EARLIER_NONE;
     return replica_top(s->r, receipt) ? EARLIER_PENDING : EARLIER_DONE;
@@ -60,6 +65,7 @@ static bool is_repeated(scheduler *s, event *e) {
     if (s->events->bare) return false;
     switch (delivered_before(s, e)) {
     case EARLIER_NONE: return false;
+    case EARLIER_UNKNOWN: e->waits = HD_EVENT_WAITS_LOAD; return true;
     case EARLIER_PENDING: e->waits = HD_EVENT_WAITS_DUPLICATE; return true;
     case EARLIER_DONE: break;
     }
