@@ -45,8 +45,8 @@ enum {
     NODE_GATED = 2048,     /* has gate state in its cold record */
     NODE_WAITING = 4096,   /* its last run met a document that is still loading */
     NODE_EPHEMERAL = 8192, /* a pull: removed after its run */
-    NODE_ASIDE = 16384, /* its last run read something that is about to change: it waits for that */
-    NODE_STARVED = 32768 /* its last run had no memory: it waits for the next pump */
+    NODE_ASIDE = 16384,    /* was set aside in this pass: a run met something about to change */
+    NODE_STARVED = 32768   /* its last run had no memory: it waits for the next pump */
 };
 
 /* 64 bytes. Written by registry, except where a field says otherwise. */

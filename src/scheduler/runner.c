@@ -37,7 +37,7 @@ static inline void completed(scheduler *s, node *n) {
     n->prev_back = since < UINT32_MAX ? (uint32_t)since : UINT32_MAX;
     n->ran_rev = now;
     n->runs++;
-    n->flags &= ~(uint32_t)(NODE_NEVER_RAN | NODE_ASIDE);
+    n->flags &= ~(uint32_t)NODE_NEVER_RAN;
     s->stats.runs++;
     s->stats.effect_runs += n->flags & NODE_EFFECT; /* the lowest bit */
 }
@@ -237,19 +237,26 @@ static uint32_t lowest_soon(scheduler *s, node_id id, const hd_tx *tx) {
     return f.lowest;
 }
 
-/* A run that went other ways than before may have met the output of a node that is invalid: it was
- * not demanded until now. What it made of the old value is nobody's business. It is set aside: the
- * sweep goes back to that node, and on to this one again. Once per node and pass, because in a cycle
- * somebody has to begin. */
+/* Whether something has to run before the node: a writer of what it read, or what feeds one. The
+ * latter is demanded from now on (the reads have been applied), and stands below. */
+static bool must_wait(scheduler *s, node_id id, const hd_tx *tx) {
+    if (lowest_soon(s, id, tx) != UINT32_MAX) return true;
+    graph_settle(&s->graph);
+    return graph_next_runnable(&s->graph, 0) < node_of(s, id)->pos;
+}
+
+/* A run that went other ways than before may have met the output of a node that is not up to date: it
+ * was not demanded until now. What it made of the old value is nobody's business. It is set aside: the
+ * sweep goes back to the first that is runnable, and on to this one again. Once per node and pass,
+ * because in a cycle somebody has to begin. */
 static bool set_aside(scheduler *s, node_id id, const hd_tx *tx) {
     node *n = node_of(s, id);
     if ((n->flags & NODE_ASIDE) || !s->iteration) return false;
-    if (lowest_soon(s, id, tx) == UINT32_MAX) return false;
+    if (!must_wait(s, id, tx)) return false;
     n->flags |= NODE_ASIDE;
     graph_set_invalid(&s->graph, n);
     graph_settle(&s->graph); /* where they will stand: the run may have brought the edge itself */
-    uint32_t lowest = lowest_soon(s, id, tx);
-    if (lowest < s->cursor) s->cursor = lowest;
+    s->cursor = 0;
     s->tick = true;
     return true;
 }

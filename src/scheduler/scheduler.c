@@ -107,6 +107,7 @@ scheduler *scheduler_of(hd_runtime *rt) {
     s->r = &rt->r;
     s->env = &rt->env;
     binheap_init(&s->timers, s->env);
+    table_init(&s->repeat_index, s->env);
     rt->hooks = (runtime_hooks){ .ctx = s,
                                  .pump = pump,
                                  .deadline = deadline,

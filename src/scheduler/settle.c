@@ -45,6 +45,11 @@ hd_status settle_pass(scheduler *s) {
 static void begin_pass(scheduler *s) {
     s->pass++;
     s->stats.passes++;
+    s->went_back = false;
+    if (s->repeats.count) {
+        vec_clear(&s->repeats);
+        table_clear(&s->repeat_index);
+    }
     s->tick = false;
     if (s->pass_tracer) s->pass_tracer->begin(s);
     graph_settle(&s->graph);
@@ -71,15 +76,37 @@ static bool somebody_first(scheduler *s, node_id id) {
     return s->cursor < here;
 }
 
-/* Only from the second sweep on does anybody run twice; so only there runs are counted. */
-static void count_repeat(scheduler *s, node_id id) {
-    cold *c = registry_cold(s, id);
-    if (!c) return;
-    if (c->repeats_pass != s->pass) {
-        c->repeats_pass = s->pass;
-        c->repeats = 0;
+static uint32_t *repeats_of(const scheduler *s, node_id id) {
+    for (table_probe p = table_find(&s->repeat_index, id); table_next(&s->repeat_index, &p);)
+        if (s->repeats.items[p.index].node == id) return &s->repeats.items[p.index].count;
+    return NULL;
+}
+
+static bool used_up(const scheduler *s, node_id id) {
+    const uint32_t *count = repeats_of(s, id);
+    return count && *count >= ITERATIONS_MAX - 1;
+}
+
+static void exhaust(scheduler *s, node_id id, uint64_t now) {
+    gates_exhausted(s, id, now);
+    if (!vec_push(s->env, &s->backed, id)) return; /* then its backoff just runs out */
+}
+
+/* Only from the second sweep on, or when the sweep has gone back, does anybody run twice; so only
+ * there runs are counted. False: the node has had all its runs, and waits. */
+static bool may_repeat(scheduler *s, node_id id) {
+    uint32_t *count = repeats_of(s, id);
+    if (count && *count >= ITERATIONS_MAX - 1) {
+        exhaust(s, id, env_now_ns(s->env));
+        return false;
     }
-    c->repeats++;
+    if (count) {
+        ++*count;
+    } else if (vec_push(s->env, &s->repeats, ((repeat){ id, 1 })) &&
+               table_insert(&s->repeat_index, id, s->repeats.count - 1)) {
+        s->repeats.count--; /* without memory it is not counted: the cap on sweeps remains */
+    }
+    return true;
 }
 
 static bool slice_is_over(scheduler *s) {
@@ -113,7 +140,7 @@ static swept sweep(scheduler *s) {
         if (g->materialisers_invalid && somebody_first(s, id)) continue;
         s->cursor = pos + 1;
         result = SWEPT_SOME;
-        if (s->iteration > 1) count_repeat(s, id);
+        if ((s->iteration > 1 || s->went_back) && !may_repeat(s, id)) continue;
         runner_run_node(s, id);
         if (slice_is_over(s)) {
             s->tick = true;
@@ -180,13 +207,9 @@ static void defer_unsettled(scheduler *s) {
     node_id named[HD_TELEMETRY_NAMES];
     for (; pos != UINT32_MAX; pos = graph_next_runnable(g, pos + 1)) {
         node_id id = g->node_at[pos];
-        const cold *c = cold_of(s, node_of(s, id));
-        bool used_up = c && c->repeats_pass == s->pass && c->repeats >= ITERATIONS_MAX - 1;
         if (deferred < HD_TELEMETRY_NAMES) named[deferred] = id;
         deferred++;
-        if (!used_up && !everybody) continue;
-        gates_exhausted(s, id, now);
-        if (!vec_push(s->env, &s->backed, id)) continue; /* then its backoff just runs out */
+        if (used_up(s, id) || everybody) exhaust(s, id, now);
     }
     tell_deferred(s, named, deferred);
 }
@@ -243,8 +266,15 @@ static void expire_requests(scheduler *s) {
     s->requested.count = kept;
 }
 
+static void forget_asides(scheduler *s) {
+    for (uint32_t i = 0; i < s->aside.count; i++)
+        s->graph.nodes[s->aside.items[i]].flags &= ~(uint32_t)NODE_ASIDE;
+    vec_clear(&s->aside);
+}
+
 static void end_pass(scheduler *s) {
     s->iteration = 0;
+    if (s->aside.count) forget_asides(s);
     if (s->provisional.count) expire_provisional(s);
     if (s->requested.count) expire_requests(s);
     if (s->backed.count) clear_backoffs(s);
@@ -293,6 +323,9 @@ void settle_end_episode(scheduler *s) {
 void settle_fini(scheduler *s) {
     vec_fini(s->env, &s->provisional);
     vec_fini(s->env, &s->requested);
+    vec_fini(s->env, &s->aside);
+    vec_fini(s->env, &s->repeats);
+    table_fini(&s->repeat_index);
     vec_fini(s->env, &s->waiting);
     vec_fini(s->env, &s->backed);
 }

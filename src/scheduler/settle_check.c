@@ -39,13 +39,14 @@ static void check_gates(const scheduler *s, const node *n) {
     const cold *c = cold_of(s, n);
     if (!c) return;
     assert(s->graph.nodes[c->node].cold == n->cold);
-    assert(c->repeats_pass != s->pass || c->repeats <= ITERATIONS_MAX);
     /* Who waits for a time has a timer, or it would wait for ever. */
     if (binheap_linked(&c->gate.timer)) assert(!node_is_eligible(&s->graph, n));
 }
 
 void settle_check(const scheduler *s) {
     graph_check(&s->graph);
+    for (uint32_t i = 0; i < s->repeats.count; i++)
+        assert(s->repeats.items[i].count < ITERATIONS_MAX); /* I6 */
     for (node_id id = 1; id < s->graph.node_count; id++) {
         const node *n = &s->graph.nodes[id];
         if (n->flags & NODE_REMOVED) continue;

@@ -46,9 +46,7 @@ typedef struct cold {
     uint32_t stale;     /* stale rejections in a row */
     hd_run *run;        /* suspended */
     place_id missing;   /* the document it waits for */
-    uint32_t repeats;   /* runs in this pass, counted from the second sweep on */
-    uint64_t repeats_pass;
-    uint32_t failures; /* reported */
+    uint32_t failures;  /* reported */
 
     /* A node with a change group does not hear of every change of what it reads, so places alone do
      * not tell its causes: they are written down here, by invalidation. One entry for each key. */
@@ -63,6 +61,11 @@ typedef struct node_side {
     uint32_t timed_runs;
     uint64_t total_ns;
 } node_side;
+
+typedef struct repeat {
+    node_id node;
+    uint32_t count;
+} repeat;
 
 typedef struct idle_waiter {
     hd_idle_fn fn;
@@ -133,12 +136,16 @@ typedef struct scheduler {
     uint64_t pass;
     uint32_t iteration;       /* 0: between passes */
     uint32_t cursor;          /* the sweep is here */
+    bool went_back;           /* the sweep has, in this pass, for a run that was set aside */
     bool tick;                /* there may be something to do */
     uint64_t slice_end;       /* 0: unlimited */
     uint32_t until_clock;     /* runs until the clock is read again */
     uint64_t clock_ns;        /* the last reading */
     bool fine;                /* every run is timed: they are slow */
     VEC(node_id) provisional; /* registered in this pass by a live run */
+    VEC(repeat) repeats;      /* runs of this pass, counted from the second sweep on */
+    table repeat_index;       /* node -> index into repeats */
+    VEC(node_id) aside;       /* NODE_ASIDE, until the end of the pass */
     VEC(node_id) requested;   /* NODE_DEMANDED */
     VEC(node_id) waiting;     /* invalid materialisers, for their turn */
     VEC(node_id) backed;      /* nodes with a backoff */
@@ -171,7 +178,7 @@ typedef struct scheduler {
     void (*removed)(struct scheduler *s, node_id id); /* a node is about to go; NULL */
     /* Which piece a node belongs to, and of which pattern that is; NULL: all are of "main". */
     const char *(*piece_of)(const struct scheduler *s, node_id id, const char **pattern);
-    struct introspection *introspection;              /* what was seen */
+    struct introspection *introspection; /* what was seen */
     SABOTAGE_FIELD
 } scheduler;
 
