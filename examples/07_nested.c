@@ -1,0 +1,57 @@
+/* 07_nested.c -- patterns in patterns: one that is used, and one that values decide.
+ *
+ * `generate` runs when x changes and builds the graph anew for it. What it builds the same stays; the
+ * number it takes along is another constant each time. A change of y concerns the product alone. */
+#include <heddle.h>
+
+#include <stdio.h>
+
+static hd_value multiply(hd_tx *tx, const hd_value *in, void *ctx) {
+    (void)ctx;
+    printf("  multiply runs\n");
+    return hd_int(hd_tx_pool(tx), hd_value_as_int(in[0], 0) * hd_value_as_int(in[1], 0));
+}
+
+static hd_cell product(hd_build *b) {
+    hd_cell in[] = { hd_argument(b, "a", hd_int(NULL, 1)), hd_argument(b, "b", hd_int(NULL, 1)) };
+    return hd_lift(b, "multiply", multiply, NULL, in, 2);
+}
+
+static hd_cell generate(hd_build *b, hd_tx *tx, const hd_value *in, void *ctx) {
+    const hd_cell *y = ctx;
+    (void)tx;
+    printf("  generate runs for x = %lld\n", (long long)hd_value_as_int(in[0], 0));
+    hd_named_cell of[] = { { "a", hd_constant(b, "x", in[0]) }, { "b", *y } };
+    return hd_use(b, "of_both", "product", of, 2);
+}
+
+static hd_cell y; /* of the one piece below */
+
+static hd_cell generator(hd_build *b) {
+    hd_cell x = hd_argument(b, "x", hd_int(NULL, 2));
+    y = hd_argument(b, "y", hd_int(NULL, 10));
+    return hd_derive_pattern(b, "generated", generate, &y, &x, 1);
+}
+
+static void show(void *ctx, hd_value v) {
+    (void)ctx;
+    printf("x * y = %lld\n", (long long)hd_value_as_int(v, -1));
+}
+
+int main(void) {
+    hd_runtime *rt;
+    hd_piece piece;
+    if (hd_open(NULL, NULL, &rt, NULL)) return 1;
+    hd_pattern_register(rt, "product", "1", product);
+    hd_pattern_register(rt, "generator", "1", generator);
+    if (hd_piece_start(rt, &(hd_piece_spec){ .id = "g", .pattern = "generator" }, &piece, NULL))
+        return 1;
+    hd_sink(rt, hd_piece_result(rt, piece), show, NULL);
+    hd_runtime_settle(rt);
+
+    hd_write_json(rt, hd_cell_at(rt, "main/g#/arguments/y"), "11");
+    hd_runtime_settle(rt);
+    hd_write_json(rt, hd_cell_at(rt, "main/g#/arguments/x"), "3");
+    hd_runtime_settle(rt);
+    return hd_close(rt) != HD_OK;
+}

@@ -1,0 +1,66 @@
+/* 08_pieces.c -- pieces are documents: they are listed, found again, and launched by handlers. */
+#include <heddle.h>
+
+#include <stdio.h>
+
+static void show(void *ctx, hd_value v) {
+    (void)ctx;
+    printf("a note says: %s\n", hd_value_as_text(v, "?"));
+}
+
+static hd_cell note(hd_build *b) {
+    hd_cell text = hd_argument(b, "text", hd_null());
+    hd_build_sink(b, "show", text, show, NULL);
+    return text;
+}
+
+/* The piece is part of the handler's transaction: if that fails, it is gone. Its id is the event's,
+ * so a second delivery is the same piece. */
+static hd_status on_note(hd_tx *tx, const hd_event *event, void *ctx) {
+    (void)ctx;
+    hd_piece piece;
+    hd_piece_spec spec = { .pattern = "note",
+                           .arguments =
+                               hd_object_set(hd_tx_pool(tx), hd_object(), "text", event->payload) };
+    return hd_tx_launch_piece(tx, &spec, &piece);
+}
+
+static bool count(void *ctx, const hd_listing *entry) {
+    (void)entry;
+    ++*(int *)ctx;
+    return true;
+}
+
+static bool describe(void *ctx, const hd_piece_info *info) {
+    (void)ctx;
+    printf("running: a %s in %s, version %s, %u node\n", info->pattern, info->space, info->version,
+           info->nodes);
+    return true;
+}
+
+int main(void) {
+    hd_runtime *rt;
+    hd_pool *pool;
+    hd_handler handler;
+    int stored = 0;
+    if (hd_open("notes.db", NULL, &rt, NULL) || hd_pool_open(hd_runtime_heap(rt), &pool)) return 1;
+    hd_pattern_register(rt, "note", "1", note);
+    hd_handler_spec spec = { .stream = hd_cell_at(rt, "main/notes"),
+                             .fn = on_note,
+                             .reads_nothing = true };
+    if (hd_handler_register(rt, &spec, &handler)) return 1;
+
+    hd_send_options once = { .id = "message 1" };
+    hd_event_send(rt, spec.stream, hd_string(pool, "buy tea"), &once);
+    hd_runtime_settle(rt);
+    hd_runtime_sync(rt);
+    hd_event_send(rt, spec.stream, hd_string(pool, "buy tea"), &once); /* delivered twice */
+    hd_runtime_settle(rt);
+    hd_runtime_sync(rt);
+
+    hd_runtime_pieces(rt, describe, NULL);
+    hd_runtime_list(rt, "main", "piece", NULL, count, &stored);
+    printf("in the store: %d\n", stored);
+    hd_pool_close(pool);
+    return hd_close(rt) != HD_OK;
+}
