@@ -19,7 +19,7 @@
 
 typedef enum swept { SWEPT_NOTHING, SWEPT_SOME, SWEPT_SLICE } swept;
 
-static void begin_pass(scheduler *s);
+static uint32_t begin_pass(scheduler *s);
 static swept sweep(scheduler *s);
 static bool give_idle_turn(scheduler *s);
 static void defer_unsettled(scheduler *s);
@@ -27,9 +27,9 @@ static void end_pass(scheduler *s);
 
 hd_status settle_pass(scheduler *s) {
     swept result = SWEPT_SOME;
-    begin_pass(s);
+    uint32_t first = begin_pass(s);
     events_head_step(s);
-    for (s->iteration = 1; s->iteration <= ITERATIONS_MAX; s->iteration++) {
+    for (s->iteration = first; s->iteration <= ITERATIONS_MAX; s->iteration++) {
         result = sweep(s);
         if (result == SWEPT_SLICE) break;
         bool more = settle_is_runnable(s);
@@ -42,7 +42,7 @@ hd_status settle_pass(scheduler *s) {
 
 /* ---- beginning */
 
-static void begin_pass(scheduler *s) {
+static void begin_counting(scheduler *s) {
     s->pass++;
     s->stats.passes++;
     s->went_back = false;
@@ -50,10 +50,19 @@ static void begin_pass(scheduler *s) {
         vec_clear(&s->repeats);
         table_clear(&s->repeat_index);
     }
+}
+
+/* A pass that gave way in the middle goes on there: what it has counted still counts (I6). Returns
+ * the sweep to begin with. */
+static uint32_t begin_pass(scheduler *s) {
+    uint32_t first = s->gave_way ? s->gave_way : 1;
+    if (!s->gave_way) begin_counting(s);
+    s->gave_way = 0;
     s->tick = false;
     if (s->pass_tracer) s->pass_tracer->begin(s);
     graph_settle(&s->graph);
     if (binheap_count(&s->timers)) gates_wake(s, env_now_ns(s->env));
+    return first;
 }
 
 /* ---- sweeping */
@@ -133,7 +142,8 @@ static swept sweep(scheduler *s) {
     graph *g = &s->graph;
     swept result = SWEPT_NOTHING;
     s->stats.iterations++;
-    s->cursor = 0;
+    s->cursor = s->gave_way_at;
+    s->gave_way_at = 0;
     for (uint32_t pos; (pos = next_runnable(g, s->cursor)) != UINT32_MAX;) {
         node_id id = g->node_at[pos];
         s->cursor = pos;
@@ -144,6 +154,8 @@ static swept sweep(scheduler *s) {
         runner_run_node(s, id);
         if (slice_is_over(s)) {
             s->tick = true;
+            s->gave_way = s->iteration;
+            s->gave_way_at = s->cursor;
             return SWEPT_SLICE;
         }
     }

@@ -142,6 +142,8 @@ typedef struct scheduler {
     uint32_t until_clock;     /* runs until the clock is read again */
     uint64_t clock_ns;        /* the last reading */
     bool fine;                /* every run is timed: they are slow */
+    uint32_t gave_way;        /* the sweep at which the last pass used up its slice; 0: none */
+    uint32_t gave_way_at;     /* and the cursor then */
     VEC(node_id) provisional; /* registered in this pass by a live run */
     VEC(repeat) repeats;      /* runs of this pass, counted from the second sweep on */
     table repeat_index;       /* node -> index into repeats */

@@ -35,7 +35,7 @@ typedef enum flavour { WHOLE, KEY, INSIDE, FLAVOURS } flavour;
 
 typedef struct cell {
     hd_cell at, document;
-    char key[8]; /* "": the whole document */
+    char key[16]; /* "": the whole document */
 } cell;
 
 typedef struct twin {

@@ -2,6 +2,7 @@
 #include "scheduler/gates.h"
 #include "scheduler/sabotage.h"
 #include "scheduler/scheduler.h"
+#include "store/runtime.h"
 
 #include "spec.h" /* after the internal headers: it has a variable `l` */
 
@@ -409,6 +410,7 @@ static void i6_what_does_not_settle_is_slowed_down(void **state) {
     lab_advance_ms(l, 10000);
     lab_turn(l);
     assert_true(lab_find(l, "ping")->runs > 11); /* slowed down, never stopped */
+    lab_cancel(l, "watch");                      /* closing takes time, and so rounds */
 }
 
 /* Without backoff a pass never ends, and I6 notices. */
@@ -545,6 +547,26 @@ static void a_pass_gives_way_after_its_slice(void **state) {
     assert_ran(l, "e0 e1 e2 e3 e4 e5"); /* each once, in order */
 }
 
+/* Takes 10 ms, and never agrees. */
+static hd_status go_further_slowly(lab_node *self, hd_tx *tx) {
+    lab_advance_ms(self->l, fast_ms);
+    return go_one_further(self, tx);
+}
+
+/* I6, C352: a cycle of slow nodes is slowed down too, although no slice holds ten rounds. */
+static void i6_slices_do_not_hide_a_cycle(void **state) {
+    lab_runtime_now(l)->options.timing_period = 1; /* every run is timed */
+    lab_add(l, .name = "ping", .body = go_further_slowly, .data = "pong");
+    lab_add(l, .name = "pong", .body = go_further_slowly, .data = "ping");
+    lab_effect(l, "watch", "pong");
+    int turns = 0;
+    while (hd_runtime_pump(lab_runtime_now(l)) == HD_PENDING) assert_true(++turns < 100);
+    assert_true(turns > 2);
+    assert_true(lab_find(l, "ping")->runs <= 12);
+    assert_true(wake_ms() > 0);
+    lab_cancel(l, "watch");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         S(a_debounce_is_what_was_set),
@@ -576,6 +598,7 @@ int main(void) {
         S(agreeing_ends_the_quarrel),
         cmocka_unit_test(without_the_echo_breaker_c351_fails),
         S(a_pass_gives_way_after_its_slice),
+        S(i6_slices_do_not_hide_a_cycle),
     };
     LAB_EVERYWHERE(tests);
 }
