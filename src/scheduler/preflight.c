@@ -71,32 +71,33 @@ static hd_status read_closure(scheduler *s, hd_tx *tx, event *e) {
 /* ---- the gate */
 
 /* Demanded for this pass, whether or not somebody looks. */
-static void demand(scheduler *s, node_id id) {
+static hd_status demand(scheduler *s, node_id id) {
     node *n = node_of(s, id);
     if (n->flags & NODE_MATERIALISER) {
-        if (n->flags & NODE_PROMOTED) return;
+        if (n->flags & NODE_PROMOTED) return HD_OK;
         n->flags |= NODE_PROMOTED;
         gates_apply(s, id, env_now_ns(s->env));
-        return;
+        return HD_OK;
     }
-    if (node_is_live(&s->graph, n) || (n->flags & (NODE_DEMANDED | NODE_EFFECT))) return;
-    if (!vec_push(s->env, &s->requested, id)) return; /* it is asked for again in the next pass */
+    if (node_is_live(&s->graph, n) || (n->flags & (NODE_DEMANDED | NODE_EFFECT))) return HD_OK;
+    if (!vec_push(s->env, &s->requested, id)) return HD_NOMEM;
     n->flags |= NODE_DEMANDED;
     graph_demand(&s->graph, id);
+    return HD_OK;
 }
 
-/* True: something upstream has to run first. */
-static bool hold_back(scheduler *s, const walks *w, const node_vec *found) {
-    bool again = false;
+/* Something upstream has to run first. */
+static hd_status hold_back(scheduler *s, const walks *w, const node_vec *found) {
+    hd_status status = HD_OK;
     const node_vec *whom = walks_ended_up(w, found) ? &w->up.direct : found;
-    for (uint32_t i = 0; i < whom->count; i++) demand(s, whom->items[i]);
-    for (uint32_t i = 0; i < found->count; i++) {
-        node *n = node_of(s, found->items[i]);
-        if (n->flags & NODE_MATERIALISER) demand(s, found->items[i]);
-        again = again || node_is_eligible(&s->graph, node_of(s, found->items[i]));
+    for (uint32_t i = 0; i < whom->count && !status; i++) status = demand(s, whom->items[i]);
+    s->events->again = false;
+    for (uint32_t i = 0; i < found->count && !status; i++) {
+        if (node_of(s, found->items[i])->flags & NODE_MATERIALISER)
+            status = demand(s, found->items[i]);
+        if (node_is_eligible(&s->graph, node_of(s, found->items[i]))) s->events->again = true;
     }
-    s->events->again = again;
-    return true;
+    return status;
 }
 
 static void trace(scheduler *s, const event *e, const preflight *p, uint32_t invalid,
@@ -122,7 +123,8 @@ static hd_status consult_gate(scheduler *s, event *e, preflight *p) {
     if (w->status) return w->status;
     if (!found || SABOTAGED(s->events, EVENTS_WITHOUT_GATE)) return HD_OK;
     uint32_t count = found->count;
-    hold_back(s, w, found);
+    hd_status status = hold_back(s, w, found);
+    if (status) return status;
     e->waits = HD_EVENT_WAITS_NODES;
     trace(s, e, p, count, HD_PENDING);
     return HD_PENDING;
