@@ -253,7 +253,9 @@ static bool set_aside(scheduler *s, node_id id, const hd_tx *tx) {
     node *n = node_of(s, id);
     if ((n->flags & NODE_ASIDE) || !s->iteration) return false;
     if (!must_wait(s, id, tx)) return false;
+    if (!vec_push(s->env, &s->aside, id)) return false;
     n->flags |= NODE_ASIDE;
+    s->went_back = true;
     graph_set_invalid(&s->graph, n);
     graph_settle(&s->graph); /* where they will stand: the run may have brought the edge itself */
     s->cursor = 0;
