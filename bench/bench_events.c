@@ -292,7 +292,6 @@ static void hub(bench *b) {
 }
 
 void bench_group_events(bench *b) {
-    if (getenv("BARE")) throughput(b, "events/dispatch", true, 1500000);
     throughput(b, "events/memory", false, 500000);
     throughput(b, "events/dispatch", true, 1500000);
     durable(b);
