@@ -68,7 +68,8 @@ static bool settle_alone(void *ctx) {
     s->slice_end = 0;
     for (int i = 0; s->tick && i < ITERATIONS_MAX; i++) settle_pass(s);
     if (s->tick || s->waiting.count || s->graph.top || s->suspended || s->starved) return false;
-    if (binheap_count(&s->timers) || events_hold_idle(s)) return false;
+    if (s->work || s->idlers.count || binheap_count(&s->timers) || events_hold_idle(s))
+        return false;
     settle_end_episode(s);
     return true;
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,7 +46,11 @@ static server server_open(const char *response) {
     assert_int_equal(getsockname(at, (struct sockaddr *)&here, &size), 0);
     snprintf(s.url, sizeof s.url, "\"http://127.0.0.1:%d/\"", ntohs(here.sin_port));
     s.pid = fork();
-    if (s.pid == 0) serve(at, response);
+    if (s.pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails does not end it */
+        if (!freopen("/dev/null", "w", stdout)) _exit(1);
+        serve(at, response);
+    }
     close(at);
     return s;
 }
