@@ -231,7 +231,7 @@ hd_status hd_piece_start(hd_runtime *rt, const hd_piece_spec *spec, hd_piece *ou
     if (!status) status = fresh ? start_fresh(p, spec, tx, true) : change_arguments(p, spec, tx);
     if (status) hd_tx_abort(tx);
     else status = hd_tx_commit(tx, NULL, NULL);
-    if (status && fresh) piece_forget(p);
+    if (status && fresh && p) piece_forget(p);
     if (status) return failure(all, status, error);
     p->launches++; /* by the program: never taken back */
     *out = handle_of(p);
