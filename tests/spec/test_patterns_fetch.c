@@ -1,4 +1,5 @@
 /* test_patterns_fetch.c -- fetch, against a server of one answer; time and sockets are real here. */
+#define _GNU_SOURCE
 #include <heddle/pattern.h>
 
 #include <arpa/inet.h>

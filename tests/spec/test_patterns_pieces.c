@@ -317,6 +317,46 @@ static void a_gated_launch_begins_with_its_confirmation(void **state) {
     assert_int_equal(running(), 2);
 }
 
+/* C273: a launch fails late, when another piece has taken its place: that one is not touched. */
+static void a_late_failure_does_not_touch_a_replacement(void **state) {
+    hd_tx *tx;
+    hd_piece first;
+    hd_pattern_register(rt(), "watcher", "1", watcher);
+    lab_set(l, "there", 1);
+    hd_runtime_sync(rt());
+    hd_tx_begin(rt(), &tx);
+    hd_tx_require_absent(tx, hd_cell_at(rt(), "main/there"));
+    hd_piece_spec spec = { .id = "x", .pattern = "watcher" };
+    assert_int_equal(hd_tx_launch_piece(tx, &spec, &first), HD_OK);
+    hd_tx_commit(tx, NULL, NULL);
+    hd_piece_stop(rt(), first);
+    hd_piece second = start("x");
+    lab_idle(l);
+    hd_runtime_sync(rt());
+    lab_idle(l);
+    assert_false(hd_piece_runs(rt(), first));
+    assert_true(hd_piece_runs(rt(), second));
+    assert_int_equal(running(), 1);
+}
+
+/* A launch whose commit is refused goes with it. */
+static void a_refused_commit_takes_its_piece_along(void **state) {
+    hd_tx *tx;
+    hd_piece p;
+    hd_pattern_register(rt(), "watcher", "1", watcher);
+    lab_set(l, "there", 1);
+    hd_runtime_sync(rt());
+    hd_tx_begin(rt(), &tx);
+    hd_tx_require_absent(tx, hd_cell_at(rt(), "main/there"));
+    hd_piece_spec spec = { .id = "x", .pattern = "watcher" };
+    hd_tx_launch_piece(tx, &spec, &p);
+    hd_tx_commit(tx, NULL, NULL);
+    hd_runtime_sync(rt());
+    lab_idle(l);
+    assert_int_equal(running(), 0);
+    assert_json(l, "x", "-");
+}
+
 /* An aborted transaction launches nothing. */
 static void an_aborted_transaction_launches_nothing(void **state) {
     hd_tx *tx;
@@ -366,6 +406,8 @@ int main(void) {
         S(a_redelivered_launch_is_one_piece),
         S(a_launch_is_not_installed_when_its_parent_has_gone),
         S(a_gated_launch_begins_with_its_confirmation),
+        S(a_late_failure_does_not_touch_a_replacement),
+        S(a_refused_commit_takes_its_piece_along),
         S(an_aborted_transaction_launches_nothing),
         S(an_effect_that_relaunches_yields_one_piece),
     };
