@@ -3,6 +3,7 @@
 
 #include "scheduler/scheduler.h"
 #include "store/runtime.h"
+#include "store/tx.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
