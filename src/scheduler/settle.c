@@ -293,6 +293,7 @@ static void end_pass(scheduler *s) {
     graph_settle(&s->graph);
     graph_tidy(&s->graph);
     s->tick = settle_has_work(s) || events_have_work(s);
+    if (!settle_is_runnable(s)) s->gave_way = s->gave_way_at = 0; /* it was at its end */
     if (s->pass_tracer) s->pass_tracer->end(s);
 #ifndef NDEBUG
     if (s->graph.node_count < CHECKED_NODES) settle_check(s);
