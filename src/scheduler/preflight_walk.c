@@ -4,7 +4,7 @@
 #include "base/hash.h"
 
 #define KEPT_SLOTS   4096 /* a table that grew beyond this is given back after use */
-#define WORDS_A_STEP 512  /* of the bitmap, where there is nothing in them: cheaper than one node */
+#define WORDS_A_STEP 1024 /* of the bitmap, where there is nothing in them: cheaper than one node */
 
 typedef enum step { STEP_MORE, STEP_END } step;
 
@@ -122,15 +122,25 @@ static step step_up(walks *w, const hd_env *env) {
 
 /* ---- down */
 
-/* The next invalid node becomes one to start from. */
-static bool next_seed(walks *w, const hd_env *env, bool *tired) {
+/* The next word with something in it, from `at` on; or `end`. Most of them are empty. */
+static uint32_t skip_empty(const uint64_t *words, uint32_t at, uint32_t end) {
+    for (; at + 8 <= end; at += 8) {
+        const uint64_t *w = words + at;
+        if (w[0] | w[1] | w[2] | w[3] | w[4] | w[5] | w[6] | w[7]) break;
+    }
+    while (at < end && !words[at]) at++;
+    return at;
+}
+
+/* The next invalid node becomes one to start from. False: there is none left. */
+static bool next_seed(walks *w, const hd_env *env) {
     walk_down *d = &w->down;
     const graph *g = w->g;
-    uint32_t words = (g->order_count + 63) / 64;
-    for (uint32_t looked = 0; !d->bits; looked++) {
-        if (d->word == words) return false;
-        *tired = looked == WORDS_A_STEP;
-        if (*tired) return true;
+    if (!d->bits) {
+        uint32_t end = (g->order_count + 63) / 64, limit = d->word + WORDS_A_STEP;
+        if (limit > end) limit = end;
+        d->word = skip_empty(g->invalid.words, d->word, limit);
+        if (d->word == limit) return limit < end; /* tired, or at the end */
         d->bits = g->invalid.words[d->word++];
     }
     uint32_t pos = (d->word - 1) * 64 + (uint32_t)__builtin_ctzll(d->bits);
@@ -149,8 +159,7 @@ static void reach(walks *w, const hd_env *env, node_id seed) {
 static step step_down(walks *w, const hd_env *env) {
     walk_down *d = &w->down;
     reader r;
-    bool tired = false;
-    if (d->node == d->nodes.count) return next_seed(w, env, &tired) ? STEP_MORE : STEP_END;
+    if (d->node == d->nodes.count) return next_seed(w, env) ? STEP_MORE : STEP_END;
     reached at = d->nodes.items[d->node];
     if (!d->open) {
         place_id out = graph_output(w->g, at.node, d->output++) & ~WRITER_ENVELOPE;

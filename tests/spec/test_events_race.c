@@ -175,7 +175,7 @@ static void race_on(lab_kind kind, int events) {
 /* I11: in memory. */
 static void i11_each_effect_once_in_memory(void **state) { race_on(LAB_MEMORY, 10000); }
 /* I11: in a file. */
-static void i11_each_effect_once_in_a_file(void **state) { race_on(LAB_SQLITE, 1000); }
+static void i11_each_effect_once_in_a_file(void **state) { race_on(LAB_SQLITE, 10000); }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
