@@ -69,7 +69,7 @@ typedef struct hd_options {
     const char *vfs;        /* SQLite VFS by name; NULL: the default */
     uint64_t tail_bytes;    /* checkpoint when the log tail exceeds this; default 64 MiB */
     uint32_t receipt_days;  /* receipt horizon; default 30 */
-    uint32_t timing_period; /* one run in so many is timed; default 16, lab 1 */
+    uint32_t timing_period; /* one run in so many is timed; default 64 */
     uint32_t slice_ms;      /* pump returns after about this long; default 16 */
 } hd_options;
 
