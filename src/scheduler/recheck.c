@@ -44,8 +44,7 @@ static bool any_differs(const scheduler *s, node_id id, const hd_tx *tx) {
 /* Only what completed and is clean can be compared with: nothing it read has changed. */
 static bool can_be_rechecked(const scheduler *s, node_id id) {
     const node *n = node_of(s, id);
-    if (n->flags & (NODE_EFFECT | NODE_NEVER_RAN | NODE_SUSPENDED | NODE_RUNNING))
-        return false;
+    if (n->flags & (NODE_EFFECT | NODE_NEVER_RAN | NODE_SUSPENDED | NODE_RUNNING)) return false;
     return !node_is_invalid(&s->graph, n);
 }
 
