@@ -26,6 +26,7 @@ typedef struct racer {
 } racer;
 
 typedef struct race {
+    bool in_order; /* the logs must be */
     lab *l;
     int events;
     racer racers[RUNTIMES];
@@ -153,7 +154,7 @@ static void check_once(race *g) {
         total += hd_value_as_int(hd_read(rt, pool, hd_cell_at(rt, cell)), 0);
     }
     assert_int_equal(total, g->events);
-    check_order(rt, pool);
+    if (g->in_order) check_order(rt, pool);
     hd_pool_close(pool);
 }
 
@@ -164,6 +165,10 @@ static int size_of_race(int usual) {
 
 static void race_on(lab_kind kind, int events) {
     race g = { .events = size_of_race(events), .random = lab_random_of(lab_seed()) };
+    /* Handlers are called in order everywhere. Their appends stand in that order where each handling
+     * is decided before the next begins; in a file several are in flight, and one that has to be
+     * tried again does not take those with it that read nothing of it (docs/EVENTS.md). */
+    g.in_order = kind == LAB_MEMORY;
     /* A mirror of every change would cost more than the race. */
     g.l = lab_start_with((lab_options){ .kind = kind, .unchecked = true });
     for (int i = 0; i < RUNTIMES; i++) open_racer(&g, i);
