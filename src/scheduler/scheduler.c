@@ -189,8 +189,6 @@ void hd_node_cancel(hd_runtime *rt, hd_node handle) {
         s->tx->flags |= TX_BUSY;
         return;
     }
-    cold *c = cold_of(s, node_of(s, id));
-    if (c && c->run) s->cancelled_runs++;
     registry_remove(s, id);
     if (!s->iteration && !s->running) graph_settle(&s->graph);
     s->tick = true;

@@ -124,13 +124,12 @@ typedef struct scheduler {
     uint32_t effects, computations, materialisers;
 
     /* runner */
-    hd_tx *tx;               /* of the next run */
-    node_id running;         /* whose body is on the stack; 0 */
-    bool cancelled;          /* the running node cancelled itself */
-    edge inline_read;        /* the running node's only read: its record may move meanwhile */
-    uint32_t suspended;      /* async runs */
-    uint32_t cancelled_runs; /* of those, whose node is gone */
-    char message[256];       /* of hd_tx_fail */
+    hd_tx *tx;          /* of the next run */
+    node_id running;    /* whose body is on the stack; 0 */
+    bool cancelled;     /* the running node cancelled itself */
+    edge inline_read;   /* the running node's only read: its record may move meanwhile */
+    uint32_t suspended; /* async runs */
+    char message[256];  /* of hd_tx_fail */
 
     /* settle */
     uint64_t pass;
