@@ -9,6 +9,7 @@
 #include "store/commit.h"
 
 struct replica;
+struct basis_ops;
 
 /* The state of one document as loaded. */
 typedef struct loaded {
@@ -68,6 +69,9 @@ typedef struct authority_ops {
     hd_status (*checkpoint)(authority *a, hd_error *error);
     hd_status (*prune)(authority *a, hd_error *error);
     hd_status (*vacuum)(authority *a, hd_error *error);
+
+    /* What it keeps about nodes, for resume; basis.h. NULL: nothing. */
+    const struct basis_ops *basis;
 
     void (*close)(authority *a);
 } authority_ops;
