@@ -154,7 +154,8 @@ HD_API hd_status hd_tx_post(hd_tx *tx, hd_cell stream, hd_value payload,
 /* The id that an event of this sender's id has; HD_USAGE for an empty one. */
 HD_API hd_status hd_event_id_of(hd_runtime *rt, hd_cell stream, const char *id, uint64_t id_time_ms,
                                 char out[HD_EVENT_ID_SIZE]);
-/* Its receipt. The value is what the handler returned, or {}. */
+/* Its receipt: the document "receipt/<id>" in the stream's space. The value is what the handler
+ * returned, or {}. */
 HD_API hd_cell hd_event_receipt(hd_runtime *rt, hd_cell stream, const char *id);
 
 /* ---- Inside a handler -------------------------------------------------------------------- */

@@ -76,7 +76,7 @@ static bool list_space(void *ctx, const char *space) {
     listing *w = ctx;
     if (w->waiting) w->status = hd_runtime_list(w->s.rt, space, "event", NULL, print_waiting, w);
     if (!w->status && w->handled)
-        w->status = hd_runtime_list(w->s.rt, space, "receipt", NULL, print_handled, w);
+        w->status = hd_runtime_list(w->s.rt, space, NULL, "receipt/", print_handled, w);
     return !w->status && !output_broken() && !interrupted();
 }
 

@@ -95,7 +95,7 @@ const command command_ls = {
     .examples =
         (const cli_example[]){ { "heddle ls shop.db", "the spaces" },
                                { "heddle ls shop.db main/order-", "orders" },
-                               { "heddle ls shop.db main --kind receipt --json", "for a program" },
+                               { "heddle ls shop.db main --kind event --json", "for a program" },
                                { NULL, NULL } },
     .run = run,
 };

@@ -39,7 +39,7 @@ typedef enum earlier { EARLIER_NONE, EARLIER_UNKNOWN, EARLIER_PENDING, EARLIER_D
 
 hd_status events_receipt(scheduler *s, event *e, place_id *out) {
     if (!e->receipt) {
-        hd_status status = event_document(s, e->to->home, "receipt/", e->id, &e->receipt);
+        hd_status status = event_document(s, e->to->home, RECEIPT, e->id, &e->receipt);
         if (status) return status;
         place_ref(&s->r->places, e->receipt);
     }

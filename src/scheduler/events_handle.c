@@ -89,22 +89,23 @@ static void retry_blocked(scheduler *s, event *e, place_id missing) {
 
 /* ---- the verdict */
 
-/* The receipt was taken to be absent, and is not: let the next read find out what it is. */
-static void unlearn(scheduler *s, event *e) {
-    place_id doc, meta;
-    if (events_receipt(s, e, &doc)) return;
+/* It was taken to be absent, and is not: let the next read find out what it is. */
+static void unlearn(scheduler *s, place_id doc) {
     place *p = place_at(&s->r->places, doc);
-    if (!p->doc.seq && !p->doc.over && value_is_absent(p->value))
-        p->doc.flags &= (uint16_t)~DOC_KNOWN;
-    if (runtime_meta(s->rt, doc, &meta)) return;
-    p = place_at(&s->r->places, meta);
     if (!p->doc.seq && !p->doc.over && value_is_absent(p->value))
         p->doc.flags &= (uint16_t)~DOC_KNOWN;
 }
 
+static void unlearn_receipt(scheduler *s, event *e) {
+    place_id doc, meta;
+    if (events_receipt(s, e, &doc)) return;
+    unlearn(s, doc);
+    if (!runtime_meta(s->rt, doc, &meta)) unlearn(s, meta);
+}
+
 static void refused_for_good(scheduler *s, event *e, hd_status status) {
     if (status == HD_EXISTS) {
-        unlearn(s, e);
+        unlearn_receipt(s, e);
         if (e->flags & EVENT_POSTED) events_unpost(s, e->document);
     }
     events_end(s, e, status, NULL);
@@ -145,43 +146,36 @@ static hd_value schema_of(hd_pool *pool, hd_value v) {
     return hd_object_set(pool, schema, "properties", properties);
 }
 
-/* Beside the value: what listings and pruning need. */
-static hd_value common_meta(hd_pool *pool, const stream *to) {
-    hd_value meta = hd_object_set(pool, hd_object(), "kind", hd_string(pool, "receipt"));
-    return hd_object_set(pool, meta, "handler", hd_string(pool, to->name));
-}
-
-/* The same for nearly all receipts of a handler: made once. */
-static hd_value receipt_meta(hd_pool *pool, const handling *h) {
-    stream *to = h->e->to;
-    if (value_is_absent(to->meta)) {
-        hd_value meta = common_meta(pool, to);
-        if (value_is_failed(meta)) return meta;
-        to->meta = value_ref(meta);
-    }
-    hd_value schema = h->returned ? schema_of(pool, h->result) : value_absent();
-    return value_exists(schema) ? hd_object_set(pool, to->meta, "schema", schema) : to->meta;
-}
-
 /* Nobody has read it, and the precondition speaks for its absence: no need to load it. */
 static void assume_absent(scheduler *s, place_id doc) {
     place *p = place_at(&s->r->places, doc);
     p->doc.flags |= DOC_KNOWN;
 }
 
-static hd_status write_receipt(scheduler *s, hd_tx *tx, const handling *h) {
-    place_id doc, meta;
-    if (s->events->bare) return HD_OK;
-    hd_pool *pool = tx_pool(tx);
-    hd_status status = pool ? events_receipt(s, h->e, &doc) : HD_NOMEM;
-    if (!status) status = hd_tx_require_absent(tx, (hd_cell){ doc });
+/* Most say nothing about themselves: what they are stands in their name, and who handled the event in
+ * the commit. */
+static hd_status describe(scheduler *s, hd_tx *tx, place_id doc, hd_value schema) {
+    place_id meta;
+    hd_status status = value_is_failed(schema) ? hd_value_status(schema) : HD_OK;
     if (!status) status = runtime_meta(s->rt, doc, &meta);
     if (status) return status;
-    assume_absent(s, doc);
     assume_absent(s, meta);
-    hd_value result = h->returned ? h->result : hd_object();
-    status = tx_write_op(tx, OP_SET, doc, result, 0);
-    return status ? status : tx_write_op(tx, OP_SET, meta, receipt_meta(pool, h), 0);
+    hd_value v = hd_object_set(tx_pool(tx), hd_object(), "schema", schema);
+    return tx_write_op(tx, OP_SET, meta, v, 0);
+}
+
+static hd_status write_receipt(scheduler *s, hd_tx *tx, const handling *h) {
+    place_id doc;
+    if (s->events->bare) return HD_OK;
+    hd_status status = events_receipt(s, h->e, &doc);
+    if (!status) status = hd_tx_require_absent(tx, (hd_cell){ doc });
+    if (status) return status;
+    assume_absent(s, doc);
+    status = tx_write_op(tx, OP_SET, doc, h->returned ? h->result : hd_object(), 0);
+    if (status || !h->returned) return status;
+    hd_pool *pool = tx_pool(tx);
+    hd_value schema = pool ? schema_of(pool, h->result) : value_failed(HD_NOMEM);
+    return value_is_absent(schema) ? HD_OK : describe(s, tx, doc, schema);
 }
 
 /* ---- the commit */
@@ -242,7 +236,7 @@ static hd_status submit(scheduler *s, hd_tx *tx, handling *h, commit **out) {
     if (status) return status;
     count_outside(s, e, tx);
     status = write_receipt(s, tx, h);
-    if (!status && (e->flags & EVENT_POSTED)) status = hd_tx_remove(tx, (hd_cell){ e->document });
+    if (!status && (e->flags & EVENT_POSTED)) status = events_remove(s, tx, e->document);
     if (!status) status = require_origin(s, tx, e);
     tx->stamp.action = e->to->name; /* C353 */
     if (!status && !tx_commit_now(tx, &status)) status = tx_submit(tx, out);

@@ -1,11 +1,12 @@
 /* events_id.c -- ids of events.
  *
- *     0jv4r8s1k-wmG3...43 characters      time of the id (ms, base 32), hash of its cause
+ *     0jv4r8s1k-wmG3...43 characters       of a follow-up, or under a sender's name
+ *     0jv4r8s1k-fT90...20 characters.2k    sent by a transaction, or from outside
  *
- * The cause says where the event was sent: by which attempt at which transaction (or, from outside,
- * by which runtime), to which stream, as its how-manieth; or by which sender under which name. A
- * retry of a handling derives the same ids; two sends never share one. The time in the id tells when
- * its receipt may be forgotten. */
+ * In front stands the time of the id (ms, base 32): it tells when the receipt may be forgotten. Behind
+ * it the cause: by which runtime, to which stream, as its how-manieth; or hashed as a whole, where
+ * names or other ids are a part of it. A retry of a handling derives the same ids; two sends never
+ * share one, and no name leads to the id of another form, because a hash has no point in it. */
 #include "scheduler/events_state.h"
 
 #include "base/env.h"
@@ -14,8 +15,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TIME_CHARS 9 /* 45 bits of milliseconds: until the year 3084 */
+#define TIME_CHARS   9  /* 45 bits of milliseconds: until the year 3084 */
+#define ORIGIN_CHARS 20 /* 120 bits */
 static const char digits[33] = "0123456789abcdefghjkmnpqrstvwxyz";
+/* Time and origin, each with a mark behind it; ".attempt.n"; NUL. */
+_Static_assert(TIME_CHARS + 1 + ORIGIN_CHARS + 14 + 8 + 1 <= HD_EVENT_ID_SIZE, "an id fits");
 
 static void put_time(uint64_t ms, char *out) {
     for (int i = TIME_CHARS; i-- > 0; ms >>= 5) out[i] = digits[ms & 31];
@@ -46,40 +50,38 @@ static char *put_text(char *at, const char *text) {
     return at + length;
 }
 
-static char *put_number(char *at, uint64_t n) {
-    char text[20];
-    int i = 20;
-    do text[--i] = (char)('0' + n % 10);
-    while (n /= 10);
-    memcpy(at, text + i, (size_t)(20 - i));
-    return at + 20 - i;
+/* ".N" in base 32. */
+static char *put_count(char *at, uint64_t n) {
+    char text[14];
+    int i = (int)sizeof text;
+    do text[--i] = digits[n & 31];
+    while (n >>= 5);
+    text[--i] = '.';
+    memcpy(at, text + i, sizeof text - (size_t)i);
+    return at + sizeof text - i;
 }
 
-/* Each cause fits into one block of the hash, which is most of what a send costs. Keys are in order,
- * so what is written here is the canonical form. The names of session and stream go in as the hash
- * of both (stream.origin) or of the stream alone (stream.digest). */
+/* What session and stream have in common stands hashed in stream.origin. */
+static char *put_origin(const stream *to, uint64_t ms, char *out) {
+    put_time(ms, out);
+    memcpy(out + TIME_CHARS + 1, to->origin, ORIGIN_CHARS);
+    return out + TIME_CHARS + 1 + ORIGIN_CHARS;
+}
 
-/* {"n":N,"of":ORIGIN}: the Nth event that this runtime sent to the stream from outside. */
 void event_id_ingress(const stream *to, uint64_t n, uint64_t ms, char *out) {
-    char text[128], *at = put_number(put_text(text, "{\"n\":"), n);
-    at = put_text(put_text(put_text(at, ",\"of\":\""), to->origin), "\"}");
-    put_hash(text, (size_t)(at - text), ms, out);
+    *put_count(put_origin(to, ms, out), n) = 0;
 }
 
-/* {"attempt":A,"n":N,"of":ORIGIN}: the Nth event of one attempt at a transaction. */
 void event_id_attempt(const stream *to, uint64_t attempt, uint32_t n, uint64_t ms, char *out) {
-    char text[128], *at = put_number(put_text(text, "{\"attempt\":"), attempt);
-    at = put_number(put_text(at, ",\"n\":"), n);
-    at = put_text(put_text(put_text(at, ",\"of\":\""), to->origin), "\"}");
-    put_hash(text, (size_t)(at - text), ms, out);
+    *put_count(put_count(put_origin(to, ms, out), attempt), n) = 0;
 }
 
-/* {"by":PARENT,"n":N,"to":STREAM}: the Nth event of the handling of another. */
+/* {"by":PARENT,"n":N,"to":STREAM}, in canonical form: the Nth event of the handling of another. */
 void event_id_child(const stream *to, const char *parent, uint32_t n, uint64_t ms, char *out) {
-    char text[160], *at = put_text(put_text(text, "{\"by\":\""), parent);
-    at = put_number(put_text(at, "\",\"n\":"), n);
-    at = put_text(put_text(put_text(at, ",\"to\":\""), to->digest), "\"}");
-    put_hash(text, (size_t)(at - text), ms, out);
+    char text[160];
+    int length = snprintf(text, sizeof text, "{\"by\":\"%s\",\"n\":%u,\"to\":\"%s\"}", parent, n,
+                          to->digest);
+    put_hash(text, (size_t)length, ms, out);
 }
 
 void event_id_prepare(const events *ev, stream *to) {
@@ -87,7 +89,9 @@ void event_id_prepare(const events *ev, stream *to) {
     id_of_text(to->link, to->link_size - 1, to->digest);
     int length = snprintf(text, sizeof text, "{\"session\":\"%s\",\"stream\":\"%s\"}", ev->session,
                           to->digest);
-    id_of_text(text, (size_t)length, to->origin);
+    char hash[HD_ID_SIZE];
+    id_of_text(text, (size_t)length, hash);
+    memcpy(to->origin, hash + 1, sizeof to->origin); /* without its mark */
 }
 
 /* A value is built here: texts from outside cannot forge each other's place in it. */

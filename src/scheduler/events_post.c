@@ -55,7 +55,7 @@ static hd_status watch_verdict(scheduler *s, hd_tx *tx, place_id doc, const char
 static hd_status check_named(scheduler *s, hd_tx *tx, const stream *to, const char *id,
                              place_id doc, bool *waiting) {
     place_id receipt;
-    hd_status status = event_document(s, to->home, "receipt/", id, &receipt);
+    hd_status status = event_document(s, to->home, RECEIPT, id, &receipt);
     if (status) return status;
     hd_value before = tx_read_place(tx, receipt, HD_READ_NO_CLAIM);
     if (value_is_failed(before)) return hd_value_status(before);
@@ -224,12 +224,19 @@ hd_status events_take_space(scheduler *s, stream *to) {
     return status;
 }
 
-/* ---- what was handled under another document */
+/* ---- removing */
+
+hd_status events_remove(scheduler *s, hd_tx *tx, place_id doc) {
+    place_id meta;
+    hd_status status = tx_write_op(tx, OP_DELETE, doc, value_absent(), 0);
+    if (!status) status = runtime_meta(s->rt, doc, &meta);
+    return status ? status : tx_write_op(tx, OP_DELETE, meta, value_absent(), 0);
+}
 
 void events_unpost(scheduler *s, place_id document) {
     hd_tx *tx;
     if (!document || !value_exists(place_at(&s->r->places, document)->value)) return;
     if (hd_tx_begin(s->rt, &tx)) return;
-    if (hd_tx_remove(tx, (hd_cell){ document })) hd_tx_abort(tx);
+    if (events_remove(s, tx, document)) hd_tx_abort(tx);
     else hd_tx_commit(tx, NULL, NULL);
 }

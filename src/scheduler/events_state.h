@@ -30,6 +30,7 @@
 #define EVENTS_BLOCKED_MAX 8     /* bodies that wanted to wait for nothing */
 #define EVENTS_BURST       32    /* handlings after which commits are sent on their way */
 #define EVENTS_DAY_MS      UINT64_C(86400000)
+#define RECEIPT            "receipt/" /* "receipt/<id>" is the receipt of an event */
 
 /* Negative controls: tests leave a part out and see that it is missed. */
 enum { EVENTS_WITHOUT_GATE = 1, EVENTS_WITHOUT_ORIGIN = 2, EVENTS_WITHOUT_ORDER = 8 };
@@ -40,9 +41,9 @@ typedef struct stream {
     uint32_t home;  /* of its document: receipts live there too */
     char *link;     /* its link as JSON, for ids; owned */
     size_t link_size;
-    char digest[HD_ID_SIZE]; /* of the link; and of the runtime's session and that */
-    char origin[HD_ID_SIZE];
-    uint32_t queued; /* events waiting in a lane */
+    char digest[HD_ID_SIZE];     /* of the link */
+    char origin[HD_ID_SIZE - 1]; /* hash of the runtime's session and that */
+    uint32_t queued;             /* events waiting in a lane */
 
     /* The handler; fn NULL: there is none. */
     uint32_t generation; /* counts registrations */
@@ -50,7 +51,6 @@ typedef struct stream {
     char *name; /* owned; the durable identity */
     size_t name_size;
     VEC(hd_cell) inputs;
-    hd_value meta; /* of receipts that hold no container; owned; absent until the first */
     bool warned_twice, warned_outside; /* told already */
     bool loading;                      /* on_unhandled said HD_PENDING */
 } stream;
@@ -215,6 +215,8 @@ void events_take_arrivals(scheduler *s);
 /* Posted events of a space, when a handler is registered. */
 hd_status events_take_space(scheduler *s, stream *to);
 void events_integrated(scheduler *s, place_id doc);
+/* Removes a document of events, with what is said beside it. */
+hd_status events_remove(scheduler *s, hd_tx *tx, place_id doc);
 /* A posted event is over without a commit that removed its document. */
 void events_unpost(scheduler *s, place_id document);
 

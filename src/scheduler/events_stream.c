@@ -95,8 +95,6 @@ static void drop_handler(scheduler *s, stream *to) {
     env_free(s->env, to->name, to->name_size);
     to->name = NULL;
     to->name_size = 0;
-    value_unref(to->meta);
-    to->meta = value_absent();
     vec_clear(&to->inputs);
     if (release) release(ctx);
 }

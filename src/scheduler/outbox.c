@@ -147,7 +147,7 @@ static hd_status remove_record(scheduler *s, place_id doc) {
     *r = (removal){ s, doc };
     hd_status status = hd_tx_begin(s->rt, &tx);
     if (!status) {
-        status = hd_tx_remove(tx, (hd_cell){ doc });
+        status = events_remove(s, tx, doc);
         if (status) hd_tx_abort(tx);
     }
     if (!status) {

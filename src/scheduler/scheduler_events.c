@@ -88,7 +88,7 @@ hd_cell hd_event_receipt(hd_runtime *rt, hd_cell cell, const char *id) {
     place_id doc;
     if (!s || stream_of_cell(s, cell, &to)) return (hd_cell){ 0 };
     if (event_id_time(id) == UINT64_MAX || strlen(id) >= HD_EVENT_ID_SIZE) return (hd_cell){ 0 };
-    if (event_document(s, to->home, "receipt/", id, &doc)) return (hd_cell){ 0 };
+    if (event_document(s, to->home, RECEIPT, id, &doc)) return (hd_cell){ 0 };
     place_at(&s->r->places, doc)->doc.flags |= DOC_PINNED;
     return (hd_cell){ doc };
 }
@@ -183,19 +183,18 @@ typedef struct pruning {
 
 static bool find_old(void *ctx, const hd_listing *entry) {
     pruning *p = ctx;
-    const char *id = strncmp(entry->id, "receipt/", 8) ? "" : entry->id + 8;
-    uint64_t ms = event_id_time(id);
+    uint64_t ms = event_id_time(entry->id + strlen(RECEIPT));
     if (ms == UINT64_MAX || !event_id_expired(p->s, ms)) return true;
     hd_cell cell = hd_cell_of(p->s->rt, entry->space, entry->scope, entry->id, "");
     if (!cell.id || !vec_push(p->s->env, &p->old, cell)) p->status = HD_NOMEM;
     return !p->status;
 }
 
-static hd_status prune_batch(hd_runtime *rt, const hd_cell *cells, uint32_t count) {
+static hd_status prune_batch(scheduler *s, const hd_cell *cells, uint32_t count) {
     hd_tx *tx;
-    hd_status status = hd_tx_begin(rt, &tx);
+    hd_status status = hd_tx_begin(s->rt, &tx);
     if (status) return status;
-    for (uint32_t i = 0; i < count && !status; i++) status = hd_tx_remove(tx, cells[i]);
+    for (uint32_t i = 0; i < count && !status; i++) status = events_remove(s, tx, cells[i].id);
     if (!status) return hd_tx_commit(tx, NULL, NULL);
     hd_tx_abort(tx);
     return status;
@@ -205,11 +204,11 @@ hd_status hd_receipt_prune(hd_runtime *rt, const char *space, uint64_t *pruned) 
     pruning p = { .s = with_events(rt) };
     if (pruned) *pruned = 0;
     if (!p.s) return HD_NOMEM;
-    hd_status status = hd_runtime_list(rt, space, "receipt", NULL, find_old, &p);
+    hd_status status = hd_runtime_list(rt, space, NULL, RECEIPT, find_old, &p);
     if (!status) status = p.status;
     for (uint32_t i = 0; i < p.old.count && !status; i += PRUNE_BATCH) {
         uint32_t count = p.old.count - i < PRUNE_BATCH ? p.old.count - i : PRUNE_BATCH;
-        status = prune_batch(rt, p.old.items + i, count);
+        status = prune_batch(p.s, p.old.items + i, count);
         if (!status && pruned) *pruned += count;
     }
     vec_fini(p.s->env, &p.old);

@@ -99,9 +99,9 @@ static bool count_one(void *ctx, const hd_listing *entry) {
     return true;
 }
 
-static uint64_t count_kind(hd_runtime *rt, const char *kind) {
+static uint64_t count_named(hd_runtime *rt, const char *prefix) {
     uint64_t n = 0;
-    assert_int_equal(hd_runtime_list(rt, "main", kind, NULL, count_one, &n), HD_OK);
+    assert_int_equal(hd_runtime_list(rt, "main", NULL, prefix, count_one, &n), HD_OK);
     return n;
 }
 
@@ -116,8 +116,8 @@ static void check_after(lab_disk *disk, uint64_t last_mark) {
         assert_int_equal(hd_value_as_int(hd_value_index(list, i), -1), i + 1);
     assert_int_equal(hd_value_as_int(hd_read(rt, pool, hd_cell_at(rt, "main/total")), 0), m);
     assert_true(m >= last_mark);
-    assert_int_equal(count_kind(rt, "receipt"), m);
-    assert_int_equal(count_kind(rt, "event"), 0);
+    assert_int_equal(count_named(rt, "receipt/"), m);
+    assert_int_equal(count_named(rt, "event/"), 0);
     hd_pool_close(pool);
     assert_int_equal(hd_close(rt), HD_OK);
 }
