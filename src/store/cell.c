@@ -37,11 +37,17 @@ hd_status runtime_meta(hd_runtime *rt, place_id doc, place_id *out) {
 
 /* ---- names */
 
-static bool plain(const char *text, size_t length, const char *forbidden) {
-    for (size_t i = 0; i < length; i++)
-        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7F || strchr(forbidden, text[i]))
-            return false;
-    return length > 0;
+/* Which bytes may not stand in a space, and in an id. */
+enum { NOT_IN_SPACE = 1, NOT_IN_ID = 2 };
+static uint8_t misfit(unsigned char c) {
+    if (c < 0x20 || c == 0x7F || c == '#') return NOT_IN_SPACE | NOT_IN_ID;
+    return c == '/' || c == '@' ? NOT_IN_SPACE : 0;
+}
+
+static bool plain(const char *text, size_t length, uint8_t forbidden) {
+    uint8_t found = 0;
+    for (size_t i = 0; i < length; i++) found |= misfit((unsigned char)text[i]);
+    return length > 0 && !(found & forbidden);
 }
 
 /* Handles stay good as long as the runtime: their places are never freed. */
@@ -52,24 +58,51 @@ static hd_cell pinned(hd_runtime *rt, place_id id) {
     return (hd_cell){ id };
 }
 
-static hd_status doc_named(hd_runtime *rt, const char *space, size_t space_length, hd_scope scope,
-                           const char *id, size_t id_length, place_id *out) {
-    if (!plain(space, space_length, "/@#"))
+/* The newest home is most often the one that is asked for again. */
+static bool is_newest_home(const hd_runtime *rt, const char *space, size_t length, hd_scope scope) {
+    const doc_home *h = &rt->r.places.homes.items[rt->r.places.homes.count - 1];
+    return h->space && !h->meta && scope == HD_SCOPE_SPACE && h->scope == scope &&
+           h->space->length == length && !memcmp(key_bytes(h->space), space, length);
+}
+
+static hd_status home_named(hd_runtime *rt, const char *space, size_t length, hd_scope scope,
+                            uint32_t *out) {
+    if (is_newest_home(rt, space, length, scope)) {
+        *out = rt->r.places.homes.count - 1;
+        return HD_OK;
+    }
+    if (!plain(space, length, NOT_IN_SPACE))
         return runtime_fail(rt, HD_SYNTAX,
                             "a space is a word without '/', '@', '#' and control characters");
-    if (!plain(id, id_length, "#"))
-        return runtime_fail(rt, HD_SYNTAX, "an id is a text without '#' and control characters");
-    struct key *space_key = NULL, *id_key = NULL;
-    hd_status status = key_make(rt->heap, space, space_length, &space_key);
-    if (!status) status = key_make(rt->heap, id, id_length, &id_key);
+    struct key *k;
+    hd_status status = key_make(rt->heap, space, length, &k);
+    if (status) return status;
+    status = runtime_home(rt, k, scope, false, out);
+    key_unref(k);
+    return status;
+}
+
+static hd_status doc_in_home(hd_runtime *rt, uint32_t home, const char *id, size_t length,
+                             place_id *out) {
+    struct key *k;
+    hd_status status = key_make(rt->heap, id, length, &k);
+    if (status) return status;
+    status = places_doc(&rt->r.places, home, k, out);
+    key_unref(k);
+    return status;
+}
+
+static hd_status doc_named(hd_runtime *rt, const char *space, size_t space_length, hd_scope scope,
+                           const char *id, size_t id_length, place_id *out) {
     uint32_t home;
-    if (!status) status = runtime_home(rt, space_key, scope, false, &home);
-    if (!status) status = places_doc(&rt->r.places, home, id_key, out);
+    hd_status status = home_named(rt, space, space_length, scope, &home);
+    if (status == HD_SYNTAX) return status;
+    if (!plain(id, id_length, NOT_IN_ID))
+        return runtime_fail(rt, HD_SYNTAX, "an id is a text without '#' and control characters");
+    if (!status) status = doc_in_home(rt, home, id, id_length, out);
     if (status)
         runtime_fail(rt, status, "cell %.*s/%.*s: %s", (int)space_length, space, (int)id_length, id,
                      hd_status_text(status));
-    key_unref(space_key);
-    key_unref(id_key);
     return status;
 }
 

@@ -51,7 +51,7 @@ static hd_status open_identity(hd_runtime *rt) {
 }
 
 static hd_status open_authority(hd_runtime *rt, const char *file, hd_error *error) {
-    if (rt->memory) return memory_attach(rt->memory, &rt->r, &rt->r.authority);
+    if (rt->memory) return memory_attach(rt->memory, &rt->r, rt->owns_memory, &rt->r.authority);
     return sqlite_authority_open(file, &rt->options, &rt->r, &rt->r.authority, error);
 }
 

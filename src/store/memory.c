@@ -61,7 +61,11 @@ typedef struct memory_authority {
     uint32_t session;
     uint64_t position; /* the next log entry to look at */
     VEC(commit *) inbox;
-    VEC(uint32_t) head_of; /* place -> head + 1; 0: not looked up yet */
+    VEC(uint32_t) head_of;  /* place -> head + 1; 0: not looked up yet */
+    VEC(uint32_t) space_of; /* home -> index of its space + 1; 0: not looked up yet */
+    /* The store is this runtime's own. What is confirmed stands in the replica and nowhere else; a
+     * document gets a head when a commit that takes the long way concerns it, or a listing. */
+    bool sole;
     VEC(struct key *) followed;
     VEC(place_id) wanted; /* late loads to deliver in the next poll */
 } memory_authority;
@@ -80,10 +84,21 @@ static bool find_head(const memory_authority *ma, place_id doc, uint32_t *out) {
         *out = ma->head_of.items[doc] - 1;
         return true;
     }
+    if (ma->sole) return false;
     const places *ps = &ma->base.replica->places;
     const place *p = place_at(ps, doc);
     const doc_home *h = &ps->homes.items[p->doc.home];
     return heads_find(&ma->m->h, h->space, h->scope, h->instance, h->meta, p->doc.id, out);
+}
+
+/* What the replica alone has known until now. */
+static void fill_head(const memory_authority *ma, place_id doc, head *d) {
+    const replica *r = ma->base.replica;
+    const place *p = place_at(&r->places, doc);
+    if (!p->doc.seq || (p->doc.flags & DOC_VOLATILE)) return;
+    d->seq = d->floor = p->doc.seq;
+    d->value = value_ref(replica_confirmed(r, doc));
+    d->flags = value_is_absent(d->value) ? HEAD_TOMBSTONE : HEAD_EXISTS;
 }
 
 /* The same, made if missing. */
@@ -101,7 +116,19 @@ static hd_status head_of(memory_authority *ma, place_id doc, uint32_t *out) {
         heads_intern(&ma->m->h, h->space, h->scope, h->instance, h->meta, p->doc.id, out);
     if (status) return status;
     ma->head_of.items[doc] = *out + 1;
+    if (ma->sole) fill_head(ma, doc, &ma->m->h.heads.items[*out]);
     return HD_OK;
+}
+
+/* Finds the space of a home, so that confirming needs no search. */
+static hd_status prepare_space(memory_authority *ma, uint32_t home) {
+    struct key *name = ma->base.replica->places.homes.items[home].space;
+    while (ma->space_of.count <= home)
+        if (!vec_push(&ma->m->env, &ma->space_of, 0)) return HD_NOMEM;
+    uint32_t index;
+    hd_status status = heads_space(&ma->m->h, name, &index);
+    if (!status) ma->space_of.items[home] = index + 1;
+    return status;
 }
 
 /* ---- from commit to submission */
@@ -334,31 +361,40 @@ static hd_status memory_submit(authority *a, commit *c) {
 }
 
 static hd_status memory_confirm_prepare(authority *a, place_id doc) {
-    uint32_t index;
-    return head_of(self(a), doc, &index);
+    memory_authority *ma = self(a);
+    uint32_t home = place_at(&a->replica->places, doc)->doc.home, index;
+    if (home >= ma->space_of.count || !ma->space_of.items[home]) {
+        hd_status status = prepare_space(ma, home);
+        if (status) return status;
+    }
+    return ma->sole ? HD_OK : head_of(ma, doc, &index);
 }
 
 static uint64_t memory_confirm(authority *a, place_id doc, hd_value after, bool first) {
     memory_authority *ma = self(a);
     hd_memory *m = ma->m;
-    uint32_t index = ma->head_of.items[doc] - 1;
     assert(alone(m) && !ma->inbox.count);
-    head *d = &m->h.heads.items[index];
-    head_space *space = &m->h.spaces.items[d->space_index];
+    uint32_t home = place_at(&a->replica->places, doc)->doc.home, index;
+    head_space *space = &m->h.spaces.items[ma->space_of.items[home] - 1];
     m->confirmed += first;
     if (space->stamp != m->confirmed) {
         space->stamp = m->confirmed;
         space->seq++;
     }
-    d->seq = d->floor = space->seq; /* whoever comes later starts from here */
-    set_head(m, index, value_ref(after));
-    return d->seq;
+    if (find_head(ma, doc, &index)) {
+        head *d = &m->h.heads.items[index];
+        d->seq = d->floor = space->seq; /* whoever comes later starts from here */
+        set_head(m, index, value_ref(after));
+    }
+    return space->seq;
 }
 
 static bool memory_never_was(authority *a, place_id doc) {
+    const memory_authority *ma = self(a);
     uint32_t index;
-    if (head_of(self(a), doc, &index)) return false;
-    return !(self(a)->m->h.heads.items[index].flags & (HEAD_EXISTS | HEAD_TOMBSTONE));
+    if (find_head(ma, doc, &index))
+        return !(ma->m->h.heads.items[index].flags & (HEAD_EXISTS | HEAD_TOMBSTONE));
+    return !ma->sole || !place_at(&a->replica->places, doc)->doc.seq;
 }
 
 static void memory_flush(authority *a) {
@@ -658,6 +694,7 @@ static void memory_detach(authority *a) {
     for (uint32_t i = 0; i < ma->followed.count; i++) key_unref(ma->followed.items[i]);
     vec_fini(&m->env, &ma->inbox);
     vec_fini(&m->env, &ma->head_of);
+    vec_fini(&m->env, &ma->space_of);
     vec_fini(&m->env, &ma->followed);
     vec_fini(&m->env, &ma->wanted);
     env_free(&m->env, ma, sizeof *ma);
@@ -700,7 +737,7 @@ static hd_status decide_what_is_queued(hd_memory *m) {
     return status;
 }
 
-hd_status memory_attach(hd_memory *m, struct replica *r, authority **out) {
+hd_status memory_attach(hd_memory *m, struct replica *r, bool sole, authority **out) {
     memory_authority *ma = env_new0(&m->env, sizeof *ma);
     *out = NULL;
     if (!ma) return HD_NOMEM;
@@ -712,6 +749,7 @@ hd_status memory_attach(hd_memory *m, struct replica *r, authority **out) {
     }
     ma->base = (authority){ &memory_ops, r };
     ma->m = m;
+    ma->sole = sole;
     ma->position = m->log_base + m->log.count;
     list_push_back(&m->attached, &ma->link);
     m->attached_count++;

@@ -12,6 +12,7 @@
 hd_heap *memory_heap(hd_memory *m);
 struct heads;
 struct heads *memory_heads(hd_memory *m); /* for tests */
-hd_status memory_attach(hd_memory *m, struct replica *r, authority **out);
+/* `sole`: no other runtime will ever be attached, before or after. */
+hd_status memory_attach(hd_memory *m, struct replica *r, bool sole, authority **out);
 
 #endif

@@ -143,12 +143,17 @@ static bool is_full(const hd_heap *heap) {
     return (uint64_t)heap->keys_count * 3 >= ((uint64_t)heap->keys_mask + 1) * 2;
 }
 
-static struct key *key_add(hd_heap *heap, const char *bytes, size_t length, uint32_t hash) {
+/* `at` is where it belongs, unless the table is renewed first. */
+static struct key *key_add(hd_heap *heap, const char *bytes, size_t length, uint32_t hash,
+                           uint32_t at) {
     if (length > heap->limits.size) return NULL;
-    if (is_full(heap) && !keys_renew(heap)) return NULL;
+    if (is_full(heap)) {
+        if (!keys_renew(heap)) return NULL;
+        at = slot_of(heap, bytes, length, hash);
+    }
     struct key *k = key_new(heap, bytes, length, hash);
     if (!k) return NULL;
-    heap->keys[slot_of(heap, bytes, length, hash)] = word_of(k);
+    heap->keys[at] = word_of(k);
     heap->keys_count++;
     return k;
 }
@@ -156,8 +161,9 @@ static struct key *key_add(hd_heap *heap, const char *bytes, size_t length, uint
 /* Without a reference: whoever sweeps next may free it, unless the table is held. */
 static struct key *key_unowned(hd_heap *heap, const char *bytes, size_t length) {
     uint32_t hash = hash_of(heap, bytes, length);
-    struct key *k = word_key(heap->keys[slot_of(heap, bytes, length, hash)]);
-    return k ? k : key_add(heap, bytes, length, hash);
+    uint32_t at = slot_of(heap, bytes, length, hash);
+    struct key *k = word_key(heap->keys[at]);
+    return k ? k : key_add(heap, bytes, length, hash, at);
 }
 
 struct key *key_intern(hd_heap *heap, const char *bytes, size_t length) {
@@ -175,11 +181,13 @@ struct key *key_find(const hd_heap *heap, const char *bytes, size_t length) {
 }
 
 hd_status key_make(hd_heap *heap, const char *bytes, size_t length, struct key **out) {
-    *out = key_find(heap, bytes, length);
+    uint32_t hash = hash_of(heap, bytes, length);
+    uint32_t at = slot_of(heap, bytes, length, hash);
+    *out = word_key(heap->keys[at]);
     if (!*out) {
         if (length > heap->limits.size) return HD_LIMIT;
         if (!utf8_valid(bytes, length, NULL)) return HD_SYNTAX;
-        *out = key_unowned(heap, bytes, length);
+        *out = key_add(heap, bytes, length, hash, at);
         if (!*out) return HD_NOMEM;
     }
     key_ref(*out);

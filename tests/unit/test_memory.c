@@ -136,6 +136,92 @@ static void checkpoints_of_memory_do_nothing(void **state) {
     assert_status(hd_store_vacuum(lab_rt(a), NULL), HD_OK);
 }
 
+/* ---- a store of one's own against one that could be shared: the same, by another way */
+
+enum { OWN, SHARED, STORES };
+
+typedef struct twin {
+    hd_runtime *rt[STORES];
+    hd_status verdict[STORES];
+} twin;
+
+static void hear(void *ctx, hd_status status) { *(hd_status *)ctx = status; }
+
+static void twin_cell_name(uint32_t n, char out[24]) { snprintf(out, 24, "main/d%u", n % 7); }
+
+/* One of the ways to change a document, with or without a condition. */
+static hd_status twin_change(hd_tx *tx, hd_cell cell, uint32_t how, int64_t v) {
+    hd_status status = HD_OK;
+    if (how % 11 == 3) status = hd_tx_require_absent(tx, cell);
+    if (how % 11 == 4) status = hd_tx_require_equal(tx, cell, hd_int(NULL, v));
+    if (status) return status;
+    if (how % 5 == 0) return hd_tx_remove(tx, cell);
+    if (how % 5 == 1) return hd_tx_increment(tx, cell, hd_int(NULL, 1));
+    return hd_tx_set_int(tx, cell, v);
+}
+
+static void twin_step(twin *t, int which, uint32_t doc, uint32_t how, int64_t v) {
+    char name[24];
+    hd_tx *tx;
+    hd_runtime *rt = t->rt[which];
+    twin_cell_name(doc, name);
+    assert_status(hd_tx_begin(rt, &tx), HD_OK);
+    hd_status status = twin_change(tx, hd_cell_at(rt, name), how, v);
+    t->verdict[which] = status ? status : HD_PENDING;
+    if (status) hd_tx_abort(tx);
+    else hd_tx_commit(tx, how & 16 ? hear : NULL, &t->verdict[which]);
+    assert_status(hd_runtime_sync(rt), HD_OK);
+}
+
+static bool list_one(void *ctx, const hd_listing *entry) {
+    char *text = ctx;
+    size_t at = strlen(text);
+    snprintf(text + at, 512 - at, "%s@%u ", entry->id, (unsigned)entry->seq);
+    return true;
+}
+
+static void assert_twins(const twin *t) {
+    char text[STORES][512] = { "", "" };
+    for (int i = 0; i < STORES; i++)
+        assert_status(hd_runtime_list(t->rt[i], "main", NULL, NULL, list_one, text[i]), HD_OK);
+    assert_string_equal(text[OWN], text[SHARED]);
+}
+
+static void assert_twin_cells(const twin *t) {
+    char name[24];
+    for (uint32_t i = 0; i < 7; i++) {
+        hd_value v[STORES];
+        hd_pool *pools[STORES];
+        twin_cell_name(i, name);
+        for (int j = 0; j < STORES; j++) {
+            assert_status(hd_pool_open(hd_runtime_heap(t->rt[j]), &pools[j]), HD_OK);
+            v[j] = hd_read(t->rt[j], pools[j], hd_cell_at(t->rt[j], name));
+        }
+        assert_true(hd_value_equal(v[OWN], v[SHARED]));
+        for (int j = 0; j < STORES; j++) hd_pool_close(pools[j]);
+    }
+}
+
+static void a_store_of_ones_own_behaves_like_one_that_could_be_shared(void **state) {
+    hd_memory *memory;
+    twin t;
+    lab_random random = lab_random_of(lab_seed());
+    assert_status(hd_memory_open(NULL, NULL, &memory), HD_OK);
+    assert_status(hd_open(NULL, NULL, &t.rt[OWN], NULL), HD_OK);
+    assert_status(hd_open(NULL, &(hd_options){ .memory = memory }, &t.rt[SHARED], NULL), HD_OK);
+    for (int i = 0; i < 3000; i++) {
+        uint32_t doc = (uint32_t)lab_random_u64(&random), how = (uint32_t)lab_random_u64(&random);
+        int64_t v = (int64_t)(lab_random_u64(&random) % 5);
+        for (int j = 0; j < STORES; j++) twin_step(&t, j, doc, how, v);
+        assert_int_equal(t.verdict[OWN], t.verdict[SHARED]);
+        assert_twin_cells(&t);
+        if (how % 64 == 0) assert_twins(&t);
+    }
+    assert_twins(&t);
+    for (int j = 0; j < STORES; j++) assert_status(hd_close(t.rt[j]), HD_OK);
+    hd_memory_close(memory);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, open_lab, close_lab)
 
 int main(void) {
@@ -148,6 +234,7 @@ int main(void) {
         T(a_read_only_runtime_does_not_write),
         T(posts_run_in_the_next_pump_in_order),
         T(checkpoints_of_memory_do_nothing),
+        T(a_store_of_ones_own_behaves_like_one_that_could_be_shared),
     };
     return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
 }
