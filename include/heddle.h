@@ -7,4 +7,5 @@
 #include <heddle/scheduler.h>
 #include <heddle/event.h>
 #include <heddle/pattern.h>
+#include <heddle/inspect.h>
 #endif

@@ -59,7 +59,9 @@ typedef struct authority_ops {
 
     /* Blocks until poll() has something, or until `deadline_ns`. */
     hd_status (*wait)(authority *a, uint64_t deadline_ns);
-    int (*fd)(authority *a);            /* -1: none */
+    int (*fd)(authority *a); /* -1: none */
+    /* The file's full name, for what stands beside it. NULL, also the function: there is no file. */
+    const char *(*file)(const authority *a);
     uint64_t (*deadline)(authority *a); /* when poll() should be called at the latest */
     void (*wake)(authority *a);         /* from any thread: makes wait() return and fd readable */
 

@@ -116,6 +116,7 @@ hd_status hd_open(const char *file, const hd_options *options, hd_runtime **out,
 hd_status hd_close(hd_runtime *rt) {
     if (!rt) return HD_OK;
     if (rt->open) hd_tx_abort(rt->open);
+    if (rt->outside.close) rt->outside.close(rt->outside.ctx);
     if (rt->hooks.closing) rt->hooks.closing(rt->hooks.ctx);
     hd_status status = hd_runtime_sync(rt);
     if (rt->hooks.close) rt->hooks.close(rt->hooks.ctx);
@@ -160,6 +161,7 @@ hd_status hd_runtime_pump(hd_runtime *rt) {
         drain_wake(rt);
         run_posts(rt);
     }
+    if (rt->outside.pump) rt->outside.pump(rt->outside.ctx);
     if (rt->extension.pump) rt->extension.pump(rt->extension.ctx);
     hd_status status = replica_pump(&rt->r);
     hd_status more = rt->hooks.pump ? rt->hooks.pump(rt->hooks.ctx) : HD_OK;
@@ -172,15 +174,19 @@ hd_status hd_runtime_pump(hd_runtime *rt) {
     return status ? status : more;
 }
 
+static uint64_t extension_deadline(const runtime_extension *e) {
+    return e->deadline ? e->deadline(e->ctx) : UINT64_MAX;
+}
+
 uint64_t hd_runtime_deadline(const hd_runtime *rt) {
     if (!list_empty(&rt->r.trivial) || !list_empty(&rt->r.queued) || atomic_load(&rt->posts))
         return 0;
     uint64_t store = rt->r.authority->ops->deadline(rt->r.authority);
     uint64_t runs = rt->hooks.deadline ? rt->hooks.deadline(rt->hooks.ctx) : UINT64_MAX;
-    uint64_t others =
-        rt->extension.deadline ? rt->extension.deadline(rt->extension.ctx) : UINT64_MAX;
-    uint64_t first = store < runs ? store : runs;
-    return others < first ? others : first;
+    uint64_t others = extension_deadline(&rt->extension);
+    uint64_t outside = extension_deadline(&rt->outside);
+    uint64_t first = store < runs ? store : runs, then = others < outside ? others : outside;
+    return first < then ? first : then;
 }
 
 static bool add_to_epoll(int epoll_fd, int fd) {
@@ -234,9 +240,9 @@ hd_status runtime_settle_until(hd_runtime *rt, const bool *done) {
 /* Nothing is on its way, and nobody else uses the store: only runs can be left. */
 static bool is_alone(const hd_runtime *rt) {
     const replica *r = &rt->r;
-    return !rt->open && !rt->in_run && !r->pending_count && list_empty(&r->trivial) &&
-           !atomic_load_explicit(&rt->posts, memory_order_relaxed) && r->authority->ops->confirm &&
-           !r->authority->ops->shared(r->authority);
+    return !rt->open && !rt->in_run && !rt->outside.ctx && !r->pending_count &&
+           list_empty(&r->trivial) && !atomic_load_explicit(&rt->posts, memory_order_relaxed) &&
+           r->authority->ops->confirm && !r->authority->ops->shared(r->authority);
 }
 
 hd_status hd_runtime_settle(hd_runtime *rt) {

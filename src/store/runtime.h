@@ -25,7 +25,8 @@ typedef struct runtime_hooks {
     void (*close)(void *ctx);
 } runtime_hooks;
 
-/* Whoever builds on the runtime and lives as long: the pattern layer. Closed after the hooks. */
+/* Whoever builds on the runtime and lives as long: the pattern layer, closed after the hooks; and the
+ * inspector, closed before everything else. */
 typedef struct runtime_extension {
     void *ctx; /* NULL: none */
     /* Before anything runs; and when that is wanted next. NULL: never. */
@@ -59,8 +60,9 @@ struct hd_runtime {
     hd_tx *open;                     /* the program's; one at a time */
     runtime_hooks hooks;
     runtime_extension extension;
-    _Atomic(post *) posts; /* newest first; pushed by any thread */
-    int wake_fd, epoll_fd; /* -1: not made yet */
+    runtime_extension outside; /* who answers those that look from outside: src/inspect */
+    _Atomic(post *) posts;     /* newest first; pushed by any thread */
+    int wake_fd, epoll_fd;     /* -1: not made yet */
     bool stop;
     bool in_run; /* a run's or handler's body is on the stack */
 };

@@ -246,6 +246,10 @@ static void sqlite_close(authority *a) {
     env_free(&env, s, sizeof *s);
 }
 
+static const char *sqlite_file_name(const authority *a) {
+    return sqlite3_db_filename(self(a)->client.file.db, "main");
+}
+
 static const authority_ops sqlite_ops = {
     .name = "sqlite",
     .submit = sqlite_submit,
@@ -258,6 +262,7 @@ static const authority_ops sqlite_ops = {
     .follow = sqlite_follow,
     .wait = sqlite_wait,
     .fd = sqlite_fd,
+    .file = sqlite_file_name,
     .deadline = sqlite_deadline,
     .wake = sqlite_wake,
     .list = sqlite_list,

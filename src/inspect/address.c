@@ -1,0 +1,163 @@
+/* address.c -- sockets by path. A socket's address has room for 108 bytes only; a longer path is
+ * reached through a descriptor of its directory. */
+#define _GNU_SOURCE
+#include "inspect/address.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define INFIX   "-live-"
+#define BACKLOG 16
+
+/* ---- paths as addresses */
+
+typedef struct reached {
+    struct sockaddr_un address;
+    int directory; /* kept open while the address is in use; -1: not needed */
+} reached;
+
+static bool split(const char *path, char directory[ADDRESS_MAX], const char **name) {
+    const char *slash = strrchr(path, '/');
+    size_t length = slash ? (size_t)(slash - path) : 0;
+    if (length >= ADDRESS_MAX) return false;
+    if (!slash) snprintf(directory, ADDRESS_MAX, ".");
+    else if (!length) snprintf(directory, ADDRESS_MAX, "/");
+    else snprintf(directory, ADDRESS_MAX, "%.*s", (int)length, path);
+    *name = slash ? slash + 1 : path;
+    return true;
+}
+
+static bool fits(reached *at, int length) {
+    if (length > 0 && (size_t)length < sizeof at->address.sun_path) return true;
+    if (at->directory >= 0) close(at->directory);
+    errno = ENAMETOOLONG;
+    return false;
+}
+
+static bool reach(const char *path, reached *at) {
+    char directory[ADDRESS_MAX];
+    const char *name;
+    *at = (reached){ .address = { .sun_family = AF_UNIX }, .directory = -1 };
+    char *out = at->address.sun_path;
+    size_t size = sizeof at->address.sun_path;
+    if (strlen(path) < size) return fits(at, snprintf(out, size, "%s", path));
+    if (!split(path, directory, &name)) return fits(at, -1);
+    at->directory = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (at->directory < 0) return false;
+    return fits(at, snprintf(out, size, "/proc/self/fd/%d/%s", at->directory, name));
+}
+
+static int with_address(const char *path, int (*fn)(int, const struct sockaddr *, socklen_t)) {
+    reached at;
+    if (!reach(path, &at)) return -1;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    /* Of a socket that is not bound yet this is the mode it will be made with. */
+    int failed = fd < 0 || fchmod(fd, 0600) ||
+                 fn(fd, (const struct sockaddr *)&at.address, sizeof at.address);
+    int saved = errno;
+    if (at.directory >= 0) close(at.directory);
+    if (failed && fd >= 0) close(fd);
+    errno = saved;
+    return failed ? -1 : fd;
+}
+
+int address_listen(const char *path) {
+    int fd = with_address(path, bind);
+    if (fd < 0 || !listen(fd, BACKLOG)) return fd;
+    int saved = errno;
+    unlink(path);
+    close(fd);
+    errno = saved;
+    return -1;
+}
+
+int address_connect(const char *path) { return with_address(path, connect); }
+
+/* ---- names */
+
+bool address_of(const char *file, pid_t pid, unsigned n, char out[ADDRESS_MAX]) {
+    char more[16] = "";
+    if (n > 1) snprintf(more, sizeof more, ".%u", n);
+    int length = snprintf(out, ADDRESS_MAX, "%s" INFIX "%ld%s", file, (long)pid, more);
+    return length > 0 && length < ADDRESS_MAX;
+}
+
+/* The process id in the name of a socket of `file`; 0: it is none. */
+static pid_t pid_in(const char *entry, const char *file) {
+    size_t length = strlen(file);
+    char *end;
+    if (strncmp(entry, file, length) || strncmp(entry + length, INFIX, strlen(INFIX))) return 0;
+    const char *digits = entry + length + strlen(INFIX);
+    errno = 0;
+    long pid = *digits >= '1' && *digits <= '9' ? strtol(digits, &end, 10) : 0;
+    if (pid <= 0 || errno || pid != (long)(pid_t)pid) return 0;
+    if (*end == '.') strtol(end + 1, &end, 10);
+    return *end ? 0 : (pid_t)pid;
+}
+
+static bool is_socket(const char *path) {
+    struct stat s;
+    return !lstat(path, &s) && S_ISSOCK(s.st_mode);
+}
+
+void address_each(const char *file, address_fn fn, void *ctx) {
+    char directory[ADDRESS_MAX], path[ADDRESS_MAX + 1 + NAME_MAX];
+    const char *name;
+    if (!split(file, directory, &name)) return;
+    DIR *d = opendir(directory);
+    if (!d) return;
+    bool more = true;
+    for (struct dirent *e; more && (e = readdir(d)) != NULL;) {
+        pid_t pid = pid_in(e->d_name, name);
+        snprintf(path, sizeof path, "%s/%s", directory, e->d_name);
+        if (pid && strlen(path) < ADDRESS_MAX && is_socket(path)) more = fn(ctx, path, pid);
+    }
+    closedir(d);
+}
+
+/* ---- the living and the dead */
+
+/* All of it must hold. Between bind and listen a living program refuses too; a number may belong to a
+ * process of another container, or to a later one; and what is no socket refuses always. */
+bool address_is_stale(const char *path, pid_t pid) {
+    if (!is_socket(path)) return false;
+    if (pid != getpid() && (!kill(pid, 0) || errno != ESRCH)) return false;
+    int fd = address_connect(path);
+    if (fd < 0) return errno == ECONNREFUSED;
+    close(fd);
+    return false;
+}
+
+static bool sweep(void *ctx, const char *path, pid_t pid) {
+    unsigned *removed = ctx;
+    if (pid != getpid() && address_is_stale(path, pid) && !unlink(path)) ++*removed;
+    return true;
+}
+
+unsigned address_sweep(const char *file) {
+    unsigned removed = 0;
+    address_each(file, sweep, &removed);
+    return removed;
+}
+
+/* ---- who is there */
+
+bool address_may_ask(uid_t peer, uid_t ours) { return peer == ours || peer == 0; }
+
+bool address_peer(int fd, uid_t *out) {
+    struct ucred who;
+    socklen_t size = sizeof who;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size)) return false;
+    *out = who.uid;
+    return true;
+}

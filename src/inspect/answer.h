@@ -1,0 +1,22 @@
+/* answer.h -- answers are values: small helpers to build them. */
+#ifndef INSPECT_ANSWER_H
+#define INSPECT_ANSWER_H
+
+#include "inspect/inspector.h"
+#include "scheduler/introspection.h"
+
+/* A text; bytes that are no UTF-8, which a name may have, read as "?". */
+hd_value answer_text(hd_pool *pool, const char *text);
+hd_value answer_count(hd_pool *pool, uint64_t n);
+hd_value answer_cell(inspector *in, hd_cell cell);
+/* "parent/child"; of an anonymous node "#" and its number. */
+hd_value answer_node_name(inspector *in, hd_node handle);
+/* What stands at the head of every answer about a node. */
+hd_value answer_node(inspector *in, hd_node handle);
+
+hd_value answer_why(inspector *in, const request *r, hd_error *error);
+hd_value answer_why_not(inspector *in, const request *r, hd_error *error);
+hd_value answer_stats(inspector *in, const request *r, hd_error *error);
+hd_value answer_trace(inspector *in, const request *r, hd_error *error);
+
+#endif

@@ -1,0 +1,114 @@
+/* answer_stats.c -- the nodes that run most, and what they wait for. */
+#include "inspect/answer.h"
+
+#include "base/env.h"
+#include "scheduler/scheduler.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* One node, with what it is sorted by. */
+typedef struct ranked {
+    hd_node node;
+    uint64_t weight;  /* more comes first */
+    const char *name; /* its own; less comes first where weights are equal */
+    uint32_t at;      /* its position, which decides in the end */
+} ranked;
+
+typedef struct ranking {
+    const hd_env *env;
+    ask_order by;
+    VEC(ranked) all;
+    bool no_memory;
+} ranking;
+
+static uint64_t weight_of(const hd_node_info *info, ask_order by) {
+    switch (by) {
+    case BY_RUNS: return info->runs;
+    case BY_FAILURES: return info->failures;
+    /* One run in so many is timed: what all of them took is estimated from those. */
+    case BY_TIME:
+        return info->timed_runs ? (uint64_t)((double)info->total_ns / (double)info->timed_runs *
+                                             (double)info->runs)
+                                : 0;
+    default: return 0;
+    }
+}
+
+static bool rank(void *ctx, const hd_node_info *info) {
+    ranking *r = ctx;
+    ranked one = { info->node, weight_of(info, r->by), info->name, r->all.count };
+    r->no_memory = !vec_push(r->env, &r->all, one);
+    return !r->no_memory;
+}
+
+static int by_weight(const void *a, const void *b) {
+    const ranked *x = a, *y = b;
+    if (x->weight != y->weight) return x->weight > y->weight ? -1 : 1;
+    return x->at < y->at ? -1 : 1;
+}
+
+static int by_name(const void *a, const void *b) {
+    const ranked *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+    return order ? order : x->at < y->at ? -1 : 1;
+}
+
+static hd_value stats_node(inspector *in, hd_node handle) {
+    hd_node_info info;
+    char sentence[256];
+    hd_node_inspect(in->rt, handle, &info);
+    hd_node_why_not(in->rt, handle, sentence, sizeof sentence);
+    hd_value v = answer_node(in, handle);
+    v = hd_object_set(in->pool, v, "reads", hd_int(in->pool, info.reads));
+    v = hd_object_set(in->pool, v, "why_not", answer_text(in->pool, sentence));
+    uint64_t now = env_now_ns(&in->rt->env);
+    uint64_t wait = info.eligible_at_ns > now ? info.eligible_at_ns - now : 0;
+    v = hd_object_set(in->pool, v, "wait_ns", answer_count(in->pool, wait));
+    uint32_t debounce = hd_node_debounce(in->rt, handle),
+             throttle = hd_node_throttle(in->rt, handle);
+    if (debounce) v = hd_object_set(in->pool, v, "debounce_ms", hd_int(in->pool, debounce));
+    if (throttle) v = hd_object_set(in->pool, v, "throttle_ms", hd_int(in->pool, throttle));
+    return v;
+}
+
+static hd_value totals(inspector *in) {
+    hd_scheduler_stats s;
+    hd_pool *pool = in->pool;
+    hd_builder *b;
+    if (hd_builder_open(pool, HD_KIND_OBJECT, &b)) return hd_failed(HD_NOMEM);
+    hd_runtime_scheduler_stats(in->rt, &s);
+    const struct {
+        const char *name;
+        uint64_t n;
+    } counts[] = { { "nodes", s.nodes },
+                   { "effects", s.effects },
+                   { "computations", s.computations },
+                   { "materialisers", s.materialisers },
+                   { "invalid", s.invalid },
+                   { "live", s.live },
+                   { "runs", s.runs },
+                   { "effect_runs", s.effect_runs },
+                   { "passes", s.passes },
+                   { "failures", s.failures },
+                   { "retries", s.retries + s.stale_retries },
+                   { "exhausted", s.exhausted } };
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        hd_builder_put(b, counts[i].name, answer_count(pool, counts[i].n));
+    return hd_builder_close(b);
+}
+
+hd_value answer_stats(inspector *in, const request *r, hd_error *error) {
+    (void)error;
+    ranking all = { .env = &in->rt->env, .by = r->by };
+    hd_value nodes = hd_array();
+    hd_runtime_nodes(in->rt, rank, &all);
+    if (!all.no_memory && all.all.count && r->by != BY_ORDER)
+        qsort(all.all.items, all.all.count, sizeof *all.all.items,
+              r->by == BY_NAME ? by_name : by_weight);
+    for (uint32_t i = 0; i < all.all.count && i < r->limit && !all.no_memory; i++)
+        nodes = hd_array_append(in->pool, nodes, stats_node(in, all.all.items[i].node));
+    vec_fini(&in->rt->env, &all.all);
+    if (all.no_memory) return hd_failed(HD_NOMEM);
+    return hd_object_set(in->pool, hd_object_set(in->pool, hd_object(), "nodes", nodes), "totals",
+                         totals(in));
+}

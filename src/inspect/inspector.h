@@ -1,0 +1,55 @@
+/* inspector.h -- who answers: a listening socket, and a few who ask.
+ *
+ *     accept -> read one line -> request_parse -> answer_to -> write -> close
+ *
+ * Nothing blocks. Each asker has a buffer for its line and one for its answer, both bounded, and a
+ * time until which it must have got on; so the worst that one can do is to take one of ASKERS_MAX
+ * seats for that long. */
+#ifndef INSPECT_INSPECTOR_H
+#define INSPECT_INSPECTOR_H
+
+#include "inspect/address.h"
+#include "inspect/request.h"
+#include "store/runtime.h"
+#include "value/json_write.h"
+
+#define ASKERS_MAX      8
+#define ANSWER_MAX      ((size_t)16 << 20)    /* bytes */
+#define GRAPH_MAX       50000                 /* nodes, in a picture of the graph */
+#define ASK_WITHIN_NS   UINT64_C(5000000000)  /* from connecting to the end of the line */
+#define TAKE_WITHIN_NS  UINT64_C(30000000000) /* from the answer's start to its end */
+#define ACCEPT_PAUSE_NS UINT64_C(1000000000)  /* when there are no descriptors left */
+
+typedef struct asker {
+    int fd; /* -1: the seat is free */
+    uint64_t deadline_ns;
+    char line[REQUEST_MAX];
+    uint32_t got;
+    json_buffer answer; /* empty: it has not asked yet */
+    size_t sent;
+} asker;
+
+typedef struct inspector {
+    hd_runtime *rt;
+    int epoll_fd;  /* the sockets below; itself in the runtime's own */
+    int listen_fd; /* in epoll_fd unless paused */
+    pid_t pid;     /* whoever else has this memory, after a fork, removes no socket */
+    char path[ADDRESS_MAX];
+    char name[64];
+    uint64_t began_ns;
+    uint64_t paused_until_ns; /* 0: not */
+    uint64_t answered, refused;
+    hd_pool *pool; /* of one answer */
+    asker askers[ASKERS_MAX];
+} inspector;
+
+/* Puts the answer to a request into `out`, as a line. Never fails: without memory, or when it would be
+ * too long, the line says that; if not even that is possible `out` stays empty. */
+void answer_line(inspector *in, const char *line, size_t length, json_buffer *out);
+/* A line that says why there is no answer. */
+void answer_error(hd_status status, const char *message, json_buffer *out);
+
+/* What is answered. A failed value: `error` says why. */
+hd_value answer_to(inspector *in, const request *r, hd_error *error);
+
+#endif

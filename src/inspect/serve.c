@@ -1,0 +1,297 @@
+/* serve.c -- the socket's life: listening, seats, lines in, lines out. */
+#define _GNU_SOURCE
+#include "inspect/inspector.h"
+
+#include "base/env.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <heddle/inspect.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* ---- seats */
+
+static bool watch(inspector *in, int how, int fd, uint32_t events) {
+    struct epoll_event event = { .events = events, .data = { .fd = fd } };
+    return epoll_ctl(in->epoll_fd, how, fd, &event) == 0;
+}
+
+static asker *seat_of(inspector *in, int fd) {
+    for (int i = 0; i < ASKERS_MAX; i++)
+        if (in->askers[i].fd == fd) return &in->askers[i];
+    return NULL;
+}
+
+static void leave(asker *a) {
+    close(a->fd); /* which takes it out of the epoll set */
+    json_buffer_fini(&a->answer);
+    a->fd = -1;
+}
+
+/* ---- one asker */
+
+static bool would_block(void) { return errno == EAGAIN || errno == EWOULDBLOCK; }
+
+/* Writes what the socket takes. */
+static void hand_over(inspector *in, asker *a) {
+    while (a->sent < a->answer.length) {
+        ssize_t n = send(a->fd, a->answer.bytes + a->sent, a->answer.length - a->sent,
+                         MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n > 0) {
+            a->sent += (size_t)n;
+            continue;
+        }
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && would_block() && watch(in, EPOLL_CTL_MOD, a->fd, EPOLLOUT)) return;
+        break;
+    }
+    leave(a);
+}
+
+static void reply(inspector *in, asker *a, const char *end) {
+    if (end) answer_line(in, a->line, (size_t)(end - a->line), &a->answer);
+    else answer_error(HD_LIMIT, "a request is one line of at most 4096 bytes", &a->answer);
+    in->answered++;
+    a->deadline_ns = env_now_ns(&in->rt->env) + TAKE_WITHIN_NS;
+    hand_over(in, a);
+}
+
+static void listen_to(inspector *in, asker *a) {
+    ssize_t n = recv(a->fd, a->line + a->got, sizeof a->line - a->got, MSG_DONTWAIT);
+    if (n < 0 && (would_block() || errno == EINTR)) return;
+    if (n <= 0) {
+        leave(a); /* it went away in the middle of its line */
+        return;
+    }
+    const char *end = memchr(a->line + a->got, '\n', (size_t)n);
+    a->got += (uint32_t)n;
+    if (end || a->got == sizeof a->line) reply(in, a, end);
+}
+
+/* ---- those who come */
+
+/* One line, if the socket takes it at once. */
+static void turn_away(inspector *in, int fd, hd_status status, const char *message) {
+    json_buffer line;
+    json_buffer_init(&line, &in->rt->env);
+    answer_error(status, message, &line);
+    if (line.length && send(fd, line.bytes, line.length, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+        /* It does not matter: nobody is owed an answer here. */
+    }
+    json_buffer_fini(&line);
+    close(fd);
+    in->refused++;
+}
+
+static void receive(inspector *in, int fd) {
+    uid_t peer;
+    asker *a = seat_of(in, -1);
+    if (!address_peer(fd, &peer) || !address_may_ask(peer, geteuid())) {
+        turn_away(in, fd, HD_REJECTED, "only the user who runs the program, and root, may ask");
+        return;
+    }
+    if (!a || !watch(in, EPOLL_CTL_ADD, fd, EPOLLIN)) {
+        turn_away(in, fd, HD_BUSY, "too many are asking: try again");
+        return;
+    }
+    a->fd = fd;
+    a->got = 0;
+    a->sent = 0;
+    a->deadline_ns = env_now_ns(&in->rt->env) + ASK_WITHIN_NS;
+    json_buffer_init(&a->answer, &in->rt->env);
+}
+
+/* Without descriptors the socket would stay readable and pump be called for ever. */
+static void pause_accepting(inspector *in) {
+    epoll_ctl(in->epoll_fd, EPOLL_CTL_DEL, in->listen_fd, NULL);
+    in->paused_until_ns = env_now_ns(&in->rt->env) + ACCEPT_PAUSE_NS;
+}
+
+static void accept_some(inspector *in) {
+    for (int i = 0; i < ASKERS_MAX; i++) {
+        int fd = accept4(in->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0) {
+            receive(in, fd);
+            continue;
+        }
+        if (!would_block() && errno != EINTR && errno != ECONNABORTED) pause_accepting(in);
+        return;
+    }
+}
+
+/* ---- driven by the runtime */
+
+static void look_at_clock(inspector *in) {
+    uint64_t now = 0;
+    for (int i = 0; i < ASKERS_MAX; i++) {
+        asker *a = &in->askers[i];
+        if (a->fd < 0) continue;
+        if (!now) now = env_now_ns(&in->rt->env);
+        if (now >= a->deadline_ns) leave(a);
+    }
+    if (!in->paused_until_ns || env_now_ns(&in->rt->env) < in->paused_until_ns) return;
+    in->paused_until_ns = 0;
+    if (!watch(in, EPOLL_CTL_ADD, in->listen_fd, EPOLLIN)) pause_accepting(in);
+}
+
+static void pump(void *ctx) {
+    inspector *in = ctx;
+    struct epoll_event ready[ASKERS_MAX + 1];
+    int count = epoll_wait(in->epoll_fd, ready, ASKERS_MAX + 1, 0);
+    for (int i = 0; i < count; i++) {
+        int fd = ready[i].data.fd;
+        if (fd == in->listen_fd) {
+            accept_some(in);
+            continue;
+        }
+        asker *a = seat_of(in, fd);
+        if (!a) continue;
+        if (a->answer.length) hand_over(in, a);
+        else listen_to(in, a);
+    }
+    look_at_clock(in);
+}
+
+static uint64_t deadline(const void *ctx) {
+    const inspector *in = ctx;
+    uint64_t first = in->paused_until_ns ? in->paused_until_ns : UINT64_MAX;
+    for (int i = 0; i < ASKERS_MAX; i++)
+        if (in->askers[i].fd >= 0 && in->askers[i].deadline_ns < first)
+            first = in->askers[i].deadline_ns;
+    return first;
+}
+
+static void inspector_close(void *ctx) {
+    inspector *in = ctx;
+    hd_runtime *rt = in->rt;
+    for (int i = 0; i < ASKERS_MAX; i++)
+        if (in->askers[i].fd >= 0) leave(&in->askers[i]);
+    if (in->listen_fd >= 0) {
+        if (in->pid == getpid()) unlink(in->path);
+        close(in->listen_fd);
+    }
+    if (in->epoll_fd >= 0) close(in->epoll_fd); /* which takes it out of the runtime's */
+    hd_pool_close(in->pool);
+    rt->outside = (runtime_extension){ 0 };
+    env_free(&rt->env, in, sizeof *in);
+}
+
+/* ---- beginning to serve */
+
+static hd_status listen_failed(hd_runtime *rt, const char *path) {
+    switch (errno) {
+    case EADDRINUSE:
+        return runtime_fail(rt, HD_EXISTS, "%.100s: somebody serves there already", path);
+    case ENAMETOOLONG:
+        return runtime_fail(rt, HD_LIMIT, "%.100s: too long for a socket; choose a shorter name",
+                            path);
+    case EACCES:
+    case EROFS:
+        return runtime_fail(rt, HD_READ_ONLY, "%.100s: the directory cannot be written", path);
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM: return runtime_fail(rt, HD_NOMEM, "%.100s: %s", path, strerror(errno));
+    default:
+        return runtime_fail(rt, HD_IO, "%.100s: no socket can be made there: %s", path,
+                            strerror(errno));
+    }
+}
+
+/* A path that somebody chose. What is in the way is left alone, unless it is a socket nobody has. */
+static hd_status listen_at(inspector *in, const char *path) {
+    if (strlen(path) >= sizeof in->path) {
+        errno = ENAMETOOLONG;
+        return listen_failed(in->rt, path);
+    }
+    snprintf(in->path, sizeof in->path, "%s", path);
+    in->listen_fd = address_listen(path);
+    if (in->listen_fd < 0 && errno == EADDRINUSE) {
+        if (address_is_stale(path, in->pid) && !unlink(path)) in->listen_fd = address_listen(path);
+        else errno = EADDRINUSE;
+    }
+    return in->listen_fd < 0 ? listen_failed(in->rt, path) : HD_OK;
+}
+
+/* Beside the file: a runtime of this process may be there already. */
+static hd_status listen_beside(inspector *in, const char *file) {
+    char path[ADDRESS_MAX];
+    hd_status status = HD_LIMIT;
+    address_sweep(file);
+    for (unsigned n = 1; n <= 64; n++) {
+        if (!address_of(file, in->pid, n, path)) {
+            errno = ENAMETOOLONG;
+            return listen_failed(in->rt, file);
+        }
+        status = listen_at(in, path);
+        if (status != HD_EXISTS) return status;
+    }
+    return status;
+}
+
+static void name_process(char *out, size_t size) {
+    int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, out, size - 1) : -1;
+    if (fd >= 0) close(fd);
+    out[n > 0 ? n : 0] = '\0';
+    out[strcspn(out, "\n")] = '\0';
+    if (!*out) snprintf(out, size, "a program");
+}
+
+static hd_status join_loop(inspector *in) {
+    struct epoll_event event = { .events = EPOLLIN };
+    int loop = hd_runtime_fd(in->rt);
+    event.data.fd = in->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (loop < 0 || in->epoll_fd < 0 || epoll_ctl(loop, EPOLL_CTL_ADD, in->epoll_fd, &event) ||
+        !watch(in, EPOLL_CTL_ADD, in->listen_fd, EPOLLIN))
+        return runtime_fail(in->rt, HD_NOMEM, "there are no descriptors left for a socket");
+    return HD_OK;
+}
+
+static inspector *inspector_new(hd_runtime *rt, const hd_serve_options *options) {
+    inspector *in = env_new0(&rt->env, sizeof *in);
+    if (!in) return NULL;
+    in->rt = rt;
+    in->epoll_fd = in->listen_fd = -1;
+    in->pid = getpid();
+    in->began_ns = env_now_ns(&rt->env);
+    for (int i = 0; i < ASKERS_MAX; i++) in->askers[i].fd = -1;
+    if (options && options->name) snprintf(in->name, sizeof in->name, "%s", options->name);
+    else name_process(in->name, sizeof in->name);
+    return in;
+}
+
+static const char *file_of(const hd_runtime *rt) {
+    const authority *a = rt->r.authority;
+    return a->ops->file ? a->ops->file(a) : NULL;
+}
+
+hd_status hd_runtime_serve(hd_runtime *rt, const hd_serve_options *options) {
+    const char *path = options ? options->socket : NULL, *file = file_of(rt);
+    if (rt->outside.ctx) return runtime_fail(rt, HD_USAGE, "the runtime serves already");
+    if (!path && (!file || !*file))
+        return runtime_fail(rt, HD_USAGE, "a store in memory has no file: name a socket");
+    inspector *in = inspector_new(rt, options);
+    if (!in) return runtime_fail(rt, HD_NOMEM, "%s", hd_status_text(HD_NOMEM));
+    hd_status status = hd_pool_open(rt->heap, &in->pool);
+    if (status) runtime_fail(rt, status, "%s", hd_status_text(status));
+    if (!status) status = path ? listen_at(in, path) : listen_beside(in, file);
+    if (!status) status = join_loop(in);
+    if (status) {
+        inspector_close(in);
+        return status;
+    }
+    rt->outside = (runtime_extension){ in, pump, deadline, inspector_close };
+    return HD_OK;
+}
+
+void hd_runtime_stop_serving(hd_runtime *rt) {
+    if (rt->outside.close) rt->outside.close(rt->outside.ctx);
+}
+
+const char *hd_runtime_socket(const hd_runtime *rt) {
+    const inspector *in = rt->outside.ctx;
+    return in ? in->path : NULL;
+}
