@@ -137,6 +137,8 @@ HD_API void hd_handle(hd_build *b, hd_cell stream, hd_handler_fn fn, void *ctx, 
 
 /* All of the above is written on these. See examples/ for one of your own. */
 HD_API hd_runtime *hd_build_runtime(const hd_build *b);
+/* For values that the building function makes: constants, first states. */
+HD_API hd_pool *hd_build_pool(hd_build *b);
 /* HD_OK, or what failed first. */
 HD_API hd_status hd_build_status(const hd_build *b);
 /* Remembers a failure (the first one counts); returns no cell. */

@@ -71,6 +71,7 @@ typedef struct hd_options {
     uint32_t receipt_days;  /* receipt horizon; default 30 */
     uint32_t timing_period; /* one run in so many is timed; default 64 */
     uint32_t slice_ms;      /* pump returns after about this long; default 16 */
+    void *context;          /* of the program's own; see hd_runtime_context */
 } hd_options;
 
 /* Opens a runtime on a SQLite file, which is created where it does not exist. `file` NULL (or
@@ -83,6 +84,8 @@ HD_API hd_status hd_close(hd_runtime *rt);
 
 HD_API hd_heap *hd_runtime_heap(hd_runtime *rt);
 HD_API const hd_env *hd_runtime_env(const hd_runtime *rt);
+/* The pointer given at open, for functions that are handed no other: patterns, for instance. */
+HD_API void *hd_runtime_context(const hd_runtime *rt);
 /* Details of the last call that failed on this runtime. */
 HD_API const hd_error *hd_runtime_error(const hd_runtime *rt);
 

@@ -32,6 +32,7 @@ const command *const commands[] = {
     &command_db_export,
     &command_db_import,
     /* heddle itself */
+    &command_demo,
     &command_doctor,
     &command_version,
     &command_help,

@@ -38,8 +38,8 @@ int output_fini(cli *c, int status) {
 }
 
 static const char *sequence(bool allowed, colour which) {
-    static const char *const sequences[] = { "\033[0m", "\033[1m", "\033[2m", "\033[31m",
-                                             "\033[32m" };
+    static const char *const sequences[] = { "\033[0m",  "\033[1m",  "\033[2m", "\033[31m",
+                                             "\033[32m", "\033[33m", "\033[36m" };
     return allowed ? sequences[which] : "";
 }
 

@@ -13,7 +13,15 @@ int output_fini(cli *c, int status);
 bool output_broken(void);
 
 /* Escape sequences, or "" where there are no colours. */
-typedef enum colour { COLOUR_NONE, COLOUR_BOLD, COLOUR_DIM, COLOUR_RED, COLOUR_GREEN } colour;
+typedef enum colour {
+    COLOUR_NONE,
+    COLOUR_BOLD,
+    COLOUR_DIM,
+    COLOUR_RED,
+    COLOUR_GREEN,
+    COLOUR_YELLOW,
+    COLOUR_CYAN
+} colour;
 const char *out_colour(const cli *c, colour which);
 const char *err_colour(const cli *c, colour which);
 

@@ -269,6 +269,7 @@ hd_cell add_computation(part *p, const hd_cell *reads, size_t count, const hd_ce
 /* ---- the public half */
 
 hd_runtime *hd_build_runtime(const hd_build *b) { return b->all->rt; }
+hd_pool *hd_build_pool(hd_build *b) { return hd_tx_pool(b->tx); }
 hd_status hd_build_status(const hd_build *b) { return b->status; }
 
 hd_cell hd_build_fail(hd_build *b, hd_status status, const char *format, ...) {

@@ -25,6 +25,7 @@ hd_status runtime_fail(hd_runtime *rt, hd_status status, const char *format, ...
 const hd_error *hd_runtime_error(const hd_runtime *rt) { return &rt->r.error; }
 hd_heap *hd_runtime_heap(hd_runtime *rt) { return rt->heap; }
 const hd_env *hd_runtime_env(const hd_runtime *rt) { return &rt->env; }
+void *hd_runtime_context(const hd_runtime *rt) { return rt->options.context; }
 
 /* ---- opening */
 

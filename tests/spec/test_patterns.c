@@ -434,6 +434,27 @@ static void two_of_a_name_are_refused(void **state) {
         HD_USAGE);
 }
 
+/* A pattern reaches what its program gave the runtime, and may build the values it begins with. */
+static hd_cell greeter(hd_build *b) {
+    const char *name = hd_runtime_context(hd_build_runtime(b));
+    return hd_state(b, "greeting", hd_string_f(hd_build_pool(b), "hello, %s", name));
+}
+static void a_pattern_knows_its_program(void **state) {
+    char name[] = "Ada";
+    hd_runtime *own;
+    hd_pool *pool;
+    hd_piece p;
+    assert_int_equal(hd_open(NULL, &(hd_options){ .context = name }, &own, NULL), HD_OK);
+    assert_int_equal(hd_pool_open(hd_runtime_heap(own), &pool), HD_OK);
+    hd_pattern_register(own, "greeter", "1", greeter);
+    assert_int_equal(
+        hd_piece_start(own, &(hd_piece_spec){ .id = "g", .pattern = "greeter" }, &p, NULL), HD_OK);
+    hd_value greeting = hd_read(own, pool, hd_piece_result(own, p));
+    assert_string_equal(hd_value_as_text(greeting, "?"), "hello, Ada");
+    hd_pool_close(pool);
+    assert_int_equal(hd_close(own), HD_OK);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         S(a_lift_runs_when_somebody_looks),
@@ -452,6 +473,7 @@ int main(void) {
         S(a_change_below_does_not_run_the_parent),
         S(the_same_structure_again_stays),
         S(two_of_a_name_are_refused),
+        S(a_pattern_knows_its_program),
     };
     LAB_EVERYWHERE(tests);
 }

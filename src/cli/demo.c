@@ -1,0 +1,124 @@
+/* demo.c -- `heddle demo`: what heddle does, told by a small shop on a real file.
+ *
+ *     demo_shop.c    the application, written with the public interface alone
+ *     demo_story.c   how it is told
+ *     demo_steps.c   the chapters; demo_crash.c the one that needs a second process
+ *
+ * The file is left behind, for the commands that the last page names. */
+#define _GNU_SOURCE
+#include "cli/commands.h"
+#include "cli/demo_steps.h"
+#include "cli/output.h"
+#include "cli/parse.h"
+#include "cli/signals.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 4096 };
+
+/* ---- A place for the file ---------------------------------------------------------------- */
+
+static int fresh_folder(cli *c, char *folder, size_t size) {
+    const char *base = getenv("TMPDIR");
+    snprintf(folder, size, "%s/heddle-demo-XXXXXX", base && *base ? base : "/tmp");
+    if (mkdtemp(folder)) return CLI_OK;
+    return cli_fail(c, CLI_IO, "Name a folder with --dir.", "cannot make a folder %s: %s", folder,
+                    strerror(errno));
+}
+
+static int named_folder(cli *c, const char *folder) {
+    if (mkdir(folder, 0777) == 0 || errno == EEXIST) return CLI_OK;
+    return cli_fail(c, CLI_IO, NULL, "cannot make the folder %s: %s", folder, strerror(errno));
+}
+
+static int choose_file(cli *c, char *folder, char *file) {
+    const char *named = option_text(c, "dir");
+    if (named) snprintf(folder, PATH_SIZE - 16, "%s", named);
+    int failed = named ? named_folder(c, folder) : fresh_folder(c, folder, PATH_SIZE - 16);
+    if (failed) return failed;
+    snprintf(file, PATH_SIZE, "%.4000s/shop.db", folder);
+    if (access(file, F_OK)) return CLI_OK;
+    return cli_fail(c, CLI_CONFLICT, "Name another folder, or none: then a fresh one is made.",
+                    "%s exists already, and is left alone", file);
+}
+
+/* ---- The story --------------------------------------------------------------------------- */
+
+static void (*const steps[])(story *s) = {
+    demo_opening,  demo_sale,     demo_price,           demo_discount, demo_gate,
+    demo_question, demo_conflict, demo_delivered_twice, demo_why,      demo_crash,
+};
+
+/* How to call this command from the reader's shell: by name, if that finds it. */
+static void print_alias(story *s) {
+    char self[PATH_SIZE];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length <= 0) return;
+    self[length] = '\0';
+    char found[PATH_SIZE], real[PATH_SIZE];
+    for (const char *at = getenv("PATH"); at && *at;
+         at += strcspn(at, ":") + (at[strcspn(at, ":")] == ':')) {
+        snprintf(found, sizeof found, "%.*s/heddle", (int)strcspn(at, ":"), at);
+        if (realpath(found, real) && !strcmp(real, self)) return;
+    }
+    story_shell(s, "alias heddle=%s", self);
+}
+
+static void print_ending(story *s, const char *folder) {
+    if (!story_step(s, "The file is yours")) return;
+    story_shell(s, "cd %s", folder);
+    print_alias(s);
+    story_shell(s, "heddle ls shop.db main                  # its documents");
+    story_shell(s, "heddle get shop.db main/shop/stock      # one of them");
+    story_shell(s, "heddle log shop.db main/shop/stock      # who changed it, and when");
+    story_shell(s, "heddle events shop.db                   # what was handled, once");
+    story_shell(s, "heddle db check shop.db                 # is everything in order?");
+    putchar('\n');
+    story_say(s, "Written with include/heddle/pattern.h: read src/cli/demo_shop.c, then "
+                 "docs/TUTORIAL.md.");
+}
+
+static int tell_story(story *s, const char *folder) {
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && !s->aborted && !interrupted(); i++)
+        steps[i](s);
+    if (s->shop.rt) story_ok(s, shop_close(&s->shop), "closing");
+    if (interrupted()) return interrupted_status();
+    if (!s->aborted) print_ending(s, folder);
+    if (s->aborted) return CLI_INTERNAL;
+    if (!s->broken) return CLI_OK;
+    return cli_fail(s->c, CLI_INTERNAL, "Please report this, with what is above.",
+                    "%d of the things told above did not happen as they should", s->broken);
+}
+
+static int run(cli *c) {
+    char folder[PATH_SIZE], file[PATH_SIZE];
+    if (c->json)
+        return cli_fail(c, CLI_USAGE, "Its exit status says whether all went well.",
+                        "the demonstration is for people: it has no JSON");
+    int failed = choose_file(c, folder, file);
+    if (failed) return failed;
+    story s = { .c = c, .file = file, .pauses = !option_given(c, "fast") && isatty(STDOUT_FILENO) };
+    return tell_story(&s, folder);
+}
+
+const command command_demo = {
+    .name = "demo",
+    .section = "heddle itself",
+    .operands = "",
+    .summary = "see what heddle does, in less than a minute",
+    .text = "Runs a small shop on a SQLite file and tells what happens: which computations run and "
+            "which do not, and why; two writers in conflict; an event delivered twice; a process "
+            "killed and resumed. Everything it says of itself is read from the running program. "
+            "Enter ends a pause.\n\n"
+            "The file stays, for you to look at: in a fresh folder, or in the one you name.",
+    .options = (const cli_option[]){ { "fast", NULL, "without pauses" },
+                                     { "dir", "FOLDER", "put the file shop.db there" },
+                                     { NULL, NULL, NULL } },
+    .examples = (const cli_example[]){ { "heddle demo", "at reading speed" },
+                                       { "heddle demo --fast --dir demo", "leaves demo/shop.db" },
+                                       { NULL, NULL } },
+    .run = run,
+};

@@ -1,0 +1,123 @@
+/* demo_crash.c -- the shop in a process of its own, which is killed; and the shop resumed.
+ *
+ *     parent                                child
+ *     closes the file, forks                opens the file, sells, syncs
+ *     reads what the child says      <---   says what it sold, through a pipe
+ *     SIGKILL                        --->   is gone, in the middle of its life
+ *     opens the file
+ *
+ * The parent has closed its runtime before it forks: a runtime has threads, and these do not cross. */
+#define _GNU_SOURCE
+#include "cli/demo_steps.h"
+
+#include "cli/output.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* What the child tells before it dies. */
+typedef struct last_words {
+    int64_t orders, total;
+    uint64_t nodes;
+} last_words;
+
+static int64_t order_count(story *s) {
+    return story_number(s, hd_cell_child(s->shop.rt, s->shop.orders, "length"));
+}
+
+/* ---- The child --------------------------------------------------------------------------- */
+
+static void live_and_wait(story *s, int pipe_end) {
+    if (!demo_open_shop(s)) return;
+    story_ok(s, shop_sell(&s->shop, "pot", 1, "web-18", NULL, NULL), "a sale");
+    story_settle_silently(s);
+    if (s->aborted) return;
+    hd_scheduler_stats stats;
+    hd_runtime_scheduler_stats(s->shop.rt, &stats);
+    last_words words = { order_count(s), story_number(s, s->shop.total), stats.nodes };
+    fflush(stdout);
+    if (write(pipe_end, &words, sizeof words) != (ssize_t)sizeof words) return;
+    hd_runtime_run(s->shop.rt); /* would serve customers for ever */
+}
+
+static pid_t start_child(story *s, int *from) {
+    int ends[2];
+    fflush(stdout);
+    if (pipe2(ends, O_CLOEXEC)) return -1;
+    pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* never outlives the demonstration */
+        live_and_wait(s, ends[1]);
+        _exit(1);
+    }
+    close(ends[1]);
+    *from = ends[0];
+    return child;
+}
+
+/* ---- The parent -------------------------------------------------------------------------- */
+
+/* Runs the child until it has spoken, and kills it. Returns the signal that it died of; 0: none. */
+static int run_and_kill(story *s, pid_t *child, last_words *words) {
+    int from = -1, status = 0;
+    *child = start_child(s, &from);
+    if (*child < 0) return 0;
+    bool spoke = read(from, words, sizeof *words) == (ssize_t)sizeof *words;
+    close(from);
+    kill(*child, SIGKILL);
+    while (waitpid(*child, &status, 0) < 0 && errno == EINTR) continue;
+    return spoke && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+static void check_resumed(story *s, const last_words *words) {
+    hd_scheduler_stats stats;
+    hd_runtime_scheduler_stats(s->shop.rt, &stats);
+    int64_t orders = order_count(s), total = story_number(s, s->shop.total);
+    story_check(s, orders == words->orders && total == words->total,
+                "%" PRId64 " orders of %" PRId64 ", and the total it had: nothing is lost", orders,
+                words->orders);
+    uint64_t computed = stats.runs - stats.effect_runs;
+    story_check(s, true,
+                "%" PRIu64 " of %" PRIu64 " computations ran again; %" PRIu64
+                " effects did, to draw the screen",
+                computed, stats.computations, stats.effect_runs);
+}
+
+static void note_status(void *ctx, const char *id, hd_status status) {
+    (void)id;
+    *(hd_status *)ctx = status;
+}
+
+/* The dead process's customer asks again. */
+static void deliver_again(story *s) {
+    hd_status outcome = HD_PENDING;
+    story_ok(s, shop_sell(&s->shop, "pot", 1, "web-18", note_status, &outcome), "a sale");
+    story_settle_silently(s);
+    if (s->aborted) return;
+    story_check(s, outcome == HD_EXISTS, "its last order, delivered again: %s",
+                hd_status_name(outcome));
+}
+
+void demo_crash(story *s) {
+    if (!story_step(s, "kill -9")) return;
+    if (!story_ok(s, shop_close(&s->shop), "closing")) return;
+    story_say(s, "The shop moves to a process of its own, sells a teapot, and is killed:");
+    last_words words = { 0 };
+    pid_t child;
+    int died_of = run_and_kill(s, &child, &words);
+    s->above = STORY_DREW; /* by the child */
+    story_check(s, died_of == SIGKILL, "process %d died of signal %d (%s)", (int)child, died_of,
+                died_of ? strsignal(died_of) : "none");
+    story_pause(s, 2000);
+    story_say(s, "We open its file:");
+    if (s->aborted || !demo_open_shop(s)) return;
+    story_settle_silently(s);
+    if (s->aborted) return;
+    check_resumed(s, &words);
+    deliver_again(s);
+}

@@ -1,0 +1,23 @@
+/* demo_steps.h -- the chapters of the demonstration, each on its own page of 24 lines. */
+#ifndef CLI_DEMO_STEPS_H
+#define CLI_DEMO_STEPS_H
+
+#include "cli/demo_story.h"
+
+/* Opens the shop in s->file, as this process. */
+bool demo_open_shop(story *s);
+
+void demo_opening(story *s);
+void demo_sale(story *s);
+void demo_price(story *s);
+void demo_discount(story *s);
+void demo_gate(story *s);
+void demo_question(story *s);
+void demo_conflict(story *s);
+void demo_delivered_twice(story *s);
+void demo_why(story *s);
+
+/* demo_crash.c */
+void demo_crash(story *s);
+
+#endif

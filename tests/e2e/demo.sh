@@ -1,0 +1,53 @@
+# demo.sh -- the demonstration: it ends well, shows what it promises, and leaves a good file.
+#
+# What is looked for here has been measured by the demonstration while it ran: "ok" stands before
+# what was compared, and a comparison that fails makes it end with status 7.
+
+demonstrate() { NO_COLOR=1 "$heddle" demo --fast --dir shop >demo.txt; }
+check "the demonstration ends well" holds demonstrate
+check "nothing that it claims did not happen" holds test "$(grep -c '^  NO ' demo.txt)" = 0
+# Sentences are searched as they are without line breaks.
+awk '/^      [^ ]/ { sub(/^ +/, " "); printf "%s", $0; next } { printf "\n%s", $0 }' demo.txt >lines.txt
+shows() { check "it shows: $1" holds grep -qE -- "$2" lines.txt; }
+
+shows "what nobody looks at does not run" \
+    'ok  best_seller has not run: nobody looks at what it writes'
+shows "which computations ran, and because of what" '^  ran +amounts/1 +prices#/tea 450 -> 500$'
+shows "which did not, because nothing they read has changed" '^ +nothing it read has changed: '
+shows "an unchanged result that stops the wave" \
+    'shortages/tea .*same result: wakes nobody'
+shows "and what is behind it not running" 'ran 0 times: the wave stops there'
+shows "the branch of an ifElse that runs when it is taken" 'ok  reduced has run 1 time'
+shows "a gate in time" 'ok  not yet: it runs when nothing has changed for 400 ms'
+shows "one run for two changes behind the gate" 'ok  two sales, 1 draft'
+shows "a pull" 'ok  it ran 1 time, and says "cup"'
+shows "a conflicting commit refused" 'ok  refused: the sale'
+shows "and retried" 'ok  the handler ran 2 times, .* took effect 1 time'
+shows "with the right result" 'ok  10 - 1 - 2 = 7 packets are left'
+shows "an event delivered twice" 'ok  second delivery: HD_EXISTS'
+shows "and handled once" 'ok  sold: 1'
+shows "why a number is there, down to its commit" \
+    '^ +<- prices#/cup 750 -> 800, a commit of this program$'
+shows "a process that is killed" 'ok  process [0-9]+ died of signal 9'
+shows "nothing lost" 'ok  7 orders of 7, '
+shows "an event of the killed process, handled once" 'ok  its last order, delivered again: HD_EXISTS'
+
+fits() { ! sed '/^  \$ /d' demo.txt | grep -E '^.{81,}'; }
+check "it fits into 80 columns" holds fits
+check "without a terminal there are no colours" holds test "$(grep -c "$(printf '\033')" demo.txt)" = 0
+check "it leaves a file in order" gives 0 "shop/shop.db: in order" db check shop/shop.db
+check "with what was sold" gives 0 "7" get shop/shop.db 'main/shop/orders#/length'
+commands_at_its_end() {
+    sed -n 's/^  \$ heddle \([^#]*\).*/\1/p' demo.txt | grep -v ' \.\.\.' >commands.txt
+    test -s commands.txt && cd shop || return 1
+    while read -r line; do
+        "$heddle" $line || { cd ..; return 1; }
+    done <../commands.txt
+    cd ..
+}
+check "the commands at its end work" holds commands_at_its_end
+
+check "a file that is there is left alone" fails 3 "shop/shop.db exists already" demo --fast --dir shop
+check "and so is a file that is no folder" fails 6 "cannot make the folder" \
+    demo --fast --dir demo.txt/x
+check "there is no JSON of it" fails 1 "it has no JSON" demo --json
