@@ -11,17 +11,71 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <time.h>
 
 /* ---- The system's ------------------------------------------------------------------------ */
 
+/* Large blocks stand on huge pages of their own, where the system has them: the tables of a large
+ * graph are read all over, and with small pages the misses of address translation, and the faults when
+ * the tables grow, cost more than the work itself. Moving such a block moves page tables, no bytes. */
+#define HUGE_PAGE ((size_t)2 << 20)
+#define HUGE_FROM ((size_t)1 << 20) /* blocks of this size at least */
+
+#ifdef __SANITIZE_ADDRESS__ /* which cannot look into mappings */
+static bool is_huge(size_t size) { return (void)size, false; }
+#else
+static bool is_huge(size_t size) { return size >= HUGE_FROM; }
+#endif
+
+static size_t huge_round(size_t size) { return (size + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1); }
+
+/* Fresh memory at a multiple of HUGE_PAGE; `size` is one too. */
+static char *huge_map(size_t size) {
+    if (size > SIZE_MAX / 2) return NULL;
+    char *span =
+        mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (span == MAP_FAILED) return NULL;
+    size_t before = -(uintptr_t)span & (HUGE_PAGE - 1);
+    if (before) munmap(span, before);
+    munmap(span + before + size, HUGE_PAGE - before);
+    madvise(span + before, size, MADV_HUGEPAGE); /* a wish: without it pages are small */
+    return span + before;
+}
+
+static void *huge_resize(void *block, size_t old_size, size_t size) {
+    old_size = huge_round(old_size);
+    size = huge_round(size);
+    if (size < old_size) munmap((char *)block + size, old_size - size);
+    if (size <= old_size) return block;
+    char *to = huge_map(size);
+    if (!to) return NULL;
+    if (mremap(block, old_size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED) return to;
+    munmap(to, size);
+    return NULL;
+}
+
+/* From the one kind of memory to the other. */
+static void *huge_cross(void *block, size_t old_size, size_t size) {
+    void *to = is_huge(size) ? huge_map(huge_round(size)) : malloc(size);
+    if (!to || !block) return to;
+    memcpy(to, block, old_size < size ? old_size : size);
+    if (is_huge(old_size)) munmap(block, huge_round(old_size));
+    else free(block);
+    return to;
+}
+
 static void *system_alloc(void *ctx, void *block, size_t old_size, size_t size) {
     (void)ctx;
-    (void)old_size;
-    if (size) return realloc(block, size);
-    free(block);
-    return NULL;
+    if (!size) {
+        if (is_huge(old_size)) munmap(block, huge_round(old_size));
+        else free(block);
+        return NULL;
+    }
+    if (is_huge(old_size) && is_huge(size)) return huge_resize(block, old_size, size);
+    if (is_huge(old_size) || is_huge(size)) return huge_cross(block, old_size, size);
+    return realloc(block, size);
 }
 
 static struct timespec system_clock(clockid_t id) {

@@ -229,6 +229,41 @@ static hd_status change(delta *d) {
     return HD_OK;
 }
 
+/* ---- the first read set: there is nothing to compare it with */
+
+static hd_status enter_first(graph *g, node_id id, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (!readers_add(g, id, i)) continue;
+        while (i-- > 0) readers_remove(g, id, i);
+        return HD_NOMEM;
+    }
+    return HD_OK;
+}
+
+static hd_status first_reads(delta *d) {
+    graph *g = d->g;
+    node *n = graph_node(g, d->id);
+    edge *many;
+    hd_status status = reads_take(g, d->count, &many);
+    if (status) return status;
+    if (d->count > 1) n->reads.many = many;
+    n->read_count = d->count;
+    edge *reads = node_reads(n);
+    for (uint32_t i = 0; i < d->count; i++) reads[i] = (edge){ d->keys[i], EDGE_UNLINKED };
+    bool linked = n->flags & NODE_LINKED, live = node_is_live(g, n);
+    if (linked) status = enter_first(g, d->id, d->count);
+    if (status) {
+        readers_free(g, d->id);
+        return status;
+    }
+    for (uint32_t i = 0; i < d->count; i++) {
+        if (linked) live_read_added(g, d->id, d->keys[i] & KEY_PLACE, live);
+        place_ref(g->places, d->keys[i] & KEY_PLACE);
+    }
+    live_drain(g);
+    return HD_OK;
+}
+
 /* ---- the one read that changes from run to run */
 
 /* Whether just the read at `same` is another, of another place. */
@@ -274,6 +309,7 @@ hd_status graph_apply_reads(graph *g, node_id id, const uint32_t *keys, uint32_t
     d.old = n->read_count <= 1 ? &d.one : n->reads.many;
     while (d.same < count && d.same < d.old_count && d.old[d.same].key == keys[d.same]) d.same++;
     if (d.same == count && d.same == d.old_count) return HD_OK;
+    if (!d.old_count) return first_reads(&d);
     return one_replaced(&d) ? replace_one(&d) : change(&d);
 }
 

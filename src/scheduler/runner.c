@@ -278,9 +278,11 @@ static hd_status carry_causes(scheduler *s, node_id id, hd_tx *tx) {
 /* A run that returned HD_OK. */
 static hd_status conclude(scheduler *s, node_id id, hd_tx *tx) {
     if (tx->failed) return tx->failed;
-    bool elsewhere = !tx_reads_unchanged(tx);
+    bool elsewhere = !tx_reads_unchanged(tx), first = node_of(s, id)->flags & NODE_NEVER_RAN;
+    uint64_t edges = s->graph.edge_visits;
     hd_status status = carry_causes(s, id, tx);
     if (!status) status = apply_reads(s, id, tx);
+    if (first && edges == s->graph.edge_visits) elsewhere = false; /* nobody writes what it read */
     if (!status && elsewhere && set_aside(s, id, tx)) return HD_OK;
     if (!status && (tx->flags & TX_OUT_SET)) status = write_output(s, id, tx);
     if (!status && (tx->writes.count || tx->preconditions.count)) status = commit_writes(s, id, tx);

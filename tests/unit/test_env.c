@@ -8,6 +8,24 @@
 #include "lab.h"
 #include <string.h>
 
+/* Large blocks come from elsewhere than small ones; nobody notices. */
+static void the_systems_memory_keeps_its_contents_whatever_its_size(void **state) {
+    static const size_t sizes[] = { 100, 3 << 20, 9 << 20, 5 << 20, (1 << 20) - 1, 1 << 20, 64 };
+    hd_env env = hd_env_system();
+    size_t size = 64;
+    unsigned char *block = env_new(&env, size);
+    memset(block, 7, 64);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        block = env_resize(&env, block, size, sizes[i]);
+        assert_non_null(block);
+        size = sizes[i];
+        for (int j = 0; j < 64; j++) assert_int_equal(block[j], 7);
+        memset(block + 64, 1, size - 64); /* all of it is there */
+    }
+    assert_null(env_resize(&env, block, size, SIZE_MAX / 4));
+    env_free(&env, block, size);
+}
+
 static void the_systems_memory_keeps_its_contents_when_resized(void **state) {
     hd_env env = hd_env_system();
     char *block = env_new_copy(&env, "warp and weft", 14);
@@ -160,6 +178,7 @@ static void the_failure_loop_fails_each_allocation_in_turn(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_systems_memory_keeps_its_contents_when_resized),
+        cmocka_unit_test(the_systems_memory_keeps_its_contents_whatever_its_size),
         cmocka_unit_test(the_systems_clocks_run_and_its_random_bytes_differ),
         cmocka_unit_test(an_array_whose_size_overflows_is_refused),
         cmocka_unit_test(what_the_opener_leaves_out_is_the_systems),
