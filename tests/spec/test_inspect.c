@@ -9,9 +9,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <heddle/inspect.h>
-#include <signal.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+
+/* The limits of inspect/inspector.h, said again: they are promised. */
+#define ASKERS_MAX    8
+#define ASK_WITHIN_NS UINT64_C(5000000000)
 
 /* ---- a place for sockets, and askers */
 
@@ -50,7 +54,7 @@ static int say(const char *text) {
     return fd;
 }
 
-static char heard[1 << 20];
+static char heard[4 << 20];
 
 /* All that has come; "" when nothing has. Closes at the end. */
 static const char *hear(int fd) {
@@ -136,12 +140,435 @@ static void the_trace_can_be_switched_from_outside(void **state) {
     assert_int_equal(hd_trace_enabled(rt()), 0);
 }
 
+/* ---- what is no question */
+
+static void what_is_not_understood_is_refused_by_name(void **state) {
+    static const struct {
+        const char *line, *said;
+    } cases[] = {
+        { "hello\n", "HD_SYNTAX" },
+        { "\n", "HD_SYNTAX" },
+        { "[1]\n", "HD_PROTOCOL" },
+        { "{\"ask\":\"hello\"}\n", "speaks version 1" },
+        { "{\"heddle\":2,\"ask\":\"hello\"}\n", "speaks version 1" },
+        { "{\"heddle\":1}\n", "'ask' is missing" },
+        { "{\"heddle\":1,\"ask\":\"stop\"}\n", "'ask' cannot be 'stop'" },
+        { "{\"heddle\":1,\"ask\":7}\n", "HD_USAGE" },
+        { "{\"heddle\":1,\"ask\":\"hello\",\"more\":1}\n", "'more' is nothing" },
+        { "{\"heddle\":1,\"ask\":\"why\"}\n", "must name a node or a cell" },
+        { "{\"heddle\":1,\"ask\":\"why\",\"of\":\"a\\u0000b\"}\n", "without NUL" },
+        { "{\"heddle\":1,\"ask\":\"why\",\"of\":\"nobody\"}\n", "HD_NOT_FOUND" },
+        { "{\"heddle\":1,\"ask\":\"why\",\"of\":\"#99\"}\n", "HD_NOT_FOUND" },
+        { "{\"heddle\":1,\"ask\":\"why\",\"of\":\"#99999999999999999999\"}\n", "HD_NOT_FOUND" },
+        { "{\"heddle\":1,\"ask\":\"why\",\"of\":\"a@b/c\"}\n", "HD_NOT_FOUND" },
+        { "{\"heddle\":1,\"ask\":\"hello\",\"of\":\"x\"}\n", "belongs to why" },
+        { "{\"heddle\":1,\"ask\":\"hello\",\"as\":\"dot\"}\n", "belong to graph" },
+        { "{\"heddle\":1,\"ask\":\"graph\",\"as\":\"chrome\"}\n", "belong to trace" },
+        { "{\"heddle\":1,\"ask\":\"graph\",\"on\":true}\n", "belongs to trace" },
+        { "{\"heddle\":1,\"ask\":\"stats\",\"limit\":0}\n", "from 1 to 1000" },
+        { "{\"heddle\":1,\"ask\":\"trace\",\"on\":1}\n", "true or false" },
+        { "{\"heddle\":1,\"ask\":\"tr\\u00e4ce\\\"\\\\\"}\n", "cannot be" },
+    };
+    serve();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *answer = ask(cases[i].line);
+        assert_answer(answer, "{\"heddle\":1,\"error\":{\"status\":\"HD_");
+        assert_answer(answer, cases[i].said);
+    }
+}
+
+static void a_line_that_does_not_end_is_refused(void **state) {
+    char line[5000];
+    memset(line, 'x', sizeof line);
+    serve();
+    int fd = address_connect(path);
+    assert_int_equal(send(fd, line, sizeof line, MSG_NOSIGNAL), sizeof line);
+    pump();
+    pump();
+    assert_answer(hear(fd), "HD_LIMIT");
+}
+
+static void what_the_program_was_told_last_stays_so(void **state) {
+    serve();
+    assert_int_equal(hd_cell_at(rt(), "nonsense").id, 0);
+    assert_answer(ask("{\"heddle\":1,\"ask\":\"why\",\"of\":\"a@b/c\"}\n"), "HD_NOT_FOUND");
+    assert_non_null(strstr(hd_runtime_error(rt())->message, "nonsense"));
+}
+
+/* ---- those who are slow, many, or gone */
+
+static void a_question_may_come_in_pieces(void **state) {
+    static const char line[] = "{\"heddle\":1,\"ask\":\"hello\"}\n";
+    serve();
+    int fd = address_connect(path);
+    for (const char *c = line; *c; c++) {
+        assert_int_equal(send(fd, c, 1, MSG_NOSIGNAL), 1);
+        pump();
+    }
+    assert_answer(hear(fd), "\"pid\":");
+}
+
+static bool hung_up(int fd) {
+    char c;
+    ssize_t n = recv(fd, &c, 1, MSG_DONTWAIT);
+    return n == 0 || (n < 0 && errno == ECONNRESET);
+}
+
+static void one_who_does_not_ask_is_dropped_after_five_seconds(void **state) {
+    serve();
+    int fd = say("{\"heddle\":1,");
+    pump();
+    uint64_t now = hd_runtime_env(rt())->monotonic_ns(hd_runtime_env(rt())->ctx);
+    assert_true(hd_runtime_deadline(rt()) <= now + ASK_WITHIN_NS);
+    lab_advance_ms(l, 4999);
+    pump();
+    assert_false(hung_up(fd));
+    lab_advance_ms(l, 1);
+    pump();
+    assert_true(hung_up(fd));
+    close(fd);
+}
+
+static void many_nodes(void) {
+    char name[32];
+    for (int i = 0; i < 3000; i++) {
+        snprintf(name, sizeof name, "node-%d", i);
+        lab_effect(l, name, "price");
+    }
+    lab_idle(l);
+}
+
+static void one_who_does_not_take_its_answer_is_dropped_after_thirty_seconds(void **state) {
+    serve();
+    many_nodes();
+    int fd = say("{\"heddle\":1,\"ask\":\"graph\"}\n");
+    pump();
+    pump();
+    assert_answer(ask("{\"heddle\":1,\"ask\":\"hello\"}\n"), "\"nodes\":3000");
+    lab_advance_ms(l, 30000);
+    pump();
+    size_t length = strlen(hear(fd));
+    assert_true(length > 0 && heard[length - 1] != '\n'); /* what the socket held, and no more */
+}
+
+static void a_long_answer_arrives_whole(void **state) {
+    serve();
+    many_nodes();
+    int fd = say("{\"heddle\":1,\"ask\":\"graph\"}\n");
+    size_t length = 0;
+    bool ended = false;
+    for (int i = 0; i < 1000 && !ended; i++) {
+        pump();
+        ssize_t n = recv(fd, heard + length, sizeof heard - 1 - length, MSG_DONTWAIT);
+        ended = n == 0;
+        if (n > 0) length += (size_t)n;
+        heard[length] = '\0';
+    }
+    assert_true(ended);
+    assert_string_equal(heard + length - 4, "]}}\n");
+    close(fd);
+}
+
+static void the_ninth_is_asked_to_come_again(void **state) {
+    int fds[ASKERS_MAX];
+    serve();
+    for (int i = 0; i < ASKERS_MAX; i++) fds[i] = say("{");
+    pump();
+    assert_answer(ask("{\"heddle\":1,\"ask\":\"hello\"}\n"), "HD_BUSY");
+    close(fds[0]);
+    pump();
+    assert_answer(ask("{\"heddle\":1,\"ask\":\"hello\"}\n"), "\"pid\":");
+    for (int i = 1; i < ASKERS_MAX; i++) close(fds[i]);
+}
+
+static void several_at_once_get_their_own_answers(void **state) {
+    serve();
+    a_small_shop();
+    int a = say("{\"heddle\":1,\"ask\":\"why\",\"of\":\"show\"}\n");
+    int b = say("{\"heddle\":1,\"ask\":\"why\",\"of\":\"total\"}\n");
+    pump();
+    pump();
+    assert_answer(hear(b), "\"name\":\"total\"");
+    assert_answer(hear(a), "\"name\":\"show\"");
+}
+
+static void one_who_leaves_without_its_answer_harms_nobody(void **state) {
+    serve();
+    many_nodes();
+    for (int i = 0; i < 20; i++) {
+        int fd = say("{\"heddle\":1,\"ask\":\"graph\"}\n");
+        if (i % 2) pump();
+        close(fd);
+        pump();
+    }
+    pump();
+    assert_answer(ask("{\"heddle\":1,\"ask\":\"hello\"}\n"), "\"pid\":");
+}
+
+static void rubbish_harms_nobody(void **state) {
+    lab_random random = lab_random_of(lab_seed());
+    static const char piece[] = "{}[]\":,\n\\u00heddleaskofwhy1 \xff\xc3";
+    char text[200];
+    serve();
+    for (int i = 0; i < 500; i++) {
+        size_t length = 1 + lab_random_below(&random, sizeof text - 1);
+        for (size_t k = 0; k < length; k++)
+            text[k] = piece[lab_random_below(&random, sizeof piece - 1)];
+        int fd = address_connect(path);
+        assert_true(send(fd, text, length, MSG_NOSIGNAL) > 0);
+        pump();
+        close(fd);
+    }
+    pump();
+    assert_answer(ask("{\"heddle\":1,\"ask\":\"hello\"}\n"), "\"pid\":");
+}
+
+/* ---- with whatever drives the runtime */
+
+static bool is_readable(int fd) {
+    struct pollfd p = { fd, POLLIN, 0 };
+    return poll(&p, 1, 0) == 1;
+}
+
+static void the_descriptor_tells_of_a_question(void **state) {
+    int early = hd_runtime_fd(rt()); /* made before there was a socket */
+    serve();
+    while (is_readable(early)) pump();
+    int fd = say("{\"heddle\":1,\"ask\":\"hello\"}\n");
+    assert_true(is_readable(early));
+    pump();
+    assert_true(is_readable(early)); /* it is accepted, and its line is there */
+    pump();
+    assert_answer(hear(fd), "\"pid\":");
+}
+
+static void settling_serves_too(void **state) {
+    serve();
+    a_small_shop();
+    int fd = say("{\"heddle\":1,\"ask\":\"hello\"}\n");
+    assert_int_equal(hd_runtime_settle(rt()), HD_OK);
+    assert_int_equal(hd_runtime_settle(rt()), HD_OK);
+    assert_answer(hear(fd), "\"pid\":");
+}
+
+/* ---- who may ask, and where */
+
+static void others_may_not_ask(void **state) {
+    struct stat s;
+    serve();
+    assert_int_equal(lstat(path, &s), 0);
+    assert_int_equal(s.st_mode & 0777, 0600);
+    assert_true(address_may_ask(1000, 1000));
+    assert_true(address_may_ask(0, 1000));
+    assert_false(address_may_ask(1001, 1000));
+    assert_false(address_may_ask(1001, 0));
+}
+
+/* Becomes somebody else, and asks. 0: it was answered with `said`. */
+static int ask_as_nobody(const char *said) {
+    static const char line[] = "{\"heddle\":1,\"ask\":\"hello\"}\n";
+    int told[2];
+    *heard = '\0';
+    assert_int_equal(pipe(told), 0);
+    pid_t child = fork();
+    if (!child) {
+        bool changed = !setuid(65534);
+        int fd = changed ? address_connect(path) : -1;
+        int reached = fd >= 0 && send(fd, line, strlen(line), MSG_NOSIGNAL) > 0;
+        if (write(told[1], "x", 1) != 1) _exit(9);
+        if (fd < 0) _exit(errno == EACCES ? 1 : 2);
+        for (ssize_t n = -1; reached && n < 0;) n = recv(fd, heard, sizeof heard - 1, 0);
+        _exit(strstr(heard, said) ? 0 : 3);
+    }
+    char c;
+    int status;
+    assert_int_equal(read(told[0], &c, 1), 1);
+    close(told[0]);
+    close(told[1]);
+    for (int i = 0; i < 3; i++) pump();
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void another_user_is_turned_away(void **state) {
+    if (geteuid()) skip(); /* only root can become somebody else */
+    assert_int_equal(chmod(folder, 0755), 0);
+    serve();
+    assert_int_equal(ask_as_nobody(""), 1); /* the system does not let it near */
+    assert_int_equal(chmod(path, 0666), 0);
+    assert_int_equal(ask_as_nobody("HD_REJECTED"), 0); /* and nor do we */
+}
+
+static void serving_again_and_twice(void **state) {
+    hd_serve_options options = { .socket = path };
+    serve();
+    assert_int_equal(hd_runtime_serve(rt(), &options), HD_USAGE);
+    lab_on(l, "b");
+    assert_int_equal(hd_runtime_serve(rt(), &options), HD_EXISTS);
+    assert_non_null(strstr(hd_runtime_error(rt())->message, "somebody serves there"));
+    lab_on(l, "a");
+    hd_runtime_stop_serving(rt());
+    hd_runtime_stop_serving(rt());
+    serve();
+    assert_answer(ask("{\"heddle\":1,\"ask\":\"hello\"}\n"), "\"pid\":");
+}
+
+static void what_is_no_socket_is_left_alone(void **state) {
+    int fd = open(path, O_CREAT | O_WRONLY, 0600);
+    assert_int_equal(write(fd, "keep", 4), 4);
+    close(fd);
+    assert_int_equal(hd_runtime_serve(rt(), &(hd_serve_options){ .socket = path }), HD_EXISTS);
+    assert_int_equal(access(path, F_OK), 0);
+}
+
+static void a_place_that_is_none_is_said_to_be(void **state) {
+    char far[400];
+    memset(far, 'x', sizeof far);
+    far[sizeof far - 1] = '\0';
+    memcpy(far, folder, strlen(folder));
+    far[strlen(folder)] = '/';
+    assert_int_equal(hd_runtime_serve(rt(), &(hd_serve_options){ .socket = far }), HD_LIMIT);
+    assert_int_equal(hd_runtime_serve(rt(), &(hd_serve_options){ .socket = "/nowhere/at/all" }),
+                     HD_IO);
+    if (!lab_is_sqlite(l)) assert_int_equal(hd_runtime_serve(rt(), NULL), HD_USAGE);
+}
+
+/* ---- beside a file */
+
+static hd_runtime *open_file(const char *file) {
+    hd_runtime *opened;
+    hd_error error;
+    if (hd_open(file, NULL, &opened, &error)) fail_msg("%s", error.message);
+    return opened;
+}
+
+static void close_file(hd_runtime *opened, const char *file) {
+    assert_int_equal(hd_close(opened), HD_OK);
+    unlink(file);
+}
+
+static bool count_socket(void *ctx, const char *name, pid_t pid) {
+    ++*(int *)ctx;
+    return true;
+}
+
+static int sockets_beside(const char *file) {
+    int count = 0;
+    address_each(file, count_socket, &count);
+    return count;
+}
+
+static void each_runtime_on_a_file_has_its_own_socket(void **state) {
+    char file[128], wanted[200];
+    snprintf(file, sizeof file, "%s/shop.db", folder);
+    hd_runtime *a = open_file(file), *b = open_file(file);
+    assert_int_equal(hd_runtime_serve(a, NULL), HD_OK);
+    assert_int_equal(hd_runtime_serve(b, NULL), HD_OK);
+    snprintf(wanted, sizeof wanted, "%s-live-%d", file, (int)getpid());
+    assert_string_equal(hd_runtime_socket(a), wanted);
+    snprintf(wanted, sizeof wanted, "%s-live-%d.2", file, (int)getpid());
+    assert_string_equal(hd_runtime_socket(b), wanted);
+    assert_int_equal(sockets_beside(file), 2);
+    assert_int_equal(hd_close(b), HD_OK);
+    assert_int_equal(sockets_beside(file), 1);
+    close_file(a, file);
+    assert_int_equal(sockets_beside(file), 0);
+}
+
+/* A process that serves beside the file and dies without a word. */
+static void die_serving(const char *file) {
+    pid_t child = fork();
+    int status;
+    if (!child) {
+        char name[ADDRESS_MAX];
+        _exit(!address_of(file, getpid(), 1, name) || address_listen(name) < 0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void sockets_of_the_dead_are_removed(void **state) {
+    char file[128];
+    snprintf(file, sizeof file, "%s/shop.db", folder);
+    hd_runtime *opened = open_file(file);
+    die_serving(file);
+    die_serving(file);
+    assert_int_equal(sockets_beside(file), 2);
+    assert_int_equal(hd_runtime_serve(opened, NULL), HD_OK);
+    assert_int_equal(sockets_beside(file), 1);
+    assert_int_equal(address_sweep(file), 0);
+    close_file(opened, file);
+}
+
+static void a_path_longer_than_an_address_is_reached(void **state) {
+    char deep[300], file[320];
+    int length = snprintf(deep, sizeof deep, "%s/", folder);
+    memset(deep + length, 'd', 150);
+    deep[length + 150] = '\0';
+    assert_int_equal(mkdir(deep, 0700), 0);
+    snprintf(file, sizeof file, "%s/shop.db", deep);
+    hd_runtime *opened = open_file(file);
+    assert_int_equal(hd_runtime_serve(opened, NULL), HD_OK);
+    int fd = address_connect(hd_runtime_socket(opened));
+    assert_true(fd >= 0);
+    close(fd);
+    close_file(opened, file);
+    assert_int_equal(rmdir(deep), 0);
+}
+
+/* ---- without memory */
+
+static void serve_and_ask(lab_env *world, void *ctx) {
+    static const char *const lines[] = { "{\"heddle\":1,\"ask\":\"stats\"}\n",
+                                         "{\"heddle\":1,\"ask\":\"graph\",\"as\":\"dot\"}\n",
+                                         "{\"heddle\":1,\"ask\":\"why\",\"of\":\"main/x\"}\n" };
+    hd_options options = { .env = lab_env_of(world) };
+    hd_runtime *opened;
+    if (hd_open(NULL, &options, &opened, NULL)) return;
+    hd_status status = hd_runtime_serve(opened, &(hd_serve_options){ .socket = path });
+    assert_true(status == HD_OK || (status == HD_NOMEM && lab_env_failed(world)));
+    for (size_t i = 0; !status && i < sizeof lines / sizeof *lines; i++) {
+        int fd = say(lines[i]);
+        for (int k = 0; k < 3; k++) hd_runtime_pump(opened);
+        const char *answer = hear(fd);
+        if (!lab_env_failed(world)) assert_answer(answer, "\"answer\":");
+        else if (*answer) assert_answer(answer, "{\"heddle\":1,");
+    }
+    hd_close(opened);
+}
+
+static void without_memory_the_asker_is_told_so(void **state) {
+    assert_true(lab_each_allocation_failure(serve_and_ask, NULL) > 5);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         W(who_is_there_says_its_name),
         W(nothing_is_served_unless_asked_for),
         W(every_question_has_its_answer),
         W(the_trace_can_be_switched_from_outside),
+        W(what_is_not_understood_is_refused_by_name),
+        W(a_line_that_does_not_end_is_refused),
+        W(what_the_program_was_told_last_stays_so),
+        W(a_question_may_come_in_pieces),
+        W(one_who_does_not_ask_is_dropped_after_five_seconds),
+        W(one_who_does_not_take_its_answer_is_dropped_after_thirty_seconds),
+        W(a_long_answer_arrives_whole),
+        W(the_ninth_is_asked_to_come_again),
+        W(several_at_once_get_their_own_answers),
+        W(one_who_leaves_without_its_answer_harms_nobody),
+        W(rubbish_harms_nobody),
+        W(the_descriptor_tells_of_a_question),
+        W(settling_serves_too),
+        W(others_may_not_ask),
+        W(another_user_is_turned_away),
+        W(serving_again_and_twice),
+        W(what_is_no_socket_is_left_alone),
+        W(a_place_that_is_none_is_said_to_be),
+        W(each_runtime_on_a_file_has_its_own_socket),
+        W(sockets_of_the_dead_are_removed),
+        W(a_path_longer_than_an_address_is_reached),
+        W(without_memory_the_asker_is_told_so),
     };
     LAB_EVERYWHERE(tests);
 }
