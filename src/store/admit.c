@@ -13,10 +13,18 @@ bool touch_overlaps(const hd_heap *heap, hd_path path, uint8_t flags, hd_path re
     return (flags & TOUCH_KEYS) && path != HD_PATH_ROOT && path_parent(heap, path) == read;
 }
 
-static bool among(const uint64_t *layers, uint32_t count, uint64_t local_seq) {
-    for (uint32_t i = 0; i < count; i++)
-        if (layers[i] == local_seq) return true;
-    return false;
+/* Layers ascend, and whoever asks does too: one walk answers all. */
+typedef struct layer_walk {
+    const uint64_t *at, *end;
+} layer_walk;
+
+static layer_walk walk_layers(const uint64_t *layers, uint32_t count) {
+    return (layer_walk){ layers, count ? layers + count : layers };
+}
+
+static bool among(layer_walk *w, uint64_t local_seq) {
+    while (w->at < w->end && *w->at < local_seq) w->at++;
+    return w->at < w->end && *w->at == local_seq;
 }
 
 /* Touches above the basis are at the end. */
@@ -41,9 +49,10 @@ bool read_is_stale(const heads *h, uint32_t index, hd_path path, bool shape, uin
     if (d->seq <= basis) return false;
     *out = (conflict){ index, path, HD_PATH_ROOT, basis, 0 };
     if (basis < floor_of(h, d)) return true; /* cannot know: resync */
+    layer_walk own = walk_layers(layers, layer_count);
     for (uint32_t i = first_above(d, basis); i < d->touches.count; i++) {
         const touch *t = &d->touches.items[i];
-        if (t->session == session && among(layers, layer_count, t->local_seq)) continue;
+        if (t->session == session && among(&own, t->local_seq)) continue;
         if (!touch_overlaps(h->heap, t->path, t->flags, path, shape)) continue;
         out->touched_path = t->path;
         out->seq = t->seq;
@@ -54,22 +63,39 @@ bool read_is_stale(const heads *h, uint32_t index, hd_path path, bool shape, uin
 
 /* ---- verdicts remembered */
 
-static const decided *find_decided(const head_session *s, uint64_t local_seq) {
+/* The first verdict at or above. */
+static const decided *decided_from(const head_session *s, uint64_t local_seq) {
     uint32_t low = 0, high = s->verdicts.count;
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
         if (s->verdicts.items[mid].local_seq < local_seq) low = mid + 1;
         else high = mid;
     }
-    bool found = low < s->verdicts.count && s->verdicts.items[low].local_seq == local_seq;
-    return found ? &s->verdicts.items[low] : NULL;
+    return s->verdicts.items + low;
 }
 
-/* What the client has settled it has heard of: had it been refused, nothing would build on it. */
-static bool was_accepted(const head_session *s, uint64_t local_seq) {
-    if (local_seq <= s->settled) return true;
-    const decided *d = find_decided(s, local_seq);
-    return d && d->status == HD_OK;
+static const decided *verdicts_end(const head_session *s) {
+    return s->verdicts.items + s->verdicts.count;
+}
+
+static const decided *find_decided(const head_session *s, uint64_t local_seq) {
+    if (!s->verdicts.count) return NULL;
+    const decided *d = decided_from(s, local_seq);
+    return d < verdicts_end(s) && d->local_seq == local_seq ? d : NULL;
+}
+
+/* What the client has settled it has heard of: had it been refused, nothing would build on it. The
+ * numbers ascend, like the verdicts. */
+static bool were_accepted(const head_session *s, const uint64_t *local_seqs, uint32_t count) {
+    uint32_t i = 0;
+    while (i < count && local_seqs[i] <= s->settled) i++;
+    if (i == count) return true;
+    if (!s->verdicts.count) return false;
+    for (const decided *d = decided_from(s, local_seqs[i]); i < count; i++) {
+        while (d < verdicts_end(s) && d->local_seq < local_seqs[i]) d++;
+        if (d == verdicts_end(s) || d->local_seq != local_seqs[i] || d->status) return false;
+    }
+    return true;
 }
 
 static hd_status remember(heads *h, const submission *s, hd_status status, uint64_t seq) {
@@ -112,7 +138,8 @@ static hd_status precondition_status(const heads *h, const submission *s,
                                      const sub_precondition *p) {
     switch (p->kind) {
     case PRE_ORIGIN:
-        return was_accepted(&h->sessions.items[s->session], p->origin) ? HD_OK : HD_ORIGIN_FAILED;
+        return were_accepted(&h->sessions.items[s->session], &p->origin, 1) ? HD_OK
+                                                                            : HD_ORIGIN_FAILED;
     case PRE_ABSENT:
         return h->heads.items[p->head].flags & (HEAD_EXISTS | HEAD_TOMBSTONE) ? HD_EXISTS : HD_OK;
     case PRE_EQUAL: return p->holds ? HD_OK : HD_HASH_DIFFERS;
@@ -142,9 +169,8 @@ static hd_status add_conflict(const heads *h, verdict *out, conflict c, hd_statu
 static hd_status check_claim(const heads *h, const submission *s, const sub_claim *c,
                              verdict *out) {
     conflict found = { c->head, c->path, HD_PATH_ROOT, c->basis, 0 };
-    for (uint32_t i = 0; i < c->layer_count; i++)
-        if (!was_accepted(&h->sessions.items[s->session], c->layers[i]))
-            return add_conflict(h, out, found, HD_DEAD_LAYER);
+    if (!were_accepted(&h->sessions.items[s->session], c->layers, c->layer_count))
+        return add_conflict(h, out, found, HD_DEAD_LAYER);
     if (!read_is_stale(h, c->head, c->path, c->shape, c->basis, s->session, c->layers,
                        c->layer_count, &found))
         return HD_OK;
@@ -174,10 +200,10 @@ static bool account_holds(const heads *h, const submission *s, const sub_write *
     if (!w->exact_count) return false;
     if (d->seq <= w->basis) return true;
     if (w->basis < floor_of(h, d)) return false;
+    layer_walk own = walk_layers(w->layers, w->layer_count);
     for (uint32_t i = first_above(d, w->basis); i < d->touches.count; i++) {
         const touch *t = &d->touches.items[i];
-        if (t->session != s->session || !among(w->layers, w->layer_count, t->local_seq))
-            return false;
+        if (t->session != s->session || !among(&own, t->local_seq)) return false;
     }
     return true;
 }

@@ -115,7 +115,7 @@ typedef struct sub_claim {
     hd_path path; /* borrowed from whoever made the submission */
     bool shape;
     uint64_t basis;
-    const uint64_t *layers; /* local seqs of the same session it was read through */
+    const uint64_t *layers; /* local seqs of the same session it was read through, ascending */
     uint32_t layer_count;
 } sub_claim;
 
@@ -127,7 +127,7 @@ typedef struct sub_write {
     uint32_t exact_count;
     const touched *ops; /* what the operations can change at most */
     uint32_t op_count;
-    const uint64_t *layers; /* own pending layers under it when it was made */
+    const uint64_t *layers; /* own pending layers under it when it was made, ascending */
     uint32_t layer_count;
 } sub_write;
 

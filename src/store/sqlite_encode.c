@@ -46,12 +46,19 @@ static bool put_word(json_buffer *b, const char *text) { return put(b, text, str
 /* A text known when compiling. */
 #define put_literal(b, text) put(b, text, sizeof("" text) - 1)
 
-static bool put_varint(json_buffer *b, uint64_t v) {
+static bool put_long_varint(json_buffer *b, uint64_t v) {
     unsigned char bytes[10];
     size_t n = 0;
     for (; v >= 0x80; v >>= 7) bytes[n++] = (unsigned char)(v | 0x80);
     bytes[n++] = (unsigned char)v;
     return put(b, bytes, n);
+}
+
+/* Most are small. */
+static inline bool put_varint(json_buffer *b, uint64_t v) {
+    if (v >= 0x80 || b->length == b->capacity) return put_long_varint(b, v);
+    b->bytes[b->length++] = (char)v;
+    return true;
 }
 
 static bool put_text(json_buffer *b, const char *text, size_t length) {
@@ -293,6 +300,19 @@ static bool put_writes(encoder *e, json_buffer *b, const commit *c) {
     return ok;
 }
 
+/* Ascending numbers, mostly without gaps: runs of them, each as its distance from the end of the one
+ * before and its length. */
+static bool put_layers(json_buffer *b, const uint64_t *layers, uint32_t count) {
+    uint64_t end = 0;
+    bool ok = put_varint(b, count);
+    for (uint32_t i = 0, run; i < count && ok; i += run) {
+        for (run = 1; i + run < count && layers[i + run] == layers[i] + run;) run++;
+        ok = put_varint(b, layers[i] - end) && put_varint(b, run);
+        end = layers[i] + run;
+    }
+    return ok;
+}
+
 static bool put_claims(encoder *e, json_buffer *b, const commit *c) {
     const places *ps = &e->r->places;
     bool ok = put_varint(b, c->claims.count);
@@ -301,9 +321,7 @@ static bool put_claims(encoder *e, json_buffer *b, const commit *c) {
         uint32_t doc = doc_number(e, root_of(e, read->key));
         ok = put_varint(b, (uint64_t)doc * 2 + ((read->key & KEY_SHAPE) != 0)) &&
              put_varint(b, read->basis) && put_path(e, b, place_path(ps, read->key & KEY_PLACE)) &&
-             put_varint(b, read->layer_count);
-        for (uint32_t k = 0; k < read->layer_count && ok; k++)
-            ok = put_varint(b, c->layers.items[read->first_layer + k]);
+             put_layers(b, c->layers.items + read->first_layer, read->layer_count);
     }
     return ok;
 }
@@ -343,7 +361,8 @@ static bool footprint_is_plain(const commit *c, const footprint *f, uint32_t fir
     for (uint32_t i = 0; i < f->path_count; i++) {
         const touched *t = &c->paths.items[f->first_path + i];
         const op *o = &c->ops.items[first + i];
-        if (t->path != o->path || t->flags != op_plain_flags(o->kind, o->path)) return false;
+        uint8_t flags = t->flags & TOUCH_WHOLE ? TOUCH_WHOLE : t->flags; /* as it would be read */
+        if (t->path != o->path || flags != op_plain_flags(o->kind, o->path)) return false;
     }
     return true;
 }

@@ -11,7 +11,7 @@
  *     spaces:        count, written; names                the first `written` get a seq
  *     documents:     count; space, scope * 2 + meta, instance, id
  *     writes:        count; document, basis, flags, own layers from, exact paths, operations' paths
- *     claims:        count; document * 2 + shape, basis, path, layers
+ *     claims:        count; document * 2 + shape, basis, path, layers as runs
  *     preconditions: count; kind, origin | document, path, hash
  *     fragment:      "n":7,"p":["main"],"d":[...]}
  *

@@ -100,6 +100,7 @@ hd_status tail_add(tail *t, const doc_name *name, uint64_t row, uint64_t seq) {
         return HD_OK;
     }
     assert(!d->at.count || vec_last(&d->at).row < row);
+    if (row <= t->trimmed) t->trimmed = row - 1; /* an earlier part of the log is read again */
     return vec_push(t->env, &d->at, ((tail_at){ row, seq })) ? HD_OK : HD_NOMEM;
 }
 
@@ -122,6 +123,8 @@ static void doc_drop(tail *t, uint32_t i) {
 }
 
 void tail_trim(tail *t, uint64_t row) {
+    if (row <= t->trimmed) return;
+    t->trimmed = row;
     for (uint32_t i = t->docs.count; i-- > 0;) {
         tail_doc *d = &t->docs.items[i];
         uint32_t gone = rows_through(d, row);
@@ -141,6 +144,7 @@ void tail_check(const tail *t) {
         assert(find(t, &d->name, d->hash) == i);
         for (uint32_t k = 1; k < d->at.count; k++)
             assert(d->at.items[k - 1].row < d->at.items[k].row);
+        assert(!d->at.count || d->at.items[0].row > t->trimmed);
         (void)d;
     }
 }

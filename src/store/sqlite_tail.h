@@ -35,7 +35,8 @@ typedef struct tail {
     const hd_env *env;
     VEC(tail_doc) docs;
     table by_name;
-    uint64_t bytes; /* of log text since the checkpoint; the owner counts it */
+    uint64_t bytes;   /* of log text since the checkpoint; the owner counts it */
+    uint64_t trimmed; /* nothing is kept of rows up to here */
 } tail;
 
 void tail_init(tail *t, const hd_env *env);
