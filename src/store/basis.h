@@ -11,14 +11,18 @@
  *      "gone":   [["main:corner:prices/7", ""], ...]}
  *
  * nodes   [name, instance, fingerprint, body]: replaces the row. The body is the scheduler's own: "r",
- *         the reads, as cells in text ("space/id#/path", with a scope "space@user/id"), by shape with a
- *         '~' in front; a read that is no claim as [cell, seq], with the seq that was seen; and gates.
+ *         the reads, as cells in text ("space/id#/path", with a scope "space@user/id", of metadata
+ *         "space/id!"), by shape with a '~' in front; a read that is no claim as [cell, seq], with
+ *         the seq that was seen; and gates. "r" must be there, if only empty.
  *         [name, instance]: the row stands as it is, and is proved anew: same code, same reads.
  *         Either is proved at the moment of admission: as of the sequence numbers that all spaces
  *         have then, this commit's own included.
  * pieces  [piece, seqs, stale]: whatever rows the piece has are valid up to these seqs (by space), but
- *         for those named, which are stale whatever the store says.
+ *         for those named, which are stale whatever the store says, until they are written again.
  * gone    [name, instance]: the node is no more.
+ *
+ * Within one extra nodes come first, then pieces, then gone. What is not of this form is refused, the
+ * commit with it (HD_PROTOCOL).
  *
  * A name is "space:piece:path"; the part before the second ':' is the piece, and the row is owned by that
  * space. An instance is "" where the node reads and writes documents of space scope only; else "user:NAME"
@@ -28,6 +32,7 @@
 #ifndef STORE_BASIS_H
 #define STORE_BASIS_H
 
+#include "base/table.h"
 #include "store/authority.h"
 
 /* One row as it is kept. Texts and values are borrowed for the call. */
@@ -35,7 +40,8 @@ typedef struct basis_row {
     const char *name, *instance, *fingerprint;
     hd_value body;
     bool stale;
-    /* Proved as of these seqs, by space: an object. */
+    /* Proved as of these seqs, by space: an object. It has at least the spaces that the row reads;
+     * one that is not in it had never been written. */
     hd_value seqs;
 } basis_row;
 typedef bool (*basis_row_fn)(void *ctx, const basis_row *row); /* false stops */
@@ -65,5 +71,98 @@ typedef struct basis_ops {
      * `confirm`). NULL: there is no such way. */
     hd_status (*keep)(authority *a, hd_value extra);
 } basis_ops;
+
+/* ---- The form (basis.c) */
+
+/* Whether an extra says what it should; `error` (may be NULL) tells where it does not. An extra may
+ * have keys of other people's. O(size). */
+bool basis_well_formed(hd_value extra, hd_error *error);
+
+/* One read of a body, taken apart; texts are borrowed from it and carry their lengths. */
+typedef struct basis_read {
+    const char *space, *id, *path; /* path is a pointer, "" for the whole document */
+    size_t space_length, id_length, path_length;
+    hd_scope scope;
+    bool shape;
+    bool claimed; /* else `seq` is what was seen */
+    uint64_t seq;
+} basis_read;
+size_t basis_read_count(hd_value body);
+/* False: it is malformed. */
+bool basis_read_at(hd_value body, size_t i, basis_read *out);
+
+/* The length of the piece in front of a node's name; 0: it is no such name. */
+size_t basis_piece_length(const char *name, size_t length);
+
+/* ---- Rows in memory: those of a memory authority, or what a file's log has after its checkpoint */
+
+enum {
+    ROW_WHOLE = 1, /* [name, instance, fingerprint, body]; else it was only proved anew */
+    ROW_GONE = 2,  /* only where something may be below */
+    ROW_STALE = 4
+};
+
+typedef struct basis_entry {
+    hd_value row;   /* owned: the item of the extra that it came from */
+    hd_value seqs;  /* owned; of ROW_GONE absent */
+    uint64_t at;    /* the log row that changed it last */
+    uint32_t hash;  /* of name and instance */
+    uint32_t piece; /* index into pieces */
+    uint32_t slot;  /* in the piece's rows */
+    uint8_t flags;  /* ROW_* */
+} basis_entry;
+
+typedef struct basis_piece {
+    hd_value name;  /* owned: a text */
+    hd_value valid; /* owned: seqs by space; absent: nothing was said */
+    hd_value stale; /* owned: names; with `valid` */
+    uint64_t at;    /* the log row that said so */
+    uint32_t hash;
+    bool sorted;        /* rows are in order of name and instance */
+    VEC(uint32_t) rows; /* indices into entries */
+} basis_piece;
+
+typedef struct basis {
+    const hd_env *env;
+    hd_heap *heap;
+    /* There are rows below these, in the file: what is gone must be remembered, and what is proved
+     * anew may be a row of there. */
+    bool overlay;
+    VEC(basis_entry) entries;
+    VEC(basis_piece) pieces;
+    table by_name, by_piece;
+} basis;
+
+/* Where the sequences stand: space number i, from 0 until false. */
+typedef struct basis_point {
+    void *ctx;
+    bool (*space)(void *ctx, uint32_t i, struct key **name, uint64_t *seq);
+} basis_point;
+
+void basis_init(basis *b, const hd_env *env, hd_heap *heap, bool overlay);
+void basis_fini(basis *b);
+void basis_check(const basis *b);
+
+/* Takes a well-formed extra in, proved as of `now`, from log row `at`. HD_NOMEM: it may be in half;
+ * applying it again completes it. */
+hd_status basis_apply(basis *b, hd_value extra, const basis_point *now, uint64_t at);
+/* Forgets every row that the extra speaks of: without rows, nodes run. Cannot fail. */
+void basis_drop(basis *b, hd_value extra);
+/* Forgets what changed last in a log row up to and including `at`. */
+void basis_trim(basis *b, uint64_t at);
+
+const basis_entry *basis_find(const basis *b, const char *name, size_t name_length,
+                              const char *instance, size_t instance_length);
+basis_piece *basis_find_piece(const basis *b, const char *name, size_t length);
+/* Brings the rows of a piece into order. */
+void basis_sort(const basis *b, basis_piece *p);
+/* Whether the piece's own record names the node as stale. */
+bool basis_names_stale(const basis_piece *p, const char *name);
+
+static inline const char *basis_text(const basis_entry *e, size_t i, size_t *length) {
+    return hd_value_text(hd_value_index(e->row, i), length);
+}
+/* The entry as a row, borrowed; of ROW_WHOLE only. */
+basis_row basis_row_of(const basis_entry *e);
 
 #endif

@@ -1,85 +1,18 @@
 /* memory.c -- the memory authority. */
 #include "store/memory.h"
 
+#include "store/memory_state.h"
+
 #include "base/env.h"
-#include "base/list.h"
-#include "store/admit.h"
-#include "store/replica.h"
 #include "value/key.h"
 #include "value/id.h"
 #include <string.h>
-
-/* One operation of a decided commit, for the other runtimes. */
-typedef struct logged_op {
-    uint32_t head;
-    uint64_t seq;
-    op_kind kind;
-    hd_path path;   /* referenced */
-    hd_value value; /* referenced */
-    uint64_t keep;
-    hd_value before; /* of the document, before the commit; referenced */
-    uint64_t before_seq;
-} logged_op;
-
-/* What was decided. `c` is good while its owner has not polled this entry. */
-typedef struct logged {
-    struct memory_authority *owner;
-    commit *c;
-    hd_status status;
-    hd_commit_class class;
-    uint64_t first_op; /* counted from the beginning, like positions */
-    uint32_t op_count;
-} logged;
-
-struct hd_memory {
-    hd_env env;
-    hd_heap *heap;
-    heads h;
-    hd_memory_options options;
-    list attached;
-    uint32_t attached_count;
-    uint64_t confirmed; /* commits taken the short way; see head_space.stamp */
-
-    VEC(logged) log;
-    uint64_t log_base; /* number of the first entry; positions count from the beginning */
-    VEC(logged_op) ops;
-    uint64_t ops_base;
-
-    /* Scratch of one submission. */
-    VEC(sub_claim) claims;
-    VEC(sub_write) writes;
-    VEC(sub_precondition) preconditions;
-    VEC(touched) op_paths;
-    VEC(uint64_t) seqs, seqs_before; /* of each write's document */
-    verdict verdict;
-};
-
-typedef struct memory_authority {
-    authority base;
-    hd_memory *m;
-    list_node link;
-    uint32_t session;
-    uint64_t position; /* the next log entry to look at */
-    VEC(commit *) inbox;
-    VEC(uint32_t) head_of;  /* place -> head + 1; 0: not looked up yet */
-    VEC(uint32_t) space_of; /* home -> index of its space + 1; 0: not looked up yet */
-    /* The store is this runtime's own. What is confirmed stands in the replica and nowhere else; a
-     * document gets a head when a commit that takes the long way concerns it, or a listing. */
-    bool sole;
-    VEC(struct key *) followed;
-    VEC(place_id) wanted; /* late loads to deliver in the next poll */
-} memory_authority;
-
-static memory_authority *self(authority *a) { return (memory_authority *)(void *)a; }
-static const memory_authority *self_const(const authority *a) {
-    return (const memory_authority *)(const void *)a;
-}
 
 /* ---- places and heads */
 
 /* The head of a document, if it has one. What nobody has stored needs none: that is most outputs of
  * computations. */
-static bool find_head(const memory_authority *ma, place_id doc, uint32_t *out) {
+bool memory_find_head(const memory_authority *ma, place_id doc, uint32_t *out) {
     if (doc < ma->head_of.count && ma->head_of.items[doc]) {
         *out = ma->head_of.items[doc] - 1;
         return true;
@@ -333,6 +266,16 @@ static hd_status accept(hd_memory *m, commit *c, const submission *s) {
     return status;
 }
 
+/* Others hear of what it says of nodes if there is memory for it; else they find out by running. */
+static void keep_extra(hd_memory *m, logged *entry) {
+    memory_keep_extra(m, entry->c->extra);
+    if (alone(m)) return;
+    hd_value seqs = memory_seqs(m);
+    if (value_is_failed(seqs)) return;
+    entry->seqs = seqs;
+    entry->extra = value_ref(entry->c->extra);
+}
+
 /* HD_NOMEM: undecided, nothing changed. */
 static hd_status decide(memory_authority *ma, commit *c) {
     hd_memory *m = ma->m;
@@ -342,6 +285,7 @@ static hd_status decide(memory_authority *ma, commit *c) {
     hd_status status = build_submission(ma, c, &s);
     if (!status) status = admit(&m->h, &s, &m->verdict);
     if (status || m->verdict.replayed) return status; /* a replay's verdict is in the log already */
+    if (!m->verdict.status) m->verdict.status = memory_check_extra(m, c);
     if (!m->verdict.status) {
         if (!alone(m) && !vec_room(&m->env, &m->ops, c->ops.count)) return HD_NOMEM;
         status = accept(m, c, &s);
@@ -349,9 +293,14 @@ static hd_status decide(memory_authority *ma, commit *c) {
         status = admit_refuse(&m->h, &s, m->verdict.status);
     }
     if (status) return status;
-    m->log.items[m->log.count++] = (logged){
-        ma, c, m->verdict.status, c->class, m->ops_base + ops_before, m->ops.count - ops_before
-    };
+    logged entry = { .owner = ma,
+                     .c = c,
+                     .status = m->verdict.status,
+                     .class = c->class,
+                     .first_op = m->ops_base + ops_before,
+                     .op_count = m->ops.count - ops_before };
+    if (!entry.status && value_exists(c->extra)) keep_extra(m, &entry);
+    m->log.items[m->log.count++] = entry;
     return HD_OK;
 }
 
@@ -381,7 +330,7 @@ static uint64_t memory_confirm(authority *a, place_id doc, hd_value after, bool 
         space->stamp = m->confirmed;
         space->seq++;
     }
-    if (find_head(ma, doc, &index)) {
+    if (memory_find_head(ma, doc, &index)) {
         head *d = &m->h.heads.items[index];
         d->seq = d->floor = space->seq; /* whoever comes later starts from here */
         set_head(m, index, value_ref(after));
@@ -392,7 +341,7 @@ static uint64_t memory_confirm(authority *a, place_id doc, hd_value after, bool 
 static bool memory_never_was(authority *a, place_id doc) {
     const memory_authority *ma = self(a);
     uint32_t index;
-    if (find_head(ma, doc, &index))
+    if (memory_find_head(ma, doc, &index))
         return !(ma->m->h.heads.items[index].flags & (HEAD_EXISTS | HEAD_TOMBSTONE));
     return !ma->sole || !place_at(&a->replica->places, doc)->doc.seq;
 }
@@ -410,7 +359,7 @@ static void memory_flush(authority *a) {
 /* ---- delivering */
 
 /* The replica's place for a document, if it has one. */
-static place_id find_place(const memory_authority *ma, const head *d) {
+place_id memory_find_place(const memory_authority *ma, const head *d) {
     const places *ps = &ma->base.replica->places;
     for (uint32_t i = 1; i < ps->homes.count; i++) {
         const doc_home *h = &ps->homes.items[i];
@@ -430,7 +379,7 @@ static bool is_followed(const memory_authority *ma, const head *d) {
 /* The replica's place for a document, if it knows or follows it. 0: it does not care. */
 static hd_status place_of_head(memory_authority *ma, const head *d, place_id *out) {
     places *ps = &ma->base.replica->places;
-    place_id doc = find_place(ma, d);
+    place_id doc = memory_find_place(ma, d);
     bool followed = is_followed(ma, d);
     *out = doc && ((place_at(ps, doc)->doc.flags & DOC_KNOWN) || followed) ? doc : 0;
     if (doc || !followed) return HD_OK;
@@ -455,7 +404,9 @@ static hd_status deliver_frame(memory_authority *ma, const logged *entry) {
             status = replica_frame_op(r, doc, o->seq, o->kind, o->path, o->value, o->keep);
         if (status) return status;
     }
-    return replica_frame_end(r);
+    hd_status status = replica_frame_end(r);
+    if (!status && value_exists(entry->extra)) replica_frame_observed(r, entry->extra, entry->seqs);
+    return status;
 }
 
 static hd_status deliver(memory_authority *ma, const logged *entry) {
@@ -476,7 +427,11 @@ static void trim_log(hd_memory *m) {
     uint32_t gone = seen == UINT64_MAX ? m->log.count : (uint32_t)(seen - m->log_base);
     if (!gone) return;
     uint32_t ops = 0;
-    for (uint32_t i = 0; i < gone; i++) ops += m->log.items[i].op_count;
+    for (uint32_t i = 0; i < gone; i++) {
+        ops += m->log.items[i].op_count;
+        value_unref(m->log.items[i].extra);
+        value_unref(m->log.items[i].seqs);
+    }
     for (uint32_t i = 0; i < ops; i++) {
         path_unref(m->heap, m->ops.items[i].path);
         value_unref(m->ops.items[i].value);
@@ -550,7 +505,7 @@ static hd_status memory_load(authority *a, place_id doc, loaded *out) {
         return vec_push(&ma->m->env, &ma->wanted, doc) ? HD_PENDING : HD_NOMEM;
     uint32_t index;
     *out = (loaded){ 0 };
-    if (!find_head(ma, doc, &index)) return HD_OK;
+    if (!memory_find_head(ma, doc, &index)) return HD_OK;
     const head *d = &ma->m->h.heads.items[index];
     hd_value value = d->value;
     uint64_t seq = d->seq;
@@ -587,7 +542,7 @@ static hd_status memory_follow(authority *a, struct key *space) {
 static hd_value seen(const memory_authority *ma, uint32_t index) {
     const head *d = &ma->m->h.heads.items[index];
     const places *ps = &ma->base.replica->places;
-    place_id doc = find_place(ma, d);
+    place_id doc = memory_find_place(ma, d);
     unsigned flags = doc ? (unsigned)place_at(ps, doc)->doc.flags : 0;
     if ((flags & DOC_KNOWN) && !(flags & DOC_VOLATILE)) return place_at(ps, doc)->value;
     hd_value value = d->value;
@@ -720,6 +675,7 @@ static const authority_ops memory_ops = {
     .checkpoint = memory_nothing,
     .prune = memory_nothing,
     .vacuum = memory_nothing,
+    .basis = &memory_basis_ops,
     .close = memory_detach,
 };
 
@@ -767,6 +723,7 @@ hd_status hd_memory_open(const hd_env *env, const hd_memory_options *options, hd
     list_init(&m->attached);
     hd_status status = hd_heap_open(&m->env, NULL, &m->heap);
     if (!status) status = heads_init(&m->h, &m->env, m->heap);
+    if (!status) basis_init(&m->basis, &m->env, m->heap, false);
     if (status) {
         hd_memory_close(m);
         return status;
@@ -779,6 +736,7 @@ void hd_memory_close(hd_memory *m) {
     if (!m) return;
     assert(list_empty(&m->attached));
     trim_log(m);
+    basis_fini(&m->basis);
     heads_fini(&m->h);
     vec_fini(&m->env, &m->log);
     vec_fini(&m->env, &m->ops);

@@ -101,6 +101,7 @@ static void seal_undo(replica *r, commit *c) {
 }
 
 static hd_status seal_push(replica *r, commit *c) {
+    if (!c->footprints.count) return HD_OK; /* rows about nodes alone */
     hd_value *after = env_new_array(r->env, c->footprints.count, sizeof *after);
     if (!after) return HD_NOMEM;
     for (uint32_t i = 0; i < c->footprints.count; i++)
@@ -115,7 +116,7 @@ hd_status overlay_seal(replica *r) {
     commit *c = replica_commit_new(r, HD_COMMIT_DERIVED);
     if (!c) return HD_NOMEM;
     hd_status status = seal_collect(r, c);
-    if (!status && !c->footprints.count) {
+    if (!status && !c->footprints.count && !value_exists(c->extra)) {
         replica_commit_free(r, c);
         return HD_OK;
     }

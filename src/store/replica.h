@@ -64,6 +64,9 @@ typedef struct observer {
     void (*integrated)(void *ctx, place_id doc);
     /* A seal was refused: the outputs are gone, the nodes behind them must run again. */
     void (*unseal)(void *ctx, place_id doc);
+    /* Another writer's commit, whose changes are visible by now, said this of nodes (basis.h); seqs
+     * by space as of then, its own included. */
+    void (*observed)(void *ctx, hd_value extra, hd_value seqs);
 } observer;
 
 /* What an operation from outside will make of one document, worked out before anything changes. */
@@ -159,6 +162,10 @@ hd_status replica_frame_op(replica *r, place_id doc, uint64_t seq, op_kind kind,
 /* The document is now this, whatever it was (resync, late load). */
 hd_status replica_frame_state(replica *r, place_id doc, uint64_t seq, hd_value value);
 hd_status replica_frame_end(replica *r);
+/* After the end: what the commit says of nodes, and where the spaces stood with it. */
+static inline void replica_frame_observed(replica *r, hd_value extra, hd_value seqs) {
+    if (r->observer.observed) r->observer.observed(r->observer.ctx, extra, seqs);
+}
 
 /* A late load: HD_OK with the state, or why it failed. */
 void replica_arrived(replica *r, place_id doc, const loaded *state, hd_status status);

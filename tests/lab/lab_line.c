@@ -3,6 +3,7 @@
 #include "lab_line.h"
 
 #include "lab.h"
+#include "store/basis.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,6 +144,19 @@ static hd_status line_checkpoint(authority *a, hd_error *error) {
 static hd_status line_prune(authority *a, hd_error *error) { return PASS(a, prune, error); }
 static hd_status line_vacuum(authority *a, hd_error *error) { return PASS(a, vacuum, error); }
 
+static hd_status line_rows(authority *a, const char *piece, hd_value *valid, basis_row_fn fn,
+                           void *ctx) {
+    return INNER(a)->ops->basis->rows(INNER(a), piece, valid, fn, ctx);
+}
+static hd_status line_changes(authority *a, struct key *space, uint64_t seq, basis_change_fn fn,
+                              void *ctx) {
+    return INNER(a)->ops->basis->changes(INNER(a), space, seq, fn, ctx);
+}
+static hd_status line_seq_of(authority *a, struct key *space, uint64_t *out) {
+    return INNER(a)->ops->basis->seq_of(INNER(a), space, out);
+}
+static const basis_ops line_basis = { line_rows, line_changes, line_seq_of, NULL };
+
 static void line_close(authority *a) {
     INNER(a)->ops->close(INNER(a));
     free(line_of(a));
@@ -165,6 +179,7 @@ static const authority_ops line_ops = {
     .checkpoint = line_checkpoint,
     .prune = line_prune,
     .vacuum = line_vacuum,
+    .basis = &line_basis,
     .close = line_close,
 };
 

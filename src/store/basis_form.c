@@ -1,0 +1,175 @@
+/* basis_form.c -- what an extra says about nodes: is it well formed, and what does a read name? */
+#include "store/basis.h"
+
+#include "base/env.h"
+#include "value/array.h"
+#include "value/object.h"
+#include <string.h>
+
+/* ---- names */
+
+size_t basis_piece_length(const char *name, size_t length) {
+    const char *first = memchr(name, ':', length);
+    if (!first || first == name) return 0;
+    size_t rest = length - (size_t)(first + 1 - name);
+    const char *second = memchr(first + 1, ':', rest);
+    if (!second || second == first + 1 || second + 1 == name + length) return 0;
+    return (size_t)(second - name);
+}
+
+static bool is_piece(const char *name, size_t length) {
+    const char *colon = memchr(name, ':', length);
+    if (!colon || colon == name || colon + 1 == name + length) return false;
+    return !memchr(colon + 1, ':', length - (size_t)(colon + 1 - name));
+}
+
+static bool is_instance(const char *text, size_t length) {
+    static const char user[] = "user:", session[] = "session:";
+    return !length || (length >= sizeof user && !memcmp(text, user, sizeof user - 1)) ||
+           (length >= sizeof session && !memcmp(text, session, sizeof session - 1));
+}
+
+/* ---- reads */
+
+static bool take_scope(const char *at, size_t length, hd_scope *out) {
+    static const char user[] = "@user", session[] = "@session";
+    *out = HD_SCOPE_SPACE;
+    if (!length) return true;
+    *out = HD_SCOPE_USER;
+    if (length == sizeof user - 1 && !memcmp(at, user, length)) return true;
+    *out = HD_SCOPE_SESSION;
+    return length == sizeof session - 1 && !memcmp(at, session, length);
+}
+
+static bool take_cell(const char *text, size_t length, basis_read *out) {
+    const char *end = text + length;
+    out->shape = length && *text == '~';
+    if (out->shape) text++;
+    const char *slash = memchr(text, '/', (size_t)(end - text));
+    if (!slash) return false;
+    const char *at = memchr(text, '@', (size_t)(slash - text));
+    const char *hash = memchr(slash, '#', (size_t)(end - slash));
+    if (!at) at = slash;
+    if (!hash) hash = end;
+    out->space = text;
+    out->space_length = (size_t)(at - text);
+    out->id = slash + 1;
+    out->id_length = (size_t)(hash - slash) - 1;
+    out->path = hash < end ? hash + 1 : end;
+    out->path_length = (size_t)(end - out->path);
+    if (out->path_length && *out->path != '/') return false;
+    return out->space_length && out->id_length && take_scope(at, (size_t)(slash - at), &out->scope);
+}
+
+size_t basis_read_count(hd_value body) { return hd_value_count(object_get_bytes(body, "r", 1)); }
+
+bool basis_read_at(hd_value body, size_t i, basis_read *out) {
+    hd_value read = array_get(object_get_bytes(body, "r", 1), i);
+    size_t length;
+    *out = (basis_read){ .claimed = hd_value_kind(read) != HD_KIND_ARRAY };
+    if (!out->claimed) {
+        int64_t seq = hd_value_as_int(hd_value_index(read, 1), -1);
+        if (hd_value_count(read) != 2 || seq < 0) return false;
+        out->seq = (uint64_t)seq;
+        read = hd_value_index(read, 0);
+    }
+    const char *text = hd_value_text(read, &length);
+    return text && take_cell(text, length, out);
+}
+
+/* ---- the whole */
+
+/* Says what is wrong with item `i` of `where`. */
+static bool wrong(hd_error *error, const char *where, size_t i, const char *what) {
+    env_error(error, HD_PROTOCOL, "the commit's %s, item %zu: %s", where, i, what);
+    return false;
+}
+
+static bool check_reads(hd_value body, size_t i, hd_error *error) {
+    if (hd_value_kind(object_get_bytes(body, "r", 1)) != HD_KIND_ARRAY)
+        return wrong(error, "nodes", i, "the body must be an object with a list of reads \"r\"");
+    basis_read read;
+    for (size_t k = 0; k < basis_read_count(body); k++)
+        if (!basis_read_at(body, k, &read))
+            return wrong(error, "nodes", i,
+                         "a read must be \"space/id#/path\" or [\"space/id#/path\", seq]");
+    return true;
+}
+
+/* [name, instance], as nodes and gone have it. */
+static bool check_name(hd_value item, const char *where, size_t i, hd_error *error) {
+    size_t length;
+    const char *name = hd_value_text(hd_value_index(item, 0), &length);
+    if (!name || !basis_piece_length(name, length))
+        return wrong(error, where, i, "the name must be \"space:piece:path\"");
+    const char *instance = hd_value_text(hd_value_index(item, 1), &length);
+    if (!instance || !is_instance(instance, length))
+        return wrong(error, where, i,
+                     "the instance must be \"\", \"user:NAME\" or \"session:NAME\"");
+    return true;
+}
+
+static bool check_node(hd_value item, size_t i, hd_error *error) {
+    size_t count = hd_value_kind(item) == HD_KIND_ARRAY ? hd_value_count(item) : 0, length;
+    if (count != 2 && count != 4)
+        return wrong(error, "nodes", i,
+                     "must be [name, instance, fingerprint, body] or [name, instance]");
+    if (!check_name(item, "nodes", i, error)) return false;
+    if (count == 2) return true;
+    if (!hd_value_text(hd_value_index(item, 2), &length) || !length)
+        return wrong(error, "nodes", i, "the fingerprint must be a text that is not empty");
+    return check_reads(hd_value_index(item, 3), i, error);
+}
+
+static bool check_seqs(hd_value seqs) {
+    if (hd_value_kind(seqs) != HD_KIND_OBJECT) return false;
+    for (hd_iter it = hd_iter_of(seqs); hd_iter_next(&it);)
+        if (hd_value_as_int(it.value, -1) < 0) return false;
+    return true;
+}
+
+static bool check_piece(hd_value item, size_t i, hd_error *error) {
+    size_t length;
+    hd_value stale = hd_value_index(item, 2);
+    const char *name = hd_value_text(hd_value_index(item, 0), &length);
+    if (hd_value_count(item) != 3 || hd_value_kind(stale) != HD_KIND_ARRAY)
+        return wrong(error, "pieces", i, "must be [piece, seqs by space, names of stale nodes]");
+    if (!name || !is_piece(name, length))
+        return wrong(error, "pieces", i, "the name must be \"space:piece\"");
+    if (!check_seqs(hd_value_index(item, 1)))
+        return wrong(error, "pieces", i, "the seqs must be an object of numbers by space");
+    for (size_t k = 0; k < hd_value_count(stale); k++)
+        if (!hd_value_text(hd_value_index(stale, k), &length))
+            return wrong(error, "pieces", i, "the stale nodes must be given by name");
+    return true;
+}
+
+static bool check_gone(hd_value item, size_t i, hd_error *error) {
+    if (hd_value_kind(item) != HD_KIND_ARRAY || hd_value_count(item) != 2)
+        return wrong(error, "gone", i, "must be [name, instance]");
+    return check_name(item, "gone", i, error);
+}
+
+static bool check_list(hd_value extra, const char *key,
+                       bool (*check)(hd_value item, size_t i, hd_error *error), hd_error *error) {
+    hd_value items = hd_value_at(extra, key);
+    if (value_is_absent(items)) return true;
+    if (hd_value_kind(items) != HD_KIND_ARRAY) {
+        env_error(error, HD_PROTOCOL, "the commit's %s must be a list", key);
+        return false;
+    }
+    for (size_t i = 0; i < hd_value_count(items); i++)
+        if (!check(hd_value_index(items, i), i, error)) return false;
+    return true;
+}
+
+bool basis_well_formed(hd_value extra, hd_error *error) {
+    if (value_is_absent(extra)) return true;
+    if (hd_value_kind(extra) != HD_KIND_OBJECT) {
+        env_error(error, HD_PROTOCOL, "the commit's extra must be an object");
+        return false;
+    }
+    return check_list(extra, "nodes", check_node, error) &&
+           check_list(extra, "pieces", check_piece, error) &&
+           check_list(extra, "gone", check_gone, error);
+}

@@ -1,0 +1,147 @@
+/* memory_basis.c -- rows about nodes in a memory store, and what has changed since them.
+ *
+ * Heads remember which paths each commit touched, down to a floor; what is below it, and what was
+ * confirmed the short way, is known by its seq alone and told as a change of the whole. */
+#include "store/memory_state.h"
+
+#include "base/env.h"
+#include "value/key.h"
+#include "value/node.h"
+#include "value/object.h"
+#include "value/text.h"
+
+/* ---- keeping */
+
+static bool space_at(void *ctx, uint32_t i, struct key **name, uint64_t *seq) {
+    const heads *h = ctx;
+    if (i >= h->spaces.count) return false;
+    *name = h->spaces.items[i].name;
+    *seq = h->spaces.items[i].seq;
+    return true;
+}
+
+hd_status memory_check_extra(hd_memory *m, const commit *c) {
+    hd_error error;
+    if (basis_well_formed(c->extra, &error)) return HD_OK;
+    env_log(&m->env, HD_LOG_ERROR, "commit refused: %s", error.message);
+    return HD_PROTOCOL;
+}
+
+void memory_keep_extra(hd_memory *m, hd_value extra) {
+    basis_point now = { &m->h, space_at };
+    if (basis_apply(&m->basis, extra, &now, 0)) basis_drop(&m->basis, extra);
+}
+
+hd_value memory_seqs(hd_memory *m) {
+    hd_value seqs = node_value(NULL, true);
+    for (uint32_t i = 0; i < m->h.spaces.count && !value_is_failed(seqs); i++) {
+        hd_value n = int_make(m->heap, (int64_t)m->h.spaces.items[i].seq);
+        hd_value next = object_set(m->heap, seqs, m->h.spaces.items[i].name, n);
+        value_unref(n);
+        value_unref(seqs);
+        seqs = next;
+    }
+    return seqs;
+}
+
+static hd_status memory_keep(authority *a, hd_value extra) {
+    hd_memory *m = self(a)->m;
+    hd_error error;
+    if (!basis_well_formed(extra, &error)) {
+        env_log(&m->env, HD_LOG_ERROR, "rows refused: %s", error.message);
+        return HD_PROTOCOL;
+    }
+    memory_keep_extra(m, extra);
+    return HD_OK;
+}
+
+/* ---- telling */
+
+static hd_status memory_rows(authority *a, const char *piece, hd_value *valid, basis_row_fn fn,
+                             void *ctx) {
+    const basis *b = &self(a)->m->basis;
+    basis_piece *p = basis_find_piece(b, piece, strlen(piece));
+    *valid = p ? value_ref(p->valid) : value_absent();
+    if (!p) return HD_OK;
+    basis_sort(b, p);
+    for (uint32_t i = 0; i < p->rows.count; i++) {
+        basis_row row = basis_row_of(&b->entries.items[p->rows.items[i]]);
+        if (!fn(ctx, &row)) break;
+    }
+    return HD_OK;
+}
+
+/* What has been decided and not been heard of here has not happened yet. */
+static hd_status memory_seq_of(authority *a, struct key *space, uint64_t *out) {
+    const memory_authority *ma = self(a);
+    const hd_memory *m = ma->m;
+    *out = 0;
+    for (uint32_t i = 0; i < m->h.spaces.count; i++)
+        if (m->h.spaces.items[i].name == space) *out = m->h.spaces.items[i].seq;
+    for (uint64_t at = ma->position; at < m->log_base + m->log.count; at++) {
+        const logged *entry = &m->log.items[at - m->log_base];
+        for (uint32_t i = 0; i < entry->op_count; i++) {
+            const logged_op *o = &m->ops.items[entry->first_op - m->ops_base + i];
+            if (m->h.heads.items[o->head].space != space) continue;
+            *out = o->seq - 1;
+            return HD_OK;
+        }
+    }
+    return HD_OK;
+}
+
+typedef struct telling {
+    basis_change_fn fn;
+    void *ctx;
+    uint64_t after;
+    bool stopped;
+} telling;
+
+static void tell(telling *t, place_id doc, uint64_t seq, hd_path path, uint8_t flags) {
+    basis_change change = { doc, seq, path, flags };
+    if (!t->stopped) t->stopped = !t->fn(t->ctx, &change);
+}
+
+static void tell_head(const hd_memory *m, const head *d, place_id doc, telling *t) {
+    uint64_t floor = m->h.spaces.items[d->space_index].floor;
+    if (floor < d->floor) floor = d->floor;
+    if (t->after < floor) {
+        tell(t, doc, d->seq, HD_PATH_ROOT, TOUCH_WHOLE);
+        return;
+    }
+    for (uint32_t i = d->touches.count; i-- > 0 && d->touches.items[i].seq > t->after;) {
+        const touch *at = &d->touches.items[i];
+        tell(t, doc, at->seq, at->path, at->flags);
+    }
+}
+
+static void tell_doc(const memory_authority *ma, place_id doc, telling *t) {
+    const place *p = place_at(&ma->base.replica->places, doc);
+    uint32_t index;
+    if (p->doc.flags & DOC_VOLATILE) return;
+    if (memory_find_head(ma, doc, &index)) {
+        const head *d = &ma->m->h.heads.items[index];
+        if (d->seq > t->after) tell_head(ma->m, d, doc, t);
+    } else if (ma->sole && p->doc.seq > t->after) {
+        tell(t, doc, p->doc.seq, HD_PATH_ROOT, TOUCH_WHOLE);
+    }
+}
+
+/* By place, since the places are what is asked about, and there may be many more documents. */
+static hd_status memory_changes(authority *a, struct key *space, uint64_t seq, basis_change_fn fn,
+                                void *ctx) {
+    const memory_authority *ma = self(a);
+    const places *ps = &a->replica->places;
+    telling t = { fn, ctx, seq, false };
+    for (place_id id = 1; id < ps->count && !t.stopped; id++)
+        if (ps->at[id].root == id && ps->homes.items[ps->at[id].doc.home].space == space)
+            tell_doc(ma, id, &t);
+    return HD_OK;
+}
+
+const basis_ops memory_basis_ops = {
+    .rows = memory_rows,
+    .changes = memory_changes,
+    .seq_of = memory_seq_of,
+    .keep = memory_keep,
+};

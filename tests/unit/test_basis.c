@@ -1,0 +1,415 @@
+/* test_basis.c -- rows about nodes: their form, and the last word on each, against a naive model. */
+#include "lab.h"
+#include "store/basis.h"
+#include "value/json_read.h"
+#include "value/key.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+static lab_env *world;
+static hd_heap *heap;
+static struct key *spaces[2];
+static uint64_t seqs[2];
+
+static bool space_at(void *ctx, uint32_t i, struct key **name, uint64_t *seq) {
+    if (i >= 2) return false;
+    *name = spaces[i];
+    *seq = seqs[i];
+    return true;
+}
+static const basis_point now = { NULL, space_at };
+
+static int open_world(void **state) {
+    world = lab_env_open();
+    assert_int_equal(hd_heap_open(lab_env_of(world), NULL, &heap), HD_OK);
+    spaces[0] = key_intern(heap, "main", 4);
+    spaces[1] = key_intern(heap, "other", 5);
+    seqs[0] = 7;
+    seqs[1] = 3;
+    return 0;
+}
+
+static int close_world(void **state) {
+    key_unref(spaces[0]);
+    key_unref(spaces[1]);
+    hd_heap_close(heap);
+    lab_env_close(world);
+    return 0;
+}
+
+static hd_value json(const char *text) { return json_read(heap, text, strlen(text), NULL); }
+
+static void apply(basis *b, uint64_t at, const char *text) {
+    hd_value extra = json(text);
+    assert_true(basis_well_formed(extra, NULL));
+    assert_int_equal(basis_apply(b, extra, &now, at), HD_OK);
+    value_unref(extra);
+    basis_check(b);
+}
+
+/* ---- form */
+
+/* C294: whatever is missing or of another kind is refused, and the message says where. */
+static void an_extra_that_lacks_something_is_refused(void **state) {
+    static const struct {
+        const char *extra, *says;
+    } bad[] = {
+        { "[]", "must be an object" },
+        { "{\"nodes\":3}", "nodes must be a list" },
+        { "{\"nodes\":[[\"main:p:n\"]]}", "item 0: must be [name, instance, fingerprint, body]" },
+        { "{\"nodes\":[[\"main:p:n\",\"\",\"f\"]]}", "item 0: must be" },
+        { "{\"nodes\":[[\"main:p\",\"\"]]}", "the name must be" },
+        { "{\"nodes\":[[\"main:p:\",\"\"]]}", "the name must be" },
+        { "{\"nodes\":[[\":p:n\",\"\"]]}", "the name must be" },
+        { "{\"nodes\":[[7,\"\"]]}", "the name must be" },
+        { "{\"nodes\":[[\"main:p:n\",\"\"],[\"main:p:n\",\"user:\"]]}", "item 1: the instance" },
+        { "{\"nodes\":[[\"main:p:n\",\"ann\"]]}", "the instance must be" },
+        { "{\"nodes\":[[\"main:p:n\",\"\",\"\",{\"r\":[]}]]}", "the fingerprint" },
+        { "{\"nodes\":[[\"main:p:n\",\"\",1,{\"r\":[]}]]}", "the fingerprint" },
+        { "{\"nodes\":[[\"main:p:n\",\"\",\"f\",{}]]}", "a list of reads" },
+        { "{\"nodes\":[[\"main:p:n\",\"\",\"f\",[]]]}", "a list of reads" },
+        { "{\"nodes\":[[\"main:p:n\",\"\",\"f\",{\"r\":[\"x\"]}]]}", "a read must be" },
+        { "{\"nodes\":[[\"main:p:n\",\"\",\"f\",{\"r\":[\"main/\"]}]]}", "a read must be" },
+        { "{\"nodes\":[[\"main:p:n\",\"\",\"f\",{\"r\":[\"main/a#b\"]}]]}", "a read must be" },
+        { "{\"nodes\":[[\"main:p:n\",\"\",\"f\",{\"r\":[\"main@me/a\"]}]]}", "a read must be" },
+        { "{\"nodes\":[[\"main:p:n\",\"\",\"f\",{\"r\":[[\"main/a\"]]}]]}", "a read must be" },
+        { "{\"nodes\":[[\"main:p:n\",\"\",\"f\",{\"r\":[[\"main/a\",-1]]}]]}", "a read must be" },
+        { "{\"pieces\":[[\"main:p\",{\"main\":1}]]}", "must be [piece, seqs" },
+        { "{\"pieces\":[[\"main\",{},[]]]}", "the name must be" },
+        { "{\"pieces\":[[\"main:p:n\",{},[]]]}", "the name must be" },
+        { "{\"pieces\":[[\"main:p\",{\"main\":\"x\"},[]]]}", "the seqs" },
+        { "{\"pieces\":[[\"main:p\",{},[7]]]}", "the stale nodes" },
+        { "{\"gone\":[[\"main:p:n\"]]}", "must be [name, instance]" },
+        { "{\"gone\":[\"main:p:n\"]}", "must be [name, instance]" },
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        hd_error error = { 0 };
+        hd_value extra = json(bad[i].extra);
+        if (basis_well_formed(extra, &error)) fail_msg("accepted: %s", bad[i].extra);
+        assert_int_equal(error.status, HD_PROTOCOL);
+        if (!strstr(error.message, bad[i].says))
+            fail_msg("%s: \"%s\" lacks \"%s\"", bad[i].extra, error.message, bad[i].says);
+        value_unref(extra);
+    }
+}
+
+static void an_extra_may_have_keys_of_others(void **state) {
+    hd_value extra = json("{\"event\":\"e1\"}");
+    assert_true(basis_well_formed(extra, NULL));
+    value_unref(extra);
+    assert_true(basis_well_formed(value_absent(), NULL));
+}
+
+static void a_read_is_taken_apart(void **state) {
+    hd_value body =
+        json("{\"r\":[\"main/corner#/items\",\"~main@user/a/b\",[\"other/x#/y/z\",5]]}");
+    basis_read r;
+    assert_int_equal(basis_read_count(body), 3);
+    assert_true(basis_read_at(body, 0, &r));
+    assert_memory_equal(r.id, "corner", r.id_length);
+    assert_memory_equal(r.path, "/items", r.path_length);
+    assert_true(r.claimed && !r.shape && r.scope == HD_SCOPE_SPACE);
+    assert_true(basis_read_at(body, 1, &r));
+    assert_memory_equal(r.space, "main", r.space_length);
+    assert_memory_equal(r.id, "a/b", r.id_length);
+    assert_int_equal(r.path_length, 0);
+    assert_true(r.claimed && r.shape && r.scope == HD_SCOPE_USER);
+    assert_true(basis_read_at(body, 2, &r));
+    assert_memory_equal(r.path, "/y/z", r.path_length);
+    assert_true(!r.claimed && r.seq == 5);
+    value_unref(body);
+}
+
+/* ---- rows */
+
+static uint64_t seq_in(hd_value of, const char *space) {
+    return (uint64_t)hd_value_as_int(hd_value_at(of, space), 0);
+}
+
+static void a_row_is_proved_as_of_the_moment_it_is_taken_in(void **state) {
+    basis b;
+    basis_init(&b, lab_env_of(world), heap, false);
+    apply(&b, 1, "{\"nodes\":[[\"main:p:n\",\"\",\"f\",{\"r\":[\"main/a\",\"other/b\"]}]]}");
+    const basis_entry *e = basis_find(&b, "main:p:n", 8, "", 0);
+    assert_int_equal(seq_in(e->seqs, "main"), 7);
+    assert_int_equal(seq_in(e->seqs, "other"), 3);
+    seqs[0] = 9;
+    apply(&b, 2, "{\"nodes\":[[\"main:p:n\",\"\"]]}"); /* the same code, the same reads */
+    e = basis_find(&b, "main:p:n", 8, "", 0);
+    assert_int_equal(seq_in(e->seqs, "main"), 9);
+    assert_string_equal(basis_row_of(e).fingerprint, "f");
+    apply(&b, 3, "{\"nodes\":[[\"main:p:other\",\"\"]]}"); /* of what there is no row */
+    assert_null(basis_find(&b, "main:p:other", 12, "", 0));
+    basis_fini(&b);
+}
+
+/* C312: the same node is another one for another principal. */
+static void rows_of_two_principals_are_two_rows(void **state) {
+    basis b;
+    basis_init(&b, lab_env_of(world), heap, false);
+    apply(&b, 1,
+          "{\"nodes\":[[\"main:p:n\",\"user:ann\",\"f\",{\"r\":[]}],"
+          "[\"main:p:n\",\"user:bob\",\"f\",{\"r\":[]}]]}");
+    apply(&b, 2, "{\"gone\":[[\"main:p:n\",\"user:ann\"]]}");
+    assert_null(basis_find(&b, "main:p:n", 8, "user:ann", 8));
+    assert_non_null(basis_find(&b, "main:p:n", 8, "user:bob", 8));
+    basis_fini(&b);
+}
+
+static void a_stale_row_is_stale_until_it_is_written_again(void **state) {
+    basis b;
+    basis_init(&b, lab_env_of(world), heap, false);
+    apply(&b, 1,
+          "{\"nodes\":[[\"main:p:a\",\"\",\"f\",{\"r\":[]}],[\"main:p:b\",\"\",\"f\",{\"r\":[]}]],"
+          "\"pieces\":[[\"main:p\",{\"main\":7},[\"main:p:a\"]]]}");
+    assert_true(basis_row_of(basis_find(&b, "main:p:a", 8, "", 0)).stale);
+    assert_false(basis_row_of(basis_find(&b, "main:p:b", 8, "", 0)).stale);
+    apply(&b, 2, "{\"nodes\":[[\"main:p:a\",\"\"]]}");
+    assert_false(basis_row_of(basis_find(&b, "main:p:a", 8, "", 0)).stale);
+    assert_int_equal(seq_in(basis_find_piece(&b, "main:p", 6)->valid, "main"), 7);
+    basis_fini(&b);
+}
+
+/* ---- the model: what a file's rows and its log's tail say together is what one table says */
+
+enum { NODES = 12, PIECES = 3, ROUNDS = 400 };
+
+static const char *const instances[] = { "", "user:ann", "session:x" };
+
+static void random_name(lab_random *r, char *out, size_t size, unsigned *piece) {
+    *piece = (unsigned)lab_random_below(r, PIECES);
+    snprintf(out, size, "main:p%u:n%u", *piece, (unsigned)lab_random_below(r, NODES));
+}
+
+static void random_extra(lab_random *r, char *out, size_t size) {
+    char name[64];
+    unsigned piece;
+    size_t n = (size_t)snprintf(out, size, "{\"nodes\":[");
+    for (uint64_t i = 0, count = lab_random_below(r, 4); i < count; i++) {
+        random_name(r, name, sizeof name, &piece);
+        n += (size_t)snprintf(out + n, size - n, "%s[\"%s\",\"%s\"", i ? "," : "", name,
+                              instances[lab_random_below(r, 3)]);
+        if (!lab_random_once_in(r, 3))
+            n += (size_t)snprintf(out + n, size - n, ",\"f%u\",{\"r\":[\"main/d%u\"]}",
+                                  (unsigned)lab_random_below(r, 3),
+                                  (unsigned)lab_random_below(r, 9));
+        n += (size_t)snprintf(out + n, size - n, "]");
+    }
+    n += (size_t)snprintf(out + n, size - n, "],\"pieces\":[");
+    if (lab_random_once_in(r, 3)) {
+        random_name(r, name, sizeof name, &piece);
+        n += (size_t)snprintf(out + n, size - n, "[\"main:p%u\",{\"main\":%u},[\"%s\"]]", piece,
+                              (unsigned)lab_random_below(r, 100), name);
+    }
+    n += (size_t)snprintf(out + n, size - n, "],\"gone\":[");
+    if (lab_random_once_in(r, 3)) {
+        random_name(r, name, sizeof name, &piece);
+        n += (size_t)snprintf(out + n, size - n, "[\"%s\",\"%s\"]", name,
+                              instances[lab_random_below(r, 3)]);
+    }
+    snprintf(out + n, size - n, "]}");
+}
+
+/* A naive account of the same: one slot for each node there can be. */
+typedef struct model {
+    struct {
+        bool there, stale;
+        char fingerprint[8];
+        uint64_t seq;
+    } at[PIECES][NODES][3];
+} model;
+
+static void model_item(hd_value item, unsigned *p, unsigned *n, unsigned *k) {
+    sscanf(hd_value_as_text(hd_value_index(item, 0), ""), "main:p%u:n%u", p, n);
+    const char *instance = hd_value_as_text(hd_value_index(item, 1), "");
+    for (*k = 0; strcmp(instances[*k], instance) != 0;) ++*k;
+}
+
+static void model_apply(model *m, hd_value extra) {
+    unsigned p, n, k;
+    for (hd_iter it = hd_iter_of(hd_value_at(extra, "nodes")); hd_iter_next(&it);) {
+        model_item(it.value, &p, &n, &k);
+        bool whole = hd_value_count(it.value) == 4;
+        if (!whole && !m->at[p][n][k].there) continue;
+        m->at[p][n][k].there = true;
+        m->at[p][n][k].stale = false;
+        m->at[p][n][k].seq = seqs[0];
+        if (whole)
+            snprintf(m->at[p][n][k].fingerprint, 8, "%s",
+                     hd_value_as_text(hd_value_index(it.value, 2), ""));
+    }
+    for (hd_iter it = hd_iter_of(hd_value_at(extra, "pieces")); hd_iter_next(&it);) {
+        unsigned stale;
+        sscanf(hd_value_as_text(hd_value_index(it.value, 0), ""), "main:p%u", &p);
+        const char *name = hd_value_as_text(hd_value_index(hd_value_index(it.value, 2), 0), "");
+        sscanf(name, "main:p%*u:n%u", &stale);
+        for (n = 0; n < NODES; n++)
+            for (k = 0; k < 3; k++) m->at[p][n][k].stale = n == stale;
+    }
+    for (hd_iter it = hd_iter_of(hd_value_at(extra, "gone")); hd_iter_next(&it);) {
+        model_item(it.value, &p, &n, &k);
+        m->at[p][n][k].there = false;
+    }
+}
+
+/* The row of a file's table with what its tail says on top; false: there is none. */
+static bool merged(const basis *below, const basis *tail, const char *name, const char *instance,
+                   const char **fingerprint, uint64_t *seq, bool *stale) {
+    const basis_entry *under = basis_find(below, name, strlen(name), instance, strlen(instance));
+    const basis_entry *over = basis_find(tail, name, strlen(name), instance, strlen(instance));
+    const basis_piece *piece = basis_find_piece(tail, name, basis_piece_length(name, strlen(name)));
+    if (over && (over->flags & ROW_GONE)) return false;
+    const basis_entry *whole = over && (over->flags & ROW_WHOLE) ? over : under;
+    if (!whole) return false;
+    basis_row row = basis_row_of(whole);
+    *fingerprint = row.fingerprint;
+    *seq = seq_in(over ? over->seqs : under->seqs, "main");
+    if (over) *stale = over->flags & ROW_STALE;
+    else *stale = piece && value_exists(piece->valid) ? basis_names_stale(piece, name) : row.stale;
+    return true;
+}
+
+static void compare_with_model(const model *m, const basis *below, const basis *tail) {
+    for (unsigned p = 0; p < PIECES; p++)
+        for (unsigned n = 0; n < NODES; n++)
+            for (unsigned k = 0; k < 3; k++) {
+                char name[64];
+                const char *fingerprint;
+                uint64_t seq;
+                bool stale;
+                snprintf(name, sizeof name, "main:p%u:n%u", p, n);
+                bool there = merged(below, tail, name, instances[k], &fingerprint, &seq, &stale);
+                assert_int_equal(there, m->at[p][n][k].there);
+                if (!there) continue;
+                assert_string_equal(fingerprint, m->at[p][n][k].fingerprint);
+                assert_int_equal(stale, m->at[p][n][k].stale);
+                if (m->at[p][n][k].seq) assert_int_equal(seq, m->at[p][n][k].seq);
+            }
+}
+
+static void a_table_and_a_tail_over_one_say_what_the_model_says(void **state) {
+    lab_random r = lab_random_of(lab_seed());
+    basis all, below, tail, none;
+    model m = { 0 };
+    basis_init(&all, lab_env_of(world), heap, false);
+    basis_init(&below, lab_env_of(world), heap, false);
+    basis_init(&tail, lab_env_of(world), heap, true);
+    basis_init(&none, lab_env_of(world), heap, true);
+    hd_value pending[8];
+    uint64_t pending_seq[8];
+    uint32_t waiting = 0;
+    for (uint64_t at = 1; at <= ROUNDS; at++) {
+        char text[1024];
+        random_extra(&r, text, sizeof text);
+        hd_value extra = json(text);
+        assert_true(basis_well_formed(extra, NULL));
+        seqs[0]++;
+        model_apply(&m, extra);
+        assert_int_equal(basis_apply(&all, extra, &now, at), HD_OK);
+        assert_int_equal(basis_apply(&tail, extra, &now, at), HD_OK);
+        pending_seq[waiting] = seqs[0];
+        pending[waiting++] = extra;
+        compare_with_model(&m, &all, &none);
+        compare_with_model(&m, &below, &tail);
+        basis_check(&all);
+        basis_check(&tail);
+        if (waiting < 8 && !lab_random_once_in(&r, 5)) continue;
+        /* A checkpoint, perhaps not of everything. */
+        uint32_t taken = 1 + (uint32_t)lab_random_below(&r, waiting);
+        uint64_t standing = seqs[0];
+        for (uint32_t i = 0; i < taken; i++) {
+            seqs[0] = pending_seq[i];
+            assert_int_equal(basis_apply(&below, pending[i], &now, 0), HD_OK);
+            value_unref(pending[i]);
+        }
+        seqs[0] = standing;
+        memmove(pending, pending + taken, (waiting - taken) * sizeof *pending);
+        memmove(pending_seq, pending_seq + taken, (waiting - taken) * sizeof *pending_seq);
+        waiting -= taken;
+        basis_trim(&tail, at - waiting);
+        basis_check(&tail);
+        compare_with_model(&m, &below, &tail);
+    }
+    while (waiting) value_unref(pending[--waiting]);
+    basis_fini(&all);
+    basis_fini(&below);
+    basis_fini(&tail);
+    basis_fini(&none);
+}
+
+static void rows_come_in_order_of_name(void **state) {
+    basis b;
+    basis_init(&b, lab_env_of(world), heap, false);
+    for (int i = 0; i < 200; i++) {
+        char text[128];
+        snprintf(text, sizeof text, "{\"nodes\":[[\"main:p:n%03d\",\"\",\"f\",{\"r\":[]}]]}",
+                 i * 77 % 200);
+        apply(&b, 1, text);
+    }
+    basis_piece *p = basis_find_piece(&b, "main:p", 6);
+    basis_sort(&b, p);
+    basis_check(&b);
+    for (unsigned i = 0; i < 200; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "main:p:n%03u", i);
+        assert_string_equal(basis_row_of(&b.entries.items[p->rows.items[i]]).name, name);
+    }
+    basis_fini(&b);
+}
+
+static void without_memory_an_extra_is_completed_by_applying_it_again(lab_env *w, void *ctx) {
+    hd_heap *h;
+    if (hd_heap_open(lab_env_of(w), NULL, &h)) return;
+    static const char text[] =
+        "{\"nodes\":[[\"main:p:a\",\"\",\"f\",{\"r\":[\"main/a\",\"other/b\"]}],"
+        "[\"main:q:b\",\"\",\"f\",{\"r\":[]}],[\"main:p:c\",\"\"]],"
+        "\"pieces\":[[\"main:p\",{\"main\":7},[\"main:p:a\"]],[\"main:r\",{},[]]],"
+        "\"gone\":[[\"main:q:b\",\"\"],[\"main:q:x\",\"\"]]}";
+    struct key *kept[2] = { spaces[0], spaces[1] };
+    hd_value extra = json_read(h, text, sizeof text - 1, NULL);
+    spaces[0] = key_intern(h, "main", 4);
+    spaces[1] = key_intern(h, "other", 5);
+    for (int overlay = 0; overlay < 2 && value_exists(extra) && spaces[0] && spaces[1]; overlay++) {
+        basis b;
+        basis_init(&b, lab_env_of(w), h, overlay);
+        hd_status status = basis_apply(&b, extra, &now, 1);
+        basis_check(&b);
+        if (status) {
+            assert_int_equal(status, HD_NOMEM);
+            if (basis_apply(&b, extra, &now, 1)) basis_drop(&b, extra);
+        }
+        basis_check(&b);
+        basis_drop(&b, extra);
+        assert_int_equal(b.entries.count, 0);
+        basis_fini(&b);
+    }
+    value_unref(extra);
+    key_unref(spaces[0]);
+    key_unref(spaces[1]);
+    spaces[0] = kept[0];
+    spaces[1] = kept[1];
+    hd_heap_close(h);
+}
+
+static void no_memory_leaves_rows_that_are_right_or_none(void **state) {
+    lab_each_allocation_failure(without_memory_an_extra_is_completed_by_applying_it_again, NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_extra_that_lacks_something_is_refused),
+        cmocka_unit_test(an_extra_may_have_keys_of_others),
+        cmocka_unit_test(a_read_is_taken_apart),
+        cmocka_unit_test(a_row_is_proved_as_of_the_moment_it_is_taken_in),
+        cmocka_unit_test(rows_of_two_principals_are_two_rows),
+        cmocka_unit_test(a_stale_row_is_stale_until_it_is_written_again),
+        cmocka_unit_test(a_table_and_a_tail_over_one_say_what_the_model_says),
+        cmocka_unit_test(rows_come_in_order_of_name),
+        cmocka_unit_test(no_memory_leaves_rows_that_are_right_or_none),
+    };
+    return cmocka_run_group_tests(tests, open_world, close_world);
+}
