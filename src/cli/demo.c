@@ -3,6 +3,7 @@
  *     demo_shop.c    the application, written with the public interface alone
  *     demo_story.c   how it is told
  *     demo_steps.c   the chapters; demo_crash.c the one that needs a second process
+ *     demo_end.c     the last page; demo_serve.c the shop without the story
  *
  * The file is left behind, for the commands that the last page names. */
 #define _GNU_SOURCE
@@ -40,7 +41,7 @@ static int choose_file(cli *c, char *folder, char *file) {
     int failed = named ? named_folder(c, folder) : fresh_folder(c, folder, PATH_SIZE - 16);
     if (failed) return failed;
     snprintf(file, PATH_SIZE, "%.4000s/shop.db", folder);
-    if (access(file, F_OK)) return CLI_OK;
+    if (option_given(c, "serve") || access(file, F_OK)) return CLI_OK;
     return cli_fail(c, CLI_CONFLICT, "Name another folder, or none: then a fresh one is made.",
                     "%s exists already, and is left alone", file);
 }
@@ -52,41 +53,12 @@ static void (*const steps[])(story *s) = {
     demo_question, demo_conflict, demo_delivered_twice, demo_why,      demo_crash,
 };
 
-/* How to call this command from the reader's shell: by name, if that finds it. */
-static void print_alias(story *s) {
-    char self[PATH_SIZE];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length <= 0) return;
-    self[length] = '\0';
-    char found[PATH_SIZE], real[PATH_SIZE];
-    for (const char *at = getenv("PATH"); at && *at;
-         at += strcspn(at, ":") + (at[strcspn(at, ":")] == ':')) {
-        snprintf(found, sizeof found, "%.*s/heddle", (int)strcspn(at, ":"), at);
-        if (realpath(found, real) && !strcmp(real, self)) return;
-    }
-    story_shell(s, "alias heddle=%s", self);
-}
-
-static void print_ending(story *s, const char *folder) {
-    if (!story_step(s, "The file is yours")) return;
-    story_shell(s, "cd %s", folder);
-    print_alias(s);
-    story_shell(s, "heddle ls shop.db main                  # its documents");
-    story_shell(s, "heddle get shop.db main/shop/stock      # one of them");
-    story_shell(s, "heddle log shop.db main/shop/stock      # who changed it, and when");
-    story_shell(s, "heddle events shop.db                   # what was handled, once");
-    story_shell(s, "heddle db check shop.db                 # is everything in order?");
-    putchar('\n');
-    story_say(s, "Written with include/heddle/pattern.h: read src/cli/demo_shop.c, then "
-                 "docs/TUTORIAL.md.");
-}
-
-static int tell_story(story *s, const char *folder) {
+static int tell_story(story *s) {
     for (size_t i = 0; i < sizeof steps / sizeof *steps && !s->aborted && !interrupted(); i++)
         steps[i](s);
     if (s->shop.rt) story_ok(s, shop_close(&s->shop), "closing");
     if (interrupted()) return interrupted_status();
-    if (!s->aborted) print_ending(s, folder);
+    if (!s->aborted) demo_end(s);
     if (s->aborted) return CLI_INTERNAL;
     if (!s->broken) return CLI_OK;
     return cli_fail(s->c, CLI_INTERNAL, "Please report this, with what is above.",
@@ -100,8 +72,11 @@ static int run(cli *c) {
                         "the demonstration is for people: it has no JSON");
     int failed = choose_file(c, folder, file);
     if (failed) return failed;
-    story s = { .c = c, .file = file, .pauses = !option_given(c, "fast") && isatty(STDOUT_FILENO) };
-    return tell_story(&s, folder);
+    story s = { .c = c,
+                .folder = folder,
+                .file = file,
+                .pauses = !option_given(c, "fast") && isatty(STDOUT_FILENO) };
+    return option_given(c, "serve") ? demo_serve(&s) : tell_story(&s);
 }
 
 const command command_demo = {
@@ -113,12 +88,17 @@ const command command_demo = {
             "which do not, and why; two writers in conflict; an event delivered twice; a process "
             "killed and resumed. Everything it says of itself is read from the running program. "
             "Enter ends a pause.\n\n"
-            "The file stays, for you to look at: in a fresh folder, or in the one you name.",
+            "The file stays, for you to look at: in a fresh folder, or in the one you name. With "
+            "--serve there is no story: the shop stays open until Ctrl-C, on the file that an "
+            "earlier demonstration left there or on a new one, and answers \"heddle why\" and "
+            "the like from another terminal.",
     .options = (const cli_option[]){ { "fast", NULL, "without pauses" },
                                      { "dir", "FOLDER", "put the file shop.db there" },
+                                     { "serve", NULL, "only keep the shop open, for questions" },
                                      { NULL, NULL, NULL } },
     .examples = (const cli_example[]){ { "heddle demo", "at reading speed" },
                                        { "heddle demo --fast --dir demo", "leaves demo/shop.db" },
+                                       { "heddle demo --serve --dir demo", "opens it again" },
                                        { NULL, NULL } },
     .run = run,
 };

@@ -6,6 +6,7 @@
 #include "cli/demo_steps.h"
 
 #include "cli/output.h"
+#include <heddle/inspect.h>
 #include <inttypes.h>
 #include <spawn.h>
 #include <string.h>
@@ -21,8 +22,10 @@ bool demo_open_shop(story *s) {
         s->aborted = true;
         cli_fail(s->c, exit_of(status), NULL, "%s", error.message);
     }
-    return story_ok(s, status, s->file) &&
-           story_ok(s, hd_trace_enable(s->shop.rt, HD_TRACE_ALL), "tracing");
+    if (!story_ok(s, status, s->file)) return false;
+    /* From here on `heddle why` can ask it. Where no socket can be made, the story goes on. */
+    (void)hd_runtime_serve(s->shop.rt, &(hd_serve_options){ .name = "heddle demo" });
+    return story_ok(s, hd_trace_enable(s->shop.rt, HD_TRACE_ALL), "tracing");
 }
 
 static void sell(story *s, const char *item, int64_t count) {

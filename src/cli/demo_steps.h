@@ -20,4 +20,11 @@ void demo_why(story *s);
 /* demo_crash.c */
 void demo_crash(story *s);
 
+/* demo_serve.c: no story, but the shop itself, until Ctrl-C. Returns an exit status. */
+int demo_serve(story *s);
+/* demo_end.c: the last page. */
+void demo_end(story *s);
+/* How the reader's shell gets to the file and to this command. */
+void demo_print_way(story *s);
+
 #endif

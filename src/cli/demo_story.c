@@ -82,6 +82,7 @@ void story_shell(story *s, const char *format, ...) {
     vprintf(format, arguments);
     va_end(arguments);
     printf("%s\n", out_colour(s->c, COLOUR_NONE));
+    s->above = STORY_CHECKED;
 }
 
 bool story_ok(story *s, hd_status status, const char *what) {

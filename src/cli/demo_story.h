@@ -14,7 +14,7 @@ typedef enum story_mark { STORY_HEADING, STORY_SAID, STORY_DREW, STORY_CHECKED }
 typedef struct story {
     cli *c;
     shop shop;
-    const char *file;
+    const char *folder, *file;
     bool pauses;  /* somebody is watching and has not asked for speed */
     int step;     /* of the heading told last */
     int broken;   /* checks that did not hold */

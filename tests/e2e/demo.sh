@@ -38,7 +38,7 @@ check "without a terminal there are no colours" holds test "$(grep -c "$(printf 
 check "it leaves a file in order" gives 0 "shop/shop.db: in order" db check shop/shop.db
 check "with what was sold" gives 0 "7" get shop/shop.db 'main/shop/orders#/length'
 commands_at_its_end() {
-    sed -n 's/^  \$ heddle \([^#]*\).*/\1/p' demo.txt | grep -v ' \.\.\.' >commands.txt
+    sed -n 's/^  \$ heddle \([^#]*\).*/\1/p' demo.txt | grep -v -e ' \.\.\.' -e demo >commands.txt
     test -s commands.txt && cd shop || return 1
     while read -r line; do
         "$heddle" $line || { cd ..; return 1; }
@@ -51,3 +51,16 @@ check "a file that is there is left alone" fails 3 "shop/shop.db exists already"
 check "and so is a file that is no folder" fails 6 "cannot make the folder" \
     demo --fast --dir demo.txt/x
 check "there is no JSON of it" fails 1 "it has no JSON" demo --json
+
+# The shop without the story, for askers and customers.
+served() { # served COMMAND: while the shop is open
+    "$heddle" demo --serve --dir shop >serve.txt 2>&1 &
+    server=$!
+    until_true grep -q "Ctrl-C closes it" serve.txt && "$@"
+    good=$?
+    kill -INT $server
+    wait $server && return $good
+}
+sells() { "$heddle" send shop/shop.db main/shop/checkout '{"item": "tea", "count": 1}' --id web-19 \
+    --wait | grep -q '"id": 8' && until_true grep -q "Green tea 5.00,  5 left" serve.txt; }
+check "it opens the shop again, and sells" holds served sells

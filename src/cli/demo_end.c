@@ -1,0 +1,45 @@
+/* demo_end.c -- the last page: the commands that explore the file that was left. */
+#define _GNU_SOURCE
+#include "cli/demo_steps.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 4096 };
+
+/* Whether the reader's shell finds this very program as "heddle". */
+static bool is_on_path(const char *self) {
+    char found[PATH_SIZE], real[PATH_SIZE];
+    const char *at = getenv("PATH");
+    while (at && *at) {
+        int length = (int)strcspn(at, ":");
+        snprintf(found, sizeof found, "%.*s/heddle", length, at);
+        if (realpath(found, real) && !strcmp(real, self)) return true;
+        at += length + (at[length] == ':');
+    }
+    return false;
+}
+
+void demo_print_way(story *s) {
+    char self[PATH_SIZE];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    story_shell(s, "cd %s", s->folder);
+    if (length <= 0) return;
+    self[length] = '\0';
+    if (!is_on_path(self)) story_shell(s, "alias heddle=%s", self);
+}
+
+void demo_end(story *s) {
+    if (!story_step(s, "The file is yours")) return;
+    demo_print_way(s);
+    story_shell(s, "heddle ls shop.db main                  # its documents");
+    story_shell(s, "heddle get shop.db main/shop/stock      # one of them");
+    story_shell(s, "heddle log shop.db main/shop/stock      # who changed it, and when");
+    story_shell(s, "heddle events shop.db                   # what was handled, once");
+    story_shell(s, "heddle db check shop.db                 # is everything in order?");
+    story_say(s, "Graph, reasons and statistics are known to a running program only. Open the shop "
+                 "again, and it names the commands that ask it:");
+    story_shell(s, "heddle demo --serve --dir .");
+    story_say(s, "The shop is src/cli/demo_shop.c; docs/TUTORIAL.md begins with one cell.");
+}
