@@ -42,9 +42,15 @@ typedef struct hd_tx hd_tx;
 /* A store in memory, for runtimes of one thread that want to share one. */
 typedef struct hd_memory hd_memory;
 typedef struct hd_memory_options {
-    /* Documents load late, as from a remote store: a read of one that is not here yet is pending.
-     * For tests of that path. */
+    /* For tests of what happens with a store that is far away (see heddle/lab.h). Documents load
+     * late: a read of one that is not here yet is pending. */
     bool load_late;
+    /* A commit of this runtime arrives. HD_OK: it is decided. A transient status: it waits, and is
+     * asked about again in the runtime's next pump. Any other: it is refused with that. */
+    hd_status (*arrives)(void *ctx, const hd_runtime *rt);
+    /* Whether verdicts and other runtimes' commits reach this runtime now. */
+    bool (*hears)(void *ctx, const hd_runtime *rt);
+    void *ctx;
 } hd_memory_options;
 HD_API hd_status hd_memory_open(const hd_env *env, const hd_memory_options *options,
                                 hd_memory **out);
@@ -98,7 +104,8 @@ HD_API hd_status hd_runtime_pump(hd_runtime *rt);
 /* When to call pump next even if the descriptor stays silent: nanoseconds of the env's monotonic
  * clock, 0 for now, UINT64_MAX for never. */
 HD_API uint64_t hd_runtime_deadline(const hd_runtime *rt);
-/* A descriptor (epoll) that is readable when pump has something to do. -1 for a store in memory. */
+/* A descriptor (epoll) that is readable when pump has something to do: verdicts, other processes'
+ * commits, posts. The same one each time, the runtime's own. -1: the system has no more of them. */
 HD_API int hd_runtime_fd(hd_runtime *rt);
 /* Pumps and waits until nothing is left to run. Verdicts of commits may still be outstanding. */
 HD_API hd_status hd_runtime_settle(hd_runtime *rt);

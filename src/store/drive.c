@@ -223,9 +223,12 @@ static bool is_idle(const hd_runtime *rt) {
     return !rt->hooks.idle || rt->hooks.idle(rt->hooks.ctx);
 }
 
+/* The descriptor first: a post that comes before it exists is seen by the deadline, one that comes
+ * later wakes it. */
 static void wait_for_more(hd_runtime *rt) {
+    int fd = hd_runtime_fd(rt);
     uint64_t deadline = hd_runtime_deadline(rt);
-    if (deadline) env_wait(&rt->env, hd_runtime_fd(rt), deadline);
+    if (deadline) env_wait(&rt->env, fd, deadline);
 }
 
 hd_status runtime_settle_until(hd_runtime *rt, const bool *done) {

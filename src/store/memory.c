@@ -4,6 +4,7 @@
 #include "store/memory_state.h"
 
 #include "base/env.h"
+#include "store/runtime.h"
 #include "value/key.h"
 #include "value/id.h"
 #include <string.h>
@@ -221,7 +222,10 @@ static void log_ops(hd_memory *m, const commit *c, uint32_t write) {
     }
 }
 
-static bool alone(const hd_memory *m) { return m->attached_count == 1; }
+/* Where a test has a hand on the way, nobody takes the short one. */
+static bool alone(const hd_memory *m) {
+    return m->attached_count == 1 && !m->options.arrives && !m->options.hears;
+}
 
 static void drop_seqs(commit *c) {
     for (uint32_t i = 0; i < c->seqs.count; i++) key_unref(c->seqs.items[i].space);
@@ -276,8 +280,8 @@ static void keep_extra(hd_memory *m, logged *entry) {
     entry->extra = value_ref(entry->c->extra);
 }
 
-/* HD_NOMEM: undecided, nothing changed. */
-static hd_status decide(memory_authority *ma, commit *c) {
+/* What the heads say, unless it is refused in any case. HD_NOMEM: undecided, nothing changed. */
+static hd_status decide(memory_authority *ma, commit *c, hd_status refusal) {
     hd_memory *m = ma->m;
     submission s;
     uint32_t ops_before = m->ops.count;
@@ -285,6 +289,7 @@ static hd_status decide(memory_authority *ma, commit *c) {
     hd_status status = build_submission(ma, c, &s);
     if (!status) status = admit(&m->h, &s, &m->verdict);
     if (status || m->verdict.replayed) return status; /* a replay's verdict is in the log already */
+    if (!m->verdict.status) m->verdict.status = refusal;
     if (!m->verdict.status) m->verdict.status = memory_check_extra(m, c);
     if (!m->verdict.status) {
         if (!alone(m) && !vec_room(&m->env, &m->ops, c->ops.count)) return HD_NOMEM;
@@ -346,15 +351,31 @@ static bool memory_never_was(authority *a, place_id doc) {
     return !ma->sole || !place_at(&a->replica->places, doc)->doc.seq;
 }
 
-static void memory_flush(authority *a) {
-    memory_authority *ma = self(a);
-    uint32_t done = 0;
-    while (done < ma->inbox.count && !decide(ma, ma->inbox.items[done])) done++;
-    if (!done) return;
-    memmove(ma->inbox.items, ma->inbox.items + done,
-            (ma->inbox.count - done) * sizeof *ma->inbox.items);
-    ma->inbox.count -= done; /* the rest when there is memory */
+static hd_runtime *runtime_of(const memory_authority *ma) {
+    return (hd_runtime *)(void *)((char *)ma->base.replica - offsetof(hd_runtime, r));
 }
+
+static hd_status arrive(memory_authority *ma, commit *c) {
+    const hd_memory_options *o = &ma->m->options;
+    hd_status said = o->arrives ? o->arrives(o->ctx, runtime_of(ma)) : HD_OK;
+    ma->kept_out = hd_status_class(said) == HD_CLASS_TRANSIENT;
+    return ma->kept_out ? said : decide(ma, c, said);
+}
+
+/* HD_NOMEM: some are left that could not be decided. Those that are kept out are left as well. */
+static hd_status decide_inbox(memory_authority *ma) {
+    uint32_t done = 0;
+    hd_status status = HD_OK;
+    while (done < ma->inbox.count && !(status = arrive(ma, ma->inbox.items[done]))) done++;
+    if (done) {
+        memmove(ma->inbox.items, ma->inbox.items + done,
+                (ma->inbox.count - done) * sizeof *ma->inbox.items);
+        ma->inbox.count -= done;
+    }
+    return ma->kept_out ? HD_OK : status;
+}
+
+static void memory_flush(authority *a) { decide_inbox(self(a)); }
 
 /* ---- delivering */
 
@@ -465,10 +486,16 @@ static void deliver_loads(memory_authority *ma) {
             ma->wanted.count * sizeof *ma->wanted.items);
 }
 
+static bool hears(const memory_authority *ma) {
+    const hd_memory_options *o = &ma->m->options;
+    return !o->hears || o->hears(o->ctx, runtime_of(ma));
+}
+
 static hd_status memory_poll(authority *a) {
     memory_authority *ma = self(a);
     hd_memory *m = ma->m;
-    if (ma->inbox.count) memory_flush(a);
+    hd_status undecided = ma->inbox.count ? decide_inbox(ma) : HD_OK;
+    if (!hears(ma)) return undecided;
     while (ma->position < m->log_base + m->log.count) {
         logged entry = m->log.items[ma->position - m->log_base];
         ma->position++; /* first: whoever hears of it and loads more must get what belongs to it */
@@ -480,7 +507,7 @@ static hd_status memory_poll(authority *a) {
     }
     if (m->log.count) trim_log(m);
     if (ma->wanted.count) deliver_loads(ma);
-    return ma->inbox.count ? HD_NOMEM : HD_OK; /* what is still undecided had no memory */
+    return undecided;
 }
 
 /* One snapshot: a document as it was at the last poll, though the head may have moved on. */
@@ -521,8 +548,8 @@ static bool memory_shared(const authority *a) { return !alone(self_const(a)->m);
 static int memory_fd(authority *a) { return (void)a, -1; }
 static uint64_t memory_deadline(authority *a) {
     memory_authority *ma = self(a);
-    bool work =
-        ma->inbox.count || ma->wanted.count || ma->position < ma->m->log_base + ma->m->log.count;
+    bool told = ma->wanted.count || ma->position < ma->m->log_base + ma->m->log.count;
+    bool work = (ma->inbox.count && !ma->kept_out) || (told && hears(ma));
     return work ? 0 : UINT64_MAX;
 }
 static hd_status memory_nothing(authority *a, hd_error *error) {

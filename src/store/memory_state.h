@@ -62,6 +62,7 @@ typedef struct memory_authority {
     uint32_t session;
     uint64_t position; /* the next log entry to look at */
     VEC(commit *) inbox;
+    bool kept_out;          /* the first of them was told to wait */
     VEC(uint32_t) head_of;  /* place -> head + 1; 0: not looked up yet */
     VEC(uint32_t) space_of; /* home -> index of its space + 1; 0: not looked up yet */
     /* The store is this runtime's own. What is confirmed stands in the replica and nowhere else; a

@@ -62,7 +62,8 @@ struct hd_runtime {
     runtime_extension extension;
     runtime_extension outside; /* who answers those that look from outside: src/inspect */
     _Atomic(post *) posts;     /* newest first; pushed by any thread */
-    int wake_fd, epoll_fd;     /* -1: not made yet */
+    _Atomic int wake_fd;       /* -1: not made yet; read by any thread */
+    int epoll_fd;              /* -1: not made yet */
     bool stop;
     bool in_run; /* a run's or handler's body is on the stack */
 };
