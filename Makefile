@@ -76,10 +76,12 @@ sources = $(sort $(shell find $(1) -name '$(2)' 2>/dev/null))
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 ALL_SRC   := $(call sources,src,*.c)
-# The command and the server stand on the library, they are not in it.
+# The command, the server and the lab stand on the library, they are not in it.
 CLI_SRC   := $(filter src/cli/% src/server/%,$(ALL_SRC))
-LIB_SRC   := $(filter-out $(CLI_SRC),$(ALL_SRC))
-LAB_SRC   := $(call sources,tests/lab,*.c)
+LAB_SRC   := $(filter src/lab/%,$(ALL_SRC))
+LIB_SRC   := $(filter-out $(CLI_SRC) $(LAB_SRC),$(ALL_SRC))
+# Around the installed lab, our own tests have parts that reach inside the library.
+OUR_LAB_SRC := $(call sources,tests/lab,*.c)
 UNIT_SRC  := $(call sources,tests/unit,test_*.c)
 SPEC_SRC  := $(call sources,tests/spec,test_*.c)
 MODEL_SRC := $(call sources,tests/model,test_*.c)
@@ -93,6 +95,7 @@ C_FILES   := $(call sources,include src tests bench examples,*.[ch])
 COMMA     := ,
 INTERNAL  := $(BUILD)/libheddle-internal.a
 STATIC    := $(BUILD)/libheddle.a
+LAB       := $(BUILD)/libheddle-lab.a
 SHARED    := $(BUILD)/libheddle.so.$(VERSION)
 COMMAND   := $(if $(CLI_SRC),$(BUILD)/heddle)
 BENCH     := $(if $(BENCH_SRC),$(BUILD)/heddle-bench)
@@ -108,7 +111,7 @@ TESTS     := $(UNIT) $(SPEC) $(MODEL) $(CRASH)
 
 .PHONY: all lib command tests examples fuzzers bench-program
 all: lib $(COMMAND) examples
-lib: $(STATIC) $(SHARED) $(INTERNAL)
+lib: $(STATIC) $(SHARED) $(LAB) $(INTERNAL)
 command: $(COMMAND)
 tests: $(TESTS)
 examples: $(EXAMPLES)
@@ -128,7 +131,7 @@ $(BUILD)/flags: FORCE
 $(BUILD)/members: FORCE
 	$(call remember,$(LIB_SRC))
 $(BUILD)/lab-members: FORCE
-	$(call remember,$(LAB_SRC))
+	$(call remember,$(LAB_SRC) $(OUR_LAB_SRC))
 $(BUILD)/bench-members: FORCE
 	$(call remember,$(BENCH_SRC))
 
@@ -151,10 +154,12 @@ $(INTERNAL): $(call objects,$(LIB_SRC)) $(BUILD)/members
 # For embedders: one object in which everything hidden has become local, so that a function of
 # theirs that is named like one of ours replaces nothing.
 $(BUILD)/heddle.o: $(call objects,$(LIB_SRC)) $(BUILD)/members
+$(BUILD)/heddle-lab.o: $(call objects,$(LAB_SRC)) $(BUILD)/lab-members
+$(BUILD)/heddle.o $(BUILD)/heddle-lab.o:
 	$(call say,LD)
 	$(Q)ld -r -o $@ $(filter %.o,$^)
 	$(Q)objcopy --localize-hidden $@
-$(STATIC): $(BUILD)/heddle.o
+$(STATIC) $(LAB): $(BUILD)/lib%.a: $(BUILD)/%.o
 	$(call say,AR)
 	@rm -f $@
 	$(Q)ar rcs $@ $<
@@ -166,7 +171,7 @@ $(SHARED): $(call objects,$(LIB_SRC)) $(BUILD)/members
 	$(Q)ln -sf $(@F) $(BUILD)/$(SONAME)
 	$(Q)ln -sf $(SONAME) $(BUILD)/libheddle.so
 
-LAB_OBJ := $(call objects,$(LAB_SRC))
+LAB_OBJ := $(call objects,$(LAB_SRC) $(OUR_LAB_SRC))
 $(TESTS): $(BUILD)/%: $(BUILD)/obj/%.o $(LAB_OBJ) $(INTERNAL) $(BUILD)/lab-members
 	@mkdir -p $(@D)
 	$(call say,LINK)
@@ -303,16 +308,19 @@ install:
 TO := $(DESTDIR)$(PREFIX)
 TO_LIB := $(DESTDIR)$(LIBDIR)
 
-install-files: $(STATIC) $(SHARED) $(COMMAND)
+PC_NAMES := heddle heddle-lab
+
+install-files: $(STATIC) $(SHARED) $(LAB) $(COMMAND)
 	install -d $(TO)/include/heddle $(TO_LIB)/pkgconfig
 	install -m 644 include/heddle.h $(TO)/include
 	install -m 644 $(filter include/heddle/%,$(HEADERS)) $(TO)/include/heddle
-	install -m 644 $(STATIC) $(TO_LIB)
+	install -m 644 $(STATIC) $(LAB) $(TO_LIB)
 	install -m 755 $(SHARED) $(TO_LIB)
 	ln -sf $(notdir $(SHARED)) $(TO_LIB)/$(SONAME)
 	ln -sf $(SONAME) $(TO_LIB)/libheddle.so
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
-	    -e 's|@LIBS@|$(LIBS)|' heddle.pc.in > $(TO_LIB)/pkgconfig/heddle.pc
+	for name in $(PC_NAMES); do \
+	    sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
+	        -e 's|@LIBS@|$(LIBS)|' $$name.pc.in > $(TO_LIB)/pkgconfig/$$name.pc || exit 1; done
 	$(if $(COMMAND),install -d $(TO)/bin $(TO)/share/man/man1 && \
 	    install -m 755 $(COMMAND) $(TO)/bin && $(COMMAND) help --man-pages $(TO)/share/man/man1)
 

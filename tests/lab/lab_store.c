@@ -9,7 +9,6 @@
 #include "value/diff.h"
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,8 +46,6 @@ struct lab {
     lab_options options;
     lab_env *world;
     bool owns_world;
-    hd_env env; /* of the runtimes: the world's, safe for the writer threads of a file */
-    pthread_mutex_t lock;
     hd_memory *memory;
     char folder[64], file[96];
     lab_runtime *runtimes;
@@ -77,43 +74,6 @@ bool lab_sabotage(unsigned what) { return (void)what, false; }
 static void sabotage_runtime(lab *l, hd_runtime *rt) { (void)l, (void)rt; }
 #endif
 
-/* ---- the environment: one lock around the world's */
-
-static void *locked_alloc(void *ctx, void *block, size_t old_size, size_t size) {
-    lab *l = ctx;
-    const hd_env *inner = lab_env_of(l->world);
-    pthread_mutex_lock(&l->lock);
-    void *p = inner->alloc(inner->ctx, block, old_size, size);
-    pthread_mutex_unlock(&l->lock);
-    return p;
-}
-static void locked_log(void *ctx, hd_log_level level, const char *line) {
-    lab *l = ctx;
-    const hd_env *inner = lab_env_of(l->world);
-    pthread_mutex_lock(&l->lock);
-    inner->log(inner->ctx, level, line);
-    pthread_mutex_unlock(&l->lock);
-}
-static void locked_random(void *ctx, void *out, size_t size) {
-    lab *l = ctx;
-    const hd_env *inner = lab_env_of(l->world);
-    pthread_mutex_lock(&l->lock);
-    inner->random(inner->ctx, out, size);
-    pthread_mutex_unlock(&l->lock);
-}
-static uint64_t world_now(void *ctx) {
-    const hd_env *inner = lab_env_of(((lab *)ctx)->world);
-    return inner->monotonic_ns(inner->ctx);
-}
-static uint64_t world_wall(void *ctx) {
-    const hd_env *inner = lab_env_of(((lab *)ctx)->world);
-    return inner->wall_ms(inner->ctx);
-}
-static void world_wait(void *ctx, int fd, uint64_t deadline_ns) {
-    const hd_env *inner = lab_env_of(((lab *)ctx)->world);
-    inner->wait(inner->ctx, fd, deadline_ns);
-}
-
 /* ---- the world */
 
 static void make_file(lab *l) {
@@ -139,15 +99,12 @@ lab *lab_open_with(lab_options options) {
     l->options = options;
     l->world = options.world ? options.world : lab_env_open();
     l->owns_world = !options.world;
-    pthread_mutex_init(&l->lock, NULL);
-    l->env =
-        (hd_env){ l, locked_alloc, world_now, world_wall, locked_random, locked_log, world_wait };
     if (options.kind == LAB_SQLITE) {
         make_file(l);
         return l;
     }
     hd_memory_options memory = { .load_late = options.load_late };
-    hd_status status = hd_memory_open(&l->env, &memory, &l->memory);
+    hd_status status = hd_memory_open(lab_env_of(l->world), &memory, &l->memory);
     if (status && status != HD_NOMEM) lab_fail("hd_memory_open: %s", hd_status_name(status));
     return l;
 }
@@ -180,7 +137,6 @@ void lab_close(lab *l) {
     free(l->fates);
     lab_arrivals_free(&l->arrivals);
     if (l->owns_world) lab_env_close(l->world);
-    pthread_mutex_destroy(&l->lock);
     free(l);
 }
 
@@ -324,7 +280,9 @@ void lab_check_all(lab *l) {
 lab_runtime *lab_runtime_try(lab *l, const char *name, const char *principal, hd_status *status) {
     hd_runtime *rt;
     hd_error error;
-    hd_options options = { .env = &l->env, .principal = principal, .memory = l->memory };
+    hd_options options = { .env = lab_env_of(l->world),
+                           .principal = principal,
+                           .memory = l->memory };
     *status = HD_NOMEM;
     if (!l->memory && !lab_is_sqlite(l)) return NULL;
     *status = hd_open(l->memory ? NULL : l->file, &options, &rt, &error);

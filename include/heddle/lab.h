@@ -1,0 +1,208 @@
+/* heddle/lab.h -- a lab for your tests: time that moves when told, a log of what ran, stores that are
+ * slow or refuse, memory that runs out on request.
+ *
+ *     hd_lab *lab = hd_lab_open(NULL);
+ *     hd_runtime *rt = hd_lab_runtime(lab, "a");          // a runtime like any other
+ *     cart_start(rt);                                     // what you test
+ *
+ *     hd_lab_set(rt, "main/cart#/items", "[{\"price\": 3}]");
+ *     hd_lab_settle(lab);
+ *     hd_lab_expect_ran(rt, "add_up show");
+ *     hd_lab_expect_cell(rt, "main/total", "3.0");
+ *
+ *     hd_lab_set(rt, "main/cart#/note", "\"gift\"");
+ *     hd_lab_settle(lab);
+ *     hd_lab_expect_ran(rt, "");                          // nobody's business
+ *     hd_lab_close(lab);                                  // nothing leaked, nothing failed unseen
+ *
+ * An expectation that does not hold says what was expected, what was found and why, with file and
+ * line, and ends the test: by abort, or as options.fail does it. No test framework is needed, any will
+ * do. docs/TESTING.md shows the whole.
+ *
+ * Link with `pkg-config --libs heddle-lab`. A lab and what is in it belong to one thread. Variables of
+ * the process environment: HD_SEED gives the seed of random tests; HD_LAB_LOG=1 shows log lines as
+ * they come. */
+#ifndef HEDDLE_LAB_H
+#define HEDDLE_LAB_H
+
+#include <heddle/pattern.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Randomness that repeats ------------------------------------------------------------- */
+
+/* A generator: the same seed gives the same numbers, everywhere. Not for secrets. */
+typedef struct hd_lab_random {
+    uint64_t state;
+} hd_lab_random;
+
+/* HD_SEED from the process environment, else a fixed number; prints it, so that a failure can be
+ * repeated. */
+HD_API uint64_t hd_lab_seed(void);
+
+HD_API hd_lab_random hd_lab_random_of(uint64_t seed);
+HD_API uint64_t hd_lab_random_u64(hd_lab_random *r);
+/* From 0 to n - 1, evenly; n > 0. */
+HD_API uint64_t hd_lab_random_below(hd_lab_random *r, uint64_t n);
+/* True once in n times. */
+HD_API bool hd_lab_random_once_in(hd_lab_random *r, uint64_t n);
+HD_API void hd_lab_random_bytes(hd_lab_random *r, void *out, size_t size);
+
+/* ---- The environment --------------------------------------------------------------------- */
+
+/* An hd_env for tests: clocks that stand still, randomness from a seed, an allocator that watches.
+ * Use one directly to test what takes an hd_env; a lab has one of its own. */
+typedef struct hd_lab_env hd_lab_env;
+
+HD_API hd_lab_env *hd_lab_env_open(void);
+/* Aborts, and lists the blocks, if anything allocated was not freed. Accepts NULL. */
+HD_API void hd_lab_env_close(hd_lab_env *world);
+
+/* What to hand to the library; lives as long as the world. Its functions may be called by any thread,
+ * those of this header by the test's. */
+HD_API const hd_env *hd_lab_env_of(hd_lab_env *world);
+
+/* The monotonic clock starts at 1 s, the wall clock at 2020-01-01; both stand still between calls
+ * of advance. Setting the wall clock models a clock that was put back or forward. */
+HD_API void hd_lab_env_advance_ms(hd_lab_env *world, uint64_t ms);
+HD_API void hd_lab_env_advance_ns(hd_lab_env *world, uint64_t ns);
+HD_API void hd_lab_env_set_wall_ms(hd_lab_env *world, uint64_t ms_since_1970);
+
+/* The environment's random bytes start over from this seed (at open: a fixed one). */
+HD_API void hd_lab_env_set_seed(hd_lab_env *world, uint64_t seed);
+
+/* The allocator fills fresh memory with rubbish, moves a block at every resize, and aborts when a
+ * block is freed or resized with another size than it has, or was not from here.
+ *
+ * Counted are allocations and resizes, not frees. fail_at: the nth from now fails, and only that
+ * one. fail_from: the nth from now and all after it. 0: none (again). */
+HD_API void hd_lab_env_fail_at(hd_lab_env *world, uint64_t nth);
+HD_API void hd_lab_env_fail_from(hd_lab_env *world, uint64_t nth);
+/* Whether an allocation was refused since the last fail_at or fail_from. */
+HD_API bool hd_lab_env_failed(const hd_lab_env *world);
+
+HD_API uint64_t hd_lab_env_allocations(const hd_lab_env *world); /* since open, resizes included */
+HD_API uint64_t hd_lab_env_blocks(const hd_lab_env *world);      /* now */
+HD_API size_t hd_lab_env_bytes(const hd_lab_env *world);         /* now */
+
+HD_API size_t hd_lab_env_log_count(const hd_lab_env *world);
+/* The ith log line since open or clear, or NULL; with its level in front: "warning: ...". */
+HD_API const char *hd_lab_env_log_line(const hd_lab_env *world, size_t i);
+/* How many lines contain `text`. */
+HD_API size_t hd_lab_env_logged(const hd_lab_env *world, const char *text);
+HD_API void hd_lab_env_log_clear(hd_lab_env *world);
+
+/* Runs `body` in a fresh world again and again: with its first allocation failing, then its second,
+ * and so on, each once alone and once with all that follow, until it gets through without meeting
+ * the failure. After each run everything must be freed. The body calls what it tests, accepts
+ * HD_NOMEM, and cleans up; hd_lab_env_failed() tells it whether success is due. Returns the number of
+ * allocations of an undisturbed run. */
+typedef void (*hd_lab_body)(hd_lab_env *world, void *ctx);
+HD_API uint64_t hd_lab_each_allocation_failure(hd_lab_body body, void *ctx);
+
+/* ---- The lab ----------------------------------------------------------------------------- */
+
+/* A store, and runtimes on it. */
+typedef struct hd_lab hd_lab;
+
+typedef struct hd_lab_options {
+    bool in_file;    /* in a SQLite file, which is removed at the end; default: in memory */
+    bool load_late;  /* in memory: documents arrive late, as from a remote store */
+    hd_lab_env *env; /* default: a new one. Borrowed: close it after the lab */
+    /* An expectation does not hold. It may leave by longjmp, as frameworks do. If it returns, the
+     * expectation gives false. Default: prints the message and aborts. */
+    void (*fail)(void *ctx, const char *message);
+    void *ctx;
+} hd_lab_options;
+
+HD_API hd_lab *hd_lab_open(const hd_lab_options *options);
+/* Closes every runtime, expects that no failure and no violation was left unseen, and that all memory
+ * was given back. Accepts NULL. */
+HD_API void hd_lab_close(hd_lab *lab);
+HD_API hd_lab_env *hd_lab_world(hd_lab *lab);
+
+/* The runtime of this name; opened at first mention. */
+HD_API hd_runtime *hd_lab_runtime(hd_lab *lab, const char *name);
+/* The same with options (principal, limits, ...; env and memory are the lab's), and with a status where
+ * memory may run out. */
+HD_API hd_status hd_lab_runtime_with(hd_lab *lab, const char *name, const hd_options *options,
+                                     hd_runtime **out);
+/* As hd_close, which is not for runtimes of a lab. */
+HD_API void hd_lab_runtime_close(hd_runtime *rt);
+
+/* ---- Moving ------------------------------------------------------------------------------ */
+
+/* Nothing happens by itself. settle: every runtime does what it can do now, until nobody has anything
+ * left. What waits for a time goes on waiting. In a file each runtime looks for others' commits from
+ * time to time: with several of them settle takes some multiples of 100 ms of the lab's time. */
+HD_API void hd_lab_settle(hd_lab *lab);
+/* The same, time passing as needed: until nothing waits for a time either. */
+HD_API void hd_lab_idle(hd_lab *lab);
+/* One runtime, one turn: its commits reach the store, it hears of what was decided, and runs. The
+ * order of these calls is the order of delivery. */
+HD_API void hd_lab_pump(hd_runtime *rt);
+HD_API void hd_lab_advance_ms(hd_lab *lab, uint64_t ms);
+
+/* For a store in memory. From now on the runtime's commits do not arrive, or it hears of no verdict
+ * and of no other runtime's commit. What was kept moves on with the first pump after release. */
+enum { HD_LAB_COMMITS = 1, HD_LAB_NEWS = 2 };
+HD_API void hd_lab_hold(hd_runtime *rt, unsigned what);
+HD_API void hd_lab_release(hd_runtime *rt);
+/* The next commits that arrive from this runtime (and are not kept) are refused with this status:
+ * HD_STALE, as if somebody else had been quicker, HD_REJECTED, ... */
+HD_API void hd_lab_refuse(hd_runtime *rt, hd_status status, uint32_t times);
+
+/* ---- Writing and reading ----------------------------------------------------------------- */
+
+/* Writes JSON to a cell ("main/cart#/items"); "-" removes it. Fails as an expectation does. */
+HD_API void hd_lab_set(hd_runtime *rt, const char *cell, const char *json);
+/* What the runtime sees there, as JSON; "-": absent. Nobody is made to run. Good until the fourth call
+ * after. */
+HD_API const char *hd_lab_get(hd_runtime *rt, const char *cell);
+
+/* ---- What ran ---------------------------------------------------------------------------- */
+
+/* The names of the nodes and handlers that ran since the last call, in order, separated by spaces.
+ * Left out are runs that were set aside, since they met something about to change (hd_run_trace), and
+ * nodes without a name, as sinks are; where these matter, their function calls note. */
+HD_API const char *hd_lab_ran(hd_runtime *rt);
+HD_API void hd_lab_note(hd_runtime *rt, const char *name);
+/* How often the node of this name has run since its runtime was opened, also if it is gone. */
+HD_API uint64_t hd_lab_runs(hd_runtime *rt, const char *name);
+/* Runs that failed since the last call: "add_up HD_FAILED: the cart is full; ...". */
+HD_API const char *hd_lab_failures(hd_runtime *rt);
+
+/* From now on, in runtimes that are open, every computation runs twice, and what the second run would
+ * change is told by violations: "dice wrote main/dice=3, then main/dice=5; ...". */
+HD_API void hd_lab_recheck(hd_lab *lab);
+HD_API const char *hd_lab_violations(hd_runtime *rt);
+
+/* ---- Expectations ------------------------------------------------------------------------ */
+
+/* True: it holds. The texts are as the functions above give them; JSON is compared as values, so
+ * spaces and the order of keys do not matter. */
+#define hd_lab_expect_ran(rt, names) hd_lab_expect_ran_at(__FILE__, __LINE__, rt, names)
+#define hd_lab_expect_runs(rt, name, count)                                                        \
+    hd_lab_expect_runs_at(__FILE__, __LINE__, rt, name, count)
+#define hd_lab_expect_cell(rt, cell, json) hd_lab_expect_cell_at(__FILE__, __LINE__, rt, cell, json)
+#define hd_lab_expect_failures(rt, text)   hd_lab_expect_failures_at(__FILE__, __LINE__, rt, text)
+#define hd_lab_expect_violations(rt, text) hd_lab_expect_violations_at(__FILE__, __LINE__, rt, text)
+
+HD_API bool hd_lab_expect_ran_at(const char *file, int line, hd_runtime *rt, const char *names);
+HD_API bool hd_lab_expect_runs_at(const char *file, int line, hd_runtime *rt, const char *name,
+                                  uint64_t count);
+HD_API bool hd_lab_expect_cell_at(const char *file, int line, hd_runtime *rt, const char *cell,
+                                  const char *json);
+HD_API bool hd_lab_expect_failures_at(const char *file, int line, hd_runtime *rt, const char *text);
+HD_API bool hd_lab_expect_violations_at(const char *file, int line, hd_runtime *rt,
+                                        const char *text);
+
+/* Says what is wrong, as printf does, and aborts. */
+HD_API void hd_lab_fail(const char *format, ...) HD_PRINTF(1, 2);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,335 @@
+/* lab.c -- a store, runtimes on it, and the hand that moves them.
+ *
+ * A runtime of the lab is an ordinary one. What is special is its environment, which passes on to the
+ * lab's world, and its store in memory, which asks us about every commit and every answer. */
+#define _GNU_SOURCE
+#include "lab/lab.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LOOK_MS     100 /* a runtime on a file has looked for others' commits after this */
+#define TURNS_MAX   10000
+#define WAITS_MAX   10 /* waits of a second for what nobody promised, and the test ends */
+#define TRACE_KINDS (HD_TRACE_RUNS | HD_TRACE_TRIGGERS)
+
+/* ---- The environment of a runtime ---------------------------------------------------------- */
+
+static const hd_env *world_of(void *ctx) { return hd_lab_env_of(((lab_runtime *)ctx)->lab->world); }
+
+static void *pass_alloc(void *ctx, void *block, size_t old_size, size_t size) {
+    const hd_env *e = world_of(ctx);
+    return e->alloc(e->ctx, block, old_size, size);
+}
+static uint64_t pass_monotonic_ns(void *ctx) {
+    const hd_env *e = world_of(ctx);
+    return e->monotonic_ns(e->ctx);
+}
+static uint64_t pass_wall_ms(void *ctx) {
+    const hd_env *e = world_of(ctx);
+    return e->wall_ms(e->ctx);
+}
+static void pass_random(void *ctx, void *out, size_t size) {
+    const hd_env *e = world_of(ctx);
+    e->random(e->ctx, out, size);
+}
+static void pass_log(void *ctx, hd_log_level level, const char *line) {
+    const hd_env *e = world_of(ctx);
+    e->log(e->ctx, level, line);
+}
+
+/* Whoever waits without a deadline waits for another thread, or for nothing. */
+static void pass_wait(void *ctx, int fd, uint64_t deadline_ns) {
+    lab_runtime *r = ctx;
+    const hd_env *e = world_of(ctx);
+    struct pollfd readable = { fd, POLLIN, 0 };
+    e->wait(e->ctx, fd, deadline_ns);
+    bool ended = deadline_ns != UINT64_MAX || (fd >= 0 && poll(&readable, 1, 0) > 0);
+    r->waits = ended ? 0 : r->waits + 1;
+    if (r->waits > WAITS_MAX)
+        hd_lab_fail("%s waits for something that nobody is going to do%s", r->name,
+                    r->held ? " (it is held)" : "");
+}
+
+lab_runtime *lab_runtime_of(const hd_runtime *rt) {
+    const hd_env *env = hd_runtime_env(rt);
+    if (env->alloc != pass_alloc) hd_lab_fail("the runtime was not opened with hd_lab_runtime");
+    return env->ctx;
+}
+
+/* ---- What the store asks ------------------------------------------------------------------- */
+
+static hd_status on_arrival(void *ctx, const hd_runtime *rt) {
+    lab_runtime *r = lab_runtime_of(rt);
+    (void)ctx;
+    if (r->held & HD_LAB_COMMITS) return HD_BUSY;
+    if (!r->refusals) return HD_OK;
+    r->refusals--;
+    return r->refusal;
+}
+
+static bool on_hearing(void *ctx, const hd_runtime *rt) {
+    (void)ctx;
+    return !(lab_runtime_of(rt)->held & HD_LAB_NEWS);
+}
+
+/* ---- Opening and closing ------------------------------------------------------------------- */
+
+static void make_file(hd_lab *lab) {
+    const char *base = getenv("TMPDIR");
+    snprintf(lab->folder, sizeof lab->folder, "%.40s/heddle-lab.XXXXXX", base ? base : "/tmp");
+    if (!mkdtemp(lab->folder)) hd_lab_fail("%s: %s", lab->folder, strerror(errno));
+    snprintf(lab->file, sizeof lab->file, "%s/lab.db", lab->folder);
+}
+
+static void remove_file(const hd_lab *lab) {
+    static const char *const endings[] = { "", "-wal", "-shm", "-journal" };
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        char path[96];
+        snprintf(path, sizeof path, "%s%s", lab->file, endings[i]);
+        unlink(path);
+    }
+    rmdir(lab->folder);
+}
+
+hd_lab *hd_lab_open(const hd_lab_options *options) {
+    hd_lab *lab = calloc(1, sizeof *lab);
+    if (!lab) hd_lab_fail("the machine is out of memory");
+    if (options) lab->options = *options;
+    lab->world = lab->options.env ? lab->options.env : hd_lab_env_open();
+    if (lab->options.in_file) make_file(lab);
+    return lab;
+}
+
+hd_lab_env *hd_lab_world(hd_lab *lab) { return lab->world; }
+
+/* The store in memory is made with the first runtime: there a status can be given. */
+static hd_status open_memory(hd_lab *lab) {
+    if (lab->memory || lab->options.in_file) return HD_OK;
+    hd_memory_options options = { .load_late = lab->options.load_late,
+                                  .arrives = on_arrival,
+                                  .hears = on_hearing };
+    return hd_memory_open(hd_lab_env_of(lab->world), &options, &lab->memory);
+}
+
+static void free_runtime(lab_runtime *r) {
+    lab_text *texts[] = { &r->ran,      &r->failures,      &r->violations,
+                          &r->ran_told, &r->failures_told, &r->violations_told };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) lab_text_free(texts[i]);
+    for (size_t i = 0; i < LAB_GETS_KEPT; i++) lab_text_free(&r->gets[i]);
+    free(r->name);
+    free(r);
+}
+
+static lab_runtime *new_runtime(hd_lab *lab, const char *name) {
+    lab_runtime *r = calloc(1, sizeof *r);
+    if (!r || !(r->name = strdup(name))) hd_lab_fail("the machine is out of memory");
+    r->lab = lab;
+    r->env = (hd_env){ r,           pass_alloc, pass_monotonic_ns, pass_wall_ms,
+                       pass_random, pass_log,   pass_wait };
+    return r;
+}
+
+static hd_status open_runtime(lab_runtime *r, const hd_options *options, hd_error *error) {
+    hd_lab *lab = r->lab;
+    hd_options ours = options ? *options : (hd_options){ 0 };
+    hd_status status = open_memory(lab);
+    if (status) return status;
+    ours.env = &r->env;
+    ours.memory = lab->memory;
+    status = hd_open(lab->options.in_file ? lab->file : NULL, &ours, &r->rt, error);
+    if (!status) status = hd_trace_enable(r->rt, TRACE_KINDS);
+    return status ? status : lab_record_start(r);
+}
+
+static void append(hd_lab *lab, lab_runtime *r) {
+    lab_runtime **at = &lab->runtimes;
+    while (*at) at = &(*at)->next;
+    *at = r;
+}
+
+hd_status hd_lab_runtime_with(hd_lab *lab, const char *name, const hd_options *options,
+                              hd_runtime **out) {
+    hd_error error = { 0 };
+    *out = NULL;
+    lab_runtime *r = new_runtime(lab, name);
+    hd_status status = open_runtime(r, options, &error);
+    if (status) {
+        hd_close(r->rt);
+        free_runtime(r);
+        if (status != HD_NOMEM) lab_tell(lab, error.message);
+        return status;
+    }
+    append(lab, r);
+    *out = r->rt;
+    return HD_OK;
+}
+
+hd_runtime *hd_lab_runtime(hd_lab *lab, const char *name) {
+    hd_runtime *rt;
+    for (lab_runtime *r = lab->runtimes; r; r = r->next)
+        if (!strcmp(r->name, name)) return r->rt;
+    hd_status status = hd_lab_runtime_with(lab, name, NULL, &rt);
+    if (status) hd_lab_fail("%s does not open: %s", name, hd_status_text(status));
+    return rt;
+}
+
+/* What nobody has asked about must not pass for success. */
+static bool check_unseen(lab_runtime *r) {
+    lab_text message = { 0 };
+    if (r->failures.length)
+        lab_text_add(&message, "%s: nobody looked at these failures: %s", r->name,
+                     lab_text_of(&r->failures));
+    else if (r->violations.length)
+        lab_text_add(&message, "%s: not idempotent: %s", r->name, lab_text_of(&r->violations));
+    if (!message.length) return true;
+    char kept[512];
+    snprintf(kept, sizeof kept, "%s", message.bytes);
+    lab_text_free(&message);
+    lab_text_clear(&r->failures);
+    lab_text_clear(&r->violations);
+    return lab_tell(r->lab, kept);
+}
+
+void hd_lab_runtime_close(hd_runtime *rt) {
+    lab_runtime *r = lab_runtime_of(rt);
+    hd_lab *lab = r->lab;
+    hd_lab_release(rt);
+    hd_status status = hd_close(rt);
+    lab_runtime **at = &lab->runtimes;
+    while (*at != r) at = &(*at)->next;
+    *at = r->next;
+    if (status && status != HD_NOMEM)
+        hd_lab_fail("%s does not close: %s", r->name, hd_status_text(status));
+    check_unseen(r);
+    free_runtime(r);
+}
+
+void hd_lab_close(hd_lab *lab) {
+    if (!lab) return;
+    for (lab_runtime *r = lab->runtimes; r; r = r->next) hd_lab_release(r->rt);
+    while (lab->runtimes) hd_lab_runtime_close(lab->runtimes->rt);
+    hd_memory_close(lab->memory);
+    if (lab->options.in_file) remove_file(lab);
+    if (!lab->options.env) hd_lab_env_close(lab->world);
+    free(lab);
+}
+
+/* ---- Moving ---------------------------------------------------------------------------------- */
+
+void hd_lab_pump(hd_runtime *rt) {
+    lab_runtime *r = lab_runtime_of(rt);
+    hd_status status;
+    do {
+        status = hd_runtime_pump(rt);
+        lab_record_take(r);
+    } while (status == HD_PENDING);
+    hd_class class_ = hd_status_class(status);
+    if (status && class_ != HD_CLASS_TRANSIENT && class_ != HD_CLASS_NOMEM)
+        hd_lab_fail("%s: pump: %s", r->name, hd_runtime_error(rt)->message);
+}
+
+static void pump_all(hd_lab *lab) {
+    for (lab_runtime *r = lab->runtimes; r; r = r->next) hd_lab_pump(r->rt);
+}
+
+static uint64_t now_ns(hd_lab *lab) {
+    const hd_env *env = hd_lab_env_of(lab->world);
+    return env->monotonic_ns(env->ctx);
+}
+
+static uint64_t pending_of(const lab_runtime *r) {
+    hd_store_stats stats;
+    hd_runtime_store_stats(r->rt, &stats);
+    return r->held ? 0 : stats.pending;
+}
+
+/* The earliest time at which somebody wants to be called. */
+static uint64_t next_deadline(const hd_lab *lab) {
+    uint64_t first = UINT64_MAX;
+    for (const lab_runtime *r = lab->runtimes; r; r = r->next) {
+        uint64_t deadline = hd_runtime_deadline(r->rt);
+        if (deadline < first) first = deadline;
+    }
+    return first;
+}
+
+/* The writer of a file is a thread: its verdicts take real time. */
+static bool await_verdicts(hd_lab *lab) {
+    bool awaited = false;
+    for (lab_runtime *r = lab->runtimes; r; r = r->next) {
+        struct pollfd readable = { hd_runtime_fd(r->rt), POLLIN, 0 };
+        if (!pending_of(r)) continue;
+        awaited = true;
+        if (lab->options.in_file) poll(&readable, 1, 1);
+    }
+    return awaited;
+}
+
+static void settle_now(hd_lab *lab) {
+    bool more = true;
+    for (int turn = 0; turn < 2 || more; turn++) {
+        if (turn == TURNS_MAX) hd_lab_fail("the graph does not settle: see hd_diagnosis_start");
+        pump_all(lab);
+        more = await_verdicts(lab) || next_deadline(lab) <= now_ns(lab);
+    }
+}
+
+static uint64_t frames_heard(const hd_lab *lab) {
+    uint64_t heard = 0;
+    for (const lab_runtime *r = lab->runtimes; r; r = r->next) {
+        hd_store_stats stats;
+        hd_runtime_store_stats(r->rt, &stats);
+        heard += stats.frames;
+    }
+    return heard;
+}
+
+void hd_lab_settle(hd_lab *lab) {
+    settle_now(lab);
+    if (!lab->options.in_file || !lab->runtimes || !lab->runtimes->next) return;
+    for (uint64_t before = UINT64_MAX, heard; (heard = frames_heard(lab)) != before;
+         before = heard) {
+        hd_lab_advance_ms(lab, LOOK_MS);
+        settle_now(lab);
+    }
+}
+
+void hd_lab_idle(hd_lab *lab) {
+    for (bool busy = true; busy;) {
+        hd_lab_settle(lab);
+        busy = false;
+        for (lab_runtime *r = lab->runtimes; r; r = r->next) {
+            if (r->held || hd_runtime_is_idle(r->rt)) continue;
+            hd_status status = hd_runtime_settle(r->rt);
+            lab_record_take(r);
+            if (status && status != HD_NOMEM)
+                hd_lab_fail("%s: settle: %s", r->name, hd_runtime_error(r->rt)->message);
+            busy = !status;
+        }
+    }
+}
+
+void hd_lab_advance_ms(hd_lab *lab, uint64_t ms) { hd_lab_env_advance_ms(lab->world, ms); }
+
+static lab_runtime *in_memory(hd_runtime *rt) {
+    lab_runtime *r = lab_runtime_of(rt);
+    if (r->lab->options.in_file) hd_lab_fail("%s: only a store in memory does that", r->name);
+    return r;
+}
+
+void hd_lab_hold(hd_runtime *rt, unsigned what) { in_memory(rt)->held |= what; }
+void hd_lab_release(hd_runtime *rt) { lab_runtime_of(rt)->held = 0; }
+
+void hd_lab_refuse(hd_runtime *rt, hd_status status, uint32_t times) {
+    lab_runtime *r = in_memory(rt);
+    if (hd_status_class(status) == HD_CLASS_TRANSIENT || !status)
+        hd_lab_fail("%s is no refusal; for a store that is busy see hd_lab_hold",
+                    hd_status_name(status));
+    r->refusal = status;
+    r->refusals = times;
+}

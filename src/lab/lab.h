@@ -1,0 +1,58 @@
+/* lab.h -- what the parts of the lab share. They stand on the public headers alone.
+ *
+ *     env.c      the environment           lab.c      the store, its runtimes, moving
+ *     record.c   what ran and failed       expect.c   expectations, and why they do not hold */
+#ifndef LAB_LAB_H
+#define LAB_LAB_H
+
+#include <heddle/lab.h>
+
+/* A text that grows. The lab's own memory does not run out in a way worth testing. */
+typedef struct lab_text {
+    char *bytes; /* NULL: empty */
+    size_t length, capacity;
+} lab_text;
+
+void lab_text_add(lab_text *t, const char *format, ...) HD_PRINTF(2, 3);
+static inline const char *lab_text_of(const lab_text *t) { return t->bytes ? t->bytes : ""; }
+void lab_text_clear(lab_text *t);
+void lab_text_free(lab_text *t);
+
+enum { LAB_GETS_KEPT = 4 };
+
+/* A runtime of a lab. Its hd_env has this as its ctx: that is how a runtime is known to be ours. */
+typedef struct lab_runtime {
+    hd_lab *lab;
+    hd_runtime *rt;
+    char *name;
+    hd_env env; /* passes on to the lab's world */
+    unsigned held;
+    hd_status refusal; /* of the next `refusals` commits */
+    uint32_t refusals;
+    uint32_t waits;    /* in a row that nothing ended */
+    uint64_t last_run; /* number of the last traced run that is in `ran` */
+    lab_text ran, failures, violations;
+    lab_text ran_told, failures_told, violations_told, gets[LAB_GETS_KEPT];
+    unsigned next_get;
+    struct lab_runtime *next;
+} lab_runtime;
+
+struct hd_lab {
+    hd_lab_options options;
+    hd_lab_env *world;
+    hd_memory *memory;         /* NULL: in a file, or not opened yet */
+    char folder[64], file[80]; /* "": in memory */
+    lab_runtime *runtimes;     /* in order of opening */
+};
+
+/* The record of a runtime; one that is not of a lab ends the test. */
+lab_runtime *lab_runtime_of(const hd_runtime *rt);
+
+/* record.c: watches a runtime from its opening on; takes over what was traced since the last time. */
+hd_status lab_record_start(lab_runtime *r);
+void lab_record_take(lab_runtime *r);
+
+/* expect.c: an expectation does not hold, or something cannot be done. Returns false, if at all. */
+bool lab_tell(const hd_lab *lab, const char *message);
+
+#endif
