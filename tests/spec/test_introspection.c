@@ -60,6 +60,24 @@ static void a_failure_names_its_causes(void **state) {
     assert_string_equal(cause, "main/n");
 }
 
+/* Says why at first, and nothing later. */
+static hd_status fails_and_says_why_once(lab_node *self, hd_tx *tx) {
+    bool says = lab_tx_number(self, tx, "n") == 1;
+    return says ? hd_tx_fail(tx, HD_FAILED, "it was one") : HD_FAILED;
+}
+static void a_message_belongs_to_one_failure(void **state) {
+    caught c = { 0 };
+    hd_runtime_on_error(rt(), note_failure, &c);
+    lab_set(l, "n", 1);
+    lab_add(l, .name = "bad", .body = fails_and_says_why_once, .effect = true);
+    lab_settle(l);
+    assert_string_equal(c.text, "bad|main|||it was one");
+    lab_set(l, "n", 2);
+    lab_settle(l);
+    assert_int_equal(c.count, 2);
+    assert_null(strstr(c.text, "it was one"));
+}
+
 /* C316: without a handler the failure is logged as uncaught; every handler is called. */
 static void without_a_handler_it_is_uncaught(void **state) {
     caught first = { 0 }, second = { 0 };
@@ -808,6 +826,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         S(a_handler_receives_what_failed),
         S(a_failure_names_its_causes),
+        S(a_message_belongs_to_one_failure),
         S(without_a_handler_it_is_uncaught),
         S(a_hook_may_rewrite_log_lines),
         S(not_settling_is_no_action_error),
