@@ -368,9 +368,7 @@ static hd_status call_body(scheduler *s, node_id id, hd_tx *tx) {
  * What was read last time was read again, and nothing was written but the output. This is the loop
  * that a large graph spends its time in; everything else takes the long way below. */
 
-enum {
-    UNUSUAL_NODE = NODE_GATED | NODE_EPHEMERAL | NODE_NEVER_RAN | NODE_MATERIALISER | NODE_ASIDE
-};
+enum { UNUSUAL_NODE = NODE_GATED | NODE_EPHEMERAL | NODE_MATERIALISER | NODE_ASIDE };
 
 static inline bool was_plain(const node *n, const hd_tx *tx, hd_status status) {
     return status == HD_OK && tx->cursor == tx->expected_count &&
@@ -436,6 +434,7 @@ static hd_status finish(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
         if (n->cold || (n->flags & NODE_MATERIALISER))
             gates_ran(s, id, s->clock_ns ? s->clock_ns : env_now_ns(s->env));
     }
+    s->message[0] = 0; /* it belonged to this failure */
     graph_settle(&s->graph);
     return status;
 }
@@ -453,7 +452,6 @@ static __attribute__((noinline)) void run_unusual(scheduler *s, node_id id, bool
     graph_set_clean(&s->graph, node_of(s, id));
     clock = clock || s->tracer || (node_of(s, id)->flags & NODE_GATED);
     uint64_t began = s->clock_ns = clock ? env_now_ns(s->env) : 0;
-    s->message[0] = 0;
     prepare(s, id, tx);
     if (s->tracer) s->tracer->run_begin(s, id);
     if (s->tracer) tx->flags |= TX_ATTEMPTS;

@@ -411,6 +411,7 @@ hd_status hd_tx_fail(hd_tx *tx, hd_status status, const char *format, ...) {
     va_start(arguments, format);
     if (s) vsnprintf(s->message, sizeof s->message, format, arguments);
     va_end(arguments);
+    tx->flags |= TX_BUSY; /* also if the run then succeeds: nobody else may find it */
     return status;
 }
 

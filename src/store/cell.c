@@ -87,7 +87,9 @@ static hd_status doc_in_home(hd_runtime *rt, uint32_t home, const char *id, size
     struct key *k;
     hd_status status = key_make(rt->heap, id, length, &k);
     if (status) return status;
-    status = places_doc(&rt->r.places, home, k, out);
+    /* A text that nobody else holds names no document yet. */
+    status = k->refs == 1 ? places_new_doc(&rt->r.places, home, k, out)
+                          : places_doc(&rt->r.places, home, k, out);
     key_unref(k);
     return status;
 }

@@ -124,22 +124,28 @@ place_id places_find_doc(const places *ps, uint32_t home_index, const struct key
     return 0;
 }
 
+hd_status places_new_doc(places *ps, uint32_t home_index, struct key *id, place_id *out) {
+    assert(!places_find_doc(ps, home_index, id));
+    place_id doc;
+    hd_status status = take_record(ps, &doc);
+    if (status) return status;
+    status = table_insert(&ps->names, name_hash(home_index, id), doc);
+    if (status) {
+        give_record(ps, doc);
+        return status;
+    }
+    place *p = &ps->at[doc];
+    p->root = doc;
+    p->doc.id = key_ref(id);
+    p->doc.home = home_index;
+    ps->documents++;
+    *out = doc;
+    return HD_OK;
+}
+
 hd_status places_doc(places *ps, uint32_t home_index, struct key *id, place_id *out) {
     place_id doc = places_find_doc(ps, home_index, id);
-    if (!doc) {
-        hd_status status = take_record(ps, &doc);
-        if (status) return status;
-        status = table_insert(&ps->names, name_hash(home_index, id), doc);
-        if (status) {
-            give_record(ps, doc);
-            return status;
-        }
-        place *p = &ps->at[doc];
-        p->root = doc;
-        p->doc.id = key_ref(id);
-        p->doc.home = home_index;
-        ps->documents++;
-    }
+    if (!doc) return places_new_doc(ps, home_index, id, out);
     *out = doc;
     return HD_OK;
 }

@@ -126,6 +126,8 @@ static inline bool place_is_doc(const places *ps, place_id id) { return ps->at[i
 hd_status places_home(places *ps, struct key *space, hd_scope scope, struct key *instance,
                       bool meta, uint32_t *out);
 hd_status places_doc(places *ps, uint32_t home, struct key *id, place_id *out);
+/* There is none of this name. */
+hd_status places_new_doc(places *ps, uint32_t home, struct key *id, place_id *out);
 hd_status places_child(places *ps, place_id parent, struct key *key, place_id *out);
 hd_status places_inner(places *ps, place_id doc, hd_path path, place_id *out);
 place_id places_find_doc(const places *ps, uint32_t home, const struct key *id);
