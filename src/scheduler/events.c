@@ -21,6 +21,11 @@ static event *lane_head(const lane *l) {
 static hd_event_wait handler_is_missing(scheduler *s, event *e);
 static hd_event_wait sync_first(scheduler *s, event *e);
 
+/* Asked for, and not here. Who was not the head when it came has not been told, and sees it here. */
+static bool is_on_its_way(const scheduler *s, place_id doc) {
+    return doc && (place_at(&s->r->places, doc)->doc.flags & DOC_LOADING);
+}
+
 /* What the event waits for before anything is read for it. */
 static hd_event_wait waits_outside(scheduler *s, event *e) {
     const lineage *origin = e->origin;
@@ -31,7 +36,7 @@ static hd_event_wait waits_outside(scheduler *s, event *e) {
         if (!lineage_in_space(origin, space)) return HD_EVENT_WAITS_ORIGIN;
     }
     if (e->to->loading) return HD_EVENT_WAITS_HANDLER;
-    return e->waits == HD_EVENT_WAITS_LOAD && e->missing ? HD_EVENT_WAITS_LOAD : HD_EVENT_WAITS_NOT;
+    return is_on_its_way(s, e->missing) ? HD_EVENT_WAITS_LOAD : HD_EVENT_WAITS_NOT;
 }
 
 /* An earlier delivery of the same event, as far as this runtime can see. */

@@ -375,7 +375,7 @@ static void the_registry_keeps_its_books(void **state) {
     lab_env_close(world);
 }
 
-/* C276: a cancel group stops each once; what comes late is stopped at once; siblings are stopped
+/* C276: a cancel group stops each once; C274: what comes late is stopped at once; siblings are stopped
  * whatever the others say; failures are counted. */
 static void a_cancel_group_stops_each_once(void **state) {
     lab_env *world = lab_env_open();

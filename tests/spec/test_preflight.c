@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "events_control.h"
+#include "store/replica.h"
 
 /* Keeps the sum of what it reads: what the handler saw. */
 static hd_status see(lab_handler *self, hd_tx *tx, const hd_event *event) {
@@ -322,6 +323,91 @@ static void i4_a_head_waits_for_what_is_on_its_way(void **state) {
     lab_close(l);
 }
 
+/* C260: a document of the closure cannot be loaded: the event is dropped, its sender told once, and the
+ * next one is handled. */
+static void a_load_that_fails_ends_the_event_once(void **state) {
+    lab *l = lab_start_late();
+    lab_outcome bad = { 0 }, good = { 0 };
+    lab_runtime *b = lab_on(l, "b");
+    write_late(b, "far", "4");
+    lab_runtime *a = lab_on(l, "a");
+    lab_catch(l);
+    lab_effect(l, "other", "saw buy_log");
+    lab_idle(l);
+    lab_handler *h = lab_seer(l, .reads = "far");
+    lab_fire(l, "see", "1", &bad);
+    lab_turn(l);
+    assert_int_equal(hd_runtime_event_waits(lab_rt(a)), HD_EVENT_WAITS_LOAD);
+    replica_arrived(lab_replica(a), lab_cell(a, "far").id, NULL, HD_CORRUPT);
+    lab_idle(l);
+    assert_outcome(bad, HD_CORRUPT);
+    assert_int_equal(h->runs, 0);
+    assert_string_equal(lab_failures(l), "see HD_CORRUPT");
+    lab_fire(l, "see", "1", &good);
+    lab_idle(l);
+    assert_status(hd_runtime_sync(lab_rt(a)), HD_OK);
+    assert_outcome(good, HD_OK);
+    assert_outcome(bad, HD_CORRUPT);
+    assert_json(l, "saw", "4");
+    lab_close(l);
+}
+
+static hd_status disturbed(lab_handler *self, hd_tx *tx, const hd_event *event) {
+    hd_value v = lab_tx_get(self, tx, "hot");
+    if (hd_value_status(v)) return hd_value_status(v);
+    if (event->attempt == 1) write_late(self->data, "hot", "2");
+    return lab_tx_set(self, tx, "saw", v);
+}
+
+/* I4: a head waits for a document; before that arrives, one that was sent earlier comes back and stands
+ * in front of it. Nobody tells the second in line, and nobody has to. */
+static void i4_an_arrival_counts_also_for_who_stands_behind(void **state) {
+    lab *l = lab_start_late();
+    lab_outcome first = { 0 }, second = { 0 };
+    lab_runtime *b = lab_on(l, "b");
+    write_late(b, "hot", "1");
+    write_late(b, "far", "4");
+    lab_on(l, "a");
+    lab_effect(l, "other", "hot saw");
+    for (int i = 0; i < 4; i++) lab_turn(l); /* both arrive */
+    lab_handle(l, .stream = "first", .reads = "hot", .body = disturbed, .data = b);
+    lab_seer(l, .reads = "far");
+    lab_fire(l, "first", "1", &first);
+    lab_fire(l, "see", "1", &second);
+    lab_turn(l);
+    assert_int_equal(hd_runtime_event_waits(lab_runtime_now(l)), HD_EVENT_WAITS_TIME);
+    lab_advance_ms(l, 5);
+    assert_status(hd_runtime_sync(lab_runtime_now(l)), HD_OK);
+    assert_outcome(first, HD_OK);
+    assert_outcome(second, HD_OK);
+    assert_json(l, "saw", "4");
+    lab_close(l);
+}
+
+static hd_status meddle(hd_tx *tx, const hd_event *event, void *ctx) {
+    lab_handler *self = ctx;
+    assert_status(lab_tx_set(self, tx, "saw", hd_int(NULL, 9)), HD_READ_ONLY);
+    assert_status(lab_tx_send(self, tx, "see", hd_null(), NULL), HD_USAGE);
+    return HD_OK;
+}
+
+/* C254: finding out what a handler reads is not the beginning of a commit: it writes nothing, sends
+ * nothing, and is never submitted. */
+static void a_preflight_only_reads(void **state) {
+    lab *l = lab_start();
+    lab_set(l, "n", 3);
+    lab_handler *h = lab_seer(l, .reads = "n", .preflight = meddle);
+    hd_store_stats before, after;
+    hd_runtime_store_stats(lab_runtime_now(l), &before);
+    lab_fire(l, "see", "1", NULL);
+    lab_idle(l);
+    hd_runtime_store_stats(lab_runtime_now(l), &after);
+    assert_int_equal(h->runs, 1);
+    assert_json(l, "saw", "3");
+    assert_int_equal(after.commits - before.commits, 1);
+    lab_close(l);
+}
+
 static hd_status captured(hd_tx *tx, const hd_event *event, void *ctx) {
     lab_handler *self = ctx;
     hd_value v = lab_tx_get(self, tx, "captured");
@@ -372,6 +458,9 @@ int main(void) {
         cmocka_unit_test(a_quarrel_upstream_is_bounded),
         cmocka_unit_test(an_invalid_materialiser_runs_before_the_handler),
         cmocka_unit_test(i4_a_head_waits_for_what_is_on_its_way),
+        cmocka_unit_test(a_load_that_fails_ends_the_event_once),
+        cmocka_unit_test(i4_an_arrival_counts_also_for_who_stands_behind),
+        cmocka_unit_test(a_preflight_only_reads),
         cmocka_unit_test(a_value_that_is_not_ready_parks_the_head),
         cmocka_unit_test(without_the_gate_c245_fails),
     };

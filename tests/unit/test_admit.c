@@ -160,8 +160,9 @@ static void below_the_floor_only_the_head_is_known(void **state) {
     assert_int_equal(judge(session, 1, &good, 1), HD_OK); /* the head has not moved since */
 }
 
-/* ---- replay; N 291 */
+/* ---- replay */
 
+/* C291: the same content: the stored verdict, whatever it was. */
 static void a_replay_gets_the_stored_verdict_and_changes_nothing(void **state) {
     accept_write(session, 1, n, "/a", 0);
     submission again = { .session = session, .local_seq = 1, .payload = 1 };
@@ -176,6 +177,7 @@ static void a_replay_gets_the_stored_verdict_and_changes_nothing(void **state) {
     assert_int_equal(v.status, HD_EXISTS);
 }
 
+/* C291: other content: a protocol error. */
 static void a_replay_with_other_content_is_a_protocol_error(void **state) {
     accept_write(session, 1, n, "/a", 0);
     submission fake = { .session = session, .local_seq = 1, .payload = 99 };
