@@ -88,6 +88,7 @@ MODEL_SRC := $(call sources,tests/model,test_*.c)
 CRASH_SRC := $(call sources,tests/crash,test_*.c)
 FUZZ_SRC  := $(call sources,tests/fuzz,fuzz_*.c)
 BENCH_SRC := $(call sources,bench,*.c) tests/lab/vfs_count.c
+E2E_SRC   := $(call sources,tests/e2e,*.c)
 EXAMPLE_SRC := $(call sources,examples,*.c)
 HEADERS   := $(call sources,include,*.h)
 C_FILES   := $(call sources,include src tests bench examples,*.[ch])
@@ -104,12 +105,13 @@ SPEC      := $(SPEC_SRC:%.c=$(BUILD)/%)
 MODEL     := $(MODEL_SRC:%.c=$(BUILD)/%)
 CRASH     := $(CRASH_SRC:%.c=$(BUILD)/%)
 FUZZ      := $(FUZZ_SRC:%.c=$(BUILD)/%)
+E2E       := $(E2E_SRC:%.c=$(BUILD)/%)
 EXAMPLES  := $(EXAMPLE_SRC:%.c=$(BUILD)/%)
 TESTS     := $(UNIT) $(SPEC) $(MODEL) $(CRASH)
 
 # ---- Building ------------------------------------------------------------------------------------
 
-.PHONY: all lib command tests examples fuzzers bench-program
+.PHONY: all lib command tests examples fuzzers bench-program e2e-programs
 all: lib $(COMMAND) examples
 lib: $(STATIC) $(SHARED) $(LAB) $(INTERNAL)
 command: $(COMMAND)
@@ -117,6 +119,7 @@ tests: $(TESTS)
 examples: $(EXAMPLES)
 fuzzers: $(FUZZ)
 bench-program: $(BENCH)
+e2e-programs: $(E2E)
 
 # `remember` writes text to a file only when it differs, so that what depends on the file is made
 # anew exactly when the text changes.
@@ -190,7 +193,7 @@ $(BUILD)/heddle-bench: $(call objects,$(BENCH_SRC)) $(INTERNAL) $(BUILD)/bench-m
 	$(call say,LINK)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS) -ljansson
 
-$(EXAMPLES): $(BUILD)/%: $(BUILD)/obj/%.o $(STATIC)
+$(EXAMPLES) $(E2E): $(BUILD)/%: $(BUILD)/obj/%.o $(STATIC)
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS)
@@ -216,7 +219,7 @@ model: $(MODEL)
 crash: $(CRASH)
 	@tools/run-tests $(CRASH)
 # The command, from outside.
-e2e: $(COMMAND)
+e2e: $(COMMAND) $(E2E)
 	@tests/e2e/run $(BUILD)
 
 # One program, its output unfiltered: make test-unit T=test_json

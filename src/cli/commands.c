@@ -22,6 +22,13 @@ const command *const commands[] = {
     /* events */
     &command_send,
     &command_events,
+    /* a running program */
+    &command_graph,
+    &command_why,
+    &command_why_not,
+    &command_trace,
+    &command_stats,
+    &command_pieces,
     /* db */
     &command_db_check,
     &command_db_stats,

@@ -1,100 +1,244 @@
-/* doctor.c -- is this a good place for a store? Versions, and what the file system promises. */
+/* doctor.c -- is everything there that heddle needs, and is this a good place for a store?
+ *
+ * A report is a list of lines: what was looked at, what was found, and where that is bad, what to do. It
+ * is gathered first and printed in one of two ways. */
 #define _GNU_SOURCE
 #include "cli/commands.h"
+#include "cli/live.h"
 #include "cli/output.h"
+#include "cli/place.h"
 #include "cli/record.h"
+#include "cli/tables.h"
+#include <dlfcn.h>
 #include <heddle/store.h>
-#include <libgen.h>
-#include <sqlite3.h>
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/vfs.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
+#include <xxhash.h>
 
-/* How a file system treats a store that several processes map and lock. */
-typedef struct file_system {
-    unsigned long magic;
-    const char *name;
-    const char *warning; /* NULL: good */
-} file_system;
+enum { FINDINGS_MAX = 40, LOW_SPACE = 256 << 20 };
 
-static const char shared_memory[] =
-    "locks and shared memory do not work across machines: use the store from one machine only";
+typedef enum verdict { GOOD, WARNING, BAD } verdict;
 
-static const file_system file_systems[] = {
-    { 0xEF53, "ext4", NULL },
-    { 0x58465342, "xfs", NULL },
-    { 0x9123683E, "btrfs", NULL },
-    { 0x2FC12FC1, "zfs", NULL },
-    { 0xF2F52010, "f2fs", NULL },
-    { 0x794C7630, "overlayfs", "a container's own layer: it goes when the container goes" },
-    { 0x01021994, "tmpfs", "it is memory: nothing survives a restart of the machine" },
-    { 0x6969, "nfs", shared_memory },
-    { 0xFF534D42, "cifs", shared_memory },
-    { 0xFE534D42, "smb2", shared_memory },
-    { 0x01021997, "9p", shared_memory },
-    { 0x65735546, "fuse", "whether it syncs and locks as promised depends on its program" },
-    { 0x4D44, "fat", "it has no journal: power loss may damage any file" },
-};
+typedef struct finding {
+    const char *what; /* "file system" */
+    verdict how;
+    char text[200];
+    const char *fix; /* NULL: nothing to do */
+} finding;
 
-static const file_system *file_system_of(unsigned long magic) {
-    for (size_t i = 0; i < sizeof file_systems / sizeof *file_systems; i++)
-        if (file_systems[i].magic == magic) return &file_systems[i];
-    return NULL;
+typedef struct report {
+    cli *c;
+    const char *file; /* NULL: none was named */
+    finding findings[FINDINGS_MAX];
+    size_t count;
+} report;
+
+static void HD_PRINTF(5, 6)
+    find(report *r, const char *what, verdict how, const char *fix, const char *format, ...) {
+    va_list arguments;
+    if (r->count == FINDINGS_MAX) return;
+    finding *f = &r->findings[r->count++];
+    *f = (finding){ .what = what, .how = how, .fix = fix };
+    va_start(arguments, format);
+    vsnprintf(f->text, sizeof f->text, format, arguments);
+    va_end(arguments);
 }
 
-typedef struct diagnosis {
-    const char *file_system, *warning;
-    bool reachable, writable;
-    char directory[4096];
-} diagnosis;
+/* ---- What is installed --------------------------------------------------------------------- */
 
-static diagnosis examine(const char *file) {
-    diagnosis d = { .file_system = "unknown" };
-    char copy[4096];
-    snprintf(copy, sizeof copy, "%s", file);
-    snprintf(d.directory, sizeof d.directory, "%s", dirname(copy));
-    struct statfs fs;
-    if (statfs(d.directory, &fs)) return d;
-    const file_system *known = file_system_of((unsigned long)fs.f_type & 0xFFFFFFFF);
-    d.reachable = true;
-    d.writable = access(d.directory, W_OK) == 0;
-    if (known) d.file_system = known->name;
-    if (known) d.warning = known->warning;
-    return d;
+static void look_for_curl(report *r) {
+    void *library = dlopen("libcurl.so.4", RTLD_LAZY | RTLD_LOCAL);
+    const char *(*version)(void) = NULL;
+    if (library) *(void **)(void *)&version = dlsym(library, "curl_version");
+    char text[64] = "";
+    if (version) snprintf(text, sizeof text, "%s", version());
+    text[strcspn(text, " ")] = '\0';
+    if (version) find(r, "libcurl", GOOD, NULL, "%s, for hd_fetch", text);
+    else
+        find(r, "libcurl", WARNING, "Install libcurl.so.4 if programs use hd_fetch.",
+             "not found: hd_fetch answers with an error, the rest works");
+    if (library) dlclose(library);
 }
 
-static void print_json(const diagnosis *d) {
-    record r = record_to(stdout);
-    record_open(&r, NULL, '{');
-    record_text(&r, "heddle", hd_version());
-    record_text(&r, "sqlite", sqlite3_libversion());
-    record_bool(&r, "sqlite_threadsafe", sqlite3_threadsafe());
-    record_text(&r, "directory", d->directory);
-    record_bool(&r, "writable", d->writable);
-    record_text(&r, "file_system", d->file_system);
-    if (d->warning) record_text(&r, "warning", d->warning);
-    record_close(&r, '}');
-    record_end(&r);
+static void look_at_versions(report *r) {
+    struct utsname system;
+    find(r, "heddle", GOOD, NULL, "%s", hd_version());
+    if (sqlite3_threadsafe())
+        find(r, "SQLite", GOOD, NULL, "%s, with threads", sqlite3_libversion());
+    else
+        find(r, "SQLite", BAD, "Link a SQLite built with SQLITE_THREADSAFE=1.",
+             "%s, built without threads", sqlite3_libversion());
+    find(r, "libsodium", GOOD, NULL, "%s", sodium_version_string());
+    unsigned xxh = XXH_versionNumber();
+    find(r, "xxHash", GOOD, NULL, "%u.%u.%u", xxh / 10000, xxh / 100 % 100, xxh % 100);
+    look_for_curl(r);
+    if (!uname(&system)) find(r, "kernel", GOOD, NULL, "%s %s", system.sysname, system.release);
 }
 
-static void print_text(const diagnosis *d) {
-    printf("heddle       %s\n", hd_version());
-    printf("SQLite       %s%s\n", sqlite3_libversion(),
-           sqlite3_threadsafe() ? "" : ", built without threads: heddle needs them");
-    printf("directory    %s, %s\n", d->directory,
-           d->writable ? "can be written" : "cannot be written: a store needs that, for its WAL");
-    printf("file system  %s\n", d->file_system);
-    if (d->warning) printf("             %s\n", d->warning);
+/* ---- The place ----------------------------------------------------------------------------- */
+
+static void look_at_directory(report *r, const place *p) {
+    char size[SIZE_TEXT];
+    if (p->writable) find(r, "directory", GOOD, NULL, "%s, can be written", p->directory);
+    else
+        find(r, "directory", BAD, "A store needs that for its WAL, also for reading.",
+             "%s, cannot be written%s", p->directory,
+             p->read_only_mount ? ": it is mounted read-only" : "");
+    find(r, "file system", p->warning ? WARNING : GOOD, p->warning, "%s", p->file_system);
+    find(r, "free space", p->free_bytes < LOW_SPACE ? WARNING : GOOD,
+         p->free_bytes < LOW_SPACE ? "A full disk keeps commits waiting; nothing is lost." : NULL,
+         "%s", size_text(p->free_bytes, size));
+}
+
+/* No disk answers so fast: something in between says "done" too early, or is memory. */
+static void look_at_fsync(report *r, const place *p) {
+    char time[TIME_TEXT];
+    if (!p->fsync_ns) return;
+    bool fast = p->fsync_ns < 20000;
+    find(r, "fsync", fast ? WARNING : GOOD,
+         fast ? "Too fast for a disk: memory, or a layer that does not wait. Power loss may take "
+                "commits."
+              : NULL,
+         "%s: about %.0f commits a second, one after the other",
+         time_text((double)p->fsync_ns, time), 1e9 / (double)p->fsync_ns);
+}
+
+static void look_at_place(report *r, const place *p) {
+    look_at_directory(r, p);
+    if (p->tried && p->wal_works) find(r, "WAL", GOOD, NULL, "works");
+    else if (!p->tried && p->writable)
+        find(r, "WAL", BAD, "Choose another directory.", "no file can be made there");
+    else if (p->tried)
+        find(r, "WAL", BAD, "Put the store on a local file system.", "does not work here: %s",
+             p->wal_problem);
+    look_at_fsync(r, p);
+    if (p->inotify_works)
+        find(r, "inotify", GOOD, NULL,
+             "works; a user has %" PRIu64 " instances, %" PRIu64 " watches", p->inotify_instances,
+             p->inotify_watches);
+    else
+        find(r, "inotify", WARNING,
+             "Other processes' commits are then seen up to 250 ms late. Raise "
+             "fs.inotify.max_user_instances.",
+             "does not work: no more than %" PRIu64 " instances for a user", p->inotify_instances);
+}
+
+/* ---- The file and who has it --------------------------------------------------------------- */
+
+static void describe_program(void *ctx, const char *path, pid_t pid) {
+    report *r = ctx;
+    uid_t owner = 0;
+    struct stat s;
+    if (!stat(path, &s)) owner = s.st_uid;
+    if (owner != geteuid() && geteuid() != 0)
+        find(r, "program", GOOD, NULL, "process %ld of another user serves it", (long)pid);
+    else
+        find(r, "program", GOOD, NULL, "process %ld serves it: heddle stats, why, trace",
+             (long)pid);
+}
+
+static void look_at_store(report *r) {
+    hd_options options = { .read_only = true, .must_exist = true };
+    hd_runtime *rt;
+    hd_error error = { 0 };
+    char a[SIZE_TEXT], b[SIZE_TEXT];
+    hd_status status = hd_open(r->file, &options, &rt, &error);
+    if (status) {
+        find(r, "file", BAD, NULL, "%s", error.message);
+        return;
+    }
+    hd_close(rt);
+    find(r, "file", GOOD, NULL, "%s, and %s of WAL", size_text(file_size(r->file, ""), a),
+         size_text(file_size(r->file, "-wal"), b));
+}
+
+static void look_at_file(report *r) {
+    struct stat s;
+    if (stat(r->file, &s)) {
+        find(r, "file", GOOD, NULL, "does not exist yet");
+        return;
+    }
+    look_at_store(r);
+    bool writable = access(r->file, W_OK) == 0;
+    find(r, "mode", writable ? GOOD : WARNING,
+         writable ? NULL : "Commands and programs of yours can only read it.", "%04o, owner %ld%s",
+         (unsigned)(s.st_mode & 07777), (long)s.st_uid, writable ? "" : ", not writable for you");
+    if (s.st_mode & S_IWOTH)
+        find(r, "mode", WARNING, "chmod o-w, unless everybody may change it.",
+             "everybody can write it");
+    if (!live_each(r->file, describe_program, r))
+        find(r, "program", GOOD, NULL, "none that serves it (hd_runtime_serve)");
+}
+
+/* ---- Printing ------------------------------------------------------------------------------ */
+
+static verdict worst(const report *r) {
+    verdict how = GOOD;
+    for (size_t i = 0; i < r->count; i++)
+        if (r->findings[i].how > how) how = r->findings[i].how;
+    return how;
+}
+
+static void print_text(const report *r) {
+    static const char *const marks[] = { " ", "!", "X" };
+    static const colour colours[] = { COLOUR_GREEN, COLOUR_YELLOW, COLOUR_RED };
+    for (size_t i = 0; i < r->count; i++) {
+        const finding *f = &r->findings[i];
+        printf("%s%s%s %-12s ", out_colour(r->c, colours[f->how]), marks[f->how],
+               out_colour(r->c, COLOUR_NONE), f->what);
+        print_wrapped(f->text, 15, 15);
+        if (!f->fix) continue;
+        printf("%15s", "");
+        print_wrapped(f->fix, 15, 15);
+    }
+}
+
+static void print_json(const report *r, const place *p) {
+    static const char *const words[] = { "good", "warning", "bad" };
+    record out = record_to(stdout);
+    record_open(&out, NULL, '{');
+    record_text(&out, "verdict", words[worst(r)]);
+    record_text(&out, "heddle", hd_version());
+    record_text(&out, "sqlite", sqlite3_libversion());
+    record_text(&out, "directory", p->directory);
+    record_bool(&out, "writable", p->writable);
+    record_text(&out, "file_system", p->file_system);
+    record_number(&out, "free_bytes", p->free_bytes);
+    record_number(&out, "fsync_ns", p->fsync_ns);
+    record_open(&out, "findings", '[');
+    for (size_t i = 0; i < r->count; i++) {
+        const finding *f = &r->findings[i];
+        record_open(&out, NULL, '{');
+        record_text(&out, "what", f->what);
+        record_text(&out, "verdict", words[f->how]);
+        record_text(&out, "text", f->text);
+        if (f->fix) record_text(&out, "fix", f->fix);
+        record_close(&out, '}');
+    }
+    record_close(&out, ']');
+    record_close(&out, '}');
+    record_end(&out);
 }
 
 static int run(cli *c) {
-    diagnosis d = examine(c->operand_count ? c->operands[0] : "./any");
-    if (!d.reachable)
-        return cli_fail(c, CLI_NOT_FOUND, NULL, "there is no directory %s", d.directory);
-    if (c->json) print_json(&d);
-    else print_text(&d);
-    return d.writable && sqlite3_threadsafe() ? CLI_OK : CLI_FILE;
+    report r = { .c = c, .file = c->operand_count ? c->operands[0] : NULL };
+    place p;
+    place_examine(&p, r.file ? r.file : "./any");
+    if (!p.reachable)
+        return cli_fail(c, CLI_NOT_FOUND, "Make it first: mkdir -p", "there is no directory %s",
+                        p.directory);
+    look_at_versions(&r);
+    look_at_place(&r, &p);
+    if (r.file) look_at_file(&r);
+    if (c->json) print_json(&r, &p);
+    else print_text(&r);
+    return worst(&r) == BAD ? CLI_FILE : CLI_OK;
 }
 
 const command command_doctor = {
@@ -102,11 +246,16 @@ const command command_doctor = {
     .section = "heddle itself",
     .operands = "[FILE]",
     .most = 1,
-    .summary = "versions, and whether this is a good place for a store",
-    .text = "Shows the versions in use and looks at the directory of FILE (default: the present "
-            "one): whether it can be written, and what its file system is known for. Exit status 5 "
-            "if a store cannot live there.",
-    .examples = (const cli_example[]){ { "heddle doctor /srv/shop.db", "before deploying" },
+    .summary = "what is installed, and whether a store can live here",
+    .text =
+        "Shows the versions in use and looks at the directory of FILE (default: the present "
+        "one): what its file system is known for, free space, whether WAL and inotify work, how "
+        "long a sync takes. For that a small file is written there and removed. Of a FILE that "
+        "exists also its mode, and which programs serve it.\n\n"
+        "A line with ! is worth knowing, one with X keeps a store from living there: exit "
+        "status 5.",
+    .examples = (const cli_example[]){ { "heddle doctor", "this directory" },
+                                       { "heddle doctor /srv/shop.db", "before deploying" },
                                        { NULL, NULL } },
     .run = run,
 };

@@ -12,6 +12,7 @@
     X(CLI_FILE, 5, "the file is no heddle store, damaged, read-only, or of a newer version")       \
     X(CLI_IO, 6, "input/output error, disk full, or busy: worth another try")                      \
     X(CLI_INTERNAL, 7, "out of memory, or a defect in heddle")                                     \
+    X(CLI_NO_PROGRAM, 8, "no running program serves the file, or not the one asked for")           \
     X(CLI_INTERRUPTED, 130, "ended by Ctrl-C (by SIGTERM: 143); the file is in order")             \
     X(CLI_PIPE, 141, "whoever read the output went away")
 

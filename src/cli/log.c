@@ -2,6 +2,8 @@
  *
  * A row of the log holds the commits that went to disk together. Rows below the floor are gone
  * (db prune), unless the store keeps its history. */
+#include "cli/log.h"
+
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/parse.h"
@@ -17,12 +19,9 @@ typedef struct history {
     cli *c;
     hd_heap *heap;
     hd_pool *pool; /* of one row */
-    char space[256];
-    const char *id; /* NULL: all documents */
-    uint64_t left;  /* commits to print; UINT64_MAX: all */
-    uint64_t after; /* only seqs above this */
-    bool reverse;   /* oldest first */
-    bool printed;   /* anything at all */
+    log_query q;
+    uint64_t left;    /* commits to print; UINT64_MAX: all */
+    uint64_t printed; /* so far */
 } history;
 
 /* A commit and what of it concerns us. */
@@ -35,20 +34,32 @@ typedef struct entry {
 
 /* ---- Picking ----------------------------------------------------------------------------- */
 
+/* Whether one of two paths leads through the other's place. */
+static bool related(const char *a, const char *b) {
+    size_t n = strlen(a), m = strlen(b), shorter = n < m ? n : m;
+    const char *longer = n < m ? b : a;
+    return strncmp(a, b, shorter) == 0 && (!longer[shorter] || longer[shorter] == '/');
+}
+
 static bool concerns(const history *h, hd_value doc, int64_t space) {
     if (hd_value_as_int(hd_value_at(doc, "p"), 0) != space) return false;
-    return !h->id || strcmp(hd_value_as_text(hd_value_at(doc, "i"), ""), h->id) == 0;
+    if (!h->q.id) return true;
+    if (strcmp(hd_value_as_text(hd_value_at(doc, "i"), ""), h->q.id)) return false;
+    if (!h->q.path) return true;
+    for (hd_iter op = hd_iter_of(hd_value_at(doc, "o")); hd_iter_next(&op);)
+        if (related(hd_value_as_text(hd_value_index(op.value, 1), ""), h->q.path)) return true;
+    return false;
 }
 
 static bool picked(const history *h, entry *e) {
     hd_value spaces = hd_value_at(e->commit, "p");
     e->space = -1;
     for (hd_iter it = hd_iter_of(spaces); hd_iter_next(&it);)
-        if (strcmp(hd_value_as_text(it.value, ""), h->space) == 0) e->space = (int64_t)it.index;
+        if (strcmp(hd_value_as_text(it.value, ""), h->q.space) == 0) e->space = (int64_t)it.index;
     if (e->space < 0) return false;
     e->seq =
         (uint64_t)hd_value_as_int(hd_value_index(hd_value_at(e->commit, "q"), (size_t)e->space), 0);
-    if (e->seq <= h->after) return false;
+    if (e->seq <= h->q.after) return false;
     for (hd_iter it = hd_iter_of(hd_value_at(e->commit, "d")); hd_iter_next(&it);)
         if (concerns(h, it.value, e->space)) return true;
     return false;
@@ -74,11 +85,22 @@ static void print_operation(const cli *c, const char *id, hd_value doc, hd_value
     putchar('\n');
 }
 
+/* What made a run happen: the cells that had changed. */
+static void print_causes(hd_value commit) {
+    hd_value causes = hd_value_at(commit, "why");
+    if (!hd_value_count(causes)) return;
+    fputs("          because of", stdout);
+    for (hd_iter it = hd_iter_of(causes); hd_iter_next(&it);)
+        printf("%s %s", it.index ? "," : "", hd_value_as_text(it.value, "?"));
+    putchar('\n');
+}
+
 static void print_entry(const history *h, const entry *e) {
     const char *class_word = hd_value_as_text(hd_value_at(e->commit, "c"), "source");
     const char *by = hd_value_as_text(hd_value_at(e->commit, "by"), NULL);
     printf("%s%8" PRIu64 "%s  %s by session %.8s%s%s\n", out_colour(h->c, COLOUR_BOLD), e->seq,
            out_colour(h->c, COLOUR_NONE), class_word, e->session, by ? ", " : "", by ? by : "");
+    print_causes(e->commit);
     for (hd_iter it = hd_iter_of(hd_value_at(e->commit, "d")); hd_iter_next(&it);) {
         if (!concerns(h, it.value, e->space)) continue;
         const char *id = hd_value_as_text(hd_value_at(it.value, "i"), "");
@@ -100,7 +122,7 @@ static void record_document(record *r, hd_value doc) {
 static void record_entry(const history *h, const entry *e) {
     record r = record_to(stdout);
     record_open(&r, NULL, '{');
-    record_text(&r, "space", h->space);
+    record_text(&r, "space", h->q.space);
     record_number(&r, "seq", e->seq);
     record_text(&r, "class", hd_value_as_text(hd_value_at(e->commit, "c"), "source"));
     record_text(&r, "session", e->session);
@@ -124,13 +146,13 @@ static void walk_row(history *h, hd_value row) {
     hd_value sessions = hd_value_at(row, "sessions");
     size_t count = hd_value_count(all);
     for (size_t i = 0; i < count && wants_more(h); i++) {
-        entry e = { .commit = hd_value_index(all, h->reverse ? i : count - 1 - i) };
+        entry e = { .commit = hd_value_index(all, h->q.reverse ? i : count - 1 - i) };
         int64_t who = hd_value_as_int(hd_value_at(e.commit, "s"), 0);
         e.session = hd_value_as_text(hd_value_index(sessions, (size_t)who), "?");
         if (!picked(h, &e)) continue;
         if (h->c->json) record_entry(h, &e);
         else print_entry(h, &e);
-        h->printed = true;
+        h->printed++;
         if (h->left != UINT64_MAX) h->left--;
     }
 }
@@ -138,8 +160,8 @@ static void walk_row(history *h, hd_value row) {
 static int walk(history *h, tables *t) {
     int failed;
     sqlite3_stmt *s = tables_query(t,
-                                   h->reverse ? "select row, body from log order by row"
-                                              : "select row, body from log order by row desc",
+                                   h->q.reverse ? "select row, body from log order by row"
+                                                : "select row, body from log order by row desc",
                                    &failed);
     int rc = SQLITE_DONE;
     while (!failed && wants_more(h) && (rc = sqlite3_step(s)) == SQLITE_ROW) {
@@ -171,6 +193,18 @@ static void close_heap(history *h) {
     if (h->heap) hd_heap_close(h->heap);
 }
 
+int log_print(cli *c, const log_query *q, uint64_t *printed) {
+    history h = { .c = c, .q = *q, .left = q->limit };
+    tables t = { 0 };
+    int failed = tables_open(c, &t, q->file);
+    if (!failed) failed = open_heap(&h);
+    if (!failed) failed = walk(&h, &t);
+    close_heap(&h);
+    tables_close(&t);
+    *printed = h.printed;
+    return failed ? failed : interrupted() ? interrupted_status() : CLI_OK;
+}
+
 /* Opening the store refuses what is none, in the library's words. */
 static int check_names(cli *c, const char *space) {
     store s;
@@ -180,22 +214,22 @@ static int check_names(cli *c, const char *space) {
 }
 
 static int run(cli *c) {
-    history h = { .c = c, .left = UINT64_MAX, .reverse = option_given(c, "reverse") };
-    tables t = { 0 };
+    char space[256];
     const char *slash = strchr(c->operands[1], '/');
-    snprintf(h.space, sizeof h.space, "%.*s", (int)strcspn(c->operands[1], "/"), c->operands[1]);
-    h.id = slash ? slash + 1 : NULL;
-    int failed = option_number(c, "limit", &h.left);
-    if (!failed) failed = option_number(c, "after", &h.after);
-    if (!failed) failed = check_names(c, h.space);
-    if (!failed) failed = tables_open(c, &t, c->operands[0]);
-    if (!failed) failed = open_heap(&h);
-    if (!failed) failed = walk(&h, &t);
-    if (!failed && !h.printed && c->progress)
+    uint64_t printed = 0;
+    snprintf(space, sizeof space, "%.*s", (int)strcspn(c->operands[1], "/"), c->operands[1]);
+    log_query q = { .file = c->operands[0],
+                    .space = space,
+                    .id = slash ? slash + 1 : NULL,
+                    .limit = UINT64_MAX,
+                    .reverse = option_given(c, "reverse") };
+    int failed = option_number(c, "limit", &q.limit);
+    if (!failed) failed = option_number(c, "after", &q.after);
+    if (!failed) failed = check_names(c, space);
+    if (!failed) failed = log_print(c, &q, &printed);
+    if (!failed && !printed && c->progress)
         cli_warn(c, "the log holds no such commit; older ones are folded into the documents");
-    close_heap(&h);
-    tables_close(&t);
-    return failed ? failed : interrupted() ? interrupted_status() : CLI_OK;
+    return failed;
 }
 
 const command command_log = {

@@ -14,6 +14,9 @@ hd_value answer_node_name(inspector *in, hd_node handle);
 /* What stands at the head of every answer about a node. */
 hd_value answer_node(inspector *in, hd_node handle);
 
+/* One word for why it does not run: "dormant", "clean", "debounce", ... */
+const char *answer_reason(hd_why_not reason);
+
 hd_value answer_why(inspector *in, const request *r, hd_error *error);
 hd_value answer_why_not(inspector *in, const request *r, hd_error *error);
 hd_value answer_stats(inspector *in, const request *r, hd_error *error);

@@ -57,8 +57,9 @@ static hd_value stats_node(inspector *in, hd_node handle) {
     hd_node_info info;
     char sentence[256];
     hd_node_inspect(in->rt, handle, &info);
-    hd_node_why_not(in->rt, handle, sentence, sizeof sentence);
+    hd_why_not reason = hd_node_why_not(in->rt, handle, sentence, sizeof sentence);
     hd_value v = answer_node(in, handle);
+    v = hd_object_set(in->pool, v, "reason", hd_string(in->pool, answer_reason(reason)));
     v = hd_object_set(in->pool, v, "reads", hd_int(in->pool, info.reads));
     v = hd_object_set(in->pool, v, "why_not", answer_text(in->pool, sentence));
     uint64_t now = env_now_ns(&in->rt->env);

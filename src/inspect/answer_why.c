@@ -147,13 +147,25 @@ hd_value answer_why(inspector *in, const request *r, hd_error *error) {
 
 /* ---- why not */
 
+const char *answer_reason(hd_why_not reason) {
+    static const char *const words[] = {
+        [HD_WHY_NOT_RUNS] = "runs",           [HD_WHY_NOT_CLEAN] = "clean",
+        [HD_WHY_NOT_DORMANT] = "dormant",     [HD_WHY_NOT_DEBOUNCE] = "debounce",
+        [HD_WHY_NOT_THROTTLE] = "throttle",   [HD_WHY_NOT_BACKOFF] = "backoff",
+        [HD_WHY_NOT_ECHO] = "echo",           [HD_WHY_NOT_HELD] = "held",
+        [HD_WHY_NOT_LOADING] = "loading",     [HD_WHY_NOT_RUNNING] = "running",
+        [HD_WHY_NOT_IDLE_TURN] = "idle-turn", [HD_WHY_NOT_GONE] = "gone",
+    };
+    return (unsigned)reason < sizeof words / sizeof *words ? words[reason] : "unknown";
+}
+
 static hd_value with_reason(inspector *in, hd_node handle) {
     char sentence[256];
     hd_node_info info;
     hd_why_not reason = hd_node_why_not(in->rt, handle, sentence, sizeof sentence);
     hd_value v = answer_node(in, handle);
     hd_node_inspect(in->rt, handle, &info);
-    v = hd_object_set(in->pool, v, "runs_next", hd_bool(reason == HD_WHY_NOT_RUNS));
+    v = hd_object_set(in->pool, v, "reason", hd_string(in->pool, answer_reason(reason)));
     v = hd_object_set(in->pool, v, "why_not", answer_text(in->pool, sentence));
     v = hd_object_set(in->pool, v, "why_live",
                       hd_string(in->pool, hd_why_live_text(info.why_live)));

@@ -1,0 +1,129 @@
+/* graph.c -- the nodes of a running program, and who feeds whom. */
+#include "cli/commands.h"
+#include "cli/live.h"
+#include "cli/output.h"
+#include "cli/parse.h"
+#include "cli/signals.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "  reads   a, b, c", folded at the margin. */
+static void print_list(const char *what, hd_value cells, const char *key) {
+    if (!hd_value_count(cells)) return;
+    int column = printf("    %-7s", what);
+    bool first = true;
+    for (hd_iter it = hd_iter_of(cells); hd_iter_next(&it);) {
+        const char *text = key ? live_text(it.value, key) : hd_value_as_text(it.value, "");
+        int length = (int)strlen(text);
+        if (!first) column += printf(",");
+        if (!first && column + 1 + length > 78) column = printf("\n           ") - 1;
+        column += printf(" %s", text);
+        first = false;
+    }
+    putchar('\n');
+}
+
+/* A graph while it is printed. Edges come in the order of the nodes they begin at. */
+typedef struct picture {
+    live l;
+    hd_value *by_id; /* nodes; malloc */
+    size_t id_count;
+    hd_iter edges;
+    bool more; /* edges.value has not been used up */
+} picture;
+
+static hd_value name_of(picture *p, hd_value node) {
+    hd_value name = hd_value_at(node, "name");
+    if (*hd_value_as_text(name, "")) return name;
+    return hd_string_f(p->l.pool, "#%" PRIu64, live_number(node, "id"));
+}
+
+/* The names of the nodes that it feeds. */
+static hd_value fed_by(picture *p, uint64_t id) {
+    hd_value names = hd_array();
+    for (; p->more && live_number(p->edges.value, "from") == id;
+         p->more = hd_iter_next(&p->edges)) {
+        uint64_t to = live_number(p->edges.value, "to");
+        if (strcmp(live_text(p->edges.value, "kind"), "parent") == 0 || to >= p->id_count) continue;
+        names = hd_array_append(p->l.pool, names, name_of(p, p->by_id[to]));
+    }
+    return names;
+}
+
+static bool index_nodes(picture *p, hd_value nodes) {
+    for (hd_iter it = hd_iter_of(nodes); hd_iter_next(&it);)
+        if (live_number(it.value, "id") >= p->id_count)
+            p->id_count = live_number(it.value, "id") + 1;
+    p->by_id = calloc(p->id_count + 1, sizeof *p->by_id);
+    for (hd_iter it = hd_iter_of(nodes); p->by_id && hd_iter_next(&it);)
+        p->by_id[live_number(it.value, "id")] = it.value;
+    return p->by_id;
+}
+
+static void print_node(picture *p, hd_value node) {
+    const cli *c = p->l.c;
+    const char *status = live_text(node, "status");
+    uint64_t runs = live_number(node, "runs");
+    hd_value feeds = fed_by(p, live_number(node, "id"));
+    printf("%s%s%s", out_colour(c, COLOUR_BOLD), hd_value_as_text(name_of(p, node), ""),
+           out_colour(c, COLOUR_NONE));
+    printf("  %s, %s%s%s, %s, %" PRIu64 " run%s\n", live_text(node, "kind"),
+           out_colour(c, strcmp(status, "clean") ? COLOUR_YELLOW : COLOUR_GREEN), status,
+           out_colour(c, COLOUR_NONE),
+           hd_value_as_bool(hd_value_at(node, "live"), false) ? "live" : "dormant", runs,
+           runs == 1 ? "" : "s");
+    print_list("reads", hd_value_at(node, "reads"), "cell");
+    print_list("writes", hd_value_at(node, "outputs"), NULL);
+    print_list("within", hd_value_at(node, "envelopes"), NULL);
+    print_list("feeds", feeds, NULL);
+}
+
+static int print_graph(picture *p, hd_value graph) {
+    hd_value nodes = hd_value_at(graph, "nodes");
+    if (!index_nodes(p, nodes)) return cli_fail(p->l.c, CLI_INTERNAL, NULL, "out of memory");
+    p->edges = hd_iter_of(hd_value_at(graph, "edges"));
+    p->more = hd_iter_next(&p->edges);
+    if (!hd_value_count(nodes)) puts("the program has no computations and no effects");
+    for (hd_iter it = hd_iter_of(nodes); hd_iter_next(&it) && !output_broken() && !interrupted();)
+        print_node(p, it.value);
+    free(p->by_id);
+    return interrupted() ? interrupted_status() : CLI_OK;
+}
+
+static int run(cli *c) {
+    picture p = { 0 };
+    hd_value answer, more = hd_object();
+    bool dot = option_given(c, "dot");
+    int failed = live_open(c, &p.l, c->operands[0]);
+    if (!failed && dot) more = hd_object_set(p.l.pool, more, "as", hd_string(p.l.pool, "dot"));
+    if (!failed) failed = live_ask(&p.l, "graph", more, &answer);
+    if (!failed && dot) fputs(hd_value_as_text(answer, ""), stdout);
+    else if (!failed && c->json) print_value(answer, HD_JSON_COMPACT);
+    else if (!failed) failed = print_graph(&p, answer);
+    live_close(&p.l);
+    return failed;
+}
+
+const command command_graph = {
+    .name = "graph",
+    .section = "A running program",
+    .operands = "FILE",
+    .least = 1,
+    .most = 1,
+    .summary = "its nodes: what they read, write and feed",
+    .text = "Asks the program that serves FILE for its graph and prints each node with its status "
+            "and the cells it reads and writes, writers before readers. With --dot the same for "
+            "Graphviz, with --json as one object of nodes and edges.\n\n"
+            "A program serves once it has called hd_runtime_serve; exit status 8 if none does.",
+    .options =
+        (const cli_option[]){ { "dot", NULL, "for Graphviz" }, OPTIONS_LIVE, { NULL, NULL, NULL } },
+    .examples =
+        (const cli_example[]){
+            { "heddle graph shop.db", "a list" },
+            { "heddle graph shop.db --dot | dot -Tsvg > graph.svg", "a picture" },
+            { "heddle graph shop.db --json | jq '.nodes[].name'", "the names" },
+            { NULL, NULL } },
+    .run = run,
+};

@@ -1,0 +1,53 @@
+/* live.h -- asking a running program: one line through its socket, one line back.
+ *
+ * The socket is beside the file (inspect/address.h), or where --socket says. Options of every command
+ * that asks: OPTIONS_LIVE. */
+#ifndef CLI_LIVE_H
+#define CLI_LIVE_H
+
+#include "cli/command.h"
+#include "inspect/address.h"
+#include <heddle/value.h>
+#include <stdio.h>
+
+#define OPTIONS_LIVE                                                                               \
+    { "pid", "N", "which program, if several serve the file" }, {                                  \
+        "socket", "PATH", "its socket, if it is not beside the file"                               \
+    }
+
+typedef struct live {
+    cli *c;
+    const char *file;
+    char path[ADDRESS_MAX]; /* of the socket */
+    hd_heap *heap;
+    hd_pool *pool;
+    bool finishing; /* an interruption no longer counts: a last question is asked */
+} live;
+
+/* These say what is wrong and return an exit status; CLI_NO_PROGRAM: nobody serves. Close it in any
+ * case. */
+int live_open(cli *c, live *l, const char *file);
+/* The same without a word when nobody serves the file. */
+int live_open_quietly(cli *c, live *l, const char *file);
+void live_close(live *l);
+
+/* What the program answers to {"heddle": 1, "ask": ...}; `more` are further keys, or absent. The value
+ * is the pool's. `*refusal`, if given, gets a HD_NOT_FOUND instead of a message. */
+int live_ask(live *l, const char *ask, hd_value more, hd_value *out);
+int live_ask_gently(live *l, const char *ask, hd_value more, hd_value *out, bool *not_found);
+
+/* Programs that serve a file now. Sockets of dead ones are removed on the way. */
+typedef void (*live_fn)(void *ctx, const char *path, pid_t pid);
+unsigned live_each(const char *file, live_fn fn, void *ctx);
+
+/* Parts of answers. */
+const char *live_text(hd_value v, const char *key); /* "" */
+uint64_t live_number(hd_value v, const char *key);
+
+/* A time for people: "830 ns", "1.25 ms", "3 s". */
+#define TIME_TEXT 16
+const char *time_text(double ns, char out[TIME_TEXT]);
+/* Text in a column of this width: padded, or cut in the middle with "...". */
+void print_cell(const char *text, int width);
+
+#endif

@@ -1,0 +1,21 @@
+/* log.h -- the commits of a document, for others who tell its story. */
+#ifndef CLI_LOG_H
+#define CLI_LOG_H
+
+#include "cli/command.h"
+#include <heddle/value.h>
+
+typedef struct log_query {
+    const char *file;
+    const char *space;
+    const char *id;   /* NULL: all documents */
+    const char *path; /* NULL: anywhere in it; else what touches this place */
+    uint64_t limit;   /* commits; UINT64_MAX: all */
+    uint64_t after;   /* only seqs above this */
+    bool reverse;     /* oldest first */
+} log_query;
+
+/* Prints the commits that the log still has; *printed is how many. */
+int log_print(cli *c, const log_query *q, uint64_t *printed);
+
+#endif

@@ -1,0 +1,136 @@
+/* pieces.c -- the pieces in a file, and which of them run. */
+#include "cli/commands.h"
+#include "cli/live.h"
+#include "cli/output.h"
+#include "cli/parse.h"
+#include "cli/record.h"
+#include "cli/signals.h"
+#include "cli/store.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_WIDTH = 28, PATTERN_WIDTH = 20 };
+
+typedef struct listing {
+    store s;
+    live l;
+    hd_value running; /* what the program says; absent: there is none */
+    uint64_t count;
+    hd_status status;
+} listing;
+
+/* The program's entry about a piece; absent: it does not run there. */
+static hd_value running_piece(const listing *w, const hd_listing *entry) {
+    for (hd_iter it = hd_iter_of(w->running); hd_iter_next(&it);)
+        if (strcmp(live_text(it.value, "id"), entry->id) == 0 &&
+            strcmp(live_text(it.value, "space"), entry->space) == 0)
+            return it.value;
+    return (hd_value){ 0 };
+}
+
+/* Where its result is, as text. */
+static void result_name(listing *w, hd_cell document, hd_value piece, char *out, size_t size) {
+    hd_cell result = hd_cell_of_link(w->s.rt, document, hd_value_at(piece, "result"));
+    if (!result.id || !hd_cell_print(w->s.rt, result, out, size)) snprintf(out, size, "-");
+}
+
+static void print_record(listing *w, const hd_listing *entry, hd_cell document, hd_value piece,
+                         hd_value runs) {
+    char result[512];
+    record r = record_to(stdout);
+    result_name(w, document, piece, result, sizeof result);
+    record_open(&r, NULL, '{');
+    record_text(&r, "space", entry->space);
+    record_text(&r, "id", entry->id);
+    record_value(&r, "pattern", hd_value_at(piece, "pattern"));
+    record_value(&r, "version", hd_value_at(piece, "version"));
+    record_value(&r, "started", hd_value_at(piece, "started"));
+    record_text(&r, "result", result);
+    record_bool(&r, "running", hd_value_exists(runs));
+    record_value(&r, "nodes", hd_value_at(runs, "nodes"));
+    record_value(&r, "rows", hd_value_at(runs, "rows"));
+    record_close(&r, '}');
+    record_end(&r);
+}
+
+static void print_line(listing *w, const hd_listing *entry, hd_cell document, hd_value piece,
+                       hd_value runs) {
+    const cli *c = w->s.c;
+    char name[512], state[48] = "", result[512];
+    snprintf(name, sizeof name, "%s/%s", entry->space, entry->id);
+    if (hd_value_exists(runs))
+        snprintf(state, sizeof state, "runs, %" PRIu64 " node%s", live_number(runs, "nodes"),
+                 live_number(runs, "nodes") == 1 ? "" : "s");
+    result_name(w, document, piece, result, sizeof result);
+    print_cell(name, NAME_WIDTH);
+    putchar(' ');
+    print_cell(live_text(piece, "pattern"), PATTERN_WIDTH);
+    printf(" %7" PRIu64 "  %s%s%s\n", live_number(piece, "started"), out_colour(c, COLOUR_GREEN),
+           state, out_colour(c, COLOUR_NONE));
+    printf("%s  result %s%s\n", out_colour(c, COLOUR_DIM), result, out_colour(c, COLOUR_NONE));
+}
+
+static bool print_piece(void *ctx, const hd_listing *entry) {
+    listing *w = ctx;
+    const cli *c = w->s.c;
+    hd_cell document = hd_cell_of(w->s.rt, entry->space, entry->scope, entry->id, NULL);
+    hd_value piece = hd_read(w->s.rt, w->s.pool, document), runs = running_piece(w, entry);
+    if (hd_value_exists(piece)) {
+        if (!w->count++ && !c->json)
+            printf("%s%-*s %-*s %7s  %s%s\n", out_colour(c, COLOUR_DIM), NAME_WIDTH, "piece",
+                   PATTERN_WIDTH, "pattern", "started", "now", out_colour(c, COLOUR_NONE));
+        if (c->json) print_record(w, entry, document, piece, runs);
+        else print_line(w, entry, document, piece, runs);
+    }
+    hd_pool_clear(w->s.pool);
+    return !output_broken() && !interrupted();
+}
+
+static bool list_space(void *ctx, const char *space) {
+    listing *w = ctx;
+    w->status = hd_runtime_list(w->s.rt, space, "piece", NULL, print_piece, w);
+    return !w->status && !output_broken() && !interrupted();
+}
+
+/* Without a program the file tells the rest. */
+static int ask_program(cli *c, listing *w) {
+    int failed = live_open_quietly(c, &w->l, c->operands[0]);
+    if (!failed) failed = live_ask(&w->l, "pieces", hd_object(), &w->running);
+    return failed == CLI_NO_PROGRAM ? CLI_OK : failed;
+}
+
+static int list_all(listing *w) {
+    hd_status status = hd_runtime_spaces(w->s.rt, list_space, w);
+    if (!status) status = w->status;
+    if (status) return store_fail(&w->s, status, w->s.file);
+    if (interrupted()) return interrupted_status();
+    if (!w->count && !w->s.c->json) puts("there are no pieces");
+    return CLI_OK;
+}
+
+static int run(cli *c) {
+    listing w = { 0 };
+    int failed = store_open(c, &w.s, c->operands[0], STORE_READ);
+    if (!failed) failed = ask_program(c, &w);
+    if (!failed) failed = list_all(&w);
+    live_close(&w.l);
+    return store_close(&w.s, failed);
+}
+
+const command command_pieces = {
+    .name = "pieces",
+    .section = "A running program",
+    .operands = "FILE",
+    .least = 1,
+    .most = 1,
+    .summary = "the pieces in a file, and which of them run",
+    .text = "Lists the pieces in FILE: pattern, how often each was started, where its result is. "
+            "Those that run in a program that serves the file are marked, with the number of "
+            "their nodes. No program needs to be running.",
+    .options = (const cli_option[]){ OPTIONS_LIVE, { NULL, NULL, NULL } },
+    .examples = (const cli_example[]){ { "heddle pieces shop.db", "all of them" },
+                                       { "heddle pieces shop.db --json", "for a program" },
+                                       { NULL, NULL } },
+    .run = run,
+};

@@ -1,0 +1,34 @@
+/* suggest.c -- the program's own names, compared with what was typed. */
+#include "cli/suggest.h"
+
+#include "cli/nearest.h"
+#include "cli/output.h"
+#include <string.h>
+
+/* Nodes of a piece have long names: their last part is what people type. */
+static void offer(nearest *n, const char *name) {
+    const char *colon = strrchr(name, ':');
+    if (colon && strcmp(colon + 1, n->wanted) == 0) {
+        n->distance = 0;
+        snprintf(n->best, sizeof n->best, "%s", name);
+    } else if (n->distance) {
+        nearest_offer(n, name);
+    }
+}
+
+int suggest_node(live *l, const char *name) {
+    hd_value answer, more = hd_object_set(l->pool, hd_object(), "by", hd_string(l->pool, "name"));
+    bool ignored = false;
+    char hint[256];
+    nearest n = nearest_to(name);
+    if (live_ask_gently(l, "stats", more, &answer, &ignored) == CLI_OK)
+        for (hd_iter it = hd_iter_of(hd_value_at(answer, "nodes")); hd_iter_next(&it);)
+            offer(&n, live_text(it.value, "name"));
+    if (*n.best) snprintf(hint, sizeof hint, "Did you mean %s?", n.best);
+    else
+        snprintf(hint, sizeof hint,
+                 "\"heddle stats %.100s --by name\" lists the nodes; a cell is "
+                 "space/id#/path.",
+                 l->file);
+    return cli_fail(l->c, CLI_NOT_FOUND, hint, "the program has no node \"%s\"", name);
+}

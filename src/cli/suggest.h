@@ -1,0 +1,10 @@
+/* suggest.h -- a node that is not there: which one may have been meant? */
+#ifndef CLI_SUGGEST_H
+#define CLI_SUGGEST_H
+
+#include "cli/live.h"
+
+/* Says that there is no such node, and names the nearest. Returns CLI_NOT_FOUND. */
+int suggest_node(live *l, const char *name);
+
+#endif

@@ -1,0 +1,170 @@
+/* trace.c -- the last runs of a running program, as a table or for chrome://tracing. */
+#include "cli/commands.h"
+#include "cli/live.h"
+#include "cli/output.h"
+#include "cli/parse.h"
+#include "cli/signals.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { SECONDS_DEFAULT = 3, SECONDS_MAX = 3600, LIMIT_DEFAULT = 40, NAME_WIDTH = 26 };
+
+typedef struct tracing {
+    live l;
+    uint64_t seconds, limit;
+    bool chrome;
+} tracing;
+
+/* ---- Asking ------------------------------------------------------------------------------ */
+
+/* `on` as in the request: "" leaves the trace as it is. */
+static int ask(tracing *t, const char *on, const char *form, hd_value *out) {
+    hd_pool *pool = t->l.pool;
+    hd_value more = hd_object();
+    if (*on) more = hd_object_set(pool, more, "on", hd_bool(strcmp(on, "on") == 0));
+    if (*form) more = hd_object_set(pool, more, "as", hd_string(pool, form));
+    return live_ask(&t->l, "trace", more, out);
+}
+
+static uint64_t now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void wait_seconds(const tracing *t) {
+    uint64_t until = now_ms() + t->seconds * 1000;
+    for (uint64_t now; (now = now_ms()) < until && !interrupted();) {
+        uint64_t left = until - now;
+        progress(t->l.c, "tracing: %" PRIu64 " s left", (left + 999) / 1000);
+        wait_readable(-1, left < 250 ? (int)left : 250);
+    }
+    progress(t->l.c, "%s", "");
+}
+
+/* Switched on for a while, and off again whatever happens. What came until then is shown. */
+static int trace_for_a_while(tracing *t, const char *form, hd_value *out) {
+    int failed = ask(t, "on", "", out);
+    if (failed) return failed;
+    if (!t->l.c->progress)
+        cli_warn(t->l.c, "tracing for %" PRIu64 " s (the program did not trace)", t->seconds);
+    wait_seconds(t);
+    t->l.finishing = true;
+    return ask(t, "off", form, out);
+}
+
+/* ---- Showing ----------------------------------------------------------------------------- */
+
+static void print_run(const cli *c, hd_value run_, uint64_t now_ns) {
+    char took[TIME_TEXT], ago[TIME_TEXT];
+    uint64_t began = live_number(run_, "began_ns");
+    const char *status = live_text(run_, "status");
+    bool failed = strcmp(status, "HD_OK") != 0;
+    printf("%9s %8s  ", time_text(now_ns > began ? (double)(now_ns - began) : 0, ago),
+           time_text((double)live_number(run_, "took_ns"), took));
+    print_cell(live_text(run_, "name"), NAME_WIDTH);
+    fputs("  ", stdout);
+    if (failed) printf("%s%s%s ", out_colour(c, COLOUR_RED), status, out_colour(c, COLOUR_NONE));
+    hd_value causes = hd_value_at(run_, "causes");
+    const char *first = hd_value_as_text(hd_value_index(causes, 0), "");
+    if (hd_value_as_bool(hd_value_at(run_, "set_aside"), false)) fputs("set aside", stdout);
+    else if (hd_value_as_bool(hd_value_at(run_, "first"), false)) fputs("first run", stdout);
+    else if (hd_value_as_bool(hd_value_at(run_, "unchanged"), false)) fputs("no change", stdout);
+    else if (*first) print_cell(first, (int)(strlen(first) < 28 ? strlen(first) : 28));
+    if (hd_value_count(causes) > 1) printf(" +%zu", hd_value_count(causes) - 1);
+    putchar('\n');
+}
+
+static void print_runs(const tracing *t, hd_value answer) {
+    const cli *c = t->l.c;
+    hd_value runs = hd_value_at(answer, "runs");
+    size_t count = hd_value_count(runs), first = count > t->limit ? count - t->limit : 0;
+    if (!count) {
+        printf("nothing ran\n");
+        return;
+    }
+    printf("%s%9s %8s  %-*s  %s%s\n", out_colour(c, COLOUR_DIM), "ago", "took", NAME_WIDTH, "node",
+           "because of", out_colour(c, COLOUR_NONE));
+    for (size_t i = first; i < count && !output_broken(); i++)
+        print_run(c, hd_value_index(runs, i), live_number(answer, "now_ns"));
+    if (first) printf("%zu earlier runs are not shown: --limit %zu\n", first, count);
+}
+
+static void show(const tracing *t, hd_value answer) {
+    if (t->chrome) print_value(hd_value_at(answer, "chrome"), HD_JSON_COMPACT);
+    else if (t->l.c->json) print_value(answer, HD_JSON_COMPACT);
+    else print_runs(t, answer);
+}
+
+/* ---- Whole ------------------------------------------------------------------------------- */
+
+static int switch_only(tracing *t, const char *on) {
+    hd_value answer;
+    int failed = ask(t, on, "", &answer);
+    if (!failed && t->l.c->json) print_value(answer, HD_JSON_COMPACT);
+    else if (!failed)
+        printf("the program %s\n", strcmp(on, "on") ? "does not trace any more" : "traces now");
+    return failed;
+}
+
+static int trace(tracing *t, bool seconds_given) {
+    hd_value answer;
+    const char *form = t->chrome ? "chrome" : "runs";
+    int failed = ask(t, "", "", &answer);
+    if (failed) return failed;
+    bool on = hd_value_as_bool(hd_value_at(answer, "on"), false);
+    if (on && seconds_given) wait_seconds(t);
+    t->l.finishing = on;
+    failed = on ? ask(t, "", form, &answer) : trace_for_a_while(t, form, &answer);
+    if (!failed) show(t, answer);
+    return failed;
+}
+
+static int run(cli *c) {
+    tracing t = { .seconds = SECONDS_DEFAULT, .limit = LIMIT_DEFAULT };
+    t.chrome = option_given(c, "chrome");
+    int failed = option_number(c, "seconds", &t.seconds);
+    if (!failed) failed = option_number(c, "limit", &t.limit);
+    if (!failed && t.seconds > SECONDS_MAX)
+        failed = cli_fail(c, CLI_USAGE, "Use --on, and --off later.", "--seconds is at most %d",
+                          SECONDS_MAX);
+    if (!failed && option_given(c, "on") && option_given(c, "off"))
+        failed = cli_fail(c, CLI_USAGE, NULL, "--on and --off exclude each other");
+    if (failed) return failed;
+    failed = live_open(c, &t.l, c->operands[0]);
+    if (!failed && option_given(c, "on")) failed = switch_only(&t, "on");
+    else if (!failed && option_given(c, "off")) failed = switch_only(&t, "off");
+    else if (!failed) failed = trace(&t, option_given(c, "seconds"));
+    live_close(&t.l);
+    return failed;
+}
+
+const command command_trace = {
+    .name = "trace",
+    .section = "A running program",
+    .operands = "FILE",
+    .least = 1,
+    .most = 1,
+    .summary = "its last runs: when, how long, because of what",
+    .text = "Shows the last runs of the program that serves FILE, up to 2,000. If the program does "
+            "not trace, it does for a few seconds, and what runs meanwhile is shown; Ctrl-C ends "
+            "that early. --on leaves the trace on, which costs the program a little for each run, "
+            "until --off.\n\n"
+            "With --chrome the runs and passes are printed for chrome://tracing and "
+            "ui.perfetto.dev.",
+    .options = (const cli_option[]){ { "chrome", NULL, "for chrome://tracing" },
+                                     { "seconds", "N", "how long to trace (default 3)" },
+                                     { "on", NULL, "only switch the trace on" },
+                                     { "off", NULL, "only switch it off" },
+                                     { "limit", "N", "at most N runs in the table (default 40)" },
+                                     OPTIONS_LIVE,
+                                     { NULL, NULL, NULL } },
+    .examples = (const cli_example[]){ { "heddle trace shop.db", "what runs now" },
+                                       { "heddle trace shop.db --seconds 10 --chrome > trace.json",
+                                         "ten seconds, for a browser" },
+                                       { "heddle trace shop.db --on", "from now on" },
+                                       { NULL, NULL } },
+    .run = run,
+};

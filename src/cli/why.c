@@ -1,0 +1,188 @@
+/* why.c -- why a value is what it is: the program's causes, and the file's commits.
+ *
+ * A running program knows which change made which node run. Without one the log still tells who
+ * committed, and for derived values because of what. */
+#include "cli/commands.h"
+#include "cli/live.h"
+#include "cli/log.h"
+#include "cli/output.h"
+#include "cli/parse.h"
+#include "cli/store.h"
+#include "cli/suggest.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { COMMITS = 3, CELL_WIDTH = 34 };
+
+/* ---- What the program says ---------------------------------------------------------------- */
+
+static const char *who_changed(hd_value cause, char *out, size_t size) {
+    const char *origin = live_text(cause, "origin");
+    if (strcmp(origin, "node") == 0) snprintf(out, size, "by %s", live_text(cause, "writer"));
+    else if (strcmp(origin, "others") == 0) snprintf(out, size, "by another program");
+    else if (strcmp(origin, "load") == 0) snprintf(out, size, "loaded from the store");
+    else if (strcmp(origin, "revert") == 0) snprintf(out, size, "a commit was refused");
+    else snprintf(out, size, "by a commit");
+    return out;
+}
+
+/* On two lines where one would be too long. */
+static void print_cause(const cli *c, hd_value cause) {
+    char who[160], change[96];
+    const char *before = live_text(cause, "before"), *after = live_text(cause, "after");
+    who_changed(cause, who, sizeof who);
+    snprintf(change, sizeof change, "%s%s%s", before, *before ? " -> " : "= ", after);
+    bool folds = 4 + CELL_WIDTH + 2 + strlen(change) + 2 + strlen(who) > 78;
+    printf("    ");
+    print_cell(live_text(cause, "cell"), CELL_WIDTH);
+    printf("  %s%s%s%s%s\n", out_colour(c, COLOUR_GREEN), change, out_colour(c, COLOUR_NONE),
+           folds ? "\n        " : "  ", who);
+}
+
+/* Causes come node by node; a heading for each. */
+static void print_causes(const cli *c, hd_value causes) {
+    char of[160] = "";
+    bool pending = false;
+    for (hd_iter it = hd_iter_of(causes); hd_iter_next(&it);) {
+        bool next = hd_value_as_bool(hd_value_at(it.value, "pending"), false);
+        if (strcmp(of, live_text(it.value, "node")) || next != pending) {
+            snprintf(of, sizeof of, "%s", live_text(it.value, "node"));
+            pending = next;
+            printf("  %s %s because this changed\n", of, next ? "will run" : "ran last");
+        }
+        print_cause(c, it.value);
+    }
+}
+
+static void print_inputs(const cli *c, hd_value inputs) {
+    if (!hd_value_count(inputs)) return;
+    printf("  it reads\n");
+    for (hd_iter it = hd_iter_of(inputs); hd_iter_next(&it);) {
+        printf("    ");
+        print_cell(live_text(it.value, "cell"), CELL_WIDTH);
+        printf("  %s%s%s\n", out_colour(c, COLOUR_GREEN), live_text(it.value, "value"),
+               out_colour(c, COLOUR_NONE));
+    }
+}
+
+static void print_node(const cli *c, hd_value node, bool of_cell) {
+    uint64_t runs = live_number(node, "runs");
+    hd_value causes = hd_value_at(node, "causes");
+    printf("%s%s%s%s%s, %s, %s, %" PRIu64 " run%s\n", of_cell ? "written by " : "",
+           out_colour(c, COLOUR_BOLD), live_text(node, "name"), out_colour(c, COLOUR_NONE),
+           hd_value_as_bool(hd_value_at(node, "live"), false) ? "" : " (nobody looks)",
+           live_text(node, "kind"), live_text(node, "status"), runs, runs == 1 ? "" : "s");
+    if (!runs) printf("  it has not run yet: heddle why-not tells what it waits for\n");
+    else if (!hd_value_count(causes)) printf("  it ran because it was new\n");
+    print_causes(c, causes);
+    print_inputs(c, hd_value_at(node, "inputs"));
+}
+
+static void print_answer(const cli *c, hd_value answer) {
+    const char *cell = live_text(answer, "cell"), *value = live_text(answer, "value");
+    hd_value nodes = hd_value_at(answer, "nodes");
+    if (*cell && *value)
+        printf("%s%s%s is %s%s%s\n", out_colour(c, COLOUR_BOLD), cell, out_colour(c, COLOUR_NONE),
+               out_colour(c, COLOUR_GREEN), value, out_colour(c, COLOUR_NONE));
+    else if (*cell) printf("the program has not read %s\n", cell);
+    if (*cell && !hd_value_count(nodes)) printf("no node writes it: commits do\n");
+    for (hd_iter it = hd_iter_of(nodes); hd_iter_next(&it);) print_node(c, it.value, *cell);
+    if (hd_value_exists(hd_value_at(answer, "more")))
+        printf("and %" PRIu64 " nodes more\n", live_number(answer, "more"));
+}
+
+/* CLI_NO_PROGRAM without a word: nobody is there to ask. */
+static int ask_program(cli *c) {
+    live l;
+    hd_value answer;
+    bool not_found = false;
+    int failed = live_open_quietly(c, &l, c->operands[0]);
+    if (!failed) {
+        hd_value of = hd_string(l.pool, c->operands[1]);
+        failed = live_ask_gently(&l, "why", hd_object_set(l.pool, hd_object(), "of", of), &answer,
+                                 &not_found);
+    }
+    if (not_found) failed = suggest_node(&l, c->operands[1]);
+    if (!failed && c->json) print_value(answer, HD_JSON_COMPACT);
+    else if (!failed) print_answer(c, answer);
+    live_close(&l);
+    return failed;
+}
+
+/* ---- What the file says -------------------------------------------------------------------- */
+
+/* "space@scope/id#/path" in its parts, in place. False: it is no cell. */
+static bool split_cell(char *name, log_query *q) {
+    char *hash = strchr(name, '#'), *slash = strchr(name, '/');
+    if (!slash || slash == name || (hash && hash < slash)) return false;
+    *slash = '\0';
+    if (hash) *hash = '\0';
+    name[strcspn(name, "@")] = '\0';
+    q->space = name;
+    q->id = slash + 1;
+    q->path = hash && hash[1] ? hash + 1 : NULL;
+    return true;
+}
+
+static int check_space(cli *c, const char *space) {
+    store s;
+    int failed = store_open(c, &s, c->operands[0], STORE_READ);
+    if (!failed) failed = store_space(&s, space);
+    return store_close(&s, failed);
+}
+
+static int ask_file(cli *c, bool alone) {
+    char name[1024];
+    log_query q = { .file = c->operands[0], .limit = COMMITS };
+    uint64_t printed = 0;
+    snprintf(name, sizeof name, "%s", c->operands[1]);
+    if (!split_cell(name, &q)) return CLI_OK; /* a node: the file does not know it */
+    int failed = alone ? check_space(c, q.space) : CLI_OK;
+    if (!failed && !c->json)
+        printf("%sthe last commits that touched %s%s\n", alone ? "" : "\n", c->operands[1],
+               alone ? ", as the file tells" : "");
+    if (!failed) failed = log_print(c, &q, &printed);
+    if (!failed && !printed && !c->json)
+        printf("  none in the log: older ones have been folded into the documents\n");
+    return failed;
+}
+
+static int run(cli *c) {
+    int failed = ask_program(c);
+    bool alone = failed == CLI_NO_PROGRAM;
+    if (alone && !strchr(c->operands[1], '/'))
+        return cli_fail(c, CLI_NO_PROGRAM,
+                        "Start the program; it must call hd_runtime_serve(rt, NULL). Of a cell\n"
+                        "  the file alone tells something: heddle why FILE space/id.",
+                        "no running program serves %s, and \"%s\" is no cell", c->operands[0],
+                        c->operands[1]);
+    if (failed && !alone) return failed;
+    failed = ask_file(c, alone);
+    if (!failed && alone && !c->json)
+        cli_warn(c, "no running program serves %s; one that does tells which runs led here",
+                 c->operands[0]);
+    return failed;
+}
+
+const command command_why = {
+    .name = "why",
+    .section = "A running program",
+    .operands = "FILE CELL|NODE",
+    .least = 2,
+    .most = 2,
+    .summary = "why a value is what it is, or a node ran",
+    .text = "Of a cell: its value, the node that writes it, what made that run, and what made "
+            "that change, down to commits; then the last commits of the file that touched it. Of "
+            "a node (a name as heddle graph shows it, or #7): the same of its last run.\n\n"
+            "The program that serves FILE is asked. If none does, the commits in the file are "
+            "shown, with who made them and because of what. Values before and after are known "
+            "while the program traces (heddle trace --on).",
+    .options = (const cli_option[]){ OPTIONS_LIVE, { NULL, NULL, NULL } },
+    .examples =
+        (const cli_example[]){ { "heddle why shop.db main/total", "how the total came about" },
+                               { "heddle why shop.db main/stock#/apples", "who changed a place" },
+                               { "heddle why shop.db show", "why the effect ran" },
+                               { NULL, NULL } },
+    .run = run,
+};
