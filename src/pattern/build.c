@@ -2,6 +2,7 @@
 #include "pattern/pattern.h"
 
 #include "base/env.h"
+#include "scheduler/persistence.h"
 #include "scheduler/scheduler.h"
 #include "value/key.h"
 #include <stdio.h>
@@ -206,6 +207,17 @@ static const char *piece_of_node(const scheduler *s, node_id id, const char **wh
     return p->in->of->name;
 }
 
+/* That of the pattern; without one the build that it is in. */
+static const char *version_of(scheduler *s, const part *p, char *out, size_t size) {
+    const pattern *what = &p->in->of->what;
+    const char *version =
+        what->version ? what->version : persistence_build_of(s, (const void *)(uintptr_t)what->fn);
+    if (!p->salt) return version;
+    /* The salt comes first: what is cut off is at the end. */
+    snprintf(out, size, "%s %s", p->salt, version);
+    return out;
+}
+
 static hd_status register_node(part *p, hd_node_spec *spec) {
     hd_build *b = p->in;
     char name[NAME_MAX_LENGTH];
@@ -218,7 +230,8 @@ static hd_status register_node(part *p, hd_node_spec *spec) {
     spec->ctx = p;
     spec->release = release;
     spec->parent = b->under;
-    if (!spec->version) spec->version = b->of->what.version;
+    char version[2 * HD_ID_SIZE + 64];
+    if (!spec->version) spec->version = version_of(s, p, version, sizeof version);
     return hd_node_register(b->all->rt, spec, &p->node);
 }
 

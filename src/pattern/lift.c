@@ -92,7 +92,8 @@ hd_cell hd_derive(hd_build *b, const char *name, hd_cell in, hd_derive_fn fn, vo
 
 typedef struct constant_part {
     part part;
-    hd_value value; /* referenced */
+    hd_value value;      /* referenced */
+    char id[HD_ID_SIZE]; /* of the value: another constant is another node */
 } constant_part;
 
 static hd_status constant_run(hd_tx *tx, void *ctx) {
@@ -115,6 +116,7 @@ hd_cell hd_constant(hd_build *b, const char *name, hd_value v) {
     constant_part *c = part_new(b, &constant_kind, sizeof *c, name);
     if (!c) return (hd_cell){ 0 };
     c->value = hd_value_ref(v);
+    if (hd_id_of(v, c->id) == HD_OK) c->part.salt = c->id;
     return add_computation(&c->part, NULL, 0, NULL);
 }
 
@@ -153,7 +155,7 @@ hd_cell hd_state(hd_build *b, const char *name, hd_value initial) {
         return hd_build_fail(b, HD_USAGE, "%s: only a piece has state, not its rows", name);
     if (!name_is_plain(name)) return hd_build_fail(b, HD_USAGE, "\"%.80s\" is no name", name);
     hd_cell cell = hd_build_cell(b, name);
-    if (b->status || b->of->opened || !hd_value_exists(initial)) return cell;
+    if (b->status || b->of->opened || b->of->resumed || !hd_value_exists(initial)) return cell;
     hd_value now = hd_tx_read(b->tx, cell, HD_READ_NO_DEPENDENCY | HD_READ_NO_CLAIM);
     hd_status status = hd_value_status(now);
     if (!status && !hd_value_exists(now)) status = hd_tx_set(b->tx, cell, initial);

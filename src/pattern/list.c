@@ -16,6 +16,8 @@
 #include "pattern/list.h"
 
 #include "base/env.h"
+#include "scheduler/persistence.h"
+#include "scheduler/scheduler.h"
 #include "store/tx.h"
 #include <stdio.h>
 #include <string.h>
@@ -236,6 +238,8 @@ static hd_status read_list(list_part *p, hd_tx *tx, hd_value *out) {
 static hd_status coordinate(hd_tx *tx, void *ctx) {
     list_part *p = ctx;
     hd_value items;
+    scheduler *s = scheduler_get(tx->rt);
+    persistence_creates(s, s->running);
     hd_status status = read_list(p, tx, &items);
     if (status) return status;
     bool alike = hd_value_kind(items) == HD_KIND_ARRAY && !p->repeated &&
@@ -243,6 +247,7 @@ static hd_status coordinate(hd_tx *tx, void *ctx) {
     status = alike ? list_update(p, tx, items) : list_rebuild(p, tx, items);
     keep(&p->list_value, status ? (hd_value){ 0 } : items);
     if (status) return hd_tx_fail(tx, status, "%s", hd_runtime_error(hd_tx_runtime(tx))->message);
+    persistence_created(s, s->running);
     if (p->elements.id) status = hd_tx_set(tx, p->elements, p->held);
     return status ? status : hd_tx_set(tx, p->part.output, p->links);
 }

@@ -2,6 +2,8 @@
 #include "pattern/pattern.h"
 
 #include "base/env.h"
+#include "scheduler/persistence.h"
+#include "scheduler/scheduler.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -64,12 +66,15 @@ static hd_status nest_run(hd_tx *tx, void *ctx) {
     nest_part *n = ctx;
     hd_value values[INPUTS_MAX];
     hd_cell result = { 0 };
+    scheduler *s = scheduler_get(hd_tx_runtime(tx));
+    persistence_creates(s, s->running);
     for (uint32_t i = 0; i < n->count; i++) {
         values[i] = hd_tx_get(tx, n->in[i]);
         if (hd_value_status(values[i])) return hd_value_status(values[i]);
     }
     hd_status status = nest_build(n, tx, values, &result);
     if (status) return hd_tx_fail(tx, status, "%s", hd_runtime_error(hd_tx_runtime(tx))->message);
+    persistence_created(s, s->running);
     if (!result.id) return hd_tx_remove(tx, n->part.output);
     return hd_tx_set(tx, n->part.output, hd_cell_link(hd_tx_runtime(tx), hd_tx_pool(tx), result));
 }

@@ -48,6 +48,7 @@ struct part {
     const char *name; /* in the same block; "": the build's own */
     size_t size;      /* of the block */
     uint32_t round;   /* that mentioned it last */
+    const char *salt; /* what makes it another node although its code is the same; NULL: nothing */
 };
 
 /* ---- Builds */
@@ -128,6 +129,7 @@ struct piece {
     uint32_t launches;
     bool stopping;      /* a stop has been posted */
     bool opened;        /* its document is left alone */
+    bool resumed;       /* it was there, of this very version: it has all the state it needs */
     hd_value arguments; /* while it is being built: with defaults; borrowed from the tx */
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/env.h"
 #include "base/hash.h"
+#include "scheduler/persistence.h"
 #include "scheduler/scheduler.h"
 #include "value/key.h"
 #include <stdio.h>
@@ -76,8 +77,12 @@ static void free_record(piece *p) {
     env_free(env, p, sizeof *p);
 }
 
+/* What is known of its nodes stays, for the next time. */
 void piece_forget(piece *p) {
+    scheduler *s = scheduler_get(p->all->rt);
+    persistence_stopping(s, true);
     if (p->root) build_stop(p->root);
+    persistence_stopping(s, false);
     free_record(p);
 }
 
@@ -128,7 +133,10 @@ static hd_status build(piece *p, hd_tx *tx) {
     if (status) return status;
     build_begin(p->root, tx);
     p->result = p->what.fn(p->root);
-    return build_end(p->root);
+    status = build_end(p->root);
+    scheduler *s = scheduler_get(p->all->rt);
+    if (!status && s) persistence_built(s, key_bytes(p->space), p->name);
+    return status;
 }
 
 static hd_value describe(const piece *p, hd_pool *pool) {
@@ -150,6 +158,9 @@ static hd_status write_document(piece *p, hd_tx *tx) {
 static hd_status check_spec(hd_runtime *rt, const hd_piece_spec *spec, const char *id) {
     if (!id || !name_is_plain(id))
         return runtime_fail(rt, HD_USAGE, "a piece needs an id, without '/', ':' and '#'");
+    if (!strcmp(id, "main"))
+        return runtime_fail(rt, HD_USAGE,
+                            "\"main\" are the nodes outside of pieces: the piece needs another id");
     hd_kind kind = hd_value_kind(spec->arguments);
     if (kind == HD_KIND_FAILED) return hd_value_status(spec->arguments);
     if (kind != HD_KIND_ABSENT && kind != HD_KIND_OBJECT)
@@ -185,13 +196,38 @@ static hd_value stored(const piece *p, hd_tx *tx, const char *key) {
     return hd_value_status(v) ? v : hd_value_at(v, key);
 }
 
+static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
+
+/* The stored arguments, and over them those that are given now. */
+static hd_value merged(hd_tx *tx, hd_value before, hd_value given) {
+    if (hd_value_kind(before) != HD_KIND_OBJECT) before = hd_object();
+    for (hd_iter it = hd_iter_of(given); hd_iter_next(&it);)
+        before = hd_object_set(hd_tx_pool(tx), before, it.key, it.value);
+    return before;
+}
+
+/* What the document says of an earlier life. One of another pattern, or none: nothing that is known
+ * of its nodes is of any use. */
+static hd_status recall(piece *p, const hd_piece_spec *spec, hd_tx *tx) {
+    hd_value v = hd_tx_read(tx, p->document, HD_READ_NO_DEPENDENCY | HD_READ_NO_CLAIM);
+    if (hd_value_status(v)) return hd_value_status(v);
+    bool same = same_text(hd_value_as_text(hd_value_at(v, "pattern"), NULL), p->what.name);
+    const char *version = hd_value_as_text(hd_value_at(v, "version"), NULL);
+    p->started = (uint64_t)hd_value_as_int(hd_value_at(v, "started"), 0) + 1;
+    p->resumed = same && version && same_text(version, p->what.version);
+    p->arguments =
+        merged(tx, same ? hd_value_at(v, "arguments") : (hd_value){ 0 }, spec->arguments);
+    scheduler *s = scheduler_of(p->all->rt);
+    if (!s) return HD_NOMEM;
+    if (!same) persistence_drop_piece(s, key_bytes(p->space), p->name);
+    return hd_value_status(p->arguments);
+}
+
 static hd_status start_fresh(piece *p, const hd_piece_spec *spec, hd_tx *tx, bool build_now) {
-    hd_value before = stored(p, tx, "started");
-    if (hd_value_status(before)) return hd_value_status(before);
-    p->started = (uint64_t)hd_value_as_int(before, 0) + 1;
+    hd_status status = recall(p, spec, tx);
+    if (status) return status;
     p->parent = spec->parent;
-    p->arguments = hd_value_exists(spec->arguments) ? spec->arguments : hd_object();
-    hd_status status = build_now ? build(p, tx) : HD_OK;
+    status = build_now ? build(p, tx) : HD_OK;
     if (!status) status = write_document(p, tx);
     p->arguments = (hd_value){ 0 };
     return status;
@@ -294,6 +330,8 @@ static bool is_below(const piece *p, const piece *above) {
 /* Children were started after their parents: the latest first. */
 static void stop_now(piece *p) {
     patterns *all = p->all;
+    if (!all->rt->open)
+        runtime_seal(all->rt, true); /* while the nodes can vouch for what they know */
     for (list_node *at = list_last(&all->running); at;) {
         piece *q = LIST_ENTRY(at, piece, link);
         at = list_before(&all->running, at);
@@ -431,10 +469,12 @@ hd_status hd_piece_remove(hd_runtime *rt, hd_piece handle) {
     if (!p) return HD_NOT_FOUND;
     if (rt->in_run) return runtime_fail(rt, HD_USAGE, "a piece cannot be removed inside a run");
     hd_cell document = p->document;
-    char space[256], prefix[512];
+    char space[256], id[512], prefix[514];
     snprintf(space, sizeof space, "%s", key_bytes(p->space));
-    snprintf(prefix, sizeof prefix, "%s/", p->name);
+    snprintf(id, sizeof id, "%s", p->name);
+    snprintf(prefix, sizeof prefix, "%s/", id);
     stop_now(p);
+    persistence_drop_piece(scheduler_get(rt), space, id);
     hd_status status = hd_runtime_sync(rt); /* so that the list has everything */
     if (!status) status = hd_tx_begin(rt, &r.tx);
     if (status) return status;

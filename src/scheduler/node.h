@@ -46,7 +46,9 @@ enum {
     NODE_WAITING = 4096,   /* its last run met a document that is still loading */
     NODE_EPHEMERAL = 8192, /* a pull: removed after its run */
     NODE_ASIDE = 16384,    /* was set aside in this pass: a run met something about to change */
-    NODE_STARVED = 32768   /* its last run had no memory: it waits for the next pump */
+    NODE_STARVED = 32768,  /* its last run had no memory: it waits for the next pump */
+    NODE_NOTED = 1 << 16,  /* persistence wants to hear of its next run */
+    NODE_RESUMED = 1 << 17 /* its reads are from a row of the store: it has not run here yet */
 };
 
 /* 64 bytes. Written by registry, except where a field says otherwise. */

@@ -353,6 +353,7 @@ void registry_remove(scheduler *s, node_id id) {
     void (*release)(void *) = c ? c->release : NULL;
     void *ctx = n->ctx;
     if (s->removed) s->removed(s, id);
+    if (s->leaving) s->leaving(s, id);
     drop_name(s, id);
     graph_remove_node(&s->graph, id);
     give_cold(s, node_of(s, id));

@@ -37,7 +37,8 @@ static inline void completed(scheduler *s, node *n) {
     n->prev_back = since < UINT32_MAX ? (uint32_t)since : UINT32_MAX;
     n->ran_rev = now;
     n->runs++;
-    n->flags &= ~(uint32_t)NODE_NEVER_RAN;
+    n->flags &= ~(uint32_t)(NODE_NEVER_RAN | NODE_RESUMED);
+    persistence_ran(s, n);
     s->stats.runs++;
     s->stats.effect_runs += n->flags & NODE_EFFECT; /* the lowest bit */
 }
@@ -186,6 +187,7 @@ static hd_status commit_writes(scheduler *s, node_id id, hd_tx *tx) {
         c->settled_ctx = s;
         c->owner = pack(registry_handle(s, id));
         c->owner_rev = since;
+        persistence_wrote(s, id, c->local_seq);
     }
     if (triggered && s->r->rev != before && is_echo(s, id, before))
         gates_echoed(s, id, env_now_ns(s->env));
@@ -213,6 +215,7 @@ static hd_status apply_reads(scheduler *s, node_id id, hd_tx *tx) {
     hd_status status = tx_reads_complete(tx);
     s->stats.read_deltas++;
     if (!status) status = graph_apply_reads(&s->graph, id, tx->reads.items, tx->reads.count);
+    persistence_reads_changed(s, id);
     return status;
 }
 
@@ -334,6 +337,7 @@ static void failed(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
     /* A first run that failed still depends on what it read up to there. */
     if (node_of(s, id)->flags & NODE_NEVER_RAN) apply_reads(s, id, tx);
     completed(s, node_of(s, id));
+    persistence_failed(s, id);
     if (status != HD_ABORTED) runner_report(s, id, status, s->message);
 }
 
@@ -405,7 +409,7 @@ static inline bool same_value(hd_value a, hd_value b) {
 static inline hd_status write_in_place(scheduler *s, node_id id, place_id at, hd_value v) {
     replica *r = s->r;
     place *p = place_at(&r->places, at);
-    if (same_value(p->value, v)) return HD_OK;
+    if (same_value(p->value, v) && (p->doc.flags & DOC_KNOWN)) return HD_OK;
     bool changed;
     bool plain = (p->doc.flags & (DOC_OVERLAY | DOC_HAS_SHAPE)) == DOC_OVERLAY;
     if (!plain || p->first_child || r->listeners.count)

@@ -9,6 +9,7 @@
 
 #include "scheduler/gates.h"
 #include "scheduler/invalidation.h"
+#include "scheduler/persistence.h"
 #include "scheduler/registry.h"
 
 hd_status runner_init(scheduler *s);

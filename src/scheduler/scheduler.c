@@ -6,6 +6,7 @@
 #include "scheduler/gates.h"
 #include "scheduler/introspection.h"
 #include "scheduler/invalidation.h"
+#include "scheduler/persistence.h"
 #include "scheduler/registry.h"
 #include "scheduler/runner.h"
 #include "scheduler/settle.h"
@@ -40,13 +41,19 @@ static uint64_t next_time(const scheduler *s) {
     return of_nodes < of_events ? of_nodes : of_events;
 }
 
-static bool is_unsettled(const void *ctx) { return events_are_unsettled(ctx); }
-static void closing(void *ctx) { events_close(ctx); }
+static bool is_unsettled(const void *ctx) {
+    return events_are_unsettled(ctx) || persistence_is_ready(ctx);
+}
+static void closing(void *ctx) {
+    events_close(ctx);
+    persistence_closing(ctx);
+}
 
 static hd_status pump(void *ctx) {
     scheduler *s = ctx;
     s->slice_end = 0;
     if (s->starved) gates_feed(s);
+    if (s->persistence) persistence_pump(s);
     if (!s->tick && next_time(s) != UINT64_MAX) s->tick = next_time(s) <= env_now_ns(s->env);
     while (s->tick) {
         settle_pass(s);
@@ -85,6 +92,7 @@ static void scheduler_close(void *ctx) {
     while (s->idlers.count) tell_idle(s);
     events_fini(s);
     runner_fini(s);
+    persistence_fini(s);
     registry_fini(s);
     settle_fini(s);
     introspection_fini(s);
@@ -120,6 +128,7 @@ scheduler *scheduler_of(hd_runtime *rt) {
     rt->hooks.await_idle = await_idle;
     hd_status status = registry_init(s);
     if (!status) status = runner_init(s);
+    if (!status) status = persistence_init(s);
     if (status) {
         scheduler_close(s);
         return NULL;
@@ -166,7 +175,8 @@ hd_status hd_node_register(hd_runtime *rt, const hd_node_spec *spec, hd_node *ou
     hd_status status = registry_register(s, spec, &id);
     if (status) return status;
     if (!spec->again.id) {
-        status = grant_first_demand(s, id, spec);
+        if (s->persistence) status = persistence_registered(s, id, spec);
+        if (!status) status = grant_first_demand(s, id, spec);
         if (status) {
             cold *c = cold_of(s, node_of(s, id));
             if (c) c->release = NULL;

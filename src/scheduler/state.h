@@ -179,7 +179,9 @@ typedef struct scheduler {
     void (*removed)(struct scheduler *s, node_id id); /* a node is about to go; NULL */
     /* Which piece a node belongs to, and of which pattern that is; NULL: all are of "main". */
     const char *(*piece_of)(const struct scheduler *s, node_id id, const char **pattern);
-    struct introspection *introspection; /* what was seen */
+    struct introspection *introspection;              /* what was seen */
+    struct persistence *persistence;                  /* what is kept; NULL: nothing is */
+    void (*leaving)(struct scheduler *s, node_id id); /* as `removed`, for persistence; NULL */
     SABOTAGE_FIELD
 } scheduler;
 

@@ -118,6 +118,7 @@ hd_status hd_close(hd_runtime *rt) {
     if (!rt) return HD_OK;
     if (rt->open) hd_tx_abort(rt->open);
     if (rt->outside.close) rt->outside.close(rt->outside.ctx);
+    rt->leaves_derived = !rt->owns_memory;
     if (rt->hooks.closing) rt->hooks.closing(rt->hooks.ctx);
     hd_status status = hd_runtime_sync(rt);
     if (rt->hooks.close) rt->hooks.close(rt->hooks.ctx);
@@ -149,10 +150,10 @@ static void drain_wake(hd_runtime *rt) {
     if (rt->wake_fd >= 0 && read(rt->wake_fd, &count, sizeof count) < 0) return; /* not woken */
 }
 
-hd_status runtime_seal(hd_runtime *rt) {
+hd_status runtime_seal(hd_runtime *rt, bool rows_alone) {
     const authority *a = rt->r.authority;
-    if (!rt->r.unsealed.count || !a->ops->wants_derived(a)) return HD_OK;
-    return overlay_seal(&rt->r);
+    if (!rt->leaves_derived && !a->ops->wants_derived(a)) return HD_OK;
+    return overlay_seal(&rt->r, rows_alone);
 }
 
 hd_status hd_runtime_pump(hd_runtime *rt) {
@@ -166,7 +167,8 @@ hd_status hd_runtime_pump(hd_runtime *rt) {
     if (rt->extension.pump) rt->extension.pump(rt->extension.ctx);
     hd_status status = replica_pump(&rt->r);
     hd_status more = rt->hooks.pump ? rt->hooks.pump(rt->hooks.ctx) : HD_OK;
-    if (rt->r.unsealed.count && rt->r.authority->ops->idle(rt->r.authority)) runtime_seal(rt);
+    if (rt->r.unsealed.count && rt->r.authority->ops->idle(rt->r.authority))
+        runtime_seal(rt, false);
     if (!list_empty(&rt->r.queued)) {
         /* What the runs committed starts on its way now, not at the next call. */
         hd_status sent = replica_pump(&rt->r);
@@ -259,7 +261,7 @@ hd_status hd_runtime_settle(hd_runtime *rt) {
 
 hd_status hd_runtime_sync(hd_runtime *rt) {
     for (;;) {
-        hd_status status = runtime_seal(rt);
+        hd_status status = runtime_seal(rt, true);
         if (!status) status = hd_runtime_pump(rt);
         if (status == HD_PENDING) continue;
         if (status) return status;

@@ -24,10 +24,12 @@ hd_status overlay_open(replica *r, place_id doc) {
 
 hd_status overlay_write(replica *r, place_id doc, hd_value v, uint32_t origin_node, bool *changed) {
     place *p = place_at(&r->places, doc);
+    *changed = false;
+    hd_status status = replica_load(r, doc); /* the true basis of what is about to be covered */
+    if (status) return status;
     *changed = p->value.bits != v.bits && !value_equal(p->value, v);
     if (!*changed) return HD_OK;
-    hd_status status = replica_load(r, doc); /* the true basis of what is about to be covered */
-    if (!status) status = overlay_open(r, doc);
+    status = overlay_open(r, doc);
     if (!status)
         status = replica_notice_begin(r, HD_CHANGE_COMMIT, HD_COMMIT_DERIVED, 0, origin_node, 1);
     if (status) return status;
@@ -56,6 +58,8 @@ hd_status overlay_drop(replica *r, place_id doc) {
  * the outputs must know that they are to run again, also where nothing they read has changed. */
 static void seal_settled(void *ctx, commit *c, hd_status status) {
     replica *r = ctx;
+    if (status && value_exists(c->extra) && r->observer.refused)
+        r->observer.refused(r->observer.ctx, c);
     if (!status || !r->observer.unseal) return;
     for (uint32_t i = 0; i < c->footprints.count; i++)
         r->observer.unseal(r->observer.ctx, c->footprints.items[i].doc);
@@ -111,19 +115,21 @@ static hd_status seal_push(replica *r, commit *c) {
     return status;
 }
 
-hd_status overlay_seal(replica *r) {
-    if (!r->unsealed.count) return HD_OK;
+hd_status overlay_seal(replica *r, bool rows_alone) {
+    if (!r->unsealed.count && !(rows_alone && r->due)) return HD_OK;
     commit *c = replica_commit_new(r, HD_COMMIT_DERIVED);
     if (!c) return HD_NOMEM;
     hd_status status = seal_collect(r, c);
-    if (!status && !c->footprints.count && !value_exists(c->extra)) {
-        replica_commit_free(r, c);
-        return HD_OK;
-    }
     if (!status) status = seal_push(r, c);
     if (status) {
         seal_undo(r, c);
         return status;
+    }
+    /* Without memory for them rows stay where they are, for the next seal. */
+    if (r->due && (c->footprints.count || rows_alone)) r->observer.keep(r->observer.ctx, c);
+    if (!c->footprints.count && !value_exists(c->extra)) {
+        replica_commit_free(r, c);
+        return HD_OK;
     }
     c->settled = seal_settled;
     c->settled_ctx = r;

@@ -23,8 +23,9 @@ hd_status overlay_open(replica *r, place_id doc);
 /* Drops an output: what is confirmed (or pending) shows again. Announces. */
 hd_status overlay_drop(replica *r, place_id doc);
 
-/* Seals every output that can be sealed into one commit and queues it. */
-hd_status overlay_seal(replica *r);
+/* Seals every output that can be sealed into one commit and queues it, with what is to be kept of
+ * nodes. Where there is no output to seal, that goes alone if asked. */
+hd_status overlay_seal(replica *r, bool rows_alone);
 
 /* True if `doc` is an output that has not been sealed. */
 static inline bool overlay_is_open(const replica *r, place_id doc) {

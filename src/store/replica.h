@@ -67,6 +67,11 @@ typedef struct observer {
     /* Another writer's commit, whose changes are visible by now, said this of nodes (basis.h); seqs
      * by space as of then, its own included. */
     void (*observed)(void *ctx, hd_value extra, hd_value seqs);
+    /* A seal is about to be queued, its layers are pushed: adds what is to be kept of nodes, as
+     * `extra`, and the claims that prove it. On HD_NOMEM it goes without. NULL: nothing. */
+    hd_status (*keep)(void *ctx, struct commit *c);
+    /* A seal was refused: what it said of nodes is not kept. */
+    void (*refused)(void *ctx, const struct commit *c);
 } observer;
 
 /* What an operation from outside will make of one document, worked out before anything changes. */
@@ -118,6 +123,7 @@ typedef struct replica {
     VEC(uint64_t) dead; /* local seqs of dead commits, ascending; scratch of replica_reject */
 
     VEC(place_id) unsealed; /* outputs with DOC_UNSEALED; may hold others too */
+    uint32_t due;           /* written by the observer: things that `keep` would add */
 
     list trivial; /* commits that changed nothing: told in the next pump */
     list fated;   /* verdict known, owners not told yet */

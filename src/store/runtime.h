@@ -65,7 +65,8 @@ struct hd_runtime {
     _Atomic int wake_fd;       /* -1: not made yet; read by any thread */
     int epoll_fd;              /* -1: not made yet */
     bool stop;
-    bool in_run; /* a run's or handler's body is on the stack */
+    bool leaves_derived; /* it closes, and the store stays: derived state is worth storing now */
+    bool in_run;         /* a run's or handler's body is on the stack */
 };
 
 /* The place behind a cell, and its schema (NULL: none). 0: no cell. */
@@ -79,8 +80,9 @@ hd_status runtime_meta(hd_runtime *rt, place_id doc, place_id *out);
 /* Remembers why a call failed, for hd_runtime_error; returns `status`. */
 hd_status runtime_fail(hd_runtime *rt, hd_status status, const char *format, ...) HD_PRINTF(3, 4);
 
-/* Seals derived state if somebody wants it. */
-hd_status runtime_seal(hd_runtime *rt);
+/* Seals derived state if somebody wants it, and with it what is to be kept of nodes; the latter also
+ * where there is nothing else to seal, if asked. */
+hd_status runtime_seal(hd_runtime *rt, bool rows_alone);
 
 /* Pumps and waits until *done (may be NULL) or nothing is left to run. */
 hd_status runtime_settle_until(hd_runtime *rt, const bool *done);

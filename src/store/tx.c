@@ -526,7 +526,7 @@ bool tx_commit_now(hd_tx *tx, hd_status *status) {
 static hd_status seal_what_was_read(hd_tx *tx) {
     replica *r = tx->r;
     if (!r->unsealed.count || !r->authority->ops->wants_derived(r->authority)) return HD_OK;
-    hd_status status = overlay_seal(r);
+    hd_status status = overlay_seal(r, false);
     if (status) return status;
     return read_overlay(tx) ? HD_STALE : HD_OK;
 }

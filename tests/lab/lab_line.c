@@ -186,8 +186,10 @@ static const authority_ops line_ops = {
 lab_line *lab_line_lay(hd_runtime *rt, lab_arrivals *arrivals) {
     lab_line *line = calloc(1, sizeof *line);
     if (!line) lab_fail("no memory for a line");
-    line->base = (authority){ &line_ops, &rt->r };
     line->inner = rt->r.authority;
+    line->ops = line_ops;
+    if (!line->inner->ops->basis) line->ops.basis = NULL;
+    line->base = (authority){ &line->ops, &rt->r };
     line->rt = rt;
     line->arrivals = arrivals;
     rt->r.authority = &line->base;

@@ -41,6 +41,7 @@ typedef struct lab_arrivals {
 typedef struct lab_line {
     authority base;
     authority *inner;
+    authority_ops ops; /* those of a line, as far as `inner` has them */
     hd_runtime *rt;
     lab_arrivals *arrivals;
     uint64_t last_arrived; /* local seq */

@@ -79,6 +79,7 @@ typedef struct lab_spec {
     const char *parent, *again;                     /* nodes */
     uint32_t debounce_ms, throttle_ms;
     uint64_t group;
+    const char *version; /* default: the build */
 } lab_spec;
 
 /* Lives as long as the lab, also when the node is gone. */

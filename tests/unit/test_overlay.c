@@ -96,7 +96,7 @@ static void a_refused_seal_takes_the_outputs_back(void **state) {
     output("out", 1);
     lab_do(b, "set in 2");
     lab_pump(b);
-    assert_status(overlay_seal(lab_replica(a)), HD_OK);
+    assert_status(overlay_seal(lab_replica(a), false), HD_OK);
     lab_heard(a);
     lab_pump(a);
     assert_heard(a, "integrate in=2; revert out=-");
@@ -176,7 +176,7 @@ static void seal_without_memory(lab_env *world, void *ctx) {
             if (cell.id) overlay_write(r, cell.id, hd_int(NULL, 1), 1, &changed);
             lab_check(x);
         }
-        overlay_seal(r);
+        overlay_seal(r, false);
         lab_check(x);
         lab_pump(x);
     }

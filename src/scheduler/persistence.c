@@ -1,0 +1,363 @@
+/* persistence.c -- durable names, and which nodes have something to keep. */
+#include "scheduler/persistence.h"
+
+#include "base/env.h"
+#include "base/hash.h"
+#include "store/basis.h"
+#include "value/array.h"
+#include "value/key.h"
+#include "value/text.h"
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_SIZE 1024
+#define NAME_DEEP 64 /* parents above a node with a name */
+
+/* ---- life */
+
+/* Nothing outlives a store that belongs to the runtime. */
+static bool is_wanted_at_all(const scheduler *s) {
+    return s->r->authority->ops->basis && !s->rt->owns_memory;
+}
+
+static void on_leaving(scheduler *s, node_id id);
+
+hd_status persistence_init(scheduler *s) {
+    if (!is_wanted_at_all(s)) return HD_OK;
+    persistence *p = env_new0(s->env, sizeof *p);
+    if (!p) return HD_NOMEM;
+    table_init(&p->piece_names, s->env);
+    s->persistence = p;
+    p->wanted = s->r->authority->ops->wants_derived(s->r->authority);
+    s->r->observer.keep = rows_keep;
+    s->r->observer.refused = rows_refused;
+    s->leaving = on_leaving;
+    return HD_OK;
+}
+
+static void kept_clear(kept_node *k) {
+    value_unref(k->brief);
+    value_unref(k->print);
+    *k = (kept_node){ .brief = value_absent(), .print = value_absent() };
+}
+
+void persistence_fini(scheduler *s) {
+    persistence *p = s->persistence;
+    if (!p) return;
+    for (uint32_t i = 0; i < p->nodes.count; i++) kept_clear(&p->nodes.items[i]);
+    for (uint32_t i = 0; i < p->pieces.count; i++) {
+        resume_free(s, &p->pieces.items[i]);
+        value_unref(p->pieces.items[i].name);
+    }
+    for (uint32_t i = 0; i < p->gone.count; i++) value_unref(p->gone.items[i].brief);
+    vec_fini(s->env, &p->nodes);
+    vec_fini(s->env, &p->pieces);
+    vec_fini(s->env, &p->due);
+    vec_fini(s->env, &p->gone);
+    table_fini(&p->piece_names);
+    env_free(s->env, p, sizeof *p);
+    s->persistence = NULL;
+}
+
+/* ---- what is due */
+
+static void count_due(scheduler *s) {
+    const persistence *p = s->persistence;
+    s->r->due = p->due.count + p->gone.count + p->lost;
+}
+
+void persistence_due(scheduler *s, node_id id) {
+    persistence *p = s->persistence;
+    kept_node *k = kept_of(s, id);
+    node_of(s, id)->flags &= ~(uint32_t)NODE_NOTED;
+    if (k->flags & KEPT_DUE) return;
+    if (vec_push(s->env, &p->due, id)) k->flags |= KEPT_DUE;
+    else p->lost = true;
+    count_due(s);
+}
+
+void persistence_ran_slow(scheduler *s, node_id id) {
+    kept_of(s, id)->flags &= (uint8_t)~KEPT_FAILED;
+    persistence_due(s, id);
+}
+
+void persistence_failed(scheduler *s, node_id id) {
+    if (!s->persistence || !kept_has_name(kept_of(s, id))) return;
+    kept_of(s, id)->flags |= KEPT_FAILED;
+    if (s->persistence->wanted) node_of(s, id)->flags |= NODE_NOTED;
+}
+
+void persistence_reads_changed(scheduler *s, node_id id) {
+    if (s->persistence) kept_of(s, id)->flags |= KEPT_CHANGED;
+}
+
+void persistence_wrote(scheduler *s, node_id id, uint64_t local_seq) {
+    if (s->persistence) kept_of(s, id)->wrote_in = local_seq;
+}
+
+void persistence_gone(scheduler *s, hd_value brief) {
+    if (!vec_push(s->env, &s->persistence->gone, ((gone_row){ brief }))) value_unref(brief);
+    count_due(s);
+}
+
+bool persistence_is_gone(const scheduler *s, const char *name) {
+    const persistence *p = s->persistence;
+    for (uint32_t i = 0; i < p->gone.count; i++) {
+        size_t length;
+        if (!strcmp(text_of(array_get(p->gone.items[i].brief, 0), &length), name)) return true;
+    }
+    return false;
+}
+
+void persistence_creates(scheduler *s, node_id id) {
+    if (!s->persistence || !id) return;
+    kept_node *k = kept_of(s, id);
+    if (k->flags & KEPT_CREATES) return;
+    k->flags |= KEPT_CREATES;
+    node_of(s, id)->flags &= ~(uint32_t)NODE_NOTED;
+    if ((k->flags & KEPT_ROW) && kept_has_name(k)) persistence_gone(s, value_ref(k->brief));
+    k->flags &= (uint8_t)~KEPT_ROW;
+}
+
+void persistence_created(scheduler *s, node_id id) {
+    if (!s->persistence || !id || !kept_has_name(kept_of(s, id))) return;
+    char prefix[NAME_SIZE];
+    size_t length;
+    kept_piece *of = &s->persistence->pieces.items[kept_of(s, id)->piece];
+    int n =
+        of->set ? snprintf(prefix, sizeof prefix, "%s/", kept_name(kept_of(s, id), &length)) : 0;
+    if (n > 0 && (size_t)n < sizeof prefix) resume_drop_below(s, of, prefix);
+}
+
+bool persistence_is_ready(const scheduler *s) {
+    const persistence *p = s->persistence;
+    if (!p || !p->wanted) return false;
+    if (p->gone.count) return true;
+    for (uint32_t i = 0; i < p->due.count; i++)
+        if (rows_can_keep(s, p->due.items[i])) return true;
+    return false;
+}
+
+/* ---- who wants rows */
+
+/* Everything that has run, and that nobody has been told of. */
+static void due_all(scheduler *s, bool resumed_too) {
+    persistence *p = s->persistence;
+    uint32_t not_yet = NODE_NEVER_RAN | (resumed_too ? 0 : NODE_RESUMED);
+    p->lost = false;
+    for (node_id id = 1; id < p->nodes.count; id++) {
+        const node *n = &s->graph.nodes[id];
+        const kept_node *k = &p->nodes.items[id];
+        if ((n->flags & NODE_REMOVED) || !kept_has_name(k) || (k->flags & KEPT_CREATES)) continue;
+        if (n->flags & not_yet) node_of(s, id)->flags |= NODE_NOTED;
+        else if (!(n->flags & NODE_NOTED)) persistence_due(s, id);
+    }
+}
+
+static void want(scheduler *s, bool resumed_too) {
+    s->persistence->wanted = true;
+    due_all(s, resumed_too);
+}
+
+void persistence_pump(scheduler *s) {
+    persistence *p = s->persistence;
+    if (!p) return;
+    if (p->lost) due_all(s, false);
+    if (p->wanted || !s->r->authority->ops->wants_derived(s->r->authority)) return;
+    want(s, false);
+}
+
+/* Those that did not have to run are as good as proved now, too. */
+void persistence_closing(scheduler *s) {
+    if (s->persistence && !s->persistence->wanted) want(s, true);
+}
+
+/* ---- names */
+
+const char *kept_name(const kept_node *k, size_t *length) {
+    return text_of(array_get(k->brief, 0), length);
+}
+
+static const char *space_of(const scheduler *s, node_id id) {
+    const places *ps = &s->r->places;
+    uint32_t output = graph_output(&s->graph, id, 0) & ~WRITER_ENVELOPE;
+    if (!output) return NULL;
+    return key_bytes(ps->homes.items[place_at(ps, place_at(ps, output)->root)->doc.home].space);
+}
+
+static bool append(char *out, size_t *length, const char *text) {
+    int n = snprintf(out + *length, NAME_SIZE - *length, "%s", text);
+    *length += n < 0 ? NAME_SIZE : (size_t)n;
+    return *length < NAME_SIZE;
+}
+
+/* What stands before the name of the topmost of the named parents. */
+static bool begin_name(const scheduler *s, node_id id, node_id top, char *out, size_t *length) {
+    const char *pattern, *space = space_of(s, id);
+    piece_of(s, top, &pattern);
+    if (*pattern) return true; /* the names of a piece's own nodes have it all */
+    return space && append(out, length, space) && append(out, length, ":main:");
+}
+
+/* "space:piece:path", from the names of the node and those above it. False: it has none. */
+static bool durable_name(const scheduler *s, node_id id, char out[NAME_SIZE]) {
+    node_id way[NAME_DEEP];
+    size_t depth = 0, length = 0;
+    const kept_node *above = NULL;
+    for (node_id at = id; at && !above; at = graph_parent(&s->graph, at)) {
+        if (!s->sides[at].name || depth == NAME_DEEP) return false;
+        if (at != id && kept_has_name(kept_of(s, at))) above = kept_of(s, at);
+        else way[depth++] = at;
+    }
+    if (above) {
+        if (!append(out, &length, kept_name(above, &(size_t){ 0 }))) return false;
+    } else if (!begin_name(s, id, way[depth - 1], out, &length)) {
+        return false;
+    }
+    for (size_t i = depth; i-- > 0;) {
+        if ((above || i + 1 < depth) && !append(out, &length, "/")) return false;
+        if (!append(out, &length, key_bytes(s->sides[way[i]].name))) return false;
+    }
+    return true;
+}
+
+/* The part before the second ':'. */
+static size_t piece_length(const char *name) {
+    const char *colon = strchr(name, ':');
+    const char *second = colon ? strchr(colon + 1, ':') : NULL;
+    return second ? (size_t)(second - name) : 0;
+}
+
+/* ---- pieces */
+
+static uint32_t name_hash(const char *name, size_t length) {
+    return hash_fold(hash_bytes(name, length, 0));
+}
+
+static kept_piece *find_piece(const persistence *p, const char *name, size_t length) {
+    table_probe at = table_find(&p->piece_names, name_hash(name, length));
+    while (table_next(&p->piece_names, &at)) {
+        size_t known;
+        kept_piece *k = &p->pieces.items[at.index];
+        const char *text = text_of(k->name, &known);
+        if (known == length && !memcmp(text, name, length)) return k;
+    }
+    return NULL;
+}
+
+static hd_status take_piece(scheduler *s, const char *name, uint32_t *out) {
+    persistence *p = s->persistence;
+    size_t length = piece_length(name);
+    kept_piece *known = find_piece(p, name, length);
+    if (known) {
+        *out = (uint32_t)(known - p->pieces.items);
+        return HD_OK;
+    }
+    if (!vec_room(s->env, &p->pieces, 1)) return HD_NOMEM;
+    hd_value text = text_string(s->r->heap, name, length);
+    if (hd_value_status(text)) return hd_value_status(text);
+    *out = p->pieces.count;
+    hd_status status = table_insert(&p->piece_names, name_hash(name, length), *out);
+    if (status) value_unref(text);
+    else p->pieces.items[p->pieces.count++] = (kept_piece){ .name = text };
+    return status;
+}
+
+static kept_piece *piece_named(const scheduler *s, const char *space, const char *piece) {
+    char name[NAME_SIZE];
+    int n = s->persistence ? snprintf(name, sizeof name, "%s:%s", space, piece) : 0;
+    if (n <= 0 || (size_t)n >= sizeof name) return NULL;
+    return find_piece(s->persistence, name, (size_t)n);
+}
+
+void persistence_stopping(scheduler *s, bool on) {
+    if (s && s->persistence) s->persistence->stopping = on;
+}
+
+void persistence_built(scheduler *s, const char *space, const char *piece) {
+    kept_piece *of = piece_named(s, space, piece);
+    if (of && of->set) resume_drop_unbuilt(s, of);
+}
+
+void persistence_drop_piece(scheduler *s, const char *space, const char *piece) {
+    char name[NAME_SIZE];
+    int n = snprintf(name, sizeof name, "%s:%s", space, piece);
+    if (!s->persistence || n <= 0 || (size_t)n >= sizeof name) return;
+    resume_drop_all(s, name);
+}
+
+/* ---- registering and removing */
+
+/* Children are told apart from those of a run by their parent alone, so whoever creates a node in a
+ * run has no row. */
+static hd_status enter(scheduler *s, node_id id) {
+    persistence *p = s->persistence;
+    while (p->nodes.count <= id)
+        if (!vec_push(s->env, &p->nodes,
+                      ((kept_node){ .brief = value_absent(), .print = value_absent() })))
+            return HD_NOMEM;
+    kept_clear(kept_of(s, id));
+    if (s->running) persistence_creates(s, s->running);
+    return HD_OK;
+}
+
+static bool is_volatile(const scheduler *s, uint32_t at) {
+    const places *ps = &s->r->places;
+    return place_at(ps, place_at(ps, at)->root)->doc.flags & DOC_VOLATILE;
+}
+
+static bool has_row(const scheduler *s, node_id id) {
+    const node *n = node_of(s, id);
+    if ((n->flags & NODE_EFFECT) || !s->sides[id].name) return false;
+    for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0; i++)
+        if (is_volatile(s, out & ~WRITER_ENVELOPE)) return false;
+    return graph_output(&s->graph, id, 0) != 0;
+}
+
+static hd_status name_node(scheduler *s, node_id id, const hd_node_spec *spec, const char *name) {
+    kept_node *k = kept_of(s, id);
+    hd_value print = fingerprint_of(s, id, spec, name), text = value_absent(), brief;
+    hd_status status = hd_value_status(print);
+    if (status) return status;
+    status = take_piece(s, name, &k->piece);
+    if (!status) text = text_string(s->r->heap, name, strlen(name));
+    if (!status) status = hd_value_status(text);
+    if (!status) status = rows_brief(s, text, HD_SCOPE_SPACE, &brief);
+    value_unref(text);
+    if (status) {
+        value_unref(print);
+        return status;
+    }
+    k->brief = brief;
+    k->print = print;
+    k->flags = KEPT_CHANGED;
+    s->persistence->pieces.items[k->piece].nodes++;
+    return HD_OK;
+}
+
+hd_status persistence_registered(scheduler *s, node_id id, const hd_node_spec *spec) {
+    char name[NAME_SIZE];
+    hd_status status = enter(s, id);
+    if (status || !has_row(s, id) || !durable_name(s, id, name) || !piece_length(name))
+        return status;
+    status = name_node(s, id, spec, name);
+    if (status) return status;
+    status = resume_take(s, id);
+    if (s->persistence->wanted) node_of(s, id)->flags |= NODE_NOTED;
+    return status;
+}
+
+/* A row that was taken up or written goes with its node, unless that only stops. */
+static void on_leaving(scheduler *s, node_id id) {
+    persistence *p = s->persistence;
+    if (!p || id >= p->nodes.count) return;
+    kept_node *k = kept_of(s, id);
+    if (!kept_has_name(k)) return;
+    if ((k->flags & KEPT_ROW) && !p->stopping) persistence_gone(s, value_ref(k->brief));
+    kept_piece *of = &p->pieces.items[k->piece];
+    if (--of->nodes == 0) {
+        resume_free(s, of);
+        of->asked = false;
+    }
+    kept_clear(k); /* what stands of it in `due` is passed over */
+}

@@ -1,0 +1,151 @@
+/* persistence.h -- what is kept of nodes, and how it is taken up again (seed 9).
+ *
+ * A computation with a durable name has a *row* in the store: which code it was, and what it read.
+ * Rows travel with seals (store/basis.h): a seal proves, by its claims, that what the node read is
+ * what is there. So a restart need not run it: it registers the node, finds the row, puts the reads
+ * into the index and calls the node clean, without looking at a single document. What has changed
+ * meanwhile is asked of the store once for a whole piece.
+ *
+ *     run --> due --> seal: claims + row --> store           (persistence_rows.c)
+ *     register --> resume set of its piece --> reads, clean  (persistence_resume.c)
+ *
+ * Names: "space:piece:path", a child's below its parent's with a '/'. A node that was registered on
+ * the runtime itself belongs to the piece `main` of its output's space. Without a name, or below a
+ * node without one, nothing is kept. Effects have no row: they run once after a restart. Nor has a
+ * node whose run creates others: it runs to create them again, and they do not run. Nor one that
+ * reads or writes volatile documents.
+ *
+ * Off, and free, where the store dies with the runtime. */
+#ifndef SCHEDULER_PERSISTENCE_H
+#define SCHEDULER_PERSISTENCE_H
+
+#include "scheduler/registry.h"
+
+#define FINGERPRINT_FORMAT "1" /* another one: nothing kept before is taken up */
+
+enum {
+    KEPT_DUE = 1,      /* in the list of nodes to keep */
+    KEPT_ROW = 2,      /* the store has, or has been sent, a row */
+    KEPT_CHANGED = 4,  /* the row must be written in full: code, reads or gates are others */
+    KEPT_FAILED = 8,   /* its last run failed: whatever the store has is stale */
+    KEPT_CREATES = 16, /* its runs create nodes: it has no row */
+    KEPT_TAKEN = 32    /* scratch of a seal: its row is in there */
+};
+
+/* Beside each node. */
+typedef struct kept_node {
+    hd_value brief;    /* [name, instance], owned; absent: the node has no durable name */
+    hd_value print;    /* its fingerprint, a string, owned */
+    uint64_t sent_in;  /* local seq of the seal that carried its row last */
+    uint64_t full_in;  /* the same for the whole row */
+    uint64_t wrote_in; /* of its last commit beside the seals: no row before that is decided */
+    uint32_t piece;    /* index into persistence.pieces */
+    uint32_t debounce_ms, throttle_ms; /* as in the row */
+    uint8_t flags;
+    uint8_t narrow; /* of the instance: hd_scope */
+} kept_node;
+
+struct resume_set;
+
+/* A piece of which this runtime has nodes with names. */
+typedef struct kept_piece {
+    hd_value name;          /* "space:piece", owned; absent: free */
+    uint32_t nodes;         /* that are registered now */
+    bool asked;             /* the store has been asked for its rows */
+    struct resume_set *set; /* rows that nobody has claimed yet; NULL: none */
+} kept_piece;
+
+/* A row that is to be deleted. */
+typedef struct gone_row {
+    hd_value brief; /* owned */
+} gone_row;
+
+typedef struct persistence {
+    VEC(kept_node) nodes; /* by node */
+    VEC(kept_piece) pieces;
+    table piece_names;
+    VEC(node_id) due;
+    VEC(gone_row) gone;
+    bool wanted;           /* rows are to be written as they come, not only at the end */
+    bool lost;             /* there was no memory to note that a node is due: look at all of them */
+    bool stopping;         /* nodes that are removed now keep their rows */
+    const void *asked_for; /* the last function whose build was asked for */
+    const void *module;    /* where that is */
+    char module_id[HD_ID_SIZE];
+} persistence;
+
+hd_status persistence_init(scheduler *s);
+void persistence_fini(scheduler *s);
+/* At the beginning of each pump: somebody may want rows who was not there before. */
+void persistence_pump(scheduler *s);
+/* The runtime closes: what nobody wanted so far is wanted by the next. */
+void persistence_closing(scheduler *s);
+/* Something could be kept now that is not. */
+bool persistence_is_ready(const scheduler *s);
+
+/* ---- a node's life */
+
+/* Just registered. If the store has a row for this very code, takes it up: the node has its reads
+ * and is clean, or invalid where one of them has changed. HD_NOMEM. */
+hd_status persistence_registered(scheduler *s, node_id id, const hd_node_spec *spec);
+/* The running node makes nodes or handlers; and has made all of them: rows of others below it are
+ * gone. */
+void persistence_creates(scheduler *s, node_id id);
+void persistence_created(scheduler *s, node_id id);
+
+void persistence_ran_slow(scheduler *s, node_id id);
+/* A run has been completed. */
+static inline void persistence_ran(scheduler *s, const node *n) {
+    if (n->flags & NODE_NOTED) persistence_ran_slow(s, (node_id)(n - s->graph.nodes));
+}
+void persistence_failed(scheduler *s, node_id id);
+void persistence_reads_changed(scheduler *s, node_id id);
+/* A run's commit was queued beside the seals. */
+void persistence_wrote(scheduler *s, node_id id, uint64_t local_seq);
+
+/* ---- pieces */
+
+/* The nodes that are removed until the second call keep their rows: their piece stops. */
+void persistence_stopping(scheduler *s, bool on);
+/* A piece has been built: rows of nodes that it did not mention are gone, but for those that its
+ * coordinators will ask for. */
+void persistence_built(scheduler *s, const char *space, const char *piece);
+/* All rows of a piece are gone: it does not run, and what it was is of no use. */
+void persistence_drop_piece(scheduler *s, const char *space, const char *piece);
+
+/* ---- between the files of this component */
+
+static inline kept_node *kept_of(const scheduler *s, node_id id) {
+    return &s->persistence->nodes.items[id];
+}
+static inline bool kept_has_name(const kept_node *k) { return value_exists(k->brief); }
+/* Borrowed. */
+const char *kept_name(const kept_node *k, size_t *length);
+void persistence_due(scheduler *s, node_id id);
+/* Takes the reference. Without memory the row stays: it is harmless. */
+void persistence_gone(scheduler *s, hd_value brief);
+bool persistence_is_gone(const scheduler *s, const char *name);
+
+/* persistence_code.c */
+hd_value fingerprint_of(scheduler *s, node_id id, const hd_node_spec *spec, const char *name);
+/* The build that contains the function, as text; good until the next call. */
+const char *persistence_build_of(scheduler *s, const void *fn);
+
+/* persistence_rows.c: what the store asks at a seal; see observer in store/replica.h. */
+hd_status rows_keep(void *ctx, struct commit *c);
+void rows_refused(void *ctx, const struct commit *c);
+/* [name, instance] for this runtime, owned. */
+hd_status rows_brief(scheduler *s, hd_value name, hd_scope scope, hd_value *out);
+hd_status rows_brief_of(scheduler *s, const char *name, const char *instance, hd_value *out);
+/* Whether a row of the node could be written now. */
+bool rows_can_keep(const scheduler *s, node_id id);
+
+/* persistence_resume.c */
+hd_status resume_take(scheduler *s, node_id id);
+void resume_free(scheduler *s, kept_piece *of);
+/* Rows whose name begins so and that nobody has claimed are gone. */
+void resume_drop_below(scheduler *s, kept_piece *of, const char *prefix);
+void resume_drop_all(scheduler *s, const char *piece);
+void resume_drop_unbuilt(scheduler *s, kept_piece *of);
+
+#endif

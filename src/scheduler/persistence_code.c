@@ -1,0 +1,158 @@
+/* persistence_code.c -- is it still the same node?
+ *
+ * A fingerprint is the hash of all that makes a node what it is, but for what its function does: that
+ * is told by the version, or, without one, by the build of the module that contains it. `ctx` has no
+ * part in it; what a function takes from there belongs into the version. */
+#define _GNU_SOURCE
+#include "scheduler/persistence.h"
+
+#include "base/env.h"
+#include "value/id.h"
+#include "value/key.h"
+#include "value/text.h"
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- builds */
+
+typedef struct module_search {
+    uintptr_t address;
+    uintptr_t base;
+    char *id; /* HD_ID_SIZE; "": none found */
+} module_search;
+
+static bool contains(const struct dl_phdr_info *info, uintptr_t address) {
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+        uintptr_t from = info->dlpi_addr + h->p_vaddr;
+        if (h->p_type == PT_LOAD && address >= from && address - from < h->p_memsz) return true;
+    }
+    return false;
+}
+
+static size_t aligned(size_t n) { return (n + 3) & ~(size_t)3; }
+
+/* One segment of notes. */
+static void look_for_id(const char *at, size_t size, char id[HD_ID_SIZE]) {
+    while (size >= sizeof(ElfW(Nhdr))) {
+        ElfW(Nhdr) note;
+        memcpy(&note, at, sizeof note);
+        size_t body = sizeof note + aligned(note.n_namesz), all = body + aligned(note.n_descsz);
+        if (all > size) return;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+            !memcmp(at + sizeof note, "GNU", 4)) {
+            id_of_text(at + body, note.n_descsz, id);
+            return;
+        }
+        at += all;
+        size -= all;
+    }
+}
+
+static int look_at_module(struct dl_phdr_info *info, size_t size, void *ctx) {
+    module_search *m = ctx;
+    (void)size;
+    if (!contains(info, m->address)) return 0;
+    for (int i = 0; i < info->dlpi_phnum && !*m->id; i++) {
+        const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+        const char *at = (const char *)(uintptr_t)(info->dlpi_addr + h->p_vaddr);
+        if (h->p_type == PT_NOTE) look_for_id(at, h->p_memsz, m->id);
+    }
+    return 1;
+}
+
+/* A module without a build id: which file it is. */
+static void id_of_file(const void *fn, char id[HD_ID_SIZE]) {
+    Dl_info info;
+    struct stat file = { 0 };
+    char text[512];
+    if (!dladdr(fn, &info) || !info.dli_fname) {
+        snprintf(id, HD_ID_SIZE, "~");
+        return;
+    }
+    if (stat(info.dli_fname, &file)) file = (struct stat){ 0 };
+    int n = snprintf(text, sizeof text, "%s %lld %lld.%09ld", info.dli_fname,
+                     (long long)file.st_size, (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
+    id_of_text(text, n > 0 && (size_t)n < sizeof text ? (size_t)n : sizeof text - 1, id);
+}
+
+const char *persistence_build_of(scheduler *s, const void *fn) {
+    persistence *p = s->persistence;
+    Dl_info info = { 0 };
+    if (!p) return "";
+    if (fn == p->asked_for) return p->module_id;
+    p->asked_for = fn;
+    const void *module = dladdr(fn, &info) ? info.dli_fbase : NULL;
+    if (module && module == p->module) return p->module_id;
+    module_search m = { .address = (uintptr_t)fn, .id = p->module_id };
+    p->module_id[0] = 0;
+    dl_iterate_phdr(look_at_module, &m);
+    if (!p->module_id[0]) id_of_file(fn, p->module_id);
+    p->module = module;
+    return p->module_id;
+}
+
+/* ---- fingerprints */
+
+typedef struct writing {
+    const scheduler *s;
+    VEC(char) text;
+    hd_status status;
+} writing;
+
+static void put(writing *w, const char *text, size_t length) {
+    if (w->status) return;
+    if (!vec_room(w->s->env, &w->text, length + 1)) {
+        w->status = HD_NOMEM;
+        return;
+    }
+    memcpy(w->text.items + w->text.count, text, length);
+    w->text.count += (uint32_t)length;
+    w->text.items[w->text.count++] = '\n'; /* names have none */
+}
+
+static void put_text(writing *w, const char *text) { put(w, text, strlen(text)); }
+
+static void put_place(writing *w, char kind, place_id at) {
+    char text[1024];
+    text[0] = kind;
+    size_t length = hd_cell_print(w->s->rt, (hd_cell){ at }, text + 1, sizeof text - 1) + 1;
+    put(w, text, length < sizeof text ? length : sizeof text - 1);
+}
+
+static void put_schema(writing *w, const hd_schema *schema) {
+    uint8_t digest[ID_DIGEST_SIZE];
+    if (!schema || w->status) return;
+    w->status = id_digest(hd_schema_source(schema), digest);
+    put(w, (const char *)digest, sizeof digest);
+}
+
+/* What it reads at first, and how. */
+static void put_cell(writing *w, char kind, hd_cell cell) {
+    const hd_schema *schema;
+    place_id at = runtime_place(w->s->rt, cell, &schema);
+    if (at) put_place(w, kind, at);
+    put_schema(w, schema);
+}
+
+hd_value fingerprint_of(scheduler *s, node_id id, const hd_node_spec *spec, const char *name) {
+    writing w = { .s = s };
+    const hd_schema *schema;
+    char print[HD_ID_SIZE];
+    put_text(&w, FINGERPRINT_FORMAT);
+    put_text(&w, name);
+    put_text(&w, spec->version ? spec->version
+                               : persistence_build_of(s, (const void *)(uintptr_t)spec->fn));
+    for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0; i++)
+        put_place(&w, out & WRITER_ENVELOPE ? 'e' : 'o', out & ~WRITER_ENVELOPE);
+    runtime_place(s->rt, spec->output, &schema);
+    put_schema(&w, schema);
+    for (size_t i = 0; i < spec->read_count; i++) put_cell(&w, 'r', spec->reads[i]);
+    if (!w.status) id_of_text(w.text.items, w.text.count, print);
+    vec_fini(s->env, &w.text);
+    return w.status ? value_failed(w.status) : text_string(s->r->heap, print, strlen(print));
+}

@@ -1,0 +1,366 @@
+/* persistence_rows.c -- rows and the claims that prove them, into a seal.
+ *
+ * A row goes out when its node is clean and what it wrote is in the store or in this very seal. Only a
+ * row whose reads are others than those of the last one is written in full; the rest is two words, made
+ * once: "it is as it was, and proved anew". */
+#include "scheduler/persistence.h"
+
+#include "base/env.h"
+#include "store/overlay.h"
+#include "value/array.h"
+#include "value/build.h"
+#include "value/key.h"
+#include "value/object.h"
+#include "value/text.h"
+#include <stdio.h>
+#include <string.h>
+
+#define CELL_SIZE 2048
+
+/* ---- may it be kept now? */
+
+static const place *doc_of(const scheduler *s, place_id at) {
+    const places *ps = &s->r->places;
+    return place_at(ps, place_at(ps, at)->root);
+}
+
+/* All that it wrote has been sealed. */
+static bool outputs_are_out(const scheduler *s, node_id id) {
+    for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0; i++)
+        if (doc_of(s, out & ~WRITER_ENVELOPE)->doc.flags & DOC_OVERLAY) return false;
+    return true;
+}
+
+/* What it read is in the store, or on its way there. A read without a claim must be there. */
+static bool reads_are_out(const scheduler *s, const node *n) {
+    const edge *reads = node_reads_const(n);
+    for (uint32_t i = 0; i < n->read_count; i++) {
+        const place *doc = doc_of(s, reads[i].key & KEY_PLACE);
+        if (doc->doc.flags & (DOC_OVERLAY | DOC_VOLATILE)) return false;
+        if ((reads[i].key & KEY_NO_CLAIM) && doc->doc.over) return false;
+    }
+    return true;
+}
+
+static bool is_steady(const scheduler *s, node_id id) {
+    const node *n = node_of(s, id);
+    const kept_node *k = kept_of(s, id);
+    if (node_is_invalid(&s->graph, n) || (n->flags & (NODE_RUNNING | NODE_NEVER_RAN))) return false;
+    return !(k->flags & (KEPT_FAILED | KEPT_CREATES)) && k->wrote_in <= s->r->settled;
+}
+
+static bool can_keep(const scheduler *s, node_id id) {
+    return is_steady(s, id) && outputs_are_out(s, id) && reads_are_out(s, node_of(s, id));
+}
+
+/* Open outputs will be sealed with it. */
+bool rows_can_keep(const scheduler *s, node_id id) {
+    const kept_node *k = kept_of(s, id);
+    return (k->flags & KEPT_DUE) && kept_has_name(k) && can_keep(s, id);
+}
+
+/* ---- one row */
+
+static size_t print_read(const scheduler *s, uint32_t key, char out[CELL_SIZE]) {
+    static const char *const suffix[] = { "", "", "@user", "@session" };
+    const places *ps = &s->r->places;
+    place_id at = key & KEY_PLACE;
+    const place *doc = doc_of(s, at);
+    const doc_home *h = &ps->homes.items[doc->doc.home];
+    const struct key *name = doc->doc.id;
+    /* A '!' at the end marks metadata: a document of such a name cannot be told from it. */
+    if (!h->meta && key_bytes(name)[name->length - 1] == '!') return CELL_SIZE;
+    int n = snprintf(out, CELL_SIZE, "%s%s%s/%s%s", key & KEY_SHAPE ? "~" : "", key_bytes(h->space),
+                     suffix[h->scope], key_bytes(name), h->meta ? "!" : "");
+    size_t length = n < 0 ? CELL_SIZE : (size_t)n;
+    hd_path path = place_path(ps, at);
+    if (path == HD_PATH_ROOT || length + 1 >= CELL_SIZE) return length;
+    out[length++] = '#';
+    return length + hd_path_print(s->r->heap, path, out + length, CELL_SIZE - length);
+}
+
+/* "cell", or [cell, seq] for a read that the seal does not claim. */
+static hd_status push_read(scheduler *s, build *b, uint32_t key) {
+    char text[CELL_SIZE];
+    size_t length = print_read(s, key, text);
+    if (length >= CELL_SIZE) return HD_LIMIT;
+    hd_value v = text_string(s->r->heap, text, length);
+    if (hd_value_status(v)) return hd_value_status(v);
+    if (!build_push(b, v)) return HD_NOMEM;
+    if (!(key & KEY_NO_CLAIM)) return HD_OK;
+    if (!build_push(b, int_make(s->r->heap, (int64_t)doc_of(s, key & KEY_PLACE)->doc.seq)))
+        return HD_NOMEM;
+    return build_array(b, 2);
+}
+
+static hd_status push_key(scheduler *s, build *b, const char *text) {
+    const struct key *k = key_intern_held(s->r->heap, text, strlen(text));
+    return k && build_push_key(b, k) ? HD_OK : HD_NOMEM;
+}
+
+static hd_status push_number(scheduler *s, build *b, const char *key, uint32_t number) {
+    hd_status status = push_key(s, b, key);
+    if (status) return status;
+    return build_push(b, int_make(s->r->heap, number)) ? HD_OK : HD_NOMEM;
+}
+
+/* {"r": [...], "debounce": ms, "throttle": ms} */
+static hd_status push_body(scheduler *s, build *b, node_id id) {
+    const node *n = node_of(s, id);
+    const edge *reads = node_reads_const(n);
+    const cold *c = cold_of(s, n);
+    size_t fields = 1;
+    hd_status status = push_key(s, b, "r");
+    for (uint32_t i = 0; i < n->read_count && !status; i++) status = push_read(s, b, reads[i].key);
+    if (!status) status = build_array(b, n->read_count);
+    if (!status && c && c->gate.debounce_ms) {
+        status = push_number(s, b, "debounce", c->gate.debounce_ms);
+        fields++;
+    }
+    if (!status && c && c->gate.throttle_ms) {
+        status = push_number(s, b, "throttle", c->gate.throttle_ms);
+        fields++;
+    }
+    return status ? status : build_object(b, fields, NULL);
+}
+
+static hd_status push_full(scheduler *s, build *b, node_id id) {
+    const kept_node *k = kept_of(s, id);
+    bool ok = build_push(b, value_ref(array_get(k->brief, 0))) &&
+              build_push(b, value_ref(array_get(k->brief, 1))) &&
+              build_push(b, value_ref(k->print));
+    hd_status status = ok ? push_body(s, b, id) : HD_NOMEM;
+    return status ? status : build_array(b, 4);
+}
+
+/* ---- instances: one principal's rows never serve another */
+
+static hd_scope narrower(hd_scope a, hd_scope b) { return a > b ? a : b; }
+
+static hd_scope scope_of(const scheduler *s, node_id id) {
+    const places *ps = &s->r->places;
+    const node *n = node_of(s, id);
+    const edge *reads = node_reads_const(n);
+    hd_scope scope = HD_SCOPE_SPACE;
+    for (uint32_t i = 0; i < n->read_count; i++)
+        scope =
+            narrower(scope, ps->homes.items[doc_of(s, reads[i].key & KEY_PLACE)->doc.home].scope);
+    for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0; i++)
+        scope = narrower(scope, ps->homes.items[doc_of(s, out & ~WRITER_ENVELOPE)->doc.home].scope);
+    return scope;
+}
+
+static hd_status pair(scheduler *s, hd_value first, hd_value second, hd_value *out) {
+    build b;
+    build_init(&b, s->r->heap);
+    hd_status status = hd_value_status(first) ? hd_value_status(first) : hd_value_status(second);
+    bool ok = !status && build_push(&b, value_ref(first)) && build_push(&b, value_ref(second));
+    if (!status) status = ok ? build_array(&b, 2) : HD_NOMEM;
+    *out = status ? value_absent() : build_take(&b);
+    build_fini(&b);
+    return status;
+}
+
+hd_status rows_brief_of(scheduler *s, const char *name, const char *instance, hd_value *out) {
+    hd_value first = text_string(s->r->heap, name, strlen(name));
+    hd_value second = text_string(s->r->heap, instance, strlen(instance));
+    hd_status status = pair(s, first, second, out);
+    value_unref(first);
+    value_unref(second);
+    return status;
+}
+
+hd_status rows_brief(scheduler *s, hd_value name, hd_scope scope, hd_value *out) {
+    char text[CELL_SIZE] = "";
+    const char *whose = scope == HD_SCOPE_USER ? "user" : "session";
+    const struct key *who = scope == HD_SCOPE_USER ? s->rt->principal : s->rt->session;
+    int n = 0;
+    *out = value_absent();
+    if (scope > HD_SCOPE_SPACE) n = snprintf(text, sizeof text, "%s:%s", whose, key_bytes(who));
+    if (n < 0 || (size_t)n >= sizeof text) return HD_LIMIT;
+    hd_value instance = text_string(s->r->heap, text, (size_t)n);
+    hd_status status = pair(s, name, instance, out);
+    value_unref(instance);
+    return status;
+}
+
+/* A row that belongs to somebody else now leaves none behind. */
+static hd_status right_instance(scheduler *s, node_id id) {
+    kept_node *k = kept_of(s, id);
+    hd_scope scope = scope_of(s, id);
+    hd_value brief;
+    if (k->narrow == scope || (!k->narrow && scope == HD_SCOPE_SPACE)) return HD_OK;
+    hd_status status = rows_brief(s, array_get(k->brief, 0), scope, &brief);
+    if (status) return status;
+    hd_value former = k->brief;
+    k->brief = brief;
+    k->narrow = (uint8_t)scope;
+    if (k->flags & KEPT_ROW) persistence_gone(s, former);
+    else value_unref(former);
+    return HD_OK;
+}
+
+/* ---- a seal */
+
+static void note_gates(scheduler *s, node_id id) {
+    kept_node *k = kept_of(s, id);
+    const cold *c = cold_of(s, node_of(s, id));
+    uint32_t debounce = c ? c->gate.debounce_ms : 0, throttle = c ? c->gate.throttle_ms : 0;
+    if (k->debounce_ms != debounce || k->throttle_ms != throttle) k->flags |= KEPT_CHANGED;
+    k->debounce_ms = debounce;
+    k->throttle_ms = throttle;
+}
+
+static bool reads_without_claim(const node *n) {
+    const edge *reads = node_reads_const(n);
+    for (uint32_t i = 0; i < n->read_count; i++)
+        if (reads[i].key & KEY_NO_CLAIM) return true;
+    return false;
+}
+
+/* The store has the row as it is: in full it was accepted. */
+static bool is_known(const scheduler *s, node_id id) {
+    const kept_node *k = kept_of(s, id);
+    return (k->flags & KEPT_ROW) && !(k->flags & KEPT_CHANGED) && k->full_in <= s->r->settled &&
+           !reads_without_claim(node_of(s, id));
+}
+
+/* Outputs of this very commit are proved by it. */
+static hd_status add_claims(scheduler *s, node_id id, commit *c) {
+    const node *n = node_of(s, id);
+    const edge *reads = node_reads_const(n);
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < n->read_count && !status; i++) {
+        const layer *top =
+            replica_top(s->r, place_at(&s->r->places, reads[i].key & KEY_PLACE)->root);
+        if ((reads[i].key & KEY_NO_CLAIM) || (top && top->c == c)) continue;
+        status = tx_claim(s->r, c, reads[i].key);
+    }
+    return status;
+}
+
+static hd_status push_row(scheduler *s, build *b, node_id id, commit *c) {
+    kept_node *k = kept_of(s, id);
+    hd_status status = right_instance(s, id);
+    if (!status) status = add_claims(s, id, c);
+    if (status) return status;
+    note_gates(s, id);
+    if (is_known(s, id)) return build_push(b, value_ref(k->brief)) ? HD_OK : HD_NOMEM;
+    k->flags |= KEPT_CHANGED;
+    return push_full(s, b, id);
+}
+
+/* {"nodes": [...], "gone": [...]} */
+static hd_status push_nodes(scheduler *s, build *b, commit *c, uint32_t *count) {
+    const persistence *p = s->persistence;
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < p->due.count && !status; i++) {
+        kept_node *k = kept_of(s, p->due.items[i]);
+        if ((k->flags & KEPT_TAKEN) || !rows_can_keep(s, p->due.items[i])) continue;
+        status = push_row(s, b, p->due.items[i], c);
+        if (status == HD_LIMIT) { /* a name that is too long: nothing is kept of it */
+            k->flags |= KEPT_CREATES;
+            status = HD_OK;
+            continue;
+        }
+        k->flags |= KEPT_TAKEN;
+        ++*count;
+    }
+    return status ? status : build_array(b, *count);
+}
+
+static hd_status push_gone(scheduler *s, build *b) {
+    const persistence *p = s->persistence;
+    for (uint32_t i = 0; i < p->gone.count; i++)
+        if (!build_push(b, value_ref(p->gone.items[i].brief))) return HD_NOMEM;
+    return build_array(b, p->gone.count);
+}
+
+static hd_status make_extra(scheduler *s, commit *c, uint32_t *rows, hd_value *out) {
+    build b;
+    build_init(&b, s->r->heap);
+    hd_status status = push_key(s, &b, "nodes");
+    if (!status) status = push_nodes(s, &b, c, rows);
+    if (!status) status = push_key(s, &b, "gone");
+    if (!status) status = push_gone(s, &b);
+    if (!status) status = build_object(&b, 2, NULL);
+    if (!status) *out = build_take(&b);
+    build_fini(&b);
+    return status;
+}
+
+static bool reads_volatile(const scheduler *s, const node *n) {
+    const edge *reads = node_reads_const(n);
+    for (uint32_t i = 0; i < n->read_count; i++)
+        if (doc_of(s, reads[i].key & KEY_PLACE)->doc.flags & DOC_VOLATILE) return true;
+    return false;
+}
+
+static void note_sent(scheduler *s, kept_node *k) {
+    if (k->flags & KEPT_CHANGED) k->full_in = s->r->next_local;
+    k->sent_in = s->r->next_local;
+    k->flags &= (uint8_t)~KEPT_CHANGED;
+    k->flags |= KEPT_ROW;
+}
+
+/* Whether the node waits for a later seal. What only another run can help waits for that. */
+static bool stays_due(scheduler *s, node_id id) {
+    kept_node *k = kept_of(s, id);
+    if (!is_steady(s, id)) return k->wrote_in > s->r->settled;
+    if (!reads_volatile(s, node_of(s, id))) return true;
+    if (k->flags & KEPT_ROW) persistence_gone(s, value_ref(k->brief));
+    k->flags &= (uint8_t)~KEPT_ROW;
+    return false;
+}
+
+/* What was taken is on its way. */
+static void conclude(scheduler *s, bool sent) {
+    persistence *p = s->persistence;
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < p->gone.count && sent; i++) value_unref(p->gone.items[i].brief);
+    if (sent) p->gone.count = 0;
+    for (uint32_t i = 0; i < p->due.count; i++) {
+        node_id id = p->due.items[i];
+        kept_node *k = kept_of(s, id);
+        if (!(k->flags & KEPT_DUE)) continue;
+        bool taken = sent && (k->flags & KEPT_TAKEN);
+        k->flags &= (uint8_t)~KEPT_TAKEN;
+        if (taken) note_sent(s, k);
+        if (!taken && stays_due(s, id)) {
+            p->due.items[left++] = id;
+            continue;
+        }
+        k->flags &= (uint8_t)~KEPT_DUE;
+        if (!(k->flags & KEPT_CREATES)) node_of(s, id)->flags |= NODE_NOTED;
+    }
+    p->due.count = left;
+    s->r->due = p->due.count + p->gone.count + p->lost;
+}
+
+hd_status rows_keep(void *ctx, commit *c) {
+    scheduler *s = ctx;
+    uint32_t rows = 0;
+    hd_value extra = value_absent();
+    hd_status status = make_extra(s, c, &rows, &extra);
+    bool sent = !status && (rows || s->persistence->gone.count);
+    conclude(s, sent);
+    if (sent) c->extra = extra;
+    else value_unref(extra);
+    return status;
+}
+
+/* A seal was refused: what it carried is not kept. */
+void rows_refused(void *ctx, const commit *c) {
+    scheduler *s = ctx;
+    persistence *p = s->persistence;
+    hd_value gone = object_get_bytes(c->extra, "gone", 4);
+    if (!value_exists(c->extra)) return;
+    for (uint32_t id = 1; id < p->nodes.count; id++) {
+        kept_node *k = &p->nodes.items[id];
+        if (!kept_has_name(k) || k->sent_in != c->local_seq) continue;
+        k->flags |= KEPT_CHANGED;
+        persistence_due(s, id);
+    }
+    for (size_t i = 0; i < hd_value_count(gone); i++)
+        persistence_gone(s, value_ref(array_get(gone, (uint32_t)i)));
+}
