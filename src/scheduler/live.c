@@ -85,8 +85,20 @@ void live_forget(graph *g, node_id id) {
 
 /* ---- for others */
 
+/* A node that has read nothing yet demands nobody: it is live, and that is all. */
+static void wake_alone(graph *g, node *n) {
+    bit_set(g->live, n->pos);
+    graph_raise(g, n->pos);
+    n->flags |= NODE_LINKED;
+    g->demand_visits++;
+}
+
 void graph_demand(graph *g, node_id id) {
-    graph_node(g, id)->live_refs++;
+    node *n = graph_node(g, id);
+    if (!n->live_refs++ && !n->read_count && !(n->flags & (NODE_LINKED | NODE_OWED))) {
+        wake_alone(g, n);
+        return;
+    }
     live_wake(g, id);
     live_drain(g);
 }
