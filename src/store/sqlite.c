@@ -12,6 +12,7 @@
 #include "store/sqlite_client.h"
 #include "store/sqlite_encode.h"
 #include "store/sqlite_list.h"
+#include "store/sqlite_rows.h"
 #include "store/sqlite_wake.h"
 #include "store/sqlite_writer.h"
 #include <unistd.h>
@@ -79,7 +80,7 @@ static void take_outcomes(sqlite_authority *s) {
     outcome **end = &s->waiting;
     while (*end) end = &(*end)->next;
     *end = writer_take(s->writer, s->client.position, &folded, &s->trouble);
-    if (folded != s->folded) tail_trim(&s->client.tail, folded);
+    if (folded != s->folded) client_trim(&s->client, folded);
     s->folded = folded;
 }
 
@@ -230,6 +231,22 @@ static hd_status sqlite_vacuum(authority *a, hd_error *error) {
     return command(a, COMMAND_VACUUM, error);
 }
 
+static hd_status sqlite_rows(authority *a, const char *piece, hd_value *valid, basis_row_fn fn,
+                             void *ctx) {
+    return client_rows(&self(a)->client, piece, valid, fn, ctx);
+}
+static hd_status sqlite_changes(authority *a, struct key *space, uint64_t seq, basis_change_fn fn,
+                                void *ctx) {
+    return client_changes(&self(a)->client, space, seq, fn, ctx);
+}
+static hd_status sqlite_seq_of(authority *a, struct key *space, uint64_t *out) {
+    client_space *entry;
+    hd_status status = client_space_at(&self(a)->client, space, &entry);
+    *out = status ? 0 : entry->seq;
+    return status;
+}
+static const basis_ops sqlite_basis_ops = { sqlite_rows, sqlite_changes, sqlite_seq_of, NULL };
+
 static void sqlite_close(authority *a) {
     sqlite_authority *s = self(a);
     client_release(&s->client);
@@ -270,6 +287,7 @@ static const authority_ops sqlite_ops = {
     .checkpoint = sqlite_checkpoint,
     .prune = sqlite_prune,
     .vacuum = sqlite_vacuum,
+    .basis = &sqlite_basis_ops,
     .close = sqlite_close,
 };
 

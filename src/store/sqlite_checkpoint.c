@@ -6,6 +6,7 @@
  * is it written anew, so bytes written stay in proportion to bytes changed. */
 #include "store/sqlite_checkpoint.h"
 
+#include "store/sqlite_basis.h"
 #include "store/sqlite_readers.h"
 
 /* Automatic pruning waits for this much: small lags of other processes then never meet a gap. */
@@ -27,6 +28,7 @@ typedef struct folding {
     bool full;
     fold *folds; /* one for each document of the tail, by index */
     uint32_t count;
+    basis_fold basis;        /* what the tail says of nodes */
     json_buffer value, meta; /* texts of the row under way */
 } folding;
 
@@ -93,6 +95,8 @@ static hd_status fold_row(folding *g, const log_row *row) {
             hd_status status = log_commit_doc(made, k, &doc) ? fold_doc(g, &doc) : HD_CORRUPT;
             if (status) return status;
         }
+        hd_status status = basis_fold_commit(&g->basis, made, row->row);
+        if (status) return status;
     }
     return HD_OK;
 }
@@ -288,8 +292,11 @@ static hd_status take_new_meta(folding *g, new_head *h, const fold *f) {
 
 static hd_status write_row(folding *g, const new_head *h, bool value_changed) {
     file *f = &g->w->file;
-    bool gone = !h->size && !g->meta.length && !h->guarded;
-    hd_status status = HD_OK;
+    bool gone = !h->size && !g->meta.length && !h->guarded, read = false;
+    /* Nodes that have read it find out by its tombstone that it is gone. */
+    hd_status status = gone ? basis_is_read(f, h->name, &read) : HD_OK;
+    gone = gone && !read;
+    if (status) return status;
     if (h->was.large && value_changed && (gone || !h->large)) {
         status = drop_rows(f, h->was.doc, SQL_LARGE_DROP);
         if (!status) status = drop_rows(f, h->was.doc, SQL_PATCH_DROP);
@@ -350,7 +357,8 @@ static hd_status folding_init(folding *g, writer *w, bool full) {
     *g = (folding){ .w = w, .full = full, .count = w->tail.docs.count };
     json_buffer_init(&g->value, &w->env);
     json_buffer_init(&g->meta, &w->env);
-    if (!g->count) return HD_OK;
+    hd_status status = basis_fold_init(&g->basis, &w->file, w->heap, &w->env);
+    if (status || !g->count) return status;
     g->folds = env_new_array(&w->env, g->count, sizeof *g->folds);
     if (!g->folds) return HD_NOMEM;
     for (uint32_t i = 0; i < g->count; i++) {
@@ -366,6 +374,7 @@ static void folding_fini(folding *g) {
         json_buffer_fini(&g->folds[i].ops);
     }
     if (g->folds) env_free(&g->w->env, g->folds, g->count * sizeof *g->folds);
+    basis_fold_fini(&g->basis);
     json_buffer_fini(&g->value);
     json_buffer_fini(&g->meta);
 }
@@ -406,6 +415,7 @@ static hd_status checkpoint_inside(writer *w, bool full) {
     folding g;
     hd_status status = folding_init(&g, w, full);
     if (!status) status = fold_tail(&g);
+    if (!status) status = basis_fold_write(&g.basis); /* first: which documents are read? */
     if (!status) status = write_docs(&g);
     if (!status && full) status = unpatch_all(&g);
     if (!status) status = write_spaces(w);

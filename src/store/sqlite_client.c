@@ -1,8 +1,11 @@
 /* sqlite_client.c -- from rows of the log to frames for the replica. */
 #include "store/sqlite_client.h"
 
+#include "store/sqlite_basis.h"
 #include "value/array.h"
+#include "value/node.h"
 #include "value/object.h"
+#include "value/text.h"
 
 /* ---- Names ------------------------------------------------------------------------------------ */
 
@@ -81,7 +84,21 @@ static hd_status make_place(client *c, const doc_name *n, place_id *out) {
 
 /* ---- Reading rows ------------------------------------------------------------------------------ */
 
-/* Remembers where documents changed, and how far the spaces are. */
+static bool space_at(void *ctx, uint32_t i, struct key **name, uint64_t *seq) {
+    const client *c = ctx;
+    if (i >= c->spaces.count) return false;
+    *name = c->spaces.items[i].name;
+    *seq = c->spaces.items[i].seq;
+    return true;
+}
+
+/* What a commit says of nodes; the spaces stand where it left them. */
+static hd_status note_extra(client *c, hd_value extra, uint64_t row) {
+    basis_point now = { c, space_at };
+    return value_exists(extra) ? basis_apply(&c->rows, extra, &now, row) : HD_OK;
+}
+
+/* Remembers where documents changed, how far the spaces are, and what was said of nodes. */
 static hd_status note_commit(client *c, const log_row *row, hd_value made) {
     for (size_t i = 0; i < log_commit_docs(made); i++) {
         log_doc doc;
@@ -99,7 +116,7 @@ static hd_status note_commit(client *c, const log_row *row, hd_value made) {
         if (status) return status;
         space->seq = seq;
     }
-    return HD_OK;
+    return note_extra(c, log_commit_extra(made), row->row);
 }
 
 static bool is_ours(const client *c, const log_row *row) {
@@ -176,6 +193,28 @@ static hd_status frame_doc(client *c, const log_doc *doc) {
     return frame_ops(c, at, doc);
 }
 
+/* Where the spaces stand, as an object; failed: no memory. */
+static hd_value seqs_now(const client *c) {
+    hd_value seqs = node_value(NULL, true);
+    for (uint32_t i = 0; i < c->spaces.count && !value_is_failed(seqs); i++) {
+        hd_value n = int_make(c->r->heap, (int64_t)c->spaces.items[i].seq);
+        hd_value next = object_set(c->r->heap, seqs, c->spaces.items[i].name, n);
+        value_unref(n);
+        value_unref(seqs);
+        seqs = next;
+    }
+    return seqs;
+}
+
+/* Without memory nobody hears of it, and nodes run that need not. */
+static void tell_extra(client *c, hd_value extra) {
+    if (value_is_absent(extra) || !c->r->observer.observed) return;
+    hd_value seqs = seqs_now(c);
+    if (value_is_failed(seqs)) return;
+    replica_frame_observed(c->r, extra, seqs);
+    value_unref(seqs);
+}
+
 /* What is met is loaded as it was before the commit; whoever hears of it and then loads something
  * else must find that as it is afterwards. */
 static hd_status frame_commit(client *c, const log_row *row, hd_value made) {
@@ -189,6 +228,7 @@ static hd_status frame_commit(client *c, const log_row *row, hd_value made) {
         status = log_commit_doc(made, i, &doc) ? frame_doc(c, &doc) : HD_CORRUPT;
     }
     if (!status) status = replica_frame_end(c->r);
+    if (!status) tell_extra(c, log_commit_extra(made));
     c->telling = 0;
     return status;
 }
@@ -240,6 +280,8 @@ static hd_status each_row(client *c, file_sql which, uint64_t after,
 static hd_status learn(client *c) {
     tail_fini(&c->tail);
     tail_init(&c->tail, c->env);
+    basis_fini(&c->rows);
+    basis_init(&c->rows, c->env, c->r->heap, true);
     hd_status status = each_row(c, SQL_SPACES, 0, learn_space);
     c->position = c->checkpoint;
     return status ? status : each_row(c, SQL_LOG_AFTER, c->checkpoint, learn_row);
@@ -324,7 +366,7 @@ hd_status client_advance(client *c, uint64_t until) {
     bool gap = false;
     if (!status) status = advance_rows(c, until, &gap);
     if (!status && gap) status = resync(c);
-    if (!status && c->checkpoint <= c->position) tail_trim(&c->tail, c->checkpoint);
+    if (!status && c->checkpoint <= c->position) client_trim(c, c->checkpoint);
     return status;
 }
 
@@ -342,7 +384,7 @@ hd_status client_note_own(client *c, const commit *made, uint64_t row) {
         if (!status) status = tail_add(&c->tail, &name, row, space->seq);
         if (status) return status;
     }
-    return HD_OK;
+    return note_extra(c, made->extra, row);
 }
 
 hd_status client_document(client *c, const doc_name *name, hd_value *out, uint64_t *seq) {
@@ -370,6 +412,7 @@ hd_status client_open(client *c, replica *r, const hd_env *env) {
     c->r = r;
     session_text(r->session, c->session_text);
     tail_init(&c->tail, env);
+    basis_init(&c->rows, env, r->heap, true);
     hd_status status = client_snapshot(c);
     if (!status) status = learn(c);
     client_release(c);
@@ -380,6 +423,7 @@ void client_close(client *c) {
     if (!c->env) return;
     client_release(c);
     tail_fini(&c->tail);
+    basis_fini(&c->rows);
     for (uint32_t i = 0; i < c->spaces.count; i++) key_unref(c->spaces.items[i].name);
     vec_fini(c->env, &c->spaces);
     file_close(&c->file);

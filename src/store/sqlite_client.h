@@ -12,6 +12,7 @@
 #ifndef STORE_SQLITE_CLIENT_H
 #define STORE_SQLITE_CLIENT_H
 
+#include "store/basis.h"
 #include "store/replica.h"
 #include "store/sqlite_head.h"
 
@@ -30,6 +31,7 @@ typedef struct client {
     uint64_t telling;    /* the row that is being told; 0: none */
     uint64_t checkpoint; /* of the snapshot, while a transaction is open */
     tail tail;           /* documents changed since the checkpoint, up to the position */
+    basis rows;          /* the same of nodes; those at or below the checkpoint say nothing */
     VEC(client_space) spaces;
 } client;
 
@@ -46,6 +48,12 @@ hd_status client_snapshot(client *c);
 /* Tells the replica of rows up to `until`; with UINT64_MAX of all there are, but not beyond a row of
  * our own, whose verdicts must come first. HD_NOMEM: what is not told yet comes next time. */
 hd_status client_advance(client *c, uint64_t until);
+
+/* A checkpoint has folded everything up to and including `row`. */
+static inline void client_trim(client *c, uint64_t row) {
+    tail_trim(&c->tail, row);
+    basis_trim(&c->rows, row);
+}
 
 /* A commit of ours was accepted in `row`. Its seqs are in it. */
 hd_status client_note_own(client *c, const commit *made, uint64_t row);

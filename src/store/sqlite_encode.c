@@ -1,6 +1,7 @@
 /* sqlite_encode.c -- from a replica's own numbers to names and text. */
 #include "store/sqlite_encode.h"
 
+#include "store/basis.h"
 #include "value/json_scan.h"
 #include "value/text.h"
 #include <stdio.h>
@@ -472,11 +473,20 @@ static bool put_fragment(encoder *e, json_buffer *b, const commit *c) {
 
 /* ---- The message ------------------------------------------------------------------------- */
 
+/* The writer never looks at an extra; what it says of nodes is judged here, and refused there. */
+static bool is_malformed(const encoder *e, const commit *c) {
+    hd_error error;
+    if (basis_well_formed(c->extra, &error)) return false;
+    env_log(e->env, HD_LOG_ERROR, "commit refused: %s", error.message);
+    return true;
+}
+
 static bool put_message(encoder *e, json_buffer *b, const commit *c) {
     size_t start = b->length;
     static const char header[MESSAGE_HEADER];
     bool ok = number_all(e, c) && put(b, header, sizeof header) && put_varint(b, c->local_seq) &&
-              put_varint(b, e->r->settled) && put_varint(b, c->class) && put_names(e, b) &&
+              put_varint(b, e->r->settled) &&
+              put_varint(b, (uint64_t)c->class * 2 + is_malformed(e, c)) && put_names(e, b) &&
               put_writes(e, b, c) && put_claims(e, b, c) && put_preconditions(e, b, c);
     size_t fragment = b->length;
     if (!ok || !put_fragment(e, b, c)) return false;

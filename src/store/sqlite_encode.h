@@ -7,7 +7,7 @@
  * values without ever looking at them, and what is hashed for replays is what is stored.
  *
  *     u32 size, u32 fragment size                         fixed; everything else is a varint
- *     local seq, settled, class
+ *     local seq, settled, class * 2 + malformed           malformed: to be refused
  *     spaces:        count, written; names                the first `written` get a seq
  *     documents:     count; space, scope * 2 + meta, instance, id
  *     writes:        count; document, basis, flags, own layers from, exact paths, operations' paths

@@ -65,6 +65,36 @@ static const char *const sql_text[SQL_COUNT_] = {
     [SQL_READER_PUT] = "replace into reader(session, pid, started, position)"
                        " values(?1, ?2, ?3, ?4)",
     [SQL_READER_DROP] = "delete from reader where session = ?1",
+    [SQL_HEADS_SINCE] = "select id, scope, instance, seq from head indexed by head_seq"
+                        " where space = ?1 and seq > ?2",
+    [SQL_METAS_SINCE] = "select id, scope, instance, meta_seq from head indexed by head_meta"
+                        " where space = ?1 and meta_seq > ?2 and meta_seq > 0",
+    [SQL_LOG_BEFORE] = "select row, hash, body from log where row <= ?1 order by row desc",
+    [SQL_PIECE_GET] = "select piece, valid from piece where name = ?1",
+    [SQL_PIECE_ADD] = "insert into piece(name, since) values(?1, ?2)",
+    [SQL_PIECE_VALID] = "update piece set valid = ?2 where piece = ?1",
+    [SQL_NODES] = "select name, instance, fingerprint, stale, seqs, body from node"
+                  " where piece = ?1 order by name, instance",
+    [SQL_NODE_GET] = "select node, seqs, body from node"
+                     " where piece = ?1 and name = ?2 and instance = ?3",
+    [SQL_NODE_PUT] = "replace into node(piece, name, instance, node, fingerprint, stale, seqs,"
+                     " body) values(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    [SQL_NODE_PROVED] = "update node set stale = ?4, seqs = ?5"
+                        " where piece = ?1 and name = ?2 and instance = ?3",
+    [SQL_NODE_DROP] = "delete from node where piece = ?1 and name = ?2 and instance = ?3",
+    [SQL_NODE_LAST] = "select max(node) from node",
+    [SQL_NODE_FRESH] = "update node set stale = 0 where piece = ?1 and stale",
+    [SQL_NODE_STALE] = "update node set stale = 1 where piece = ?1 and name = ?2",
+    [SQL_BASIS_ADD] = "insert or ignore into basis(space, id, scope, instance, node)"
+                      " values(?1, ?2, ?3, ?4, ?5)",
+    [SQL_BASIS_DROP] = "delete from basis where space = ?1 and id = ?2 and scope = ?3"
+                       " and instance = ?4 and node = ?5",
+    [SQL_BASIS_READ] = "select 1 from basis where space = ?1 and id = ?2 and scope = ?3"
+                       " and instance in (?4, '') limit 1",
+    [SQL_TOMBSTONE_DROP] = "delete from head where space = ?1 and id = ?2 and scope = ?3"
+                           " and instance = ?4 and size = 0 and meta is null and not guarded"
+                           " and not exists(select 1 from basis where space = ?1 and id = ?2"
+                           " and scope = ?3 and instance in (?4, ''))",
 };
 
 /* ---- Results ----------------------------------------------------------------------------- */
@@ -337,6 +367,7 @@ static hd_status open_connection(file *f, const char *name, const file_options *
                                 : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
     hd_status status = connect(f, name, o->vfs, flags, env);
     f->read_only = o->read_only;
+    f->format = FILE_FORMAT;
     if (!status && !o->read_only && sqlite3_db_readonly(f->db, "main") == 1) status = HD_READ_ONLY;
     return status ? status : set_up(f, o);
 }
@@ -370,6 +401,7 @@ static hd_status become_store(file *f, const file_options *o, hd_error *error) {
         env_error(error, HD_NOT_HEDDLE, "%s is empty: open it for writing first", f->name);
         return HD_NOT_HEDDLE;
     }
+    f->format = o->read_only ? seen.format : FILE_FORMAT;
     if (o->read_only) return HD_OK;
     status = pragma_int(f, "pragma journal_mode = wal", &mode);
     if (!status && seen.format < FILE_FORMAT) status = migrate(f, error);

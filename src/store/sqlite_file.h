@@ -13,7 +13,7 @@
 #include <sqlite3.h>
 
 #define FILE_APPLICATION_ID 0x48644C31 /* "HdL1" */
-#define FILE_FORMAT         1
+#define FILE_FORMAT         2
 #define FILE_PAGE_SIZE      2048
 
 /* Hashes in the file: XXH3 with this seed. */
@@ -55,6 +55,24 @@ typedef enum file_sql {
     SQL_READERS,
     SQL_READER_PUT,
     SQL_READER_DROP,
+    SQL_HEADS_SINCE,
+    SQL_METAS_SINCE,
+    SQL_LOG_BEFORE,
+    SQL_PIECE_GET,
+    SQL_PIECE_ADD,
+    SQL_PIECE_VALID,
+    SQL_NODES,
+    SQL_NODE_GET,
+    SQL_NODE_PUT,
+    SQL_NODE_PROVED,
+    SQL_NODE_DROP,
+    SQL_NODE_LAST,
+    SQL_NODE_FRESH,
+    SQL_NODE_STALE,
+    SQL_BASIS_ADD,
+    SQL_BASIS_DROP,
+    SQL_BASIS_READ,
+    SQL_TOMBSTONE_DROP,
     SQL_COUNT_
 } file_sql;
 
@@ -65,6 +83,7 @@ typedef struct file {
     size_t name_size;
     const hd_env *env;
     bool read_only;
+    int64_t format; /* below FILE_FORMAT only where it could not be brought forward: read-only */
 } file;
 
 typedef struct file_options {

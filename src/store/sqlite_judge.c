@@ -43,9 +43,11 @@ static hd_status fetch(writer *w, uint32_t index) {
     if (status) return status;
     uint64_t seq = name.meta ? stored.meta_seq : stored.seq;
     bool touched_since = h->touches.count > 0;
+    /* A tombstone that is there only because nodes have read the document. */
+    bool for_nodes = !stored.has_value && !stored.guarded && !stored.meta_seq;
     if (h->seq < seq) h->seq = seq;
     /* What happened since has set the flags already. */
-    if (!touched_since && stored.exists)
+    if (!touched_since && stored.exists && !for_nodes)
         h->flags |= stored.has_value || name.meta ? HEAD_EXISTS : HEAD_TOMBSTONE;
     if (stored.guarded) h->flags |= HEAD_GUARDED;
     h->flags |= HEAD_FETCHED;
@@ -212,6 +214,7 @@ static hd_status judge(writer *w, outcome *o, candidate *work) {
     if (status) return status;
     hd_status fate = w->verdict.status;
     if (!w->verdict.replayed) {
+        if (!fate && work->malformed) fate = HD_PROTOCOL;
         if (!fate) return accept(w, o, work);
         status = admit_refuse(&w->heads, &work->sub, fate);
     }

@@ -33,6 +33,18 @@ static const char *const schema_steps[] = {
     "  (select count(*) from patch p where p.doc = h.doc) as patches"
     "  from head h where h.large or h.value is not null;"
     "insert into meta values('checkpoint', 0), ('kept', 0);",
+    /* 1 -> 2: what is known about nodes */
+    "create table piece(piece integer primary key, name text not null unique,"
+    "  since text not null, valid text);"
+    "create table node(piece integer not null, name text not null, instance text not null,"
+    "  node integer not null unique, fingerprint text not null, stale integer not null,"
+    "  seqs text not null, body text not null,"
+    "  primary key(piece, name, instance)) without rowid;" /* a piece's rows stand together */
+    "create index node_stale on node(piece) where stale;"
+    "create table basis(id text not null, space text not null, scope text not null,"
+    "  instance text not null, node integer not null,"
+    "  primary key(id, space, scope, instance, node)) without rowid;"
+    "create index head_meta on head(space, meta_seq) where meta_seq > 0;",
 };
 
 #endif

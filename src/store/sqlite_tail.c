@@ -24,7 +24,7 @@ bool doc_name_equal(const doc_name *a, const doc_name *b) {
            text_equal(a->instance, a->instance_length, b->instance, b->instance_length);
 }
 
-static uint32_t name_hash(const doc_name *n) {
+uint32_t doc_name_hash(const doc_name *n) {
     uint64_t h = hash_bytes(n->id, n->id_length, (uint64_t)n->scope * 2 + n->meta);
     h = hash_bytes(n->space, n->space_length, h);
     if (n->instance_length) h = hash_bytes(n->instance, n->instance_length, h);
@@ -68,7 +68,7 @@ static uint32_t find(const tail *t, const doc_name *name, uint32_t hash) {
 }
 
 const tail_doc *tail_find(const tail *t, const doc_name *name) {
-    uint32_t i = find(t, name, name_hash(name));
+    uint32_t i = find(t, name, doc_name_hash(name));
     return i == TABLE_NONE ? NULL : &t->docs.items[i];
 }
 
@@ -90,7 +90,7 @@ static hd_status doc_new(tail *t, const doc_name *name, uint32_t hash, uint32_t 
 }
 
 hd_status tail_add(tail *t, const doc_name *name, uint64_t row, uint64_t seq) {
-    uint32_t hash = name_hash(name);
+    uint32_t hash = doc_name_hash(name);
     uint32_t i = find(t, name, hash);
     hd_status status = i == TABLE_NONE ? doc_new(t, name, hash, &i) : HD_OK;
     if (status) return status;

@@ -51,6 +51,7 @@ const tail_doc *tail_find(const tail *t, const doc_name *name);
 void tail_trim(tail *t, uint64_t row);
 
 bool doc_name_equal(const doc_name *a, const doc_name *b);
+uint32_t doc_name_hash(const doc_name *n);
 const char *scope_word(hd_scope scope); /* "space", "user", "session" */
 hd_scope scope_of_word(const char *word);
 

@@ -25,6 +25,7 @@ static int open_kind(lab_kind kind) {
     return 0;
 }
 static int open_memory(void **state) { return open_kind(LAB_MEMORY); }
+static int open_file(void **state) { return open_kind(LAB_SQLITE); }
 static int close_all(void **state) {
     lab_close(l);
     return 0;
@@ -248,6 +249,6 @@ static void rows_of_another_runtime_are_told_after_its_changes(void **state) {
         EACH(rows_of_another_runtime_are_told_after_its_changes, open)
 
 int main(void) {
-    const struct CMUnitTest tests[] = { ALL(open_memory) };
+    const struct CMUnitTest tests[] = { ALL(open_memory), ALL(open_file) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,287 @@
+/* sqlite_changes.c -- what has changed in a space since a seq.
+ *
+ * First the indexes: head rows by seq, and the names in the tail. If nobody cares about any of these
+ * documents, that is all. Otherwise the log is read backwards from our position until the seq is
+ * reached; each commit there says which places it changed. Where the log does not reach back so far,
+ * the documents are told as a whole.
+ *
+ * A commit's account of what it changed holds if nobody else wrote the document between its basis and
+ * itself (admit.c, account_holds); else its operations' own paths count, and the way to them. */
+#include "store/sqlite_rows.h"
+
+#include "store/sqlite_encode.h"
+#include "value/array.h"
+#include "value/object.h"
+
+/* A document that has changed, by the asker's number. */
+typedef struct changed_doc {
+    uint32_t doc;
+    uint64_t seq;
+} changed_doc;
+
+/* One commit's part in it. */
+typedef struct part {
+    uint32_t doc;
+    uint64_t seq, basis, local_seq;
+    uint64_t own; /* it lies on the session's own commits from here on; 0: on none */
+    uint8_t session[16];
+    bool whole;     /* created or deleted by it */
+    hd_value entry; /* owned: the document's entry in the commit */
+} part;
+
+typedef struct gathering {
+    const change_query *q;
+    const hd_env *env;
+    VEC(changed_doc) docs;
+    VEC(part) parts; /* newest first */
+    bool reached;    /* the log goes back to the seq */
+    bool stopped;
+} gathering;
+
+/* ---- Which documents ------------------------------------------------------------------------ */
+
+static hd_status gather(gathering *g, const doc_name *name, uint64_t seq) {
+    uint32_t doc = g->q->wanted(g->q->ctx, name);
+    if (!doc) return HD_OK;
+    return vec_push(g->env, &g->docs, ((changed_doc){ doc, seq })) ? HD_OK : HD_NOMEM;
+}
+
+static hd_status gather_row(gathering *g, sqlite3_stmt *s, bool meta) {
+    const struct key *space = g->q->space;
+    const char *scope = (const char *)sqlite3_column_text(s, 1);
+    doc_name name = { .space = key_bytes(space),
+                      .space_length = space->length,
+                      .id = (const char *)sqlite3_column_text(s, 0),
+                      .id_length = (uint32_t)sqlite3_column_bytes(s, 0),
+                      .instance = (const char *)sqlite3_column_text(s, 2),
+                      .instance_length = (uint32_t)sqlite3_column_bytes(s, 2),
+                      .meta = meta };
+    if (!name.id || !name.instance || !scope) return HD_NOMEM;
+    name.scope = scope_of_word(scope);
+    return gather(g, &name, (uint64_t)sqlite3_column_int64(s, 3));
+}
+
+static hd_status gather_heads(gathering *g, file_sql which, bool meta) {
+    file *f = &g->q->c->file;
+    sqlite3_stmt *s = file_sql_get(f, which);
+    if (!s) return file_status(sqlite3_extended_errcode(f->db));
+    sqlite3_bind_text(s, 1, key_bytes(g->q->space), (int)g->q->space->length, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 2, (sqlite3_int64)g->q->after);
+    hd_status status = HD_OK;
+    int rc = SQLITE_DONE;
+    while (!status && (rc = sqlite3_step(s)) == SQLITE_ROW) status = gather_row(g, s, meta);
+    if (!status) status = file_status(rc);
+    sqlite3_reset(s);
+    return status;
+}
+
+static bool in_space(const gathering *g, const doc_name *name) {
+    const struct key *space = g->q->space;
+    return name->space_length == space->length &&
+           memcmp(name->space, key_bytes(space), space->length) == 0;
+}
+
+static hd_status gather_tail(gathering *g) {
+    const tail *t = &g->q->c->tail;
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < t->docs.count && !status; i++) {
+        const tail_doc *d = &t->docs.items[i];
+        uint64_t seq = vec_last(&d->at).seq;
+        if (seq > g->q->after && in_space(g, &d->name)) status = gather(g, &d->name, seq);
+    }
+    return status;
+}
+
+static hd_status gather_docs(gathering *g) {
+    hd_status status = gather_heads(g, SQL_HEADS_SINCE, false);
+    if (!status && g->q->c->file.format >= 2) status = gather_heads(g, SQL_METAS_SINCE, true);
+    return status ? status : gather_tail(g);
+}
+
+/* ---- The log, backwards --------------------------------------------------------------------- */
+
+static hd_status take_part(gathering *g, const log_row *row, hd_value made, const log_doc *doc) {
+    part p = { .doc = g->q->wanted(g->q->ctx, &doc->name),
+               .seq = doc->seq,
+               .basis = doc->basis,
+               .local_seq = log_commit_local_seq(made),
+               .own = (uint64_t)hd_value_as_int(object_get_bytes(doc->entry, "l", 1), 0),
+               .whole = doc->created || doc->deleted };
+    if (!p.doc) return HD_OK;
+    hd_status status = log_commit_session(row, made, p.session);
+    if (status) return status;
+    if (!vec_push(g->env, &g->parts, p)) return HD_NOMEM;
+    vec_last(&g->parts).entry = value_ref(doc->entry);
+    return HD_OK;
+}
+
+/* What the space got in this commit; 0: it is not in it. */
+static uint64_t seq_in(const gathering *g, hd_value made) {
+    for (size_t i = 0; i < log_commit_spaces(made); i++) {
+        doc_name name = { 0 };
+        size_t length;
+        uint64_t seq;
+        if (!log_commit_space(made, i, &name.space, &length, &seq)) continue;
+        name.space_length = (uint32_t)length;
+        if (in_space(g, &name)) return seq;
+    }
+    return 0;
+}
+
+static hd_status take_commit(gathering *g, const log_row *row, hd_value made) {
+    uint64_t seq = seq_in(g, made);
+    if (!seq) return HD_OK;
+    g->reached = seq <= g->q->after + 1; /* seqs have no gaps */
+    hd_status status = HD_OK;
+    for (size_t i = 0; i < log_commit_docs(made) && seq > g->q->after && !status; i++) {
+        log_doc doc;
+        if (!log_commit_doc(made, i, &doc)) return HD_CORRUPT;
+        if (in_space(g, &doc.name)) status = take_part(g, row, made, &doc);
+    }
+    return status;
+}
+
+static hd_status take_row(gathering *g, sqlite3_stmt *s) {
+    hd_heap *heap = g->q->c->r->heap;
+    log_row row;
+    hd_status status = log_row_read(heap, s, &row);
+    for (size_t i = status ? 0 : log_row_commits(&row); i-- > 0 && !g->reached && !status;)
+        status = take_commit(g, &row, log_row_commit(&row, i));
+    log_row_fini(heap, &row);
+    return status;
+}
+
+static hd_status read_back(gathering *g) {
+    client *c = g->q->c;
+    sqlite3_stmt *s = file_sql_get(&c->file, SQL_LOG_BEFORE);
+    if (!s) return file_status(sqlite3_extended_errcode(c->file.db));
+    sqlite3_bind_int64(s, 1, (sqlite3_int64)c->position);
+    hd_status status = HD_OK;
+    int rc = SQLITE_DONE;
+    while (!status && !g->reached && (rc = sqlite3_step(s)) == SQLITE_ROW) status = take_row(g, s);
+    if (!status) status = file_status(rc);
+    sqlite3_reset(s);
+    return status;
+}
+
+/* ---- Telling --------------------------------------------------------------------------------- */
+
+static void tell(gathering *g, uint32_t doc, uint64_t seq, hd_path path, uint8_t flags) {
+    if (!g->stopped) g->stopped = !g->q->tell(g->q->ctx, doc, seq, path, flags);
+}
+
+/* The places that the commit itself says it changed. */
+static hd_status tell_account(gathering *g, const part *p, hd_value account, uint8_t more) {
+    hd_heap *heap = g->q->c->r->heap;
+    for (size_t i = 0; i < hd_value_count(account); i++) {
+        size_t length;
+        const char *text = hd_value_text(array_get(account, i), &length);
+        if (!text) return HD_CORRUPT;
+        uint8_t flags = *text == '*' ? TOUCH_WHOLE : *text == '+' ? TOUCH_KEYS : 0;
+        hd_path path;
+        hd_status status =
+            path_parse(heap, text + (flags != 0), length - (flags != 0), &path, NULL);
+        if (status) return status == HD_NOMEM ? HD_NOMEM : HD_CORRUPT;
+        tell(g, p->doc, p->seq, path, flags | more);
+        path_unref(heap, path);
+    }
+    return HD_OK;
+}
+
+static hd_status tell_operations(gathering *g, const part *p, bool exact, uint8_t more) {
+    hd_heap *heap = g->q->c->r->heap;
+    hd_value ops = object_get_bytes(p->entry, "o", 1);
+    for (size_t i = 0; i < hd_value_count(ops); i++) {
+        log_op o;
+        hd_status status = log_ops_at(heap, ops, i, &o);
+        if (status) return status;
+        uint8_t flags =
+            exact ? op_plain_flags(o.kind, o.path) : op_touch_flags(o.kind, o.path) | TOUCH_WAY;
+        tell(g, p->doc, p->seq, o.path, flags | more);
+        path_unref(heap, o.path);
+    }
+    return HD_OK;
+}
+
+/* `before` is the document's change before this one, of those that were met; NULL: there is none
+ * above the seq that was asked for. */
+static bool account_holds(const gathering *g, const part *p, const part *before) {
+    uint64_t last = before ? before->seq : g->q->after;
+    if (last <= p->basis) return true;
+    return before && p->own && before->local_seq >= p->own &&
+           memcmp(before->session, p->session, sizeof p->session) == 0;
+}
+
+static hd_status tell_part(gathering *g, const part *p, const part *before) {
+    hd_value account = object_get_bytes(p->entry, "f", 1);
+    uint8_t more = p->whole ? TOUCH_WHOLE : 0;
+    if (!account_holds(g, p, before)) return tell_operations(g, p, false, more);
+    if (hd_value_count(account)) return tell_account(g, p, account, more);
+    return tell_operations(g, p, value_is_absent(account), more);
+}
+
+static uint32_t part_before(const table *last, const gathering *g, const part *p) {
+    for (table_probe t = table_find(last, p->doc); table_next(last, &t);)
+        if (g->parts.items[t.index].doc == p->doc) return t.index;
+    return TABLE_NONE;
+}
+
+/* From the oldest on, so that what came before is known. */
+static hd_status tell_parts(gathering *g) {
+    table last;
+    table_init(&last, g->env);
+    hd_status status = HD_OK;
+    for (uint32_t i = g->parts.count; i-- > 0 && !status && !g->stopped;) {
+        const part *p = &g->parts.items[i];
+        uint32_t before = part_before(&last, g, p);
+        status = tell_part(g, p, before == TABLE_NONE ? NULL : &g->parts.items[before]);
+        if (before != TABLE_NONE) table_move(&last, p->doc, before, i);
+        else if (!status) status = table_insert(&last, p->doc, i);
+    }
+    table_fini(&last);
+    return status;
+}
+
+static void tell_whole(gathering *g) {
+    for (uint32_t i = 0; i < g->docs.count; i++)
+        tell(g, g->docs.items[i].doc, g->docs.items[i].seq, HD_PATH_ROOT, TOUCH_WHOLE);
+}
+
+/* The seq at which the log that is kept begins. */
+static hd_status read_floor(gathering *g, uint64_t *out) {
+    file *f = &g->q->c->file;
+    sqlite3_stmt *s = file_sql_get(f, SQL_SPACES);
+    if (!s) return file_status(sqlite3_extended_errcode(f->db));
+    int rc;
+    *out = 0;
+    while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
+        doc_name name = { .space = (const char *)sqlite3_column_text(s, 0),
+                          .space_length = (uint32_t)sqlite3_column_bytes(s, 0) };
+        if (name.space && in_space(g, &name)) *out = (uint64_t)sqlite3_column_int64(s, 2);
+    }
+    sqlite3_reset(s);
+    return file_status(rc);
+}
+
+static hd_status tell_changes(gathering *g) {
+    uint64_t floor = 0;
+    hd_status status = read_floor(g, &floor);
+    if (!status && g->q->after >= floor) status = read_back(g);
+    if (!status && g->reached) return tell_parts(g);
+    if (!status) tell_whole(g);
+    return status;
+}
+
+hd_status changes_since(const change_query *q) {
+    gathering g = { .q = q, .env = q->c->env };
+    client_space *space;
+    hd_status status = client_space_at(q->c, q->space, &space);
+    if (status || space->seq <= q->after) return status;
+    status = client_snapshot(q->c);
+    if (!status) status = gather_docs(&g);
+    if (!status && g.docs.count) status = tell_changes(&g);
+    for (uint32_t i = 0; i < g.parts.count; i++) value_unref(g.parts.items[i].entry);
+    vec_fini(g.env, &g.parts);
+    vec_fini(g.env, &g.docs);
+    return status;
+}

@@ -1,0 +1,365 @@
+/* test_basis_file.c -- rows about nodes in a file: folded by checkpoints, found again after a restart,
+ * and the index from documents to the nodes that read them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "lab.h"
+#include "store/basis.h"
+#include "store/runtime.h"
+#include "store/sqlite_schema.h"
+#include "store/tx.h"
+#include "value/json_read.h"
+#include "vfs.h"
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FILE_NAME "store.db"
+
+static lab_disk *disk;
+static hd_runtime *rt;
+static char text[65536];
+
+/* ---- a small world */
+
+static void open_store(void) {
+    hd_options options = { .vfs = lab_disk_vfs(disk) };
+    hd_error error;
+    if (hd_open(FILE_NAME, &options, &rt, &error)) fail_msg("open: %s", error.message);
+}
+
+static void close_store(void) {
+    assert_int_equal(hd_close(rt), HD_OK);
+    rt = NULL;
+}
+
+static void reopen(void) {
+    close_store();
+    open_store();
+}
+
+static int set_up(void **state) {
+    disk = lab_disk_new(NULL);
+    open_store();
+    return 0;
+}
+static int tear_down(void **state) {
+    if (rt) close_store();
+    lab_disk_free(disk);
+    return 0;
+}
+
+static void write_cell(const char *cell, const char *json) {
+    hd_cell at = hd_cell_at(rt, cell);
+    hd_status status = json ? hd_write_json(rt, at, json) : HD_OK;
+    if (!json) {
+        hd_tx *tx;
+        assert_int_equal(hd_tx_begin(rt, &tx), HD_OK);
+        assert_int_equal(hd_tx_remove(tx, at), HD_OK);
+        status = hd_tx_commit(tx, NULL, NULL);
+    }
+    assert_int_equal(status, HD_OK);
+    assert_int_equal(hd_runtime_sync(rt), HD_OK);
+}
+
+static void keep(const char *extra) {
+    commit *c = replica_commit_new(&rt->r, HD_COMMIT_DERIVED);
+    c->extra = json_read(rt->heap, extra, strlen(extra), NULL);
+    assert_true(basis_well_formed(c->extra, NULL));
+    replica_enqueue(&rt->r, c);
+    assert_int_equal(hd_runtime_sync(rt), HD_OK);
+}
+
+static void checkpoint(void) { assert_int_equal(hd_store_checkpoint(rt, NULL), HD_OK); }
+
+static void add(const char *format, ...) {
+    va_list arguments;
+    size_t n = strlen(text);
+    va_start(arguments, format);
+    vsnprintf(text + n, sizeof text - n, format, arguments);
+    va_end(arguments);
+}
+
+static void add_value(hd_value v) {
+    hd_pool *pool;
+    assert_int_equal(hd_pool_open(rt->heap, &pool), HD_OK);
+    add("%s", hd_json_print(pool, v, HD_JSON_COMPACT, NULL));
+    hd_pool_close(pool);
+}
+
+static bool add_row(void *ctx, const basis_row *row) {
+    add("%s|%s|%s|%d|", row->name, row->instance, row->fingerprint, row->stale);
+    add_value(row->body);
+    add("@%d;", (int)hd_value_as_int(hd_value_at(row->seqs, "main"), 0));
+    return true;
+}
+
+static const char *rows(const char *piece) {
+    authority *a = rt->r.authority;
+    hd_value valid;
+    text[0] = '\0';
+    assert_int_equal(a->ops->basis->rows(a, piece, &valid, add_row, NULL), HD_OK);
+    if (value_exists(valid)) add_value(valid);
+    value_unref(valid);
+    return text;
+}
+
+static bool add_change(void *ctx, const basis_change *change) {
+    char cell[128], path[128];
+    hd_cell_print(rt, (hd_cell){ change->doc }, cell, sizeof cell);
+    hd_path_print(rt->heap, change->path, path, sizeof path);
+    add("%s%s%s@%d;", cell, change->flags & TOUCH_WHOLE ? "*" : "", path, (int)change->seq);
+    return true;
+}
+
+static const char *changes(uint64_t after) {
+    authority *a = rt->r.authority;
+    text[0] = '\0';
+    struct key *space = key_intern(rt->heap, "main", 4);
+    assert_int_equal(a->ops->basis->changes(a, space, after, add_change, NULL), HD_OK);
+    key_unref(space);
+    return text;
+}
+
+/* What a query answers, columns with ',' and rows with ';' between. */
+static const char *sql(const char *query) {
+    static char answer[8192];
+    sqlite3 *db;
+    sqlite3_stmt *s;
+    answer[0] = '\0';
+    sqlite3_open_v2(FILE_NAME, &db, SQLITE_OPEN_READWRITE, lab_disk_vfs(disk));
+    if (sqlite3_prepare_v2(db, query, -1, &s, NULL)) fail_msg("%s", sqlite3_errmsg(db));
+    while (sqlite3_step(s) == SQLITE_ROW)
+        for (int i = 0; i < sqlite3_column_count(s); i++) {
+            size_t n = strlen(answer);
+            const char *value = (const char *)sqlite3_column_text(s, i);
+            snprintf(answer + n, sizeof answer - n, "%s%s", value ? value : "null",
+                     i + 1 < sqlite3_column_count(s) ? "," : ";");
+        }
+    sqlite3_finalize(s);
+    sqlite3_close(db);
+    return answer;
+}
+
+/* ---- rows */
+
+#define ROW(name, reads) "[\"main:p:" name "\",\"\",\"f\",{\"r\":[" reads "]}]"
+
+static void rows_are_there_after_a_restart_with_and_without_a_checkpoint(void **state) {
+    write_cell("main/n", "1");
+    keep("{\"nodes\":[" ROW("x", "\"main/n\"") "," ROW("y", "") "]}");
+    static const char wanted[] = "main:p:x||f|0|{\"r\":[\"main/n\"]}@1;main:p:y||f|0|{\"r\":[]}@1;";
+    assert_string_equal(rows("main:p"), wanted);
+    checkpoint();
+    assert_string_equal(rows("main:p"), wanted);
+    reopen();
+    assert_string_equal(rows("main:p"), wanted);
+}
+
+static void the_tail_goes_over_the_file(void **state) {
+    keep("{\"nodes\":[" ROW("a", "") "," ROW("c", "") "," ROW("e", "") "]}");
+    checkpoint();
+    keep("{\"nodes\":[" ROW("b", "") "," ROW("c", "\"main/n\"") "," ROW(
+        "f", "") "],"
+                 "\"gone\":[[\"main:p:e\",\"\"]],\"pieces\":[[\"main:p\",{\"main\":0},[\"main:p:"
+                 "a\"]]]}");
+    static const char wanted[] = "main:p:a||f|1|{\"r\":[]}@0;main:p:b||f|0|{\"r\":[]}@0;"
+                                 "main:p:c||f|0|{\"r\":[\"main/n\"]}@0;"
+                                 "main:p:f||f|0|{\"r\":[]}@0;{\"main\":0}";
+    assert_string_equal(rows("main:p"), wanted);
+    reopen();
+    assert_string_equal(rows("main:p"), wanted);
+}
+
+static void a_row_proved_anew_keeps_what_it_reads(void **state) {
+    write_cell("main/n", "1");
+    keep("{\"nodes\":[" ROW("x", "\"main/n\"") "]}");
+    checkpoint();
+    write_cell("main/n", "2");
+    keep("{\"nodes\":[[\"main:p:x\",\"\"],[\"main:p:none\",\"\"]]}");
+    static const char wanted[] = "main:p:x||f|0|{\"r\":[\"main/n\"]}@2;";
+    assert_string_equal(rows("main:p"), wanted);
+    reopen();
+    assert_string_equal(rows("main:p"), wanted);
+    assert_string_equal(sql("select seqs from node"), "{\"main\":2};");
+}
+
+/* C314: a run replaces its rows, and narrowing deletes those that nobody stands on any more. */
+static void the_index_follows_the_read_sets(void **state) {
+    keep("{\"nodes\":[" ROW(
+        "x", "\"main/a#/p\",\"main/a#/q\",\"main/b\"") ","
+                                                       "[\"main:p:x\",\"user:ann\",\"f\",{\"r\":["
+                                                       "\"main@user/a\",\"main/b\"]}]]}");
+    checkpoint();
+    assert_string_equal(sql("select id, scope, b.instance, n.instance from basis b join node n"
+                            " using(node) order by id, n.instance"),
+                        "a,space,,;a,user,ann,user:ann;b,space,,;b,space,,user:ann;");
+    keep("{\"nodes\":[" ROW("x",
+                            "\"main/b\",\"main/c\"") "],\"gone\":[[\"main:p:x\",\"user:ann\"]]}");
+    reopen();
+    assert_string_equal(sql("select id, n.name from basis join node n using(node) order by id"),
+                        "b,main:p:x;c,main:p:x;");
+    assert_string_equal(sql("select count(*) from basis"), "2;");
+}
+
+/* One random extra; nodes of two pieces. */
+static void random_extra(lab_random *r, char *out, size_t size) {
+    size_t n = (size_t)snprintf(out, size, "{\"nodes\":[");
+    for (uint64_t i = 0, count = 1 + lab_random_below(r, 4); i < count; i++) {
+        n += (size_t)snprintf(out + n, size - n, "%s[\"main:p%d:n%d\",\"\"", i ? "," : "",
+                              (int)lab_random_below(r, 2), (int)lab_random_below(r, 9));
+        if (!lab_random_once_in(r, 4))
+            n += (size_t)snprintf(out + n, size - n, ",\"f%d\",{\"r\":[\"main/d%d\",\"main/e%d\"]}",
+                                  (int)lab_random_below(r, 3), (int)lab_random_below(r, 5),
+                                  (int)lab_random_below(r, 5));
+        n += (size_t)snprintf(out + n, size - n, "]");
+    }
+    n += (size_t)snprintf(out + n, size - n, "]");
+    if (lab_random_once_in(r, 4))
+        n += (size_t)snprintf(out + n, size - n,
+                              ",\"pieces\":[[\"main:p0\",{\"main\":%d},[\"main:p0:n%d\"]]]",
+                              (int)lab_random_below(r, 50), (int)lab_random_below(r, 9));
+    if (lab_random_once_in(r, 3))
+        n += (size_t)snprintf(out + n, size - n, ",\"gone\":[[\"main:p%d:n%d\",\"\"]]",
+                              (int)lab_random_below(r, 2), (int)lab_random_below(r, 9));
+    snprintf(out + n, size - n, "}");
+}
+
+/* The file, with checkpoints and restarts in between, against a store in memory that hears the
+ * same. */
+static void rows_in_a_file_are_what_a_store_in_memory_has(void **state) {
+    lab_random r = lab_random_of(lab_seed());
+    static char in_file[65536];
+    hd_runtime *memory, *file;
+    assert_int_equal(hd_open(NULL, NULL, &memory, NULL), HD_OK);
+    for (int round = 0; round < 200; round++) {
+        char extra[2048];
+        random_extra(&r, extra, sizeof extra);
+        write_cell("main/tick", round % 2 ? "1" : "2");
+        keep(extra);
+        if (lab_random_once_in(&r, 6)) checkpoint();
+        if (lab_random_once_in(&r, 12)) reopen();
+        snprintf(in_file, sizeof in_file, "%s", rows("main:p0"));
+        snprintf(in_file + strlen(in_file), sizeof in_file - strlen(in_file), "%s",
+                 rows("main:p1"));
+        file = rt;
+        rt = memory;
+        write_cell("main/tick", round % 2 ? "1" : "2");
+        keep(extra);
+        static char in_memory[65536];
+        snprintf(in_memory, sizeof in_memory, "%s", rows("main:p0"));
+        snprintf(in_memory + strlen(in_memory), sizeof in_memory - strlen(in_memory), "%s",
+                 rows("main:p1"));
+        rt = file;
+        assert_string_equal(in_file, in_memory);
+    }
+    assert_int_equal(hd_close(memory), HD_OK);
+    /* The index says what the bodies say. */
+    close_store();
+    assert_string_equal(
+        sql("select count(*) from node n, json_each(n.body, '$.r') r where not exists (select 1"
+            " from basis b where b.node = n.node and 'main/' || b.id = r.value)"),
+        "0;");
+    assert_string_equal(
+        sql("select count(*) from basis b where not exists (select 1 from node n,"
+            " json_each(n.body, '$.r') r where b.node = n.node and 'main/' || b.id = r.value)"),
+        "0;");
+}
+
+/* ---- changes */
+
+static void changes_are_found_in_the_log_and_below_it_by_seq(void **state) {
+    write_cell("main/n", "{\"x\":1,\"y\":1}"); /* 1 */
+    write_cell("main/m", "1");                 /* 2 */
+    write_cell("main/n#/x", "2");              /* 3 */
+    assert_string_equal(changes(2), "main/n/x@3;");
+    reopen();
+    assert_string_equal(changes(2), ""); /* not known here */
+    hd_cell_at(rt, "main/n");
+    assert_string_equal(changes(2), "main/n/x@3;");
+    assert_int_equal(hd_store_prune(rt, NULL), HD_OK);
+    assert_string_equal(changes(2), "main/n*@3;");
+    assert_string_equal(changes(3), "");
+    assert_int_equal(rt->r.stats.loads, 0);
+}
+
+static void a_document_that_is_gone_is_told_as_changed_if_somebody_read_it(void **state) {
+    write_cell("main/n", "1");
+    write_cell("main/m", "1");
+    keep("{\"nodes\":[" ROW("x", "\"main/n\"") "]}");
+    write_cell("main/n", NULL);
+    write_cell("main/m", NULL);
+    assert_int_equal(hd_store_prune(rt, NULL), HD_OK);
+    reopen();
+    hd_cell_at(rt, "main/n");
+    assert_string_equal(changes(2), "main/n*@3;");
+    assert_string_equal(sql("select id from head"), "n;");
+    /* It is no tombstone of the kind that forbids to make it anew. */
+    hd_tx *tx;
+    assert_int_equal(hd_tx_begin(rt, &tx), HD_OK);
+    assert_int_equal(hd_tx_require_absent(tx, hd_cell_at(rt, "main/n")), HD_OK);
+    assert_int_equal(hd_tx_set_int(tx, hd_cell_at(rt, "main/n"), 5), HD_OK);
+    assert_int_equal(hd_tx_commit(tx, NULL, NULL), HD_OK);
+    assert_int_equal(hd_runtime_sync(rt), HD_OK);
+    write_cell("main/n", NULL);
+    reopen();
+    assert_string_equal(sql("select id, guarded from head"), "n,1;");
+}
+
+static void a_tombstone_goes_with_the_last_node_that_read_it(void **state) {
+    write_cell("main/n", "1");
+    keep("{\"nodes\":[" ROW("x", "\"main/n\"") "]}");
+    write_cell("main/n", NULL);
+    checkpoint();
+    assert_string_equal(sql("select id from head"), "n;");
+    keep("{\"nodes\":[" ROW("x", "\"main/m\"") "]}");
+    checkpoint();
+    assert_string_equal(sql("select id from head"), "");
+}
+
+/* ---- formats */
+
+/* A file as format 1 had it, with a document in its head rows and one in its log. */
+static void a_file_of_format_1_is_brought_forward(void **state) {
+    write_cell("main/n", "1");
+    checkpoint();
+    write_cell("main/m", "2");
+    close_store();
+    sql("drop table piece");
+    sql("drop index node_stale");
+    sql("drop table node");
+    sql("drop table basis");
+    sql("drop index head_meta");
+    sql("pragma user_version = 1");
+    hd_options options = { .vfs = lab_disk_vfs(disk), .read_only = true };
+    assert_int_equal(hd_open(FILE_NAME, &options, &rt, NULL), HD_OK);
+    assert_string_equal(rows("main:p"), ""); /* as it is */
+    hd_cell_at(rt, "main/n");
+    assert_string_equal(changes(0), "main/n*@1;");
+    reopen();
+    assert_string_equal(sql("pragma user_version"), "2;");
+    keep("{\"nodes\":[" ROW("x", "\"main/n\"") "]}");
+    reopen();
+    assert_string_equal(rows("main:p"), "main:p:x||f|0|{\"r\":[\"main/n\"]}@2;");
+    assert_int_equal(sizeof schema_steps / sizeof schema_steps[0], 2);
+}
+
+#define EACH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        EACH(rows_are_there_after_a_restart_with_and_without_a_checkpoint),
+        EACH(the_tail_goes_over_the_file),
+        EACH(a_row_proved_anew_keeps_what_it_reads),
+        EACH(the_index_follows_the_read_sets),
+        EACH(rows_in_a_file_are_what_a_store_in_memory_has),
+        EACH(changes_are_found_in_the_log_and_below_it_by_seq),
+        EACH(a_document_that_is_gone_is_told_as_changed_if_somebody_read_it),
+        EACH(a_tombstone_goes_with_the_last_node_that_read_it),
+        EACH(a_file_of_format_1_is_brought_forward),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
