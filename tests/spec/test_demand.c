@@ -50,6 +50,24 @@ static void a_dormant_writer_runs_when_somebody_looks(void **state) {
     assert_seen(l, "show", "2");
 }
 
+/* C50: who tracks a document from outside demands its writer, whichever of them came first, and no
+ * longer than that. */
+static void whoever_tracks_a_document_demands_its_writer(void **state) {
+    lab_set(l, "n", 1);
+    lab_compute(l, "before", "n", twice);
+    lab_sink(l, "one", lab_cell(lab_on(l, "a"), "before"));
+    lab_sink(l, "two", lab_cell(lab_on(l, "a"), "after"));
+    lab_compute(l, "after", "n", plus_one);
+    lab_settle(l);
+    assert_true(lab_is_live(l, "before"));
+    assert_true(lab_is_live(l, "after"));
+    lab_cancel(l, "one");
+    lab_cancel(l, "two");
+    lab_settle(l);
+    assert_false(lab_is_live(l, "before"));
+    assert_false(lab_is_live(l, "after"));
+}
+
 /* C24: the same when nothing was declared: what the effect made of the old value is nobody's
  * business, so it runs again. */
 static void an_undeclared_read_demands_its_writer(void **state) {
@@ -535,6 +553,7 @@ int main(void) {
         S(i2_a_node_that_is_never_live_never_runs),
         S(i2_dormant_nodes_read_nothing),
         S(a_dormant_writer_runs_when_somebody_looks),
+        S(whoever_tracks_a_document_demands_its_writer),
         S(an_undeclared_read_demands_its_writer),
         S(after_a_pull_nobody_looks_any_more),
         S(the_writer_runs_before_its_reader),

@@ -35,6 +35,30 @@ static void a_transient_failure_is_tried_ten_times(void **state) {
     assert_string_equal(lab_failures(l), "");
 }
 
+/* Runs out of memory behind itself: the next allocation, which is the one of the retry, fails. */
+static hd_status fails_and_leaves_no_memory(lab_node *self, hd_tx *tx) {
+    lab_tx_number(self, tx, "n");
+    lab_env_fail_at(lab_world(l), 1);
+    return HD_BUSY;
+}
+
+/* C208: if the retry itself cannot be arranged, the failure is told like any other, and the rest goes
+ * on. */
+static void a_retry_that_cannot_be_arranged_is_contained(void **state) {
+    lab_catch(l);
+    lab_set(l, "n", 1);
+    lab_add(l, .name = "bad", .reads = "n", .effect = true, .body = fails_and_leaves_no_memory);
+    lab_effect(l, "good", "n");
+    lab_settle(l);
+    lab_env_fail_at(lab_world(l), 0);
+    assert_seen(l, "good", "1");
+    assert_non_null(strstr(lab_failures(l), "bad HD_BUSY"));
+    lab_cancel(l, "bad");
+    lab_set(l, "n", 2);
+    lab_settle(l);
+    assert_seen(l, "good", "2");
+}
+
 /* The store's answer to the oldest commit without a verdict, made up. */
 static bool answer(hd_status status) {
     replica *r = lab_replica(lab_on(l, "a"));
@@ -338,6 +362,7 @@ static void i8_a_run_says_whose_it_is_and_why(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         S(a_transient_failure_is_tried_ten_times),
+        S(a_retry_that_cannot_be_arranged_is_contained),
         S(a_commit_that_fails_for_now_is_tried_ten_times),
         S(a_completion_that_fails_for_now_is_tried_again),
         S(a_stale_basis_costs_no_budget),
