@@ -252,7 +252,7 @@ coverage:
 # install-deps has just brought are then seen by it.
 in_release = $(MAKE) VARIANT=release BUILD=$(ROOT)/release
 
-.PHONY: release run bench bench-quick format clean dist help
+.PHONY: release run bench bench-quick bench-readme format clean man dist help
 release:
 	@$(in_release) all
 
@@ -274,10 +274,15 @@ format:
 clean:
 	rm -rf $(ROOT)
 
-# What is committed, as one file that builds and tests itself.
+# The manual, to look at without installing it: man -M build/man hd_tx_get
+man: $(COMMAND)
+	@mkdir -p $(ROOT)/man/man1
+	@$(COMMAND) help --man-pages $(ROOT)/man/man1
+	@tools/man-pages $(ROOT)/man/man3
+
+# What is committed, as one file that builds and tests itself; the same bytes from the same commit.
 dist:
-	@mkdir -p $(ROOT)
-	git archive --prefix=heddle-$(VERSION)/ -o $(ROOT)/heddle-$(VERSION).tar.gz HEAD
+	@tools/dist $(ROOT)/heddle-$(VERSION).tar.gz heddle-$(VERSION)
 
 define HELP
   make run                  build what is missing and show what heddle does
@@ -289,6 +294,8 @@ define HELP
   make coverage             which lines the tests reach
   make format               let clang-format write the C files
   make check-layers         includes and calls keep to the architecture
+  make bench-readme         README's table, from what make bench wrote
+  make man                  the manual pages, in build/man
   make install|uninstall    PREFIX=/usr/local DESTDIR=
   make dist                 a tarball of what is committed
   make clean                remove build/
@@ -311,7 +318,9 @@ install:
 TO := $(DESTDIR)$(PREFIX)
 TO_LIB := $(DESTDIR)$(LIBDIR)
 
+TO_MAN := $(TO)/share/man
 PC_NAMES := heddle heddle-lab
+PYTHON := $(shell command -v python3 2>/dev/null)
 
 install-files: $(STATIC) $(SHARED) $(LAB) $(COMMAND)
 	install -d $(TO)/include/heddle $(TO_LIB)/pkgconfig
@@ -324,12 +333,14 @@ install-files: $(STATIC) $(SHARED) $(LAB) $(COMMAND)
 	for name in $(PC_NAMES); do \
 	    sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
 	        -e 's|@LIBS@|$(LIBS)|' $$name.pc.in > $(TO_LIB)/pkgconfig/$$name.pc || exit 1; done
-	$(if $(COMMAND),install -d $(TO)/bin $(TO)/share/man/man1 && \
-	    install -m 755 $(COMMAND) $(TO)/bin && $(COMMAND) help --man-pages $(TO)/share/man/man1)
+	$(if $(COMMAND),install -d $(TO)/bin $(TO_MAN)/man1 && \
+	    install -m 755 $(COMMAND) $(TO)/bin && $(COMMAND) help --man-pages $(TO_MAN)/man1)
+	$(if $(PYTHON),tools/man-pages $(TO_MAN)/man3,@echo "no pages of section 3: they need python3")
 
 uninstall:
 	rm -f $(TO)/include/heddle.h $(addprefix $(TO)/,$(filter include/heddle/%,$(HEADERS)))
-	rm -f $(TO_LIB)/libheddle.a $(TO_LIB)/$(notdir $(SHARED)) $(TO_LIB)/$(SONAME)
-	rm -f $(TO_LIB)/libheddle.so $(TO_LIB)/pkgconfig/heddle.pc $(TO)/bin/heddle
-	rm -f $(TO)/share/man/man1/heddle.1 $(TO)/share/man/man1/heddle-*.1
+	rm -f $(addprefix $(TO_LIB)/,$(notdir $(STATIC) $(LAB) $(SHARED)) $(SONAME) libheddle.so)
+	rm -f $(PC_NAMES:%=$(TO_LIB)/pkgconfig/%.pc) $(TO)/bin/heddle
+	rm -f $(TO_MAN)/man1/heddle.1 $(TO_MAN)/man1/heddle-*.1
+	$(if $(PYTHON),@tools/man-pages --names | sed 's|^|$(TO_MAN)/man3/|' | xargs rm -f)
 	-rmdir $(TO)/include/heddle 2>/dev/null

@@ -36,7 +36,7 @@ typedef struct hd_heap hd_heap;
 typedef struct hd_pool hd_pool;
 
 typedef struct hd_limits {
-    uint32_t depth; /* nesting of arrays and objects; default 512 */
+    uint32_t depth; /* nesting of arrays and objects; default 512, and never more than 2048 */
     size_t size;    /* bytes of text, and of one string; default 256 MiB */
 } hd_limits;
 
@@ -100,6 +100,7 @@ HD_API hd_value hd_value_take(hd_pool *pool, hd_value v);
 
 /* ---- Building ---------------------------------------------------------------------------- */
 
+/* These need no memory, and so no pool. hd_failed makes the value that carries a status. */
 HD_API hd_value hd_null(void);
 HD_API hd_value hd_bool(bool b);
 HD_API hd_value hd_double(double d);
@@ -301,11 +302,27 @@ HD_API hd_status hd_json_write(hd_value v, hd_json_style style, hd_json_sink sin
 
 /* ---- Schemas ----------------------------------------------------------------------------- */
 
-/* A compiled schema: a subset of JSON Schema (type, properties, required, items,
+/* A compiled schema: a subset of JSON Schema (type, properties, required, items, prefixItems,
  * additionalProperties, $ref to "#/$defs/...", $defs, default, anyOf, enum, const, asCell,
  * asStream, shallow, title, description). Unknown keywords are refused with their path. Schemas
  * guide reads; see heddle/store.h. Compiled schemas are immutable, hold no reference to the text,
- * and must be freed before their heap closes. */
+ * and must be freed before their heap closes.
+ *
+ * In JSON text a key with a leading "$" is written with two: a schema given to hd_json_parse, or in
+ * a file or on a command line, says {"$$ref": "#/$defs/item", "$$defs": {...}}. The pointer is a
+ * string and stays as it is. Values that are built key by key have the keys "$ref" and "$defs".
+ *
+ * Where it differs from JSON Schema, or had a choice:
+ *
+ *   - "integer" matches a double that is a whole number; in enum and const 1 is not 1.0.
+ *   - prefixItems gives the schemas of the first elements, items that of the others. Elements that
+ *     are missing do not matter: neither says how many there are.
+ *   - A required property that has a default is never missing; neither is a stream.
+ *   - A link matches wherever a value does: what it points at is looked at when it is followed.
+ *   - true matches everything, false nothing. Beside $ref only asCell, asStream, shallow, default,
+ *     $defs, title and description may stand; beside anyOf nothing that speaks of keys or elements.
+ *   - additionalProperties is true where it is not given. A read leaves the unnamed keys out all the
+ *     same where properties are named. */
 typedef struct hd_schema hd_schema;
 HD_API hd_status hd_schema_compile(hd_heap *heap, hd_value schema, hd_schema **out,
                                    hd_error *error);
