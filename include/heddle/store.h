@@ -172,7 +172,7 @@ HD_API hd_pool *hd_tx_pool(hd_tx *tx);
  * a schema on the cell, what the schema describes. Values belong to the transaction. Absent is a
  * valid answer; a failed value (HD_PENDING, HD_CYCLE) means that the run cannot go on: return
  * hd_value_status of it. */
-HD_API hd_value hd_tx_get(hd_tx *tx, hd_cell cell);
+HD_API inline hd_value hd_tx_get(hd_tx *tx, hd_cell cell);
 /* Only the shape: kind, keys or length, scalar value, where a link points. Changes below do not
  * count. The value returned is the whole, for looking at its shape. */
 HD_API hd_value hd_tx_get_shape(hd_tx *tx, hd_cell cell);
@@ -191,9 +191,9 @@ HD_API hd_value hd_tx_read(hd_tx *tx, hd_cell cell, unsigned flags);
 /* Writes. Seen by later reads of this transaction at once. A write that changes nothing is
  * dropped. HD_KIND and HD_RANGE as for hd_value_set; a failed value is refused with its status.
  * A link on the cell's way is followed, at its end it is replaced. */
-HD_API hd_status hd_tx_set(hd_tx *tx, hd_cell cell, hd_value v);
+HD_API inline hd_status hd_tx_set(hd_tx *tx, hd_cell cell, hd_value v);
 HD_API hd_status hd_tx_set_json(hd_tx *tx, hd_cell cell, const char *json);
-HD_API hd_status hd_tx_set_double(hd_tx *tx, hd_cell cell, double d);
+HD_API inline hd_status hd_tx_set_double(hd_tx *tx, hd_cell cell, double d);
 HD_API hd_status hd_tx_set_int(hd_tx *tx, hd_cell cell, int64_t i);
 HD_API hd_status hd_tx_set_text(hd_tx *tx, hd_cell cell, const char *text);
 /* Removes the cell's place; of a whole document: deletes it. */
@@ -302,6 +302,61 @@ HD_API hd_status hd_store_vacuum(hd_runtime *rt, hd_error *error);
 typedef void (*hd_check_fn)(void *ctx, const char *finding);
 HD_API hd_status hd_store_check(const char *file, const hd_options *options, hd_check_fn fn,
                                 void *ctx, hd_error *error);
+
+/* ---- Inlined -----------------------------------------------------------------------------
+ *
+ * A body that reads what it read the last time, and writes its output, finds all it needs at the
+ * beginning of its transaction: the reads that are expected, and room for the output. At anything
+ * else the library takes over. Names with a final underscore are private. */
+
+struct hd_expected_ {
+    uint32_t key, slot;
+};
+
+struct hd_tx_front_ {
+    const char *const *places; /* 64 bytes each; first the value that is visible there */
+    /* The reads that are expected. `end` is NULL while reads have to look closer. */
+    const struct hd_expected_ *first, *next, *end;
+    hd_value out_value; /* absent: the output has not been written */
+    uint32_t out;       /* the document that out_value is for; HD_NO_OUTPUT_: none */
+    uint32_t again[4];  /* cells read more than once, by their low bits */
+};
+
+#define HD_NO_OUTPUT_    UINT32_MAX
+#define HD_VALUE_LINK_   7             /* the upper 16 bits of a link */
+#define HD_VALUE_SINGLE_ UINT64_C(512) /* below: absent, failed, null, true and false */
+
+HD_API hd_value hd_tx_get_otherwise_(hd_tx *tx, hd_cell cell);
+HD_API hd_status hd_tx_set_otherwise_(hd_tx *tx, hd_cell cell, hd_value v);
+
+HD_API inline hd_value hd_tx_get(hd_tx *tx, hd_cell cell) {
+    struct hd_tx_front_ *front = (struct hd_tx_front_ *)(void *)tx;
+    const struct hd_expected_ *next = front->next;
+    bool expected = next < front->end && next->key == cell.id;
+    if (expected || front->again[cell.id & 3] == cell.id) {
+        hd_value v = *(const hd_value *)(const void *)(*front->places + ((size_t)cell.id << 6));
+        /* Absent may mean a link on the way. */
+        if (v.bits != 0 && v.bits >> 48 != HD_VALUE_LINK_) {
+            if (expected) front->next = next + 1;
+            return v;
+        }
+    }
+    return hd_tx_get_otherwise_(tx, cell);
+}
+
+HD_API inline hd_status hd_tx_set(hd_tx *tx, hd_cell cell, hd_value v) {
+    struct hd_tx_front_ *front = (struct hd_tx_front_ *)(void *)tx;
+    if (cell.id != front->out || v.bits < HD_VALUE_SINGLE_)
+        return hd_tx_set_otherwise_(tx, cell, v);
+    front->out_value = v;
+    front->end = NULL; /* a read of it must see it */
+    memset(front->again, 0, sizeof front->again);
+    return HD_OK;
+}
+
+HD_API inline hd_status hd_tx_set_double(hd_tx *tx, hd_cell cell, double d) {
+    return hd_tx_set(tx, cell, hd_double(d));
+}
 
 #ifdef __cplusplus
 }

@@ -25,6 +25,7 @@
 #define HEDDLE_VALUE_H
 
 #include <heddle/base.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -103,7 +104,7 @@ HD_API hd_value hd_value_take(hd_pool *pool, hd_value v);
 /* These need no memory, and so no pool. hd_failed makes the value that carries a status. */
 HD_API hd_value hd_null(void);
 HD_API hd_value hd_bool(bool b);
-HD_API hd_value hd_double(double d);
+HD_API inline hd_value hd_double(double d);
 HD_API hd_value hd_failed(hd_status status);
 
 /* Integers of 2^50 and beyond, either sign, need a small block, hence the pool; for smaller ones it
@@ -158,7 +159,7 @@ HD_API hd_value hd_builder_close(hd_builder *b);
 HD_API bool hd_value_as_bool(hd_value v, bool otherwise);
 HD_API int64_t hd_value_as_int(hd_value v, int64_t otherwise);
 HD_API double hd_value_as_double(hd_value v, double otherwise);
-HD_API double hd_value_number(hd_value v);
+HD_API inline double hd_value_number(hd_value v);
 /* NUL-terminated text (which may itself contain NUL: use the _n form), or `otherwise`. */
 HD_API const char *hd_value_as_text(hd_value v, const char *otherwise);
 /* The text and its length in bytes; NULL and 0 for anything but a string. */
@@ -335,6 +336,33 @@ HD_API hd_status hd_schema_validate(const hd_schema *schema, hd_value v, hd_erro
  * additional ones are allowed); a mismatching optional property is left out; a missing required
  * one, or any other mismatch, makes the whole absent. */
 HD_API hd_value hd_schema_project(hd_pool *pool, const hd_schema *schema, hd_value v);
+
+/* ---- Inlined -----------------------------------------------------------------------------
+ *
+ * Computations over numbers call these most. They are in the library too, for builds without
+ * optimisation, debuggers and other languages. Names with a final underscore are private. */
+
+/* A double is itself, but for a mask, and there is one NaN. */
+#define HD_VALUE_MASK_    UINT64_C(0x7FF9000000000000)
+#define HD_VALUE_NAN_     UINT64_C(0x7FF8000000000000)
+#define HD_VALUE_NUMBERS_ UINT64_C(0xFFF0000000000000) /* twice what is no NaN and no other kind */
+
+HD_API inline hd_value hd_double(double d) {
+    hd_value v;
+    memcpy(&v.bits, &d, sizeof v.bits);
+    if (d != d) v.bits = HD_VALUE_NAN_;
+    v.bits ^= HD_VALUE_MASK_;
+    return v;
+}
+
+HD_API inline double hd_value_number(hd_value v) {
+    double d;
+    uint64_t raw = v.bits ^ HD_VALUE_MASK_;
+    bool plain = raw << 1 < HD_VALUE_NUMBERS_;
+    if (!plain) raw = HD_VALUE_NAN_;
+    memcpy(&d, &raw, sizeof d);
+    return plain ? d : hd_value_as_double(v, d);
+}
 
 #ifdef __cplusplus
 }

@@ -45,10 +45,10 @@ static uint64_t hash_value(const scheduler *s, uint64_t seed, hd_value v) {
 
 static uint64_t hash_reads(const scheduler *s, const hd_tx *tx) {
     bool own = tx->flags & TX_DIVERGED;
-    uint32_t reads = own ? tx->reads.count : tx->cursor;
+    uint32_t reads = own ? tx->reads.count : tx_agreed(tx);
     uint64_t h = 0;
     for (uint32_t i = 0; i < reads; i++) {
-        uint32_t key = own ? tx->reads.items[i] : tx->expected[i].key;
+        uint32_t key = own ? tx->reads.items[i] : tx->front.first[i].key;
         h = hash_value(s, hash_combine(h, key), place_at(&s->r->places, key & KEY_PLACE)->value);
     }
     return h;
@@ -74,8 +74,8 @@ static uint64_t hash_writes(const scheduler *s, const hd_tx *tx) {
         place_id at = tx->attempted.items[i];
         sum += hash_write(s, place_at(ps, at)->root, place_path(ps, at), OP_SET, tx_peek(tx, at));
     }
-    if (tx->flags & TX_OUT_SET)
-        sum += hash_write(s, tx->out_place, HD_PATH_ROOT, OP_SET, tx->out_value);
+    if (tx_has_output(tx))
+        sum += hash_write(s, tx->front.out, HD_PATH_ROOT, OP_SET, tx->front.out_value);
     return sum;
 }
 

@@ -26,8 +26,8 @@ typedef uint32_t node_id; /* 0 is no node */
 
 /* One registered read: which place, how (KEY_SHAPE, KEY_NO_CLAIM), and where in that place's reader
  * list our entry stands, so that both halves find each other in O(1). The layout of `key` at a
- * stride of 8 bytes is what a transaction compares its reads with (tx.h, struct expected). */
-typedef struct expected edge;    /* { uint32_t key; uint32_t slot; } */
+ * stride of 8 bytes is what a transaction compares its reads with (tx.h). */
+typedef expected edge;           /* { uint32_t key; uint32_t slot; } */
 #define EDGE_UNLINKED UINT32_MAX /* slot of a read that is not in the index now */
 
 enum {

@@ -75,8 +75,8 @@ static bool collect_first(recheck *k, scheduler *s, const hd_tx *tx) {
     for (uint32_t i = 0; i < tx->writes.count && ok; i++)
         ok = vec_push(s->env, &k->first,
                       ((hd_written){ { tx->writes.items[i].doc }, tx->writes.items[i].now }));
-    if (ok && (tx->flags & TX_OUT_SET))
-        ok = vec_push(s->env, &k->first, ((hd_written){ { tx->out_place }, tx->out_value }));
+    if (ok && tx_has_output(tx))
+        ok = vec_push(s->env, &k->first, ((hd_written){ { tx->front.out }, tx->front.out_value }));
     return ok;
 }
 

@@ -198,11 +198,9 @@ static hd_status commit_writes(scheduler *s, node_id id, hd_tx *tx) {
 /* The single output of a computation, in place. */
 static hd_status write_output(scheduler *s, node_id id, hd_tx *tx) {
     bool changed;
-    hd_value v = tx->out_value;
     if (tx->class == HD_COMMIT_DERIVED && !tx->writes.count && !tx->preconditions.count)
-        return overlay_write(s->r, tx->out_place, v, id, &changed);
-    tx->flags &= ~(uint32_t)TX_OUT_SET;
-    return tx_write_op(tx, OP_SET, tx->out_place, v, 0);
+        return overlay_write(s->r, tx->front.out, tx->front.out_value, id, &changed);
+    return tx_unpack_single(tx);
 }
 
 static hd_status apply_reads(scheduler *s, node_id id, hd_tx *tx) {
@@ -287,7 +285,7 @@ static hd_status conclude(scheduler *s, node_id id, hd_tx *tx) {
     if (!status) status = apply_reads(s, id, tx);
     if (first && edges == s->graph.edge_visits) elsewhere = false; /* nobody writes what it read */
     if (!status && elsewhere && set_aside(s, id, tx)) return HD_OK;
-    if (!status && (tx->flags & TX_OUT_SET)) status = write_output(s, id, tx);
+    if (!status && tx_has_output(tx)) status = write_output(s, id, tx);
     if (!status && (tx->writes.count || tx->preconditions.count)) status = commit_writes(s, id, tx);
     if (status) return status;
     if (tx->lineage) tx_launched(tx, HD_OK); /* nothing was written: what it sent stands */
@@ -347,7 +345,8 @@ static inline void prepare(scheduler *s, node_id id, hd_tx *tx) {
     node *n = node_of(s, id);
     tx->flags = TX_OPEN | TX_RUN;
     tx->class = n->flags & NODE_EFFECT ? HD_COMMIT_SOURCE : HD_COMMIT_DERIVED;
-    tx->out_place = n->flags & NODE_ROOT_OUT ? n->output : 0;
+    tx->front.out = n->flags & NODE_ROOT_OUT ? n->output : HD_NO_OUTPUT_;
+    tx->front.out_value = value_absent();
     if (n->read_count <= 1) {
         s->inline_read = n->reads.one; /* the record may move while the body registers nodes */
         tx_expect(tx, &s->inline_read, n->read_count);
@@ -375,8 +374,8 @@ static hd_status call_body(scheduler *s, node_id id, hd_tx *tx) {
 enum { UNUSUAL_NODE = NODE_GATED | NODE_EPHEMERAL | NODE_MATERIALISER | NODE_ASIDE };
 
 static inline bool was_plain(const node *n, const hd_tx *tx, hd_status status) {
-    return status == HD_OK && tx->cursor == tx->expected_count &&
-           !(tx->flags & ~(uint32_t)(TX_OPEN | TX_RUN | TX_OUT_SET)) && !tx->failed &&
+    return status == HD_OK && tx_agreed(tx) == tx->expected_count &&
+           tx->flags == (TX_OPEN | TX_RUN) &&
            (n->flags & NODE_LINKED);
 }
 
@@ -496,7 +495,7 @@ void runner_run_node(scheduler *s, node_id id) {
     if (clock) record_time(s, id, s->clock_ns);
     n = &s->graph.nodes[id];
     if (was_plain(n, tx, status)) {
-        if (tx->flags & TX_OUT_SET) status = write_in_place(s, id, tx->out_place, tx->out_value);
+        if (tx_has_output(tx)) status = write_in_place(s, id, tx->front.out, tx->front.out_value);
         if (!status) {
             completed(s, &s->graph.nodes[id]);
             if (tx->pool && tx->pool->count) hd_pool_clear(tx->pool);
@@ -526,8 +525,7 @@ hd_status runner_suspend(scheduler *s, hd_tx *tx, hd_run **out) {
     *run = (hd_run){ s, tx, id, s->sides[id].generation };
     tx->flags |= TX_EPOCH;
     tx->epoch = s->r->rev; /* nothing has changed since the body began */
-    tx->expected = NULL;
-    tx->expected_count = tx->fast_count = 0;
+    tx_expect_nothing(tx);
     c->run = run;
     s->tx = next;
     s->suspended++;

@@ -253,9 +253,9 @@ static void end_writes(scheduler *s, run_entry *e, const hd_tx *tx) {
         bool changed = place_at(ps, doc)->rev > e->rev_before;
         add_cell(s, changed ? &e->t.written : &e->t.attempted, doc);
     }
-    if (tx->flags & TX_OUT_SET) {
-        bool changed = place_at(ps, tx->out_place)->rev > e->rev_before;
-        add_cell(s, changed ? &e->t.written : &e->t.attempted, tx->out_place);
+    if (tx_has_output(tx)) {
+        bool changed = place_at(ps, tx->front.out)->rev > e->rev_before;
+        add_cell(s, changed ? &e->t.written : &e->t.attempted, tx->front.out);
     }
     for (uint32_t i = 0; i < tx->attempted.count; i++)
         add_cell(s, &e->t.attempted, tx->attempted.items[i]);

@@ -9,8 +9,8 @@
 static uint32_t key_hash(uint32_t key) { return hash_fold(hash_u64(key)); }
 
 static bool among_expected(const hd_tx *tx, uint32_t key) {
-    for (uint32_t i = tx->cursor; i-- > 0;)
-        if (tx->expected[i].key == key) return true;
+    for (uint32_t i = tx_agreed(tx); i-- > 0;)
+        if (tx->front.first[i].key == key) return true;
     return false;
 }
 
@@ -55,19 +55,19 @@ static hd_status add_read(hd_tx *tx, uint32_t key) {
               key & KEY_PLACE); /* it may be nobody else's, as in a read by schema */
     if (tx->reads.count <= FEW_READS) return HD_OK;
     hd_status status = index_reads(tx);
-    if (status) tx->failed = status; /* the journal is not whole: nothing may be built on it */
+    if (status) tx_fail(tx, status); /* the journal is not whole: nothing may be built on it */
     return status;
 }
 
 /* The part that went as expected becomes the beginning of a journal of its own. */
 static hd_status diverge(hd_tx *tx) {
     assert(!(tx->flags & TX_DIVERGED) && tx->reads.count == 0);
-    uint32_t agreed = tx->cursor;
+    uint32_t agreed = tx_agreed(tx);
     tx->flags |= TX_DIVERGED;
-    tx->fast_count = 0;
+    tx->front.end = NULL;
     for (uint32_t i = 0; i < agreed; i++) {
-        hd_status status = add_read(tx, tx->expected[i].key);
-        if (status) return tx->failed = status;
+        hd_status status = add_read(tx, tx->front.first[i].key);
+        if (status) return tx_fail(tx, status);
     }
     return HD_OK;
 }
@@ -75,22 +75,21 @@ static hd_status diverge(hd_tx *tx) {
 hd_status tx_note_slow(hd_tx *tx, uint32_t key) {
     if (!(tx->flags & TX_DIVERGED)) {
         /* A repetition; in a long list it is cheaper to find out after diverging. */
-        if (tx->cursor <= 2 * FEW_READS && (among_expected(tx, key) || is_covered(tx, key)))
+        if (tx_agreed(tx) <= 2 * FEW_READS && (among_expected(tx, key) || is_covered(tx, key)))
             return HD_OK;
         hd_status status = diverge(tx);
         if (status) return status;
     }
     if (among_reads(tx, key) || is_covered(tx, key)) return HD_OK;
     hd_status status = add_read(tx, key);
-    if (status) tx->failed = status;
-    return status;
+    return status ? tx_fail(tx, status) : HD_OK;
 }
 
 hd_status tx_note_claim(hd_tx *tx, uint32_t key) {
     tx->flags |= TX_BUSY;
     for (uint32_t i = tx->claim_only.count; i-- > 0;)
         if (tx->claim_only.items[i] == key) return HD_OK;
-    if (!vec_push(tx->r->env, &tx->claim_only, key)) return tx->failed = HD_NOMEM;
+    if (!vec_push(tx->r->env, &tx->claim_only, key)) return tx_fail(tx, HD_NOMEM);
     place_ref(&tx->r->places, key & KEY_PLACE);
     return HD_OK;
 }

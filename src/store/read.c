@@ -24,17 +24,17 @@ tx_write *tx_write_of(const hd_tx *tx, place_id doc) {
 }
 
 hd_value tx_peek(const hd_tx *tx, place_id id) {
-    const place *p = &(*tx->at)[id];
-    if ((tx->flags & TX_OUT_SET) && p->root == tx->out_place)
-        return value_get_path(tx->r->heap, tx->out_value, place_path(&tx->r->places, id));
+    const place *p = tx_place(tx, id);
+    if (tx_has_output(tx) && p->root == tx->front.out)
+        return value_get_path(tx->r->heap, tx->front.out_value, place_path(&tx->r->places, id));
     if (!tx->writes.count) return p->value;
     const tx_write *w = tx_write_of(tx, p->root);
     return w ? value_get_path(tx->r->heap, w->now, place_path(&tx->r->places, id)) : p->value;
 }
 
 static hd_status know(hd_tx *tx, place_id id) {
-    place_id doc = (*tx->at)[id].root;
-    if ((*tx->at)[doc].doc.flags & (DOC_KNOWN | DOC_VOLATILE)) return HD_OK;
+    place_id doc = tx_place(tx, id)->root;
+    if (tx_place(tx, doc)->doc.flags & (DOC_KNOWN | DOC_VOLATILE)) return HD_OK;
     hd_status status = replica_load(tx->r, doc);
     if (status == HD_PENDING && !tx->missing) tx->missing = doc;
     return status;
@@ -43,8 +43,8 @@ static hd_status know(hd_tx *tx, place_id id) {
 /* A suspended run goes on in another world than it began in: what it reads now must not have changed
  * since. */
 static hd_status check_epoch(hd_tx *tx, place_id id) {
-    if (!(tx->flags & TX_EPOCH) || (*tx->at)[id].rev <= tx->epoch) return HD_OK;
-    return tx->failed = HD_STALE;
+    if (!(tx->flags & TX_EPOCH) || tx_place(tx, id)->rev <= tx->epoch) return HD_OK;
+    return tx_fail(tx, HD_STALE);
 }
 
 hd_status tx_note_place(hd_tx *tx, place_id id, unsigned flags) {
@@ -128,7 +128,7 @@ hd_value tx_read_place(hd_tx *tx, place_id id, unsigned flags) {
     hd_status status = flags & HD_READ_RAW ? know(tx, id) : tx_resolve(tx, &id, true, flags);
     if (!status) status = tx_note_place(tx, id, flags);
     if (status) {
-        if (status != HD_PENDING) tx->failed = status;
+        if (status != HD_PENDING) tx_fail(tx, status);
         return value_failed(status);
     }
     return tx_peek(tx, id);
@@ -152,37 +152,30 @@ static bool read_lately(const hd_tx *tx, uint32_t key) {
             if (tx->reads.items[--n] == key) return true;
         return false;
     }
-    uint32_t n = tx->cursor, stop = n > LATELY ? n - LATELY : 0;
+    uint32_t n = tx_agreed(tx), stop = n > LATELY ? n - LATELY : 0;
     while (n > stop)
-        if (tx->expected[--n].key == key) return true;
+        if (tx->front.first[--n].key == key) return true;
     return false;
 }
 
 /* Reads need not look at the transaction's own writes, nor at a clock. */
 static inline bool reads_plainly(const hd_tx *tx) {
-    return !(tx->flags & (TX_OUT_SET | TX_EPOCH)) && !tx->writes.count;
+    return !(tx->flags & TX_EPOCH) && !tx_has_output(tx) && !tx->writes.count;
 }
 
-static __attribute__((noinline)) hd_value get_otherwise(hd_tx *tx, hd_cell cell) {
+/* The read is not the one expected. What is read again and again comes here the second time only. */
+hd_value hd_tx_get_otherwise_(hd_tx *tx, hd_cell cell) {
     if (reads_plainly(tx) && read_lately(tx, cell.id)) {
-        hd_value v = (*tx->at)[cell.id].value;
-        if (v.bits != 0 && value_tag(v) != TAG_LINK) return v;
+        hd_value v = tx_place(tx, cell.id)->value;
+        if (v.bits != 0 && value_tag(v) != TAG_LINK) {
+            tx->front.again[cell.id & 3] = cell.id;
+            return v;
+        }
     }
     return read_cell(tx, cell, 0);
 }
 
-hd_value hd_tx_get(hd_tx *tx, hd_cell cell) {
-    uint32_t at = tx->cursor;
-    if (at < tx->fast_count && tx->expected[at].key == cell.id) {
-        hd_value v = (*tx->at)[cell.id].value;
-        /* Absent may mean a link on the way. */
-        if (v.bits != 0 && value_tag(v) != TAG_LINK) {
-            tx->cursor = at + 1;
-            return v;
-        }
-    }
-    return get_otherwise(tx, cell);
-}
+extern inline hd_value hd_tx_get(hd_tx *tx, hd_cell cell); /* inline in the header */
 
 hd_value hd_tx_get_shape(hd_tx *tx, hd_cell cell) { return read_cell(tx, cell, HD_READ_SHAPE); }
 

@@ -196,7 +196,7 @@ static hd_status project(schema_read *s, place_id id, const schema_node *n, bool
 static hd_value read_from(hd_tx *tx, place_id id, const hd_schema *schema, const schema_node *node,
                           unsigned flags) {
     hd_pool *pool = tx_pool(tx);
-    if (!pool) return value_failed(tx->failed = HD_NOMEM);
+    if (!pool) return value_failed(tx_fail(tx, HD_NOMEM));
     schema_read s = { .tx = tx, .schema = schema, .flags = flags };
     bool present = false;
     build_init(&s.b, tx->r->heap);
@@ -205,7 +205,7 @@ static hd_value read_from(hd_tx *tx, place_id id, const hd_schema *schema, const
     if (status) v = value_failed(status);
     else if (present) v = pool_take(pool, build_take(&s.b));
     build_fini(&s.b);
-    if (status && status != HD_PENDING) tx->failed = status;
+    if (status && status != HD_PENDING) tx_fail(tx, status);
     return v;
 }
 
@@ -222,7 +222,7 @@ static void read_links(hd_tx *tx, place_id from, hd_value v, const hd_schema *sc
     if (value_tag(v) == TAG_LINK) {
         hd_status status;
         place_id target = tx_link_target(tx, from, v, &status);
-        if (status) tx->failed = status;
+        if (status) tx_fail(tx, status);
         else if (schema) read_from(tx, target, schema, node, 0);
         else tx_read_place(tx, target, 0);
         return;

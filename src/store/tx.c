@@ -59,9 +59,9 @@ void tx_reset(hd_tx *tx) {
     if (tx->causes.count) vec_clear(&tx->causes);
     if (tx->attempted.count) drop_attempted(tx);
     tx->flags = TX_OPEN;
-    tx->cursor = tx->fast_count = tx->expected_count = 0;
-    tx->expected = NULL;
-    tx->out_place = 0;
+    tx_expect_nothing(tx);
+    tx->front.out_value = value_absent();
+    tx->front.out = HD_NO_OUTPUT_;
     tx->kept = 0;
     tx->stamp = (stamp){ 0 };
     tx->epoch = tx->r->rev;
@@ -80,7 +80,8 @@ hd_status tx_open(hd_runtime *rt, hd_commit_class class, hd_tx **out) {
         if (!tx) return HD_NOMEM;
         tx->rt = rt;
         tx->r = &rt->r;
-        tx->at = (place *const *)&rt->r.places.at;
+        tx->front.places = (const char *const *)(void *)&rt->r.places.at;
+        tx->front.out = HD_NO_OUTPUT_;
         table_init(&tx->seen, &rt->env);
         table_init(&tx->written, &rt->env);
     }
@@ -115,7 +116,7 @@ void tx_destroy(hd_tx *tx) {
 }
 
 hd_pool *tx_pool(hd_tx *tx) {
-    if (!tx->pool && hd_pool_open(tx->r->heap, &tx->pool)) tx->failed = HD_NOMEM;
+    if (!tx->pool && hd_pool_open(tx->r->heap, &tx->pool)) tx_fail(tx, HD_NOMEM);
     return tx->pool;
 }
 
@@ -163,7 +164,7 @@ void tx_restore(hd_tx *tx, const tx_savepoint *save, bool back) {
         if (w->last <= save->ops) continue;
         cut_ops(tx, w, save->ops);
         hd_status status = refold(tx, w);
-        if (status) tx->failed = status;
+        if (status) tx_fail(tx, status);
     }
     while (tx->ops.count > save->ops) drop_op(tx->r, &tx->ops.items[--tx->ops.count].o);
 }
@@ -454,9 +455,9 @@ static hd_status confirm_single(hd_tx *tx, place_id doc, hd_value v) {
 /* True: done, *status tells how. False: it needs the long way. */
 static bool commit_single(hd_tx *tx, hd_status *status) {
     replica *r = tx->r;
-    place_id doc = tx->out_place;
+    place_id doc = tx->front.out;
     if (!is_ordinary(r, doc) || !has_short_way(tx)) return false;
-    hd_value v = tx->out_value, now = place_at(&r->places, doc)->value;
+    hd_value v = tx->front.out_value, now = place_at(&r->places, doc)->value;
     *status = HD_OK;
     if (now.bits == v.bits || (value_is_block(now) && value_is_block(v) && value_equal(now, v))) {
         r->stats.elided++;
@@ -586,7 +587,7 @@ static void finish(hd_tx *tx, hd_status status) {
 void hd_tx_abort(hd_tx *tx) {
     if (!tx) return;
     if (tx->flags & TX_RUN) {
-        tx->failed = HD_ABORTED; /* the run that it belongs to ends it */
+        tx_fail(tx, HD_ABORTED); /* the run that it belongs to ends it */
         return;
     }
     finish(tx, HD_ABORTED);
@@ -608,7 +609,7 @@ hd_status hd_tx_commit(hd_tx *tx, hd_verdict_fn fn, void *ctx) {
     replica *r = tx->r;
     commit *c = NULL;
     hd_status status = HD_OK;
-    if (tx->flags & TX_OUT_SET) {
+    if (tx_has_output(tx)) {
         if (!fn && !tx->failed && commit_single(tx, &status)) {
             finish(tx, status);
             return status;

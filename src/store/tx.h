@@ -13,10 +13,7 @@
 #include "store/replica.h"
 
 /* A read that is expected; `slot` belongs to the scheduler. */
-typedef struct expected {
-    uint32_t key;
-    uint32_t slot;
-} expected;
+typedef struct hd_expected_ expected;
 
 typedef struct tx_op {
     op o;
@@ -36,31 +33,28 @@ enum {
     TX_READ_ONLY = 2,
     TX_PREFLIGHT = 4,  /* schema reads go through cell boundaries; never committed */
     TX_DIVERGED = 8,   /* the journal is in `reads`; else it is expected[0 .. cursor) */
-    TX_OUT_SET = 16,   /* out_value is to be written */
     TX_EPOCH = 32,     /* async: a read of what changed since `epoch` is stale */
     TX_RUN = 64,       /* belongs to a run or a handling: committed by the scheduler */
     TX_ATTEMPTS = 128, /* somebody wants to know of writes that change nothing */
     TX_LAUNCHED = 256, /* `lineage` is set: something was sent or started that depends on it */
-    TX_BUSY = 4096     /* has writes, preconditions or claims of its own: no short way */
+    TX_BUSY = 4096     /* has writes, preconditions or claims of its own, or has failed */
 };
 
 struct hd_tx {
-    /* The fast path of hd_tx_get needs these and nothing else. fast_count is expected_count while
-     * neither a write nor anything special stands in the way, else 0. */
-    place *const *at; /* &r->places.at: the table may move while a body runs */
-    const expected *expected;
-    uint32_t cursor, fast_count;
+    /* What the header's hd_tx_get and hd_tx_set need, and nothing else. `end` is NULL as soon as a
+     * write or anything special stands in the way; out_value is alive in the pool or in a document.
+     * Invariant: what is in `again` is in the journal, and can be read without looking closer. */
+    struct hd_tx_front_ front;
 
-    uint32_t flags;     /* TX_* */
-    place_id out_place; /* the output that may be written in place; 0: none */
-    hd_value out_value; /* alive in the pool or in a document, if TX_OUT_SET */
-
+    uint32_t flags; /* TX_* */
+    uint32_t expected_count;
+    hd_commit_class class;
+    hd_status failed; /* the first failure that makes a commit impossible; with TX_BUSY */
     struct hd_runtime *rt;
     replica *r;
     hd_pool *pool; /* made at first use */
 
     /* Reads. */
-    uint32_t expected_count;
     VEC(uint32_t) reads;      /* keys that are dependencies (and claims, unless KEY_NO_CLAIM) */
     VEC(uint32_t) claim_only; /* keys that are claims but no dependencies; of both, the places
                                * are referenced */
@@ -78,9 +72,7 @@ struct hd_tx {
     VEC(place_id) attempted;
 
     stamp stamp;
-    hd_commit_class class;
     uint64_t epoch;     /* r->rev at begin */
-    hd_status failed;   /* the first failure that makes a commit impossible */
     place_id missing;   /* the first document a read had to wait for; 0: none */
     void *owner;        /* free for the scheduler: the run */
     void *lineage;      /* ditto: what depends on the fate of this transaction; NULL: nothing */
@@ -99,11 +91,37 @@ void tx_destroy(hd_tx *tx);
 /* The pool, made at first use; NULL: no memory. */
 hd_pool *tx_pool(hd_tx *tx);
 
+/* Reads have to look closer from here on. */
+static inline void tx_slow_down(hd_tx *tx) {
+    tx->front.end = NULL;
+    memset(tx->front.again, 0, sizeof tx->front.again);
+}
 /* The reads this run is expected to make. */
 static inline void tx_expect(hd_tx *tx, const expected *reads, uint32_t count) {
-    tx->expected = reads;
-    tx->expected_count = tx->fast_count = count;
-    tx->cursor = 0;
+    tx->front.first = tx->front.next = reads;
+    tx->front.end = reads + count;
+    tx->expected_count = count;
+    memset(tx->front.again, 0, sizeof tx->front.again);
+}
+static inline void tx_expect_nothing(hd_tx *tx) {
+    tx->front.first = tx->front.next = NULL;
+    tx->expected_count = 0;
+    tx_slow_down(tx);
+}
+/* How many of them it has made so far. */
+static inline uint32_t tx_agreed(const hd_tx *tx) {
+    return (uint32_t)(tx->front.next - tx->front.first);
+}
+/* The output that is to be written; absent: none. */
+static inline bool tx_has_output(const hd_tx *tx) { return !value_is_absent(tx->front.out_value); }
+
+static inline hd_status tx_fail(hd_tx *tx, hd_status status) {
+    tx->flags |= TX_BUSY;
+    return tx->failed = status;
+}
+
+static inline place *tx_place(const hd_tx *tx, place_id id) {
+    return place_at(&tx->r->places, id);
 }
 
 /* Turns reads and writes into a commit and hands it to the replica. HD_OK when nothing had to be
@@ -135,9 +153,9 @@ void tx_restore(hd_tx *tx, const tx_savepoint *save, bool back);
 
 hd_status tx_note_slow(hd_tx *tx, uint32_t key);
 static inline hd_status tx_note(hd_tx *tx, uint32_t key) {
-    if (tx->cursor < tx->expected_count && tx->expected[tx->cursor].key == key &&
-        !(tx->flags & TX_DIVERGED)) {
-        tx->cursor++;
+    if (!(tx->flags & TX_DIVERGED) && tx_agreed(tx) < tx->expected_count &&
+        tx->front.next->key == key) {
+        tx->front.next++;
         return HD_OK;
     }
     return tx_note_slow(tx, key);
@@ -149,7 +167,7 @@ void tx_drop_reads(hd_tx *tx);
 
 /* True if the run read exactly what was expected. */
 static inline bool tx_reads_unchanged(const hd_tx *tx) {
-    return !(tx->flags & TX_DIVERGED) && tx->cursor == tx->expected_count;
+    return !(tx->flags & TX_DIVERGED) && tx_agreed(tx) == tx->expected_count;
 }
 /* Makes `reads` the whole journal in any case. HD_NOMEM. */
 hd_status tx_reads_complete(hd_tx *tx);
@@ -171,7 +189,7 @@ void tx_read_links(hd_tx *tx, place_id from, hd_value v, const hd_schema *schema
 /* The place a link means, seen from a document. 0 and a status in *status on failure. */
 place_id tx_link_target(hd_tx *tx, place_id from, hd_value link, hd_status *status);
 
-/* The write kept in out_place and out_value becomes an ordinary one. */
+/* The write kept in front.out_value becomes an ordinary one. */
 hd_status tx_unpack_single(hd_tx *tx);
 
 tx_write *tx_write_of(const hd_tx *tx, place_id doc);

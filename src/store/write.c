@@ -39,9 +39,10 @@ static tx_write *write_open(hd_tx *tx, place_id doc) {
     value_ref(v);
     value_ref(v);
     place_ref(&tx->r->places, doc);
-    if (index_writes(tx)) tx->failed = HD_NOMEM;
+    if (index_writes(tx)) tx_fail(tx, HD_NOMEM);
     tx->flags |= TX_BUSY;
-    tx->fast_count = 0; /* reads must look here first */
+    if (tx->front.out == doc) tx->front.out = HD_NO_OUTPUT_;
+    tx_slow_down(tx); /* reads must look here first */
     return &vec_last(&tx->writes);
 }
 
@@ -128,7 +129,7 @@ static hd_status writable(hd_tx *tx, hd_value v) {
         return runtime_fail(tx->rt, HD_READ_ONLY, "this transaction only reads");
     if (tx->rt->options.read_only)
         return runtime_fail(tx->rt, HD_READ_ONLY, "the store was opened for reading only");
-    if (value_is_failed(v)) return tx->failed = hd_value_status(v);
+    if (value_is_failed(v)) return tx_fail(tx, hd_value_status(v));
     return tx->failed;
 }
 
@@ -153,19 +154,22 @@ hd_status tx_write_op(hd_tx *tx, op_kind kind, place_id at, hd_value v, uint64_t
     if (!replica_top(tx->r, doc) && changes_nothing(now, tx->r->heap, kind, path, v))
         return note_attempt(tx, at);
     if (!w) w = write_open(tx, doc);
-    if (!w || tx->failed) return tx->failed = HD_NOMEM;
+    if (!w || tx->failed) return tx_fail(tx, HD_NOMEM);
     if (kind == OP_REMOVE && in_array(tx, w, path)) status = remove_element(tx, w, at);
     else status = apply(tx, w, kind, path, v, keep);
-    if (status == HD_NOMEM) tx->failed = status;
+    if (status == HD_NOMEM) tx_fail(tx, status);
     return status;
 }
 
 /* ---- the public writes */
 
 hd_status tx_unpack_single(hd_tx *tx) {
-    if (!(tx->flags & TX_OUT_SET)) return HD_OK;
-    tx->flags &= ~(uint32_t)TX_OUT_SET;
-    return tx_write_op(tx, OP_SET, tx->out_place, tx->out_value, 0);
+    if (!tx_has_output(tx)) return HD_OK;
+    hd_value v = tx->front.out_value;
+    place_id at = tx->front.out;
+    tx->front.out_value = value_absent();
+    tx->front.out = HD_NO_OUTPUT_;
+    return tx_write_op(tx, OP_SET, at, v, 0);
 }
 
 static hd_status write_cell(hd_tx *tx, hd_cell cell, op_kind kind, hd_value v) {
@@ -173,8 +177,7 @@ static hd_status write_cell(hd_tx *tx, hd_cell cell, op_kind kind, hd_value v) {
     place_id at = runtime_place(tx->rt, cell, &schema);
     if (!at) return runtime_fail(tx->rt, HD_USAGE, "there is no such cell");
     /* Of a run, only what is done to the same document matters; it may still end in place. */
-    if ((tx->flags & TX_OUT_SET) &&
-        (!(tx->flags & TX_RUN) || place_at(&tx->r->places, at)->root == tx->out_place)) {
+    if (tx_has_output(tx) && (!(tx->flags & TX_RUN) || tx_place(tx, at)->root == tx->front.out)) {
         hd_status status = tx_unpack_single(tx);
         if (status) return status;
     }
@@ -185,34 +188,32 @@ static hd_status write_cell(hd_tx *tx, hd_cell cell, op_kind kind, hd_value v) {
 /* A first write of a whole document that is here: kept in two words until the commit, which has a
  * short way for it. */
 static bool is_single(const hd_tx *tx, hd_cell cell) {
-    if (tx->flags & ~(uint32_t)(TX_OPEN | TX_DIVERGED | TX_BUSY) || tx->writes.count || tx->failed)
+    if (tx->flags & ~(uint32_t)(TX_OPEN | TX_DIVERGED | TX_BUSY) || tx->writes.count ||
+        tx->failed || tx_has_output(tx))
         return false;
     if (tx->rt->options.read_only || !cell.id || cell.id >= tx->r->places.count) return false;
-    const place *p = &(*tx->at)[cell.id];
+    const place *p = tx_place(tx, cell.id);
     if (p->root != cell.id) return false;
     return (p->doc.flags & DOC_KNOWN) || !replica_load(tx->r, cell.id);
 }
 
 static hd_status set_single(hd_tx *tx, hd_cell cell, hd_value v) {
-    tx->out_place = cell.id;
-    tx->out_value = v;
-    tx->flags |= TX_OUT_SET;
-    tx->fast_count = 0; /* a read of it must see it */
+    tx->front.out = cell.id;
+    tx->front.out_value = v;
+    tx_slow_down(tx); /* a read of it must see it */
     return HD_OK;
 }
 
-static __attribute__((noinline)) hd_status set_otherwise(hd_tx *tx, hd_cell cell, hd_value v) {
-    if (value_exists(v) && is_single(tx, cell)) return set_single(tx, cell, v);
+hd_status hd_tx_set_otherwise_(hd_tx *tx, hd_cell cell, hd_value v) {
+    bool single = cell.id == tx->front.out || is_single(tx, cell);
+    if (single && value_exists(v)) return set_single(tx, cell, v);
     if (value_is_absent(v))
         return runtime_fail(tx->rt, HD_KIND, "absent cannot be stored: remove the cell instead");
     return write_cell(tx, cell, OP_SET, v);
 }
 
-hd_status hd_tx_set(hd_tx *tx, hd_cell cell, hd_value v) {
-    if (cell.id == tx->out_place && cell.id && !tx->writes.count && value_exists(v))
-        return set_single(tx, cell, v);
-    return set_otherwise(tx, cell, v);
-}
+extern inline hd_status hd_tx_set(hd_tx *tx, hd_cell cell, hd_value v); /* inline in the header */
+extern inline hd_status hd_tx_set_double(hd_tx *tx, hd_cell cell, double d);
 
 hd_status hd_tx_set_json(hd_tx *tx, hd_cell cell, const char *json) {
     hd_pool *pool = tx_pool(tx);
@@ -220,10 +221,6 @@ hd_status hd_tx_set_json(hd_tx *tx, hd_cell cell, const char *json) {
     hd_value v = hd_json_parse(pool, json, strlen(json), &tx->r->error);
     if (value_is_failed(v)) return hd_value_status(v);
     return hd_tx_set(tx, cell, v);
-}
-
-hd_status hd_tx_set_double(hd_tx *tx, hd_cell cell, double d) {
-    return hd_tx_set(tx, cell, value_double(d));
 }
 
 hd_status hd_tx_set_int(hd_tx *tx, hd_cell cell, int64_t i) {
@@ -330,7 +327,7 @@ hd_status hd_tx_patch(hd_tx *tx, hd_cell cell, hd_value patch, hd_error *error) 
 
 static hd_status require(hd_tx *tx, precondition pre) {
     tx->flags |= TX_BUSY;
-    if (!vec_push(tx->r->env, &tx->preconditions, pre)) return tx->failed = HD_NOMEM;
+    if (!vec_push(tx->r->env, &tx->preconditions, pre)) return tx_fail(tx, HD_NOMEM);
     if (pre.place) place_ref(&tx->r->places, pre.place);
     return HD_OK;
 }

@@ -62,7 +62,8 @@ void value_destroy(hd_value v) {
 
 hd_value hd_null(void) { return value_single(SINGLE_NULL); }
 hd_value hd_bool(bool b) { return value_single(b ? SINGLE_TRUE : SINGLE_FALSE); }
-hd_value hd_double(double d) { return value_double(d); }
+/* Inline in the header; here for everybody else. */
+extern inline hd_value hd_double(double d);
 
 /* A failure needs a reason: HD_OK is none. */
 hd_value hd_failed(hd_status status) { return value_failed(status == HD_OK ? HD_FAILED : status); }
@@ -89,7 +90,7 @@ double hd_value_as_double(hd_value v, double otherwise) {
     return is_int(v) ? (double)int_of(v) : otherwise;
 }
 
-double hd_value_number(hd_value v) { return hd_value_as_double(v, (double)NAN); }
+extern inline double hd_value_number(hd_value v);
 
 const char *hd_value_text(hd_value v, size_t *length) {
     size_t ignored;

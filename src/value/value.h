@@ -23,7 +23,7 @@
 #include <assert.h>
 #include <string.h>
 
-#define VALUE_MASK UINT64_C(0x7FF9000000000000)
+#define VALUE_MASK HD_VALUE_MASK_
 
 /* Raw top-16 tags. */
 enum {
