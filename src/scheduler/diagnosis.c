@@ -169,7 +169,7 @@ bool diagnosis_pass_end(diagnosis *d, const scheduler *s) {
     if (fresh)
         tell(s, &(hd_telemetry){ .kind = HD_TELEMETRY_BUSY,
                                  .action = "",
-                                 .count = s->stats.runs,
+                                 .count = runs_completed(s),
                                  .busy_ns = d->busy_ns,
                                  .window_ns = window });
     return fresh;

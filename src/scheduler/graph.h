@@ -184,8 +184,9 @@ static inline void bit_clear(bitmap b, uint32_t pos) {
 }
 static inline bool bit_test(bitmap b, uint32_t pos) { return b.words[pos >> 6] >> (pos & 63) & 1; }
 
-/* Something at `pos` may be runnable now. */
+/* Something at `pos` may be runnable now. What is raised in the summary is so in `top`. */
 static inline void graph_raise(graph *g, uint32_t pos) {
+    if (bit_test(g->summary, pos >> 6)) return;
     bit_set(g->summary, pos >> 6);
     g->top |= UINT64_C(1) << (pos >> g->top_shift);
 }

@@ -76,7 +76,7 @@ void graph_remove_node(graph *g, node_id id) {
     back_edges_forget(g, id);
     kin_forget(g, id);
     order_remove(g, id);
-    n->flags &= ~(uint32_t)(NODE_OWED | NODE_BACK);
+    n->flags &= ~(uint32_t)(NODE_OWED | NODE_BACK | NODE_LIVE);
 }
 
 /* ---- outputs */

@@ -76,25 +76,12 @@ static void mark_one(scheduler *s, place_id at, uint32_t reader_node, bool shape
     invalidation_mark(s, id);
 }
 
-void invalidation_mark_reader(scheduler *s, place_id at, uint32_t reader_node, bool shape,
-                              node_id self) {
-    mark_one(s, at, reader_node, shape, self);
-}
-
-void invalidation_mark_readers(scheduler *s, place_id at, bool shape, node_id self) {
-    uint64_t word = place_at(&s->r->places, at)->watch;
-    if (!word) return;
-    s->tick = true;
-    if (watch_is_inline(word)) {
-        if (s->tracer) mark_one(s, at, watch_reader(word).node, shape, self);
-        else invalidation_mark_plain(s, at, watch_reader(word).node, shape, self);
-        return;
-    }
-    if (shape) watch_list(word)->shape_rev = s->r->rev;
-    /* Backwards, and looking at the word again each time: a dormant reader leaves the list as it
-     * is marked. */
-    for (uint32_t i = watch_list(word)->count; i-- > 0;) {
-        word = place_at(&s->r->places, at)->watch;
+/* Backwards, and looking at the word again each time: a dormant reader leaves the list as it is
+ * marked. */
+void invalidation_mark_some(scheduler *s, place_id at, uint32_t count, bool shape, node_id self) {
+    if (shape) watch_list(place_at(&s->r->places, at)->watch)->shape_rev = s->r->rev;
+    for (uint32_t i = count; i-- > 0;) {
+        uint64_t word = place_at(&s->r->places, at)->watch;
         if (!word) return;
         if (watch_is_inline(word)) {
             if (i == 0) mark_one(s, at, watch_reader(word).node, shape, self);
@@ -102,6 +89,17 @@ void invalidation_mark_readers(scheduler *s, place_id at, bool shape, node_id se
         }
         const watch *w = watch_list(word);
         if (i < w->count) mark_one(s, at, w->items[i].node, shape, self);
+    }
+}
+
+void invalidation_mark_readers(scheduler *s, place_id at, bool shape, node_id self) {
+    uint64_t word = place_at(&s->r->places, at)->watch;
+    if (!word) return;
+    s->tick = true;
+    if (!watch_is_inline(word)) {
+        invalidation_mark_some(s, at, watch_list(word)->count, shape, self);
+    } else if (s->tracer || !invalidation_mark_plain(s, watch_reader(word).node, self)) {
+        mark_one(s, at, watch_reader(word).node, shape, self);
     }
 }
 
@@ -185,7 +183,12 @@ static void on_changed(void *ctx, place_id at, bool shape, hd_value before, hd_v
     scheduler *s = ctx;
     if (s->tracer) s->tracer->change(s, at, before, after);
     node_id self = s->r->kind == HD_CHANGE_COMMIT ? s->r->origin_node : 0;
-    invalidation_mark_readers(s, at, shape, self);
+    if (s->tracer || !shape) {
+        invalidation_mark_readers(s, at, shape, self);
+        return;
+    }
+    s->tick = true;
+    invalidation_mark_all(s, at, place_at(&s->r->places, at)->watch, self);
 }
 
 /* A document that a run had to wait for is here, or never will be. */

@@ -15,25 +15,32 @@ void invalidation_attach(scheduler *s);
 /* Marks the readers of a place: those by shape only if its shape changed. `self` is never marked. */
 void invalidation_mark_readers(scheduler *s, place_id at, bool shape, node_id self);
 
-/* The same for one entry of a reader list. */
-void invalidation_mark_reader(scheduler *s, place_id at, uint32_t reader_node, bool shape,
-                              node_id self);
+/* The same for the first `count` entries of its reader list. */
+void invalidation_mark_some(scheduler *s, place_id at, uint32_t count, bool shape, node_id self);
 
-/* Most readers: by value, live, without gates. The others as above. */
-static inline void invalidation_mark_plain(scheduler *s, place_id at, uint32_t reader_node,
-                                           bool shape, node_id self) {
+/* Most readers: by value, live, without gates. False: it is none of them. */
+static inline bool invalidation_mark_plain(scheduler *s, uint32_t reader_node, node_id self) {
     graph *g = &s->graph;
-    if (!(reader_node & READER_SHAPE) && reader_node != self) {
-        const node *n = &g->nodes[reader_node];
-        uint32_t pos = n->pos;
-        if (!(n->flags & (NODE_GATED | NODE_MATERIALISER)) && bit_test(g->live, pos)) {
-            bit_set(g->invalid, pos);
-            graph_raise(g, pos);
-            s->stats.marks++;
-            return;
-        }
+    if ((reader_node & READER_SHAPE) || reader_node == self) return false;
+    const node *n = &g->nodes[reader_node];
+    if ((n->flags & (NODE_GATED | NODE_MATERIALISER | NODE_LIVE)) != NODE_LIVE) return false;
+    bit_set(g->invalid, n->pos);
+    graph_raise(g, n->pos);
+    s->stats.marks++;
+    return true;
+}
+
+/* All readers of a place whose shape has changed too, `word` being its watch, if nobody looks on. */
+static inline void invalidation_mark_all(scheduler *s, place_id at, uint64_t word, node_id self) {
+    if (watch_is_inline(word)) {
+        if (!invalidation_mark_plain(s, (uint32_t)(word >> 32), self))
+            invalidation_mark_readers(s, at, true, self);
+        return;
     }
-    invalidation_mark_reader(s, at, reader_node, shape, self);
+    const watch *w = watch_list(word);
+    uint32_t left = w->shapes ? 0 : w->count;
+    while (left && invalidation_mark_plain(s, w->items[left - 1].node, self)) left--;
+    if (left || w->shapes) invalidation_mark_some(s, at, w->shapes ? w->count : left, true, self);
 }
 
 /* The reads whose change made (or will make) a run happen: those newer than the run before, `since`,

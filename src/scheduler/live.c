@@ -17,6 +17,7 @@ void live_wake(graph *g, node_id id) {
     assert(n->live_refs > 0);
     if (node_is_live(g, n)) return;
     bit_set(g->live, n->pos);
+    n->flags |= NODE_LIVE;
     graph_raise(g, n->pos);
     g->work[g->work_count++] = id;
 }

@@ -39,16 +39,17 @@ enum {
     NODE_RUNNING = 32,     /* its body is on the stack, or suspended */
     NODE_SUSPENDED = 64,   /* async: waits for its completion */
     NODE_REMOVED = 128,
-    NODE_PROMOTED = 256,   /* a materialiser that runs with the primary work of this pass */
-    NODE_DEMANDED = 512,   /* by an event's closure, or a run request; for this pass */
-    NODE_ROOT_OUT = 1024,  /* its one output is a whole document: commit in place */
-    NODE_GATED = 2048,     /* has gate state in its cold record */
-    NODE_WAITING = 4096,   /* its last run met a document that is still loading */
-    NODE_EPHEMERAL = 8192, /* a pull: removed after its run */
-    NODE_ASIDE = 16384,    /* was set aside in this pass: a run met something about to change */
-    NODE_STARVED = 32768,  /* its last run had no memory: it waits for the next pump */
-    NODE_NOTED = 1 << 16,  /* persistence wants to hear of its next run */
-    NODE_RESUMED = 1 << 17 /* its reads are from a row of the store: it has not run here yet */
+    NODE_PROMOTED = 256,    /* a materialiser that runs with the primary work of this pass */
+    NODE_DEMANDED = 512,    /* by an event's closure, or a run request; for this pass */
+    NODE_ROOT_OUT = 1024,   /* its one output is a whole document: commit in place */
+    NODE_GATED = 2048,      /* has gate state in its cold record */
+    NODE_WAITING = 4096,    /* its last run met a document that is still loading */
+    NODE_EPHEMERAL = 8192,  /* a pull: removed after its run */
+    NODE_ASIDE = 16384,     /* was set aside in this pass: a run met something about to change */
+    NODE_STARVED = 32768,   /* its last run had no memory: it waits for the next pump */
+    NODE_NOTED = 1 << 16,   /* persistence wants to hear of its next run */
+    NODE_RESUMED = 1 << 17, /* its reads are from a row of the store: it has not run here yet */
+    NODE_LIVE = 1 << 18 /* the same as its bit in `live`, for who has the node at hand; by graph */
 };
 
 /* 64 bytes. Written by registry, except where a field says otherwise. */

@@ -1,4 +1,4 @@
-/* runner.c -- running a node. */
+/* runner.c -- running a node: the long way. The short one, which most runs take, is in runner.h. */
 #include "scheduler/runner.h"
 
 #include "base/env.h"
@@ -31,17 +31,6 @@ static void record_time(scheduler *s, node_id id, uint64_t began) {
 }
 
 /* ---- the end of a run */
-
-static inline void completed(scheduler *s, node *n) {
-    uint64_t now = s->r->rev, since = now - n->ran_rev;
-    n->prev_back = since < UINT32_MAX ? (uint32_t)since : UINT32_MAX;
-    n->ran_rev = now;
-    n->runs++;
-    n->flags &= ~(uint32_t)(NODE_NEVER_RAN | NODE_RESUMED);
-    persistence_ran(s, n);
-    s->stats.runs++;
-    s->stats.effect_runs += n->flags & NODE_EFFECT; /* the lowest bit */
-}
 
 /* What the run did is undone: its causes are causes again (the retry exists because of them). They
  * are what changed after `since`, when the run before it ended. */
@@ -256,7 +245,7 @@ static bool set_aside(scheduler *s, node_id id, const hd_tx *tx) {
     if (!must_wait(s, id, tx)) return false;
     if (!vec_push(s->env, &s->aside, id)) return false;
     n->flags |= NODE_ASIDE;
-    s->went_back = true;
+    s->counting = true;
     graph_set_invalid(&s->graph, n);
     graph_settle(&s->graph); /* where they will stand: the run may have brought the edge itself */
     s->cursor = 0;
@@ -289,7 +278,7 @@ static hd_status conclude(scheduler *s, node_id id, hd_tx *tx) {
     if (!status && (tx->writes.count || tx->preconditions.count)) status = commit_writes(s, id, tx);
     if (status) return status;
     if (tx->lineage) tx_launched(tx, HD_OK); /* nothing was written: what it sent stands */
-    completed(s, node_of(s, id));
+    runner_completed(s, node_of(s, id));
     return HD_OK;
 }
 
@@ -334,26 +323,12 @@ static void failed(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
     if (failed_too_early(s, id, tx)) return;
     /* A first run that failed still depends on what it read up to there. */
     if (node_of(s, id)->flags & NODE_NEVER_RAN) apply_reads(s, id, tx);
-    completed(s, node_of(s, id));
+    runner_completed(s, node_of(s, id));
     persistence_failed(s, id);
     if (status != HD_ABORTED) runner_report(s, id, status, s->message);
 }
 
 /* ---- one run */
-
-static inline void prepare(scheduler *s, node_id id, hd_tx *tx) {
-    node *n = node_of(s, id);
-    tx->flags = TX_OPEN | TX_RUN;
-    tx->class = n->flags & NODE_EFFECT ? HD_COMMIT_SOURCE : HD_COMMIT_DERIVED;
-    tx->front.out = n->flags & NODE_ROOT_OUT ? n->output : HD_NO_OUTPUT_;
-    tx->front.out_value = value_absent();
-    if (n->read_count <= 1) {
-        s->inline_read = n->reads.one; /* the record may move while the body registers nodes */
-        tx_expect(tx, &s->inline_read, n->read_count);
-    } else {
-        tx_expect(tx, n->reads.many, n->read_count);
-    }
-}
 
 static hd_status call_body(scheduler *s, node_id id, hd_tx *tx) {
     node *n = node_of(s, id);
@@ -366,59 +341,17 @@ static hd_status call_body(scheduler *s, node_id id, hd_tx *tx) {
     return status;
 }
 
-/* ---- most runs
- *
- * What was read last time was read again, and nothing was written but the output. This is the loop
- * that a large graph spends its time in; everything else takes the long way below. */
-
-enum { UNUSUAL_NODE = NODE_GATED | NODE_EPHEMERAL | NODE_MATERIALISER | NODE_ASIDE };
-
-static inline bool was_plain(const node *n, const hd_tx *tx, hd_status status) {
-    return status == HD_OK && tx_agreed(tx) == tx->expected_count &&
-           tx->flags == (TX_OPEN | TX_RUN) &&
-           (n->flags & NODE_LINKED);
-}
-
-/* Readers of a whole document whose value has just changed. */
-static inline void mark_readers(scheduler *s, place_id at, uint64_t word, node_id self) {
-    if (watch_is_inline(word)) {
-        invalidation_mark_plain(s, at, (uint32_t)(word >> 32), true, self);
-        return;
+hd_status runner_write_output(scheduler *s, node_id id, place_id at, hd_value v) {
+    hd_value before = place_at(&s->r->places, at)->value;
+    if (!runner_is_plain_output(s->r, place_at(&s->r->places, at))) {
+        bool changed;
+        runner_end_row(s); /* listeners may be told */
+        hd_status status = overlay_write(s->r, at, v, id, &changed);
+        runner_begin_row(s);
+        return status;
     }
-    const watch *w = watch_list(word);
-    if (w->shapes) {
-        invalidation_mark_readers(s, at, true, self);
-        return;
-    }
-    /* Backwards: a dormant reader leaves the list as it is marked, and may leave it altogether. */
-    for (uint32_t i = w->count; i-- > 0;) {
-        if (place_at(&s->r->places, at)->watch != word) {
-            invalidation_mark_readers(s, at, true, self);
-            return;
-        }
-        if (i < w->count) invalidation_mark_plain(s, at, w->items[i].node, true, self);
-    }
-}
-
-static inline bool same_value(hd_value a, hd_value b) {
-    return a.bits == b.bits || (value_is_block(a) && value_is_block(b) && value_equal(a, b));
-}
-
-/* Writes the output in place: one comparison, one assignment, then the readers. */
-static inline hd_status write_in_place(scheduler *s, node_id id, place_id at, hd_value v) {
-    replica *r = s->r;
-    place *p = place_at(&r->places, at);
-    if (same_value(p->value, v) && (p->doc.flags & DOC_KNOWN)) return HD_OK;
-    bool changed;
-    bool plain = (p->doc.flags & (DOC_OVERLAY | DOC_HAS_SHAPE)) == DOC_OVERLAY;
-    if (!plain || p->first_child || r->listeners.count)
-        return overlay_write(r, at, v, id, &changed);
-    hd_value before = p->value;
-    p->value = value_ref(v);
-    p->rev = ++r->rev;
-    r->stats.changes++;
-    r->group = 0;
-    if (p->watch) mark_readers(s, at, p->watch, id);
+    if (value_equal(before, v)) return HD_OK;
+    runner_show_output(s, id, at, value_ref(v));
     value_unref(before);
     return HD_OK;
 }
@@ -450,12 +383,12 @@ static void wipe(hd_tx *tx) {
     else if (tx->pool && tx->pool->count) hd_pool_clear(tx->pool);
 }
 
-static __attribute__((noinline)) void run_unusual(scheduler *s, node_id id, bool clock) {
+static void run_unusual(scheduler *s, node_id id) {
     hd_tx *tx = s->tx;
+    bool clock = s->until_clock == 0 || s->tracer || (node_of(s, id)->flags & NODE_GATED);
     graph_set_clean(&s->graph, node_of(s, id));
-    clock = clock || s->tracer || (node_of(s, id)->flags & NODE_GATED);
     uint64_t began = s->clock_ns = clock ? env_now_ns(s->env) : 0;
-    prepare(s, id, tx);
+    runner_prepare(s, node_of(s, id), tx);
     if (s->tracer) s->tracer->run_begin(s, id);
     if (s->tracer) tx->flags |= TX_ATTEMPTS;
     hd_status status = call_body(s, id, tx);
@@ -468,41 +401,20 @@ static __attribute__((noinline)) void run_unusual(scheduler *s, node_id id, bool
     wipe(tx);
 }
 
-/* The run was not plain after all. */
-static __attribute__((noinline)) void end_unusual(scheduler *s, node_id id, hd_tx *tx,
-                                                  hd_status status) {
-    if (status == HD_PENDING && s->tx != tx) return; /* suspended: the transaction went along */
-    finish(s, id, tx, status);
-    wipe(tx);
+void runner_run_unusual(scheduler *s, node_id id) {
+    runner_end_row(s);
+    run_unusual(s, id);
+    runner_begin_row(s);
 }
 
-void runner_run_node(scheduler *s, node_id id) {
-    hd_tx *tx = s->tx;
-    node *n = &s->graph.nodes[id];
-    bool clock = --s->until_clock == 0;
-    if ((n->flags & UNUSUAL_NODE) || s->tracer) {
-        run_unusual(s, id, clock);
-        return;
+void runner_end_unusual(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
+    runner_end_row(s);
+    s->clock_ns = 0;
+    if (status != HD_PENDING || s->tx == tx) { /* else suspended: the transaction went along */
+        finish(s, id, tx, status);
+        wipe(tx);
     }
-    bit_clear(s->graph.invalid, n->pos);
-    s->clock_ns = clock ? env_now_ns(s->env) : 0;
-    prepare(s, id, tx);
-    s->running = id;
-    s->rt->in_run = true;
-    hd_status status = n->fn(tx, n->ctx);
-    s->rt->in_run = false;
-    s->running = 0;
-    if (clock) record_time(s, id, s->clock_ns);
-    n = &s->graph.nodes[id];
-    if (was_plain(n, tx, status)) {
-        if (tx_has_output(tx)) status = write_in_place(s, id, tx->front.out, tx->front.out_value);
-        if (!status) {
-            completed(s, &s->graph.nodes[id]);
-            if (tx->pool && tx->pool->count) hd_pool_clear(tx->pool);
-            return;
-        }
-    }
-    end_unusual(s, id, tx, status);
+    runner_begin_row(s);
 }
 
 /* ---- async runs */

@@ -11,12 +11,10 @@
 #include "scheduler/invalidation.h"
 #include "scheduler/persistence.h"
 #include "scheduler/registry.h"
+#include "value/pool.h"
 
 hd_status runner_init(scheduler *s);
 void runner_fini(scheduler *s);
-
-/* Runs the node, which is runnable. It may be gone afterwards. */
-void runner_run_node(scheduler *s, node_id id);
 
 /* Async: takes the running transaction along; and its end. */
 hd_status runner_suspend(scheduler *s, hd_tx *tx, hd_run **out);
@@ -24,5 +22,102 @@ void runner_resume(hd_run *run, hd_status status);
 
 /* Tells the error handlers. `message` NULL: the status' own text. */
 void runner_report(scheduler *s, node_id id, hd_status status, const char *message);
+
+/* ---- most runs
+ *
+ * What was read last time is read again, and nothing is written but the output. This is the loop that
+ * a large graph spends its time in; everything else, and every run that is timed, takes the long way
+ * in runner.c. */
+
+void runner_run_unusual(scheduler *s, node_id id);
+/* The run was not plain after all. */
+void runner_end_unusual(scheduler *s, node_id id, hd_tx *tx, hd_status status);
+/* An output that is no plain number, or concerns more than its readers. */
+hd_status runner_write_output(scheduler *s, node_id id, place_id at, hd_value v);
+
+enum { NODE_UNUSUAL = NODE_GATED | NODE_EPHEMERAL | NODE_MATERIALISER | NODE_ASIDE };
+
+/* What the body is given. The transaction is as wipe() and a plain run leave it. */
+static inline void runner_prepare(scheduler *s, const node *n, hd_tx *tx) {
+    tx->flags = TX_OPEN | TX_RUN;
+    tx->class = n->flags & NODE_EFFECT ? HD_COMMIT_SOURCE : HD_COMMIT_DERIVED;
+    tx->front.out = n->flags & NODE_ROOT_OUT ? n->output : HD_NO_OUTPUT_;
+    tx->front.out_value = value_absent();
+    if (n->read_count <= 1) s->inline_read = n->reads.one; /* the record may move meanwhile */
+    tx_expect(tx, n->read_count <= 1 ? &s->inline_read : n->reads.many, n->read_count);
+}
+
+/* The run stands: from here its causes count. */
+static inline void runner_completed(scheduler *s, node *n) {
+    uint64_t now = s->r->rev, since = now - n->ran_rev;
+    n->prev_back = since < UINT32_MAX ? (uint32_t)since : UINT32_MAX;
+    n->ran_rev = now;
+    n->runs++;
+    n->flags &= ~(uint32_t)(NODE_NEVER_RAN | NODE_RESUMED);
+    persistence_ran(s, n);
+    s->runs[n->flags & NODE_EFFECT]++; /* the lowest bit */
+}
+
+/* Whether all that an output concerns are its readers: the whole document's, by value. */
+static inline bool runner_is_plain_output(const replica *r, const place *p) {
+    return (p->doc.flags & (DOC_OVERLAY | DOC_HAS_SHAPE)) == DOC_OVERLAY && !p->first_child &&
+           !r->listeners.count;
+}
+
+/* What overlay_write does for such an output: one assignment, then the readers. Takes the value. */
+static inline void runner_show_output(scheduler *s, node_id id, place_id at, hd_value v) {
+    replica *r = s->r;
+    place *p = place_at(&r->places, at);
+    p->value = v;
+    p->rev = ++r->rev;
+    r->stats.changes++;
+    r->group = 0;
+    if (p->watch) invalidation_mark_all(s, at, p->watch, id);
+}
+
+static inline hd_status runner_write_in_place(scheduler *s, node_id id, hd_tx *tx) {
+    place_id at = tx->front.out;
+    hd_value v = tx->front.out_value;
+    const place *p = place_at(&s->r->places, at);
+    if (v.bits == p->value.bits && (p->doc.flags & DOC_KNOWN)) return HD_OK;
+    if (value_may_be_block(v) || value_may_be_block(p->value) || !runner_is_plain_output(s->r, p))
+        return runner_write_output(s, id, at, v);
+    runner_show_output(s, id, at, v);
+    return HD_OK;
+}
+
+/* Where plain runs follow each other, only the ends of the row say that a body is on the stack. */
+static inline void runner_begin_row(scheduler *s) { s->rt->in_run = true; }
+static inline void runner_end_row(scheduler *s) {
+    s->rt->in_run = false;
+    s->running = 0;
+}
+
+/* Runs the node at `pos`, which is runnable; it may be gone afterwards. True: the clock may have been
+ * read. */
+static inline bool runner_run_node(scheduler *s, node_id id, uint32_t pos) {
+    node *n = &s->graph.nodes[id];
+    hd_tx *tx = s->tx;
+    if (--s->until_clock == 0 || (n->flags & NODE_UNUSUAL) || s->tracer) {
+        runner_run_unusual(s, id);
+        return true;
+    }
+    bit_clear(s->graph.invalid, pos);
+    runner_prepare(s, n, tx);
+    const edge *end = tx->front.end;
+    s->running = id;
+    hd_status status = n->fn(tx, n->ctx);
+    n = &s->graph.nodes[id]; /* it may have moved */
+    bool plain = status == HD_OK && tx->front.next == end && tx->flags == (TX_OPEN | TX_RUN) &&
+                 (n->flags & NODE_LINKED);
+    if (plain && tx_has_output(tx)) status = runner_write_in_place(s, id, tx);
+    if (!plain || status) {
+        runner_end_unusual(s, id, tx, status);
+        return true;
+    }
+    runner_completed(s, &s->graph.nodes[id]);
+    if (tx->pool && tx->pool->count) hd_pool_clear(tx->pool);
+    return false;
+}
 
 #endif

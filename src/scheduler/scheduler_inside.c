@@ -55,6 +55,8 @@ void hd_runtime_scheduler_stats(const hd_runtime *rt, hd_scheduler_stats *out) {
     *out = (hd_scheduler_stats){ 0 };
     if (!s) return;
     *out = s->stats;
+    out->runs = runs_completed(s);
+    out->effect_runs = s->runs[1];
     out->effects = s->effects;
     out->computations = s->computations;
     out->materialisers = s->materialisers;
@@ -73,14 +75,14 @@ void hd_runtime_filter_stats(const hd_runtime *rt, hd_filter_stats *out) {
     const scheduler *s = scheduler_get(rt);
     *out = (hd_filter_stats){ 0 };
     if (!s) return;
-    out->executed = s->stats.runs - s->filter_base_runs;
+    out->executed = runs_completed(s) - s->filter_base_runs;
     out->filtered = s->stats.filtered - s->filter_base_filtered;
 }
 
 void hd_runtime_reset_filter_stats(hd_runtime *rt) {
     scheduler *s = scheduler_get(rt);
     if (!s) return;
-    s->filter_base_runs = s->stats.runs;
+    s->filter_base_runs = runs_completed(s);
     s->filter_base_filtered = s->stats.filtered;
 }
 

@@ -17,25 +17,23 @@
 #define PATIENCE      64 /* passes in a row that end at the limit before everybody waits */
 #define CHECKED_NODES 512
 
-typedef enum swept { SWEPT_NOTHING, SWEPT_SOME, SWEPT_SLICE } swept;
-
 static uint32_t begin_pass(scheduler *s);
-static swept sweep(scheduler *s);
+static bool sweep(scheduler *s);
 static bool give_idle_turn(scheduler *s);
 static void defer_unsettled(scheduler *s);
 static void end_pass(scheduler *s);
 
 hd_status settle_pass(scheduler *s) {
-    swept result = SWEPT_SOME;
+    bool gave_way = false;
     uint32_t first = begin_pass(s);
     events_head_step(s);
     for (s->iteration = first; s->iteration <= ITERATIONS_MAX; s->iteration++) {
-        result = sweep(s);
-        if (result == SWEPT_SLICE) break;
+        gave_way = sweep(s);
+        if (gave_way) break;
         bool more = settle_is_runnable(s);
         if (!more && !give_idle_turn(s)) break;
     }
-    if (result != SWEPT_SLICE) defer_unsettled(s);
+    if (!gave_way) defer_unsettled(s);
     end_pass(s);
     return s->tick ? HD_PENDING : HD_OK;
 }
@@ -45,7 +43,7 @@ hd_status settle_pass(scheduler *s) {
 static void begin_counting(scheduler *s) {
     s->pass++;
     s->stats.passes++;
-    s->went_back = false;
+    s->counting = false;
     if (s->repeats.count) {
         vec_clear(&s->repeats);
         table_clear(&s->repeat_index);
@@ -78,8 +76,8 @@ static void promote(void *ctx, node_id id) {
 }
 
 /* True if somebody must go before the node at the cursor. */
-static bool somebody_first(scheduler *s, node_id id) {
-    uint32_t here = s->cursor;
+static bool somebody_first(scheduler *s, node_id id, uint32_t here) {
+    s->cursor = here;
     if (SABOTAGED(s, LEAVE_OUT_PROMOTION)) return false;
     graph_each_promoted(&s->graph, id, promote, s);
     return s->cursor < here;
@@ -138,28 +136,31 @@ static inline uint32_t next_runnable(graph *g, uint32_t from) {
     return lowest == UINT32_MAX || lowest >= from ? lowest : graph_next_runnable(g, from);
 }
 
-static swept sweep(scheduler *s) {
+static void give_way(scheduler *s) {
+    s->tick = true;
+    s->gave_way = s->iteration;
+    s->gave_way_at = s->cursor;
+}
+
+/* True: the time slice is used up. */
+static bool sweep(scheduler *s) {
     graph *g = &s->graph;
-    swept result = SWEPT_NOTHING;
+    bool late = false;
     s->stats.iterations++;
     s->cursor = s->gave_way_at;
     s->gave_way_at = 0;
-    for (uint32_t pos; (pos = next_runnable(g, s->cursor)) != UINT32_MAX;) {
+    s->counting |= s->iteration > 1;
+    runner_begin_row(s);
+    for (uint32_t pos; !late && (pos = next_runnable(g, s->cursor)) != UINT32_MAX;) {
         node_id id = g->node_at[pos];
-        s->cursor = pos;
-        if (g->materialisers_invalid && somebody_first(s, id)) continue;
+        if (g->materialisers_invalid && somebody_first(s, id, pos)) continue;
         s->cursor = pos + 1;
-        result = SWEPT_SOME;
-        if ((s->iteration > 1 || s->went_back) && !may_repeat(s, id)) continue;
-        runner_run_node(s, id);
-        if (slice_is_over(s)) {
-            s->tick = true;
-            s->gave_way = s->iteration;
-            s->gave_way_at = s->cursor;
-            return SWEPT_SLICE;
-        }
+        if (s->counting && !may_repeat(s, id)) continue;
+        late = runner_run_node(s, id, pos) && slice_is_over(s);
     }
-    return result;
+    runner_end_row(s);
+    if (late) give_way(s);
+    return late;
 }
 
 /* ---- idle priority */

@@ -125,6 +125,7 @@ typedef struct scheduler {
 
     /* runner */
     hd_tx *tx;          /* of the next run */
+    uint64_t runs[2];   /* completed: of computations, of effects */
     node_id running;    /* whose body is on the stack; 0 */
     bool cancelled;     /* the running node cancelled itself */
     edge inline_read;   /* the running node's only read: its record may move meanwhile */
@@ -135,7 +136,7 @@ typedef struct scheduler {
     uint64_t pass;
     uint32_t iteration;       /* 0: between passes */
     uint32_t cursor;          /* the sweep is here */
-    bool went_back;           /* the sweep has, in this pass, for a run that was set aside */
+    bool counting;            /* a node may run again: not the first sweep, or it went back */
     bool tick;                /* there may be something to do */
     uint64_t slice_end;       /* 0: unlimited */
     uint32_t until_clock;     /* runs until the clock is read again */
@@ -188,6 +189,8 @@ typedef struct scheduler {
 static inline cold *cold_of(const scheduler *s, const node *n) {
     return n->cold ? s->colds.items[n->cold] : NULL;
 }
+static inline uint64_t runs_completed(const scheduler *s) { return s->runs[0] + s->runs[1]; }
+
 static inline node *node_of(const scheduler *s, node_id id) { return graph_node(&s->graph, id); }
 
 static inline const char *piece_of(const scheduler *s, node_id id, const char **of) {

@@ -288,7 +288,7 @@ void trace_pass_begin(trace *t, const scheduler *s) {
     if (!(t->kinds & HD_TRACE_SETTLES)) return;
     t->pass.open = true;
     t->pass.began_ns = env_now_ns(s->env);
-    t->pass.runs = s->stats.runs;
+    t->pass.runs = runs_completed(s);
     t->pass.marks = s->stats.marks;
     t->pass.filtered = s->stats.filtered;
     t->pass.iterations = s->stats.iterations;
@@ -303,7 +303,7 @@ void trace_pass_end(trace *t, const scheduler *s) {
     *e = (hd_settle_trace){ .number = s->pass,
                             .began_ns = t->pass.began_ns,
                             .took_ns = env_now_ns(s->env) - t->pass.began_ns,
-                            .runs = s->stats.runs - t->pass.runs,
+                            .runs = runs_completed(s) - t->pass.runs,
                             .marks = s->stats.marks - t->pass.marks,
                             .filtered = s->stats.filtered - t->pass.filtered,
                             .iterations = (uint32_t)(s->stats.iterations - t->pass.iterations),

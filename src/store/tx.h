@@ -120,9 +120,7 @@ static inline hd_status tx_fail(hd_tx *tx, hd_status status) {
     return tx->failed = status;
 }
 
-static inline place *tx_place(const hd_tx *tx, place_id id) {
-    return place_at(&tx->r->places, id);
-}
+static inline place *tx_place(const hd_tx *tx, place_id id) { return place_at(&tx->r->places, id); }
 
 /* Turns reads and writes into a commit and hands it to the replica. HD_OK when nothing had to be
  * submitted too (*out is NULL then). The transaction stays open for tx_close or tx_reset. */

@@ -94,9 +94,10 @@ struct block {
     uint32_t refs;
 };
 
+/* Whether it is of a kind that has blocks; masked, their tags are 2 to 7. */
+static inline bool value_may_be_block(hd_value v) { return (v.bits >> 48) - 2 < 6; }
 static inline bool value_is_block(hd_value v) {
-    unsigned tag = value_tag(v);
-    return tag >= TAG_STRING && tag <= TAG_BIGINT && (value_raw(v) & VALUE_PAYLOAD) != 0;
+    return value_may_be_block(v) && (v.bits & VALUE_PAYLOAD) != 0;
 }
 static inline void *value_block(hd_value v) {
     return (void *)(uintptr_t)(value_raw(v) & VALUE_PAYLOAD);
