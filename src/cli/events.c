@@ -21,45 +21,72 @@ static void stream_name(listing *w, hd_cell document, hd_value event, char *out,
     if (!hd_cell_print(w->s.rt, stream, out, size)) snprintf(out, size, "?");
 }
 
-static void print_json(listing *w, const hd_listing *entry, const char *id, hd_cell document,
-                       hd_value v, bool waiting) {
+/* One posted event or receipt. */
+typedef struct shown {
+    const hd_listing *entry;
+    const char *id;
+    hd_cell document;
+    hd_value value;
+    hd_value failure; /* why the last program that tried did not handle it; or absent */
+    bool waiting;
+} shown;
+
+static hd_value failure_of(listing *w, hd_cell document) {
+    hd_tx *tx;
+    hd_value none = { 0 };
+    if (hd_tx_begin_read(w->s.rt, &tx)) return none;
+    hd_value v = hd_tx_get_meta(tx, document, "failed");
+    if (hd_value_exists(v)) v = hd_value_take(w->s.pool, hd_value_ref(v));
+    hd_tx_abort(tx);
+    return v;
+}
+
+static const char *state_of(const shown *e) {
+    if (!e->waiting) return "handled";
+    return hd_value_exists(e->failure) ? "failed" : "waiting";
+}
+
+static void print_json(listing *w, const shown *e) {
     char stream[256];
     record r = record_to(stdout);
     record_open(&r, NULL, '{');
-    record_text(&r, "state", waiting ? "waiting" : "handled");
-    record_text(&r, "space", entry->space);
-    record_text(&r, "id", id);
-    record_number(&r, "seq", entry->seq);
-    if (waiting) {
-        stream_name(w, document, v, stream, sizeof stream);
+    record_text(&r, "state", state_of(e));
+    record_text(&r, "space", e->entry->space);
+    record_text(&r, "id", e->id);
+    record_number(&r, "seq", e->entry->seq);
+    if (e->waiting) {
+        stream_name(w, e->document, e->value, stream, sizeof stream);
         record_text(&r, "stream", stream);
-        record_value(&r, "payload", hd_value_at(v, "payload"));
+        record_value(&r, "payload", hd_value_at(e->value, "payload"));
+        if (hd_value_exists(e->failure)) record_value(&r, "failure", e->failure);
     } else {
-        record_value(&r, "outcome", v);
+        record_value(&r, "outcome", e->value);
     }
     record_close(&r, '}');
     record_end(&r);
 }
 
-static void print_line(listing *w, const hd_listing *entry, const char *id, hd_cell document,
-                       hd_value v, bool waiting) {
+static void print_line(listing *w, const shown *e) {
     const cli *c = w->s.c;
     char stream[256] = "";
-    if (waiting) stream_name(w, document, v, stream, sizeof stream);
-    printf("%s%-8s%s %s/%s %s%s", out_colour(c, waiting ? COLOUR_BOLD : COLOUR_DIM),
-           waiting ? "waiting" : "handled", out_colour(c, COLOUR_NONE), entry->space, id, stream,
-           waiting ? " " : "");
-    w->status = print_value(waiting ? hd_value_at(v, "payload") : v, HD_JSON_COMPACT);
+    if (e->waiting) stream_name(w, e->document, e->value, stream, sizeof stream);
+    printf("%s%-8s%s %s/%s %s%s", out_colour(c, e->waiting ? COLOUR_BOLD : COLOUR_DIM), state_of(e),
+           out_colour(c, COLOUR_NONE), e->entry->space, e->id, stream, e->waiting ? " " : "");
+    w->status =
+        print_value(e->waiting ? hd_value_at(e->value, "payload") : e->value, HD_JSON_COMPACT);
+    if (hd_value_exists(e->failure))
+        printf("         %s\n", hd_value_as_text(hd_value_at(e->failure, "message"), ""));
 }
 
 static bool print_entry(listing *w, const hd_listing *entry, bool waiting) {
     const char *slash = strchr(entry->id, '/');
-    hd_cell document = hd_cell_of(w->s.rt, entry->space, entry->scope, entry->id, NULL);
-    hd_value v = hd_read(w->s.rt, w->s.pool, document);
-    const char *id = slash ? slash + 1 : entry->id;
-    if (hd_value_exists(v)) {
-        if (w->s.c->json) print_json(w, entry, id, document, v, waiting);
-        else print_line(w, entry, id, document, v, waiting);
+    shown e = { .entry = entry, .id = slash ? slash + 1 : entry->id, .waiting = waiting };
+    e.document = hd_cell_of(w->s.rt, entry->space, entry->scope, entry->id, NULL);
+    e.value = hd_read(w->s.rt, w->s.pool, e.document);
+    if (waiting) e.failure = failure_of(w, e.document);
+    if (hd_value_exists(e.value)) {
+        if (w->s.c->json) print_json(w, &e);
+        else print_line(w, &e);
     }
     hd_pool_clear(w->s.pool);
     return !w->status && !output_broken() && !interrupted();
@@ -100,8 +127,9 @@ const command command_events = {
     .most = 1,
     .summary = "list posted events and receipts",
     .text = "Shows events that were posted and wait for a program with a handler, with stream and "
-            "payload, and receipts of events that were handled, with what the handler returned. No "
-            "program needs to be running.",
+            "payload, and receipts of events that were handled, with what the handler returned. An "
+            "event whose handler failed stays, with the reason, and is tried again by the next "
+            "program that starts; heddle rm takes it out. No program needs to be running.",
     .options = (const cli_option[]){ { "waiting", NULL, "only events that wait" },
                                      { "handled", NULL, "only receipts" },
                                      { NULL, NULL, NULL } },

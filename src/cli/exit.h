@@ -7,7 +7,7 @@
     X(CLI_OK, 0, "done")                                                                           \
     X(CLI_USAGE, 1, "the command line is wrong")                                                   \
     X(CLI_NOT_FOUND, 2, "no such file, space, document, or place in a document")                   \
-    X(CLI_CONFLICT, 3, "the value is not the expected one, or it exists already")                  \
+    X(CLI_CONFLICT, 3, "not the expected value, exists already, or a handler failed")              \
     X(CLI_INPUT, 4, "malformed JSON or cell name, or a change that does not fit the value")        \
     X(CLI_FILE, 5, "the file is no heddle store, damaged, read-only, or of a newer version")       \
     X(CLI_IO, 6, "input/output error, disk full, or busy: worth another try")                      \

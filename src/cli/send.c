@@ -15,6 +15,7 @@ typedef struct sending {
     char id[HD_EVENT_ID_SIZE];
     bool stored, handled; /* handled: before it was sent */
     hd_status verdict;
+    int64_t since_ms; /* wall clock when it was posted */
 } sending;
 
 static void note_stored(void *ctx, const char *id, hd_status status) {
@@ -27,7 +28,9 @@ static void note_stored(void *ctx, const char *id, hd_status status) {
 static int post(sending *w, hd_value payload) {
     store *s = &w->s;
     const char *id = option_text(s->c, "id"), *name = s->c->operands[1];
+    const hd_env *env = hd_runtime_env(s->rt);
     hd_send_options options = { .id = id, .done = note_stored, .ctx = w };
+    w->since_ms = (int64_t)env->wall_ms(env->ctx);
     hd_status status = hd_event_post(s->rt, w->stream, payload, &options, w->id);
     if (!status) status = hd_runtime_sync(s->rt);
     if (!status && w->stored) status = w->verdict;
@@ -56,20 +59,67 @@ static void space_of(sending *w, char *out, size_t size) {
     out[strcspn(out, "@/")] = '\0';
 }
 
-static int print_outcome(sending *w) {
+/* The event as it waits: a document of the same place as its receipt. */
+static hd_cell event_beside(sending *w, hd_cell receipt) {
+    char text[512], name[512 + 8];
+    hd_cell_print(w->s.rt, receipt, text, sizeof text);
+    snprintf(name, sizeof name, "%.*s/event/%s", (int)strcspn(text, "/"), text, w->id);
+    return hd_cell_at(w->s.rt, name);
+}
+
+/* Whether a handler has failed since we posted it; its own words are told. */
+static bool failed_since(sending *w, hd_cell document, int *failed) {
+    hd_tx *tx;
+    store *s = &w->s;
+    if (hd_tx_begin_read(s->rt, &tx)) return false;
+    hd_value v = hd_tx_get_meta(tx, document, "failed");
+    bool since = hd_value_as_int(hd_value_at(v, "time"), 0) >= w->since_ms;
+    if (since)
+        *failed = cli_fail(s->c, CLI_CONFLICT, "it stays posted: the next program tries again",
+                           "%s: %s", s->c->operands[1],
+                           hd_value_as_text(hd_value_at(v, "message"), "its handler failed"));
+    hd_tx_abort(tx);
+    return since;
+}
+
+/* The end of waiting, on the runtime's clock; UINT64_MAX: none. */
+static int wait_end(sending *w, uint64_t *out) {
+    const hd_env *env = hd_runtime_env(w->s.rt);
+    uint64_t seconds = UINT64_MAX;
+    int failed = option_number(w->s.c, "timeout", &seconds);
+    *out = seconds > UINT32_MAX ? UINT64_MAX
+                                : env->monotonic_ns(env->ctx) + seconds * UINT64_C(1000000000);
+    return failed;
+}
+
+static int give_up(const sending *w) {
+    return cli_fail(w->s.c, CLI_IO, "it stays posted: heddle events shows it",
+                    "%s: no program has handled the event in time", w->s.c->operands[1]);
+}
+
+/* True: the waiting is over, *failed tells how. */
+static bool look_for_outcome(sending *w, hd_cell receipt, hd_cell event, int *failed) {
+    store *s = &w->s;
+    hd_value v = hd_read(s->rt, s->pool, receipt);
+    if (!hd_value_exists(v)) return failed_since(w, event, failed);
+    hd_status status = print_value(v, s->c->json ? HD_JSON_COMPACT : HD_JSON_PRETTY);
+    *failed = status ? store_fail(s, status, w->id) : CLI_OK;
+    return true;
+}
+
+static int print_outcome(sending *w, uint64_t end) {
     store *s = &w->s;
     char space[256];
+    int failed;
+    const hd_env *env = hd_runtime_env(s->rt);
     space_of(w, space, sizeof space);
-    hd_cell receipt = hd_event_receipt(s->rt, w->stream, w->id);
+    hd_cell receipt = hd_event_receipt(s->rt, w->stream, w->id), event = event_beside(w, receipt);
     hd_status status = hd_runtime_follow(s->rt, space);
     while (!status) {
-        hd_value v = hd_read(s->rt, s->pool, receipt);
-        if (hd_value_exists(v)) {
-            status = print_value(v, s->c->json ? HD_JSON_COMPACT : HD_JSON_PRETTY);
-            return status ? store_fail(s, status, w->id) : CLI_OK;
-        }
+        if (look_for_outcome(w, receipt, event, &failed)) return failed;
         if (interrupted()) return interrupted_status();
-        store_wait(s);
+        if (env->monotonic_ns(env->ctx) >= end) return give_up(w);
+        store_wait_until(s, end);
         status = hd_runtime_pump(s->rt);
         if (status == HD_PENDING) status = HD_OK;
     }
@@ -79,11 +129,13 @@ static int print_outcome(sending *w) {
 static int run(cli *c) {
     sending w = { 0 };
     hd_value payload;
+    uint64_t end;
     int failed = store_open(c, &w.s, c->operands[0], STORE_CREATE);
+    if (!failed) failed = wait_end(&w, &end);
     if (!failed) failed = store_cell(&w.s, c->operands[1], &w.stream);
     if (!failed) failed = store_json(&w.s, "the payload", c->operands[2], &payload);
     if (!failed) failed = post(&w, payload);
-    if (!failed) failed = option_given(c, "wait") ? print_outcome(&w) : print_id(&w);
+    if (!failed) failed = option_given(c, "wait") ? print_outcome(&w, end) : print_id(&w);
     return store_close(&w.s, failed);
 }
 
@@ -99,10 +151,14 @@ const command command_send = {
         "a program that has a handler for the stream has handled it; its effects are then there "
         "once, however often it is delivered. The payload - is read from stdin.\n\n"
         "With an id of your own the event can be sent again without harm, for instance after a "
-        "crash: the same user, stream and id are the same event.",
+        "crash: the same user, stream and id are the same event.\n\n"
+        "With --wait the command ends when the event is handled and prints what the handler "
+        "returned; if the handler fails, or the time is over, it says so, and the event stays "
+        "posted.",
     .options =
         (const cli_option[]){ { "id", "ID", "your own id of the event" },
                               { "wait", NULL, "wait until it is handled, and print the outcome" },
+                              { "timeout", "SECONDS", "how long --wait waits; default: for ever" },
                               OPTION_USER,
                               { NULL, NULL, NULL } },
     .examples =

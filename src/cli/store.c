@@ -189,8 +189,11 @@ static int ms_until(const hd_env *env, uint64_t deadline) {
     return ms > 60000 ? 60000 : (int)ms;
 }
 
-void store_wait(store *s) {
-    int ms = ms_until(hd_runtime_env(s->rt), hd_runtime_deadline(s->rt));
+void store_wait(store *s) { store_wait_until(s, UINT64_MAX); }
+
+void store_wait_until(store *s, uint64_t end) {
+    uint64_t deadline = hd_runtime_deadline(s->rt);
+    int ms = ms_until(hd_runtime_env(s->rt), deadline < end ? deadline : end);
     if (ms) wait_readable(hd_runtime_fd(s->rt), ms);
 }
 

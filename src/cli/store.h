@@ -51,5 +51,7 @@ int store_fail(store *s, hd_status status, const char *what);
 int store_commit(store *s, hd_tx *tx, const char *what);
 /* Waits until there is something to pump, or a signal came. */
 void store_wait(store *s);
+/* The same, or until the runtime's clock says `end`. */
+void store_wait_until(store *s, uint64_t end);
 
 #endif

@@ -346,8 +346,15 @@ static void untake(scheduler *s, event *e) {
     e->document = 0;
 }
 
+/* Whether a posted event stays in the store because of this. */
+static bool has_failed(const event *e, hd_status status) {
+    return (e->flags & EVENT_POSTED) && status && status != HD_EXISTS && status != HD_CLOSED;
+}
+
 void events_end(scheduler *s, event *e, hd_status status, const char *why) {
     events *ev = s->events;
+    if (has_failed(e, status))
+        events_note_failure(s, e, status, why && *why ? why : hd_status_text(status));
     if (e->flags & EVENT_IN_FLIGHT) {
         list_remove(&e->link);
         ev->flying--;

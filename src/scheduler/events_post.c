@@ -1,10 +1,11 @@
 /* events_post.c -- posted events: documents of kind "event" that wait for a program with a handler.
  *
  *     "event/<id>"   { "stream": link, "payload": ..., "time": ms }
+ *     beside it      { "kind": "event", "failed": { "status", "message", "handler", "time" } }
  *
  * A runtime with a handler for the stream follows the space, takes what is there when the handler is
  * registered, in order of seq, and then what comes by. The handling's commit creates the receipt and
- * deletes the event: one cannot happen without the other. */
+ * deletes the event: one cannot happen without the other. One that fails stays, with the reason. */
 #include "scheduler/events_state.h"
 
 #include "base/env.h"
@@ -222,6 +223,34 @@ hd_status events_take_space(scheduler *s, stream *to) {
     }
     vec_fini(s->env, &f.items);
     return status;
+}
+
+/* ---- what went wrong */
+
+static hd_value account_of(scheduler *s, hd_pool *pool, const event *e, hd_status status,
+                           const char *why) {
+    hd_value v =
+        hd_object_set(pool, hd_object(), "status", hd_string(pool, hd_status_name(status)));
+    v = hd_object_set(pool, v, "message", hd_string(pool, why));
+    if (e->to->name) v = hd_object_set(pool, v, "handler", hd_string(pool, e->to->name));
+    return hd_object_set(pool, v, "time", hd_int(pool, (int64_t)env_wall_ms(s->env)));
+}
+
+/* Others may have handled it, and removed it: then there is nothing to say any more. */
+static hd_status write_account(scheduler *s, hd_tx *tx, const event *e, hd_status status,
+                               const char *why) {
+    hd_pool *pool = tx_pool(tx);
+    hd_value there = tx_read_place(tx, e->document, 0);
+    if (!pool || !value_exists(there)) return HD_ABORTED;
+    return hd_tx_set_meta(tx, (hd_cell){ e->document }, EVENTS_FAILED,
+                          account_of(s, pool, e, status, why));
+}
+
+void events_note_failure(scheduler *s, const event *e, hd_status status, const char *why) {
+    hd_tx *tx;
+    if (s->events->closing || hd_tx_begin(s->rt, &tx)) return;
+    if (write_account(s, tx, e, status, why)) hd_tx_abort(tx);
+    else hd_tx_commit(tx, NULL, NULL);
 }
 
 /* ---- removing */

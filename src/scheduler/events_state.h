@@ -32,6 +32,8 @@
 #define EVENTS_DAY_MS      UINT64_C(86400000)
 #define RECEIPT            "receipt/" /* "receipt/<id>" is the receipt of an event */
 
+#define EVENTS_FAILED "failed" /* metadata of a posted event that was not handled */
+
 /* Negative controls: tests leave a part out and see that it is missed. */
 enum { EVENTS_WITHOUT_GATE = 1, EVENTS_WITHOUT_ORIGIN = 2, EVENTS_WITHOUT_ORDER = 8 };
 
@@ -215,6 +217,8 @@ void events_take_arrivals(scheduler *s);
 /* Posted events of a space, when a handler is registered. */
 hd_status events_take_space(scheduler *s, stream *to);
 void events_integrated(scheduler *s, place_id doc);
+/* A posted event is over and was not handled: says so beside it. */
+void events_note_failure(scheduler *s, const event *e, hd_status status, const char *why);
 /* Removes a document of events, with what is said beside it. */
 hd_status events_remove(scheduler *s, hd_tx *tx, place_id doc);
 /* A posted event is over without a commit that removed its document. */

@@ -15,3 +15,41 @@ check "another user's is another" holds sh -c "! $heddle send shop.db main/buy 1
 check "a malformed payload is refused" fails 4 "payload" send shop.db main/buy '{'
 check "so is a malformed stream" fails 4 "cell" send shop.db buy 1
 check "--json prints a record" holds sh -c "$heddle send --json shop.db main/buy 1 | grep -q '\"handled\":false'"
+
+# --wait, against a program that handles main/greet.
+late() { "$heddle" send live.db main/greet '"eve"' --id early >early; }
+check "an event may be posted before there is a program" holds late
+"${heddle%/*}/tests/e2e/handler" live.db 2>handler.err &
+running=$!
+check "the program takes what waited" holds until_true "$heddle" get live.db "main/receipt/$(cat early)"
+check "--wait prints what the handler returned" gives 0 '"hello ann"' \
+    send live.db main/greet '"ann"' --id one --wait --timeout 20
+check "the same id again gets the same outcome" gives 0 '"hello ann"' \
+    send live.db main/greet '"bob"' --id one --wait --timeout 20
+again() { "$heddle" send live.db main/greet '"bob"' --id one 2>err >id && grep -q "handled before" err; }
+check "without --wait it says that it was handled" holds again
+check "a handler that returns nothing leaves an empty record" gives 0 '{}' \
+    send live.db main/greet null --wait --timeout 20
+check "each was handled once" gives 0 3 get live.db main/greeted
+check "a handler that fails is told, with its words" fails 3 "nobody is called fail" \
+    send live.db main/greet '"fail"' --id bad --wait --timeout 20
+shows() { "$heddle" events live.db --waiting | grep -A1 "^failed .* main/greet \"fail\"" | grep -q "nobody is called fail"; }
+check "the event stays, with the reason" holds shows
+check "a stream that nobody handles is waited for as long as asked" fails 6 "no program has handled" \
+    send live.db main/unknown 1 --wait --timeout 1
+check "a time that is no number is refused" fails 1 "timeout" send live.db main/greet 1 --wait --timeout soon
+stop() {
+    "$heddle" send live.db main/unknown 2 --wait >out.int 2>&1 &
+    sender=$!
+    until_true sh -c "$heddle events live.db --waiting | grep -q 'main/unknown 2'"
+    kill -INT $sender
+    wait $sender
+    [ $? = 130 ]
+}
+check "Ctrl-C ends the waiting" holds stop
+check "and leaves the event" holds sh -c "$heddle events live.db --waiting | grep -q 'main/unknown 2'"
+by() { "$heddle" log live.db main --json | grep '"by":"greeter"' | wc -l | grep -qx 3; }
+check "C353: each handling names its handler in the log" holds by
+kill $running
+wait $running 2>/dev/null
+check "the file is in order" gives 0 "live.db: in order" db check live.db

@@ -51,15 +51,19 @@ static int count_named(lab *l, const char *prefix) {
     return n;
 }
 
-static bool says_its_kind(lab *l, const char *prefix, const char *id) {
+/* Whether there is something under this word beside a document. */
+static bool says(lab *l, const char *prefix, const char *id, const char *word) {
     char name[160];
     hd_runtime *rt = lab_runtime_now(l);
     hd_tx *tx;
     snprintf(name, sizeof name, "main/%s%s", prefix, id);
     hd_tx_begin_read(rt, &tx);
-    bool says = hd_value_exists(hd_tx_get_meta(tx, hd_cell_at(rt, name), "kind"));
+    bool found = hd_value_exists(hd_tx_get_meta(tx, hd_cell_at(rt, name), word));
     hd_tx_abort(tx);
-    return says;
+    return found;
+}
+static bool says_its_kind(lab *l, const char *prefix, const char *id) {
+    return says(l, prefix, id, "kind");
 }
 
 /* C278, I11: the same id delivered twice: the effects are there once, the second delivery ends with
@@ -472,7 +476,8 @@ static void i11_a_posted_id_counts_once(void **state) {
     lab_close(l);
 }
 
-/* A posted event whose handler fails stays in the store, and is tried again by the next program. */
+/* A posted event whose handler fails stays in the store, with the reason beside it, and is tried again
+ * by the next program. */
 static void a_posted_event_that_fails_is_not_lost(void **state) {
     lab *l = lab_start();
     char id[HD_EVENT_ID_SIZE];
@@ -485,11 +490,34 @@ static void a_posted_event_that_fails_is_not_lost(void **state) {
     assert_int_equal(h->runs, 1);
     assert_string_equal(lab_failures(l), "buy HD_FAILED");
     assert_int_equal(count_kind(l, "event"), 1);
+    assert_true(says(l, "event/", id, "failed"));
     lab_on(l, "b");
     lab_handle(l, .stream = "buy");
     sync_now(l);
     assert_json(l, "buy_log", "[1]");
     assert_int_equal(count_kind(l, "event"), 0);
+    assert_false(says(l, "event/", id, "failed"));
+    lab_close(l);
+}
+
+/* One that waited longer than receipts are kept is not handled: whether it was before, nobody knows
+ * any more. It stays, for somebody to decide. */
+static void a_posted_event_that_is_too_old_is_not_handled(void **state) {
+    lab *l = lab_start();
+    char id[HD_EVENT_ID_SIZE];
+    const hd_env *env = lab_env_of(lab_world(l));
+    lab_catch(l);
+    post(l, "1", NULL, id);
+    sync_now(l);
+    lab_env_set_wall_ms(lab_world(l), env->wall_ms(env->ctx) + 31 * DAY);
+    lab_on(l, "b");
+    lab_catch(l);
+    lab_handler *h = lab_handle(l, .stream = "buy");
+    sync_now(l);
+    assert_int_equal(h->runs, 0);
+    assert_string_equal(lab_failures(l), "buy HD_EXPIRED");
+    assert_int_equal(count_kind(l, "event"), 1);
+    assert_true(says(l, "event/", id, "failed"));
     lab_close(l);
 }
 
@@ -516,6 +544,7 @@ int main(void) {
         cmocka_unit_test(i11_posted_events_wait_for_a_handler),
         cmocka_unit_test(i11_a_posted_id_counts_once),
         cmocka_unit_test(a_posted_event_that_fails_is_not_lost),
+        cmocka_unit_test(a_posted_event_that_is_too_old_is_not_handled),
         cmocka_unit_test(without_the_receipt_i11_fails),
     };
     LAB_EVERYWHERE(tests);

@@ -1,0 +1,35 @@
+/* handler.c -- a program on a file, for events.sh: it handles what is posted to main/greet.
+ *
+ *     handler FILE
+ *
+ * The payload "fail" is refused, null gets no answer, everything else is greeted. It runs until it is
+ * ended from outside. */
+#include <heddle.h>
+#include <stdio.h>
+#include <string.h>
+
+static hd_status greet(hd_tx *tx, const hd_event *event, void *ctx) {
+    char text[128];
+    hd_cell *count = ctx;
+    const char *name = hd_value_as_text(event->payload, "nobody");
+    if (!strcmp(name, "fail")) return hd_tx_fail(tx, HD_FAILED, "nobody is called fail");
+    hd_status status = hd_tx_increment(tx, *count, hd_int(NULL, 1));
+    if (status || hd_value_kind(event->payload) == HD_KIND_NULL) return status;
+    snprintf(text, sizeof text, "hello %s", name);
+    return hd_tx_return(tx, hd_string(hd_tx_pool(tx), text));
+}
+
+int main(int argc, char **argv) {
+    hd_runtime *rt;
+    hd_error error;
+    hd_handler handler;
+    if (argc != 2 || hd_open(argv[1], NULL, &rt, &error)) return 1;
+    hd_cell count = hd_cell_at(rt, "main/greeted");
+    hd_handler_spec spec = { .stream = hd_cell_at(rt, "main/greet"),
+                             .fn = greet,
+                             .ctx = &count,
+                             .name = "greeter",
+                             .reads_nothing = true };
+    if (hd_handler_register(rt, &spec, &handler)) return 1;
+    return hd_runtime_run(rt) != HD_OK;
+}
