@@ -40,6 +40,7 @@ const command *const commands[] = {
     &command_db_import,
     /* heddle itself */
     &command_demo,
+    &command_bench,
     &command_doctor,
     &command_version,
     &command_help,

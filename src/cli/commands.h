@@ -11,6 +11,6 @@ extern const command command_graph, command_why, command_why_not, command_trace,
     command_pieces;
 extern const command command_db_check, command_db_stats, command_db_checkpoint, command_db_prune,
     command_db_vacuum, command_db_backup, command_db_export, command_db_import;
-extern const command command_demo, command_doctor, command_version, command_help;
+extern const command command_demo, command_bench, command_doctor, command_version, command_help;
 
 #endif
