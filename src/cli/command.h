@@ -25,6 +25,7 @@ typedef struct cli_example {
 
 typedef struct command {
     const char *name;            /* "get"; of a group "db check" */
+    const char *also;            /* the same with its noun: "cells get"; NULL: none */
     const char *section;         /* its heading in the overview */
     const char *operands;        /* "FILE CELL" */
     size_t least, most;          /* how many operands; SIZE_MAX: any number */
@@ -56,6 +57,8 @@ extern const command *const commands[];
 
 /* The command of these words ("db check"), or NULL. */
 const command *command_named(const char *name);
+/* What it is called in a group: "check" in "db"; NULL: it is not in it. */
+const char *command_in_group(const command *cmd, const char *group);
 /* Whether `word` begins the name of a group, such as "db". */
 bool command_is_group(const char *word);
 

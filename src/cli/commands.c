@@ -49,14 +49,23 @@ const command *const commands[] = {
 
 const command *command_named(const char *name) {
     for (const command *const *at = commands; *at; at++)
-        if (strcmp((*at)->name, name) == 0) return *at;
+        if (strcmp((*at)->name, name) == 0 || ((*at)->also && strcmp((*at)->also, name) == 0))
+            return *at;
+    return NULL;
+}
+
+const char *command_in_group(const command *cmd, const char *group) {
+    const char *names[] = { cmd->name, cmd->also };
+    size_t length = strlen(group);
+    for (int i = 0; i < 2; i++)
+        if (names[i] && strncmp(names[i], group, length) == 0 && names[i][length] == ' ')
+            return names[i] + length + 1;
     return NULL;
 }
 
 bool command_is_group(const char *word) {
-    size_t length = strlen(word);
     for (const command *const *at = commands; *at; at++)
-        if (strncmp((*at)->name, word, length) == 0 && (*at)->name[length] == ' ') return true;
+        if (command_in_group(*at, word)) return true;
     return false;
 }
 

@@ -36,7 +36,7 @@ static int copy_pages(copying *k) {
     while ((rc == SQLITE_OK || rc == SQLITE_BUSY || rc == SQLITE_LOCKED) && !interrupted()) {
         rc = sqlite3_backup_step(b, STEP_PAGES);
         int all = sqlite3_backup_pagecount(b), left = sqlite3_backup_remaining(b);
-        if (all) progress(k->c, "backup %3d %%", (int)(100 * (int64_t)(all - left) / all));
+        if (all) progress_bar(k->c, "backup", (uint64_t)(all - left), (uint64_t)all);
         if (rc == SQLITE_BUSY || rc == SQLITE_LOCKED) wait_readable(-1, 20);
     }
     progress(k->c, "%s", "");

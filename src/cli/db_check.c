@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/record.h"
+#include "cli/ticker.h"
 #include <heddle/store.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 typedef struct findings {
     cli *c;
     uint64_t count;
+    ticker ticker;
 } findings;
 
 static void print_finding(void *ctx, const char *finding) {
@@ -27,12 +29,12 @@ static void print_finding(void *ctx, const char *finding) {
 }
 
 static int run(cli *c) {
-    findings f = { c, 0 };
+    findings f = { .c = c };
     hd_options options = { .read_only = true, .must_exist = true };
     hd_error error = { 0 };
-    progress(c, "checking %s", c->operands[0]);
+    ticker_start(&f.ticker, c, true, "checking", c->operands[0]);
     hd_status status = hd_store_check(c->operands[0], &options, print_finding, &f, &error);
-    progress(c, "%s", "");
+    ticker_stop(&f.ticker);
     if (status == HD_NOT_FOUND)
         return cli_fail(c, CLI_NOT_FOUND, NULL, "there is no file %s", c->operands[0]);
     if (status && !f.count)

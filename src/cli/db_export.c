@@ -9,7 +9,6 @@
 #include "cli/signals.h"
 #include "cli/store.h"
 #include "cli/tables.h"
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +16,7 @@ typedef struct exporting {
     store s;
     tables t;
     FILE *to;
-    uint64_t documents;
+    uint64_t documents, total; /* so far; all there are, 0: not known */
 } exporting;
 
 /* Columns of the query. */
@@ -49,12 +48,13 @@ static void export_row(exporting *x, sqlite3_stmt *s) {
     record_json(&r, "value", column_text(s, VALUE), (size_t)sqlite3_column_bytes(s, VALUE));
     record_close(&r, '}');
     record_end(&r);
-    if (++x->documents % 4096 == 0)
-        progress(x->s.c, "exported %" PRIu64 " documents", x->documents);
+    if (++x->documents % 1024 == 0) progress_bar(x->s.c, "export", x->documents, x->total);
 }
 
 static int export_rows(exporting *x, const char *space) {
     int failed, rc = SQLITE_DONE;
+    if (x->s.c->progress && !space)
+        x->total = tables_number(&x->t, "select count(*) from document");
     sqlite3_stmt *s = tables_query(&x->t, query, &failed);
     if (!failed && space) sqlite3_bind_text(s, 1, space, -1, SQLITE_STATIC);
     while (!failed && !interrupted() && !ferror(x->to) && (rc = sqlite3_step(s)) == SQLITE_ROW)

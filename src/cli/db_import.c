@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { BATCH_LINES = 1000, BATCH_BYTES = 4 << 20, NAME_MAX_BYTES = 512, REOPEN_BATCHES = 64 };
 
@@ -32,6 +33,7 @@ typedef struct importing {
     uint64_t line;                  /* number of the present one, for messages */
     uint64_t first_line, last_line; /* of this batch */
     uint64_t documents;             /* committed or about to be */
+    uint64_t read, size;            /* bytes of the input; 0: not known */
     identity who;                   /* the runtime's */
     FILE *from;
     char where[NAME_MAX_BYTES]; /* "line 3", for messages */
@@ -49,7 +51,8 @@ static int finish_batch(importing *m) {
     m->batches++;
     int failed = store_commit(&m->s, tx, which);
     hd_pool_clear(m->s.pool);
-    progress(m->c, "imported %" PRIu64 " documents", m->documents);
+    progress_bar(m->c, m->size ? "import" : "imported documents:", m->size ? m->read : m->documents,
+                 m->size);
     return failed;
 }
 
@@ -157,6 +160,7 @@ static int import_lines(importing *m) {
     ssize_t length;
     while (!failed && !interrupted() && (length = getline(&text, &capacity, m->from)) >= 0) {
         m->line++;
+        m->read += (uint64_t)length;
         if (length && text[length - 1] == '\n') text[--length] = '\0';
         if (!length) continue;
         failed = import_line(m, text, (size_t)length);
@@ -182,10 +186,17 @@ static void report(const importing *m) {
     record_end(&r);
 }
 
+/* Of a file; 0 for a pipe. */
+static uint64_t input_size(FILE *from) {
+    struct stat s;
+    return fstat(fileno(from), &s) == 0 && S_ISREG(s.st_mode) ? (uint64_t)s.st_size : 0;
+}
+
 static int run(cli *c) {
     importing m = { .c = c, .from = stdin, .who = { .scope = "space" }, .where = "start" };
     if (c->operand_count > 1 && strcmp(c->operands[1], "-")) m.from = fopen(c->operands[1], "r");
     if (!m.from) return cli_fail(c, CLI_NOT_FOUND, NULL, "%s cannot be read", c->operands[1]);
+    m.size = input_size(m.from);
     int failed = store_open(c, &m.s, c->operands[0], STORE_CREATE);
     if (!failed) failed = import_lines(&m);
     if (m.tx) hd_tx_abort(m.tx);

@@ -121,6 +121,7 @@ static int run(cli *c) {
 
 const command command_events = {
     .name = "events",
+    .also = "events ls",
     .section = "Events",
     .operands = "FILE",
     .least = 1,

@@ -127,6 +127,7 @@ static int run(cli *c) {
 
 const command command_get = {
     .name = "get",
+    .also = "cells get",
     .section = "Cells",
     .operands = "FILE CELL...",
     .least = 2,

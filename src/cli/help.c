@@ -57,6 +57,7 @@ int help_command(cli *c, const command *cmd) {
     printf("%sheddle %s%s%s%s\n", out_colour(c, COLOUR_BOLD), cmd->name, out_colour(c, COLOUR_NONE),
            *cmd->operands ? " " : "", cmd->operands);
     print_paragraphs(cmd->text);
+    if (cmd->also) printf("\n  Also written: heddle %s\n", cmd->also);
     print_heading(c, "Options");
     command_options(cmd, print_option, c);
     print_heading(c, "Examples");
@@ -113,8 +114,7 @@ static int show_topic(cli *c, const topic *t) {
 /* Help on a group is the overview's part about it. */
 static int show_group(cli *c, const char *group) {
     for (const command *const *at = commands; *at; at++)
-        if (strncmp((*at)->name, group, strlen(group)) == 0)
-            print_term(c, (*at)->name, (*at)->summary, 18);
+        if (command_in_group(*at, group)) print_term(c, (*at)->name, (*at)->summary, 18);
     return CLI_OK;
 }
 

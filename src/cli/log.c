@@ -234,6 +234,7 @@ static int run(cli *c) {
 
 const command command_log = {
     .name = "log",
+    .also = "cells log",
     .section = "Cells",
     .operands = "FILE SPACE[/ID]",
     .least = 2,

@@ -80,6 +80,7 @@ static int run(cli *c) {
 
 const command command_ls = {
     .name = "ls",
+    .also = "cells ls",
     .section = "Cells",
     .operands = "FILE [SPACE | SPACE/PREFIX]",
     .least = 1,

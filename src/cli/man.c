@@ -82,6 +82,7 @@ static int command_page(const command *cmd) {
     roff_text(cmd->operands);
     fputs("\" \" \" [OPTION]...\n.SH DESCRIPTION\n", stdout);
     paragraphs(cmd->text);
+    if (cmd->also) printf(".PP\nAlso written: heddle %s\n", cmd->also);
     fputs(".SH OPTIONS\n", stdout);
     command_options(cmd, option_term, NULL);
     exit_section();

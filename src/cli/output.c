@@ -7,6 +7,7 @@
 
 #include "cli/record.h"
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -160,6 +161,22 @@ void progress(const cli *c, const char *format, ...) {
     vfprintf(stderr, format, arguments);
     fflush(stderr);
     va_end(arguments);
+}
+
+void progress_bar(const cli *c, const char *what, uint64_t done, uint64_t total) {
+    enum { WIDTH = 40 };
+    char bar[WIDTH + 1];
+    if (!c->progress) return;
+    if (!total) {
+        progress(c, "%s %" PRIu64, what, done);
+        return;
+    }
+    if (done > total) done = total;
+    size_t filled = (size_t)((double)done / (double)total * WIDTH);
+    memset(bar, '#', filled);
+    memset(bar + filled, '.', WIDTH - filled);
+    bar[WIDTH] = '\0';
+    progress(c, "%s [%s] %3.0f %%", what, bar, 100.0 * (double)done / (double)total);
 }
 
 const char *print_wrapped(const char *text, int at, int indent) {

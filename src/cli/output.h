@@ -39,6 +39,9 @@ int exit_of(hd_status status);
 /* Replaces the line on a watched stderr; an empty text clears it. */
 void progress(const cli *c, const char *format, ...) HD_PRINTF(2, 3);
 
+/* The same as a bar: `done` of `total`. A total of 0 is not known: then only what was done. */
+void progress_bar(const cli *c, const char *what, uint64_t done, uint64_t total);
+
 /* Prints text that wraps at 78 columns, indented from the second line on (the first line begins at
  * column `at`). Stops at an empty line and returns what follows it, NULL at the end. */
 const char *print_wrapped(const char *text, int at, int indent);

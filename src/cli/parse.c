@@ -17,9 +17,15 @@
 
 static int unknown_command(cli *c, const char *words, const char *group) {
     nearest n = nearest_to(words);
-    for (const command *const *at = commands; *at; at++)
-        if (!group || strncmp((*at)->name, group, strlen(group)) == 0)
-            nearest_offer(&n, (*at)->name);
+    char name[64];
+    for (const command *const *at = commands; *at; at++) {
+        const char *word = group ? command_in_group(*at, group) : NULL;
+        if (!group) nearest_offer(&n, (*at)->name);
+        else if (word) {
+            snprintf(name, sizeof name, "%s %s", group, word);
+            nearest_offer(&n, name);
+        }
+    }
     char hint[128];
     if (*n.best) snprintf(hint, sizeof hint, "Did you mean \"heddle %s\"?", n.best);
     else snprintf(hint, sizeof hint, "\"heddle help\" lists the commands.");
@@ -28,27 +34,28 @@ static int unknown_command(cli *c, const char *words, const char *group) {
 
 static int group_alone(cli *c, const char *group) {
     char hint[256] = "";
-    size_t length = 0, skip = strlen(group) + 1;
-    for (const command *const *at = commands; *at; at++)
-        if (strncmp((*at)->name, group, skip - 1) == 0 && (*at)->name[skip - 1] == ' ')
+    size_t length = 0;
+    for (const command *const *at = commands; *at; at++) {
+        const char *word = command_in_group(*at, group);
+        if (word && length < sizeof hint)
             length += (size_t)snprintf(hint + length, sizeof hint - length, "%s%s",
-                                       length ? ", " : "Say which: ", (*at)->name + skip);
+                                       length ? ", " : "Say which: ", word);
+    }
     return cli_fail(c, CLI_USAGE, hint, "\"heddle %s\" is a group of commands", group);
 }
 
-/* Finds the command in the first word or two; *used is how many. */
+/* Finds the command in the first two words, or in the first; *used is how many. "events" is a command
+ * and a group: a second word that names one of the group decides. */
 static int find_command(cli *c, int count, char **words, int *used) {
-    *used = 1;
-    if (!command_is_group(words[0])) {
-        c->command = command_named(words[0]);
-        return c->command ? CLI_OK : unknown_command(c, words[0], NULL);
-    }
-    if (count < 2 || words[1][0] == '-') return group_alone(c, words[0]);
-    char name[64];
-    snprintf(name, sizeof name, "%s %s", words[0], words[1]);
+    char name[64] = "";
+    if (count > 1) snprintf(name, sizeof name, "%s %s", words[0], words[1]);
     *used = 2;
-    c->command = command_named(name);
-    return c->command ? CLI_OK : unknown_command(c, name, words[0]);
+    if ((c->command = command_named(name)) != NULL) return CLI_OK;
+    *used = 1;
+    if ((c->command = command_named(words[0])) != NULL) return CLI_OK;
+    if (!command_is_group(words[0])) return unknown_command(c, words[0], NULL);
+    if (count < 2 || words[1][0] == '-') return group_alone(c, words[0]);
+    return unknown_command(c, name, words[0]);
 }
 
 /* ---- Options ----------------------------------------------------------------------------- */

@@ -22,6 +22,7 @@ static int run(cli *c) { return change_run(c, STORE_WRITE, true, patch); }
 
 const command command_patch = {
     .name = "patch",
+    .also = "cells patch",
     .section = "Cells",
     .operands = "FILE CELL PATCH",
     .least = 3,

@@ -29,6 +29,7 @@ static int run(cli *c) { return change_run(c, STORE_WRITE, true, remove_all); }
 
 const command command_rm = {
     .name = "rm",
+    .also = "cells rm",
     .section = "Cells",
     .operands = "FILE CELL...",
     .least = 2,

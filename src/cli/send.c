@@ -141,6 +141,7 @@ static int run(cli *c) {
 
 const command command_send = {
     .name = "send",
+    .also = "events send",
     .section = "Events",
     .operands = "FILE STREAM JSON",
     .least = 3,

@@ -50,6 +50,7 @@ static int run(cli *c) {
 
 const command command_set = {
     .name = "set",
+    .also = "cells set",
     .section = "Cells",
     .operands = "FILE CELL JSON [CELL JSON]...",
     .least = 3,

@@ -4,6 +4,7 @@
 #include "cli/output.h"
 #include "cli/record.h"
 #include "cli/tables.h"
+#include "cli/ticker.h"
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -58,9 +59,10 @@ int upkeep_run(cli *c, const char *doing, upkeep_fn fn) {
     int failed = store_open(c, &s, c->operands[0], STORE_WRITE);
     if (!failed) failed = measure(c, &before);
     if (!failed) {
-        progress(c, "%s %s", doing, s.file);
+        ticker t;
+        ticker_start(&t, c, false, doing, s.file);
         hd_status status = fn(s.rt, &error);
-        progress(c, "%s", "");
+        ticker_stop(&t);
         if (status)
             failed = cli_fail(c, exit_of(status), NULL, "%s",
                               *error.message ? error.message : hd_status_text(status));

@@ -302,6 +302,7 @@ static int run(cli *c) {
 
 const command command_watch = {
     .name = "watch",
+    .also = "cells watch",
     .section = "Cells",
     .operands = "FILE [SPACE | CELL]...",
     .least = 1,
