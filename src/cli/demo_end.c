@@ -22,9 +22,9 @@ static bool is_on_path(const char *self) {
 }
 
 void demo_print_way(story *s) {
-    char self[PATH_SIZE];
+    char self[PATH_SIZE], folder[PATH_SIZE];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    story_shell(s, "cd %s", s->folder);
+    story_shell(s, "cd %s", realpath(s->folder, folder) ? folder : s->folder);
     if (length <= 0) return;
     self[length] = '\0';
     if (!is_on_path(self)) story_shell(s, "alias heddle=%s", self);
@@ -35,11 +35,12 @@ void demo_end(story *s) {
     demo_print_way(s);
     story_shell(s, "heddle ls shop.db main                  # its documents");
     story_shell(s, "heddle get shop.db main/shop/stock      # one of them");
-    story_shell(s, "heddle log shop.db main/shop/stock      # who changed it, and when");
+    story_shell(s, "heddle log shop.db main/shop/stock      # who changed it, and how");
+    story_shell(s, "heddle why shop.db main/shop/total      # because of what");
     story_shell(s, "heddle events shop.db                   # what was handled, once");
     story_shell(s, "heddle db check shop.db                 # is everything in order?");
-    story_say(s, "Graph, reasons and statistics are known to a running program only. Open the shop "
-                 "again, and it names the commands that ask it:");
+    story_say(s, "The graph, why something does not run, and how often are known to a running "
+                 "program. Open the shop again, and it names the commands that ask it:");
     story_shell(s, "heddle demo --serve --dir .");
     story_say(s, "The shop is src/cli/demo_shop.c; docs/TUTORIAL.md begins with one cell.");
 }

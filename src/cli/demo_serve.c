@@ -15,9 +15,9 @@ static void print_commands(story *s) {
     story_shell(s, "heddle send shop.db main/shop/checkout '{\"item\": \"cup\", \"count\": 1}'");
     story_shell(s, "heddle set shop.db main/shop/prices#/tea 525");
     story_shell(s, "heddle why shop.db main/shop/total          # down to its commit");
-    story_shell(s, "heddle why-not shop.db best_seller          # nobody looks");
+    story_shell(s, "heddle why-not shop.db main:shop:best_seller");
     story_shell(s, "heddle stats shop.db                        # which nodes run most");
-    story_shell(s, "heddle graph shop.db                        # for Graphviz");
+    story_shell(s, "heddle graph shop.db                        # who reads what");
     putchar('\n');
 }
 
