@@ -11,6 +11,7 @@
 
 #include "base/env.h"
 #include "value/key.h"
+#include <stdio.h>
 
 #define MS            UINT64_C(1000000)
 #define SLICE_MS      16
@@ -200,9 +201,10 @@ static void tell_deferred(scheduler *s, const node_id *named, uint32_t deferred)
                              .name_count = count });
     if (s->warned) return;
     s->warned = true;
-    env_log(s->env, HD_LOG_WARN,
-            "does not settle: node \"%s\" and %u more keep running; slowed down", names[0],
-            deferred - 1);
+    char others[32] = "";
+    if (deferred > 1) snprintf(others, sizeof others, " (and %u more)", deferred - 1);
+    env_log(s->env, HD_LOG_WARN, "does not settle: \"%s\"%s runs again and again; slowed down",
+            names[0], others);
 }
 
 /* Nodes that are still runnable after the last sweep. Those that used up their runs wait; the others
