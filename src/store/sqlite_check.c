@@ -2,11 +2,14 @@
  *
  * Everything that must hold is looked at, and each thing that does not is reported: SQLite's own
  * integrity, hashes of log rows, head rows and patches, sequences without gaps, head rows that are
- * the fold of the log where the log is whole, and a tail that can be folded. Nothing is written. */
+ * the fold of the log where the log is whole, rows about nodes and their index, and a tail that can be
+ * folded. Nothing is written. */
 #include "base/env.h"
+#include "store/sqlite_check_rows.h"
 #include "store/sqlite_head.h"
 #include "value/diff.h"
 #include "value/key.h"
+#include "value/object.h"
 #include <stdio.h>
 
 /* A document as the log makes it. */
@@ -177,6 +180,9 @@ static hd_status check_commits(checking *k, const log_row *row) {
         if (log_commit_session(row, made, session) || !log_commit_local_seq(made))
             finding(k, "log row %llu: a commit without session or number",
                     (unsigned long long)row->row);
+        hd_error error;
+        if (!basis_well_formed(object_get_bytes(made, "x", 1), &error))
+            finding(k, "log row %llu: %s", (unsigned long long)row->row, error.message);
         status = check_seqs(k, row, made);
         if (!status) status = check_docs(k, row, made);
     }
@@ -330,6 +336,8 @@ static hd_status compare_heads(checking *k) {
 
 /* ---- The whole ------------------------------------------------------------------------------------- */
 
+static void row_finding(void *ctx, const char *line) { finding(ctx, "%s", line); }
+
 static hd_status check_all(checking *k) {
     hd_status status = each(k, "pragma integrity_check", integrity_row);
     if (!status && file_meta_get(&k->file, "checkpoint", &k->checkpoint))
@@ -348,6 +356,8 @@ static hd_status check_all(checking *k) {
                       " select 'patch', doc from patch where doc not in"
                       " (select doc from head where large)",
                       orphan_row);
+    row_check rows = { &k->file, k->heap, &k->env, row_finding, k, 0 };
+    if (!status) status = check_rows(&rows);
     if (!status) status = each(k, "select min(row), max(row) from log", log_ends);
     if (!status) status = each(k, "select row, hash, body from log order by row", check_log_row);
     if (!status && k->last_row <= k->checkpoint && k->last_row) status = compare_heads(k);

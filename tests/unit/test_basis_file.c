@@ -320,6 +320,55 @@ static void a_tombstone_goes_with_the_last_node_that_read_it(void **state) {
     assert_string_equal(sql("select id from head"), "");
 }
 
+/* ---- the check */
+
+static char findings[4096];
+static void add_finding(void *ctx, const char *line) {
+    size_t n = strlen(findings);
+    snprintf(findings + n, sizeof findings - n, "%s;", line);
+}
+
+static const char *check(void) {
+    hd_options options = { .vfs = lab_disk_vfs(disk) };
+    findings[0] = '\0';
+    hd_status status = hd_store_check(FILE_NAME, &options, add_finding, NULL, NULL);
+    assert_int_equal(status, findings[0] ? HD_CORRUPT : HD_OK);
+    return findings;
+}
+
+static void the_check_looks_at_rows_and_their_index(void **state) {
+    write_cell("main/n", "1");
+    keep("{\"nodes\":[" ROW("x", "\"main/n\",\"main/m\"") "," ROW(
+        "y", "") "],"
+                 "\"pieces\":[[\"main:p\",{\"main\":1},[]]]}");
+    close_store();
+    assert_string_equal(check(), "");
+    sql("delete from basis where id = 'm'");
+    assert_string_equal(check(), "node main:p:x: its read of main/m is not in the index;");
+    sql("insert into basis values('m', 'main', 'space', '', 1), ('q', 'main', 'space', '', 1),"
+        " ('q', 'main', 'space', '', 7)");
+    assert_string_equal(check(), "basis: main/q is read by node 7, which is not there;"
+                                 "basis: 1 entries that no row asks for;");
+    sql("delete from basis where id = 'q'");
+    sql("update node set seqs = '{\"main\":9}' where name = 'main:p:y'");
+    assert_string_equal(check(), "node main:p:y: seq 9 of space main, the checkpoint is 1;");
+    sql("update node set seqs = '{}', body = '{}' where name = 'main:p:y'");
+    assert_string_equal(check(), "node main:p:y: its body is malformed;");
+    sql("update node set body = '{\"r\":[]}' where name = 'main:p:y'");
+    sql("update piece set name = 'main:q'");
+    assert_string_equal(check(), "node main:p:x: it is not of the piece 'main:q';"
+                                 "node main:p:y: it is not of the piece 'main:q';");
+}
+
+/* A row that cannot be read is as good as none: its node runs. */
+static void a_row_that_cannot_be_read_is_left_out(void **state) {
+    keep("{\"nodes\":[" ROW("x", "") "," ROW("y", "") "]}");
+    close_store();
+    sql("update node set body = '{' where name = 'main:p:x'");
+    open_store();
+    assert_string_equal(rows("main:p"), "main:p:y||f|0|{\"r\":[]}@0;");
+}
+
 /* ---- formats */
 
 /* A file as format 1 had it, with a document in its head rows and one in its log. */
@@ -359,6 +408,8 @@ int main(void) {
         EACH(changes_are_found_in_the_log_and_below_it_by_seq),
         EACH(a_document_that_is_gone_is_told_as_changed_if_somebody_read_it),
         EACH(a_tombstone_goes_with_the_last_node_that_read_it),
+        EACH(the_check_looks_at_rows_and_their_index),
+        EACH(a_row_that_cannot_be_read_is_left_out),
         EACH(a_file_of_format_1_is_brought_forward),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,20 @@
+/* sqlite_check_rows.h -- are the rows about nodes, and the index over them, what they should be? */
+#ifndef STORE_SQLITE_CHECK_ROWS_H
+#define STORE_SQLITE_CHECK_ROWS_H
+
+#include "store/sqlite_basis.h"
+
+typedef struct row_check {
+    file *file;
+    hd_heap *heap;
+    const hd_env *env;
+    /* Told of everything that is wrong. */
+    void (*finding)(void *ctx, const char *line);
+    void *ctx;
+    uint64_t entries; /* of `basis` that the rows ask for */
+} row_check;
+
+/* Looks at `piece`, `node` and `basis`; in a file that has them. HD_NOMEM and the like only. */
+hd_status check_rows(row_check *k);
+
+#endif
