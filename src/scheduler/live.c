@@ -89,6 +89,7 @@ void live_forget(graph *g, node_id id) {
 /* A node that has read nothing yet demands nobody: it is live, and that is all. */
 static void wake_alone(graph *g, node *n) {
     bit_set(g->live, n->pos);
+    n->flags |= NODE_LIVE;
     graph_raise(g, n->pos);
     n->flags |= NODE_LINKED;
     g->demand_visits++;
