@@ -38,6 +38,12 @@ typedef struct authority_ops {
 
     /* All commits offered in this pump have been submitted: hand them on. */
     void (*flush)(authority *a);
+    /* After flush, one of two. Either it goes on its way while the caller does something else. Or
+     * the caller has nothing else to do, and does itself what the authority's thread would, for as
+     * long as storage takes; its verdicts are then there for poll(). False: that was not possible,
+     * and it is on its way. NULL: flush is all there is to it. */
+    void (*start)(authority *a);
+    bool (*turn)(authority *a);
 
     /* Delivers what has arrived, in order, by calling the replica. Never blocks. */
     hd_status (*poll)(authority *a);

@@ -156,7 +156,18 @@ hd_status runtime_seal(hd_runtime *rt, bool rows_alone) {
     return overlay_seal(&rt->r, rows_alone);
 }
 
-hd_status hd_runtime_pump(hd_runtime *rt) {
+static bool is_idle(const hd_runtime *rt) {
+    return !rt->hooks.idle || rt->hooks.idle(rt->hooks.ctx);
+}
+
+/* What has been sent is worked on from here on. */
+static void start(hd_runtime *rt) {
+    authority *a = rt->r.authority;
+    if (a->ops->start) a->ops->start(a);
+}
+
+/* All but the start: a caller that will wait may yet do the work itself. */
+static hd_status pump(hd_runtime *rt) {
     if (rt->open || rt->in_run)
         return runtime_fail(rt, HD_USAGE, "pump cannot be called inside a transaction or run");
     if (atomic_load_explicit(&rt->posts, memory_order_relaxed)) {
@@ -166,6 +177,7 @@ hd_status hd_runtime_pump(hd_runtime *rt) {
     if (rt->outside.pump) rt->outside.pump(rt->outside.ctx);
     if (rt->extension.pump) rt->extension.pump(rt->extension.ctx);
     hd_status status = replica_pump(&rt->r);
+    if (rt->r.authority->ops->start && !is_idle(rt)) start(rt); /* runs go on meanwhile */
     hd_status more = rt->hooks.pump ? rt->hooks.pump(rt->hooks.ctx) : HD_OK;
     if (rt->r.unsealed.count && rt->r.authority->ops->idle(rt->r.authority))
         runtime_seal(rt, false);
@@ -174,7 +186,14 @@ hd_status hd_runtime_pump(hd_runtime *rt) {
         hd_status sent = replica_pump(&rt->r);
         if (!status) status = sent;
     }
+    if (!status && more == HD_PENDING) start(rt);
     return status ? status : more;
+}
+
+hd_status hd_runtime_pump(hd_runtime *rt) {
+    hd_status status = pump(rt);
+    start(rt);
+    return status;
 }
 
 static uint64_t extension_deadline(const runtime_extension *e) {
@@ -221,26 +240,41 @@ hd_status hd_runtime_post(hd_runtime *rt, void (*fn)(hd_runtime *rt, void *ctx),
     return HD_OK;
 }
 
-static bool is_idle(const hd_runtime *rt) {
-    return !rt->hooks.idle || rt->hooks.idle(rt->hooks.ctx);
+/* Doing the writer's work ourselves is the shortest way to a verdict; but while it lasts nothing else
+ * is heard, and the commits of others do not gather. So it is for those who wait for verdicts
+ * alone, or for a single one with nothing else planned. */
+static bool take_turn(hd_runtime *rt, bool verdicts_only) {
+    authority *a = rt->r.authority;
+    if (!a->ops->turn) return false;
+    bool alone = rt->r.pending_count == 1 && extension_deadline(&rt->extension) == UINT64_MAX &&
+                 (!rt->hooks.deadline || rt->hooks.deadline(rt->hooks.ctx) == UINT64_MAX);
+    return (verdicts_only || alone) && a->ops->turn(a);
 }
 
 /* The descriptor first: a post that comes before it exists is seen by the deadline, one that comes
  * later wakes it. */
-static void wait_for_more(hd_runtime *rt) {
+static void wait_for_more(hd_runtime *rt, bool verdicts_only) {
     int fd = hd_runtime_fd(rt);
     uint64_t deadline = hd_runtime_deadline(rt);
-    if (deadline) env_wait(&rt->env, fd, deadline);
+    if (!deadline || take_turn(rt, verdicts_only)) return;
+    start(rt);
+    env_wait(&rt->env, fd, deadline);
 }
 
-hd_status runtime_settle_until(hd_runtime *rt, const bool *done) {
+static hd_status settle_until(hd_runtime *rt, const bool *done) {
     for (;;) {
-        hd_status status = hd_runtime_pump(rt);
+        hd_status status = pump(rt);
         if (status == HD_PENDING) continue;
         if (status) return status;
         if ((done && *done) || is_idle(rt)) return HD_OK;
-        wait_for_more(rt);
+        wait_for_more(rt, false);
     }
+}
+
+hd_status runtime_settle_until(hd_runtime *rt, const bool *done) {
+    hd_status status = settle_until(rt, done);
+    start(rt);
+    return status;
 }
 
 /* Nothing is on its way, and nobody else uses the store: only runs can be left. */
@@ -259,27 +293,33 @@ hd_status hd_runtime_settle(hd_runtime *rt) {
     return runtime_settle_until(rt, NULL);
 }
 
-hd_status hd_runtime_sync(hd_runtime *rt) {
+static hd_status sync_all(hd_runtime *rt) {
     for (;;) {
         hd_status status = runtime_seal(rt, true);
-        if (!status) status = hd_runtime_pump(rt);
+        if (!status) status = pump(rt);
         if (status == HD_PENDING) continue;
         if (status) return status;
         bool more = rt->hooks.unsettled && rt->hooks.unsettled(rt->hooks.ctx);
         if (!rt->r.pending_count && list_empty(&rt->r.trivial) && !more) return HD_OK;
-        wait_for_more(rt);
+        wait_for_more(rt, !more);
     }
+}
+
+hd_status hd_runtime_sync(hd_runtime *rt) {
+    hd_status status = sync_all(rt);
+    start(rt);
+    return status;
 }
 
 hd_status hd_runtime_run(hd_runtime *rt) {
     rt->stop = false;
-    while (!rt->stop) {
-        hd_status status = hd_runtime_pump(rt);
-        if (status == HD_PENDING) continue;
-        if (status) return status;
-        if (!rt->stop) wait_for_more(rt);
+    hd_status status = HD_OK;
+    while (!rt->stop && (!status || status == HD_PENDING)) {
+        status = pump(rt);
+        if (!status && !rt->stop) wait_for_more(rt, false);
     }
-    return HD_OK;
+    start(rt);
+    return status == HD_PENDING ? HD_OK : status;
 }
 
 void hd_runtime_stop(hd_runtime *rt) { rt->stop = true; }

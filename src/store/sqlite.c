@@ -33,6 +33,8 @@ typedef struct sqlite_authority {
     wake wake;
     encoder encoder;
     json_buffer batch;   /* messages since the last flush */
+    bool pushed;         /* the writer has something that nobody has told it to start on */
+    bool decided;        /* outcomes of a turn of ours are ready */
     uint32_t in_flight;  /* commits without a delivered verdict */
     outcome *waiting;    /* taken from the writer, not delivered */
     uint32_t next_item;  /* of the first */
@@ -70,7 +72,23 @@ static hd_status sqlite_submit(authority *a, commit *c) {
 static void sqlite_flush(authority *a) {
     sqlite_authority *s = self(a);
     /* Without memory the batch stays, and poll tries again. */
-    if (s->batch.length) (void)writer_push(s->writer, &s->batch);
+    if (s->batch.length && !writer_push(s->writer, &s->batch)) s->pushed = true;
+}
+
+static void sqlite_start(authority *a) {
+    sqlite_authority *s = self(a);
+    if (s->pushed) writer_start(s->writer);
+    s->pushed = false;
+}
+
+static bool sqlite_turn(authority *a) {
+    sqlite_authority *s = self(a);
+    if (!s->pushed) return false;
+    bool done = writer_turn(s->writer);
+    if (done) s->pushed = false;
+    s->decided |= done;
+    sqlite_start(a);
+    return done;
 }
 
 /* ---- Polling ------------------------------------------------------------------------------------ */
@@ -126,11 +144,16 @@ static void plan_look(sqlite_authority *s, uint64_t now) {
 }
 
 /* Looks for others' rows, if it is time to. While commits of ours are under way their outcomes will
- * tell of everything before them. */
-static hd_status look(sqlite_authority *s) {
+ * tell of everything before them. When they have just done so we look a little later: the next
+ * commit, if there is one by then, saves us that as well. */
+static hd_status look(sqlite_authority *s, bool told) {
     uint64_t now = env_now_ns(&s->env), before = s->client.position;
-    bool deaf = wake_watches(&s->wake) && !s->wake.armed;
-    if (s->in_flight || (!s->look && !deaf && now < s->look_at_ns)) return HD_OK;
+    if (told) {
+        s->look = false;
+        s->look_in_ns = LOOK_SOON_NS;
+        plan_look(s, now);
+    }
+    if (s->in_flight || (!s->look && now < s->look_at_ns)) return HD_OK;
     wake_arm(&s->wake); /* first, so that no write falls in between */
     hd_status status = client_advance(&s->client, UINT64_MAX);
     if (s->client.position != before) s->look_in_ns = 0;
@@ -141,7 +164,7 @@ static hd_status look(sqlite_authority *s) {
 
 static hd_status sqlite_poll(authority *a) {
     sqlite_authority *s = self(a);
-    bool outcomes, written;
+    bool outcomes, written, told;
     wake_take(&s->wake, &outcomes, &written);
     if (written) {
         s->look = true;
@@ -149,9 +172,11 @@ static hd_status sqlite_poll(authority *a) {
     }
     client_release(&s->client);
     sqlite_flush(a);
-    if (s->writer && outcomes) take_outcomes(s);
+    if (s->writer && (outcomes || s->decided)) take_outcomes(s);
+    s->decided = false;
+    told = s->waiting != NULL;
     hd_status status = deliver(s);
-    if (!status) status = look(s);
+    if (!status) status = look(s, told);
     if (!status && s->batch.length) status = HD_NOMEM; /* said, and tried again next time */
     return status || !s->in_flight ? status : s->trouble;
 }
@@ -271,6 +296,8 @@ static const authority_ops sqlite_ops = {
     .name = "sqlite",
     .submit = sqlite_submit,
     .flush = sqlite_flush,
+    .start = sqlite_start,
+    .turn = sqlite_turn,
     .poll = sqlite_poll,
     .load = sqlite_load,
     .idle = sqlite_idle,

@@ -329,7 +329,10 @@ static hd_status attempt_inside(writer *w, outcome *o) {
     if (status || o->row) return status;
     o->before = w->row;
     status = judge_all(w, o);
-    if (!status && w->admitted) status = store_row(w);
+    if (!status && w->admitted) {
+        status = store_row(w);
+        wal_make_room(&w->wal, &w->file, w->body.length);
+    }
     return status ? status : file_commit(&w->file);
 }
 

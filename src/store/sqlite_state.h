@@ -1,6 +1,7 @@
 /* sqlite_state.h -- what the writer thread knows, and how it comes to know it.
  *
- * Everything here belongs to the writer's thread, but for the part that says so. The state is a
+ * Everything here belongs to the writer's thread (or to whoever has a turn while it rests), but for
+ * the part that says so. The state is a
  * function of the file: writer_learn() builds it from checkpoint and log, writer_catch_up() adds the
  * rows that other processes have appended since. */
 #ifndef STORE_SQLITE_STATE_H
@@ -8,6 +9,7 @@
 
 #include "store/sqlite_decode.h"
 #include "store/sqlite_head.h"
+#include "store/sqlite_wal.h"
 #include "value/json_write.h"
 #include <pthread.h>
 
@@ -69,8 +71,8 @@ typedef struct writer {
     verdict verdict;
     json_buffer commits, sizes, body; /* of the row under way */
     uint32_t admitted;                /* commits in it */
-    int wal_pages;                    /* in the WAL after the last commit */
-    batch *todo;                      /* taken, not decided */
+    wal wal;
+    batch *todo; /* taken, not decided */
     VEC(recovered) recovered;
     VEC(uint64_t) recovered_seqs;
     uint32_t attempts; /* failures in a row */
@@ -80,9 +82,13 @@ typedef struct writer {
     pthread_t thread;
     bool running;
     pthread_mutex_t lock;
-    pthread_cond_t done; /* a command has been carried out */
-    int wake_fd;         /* eventfd: there is something to do */
-    int notify_fd;       /* eventfd, borrowed: outcomes are ready */
+    pthread_cond_t done; /* a command has been carried out, or a turn is over */
+    bool resting;        /* the thread sleeps: what is its own may be used in a turn */
+    bool watching;       /* it will wake by itself to fold the tail */
+    bool in_turn;        /* another thread has what is the thread's own; only if resting */
+    uint64_t turns;
+    int wake_fd;   /* eventfd: there is something to do */
+    int notify_fd; /* eventfd, borrowed: outcomes are ready */
     batch *queue, **queue_end;
     batch *spare; /* used up: its memory goes back to the runtime */
     outcome *ready, **ready_end;

@@ -1,4 +1,13 @@
-/* sqlite_writer.c -- the thread, and the two queues between it and its runtime. */
+/* sqlite_writer.c -- the thread, the two queues between it and its runtime, and who does the work.
+ *
+ * One of two threads holds the writer's state: its own, or, while that rests, the runtime's thread
+ * for the length of one turn. Both sides of the change of hands are under `lock`:
+ *
+ *     the thread    ... work, work --> resting ------------ woken --> waits while there is a turn
+ *     the runtime                          push, turn: judge, COMMIT, give back
+ *
+ * A turn saves a commit that somebody waits for two wake-ups, which on a fast disk take as long as
+ * the disk does. Whatever is not plain, a turn leaves to the thread. */
 #define _GNU_SOURCE
 #include "store/sqlite_writer.h"
 
@@ -12,7 +21,6 @@
 
 enum {
     IDLE_MS = 1000,
-    WAL_PAGES = 4000,     /* frames after which the WAL is copied into the file */
     BACKOFF_MS = 5,       /* doubles with each failure */
     BACKOFF_MAX_MS = 500, /* up to this */
     PATIENCE = 3,         /* failures in a row before anybody is told */
@@ -29,13 +37,15 @@ static void signal_fd(int fd) {
 
 /* ---- The thread ---------------------------------------------------------------------------- */
 
-static void sleep_on(int fd, int ms) {
+/* False: nothing came within the time. */
+static bool sleep_on(int fd, int ms) {
     struct pollfd p = { fd, POLLIN, 0 };
-    (void)poll(&p, 1, ms);
+    bool woken = poll(&p, 1, ms) != 0;
     uint64_t count;
     if (p.revents && read(fd, &count, sizeof count) < 0) {
         /* Somebody else took it; looking at the queue is harmless. */
     }
+    return woken;
 }
 
 static void append_batches(batch **list_end, batch *more) {
@@ -43,13 +53,18 @@ static void append_batches(batch **list_end, batch *more) {
     *list_end = more;
 }
 
-/* What there is to do: moves the queue to `todo`. */
-static writer_command take_work(writer *w, bool *stop) {
-    pthread_mutex_lock(&w->lock);
+/* Moves the queue to `todo`; under the lock. */
+static void take_queue(writer *w) {
     append_batches(&w->todo, w->queue);
     w->queue = NULL;
     w->queue_end = &w->queue;
     w->busy = w->todo != NULL;
+}
+
+/* What there is to do. */
+static writer_command take_work(writer *w, bool *stop) {
+    pthread_mutex_lock(&w->lock);
+    take_queue(w);
     *stop = w->stop;
     writer_command command = w->command;
     pthread_mutex_unlock(&w->lock);
@@ -63,7 +78,6 @@ static void post_outcome(writer *w, outcome *o) {
     w->trouble = HD_OK;
     w->busy = w->todo != NULL;
     pthread_mutex_unlock(&w->lock);
-    signal_fd(w->notify_fd);
 }
 
 /* Tells of trouble that lasts, once. */
@@ -86,14 +100,8 @@ static void back_off(writer *w) {
     (void)poll(NULL, 0, ms);
 }
 
-/* Copies the WAL into the file when it has grown; never in the way of a commit. */
 static void copy_wal(writer *w) {
-    if (w->wal_pages < WAL_PAGES) return;
-    int left = 0, copied = 0;
-    if (sqlite3_wal_checkpoint_v2(w->file.db, NULL, SQLITE_CHECKPOINT_PASSIVE, &left, &copied) ==
-            SQLITE_OK &&
-        left == copied)
-        w->wal_pages = 0;
+    if (wal_is_long(&w->wal)) wal_copy(&w->wal, &w->file);
 }
 
 static void post_checkpoint(writer *w) {
@@ -115,38 +123,54 @@ static uint64_t tail_limit(const writer *w) {
 
 /* SQLite's locks are not fair: a process that commits back to back would keep the others out. While
  * there are others, each of us leaves the lock alone for a moment after using it. */
-static void step_aside(writer *w, bool met_others) {
-    if (met_others) w->courtesy = COURTESY;
+static void step_aside(writer *w) {
     if (!w->courtesy) return;
     w->courtesy--;
     (void)poll(NULL, 0, 1);
 }
 
+/* Within a turn nobody waits: the thread does it then. */
 static int await_lock(void *ctx, int tries) {
-    (void)ctx;
+    const writer *w = ctx;
+    if (w->in_turn) return 0;
     (void)poll(NULL, 0, 1);
     return tries < LOCK_TRIES;
 }
 
 /* One group commit. */
-static void work_off(writer *w) {
+static hd_status work_once(writer *w) {
     outcome *o;
     uint64_t before = w->row;
     hd_status status = writer_attempt(w, &o);
+    if (status) return status;
+    if (w->attempts >= PATIENCE)
+        env_log(&w->env, HD_LOG_INFO, "%s can be written again", w->file.name);
+    w->attempts = 0;
+    if (o->before != before) w->courtesy = COURTESY;
+    post_outcome(w, o);
+    return HD_OK;
+}
+
+static bool has_housework(const writer *w) {
+    return w->tail.bytes > tail_limit(w) || wal_is_long(&w->wal);
+}
+
+static void keep_house(writer *w) {
+    if (w->tail.bytes > tail_limit(w)) (void)checkpoint(w, false);
+    copy_wal(w);
+}
+
+static void work_off(writer *w) {
+    hd_status status = work_once(w);
     if (status) {
         w->attempts++;
         post_trouble(w, status);
         back_off(w);
         return;
     }
-    if (w->attempts >= PATIENCE)
-        env_log(&w->env, HD_LOG_INFO, "%s can be written again", w->file.name);
-    w->attempts = 0;
-    bool met_others = o->before != before;
-    post_outcome(w, o);
-    step_aside(w, met_others);
-    if (w->tail.bytes > tail_limit(w)) (void)checkpoint(w, false);
-    copy_wal(w);
+    signal_fd(w->notify_fd);
+    step_aside(w);
+    keep_house(w);
 }
 
 static hd_status carry_out(writer *w, writer_command command) {
@@ -159,8 +183,7 @@ static hd_status carry_out(writer *w, writer_command command) {
     }
     case COMMAND_VACUUM: {
         hd_status status = file_exec(&w->file, "vacuum");
-        w->wal_pages = WAL_PAGES;
-        copy_wal(w);
+        wal_copy(&w->wal, &w->file);
         return status;
     }
     case COMMAND_REGISTER: return writer_register(w);
@@ -183,11 +206,32 @@ static void do_command(writer *w, writer_command command) {
     pthread_mutex_unlock(&w->lock);
 }
 
+static void begin_rest(writer *w, bool watching) {
+    pthread_mutex_lock(&w->lock);
+    w->resting = true;
+    w->watching = watching;
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* Afterwards the state is the thread's again. Returns how many turns there have been. */
+static uint64_t end_rest(writer *w) {
+    pthread_mutex_lock(&w->lock);
+    while (w->in_turn) pthread_cond_wait(&w->done, &w->lock);
+    w->resting = false;
+    uint64_t turns = w->turns;
+    pthread_mutex_unlock(&w->lock);
+    return turns;
+}
+
+/* Sleeps until there is something to do; folds the tail when there has been nothing for a while. */
 static void rest(writer *w) {
     bool worth = w->tail.bytes >= TAIL_IDLE;
-    struct pollfd p = { w->wake_fd, POLLIN, 0 };
-    if (worth && poll(&p, 1, IDLE_MS) == 0) (void)checkpoint(w, false);
-    else sleep_on(w->wake_fd, -1);
+    uint64_t turns = w->turns;
+    begin_rest(w, worth);
+    bool woken = sleep_on(w->wake_fd, worth ? IDLE_MS : -1);
+    bool idle = end_rest(w) == turns;
+    if (worth && idle && !woken) (void)checkpoint(w, false);
+    keep_house(w);
 }
 
 static void *writer_main(void *argument) {
@@ -206,12 +250,6 @@ static void *writer_main(void *argument) {
 }
 
 /* ---- Opening and closing --------------------------------------------------------------------- */
-
-static int count_wal(void *ctx, sqlite3 *db, const char *name, int pages) {
-    (void)db, (void)name;
-    ((writer *)ctx)->wal_pages = pages;
-    return SQLITE_OK;
-}
 
 static void free_batches(const hd_env *env, batch *b) {
     for (batch *next; b; b = next) {
@@ -267,7 +305,7 @@ static hd_status open_state(writer *w, const char *name, hd_error *error) {
     if (!status) status = writer_learn(w);
     if (status) file_failure(&w->file, sqlite3_extended_errcode(w->file.db), "reading", error);
     if (error && status) error->status = status;
-    sqlite3_wal_hook(w->file.db, count_wal, w);
+    wal_watch(&w->wal, &w->file);
     sqlite3_busy_handler(w->file.db, await_lock, w);
     return status;
 }
@@ -334,8 +372,42 @@ hd_status writer_push(writer *w, json_buffer *bytes) {
     *w->queue_end = b;
     w->queue_end = &b->next;
     pthread_mutex_unlock(&w->lock);
-    signal_fd(w->wake_fd);
     return HD_OK;
+}
+
+void writer_start(writer *w) { signal_fd(w->wake_fd); }
+
+static bool begin_turn(writer *w) {
+    pthread_mutex_lock(&w->lock);
+    bool ours = w->resting && w->queue && !w->command && !w->stop;
+    if (ours) {
+        assert(!w->in_turn && !w->todo);
+        w->in_turn = true;
+        w->turns++;
+        take_queue(w);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return ours;
+}
+
+/* The thread goes on with whatever is left. */
+static void end_turn(writer *w, bool done) {
+    pthread_mutex_lock(&w->lock);
+    bool worth = !w->watching && w->tail.bytes >= TAIL_IDLE;
+    bool more = !done || worth || has_housework(w);
+    w->in_turn = false;
+    pthread_cond_broadcast(&w->done);
+    pthread_mutex_unlock(&w->lock);
+    if (more) writer_start(w);
+}
+
+bool writer_turn(writer *w) {
+    if (!w->running || !begin_turn(w)) return false;
+    /* With others at the file the thread is the one that steps aside. */
+    hd_status status = w->courtesy ? HD_BUSY : work_once(w);
+    if (status && status != HD_BUSY) w->attempts++;
+    end_turn(w, !status);
+    return !status;
 }
 
 outcome *writer_take(writer *w, uint64_t seen, uint64_t *folded, hd_status *trouble) {

@@ -6,6 +6,9 @@
  *     take everything queued --> lock the file --> catch up on others' rows --> admit each
  *         --> one row for all that are admitted --> COMMIT (the one fsync) --> outcomes
  *
+ * A runtime that has nothing to do but wait for the outcome takes a turn at this itself, so that a
+ * single commit costs no wake-ups.
+ *
  * There is no timer: while one COMMIT waits for the disk the next batch gathers. Whatever happens in
  * memory before COMMIT is thrown away when it fails: the writer then learns the file anew, finds out
  * whether its row is there (S11), and judges again what is not.
@@ -26,8 +29,12 @@ hd_status writer_open(const char *file, const hd_options *options, const hd_env 
 /* Gives a last try to what is queued, checkpoints, ends the thread. */
 void writer_close(writer *w);
 
-/* Takes the bytes over; `bytes` is empty afterwards. HD_NOMEM: it is as it was. */
+/* Takes the bytes over; `bytes` is empty afterwards. HD_NOMEM: it is as it was. Then either the
+ * thread starts on it, or, if it rests, whoever has pushed does the thread's work: judges, commits,
+ * and finds the outcome ready. False: somebody must start the thread. */
 hd_status writer_push(writer *w, json_buffer *bytes);
+void writer_start(writer *w);
+bool writer_turn(writer *w);
 /* All outcomes that are ready, in order; the caller's. `seen` is the last row that was delivered.
  * *folded is the checkpoint's row, *trouble the status of the last attempt. */
 outcome *writer_take(writer *w, uint64_t seen, uint64_t *folded, hd_status *trouble);

@@ -65,6 +65,17 @@ static void line_flush(authority *a) {
     if (!line->hold_requests && !line->lose_requests) line->inner->ops->flush(line->inner);
 }
 
+static void line_start(authority *a) {
+    authority *inner = line_of(a)->inner;
+    if (inner->ops->start) inner->ops->start(inner);
+}
+
+static bool line_turn(authority *a) {
+    lab_line *line = line_of(a);
+    bool open = !line->hold_answers && !line->gone && line->inner->ops->turn;
+    return open && line->inner->ops->turn(line->inner);
+}
+
 /* The way to a file does not get lost: what is in the writer's hands is not handed over twice. */
 static bool takes_replays(const lab_line *line) {
     return strcmp(line->inner->ops->name, "sqlite") != 0;
@@ -83,6 +94,7 @@ void lab_line_mend(lab_line *line) {
     line->hold_requests = line->hold_answers = line->lose_requests = false;
     submit_again(line, &line->rt->r.pending);
     line->inner->ops->flush(line->inner);
+    line_start(&line->base);
 }
 
 /* ---- answers */
@@ -166,6 +178,8 @@ static const authority_ops line_ops = {
     .name = "line",
     .submit = line_submit,
     .flush = line_flush,
+    .start = line_start,
+    .turn = line_turn,
     .poll = line_poll,
     .load = line_load,
     .idle = line_idle,
