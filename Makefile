@@ -250,7 +250,9 @@ coverage:
 
 # Variants other than the one asked for are made by a make of their own: packages that
 # install-deps has just brought are then seen by it.
-in_release = $(MAKE) VARIANT=release BUILD=$(ROOT)/release
+in_release = $(MAKE) VARIANT=release BUILD=$(ROOT)/release $(parallel)
+# On all cores, unless whoever called said how many.
+parallel = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 
 .PHONY: release run bench bench-quick bench-readme format clean man dist help
 release:
@@ -258,9 +260,8 @@ release:
 
 run:
 	@tools/install-deps build
-	@$(in_release) all
-	@$(if $(wildcard src/cli/*demo*.c),$(ROOT)/release/heddle demo,\
-	    tools/run-examples --show $(ROOT)/release)
+	@$(in_release) command
+	@$(ROOT)/release/heddle demo
 
 bench bench-quick:
 	@tools/install-deps bench
