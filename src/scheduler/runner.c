@@ -377,10 +377,13 @@ static hd_status finish(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
 
 /* Leaves the transaction as prepare() wants it. */
 static void wipe(hd_tx *tx) {
-    if (tx->writes.count || tx->preconditions.count || (tx->flags & TX_DIVERGED) ||
-        tx->claim_only.count || tx->failed || tx->missing || tx->attempted.count || tx->lineage)
+    if (tx->writes.count || tx->preconditions.count || tx->claim_only.count || tx->failed ||
+        tx->missing || tx->attempted.count || tx->lineage) {
         tx_reset(tx);
-    else if (tx->pool && tx->pool->count) hd_pool_clear(tx->pool);
+        return;
+    }
+    if (tx->flags & TX_DIVERGED) tx_drop_reads(tx);
+    if (tx->pool && tx->pool->count) hd_pool_clear(tx->pool);
 }
 
 static void run_unusual(scheduler *s, node_id id) {

@@ -85,6 +85,17 @@ hd_status tx_note_slow(hd_tx *tx, uint32_t key) {
     return status ? tx_fail(tx, status) : HD_OK;
 }
 
+hd_status tx_note_document(hd_tx *tx, place_id doc) {
+    if (!(tx->flags & TX_DIVERGED)) {
+        if (tx_agreed(tx) <= 2 * FEW_READS && among_expected(tx, doc)) return HD_OK;
+        hd_status status = diverge(tx);
+        if (status) return status;
+    }
+    if (among_reads(tx, doc)) return HD_OK;
+    hd_status status = add_read(tx, doc);
+    return status ? tx_fail(tx, status) : HD_OK;
+}
+
 hd_status tx_note_claim(hd_tx *tx, uint32_t key) {
     tx->flags |= TX_BUSY;
     for (uint32_t i = tx->claim_only.count; i-- > 0;)

@@ -163,6 +163,13 @@ static inline bool reads_plainly(const hd_tx *tx) {
     return !(tx->flags & TX_EPOCH) && !tx_has_output(tx) && !tx->writes.count;
 }
 
+/* A whole document, here, and no link: nothing can stand on its way, and nothing above it. */
+static inline bool is_plain_document(const hd_tx *tx, hd_cell cell) {
+    if (cell.id >= tx->r->places.count) return false; /* with a schema, or none of ours */
+    const place *p = tx_place(tx, cell.id);
+    return p->root == cell.id && p->value.bits != 0 && value_tag(p->value) != TAG_LINK;
+}
+
 /* The read is not the one expected. What is read again and again comes here the second time only. */
 hd_value hd_tx_get_otherwise_(hd_tx *tx, hd_cell cell) {
     if (reads_plainly(tx) && read_lately(tx, cell.id)) {
@@ -171,6 +178,10 @@ hd_value hd_tx_get_otherwise_(hd_tx *tx, hd_cell cell) {
             tx->front.again[cell.id & 3] = cell.id;
             return v;
         }
+    }
+    if (reads_plainly(tx) && is_plain_document(tx, cell)) {
+        hd_status status = tx_note_document(tx, cell.id);
+        return status ? value_failed(status) : tx_place(tx, cell.id)->value;
     }
     return read_cell(tx, cell, 0);
 }
