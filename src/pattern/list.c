@@ -303,7 +303,7 @@ hd_cell hd_map(hd_build *b, const char *name, hd_cell items, const hd_each *each
     char text[256];
     if (!items.id) hd_build_fail(b, HD_USAGE, "%s: the list is no cell", name);
     if (!each->fn == !each->build)
-        hd_build_fail(b, HD_USAGE, "%s: a list needs a function for its rows, and one", name);
+        hd_build_fail(b, HD_USAGE, "%s: a row needs .fn or .build, one of them", name);
     list_part *p = part_new(b, &list_kind, sizeof *p, name);
     if (!p) return (hd_cell){ 0 };
     p->list = items;

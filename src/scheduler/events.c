@@ -160,8 +160,12 @@ static hd_event_wait handler_is_missing(scheduler *s, event *e) {
             return to->loading ? HD_EVENT_WAITS_HANDLER : HD_EVENT_WAITS_NOT;
         }
     }
-    if (!to->spec.fn)
-        events_end(s, e, status ? status : HD_NOT_FOUND, "there is no handler for its stream");
+    if (!to->spec.fn) {
+        char name[160], message[256];
+        hd_cell_print(s->rt, (hd_cell){ to->place }, name, sizeof name);
+        snprintf(message, sizeof message, "there is no handler for the stream %s", name);
+        events_end(s, e, status ? status : HD_NOT_FOUND, message);
+    }
     return HD_EVENT_WAITS_NOT;
 }
 
@@ -319,9 +323,10 @@ void events_report(scheduler *s, const event *e, hd_status status, const char *m
     s->stats.failures++;
     for (uint32_t i = 0; i < s->error_handlers.count; i++)
         s->error_handlers.items[i].fn(s->error_handlers.items[i].ctx, &failure);
-    if (!s->error_handlers.count)
-        env_log(s->env, HD_LOG_ERROR, "uncaught in handler \"%s\", event %s: %s (%s)",
-                failure.action, e->id, failure.message, hd_status_name(status));
+    if (s->error_handlers.count) return;
+    env_log(s->env, HD_LOG_ERROR, "uncaught%s%s%s event %s: %s (%s)",
+            *failure.action ? " in handler \"" : "", failure.action, *failure.action ? "\"," : ":",
+            e->id, failure.message, hd_status_name(status));
 }
 
 static void count_end(events *ev, hd_status status) {

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 _Static_assert(sizeof schema_steps / sizeof schema_steps[0] == FILE_FORMAT, "a step per format");
@@ -218,8 +219,26 @@ typedef struct look {
     int64_t application_id, format, tables;
 } look;
 
+/* What is wrong with where the file is to stand; NULL: nothing. */
+static const char *misplaced(const char *name) {
+    struct stat st;
+    char folder[PATH_MAX];
+    const char *slash = strrchr(name, '/');
+    if (stat(name, &st) == 0)
+        return S_ISDIR(st.st_mode) ? "is a directory: name a file in it" : NULL;
+    if (!slash || slash == name || (size_t)(slash - name) >= sizeof folder) return NULL;
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash - name), name);
+    if (stat(folder, &st) == 0) return NULL;
+    return "is to stand in a directory that does not exist: make it first";
+}
+
 static hd_status refuse(const file *f, hd_status status, hd_error *error) {
     const char *name = f->name;
+    const char *place = status == HD_READ_ONLY || status == HD_IO ? misplaced(name) : NULL;
+    if (place) {
+        env_error(error, status, "%s %s", name, place);
+        return status;
+    }
     switch (status) {
     case HD_NOT_HEDDLE:
         env_error(error, status, "%s is not a heddle file: name another one; this one is untouched",

@@ -172,6 +172,16 @@ hd_status tx_unpack_single(hd_tx *tx) {
     return tx_write_op(tx, OP_SET, at, v, 0);
 }
 
+/* Says which cell it was: the status alone tells little. */
+static hd_status misfit(hd_tx *tx, hd_cell cell, hd_status status) {
+    char name[160];
+    if (status != HD_KIND && status != HD_RANGE) return status;
+    hd_cell_print(tx->rt, cell, name, sizeof name);
+    return runtime_fail(tx->rt, status, "%s: %s", name,
+                        status == HD_RANGE ? "the array there is shorter, or the sum too large"
+                                           : "what is there is of another kind");
+}
+
 static hd_status write_cell(hd_tx *tx, hd_cell cell, op_kind kind, hd_value v) {
     const hd_schema *schema;
     place_id at = runtime_place(tx->rt, cell, &schema);
@@ -182,7 +192,7 @@ static hd_status write_cell(hd_tx *tx, hd_cell cell, op_kind kind, hd_value v) {
         if (status) return status;
     }
     if (kind == OP_REMOVE && place_is_doc(&tx->r->places, at)) kind = OP_DELETE;
-    return tx_write_op(tx, kind, at, v, 0);
+    return misfit(tx, cell, tx_write_op(tx, kind, at, v, 0));
 }
 
 /* A first write of a whole document that is here: kept in two words until the commit, which has a
