@@ -496,6 +496,16 @@ static void assert_refused(hd_options options, hd_status expected, const char *a
     free(after);
 }
 
+static void a_place_where_no_file_can_be_is_named(void **state) {
+    (void)state;
+    hd_runtime *rt;
+    hd_error error;
+    assert_true(hd_open("/", NULL, &rt, &error) != HD_OK);
+    assert_non_null(strstr(error.message, "is a directory"));
+    assert_true(hd_open("/nowhere/at/all.db", NULL, &rt, &error) != HD_OK);
+    assert_non_null(strstr(error.message, "does not exist"));
+}
+
 static void what_is_not_ours_is_refused_untouched(void **state) {
     (void)state;
     assert_refused((hd_options){ .must_exist = true }, HD_NOT_FOUND, "does not exist");
@@ -551,6 +561,7 @@ int main(void) {
         TEST(documents_are_listed_by_kind_and_prefix),
         TEST(a_small_change_of_a_large_document_writes_little),
         TEST(the_check_finds_what_was_changed_behind_its_back),
+        TEST(a_place_where_no_file_can_be_is_named),
         TEST(what_is_not_ours_is_refused_untouched),
         TEST(a_newer_format_is_refused_untouched),
         TEST(read_only_reads_and_never_writes),

@@ -65,6 +65,7 @@ static void a_write_that_does_not_fit_says_so_and_changes_nothing(void **state) 
     lab_write(a, "n", "{\"x\":1,\"l\":[1]}");
     hd_tx *tx = begin(a);
     assert_status(lab_script(a, tx, "set n#/x/y 1", NULL), HD_KIND);
+    assert_non_null(strstr(hd_runtime_error(hd_tx_runtime(tx))->message, "n#/x/y: "));
     assert_status(lab_script(a, tx, "append n#/x 1", NULL), HD_KIND);
     assert_status(lab_script(a, tx, "set n#/l/7 1", NULL), HD_RANGE);
     assert_status(lab_script(a, tx, "increment n#/l 1", NULL), HD_KIND);
