@@ -298,6 +298,17 @@ HD_API hd_status hd_store_checkpoint(hd_runtime *rt, hd_error *error);
 HD_API hd_status hd_store_prune(hd_runtime *rt, hd_error *error);
 HD_API hd_status hd_store_vacuum(hd_runtime *rt, hd_error *error);
 
+/* Pieces (heddle/pattern.h) in a file that would have work to do if they were resumed now: `nodes` of
+ * their computations no longer hold. Answered from indexes alone, without reading a document; costs
+ * what has changed since. In order of name, new ones last; fn returns false to stop. HD_USAGE for a store in
+ * memory, whose pieces end with it. */
+typedef struct hd_stale_piece {
+    const char *space, *id; /* good during the call */
+    uint64_t nodes;
+} hd_stale_piece;
+typedef bool (*hd_stale_fn)(void *ctx, const hd_stale_piece *piece);
+HD_API hd_status hd_store_stale_pieces(hd_runtime *rt, hd_stale_fn fn, void *ctx);
+
 /* Verifies every invariant of a file. Reports each finding; HD_CORRUPT when there is one. */
 typedef void (*hd_check_fn)(void *ctx, const char *finding);
 HD_API hd_status hd_store_check(const char *file, const hd_options *options, hd_check_fn fn,

@@ -109,11 +109,43 @@ static int list_all(listing *w) {
     return CLI_OK;
 }
 
+/* ---- Those that would have work to do ---------------------------------------------------- */
+
+static bool print_stale(void *ctx, const hd_stale_piece *piece) {
+    listing *w = ctx;
+    const cli *c = w->s.c;
+    char name[512];
+    snprintf(name, sizeof name, "%s/%s", piece->space, piece->id);
+    w->count++;
+    if (c->json) {
+        record r = record_to(stdout);
+        record_open(&r, NULL, '{');
+        record_text(&r, "space", piece->space);
+        record_text(&r, "id", piece->id);
+        record_number(&r, "stale_nodes", piece->nodes);
+        record_close(&r, '}');
+        record_end(&r);
+    } else {
+        print_cell(name, NAME_WIDTH);
+        printf(" %" PRIu64 " node%s would run\n", piece->nodes, piece->nodes == 1 ? "" : "s");
+    }
+    return !output_broken() && !interrupted();
+}
+
+static int list_stale(listing *w) {
+    hd_status status = hd_store_stale_pieces(w->s.rt, print_stale, w);
+    if (status) return store_fail(&w->s, status, w->s.file);
+    if (interrupted()) return interrupted_status();
+    if (!w->count && !w->s.c->json) puts("nothing is stale: no piece would have work to do");
+    return CLI_OK;
+}
+
 static int run(cli *c) {
     listing w = { 0 };
+    bool stale = option_given(c, "stale");
     int failed = store_open(c, &w.s, c->operands[0], STORE_READ);
-    if (!failed) failed = ask_program(c, &w);
-    if (!failed) failed = list_all(&w);
+    if (!failed && !stale) failed = ask_program(c, &w);
+    if (!failed) failed = stale ? list_stale(&w) : list_all(&w);
     live_close(&w.l);
     return store_close(&w.s, failed);
 }
@@ -127,10 +159,18 @@ const command command_pieces = {
     .summary = "the pieces in a file, and which of them run",
     .text = "Lists the pieces in FILE: pattern, how often each was started, where its result is. "
             "Those that run in a program that serves the file are marked, with the number of "
-            "their nodes. No program needs to be running.",
-    .options = (const cli_option[]){ OPTIONS_LIVE, { NULL, NULL, NULL } },
-    .examples = (const cli_example[]){ { "heddle pieces shop.db", "all of them" },
-                                       { "heddle pieces shop.db --json", "for a program" },
-                                       { NULL, NULL } },
+            "their nodes. No program needs to be running.\n\n"
+            "With --stale only those are listed that would have work to do if they were resumed "
+            "now, because something has changed that their computations had read; with how many "
+            "computations. Nodes that a program registers on the runtime itself count as the piece "
+            "'main'. No document is read for that: the answer comes from indexes.",
+    .options = (const cli_option[]){ { "stale", NULL, "only pieces that would have work to do" },
+                                     OPTIONS_LIVE,
+                                     { NULL, NULL, NULL } },
+    .examples =
+        (const cli_example[]){ { "heddle pieces shop.db", "all of them" },
+                               { "heddle pieces shop.db --stale", "what a restart would run" },
+                               { "heddle pieces shop.db --json", "for a program" },
+                               { NULL, NULL } },
     .run = run,
 };

@@ -56,6 +56,8 @@ typedef struct basis_change {
 } basis_change;
 typedef bool (*basis_change_fn)(void *ctx, const basis_change *change);
 
+typedef bool (*basis_stale_fn)(void *ctx, const char *piece, uint64_t nodes);
+
 typedef struct basis_ops {
     /* All rows of a piece ("space:piece"), at the snapshot of the last poll, in order of name; before
      * them *valid, owned by the caller: the piece's seqs by space, an object, absent if it has none.
@@ -70,6 +72,8 @@ typedef struct basis_ops {
     /* Keeps rows without a commit, proved as of now: of an authority that nobody else uses (see
      * `confirm`). NULL: there is no such way. */
     hd_status (*keep)(authority *a, hd_value extra);
+    /* The pieces that have rows which hold no longer, and how many. NULL: there is no such way. */
+    hd_status (*stale)(authority *a, basis_stale_fn fn, void *ctx);
 } basis_ops;
 
 /* ---- The form (basis.c) */

@@ -13,6 +13,7 @@
 #include "store/sqlite_encode.h"
 #include "store/sqlite_list.h"
 #include "store/sqlite_rows.h"
+#include "store/sqlite_stale.h"
 #include "store/sqlite_wake.h"
 #include "store/sqlite_writer.h"
 #include <unistd.h>
@@ -270,7 +271,12 @@ static hd_status sqlite_seq_of(authority *a, struct key *space, uint64_t *out) {
     *out = status ? 0 : entry->seq;
     return status;
 }
-static const basis_ops sqlite_basis_ops = { sqlite_rows, sqlite_changes, sqlite_seq_of, NULL };
+static hd_status sqlite_stale(authority *a, basis_stale_fn fn, void *ctx) {
+    return client_stale(&self(a)->client, fn, ctx);
+}
+static const basis_ops sqlite_basis_ops = {
+    .rows = sqlite_rows, .changes = sqlite_changes, .seq_of = sqlite_seq_of, .stale = sqlite_stale
+};
 
 static void sqlite_close(authority *a) {
     sqlite_authority *s = self(a);

@@ -48,8 +48,7 @@ static const char *instance_of(const char *instance, hd_scope scope) {
     return instance + strlen(word);
 }
 
-/* "id!" is the metadata of "id", or a document that is called so: both are meant. */
-static hd_status add_read(read_set *s, const basis_read *r, const char *instance) {
+doc_name read_doc_name(const basis_read *r, const char *instance) {
     doc_name name = { .space = r->space,
                       .space_length = (uint32_t)r->space_length,
                       .id = r->id,
@@ -57,6 +56,12 @@ static hd_status add_read(read_set *s, const basis_read *r, const char *instance
                       .instance = instance_of(instance, r->scope),
                       .scope = r->scope };
     name.instance_length = (uint32_t)strlen(name.instance);
+    return name;
+}
+
+/* "id!" is the metadata of "id", or a document that is called so: both are meant. */
+static hd_status add_read(read_set *s, const basis_read *r, const char *instance) {
+    doc_name name = read_doc_name(r, instance);
     hd_status status = add_doc(s, &name);
     if (status || r->id_length < 2 || r->id[r->id_length - 1] != '!') return status;
     name.id_length--;

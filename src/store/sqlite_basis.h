@@ -41,6 +41,8 @@ void read_set_init(read_set *s, const hd_env *env);
 void read_set_fini(read_set *s);
 /* A read of another principal's instance than the row's own has the instance "": any. HD_NOMEM. */
 hd_status read_set_add(read_set *s, hd_value body, const char *instance);
+/* The document that a read means. */
+doc_name read_doc_name(const basis_read *r, const char *instance);
 bool read_set_has(const read_set *s, const doc_name *name);
 
 #endif

@@ -167,7 +167,9 @@ static hd_status line_changes(authority *a, struct key *space, uint64_t seq, bas
 static hd_status line_seq_of(authority *a, struct key *space, uint64_t *out) {
     return INNER(a)->ops->basis->seq_of(INNER(a), space, out);
 }
-static const basis_ops line_basis = { line_rows, line_changes, line_seq_of, NULL };
+static const basis_ops line_basis = { .rows = line_rows,
+                                      .changes = line_changes,
+                                      .seq_of = line_seq_of };
 
 static void line_close(authority *a) {
     INNER(a)->ops->close(INNER(a));

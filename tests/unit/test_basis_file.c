@@ -320,6 +320,83 @@ static void a_tombstone_goes_with_the_last_node_that_read_it(void **state) {
     assert_string_equal(sql("select id from head"), "");
 }
 
+/* ---- pieces that would have work to do */
+
+static bool add_stale(void *ctx, const hd_stale_piece *piece) {
+    add("%s/%s %d;", piece->space, piece->id, (int)piece->nodes);
+    return true;
+}
+
+static const char *stale(void) {
+    text[0] = '\0';
+    assert_int_equal(hd_store_stale_pieces(rt, add_stale, NULL), HD_OK);
+    assert_int_equal(rt->r.stats.loads, 0);
+    return text;
+}
+
+#define NODE(name, reads) "[\"main:" name "\",\"\",\"f\",{\"r\":[" reads "]}]"
+
+static void set_up_pieces(void) {
+    write_cell("main/a", "{\"x\":1,\"y\":1}");
+    write_cell("main/b", "1");
+    keep("{\"nodes\":[" NODE("p:x", "\"main/a#/x\"") "," NODE("p:y", "\"main/a#/y\"") "," NODE(
+        "q:b", "\"main/b\",\"main/none\"") "," NODE("r:z", "\"~main/a\",\"main/b!\"") "]}");
+    reopen();
+    assert_string_equal(stale(), "");
+}
+
+static void a_change_makes_pieces_stale_by_path(void **state) {
+    set_up_pieces();
+    hd_close(rt);
+    open_store();
+    rt->r.stats.loads = 0;
+    write_cell("main/a", "{\"x\":2,\"y\":1}");
+    rt->r.stats.loads = 0;
+    assert_string_equal(stale(), "main/p 1;");
+    reopen(); /* the same with everything folded */
+    assert_string_equal(stale(), "main/p 1;");
+    assert_int_equal(hd_store_prune(rt, NULL), HD_OK);
+    assert_string_equal(stale(), "main/p 2;main/r 1;"); /* what changed in it is known no longer */
+    keep("{\"nodes\":[[\"main:p:x\",\"\"],[\"main:p:y\",\"\"],[\"main:r:z\",\"\"]]}");
+    assert_string_equal(stale(), "");
+    reopen();
+    assert_string_equal(stale(), "");
+}
+
+static void a_document_that_appears_makes_stale_who_missed_it(void **state) {
+    set_up_pieces();
+    write_cell("main/none", "1");
+    rt->r.stats.loads = 0;
+    assert_string_equal(stale(), "main/q 1;");
+    reopen();
+    assert_string_equal(stale(), "main/q 1;");
+}
+
+static void what_a_piece_says_counts(void **state) {
+    set_up_pieces();
+    keep("{\"pieces\":[[\"main:q\",{\"main\":2},[\"main:q:b\"]]]}");
+    assert_string_equal(stale(), "main/q 1;");
+    reopen();
+    assert_string_equal(stale(), "main/q 1;");
+    write_cell("main/b", "2");
+    keep("{\"pieces\":[[\"main:q\",{\"main\":3},[]]]}"); /* seen, and none the worse */
+    rt->r.stats.loads = 0;
+    assert_string_equal(stale(), "");
+    reopen();
+    assert_string_equal(stale(), "");
+}
+
+static void rows_of_the_tail_are_looked_at_too(void **state) {
+    set_up_pieces();
+    keep("{\"nodes\":[" NODE("new:n", "\"main/c\"") "," NODE("q:b", "\"main/c\"") "]}");
+    write_cell("main/c", "1");
+    write_cell("main/b", "7");
+    rt->r.stats.loads = 0;
+    assert_string_equal(stale(), "main/q 1;main/new 1;");
+    keep("{\"gone\":[[\"main:q:b\",\"\"]]}");
+    assert_string_equal(stale(), "main/new 1;");
+}
+
 /* ---- the check */
 
 static char findings[4096];
@@ -408,6 +485,10 @@ int main(void) {
         EACH(changes_are_found_in_the_log_and_below_it_by_seq),
         EACH(a_document_that_is_gone_is_told_as_changed_if_somebody_read_it),
         EACH(a_tombstone_goes_with_the_last_node_that_read_it),
+        EACH(a_change_makes_pieces_stale_by_path),
+        EACH(a_document_that_appears_makes_stale_who_missed_it),
+        EACH(what_a_piece_says_counts),
+        EACH(rows_of_the_tail_are_looked_at_too),
         EACH(the_check_looks_at_rows_and_their_index),
         EACH(a_row_that_cannot_be_read_is_left_out),
         EACH(a_file_of_format_1_is_brought_forward),
