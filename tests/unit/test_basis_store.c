@@ -31,6 +31,13 @@ static int close_all(void **state) {
     return 0;
 }
 
+/* What others have committed to a file is seen a moment later. */
+static void settle(void) {
+    lab_settle(l);
+    lab_env_advance_ms(lab_world(l), 200);
+    lab_settle(l);
+}
+
 /* ---- saying and asking */
 
 static void take_status(void *ctx, hd_status status) { *(hd_status *)ctx = status; }
@@ -52,7 +59,7 @@ static void say(lab_runtime *r, const char *reads, const char *extra, hd_status 
 static void keep(lab_runtime *r, const char *reads, const char *extra) {
     hd_status fate;
     say(r, reads, extra, &fate);
-    lab_settle(l);
+    settle();
     assert_status(fate, HD_OK);
 }
 
@@ -121,7 +128,7 @@ static uint64_t seq_of(lab_runtime *r) {
 
 static void a_commit_of_rows_alone_is_kept_and_takes_no_seq(void **state) {
     lab_write(a, "n", "1");
-    lab_settle(l);
+    settle();
     keep(a, "n", "{\"nodes\":[[\"main:p:x\",\"\",\"f\",{\"r\":[\"main/n\"]}]]}");
     assert_int_equal(seq_of(a), 1);
     assert_string_equal(rows(a, "main:p"), "main:p:x f {\"main\":1} {\"r\":[\"main/n\"]};");
@@ -131,13 +138,13 @@ static void a_commit_of_rows_alone_is_kept_and_takes_no_seq(void **state) {
 
 static void rows_whose_claims_are_refused_are_not_kept(void **state) {
     lab_write(a, "n", "1");
-    lab_settle(l);
+    settle();
     assert_cell(b, "n", "1");
     hd_status fate;
     say(b, "n", "{\"nodes\":[[\"main:p:x\",\"\",\"f\",{\"r\":[\"main/n\"]}]]}", &fate);
     lab_write(a, "n", "2");
     lab_pump(a);
-    lab_settle(l);
+    settle();
     assert_status(fate, HD_STALE);
     assert_string_equal(rows(a, "main:p"), "");
 }
@@ -146,23 +153,23 @@ static void rows_whose_claims_are_refused_are_not_kept(void **state) {
 static void rows_that_are_malformed_are_refused_with_their_commit(void **state) {
     hd_status fate;
     say(a, NULL, "{\"nodes\":[[\"main:p:x\",\"\",\"f\",{}]]}", &fate);
-    lab_settle(l);
+    settle();
     assert_status(fate, HD_PROTOCOL);
     assert_int_equal(lab_env_logged(lab_world(l), "a list of reads"), 1);
     assert_string_equal(rows(a, "main:p"), "");
     lab_write(a, "n", "1"); /* what comes after it is none the worse */
-    lab_settle(l);
+    settle();
     assert_cell(b, "n", "1");
 }
 
 static void a_row_is_replaced_proved_anew_and_gone(void **state) {
     lab_write(a, "n", "1");
-    lab_settle(l);
+    settle();
     keep(a, NULL,
          "{\"nodes\":[[\"main:p:y\",\"\",\"f\",{\"r\":[\"main/n\"]}],"
          "[\"main:p:x\",\"\",\"f\",{\"r\":[]}]]}");
     lab_write(b, "m", "1");
-    lab_settle(l);
+    settle();
     keep(b, NULL, "{\"nodes\":[[\"main:p:y\",\"\"]]}");
     assert_string_equal(rows(a, "main:p"), "main:p:x f {\"main\":1} {\"r\":[]};"
                                            "main:p:y f {\"main\":2} {\"r\":[\"main/n\"]};");
@@ -189,12 +196,12 @@ static void a_piece_says_how_far_its_rows_hold(void **state) {
 static void changes_are_told_by_path_and_of_known_documents_alone(void **state) {
     lab_write(a, "n", "{\"x\":1,\"y\":1}");
     lab_write(a, "strange", "1");
-    lab_settle(l);
+    settle();
     assert_cell(b, "n#/x", "1");
     uint64_t before = seq_of(b);
     lab_write(a, "n#/x", "2");
     lab_write(a, "strange", "2");
-    lab_settle(l);
+    settle();
     assert_int_equal(seq_of(b), before + 2);
     assert_string_equal(changes(b, before), "main/n@3/x;");
     assert_string_equal(changes(b, before + 1), "");
@@ -202,12 +209,12 @@ static void changes_are_told_by_path_and_of_known_documents_alone(void **state) 
 
 static void what_was_not_heard_yet_has_not_happened(void **state) {
     lab_write(a, "n", "1");
-    lab_settle(l);
+    settle();
     assert_cell(b, "n", "1");
     lab_write(a, "n", "2");
     lab_send(a);
     assert_int_equal(seq_of(b), 1);
-    lab_settle(l);
+    settle();
     assert_int_equal(seq_of(b), 2);
 }
 
@@ -224,7 +231,7 @@ static void hear(void *ctx, hd_value extra, hd_value seqs) {
 /* C313 */
 static void rows_of_another_runtime_are_told_after_its_changes(void **state) {
     lab_write(a, "n", "1");
-    lab_settle(l);
+    settle();
     assert_cell(b, "n", "1");
     replica *r = lab_replica(b);
     r->observer.observed = hear;
