@@ -30,6 +30,7 @@ shows "why a number is there, down to its commit" \
     '^ +<- prices#/cup 750 -> 800, a commit of this program$'
 shows "a process that is killed" 'ok  process [0-9]+ died of signal 9'
 shows "nothing lost" 'ok  7 orders of 7, '
+shows "zero re-runs" 'ok  of 18 computations 0 ran again; '
 shows "an event of the killed process, handled once" 'ok  its last order, delivered again: HD_EXISTS'
 
 fits() { ! sed '/^  \$ /d' demo.txt | grep -E '^.{81,}'; }
