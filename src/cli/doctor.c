@@ -52,6 +52,7 @@ static void HD_PRINTF(5, 6)
 
 /* ---- What is installed --------------------------------------------------------------------- */
 
+/* Left loaded, as libraries that keep state want it. */
 static void look_for_curl(report *r) {
     void *library = dlopen("libcurl.so.4", RTLD_LAZY | RTLD_LOCAL);
     const char *(*version)(void) = NULL;
@@ -63,7 +64,6 @@ static void look_for_curl(report *r) {
     else
         find(r, "libcurl", WARNING, "Install libcurl.so.4 if programs use hd_fetch.",
              "not found: hd_fetch answers with an error, the rest works");
-    if (library) dlclose(library);
 }
 
 static void look_at_versions(report *r) {
