@@ -298,7 +298,8 @@ hd_status decode_message(decoder *d, uint32_t session, const char *bytes, size_t
     uint32_t sizes[2];
     if (size < sizeof sizes) return HD_PROTOCOL;
     memcpy(sizes, bytes, sizeof sizes);
-    if (sizes[0] > size || sizes[1] > sizes[0] - MESSAGE_HEADER) return HD_PROTOCOL;
+    if (sizes[0] > size || sizes[0] < MESSAGE_HEADER || sizes[1] > sizes[0] - MESSAGE_HEADER)
+        return HD_PROTOCOL;
     *used = sizes[0];
     out->fragment_length = sizes[1];
     out->fragment = bytes + sizes[0] - sizes[1];

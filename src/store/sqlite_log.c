@@ -90,6 +90,7 @@ hd_status log_row_read(hd_heap *heap, sqlite3_stmt *s, log_row *out) {
     uint64_t hash = (uint64_t)sqlite3_column_int64(s, 1);
     const char *text = sqlite3_column_blob(s, 2);
     out->length = (size_t)sqlite3_column_bytes(s, 2);
+    if (!out->length) return HD_CORRUPT;
     if (!text) return sqlite3_column_type(s, 2) == SQLITE_TEXT ? HD_NOMEM : HD_CORRUPT;
     if (file_hash(text, out->length) != hash) return HD_CORRUPT;
     out->body = log_json_read(heap, text, out->length);

@@ -1,0 +1,65 @@
+/* Rows of the log, as another program might have left them: the text of a row, with the hash that
+ * belongs to it. What can be read is also walked, recorded and folded, as an opening store does. */
+#include "store/sqlite_decode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static hd_status must(hd_status status) {
+    if (status && status != HD_CORRUPT) abort();
+    return status;
+}
+
+static void fold_commit(hd_heap *heap, hd_value made) {
+    for (size_t i = 0; i < log_commit_docs(made); i++) {
+        log_doc doc;
+        hd_value value = value_absent();
+        if (!log_commit_doc(made, i, &doc)) continue;
+        (void)log_ops_start_anew(log_doc_op_list(&doc));
+        (void)must(log_fold(heap, log_doc_op_list(&doc), &value));
+        value_unref(value);
+    }
+}
+
+static void walk_row(hd_heap *heap, decoder *d, const log_row *row) {
+    for (size_t i = 0; i < log_row_commits(row); i++) {
+        hd_value made = log_row_commit(row, i);
+        uint8_t session[16];
+        candidate work;
+        (void)must(log_commit_session(row, made, session));
+        (void)log_commit_class(made);
+        (void)must(decode_log_commit(d, row, i, &work));
+        fold_commit(heap, made);
+    }
+}
+
+static void read_row(hd_heap *heap, sqlite3_stmt *s) {
+    log_row row;
+    heads h;
+    decoder d;
+    if (heads_init(&h, &heap->env, heap)) abort();
+    decoder_init(&d, &h, &heap->env);
+    if (!must(log_row_read(heap, s, &row))) walk_row(heap, &d, &row);
+    log_row_fini(heap, &row);
+    decoder_fini(&d);
+    heads_fini(&h);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    sqlite3 *db;
+    sqlite3_stmt *s;
+    hd_heap *heap;
+    if (hd_heap_open(NULL, NULL, &heap) || sqlite3_open(":memory:", &db) ||
+        sqlite3_prepare_v2(db, "select 1, ?1, ?2", -1, &s, NULL))
+        abort();
+    sqlite3_bind_int64(s, 1, (sqlite3_int64)file_hash(data, size));
+    sqlite3_bind_text64(s, 2, (const char *)data, size, SQLITE_STATIC, SQLITE_UTF8);
+    if (sqlite3_step(s) != SQLITE_ROW) abort();
+    read_row(heap, s);
+    sqlite3_finalize(s);
+    sqlite3_close(db);
+    hd_heap_close(heap);
+    return 0;
+}
