@@ -63,6 +63,9 @@ bool read_is_stale(const heads *h, uint32_t index, hd_path path, bool shape, uin
 
 /* ---- verdicts remembered */
 
+/* A commit builds on recent ones. */
+enum { REFUSED_MAX = 1 << 14 };
+
 /* The first verdict at or above. */
 static const decided *decided_from(const head_session *s, uint64_t local_seq) {
     uint32_t low = 0, high = s->verdicts.count;
@@ -84,11 +87,23 @@ static const decided *find_decided(const head_session *s, uint64_t local_seq) {
     return d < verdicts_end(s) && d->local_seq == local_seq ? d : NULL;
 }
 
-/* What the client has settled it has heard of: had it been refused, nothing would build on it. The
- * numbers ascend, like the verdicts. */
+/* Of a settled one only this is left: that it was refused. */
+static bool was_refused(const head_session *s, uint64_t local_seq) {
+    uint32_t low = 0, high = s->refused.count;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (s->refused.items[mid] < local_seq) low = mid + 1;
+        else high = mid;
+    }
+    return local_seq <= s->forgotten ||
+           (low < s->refused.count && s->refused.items[low] == local_seq);
+}
+
+/* The numbers ascend, like the verdicts. */
 static bool were_accepted(const head_session *s, const uint64_t *local_seqs, uint32_t count) {
     uint32_t i = 0;
-    while (i < count && local_seqs[i] <= s->settled) i++;
+    for (; i < count && local_seqs[i] <= s->settled; i++)
+        if (was_refused(s, local_seqs[i])) return false;
     if (i == count) return true;
     if (!s->verdicts.count) return false;
     for (const decided *d = decided_from(s, local_seqs[i]); i < count; i++) {
@@ -98,18 +113,38 @@ static bool were_accepted(const head_session *s, const uint64_t *local_seqs, uin
     return true;
 }
 
+static void forget_oldest_refused(head_session *session) {
+    if (session->refused.count < REFUSED_MAX) return;
+    uint32_t gone = REFUSED_MAX / 2;
+    session->forgotten = session->refused.items[gone - 1];
+    session->refused.count -= gone;
+    memmove(session->refused.items, session->refused.items + gone,
+            session->refused.count * sizeof *session->refused.items);
+}
+
+/* Verdicts that the client needs no more; there is room for what stays of them. */
+static void settle_verdicts(head_session *session, uint32_t gone) {
+    for (uint32_t i = 0; i < gone; i++) {
+        const decided *d = &session->verdicts.items[i];
+        if (!d->status) continue;
+        session->refused.items[session->refused.count++] = d->local_seq;
+        forget_oldest_refused(session);
+    }
+    session->verdicts.count -= gone;
+    memmove(session->verdicts.items, session->verdicts.items + gone,
+            session->verdicts.count * sizeof *session->verdicts.items);
+}
+
 static hd_status remember(heads *h, const submission *s, hd_status status, uint64_t seq) {
     head_session *session = &h->sessions.items[s->session];
-    uint32_t gone = 0;
-    if (s->settled > session->settled) session->settled = s->settled;
-    while (gone < session->verdicts.count &&
-           session->verdicts.items[gone].local_seq <= session->settled)
-        gone++;
-    if (gone) {
-        session->verdicts.count -= gone;
-        memmove(session->verdicts.items, session->verdicts.items + gone,
-                session->verdicts.count * sizeof *session->verdicts.items);
-    }
+    uint64_t settled = s->settled > session->settled ? s->settled : session->settled;
+    uint32_t gone = 0, refused = 0;
+    for (; gone < session->verdicts.count && session->verdicts.items[gone].local_seq <= settled;
+         gone++)
+        refused += session->verdicts.items[gone].status != HD_OK;
+    if (refused && !vec_room(h->env, &session->refused, refused)) return HD_NOMEM;
+    session->settled = settled;
+    if (gone) settle_verdicts(session, gone);
     decided d = { s->local_seq, s->payload, status, seq };
     if (!vec_push(h->env, &session->verdicts, d)) return HD_NOMEM;
     session->last = s->local_seq;

@@ -34,8 +34,10 @@ void heads_fini(heads *h) {
     if (!h->env) return;
     for (uint32_t i = 0; i < h->heads.count; i++) head_fini(h, &h->heads.items[i]);
     for (uint32_t i = 0; i < h->spaces.count; i++) key_unref(h->spaces.items[i].name);
-    for (uint32_t i = 0; i < h->sessions.count; i++)
+    for (uint32_t i = 0; i < h->sessions.count; i++) {
         vec_fini(h->env, &h->sessions.items[i].verdicts);
+        vec_fini(h->env, &h->sessions.items[i].refused);
+    }
     vec_fini(h->env, &h->heads);
     vec_fini(h->env, &h->spaces);
     vec_fini(h->env, &h->sessions);

@@ -11,15 +11,39 @@ void writer_forget(writer *w) {
     w->known = false;
 }
 
+/* Which of our commits were refused no file says. */
+static void take_refused(writer *w, head_session *kept) {
+    *kept = (head_session){ 0 };
+    if (!w->heads.env || w->session_index >= w->heads.sessions.count) return;
+    head_session *ours = &w->heads.sessions.items[w->session_index];
+    *kept = *ours;
+    ours->refused.items = NULL;
+    ours->refused.count = ours->refused.capacity = 0;
+}
+
+static hd_status start_session(writer *w, const head_session *kept) {
+    hd_status status = heads_session(&w->heads, w->session, &w->session_index);
+    if (status) return status;
+    head_session *ours = &w->heads.sessions.items[w->session_index];
+    memcpy(&ours->refused, &kept->refused, sizeof ours->refused);
+    ours->forgotten = kept->forgotten;
+    return HD_OK;
+}
+
 static hd_status start_empty(writer *w) {
+    head_session kept;
+    take_refused(w, &kept);
     writer_forget(w);
     vec_clear(&w->recovered);
     vec_clear(&w->recovered_seqs);
     tail_init(&w->tail, &w->env);
     hd_status status = heads_init(&w->heads, &w->env, w->heap);
-    if (status) return status;
-    decoder_init(&w->decoder, &w->heads, &w->env);
-    return heads_session(&w->heads, w->session, &w->session_index);
+    if (!status) {
+        decoder_init(&w->decoder, &w->heads, &w->env);
+        status = start_session(w, &kept);
+    }
+    if (status) vec_fini(&w->env, &kept.refused);
+    return status;
 }
 
 /* ---- What checkpoints have written -------------------------------------------------------- */

@@ -243,6 +243,39 @@ static void preconditions_fail_in_their_classes(void **state) {
     assert_int_equal(precondition_verdict(&malformed, 1), HD_PROTOCOL);
 }
 
+/* Local seq 1 is refused, 2 stands, and with 2 the client has settled both or none. */
+static void an_origin_that_was_refused_fails_also_when_it_is_settled(void **state) {
+    submission refused = { .session = session, .local_seq = 1, .payload = 1 };
+    assert_int_equal(admit_refuse(&h, &refused, HD_STALE), HD_OK);
+    accept_write(session, 2, n, "", TOUCH_WHOLE);
+    sub_precondition first = { .kind = PRE_ORIGIN, .origin = 1 };
+    sub_precondition second = { .kind = PRE_ORIGIN, .origin = 2 };
+    assert_int_equal(precondition_verdict(&first, 1), HD_ORIGIN_FAILED);
+    submission later = { .session = session, .local_seq = 3, .payload = 3, .settled = 2 };
+    assert_int_equal(admit_refuse(&h, &later, HD_STALE), HD_OK);
+    assert_int_equal(h.sessions.items[session].settled, 2);
+    assert_int_equal(precondition_verdict(&first, 1), HD_ORIGIN_FAILED);
+    assert_int_equal(precondition_verdict(&second, 1), HD_OK);
+}
+
+static void so_many_refused_are_not_all_kept(void **state) {
+    for (uint64_t local = 1; local <= 40000; local++) {
+        submission s = {
+            .session = session, .local_seq = local, .payload = local, .settled = local - 1
+        };
+        assert_int_equal(admit_refuse(&h, &s, HD_STALE), HD_OK);
+    }
+    assert_true(h.sessions.items[session].refused.count <= 1 << 14);
+    submission s = { .session = session, .local_seq = 40001, .settled = 40000 };
+    sub_precondition origin = { .kind = PRE_ORIGIN };
+    s.preconditions = &origin;
+    s.precondition_count = 1;
+    for (origin.origin = 1; origin.origin <= 40000; origin.origin += 37) {
+        assert_int_equal(admit(&h, &s, &v), HD_OK);
+        assert_int_equal(v.status, HD_ORIGIN_FAILED);
+    }
+}
+
 static void a_permanent_failure_counts_more_than_a_stale_one(void **state) {
     accept_write(other, 1, n, "", TOUCH_WHOLE);
     sub_precondition both[] = { { .kind = PRE_EQUAL, .head = n, .holds = false },
@@ -283,6 +316,8 @@ int main(void) {
         T(replay_is_checked_before_preconditions),
         T(what_is_settled_is_forgotten),
         T(preconditions_fail_in_their_classes),
+        T(an_origin_that_was_refused_fails_also_when_it_is_settled),
+        T(so_many_refused_are_not_all_kept),
         T(a_permanent_failure_counts_more_than_a_stale_one),
         T(an_account_from_an_old_basis_is_not_believed),
     };
