@@ -670,17 +670,12 @@ static void bury_queued(replica *r) {
     }
 }
 
-/* A dead commit's owner hears at once, not when the authority gets round to saying it. */
-static commit *next_doomed(const replica *r) {
-    LIST_FOR (n, &r->pending) {
-        commit *c = LIST_ENTRY(n, commit, link);
-        if (c->state == COMMIT_DEAD && (c->settled || c->done || c->lineage)) return c;
-    }
-    return NULL;
-}
-
+/* A dead commit's owner hears at once, not when the authority gets round to saying it. It may commit
+ * again from within, but nothing leaves the list before the next verdict. */
 static void tell_doomed(replica *r) {
-    for (commit *c; (c = next_doomed(r)) != NULL;) {
+    LIST_FOR_SAFE (n, &r->pending) {
+        commit *c = LIST_ENTRY(n, commit, link);
+        if (c->state != COMMIT_DEAD) continue;
         hd_verdict_fn done = c->done;
         void (*settled)(void *, commit *, hd_status) = c->settled;
         c->done = NULL;

@@ -2,7 +2,7 @@
 #include "store/sqlite_wal.h"
 
 enum {
-    WAL_PAGES = 4000, /* after which it is copied */
+    WAL_PAGES = 2000, /* after which it is copied */
     WAL_HEADER = 32,
     FRAME_HEADER = 24,
     FRAME = FRAME_HEADER + FILE_PAGE_SIZE,
