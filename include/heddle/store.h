@@ -340,17 +340,20 @@ struct hd_tx_front_ {
 HD_API hd_value hd_tx_get_otherwise_(hd_tx *tx, hd_cell cell);
 HD_API hd_status hd_tx_set_otherwise_(hd_tx *tx, hd_cell cell, hd_value v);
 
+/* Neither a link nor absent, which may mean a link on the way. */
+#define HD_VALUE_IS_HERE_(v) ((v).bits != 0 && (v).bits >> 48 != HD_VALUE_LINK_)
+
 HD_API inline hd_value hd_tx_get(hd_tx *tx, hd_cell cell) {
     struct hd_tx_front_ *front = (struct hd_tx_front_ *)(void *)tx;
     const struct hd_expected_ *next = front->next;
-    bool expected = next < front->end && next->key == cell.id;
-    if (expected || front->again[cell.id & 3] == cell.id) {
-        hd_value v = *(const hd_value *)(const void *)(*front->places + ((size_t)cell.id << 6));
-        /* Absent may mean a link on the way. */
-        if (v.bits != 0 && v.bits >> 48 != HD_VALUE_LINK_) {
-            if (expected) front->next = next + 1;
-            return v;
+    const hd_value *v = (const hd_value *)(const void *)(*front->places + ((size_t)cell.id << 6));
+    if (next < front->end && next->key == cell.id) {
+        if (HD_VALUE_IS_HERE_(*v)) {
+            front->next = next + 1;
+            return *v;
         }
+    } else if (front->again[cell.id & 3] == cell.id && HD_VALUE_IS_HERE_(*v)) {
+        return *v;
     }
     return hd_tx_get_otherwise_(tx, cell);
 }

@@ -185,10 +185,9 @@ static inline void bit_clear(bitmap b, uint32_t pos) {
 static inline bool bit_test(bitmap b, uint32_t pos) { return b.words[pos >> 6] >> (pos & 63) & 1; }
 
 /* Something at `pos` may be runnable now. What is raised in the summary is so in `top`. */
+void graph_raise_word(graph *g, uint32_t pos);
 static inline void graph_raise(graph *g, uint32_t pos) {
-    if (bit_test(g->summary, pos >> 6)) return;
-    bit_set(g->summary, pos >> 6);
-    g->top |= UINT64_C(1) << (pos >> g->top_shift);
+    if (!bit_test(g->summary, pos >> 6)) graph_raise_word(g, pos);
 }
 
 static inline bool node_is_invalid(const graph *g, const node *n) {

@@ -180,7 +180,7 @@ static void check_demand(const graph *g) {
         if (!id) continue;
         assert(bit_test(g->live, pos) == (counts[id] == REACHED));
         assert(bit_test(g->live, pos) == (graph_node(g, id)->live_refs > 0));
-        assert(bit_test(g->live, pos) == !!(graph_node(g, id)->flags & NODE_LIVE));
+        assert(bit_test(g->live, pos) == !(graph_node(g, id)->flags & NODE_DORMANT));
     }
     env_free(g->env, counts, bytes);
 }

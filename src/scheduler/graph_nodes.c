@@ -46,6 +46,7 @@ hd_status graph_add_node(graph *g, node_id id) {
     hd_status status = order_append(g, id);
     if (status) return status;
     n->reads.one = (edge){ 0, EDGE_UNLINKED };
+    n->flags |= NODE_DORMANT;
     bit_set(g->eligible, n->pos);
     graph_set_invalid(g, n);
     return HD_OK;
@@ -76,7 +77,8 @@ void graph_remove_node(graph *g, node_id id) {
     back_edges_forget(g, id);
     kin_forget(g, id);
     order_remove(g, id);
-    n->flags &= ~(uint32_t)(NODE_OWED | NODE_BACK | NODE_LIVE);
+    n->flags &= ~(uint32_t)(NODE_OWED | NODE_BACK);
+    n->flags |= NODE_DORMANT;
 }
 
 /* ---- outputs */

@@ -98,7 +98,7 @@ void invalidation_mark_readers(scheduler *s, place_id at, bool shape, node_id se
     s->tick = true;
     if (!watch_is_inline(word)) {
         invalidation_mark_some(s, at, watch_list(word)->count, shape, self);
-    } else if (s->tracer || !invalidation_mark_plain(s, watch_reader(word).node, self)) {
+    } else {
         mark_one(s, at, watch_reader(word).node, shape, self);
     }
 }

@@ -19,28 +19,29 @@ void invalidation_mark_readers(scheduler *s, place_id at, bool shape, node_id se
 void invalidation_mark_some(scheduler *s, place_id at, uint32_t count, bool shape, node_id self);
 
 /* Most readers: by value, live, without gates. False: it is none of them. */
-static inline bool invalidation_mark_plain(scheduler *s, uint32_t reader_node, node_id self) {
-    graph *g = &s->graph;
+static inline bool invalidation_mark_plain(graph *g, uint32_t reader_node, node_id self) {
     if ((reader_node & READER_SHAPE) || reader_node == self) return false;
     const node *n = &g->nodes[reader_node];
-    if ((n->flags & (NODE_GATED | NODE_MATERIALISER | NODE_LIVE)) != NODE_LIVE) return false;
+    if (n->flags & (NODE_GATED | NODE_MATERIALISER | NODE_DORMANT)) return false;
     bit_set(g->invalid, n->pos);
     graph_raise(g, n->pos);
-    s->stats.marks++;
     return true;
 }
 
 /* All readers of a place whose shape has changed too, `word` being its watch, if nobody looks on. */
 static inline void invalidation_mark_all(scheduler *s, place_id at, uint64_t word, node_id self) {
     if (watch_is_inline(word)) {
-        if (!invalidation_mark_plain(s, (uint32_t)(word >> 32), self))
-            invalidation_mark_readers(s, at, true, self);
+        bool plain = invalidation_mark_plain(&s->graph, (uint32_t)(word >> 32), self);
+        s->stats.marks += plain;
+        if (!plain) invalidation_mark_readers(s, at, true, self);
         return;
     }
     const watch *w = watch_list(word);
-    uint32_t left = w->shapes ? 0 : w->count;
-    while (left && invalidation_mark_plain(s, w->items[left - 1].node, self)) left--;
-    if (left || w->shapes) invalidation_mark_some(s, at, w->shapes ? w->count : left, true, self);
+    uint32_t count = w->count, left = count;
+    while (left && invalidation_mark_plain(&s->graph, w->items[left - 1].node, self)) left--;
+    s->stats.marks += count - left;
+    if (w->shapes) watch_list(word)->shape_rev = s->r->rev;
+    if (left) invalidation_mark_some(s, at, left, true, self);
 }
 
 /* The reads whose change made (or will make) a run happen: those newer than the run before, `since`,

@@ -17,7 +17,7 @@ void live_wake(graph *g, node_id id) {
     assert(n->live_refs > 0);
     if (node_is_live(g, n)) return;
     bit_set(g->live, n->pos);
-    n->flags |= NODE_LIVE;
+    n->flags &= ~(uint32_t)NODE_DORMANT;
     graph_raise(g, n->pos);
     g->work[g->work_count++] = id;
 }
@@ -89,7 +89,7 @@ void live_forget(graph *g, node_id id) {
 /* A node that has read nothing yet demands nobody: it is live, and that is all. */
 static void wake_alone(graph *g, node *n) {
     bit_set(g->live, n->pos);
-    n->flags |= NODE_LIVE;
+    n->flags &= ~(uint32_t)NODE_DORMANT;
     graph_raise(g, n->pos);
     n->flags |= NODE_LINKED;
     g->demand_visits++;

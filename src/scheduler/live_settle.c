@@ -40,7 +40,7 @@ static void go_dormant(graph *g, node_id id) {
     node *n = graph_node(g, id);
     assert(n->live_refs == 0);
     bit_clear(g->live, n->pos);
-    n->flags &= ~(uint32_t)(NODE_OWED | NODE_LIVE);
+    n->flags = (n->flags & ~(uint32_t)NODE_OWED) | NODE_DORMANT;
     if (node_is_invalid(g, n)) graph_unlink(g, id);
 }
 

@@ -49,7 +49,8 @@ enum {
     NODE_STARVED = 32768,   /* its last run had no memory: it waits for the next pump */
     NODE_NOTED = 1 << 16,   /* persistence wants to hear of its next run */
     NODE_RESUMED = 1 << 17, /* its reads are from a row of the store: it has not run here yet */
-    NODE_LIVE = 1 << 18 /* the same as its bit in `live`, for who has the node at hand; by graph */
+    NODE_DORMANT =
+        1 << 18 /* its bit in `live` is not set; for who has the node at hand; by graph */
 };
 
 /* 64 bytes. Written by registry, except where a field says otherwise. */

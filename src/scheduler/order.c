@@ -192,6 +192,11 @@ void graph_tidy(graph *g) {
 
 /* ---- the next to run */
 
+void graph_raise_word(graph *g, uint32_t pos) {
+    bit_set(g->summary, pos >> 6);
+    g->top |= UINT64_C(1) << (pos >> g->top_shift);
+}
+
 static uint64_t runnable_word(const graph *g, uint32_t word) {
     return g->invalid.words[word] & g->live.words[word] & g->eligible.words[word];
 }
@@ -211,16 +216,15 @@ static uint32_t next_raised(graph *g, uint32_t word) {
     uint64_t bits = g->summary.words[s] & UINT64_MAX << (word & 63);
     if (bits) return s * 64 + (uint32_t)__builtin_ctzll(bits);
 
-    uint32_t share = 1u << (g->top_shift - SUMMARY_SHIFT);
-    uint32_t end = (s / share + 1) * share;
+    uint32_t shift = g->top_shift - SUMMARY_SHIFT, t = s >> shift;
+    uint32_t end = (t + 1) << shift;
     uint32_t found = raised_in_share(g, s + 1, end < count ? end : count);
     if (found != UINT32_MAX) return found;
-    for (uint32_t t = s / share + 1; t < 64; t++) {
-        uint64_t left = g->top & UINT64_MAX << t;
-        if (!left) return UINT32_MAX;
+    for (uint64_t left = g->top & UINT64_MAX << t << 1; left; left &= left - 1) {
         t = (uint32_t)__builtin_ctzll(left);
-        if (t * share >= count) return UINT32_MAX;
-        found = raised_in_share(g, t * share, (t + 1) * share < count ? (t + 1) * share : count);
+        if (t << shift >= count) return UINT32_MAX;
+        end = (t + 1) << shift;
+        found = raised_in_share(g, t << shift, end < count ? end : count);
         if (found != UINT32_MAX) return found;
         g->top &= ~(UINT64_C(1) << t);
     }

@@ -65,18 +65,19 @@ static hd_status pump(void *ctx) {
     return s->tick ? HD_PENDING : HD_OK;
 }
 
-/* The same for a runtime that waits for nobody: no gates, no events, no runs under way. True if that
- * was all there is to do. */
+/* Nobody is waited for: no gates, no events, no runs under way. */
+static inline bool is_quiet(const scheduler *s) {
+    uint32_t waits = s->suspended | s->work | s->idlers.count | binheap_count(&s->timers);
+    return !waits && !s->starved && !(s->events && events_hold_idle(s));
+}
+
+/* The same for a runtime that waits for nobody. True if that was all there is to do. */
 static bool settle_alone(void *ctx) {
     scheduler *s = ctx;
-    if (s->starved || s->suspended || s->work || s->idlers.count || binheap_count(&s->timers) ||
-        events_hold_idle(s))
-        return false;
+    if (!is_quiet(s)) return false;
     s->slice_end = 0;
     for (int i = 0; s->tick && i < ITERATIONS_MAX; i++) settle_pass(s);
-    if (s->tick || s->waiting.count || s->graph.top || s->suspended || s->starved) return false;
-    if (s->work || s->idlers.count || binheap_count(&s->timers) || events_hold_idle(s))
-        return false;
+    if (s->tick || s->waiting.count || s->graph.top || !is_quiet(s)) return false;
     settle_end_episode(s);
     return true;
 }

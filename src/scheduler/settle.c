@@ -27,7 +27,7 @@ static void end_pass(scheduler *s);
 hd_status settle_pass(scheduler *s) {
     bool gave_way = false;
     uint32_t first = begin_pass(s);
-    events_head_step(s);
+    if (s->events) events_head_step(s);
     for (s->iteration = first; s->iteration <= ITERATIONS_MAX; s->iteration++) {
         gave_way = sweep(s);
         if (gave_way) break;
@@ -295,8 +295,9 @@ static void end_pass(scheduler *s) {
     if (s->backed.count) clear_backoffs(s);
     graph_settle(&s->graph);
     graph_tidy(&s->graph);
-    s->tick = settle_has_work(s) || events_have_work(s);
-    if (!settle_is_runnable(s)) s->gave_way = s->gave_way_at = 0; /* it was at its end */
+    bool runnable = settle_is_runnable(s);
+    s->tick = runnable || s->waiting.count || (s->events && events_have_work(s));
+    if (!runnable) s->gave_way = s->gave_way_at = 0; /* it was at its end */
     if (s->pass_tracer) s->pass_tracer->end(s);
 #ifndef NDEBUG
     if (s->graph.node_count < CHECKED_NODES) settle_check(s);

@@ -87,6 +87,8 @@ typedef struct authority_ops {
 struct authority {
     const authority_ops *ops;
     struct replica *replica;
+    /* Nobody else uses it now, and there is a `confirm`. Kept up to date by the authority. */
+    bool alone;
 };
 
 #endif

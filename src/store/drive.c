@@ -283,7 +283,7 @@ static bool is_alone(const hd_runtime *rt) {
     const replica *r = &rt->r;
     return !rt->open && !rt->in_run && !rt->outside.ctx && !r->pending_count &&
            list_empty(&r->trivial) && !atomic_load_explicit(&rt->posts, memory_order_relaxed) &&
-           r->authority->ops->confirm && !r->authority->ops->shared(r->authority);
+           r->authority->alone;
 }
 
 hd_status hd_runtime_settle(hd_runtime *rt) {

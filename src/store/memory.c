@@ -227,6 +227,10 @@ static bool alone(const hd_memory *m) {
     return m->attached_count == 1 && !m->options.arrives && !m->options.hears;
 }
 
+static void tell_alone(hd_memory *m) {
+    LIST_FOR (n, &m->attached) LIST_ENTRY(n, memory_authority, link)->base.alone = alone(m);
+}
+
 static void drop_seqs(commit *c) {
     for (uint32_t i = 0; i < c->seqs.count; i++) key_unref(c->seqs.items[i].space);
     vec_clear(&c->seqs);
@@ -672,6 +676,7 @@ static void memory_detach(authority *a) {
     hd_memory *m = ma->m;
     list_remove(&ma->link);
     m->attached_count--;
+    tell_alone(m);
     trim_log(m);
     for (uint32_t i = 0; i < ma->followed.count; i++) key_unref(ma->followed.items[i]);
     vec_fini(&m->env, &ma->inbox);
@@ -730,12 +735,13 @@ hd_status memory_attach(hd_memory *m, struct replica *r, bool sole, authority **
         env_free(&m->env, ma, sizeof *ma);
         return status;
     }
-    ma->base = (authority){ &memory_ops, r };
+    ma->base = (authority){ .ops = &memory_ops, .replica = r };
     ma->m = m;
     ma->sole = sole;
     ma->position = m->log_base + m->log.count;
     list_push_back(&m->attached, &ma->link);
     m->attached_count++;
+    tell_alone(m);
     *out = &ma->base;
     return HD_OK;
 }

@@ -36,7 +36,10 @@ static hd_status know(hd_tx *tx, place_id id) {
     place_id doc = tx_place(tx, id)->root;
     if (tx_place(tx, doc)->doc.flags & (DOC_KNOWN | DOC_VOLATILE)) return HD_OK;
     hd_status status = replica_load(tx->r, doc);
-    if (status == HD_PENDING && !tx->missing) tx->missing = doc;
+    if (status == HD_PENDING && !tx->missing) {
+        tx->flags |= TX_BUSY;
+        tx->missing = doc;
+    }
     return status;
 }
 

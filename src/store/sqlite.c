@@ -354,7 +354,7 @@ hd_status sqlite_authority_open(const char *name, const hd_options *options, str
     sqlite_authority *s = env_new0(r->env, sizeof *s);
     if (!s) return HD_NOMEM;
     s->env = *r->env;
-    s->base = (authority){ &sqlite_ops, r };
+    s->base = (authority){ .ops = &sqlite_ops, .replica = r };
     wake_init(&s->wake);
     encoder_init(&s->encoder, &s->env, r);
     json_buffer_init(&s->batch, &s->env);

@@ -51,23 +51,28 @@ void tx_launched(hd_tx *tx, hd_status status) {
         tx->r->observer.lineage(tx->r->observer.ctx, lineage, NULL, status);
 }
 
-void tx_reset(hd_tx *tx) {
+/* All but what the header's functions and a commit of a single write make of it. */
+static void reset_rest(hd_tx *tx) {
     if (tx->lineage) tx_launched(tx, tx->failed ? tx->failed : HD_ABORTED);
     if (tx->writes.count || tx->preconditions.count) drop_writes(tx);
-    if (tx->pool && tx->pool->count) hd_pool_clear(tx->pool);
     if (tx->reads.count || tx->claim_only.count) tx_drop_reads(tx);
     if (tx->causes.count) vec_clear(&tx->causes);
     if (tx->attempted.count) drop_attempted(tx);
+    tx->kept = 0;
+    tx->stamp = (stamp){ 0 };
+    tx->failed = HD_OK;
+    tx->missing = 0;
+    tx->owner = NULL;
+}
+
+void tx_reset(hd_tx *tx) {
+    if (tx->flags & ~(uint32_t)TX_OPEN) reset_rest(tx);
+    if (tx->pool && tx->pool->count) hd_pool_clear(tx->pool);
     tx->flags = TX_OPEN;
     tx_expect_nothing(tx);
     tx->front.out_value = value_absent();
     tx->front.out = HD_NO_OUTPUT_;
-    tx->kept = 0;
-    tx->stamp = (stamp){ 0 };
     tx->epoch = tx->r->rev;
-    tx->failed = HD_OK;
-    tx->missing = 0;
-    tx->owner = NULL;
 }
 
 hd_status tx_open(hd_runtime *rt, hd_commit_class class, hd_tx **out) {
@@ -122,7 +127,10 @@ hd_pool *tx_pool(hd_tx *tx) {
 
 hd_pool *hd_tx_pool(hd_tx *tx) { return tx_pool(tx); }
 hd_runtime *hd_tx_runtime(const hd_tx *tx) { return tx->rt; }
-void hd_tx_set_group(hd_tx *tx, uint64_t group) { tx->stamp.group = group; }
+void hd_tx_set_group(hd_tx *tx, uint64_t group) {
+    tx->flags |= TX_BUSY;
+    tx->stamp.group = group;
+}
 
 /* ---- savepoints: a patch is all or nothing */
 
@@ -389,10 +397,7 @@ static hd_status submit_stored(hd_tx *tx, uint32_t stored, commit **out) {
  * A store that nobody else uses has no reason to refuse: a transaction without preconditions whose
  * outcome nobody asked for is confirmed as it is applied. */
 
-static bool is_alone(const replica *r) {
-    return !r->pending_count && !r->authority->ops->shared(r->authority) &&
-           r->authority->ops->confirm;
-}
+static bool is_alone(const replica *r) { return !r->pending_count && r->authority->alone; }
 
 static bool has_short_way(const hd_tx *tx) { return !tx->preconditions.count && is_alone(tx->r); }
 

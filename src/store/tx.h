@@ -37,7 +37,7 @@ enum {
     TX_RUN = 64,       /* belongs to a run or a handling: committed by the scheduler */
     TX_ATTEMPTS = 128, /* somebody wants to know of writes that change nothing */
     TX_LAUNCHED = 256, /* `lineage` is set: something was sent or started that depends on it */
-    TX_BUSY = 4096     /* has writes, preconditions or claims of its own, or has failed */
+    TX_BUSY = 4096     /* there is more than reads and an output: writes, claims, a failure, ... */
 };
 
 struct hd_tx {
