@@ -117,7 +117,8 @@ typedef struct hd_error {
 typedef enum hd_log_level { HD_LOG_ERROR, HD_LOG_WARN, HD_LOG_INFO, HD_LOG_DEBUG } hd_log_level;
 
 /* Everything heddle takes from outside. Fill in what you want to replace and pass it at open;
- * start from hd_env_system(). The functions must outlive every object opened with them.
+ * start from hd_env_system(). The functions must outlive every object opened with them, and be safe
+ * to call from several threads where there are several: a store in a file has one of its own.
  *
  * The library copies the struct, so it may live on the stack of the opener. */
 typedef struct hd_env {
