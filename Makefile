@@ -269,6 +269,9 @@ bench bench-quick:
 	@$(if $(BENCH_SRC),$(ROOT)/release/heddle-bench $(if $(filter bench-quick,$@),--quick) \
 	    --json $(ROOT)/bench.json $(GROUP),echo "there are no benchmarks yet")
 
+bench-readme:
+	@tools/bench-readme $(ROOT)/bench.json
+
 format:
 	@clang-format -i $(C_FILES)
 

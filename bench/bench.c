@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "bench.h"
 #include "clock.h"
+#include "machine.h"
 
 #include <errno.h>
 #include <math.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* A row as kept: its own copy of every string, and what follows from the measurements. */
@@ -275,18 +277,34 @@ static void make_parents(const char *path) {
     }
 }
 
+/* Where, when and how. */
+static void write_about(FILE *out, const bench *b) {
+    char machine[512], date[32] = "";
+    time_t now = time(NULL);
+    struct tm day;
+    if (gmtime_r(&now, &day)) strftime(date, sizeof date, "%Y-%m-%d", &day);
+    machine_describe(machine, sizeof machine);
+    fprintf(out, "{ \"machine\": ");
+    write_string(out, machine);
+    fprintf(out, ", \"date\": ");
+    write_string(out, date);
+    fprintf(out, ", \"quick\": %s, \"cpu_time\": %s,\n", b->options.quick ? "true" : "false",
+            b->options.cpu ? "true" : "false");
+}
+
 static bool write_file(const bench *b, const char *path) {
     char temporary[4096];
     make_parents(path);
     snprintf(temporary, sizeof temporary, "%s.new", path);
     FILE *out = fopen(temporary, "w");
     if (!out) return false;
-    fprintf(out, "[\n");
+    write_about(out, b);
+    fprintf(out, "\"rows\": [\n");
     for (size_t i = 0; i < b->row_count; i++) {
         write_row(out, &b->rows[i]);
         fprintf(out, i + 1 < b->row_count ? ",\n" : "\n");
     }
-    fprintf(out, "]\n");
+    fprintf(out, "] }\n");
     bool written = !ferror(out);
     written = fclose(out) == 0 && written;
     return written && rename(temporary, path) == 0;
