@@ -117,7 +117,7 @@ void lab_write(lab_runtime *r, const char *cell, const char *json);
 void lab_pump(lab_runtime *r); /* sends, then hears */
 void lab_send(lab_runtime *r); /* sends only: decided when it returns, not heard yet */
 void lab_hear(lab_runtime *r); /* hears only */
-void lab_settle(lab *l);       /* everybody, until nobody has anything left */
+void lab_settle(lab *l); /* everybody, until nobody has anything left; several in a file: 1 ms */
 
 /* Commits that have arrived at the store, replays apart; in order of arrival. */
 size_t lab_arrived(const lab *l);
