@@ -145,16 +145,11 @@ static void plan_look(sqlite_authority *s, uint64_t now) {
 }
 
 /* Looks for others' rows, if it is time to. While commits of ours are under way their outcomes will
- * tell of everything before them. When they have just done so we look a little later: the next
- * commit, if there is one by then, saves us that as well. */
-static hd_status look(sqlite_authority *s, bool told) {
+ * tell of everything before them. */
+static hd_status look(sqlite_authority *s) {
     uint64_t now = env_now_ns(&s->env), before = s->client.position;
-    if (told) {
-        s->look = false;
-        s->look_in_ns = LOOK_SOON_NS;
-        plan_look(s, now);
-    }
-    if (s->in_flight || (!s->look && now < s->look_at_ns)) return HD_OK;
+    bool deaf = wake_watches(&s->wake) && !s->wake.armed;
+    if (s->in_flight || (!s->look && !deaf && now < s->look_at_ns)) return HD_OK;
     wake_arm(&s->wake); /* first, so that no write falls in between */
     hd_status status = client_advance(&s->client, UINT64_MAX);
     if (s->client.position != before) s->look_in_ns = 0;
@@ -163,9 +158,17 @@ static hd_status look(sqlite_authority *s, bool told) {
     return status == HD_BUSY ? HD_OK : status; /* busy: looked for again in the next poll */
 }
 
+/* After a turn: its outcome has told of everything before it, and whoever waits for one commit after
+ * the other is told the rest by the next. */
+static void look_later(sqlite_authority *s) {
+    s->look = true;
+    s->look_in_ns = LOOK_SOON_NS;
+    plan_look(s, env_now_ns(&s->env));
+}
+
 static hd_status sqlite_poll(authority *a) {
     sqlite_authority *s = self(a);
-    bool outcomes, written, told;
+    bool outcomes, written, turned = s->decided;
     wake_take(&s->wake, &outcomes, &written);
     if (written) {
         s->look = true;
@@ -175,9 +178,9 @@ static hd_status sqlite_poll(authority *a) {
     sqlite_flush(a);
     if (s->writer && (outcomes || s->decided)) take_outcomes(s);
     s->decided = false;
-    told = s->waiting != NULL;
     hd_status status = deliver(s);
-    if (!status) status = look(s, told);
+    if (turned && !status) look_later(s);
+    else if (!status) status = look(s);
     if (!status && s->batch.length) status = HD_NOMEM; /* said, and tried again next time */
     return status || !s->in_flight ? status : s->trouble;
 }
