@@ -1,4 +1,5 @@
 /* trace.c -- the last runs of a running program, as a table or for chrome://tracing. */
+#define _POSIX_C_SOURCE 200809L
 #include "cli/commands.h"
 #include "cli/live.h"
 #include "cli/output.h"

@@ -518,13 +518,30 @@ static void a_path_longer_than_an_address_is_reached(void **state) {
 
 /* ---- without memory */
 
+static hd_status copy_price(hd_tx *tx, void *ctx) {
+    hd_runtime *opened = hd_tx_runtime(tx);
+    return hd_tx_set(tx, hd_cell_at(opened, "main/x"), hd_tx_get(tx, hd_cell_at(opened, "main/p")));
+}
+
+/* What can be built of it without memory is built. */
+static void a_graph_if_possible(hd_runtime *opened) {
+    hd_effect(opened, "show", copy_price, NULL);
+    hd_write_json(opened, hd_cell_at(opened, "main/p"), "3");
+    hd_compute(opened, "x", copy_price, NULL, hd_cell_at(opened, "main/x"));
+    hd_runtime_pump(opened);
+}
+
 static void serve_and_ask(lab_env *world, void *ctx) {
     static const char *const lines[] = { "{\"heddle\":1,\"ask\":\"stats\"}\n",
                                          "{\"heddle\":1,\"ask\":\"graph\",\"as\":\"dot\"}\n",
+                                         "{\"heddle\":1,\"ask\":\"graph\"}\n",
+                                         "{\"heddle\":1,\"ask\":\"trace\",\"as\":\"runs\"}\n",
+                                         "{\"heddle\":1,\"ask\":\"why-not\",\"of\":\"main/x\"}\n",
                                          "{\"heddle\":1,\"ask\":\"why\",\"of\":\"main/x\"}\n" };
     hd_options options = { .env = lab_env_of(world) };
     hd_runtime *opened;
     if (hd_open(NULL, &options, &opened, NULL)) return;
+    a_graph_if_possible(opened);
     hd_status status = hd_runtime_serve(opened, &(hd_serve_options){ .socket = path });
     assert_true(status == HD_OK || (status == HD_NOMEM && lab_env_failed(world)));
     for (size_t i = 0; !status && i < sizeof lines / sizeof *lines; i++) {
