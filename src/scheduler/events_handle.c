@@ -146,10 +146,11 @@ static hd_value schema_of(hd_pool *pool, hd_value v) {
     return hd_object_set(pool, schema, "properties", properties);
 }
 
-/* Nobody has read it, and the precondition speaks for its absence: no need to load it. */
+/* Nobody has read it, and the precondition speaks for its absence: no need to load it. Few will read
+ * it later: it need not be kept at hand. */
 static void assume_absent(scheduler *s, place_id doc) {
-    place *p = place_at(&s->r->places, doc);
-    p->doc.flags |= DOC_KNOWN;
+    place_at(&s->r->places, doc)->doc.flags |= DOC_KNOWN;
+    events_pass(s, doc);
 }
 
 /* Most say nothing about themselves: what they are stands in their name, and who handled the event in

@@ -255,11 +255,21 @@ void events_note_failure(scheduler *s, const event *e, hd_status status, const c
 
 /* ---- removing */
 
+void events_pass(scheduler *s, place_id doc) {
+    const authority *a = s->r->authority;
+    if (a->ops->reloads && a->ops->reloads(a))
+        place_at(&s->r->places, doc)->doc.flags |= DOC_PASSING;
+}
+
 hd_status events_remove(scheduler *s, hd_tx *tx, place_id doc) {
     place_id meta;
     hd_status status = tx_write_op(tx, OP_DELETE, doc, value_absent(), 0);
     if (!status) status = runtime_meta(s->rt, doc, &meta);
-    return status ? status : tx_write_op(tx, OP_DELETE, meta, value_absent(), 0);
+    if (!status) status = tx_write_op(tx, OP_DELETE, meta, value_absent(), 0);
+    if (status) return status;
+    events_pass(s, doc);
+    events_pass(s, meta);
+    return HD_OK;
 }
 
 void events_unpost(scheduler *s, place_id document) {

@@ -219,6 +219,8 @@ hd_status events_take_space(scheduler *s, stream *to);
 void events_integrated(scheduler *s, place_id doc);
 /* A posted event is over and was not handled: says so beside it. */
 void events_note_failure(scheduler *s, const event *e, hd_status status, const char *why);
+/* The replica may forget the document when nobody refers to it any more. */
+void events_pass(scheduler *s, place_id doc);
 /* Removes a document of events, with what is said beside it. */
 hd_status events_remove(scheduler *s, hd_tx *tx, place_id doc);
 /* A posted event is over without a commit that removed its document. */

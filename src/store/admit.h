@@ -111,6 +111,8 @@ hd_status heads_touch(heads *h, uint32_t head, uint64_t seq, uint32_t session, u
 void heads_bound(heads *h, uint32_t head);
 /* Forgets touches at or below the space's new floor. */
 void heads_prune(heads *h, uint32_t space, uint64_t floor);
+/* Drops heads that say no more than what is stored elsewhere; the others get new indices. */
+void heads_compact(heads *h);
 
 /* ---- Submissions: a commit in the authority's own terms */
 

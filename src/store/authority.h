@@ -52,6 +52,9 @@ typedef struct authority_ops {
      * will arrive by replica_arrived() in a later poll, or an error. */
     hd_status (*load)(authority *a, place_id doc, loaded *out);
 
+    /* What the replica forgets can be loaded again. NULL: it must not forget. */
+    bool (*reloads)(const authority *a);
+
     /* A commit can be submitted without waiting: the writer is free. Gates sealing. */
     bool (*idle)(const authority *a);
 

@@ -141,6 +141,32 @@ void heads_prune(heads *h, uint32_t space, uint64_t floor) {
         if (h->heads.items[i].space_index == space) forget_touches(h, &h->heads.items[i], floor);
 }
 
+/* Nothing is lost with it that the authority could not look up: no touches, no value, and not the
+ * memory of a deletion that is written nowhere else. */
+static bool is_spent(const head *d) {
+    bool only_here = (d->flags & HEAD_TOMBSTONE) && !(d->flags & HEAD_GUARDED);
+    return !d->touches.count && value_is_absent(d->value) && !only_here;
+}
+
+void heads_compact(heads *h) {
+    uint32_t kept = 0;
+    table_clear(&h->by_name);
+    for (uint32_t i = 0; i < h->heads.count; i++) {
+        head *d = &h->heads.items[i];
+        if (is_spent(d)) {
+            head_fini(h, d);
+            continue;
+        }
+        hd_status status = table_insert(
+            &h->by_name, name_hash(d->space, (hd_scope)d->scope, d->instance, d->meta, d->id),
+            kept);
+        assert(!status && "there is room: it had more");
+        (void)status;
+        h->heads.items[kept++] = *d;
+    }
+    h->heads.count = kept;
+}
+
 void heads_check(const heads *h) {
     for (uint32_t i = 0; i < h->heads.count; i++) {
         const head *d = &h->heads.items[i];

@@ -241,12 +241,29 @@ static bool inner_needed(const place *p) {
     return p->in.refs || p->watch || p->first_child || (p->in.flags & DOC_PINNED);
 }
 
+/* Nobody has a hold on the document, and nothing is said of it that is not stored. */
+static bool doc_needed(const place *p) {
+    unsigned held = DOC_PINNED | DOC_VOLATILE | DOC_OVERLAY | DOC_UNSEALED | DOC_LOADING;
+    return p->doc.refs || p->watch || p->first_child || p->doc.over || p->doc.writer ||
+           (p->doc.flags & held);
+}
+
+static void doc_forget(places *ps, place_id id) {
+    place *p = &ps->at[id];
+    table_remove(&ps->names, name_hash(p->doc.home, p->doc.id), id);
+    value_unref(p->value);
+    key_unref(p->doc.id);
+    ps->documents--;
+    give_record(ps, id);
+}
+
 void place_unref(places *ps, place_id id) {
     for (;;) {
         place *p = place_at(ps, id);
         if (p->root == id) {
             assert(p->doc.refs > 0);
             p->doc.refs--;
+            if ((p->doc.flags & DOC_PASSING) && !doc_needed(p)) doc_forget(ps, id);
             return;
         }
         assert(p->in.refs > 0);

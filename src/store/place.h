@@ -39,16 +39,17 @@ typedef uint32_t place_id; /* 0 is no place */
 
 /* What the replica knows of a document. */
 enum {
-    DOC_UNKNOWN = 0,       /* nothing: neither a value nor its absence may be claimed */
-    DOC_KNOWN = 1,         /* confirmed absent or present at `seq` */
-    DOC_STATE = 1,         /* mask */
-    DOC_VOLATILE = 2,      /* lives in this runtime only */
-    DOC_OVERLAY = 4,       /* derived: the visible value is a computation's, not confirmed */
-    DOC_UNSEALED = 8,      /* ... and is in the list of outputs to seal */
-    DOC_HAS_SHAPE = 16,    /* some reader read it by shape */
-    DOC_LOADING = 32,      /* a late load is in flight */
-    DOC_PINNED = 64,       /* a handle was given out: never freed */
-    DOC_MULTI_WRITER = 128 /* `writer` is an index into the observer's list of lists */
+    DOC_UNKNOWN = 0,        /* nothing: neither a value nor its absence may be claimed */
+    DOC_KNOWN = 1,          /* confirmed absent or present at `seq` */
+    DOC_STATE = 1,          /* mask */
+    DOC_VOLATILE = 2,       /* lives in this runtime only */
+    DOC_OVERLAY = 4,        /* derived: the visible value is a computation's, not confirmed */
+    DOC_UNSEALED = 8,       /* ... and is in the list of outputs to seal */
+    DOC_HAS_SHAPE = 16,     /* some reader read it by shape */
+    DOC_LOADING = 32,       /* a late load is in flight */
+    DOC_PINNED = 64,        /* a handle was given out: never freed */
+    DOC_MULTI_WRITER = 128, /* `writer` is an index into the observer's list of lists */
+    DOC_PASSING = 256       /* goes with its last reference: nobody is expected to read it */
 };
 
 /* 64 bytes, one cache line; see places_check for the invariants. */
@@ -134,7 +135,7 @@ place_id places_find_doc(const places *ps, uint32_t home, const struct key *id);
 place_id places_find_child(const places *ps, place_id parent, const struct key *key);
 
 void place_ref(places *ps, place_id id);
-/* Frees what nobody needs any more, upwards. Documents stay known. */
+/* Frees what nobody needs any more, upwards. Documents stay known, but for DOC_PASSING. */
 void place_unref(places *ps, place_id id);
 
 /* From the root. HD_PATH_ROOT for a document. Borrowed from the place. */

@@ -121,11 +121,13 @@ static hd_status deliver(sqlite_authority *s) {
         outcome *o = s->waiting;
         hd_status status =
             o->before > s->client.position ? client_advance(&s->client, o->before) : HD_OK;
+        s->client.telling = o->row; /* who hears of one of them, and loads, finds it as it is now */
         for (; s->next_item < o->items.count && !status; s->next_item++) {
             status = deliver_item(s, o, &o->items.items[s->next_item]);
-            if (status) return status;
+            if (status) break;
             s->in_flight--;
         }
+        s->client.telling = 0;
         if (status) return status;
         if (o->row > s->client.position) s->client.position = o->row;
         s->waiting = o->next;
@@ -309,6 +311,7 @@ static const authority_ops sqlite_ops = {
     .turn = sqlite_turn,
     .poll = sqlite_poll,
     .load = sqlite_load,
+    .reloads = sqlite_yes,
     .idle = sqlite_idle,
     .wants_derived = sqlite_yes,
     .shared = sqlite_yes,

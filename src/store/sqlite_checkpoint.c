@@ -435,6 +435,7 @@ static void forget_footprints(writer *w) {
         else if (!vec_push(&w->env, &w->last_seqs, 0)) return;
         w->last_seqs.items[i] = w->heads.spaces.items[i].seq;
     }
+    heads_compact(&w->heads); /* what is left stands in head rows */
 }
 
 hd_status writer_checkpoint(writer *w, bool full) {

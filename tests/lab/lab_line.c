@@ -133,6 +133,10 @@ static bool line_idle(const authority *a) {
     const authority *inner = line_of_const(a)->inner;
     return inner->ops->idle(inner);
 }
+static bool line_reloads(const authority *a) {
+    const authority *inner = line_of_const(a)->inner;
+    return inner->ops->reloads && inner->ops->reloads(inner);
+}
 static bool line_wants_derived(const authority *a) {
     const authority *inner = line_of_const(a)->inner;
     return inner->ops->wants_derived(inner);
@@ -184,6 +188,7 @@ static const authority_ops line_ops = {
     .turn = line_turn,
     .poll = line_poll,
     .load = line_load,
+    .reloads = line_reloads,
     .idle = line_idle,
     .wants_derived = line_wants_derived,
     .shared = line_shared,

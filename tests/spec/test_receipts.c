@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "events_control.h"
+#include "store/replica.h"
 
 static void sync_now(lab *l) { assert_status(hd_runtime_sync(lab_runtime_now(l)), HD_OK); }
 
@@ -152,6 +153,29 @@ static void i11_every_handling_leaves_a_receipt(void **state) {
     assert_outcome(o, HD_OK);
     assert_json(l, receipt_name(o.id), "{}");
     assert_int_equal(count_named(l, "receipt/"), 1);
+    lab_close(l);
+}
+
+/* Where the store can be asked again, a program does not keep the receipts of all it has handled; and
+ * finds them when it asks. */
+static void receipts_are_not_kept_at_hand(void **state) {
+    lab *l = lab_start();
+    lab_outcome o = { 0 }, again = { 0 };
+    lab_handle(l, .stream = "buy");
+    lab_fire_id(l, "buy", "0", "first", &o);
+    sync_now(l);
+    const replica *r = lab_replica(lab_on(l, "a"));
+    uint32_t documents = r->places.documents;
+    for (int i = 0; i < 50; i++) {
+        lab_fire(l, "buy", "1", NULL);
+        sync_now(l);
+    }
+    bool reloads = r->authority->ops->reloads && r->authority->ops->reloads(r->authority);
+    assert_int_equal(r->places.documents, reloads ? documents : documents + 50);
+    lab_fire_id(l, "buy", "2", "first", &again);
+    sync_now(l);
+    assert_outcome(again, HD_EXISTS);
+    assert_json(l, receipt_name(o.id), "{}");
     lab_close(l);
 }
 
@@ -449,7 +473,7 @@ static void i11_posted_events_wait_for_a_handler(void **state) {
     sync_now(l);
     assert_true(says_its_kind(l, "event/", id));
     lab_on(l, "b");
-    lab_advance_ms(l, 1); /* others' commits in a file are seen a moment later */
+    lab_advance_ms(l, 100); /* others' commits in a file are seen a moment later */
     lab_turn(l);
     sync_now(l);
     assert_json(l, "buy_log", "[1,2,3,4,5]");
@@ -533,6 +557,7 @@ int main(void) {
         cmocka_unit_test(i11_an_event_delivered_to_two_runtimes_counts_once),
         cmocka_unit_test(i11_a_repetition_whose_writes_all_elide_is_refused_too),
         cmocka_unit_test(i11_every_handling_leaves_a_receipt),
+        cmocka_unit_test(receipts_are_not_kept_at_hand),
         cmocka_unit_test(i11_a_retry_does_not_stumble_over_its_own_receipt),
         cmocka_unit_test(what_a_handler_returns_is_in_its_receipt),
         cmocka_unit_test(a_payload_that_does_not_match_spends_no_id),

@@ -160,6 +160,25 @@ static void below_the_floor_only_the_head_is_known(void **state) {
     assert_int_equal(judge(session, 1, &good, 1), HD_OK); /* the head has not moved since */
 }
 
+/* ---- forgetting */
+
+/* What is below the floor, and stored, is dropped; what was deleted and is stored nowhere is not. */
+static void spent_heads_are_dropped(void **state) {
+    touched t = { path(""), TOUCH_WHOLE };
+    sub_write gone = { .head = m, .ops = &t, .op_count = 1, .delete_ = true };
+    accept_write(session, 1, n, "/a", 0);
+    submission deletion = { .session = session, .local_seq = 2, .writes = &gone, .write_count = 1 };
+    assert_int_equal(admit_apply(&h, &deletion, (const uint64_t[]){ ++seq }), HD_OK);
+    accept_write(session, 3, head_named("late"), "/a", 0);
+    heads_prune(&h, 0, 2);
+    heads_compact(&h);
+    assert_int_equal(h.heads.count, 2);
+    heads_check(&h);
+    assert_int_equal(h.heads.items[head_named("m")].seq, 2);
+    assert_int_equal(h.heads.items[head_named("late")].touches.count, 1);
+    assert_int_equal(h.heads.items[head_named("n")].seq, 0); /* made anew */
+}
+
 /* ---- replay */
 
 /* C291: the same content: the stored verdict, whatever it was. */
@@ -311,6 +330,7 @@ int main(void) {
         T(named_layers_are_excluded_and_must_have_been_accepted),
         T(a_layer_that_was_refused_is_dead),
         T(below_the_floor_only_the_head_is_known),
+        T(spent_heads_are_dropped),
         T(a_replay_gets_the_stored_verdict_and_changes_nothing),
         T(a_replay_with_other_content_is_a_protocol_error),
         T(replay_is_checked_before_preconditions),
