@@ -193,7 +193,7 @@ $(BUILD)/heddle-bench: $(call objects,$(BENCH_SRC)) $(INTERNAL) $(BUILD)/bench-m
 	$(call say,LINK)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS) -ljansson
 
-$(EXAMPLES) $(E2E): $(BUILD)/%: $(BUILD)/obj/%.o $(STATIC)
+$(EXAMPLES) $(E2E): $(BUILD)/%: $(BUILD)/obj/%.o $(LAB) $(STATIC)
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS)
