@@ -117,7 +117,7 @@ static void step(scheduler *s, lane *l) {
     if (lane_head(l) != e) return; /* it is over: nobody takes it */
     e->waits = missing;
     if (e->waits || !e->to->spec.fn) return;
-    if (event_id_expired(s, e->time_ms) && (e->flags & EVENT_POSTED)) {
+    if (event_id_expired(s, e->time_ms)) {
         events_end(s, e, HD_EXPIRED, "the id is older than receipts are kept");
         return;
     }

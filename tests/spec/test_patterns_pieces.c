@@ -280,6 +280,69 @@ static void a_redelivered_launch_is_one_piece(void **state) {
     assert_ran(l, "twice show");
 }
 
+/* C282, I11: two programs handle the same event, the second commits first: its piece stays, and
+ * follows its input; the other one's is stopped. */
+static void of_two_racing_launches_the_winners_piece_lives(void **state) {
+    hd_send_options options = { .id = "once", .done = told };
+    hd_cell stream = launcher();
+    lab_cut(lab_on(l, "a"));
+    assert_int_equal(hd_event_send(rt(), stream, hd_bool(true), &options), HD_OK);
+    lab_idle(l);
+    hd_piece loser = launched;
+    assert_int_equal(running(), 1);
+    lab_on(l, "b");
+    stream = launcher();
+    send_named(stream, "once", true);
+    assert_int_equal(outcome_status, HD_OK);
+    hd_piece winner = launched;
+    lab_mend(lab_on(l, "a"));
+    hd_runtime_sync(rt());
+    lab_idle(l);
+    assert_int_equal(outcome_status, HD_EXISTS);
+    assert_false(hd_piece_runs(rt(), loser));
+    assert_int_equal(running(), 0);
+    lab_on(l, "b");
+    assert_true(hd_piece_runs(rt(), winner));
+    lab_ran(l);
+    hd_cell arguments = hd_cell_child(rt(), hd_piece_document(rt(), winner), "arguments");
+    hd_write_json(rt(), hd_cell_child(rt(), arguments, "x"), "9");
+    lab_settle(l);
+    assert_ran(l, "twice show");
+}
+
+static hd_status launch_elsewhere(hd_tx *tx, const hd_event *event, void *ctx) {
+    hd_pool *pool = hd_tx_pool(tx);
+    hd_value arguments = hd_object_set(pool, hd_object(), "x", event->payload);
+    hd_piece_spec spec = { .space = "other", .pattern = "watcher", .arguments = arguments };
+    hd_status status = hd_tx_launch_piece(tx, &spec, &launched);
+    if (status) return status;
+    hd_cell document = hd_piece_document(rt(), launched);
+    return hd_tx_return(tx, hd_cell_link(rt(), pool, document));
+}
+
+/* C284: a piece in another space: the one receipt is where the stream is, and leads to it; a
+ * repetition with another payload leaves it as it is. */
+static void a_launch_into_another_space_has_one_receipt(void **state) {
+    hd_handler handler;
+    char id[HD_EVENT_ID_SIZE], name[128];
+    hd_cell stream = hd_cell_at(rt(), "main/launch");
+    hd_handler_spec spec = { .stream = stream, .fn = launch_elsewhere, .reads_nothing = true };
+    hd_send_options options = { .id = "once", .done = told };
+    hd_pattern_register(rt(), "watcher", "1", watcher);
+    assert_int_equal(hd_handler_register(rt(), &spec, &handler), HD_OK);
+    for (int64_t i = 5; i < 7; i++) {
+        assert_int_equal(hd_event_send(rt(), stream, hd_int(NULL, i), &options), HD_OK);
+        lab_idle(l);
+        hd_runtime_sync(rt());
+        lab_idle(l);
+        assert_int_equal(outcome_status, i == 5 ? HD_OK : HD_EXISTS);
+    }
+    assert_int_equal(running(), 1);
+    assert_int_equal(hd_event_id_of(rt(), stream, "once", 0, id), HD_OK);
+    snprintf(name, sizeof name, "main/receipt/%s#/arguments/x", id); /* through the link */
+    assert_json(l, name, "5");
+}
+
 /* C272: gated on the commit, and its parent is stopped before: the child is not installed. */
 static void a_launch_is_not_installed_when_its_parent_has_gone(void **state) {
     hd_tx *tx;
@@ -404,6 +467,8 @@ int main(void) {
         S(a_handler_launches_a_piece),
         S(a_failed_handling_leaves_no_piece),
         S(a_redelivered_launch_is_one_piece),
+        S(of_two_racing_launches_the_winners_piece_lives),
+        S(a_launch_into_another_space_has_one_receipt),
         S(a_launch_is_not_installed_when_its_parent_has_gone),
         S(a_gated_launch_begins_with_its_confirmation),
         S(a_late_failure_does_not_touch_a_replacement),

@@ -337,6 +337,45 @@ static void a_retry_mints_the_same_ids(void **state) {
     lab_close(l);
 }
 
+typedef struct journey {
+    int arrived, stayed;
+} journey;
+
+static void navigate(void *ctx, hd_status status) {
+    journey *j = ctx;
+    if (status) j->stayed++;
+    else j->arrived++;
+}
+
+static hd_status go_there(lab_handler *self, hd_tx *tx, const hd_event *event) {
+    return hd_tx_after_commit(tx, navigate, self->data);
+}
+
+/* C285: a handler that navigates once its commit stands does so at the first delivery; neither a
+ * repetition, nor a delivery elsewhere that comes second, does it again. */
+static void i11_a_handler_navigates_once(void **state) {
+    lab *l = lab_start();
+    journey a = { 0 }, b = { 0 };
+    lab_outcome first = { 0 }, again = { 0 }, elsewhere = { 0 };
+    lab_on(l, "b");
+    lab_handle(l, .stream = "buy", .body = go_there, .data = &b);
+    lab_on(l, "a");
+    lab_handle(l, .stream = "buy", .body = go_there, .data = &a);
+    lab_fire_id(l, "buy", "1", "x", &first);
+    sync_now(l);
+    lab_fire_id(l, "buy", "1", "x", &again);
+    sync_now(l);
+    lab_on(l, "b");
+    lab_fire_id(l, "buy", "1", "x", &elsewhere);
+    sync_now(l);
+    assert_outcome(first, HD_OK);
+    assert_outcome(again, HD_EXISTS);
+    assert_outcome(elsewhere, HD_EXISTS);
+    assert_int_equal(a.arrived, 1);
+    assert_int_equal(a.stayed + b.arrived, 0);
+    lab_close(l);
+}
+
 /* ---- time */
 
 #define DAY UINT64_C(86400000)
@@ -564,6 +603,7 @@ int main(void) {
         cmocka_unit_test(i11_a_deleted_receipt_still_counts),
         cmocka_unit_test(absence_is_a_condition_of_the_commit),
         cmocka_unit_test(a_retry_mints_the_same_ids),
+        cmocka_unit_test(i11_a_handler_navigates_once),
         cmocka_unit_test(an_id_older_than_the_horizon_is_refused),
         cmocka_unit_test(messages_leave_after_the_commit_at_least_once),
         cmocka_unit_test(messages_left_behind_are_delivered_by_the_next_program),
