@@ -179,9 +179,30 @@ size_t invalidation_addresses(const scheduler *s, node_id id, uint64_t since, ui
     return count > CAUSES_MAX ? addresses(s, id, since, until, true, out) : count;
 }
 
+/* A document has arrived. Whoever was taken up from the store depends on it as it is: for him nothing
+ * has changed. Backwards, as above. */
+static void mark_unresumed(scheduler *s, place_id at, bool shape) {
+    uint64_t word = place_at(&s->r->places, at)->watch;
+    if (!word) return;
+    uint32_t count = watch_is_inline(word) ? 1 : watch_list(word)->count;
+    while (count-- > 0) {
+        word = place_at(&s->r->places, at)->watch;
+        if (!word) return;
+        bool one = watch_is_inline(word);
+        if (count >= (one ? 1 : watch_list(word)->count)) continue;
+        uint32_t reader_node = one ? watch_reader(word).node : watch_list(word)->items[count].node;
+        if (node_of(s, reader_node & ~READER_SHAPE)->flags & NODE_RESUMED) continue;
+        mark_one(s, at, reader_node, shape, 0);
+    }
+}
+
 static void on_changed(void *ctx, place_id at, bool shape, hd_value before, hd_value after) {
     scheduler *s = ctx;
     if (s->tracer) s->tracer->change(s, at, before, after);
+    if (s->r->kind == HD_CHANGE_LOAD) {
+        mark_unresumed(s, at, shape);
+        return;
+    }
     node_id self = s->r->kind == HD_CHANGE_COMMIT ? s->r->origin_node : 0;
     if (s->tracer || !shape) {
         invalidation_mark_readers(s, at, shape, self);

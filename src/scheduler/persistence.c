@@ -132,6 +132,7 @@ void persistence_created(scheduler *s, node_id id) {
 bool persistence_is_ready(const scheduler *s) {
     const persistence *p = s->persistence;
     if (!p || !p->wanted) return false;
+    if (p->refused_at && p->refused_at == s->r->rev) return false; /* it would be again */
     if (p->gone.count) return true;
     for (uint32_t i = 0; i < p->due.count; i++)
         if (rows_can_keep(s, p->due.items[i])) return true;

@@ -66,6 +66,7 @@ typedef struct persistence {
     table piece_names;
     VEC(node_id) due;
     VEC(gone_row) gone;
+    uint64_t refused_at;   /* the replica's revision when a seal was refused last; 0: never */
     bool wanted;           /* rows are to be written as they come, not only at the end */
     bool lost;             /* there was no memory to note that a node is due: look at all of them */
     bool stopping;         /* nodes that are removed now keep their rows */

@@ -6,6 +6,7 @@
 #include "scheduler/persistence.h"
 
 #include "base/env.h"
+#include "store/basis.h"
 #include "store/overlay.h"
 #include "value/array.h"
 #include "value/build.h"
@@ -225,6 +226,19 @@ static bool is_known(const scheduler *s, node_id id) {
            !reads_without_claim(node_of(s, id));
 }
 
+/* A document that nobody has looked at here is as of the last poll what it was: else the node would
+ * have been marked. */
+static hd_status claim_unread(scheduler *s, uint32_t key, commit *c) {
+    authority *a = s->r->authority;
+    const place *doc = doc_of(s, key & KEY_PLACE);
+    uint64_t seq;
+    hd_status status =
+        a->ops->basis->seq_of(a, s->r->places.homes.items[doc->doc.home].space, &seq);
+    if (!status) status = tx_claim(s->r, c, key);
+    if (!status) vec_last(&c->claims).basis = seq;
+    return status;
+}
+
 /* Outputs of this very commit are proved by it. */
 static hd_status add_claims(scheduler *s, node_id id, commit *c) {
     const node *n = node_of(s, id);
@@ -234,7 +248,8 @@ static hd_status add_claims(scheduler *s, node_id id, commit *c) {
         const layer *top =
             replica_top(s->r, place_at(&s->r->places, reads[i].key & KEY_PLACE)->root);
         if ((reads[i].key & KEY_NO_CLAIM) || (top && top->c == c)) continue;
-        status = tx_claim(s->r, c, reads[i].key);
+        bool known = doc_of(s, reads[i].key & KEY_PLACE)->doc.flags & DOC_KNOWN;
+        status = known ? tx_claim(s->r, c, reads[i].key) : claim_unread(s, reads[i].key, c);
     }
     return status;
 }
@@ -355,6 +370,7 @@ void rows_refused(void *ctx, const commit *c) {
     persistence *p = s->persistence;
     hd_value gone = object_get_bytes(c->extra, "gone", 4);
     if (!value_exists(c->extra)) return;
+    p->refused_at = s->r->rev;
     for (uint32_t id = 1; id < p->nodes.count; id++) {
         kept_node *k = &p->nodes.items[id];
         if (!kept_has_name(k) || k->sent_in != c->local_seq) continue;

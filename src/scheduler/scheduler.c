@@ -41,9 +41,8 @@ static uint64_t next_time(const scheduler *s) {
     return of_nodes < of_events ? of_nodes : of_events;
 }
 
-static bool is_unsettled(const void *ctx) {
-    return events_are_unsettled(ctx) || persistence_is_ready(ctx);
-}
+static bool is_unsettled(const void *ctx) { return events_are_unsettled(ctx); }
+static bool is_due(const void *ctx) { return persistence_is_ready(ctx); }
 static void closing(void *ctx) {
     events_close(ctx);
     persistence_closing(ctx);
@@ -124,6 +123,7 @@ scheduler *scheduler_of(hd_runtime *rt) {
                                  .settle_alone = settle_alone,
                                  .idle = is_idle,
                                  .unsettled = is_unsettled,
+                                 .due = is_due,
                                  .closing = closing,
                                  .close = scheduler_close };
     rt->hooks.await_idle = await_idle;

@@ -301,8 +301,10 @@ static hd_status sync_all(hd_runtime *rt) {
         if (status == HD_PENDING) continue;
         if (status) return status;
         bool more = rt->hooks.unsettled && rt->hooks.unsettled(rt->hooks.ctx);
-        if (!rt->r.pending_count && list_empty(&rt->r.trivial) && !more) return HD_OK;
-        wait_for_more(rt, !more);
+        bool waits = rt->r.pending_count || !list_empty(&rt->r.trivial) || more;
+        bool due = rt->r.due && rt->hooks.due && rt->hooks.due(rt->hooks.ctx);
+        if (!waits && !due) return HD_OK;
+        if (waits) wait_for_more(rt, !more);
     }
 }
 

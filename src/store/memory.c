@@ -406,7 +406,9 @@ static hd_status place_of_head(memory_authority *ma, const head *d, place_id *ou
     places *ps = &ma->base.replica->places;
     place_id doc = memory_find_place(ma, d);
     bool followed = is_followed(ma, d);
-    *out = doc && ((place_at(ps, doc)->doc.flags & DOC_KNOWN) || followed) ? doc : 0;
+    bool concerns = doc && ((place_at(ps, doc)->doc.flags & DOC_KNOWN) || followed ||
+                            replica_awaits(ma->base.replica, doc));
+    *out = concerns ? doc : 0;
     if (doc || !followed) return HD_OK;
     uint32_t home;
     hd_status status = places_home(ps, d->space, (hd_scope)d->scope, d->instance, d->meta, &home);
@@ -423,6 +425,10 @@ static hd_status deliver_frame(memory_authority *ma, const logged *entry) {
         place_id doc;
         hd_status status = place_of_head(ma, &m->h.heads.items[o->head], &doc);
         bool first = i == 0 || o[-1].head != o->head;
+        if (!status && doc && first && replica_awaits(r, doc))
+            replica_meet(
+                r, doc,
+                &(loaded){ !value_is_absent(o->before), value_ref(o->before), o->before_seq });
         if (!status && doc && first && !(place_at(&r->places, doc)->doc.flags & DOC_KNOWN))
             status = replica_frame_state(r, doc, o->before_seq, o->before);
         if (!status && doc)

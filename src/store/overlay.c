@@ -126,10 +126,11 @@ hd_status overlay_seal(replica *r, bool rows_alone) {
         return status;
     }
     /* Without memory for them rows stay where they are, for the next seal. */
-    if (r->due && (c->footprints.count || rows_alone)) r->observer.keep(r->observer.ctx, c);
+    if (r->due && (c->footprints.count || rows_alone))
+        status = r->observer.keep(r->observer.ctx, c);
     if (!c->footprints.count && !value_exists(c->extra)) {
         replica_commit_free(r, c);
-        return HD_OK;
+        return status;
     }
     c->settled = seal_settled;
     c->settled_ctx = r;

@@ -248,13 +248,42 @@ hd_status replica_load(replica *r, place_id doc) {
     p = place_at(&r->places, doc);
     if (status == HD_PENDING) p->doc.flags |= DOC_LOADING;
     if (status) return status;
+    replica_meet(r, doc, &state);
+    return HD_OK;
+}
+
+void replica_meet(replica *r, place_id doc, const loaded *state) {
+    place *p = place_at(&r->places, doc);
     r->stats.loads++;
     p->doc.flags |= DOC_KNOWN;
-    p->doc.seq = state.seq & ((UINT64_C(1) << 48) - 1);
-    /* Nobody can have read it before, so nobody needs to be told; but inner places may be there. */
-    p->value = state.present ? state.value : value_absent();
+    p->doc.seq = state->seq & ((UINT64_C(1) << 48) - 1);
+    /* Whoever depends on it has not read it here: nobody needs to be told. Inner places may be there. */
+    p->value = state->present ? state->value : value_absent();
     place_walk(&r->places, doc, value_absent(), p->value, p->rev, observer_ignore, NULL);
-    return HD_OK;
+}
+
+/* The place after `id` in the tree of its document, parents first; 0: none. */
+static place_id next_place(const places *ps, place_id id) {
+    if (place_at(ps, id)->first_child) return place_at(ps, id)->first_child;
+    while (!place_is_doc(ps, id)) {
+        const place *p = place_at(ps, id);
+        if (p->in.next != place_at(ps, p->in.parent)->first_child) return p->in.next;
+        id = p->in.parent;
+    }
+    return 0;
+}
+
+void replica_touch(replica *r, place_id doc) {
+    r->kind = HD_CHANGE_INTEGRATE;
+    r->origin_node = 0;
+    r->group = 0;
+    r->rev++;
+    for (place_id id = doc; id; id = next_place(&r->places, id)) {
+        place *p = place_at(&r->places, id);
+        p->rev = r->rev;
+        if (p->watch)
+            r->observer.changed(r->observer.ctx, id, true, value_absent(), value_absent());
+    }
 }
 
 void replica_arrived(replica *r, place_id doc, const loaded *state, hd_status status) {

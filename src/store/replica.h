@@ -173,6 +173,18 @@ static inline void replica_frame_observed(replica *r, hd_value extra, hd_value s
     if (r->observer.observed) r->observer.observed(r->observer.ctx, extra, seqs);
 }
 
+/* A document of which nothing is known here, though somebody depends on it: a node that was taken up
+ * from the store and has not run. Its changes must be heard. */
+static inline bool replica_awaits(const replica *r, place_id doc) {
+    const place *p = place_at(&r->places, doc);
+    return !(p->doc.flags & (DOC_KNOWN | DOC_VOLATILE)) &&
+           (p->watch || p->first_child || p->doc.refs);
+}
+/* It was this (the value is taken) before the frame that is about to be told. */
+void replica_meet(replica *r, place_id doc, const loaded *state);
+/* It has changed, and what it was is past: whoever depends on any of it is told. */
+void replica_touch(replica *r, place_id doc);
+
 /* A late load: HD_OK with the state, or why it failed. */
 void replica_arrived(replica *r, place_id doc, const loaded *state, hd_status status);
 

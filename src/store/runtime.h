@@ -20,6 +20,8 @@ typedef struct runtime_hooks {
     void (*await_idle)(void *ctx);
     /* Something is on its way that may still commit: sync waits for it too. NULL: never. */
     bool (*unsettled)(const void *ctx);
+    /* Something could be kept of nodes now (replica.due): sync seals again. NULL: never. */
+    bool (*due)(const void *ctx);
     /* Nothing new is begun from here on; what was begun is synced next. NULL: nothing to do. */
     void (*closing)(void *ctx);
     void (*close)(void *ctx);

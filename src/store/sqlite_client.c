@@ -147,8 +147,10 @@ static hd_status meet_docs(client *c, hd_value made) {
         log_doc doc;
         place_id at;
         if (!log_commit_doc(made, i, &doc)) return HD_CORRUPT;
-        if (!follows(c, &doc.name)) continue;
-        status = make_place(c, &doc.name, &at);
+        bool followed = follows(c, &doc.name);
+        at = followed ? 0 : client_find(c, &doc.name);
+        if (!followed && !(at && replica_awaits(c->r, at))) continue;
+        if (followed) status = make_place(c, &doc.name, &at);
         if (!status && c->checkpoint <= c->position) status = replica_load(c->r, at);
     }
     return status;
@@ -184,6 +186,7 @@ static hd_status frame_doc(client *c, const log_doc *doc) {
     if (!at) return HD_OK;
     const place *p = place_at(&c->r->places, at);
     if (!(p->doc.flags & DOC_KNOWN)) {
+        if (replica_awaits(c->r, at)) replica_touch(c->r, at);
         if (!follows(c, &doc->name)) return HD_OK;
         /* What it was before is past; that does not matter where nothing of it is left. */
         return log_ops_start_anew(log_doc_op_list(doc)) ? frame_ops(c, at, doc)
@@ -289,6 +292,7 @@ static hd_status learn(client *c) {
 
 static hd_status resync_doc(client *c, place_id at) {
     const place *p = place_at(&c->r->places, at);
+    if (p->root == at && replica_awaits(c->r, at)) replica_touch(c->r, at);
     if (p->root != at || (p->doc.flags & (DOC_KNOWN | DOC_VOLATILE)) != DOC_KNOWN) return HD_OK;
     doc_name name = client_name(c, at);
     hd_value value;

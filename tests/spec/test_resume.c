@@ -1,0 +1,451 @@
+/* test_resume.c -- after a restart nothing runs that need not (area O, I7).
+ *
+ * A program here is a function that registers its nodes; restart() closes the runtime and runs the
+ * program again on the same store. */
+#include "spec.h"
+
+static void (*program)(void);
+
+static void begin(void (*p)(void)) {
+    program = p;
+    p();
+}
+
+static uint64_t loads(void) {
+    hd_store_stats stats;
+    hd_runtime_store_stats(lab_runtime_now(l), &stats);
+    return stats.loads;
+}
+
+static void stop(void) { lab_runtime_close(lab_on(l, "a")); }
+
+static void again(void) {
+    lab_on(l, "a");
+    program();
+}
+
+static void restart(void) {
+    stop();
+    again();
+}
+
+static void settle(void) {
+    lab_settle(l);
+    hd_runtime_sync(lab_runtime_now(l));
+}
+
+/* ---- what is kept */
+
+static void chain(void) {
+    lab_compute(l, "double", "n n", NULL);
+    lab_compute(l, "plus", "double m", NULL);
+    lab_effect(l, "show", "plus");
+}
+
+/* C295, I7: what was clean is clean: only the effect runs, and it alone reads a document. */
+static void nothing_runs_that_need_not(void **state) {
+    lab_set(l, "n", 3);
+    lab_set(l, "m", 1);
+    begin(chain);
+    settle();
+    assert_ran(l, "double plus show");
+    restart();
+    uint64_t before = loads();
+    lab_settle(l);
+    assert_ran(l, "show");
+    assert_seen(l, "show", "7");
+    assert_int_equal(loads() - before, 1);
+    assert_true(lab_is_clean(l, "double"));
+    lab_set(l, "n", 4);
+    lab_settle(l);
+    assert_ran(l, "double plus show");
+    assert_seen(l, "show", "9");
+}
+
+/* C295, I7: the same where the process was killed, and not closed, once all had been stored. */
+static void a_killed_program_resumes_as_well(void **state) {
+    if (!lab_is_sqlite(l)) return; /* a store in memory hears of derived state when one closes */
+    lab_set(l, "n", 3);
+    lab_set(l, "m", 1);
+    begin(chain);
+    settle();
+    lab_ran(l);
+    lab_runtime_drop(lab_on(l, "a"));
+    again();
+    lab_settle(l);
+    assert_ran(l, "show");
+    assert_seen(l, "show", "7");
+}
+
+/* C301: what changed meanwhile makes its reader invalid, and nobody else. */
+static void a_change_while_down_runs_its_readers(void **state) {
+    lab_set(l, "n", 3);
+    lab_set(l, "m", 1);
+    begin(chain);
+    settle();
+    lab_ran(l);
+    stop();
+    lab_on(l, "b");
+    lab_set(l, "m", 2);
+    settle();
+    again();
+    lab_settle(l);
+    assert_ran(l, "plus show");
+    assert_seen(l, "show", "8");
+}
+
+/* A change that leaves the value as it was is no change. */
+static void an_equal_result_stops_the_wave(void **state) {
+    lab_set(l, "n", 3);
+    lab_set(l, "m", 1);
+    begin(chain);
+    settle();
+    lab_ran(l);
+    stop();
+    lab_on(l, "b");
+    lab_set(l, "n", 4);
+    lab_set(l, "n", 3);
+    settle();
+    again();
+    lab_settle(l);
+    assert_ran(l, "double show");
+}
+
+static void siblings(void) {
+    lab_compute(l, "left", "doc#/left", NULL);
+    lab_compute(l, "right", "doc#/right", NULL);
+    lab_effect(l, "show", "left right");
+}
+
+/* C307: two that read parts of one document: the other stays clean. */
+static void siblings_on_one_document_stay_clean(void **state) {
+    lab_set_json(l, "doc", "{\"left\": 1, \"right\": 2}");
+    begin(siblings);
+    settle();
+    lab_ran(l);
+    stop();
+    lab_on(l, "b");
+    lab_set(l, "doc#/left", 5);
+    settle();
+    again();
+    lab_settle(l);
+    assert_ran(l, "left show");
+    assert_seen(l, "show", "5 2");
+}
+
+static double always_one(const double *in) { return in[0] * 0 + 1; }
+static void levelled(void) {
+    lab_compute(l, "one", "n", always_one);
+    lab_effect(l, "show", "one");
+}
+
+/* A run whose output was as before has its basis too: it does not run at every restart. */
+static void a_run_without_a_change_is_kept(void **state) {
+    lab_set(l, "n", 3);
+    begin(levelled);
+    settle();
+    lab_set(l, "n", 4);
+    settle();
+    assert_ran(l, "one show one");
+    restart();
+    lab_settle(l);
+    assert_ran(l, "show");
+}
+
+static const char *version_of_b;
+static void versions(void) {
+    lab_add(l, .name = "a1", .reads = "n", .version = "1");
+    lab_add(l, .name = "b1", .reads = "n", .version = version_of_b);
+    lab_effect(l, "show", "a1 b1");
+}
+
+/* C297: another code runs; those that are the same do not. */
+static void another_version_runs_again(void **state) {
+    version_of_b = "1";
+    lab_set(l, "n", 3);
+    begin(versions);
+    settle();
+    assert_ran(l, "a1 b1 show");
+    version_of_b = "2";
+    restart();
+    settle();
+    assert_ran(l, "b1 show");
+    restart();
+    lab_settle(l);
+    assert_ran(l, "show");
+}
+
+static void nameless(void) {
+    lab_add(l, .name = "plain", .reads = "n", .anonymous = true);
+    lab_effect(l, "show", "plain");
+}
+
+/* C305: without a durable name nothing is kept. */
+static void without_a_name_nothing_is_kept(void **state) {
+    lab_set(l, "n", 3);
+    begin(nameless);
+    settle();
+    lab_ran(l);
+    restart();
+    lab_settle(l);
+    assert_ran(l, "plain show");
+}
+
+static void failing(void) {
+    lab_compute(l, "sum", "n", NULL);
+    lab_effect(l, "show", "sum");
+}
+
+/* C296: a node whose last run failed is invalid, and runs when demanded. */
+static void a_failure_is_tried_again(void **state) {
+    lab_set(l, "n", 3);
+    begin(failing);
+    lab_catch(l);
+    settle();
+    lab_set(l, "n", 4);
+    lab_fail_next(l, "sum", HD_FAILED, 1);
+    settle();
+    assert_ran(l, "sum show sum");
+    restart();
+    lab_settle(l);
+    assert_ran(l, "sum show");
+    assert_seen(l, "show", "4");
+}
+
+static bool looking;
+static void perhaps(void) {
+    lab_compute(l, "sum", "n", NULL);
+    if (looking) lab_effect(l, "show", "sum");
+}
+
+/* C296, I2: a stale node that nobody looks at does not run; its row stays stale until somebody does. */
+static void a_stale_node_waits_for_demand(void **state) {
+    looking = true;
+    lab_set(l, "n", 3);
+    begin(perhaps);
+    settle();
+    lab_ran(l);
+    stop();
+    lab_on(l, "b");
+    lab_set(l, "n", 4);
+    settle();
+    looking = false;
+    again();
+    uint64_t before = loads();
+    settle();
+    assert_ran(l, "");
+    assert_false(lab_is_clean(l, "sum"));
+    assert_int_equal(loads(), before);
+    looking = true;
+    restart();
+    lab_settle(l);
+    assert_ran(l, "sum show");
+    assert_seen(l, "show", "4");
+}
+
+static hd_status spread(lab_node *self, hd_tx *tx) {
+    return lab_tx_put(self, tx, "box#/inside", lab_tx_number(self, tx, "n") + 1);
+}
+static void materialising(void) {
+    lab_add(l, .name = "filler", .body = spread, .envelopes = "box", .output = "-");
+    lab_effect(l, "show", "box#/inside");
+}
+
+/* C302: a materialiser that was away runs if its input has changed, and else not. */
+static void a_materialiser_catches_up(void **state) {
+    lab_set(l, "n", 3);
+    begin(materialising);
+    settle();
+    lab_ran(l);
+    restart();
+    settle();
+    assert_ran(l, "show");
+    stop();
+    lab_on(l, "b");
+    lab_set(l, "n", 7);
+    settle();
+    again();
+    settle();
+    assert_ran(l, "filler show");
+    assert_json(l, "box", "{\"inside\":8}");
+}
+
+static void across(void) {
+    lab_compute(l, "here", "other/n", NULL);
+    lab_effect(l, "show", "here");
+}
+
+/* C303: what is read in another space counts as well. */
+static void another_space_counts(void **state) {
+    lab_set(l, "other/n", 3);
+    begin(across);
+    settle();
+    lab_ran(l);
+    restart();
+    lab_settle(l);
+    assert_ran(l, "show");
+    stop();
+    lab_on(l, "b");
+    lab_set(l, "other/n", 4);
+    settle();
+    again();
+    lab_settle(l);
+    assert_ran(l, "here show");
+}
+
+static void gated(void) {
+    lab_compute(l, "slow", "n", NULL);
+    lab_effect(l, "show", "slow");
+}
+
+/* C293: gates are part of what is kept. */
+static void gates_are_restored(void **state) {
+    lab_set(l, "n", 3);
+    begin(gated);
+    hd_node_set_throttle(lab_runtime_now(l), lab_find(l, "slow")->node, 400);
+    settle();
+    lab_ran(l);
+    restart();
+    lab_settle(l);
+    assert_ran(l, "show");
+    assert_int_equal(hd_node_throttle(lab_runtime_now(l), lab_find(l, "slow")->node), 400);
+}
+
+/* A cancelled node leaves no row: registered again it is a new one. */
+static void a_cancelled_node_is_forgotten(void **state) {
+    lab_set(l, "n", 3);
+    lab_set(l, "m", 1);
+    begin(chain);
+    settle();
+    lab_ran(l);
+    lab_cancel(l, "double");
+    settle();
+    restart();
+    lab_settle(l);
+    assert_ran(l, "double show");
+}
+
+static void twins(void) {
+    lab_add(l, .name = "mine", .reads = "main@user/n", .output = "main@user/mine");
+    lab_effect(l, "show", "main@user/mine");
+}
+
+/* C312: the rows of one principal never serve another. */
+static void a_principal_has_rows_of_its_own(void **state) {
+    hd_status status;
+    program = twins;
+    stop();
+    lab_runtime_try(l, "ann", "ann", &status);
+    lab_on(l, "ann");
+    lab_set(l, "main@user/n", 3);
+    twins();
+    settle();
+    assert_ran(l, "mine show");
+    lab_runtime_close(lab_on(l, "ann"));
+    lab_runtime_try(l, "bob", "bob", &status);
+    lab_on(l, "bob");
+    lab_set(l, "main@user/n", 5);
+    twins();
+    settle();
+    assert_ran(l, "mine show");
+    assert_seen(l, "show", "5");
+    lab_runtime_close(lab_on(l, "bob"));
+    lab_runtime_try(l, "ann2", "ann", &status);
+    lab_on(l, "ann2");
+    twins();
+    lab_settle(l);
+    assert_ran(l, "show");
+    assert_seen(l, "show", "3");
+}
+
+static void volatile_input(void) {
+    hd_cell_set_volatile(lab_runtime_now(l), lab_cell(lab_on(l, "a"), "v"));
+    lab_compute(l, "of_v", "v n", NULL);
+    lab_effect(l, "show", "of_v");
+}
+
+/* Nothing is kept of a node that reads what is gone after a restart. */
+static void volatile_documents_make_no_rows(void **state) {
+    lab_set(l, "n", 3);
+    begin(volatile_input);
+    lab_set(l, "v", 1);
+    settle();
+    lab_ran(l);
+    restart();
+    lab_settle(l);
+    assert_ran(l, "of_v show");
+    assert_seen(l, "show", "3");
+}
+
+static hd_status make_child(lab_node *self, hd_tx *tx) {
+    hd_status status = lab_tx_put(self, tx, "maker", lab_tx_number(self, tx, "n"));
+    if (self->runs == 1) lab_add(l, .name = "child", .reads = "m");
+    return status;
+}
+static void family(void) {
+    lab_add(l, .name = "maker", .body = make_child);
+    lab_effect(l, "show", "maker child");
+}
+
+/* C304: who creates nodes runs, to create them again; they do not. */
+static void a_creator_runs_and_its_children_do_not(void **state) {
+    lab_set(l, "n", 3);
+    lab_set(l, "m", 4);
+    begin(family);
+    settle();
+    lab_ran(l);
+    restart();
+    lab_settle(l);
+    assert_ran(l, "maker show");
+    assert_seen(l, "show", "3 4");
+    lab_set(l, "m", 5);
+    lab_settle(l);
+    assert_ran(l, "child show");
+}
+
+/* Another runtime's change of a document that a resumed node reads, and nobody has loaded here. */
+static void a_change_of_an_unread_document_is_noticed(void **state) {
+    lab_set_json(l, "doc", "{\"left\": 1, \"right\": 2}");
+    begin(siblings);
+    settle();
+    lab_ran(l);
+    restart();
+    lab_settle(l);
+    assert_ran(l, "show");
+    lab_on(l, "b");
+    lab_set(l, "doc#/left", 7);
+    lab_settle(l);
+    lab_advance_ms(l, 100);
+    lab_settle(l);
+    assert_ran(l, "left show");
+    assert_seen(l, "show", "7 2");
+    lab_remove(l, "doc#/right");
+    lab_settle(l);
+    lab_advance_ms(l, 100);
+    lab_settle(l);
+    assert_ran(l, "right show");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        S(nothing_runs_that_need_not),
+        S(a_killed_program_resumes_as_well),
+        S(a_change_while_down_runs_its_readers),
+        S(an_equal_result_stops_the_wave),
+        S(siblings_on_one_document_stay_clean),
+        S(a_run_without_a_change_is_kept),
+        S(another_version_runs_again),
+        S(without_a_name_nothing_is_kept),
+        S(a_failure_is_tried_again),
+        S(a_stale_node_waits_for_demand),
+        S(a_materialiser_catches_up),
+        S(another_space_counts),
+        S(gates_are_restored),
+        S(a_cancelled_node_is_forgotten),
+        S(a_principal_has_rows_of_its_own),
+        S(volatile_documents_make_no_rows),
+        S(a_creator_runs_and_its_children_do_not),
+        S(a_change_of_an_unread_document_is_noticed),
+    };
+    LAB_EVERYWHERE(tests);
+}
