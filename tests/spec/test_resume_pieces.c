@@ -1,0 +1,254 @@
+/* test_resume_pieces.c -- pieces, lists and derived patterns after a restart. */
+#include "spec.h"
+
+#include <heddle/pattern.h>
+
+static hd_runtime *rt(void) { return lab_runtime_now(l); }
+
+static void show(void *ctx, hd_value v) { lab_note(l, ctx ? ctx : "show"); }
+
+static hd_value twice(hd_tx *tx, hd_value in, void *ctx) {
+    lab_note(l, ctx ? ctx : "twice");
+    return hd_double(2 * hd_value_number(in));
+}
+
+static hd_cell shop(hd_build *b) {
+    hd_cell x = hd_argument(b, "x", hd_int(NULL, 1)), y = hd_argument(b, "y", hd_int(NULL, 1));
+    hd_cell a = hd_derive(b, "a", x, twice, "a"), c = hd_derive(b, "c", y, twice, "c");
+    hd_build_sink(b, "look_a", a, show, "show_a");
+    hd_build_sink(b, "look_c", c, show, "show_c");
+    return a;
+}
+
+static hd_value price(hd_tx *tx, hd_value in, void *ctx) {
+    char name[32];
+    snprintf(name, sizeof name, "row%d", (int)hd_value_number(hd_value_at(in, "id")));
+    lab_note(l, name);
+    return hd_value_at(in, "price");
+}
+
+static void show_list(void *ctx, hd_value v) { lab_note(l, "list"); }
+
+static hd_cell basket(hd_build *b) {
+    hd_cell items = hd_cell_at(rt(), "main/items");
+    hd_cell prices = hd_map(b, "prices", items, &(hd_each){ .fn = price, .key = "/id" });
+    hd_cell all = hd_gather(b, "all", prices);
+    hd_build_sink(b, "look", all, show_list, NULL);
+    return all;
+}
+
+static hd_cell nested(hd_build *b, hd_tx *tx, const hd_value *in, void *ctx) {
+    lab_note(l, "build");
+    hd_cell x = hd_cell_at(rt(), "main/x");
+    return hd_value_is_true(in[0]) ? hd_derive(b, "yes", x, twice, "yes")
+                                   : hd_derive(b, "no", x, twice, "no");
+}
+static hd_cell chooser(hd_build *b) {
+    hd_cell which = hd_cell_at(rt(), "main/which");
+    hd_cell r = hd_derive_pattern(b, "part", nested, NULL, &which, 1);
+    hd_build_sink(b, "look", r, show, NULL);
+    return r;
+}
+
+static const char *version = "1";
+
+static hd_piece start(const char *id, const char *pattern, const char *arguments) {
+    hd_piece p;
+    hd_error error;
+    hd_pool *pool;
+    hd_pattern_register(rt(), "shop", version, shop);
+    hd_pattern_register(rt(), "basket", version, basket);
+    hd_pattern_register(rt(), "chooser", version, chooser);
+    hd_pool_open(hd_runtime_heap(rt()), &pool);
+    hd_value given =
+        arguments ? hd_json_parse(pool, arguments, strlen(arguments), NULL) : (hd_value){ 0 };
+    hd_piece_spec spec = { .id = id, .pattern = pattern, .arguments = given };
+    if (hd_piece_start(rt(), &spec, &p, &error)) fail_msg("%s", error.message);
+    hd_pool_close(pool);
+    return p;
+}
+
+static void settle(void) {
+    lab_settle(l);
+    hd_runtime_sync(rt());
+}
+static void stop(void) { lab_runtime_close(lab_on(l, "a")); }
+static void restart(void) {
+    stop();
+    lab_on(l, "a");
+}
+
+/* I7: a piece that is started again goes on; only its effects run. */
+static void a_piece_resumes(void **state) {
+    start("s", "shop", NULL);
+    settle();
+    assert_ran(l, "a c show_a show_c");
+    restart();
+    hd_piece_info info;
+    hd_piece p = start("s", "shop", NULL);
+    settle();
+    assert_ran(l, "show_a show_c");
+    hd_piece_inspect(rt(), p, &info);
+    assert_int_equal(info.started, 2);
+    lab_set(l, "s#/arguments/y", 4);
+    lab_settle(l);
+    assert_ran(l, "c show_c");
+    assert_json(l, "main/s/c", "8.0");
+}
+
+/* Arguments that are others run their readers, and nobody else. */
+static void other_arguments_run_their_readers(void **state) {
+    start("s", "shop", "{\"x\":1,\"y\":2}");
+    settle();
+    lab_ran(l);
+    restart();
+    start("s", "shop", "{\"x\":1,\"y\":3}");
+    settle();
+    assert_ran(l, "c show_a show_c");
+    assert_json(l, "main/s/c", "6.0");
+    restart();
+    start("s", "shop", NULL); /* what is not said stays */
+    settle();
+    assert_ran(l, "show_a show_c");
+}
+
+/* The same where it is opened as it is. */
+static void an_opened_piece_resumes(void **state) {
+    hd_piece p;
+    start("s", "shop", NULL);
+    settle();
+    lab_ran(l);
+    restart();
+    hd_pattern_register(rt(), "shop", version, shop);
+    assert_int_equal(hd_piece_open(rt(), "main", "s", &p, NULL), HD_OK);
+    settle();
+    assert_ran(l, "show_a show_c");
+}
+
+/* C297: another version of the pattern runs all of it. */
+static void another_version_of_the_pattern_runs(void **state) {
+    start("s", "shop", NULL);
+    settle();
+    lab_ran(l);
+    stop();
+    version = "2";
+    lab_on(l, "a");
+    start("s", "shop", NULL);
+    settle();
+    version = "1";
+    assert_ran(l, "a c show_a show_c");
+}
+
+/* A piece that was removed and is made again is another one. */
+static void a_removed_piece_is_forgotten(void **state) {
+    hd_piece p = start("s", "shop", NULL);
+    settle();
+    lab_ran(l);
+    assert_int_equal(hd_piece_remove(rt(), p), HD_OK);
+    settle();
+    start("s", "shop", NULL);
+    settle();
+    assert_ran(l, "a c show_a show_c");
+    restart();
+    start("s", "shop", NULL);
+    settle();
+    assert_ran(l, "show_a show_c");
+}
+
+/* Stopped, and started again by the same program. */
+static void a_stopped_piece_resumes(void **state) {
+    hd_piece p = start("s", "shop", NULL);
+    settle();
+    hd_piece_stop(rt(), p);
+    settle();
+    lab_ran(l);
+    lab_set(l, "s#/arguments/x", 5);
+    settle();
+    start("s", "shop", NULL);
+    settle();
+    if (lab_is_sqlite(l)) assert_ran(l, "a show_a show_c");
+    else assert_ran(l, "a c show_a show_c"); /* nothing is kept before it closes */
+    assert_json(l, "main/s/a", "10.0");
+}
+
+/* C304, C310: the coordinator runs, its rows do not; then one element is one row. */
+static void rows_of_a_list_resume(void **state) {
+    lab_set_json(l, "items", "[{\"id\":1,\"price\":10},{\"id\":2,\"price\":20}]");
+    start("b", "basket", NULL);
+    settle();
+    lab_ran(l);
+    assert_json(l, "main/b/all", "[10,20]");
+    restart();
+    start("b", "basket", NULL);
+    settle();
+    assert_ran(l, "list");
+    lab_set(l, "items#/1/price", 25);
+    settle();
+    assert_ran(l, "row2 list");
+    lab_set_json(l, "items",
+                 "[{\"id\":1,\"price\":10},{\"id\":2,\"price\":25},{\"id\":3,\"price\":1}]");
+    settle();
+    assert_ran(l, "row3 list");
+    assert_json(l, "main/b/all", "[10,25,1]");
+    restart();
+    start("b", "basket", NULL);
+    settle();
+    assert_ran(l, "list");
+}
+
+/* C309: a list that changed meanwhile: what is new runs, what is gone leaves nothing. */
+static void a_list_that_changed_meanwhile_is_rebuilt(void **state) {
+    lab_set_json(l, "items", "[{\"id\":1,\"price\":10},{\"id\":2,\"price\":20}]");
+    start("b", "basket", NULL);
+    settle();
+    lab_ran(l);
+    stop();
+    lab_on(l, "z");
+    lab_set_json(l, "items", "[{\"id\":3,\"price\":5},{\"id\":1,\"price\":10}]");
+    settle();
+    lab_on(l, "a");
+    start("b", "basket", NULL);
+    settle();
+    assert_ran(l, "row3 list");
+    assert_json(l, "main/b/all", "[5,10]");
+    lab_set_json(l, "items", "[{\"id\":2,\"price\":20}]");
+    settle();
+    assert_ran(l, "row2 list");
+}
+
+/* D4: a pattern that a run derives is built again; its nodes do not run. */
+static void a_derived_pattern_resumes(void **state) {
+    lab_set(l, "which", 1);
+    lab_set(l, "x", 2);
+    start("c", "chooser", NULL);
+    settle();
+    assert_ran(l, "build yes show");
+    restart();
+    start("c", "chooser", NULL);
+    settle();
+    assert_ran(l, "build show");
+    stop();
+    lab_on(l, "z");
+    lab_set(l, "which", 0);
+    settle();
+    lab_on(l, "a");
+    start("c", "chooser", NULL);
+    settle();
+    assert_ran(l, "build no show");
+    assert_json(l, "main/c/part", "4.0");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        S(a_piece_resumes),
+        S(other_arguments_run_their_readers),
+        S(an_opened_piece_resumes),
+        S(another_version_of_the_pattern_runs),
+        S(a_removed_piece_is_forgotten),
+        S(a_stopped_piece_resumes),
+        S(rows_of_a_list_resume),
+        S(a_list_that_changed_meanwhile_is_rebuilt),
+        S(a_derived_pattern_resumes),
+    };
+    LAB_EVERYWHERE(tests);
+}
