@@ -4,7 +4,8 @@
  * Then power fails after operation n, for every n and with several seeds (what of the unsynced
  * writes survives, what is torn), and the file is opened again. Commit k appends k to one document
  * and sets a counter in another, so the list must read 1 .. m, m at least the last mark, and the
- * counters must be what m commits leave: nothing is lost, nothing is half there. */
+ * counters must be what m commits leave: nothing is lost, nothing is half there. Each commit also
+ * carries a row about a node that reads its counter: rows and documents always belong together. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,9 @@
 #include <cmocka.h>
 
 #include "lab.h"
+#include "store/basis.h"
+#include "store/runtime.h"
+#include "value/json_read.h"
 #include "vfs.h"
 #include <heddle/store.h>
 #include <stdio.h>
@@ -57,6 +61,18 @@ static hd_cell counter(hd_runtime *rt, uint64_t k) {
     return hd_cell_at(rt, name);
 }
 
+/* A row goes with the commit that was just queued. */
+static void add_row(hd_runtime *rt, uint64_t k) {
+    char text[160];
+    int n = snprintf(
+        text, sizeof text,
+        "{\"nodes\":[[\"main:p:c%d\",\"\",\"f%d\",{\"r\":[\"main/c%d#/last\",\"main/x%d\"]}]]}",
+        (int)(k % COUNTERS), (int)k, (int)(k % COUNTERS), (int)(k % 7));
+    commit *c = LIST_ENTRY(list_last(&rt->r.queued), commit, link);
+    c->extra = json_read(rt->heap, text, (size_t)n, NULL);
+    assert_true(value_exists(c->extra));
+}
+
 static void commit_number(hd_runtime *rt, acked *a) {
     hd_tx *tx;
     hd_pool *pool;
@@ -65,6 +81,7 @@ static void commit_number(hd_runtime *rt, acked *a) {
     hd_tx_append(tx, hd_cell_at(rt, "main/list"), hd_int(pool, (int64_t)a->number));
     hd_tx_set(tx, counter(rt, a->number), hd_int(pool, (int64_t)a->number));
     assert_int_equal(hd_tx_commit(tx, mark_accepted, a), HD_OK);
+    add_row(rt, a->number);
 }
 
 /* Commits of several sizes of group, a checkpoint now and then, pruning, and a second open. */
@@ -109,12 +126,38 @@ static uint64_t read_prefix(hd_runtime *rt, hd_pool *pool) {
     return m;
 }
 
+typedef struct rows_seen {
+    uint64_t commits, count;
+} rows_seen;
+
+/* The row is that of the counter's last commit, proved as of it. */
+static bool check_row(void *ctx, const basis_row *row) {
+    rows_seen *seen = ctx;
+    uint64_t j = (uint64_t)(row->name[8] - '0'), last = seen->commits;
+    while (last % COUNTERS != j) last--;
+    char fingerprint[32];
+    snprintf(fingerprint, sizeof fingerprint, "f%d", (int)last);
+    assert_string_equal(row->fingerprint, fingerprint);
+    assert_int_equal(hd_value_as_int(hd_value_at(row->seqs, "main"), 0), last);
+    seen->count++;
+    return true;
+}
+
+static void check_rows(hd_runtime *rt, uint64_t m) {
+    authority *a = rt->r.authority;
+    rows_seen seen = { m, 0 };
+    hd_value valid;
+    assert_int_equal(a->ops->basis->rows(a, "main:p", &valid, check_row, &seen), HD_OK);
+    assert_int_equal(seen.count, m < COUNTERS ? m : COUNTERS);
+}
+
 static void check_after(lab_disk *disk, uint64_t last_mark, bool thoroughly) {
     hd_options options = { .vfs = lab_disk_vfs(disk) };
     hd_runtime *rt = open_on(disk, 0);
     hd_pool *pool;
     assert_int_equal(hd_pool_open(hd_runtime_heap(rt), &pool), HD_OK);
     uint64_t m = read_prefix(rt, pool);
+    check_rows(rt, m);
     if (m < last_mark)
         fail_msg("%llu commits are there, %llu were acknowledged", (unsigned long long)m,
                  (unsigned long long)last_mark);

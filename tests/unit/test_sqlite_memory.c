@@ -7,6 +7,8 @@
 #include <cmocka.h>
 
 #include "lab.h"
+#include "store/runtime.h"
+#include "value/json_read.h"
 #include "vfs.h"
 #include <heddle/store.h>
 #include <pthread.h>
@@ -50,6 +52,22 @@ static void count_ok(void *ctx, hd_status status) {
     if (!status) ++*(int *)ctx;
 }
 
+/* A row about a node goes with the commit, if there is memory for it. */
+static void add_row(hd_runtime *rt, int i) {
+    char text[160];
+    int n =
+        snprintf(text, sizeof text,
+                 "{\"nodes\":[[\"main:p:n%d\",\"\",\"f\",{\"r\":[\"main/list\",\"main/x%d\"]}]],"
+                 "\"pieces\":[[\"main:p\",{\"main\":0},[\"main:p:n1\"]]],"
+                 "\"gone\":[[\"main:p:n%d\",\"\"]]}",
+                 i % 3, i, (i + 1) % 3);
+    list_node *last = list_last(&rt->r.queued);
+    if (!last) return;
+    commit *c = LIST_ENTRY(last, commit, link);
+    c->extra = json_read(rt->heap, text, (size_t)n, NULL);
+    if (!value_exists(c->extra)) c->extra = value_absent();
+}
+
 static void append_number(hd_runtime *rt, int n, int *accepted) {
     hd_tx *tx;
     if (hd_tx_begin(rt, &tx)) return;
@@ -57,7 +75,7 @@ static void append_number(hd_runtime *rt, int n, int *accepted) {
         hd_tx_abort(tx);
         return;
     }
-    (void)hd_tx_commit(tx, count_ok, accepted);
+    if (!hd_tx_commit(tx, count_ok, accepted)) add_row(rt, n);
 }
 
 static int work(lab_disk *disk, const hd_env *env) {
