@@ -1,0 +1,193 @@
+/* bench_resume.c -- a restart: what is clean stays clean, and costs little.
+ *
+ * The store is a file with many documents; their head rows are written by SQL, since how they came
+ * there does not matter here. A program of 10,000 computations, each reading three of them, runs and
+ * ends; another one registers the same and finds what it had. Every node asks for a first run, so
+ * each would run if it were not taken up clean. */
+#include "bench.h"
+
+#include <heddle/scheduler.h>
+#include <heddle/store.h>
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NODES = 10000, READS = 3 };
+
+typedef struct world {
+    bench *b;
+    char file[512];
+    uint64_t documents;
+    hd_runtime *rt;
+    uint64_t runs; /* of computations */
+} world;
+
+typedef struct adder {
+    world *w;
+    hd_cell in[READS];
+} adder;
+
+static void remove_file(const world *w) {
+    static const char *const ends[] = { "", "-wal", "-shm" };
+    char path[600];
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s%s", w->file, ends[i]);
+        unlink(path);
+    }
+}
+
+static void open_store(world *w) {
+    hd_error error;
+    if (hd_open(w->file, NULL, &w->rt, &error)) {
+        bench_wrong(w->b, "open: %s", error.message);
+        exit(1);
+    }
+}
+
+/* Documents main/d0, main/d1, ... as a checkpoint would have left them. */
+static void fill(world *w) {
+    char sql[1024];
+    sqlite3 *db;
+    open_store(w);
+    hd_close(w->rt);
+    snprintf(
+        sql, sizeof sql,
+        "pragma synchronous = off; begin;"
+        "with recursive n(i) as (select 0 union all select i + 1 from n where i + 1 < %llu)"
+        " insert into head(space, scope, instance, id, kind, seq, meta_seq, guarded, large,"
+        " size, patched, hash, value) select 'main', 'space', '', 'd' || i, '', i + 1, 0, 0, 0,"
+        " length(i), 0, 0, i from n;"
+        "insert into space values('main', %llu, %llu); commit",
+        (unsigned long long)w->documents, (unsigned long long)w->documents,
+        (unsigned long long)w->documents);
+    char *wrong = NULL;
+    if (sqlite3_open(w->file, &db) || sqlite3_exec(db, sql, NULL, NULL, &wrong))
+        bench_wrong(w->b, "filling: %s", wrong ? wrong : sqlite3_errmsg(db));
+    sqlite3_free(wrong);
+    sqlite3_close(db);
+}
+
+/* ---- The program ------------------------------------------------------------------------------ */
+
+static hd_status add_up(hd_tx *tx, void *ctx) {
+    adder *a = ctx;
+    int64_t sum = 0;
+    for (int i = 0; i < READS; i++) sum += hd_value_as_int(hd_tx_get(tx, a->in[i]), 0);
+    a->w->runs++;
+    return hd_tx_set_int(tx, *(hd_cell *)(a + 1), sum);
+}
+
+typedef struct program {
+    struct {
+        adder a;
+        hd_cell out; /* right behind, where add_up looks for it */
+    } nodes[NODES];
+} program;
+
+static hd_cell document(world *w, uint64_t i) {
+    char name[64];
+    snprintf(name, sizeof name, "main/d%llu", (unsigned long long)(i * 7919 % w->documents));
+    return hd_cell_at(w->rt, name);
+}
+
+/* Handles are made before the clock starts: a program has them anyway. */
+static void make_cells(world *w, program *p) {
+    for (uint64_t i = 0; i < NODES; i++) {
+        char name[64];
+        p->nodes[i].a.w = w;
+        for (uint64_t k = 0; k < READS; k++) p->nodes[i].a.in[k] = document(w, i * READS + k);
+        snprintf(name, sizeof name, "main/sum%llu", (unsigned long long)i);
+        p->nodes[i].out = hd_cell_at(w->rt, name);
+    }
+}
+
+static void register_all(world *w, program *p) {
+    for (int i = 0; i < NODES; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "sum%05d", i);
+        hd_node_spec spec = { .name = name,
+                              .fn = add_up,
+                              .ctx = &p->nodes[i].a,
+                              .output = p->nodes[i].out,
+                              .version = "1",
+                              .run_once = true };
+        hd_node node;
+        if (hd_node_register(w->rt, &spec, &node))
+            bench_wrong(w->b, "register: %s", hd_runtime_error(w->rt)->message);
+    }
+}
+
+typedef struct outcome {
+    double ms;
+    uint64_t runs, loads;
+} outcome;
+
+/* Opens, and measures from the first registration until nothing is left to do. */
+static outcome start_program(world *w, program *p) {
+    open_store(w);
+    make_cells(w, p);
+    hd_store_stats before, after;
+    hd_runtime_store_stats(w->rt, &before);
+    w->runs = 0;
+    uint64_t began = bench_now_ns();
+    register_all(w, p);
+    if (hd_runtime_settle(w->rt)) bench_wrong(w->b, "settle failed");
+    outcome o = { (double)(bench_now_ns() - began) / 1e6, w->runs, 0 };
+    hd_runtime_store_stats(w->rt, &after);
+    o.loads = after.loads - before.loads;
+    return o;
+}
+
+static void end_program(world *w) {
+    if (hd_runtime_sync(w->rt) || hd_close(w->rt)) bench_wrong(w->b, "the program ends badly");
+}
+
+/* ---- Rows --------------------------------------------------------------------------------------- */
+
+static void report(world *w, const char *name, outcome o, uint64_t runs) {
+    if (o.runs != runs)
+        bench_wrong(w->b, "%s: %llu runs, expected %llu", name, (unsigned long long)o.runs,
+                    (unsigned long long)runs);
+    bench_report(w->b, &(bench_row){ .name = name,
+                                     .n = NODES,
+                                     .value = o.ms,
+                                     .unit = "ms",
+                                     .must = bench_at_most(50),
+                                     .aim = bench_at_most(30),
+                                     .counts = { { "runs", (double)o.runs },
+                                                 { "document reads", (double)o.loads },
+                                                 { "documents", (double)w->documents } } });
+}
+
+static void change_one_input(world *w) {
+    open_store(w);
+    if (hd_write_json(w->rt, document(w, 0), "-1")) bench_wrong(w->b, "the change failed");
+    end_program(w);
+}
+
+void bench_group_resume(bench *b);
+void bench_group_resume(bench *b) {
+    const char *directory = getenv("HD_BENCH_DIR"), *documents = getenv("HD_BENCH_DOCUMENTS");
+    world w = { .b = b };
+    program *p = calloc(1, sizeof *p);
+    if (!p) return;
+    w.documents = documents ? strtoull(documents, NULL, 10) : 1000000;
+    snprintf(w.file, sizeof w.file, "%s/bench-resume.db", directory ? directory : ".");
+    remove_file(&w);
+    fill(&w);
+    outcome first = start_program(&w, p);
+    end_program(&w);
+    if (first.runs != NODES) bench_wrong(b, "the first start runs everything once");
+    outcome clean = start_program(&w, p);
+    report(&w, "resume/clean", clean, 0);
+    end_program(&w);
+    change_one_input(&w);
+    outcome changed = start_program(&w, p);
+    report(&w, "resume/one-changed", changed, 1);
+    end_program(&w);
+    remove_file(&w);
+    free(p);
+}
