@@ -3,6 +3,7 @@
  * Each figure repeats one step for as long as it is given and counts. Units are what a program sees:
  * "commits on disk" have been synced. Not a substitute for `make bench`, which measures with care. */
 #define _GNU_SOURCE
+#include "cli/clock.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/parse.h"
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { BATCH = 256, FILE_MAX_ = 4096 };
@@ -131,12 +131,6 @@ enum { FIGURES = sizeof figures / sizeof *figures };
 
 /* ---- Measuring ----------------------------------------------------------------------------- */
 
-static uint64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 static hd_status begin(bench *b, const figure *f, hd_error *error) {
     hd_status status = hd_open(f->in_file ? b->file : NULL, NULL, &b->rt, error);
     if (!status) status = hd_pool_open(hd_runtime_heap(b->rt), &b->pool);
@@ -159,11 +153,11 @@ static hd_status measure(bench *b, const figure *f, double *rate) {
     uint64_t done = 0, all = 0;
     hd_status status = f->prepare ? f->prepare(b) : HD_OK;
     if (!status) status = f->step(b, &done);
-    uint64_t began = now_ns(), until = began + b->for_ns, now = began;
+    uint64_t began = clock_ns(), until = began + b->for_ns, now = began;
     while (!status && now < until && !interrupted()) {
         status = f->step(b, &done);
         all += done;
-        now = now_ns();
+        now = clock_ns();
     }
     *rate = now > began ? (double)all * 1e9 / (double)(now - began) : 0;
     return status;

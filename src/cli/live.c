@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "cli/live.h"
 
+#include "cli/clock.h"
 #include "cli/output.h"
 #include "cli/parse.h"
 #include "cli/signals.h"
@@ -11,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { PATIENCE_MS = 10000, ANSWER_LIMIT = 32 << 20 };
@@ -143,12 +143,6 @@ static bool text_room(text *t) {
     return true;
 }
 
-static uint64_t now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 static int too_slow(live *l) {
     return cli_fail(l->c, CLI_IO, "It answers when it pumps (hd_runtime_pump, run, settle).",
                     "the program that serves %s is busy, or stopped", l->file);
@@ -156,17 +150,17 @@ static int too_slow(live *l) {
 
 /* Reads until the program hangs up. */
 static int receive(live *l, int fd, text *t) {
-    uint64_t until = now_ms() + PATIENCE_MS;
+    uint64_t until = clock_ms() + PATIENCE_MS;
     while (!interrupted() || l->finishing) {
         if (!text_room(t)) return cli_fail(l->c, CLI_INTERNAL, NULL, "the answer is too long");
         ssize_t n = recv(fd, t->bytes + t->length, t->capacity - t->length - 1, MSG_DONTWAIT);
         if (n > 0) {
             t->length += (size_t)n;
-            until = now_ms() + PATIENCE_MS;
+            until = clock_ms() + PATIENCE_MS;
             continue;
         }
         if (n == 0 || (errno != EAGAIN && errno != EINTR)) return CLI_OK;
-        uint64_t now = now_ms();
+        uint64_t now = clock_ms();
         if (now >= until) return too_slow(l);
         if (l->finishing) poll(&(struct pollfd){ fd, POLLIN, 0 }, 1, (int)(until - now));
         else wait_readable(fd, (int)(until - now));
@@ -256,7 +250,7 @@ int live_ask(live *l, const char *ask, hd_value more, hd_value *out) {
     return live_ask_gently(l, ask, more, out, NULL);
 }
 
-/* ---- Parts and columns --------------------------------------------------------------------- */
+/* ---- Parts --------------------------------------------------------------------- */
 
 const char *live_text(hd_value v, const char *key) {
     return hd_value_as_text(hd_value_at(v, key), "");
@@ -265,43 +259,4 @@ const char *live_text(hd_value v, const char *key) {
 uint64_t live_number(hd_value v, const char *key) {
     int64_t n = hd_value_as_int(hd_value_at(v, key), 0);
     return n > 0 ? (uint64_t)n : 0;
-}
-
-const char *time_text(double ns, char out[TIME_TEXT]) {
-    static const char *const units[] = { "ns", "us", "ms", "s" };
-    size_t unit = 0;
-    for (; ns >= 1000 && unit < 3; unit++) ns /= 1000;
-    snprintf(out, TIME_TEXT,
-             unit && ns < 10    ? "%.2f %s"
-             : unit && ns < 100 ? "%.1f %s"
-                                : "%.0f %s",
-             ns, units[unit]);
-    return out;
-}
-
-static bool continues(char byte) { return ((unsigned char)byte & 0xC0) == 0x80; }
-
-static int columns_of(const char *text_, size_t bytes) {
-    int n = 0;
-    for (size_t i = 0; i < bytes; i++) n += !continues(text_[i]);
-    return n;
-}
-
-void print_cell(const char *name, int width) {
-    int columns = columns_of(name, strlen(name));
-    if (columns <= width) {
-        printf("%s%*s", name, width - columns, "");
-        return;
-    }
-    /* Both ends tell more than the middle. */
-    int head = (width - 3) / 2, tail = width - 3 - head, seen = 0;
-    const char *at = name;
-    for (; *at && (seen < head || continues(*at)); at++) {
-        seen += !continues(*at);
-        putchar(*at);
-    }
-    fputs("...", stdout);
-    for (; *at && columns - seen > tail; at++) seen += !continues(*at);
-    while (continues(*at)) at++;
-    fputs(at, stdout);
 }

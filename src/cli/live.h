@@ -8,7 +8,6 @@
 #include "cli/command.h"
 #include "inspect/address.h"
 #include <heddle/value.h>
-#include <stdio.h>
 
 #define OPTIONS_LIVE                                                                               \
     { "pid", "N", "which program, if several serve the file" }, {                                  \
@@ -31,8 +30,8 @@ int live_open(cli *c, live *l, const char *file);
 int live_open_quietly(cli *c, live *l, const char *file);
 void live_close(live *l);
 
-/* What the program answers to {"heddle": 1, "ask": ...}; `more` are further keys, or absent. The value
- * is the pool's. `*refusal`, if given, gets a HD_NOT_FOUND instead of a message. */
+/* What the program answers to {"heddle": 1, "ask": ...}; `more` are further keys. The value is the
+ * pool's. Asked gently, a program that knows no such node sets *not_found, and nothing is said. */
 int live_ask(live *l, const char *ask, hd_value more, hd_value *out);
 int live_ask_gently(live *l, const char *ask, hd_value more, hd_value *out, bool *not_found);
 
@@ -43,11 +42,5 @@ unsigned live_each(const char *file, live_fn fn, void *ctx);
 /* Parts of answers. */
 const char *live_text(hd_value v, const char *key); /* "" */
 uint64_t live_number(hd_value v, const char *key);
-
-/* A time for people: "830 ns", "1.25 ms", "3 s". */
-#define TIME_TEXT 16
-const char *time_text(double ns, char out[TIME_TEXT]);
-/* Text in a column of this width: padded, or cut in the middle with "...". */
-void print_cell(const char *text, int width);
 
 #endif

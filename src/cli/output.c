@@ -217,3 +217,42 @@ const char *size_text(uint64_t bytes, char out[SIZE_TEXT]) {
     snprintf(out, SIZE_TEXT, unit && size < 100 ? "%.1f %s" : "%.0f %s", size, units[unit]);
     return out;
 }
+
+/* ---- Columns ----------------------------------------------------------------------------- */
+
+const char *time_text(double ns, char out[TIME_TEXT]) {
+    static const char *const units[] = { "ns", "us", "ms", "s" };
+    size_t unit = 0;
+    for (; ns >= 1000 && unit < 3; unit++) ns /= 1000;
+    snprintf(out, TIME_TEXT,
+             unit && ns < 10    ? "%.2f %s"
+             : unit && ns < 100 ? "%.1f %s"
+                                : "%.0f %s",
+             ns, units[unit]);
+    return out;
+}
+
+static int columns_of(const char *text_, size_t bytes) {
+    int n = 0;
+    for (size_t i = 0; i < bytes; i++) n += !continues(text_[i]);
+    return n;
+}
+
+void print_cell(const char *name, int width) {
+    int columns = columns_of(name, strlen(name));
+    if (columns <= width) {
+        printf("%s%*s", name, width - columns, "");
+        return;
+    }
+    /* Both ends tell more than the middle. */
+    int head = (width - 3) / 2, tail = width - 3 - head, seen = 0;
+    const char *at = name;
+    for (; *at && (seen < head || continues(*at)); at++) {
+        seen += !continues(*at);
+        putchar(*at);
+    }
+    fputs("...", stdout);
+    for (; *at && columns - seen > tail; at++) seen += !continues(*at);
+    while (continues(*at)) at++;
+    fputs(at, stdout);
+}

@@ -53,4 +53,10 @@ hd_status print_value(hd_value v, hd_json_style style);
 #define SIZE_TEXT 24
 const char *size_text(uint64_t bytes, char out[SIZE_TEXT]);
 
+/* A time for people: "830 ns", "1.25 ms", "3 s". */
+#define TIME_TEXT 16
+const char *time_text(double ns, char out[TIME_TEXT]);
+/* Text in a column of this width: padded, or cut in the middle with "...". */
+void print_cell(const char *text, int width);
+
 #endif

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "cli/place.h"
 
+#include "cli/clock.h"
 #include <fcntl.h>
 #include <libgen.h>
 #include <sqlite3.h>
@@ -11,7 +12,6 @@
 #include <sys/inotify.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { FSYNCS = 9 };
@@ -66,12 +66,6 @@ static void look_at_file_system(place *p) {
 
 /* ---- Trying -------------------------------------------------------------------------------- */
 
-static uint64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 static int compare_times(const void *a, const void *b) {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return x < y ? -1 : x > y;
@@ -82,9 +76,9 @@ static void time_fsync(place *p, int fd) {
     char page[4096] = "heddle doctor";
     for (int i = 0; i < FSYNCS; i++) {
         page[64] = (char)i;
-        uint64_t began = now_ns();
+        uint64_t began = clock_ns();
         if (pwrite(fd, page, sizeof page, 0) != sizeof page || fdatasync(fd)) return;
-        times[i] = now_ns() - began;
+        times[i] = clock_ns() - began;
     }
     qsort(times, FSYNCS, sizeof *times, compare_times);
     p->fsync_ns = times[FSYNCS / 2];

@@ -1,5 +1,5 @@
 /* trace.c -- the last runs of a running program, as a table or for chrome://tracing. */
-#define _POSIX_C_SOURCE 200809L
+#include "cli/clock.h"
 #include "cli/commands.h"
 #include "cli/live.h"
 #include "cli/output.h"
@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 enum { SECONDS_DEFAULT = 3, SECONDS_MAX = 3600, LIMIT_DEFAULT = 40, NAME_WIDTH = 26 };
 
@@ -29,15 +28,9 @@ static int ask(tracing *t, const char *on, const char *form, hd_value *out) {
     return live_ask(&t->l, "trace", more, out);
 }
 
-static uint64_t now_ms(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 static void wait_seconds(const tracing *t) {
-    uint64_t until = now_ms() + t->seconds * 1000;
-    for (uint64_t now; (now = now_ms()) < until && !interrupted();) {
+    uint64_t until = clock_ms() + t->seconds * 1000;
+    for (uint64_t now; (now = clock_ms()) < until && !interrupted();) {
         uint64_t left = until - now;
         progress(t->l.c, "tracing: %" PRIu64 " s left", (left + 999) / 1000);
         wait_readable(-1, left < 250 ? (int)left : 250);
