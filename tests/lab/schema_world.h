@@ -1,33 +1,15 @@
-/* schema_world.h -- a heap and a pool, and schemas written in one line. Include after cmocka.h.
+/* schema_world.h -- schemas and values written in one line. Include after cmocka.h.
  *
  * Schemas and values are written with ' for ". A key of the schema that begins with $ is written
  * so, and doubled on the way to the parser. */
 #ifndef HEDDLE_SCHEMA_WORLD_H
 #define HEDDLE_SCHEMA_WORLD_H
 
-#include "lab.h"
 #include "value/schema.h"
+#include "value_world.h"
 #include <string.h>
 
-struct world {
-    lab_env *env;
-    hd_heap *heap;
-    hd_pool *pool;
-};
-
-static inline void world_open(struct world *w) {
-    w->env = lab_env_open();
-    assert_int_equal(hd_heap_open(lab_env_of(w->env), NULL, &w->heap), HD_OK);
-    assert_int_equal(hd_pool_open(w->heap, &w->pool), HD_OK);
-}
-
-static inline void world_close(struct world *w) {
-    hd_pool_close(w->pool);
-    hd_heap_close(w->heap);
-    lab_env_close(w->env);
-}
-
-static inline hd_value json(struct world *w, const char *text) {
+static inline hd_value json(world *w, const char *text) {
     char out[8192];
     size_t n = 0;
     for (const char *c = text; *c; c++) {
@@ -41,7 +23,7 @@ static inline hd_value json(struct world *w, const char *text) {
     return v;
 }
 
-static inline hd_schema *compile(struct world *w, const char *text) {
+static inline hd_schema *compile(world *w, const char *text) {
     hd_schema *schema;
     hd_error error;
     if (hd_schema_compile(w->heap, json(w, text), &schema, &error))

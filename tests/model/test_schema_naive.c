@@ -152,7 +152,7 @@ static hd_value model_project(hd_pool *pool, hd_value root, hd_value s, hd_value
 
 /* ---- Random schemas and values ----------------------------------------------------------- */
 
-static hd_value random_value(struct world *w, lab_random *r, int depth) {
+static hd_value random_value(world *w, lab_random *r, int depth) {
     hd_value v;
     switch (lab_random_below(r, depth > 0 ? 11 : 6)) {
     case 0: return hd_null();
@@ -176,9 +176,9 @@ static hd_value random_value(struct world *w, lab_random *r, int depth) {
     }
 }
 
-static hd_value random_schema(struct world *w, lab_random *r, int depth, bool may_refer);
+static hd_value random_schema(world *w, lab_random *r, int depth, bool may_refer);
 
-static hd_value random_map(struct world *w, lab_random *r, int depth) {
+static hd_value random_map(world *w, lab_random *r, int depth) {
     hd_value map = hd_object();
     for (uint64_t i = lab_random_below(r, 4); i > 0; i--)
         map = hd_object_set(w->pool, map, names[lab_random_below(r, 4)],
@@ -186,18 +186,18 @@ static hd_value random_map(struct world *w, lab_random *r, int depth) {
     return map;
 }
 
-static hd_value random_array(struct world *w, lab_random *r, int depth, bool may_refer) {
+static hd_value random_array(world *w, lab_random *r, int depth, bool may_refer) {
     hd_value array = hd_array();
     for (uint64_t i = lab_random_below(r, 3) + 1; i > 0; i--)
         array = hd_array_append(w->pool, array, random_schema(w, r, depth, may_refer));
     return array;
 }
 
-static hd_value set(struct world *w, hd_value s, const char *key, hd_value v) {
+static hd_value set(world *w, hd_value s, const char *key, hd_value v) {
     return hd_object_set(w->pool, s, key, v);
 }
 
-static hd_value random_brands(struct world *w, lab_random *r, hd_value s) {
+static hd_value random_brands(world *w, lab_random *r, hd_value s) {
     if (lab_random_once_in(r, 12)) s = set(w, s, "asCell", hd_bool(true));
     else if (lab_random_once_in(r, 20)) s = set(w, s, "asStream", hd_bool(true));
     if (lab_random_once_in(r, 20)) s = set(w, s, "shallow", hd_bool(true));
@@ -205,7 +205,7 @@ static hd_value random_brands(struct world *w, lab_random *r, hd_value s) {
     return s;
 }
 
-static hd_value random_object_part(struct world *w, lab_random *r, int depth, hd_value s) {
+static hd_value random_object_part(world *w, lab_random *r, int depth, hd_value s) {
     if (lab_random_below(r, 3)) s = set(w, s, "properties", random_map(w, r, depth - 1));
     if (lab_random_once_in(r, 3))
         s = set(w, s, "additionalProperties", random_schema(w, r, depth - 1, true));
@@ -216,14 +216,14 @@ static hd_value random_object_part(struct world *w, lab_random *r, int depth, hd
     return hd_value_count(required) ? set(w, s, "required", required) : s;
 }
 
-static hd_value random_array_part(struct world *w, lab_random *r, int depth, hd_value s) {
+static hd_value random_array_part(world *w, lab_random *r, int depth, hd_value s) {
     if (lab_random_once_in(r, 2)) s = set(w, s, "items", random_schema(w, r, depth - 1, true));
     if (lab_random_once_in(r, 3)) s = set(w, s, "prefixItems", random_array(w, r, depth - 1, true));
     return s;
 }
 
 /* Only a schema that consumes something may refer to the root, or there would be empty cycles. */
-static hd_value random_schema(struct world *w, lab_random *r, int depth, bool may_refer) {
+static hd_value random_schema(world *w, lab_random *r, int depth, bool may_refer) {
     static const char *const types[] = { "null",   "boolean", "integer", "number",
                                          "string", "array",   "object" };
     if (lab_random_once_in(r, 10)) return hd_bool(lab_random_below(r, 3) > 0);
@@ -241,7 +241,7 @@ static hd_value random_schema(struct world *w, lab_random *r, int depth, bool ma
     return random_array_part(w, r, depth, s);
 }
 
-static hd_value random_root(struct world *w, lab_random *r) {
+static hd_value random_root(world *w, lab_random *r) {
     hd_value root = random_schema(w, r, 3, false);
     if (hd_value_kind(root) != HD_KIND_OBJECT) return root;
     hd_value defs = set(w, hd_object(), "a", random_schema(w, r, 2, false));
@@ -249,8 +249,7 @@ static hd_value random_root(struct world *w, lab_random *r) {
     return set(w, root, "$defs", defs);
 }
 
-static void compare_with_model(struct world *w, const hd_schema *schema, hd_value root,
-                               hd_value v) {
+static void compare_with_model(world *w, const hd_schema *schema, hd_value root, hd_value v) {
     hd_error error;
     bool valid = hd_schema_validate(schema, v, &error) == HD_OK;
     hd_value got = hd_schema_project(w->pool, schema, v);
@@ -267,8 +266,7 @@ static void compare_with_model(struct world *w, const hd_schema *schema, hd_valu
 
 /* Booleans have no $defs, so a reference to one cannot be asked of them: the generator puts none. */
 static void random_schemas_agree_with_a_naive_reading(void **state) {
-    struct world w;
-    world_open(&w);
+    world w = world_open();
     lab_random r = lab_random_of(lab_seed());
     for (int round = 0; round < 6000; round++) {
         hd_schema *schema;

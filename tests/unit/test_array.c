@@ -1,36 +1,9 @@
 /* test_array.c -- arrays: operations, refusals, sharing, memory. */
 #include "value/array.h"
 #include "value/node.h"
-#include "lab.h"
 #include <setjmp.h>
 #include <cmocka.h>
-
-typedef struct world {
-    lab_env *lab;
-    hd_heap *heap;
-    hd_pool *pool;
-} world;
-
-static world world_open(void) {
-    world w = { .lab = lab_env_open() };
-    assert_int_equal(hd_heap_open(lab_env_of(w.lab), NULL, &w.heap), HD_OK);
-    assert_int_equal(hd_pool_open(w.heap, &w.pool), HD_OK);
-    return w;
-}
-
-static void world_close(world *w) {
-    hd_pool_close(w->pool);
-    heap_check(w->heap);
-    hd_heap_close(w->heap);
-    assert_int_equal(lab_env_log_count(w->lab), 0);
-    lab_env_close(w->lab);
-}
-
-static hd_heap_stats stats_of(const world *w) {
-    hd_heap_stats s;
-    hd_heap_stat(w->heap, &s);
-    return s;
-}
+#include "value_world.h"
 
 /* [0, 1, ..., n-1], appended one by one; only the last version stays. */
 static hd_value count_to(world *w, int64_t n) {

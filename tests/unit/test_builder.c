@@ -2,31 +2,10 @@
 #include "value/build.h"
 #include "value/node.h"
 #include "value/text.h"
-#include "lab.h"
 #include <setjmp.h>
 #include <stdio.h>
 #include <cmocka.h>
-
-typedef struct world {
-    lab_env *lab;
-    hd_heap *heap;
-    hd_pool *pool;
-} world;
-
-static world world_open(void) {
-    world w = { .lab = lab_env_open() };
-    assert_int_equal(hd_heap_open(lab_env_of(w.lab), NULL, &w.heap), HD_OK);
-    assert_int_equal(hd_pool_open(w.heap, &w.pool), HD_OK);
-    return w;
-}
-
-static void world_close(world *w) {
-    hd_pool_close(w->pool);
-    heap_check(w->heap);
-    hd_heap_close(w->heap);
-    assert_int_equal(lab_env_log_count(w->lab), 0);
-    lab_env_close(w->lab);
-}
+#include "value_world.h"
 
 static hd_builder *builder_open(world *w, hd_kind kind) {
     hd_builder *b;

@@ -1,31 +1,11 @@
 /* test_equal.c -- equality, sameness of shape, order and hash, and what they cost. */
 #include "value/diff.h"
 #include "value/heap.h"
-#include "lab.h"
 #include <setjmp.h>
 #include <math.h>
 #include <stdio.h>
 #include <cmocka.h>
-
-typedef struct world {
-    lab_env *lab;
-    hd_heap *heap;
-    hd_pool *pool;
-} world;
-
-static world world_open(void) {
-    world w = { .lab = lab_env_open() };
-    assert_int_equal(hd_heap_open(lab_env_of(w.lab), NULL, &w.heap), HD_OK);
-    assert_int_equal(hd_pool_open(w.heap, &w.pool), HD_OK);
-    return w;
-}
-
-static void world_close(world *w) {
-    hd_pool_close(w->pool);
-    hd_heap_close(w->heap);
-    assert_int_equal(lab_env_log_count(w->lab), 0);
-    lab_env_close(w->lab);
-}
+#include "value_world.h"
 
 static hd_value json(world *w, const char *text) {
     hd_error error = { 0 };

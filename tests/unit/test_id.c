@@ -4,32 +4,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "value_world.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include <heddle/value.h>
-#include "lab.h"
 #include "value/id.h"
-
-typedef struct world {
-    lab_env *env;
-    hd_heap *heap;
-    hd_pool *pool;
-} world;
-
-static world open_world(void) {
-    world w = { .env = lab_env_open() };
-    assert_int_equal(hd_heap_open(lab_env_of(w.env), NULL, &w.heap), HD_OK);
-    assert_int_equal(hd_pool_open(w.heap, &w.pool), HD_OK);
-    return w;
-}
-
-static void close_world(world *w) {
-    hd_pool_close(w->pool);
-    hd_heap_close(w->heap);
-    lab_env_close(w->env);
-}
 
 static const char *id_of(world *w, const char *json, char out[HD_ID_SIZE]) {
     hd_value v = hd_json_parse(w->pool, json, strlen(json), NULL);
@@ -39,16 +20,16 @@ static const char *id_of(world *w, const char *json, char out[HD_ID_SIZE]) {
 
 /* Computed outside, with b2sum -l 256 of the canonical text: ids are stored, so they never change. */
 static void known_causes_have_known_ids(void **state) {
-    world w = open_world();
+    world w = world_open();
     char id[HD_ID_SIZE];
     assert_string_equal(id_of(&w, "null", id), "~a_uaieeRdDjdsX-3PXQkPfVl6ucJaLWikM9fNWPXa-8");
     assert_string_equal(id_of(&w, "{ \"b\": [1, 2.50], \"a\": \"\\u00e9\" }", id),
                         "~fDe0IfRvG1ix8XwPaXbY4b18vUJwmpQgCDVCnCY9TTE");
-    close_world(&w);
+    world_close(&w);
 }
 
 static void equal_causes_have_equal_ids(void **state) {
-    world w = open_world();
+    world w = world_open();
     char a[HD_ID_SIZE], b[HD_ID_SIZE];
     assert_string_equal(id_of(&w, "{\"x\":1,\"y\":[2]}", a),
                         id_of(&w, "{\"y\": [2], \"x\": 1}", b));
@@ -56,11 +37,11 @@ static void equal_causes_have_equal_ids(void **state) {
     assert_string_not_equal(id_of(&w, "1", a), id_of(&w, "1.0", b));
     assert_string_not_equal(id_of(&w, "\"1\"", a), id_of(&w, "1", b));
     assert_string_not_equal(id_of(&w, "[]", a), id_of(&w, "{}", b));
-    close_world(&w);
+    world_close(&w);
 }
 
 static void an_id_is_a_tilde_and_43_characters(void **state) {
-    world w = open_world();
+    world w = world_open();
     char id[HD_ID_SIZE];
     for (int i = 0; i < 1000; i++) {
         char json[16];
@@ -73,7 +54,7 @@ static void an_id_is_a_tilde_and_43_characters(void **state) {
     assert_false(id_is_causal("~short"));
     id[10] = '/';
     assert_false(id_is_causal(id));
-    close_world(&w);
+    world_close(&w);
 }
 
 static void what_is_no_value_has_no_id(void **state) {

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "value_world.h"
 
 #include <float.h>
 #include <jansson.h>
@@ -13,7 +14,6 @@
 #include <string.h>
 
 #include <heddle/value.h>
-#include "lab.h"
 #include "value/json_read.h"
 #include "value/json_write.h"
 
@@ -24,25 +24,6 @@
 #else
 #define ROUNDS 2000
 #endif
-
-typedef struct world {
-    lab_env *env;
-    hd_heap *heap;
-    hd_pool *pool;
-} world;
-
-static world open_world(void) {
-    world w = { .env = lab_env_open() };
-    assert_int_equal(hd_heap_open(lab_env_of(w.env), NULL, &w.heap), HD_OK);
-    assert_int_equal(hd_pool_open(w.heap, &w.pool), HD_OK);
-    return w;
-}
-
-static void close_world(world *w) {
-    hd_pool_close(w->pool);
-    hd_heap_close(w->heap);
-    lab_env_close(w->env);
-}
 
 static hd_value parse(world *w, const char *text) {
     hd_error error = { 0 };
@@ -84,7 +65,7 @@ static void assert_survives(world *w, hd_value v) {
             fail();
         }
         json_buffer b;
-        json_buffer_init(&b, lab_env_of(w->env));
+        json_buffer_init(&b, lab_env_of(w->lab));
         assert_int_equal(hd_json_write(v, style, gather, &b), HD_OK);
         assert_int_equal(b.length, length);
         assert_memory_equal(b.bytes, text, length);
@@ -95,17 +76,17 @@ static void assert_survives(world *w, hd_value v) {
 /* ---- Forms of text ---- */
 
 static void escapes_are_the_fewest(void **state) {
-    world w = open_world();
+    world w = world_open();
     static const char text[] = "\0\x01\b\t\n\v\f\r\x1f \"\\/\x7f\u00e9\u2028";
     hd_value v = hd_string_n(w.pool, text, sizeof text - 1);
     assert_prints(&w, v,
                   "\"\\u0000\\u0001\\b\\t\\n\\u000b\\f\\r\\u001f \\\"\\\\/\x7f\u00e9\u2028\"");
     assert_survives(&w, v);
-    close_world(&w);
+    world_close(&w);
 }
 
 static void what_json_cannot_say_has_a_form(void **state) {
-    world w = open_world();
+    world w = world_open();
     assert_prints(&w, hd_double((double)NAN), "{\"$double\":\"NaN\"}");
     assert_prints(&w, hd_double((double)INFINITY), "{\"$double\":\"Infinity\"}");
     assert_prints(&w, hd_double(-(double)INFINITY), "{\"$double\":\"-Infinity\"}");
@@ -115,21 +96,21 @@ static void what_json_cannot_say_has_a_form(void **state) {
     assert_prints(&w, hd_link_make(w.pool, &link),
                   "{\"$link\":{\"id\":\"i\",\"path\":\"/a\",\"scope\":\"user\",\"space\":\"s\"}}");
     assert_prints(&w, hd_link_make(w.pool, &(hd_link){ 0 }), "{\"$link\":{}}");
-    close_world(&w);
+    world_close(&w);
 }
 
 static void a_dollar_is_doubled_in_keys_only(void **state) {
-    world w = open_world();
+    world w = world_open();
     hd_value v = hd_object_set(w.pool, hd_object(), "$link", hd_string(w.pool, "$x"));
     v = hd_object_set(w.pool, v, "$", hd_null());
     v = hd_object_set(w.pool, v, "$\n", hd_null());
     assert_prints(&w, v, "{\"$$\":null,\"$$\\n\":null,\"$$link\":\"$x\"}");
     assert_survives(&w, v);
-    close_world(&w);
+    world_close(&w);
 }
 
 static void pretty_breaks_only_what_is_wide(void **state) {
-    world w = open_world();
+    world w = world_open();
     hd_value v =
         parse(&w, "{\"short\":[1,2,{\"a\":[]}],\"empty\":{},\"long\":[\"aaaaaaaaaaaaaaaaaaaaaaa"
                   "aaaaaa\",\"bbbbbbbbbbbbbbbbbbbbbbbbbbbbb\",{\"c\":\"ccccccccccccccccccccccc"
@@ -149,12 +130,12 @@ static void pretty_breaks_only_what_is_wide(void **state) {
     text = hd_json_print(w.pool, parse(&w, "[1,{\"a\":2}]"), HD_JSON_PRETTY, NULL);
     assert_string_equal(text, "[1, {\"a\": 2}]");
     assert_string_equal(hd_json_print(w.pool, hd_object(), HD_JSON_PRETTY, NULL), "{}");
-    close_world(&w);
+    world_close(&w);
 }
 
 /* A line holds 80 columns, the comma included. */
 static void pretty_lines_are_at_most_80_columns(void **state) {
-    world w = open_world();
+    world w = world_open();
     for (int length = 60; length < 90; length++) {
         char text[256];
         snprintf(text, sizeof text, "[[\"%0*d\",1],[2]]", length, 7);
@@ -167,11 +148,11 @@ static void pretty_lines_are_at_most_80_columns(void **state) {
         }
         assert_survives(&w, parse(&w, text));
     }
-    close_world(&w);
+    world_close(&w);
 }
 
 static void strings_of_every_length_and_alignment_are_printed(void **state) {
-    world w = open_world();
+    world w = world_open();
     char text[64], expected[128];
     for (size_t length = 0; length < 40; length++) {
         for (size_t odd = 0; odd <= length; odd++) {
@@ -186,18 +167,18 @@ static void strings_of_every_length_and_alignment_are_printed(void **state) {
         }
         hd_pool_clear(w.pool);
     }
-    close_world(&w);
+    world_close(&w);
 }
 
 static void absent_and_failed_values_are_not_printed(void **state) {
-    world w = open_world();
+    world w = world_open();
     size_t length = 7;
     assert_null(hd_json_print(w.pool, (hd_value){ 0 }, HD_JSON_COMPACT, &length));
     assert_int_equal(length, 0);
     assert_null(hd_json_print(w.pool, hd_failed(HD_RANGE), HD_JSON_PRETTY, NULL));
     assert_int_equal(hd_json_write((hd_value){ 0 }, HD_JSON_COMPACT, gather, NULL), HD_KIND);
     assert_int_equal(hd_json_write(hd_failed(HD_RANGE), HD_JSON_COMPACT, gather, NULL), HD_RANGE);
-    close_world(&w);
+    world_close(&w);
 }
 
 static bool count_down(void *ctx, const char *text, size_t length) {
@@ -207,7 +188,7 @@ static bool count_down(void *ctx, const char *text, size_t length) {
 }
 
 static void a_sink_can_stop(void **state) {
-    world w = open_world();
+    world w = world_open();
     hd_value v = hd_array();
     for (int i = 0; i < 20000; i++) v = hd_array_append(w.pool, v, hd_int(w.pool, i));
     for (hd_json_style style = HD_JSON_COMPACT; style <= HD_JSON_PRETTY; style++) {
@@ -215,26 +196,26 @@ static void a_sink_can_stop(void **state) {
         assert_int_equal(hd_json_write(v, style, count_down, &left), HD_ABORTED);
         assert_int_equal(left, 0);
     }
-    close_world(&w);
+    world_close(&w);
 }
 
 static void a_buffer_is_appended_to(void **state) {
-    world w = open_world();
+    world w = world_open();
     json_buffer b;
-    json_buffer_init(&b, lab_env_of(w.env));
+    json_buffer_init(&b, lab_env_of(w.lab));
     assert_int_equal(json_print_to(&b, hd_bool(true), HD_JSON_COMPACT), HD_OK);
     assert_int_equal(json_print_to(&b, parse(&w, "[1,[2]]"), HD_JSON_COMPACT), HD_OK);
     assert_int_equal(json_print_to(&b, (hd_value){ 0 }, HD_JSON_COMPACT), HD_KIND);
     assert_int_equal(b.length, 11);
     assert_memory_equal(b.bytes, "true[1,[2]]", 11);
     json_buffer_fini(&b);
-    close_world(&w);
+    world_close(&w);
 }
 
 /* ---- Survival ---- */
 
 static void every_kind_survives_print_and_parse(void **state) {
-    world w = open_world();
+    world w = world_open();
     char *long_text = malloc(5000);
     memset(long_text, 'y', 5000);
     hd_value values[] = {
@@ -284,11 +265,11 @@ static void every_kind_survives_print_and_parse(void **state) {
     assert_survives(&w, all);
     assert_survives(&w, hd_array_of(w.pool, &all, 1));
     free(long_text);
-    close_world(&w);
+    world_close(&w);
 }
 
 static void wide_containers_survive(void **state) {
-    world w = open_world();
+    world w = world_open();
     hd_builder *b;
     assert_int_equal(hd_builder_open(w.pool, HD_KIND_OBJECT, &b), HD_OK);
     for (int i = 0; i < 3000; i++) {
@@ -303,11 +284,11 @@ static void wide_containers_survive(void **state) {
     assert_survives(&w, array);
     assert_survives(&w, hd_object_set(w.pool, object, "key5", array));
     assert_survives(&w, hd_array_append(w.pool, array, object));
-    close_world(&w);
+    world_close(&w);
 }
 
 static void the_deepest_value_survives(void **state) {
-    world w = open_world();
+    world w = world_open();
     hd_value v = hd_link_make(w.pool, &(hd_link){ .id = "x" });
     for (int i = 0; i < 512; i++) {
         v = i % 2 ? hd_object_set(w.pool, hd_object(), "k", v) : hd_array_of(w.pool, &v, 1);
@@ -315,7 +296,7 @@ static void the_deepest_value_survives(void **state) {
     assert_true(hd_value_exists(v));
     assert_survives(&w, v);
     assert_int_equal(hd_value_status(hd_array_of(w.pool, &v, 1)), HD_LIMIT);
-    close_world(&w);
+    world_close(&w);
 }
 
 /* ---- Random documents ---- */
@@ -381,20 +362,20 @@ static hd_value random_value(world *w, lab_random *r, int depth, bool common) {
 
 static void random_values_survive(void **state) {
     lab_random r = lab_random_of(lab_seed());
-    world w = open_world();
+    world w = world_open();
     for (int i = 0; i < ROUNDS; i++) {
         hd_value v = random_value(&w, &r, (int)lab_random_below(&r, 6), false);
         assert_true(hd_value_exists(v));
         assert_survives(&w, v);
         hd_pool_clear(w.pool);
     }
-    close_world(&w);
+    world_close(&w);
 }
 
 /* ours -> jansson -> ours, and jansson's own layout as well as ours. */
 static void random_values_agree_with_jansson(void **state) {
     lab_random r = lab_random_of(lab_seed() + 1);
-    world w = open_world();
+    world w = world_open();
     for (int i = 0; i < ROUNDS; i++) {
         hd_value v = random_value(&w, &r, (int)lab_random_below(&r, 6), true);
         hd_json_style style = i % 2 ? HD_JSON_PRETTY : HD_JSON_COMPACT;
@@ -419,14 +400,14 @@ static void random_values_agree_with_jansson(void **state) {
         json_decref(theirs);
         hd_pool_clear(w.pool);
     }
-    close_world(&w);
+    world_close(&w);
 }
 
 /* A good document with one byte changed is read or refused exactly as jansson does, but for keys with
  * one `$`, which we reserve, and keys with U+0000, which RFC 8259 allows and jansson cannot hold. */
 static void random_damage_is_judged_as_by_jansson(void **state) {
     lab_random r = lab_random_of(lab_seed() + 2);
-    world w = open_world();
+    world w = world_open();
     for (int i = 0; i < ROUNDS * 4; i++) {
         hd_value v = random_value(&w, &r, 3, true);
         size_t length;
@@ -447,7 +428,7 @@ static void random_damage_is_judged_as_by_jansson(void **state) {
         json_decref(theirs);
         hd_pool_clear(w.pool);
     }
-    close_world(&w);
+    world_close(&w);
 }
 
 /* ---- Memory that runs out ---- */

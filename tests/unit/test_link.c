@@ -4,32 +4,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "value_world.h"
 
 #include <string.h>
 
 #include <heddle/value.h>
-#include "lab.h"
 #include "value/link.h"
 #include "value/path.h"
-
-typedef struct world {
-    lab_env *env;
-    hd_heap *heap;
-    hd_pool *pool;
-} world;
-
-static world open_world(void) {
-    world w = { .env = lab_env_open() };
-    assert_int_equal(hd_heap_open(lab_env_of(w.env), NULL, &w.heap), HD_OK);
-    assert_int_equal(hd_pool_open(w.heap, &w.pool), HD_OK);
-    return w;
-}
-
-static void close_world(world *w) {
-    hd_pool_close(w->pool);
-    hd_heap_close(w->heap);
-    lab_env_close(w->env);
-}
 
 static hd_value make(world *w, const char *space, hd_scope scope, const char *id,
                      const char *path) {
@@ -37,7 +18,7 @@ static hd_value make(world *w, const char *space, hd_scope scope, const char *id
 }
 
 static void the_parts_come_back(void **state) {
-    world w = open_world();
+    world w = world_open();
     hd_link link;
     hd_value v = make(&w, "garden", HD_SCOPE_SESSION, "~id", "/a/0/b~1c");
     assert_int_equal(hd_value_kind(v), HD_KIND_LINK);
@@ -46,11 +27,11 @@ static void the_parts_come_back(void **state) {
     assert_int_equal(link.scope, HD_SCOPE_SESSION);
     assert_string_equal(link.id, "~id");
     assert_string_equal(link.path, "/a/0/b~1c");
-    close_world(&w);
+    world_close(&w);
 }
 
 static void parts_left_out_stay_out(void **state) {
-    world w = open_world();
+    world w = world_open();
     hd_link link;
     assert_true(hd_value_link(make(&w, NULL, HD_SCOPE_HERE, NULL, ""), &link));
     assert_null(link.space);
@@ -59,21 +40,21 @@ static void parts_left_out_stay_out(void **state) {
     assert_int_equal(link.scope, HD_SCOPE_HERE);
     assert_true(hd_value_equal(make(&w, NULL, HD_SCOPE_HERE, "a", ""),
                                make(&w, NULL, HD_SCOPE_HERE, "a", NULL)));
-    close_world(&w);
+    world_close(&w);
 }
 
 static void only_links_are_links(void **state) {
-    world w = open_world();
+    world w = world_open();
     hd_link link = { .id = "left over" };
     assert_false(hd_value_link(hd_object(), &link));
     assert_null(link.id);
     assert_false(hd_value_link((hd_value){ 0 }, &link));
     assert_false(hd_value_link(hd_failed(HD_NOMEM), &link));
-    close_world(&w);
+    world_close(&w);
 }
 
 static void malformed_parts_are_refused(void **state) {
-    world w = open_world();
+    world w = world_open();
     const hd_link bad[] = {
         { .path = "a" },
         { .path = "/~" },
@@ -91,11 +72,11 @@ static void malformed_parts_are_refused(void **state) {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_int_equal(hd_value_status(hd_link_make(w.pool, &bad[i])), HD_SYNTAX);
     }
-    close_world(&w);
+    world_close(&w);
 }
 
 static void equality_is_by_every_part(void **state) {
-    world w = open_world(), other = open_world();
+    world w = world_open(), other = world_open();
     hd_value a = make(&w, "s", HD_SCOPE_USER, "i", "/p");
     assert_true(hd_value_equal(a, make(&w, "s", HD_SCOPE_USER, "i", "/p")));
     assert_true(hd_value_equal(a, make(&other, "s", HD_SCOPE_USER, "i", "/p")));
@@ -106,19 +87,19 @@ static void equality_is_by_every_part(void **state) {
     assert_false(hd_value_equal(a, make(&w, "s", HD_SCOPE_USER, "i", "/q")));
     assert_false(hd_value_equal(a, make(&other, "s", HD_SCOPE_USER, "i", NULL)));
     assert_false(hd_value_equal(a, hd_object()));
-    close_world(&other);
-    close_world(&w);
+    world_close(&other);
+    world_close(&w);
 }
 
 /* The path of a link is interned, so that following it compares integers. */
 static void the_path_is_interned(void **state) {
-    world w = open_world();
+    world w = world_open();
     hd_value v = make(&w, NULL, HD_SCOPE_HERE, NULL, "/items/3");
     hd_path path;
     assert_int_equal(hd_path_intern(w.heap, "/items/3", &path, NULL), HD_OK);
     assert_int_equal(link_of(v)->path, path);
     assert_int_equal(link_of(make(&w, NULL, HD_SCOPE_HERE, NULL, NULL))->path, HD_PATH_ROOT);
-    close_world(&w);
+    world_close(&w);
 }
 
 static void make_links(lab_env *env, void *ctx) {

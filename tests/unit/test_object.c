@@ -1,37 +1,10 @@
 /* test_object.c -- objects: operations, refusals, sharing of nodes and of shapes. */
 #include "value/node.h"
 #include "value/object.h"
-#include "lab.h"
 #include <setjmp.h>
 #include <stdio.h>
 #include <cmocka.h>
-
-typedef struct world {
-    lab_env *lab;
-    hd_heap *heap;
-    hd_pool *pool;
-} world;
-
-static world world_open(void) {
-    world w = { .lab = lab_env_open() };
-    assert_int_equal(hd_heap_open(lab_env_of(w.lab), NULL, &w.heap), HD_OK);
-    assert_int_equal(hd_pool_open(w.heap, &w.pool), HD_OK);
-    return w;
-}
-
-static void world_close(world *w) {
-    hd_pool_close(w->pool);
-    heap_check(w->heap);
-    hd_heap_close(w->heap);
-    assert_int_equal(lab_env_log_count(w->lab), 0);
-    lab_env_close(w->lab);
-}
-
-static hd_heap_stats stats_of(const world *w) {
-    hd_heap_stats s;
-    hd_heap_stat(w->heap, &s);
-    return s;
-}
+#include "value_world.h"
 
 /* {"key0": 0, ...}, n keys in no particular order. */
 static hd_value many_keys(world *w, unsigned n) {

@@ -52,8 +52,7 @@ static void a_wrong_schema_is_refused_with_its_path(void **state) {
           "'#/$defs/a'}}}",
           "/$defs/a", "without consuming any input" },
     };
-    struct world w;
-    world_open(&w);
+    world w = world_open();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         hd_schema *schema;
         hd_error error;
@@ -70,8 +69,7 @@ static void a_wrong_schema_is_refused_with_its_path(void **state) {
 }
 
 static void what_is_no_value_is_no_schema(void **state) {
-    struct world w;
-    world_open(&w);
+    world w = world_open();
     hd_schema *schema;
     hd_error error;
     assert_int_equal(hd_schema_compile(w.heap, (hd_value){ 0 }, &schema, &error), HD_SCHEMA);
@@ -82,7 +80,7 @@ static void what_is_no_value_is_no_schema(void **state) {
 }
 
 /* {"items": {"items": ... }} */
-static hd_value nest(struct world *w, const char *key, size_t levels, hd_value inner) {
+static hd_value nest(world *w, const char *key, size_t levels, hd_value inner) {
     for (size_t i = 0; i < levels; i++) {
         if (key) inner = hd_object_set(w->pool, hd_object(), key, inner);
         else inner = hd_array_append(w->pool, hd_array(), inner);
@@ -91,8 +89,7 @@ static hd_value nest(struct world *w, const char *key, size_t levels, hd_value i
 }
 
 static void a_schema_nested_too_deep_is_refused(void **state) {
-    struct world w;
-    world_open(&w);
+    world w = world_open();
     hd_schema *schema = NULL;
     hd_error error;
     hd_value deep = nest(&w, "items", 500, hd_object());
@@ -110,8 +107,7 @@ static void a_schema_nested_too_deep_is_refused(void **state) {
 
 /* Shared parts make a small value into a schema of 2^40 places. */
 static void a_schema_with_too_many_parts_is_refused(void **state) {
-    struct world w;
-    world_open(&w);
+    world w = world_open();
     hd_schema *schema;
     hd_error error;
     hd_value v = hd_object();
@@ -132,8 +128,7 @@ struct expectation {
 };
 
 static void assert_validates(const char *text, const struct expectation *cases, size_t count) {
-    struct world w;
-    world_open(&w);
+    world w = world_open();
     hd_schema *schema = compile(&w, text);
     for (size_t i = 0; i < count; i++) {
         hd_error error = { 0 };
@@ -168,8 +163,7 @@ static void each_type_matches_its_own_kind(void **state) {
         { "[1]", 64 },  { "{'a': 1}", 128 }, { "[]", 64 },   { "{'$link': {'id': 'x'}}", 255 },
         { "-0.0", 12 },
     };
-    struct world w;
-    world_open(&w);
+    world w = world_open();
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
         char text[64];
         snprintf(text, sizeof text, "{'type': '%s'}", types[t]);
@@ -270,8 +264,7 @@ static void boundaries_are_checked_streams_are_not(void **state) {
 }
 
 static void what_is_no_value_does_not_match(void **state) {
-    struct world w;
-    world_open(&w);
+    world w = world_open();
     hd_schema *schema = compile(&w, "{'type': 'null'}");
     hd_error error;
     assert_int_equal(hd_schema_validate(schema, (hd_value){ 0 }, &error), HD_MISMATCH);
@@ -293,8 +286,7 @@ static void alternatives_do_not_multiply(void **state) {
         "{'anyOf': [{'type': 'object', 'properties': {'a': {'$ref': '#'}}, 'required': ['a']}, "
         "{'type': 'object', 'properties': {'a': {'$ref': '#'}, 'b': true}, 'required': ['a']}, "
         "{'type': 'integer'}]}";
-    struct world w;
-    world_open(&w);
+    world w = world_open();
     hd_schema *schema = compile(&w, text);
     hd_value good = nest(&w, "a", 300, hd_int(w.pool, 1));
     hd_value bad = nest(&w, "a", 300, hd_string(w.pool, "x"));
@@ -308,8 +300,7 @@ static void alternatives_do_not_multiply(void **state) {
 }
 
 static void values_as_deep_as_they_come_are_matched(void **state) {
-    struct world w;
-    world_open(&w);
+    world w = world_open();
     hd_schema *schema =
         compile(&w, "{'anyOf': [{'type': 'array', 'items': {'$ref': '#'}}, {'type': 'null'}]}");
     hd_value v = nest(&w, NULL, 511, hd_null());
@@ -322,8 +313,7 @@ static void values_as_deep_as_they_come_are_matched(void **state) {
 
 /* A chain of alternatives that consume nothing: legal, but longer than the matcher goes. */
 static void a_chain_of_alternatives_beyond_the_limit_says_so(void **state) {
-    struct world w;
-    world_open(&w);
+    world w = world_open();
     hd_value defs = hd_object();
     const int links = SCHEMA_FRAMES_MAX + 10;
     for (int i = 0; i < links; i++) {

@@ -16,8 +16,7 @@ struct projection {
 };
 
 static void assert_projects(const char *text, const struct projection *cases, size_t count) {
-    struct world w;
-    world_open(&w);
+    world w = world_open();
     hd_schema *schema = compile(&w, text);
     for (size_t i = 0; i < count; i++) {
         hd_value v = cases[i].value ? json(&w, cases[i].value) : (hd_value){ 0 };
@@ -118,8 +117,7 @@ static void the_first_alternative_that_fits_is_read(void **state) {
 }
 
 static void the_pool_holds_the_result(void **state) {
-    struct world w;
-    world_open(&w);
+    world w = world_open();
     hd_schema *schema =
         compile(&w, "{'properties': {'a': {'default': 'long enough for a block'}}}");
     hd_pool *other;
@@ -135,8 +133,7 @@ static void the_pool_holds_the_result(void **state) {
 /* ---- Walking ----------------------------------------------------------------------------- */
 
 static void a_walk_asks_each_node_what_to_read(void **state) {
-    struct world w;
-    world_open(&w);
+    world w = world_open();
     hd_schema *schema = compile(
         &w, "{'properties': {'cell': {'asCell': true}, 'shape': {'shallow': true}, 'all': true, "
             "'list': {'prefixItems': [{'type': 'null'}], 'items': {'$ref': '#'}}, 'n': {'type': "
@@ -163,8 +160,7 @@ static void a_walk_asks_each_node_what_to_read(void **state) {
 }
 
 static void the_alternative_of_a_value_is_chosen(void **state) {
-    struct world w;
-    world_open(&w);
+    world w = world_open();
     hd_schema *schema = compile(
         &w, "{'anyOf': [{'anyOf': [{'type': 'null'}, {'type': 'string'}]}, {'type': 'array'}]}");
     const schema_node *node;
@@ -206,8 +202,7 @@ static bool collect_text(void *ctx, const schema_step *path, size_t depth,
 }
 
 static void assert_collects(const char *text, schema_flag brand, const char *paths) {
-    struct world w;
-    world_open(&w);
+    world w = world_open();
     hd_schema *schema = compile(&w, text);
     struct collected c = { .most = 100 };
     assert_int_equal(schema_collect(schema, brand, collect_text, &c), HD_OK);
@@ -249,8 +244,7 @@ static void a_repeating_schema_gives_finitely_many_paths(void **state) {
 }
 
 static void a_collection_stops_when_told_or_when_there_is_too_much(void **state) {
-    struct world w;
-    world_open(&w);
+    world w = world_open();
     hd_schema *schema =
         compile(&w, "{'properties': {'a': {'asCell': true}, 'b': {'asCell': true}}}");
     struct collected c = { .most = 1 };
@@ -280,8 +274,7 @@ static bool collect_nothing(void *ctx, const schema_step *path, size_t depth,
 }
 
 static void too_many_paths_are_refused(void **state) {
-    struct world w;
-    world_open(&w);
+    world w = world_open();
     char text[4096] = "{'$ref': '#/$defs/d0', '$defs': {";
     for (int i = 0; i < 30; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text),
