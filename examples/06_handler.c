@@ -23,21 +23,22 @@ static void show(void *ctx, hd_value v) {
     printf("%s%s\n", (const char *)ctx, hd_value_as_bool(v, false) ? "even" : "odd");
 }
 
-static struct counter counter; /* the pattern below is used once */
-
 static hd_cell count_up(hd_build *b) {
-    counter.count = hd_state(b, "count", hd_int(NULL, 0));
-    hd_handle(b, hd_stream(b, "add"), add, &counter, &counter.count, 1);
-    hd_cell even = hd_derive(b, "even", counter.count, is_even, NULL);
+    struct counter *c = hd_runtime_context(hd_build_runtime(b)); /* main's */
+    c->count = hd_state(b, "count", hd_int(NULL, 0));
+    hd_handle(b, hd_stream(b, "add"), add, c, &c->count, 1);
+    hd_cell even = hd_derive(b, "even", c->count, is_even, NULL);
     hd_build_sink(b, "show", even, show, "the count is ");
-    return counter.count;
+    return c->count;
 }
 
 int main(void) {
     hd_runtime *rt;
     hd_pool *pool;
     hd_piece piece;
-    if (hd_open("counter.db", NULL, &rt, NULL) || hd_pool_open(hd_runtime_heap(rt), &pool))
+    struct counter counter;
+    if (hd_open("counter.db", &(hd_options){ .context = &counter }, &rt, NULL) ||
+        hd_pool_open(hd_runtime_heap(rt), &pool))
         return 1;
     hd_pattern_register(rt, "count_up", "1", count_up);
     if (hd_piece_start(rt, &(hd_piece_spec){ .id = "c", .pattern = "count_up" }, &piece, NULL))

@@ -25,12 +25,11 @@ static hd_cell generate(hd_build *b, hd_tx *tx, const hd_value *in, void *ctx) {
     return hd_use(b, "of_both", "product", of, 2);
 }
 
-static hd_cell y; /* of the one piece below */
-
 static hd_cell generator(hd_build *b) {
+    hd_cell *y = hd_runtime_context(hd_build_runtime(b)); /* main's: it outlives the piece */
     hd_cell x = hd_argument(b, "x", hd_int(NULL, 2));
-    y = hd_argument(b, "y", hd_int(NULL, 10));
-    return hd_derive_pattern(b, "generated", generate, &y, &x, 1);
+    *y = hd_argument(b, "y", hd_int(NULL, 10));
+    return hd_derive_pattern(b, "generated", generate, y, &x, 1);
 }
 
 static void show(void *ctx, hd_value v) {
@@ -41,7 +40,8 @@ static void show(void *ctx, hd_value v) {
 int main(void) {
     hd_runtime *rt;
     hd_piece piece;
-    if (hd_open(NULL, NULL, &rt, NULL)) return 1;
+    hd_cell y;
+    if (hd_open(NULL, &(hd_options){ .context = &y }, &rt, NULL)) return 1;
     hd_pattern_register(rt, "product", "1", product);
     hd_pattern_register(rt, "generator", "1", generator);
     if (hd_piece_start(rt, &(hd_piece_spec){ .id = "g", .pattern = "generator" }, &piece, NULL))

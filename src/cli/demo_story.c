@@ -15,27 +15,24 @@ enum { READING_MS = 4200, RULE = 78 };
 
 /* ---- Sentences --------------------------------------------------------------------------- */
 
-void story_pause(story *s, int ms) {
-    fflush(stdout);
-    if (!s->pauses) return;
-    bool reads = isatty(STDIN_FILENO);
-    wait_readable(reads ? STDIN_FILENO : -1, ms);
-}
-
-/* Enter, pressed during a pause, is used up. */
-static void forget_enter(const story *s) {
+/* Enter, pressed during a pause, is used up by it. */
+static void forget_enter(void) {
     char ignored[64];
-    if (!s->pauses || !isatty(STDIN_FILENO)) return;
     struct pollfd keys = { STDIN_FILENO, POLLIN, 0 };
     while (poll(&keys, 1, 0) == 1 && keys.revents & POLLIN)
         if (read(STDIN_FILENO, ignored, sizeof ignored) <= 0) return;
 }
 
+void story_pause(story *s, int ms) {
+    fflush(stdout);
+    if (!s->pauses) return;
+    bool reads = isatty(STDIN_FILENO);
+    wait_readable(reads ? STDIN_FILENO : -1, ms);
+    if (reads) forget_enter();
+}
+
 bool story_step(story *s, const char *title) {
-    if (s->step) {
-        story_pause(s, READING_MS);
-        forget_enter(s);
-    }
+    if (s->step) story_pause(s, READING_MS);
     if (s->aborted || interrupted() || output_broken()) return false;
     const char *bold = out_colour(s->c, COLOUR_BOLD), *plain = out_colour(s->c, COLOUR_NONE);
     const char *dim = out_colour(s->c, COLOUR_DIM);
