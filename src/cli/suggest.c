@@ -3,6 +3,7 @@
 
 #include "cli/nearest.h"
 #include "cli/output.h"
+#include <stdio.h>
 #include <string.h>
 
 /* Nodes of a piece have long names: their last part is what people type. */
