@@ -151,6 +151,7 @@ struct patterns {
     table names;               /* (space, id) -> index into `pieces` */
     list running;              /* in order of start */
     list launches;             /* without a verdict */
+    VEC(uint64_t) forsworn;    /* hashes of (space, id) that the program stopped */
     struct fetcher *fetcher;   /* NULL until the first fetch */
     void (*close_fetcher)(struct fetcher *f);
 };
@@ -159,6 +160,14 @@ struct patterns {
 patterns *patterns_of(hd_runtime *rt);
 static inline patterns *patterns_get(const hd_runtime *rt) { return rt->extension.ctx; }
 const pattern *patterns_find(const patterns *all, const char *name);
+
+/* A piece that the program stopped stays so until it is started: nobody's demand opens it. Without
+ * memory it may be opened. */
+void patterns_forswear(patterns *all, const char *space, const char *name, bool on);
+bool patterns_forsworn(const patterns *all, const char *space, const char *name);
+
+/* From now on pieces are opened when somebody wants something of them. */
+void demand_attach(patterns *all);
 
 /* The piece behind a handle; NULL: gone. */
 piece *piece_get(const patterns *all, hd_piece handle);

@@ -2,6 +2,7 @@
 #include "pattern/pattern.h"
 
 #include "base/env.h"
+#include "base/hash.h"
 #include "value/key.h"
 #include <string.h>
 
@@ -19,6 +20,7 @@ static void close_patterns(void *ctx) {
         list_remove(&l->link);
         env_free(env, l, sizeof *l);
     }
+    vec_fini(env, &all->forsworn);
     vec_fini(env, &all->known);
     vec_fini(env, &all->pieces);
     vec_fini(env, &all->generations);
@@ -38,7 +40,30 @@ patterns *patterns_of(hd_runtime *rt) {
     list_init(&all->running);
     list_init(&all->launches);
     rt->extension = (runtime_extension){ .ctx = all, .close = close_patterns };
+    demand_attach(all);
     return all;
+}
+
+static uint64_t name_hash(const char *space, const char *name) {
+    return hash_bytes(name, strlen(name), hash_bytes(space, strlen(space), 0));
+}
+
+static uint32_t forsworn_at(const patterns *all, uint64_t hash) {
+    uint32_t i = 0;
+    while (i < all->forsworn.count && all->forsworn.items[i] != hash) i++;
+    return i;
+}
+
+bool patterns_forsworn(const patterns *all, const char *space, const char *name) {
+    return forsworn_at(all, name_hash(space, name)) < all->forsworn.count;
+}
+
+void patterns_forswear(patterns *all, const char *space, const char *name, bool on) {
+    uint64_t hash = name_hash(space, name);
+    uint32_t i = forsworn_at(all, hash);
+    bool is = i < all->forsworn.count;
+    if (is && !on) vec_swap_remove(&all->forsworn, i);
+    if (!is && on && !vec_push(all->env, &all->forsworn, hash)) return;
 }
 
 const pattern *patterns_find(const patterns *all, const char *name) {

@@ -122,8 +122,19 @@ static hd_status piece_new(patterns *all, const char *space, const char *name, c
         return status;
     }
     list_push_back(&all->running, &p->link);
+    patterns_forswear(all, space, name, false);
     *out = p;
     return HD_OK;
+}
+
+/* Every build below, without recursion. */
+static hd_build *next_build(hd_build *b, const hd_build *top) {
+    if (!list_empty(&b->children)) return LIST_ENTRY(list_first(&b->children), hd_build, sibling);
+    for (; b != top; b = b->up) {
+        list_node *next = list_after(&b->up->children, &b->sibling);
+        if (next) return LIST_ENTRY(next, hd_build, sibling);
+    }
+    return NULL;
 }
 
 /* ---- building and writing */
@@ -330,6 +341,7 @@ static bool is_below(const piece *p, const piece *above) {
 /* Children were started after their parents: the latest first. */
 static void stop_now(piece *p) {
     patterns *all = p->all;
+    patterns_forswear(all, key_bytes(p->space), p->name, true);
     if (!all->rt->open)
         runtime_seal(all->rt, true); /* while the nodes can vouch for what they know */
     for (list_node *at = list_last(&all->running); at;) {
@@ -509,16 +521,6 @@ hd_cell hd_piece_document(const hd_runtime *rt, hd_piece handle) {
 hd_cell hd_piece_cell(hd_runtime *rt, hd_piece handle, const char *name) {
     const piece *p = piece_get(patterns_get(rt), handle);
     return p && p->root ? hd_build_cell(p->root, name) : (hd_cell){ 0 };
-}
-
-/* Every build below, without recursion. */
-static hd_build *next_build(hd_build *b, const hd_build *top) {
-    if (!list_empty(&b->children)) return LIST_ENTRY(list_first(&b->children), hd_build, sibling);
-    for (; b != top; b = b->up) {
-        list_node *next = list_after(&b->up->children, &b->sibling);
-        if (next) return LIST_ENTRY(next, hd_build, sibling);
-    }
-    return NULL;
 }
 
 static hd_piece_info info_of(const piece *p) {

@@ -152,9 +152,10 @@ static hd_event_wait handler_is_missing(scheduler *s, event *e) {
     events *ev = s->events;
     stream *to = e->to;
     hd_status status = HD_NOT_FOUND;
-    if (ev->load && !(e->flags & EVENT_ASKED)) {
+    if (!(e->flags & EVENT_ASKED)) {
         e->flags |= EVENT_ASKED;
-        status = ev->load(ev->load_ctx, s->rt, (hd_cell){ to->place });
+        if (ev->load) status = ev->load(ev->load_ctx, s->rt, (hd_cell){ to->place });
+        if (status == HD_NOT_FOUND && s->unhandled) status = s->unhandled(s, to->place);
         if (status == HD_PENDING) {
             to->loading = !to->spec.fn;
             return to->loading ? HD_EVENT_WAITS_HANDLER : HD_EVENT_WAITS_NOT;

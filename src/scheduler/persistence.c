@@ -53,6 +53,7 @@ void persistence_fini(scheduler *s) {
     vec_fini(s->env, &p->nodes);
     vec_fini(s->env, &p->pieces);
     vec_fini(s->env, &p->due);
+    vec_fini(s->env, &p->unasked);
     vec_fini(s->env, &p->gone);
     table_fini(&p->piece_names);
     env_free(s->env, p, sizeof *p);
@@ -160,9 +161,23 @@ static void want(scheduler *s, bool resumed_too) {
     due_all(s, resumed_too);
 }
 
+/* Those of resumed nodes that somebody looks at by now. */
+static void ask_for_all(scheduler *s) {
+    persistence *p = s->persistence;
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < p->unasked.count; i++) {
+        const node *n = &s->graph.nodes[p->unasked.items[i]];
+        if (!(n->flags & NODE_RESUMED)) continue; /* it has run, and asked itself; or is gone */
+        if (node_is_live(&s->graph, n)) ask_for_writers(s, n);
+        else p->unasked.items[left++] = p->unasked.items[i];
+    }
+    p->unasked.count = left;
+}
+
 void persistence_pump(scheduler *s) {
     persistence *p = s->persistence;
     if (!p) return;
+    if (p->unasked.count) ask_for_all(s);
     if (p->lost) due_all(s, false);
     if (p->wanted || !s->r->authority->ops->wants_derived(s->r->authority)) return;
     want(s, false);

@@ -65,6 +65,7 @@ typedef struct persistence {
     VEC(kept_piece) pieces;
     table piece_names;
     VEC(node_id) due;
+    VEC(node_id) unasked; /* resumed; whose writers have not been asked for */
     VEC(gone_row) gone;
     uint64_t refused_at;   /* the replica's revision when a seal was refused last; 0: never */
     bool wanted;           /* rows are to be written as they come, not only at the end */

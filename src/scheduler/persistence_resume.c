@@ -454,6 +454,18 @@ static void restore_gates(scheduler *s, node_id id, const set_row *row) {
     node_of(s, id)->flags |= NODE_GATED;
 }
 
+/* Whether it may read what another piece writes: a document that nobody here writes, below a '/'. */
+static bool reads_of_others(const scheduler *s, const node *n) {
+    const places *ps = &s->r->places;
+    const edge *reads = node_reads_const(n);
+    for (uint32_t i = 0; i < n->read_count; i++) {
+        const place *doc = place_at(ps, place_at(ps, reads[i].key & KEY_PLACE)->root);
+        if (doc->doc.writer || (doc->doc.flags & DOC_ASKED)) continue;
+        if (memchr(key_bytes(doc->doc.id), '/', doc->doc.id->length)) return true;
+    }
+    return false;
+}
+
 static hd_status install(scheduler *s, node_id id, const resume_set *set, const set_row *row) {
     kept_node *k = kept_of(s, id);
     node *n = node_of(s, id);
@@ -472,6 +484,7 @@ static hd_status install(scheduler *s, node_id id, const resume_set *set, const 
     n->ran_rev = set->rev;
     k->flags = KEPT_ROW;
     k->narrow = row->scope;
+    if (reads_of_others(s, n) && !vec_push(s->env, &s->persistence->unasked, id)) return HD_NOMEM;
     restore_gates(s, id, row);
     return row->stale || has_moved(s, set, row) ? HD_OK : graph_mark_clean(&s->graph, id);
 }

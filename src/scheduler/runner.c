@@ -41,6 +41,13 @@ static void restore_causes(scheduler *s, node_id id, uint64_t since) {
     n->prev_back = 0;
 }
 
+void runner_completed_first(scheduler *s, node *n) {
+    bool first = n->flags & (NODE_NEVER_RAN | NODE_RESUMED);
+    n->flags &= ~(uint32_t)(NODE_NEVER_RAN | NODE_RESUMED);
+    if (first && node_is_live(&s->graph, n)) ask_for_writers(s, n);
+    persistence_ran(s, n);
+}
+
 static void again(scheduler *s, node_id id) {
     invalidation_mark(s, id);
     gates_release(s, id);
@@ -203,6 +210,8 @@ static hd_status apply_reads(scheduler *s, node_id id, hd_tx *tx) {
     s->stats.read_deltas++;
     if (!status) status = graph_apply_reads(&s->graph, id, tx->reads.items, tx->reads.count);
     persistence_reads_changed(s, id);
+    if (!status && s->wanted && node_is_live(&s->graph, node_of(s, id)))
+        ask_for_writers(s, node_of(s, id));
     return status;
 }
 

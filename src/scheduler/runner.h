@@ -48,13 +48,14 @@ static inline void runner_prepare(scheduler *s, const node *n, hd_tx *tx) {
 }
 
 /* The run stands: from here its causes count. */
+/* Its first run here, or the first since its row was kept. */
+void runner_completed_first(scheduler *s, node *n);
 static inline void runner_completed(scheduler *s, node *n) {
     uint64_t now = s->r->rev, since = now - n->ran_rev;
     n->prev_back = since < UINT32_MAX ? (uint32_t)since : UINT32_MAX;
     n->ran_rev = now;
     n->runs++;
-    n->flags &= ~(uint32_t)(NODE_NEVER_RAN | NODE_RESUMED);
-    persistence_ran(s, n);
+    if (n->flags & (NODE_NEVER_RAN | NODE_RESUMED | NODE_NOTED)) runner_completed_first(s, n);
     s->runs[n->flags & NODE_EFFECT]++; /* the lowest bit */
 }
 

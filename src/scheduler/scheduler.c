@@ -73,7 +73,7 @@ static inline bool is_quiet(const scheduler *s) {
 /* The same for a runtime that waits for nobody. True if that was all there is to do. */
 static bool settle_alone(void *ctx) {
     scheduler *s = ctx;
-    if (!is_quiet(s)) return false;
+    if (!is_quiet(s) || (s->persistence && s->persistence->unasked.count)) return false;
     s->slice_end = 0;
     for (int i = 0; s->tick && i < ITERATIONS_MAX; i++) settle_pass(s);
     if (s->tick || s->waiting.count || s->graph.top || !is_quiet(s)) return false;

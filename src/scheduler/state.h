@@ -180,11 +180,28 @@ typedef struct scheduler {
     void (*removed)(struct scheduler *s, node_id id); /* a node is about to go; NULL */
     /* Which piece a node belongs to, and of which pattern that is; NULL: all are of "main". */
     const char *(*piece_of)(const struct scheduler *s, node_id id, const char **pattern);
-    struct introspection *introspection;              /* what was seen */
+    struct introspection *introspection; /* what was seen */
+    /* Whoever opens pieces. A live node reads a document that nobody here writes; called once for
+     * each, between or within runs. And an event has no handler: HD_OK if that may have changed. */
+    void (*wanted)(struct scheduler *s, place_id doc);
+    hd_status (*unhandled)(struct scheduler *s, place_id stream);
     struct persistence *persistence;                  /* what is kept; NULL: nothing is */
     void (*leaving)(struct scheduler *s, node_id id); /* as `removed`, for persistence; NULL */
     SABOTAGE_FIELD
 } scheduler;
+
+/* A live node reads these. */
+static inline void ask_for_writers(scheduler *s, const node *n) {
+    if (!s->wanted) return;
+    const edge *reads = node_reads_const(n);
+    for (uint32_t i = 0; i < n->read_count; i++) {
+        place_id root = place_at(&s->r->places, reads[i].key & KEY_PLACE)->root;
+        place *doc = place_at(&s->r->places, root);
+        if (doc->doc.writer || (doc->doc.flags & DOC_ASKED)) continue;
+        doc->doc.flags |= DOC_ASKED;
+        s->wanted(s, root);
+    }
+}
 
 static inline cold *cold_of(const scheduler *s, const node *n) {
     return n->cold ? s->colds.items[n->cold] : NULL;

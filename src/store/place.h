@@ -49,6 +49,7 @@ enum {
     DOC_LOADING = 32,       /* a late load is in flight */
     DOC_PINNED = 64,        /* a handle was given out: never freed */
     DOC_MULTI_WRITER = 128, /* `writer` is an index into the observer's list of lists */
+    DOC_ASKED = 512,        /* belongs to the observer: whoever may write it has been asked for */
     DOC_PASSING = 256       /* goes with its last reference: nobody is expected to read it */
 };
 

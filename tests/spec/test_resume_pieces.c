@@ -1,5 +1,6 @@
 /* test_resume_pieces.c -- pieces, lists and derived patterns after a restart. */
 #include "spec.h"
+#include "lab_events.h"
 
 #include <heddle/pattern.h>
 
@@ -238,6 +239,67 @@ static void a_derived_pattern_resumes(void **state) {
     assert_json(l, "main/c/part", "4.0");
 }
 
+/* Nobody looks at its result from within. */
+static hd_cell quiet(hd_build *b) {
+    return hd_derive(b, "d", hd_cell_at(rt(), "main/x"), twice, "quiet");
+}
+
+/* C300: a piece that does not run, and that somebody looks at, is opened: what changed runs. */
+static void demand_reaches_a_piece_that_does_not_run(void **state) {
+    lab_set(l, "x", 2);
+    hd_pattern_register(rt(), "quiet", "1", quiet);
+    start("q", "quiet", NULL);
+    lab_effect(l, "look", "main/q/d");
+    settle();
+    assert_ran(l, "quiet look");
+    stop();
+    lab_on(l, "z");
+    lab_set(l, "x", 3);
+    settle();
+    lab_on(l, "a");
+    hd_pattern_register(rt(), "quiet", "1", quiet);
+    settle();
+    assert_ran(l, "");
+    lab_effect(l, "look", "main/q/d");
+    settle();
+    assert_true(hd_piece_find(rt(), "main", "q").id != 0);
+    assert_seen(l, "look", "6.0");
+    restart();
+    hd_pattern_register(rt(), "quiet", "1", quiet);
+    lab_ran(l);
+    lab_effect(l, "look", "main/q/d");
+    settle();
+    assert_ran(l, "look");
+}
+
+static hd_status add(hd_tx *tx, const hd_event *e, void *ctx) {
+    lab_note(l, "add");
+    return hd_tx_set(tx, hd_cell_at(rt(), "main/added"), e->payload);
+}
+static hd_cell adder(hd_build *b) {
+    hd_cell in = hd_stream(b, "in");
+    hd_handle(b, in, add, NULL, NULL, 0);
+    return in;
+}
+
+/* C231: an event for a piece that does not run starts it; a stream without a handler is not tried
+ * twice. */
+static void an_event_starts_its_piece(void **state) {
+    lab_outcome first = { 0 }, second = { 0 };
+    hd_pattern_register(rt(), "adder", "1", adder);
+    start("e", "adder", NULL);
+    settle();
+    restart();
+    hd_pattern_register(rt(), "adder", "1", adder);
+    lab_fire(l, "main/e/in", "7", &first);
+    lab_fire(l, "main/e/other", "7", &second);
+    settle();
+    assert_ran(l, "add");
+    assert_outcome(first, HD_OK);
+    assert_outcome(second, HD_NOT_FOUND);
+    assert_json(l, "added", "7");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         S(a_piece_resumes),
@@ -249,6 +311,8 @@ int main(void) {
         S(rows_of_a_list_resume),
         S(a_list_that_changed_meanwhile_is_rebuilt),
         S(a_derived_pattern_resumes),
+        S(demand_reaches_a_piece_that_does_not_run),
+        S(an_event_starts_its_piece),
     };
     LAB_EVERYWHERE(tests);
 }
