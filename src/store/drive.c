@@ -146,9 +146,11 @@ static void run_posts(hd_runtime *rt) {
     }
 }
 
+/* Before the posts are taken: what is posted from here on wakes us again. */
 static void drain_wake(hd_runtime *rt) {
     uint64_t count;
-    if (rt->wake_fd >= 0 && read(rt->wake_fd, &count, sizeof count) < 0) return; /* not woken */
+    atomic_store(&rt->woken, false);
+    if (read(rt->wake_fd, &count, sizeof count) < 0) return; /* drained before */
 }
 
 hd_status runtime_seal(hd_runtime *rt, bool rows_alone) {
@@ -171,10 +173,8 @@ static void start(hd_runtime *rt) {
 static hd_status pump(hd_runtime *rt) {
     if (rt->open || rt->in_run)
         return runtime_fail(rt, HD_USAGE, "pump cannot be called inside a transaction or run");
-    if (atomic_load_explicit(&rt->posts, memory_order_relaxed)) {
-        drain_wake(rt);
-        run_posts(rt);
-    }
+    if (atomic_load_explicit(&rt->woken, memory_order_relaxed)) drain_wake(rt);
+    if (atomic_load_explicit(&rt->posts, memory_order_relaxed)) run_posts(rt);
     if (rt->outside.pump) rt->outside.pump(rt->outside.ctx);
     if (rt->extension.pump) rt->extension.pump(rt->extension.ctx);
     hd_status status = replica_pump(&rt->r);
@@ -235,9 +235,12 @@ hd_status hd_runtime_post(hd_runtime *rt, void (*fn)(hd_runtime *rt, void *ctx),
     *p = (post){ atomic_load(&rt->posts), fn, ctx };
     while (!atomic_compare_exchange_weak(&rt->posts, &p->next, p)) {}
     uint64_t one = 1;
-    if (rt->wake_fd >= 0 && write(rt->wake_fd, &one, sizeof one) < 0) {
+    int fd = rt->wake_fd;
+    if (fd < 0) return HD_OK; /* the deadline tells */
+    if (write(fd, &one, sizeof one) < 0) {
         /* The counter is full: it is readable already. */
     }
+    atomic_store(&rt->woken, true); /* last: a drain must find what was written */
     return HD_OK;
 }
 

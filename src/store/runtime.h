@@ -65,6 +65,7 @@ struct hd_runtime {
     runtime_extension outside; /* who answers those that look from outside: src/inspect */
     _Atomic(post *) posts;     /* newest first; pushed by any thread */
     _Atomic int wake_fd;       /* -1: not made yet; read by any thread */
+    _Atomic bool woken;        /* wake_fd was written to: set by who posts, cleared by pump */
     int epoll_fd;              /* -1: not made yet */
     bool stop;
     bool leaves_derived; /* it closes, and the store stays: derived state is worth storing now */
