@@ -185,19 +185,24 @@ typedef struct hd_piece_spec {
     bool after_commit;
 } hd_piece_spec;
 
-/* Starts a piece: writes its document (kind "piece": pattern, version, arguments, result, generation)
- * and builds its graph. One that runs already goes on, with these arguments. Outside of transactions
+/* Starts a piece: writes its document (kind "piece": pattern, version, arguments, result, started) and
+ * builds its graph. One that was there before goes on: its nodes run only where something that they
+ * read, or their code, has changed (docs/PATTERNS.md); arguments that are not given stay. One that runs
+ * already goes on, with these arguments. The id "main" is taken: HD_USAGE. Outside of transactions
  * and runs. HD_NOT_FOUND: no such pattern; HD_USAGE; HD_NOMEM; what its function failed with. */
 HD_API hd_status hd_piece_start(hd_runtime *rt, const hd_piece_spec *spec, hd_piece *out,
                                 hd_error *error);
-/* Starts a piece that is in the store, as its document says, and changes nothing there. */
+/* Starts a piece that is in the store, as its document says, and changes nothing there. Happens by
+ * itself when a live node reads "ID/..." or an event is sent there, its pattern is registered, and the
+ * program has not stopped it. */
 HD_API hd_status hd_piece_open(hd_runtime *rt, const char *space, const char *id, hd_piece *out,
                                hd_error *error);
 /* Starts a piece with a transaction, of a handler, an effect or the program. Its document is part of
  * it. The piece runs from now on (of an effect: from the next pump on), and stops if no transaction
  * that launched it commits. */
 HD_API hd_status hd_tx_launch_piece(hd_tx *tx, const hd_piece_spec *spec, hd_piece *out);
-/* Stops it, with its children; inside a run, when that is over. What it has written stays. */
+/* Stops it, with its children; inside a run, when that is over. What it has written stays, and what is
+ * known of its nodes. */
 HD_API void hd_piece_stop(hd_runtime *rt, hd_piece piece);
 /* Stops it and deletes its documents. */
 HD_API hd_status hd_piece_remove(hd_runtime *rt, hd_piece piece);

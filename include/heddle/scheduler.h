@@ -78,7 +78,10 @@ typedef struct hd_node_spec {
     uint32_t debounce_ms, throttle_ms;
     bool no_auto_debounce;
     bool run_once;       /* demand one first run although nobody looks */
-    const char *version; /* of the code; NULL: the build. For resuming */
+    /* Of the code, for resuming: a computation with a name, whose parents have names, does not run
+     * after a restart unless this, its cells, or something that it read has changed. NULL: the build
+     * of the module that contains fn. */
+    const char *version;
 } hd_node_spec;
 
 /* HD_USAGE for a spec that makes no sense (the error says why), HD_NOMEM. */

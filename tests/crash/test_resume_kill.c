@@ -1,0 +1,284 @@
+/* test_resume_kill.c -- I7: a program that was killed goes on as if it had lived.
+ *
+ * A graph of forty computations on twelve numbers in a real file. The same random history is played in
+ * a process that lives on and in one that is killed and resumed. Where everything had been stored, the
+ * second runs, from there on, exactly the nodes that the first runs, in the same order. Killed
+ * anywhere, it ends with the same values. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "lab.h"
+#include <heddle/scheduler.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { INPUTS = 12, NODES = 40, STEPS = 24, RUNS_MAX = 4096 };
+#if defined(__SANITIZE_ADDRESS__)
+enum { ROUNDS = 4 };
+#else
+enum { ROUNDS = 12 };
+#endif
+
+/* Shared with the children. */
+typedef struct story {
+    uint32_t runs;
+    uint8_t ran[RUNS_MAX];
+    uint32_t at_resume; /* computations that ran before the first step after a resume */
+    int64_t values[NODES];
+} story;
+
+typedef struct graph_of {
+    hd_runtime *rt;
+    story *told;
+    uint64_t seed;
+    hd_cell cells[INPUTS + NODES];
+    struct computation {
+        struct graph_of *g;
+        uint32_t index;
+        uint32_t in[3];
+    } nodes[NODES];
+} graph_of;
+
+static char directory[64];
+
+static int make_directory(void **state) {
+    (void)state;
+    snprintf(directory, sizeof directory, "/tmp/heddle-resume-XXXXXX");
+    return mkdtemp(directory) ? 0 : -1;
+}
+
+static void remove_file(const char *file) {
+    static const char *const ends[] = { "", "-wal", "-shm" };
+    char name[160];
+    for (int i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "%s%s", file, ends[i]);
+        unlink(name);
+    }
+}
+
+static int remove_directory(void **state) {
+    (void)state;
+    return rmdir(directory);
+}
+
+/* ---- The program ---------------------------------------------------------------------------------- */
+
+/* The first input decides which of the others is read. */
+static hd_status compute(hd_tx *tx, void *ctx) {
+    const struct computation *c = ctx;
+    story *told = c->g->told;
+    if (told->runs < RUNS_MAX) told->ran[told->runs++] = (uint8_t)c->index;
+    hd_value first = hd_tx_get(tx, c->g->cells[c->in[0]]);
+    if (hd_value_status(first)) return hd_value_status(first);
+    int64_t a = hd_value_as_int(first, 0);
+    hd_value second = hd_tx_get(tx, c->g->cells[c->in[a % 2 ? 1 : 2]]);
+    if (hd_value_status(second)) return hd_value_status(second);
+    int64_t made = (3 * a + hd_value_as_int(second, 0) + c->index) % 97;
+    return hd_tx_set_int(tx, c->g->cells[INPUTS + c->index], made);
+}
+
+static hd_status look(hd_tx *tx, void *ctx) {
+    graph_of *g = ctx;
+    for (int i = 0; i < NODES; i++) {
+        hd_value v = hd_tx_get(tx, g->cells[INPUTS + i]);
+        if (hd_value_status(v)) return hd_value_status(v);
+        g->told->values[i] = hd_value_as_int(v, -1);
+    }
+    return HD_OK;
+}
+
+static void check(hd_status status) {
+    if (status) lab_fail("%s", hd_status_name(status));
+}
+
+static void begin(graph_of *g, const char *file, story *told, uint64_t seed) {
+    hd_error error;
+    lab_random r = lab_random_of(seed);
+    char name[32];
+    *g = (graph_of){ .told = told, .seed = seed };
+    if (hd_open(file, NULL, &g->rt, &error)) lab_fail("%s", error.message);
+    for (uint32_t i = 0; i < INPUTS + NODES; i++) {
+        snprintf(name, sizeof name, "main/%s%u", i < INPUTS ? "in" : "n",
+                 i < INPUTS ? i : i - INPUTS);
+        g->cells[i] = hd_cell_at(g->rt, name);
+    }
+    for (uint32_t i = 0; i < NODES; i++) {
+        g->nodes[i] = (struct computation){ .g = g, .index = i };
+        for (int j = 0; j < 3; j++) g->nodes[i].in[j] = (uint32_t)lab_random_below(&r, INPUTS + i);
+        snprintf(name, sizeof name, "n%u", i);
+        hd_compute(g->rt, name, compute, &g->nodes[i], g->cells[INPUTS + i]);
+    }
+    hd_effect(g->rt, "look", look, g);
+}
+
+static void step(graph_of *g, uint32_t i) {
+    lab_random r = lab_random_of(g->seed + 1000 + i);
+    uint32_t at = (uint32_t)lab_random_below(&r, INPUTS);
+    check(hd_write(g->rt, g->cells[at], hd_int(NULL, (int64_t)lab_random_below(&r, 50))));
+}
+
+static void settle(graph_of *g) {
+    check(hd_runtime_settle(g->rt));
+    check(hd_runtime_sync(g->rt));
+}
+
+static void finish(graph_of *g) {
+    settle(g);
+    check(hd_close(g->rt));
+}
+
+/* ---- Processes ------------------------------------------------------------------------------------ */
+
+typedef struct job {
+    const char *file;
+    story *told;
+    uint64_t seed;
+    uint32_t from, to; /* steps */
+    bool resumes;      /* tells what runs at once; else nothing is told of what is before `from` */
+    bool hasty;        /* does not wait for anything */
+    int pipe;          /* a byte for each step; -1: none */
+    bool waits;        /* at the end to be killed */
+} job;
+
+static void play(const job *j) {
+    graph_of g;
+    begin(&g, j->file, j->told, j->seed);
+    if (!j->hasty) settle(&g);
+    j->told->at_resume = j->told->runs;
+    if (j->resumes) j->told->runs = 0;
+    for (uint32_t i = j->from; i < j->to; i++) {
+        step(&g, i);
+        if (j->hasty) hd_runtime_pump(g.rt);
+        else settle(&g);
+        if (j->pipe >= 0 && write(j->pipe, "x", 1) != 1) _exit(1);
+    }
+    if (j->waits) pause();
+    finish(&g);
+    _exit(0);
+}
+
+static pid_t begin_job(const job *j) {
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) play(j);
+    assert_true(child > 0);
+    return child;
+}
+
+static void run_job(const job *j) {
+    int status;
+    pid_t child = begin_job(j);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+/* Kills it after so many steps. */
+static void run_and_kill(job *j, uint32_t steps) {
+    int ends[2], status;
+    char byte;
+    assert_int_equal(pipe(ends), 0);
+    j->pipe = ends[1];
+    j->waits = true;
+    pid_t child = begin_job(j);
+    close(ends[1]);
+    for (uint32_t i = 0; i < steps; i++) assert_int_equal(read(ends[0], &byte, 1), 1);
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    close(ends[0]);
+}
+
+static story *shared_story(void) {
+    story *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(s != MAP_FAILED);
+    return s;
+}
+
+/* ---- The tests ------------------------------------------------------------------------------------ */
+
+static void killed_when_all_is_stored(uint64_t seed) {
+    char lives[96], dies[96];
+    story *one = shared_story(), *other = shared_story();
+    lab_random r = lab_random_of(seed);
+    uint32_t at = 1 + (uint32_t)lab_random_below(&r, STEPS - 2);
+    snprintf(lives, sizeof lives, "%s/lives.db", directory);
+    snprintf(dies, sizeof dies, "%s/dies.db", directory);
+
+    job all = { .file = lives, .told = one, .seed = seed, .to = STEPS, .pipe = -1 };
+    run_job(&all);
+    job begun = { .file = dies, .told = other, .seed = seed, .to = at, .pipe = -1 };
+    run_and_kill(&begun, at);
+    uint32_t before = other->runs;
+    assert_true(before <= one->runs && !memcmp(one->ran, other->ran, before));
+
+    other->runs = 0;
+    job goes_on = { .file = dies,
+                    .told = other,
+                    .seed = seed,
+                    .from = at,
+                    .to = STEPS,
+                    .resumes = true,
+                    .pipe = -1 };
+    run_job(&goes_on);
+    assert_int_equal(other->at_resume, 0);
+    assert_int_equal(other->runs, one->runs - before);
+    assert_memory_equal(other->ran, one->ran + before, other->runs);
+    assert_memory_equal(other->values, one->values, sizeof one->values);
+    remove_file(lives);
+    remove_file(dies);
+    munmap(one, sizeof *one);
+    munmap(other, sizeof *other);
+}
+
+/* I7: the rest of a history runs the same nodes, whether or not the process was killed before. */
+static void a_killed_program_runs_what_a_living_one_runs(void **state) {
+    (void)state;
+    uint64_t seed = lab_seed();
+    for (uint64_t i = 0; i < ROUNDS; i++) killed_when_all_is_stored(seed + i);
+}
+
+static void killed_anywhere(uint64_t seed) {
+    char lives[96], dies[96];
+    story *one = shared_story(), *other = shared_story();
+    lab_random r = lab_random_of(seed);
+    uint32_t at = 1 + (uint32_t)lab_random_below(&r, STEPS - 1);
+    snprintf(lives, sizeof lives, "%s/lives.db", directory);
+    snprintf(dies, sizeof dies, "%s/dies.db", directory);
+    job all = { .file = lives, .told = one, .seed = seed, .to = STEPS, .pipe = -1 };
+    run_job(&all);
+    job begun = {
+        .file = dies, .told = other, .seed = seed, .to = STEPS, .hasty = true, .pipe = -1
+    };
+    run_and_kill(&begun, at);
+    /* Which of its writes are in the file nobody knows: it makes them all again. */
+    job goes_on = { .file = dies, .told = other, .seed = seed, .to = STEPS, .pipe = -1 };
+    run_job(&goes_on);
+    assert_memory_equal(other->values, one->values, sizeof one->values);
+    remove_file(lives);
+    remove_file(dies);
+    munmap(one, sizeof *one);
+    munmap(other, sizeof *other);
+}
+
+/* I7: killed anywhere, it never takes what is stale for clean. */
+static void killed_anywhere_it_ends_with_the_same_values(void **state) {
+    (void)state;
+    uint64_t seed = lab_seed();
+    for (uint64_t i = 0; i < ROUNDS; i++) killed_anywhere(seed + 100 + i);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_killed_program_runs_what_a_living_one_runs),
+        cmocka_unit_test(killed_anywhere_it_ends_with_the_same_values),
+    };
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}

@@ -1,0 +1,86 @@
+/* Resuming without memory: every allocation of two lives fails once, alone and with all that follow.
+ * Nothing leaks or hangs; what is stale is never taken for clean. */
+#include "lab.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <heddle/scheduler.h>
+#include <string.h>
+
+typedef struct life {
+    hd_runtime *rt;
+    hd_cell n, twice, more;
+    double seen;
+    int runs;
+} life;
+
+static hd_status add(hd_tx *tx, life *w, hd_cell from, hd_cell to) {
+    hd_value v = hd_tx_get(tx, from);
+    if (hd_value_status(v)) return hd_value_status(v);
+    w->runs++;
+    return hd_tx_set_double(tx, to, hd_value_number(v) * 2);
+}
+static hd_status run_twice(hd_tx *tx, void *ctx) {
+    life *w = ctx;
+    return add(tx, w, w->n, w->twice);
+}
+static hd_status run_more(hd_tx *tx, void *ctx) {
+    life *w = ctx;
+    return add(tx, w, w->twice, w->more);
+}
+static hd_status look(hd_tx *tx, void *ctx) {
+    life *w = ctx;
+    hd_value v = hd_tx_get(tx, w->more);
+    if (hd_value_status(v)) return hd_value_status(v);
+    w->seen = hd_value_as_double(v, 0);
+    return HD_OK;
+}
+
+static void ignore(void *ctx, const hd_failure *failure) { (void)ctx, (void)failure; }
+
+static bool live(life *w, lab_env *world, hd_memory *memory, double n) {
+    hd_options options = { .env = lab_env_of(world), .memory = memory };
+    *w = (life){ 0 };
+    if (hd_open(NULL, &options, &w->rt, NULL)) return false;
+    w->n = hd_cell_at(w->rt, "main/n");
+    w->twice = hd_cell_at(w->rt, "main/twice");
+    w->more = hd_cell_at(w->rt, "main/more");
+    hd_status status = hd_runtime_on_error(w->rt, ignore, NULL);
+    if (!status && n) status = hd_write(w->rt, w->n, hd_double(n));
+    bool there = !status && hd_compute(w->rt, "twice", run_twice, w, w->twice).id &&
+                 hd_compute(w->rt, "more", run_more, w, w->more).id &&
+                 hd_effect(w->rt, "look", look, w).id;
+    for (int i = 0; there && i < 3; i++) status = hd_runtime_settle(w->rt);
+    bool well = there && !status;
+    return !hd_close(w->rt) && well;
+}
+
+static void two_lives(lab_env *world, void *ctx) {
+    hd_memory *memory;
+    life first, second;
+    (void)ctx;
+    if (hd_memory_open(lab_env_of(world), NULL, &memory)) return;
+    bool one = live(&first, world, memory, 3);
+    bool two = live(&second, world, memory, 0);
+    if (one && two) assert_true(second.seen == 12);
+    if (!lab_env_failed(world)) {
+        assert_true(one && two);
+        assert_int_equal(second.runs, 0);
+    }
+    hd_memory_close(memory);
+}
+
+static void resuming_survives_every_failed_allocation(void **state) {
+    (void)state;
+    assert_true(lab_each_allocation_failure(two_lives, NULL) > 50);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = { cmocka_unit_test(
+        resuming_survives_every_failed_allocation) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
