@@ -77,7 +77,7 @@ typedef struct hd_node_spec {
     uint64_t group; /* commits of this change group do not concern it; 0: none */
     uint32_t debounce_ms, throttle_ms;
     bool no_auto_debounce;
-    bool run_once;       /* demand one first run although nobody looks */
+    bool run_once; /* demand one first run although nobody looks */
     /* Of the code, for resuming: a computation with a name, whose parents have names, does not run
      * after a restart unless this, its cells, or something that it read has changed. NULL: the build
      * of the module that contains fn. */
