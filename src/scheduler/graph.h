@@ -218,6 +218,15 @@ static inline void graph_set_eligible(graph *g, node *n, bool on) {
     }
 }
 
+/* Nothing in this word is runnable. True if no other is raised either: then nothing is at all. */
+static inline bool graph_lower_last(graph *g, uint32_t word) {
+    uint32_t at = word >> 6;
+    if (g->top_shift != 12 || g->top != UINT64_C(1) << at) return false;
+    if (g->summary.words[at] != UINT64_C(1) << (word & 63)) return false;
+    g->summary.words[at] = g->top = 0;
+    return true;
+}
+
 /* The lowest runnable position at or above `from`, or UINT32_MAX. Amortised O(1) per bit found: words
  * with nothing runnable lose their summary bit. */
 uint32_t graph_next_runnable(graph *g, uint32_t from);

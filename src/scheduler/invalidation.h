@@ -20,9 +20,9 @@ void invalidation_mark_some(scheduler *s, place_id at, uint32_t count, bool shap
 
 /* Most readers: by value, live, without gates. False: it is none of them. */
 static inline bool invalidation_mark_plain(graph *g, uint32_t reader_node, node_id self) {
-    if ((reader_node & READER_SHAPE) || reader_node == self) return false;
+    if (RARELY((reader_node & READER_SHAPE) || reader_node == self)) return false;
     const node *n = &g->nodes[reader_node];
-    if (n->flags & (NODE_GATED | NODE_MATERIALISER | NODE_DORMANT)) return false;
+    if (RARELY(n->flags & (NODE_GATED | NODE_MATERIALISER | NODE_DORMANT))) return false;
     bit_set(g->invalid, n->pos);
     graph_raise(g, n->pos);
     return true;

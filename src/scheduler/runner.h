@@ -35,7 +35,7 @@ void runner_end_unusual(scheduler *s, node_id id, hd_tx *tx, hd_status status);
 /* An output that is no plain number, or concerns more than its readers. */
 hd_status runner_write_output(scheduler *s, node_id id, place_id at, hd_value v);
 
-enum { NODE_UNUSUAL = NODE_GATED | NODE_EPHEMERAL | NODE_MATERIALISER | NODE_ASIDE };
+enum { NODE_UNUSUAL = NODE_GATED | NODE_EPHEMERAL | NODE_MATERIALISER };
 
 /* What the body is given. The transaction is as wipe() and a plain run leave it. */
 static inline void runner_prepare(scheduler *s, const node *n, hd_tx *tx) {
@@ -47,15 +47,17 @@ static inline void runner_prepare(scheduler *s, const node *n, hd_tx *tx) {
     tx_expect(tx, n->read_count <= 1 ? &s->inline_read : n->reads.many, n->read_count);
 }
 
-/* The run stands: from here its causes count. */
 /* Its first run here, or the first since its row was kept. */
 void runner_completed_first(scheduler *s, node *n);
+
+/* The run stands: from here its causes count. */
 static inline void runner_completed(scheduler *s, node *n) {
     uint64_t now = s->r->rev, since = now - n->ran_rev;
     n->prev_back = since < UINT32_MAX ? (uint32_t)since : UINT32_MAX;
     n->ran_rev = now;
     n->runs++;
-    if (n->flags & (NODE_NEVER_RAN | NODE_RESUMED | NODE_NOTED)) runner_completed_first(s, n);
+    if (RARELY(n->flags & (NODE_NEVER_RAN | NODE_RESUMED | NODE_NOTED)))
+        runner_completed_first(s, n);
     s->runs[n->flags & NODE_EFFECT]++; /* the lowest bit */
 }
 
@@ -73,7 +75,7 @@ static inline void runner_show_output(scheduler *s, node_id id, place_id at, hd_
     p->rev = ++r->rev;
     r->stats.changes++;
     r->group = 0;
-    if (p->watch) invalidation_mark_all(s, at, p->watch, id);
+    if (USUALLY(p->watch)) invalidation_mark_all(s, at, p->watch, id);
 }
 
 static inline hd_status runner_write_in_place(scheduler *s, node_id id, hd_tx *tx) {
@@ -81,7 +83,8 @@ static inline hd_status runner_write_in_place(scheduler *s, node_id id, hd_tx *t
     hd_value v = tx->front.out_value;
     const place *p = place_at(&s->r->places, at);
     if (v.bits == p->value.bits && (p->doc.flags & DOC_KNOWN)) return HD_OK;
-    if (value_may_be_block(v) || value_may_be_block(p->value) || !runner_is_plain_output(s->r, p))
+    if (RARELY(value_may_be_block(v) || value_may_be_block(p->value) ||
+               !runner_is_plain_output(s->r, p)))
         return runner_write_output(s, id, at, v);
     runner_show_output(s, id, at, v);
     return HD_OK;
@@ -99,7 +102,7 @@ static inline void runner_end_row(scheduler *s) {
 static inline bool runner_run_node(scheduler *s, node_id id, uint32_t pos) {
     node *n = &s->graph.nodes[id];
     hd_tx *tx = s->tx;
-    if (--s->until_clock == 0 || (n->flags & NODE_UNUSUAL) || s->tracer) {
+    if (RARELY(--s->until_clock == 0 || (n->flags & NODE_UNUSUAL) || s->tracer)) {
         runner_run_unusual(s, id);
         return true;
     }
@@ -109,15 +112,15 @@ static inline bool runner_run_node(scheduler *s, node_id id, uint32_t pos) {
     s->running = id;
     hd_status status = n->fn(tx, n->ctx);
     n = &s->graph.nodes[id]; /* it may have moved */
-    bool plain = status == HD_OK && tx->front.next == end && tx->flags == (TX_OPEN | TX_RUN) &&
-                 (n->flags & NODE_LINKED);
+    bool plain = USUALLY(status == HD_OK && tx->front.next == end &&
+                         tx->flags == (TX_OPEN | TX_RUN) && (n->flags & NODE_LINKED));
     if (plain && tx_has_output(tx)) status = runner_write_in_place(s, id, tx);
-    if (!plain || status) {
+    if (RARELY(!plain || status)) {
         runner_end_unusual(s, id, tx, status);
         return true;
     }
     runner_completed(s, &s->graph.nodes[id]);
-    if (tx->pool && tx->pool->count) hd_pool_clear(tx->pool);
+    if (RARELY(tx->pool && tx->pool->count)) hd_pool_clear(tx->pool);
     return false;
 }
 

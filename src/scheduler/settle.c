@@ -125,13 +125,15 @@ static bool slice_is_over(scheduler *s) {
 }
 
 /* The lowest runnable position at or above the cursor; UINT32_MAX: none. Most often it is in the same
- * word. Otherwise looking from the bottom tells at the same time whether anything is left at all. */
+ * word, or that word was the last. Otherwise looking from the bottom tells at the same time whether
+ * anything is left at all. */
 static inline uint32_t next_runnable(graph *g, uint32_t from) {
     uint32_t word = from >> 6;
     if (word < g->order_capacity >> 6) {
-        uint64_t bits = g->invalid.words[word] & g->live.words[word] & g->eligible.words[word] &
-                        (UINT64_MAX << (from & 63));
-        if (bits) return (word << 6) + (uint32_t)__builtin_ctzll(bits);
+        uint64_t all = g->invalid.words[word] & g->live.words[word] & g->eligible.words[word];
+        uint64_t bits = all & UINT64_MAX << (from & 63);
+        if (USUALLY(bits)) return (word << 6) + (uint32_t)__builtin_ctzll(bits);
+        if (!all && graph_lower_last(g, word)) return UINT32_MAX;
     }
     uint32_t lowest = graph_next_runnable(g, 0);
     return lowest == UINT32_MAX || lowest >= from ? lowest : graph_next_runnable(g, from);
@@ -154,9 +156,9 @@ static bool sweep(scheduler *s) {
     runner_begin_row(s);
     for (uint32_t pos; !late && (pos = next_runnable(g, s->cursor)) != UINT32_MAX;) {
         node_id id = g->node_at[pos];
-        if (g->materialisers_invalid && somebody_first(s, id, pos)) continue;
+        if (RARELY(g->materialisers_invalid) && somebody_first(s, id, pos)) continue;
         s->cursor = pos + 1;
-        if (s->counting && !may_repeat(s, id)) continue;
+        if (RARELY(s->counting) && !may_repeat(s, id)) continue;
         late = runner_run_node(s, id, pos) && slice_is_over(s);
     }
     runner_end_row(s);

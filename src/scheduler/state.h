@@ -10,6 +10,10 @@
 #include "store/runtime.h"
 #include "store/tx.h"
 
+/* For the loop that a large graph spends its time in: what goes straight on. */
+#define USUALLY(x) __builtin_expect(!!(x), 1)
+#define RARELY(x)  __builtin_expect(!!(x), 0)
+
 #define ITERATIONS_MAX 10 /* sweeps per pass, and so runs of one node per pass */
 #define RETRIES_MAX    10 /* of transient failures */
 #define BACKOFF_MS     250
