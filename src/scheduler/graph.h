@@ -47,6 +47,8 @@ enum {
     NODE_BACKWARD = 1 << 27   /* scratch of order: reached upstream */
 };
 
+#define SUMMARY_SHIFT 12 /* one word of the summary stands for 4096 positions */
+
 typedef struct bitmap {
     uint64_t *words;
 } bitmap;
@@ -221,7 +223,7 @@ static inline void graph_set_eligible(graph *g, node *n, bool on) {
 /* Nothing in this word is runnable. True if no other is raised either: then nothing is at all. */
 static inline bool graph_lower_last(graph *g, uint32_t word) {
     uint32_t at = word >> 6;
-    if (g->top_shift != 12 || g->top != UINT64_C(1) << at) return false;
+    if (g->top_shift != SUMMARY_SHIFT || g->top != UINT64_C(1) << at) return false;
     if (g->summary.words[at] != UINT64_C(1) << (word & 63)) return false;
     g->summary.words[at] = g->top = 0;
     return true;

@@ -4,7 +4,6 @@
 #include "base/env.h"
 
 #define CAPACITY_LEAST  64u
-#define SUMMARY_SHIFT   12 /* one word of the summary stands for 4096 positions */
 #define ORDER_ALL_WORDS UINT64_MAX
 
 /* ---- the block of arrays */
