@@ -82,6 +82,9 @@ void persistence_fini(scheduler *s);
 void persistence_pump(scheduler *s);
 /* The runtime closes: what nobody wanted so far is wanted by the next. */
 void persistence_closing(scheduler *s);
+/* The last word: everything has its verdict, and nothing will run any more. Says how far the rows
+ * hold. */
+void persistence_say_valid(scheduler *s);
 /* Something could be kept now that is not. */
 bool persistence_is_ready(const scheduler *s);
 

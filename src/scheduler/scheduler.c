@@ -90,6 +90,7 @@ static void scheduler_close(void *ctx) {
     scheduler *s = ctx;
     const hd_env *env = s->env;
     while (s->idlers.count) tell_idle(s);
+    persistence_say_valid(s);
     events_fini(s);
     runner_fini(s);
     persistence_fini(s);

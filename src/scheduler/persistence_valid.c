@@ -1,0 +1,159 @@
+/* persistence_valid.c -- how far a piece's rows hold, said once when the runtime closes.
+ *
+ * A row proves itself as of the seal that carried it. What has changed since then is looked at when
+ * the piece is resumed, every time anew, however long ago that was; unless somebody who knew better
+ * has said so. This runtime knows: it has heard of every change, and a node that is clean now has
+ * read none of them. So all rows of the piece hold as of now, but for those of nodes that are invalid,
+ * which are named.
+ *
+ * Said only if every row of the piece is of a node that is registered here, and of no single
+ * principal: of the others nobody here knows whether they hold. */
+#include "scheduler/persistence.h"
+
+#include "base/env.h"
+#include "base/hash.h"
+#include "store/basis.h"
+#include "value/array.h"
+#include "value/diff.h"
+#include "value/object.h"
+#include "value/text.h"
+#include <string.h>
+
+enum { STALE_MAX = 1000 }; /* more invalid nodes than this: nothing is said */
+
+typedef struct saying {
+    scheduler *s;
+    table *names;   /* of all nodes here that have one: their ids */
+    hd_value seqs;  /* where the spaces stand that its rows read; owned */
+    hd_value stale; /* names of rows that do not hold; owned */
+    bool foreign;   /* some row is not known here */
+    bool behind;    /* some row is not proved as of now */
+    hd_status status;
+} saying;
+
+static uint32_t name_hash(const char *name, size_t length) {
+    return hash_fold(hash_bytes(name, length, 0));
+}
+
+static hd_status list_nodes(const scheduler *s, table *names) {
+    hd_status status = HD_OK;
+    for (node_id id = 1; id < s->persistence->nodes.count && !status; id++) {
+        const kept_node *k = kept_of(s, id);
+        size_t length;
+        if (!kept_has_name(k)) continue;
+        const char *name = kept_name(k, &length);
+        status = table_insert(names, name_hash(name, length), id);
+    }
+    return status;
+}
+
+static node_id node_named(const saying *w, const char *name, size_t length) {
+    for (table_probe p = table_find(w->names, name_hash(name, length)); table_next(w->names, &p);) {
+        size_t n;
+        const char *its = kept_name(kept_of(w->s, p.index), &n);
+        if (n == length && !memcmp(its, name, n)) return p.index;
+    }
+    return 0;
+}
+
+/* What the store has of it is what it is now. */
+static bool row_holds(const saying *w, node_id id) {
+    const node *n = node_of(w->s, id);
+    const kept_node *k = kept_of(w->s, id);
+    if (node_is_invalid(&w->s->graph, n) || (n->flags & (NODE_RUNNING | NODE_NEVER_RAN)))
+        return false;
+    return (k->flags & KEPT_ROW) &&
+           !(k->flags & (KEPT_DUE | KEPT_CHANGED | KEPT_FAILED | KEPT_CREATES));
+}
+
+static void replace(saying *w, hd_value *at, hd_value next) {
+    if (value_is_failed(next)) {
+        w->status = HD_NOMEM;
+        return;
+    }
+    value_unref(*at);
+    *at = next;
+}
+
+/* The seq of a space that a row reads, and whether the row was proved before it. */
+static void take_space(saying *w, const char *text, size_t length, uint64_t proved) {
+    authority *a = w->s->r->authority;
+    hd_value known = object_get_bytes(w->seqs, text, length);
+    uint64_t now = (uint64_t)hd_value_as_int(known, 0);
+    if (value_is_absent(known)) {
+        struct key *space = key_intern(w->s->r->heap, text, length);
+        w->status = space ? a->ops->basis->seq_of(a, space, &now) : HD_NOMEM;
+        hd_value n = w->status ? value_absent() : int_make(w->s->r->heap, (int64_t)now);
+        if (!w->status) replace(w, &w->seqs, object_set(w->s->r->heap, w->seqs, space, n));
+        value_unref(n);
+        key_unref(space);
+    }
+    if (proved < now) w->behind = true;
+}
+
+static bool take_row(void *ctx, const basis_row *row) {
+    saying *w = ctx;
+    size_t length = strlen(row->name);
+    node_id id = node_named(w, row->name, length);
+    w->foreign = !id || *row->instance || hd_value_count(w->stale) >= STALE_MAX;
+    for (hd_iter it = hd_iter_of(row->seqs); !w->status && hd_iter_next(&it);)
+        take_space(w, it.key, it.key_length, (uint64_t)hd_value_as_int(it.value, 0));
+    if (!w->foreign && !w->status && !row_holds(w, id)) {
+        hd_value name = text_make(w->s->r->heap, TAG_STRING, row->name, length);
+        replace(w, &w->stale, array_append(w->s->r->heap, w->stale, name));
+        value_unref(name);
+    }
+    return !w->status && !w->foreign;
+}
+
+/* {"pieces": [[name, seqs, stale]]} */
+static hd_value make_extra(const saying *w, hd_value name) {
+    hd_heap *heap = w->s->r->heap;
+    hd_value items[3] = { value_ref(name), value_ref(w->seqs), value_ref(w->stale) };
+    hd_value piece = array_take(heap, items, 3);
+    hd_value pieces = array_append(heap, hd_array(), piece);
+    struct key *k = key_intern(heap, "pieces", 6);
+    hd_value extra = k ? object_set(heap, hd_object(), k, pieces) : value_failed(HD_NOMEM);
+    key_unref(k);
+    value_unref(piece);
+    value_unref(pieces);
+    return extra;
+}
+
+static void send(const saying *w, hd_value name) {
+    replica *r = w->s->r;
+    hd_value extra = make_extra(w, name);
+    commit *c = value_is_failed(extra) ? NULL : replica_commit_new(r, HD_COMMIT_DERIVED);
+    if (!c) {
+        if (!value_is_failed(extra)) value_unref(extra);
+        return; /* then it is found out again */
+    }
+    c->extra = extra;
+    replica_enqueue(r, c);
+}
+
+static void say(scheduler *s, uint32_t piece, table *names) {
+    authority *a = s->r->authority;
+    saying w = { .s = s, .names = names, .seqs = hd_object(), .stale = hd_array() };
+    hd_value name = s->persistence->pieces.items[piece].name, valid = value_absent();
+    size_t length;
+    hd_status status = a->ops->basis->rows(a, text_of(name, &length), &valid, take_row, &w);
+    bool said = value_exists(valid) && value_equal(valid, w.seqs);
+    if (!status && !w.status && !w.foreign && w.behind && !said) send(&w, name);
+    value_unref(valid);
+    value_unref(w.seqs);
+    value_unref(w.stale);
+}
+
+void persistence_say_valid(scheduler *s) {
+    authority *a = s->r->authority;
+    const persistence *p = s->persistence;
+    if (!p || p->lost || s->r->pending_count || !a->ops->wants_derived(a)) return;
+    table names;
+    table_init(&names, s->env);
+    hd_status status = list_nodes(s, &names);
+    for (uint32_t i = 0; i < p->pieces.count && !status; i++)
+        if (value_exists(p->pieces.items[i].name) && p->pieces.items[i].nodes) say(s, i, &names);
+    table_fini(&names);
+    if (s->r->pending_count) (void)replica_send(s->r);
+}
