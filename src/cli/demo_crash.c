@@ -79,6 +79,7 @@ static int run_and_kill(story *s, pid_t *child, last_words *words) {
 typedef struct recount {
     hd_runtime *rt;
     unsigned maps, others;
+    char last[64]; /* name of one of the others */
 } recount;
 
 static bool count_run(void *ctx, const hd_run_trace *run) {
@@ -87,6 +88,7 @@ static bool count_run(void *ctx, const hd_run_trace *run) {
     if (run->effect || run->set_aside || hd_node_inspect(count->rt, run->node, &info)) return true;
     if (info.children) count->maps++;
     else count->others++;
+    if (!info.children) snprintf(count->last, sizeof count->last, " (%s)", run->action);
     return true;
 }
 
@@ -99,9 +101,10 @@ static void check_resumed(story *s, const last_words *words) {
     story_check(s, orders == words->orders && total == words->total,
                 "%" PRId64 " orders of %" PRId64 ", and the total it had: nothing is lost", orders,
                 words->orders);
-    story_check(
-        s, count.others == 0, "of %" PRIu64 " computations %u ran again; %u maps found their %s",
-        stats.computations, count.others, count.maps, "rows, and the effects drew the screen");
+    story_check(s, count.others == 0,
+                "of %" PRIu64 " computations %u ran again%s; %u maps found their rows, and the "
+                "effects drew the screen",
+                stats.computations, count.others, count.last, count.maps);
 }
 
 static void note_status(void *ctx, const char *id, hd_status status) {
