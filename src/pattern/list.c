@@ -224,6 +224,38 @@ hd_status list_update(list_part *p, hd_tx *tx, hd_value items) {
     return status;
 }
 
+/* ---- the elements */
+
+typedef struct elements_write {
+    list_part *p;
+    hd_tx *tx;
+    hd_status status;
+} elements_write;
+
+static bool write_element(void *ctx, const hd_step *path, size_t depth, hd_value before,
+                          hd_value after) {
+    elements_write *w = ctx;
+    (void)depth, (void)before, (void)after;
+    hd_value element = hd_value_at_n(w->p->held, path->key, path->key_length);
+    hd_cell cell = hd_cell_child(hd_tx_runtime(w->tx), w->p->elements, path->key);
+    if (!cell.id) w->status = HD_NOMEM;
+    else if (hd_value_exists(element)) w->status = hd_tx_set(w->tx, cell, element);
+    else w->status = hd_tx_remove(w->tx, cell);
+    return !w->status;
+}
+
+/* Writes the elements that differ, not the document: the log stays small, and a restart knows which
+ * rows a change concerned without the value that was there before. */
+static hd_status write_elements(list_part *p, hd_tx *tx) {
+    hd_value before = hd_tx_read(tx, p->elements, HD_READ_RAW | HD_READ_NO_DEPENDENCY);
+    if (hd_value_status(before)) return hd_value_status(before);
+    if (hd_value_kind(before) != HD_KIND_OBJECT) return hd_tx_set(tx, p->elements, p->held);
+    elements_write w = { p, tx, HD_OK };
+    hd_status status =
+        hd_value_diff(hd_runtime_heap(hd_tx_runtime(tx)), before, p->held, write_element, &w);
+    return w.status ? w.status : status;
+}
+
 /* ---- the coordinator */
 
 static hd_status read_list(list_part *p, hd_tx *tx, hd_value *out) {
@@ -248,7 +280,7 @@ static hd_status coordinate(hd_tx *tx, void *ctx) {
     keep(&p->list_value, status ? (hd_value){ 0 } : items);
     if (status) return hd_tx_fail(tx, status, "%s", hd_runtime_error(hd_tx_runtime(tx))->message);
     persistence_created(s, s->running);
-    if (p->elements.id) status = hd_tx_set(tx, p->elements, p->held);
+    if (p->elements.id) status = write_elements(p, tx);
     return status ? status : hd_tx_set(tx, p->part.output, p->links);
 }
 

@@ -198,6 +198,29 @@ static void rows_of_a_list_resume(void **state) {
 }
 
 /* C309: a list that changed meanwhile: what is new runs, what is gone leaves nothing. */
+/* Each element came after the rows before it were proved. */
+static void rows_of_a_list_that_grew_resume(void **state) {
+    char json[256] = "[";
+    lab_set_json(l, "items", "[]");
+    start("b", "basket", NULL);
+    settle();
+    for (int i = 1; i <= 4; i++) {
+        size_t length = strlen(json);
+        snprintf(json + length - (i > 1), sizeof json - length, "%s{\"id\":%d,\"price\":%d}]",
+                 i > 1 ? "," : "", i, i);
+        lab_set_json(l, "items", json);
+        settle();
+    }
+    lab_ran(l);
+    assert_json(l, "main/b/all", "[1,2,3,4]");
+    for (int i = 0; i < 3; i++) {
+        restart();
+        start("b", "basket", NULL);
+        settle();
+        assert_ran(l, "list");
+    }
+}
+
 static void a_list_that_changed_meanwhile_is_rebuilt(void **state) {
     lab_set_json(l, "items", "[{\"id\":1,\"price\":10},{\"id\":2,\"price\":20}]");
     start("b", "basket", NULL);
@@ -309,6 +332,7 @@ int main(void) {
         S(a_removed_piece_is_forgotten),
         S(a_stopped_piece_resumes),
         S(rows_of_a_list_resume),
+        S(rows_of_a_list_that_grew_resume),
         S(a_list_that_changed_meanwhile_is_rebuilt),
         S(a_derived_pattern_resumes),
         S(demand_reaches_a_piece_that_does_not_run),
