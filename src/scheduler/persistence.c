@@ -54,6 +54,7 @@ void persistence_fini(scheduler *s) {
     vec_fini(s->env, &p->pieces);
     vec_fini(s->env, &p->due);
     vec_fini(s->env, &p->unasked);
+    vec_fini(s->env, &p->text);
     vec_fini(s->env, &p->gone);
     table_fini(&p->piece_names);
     env_free(s->env, p, sizeof *p);
@@ -202,9 +203,11 @@ static const char *space_of(const scheduler *s, node_id id) {
 }
 
 static bool append(char *out, size_t *length, const char *text) {
-    int n = snprintf(out + *length, NAME_SIZE - *length, "%s", text);
-    *length += n < 0 ? NAME_SIZE : (size_t)n;
-    return *length < NAME_SIZE;
+    size_t more = strlen(text);
+    if (*length + more >= NAME_SIZE) return false;
+    memcpy(out + *length, text, more + 1);
+    *length += more;
+    return true;
 }
 
 /* What stands before the name of the topmost of the named parents. */

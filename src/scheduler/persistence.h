@@ -71,6 +71,7 @@ typedef struct persistence {
     bool wanted;           /* rows are to be written as they come, not only at the end */
     bool lost;             /* there was no memory to note that a node is due: look at all of them */
     bool stopping;         /* nodes that are removed now keep their rows */
+    VEC(char) text;        /* scratch of fingerprints */
     const void *asked_for; /* the last function whose build was asked for */
     const void *module;    /* where that is */
     char module_id[HD_ID_SIZE];

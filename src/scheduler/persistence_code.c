@@ -98,30 +98,37 @@ const char *persistence_build_of(scheduler *s, const void *fn) {
 
 /* ---- fingerprints */
 
+/* Into persistence.text. */
 typedef struct writing {
     const scheduler *s;
-    VEC(char) text;
     hd_status status;
 } writing;
 
 static void put(writing *w, const char *text, size_t length) {
+    persistence *p = w->s->persistence;
     if (w->status) return;
-    if (!vec_room(w->s->env, &w->text, length + 1)) {
+    if (!vec_room(w->s->env, &p->text, length + 1)) {
         w->status = HD_NOMEM;
         return;
     }
-    memcpy(w->text.items + w->text.count, text, length);
-    w->text.count += (uint32_t)length;
-    w->text.items[w->text.count++] = '\n'; /* names have none */
+    memcpy(p->text.items + p->text.count, text, length);
+    p->text.count += (uint32_t)length;
+    p->text.items[p->text.count++] = '\n'; /* names have none */
 }
 
 static void put_text(writing *w, const char *text) { put(w, text, strlen(text)); }
 
 static void put_place(writing *w, char kind, place_id at) {
-    char text[1024];
-    text[0] = kind;
-    size_t length = hd_cell_print(w->s->rt, (hd_cell){ at }, text + 1, sizeof text - 1) + 1;
-    put(w, text, length < sizeof text ? length : sizeof text - 1);
+    const places *ps = &w->s->r->places;
+    const place *doc = place_at(ps, place_at(ps, at)->root);
+    const doc_home *home = &ps->homes.items[doc->doc.home];
+    char how[] = { kind, (char)('0' + home->scope), home->meta ? '!' : ' ' }, path[512];
+    put(w, how, sizeof how);
+    put(w, key_bytes(home->space), home->space->length);
+    put(w, key_bytes(doc->doc.id), doc->doc.id->length);
+    if (place_path(ps, at) == HD_PATH_ROOT) return;
+    size_t length = hd_path_print(w->s->r->heap, place_path(ps, at), path, sizeof path);
+    put(w, path, length < sizeof path ? length : sizeof path - 1);
 }
 
 static void put_schema(writing *w, const hd_schema *schema) {
@@ -143,6 +150,7 @@ hd_value fingerprint_of(scheduler *s, node_id id, const hd_node_spec *spec, cons
     writing w = { .s = s };
     const hd_schema *schema;
     char print[HD_ID_SIZE];
+    vec_clear(&s->persistence->text);
     put_text(&w, FINGERPRINT_FORMAT);
     put_text(&w, name);
     put_text(&w, spec->version ? spec->version
@@ -152,7 +160,6 @@ hd_value fingerprint_of(scheduler *s, node_id id, const hd_node_spec *spec, cons
     runtime_place(s->rt, spec->output, &schema);
     put_schema(&w, schema);
     for (size_t i = 0; i < spec->read_count; i++) put_cell(&w, 'r', spec->reads[i]);
-    if (!w.status) id_of_text(w.text.items, w.text.count, print);
-    vec_fini(s->env, &w.text);
+    if (!w.status) id_of_text(s->persistence->text.items, s->persistence->text.count, print);
     return w.status ? value_failed(w.status) : text_string(s->r->heap, print, strlen(print));
 }

@@ -471,14 +471,17 @@ static hd_status install(scheduler *s, node_id id, const resume_set *set, const 
     node *n = node_of(s, id);
     hd_value brief = value_absent();
     const uint32_t *keys = set->reads.items ? &set->reads.items[row->first_read] : NULL;
-    hd_status status = rows_brief(s, row->name, (hd_scope)row->scope, &brief);
+    bool narrow = row->scope > HD_SCOPE_SPACE;
+    hd_status status = narrow ? rows_brief(s, row->name, (hd_scope)row->scope, &brief) : HD_OK;
     if (!status) status = graph_apply_reads(&s->graph, id, keys, row->reads);
     if (status) {
         value_unref(brief);
         return status;
     }
-    value_unref(k->brief);
-    k->brief = brief;
+    if (narrow) {
+        value_unref(k->brief);
+        k->brief = brief;
+    }
     n->flags &= ~(uint32_t)NODE_NEVER_RAN;
     n->flags |= NODE_RESUMED;
     n->ran_rev = set->rev;
