@@ -14,7 +14,8 @@ enum {
     LEAVE_OUT_EXPIRY = 8,      /* demand by creation never ends */
     LEAVE_OUT_RESTORE = 16,    /* a refused run forgets what caused it */
     LEAVE_OUT_BACKOFF = 32,    /* what does not settle is not slowed down */
-    LEAVE_OUT_ECHO = 64        /* nor are two writers that overwrite each other */
+    LEAVE_OUT_ECHO = 64,       /* nor are two writers that overwrite each other */
+    LEAVE_OUT_CHANGES = 128    /* what has changed since a row was proved is not asked for */
 };
 
 #endif

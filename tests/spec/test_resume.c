@@ -2,6 +2,10 @@
  *
  * A program here is a function that registers its nodes; restart() closes the runtime and runs the
  * program again on the same store. */
+#include "lab_line.h"
+#include "scheduler/sabotage.h"
+#include "store/basis.h"
+
 #include "spec.h"
 
 static void (*program)(void);
@@ -42,7 +46,8 @@ static void chain(void) {
     lab_effect(l, "show", "plus");
 }
 
-/* C295, I7: what was clean is clean: only the effect runs, and it alone reads a document. */
+/* C295, C299, C308, I7: what was clean is clean, with its edges: only the effect runs, and it alone
+ * reads a document. */
 static void nothing_runs_that_need_not(void **state) {
     lab_set(l, "n", 3);
     lab_set(l, "m", 1);
@@ -51,6 +56,8 @@ static void nothing_runs_that_need_not(void **state) {
     assert_ran(l, "double plus show");
     restart();
     uint64_t before = loads();
+    assert_ran(l, "");
+    assert_int_equal(lab_stats(l).runs, 0);
     lab_settle(l);
     assert_ran(l, "show");
     assert_seen(l, "show", "7");
@@ -92,6 +99,35 @@ static void a_change_while_down_runs_its_readers(void **state) {
     lab_settle(l);
     assert_ran(l, "plus show");
     assert_seen(l, "show", "8");
+}
+
+static void without_changes_c301_fails(void **state) {
+    spec_must_notice(LEAVE_OUT_CHANGES, (struct CMUnitTest)S(a_change_while_down_runs_its_readers));
+}
+
+static hd_status fail_rows(authority *a, const char *piece, hd_value *valid, basis_row_fn fn,
+                           void *ctx) {
+    *valid = (hd_value){ 0 };
+    return HD_IO;
+}
+
+/* C306: a store that cannot tell what it knows: everything runs, nothing fails. */
+static void rows_that_cannot_be_read_make_everything_fresh(void **state) {
+    static basis_ops broken;
+    lab_set(l, "n", 3);
+    lab_set(l, "m", 1);
+    begin(chain);
+    settle();
+    lab_ran(l);
+    stop();
+    lab_line *line = lab_line_of(lab_on(l, "a"));
+    broken = *line->ops.basis;
+    broken.rows = fail_rows;
+    line->ops.basis = &broken;
+    program();
+    lab_settle(l);
+    assert_ran(l, "double plus show");
+    assert_seen(l, "show", "7");
 }
 
 /* A change that leaves the value as it was is no change. */
@@ -431,6 +467,8 @@ int main(void) {
         S(nothing_runs_that_need_not),
         S(a_killed_program_resumes_as_well),
         S(a_change_while_down_runs_its_readers),
+        cmocka_unit_test(without_changes_c301_fails),
+        S(rows_that_cannot_be_read_make_everything_fresh),
         S(an_equal_result_stops_the_wave),
         S(siblings_on_one_document_stay_clean),
         S(a_run_without_a_change_is_kept),
