@@ -2,6 +2,7 @@
 #include "store/overlay.h"
 
 #include "base/env.h"
+#include "store/tx.h"
 #include "value/diff.h"
 #include "value/key.h"
 
@@ -65,19 +66,17 @@ static void seal_settled(void *ctx, commit *c, hd_status status) {
         r->observer.unseal(r->observer.ctx, c->footprints.items[i].doc);
 }
 
+/* The operation says all there is now; the footprint only where it differs from before, so that a
+ * restart does not take the readers of the rest for stale. */
 static hd_status seal_add(replica *r, commit *c, place_id doc) {
     place *p = place_at(&r->places, doc);
     bool absent = value_is_absent(p->value);
-    if (!vec_room(r->env, &c->ops, 1) || !vec_room(r->env, &c->footprints, 1) ||
-        !vec_room(r->env, &c->paths, 1))
-        return HD_NOMEM;
+    if (!vec_room(r->env, &c->ops, 1)) return HD_NOMEM;
+    hd_status status = tx_footprint(r, c, doc, replica_confirmed(r, doc), p->value, true);
+    if (status) return status;
     c->ops.items[c->ops.count++] = (op){ absent ? OP_DELETE : OP_SET, doc,
                                          path_ref(r->heap, HD_PATH_ROOT), value_ref(p->value), 0 };
     place_ref(&r->places, doc);
-    c->paths.items[c->paths.count++] = (touched){ path_ref(r->heap, HD_PATH_ROOT), TOUCH_WHOLE };
-    c->footprints.items[c->footprints.count++] =
-        (footprint){ doc, p->doc.seq, c->paths.count - 1, 1,
-                     value_is_absent(replica_confirmed(r, doc)) };
     return HD_OK;
 }
 

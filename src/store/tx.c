@@ -232,12 +232,13 @@ static bool add_foot(void *ctx, const diff_step *steps, size_t depth, hd_value b
 
 /* Which places change, if the authority is where we think it is. Over layers of ours nobody can say:
  * if one of them falls, more changes than the difference to what is visible now. */
-static hd_status add_footprint(replica *r, commit *c, const tx_write *w, bool wanted) {
-    footprint fp = { w->doc, place_at(&r->places, w->doc)->doc.seq, c->paths.count, 0,
-                     value_is_absent(replica_confirmed(r, w->doc)) };
-    if (wanted && !replica_top(r, w->doc)) {
+hd_status tx_footprint(replica *r, commit *c, place_id doc, hd_value before, hd_value now,
+                       bool wanted) {
+    footprint fp = { doc, place_at(&r->places, doc)->doc.seq, c->paths.count, 0,
+                     value_is_absent(replica_confirmed(r, doc)) };
+    if (wanted && !replica_top(r, doc)) {
         foot f = { r, c, 0, HD_OK };
-        hd_status status = diff_walk(r->heap, w->before, w->now, add_foot, &f);
+        hd_status status = diff_walk(r->heap, before, now, add_foot, &f);
         if (status || f.status) return HD_NOMEM;
         if (f.count > FOOTPRINT_MAX) {
             while (c->paths.count > fp.first_path)
@@ -336,7 +337,7 @@ static hd_status fill_commit(hd_tx *tx, commit *c, bool shared) {
         const tx_write *w = &tx->writes.items[i];
         if (!w->first || is_volatile(tx->r, w->doc)) continue;
         status = move_ops(tx, c, w);
-        if (!status) status = add_footprint(tx->r, c, w, shared);
+        if (!status) status = tx_footprint(tx->r, c, w->doc, w->before, w->now, shared);
     }
     if (!status && shared) status = add_claims(tx, c);
     for (uint32_t i = 0; i < tx->preconditions.count && !status; i++) {
