@@ -129,6 +129,12 @@ void graph_remove_output(graph *g, node_id id, place_id output) {
     place_unref(g->places, output);
 }
 
+void graph_each_reader_of(const graph *g, place_id at, void (*fn)(void *ctx, node_id reader),
+                          void *ctx) {
+    reader r;
+    for (reader_walk w = readers_of(g, at); readers_next(&w, &r);) fn(ctx, r.node);
+}
+
 void graph_each_reader(const graph *g, node_id id, void (*fn)(void *ctx, node_id reader),
                        void *ctx) {
     uint32_t output;

@@ -125,7 +125,7 @@ hd_status overlay_seal(replica *r, bool rows_alone) {
         return status;
     }
     /* Without memory for them rows stay where they are, for the next seal. */
-    if (r->due && (c->footprints.count || rows_alone))
+    if (r->observer.keep && (c->footprints.count || (rows_alone && r->due)))
         status = r->observer.keep(r->observer.ctx, c);
     if (!c->footprints.count && !value_exists(c->extra)) {
         replica_commit_free(r, c);
