@@ -133,10 +133,6 @@ bool tx_commit_now(hd_tx *tx, hd_status *status);
 /* The transaction ends without a commit to wait for: tells who depends on it. */
 void tx_launched(hd_tx *tx, hd_status status);
 
-/* Adds what a document's change from `before` to `now` touches, if that is `wanted`: the places that
- * differ. HD_NOMEM: the commit is of no use any more. */
-hd_status tx_footprint(replica *r, commit *c, place_id doc, hd_value before, hd_value now,
-                       bool wanted);
 /* Adds a claim for a read key to a commit under construction. HD_NOMEM. */
 hd_status tx_claim(replica *r, commit *c, uint32_t key);
 /* Adds a cause: a read whose change made the run happen. HD_NOMEM. */
