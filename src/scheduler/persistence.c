@@ -4,6 +4,7 @@
 #include "base/env.h"
 #include "base/hash.h"
 #include "store/basis.h"
+#include "store/overlay.h"
 #include "value/array.h"
 #include "value/key.h"
 #include "value/text.h"
@@ -11,7 +12,8 @@
 #include <string.h>
 
 #define NAME_SIZE 1024
-#define NAME_DEEP 64 /* parents above a node with a name */
+#define QUIET_NS  UINT64_C(1000000000) /* so long rows wait for a seal to go with */
+#define NAME_DEEP 64                   /* parents above a node with a name */
 
 /* ---- life */
 
@@ -75,6 +77,7 @@ void persistence_due(scheduler *s, node_id id) {
     if (k->flags & KEPT_DUE) return;
     if (vec_push(s->env, &p->due, id)) k->flags |= KEPT_DUE;
     else p->lost = true;
+    if (!p->due_at) p->due_at = env_now_ns(s->env) + QUIET_NS;
     count_due(s);
 }
 
@@ -175,9 +178,26 @@ static void ask_for_all(scheduler *s) {
     p->unasked.count = left;
 }
 
+uint64_t persistence_next(const scheduler *s) {
+    const persistence *p = s->persistence;
+    return p && p->due_at ? p->due_at : UINT64_MAX;
+}
+
+/* Runs whose results were as before have nothing to seal: what is known of them goes alone, once things
+ * are quiet. What cannot go now waits for the next run or seal. */
+static void keep_alone(scheduler *s) {
+    persistence *p = s->persistence;
+    uint64_t now = env_now_ns(s->env);
+    if (now < p->due_at) return;
+    p->due_at = s->r->pending_count ? now + QUIET_NS : 0;
+    if (s->r->pending_count) return; /* a verdict may bring a seal to go with */
+    if (p->wanted && p->due.count) overlay_seal(s->r, true); /* no memory: some other time */
+}
+
 void persistence_pump(scheduler *s) {
     persistence *p = s->persistence;
     if (!p) return;
+    if (p->due_at) keep_alone(s);
     if (p->unasked.count) ask_for_all(s);
     if (p->lost) due_all(s, false);
     if (p->wanted || !s->r->authority->ops->wants_derived(s->r->authority)) return;

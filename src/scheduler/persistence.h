@@ -67,6 +67,7 @@ typedef struct persistence {
     VEC(node_id) due;
     VEC(node_id) unasked; /* resumed; whose writers have not been asked for */
     VEC(gone_row) gone;
+    uint64_t due_at;       /* when what is due goes alone, if no seal takes it before; 0: never */
     uint64_t refused_at;   /* the replica's revision when a seal was refused last; 0: never */
     bool wanted;           /* rows are to be written as they come, not only at the end */
     bool lost;             /* there was no memory to note that a node is due: look at all of them */
@@ -81,6 +82,8 @@ hd_status persistence_init(scheduler *s);
 void persistence_fini(scheduler *s);
 /* At the beginning of each pump: somebody may want rows who was not there before. */
 void persistence_pump(scheduler *s);
+/* When persistence_pump should be called at the latest; UINT64_MAX: whenever. */
+uint64_t persistence_next(const scheduler *s);
 /* The runtime closes: what nobody wanted so far is wanted by the next. */
 void persistence_closing(scheduler *s);
 /* The last word: everything has its verdict, and nothing will run any more. Says how far the rows

@@ -83,7 +83,9 @@ static bool settle_alone(void *ctx) {
 
 static uint64_t deadline(const void *ctx) {
     const scheduler *s = ctx;
-    return s->tick || s->starved ? 0 : next_time(s);
+    if (s->tick || s->starved) return 0;
+    uint64_t next = next_time(s);
+    return next == UINT64_MAX && s->persistence ? persistence_next(s) : next;
 }
 
 static void scheduler_close(void *ctx) {

@@ -188,6 +188,23 @@ static void a_run_without_a_change_is_kept(void **state) {
     assert_ran(l, "show");
 }
 
+/* The same where the process is killed, and nobody asked for anything to be stored. */
+static void rows_go_alone_when_things_are_quiet(void **state) {
+    if (!lab_is_sqlite(l)) return;
+    lab_set(l, "n", 3);
+    begin(levelled);
+    settle();
+    lab_set(l, "n", 4);
+    lab_settle(l);
+    lab_advance_ms(l, 1100);
+    lab_settle(l);
+    assert_ran(l, "one show one");
+    lab_runtime_drop(lab_on(l, "a"));
+    again();
+    lab_settle(l);
+    assert_ran(l, "show");
+}
+
 static const char *version_of_b;
 static void versions(void) {
     lab_add(l, .name = "a1", .reads = "n", .version = "1");
@@ -472,6 +489,7 @@ int main(void) {
         S(an_equal_result_stops_the_wave),
         S(siblings_on_one_document_stay_clean),
         S(a_run_without_a_change_is_kept),
+        S(rows_go_alone_when_things_are_quiet),
         S(another_version_runs_again),
         S(without_a_name_nothing_is_kept),
         S(a_failure_is_tried_again),
