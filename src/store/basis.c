@@ -297,8 +297,8 @@ static void add_all_spaces(proof *p) {
         add_seq(p, k, seq);
 }
 
-/* A row that is proved anew reads what it read before; where that stands is not at hand, every space
- * may be concerned. */
+/* A row that is proved anew reads what it read before, in the spaces that its seqs name; where that is
+ * not at hand, every space may be concerned. */
 static void add_spaces_of(proof *p, hd_value item) {
     uint32_t hash, i;
     if (hd_value_count(item) == 4) {
@@ -307,8 +307,10 @@ static void add_spaces_of(proof *p, hd_value item) {
     }
     i = entry_of(p->b, item, &hash);
     const basis_entry *e = i == TABLE_NONE ? NULL : &p->b->entries.items[i];
-    if (e && (e->flags & ROW_WHOLE)) add_spaces_read(p, hd_value_index(e->row, 3));
-    else if (p->b->overlay) add_all_spaces(p);
+    if (!e && p->b->overlay) add_all_spaces(p);
+    else if (e)
+        for (hd_iter it = hd_iter_of(e->seqs); hd_iter_next(&it);)
+            add_space(p, it.key, it.key_length);
 }
 
 static hd_status make_seqs(basis *b, hd_value nodes, const basis_point *now, hd_value *out) {

@@ -262,7 +262,10 @@ static hd_status row_is_stale(const search *g, const piece_state *p, const char 
         basis_read r;
         if (!basis_read_at(body, i, &r)) continue;
         uint64_t own = r.claimed ? seq_at(seqs, r.space, r.space_length) : r.seq;
-        uint64_t valid = seq_at(p->valid, r.space, r.space_length);
+        /* What is said of a piece nobody can say of another principal's rows, nor of reads that
+         * were not claimed. */
+        bool covered = !*instance && r.claimed;
+        uint64_t valid = covered ? seq_at(p->valid, r.space, r.space_length) : 0;
         status = read_is_hit(g, &r, instance, own > valid ? own : valid, stale);
     }
     return status;
