@@ -108,8 +108,9 @@ const command command_db_export = {
     .summary = "print every document as a line of JSON",
     .text = "Prints {\"space\", \"id\", \"kind\", \"meta\", \"value\"} for each document, as they "
             "were at one moment; a document of a user or session also has \"scope\" and "
-            "\"instance\". \"heddle db import\" reads it back. Sequence numbers, history and "
-            "deleted documents are not part of it (\"heddle db backup\" keeps all of that).",
+            "\"instance\". \"heddle db import\" reads it back. Sequence numbers, history, "
+            "deleted documents and what is known about computations are not part of it: from an "
+            "import everything is computed anew (\"heddle db backup\" keeps all of that).",
     .options = (const cli_option[]){ { "space", "NAME", "only this space" }, { NULL, NULL, NULL } },
     .examples = (const cli_example[]){ { "heddle db export shop.db > shop.jsonl", "save" },
                                        { "heddle db export shop.db | heddle db import new.db",
