@@ -126,6 +126,7 @@ static uint64_t seq_of(lab_runtime *r) {
 
 /* ---- rows */
 
+/* C311: observations alone make no revision. */
 static void a_commit_of_rows_alone_is_kept_and_takes_no_seq(void **state) {
     lab_write(a, "n", "1");
     settle();
@@ -136,6 +137,7 @@ static void a_commit_of_rows_alone_is_kept_and_takes_no_seq(void **state) {
     assert_string_equal(rows(a, "main:q"), "");
 }
 
+/* C311: what is stale goes with the commit that carried it; whoever said it says it again. */
 static void rows_whose_claims_are_refused_are_not_kept(void **state) {
     lab_write(a, "n", "1");
     settle();
@@ -162,6 +164,7 @@ static void rows_that_are_malformed_are_refused_with_their_commit(void **state) 
     assert_cell(b, "n", "1");
 }
 
+/* C311, C314: the same row said again is one row, proved later. */
 static void a_row_is_replaced_proved_anew_and_gone(void **state) {
     lab_write(a, "n", "1");
     settle();

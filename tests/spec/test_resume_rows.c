@@ -1,0 +1,288 @@
+/* test_resume_rows.c -- which row speaks for a node, and what becomes of rows (area O). */
+#include "scheduler/gates.h"
+#include "scheduler/scheduler.h"
+#include "store/basis.h"
+#include "store/runtime.h"
+
+#include "spec.h"
+#include <heddle/pattern.h>
+
+static hd_runtime *rt(void) { return lab_runtime_now(l); }
+
+static void settle(void) {
+    lab_settle(l);
+    hd_runtime_sync(rt());
+}
+
+static char text[2048];
+
+static bool print_row(void *ctx, const basis_row *row) {
+    size_t n = strlen(text);
+    n += (size_t)snprintf(text + n, sizeof text - n, "%s%s:", row->name, row->instance);
+    for (size_t i = 0; i < basis_read_count(row->body); i++) {
+        basis_read read;
+        assert_true(basis_read_at(row->body, i, &read));
+        n += (size_t)snprintf(text + n, sizeof text - n, " %.*s", (int)read.id_length, read.id);
+    }
+    snprintf(text + n, sizeof text - n, ";");
+    return true;
+}
+
+/* "name: what it read;" for each row of a piece. */
+static const char *rows(const char *piece) {
+    authority *a = rt()->r.authority;
+    hd_value valid;
+    text[0] = '\0';
+    assert_int_equal(a->ops->basis->rows(a, piece, &valid, print_row, NULL), HD_OK);
+    value_unref(valid);
+    return text;
+}
+
+static uint64_t seq_now(void) {
+    authority *a = rt()->r.authority;
+    uint64_t seq;
+    struct key *space = key_intern(rt()->heap, "main", 4);
+    assert_int_equal(a->ops->basis->seq_of(a, space, &seq), HD_OK);
+    key_unref(space);
+    return seq;
+}
+
+/* ---- several candidates */
+
+static double always_one(const double *in) { return in[0] * 0 + 1; }
+
+static void as(const char *runtime, const char *principal) {
+    hd_status status;
+    lab_runtime_try(l, runtime, principal, &status);
+    lab_on(l, runtime);
+}
+static void leave(const char *runtime) {
+    settle();
+    lab_runtime_close(lab_on(l, runtime));
+}
+
+/* One life of a program whose node reads what its user has set up. */
+static void live(const char *runtime, const char *principal, const char *reads) {
+    as(runtime, principal);
+    lab_add(l, .name = "mix", .reads = reads, .formula = always_one, .version = "1");
+    lab_effect(l, "show", "mix");
+    leave(runtime);
+}
+
+static void two_candidates(void) {
+    lab_set(l, "n", 1);
+    lab_set(l, "m", 1);
+    leave("a");
+    as("ann0", "ann");
+    lab_set(l, "main@user/own", 1);
+    leave("ann0");
+    live("ann1", "ann", "n main@user/own");
+    live("bob1", "bob", "n m");
+    assert_ran(l, "mix show mix show");
+}
+
+/* C298: the row of everybody and one's own: one's own is chosen, though the other is stale. */
+static void the_matching_row_is_chosen(void **state) {
+    two_candidates();
+    as("z", NULL);
+    assert_string_equal(rows("main:main"), "main:main:mix: n m;main:main:mixuser:ann: n own;");
+    lab_set(l, "m", 2);
+    leave("z");
+    live("ann2", "ann", "n main@user/own");
+    assert_ran(l, "show");
+    live("bob2", "bob", "n m");
+    assert_ran(l, "mix show");
+}
+
+/* C298: one's own is stale: that of everybody, which holds, does not stand in for it. */
+static void a_stale_narrow_row_decides(void **state) {
+    two_candidates();
+    as("ann2", "ann");
+    lab_set(l, "main@user/own", 2);
+    leave("ann2");
+    live("bob2", "bob", "n m");
+    assert_ran(l, "show");
+    live("ann3", "ann", "n main@user/own");
+    assert_ran(l, "mix show");
+}
+
+/* ---- commits that say something of nodes, and nothing else */
+
+static void levelled(void) {
+    lab_compute(l, "one", "n", always_one);
+    lab_effect(l, "show", "one");
+}
+
+/* C311: rows that go alone make no revision; the same row said twice is one row. */
+static void rows_alone_make_no_revision(void **state) {
+    lab_set(l, "n", 3);
+    levelled();
+    settle();
+    for (int i = 0; i < 3; i++) {
+        lab_set(l, "n", 4 + i);
+        lab_settle(l);
+        uint64_t seq = seq_now();
+        lab_advance_ms(l, 1100);
+        settle();
+        assert_int_equal(seq_now(), seq);
+    }
+    lab_runtime_close(lab_on(l, "a"));
+    lab_on(l, "a");
+    assert_string_equal(rows("main:main"), "main:main:one: n;");
+}
+
+/* ---- what becomes of rows */
+
+static hd_status pick(lab_node *self, hd_tx *tx) {
+    bool left = lab_tx_number(self, tx, "which") == 1;
+    return lab_tx_put(self, tx, "picked", lab_tx_number(self, tx, left ? "left" : "right"));
+}
+static void picking(void) {
+    lab_add(l, .name = "picked", .body = pick);
+    lab_compute(l, "other", "left", NULL);
+    lab_effect(l, "show", "picked other");
+}
+
+/* C314: a run replaces its row: what it no longer reads does not move it; who still does, runs. */
+static void a_run_replaces_its_row(void **state) {
+    lab_set(l, "which", 1);
+    lab_set(l, "left", 10);
+    lab_set(l, "right", 20);
+    picking();
+    settle();
+    lab_set(l, "which", 2);
+    leave("a");
+    lab_ran(l);
+    lab_on(l, "b");
+    assert_string_equal(rows("main:main"), "main:main:other: left;main:main:picked: which right;");
+    lab_set(l, "left", 11);
+    leave("b");
+    lab_on(l, "a");
+    picking();
+    assert_true(lab_is_clean(l, "picked"));
+    assert_false(lab_is_clean(l, "other"));
+    lab_settle(l);
+    assert_ran(l, "other show");
+    assert_seen(l, "show", "20 11");
+}
+
+static hd_value price(hd_tx *tx, hd_value in, void *ctx) { return hd_value_at(in, "price"); }
+static void ignore(void *ctx, hd_value v) {}
+static hd_cell basket(hd_build *b) {
+    hd_cell items = hd_cell_at(rt(), "main/items");
+    hd_cell all =
+        hd_gather(b, "all", hd_map(b, "prices", items, &(hd_each){ .fn = price, .key = "/id" }));
+    hd_build_sink(b, "look", all, ignore, NULL);
+    return all;
+}
+
+static size_t row_count(const char *piece) {
+    size_t n = 0;
+    for (const char *at = rows(piece); (at = strchr(at, ';')); at++) n++;
+    return n;
+}
+
+/* C314: a list that has become shorter leaves no rows of the elements that are gone. */
+static void narrowing_deletes_stranded_rows(void **state) {
+    hd_piece p;
+    lab_set_json(l, "items",
+                 "[{\"id\":1,\"price\":1},{\"id\":2,\"price\":2},{\"id\":3,\"price\":3}]");
+    hd_pattern_register(rt(), "basket", "1", basket);
+    hd_piece_spec spec = { .id = "b", .pattern = "basket" };
+    assert_int_equal(hd_piece_start(rt(), &spec, &p, NULL), HD_OK);
+    leave("a");
+    lab_on(l, "b");
+    size_t before = row_count("main:b");
+    hd_pattern_register(rt(), "basket", "1", basket);
+    assert_int_equal(hd_piece_open(rt(), "main", "b", &p, NULL), HD_OK);
+    settle();
+    lab_set_json(l, "items", "[{\"id\":2,\"price\":2}]");
+    leave("b");
+    lab_on(l, "c");
+    assert_int_equal(row_count("main:b"), before - 2);
+}
+
+/* ---- holds */
+
+/* C200: a hold that is there before the first run applies to it, and can be released early. */
+static void a_hold_before_the_first_run_applies(void **state) {
+    scheduler *s = scheduler_of(rt());
+    lab_set(l, "n", 3);
+    lab_compute(l, "sum", "n", NULL);
+    lab_effect(l, "show", "sum");
+    node_id sum = lab_find(l, "sum")->node.id;
+    gates_hold(s, sum, env_now_ns(s->env) + UINT64_C(5000000000));
+    lab_settle(l);
+    assert_ran(l, "show");
+    gates_hold(s, sum, 0);
+    lab_settle(l);
+    assert_ran(l, "sum show");
+    assert_seen(l, "show", "3");
+}
+
+/* ---- effects that launch */
+
+static hd_value twice(hd_tx *tx, hd_value in, void *ctx) {
+    lab_note(l, "twice");
+    return hd_double(2 * hd_value_number(in));
+}
+static hd_cell doubler(hd_build *b) {
+    hd_cell d = hd_derive(b, "d", hd_cell_at(rt(), "main/x"), twice, NULL);
+    hd_build_sink(b, "look", d, ignore, NULL);
+    return d;
+}
+static hd_status launch(lab_node *self, hd_tx *tx) {
+    hd_piece p;
+    lab_tx_number(self, tx, "go");
+    return hd_tx_launch_piece(tx, &(hd_piece_spec){ .id = "kid", .pattern = "doubler" }, &p);
+}
+static void launching(void) {
+    hd_pattern_register(rt(), "doubler", "1", doubler);
+    lab_add(l, .name = "launcher", .body = launch, .effect = true);
+}
+static bool count_piece(void *ctx, const hd_piece_info *info) {
+    ++*(int *)ctx;
+    return true;
+}
+static int pieces(void) {
+    int n = 0;
+    hd_runtime_pieces(rt(), count_piece, &n);
+    return n;
+}
+
+/* An effect runs again after a restart: the piece that it launches is the one that was there, and goes
+ * on; so it does when the effect runs once more. */
+static void an_effect_that_relaunches_a_piece_yields_one(void **state) {
+    lab_set(l, "x", 2);
+    lab_set(l, "go", 1);
+    launching();
+    settle();
+    assert_ran(l, "launcher twice");
+    leave("a");
+    lab_on(l, "a");
+    launching();
+    settle();
+    assert_ran(l, "launcher");
+    assert_int_equal(pieces(), 1);
+    lab_set(l, "go", 2);
+    settle();
+    assert_ran(l, "launcher");
+    assert_int_equal(pieces(), 1);
+    lab_set(l, "x", 3);
+    settle();
+    assert_ran(l, "twice");
+    assert_json(l, "main/kid/d", "6.0");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        S(the_matching_row_is_chosen),
+        S(a_stale_narrow_row_decides),
+        S(rows_alone_make_no_revision),
+        S(a_run_replaces_its_row),
+        S(narrowing_deletes_stranded_rows),
+        S(a_hold_before_the_first_run_applies),
+        S(an_effect_that_relaunches_a_piece_yields_one),
+    };
+    LAB_EVERYWHERE(tests);
+}
