@@ -50,7 +50,7 @@ static bool live(life *w, lab_env *world, hd_memory *memory, double n) {
     w->twice = hd_cell_at(w->rt, "main/twice");
     w->more = hd_cell_at(w->rt, "main/more");
     hd_status status = hd_runtime_on_error(w->rt, ignore, NULL);
-    if (!status && n) status = hd_write(w->rt, w->n, hd_double(n));
+    if (!status && n != 0) status = hd_write(w->rt, w->n, hd_double(n));
     bool there = !status && hd_compute(w->rt, "twice", run_twice, w, w->twice).id &&
                  hd_compute(w->rt, "more", run_more, w, w->more).id &&
                  hd_effect(w->rt, "look", look, w).id;
