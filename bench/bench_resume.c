@@ -3,11 +3,16 @@
  * The store is a file with many documents; their head rows are written by SQL, since how they came
  * there does not matter here. A program of 10,000 computations, each reading three of them, runs and
  * ends; another one registers the same and finds what it had. Every node asks for a first run, so
- * each would run if it were not taken up clean. */
+ * each would run if it were not taken up clean.
+ *
+ * Then a node for each document, in pieces of 100 that nobody starts: what another piece's start takes
+ * beside them, and what it takes to say which of them would have work to do. */
 #include "bench.h"
 
+#include "store/basis.h"
 #include "store/runtime.h"
 
+#include <heddle/pattern.h>
 #include <heddle/scheduler.h>
 #include <heddle/store.h>
 
@@ -49,10 +54,18 @@ static void open_store(world *w) {
     }
 }
 
+static void run_sql(world *w, const char *sql) {
+    sqlite3 *db;
+    char *wrong = NULL;
+    if (sqlite3_open(w->file, &db) || sqlite3_exec(db, sql, NULL, NULL, &wrong))
+        bench_wrong(w->b, "filling: %s", wrong ? wrong : sqlite3_errmsg(db));
+    sqlite3_free(wrong);
+    sqlite3_close(db);
+}
+
 /* Documents main/d0, main/d1, ... as a checkpoint would have left them. */
 static void fill(world *w) {
     char sql[1024];
-    sqlite3 *db;
     open_store(w);
     hd_close(w->rt);
     snprintf(
@@ -65,11 +78,7 @@ static void fill(world *w) {
         "insert into space values('main', %llu, %llu); commit",
         (unsigned long long)w->documents, (unsigned long long)w->documents,
         (unsigned long long)w->documents);
-    char *wrong = NULL;
-    if (sqlite3_open(w->file, &db) || sqlite3_exec(db, sql, NULL, NULL, &wrong))
-        bench_wrong(w->b, "filling: %s", wrong ? wrong : sqlite3_errmsg(db));
-    sqlite3_free(wrong);
-    sqlite3_close(db);
+    run_sql(w, sql);
 }
 
 /* ---- The program ------------------------------------------------------------------------------ */
@@ -267,6 +276,176 @@ static void report_keeping(world *w) {
                                      .counts = { { "in flight", IN_FLIGHT } } });
 }
 
+/* ---- Pieces that wait --------------------------------------------------------------------------- */
+
+enum { PIECE_NODES = 100 };
+
+/* Node i belongs to piece p(i / 100). It reads document i, and what all nodes of its piece read: the
+ * document of the first of them. Names in order of their index: SQLite then only appends. */
+static const char dormant_sql[] =
+    "pragma synchronous = off; pragma cache_size = -200000; begin;"
+    "create temp table n as with recursive n(i) as (select 0 union all select i + 1 from n"
+    "  where i + 1 < (select count(*) from head)) select i from n;"
+    "create temp table here as select json_object('main', checkpoint) as seqs, checkpoint as seq"
+    "  from space where name = 'main';"
+    "insert into piece(piece, name, since) select i / 100 + 1, printf('main:p%d', i / 100), seqs"
+    "  from n, here where i % 100 = 0;"
+    "insert into head(space, scope, instance, id, kind, seq, meta_seq, guarded, large, size,"
+    "  patched, hash, value) select 'main', 'space', '', printf('p%d', i / 100), 'piece', seq, 0, "
+    "0, 0,"
+    "  length(v), 0, 0, v from (select i, seq, json_object('arguments', json('{}'), 'pattern',"
+    "  'dormant', 'started', 1, 'version', '1') as v from n, here where i % 100 = 0);"
+    "insert into node(piece, name, instance, node, fingerprint, stale, seqs, body)"
+    "  select i / 100 + 1, printf('main:p%d:n%02d', i / 100, i % 100), '', i + 1,"
+    "  '5f0c5f0c5f0c5f0c', 0, seqs, printf('{\"r\":[\"main/d%d\",\"main/d%d\"]}', i, i - i % 100)"
+    "  from n, here;"
+    "insert into basis(id, space, scope, instance, node) select 'd' || d, 'main', 'space', '', i + "
+    "1"
+    "  from (select i, i as d from n union select i, i - i % 100 from n)"
+    "  order by 'd' || d, i; commit";
+
+/* How many rows a start asks the store for: its own way to them is counted. */
+static struct {
+    authority_ops ops;
+    basis_ops basis;
+    hd_status (*rows)(authority *a, const char *piece, hd_value *valid, basis_row_fn fn, void *ctx);
+    basis_row_fn fn;
+    void *ctx;
+    uint64_t count;
+} counted;
+
+static bool count_row(void *ctx, const basis_row *row) {
+    (void)ctx;
+    counted.count++;
+    return counted.fn(counted.ctx, row);
+}
+
+static hd_status counted_rows(authority *a, const char *piece, hd_value *valid, basis_row_fn fn,
+                              void *ctx) {
+    counted.fn = fn;
+    counted.ctx = ctx;
+    return counted.rows(a, piece, valid, count_row, NULL);
+}
+
+static void count_rows(hd_runtime *rt) {
+    authority *a = rt->r.authority;
+    counted.ops = *a->ops;
+    counted.basis = *a->ops->basis;
+    counted.rows = counted.basis.rows;
+    counted.count = 0;
+    counted.basis.rows = counted_rows;
+    counted.ops.basis = &counted.basis;
+    a->ops = &counted.ops;
+}
+
+static uint64_t effects, built; /* patterns' functions have no context */
+
+static hd_cell build_dormant(hd_build *b) {
+    built++;
+    return hd_constant(b, "nothing", hd_null());
+}
+
+static hd_value twice(hd_tx *tx, hd_value in, void *ctx) {
+    (void)ctx;
+    return hd_int(hd_tx_pool(tx), 2 * hd_value_as_int(in, 0));
+}
+
+static void show(void *ctx, hd_value v) {
+    (void)ctx;
+    effects += hd_value_as_int(v, 0) == 16;
+}
+
+static hd_cell build_other(hd_build *b) {
+    hd_cell out = hd_derive(b, "twice", hd_argument(b, "n", hd_int(NULL, 8)), twice, NULL);
+    hd_build_sink(b, "show", out, show, NULL);
+    return out;
+}
+
+/* Milliseconds from nothing until the effect of one small piece has run. */
+static double start_other(world *w) {
+    hd_piece_spec spec = { .id = "other", .pattern = "other" };
+    hd_piece piece;
+    effects = built = 0;
+    uint64_t began = bench_now_ns();
+    open_store(w);
+    count_rows(w->rt);
+    if (hd_pattern_register(w->rt, "dormant", "1", build_dormant) ||
+        hd_pattern_register(w->rt, "other", "1", build_other) ||
+        hd_piece_start(w->rt, &spec, &piece, NULL) || hd_runtime_settle(w->rt))
+        bench_wrong(w->b, "the other piece: %s", hd_runtime_error(w->rt)->message);
+    double ms = (double)(bench_now_ns() - began) / 1e6;
+    if (effects != 1 || built)
+        bench_wrong(w->b, "%llu effects instead of one, %llu dormant pieces built",
+                    (unsigned long long)effects, (unsigned long long)built);
+    return ms;
+}
+
+static void report_dormant(world *w) {
+    double ms = start_other(w); /* its first life: what follows are restarts */
+    hd_store_stats stats;
+    for (int i = 0; i < bench_repeats(w->b, TURNS); i++) {
+        end_program(w);
+        double again = start_other(w);
+        ms = i && ms < again ? ms : again;
+    }
+    hd_runtime_store_stats(w->rt, &stats);
+    bench_report(w->b, &(bench_row){ .name = "resume/dormant",
+                                     .n = w->documents,
+                                     .value = ms,
+                                     .unit = "ms",
+                                     .must = bench_at_most(200),
+                                     .aim = bench_at_most(10),
+                                     .counts = { { "pieces", (double)w->documents / PIECE_NODES },
+                                                 { "document reads", (double)stats.loads },
+                                                 { "rows read", (double)counted.count },
+                                                 { "effects", (double)effects } } });
+    end_program(w);
+}
+
+typedef struct told {
+    uint64_t pieces, nodes;
+} told;
+
+static bool count_stale(void *ctx, const hd_stale_piece *piece) {
+    told *t = ctx;
+    t->pieces++;
+    t->nodes += piece->nodes;
+    return true;
+}
+
+/* One document has changed that all nodes of one piece read. */
+static void report_stale(world *w) {
+    told t = { 0 };
+    hd_store_stats stats;
+    change_one_input(w);
+    open_store(w);
+    uint64_t began = bench_now_ns();
+    if (hd_store_stale_pieces(w->rt, count_stale, &t)) bench_wrong(w->b, "stale pieces failed");
+    double ms = (double)(bench_now_ns() - began) / 1e6;
+    hd_runtime_store_stats(w->rt, &stats);
+    if (t.pieces != 1 || t.nodes != PIECE_NODES)
+        bench_wrong(w->b, "%llu pieces and %llu nodes are stale, expected 1 and %d",
+                    (unsigned long long)t.pieces, (unsigned long long)t.nodes, PIECE_NODES);
+    bench_report(w->b, &(bench_row){ .name = "resume/stale-pieces",
+                                     .n = w->documents,
+                                     .value = ms,
+                                     .unit = "ms",
+                                     .counts = { { "pieces", (double)w->documents / PIECE_NODES },
+                                                 { "told", (double)t.pieces },
+                                                 { "their nodes", (double)t.nodes },
+                                                 { "document reads", (double)stats.loads } } });
+    end_program(w);
+}
+
+static void report_waiting(world *w) {
+    if (w->documents % PIECE_NODES) w->documents += PIECE_NODES - w->documents % PIECE_NODES;
+    remove_file(w);
+    fill(w);
+    run_sql(w, dormant_sql);
+    report_dormant(w);
+    report_stale(w);
+}
+
 void bench_group_resume(bench *b);
 void bench_group_resume(bench *b) {
     const char *directory = getenv("HD_BENCH_DIR"), *documents = getenv("HD_BENCH_DOCUMENTS");
@@ -288,6 +467,7 @@ void bench_group_resume(bench *b) {
     outcome changed = start_program(&w, p);
     report(&w, "resume/one-changed", changed, 1);
     end_program(&w);
+    report_waiting(&w);
     remove_file(&w);
     free(p);
 }
