@@ -29,10 +29,12 @@ hd_status persistence_init(scheduler *s) {
     persistence *p = env_new0(s->env, sizeof *p);
     if (!p) return HD_NOMEM;
     table_init(&p->piece_names, s->env);
+    table_init(&p->names, s->env);
     s->persistence = p;
     p->wanted = s->r->authority->ops->wants_derived(s->r->authority);
     s->r->observer.keep = rows_keep;
     s->r->observer.refused = rows_refused;
+    s->r->observer.observed = adopt_observed;
     s->leaving = on_leaving;
     return HD_OK;
 }
@@ -46,6 +48,7 @@ static void kept_clear(kept_node *k) {
 void persistence_fini(scheduler *s) {
     persistence *p = s->persistence;
     if (!p) return;
+    s->r->observer.observed = NULL;
     for (uint32_t i = 0; i < p->nodes.count; i++) kept_clear(&p->nodes.items[i]);
     for (uint32_t i = 0; i < p->pieces.count; i++) {
         resume_free(s, &p->pieces.items[i]);
@@ -59,6 +62,7 @@ void persistence_fini(scheduler *s) {
     vec_fini(s->env, &p->text);
     vec_fini(s->env, &p->gone);
     table_fini(&p->piece_names);
+    table_fini(&p->names);
     env_free(s->env, p, sizeof *p);
     s->persistence = NULL;
 }
@@ -273,6 +277,25 @@ static uint32_t name_hash(const char *name, size_t length) {
     return hash_fold(hash_bytes(name, length, 0));
 }
 
+node_id persistence_find(const scheduler *s, const char *name, size_t length) {
+    const table *names = &s->persistence->names;
+    for (table_probe at = table_find(names, name_hash(name, length)); table_next(names, &at);) {
+        size_t known;
+        const char *its = kept_name(kept_of(s, at.index), &known);
+        if (known == length && !memcmp(its, name, length)) return at.index;
+    }
+    return 0;
+}
+
+/* The node has no name any more. */
+static void forget(scheduler *s, node_id id) {
+    kept_node *k = kept_of(s, id);
+    size_t length;
+    const char *name = kept_has_name(k) ? kept_name(k, &length) : NULL;
+    if (name) table_remove(&s->persistence->names, name_hash(name, length), id);
+    kept_clear(k);
+}
+
 static kept_piece *find_piece(const persistence *p, const char *name, size_t length) {
     table_probe at = table_find(&p->piece_names, name_hash(name, length));
     while (table_next(&p->piece_names, &at)) {
@@ -335,7 +358,7 @@ static hd_status enter(scheduler *s, node_id id) {
         if (!vec_push(s->env, &p->nodes,
                       ((kept_node){ .brief = value_absent(), .print = value_absent() })))
             return HD_NOMEM;
-    kept_clear(kept_of(s, id));
+    forget(s, id);
     if (s->running) persistence_creates(s, s->running);
     return HD_OK;
 }
@@ -363,6 +386,10 @@ static hd_status name_node(scheduler *s, node_id id, const hd_node_spec *spec, c
     if (!status) status = hd_value_status(text);
     if (!status) status = rows_brief(s, text, HD_SCOPE_SPACE, &brief);
     value_unref(text);
+    if (!status) {
+        status = table_insert(&s->persistence->names, name_hash(name, strlen(name)), id);
+        if (status) value_unref(brief);
+    }
     if (status) {
         value_unref(print);
         return status;
@@ -398,5 +425,5 @@ static void on_leaving(scheduler *s, node_id id) {
         resume_free(s, of);
         of->asked = false;
     }
-    kept_clear(k); /* what stands of it in `due` is passed over */
+    forget(s, id); /* what stands of it in `due` is passed over */
 }

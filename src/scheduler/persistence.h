@@ -8,6 +8,7 @@
  *
  *     run --> due --> seal: claims + row --> store           (persistence_rows.c)
  *     register --> resume set of its piece --> reads, clean  (persistence_resume.c)
+ *     another runtime's seal --> reads, clean                (persistence_adopt.c)
  *
  * Names: "space:piece:path", a child's below its parent's with a '/'. A node that was registered on
  * the runtime itself belongs to the piece `main` of its output's space. Without a name, or below a
@@ -64,6 +65,7 @@ typedef struct persistence {
     VEC(kept_node) nodes; /* by node */
     VEC(kept_piece) pieces;
     table piece_names;
+    table names; /* of nodes */
     VEC(node_id) due;
     VEC(node_id) unasked; /* resumed; whose writers have not been asked for */
     VEC(gone_row) gone;
@@ -130,6 +132,8 @@ static inline kept_node *kept_of(const scheduler *s, node_id id) {
 static inline bool kept_has_name(const kept_node *k) { return value_exists(k->brief); }
 /* Borrowed. */
 const char *kept_name(const kept_node *k, size_t *length);
+/* The node of a durable name; 0: none. */
+node_id persistence_find(const scheduler *s, const char *name, size_t length);
 void persistence_due(scheduler *s, node_id id);
 /* Takes the reference. Without memory the row stays: it is harmless. */
 void persistence_gone(scheduler *s, hd_value brief);
@@ -146,10 +150,19 @@ void rows_refused(void *ctx, const struct commit *c);
 /* [name, instance] for this runtime, owned. */
 hd_status rows_brief(scheduler *s, hd_value name, hd_scope scope, hd_value *out);
 hd_status rows_brief_of(scheduler *s, const char *name, const char *instance, hd_value *out);
+/* The store has the node's row as it is here. */
+bool rows_is_known(const scheduler *s, node_id id);
 /* Whether a row of the node could be written now. */
 bool rows_can_keep(const scheduler *s, node_id id);
 
+/* persistence_adopt.c: another runtime's rows; see observer in store/replica.h. */
+void adopt_observed(void *ctx, hd_value extra, hd_value seqs);
+
 /* persistence_resume.c */
+/* A read as it was written down, as a key; its place has no reference yet. */
+hd_status resume_parse_read(scheduler *s, hd_value cell, uint32_t *out);
+/* The node has its reads without a run: pieces that write some of them are opened when it is live. */
+hd_status resume_ask_later(scheduler *s, node_id id);
 hd_status resume_take(scheduler *s, node_id id);
 void resume_free(scheduler *s, kept_piece *of);
 /* Rows whose name begins so and that nobody has claimed are gone. */

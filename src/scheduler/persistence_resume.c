@@ -123,7 +123,10 @@ static hd_status parse_doc(scheduler *s, const char *text, size_t length, place_
 }
 
 /* "~space@scope/id!#/path" */
-static hd_status parse_read(scheduler *s, const char *text, size_t length, uint32_t *out) {
+hd_status resume_parse_read(scheduler *s, hd_value cell, uint32_t *out) {
+    size_t length;
+    if (hd_value_kind(cell) != HD_KIND_STRING) return HD_CORRUPT;
+    const char *text = text_of(cell, &length);
     bool shape = length && *text == '~';
     text += shape;
     length -= shape;
@@ -146,11 +149,8 @@ static hd_status add_read(scheduler *s, resume_set *set, hd_value v) {
     uint32_t key;
     bool own = hd_value_kind(v) == HD_KIND_ARRAY;
     hd_value cell = own ? array_get(v, 0) : v;
-    size_t length;
-    if (hd_value_kind(cell) != HD_KIND_STRING) return HD_CORRUPT;
-    const char *text = text_of(cell, &length);
     if (!vec_room(s->env, &set->reads, 1)) return HD_NOMEM;
-    hd_status status = parse_read(s, text, length, &key);
+    hd_status status = resume_parse_read(s, cell, &key);
     if (status) return status;
     if (own) {
         own_seq seen = { set->reads.count, (uint64_t)hd_value_as_int(array_get(v, 1), 0) };
@@ -467,6 +467,11 @@ static bool reads_of_others(const scheduler *s, const node *n) {
     return false;
 }
 
+hd_status resume_ask_later(scheduler *s, node_id id) {
+    bool asks = reads_of_others(s, node_of(s, id));
+    return asks && !vec_push(s->env, &s->persistence->unasked, id) ? HD_NOMEM : HD_OK;
+}
+
 static hd_status install(scheduler *s, node_id id, const resume_set *set, const set_row *row) {
     kept_node *k = kept_of(s, id);
     node *n = node_of(s, id);
@@ -488,7 +493,7 @@ static hd_status install(scheduler *s, node_id id, const resume_set *set, const 
     n->ran_rev = set->rev;
     k->flags = KEPT_ROW;
     k->narrow = row->scope;
-    if (reads_of_others(s, n) && !vec_push(s->env, &s->persistence->unasked, id)) return HD_NOMEM;
+    if (resume_ask_later(s, id)) return HD_NOMEM;
     restore_gates(s, id, row);
     return row->stale || has_moved(s, set, row) ? HD_OK : graph_mark_clean(&s->graph, id);
 }

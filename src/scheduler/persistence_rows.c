@@ -220,7 +220,7 @@ static bool reads_without_claim(const node *n) {
 }
 
 /* The store has the row as it is: in full it was accepted. */
-static bool is_known(const scheduler *s, node_id id) {
+bool rows_is_known(const scheduler *s, node_id id) {
     const kept_node *k = kept_of(s, id);
     return (k->flags & KEPT_ROW) && !(k->flags & KEPT_CHANGED) && k->full_in <= s->r->settled &&
            !reads_without_claim(node_of(s, id));
@@ -260,7 +260,7 @@ static hd_status push_row(scheduler *s, build *b, node_id id, commit *c) {
     if (!status) status = add_claims(s, id, c);
     if (status) return status;
     note_gates(s, id);
-    if (is_known(s, id)) return build_push(b, value_ref(k->brief)) ? HD_OK : HD_NOMEM;
+    if (rows_is_known(s, id)) return build_push(b, value_ref(k->brief)) ? HD_OK : HD_NOMEM;
     k->flags |= KEPT_CHANGED;
     return push_full(s, b, id);
 }

@@ -11,7 +11,6 @@
 #include "scheduler/persistence.h"
 
 #include "base/env.h"
-#include "base/hash.h"
 #include "store/basis.h"
 #include "value/array.h"
 #include "value/diff.h"
@@ -23,38 +22,12 @@ enum { STALE_MAX = 1000 }; /* more invalid nodes than this: nothing is said */
 
 typedef struct saying {
     scheduler *s;
-    table *names;   /* of all nodes here that have one: their ids */
     hd_value seqs;  /* where the spaces stand that its rows read; owned */
     hd_value stale; /* names of rows that do not hold; owned */
     bool foreign;   /* some row is not known here */
     bool behind;    /* some row is not proved as of now */
     hd_status status;
 } saying;
-
-static uint32_t name_hash(const char *name, size_t length) {
-    return hash_fold(hash_bytes(name, length, 0));
-}
-
-static hd_status list_nodes(const scheduler *s, table *names) {
-    hd_status status = HD_OK;
-    for (node_id id = 1; id < s->persistence->nodes.count && !status; id++) {
-        const kept_node *k = kept_of(s, id);
-        size_t length;
-        if (!kept_has_name(k)) continue;
-        const char *name = kept_name(k, &length);
-        status = table_insert(names, name_hash(name, length), id);
-    }
-    return status;
-}
-
-static node_id node_named(const saying *w, const char *name, size_t length) {
-    for (table_probe p = table_find(w->names, name_hash(name, length)); table_next(w->names, &p);) {
-        size_t n;
-        const char *its = kept_name(kept_of(w->s, p.index), &n);
-        if (n == length && !memcmp(its, name, n)) return p.index;
-    }
-    return 0;
-}
 
 /* What the store has of it is what it is now. */
 static bool row_holds(const saying *w, node_id id) {
@@ -94,7 +67,7 @@ static void take_space(saying *w, const char *text, size_t length, uint64_t prov
 static bool take_row(void *ctx, const basis_row *row) {
     saying *w = ctx;
     size_t length = strlen(row->name);
-    node_id id = node_named(w, row->name, length);
+    node_id id = persistence_find(w->s, row->name, length);
     w->foreign = !id || *row->instance || hd_value_count(w->stale) >= STALE_MAX;
     for (hd_iter it = hd_iter_of(row->seqs); !w->status && hd_iter_next(&it);)
         take_space(w, it.key, it.key_length, (uint64_t)hd_value_as_int(it.value, 0));
@@ -132,9 +105,9 @@ static void send(const saying *w, hd_value name) {
     replica_enqueue(r, c);
 }
 
-static void say(scheduler *s, uint32_t piece, table *names) {
+static void say(scheduler *s, uint32_t piece) {
     authority *a = s->r->authority;
-    saying w = { .s = s, .names = names, .seqs = hd_object(), .stale = hd_array() };
+    saying w = { .s = s, .seqs = hd_object(), .stale = hd_array() };
     hd_value name = s->persistence->pieces.items[piece].name, valid = value_absent();
     size_t length;
     hd_status status = a->ops->basis->rows(a, text_of(name, &length), &valid, take_row, &w);
@@ -149,11 +122,7 @@ void persistence_say_valid(scheduler *s) {
     authority *a = s->r->authority;
     const persistence *p = s->persistence;
     if (!p || p->lost || s->r->pending_count || !a->ops->wants_derived(a)) return;
-    table names;
-    table_init(&names, s->env);
-    hd_status status = list_nodes(s, &names);
-    for (uint32_t i = 0; i < p->pieces.count && !status; i++)
-        if (value_exists(p->pieces.items[i].name) && p->pieces.items[i].nodes) say(s, i, &names);
-    table_fini(&names);
+    for (uint32_t i = 0; i < p->pieces.count; i++)
+        if (value_exists(p->pieces.items[i].name) && p->pieces.items[i].nodes) say(s, i);
     if (s->r->pending_count) (void)replica_send(s->r);
 }

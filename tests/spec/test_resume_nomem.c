@@ -42,7 +42,7 @@ static hd_status look(hd_tx *tx, void *ctx) {
 
 static void ignore(void *ctx, const hd_failure *failure) { (void)ctx, (void)failure; }
 
-static bool live(life *w, lab_env *world, hd_memory *memory, double n) {
+static bool start(life *w, lab_env *world, hd_memory *memory, double n) {
     hd_options options = { .env = lab_env_of(world), .memory = memory };
     *w = (life){ 0 };
     if (hd_open(NULL, &options, &w->rt, NULL)) return false;
@@ -51,12 +51,20 @@ static bool live(life *w, lab_env *world, hd_memory *memory, double n) {
     w->more = hd_cell_at(w->rt, "main/more");
     hd_status status = hd_runtime_on_error(w->rt, ignore, NULL);
     if (!status && n != 0) status = hd_write(w->rt, w->n, hd_double(n));
-    bool there = !status && hd_compute(w->rt, "twice", run_twice, w, w->twice).id &&
-                 hd_compute(w->rt, "more", run_more, w, w->more).id &&
-                 hd_effect(w->rt, "look", look, w).id;
-    for (int i = 0; there && i < 3; i++) status = hd_runtime_settle(w->rt);
-    bool well = there && !status;
-    return !hd_close(w->rt) && well;
+    return !status && hd_compute(w->rt, "twice", run_twice, w, w->twice).id &&
+           hd_compute(w->rt, "more", run_more, w, w->more).id &&
+           hd_effect(w->rt, "look", look, w).id;
+}
+static bool settle(const life *w) {
+    hd_status status = HD_OK;
+    for (int i = 0; i < 3; i++) status = hd_runtime_settle(w->rt);
+    return !status;
+}
+static bool end(const life *w) { return !w->rt || !hd_close(w->rt); }
+
+static bool live(life *w, lab_env *world, hd_memory *memory, double n) {
+    bool well = start(w, world, memory, n) && settle(w);
+    return end(w) && well;
 }
 
 static void two_lives(lab_env *world, void *ctx) {
@@ -79,8 +87,36 @@ static void resuming_survives_every_failed_allocation(void **state) {
     assert_true(lab_each_allocation_failure(two_lives, NULL) > 50);
 }
 
+/* One runs what the other has too, which hears of it later. */
+static void two_at_once(lab_env *world, void *ctx) {
+    hd_memory *memory;
+    life one = { 0 }, other = { 0 };
+    (void)ctx;
+    if (hd_memory_open(lab_env_of(world), NULL, &memory)) return;
+    bool well = start(&one, world, memory, 3) && settle(&one) && start(&other, world, memory, 0) &&
+                settle(&other) && settle(&one);
+    int before = one.runs;
+    well = well && !hd_write(other.rt, other.n, hd_double(4)) && settle(&other) &&
+           !hd_runtime_sync(other.rt) && settle(&one);
+    if (well) assert_true(one.seen == 16 && other.seen == 16);
+    if (!lab_env_failed(world)) {
+        assert_true(well);
+        assert_int_equal(one.runs, before);
+    }
+    end(&other);
+    end(&one);
+    hd_memory_close(memory);
+}
+
+static void adopting_survives_every_failed_allocation(void **state) {
+    (void)state;
+    assert_true(lab_each_allocation_failure(two_at_once, NULL) > 50);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(
-        resuming_survives_every_failed_allocation) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(resuming_survives_every_failed_allocation),
+        cmocka_unit_test(adopting_survives_every_failed_allocation),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

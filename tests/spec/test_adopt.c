@@ -1,0 +1,184 @@
+/* test_adopt.c -- two runtimes have the same nodes: what one has run the other need not (C313). */
+#include "spec.h"
+
+static hd_runtime *rt(void) { return lab_runtime_now(l); }
+
+/* One of them alone goes on until it has nothing left, and all that it has to say is stored. */
+static void only(const char *runtime) {
+    lab_on(l, runtime);
+    hd_runtime_settle(rt());
+    hd_runtime_sync(rt());
+}
+/* The same for one who first hears what others have done. */
+static void hears(const char *runtime) {
+    lab_on(l, runtime);
+    lab_hear(lab_on(l, runtime));
+    only(runtime);
+}
+
+static const char *version;
+
+/* The same nodes on each, and an effect of its own. */
+static void chain(const char *runtime) {
+    lab_on(l, runtime);
+    lab_add(l, .name = "double", .reads = "n n", .version = version);
+    lab_add(l, .name = "plus", .reads = "double m", .version = version);
+    lab_effect(l, runtime, "plus");
+}
+
+/* B goes first, so that names mean the nodes of A. Both are settled. */
+static void both_have(const char *version_of_a) {
+    version = "1";
+    lab_set(l, "n", 3);
+    lab_set(l, "m", 1);
+    chain("b");
+    lab_settle(l);
+    version = version_of_a;
+    chain("a");
+    lab_settle(l);
+    lab_advance_ms(l, 100);
+    lab_settle(l);
+    lab_ran(l);
+}
+
+/* B changes n and runs what follows, and A has heard nothing of it so far. */
+static void b_runs(void) {
+    lab_on(l, "b");
+    lab_set(l, "n", 4);
+    only("b");
+    assert_ran(l, "double plus b");
+    lab_on(l, "a");
+    lab_advance_ms(l, 100);
+}
+
+/* C313: outputs and rows arrive together: nothing but the effect runs here. */
+static void what_another_has_run_is_adopted(void **state) {
+    both_have("1");
+    b_runs();
+    hears("a");
+    assert_ran(l, "a");
+    assert_seen(l, "a", "9");
+    assert_true(lab_is_clean(l, "double"));
+    assert_true(lab_is_clean(l, "plus"));
+    lab_set(l, "n", 5); /* it has its edges */
+    only("a");
+    assert_ran(l, "double plus a");
+    assert_seen(l, "a", "11");
+}
+
+/* C313: also by a node that has never run here: its reads are those of the other's run. */
+static void a_node_that_never_ran_is_adopted(void **state) {
+    version = "1";
+    lab_set(l, "n", 3);
+    lab_set(l, "m", 1);
+    lab_settle(l);
+    lab_on(l, "b");
+    lab_on(l, "a");
+    lab_add(l, .name = "double", .reads = "n n", .version = version);
+    chain("b");
+    only("b");
+    assert_ran(l, "double plus b");
+    lab_advance_ms(l, 100);
+    hears("a");
+    lab_effect(l, "a", "double");
+    only("a");
+    assert_ran(l, "a");
+    assert_seen(l, "a", "6");
+    lab_set(l, "n", 4);
+    only("a");
+    assert_ran(l, "double a");
+}
+
+/* C313: another code: it runs. */
+static void another_code_is_not_adopted(void **state) {
+    both_have("2");
+    b_runs();
+    hears("a");
+    assert_ran(l, "double plus a");
+    assert_seen(l, "a", "9");
+}
+
+/* C313: something that it reads has been written here, and the other did not know. */
+static void a_pending_write_to_what_it_reads_makes_it_run(void **state) {
+    both_have("1");
+    b_runs();
+    lab_set(l, "m", 2);
+    hears("a");
+    assert_ran(l, "plus a");
+    assert_seen(l, "a", "10");
+}
+
+/* C313: something that it reads has changed after the other's run. */
+static void a_newer_change_makes_it_run(void **state) {
+    both_have("1");
+    b_runs();
+    lab_on(l, "c");
+    lab_set(l, "m", 5);
+    only("c");
+    lab_advance_ms(l, 100);
+    hears("a");
+    assert_ran(l, "plus a");
+    assert_seen(l, "a", "13");
+}
+
+/* C313: its output is written here, and that has no verdict yet: it runs. */
+static void a_pending_write_to_its_output_makes_it_run(void **state) {
+    both_have("1");
+    b_runs();
+    lab_set(l, "plus", 77);
+    hears("a");
+    assert_non_null(strstr(lab_ran(l), "plus"));
+    assert_seen(l, "a", "9");
+}
+
+static hd_run *waiting;
+static bool suspends;
+static hd_status slow(lab_node *self, hd_tx *tx) {
+    hd_status status = lab_tx_put(self, tx, "slow", lab_tx_number(self, tx, "n"));
+    if (!status && suspends) status = hd_tx_suspend(tx, &waiting) ? HD_NOMEM : HD_PENDING;
+    return status;
+}
+static void slow_chain(const char *runtime) {
+    lab_on(l, runtime);
+    lab_add(l, .name = "slow", .body = slow, .version = "1");
+    lab_effect(l, runtime, "slow");
+}
+
+/* C313: it is running when the other's result arrives: that run is not taken from it. */
+static void a_running_node_goes_on(void **state) {
+    suspends = false;
+    lab_set(l, "n", 3);
+    slow_chain("b");
+    slow_chain("a");
+    lab_settle(l);
+    lab_ran(l);
+    suspends = true;
+    lab_on(l, "a");
+    lab_set(l, "n", 4);
+    hd_runtime_pump(rt());
+    hd_runtime_sync(rt());
+    assert_ran(l, "slow");
+    suspends = false;
+    lab_advance_ms(l, 100);
+    hears("b");
+    assert_ran(l, "slow b");
+    lab_advance_ms(l, 100);
+    lab_hear(lab_on(l, "a"));
+    hd_node_info info;
+    hd_node_inspect(rt(), lab_find(l, "slow")->node, &info);
+    assert_int_equal(info.why_not, HD_WHY_NOT_RUNNING);
+    hd_run_resume(waiting, HD_OK);
+    lab_settle(l);
+    assert_true(lab_is_clean(l, "slow"));
+    assert_seen(l, "a", "4");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        S(what_another_has_run_is_adopted), S(a_node_that_never_ran_is_adopted),
+        S(another_code_is_not_adopted),     S(a_pending_write_to_what_it_reads_makes_it_run),
+        S(a_newer_change_makes_it_run),     S(a_pending_write_to_its_output_makes_it_run),
+        S(a_running_node_goes_on),
+    };
+    LAB_EVERYWHERE(tests);
+}
