@@ -22,7 +22,9 @@ static void the_systems_memory_keeps_its_contents_whatever_its_size(void **state
         for (int j = 0; j < 64; j++) assert_int_equal(block[j], 7);
         memset(block + 64, 1, size - 64); /* all of it is there */
     }
+#ifndef __SANITIZE_ADDRESS__ /* ends the program at such a wish */
     assert_null(env_resize(&env, block, size, SIZE_MAX / 4));
+#endif
     env_free(&env, block, size);
 }
 
