@@ -98,6 +98,23 @@ static void another_code_is_not_adopted(void **state) {
     assert_seen(l, "a", "9");
 }
 
+/* A row that another code has replaced meanwhile is written in full, not proved anew. */
+static void a_replaced_row_is_written_again(void **state) {
+    both_have("2");
+    lab_runtime_close(lab_on(l, "a"));
+    lab_advance_ms(l, 100);
+    hears("b");
+    lab_ran(l);
+    lab_set(l, "n", 4);
+    only("b");
+    assert_ran(l, "double plus b");
+    lab_runtime_close(lab_on(l, "b"));
+    version = "1";
+    chain("b");
+    only("b");
+    assert_ran(l, "b");
+}
+
 /* C313: something that it reads has been written here, and the other did not know. */
 static void a_pending_write_to_what_it_reads_makes_it_run(void **state) {
     both_have("1");
@@ -175,9 +192,13 @@ static void a_running_node_goes_on(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        S(what_another_has_run_is_adopted), S(a_node_that_never_ran_is_adopted),
-        S(another_code_is_not_adopted),     S(a_pending_write_to_what_it_reads_makes_it_run),
-        S(a_newer_change_makes_it_run),     S(a_pending_write_to_its_output_makes_it_run),
+        S(what_another_has_run_is_adopted),
+        S(a_node_that_never_ran_is_adopted),
+        S(another_code_is_not_adopted),
+        S(a_replaced_row_is_written_again),
+        S(a_pending_write_to_what_it_reads_makes_it_run),
+        S(a_newer_change_makes_it_run),
+        S(a_pending_write_to_its_output_makes_it_run),
         S(a_running_node_goes_on),
     };
     LAB_EVERYWHERE(tests);
