@@ -253,7 +253,14 @@ static hd_status write_elements(list_part *p, hd_tx *tx) {
     elements_write w = { p, tx, HD_OK };
     hd_status status =
         hd_value_diff(hd_runtime_heap(hd_tx_runtime(tx)), before, p->held, write_element, &w);
-    return w.status ? w.status : status;
+    if (w.status) status = w.status;
+    if (status) return status;
+    /* The same content, but sharing what the document is made of: the next difference is found along
+     * what changed, not in a walk of two trees that have grown apart. */
+    hd_value now =
+        hd_tx_read(tx, p->elements, HD_READ_RAW | HD_READ_NO_DEPENDENCY | HD_READ_NO_CLAIM);
+    if (!hd_value_status(now)) keep(&p->held, now);
+    return hd_value_status(now);
 }
 
 /* ---- the coordinator */
