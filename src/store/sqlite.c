@@ -190,13 +190,7 @@ static hd_status sqlite_poll(authority *a) {
 /* ---- The rest ------------------------------------------------------------------------------------ */
 
 static hd_status sqlite_load(authority *a, place_id doc, loaded *out) {
-    sqlite_authority *s = self(a);
-    hd_status status = client_load(&s->client, doc, out);
-    if (status == HD_STALE) { /* there is something to see */
-        s->look = true;
-        s->look_at_ns = 0;
-    }
-    return status;
+    return client_load(&self(a)->client, doc, out);
 }
 
 static bool sqlite_idle(const authority *a) { return self(a)->in_flight == 0; }

@@ -8,8 +8,7 @@
  * Documents are loaded as of the position. A read transaction is opened by the first load after a
  * poll and ended by the next poll, so all loads between two polls see one snapshot and the WAL is
  * never held for long. Only if another process has checkpointed past our position in the meantime is
- * a document newer than that: a transaction that asks for it is stale (S10), and may be tried again
- * after the next poll. */
+ * a document newer than that; its claim then carries its true seq, and the commit is judged by it. */
 #ifndef STORE_SQLITE_CLIENT_H
 #define STORE_SQLITE_CLIENT_H
 

@@ -20,11 +20,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* HD_KILLS=300 kills as many; by default few, so that the suite stays short. */
-static int kills_wanted(void) {
-    const char *text = getenv("HD_KILLS");
-    return text ? atoi(text) : 40;
-}
+#if defined(__SANITIZE_ADDRESS__)
+enum { KILLS = 60 };
+#else
+enum { KILLS = 300 };
+#endif
 
 enum { IN_FLIGHT = 16 };
 
@@ -173,7 +173,7 @@ static void check_file(const victim *v, int count, bool thoroughly) {
 static void a_killed_process_loses_nothing_it_was_told(void **state) {
     (void)state;
     lab_random random = lab_random_of(lab_seed());
-    for (int kills = 0; kills < kills_wanted();) {
+    for (int kills = 0; kills < KILLS;) {
         victim v[2];
         int count = lab_random_once_in(&random, 4) ? 2 : 1;
         v[0] = start("main/a");

@@ -466,30 +466,6 @@ static void s10_a_document_loaded_between_polls_belongs_to_the_old_snapshot(void
     assert_cell(b, "n", "2");
 }
 
-/* A checkpoint leaves no older state to load: the transaction is stale, and sees the new one when it is
- * tried again. */
-static void s10_a_document_that_was_folded_meanwhile_is_no_part_of_the_snapshot(void **state) {
-    hd_tx *tx;
-    lab_write(a, "n", "1");
-    lab_write(a, "m", "1");
-    settle(l);
-    assert_cell(b, "n", "1");
-    lab_pump(b);
-    lab_do(a, "set n 2; set m 2");
-    lab_pump(a);
-    assert_status(hd_store_checkpoint(lab_rt(a), NULL), HD_OK);
-    assert_status(hd_tx_begin(lab_rt(b), &tx), HD_OK);
-    int64_t n = hd_value_as_int(hd_tx_get(tx, lab_cell(b, "n")), 0);
-    hd_value m = hd_tx_get(tx, lab_cell(b, "m"));
-    if (hd_value_status(m)) assert_status(hd_value_status(m), HD_STALE);
-    else assert_int_equal(hd_value_as_int(m, 0), n);
-    hd_tx_abort(tx);
-    lab_pump(b);
-    settle(l);
-    assert_cell(b, "m", "2");
-    assert_cell(b, "n", "2");
-}
-
 /* ---- S11: replay is idempotent, with connection loss at every point */
 
 /* Loses the line before step `at` of the same little history and mends it after the last; whatever
@@ -653,7 +629,6 @@ int main(void) {
         S(s9_a_patch_that_no_longer_fits_is_skipped_on_every_side),
         S(s10_a_transaction_sees_one_snapshot),
         S(s10_a_document_loaded_between_polls_belongs_to_the_old_snapshot),
-        S(s10_a_document_that_was_folded_meanwhile_is_no_part_of_the_snapshot),
         cmocka_unit_test(s11_loss_at_every_point_and_replay_change_nothing),
         S(s11_a_lost_acknowledgement_is_given_again),
         S(s12_after_a_long_cut_everything_is_there),
