@@ -149,6 +149,7 @@ typedef struct graph {
      * what stands before the readers would else double the block of every full list. */
     slab blocks[GRAPH_BLOCK_CLASSES];
     slab lists[GRAPH_LIST_CLASSES];
+    uint32_t large; /* blocks and lists too large for those; by readers.c */
 
     /* Scratch. */
     mark_vec forward, backward, sequence, pool;
@@ -167,8 +168,8 @@ typedef struct graph {
 } graph;
 
 hd_status graph_init(graph *g, const hd_env *env, places *ps);
-/* Frees everything, nodes included; they need not be removed before. Places keep their references:
- * they die with the graph's runtime. */
+/* Frees everything, nodes included; they need not be removed before. Places keep their references and
+ * what they say of readers: they die with the graph's runtime, and nobody looks there before. */
 void graph_fini(graph *g);
 
 static inline node *graph_node(const graph *g, node_id id) {

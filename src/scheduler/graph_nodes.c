@@ -16,7 +16,7 @@ hd_status graph_init(graph *g, const hd_env *env, places *ps) {
     return HD_OK;
 }
 
-/* Lists and read sets that came from the environment; the rest goes with the slabs. */
+/* Lists and read sets too large for the slabs, with which the others go. */
 static void drop_reads(graph *g, node_id id) {
     node *n = graph_node(g, id);
     for (uint32_t i = 0; i < n->read_count; i++)
@@ -25,7 +25,7 @@ static void drop_reads(graph *g, node_id id) {
 }
 
 void graph_fini(graph *g) {
-    for (uint32_t pos = 0; pos < g->order_count; pos++)
+    for (uint32_t pos = 0; g->large && pos < g->order_count; pos++)
         if (g->node_at[pos]) drop_reads(g, g->node_at[pos]);
     writers_fini(g);
     order_fini(g);

@@ -12,9 +12,11 @@ static uint32_t words_of(uint32_t capacity) { return capacity / 64; }
 static uint32_t summary_words(uint32_t capacity) {
     return capacity >> SUMMARY_SHIFT ? capacity >> SUMMARY_SHIFT : 1;
 }
+static size_t bitmaps_bytes(uint32_t capacity) {
+    return (3 * (size_t)words_of(capacity) + summary_words(capacity)) * sizeof(uint64_t);
+}
 static size_t block_bytes(uint32_t capacity) {
-    size_t words = 3 * (size_t)words_of(capacity) + summary_words(capacity);
-    return words * sizeof(uint64_t) + 3 * (size_t)capacity * sizeof(node_id);
+    return bitmaps_bytes(capacity) + 3 * (size_t)capacity * sizeof(node_id);
 }
 
 /* Lays the arrays out in a block. */
@@ -36,10 +38,11 @@ static void lay_out(graph *g, void *block, uint32_t capacity) {
 static hd_status grow(graph *g) {
     uint32_t capacity = g->order_capacity ? g->order_capacity * 2 : CAPACITY_LEAST;
     if (capacity > NODE_MAX / 2) return HD_LIMIT;
-    void *block = env_new0(g->env, block_bytes(capacity));
+    void *block = env_new(g->env, block_bytes(capacity));
     if (!block) return HD_NOMEM;
     graph old = *g;
     lay_out(g, block, capacity);
+    memset(block, 0, bitmaps_bytes(capacity)); /* of the rest, what is in use has been written */
     if (!old.order_capacity) return HD_OK;
     size_t bytes = words_of(old.order_capacity) * sizeof(uint64_t);
     memcpy(g->invalid.words, old.invalid.words, bytes);
@@ -47,7 +50,7 @@ static hd_status grow(graph *g) {
     memcpy(g->eligible.words, old.eligible.words, bytes);
     memcpy(g->summary.words, old.summary.words,
            summary_words(old.order_capacity) * sizeof(uint64_t));
-    memcpy(g->node_at, old.node_at, old.order_capacity * sizeof(node_id));
+    memcpy(g->node_at, old.node_at, old.order_count * sizeof(node_id));
     memcpy(g->withdrawn, old.withdrawn, old.withdrawn_count * sizeof(node_id));
     memcpy(g->work, old.work, old.work_count * sizeof(node_id));
     if (g->top_shift != old.top_shift) g->top = ORDER_ALL_WORDS; /* may be set in vain */

@@ -10,15 +10,28 @@ static unsigned block_class(size_t bytes) {
     return (unsigned)__builtin_ctzll(bytes) - 4;
 }
 
+/* Too large for the slabs. */
+static void *large_take(graph *g, size_t bytes) {
+    void *block = env_new(g->env, bytes);
+    if (block) g->large++;
+    return block;
+}
+
+static void large_give(graph *g, void *block, size_t bytes) {
+    assert(g->large > 0);
+    g->large--;
+    env_free(g->env, block, bytes);
+}
+
 void *graph_block_take(graph *g, size_t bytes) {
     unsigned class = block_class(bytes);
-    return class < GRAPH_BLOCK_CLASSES ? slab_take(&g->blocks[class]) : env_new(g->env, bytes);
+    return class < GRAPH_BLOCK_CLASSES ? slab_take(&g->blocks[class]) : large_take(g, bytes);
 }
 
 void graph_block_give(graph *g, void *block, size_t bytes) {
     unsigned class = block_class(bytes);
     if (class < GRAPH_BLOCK_CLASSES) slab_give(&g->blocks[class], block);
-    else env_free(g->env, block, bytes);
+    else large_give(g, block, bytes);
 }
 
 /* ---- lists */
@@ -32,7 +45,7 @@ static unsigned list_class(uint32_t capacity) { return (unsigned)__builtin_ctz(c
 static watch *list_new(graph *g, uint32_t capacity) {
     unsigned class = list_class(capacity);
     watch *entries = class < GRAPH_LIST_CLASSES ? slab_take(&g->lists[class])
-                                                : env_new(g->env, list_bytes(capacity));
+                                                : large_take(g, list_bytes(capacity));
     if (entries) *entries = (watch){ .capacity = capacity };
     return entries;
 }
@@ -40,7 +53,7 @@ static watch *list_new(graph *g, uint32_t capacity) {
 static void list_free(graph *g, watch *entries) {
     unsigned class = list_class(entries->capacity);
     if (class < GRAPH_LIST_CLASSES) slab_give(&g->lists[class], entries);
-    else env_free(g->env, entries, list_bytes(entries->capacity));
+    else large_give(g, entries, list_bytes(entries->capacity));
 }
 
 /* The same list in a block of another size; the old one is given back. */

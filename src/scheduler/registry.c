@@ -14,14 +14,19 @@ hd_status registry_init(scheduler *s) {
     return graph_init(&s->graph, s->env, &s->r->places);
 }
 
-void registry_fini(scheduler *s) {
-    for (node_id id = 1; id < s->graph.node_count; id++) {
-        node *n = &s->graph.nodes[id];
-        if (n->flags & NODE_REMOVED) continue;
-        cold *c = cold_of(s, n);
-        if (c && c->release) c->release(n->ctx);
-        key_unref(s->sides[id].name);
+/* The owners of what is gone are told, and the names go: most nodes have neither. */
+static void let_go(scheduler *s) {
+    for (uint32_t i = 1; i < s->colds.count; i++) {
+        const cold *c = s->colds.items[i];
+        if (c->node && c->release) c->release(node_of(s, c->node)->ctx);
     }
+    if (!table_count(&s->names)) return;
+    for (node_id id = 1; id < s->graph.node_count; id++)
+        if (!(s->graph.nodes[id].flags & NODE_REMOVED)) key_unref(s->sides[id].name);
+}
+
+void registry_fini(scheduler *s) {
+    let_go(s);
     for (uint32_t i = 1; i < s->colds.count; i++) {
         vec_fini(s->env, &s->colds.items[i]->causes);
         env_free(s->env, s->colds.items[i], sizeof(cold));

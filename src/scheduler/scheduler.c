@@ -102,7 +102,7 @@ static void scheduler_close(void *ctx) {
     binheap_fini(&s->timers);
     vec_fini(env, &s->idlers);
     vec_fini(env, &s->error_handlers);
-    s->r->observer = (observer){ .changed = s->r->observer.changed };
+    replica_forget_observer(s->r);
     s->rt->hooks = (runtime_hooks){ 0 };
     env_free(env, s, sizeof *s);
 }

@@ -11,9 +11,13 @@ static void observer_ignore(void *ctx, place_id id, bool shape, hd_value before,
     (void)ctx, (void)id, (void)shape, (void)before, (void)after;
 }
 
+void replica_forget_observer(replica *r) {
+    r->observer = (observer){ .changed = observer_ignore };
+}
+
 hd_status replica_init(replica *r, const hd_env *env, hd_heap *heap) {
     *r = (replica){ .env = env, .heap = heap, .next_local = 1 };
-    r->observer.changed = observer_ignore;
+    replica_forget_observer(r);
     list_init(&r->queued);
     list_init(&r->pending);
     list_init(&r->trivial);

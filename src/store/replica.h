@@ -136,6 +136,8 @@ typedef struct replica {
 
 hd_status replica_init(replica *r, const hd_env *env, hd_heap *heap);
 void replica_fini(replica *r);
+/* Changes are told to nobody any more. */
+void replica_forget_observer(replica *r);
 void replica_check(const replica *r);
 
 /* ---- for transactions */
