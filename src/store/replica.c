@@ -11,9 +11,7 @@ static void observer_ignore(void *ctx, place_id id, bool shape, hd_value before,
     (void)ctx, (void)id, (void)shape, (void)before, (void)after;
 }
 
-void replica_forget_observer(replica *r) {
-    r->observer = (observer){ .changed = observer_ignore };
-}
+void replica_forget_observer(replica *r) { r->observer = (observer){ .changed = observer_ignore }; }
 
 hd_status replica_init(replica *r, const hd_env *env, hd_heap *heap) {
     *r = (replica){ .env = env, .heap = heap, .next_local = 1 };
