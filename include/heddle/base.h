@@ -26,9 +26,11 @@ extern "C" {
 #if defined(__GNUC__)
 #define HD_API                __attribute__((visibility("default")))
 #define HD_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
+#define HD_USUALLY_(x)        __builtin_expect(!!(x), 1) /* private: for what is inlined */
 #else
 #define HD_API
 #define HD_PRINTF(fmt, first)
+#define HD_USUALLY_(x) (x)
 #endif
 
 #define HD_VERSION "0.1.0"

@@ -224,7 +224,7 @@ HD_API void hd_tx_set_group(hd_tx *tx, uint64_t group);
 HD_API hd_status hd_write(hd_runtime *rt, hd_cell cell, hd_value v);
 HD_API hd_status hd_write_json(hd_runtime *rt, hd_cell cell, const char *json);
 /* The current value, for looking; owned by the pool. */
-HD_API hd_value hd_read(hd_runtime *rt, hd_pool *pool, hd_cell cell);
+HD_API inline hd_value hd_read(hd_runtime *rt, hd_pool *pool, hd_cell cell);
 
 /* ---- Changes ----------------------------------------------------------------------------- */
 
@@ -334,34 +334,57 @@ struct hd_tx_front_ {
     uint32_t again[4];  /* cells read more than once, by their low bits */
 };
 
+/* At the beginning of a runtime. */
+struct hd_runtime_front_ {
+    const char *places; /* as above */
+    uint32_t count;     /* of them */
+};
+
 #define HD_NO_OUTPUT_    UINT32_MAX
 #define HD_VALUE_LINK_   7             /* the upper 16 bits of a link */
 #define HD_VALUE_SINGLE_ UINT64_C(512) /* below: absent, failed, null, true and false */
 
 HD_API hd_value hd_tx_get_otherwise_(hd_tx *tx, hd_cell cell);
 HD_API hd_status hd_tx_set_otherwise_(hd_tx *tx, hd_cell cell, hd_value v);
+HD_API hd_value hd_read_otherwise_(hd_runtime *rt, hd_pool *pool, hd_cell cell);
 
+/* A number, which is all there is to it: no block, so nobody need own it. */
+#define HD_VALUE_IS_NUMBER_(v) HD_USUALLY_((v).bits >> 51)
 /* Neither a link nor absent, which may mean a link on the way. */
-#define HD_VALUE_IS_HERE_(v) ((v).bits != 0 && (v).bits >> 48 != HD_VALUE_LINK_)
+#define HD_VALUE_IS_HERE_(v)                                                                       \
+    (HD_VALUE_IS_NUMBER_(v) || ((v).bits != 0 && (v).bits >> 48 != HD_VALUE_LINK_))
+
+#define HD_PLACE_VALUE_(places, cell)                                                              \
+    (*(const hd_value *)(const void *)((places) + ((size_t)(cell).id << 6)))
 
 HD_API inline hd_value hd_tx_get(hd_tx *tx, hd_cell cell) {
     struct hd_tx_front_ *front = (struct hd_tx_front_ *)(void *)tx;
     const struct hd_expected_ *next = front->next;
-    const hd_value *v = (const hd_value *)(const void *)(*front->places + ((size_t)cell.id << 6));
-    if (next < front->end && next->key == cell.id) {
-        if (HD_VALUE_IS_HERE_(*v)) {
+    if (HD_USUALLY_(next < front->end && next->key == cell.id)) {
+        hd_value v = HD_PLACE_VALUE_(*front->places, cell);
+        if (HD_VALUE_IS_HERE_(v)) {
             front->next = next + 1;
-            return *v;
+            return v;
         }
-    } else if (front->again[cell.id & 3] == cell.id && HD_VALUE_IS_HERE_(*v)) {
-        return *v;
+    } else if (front->again[cell.id & 3] == cell.id) {
+        hd_value v = HD_PLACE_VALUE_(*front->places, cell);
+        if (HD_VALUE_IS_HERE_(v)) return v;
     }
     return hd_tx_get_otherwise_(tx, cell);
 }
 
+HD_API inline hd_value hd_read(hd_runtime *rt, hd_pool *pool, hd_cell cell) {
+    const struct hd_runtime_front_ *front = (const struct hd_runtime_front_ *)(const void *)rt;
+    if (HD_USUALLY_(cell.id < front->count)) {
+        hd_value v = HD_PLACE_VALUE_(front->places, cell);
+        if (HD_VALUE_IS_NUMBER_(v)) return v;
+    }
+    return hd_read_otherwise_(rt, pool, cell);
+}
+
 HD_API inline hd_status hd_tx_set(hd_tx *tx, hd_cell cell, hd_value v) {
     struct hd_tx_front_ *front = (struct hd_tx_front_ *)(void *)tx;
-    if (cell.id != front->out || v.bits < HD_VALUE_SINGLE_)
+    if (!HD_USUALLY_(cell.id == front->out && v.bits >= HD_VALUE_SINGLE_))
         return hd_tx_set_otherwise_(tx, cell, v);
     front->out_value = v;
     front->end = NULL; /* a read of it must see it */

@@ -359,9 +359,9 @@ HD_API inline double hd_value_number(hd_value v) {
     double d;
     uint64_t raw = v.bits ^ HD_VALUE_MASK_;
     bool plain = raw << 1 < HD_VALUE_NUMBERS_;
-    if (!plain) raw = HD_VALUE_NAN_;
+    if (!HD_USUALLY_(plain)) raw = HD_VALUE_NAN_;
     memcpy(&d, &raw, sizeof d);
-    return plain ? d : hd_value_as_double(v, d);
+    return HD_USUALLY_(plain) ? d : hd_value_as_double(v, d);
 }
 
 #ifdef __cplusplus

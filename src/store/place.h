@@ -101,10 +101,10 @@ typedef struct doc_home {
 } doc_home;
 
 typedef struct places {
-    const hd_env *env;
-    hd_heap *heap;
     place *at; /* at[0] is unused, and always reads as absent */
     uint32_t count, capacity;
+    const hd_env *env;
+    hd_heap *heap;
     place_id free; /* freed records, linked through first_child */
     uint32_t documents;
     table names;    /* (home, id) -> root place */

@@ -88,9 +88,9 @@ typedef struct listener {
 } listener;
 
 typedef struct replica {
+    places places; /* first: see hd_runtime */
     const hd_env *env;
     hd_heap *heap;
-    places places;
     authority *authority;
     observer observer;
     VEC(listener) listeners;

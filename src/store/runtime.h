@@ -49,13 +49,13 @@ typedef struct post {
 } post;
 
 struct hd_runtime {
+    replica r;  /* first, and its places first in it: hd_runtime_front_ */
     hd_env env; /* our copy */
     hd_options options;
     hd_heap *heap;
     bool owns_heap;
     hd_memory *memory; /* the store, if it is in memory */
     bool owns_memory;
-    replica r;
     struct key *principal, *session; /* instances of user and session scope */
     VEC(schema_cell) schema_cells;   /* by hd_cell.id - CELL_SCHEMA */
     hd_tx *spare;                    /* transactions to use again */
@@ -71,6 +71,11 @@ struct hd_runtime {
     bool leaves_derived; /* it closes, and the store stays: derived state is worth storing now */
     bool in_run;         /* a run's or handler's body is on the stack */
 };
+
+_Static_assert(offsetof(hd_runtime, r.places.at) == offsetof(struct hd_runtime_front_, places) &&
+                   offsetof(hd_runtime, r.places.count) ==
+                       offsetof(struct hd_runtime_front_, count),
+               "hd_read finds the places");
 
 /* The place behind a cell, and its schema (NULL: none). 0: no cell. */
 place_id runtime_place(const hd_runtime *rt, hd_cell cell, const hd_schema **schema);

@@ -587,7 +587,9 @@ hd_status hd_write_json(hd_runtime *rt, hd_cell cell, const char *json) {
     return hd_tx_commit(tx, NULL, NULL);
 }
 
-hd_value hd_read(hd_runtime *rt, hd_pool *pool, hd_cell cell) {
+extern inline hd_value hd_read(hd_runtime *rt, hd_pool *pool, hd_cell cell); /* in the header */
+
+hd_value hd_read_otherwise_(hd_runtime *rt, hd_pool *pool, hd_cell cell) {
     if (cell.id && cell.id < rt->r.places.count && rt->r.places.at[cell.id].root) {
         hd_value v = rt->r.places.at[cell.id].value;
         if (v.bits != 0 && value_tag(v) != TAG_LINK) return pool_take(pool, value_ref(v));
