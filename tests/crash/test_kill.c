@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "folder.h"
 #include "lab.h"
 #include <heddle/store.h>
 #include <poll.h>
@@ -28,25 +29,12 @@ enum { KILLS = 300 };
 
 enum { IN_FLIGHT = 16 };
 
-static char directory[64], file[96];
+static char file[96];
 
-static int make_directory(void **state) {
-    (void)state;
-    snprintf(directory, sizeof directory, "/tmp/heddle-kill-XXXXXX");
-    if (!mkdtemp(directory)) return -1;
-    snprintf(file, sizeof file, "%s/kill.db", directory);
+static int make_folder(void **state) {
+    if (folder_make(state)) return -1;
+    folder_file(file, sizeof file, "kill.db");
     return 0;
-}
-
-static int remove_directory(void **state) {
-    (void)state;
-    char name[128];
-    static const char *const ends[] = { "", "-wal", "-shm" };
-    for (int i = 0; i < 3; i++) {
-        snprintf(name, sizeof name, "%s%s", file, ends[i]);
-        unlink(name);
-    }
-    return rmdir(directory);
 }
 
 /* ---- The child ------------------------------------------------------------------------------------ */
@@ -188,6 +176,6 @@ static void a_killed_process_loses_nothing_it_was_told(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test_setup_teardown(
-        a_killed_process_loses_nothing_it_was_told, make_directory, remove_directory) };
+        a_killed_process_loses_nothing_it_was_told, make_folder, folder_remove) };
     return cmocka_run_group_tests_name("kill", tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "folder.h"
 #include "lab.h"
 #include <heddle/scheduler.h>
 #include <signal.h>
@@ -47,28 +48,6 @@ typedef struct graph_of {
         uint32_t in[3];
     } nodes[NODES];
 } graph_of;
-
-static char directory[64];
-
-static int make_directory(void **state) {
-    (void)state;
-    snprintf(directory, sizeof directory, "/tmp/heddle-resume-XXXXXX");
-    return mkdtemp(directory) ? 0 : -1;
-}
-
-static void remove_file(const char *file) {
-    static const char *const ends[] = { "", "-wal", "-shm" };
-    char name[160];
-    for (int i = 0; i < 3; i++) {
-        snprintf(name, sizeof name, "%s%s", file, ends[i]);
-        unlink(name);
-    }
-}
-
-static int remove_directory(void **state) {
-    (void)state;
-    return rmdir(directory);
-}
 
 /* ---- The program ---------------------------------------------------------------------------------- */
 
@@ -209,8 +188,8 @@ static void killed_when_all_is_stored(uint64_t seed) {
     story *one = shared_story(), *other = shared_story();
     lab_random r = lab_random_of(seed);
     uint32_t at = 1 + (uint32_t)lab_random_below(&r, STEPS - 2);
-    snprintf(lives, sizeof lives, "%s/lives.db", directory);
-    snprintf(dies, sizeof dies, "%s/dies.db", directory);
+    folder_file(lives, sizeof lives, "lives.db");
+    folder_file(dies, sizeof dies, "dies.db");
 
     job all = { .file = lives, .told = one, .seed = seed, .to = STEPS, .pipe = -1 };
     run_job(&all);
@@ -232,8 +211,8 @@ static void killed_when_all_is_stored(uint64_t seed) {
     assert_int_equal(other->runs, one->runs - before);
     assert_memory_equal(other->ran, one->ran + before, other->runs);
     assert_memory_equal(other->values, one->values, sizeof one->values);
-    remove_file(lives);
-    remove_file(dies);
+    folder_remove_store(lives);
+    folder_remove_store(dies);
     munmap(one, sizeof *one);
     munmap(other, sizeof *other);
 }
@@ -250,8 +229,8 @@ static void killed_anywhere(uint64_t seed) {
     story *one = shared_story(), *other = shared_story();
     lab_random r = lab_random_of(seed);
     uint32_t at = 1 + (uint32_t)lab_random_below(&r, STEPS - 1);
-    snprintf(lives, sizeof lives, "%s/lives.db", directory);
-    snprintf(dies, sizeof dies, "%s/dies.db", directory);
+    folder_file(lives, sizeof lives, "lives.db");
+    folder_file(dies, sizeof dies, "dies.db");
     job all = { .file = lives, .told = one, .seed = seed, .to = STEPS, .pipe = -1 };
     run_job(&all);
     job begun = {
@@ -262,8 +241,8 @@ static void killed_anywhere(uint64_t seed) {
     job goes_on = { .file = dies, .told = other, .seed = seed, .to = STEPS, .pipe = -1 };
     run_job(&goes_on);
     assert_memory_equal(other->values, one->values, sizeof one->values);
-    remove_file(lives);
-    remove_file(dies);
+    folder_remove_store(lives);
+    folder_remove_store(dies);
     munmap(one, sizeof *one);
     munmap(other, sizeof *other);
 }
@@ -280,5 +259,5 @@ int main(void) {
         cmocka_unit_test(a_killed_program_runs_what_a_living_one_runs),
         cmocka_unit_test(killed_anywhere_it_ends_with_the_same_values),
     };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "folder.h"
 #include <heddle/store.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,25 +16,12 @@
 
 enum { INCREMENTS = 150 };
 
-static char directory[64], file[96];
+static char file[96];
 
-static int make_directory(void **state) {
-    (void)state;
-    snprintf(directory, sizeof directory, "/tmp/heddle-two-XXXXXX");
-    if (!mkdtemp(directory)) return -1;
-    snprintf(file, sizeof file, "%s/two.db", directory);
+static int make_folder(void **state) {
+    if (folder_make(state)) return -1;
+    folder_file(file, sizeof file, "two.db");
     return 0;
-}
-
-static int remove_directory(void **state) {
-    (void)state;
-    char name[128];
-    static const char *const ends[] = { "", "-wal", "-shm" };
-    for (int i = 0; i < 3; i++) {
-        snprintf(name, sizeof name, "%s%s", file, ends[i]);
-        unlink(name);
-    }
-    return rmdir(directory);
 }
 
 static hd_runtime *open_store(void) {
@@ -135,7 +123,7 @@ static void a_watching_process_hears_each_commit(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_directory, remove_directory)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, folder_remove)
     const struct CMUnitTest tests[] = {
         TEST(increments_of_two_processes_all_count),
         TEST(a_watching_process_hears_each_commit),

@@ -11,21 +11,14 @@
 #include <string.h>
 #include <cmocka.h>
 
-static lab *l;
-static lab_runtime *a, *b;
+#include "store_world.h"
+
 static hd_schema *schemas[16];
 static size_t schema_count;
 
-static int open_two(void **state) {
-    l = lab_open();
-    a = lab_runtime_open(l, "a");
-    b = lab_runtime_open(l, "b");
-    return 0;
-}
-static int close_all(void **state) {
+static int close_schemas(void **state) {
     while (schema_count) hd_schema_free(schemas[--schema_count]);
-    lab_close(l);
-    return 0;
+    return close_all(state);
 }
 
 /* A cell of b read through a schema, in JSON with single quotes. */
@@ -239,7 +232,7 @@ static void late_documents_are_pending(void **state) {
     lab_close(late);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, open_two, close_all)
+#define T(name) cmocka_unit_test_setup_teardown(name, open_two, close_schemas)
 
 int main(void) {
     const struct CMUnitTest tests[] = {

@@ -13,19 +13,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-static lab *l;
-static lab_runtime *a, *b;
-
-static int open_two(void **state) {
-    l = lab_open();
-    a = lab_runtime_open(l, "a");
-    b = lab_runtime_open(l, "b");
-    return 0;
-}
-static int close_all(void **state) {
-    lab_close(l);
-    return 0;
-}
+#include "store_world.h"
 
 static place *place_named(lab_runtime *r, const char *name) {
     return place_at(&lab_replica(r)->places, lab_cell(r, name).id);

@@ -8,19 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-static lab *l;
-static lab_runtime *a, *b;
-
-static int open_two(void **state) {
-    l = lab_open();
-    a = lab_runtime_open(l, "a");
-    b = lab_runtime_open(l, "b");
-    return 0;
-}
-static int close_all(void **state) {
-    lab_close(l);
-    return 0;
-}
+#include "store_world.h"
 
 static hd_tx *begin(lab_runtime *r) {
     hd_tx *tx;

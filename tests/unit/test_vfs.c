@@ -5,6 +5,7 @@
  * no losses where SQLite makes no promise (OFF, acknowledged too early); one that is too cruel
  * would break the promise. Both sides are tested. */
 #include "lab.h"
+#include "sqlite_world.h"
 #include "vfs.h"
 
 #include <setjmp.h>
@@ -12,7 +13,6 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include <pthread.h>
-#include <sqlite3.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,32 +30,11 @@ static sqlite3 *db_open(lab_disk *disk) {
     return db;
 }
 
-static int db_run(sqlite3 *db, const char *sql) { return sqlite3_exec(db, sql, NULL, NULL, NULL); }
-
 static void db_must(sqlite3 *db, const char *sql) {
     char *message = NULL;
     if (sqlite3_exec(db, sql, NULL, NULL, &message) == SQLITE_OK) return;
     print_error("%s: %s\n", sql, message);
     fail();
-}
-
-/* The first column of the first row; -1 on an error or no row. */
-static int64_t db_number(sqlite3 *db, const char *sql) {
-    sqlite3_stmt *q = NULL;
-    int64_t number = -1;
-    if (sqlite3_prepare_v2(db, sql, -1, &q, NULL) == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW)
-        number = sqlite3_column_int64(q, 0);
-    sqlite3_finalize(q);
-    return number;
-}
-
-static bool db_intact(sqlite3 *db) {
-    sqlite3_stmt *q = NULL;
-    bool ok = sqlite3_prepare_v2(db, "pragma integrity_check", -1, &q, NULL) == SQLITE_OK &&
-              sqlite3_step(q) == SQLITE_ROW &&
-              strcmp((const char *)sqlite3_column_text(q, 0), "ok") == 0;
-    sqlite3_finalize(q);
-    return ok;
 }
 
 typedef struct {

@@ -4,13 +4,13 @@
  * what it acknowledged, and work again when the cause is gone. */
 #define _GNU_SOURCE /* mkdtemp */
 #include "lab.h"
+#include "sqlite_world.h"
 #include "vfs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,26 +21,6 @@
 static int db_open(const char *vfs, const char *path, sqlite3 **out) {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
     return sqlite3_open_v2(path, out, flags, vfs);
-}
-
-static int db_run(sqlite3 *db, const char *sql) { return sqlite3_exec(db, sql, NULL, NULL, NULL); }
-
-static int64_t db_number(sqlite3 *db, const char *sql) {
-    sqlite3_stmt *q = NULL;
-    int64_t number = -1;
-    if (sqlite3_prepare_v2(db, sql, -1, &q, NULL) == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW)
-        number = sqlite3_column_int64(q, 0);
-    sqlite3_finalize(q);
-    return number;
-}
-
-static bool db_intact(sqlite3 *db) {
-    sqlite3_stmt *q = NULL;
-    bool ok = sqlite3_prepare_v2(db, "pragma integrity_check", -1, &q, NULL) == SQLITE_OK &&
-              sqlite3_step(q) == SQLITE_ROW &&
-              strcmp((const char *)sqlite3_column_text(q, 0), "ok") == 0;
-    sqlite3_finalize(q);
-    return ok;
 }
 
 /* A database with the rows 1 to `rows`, closed cleanly. */
