@@ -27,11 +27,13 @@ void slab_fini(slab *s) {
     *s = (slab){ .env = s->env, .object_size = s->object_size };
 }
 
+/* As many objects as fill the size, and the header on top: nothing is left over behind the last one,
+ * which for objects of a kilobyte would be one in 64. */
 static size_t slab_next_chunk_size(const slab *s) {
-    size_t size = s->chunk ? s->chunk->size * 2 : SLAB_FIRST_CHUNK;
-    if (size > SLAB_LAST_CHUNK) size = SLAB_LAST_CHUNK;
-    size_t least = sizeof(slab_chunk) + 8 * (size_t)s->object_size;
-    return size < least ? least : size;
+    size_t room = s->chunk ? (s->chunk->size - sizeof(slab_chunk)) * 2 : SLAB_FIRST_CHUNK;
+    if (room > SLAB_LAST_CHUNK) room = SLAB_LAST_CHUNK;
+    size_t objects = room / s->object_size;
+    return sizeof(slab_chunk) + (objects < 8 ? 8 : objects) * s->object_size;
 }
 
 void *slab_take_from_new_chunk_(slab *s) {

@@ -88,7 +88,7 @@ typedef struct back_edge {
 typedef VEC(uint64_t) mark_vec;
 
 #define GRAPH_BLOCK_CLASSES 7 /* slabs of 16, 32, ... 1024 bytes; larger blocks from env */
-#define GRAPH_LIST_CLASSES  8 /* slabs of lists of 1, 2, ... 128 readers; larger ones from env */
+#define GRAPH_LIST_CLASSES  8 /* slabs of lists of 1, 2, ... 128 readers; others from env */
 
 typedef struct graph {
     const hd_env *env;

@@ -38,7 +38,7 @@ static void check_list(const graph *g, place_id pid) {
     assert(!(flags & DOC_HAS_SHAPE) == !shapes);
     if (p->watch && !watch_is_inline(p->watch)) {
         assert(watch_list(p->watch)->shapes == shapes && watch_list(p->watch)->count > 0);
-        assert(watch_list(p->watch)->count <= watch_list(p->watch)->capacity);
+        assert(watch_list(p->watch)->count <= watch_capacity(watch_list(p->watch)));
     }
     (void)flags, (void)shapes;
 }

@@ -12,7 +12,7 @@ hd_status graph_init(graph *g, const hd_env *env, places *ps) {
     for (unsigned i = 0; i < GRAPH_BLOCK_CLASSES; i++)
         slab_init(&g->blocks[i], env, (size_t)16 << i);
     for (unsigned i = 0; i < GRAPH_LIST_CLASSES; i++)
-        slab_init(&g->lists[i], env, offsetof(watch, items) + (sizeof(reader) << i));
+        slab_init(&g->lists[i], env, readers_list_bytes(i, false));
     return HD_OK;
 }
 

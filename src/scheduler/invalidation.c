@@ -88,7 +88,7 @@ void invalidation_mark_some(scheduler *s, place_id at, uint32_t count, bool shap
             continue;
         }
         const watch *w = watch_list(word);
-        if (i < w->count) mark_one(s, at, w->items[i].node, shape, self);
+        if (i < w->count) mark_one(s, at, w->nodes[i], shape, self);
     }
 }
 
@@ -190,7 +190,7 @@ static void mark_unresumed(scheduler *s, place_id at, bool shape) {
         if (!word) return;
         bool one = watch_is_inline(word);
         if (count >= (one ? 1 : watch_list(word)->count)) continue;
-        uint32_t reader_node = one ? watch_reader(word).node : watch_list(word)->items[count].node;
+        uint32_t reader_node = one ? watch_reader(word).node : watch_list(word)->nodes[count];
         if (node_of(s, reader_node & ~READER_SHAPE)->flags & NODE_RESUMED) continue;
         mark_one(s, at, reader_node, shape, 0);
     }

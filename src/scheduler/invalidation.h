@@ -38,7 +38,7 @@ static inline void invalidation_mark_all(scheduler *s, place_id at, uint64_t wor
     }
     const watch *w = watch_list(word);
     uint32_t count = w->count, left = count;
-    while (left && invalidation_mark_plain(&s->graph, w->items[left - 1].node, self)) left--;
+    while (left && invalidation_mark_plain(&s->graph, w->nodes[left - 1], self)) left--;
     s->stats.marks += count - left;
     if (w->shapes) watch_list(word)->shape_rev = s->r->rev;
     if (left) invalidation_mark_some(s, at, left, true, self);

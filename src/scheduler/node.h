@@ -91,19 +91,38 @@ static inline const edge *node_reads_const(const node *n) {
 }
 
 /* An entry in a place's reader list: the node, and which of its reads. */
-#define READER_SHAPE UINT32_C(0x80000000)
+#define READER_SHAPE    UINT32_C(0x80000000)
+#define READER_SLOT_MAX UINT16_MAX /* the highest slot that stands in two bytes */
 typedef struct reader {
     uint32_t node; /* with READER_SHAPE */
     uint32_t slot; /* index into the node's reads */
 } reader;
 
-/* What place.watch points to when there is more than one deep reader. */
+/* What place.watch points to when there is more than one deep reader. The nodes come first, since
+ * marking them needs nothing else; behind them the slots, two bytes each unless the list is wide. */
 typedef struct watch {
-    uint32_t count, capacity;
-    uint32_t shapes;    /* readers by shape among them */
     uint64_t shape_rev; /* revision of the last change of shape */
-    reader items[];
+    uint32_t count;
+    uint32_t shapes;  /* readers by shape among them */
+    uint8_t room;     /* log2 of how many it has room for */
+    bool wide;        /* slots have four bytes: one of them is, or was, above READER_SLOT_MAX */
+    uint32_t nodes[]; /* with READER_SHAPE; then the slots */
 } watch;
+
+static inline uint32_t watch_capacity(const watch *w) { return UINT32_C(1) << w->room; }
+static inline reader watch_at(const watch *w, uint32_t i) {
+    const void *slots = w->nodes + watch_capacity(w);
+    assert(i < w->count);
+    return (reader){ w->nodes[i],
+                     w->wide ? ((const uint32_t *)slots)[i] : ((const uint16_t *)slots)[i] };
+}
+static inline void watch_put(watch *w, uint32_t i, reader r) {
+    void *slots = w->nodes + watch_capacity(w);
+    assert(i < watch_capacity(w) && (w->wide || r.slot <= READER_SLOT_MAX));
+    w->nodes[i] = r.node;
+    if (w->wide) ((uint32_t *)slots)[i] = r.slot;
+    else ((uint16_t *)slots)[i] = (uint16_t)r.slot;
+}
 
 /* The word itself: 0 nobody; odd: one reader, inline (node << 32 | slot << 1 | 1); else a watch *. */
 static inline bool watch_is_inline(uint64_t word) { return word & 1; }

@@ -36,34 +36,31 @@ void graph_block_give(graph *g, void *block, size_t bytes) {
 
 /* ---- lists */
 
-/* Capacities are powers of two. */
-static size_t list_bytes(uint32_t capacity) {
-    return offsetof(watch, items) + capacity * sizeof(reader);
-}
-static unsigned list_class(uint32_t capacity) { return (unsigned)__builtin_ctz(capacity); }
+/* Slots need four bytes only for nodes with more than 65,536 reads. */
+static bool slot_is_wide(uint32_t slot) { return slot > READER_SLOT_MAX; }
 
-static watch *list_new(graph *g, uint32_t capacity) {
-    unsigned class = list_class(capacity);
-    watch *entries = class < GRAPH_LIST_CLASSES ? slab_take(&g->lists[class])
-                                                : large_take(g, list_bytes(capacity));
-    if (entries) *entries = (watch){ .capacity = capacity };
+static watch *list_new(graph *g, unsigned room, bool wide) {
+    bool slabbed = room < GRAPH_LIST_CLASSES && !wide;
+    watch *entries =
+        slabbed ? slab_take(&g->lists[room]) : large_take(g, readers_list_bytes(room, wide));
+    if (entries) *entries = (watch){ .room = (uint8_t)room, .wide = wide };
     return entries;
 }
 
 static void list_free(graph *g, watch *entries) {
-    unsigned class = list_class(entries->capacity);
-    if (class < GRAPH_LIST_CLASSES) slab_give(&g->lists[class], entries);
-    else large_give(g, entries, list_bytes(entries->capacity));
+    unsigned room = entries->room;
+    if (room < GRAPH_LIST_CLASSES && !entries->wide) slab_give(&g->lists[room], entries);
+    else large_give(g, entries, readers_list_bytes(room, entries->wide));
 }
 
-/* The same list in a block of another size; the old one is given back. */
-static watch *list_resized(graph *g, watch *old, uint32_t capacity) {
-    watch *entries = list_new(g, capacity);
+/* The same list in another block; the old one is given back. */
+static watch *list_moved(graph *g, watch *old, unsigned room, bool wide) {
+    watch *entries = list_new(g, room, wide);
     if (!entries) return NULL;
     entries->count = old->count;
     entries->shapes = old->shapes;
     entries->shape_rev = old->shape_rev;
-    memcpy(entries->items, old->items, old->count * sizeof *old->items);
+    for (uint32_t i = 0; i < old->count; i++) watch_put(entries, i, watch_at(old, i));
     list_free(g, old);
     return entries;
 }
@@ -78,19 +75,25 @@ static void flag_shape(place *p, place_id id, bool on) {
     }
 }
 
-/* A list with room for one more; NULL: no memory, nothing changed. */
-static watch *list_with_room(graph *g, place *p) {
-    if (p->watch && !watch_is_inline(p->watch)) {
-        watch *entries = watch_list(p->watch);
-        if (entries->count < entries->capacity) return entries;
-        return list_resized(g, entries, entries->capacity * 2);
-    }
-    watch *entries = list_new(g, p->watch ? 2 : 1);
+/* The first list of a place. */
+static watch *list_of_first(graph *g, const place *p, bool wide) {
+    if (p->watch) wide |= slot_is_wide(watch_reader(p->watch).slot);
+    watch *entries = list_new(g, p->watch ? 1 : 0, wide);
     if (!entries) return NULL;
     /* When its shape last changed is not known; not after its value did. */
     entries->shape_rev = p->rev;
-    if (p->watch) entries->items[entries->count++] = watch_reader(p->watch);
+    if (p->watch) watch_put(entries, entries->count++, watch_reader(p->watch));
     return entries;
+}
+
+/* A list with room for one more, at `slot` of its reads; NULL: no memory, nothing changed. */
+static watch *list_with_room(graph *g, const place *p, uint32_t slot) {
+    bool wide = slot_is_wide(slot);
+    if (!p->watch || watch_is_inline(p->watch)) return list_of_first(g, p, wide);
+    watch *entries = watch_list(p->watch);
+    bool full = entries->count == watch_capacity(entries);
+    if (!full && entries->wide >= wide) return entries;
+    return list_moved(g, entries, entries->room + full, entries->wide || wide);
 }
 
 hd_status readers_add(graph *g, node_id id, uint32_t slot) {
@@ -104,19 +107,19 @@ hd_status readers_add(graph *g, node_id id, uint32_t slot) {
         e->slot = 0;
         return HD_OK;
     }
-    watch *entries = list_with_room(g, p);
+    watch *entries = list_with_room(g, p, slot);
     if (!entries) return HD_NOMEM;
     p->watch = (uint64_t)(uintptr_t)entries;
     e->slot = entries->count;
-    entries->items[entries->count++] = (reader){ shape ? id | READER_SHAPE : id, slot };
+    watch_put(entries, entries->count++, (reader){ shape ? id | READER_SHAPE : id, slot });
     if (shape && entries->shapes++ == 0) flag_shape(p, pid, true);
     return HD_OK;
 }
 
 static void take_out(graph *g, watch *entries, uint32_t at) {
-    reader last = entries->items[--entries->count];
-    if (at == entries->count) return;
-    entries->items[at] = last;
+    reader last = watch_at(entries, entries->count - 1);
+    if (at == --entries->count) return;
+    watch_put(entries, at, last);
     node *moved = graph_node(g, last.node & ~READER_SHAPE);
     node_reads(moved)[last.slot].slot = at;
 }
@@ -126,8 +129,8 @@ static void list_shrink(graph *g, place *p, watch *entries) {
     if (entries->count == 0) {
         list_free(g, entries);
         p->watch = 0;
-    } else if (entries->capacity > 16 && entries->count <= entries->capacity / 4) {
-        watch *smaller = list_resized(g, entries, entries->capacity / 2);
+    } else if (watch_capacity(entries) > 16 && entries->count <= watch_capacity(entries) / 4) {
+        watch *smaller = list_moved(g, entries, entries->room - 1U, entries->wide);
         if (smaller) p->watch = (uint64_t)(uintptr_t)smaller;
     }
 }
@@ -157,9 +160,21 @@ void readers_remove(graph *g, node_id id, uint32_t slot) {
 
 void readers_move(graph *g, edge e, uint32_t slot) {
     place *p = place_at(g->places, e.key & KEY_PLACE);
-    if (watch_is_inline(p->watch))
+    if (watch_is_inline(p->watch)) {
         p->watch = watch_inline((reader){ watch_reader(p->watch).node, slot });
-    else watch_list(p->watch)->items[e.slot].slot = slot;
+    } else {
+        watch *entries = watch_list(p->watch);
+        watch_put(entries, e.slot, (reader){ entries->nodes[e.slot], slot });
+    }
+}
+
+hd_status readers_widen(graph *g, edge e) {
+    place *p = place_at(g->places, e.key & KEY_PLACE);
+    if (watch_is_inline(p->watch) || watch_list(p->watch)->wide) return HD_OK;
+    watch *wide = list_moved(g, watch_list(p->watch), watch_list(p->watch)->room, true);
+    if (!wide) return HD_NOMEM;
+    p->watch = (uint64_t)(uintptr_t)wide;
+    return HD_OK;
 }
 
 void readers_drop(graph *g, place *p) {

@@ -21,12 +21,17 @@
 void *graph_block_take(graph *g, size_t bytes);
 void graph_block_give(graph *g, void *block, size_t bytes);
 
+/* What a list with room for 1 << room readers takes. */
+static inline size_t readers_list_bytes(unsigned room, bool wide) {
+    return offsetof(watch, nodes) + ((sizeof(uint32_t) + (wide ? 4 : 2)) << room);
+}
+
 static inline uint32_t readers_count(const place *p) {
     if (!p->watch) return 0;
     return watch_is_inline(p->watch) ? 1 : watch_list(p->watch)->count;
 }
 static inline reader readers_at(const place *p, uint32_t i) {
-    return watch_is_inline(p->watch) ? watch_reader(p->watch) : watch_list(p->watch)->items[i];
+    return watch_is_inline(p->watch) ? watch_reader(p->watch) : watch_at(watch_list(p->watch), i);
 }
 
 /* Enters the node's read at `slot`, which stands in its read set already, and writes its back-index.
@@ -36,8 +41,11 @@ hd_status readers_add(graph *g, node_id id, uint32_t slot);
 void readers_remove(graph *g, node_id id, uint32_t slot);
 /* The same for a read that does not stand in the read set any more: `e` is as it stood there. */
 void readers_remove_old(graph *g, edge e);
-/* The node's linked read moved within its read set, to `slot`. */
+/* The node's linked read moved within its read set, to `slot`; if that is above READER_SLOT_MAX, there
+ * must have been a readers_widen before. */
 void readers_move(graph *g, edge e, uint32_t slot);
+/* Any slot can stand in the list that the linked read is in. HD_NOMEM: nothing changed. */
+hd_status readers_widen(graph *g, edge e);
 
 /* Gives a list back without looking at its readers; for graph_fini. */
 void readers_drop(graph *g, place *p);

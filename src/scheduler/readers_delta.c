@@ -134,6 +134,16 @@ static hd_status open_fresh(delta *d) {
     return HD_OK;
 }
 
+/* A read that stays may stand far behind where it was: its list must be able to say so. */
+static hd_status widen_kept(delta *d) {
+    uint32_t first = d->same > READER_SLOT_MAX ? d->same : READER_SLOT_MAX + 1;
+    for (uint32_t j = first; j < d->count; j++) {
+        uint32_t from = d->g->fates.items[j];
+        if (from < d->old_count && readers_widen(d->g, d->old[from])) return HD_NOMEM;
+    }
+    return HD_OK;
+}
+
 static hd_status enter_added(delta *d) {
     for (uint32_t i = 0; i < d->added; i++) {
         if (!readers_add(d->g, d->id, d->old_count + i)) continue;
@@ -209,6 +219,7 @@ static hd_status change(delta *d) {
     bool linked = graph_node(g, d->id)->flags & NODE_LINKED;
     edge *final = d->old;
     hd_status status = compare(d);
+    if (!status && linked) status = widen_kept(d);
     if (!status && reads_capacity(d->count) != reads_capacity(d->old_count))
         status = reads_take(g, d->count, &final);
     if (status) return status;
