@@ -291,6 +291,9 @@ static inline void graph_each_promoted(const graph *g, node_id id, void (*fn)(vo
  * Takes place references. O(old + new) after the common prefix; allocates only when a capacity class
  * changes. */
 hd_status graph_apply_reads(graph *g, node_id id, const uint32_t *keys, uint32_t count);
+/* The same for a node that is linked and has no reads yet: nothing is compared, and the references to
+ * the places become the graph's. On HD_NOMEM they stay the caller's, and nothing changed. */
+hd_status graph_take_reads(graph *g, node_id id, const uint32_t *keys, uint32_t count);
 /* Puts all reads into the index, or takes them out. No-ops when it is so already. A node that is
  * live is not unlinked. HD_NOMEM: nothing changed. */
 hd_status graph_link(graph *g, node_id id);

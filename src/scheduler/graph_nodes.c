@@ -48,7 +48,7 @@ hd_status graph_add_node(graph *g, node_id id) {
     n->reads.one = (edge){ 0, EDGE_UNLINKED };
     n->flags |= NODE_DORMANT;
     bit_set(g->eligible, n->pos);
-    graph_set_invalid(g, n);
+    bit_set(g->invalid, n->pos); /* not raised: it is dormant */
     return HD_OK;
 }
 

@@ -22,7 +22,7 @@ void live_wake(graph *g, node_id id) {
     g->work[g->work_count++] = id;
 }
 
-void live_read_added(graph *g, node_id id, place_id p, bool live) {
+void live_read_added_slow(graph *g, node_id id, place_id p, bool live) {
     writer_walk walk;
     writer w;
     writers_begin(&walk, g, p);
@@ -53,7 +53,7 @@ void live_read_gone(graph *g, node_id id, place_id p, bool live) {
     }
 }
 
-void live_drain(graph *g) {
+void live_drain_slow(graph *g) {
     while (g->work_count) {
         node_id id = g->work[--g->work_count];
         node *n = graph_node(g, id);

@@ -7,9 +7,15 @@
 /* A linked read came, or is to go from the lists: its edges enter the order or leave it; and if the
  * node is live, its writers gain a reference each, or lose one. What was gained is passed on by
  * live_drain. */
-void live_read_added(graph *g, node_id id, place_id p, bool live);
+void live_read_added_slow(graph *g, node_id id, place_id p, bool live);
+static inline void live_read_added(graph *g, node_id id, place_id p, bool live) {
+    if (writers_any(g, p)) live_read_added_slow(g, id, p, live);
+}
 void live_read_gone(graph *g, node_id id, place_id p, bool live);
-void live_drain(graph *g);
+void live_drain_slow(graph *g);
+static inline void live_drain(graph *g) {
+    if (g->work_count) live_drain_slow(g);
+}
 
 /* It has references: so it is live, if it was not. */
 void live_wake(graph *g, node_id id);

@@ -35,7 +35,7 @@ static void lay_out(graph *g, void *block, uint32_t capacity) {
     while (capacity >> g->top_shift > 64) g->top_shift++;
 }
 
-static hd_status grow(graph *g) {
+hd_status order_grow(graph *g) {
     uint32_t capacity = g->order_capacity ? g->order_capacity * 2 : CAPACITY_LEAST;
     if (capacity > NODE_MAX / 2) return HD_LIMIT;
     void *block = env_new(g->env, block_bytes(capacity));
@@ -70,17 +70,6 @@ void order_fini(graph *g) {
 }
 
 /* ---- coming and going */
-
-hd_status order_append(graph *g, node_id id) {
-    if (g->order_count == g->order_capacity) {
-        hd_status status = grow(g);
-        if (status) return status;
-    }
-    uint32_t pos = g->order_count++;
-    g->node_at[pos] = id;
-    graph_node(g, id)->pos = pos;
-    return HD_OK;
-}
 
 static void clear_bits(graph *g, uint32_t pos) {
     bit_clear(g->invalid, pos);

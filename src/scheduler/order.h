@@ -25,7 +25,18 @@
 
 /* ---- positions (order.c) */
 
-hd_status order_append(graph *g, node_id id);
+/* Makes room for more positions. */
+hd_status order_grow(graph *g);
+static inline hd_status order_append(graph *g, node_id id) {
+    if (g->order_count == g->order_capacity) {
+        hd_status status = order_grow(g);
+        if (status) return status;
+    }
+    uint32_t pos = g->order_count++;
+    g->node_at[pos] = id;
+    graph_node(g, id)->pos = pos;
+    return HD_OK;
+}
 void order_remove(graph *g, node_id id);
 void order_fini(graph *g);
 

@@ -96,17 +96,11 @@ static watch *list_with_room(graph *g, const place *p, uint32_t slot) {
     return list_moved(g, entries, entries->room + full, entries->wide || wide);
 }
 
-hd_status readers_add(graph *g, node_id id, uint32_t slot) {
+hd_status readers_add_to_list(graph *g, node_id id, uint32_t slot) {
     edge *e = &node_reads(graph_node(g, id))[slot];
     place_id pid = e->key & KEY_PLACE;
     place *p = place_at(g->places, pid);
     bool shape = e->key & KEY_SHAPE;
-    assert(e->slot == EDGE_UNLINKED);
-    if (!p->watch && !shape) {
-        p->watch = watch_inline((reader){ id, slot });
-        e->slot = 0;
-        return HD_OK;
-    }
     watch *entries = list_with_room(g, p, slot);
     if (!entries) return HD_NOMEM;
     p->watch = (uint64_t)(uintptr_t)entries;

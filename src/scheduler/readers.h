@@ -36,7 +36,16 @@ static inline reader readers_at(const place *p, uint32_t i) {
 
 /* Enters the node's read at `slot`, which stands in its read set already, and writes its back-index.
  * HD_NOMEM: nothing changed. */
-hd_status readers_add(graph *g, node_id id, uint32_t slot);
+hd_status readers_add_to_list(graph *g, node_id id, uint32_t slot);
+static inline hd_status readers_add(graph *g, node_id id, uint32_t slot) {
+    edge *e = &node_reads(graph_node(g, id))[slot];
+    place *p = place_at(g->places, e->key & KEY_PLACE);
+    assert(e->slot == EDGE_UNLINKED);
+    if (p->watch || (e->key & KEY_SHAPE)) return readers_add_to_list(g, id, slot);
+    p->watch = watch_inline((reader){ id, slot });
+    e->slot = 0;
+    return HD_OK;
+}
 /* Takes it out again; leaves EDGE_UNLINKED. */
 void readers_remove(graph *g, node_id id, uint32_t slot);
 /* The same for a read that does not stand in the read set any more: `e` is as it stood there. */

@@ -251,28 +251,31 @@ static hd_status enter_first(graph *g, node_id id, uint32_t count) {
     return HD_OK;
 }
 
-static hd_status first_reads(delta *d) {
-    graph *g = d->g;
-    node *n = graph_node(g, d->id);
+/* The references to the places are the caller's. */
+static hd_status first_reads(graph *g, node_id id, const uint32_t *keys, uint32_t count) {
+    node *n = graph_node(g, id);
     edge *many;
-    hd_status status = reads_take(g, d->count, &many);
+    hd_status status = reads_take(g, count, &many);
     if (status) return status;
-    if (d->count > 1) n->reads.many = many;
-    n->read_count = d->count;
+    if (count > 1) n->reads.many = many;
+    n->read_count = count;
     edge *reads = node_reads(n);
-    for (uint32_t i = 0; i < d->count; i++) reads[i] = (edge){ d->keys[i], EDGE_UNLINKED };
-    bool linked = n->flags & NODE_LINKED, live = node_is_live(g, n);
-    if (linked) status = enter_first(g, d->id, d->count);
+    for (uint32_t i = 0; i < count; i++) reads[i] = (edge){ keys[i], EDGE_UNLINKED };
+    if (!(n->flags & NODE_LINKED)) return HD_OK;
+    status = enter_first(g, id, count);
     if (status) {
-        readers_free(g, d->id);
+        readers_free(g, id);
         return status;
     }
-    for (uint32_t i = 0; i < d->count; i++) {
-        if (linked) live_read_added(g, d->id, d->keys[i] & KEY_PLACE, live);
-        place_ref(g->places, d->keys[i] & KEY_PLACE);
-    }
+    bool live = node_is_live(g, n);
+    for (uint32_t i = 0; i < count; i++) live_read_added(g, id, keys[i] & KEY_PLACE, live);
     live_drain(g);
     return HD_OK;
+}
+
+hd_status graph_take_reads(graph *g, node_id id, const uint32_t *keys, uint32_t count) {
+    assert(!graph_node(g, id)->read_count && (graph_node(g, id)->flags & NODE_LINKED));
+    return first_reads(g, id, keys, count);
 }
 
 /* ---- the one read that changes from run to run */
@@ -320,8 +323,10 @@ hd_status graph_apply_reads(graph *g, node_id id, const uint32_t *keys, uint32_t
     d.old = n->read_count <= 1 ? &d.one : n->reads.many;
     while (d.same < count && d.same < d.old_count && d.old[d.same].key == keys[d.same]) d.same++;
     if (d.same == count && d.same == d.old_count) return HD_OK;
-    if (!d.old_count) return first_reads(&d);
-    return one_replaced(&d) ? replace_one(&d) : change(&d);
+    if (d.old_count) return one_replaced(&d) ? replace_one(&d) : change(&d);
+    hd_status status = first_reads(g, id, keys, count);
+    for (uint32_t i = 0; i < count && !status; i++) place_ref(g->places, keys[i] & KEY_PLACE);
+    return status;
 }
 
 /* For a node that leaves; its reads are unlinked. */

@@ -61,23 +61,22 @@ static hd_status grow(scheduler *s) {
     return HD_OK;
 }
 
-/* A blank record. Generations go on counting where a record is used again. */
-static hd_status take_record(scheduler *s, node_id *out) {
+/* A record, yet to be written. Generations go on counting where one is used again. */
+static inline hd_status take_record(scheduler *s, node_id *out) {
     graph *g = &s->graph;
+    uint32_t generation = 1;
     if (s->free_nodes) {
         *out = s->free_nodes;
         s->free_nodes = g->nodes[*out].cold;
-        uint32_t generation = s->sides[*out].generation;
-        s->sides[*out] = (node_side){ .generation = generation };
+        generation = s->sides[*out].generation;
     } else {
         if (g->node_count >= g->node_capacity || g->node_count >= s->side_capacity) {
             hd_status status = grow(s);
             if (status) return status;
         }
         *out = g->node_count++;
-        s->sides[*out] = (node_side){ .generation = 1 };
     }
-    g->nodes[*out] = (node){ .flags = NODE_NEVER_RAN };
+    s->sides[*out] = (node_side){ .generation = generation };
     return HD_OK;
 }
 
@@ -320,23 +319,29 @@ static hd_status register_again(scheduler *s, const hd_node_spec *spec, node_id 
     return HD_OK;
 }
 
+/* The record of a node that is a function and no more, in the graph. */
+static inline hd_status add(scheduler *s, hd_action_fn fn, void *ctx, uint32_t kind, node_id *out) {
+    hd_status status = take_record(s, out);
+    if (status) return status;
+    s->graph.nodes[*out] = (node){ .fn = fn, .ctx = ctx, .flags = NODE_NEVER_RAN | kind };
+    status = graph_add_node(&s->graph, *out);
+    if (status) give_record(s, *out);
+    return status;
+}
+
+hd_status registry_add_effect(scheduler *s, hd_action_fn fn, void *ctx, node_id *out) {
+    hd_status status = add(s, fn, ctx, NODE_EFFECT, out);
+    s->effects += !status;
+    return status;
+}
+
 hd_status registry_register(scheduler *s, const hd_node_spec *spec, node_id *out) {
     *out = 0;
     if (spec->again.id) return register_again(s, spec, out);
     node_id id;
     hd_status status = check_spec(s, spec);
+    if (!status) status = add(s, spec->fn, spec->ctx, spec->effect ? NODE_EFFECT : 0, &id);
     if (status) return status;
-    status = take_record(s, &id);
-    if (status) return status;
-    node *n = node_of(s, id);
-    n->fn = spec->fn;
-    n->ctx = spec->ctx;
-    if (spec->effect) n->flags |= NODE_EFFECT;
-    status = graph_add_node(&s->graph, id);
-    if (status) {
-        give_record(s, id);
-        return status;
-    }
     status = fill(s, id, spec);
     if (status) {
         cold *c = cold_of(s, node_of(s, id));

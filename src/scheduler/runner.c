@@ -274,9 +274,34 @@ static hd_status carry_causes(scheduler *s, node_id id, hd_tx *tx) {
     return HD_OK;
 }
 
+/* A first run that read, and perhaps has an output, and that is all: with nothing expected there is
+ * nothing to compare. */
+static inline bool is_plain_first(const node *n, const hd_tx *tx) {
+    const uint32_t needed = NODE_NEVER_RAN | NODE_LINKED;
+    return tx->flags == (TX_OPEN | TX_RUN | TX_DIVERGED) && !n->read_count &&
+           (n->flags & needed) == needed;
+}
+
+/* The journal of such a run becomes the read set as it stands, references and all. */
+static hd_status conclude_first(scheduler *s, node_id id, hd_tx *tx) {
+    uint64_t edges = s->graph.edge_visits;
+    s->stats.read_deltas++;
+    hd_status status = graph_take_reads(&s->graph, id, tx->reads.items, tx->reads.count);
+    if (status) return status;
+    if (s->persistence) persistence_reads_changed(s, id);
+    if (s->wanted && node_is_live(&s->graph, node_of(s, id))) ask_for_writers(s, node_of(s, id));
+    bool aside = edges != s->graph.edge_visits && set_aside(s, id, tx); /* else nobody writes it */
+    tx_reads_taken(tx);
+    if (aside) return HD_OK;
+    if (tx_has_output(tx)) status = write_output(s, id, tx);
+    if (!status) runner_completed(s, node_of(s, id));
+    return status;
+}
+
 /* A run that returned HD_OK. */
 static hd_status conclude(scheduler *s, node_id id, hd_tx *tx) {
     if (tx->failed) return tx->failed;
+    if (is_plain_first(node_of(s, id), tx)) return conclude_first(s, id, tx);
     bool elsewhere = !tx_reads_unchanged(tx), first = node_of(s, id)->flags & NODE_NEVER_RAN;
     uint64_t edges = s->graph.edge_visits;
     hd_status status = carry_causes(s, id, tx);
@@ -419,10 +444,22 @@ void runner_run_unusual(scheduler *s, node_id id) {
     runner_begin_row(s);
 }
 
+/* As finish() and wipe(), for a plain first run. */
+static void end_first(scheduler *s, node_id id, hd_tx *tx) {
+    hd_status status = conclude_first(s, id, tx);
+    if (status) failed(s, id, tx, status);
+    if (node_of(s, id)->cold) gates_ran(s, id, env_now_ns(s->env));
+    graph_settle(&s->graph);
+    wipe(tx);
+}
+
 void runner_end_unusual(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
     runner_end_row(s);
     s->clock_ns = 0;
-    if (status != HD_PENDING || s->tx == tx) { /* else suspended: the transaction went along */
+    if (!status && is_plain_first(node_of(s, id), tx)) {
+        end_first(s, id, tx);
+    } else if (status != HD_PENDING ||
+               s->tx == tx) { /* else suspended: the transaction went along */
         finish(s, id, tx, status);
         wipe(tx);
     }

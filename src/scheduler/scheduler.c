@@ -252,7 +252,20 @@ hd_node hd_compute(hd_runtime *rt, const char *name, hd_action_fn fn, void *ctx,
     return n;
 }
 
+/* There may be thousands of them, and each is soon made: it is live by itself, nothing is kept of it,
+ * and no gate is set. */
+static hd_node effect_alone(scheduler *s, hd_action_fn fn, void *ctx) {
+    node_id id;
+    if (registry_add_effect(s, fn, ctx, &id)) return (hd_node){ 0, 0 };
+    graph_demand(&s->graph, id);
+    s->tick = true;
+    return registry_handle(s, id);
+}
+
 hd_node hd_effect(hd_runtime *rt, const char *name, hd_action_fn fn, void *ctx) {
+    scheduler *s = scheduler_get(rt);
+    if (s && fn && !name && !s->running && !s->persistence && !s->rechecking)
+        return effect_alone(s, fn, ctx);
     hd_node n;
     hd_node_spec spec = { .name = name, .fn = fn, .ctx = ctx, .effect = true };
     hd_node_register(rt, &spec, &n);

@@ -2,11 +2,8 @@
 #include "store/tx.h"
 
 #include "base/env.h"
-#include "base/hash.h"
 
 #define FEW_READS 16 /* up to here a scan finds a repetition */
-
-static uint32_t key_hash(uint32_t key) { return hash_fold(hash_u64(key)); }
 
 static bool among_expected(const hd_tx *tx, uint32_t key) {
     for (uint32_t i = tx_agreed(tx); i-- > 0;)
@@ -14,14 +11,16 @@ static bool among_expected(const hd_tx *tx, uint32_t key) {
     return false;
 }
 
-static bool among_reads(const hd_tx *tx, uint32_t key) {
-    if (tx->reads.count <= FEW_READS) {
-        for (uint32_t i = tx->reads.count; i-- > 0;)
-            if (tx->reads.items[i] == key) return true;
-        return false;
-    }
-    for (table_probe p = table_find(&tx->seen, key_hash(key)); table_next(&tx->seen, &p);)
+static bool among_many(const hd_tx *tx, uint32_t key) {
+    for (table_probe p = table_find(&tx->seen, key); table_next(&tx->seen, &p);)
         if (p.index == key) return true;
+    return false;
+}
+
+static inline bool among_reads(const hd_tx *tx, uint32_t key) {
+    if (tx->reads.count > FEW_READS) return among_many(tx, key);
+    for (uint32_t i = tx->reads.count; i-- > 0;)
+        if (tx->reads.items[i] == key) return true;
     return false;
 }
 
@@ -38,12 +37,11 @@ static bool is_covered(const hd_tx *tx, uint32_t key) {
     return false;
 }
 
-/* Past FEW_READS the keys are in a table as well. */
+/* Past FEW_READS the keys are in a table as well, which spreads them. */
 static hd_status index_reads(hd_tx *tx) {
     uint32_t from = tx->reads.count == FEW_READS + 1 ? 0 : tx->reads.count - 1;
     for (uint32_t i = from; i < tx->reads.count; i++) {
-        hd_status status =
-            table_insert(&tx->seen, key_hash(tx->reads.items[i]), tx->reads.items[i]);
+        hd_status status = table_insert(&tx->seen, tx->reads.items[i], tx->reads.items[i]);
         if (status) return status;
     }
     return HD_OK;
@@ -103,6 +101,14 @@ hd_status tx_note_claim(hd_tx *tx, uint32_t key) {
     if (!vec_push(tx->r->env, &tx->claim_only, key)) return tx_fail(tx, HD_NOMEM);
     place_ref(&tx->r->places, key & KEY_PLACE);
     return HD_OK;
+}
+
+void tx_reads_taken(hd_tx *tx) {
+    assert(!tx->claim_only.count);
+    vec_clear(&tx->reads);
+    tx->flags &= ~(uint32_t)TX_DIVERGED;
+    tx->expected_count = tx_agreed(tx);
+    if (table_count(&tx->seen)) table_clear(&tx->seen);
 }
 
 void tx_drop_reads(hd_tx *tx) {

@@ -231,12 +231,6 @@ hd_status places_inner(places *ps, place_id doc, hd_path path, place_id *out) {
     return HD_OK;
 }
 
-void place_ref(places *ps, place_id id) {
-    place *p = place_at(ps, id);
-    if (p->root == id) p->doc.refs++;
-    else p->in.refs++;
-}
-
 static bool inner_needed(const place *p) {
     return p->in.refs || p->watch || p->first_child || (p->in.flags & DOC_PINNED);
 }

@@ -135,7 +135,11 @@ hd_status places_inner(places *ps, place_id doc, hd_path path, place_id *out);
 place_id places_find_doc(const places *ps, uint32_t home, const struct key *id);
 place_id places_find_child(const places *ps, place_id parent, const struct key *key);
 
-void place_ref(places *ps, place_id id);
+static inline void place_ref(places *ps, place_id id) {
+    place *p = place_at(ps, id);
+    if (p->root == id) p->doc.refs++;
+    else p->in.refs++;
+}
 /* Frees what nobody needs any more, upwards. Documents stay known, but for DOC_PASSING. */
 void place_unref(places *ps, place_id id);
 

@@ -162,8 +162,9 @@ static inline hd_status tx_note(hd_tx *tx, uint32_t key) {
 }
 /* A claim that is no dependency. */
 hd_status tx_note_claim(hd_tx *tx, uint32_t key);
-/* Forgets all reads. */
+/* Forgets all reads; and where somebody has taken them with their references. */
 void tx_drop_reads(hd_tx *tx);
+void tx_reads_taken(hd_tx *tx);
 
 /* True if the run read exactly what was expected. */
 static inline bool tx_reads_unchanged(const hd_tx *tx) {
