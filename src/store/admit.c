@@ -66,25 +66,20 @@ bool read_is_stale(const heads *h, uint32_t index, hd_path path, bool shape, uin
 /* A commit builds on recent ones. */
 enum { REFUSED_MAX = 1 << 14 };
 
-/* The first verdict at or above. */
-static const decided *decided_from(const head_session *s, uint64_t local_seq) {
-    uint32_t low = 0, high = s->verdicts.count;
+/* The numbers ascend, so one stands at most as far from the first as it is greater: exactly there if
+ * none was left out, which is the rule. */
+static const decided *find_decided(const head_session *s, uint64_t local_seq) {
+    const decided *items = s->verdicts.items;
+    if (!s->verdicts.count || local_seq < items[0].local_seq) return NULL;
+    uint64_t at = local_seq - items[0].local_seq;
+    if (at < s->verdicts.count && items[at].local_seq == local_seq) return &items[at];
+    uint32_t low = 0, high = at < s->verdicts.count ? (uint32_t)at : s->verdicts.count;
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
-        if (s->verdicts.items[mid].local_seq < local_seq) low = mid + 1;
+        if (items[mid].local_seq < local_seq) low = mid + 1;
         else high = mid;
     }
-    return s->verdicts.items + low;
-}
-
-static const decided *verdicts_end(const head_session *s) {
-    return s->verdicts.items + s->verdicts.count;
-}
-
-static const decided *find_decided(const head_session *s, uint64_t local_seq) {
-    if (!s->verdicts.count) return NULL;
-    const decided *d = decided_from(s, local_seq);
-    return d < verdicts_end(s) && d->local_seq == local_seq ? d : NULL;
+    return low < s->verdicts.count && items[low].local_seq == local_seq ? &items[low] : NULL;
 }
 
 /* Of a settled one only this is left: that it was refused. */
@@ -99,17 +94,15 @@ static bool was_refused(const head_session *s, uint64_t local_seq) {
            (low < s->refused.count && s->refused.items[low] == local_seq);
 }
 
-/* The numbers ascend, like the verdicts. */
+static bool was_accepted(const head_session *s, uint64_t local_seq) {
+    if (local_seq <= s->settled) return !was_refused(s, local_seq);
+    const decided *d = find_decided(s, local_seq);
+    return d && !d->status;
+}
+
 static bool were_accepted(const head_session *s, const uint64_t *local_seqs, uint32_t count) {
-    uint32_t i = 0;
-    for (; i < count && local_seqs[i] <= s->settled; i++)
-        if (was_refused(s, local_seqs[i])) return false;
-    if (i == count) return true;
-    if (!s->verdicts.count) return false;
-    for (const decided *d = decided_from(s, local_seqs[i]); i < count; i++) {
-        while (d < verdicts_end(s) && d->local_seq < local_seqs[i]) d++;
-        if (d == verdicts_end(s) || d->local_seq != local_seqs[i] || d->status) return false;
-    }
+    for (uint32_t i = 0; i < count; i++)
+        if (!was_accepted(s, local_seqs[i])) return false;
     return true;
 }
 
@@ -173,8 +166,7 @@ static hd_status precondition_status(const heads *h, const submission *s,
                                      const sub_precondition *p) {
     switch (p->kind) {
     case PRE_ORIGIN:
-        return were_accepted(&h->sessions.items[s->session], &p->origin, 1) ? HD_OK
-                                                                            : HD_ORIGIN_FAILED;
+        return was_accepted(&h->sessions.items[s->session], p->origin) ? HD_OK : HD_ORIGIN_FAILED;
     case PRE_ABSENT:
         return h->heads.items[p->head].flags & (HEAD_EXISTS | HEAD_TOMBSTONE) ? HD_EXISTS : HD_OK;
     case PRE_EQUAL: return p->holds ? HD_OK : HD_HASH_DIFFERS;

@@ -14,6 +14,7 @@ typedef struct cursor {
 } cursor;
 
 static uint64_t take_varint(cursor *c) {
+    if (c->at < c->end && *c->at < 0x80) return *c->at++; /* as most are */
     uint64_t v = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
         if (c->at == c->end) break;
@@ -97,14 +98,12 @@ static hd_status space_of(decoder *d, const char *text, size_t length, uint32_t 
     return status;
 }
 
-static hd_status head_of(decoder *d, const doc_name *n, uint32_t *out) {
-    struct key *space = NULL, *instance = NULL, *id = NULL;
-    hd_status status = key_of(d->h, n->space, n->space_length, &space);
-    if (!status) status = key_of(d->h, n->id, n->id_length, &id);
+static hd_status head_of(decoder *d, uint32_t space_index, const doc_name *n, uint32_t *out) {
+    struct key *space = d->h->spaces.items[space_index].name, *instance = NULL, *id = NULL;
+    hd_status status = key_of(d->h, n->id, n->id_length, &id);
     if (!status && n->scope != HD_SCOPE_SPACE)
         status = key_of(d->h, n->instance, n->instance_length, &instance);
     if (!status) status = heads_intern(d->h, space, n->scope, instance, n->meta, id, out);
-    key_unref(space);
     key_unref(instance);
     key_unref(id);
     return status;
@@ -173,7 +172,7 @@ static hd_status take_docs(decoder *d, message *m, const candidate *w) {
         if (m->c.bad || kind >> 1 > HD_SCOPE_SESSION) return HD_PROTOCOL;
         n->space = m->space_text[space];
         n->space_length = m->space_length[space];
-        status = head_of(d, n, &m->docs[i]);
+        status = head_of(d, w->spaces[space], n, &m->docs[i]);
     }
     return status;
 }
@@ -359,7 +358,9 @@ static hd_status log_op_touched(decoder *d, const log_doc *doc, uint8_t flags_of
 
 static hd_status log_write(decoder *d, const submission *s, const log_doc *doc, sub_write *w) {
     *w = (sub_write){ .basis = doc->basis, .create = doc->created, .delete_ = doc->deleted };
-    hd_status status = head_of(d, &doc->name, &w->head);
+    uint32_t space;
+    hd_status status = space_of(d, doc->name.space, doc->name.space_length, &space);
+    if (!status) status = head_of(d, space, &doc->name, &w->head);
     if (!status) status = log_op_touched(d, doc, op_touch_flags, &w->ops, &w->op_count);
     if (!status)
         status = value_exists(object_get_bytes(doc->entry, "f", 1))

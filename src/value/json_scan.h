@@ -77,6 +77,35 @@ static inline const char *json_skip_plain(const char *p, const char *end) {
     return p;
 }
 
+/* A bit for each of 16 bytes that must be escaped in print. */
+static inline uint32_t json_special16(__m128i x) {
+    __m128i below = _mm_cmpeq_epi8(_mm_min_epu8(x, _mm_set1_epi8(0x1F)), x);
+    __m128i quote = _mm_cmpeq_epi8(x, _mm_set1_epi8('"'));
+    __m128i escape = _mm_cmpeq_epi8(x, _mm_set1_epi8('\\'));
+    return (uint32_t)_mm_movemask_epi8(_mm_or_si128(below, _mm_or_si128(quote, escape)));
+}
+
+/* The first byte from p on that must be escaped in print, or `end`. */
+static inline const char *json_skip_printable(const char *p, const char *end) {
+    for (; end - p >= 16; p += 16) {
+        uint32_t mask = json_special16(_mm_loadu_si128((const __m128i *)(const void *)p));
+        if (mask) return p + __builtin_ctz(mask);
+    }
+    while (p < end && json_is_printable((unsigned char)*p)) p++;
+    return p;
+}
+
+/* Copies whole steps of 16 bytes; returns where it stopped: at less, or behind what is special. */
+static inline size_t json_copy_steps(char *out, const char *p, size_t length, uint64_t *special) {
+    size_t i = 0;
+    for (; i + 16 <= length && !*special; i += 16) {
+        __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
+        _mm_storeu_si128((__m128i *)(void *)(out + i), x);
+        *special = json_special16(x);
+    }
+    return i;
+}
+
 #else
 
 static inline const char *json_skip_plain(const char *p, const char *end) {
@@ -88,9 +117,6 @@ static inline const char *json_skip_plain(const char *p, const char *end) {
     return p;
 }
 
-#endif
-
-/* The first byte from p on that must be escaped in print, or `end`. */
 static inline const char *json_skip_printable(const char *p, const char *end) {
     for (; end - p >= 8; p += 8) {
         if (json_special8(json_load8(p))) break;
@@ -98,6 +124,13 @@ static inline const char *json_skip_printable(const char *p, const char *end) {
     while (p < end && json_is_printable((unsigned char)*p)) p++;
     return p;
 }
+
+static inline size_t json_copy_steps(char *out, const char *p, size_t length, uint64_t *special) {
+    (void)out, (void)p, (void)length, (void)special;
+    return 0;
+}
+
+#endif
 
 /* ---- Copying while looking --------------------------------------------------------------- */
 
@@ -123,7 +156,7 @@ static inline bool json_copy_below8(char *out, const char *p, size_t length) {
 static inline bool json_copy_printable(char *out, const char *p, size_t length) {
     if (length < 8) return json_copy_below8(out, p, length);
     uint64_t special = 0;
-    size_t i = 0;
+    size_t i = json_copy_steps(out, p, length, &special);
     for (; i + 8 <= length && !special; i += 8) {
         uint64_t x = json_load8(p + i);
         memcpy(out + i, &x, 8);
