@@ -359,6 +359,120 @@ static void i8_a_run_says_whose_it_is_and_why(void **state) {
     hd_tx_abort(tx);
 }
 
+/* ---- a snapshot that cannot be had */
+
+typedef struct folded {
+    double n, m; /* what the last run saw */
+    int torn;    /* runs that saw two states at once */
+} folded;
+
+/* Another runtime writes both and folds the log: what they were is nowhere any more. */
+static void fold_elsewhere(void) {
+    lab_runtime *b = lab_on(l, "b");
+    lab_do(b, "set n 2; set m 2");
+    lab_pump(b);
+    assert_status(hd_store_checkpoint(lab_rt(b), NULL), HD_OK);
+    lab_on(l, "a");
+}
+
+/* That happens in the middle of the second run, which is the first to read m. No status is looked at. */
+static hd_status reads_n_then_m(lab_node *self, hd_tx *tx) {
+    folded *f = self->data;
+    lab_tx_number(self, tx, "go");
+    f->n = lab_tx_number(self, tx, "n");
+    if (self->runs == 2) fold_elsewhere();
+    hd_value m = self->runs > 1 ? hd_tx_get(tx, lab_cell(self->at, "m")) : (hd_value){ 0 };
+    f->m = hd_value_as_double(m, 0);
+    if (hd_value_exists(m) && f->m != f->n) f->torn++;
+    return lab_tx_put(self, tx, "sum", f->n + f->m);
+}
+
+/* A knows n, and has looked into the file; `go` is its own affair. */
+static void prepare_fold(void) {
+    lab_on(l, "b");
+    lab_set(l, "n", 1);
+    lab_set(l, "m", 1);
+    lab_settle(l);
+    lab_on(l, "a");
+    lab_advance_ms(l, 100);
+    lab_settle(l);
+    assert_int_equal(lab_get(l, "n"), 1);
+    assert_status(hd_cell_set_volatile(lab_runtime_now(l), lab_cell(lab_on(l, "a"), "go")), HD_OK);
+    lab_catch(l);
+}
+
+static void let_go(void) {
+    lab_settle(l);
+    lab_turn(l); /* now it looks at the file only when it needs something */
+    lab_set(l, "go", 1);
+    lab_turn(l);
+    lab_settle(l);
+    lab_advance_ms(l, 100);
+    lab_settle(l);
+}
+
+static void ended_right(const folded *f) {
+    assert_int_equal(f->torn, 0);
+    assert_int_equal(f->n, 2);
+    assert_int_equal(f->m, 2);
+    assert_int_equal(lab_get(l, "sum"), 4);
+    assert_int_equal(lab_find(l, "both")->runs, 3); /* one of them too early */
+    assert_string_equal(lab_failures(l), "");
+    assert_int_equal(lab_stats(l).exhausted, 0);
+}
+
+/* S10, C204: a computation that cannot see one state runs again, when the rest has been heard. */
+static void a_run_that_meets_a_fold_is_repeated(void **state) {
+    folded f = { 0 };
+    prepare_fold();
+    lab_add(l, .name = "both", .output = "sum", .body = reads_n_then_m, .data = &f);
+    lab_effect(l, "show", "sum");
+    let_go();
+    ended_right(&f);
+    assert_seen(l, "show", "4");
+}
+
+/* The same of an effect. */
+static void an_effect_that_meets_a_fold_is_repeated(void **state) {
+    folded f = { 0 };
+    prepare_fold();
+    lab_add(l, .name = "both", .effect = true, .body = reads_n_then_m, .data = &f);
+    let_go();
+    ended_right(&f);
+}
+
+static hd_status counts_blindly(lab_node *self, hd_tx *tx) {
+    lab_tx_number(self, tx, "go");
+    if (self->runs == 1) return HD_OK;
+    fold_elsewhere();
+    return hd_tx_increment(tx, lab_cell(self->at, "m"), hd_int(NULL, 1));
+}
+
+static hd_status compares(lab_node *self, hd_tx *tx) {
+    folded *f = self->data;
+    lab_tx_number(self, tx, "go");
+    f->n = lab_tx_number(self, tx, "n");
+    hd_value m = self->runs > 1 ? hd_tx_get(tx, lab_cell(self->at, "m")) : (hd_value){ 0 };
+    f->m = hd_value_as_double(m, 0);
+    if (hd_value_exists(m) && f->m != f->n + 1) f->torn++;
+    return HD_OK;
+}
+
+/* S2: what a run writes blindly stands, also where it meets a fold; and who runs next sees it with the
+ * rest. */
+static void a_blind_run_that_meets_a_fold_stands(void **state) {
+    folded f = { 0 };
+    prepare_fold();
+    lab_add(l, .name = "count", .effect = true, .body = counts_blindly);
+    lab_add(l, .name = "compare", .effect = true, .body = compares, .data = &f);
+    let_go();
+    assert_int_equal(lab_find(l, "count")->runs, 2);
+    assert_int_equal(lab_get(l, "m"), 3);
+    assert_int_equal(f.torn, 0);
+    assert_int_equal(f.m, 3);
+    assert_string_equal(lab_failures(l), "");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         S(a_transient_failure_is_tried_ten_times),
@@ -374,6 +488,9 @@ int main(void) {
         S(a_terminal_rejection_is_final),
         S(a_failed_action_stays_subscribed),
         S(nonsense_is_a_proper_error),
+        S(a_run_that_meets_a_fold_is_repeated),
+        S(an_effect_that_meets_a_fold_is_repeated),
+        S(a_blind_run_that_meets_a_fold_stands),
         S(i8_a_run_says_whose_it_is_and_why),
     };
     LAB_EVERYWHERE(tests);

@@ -466,6 +466,123 @@ static void s10_a_document_loaded_between_polls_belongs_to_the_old_snapshot(void
     assert_cell(b, "n", "2");
 }
 
+/* Behind b's back a writes both and folds the log into the heads: what they were is nowhere any more. b
+ * knows n, and has not loaded m. */
+static void fold_behind_b(const char *change) {
+    lab_write(a, "n", "1");
+    lab_write(a, "m", "1");
+    settle(l);
+    assert_cell(b, "n", "1");
+    lab_pump(b);
+    lab_do(a, change);
+    lab_pump(a);
+    assert_status(hd_store_checkpoint(lab_rt(a), NULL), HD_OK);
+}
+
+/* Two reads in one transaction: of one state, in which the second is so much more than the first; or the
+ * second is refused, and with it the transaction. */
+static void assert_apart(const char *first, const char *then, int64_t more) {
+    hd_tx *tx;
+    assert_status(hd_tx_begin(lab_rt(b), &tx), HD_OK);
+    int64_t x = hd_value_as_int(hd_tx_get(tx, lab_cell(b, first)), 0);
+    hd_value v = hd_tx_get(tx, lab_cell(b, then));
+    hd_status refused = hd_value_status(v);
+    if (refused) assert_status(refused, HD_STALE);
+    else assert_int_equal(hd_value_as_int(v, 0), x + more);
+    hd_tx_set_int(tx, lab_cell(b, "seen"), x);
+    assert_status(hd_tx_commit(tx, NULL, NULL), refused);
+}
+
+static void assert_one_snapshot(const char *first, const char *then) {
+    assert_apart(first, then, 0);
+}
+
+static void assert_caught_up(const char *n, const char *m) {
+    lab_pump(b);
+    settle(l);
+    assert_one_snapshot("n", "m");
+    assert_cell(b, "n", n);
+    assert_cell(b, "m", m);
+}
+
+static void s10_a_document_that_was_folded_meanwhile_is_no_part_of_the_snapshot(void **state) {
+    fold_behind_b("set n 2; set m 2");
+    assert_one_snapshot("n", "m");
+    assert_one_snapshot("m", "n");
+    assert_one_snapshot("n", "m");
+    assert_caught_up("2", "2");
+}
+
+/* That a document is gone leaves no row to tell when. */
+static void s10_a_document_that_was_deleted_and_folded_is_no_part_of_the_snapshot(void **state) {
+    fold_behind_b("set n 0; remove m");
+    assert_one_snapshot("n", "m");
+    lab_pump(b);
+    settle(l);
+    assert_cell(b, "n", "0");
+    assert_cell(b, "m", "-");
+}
+
+/* Who knows it as gone must not hear how that came about. */
+static void s10_a_document_that_is_gone_is_not_told_of_again(void **state) {
+    fold_behind_b("set n 2; set m 5");
+    lab_do(a, "remove m");
+    lab_pump(a);
+    assert_status(hd_store_checkpoint(lab_rt(a), NULL), HD_OK);
+    bool gone = !strcmp(lab_read_cell(b, "m"), "-");
+    lab_heard(b);
+    lab_pump(b);
+    settle(l);
+    if (gone) assert_heard(b, "integrate n=2");
+    assert_cell(b, "m", "-");
+}
+
+/* By itself it is as good a snapshot as any: whoever looks at one document is never refused. */
+static void s10_one_document_can_always_be_read(void **state) {
+    fold_behind_b("set n 2; set m 2");
+    bool newer = !strcmp(lab_read_cell(b, "m"), "2");
+    assert_cell(b, "m", newer ? "2" : "1");
+    hd_tx *tx;
+    assert_status(hd_tx_begin(lab_rt(b), &tx), HD_OK);
+    assert_int_equal(hd_value_as_int(hd_tx_get(tx, lab_cell(b, "m")), 0), newer ? 2 : 1);
+    assert_int_equal(hd_value_as_int(hd_tx_get(tx, lab_cell(b, "m")), 0), newer ? 2 : 1);
+    assert_status(hd_tx_commit(tx, NULL, NULL), HD_OK);
+    assert_one_snapshot("n", "m");
+    assert_one_snapshot("m", "n");
+    assert_caught_up("2", "2");
+}
+
+/* S2 holds there too. What it loads for its own sake is no part of anybody's snapshot either. */
+static void s10_a_blind_write_is_not_stale_where_a_fold_was_met(void **state) {
+    fold_behind_b("set n 2; set m 2");
+    lab_fate *blind = lab_do(b, "increment m 1; append log 7");
+    assert_status(blind->begun, HD_OK);
+    assert_apart("n", "m", 1);
+    assert_apart("m", "n", -1);
+    lab_pump(b);
+    settle(l);
+    assert_fate(blind, HD_OK);
+    assert_cell(b, "n", "2");
+    assert_cell(b, "m", "3");
+    assert_cell(a, "m", "3");
+    assert_cell(a, "log", "[7]");
+}
+
+/* Nor is one that reads something that stood still: it claims what is true. */
+static void s10_a_write_beside_a_read_is_judged_as_ever(void **state) {
+    lab_write(a, "still", "1");
+    settle(l);
+    fold_behind_b("set n 2; set m 2");
+    lab_fate *f = lab_do(b, "get n; increment m 1");
+    lab_pump(b);
+    settle(l);
+    assert_fate(f, HD_STALE);
+    f = lab_do(b, "get still; increment m 1");
+    lab_pump(b);
+    assert_fate(f, HD_OK);
+    assert_cell(b, "m", "3");
+}
+
 /* ---- S11: replay is idempotent, with connection loss at every point */
 
 /* Loses the line before step `at` of the same little history and mends it after the last; whatever
@@ -629,6 +746,12 @@ int main(void) {
         S(s9_a_patch_that_no_longer_fits_is_skipped_on_every_side),
         S(s10_a_transaction_sees_one_snapshot),
         S(s10_a_document_loaded_between_polls_belongs_to_the_old_snapshot),
+        S(s10_a_document_that_was_folded_meanwhile_is_no_part_of_the_snapshot),
+        S(s10_a_document_that_was_deleted_and_folded_is_no_part_of_the_snapshot),
+        S(s10_a_document_that_is_gone_is_not_told_of_again),
+        S(s10_one_document_can_always_be_read),
+        S(s10_a_blind_write_is_not_stale_where_a_fold_was_met),
+        S(s10_a_write_beside_a_read_is_judged_as_ever),
         cmocka_unit_test(s11_loss_at_every_point_and_replay_change_nothing),
         S(s11_a_lost_acknowledgement_is_given_again),
         S(s12_after_a_long_cut_everything_is_there),
