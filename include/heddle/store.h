@@ -170,8 +170,10 @@ HD_API hd_pool *hd_tx_pool(hd_tx *tx);
  * refused when it has changed meanwhile. Deep: the whole value under the cell. A link on the
  * cell's way (or at its end) is followed; links inside the value stay links (hd_tx_follow). With
  * a schema on the cell, what the schema describes. Values belong to the transaction. Absent is a
- * valid answer; a failed value (HD_PENDING, HD_CYCLE) means that the run cannot go on: return
- * hd_value_status of it. */
+ * valid answer; a failed value (HD_PENDING, HD_CYCLE, HD_STALE) means that the run cannot go on: return
+ * hd_value_status of it. All reads of a transaction see one state of the store. HD_STALE: another
+ * process has folded that state away before this cell was first read here; pump, and begin anew. A
+ * transaction that reads one document never gets it, nor does one that only writes. */
 HD_API inline hd_value hd_tx_get(hd_tx *tx, hd_cell cell);
 /* Only the shape: kind, keys or length, scalar value, where a link points. Changes below do not
  * count. The value returned is the whole, for looking at its shape. */

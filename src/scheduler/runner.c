@@ -569,8 +569,17 @@ static void unseal(void *ctx, place_id doc) {
     again(s, author);
 }
 
+/* Also where the run itself asked for nothing new: what it expects to read may be ahead. */
+static void look_closer(void *ctx) {
+    scheduler *s = ctx;
+    if (!s->running || s->rechecking) return;
+    s->tx->flags |= TX_BUSY;
+    tx_slow_down(s->tx);
+}
+
 hd_status runner_init(scheduler *s) {
     s->until_clock = 1;
+    s->r->observer.ahead = look_closer;
     s->r->observer.vouch = vouch;
     s->r->observer.unseal = unseal;
     return tx_open(s->rt, HD_COMMIT_DERIVED, &s->tx);

@@ -48,20 +48,23 @@ static void closing(void *ctx) {
     persistence_closing(ctx);
 }
 
+/* While something is known too early (replica.ahead) nobody runs: the store will tell the rest, and
+ * wakes us for it. */
 static hd_status pump(void *ctx) {
     scheduler *s = ctx;
+    bool behind = s->r->ahead.count;
     s->slice_end = 0;
     if (s->starved) gates_feed(s);
     if (s->persistence) persistence_pump(s);
     if (!s->tick && next_time(s) != UINT64_MAX) s->tick = next_time(s) <= env_now_ns(s->env);
-    while (s->tick) {
+    while (s->tick && !s->r->ahead.count) {
         settle_pass(s);
         if (s->slice_end && s->tick && s->clock_ns >= s->slice_end) break;
         if (events_want_sending(s)) break;
     }
     if (is_idle(s)) tell_idle(s);
     if (s->starved) return HD_NOMEM;
-    return s->tick ? HD_PENDING : HD_OK;
+    return s->tick && !behind ? HD_PENDING : HD_OK;
 }
 
 /* Nobody is waited for: no gates, no events, no runs under way. */
@@ -83,7 +86,7 @@ static bool settle_alone(void *ctx) {
 
 static uint64_t deadline(const void *ctx) {
     const scheduler *s = ctx;
-    if (s->tick || s->starved) return 0;
+    if ((s->tick && !s->r->ahead.count) || s->starved) return 0;
     uint64_t next = next_time(s);
     return next == UINT64_MAX && s->persistence ? persistence_next(s) : next;
 }

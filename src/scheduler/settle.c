@@ -117,7 +117,10 @@ static bool may_repeat(scheduler *s, node_id id) {
     return true;
 }
 
-static bool slice_is_over(scheduler *s) {
+/* Whether the pump has to go on first: with the rest of what the store has to tell, when a run has met
+ * a part of it too early (replica.ahead), or because the time slice is used up. */
+static bool must_give_way(scheduler *s) {
+    if (s->r->ahead.count) return true;
     if (!s->clock_ns) return false;
     uint32_t ms = s->rt->options.slice_ms ? s->rt->options.slice_ms : SLICE_MS;
     if (!s->slice_end) s->slice_end = s->clock_ns + ms * MS;
@@ -145,10 +148,10 @@ static void give_way(scheduler *s) {
     s->gave_way_at = s->cursor;
 }
 
-/* True: the time slice is used up. */
+/* True: it gives way. */
 static bool sweep(scheduler *s) {
     graph *g = &s->graph;
-    bool late = false;
+    bool late = s->r->ahead.count > 0;
     s->stats.iterations++;
     s->cursor = s->gave_way_at;
     s->gave_way_at = 0;
@@ -159,7 +162,7 @@ static bool sweep(scheduler *s) {
         if (RARELY(g->materialisers_invalid) && somebody_first(s, id, pos)) continue;
         s->cursor = pos + 1;
         if (RARELY(s->counting) && !may_repeat(s, id)) continue;
-        late = runner_run_node(s, id, pos) && slice_is_over(s);
+        late = runner_run_node(s, id, pos) && must_give_way(s);
     }
     runner_end_row(s);
     if (late) give_way(s);

@@ -7,7 +7,7 @@
 #include "scheduler/registry.h"
 #include "scheduler/runner.h"
 
-/* One pass. HD_PENDING: the time slice is used up, there is more. */
+/* One pass. HD_PENDING: it gave way to the pump, there is more. */
 hd_status settle_pass(scheduler *s);
 
 /* Whether some node is runnable now; and whether a pass would find something to run. */

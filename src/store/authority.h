@@ -16,6 +16,7 @@ typedef struct loaded {
     bool present;
     hd_value value; /* owned by the caller; absent if not present */
     uint64_t seq;   /* at which this is known to hold: at least the document's own */
+    bool ahead;     /* it is newer than the last poll, and what it was then is gone */
 } loaded;
 
 typedef struct authority authority;
@@ -49,7 +50,8 @@ typedef struct authority_ops {
     hd_status (*poll)(authority *a);
 
     /* Loads a document at the snapshot of the last poll. HD_OK with `out`, HD_PENDING when it
-     * will arrive by replica_arrived() in a later poll, or an error. */
+     * will arrive by replica_arrived() in a later poll, or an error. Where that snapshot cannot be
+     * had any more the document is `ahead`, and the next poll catches up with it. */
     hd_status (*load)(authority *a, place_id doc, loaded *out);
 
     /* What the replica forgets can be loaded again. NULL: it must not forget. */

@@ -426,9 +426,10 @@ static hd_status deliver_frame(memory_authority *ma, const logged *entry) {
         hd_status status = place_of_head(ma, &m->h.heads.items[o->head], &doc);
         bool first = i == 0 || o[-1].head != o->head;
         if (!status && doc && first && replica_awaits(r, doc))
-            replica_meet(
-                r, doc,
-                &(loaded){ !value_is_absent(o->before), value_ref(o->before), o->before_seq });
+            replica_meet(r, doc,
+                         &(loaded){ .present = !value_is_absent(o->before),
+                                    .value = value_ref(o->before),
+                                    .seq = o->before_seq });
         if (!status && doc && first && !(place_at(&r->places, doc)->doc.flags & DOC_KNOWN))
             status = replica_frame_state(r, doc, o->before_seq, o->before);
         if (!status && doc)
@@ -486,8 +487,9 @@ static void deliver_loads(memory_authority *ma) {
         loaded state = { 0 };
         if (!status) {
             const head *d = &ma->m->h.heads.items[index];
-            state = (loaded){ !value_is_absent(d->value), d->value,
-                              ma->m->h.spaces.items[d->space_index].seq };
+            state = (loaded){ .present = !value_is_absent(d->value),
+                              .value = d->value,
+                              .seq = ma->m->h.spaces.items[d->space_index].seq };
         }
         replica_arrived(r, doc, &state, status);
     }
@@ -547,7 +549,7 @@ static hd_status memory_load(authority *a, place_id doc, loaded *out) {
     hd_value value = d->value;
     uint64_t seq = d->seq;
     as_of_position(ma, index, &value, &seq);
-    *out = (loaded){ !value_is_absent(value), value_ref(value), seq };
+    *out = (loaded){ .present = !value_is_absent(value), .value = value_ref(value), .seq = seq };
     return HD_OK;
 }
 

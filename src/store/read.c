@@ -50,9 +50,38 @@ static hd_status check_epoch(hd_tx *tx, place_id id) {
     return tx_fail(tx, HD_STALE);
 }
 
+/* The document of the first read that claims something; 0: none. */
+static place_id first_claimed(const hd_tx *tx) {
+    bool own = tx->flags & TX_DIVERGED;
+    uint32_t count = own ? tx->reads.count : tx_agreed(tx);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t key = own ? tx->reads.items[i] : tx->front.first[i].key;
+        if (!(key & KEY_NO_CLAIM)) return tx_place(tx, key & KEY_PLACE)->root;
+    }
+    return tx->claim_only.count ? tx_place(tx, tx->claim_only.items[0] & KEY_PLACE)->root : 0;
+}
+
+/* One snapshot (S10): a document that is ahead of all others is one by itself, with any of them it would
+ * be a state that never was. The first read tells on which side the transaction stands. A read that
+ * claims nothing takes what there is, and so does a write. */
+static hd_status check_snapshot(hd_tx *tx, place_id id, unsigned flags) {
+    const replica *r = tx->r;
+    if (!r->ahead.count || (flags & HD_READ_NO_CLAIM) || (tx->flags & TX_PREFLIGHT)) return HD_OK;
+    place_id doc = tx_place(tx, id)->root, first = first_claimed(tx);
+    if (!first || first == doc) return HD_OK;
+    if (!replica_is_ahead(r, doc) && !replica_is_ahead(r, first)) return HD_OK;
+    char name[160];
+    hd_cell_print(tx->rt, (hd_cell){ doc }, name, sizeof name);
+    return tx_fail(tx, runtime_fail(tx->rt, HD_STALE,
+                                    "%s was not read in the state that this transaction has seen, "
+                                    "which is gone: begin another one after a pump",
+                                    name));
+}
+
 hd_status tx_note_place(hd_tx *tx, place_id id, unsigned flags) {
     uint32_t key = id | (flags & HD_READ_SHAPE ? KEY_SHAPE : 0);
     hd_status status = check_epoch(tx, id);
+    if (!status) status = check_snapshot(tx, id, flags);
     if (status) return status;
     if (flags & HD_READ_NO_DEPENDENCY)
         return flags & HD_READ_NO_CLAIM ? HD_OK : tx_note_claim(tx, key);
@@ -161,9 +190,10 @@ static bool read_lately(const hd_tx *tx, uint32_t key) {
     return false;
 }
 
-/* Reads need not look at the transaction's own writes, nor at a clock. */
+/* Reads need not look at the transaction's own writes, nor at a clock, nor at who is ahead. */
 static inline bool reads_plainly(const hd_tx *tx) {
-    return !(tx->flags & TX_EPOCH) && !tx_has_output(tx) && !tx->writes.count;
+    return !(tx->flags & TX_EPOCH) && !tx_has_output(tx) && !tx->writes.count &&
+           !tx->r->ahead.count;
 }
 
 /* A whole document, here, and no link: nothing can stand on its way, and nothing above it. */

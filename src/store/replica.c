@@ -75,6 +75,7 @@ void replica_fini(replica *r) {
     vec_fini(r->env, &r->changes);
     vec_fini(r->env, &r->plan);
     vec_fini(r->env, &r->plan_afters);
+    vec_fini(r->env, &r->ahead);
     vec_fini(r->env, &r->dead);
     vec_fini(r->env, &r->unsealed);
     slab_fini(&r->layers);
@@ -241,6 +242,19 @@ void replica_over_trim(replica *r, place_id doc) {
 
 /* ---- loading */
 
+bool replica_is_ahead(const replica *r, place_id doc) {
+    for (uint32_t i = 0; i < r->ahead.count; i++)
+        if (r->ahead.items[i] == doc) return true;
+    return false;
+}
+
+/* It is no part of the snapshot that everything else is in; tx_note_place sees to that. */
+static hd_status note_ahead(replica *r, place_id doc) {
+    if (!vec_push(r->env, &r->ahead, doc)) return HD_NOMEM;
+    if (r->observer.ahead) r->observer.ahead(r->observer.ctx);
+    return HD_OK;
+}
+
 hd_status replica_load(replica *r, place_id doc) {
     place *p = place_at(&r->places, doc);
     if (p->doc.flags & (DOC_KNOWN | DOC_VOLATILE)) return HD_OK;
@@ -249,9 +263,10 @@ hd_status replica_load(replica *r, place_id doc) {
     hd_status status = r->authority->ops->load(r->authority, doc, &state);
     p = place_at(&r->places, doc);
     if (status == HD_PENDING) p->doc.flags |= DOC_LOADING;
-    if (status) return status;
-    replica_meet(r, doc, &state);
-    return HD_OK;
+    if (!status && state.ahead) status = note_ahead(r, doc);
+    if (!status) replica_meet(r, doc, &state);
+    else value_unref(state.value);
+    return status;
 }
 
 void replica_meet(replica *r, place_id doc, const loaded *state) {

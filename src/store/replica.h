@@ -72,6 +72,8 @@ typedef struct observer {
     hd_status (*keep)(void *ctx, struct commit *c);
     /* A seal was refused: what it said of nodes is not kept. */
     void (*refused)(void *ctx, const struct commit *c);
+    /* A document was loaded that is ahead: from here on reads have to look closer. NULL: they do. */
+    void (*ahead)(void *ctx);
 } observer;
 
 /* What an operation from outside will make of one document, worked out before anything changes. */
@@ -119,6 +121,10 @@ typedef struct replica {
     VEC(plan_item) plan;
     VEC(hd_value) plan_afters; /* owned */
     hd_commit_class frame_class;
+
+    /* Documents in a later state than all others, until the authority has caught up with them: a
+     * snapshot may hold one of them alone, or none (S10). */
+    VEC(place_id) ahead;
 
     VEC(uint64_t) dead; /* local seqs of dead commits, ascending; scratch of replica_reject */
 
@@ -186,6 +192,10 @@ static inline bool replica_awaits(const replica *r, place_id doc) {
 void replica_meet(replica *r, place_id doc, const loaded *state);
 /* It has changed, and what it was is past: whoever depends on any of it is told. */
 void replica_touch(replica *r, place_id doc);
+
+/* All that was loaded ahead has been told by now. */
+static inline void replica_caught_up(replica *r) { vec_clear(&r->ahead); }
+bool replica_is_ahead(const replica *r, place_id doc);
 
 /* A late load: HD_OK with the state, or why it failed. */
 void replica_arrived(replica *r, place_id doc, const loaded *state, hd_status status);

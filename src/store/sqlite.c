@@ -146,12 +146,20 @@ static void plan_look(sqlite_authority *s, uint64_t now) {
     }
 }
 
-/* Looks for others' rows, if it is time to. While commits of ours are under way their outcomes will
- * tell of everything before them. */
+/* Something was loaded that has not been told yet, and is kept apart until then. */
+static bool is_behind(const sqlite_authority *s) { return s->base.replica->ahead.count > 0; }
+
+static bool is_time_to_look(const sqlite_authority *s, uint64_t now) {
+    if (is_behind(s)) return true;
+    if (s->in_flight) return false; /* their outcomes will tell of everything before them */
+    bool deaf = wake_watches(&s->wake) && !s->wake.armed;
+    return s->look || deaf || now >= s->look_at_ns;
+}
+
+/* Looks for others' rows. */
 static hd_status look(sqlite_authority *s) {
     uint64_t now = env_now_ns(&s->env), before = s->client.position;
-    bool deaf = wake_watches(&s->wake) && !s->wake.armed;
-    if (s->in_flight || (!s->look && !deaf && now < s->look_at_ns)) return HD_OK;
+    if (!is_time_to_look(s, now)) return HD_OK;
     wake_arm(&s->wake); /* first, so that no write falls in between */
     hd_status status = client_advance(&s->client, UINT64_MAX);
     if (s->client.position != before) s->look_in_ns = 0;
@@ -181,7 +189,7 @@ static hd_status sqlite_poll(authority *a) {
     if (s->writer && (outcomes || s->decided)) take_outcomes(s);
     s->decided = false;
     hd_status status = deliver(s);
-    if (turned && !status) look_later(s);
+    if (turned && !status && !is_behind(s)) look_later(s);
     else if (!status) status = look(s);
     if (!status && s->batch.length) status = HD_NOMEM; /* said, and tried again next time */
     return status || !s->in_flight ? status : s->trouble;
@@ -190,7 +198,10 @@ static hd_status sqlite_poll(authority *a) {
 /* ---- The rest ------------------------------------------------------------------------------------ */
 
 static hd_status sqlite_load(authority *a, place_id doc, loaded *out) {
-    return client_load(&self(a)->client, doc, out);
+    sqlite_authority *s = self(a);
+    hd_status status = client_load(&s->client, doc, out);
+    if (out->ahead) s->look_at_ns = 0; /* somebody may wait for the rest */
+    return status;
 }
 
 static bool sqlite_idle(const authority *a) { return self(a)->in_flight == 0; }

@@ -370,7 +370,10 @@ hd_status client_advance(client *c, uint64_t until) {
     bool gap = false;
     if (!status) status = advance_rows(c, until, &gap);
     if (!status && gap) status = resync(c);
-    if (!status && c->checkpoint <= c->position) client_trim(c, c->checkpoint);
+    if (!status && c->checkpoint <= c->position) {
+        client_trim(c, c->checkpoint);
+        replica_caught_up(c->r);
+    }
     return status;
 }
 
@@ -391,9 +394,36 @@ hd_status client_note_own(client *c, const commit *made, uint64_t row) {
     return note_extra(c, made->extra, row);
 }
 
+/* The row up to which the replica has been told. */
+static uint64_t told_through(const client *c) { return c->telling ? c->telling : c->position; }
+
 hd_status client_document(client *c, const doc_name *name, hd_value *out, uint64_t *seq) {
-    uint64_t through = c->telling ? c->telling : c->position;
-    return document_load(&c->file, c->r->heap, &c->tail, c->checkpoint, through, name, out, seq);
+    return document_load(&c->file, c->r->heap, &c->tail, c->checkpoint, told_through(c), name, out,
+                         seq);
+}
+
+/* The seq at which the heads of a space stand; 0: it has none. */
+static hd_status folded_seq(client *c, const struct key *space, uint64_t *out) {
+    sqlite3_stmt *s = file_sql_get(&c->file, SQL_SPACE_GET);
+    *out = 0;
+    if (!s) return file_status(sqlite3_extended_errcode(c->file.db));
+    sqlite3_bind_text(s, 1, key_bytes(space), (int)space->length, SQLITE_STATIC);
+    int rc = sqlite3_step(s);
+    if (rc == SQLITE_ROW) *out = (uint64_t)sqlite3_column_int64(s, 0);
+    sqlite3_reset(s);
+    return file_status(rc);
+}
+
+/* The document's own seq, 0 where it has no row, becomes the one at which it is known to hold. Where
+ * another process has folded rows that we have not told, it may be newer than they let us be: that it
+ * has no row, too, holds as of the fold, since what was there may have been deleted on the way. */
+static hd_status date(client *c, const client_space *space, loaded *out) {
+    hd_status status = HD_OK;
+    if (!out->seq && c->checkpoint > told_through(c))
+        status = folded_seq(c, space->name, &out->seq);
+    out->ahead = out->seq > space->seq;
+    if (!out->ahead) out->seq = space->seq;
+    return status;
 }
 
 hd_status client_load(client *c, place_id doc, loaded *out) {
@@ -407,8 +437,10 @@ hd_status client_load(client *c, place_id doc, loaded *out) {
     if (!status) status = client_document(c, &name, &out->value, &out->seq);
     if (status) return status;
     out->present = value_exists(out->value);
-    if (out->seq < space->seq) out->seq = space->seq;
-    return HD_OK;
+    status = date(c, space, out);
+    if (status) value_unref(out->value);
+    if (status) *out = (loaded){ 0 };
+    return status;
 }
 
 hd_status client_open(client *c, replica *r, const hd_env *env) {

@@ -8,7 +8,8 @@
  * Documents are loaded as of the position. A read transaction is opened by the first load after a
  * poll and ended by the next poll, so all loads between two polls see one snapshot and the WAL is
  * never held for long. Only if another process has checkpointed past our position in the meantime is
- * a document newer than that; its claim then carries its true seq, and the commit is judged by it. */
+ * a document newer than that: it is *ahead*, no transaction sees it beside others, and the next poll
+ * catches up. Its claim carries its true seq, and the commit is judged by it. */
 #ifndef STORE_SQLITE_CLIENT_H
 #define STORE_SQLITE_CLIENT_H
 

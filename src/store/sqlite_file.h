@@ -32,6 +32,7 @@ typedef enum file_sql {
     SQL_META_GET,
     SQL_META_SET,
     SQL_SPACES,
+    SQL_SPACE_GET,
     SQL_SPACE_SET,
     SQL_SPACE_FLOOR,
     SQL_HEAD_GET,

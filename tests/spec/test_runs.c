@@ -387,7 +387,7 @@ static hd_status reads_n_then_m(lab_node *self, hd_tx *tx) {
     return lab_tx_put(self, tx, "sum", f->n + f->m);
 }
 
-/* A knows n, and has looked into the file; `go` is its own affair. */
+/* A knows n, and has looked into the file. */
 static void prepare_fold(void) {
     lab_on(l, "b");
     lab_set(l, "n", 1);
@@ -397,8 +397,13 @@ static void prepare_fold(void) {
     lab_advance_ms(l, 100);
     lab_settle(l);
     assert_int_equal(lab_get(l, "n"), 1);
-    assert_status(hd_cell_set_volatile(lab_runtime_now(l), lab_cell(lab_on(l, "a"), "go")), HD_OK);
     lab_catch(l);
+}
+
+/* Nobody else hears of `go`, and the run finds no commit of its own on the way to what is new. */
+static void keep_go(void) {
+    lab_runtime *a = lab_on(l, "a");
+    assert_status(hd_cell_set_volatile(lab_rt(a), lab_cell(a, "go")), HD_OK);
 }
 
 static void let_go(void) {
@@ -425,6 +430,18 @@ static void ended_right(const folded *f) {
 static void a_run_that_meets_a_fold_is_repeated(void **state) {
     folded f = { 0 };
     prepare_fold();
+    keep_go();
+    lab_add(l, .name = "both", .output = "sum", .body = reads_n_then_m, .data = &f);
+    lab_effect(l, "show", "sum");
+    let_go();
+    ended_right(&f);
+    assert_seen(l, "show", "4");
+}
+
+/* The way there leads past a commit of ours whose verdict has not come. */
+static void a_run_that_meets_a_fold_waits_for_its_own_verdicts(void **state) {
+    folded f = { 0 };
+    prepare_fold();
     lab_add(l, .name = "both", .output = "sum", .body = reads_n_then_m, .data = &f);
     lab_effect(l, "show", "sum");
     let_go();
@@ -436,6 +453,7 @@ static void a_run_that_meets_a_fold_is_repeated(void **state) {
 static void an_effect_that_meets_a_fold_is_repeated(void **state) {
     folded f = { 0 };
     prepare_fold();
+    keep_go();
     lab_add(l, .name = "both", .effect = true, .body = reads_n_then_m, .data = &f);
     let_go();
     ended_right(&f);
@@ -463,6 +481,7 @@ static hd_status compares(lab_node *self, hd_tx *tx) {
 static void a_blind_run_that_meets_a_fold_stands(void **state) {
     folded f = { 0 };
     prepare_fold();
+    keep_go();
     lab_add(l, .name = "count", .effect = true, .body = counts_blindly);
     lab_add(l, .name = "compare", .effect = true, .body = compares, .data = &f);
     let_go();
@@ -489,6 +508,7 @@ int main(void) {
         S(a_failed_action_stays_subscribed),
         S(nonsense_is_a_proper_error),
         S(a_run_that_meets_a_fold_is_repeated),
+        S(a_run_that_meets_a_fold_waits_for_its_own_verdicts),
         S(an_effect_that_meets_a_fold_is_repeated),
         S(a_blind_run_that_meets_a_fold_stands),
         S(i8_a_run_says_whose_it_is_and_why),
