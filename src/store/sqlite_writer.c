@@ -76,7 +76,6 @@ static void post_outcome(writer *w, outcome *o) {
     *w->ready_end = o;
     w->ready_end = &o->next;
     w->trouble = HD_OK;
-    w->busy = w->todo != NULL;
     pthread_mutex_unlock(&w->lock);
 }
 
@@ -396,6 +395,7 @@ static void end_turn(writer *w, bool done) {
     bool worth = !w->watching && w->tail.bytes >= TAIL_IDLE;
     bool more = !done || worth || has_housework(w);
     w->in_turn = false;
+    w->busy = w->todo != NULL;
     pthread_cond_broadcast(&w->done);
     pthread_mutex_unlock(&w->lock);
     if (more) writer_start(w);
