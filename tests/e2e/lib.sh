@@ -4,6 +4,8 @@
 #     fails STATUS 'PATTERN' ARGUMENTS...   it exits with STATUS, prints nothing on stdout, and
 #                                           stderr matches PATTERN
 #     holds COMMAND...                      a shell command or function succeeds
+#     on_terminal PATTERN ARGUMENTS...      on a terminal heddle prints what matches PATTERN; left
+#                                           out where there are no terminals
 #
 # Each stands after `check "sentence"`, which names the case.
 
@@ -57,6 +59,33 @@ holds() {
     if "$@" >out 2>&1; then report yes; else
         report no "$* failed
 $(tail -n 20 out)"
+    fi
+}
+
+terminal() { # terminal ARGUMENTS...; what heddle prints on one
+    TERM=xterm timeout 60 python3 -c '
+import os, pty, sys
+child, fd = pty.fork()
+if not child:
+    os.execv(sys.argv[1], sys.argv[1:])
+text = b""
+try:
+    while piece := os.read(fd, 4096):
+        text += piece
+except OSError: # the child is gone
+    pass
+sys.stdout.buffer.write(text)' "$heddle" "$@"
+}
+
+on_terminal() {
+    if python3 -c 'import os; os.openpty()' 2>/dev/null; then
+        pattern=$1
+        shift
+        terminal "$@" >out 2>&1
+        if grep -q -- "$pattern" out; then report yes; else report no "$(cat out)"; fi
+    else
+        sentence="$sentence # SKIP there are no terminals here"
+        report yes
     fi
 }
 
