@@ -261,6 +261,18 @@ HD_API void hd_runtime_unlisten(hd_runtime *rt, hd_listener_fn fn, void *ctx);
  * also where this runtime has never read them. */
 HD_API hd_status hd_runtime_follow(hd_runtime *rt, const char *space);
 
+/* Lets go of a space, for a program that has to do with many in turn. Syncs; then what this runtime holds
+ * of its documents is given back, nobody stands in its index of readers any more, and it is followed no
+ * longer. Nothing changes for anybody: the store has it all (one in memory too), handles stay good,
+ * and the next read loads again, without which changes by others are not heard of. Cells that a notice
+ * brought are good no longer. Computations that nobody demands and that have read there run when they are
+ * demanded again. What lives in this runtime only stays: volatile documents, and derived values that
+ * cannot be stored now. Costs a look at every place that this runtime knows.
+ * Refused, and nothing is let go of: HD_BUSY while a live node reads there or a handler takes events
+ * there (hd_runtime_error says which: cancel it first), HD_PENDING while commits wait for a verdict,
+ * HD_USAGE inside a transaction or a run. */
+HD_API hd_status hd_runtime_unload(hd_runtime *rt, const char *space);
+
 /* ---- Looking around ---------------------------------------------------------------------- */
 
 typedef struct hd_listing {
@@ -279,7 +291,7 @@ HD_API hd_status hd_runtime_spaces(hd_runtime *rt, bool (*fn)(void *ctx, const c
                                    void *ctx);
 
 typedef struct hd_store_stats {
-    uint64_t documents; /* known to this runtime */
+    uint64_t documents; /* whose value, or absence, this runtime knows now */
     uint64_t places;    /* documents and places in them that are addressed */
     uint64_t commits;   /* submitted */
     uint64_t elided;    /* transactions that changed nothing */

@@ -171,6 +171,15 @@ hd_status readers_widen(graph *g, edge e) {
     return HD_OK;
 }
 
+node_id readers_live(const graph *g, place_id at) {
+    const place *p = place_at(g->places, at);
+    for (uint32_t i = 0; i < readers_count(p); i++) {
+        node_id id = readers_at(p, i).node & ~READER_SHAPE;
+        if (node_is_live(g, graph_node(g, id))) return id;
+    }
+    return 0;
+}
+
 void readers_drop(graph *g, place *p) {
     if (p->watch && !watch_is_inline(p->watch)) {
         watch *entries = watch_list(p->watch);

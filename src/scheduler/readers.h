@@ -56,6 +56,9 @@ void readers_move(graph *g, edge e, uint32_t slot);
 /* Any slot can stand in the list that the linked read is in. HD_NOMEM: nothing changed. */
 hd_status readers_widen(graph *g, edge e);
 
+/* A live reader of this very place; 0: none. */
+node_id readers_live(const graph *g, place_id at);
+
 /* Gives a list back without looking at its readers; for graph_fini. */
 void readers_drop(graph *g, place *p);
 

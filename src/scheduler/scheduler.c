@@ -110,6 +110,10 @@ static void scheduler_close(void *ctx) {
     env_free(env, s, sizeof *s);
 }
 
+static hd_status spare(const void *ctx, const struct key *space) {
+    return scheduler_spare(ctx, space);
+}
+
 static void await_idle(void *ctx) { settle_await_idle(ctx); }
 
 scheduler *scheduler_get(const hd_runtime *rt) { return rt->hooks.ctx; }
@@ -130,6 +134,7 @@ scheduler *scheduler_of(hd_runtime *rt) {
                                  .idle = is_idle,
                                  .unsettled = is_unsettled,
                                  .due = is_due,
+                                 .spare = spare,
                                  .closing = closing,
                                  .close = scheduler_close };
     rt->hooks.await_idle = await_idle;

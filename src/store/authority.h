@@ -65,8 +65,15 @@ typedef struct authority_ops {
     bool (*wants_derived)(const authority *a);
     bool (*shared)(const authority *a);
 
-    /* Follow a whole space. */
+    /* Follow a whole space; and no longer. */
     hd_status (*follow)(authority *a, struct key *space);
+    void (*unfollow)(authority *a, const struct key *space);
+
+    /* The replica is about to forget a document: keeps what nobody else knows. HD_NOMEM: nothing has
+     * changed. NULL: there is no such thing. */
+    hd_status (*keep)(authority *a, place_id doc);
+    /* The document's place is about to stand for another. NULL: that is nothing to us. */
+    void (*forget)(authority *a, place_id doc);
 
     /* Blocks until poll() has something, or until `deadline_ns`. */
     hd_status (*wait)(authority *a, uint64_t deadline_ns);

@@ -18,17 +18,18 @@ bool memory_find_head(const memory_authority *ma, place_id doc, uint32_t *out) {
         *out = ma->head_of.items[doc] - 1;
         return true;
     }
-    if (ma->sole) return false;
+    if (ma->sole && !ma->apart) return false;
     const places *ps = &ma->base.replica->places;
     const place *p = place_at(ps, doc);
     const doc_home *h = &ps->homes.items[p->doc.home];
     return heads_find(&ma->m->h, h->space, h->scope, h->instance, h->meta, p->doc.id, out);
 }
 
-/* What the replica alone has known until now. */
+/* What the replica alone has known until now. A head that is there already is up to date. */
 static void fill_head(const memory_authority *ma, place_id doc, head *d) {
     const replica *r = ma->base.replica;
     const place *p = place_at(&r->places, doc);
+    if (d->flags & (HEAD_EXISTS | HEAD_TOMBSTONE)) return;
     if (!p->doc.seq || (p->doc.flags & DOC_VOLATILE)) return;
     d->seq = d->floor = p->doc.seq;
     d->value = value_ref(replica_confirmed(r, doc));
@@ -577,6 +578,30 @@ static hd_status memory_follow(authority *a, struct key *space) {
     return HD_OK;
 }
 
+static void memory_unfollow(authority *a, const struct key *space) {
+    memory_authority *ma = self(a);
+    for (uint32_t i = 0; i < ma->followed.count; i++) {
+        if (ma->followed.items[i] != space) continue;
+        key_unref(ma->followed.items[i]);
+        vec_remove(&ma->followed, i);
+        return;
+    }
+}
+
+static hd_status memory_keep(authority *a, place_id doc) {
+    memory_authority *ma = self(a);
+    uint32_t index;
+    if (!ma->sole || !place_at(&a->replica->places, doc)->doc.seq) return HD_OK;
+    hd_status status = head_of(ma, doc, &index);
+    if (!status) ma->apart = true;
+    return status;
+}
+
+static void memory_forget(authority *a, place_id doc) {
+    memory_authority *ma = self(a);
+    if (doc < ma->head_of.count) ma->head_of.items[doc] = 0;
+}
+
 /* What this runtime sees of a document; borrowed. */
 static hd_value seen(const memory_authority *ma, uint32_t index) {
     const head *d = &ma->m->h.heads.items[index];
@@ -708,6 +733,9 @@ static const authority_ops memory_ops = {
     .wants_derived = memory_shared,
     .shared = memory_shared,
     .follow = memory_follow,
+    .unfollow = memory_unfollow,
+    .keep = memory_keep,
+    .forget = memory_forget,
     .fd = memory_fd,
     .deadline = memory_deadline,
     .list = memory_list,

@@ -68,6 +68,7 @@ typedef struct memory_authority {
     /* The store is this runtime's own. What is confirmed stands in the replica and nowhere else; a
      * document gets a head when a commit that takes the long way concerns it, or a listing. */
     bool sole;
+    bool apart; /* a sole one has heads of documents that the replica has forgotten */
     VEC(struct key *) followed;
     VEC(place_id) wanted; /* late loads to deliver in the next poll */
 } memory_authority;

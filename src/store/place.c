@@ -78,6 +78,7 @@ static hd_status take_record(places *ps, place_id *out) {
     if (ps->free) {
         *out = ps->free;
         ps->free = ps->at[*out].first_child;
+        ps->freed--;
     } else {
         if (ps->count == ps->capacity) {
             hd_status status = grow(ps);
@@ -92,6 +93,7 @@ static hd_status take_record(places *ps, place_id *out) {
 static void give_record(places *ps, place_id id) {
     ps->at[id] = (place){ .first_child = ps->free };
     ps->free = id;
+    ps->freed++;
 }
 
 /* ---- homes and documents */
@@ -249,6 +251,13 @@ static void doc_forget(places *ps, place_id id) {
     key_unref(p->doc.id);
     ps->documents--;
     give_record(ps, id);
+}
+
+bool places_forget(places *ps, place_id doc) {
+    assert(place_is_doc(ps, doc));
+    if (doc_needed(&ps->at[doc])) return false;
+    doc_forget(ps, doc);
+    return true;
 }
 
 void place_unref(places *ps, place_id id) {

@@ -82,7 +82,7 @@ typedef struct place {
         struct {
             struct key *key; /* last segment; one reference */
             place_id parent;
-            place_id next, prev; /* siblings, circular through the parent's first_child */
+            place_id next, prev; /* siblings, from the parent's first_child on; 0 ends */
             uint32_t refs;
             hd_path path;   /* from the root; one reference */
             uint32_t flags; /* DOC_HAS_SHAPE, DOC_PINNED */
@@ -105,7 +105,8 @@ typedef struct places {
     uint32_t count, capacity;
     const hd_env *env;
     hd_heap *heap;
-    place_id free; /* freed records, linked through first_child */
+    place_id free;  /* freed records, linked through first_child */
+    uint32_t freed; /* how many those are */
     uint32_t documents;
     table names;    /* (home, id) -> root place */
     table children; /* (parent, key) -> inner place */
@@ -142,6 +143,10 @@ static inline void place_ref(places *ps, place_id id) {
 }
 /* Frees what nobody needs any more, upwards. Documents stay known, but for DOC_PASSING. */
 void place_unref(places *ps, place_id id);
+
+/* Frees the record of a document that nobody needs: nothing refers to it, no handle was given out, and
+ * all that is known of it is stored. */
+bool places_forget(places *ps, place_id doc);
 
 /* From the root. HD_PATH_ROOT for a document. Borrowed from the place. */
 static inline hd_path place_path(const places *ps, place_id id) {

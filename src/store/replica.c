@@ -284,7 +284,7 @@ static place_id next_place(const places *ps, place_id id) {
     if (place_at(ps, id)->first_child) return place_at(ps, id)->first_child;
     while (!place_is_doc(ps, id)) {
         const place *p = place_at(ps, id);
-        if (p->in.next != place_at(ps, p->in.parent)->first_child) return p->in.next;
+        if (p->in.next) return p->in.next;
         id = p->in.parent;
     }
     return 0;
@@ -301,6 +301,26 @@ void replica_touch(replica *r, place_id doc) {
         if (p->watch)
             r->observer.changed(r->observer.ctx, id, true, value_absent(), value_absent());
     }
+}
+
+bool replica_can_forget(const replica *r, place_id doc) {
+    const place *p = place_at(&r->places, doc);
+    unsigned only_here = DOC_VOLATILE | DOC_OVERLAY | DOC_UNSEALED | DOC_LOADING;
+    return (p->doc.flags & DOC_KNOWN) && !(p->doc.flags & only_here) && !p->doc.over;
+}
+
+void replica_forget(replica *r, place_id doc) {
+    assert(replica_can_forget(r, doc));
+    replica_touch(r, doc);
+    place *p = place_at(&r->places, doc);
+    hd_value before = p->value;
+    p->value = value_absent();
+    p->doc.seq = 0;
+    p->doc.flags &= (uint16_t) ~(DOC_KNOWN | DOC_ASKED);
+    for (uint32_t i = r->ahead.count; i-- > 0;)
+        if (r->ahead.items[i] == doc) vec_remove(&r->ahead, i);
+    place_walk(&r->places, doc, before, p->value, r->rev, observer_ignore, NULL);
+    value_unref(before);
 }
 
 void replica_arrived(replica *r, place_id doc, const loaded *state, hd_status status) {

@@ -197,6 +197,11 @@ void replica_touch(replica *r, place_id doc);
 static inline void replica_caught_up(replica *r) { vec_clear(&r->ahead); }
 bool replica_is_ahead(const replica *r, place_id doc);
 
+/* What is known of the document is stored, and nothing else is said of it. */
+bool replica_can_forget(const replica *r, place_id doc);
+/* Nothing is known of it any more. Whoever has read it is told; nobody may depend on hearing more. */
+void replica_forget(replica *r, place_id doc);
+
 /* A late load: HD_OK with the state, or why it failed. */
 void replica_arrived(replica *r, place_id doc, const loaded *state, hd_status status);
 

@@ -22,6 +22,9 @@ typedef struct runtime_hooks {
     bool (*unsettled)(const void *ctx);
     /* Something could be kept of nodes now (replica.due): sync seals again. NULL: never. */
     bool (*due)(const void *ctx);
+    /* A space is about to be unloaded: HD_BUSY if anybody needs it, who is named as the runtime's
+     * error. */
+    hd_status (*spare)(const void *ctx, const struct key *space);
     /* Nothing new is begun from here on; what was begun is synced next. NULL: nothing to do. */
     void (*closing)(void *ctx);
     void (*close)(void *ctx);

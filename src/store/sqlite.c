@@ -224,6 +224,12 @@ static hd_status sqlite_follow(authority *a, struct key *space) {
     return HD_OK;
 }
 
+static void sqlite_unfollow(authority *a, const struct key *space) {
+    sqlite_authority *s = self(a);
+    for (uint32_t i = 0; i < s->client.spaces.count; i++)
+        if (s->client.spaces.items[i].name == space) s->client.spaces.items[i].followed = false;
+}
+
 static int sqlite_fd(authority *a) { return self(a)->wake.epoll_fd; }
 
 static uint64_t sqlite_deadline(authority *a) {
@@ -327,6 +333,7 @@ static const authority_ops sqlite_ops = {
     .wants_derived = sqlite_yes,
     .shared = sqlite_yes,
     .follow = sqlite_follow,
+    .unfollow = sqlite_unfollow,
     .wait = sqlite_wait,
     .fd = sqlite_fd,
     .file = sqlite_file_name,

@@ -146,6 +146,13 @@ static bool line_shared(const authority *a) {
     return inner->ops->shared(inner);
 }
 static hd_status line_follow(authority *a, struct key *space) { return PASS(a, follow, space); }
+static void line_unfollow(authority *a, const struct key *space) { PASS(a, unfollow, space); }
+static hd_status line_keep(authority *a, place_id doc) {
+    return INNER(a)->ops->keep ? PASS(a, keep, doc) : HD_OK;
+}
+static void line_forget(authority *a, place_id doc) {
+    if (INNER(a)->ops->forget) PASS(a, forget, doc);
+}
 static int line_fd(authority *a) { return INNER(a)->ops->fd(INNER(a)); }
 static hd_status line_list(authority *a, struct key *space, const char *kind, const char *prefix,
                            hd_list_fn fn, void *ctx) {
@@ -193,6 +200,9 @@ static const authority_ops line_ops = {
     .wants_derived = line_wants_derived,
     .shared = line_shared,
     .follow = line_follow,
+    .unfollow = line_unfollow,
+    .keep = line_keep,
+    .forget = line_forget,
     .fd = line_fd,
     .deadline = line_deadline,
     .list = line_list,

@@ -263,10 +263,24 @@ static void check_doc(lab_runtime *r, place_id doc) {
     }
 }
 
+/* Documents of a space that was unloaded: their places may stand for others next. */
+static void forget_unknown(lab_runtime *r) {
+    const places *ps = &r->rt->r.places;
+    size_t kept = 0;
+    for (size_t i = 0; i < r->mirror_count; i++) {
+        mirrored *m = &r->mirror[i];
+        bool known = ps->at[m->doc].root == m->doc && (ps->at[m->doc].doc.flags & DOC_KNOWN);
+        if (known) r->mirror[kept++] = *m;
+        else hd_value_unref(m->value);
+    }
+    r->mirror_count = kept;
+}
+
 void lab_check(lab_runtime *r) {
     if (r->l->options.unchecked) return;
     const places *ps = &r->rt->r.places;
     replica_check(&r->rt->r);
+    forget_unknown(r);
     for (place_id id = 1; id < ps->count; id++)
         if (ps->at[id].root == id && (ps->at[id].doc.flags & DOC_KNOWN)) check_doc(r, id);
 }

@@ -53,6 +53,18 @@ static void a_pending_patch_that_no_longer_applies_is_skipped(void **state) {
     assert_cell(b, "n", "5");
 }
 
+/* A document of which nothing is known has changed: that concerns every place in it, beside and below
+ * each other. */
+static void what_is_touched_is_touched_everywhere(void **state) {
+    static const char *const cells[] = {
+        "n", "n#/a", "n#/a/x", "n#/a/x/y", "n#/b", "n#/b/z", "n#/c"
+    };
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) lab_cell(a, cells[i]);
+    replica_touch(lab_replica(a), lab_cell(a, "n").id);
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
+        assert_int_equal(place_named(a, cells[i])->rev, lab_replica(a)->rev);
+}
+
 static void frames_of_documents_that_nobody_knows_are_not_integrated(void **state) {
     lab_write(a, "n", "1");
     lab_settle(l);
@@ -316,6 +328,7 @@ int main(void) {
         T(a_document_without_pending_commits_has_no_record_beside_it),
         T(a_frame_is_folded_under_pending_patches),
         T(a_pending_patch_that_no_longer_applies_is_skipped),
+        T(what_is_touched_is_touched_everywhere),
         T(frames_of_documents_that_nobody_knows_are_not_integrated),
         T(a_followed_space_is_integrated_whole),
         T(following_begins_with_what_is_there),

@@ -1,0 +1,44 @@
+/* scheduler_spare.c -- the facade, when a space is to be unloaded: does anybody here need it?
+ *
+ * A live node that reads there would miss what changes; so would a handler, to whom events are posted
+ * there. Nodes that are dormant are told by the replica, as of any change, and run when next demanded.
+ * A node that writes there loads what it needs when it writes. */
+#include "scheduler/scheduler.h"
+
+#include "scheduler/events.h"
+#include "scheduler/readers.h"
+#include "value/key.h"
+
+static bool is_of(const places *ps, place_id at, const struct key *space) {
+    place_id root = place_at(ps, at)->root;
+    return root && ps->homes.items[place_at(ps, root)->doc.home].space == space;
+}
+
+static hd_status in_use(const scheduler *s, const struct key *space, place_id at, const char *who,
+                        const char *name, const char *does) {
+    char cell[256];
+    hd_cell_print(s->rt, (hd_cell){ at }, cell, sizeof cell);
+    return runtime_fail(s->rt, HD_BUSY, "space \"%s\" is in use: %s \"%s\" %s %s; cancel it first",
+                        key_bytes(space), who, name, does, cell);
+}
+
+static hd_status spare_handlers(const scheduler *s, const struct key *space) {
+    for (uint32_t i = 0; s->events && i < s->events->stream_list.count; i++) {
+        const stream *to = s->events->stream_list.items[i];
+        if (to->spec.fn && is_of(&s->r->places, to->place, space))
+            return in_use(s, space, to->place, "handler", to->name, "takes events at");
+    }
+    return HD_OK;
+}
+
+hd_status scheduler_spare(const scheduler *s, const struct key *space) {
+    const places *ps = &s->r->places;
+    for (place_id at = 1; at < ps->count; at++) {
+        node_id id =
+            place_at(ps, at)->watch && is_of(ps, at, space) ? readers_live(&s->graph, at) : 0;
+        if (!id) continue;
+        const struct key *name = s->sides[id].name;
+        return in_use(s, space, at, "node", name ? key_bytes(name) : "", "reads");
+    }
+    return spare_handlers(s, space);
+}
