@@ -8,6 +8,7 @@
  * Then a node for each document, in pieces of 100 that nobody starts: what another piece's start takes
  * beside them, and what it takes to say which of them would have work to do. */
 #include "bench.h"
+#include "bookkeeping.h"
 
 #include "store/basis.h"
 #include "store/runtime.h"
@@ -179,106 +180,9 @@ static void change_one_input(world *w) {
     end_program(w);
 }
 
-/* ---- What keeping rows costs -------------------------------------------------------------------- */
-
-enum { COMMITS = 10000, IN_FLIGHT = 32, DOCS = 64, SUMS = 1000, TURNS = 3 };
-
-typedef struct keeping {
-    world *w;
-    hd_cell docs[DOCS];
-    uint64_t number, done;
-    bool rows;
-    hd_pool *pool;
-    hd_value whole[SUMS], proofs[SUMS];
-} keeping;
-
-static void count_done(void *ctx, hd_status status) {
-    keeping *k = ctx;
-    k->done++;
-    if (status) bench_wrong(k->w->b, "a commit was refused: %s", hd_status_name(status));
-}
-
-/* Rows of computations that read three documents each: whole the first time, then proved anew. */
-static void make_rows(keeping *k) {
-    for (int i = 0; i < SUMS; i++) {
-        char row[256];
-        int n = snprintf(row, sizeof row, "{\"nodes\":[[\"main:main:sum%d\",\"\"]]}", i);
-        k->proofs[i] = hd_json_parse(k->pool, row, (size_t)n, NULL);
-        n = snprintf(
-            row, sizeof row,
-            "{\"nodes\":[[\"main:main:sum%d\",\"\",\"5f0c5f0c5f0c5f0c\",{\"r\":[\"main/k%d\","
-            "\"main/k%d\",\"main/k%d\"]}]]}",
-            i, i % DOCS, (i + 7) % DOCS, (i + 14) % DOCS);
-        k->whole[i] = hd_json_parse(k->pool, row, (size_t)n, NULL);
-    }
-}
-
-/* With the commit just queued. */
-static void add_row(keeping *k) {
-    uint64_t n = k->number;
-    commit *c = LIST_ENTRY(list_last(&k->w->rt->r.queued), commit, link);
-    c->extra = value_ref((n <= SUMS ? k->whole : k->proofs)[n % SUMS]);
-}
-
-static void commit_one(keeping *k) {
-    hd_tx *tx;
-    uint64_t n = ++k->number;
-    if (hd_tx_begin(k->w->rt, &tx)) abort();
-    for (uint64_t i = 0; i < READS; i++) (void)hd_tx_get(tx, k->docs[(n + i * 7) % DOCS]);
-    hd_tx_set_int(tx, k->docs[n % DOCS], (int64_t)n);
-    if (hd_tx_commit(tx, count_done, k)) abort();
-    if (k->rows) add_row(k);
-}
-
-/* Microseconds per commit, checkpoint included. */
-static double keep_many(world *w, bool rows) {
-    static keeping k; /* large */
-    k = (keeping){ .w = w, .rows = rows };
-    hd_env env = hd_env_system();
-    remove_file(w);
-    open_store(w);
-    for (int i = 0; i < DOCS; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "main/k%d", i);
-        k.docs[i] = hd_cell_at(w->rt, name);
-    }
-    if (hd_pool_open(hd_runtime_heap(w->rt), &k.pool)) abort();
-    make_rows(&k);
-    uint64_t began = bench_now_ns();
-    while (k.done < COMMITS) {
-        while (k.number < COMMITS && k.number - k.done < IN_FLIGHT) commit_one(&k);
-        if (hd_runtime_pump(w->rt)) bench_wrong(w->b, "pump failed");
-        if (k.number - k.done >= IN_FLIGHT || k.number == COMMITS)
-            env.wait(env.ctx, hd_runtime_fd(w->rt), hd_runtime_deadline(w->rt));
-    }
-    if (hd_store_checkpoint(w->rt, NULL)) bench_wrong(w->b, "checkpoint failed");
-    double took = (double)(bench_now_ns() - began) / 1e3 / COMMITS;
-    hd_pool_close(k.pool);
-    hd_close(w->rt);
-    return took;
-}
-
-/* The best of a few, turn by turn, since disks have moods. */
-static void report_keeping(world *w) {
-    double with = 1e9, without = 1e9;
-    for (int i = 0; i < TURNS; i++) {
-        double a = keep_many(w, false), b = keep_many(w, true);
-        if (a < without) without = a;
-        if (b < with) with = b;
-    }
-    bench_report(w->b, &(bench_row){ .name = "resume/bookkeeping",
-                                     .n = COMMITS,
-                                     .value = with,
-                                     .unit = "us",
-                                     .peer = "without rows",
-                                     .peer_value = without,
-                                     .must = bench_ratio_at_most(1.3),
-                                     .counts = { { "in flight", IN_FLIGHT } } });
-}
-
 /* ---- Pieces that wait --------------------------------------------------------------------------- */
 
-enum { PIECE_NODES = 100 };
+enum { PIECE_NODES = 100, TURNS = 3 };
 
 /* Node i belongs to piece p(i / 100). It reads document i, and what all nodes of its piece read: the
  * document of the first of them. Names in order of their index: SQLite then only appends. */
@@ -453,8 +357,10 @@ void bench_group_resume(bench *b) {
     program *p = calloc(1, sizeof *p);
     if (!p) return;
     w.documents = documents ? strtoull(documents, NULL, 10) : 1000000;
-    snprintf(w.file, sizeof w.file, "%s/bench-resume.db", directory ? directory : ".");
-    report_keeping(&w);
+    if (!directory) directory = ".";
+    snprintf(w.file, sizeof w.file, "%s/bench-resume", directory);
+    bookkeeping_report(b, w.file);
+    snprintf(w.file, sizeof w.file, "%s/bench-resume.db", directory);
     remove_file(&w);
     fill(&w);
     outcome first = start_program(&w, p);
