@@ -115,6 +115,33 @@ static void a_replaced_row_is_written_again(void **state) {
     assert_ran(l, "b");
 }
 
+/* B says that its row holds anew, and does not know that another code has replaced it meanwhile. In
+ * the store is now the other's row: nothing that B has seen speaks for that. */
+static void a_proof_does_not_vouch_for_another_code(void **state) {
+    if (!lab_is_sqlite(l)) return; /* a store in memory hears of derived state when one closes */
+    version = "1";
+    lab_set(l, "n", 3);
+    lab_set(l, "m", 1);
+    chain("b");
+    only("b");
+    lab_hold(lab_on(l, "b"));
+    lab_set(l, "n", 4);
+    lab_turn(l);
+    assert_ran(l, "double plus b double plus b");
+    version = "2";
+    chain("a");
+    only("a");
+    assert_ran(l, "double plus a");
+    lab_mend(lab_on(l, "b")); /* from now on it arrives */
+    lab_runtime_drop(lab_on(l, "b"));
+    lab_runtime_drop(lab_on(l, "a"));
+    lab_advance_ms(l, 100);
+    lab_ran(l);
+    chain("c");
+    only("c");
+    assert_ran(l, "double plus c");
+}
+
 /* C313: something that it reads has been written here, and the other did not know. */
 static void a_pending_write_to_what_it_reads_makes_it_run(void **state) {
     both_have("1");
@@ -196,6 +223,7 @@ int main(void) {
         S(a_node_that_never_ran_is_adopted),
         S(another_code_is_not_adopted),
         S(a_replaced_row_is_written_again),
+        S(a_proof_does_not_vouch_for_another_code),
         S(a_pending_write_to_what_it_reads_makes_it_run),
         S(a_newer_change_makes_it_run),
         S(a_pending_write_to_its_output_makes_it_run),
