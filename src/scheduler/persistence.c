@@ -384,7 +384,7 @@ static hd_status name_node(scheduler *s, node_id id, const hd_node_spec *spec, c
     status = take_piece(s, name, &k->piece);
     if (!status) text = text_string(s->r->heap, name, strlen(name));
     if (!status) status = hd_value_status(text);
-    if (!status) status = rows_brief(s, text, HD_SCOPE_SPACE, &brief);
+    if (!status) status = rows_brief(s, text, HD_SCOPE_SPACE, print, &brief);
     value_unref(text);
     if (!status) {
         status = table_insert(&s->persistence->names, name_hash(name, strlen(name)), id);

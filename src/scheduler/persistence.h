@@ -22,7 +22,7 @@
 
 #include "scheduler/registry.h"
 
-#define FINGERPRINT_FORMAT "1" /* another one: nothing kept before is taken up */
+#define FINGERPRINT_FORMAT "2" /* another one: nothing kept before is taken up */
 
 enum {
     KEPT_DUE = 1,      /* in the list of nodes to keep */
@@ -35,7 +35,7 @@ enum {
 
 /* Beside each node. */
 typedef struct kept_node {
-    hd_value brief;    /* [name, instance], owned; absent: the node has no durable name */
+    hd_value brief;    /* [name, instance, mark], owned; absent: the node has no durable name */
     hd_value print;    /* its fingerprint, a string, owned */
     uint64_t sent_in;  /* local seq of the seal that carried its row last */
     uint64_t full_in;  /* the same for the whole row */
@@ -147,8 +147,8 @@ const char *persistence_build_of(scheduler *s, const void *fn);
 /* persistence_rows.c: what the store asks at a seal; see observer in store/replica.h. */
 hd_status rows_keep(void *ctx, struct commit *c);
 void rows_refused(void *ctx, const struct commit *c);
-/* [name, instance] for this runtime, owned. */
-hd_status rows_brief(scheduler *s, hd_value name, hd_scope scope, hd_value *out);
+/* [name, instance, mark] for this runtime, owned; without a fingerprint [name, instance]. */
+hd_status rows_brief(scheduler *s, hd_value name, hd_scope scope, hd_value print, hd_value *out);
 hd_status rows_brief_of(scheduler *s, const char *name, const char *instance, hd_value *out);
 /* The store has the node's row as it is here. */
 bool rows_is_known(const scheduler *s, node_id id);

@@ -133,8 +133,9 @@ static bool adopt_full(adopting *a, node_id id, hd_value row) {
     return true;
 }
 
-/* "It is as it was": as the row that we know. */
-static void adopt_brief(adopting *a, node_id id) {
+/* "It is as it was": as the row that we know, if it speaks of the same code. */
+static void adopt_brief(adopting *a, node_id id, hd_value row) {
+    if (!value_equal(array_get(row, 2), array_get(kept_of(a->s, id)->brief, 2))) return;
     if (!rows_is_known(a->s, id) || !could_be_clean(a, id)) return;
     if (own_reads_are_current(a, node_of(a->s, id))) make_clean(a, id);
 }
@@ -151,15 +152,15 @@ static node_id node_of_row(const scheduler *s, hd_value row) {
 static void hear_row(adopting *a, hd_value row) {
     node_id id = node_of_row(a->s, row);
     if (!id) return;
-    if (hd_value_count(row) < 4) adopt_brief(a, id);
+    if (hd_value_count(row) < 4) adopt_brief(a, id, row);
     else if (!adopt_full(a, id, row)) kept_of(a->s, id)->flags |= KEPT_CHANGED;
 }
 
 void adopt_observed(void *ctx, hd_value extra, hd_value seqs) {
     adopting a = { .s = ctx, .seqs = seqs };
-    for (hd_iter it = hd_iter_of(object_get_bytes(extra, "nodes", 5)); hd_iter_next(&it);)
-        hear_row(&a, it.value);
-    for (hd_iter it = hd_iter_of(object_get_bytes(extra, "gone", 4)); hd_iter_next(&it);) {
+    basis_extra x = basis_extra_of(extra);
+    for (hd_iter it = hd_iter_of(x.nodes); hd_iter_next(&it);) hear_row(&a, it.value);
+    for (hd_iter it = hd_iter_of(x.gone); hd_iter_next(&it);) {
         node_id id = node_of_row(a.s, it.value);
         if (id) kept_of(a.s, id)->flags |= KEPT_CHANGED;
     }

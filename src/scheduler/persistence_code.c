@@ -98,6 +98,8 @@ const char *persistence_build_of(scheduler *s, const void *fn) {
 
 /* ---- fingerprints */
 
+#define PRINT_LENGTH 23 /* 132 bits of the hash: they stand in every row */
+
 /* Into persistence.text. */
 typedef struct writing {
     const scheduler *s;
@@ -160,6 +162,7 @@ hd_value fingerprint_of(scheduler *s, node_id id, const hd_node_spec *spec, cons
     runtime_place(s->rt, spec->output, &schema);
     put_schema(&w, schema);
     for (size_t i = 0; i < spec->read_count; i++) put_cell(&w, 'r', spec->reads[i]);
-    if (!w.status) id_of_text(s->persistence->text.items, s->persistence->text.count, print);
-    return w.status ? value_failed(w.status) : text_string(s->r->heap, print, strlen(print));
+    if (w.status) return value_failed(w.status);
+    id_of_text(s->persistence->text.items, s->persistence->text.count, print);
+    return text_string(s->r->heap, print, PRINT_LENGTH);
 }

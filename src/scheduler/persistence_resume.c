@@ -478,7 +478,8 @@ static hd_status install(scheduler *s, node_id id, const resume_set *set, const 
     hd_value brief = value_absent();
     const uint32_t *keys = set->reads.items ? &set->reads.items[row->first_read] : NULL;
     bool narrow = row->scope > HD_SCOPE_SPACE;
-    hd_status status = narrow ? rows_brief(s, row->name, (hd_scope)row->scope, &brief) : HD_OK;
+    hd_status status =
+        narrow ? rows_brief(s, row->name, (hd_scope)row->scope, k->print, &brief) : HD_OK;
     if (!status) status = graph_apply_reads(&s->graph, id, keys, row->reads);
     if (status) {
         value_unref(brief);
@@ -503,7 +504,8 @@ static void drop_row(scheduler *s, kept_piece *of, set_row *row) {
     hd_value brief;
     row->claimed = true;
     of->set->unclaimed--;
-    if (!rows_brief(s, row->name, (hd_scope)row->scope, &brief)) persistence_gone(s, brief);
+    if (!rows_brief(s, row->name, (hd_scope)row->scope, value_absent(), &brief))
+        persistence_gone(s, brief);
 }
 
 static bool drop_told(void *ctx, const basis_row *row) {

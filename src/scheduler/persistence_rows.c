@@ -1,8 +1,9 @@
 /* persistence_rows.c -- rows and the claims that prove them, into a seal.
  *
  * A row goes out when its node is clean and what it wrote is in the store or in this very seal. Only a
- * row whose reads are others than those of the last one is written in full; the rest is two words, made
- * once: "it is as it was, and proved anew". */
+ * row whose reads are others than those of the last one is written in full; the rest is three words,
+ * made once: "it is as it was, and proved anew". The third is the end of the fingerprint: should another
+ * code have replaced the row before this arrives, the store does not take our word for that one. */
 #include "scheduler/persistence.h"
 
 #include "base/env.h"
@@ -16,7 +17,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CELL_SIZE 2048
+#define CELL_SIZE   2048
+#define MARK_LENGTH 8 /* of a fingerprint's characters: codes of one node are few */
 
 /* ---- may it be kept now? */
 
@@ -151,38 +153,47 @@ static hd_scope scope_of(const scheduler *s, node_id id) {
     return scope;
 }
 
-static hd_status pair(scheduler *s, hd_value first, hd_value second, hd_value *out) {
-    build b;
-    build_init(&b, s->r->heap);
-    hd_status status = hd_value_status(first) ? hd_value_status(first) : hd_value_status(second);
-    bool ok = !status && build_push(&b, value_ref(first)) && build_push(&b, value_ref(second));
-    if (!status) status = ok ? build_array(&b, 2) : HD_NOMEM;
-    *out = status ? value_absent() : build_take(&b);
-    build_fini(&b);
+/* Takes the references. */
+static hd_status list_of(scheduler *s, const hd_value *items, uint32_t count, hd_value *out) {
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < count && !status; i++) status = hd_value_status(items[i]);
+    for (uint32_t i = 0; i < count && status; i++)
+        if (!value_is_failed(items[i])) value_unref(items[i]);
+    hd_value made = status ? value_absent() : array_take(s->r->heap, items, count);
+    if (!status) status = hd_value_status(made);
+    *out = status ? value_absent() : made;
     return status;
 }
 
 hd_status rows_brief_of(scheduler *s, const char *name, const char *instance, hd_value *out) {
-    hd_value first = text_string(s->r->heap, name, strlen(name));
-    hd_value second = text_string(s->r->heap, instance, strlen(instance));
-    hd_status status = pair(s, first, second, out);
-    value_unref(first);
-    value_unref(second);
-    return status;
+    hd_value items[] = { text_string(s->r->heap, name, strlen(name)),
+                         text_string(s->r->heap, instance, strlen(instance)) };
+    return list_of(s, items, 2, out);
 }
 
-hd_status rows_brief(scheduler *s, hd_value name, hd_scope scope, hd_value *out) {
+/* "user:NAME" */
+static hd_value instance_text(scheduler *s, hd_scope scope) {
     char text[CELL_SIZE] = "";
     const char *whose = scope == HD_SCOPE_USER ? "user" : "session";
     const struct key *who = scope == HD_SCOPE_USER ? s->rt->principal : s->rt->session;
     int n = 0;
-    *out = value_absent();
     if (scope > HD_SCOPE_SPACE) n = snprintf(text, sizeof text, "%s:%s", whose, key_bytes(who));
-    if (n < 0 || (size_t)n >= sizeof text) return HD_LIMIT;
-    hd_value instance = text_string(s->r->heap, text, (size_t)n);
-    hd_status status = pair(s, name, instance, out);
-    value_unref(instance);
-    return status;
+    if (n < 0 || (size_t)n >= sizeof text) return value_failed(HD_LIMIT);
+    return text_string(s->r->heap, text, (size_t)n);
+}
+
+static hd_value mark_of(scheduler *s, hd_value print) {
+    size_t length;
+    const char *text = text_of(print, &length);
+    assert(length > MARK_LENGTH);
+    return text_string(s->r->heap, text + length - MARK_LENGTH, MARK_LENGTH);
+}
+
+hd_status rows_brief(scheduler *s, hd_value name, hd_scope scope, hd_value print, hd_value *out) {
+    bool marked = value_exists(print);
+    hd_value items[] = { value_ref(name), instance_text(s, scope),
+                         marked ? mark_of(s, print) : value_absent() };
+    return list_of(s, items, marked ? 3 : 2, out);
 }
 
 /* A row that belongs to somebody else now leaves none behind. */
@@ -191,7 +202,7 @@ static hd_status right_instance(scheduler *s, node_id id) {
     hd_scope scope = scope_of(s, id);
     hd_value brief;
     if (k->narrow == scope || (!k->narrow && scope == HD_SCOPE_SPACE)) return HD_OK;
-    hd_status status = rows_brief(s, array_get(k->brief, 0), scope, &brief);
+    hd_status status = rows_brief(s, array_get(k->brief, 0), scope, k->print, &brief);
     if (status) return status;
     hd_value former = k->brief;
     k->brief = brief;
@@ -265,7 +276,6 @@ static hd_status push_row(scheduler *s, build *b, node_id id, commit *c) {
     return push_full(s, b, id);
 }
 
-/* {"nodes": [...], "gone": [...]} */
 static hd_status push_nodes(scheduler *s, build *b, commit *c, uint32_t *count) {
     const persistence *p = s->persistence;
     hd_status status = HD_OK;
@@ -291,14 +301,16 @@ static hd_status push_gone(scheduler *s, build *b) {
     return build_array(b, p->gone.count);
 }
 
+/* {"nodes": [...], "gone": [...]}; most seals have nobody who is gone. */
 static hd_status make_extra(scheduler *s, commit *c, uint32_t *rows, hd_value *out) {
     build b;
     build_init(&b, s->r->heap);
     hd_status status = push_key(s, &b, "nodes");
     if (!status) status = push_nodes(s, &b, c, rows);
-    if (!status) status = push_key(s, &b, "gone");
-    if (!status) status = push_gone(s, &b);
-    if (!status) status = build_object(&b, 2, NULL);
+    bool gone = s->persistence->gone.count; /* rows may have moved to another instance */
+    if (!status && gone) status = push_key(s, &b, "gone");
+    if (!status && gone) status = push_gone(s, &b);
+    if (!status) status = build_object(&b, gone ? 2 : 1, NULL);
     if (!status) *out = build_take(&b);
     build_fini(&b);
     return status;

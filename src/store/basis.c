@@ -10,10 +10,10 @@
 
 #include "base/env.h"
 #include "base/hash.h"
+#include "value/diff.h"
 #include "value/key.h"
 #include "value/node.h"
 #include "value/object.h"
-#include "value/text.h"
 #include <string.h>
 
 /* ---- life */
@@ -42,6 +42,7 @@ void basis_fini(basis *b) {
     for (uint32_t i = 0; i < b->pieces.count; i++) piece_fini(b, &b->pieces.items[i]);
     vec_fini(b->env, &b->entries);
     vec_fini(b->env, &b->pieces);
+    vec_fini(b->env, &b->found);
     table_fini(&b->by_name);
     table_fini(&b->by_piece);
     b->env = NULL;
@@ -104,7 +105,7 @@ basis_row basis_row_of(const basis_entry *e) {
     return (basis_row){ .name = basis_text(e, 0, NULL),
                         .instance = basis_text(e, 1, NULL),
                         .fingerprint = basis_text(e, 2, NULL),
-                        .body = hd_value_index(e->row, 3),
+                        .body = array_get(e->row, 3),
                         .stale = e->flags & ROW_STALE,
                         .seqs = e->seqs };
 }
@@ -191,7 +192,7 @@ static void piece_add(basis *b, uint32_t i, uint32_t entry) {
 
 static hd_status entry_new(basis *b, hd_value row, uint32_t hash, uint32_t *out) {
     size_t length;
-    const char *name = hd_value_text(hd_value_index(row, 0), &length);
+    const char *name = text_of(array_get(row, 0), &length);
     basis_entry e = { .row = row, .hash = hash };
     hd_status status = piece_at(b, name, basis_piece_length(name, length), &e.piece);
     if (status) return status;
@@ -231,8 +232,8 @@ static void entry_drop(basis *b, uint32_t i) {
 /* The entry that an item [name, instance, ...] speaks of; TABLE_NONE. */
 static uint32_t entry_of(const basis *b, hd_value item, uint32_t *hash) {
     size_t n, k;
-    const char *name = hd_value_text(hd_value_index(item, 0), &n);
-    const char *instance = hd_value_text(hd_value_index(item, 1), &k);
+    const char *name = text_of(array_get(item, 0), &n);
+    const char *instance = text_of(array_get(item, 1), &k);
     *hash = name_hash(name, n, instance, k);
     return find(b, *hash, name, n, instance, k);
 }
@@ -299,24 +300,27 @@ static void add_all_spaces(proof *p) {
 
 /* A row that is proved anew reads what it read before, in the spaces that its seqs name; where that is
  * not at hand, every space may be concerned. */
-static void add_spaces_of(proof *p, hd_value item) {
-    uint32_t hash, i;
-    if (hd_value_count(item) == 4) {
-        add_spaces_read(p, hd_value_index(item, 3));
-        return;
-    }
-    i = entry_of(p->b, item, &hash);
-    const basis_entry *e = i == TABLE_NONE ? NULL : &p->b->entries.items[i];
-    if (!e && p->b->overlay) add_all_spaces(p);
-    else if (e)
-        for (hd_iter it = hd_iter_of(e->seqs); hd_iter_next(&it);)
+static void add_spaces_of(proof *p, hd_value item, uint32_t entry) {
+    if (array_count(item) == 4) {
+        add_spaces_read(p, array_get(item, 3));
+    } else if (entry != TABLE_NONE) {
+        for (hd_iter it = hd_iter_of(p->b->entries.items[entry].seqs); hd_iter_next(&it);)
             add_space(p, it.key, it.key_length);
+    } else if (p->b->overlay) {
+        add_all_spaces(p);
+    }
 }
 
+/* Finds the entries, too. */
 static hd_status make_seqs(basis *b, hd_value nodes, const basis_point *now, hd_value *out) {
     proof p = { .b = b, .now = now, .seqs = node_value(NULL, true) };
-    for (hd_iter it = hd_iter_of(nodes); hd_iter_next(&it) && !p.status;)
-        add_spaces_of(&p, it.value);
+    vec_clear(&b->found);
+    for (hd_iter it = hd_iter_of(nodes); hd_iter_next(&it) && !p.status;) {
+        basis_found f;
+        f.entry = entry_of(b, it.value, &f.hash);
+        if (!vec_push(b->env, &b->found, f)) p.status = HD_NOMEM;
+        add_spaces_of(&p, it.value, f.entry);
+    }
     if (p.status) value_unref(p.seqs);
     *out = p.status ? value_absent() : p.seqs;
     return p.status;
@@ -324,18 +328,43 @@ static hd_status make_seqs(basis *b, hd_value nodes, const basis_point *now, hd_
 
 /* ---- taking an extra in */
 
-static hd_status apply_node(basis *b, hd_value item, hd_value seqs, uint64_t at) {
-    uint32_t hash, i = entry_of(b, item, &hash);
-    bool whole = hd_value_count(item) == 4;
-    /* Nothing that could be proved anew. */
-    if (!whole && (i == TABLE_NONE ? !b->overlay : b->entries.items[i].flags & ROW_GONE))
-        return HD_OK;
+static hd_status apply_whole(basis *b, hd_value item, uint32_t hash, uint32_t i, hd_value seqs,
+                             uint64_t at) {
     hd_status status = i == TABLE_NONE ? entry_new(b, item, hash, &i) : HD_OK;
-    if (status) return status;
+    if (!status) become(&b->entries.items[i], item, seqs, ROW_WHOLE, at);
+    return status;
+}
+
+/* Of two proofs that mean different rows below, only one can be about what is there: the later one is
+ * passed over, and whichever it is, the row is proved no later than it was. */
+static bool is_about(const basis_entry *e, hd_value item) {
+    size_t length;
+    if (e->flags & ROW_GONE) return false;
+    if (!(e->flags & ROW_WHOLE)) return value_equal(array_get(e->row, 2), array_get(item, 2));
+    const char *fingerprint = basis_text(e, 2, &length);
+    return basis_is_meant(item, fingerprint, length);
+}
+
+static hd_status apply_proof(basis *b, hd_value item, uint32_t hash, uint32_t i, hd_value seqs,
+                             uint64_t at) {
+    if (array_count(item) != 3 || (i == TABLE_NONE && !b->overlay)) return HD_OK;
+    hd_status status = i == TABLE_NONE ? entry_new(b, item, hash, &i) : HD_OK;
+    if (status || !is_about(&b->entries.items[i], item)) return status;
     basis_entry *e = &b->entries.items[i];
-    if (whole) become(e, item, seqs, ROW_WHOLE, at);
-    else become(e, e->row, seqs, e->flags & ROW_WHOLE, at);
+    become(e, e->row, seqs, e->flags & ROW_WHOLE, at);
     return HD_OK;
+}
+
+static hd_status apply_nodes(basis *b, hd_value nodes, hd_value seqs, uint64_t at) {
+    hd_status status = HD_OK;
+    for (hd_iter it = hd_iter_of(nodes); !status && hd_iter_next(&it);) {
+        basis_found f = b->found.items[it.index];
+        if (f.entry == TABLE_NONE) f.entry = entry_of(b, it.value, &f.hash); /* named twice? */
+        bool whole = array_count(it.value) == 4;
+        status = whole ? apply_whole(b, it.value, f.hash, f.entry, seqs, at)
+                       : apply_proof(b, it.value, f.hash, f.entry, seqs, at);
+    }
+    return status;
 }
 
 static hd_status apply_piece(basis *b, hd_value item, uint64_t at) {
@@ -370,13 +399,13 @@ static hd_status apply_gone(basis *b, hd_value item, uint64_t at) {
 }
 
 hd_status basis_apply(basis *b, hd_value extra, const basis_point *now, uint64_t at) {
-    hd_value nodes = hd_value_at(extra, "nodes"), seqs;
-    hd_status status = make_seqs(b, nodes, now, &seqs);
-    for (hd_iter it = hd_iter_of(nodes); !status && hd_iter_next(&it);)
-        status = apply_node(b, it.value, seqs, at);
-    for (hd_iter it = hd_iter_of(hd_value_at(extra, "pieces")); !status && hd_iter_next(&it);)
+    basis_extra x = basis_extra_of(extra);
+    hd_value seqs;
+    hd_status status = make_seqs(b, x.nodes, now, &seqs);
+    if (!status) status = apply_nodes(b, x.nodes, seqs, at);
+    for (hd_iter it = hd_iter_of(x.pieces); !status && hd_iter_next(&it);)
         status = apply_piece(b, it.value, at);
-    for (hd_iter it = hd_iter_of(hd_value_at(extra, "gone")); !status && hd_iter_next(&it);)
+    for (hd_iter it = hd_iter_of(x.gone); !status && hd_iter_next(&it);)
         status = apply_gone(b, it.value, at);
     value_unref(seqs);
     return status;
@@ -405,9 +434,10 @@ static void drop_piece(basis *b, uint32_t i) {
 }
 
 void basis_drop(basis *b, hd_value extra) {
-    drop_each(b, hd_value_at(extra, "nodes"));
-    drop_each(b, hd_value_at(extra, "gone"));
-    for (hd_iter it = hd_iter_of(hd_value_at(extra, "pieces")); hd_iter_next(&it);) {
+    basis_extra x = basis_extra_of(extra);
+    drop_each(b, x.nodes);
+    drop_each(b, x.gone);
+    for (hd_iter it = hd_iter_of(x.pieces); hd_iter_next(&it);) {
         size_t length;
         const char *name = hd_value_text(hd_value_index(it.value, 0), &length);
         const basis_piece *p = basis_find_piece(b, name, length);

@@ -6,7 +6,8 @@
  * with the next checkpoint in `node`. Nothing is marked when somebody changes a document; whether a row
  * still holds is found out when its piece is resumed, from what has changed since alone.
  *
- *     {"nodes":  [["main:corner:prices", "", "5f0c...", {"r": ["main/corner#/items", ...]}], ["..."]],
+ *     {"nodes":  [["main:corner:prices", "", "~5f0c", {"r": ["main/corner#/items", ...]}],
+ *                 ["main:corner:total", "", "5f0c"]],
  *      "pieces": [["main:corner", {"main": 97}, ["main:corner:total"]]],
  *      "gone":   [["main:corner:prices/7", ""], ...]}
  *
@@ -14,12 +15,15 @@
  *         the reads, as cells in text ("space/id#/path", with a scope "space@user/id", of metadata
  *         "space/id!"), by shape with a '~' in front; a read that is no claim as [cell, seq], with
  *         the seq that was seen; and gates. "r" must be there, if only empty.
- *         [name, instance]: the row stands as it is, and is proved anew: same code, same reads.
+ *         [name, instance, mark]: the row stands as it is, and is proved anew: same code, same reads.
+ *         The mark is the end of that row's fingerprint. If another code has replaced the row in the
+ *         meantime, the proof is not about what is there now, and says nothing. ([name, instance],
+ *         which earlier versions wrote, never says anything.)
  *         Either is proved at the moment of admission: as of the sequence numbers that all spaces
  *         have then, this commit's own included.
  * pieces  [piece, seqs, stale]: whatever rows the piece has are valid up to these seqs (by space), but
  *         for those named, which are stale whatever the store says, until they are written again.
- * gone    [name, instance]: the node is no more.
+ * gone    [name, instance]: the node is no more. (With a mark behind it, too.)
  *
  * Within one extra nodes come first, then pieces, then gone. What is not of this form is refused, the
  * commit with it (HD_PROTOCOL).
@@ -34,6 +38,8 @@
 
 #include "base/table.h"
 #include "store/authority.h"
+#include "value/array.h"
+#include "value/text.h"
 
 /* One row as it is kept. Texts and values are borrowed for the call. */
 typedef struct basis_row {
@@ -76,7 +82,13 @@ typedef struct basis_ops {
     hd_status (*stale)(authority *a, basis_stale_fn fn, void *ctx);
 } basis_ops;
 
-/* ---- The form (basis.c) */
+/* ---- The form (basis_form.c) */
+
+/* The parts of an extra, borrowed; absent: it has none. */
+typedef struct basis_extra {
+    hd_value nodes, pieces, gone;
+} basis_extra;
+basis_extra basis_extra_of(hd_value extra);
 
 /* Whether an extra says what it should; `error` (may be NULL) tells where it does not. An extra may
  * have keys of other people's. O(size). */
@@ -95,13 +107,16 @@ size_t basis_read_count(hd_value body);
 /* False: it is malformed. */
 bool basis_read_at(hd_value body, size_t i, basis_read *out);
 
+/* Whether a proof is about the row of this fingerprint. */
+bool basis_is_meant(hd_value proof, const char *fingerprint, size_t length);
+
 /* The length of the piece in front of a node's name; 0: it is no such name. */
 size_t basis_piece_length(const char *name, size_t length);
 
 /* ---- Rows in memory: those of a memory authority, or what a file's log has after its checkpoint */
 
 enum {
-    ROW_WHOLE = 1, /* [name, instance, fingerprint, body]; else it was only proved anew */
+    ROW_WHOLE = 1, /* [name, instance, fingerprint, body]; else a proof of a row below */
     ROW_GONE = 2,  /* only where something may be below */
     ROW_STALE = 4
 };
@@ -126,6 +141,10 @@ typedef struct basis_piece {
     VEC(uint32_t) rows; /* indices into entries */
 } basis_piece;
 
+typedef struct basis_found {
+    uint32_t hash, entry; /* TABLE_NONE: there was none */
+} basis_found;
+
 typedef struct basis {
     const hd_env *env;
     hd_heap *heap;
@@ -135,6 +154,7 @@ typedef struct basis {
     VEC(basis_entry) entries;
     VEC(basis_piece) pieces;
     table by_name, by_piece;
+    VEC(basis_found) found; /* scratch: the entries that the rows of an extra speak of */
 } basis;
 
 /* Where the sequences stand: space number i, from 0 until false. */
@@ -164,7 +184,8 @@ void basis_sort(const basis *b, basis_piece *p);
 bool basis_names_stale(const basis_piece *p, const char *name);
 
 static inline const char *basis_text(const basis_entry *e, size_t i, size_t *length) {
-    return hd_value_text(hd_value_index(e->row, i), length);
+    size_t unwanted;
+    return text_of(array_get(e->row, i), length ? length : &unwanted);
 }
 /* The entry as a row, borrowed; of ROW_WHOLE only. */
 basis_row basis_row_of(const basis_entry *e);

@@ -2,9 +2,32 @@
 #include "store/basis.h"
 
 #include "base/env.h"
-#include "value/array.h"
+#include "value/node.h"
 #include "value/object.h"
 #include <string.h>
+
+/* ---- parts */
+
+static bool key_is(const hd_iter *it, const char *key, size_t length) {
+    return it->key_length == length && !memcmp(it->key, key, length);
+}
+
+basis_extra basis_extra_of(hd_value extra) {
+    basis_extra x = { value_absent(), value_absent(), value_absent() };
+    for (hd_iter it = hd_iter_of(extra); hd_iter_next(&it);) {
+        if (key_is(&it, "nodes", 5)) x.nodes = it.value;
+        else if (key_is(&it, "pieces", 6)) x.pieces = it.value;
+        else if (key_is(&it, "gone", 4)) x.gone = it.value;
+    }
+    return x;
+}
+
+bool basis_is_meant(hd_value proof, const char *fingerprint, size_t length) {
+    if (array_count(proof) != 3) return false;
+    size_t mark_length;
+    const char *mark = text_of(array_get(proof, 2), &mark_length);
+    return mark_length <= length && !memcmp(fingerprint + length - mark_length, mark, mark_length);
+}
 
 /* ---- names */
 
@@ -96,13 +119,13 @@ static bool check_reads(hd_value body, size_t i, hd_error *error) {
     return true;
 }
 
-/* [name, instance], as nodes and gone have it. */
+/* [name, instance, ...], as nodes and gone have it. */
 static bool check_name(hd_value item, const char *where, size_t i, hd_error *error) {
     size_t length;
-    const char *name = hd_value_text(hd_value_index(item, 0), &length);
+    const char *name = hd_value_text(array_get(item, 0), &length);
     if (!name || !basis_piece_length(name, length))
         return wrong(error, where, i, "the name must be \"space:piece:path\"");
-    const char *instance = hd_value_text(hd_value_index(item, 1), &length);
+    const char *instance = hd_value_text(array_get(item, 1), &length);
     if (!instance || !is_instance(instance, length))
         return wrong(error, where, i,
                      "the instance must be \"\", \"user:NAME\" or \"session:NAME\"");
@@ -110,15 +133,15 @@ static bool check_name(hd_value item, const char *where, size_t i, hd_error *err
 }
 
 static bool check_node(hd_value item, size_t i, hd_error *error) {
-    size_t count = hd_value_kind(item) == HD_KIND_ARRAY ? hd_value_count(item) : 0, length;
-    if (count != 2 && count != 4)
+    size_t count = value_is_array(item) ? array_count(item) : 0, length;
+    if (count < 2 || count > 4)
         return wrong(error, "nodes", i,
-                     "must be [name, instance, fingerprint, body] or [name, instance]");
+                     "must be [name, instance, fingerprint, body] or [name, instance, mark]");
     if (!check_name(item, "nodes", i, error)) return false;
     if (count == 2) return true;
-    if (!hd_value_text(hd_value_index(item, 2), &length) || !length)
+    if (!hd_value_text(array_get(item, 2), &length) || !length)
         return wrong(error, "nodes", i, "the fingerprint must be a text that is not empty");
-    return check_reads(hd_value_index(item, 3), i, error);
+    return count == 3 || check_reads(array_get(item, 3), i, error);
 }
 
 static bool check_seqs(hd_value seqs) {
@@ -145,31 +168,31 @@ static bool check_piece(hd_value item, size_t i, hd_error *error) {
 }
 
 static bool check_gone(hd_value item, size_t i, hd_error *error) {
-    if (hd_value_kind(item) != HD_KIND_ARRAY || hd_value_count(item) != 2)
-        return wrong(error, "gone", i, "must be [name, instance]");
+    size_t count = value_is_array(item) ? array_count(item) : 0;
+    if (count != 2 && count != 3) return wrong(error, "gone", i, "must be [name, instance]");
     return check_name(item, "gone", i, error);
 }
 
-static bool check_list(hd_value extra, const char *key,
+static bool check_list(hd_value items, const char *key,
                        bool (*check)(hd_value item, size_t i, hd_error *error), hd_error *error) {
-    hd_value items = hd_value_at(extra, key);
     if (value_is_absent(items)) return true;
-    if (hd_value_kind(items) != HD_KIND_ARRAY) {
+    if (!value_is_array(items)) {
         env_error(error, HD_PROTOCOL, "the commit's %s must be a list", key);
         return false;
     }
-    for (size_t i = 0; i < hd_value_count(items); i++)
-        if (!check(hd_value_index(items, i), i, error)) return false;
+    for (hd_iter it = hd_iter_of(items); hd_iter_next(&it);)
+        if (!check(it.value, it.index, error)) return false;
     return true;
 }
 
 bool basis_well_formed(hd_value extra, hd_error *error) {
     if (value_is_absent(extra)) return true;
-    if (hd_value_kind(extra) != HD_KIND_OBJECT) {
+    if (!value_is_object(extra)) {
         env_error(error, HD_PROTOCOL, "the commit's extra must be an object");
         return false;
     }
-    return check_list(extra, "nodes", check_node, error) &&
-           check_list(extra, "pieces", check_piece, error) &&
-           check_list(extra, "gone", check_gone, error);
+    basis_extra x = basis_extra_of(extra);
+    return check_list(x.nodes, "nodes", check_node, error) &&
+           check_list(x.pieces, "pieces", check_piece, error) &&
+           check_list(x.gone, "gone", check_gone, error);
 }

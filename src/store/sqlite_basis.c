@@ -32,7 +32,7 @@ bool read_set_has(const read_set *s, const doc_name *name) {
     return false;
 }
 
-static hd_status add_doc(read_set *s, const doc_name *name) {
+hd_status read_set_add_doc(read_set *s, const doc_name *name) {
     if (read_set_has(s, name)) return HD_OK;
     if (!vec_room(s->env, &s->docs, 1) ||
         table_insert(&s->by_name, doc_name_hash(name), s->docs.count))
@@ -62,10 +62,10 @@ doc_name read_doc_name(const basis_read *r, const char *instance) {
 /* "id!" is the metadata of "id", or a document that is called so: both are meant. */
 static hd_status add_read(read_set *s, const basis_read *r, const char *instance) {
     doc_name name = read_doc_name(r, instance);
-    hd_status status = add_doc(s, &name);
+    hd_status status = read_set_add_doc(s, &name);
     if (status || r->id_length < 2 || r->id[r->id_length - 1] != '!') return status;
     name.id_length--;
-    return add_doc(s, &name);
+    return read_set_add_doc(s, &name);
 }
 
 hd_status read_set_add(read_set *s, hd_value body, const char *instance) {
@@ -77,7 +77,7 @@ hd_status read_set_add(read_set *s, hd_value body, const char *instance) {
     return status;
 }
 
-hd_status basis_is_read(file *f, const doc_name *name, bool *out) {
+static hd_status is_read_as(file *f, const doc_name *name, bool *out) {
     sqlite3_stmt *s = file_sql_get(f, SQL_BASIS_READ);
     if (!s) return file_status(sqlite3_extended_errcode(f->db));
     bind_name(s, name);
@@ -85,6 +85,16 @@ hd_status basis_is_read(file *f, const doc_name *name, bool *out) {
     *out = rc == SQLITE_ROW;
     sqlite3_reset(s);
     return file_status(rc);
+}
+
+/* By its own instance, or by a row that does not say whose it read. */
+hd_status basis_is_read(file *f, const doc_name *name, bool *out) {
+    hd_status status = is_read_as(f, name, out);
+    if (status || *out || !name->instance_length) return status;
+    doc_name any = *name;
+    any.instance = "";
+    any.instance_length = 0;
+    return is_read_as(f, &any, out);
 }
 
 /* ---- Folding ------------------------------------------------------------------------------ */
@@ -193,6 +203,9 @@ typedef struct writing {
     bool exists;
     int64_t node;
     hd_value old_body, old_seqs; /* owned */
+    /* Documents that some row reads no longer, and the bodies that their names stand in. */
+    read_set dropped;
+    VEC(hd_value) held; /* owned */
 } writing;
 
 static hd_status step_done(file *f, sqlite3_stmt *s) {
@@ -240,19 +253,25 @@ static bool column_is(sqlite3_stmt *s, int column, const json_buffer *b) {
            memcmp(text, b->bytes, b->length) == 0;
 }
 
-/* Reads the row that is there. Of a body that is just what it will be, nothing needs to be known. */
+static bool is_meant(const basis_entry *e, sqlite3_stmt *s) {
+    const char *fingerprint = sqlite3_column_blob(s, 3);
+    return fingerprint && basis_is_meant(e->row, fingerprint, (size_t)sqlite3_column_bytes(s, 3));
+}
+
+/* Reads the row that is there: of one that a proof is not about, and of a body that is just what it
+ * will be, nothing needs to be known. */
 static hd_status read_old(writing *w, const basis_entry *e, bool *same_body) {
     sqlite3_stmt *s = key_statement(w, SQL_NODE_GET, e);
     if (!s) return file_status(sqlite3_extended_errcode(w->f->file->db));
     int rc = sqlite3_step(s);
     hd_status status = file_status(rc);
-    w->exists = rc == SQLITE_ROW;
+    bool proof = !(e->flags & (ROW_WHOLE | ROW_GONE));
+    w->exists = rc == SQLITE_ROW && (!proof || is_meant(e, s));
     *same_body = false;
     if (w->exists) {
         w->node = sqlite3_column_int64(s, 0);
         *same_body = (e->flags & ROW_WHOLE) && column_is(s, 2, &w->body);
-        if (!(e->flags & (ROW_WHOLE | ROW_GONE)))
-            status = column_json(w->f->heap, s, 1, &w->old_seqs);
+        if (proof) status = column_json(w->f->heap, s, 1, &w->old_seqs);
         else if (!*same_body) status = column_json(w->f->heap, s, 2, &w->old_body);
     }
     sqlite3_reset(s);
@@ -274,30 +293,66 @@ static hd_status change_basis(writing *w, file_sql which, const doc_name *name) 
     return step_done(w->f->file, s);
 }
 
-/* A tombstone that only this row's read kept is needed no longer. */
 static hd_status drop_read(writing *w, const doc_name *name) {
     hd_status status = change_basis(w, SQL_BASIS_DROP, name);
-    sqlite3_stmt *s = status ? NULL : file_sql_get(w->f->file, SQL_TOMBSTONE_DROP);
-    if (status) return status;
-    if (s) bind_name(s, name);
-    return step_done(w->f->file, s);
+    return status ? status : read_set_add_doc(&w->dropped, name);
 }
 
 /* C314: entries of reads that are no more go, entries of new reads come, the others stay. */
-static hd_status move_basis(writing *w, hd_value new_body, const char *instance) {
+static hd_status change_reads(writing *w, const read_set *before, const read_set *after) {
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < before->docs.count && !status; i++)
+        if (!read_set_has(after, &before->docs.items[i]))
+            status = drop_read(w, &before->docs.items[i]);
+    for (uint32_t i = 0; i < after->docs.count && !status; i++)
+        if (!read_set_has(before, &after->docs.items[i]))
+            status = change_basis(w, SQL_BASIS_ADD, &after->docs.items[i]);
+    return status;
+}
+
+/* Names of documents live as long as the values that they stand in. */
+static hd_status hold(writing *w, hd_value v) {
+    if (!vec_push(w->f->rows.env, &w->held, v)) return HD_NOMEM;
+    value_ref(v);
+    return HD_OK;
+}
+
+static hd_status move_basis(writing *w, const basis_entry *e, hd_value new_body) {
     read_set before, after;
+    const char *instance = basis_text(e, 1, NULL);
+    uint32_t dropped = w->dropped.docs.count;
     read_set_init(&before, w->f->rows.env);
     read_set_init(&after, w->f->rows.env);
     hd_status status = read_set_add(&before, w->old_body, instance);
     if (!status) status = read_set_add(&after, new_body, instance);
-    for (uint32_t i = 0; i < before.docs.count && !status; i++)
-        if (!read_set_has(&after, &before.docs.items[i]))
-            status = drop_read(w, &before.docs.items[i]);
-    for (uint32_t i = 0; i < after.docs.count && !status; i++)
-        if (!read_set_has(&before, &after.docs.items[i]))
-            status = change_basis(w, SQL_BASIS_ADD, &after.docs.items[i]);
+    if (!status) status = change_reads(w, &before, &after);
+    if (!status && w->dropped.docs.count > dropped) status = hold(w, w->old_body);
     read_set_fini(&before);
     read_set_fini(&after);
+    return status;
+}
+
+/* A tombstone that only these rows' reads kept is needed no longer. */
+static hd_status drop_tombstone(file *f, const doc_name *name) {
+    sqlite3_stmt *s = file_sql_get(f, SQL_TOMBSTONE);
+    if (!s) return file_status(sqlite3_extended_errcode(f->db));
+    bind_name(s, name);
+    int rc = sqlite3_step(s);
+    int64_t doc = rc == SQLITE_ROW ? sqlite3_column_int64(s, 0) : 0;
+    sqlite3_reset(s);
+    bool read = false;
+    hd_status status = file_status(rc);
+    if (!status && doc) status = basis_is_read(f, name, &read);
+    if (status || !doc || read) return status;
+    s = file_sql_get(f, SQL_TOMBSTONE_DROP);
+    if (s) sqlite3_bind_int64(s, 1, doc);
+    return step_done(f, s);
+}
+
+static hd_status drop_tombstones(writing *w) {
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < w->dropped.docs.count && !status; i++)
+        status = drop_tombstone(w->f->file, &w->dropped.docs.items[i]);
     return status;
 }
 
@@ -314,14 +369,14 @@ static hd_status put_node(writing *w, const basis_entry *e) {
 }
 
 static hd_status write_whole(writing *w, const basis_entry *e) {
-    hd_value body = hd_value_index(e->row, 3);
+    hd_value body = array_get(e->row, 3);
     bool same_body;
     hd_status status = print(&w->body, body);
     if (!status) status = print(&w->seqs, e->seqs);
     if (!status) status = read_old(w, e, &same_body);
     if (status) return status;
     if (!w->exists) w->node = ++w->f->last;
-    if (!same_body) status = move_basis(w, body, basis_text(e, 1, NULL));
+    if (!same_body) status = move_basis(w, e, body);
     return status ? status : put_node(w, e);
 }
 
@@ -346,7 +401,7 @@ static hd_status write_proved(writing *w, const basis_entry *e) {
     bool same;
     hd_value seqs = value_absent();
     hd_status status = read_old(w, e, &same);
-    if (status || !w->exists) return status; /* of what there is no row */
+    if (status || !w->exists) return status; /* there is no such row, or no longer */
     status = narrow_seqs(w, e->seqs, &seqs);
     if (!status) status = print(&w->seqs, seqs);
     value_unref(seqs);
@@ -363,7 +418,7 @@ static hd_status write_gone(writing *w, const basis_entry *e) {
     bool same;
     hd_status status = read_old(w, e, &same);
     if (status || !w->exists) return status;
-    status = move_basis(w, value_absent(), basis_text(e, 1, NULL));
+    status = move_basis(w, e, value_absent());
     return status ? status : step_done(w->f->file, key_statement(w, SQL_NODE_DROP, e));
 }
 
@@ -437,14 +492,28 @@ static hd_status write_piece(writing *w, basis_piece *p) {
     return status;
 }
 
+static void writing_init(writing *w, basis_fold *f) {
+    *w = (writing){ .f = f };
+    json_buffer_init(&w->seqs, f->rows.env);
+    json_buffer_init(&w->body, f->rows.env);
+    read_set_init(&w->dropped, f->rows.env);
+}
+
+static void writing_fini(writing *w) {
+    for (uint32_t i = 0; i < w->held.count; i++) value_unref(w->held.items[i]);
+    vec_fini(w->f->rows.env, &w->held);
+    read_set_fini(&w->dropped);
+    json_buffer_fini(&w->seqs);
+    json_buffer_fini(&w->body);
+}
+
 hd_status basis_fold_write(basis_fold *f) {
-    writing w = { .f = f };
-    json_buffer_init(&w.seqs, f->rows.env);
-    json_buffer_init(&w.body, f->rows.env);
+    writing w;
+    writing_init(&w, f);
     hd_status status = HD_OK;
     for (uint32_t i = 0; i < f->rows.pieces.count && !status; i++)
         status = write_piece(&w, &f->rows.pieces.items[i]);
-    json_buffer_fini(&w.seqs);
-    json_buffer_fini(&w.body);
+    if (!status) status = drop_tombstones(&w);
+    writing_fini(&w);
     return status;
 }

@@ -39,6 +39,8 @@ typedef struct read_set {
 } read_set;
 void read_set_init(read_set *s, const hd_env *env);
 void read_set_fini(read_set *s);
+/* Keeps the name, not a copy of its texts. HD_NOMEM. */
+hd_status read_set_add_doc(read_set *s, const doc_name *name);
 /* A read of another principal's instance than the row's own has the instance "": any. HD_NOMEM. */
 hd_status read_set_add(read_set *s, hd_value body, const char *instance);
 /* The document that a read means. */

@@ -77,7 +77,7 @@ static const char *const sql_text[SQL_COUNT_] = {
     [SQL_PIECE_VALID] = "update piece set valid = ?2 where piece = ?1",
     [SQL_NODES] = "select name, instance, fingerprint, stale, seqs, body from node"
                   " where piece = ?1 order by name, instance",
-    [SQL_NODE_GET] = "select node, seqs, body from node"
+    [SQL_NODE_GET] = "select node, seqs, body, fingerprint from node"
                      " where piece = ?1 and name = ?2 and instance = ?3",
     [SQL_NODE_PUT] = "replace into node(piece, name, instance, node, fingerprint, stale, seqs,"
                      " body) values(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
@@ -92,11 +92,10 @@ static const char *const sql_text[SQL_COUNT_] = {
     [SQL_BASIS_DROP] = "delete from basis where space = ?1 and id = ?2 and scope = ?3"
                        " and instance = ?4 and node = ?5",
     [SQL_BASIS_READ] = "select 1 from basis where space = ?1 and id = ?2 and scope = ?3"
-                       " and instance in (?4, '') limit 1",
-    [SQL_TOMBSTONE_DROP] = "delete from head where space = ?1 and id = ?2 and scope = ?3"
-                           " and instance = ?4 and size = 0 and meta is null and not guarded"
-                           " and not exists(select 1 from basis where space = ?1 and id = ?2"
-                           " and scope = ?3 and instance in (?4, ''))",
+                       " and instance = ?4 limit 1",
+    [SQL_TOMBSTONE] = "select doc from head where space = ?1 and id = ?2 and scope = ?3"
+                      " and instance = ?4 and size = 0 and meta is null and not guarded",
+    [SQL_TOMBSTONE_DROP] = "delete from head where doc = ?1",
 };
 
 /* ---- Results ----------------------------------------------------------------------------- */

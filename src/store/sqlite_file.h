@@ -73,6 +73,7 @@ typedef enum file_sql {
     SQL_BASIS_ADD,
     SQL_BASIS_DROP,
     SQL_BASIS_READ,
+    SQL_TOMBSTONE,
     SQL_TOMBSTONE_DROP,
     SQL_COUNT_
 } file_sql;

@@ -67,8 +67,14 @@ static hd_status take_seqs(reading *g, sqlite3_stmt *s) {
     return status;
 }
 
+static bool is_meant(const basis_entry *e, sqlite3_stmt *s) {
+    const char *fingerprint = (const char *)sqlite3_column_text(s, 2);
+    return fingerprint && basis_is_meant(e->row, fingerprint, (size_t)sqlite3_column_bytes(s, 2));
+}
+
 /* `e` is what the tail knows of it: nothing, or that it was proved anew. */
 static hd_status tell_stored(reading *g, sqlite3_stmt *s, const basis_entry *e) {
+    if (e && !is_meant(e, s)) e = NULL;
     basis_row row = { .name = (const char *)sqlite3_column_text(s, 0),
                       .instance = (const char *)sqlite3_column_text(s, 1),
                       .fingerprint = (const char *)sqlite3_column_text(s, 2),

@@ -286,10 +286,15 @@ static const basis_entry *entry_of(const search *g, sqlite3_stmt *s) {
     const char *instance = (const char *)sqlite3_column_text(s, 3);
     if (!name || !instance) return NULL;
     const basis_entry *e = basis_find(&g->c->rows, name, strlen(name), instance, strlen(instance));
-    return e && counts(g, e->at) ? e : NULL;
+    if (!e || !counts(g, e->at)) return NULL;
+    if (e->flags & (ROW_WHOLE | ROW_GONE)) return e;
+    const char *fingerprint = (const char *)sqlite3_column_text(s, 7);
+    bool meant =
+        fingerprint && basis_is_meant(e->row, fingerprint, (size_t)sqlite3_column_bytes(s, 7));
+    return meant ? e : NULL;
 }
 
-/* node, piece, name, instance, stale, seqs, body. One that the tail knows is judged there, unless the
+/* node, piece, name, instance, stale, seqs, body, fingerprint. One that the tail knows is judged there, unless the
  * tail only knows that it was proved anew. */
 static hd_status judge_stored(search *g, sqlite3_stmt *s) {
     const basis_entry *e = entry_of(g, s);
@@ -313,7 +318,8 @@ static hd_status judge_stored(search *g, sqlite3_stmt *s) {
     return status;
 }
 
-#define NODE_COLUMNS "select n.node, n.piece, n.name, n.instance, n.stale, n.seqs, n.body from "
+#define NODE_COLUMNS                                                                               \
+    "select n.node, n.piece, n.name, n.instance, n.stale, n.seqs, n.body, n.fingerprint from "
 
 /* Those whom a change may concern; those that were stale already; those that a piece named since. */
 static hd_status judge_file(search *g) {

@@ -61,13 +61,14 @@ static void an_extra_that_lacks_something_is_refused(void **state) {
         { "[]", "must be an object" },
         { "{\"nodes\":3}", "nodes must be a list" },
         { "{\"nodes\":[[\"main:p:n\"]]}", "item 0: must be [name, instance, fingerprint, body]" },
-        { "{\"nodes\":[[\"main:p:n\",\"\",\"f\"]]}", "item 0: must be" },
-        { "{\"nodes\":[[\"main:p\",\"\"]]}", "the name must be" },
-        { "{\"nodes\":[[\"main:p:\",\"\"]]}", "the name must be" },
-        { "{\"nodes\":[[\":p:n\",\"\"]]}", "the name must be" },
+        { "{\"nodes\":[[\"main:p:n\",\"\",\"f\",{\"r\":[]},1]]}", "item 0: must be" },
+        { "{\"nodes\":[[\"main:p\",\"\",\"f\"]]}", "the name must be" },
+        { "{\"nodes\":[[\"main:p:\",\"\",\"f\"]]}", "the name must be" },
+        { "{\"nodes\":[[\":p:n\",\"\",\"f\"]]}", "the name must be" },
         { "{\"nodes\":[[7,\"\"]]}", "the name must be" },
         { "{\"nodes\":[[\"main:p:n\",\"\"],[\"main:p:n\",\"user:\"]]}", "item 1: the instance" },
         { "{\"nodes\":[[\"main:p:n\",\"ann\"]]}", "the instance must be" },
+        { "{\"nodes\":[[\"main:p:n\",\"\",\"\"]]}", "the fingerprint must be" },
         { "{\"nodes\":[[\"main:p:n\",\"\",\"\",{\"r\":[]}]]}", "the fingerprint" },
         { "{\"nodes\":[[\"main:p:n\",\"\",1,{\"r\":[]}]]}", "the fingerprint" },
         { "{\"nodes\":[[\"main:p:n\",\"\",\"f\",{}]]}", "a list of reads" },
@@ -138,11 +139,15 @@ static void a_row_is_proved_as_of_the_moment_it_is_taken_in(void **state) {
     assert_int_equal(seq_in(e->seqs, "main"), 7);
     assert_int_equal(seq_in(e->seqs, "other"), 3);
     seqs[0] = 9;
-    apply(&b, 2, "{\"nodes\":[[\"main:p:n\",\"\"]]}"); /* the same code, the same reads */
+    apply(&b, 2, "{\"nodes\":[[\"main:p:n\",\"\",\"f\"]]}"); /* the same code, the same reads */
     e = basis_find(&b, "main:p:n", 8, "", 0);
     assert_int_equal(seq_in(e->seqs, "main"), 9);
     assert_string_equal(basis_row_of(e).fingerprint, "f");
-    apply(&b, 3, "{\"nodes\":[[\"main:p:other\",\"\"]]}"); /* of what there is no row */
+    seqs[0] = 10;
+    apply(&b, 3,
+          "{\"nodes\":[[\"main:p:n\",\"\",\"g\"],[\"main:p:n\",\"\"]]}"); /* of another code */
+    assert_int_equal(seq_in(basis_find(&b, "main:p:n", 8, "", 0)->seqs, "main"), 9);
+    apply(&b, 4, "{\"nodes\":[[\"main:p:other\",\"\",\"f\"]]}"); /* of what there is no row */
     assert_null(basis_find(&b, "main:p:other", 12, "", 0));
     basis_fini(&b);
 }
@@ -168,7 +173,7 @@ static void a_stale_row_is_stale_until_it_is_written_again(void **state) {
           "\"pieces\":[[\"main:p\",{\"main\":7},[\"main:p:a\"]]]}");
     assert_true(basis_row_of(basis_find(&b, "main:p:a", 8, "", 0)).stale);
     assert_false(basis_row_of(basis_find(&b, "main:p:b", 8, "", 0)).stale);
-    apply(&b, 2, "{\"nodes\":[[\"main:p:a\",\"\"]]}");
+    apply(&b, 2, "{\"nodes\":[[\"main:p:a\",\"\",\"f\"]]}");
     assert_false(basis_row_of(basis_find(&b, "main:p:a", 8, "", 0)).stale);
     assert_int_equal(seq_in(basis_find_piece(&b, "main:p", 6)->valid, "main"), 7);
     basis_fini(&b);
@@ -194,9 +199,10 @@ static void random_extra(lab_random *r, char *out, size_t size) {
         n += (size_t)snprintf(out + n, size - n, "%s[\"%s\",\"%s\"", i ? "," : "", name,
                               instances[lab_random_below(r, 3)]);
         if (!lab_random_once_in(r, 3))
-            n += (size_t)snprintf(out + n, size - n, ",\"f%u\",{\"r\":[\"main/d%u\"]}",
+            n += (size_t)snprintf(out + n, size - n, ",\"%uf\",{\"r\":[\"main/d%u\"]}",
                                   (unsigned)lab_random_below(r, 3),
                                   (unsigned)lab_random_below(r, 9));
+        else n += (size_t)snprintf(out + n, size - n, ",\"f\"");
         n += (size_t)snprintf(out + n, size - n, "]");
     }
     n += (size_t)snprintf(out + n, size - n, "],\"pieces\":[");
@@ -366,7 +372,7 @@ static void without_memory_an_extra_is_completed_by_applying_it_again(lab_env *w
     if (hd_heap_open(lab_env_of(w), NULL, &h)) return;
     static const char text[] =
         "{\"nodes\":[[\"main:p:a\",\"\",\"f\",{\"r\":[\"main/a\",\"other/b\"]}],"
-        "[\"main:q:b\",\"\",\"f\",{\"r\":[]}],[\"main:p:c\",\"\"]],"
+        "[\"main:q:b\",\"\",\"f\",{\"r\":[]}],[\"main:p:c\",\"\",\"f\"]],"
         "\"pieces\":[[\"main:p\",{\"main\":7},[\"main:p:a\"]],[\"main:r\",{},[]]],"
         "\"gone\":[[\"main:q:b\",\"\"],[\"main:q:x\",\"\"]]}";
     struct key *kept[2] = { spaces[0], spaces[1] };

@@ -179,7 +179,7 @@ static void a_row_proved_anew_keeps_what_it_reads(void **state) {
     keep("{\"nodes\":[" ROW("x", "\"main/n\"") "]}");
     checkpoint();
     write_cell("main/n", "2");
-    keep("{\"nodes\":[[\"main:p:x\",\"\"],[\"main:p:none\",\"\"]]}");
+    keep("{\"nodes\":[[\"main:p:x\",\"\",\"f\"],[\"main:p:none\",\"\",\"f\"]]}");
     static const char wanted[] = "main:p:x||f|0|{\"r\":[\"main/n\"]}@2;";
     assert_string_equal(rows("main:p"), wanted);
     reopen();
@@ -212,9 +212,10 @@ static void random_extra(lab_random *r, char *out, size_t size) {
         n += (size_t)snprintf(out + n, size - n, "%s[\"main:p%d:n%d\",\"\"", i ? "," : "",
                               (int)lab_random_below(r, 2), (int)lab_random_below(r, 9));
         if (!lab_random_once_in(r, 4))
-            n += (size_t)snprintf(out + n, size - n, ",\"f%d\",{\"r\":[\"main/d%d\",\"main/e%d\"]}",
+            n += (size_t)snprintf(out + n, size - n, ",\"%df\",{\"r\":[\"main/d%d\",\"main/e%d\"]}",
                                   (int)lab_random_below(r, 3), (int)lab_random_below(r, 5),
                                   (int)lab_random_below(r, 5));
+        else n += (size_t)snprintf(out + n, size - n, ",\"f\"");
         n += (size_t)snprintf(out + n, size - n, "]");
     }
     n += (size_t)snprintf(out + n, size - n, "]");
@@ -357,7 +358,8 @@ static void a_change_makes_pieces_stale_by_path(void **state) {
     assert_string_equal(stale(), "main/p 1;");
     assert_int_equal(hd_store_prune(rt, NULL), HD_OK);
     assert_string_equal(stale(), "main/p 2;main/r 1;"); /* what changed in it is known no longer */
-    keep("{\"nodes\":[[\"main:p:x\",\"\"],[\"main:p:y\",\"\"],[\"main:r:z\",\"\"]]}");
+    keep("{\"nodes\":[[\"main:p:x\",\"\",\"f\"],[\"main:p:y\",\"\",\"f\"],[\"main:r:z\",\"\",\"f\"]"
+         "]}");
     assert_string_equal(stale(), "");
     reopen();
     assert_string_equal(stale(), "");
@@ -370,6 +372,20 @@ static void a_document_that_appears_makes_stale_who_missed_it(void **state) {
     assert_string_equal(stale(), "main/q 1;");
     reopen();
     assert_string_equal(stale(), "main/q 1;");
+}
+
+/* Another code has replaced the row: a proof of the former is not about this one. */
+static void a_proof_of_another_code_says_nothing(void **state) {
+    write_cell("main/n", "1");
+    keep("{\"nodes\":[" ROW("x", "\"main/n\"") "]}");
+    checkpoint();
+    write_cell("main/n", "2");
+    keep("{\"nodes\":[[\"main:p:x\",\"\",\"g\"]]}");
+    static const char wanted[] = "main:p:x||f|0|{\"r\":[\"main/n\"]}@1;";
+    assert_string_equal(rows("main:p"), wanted);
+    reopen();
+    assert_string_equal(rows("main:p"), wanted);
+    assert_string_equal(stale(), "main/p 1;");
 }
 
 static void what_a_piece_says_counts(void **state) {
@@ -481,6 +497,7 @@ int main(void) {
         EACH(the_tail_goes_over_the_file),
         EACH(a_row_proved_anew_keeps_what_it_reads),
         EACH(the_index_follows_the_read_sets),
+        EACH(a_proof_of_another_code_says_nothing),
         EACH(rows_in_a_file_are_what_a_store_in_memory_has),
         EACH(changes_are_found_in_the_log_and_below_it_by_seq),
         EACH(a_document_that_is_gone_is_told_as_changed_if_somebody_read_it),

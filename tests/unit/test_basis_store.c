@@ -173,7 +173,7 @@ static void a_row_is_replaced_proved_anew_and_gone(void **state) {
          "[\"main:p:x\",\"\",\"f\",{\"r\":[]}]]}");
     lab_write(b, "m", "1");
     settle();
-    keep(b, NULL, "{\"nodes\":[[\"main:p:y\",\"\"]]}");
+    keep(b, NULL, "{\"nodes\":[[\"main:p:y\",\"\",\"f\"]]}");
     assert_string_equal(rows(a, "main:p"), "main:p:x f {\"main\":1} {\"r\":[]};"
                                            "main:p:y f {\"main\":2} {\"r\":[\"main/n\"]};");
     keep(a, NULL,
