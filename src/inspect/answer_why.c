@@ -25,7 +25,7 @@ static hd_node node_named(const inspector *in, const char *name) {
     char *end;
     if (*name != '#') return hd_node_find(in->rt, name);
     unsigned long id = strtoul(name + 1, &end, 10);
-    bool known = s && !*end && id && id < s->side_capacity && s->sides[id].generation;
+    bool known = s && !*end && id && id < s->graph.node_count;
     hd_node handle = known ? (hd_node){ (uint32_t)id, s->sides[id].generation } : (hd_node){ 0, 0 };
     return hd_node_exists(in->rt, handle) ? handle : (hd_node){ 0, 0 };
 }

@@ -85,7 +85,7 @@ void diagnosis_run_body(diagnosis *d, const scheduler *s, node_id id, const hd_t
                         hd_status status) {
     d->next = (diagnosis_record){ 0 };
     if (!d->on || status) return;
-    d->next = (diagnosis_record){ registry_handle(s, id), s->sides[id].name, hash_reads(s, tx),
+    d->next = (diagnosis_record){ registry_handle(s, id), node_own_name(s, id), hash_reads(s, tx),
                                   hash_writes(s, tx) };
 }
 

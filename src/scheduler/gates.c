@@ -143,7 +143,7 @@ void gates_echoed(scheduler *s, node_id id, uint64_t now) {
     if (!g->echo_streak)
         env_log(s->env, HD_LOG_WARN,
                 "node \"%s\" and another writer keep overwriting each other: slowed down",
-                s->sides[id].name ? key_bytes(s->sides[id].name) : "");
+                node_label(s, id));
     g->echo_at = now + doubled(ECHO_MS, ECHO_MAX_MS, &g->echo_streak);
     gates_apply(s, id, now);
 }

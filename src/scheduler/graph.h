@@ -99,7 +99,7 @@ typedef struct graph {
     uint32_t node_count, node_capacity; /* nodes[0] is unused */
 
     /* Order. node_at[pos] is a node, or 0 for a hole. Positions below order_count. All arrays of
-     * `order_capacity` (a power of two, at least 64) lie in one block. */
+     * `order_capacity` (a power of two, at least 64), but for the two of liveness, lie in one block. */
     node_id *node_at;
     uint32_t order_count, order_capacity;
     uint32_t holes;

@@ -101,17 +101,13 @@ void introspection_fini(scheduler *s) {
 
 /* ---- names */
 
-static const char *own_name(const scheduler *s, node_id id) {
-    return s->sides[id].name ? key_bytes(s->sides[id].name) : "";
-}
-
 /* Written from the end: parents are met last. */
 void introspection_name(const scheduler *s, node_id id, char *out, size_t size) {
     char text[512];
     size_t at = sizeof text - 1;
     text[at] = 0;
     for (node_id up = id; up; up = graph_parent(&s->graph, up)) {
-        const char *name = own_name(s, up);
+        const char *name = node_label(s, up);
         size_t length = strlen(name);
         if (length + 1 > at) break;
         if (up != id) text[--at] = '/';
@@ -156,7 +152,7 @@ void introspection_info(const scheduler *s, node_id id, hd_node_info *out) {
     node_id live_reader;
     *out = (hd_node_info){
         .node = registry_handle(s, id),
-        .name = own_name(s, id),
+        .name = node_label(s, id),
         .effect = n->flags & NODE_EFFECT,
         .materialiser = n->flags & NODE_MATERIALISER,
         .live = node_is_live(&s->graph, n),

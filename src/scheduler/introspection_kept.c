@@ -47,7 +47,7 @@ static struct key *full_name(const scheduler *s, node_id id) {
 static void remember(scheduler *s, node_id id) {
     introspection *in = s->introspection;
     hd_action_stats stats;
-    if (!s->sides[id].name) return;
+    if (!node_own_name(s, id)) return;
     struct key *name = full_name(s, id);
     if (!name) return; /* no memory: it is forgotten at once */
     read_stats(s, id, &stats);

@@ -16,11 +16,13 @@ static size_t bitmaps_bytes(uint32_t capacity) {
     return (3 * (size_t)words_of(capacity) + summary_words(capacity)) * sizeof(uint64_t);
 }
 static size_t block_bytes(uint32_t capacity) {
-    return bitmaps_bytes(capacity) + 3 * (size_t)capacity * sizeof(node_id);
+    return bitmaps_bytes(capacity) + (size_t)capacity * sizeof(node_id);
 }
+/* What is seldom needed, and so should not be in memory among the rest. */
+static size_t spare_bytes(uint32_t capacity) { return 2 * (size_t)capacity * sizeof(node_id); }
 
-/* Lays the arrays out in a block. */
-static void lay_out(graph *g, void *block, uint32_t capacity) {
+/* Lays the arrays out in the two blocks. */
+static void lay_out(graph *g, void *block, void *spare, uint32_t capacity) {
     uint64_t *words = block;
     size_t n = words_of(capacity);
     g->invalid.words = words;
@@ -28,20 +30,29 @@ static void lay_out(graph *g, void *block, uint32_t capacity) {
     g->eligible.words = words + 2 * n;
     g->summary.words = words + 3 * n;
     g->node_at = (node_id *)(words + 3 * n + summary_words(capacity));
-    g->withdrawn = g->node_at + capacity;
+    g->withdrawn = spare;
     g->work = g->withdrawn + capacity;
     g->order_capacity = capacity;
     g->top_shift = SUMMARY_SHIFT;
     while (capacity >> g->top_shift > 64) g->top_shift++;
 }
 
+static void free_blocks(const graph *g) {
+    env_free(g->env, g->invalid.words, block_bytes(g->order_capacity));
+    env_free(g->env, g->withdrawn, spare_bytes(g->order_capacity));
+}
+
 hd_status order_grow(graph *g) {
     uint32_t capacity = g->order_capacity ? g->order_capacity * 2 : CAPACITY_LEAST;
     if (capacity > NODE_MAX / 2) return HD_LIMIT;
     void *block = env_new(g->env, block_bytes(capacity));
-    if (!block) return HD_NOMEM;
+    void *spare = block ? env_new(g->env, spare_bytes(capacity)) : NULL;
+    if (!spare) {
+        env_free(g->env, block, block_bytes(capacity));
+        return HD_NOMEM;
+    }
     graph old = *g;
-    lay_out(g, block, capacity);
+    lay_out(g, block, spare, capacity);
     memset(block, 0, bitmaps_bytes(capacity)); /* of the rest, what is in use has been written */
     if (!old.order_capacity) return HD_OK;
     size_t bytes = words_of(old.order_capacity) * sizeof(uint64_t);
@@ -54,12 +65,12 @@ hd_status order_grow(graph *g) {
     memcpy(g->withdrawn, old.withdrawn, old.withdrawn_count * sizeof(node_id));
     memcpy(g->work, old.work, old.work_count * sizeof(node_id));
     if (g->top_shift != old.top_shift) g->top = ORDER_ALL_WORDS; /* may be set in vain */
-    env_free(g->env, old.invalid.words, block_bytes(old.order_capacity));
+    free_blocks(&old);
     return HD_OK;
 }
 
 void order_fini(graph *g) {
-    if (g->order_capacity) env_free(g->env, g->invalid.words, block_bytes(g->order_capacity));
+    free_blocks(g);
     vec_fini(g->env, &g->back_edges);
     vec_fini(g->env, &g->pending);
     table_fini(&g->back_index);

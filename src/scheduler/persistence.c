@@ -248,7 +248,7 @@ static bool durable_name(const scheduler *s, node_id id, char out[NAME_SIZE]) {
     size_t depth = 0, length = 0;
     const kept_node *above = NULL;
     for (node_id at = id; at && !above; at = graph_parent(&s->graph, at)) {
-        if (!s->sides[at].name || depth == NAME_DEEP) return false;
+        if (!node_own_name(s, at) || depth == NAME_DEEP) return false;
         if (at != id && kept_has_name(kept_of(s, at))) above = kept_of(s, at);
         else way[depth++] = at;
     }
@@ -259,7 +259,7 @@ static bool durable_name(const scheduler *s, node_id id, char out[NAME_SIZE]) {
     }
     for (size_t i = depth; i-- > 0;) {
         if ((above || i + 1 < depth) && !append(out, &length, "/")) return false;
-        if (!append(out, &length, key_bytes(s->sides[way[i]].name))) return false;
+        if (!append(out, &length, node_label(s, way[i]))) return false;
     }
     return true;
 }
@@ -370,7 +370,7 @@ static bool is_volatile(const scheduler *s, uint32_t at) {
 
 static bool has_row(const scheduler *s, node_id id) {
     const node *n = node_of(s, id);
-    if ((n->flags & NODE_EFFECT) || !s->sides[id].name) return false;
+    if ((n->flags & NODE_EFFECT) || !node_own_name(s, id)) return false;
     for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0; i++)
         if (is_volatile(s, out & ~WRITER_ENVELOPE)) return false;
     return graph_output(&s->graph, id, 0) != 0;

@@ -95,10 +95,8 @@ static void report(recheck *k, scheduler *s, node_id id, const hd_tx *first, con
     hd_node handle = registry_handle(s, id);
     if (!collect_first(k, s, first) || !collect_second(k, s, id, second)) return;
     if (!vec_push(s->env, &k->reported, handle)) return;
-    const struct key *name = s->sides[id].name;
-    hd_violation v = { handle,         name ? key_bytes(name) : "",
-                       k->first.items, k->second.items,
-                       k->first.count, k->second.count };
+    hd_violation v = { handle,          node_label(s, id), k->first.items,
+                       k->second.items, k->first.count,    k->second.count };
     k->fn(k->ctx, &v);
 }
 

@@ -22,7 +22,7 @@ static void let_go(scheduler *s) {
     }
     if (!table_count(&s->names)) return;
     for (node_id id = 1; id < s->graph.node_count; id++)
-        if (!(s->graph.nodes[id].flags & NODE_REMOVED)) key_unref(s->sides[id].name);
+        if (!(s->graph.nodes[id].flags & NODE_REMOVED)) key_unref(node_own_name(s, id));
 }
 
 void registry_fini(scheduler *s) {
@@ -34,6 +34,7 @@ void registry_fini(scheduler *s) {
     vec_fini(s->env, &s->colds);
     table_fini(&s->names);
     env_free(s->env, s->sides, s->side_capacity * sizeof *s->sides);
+    env_free(s->env, s->node_names, s->name_capacity * sizeof *s->node_names);
     graph_fini(&s->graph);
 }
 
@@ -126,7 +127,7 @@ static uint32_t name_hash(node_id parent, const struct key *name) {
 
 static node_id find_key(const scheduler *s, node_id parent, const struct key *name) {
     for (table_probe p = table_find(&s->names, name_hash(parent, name)); table_next(&s->names, &p);)
-        if (s->sides[p.index].name == name && graph_parent(&s->graph, p.index) == parent)
+        if (node_own_name(s, p.index) == name && graph_parent(&s->graph, p.index) == parent)
             return p.index;
     return 0;
 }
@@ -136,9 +137,23 @@ node_id registry_find(const scheduler *s, node_id parent, const char *name) {
     return k ? find_key(s, parent, k) : 0;
 }
 
+/* Room for the name of a node that is registered: nobody pays for names who has none. */
+static hd_status room_for_name(scheduler *s, node_id id) {
+    const size_t size = sizeof *s->node_names;
+    uint32_t old = s->name_capacity, capacity = s->graph.node_capacity;
+    if (id < old) return HD_OK;
+    struct key **names = env_resize(s->env, s->node_names, old * size, capacity * size);
+    if (!names) return HD_NOMEM;
+    memset(names + old, 0, (capacity - old) * size);
+    s->node_names = names;
+    s->name_capacity = capacity;
+    return HD_OK;
+}
+
 static hd_status set_name(scheduler *s, node_id id, node_id parent, const char *name) {
     struct key *k;
-    hd_status status = key_make(s->r->heap, name, strlen(name), &k);
+    hd_status status = room_for_name(s, id);
+    if (!status) status = key_make(s->r->heap, name, strlen(name), &k);
     if (status) return status;
     if (find_key(s, parent, k)) {
         key_unref(k);
@@ -146,16 +161,16 @@ static hd_status set_name(scheduler *s, node_id id, node_id parent, const char *
     }
     status = table_insert(&s->names, name_hash(parent, k), id);
     if (status) key_unref(k);
-    else s->sides[id].name = k;
+    else s->node_names[id] = k;
     return status;
 }
 
 static void drop_name(scheduler *s, node_id id) {
-    struct key *name = s->sides[id].name;
+    struct key *name = node_own_name(s, id);
     if (!name) return;
     table_remove(&s->names, name_hash(graph_parent(&s->graph, id), name), id);
     key_unref(name);
-    s->sides[id].name = NULL;
+    s->node_names[id] = NULL;
 }
 
 /* ---- the parts of a spec */
@@ -291,7 +306,7 @@ static void count(scheduler *s, const node *n, uint32_t by) {
 
 /* Moves the node, name and all, under another parent. On failure it stays where it was. */
 static hd_status adopt(scheduler *s, node_id id, node_id parent) {
-    const struct key *name = s->sides[id].name;
+    const struct key *name = node_own_name(s, id);
     node_id former = graph_parent(&s->graph, id);
     if (former == parent) return HD_OK;
     if (name && find_key(s, parent, name))

@@ -71,7 +71,7 @@ void runner_report(scheduler *s, node_id id, hd_status status, const char *messa
     const char *pattern, *piece = piece_of(s, id, &pattern);
     hd_failure failure = { .status = status,
                            .message = message && *message ? message : hd_status_text(status),
-                           .action = id && s->sides[id].name ? key_bytes(s->sides[id].name) : "",
+                           .action = node_label(s, id),
                            .piece = piece,
                            .pattern = pattern,
                            .space = space,
@@ -150,7 +150,7 @@ static void check_surface(scheduler *s, node_id id, const hd_tx *tx) {
         s->stats.outside_surface++;
         hd_cell_print(s->rt, (hd_cell){ doc }, name, sizeof name);
         env_log(s->env, HD_LOG_DEBUG, "node \"%s\" wrote %s, which is none of its outputs",
-                s->sides[id].name ? key_bytes(s->sides[id].name) : "", name);
+                node_label(s, id), name);
     }
 }
 
@@ -175,7 +175,7 @@ static hd_status commit_writes(scheduler *s, node_id id, hd_tx *tx) {
     uint64_t since = n->flags & NODE_NEVER_RAN ? UINT64_MAX : n->ran_rev; /* of the run before */
     if (!(n->flags & NODE_EFFECT)) check_surface(s, id, tx);
     tx->stamp.node = id;
-    tx->stamp.action = s->sides[id].name ? key_bytes(s->sides[id].name) : NULL;
+    tx->stamp.action = node_own_name(s, id) ? node_label(s, id) : NULL;
     hd_status status = tx_submit(tx, &c);
     if (status) return status;
     if (c) {

@@ -475,8 +475,8 @@ void hd_tx_log(hd_tx *tx, hd_log_level level, const char *format, ...) {
     node_id id = s ? s->running : 0;
     if (s && s->rechecking) return;
     const char *pattern, *piece = s ? piece_of(s, id, &pattern) : "main";
-    hd_log_entry entry = { level, line, id && s->sides[id].name ? key_bytes(s->sides[id].name) : "",
-                           piece, id ? space_of(s, id) : "" };
+    hd_log_entry entry = { level, line, s ? node_label(s, id) : "", piece,
+                           id ? space_of(s, id) : "" };
     if (s && s->log_fn && !s->log_fn(s->log_ctx, &entry)) return;
     env_log(&tx->rt->env, entry.level, "%s", entry.line);
 }

@@ -195,8 +195,7 @@ static bool give_idle_turn(scheduler *s) {
 static void tell_deferred(scheduler *s, const node_id *named, uint32_t deferred) {
     const char *names[HD_TELEMETRY_NAMES] = { 0 };
     size_t count = deferred < HD_TELEMETRY_NAMES ? deferred : HD_TELEMETRY_NAMES;
-    for (size_t i = 0; i < count; i++)
-        names[i] = s->sides[named[i]].name ? key_bytes(s->sides[named[i]].name) : "";
+    for (size_t i = 0; i < count; i++) names[i] = node_label(s, named[i]);
     s->stats.exhausted++;
     tell(s, &(hd_telemetry){ .kind = HD_TELEMETRY_NOT_SETTLING,
                              .node = registry_handle(s, named[0]),

@@ -9,6 +9,7 @@
 #include "scheduler/graph.h"
 #include "store/runtime.h"
 #include "store/tx.h"
+#include "value/key.h"
 
 /* For the loop that a large graph spends its time in: what goes straight on. */
 #define USUALLY(x) __builtin_expect(!!(x), 1)
@@ -60,7 +61,6 @@ typedef struct cold {
 
 /* Beside each node, in an array of its own. */
 typedef struct node_side {
-    struct key *name; /* referenced; NULL: anonymous */
     uint32_t generation;
     uint32_t timed_runs;
     uint64_t total_ns;
@@ -121,6 +121,8 @@ typedef struct scheduler {
     graph graph;
     node_side *sides; /* by node; capacity is side_capacity */
     uint32_t side_capacity;
+    struct key **node_names; /* by node, referenced; NULL: anonymous, as are those behind the end */
+    uint32_t name_capacity;
     node_id free_nodes; /* linked through node.cold */
     VEC(cold *) colds;  /* [0] is unused */
     uint32_t colds_free;
@@ -213,6 +215,15 @@ static inline cold *cold_of(const scheduler *s, const node *n) {
 static inline uint64_t runs_completed(const scheduler *s) { return s->runs[0] + s->runs[1]; }
 
 static inline node *node_of(const scheduler *s, node_id id) { return graph_node(&s->graph, id); }
+
+static inline struct key *node_own_name(const scheduler *s, node_id id) {
+    return id < s->name_capacity ? s->node_names[id] : NULL;
+}
+/* "" for one without a name, and for none. */
+static inline const char *node_label(const scheduler *s, node_id id) {
+    const struct key *name = node_own_name(s, id);
+    return name ? key_bytes(name) : "";
+}
 
 static inline const char *piece_of(const scheduler *s, node_id id, const char **of) {
     *of = "";

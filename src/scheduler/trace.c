@@ -150,7 +150,8 @@ static hd_origin origin_of(const replica *r) {
 }
 
 static struct key *name_of(const scheduler *s, node_id id) {
-    return id && s->sides[id].name ? key_ref(s->sides[id].name) : NULL;
+    struct key *name = node_own_name(s, id);
+    return name ? key_ref(name) : NULL;
 }
 
 static const char *text_of(const struct key *name) { return name ? key_bytes(name) : ""; }

@@ -56,7 +56,7 @@ static void find_writer(const asking *a, const trigger_entry *seen, hd_cause *ca
     graph_each_writer(&s->graph, cause->cell.id, consider, &c);
     cause->origin = c.node ? HD_ORIGIN_NODE : HD_ORIGIN_SOURCE;
     cause->writer = registry_handle(s, c.node);
-    cause->writer_name = c.node && s->sides[c.node].name ? key_bytes(s->sides[c.node].name) : "";
+    cause->writer_name = node_label(s, c.node);
 }
 
 /* ---- telling */
