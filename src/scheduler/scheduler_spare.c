@@ -36,9 +36,7 @@ hd_status scheduler_spare(const scheduler *s, const struct key *space) {
     for (place_id at = 1; at < ps->count; at++) {
         node_id id =
             place_at(ps, at)->watch && is_of(ps, at, space) ? readers_live(&s->graph, at) : 0;
-        if (!id) continue;
-        const struct key *name = s->sides[id].name;
-        return in_use(s, space, at, "node", name ? key_bytes(name) : "", "reads");
+        if (id) return in_use(s, space, at, "node", node_label(s, id), "reads");
     }
     return spare_handlers(s, space);
 }
