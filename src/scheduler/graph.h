@@ -239,6 +239,8 @@ uint32_t graph_next_runnable(graph *g, uint32_t from);
 /* Appends the node at the end of the order: eligible, invalid, dormant, nothing linked. The record is
  * in `nodes` already, with no reads and no output. HD_NOMEM. */
 hd_status graph_add_node(graph *g, node_id id);
+/* The same with one standing demand, as graph_demand gives it. */
+hd_status graph_add_demanded(graph *g, node_id id);
 /* Takes everything about the node out of the graph: outputs, envelopes, reads, demand, kin, position.
  * Its writers lose what it demanded at the next graph_settle. */
 void graph_remove_node(graph *g, node_id id);

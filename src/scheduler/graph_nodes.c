@@ -52,6 +52,15 @@ hd_status graph_add_node(graph *g, node_id id) {
     return HD_OK;
 }
 
+hd_status graph_add_demanded(graph *g, node_id id) {
+    hd_status status = graph_add_node(g, id);
+    if (status) return status;
+    node *n = graph_node(g, id);
+    n->live_refs = 1;
+    live_wake_alone(g, n);
+    return HD_OK;
+}
+
 /* Nobody is demanded by it any more, and it stands in no list. */
 static void leave_readers(graph *g, node_id id) {
     node *n = graph_node(g, id);

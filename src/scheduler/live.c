@@ -86,19 +86,10 @@ void live_forget(graph *g, node_id id) {
 
 /* ---- for others */
 
-/* A node that has read nothing yet demands nobody: it is live, and that is all. */
-static void wake_alone(graph *g, node *n) {
-    bit_set(g->live, n->pos);
-    n->flags &= ~(uint32_t)NODE_DORMANT;
-    graph_raise(g, n->pos);
-    n->flags |= NODE_LINKED;
-    g->demand_visits++;
-}
-
 void graph_demand(graph *g, node_id id) {
     node *n = graph_node(g, id);
     if (!n->live_refs++ && !n->read_count && !(n->flags & (NODE_LINKED | NODE_OWED))) {
-        wake_alone(g, n);
+        live_wake_alone(g, n);
         return;
     }
     live_wake(g, id);

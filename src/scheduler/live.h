@@ -19,6 +19,14 @@ static inline void live_drain(graph *g) {
 
 /* It has references: so it is live, if it was not. */
 void live_wake(graph *g, node_id id);
+/* The same for one that has read nothing yet, and so demands nobody. */
+static inline void live_wake_alone(graph *g, node *n) {
+    assert(n->live_refs == 1 && !n->read_count);
+    bit_set(g->live, n->pos);
+    n->flags = (n->flags & ~(uint32_t)NODE_DORMANT) | NODE_LINKED;
+    graph_raise(g, n->pos);
+    g->demand_visits++;
+}
 /* It lost a reference: graph_settle looks at it. */
 void live_note_withdrawn(graph *g, node_id id);
 /* It leaves: nobody looks at it any more. */

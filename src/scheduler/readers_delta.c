@@ -251,6 +251,21 @@ static hd_status enter_first(graph *g, node_id id, uint32_t count) {
     return HD_OK;
 }
 
+/* Its only one, which stands in the node; that is linked. */
+static hd_status first_read(graph *g, node_id id, uint32_t key) {
+    node *n = graph_node(g, id);
+    n->reads.one = (edge){ key, EDGE_UNLINKED };
+    n->read_count = 1;
+    hd_status status = readers_add(g, id, 0);
+    if (status) {
+        readers_free(g, id);
+        return status;
+    }
+    live_read_added(g, id, key & KEY_PLACE, node_is_live(g, n));
+    live_drain(g);
+    return HD_OK;
+}
+
 /* The references to the places are the caller's. */
 static hd_status first_reads(graph *g, node_id id, const uint32_t *keys, uint32_t count) {
     node *n = graph_node(g, id);
@@ -275,7 +290,7 @@ static hd_status first_reads(graph *g, node_id id, const uint32_t *keys, uint32_
 
 hd_status graph_take_reads(graph *g, node_id id, const uint32_t *keys, uint32_t count) {
     assert(!graph_node(g, id)->read_count && (graph_node(g, id)->flags & NODE_LINKED));
-    return first_reads(g, id, keys, count);
+    return count == 1 ? first_read(g, id, keys[0]) : first_reads(g, id, keys, count);
 }
 
 /* ---- the one read that changes from run to run */

@@ -334,18 +334,19 @@ static hd_status register_again(scheduler *s, const hd_node_spec *spec, node_id 
     return HD_OK;
 }
 
-/* The record of a node that is a function and no more, in the graph. */
-static inline hd_status add(scheduler *s, hd_action_fn fn, void *ctx, uint32_t kind, node_id *out) {
+/* The record of a node that is a function and no more, in the graph by `add`. */
+static inline hd_status make_node(scheduler *s, hd_action_fn fn, void *ctx, uint32_t kind,
+                                  hd_status (*add)(graph *g, node_id id), node_id *out) {
     hd_status status = take_record(s, out);
     if (status) return status;
     s->graph.nodes[*out] = (node){ .fn = fn, .ctx = ctx, .flags = NODE_NEVER_RAN | kind };
-    status = graph_add_node(&s->graph, *out);
+    status = add(&s->graph, *out);
     if (status) give_record(s, *out);
     return status;
 }
 
 hd_status registry_add_effect(scheduler *s, hd_action_fn fn, void *ctx, node_id *out) {
-    hd_status status = add(s, fn, ctx, NODE_EFFECT, out);
+    hd_status status = make_node(s, fn, ctx, NODE_EFFECT, graph_add_demanded, out);
     s->effects += !status;
     return status;
 }
@@ -355,7 +356,8 @@ hd_status registry_register(scheduler *s, const hd_node_spec *spec, node_id *out
     if (spec->again.id) return register_again(s, spec, out);
     node_id id;
     hd_status status = check_spec(s, spec);
-    if (!status) status = add(s, spec->fn, spec->ctx, spec->effect ? NODE_EFFECT : 0, &id);
+    const uint32_t kind = spec->effect ? NODE_EFFECT : 0;
+    if (!status) status = make_node(s, spec->fn, spec->ctx, kind, graph_add_node, &id);
     if (status) return status;
     status = fill(s, id, spec);
     if (status) {

@@ -9,7 +9,8 @@ void registry_fini(scheduler *s);
 
 /* Checks the spec, makes the record, puts it into the graph. Nothing runs. */
 hd_status registry_register(scheduler *s, const hd_node_spec *spec, node_id *out);
-/* The same for an effect that is a function and no more: no name, no parent, nothing declared. */
+/* The same for an effect that is a function and no more: no name, no parent, nothing declared. It is
+ * demanded already. */
 hd_status registry_add_effect(scheduler *s, hd_action_fn fn, void *ctx, node_id *out);
 /* Takes the node out of the graph, calls release, forgets the record. */
 void registry_remove(scheduler *s, node_id id);

@@ -44,7 +44,7 @@ static void restore_causes(scheduler *s, node_id id, uint64_t since) {
 void runner_completed_first(scheduler *s, node *n) {
     bool first = n->flags & (NODE_NEVER_RAN | NODE_RESUMED);
     n->flags &= ~(uint32_t)(NODE_NEVER_RAN | NODE_RESUMED);
-    if (first && node_is_live(&s->graph, n)) ask_for_writers(s, n);
+    if (first && s->wanted && node_is_live(&s->graph, n)) ask_for_writers(s, n);
     persistence_ran(s, n);
 }
 
@@ -450,7 +450,8 @@ static void end_first(scheduler *s, node_id id, hd_tx *tx) {
     if (status) failed(s, id, tx, status);
     if (node_of(s, id)->cold) gates_ran(s, id, env_now_ns(s->env));
     graph_settle(&s->graph);
-    wipe(tx);
+    if (status) wipe(tx);
+    else if (tx->pool && tx->pool->count) hd_pool_clear(tx->pool);
 }
 
 void runner_end_unusual(scheduler *s, node_id id, hd_tx *tx, hd_status status) {

@@ -265,7 +265,6 @@ hd_node hd_compute(hd_runtime *rt, const char *name, hd_action_fn fn, void *ctx,
 static hd_node effect_alone(scheduler *s, hd_action_fn fn, void *ctx) {
     node_id id;
     if (registry_add_effect(s, fn, ctx, &id)) return (hd_node){ 0, 0 };
-    graph_demand(&s->graph, id);
     s->tick = true;
     return registry_handle(s, id);
 }

@@ -47,10 +47,10 @@ static hd_status index_reads(hd_tx *tx) {
     return HD_OK;
 }
 
-static hd_status add_read(hd_tx *tx, uint32_t key) {
+static inline hd_status add_read(hd_tx *tx, uint32_t key) {
     if (!vec_push(tx->r->env, &tx->reads, key)) return HD_NOMEM;
-    place_ref(&tx->r->places,
-              key & KEY_PLACE); /* it may be nobody else's, as in a read by schema */
+    /* It may be nobody else's, as in a read by schema. */
+    place_ref(&tx->r->places, key & KEY_PLACE);
     if (tx->reads.count <= FEW_READS) return HD_OK;
     hd_status status = index_reads(tx);
     if (status) tx_fail(tx, status); /* the journal is not whole: nothing may be built on it */
@@ -83,13 +83,27 @@ hd_status tx_note_slow(hd_tx *tx, uint32_t key) {
     return status ? tx_fail(tx, status) : HD_OK;
 }
 
+/* Among the last of the reads that went as expected. */
+static bool expected_lately(const hd_tx *tx, uint32_t key) {
+    uint32_t i = tx_agreed(tx), stop = i > 2 * FEW_READS ? i - 2 * FEW_READS : 0;
+    while (i > stop)
+        if (tx->front.first[--i].key == key) return true;
+    return false;
+}
+
+/* The next time it is found at once. */
+static hd_status note_again(hd_tx *tx, place_id doc) {
+    tx->front.again[doc & 3] = doc;
+    return HD_OK;
+}
+
 hd_status tx_note_document(hd_tx *tx, place_id doc) {
     if (!(tx->flags & TX_DIVERGED)) {
-        if (tx_agreed(tx) <= 2 * FEW_READS && among_expected(tx, doc)) return HD_OK;
+        if (expected_lately(tx, doc)) return note_again(tx, doc);
         hd_status status = diverge(tx);
         if (status) return status;
     }
-    if (among_reads(tx, doc)) return HD_OK;
+    if (among_reads(tx, doc)) return note_again(tx, doc);
     hd_status status = add_read(tx, doc);
     return status ? tx_fail(tx, status) : HD_OK;
 }

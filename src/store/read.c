@@ -206,16 +206,16 @@ static inline bool is_plain_document(const hd_tx *tx, hd_cell cell) {
 /* The read is not the one expected. What is read again and again comes here the second time only. */
 hd_value hd_tx_get_otherwise_(hd_tx *tx, hd_cell cell) {
     if (!reads_plainly(tx)) return read_cell(tx, cell, 0);
+    if (is_plain_document(tx, cell)) {
+        hd_status status = tx_note_document(tx, cell.id);
+        return status ? value_failed(status) : tx_place(tx, cell.id)->value;
+    }
     if (read_lately(tx, cell.id)) {
         hd_value v = tx_place(tx, cell.id)->value;
         if (v.bits != 0 && value_tag(v) != TAG_LINK) {
             tx->front.again[cell.id & 3] = cell.id;
             return v;
         }
-    }
-    if (is_plain_document(tx, cell)) {
-        hd_status status = tx_note_document(tx, cell.id);
-        return status ? value_failed(status) : tx_place(tx, cell.id)->value;
     }
     return read_cell(tx, cell, 0);
 }

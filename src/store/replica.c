@@ -59,7 +59,7 @@ static void commit_destroy(replica *r, commit *c) {
 
 void replica_fini(replica *r) {
     if (!r->env) return;
-    for (place_id id = 1; id < r->places.count; id++) {
+    for (place_id id = 1; r->overs.count > 1 && id < r->places.count; id++) {
         place *p = &r->places.at[id];
         if (p->root == id && p->doc.over) drop_layers(r, &r->overs.items[p->doc.over]);
     }

@@ -150,7 +150,7 @@ void tx_restore(hd_tx *tx, const tx_savepoint *save, bool back);
 /* ---- the journal (journal.c) */
 
 hd_status tx_note_slow(hd_tx *tx, uint32_t key);
-/* A deep read of a whole document: nothing stands above it. */
+/* A deep read of a whole document, which can be read without looking closer: nothing stands above. */
 hd_status tx_note_document(hd_tx *tx, place_id doc);
 static inline hd_status tx_note(hd_tx *tx, uint32_t key) {
     if (!(tx->flags & TX_DIVERGED) && tx_agreed(tx) < tx->expected_count &&
