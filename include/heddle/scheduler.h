@@ -132,6 +132,20 @@ HD_API hd_status hd_node_set_auto_debounce(hd_runtime *rt, hd_node node, bool on
 HD_API uint32_t hd_node_debounce(const hd_runtime *rt, hd_node node);
 HD_API uint32_t hd_node_throttle(const hd_runtime *rt, hd_node node);
 
+/* A hold, for the time in which data arrives that everything depends on: a first sync, an import. Nodes
+ * of this name (a path "parent/child", or the id of a piece; NULL: all nodes) and those below them do
+ * not run for the first time before it ends; neither do computations that were resumed, which a space
+ * that fills up would set off. It may be begun before they are registered, and ends early with
+ * hd_hold_end, when the data is there, or else by itself after `ms` (0: 2,000). What has run
+ * already goes on. hd_node_why_not says HD_WHY_NOT_HELD, and idle waits for live nodes that are held.
+ * HD_NOMEM. */
+typedef struct hd_hold {
+    uint64_t id; /* 0: none */
+} hd_hold;
+HD_API hd_status hd_hold_begin(hd_runtime *rt, const char *name, uint32_t ms, hd_hold *out);
+/* Once is enough; of one that is over: nothing. */
+HD_API void hd_hold_end(hd_runtime *rt, hd_hold hold);
+
 /* ---- Idle -------------------------------------------------------------------------------- */
 
 /* Nothing is runnable, suspended, or deferred before its first result. Called once, from pump. */
@@ -189,7 +203,7 @@ typedef enum hd_why_not {
     HD_WHY_NOT_THROTTLE,
     HD_WHY_NOT_BACKOFF,   /* it did not settle */
     HD_WHY_NOT_ECHO,      /* it and another writer overwrite each other */
-    HD_WHY_NOT_HELD,      /* its space is being synced */
+    HD_WHY_NOT_HELD,      /* hd_hold_begin: data that it depends on is on its way */
     HD_WHY_NOT_LOADING,   /* a document it reads is on its way */
     HD_WHY_NOT_RUNNING,   /* it is suspended */
     HD_WHY_NOT_IDLE_TURN, /* a materialiser: after everything else */

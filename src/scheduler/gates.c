@@ -155,13 +155,6 @@ void gates_converged(scheduler *s, node_id id) {
     c->gate.echo_at = 0;
 }
 
-void gates_hold(scheduler *s, node_id id, uint64_t at) {
-    cold *c = at ? registry_cold(s, id) : cold_of(s, node_of(s, id));
-    if (!c) return;
-    c->gate.hold_at = at;
-    gates_apply(s, id, env_now_ns(s->env));
-}
-
 /* ---- policies */
 
 hd_status gates_set_debounce(scheduler *s, node_id id, uint32_t ms) {

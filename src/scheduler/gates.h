@@ -8,7 +8,7 @@
  *     run        --> throttle_at --+
  *     exhausted  --> backoff_at  --+--> max --> eligible bit, timer
  *     echo       --> echo_at     --+
- *     sync hold  --> hold_at     --+
+ *     hold       --> hold_at     --+
  *
  * A gated node stays invalid: skipped, never forgotten.   Seed 8, P8, I6. */
 #ifndef SCHEDULER_GATES_H
@@ -42,8 +42,15 @@ void gates_converged(scheduler *s, node_id id);
 /* Its run had no memory: it waits, invalid, until gates_feed gives all of them another chance. */
 void gates_starve(scheduler *s, node_id id);
 void gates_feed(scheduler *s);
-/* Wait until `at` (0: no longer). */
-void gates_hold(scheduler *s, node_id id, uint64_t at);
+
+/* Holds. Begins one for the nodes of a name and what is below them (NULL: for all), for so long (0: two
+ * seconds); ends it. HD_NOMEM: nothing changed. */
+hd_status gates_begin_hold(scheduler *s, const char *name, uint32_t ms, uint64_t *out);
+void gates_end_hold(scheduler *s, uint64_t hold_id);
+/* A node is being registered: holds that were there before apply. HD_NOMEM. */
+hd_status gates_stage(scheduler *s, node_id id);
+
+void gates_fini(scheduler *s);
 
 hd_status gates_set_debounce(scheduler *s, node_id id, uint32_t ms);
 hd_status gates_set_throttle(scheduler *s, node_id id, uint32_t ms);

@@ -102,7 +102,7 @@ static void scheduler_close(void *ctx) {
     registry_fini(s);
     settle_fini(s);
     introspection_fini(s);
-    binheap_fini(&s->timers);
+    gates_fini(s);
     vec_fini(env, &s->idlers);
     vec_fini(env, &s->error_handlers);
     replica_forget_observer(s->r);
@@ -189,6 +189,7 @@ hd_status hd_node_register(hd_runtime *rt, const hd_node_spec *spec, hd_node *ou
     if (!spec->again.id) {
         if (s->persistence) status = persistence_registered(s, id, spec);
         if (!status) status = grant_first_demand(s, id, spec);
+        if (!status && s->holds.count) status = gates_stage(s, id);
         if (status) {
             cold *c = cold_of(s, node_of(s, id));
             if (c) c->release = NULL;
@@ -271,7 +272,7 @@ static hd_node effect_alone(scheduler *s, hd_action_fn fn, void *ctx) {
 
 hd_node hd_effect(hd_runtime *rt, const char *name, hd_action_fn fn, void *ctx) {
     scheduler *s = scheduler_get(rt);
-    if (s && fn && !name && !s->running && !s->persistence && !s->rechecking)
+    if (s && fn && !name && !s->running && !s->persistence && !s->rechecking && !s->holds.count)
         return effect_alone(s, fn, ctx);
     hd_node n;
     hd_node_spec spec = { .name = name, .fn = fn, .ctx = ctx, .effect = true };
@@ -380,6 +381,16 @@ hd_status hd_node_set_debounce(hd_runtime *rt, hd_node node_, uint32_t ms) {
 }
 hd_status hd_node_set_throttle(hd_runtime *rt, hd_node node_, uint32_t ms) {
     return set_gate(rt, node_, ms, gates_set_throttle);
+}
+
+hd_status hd_hold_begin(hd_runtime *rt, const char *name, uint32_t ms, hd_hold *out) {
+    scheduler *s = scheduler_of(rt);
+    *out = (hd_hold){ 0 };
+    return s ? gates_begin_hold(s, name, ms, &out->id) : HD_NOMEM;
+}
+void hd_hold_end(hd_runtime *rt, hd_hold hold_) {
+    scheduler *s = scheduler_get(rt);
+    if (s && hold_.id) gates_end_hold(s, hold_.id);
 }
 
 static const cold *cold_behind(const hd_runtime *rt, hd_node handle) {

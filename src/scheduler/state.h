@@ -20,6 +20,7 @@
 #define BACKOFF_MS     250
 #define BACKOFF_MAX_MS 2000
 #define IDLE_HOLDS_MAX 3
+#define HOLD_MS        2000 /* the longest wait for a first sync, unless it is said */
 
 /* When may a node run? Each policy writes one field; see gates.h. */
 typedef struct gate {
@@ -33,6 +34,13 @@ typedef struct gate {
     uint64_t echo_since, holds_episode;
     binheap_item timer; /* linked while the node is set aside */
 } gate;
+
+/* Nodes of a name do not run for the first time before this is over. By gates_hold.c. */
+typedef struct hold {
+    uint64_t id;
+    struct key *name; /* referenced; NULL: all */
+    uint64_t until;
+} hold;
 
 /* A cause that was written down: which read changed, and the revision of that. */
 typedef struct noted_cause {
@@ -164,7 +172,9 @@ typedef struct scheduler {
 
     /* gates */
     binheap timers; /* nodes set aside, by the time they may run */
-    bool starved;   /* there are nodes with NODE_STARVED */
+    VEC(hold) holds;
+    uint64_t next_hold; /* counts them */
+    bool starved;       /* there are nodes with NODE_STARVED */
 
     /* facade */
     uint32_t work; /* hd_work_begin */

@@ -188,7 +188,7 @@ void why_not_sentence(const scheduler *s, node_id id, char *out, size_t size) {
                  left);
         return;
     case HD_WHY_NOT_HELD:
-        snprintf(out, size, "its space is being synced: it waits at most %llu ms more", left);
+        snprintf(out, size, "it is held until the data is there: at most %llu ms more", left);
         return;
     default: snprintf(out, size, "%s", hd_why_not_text(reason)); return;
     }
@@ -203,7 +203,7 @@ const char *hd_why_not_text(hd_why_not reason) {
         [HD_WHY_NOT_THROTTLE] = "throttled",
         [HD_WHY_NOT_BACKOFF] = "backing off: it did not settle",
         [HD_WHY_NOT_ECHO] = "backing off: it and another writer overwrite each other",
-        [HD_WHY_NOT_HELD] = "held while its space is synced",
+        [HD_WHY_NOT_HELD] = "held until the data is there",
         [HD_WHY_NOT_LOADING] = "a document it reads is on its way",
         [HD_WHY_NOT_RUNNING] = "it is suspended in the middle of a run",
         [HD_WHY_NOT_IDLE_TURN] = "a materialiser: it runs after everything else",

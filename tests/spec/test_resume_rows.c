@@ -1,5 +1,4 @@
 /* test_resume_rows.c -- which row speaks for a node, and what becomes of rows (area O). */
-#include "scheduler/gates.h"
 #include "scheduler/scheduler.h"
 #include "store/basis.h"
 #include "store/runtime.h"
@@ -202,24 +201,6 @@ static void narrowing_deletes_stranded_rows(void **state) {
     assert_int_equal(row_count("main:b"), before - 2);
 }
 
-/* ---- holds */
-
-/* C200: a hold that is there before the first run applies to it, and can be released early. */
-static void a_hold_before_the_first_run_applies(void **state) {
-    scheduler *s = scheduler_of(rt());
-    lab_set(l, "n", 3);
-    lab_compute(l, "sum", "n", NULL);
-    lab_effect(l, "show", "sum");
-    node_id sum = lab_find(l, "sum")->node.id;
-    gates_hold(s, sum, env_now_ns(s->env) + UINT64_C(5000000000));
-    lab_settle(l);
-    assert_ran(l, "show");
-    gates_hold(s, sum, 0);
-    lab_settle(l);
-    assert_ran(l, "sum show");
-    assert_seen(l, "show", "3");
-}
-
 /* ---- effects that launch */
 
 static hd_value twice(hd_tx *tx, hd_value in, void *ctx) {
@@ -281,7 +262,6 @@ int main(void) {
         S(rows_alone_make_no_revision),
         S(a_run_replaces_its_row),
         S(narrowing_deletes_stranded_rows),
-        S(a_hold_before_the_first_run_applies),
         S(an_effect_that_relaunches_a_piece_yields_one),
     };
     LAB_EVERYWHERE(tests);
