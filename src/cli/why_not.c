@@ -23,7 +23,7 @@ static const advice advices[] = {
     { "echo", "Two writers overwrite each other's value. heddle why names them." },
     { "loading", "The store has not delivered the document yet." },
     { "running", "Its run was suspended: somebody must call hd_run_resume." },
-    { "held", "It goes on when its space has been synced." },
+    { "held", "The program waits for its data first: hd_hold_end lets it go." },
     { "runs", "The program must pump: hd_runtime_pump, run or settle." },
     { NULL, NULL },
 };

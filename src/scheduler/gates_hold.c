@@ -7,6 +7,7 @@
 #include "scheduler/gates.h"
 
 #include "base/env.h"
+#include "scheduler/registry.h"
 #include "value/key.h"
 #include <string.h>
 
@@ -27,7 +28,7 @@ static bool path_is(const scheduler *s, node_id id, const char *text, size_t len
     return length == 0;
 }
 
-/* It is a node of a piece of this name: "piece:node". */
+/* It is a node of this piece, or of one in this space: "space:piece:node". */
 static bool is_of_piece(const scheduler *s, node_id id, const struct key *piece) {
     const struct key *name = node_own_name(s, id);
     return name && name->length > piece->length && key_bytes(name)[piece->length] == ':' &&
@@ -60,7 +61,9 @@ hd_status gates_stage(scheduler *s, node_id id) {
     uint64_t until = held_until(s, id);
     if (!until) return HD_OK;
     cold *c = registry_cold(s, id);
-    if (!c) return HD_NOMEM;
+    /* Other gates let a node run early when there is no memory for its timer. Here that would be what
+     * the hold is to prevent. */
+    if (!c || binheap_reserve(&s->timers, binheap_count(&s->timers) + 1)) return HD_NOMEM;
     c->gate.hold_at = until;
     return HD_OK;
 }

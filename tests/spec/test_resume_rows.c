@@ -257,12 +257,9 @@ static void an_effect_that_relaunches_a_piece_yields_one(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        S(the_matching_row_is_chosen),
-        S(a_stale_narrow_row_decides),
-        S(rows_alone_make_no_revision),
-        S(a_run_replaces_its_row),
-        S(narrowing_deletes_stranded_rows),
-        S(an_effect_that_relaunches_a_piece_yields_one),
+        S(the_matching_row_is_chosen),      S(a_stale_narrow_row_decides),
+        S(rows_alone_make_no_revision),     S(a_run_replaces_its_row),
+        S(narrowing_deletes_stranded_rows), S(an_effect_that_relaunches_a_piece_yields_one),
     };
     LAB_EVERYWHERE(tests);
 }
