@@ -197,7 +197,89 @@ static void memory_runs_out_at_every_point(void **state) {
     assert_true(nth > 50);
 }
 
+/* ---- many effects that are functions and no more */
+
+enum {
+    CROWD = 70,
+    SEEN = 24
+}; /* records and positions grow on the way, and the largest read sets */
+
+typedef struct crowd {
+    hd_runtime *rt;
+    hd_cell cells[SEEN];
+    struct looker {
+        struct crowd *of;
+        int reads; /* so many of the cells */
+        double sum;
+        hd_node node;
+    } lookers[CROWD];
+} crowd;
+
+static hd_status run_look(hd_tx *tx, void *ctx) {
+    struct looker *self = ctx;
+    hd_status status = HD_OK;
+    double sum = 0;
+    for (int i = 0; i < self->reads; i++) sum += number(tx, self->of->cells[i], &status);
+    if (!status) self->sum = sum;
+    return status;
+}
+
+static bool fill_crowd(crowd *c, double each) {
+    static const int reads[] = { 0, 1, 3, SEEN };
+    for (int i = 0; i < SEEN; i++) {
+        char name[] = "main/?";
+        name[5] = (char)('a' + i);
+        if (!c->cells[i].id) c->cells[i] = hd_cell_at(c->rt, name);
+        if (!c->cells[i].id || hd_write(c->rt, c->cells[i], hd_double(each))) return false;
+    }
+    for (int i = 0; i < CROWD; i++) {
+        struct looker *x = &c->lookers[i];
+        if (x->node.id) continue;
+        *x = (struct looker){ .of = c, .reads = reads[i % 4], .sum = -1 };
+        x->node = hd_effect(c->rt, NULL, run_look, x);
+        if (!x->node.id) return false;
+    }
+    return hd_runtime_settle(c->rt) == HD_OK;
+}
+
+static void crowd_has_seen(const crowd *c, double each) {
+    for (int i = 0; i < CROWD; i++) assert_true(c->lookers[i].sum == each * c->lookers[i].reads);
+}
+
+/* True: the failure was met. */
+static bool one_crowd(uint64_t nth, bool and_all_after) {
+    lab_env *world = lab_env_open();
+    static crowd c;
+    c = (crowd){ 0 };
+    hd_options options = { .env = lab_env_of(world) };
+    assert_int_equal(hd_open(NULL, &options, &c.rt, NULL), HD_OK);
+    assert_int_equal(hd_runtime_on_error(c.rt, quiet, NULL), HD_OK);
+    if (and_all_after) lab_env_fail_from(world, nth);
+    else lab_env_fail_at(world, nth);
+    bool all = fill_crowd(&c, 1), met = lab_env_failed(world);
+    assert_true(met || all);
+    lab_env_fail_at(world, 0);
+    assert_true(fill_crowd(&c, 1));
+    crowd_has_seen(&c, 1);
+    assert_true(fill_crowd(&c, 2)); /* all that they read is known */
+    crowd_has_seen(&c, 2);
+    for (int i = 0; i < CROWD; i++) hd_node_cancel(c.rt, c.lookers[i].node);
+    assert_int_equal(hd_close(c.rt), HD_OK);
+    lab_env_close(world);
+    return met;
+}
+
+static void memory_runs_out_while_effects_are_made(void **state) {
+    uint64_t nth = 1;
+    while (one_crowd(nth, false)) {
+        assert_true(one_crowd(nth, true));
+        nth++;
+    }
+    assert_true(nth > 20);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(memory_runs_out_at_every_point) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(memory_runs_out_at_every_point),
+                                        cmocka_unit_test(memory_runs_out_while_effects_are_made) };
     return cmocka_run_group_tests_name("scheduler without memory", tests, NULL, NULL);
 }
