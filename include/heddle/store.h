@@ -291,7 +291,7 @@ HD_API hd_status hd_runtime_spaces(hd_runtime *rt, bool (*fn)(void *ctx, const c
                                    void *ctx);
 
 typedef struct hd_store_stats {
-    uint64_t documents; /* whose value, or absence, this runtime knows now */
+    uint64_t documents; /* known to this runtime, or meant by a handle */
     uint64_t places;    /* documents and places in them that are addressed */
     uint64_t commits;   /* submitted */
     uint64_t elided;    /* transactions that changed nothing */

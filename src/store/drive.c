@@ -372,9 +372,7 @@ hd_status hd_runtime_spaces(hd_runtime *rt, bool (*fn)(void *ctx, const char *sp
 void hd_runtime_store_stats(const hd_runtime *rt, hd_store_stats *out) {
     const places *ps = &rt->r.places;
     *out = rt->r.stats;
-    out->documents = 0;
-    for (place_id id = 1; id < ps->count; id++)
-        out->documents += ps->at[id].root == id && (ps->at[id].doc.flags & DOC_KNOWN);
+    out->documents = ps->documents;
     out->places = ps->count - 1 - ps->freed;
     out->walked = ps->walked;
     out->pending = rt->r.pending_count;

@@ -176,7 +176,7 @@ static bool hold_and_release(hd_runtime *own, int *runs) {
 static void one_life(lab_env *world, void *ctx) {
     hd_options options = { .env = lab_env_of(world) };
     hd_runtime *own;
-    int runs = 0; /* what is held runs when the runtime closes */
+    int runs = 0; /* whoever could not be held runs when the runtime closes */
     (void)ctx;
     if (hd_open(NULL, &options, &own, NULL)) return;
     assert_true(hold_and_release(own, &runs) || lab_env_failed(world));
