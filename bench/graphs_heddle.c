@@ -94,7 +94,7 @@ static inline double engine_read_item(engine_tx *tx, engine_item item) {
 }
 
 static inline engine_status engine_finish(engine_tx *tx, engine_cell out, double value) {
-    return hd_tx_set(tx, out, hd_double(value));
+    return hd_tx_set_double(tx, out, value);
 }
 
 static inline engine_status engine_finish_list(engine_tx *tx, engine_cell out, const double *items,

@@ -362,11 +362,9 @@ HD_API hd_value hd_tx_get_otherwise_(hd_tx *tx, hd_cell cell);
 HD_API hd_status hd_tx_set_otherwise_(hd_tx *tx, hd_cell cell, hd_value v);
 HD_API hd_value hd_read_otherwise_(hd_runtime *rt, hd_pool *pool, hd_cell cell);
 
-/* A number, which is all there is to it: no block, so nobody need own it. */
-#define HD_VALUE_IS_NUMBER_(v) HD_USUALLY_((v).bits >> 51)
 /* Neither a link nor absent, which may mean a link on the way. */
 #define HD_VALUE_IS_HERE_(v)                                                                       \
-    (HD_VALUE_IS_NUMBER_(v) || ((v).bits != 0 && (v).bits >> 48 != HD_VALUE_LINK_))
+    (HD_VALUE_IS_DOUBLE_(v) || ((v).bits != 0 && (v).bits >> 48 != HD_VALUE_LINK_))
 
 #define HD_PLACE_VALUE_(places, cell)                                                              \
     (*(const hd_value *)(const void *)((places) + ((size_t)(cell).id << 6)))
@@ -391,7 +389,7 @@ HD_API inline hd_value hd_read(hd_runtime *rt, hd_pool *pool, hd_cell cell) {
     const struct hd_runtime_front_ *front = (const struct hd_runtime_front_ *)(const void *)rt;
     if (HD_USUALLY_(cell.id < front->count)) {
         hd_value v = HD_PLACE_VALUE_(front->places, cell);
-        if (HD_VALUE_IS_NUMBER_(v)) return v;
+        if (HD_VALUE_IS_DOUBLE_(v) || v.bits >> 51) return v; /* a number, which needs no owner */
     }
     return hd_read_otherwise_(rt, pool, cell);
 }
@@ -407,7 +405,9 @@ HD_API inline hd_status hd_tx_set(hd_tx *tx, hd_cell cell, hd_value v) {
 }
 
 HD_API inline hd_status hd_tx_set_double(hd_tx *tx, hd_cell cell, double d) {
-    return hd_tx_set(tx, cell, hd_double(d));
+    hd_value v = hd_double(d);
+    HD_SURELY_(v.bits >= HD_VALUE_SINGLE_);
+    return hd_tx_set(tx, cell, v);
 }
 
 #ifdef __cplusplus

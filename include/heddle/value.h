@@ -355,13 +355,14 @@ HD_API inline hd_value hd_double(double d) {
     return v;
 }
 
+/* A double, and no NaN. Who has asked once need not ask again: the compiler sees that it is the same. */
+#define HD_VALUE_IS_DOUBLE_(v) HD_USUALLY_(((v).bits ^ HD_VALUE_MASK_) << 1 < HD_VALUE_NUMBERS_)
+
 HD_API inline double hd_value_number(hd_value v) {
     double d;
-    uint64_t raw = v.bits ^ HD_VALUE_MASK_;
-    bool plain = raw << 1 < HD_VALUE_NUMBERS_;
-    if (!HD_USUALLY_(plain)) raw = HD_VALUE_NAN_;
+    uint64_t raw = HD_VALUE_IS_DOUBLE_(v) ? v.bits ^ HD_VALUE_MASK_ : HD_VALUE_NAN_;
     memcpy(&d, &raw, sizeof d);
-    return HD_USUALLY_(plain) ? d : hd_value_as_double(v, d);
+    return HD_VALUE_IS_DOUBLE_(v) ? d : hd_value_as_double(v, d);
 }
 
 #ifdef __cplusplus

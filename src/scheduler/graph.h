@@ -28,6 +28,7 @@
 #ifndef SCHEDULER_GRAPH_H
 #define SCHEDULER_GRAPH_H
 
+#include "base/hint.h"
 #include "base/slab.h"
 #include "scheduler/node.h"
 #include "scheduler/sabotage.h"
@@ -185,12 +186,18 @@ static inline void bit_set(bitmap b, uint32_t pos) {
 static inline void bit_clear(bitmap b, uint32_t pos) {
     b.words[pos >> 6] &= ~(UINT64_C(1) << (pos & 63));
 }
+/* The same for a bit that is set. */
+static inline void bit_clear_set(bitmap b, uint32_t pos) {
+    assert(b.words[pos >> 6] >> (pos & 63) & 1);
+    b.words[pos >> 6] ^= UINT64_C(1) << (pos & 63);
+}
 static inline bool bit_test(bitmap b, uint32_t pos) { return b.words[pos >> 6] >> (pos & 63) & 1; }
 
 /* Something at `pos` may be runnable now. What is raised in the summary is so in `top`. */
-void graph_raise_word(graph *g, uint32_t pos);
 static inline void graph_raise(graph *g, uint32_t pos) {
-    if (!bit_test(g->summary, pos >> 6)) graph_raise_word(g, pos);
+    if (USUALLY(bit_test(g->summary, pos >> 6))) return;
+    bit_set(g->summary, pos >> 6);
+    g->top |= UINT64_C(1) << (pos >> g->top_shift);
 }
 
 static inline bool node_is_invalid(const graph *g, const node *n) {
@@ -208,6 +215,12 @@ static inline void graph_set_invalid(graph *g, node *n) {
     bit_set(g->invalid, n->pos);
     graph_raise(g, n->pos);
 }
+/* The same for several in one word of 64 positions; no materialisers. */
+static inline void graph_set_all_invalid(graph *g, uint32_t word, uint64_t bits) {
+    if (!bits) return;
+    g->invalid.words[word] |= bits;
+    graph_raise(g, word << 6);
+}
 static inline void graph_set_clean(graph *g, node *n) {
     if (n->flags & NODE_MATERIALISER) g->materialisers_invalid -= node_is_invalid(g, n);
     bit_clear(g->invalid, n->pos);
@@ -219,6 +232,11 @@ static inline void graph_set_eligible(graph *g, node *n, bool on) {
     } else {
         bit_clear(g->eligible, n->pos);
     }
+}
+
+/* Of 64 positions. */
+static inline uint64_t graph_runnable(const graph *g, uint32_t word) {
+    return g->invalid.words[word] & g->live.words[word] & g->eligible.words[word];
 }
 
 /* Nothing in this word is runnable. True if no other is raised either: then nothing is at all. */

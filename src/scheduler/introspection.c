@@ -69,6 +69,7 @@ void introspection_attach(scheduler *s) {
                 in->diagnosis.on || in->breaks.count;
     bool passes = (in->trace.kinds & HD_TRACE_SETTLES) || s->telemetry_fn;
     s->tracer = runs ? &hooks : NULL;
+    s->until_clock = 1; /* the next run takes the long way, and sees who looks */
     s->pass_tracer = passes ? &pass_hooks : NULL;
 }
 

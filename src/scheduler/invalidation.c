@@ -196,20 +196,23 @@ static void mark_unresumed(scheduler *s, place_id at, bool shape) {
     }
 }
 
+SELDOM static void changed_otherwise(scheduler *s, place_id at, bool shape, hd_value before,
+                                     hd_value after) {
+    if (s->tracer) s->tracer->change(s, at, before, after);
+    if (s->r->kind == HD_CHANGE_LOAD) mark_unresumed(s, at, shape);
+    else
+        invalidation_mark_readers(s, at, shape,
+                                  s->r->kind == HD_CHANGE_COMMIT ? s->r->origin_node : 0);
+}
+
 static void on_changed(void *ctx, place_id at, bool shape, hd_value before, hd_value after) {
     scheduler *s = ctx;
-    if (s->tracer) s->tracer->change(s, at, before, after);
-    if (s->r->kind == HD_CHANGE_LOAD) {
-        mark_unresumed(s, at, shape);
-        return;
-    }
-    node_id self = s->r->kind == HD_CHANGE_COMMIT ? s->r->origin_node : 0;
-    if (s->tracer || !shape) {
-        invalidation_mark_readers(s, at, shape, self);
+    if (RARELY(s->tracer || !shape || s->r->kind != HD_CHANGE_COMMIT)) {
+        changed_otherwise(s, at, shape, before, after);
         return;
     }
     s->tick = true;
-    invalidation_mark_all(s, at, place_at(&s->r->places, at)->watch, self);
+    invalidation_mark_all(s, at, place_at(&s->r->places, at)->watch, s->r->origin_node);
 }
 
 /* A document that a run had to wait for is here, or never will be. */

@@ -18,28 +18,46 @@ void invalidation_mark_readers(scheduler *s, place_id at, bool shape, node_id se
 /* The same for the first `count` entries of its reader list. */
 void invalidation_mark_some(scheduler *s, place_id at, uint32_t count, bool shape, node_id self);
 
-/* Most readers: by value, live, without gates. False: it is none of them. */
-static inline bool invalidation_mark_plain(graph *g, uint32_t reader_node, node_id self) {
-    if (RARELY((reader_node & READER_SHAPE) || reader_node == self)) return false;
+/* Most readers: by value, live, without gates. NULL: it is none of them. */
+static inline const node *invalidation_plain(const graph *g, uint32_t reader_node, node_id self) {
+    if (RARELY((reader_node & READER_SHAPE) || reader_node == self)) return NULL;
     const node *n = &g->nodes[reader_node];
-    if (RARELY(n->flags & (NODE_GATED | NODE_MATERIALISER | NODE_DORMANT))) return false;
-    bit_set(g->invalid, n->pos);
-    graph_raise(g, n->pos);
-    return true;
+    return RARELY(n->flags & (NODE_GATED | NODE_MATERIALISER | NODE_DORMANT)) ? NULL : n;
+}
+
+/* Marks plain readers from the end of the list on; returns how many are left. They stand close together
+ * in the order, so their bits gather here and go into the bitmap by the word. */
+static inline uint32_t invalidation_mark_plain(graph *g, const watch *w, node_id self) {
+    uint32_t left = w->count, word = 0;
+    uint64_t bits = 0;
+    for (const node *n; left && (n = invalidation_plain(g, w->nodes[left - 1], self)); left--) {
+        if (n->pos >> 6 != word) {
+            graph_set_all_invalid(g, word, bits);
+            word = n->pos >> 6;
+            bits = 0;
+        }
+        bits |= UINT64_C(1) << (n->pos & 63);
+    }
+    graph_set_all_invalid(g, word, bits);
+    return left;
 }
 
 /* All readers of a place whose shape has changed too, `word` being its watch, if nobody looks on. */
 static inline void invalidation_mark_all(scheduler *s, place_id at, uint64_t word, node_id self) {
     if (watch_is_inline(word)) {
-        bool plain = invalidation_mark_plain(&s->graph, (uint32_t)(word >> 32), self);
-        s->stats.marks += plain;
-        if (!plain) invalidation_mark_readers(s, at, true, self);
+        const node *n = invalidation_plain(&s->graph, (uint32_t)(word >> 32), self);
+        if (RARELY(!n)) {
+            invalidation_mark_readers(s, at, true, self);
+            return;
+        }
+        s->stats.marks++;
+        bit_set(s->graph.invalid, n->pos);
+        graph_raise(&s->graph, n->pos);
         return;
     }
     const watch *w = watch_list(word);
-    uint32_t count = w->count, left = count;
-    while (left && invalidation_mark_plain(&s->graph, w->nodes[left - 1], self)) left--;
-    s->stats.marks += count - left;
+    uint32_t left = invalidation_mark_plain(&s->graph, w, self);
+    s->stats.marks += w->count - left;
     if (w->shapes) watch_list(word)->shape_rev = s->r->rev;
     if (left) invalidation_mark_some(s, at, left, true, self);
 }

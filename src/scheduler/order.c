@@ -194,15 +194,6 @@ void graph_tidy(graph *g) {
 
 /* ---- the next to run */
 
-void graph_raise_word(graph *g, uint32_t pos) {
-    bit_set(g->summary, pos >> 6);
-    g->top |= UINT64_C(1) << (pos >> g->top_shift);
-}
-
-static uint64_t runnable_word(const graph *g, uint32_t word) {
-    return g->invalid.words[word] & g->live.words[word] & g->eligible.words[word];
-}
-
 /* The first raised word among the summary words from `from` to the end of its share of `top`;
  * UINT32_MAX: none there. */
 static uint32_t raised_in_share(const graph *g, uint32_t from, uint32_t end) {
@@ -236,7 +227,7 @@ static uint32_t next_raised(graph *g, uint32_t word) {
 uint32_t graph_next_runnable(graph *g, uint32_t from) {
     if (!g->top || from >= g->order_count) return UINT32_MAX;
     uint32_t word = from >> 6;
-    uint64_t bits = runnable_word(g, word) & UINT64_MAX << (from & 63);
+    uint64_t bits = graph_runnable(g, word) & UINT64_MAX << (from & 63);
     if (!bits && !(from & 63)) bit_clear(g->summary, word);
     while (!bits) {
         word = next_raised(g, word + 1);
@@ -244,7 +235,7 @@ uint32_t graph_next_runnable(graph *g, uint32_t from) {
             if (!from) g->top = 0; /* all of it was looked at */
             return UINT32_MAX;
         }
-        bits = runnable_word(g, word);
+        bits = graph_runnable(g, word);
         if (!bits) bit_clear(g->summary, word);
     }
     return word * 64 + (uint32_t)__builtin_ctzll(bits);

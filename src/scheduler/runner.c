@@ -17,10 +17,10 @@
 /* Called when until_clock has run down. */
 static void restart_timing(scheduler *s) {
     uint32_t period = s->rt->options.timing_period ? s->rt->options.timing_period : TIMING_PERIOD;
-    s->until_clock = s->fine ? 1 : period;
+    s->until_clock = s->fine || s->tracer ? 1 : period;
 }
 
-static void record_time(scheduler *s, node_id id, uint64_t began) {
+void runner_record_time(scheduler *s, node_id id, uint64_t began) {
     uint64_t took = (s->clock_ns = env_now_ns(s->env)) - began;
     node_side *side = &s->sides[id];
     side->timed_runs++;
@@ -254,7 +254,7 @@ static bool set_aside(scheduler *s, node_id id, const hd_tx *tx) {
     if (!must_wait(s, id, tx)) return false;
     if (!vec_push(s->env, &s->aside, id)) return false;
     n->flags |= NODE_ASIDE;
-    s->counting = true;
+    s->counting = 1;
     graph_set_invalid(&s->graph, n);
     graph_settle(&s->graph); /* where they will stand: the run may have brought the edge itself */
     s->cursor = 0;
@@ -429,7 +429,7 @@ static void run_unusual(scheduler *s, node_id id) {
     if (s->tracer) s->tracer->run_begin(s, id);
     if (s->tracer) tx->flags |= TX_ATTEMPTS;
     hd_status status = call_body(s, id, tx);
-    if (clock) record_time(s, id, began);
+    if (clock) runner_record_time(s, id, began);
     if (s->tracer) s->tracer->run_body(s, id, tx, status);
     if (status == HD_PENDING && s->tx != tx) return; /* suspended: the transaction went along */
     hd_node handle = registry_handle(s, id);
@@ -438,7 +438,12 @@ static void run_unusual(scheduler *s, node_id id) {
     wipe(tx);
 }
 
-void runner_run_unusual(scheduler *s, node_id id) {
+/* Most of those that come here only want to be timed. */
+void runner_run_unusual(scheduler *s, node_id id, uint32_t pos) {
+    if (!s->tracer && !(node_of(s, id)->flags & NODE_UNUSUAL)) {
+        runner_run_plain(s, id, pos, true);
+        return;
+    }
     runner_end_row(s);
     run_unusual(s, id);
     runner_begin_row(s);
@@ -456,7 +461,6 @@ static void end_first(scheduler *s, node_id id, hd_tx *tx) {
 
 void runner_end_unusual(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
     runner_end_row(s);
-    s->clock_ns = 0;
     if (!status && is_plain_first(node_of(s, id), tx)) {
         end_first(s, id, tx);
     } else if (status != HD_PENDING ||

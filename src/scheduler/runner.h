@@ -7,6 +7,7 @@
 #ifndef SCHEDULER_RUNNER_H
 #define SCHEDULER_RUNNER_H
 
+#include "base/env.h"
 #include "scheduler/gates.h"
 #include "scheduler/invalidation.h"
 #include "scheduler/persistence.h"
@@ -26,14 +27,15 @@ void runner_report(scheduler *s, node_id id, hd_status status, const char *messa
 /* ---- most runs
  *
  * What was read last time is read again, and nothing is written but the output. This is the loop that
- * a large graph spends its time in; everything else, and every run that is timed, takes the long way
- * in runner.c. */
+ * a large graph spends its time in; everything else takes the long way in runner.c. */
 
-void runner_run_unusual(scheduler *s, node_id id);
+void runner_run_unusual(scheduler *s, node_id id, uint32_t pos);
 /* The run was not plain after all. */
 void runner_end_unusual(scheduler *s, node_id id, hd_tx *tx, hd_status status);
 /* An output that is no plain number, or concerns more than its readers. */
 hd_status runner_write_output(scheduler *s, node_id id, place_id at, hd_value v);
+/* The body, begun at that time, has ended. */
+void runner_record_time(scheduler *s, node_id id, uint64_t began);
 
 enum { NODE_UNUSUAL = NODE_GATED | NODE_EPHEMERAL | NODE_MATERIALISER };
 
@@ -63,8 +65,8 @@ static inline void runner_completed(scheduler *s, node *n) {
 
 /* Whether all that an output concerns are its readers: the whole document's, by value. */
 static inline bool runner_is_plain_output(const replica *r, const place *p) {
-    return (p->doc.flags & (DOC_OVERLAY | DOC_HAS_SHAPE)) == DOC_OVERLAY && !p->first_child &&
-           !r->listeners.count;
+    return (p->doc.flags & (DOC_OVERLAY | DOC_HAS_SHAPE)) == DOC_OVERLAY &&
+           !(p->first_child | r->listeners.count);
 }
 
 /* What overlay_write does for such an output: one assignment, then the readers. Takes the value. */
@@ -74,7 +76,6 @@ static inline void runner_show_output(scheduler *s, node_id id, place_id at, hd_
     p->value = v;
     p->rev = ++r->rev;
     r->stats.changes++;
-    r->group = 0;
     if (USUALLY(p->watch)) invalidation_mark_all(s, at, p->watch, id);
 }
 
@@ -83,7 +84,7 @@ static inline hd_status runner_write_in_place(scheduler *s, node_id id, hd_tx *t
     hd_value v = tx->front.out_value;
     const place *p = place_at(&s->r->places, at);
     if (v.bits == p->value.bits && (p->doc.flags & DOC_KNOWN)) return HD_OK;
-    if (RARELY(value_may_be_block(v) || value_may_be_block(p->value) ||
+    if (RARELY(!value_is_immediate_number(v) || !value_is_immediate_number(p->value) ||
                !runner_is_plain_output(s->r, p)))
         return runner_write_output(s, id, at, v);
     runner_show_output(s, id, at, v);
@@ -91,37 +92,48 @@ static inline hd_status runner_write_in_place(scheduler *s, node_id id, hd_tx *t
 }
 
 /* Where plain runs follow each other, only the ends of the row say that a body is on the stack. */
-static inline void runner_begin_row(scheduler *s) { s->rt->in_run = true; }
+static inline void runner_begin_row(scheduler *s) {
+    s->rt->in_run = true;
+    s->r->group = 0; /* of what plain runs write */
+}
 static inline void runner_end_row(scheduler *s) {
     s->rt->in_run = false;
     s->running = 0;
 }
 
-/* Runs the node at `pos`, which is runnable; it may be gone afterwards. True: the clock may have been
- * read. */
-static inline bool runner_run_node(scheduler *s, node_id id, uint32_t pos) {
+/* True: it was not plain after all. */
+static inline bool runner_run_plain(scheduler *s, node_id id, uint32_t pos, bool timed) {
     node *n = &s->graph.nodes[id];
     hd_tx *tx = s->tx;
-    if (RARELY(--s->until_clock == 0 || (n->flags & NODE_UNUSUAL) || s->tracer)) {
-        runner_run_unusual(s, id);
-        return true;
-    }
-    bit_clear(s->graph.invalid, pos);
+    bit_clear_set(s->graph.invalid, pos);
     runner_prepare(s, n, tx);
     const edge *end = tx->front.end;
     s->running = id;
+    uint64_t began = timed ? env_now_ns(s->env) : 0;
     hd_status status = n->fn(tx, n->ctx);
+    if (timed) runner_record_time(s, id, began);
     n = &s->graph.nodes[id]; /* it may have moved */
     bool plain = USUALLY(status == HD_OK && tx->front.next == end &&
                          tx->flags == (TX_OPEN | TX_RUN) && (n->flags & NODE_LINKED));
     if (plain && tx_has_output(tx)) status = runner_write_in_place(s, id, tx);
     if (RARELY(!plain || status)) {
+        if (!timed) s->clock_ns = 0;
         runner_end_unusual(s, id, tx, status);
         return true;
     }
     runner_completed(s, &s->graph.nodes[id]);
     if (RARELY(tx->pool && tx->pool->count)) hd_pool_clear(tx->pool);
     return false;
+}
+
+/* Runs the node at `pos`, which is runnable; it may be gone afterwards. True: the clock may have been
+ * read. */
+static inline bool runner_run_node(scheduler *s, node_id id, uint32_t pos) {
+    if (RARELY(--s->until_clock == 0 || (s->graph.nodes[id].flags & NODE_UNUSUAL))) {
+        runner_run_unusual(s, id, pos);
+        return true;
+    }
+    return runner_run_plain(s, id, pos, false);
 }
 
 #endif

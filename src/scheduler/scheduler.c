@@ -69,8 +69,9 @@ static hd_status pump(void *ctx) {
 
 /* Nobody is waited for: no gates, no events, no runs under way. */
 static inline bool is_quiet(const scheduler *s) {
-    uint32_t waits = s->suspended | s->work | s->idlers.count | binheap_count(&s->timers);
-    return !waits && !s->starved && !(s->events && events_hold_idle(s));
+    uint32_t waits =
+        s->suspended | s->work | s->idlers.count | binheap_count(&s->timers) | s->starved;
+    return !waits && !(s->events && events_hold_idle(s));
 }
 
 /* The same for a runtime that waits for nobody. True if that was all there is to do. */

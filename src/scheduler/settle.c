@@ -44,7 +44,7 @@ hd_status settle_pass(scheduler *s) {
 static void begin_counting(scheduler *s) {
     s->pass++;
     s->stats.passes++;
-    s->counting = false;
+    s->counting = 0;
     if (s->repeats.count) {
         vec_clear(&s->repeats);
         table_clear(&s->repeat_index);
@@ -117,6 +117,13 @@ static bool may_repeat(scheduler *s, node_id id) {
     return true;
 }
 
+/* Where somebody may have to go first, or have had his runs. */
+static bool may_run(scheduler *s, node_id id, uint32_t pos) {
+    if (s->graph.materialisers_invalid && somebody_first(s, id, pos)) return false;
+    s->cursor = pos + 1;
+    return !s->counting || may_repeat(s, id);
+}
+
 /* Whether the pump has to go on first: with the rest of what the store has to tell, when a run has met
  * a part of it too early (replica.ahead), or because the time slice is used up. */
 static bool must_give_way(scheduler *s) {
@@ -127,19 +134,27 @@ static bool must_give_way(scheduler *s) {
     return s->clock_ns >= s->slice_end;
 }
 
-/* The lowest runnable position at or above the cursor; UINT32_MAX: none. Most often it is in the same
- * word, or that word was the last. Otherwise looking from the bottom tells at the same time whether
- * anything is left at all. */
-static inline uint32_t next_runnable(graph *g, uint32_t from) {
+/* Not in the same word. Most often that word was the last; otherwise looking from the bottom tells at
+ * the same time whether anything is left at all. */
+static bool look_further(graph *g, uint32_t from, uint32_t *pos) {
     uint32_t word = from >> 6;
-    if (word < g->order_capacity >> 6) {
-        uint64_t all = g->invalid.words[word] & g->live.words[word] & g->eligible.words[word];
-        uint64_t bits = all & UINT64_MAX << (from & 63);
-        if (USUALLY(bits)) return (word << 6) + (uint32_t)__builtin_ctzll(bits);
-        if (!all && graph_lower_last(g, word)) return UINT32_MAX;
+    if (from < g->order_capacity && !graph_runnable(g, word) && graph_lower_last(g, word))
+        return false;
+    *pos = graph_next_runnable(g, 0);
+    if (*pos < from) *pos = graph_next_runnable(g, from);
+    return *pos != UINT32_MAX;
+}
+
+/* The lowest runnable position at or above the cursor. False: there is none. */
+static inline bool next_runnable(graph *g, uint32_t from, uint32_t *pos) {
+    if (USUALLY(from < g->order_capacity)) {
+        uint64_t bits = graph_runnable(g, from >> 6) >> (from & 63);
+        if (USUALLY(bits)) {
+            *pos = from + (uint32_t)__builtin_ctzll(bits);
+            return true;
+        }
     }
-    uint32_t lowest = graph_next_runnable(g, 0);
-    return lowest == UINT32_MAX || lowest >= from ? lowest : graph_next_runnable(g, from);
+    return look_further(g, from, pos);
 }
 
 static void give_way(scheduler *s) {
@@ -157,11 +172,10 @@ static bool sweep(scheduler *s) {
     s->gave_way_at = 0;
     s->counting |= s->iteration > 1;
     runner_begin_row(s);
-    for (uint32_t pos; !late && (pos = next_runnable(g, s->cursor)) != UINT32_MAX;) {
+    for (uint32_t pos; !late && next_runnable(g, s->cursor, &pos);) {
         node_id id = g->node_at[pos];
-        if (RARELY(g->materialisers_invalid) && somebody_first(s, id, pos)) continue;
+        if (RARELY(g->materialisers_invalid | s->counting) && !may_run(s, id, pos)) continue;
         s->cursor = pos + 1;
-        if (RARELY(s->counting) && !may_repeat(s, id)) continue;
         late = runner_run_node(s, id, pos) && must_give_way(s);
     }
     runner_end_row(s);
@@ -293,10 +307,12 @@ static void forget_asides(scheduler *s) {
 
 static void end_pass(scheduler *s) {
     s->iteration = 0;
-    if (s->aside.count) forget_asides(s);
-    if (s->provisional.count) expire_provisional(s);
-    if (s->requested.count) expire_requests(s);
-    if (s->backed.count) clear_backoffs(s);
+    if (s->aside.count | s->provisional.count | s->requested.count | s->backed.count) {
+        forget_asides(s);
+        expire_provisional(s);
+        expire_requests(s);
+        clear_backoffs(s);
+    }
     graph_settle(&s->graph);
     graph_tidy(&s->graph);
     bool runnable = settle_is_runnable(s);
@@ -333,13 +349,6 @@ bool settle_holds_idle(const scheduler *s) {
 }
 
 void settle_await_idle(scheduler *s) { s->awaited = true; }
-
-void settle_end_episode(scheduler *s) {
-    s->episode++;
-    s->awaited = false;
-    s->warned = false;
-    s->deferred_passes = 0;
-}
 
 void settle_fini(scheduler *s) {
     vec_fini(s->env, &s->provisional);

@@ -20,7 +20,12 @@ bool settle_holds_idle(const scheduler *s);
 /* Somebody begins to wait for idle: what is deferred since an earlier episode holds it as well. */
 void settle_await_idle(scheduler *s);
 /* Idle was reached: the next episode starts with full budgets. */
-void settle_end_episode(scheduler *s);
+static inline void settle_end_episode(scheduler *s) {
+    s->episode++;
+    s->awaited = false;
+    s->warned = false;
+    s->deferred_passes = 0;
+}
 
 void settle_fini(scheduler *s);
 

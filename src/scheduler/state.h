@@ -6,14 +6,11 @@
 #define SCHEDULER_STATE_H
 
 #include "base/binheap.h"
+#include "base/hint.h"
 #include "scheduler/graph.h"
 #include "store/runtime.h"
 #include "store/tx.h"
 #include "value/key.h"
-
-/* For the loop that a large graph spends its time in: what goes straight on. */
-#define USUALLY(x) __builtin_expect(!!(x), 1)
-#define RARELY(x)  __builtin_expect(!!(x), 0)
 
 #define ITERATIONS_MAX 10 /* sweeps per pass, and so runs of one node per pass */
 #define RETRIES_MAX    10 /* of transient failures */
@@ -150,10 +147,10 @@ typedef struct scheduler {
     uint64_t pass;
     uint32_t iteration;       /* 0: between passes */
     uint32_t cursor;          /* the sweep is here */
-    bool counting;            /* a node may run again: not the first sweep, or it went back */
+    uint32_t counting;        /* not 0: a node may run again, after the first sweep or going back */
     bool tick;                /* there may be something to do */
     uint64_t slice_end;       /* 0: unlimited */
-    uint32_t until_clock;     /* runs until the clock is read again */
+    uint32_t until_clock;     /* runs until one takes the long way: for the clock, or a tracer */
     uint64_t clock_ns;        /* the last reading */
     bool fine;                /* every run is timed: they are slow */
     uint32_t gave_way;        /* the sweep at which the last pass used up its slice; 0: none */

@@ -33,6 +33,8 @@ typedef struct authority_ops {
      * of each document nothing can fail. NULL: there is no such way. */
     hd_status (*confirm_prepare)(authority *a, place_id doc);
     uint64_t (*confirm)(authority *a, place_id doc, hd_value after, bool first);
+    /* Both for a commit that is one document; 0: no memory. */
+    uint64_t (*confirm_one)(authority *a, place_id doc, hd_value after);
 
     /* Beside the two above: there is no row of any kind for the document, tombstones included. */
     bool (*never_was)(authority *a, place_id doc);

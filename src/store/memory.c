@@ -4,6 +4,7 @@
 #include "store/memory_state.h"
 
 #include "base/env.h"
+#include "base/hint.h"
 #include "store/runtime.h"
 #include "value/key.h"
 #include "value/id.h"
@@ -56,7 +57,7 @@ static hd_status head_of(memory_authority *ma, place_id doc, uint32_t *out) {
 }
 
 /* Finds the space of a home, so that confirming needs no search. */
-static hd_status prepare_space(memory_authority *ma, uint32_t home) {
+SELDOM static hd_status prepare_space(memory_authority *ma, uint32_t home) {
     struct key *name = ma->base.replica->places.homes.items[home].space;
     while (ma->space_of.count <= home)
         if (!vec_push(&ma->m->env, &ma->space_of, 0)) return HD_NOMEM;
@@ -319,21 +320,23 @@ static hd_status memory_submit(authority *a, commit *c) {
     return vec_push(&ma->m->env, &ma->inbox, c) ? HD_OK : HD_NOMEM;
 }
 
-static hd_status memory_confirm_prepare(authority *a, place_id doc) {
-    memory_authority *ma = self(a);
-    uint32_t home = place_at(&a->replica->places, doc)->doc.home, index;
-    if (home >= ma->space_of.count || !ma->space_of.items[home]) {
+static inline hd_status confirm_prepare(memory_authority *ma, place_id doc) {
+    uint32_t home = place_at(&ma->base.replica->places, doc)->doc.home, index;
+    if (RARELY(home >= ma->space_of.count || !ma->space_of.items[home])) {
         hd_status status = prepare_space(ma, home);
         if (status) return status;
     }
-    return ma->sole ? HD_OK : head_of(ma, doc, &index);
+    return USUALLY(ma->sole) ? HD_OK : head_of(ma, doc, &index);
 }
 
-static uint64_t memory_confirm(authority *a, place_id doc, hd_value after, bool first) {
-    memory_authority *ma = self(a);
+static hd_status memory_confirm_prepare(authority *a, place_id doc) {
+    return confirm_prepare(self(a), doc);
+}
+
+static inline uint64_t confirm(memory_authority *ma, place_id doc, hd_value after, bool first) {
     hd_memory *m = ma->m;
     assert(alone(m) && !ma->inbox.count);
-    uint32_t home = place_at(&a->replica->places, doc)->doc.home, index;
+    uint32_t home = place_at(&ma->base.replica->places, doc)->doc.home, index;
     head_space *space = &m->h.spaces.items[ma->space_of.items[home] - 1];
     m->confirmed += first;
     if (space->stamp != m->confirmed) {
@@ -346,6 +349,14 @@ static uint64_t memory_confirm(authority *a, place_id doc, hd_value after, bool 
         set_head(m, index, value_ref(after));
     }
     return space->seq;
+}
+
+static uint64_t memory_confirm(authority *a, place_id doc, hd_value after, bool first) {
+    return confirm(self(a), doc, after, first);
+}
+
+static uint64_t memory_confirm_one(authority *a, place_id doc, hd_value after) {
+    return RARELY(confirm_prepare(self(a), doc)) ? 0 : confirm(self(a), doc, after, true);
 }
 
 static bool memory_never_was(authority *a, place_id doc) {
@@ -725,6 +736,7 @@ static const authority_ops memory_ops = {
     .submit = memory_submit,
     .confirm_prepare = memory_confirm_prepare,
     .confirm = memory_confirm,
+    .confirm_one = memory_confirm_one,
     .never_was = memory_never_was,
     .flush = memory_flush,
     .poll = memory_poll,

@@ -1,8 +1,9 @@
-/* tx.c -- the life of a transaction, and how it becomes a commit. */
+/* tx.c -- the life of a transaction, and how it becomes a commit. See transact.c for the program's own. */
 #include "store/runtime.h"
 #include "store/tx.h"
 
 #include "base/env.h"
+#include "base/hint.h"
 #include "store/footprint.h"
 #include "store/overlay.h"
 #include "value/diff.h"
@@ -74,21 +75,24 @@ void tx_reset(hd_tx *tx) {
     tx->epoch = tx->r->rev;
 }
 
+SELDOM static hd_status tx_new(hd_runtime *rt) {
+    hd_tx *tx = env_new0(&rt->env, sizeof *tx);
+    if (!tx) return HD_NOMEM;
+    tx->rt = rt;
+    tx->r = &rt->r;
+    tx->front.places = (const char *const *)(void *)&rt->r.places.at;
+    tx->front.out = HD_NO_OUTPUT_;
+    table_init(&tx->seen, &rt->env);
+    table_init(&tx->written, &rt->env);
+    rt->spare = tx;
+    return HD_OK;
+}
+
 hd_status tx_open(hd_runtime *rt, hd_commit_class class, hd_tx **out) {
-    hd_tx *tx = rt->spare;
     *out = NULL;
-    if (tx) {
-        rt->spare = tx->next;
-    } else {
-        tx = env_new0(&rt->env, sizeof *tx);
-        if (!tx) return HD_NOMEM;
-        tx->rt = rt;
-        tx->r = &rt->r;
-        tx->front.places = (const char *const *)(void *)&rt->r.places.at;
-        tx->front.out = HD_NO_OUTPUT_;
-        table_init(&tx->seen, &rt->env);
-        table_init(&tx->written, &rt->env);
-    }
+    if (RARELY(!rt->spare) && tx_new(rt)) return HD_NOMEM;
+    hd_tx *tx = rt->spare;
+    rt->spare = tx->next;
     tx->flags = TX_OPEN;
     tx->epoch = rt->r.rev;
     tx->class = class;
@@ -96,11 +100,23 @@ hd_status tx_open(hd_runtime *rt, hd_commit_class class, hd_tx **out) {
     return HD_OK;
 }
 
-void tx_close(hd_tx *tx) {
-    tx_reset(tx);
+static inline void give_back(hd_tx *tx) {
     tx->flags = 0;
     tx->next = tx->rt->spare;
     tx->rt->spare = tx;
+}
+
+void tx_close(hd_tx *tx) {
+    tx_reset(tx);
+    give_back(tx);
+}
+
+void tx_close_single(hd_tx *tx) {
+    assert(tx->flags == TX_OPEN && !tx->front.next && !tx->front.end && !tx->lineage);
+    if (tx->pool && tx->pool->count) hd_pool_clear(tx->pool);
+    tx->front.out_value = value_absent();
+    tx->front.out = HD_NO_OUTPUT_;
+    give_back(tx);
 }
 
 void tx_destroy(hd_tx *tx) {
@@ -232,8 +248,7 @@ static bool left_as_it_was(const hd_tx *tx, const tx_write *w) {
     return !w->first || (value_equal(w->before, w->now) && !replica_top(tx->r, w->doc));
 }
 
-/* Documents that really change: *stored of them travel, *local ones are volatile. */
-static void count_changes(hd_tx *tx, uint32_t *stored, uint32_t *local) {
+void tx_count_changes(hd_tx *tx, uint32_t *stored, uint32_t *local) {
     *stored = *local = 0;
     for (uint32_t i = 0; i < tx->writes.count; i++) {
         tx_write *w = &tx->writes.items[i];
@@ -319,141 +334,6 @@ static hd_status submit_stored(hd_tx *tx, uint32_t stored, commit **out) {
     return status;
 }
 
-/* ---- the short way
- *
- * A store that nobody else uses has no reason to refuse: a transaction without preconditions whose
- * outcome nobody asked for is confirmed as it is applied. */
-
-static bool is_alone(const replica *r) { return !r->pending_count && r->authority->alone; }
-
-static bool has_short_way(const hd_tx *tx) { return !tx->preconditions.count && is_alone(tx->r); }
-
-/* Makes one document's new value visible and confirmed. */
-static void confirm_now(hd_tx *tx, place_id doc, hd_value after, bool first) {
-    authority *a = tx->r->authority;
-    place *p = place_at(&tx->r->places, doc);
-    uint64_t seq = a->ops->confirm(a, doc, after, first);
-    p->doc.seq = seq & ((UINT64_C(1) << 48) - 1);
-    p->doc.flags |= DOC_KNOWN;
-    replica_show_changed(tx->r, doc, value_ref(after));
-}
-
-static bool is_ordinary(const replica *r, place_id doc) {
-    const place *p = place_at(&r->places, doc);
-    return (p->doc.flags & DOC_KNOWN) && !(p->doc.flags & (DOC_VOLATILE | DOC_OVERLAY)) &&
-           !p->doc.over;
-}
-
-/* A whole document that nothing but its value concerns: no inner places, nobody who listens. What
- * replica_show does, without the ceremony. */
-static void show_alone(hd_tx *tx, place *p, place_id doc, hd_value after) {
-    replica *r = tx->r;
-    hd_value before = p->value;
-    r->kind = HD_CHANGE_COMMIT;
-    r->class = tx->class;
-    r->group = tx->stamp.group;
-    r->origin_node = tx->stamp.node;
-    p->doc.seq =
-        r->authority->ops->confirm(r->authority, doc, after, true) & ((UINT64_C(1) << 48) - 1);
-    p->value = value_ref(after);
-    p->rev = ++r->rev;
-    r->stats.changes++;
-    r->stats.notices++;
-    if (p->watch) {
-        bool reshaped = !(p->doc.flags & DOC_HAS_SHAPE) || !value_same_shape(before, after);
-        r->observer.changed(r->observer.ctx, doc, reshaped, before, after);
-    }
-    value_unref(before);
-    if (r->observer.notice) r->observer.notice(r->observer.ctx, r->kind, r->origin_node);
-}
-
-static hd_status confirm_single(hd_tx *tx, place_id doc, hd_value v) {
-    replica *r = tx->r;
-    place *p = place_at(&r->places, doc);
-    hd_status status = r->authority->ops->confirm_prepare(r->authority, doc);
-    if (status) return status;
-    if (!p->first_child && !r->listeners.count) {
-        show_alone(tx, p, doc, v);
-        return HD_OK;
-    }
-    status =
-        replica_notice_begin(r, HD_CHANGE_COMMIT, tx->class, tx->stamp.group, tx->stamp.node, 1);
-    if (status) return status;
-    confirm_now(tx, doc, v, true);
-    replica_notice_end(r);
-    return HD_OK;
-}
-
-/* True: done, *status tells how. False: it needs the long way. */
-static bool commit_single(hd_tx *tx, hd_status *status) {
-    replica *r = tx->r;
-    place_id doc = tx->front.out;
-    if (!is_ordinary(r, doc) || !has_short_way(tx)) return false;
-    hd_value v = tx->front.out_value, now = place_at(&r->places, doc)->value;
-    *status = HD_OK;
-    if (now.bits == v.bits || (value_is_block(now) && value_is_block(v) && value_equal(now, v))) {
-        r->stats.elided++;
-        return true;
-    }
-    *status = confirm_single(tx, doc, v);
-    r->stats.commits++;
-    r->stats.accepted++;
-    return true;
-}
-
-static hd_status prepare_each(hd_tx *tx, bool *ordinary) {
-    authority *a = tx->r->authority;
-    hd_status status = HD_OK;
-    for (uint32_t i = 0; i < tx->writes.count && *ordinary && !status; i++) {
-        const tx_write *w = &tx->writes.items[i];
-        if (!w->first) continue;
-        *ordinary = is_ordinary(tx->r, w->doc);
-        if (*ordinary) status = a->ops->confirm_prepare(a, w->doc);
-    }
-    return status;
-}
-
-/* The same for any number of documents. */
-static bool commit_each(hd_tx *tx, hd_status *status) {
-    replica *r = tx->r;
-    uint32_t stored, local;
-    bool ordinary = true;
-    if (!is_alone(tx->r) || tx->failed) return false;
-    count_changes(tx, &stored, &local);
-    *status = prepare_each(tx, &ordinary);
-    if (!ordinary) return false;
-    if (!*status && !stored) r->stats.elided++;
-    if (*status || !stored) return true;
-    *status = replica_notice_begin(r, HD_CHANGE_COMMIT, tx->class, tx->stamp.group, tx->stamp.node,
-                                   stored);
-    if (*status) return true;
-    bool first = true;
-    for (uint32_t i = 0; i < tx->writes.count; i++) {
-        const tx_write *w = &tx->writes.items[i];
-        if (!w->first) continue;
-        confirm_now(tx, w->doc, w->now, first);
-        first = false;
-    }
-    replica_notice_end(r);
-    r->stats.commits++;
-    r->stats.accepted++;
-    return true;
-}
-
-/* Nobody else writes, so what is absent now is absent when the commit is decided. */
-static bool absences_hold(const hd_tx *tx) {
-    authority *a = tx->r->authority;
-    for (uint32_t i = 0; i < tx->preconditions.count; i++) {
-        const precondition *pre = &tx->preconditions.items[i];
-        if (pre->kind != PRE_ABSENT || !a->ops->never_was(a, pre->place)) return false;
-    }
-    return true;
-}
-
-bool tx_commit_now(hd_tx *tx, hd_status *status) {
-    return is_alone(tx->r) && absences_hold(tx) && commit_each(tx, status);
-}
-
 /* An output that was read must be sealed before what was made of it is stored; if its node has been
  * invalidated since, what was read is old. */
 static hd_status seal_what_was_read(hd_tx *tx) {
@@ -470,7 +350,7 @@ hd_status tx_submit(hd_tx *tx, commit **out) {
     uint32_t stored, local;
     hd_status status = tx_reads_complete(tx);
     if (status) return status;
-    count_changes(tx, &stored, &local);
+    tx_count_changes(tx, &stored, &local);
     if (local) status = replica_notice_room(tx->r, local); /* their notice comes when all is made */
     if (status) return status;
     if (stored || tx->preconditions.count) {
@@ -486,119 +366,4 @@ hd_status tx_submit(hd_tx *tx, commit **out) {
     }
     if (!status && local) status = show_volatile(tx, local);
     return status;
-}
-
-/* ---- the public ones */
-
-static hd_status begin(hd_runtime *rt, hd_commit_class class, uint32_t flags, hd_tx **out) {
-    *out = NULL;
-    if (rt->in_run) return runtime_fail(rt, HD_USAGE, "inside a run use the run's own transaction");
-    if (rt->open)
-        return runtime_fail(rt, HD_USAGE, "a transaction is open on this runtime already");
-    hd_status status = tx_open(rt, class, out);
-    if (status) return status;
-    (*out)->flags |= flags;
-    rt->open = *out;
-    rt->r.in_body = true;
-    return HD_OK;
-}
-
-hd_status hd_tx_begin(hd_runtime *rt, hd_tx **out) { return begin(rt, HD_COMMIT_SOURCE, 0, out); }
-hd_status hd_tx_begin_read(hd_runtime *rt, hd_tx **out) {
-    return begin(rt, HD_COMMIT_NONE, TX_READ_ONLY, out);
-}
-
-static void finish(hd_tx *tx, hd_status status) {
-    assert(tx->rt->open == tx);
-    if (tx->lineage) tx_launched(tx, status);
-    tx->rt->open = NULL;
-    tx->rt->r.in_body = false;
-    tx_close(tx);
-}
-
-void hd_tx_abort(hd_tx *tx) {
-    if (!tx) return;
-    if (tx->flags & TX_RUN) {
-        tx_fail(tx, HD_ABORTED); /* the run that it belongs to ends it */
-        return;
-    }
-    finish(tx, HD_ABORTED);
-}
-
-/* Somebody waits for the outcome of nothing: told in the next pump, like any other. */
-static hd_status tell_later(replica *r, hd_verdict_fn fn, void *ctx) {
-    commit *c = replica_commit_new(r, HD_COMMIT_NONE);
-    if (!c) return HD_NOMEM;
-    c->done = fn;
-    c->done_ctx = ctx;
-    list_push_back(&r->trivial, &c->link);
-    return HD_OK;
-}
-
-hd_status hd_tx_commit(hd_tx *tx, hd_verdict_fn fn, void *ctx) {
-    if (tx->flags & TX_RUN)
-        return runtime_fail(tx->rt, HD_USAGE, "a run commits by returning HD_OK");
-    replica *r = tx->r;
-    commit *c = NULL;
-    hd_status status = HD_OK;
-    if (tx_has_output(tx)) {
-        if (!fn && !tx->failed && commit_single(tx, &status)) {
-            finish(tx, status);
-            return status;
-        }
-        status = tx_unpack_single(tx);
-    } else if (!fn && !(tx->flags & TX_READ_ONLY) && has_short_way(tx) &&
-               commit_each(tx, &status)) {
-        finish(tx, status);
-        return status;
-    }
-    if (!status && !(tx->flags & TX_READ_ONLY)) status = tx_submit(tx, &c);
-    if (!status && c) {
-        c->done = fn;
-        c->done_ctx = ctx;
-    } else if (!status && fn) {
-        status = tell_later(r, fn, ctx);
-    }
-    finish(tx, status);
-    return status;
-}
-
-hd_status hd_write(hd_runtime *rt, hd_cell cell, hd_value v) {
-    hd_tx *tx;
-    hd_status status = hd_tx_begin(rt, &tx);
-    if (status) return status;
-    status = hd_tx_set(tx, cell, v);
-    if (status) {
-        hd_tx_abort(tx);
-        return status;
-    }
-    return hd_tx_commit(tx, NULL, NULL);
-}
-
-hd_status hd_write_json(hd_runtime *rt, hd_cell cell, const char *json) {
-    hd_tx *tx;
-    hd_status status = hd_tx_begin(rt, &tx);
-    if (status) return status;
-    status = hd_tx_set_json(tx, cell, json);
-    if (status) {
-        hd_tx_abort(tx);
-        return status;
-    }
-    return hd_tx_commit(tx, NULL, NULL);
-}
-
-extern inline hd_value hd_read(hd_runtime *rt, hd_pool *pool, hd_cell cell); /* in the header */
-
-hd_value hd_read_otherwise_(hd_runtime *rt, hd_pool *pool, hd_cell cell) {
-    if (cell.id && cell.id < rt->r.places.count && rt->r.places.at[cell.id].root) {
-        hd_value v = rt->r.places.at[cell.id].value;
-        if (v.bits != 0 && value_tag(v) != TAG_LINK) return pool_take(pool, value_ref(v));
-    }
-    hd_tx *tx;
-    hd_status status = tx_open(rt, HD_COMMIT_NONE, &tx);
-    if (status) return value_failed(status);
-    tx->flags |= TX_READ_ONLY;
-    hd_value v = hd_value_take(pool, value_ref(hd_tx_get(tx, cell)));
-    tx_close(tx);
-    return v;
 }

@@ -85,6 +85,8 @@ struct hd_tx {
 hd_status tx_open(struct hd_runtime *rt, hd_commit_class class, hd_tx **out);
 /* Releases everything; the record goes back to the spares. */
 void tx_close(hd_tx *tx);
+/* The same where nothing was done but to write the one document in front.out. */
+void tx_close_single(hd_tx *tx);
 /* Clears the transaction for another run, keeping its memory. */
 void tx_reset(hd_tx *tx);
 void tx_destroy(hd_tx *tx);
@@ -125,6 +127,9 @@ static inline place *tx_place(const hd_tx *tx, place_id id) { return place_at(&t
 /* Turns reads and writes into a commit and hands it to the replica. HD_OK when nothing had to be
  * submitted too (*out is NULL then). The transaction stays open for tx_close or tx_reset. */
 hd_status tx_submit(hd_tx *tx, commit **out);
+
+/* Documents that really change: *stored of them travel, *local ones are volatile. */
+void tx_count_changes(hd_tx *tx, uint32_t *stored, uint32_t *local);
 
 /* Where the store belongs to this runtime alone and no verdict is outstanding: applies and confirms
  * at once. No precondition but absence. False: it has to be submitted. */

@@ -198,9 +198,8 @@ static hd_status write_cell(hd_tx *tx, hd_cell cell, op_kind kind, hd_value v) {
 /* A first write of a whole document that is here: kept in two words until the commit, which has a
  * short way for it. */
 static bool is_single(const hd_tx *tx, hd_cell cell) {
-    if (tx->flags & ~(uint32_t)(TX_OPEN | TX_DIVERGED | TX_BUSY) || tx->writes.count ||
-        tx->failed || tx_has_output(tx))
-        return false;
+    if (tx->flags & ~(uint32_t)(TX_OPEN | TX_DIVERGED | TX_BUSY) || tx_has_output(tx)) return false;
+    if ((tx->flags & TX_BUSY) && (tx->writes.count || tx->failed)) return false;
     if (tx->rt->options.read_only || !cell.id || cell.id >= tx->r->places.count) return false;
     const place *p = tx_place(tx, cell.id);
     if (p->root != cell.id) return false;

@@ -106,6 +106,9 @@ static inline hd_value value_of_block(unsigned tag, const void *block_or_null) {
     return value_of_raw(((uint64_t)tag << 48) | (uint64_t)(uintptr_t)block_or_null);
 }
 
+/* An int or a double that stands in the word itself: all else is below, masked. */
+static inline bool value_is_immediate_number(hd_value v) { return v.bits >> 51 != 0; }
+
 /* The only two places that change a reference count. */
 static inline hd_value value_ref(hd_value v) {
     if (value_is_block(v)) ((struct block *)value_block(v))->refs++;
