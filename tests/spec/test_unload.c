@@ -5,6 +5,7 @@
 
 #include "spec.h"
 #include <heddle/event.h>
+#include <heddle/pattern.h>
 
 static hd_runtime *rt(void) { return lab_runtime_now(l); }
 
@@ -174,6 +175,71 @@ static void writing_goes_on_after_a_reload(void **state) {
     assert_json(l, "side/a", "4");
 }
 
+static void look(void *ctx, hd_value v) {
+    (void)ctx;
+    lab_note(l, hd_value_as_double(v, 0) == 6 ? "six" : "other");
+}
+static hd_value twice(hd_tx *tx, hd_value in, void *ctx) {
+    (void)tx, (void)ctx;
+    lab_note(l, "twice");
+    return hd_double(2 * hd_value_number(in));
+}
+static hd_cell watcher(hd_build *b) {
+    hd_cell d = hd_derive(b, "d", hd_argument(b, "x", hd_int(NULL, 1)), twice, NULL);
+    hd_build_sink(b, "look", d, look, NULL);
+    return d;
+}
+
+/* A piece that was stopped does not stand in the way, and goes on from the store. */
+static void a_stopped_piece_goes_on_after_a_reload(void **state) {
+    hd_piece p;
+    hd_error error;
+    assert_int_equal(hd_pattern_register(rt(), "watcher", "1", watcher), HD_OK);
+    hd_piece_spec spec = { .space = "side", .id = "w", .pattern = "watcher" };
+    assert_int_equal(hd_piece_start(rt(), &spec, &p, &error), HD_OK);
+    lab_set(l, "side/w#/arguments/x", 3);
+    lab_settle(l);
+    lab_ran(l);
+    assert_int_equal(hd_runtime_unload(rt(), "side"), HD_BUSY);
+    hd_piece_stop(rt(), p);
+    assert_int_equal(unload("side"), HD_OK);
+    assert_int_equal(entries("side"), 0);
+
+    assert_int_equal(hd_piece_open(rt(), "side", "w", &p, &error), HD_OK);
+    lab_settle(l);
+    assert_ran(l, lab_is_sqlite(l) ? "six" : "twice six"); /* rows are kept where they last */
+    lab_set(l, "side/w#/arguments/x", 4);
+    lab_settle(l);
+    assert_ran(l, "twice other");
+}
+
+/* One that nobody looks at need not be stopped. */
+static hd_cell unseen(hd_build *b) {
+    return hd_derive(b, "d", hd_argument(b, "x", hd_int(NULL, 3)), twice, NULL);
+}
+static void a_dormant_piece_is_not_in_the_way(void **state) {
+    hd_piece p;
+    hd_error error;
+    assert_int_equal(hd_pattern_register(rt(), "unseen", "1", unseen), HD_OK);
+    hd_piece_spec spec = { .space = "side", .id = "u", .pattern = "unseen" };
+    assert_int_equal(hd_piece_start(rt(), &spec, &p, &error), HD_OK);
+    lab_effect(l, "show", "side/u/d");
+    lab_settle(l);
+    assert_ran(l, "twice show");
+    assert_int_equal(hd_runtime_unload(rt(), "side"), HD_BUSY);
+    lab_cancel(l, "show");
+    lab_settle(l);
+    assert_int_equal(unload("side"), HD_OK);
+    assert_int_equal(entries("side"), 0);
+    lab_effect(l, "again", "side/u/d");
+    lab_settle(l);
+    assert_ran(l, "twice again");
+    lab_set(l, "side/u#/arguments/x", 4);
+    lab_settle(l);
+    assert_ran(l, "twice again");
+    assert_seen(l, "again", "8.0");
+}
+
 static hd_status read_and_suspend(lab_node *self, hd_tx *tx) {
     lab_tx_number(self, tx, "side/a");
     hd_status status = self->runs > 1 ? HD_OK : hd_tx_suspend(tx, self->data);
@@ -320,6 +386,8 @@ int main(void) {
         S(a_followed_space_is_followed_no_longer),
         S(what_lives_here_only_stays),
         S(writing_goes_on_after_a_reload),
+        S(a_stopped_piece_goes_on_after_a_reload),
+        S(a_dormant_piece_is_not_in_the_way),
         S(a_suspended_run_begins_again),
         S(a_transaction_is_in_the_way),
         cmocka_unit_test(a_store_of_ones_own_loses_nothing),
