@@ -2,7 +2,7 @@
  *
  * Small random graphs over a few cells: computations, effects, materialisers, nodes that choose what
  * they read, nodes that make and remove others, nodes that are suspended in the middle, cycles, time
- * gates. Most are not reachable from an effect. The twin knows what each node is made of, nothing
+ * gates; spaces are unloaded where that is possible. Most are not reachable from an effect. The twin knows what each node is made of, nothing
  * more; at rest it compares:
  *
  *   I1  what a live node last saw and wrote is what the definitions give, computed from scratch
@@ -85,7 +85,7 @@ typedef struct model {
     bool cyclic, gates, busy; /* busy: more effects, more steps */
     bool nested, told;
     int limit; /* of values in a graph with cycles */
-    uint64_t graph, runs, refused;
+    uint64_t graph, runs, refused, unloaded;
 } model;
 
 static uint64_t below(model *m, uint64_t n) { return lab_random_below(&m->random, n); }
@@ -93,14 +93,16 @@ static bool once_in(model *m, uint64_t n) { return lab_random_once_in(&m->random
 
 /* ---- cells */
 
+/* Sources have a space of their own. */
 static cell make_cell(side *x, const char *document, const char *key) {
     cell c;
     char name[64];
+    const char *space = *document == 's' ? "in" : "main";
     snprintf(c.key, sizeof c.key, "%s", key);
-    snprintf(name, sizeof name, "main/%s", document);
+    snprintf(name, sizeof name, "%s/%s", space, document);
     c.document = c.at = hd_cell_at(x->rt, name);
     if (*key) {
-        snprintf(name, sizeof name, "main/%s#/%s", document, key);
+        snprintf(name, sizeof name, "%s/%s#/%s", space, document, key);
         c.at = hd_cell_at(x->rt, name);
     }
     return c;
@@ -399,14 +401,23 @@ static void promote_one(side *x) {
     t->effect = t->writes = true;
 }
 
+/* Whoever has read there knows nothing any more, so that he may run. */
+static void unload_one(side *x) {
+    hd_status status = hd_runtime_unload(x->rt, once_in(x->m, 4) ? "main" : "in");
+    if (status && status != HD_BUSY) fail_here(x, 0, hd_status_name(status));
+    for (int c = 0; c < ALL && !status; c++) x->version[c]++;
+    x->m->unloaded += !status;
+}
+
 static void step(side *x) {
-    switch (below(x->m, 10)) {
+    switch (below(x->m, 11)) {
     case 0: change_gate(x); break;
     case 1: lab_env_advance_ms(x->m->world, below(x->m, 30)); break;
     case 2: promote_one(x); break;
     case 3:
     case 4:
     case 5: make_or_remove(x); break;
+    case 6: unload_one(x); break;
     default: write_sources(x); break;
     }
 }
@@ -627,7 +638,7 @@ static uint64_t number(const char *variable, uint64_t otherwise) {
 static void many_graphs(int sides, uint64_t count) {
     static model m;
     uint64_t seed = lab_seed(), graphs = number("HD_GRAPHS", count);
-    uint64_t only = number("HD_GRAPH", UINT64_MAX), runs = 0, refused = 0;
+    uint64_t only = number("HD_GRAPH", UINT64_MAX), runs = 0, refused = 0, unloaded = 0;
     for (uint64_t i = 0; i < graphs; i += GRAPHS_PER_RUNTIME) {
         if (only != UINT64_MAX && only / GRAPHS_PER_RUNTIME != i / GRAPHS_PER_RUNTIME) continue;
         m = (model){ .random = lab_random_of(seed + i * 2 + (uint64_t)sides) };
@@ -639,9 +650,11 @@ static void many_graphs(int sides, uint64_t count) {
         close_sides(&m);
         runs += m.runs;
         refused += m.refused;
+        unloaded += m.unloaded;
     }
-    printf("%llu graphs, %llu runs, %llu commits refused\n", (unsigned long long)graphs,
-           (unsigned long long)runs, (unsigned long long)refused);
+    printf("%llu graphs, %llu runs, %llu commits refused, %llu spaces unloaded\n",
+           (unsigned long long)graphs, (unsigned long long)runs, (unsigned long long)refused,
+           (unsigned long long)unloaded);
 }
 
 /* I1, I2, I3 on random graphs. */
