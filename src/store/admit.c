@@ -130,6 +130,8 @@ static void settle_verdicts(head_session *session, uint32_t gone) {
 
 static hd_status remember(heads *h, const submission *s, hd_status status, uint64_t seq) {
     head_session *session = &h->sessions.items[s->session];
+    /* A session's row may be newer than the checkpoint: the log then tells it again. */
+    if (s->local_seq <= session->last) return HD_OK;
     uint64_t settled = s->settled > session->settled ? s->settled : session->settled;
     uint32_t gone = 0, refused = 0;
     for (; gone < session->verdicts.count && session->verdicts.items[gone].local_seq <= settled;

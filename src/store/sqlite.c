@@ -209,6 +209,9 @@ bool sqlite_authority_decided(const authority *a) {
     const sqlite_authority *s = self(a);
     return !s->batch.length && (!s->writer || writer_idle(s->writer));
 }
+struct fold_counts sqlite_authority_folds(const authority *a) {
+    return writer_folds(self(a)->writer);
+}
 static bool sqlite_yes(const authority *a) { return self(a)->writer != NULL; }
 
 static hd_status sqlite_follow(authority *a, struct key *space) {

@@ -17,5 +17,7 @@ hd_status sqlite_authority_open(const char *file, const hd_options *options, str
 /* Whether the writer has decided everything that was handed to it; verdicts may still wait for a
  * poll. For tests, which hold answers back. */
 bool sqlite_authority_decided(const authority *a);
+/* What its checkpoints have done so far; for tests. */
+struct fold_counts sqlite_authority_folds(const authority *a);
 
 #endif

@@ -1,12 +1,18 @@
-/* sqlite_checkpoint.h -- folding the log into head rows, and letting go of what is folded. */
+/* sqlite_checkpoint.h -- folding the log into head rows, and letting go of what is folded.
+ *
+ * A checkpoint is made in slices (sqlite_fold.h), each a transaction of its own: between two of them
+ * commits have their turn, of this runtime and of other processes. It is complete when it has reached
+ * the row `fold_to`, or the end of the log. */
 #ifndef STORE_SQLITE_CHECKPOINT_H
 #define STORE_SQLITE_CHECKPOINT_H
 
 #include "store/sqlite_state.h"
 
-/* Folds the log's tail into head rows, in one transaction of its own. A large document that changed
- * little gets a patch instead, unless `full`. Prunes when enough has gathered. */
-hd_status writer_checkpoint(writer *w, bool full);
+/* One slice. `fold_to` is 0 afterwards if that was the last, or if it failed: then somebody has to
+ * begin again. The last one prunes when enough has gathered. */
+hd_status writer_fold(writer *w, bool full);
+/* Writes large documents whole that have patches behind them, some at a time. */
+hd_status writer_unpatch(writer *w, bool *more);
 /* Deletes the log rows that nobody needs: below the checkpoint and every live reader. */
 hd_status writer_prune(writer *w);
 /* Makes this process known as a reader, so that nobody prunes what it has not seen. */

@@ -49,6 +49,14 @@ typedef struct recovered {
     uint32_t first_seq, seq_count;
 } recovered;
 
+/* What checkpoints have done, counted. */
+typedef struct fold_counts {
+    uint64_t slices;
+    uint32_t most;   /* documents and rows of nodes in the largest of them */
+    uint64_t groups; /* of commits, while a checkpoint was under way */
+    uint32_t waited; /* slices in a row that a queued commit has waited for, at most */
+} fold_counts;
+
 typedef struct writer {
     hd_env env;
     hd_options options; /* numbers only are used */
@@ -65,6 +73,8 @@ typedef struct writer {
     uint64_t row;            /* the last log row that heads and tail include */
     uint64_t checkpoint;     /* the last log row that head rows include */
     uint64_t kept;           /* bytes of log text at or below it that were not pruned */
+    uint64_t fold_to;        /* a checkpoint is under way up to this row; 0: none */
+    uint32_t waiting;        /* slices since a commit was queued, or since the last group */
     VEC(uint64_t) last_seqs; /* of each space, at the checkpoint before */
     bool known;              /* heads and tail are what the file says; else learn it anew */
     bool registered;
@@ -98,9 +108,10 @@ typedef struct writer {
     bool stop;
     hd_status trouble; /* of the last attempt; HD_OK: none */
     hd_error trouble_error;
-    uint64_t folded; /* the checkpoint, for the other side */
-    bool busy;       /* a batch is with the thread */
-    uint64_t seen;   /* the last row that our runtime has delivered */
+    uint64_t folded; /* the last complete checkpoint, for the other side */
+    fold_counts folds;
+    bool busy;     /* a batch is with the thread */
+    uint64_t seen; /* the last row that our runtime has delivered */
 } writer;
 
 /* Builds the state anew from the file. On failure it is not `known`. */

@@ -76,6 +76,7 @@ static void post_outcome(writer *w, outcome *o) {
     *w->ready_end = o;
     w->ready_end = &o->next;
     w->trouble = HD_OK;
+    if (w->fold_to) w->folds.groups++;
     pthread_mutex_unlock(&w->lock);
 }
 
@@ -103,15 +104,38 @@ static void copy_wal(writer *w) {
     if (wal_is_long(&w->wal)) wal_copy(&w->wal, &w->file);
 }
 
-static void post_checkpoint(writer *w) {
+static bool is_queued(writer *w) {
     pthread_mutex_lock(&w->lock);
-    w->folded = w->checkpoint;
+    bool queued = w->queue || w->todo;
     pthread_mutex_unlock(&w->lock);
+    return queued;
 }
 
+/* The next slice of the checkpoint under way. */
+static hd_status fold_on(writer *w, bool full) {
+    w->waiting = is_queued(w) ? w->waiting + 1 : 0;
+    hd_status status = writer_fold(w, full);
+    pthread_mutex_lock(&w->lock);
+    if (w->folds.waited < w->waiting) w->folds.waited = w->waiting;
+    if (!w->fold_to) w->folded = w->checkpoint;
+    pthread_mutex_unlock(&w->lock);
+    copy_wal(w);
+    return status;
+}
+
+/* Whoever else waits for the file asks for it again every millisecond. */
+static void make_way(void) { (void)poll(NULL, 0, 1); }
+
+/* All of it, for somebody who waits. */
 static hd_status checkpoint(writer *w, bool full) {
-    hd_status status = writer_checkpoint(w, full);
-    if (!status) post_checkpoint(w);
+    hd_status status;
+    bool more = full;
+    w->fold_to = UINT64_MAX;
+    while (!(status = fold_on(w, full)) && w->fold_to) make_way();
+    while (!status && more) {
+        status = writer_unpatch(w, &more);
+        if (more) make_way();
+    }
     copy_wal(w);
     return status;
 }
@@ -125,7 +149,7 @@ static uint64_t tail_limit(const writer *w) {
 static void step_aside(writer *w) {
     if (!w->courtesy) return;
     w->courtesy--;
-    (void)poll(NULL, 0, 1);
+    make_way();
 }
 
 /* Within a turn nobody waits: the thread does it then. */
@@ -145,6 +169,7 @@ static hd_status work_once(writer *w) {
     if (w->attempts >= PATIENCE)
         env_log(&w->env, HD_LOG_INFO, "%s can be written again", w->file.name);
     w->attempts = 0;
+    w->waiting = 0;
     if (o->before != before) w->courtesy = COURTESY;
     post_outcome(w, o);
     return HD_OK;
@@ -154,9 +179,11 @@ static bool has_housework(const writer *w) {
     return w->tail.bytes > tail_limit(w) || wal_is_long(&w->wal);
 }
 
+/* At most one slice at a time: commits come first. */
 static void keep_house(writer *w) {
-    if (w->tail.bytes > tail_limit(w)) (void)checkpoint(w, false);
-    copy_wal(w);
+    if (!w->fold_to && w->tail.bytes > tail_limit(w)) w->fold_to = w->row;
+    if (w->fold_to) (void)fold_on(w, false);
+    else copy_wal(w);
 }
 
 static void work_off(writer *w) {
@@ -176,9 +203,8 @@ static hd_status carry_out(writer *w, writer_command command) {
     switch (command) {
     case COMMAND_CHECKPOINT: return checkpoint(w, true);
     case COMMAND_PRUNE: {
-        hd_status status = writer_prune(w);
-        post_checkpoint(w);
-        return status;
+        hd_status status = checkpoint(w, false);
+        return status ? status : writer_prune(w);
     }
     case COMMAND_VACUUM: {
         hd_status status = file_exec(&w->file, "vacuum");
@@ -229,8 +255,8 @@ static void rest(writer *w) {
     begin_rest(w, worth);
     bool woken = sleep_on(w->wake_fd, worth ? IDLE_MS : -1);
     bool idle = end_rest(w) == turns;
-    if (worth && idle && !woken) (void)checkpoint(w, false);
-    keep_house(w);
+    if (worth && idle && !woken) w->fold_to = w->row;
+    if (!is_queued(w)) keep_house(w);
 }
 
 static void *writer_main(void *argument) {
@@ -241,6 +267,7 @@ static void *writer_main(void *argument) {
         if (w->todo && !(stop && w->attempts)) work_off(w);
         else if (command) do_command(w, command);
         else if (stop) break;
+        else if (w->fold_to) keep_house(w);
         else rest(w);
     }
     if (!w->todo) (void)checkpoint(w, false);
@@ -420,6 +447,13 @@ outcome *writer_take(writer *w, uint64_t seen, uint64_t *folded, hd_status *trou
     *trouble = w->trouble;
     pthread_mutex_unlock(&w->lock);
     return o;
+}
+
+fold_counts writer_folds(writer *w) {
+    pthread_mutex_lock(&w->lock);
+    fold_counts counts = w->folds;
+    pthread_mutex_unlock(&w->lock);
+    return counts;
 }
 
 bool writer_idle(writer *w) {

@@ -40,6 +40,7 @@ bool writer_turn(writer *w);
 outcome *writer_take(writer *w, uint64_t seen, uint64_t *folded, hd_status *trouble);
 /* Nothing is queued or under way. */
 bool writer_idle(writer *w);
+fold_counts writer_folds(writer *w);
 /* Carries a command out and waits for it. */
 hd_status writer_do(writer *w, writer_command command, hd_error *error);
 

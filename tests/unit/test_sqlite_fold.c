@@ -1,0 +1,193 @@
+/* test_sqlite_fold.c -- a long log tail is folded in slices, and commits have their turn in between. */
+#include "store/runtime.h"
+#include "store/sqlite.h"
+#include "store/sqlite_fold.h"
+#include "vfs.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define FILE_NAME "store.db"
+
+enum {
+    AT_ONCE = 64, /* documents in one commit, which is one row of the log */
+    DOCUMENTS = 4 * SLICE_THINGS,
+    SLICES = DOCUMENTS / SLICE_THINGS,
+    ROUNDS = 50
+};
+
+/* ---- A small world ------------------------------------------------------------------------------ */
+
+static lab_disk *disk;
+
+static int new_disk(void **state) {
+    (void)state;
+    disk = lab_disk_new(NULL);
+    return 0;
+}
+static int free_disk(void **state) {
+    (void)state;
+    lab_disk_free(disk);
+    return 0;
+}
+
+static hd_runtime *open_on(lab_disk *where, uint64_t tail_bytes) {
+    hd_options options = { .vfs = lab_disk_vfs(where), .tail_bytes = tail_bytes };
+    hd_runtime *rt;
+    hd_error error;
+    hd_status status = hd_open(FILE_NAME, &options, &rt, &error);
+    if (status) fail_msg("open: %s", error.message);
+    return rt;
+}
+
+static fold_counts counts_of(hd_runtime *rt) { return sqlite_authority_folds(rt->r.authority); }
+
+static hd_cell document(hd_runtime *rt, int n) {
+    char name[32];
+    snprintf(name, sizeof name, "main/d%d", n);
+    return hd_cell_at(rt, name);
+}
+
+static void write_some(hd_runtime *rt, int first, int value) {
+    hd_tx *tx;
+    assert_int_equal(hd_tx_begin(rt, &tx), HD_OK);
+    for (int n = first; n < first + AT_ONCE; n++)
+        assert_int_equal(hd_tx_set_int(tx, document(rt, n), value + n), HD_OK);
+    assert_int_equal(hd_tx_commit(tx, NULL, NULL), HD_OK);
+    assert_int_equal(hd_runtime_sync(rt), HD_OK);
+}
+
+static void write_all(hd_runtime *rt, int value) {
+    for (int n = 0; n < DOCUMENTS; n += AT_ONCE) write_some(rt, n, value);
+}
+
+static int64_t read_number(hd_runtime *rt, hd_cell cell) {
+    hd_pool *pool;
+    assert_int_equal(hd_pool_open(hd_runtime_heap(rt), &pool), HD_OK);
+    int64_t n = hd_value_as_int(hd_read(rt, pool, cell), -1);
+    hd_pool_close(pool);
+    return n;
+}
+
+static void print_finding(void *ctx, const char *finding) {
+    (void)ctx;
+    fprintf(stderr, "finding: %s\n", finding);
+}
+
+/* Everything is there, and the file says nothing that is not so. */
+static void assert_whole(lab_disk *where, int value) {
+    hd_options options = { .vfs = lab_disk_vfs(where) };
+    hd_error error;
+    if (hd_store_check(FILE_NAME, &options, print_finding, NULL, &error))
+        fail_msg("%s", error.message);
+    hd_runtime *rt = open_on(where, 0);
+    for (int n = 0; n < DOCUMENTS; n += 17)
+        assert_int_equal(read_number(rt, document(rt, n)), value + n);
+    assert_int_equal(hd_close(rt), HD_OK);
+}
+
+/* How much of the log is left to fold, in slices. */
+static uint64_t slices_left(lab_disk *where) {
+    hd_runtime *rt = open_on(where, 0);
+    assert_int_equal(hd_store_checkpoint(rt, NULL), HD_OK);
+    uint64_t slices = counts_of(rt).slices;
+    assert_int_equal(hd_close(rt), HD_OK);
+    return slices;
+}
+
+/* ---- Slices ---------------------------------------------------------------------------------------- */
+
+/* No slice writes more than it may, but for the row in which it became full. */
+static void a_long_tail_is_folded_in_slices(void **state) {
+    (void)state;
+    hd_runtime *rt = open_on(disk, 0);
+    write_all(rt, 1);
+    assert_int_equal(counts_of(rt).slices, 0);
+    assert_int_equal(hd_store_checkpoint(rt, NULL), HD_OK);
+    fold_counts counts = counts_of(rt);
+    assert_int_equal(counts.slices, SLICES);
+    assert_true(counts.most >= SLICE_THINGS && counts.most < SLICE_THINGS + AT_ONCE);
+    assert_int_equal(hd_store_checkpoint(rt, NULL), HD_OK);
+    assert_int_equal(counts_of(rt).slices, SLICES); /* nothing is left */
+    assert_int_equal(hd_close(rt), HD_OK);
+    assert_whole(disk, 1);
+}
+
+/* A document that changes all the time is written once for each slice, not for each change. */
+static void many_changes_of_few_documents_are_one_slice(void **state) {
+    (void)state;
+    hd_runtime *rt = open_on(disk, 0);
+    for (int i = 0; i < 100; i++) write_some(rt, 0, i);
+    assert_int_equal(hd_store_checkpoint(rt, NULL), HD_OK);
+    assert_int_equal(counts_of(rt).slices, 1);
+    assert_int_equal(counts_of(rt).most, AT_ONCE);
+    assert_int_equal(hd_close(rt), HD_OK);
+}
+
+/* Wherever power fails, what is there is a checkpoint and a tail. */
+static void a_checkpoint_may_end_between_slices(void **state) {
+    (void)state;
+    hd_runtime *rt = open_on(disk, 0);
+    write_all(rt, 1);
+    lab_disk_record(disk);
+    assert_int_equal(hd_store_checkpoint(rt, NULL), HD_OK);
+    lab_recording *rec = lab_disk_recorded(disk);
+    assert_int_equal(hd_close(rt), HD_OK);
+    size_t count = lab_recording_count(rec), between = 0;
+    for (size_t i = 0; i <= 8; i++) {
+        lab_disk *after = lab_disk_at(rec, count * i / 8, i + 1);
+        lab_disk *same = lab_disk_clone(after);
+        assert_whole(after, 1);
+        uint64_t left = slices_left(same);
+        between += left > 0 && left < SLICES;
+        lab_disk_free(after);
+        lab_disk_free(same);
+    }
+    assert_true(between > 0);
+    lab_recording_free(rec);
+}
+
+/* ---- Commits in between ------------------------------------------------------------------------- */
+
+/* `writes` makes the tail long; `folds`, which finds it too long, commits meanwhile one by one. */
+static void commit_while_folding(hd_runtime *writes, hd_runtime *folds, int round) {
+    write_all(writes, round);
+    for (int n = 0; n < 4 * SLICES; n++) {
+        assert_int_equal(hd_write(folds, hd_cell_at(folds, "main/n"), hd_int(NULL, n)), HD_OK);
+        assert_int_equal(hd_runtime_sync(folds), HD_OK);
+    }
+}
+
+/* A commit never waits for more than the slice that is being written and one that comes before it. Whether
+ * one comes at the right moment is for the threads to say; in fifty rounds one does. */
+static void commits_have_their_turn_between_slices(void **state) {
+    (void)state;
+    hd_runtime *writes = open_on(disk, 0), *folds = open_on(disk, 1 << 16);
+    fold_counts counts = { 0 };
+    int round = 0;
+    while (!counts.groups && round < ROUNDS) {
+        commit_while_folding(writes, folds, ++round);
+        counts = counts_of(folds);
+    }
+    assert_true(counts.groups > 0);
+    assert_true(counts.waited <= 1);
+    assert_true(counts.most < SLICE_THINGS + AT_ONCE);
+    assert_int_equal(hd_close(writes), HD_OK);
+    assert_int_equal(hd_close(folds), HD_OK);
+    assert_whole(disk, round);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, new_disk, free_disk)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(a_long_tail_is_folded_in_slices),
+        TEST(many_changes_of_few_documents_are_one_slice),
+        TEST(a_checkpoint_may_end_between_slices),
+        TEST(commits_have_their_turn_between_slices),
+    };
+    return cmocka_run_group_tests_name("sqlite_fold", tests, NULL, NULL);
+}
