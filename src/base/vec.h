@@ -64,11 +64,11 @@ void vec_close_gap_(void *items, uint32_t count, uint32_t index, size_t size);
     (vec_fini_((env), (v)->items, (v)->capacity, sizeof *(v)->items), (v)->items = NULL,           \
      (void)((v)->count = (v)->capacity = 0))
 
-/* The next capacity of an array of large records that its owner resizes: twice as much; an eighth more
- * once it is large, where room that is not used weighs more than moving does (blocks of that size are
- * remapped, see env.c). */
-static inline uint32_t vec_next_capacity(uint32_t capacity) {
-    return capacity + (capacity < 16384 ? capacity : capacity / 8);
+/* The next capacity of an array of records, of `size` each, that its owner resizes: twice as much; an
+ * eighth more once it is large, where room that is not used weighs more than moving does (blocks of
+ * that size are remapped, see env.c). */
+static inline uint32_t vec_next_capacity(uint32_t capacity, size_t size) {
+    return capacity + (capacity * size < (size_t)1 << 20 ? capacity : capacity / 8);
 }
 
 #define vec_check(v)                                                                               \

@@ -40,7 +40,8 @@ void graph_fini(graph *g) {
     *g = (graph){ 0 };
 }
 
-hd_status graph_add_node(graph *g, node_id id) {
+/* Not raised: it is dormant. */
+static inline hd_status enter(graph *g, node_id id) {
     node *n = graph_node(g, id);
     assert(!n->read_count && !n->output && !n->live_refs && !(n->flags & NODE_MATERIALISER));
     hd_status status = order_append(g, id);
@@ -48,12 +49,14 @@ hd_status graph_add_node(graph *g, node_id id) {
     n->reads.one = (edge){ 0, EDGE_UNLINKED };
     n->flags |= NODE_DORMANT;
     bit_set(g->eligible, n->pos);
-    bit_set(g->invalid, n->pos); /* not raised: it is dormant */
+    bit_set(g->invalid, n->pos);
     return HD_OK;
 }
 
+hd_status graph_add_node(graph *g, node_id id) { return enter(g, id); }
+
 hd_status graph_add_demanded(graph *g, node_id id) {
-    hd_status status = graph_add_node(g, id);
+    hd_status status = enter(g, id);
     if (status) return status;
     node *n = graph_node(g, id);
     n->live_refs = 1;

@@ -40,26 +40,36 @@ void registry_fini(scheduler *s) {
 
 /* ---- records */
 
-static hd_status grow(scheduler *s) {
-    graph *g = &s->graph;
-    uint32_t capacity = g->node_capacity ? vec_next_capacity(g->node_capacity) : NODES_FIRST;
-    if (capacity > NODE_MAX) return HD_LIMIT;
-    node_side *sides =
-        env_resize(s->env, s->sides, s->side_capacity * sizeof *sides, capacity * sizeof *sides);
+static hd_status grow_sides(scheduler *s) {
+    const size_t size = sizeof *s->sides;
+    uint32_t old = s->side_capacity, capacity = old ? vec_next_capacity(old, size) : NODES_FIRST;
+    node_side *sides = env_resize(s->env, s->sides, old * size, capacity * size);
     if (!sides) return HD_NOMEM;
+    if (!old) sides[0] = (node_side){ 0 };
     s->sides = sides;
     s->side_capacity = capacity;
-    node *nodes =
-        env_resize(s->env, g->nodes, g->node_capacity * sizeof *nodes, capacity * sizeof *nodes);
+    return HD_OK;
+}
+
+static hd_status grow_nodes(graph *g) {
+    const size_t size = sizeof *g->nodes;
+    uint32_t old = g->node_capacity, capacity = old ? vec_next_capacity(old, size) : NODES_FIRST;
+    if (capacity > NODE_MAX) return HD_LIMIT;
+    node *nodes = env_resize(g->env, g->nodes, old * size, capacity * size);
     if (!nodes) return HD_NOMEM;
+    if (!old) nodes[0] = (node){ .flags = NODE_REMOVED };
     g->nodes = nodes;
     g->node_capacity = capacity;
-    if (!g->node_count) {
-        nodes[0] = (node){ .flags = NODE_REMOVED };
-        sides[0] = (node_side){ 0 };
-        g->node_count = 1;
-    }
+    if (!g->node_count) g->node_count = 1;
     return HD_OK;
+}
+
+/* Room for one more record. */
+static hd_status grow(scheduler *s) {
+    hd_status status = HD_OK;
+    if (s->graph.node_count >= s->side_capacity) status = grow_sides(s);
+    if (!status && s->graph.node_count >= s->graph.node_capacity) status = grow_nodes(&s->graph);
+    return status;
 }
 
 /* A record, yet to be written. Generations go on counting where one is used again. */
@@ -140,8 +150,9 @@ node_id registry_find(const scheduler *s, node_id parent, const char *name) {
 /* Room for the name of a node that is registered: nobody pays for names who has none. */
 static hd_status room_for_name(scheduler *s, node_id id) {
     const size_t size = sizeof *s->node_names;
-    uint32_t old = s->name_capacity, capacity = s->graph.node_capacity;
+    uint32_t old = s->name_capacity, capacity = old ? old : NODES_FIRST;
     if (id < old) return HD_OK;
+    while (capacity <= id) capacity = vec_next_capacity(capacity, size);
     struct key **names = env_resize(s->env, s->node_names, old * size, capacity * size);
     if (!names) return HD_NOMEM;
     memset(names + old, 0, (capacity - old) * size);

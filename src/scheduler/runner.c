@@ -294,8 +294,11 @@ static hd_status conclude_first(scheduler *s, node_id id, hd_tx *tx) {
     tx_reads_taken(tx);
     if (aside) return HD_OK;
     if (tx_has_output(tx)) status = write_output(s, id, tx);
-    if (!status) runner_completed(s, node_of(s, id));
-    return status;
+    if (status) return status;
+    node *n = node_of(s, id);
+    n->flags &= ~(uint32_t)NODE_NEVER_RAN; /* its writers have been asked for */
+    runner_completed(s, n);
+    return HD_OK;
 }
 
 /* A run that returned HD_OK. */

@@ -57,17 +57,21 @@ static inline hd_status add_read(hd_tx *tx, uint32_t key) {
     return status;
 }
 
-/* The part that went as expected becomes the beginning of a journal of its own. */
-static hd_status diverge(hd_tx *tx) {
-    assert(!(tx->flags & TX_DIVERGED) && tx->reads.count == 0);
-    uint32_t agreed = tx_agreed(tx);
-    tx->flags |= TX_DIVERGED;
-    tx->front.end = NULL;
+static hd_status copy_agreed(hd_tx *tx, uint32_t agreed) {
     for (uint32_t i = 0; i < agreed; i++) {
         hd_status status = add_read(tx, tx->front.first[i].key);
         if (status) return tx_fail(tx, status);
     }
     return HD_OK;
+}
+
+/* The part that went as expected becomes the beginning of a journal of its own. */
+static inline hd_status diverge(hd_tx *tx) {
+    assert(!(tx->flags & TX_DIVERGED) && tx->reads.count == 0);
+    uint32_t agreed = tx_agreed(tx);
+    tx->flags |= TX_DIVERGED;
+    tx->front.end = NULL;
+    return agreed ? copy_agreed(tx, agreed) : HD_OK;
 }
 
 hd_status tx_note_slow(hd_tx *tx, uint32_t key) {

@@ -64,7 +64,7 @@ void places_fini(places *ps) {
 }
 
 static hd_status grow(places *ps) {
-    uint32_t capacity = vec_next_capacity(ps->capacity);
+    uint32_t capacity = vec_next_capacity(ps->capacity, sizeof *ps->at);
     if (capacity > PLACE_MAX) return HD_LIMIT;
     place *at = env_resize(ps->env, ps->at, ps->capacity * sizeof *at, capacity * sizeof *at);
     if (!at) return HD_NOMEM;
