@@ -132,13 +132,13 @@ HD_API hd_status hd_node_set_auto_debounce(hd_runtime *rt, hd_node node, bool on
 HD_API uint32_t hd_node_debounce(const hd_runtime *rt, hd_node node);
 HD_API uint32_t hd_node_throttle(const hd_runtime *rt, hd_node node);
 
-/* A hold, for the time in which data arrives that everything depends on: a first sync, an import. Nodes
- * of this name (a path "parent/child"; of a piece "space:id", of all pieces of a space its name; NULL:
- * all nodes) and those below them do not run for the first time before it ends; neither do computations that were resumed, which a space
- * that fills up would set off. It may be begun before they are registered, and ends early with
- * hd_hold_end, when the data is there, or else by itself after `ms` (0: 2,000). What has run
- * already goes on. hd_node_why_not says HD_WHY_NOT_HELD, and idle waits for live nodes that are held.
- * HD_NOMEM. */
+/* A hold, for the time in which data arrives that everything depends on: a first sync, an import.
+ * Nodes of this name (a path "parent/child"; of a piece "space:id", of all pieces of a space its name;
+ * NULL: all nodes) and those below them do not run for the first time before it ends; neither do
+ * computations that were resumed, which a space that fills up would set off. It may be begun before
+ * they are registered, and ends early with hd_hold_end, when the data is there, or else by itself
+ * after `ms` (0: 2,000). What has run already goes on. hd_node_why_not says HD_WHY_NOT_HELD; idle
+ * waits for live nodes that are held, and a pull sees what there is. HD_NOMEM: nobody is held. */
 typedef struct hd_hold {
     uint64_t id; /* 0: none */
 } hd_hold;

@@ -76,6 +76,17 @@ static void only_first_runs_are_held(void **state) {
     assert_ran(l, "fresh");
 }
 
+/* Whoever looks once sees what there is, as at any gate. */
+static void a_pull_does_not_break_a_hold(void **state) {
+    hd_hold h = hold("sum", 0);
+    lab_compute(l, "sum", "n", NULL);
+    lab_set(l, "n", 3);
+    assert_string_equal(lab_pull(l, "sum"), "-");
+    assert_ran(l, "");
+    hd_hold_end(rt(), h);
+    assert_string_equal(lab_pull(l, "sum"), "3");
+}
+
 static hd_status create_child(lab_node *self, hd_tx *tx) {
     lab_tx_number(self, tx, "n");
     if (self->runs == 1) lab_effect(self->l, "child", "n");
@@ -192,6 +203,7 @@ int main(void) {
         S(a_hold_comes_before_the_node),
         S(a_hold_ends_by_itself),
         S(only_first_runs_are_held),
+        S(a_pull_does_not_break_a_hold),
         S(a_hold_covers_what_is_below),
         S(a_piece_is_held_as_one),
         S(so_are_all_of_a_space),
