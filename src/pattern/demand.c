@@ -1,63 +1,92 @@
 /* demand.c -- pieces that do not run are opened when somebody wants something of them.
  *
- * A document "corner/total" that a live node reads, and that no node here writes, may be the output of
- * the piece "corner"; an event for a stream of that name may be for its handler. If there is such a
- * piece in the store, and its pattern is registered, it is opened: between runs for a read, before the
- * event is given up for an event. Each document is asked about once. */
+ * A derived document names in its metadata the piece that writes it. If a live node reads such a document,
+ * no node here writes it, and the pattern of that piece is registered, the piece is opened, between runs.
+ * What a document is called does not matter: one that no piece has derived starts nothing. Each document
+ * is asked about once.
+ *
+ * Streams hold no document. The handler of "corner/add" is the business of the piece "corner": that is
+ * opened before an event for it is given up. */
 #include "pattern/pattern.h"
 
+#include "scheduler/persistence.h"
 #include "scheduler/scheduler.h"
 #include "value/key.h"
+#include "value/text.h"
 #include <stdio.h>
 #include <string.h>
 
 #define ID_SIZE 512
 
-/* The id of the piece that a document of this id would belong to. */
-static bool piece_id(const char *id, char out[ID_SIZE]) {
-    const char *slash = strchr(id, '/');
-    size_t length = slash ? (size_t)(slash - id) : 0;
-    if (!length || length >= ID_SIZE) return false;
-    memcpy(out, id, length);
-    out[length] = 0;
-    return name_is_plain(out);
+/* A piece by name. */
+typedef struct piece_name {
+    char space[ID_SIZE], id[ID_SIZE];
+} piece_name;
+
+static bool take_name(piece_name *n, const char *space, size_t space_length, const char *id,
+                      size_t id_length) {
+    if (space_length >= ID_SIZE || id_length >= ID_SIZE) return false;
+    memcpy(n->space, space, space_length);
+    memcpy(n->id, id, id_length);
+    n->space[space_length] = n->id[id_length] = 0;
+    return name_is_plain(n->id);
 }
 
-static hd_status open_for(patterns *all, place_id at) {
-    const places *ps = &all->rt->r.places;
-    const place *doc = place_at(ps, place_at(ps, at)->root);
-    const doc_home *home = &ps->homes.items[doc->doc.home];
-    char id[ID_SIZE];
+/* The piece does not run, its document is there, and its pattern is known. */
+static hd_status open_piece(patterns *all, const piece_name *n) {
     hd_tx *tx;
     hd_piece p;
-    if (home->meta || !piece_id(key_bytes(doc->doc.id), id)) return HD_NOT_FOUND;
-    const char *space = key_bytes(home->space);
-    if (hd_piece_find(all->rt, space, id).id) return HD_NOT_FOUND; /* it has no such part */
-    if (patterns_forsworn(all, space, id)) return HD_NOT_FOUND;
+    if (hd_piece_find(all->rt, n->space, n->id).id) return HD_NOT_FOUND; /* it has no such part */
+    if (patterns_forsworn(all, n->space, n->id)) return HD_NOT_FOUND;
     hd_status status = hd_tx_begin_read(all->rt, &tx);
     if (status) return status;
-    hd_value v = hd_tx_get(tx, hd_cell_of(all->rt, space, HD_SCOPE_SPACE, id, "/pattern"));
+    hd_value v = hd_tx_get(tx, hd_cell_of(all->rt, n->space, HD_SCOPE_SPACE, n->id, "/pattern"));
     const char *name = hd_value_as_text(v, NULL);
     bool known = name && patterns_find(all, name);
     hd_tx_abort(tx);
-    return known ? hd_piece_open(all->rt, space, id, &p, NULL) : HD_NOT_FOUND;
+    return known ? hd_piece_open(all->rt, n->space, n->id, &p, NULL) : HD_NOT_FOUND;
+}
+
+/* ---- documents */
+
+/* "space:piece" */
+static bool name_of_writer(const scheduler *s, place_id doc, piece_name *out) {
+    size_t length = 0;
+    hd_value name = origin_of(s, doc);
+    const char *text = hd_value_text(name, &length);
+    const char *colon = text ? memchr(text, ':', length) : NULL;
+    bool named = colon && take_name(out, text, (size_t)(colon - text), colon + 1,
+                                    length - (size_t)(colon + 1 - text));
+    value_unref(name);
+    return named;
 }
 
 static void open_posted(hd_runtime *rt, void *ctx) {
     patterns *all = patterns_get(rt);
-    if (all) open_for(all, (place_id)(uintptr_t)ctx);
+    piece_name n;
+    if (all && name_of_writer(scheduler_get(rt), (place_id)(uintptr_t)ctx, &n)) open_piece(all, &n);
     hd_work_end(rt, HD_OK);
 }
 
 /* Called while reads are linked; without memory for the post nobody asks. */
 static void on_wanted(struct scheduler *s, place_id doc) {
-    const struct key *id = place_at(&s->r->places, doc)->doc.id;
-    if (!memchr(key_bytes(id), '/', id->length)) return;
+    piece_name n;
+    if (!name_of_writer(s, doc, &n)) return;
+    place_at(&s->r->places, doc)->doc.flags |= DOC_OF_PIECE;
     if (!hd_runtime_post(s->rt, open_posted, (void *)(uintptr_t)doc)) hd_work_begin(s->rt);
 }
 
+/* ---- streams */
+
 static hd_status on_unhandled(struct scheduler *s, place_id stream) {
-    return open_for(patterns_get(s->rt), stream);
+    const places *ps = &s->r->places;
+    const place *doc = place_at(ps, place_at(ps, stream)->root);
+    const struct key *space = ps->homes.items[doc->doc.home].space;
+    const char *id = key_bytes(doc->doc.id), *slash = strchr(id, '/');
+    piece_name n;
+    if (!slash || !take_name(&n, key_bytes(space), space->length, id, (size_t)(slash - id)))
+        return HD_NOT_FOUND;
+    return open_piece(patterns_get(s->rt), &n);
 }
 
 void demand_attach(patterns *all) {

@@ -59,6 +59,7 @@ void persistence_fini(scheduler *s) {
     vec_fini(s->env, &p->pieces);
     vec_fini(s->env, &p->due);
     vec_fini(s->env, &p->unasked);
+    vec_fini(s->env, &p->unsaid);
     vec_fini(s->env, &p->text);
     vec_fini(s->env, &p->gone);
     table_fini(&p->piece_names);
@@ -202,6 +203,7 @@ void persistence_pump(scheduler *s) {
     persistence *p = s->persistence;
     if (!p) return;
     if (p->due_at) keep_alone(s);
+    if (p->unsaid.count) origin_pump(s);
     if (p->unasked.count) ask_for_all(s);
     if (p->lost) due_all(s, false);
     if (p->wanted || !s->r->authority->ops->wants_derived(s->r->authority)) return;
@@ -307,6 +309,10 @@ static kept_piece *find_piece(const persistence *p, const char *name, size_t len
     return NULL;
 }
 
+static bool is_plain(const char *name) {
+    return !strncmp(strchr(name, ':'), ":main:", strlen(":main:"));
+}
+
 static hd_status take_piece(scheduler *s, const char *name, uint32_t *out) {
     persistence *p = s->persistence;
     size_t length = piece_length(name);
@@ -321,7 +327,7 @@ static hd_status take_piece(scheduler *s, const char *name, uint32_t *out) {
     *out = p->pieces.count;
     hd_status status = table_insert(&p->piece_names, name_hash(name, length), *out);
     if (status) value_unref(text);
-    else p->pieces.items[p->pieces.count++] = (kept_piece){ .name = text };
+    else p->pieces.items[p->pieces.count++] = (kept_piece){ .name = text, .plain = is_plain(name) };
     return status;
 }
 

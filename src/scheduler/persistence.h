@@ -9,6 +9,7 @@
  *     run --> due --> seal: claims + row --> store           (persistence_rows.c)
  *     register --> resume set of its piece --> reads, clean  (persistence_resume.c)
  *     another runtime's seal --> reads, clean                (persistence_adopt.c)
+ *     first run --> metadata of its outputs: the piece       (persistence_origin.c)
  *
  * Names: "space:piece:path", a child's below its parent's with a '/'. A node that was registered on
  * the runtime itself belongs to the piece `main` of its output's space. Without a name, or below a
@@ -30,7 +31,8 @@ enum {
     KEPT_CHANGED = 4,  /* the row must be written in full: code, reads or gates are others */
     KEPT_FAILED = 8,   /* its last run failed: whatever the store has is stale */
     KEPT_CREATES = 16, /* its runs create nodes: it has no row */
-    KEPT_TAKEN = 32    /* scratch of a seal: its row is in there */
+    KEPT_TAKEN = 32,   /* scratch of a seal: its row is in there */
+    KEPT_DERIVED = 64  /* as in the row: it reads what other pieces write */
 };
 
 /* Beside each node. */
@@ -52,6 +54,7 @@ struct resume_set;
 typedef struct kept_piece {
     hd_value name;          /* "space:piece", owned; absent: free */
     uint32_t nodes;         /* that are registered now */
+    bool plain;             /* "space:main": of nodes outside of pieces */
     bool asked;             /* the store has been asked for its rows */
     struct resume_set *set; /* rows that nobody has claimed yet; NULL: none */
 } kept_piece;
@@ -68,6 +71,7 @@ typedef struct persistence {
     table names; /* of nodes */
     VEC(node_id) due;
     VEC(node_id) unasked; /* resumed; whose writers have not been asked for */
+    VEC(node_id) unsaid;  /* whose outputs do not say yet which piece writes them */
     VEC(gone_row) gone;
     uint64_t due_at;       /* when what is due goes alone, if no seal takes it before; 0: never */
     uint64_t refused_at;   /* the replica's revision when a seal was refused last; 0: never */
@@ -158,10 +162,22 @@ bool rows_can_keep(const scheduler *s, node_id id);
 /* persistence_adopt.c: another runtime's rows; see observer in store/replica.h. */
 void adopt_observed(void *ctx, hd_value extra, hd_value seqs);
 
+/* persistence_origin.c */
+/* Writes into the metadata of the node's outputs which piece it is of; or tries again with a later
+ * pump. */
+void origin_say(scheduler *s, node_id id);
+void origin_say_later(scheduler *s, node_id id);
+void origin_pump(scheduler *s);
+/* The piece that writes a document, "space:piece", owned; absent: none, or it cannot be told. */
+hd_value origin_of(const scheduler *s, place_id doc);
+/* Whether the node reads what other pieces write. */
+bool origin_reads_others(const scheduler *s, node_id id);
+
 /* persistence_resume.c */
 /* A read as it was written down, as a key; its place has no reference yet. */
 hd_status resume_parse_read(scheduler *s, hd_value cell, uint32_t *out);
-/* The node has its reads without a run: pieces that write some of them are opened when it is live. */
+/* The node has its reads without a run: if pieces write some of them, those are opened when it is
+ * live. */
 hd_status resume_ask_later(scheduler *s, node_id id);
 hd_status resume_take(scheduler *s, node_id id);
 void resume_free(scheduler *s, kept_piece *of);

@@ -122,12 +122,13 @@ static bool adopt_full(adopting *a, node_id id, hd_value row) {
     kept_node *k = kept_of(s, id);
     hd_value body = array_get(row, 3);
     if (!value_equal(array_get(row, 2), k->print) || !could_be_clean(a, id)) return false;
+    uint8_t derived = value_exists(object_get_bytes(body, "derived", 7)) ? KEPT_DERIVED : 0;
     bool taken = take_reads(a, body) &&
                  !graph_apply_reads(&s->graph, id, a->keys.items, a->keys.count) &&
-                 !resume_ask_later(s, id) && make_clean(a, id);
+                 (!derived || !resume_ask_later(s, id)) && make_clean(a, id);
     drop_reads(a);
     if (!taken) return false;
-    k->flags = (uint8_t)((k->flags & KEPT_DUE) | KEPT_ROW);
+    k->flags = (uint8_t)((k->flags & KEPT_DUE) | KEPT_ROW | derived);
     k->debounce_ms = (uint32_t)hd_value_as_int(object_get_bytes(body, "debounce", 8), 0);
     k->throttle_ms = (uint32_t)hd_value_as_int(object_get_bytes(body, "throttle", 8), 0);
     return true;

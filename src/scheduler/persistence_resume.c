@@ -27,6 +27,7 @@ typedef struct set_row {
     uint32_t debounce_ms, throttle_ms;
     uint8_t scope; /* of its instance: hd_scope */
     bool stale, claimed;
+    bool derived; /* it reads what other pieces write */
 } set_row;
 
 /* A read that no claim proved: the seq that was seen. */
@@ -207,6 +208,7 @@ static hd_status fill_row(scheduler *s, resume_set *set, const basis_row *from, 
     row->reads = set->reads.count - row->first_read;
     strcpy(row->print, from->fingerprint);
     row->stale = from->stale;
+    row->derived = value_exists(object_get_bytes(from->body, "derived", 7));
     row->seqs = value_ref(from->seqs);
     row->debounce_ms = (uint32_t)hd_value_as_int(object_get_bytes(from->body, "debounce", 8), 0);
     row->throttle_ms = (uint32_t)hd_value_as_int(object_get_bytes(from->body, "throttle", 8), 0);
@@ -455,21 +457,8 @@ static void restore_gates(scheduler *s, node_id id, const set_row *row) {
     node_of(s, id)->flags |= NODE_GATED;
 }
 
-/* Whether it may read what another piece writes: a document that nobody here writes, below a '/'. */
-static bool reads_of_others(const scheduler *s, const node *n) {
-    const places *ps = &s->r->places;
-    const edge *reads = node_reads_const(n);
-    for (uint32_t i = 0; i < n->read_count; i++) {
-        const place *doc = place_at(ps, place_at(ps, reads[i].key & KEY_PLACE)->root);
-        if (doc->doc.writer || (doc->doc.flags & DOC_ASKED)) continue;
-        if (memchr(key_bytes(doc->doc.id), '/', doc->doc.id->length)) return true;
-    }
-    return false;
-}
-
 hd_status resume_ask_later(scheduler *s, node_id id) {
-    bool asks = reads_of_others(s, node_of(s, id));
-    return asks && !vec_push(s->env, &s->persistence->unasked, id) ? HD_NOMEM : HD_OK;
+    return vec_push(s->env, &s->persistence->unasked, id) ? HD_OK : HD_NOMEM;
 }
 
 static hd_status install(scheduler *s, node_id id, const resume_set *set, const set_row *row) {
@@ -492,9 +481,9 @@ static hd_status install(scheduler *s, node_id id, const resume_set *set, const 
     n->flags &= ~(uint32_t)NODE_NEVER_RAN;
     n->flags |= NODE_RESUMED;
     n->ran_rev = set->rev;
-    k->flags = KEPT_ROW;
+    k->flags = (uint8_t)(KEPT_ROW | (row->derived ? KEPT_DERIVED : 0));
     k->narrow = row->scope;
-    if (resume_ask_later(s, id)) return HD_NOMEM;
+    if (row->derived && resume_ask_later(s, id)) return HD_NOMEM;
     restore_gates(s, id, row);
     return row->stale || has_moved(s, set, row) ? HD_OK : graph_mark_clean(&s->graph, id);
 }

@@ -107,7 +107,13 @@ static hd_status push_number(scheduler *s, build *b, const char *key, uint32_t n
     return build_push(b, int_make(s->r->heap, number)) ? HD_OK : HD_NOMEM;
 }
 
-/* {"r": [...], "debounce": ms, "throttle": ms} */
+static hd_status push_true(scheduler *s, build *b, const char *key) {
+    hd_status status = push_key(s, b, key);
+    if (status) return status;
+    return build_push(b, hd_bool(true)) ? HD_OK : HD_NOMEM;
+}
+
+/* {"r": [...], "derived": true, "debounce": ms, "throttle": ms} */
 static hd_status push_body(scheduler *s, build *b, node_id id) {
     const node *n = node_of(s, id);
     const edge *reads = node_reads_const(n);
@@ -116,6 +122,10 @@ static hd_status push_body(scheduler *s, build *b, node_id id) {
     hd_status status = push_key(s, b, "r");
     for (uint32_t i = 0; i < n->read_count && !status; i++) status = push_read(s, b, reads[i].key);
     if (!status) status = build_array(b, n->read_count);
+    if (!status && (kept_of(s, id)->flags & KEPT_DERIVED)) {
+        status = push_true(s, b, "derived");
+        fields++;
+    }
     if (!status && c && c->gate.debounce_ms) {
         status = push_number(s, b, "debounce", c->gate.debounce_ms);
         fields++;
@@ -214,8 +224,12 @@ static hd_status right_instance(scheduler *s, node_id id) {
 
 /* ---- a seal */
 
-static void note_gates(scheduler *s, node_id id) {
+/* What a row says beside its reads. */
+static void note_rest(scheduler *s, node_id id) {
     kept_node *k = kept_of(s, id);
+    uint8_t derived = origin_reads_others(s, id) ? KEPT_DERIVED : 0;
+    if ((k->flags & KEPT_DERIVED) != derived)
+        k->flags = (uint8_t)((k->flags & ~KEPT_DERIVED) | derived | KEPT_CHANGED);
     const cold *c = cold_of(s, node_of(s, id));
     uint32_t debounce = c ? c->gate.debounce_ms : 0, throttle = c ? c->gate.throttle_ms : 0;
     if (k->debounce_ms != debounce || k->throttle_ms != throttle) k->flags |= KEPT_CHANGED;
@@ -270,7 +284,7 @@ static hd_status push_row(scheduler *s, build *b, node_id id, commit *c) {
     hd_status status = right_instance(s, id);
     if (!status) status = add_claims(s, id, c);
     if (status) return status;
-    note_gates(s, id);
+    note_rest(s, id);
     if (rows_is_known(s, id)) return build_push(b, value_ref(k->brief)) ? HD_OK : HD_NOMEM;
     k->flags |= KEPT_CHANGED;
     return push_full(s, b, id);

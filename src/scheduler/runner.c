@@ -45,6 +45,7 @@ void runner_completed_first(scheduler *s, node *n) {
     bool first = n->flags & (NODE_NEVER_RAN | NODE_RESUMED);
     n->flags &= ~(uint32_t)(NODE_NEVER_RAN | NODE_RESUMED);
     if (first && s->wanted && node_is_live(&s->graph, n)) ask_for_writers(s, n);
+    if (first && s->persistence) origin_say(s, (node_id)(n - s->graph.nodes));
     persistence_ran(s, n);
 }
 
@@ -298,6 +299,7 @@ static hd_status conclude_first(scheduler *s, node_id id, hd_tx *tx) {
     node *n = node_of(s, id);
     n->flags &= ~(uint32_t)NODE_NEVER_RAN; /* its writers have been asked for */
     runner_completed(s, n);
+    if (s->persistence) origin_say(s, id);
     return HD_OK;
 }
 
@@ -575,6 +577,7 @@ static void unseal(void *ctx, place_id doc) {
     if (!author || (place_at(&s->r->places, doc)->doc.flags & DOC_MULTI_WRITER)) return;
     restore_causes(s, author, invalidation_last_since(node_of(s, author)));
     again(s, author);
+    origin_say_later(s, author);
 }
 
 /* Also where the run itself asked for nothing new: what it expects to read may be ahead. */

@@ -14,7 +14,8 @@
  * nodes   [name, instance, fingerprint, body]: replaces the row. The body is the scheduler's own: "r",
  *         the reads, as cells in text ("space/id#/path", with a scope "space@user/id", of metadata
  *         "space/id!"), by shape with a '~' in front; a read that is no claim as [cell, seq], with
- *         the seq that was seen; and gates. "r" must be there, if only empty.
+ *         the seq that was seen; "derived" where other pieces write some of that; and gates. "r" must be
+ *         there, if only empty.
  *         [name, instance, mark]: the row stands as it is, and is proved anew: same code, same reads.
  *         The mark is the end of that row's fingerprint. If another code has replaced the row in the
  *         meantime, the proof is not about what is there now, and says nothing. ([name, instance],
@@ -75,6 +76,8 @@ typedef struct basis_ops {
                          void *ctx);
     /* The seq of a space at the snapshot of the last poll. */
     hd_status (*seq_of)(authority *a, struct key *space, uint64_t *out);
+    /* The metadata of a document at the same snapshot, owned; absent: it has none. Makes no place. */
+    hd_status (*metadata)(authority *a, place_id doc, hd_value *out);
     /* Keeps rows without a commit, proved as of now: of an authority that nobody else uses (see
      * `confirm`). NULL: there is no such way. */
     hd_status (*keep)(authority *a, hd_value extra);

@@ -90,6 +90,17 @@ static hd_status memory_seq_of(authority *a, struct key *space, uint64_t *out) {
     return HD_OK;
 }
 
+static hd_status memory_metadata(authority *a, place_id doc, hd_value *out) {
+    const hd_memory *m = self(a)->m;
+    const places *ps = &a->replica->places;
+    const place *p = place_at(ps, doc);
+    const doc_home *h = &ps->homes.items[p->doc.home];
+    uint32_t index;
+    bool found = heads_find(&m->h, h->space, h->scope, h->instance, true, p->doc.id, &index);
+    *out = found ? value_ref(m->h.heads.items[index].value) : value_absent();
+    return HD_OK;
+}
+
 typedef struct telling {
     basis_change_fn fn;
     void *ctx;
@@ -143,5 +154,6 @@ const basis_ops memory_basis_ops = {
     .rows = memory_rows,
     .changes = memory_changes,
     .seq_of = memory_seq_of,
+    .metadata = memory_metadata,
     .keep = memory_keep,
 };

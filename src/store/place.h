@@ -50,6 +50,7 @@ enum {
     DOC_PINNED = 64,        /* a handle was given out: never freed */
     DOC_MULTI_WRITER = 128, /* `writer` is an index into the observer's list of lists */
     DOC_ASKED = 512,        /* belongs to the observer: whoever may write it has been asked for */
+    DOC_OF_PIECE = 1024,    /* ditto: a piece writes it that may not run here */
     DOC_PASSING = 256       /* goes with its last reference: nobody is expected to read it */
 };
 

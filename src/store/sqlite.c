@@ -296,11 +296,18 @@ static hd_status sqlite_seq_of(authority *a, struct key *space, uint64_t *out) {
     *out = status ? 0 : entry->seq;
     return status;
 }
+static hd_status sqlite_metadata(authority *a, place_id doc, hd_value *out) {
+    return client_metadata(&self(a)->client, doc, out);
+}
 static hd_status sqlite_stale(authority *a, basis_stale_fn fn, void *ctx) {
     return client_stale(&self(a)->client, fn, ctx);
 }
 static const basis_ops sqlite_basis_ops = {
-    .rows = sqlite_rows, .changes = sqlite_changes, .seq_of = sqlite_seq_of, .stale = sqlite_stale
+    .rows = sqlite_rows,
+    .changes = sqlite_changes,
+    .seq_of = sqlite_seq_of,
+    .metadata = sqlite_metadata,
+    .stale = sqlite_stale,
 };
 
 static void sqlite_close(authority *a) {

@@ -153,6 +153,18 @@ hd_status client_rows(client *c, const char *piece, hd_value *valid, basis_row_f
     return status;
 }
 
+/* ---- Who writes a document -------------------------------------------------------------------- */
+
+hd_status client_metadata(client *c, place_id doc, hd_value *out) {
+    uint64_t seq;
+    *out = value_absent();
+    hd_status status = client_snapshot(c);
+    if (status) return status;
+    doc_name name = client_name(c, doc);
+    name.meta = true;
+    return client_document(c, &name, out, &seq);
+}
+
 /* ---- What has changed in documents that are known here -------------------------------------- */
 
 typedef struct told {

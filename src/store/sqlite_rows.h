@@ -8,6 +8,7 @@
 /* See basis_ops: the file's rows with those of the log's tail over them, as of the position. */
 hd_status client_rows(client *c, const char *piece, hd_value *valid, basis_row_fn fn, void *ctx);
 hd_status client_changes(client *c, struct key *space, uint64_t seq, basis_change_fn fn, void *ctx);
+hd_status client_metadata(client *c, place_id doc, hd_value *out);
 
 /* ---- Changes of any documents, known here or not (sqlite_changes.c) */
 

@@ -175,12 +175,15 @@ static hd_status line_changes(authority *a, struct key *space, uint64_t seq, bas
                               void *ctx) {
     return INNER(a)->ops->basis->changes(INNER(a), space, seq, fn, ctx);
 }
+static hd_status line_metadata(authority *a, place_id doc, hd_value *out) {
+    return INNER(a)->ops->basis->metadata(INNER(a), doc, out);
+}
 static hd_status line_seq_of(authority *a, struct key *space, uint64_t *out) {
     return INNER(a)->ops->basis->seq_of(INNER(a), space, out);
 }
-static const basis_ops line_basis = { .rows = line_rows,
-                                      .changes = line_changes,
-                                      .seq_of = line_seq_of };
+static const basis_ops line_basis = {
+    .rows = line_rows, .changes = line_changes, .seq_of = line_seq_of, .metadata = line_metadata
+};
 
 static void line_close(authority *a) {
     INNER(a)->ops->close(INNER(a));

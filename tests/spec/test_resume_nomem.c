@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <heddle/pattern.h>
 #include <heddle/scheduler.h>
 #include <string.h>
 
@@ -113,10 +114,55 @@ static void adopting_survives_every_failed_allocation(void **state) {
     assert_true(lab_each_allocation_failure(two_at_once, NULL) > 50);
 }
 
+/* ---- pieces: what they derive says whose it is, and finds them */
+
+static hd_value doubled(hd_tx *tx, hd_value in, void *ctx) {
+    (void)ctx;
+    return hd_int(hd_tx_pool(tx), 2 * hd_value_as_int(in, 0));
+}
+static hd_cell build_doubler(hd_build *b) {
+    return hd_derive(b, "d", hd_cell_at(hd_build_runtime(b), "main/n"), doubled, NULL);
+}
+static bool open_with_pattern(life *w, lab_env *world, hd_memory *memory) {
+    hd_options options = { .env = lab_env_of(world), .memory = memory };
+    *w = (life){ 0 };
+    if (hd_open(NULL, &options, &w->rt, NULL)) return false;
+    w->more = hd_cell_at(w->rt, "main/q/d");
+    return !hd_runtime_on_error(w->rt, ignore, NULL) &&
+           !hd_pattern_register(w->rt, "doubler", "1", build_doubler) &&
+           hd_effect(w->rt, "look", look, w).id;
+}
+
+/* The second life starts nothing: that somebody looks is enough. */
+static void a_piece_and_who_looks(lab_env *world, void *ctx) {
+    hd_memory *memory;
+    life w;
+    hd_piece piece;
+    (void)ctx;
+    if (hd_memory_open(lab_env_of(world), NULL, &memory)) return;
+    bool well =
+        open_with_pattern(&w, world, memory) &&
+        !hd_write(w.rt, hd_cell_at(w.rt, "main/n"), hd_double(3)) &&
+        !hd_piece_start(w.rt, &(hd_piece_spec){ .id = "q", .pattern = "doubler" }, &piece, NULL) &&
+        settle(&w);
+    well = end(&w) && well;
+    bool opened = open_with_pattern(&w, world, memory) &&
+                  !hd_write(w.rt, hd_cell_at(w.rt, "main/n"), hd_double(4)) && settle(&w);
+    if (!lab_env_failed(world)) assert_true(well && opened && w.seen == 8);
+    end(&w);
+    hd_memory_close(memory);
+}
+
+static void demand_survives_every_failed_allocation(void **state) {
+    (void)state;
+    assert_true(lab_each_allocation_failure(a_piece_and_who_looks, NULL) > 50);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(resuming_survives_every_failed_allocation),
         cmocka_unit_test(adopting_survives_every_failed_allocation),
+        cmocka_unit_test(demand_survives_every_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -295,6 +295,104 @@ static void demand_reaches_a_piece_that_does_not_run(void **state) {
     assert_ran(l, "look");
 }
 
+/* A node that writes where the user wants it. */
+static hd_status put_total(hd_tx *tx, void *ctx) {
+    lab_note(l, "total");
+    double x = hd_value_as_double(hd_tx_get(tx, hd_cell_at(rt(), "main/x")), 0);
+    return hd_tx_set_double(tx, hd_cell_at(rt(), "main/total"), 10 * x);
+}
+static hd_cell teller(hd_build *b) {
+    return hd_build_node(
+        b,
+        &(hd_node_spec){ .name = "t", .fn = put_total, .output = hd_cell_at(rt(), "main/total") });
+}
+static hd_cell bystander(hd_build *b) {
+    lab_note(l, "bystander");
+    return hd_constant(b, "c", hd_null());
+}
+
+static void register_tellers(void) {
+    hd_pattern_register(rt(), "teller", "1", teller);
+    hd_pattern_register(rt(), "bystander", "1", bystander);
+}
+
+static void while_down_x_is(double x) {
+    stop();
+    lab_on(l, "z");
+    lab_set(l, "x", x);
+    settle();
+    lab_on(l, "a");
+    register_tellers();
+    lab_ran(l);
+}
+
+/* Two pieces have run and ended, and somebody has looked at what one of them writes. */
+static void two_pieces_have_run(void) {
+    lab_set(l, "x", 2);
+    lab_set(l, "y/hand", 7); /* looks as if it belonged to y */
+    register_tellers();
+    start("q", "teller", NULL);
+    start("y", "bystander", NULL);
+    lab_effect(l, "look", "main/total");
+    settle();
+    assert_seen(l, "look", "20.0");
+    hd_tx *tx;
+    assert_int_equal(hd_tx_begin_read(rt(), &tx), HD_OK);
+    hd_value writer = hd_tx_get_meta(tx, hd_cell_at(rt(), "main/total"), "piece");
+    assert_string_equal(hd_value_as_text(writer, "-"), "main:q");
+    assert_false(hd_value_exists(hd_tx_get_meta(tx, hd_cell_at(rt(), "main/x"), "piece")));
+    hd_tx_abort(tx);
+}
+
+/* C300: it is the metadata that says which piece writes a document, not its name. */
+static void demand_follows_the_metadata(void **state) {
+    two_pieces_have_run();
+    while_down_x_is(3);
+    settle();
+    assert_ran(l, ""); /* nobody looks */
+    lab_effect(l, "look", "main/total");
+    settle();
+    assert_true(hd_piece_find(rt(), "main", "q").id != 0);
+    assert_true(hd_piece_find(rt(), "main", "y").id == 0);
+    assert_seen(l, "look", "30.0");
+    assert_null(strstr(lab_ran(l), "bystander"));
+}
+
+/* C300: what somebody wrote by hand is nobody's, whatever it is called. */
+static void a_source_document_starts_nothing(void **state) {
+    two_pieces_have_run();
+    while_down_x_is(2);
+    lab_effect(l, "look", "main/y/hand");
+    settle();
+    assert_ran(l, "look");
+    assert_true(hd_piece_find(rt(), "main", "y").id == 0);
+    assert_true(hd_piece_find(rt(), "main", "q").id == 0);
+}
+
+/* C300, C295: a reader that is taken up clean has read nothing here; its row tells that there is a piece
+ * to open. What that piece has to do is done, and nothing else. */
+static void demand_of_a_resumed_reader(void **state) {
+    two_pieces_have_run();
+    lab_compute(l, "plus", "main/total", NULL);
+    lab_effect(l, "show", "plus");
+    settle();
+    while_down_x_is(3);
+    lab_compute(l, "plus", "main/total", NULL);
+    lab_effect(l, "show", "plus");
+    settle();
+    assert_true(hd_piece_find(rt(), "main", "q").id != 0);
+    assert_seen(l, "show", "30");
+    stop();
+    lab_on(l, "a");
+    register_tellers();
+    lab_ran(l);
+    lab_compute(l, "plus", "main/total", NULL);
+    lab_effect(l, "show", "plus");
+    settle();
+    assert_true(hd_piece_find(rt(), "main", "q").id != 0);
+    assert_ran(l, "show");
+}
+
 static hd_status add(hd_tx *tx, const hd_event *e, void *ctx) {
     lab_note(l, "add");
     return hd_tx_set(tx, hd_cell_at(rt(), "main/added"), e->payload);
@@ -336,6 +434,9 @@ int main(void) {
         S(a_list_that_changed_meanwhile_is_rebuilt),
         S(a_derived_pattern_resumes),
         S(demand_reaches_a_piece_that_does_not_run),
+        S(demand_follows_the_metadata),
+        S(a_source_document_starts_nothing),
+        S(demand_of_a_resumed_reader),
         S(an_event_starts_its_piece),
     };
     LAB_EVERYWHERE(tests);

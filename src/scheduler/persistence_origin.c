@@ -1,0 +1,145 @@
+/* persistence_origin.c -- which piece writes a document.
+ *
+ * A derived document says so in its metadata, {"piece": "space:piece"}: whoever reads it where that piece
+ * does not run can have it opened (C300), whatever the document is called. The metadata is an output like
+ * the document itself: written with its node's first run, and stored by the same seal. A document that
+ * nobody derives says nothing. Nor do outputs of nodes outside of pieces: nobody could open those.
+ *
+ * A node that is taken up again clean has not read its documents here. Its row says whether pieces write
+ * some of them; only then is anybody asked. */
+#include "scheduler/persistence.h"
+
+#include "base/env.h"
+#include "store/basis.h"
+#include "store/overlay.h"
+#include "value/key.h"
+#include "value/object.h"
+
+#define PIECE_KEY "piece"
+
+static place *doc_of(const scheduler *s, place_id at) {
+    places *ps = &s->r->places;
+    return place_at(ps, place_at(ps, at)->root);
+}
+
+/* ---- saying it */
+
+/* The name of the node's piece, borrowed; absent: it is in none. */
+static hd_value piece_of_node(const scheduler *s, node_id id) {
+    const kept_node *k = kept_of(s, id);
+    if (!kept_has_name(k)) return value_absent();
+    const kept_piece *of = &s->persistence->pieces.items[k->piece];
+    return of->plain ? value_absent() : of->name;
+}
+
+static hd_status with_piece(scheduler *s, hd_value before, hd_value piece, hd_value *out) {
+    hd_heap *heap = s->r->heap;
+    struct key *k = key_intern(heap, PIECE_KEY, strlen(PIECE_KEY));
+    if (!k) return HD_NOMEM;
+    hd_value base = hd_value_kind(before) == HD_KIND_OBJECT ? before : hd_object();
+    *out = object_set(heap, base, k, piece);
+    key_unref(k);
+    return hd_value_status(*out);
+}
+
+/* Nobody is expected to read metadata here: its place goes when it has been stored. */
+static hd_status name_doc(scheduler *s, place_id doc, hd_value piece, node_id author) {
+    place_id meta;
+    hd_value after = value_absent();
+    bool changed = false;
+    hd_status status = runtime_meta(s->rt, doc, &meta);
+    if (!status) status = replica_load(s->r, meta);
+    if (status) return status;
+    place_at(&s->r->places, meta)->doc.flags |= DOC_PASSING;
+    status = with_piece(s, place_at(&s->r->places, meta)->value, piece, &after);
+    if (!status) status = overlay_write(s->r, meta, after, author, &changed);
+    if (!value_is_failed(after)) value_unref(after);
+    if (!changed) places_forget(&s->r->places, meta);
+    return status;
+}
+
+void origin_say(scheduler *s, node_id id) {
+    hd_value piece = piece_of_node(s, id);
+    if (value_is_absent(piece)) return;
+    hd_status status = HD_OK;
+    for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0 && !status; i++) {
+        place_id doc = place_at(&s->r->places, out & ~WRITER_ENVELOPE)->root;
+        const place *p = place_at(&s->r->places, doc);
+        if ((out & WRITER_ENVELOPE) || (p->doc.flags & DOC_VOLATILE)) continue;
+        status = name_doc(s, doc, piece, id);
+    }
+    if (status) origin_say_later(s, id);
+}
+
+/* Without memory for this the next program says it. */
+void origin_say_later(scheduler *s, node_id id) {
+    if (s->persistence && value_exists(piece_of_node(s, id)))
+        (void)vec_push(s->env, &s->persistence->unsaid, id);
+}
+
+void origin_pump(scheduler *s) {
+    persistence *p = s->persistence;
+    for (uint32_t left = p->unsaid.count; left > 0; left--) {
+        node_id id = p->unsaid.items[0];
+        vec_remove(&p->unsaid, 0);
+        if (id < p->nodes.count && !(node_of(s, id)->flags & (NODE_REMOVED | NODE_NEVER_RAN)))
+            origin_say(s, id);
+    }
+}
+
+/* ---- looking it up */
+
+/* The metadata's place, if it has one. */
+static place_id find_meta(const places *ps, place_id doc) {
+    const place *p = place_at(ps, doc);
+    const doc_home *of = &ps->homes.items[p->doc.home];
+    for (uint32_t i = 0; i < ps->homes.count; i++) {
+        const doc_home *h = &ps->homes.items[i];
+        if (h->meta && h->space == of->space && h->scope == of->scope &&
+            h->instance == of->instance)
+            return places_find_doc(ps, i, p->doc.id);
+    }
+    return 0;
+}
+
+/* What is known here, or else what the store says. */
+static hd_status metadata_of(const scheduler *s, place_id doc, hd_value *out) {
+    authority *a = s->r->authority;
+    const places *ps = &s->r->places;
+    place_id meta = find_meta(ps, doc);
+    if (!meta || !(place_at(ps, meta)->doc.flags & DOC_KNOWN))
+        return a->ops->basis->metadata(a, doc, out);
+    *out = value_ref(place_at(ps, meta)->value);
+    return HD_OK;
+}
+
+hd_value origin_of(const scheduler *s, place_id doc) {
+    const places *ps = &s->r->places;
+    const place *p = place_at(ps, doc);
+    hd_value metadata;
+    if (!s->persistence || (p->doc.flags & DOC_VOLATILE) || ps->homes.items[p->doc.home].meta)
+        return value_absent();
+    if (metadata_of(s, doc, &metadata)) return value_absent();
+    hd_value piece = value_ref(object_get_bytes(metadata, PIECE_KEY, strlen(PIECE_KEY)));
+    value_unref(metadata);
+    return piece;
+}
+
+/* ---- for rows */
+
+static bool is_of_another(const scheduler *s, const kept_node *own, place_id at) {
+    const place *doc = doc_of(s, at);
+    if (!doc->doc.writer) return doc->doc.flags & DOC_OF_PIECE;
+    if (doc->doc.flags & DOC_MULTI_WRITER) return true; /* found out if it is asked about */
+    const kept_node *author = kept_of(s, doc->doc.writer);
+    return kept_has_name(author) && author->piece != own->piece &&
+           !s->persistence->pieces.items[author->piece].plain;
+}
+
+bool origin_reads_others(const scheduler *s, node_id id) {
+    const node *n = node_of(s, id);
+    const edge *reads = node_reads_const(n);
+    for (uint32_t i = 0; i < n->read_count; i++)
+        if (is_of_another(s, kept_of(s, id), reads[i].key & KEY_PLACE)) return true;
+    return false;
+}
