@@ -103,6 +103,31 @@ void invalidation_mark_readers(scheduler *s, place_id at, bool shape, node_id se
     }
 }
 
+/* Marks plain readers from the end of the list on; returns how many are left. They stand close together
+ * in the order, so their bits gather here and go into the bitmap by the word. */
+static uint32_t mark_plain(graph *g, const watch *w, node_id self) {
+    const uint32_t *end = w->nodes + w->count;
+    uint32_t word = 0;
+    uint64_t bits = 0;
+    for (const node *n; end > w->nodes && (n = invalidation_plain(g, end[-1], self)); end--) {
+        if (n->pos >> 6 != word) {
+            graph_set_all_invalid(g, word, bits);
+            word = n->pos >> 6;
+            bits = 0;
+        }
+        bits |= UINT64_C(1) << (n->pos & 63);
+    }
+    graph_set_all_invalid(g, word, bits);
+    return (uint32_t)(end - w->nodes);
+}
+
+void invalidation_mark_list(scheduler *s, place_id at, watch *w, node_id self) {
+    uint32_t left = mark_plain(&s->graph, w, self);
+    s->stats.marks += w->count - left;
+    if (w->shapes) w->shape_rev = s->r->rev;
+    if (left) invalidation_mark_some(s, at, left, true, self);
+}
+
 /* ---- causes */
 
 /* A shape read is a cause only if the shape changed; see watch.shape_rev. */

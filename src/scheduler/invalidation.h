@@ -25,22 +25,8 @@ static inline const node *invalidation_plain(const graph *g, uint32_t reader_nod
     return RARELY(n->flags & (NODE_GATED | NODE_MATERIALISER | NODE_DORMANT)) ? NULL : n;
 }
 
-/* Marks plain readers from the end of the list on; returns how many are left. They stand close together
- * in the order, so their bits gather here and go into the bitmap by the word. */
-static inline uint32_t invalidation_mark_plain(graph *g, const watch *w, node_id self) {
-    uint32_t left = w->count, word = 0;
-    uint64_t bits = 0;
-    for (const node *n; left && (n = invalidation_plain(g, w->nodes[left - 1], self)); left--) {
-        if (n->pos >> 6 != word) {
-            graph_set_all_invalid(g, word, bits);
-            word = n->pos >> 6;
-            bits = 0;
-        }
-        bits |= UINT64_C(1) << (n->pos & 63);
-    }
-    graph_set_all_invalid(g, word, bits);
-    return left;
-}
+/* All of a list; see below. */
+void invalidation_mark_list(scheduler *s, place_id at, watch *w, node_id self);
 
 /* All readers of a place whose shape has changed too, `word` being its watch, if nobody looks on. */
 static inline void invalidation_mark_all(scheduler *s, place_id at, uint64_t word, node_id self) {
@@ -55,11 +41,7 @@ static inline void invalidation_mark_all(scheduler *s, place_id at, uint64_t wor
         graph_raise(&s->graph, n->pos);
         return;
     }
-    const watch *w = watch_list(word);
-    uint32_t left = invalidation_mark_plain(&s->graph, w, self);
-    s->stats.marks += w->count - left;
-    if (w->shapes) watch_list(word)->shape_rev = s->r->rev;
-    if (left) invalidation_mark_some(s, at, left, true, self);
+    invalidation_mark_list(s, at, watch_list(word), self);
 }
 
 /* The reads whose change made (or will make) a run happen: those newer than the run before, `since`,

@@ -79,9 +79,7 @@ static inline void runner_show_output(scheduler *s, node_id id, place_id at, hd_
     if (USUALLY(p->watch)) invalidation_mark_all(s, at, p->watch, id);
 }
 
-static inline hd_status runner_write_in_place(scheduler *s, node_id id, hd_tx *tx) {
-    place_id at = tx->front.out;
-    hd_value v = tx->front.out_value;
+static inline hd_status runner_write_in_place(scheduler *s, node_id id, place_id at, hd_value v) {
     const place *p = place_at(&s->r->places, at);
     if (v.bits == p->value.bits && (p->doc.flags & DOC_KNOWN)) return HD_OK;
     if (RARELY(!value_is_immediate_number(v) || !value_is_immediate_number(p->value) ||
@@ -115,7 +113,10 @@ static inline bool runner_run_plain(scheduler *s, node_id id, uint32_t pos, bool
     n = &s->graph.nodes[id]; /* it may have moved */
     bool plain = USUALLY(status == HD_OK && tx->front.next == end &&
                          tx->flags == (TX_OPEN | TX_RUN) && (n->flags & NODE_LINKED));
-    if (plain && tx_has_output(tx)) status = runner_write_in_place(s, id, tx);
+    if (plain && tx_has_output(tx)) {
+        assert(tx->front.out == n->output);
+        status = runner_write_in_place(s, id, n->output, tx->front.out_value);
+    }
     if (RARELY(!plain || status)) {
         if (!timed) s->clock_ns = 0;
         runner_end_unusual(s, id, tx, status);

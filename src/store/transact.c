@@ -32,9 +32,11 @@ static void confirm_now(hd_tx *tx, place_id doc, hd_value after, bool first) {
 
 /* What replica_show does, without the ceremony, where nothing but the document's value is concerned: no
  * inner places, nobody who listens. Takes `after`, and leaves `before` to the caller. */
-static inline void show_alone(hd_tx *tx, place *p, place_id doc, hd_value after) {
+static inline void show_alone(hd_tx *tx, place *p, place_id doc, hd_value after, uint64_t seq) {
     replica *r = tx->r;
     hd_value before = p->value;
+    bool reshaped = !(p->doc.flags & DOC_HAS_SHAPE) || !value_same_shape(before, after);
+    set_seq(p, seq);
     r->kind = HD_CHANGE_COMMIT;
     r->class = tx->class;
     r->group = tx->stamp.group;
@@ -43,10 +45,7 @@ static inline void show_alone(hd_tx *tx, place *p, place_id doc, hd_value after)
     p->rev = ++r->rev;
     r->stats.changes++;
     r->stats.notices++;
-    if (USUALLY(p->watch)) {
-        bool reshaped = !(p->doc.flags & DOC_HAS_SHAPE) || !value_same_shape(before, after);
-        r->observer.changed(r->observer.ctx, doc, reshaped, before, after);
-    }
+    if (USUALLY(p->watch)) r->observer.changed(r->observer.ctx, doc, reshaped, before, after);
     if (r->observer.notice) r->observer.notice(r->observer.ctx, r->kind, r->origin_node);
 }
 
@@ -68,8 +67,7 @@ static inline hd_status confirm_single(hd_tx *tx, place *p, place_id doc, hd_val
     if (RARELY(p->first_child || r->listeners.count)) return confirm_and_tell(tx, doc, v);
     uint64_t seq = r->authority->ops->confirm_one(r->authority, doc, v);
     if (RARELY(!seq)) return HD_NOMEM;
-    set_seq(p, seq);
-    show_alone(tx, p, doc, value_ref(v));
+    show_alone(tx, p, doc, value_ref(v), seq);
     value_unref(before);
     return HD_OK;
 }
