@@ -295,6 +295,40 @@ static void demand_reaches_a_piece_that_does_not_run(void **state) {
     assert_ran(l, "look");
 }
 
+static hd_value first_of(hd_tx *tx, hd_value in, void *ctx) {
+    lab_note(l, "first");
+    return hd_double(hd_value_as_double(in, 0));
+}
+static hd_cell partial(hd_build *b) {
+    return hd_derive(b, "d", hd_cell_at(rt(), "main/doc#/a"), first_of, NULL);
+}
+
+static hd_piece start_partial(void) {
+    hd_pattern_register(rt(), "partial", "1", partial);
+    hd_piece p = start("w", "partial", NULL);
+    lab_effect(l, "look", "main/w/d");
+    settle();
+    return p;
+}
+
+/* What a document's other parts did while the piece ran is known when it stops, and no longer when the
+ * log that told it is gone. */
+static void a_piece_that_stops_says_how_far_its_rows_hold(void **state) {
+    if (!lab_is_sqlite(l)) return; /* nothing is pruned elsewhere */
+    lab_set_json(l, "doc", "{\"a\":1,\"b\":1}");
+    hd_piece p = start_partial();
+    assert_ran(l, "first look");
+    lab_set(l, "doc#/b", 2);
+    settle();
+    lab_cancel(l, "look");
+    hd_piece_stop(rt(), p);
+    settle();
+    restart();
+    assert_int_equal(hd_store_prune(rt(), NULL), HD_OK);
+    start_partial();
+    assert_ran(l, "look");
+}
+
 /* A node that writes where the user wants it. */
 static hd_status put_total(hd_tx *tx, void *ctx) {
     lab_note(l, "total");
@@ -434,6 +468,7 @@ int main(void) {
         S(a_list_that_changed_meanwhile_is_rebuilt),
         S(a_derived_pattern_resumes),
         S(demand_reaches_a_piece_that_does_not_run),
+        S(a_piece_that_stops_says_how_far_its_rows_hold),
         S(demand_follows_the_metadata),
         S(a_source_document_starts_nothing),
         S(demand_of_a_resumed_reader),
