@@ -338,12 +338,22 @@ static bool is_below(const piece *p, const piece *above) {
     return false;
 }
 
+/* While the nodes can vouch for what they know. */
+static void keep_all(piece *p) {
+    patterns *all = p->all;
+    scheduler *s = scheduler_get(all->rt);
+    LIST_FOR (at, &all->running) {
+        const piece *q = LIST_ENTRY(at, piece, link);
+        if (s && (q == p || is_below(q, p))) persistence_stops(s, key_bytes(q->space), q->name);
+    }
+    runtime_seal(all->rt, true);
+}
+
 /* Children were started after their parents: the latest first. */
 static void stop_now(piece *p) {
     patterns *all = p->all;
     patterns_forswear(all, key_bytes(p->space), p->name, true);
-    if (!all->rt->open)
-        runtime_seal(all->rt, true); /* while the nodes can vouch for what they know */
+    if (!all->rt->open) keep_all(p);
     for (list_node *at = list_last(&all->running); at;) {
         piece *q = LIST_ENTRY(at, piece, link);
         at = list_before(&all->running, at);

@@ -331,7 +331,7 @@ static hd_status take_piece(scheduler *s, const char *name, uint32_t *out) {
     return status;
 }
 
-static kept_piece *piece_named(const scheduler *s, const char *space, const char *piece) {
+kept_piece *persistence_piece(const scheduler *s, const char *space, const char *piece) {
     char name[NAME_SIZE];
     int n = s->persistence ? snprintf(name, sizeof name, "%s:%s", space, piece) : 0;
     if (n <= 0 || (size_t)n >= sizeof name) return NULL;
@@ -343,7 +343,7 @@ void persistence_stopping(scheduler *s, bool on) {
 }
 
 void persistence_built(scheduler *s, const char *space, const char *piece) {
-    kept_piece *of = piece_named(s, space, piece);
+    kept_piece *of = persistence_piece(s, space, piece);
     if (of && of->set) resume_drop_unbuilt(s, of);
 }
 

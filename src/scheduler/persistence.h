@@ -120,6 +120,8 @@ void persistence_wrote(scheduler *s, node_id id, uint64_t local_seq);
 
 /* ---- pieces */
 
+/* The piece is about to stop: says how far its rows hold. What is due is to be sealed after that. */
+void persistence_stops(scheduler *s, const char *space, const char *piece);
 /* The nodes that are removed until the second call keep their rows: their piece stops. */
 void persistence_stopping(scheduler *s, bool on);
 /* A piece has been built: rows of nodes that it did not mention are gone, but for those that its
@@ -138,6 +140,8 @@ static inline bool kept_has_name(const kept_node *k) { return value_exists(k->br
 const char *kept_name(const kept_node *k, size_t *length);
 /* The node of a durable name; 0: none. */
 node_id persistence_find(const scheduler *s, const char *name, size_t length);
+/* NULL: no node of it is, or was, registered here. */
+kept_piece *persistence_piece(const scheduler *s, const char *space, const char *piece);
 void persistence_due(scheduler *s, node_id id);
 /* Takes the reference. Without memory the row stays: it is harmless. */
 void persistence_gone(scheduler *s, hd_value brief);

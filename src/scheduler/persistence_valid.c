@@ -1,4 +1,4 @@
-/* persistence_valid.c -- how far a piece's rows hold, said once when the runtime closes.
+/* persistence_valid.c -- how far a piece's rows hold, said when it stops or the runtime closes.
  *
  * A row proves itself as of the seal that carried it. What has changed since then is looked at when
  * the piece is resumed, every time anew, however long ago that was; unless somebody who knew better
@@ -7,7 +7,10 @@
  * which are named.
  *
  * Said only if every row of the piece is of a node that is registered here, and of no single
- * principal: of the others nobody here knows whether they hold. */
+ * principal: of the others nobody here knows whether they hold.
+ *
+ * A row that has no verdict yet is named, too: which of two is in the store then, nobody knows. So the
+ * word goes before the seal that carries what is still to be said; that takes the name off again. */
 #include "scheduler/persistence.h"
 
 #include "base/env.h"
@@ -35,6 +38,7 @@ static bool row_holds(const saying *w, node_id id) {
     const kept_node *k = kept_of(w->s, id);
     if (node_is_invalid(&w->s->graph, n) || (n->flags & (NODE_RUNNING | NODE_NEVER_RAN)))
         return false;
+    if (k->sent_in > w->s->r->settled || k->wrote_in > w->s->r->settled) return false;
     return (k->flags & KEPT_ROW) &&
            !(k->flags & (KEPT_DUE | KEPT_CHANGED | KEPT_FAILED | KEPT_CREATES));
 }
@@ -116,6 +120,14 @@ static void say(scheduler *s, uint32_t piece) {
     value_unref(valid);
     value_unref(w.seqs);
     value_unref(w.stale);
+}
+
+void persistence_stops(scheduler *s, const char *space, const char *piece) {
+    authority *a = s->r->authority;
+    const persistence *p = s->persistence;
+    const kept_piece *of = p ? persistence_piece(s, space, piece) : NULL;
+    if (of && of->nodes && !p->lost && a->ops->wants_derived(a))
+        say(s, (uint32_t)(of - p->pieces.items));
 }
 
 void persistence_say_valid(scheduler *s) {
