@@ -46,6 +46,50 @@ static uint64_t seq_now(void) {
     return seq;
 }
 
+/* ---- refused */
+
+static double always_two(const double *in) { return in[0] * 0 + 2; }
+
+static void left_and_right(void) {
+    lab_add(l, .name = "left", .reads = "n k", .formula = always_two, .version = "1");
+    lab_add(l, .name = "right", .reads = "m", .formula = always_two, .version = "1");
+    lab_effect(l, "show", "left right");
+}
+
+/* Rows of two runs travel together, and what one of them read has changed: neither is kept. The other
+ * one is sent again, without a run. */
+static void a_refused_row_takes_others_with_it_for_a_while(void **state) {
+    if (!lab_is_sqlite(l)) return; /* a store in memory hears of derived state when one closes */
+    lab_set(l, "n", 1);
+    lab_set(l, "m", 1);
+    lab_set(l, "k", 1);
+    left_and_right();
+    settle();
+    lab_set(l, "n", 2);
+    lab_set(l, "m", 2);
+    lab_settle(l); /* their results are as before: the rows wait for something to go with */
+    lab_ran(l);
+    lab_on(l, "b");
+    lab_set(l, "k", 2);
+    lab_send(lab_on(l, "b"));
+    lab_on(l, "a");
+    runtime_seal(rt(), true);
+    lab_send(lab_on(l, "a")); /* decided before it could hear of k */
+    lab_advance_ms(l, 1500);
+    settle();
+    lab_advance_ms(l, 1500);
+    settle();
+    assert_ran(l, "left");
+    hd_store_stats stats;
+    hd_runtime_store_stats(rt(), &stats);
+    assert_int_equal(stats.rejected, 1);
+    lab_runtime_drop(lab_on(l, "a"));
+    lab_on(l, "a");
+    left_and_right();
+    settle();
+    assert_ran(l, "show");
+}
+
 /* ---- several candidates */
 
 static double always_one(const double *in) { return in[0] * 0 + 1; }
@@ -257,9 +301,13 @@ static void an_effect_that_relaunches_a_piece_yields_one(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        S(the_matching_row_is_chosen),      S(a_stale_narrow_row_decides),
-        S(rows_alone_make_no_revision),     S(a_run_replaces_its_row),
-        S(narrowing_deletes_stranded_rows), S(an_effect_that_relaunches_a_piece_yields_one),
+        S(a_refused_row_takes_others_with_it_for_a_while),
+        S(the_matching_row_is_chosen),
+        S(a_stale_narrow_row_decides),
+        S(rows_alone_make_no_revision),
+        S(a_run_replaces_its_row),
+        S(narrowing_deletes_stranded_rows),
+        S(an_effect_that_relaunches_a_piece_yields_one),
     };
     LAB_EVERYWHERE(tests);
 }
