@@ -183,38 +183,51 @@ static story *shared_story(void) {
 
 /* ---- The tests ------------------------------------------------------------------------------------ */
 
-static void killed_when_all_is_stored(uint64_t seed) {
+/* The same history in two files: one process lives through all of it, the other one dies. */
+typedef struct two_stories {
     char lives[96], dies[96];
-    story *one = shared_story(), *other = shared_story();
+    story *one, *other;
+} two_stories;
+
+static void stories_begin(two_stories *t, uint64_t seed) {
+    t->one = shared_story();
+    t->other = shared_story();
+    folder_file(t->lives, sizeof t->lives, "lives.db");
+    folder_file(t->dies, sizeof t->dies, "dies.db");
+    run_job(&(job){ .file = t->lives, .told = t->one, .seed = seed, .to = STEPS, .pipe = -1 });
+}
+
+static void stories_end(const two_stories *t) {
+    assert_memory_equal(t->other->values, t->one->values, sizeof t->one->values);
+    folder_remove_store(t->lives);
+    folder_remove_store(t->dies);
+    munmap(t->one, sizeof *t->one);
+    munmap(t->other, sizeof *t->other);
+}
+
+static void killed_when_all_is_stored(uint64_t seed) {
+    two_stories t;
     lab_random r = lab_random_of(seed);
     uint32_t at = 1 + (uint32_t)lab_random_below(&r, STEPS - 2);
-    folder_file(lives, sizeof lives, "lives.db");
-    folder_file(dies, sizeof dies, "dies.db");
-
-    job all = { .file = lives, .told = one, .seed = seed, .to = STEPS, .pipe = -1 };
-    run_job(&all);
-    job begun = { .file = dies, .told = other, .seed = seed, .to = at, .pipe = -1 };
+    stories_begin(&t, seed);
+    job begun = { .file = t.dies, .told = t.other, .seed = seed, .to = at, .pipe = -1 };
     run_and_kill(&begun, at);
-    uint32_t before = other->runs;
-    assert_true(before <= one->runs && !memcmp(one->ran, other->ran, before));
+    uint32_t before = t.other->runs;
+    assert_true(before <= t.one->runs && !memcmp(t.one->ran, t.other->ran, before));
 
-    other->runs = 0;
-    job goes_on = { .file = dies,
-                    .told = other,
+    t.other->runs = 0;
+    job goes_on = { .file = t.dies,
+                    .told = t.other,
                     .seed = seed,
                     .from = at,
                     .to = STEPS,
                     .resumes = true,
                     .pipe = -1 };
     run_job(&goes_on);
-    assert_int_equal(other->at_resume, 0);
-    assert_int_equal(other->runs, one->runs - before);
-    assert_memory_equal(other->ran, one->ran + before, other->runs);
-    assert_memory_equal(other->values, one->values, sizeof one->values);
-    folder_remove_store(lives);
-    folder_remove_store(dies);
-    munmap(one, sizeof *one);
-    munmap(other, sizeof *other);
+    assert_int_equal(t.other->at_resume, 0);
+    assert_int_equal(t.other->runs, t.one->runs - before);
+    assert_memory_equal(t.other->ran, t.one->ran + before, t.other->runs);
+    stories_end(&t);
 }
 
 /* I7: the rest of a history runs the same nodes, whether or not the process was killed before. */
@@ -225,26 +238,18 @@ static void a_killed_program_runs_what_a_living_one_runs(void **state) {
 }
 
 static void killed_anywhere(uint64_t seed) {
-    char lives[96], dies[96];
-    story *one = shared_story(), *other = shared_story();
+    two_stories t;
     lab_random r = lab_random_of(seed);
     uint32_t at = 1 + (uint32_t)lab_random_below(&r, STEPS - 1);
-    folder_file(lives, sizeof lives, "lives.db");
-    folder_file(dies, sizeof dies, "dies.db");
-    job all = { .file = lives, .told = one, .seed = seed, .to = STEPS, .pipe = -1 };
-    run_job(&all);
+    stories_begin(&t, seed);
     job begun = {
-        .file = dies, .told = other, .seed = seed, .to = STEPS, .hasty = true, .pipe = -1
+        .file = t.dies, .told = t.other, .seed = seed, .to = STEPS, .hasty = true, .pipe = -1
     };
     run_and_kill(&begun, at);
     /* Which of its writes are in the file nobody knows: it makes them all again. */
-    job goes_on = { .file = dies, .told = other, .seed = seed, .to = STEPS, .pipe = -1 };
+    job goes_on = { .file = t.dies, .told = t.other, .seed = seed, .to = STEPS, .pipe = -1 };
     run_job(&goes_on);
-    assert_memory_equal(other->values, one->values, sizeof one->values);
-    folder_remove_store(lives);
-    folder_remove_store(dies);
-    munmap(one, sizeof *one);
-    munmap(other, sizeof *other);
+    stories_end(&t);
 }
 
 /* I7: killed anywhere, it never takes what is stale for clean. */

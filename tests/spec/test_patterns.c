@@ -347,13 +347,18 @@ static hd_cell generator(hd_build *b) {
     return hd_derive_pattern(b, "generated", generate, NULL, &x, 1);
 }
 
+/* A piece of this pattern, and somebody who looks at its result. */
+static void look_at(const char *name, hd_cell (*pattern)(hd_build *b)) {
+    hd_piece p = start(name, pattern);
+    hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
+    lab_settle(l);
+}
+
 /* Seed 000's nested lift: the parent runs first, replaces what its inputs decided, and only the
  * appropriate child runs. */
 static void a_parent_replaces_its_child(void **state) {
     lab_set(l, "y", 10);
-    hd_piece p = start("generator", generator);
-    hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
-    lab_settle(l);
+    look_at("generator", generator);
     assert_ran(l, "generate multiply show"); /* nobody sees a graph half built */
     assert_json(l, "main/generator/generated/multiply", "20");
     lab_set(l, "generator#/arguments/x", 3);
@@ -365,9 +370,7 @@ static void a_parent_replaces_its_child(void **state) {
 /* C146: the sub-pattern's own value changes; the derive that built it does not run. */
 static void a_change_below_does_not_run_the_parent(void **state) {
     lab_set(l, "y", 10);
-    hd_piece p = start("generator", generator);
-    hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
-    lab_settle(l);
+    look_at("generator", generator);
     lab_ran(l);
     lab_set(l, "y", 11);
     lab_settle(l);
@@ -389,9 +392,7 @@ static hd_cell steady(hd_build *b) {
 /* C147: the same structure again: what is there stays, and does not run. Another: it goes. */
 static void the_same_structure_again_stays(void **state) {
     lab_set(l, "y", 5);
-    hd_piece p = start("steady", steady);
-    hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
-    lab_settle(l);
+    look_at("steady", steady);
     lab_ran(l);
     lab_set(l, "steady#/arguments/x", 3);
     lab_settle(l);

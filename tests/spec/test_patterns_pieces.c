@@ -380,18 +380,24 @@ static void a_gated_launch_begins_with_its_confirmation(void **state) {
     assert_int_equal(running(), 2);
 }
 
-/* C273: a launch fails late, when another piece has taken its place: that one is not touched. */
-static void a_late_failure_does_not_touch_a_replacement(void **state) {
+/* A launch whose commit will be refused, which is not known yet. */
+static hd_piece launch_in_vain(void) {
     hd_tx *tx;
-    hd_piece first;
+    hd_piece p;
     hd_pattern_register(rt(), "watcher", "1", watcher);
     lab_set(l, "there", 1);
     hd_runtime_sync(rt());
     hd_tx_begin(rt(), &tx);
     hd_tx_require_absent(tx, hd_cell_at(rt(), "main/there"));
     hd_piece_spec spec = { .id = "x", .pattern = "watcher" };
-    assert_int_equal(hd_tx_launch_piece(tx, &spec, &first), HD_OK);
+    assert_int_equal(hd_tx_launch_piece(tx, &spec, &p), HD_OK);
     hd_tx_commit(tx, NULL, NULL);
+    return p;
+}
+
+/* C273: a launch fails late, when another piece has taken its place: that one is not touched. */
+static void a_late_failure_does_not_touch_a_replacement(void **state) {
+    hd_piece first = launch_in_vain();
     hd_piece_stop(rt(), first);
     hd_piece second = start("x");
     lab_idle(l);
@@ -404,16 +410,7 @@ static void a_late_failure_does_not_touch_a_replacement(void **state) {
 
 /* A launch whose commit is refused goes with it. */
 static void a_refused_commit_takes_its_piece_along(void **state) {
-    hd_tx *tx;
-    hd_piece p;
-    hd_pattern_register(rt(), "watcher", "1", watcher);
-    lab_set(l, "there", 1);
-    hd_runtime_sync(rt());
-    hd_tx_begin(rt(), &tx);
-    hd_tx_require_absent(tx, hd_cell_at(rt(), "main/there"));
-    hd_piece_spec spec = { .id = "x", .pattern = "watcher" };
-    hd_tx_launch_piece(tx, &spec, &p);
-    hd_tx_commit(tx, NULL, NULL);
+    launch_in_vain();
     hd_runtime_sync(rt());
     lab_idle(l);
     assert_int_equal(running(), 0);

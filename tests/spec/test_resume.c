@@ -46,14 +46,19 @@ static void chain(void) {
     lab_effect(l, "show", "plus");
 }
 
-/* C295, C299, C308, I7: what was clean is clean, with its edges: only the effect runs, and it alone
- * reads a document. */
-static void nothing_runs_that_need_not(void **state) {
+/* The chain has run, and all that is known of it is stored. */
+static void chain_has_run(void) {
     lab_set(l, "n", 3);
     lab_set(l, "m", 1);
     begin(chain);
     settle();
     assert_ran(l, "double plus show");
+}
+
+/* C295, C299, C308, I7: what was clean is clean, with its edges: only the effect runs, and it alone
+ * reads a document. */
+static void nothing_runs_that_need_not(void **state) {
+    chain_has_run();
     restart();
     uint64_t before = loads();
     assert_ran(l, "");
@@ -72,11 +77,7 @@ static void nothing_runs_that_need_not(void **state) {
 /* C295, I7: the same where the process was killed, and not closed, once all had been stored. */
 static void a_killed_program_resumes_as_well(void **state) {
     if (!lab_is_sqlite(l)) return; /* a store in memory hears of derived state when one closes */
-    lab_set(l, "n", 3);
-    lab_set(l, "m", 1);
-    begin(chain);
-    settle();
-    lab_ran(l);
+    chain_has_run();
     lab_runtime_drop(lab_on(l, "a"));
     again();
     lab_settle(l);
@@ -86,11 +87,7 @@ static void a_killed_program_resumes_as_well(void **state) {
 
 /* C301: what changed meanwhile makes its reader invalid, and nobody else. */
 static void a_change_while_down_runs_its_readers(void **state) {
-    lab_set(l, "n", 3);
-    lab_set(l, "m", 1);
-    begin(chain);
-    settle();
-    lab_ran(l);
+    chain_has_run();
     stop();
     lab_on(l, "b");
     lab_set(l, "m", 2);
@@ -114,11 +111,7 @@ static hd_status fail_rows(authority *a, const char *piece, hd_value *valid, bas
 /* C306: a store that cannot tell what it knows: everything runs, nothing fails. */
 static void rows_that_cannot_be_read_make_everything_fresh(void **state) {
     static basis_ops broken;
-    lab_set(l, "n", 3);
-    lab_set(l, "m", 1);
-    begin(chain);
-    settle();
-    lab_ran(l);
+    chain_has_run();
     stop();
     lab_line *line = lab_line_of(lab_on(l, "a"));
     broken = *line->ops.basis;
@@ -132,11 +125,7 @@ static void rows_that_cannot_be_read_make_everything_fresh(void **state) {
 
 /* A change that leaves the value as it was is no change. */
 static void an_equal_result_stops_the_wave(void **state) {
-    lab_set(l, "n", 3);
-    lab_set(l, "m", 1);
-    begin(chain);
-    settle();
-    lab_ran(l);
+    chain_has_run();
     stop();
     lab_on(l, "b");
     lab_set(l, "n", 4);
@@ -366,11 +355,7 @@ static void gates_are_restored(void **state) {
 
 /* A cancelled node leaves no row: registered again it is a new one. */
 static void a_cancelled_node_is_forgotten(void **state) {
-    lab_set(l, "n", 3);
-    lab_set(l, "m", 1);
-    begin(chain);
-    settle();
-    lab_ran(l);
+    chain_has_run();
     lab_cancel(l, "double");
     settle();
     restart();
