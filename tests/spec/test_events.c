@@ -668,6 +668,32 @@ static void commits_carry_the_identity_of_their_handler(void **state) {
     lab_close(l);
 }
 
+/* ---- a handler that goes */
+
+static hd_status removes_its_handler(lab_node *self, hd_tx *tx) {
+    lab_handler *h = self->data;
+    hd_value heard = hd_tx_get(tx, lab_cell(self->at, "bye_log"));
+    if (hd_value_count(heard)) hd_handler_remove(h->rt, h->handler);
+    return HD_OK;
+}
+
+/* C353: the commit names who made it, also if that is gone before it is on its way. */
+static void a_handler_may_go_before_its_commit_is_sent(void **state) {
+    lab *l = lab_start();
+    lab_on(l, "b"); /* nobody is alone: it is sent */
+    lab_on(l, "a");
+    lab_handler *h = lab_handle(l, .stream = "bye", .reads = "bye_log");
+    lab_add(l, .name = "watch", .effect = true, .body = removes_its_handler, .data = h);
+    lab_settle(l);
+    lab_outcome o = { 0 };
+    lab_fire(l, "bye", "1", &o);
+    lab_idle(l);
+    sync_all(l);
+    assert_outcome(o, HD_OK);
+    assert_json(l, "bye_log", "[1]");
+    lab_close(l);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_events_run_the_handler_twice),
@@ -697,6 +723,7 @@ int main(void) {
         cmocka_unit_test(reads_outside_the_declared_inputs_are_counted),
         cmocka_unit_test(telemetry_is_there_when_it_is_asked_for),
         cmocka_unit_test(commits_carry_the_identity_of_their_handler),
+        cmocka_unit_test(a_handler_may_go_before_its_commit_is_sent),
     };
     LAB_EVERYWHERE(tests);
 }
