@@ -88,7 +88,7 @@ typedef struct space_seq {
     uint64_t seq;
 } space_seq;
 
-/* Who made it, for provenance; all texts owned by the commit's arena-like `text` buffer. */
+/* Who makes it, for provenance; texts are good as long as the transaction. */
 typedef struct stamp {
     uint32_t node;      /* the runtime's node; 0: the program */
     const char *action; /* durable identity of node or handler; NULL */
@@ -103,6 +103,7 @@ typedef struct commit {
     commit_state state;
     hd_status doom; /* why it is dead */
     stamp stamp;
+    struct key *by; /* the stamp's action, referenced: it may be gone by now; NULL: none is told */
 
     VEC(op) ops;
     VEC(claim) claims;
@@ -122,8 +123,6 @@ typedef struct commit {
     void *owner;        /* free for the owner */
     uint64_t owner_rev; /* ditto */
     void *lineage;      /* of the transaction; the observer is told of the verdict; NULL */
-
-    void *sent; /* free for the authority: what it made of it */
 } commit;
 
 #endif

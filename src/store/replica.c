@@ -126,11 +126,13 @@ static void commit_clear(replica *r, commit *c) {
     vec_clear(&c->causes);
     vec_clear(&c->seqs);
     c->extra = value_absent();
+    key_unref(c->by);
+    c->by = NULL;
     c->stamp = (stamp){ 0 };
     c->doom = HD_OK;
     c->done = NULL;
     c->settled = NULL;
-    c->owner = c->sent = c->lineage = NULL;
+    c->owner = c->lineage = NULL;
 }
 
 void replica_commit_free(replica *r, commit *c) {

@@ -439,9 +439,8 @@ static bool put_cause_json(encoder *e, json_buffer *b, uint32_t key) {
 
 static bool put_stamp_json(encoder *e, json_buffer *b, const commit *c) {
     bool ok = true;
-    if (c->stamp.action)
-        ok = put_literal(b, ",\"by\":") &&
-             put_string(b, "", c->stamp.action, strlen(c->stamp.action));
+    if (c->by)
+        ok = put_literal(b, ",\"by\":") && put_string(b, "", key_bytes(c->by), c->by->length);
     if (c->stamp.implementation)
         ok = ok && put_literal(b, ",\"as\":") &&
              put_string(b, "", c->stamp.implementation, strlen(c->stamp.implementation));

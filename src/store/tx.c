@@ -272,6 +272,14 @@ static hd_status move_ops(hd_tx *tx, commit *c, const tx_write *w) {
     return HD_OK;
 }
 
+/* Whoever it is may be gone when the commit is sent. What is no proper text is not told. */
+static hd_status name_author(hd_tx *tx, commit *c) {
+    const char *action = tx->stamp.action;
+    if (!action) return HD_OK;
+    hd_status status = key_make(tx->r->heap, action, strlen(action), &c->by);
+    return status == HD_NOMEM ? status : HD_OK;
+}
+
 static hd_status fill_commit(hd_tx *tx, commit *c, bool shared) {
     hd_status status = HD_OK;
     for (uint32_t i = 0; i < tx->writes.count && !status; i++) {
@@ -281,6 +289,7 @@ static hd_status fill_commit(hd_tx *tx, commit *c, bool shared) {
         if (!status) status = footprint_add(tx->r, c, w->doc, w->before, w->now, shared);
     }
     if (!status && shared) status = add_claims(tx, c);
+    if (!status && shared) status = name_author(tx, c);
     for (uint32_t i = 0; i < tx->preconditions.count && !status; i++) {
         if (!vec_push(tx->r->env, &c->preconditions, tx->preconditions.items[i])) return HD_NOMEM;
         if (tx->preconditions.items[i].place)
