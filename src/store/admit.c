@@ -261,7 +261,7 @@ static void record_write(heads *h, const submission *s, const sub_write *w, uint
     if (guarded(s, w->head)) d->flags |= HEAD_GUARDED;
     d->flags &= (uint8_t) ~(HEAD_EXISTS | HEAD_TOMBSTONE);
     d->flags |= w->delete_ ? HEAD_TOMBSTONE : HEAD_EXISTS;
-    d->flags |= HEAD_FETCHED | HEAD_DIRTY;
+    d->flags |= HEAD_FETCHED;
 }
 
 static hd_status reserve_touches(heads *h, const submission *s) {

@@ -29,8 +29,7 @@ enum {
     HEAD_FETCHED = 1, /* seq and the two below are known (not only "at or below the checkpoint") */
     HEAD_EXISTS = 2,  /* has a value */
     HEAD_TOMBSTONE = 4, /* was deleted, and that is remembered */
-    HEAD_GUARDED = 8,   /* was created under "absent": deleting it leaves a tombstone for good */
-    HEAD_DIRTY = 16     /* changed since the last checkpoint; for the authority */
+    HEAD_GUARDED = 8    /* was created under "absent": deleting it leaves a tombstone for good */
 };
 
 /* One path that an accepted commit changed. */
