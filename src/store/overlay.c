@@ -39,20 +39,6 @@ hd_status overlay_write(replica *r, place_id doc, hd_value v, uint32_t origin_no
     return HD_OK;
 }
 
-hd_status overlay_drop(replica *r, place_id doc) {
-    place *p = place_at(&r->places, doc);
-    if (!(p->doc.flags & DOC_OVERLAY)) return HD_OK;
-    hd_status status = replica_notice_begin(r, HD_CHANGE_REVERT, HD_COMMIT_DERIVED, 0, 0, 1);
-    if (status) return status;
-    layer *top = replica_top(r, doc);
-    hd_value shown_then = value_ref(top ? top->after : replica_confirmed(r, doc));
-    p->doc.flags &= (uint16_t) ~(DOC_OVERLAY | DOC_UNSEALED);
-    replica_show(r, doc, shown_then);
-    replica_over_trim(r, doc);
-    replica_notice_end(r);
-    return HD_OK;
-}
-
 /* ---- sealing */
 
 /* The seal was refused: by now the layers have left and that has been announced; the nodes behind

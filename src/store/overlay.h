@@ -20,9 +20,6 @@ hd_status overlay_write(replica *r, place_id doc, hd_value v, uint32_t origin_no
  * is kept. */
 hd_status overlay_open(replica *r, place_id doc);
 
-/* Drops an output: what is confirmed (or pending) shows again. Announces. */
-hd_status overlay_drop(replica *r, place_id doc);
-
 /* Seals every output that can be sealed into one commit and queues it, with what is to be kept of
  * nodes. Where there is no output to seal, that goes alone if asked. */
 hd_status overlay_seal(replica *r, bool rows_alone);
