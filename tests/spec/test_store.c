@@ -261,6 +261,33 @@ static void s4_queued_commits_fall_without_being_sent(void **state) {
     assert_int_equal(lab_arrived(l), arrived);
 }
 
+/* However many fall, they fall at once: what their own verdicts say later is known. */
+static void s4_a_cascade_is_one_change(void **state) {
+    enum { STACKED = 50 };
+    lab_fate *fates[STACKED];
+    hd_store_stats before, after;
+    lab_write(a, "n", "1");
+    settle(l);
+    assert_cell(b, "n", "1");
+    lab_do(b, "get n; set x 0");
+    for (int i = 0; i < STACKED; i++) fates[i] = lab_dof(b, "get x; set x %d", i + 1);
+    lab_write(a, "n", "2");
+    lab_pump(a);
+    lab_send(b);
+    lab_heard(b);
+    hd_runtime_store_stats(lab_rt(b), &before);
+    lab_hear(b);
+    settle(l);
+    hd_runtime_store_stats(lab_rt(b), &after);
+    for (int i = 0; i < STACKED; i++) {
+        assert_fate(fates[i], HD_DEAD_LAYER);
+        assert_int_equal(fates[i]->told, 1);
+    }
+    assert_heard(b, "integrate n=2; revert x=-");
+    assert_int_equal(after.notices - before.notices, 2);
+    assert_int_equal(after.rejected - before.rejected, STACKED + 1);
+}
+
 /* ---- S5: a session's commits resolve in local-seq order */
 
 static int resolved[4];
@@ -732,6 +759,7 @@ int main(void) {
         S(s3_a_write_over_a_refused_layer_touches_all_it_says),
         S(s4_what_is_stacked_on_a_refused_commit_falls_with_it),
         S(s4_queued_commits_fall_without_being_sent),
+        S(s4_a_cascade_is_one_change),
         S(s5_verdicts_come_in_the_order_of_the_commits),
         S(s6_whoever_is_told_of_a_commit_is_told_the_same),
         S(s7_a_commit_is_announced_before_it_returns_and_its_verdict_is_silent),
