@@ -80,7 +80,8 @@ typedef struct footprint {
 typedef enum commit_state {
     COMMIT_QUEUED, /* layers applied, not sent */
     COMMIT_SENT,   /* no verdict yet */
-    COMMIT_DEAD    /* rejected or doomed; leaves with its verdict */
+    COMMIT_DEAD,   /* rejected or doomed: its layers leave */
+    COMMIT_GONE    /* they have left, its owners know; only its own verdict is still to come */
 } commit_state;
 
 typedef struct space_seq {

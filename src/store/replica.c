@@ -693,13 +693,13 @@ static hd_status doom_of(const replica *r, const commit *c) {
 static void doom_list(replica *r, list *commits) {
     LIST_FOR (n, commits) {
         commit *c = LIST_ENTRY(n, commit, link);
-        hd_status doom = c->state == COMMIT_DEAD ? HD_OK : doom_of(r, c);
+        hd_status doom = c->state >= COMMIT_DEAD ? HD_OK : doom_of(r, c);
         if (doom) {
             c->state = COMMIT_DEAD;
             c->doom = doom;
             r->stats.doomed++;
         }
-        if (c->state == COMMIT_DEAD) r->dead.items[r->dead.count++] = c->local_seq;
+        if (c->state >= COMMIT_DEAD) r->dead.items[r->dead.count++] = c->local_seq;
     }
 }
 
@@ -744,6 +744,7 @@ static void tell_doomed(replica *r) {
     LIST_FOR_SAFE (n, &r->pending) {
         commit *c = LIST_ENTRY(n, commit, link);
         if (c->state != COMMIT_DEAD) continue;
+        c->state = COMMIT_GONE;
         hd_verdict_fn done = c->done;
         void (*settled)(void *, commit *, hd_status) = c->settled;
         c->done = NULL;
@@ -754,7 +755,8 @@ static void tell_doomed(replica *r) {
     }
 }
 
-hd_status replica_reject(replica *r, commit *c, hd_status why) {
+/* The commit falls, with all that is stacked on it. HD_NOMEM: nothing has changed but who is dead. */
+static hd_status let_fall(replica *r, commit *c, hd_status why) {
     if (c->state != COMMIT_DEAD) {
         c->state = COMMIT_DEAD;
         c->doom = why;
@@ -764,15 +766,19 @@ hd_status replica_reject(replica *r, commit *c, hd_status why) {
     if (!status) status = plan_dead(r, &r->pending);
     if (!status) status = plan_dead(r, &r->queued);
     if (!status && r->plan.count) status = plan_run(r, HD_CHANGE_REVERT, c->class);
-    if (status) {
-        plan_drop(r);
-        return status;
-    }
+    if (status) plan_drop(r);
+    return status;
+}
+
+hd_status replica_reject(replica *r, commit *c, hd_status why) {
+    bool known = c->state == COMMIT_GONE; /* it fell with another one */
+    hd_status status = known ? HD_OK : let_fall(r, c, why);
+    if (status) return status;
     r->stats.rejected++;
     fate(r, c, why);
-    bury_queued(r);
+    if (!known) bury_queued(r);
     tell_fates(r, &r->fated);
-    tell_doomed(r);
+    if (!known) tell_doomed(r);
     return HD_OK;
 }
 
