@@ -42,6 +42,10 @@ static hd_status complete(writer *w) {
     tail_trim(&w->tail, w->checkpoint);
     if (w->checkpoint == w->row) w->tail.bytes = 0;
     forget_footprints(w);
+#ifndef NDEBUG
+    tail_check(&w->tail);
+    heads_check(&w->heads);
+#endif
     hd_status status = file_meta_get(&w->file, "kept", &w->kept);
     bool due = !status && !w->options.keep_history && w->kept > KEPT_MAX;
     return due ? writer_prune(w) : status;

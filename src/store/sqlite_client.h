@@ -5,9 +5,9 @@
  * them, which happens only within poll(). Rows of our own move the position too; their verdicts
  * come from the writer.
  *
- * Documents are loaded as of the position. A read transaction is opened by the first load after a
- * poll and ended by the next poll, so all loads between two polls see one snapshot and the WAL is
- * never held for long. Only if another process has checkpointed past our position in the meantime is
+ * Documents are loaded as of the position. A read transaction is opened by a poll that looks into the
+ * file, or by the first load after one that does not, and ended by the next poll, so all loads between
+ * two polls see one snapshot and the WAL is never held for long. Only if another process has checkpointed past our position in the meantime is
  * a document newer than that: it is *ahead*, no transaction sees it beside others, and the next poll
  * catches up. Its claim carries its true seq, and the commit is judged by it. */
 #ifndef STORE_SQLITE_CLIENT_H
