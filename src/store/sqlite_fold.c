@@ -160,14 +160,20 @@ static bool patch_pays(const stored_head *was, const fold *f) {
     return was->patched + f->ops.length <= was->size / 2;
 }
 
-static hd_status put_patch(folding *g, const stored_head *was, fold *f) {
-    file *to = &g->w->file;
-    json_buffer *b = &f->ops;
-    if (!json_buffer_grow(b, 2)) return HD_NOMEM;
+/* What was gathered becomes a list. */
+static bool enclose(json_buffer *b) {
+    if (!json_buffer_grow(b, 2)) return false;
     memmove(b->bytes + 1, b->bytes, b->length);
     b->bytes[0] = '[';
     b->bytes[b->length + 1] = ']';
     b->length += 2;
+    return true;
+}
+
+static hd_status put_patch(folding *g, const stored_head *was, fold *f) {
+    file *to = &g->w->file;
+    json_buffer *b = &f->ops;
+    if (!enclose(b)) return HD_NOMEM;
     sqlite3_stmt *s = file_sql_get(to, SQL_PATCH_PUT);
     if (!s) return file_status(sqlite3_extended_errcode(to->db));
     sqlite3_bind_int64(s, 1, was->doc);
@@ -184,16 +190,12 @@ static hd_status put_patch(folding *g, const stored_head *was, fold *f) {
 
 /* The patch has grown too long: load, fold, and go on as a value. */
 static hd_status unpatch(folding *g, const stored_head *was, fold *f) {
-    hd_value v = value_absent(), ops;
+    hd_value v = value_absent();
     writer *w = g->w;
     hd_status status = large_load(&w->file, w->heap, was->doc, &v);
-    json_buffer *b = &f->ops;
-    if (!status && !json_buffer_grow(b, 2)) status = HD_NOMEM;
+    if (!status && !enclose(&f->ops)) status = HD_NOMEM;
     if (!status) {
-        memmove(b->bytes + 1, b->bytes, b->length);
-        b->bytes[0] = '[';
-        b->bytes[b->length + 1] = ']';
-        ops = log_json_read(w->heap, b->bytes, b->length + 2);
+        hd_value ops = log_json_read(w->heap, f->ops.bytes, f->ops.length);
         status = value_is_failed(ops) ? HD_NOMEM : log_fold(w->heap, ops, &v);
         value_unref(ops);
     }
