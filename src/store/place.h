@@ -123,6 +123,10 @@ static inline place *place_at(const places *ps, place_id id) {
     assert(id < ps->count);
     return &ps->at[id];
 }
+static inline void place_set_seq(place *doc, uint64_t seq) {
+    assert(seq >> 48 == 0);
+    doc->doc.seq = seq & ((UINT64_C(1) << 48) - 1);
+}
 static inline bool place_is_doc(const places *ps, place_id id) { return ps->at[id].root == id; }
 
 /* Interns; `out` is unchanged on failure. The record stays while refs > 0 or it is pinned, watched

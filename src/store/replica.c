@@ -275,7 +275,7 @@ void replica_meet(replica *r, place_id doc, const loaded *state) {
     place *p = place_at(&r->places, doc);
     r->stats.loads++;
     p->doc.flags |= DOC_KNOWN;
-    p->doc.seq = state->seq & ((UINT64_C(1) << 48) - 1);
+    place_set_seq(p, state->seq);
     /* Whoever depends on it has not read it here: nobody needs to be told. Inner places may be there. */
     p->value = state->present ? state->value : value_absent();
     place_walk(&r->places, doc, value_absent(), p->value, p->rev, observer_ignore, NULL);
@@ -333,7 +333,7 @@ void replica_arrived(replica *r, place_id doc, const loaded *state, hd_status st
         if (!status) {
             r->stats.loads++;
             p->doc.flags |= DOC_KNOWN;
-            p->doc.seq = state->seq & ((UINT64_C(1) << 48) - 1);
+            place_set_seq(p, state->seq);
             replica_show(r, doc, state->present ? value_ref(state->value) : value_absent());
             replica_notice_end(r);
         }
@@ -527,7 +527,7 @@ static void relayer(replica *r, over *o, const plan_item *item) {
 /* Carries out one item; takes what it owns. */
 static void plan_apply(replica *r, plan_item *item) {
     place *p = place_at(&r->places, item->doc);
-    p->doc.seq = item->seq & ((UINT64_C(1) << 48) - 1);
+    place_set_seq(p, item->seq);
     p->doc.flags |= DOC_KNOWN;
     if (p->doc.over) {
         over *o = &r->overs.items[p->doc.over];
@@ -654,7 +654,7 @@ static void promote(replica *r, commit *c, place_id doc) {
     o->layers--;
     slab_give(&r->layers, l);
     uint64_t seq = seq_of(r, c, doc);
-    if (seq) p->doc.seq = seq & ((UINT64_C(1) << 48) - 1);
+    if (seq) place_set_seq(p, seq);
     p->doc.flags |= DOC_KNOWN;
     replica_over_trim(r, doc);
 }

@@ -19,13 +19,11 @@ static bool is_ordinary(const place *p) {
     return (p->doc.flags & (DOC_KNOWN | DOC_VOLATILE | DOC_OVERLAY)) == DOC_KNOWN && !p->doc.over;
 }
 
-static void set_seq(place *p, uint64_t seq) { p->doc.seq = seq & ((UINT64_C(1) << 48) - 1); }
-
 /* Makes one document's new value visible and confirmed. */
 static void confirm_now(hd_tx *tx, place_id doc, hd_value after, bool first) {
     authority *a = tx->r->authority;
     place *p = tx_place(tx, doc);
-    set_seq(p, a->ops->confirm(a, doc, after, first));
+    place_set_seq(p, a->ops->confirm(a, doc, after, first));
     p->doc.flags |= DOC_KNOWN;
     replica_show_changed(tx->r, doc, value_ref(after));
 }
@@ -36,7 +34,7 @@ static inline void show_alone(hd_tx *tx, place *p, place_id doc, hd_value after,
     replica *r = tx->r;
     hd_value before = p->value;
     bool reshaped = !(p->doc.flags & DOC_HAS_SHAPE) || !value_same_shape(before, after);
-    set_seq(p, seq);
+    place_set_seq(p, seq);
     r->kind = HD_CHANGE_COMMIT;
     r->class = tx->class;
     r->group = tx->stamp.group;
