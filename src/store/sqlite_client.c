@@ -13,14 +13,7 @@ doc_name client_name(const client *c, place_id doc) {
     const places *ps = &c->r->places;
     const place *p = place_at(ps, doc);
     const doc_home *h = &ps->homes.items[p->doc.home];
-    return (doc_name){ .space = key_bytes(h->space),
-                       .space_length = h->space->length,
-                       .instance = h->instance ? key_bytes(h->instance) : "",
-                       .instance_length = h->instance ? h->instance->length : 0,
-                       .id = key_bytes(p->doc.id),
-                       .id_length = p->doc.id->length,
-                       .scope = h->scope,
-                       .meta = h->meta };
+    return name_of_keys(h->space, h->scope, h->instance, p->doc.id, h->meta);
 }
 
 hd_status client_space_at(client *c, struct key *name, client_space **out) {

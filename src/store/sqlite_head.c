@@ -14,6 +14,18 @@ void bind_name(sqlite3_stmt *s, const doc_name *n) {
     bind_text(s, 4, n->instance, n->instance_length);
 }
 
+doc_name name_of_keys(const struct key *space, hd_scope scope, const struct key *instance,
+                      const struct key *id, bool meta) {
+    return (doc_name){ .space = key_bytes(space),
+                       .space_length = space->length,
+                       .instance = instance ? key_bytes(instance) : "",
+                       .instance_length = instance ? instance->length : 0,
+                       .id = key_bytes(id),
+                       .id_length = id->length,
+                       .scope = scope,
+                       .meta = meta };
+}
+
 uint64_t head_hash(const char *value, size_t value_length, const char *meta, size_t meta_length) {
     return hash_bytes(meta, meta_length, hash_bytes(value, value_length, FILE_HASH_SEED));
 }

@@ -40,4 +40,8 @@ uint64_t head_hash(const char *value, size_t value_length, const char *meta, siz
 
 void bind_name(sqlite3_stmt *s, const doc_name *name);
 
+/* A name whose texts are borrowed from keys; `instance` is NULL for space scope. */
+doc_name name_of_keys(const struct key *space, hd_scope scope, const struct key *instance,
+                      const struct key *id, bool meta);
+
 #endif

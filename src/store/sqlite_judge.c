@@ -23,14 +23,7 @@ void batch_free(const hd_env *env, batch *b) {
 /* ---- What admission needs to know ---------------------------------------------------------- */
 
 static doc_name name_of_head(const head *h) {
-    return (doc_name){ .space = key_bytes(h->space),
-                       .space_length = h->space->length,
-                       .instance = h->instance ? key_bytes(h->instance) : "",
-                       .instance_length = h->instance ? h->instance->length : 0,
-                       .id = key_bytes(h->id),
-                       .id_length = h->id->length,
-                       .scope = (hd_scope)h->scope,
-                       .meta = h->meta };
+    return name_of_keys(h->space, (hd_scope)h->scope, h->instance, h->id, h->meta);
 }
 
 /* Documents not changed since we opened are known only to be at or below the checkpoint. */
