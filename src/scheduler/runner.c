@@ -70,6 +70,8 @@ void runner_report(scheduler *s, node_id id, hd_status status, const char *messa
         space = key_bytes(s->r->places.homes.items[doc->doc.home].space);
     }
     const char *pattern, *piece = piece_of(s, id, &pattern);
+    struct key *name = id ? node_own_name(s, id) : NULL;
+    if (name) key_ref(name); /* they may cancel it */
     hd_failure failure = { .status = status,
                            .message = message && *message ? message : hd_status_text(status),
                            .action = node_label(s, id),
@@ -86,6 +88,7 @@ void runner_report(scheduler *s, node_id id, hd_status status, const char *messa
     env_log(s->env, handled ? HD_LOG_INFO : HD_LOG_ERROR, "%s in node \"%s\": %s (%s)",
             handled ? "handled" : "uncaught", failure.action, failure.message,
             hd_status_name(status));
+    key_unref(name);
 }
 
 /* ---- commits and their verdicts */
@@ -395,18 +398,29 @@ hd_status runner_write_output(scheduler *s, node_id id, place_id at, hd_value v)
     return HD_OK;
 }
 
+/* The node cancelled itself in its body: it goes now. */
+static bool has_left(scheduler *s, node_id id) {
+    if (!s->cancelled) return false;
+    s->cancelled = false;
+    registry_remove(s, id);
+    return true;
+}
+
+/* Fails the run. True: the node is still there; those who heard of it may have cancelled it. */
+static bool outlives(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
+    hd_node handle = registry_handle(s, id);
+    failed(s, id, tx, status);
+    return registry_get(s, handle) != 0;
+}
+
 /* Returns what became of the run; the node may be gone. */
 static hd_status finish(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
-    node *n = node_of(s, id);
-    n->flags &= ~(uint32_t)NODE_RUNNING;
-    if (s->cancelled) {
-        s->cancelled = false;
-        registry_remove(s, id);
-    } else {
+    node_of(s, id)->flags &= ~(uint32_t)NODE_RUNNING;
+    if (!has_left(s, id)) {
         if (!status) status = conclude(s, id, tx);
-        if (status) failed(s, id, tx, status);
-        n = node_of(s, id);
-        if (n->cold || (n->flags & NODE_MATERIALISER))
+        bool there = !status || outlives(s, id, tx, status);
+        const node *n = node_of(s, id);
+        if (there && (n->cold || (n->flags & NODE_MATERIALISER)))
             gates_ran(s, id, s->clock_ns ? s->clock_ns : env_now_ns(s->env));
     }
     s->message[0] = 0; /* it belonged to this failure */
@@ -436,7 +450,10 @@ static void run_unusual(scheduler *s, node_id id) {
     hd_status status = call_body(s, id, tx);
     if (clock) runner_record_time(s, id, began);
     if (s->tracer) s->tracer->run_body(s, id, tx, status);
-    if (status == HD_PENDING && s->tx != tx) return; /* suspended: the transaction went along */
+    if (status == HD_PENDING && s->tx != tx) { /* suspended: the transaction went along */
+        has_left(s, id);
+        return;
+    }
     hd_node handle = registry_handle(s, id);
     status = finish(s, id, tx, status);
     if (s->tracer && registry_get(s, handle)) s->tracer->run_end(s, id, tx, status);
@@ -457,8 +474,8 @@ void runner_run_unusual(scheduler *s, node_id id, uint32_t pos) {
 /* As finish() and wipe(), for a plain first run. */
 static void end_first(scheduler *s, node_id id, hd_tx *tx) {
     hd_status status = conclude_first(s, id, tx);
-    if (status) failed(s, id, tx, status);
-    if (node_of(s, id)->cold) gates_ran(s, id, env_now_ns(s->env));
+    bool there = !status || outlives(s, id, tx, status);
+    if (there && node_of(s, id)->cold) gates_ran(s, id, env_now_ns(s->env));
     graph_settle(&s->graph);
     if (status) wipe(tx);
     else if (tx->pool && tx->pool->count) hd_pool_clear(tx->pool);
@@ -468,8 +485,9 @@ void runner_end_unusual(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
     runner_end_row(s);
     if (!status && is_plain_first(node_of(s, id), tx)) {
         end_first(s, id, tx);
-    } else if (status != HD_PENDING ||
-               s->tx == tx) { /* else suspended: the transaction went along */
+    } else if (status == HD_PENDING && s->tx != tx) {
+        has_left(s, id); /* suspended: the transaction went along */
+    } else {
         finish(s, id, tx, status);
         wipe(tx);
     }
