@@ -96,9 +96,11 @@ typedef struct hd_handler_spec {
 } hd_handler_spec;
 
 /* One handler for each stream: a second registration takes the place of the first, with a warning.
- * HD_USAGE for a spec that makes no sense, HD_NOMEM. */
+ * HD_USAGE for a spec that makes no sense, HD_NOMEM, or why the space could not be looked at: nothing
+ * has changed then. */
 HD_API hd_status hd_handler_register(hd_runtime *rt, const hd_handler_spec *spec, hd_handler *out);
-/* Events that are queued stay queued, and fail if nobody takes the stream over. */
+/* Events that are queued stay queued, and fail if nobody takes the stream over. From its own body, or
+ * from a callback about it: what it handles now is handled, and `release` is called afterwards. */
 HD_API void hd_handler_remove(hd_runtime *rt, hd_handler handler);
 
 /* Asked, once per event, when there is no handler for a stream: it may register one and return

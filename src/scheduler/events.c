@@ -84,13 +84,13 @@ static bool is_repeated(scheduler *s, event *e) {
 static bool is_refused(scheduler *s, event *e) {
     const hd_schema *schema = e->to->spec.event_schema;
     hd_error error;
-    if (!schema || (e->flags & EVENT_CHECKED)) return false;
+    if (!schema || e->checked == e->to->generation) return false;
     hd_status status = hd_schema_validate(schema, e->payload, &error);
     if (status) {
         events_end(s, e, status, error.message);
         return true;
     }
-    e->flags |= EVENT_CHECKED;
+    e->checked = e->to->generation;
     return false;
 }
 
@@ -122,9 +122,11 @@ static void step(scheduler *s, lane *l) {
         return;
     }
     if (is_refused(s, e) || is_repeated(s, e)) return;
+    uint32_t generation = e->to->generation;
     if (!(e->flags & EVENT_PRESYNCED)) e->waits = sync_first(s, e);
     if (e->waits || !is_ready(s, e)) return;
-    events_handle(s, e);
+    /* Who was asked may have removed the handler, or put another in its place: from the start. */
+    if (e->to->spec.fn && e->to->generation == generation) events_handle(s, e);
 }
 
 /* The time slice counts for events too: the clock is read now and then. */
@@ -143,7 +145,9 @@ void events_head_step(scheduler *s) {
     if (ev->outbox) outbox_step(s);
     if (!ev->queued) return;
     look_at_clock(s);
+    streams_begin(s);
     step(s, &ev->lane);
+    streams_end(s);
 }
 
 /* ---- a handler that is not there */
@@ -322,12 +326,14 @@ void events_report(scheduler *s, const event *e, hd_status status, const char *m
                            .pattern = "",
                            .space = key_bytes(space) };
     s->stats.failures++;
+    streams_begin(s);
     for (uint32_t i = 0; i < s->error_handlers.count; i++)
         s->error_handlers.items[i].fn(s->error_handlers.items[i].ctx, &failure);
-    if (s->error_handlers.count) return;
-    env_log(s->env, HD_LOG_ERROR, "uncaught%s%s%s event %s: %s (%s)",
-            *failure.action ? " in handler \"" : "", failure.action, *failure.action ? "\"," : ":",
-            e->id, failure.message, hd_status_name(status));
+    if (!s->error_handlers.count)
+        env_log(s->env, HD_LOG_ERROR, "uncaught%s%s%s event %s: %s (%s)",
+                *failure.action ? " in handler \"" : "", failure.action,
+                *failure.action ? "\"," : ":", e->id, failure.message, hd_status_name(status));
+    streams_end(s);
 }
 
 static void count_end(events *ev, hd_status status) {
@@ -419,6 +425,7 @@ events *events_of(scheduler *s) {
     list_init(&ev->lane.queue);
     list_init(&ev->in_flight);
     list_init(&ev->presyncs);
+    list_init(&ev->left);
     slab_init(&ev->records, s->env, sizeof(event));
     table_init(&ev->by_place, s->env);
     table_init(&ev->taken, s->env);

@@ -190,13 +190,13 @@ static hd_status require_origin(scheduler *s, hd_tx *tx, const event *e) {
     return tx_require_origin(tx, origin->local_seq);
 }
 
-static void trace(scheduler *s, const event *e, const hd_tx *tx, uint32_t writes) {
+static void trace(scheduler *s, const handling *h, const hd_tx *tx, uint32_t writes) {
     events *ev = s->events;
     if (!ev->trace) return;
     hd_event_trace t = { .stage = HD_EVENT_COMMIT,
-                         .id = e->id,
-                         .handler = e->to->name,
-                         .stream = { e->to->place },
+                         .id = h->e->id,
+                         .handler = h->name,
+                         .stream = { h->e->to->place },
                          .writes = writes,
                          .truncated = writes > HD_EVENT_SAMPLE };
     for (uint32_t i = 0; i < writes && i < HD_EVENT_SAMPLE; i++)
@@ -204,8 +204,8 @@ static void trace(scheduler *s, const event *e, const hd_tx *tx, uint32_t writes
     ev->trace(ev->trace_ctx, &t);
 }
 
-static void count_outside(scheduler *s, event *e, hd_tx *tx) {
-    stream *to = e->to;
+static void count_outside(scheduler *s, const handling *h, hd_tx *tx) {
+    stream *to = h->e->to;
     if (tx_reads_complete(tx)) return;
     uint32_t outside = preflight_outside(s, tx);
     s->events->stats.outside_reads += outside;
@@ -213,7 +213,7 @@ static void count_outside(scheduler *s, event *e, hd_tx *tx) {
     to->warned_outside = true;
     env_log(s->env, HD_LOG_WARN,
             "handler \"%s\" read %u places that it does not declare: they may be out of date",
-            to->name, outside);
+            h->name, outside);
 }
 
 /* From here on the verdict decides. */
@@ -235,13 +235,13 @@ static hd_status submit(scheduler *s, hd_tx *tx, handling *h, commit **out) {
     hd_status status = tx->failed;
     *out = NULL;
     if (status) return status;
-    count_outside(s, e, tx);
+    count_outside(s, h, tx);
     status = write_receipt(s, tx, h);
     if (!status && (e->flags & EVENT_POSTED)) status = events_remove(s, tx, e->document);
     if (!status) status = require_origin(s, tx, e);
-    tx->stamp.action = e->to->name; /* C353 */
+    tx->stamp.action = h->name; /* C353 */
     if (!status && !tx_commit_now(tx, &status)) status = tx_submit(tx, out);
-    if (!status) trace(s, e, tx, writes);
+    if (!status) trace(s, h, tx, writes);
     return status;
 }
 
@@ -268,7 +268,7 @@ static hd_status call_body(scheduler *s, hd_tx *tx, handling *h) {
 void events_handle(scheduler *s, event *e) {
     hd_tx *tx;
     commit *c = NULL;
-    handling h = { .e = e };
+    handling h = { .e = e, .name = e->to->name };
     s->message[0] = 0;
     e->attempts++;
     hd_status status = tx_open(s->rt, HD_COMMIT_EVENT, &tx);

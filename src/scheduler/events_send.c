@@ -59,7 +59,7 @@ static void collapse(scheduler *s, event *e, hd_value payload, const hd_send_opt
     value_unref(e->payload);
     e->payload = value_ref(payload);
     e->time_ms = env_wall_ms(s->env);
-    e->flags &= ~(uint32_t)EVENT_CHECKED;
+    e->checked = 0;
     e->not_before = options->not_before_ns;
     e->done = options->done;
     e->ctx = options->ctx;

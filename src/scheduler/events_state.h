@@ -37,6 +37,17 @@
 /* Negative controls: tests leave a part out and see that it is missed. */
 enum { EVENTS_WITHOUT_GATE = 1, EVENTS_WITHOUT_ORIGIN = 2, EVENTS_WITHOUT_ORDER = 8 };
 
+/* What goes last of a handler. Callbacks about it may be on the stack when it is removed, its own body
+ * among them: they keep its ctx and its name until they return. */
+typedef struct belongings {
+    list_node link; /* in events.left, once it is removed */
+    struct stream *of;
+    void (*release)(void *ctx);
+    void *ctx;
+    size_t size; /* of all of this */
+    char name[]; /* the durable identity */
+} belongings;
+
 /* An address that events are sent to. Lives as long as the runtime. */
 typedef struct stream {
     place_id place; /* pinned */
@@ -50,8 +61,8 @@ typedef struct stream {
     /* The handler; fn NULL: there is none. */
     uint32_t generation; /* counts registrations */
     hd_handler_spec spec;
-    char *name; /* owned; the durable identity */
-    size_t name_size;
+    belongings *has;  /* owned; NULL: there is no handler */
+    const char *name; /* of the last one; NULL once that is quite gone */
     VEC(hd_cell) inputs;
     bool warned_twice, warned_outside; /* told already */
     bool loading;                      /* on_unhandled said HD_PENDING */
@@ -63,8 +74,7 @@ enum {
     EVENT_PRESYNCED = 4, /* or need not be */
     EVENT_ASKED = 8,     /* somebody was asked for a handler */
     EVENT_IN_FLIGHT = 16,
-    EVENT_CANCELLED = 32, /* its origin failed while it was in flight */
-    EVENT_CHECKED = 64    /* the payload matches the handler's schema */
+    EVENT_CANCELLED = 32 /* its origin failed while it was in flight */
 };
 
 struct hd_presync {
@@ -91,6 +101,7 @@ typedef struct event {
     uint32_t transient;  /* failures */
     uint32_t blocked;    /* bodies that wanted to wait for nothing */
     uint32_t flags;      /* EVENT_* */
+    uint32_t checked;    /* generation of the handler whose schema the payload matches; 0: none */
     hd_event_wait waits; /* for what, as of the last step */
     place_id missing;    /* HD_EVENT_WAITS_LOAD: for this document */
     place_id receipt;    /* referenced; 0: not looked up yet */
@@ -106,7 +117,8 @@ typedef struct lane {
 /* A handling: one attempt at one event. tx->owner while the body runs. */
 typedef struct handling {
     event *e;
-    hd_event view; /* what the body sees */
+    const char *name; /* of the handler whose body it is */
+    hd_event view;    /* what the body sees */
     hd_value result;
     bool returned;
     uint32_t minted, sent, recorded; /* ids, events and messages so far */
@@ -128,6 +140,8 @@ typedef struct events {
 
     table by_place; /* place -> index into stream_list */
     VEC(stream *) stream_list;
+    list left;     /* belongings of handlers that were removed */
+    uint32_t busy; /* callbacks about handlers that are on the stack: nothing is released */
 
     lineages lineages;
     list presyncs;
@@ -186,6 +200,10 @@ hd_status stream_register(scheduler *s, const hd_handler_spec *spec, hd_handler 
 void stream_unregister(scheduler *s, hd_handler handler);
 /* A handler that was being loaded is there, or will not be. */
 void stream_loaded(scheduler *s, stream *to, hd_status status);
+/* Around callbacks that a handler's ctx or name is given to: what is removed meanwhile is released at
+ * the end. */
+void streams_begin(scheduler *s);
+void streams_end(scheduler *s);
 void streams_fini(scheduler *s);
 
 /* ---- events_send.c */

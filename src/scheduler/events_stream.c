@@ -18,7 +18,6 @@ static stream *find(const events *ev, place_id at) {
 
 static void stream_free(const hd_env *env, stream *to) {
     env_free(env, to->link, to->link_size);
-    env_free(env, to->name, to->name_size);
     vec_fini(env, &to->inputs);
     env_free(env, to, sizeof *to);
 }
@@ -88,15 +87,40 @@ hd_status stream_of_cell(scheduler *s, hd_cell cell, stream **out) {
     return status ? status : stream_of_place(s, at, out);
 }
 
+/* ---- what a handler leaves behind */
+
+static void release_left(scheduler *s) {
+    events *ev = s->events;
+    while (!ev->busy && !list_empty(&ev->left)) {
+        belongings *b = LIST_ENTRY(list_pop_front(&ev->left), belongings, link);
+        void (*release)(void *) = b->release;
+        void *ctx = b->ctx;
+        if (b->of->name == b->name) b->of->name = NULL;
+        env_free(s->env, b, b->size);
+        if (release) release(ctx);
+    }
+}
+
+void streams_begin(scheduler *s) { s->events->busy++; }
+
+void streams_end(scheduler *s) {
+    assert(s->events->busy);
+    s->events->busy--;
+    release_left(s);
+}
+
+static void leave(scheduler *s, belongings *b) {
+    if (!b) return;
+    list_push_back(&s->events->left, &b->link);
+    release_left(s);
+}
+
 static void drop_handler(scheduler *s, stream *to) {
-    void (*release)(void *) = to->spec.release;
-    void *ctx = to->spec.ctx;
+    belongings *b = to->has;
+    to->has = NULL;
     to->spec = (hd_handler_spec){ 0 };
-    env_free(s->env, to->name, to->name_size);
-    to->name = NULL;
-    to->name_size = 0;
     vec_clear(&to->inputs);
-    if (release) release(ctx);
+    leave(s, b);
 }
 
 void streams_fini(scheduler *s) {
@@ -119,26 +143,32 @@ static hd_status check_spec(scheduler *s, const hd_handler_spec *spec) {
                         "function, or that it reads nothing");
 }
 
+static belongings *belongings_of(scheduler *s, stream *to, const hd_handler_spec *spec) {
+    char print[256];
+    if (!spec->name) hd_cell_print(s->rt, (hd_cell){ to->place }, print, sizeof print);
+    const char *name = spec->name ? spec->name : print;
+    size_t size = sizeof(belongings) + strlen(name) + 1;
+    belongings *b = env_new(s->env, size);
+    if (!b) return NULL;
+    *b = (belongings){ .of = to, .release = spec->release, .ctx = spec->ctx, .size = size };
+    memcpy(b->name, name, strlen(name) + 1);
+    return b;
+}
+
 /* Memory first, so that a failure leaves the handler before in place. */
 static hd_status fill(scheduler *s, stream *to, const hd_handler_spec *spec) {
-    char name[256];
-    if (!spec->name) hd_cell_print(s->rt, (hd_cell){ to->place }, name, sizeof name);
-    const char *called = spec->name ? spec->name : name;
-    size_t size = strlen(called) + 1;
-    char *copy = env_new_copy(s->env, called, size);
-    bool room = vec_room(s->env, &to->inputs, spec->input_count);
-    if (!copy || !room) {
-        env_free(s->env, copy, size);
-        return HD_NOMEM;
-    }
-    if (to->spec.fn) drop_handler(s, to);
+    if (!vec_room(s->env, &to->inputs, spec->input_count)) return HD_NOMEM;
+    belongings *b = belongings_of(s, to, spec), *before = to->has;
+    if (!b) return HD_NOMEM;
     to->spec = *spec;
-    to->name = copy;
-    to->name_size = size;
+    to->has = b;
+    to->name = b->name;
+    vec_clear(&to->inputs);
     for (size_t i = 0; i < spec->input_count; i++)
         to->inputs.items[to->inputs.count++] = spec->inputs[i];
     to->generation++;
     to->warned_outside = false;
+    leave(s, before);
     return HD_OK;
 }
 
@@ -148,7 +178,9 @@ hd_status stream_register(scheduler *s, const hd_handler_spec *spec, hd_handler 
     if (!status) status = stream_of_cell(s, spec->stream, &to);
     if (status) return status;
     bool second = to->spec.fn;
-    status = fill(s, to, spec);
+    /* What waits there is taken when there is a handler. Until then nothing has changed. */
+    status = events_take_space(s, to);
+    if (!status) status = fill(s, to, spec);
     if (status) return status;
     if (second && !to->warned_twice) {
         to->warned_twice = true;
@@ -157,7 +189,7 @@ hd_status stream_register(scheduler *s, const hd_handler_spec *spec, hd_handler 
     }
     *out = (hd_handler){ to->place, to->generation };
     s->tick = true;
-    return events_take_space(s, to);
+    return HD_OK;
 }
 
 void stream_unregister(scheduler *s, hd_handler handler) {

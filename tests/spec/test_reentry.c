@@ -175,7 +175,7 @@ static hd_status hand_over(hd_tx *tx, const hd_event *event, void *ctx) {
     hd_handler_spec next = spec_of(w, count_up), last = spec_of(w, count_up);
     handle(w, &next);
     handle(w, &last);
-    assert_int_equal(w->released, 1); /* the one in between; ours is still at work */
+    assert_int_equal(w->released, 0); /* ours is still at work */
     return count_up(tx, event, ctx);
 }
 
@@ -346,8 +346,7 @@ static void a_registration_that_fails_leaves_nobody(void **state) {
     assert_true(lab_each_allocation_failure(try_to_register, NULL) > 10);
 }
 
-int main(int argc, char **argv) {
-    if (argc > 1) cmocka_set_test_filter(argv[1]);
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_error_handler_cancels_the_node_that_failed),
         cmocka_unit_test(a_node_that_is_suspended_cancels_itself_and_nobody_else),
