@@ -217,7 +217,6 @@ static inline void graph_set_invalid(graph *g, node *n) {
 }
 /* The same for several in one word of 64 positions; no materialisers. */
 static inline void graph_set_all_invalid(graph *g, uint32_t word, uint64_t bits) {
-    if (!bits) return;
     g->invalid.words[word] |= bits;
     graph_raise(g, word << 6);
 }

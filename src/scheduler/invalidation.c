@@ -105,27 +105,28 @@ void invalidation_mark_readers(scheduler *s, place_id at, bool shape, node_id se
 
 /* Marks plain readers from the end of the list on; returns how many are left. They stand close together
  * in the order, so their bits gather here and go into the bitmap by the word. */
-static uint32_t mark_plain(graph *g, const watch *w, node_id self) {
+static inline uint32_t mark_plain(graph *g, const watch *w, node_id self) {
     const uint32_t *end = w->nodes + w->count;
-    uint32_t word = 0;
-    uint64_t bits = 0;
-    for (const node *n; end > w->nodes && (n = invalidation_plain(g, end[-1], self)); end--) {
-        if (n->pos >> 6 != word) {
-            graph_set_all_invalid(g, word, bits);
-            word = n->pos >> 6;
-            bits = 0;
-        }
-        bits |= UINT64_C(1) << (n->pos & 63);
+    for (const node *n; end > w->nodes && (n = invalidation_plain(g, end[-1], self));) {
+        uint32_t word = n->pos >> 6;
+        uint64_t bits = 0;
+        do bits |= UINT64_C(1) << (n->pos & 63);
+        while (--end > w->nodes && (n = invalidation_plain(g, end[-1], self)) &&
+               n->pos >> 6 == word);
+        graph_set_all_invalid(g, word, bits);
     }
-    graph_set_all_invalid(g, word, bits);
     return (uint32_t)(end - w->nodes);
+}
+
+SELDOM static void mark_rest(scheduler *s, place_id at, watch *w, uint32_t left, node_id self) {
+    w->shape_rev = s->r->rev;
+    if (left) invalidation_mark_some(s, at, left, true, self);
 }
 
 void invalidation_mark_list(scheduler *s, place_id at, watch *w, node_id self) {
     uint32_t left = mark_plain(&s->graph, w, self);
     s->stats.marks += w->count - left;
-    if (w->shapes) w->shape_rev = s->r->rev;
-    if (left) invalidation_mark_some(s, at, left, true, self);
+    if (RARELY(left | w->shapes)) mark_rest(s, at, w, left, self);
 }
 
 /* ---- causes */
