@@ -98,8 +98,10 @@ static void print_causes(hd_value commit) {
 static void print_entry(const history *h, const entry *e) {
     const char *class_word = hd_value_as_text(hd_value_at(e->commit, "c"), "source");
     const char *by = hd_value_as_text(hd_value_at(e->commit, "by"), NULL);
-    printf("%s%8" PRIu64 "%s  %s by session %.8s%s%s\n", out_colour(h->c, COLOUR_BOLD), e->seq,
-           out_colour(h->c, COLOUR_NONE), class_word, e->session, by ? ", " : "", by ? by : "");
+    const char *build = hd_value_as_text(hd_value_at(e->commit, "as"), NULL);
+    printf("%s%8" PRIu64 "%s  %s by session %.8s%s%s%s%s\n", out_colour(h->c, COLOUR_BOLD), e->seq,
+           out_colour(h->c, COLOUR_NONE), class_word, e->session, by ? ", " : "", by ? by : "",
+           build ? ", build " : "", build ? build : "");
     print_causes(e->commit);
     for (hd_iter it = hd_iter_of(hd_value_at(e->commit, "d")); hd_iter_next(&it);) {
         if (!concerns(h, it.value, e->space)) continue;
@@ -128,6 +130,7 @@ static void record_entry(const history *h, const entry *e) {
     record_text(&r, "session", e->session);
     record_value(&r, "local_seq", hd_value_at(e->commit, "n"));
     record_value(&r, "by", hd_value_at(e->commit, "by"));
+    record_value(&r, "build", hd_value_at(e->commit, "as"));
     record_value(&r, "causes", hd_value_at(e->commit, "why"));
     record_open(&r, "documents", '[');
     for (hd_iter it = hd_iter_of(hd_value_at(e->commit, "d")); hd_iter_next(&it);)

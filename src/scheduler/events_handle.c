@@ -240,6 +240,7 @@ static hd_status submit(scheduler *s, hd_tx *tx, handling *h, commit **out) {
     if (!status && (e->flags & EVENT_POSTED)) status = events_remove(s, tx, e->document);
     if (!status) status = require_origin(s, tx, e);
     tx->stamp.action = h->name; /* C353 */
+    tx->stamp.implementation = persistence_mark_of(s, (const void *)(uintptr_t)h->fn);
     if (!status && !tx_commit_now(tx, &status)) status = tx_submit(tx, out);
     if (!status) trace(s, h, tx, writes);
     return status;
@@ -268,7 +269,7 @@ static hd_status call_body(scheduler *s, hd_tx *tx, handling *h) {
 void events_handle(scheduler *s, event *e) {
     hd_tx *tx;
     commit *c = NULL;
-    handling h = { .e = e, .name = e->to->name };
+    handling h = { .e = e, .name = e->to->name, .fn = e->to->spec.fn };
     s->message[0] = 0;
     e->attempts++;
     hd_status status = tx_open(s->rt, HD_COMMIT_EVENT, &tx);

@@ -118,6 +118,7 @@ typedef struct lane {
 typedef struct handling {
     event *e;
     const char *name; /* of the handler whose body it is */
+    hd_handler_fn fn; /* the body; the stream may have another one by now */
     hd_event view;    /* what the body sees */
     hd_value result;
     bool returned;

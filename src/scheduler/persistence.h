@@ -73,15 +73,15 @@ typedef struct persistence {
     VEC(node_id) unasked; /* resumed; whose writers have not been asked for */
     VEC(node_id) unsaid;  /* whose outputs do not say yet which piece writes them */
     VEC(gone_row) gone;
-    uint64_t due_at;       /* when what is due goes alone, if no seal takes it before; 0: never */
-    uint64_t refused_at;   /* the replica's revision when a seal was refused last; 0: never */
-    bool wanted;           /* rows are to be written as they come, not only at the end */
-    bool lost;             /* there was no memory to note that a node is due: look at all of them */
-    bool stopping;         /* nodes that are removed now keep their rows */
-    VEC(char) text;        /* scratch of fingerprints */
-    const void *asked_for; /* the last function whose build was asked for */
-    const void *module;    /* where that is */
-    char module_id[HD_ID_SIZE];
+    uint64_t due_at;     /* when what is due goes alone, if no seal takes it before; 0: never */
+    uint64_t refused_at; /* the replica's revision when a seal was refused last; 0: never */
+    bool wanted;         /* rows are to be written as they come, not only at the end */
+    bool lost;           /* there was no memory to note that a node is due: look at all of them */
+    bool stopping;       /* nodes that are removed now keep their rows */
+    VEC(char) text;      /* scratch of fingerprints */
+    uintptr_t code_from, code_size; /* where the last function is whose build was asked for */
+    char build[HD_ID_SIZE];         /* that build */
+    char build_mark[12];            /* the beginning of it */
 } persistence;
 
 hd_status persistence_init(scheduler *s);
@@ -151,6 +151,8 @@ bool persistence_is_gone(const scheduler *s, const char *name);
 hd_value fingerprint_of(scheduler *s, node_id id, const hd_node_spec *spec, const char *name);
 /* The build that contains the function, as text; good until the next call. */
 const char *persistence_build_of(scheduler *s, const void *fn);
+/* Enough of it to tell builds apart, for stamps; NULL: nothing outlives the runtime. */
+const char *persistence_mark_of(scheduler *s, const void *fn);
 
 /* persistence_rows.c: what the store asks at a seal; see observer in store/replica.h. */
 hd_status rows_keep(void *ctx, struct commit *c);

@@ -21,15 +21,18 @@
 
 typedef struct module_search {
     uintptr_t address;
-    uintptr_t base;
-    char *id; /* HD_ID_SIZE; "": none found */
+    uintptr_t from, size; /* the segment that contains it; size 0: none does */
+    char *id;             /* HD_ID_SIZE; "": none found */
 } module_search;
 
-static bool contains(const struct dl_phdr_info *info, uintptr_t address) {
+static bool contains(const struct dl_phdr_info *info, module_search *m) {
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *h = &info->dlpi_phdr[i];
         uintptr_t from = info->dlpi_addr + h->p_vaddr;
-        if (h->p_type == PT_LOAD && address >= from && address - from < h->p_memsz) return true;
+        if (h->p_type != PT_LOAD || m->address - from >= h->p_memsz) continue;
+        m->from = from;
+        m->size = h->p_memsz;
+        return true;
     }
     return false;
 }
@@ -56,7 +59,7 @@ static void look_for_id(const char *at, size_t size, char id[HD_ID_SIZE]) {
 static int look_at_module(struct dl_phdr_info *info, size_t size, void *ctx) {
     module_search *m = ctx;
     (void)size;
-    if (!contains(info, m->address)) return 0;
+    if (!contains(info, m)) return 0;
     for (int i = 0; i < info->dlpi_phnum && !*m->id; i++) {
         const ElfW(Phdr) *h = &info->dlpi_phdr[i];
         const char *at = (const char *)(uintptr_t)(info->dlpi_addr + h->p_vaddr);
@@ -82,18 +85,20 @@ static void id_of_file(const void *fn, char id[HD_ID_SIZE]) {
 
 const char *persistence_build_of(scheduler *s, const void *fn) {
     persistence *p = s->persistence;
-    Dl_info info = { 0 };
     if (!p) return "";
-    if (fn == p->asked_for) return p->module_id;
-    p->asked_for = fn;
-    const void *module = dladdr(fn, &info) ? info.dli_fbase : NULL;
-    if (module && module == p->module) return p->module_id;
-    module_search m = { .address = (uintptr_t)fn, .id = p->module_id };
-    p->module_id[0] = 0;
+    if ((uintptr_t)fn - p->code_from < p->code_size) return p->build;
+    module_search m = { .address = (uintptr_t)fn, .id = p->build };
+    p->build[0] = 0;
     dl_iterate_phdr(look_at_module, &m);
-    if (!p->module_id[0]) id_of_file(fn, p->module_id);
-    p->module = module;
-    return p->module_id;
+    if (!p->build[0]) id_of_file(fn, p->build);
+    p->code_from = m.from;
+    p->code_size = m.size;
+    memcpy(p->build_mark, p->build, sizeof p->build_mark - 1); /* the rest of it stays 0 */
+    return p->build;
+}
+
+const char *persistence_mark_of(scheduler *s, const void *fn) {
+    return *persistence_build_of(s, fn) ? s->persistence->build_mark : NULL;
 }
 
 /* ---- fingerprints */

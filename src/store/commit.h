@@ -91,9 +91,9 @@ typedef struct space_seq {
 
 /* Who makes it, for provenance; texts are good as long as the transaction. */
 typedef struct stamp {
-    uint32_t node;      /* the runtime's node; 0: the program */
-    const char *action; /* durable identity of node or handler; NULL */
-    const char *implementation;
+    uint32_t node;              /* the runtime's node; 0: the program */
+    const char *action;         /* durable identity of node or handler; NULL */
+    const char *implementation; /* of its code: the build; NULL */
     uint64_t group;
 } stamp;
 
@@ -104,7 +104,8 @@ typedef struct commit {
     commit_state state;
     hd_status doom; /* why it is dead */
     stamp stamp;
-    struct key *by; /* the stamp's action, referenced: it may be gone by now; NULL: none is told */
+    /* The stamp's texts, referenced: whose they are may be gone by now. NULL: none is told. */
+    struct key *by, *as;
 
     VEC(op) ops;
     VEC(claim) claims;

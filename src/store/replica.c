@@ -127,7 +127,8 @@ static void commit_clear(replica *r, commit *c) {
     vec_clear(&c->seqs);
     c->extra = value_absent();
     key_unref(c->by);
-    c->by = NULL;
+    key_unref(c->as);
+    c->by = c->as = NULL;
     c->stamp = (stamp){ 0 };
     c->doom = HD_OK;
     c->done = NULL;

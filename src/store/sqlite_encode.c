@@ -439,11 +439,8 @@ static bool put_cause_json(encoder *e, json_buffer *b, uint32_t key) {
 
 static bool put_stamp_json(encoder *e, json_buffer *b, const commit *c) {
     bool ok = true;
-    if (c->by)
-        ok = put_literal(b, ",\"by\":") && put_string(b, "", key_bytes(c->by), c->by->length);
-    if (c->stamp.implementation)
-        ok = ok && put_literal(b, ",\"as\":") &&
-             put_string(b, "", c->stamp.implementation, strlen(c->stamp.implementation));
+    if (c->by) ok = put_literal(b, ",\"by\":") && put_key_string(b, c->by);
+    if (c->as) ok = ok && put_literal(b, ",\"as\":") && put_key_string(b, c->as);
     if (!c->causes.count) return ok;
     ok = ok && put_literal(b, ",\"why\":[");
     for (uint32_t i = 0; i < c->causes.count && ok; i++)

@@ -272,12 +272,16 @@ static hd_status move_ops(hd_tx *tx, commit *c, const tx_write *w) {
     return HD_OK;
 }
 
-/* Whoever it is may be gone when the commit is sent. What is no proper text is not told. */
-static hd_status name_author(hd_tx *tx, commit *c) {
-    const char *action = tx->stamp.action;
-    if (!action) return HD_OK;
-    hd_status status = key_make(tx->r->heap, action, strlen(action), &c->by);
+/* What is no proper text is not told. */
+static hd_status keep_text(hd_tx *tx, const char *text, struct key **out) {
+    hd_status status = text ? key_make(tx->r->heap, text, strlen(text), out) : HD_OK;
     return status == HD_NOMEM ? status : HD_OK;
+}
+
+/* Whoever it is may be gone when the commit is sent. */
+static hd_status name_author(hd_tx *tx, commit *c) {
+    hd_status status = keep_text(tx, tx->stamp.action, &c->by);
+    return status ? status : keep_text(tx, tx->stamp.implementation, &c->as);
 }
 
 static hd_status fill_commit(hd_tx *tx, commit *c, bool shared) {
