@@ -459,6 +459,23 @@ static void an_effect_that_meets_a_fold_is_repeated(void **state) {
     ended_right(&f);
 }
 
+/* Takes the failed read for missing data, and says so. */
+static hd_status complains_of_m(lab_node *self, hd_tx *tx) {
+    hd_status status = reads_n_then_m(self, tx);
+    if (self->runs == 1) return status;
+    return hd_value_exists(hd_tx_get(tx, lab_cell(self->at, "m"))) ? status : HD_RANGE;
+}
+
+/* What a body makes of a read that failed is nobody's business: there is nothing to report. */
+static void a_run_that_misunderstands_a_fold_is_repeated(void **state) {
+    folded f = { 0 };
+    prepare_fold();
+    keep_go();
+    lab_add(l, .name = "both", .effect = true, .body = complains_of_m, .data = &f);
+    let_go();
+    ended_right(&f);
+}
+
 static hd_status counts_blindly(lab_node *self, hd_tx *tx) {
     lab_tx_number(self, tx, "go");
     if (self->runs == 1) return HD_OK;
@@ -510,6 +527,7 @@ int main(void) {
         S(a_run_that_meets_a_fold_is_repeated),
         S(a_run_that_meets_a_fold_waits_for_its_own_verdicts),
         S(an_effect_that_meets_a_fold_is_repeated),
+        S(a_run_that_misunderstands_a_fold_is_repeated),
         S(a_blind_run_that_meets_a_fold_stands),
         S(i8_a_run_says_whose_it_is_and_why),
     };
