@@ -1,6 +1,6 @@
-/* Callbacks that take away what they were called for: a node, a handler, a channel. What they were
- * told stays readable until they return, and nobody else is taken for the one that is gone. The
- * sanitisers judge most of it. */
+/* Callbacks that take away what they were called for: a node, a handler, themselves. What they were
+ * told stays readable until they return, nobody else is taken for the one that is gone, and those who
+ * come next are told as if nothing had happened. The sanitisers judge most of it. */
 #include "lab.h"
 
 #include <setjmp.h>
@@ -318,6 +318,172 @@ static void a_payload_is_checked_against_the_schema_of_whoever_takes_over(void *
     hd_close(w.rt);
 }
 
+/* ---- those who wait and those who listen */
+
+static void wait_again(void *ctx) {
+    world *w = ctx;
+    w->told++;
+    if (w->told < 3) assert_int_equal(hd_runtime_on_idle(w->rt, wait_again, w), HD_OK);
+}
+
+static void who_waits_for_idle_again_is_told_at_the_next(void **state) {
+    (void)state;
+    world w = open_world();
+    assert_int_equal(hd_runtime_on_idle(w.rt, wait_again, &w), HD_OK);
+    hd_runtime_pump(w.rt);
+    assert_int_equal(w.told, 1);
+    hd_runtime_pump(w.rt);
+    assert_int_equal(w.told, 2);
+    hd_close(w.rt);
+    assert_int_equal(w.told, 3);
+}
+
+static void make_work(void *ctx) {
+    world *w = ctx;
+    assert_int_equal(hd_write_json(w->rt, w->a, "7"), HD_OK);
+}
+
+static void note_runs(void *ctx) {
+    world *w = ctx;
+    w->told = w->runs;
+}
+
+static void who_waits_for_idle_is_told_when_it_is(void **state) {
+    (void)state;
+    world w = open_world();
+    hd_effect(w.rt, "look", look, &w);
+    assert_int_equal(hd_runtime_on_idle(w.rt, make_work, &w), HD_OK);
+    assert_int_equal(hd_runtime_on_idle(w.rt, note_runs, &w), HD_OK);
+    settle(&w);
+    assert_int_equal(w.runs, 2);
+    assert_int_equal(w.told, 2);
+    hd_close(w.rt);
+}
+
+static void listen_once(void *ctx, const hd_notice *notice) {
+    world *w = ctx;
+    (void)notice;
+    hd_runtime_unlisten(w->rt, listen_once, w);
+}
+
+static void listen_on(void *ctx, const hd_notice *notice) {
+    world *w = ctx;
+    w->told += notice->count == 1;
+}
+
+static void a_listener_that_leaves_takes_nobody_along(void **state) {
+    (void)state;
+    world w = open_world();
+    assert_int_equal(hd_runtime_listen(w.rt, listen_once, &w), HD_OK);
+    assert_int_equal(hd_runtime_listen(w.rt, listen_on, &w), HD_OK);
+    assert_int_equal(hd_write_json(w.rt, w.a, "1"), HD_OK);
+    assert_int_equal(w.told, 1);
+    assert_int_equal(hd_write_json(w.rt, w.a, "2"), HD_OK);
+    assert_int_equal(w.told, 2);
+    hd_close(w.rt);
+}
+
+static void stop_once(void *ctx, hd_node node) {
+    world *w = ctx;
+    w->told++;
+    hd_break_node(w->rt, node, NULL, NULL);
+}
+
+static void stop_too(void *ctx, hd_node node) {
+    world *w = ctx;
+    (void)node;
+    w->told += 10;
+}
+
+static void a_break_that_removes_itself_leaves_the_others(void **state) {
+    (void)state;
+    world w = open_world();
+    w.node = hd_effect(w.rt, "look", look, &w);
+    assert_int_equal(hd_break_node(w.rt, w.node, stop_once, &w), HD_OK);
+    assert_int_equal(hd_break_name(w.rt, "look", stop_too, &w), HD_OK);
+    settle(&w);
+    assert_int_equal(w.told, 11);
+    hd_write_json(w.rt, w.a, "1");
+    settle(&w);
+    assert_int_equal(w.told, 21);
+    hd_close(w.rt);
+}
+
+static hd_status count(hd_tx *tx, void *ctx) {
+    world *w = ctx;
+    return hd_tx_set_double(tx, w->b, ++w->runs);
+}
+
+static void cancel_violator(void *ctx, const hd_violation *violation) {
+    world *w = ctx;
+    hd_node_cancel(w->rt, violation->node);
+    snprintf(w->seen, sizeof w->seen, "%s", violation->action);
+    w->told++;
+}
+
+static void what_is_not_idempotent_is_cancelled_when_it_is_told(void **state) {
+    (void)state;
+    world w = open_world();
+    assert_int_equal(hd_recheck_enable(w.rt, cancel_violator, &w), HD_OK);
+    w.node = hd_compute(w.rt, "a computation called like no other", count, &w, w.b);
+    hd_node_request(w.rt, w.node);
+    settle(&w);
+    assert_int_equal(w.told, 1);
+    assert_string_equal(w.seen, "a computation called like no other");
+    assert_false(hd_node_exists(w.rt, w.node));
+    hd_close(w.rt);
+}
+
+static hd_status pull_inside(hd_tx *tx, void *ctx) {
+    world *w = ctx;
+    hd_value v = hd_pull_now(w->rt, hd_tx_pool(tx), w->a);
+    w->told = hd_value_status(v) != HD_OK;
+    return HD_OK;
+}
+
+static uint64_t effects(const world *w) {
+    hd_scheduler_stats stats;
+    hd_runtime_scheduler_stats(w->rt, &stats);
+    return stats.effects;
+}
+
+static void a_pull_that_is_refused_leaves_nobody(void **state) {
+    (void)state;
+    world w = open_world();
+    hd_effect(w.rt, "pull", pull_inside, &w);
+    hd_runtime_pump(w.rt);
+    assert_int_equal(w.told, 1);
+    assert_int_equal(effects(&w), 1);
+    hd_close(w.rt);
+}
+
+static hd_status send_two_and_suspend(hd_tx *tx, void *ctx) {
+    world *w = ctx;
+    hd_send_options options = { .done = note, .ctx = w };
+    assert_int_equal(hd_tx_send(tx, w->stream, hd_null(), &options), HD_OK);
+    assert_int_equal(hd_tx_send(tx, w->stream, hd_null(), &options), HD_OK);
+    assert_int_equal(hd_tx_suspend(tx, &w->run), HD_OK);
+    return HD_PENDING;
+}
+
+static void give_up_the_run(void *ctx, const char *id, hd_status status) {
+    world *w = ctx;
+    (void)id, (void)status;
+    hd_run_resume(w->run, HD_ABORTED);
+}
+
+static void who_hears_of_the_close_ends_what_sent_the_next(void **state) {
+    (void)state;
+    world w = open_world();
+    hd_send_options first = { .done = give_up_the_run, .ctx = &w, .not_before_ns = UINT64_MAX };
+    assert_int_equal(hd_event_send(w.rt, w.stream, hd_null(), &first), HD_OK);
+    hd_effect(w.rt, "two", send_two_and_suspend, &w);
+    settle(&w);
+    hd_close(w.rt);
+    assert_int_equal(w.told, 2);
+    assert_int_equal(w.outcome, HD_ORIGIN_FAILED);
+}
+
 /* ---- a registration that fails */
 
 static void try_to_register(lab_env *env, void *ctx) {
@@ -357,6 +523,13 @@ int main(void) {
         cmocka_unit_test(a_handler_removed_by_the_trace_of_its_preflight_does_not_run),
         cmocka_unit_test(an_error_handler_removes_the_handler_that_failed),
         cmocka_unit_test(a_payload_is_checked_against_the_schema_of_whoever_takes_over),
+        cmocka_unit_test(who_waits_for_idle_again_is_told_at_the_next),
+        cmocka_unit_test(who_waits_for_idle_is_told_when_it_is),
+        cmocka_unit_test(a_listener_that_leaves_takes_nobody_along),
+        cmocka_unit_test(a_break_that_removes_itself_leaves_the_others),
+        cmocka_unit_test(what_is_not_idempotent_is_cancelled_when_it_is_told),
+        cmocka_unit_test(a_pull_that_is_refused_leaves_nobody),
+        cmocka_unit_test(who_hears_of_the_close_ends_what_sent_the_next),
         cmocka_unit_test(a_registration_that_fails_leaves_nobody),
     };
     return cmocka_run_group_tests_name("callbacks that take away", tests, NULL, NULL);
