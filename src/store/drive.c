@@ -340,6 +340,7 @@ void hd_runtime_unlisten(hd_runtime *rt, hd_listener_fn fn, void *ctx) {
     for (uint32_t i = 0; i < rt->r.listeners.count; i++) {
         if (rt->r.listeners.items[i].fn != fn || rt->r.listeners.items[i].ctx != ctx) continue;
         vec_remove(&rt->r.listeners, i);
+        if (i < rt->r.telling) rt->r.telling--; /* it may leave while it is told */
         return;
     }
 }

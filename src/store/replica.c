@@ -199,8 +199,10 @@ static void tell_listeners(replica *r) {
         r->changes.items[r->changes.count++] = (hd_change){ { s->doc }, s->before, s->after, seq };
     }
     hd_notice notice = { r->kind, r->class, r->group, r->changes.items, r->changes.count };
-    for (uint32_t i = 0; i < r->listeners.count; i++)
-        r->listeners.items[i].fn(r->listeners.items[i].ctx, &notice);
+    for (r->telling = 0; r->telling < r->listeners.count;) {
+        listener l = r->listeners.items[r->telling++];
+        l.fn(l.ctx, &notice);
+    }
 }
 
 void replica_notice_end(replica *r) {

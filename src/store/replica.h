@@ -96,6 +96,7 @@ typedef struct replica {
     authority *authority;
     observer observer;
     VEC(listener) listeners;
+    uint32_t telling; /* whose turn is next, while they are told */
 
     uint8_t session[16]; /* 128 random bits: one open of one runtime */
     uint64_t next_local; /* local seq of the next commit, from 1 */
