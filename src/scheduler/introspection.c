@@ -24,12 +24,20 @@ static bool stops_at(const scheduler *s, const breakpoint *b, hd_node handle) {
     return b->node.id == handle.id && b->node.generation == handle.generation;
 }
 
+static bool is_same_break(const breakpoint *a, const breakpoint *b) {
+    return a->name == b->name && a->node.id == b->node.id &&
+           a->node.generation == b->node.generation;
+}
+
 static void on_run_begin(scheduler *s, node_id id) {
     introspection *in = s->introspection;
     hd_node handle = registry_handle(s, id);
-    for (uint32_t i = 0; i < in->breaks.count; i++)
-        if (stops_at(s, &in->breaks.items[i], handle))
-            in->breaks.items[i].fn(in->breaks.items[i].ctx, handle);
+    for (uint32_t i = 0; i < in->breaks.count;) {
+        breakpoint b = in->breaks.items[i];
+        if (stops_at(s, &b, handle)) b.fn(b.ctx, handle);
+        /* It may have removed itself, or others: then the next one stands here. */
+        if (i < in->breaks.count && is_same_break(&in->breaks.items[i], &b)) i++;
+    }
     trace_run_begin(&in->trace, s, id);
 }
 

@@ -95,9 +95,12 @@ static void report(recheck *k, scheduler *s, node_id id, const hd_tx *first, con
     hd_node handle = registry_handle(s, id);
     if (!collect_first(k, s, first) || !collect_second(k, s, id, second)) return;
     if (!vec_push(s->env, &k->reported, handle)) return;
+    struct key *name = node_own_name(s, id);
+    if (name) key_ref(name); /* who is told may cancel it */
     hd_violation v = { handle,          node_label(s, id), k->first.items,
                        k->second.items, k->first.count,    k->second.count };
     k->fn(k->ctx, &v);
+    key_unref(name);
 }
 
 void recheck_run(recheck *k, scheduler *s, node_id id, const hd_tx *tx, hd_status status) {
