@@ -21,18 +21,23 @@ static bool nothing_to_do(scheduler *s) {
            !events_hold_idle(s);
 }
 
-static void tell_idle(scheduler *s) {
-    settle_end_episode(s);
-    while (s->idlers.count) {
-        idle_waiter w = s->idlers.items[0];
-        vec_remove(&s->idlers, 0);
-        w.fn(w.ctx);
-    }
-}
-
 static bool is_idle(const void *ctx) {
     scheduler *s = (scheduler *)(uintptr_t)ctx; /* looking for work tidies the summary, no more */
     return nothing_to_do(s) && !settle_holds_idle(s);
+}
+
+static void tell_first_idler(scheduler *s) {
+    idle_waiter w = s->idlers.items[0];
+    vec_remove(&s->idlers, 0);
+    w.fn(w.ctx);
+}
+
+/* Those who wait now. Who waits again meanwhile is told the next time; and one may make work, for which
+ * the others wait. */
+static void tell_idle(scheduler *s) {
+    settle_end_episode(s);
+    uint32_t n = s->idlers.count;
+    for (bool idle = true; n && idle; n--, idle = nothing_to_do(s)) tell_first_idler(s);
 }
 
 /* The next time at which something may run; UINT64_MAX: none. */
@@ -95,7 +100,7 @@ static uint64_t deadline(const void *ctx) {
 static void scheduler_close(void *ctx) {
     scheduler *s = ctx;
     const hd_env *env = s->env;
-    while (s->idlers.count) tell_idle(s);
+    for (uint32_t n = s->idlers.count; n; n--) tell_first_idler(s);
     persistence_say_valid(s);
     events_fini(s);
     runner_fini(s);
@@ -328,15 +333,20 @@ hd_node hd_sink(hd_runtime *rt, hd_cell cell, hd_sink_fn fn, void *ctx) {
     return n;
 }
 
-hd_status hd_pull(hd_runtime *rt, hd_cell cell, hd_sink_fn fn, void *ctx) {
+static hd_status pull(hd_runtime *rt, hd_cell cell, hd_sink_fn fn, void *ctx, hd_node *out) {
     scheduler *s = scheduler_of(rt);
-    hd_node n;
+    *out = (hd_node){ 0, 0 };
     if (!s || !vec_room(s->env, &s->requested, 1)) return HD_NOMEM;
-    hd_status status = sink_register(rt, cell, fn, ctx, true, &n);
+    hd_status status = sink_register(rt, cell, fn, ctx, true, out);
     if (status) return status;
-    node_of(s, n.id)->flags |= NODE_EPHEMERAL;
-    s->requested.items[s->requested.count++] = n.id;
+    node_of(s, out->id)->flags |= NODE_EPHEMERAL;
+    s->requested.items[s->requested.count++] = out->id;
     return HD_OK;
+}
+
+hd_status hd_pull(hd_runtime *rt, hd_cell cell, hd_sink_fn fn, void *ctx) {
+    hd_node n;
+    return pull(rt, cell, fn, ctx, &n);
 }
 
 typedef struct pulled {
@@ -353,8 +363,10 @@ static void keep_pulled(void *ctx, hd_value v) {
 
 hd_value hd_pull_now(hd_runtime *rt, hd_pool *pool, hd_cell cell) {
     pulled p = { pool, value_absent(), false };
-    hd_status status = hd_pull(rt, cell, keep_pulled, &p);
+    hd_node n;
+    hd_status status = pull(rt, cell, keep_pulled, &p, &n);
     if (!status) status = runtime_settle_until(rt, &p.done);
+    if (!p.done) hd_node_cancel(rt, n); /* it must not look later: `p` is gone then */
     return status ? value_failed(status) : p.value;
 }
 
