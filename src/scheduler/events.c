@@ -446,14 +446,20 @@ static void end_all(scheduler *s, list *all) {
         events_end(s, LIST_ENTRY(list_first(all), event, link), HD_CLOSED, NULL);
 }
 
+/* Asked anew each time: who is told of an end may end others. */
+static event *first_not_begun(const events *ev) {
+    LIST_FOR (n, &ev->lane.queue) {
+        event *e = LIST_ENTRY(n, event, link);
+        if (!e->attempts) return e;
+    }
+    return NULL;
+}
+
 void events_close(scheduler *s) {
     events *ev = s->events;
     if (!ev) return;
     ev->closing = true;
-    LIST_FOR_SAFE (n, &ev->lane.queue) {
-        event *e = LIST_ENTRY(n, event, link);
-        if (!e->attempts) events_end(s, e, HD_CLOSED, NULL);
-    }
+    for (event *e; (e = first_not_begun(ev));) events_end(s, e, HD_CLOSED, NULL);
 }
 
 void events_fini(scheduler *s) {
