@@ -281,7 +281,7 @@ void events_handle(scheduler *s, event *e) {
     tx->owner = &h;
     status = call_body(s, tx, &h);
     place_id missing = tx->missing;
-    if (!status) status = submit(s, tx, &h, &c);
+    status = status ? tx_true_reason(tx, status) : submit(s, tx, &h, &c);
     if (!status && c) take_off(s, e, c);
     if (!status && !c) tx_launched(tx, HD_OK);
     if (status && tx->lineage) tx_launched(tx, status);

@@ -415,18 +415,11 @@ static bool outlives(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
     return registry_get(s, handle) != 0;
 }
 
-/* A body may give up for a reason of its own when a read has failed. What decides is why that failed, if
- * it was nobody's fault: then it is tried again. */
-static hd_status true_reason(const hd_tx *tx, hd_status status) {
-    hd_class class = hd_status_class(tx->failed);
-    return class == HD_CLASS_STALE || class == HD_CLASS_NOMEM ? tx->failed : status;
-}
-
 /* Returns what became of the run; the node may be gone. */
 static hd_status finish(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
     node_of(s, id)->flags &= ~(uint32_t)NODE_RUNNING;
     if (!has_left(s, id)) {
-        status = status ? true_reason(tx, status) : conclude(s, id, tx);
+        status = status ? tx_true_reason(tx, status) : conclude(s, id, tx);
         bool there = !status || outlives(s, id, tx, status);
         const node *n = node_of(s, id);
         if (there && (n->cold || (n->flags & NODE_MATERIALISER)))

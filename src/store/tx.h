@@ -122,6 +122,13 @@ static inline hd_status tx_fail(hd_tx *tx, hd_status status) {
     return tx->failed = status;
 }
 
+/* A body may give up for a reason of its own when a read has failed. What decides is why that failed, if
+ * it was nobody's fault: then it is to be tried again. */
+static inline hd_status tx_true_reason(const hd_tx *tx, hd_status status) {
+    hd_class class = hd_status_class(tx->failed);
+    return class == HD_CLASS_STALE || class == HD_CLASS_NOMEM ? tx->failed : status;
+}
+
 static inline place *tx_place(const hd_tx *tx, place_id id) { return place_at(&tx->r->places, id); }
 
 /* Turns reads and writes into a commit and hands it to the replica. HD_OK when nothing had to be
