@@ -315,11 +315,12 @@ static void add_spaces_of(proof *p, hd_value item, uint32_t entry) {
 static hd_status make_seqs(basis *b, hd_value nodes, const basis_point *now, hd_value *out) {
     proof p = { .b = b, .now = now, .seqs = node_value(NULL, true) };
     vec_clear(&b->found);
-    for (hd_iter it = hd_iter_of(nodes); hd_iter_next(&it) && !p.status;) {
+    for (size_t i = 0, count = hd_value_count(nodes); i < count && !p.status; i++) {
         basis_found f;
-        f.entry = entry_of(b, it.value, &f.hash);
+        hd_value item = array_get(nodes, i);
+        f.entry = entry_of(b, item, &f.hash);
         if (!vec_push(b->env, &b->found, f)) p.status = HD_NOMEM;
-        add_spaces_of(&p, it.value, f.entry);
+        add_spaces_of(&p, item, f.entry);
     }
     if (p.status) value_unref(p.seqs);
     *out = p.status ? value_absent() : p.seqs;
@@ -357,12 +358,12 @@ static hd_status apply_proof(basis *b, hd_value item, uint32_t hash, uint32_t i,
 
 static hd_status apply_nodes(basis *b, hd_value nodes, hd_value seqs, uint64_t at) {
     hd_status status = HD_OK;
-    for (hd_iter it = hd_iter_of(nodes); !status && hd_iter_next(&it);) {
-        basis_found f = b->found.items[it.index];
-        if (f.entry == TABLE_NONE) f.entry = entry_of(b, it.value, &f.hash); /* named twice? */
-        bool whole = array_count(it.value) == 4;
-        status = whole ? apply_whole(b, it.value, f.hash, f.entry, seqs, at)
-                       : apply_proof(b, it.value, f.hash, f.entry, seqs, at);
+    for (uint32_t i = 0; i < b->found.count && !status; i++) {
+        basis_found f = b->found.items[i];
+        hd_value item = array_get(nodes, i);
+        if (f.entry == TABLE_NONE) f.entry = entry_of(b, item, &f.hash); /* named twice? */
+        status = array_count(item) == 4 ? apply_whole(b, item, f.hash, f.entry, seqs, at)
+                                        : apply_proof(b, item, f.hash, f.entry, seqs, at);
     }
     return status;
 }

@@ -180,8 +180,8 @@ static bool check_list(hd_value items, const char *key,
         env_error(error, HD_PROTOCOL, "the commit's %s must be a list", key);
         return false;
     }
-    for (hd_iter it = hd_iter_of(items); hd_iter_next(&it);)
-        if (!check(it.value, it.index, error)) return false;
+    for (size_t i = 0, count = array_count(items); i < count; i++)
+        if (!check(array_get(items, i), i, error)) return false;
     return true;
 }
 

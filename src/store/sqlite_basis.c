@@ -357,7 +357,7 @@ static hd_status drop_tombstones(writing *w) {
 }
 
 static hd_status put_node(writing *w, const basis_entry *e) {
-    sqlite3_stmt *s = key_statement(w, SQL_NODE_PUT, e);
+    sqlite3_stmt *s = key_statement(w, w->exists ? SQL_NODE_CHANGE : SQL_NODE_ADD, e);
     if (s) {
         sqlite3_bind_int64(s, 4, w->node);
         bind_value_text(s, 5, hd_value_index(e->row, 2));

@@ -79,8 +79,10 @@ static const char *const sql_text[SQL_COUNT_] = {
                   " where piece = ?1 order by name, instance",
     [SQL_NODE_GET] = "select node, seqs, body, fingerprint from node"
                      " where piece = ?1 and name = ?2 and instance = ?3",
-    [SQL_NODE_PUT] = "replace into node(piece, name, instance, node, fingerprint, stale, seqs,"
+    [SQL_NODE_ADD] = "insert into node(piece, name, instance, node, fingerprint, stale, seqs,"
                      " body) values(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    [SQL_NODE_CHANGE] = "update node set fingerprint = ?5, stale = ?6, seqs = ?7, body = ?8"
+                        " where piece = ?1 and name = ?2 and instance = ?3 and node = ?4",
     [SQL_NODE_PROVED] = "update node set stale = ?4, seqs = ?5"
                         " where piece = ?1 and name = ?2 and instance = ?3",
     [SQL_NODE_DROP] = "delete from node where piece = ?1 and name = ?2 and instance = ?3",
