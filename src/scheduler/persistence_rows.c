@@ -403,8 +403,8 @@ hd_status rows_keep(void *ctx, commit *c) {
     hd_status status = make_extra(s, c, &rows, &extra);
     bool sent = !status && (rows || s->persistence->gone.count);
     conclude(s, sent);
-    if (sent) c->extra = extra;
-    else value_unref(extra);
+    if (!sent) value_unref(extra);
+    else c->extra = extra, c->extra_is_ours = true;
     return status;
 }
 

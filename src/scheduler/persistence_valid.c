@@ -106,6 +106,7 @@ static void send(const saying *w, hd_value name) {
         return; /* then it is found out again */
     }
     c->extra = extra;
+    c->extra_is_ours = true;
     replica_enqueue(r, c);
 }
 

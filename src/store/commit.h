@@ -116,6 +116,7 @@ typedef struct commit {
     VEC(uint32_t) causes; /* read keys that made the run happen; the places referenced */
     VEC(space_seq) seqs;  /* filled by acceptance, one for each space written or claimed */
     hd_value extra;       /* JSON for the log beside the operations: nodes, basis, events; absent */
+    bool extra_is_ours;   /* made by the scheduler: nobody needs to look at its form */
 
     hd_verdict_fn done; /* told once; NULL */
     void *done_ctx;

@@ -12,6 +12,8 @@ hd_value log_commit_extra(hd_value made) {
     return value_exists(extra) && basis_well_formed(extra, NULL) ? extra : value_absent();
 }
 
+enum { FEW_READS = 8 };
+
 /* ---- Who reads what ---------------------------------------------------------------------- */
 
 void read_set_init(read_set *s, const hd_env *env) {
@@ -26,19 +28,32 @@ void read_set_fini(read_set *s) {
     s->env = NULL;
 }
 
+/* Most rows read a handful of documents: comparing them costs less than a table. */
+static bool has_among_few(const read_set *s, const doc_name *name) {
+    for (uint32_t i = 0; i < s->docs.count; i++)
+        if (doc_name_equal(&s->docs.items[i], name)) return true;
+    return false;
+}
+
 bool read_set_has(const read_set *s, const doc_name *name) {
+    if (s->docs.count <= FEW_READS) return has_among_few(s, name);
     for (table_probe p = table_find(&s->by_name, doc_name_hash(name)); table_next(&s->by_name, &p);)
         if (doc_name_equal(&s->docs.items[p.index], name)) return true;
     return false;
 }
 
+/* All that there are, when they have become too many. */
+static hd_status index_docs(read_set *s) {
+    hd_status status = HD_OK;
+    for (uint32_t i = table_count(&s->by_name); i < s->docs.count && !status; i++)
+        status = table_insert(&s->by_name, doc_name_hash(&s->docs.items[i]), i);
+    return status;
+}
+
 hd_status read_set_add_doc(read_set *s, const doc_name *name) {
     if (read_set_has(s, name)) return HD_OK;
-    if (!vec_room(s->env, &s->docs, 1) ||
-        table_insert(&s->by_name, doc_name_hash(name), s->docs.count))
-        return HD_NOMEM;
-    s->docs.items[s->docs.count++] = *name;
-    return HD_OK;
+    if (!vec_push(s->env, &s->docs, *name)) return HD_NOMEM;
+    return s->docs.count > FEW_READS ? index_docs(s) : HD_OK;
 }
 
 /* Whose instance of a document a row with this instance reads. */
