@@ -1,8 +1,9 @@
 /* basis.c -- rows about nodes, in memory: the last word on each counts.
  *
  * An entry keeps the very item of the extra that wrote it, shared with the commit: taking a row in
- * copies nothing. All rows of one extra are proved at the same moment, so they share one object of
- * seqs, which has the spaces that any of them reads.
+ * copies nothing. All rows of one extra are proved at the same moment, so they share their seqs, which
+ * name the spaces that any of them reads. That is nearly always one: it stands in the entry itself, and
+ * becomes an object only if somebody asks.
  *
  * Cost: a row taken in one hash lookup, plus a look at its reads; rows of a piece in order, O(rows)
  * unless they came out of order. */
@@ -27,6 +28,7 @@ void basis_init(basis *b, const hd_env *env, hd_heap *heap, bool overlay) {
 static void entry_fini(basis_entry *e) {
     value_unref(e->row);
     value_unref(e->seqs);
+    key_unref(e->space);
 }
 
 static void piece_fini(basis *b, basis_piece *p) {
@@ -100,14 +102,22 @@ bool basis_names_stale(const basis_piece *p, const char *name) {
     return false;
 }
 
-basis_row basis_row_of(const basis_entry *e) {
+hd_value basis_seqs_of(const basis *b, const basis_entry *e) {
+    if (!e->space) return value_ref(e->seqs);
+    hd_value n = int_make(b->heap, (int64_t)e->seq);
+    hd_value seqs = object_set(b->heap, node_value(NULL, true), e->space, n);
+    value_unref(n);
+    return seqs;
+}
+
+basis_row basis_row_of(const basis_entry *e, hd_value seqs) {
     assert(e->flags & ROW_WHOLE);
     return (basis_row){ .name = basis_text(e, 0, NULL),
                         .instance = basis_text(e, 1, NULL),
                         .fingerprint = basis_text(e, 2, NULL),
                         .body = array_get(e->row, 3),
                         .stale = e->flags & ROW_STALE,
-                        .seqs = e->seqs };
+                        .seqs = seqs };
 }
 
 /* ---- order */
@@ -238,26 +248,18 @@ static uint32_t entry_of(const basis *b, hd_value item, uint32_t *hash) {
     return find(b, *hash, name, n, instance, k);
 }
 
-static void become(basis_entry *e, hd_value row, hd_value seqs, uint8_t flags, uint64_t at) {
-    hd_value before = e->row, seqs_before = e->seqs;
-    e->row = value_ref(row);
-    e->seqs = value_ref(seqs);
-    e->flags = flags;
-    e->at = at;
-    value_unref(before);
-    value_unref(seqs_before);
-}
-
 /* ---- seqs: where the spaces stand that the extra's rows read */
 
 typedef struct proof {
     basis *b;
     const basis_point *now;
+    struct key *space; /* as in an entry; borrowed */
+    uint64_t seq;
     hd_value seqs; /* owned */
     hd_status status;
 } proof;
 
-static void add_seq(proof *p, struct key *space, uint64_t seq) {
+static void put_seq(proof *p, struct key *space, uint64_t seq) {
     hd_value n = int_make(p->b->heap, (int64_t)seq);
     hd_value next = object_set(p->b->heap, p->seqs, space, n);
     value_unref(n);
@@ -269,9 +271,25 @@ static void add_seq(proof *p, struct key *space, uint64_t seq) {
     p->seqs = next;
 }
 
+static void add_seq(proof *p, struct key *space, uint64_t seq) {
+    if (!p->space && !hd_value_count(p->seqs)) {
+        p->space = space;
+        p->seq = seq;
+        return;
+    }
+    if (p->space) put_seq(p, p->space, p->seq);
+    p->space = NULL;
+    if (!p->status) put_seq(p, space, seq);
+}
+
+static bool has_space(const proof *p, const char *name, size_t length) {
+    if (p->space) return text_is(key_bytes(p->space), p->space->length, name, length);
+    return value_exists(object_get_bytes(p->seqs, name, length));
+}
+
 /* A space that nobody has written has no seq. */
 static void add_space(proof *p, const char *name, size_t length) {
-    if (p->status || value_exists(object_get_bytes(p->seqs, name, length))) return;
+    if (p->status || has_space(p, name, length)) return;
     struct key *k;
     uint64_t seq;
     for (uint32_t i = 0; p->now->space(p->now->ctx, i, &k, &seq); i++) {
@@ -295,7 +313,7 @@ static void add_all_spaces(proof *p) {
     struct key *k;
     uint64_t seq;
     for (uint32_t i = 0; p->now->space(p->now->ctx, i, &k, &seq) && !p->status; i++)
-        add_seq(p, k, seq);
+        if (!has_space(p, key_bytes(k), k->length)) add_seq(p, k, seq);
 }
 
 /* A row that is proved anew reads what it read before, in the spaces that its seqs name; where that is
@@ -304,35 +322,47 @@ static void add_spaces_of(proof *p, hd_value item, uint32_t entry) {
     if (array_count(item) == 4) {
         add_spaces_read(p, array_get(item, 3));
     } else if (entry != TABLE_NONE) {
-        for (hd_iter it = hd_iter_of(p->b->entries.items[entry].seqs); hd_iter_next(&it);)
+        const basis_entry *e = &p->b->entries.items[entry];
+        if (e->space) add_space(p, key_bytes(e->space), e->space->length);
+        for (hd_iter it = hd_iter_of(e->seqs); hd_iter_next(&it);)
             add_space(p, it.key, it.key_length);
     } else if (p->b->overlay) {
         add_all_spaces(p);
     }
 }
 
-/* Finds the entries, too. */
-static hd_status make_seqs(basis *b, hd_value nodes, const basis_point *now, hd_value *out) {
-    proof p = { .b = b, .now = now, .seqs = node_value(NULL, true) };
+/* Finds the entries, too. The caller lets go of p->seqs. */
+static hd_status make_seqs(proof *p, hd_value nodes) {
+    basis *b = p->b;
     vec_clear(&b->found);
-    for (size_t i = 0, count = hd_value_count(nodes); i < count && !p.status; i++) {
+    for (size_t i = 0, count = hd_value_count(nodes); i < count && !p->status; i++) {
         basis_found f;
         hd_value item = array_get(nodes, i);
         f.entry = entry_of(b, item, &f.hash);
-        if (!vec_push(b->env, &b->found, f)) p.status = HD_NOMEM;
-        add_spaces_of(&p, item, f.entry);
+        if (!vec_push(b->env, &b->found, f)) p->status = HD_NOMEM;
+        add_spaces_of(p, item, f.entry);
     }
-    if (p.status) value_unref(p.seqs);
-    *out = p.status ? value_absent() : p.seqs;
-    return p.status;
+    return p->status;
 }
 
 /* ---- taking an extra in */
 
-static hd_status apply_whole(basis *b, hd_value item, uint32_t hash, uint32_t i, hd_value seqs,
-                             uint64_t at) {
-    hd_status status = i == TABLE_NONE ? entry_new(b, item, hash, &i) : HD_OK;
-    if (!status) become(&b->entries.items[i], item, seqs, ROW_WHOLE, at);
+/* The last word on a node: `p` NULL where nothing is proved. */
+static void become(basis_entry *e, hd_value row, const proof *p, uint8_t flags, uint64_t at) {
+    basis_entry before = *e;
+    e->row = value_ref(row);
+    e->seqs = p && !p->space ? value_ref(p->seqs) : value_absent();
+    e->space = p && p->space ? key_ref(p->space) : NULL;
+    e->seq = p ? p->seq : 0;
+    e->flags = flags;
+    e->at = at;
+    entry_fini(&before);
+}
+
+static hd_status apply_whole(const proof *p, hd_value item, basis_found f, uint64_t at) {
+    basis *b = p->b;
+    hd_status status = f.entry == TABLE_NONE ? entry_new(b, item, f.hash, &f.entry) : HD_OK;
+    if (!status) become(&b->entries.items[f.entry], item, p, ROW_WHOLE, at);
     return status;
 }
 
@@ -346,24 +376,24 @@ static bool is_about(const basis_entry *e, hd_value item) {
     return basis_is_meant(item, fingerprint, length);
 }
 
-static hd_status apply_proof(basis *b, hd_value item, uint32_t hash, uint32_t i, hd_value seqs,
-                             uint64_t at) {
-    if (array_count(item) != 3 || (i == TABLE_NONE && !b->overlay)) return HD_OK;
-    hd_status status = i == TABLE_NONE ? entry_new(b, item, hash, &i) : HD_OK;
-    if (status || !is_about(&b->entries.items[i], item)) return status;
-    basis_entry *e = &b->entries.items[i];
-    become(e, e->row, seqs, e->flags & ROW_WHOLE, at);
+static hd_status apply_proof(const proof *p, hd_value item, basis_found f, uint64_t at) {
+    basis *b = p->b;
+    if (array_count(item) != 3 || (f.entry == TABLE_NONE && !b->overlay)) return HD_OK;
+    hd_status status = f.entry == TABLE_NONE ? entry_new(b, item, f.hash, &f.entry) : HD_OK;
+    if (status || !is_about(&b->entries.items[f.entry], item)) return status;
+    basis_entry *e = &b->entries.items[f.entry];
+    become(e, e->row, p, e->flags & ROW_WHOLE, at);
     return HD_OK;
 }
 
-static hd_status apply_nodes(basis *b, hd_value nodes, hd_value seqs, uint64_t at) {
+static hd_status apply_nodes(const proof *p, hd_value nodes, uint64_t at) {
+    basis *b = p->b;
     hd_status status = HD_OK;
     for (uint32_t i = 0; i < b->found.count && !status; i++) {
         basis_found f = b->found.items[i];
         hd_value item = array_get(nodes, i);
         if (f.entry == TABLE_NONE) f.entry = entry_of(b, item, &f.hash); /* named twice? */
-        status = array_count(item) == 4 ? apply_whole(b, item, f.hash, f.entry, seqs, at)
-                                        : apply_proof(b, item, f.hash, f.entry, seqs, at);
+        status = array_count(item) == 4 ? apply_whole(p, item, f, at) : apply_proof(p, item, f, at);
     }
     return status;
 }
@@ -395,20 +425,20 @@ static hd_status apply_gone(basis *b, hd_value item, uint64_t at) {
         return HD_OK;
     }
     hd_status status = i == TABLE_NONE ? entry_new(b, item, hash, &i) : HD_OK;
-    if (!status) become(&b->entries.items[i], item, value_absent(), ROW_GONE, at);
+    if (!status) become(&b->entries.items[i], item, NULL, ROW_GONE, at);
     return status;
 }
 
 hd_status basis_apply(basis *b, hd_value extra, const basis_point *now, uint64_t at) {
     basis_extra x = basis_extra_of(extra);
-    hd_value seqs;
-    hd_status status = make_seqs(b, x.nodes, now, &seqs);
-    if (!status) status = apply_nodes(b, x.nodes, seqs, at);
+    proof p = { .b = b, .now = now, .seqs = node_value(NULL, true) };
+    hd_status status = make_seqs(&p, x.nodes);
+    if (!status) status = apply_nodes(&p, x.nodes, at);
     for (hd_iter it = hd_iter_of(x.pieces); !status && hd_iter_next(&it);)
         status = apply_piece(b, it.value, at);
     for (hd_iter it = hd_iter_of(x.gone); !status && hd_iter_next(&it);)
         status = apply_gone(b, it.value, at);
-    value_unref(seqs);
+    value_unref(p.seqs);
     return status;
 }
 

@@ -125,8 +125,12 @@ enum {
 };
 
 typedef struct basis_entry {
-    hd_value row;   /* owned: the item of the extra that it came from */
-    hd_value seqs;  /* owned; of ROW_GONE absent */
+    hd_value row; /* owned: the item of the extra that it came from */
+    /* Proved as of: one space and its seq, as most rows read but one; else an object. Owned. Of
+     * ROW_GONE neither. */
+    struct key *space;
+    uint64_t seq;
+    hd_value seqs;
     uint64_t at;    /* the log row that changed it last */
     uint32_t hash;  /* of name and instance */
     uint32_t piece; /* index into pieces */
@@ -190,7 +194,9 @@ static inline const char *basis_text(const basis_entry *e, size_t i, size_t *len
     size_t unwanted;
     return text_of(array_get(e->row, i), length ? length : &unwanted);
 }
-/* The entry as a row, borrowed; of ROW_WHOLE only. */
-basis_row basis_row_of(const basis_entry *e);
+/* Its seqs as an object, owned; failed: HD_NOMEM. */
+hd_value basis_seqs_of(const basis *b, const basis_entry *e);
+/* The entry as a row, borrowed; of ROW_WHOLE only. The seqs are the caller's business. */
+basis_row basis_row_of(const basis_entry *e, hd_value seqs);
 
 #endif

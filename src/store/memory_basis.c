@@ -65,8 +65,13 @@ static hd_status memory_rows(authority *a, const char *piece, hd_value *valid, b
     if (!p) return HD_OK;
     basis_sort(b, p);
     for (uint32_t i = 0; i < p->rows.count; i++) {
-        basis_row row = basis_row_of(&b->entries.items[p->rows.items[i]]);
-        if (!fn(ctx, &row)) break;
+        const basis_entry *e = &b->entries.items[p->rows.items[i]];
+        hd_value seqs = basis_seqs_of(b, e);
+        if (value_is_failed(seqs)) continue; /* without a row a node runs, that is all */
+        basis_row row = basis_row_of(e, seqs);
+        bool more = fn(ctx, &row);
+        value_unref(seqs);
+        if (!more) break;
     }
     return HD_OK;
 }

@@ -383,11 +383,19 @@ static hd_status put_node(writing *w, const basis_entry *e) {
     return step_done(w->f->file, s);
 }
 
+static hd_status print_seqs(writing *w, const basis_entry *e) {
+    hd_value seqs = basis_seqs_of(&w->f->rows, e);
+    if (value_is_failed(seqs)) return HD_NOMEM;
+    hd_status status = print(&w->seqs, seqs);
+    value_unref(seqs);
+    return status;
+}
+
 static hd_status write_whole(writing *w, const basis_entry *e) {
     hd_value body = array_get(e->row, 3);
     bool same_body;
     hd_status status = print(&w->body, body);
-    if (!status) status = print(&w->seqs, e->seqs);
+    if (!status) status = print_seqs(w, e);
     if (!status) status = read_old(w, e, &same_body);
     if (status) return status;
     if (!w->exists) w->node = ++w->f->last;
@@ -417,7 +425,9 @@ static hd_status write_proved(writing *w, const basis_entry *e) {
     hd_value seqs = value_absent();
     hd_status status = read_old(w, e, &same);
     if (status || !w->exists) return status; /* there is no such row, or no longer */
-    status = narrow_seqs(w, e->seqs, &seqs);
+    hd_value all = basis_seqs_of(&w->f->rows, e);
+    status = value_is_failed(all) ? HD_NOMEM : narrow_seqs(w, all, &seqs);
+    if (!value_is_failed(all)) value_unref(all);
     if (!status) status = print(&w->seqs, seqs);
     value_unref(seqs);
     sqlite3_stmt *s = status ? NULL : key_statement(w, SQL_NODE_PROVED, e);

@@ -26,10 +26,14 @@ static const basis_entry *entry_at(const reading *g) {
 /* What another process has folded already is in the file, and newer there. */
 static bool counts(const reading *g, const basis_entry *e) { return e->at > g->c->checkpoint; }
 
+/* Without memory for its seqs it is left out: a node without a row runs, that is all. */
 static void tell_entry(reading *g, const basis_entry *e) {
     if (!counts(g, e) || !(e->flags & ROW_WHOLE)) return;
-    basis_row row = basis_row_of(e);
+    hd_value seqs = basis_seqs_of(&g->c->rows, e);
+    if (value_is_failed(seqs)) return;
+    basis_row row = basis_row_of(e, seqs);
     g->stopped = !g->fn(g->ctx, &row);
+    value_unref(seqs);
 }
 
 static int compare_entry(const basis_entry *e, sqlite3_stmt *s) {
@@ -85,8 +89,10 @@ static hd_status tell_stored(reading *g, sqlite3_stmt *s, const basis_entry *e) 
     if (e) row.stale = e->flags & ROW_STALE;
     hd_status status = e ? HD_OK : take_seqs(g, s);
     if (!status) status = column_json(g, s, 5, &row.body);
-    row.seqs = e ? e->seqs : g->seqs;
+    row.seqs = e ? basis_seqs_of(&g->c->rows, e) : value_ref(g->seqs);
+    if (value_is_failed(row.seqs)) status = HD_NOMEM;
     if (!status) g->stopped = !g->fn(g->ctx, &row);
+    if (!value_is_failed(row.seqs)) value_unref(row.seqs);
     value_unref(row.body);
     return status == HD_CORRUPT ? HD_OK : status; /* a node without a row runs, that is all */
 }

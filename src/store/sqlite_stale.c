@@ -294,6 +294,12 @@ static const basis_entry *entry_of(const search *g, sqlite3_stmt *s) {
     return meant ? e : NULL;
 }
 
+static hd_status seqs_of(const search *g, const basis_entry *e, hd_value *out) {
+    hd_value seqs = basis_seqs_of(&g->c->rows, e);
+    *out = value_is_failed(seqs) ? value_absent() : seqs;
+    return hd_value_status(seqs);
+}
+
 /* node, piece, name, instance, stale, seqs, body, fingerprint. One that the tail knows is judged there, unless the
  * tail only knows that it was proved anew. */
 static hd_status judge_stored(search *g, sqlite3_stmt *s) {
@@ -308,10 +314,9 @@ static hd_status judge_stored(search *g, sqlite3_stmt *s) {
     else stale = sqlite3_column_int(s, 4) != 0;
     hd_value seqs = value_absent(), body = value_absent();
     if (!stale) status = column_json(g, s, 6, &body);
-    if (!stale && !status && !e) status = column_json(g, s, 5, &seqs);
+    if (!stale && !status) status = e ? seqs_of(g, e, &seqs) : column_json(g, s, 5, &seqs);
     if (!stale && !status)
-        status = row_is_stale(g, p, (const char *)sqlite3_column_text(s, 3), e ? e->seqs : seqs,
-                              body, &stale);
+        status = row_is_stale(g, p, (const char *)sqlite3_column_text(s, 3), seqs, body, &stale);
     value_unref(seqs);
     value_unref(body);
     p->stale += !status && stale;
@@ -357,9 +362,11 @@ static hd_status judge_tail(search *g) {
         piece_state *p = piece_of_entry(g, e);
         if (!counts(g, e->at) || !(e->flags & ROW_WHOLE)) continue;
         bool stale = e->flags & ROW_STALE;
-        if (!stale)
-            status = row_is_stale(g, p, basis_text(e, 1, NULL), e->seqs, hd_value_index(e->row, 3),
-                                  &stale);
+        hd_value seqs = value_absent();
+        if (!stale) status = seqs_of(g, e, &seqs);
+        if (!stale && !status)
+            status = row_is_stale(g, p, basis_text(e, 1, NULL), seqs, array_get(e->row, 3), &stale);
+        value_unref(seqs);
         p->stale += !status && stale;
     }
     return status;
