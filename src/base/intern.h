@@ -57,10 +57,6 @@ static inline const char *intern_bytes(const intern *in, uint32_t id, size_t *le
     return e->bytes;
 }
 
-static inline uint32_t intern_hash(const intern *in, uint32_t id) {
-    return intern_entry_(in, id)->hash;
-}
-
 static inline void intern_ref(intern *in, uint32_t id) {
     assert(intern_entry_(in, id)->refs < UINT32_MAX);
     in->entries[id - 1].refs++;

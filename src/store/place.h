@@ -39,9 +39,7 @@ typedef uint32_t place_id; /* 0 is no place */
 
 /* What the replica knows of a document. */
 enum {
-    DOC_UNKNOWN = 0,        /* nothing: neither a value nor its absence may be claimed */
-    DOC_KNOWN = 1,          /* confirmed absent or present at `seq` */
-    DOC_STATE = 1,          /* mask */
+    DOC_KNOWN = 1,          /* confirmed absent or present at `seq`; else neither may be claimed */
     DOC_VOLATILE = 2,       /* lives in this runtime only */
     DOC_OVERLAY = 4,        /* derived: the visible value is a computation's, not confirmed */
     DOC_UNSEALED = 8,       /* ... and is in the list of outputs to seal */
