@@ -45,6 +45,20 @@ same_export() { "$heddle" db export "$1" | cmp - a.jsonl; }
 check "and the same" holds same_export copy.db
 check "backup does not replace a file" fails 3 "exists already" db backup shop.db copy.db
 check "unless --force" holds "$heddle" db backup shop.db copy.db --force
+ln -s shop.db same.db
+check "not even then the file itself" fails 1 "is the file itself" db backup shop.db ./shop.db --force
+check "by whatever name" fails 1 "is the file itself" db backup shop.db same.db --force
+check "a copy needs a name" fails 1 "needs a name" db backup shop.db ""
+# A program that was killed leaves a WAL, which must not be taken for one of the copy.
+replaces_all() { "$heddle" set old.db main/old 1 || return 1
+    "$heddle" watch old.db main --now >seen & watcher=$!
+    until_true lines_in seen 1 || return 1
+    for i in 1 2 3; do "$heddle" set old.db main/old $i || return 1; done
+    kill -9 $watcher; wait $watcher
+    [ -s old.db-wal ] || { echo "there is no WAL"; return 1; }
+    "$heddle" db backup shop.db old.db --force && "$heddle" db export old.db >b.jsonl &&
+        "$heddle" db export shop.db | cmp - b.jsonl; }
+check "what replaces a store replaces all of it" holds replaces_all
 check "it leaves nothing else behind" holds test ! -e copy.db.partial
 
 upkeep() { "$heddle" db "$1" shop.db --json | python3 -c '
