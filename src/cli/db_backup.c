@@ -2,6 +2,7 @@
  *
  * SQLite copies page by page and starts over where somebody wrote meanwhile, so the copy is the file
  * at one moment. It grows under a temporary name and gets its own only when it is complete. */
+#define _POSIX_C_SOURCE 200809L
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/parse.h"
@@ -9,8 +10,10 @@
 #include "cli/signals.h"
 #include "cli/store.h"
 #include "cli/tables.h"
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { STEP_PAGES = 512, BUSY_MS = 5000 };
@@ -61,6 +64,17 @@ static int copy_to_partial(copying *k) {
     return failed;
 }
 
+/* A WAL that whoever had the old file open left behind would be taken for one of the copy. */
+static bool take_place(const copying *k, const char *to) {
+    static const char *const left[] = { "-wal", "-shm" };
+    char beside[sizeof k->partial];
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
+        snprintf(beside, sizeof beside, "%s%s", to, left[i]);
+        if (unlink(beside) && errno != ENOENT) return false;
+    }
+    return rename(k->partial, to) == 0;
+}
+
 static int copy(cli *c, const char *to) {
     copying k = { .c = c };
     int length = snprintf(k.partial, sizeof k.partial, "%s.partial", to);
@@ -69,8 +83,9 @@ static int copy(cli *c, const char *to) {
     int failed = tables_open(c, &k.from, c->operands[0]);
     if (!failed) failed = copy_to_partial(&k);
     tables_close(&k.from);
-    if (!failed && rename(k.partial, to))
-        failed = cli_fail(c, CLI_IO, NULL, "%s: the copy cannot get its name", to);
+    if (!failed && !take_place(&k, to))
+        failed =
+            cli_fail(c, CLI_IO, NULL, "%s: the copy cannot get its name: %s", to, strerror(errno));
     if (failed) remove(k.partial);
     return failed;
 }
@@ -89,8 +104,18 @@ static void report(const cli *c, const char *to) {
     record_end(&r);
 }
 
+static bool is_same_file(const char *a, const char *b) {
+    struct stat one, other;
+    return !stat(a, &one) && !stat(b, &other) && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
+}
+
 static int run(cli *c) {
     const char *to = c->operands[1];
+    if (!*to) return cli_fail(c, CLI_USAGE, NULL, "the copy needs a name");
+    if (is_same_file(c->operands[0], to))
+        return cli_fail(c, CLI_USAGE, "Choose another name for the copy.", "%s is the file itself",
+                        to);
     if (access(to, F_OK) == 0 && !option_given(c, "force"))
         return cli_fail(c, CLI_CONFLICT, "Choose another name, or replace it with --force.",
                         "%s exists already", to);
