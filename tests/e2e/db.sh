@@ -34,6 +34,17 @@ printf '{"space":"m","id":"a","value":1}\n\n{"space":"m","id":"b","value":[}\n' 
 check "a malformed line is named" fails 4 "line 3, column 32" db import bad.db bad.jsonl
 echo '{"space":"m","value":1}' >short.jsonl
 check "so is an incomplete one" fails 4 'line 1: "space", "id" or' db import bad.db short.jsonl
+printf '%s\n' '{"space":"main","id":"a\u0000b","value":1}' >nul.jsonl
+check "a name with a NUL is not cut short" fails 4 'line 1: "id" .* NUL' db import bad.db nul.jsonl
+printf '%s\n' '{"space":"main","id":"a","kind":7,"value":1}' >kind.jsonl
+check "what is no text is not left out" fails 4 'line 1: "kind" must be' db import bad.db kind.jsonl
+printf '%s\n' '{"space":"main","id":"a","meta":[1],"value":1}' >meta.jsonl
+check "nor what are no properties" fails 4 'line 1: "meta" must be' db import bad.db meta.jsonl
+long_users() { python3 -c '
+for n in "12": print("{\"space\":\"main\",\"scope\":\"user\",\"instance\":\"%s\",\"id\":\"a\",\"value\":%s}"
+                     % ("u" * 600 + n, n))' >users.jsonl && "$heddle" db import users.db users.jsonl &&
+    "$heddle" db export users.db | cmp - users.jsonl; }
+check "users with long names keep what is theirs" holds long_users
 many() { python3 -c 'for i in range(2500):
     print("{\"space\":\"m\",\"id\":\"d%04d\",\"kind\":\"k\",\"meta\":{\"n\":%d},\"value\":{\"i\":%d}}" % (i, i, i))' \
     >many.jsonl && "$heddle" db import many.db many.jsonl && "$heddle" db export many.db | cmp - many.jsonl; }
