@@ -17,11 +17,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { BATCH_LINES = 1000, BATCH_BYTES = 4 << 20, NAME_MAX_BYTES = 512, REOPEN_BATCHES = 64 };
+enum { BATCH_LINES = 1000, BATCH_BYTES = 4 << 20, REOPEN_BATCHES = 64 };
 
 /* Whose document a line is. */
 typedef struct identity {
-    char scope[16], instance[NAME_MAX_BYTES];
+    hd_scope scope; /* HD_SCOPE_HERE: there is none of this name */
+    const char *instance;
 } identity;
 
 typedef struct importing {
@@ -35,8 +36,9 @@ typedef struct importing {
     uint64_t documents;             /* committed or about to be */
     uint64_t read, size;            /* bytes of the input; 0: not known */
     identity who;                   /* the runtime's */
+    char *instance;                 /* the text in `who`; owned */
     FILE *from;
-    char where[NAME_MAX_BYTES]; /* "line 3", for messages */
+    char where[64]; /* "line 3", for messages */
 } importing;
 
 /* ---- Batches ----------------------------------------------------------------------------- */
@@ -63,30 +65,43 @@ static int begin_batch(importing *m) {
     return status ? store_fail(&m->s, status, m->where) : CLI_OK;
 }
 
+static hd_scope scope_named(const char *word) {
+    return strcmp(word, "user") == 0      ? HD_SCOPE_USER
+           : strcmp(word, "session") == 0 ? HD_SCOPE_SESSION
+           : strcmp(word, "space") == 0   ? HD_SCOPE_SPACE
+                                          : HD_SCOPE_HERE;
+}
+
+/* Its text is the line's. */
 static identity identity_of(hd_value line) {
-    identity who;
-    snprintf(who.scope, sizeof who.scope, "%s",
-             hd_value_as_text(hd_value_at(line, "scope"), "space"));
-    snprintf(who.instance, sizeof who.instance, "%s",
-             hd_value_as_text(hd_value_at(line, "instance"), ""));
-    return who;
+    return (identity){ scope_named(hd_value_as_text(hd_value_at(line, "scope"), "space")),
+                       hd_value_as_text(hd_value_at(line, "instance"), "") };
 }
 
 /* Between batches a fresh runtime now and then, so that it forgets what it wrote. */
 static bool needs_another_runtime(const importing *m, const identity *who) {
-    if (strcmp(m->who.scope, who->scope) || strcmp(m->who.instance, who->instance)) return true;
+    if (m->who.scope != who->scope || strcmp(m->who.instance, who->instance)) return true;
     return !m->tx && m->batches >= REOPEN_BATCHES;
 }
 
+/* The line that `who` is of ends with the runtime it was read for. */
 static int reopen(importing *m, const identity *who) {
+    char *instance = strdup(who->instance);
+    hd_scope scope = who->scope;
     int failed = finish_batch(m);
     failed = store_close(&m->s, failed);
-    if (failed) return failed;
-    m->who = *who;
+    if (!failed && !instance) failed = cli_fail(m->c, CLI_INTERNAL, NULL, "out of memory");
+    if (failed) {
+        free(instance);
+        return failed;
+    }
+    free(m->instance);
+    m->instance = instance;
+    m->who = (identity){ scope, instance };
     m->batches = 0;
     return store_open_as(m->c, &m->s, m->c->operands[0], STORE_CREATE,
-                         strcmp(who->scope, "user") == 0 ? m->who.instance : NULL,
-                         strcmp(who->scope, "session") == 0 ? m->who.instance : NULL);
+                         scope == HD_SCOPE_USER ? instance : NULL,
+                         scope == HD_SCOPE_SESSION ? instance : NULL);
 }
 
 /* ---- One line ---------------------------------------------------------------------------- */
@@ -98,6 +113,24 @@ static int bad_line(importing *m, const char *what) {
                     "%s: %s", m->where, what);
 }
 
+/* What is there must be of its kind: nothing of a line is left out without a word. */
+static int check_line(importing *m, hd_value line) {
+    static const char *const texts[] = { "space", "id", "scope", "instance", "kind" };
+    char what[80];
+    hd_value meta = hd_value_at(line, "meta");
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        size_t length;
+        hd_value v = hd_value_at(line, texts[i]);
+        const char *text = hd_value_text(v, &length);
+        if (!hd_value_exists(v) || (text && strlen(text) == length)) continue;
+        snprintf(what, sizeof what, "\"%s\" must be a text without NUL", texts[i]);
+        return bad_line(m, what);
+    }
+    if (hd_value_exists(meta) && hd_value_kind(meta) != HD_KIND_OBJECT)
+        return bad_line(m, "\"meta\" must be an object");
+    return CLI_OK;
+}
+
 static hd_status set_properties(importing *m, hd_cell document, hd_value line) {
     hd_status status = HD_OK;
     const char *kind = hd_value_as_text(hd_value_at(line, "kind"), "");
@@ -105,13 +138,6 @@ static hd_status set_properties(importing *m, hd_cell document, hd_value line) {
     for (hd_iter it = hd_iter_of(hd_value_at(line, "meta")); !status && hd_iter_next(&it);)
         status = hd_tx_set_meta(m->tx, document, it.key, it.value);
     return status;
-}
-
-static hd_scope scope_named(const char *word) {
-    return strcmp(word, "user") == 0      ? HD_SCOPE_USER
-           : strcmp(word, "session") == 0 ? HD_SCOPE_SESSION
-           : strcmp(word, "space") == 0   ? HD_SCOPE_SPACE
-                                          : HD_SCOPE_HERE;
 }
 
 static int import_value(importing *m, hd_value line, hd_scope scope) {
@@ -135,16 +161,18 @@ static int import_line(importing *m, const char *text, size_t length) {
     hd_value line;
     snprintf(m->where, sizeof m->where, "line %" PRIu64, m->line);
     int failed = store_parse(&m->s, "input", (uint32_t)m->line - 1, text, length, &line);
+    if (!failed) failed = check_line(m, line);
     if (failed) return failed;
     identity who = identity_of(line);
-    if (scope_named(who.scope) == HD_SCOPE_HERE) return bad_line(m, "there is no such scope");
+    hd_scope scope = who.scope;
+    if (scope == HD_SCOPE_HERE) return bad_line(m, "there is no such scope");
     if (needs_another_runtime(m, &who)) {
         failed = reopen(m, &who);
         if (!failed)
             failed = store_parse(&m->s, "input", (uint32_t)m->line - 1, text, length, &line);
     }
     if (!failed) failed = begin_batch(m);
-    if (!failed) failed = import_value(m, line, scope_named(who.scope));
+    if (!failed) failed = import_value(m, line, scope);
     m->last_line = m->line;
     m->lines++;
     m->bytes += length;
@@ -193,7 +221,7 @@ static uint64_t input_size(FILE *from) {
 }
 
 static int run(cli *c) {
-    importing m = { .c = c, .from = stdin, .who = { .scope = "space" }, .where = "start" };
+    importing m = { .c = c, .from = stdin, .who = { HD_SCOPE_SPACE, "" }, .where = "start" };
     if (c->operand_count > 1 && strcmp(c->operands[1], "-")) m.from = fopen(c->operands[1], "r");
     if (!m.from) return cli_fail(c, CLI_NOT_FOUND, NULL, "%s cannot be read", c->operands[1]);
     m.size = input_size(m.from);
@@ -203,6 +231,7 @@ static int run(cli *c) {
     failed = store_close(&m.s, failed);
     progress(c, "%s", "");
     if (m.from != stdin) fclose(m.from);
+    free(m.instance);
     if (!failed) report(&m);
     return failed;
 }
