@@ -43,3 +43,29 @@ check "a value that cannot be put there is refused" fails 4 "cannot be put" \
 check "nothing of it was stored" fails 2 "no document" get shop.db main/x
 check "with --json an error is a line of JSON" fails 2 \
     '^{"command":"get","error":"NOT_FOUND","message":".*","hint":".*"}$' get --json shop.db main/zzzzzz
+
+# Names longer than anything that a message has room for.
+long=$(python3 -c 'print("x" * 600)')
+check "a long name of a space that is not there" fails 2 "no document" get shop.db $long/a
+"$heddle" set shop.db main/$long '{"there": 1}'
+check "a place that is missing in a document with a long name" fails 2 'has no "nowhere"' \
+    get shop.db main/$long#/nowhere
+check "a long key that is missing" fails 2 'has no "xxx' get shop.db main/stock#/$long
+"$heddle" set shop.db $long/a 1
+check "the log of a space with a long name" holds "$heddle" log shop.db $long/a
+
+bad=$(printf '\377')
+check "a space that is no text is named" fails 4 "malformed" get shop.db "$bad/a"
+is_json() { timeout -k 1 20 "$heddle" "$@" 2>err; python3 -c 'import json; print(json.load(open("err", encoding="utf-8")))'; }
+check "with --json an unknown option is told in JSON" holds is_json get shop.db --jsn --json
+check "so is an unknown command" holds is_json gte shop.db --json
+check "and what is no text" holds is_json get --json "$bad.db" main/a
+check "behind -- it is a name" fails 1 "^heddle get: " get shop.db --zzz -- --json
+
+check "a file needs a name" fails 1 "the file needs a name" set "" main/a 1
+check "also where it is only read" fails 1 "the file needs a name" get "" main/a
+check "a name that SQLite takes for none is refused" fails 1 "write ./:memory:" set :memory: main/a 1
+mkfifo pipe
+waits_not() { timeout -k 1 20 "$heddle" get pipe main/a 2>err; [ $? = 5 ] && grep -q "is no file" err; }
+check "a pipe is no file" holds waits_not
+check "nor is a device" fails 5 "is no file" set /dev/null main/a 1
