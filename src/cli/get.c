@@ -1,10 +1,12 @@
 /* get.c -- print the value of a cell; when there is none, say how far the way goes. */
+#define _POSIX_C_SOURCE 200809L
 #include "cli/commands.h"
 #include "cli/nearest.h"
 #include "cli/output.h"
 #include "cli/parse.h"
 #include "cli/store.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* "It has: apples, pears." with the keys of a value, as many as fit; the nearest is noted. */
@@ -25,26 +27,9 @@ static void tell_elements(hd_value v, char *out, size_t size) {
     else snprintf(out, size, "The array there is empty.");
 }
 
-/* Walks along the path as far as it exists; says where it ended. */
-static int missing_place(store *s, const char *name, hd_value document) {
-    const char *pointer = strchr(name, '#') + 1, *end = pointer;
-    char so_far[512] = "";
-    hd_value at = document;
-    while (*end && strlen(pointer) < sizeof so_far) {
-        const char *next = end + 1 + strcspn(end + 1, "/");
-        memcpy(so_far, pointer, (size_t)(next - pointer));
-        so_far[next - pointer] = '\0';
-        hd_path path;
-        hd_value there = { 0 };
-        if (!hd_path_intern(hd_runtime_heap(s->rt), so_far, &path, NULL))
-            there = hd_value_get(hd_runtime_heap(s->rt), document, path);
-        if (!hd_value_exists(there)) break;
-        at = there;
-        end = next;
-    }
-    const char *key = *end ? so_far + (end - pointer) + 1 : "";
+static int tell_missing(store *s, const char *name, const char *end, hd_value at, const char *key) {
     int parent = (int)(end - name);
-    if (end == pointer) parent--; /* without a lone # */
+    if (end[-1] == '#') parent--; /* without a lone # */
     char hint[256], meant[512];
     nearest near = nearest_to(key);
     if (hd_value_kind(at) == HD_KIND_OBJECT) tell_keys(at, hint, sizeof hint, &near);
@@ -57,6 +42,26 @@ static int missing_place(store *s, const char *name, hd_value document) {
                  near.best);
     return cli_fail(s->c, CLI_NOT_FOUND, *near.best ? meant : hint, "%.*s has no \"%s\"", parent,
                     name, key);
+}
+
+/* Walks along the path as far as it exists; says where it ended. `name` is written to meanwhile. */
+static int missing_place(store *s, char *name, hd_value document) {
+    char *pointer = strchr(name, '#') + 1, *end = pointer, *next = pointer;
+    hd_value at = document;
+    while (*end) {
+        next = end + 1 + strcspn(end + 1, "/");
+        char after = *next;
+        hd_path path;
+        hd_value there = { 0 };
+        *next = '\0';
+        if (!hd_path_intern(hd_runtime_heap(s->rt), pointer, &path, NULL))
+            there = hd_value_get(hd_runtime_heap(s->rt), document, path);
+        if (!hd_value_exists(there)) break; /* what is left of the name ends with the missing key */
+        *next = after;
+        at = there;
+        end = next;
+    }
+    return tell_missing(s, name, end, at, *end ? end + 1 : "");
 }
 
 enum { IDS_LOOKED_AT = 2000 };
@@ -72,23 +77,34 @@ static bool offer_id(void *ctx, const hd_listing *entry) {
     return --search->left > 0;
 }
 
-static int missing(store *s, hd_tx *tx, const char *name) {
-    char document[512], hint[640];
-    size_t length = strcspn(name, "#");
-    snprintf(document, sizeof document, "%.*s", (int)(length < 511 ? length : 511), name);
-    hd_value whole = hd_tx_get(tx, hd_cell_at(s->rt, document));
-    if (name[length] && hd_value_exists(whole)) return missing_place(s, name, whole);
-    char space[512];
-    snprintf(space, sizeof space, "%.*s", (int)strcspn(document, "@/"), document);
-    id_search search = { nearest_to(strchr(document, '/') + 1), IDS_LOOKED_AT };
-    (void)hd_runtime_list(s->rt, space, NULL, NULL, offer_id, &search);
+static int missing_document(store *s, const char *document) {
+    char hint[640];
+    int space = (int)strcspn(document, "@/"), home = (int)strcspn(document, "/");
+    char *space_name = strndup(document, (size_t)space);
+    id_search search = { nearest_to(document + home + 1), IDS_LOOKED_AT };
+    if (space_name) (void)hd_runtime_list(s->rt, space_name, NULL, NULL, offer_id, &search);
+    free(space_name);
     if (*search.near.best)
-        snprintf(hint, sizeof hint, "Did you mean %.*s/%s?", (int)strcspn(document, "/"), document,
-                 search.near.best);
+        snprintf(hint, sizeof hint, "Did you mean %.*s/%s?", home, document, search.near.best);
     else
-        snprintf(hint, sizeof hint, "\"heddle ls %.100s %.400s\" lists what there is.", s->file,
-                 space);
+        snprintf(hint, sizeof hint, "\"heddle ls %.100s %.*s\" lists what there is.", s->file,
+                 space < 400 ? space : 400, document);
     return cli_fail(s->c, CLI_NOT_FOUND, hint, "there is no document %s", document);
+}
+
+static int missing(store *s, hd_tx *tx, const char *name) {
+    size_t length = strcspn(name, "#");
+    char *copy = strdup(name);
+    if (!copy) return cli_fail(s->c, CLI_INTERNAL, NULL, "out of memory");
+    copy[length] = '\0';
+    hd_value whole = hd_tx_get(tx, hd_cell_at(s->rt, copy));
+    int failed;
+    if (name[length] && hd_value_exists(whole)) {
+        copy[length] = '#';
+        failed = missing_place(s, copy, whole);
+    } else failed = missing_document(s, copy);
+    free(copy);
+    return failed;
 }
 
 static int print(store *s, hd_value v) {

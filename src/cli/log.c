@@ -2,6 +2,7 @@
  *
  * A row of the log holds the commits that went to disk together. Rows below the floor are gone
  * (db prune), unless the store keeps its history. */
+#define _POSIX_C_SOURCE 200809L
 #include "cli/log.h"
 
 #include "cli/commands.h"
@@ -13,6 +14,7 @@
 #include "cli/tables.h"
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct history {
@@ -217,10 +219,10 @@ static int check_names(cli *c, const char *space) {
 }
 
 static int run(cli *c) {
-    char space[256];
     const char *slash = strchr(c->operands[1], '/');
     uint64_t printed = 0;
-    snprintf(space, sizeof space, "%.*s", (int)strcspn(c->operands[1], "/"), c->operands[1]);
+    char *space = strndup(c->operands[1], strcspn(c->operands[1], "/"));
+    if (!space) return cli_fail(c, CLI_INTERNAL, NULL, "out of memory");
     log_query q = { .file = c->operands[0],
                     .space = space,
                     .id = slash ? slash + 1 : NULL,
@@ -232,6 +234,7 @@ static int run(cli *c) {
     if (!failed) failed = log_print(c, &q, &printed);
     if (!failed && !printed && c->progress)
         cli_warn(c, "the log holds no such commit; older ones are folded into the documents");
+    free(space);
     return failed;
 }
 
