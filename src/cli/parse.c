@@ -173,7 +173,15 @@ static int check_operands(cli *c) {
     return cli_fail(c, CLI_USAGE, hint, "\"%s\" is one word too many", c->operands[cmd->most]);
 }
 
+/* Before the words are understood, so that what is wrong with them is told in the form asked for. */
+static bool wants_json(int count, char **words) {
+    for (int i = 0; i < count && strcmp(words[i], "--"); i++)
+        if (strcmp(words[i], "--json") == 0) return true;
+    return false;
+}
+
 int parse(cli *c, int count, char **words) {
+    c->json = wants_json(count, words);
     c->operands = calloc((size_t)count + 1, sizeof *c->operands);
     if (!c->operands) return cli_fail(c, CLI_INTERNAL, NULL, "out of memory");
     if (count == 0) {

@@ -1,13 +1,13 @@
 /* record.c -- JSON on its way out, without building a value first. */
 #include "cli/record.h"
 
+#include "value/text.h"
 #include <inttypes.h>
 #include <string.h>
 
 record record_to(FILE *to) { return (record){ to, true }; }
 
-static void quoted(FILE *to, const char *text, size_t length) {
-    fputc('"', to);
+static void escaped(FILE *to, const char *text, size_t length) {
     for (size_t i = 0; i < length; i++) {
         unsigned char c = (unsigned char)text[i];
         if (c == '"' || c == '\\') fprintf(to, "\\%c", c);
@@ -15,6 +15,19 @@ static void quoted(FILE *to, const char *text, size_t length) {
         else if (c < 0x20) fprintf(to, "\\u%04x", c);
         else fputc(c, to);
     }
+}
+
+/* A message repeats what was typed, and may be cut anywhere: what is no text becomes U+FFFD. */
+static void quoted(FILE *to, const char *text, size_t length) {
+    size_t bad;
+    fputc('"', to);
+    while (!utf8_valid(text, length, &bad)) {
+        escaped(to, text, bad);
+        fputs("\\ufffd", to);
+        text += bad + 1;
+        length -= bad + 1;
+    }
+    escaped(to, text, length);
     fputc('"', to);
 }
 
