@@ -76,6 +76,9 @@ static hd_status home_named(hd_runtime *rt, const char *space, size_t length, hd
                             "a space is a word without '/', '@', '#' and control characters");
     struct key *k;
     hd_status status = key_make(rt->heap, space, length, &k);
+    if (status == HD_SYNTAX)
+        return runtime_fail(rt, status, "space %.*s: %s", (int)length, space,
+                            hd_status_text(status));
     if (status) return status;
     status = runtime_home(rt, k, scope, false, out);
     key_unref(k);
