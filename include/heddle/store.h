@@ -81,8 +81,9 @@ typedef struct hd_options {
 } hd_options;
 
 /* Opens a runtime on a SQLite file, which is created where it does not exist. `file` NULL (or
- * options->memory) means a store in memory. Fails with HD_NOT_HEDDLE, HD_NEWER, HD_CORRUPT,
- * HD_READ_ONLY, HD_IO...; the error says what to do about it. The file is left untouched then. */
+ * options->memory) means a store in memory; "" and ":memory:" are refused with HD_USAGE. Fails with
+ * HD_NOT_HEDDLE, HD_NEWER, HD_CORRUPT, HD_READ_ONLY, HD_IO...; the error says what to do about it.
+ * The file is left untouched then. */
 HD_API hd_status hd_open(const char *file, const hd_options *options, hd_runtime **out,
                          hd_error *error);
 /* Syncs, then closes. Returns what hd_runtime_sync returned; the runtime is gone in any case. */

@@ -2,8 +2,8 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/record.h"
+#include "cli/store.h"
 #include "cli/ticker.h"
-#include <heddle/store.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -35,11 +35,7 @@ static int run(cli *c) {
     ticker_start(&f.ticker, c, true, "checking", c->operands[0]);
     hd_status status = hd_store_check(c->operands[0], &options, print_finding, &f, &error);
     ticker_stop(&f.ticker);
-    if (status == HD_NOT_FOUND)
-        return cli_fail(c, CLI_NOT_FOUND, NULL, "there is no file %s", c->operands[0]);
-    if (status && !f.count)
-        return cli_fail(c, exit_of(status), NULL, "%s",
-                        *error.message ? error.message : hd_status_text(status));
+    if (status && !f.count) return store_open_failed(c, c->operands[0], status, &error);
     if (status)
         return cli_fail(c, CLI_FILE, "Restore a backup, or save what can be read: heddle db export",
                         "%s: %" PRIu64 " finding%s", c->operands[0], f.count,

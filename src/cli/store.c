@@ -27,7 +27,7 @@ static void look_around(const char *file, bool *is_directory, bool *has_no_home)
     *has_no_home = *home && stat(home, &st) != 0;
 }
 
-static int open_failed(cli *c, const char *file, hd_status status, const hd_error *error) {
+int store_open_failed(cli *c, const char *file, hd_status status, const hd_error *error) {
     char hint[256];
     bool is_directory, has_no_home;
     look_around(file, &is_directory, &has_no_home);
@@ -41,7 +41,7 @@ static int open_failed(cli *c, const char *file, hd_status status, const hd_erro
         snprintf(hint, sizeof hint, "To create it: heddle set %.160s main/first '\"hello\"'", file);
         return cli_fail(c, CLI_NOT_FOUND, hint, "there is no file %s", file);
     }
-    return cli_fail(c, exit_of(status), NULL, "%s",
+    return cli_fail(c, status == HD_USAGE ? CLI_USAGE : exit_of(status), NULL, "%s",
                     *error->message ? error->message : hd_status_text(status));
 }
 
@@ -59,7 +59,7 @@ int store_open_as(cli *c, store *s, const char *file, store_mode mode, const cha
                            .must_exist = mode != STORE_CREATE };
     hd_error error = { 0 };
     hd_status status = hd_open(file, &options, &s->rt, &error);
-    if (status) return open_failed(c, file, status, &error);
+    if (status) return store_open_failed(c, file, status, &error);
     status = hd_pool_open(hd_runtime_heap(s->rt), &s->pool);
     return status ? store_fail(s, status, file) : CLI_OK;
 }

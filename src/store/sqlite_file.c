@@ -433,11 +433,27 @@ static hd_status become_store(file *f, const file_options *o, hd_error *error) {
     return status;
 }
 
+/* SQLite would take some names for others, and wait at a pipe for whoever writes into it. */
+static hd_status check_name(const char *name, const file_options *o, hd_error *error) {
+    struct stat st;
+    if (o->vfs) return HD_OK; /* whose names these are we do not know */
+    if (!*name || strcmp(name, ":memory:") == 0) {
+        env_error(error, HD_USAGE, "%s",
+                  *name ? "a store in memory has no name; for a file write ./:memory:"
+                        : "the file needs a name");
+        return HD_USAGE;
+    }
+    if (stat(name, &st) || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) return HD_OK;
+    env_error(error, HD_NOT_HEDDLE, "%s is no file: name another one; this one is untouched", name);
+    return HD_NOT_HEDDLE;
+}
+
 hd_status file_open(file *f, const char *name, const file_options *o, const hd_env *env,
                     hd_error *error) {
     *f = (file){ 0 };
     if (error) *error = (hd_error){ 0 };
-    hd_status status = has_wal(name, o->vfs) ? HD_OK : look_at(name, o, env, error);
+    hd_status status = check_name(name, o, error);
+    if (!status && !has_wal(name, o->vfs)) status = look_at(name, o, env, error);
     if (status) return status;
     status = open_connection(f, name, o, env);
     if (status) {
