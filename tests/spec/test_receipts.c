@@ -409,6 +409,25 @@ static void an_id_older_than_the_horizon_is_refused(void **state) {
     lab_close(l);
 }
 
+/* An id has room for milliseconds until the year 3084. What does not fit would be cut: another time,
+ * and a receipt that is forgotten too early. */
+static void a_time_that_an_id_cannot_carry_is_refused(void **state) {
+    static const uint64_t wrong[] = { UINT64_C(1) << 45, UINT64_C(1700000000000000), UINT64_MAX };
+    lab *l = lab_start();
+    hd_runtime *rt = lab_runtime_now(l);
+    hd_cell buy = hd_cell_at(rt, "main/buy");
+    char id[HD_EVENT_ID_SIZE];
+    lab_handle(l, .stream = "buy");
+    for (size_t i = 0; i < 3; i++) {
+        hd_send_options options = { .id = "x", .id_time_ms = wrong[i] };
+        assert_status(hd_event_send(rt, buy, hd_int(NULL, 1), &options), HD_USAGE);
+        assert_status(hd_event_post(rt, buy, hd_int(NULL, 1), &options, id), HD_USAGE);
+        assert_status(hd_event_id_of(rt, buy, "x", wrong[i], id), HD_USAGE);
+    }
+    assert_status(hd_event_id_of(rt, buy, "x", (UINT64_C(1) << 45) - 1, id), HD_OK);
+    lab_close(l);
+}
+
 /* ---- the outbox */
 
 typedef struct post_office {
@@ -605,6 +624,7 @@ int main(void) {
         cmocka_unit_test(a_retry_mints_the_same_ids),
         cmocka_unit_test(i11_a_handler_navigates_once),
         cmocka_unit_test(an_id_older_than_the_horizon_is_refused),
+        cmocka_unit_test(a_time_that_an_id_cannot_carry_is_refused),
         cmocka_unit_test(messages_leave_after_the_commit_at_least_once),
         cmocka_unit_test(messages_left_behind_are_delivered_by_the_next_program),
         cmocka_unit_test(i11_posted_events_wait_for_a_handler),

@@ -484,6 +484,31 @@ static void who_hears_of_the_close_ends_what_sent_the_next(void **state) {
     assert_int_equal(w.outcome, HD_ORIGIN_FAILED);
 }
 
+static hd_status send_mine_and_suspend(hd_tx *tx, void *ctx) {
+    world *w = ctx;
+    hd_send_options options = { .id = "mine", .not_before_ns = UINT64_MAX };
+    assert_int_equal(hd_tx_send(tx, w->stream, hd_null(), &options), HD_OK);
+    assert_int_equal(hd_tx_suspend(tx, &w->run), HD_OK);
+    return HD_PENDING;
+}
+
+/* C243: an id coalesces with itself, but not with an event that may never have been sent. */
+static void an_event_is_not_taken_for_one_whose_origin_may_fail(void **state) {
+    (void)state;
+    world w = open_world();
+    hd_effect(w.rt, "mine", send_mine_and_suspend, &w);
+    settle(&w);
+    for (int i = 1; i < HD_EVENT_BACKLOG; i++)
+        assert_int_equal(hd_event_send(w.rt, w.stream, hd_null(), NULL), HD_OK);
+    hd_send_options mine = { .id = "mine", .done = note, .ctx = &w };
+    assert_int_equal(hd_event_send(w.rt, w.stream, hd_null(), &mine), HD_BUSY);
+    assert_int_equal(w.told, 0);
+    hd_run_resume(w.run, HD_ABORTED);
+    assert_int_equal(hd_event_send(w.rt, w.stream, hd_null(), &mine), HD_OK);
+    hd_close(w.rt);
+    assert_int_equal(w.told, 1);
+}
+
 /* ---- a registration that fails */
 
 static void try_to_register(lab_env *env, void *ctx) {
@@ -530,6 +555,7 @@ int main(void) {
         cmocka_unit_test(what_is_not_idempotent_is_cancelled_when_it_is_told),
         cmocka_unit_test(a_pull_that_is_refused_leaves_nobody),
         cmocka_unit_test(who_hears_of_the_close_ends_what_sent_the_next),
+        cmocka_unit_test(an_event_is_not_taken_for_one_whose_origin_may_fail),
         cmocka_unit_test(a_registration_that_fails_leaves_nobody),
     };
     return cmocka_run_group_tests_name("callbacks that take away", tests, NULL, NULL);
