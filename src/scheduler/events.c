@@ -266,6 +266,7 @@ bool events_want_sending(scheduler *s) {
 void events_arrived(scheduler *s, place_id doc, hd_status status) {
     events *ev = s->events;
     event *e = ev ? lane_head(&ev->lane) : NULL;
+    if (ev && ev->outbox) s->tick = true; /* it may be a message */
     if (!e || e->missing != doc) return;
     e->missing = 0;
     e->waits = HD_EVENT_WAITS_NOT;

@@ -22,7 +22,6 @@ typedef struct message {
     place_id doc; /* referenced */
     uint64_t due; /* 0: now */
     uint32_t times;
-    bool removing; /* delivered; the record is on its way out */
 } message;
 
 typedef struct outbox {
@@ -55,16 +54,31 @@ static const struct key *space_of(const scheduler *s, place_id doc) {
     return s->r->places.homes.items[place_at(&s->r->places, doc)->doc.home].space;
 }
 
-/* The channel that a message waits for; NULL: nobody has opened it. */
-static const channel *channel_of(const scheduler *s, place_id doc) {
-    const outbox *o = s->events->outbox;
-    const char *name =
-        hd_value_as_text(hd_value_at(place_at(&s->r->places, doc)->value, "channel"), "");
+static channel *find_channel(const outbox *o, const struct key *space, const char *name) {
     for (uint32_t i = 0; i < o->channels.count; i++)
-        if (!strcmp(o->channels.items[i].name, name) &&
-            o->channels.items[i].space == space_of(s, doc))
+        if (o->channels.items[i].space == space && !strcmp(o->channels.items[i].name, name))
             return &o->channels.items[i];
     return NULL;
+}
+
+/* The channel that a message waits for; NULL: nobody has opened it. */
+static const channel *channel_of(const scheduler *s, place_id doc) {
+    hd_value record = place_at(&s->r->places, doc)->value;
+    const char *name = hd_value_as_text(hd_value_at(record, "channel"), "");
+    return find_channel(s->events->outbox, space_of(s, doc), name);
+}
+
+/* Its space was unloaded: the record has to be read again. */
+static bool is_away(const scheduler *s, place_id doc) {
+    return !(place_at(&s->r->places, doc)->doc.flags & (DOC_KNOWN | DOC_LOADING));
+}
+
+/* Whether something can be done about a message when its time has come. One that is not in the store
+ * any more can be forgotten. */
+static bool can_go_on(const scheduler *s, place_id doc) {
+    const place *p = place_at(&s->r->places, doc);
+    if (p->doc.flags & DOC_LOADING) return false;
+    return !value_exists(p->value) || channel_of(s, doc);
 }
 
 static hd_status add(scheduler *s, place_id doc) {
@@ -165,21 +179,27 @@ static void again_later(scheduler *s, message *m) {
     m->due = env_now_ns(s->env) + (ms < AGAIN_MAX ? ms : AGAIN_MAX) * MS;
 }
 
+/* HD_PENDING: the record is on its way. */
+static hd_status hand_over(scheduler *s, place_id doc) {
+    hd_status status = is_away(s, doc) ? replica_load(s->r, doc) : HD_OK;
+    hd_value v = place_at(&s->r->places, doc)->value;
+    if (status || !value_exists(v)) return status;
+    const channel *c = channel_of(s, doc);
+    if (!c) return HD_PENDING;
+    hd_value_ref(v); /* the channel may do as it likes */
+    status =
+        c->fn(c->ctx, key_bytes(place_at(&s->r->places, doc)->doc.id), hd_value_at(v, "message"));
+    hd_value_unref(v);
+    if (!status) status = remove_record(s, doc);
+    return status == HD_PENDING ? HD_BUSY : status;
+}
+
 /* True: it is out of the list. */
 static bool deliver(scheduler *s, uint32_t index) {
     outbox *o = s->events->outbox;
     place_id doc = o->messages.items[index].doc;
-    hd_value v = place_at(&s->r->places, doc)->value;
-    const channel *c = channel_of(s, doc);
-    hd_status status = HD_OK;
-    if (value_exists(v)) {
-        if (!c) return false;
-        hd_value_ref(v); /* the channel may do as it likes */
-        status = c->fn(c->ctx, key_bytes(place_at(&s->r->places, doc)->doc.id),
-                       hd_value_at(v, "message"));
-        hd_value_unref(v);
-        if (!status) status = remove_record(s, doc);
-    }
+    hd_status status = hand_over(s, doc);
+    if (status == HD_PENDING) return false;
     if (status) {
         again_later(s, &o->messages.items[index]);
         return false;
@@ -190,7 +210,7 @@ static bool deliver(scheduler *s, uint32_t index) {
 }
 
 static bool is_due(const scheduler *s, const message *m, uint64_t *now) {
-    if (!channel_of(s, m->doc)) return false;
+    if (!can_go_on(s, m->doc)) return false;
     if (m->due && !*now) *now = env_now_ns(s->env);
     return m->due <= *now;
 }
@@ -205,7 +225,7 @@ void outbox_step(scheduler *s) {
 bool outbox_has_work(const scheduler *s) {
     const outbox *o = s->events ? s->events->outbox : NULL;
     for (uint32_t i = 0; o && i < o->messages.count; i++)
-        if (!o->messages.items[i].due && channel_of(s, o->messages.items[i].doc)) return true;
+        if (!o->messages.items[i].due && can_go_on(s, o->messages.items[i].doc)) return true;
     return false;
 }
 
@@ -214,7 +234,7 @@ uint64_t outbox_next(const scheduler *s) {
     uint64_t next = UINT64_MAX;
     for (uint32_t i = 0; o && i < o->messages.count; i++) {
         const message *m = &o->messages.items[i];
-        if (m->due && m->due < next && channel_of(s, m->doc)) next = m->due;
+        if (m->due && m->due < next && can_go_on(s, m->doc)) next = m->due;
     }
     return next;
 }
@@ -223,7 +243,6 @@ uint64_t outbox_next(const scheduler *s) {
 
 typedef struct finding {
     scheduler *s;
-    const struct key *space;
     VEC(place_id) docs;
     hd_status status;
 } finding;
@@ -250,20 +269,32 @@ static hd_status find_left(scheduler *s, const char *space) {
     return status;
 }
 
+/* A channel of this name that does nothing yet, or the one that is there. NULL: no memory. */
+static channel *channel_at(scheduler *s, struct key *space, const char *name) {
+    outbox *o = s->events->outbox;
+    channel c = { .size = strlen(name) + 1, .space = space };
+    channel *known = find_channel(o, space, name);
+    if (known) return known;
+    c.name = env_new_copy(s->env, name, c.size);
+    if (!c.name || !vec_push(s->env, &o->channels, c)) {
+        env_free(s->env, c.name, c.size);
+        return NULL;
+    }
+    key_ref(space);
+    return &vec_last(&o->channels);
+}
+
 hd_status outbox_open(scheduler *s, const char *space, const char *name, hd_channel_fn fn,
                       void *ctx) {
-    outbox *o = outbox_of(s);
-    size_t size = strlen(name) + 1;
-    channel c = { .size = size, .fn = fn, .ctx = ctx };
-    if (!o || !fn) return o ? HD_USAGE : HD_NOMEM;
-    hd_status status = key_make(s->r->heap, space, strlen(space), &c.space);
+    struct key *k;
+    if (!fn || !outbox_of(s)) return fn ? HD_NOMEM : HD_USAGE;
+    hd_status status = key_make(s->r->heap, space, strlen(space), &k);
     if (status) return status;
-    c.name = env_new_copy(s->env, name, size);
-    if (!c.name || !vec_push(s->env, &o->channels, c)) {
-        env_free(s->env, c.name, size);
-        key_unref(c.space);
-        return HD_NOMEM;
-    }
+    channel *c = channel_at(s, k, name);
+    key_unref(k);
+    if (!c) return HD_NOMEM;
+    c->fn = fn;
+    c->ctx = ctx;
     s->tick = true;
     return find_left(s, space);
 }
