@@ -130,8 +130,9 @@ typedef struct hd_send_options {
 } hd_send_options;
 
 /* Most events waiting on one stream. Beyond it a send without an id of the sender's takes the place
- * of the last one waiting from the same origin, if there is one; everything else is refused with
- * HD_BUSY. */
+ * of the last one waiting from the same origin, if there is one, and that one is told HD_BUSY; an id of
+ * the sender's that is waiting already is told HD_EXISTS (both before the send returns). Everything
+ * else is refused with HD_BUSY. */
 #define HD_EVENT_BACKLOG 256
 
 /* Queues an event. `payload` may be absent, which reads as null. Outside of transactions and runs.
@@ -180,7 +181,8 @@ HD_API hd_status hd_tx_after_commit(hd_tx *tx, hd_verdict_fn fn, void *ctx);
 HD_API hd_status hd_tx_outbox(hd_tx *tx, const char *channel, hd_value message);
 /* HD_OK: done, the record is removed. Anything else: again later (100 ms, doubling to a minute). */
 typedef hd_status (*hd_channel_fn)(void *ctx, const char *key, hd_value message);
-/* Takes up what is waiting in the space too, from this process or an earlier one. */
+/* Takes up what is waiting in the space too, from this process or an earlier one. Opened again: `fn`
+ * and `ctx` are replaced. */
 HD_API hd_status hd_channel_open(hd_runtime *rt, const char *space, const char *channel,
                                  hd_channel_fn fn, void *ctx);
 

@@ -15,7 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TIME_CHARS   9  /* 45 bits of milliseconds: until the year 3084 */
+#define TIME_CHARS   9 /* of five bits each: milliseconds until the year 3084 */
+#define TIME_BITS    45
 #define ORIGIN_CHARS 20 /* 120 bits */
 static const char digits[33] = "0123456789abcdefghjkmnpqrstvwxyz";
 /* Time and origin, each with a mark behind it; ".attempt.n"; NUL. */
@@ -97,6 +98,9 @@ void event_id_prepare(const events *ev, stream *to) {
 /* A value is built here: texts from outside cannot forge each other's place in it. */
 hd_status event_id_named(scheduler *s, const stream *to, const char *name, uint64_t ms, char *out) {
     const char *principal = key_bytes(s->rt->principal);
+    if (ms >> TIME_BITS)
+        return runtime_fail(s->rt, HD_USAGE, "the time of an id is in ms since 1970: not %llu",
+                            (unsigned long long)ms);
     if (!*name) return runtime_fail(s->rt, HD_USAGE, "the id of an event is not empty");
     if (!*principal)
         return runtime_fail(s->rt, HD_USAGE, "an event with an id needs a principal to scope it");
@@ -120,7 +124,8 @@ hd_status event_id_named(scheduler *s, const stream *to, const char *name, uint6
 
 bool event_id_expired(const scheduler *s, uint64_t ms) {
     uint32_t days = s->rt->options.receipt_days ? s->rt->options.receipt_days : 30;
-    return ms && ms + days * EVENTS_DAY_MS < env_wall_ms(s->env);
+    uint64_t now = env_wall_ms(s->env);
+    return ms && ms < now && now - ms > days * EVENTS_DAY_MS;
 }
 
 hd_status event_document(scheduler *s, uint32_t home, const char *prefix, const char *id,

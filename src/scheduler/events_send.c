@@ -34,10 +34,16 @@ hd_status events_mint(scheduler *s, hd_tx *tx, const stream *to, const hd_send_o
 
 /* ---- the backlog */
 
-static event *queued_with_id(const events *ev, const stream *to, const char *id) {
+/* It is going to be handled, as far as that depends on who sent it. */
+static bool is_as_certain(const event *e, const lineage *origin) {
+    return !e->origin || e->origin == origin || e->origin->state == LINEAGE_COMMITTED;
+}
+
+static event *queued_with_id(const events *ev, const stream *to, const lineage *origin,
+                             const char *id) {
     LIST_FOR (n, &ev->lane.queue) {
         event *e = LIST_ENTRY(n, event, link);
-        if (e->to == to && !strcmp(e->id, id)) return e;
+        if (e->to == to && !strcmp(e->id, id) && is_as_certain(e, origin)) return e;
     }
     return NULL;
 }
@@ -71,7 +77,7 @@ static void collapse(scheduler *s, event *e, hd_value payload, const hd_send_opt
 static hd_status squeeze_in(scheduler *s, stream *to, const lineage *origin, hd_value payload,
                             const hd_send_options *options, const char *named_id) {
     events *ev = s->events;
-    event *e = named_id ? queued_with_id(ev, to, named_id) : last_of_origin(ev, to, origin);
+    event *e = named_id ? queued_with_id(ev, to, origin, named_id) : last_of_origin(ev, to, origin);
     if (e && !named_id) collapse(s, e, payload, options);
     if (e && named_id) {
         /* The same event is waiting already, and stays as it is. */
