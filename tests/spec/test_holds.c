@@ -57,6 +57,30 @@ static void a_hold_ends_by_itself(void **state) {
     assert_ran(l, "late");
 }
 
+/* Who comes later knows nothing of it. */
+static void a_hold_that_is_over_leaves_no_trace(void **state) {
+    hold("late", 10);
+    lab_advance_ms(l, 11);
+    lab_effect(l, "late", "n");
+    assert_int_equal(lab_info(l, "late").eligible_at_ns, 0);
+}
+
+static hd_status hold_all(lab_node *self, hd_tx *tx) {
+    hd_hold h;
+    hd_tx_get(tx, hd_cell_at(rt(), "main/n"));
+    return self->runs > 1 ? HD_OK : hd_hold_begin(rt(), NULL, 5000, &h);
+}
+
+/* Also who was in the middle of its first run when the hold began. */
+static void a_first_run_under_way_counts(void **state) {
+    lab_add(l, .name = "importer", .effect = true, .body = hold_all);
+    lab_settle(l);
+    assert_ran(l, "importer");
+    lab_set(l, "n", 4);
+    lab_turn(l);
+    assert_ran(l, "importer");
+}
+
 /* Whoever has run goes on; who is there and has not run is held as well. */
 static void only_first_runs_are_held(void **state) {
     lab_effect(l, "ran", "n");
@@ -202,6 +226,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         S(a_hold_comes_before_the_node),
         S(a_hold_ends_by_itself),
+        S(a_hold_that_is_over_leaves_no_trace),
+        S(a_first_run_under_way_counts),
         S(only_first_runs_are_held),
         S(a_pull_does_not_break_a_hold),
         S(a_hold_covers_what_is_below),

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <heddle/event.h>
+#include <heddle/pattern.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -509,6 +510,99 @@ static void an_event_is_not_taken_for_one_whose_origin_may_fail(void **state) {
     assert_int_equal(w.told, 1);
 }
 
+/* ---- what a preflight, and what a suspended run is */
+
+static hd_status launch_in_preflight(hd_tx *tx, const hd_event *event, void *ctx) {
+    world *w = *(world **)ctx;
+    char id[HD_EVENT_ID_SIZE];
+    (void)event;
+    w->told += hd_tx_after_commit(tx, NULL, NULL) == HD_USAGE;
+    w->told += hd_tx_launch(tx, NULL, NULL) == HD_USAGE;
+    w->told += hd_tx_send(tx, w->stream, hd_null(), NULL) == HD_USAGE;
+    w->told += hd_tx_post(tx, w->stream, hd_null(), NULL, id) == HD_USAGE;
+    return HD_OK;
+}
+
+static void a_preflight_starts_nothing(void **state) {
+    (void)state;
+    world w = open_world();
+    hd_handler_spec spec = spec_of(&w, count_up);
+    spec.preflight = launch_in_preflight;
+    handle(&w, &spec);
+    assert_int_equal(hd_event_send(w.rt, w.stream, hd_null(), NULL), HD_OK);
+    settle(&w);
+    assert_int_equal(w.told, 4);
+    assert_int_equal(w.runs, 1);
+    hd_close(w.rt);
+}
+
+static hd_status only_suspend(hd_tx *tx, void *ctx) {
+    world *w = ctx;
+    assert_int_equal(hd_tx_node(tx).id, w->node.id);
+    assert_int_equal(hd_tx_suspend(tx, &w->run), HD_OK);
+    return HD_PENDING;
+}
+
+static hd_status ask_whose(hd_tx *tx, void *ctx) {
+    world *w = ctx;
+    w->told = (int)hd_tx_node(hd_run_tx(w->run)).id;
+    return hd_tx_node(tx).id == w->node.id ? HD_FAILED : HD_OK;
+}
+
+static void a_suspended_run_belongs_to_its_node(void **state) {
+    (void)state;
+    world w = open_world();
+    w.node = hd_effect(w.rt, "suspended", only_suspend, &w);
+    settle(&w);
+    assert_int_equal(hd_tx_node(hd_run_tx(w.run)).id, w.node.id);
+    hd_effect(w.rt, "other", ask_whose, &w);
+    settle(&w);
+    assert_int_equal(w.told, w.node.id);
+    hd_run_resume(w.run, HD_OK);
+    hd_close(w.rt);
+}
+
+/* ---- pieces */
+
+static hd_value refuse_value(hd_tx *tx, hd_value in, void *ctx) {
+    (void)in, (void)ctx;
+    return hd_failed(hd_tx_fail(tx, HD_FAILED, "no"));
+}
+
+static void ignore_value(void *ctx, hd_value v) { (void)ctx, (void)v; }
+
+static hd_cell faulty(hd_build *b) {
+    hd_cell d = hd_derive(b, "d", hd_argument(b, "x", hd_int(NULL, 1)), refuse_value, NULL);
+    hd_build_sink(b, "look", d, ignore_value, NULL);
+    return d;
+}
+
+static hd_piece piece;
+
+static void stop_piece(void *ctx, const hd_failure *failure) {
+    world *w = ctx;
+    hd_piece_stop(w->rt, piece);
+    snprintf(w->seen, sizeof w->seen, "%s of %s", failure->piece, failure->pattern);
+    w->told++;
+}
+
+static void an_error_handler_stops_the_piece_that_failed(void **state) {
+    (void)state;
+    world w = open_world();
+    hd_error error;
+    assert_int_equal(hd_runtime_on_error(w.rt, stop_piece, &w), HD_OK);
+    assert_int_equal(
+        hd_pattern_register(w.rt, "a pattern with a long name of its own", "1", faulty), HD_OK);
+    hd_piece_spec spec = { .id = "a piece with a long name of its own",
+                           .pattern = "a pattern with a long name of its own" };
+    assert_int_equal(hd_piece_start(w.rt, &spec, &piece, &error), HD_OK);
+    settle(&w);
+    assert_int_equal(w.told, 1);
+    assert_string_equal(w.seen, "a piece with a long name of its own of "
+                                "a pattern with a long name of its own");
+    hd_close(w.rt);
+}
+
 /* ---- a registration that fails */
 
 static void try_to_register(lab_env *env, void *ctx) {
@@ -556,6 +650,9 @@ int main(void) {
         cmocka_unit_test(a_pull_that_is_refused_leaves_nobody),
         cmocka_unit_test(who_hears_of_the_close_ends_what_sent_the_next),
         cmocka_unit_test(an_event_is_not_taken_for_one_whose_origin_may_fail),
+        cmocka_unit_test(a_preflight_starts_nothing),
+        cmocka_unit_test(a_suspended_run_belongs_to_its_node),
+        cmocka_unit_test(an_error_handler_stops_the_piece_that_failed),
         cmocka_unit_test(a_registration_that_fails_leaves_nobody),
     };
     return cmocka_run_group_tests_name("callbacks that take away", tests, NULL, NULL);
