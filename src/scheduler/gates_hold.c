@@ -57,7 +57,7 @@ static uint64_t held_until(const scheduler *s, node_id id) {
     return until;
 }
 
-hd_status gates_stage(scheduler *s, node_id id) {
+static hd_status stage(scheduler *s, node_id id) {
     uint64_t until = held_until(s, id);
     if (!until) return HD_OK;
     cold *c = registry_cold(s, id);
@@ -80,12 +80,18 @@ static void drop_over(scheduler *s, uint64_t now) {
         if (s->holds.items[i].until <= now) drop(s, i);
 }
 
+/* One that is over by itself is noticed here: it would cost every node a record, for nothing. */
+hd_status gates_stage(scheduler *s, node_id id) {
+    drop_over(s, env_now_ns(s->env));
+    return stage(s, id);
+}
+
 /* For nodes that are there already. */
 static hd_status stage_all(scheduler *s, uint64_t now) {
     hd_status status = HD_OK;
     for (node_id id = 1; id < s->graph.node_count && !status; id++) {
         if (node_of(s, id)->flags & NODE_REMOVED) continue;
-        status = gates_stage(s, id);
+        status = stage(s, id);
         if (!status && cold_of(s, node_of(s, id))) gates_apply(s, id, now);
     }
     return status;
