@@ -6,6 +6,7 @@
 #include "value/diff.h"
 #include "value/key.h"
 #include "value/pool.h"
+#include <stdio.h>
 
 #define SLOW_NS UINT64_C(200000) /* from here on every run is timed */
 #define FAST_NS UINT64_C(20000)  /* until runs are this fast again */
@@ -69,9 +70,12 @@ void runner_report(scheduler *s, node_id id, hd_status status, const char *messa
         const place *doc = place_at(&s->r->places, place_at(&s->r->places, n->output)->root);
         space = key_bytes(s->r->places.homes.items[doc->doc.home].space);
     }
-    const char *pattern, *piece = piece_of(s, id, &pattern);
+    /* They may cancel the node, and stop its piece. */
+    const char *pattern;
+    char piece[256];
+    snprintf(piece, sizeof piece, "%s", piece_of(s, id, &pattern));
     struct key *name = id ? node_own_name(s, id) : NULL;
-    if (name) key_ref(name); /* they may cancel it */
+    if (name) key_ref(name);
     hd_failure failure = { .status = status,
                            .message = message && *message ? message : hd_status_text(status),
                            .action = node_label(s, id),
