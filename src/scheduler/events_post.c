@@ -84,7 +84,8 @@ hd_status events_post(scheduler *s, hd_tx *tx, hd_cell cell, hd_value payload,
     if (!options) options = &no_options;
     if (tx->class == HD_COMMIT_DERIVED)
         return runtime_fail(s->rt, HD_USAGE, "a computation posts nothing: it may run at any time");
-    hd_status status = value_is_failed(payload) ? hd_value_status(payload) : HD_OK;
+    hd_status status = events_may_start(s, tx);
+    if (!status && value_is_failed(payload)) status = hd_value_status(payload);
     if (!status) status = stream_of_cell(s, cell, &to);
     if (!status) status = events_mint(s, tx, to, options, &ms, id);
     if (!status) status = event_document(s, to->home, PREFIX, id, &doc);

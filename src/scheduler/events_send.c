@@ -92,15 +92,18 @@ static hd_status squeeze_in(scheduler *s, stream *to, const lineage *origin, hd_
 
 /* ---- sending */
 
+hd_status events_may_start(scheduler *s, const hd_tx *tx) {
+    return tx->flags & TX_PREFLIGHT ? runtime_fail(s->rt, HD_USAGE, "a preflight only reads")
+                                    : HD_OK;
+}
+
 static hd_status check_sender(scheduler *s, const hd_tx *tx) {
     if (s->events && s->events->closing) return HD_CLOSED;
     if (!tx && (s->rt->in_run || s->rt->open))
         return runtime_fail(s->rt, HD_USAGE, "inside a transaction send with hd_tx_send");
     if (tx && tx->class == HD_COMMIT_DERIVED)
         return runtime_fail(s->rt, HD_USAGE, "a computation sends nothing: it may run at any time");
-    if (tx && (tx->flags & TX_PREFLIGHT))
-        return runtime_fail(s->rt, HD_USAGE, "a preflight only reads");
-    return HD_OK;
+    return tx ? events_may_start(s, tx) : HD_OK;
 }
 
 static hd_status enqueue(scheduler *s, hd_tx *tx, stream *to, hd_value payload,

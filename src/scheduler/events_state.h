@@ -212,6 +212,8 @@ void streams_fini(scheduler *s);
 /* A transaction of its own, or a part of `tx`. */
 hd_status events_send(scheduler *s, hd_tx *tx, hd_cell cell, hd_value payload,
                       const hd_send_options *options);
+/* HD_USAGE: the transaction is there to look. */
+hd_status events_may_start(scheduler *s, const hd_tx *tx);
 /* The id of an event that is about to be sent or posted. */
 hd_status events_mint(scheduler *s, hd_tx *tx, const stream *to, const hd_send_options *options,
                       uint64_t *ms, char *out);

@@ -506,12 +506,6 @@ void hd_tx_log(hd_tx *tx, hd_log_level level, const char *format, ...) {
 
 /* ---- a run about itself */
 
-hd_node hd_tx_node(const hd_tx *tx) {
-    const scheduler *s = scheduler_get(tx->rt);
-    return s && (tx->flags & TX_RUN) && s->running ? registry_handle(s, s->running)
-                                                   : (hd_node){ 0, 0 };
-}
-
 /* Whose run a transaction belongs to: the one on the stack, or a suspended one. 0: none. */
 static node_id runs_in(const scheduler *s, const hd_tx *tx) {
     if (!(tx->flags & TX_RUN)) return 0;
@@ -521,6 +515,11 @@ static node_id runs_in(const scheduler *s, const hd_tx *tx) {
         if (c->node && c->run && c->run->tx == tx) return c->node;
     }
     return 0;
+}
+
+hd_node hd_tx_node(const hd_tx *tx) {
+    const scheduler *s = scheduler_get(tx->rt);
+    return s ? registry_handle(s, runs_in(s, tx)) : (hd_node){ 0, 0 };
 }
 
 size_t hd_tx_causes(hd_tx *tx, hd_cell *out, size_t max) {

@@ -116,16 +116,26 @@ hd_status hd_tx_mint(hd_tx *tx, char id[HD_ID_SIZE]) {
     return HD_OK;
 }
 
-hd_status hd_tx_launch(hd_tx *tx, hd_stop_fn stop_fn, void *ctx) {
+/* The lineage under which a transaction starts something. */
+static hd_status start_under(hd_tx *tx, lineage **out) {
     scheduler *s = with_events(tx->rt);
-    lineage *l = s ? lineage_of(&s->events->lineages, tx) : NULL;
-    return l ? cancel_group_add(s->env, &l->stops, stop_fn, ctx) : HD_NOMEM;
+    hd_status status = s ? events_may_start(s, tx) : HD_NOMEM;
+    if (status) return status;
+    *out = lineage_of(&s->events->lineages, tx);
+    return *out ? HD_OK : HD_NOMEM;
+}
+
+hd_status hd_tx_launch(hd_tx *tx, hd_stop_fn stop_fn, void *ctx) {
+    lineage *l;
+    hd_status status = start_under(tx, &l);
+    return status ? status : cancel_group_add(&tx->rt->env, &l->stops, stop_fn, ctx);
 }
 
 hd_status hd_tx_after_commit(hd_tx *tx, hd_verdict_fn fn, void *ctx) {
-    scheduler *s = with_events(tx->rt);
-    lineage *l = s ? lineage_of(&s->events->lineages, tx) : NULL;
-    return l && vec_push(s->env, &l->afters, ((after_commit){ fn, ctx })) ? HD_OK : HD_NOMEM;
+    lineage *l;
+    hd_status status = start_under(tx, &l);
+    if (status) return status;
+    return vec_push(&tx->rt->env, &l->afters, ((after_commit){ fn, ctx })) ? HD_OK : HD_NOMEM;
 }
 
 hd_status hd_tx_outbox(hd_tx *tx, const char *channel, hd_value message) {
