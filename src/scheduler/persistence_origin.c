@@ -77,14 +77,18 @@ void origin_say_later(scheduler *s, node_id id) {
         (void)vec_push(s->env, &s->persistence->unsaid, id);
 }
 
+/* Those that cannot say it now either come in again at the end. */
 void origin_pump(scheduler *s) {
     persistence *p = s->persistence;
-    for (uint32_t left = p->unsaid.count; left > 0; left--) {
-        node_id id = p->unsaid.items[0];
-        vec_remove(&p->unsaid, 0);
+    uint32_t asked = p->unsaid.count;
+    for (uint32_t i = 0; i < asked; i++) {
+        node_id id = p->unsaid.items[i];
         if (id < p->nodes.count && !(node_of(s, id)->flags & (NODE_REMOVED | NODE_NEVER_RAN)))
             origin_say(s, id);
     }
+    if (!asked) return;
+    p->unsaid.count -= asked;
+    memmove(p->unsaid.items, p->unsaid.items + asked, p->unsaid.count * sizeof *p->unsaid.items);
 }
 
 /* ---- looking it up */
