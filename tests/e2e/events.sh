@@ -54,3 +54,4 @@ check "and the build of its code" holds sh -c '"$0" log live.db main --json | gr
 kill $running
 wait $running 2>/dev/null
 check "the file is in order" gives 0 "live.db: in order" db check live.db
+check "an id of nothing is a slip, not a defect" fails 1 "id of an event" send shop.db main/buy 1 --id ""

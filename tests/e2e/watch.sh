@@ -58,3 +58,8 @@ check "and for no other" holds line_is hers 2 \
     '{"space":"main","scope":"user","id":"note","seq":'"$(sed -n '2s/.*"seq":\([0-9]*\).*/\1/p' hers)"',"before":1,"after":3}'
 kill "$watcher"; wait 2>/dev/null
 check "the file is in order" gives 0 "shop.db: in order" db check shop.db
+"$heddle" set full.db main/a 1
+no_room() { "$heddle" watch full.db main --now --count 1 >/dev/full 2>err; [ $? = 6 ] && grep -q "cannot write" err; }
+check "where there is no room for the changes it says so" holds no_room
+gone() { { timeout 20 "$heddle" watch full.db main --now; echo $? >code; } | true; [ "$(cat code)" = 141 ]; }
+check "when the reader is gone that is another status" holds gone
