@@ -8,6 +8,7 @@
 #include "cli/record.h"
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,11 +32,19 @@ void output_init(cli *c) {
 
 bool output_broken(void) { return ferror(stdout); }
 
+/* Which write failed, and why, may be long ago; that a pipe has no reader can still be seen. */
+static bool reader_is_gone(void) {
+    struct pollfd out = { STDOUT_FILENO, POLLOUT, 0 };
+    return poll(&out, 1, 0) > 0 && (out.revents & (POLLERR | POLLHUP));
+}
+
 int output_fini(cli *c, int status) {
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout)) return status;
-    if (errno == EPIPE || errno == 0) return CLI_PIPE;
-    return cli_fail(c, CLI_IO, NULL, "cannot write the results: %s", strerror(errno));
+    int why = errno;
+    if (why == EPIPE || reader_is_gone()) return CLI_PIPE;
+    return cli_fail(c, CLI_IO, NULL, "cannot write the results: %s",
+                    why ? strerror(why) : "an earlier write failed");
 }
 
 static const char *sequence(bool allowed, colour which) {

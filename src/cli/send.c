@@ -28,6 +28,7 @@ static void note_stored(void *ctx, const char *id, hd_status status) {
 static int post(sending *w, hd_value payload) {
     store *s = &w->s;
     const char *id = option_text(s->c, "id"), *name = s->c->operands[1];
+    if (id && !*id) return cli_fail(s->c, CLI_USAGE, NULL, "--id: the id of an event is not empty");
     const hd_env *env = hd_runtime_env(s->rt);
     hd_send_options options = { .id = id, .done = note_stored, .ctx = w };
     w->since_ms = (int64_t)env->wall_ms(env->ctx);
