@@ -185,14 +185,9 @@ void events_take_arrivals(scheduler *s) {
 
 /* ---- what is there when a handler is registered */
 
-typedef struct found {
-    place_id doc;
-    uint64_t seq;
-} found;
-
 typedef struct finding {
     scheduler *s;
-    VEC(found) items;
+    listed_vec *found;
     hd_status status;
 } finding;
 
@@ -200,29 +195,35 @@ static bool find(void *ctx, const hd_listing *entry) {
     finding *f = ctx;
     scheduler *s = f->s;
     hd_cell cell = hd_cell_of(s->rt, entry->space, entry->scope, entry->id, "");
-    if (!cell.id || !vec_push(s->env, &f->items, ((found){ cell.id, entry->seq })))
+    if (!cell.id || !vec_push(s->env, f->found, ((listed){ cell.id, entry->seq })))
         f->status = HD_NOMEM;
     return !f->status;
 }
 
 static int by_seq(const void *a, const void *b) {
-    uint64_t x = ((const found *)a)->seq, y = ((const found *)b)->seq;
+    uint64_t x = ((const listed *)a)->seq, y = ((const listed *)b)->seq;
     return (x > y) - (x < y);
+}
+
+hd_status events_find(scheduler *s, const char *space, const char *kind, const char *prefix,
+                      listed_vec *out) {
+    finding f = { .s = s, .found = out };
+    hd_status status = hd_runtime_list(s->rt, space, kind, prefix, find, &f);
+    if (out->count) qsort(out->items, out->count, sizeof(listed), by_seq);
+    return status ? status : f.status;
 }
 
 hd_status events_take_space(scheduler *s, stream *to) {
     const char *space = key_bytes(s->r->places.homes.items[to->home].space);
-    finding f = { .s = s };
+    listed_vec waiting = { 0 };
     hd_status status = hd_runtime_follow(s->rt, space);
-    if (!status) status = hd_runtime_list(s->rt, space, "event", PREFIX, find, &f);
-    if (!status) status = f.status;
-    if (f.items.count) qsort(f.items.items, f.items.count, sizeof(found), by_seq);
-    for (uint32_t i = 0; i < f.items.count && !status; i++) {
-        status = replica_load(s->r, f.items.items[i].doc);
-        if (!status) events_integrated(s, f.items.items[i].doc);
+    if (!status) status = events_find(s, space, "event", PREFIX, &waiting);
+    for (uint32_t i = 0; i < waiting.count && !status; i++) {
+        status = replica_load(s->r, waiting.items[i].doc);
+        if (!status) events_integrated(s, waiting.items[i].doc);
         if (status == HD_PENDING) status = HD_OK; /* announced when it arrives */
     }
-    vec_fini(s->env, &f.items);
+    vec_fini(s->env, &waiting);
     return status;
 }
 

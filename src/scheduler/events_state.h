@@ -235,6 +235,15 @@ hd_status events_post(scheduler *s, hd_tx *tx, hd_cell cell, hd_value payload,
 
 /* Takes up what arrived since the last step. */
 void events_take_arrivals(scheduler *s);
+/* Documents of a kind, in order of seq. HD_NOMEM, or why the space cannot be listed; what is in `out` is
+ * the caller's to return either way. */
+typedef struct listed {
+    place_id doc;
+    uint64_t seq;
+} listed;
+typedef VEC(listed) listed_vec;
+hd_status events_find(scheduler *s, const char *space, const char *kind, const char *prefix,
+                      listed_vec *out);
 /* Posted events of a space, when a handler is registered. */
 hd_status events_take_space(scheduler *s, stream *to);
 void events_integrated(scheduler *s, place_id doc);

@@ -241,31 +241,16 @@ uint64_t outbox_next(const scheduler *s) {
 
 /* ---- opening */
 
-typedef struct finding {
-    scheduler *s;
-    VEC(place_id) docs;
-    hd_status status;
-} finding;
-
-static bool find(void *ctx, const hd_listing *entry) {
-    finding *f = ctx;
-    scheduler *s = f->s;
-    hd_cell cell = hd_cell_of(s->rt, entry->space, entry->scope, entry->id, "");
-    if (!cell.id || !vec_push(s->env, &f->docs, cell.id)) f->status = HD_NOMEM;
-    return !f->status;
-}
-
-/* What an earlier program has left. */
+/* What an earlier program has left, in the order in which it was recorded. */
 static hd_status find_left(scheduler *s, const char *space) {
-    finding f = { .s = s };
-    hd_status status = hd_runtime_list(s->rt, space, "outbox", NULL, find, &f);
-    if (!status) status = f.status;
-    for (uint32_t i = 0; i < f.docs.count && !status; i++) {
-        status = replica_load(s->r, f.docs.items[i]);
+    listed_vec left = { 0 };
+    hd_status status = events_find(s, space, "outbox", NULL, &left);
+    for (uint32_t i = 0; i < left.count && !status; i++) {
+        status = replica_load(s->r, left.items[i].doc);
         if (status == HD_PENDING) status = HD_OK;
-        if (!status) status = add(s, f.docs.items[i]);
+        if (!status) status = add(s, left.items[i].doc);
     }
-    vec_fini(s->env, &f.docs);
+    vec_fini(s->env, &left);
     return status;
 }
 
