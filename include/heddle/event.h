@@ -65,7 +65,8 @@ typedef hd_status (*hd_handler_fn)(hd_tx *tx, const hd_event *event, void *ctx);
 typedef hd_status (*hd_preflight_fn)(hd_tx *tx, const hd_event *event, void *ctx);
 
 /* Called once before an event's first run. HD_OK: go on. HD_PENDING: hd_presync_done(sync) will be
- * called. Whatever the outcome, the handler runs then. */
+ * called, once, also if the event is over by then, but not after the runtime was closed. Whatever the
+ * outcome, the handler runs then. */
 typedef struct hd_presync hd_presync;
 typedef hd_status (*hd_presync_fn)(hd_presync *sync, const hd_event *event, void *ctx);
 HD_API void hd_presync_done(hd_presync *sync, hd_status status);

@@ -64,9 +64,9 @@ static void retry_stale(scheduler *s, event *e) {
     wait_ns(s, e, delay_ns(s, ++e->stale));
 }
 
-static void retry_transient(scheduler *s, event *e, hd_status status) {
+static void retry_transient(scheduler *s, event *e, hd_status status, const char *message) {
     if (++e->transient >= EVENTS_TRANSIENT) {
-        events_end(s, e, status, s->message);
+        events_end(s, e, status, message);
         return;
     }
     put_back(s, e);
@@ -118,7 +118,7 @@ static void ended(scheduler *s, event *e, hd_status status, const char *message)
         if (status == HD_DEAD_LAYER) retry_stacked(s, e);
         else retry_stale(s, e);
         return;
-    case HD_CLASS_TRANSIENT: retry_transient(s, e, status); return;
+    case HD_CLASS_TRANSIENT: retry_transient(s, e, status, message); return;
     case HD_CLASS_PERMANENT: refused_for_good(s, e, status); return;
     default: events_end(s, e, status, message); return;
     }
