@@ -63,3 +63,9 @@ no_room() { "$heddle" watch full.db main --now --count 1 >/dev/full 2>err; [ $? 
 check "where there is no room for the changes it says so" holds no_room
 gone() { { timeout 20 "$heddle" watch full.db main --now; echo $? >code; } | true; [ "$(cat code)" = 141 ]; }
 check "when the reader is gone that is another status" holds gone
+long=$(python3 -c 'print("x" * 600)')
+"$heddle" set full.db main/$long 1 $long/a 2
+watches_long() { [ "$(timeout 20 "$heddle" watch full.db "$1" --now --count 1 --json | sed 's/"seq":[0-9]*/"seq":0/')" = "$2" ]; }
+check "a document with a long name is watched" holds watches_long main/$long \
+    "{\"space\":\"main\",\"id\":\"$long\",\"seq\":0,\"after\":1}"
+check "and a space" holds watches_long $long "{\"space\":\"$long\",\"id\":\"a\",\"seq\":0,\"after\":2}"
