@@ -16,7 +16,7 @@
 
 typedef struct watched {
     hd_cell document; /* 0: the whole space */
-    char space[256];
+    char *space;      /* owned */
     hd_path path;
 } watched;
 
@@ -35,22 +35,27 @@ typedef struct watching {
 /* ---- Names ------------------------------------------------------------------------------- */
 
 typedef struct document_name {
-    char text[512]; /* space/id as printed; taken apart: space, NUL, scope or id, ... */
+    char *text; /* owned: space/id as printed; taken apart: space, NUL, scope or id, ... */
     const char *space, *scope, *id;
 } document_name;
 
-static void name_of(watching *w, hd_cell document, document_name *out) {
-    hd_cell_print(w->s.rt, document, out->text, sizeof out->text);
+/* Free its text. */
+static hd_status name_of(watching *w, hd_cell document, document_name *out) {
+    size_t size = hd_cell_print(w->s.rt, document, NULL, 0) + 1;
+    out->text = malloc(size);
+    if (!out->text) return HD_NOMEM;
+    hd_cell_print(w->s.rt, document, out->text, size);
     char *slash = strchr(out->text, '/'), *at;
     out->space = out->text;
     out->scope = "space";
     out->id = "";
-    if (!slash) return;
+    if (!slash) return HD_OK;
     *slash = '\0';
     out->id = slash + 1;
-    if (!(at = strchr(out->text, '@'))) return;
+    if (!(at = strchr(out->text, '@'))) return HD_OK;
     *at = '\0';
     out->scope = at + 1;
+    return HD_OK;
 }
 
 /* ---- Printing ---------------------------------------------------------------------------- */
@@ -120,14 +125,14 @@ static bool print_difference(void *ctx, const hd_step *path, size_t depth, hd_va
 
 static hd_status print_json(watching *w, const hd_change *change, hd_value before, hd_value after) {
     document_name name;
-    name_of(w, change->document, &name);
+    hd_status status = name_of(w, change->document, &name);
+    if (status) return status;
     record r = record_to(stdout);
     record_open(&r, NULL, '{');
     record_text(&r, "space", name.space);
     if (strcmp(name.scope, "space")) record_text(&r, "scope", name.scope);
     record_text(&r, "id", name.id);
     record_number(&r, "seq", change->seq);
-    hd_status status = HD_OK;
     if (w->paths) {
         difference_ctx d = { w->s.c, &r, false };
         record_open(&r, "changes", '[');
@@ -139,6 +144,7 @@ static hd_status print_json(watching *w, const hd_change *change, hd_value befor
     }
     record_close(&r, '}');
     record_end(&r);
+    free(name.text);
     return status;
 }
 
@@ -172,8 +178,11 @@ static void print_change(watching *w, const hd_change *change, hd_path path) {
 
 static bool in_space(watching *w, hd_cell document, const char *space) {
     document_name name;
-    name_of(w, document, &name);
-    return strcmp(name.space, space) == 0;
+    hd_status status = name_of(w, document, &name);
+    if (status) w->status = status;
+    bool in = !status && strcmp(name.space, space) == 0;
+    free(name.text);
+    return in;
 }
 
 /* Prints a change once, as the first thing asked for that it concerns. */
@@ -214,21 +223,27 @@ static bool follow(void *ctx, const char *space) {
     return !w->status;
 }
 
+static int choose_document(watching *w, watched *item, const char *name) {
+    const char *hash = strchr(name, '#');
+    char *document = strndup(name, strcspn(name, "#"));
+    hd_cell cell;
+    if (!document) return cli_fail(w->s.c, CLI_INTERNAL, NULL, "out of memory");
+    int failed = store_cell(&w->s, name, &cell); /* the whole name must be good */
+    if (!failed) failed = store_cell(&w->s, document, &item->document);
+    free(document);
+    if (failed) return failed;
+    if (hash) w->status = hd_path_intern(hd_runtime_heap(w->s.rt), hash + 1, &item->path, NULL);
+    (void)hd_read(w->s.rt, w->s.pool, item->document); /* known from here on */
+    return CLI_OK;
+}
+
 static int add_item(watching *w, const char *name) {
     watched *item = &w->items[w->count];
     *item = (watched){ .path = HD_PATH_ROOT };
-    if (strchr(name, '/')) {
-        char document[512];
-        snprintf(document, sizeof document, "%.*s", (int)strcspn(name, "#"), name);
-        const char *hash = strchr(name, '#');
-        hd_cell cell;
-        int failed = store_cell(&w->s, name, &cell); /* the whole name must be good */
-        if (!failed) failed = store_cell(&w->s, document, &item->document);
-        if (failed) return failed;
-        if (hash) w->status = hd_path_intern(hd_runtime_heap(w->s.rt), hash + 1, &item->path, NULL);
-        (void)hd_read(w->s.rt, w->s.pool, item->document); /* known from here on */
-    }
-    snprintf(item->space, sizeof item->space, "%.*s", (int)strcspn(name, "@/"), name);
+    int failed = strchr(name, '/') ? choose_document(w, item, name) : CLI_OK;
+    if (failed) return failed;
+    item->space = strndup(name, strcspn(name, "@/"));
+    if (!item->space) w->status = HD_NOMEM;
     w->count++;
     if (!w->status) follow(w, item->space);
     return w->status ? store_fail(&w->s, w->status, name) : CLI_OK;
@@ -295,6 +310,7 @@ static int run(cli *c) {
     if (!failed) failed = start(&w);
     if (!failed) failed = loop(&w);
     for (size_t i = 0; i < w.followed_count; i++) free(w.followed[i]);
+    for (size_t i = 0; i < w.count; i++) free(w.items[i].space);
     free(w.followed);
     free(w.items);
     return store_close(&w.s, failed);
