@@ -69,3 +69,8 @@ watches_long() { [ "$(timeout 20 "$heddle" watch full.db "$1" --now --count 1 --
 check "a document with a long name is watched" holds watches_long main/$long \
     "{\"space\":\"main\",\"id\":\"$long\",\"seq\":0,\"after\":1}"
 check "and a space" holds watches_long $long "{\"space\":\"$long\",\"id\":\"a\",\"seq\":0,\"after\":2}"
+whole_path() { timeout 20 "$heddle" watch full.db main/deep --json --paths --count 1 >changed & watcher=$!
+    until_true sh -c '"$0" set full.db main/deep "{\"'"$long$long"'\": $$}" && [ -s "$1" ]' "$heddle" changed
+    wait $watcher; grep -q "\"path\":\"/$long$long\"" changed; }
+"$heddle" set full.db main/deep "{\"$long$long\": 1}"
+check "with --json a long path is whole" holds whole_path
