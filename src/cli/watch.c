@@ -60,7 +60,8 @@ static hd_status name_of(watching *w, hd_cell document, document_name *out) {
 
 /* ---- Printing ---------------------------------------------------------------------------- */
 
-/* The steps as a JSON pointer, cut off where nobody would read on. */
+/* The steps as a JSON pointer, cut off where there is no room: for people that is where nobody would
+ * read on, programs get all of it. */
 static void pointer_text(const hd_step *path, size_t depth, char *out, size_t size) {
     size_t length = 0;
     out[0] = '\0';
@@ -79,6 +80,13 @@ static void pointer_text(const hd_step *path, size_t depth, char *out, size_t si
     }
 }
 
+/* Room for all of it: each character escaped, and what pointer_text leaves free. */
+static size_t pointer_room(const hd_step *path, size_t depth) {
+    size_t room = 64;
+    for (size_t i = 0; i < depth; i++) room += path[i].key ? 2 * path[i].key_length + 1 : 24;
+    return room;
+}
+
 typedef struct difference_ctx {
     const cli *c;
     record *r; /* NULL: for people */
@@ -88,13 +96,16 @@ typedef struct difference_ctx {
 static bool record_difference(void *ctx, const hd_step *path, size_t depth, hd_value before,
                               hd_value after) {
     difference_ctx *d = ctx;
-    char text[1024];
-    pointer_text(path, depth, text, sizeof text);
+    size_t room = pointer_room(path, depth);
+    char *text = malloc(room);
+    if (!text) return false;
+    pointer_text(path, depth, text, room);
     record_open(d->r, NULL, '{');
     record_text(d->r, "path", text);
     record_value(d->r, "before", before);
     record_value(d->r, "after", after);
     record_close(d->r, '}');
+    free(text);
     return true;
 }
 
