@@ -58,7 +58,8 @@ typedef struct hd_event {
 
 /* HD_OK commits what was written through `tx`. A read that failed with HD_PENDING is passed on: the
  * handler runs again when the document is there. A transient status is retried, ten times at most.
- * Any other is reported once; nothing is committed, and the event is over. */
+ * Any other is reported once, also if it is the store's refusal; nothing is committed, and the event is
+ * over. That it was handled before (HD_EXISTS) is not reported. */
 typedef hd_status (*hd_handler_fn)(hd_tx *tx, const hd_event *event, void *ctx);
 
 /* Reads, through a transaction that can only read, what the handler is going to read. */
@@ -112,7 +113,8 @@ HD_API void hd_handler_loaded(hd_runtime *rt, hd_cell stream, hd_status status);
 
 /* ---- Sending ----------------------------------------------------------------------------- */
 
-/* What became of an event; told exactly once, whatever happens, from pump. HD_OK: its effects are
+/* What became of an event; told exactly once, whatever happens: from pump, or from what ends it
+ * (hd_tx_abort of the transaction that sent it, hd_close), never from the send. HD_OK: its effects are
  * in the store. HD_EXISTS: it was handled before, or elsewhere. HD_ORIGIN_FAILED: the transaction
  * that sent it did not commit. HD_NOT_FOUND: no handler. HD_BUSY: a later one took its place in a
  * stream that was full. HD_CLOSED: the runtime closed before. */
@@ -131,9 +133,9 @@ typedef struct hd_send_options {
 } hd_send_options;
 
 /* Most events waiting on one stream. Beyond it a send without an id of the sender's takes the place
- * of the last one waiting from the same origin, if there is one, and that one is told HD_BUSY; an id of
- * the sender's that is waiting already is told HD_EXISTS (both before the send returns). Everything
- * else is refused with HD_BUSY. */
+ * of the last one waiting from the same origin, if there is one whose turn has not come yet, and that
+ * one is told HD_BUSY; an id of the sender's that is waiting already is told HD_EXISTS. Everything else
+ * is refused with HD_BUSY. */
 #define HD_EVENT_BACKLOG 256
 
 /* Queues an event. `payload` may be absent, which reads as null. Outside of transactions and runs.

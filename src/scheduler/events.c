@@ -21,6 +21,12 @@ static event *lane_head(const lane *l) {
 static hd_event_wait handler_is_missing(scheduler *s, event *e);
 static hd_event_wait sync_first(scheduler *s, event *e);
 
+void events_wait_for(scheduler *s, event *e, place_id doc) {
+    if (doc) place_ref(&s->r->places, doc);
+    if (e->missing) place_unref(&s->r->places, e->missing);
+    e->missing = doc;
+}
+
 /* Asked for, and not here. Who was not the head when it came has not been told, and sees it here. */
 static bool is_on_its_way(const scheduler *s, place_id doc) {
     return doc && (place_at(&s->r->places, doc)->doc.flags & DOC_LOADING);
@@ -57,7 +63,7 @@ static earlier delivered_before(scheduler *s, event *e) {
     if (events_receipt(s, e, &receipt)) return EARLIER_NONE; /* the handling will say so */
     /* An id that came from outside may have been here long ago: worth a look. */
     if ((e->flags & EVENT_NAMED) && replica_load(s->r, receipt) == HD_PENDING) {
-        e->missing = receipt;
+        events_wait_for(s, e, receipt);
         return EARLIER_UNKNOWN;
     }
     const place *p = place_at(&s->r->places, receipt);
@@ -141,6 +147,7 @@ static void look_at_clock(scheduler *s) {
 void events_head_step(scheduler *s) {
     events *ev = s->events;
     if (!ev) return;
+    events_tell_outcomes(s);
     if (ev->arrivals.count && !ev->closing) events_take_arrivals(s);
     if (ev->outbox) outbox_step(s);
     if (!ev->queued) return;
@@ -226,6 +233,7 @@ bool events_have_work(const scheduler *s) {
     const events *ev = s->events;
     if (!ev) return false;
     if ((ev->arrivals.count && !ev->closing) || outbox_has_work(s)) return true;
+    if (!list_empty(&ev->outcomes)) return true;
     const event *e = lane_head(&ev->lane);
     if (!e) return false;
     if (e->waits == HD_EVENT_WAITS_NODES) return ev->again; /* else whoever frees them ticks */
@@ -243,6 +251,7 @@ bool events_are_unsettled(const scheduler *s) {
     const events *ev = s->events;
     const event *e = ev ? lane_head(&ev->lane) : NULL;
     if (ev && ev->arrivals.count && !ev->closing) return true;
+    if (ev && !list_empty(&ev->outcomes)) return true;
     return e && e->waits != HD_EVENT_WAITS_READS && e->waits != HD_EVENT_WAITS_PRESYNC &&
            e->waits != HD_EVENT_WAITS_HANDLER;
 }
@@ -268,10 +277,16 @@ void events_arrived(scheduler *s, place_id doc, hd_status status) {
     event *e = ev ? lane_head(&ev->lane) : NULL;
     if (ev && ev->outbox) s->tick = true; /* it may be a message */
     if (!e || e->missing != doc) return;
-    e->missing = 0;
+    events_wait_for(s, e, 0);
     e->waits = HD_EVENT_WAITS_NOT;
     s->tick = true;
     if (status) events_end(s, e, status, "a document that it reads could not be loaded");
+}
+
+void events_sign(const scheduler *s, const hd_tx *tx, hd_log_entry *entry) {
+    const handling *h = handling_of(tx);
+    entry->action = h->name;
+    entry->space = key_bytes(s->r->places.homes.items[h->e->to->home].space);
 }
 
 void events_noticed(scheduler *s) {
@@ -378,6 +393,7 @@ void events_end(scheduler *s, event *e, hd_status status, const char *why) {
     release_origin(s, e);
     untake(s, e);
     if (e->receipt) place_unref(&s->r->places, e->receipt);
+    events_wait_for(s, e, 0);
     value_unref(e->payload);
     count_end(ev, status);
     s->tick = true;
@@ -427,6 +443,7 @@ events *events_of(scheduler *s) {
     list_init(&ev->in_flight);
     list_init(&ev->presyncs);
     list_init(&ev->left);
+    list_init(&ev->outcomes);
     slab_init(&ev->records, s->env, sizeof(event));
     table_init(&ev->by_place, s->env);
     table_init(&ev->taken, s->env);
@@ -460,6 +477,7 @@ void events_close(scheduler *s) {
     events *ev = s->events;
     if (!ev) return;
     ev->closing = true;
+    events_tell_outcomes(s);
     for (event *e; (e = first_not_begun(ev));) events_end(s, e, HD_CLOSED, NULL);
 }
 
@@ -467,6 +485,7 @@ void events_fini(scheduler *s) {
     events *ev = s->events;
     if (!ev) return;
     ev->closing = true;
+    events_tell_outcomes(s);
     end_all(s, &ev->lane.queue);
     end_all(s, &ev->in_flight);
     while (!list_empty(&ev->presyncs)) {

@@ -78,7 +78,7 @@ static void retry_blocked(scheduler *s, event *e, place_id missing) {
     if (e->to->spec.one_shot) {
         events_end(s, e, HD_PENDING, "what it needs is not there, and it is not to wait");
     } else if (missing) {
-        e->missing = missing;
+        events_wait_for(s, e, missing);
         e->waits = HD_EVENT_WAITS_LOAD;
     } else if (++e->blocked > EVENTS_BLOCKED_MAX) {
         events_end(s, e, HD_PENDING, "its handler waits for nothing in particular");
@@ -103,12 +103,14 @@ static void unlearn_receipt(scheduler *s, event *e) {
     if (!runtime_meta(s->rt, doc, &meta)) unlearn(s, meta);
 }
 
-static void refused_for_good(scheduler *s, event *e, hd_status status) {
+/* That it was handled before is no failure, and that of its origin is not its own. */
+static void refused_for_good(scheduler *s, event *e, hd_status status, const char *message) {
     if (status == HD_EXISTS) {
         unlearn_receipt(s, e);
         if (e->flags & EVENT_POSTED) events_unpost(s, e->document);
     }
-    events_end(s, e, status, NULL);
+    bool silent = status == HD_EXISTS || status == HD_ORIGIN_FAILED;
+    events_end(s, e, status, silent ? NULL : message);
 }
 
 static void ended(scheduler *s, event *e, hd_status status, const char *message) {
@@ -119,7 +121,7 @@ static void ended(scheduler *s, event *e, hd_status status, const char *message)
         else retry_stale(s, e);
         return;
     case HD_CLASS_TRANSIENT: retry_transient(s, e, status, message); return;
-    case HD_CLASS_PERMANENT: refused_for_good(s, e, status); return;
+    case HD_CLASS_PERMANENT: refused_for_good(s, e, status, message); return;
     default: events_end(s, e, status, message); return;
     }
 }

@@ -48,29 +48,63 @@ static event *queued_with_id(const events *ev, const stream *to, const lineage *
     return NULL;
 }
 
+/* Somebody has been shown its payload, and may be looking at it. */
+static bool turn_has_come(const event *e) {
+    return e->attempts || e->presync || (e->flags & EVENT_PRESYNCED);
+}
+
 /* The last one waiting on the stream from the same origin, under an id of ours. */
 static event *last_of_origin(const events *ev, const stream *to, const lineage *origin) {
     for (list_node *n = list_last(&ev->lane.queue); n; n = list_before(&ev->lane.queue, n)) {
         event *e = LIST_ENTRY(n, event, link);
         if (e->to == to && e->origin == origin && !(e->flags & (EVENT_NAMED | EVENT_POSTED)))
-            return e;
+            return turn_has_come(e) ? NULL : e;
     }
     return NULL;
 }
 
-/* The newer payload takes the older one's place in line. The older sender is told. */
-static void collapse(scheduler *s, event *e, hd_value payload, const hd_send_options *options) {
-    hd_outcome_fn done = e->done;
-    void *ctx = e->ctx;
+/* Whoever sends is in the middle of something: who is told is told from the next step. */
+static hd_status tell_later(scheduler *s, hd_outcome_fn done, void *ctx, const char *id,
+                            hd_status status) {
+    if (!done) return HD_OK;
+    outcome *o = env_new0(s->env, sizeof *o);
+    if (!o) return HD_NOMEM;
+    *o = (outcome){ .done = done, .ctx = ctx, .status = status };
+    memcpy(o->id, id, sizeof o->id);
+    list_push_back(&s->events->outcomes, &o->link);
+    s->tick = true;
+    return HD_OK;
+}
+
+void events_tell_outcomes(scheduler *s) {
+    while (!list_empty(&s->events->outcomes)) {
+        outcome *o = LIST_ENTRY(list_pop_front(&s->events->outcomes), outcome, link);
+        o->done(o->ctx, o->id, o->status);
+        env_free(s->env, o, sizeof *o);
+    }
+}
+
+/* The newer payload takes the older one's place in line, under its id. The older sender is told. */
+static hd_status collapse(scheduler *s, event *e, hd_value payload,
+                          const hd_send_options *options) {
+    hd_status status = tell_later(s, e->done, e->ctx, e->id, HD_BUSY);
+    if (status) return status;
+    value_ref(payload);
     value_unref(e->payload);
-    e->payload = value_ref(payload);
-    e->time_ms = env_wall_ms(s->env);
+    e->payload = payload;
     e->checked = 0;
     e->not_before = options->not_before_ns;
     e->done = options->done;
     e->ctx = options->ctx;
     s->events->stats.collapsed++;
-    if (done) done(ctx, e->id, HD_BUSY);
+    return HD_OK;
+}
+
+/* The same event is waiting already, and stays as it is. */
+static hd_status coalesce(scheduler *s, const event *e, const hd_send_options *options) {
+    hd_status status = tell_later(s, options->done, options->ctx, e->id, HD_EXISTS);
+    if (!status) s->events->stats.collapsed++;
+    return status;
 }
 
 /* The stream is full: HD_OK, or why the event is not taken. */
@@ -78,13 +112,7 @@ static hd_status squeeze_in(scheduler *s, stream *to, const lineage *origin, hd_
                             const hd_send_options *options, const char *named_id) {
     events *ev = s->events;
     event *e = named_id ? queued_with_id(ev, to, origin, named_id) : last_of_origin(ev, to, origin);
-    if (e && !named_id) collapse(s, e, payload, options);
-    if (e && named_id) {
-        /* The same event is waiting already, and stays as it is. */
-        ev->stats.collapsed++;
-        if (options->done) options->done(options->ctx, e->id, HD_EXISTS);
-    }
-    if (e) return HD_OK;
+    if (e) return named_id ? coalesce(s, e, options) : collapse(s, e, payload, options);
     ev->stats.refused++;
     return runtime_fail(s->rt, HD_BUSY, "stream %s: %d events are waiting already", to->link,
                         HD_EVENT_BACKLOG);

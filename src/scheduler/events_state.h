@@ -103,7 +103,7 @@ typedef struct event {
     uint32_t flags;      /* EVENT_* */
     uint32_t checked;    /* generation of the handler whose schema the payload matches; 0: none */
     hd_event_wait waits; /* for what, as of the last step */
-    place_id missing;    /* HD_EVENT_WAITS_LOAD: for this document */
+    place_id missing;    /* HD_EVENT_WAITS_LOAD: for this document; referenced; 0: none */
     place_id receipt;    /* referenced; 0: not looked up yet */
     place_id document;   /* of a posted one; referenced */
     hd_presync *presync; /* under way; NULL */
@@ -113,6 +113,15 @@ typedef struct event {
 typedef struct lane {
     list queue; /* events by order */
 } lane;
+
+/* What a sender will be told in the next step, of a send that had no event of its own in the end. */
+typedef struct outcome {
+    list_node link; /* in events.outcomes */
+    hd_outcome_fn done;
+    void *ctx;
+    hd_status status;
+    char id[HD_EVENT_ID_SIZE];
+} outcome;
 
 /* A handling: one attempt at one event. tx->owner while the body runs. */
 typedef struct handling {
@@ -142,6 +151,7 @@ typedef struct events {
     table by_place; /* place -> index into stream_list */
     VEC(stream *) stream_list;
     list left;     /* belongings of handlers that were removed */
+    list outcomes; /* to be told in the next step */
     uint32_t busy; /* callbacks about handlers that are on the stack: nothing is released */
 
     lineages lineages;
@@ -171,6 +181,8 @@ void events_dequeue(scheduler *s, event *e);
 /* The one end: tells the sender, releases everything. `why` NULL: nothing is reported. */
 void events_end(scheduler *s, event *e, hd_status status, const char *why);
 void events_report(scheduler *s, const event *e, hd_status status, const char *message);
+/* Before it goes on it needs this document; 0: nothing any more. */
+void events_wait_for(scheduler *s, event *e, place_id doc);
 /* The place of its receipt. */
 hd_status events_receipt(scheduler *s, event *e, place_id *out);
 /* A blank record with its stream. NULL: no memory. */
@@ -212,6 +224,8 @@ void streams_fini(scheduler *s);
 /* A transaction of its own, or a part of `tx`. */
 hd_status events_send(scheduler *s, hd_tx *tx, hd_cell cell, hd_value payload,
                       const hd_send_options *options);
+/* Tells senders whose event was replaced, or was waiting already. */
+void events_tell_outcomes(scheduler *s);
 /* HD_USAGE: the transaction is there to look. */
 hd_status events_may_start(scheduler *s, const hd_tx *tx);
 /* The id of an event that is about to be sent or posted. */

@@ -59,7 +59,7 @@ static hd_status read_closure(scheduler *s, hd_tx *tx, event *e) {
     read_declared(tx, e);
     if (e->to->spec.preflight && !tx->missing) status = call_preflight(s, tx, e);
     if (tx->missing) {
-        e->missing = tx->missing;
+        events_wait_for(s, e, tx->missing);
         e->waits = HD_EVENT_WAITS_LOAD;
         return HD_PENDING;
     }

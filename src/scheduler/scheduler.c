@@ -500,6 +500,7 @@ void hd_tx_log(hd_tx *tx, hd_log_level level, const char *format, ...) {
     const char *pattern, *piece = s ? piece_of(s, id, &pattern) : "main";
     hd_log_entry entry = { level, line, s ? node_label(s, id) : "", piece,
                            id ? space_of(s, id) : "" };
+    if (handling_of(tx)) events_sign(s, tx, &entry);
     if (s && s->log_fn && !s->log_fn(s->log_ctx, &entry)) return;
     env_log(&tx->rt->env, entry.level, "%s", entry.line);
 }
