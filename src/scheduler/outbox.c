@@ -143,22 +143,38 @@ hd_status outbox_record(scheduler *s, hd_tx *tx, const char *name, hd_value v) {
 typedef struct removal {
     scheduler *s;
     place_id doc;
+    uint32_t times; /* it was delivered before */
 } removal;
+
+static void again_later(scheduler *s, message *m) {
+    uint64_t ms = (uint64_t)AGAIN_MS << (m->times < 10 ? m->times : 10);
+    m->times++;
+    m->due = env_now_ns(s->env) + (ms < AGAIN_MAX ? ms : AGAIN_MAX) * MS;
+}
+
+static void add_again(scheduler *s, const removal *r) {
+    if (add(s, r->doc)) return;
+    outbox *o = s->events->outbox;
+    message *m = &vec_last(&o->messages);
+    if (m->doc != r->doc) return; /* found by others meanwhile */
+    m->times = r->times;
+    again_later(s, m);
+}
 
 /* The record could not be removed: it will be delivered once more. */
 static void removed(void *ctx, hd_status status) {
     removal *r = ctx;
     scheduler *s = r->s;
-    if (status && s->events && !s->events->closing) add(s, r->doc);
+    if (status && s->events && !s->events->closing) add_again(s, r);
     place_unref(&s->r->places, r->doc);
     env_free(s->env, r, sizeof *r);
 }
 
-static hd_status remove_record(scheduler *s, place_id doc) {
+static hd_status remove_record(scheduler *s, place_id doc, uint32_t times) {
     hd_tx *tx;
     removal *r = env_new(s->env, sizeof *r);
     if (!r) return HD_NOMEM;
-    *r = (removal){ s, doc };
+    *r = (removal){ s, doc, times };
     hd_status status = hd_tx_begin(s->rt, &tx);
     if (!status) {
         status = events_remove(s, tx, doc);
@@ -173,14 +189,8 @@ static hd_status remove_record(scheduler *s, place_id doc) {
     return status;
 }
 
-static void again_later(scheduler *s, message *m) {
-    uint64_t ms = (uint64_t)AGAIN_MS << (m->times < 10 ? m->times : 10);
-    m->times++;
-    m->due = env_now_ns(s->env) + (ms < AGAIN_MAX ? ms : AGAIN_MAX) * MS;
-}
-
 /* HD_PENDING: the record is on its way. */
-static hd_status hand_over(scheduler *s, place_id doc) {
+static hd_status hand_over(scheduler *s, place_id doc, uint32_t times) {
     hd_status status = is_away(s, doc) ? replica_load(s->r, doc) : HD_OK;
     hd_value v = place_at(&s->r->places, doc)->value;
     if (status || !value_exists(v)) return status;
@@ -190,7 +200,7 @@ static hd_status hand_over(scheduler *s, place_id doc) {
     status =
         c->fn(c->ctx, key_bytes(place_at(&s->r->places, doc)->doc.id), hd_value_at(v, "message"));
     hd_value_unref(v);
-    if (!status) status = remove_record(s, doc);
+    if (!status) status = remove_record(s, doc, times);
     return status == HD_PENDING ? HD_BUSY : status;
 }
 
@@ -198,7 +208,7 @@ static hd_status hand_over(scheduler *s, place_id doc) {
 static bool deliver(scheduler *s, uint32_t index) {
     outbox *o = s->events->outbox;
     place_id doc = o->messages.items[index].doc;
-    hd_status status = hand_over(s, doc);
+    hd_status status = hand_over(s, doc, o->messages.items[index].times);
     if (status == HD_PENDING) return false;
     if (status) {
         again_later(s, &o->messages.items[index]);
