@@ -115,8 +115,9 @@ typedef struct pattern {
 
 struct piece {
     patterns *all;
-    list_node link; /* in patterns.running */
-    uint32_t id, generation;
+    list_node link;          /* in patterns.running */
+    uint32_t id, generation; /* id 0: nobody finds it any more */
+    uint64_t order;          /* of its start in this runtime */
     struct key *space;
     char *name;     /* the id of its document */
     pattern what;   /* a copy: the table may move */
@@ -128,6 +129,7 @@ struct piece {
      * wants it. Started by the program: one that never fails. */
     uint32_t launches;
     bool stopping;      /* a stop has been posted */
+    bool going;         /* it is being stopped, its children first */
     bool opened;        /* its document is left alone */
     bool resumed;       /* it was there, of this very version: it has all the state it needs */
     hd_value arguments; /* while it is being built: with defaults; borrowed from the tx */
@@ -150,6 +152,8 @@ struct patterns {
     VEC(uint32_t) free_ids;    /* indices into `pieces` */
     table names;               /* (space, id) -> index into `pieces` */
     list running;              /* in order of start */
+    uint64_t started;          /* how many pieces there were */
+    uint32_t building;         /* functions of pieces on the stack */
     list launches;             /* without a verdict */
     VEC(uint64_t) forsworn;    /* hashes of (space, id) that the program stopped */
     struct fetcher *fetcher;   /* NULL until the first fetch */

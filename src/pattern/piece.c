@@ -66,6 +66,7 @@ static void give_id(piece *p) {
     table_remove(&all->names, hash_of(key_bytes(p->space), p->name), p->id - 1);
     all->pieces.items[p->id - 1] = NULL;
     all->free_ids.items[all->free_ids.count++] = p->id - 1;
+    p->id = 0;
 }
 
 static void free_record(piece *p) {
@@ -77,9 +78,11 @@ static void free_record(piece *p) {
     env_free(env, p, sizeof *p);
 }
 
-/* What is known of its nodes stays, for the next time. */
+/* What is known of its nodes stays, for the next time. Those who are told of the end find it gone. */
 void piece_forget(piece *p) {
     scheduler *s = scheduler_get(p->all->rt);
+    give_id(p);
+    list_discard(&p->link);
     persistence_stopping(s, true);
     if (p->root) build_stop(p->root);
     persistence_stopping(s, false);
@@ -121,6 +124,7 @@ static hd_status piece_new(patterns *all, const char *space, const char *name, c
         free_record(p);
         return status;
     }
+    p->order = ++all->started;
     list_push_back(&all->running, &p->link);
     patterns_forswear(all, space, name, false);
     *out = p;
@@ -143,7 +147,9 @@ static hd_status build(piece *p, hd_tx *tx) {
     hd_status status = open_root(p);
     if (status) return status;
     build_begin(p->root, tx);
+    p->all->building++;
     p->result = p->what.fn(p->root);
+    p->all->building--;
     status = build_end(p->root);
     scheduler *s = scheduler_get(p->all->rt);
     if (!status && s) persistence_built(s, key_bytes(p->space), p->name);
@@ -198,6 +204,8 @@ static hd_status take_piece(patterns *all, const hd_piece_spec *spec, const char
     if (*out && strcmp((*out)->what.name, what->name))
         return runtime_fail(all->rt, HD_USAGE, "the piece \"%s\" runs already, as a \"%s\"", id,
                             (*out)->what.name);
+    if (*out && (*out)->going)
+        return runtime_fail(all->rt, HD_USAGE, "the piece \"%s\" is being stopped", id);
     return *out ? HD_OK : piece_new(all, space, id, what, out);
 }
 
@@ -237,7 +245,7 @@ static hd_status recall(piece *p, const hd_piece_spec *spec, hd_tx *tx) {
 static hd_status start_fresh(piece *p, const hd_piece_spec *spec, hd_tx *tx, bool build_now) {
     hd_status status = recall(p, spec, tx);
     if (status) return status;
-    p->parent = spec->parent;
+    if (spec->parent.id) p->parent = spec->parent;
     status = build_now ? build(p, tx) : HD_OK;
     if (!status) status = write_document(p, tx);
     p->arguments = (hd_value){ 0 };
@@ -265,22 +273,32 @@ static hd_status failure(const patterns *all, hd_status status, hd_error *error)
     return status;
 }
 
+/* Of a piece that was launched and waits: the launch can still build it. */
+static void unbuild(piece *p) {
+    if (p->root) build_stop(p->root);
+    p->root = NULL;
+    p->result = (hd_cell){ 0 };
+}
+
 hd_status hd_piece_start(hd_runtime *rt, const hd_piece_spec *spec, hd_piece *out,
                          hd_error *error) {
     patterns *all = patterns_of(rt);
     piece *p = NULL;
     hd_tx *tx = NULL;
-    bool fresh = false;
+    bool fresh = false, waits = false;
     *out = (hd_piece){ 0, 0 };
     hd_status status = all ? hd_tx_begin(rt, &tx) : HD_NOMEM;
     if (status) return failure(all, status, error);
     status = take_piece(all, spec, spec->id, &p, &fresh);
-    if (!status) status = fresh ? start_fresh(p, spec, tx, true) : change_arguments(p, spec, tx);
+    if (!status) waits = !p->root;
+    if (!status) status = waits ? start_fresh(p, spec, tx, true) : change_arguments(p, spec, tx);
     if (status) hd_tx_abort(tx);
     else status = hd_tx_commit(tx, NULL, NULL);
     if (status && fresh && p) piece_forget(p);
+    else if (status && waits) unbuild(p);
     if (status) return failure(all, status, error);
-    p->launches++; /* by the program: never taken back */
+    p->launches++;       /* by the program: never taken back */
+    p->stopping = false; /* whoever wanted that did so before */
     *out = handle_of(p);
     return HD_OK;
 }
@@ -349,16 +367,29 @@ static void keep_all(piece *p) {
     runtime_seal(all->rt, true);
 }
 
-/* Children were started after their parents: the latest first. */
+static piece *last_of(const patterns *all) {
+    return list_empty(&all->running) ? NULL : LIST_ENTRY(list_last(&all->running), piece, link);
+}
+
+/* Children were started after their parents: the latest first. Whoever is told that his piece stops
+ * may stop others: the next may be gone by then. */
+static void stop_children(const piece *p) {
+    patterns *all = p->all;
+    for (piece *q = last_of(all); q;) {
+        list_node *before = list_before(&all->running, &q->link);
+        piece *next = before ? LIST_ENTRY(before, piece, link) : NULL;
+        hd_piece handle = handle_of(next);
+        if (!q->going && is_below(q, p)) piece_forget(q);
+        q = !next || piece_get(all, handle) == next ? next : last_of(all);
+    }
+}
+
 static void stop_now(piece *p) {
     patterns *all = p->all;
+    p->going = true;
     patterns_forswear(all, key_bytes(p->space), p->name, true);
     if (!all->rt->open) keep_all(p);
-    for (list_node *at = list_last(&all->running); at;) {
-        piece *q = LIST_ENTRY(at, piece, link);
-        at = list_before(&all->running, at);
-        if (q != p && is_below(q, p)) piece_forget(q);
-    }
+    stop_children(p);
     piece_forget(p);
 }
 
@@ -367,17 +398,18 @@ static void *pack(hd_piece h) { return (void *)(uintptr_t)((uint64_t)h.generatio
 static void stop_posted(hd_runtime *rt, void *ctx) {
     uint64_t word = (uint64_t)(uintptr_t)ctx;
     piece *p = piece_get(patterns_get(rt), (hd_piece){ (uint32_t)word, (uint32_t)(word >> 32) });
-    if (p) stop_now(p);
+    if (p && p->stopping && !p->going) stop_now(p);
 }
 
 void hd_piece_stop(hd_runtime *rt, hd_piece handle) {
     piece *p = piece_get(patterns_get(rt), handle);
-    if (!p || p->stopping) return;
-    if (!rt->in_run) {
+    if (!p || p->stopping || p->going) return;
+    if (!rt->in_run && !p->all->building) {
         stop_now(p);
         return;
     }
-    /* Its own node may be the one that runs. Without memory for the post it goes on. */
+    /* Its own node may be the one that runs, or its pattern the one that builds. Without memory for
+     * the post it goes on. */
     p->stopping = !hd_runtime_post(rt, stop_posted, pack(handle));
 }
 
@@ -489,7 +521,9 @@ hd_status hd_piece_remove(hd_runtime *rt, hd_piece handle) {
     removal r = { .all = patterns_get(rt) };
     piece *p = piece_get(r.all, handle);
     if (!p) return HD_NOT_FOUND;
-    if (rt->in_run) return runtime_fail(rt, HD_USAGE, "a piece cannot be removed inside a run");
+    if (rt->in_run || r.all->building)
+        return runtime_fail(rt, HD_USAGE, "a piece cannot be removed inside a run or a pattern");
+    if (p->going) return runtime_fail(rt, HD_USAGE, "the piece \"%s\" is being stopped", p->name);
     hd_cell document = p->document;
     char space[256], id[512], prefix[514];
     snprintf(space, sizeof space, "%s", key_bytes(p->space));
@@ -530,7 +564,12 @@ hd_cell hd_piece_document(const hd_runtime *rt, hd_piece handle) {
 
 hd_cell hd_piece_cell(hd_runtime *rt, hd_piece handle, const char *name) {
     const piece *p = piece_get(patterns_get(rt), handle);
-    return p && p->root ? hd_build_cell(p->root, name) : (hd_cell){ 0 };
+    if (!p || !p->root) return (hd_cell){ 0 };
+    /* A name that is none is no failure of the build. */
+    hd_status before = p->root->status;
+    hd_cell cell = hd_build_cell(p->root, name);
+    p->root->status = before;
+    return cell;
 }
 
 static hd_piece_info info_of(const piece *p) {
@@ -556,12 +595,25 @@ hd_status hd_piece_inspect(const hd_runtime *rt, hd_piece handle, hd_piece_info 
     return HD_OK;
 }
 
+static piece *first_after(const patterns *all, uint64_t order) {
+    LIST_FOR (at, &all->running) {
+        piece *p = LIST_ENTRY(at, piece, link);
+        if (p->order > order) return p;
+    }
+    return NULL;
+}
+
+/* fn may stop any of them, also the one that comes next. */
 void hd_runtime_pieces(const hd_runtime *rt, bool (*fn)(void *ctx, const hd_piece_info *info),
                        void *ctx) {
     const patterns *all = patterns_get(rt);
-    if (!all) return;
-    LIST_FOR_SAFE (at, &all->running) {
-        hd_piece_info info = info_of(LIST_ENTRY(at, piece, link));
+    for (piece *p = all ? first_after(all, 0) : NULL; p;) {
+        uint64_t order = p->order;
+        list_node *after = list_after(&all->running, &p->link);
+        piece *next = after ? LIST_ENTRY(after, piece, link) : NULL;
+        hd_piece handle = handle_of(next);
+        hd_piece_info info = info_of(p);
         if (!fn(ctx, &info)) return;
+        p = !next || piece_get(all, handle) == next ? next : first_after(all, order);
     }
 }

@@ -339,7 +339,9 @@ kept_piece *persistence_piece(const scheduler *s, const char *space, const char 
 }
 
 void persistence_stopping(scheduler *s, bool on) {
-    if (s && s->persistence) s->persistence->stopping = on;
+    if (!s || !s->persistence) return;
+    if (on) s->persistence->stopping++;
+    else s->persistence->stopping--;
 }
 
 void persistence_built(scheduler *s, const char *space, const char *piece) {

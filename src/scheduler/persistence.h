@@ -77,7 +77,7 @@ typedef struct persistence {
     uint64_t refused_at; /* the replica's revision when a seal was refused last; 0: never */
     bool wanted;         /* rows are to be written as they come, not only at the end */
     bool lost;           /* there was no memory to note that a node is due: look at all of them */
-    bool stopping;       /* nodes that are removed now keep their rows */
+    uint32_t stopping;   /* pieces; not 0: nodes that are removed now keep their rows */
     VEC(char) text;      /* scratch of fingerprints */
     uintptr_t code_from, code_size; /* where the last function is whose build was asked for */
     char build[HD_ID_SIZE];         /* that build */
