@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NAME_MAX_LENGTH 512 /* of a node, with all that stands before it */
-
 bool name_is_plain(const char *name) {
     for (const char *c = name; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7F || strchr("/:#", *c)) return false;
@@ -68,6 +66,7 @@ static void stop_children(hd_build *b, const part *owner) {
 /* A node's part: nobody needs it any more. */
 static void release(void *ctx) {
     part *p = ctx;
+    if (p->in && p->in->cursor == p) p->in->cursor = NULL;
     list_discard(&p->link);
     part_free(p);
 }
@@ -140,13 +139,21 @@ hd_status build_end(hd_build *b) {
 
 /* ---- parts */
 
-void *part_new(hd_build *b, const part_kind *kind, size_t size, const char *name) {
-    if (b->status) return NULL;
-    if (*name && !name_is_plain(name)) {
+/* A row or a used pattern may have a part that stands for all of it; a piece is a document itself. */
+static bool check_name(hd_build *b, const char *name) {
+    if (b->status) return false;
+    if (!name || (!*name && !b->up)) hd_build_fail(b, HD_USAGE, "%s: a part has no name", b->path);
+    else if (*name && !name_is_plain(name))
         hd_build_fail(b, HD_USAGE, "\"%.80s\": a name has no '/', ':', '#' or control characters",
                       name);
-        return NULL;
-    }
+    else if (strlen(name) > PART_NAME_MAX)
+        hd_build_fail(b, HD_LIMIT, "\"%.80s...\": a name has at most %d bytes", name,
+                      PART_NAME_MAX);
+    return !b->status;
+}
+
+void *part_new(hd_build *b, const part_kind *kind, size_t size, const char *name) {
+    if (!check_name(b, name)) return NULL;
     const hd_env *env = b->all->env;
     size_t length = strlen(name) + 1;
     part *p = env_new0(env, size + length);
@@ -171,7 +178,7 @@ void part_free(part *p) {
 }
 
 /* Rounds mention mostly the same in the same order: the one after the last is looked at first. */
-static part *find_part(const hd_build *b, const char *name) {
+part *find_part(const hd_build *b, const char *name) {
     if (b->cursor && !strcmp(b->cursor->name, name)) return b->cursor;
     LIST_FOR (at, &b->parts) {
         part *p = LIST_ENTRY(at, part, link);
@@ -240,7 +247,8 @@ part *part_add(part *fresh, hd_node_spec *spec) {
     /* In the first round two of a name are two nodes of a name, which the registry refuses. */
     bool look = !b->status && (b->round > 1 || !spec);
     part *old = look ? find_part(b, fresh->name) : NULL;
-    if (old && old->round == b->round)
+    hd_build *used = b->status ? NULL : build_find(b, fresh->name);
+    if ((old && old->round == b->round) || (used && used->used_round == b->round))
         hd_build_fail(b, HD_USAGE, "there are two of the name \"%s\" in %s", fresh->name, b->path);
     if (b->status) {
         part_free(fresh);
@@ -324,7 +332,8 @@ static hd_status raw_run(hd_tx *tx, void *ctx) {
 }
 static bool raw_same(const part *p, const part *fresh) {
     const raw_part *a = (const raw_part *)p, *b = (const raw_part *)fresh;
-    return !a->release && a->fn == b->fn && a->ctx == b->ctx && p->output.id == fresh->output.id;
+    return !a->release && !b->release && a->fn == b->fn && a->ctx == b->ctx &&
+           p->output.id == fresh->output.id;
 }
 static void raw_fini(part *p) {
     raw_part *r = (raw_part *)p;
@@ -333,6 +342,7 @@ static void raw_fini(part *p) {
 static const part_kind raw_kind = { .run = raw_run, .same = raw_same, .fini = raw_fini };
 
 hd_cell hd_build_node(hd_build *b, const hd_node_spec *spec) {
+    if (!spec->fn) hd_build_fail(b, HD_USAGE, "%s: a node without a function", b->path);
     raw_part *r = part_new(b, &raw_kind, sizeof *r, spec->name ? spec->name : "");
     if (!r) {
         if (spec->release) spec->release(spec->ctx);

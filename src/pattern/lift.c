@@ -186,6 +186,7 @@ static const part_kind sink_kind = { .run = sink_run, .same = sink_same };
 
 void hd_build_sink(hd_build *b, const char *name, hd_cell cell, hd_sink_fn fn, void *ctx) {
     if (!cell.id) hd_build_fail(b, HD_USAGE, "%s: there is no cell to look at", name);
+    if (!fn) hd_build_fail(b, HD_USAGE, "%s: no function", name);
     sink_part *k = part_new(b, &sink_kind, sizeof *k, name);
     if (!k) return;
     k->cell = cell;

@@ -9,17 +9,32 @@
 
 /* ---- use */
 
+/* The build of this name. One that uses itself ends where no name fits any more. */
+static hd_build *take_child(hd_build *b, const char *name) {
+    hd_build *child = build_find(b, name);
+    const part *other = find_part(b, name);
+    if ((child && child->used_round == b->round) || (other && other->round == b->round)) {
+        hd_build_fail(b, HD_USAGE, "there are two of the name \"%s\" in %s", name, b->path);
+        return NULL;
+    }
+    if (child) return child;
+    if (strlen(b->path) + strlen(name) + 2 > NAME_MAX_LENGTH) {
+        hd_build_fail(b, HD_LIMIT, "%.80s...: patterns use each other too deep", b->path);
+        return NULL;
+    }
+    child = build_new(b, NULL, name, b->local, b->under);
+    if (!child) hd_build_fail(b, HD_NOMEM, "%s: no memory", name);
+    return child;
+}
+
 hd_cell hd_use(hd_build *b, const char *name, const char *pattern_name, const hd_named_cell *in,
                size_t count) {
     if (b->status) return (hd_cell){ 0 };
     const pattern *what = patterns_find(b->all, pattern_name);
     if (!what) return hd_build_fail(b, HD_NOT_FOUND, "there is no pattern \"%s\"", pattern_name);
     if (!name_is_plain(name)) return hd_build_fail(b, HD_USAGE, "\"%.80s\" is no name", name);
-    hd_build *child = build_find(b, name);
-    if (child && child->used_round == b->round)
-        return hd_build_fail(b, HD_USAGE, "there are two of the name \"%s\" in %s", name, b->path);
-    if (!child) child = build_new(b, NULL, name, b->local, b->under);
-    if (!child) return hd_build_fail(b, HD_NOMEM, "%s: no memory", name);
+    hd_build *child = take_child(b, name);
+    if (!child) return (hd_cell){ 0 };
     child->used_round = b->round;
     child->in = in;
     child->in_count = count;
@@ -112,6 +127,7 @@ hd_cell hd_derive_pattern(hd_build *b, const char *name, hd_derive_pattern_fn fn
     if (count > INPUTS_MAX) hd_build_fail(b, HD_LIMIT, "%s: more than %d inputs", name, INPUTS_MAX);
     for (size_t i = 0; i < count; i++)
         if (!in[i].id) hd_build_fail(b, HD_USAGE, "%s: input %zu is no cell", name, i + 1);
+    if (!fn) hd_build_fail(b, HD_USAGE, "%s: no function", name);
     char full[256];
     snprintf(full, sizeof full, "%s.pattern", name);
     nest_part *n = part_new(b, &nest_kind, sizeof *n, full);

@@ -53,6 +53,9 @@ struct part {
 
 /* ---- Builds */
 
+#define NAME_MAX_LENGTH 512 /* of a node, with all that stands before it */
+#define PART_NAME_MAX   220 /* of one part: leaves room for ".elements" and for the keys of rows */
+
 typedef struct build_stop_fn {
     void (*fn)(void *ctx);
     void *ctx;
@@ -100,6 +103,8 @@ void *part_new(hd_build *b, const part_kind *kind, size_t size, const char *name
  * in as to name, function and parent; NULL: a part without a node. Frees `fresh` if it is not
  * needed. Returns the part that stands; NULL: the build has failed. */
 part *part_add(part *fresh, hd_node_spec *spec);
+/* The part of this name; NULL. */
+part *find_part(const hd_build *b, const char *name);
 /* For a part that has not been added. */
 void part_free(part *p);
 
