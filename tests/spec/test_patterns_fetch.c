@@ -157,6 +157,45 @@ static void sizes_and_times_are_limited(void **state) {
     server_close(&s);
 }
 
+static void the_largest_limits_are_limits(void **state) {
+    int seen = 0;
+    server s = server_open("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n0123456789");
+    options = &(hd_fetch_options){ .max_bytes = SIZE_MAX, .timeout_ms = UINT32_MAX, .text = true };
+    open_page(s.url, &seen);
+    hd_runtime_settle(rt);
+    assert_string_equal(result(), "{\"pending\":false,\"value\":\"0123456789\"}");
+    close_page();
+    server_close(&s);
+}
+
+/* A URL ends where its text does: what is behind a zero byte would be asked for again and again. */
+static void a_url_with_a_zero_byte_is_none(void **state) {
+    int seen = 0;
+    char url[96];
+    server s = server_open("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n1");
+    snprintf(url, sizeof url, "%.*s\\u0000x\"", (int)strlen(s.url) - 1, s.url);
+    open_page(url, &seen);
+    hd_runtime_settle(rt);
+    assert_non_null(strstr(result(), "\"error\":"));
+    close_page();
+    server_close(&s);
+}
+
+/* A node that is cancelled takes its request along. */
+static void a_request_is_cancelled_with_its_node(void **state) {
+    int seen = 0;
+    server s = server_open("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n1");
+    open_page(s.url, &seen);
+    hd_runtime_pump(rt);
+    hd_node node = hd_node_find(rt, "main:p:page");
+    assert_int_not_equal(node.id, 0);
+    hd_node_cancel(rt, node);
+    assert_int_equal(hd_runtime_settle(rt), HD_OK);
+    assert_true(hd_runtime_is_idle(rt));
+    close_page();
+    server_close(&s);
+}
+
 /* A request goes with its piece: nothing waits for it, and nothing comes of it. */
 static void a_request_is_cancelled_with_its_piece(void **state) {
     int seen = 0;
@@ -180,7 +219,10 @@ int main(void) {
         cmocka_unit_test(failures_are_told),
         cmocka_unit_test(what_is_not_json_is_an_error_unless_text_is_wanted),
         cmocka_unit_test(sizes_and_times_are_limited),
+        cmocka_unit_test(the_largest_limits_are_limits),
+        cmocka_unit_test(a_url_with_a_zero_byte_is_none),
         cmocka_unit_test(a_request_is_cancelled_with_its_piece),
+        cmocka_unit_test(a_request_is_cancelled_with_its_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -140,6 +140,62 @@ static void another_version_of_the_pattern_runs(void **state) {
     assert_ran(l, "a c show_a show_c");
 }
 
+static hd_cell saying(hd_build *b) {
+    hd_state(b, version, hd_int(NULL, 3));
+    return hd_derive(b, "said", hd_cell_at(rt(), "main/x"), twice, "said");
+}
+static hd_cell outer(hd_build *b) {
+    hd_cell x = hd_cell_at(rt(), "main/x");
+    hd_build_sink(b, "look", hd_use(b, "inner", "saying", NULL, 0), show, NULL);
+    hd_build_sink(b, "own", hd_derive(b, "mine", x, twice, "mine"), show, NULL);
+    return x;
+}
+
+/* C297: so does another version of a pattern that it uses, and nothing else. */
+static void another_version_of_a_used_pattern_runs(void **state) {
+    lab_set(l, "x", 1);
+    for (int i = 1; i <= 2; i++) {
+        version = i == 1 ? "1" : "2";
+        hd_pattern_register(rt(), "saying", version, saying);
+        hd_pattern_register(rt(), "outer", "1", outer);
+        start("o", "outer", NULL);
+        settle();
+        if (i == 2) break;
+        lab_ran(l);
+        stop();
+        lab_on(l, "a");
+    }
+    version = "1";
+    assert_ran(l, "said show show");
+    assert_json(l, "main/o/inner/2", "3");
+}
+
+/* Spaces have colons in their names: a piece there resumes, and is opened for whoever looks. */
+static void a_piece_resumes_in_a_space_with_colons(void **state) {
+    hd_piece p;
+    hd_piece_spec spec = { .space = "did:key:z6", .id = "s", .pattern = "shop" };
+    for (int i = 0; i < 2; i++) {
+        hd_pattern_register(rt(), "shop", "1", shop);
+        assert_int_equal(hd_piece_start(rt(), &spec, &p, NULL), HD_OK);
+        settle();
+        assert_ran(l, i ? "show_a show_c" : "a c show_a show_c");
+        restart();
+    }
+    hd_pattern_register(rt(), "shop", "1", shop);
+    hd_sink(rt(), hd_cell_at(rt(), "did:key:z6/s/a"), show, "outside");
+    settle();
+    assert_int_not_equal(hd_piece_find(rt(), "did:key:z6", "s").id, 0);
+    lab_ran(l);
+    p = hd_piece_find(rt(), "did:key:z6", "s");
+    assert_int_equal(hd_piece_remove(rt(), p), HD_OK);
+    settle();
+    restart();
+    hd_pattern_register(rt(), "shop", "1", shop);
+    assert_int_equal(hd_piece_start(rt(), &spec, &p, NULL), HD_OK);
+    settle();
+    assert_ran(l, "a c show_a show_c");
+}
+
 /* A piece that was removed and is made again is another one. */
 static void a_removed_piece_is_forgotten(void **state) {
     hd_piece p = start("s", "shop", NULL);
@@ -461,6 +517,8 @@ int main(void) {
         S(other_arguments_run_their_readers),
         S(an_opened_piece_resumes),
         S(another_version_of_the_pattern_runs),
+        S(another_version_of_a_used_pattern_runs),
+        S(a_piece_resumes_in_a_space_with_colons),
         S(a_removed_piece_is_forgotten),
         S(a_stopped_piece_resumes),
         S(rows_of_a_list_resume),
