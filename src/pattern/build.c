@@ -36,6 +36,7 @@ hd_build *build_new(hd_build *up, part *owner, const char *name, uint32_t local,
     }
     b->all = up->all;
     b->of = up->of;
+    b->what = up->what;
     b->up = up;
     b->owner = owner;
     b->path = path;
@@ -216,7 +217,7 @@ static const char *piece_of_node(const scheduler *s, node_id id, const char **wh
 
 /* That of the pattern; without one the build that it is in. */
 static const char *version_of(scheduler *s, const part *p, char *out, size_t size) {
-    const pattern *what = &p->in->of->what;
+    const pattern *what = &p->in->what;
     const char *version =
         what->version ? what->version : persistence_build_of(s, (const void *)(uintptr_t)what->fn);
     if (!p->salt) return version;

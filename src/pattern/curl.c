@@ -9,6 +9,7 @@
 
 #include "base/env.h"
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -243,6 +244,14 @@ static size_t take_body(char *data, size_t one, size_t count, void *ctx) {
     return more;
 }
 
+/* The library takes signed numbers, and refuses larger ones. */
+static long time_of(const request *r) {
+    return r->spec.timeout_ms < INT_MAX ? (long)r->spec.timeout_ms : INT_MAX;
+}
+static curl_off_t size_of(const request *r) {
+    return r->spec.max_bytes < INT64_MAX ? (curl_off_t)r->spec.max_bytes : INT64_MAX;
+}
+
 static CURLcode configure(request *r) {
     CURLcode (*set)(CURL *, CURLoption, ...) = r->in->curl.easy_setopt;
     CURLcode code = set(r->easy, CURLOPT_URL, r->spec.url);
@@ -250,8 +259,8 @@ static CURLcode configure(request *r) {
     if (!code) code = set(r->easy, CURLOPT_REDIR_PROTOCOLS_STR, SCHEMES);
     if (!code) code = set(r->easy, CURLOPT_FOLLOWLOCATION, 1L);
     if (!code) code = set(r->easy, CURLOPT_MAXREDIRS, REDIRECTS);
-    if (!code) code = set(r->easy, CURLOPT_TIMEOUT_MS, (long)r->spec.timeout_ms);
-    if (!code) code = set(r->easy, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)r->spec.max_bytes);
+    if (!code) code = set(r->easy, CURLOPT_TIMEOUT_MS, time_of(r));
+    if (!code) code = set(r->easy, CURLOPT_MAXFILESIZE_LARGE, size_of(r));
     if (!code) code = set(r->easy, CURLOPT_NOSIGNAL, 1L);
     if (!code) code = set(r->easy, CURLOPT_WRITEFUNCTION, take_body);
     if (!code) code = set(r->easy, CURLOPT_WRITEDATA, r);

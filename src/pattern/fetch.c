@@ -83,6 +83,12 @@ static hd_status ask(fetch_part *f, const char *url, const char **problem) {
     return status;
 }
 
+/* What curl would see of it is another URL. */
+static const char *refuse(fetch_part *f) {
+    let_go(f);
+    return "the URL contains a zero byte";
+}
+
 static hd_value as_result(hd_pool *pool, bool pending, hd_value value, hd_value error) {
     hd_value v = hd_object_set(pool, hd_object(), "pending", hd_bool(pending));
     if (hd_value_exists(value)) v = hd_object_set(pool, v, "value", value);
@@ -98,7 +104,8 @@ static hd_status fetch_run(hd_tx *tx, void *ctx) {
     hd_value url = hd_tx_get(tx, f->url), response = hd_tx_get(tx, f->response);
     hd_status status = hd_value_status(url) ? hd_value_status(url) : hd_value_status(response);
     if (status) return status;
-    const char *text = hd_value_as_text(url, NULL);
+    size_t length;
+    const char *text = hd_value_text(url, &length);
     if (!text) {
         let_go(f);
         return hd_tx_set(tx, f->part.output, as_result(pool, false, none, none));
@@ -107,7 +114,8 @@ static hd_status fetch_run(hd_tx *tx, void *ctx) {
         return hd_tx_set(
             tx, f->part.output,
             as_result(pool, false, hd_value_at(response, "value"), hd_value_at(response, "error")));
-    status = ask(f, text, &problem);
+    if (strlen(text) == length) status = ask(f, text, &problem);
+    else problem = refuse(f);
     if (status) return status;
     hd_value error = problem ? hd_string(pool, problem) : none;
     return hd_tx_set(tx, f->part.output, as_result(pool, !problem, none, error));
@@ -123,7 +131,12 @@ static bool same(const part *p, const part *fresh) {
 
 static void drop(part *p) { let_go((fetch_part *)p); }
 
-static const part_kind fetch_kind = { .run = fetch_run, .same = same, .drop = drop };
+/* Who cancels its node does not ask the build: then the request is still there. */
+static void fini(part *p) {
+    if (p->in) drop(p);
+}
+
+static const part_kind fetch_kind = { .run = fetch_run, .same = same, .drop = drop, .fini = fini };
 
 hd_cell hd_fetch(hd_build *b, const char *name, hd_cell url, const hd_fetch_options *options) {
     char text[256];

@@ -155,7 +155,9 @@ hd_cell hd_state(hd_build *b, const char *name, hd_value initial) {
         return hd_build_fail(b, HD_USAGE, "%s: only a piece has state, not its rows", name);
     if (!name_is_plain(name)) return hd_build_fail(b, HD_USAGE, "\"%.80s\" is no name", name);
     hd_cell cell = hd_build_cell(b, name);
-    if (b->status || b->of->opened || b->of->resumed || !hd_value_exists(initial)) return cell;
+    bool has_all =
+        b->of->opened || (b->of->resumed && !b->up); /* one that is used may be another */
+    if (b->status || has_all || !hd_value_exists(initial)) return cell;
     hd_value now = hd_tx_read(b->tx, cell, HD_READ_NO_DEPENDENCY | HD_READ_NO_CLAIM);
     hd_status status = hd_value_status(now);
     if (!status && !hd_value_exists(now)) status = hd_tx_set(b->tx, cell, initial);

@@ -36,6 +36,7 @@ hd_cell hd_use(hd_build *b, const char *name, const char *pattern_name, const hd
     hd_build *child = take_child(b, name);
     if (!child) return (hd_cell){ 0 };
     child->used_round = b->round;
+    child->what = *what;
     child->in = in;
     child->in_count = count;
     build_begin(child, b->tx);

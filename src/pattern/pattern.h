@@ -26,6 +26,11 @@ typedef struct patterns patterns;
 typedef struct piece piece;
 typedef struct part part;
 
+typedef struct pattern {
+    const char *name, *version;
+    hd_pattern_fn fn;
+} pattern;
+
 /* ---- Parts */
 
 typedef struct part_kind {
@@ -67,8 +72,9 @@ struct hd_build {
     hd_build *up;      /* NULL: the piece's own */
     list_node sibling; /* in up->children */
     list children;
-    part *owner; /* the list or derived pattern it is a part of; NULL: used, or the piece's own */
-    list parts;  /* in order of their making */
+    pattern what; /* whose code it is: the piece's, or that of the pattern used */
+    part *owner;  /* the list or derived pattern it is a part of; NULL: used, or the piece's own */
+    list parts;   /* in order of their making */
     VEC(build_stop_fn) stops;
 
     char *path;     /* of its documents: "corner/prices/3" */
@@ -112,11 +118,6 @@ void part_free(part *p);
 bool name_is_plain(const char *name);
 
 /* ---- Pieces */
-
-typedef struct pattern {
-    const char *name, *version;
-    hd_pattern_fn fn;
-} pattern;
 
 struct piece {
     patterns *all;

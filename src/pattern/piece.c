@@ -94,7 +94,7 @@ static hd_status open_root(piece *p) {
     hd_build *b = env_new0(env, sizeof *b);
     if (!b) return HD_NOMEM;
     size_t length = strlen(p->name) + 1;
-    *b = (hd_build){ .all = p->all, .of = p, .path = env_new(env, length) };
+    *b = (hd_build){ .all = p->all, .of = p, .what = p->what, .path = env_new(env, length) };
     if (!b->path) {
         env_free(env, b, sizeof *b);
         return HD_NOMEM;
