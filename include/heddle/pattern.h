@@ -20,7 +20,8 @@
  * NAMES ARE IDENTITY. Every primitive takes a name, which must be unique in its pattern: the node
  * "prices" of the piece "corner" in space "main" is the node "main:corner:prices", and writes the
  * document "main/corner/prices". The same piece, started again, finds what it had. A row of a list
- * has the key of its element in its name. Names, and the ids of pieces, have no '/', ':' or '#'.
+ * has the key of its element in its name. Names, and the ids of pieces, have no '/', ':' or '#', and
+ * names at most 220 bytes. A ':' in the name of the space is "%3A" in those of nodes, a '%' "%25".
  *
  * NOTHING TO CHECK TWICE. A primitive that fails returns no cell, and the build remembers why; those
  * after it do nothing. Starting the piece then fails with that, and nothing is left of it.

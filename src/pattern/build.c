@@ -4,6 +4,7 @@
 #include "base/env.h"
 #include "scheduler/persistence.h"
 #include "scheduler/scheduler.h"
+#include "store/basis.h"
 #include "value/key.h"
 #include <stdio.h>
 #include <string.h>
@@ -198,8 +199,10 @@ static void mention(part *p) {
 /* "main:corner:prices" at the top of a piece; below a list's node "3:total". */
 static bool node_name(const hd_build *b, const char *name, char *out, size_t size) {
     const char *before = b->local <= strlen(b->path) ? b->path + b->local : "";
-    int n = snprintf(out, size, "%s%s%s%s%s", b->local ? "" : key_bytes(b->of->space),
-                     b->local ? "" : ":", before, *before && *name ? ":" : "", name);
+    char space[NAME_MAX_LENGTH] = "";
+    if (!b->local && !basis_print_space(key_bytes(b->of->space), space, sizeof space)) return false;
+    int n = snprintf(out, size, "%s%s%s%s%s", space, b->local ? "" : ":", before,
+                     *before && *name ? ":" : "", name);
     for (char *c = out; *c; c++)
         if (*c == '/') *c = ':';
     return n >= 0 && (size_t)n < size;

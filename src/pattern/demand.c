@@ -11,6 +11,7 @@
 
 #include "scheduler/persistence.h"
 #include "scheduler/scheduler.h"
+#include "store/basis.h"
 #include "value/key.h"
 #include "value/text.h"
 #include <stdio.h>
@@ -55,8 +56,10 @@ static bool name_of_writer(const scheduler *s, place_id doc, piece_name *out) {
     hd_value name = origin_of(s, doc);
     const char *text = hd_value_text(name, &length);
     const char *colon = text ? memchr(text, ':', length) : NULL;
-    bool named = colon && take_name(out, text, (size_t)(colon - text), colon + 1,
-                                    length - (size_t)(colon + 1 - text));
+    char space[ID_SIZE];
+    bool named =
+        colon && basis_parse_space(text, (size_t)(colon - text), space, sizeof space) &&
+        take_name(out, space, strlen(space), colon + 1, length - (size_t)(colon + 1 - text));
     value_unref(name);
     return named;
 }

@@ -241,7 +241,9 @@ static bool begin_name(const scheduler *s, node_id id, node_id top, char *out, s
     const char *pattern, *space = space_of(s, id);
     piece_of(s, top, &pattern);
     if (*pattern) return true; /* the names of a piece's own nodes have it all */
-    return space && append(out, length, space) && append(out, length, ":main:");
+    if (!space || !basis_print_space(space, out, NAME_SIZE)) return false;
+    *length = strlen(out);
+    return append(out, length, ":main:");
 }
 
 /* "space:piece:path", from the names of the node and those above it. False: it has none. */
@@ -331,11 +333,17 @@ static hd_status take_piece(scheduler *s, const char *name, uint32_t *out) {
     return status;
 }
 
+/* "space:piece"; 0: no room. */
+static size_t piece_name(const char *space, const char *piece, char out[NAME_SIZE]) {
+    if (!basis_print_space(space, out, NAME_SIZE)) return 0;
+    size_t length = strlen(out);
+    return append(out, &length, ":") && append(out, &length, piece) ? length : 0;
+}
+
 kept_piece *persistence_piece(const scheduler *s, const char *space, const char *piece) {
     char name[NAME_SIZE];
-    int n = s->persistence ? snprintf(name, sizeof name, "%s:%s", space, piece) : 0;
-    if (n <= 0 || (size_t)n >= sizeof name) return NULL;
-    return find_piece(s->persistence, name, (size_t)n);
+    size_t length = s->persistence ? piece_name(space, piece, name) : 0;
+    return length ? find_piece(s->persistence, name, length) : NULL;
 }
 
 void persistence_stopping(scheduler *s, bool on) {
@@ -351,9 +359,7 @@ void persistence_built(scheduler *s, const char *space, const char *piece) {
 
 void persistence_drop_piece(scheduler *s, const char *space, const char *piece) {
     char name[NAME_SIZE];
-    int n = snprintf(name, sizeof name, "%s:%s", space, piece);
-    if (!s->persistence || n <= 0 || (size_t)n >= sizeof name) return;
-    resume_drop_all(s, name);
+    if (s->persistence && piece_name(space, piece, name)) resume_drop_all(s, name);
 }
 
 /* ---- registering and removing */

@@ -189,6 +189,7 @@ static void a_piece_resumes_in_a_space_with_colons(void **state) {
     p = hd_piece_find(rt(), "did:key:z6", "s");
     assert_int_equal(hd_piece_remove(rt(), p), HD_OK);
     settle();
+    lab_ran(l);
     restart();
     hd_pattern_register(rt(), "shop", "1", shop);
     assert_int_equal(hd_piece_start(rt(), &spec, &p, NULL), HD_OK);
