@@ -400,11 +400,10 @@ typedef struct stale_listing {
 /* A piece's name is "space:id". */
 static bool tell_stale(void *ctx, const char *name, uint64_t nodes) {
     const stale_listing *w = ctx;
-    char space[256];
+    char space[512];
     const char *colon = strchr(name, ':');
-    if (!colon || (size_t)(colon - name) >= sizeof space) return true;
-    memcpy(space, name, (size_t)(colon - name));
-    space[colon - name] = '\0';
+    if (!colon || !basis_parse_space(name, (size_t)(colon - name), space, sizeof space))
+        return true;
     hd_stale_piece piece = { space, colon + 1, nodes };
     return w->fn(w->ctx, &piece);
 }
