@@ -736,8 +736,8 @@ static void the_run_trace_can_be_seen_in_a_browser(void **state) {
     hd_pool_open(hd_runtime_heap(rt()), &pool);
     hd_trace_enable(rt(), HD_TRACE_ALL);
     a_chain();
-    hd_value listed = hd_value_at(hd_trace_chrome(rt(), pool), "traceEvents");
-    hd_value last = hd_value_index(listed, hd_value_count(listed) - 1);
+    hd_value trace_events = hd_value_at(hd_trace_chrome(rt(), pool), "traceEvents");
+    hd_value last = hd_value_index(trace_events, hd_value_count(trace_events) - 1);
     assert_string_equal(hd_value_as_text(hd_value_at(last, "name"), ""), "show");
     assert_string_equal(hd_value_as_text(hd_value_at(last, "ph"), ""), "X");
     hd_pool_close(pool);
