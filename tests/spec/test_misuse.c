@@ -1,0 +1,217 @@
+/* Calls at the wrong moment: from inside what the runtime calls. They are refused with HD_USAGE, and
+ * nothing else is different for it. And what a callback was told, which stays readable until it
+ * returns, whatever it does meanwhile. */
+#include "lab.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <heddle/scheduler.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Two runtimes on one store in memory. */
+typedef struct world {
+    hd_memory *memory;
+    hd_runtime *rt, *other;
+    hd_cell a, b, others;
+    int told;
+    hd_status said[4];
+} world;
+
+static world open_world(void) {
+    world w = { 0 };
+    assert_int_equal(hd_memory_open(NULL, NULL, &w.memory), HD_OK);
+    hd_options options = { .memory = w.memory, .principal = "me" };
+    assert_int_equal(hd_open(NULL, &options, &w.rt, NULL), HD_OK);
+    assert_int_equal(hd_open(NULL, &options, &w.other, NULL), HD_OK);
+    w.a = hd_cell_at(w.rt, "main/a");
+    w.b = hd_cell_at(w.rt, "main/b");
+    w.others = hd_cell_at(w.other, "main/a");
+    assert_int_equal(hd_write_json(w.rt, w.a, "1"), HD_OK);
+    assert_int_equal(hd_runtime_sync(w.rt), HD_OK);
+    assert_int_equal(hd_runtime_sync(w.other), HD_OK);
+    return w;
+}
+
+static void close_world(world *w) {
+    assert_int_equal(hd_close(w->rt), HD_OK);
+    assert_int_equal(hd_close(w->other), HD_OK);
+    hd_memory_close(w->memory);
+}
+
+/* Another writer's change, and the pump that brings it. */
+static void hear_from_the_other(world *w) {
+    assert_int_equal(hd_write_json(w->other, w->others, "100"), HD_OK);
+    assert_int_equal(hd_runtime_sync(w->other), HD_OK);
+    assert_int_equal(hd_runtime_sync(w->rt), HD_OK);
+}
+
+static void expect_number(world *w, hd_cell cell, double number) {
+    assert_true(hd_value_number(hd_read(w->rt, NULL, cell)) == number);
+}
+
+/* ---- listeners */
+
+static void write_when_told(void *ctx, const hd_notice *notice) {
+    world *w = ctx;
+    w->told++;
+    w->said[0] = hd_write_json(w->rt, w->b, "7");
+    w->said[1] = hd_runtime_pump(w->rt);
+    w->said[2] = hd_runtime_sync(w->rt);
+    w->said[3] = hd_close(w->rt);
+    assert_int_equal(notice->count, 1);
+    assert_int_equal(notice->changes[0].document.id, w->a.id);
+}
+
+static void expect_refusals(const world *w) {
+    for (int i = 0; i < 4; i++) assert_int_equal(w->said[i], HD_USAGE);
+}
+
+static void a_listener_cannot_write_nor_pump_nor_close(void **state) {
+    (void)state;
+    world w = open_world();
+    assert_int_equal(hd_runtime_listen(w.rt, write_when_told, &w), HD_OK);
+    hear_from_the_other(&w);
+    assert_int_equal(w.told, 1);
+    expect_refusals(&w);
+    assert_true(hd_value_kind(hd_read(w.rt, NULL, w.b)) == HD_KIND_ABSENT);
+
+    memset(w.said, 0, sizeof w.said);
+    assert_int_equal(hd_write_json(w.rt, w.a, "2"), HD_OK); /* now as it is told of our own */
+    assert_int_equal(w.told, 2);
+    expect_refusals(&w);
+    hd_runtime_unlisten(w.rt, write_when_told, &w);
+    assert_int_equal(hd_write_json(w.rt, w.b, "3"), HD_OK);
+    expect_number(&w, w.b, 3);
+    close_world(&w);
+}
+
+/* ---- verdicts */
+
+static void wait_when_told(void *ctx, hd_status status) {
+    world *w = ctx;
+    assert_int_not_equal(status, HD_OK);
+    w->told++;
+    w->said[0] = hd_runtime_pump(w->rt);
+    w->said[1] = hd_runtime_sync(w->rt);
+    w->said[2] = hd_runtime_unload(w->rt, "main");
+    w->said[3] = hd_close(w->rt);
+}
+
+static void commit_one_more(world *w) {
+    hd_tx *tx;
+    assert_int_equal(hd_tx_begin(w->rt, &tx), HD_OK);
+    double was = hd_value_number(hd_tx_get(tx, w->a));
+    assert_int_equal(hd_tx_set_double(tx, w->a, was + 1), HD_OK);
+    assert_int_equal(hd_tx_commit(tx, wait_when_told, w), HD_OK);
+}
+
+static void who_is_told_of_a_verdict_cannot_wait_for_others(void **state) {
+    (void)state;
+    world w = open_world();
+    assert_int_equal(hd_write_json(w.other, w.others, "100"), HD_OK);
+    assert_int_equal(hd_runtime_sync(w.other), HD_OK);
+    for (int i = 0; i < 5; i++) commit_one_more(&w);
+    assert_int_equal(hd_runtime_sync(w.rt), HD_OK);
+    assert_int_equal(w.told, 5);
+    expect_refusals(&w);
+    expect_number(&w, w.a, 100);
+    close_world(&w);
+}
+
+/* ---- posts */
+
+static void count_post(hd_runtime *rt, void *ctx) {
+    (void)rt;
+    ((world *)ctx)->told++;
+}
+
+static void wait_and_close(hd_runtime *rt, void *ctx) {
+    world *w = ctx;
+    w->said[0] = hd_write_json(rt, w->b, "7");
+    w->said[1] = hd_runtime_sync(rt);
+    w->said[2] = hd_runtime_post(rt, count_post, w);
+    w->said[3] = hd_close(rt);
+}
+
+static void a_post_may_write_and_wait_but_not_close(void **state) {
+    (void)state;
+    world w = open_world();
+    assert_int_equal(hd_runtime_post(w.rt, wait_and_close, &w), HD_OK);
+    assert_int_equal(hd_runtime_post(w.rt, count_post, &w), HD_OK);
+    assert_int_equal(hd_runtime_pump(w.rt), HD_OK);
+    assert_int_equal(hd_runtime_pump(w.rt), HD_OK);
+    assert_int_equal(w.told, 2);
+    for (int i = 0; i < 3; i++) assert_int_equal(w.said[i], HD_OK);
+    assert_int_equal(w.said[3], HD_USAGE);
+    assert_non_null(strstr(hd_runtime_error(w.rt)->message, "hd_runtime_stop"));
+    expect_number(&w, w.b, 7);
+    close_world(&w);
+}
+
+/* ---- runs */
+
+static hd_status wait_inside(hd_tx *tx, void *ctx) {
+    world *w = ctx;
+    w->told++;
+    w->said[0] = hd_runtime_pump(w->rt);
+    w->said[1] = hd_runtime_settle(w->rt);
+    w->said[2] = hd_runtime_sync(w->rt);
+    w->said[3] = hd_close(w->rt);
+    return hd_tx_set_double(tx, w->b, 1);
+}
+
+static void a_run_cannot_wait_nor_close(void **state) {
+    (void)state;
+    world w = open_world();
+    hd_effect(w.rt, "waits", wait_inside, &w);
+    assert_int_equal(hd_runtime_settle(w.rt), HD_OK);
+    assert_int_equal(w.told, 1);
+    expect_refusals(&w);
+    expect_number(&w, w.b, 1);
+    close_world(&w);
+}
+
+static void wait_when_idle(void *ctx) {
+    world *w = ctx;
+    w->told++;
+    w->said[0] = hd_runtime_pump(w->rt);
+    w->said[1] = hd_runtime_settle(w->rt);
+    w->said[2] = hd_runtime_sync(w->rt);
+    w->said[3] = hd_close(w->rt);
+}
+
+static hd_status look(hd_tx *tx, void *ctx) {
+    hd_tx_get(tx, ((world *)ctx)->a);
+    return HD_OK;
+}
+
+static void who_waits_for_idle_cannot_close(void **state) {
+    (void)state;
+    world w = { 0 };
+    assert_int_equal(hd_open(NULL, NULL, &w.rt, NULL), HD_OK);
+    w.a = hd_cell_at(w.rt, "main/a");
+    hd_effect(w.rt, "looks", look, &w);
+    assert_int_equal(hd_runtime_settle(w.rt), HD_OK);
+    assert_int_equal(hd_write_json(w.rt, w.a, "1"), HD_OK);
+    assert_int_equal(hd_runtime_on_idle(w.rt, wait_when_idle, &w), HD_OK);
+    assert_int_equal(hd_runtime_settle(w.rt), HD_OK);
+    assert_int_equal(w.told, 1);
+    expect_refusals(&w);
+    assert_int_equal(hd_close(w.rt), HD_OK);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_listener_cannot_write_nor_pump_nor_close),
+        cmocka_unit_test(who_is_told_of_a_verdict_cannot_wait_for_others),
+        cmocka_unit_test(a_post_may_write_and_wait_but_not_close),
+        cmocka_unit_test(a_run_cannot_wait_nor_close),
+        cmocka_unit_test(who_waits_for_idle_cannot_close),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
