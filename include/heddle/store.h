@@ -86,7 +86,9 @@ typedef struct hd_options {
  * The file is left untouched then. */
 HD_API hd_status hd_open(const char *file, const hd_options *options, hd_runtime **out,
                          hd_error *error);
-/* Syncs, then closes. Returns what hd_runtime_sync returned; the runtime is gone in any case. */
+/* Syncs, then closes. Returns what hd_runtime_sync returned; the runtime is gone in any case, but for
+ * HD_USAGE: it cannot be closed by what it calls (a run, a verdict, a listener, a post). Let that call
+ * hd_runtime_stop, and close when the driving call has returned. */
 HD_API hd_status hd_close(hd_runtime *rt);
 
 HD_API hd_heap *hd_runtime_heap(hd_runtime *rt);
@@ -98,7 +100,10 @@ HD_API const hd_error *hd_runtime_error(const hd_runtime *rt);
 
 /* ---- Driving a runtime ------------------------------------------------------------------- */
 
-/* Does what there is to do now, without blocking: sends commits, applies verdicts and other
+/* What pumps is refused with HD_USAGE inside a transaction, a run, and all that the runtime calls, except
+ * functions that were posted: these may wait for something.
+ *
+ * Does what there is to do now, without blocking: sends commits, applies verdicts and other
  * writers' changes, runs what has become runnable. Returns HD_OK, or HD_PENDING when it stopped
  * after its time slice and wants to be called again at once. */
 HD_API hd_status hd_runtime_pump(hd_runtime *rt);
@@ -253,7 +258,7 @@ typedef struct hd_notice {
 } hd_notice;
 
 /* Called for each change of a visible value, exactly once, synchronously, in order. The listener
- * may read, and must not write. */
+ * may read; what it writes is refused with HD_USAGE. */
 typedef void (*hd_listener_fn)(void *ctx, const hd_notice *notice);
 HD_API hd_status hd_runtime_listen(hd_runtime *rt, hd_listener_fn fn, void *ctx);
 HD_API void hd_runtime_unlisten(hd_runtime *rt, hd_listener_fn fn, void *ctx);

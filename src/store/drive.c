@@ -115,8 +115,18 @@ hd_status hd_open(const char *file, const hd_options *options, hd_runtime **out,
     return HD_OK;
 }
 
+/* Whoever is called by the runtime returns into it. */
+static bool is_at_work(const hd_runtime *rt) {
+    return rt->driven || rt->in_run || rt->r.announcing;
+}
+
 hd_status hd_close(hd_runtime *rt) {
     if (!rt) return HD_OK;
+    if (is_at_work(rt))
+        return runtime_fail(rt, HD_USAGE,
+                            "a runtime cannot be closed by what it calls: call hd_runtime_stop, "
+                            "and close it when pump, settle, sync or run has returned");
+    rt->driven = true;
     if (rt->open) hd_tx_abort(rt->open);
     if (rt->outside.close) rt->outside.close(rt->outside.ctx);
     rt->leaves_derived = !rt->owns_memory;
@@ -169,12 +179,18 @@ static void start(hd_runtime *rt) {
     if (a->ops->start) a->ops->start(a);
 }
 
-/* All but the start: a caller that will wait may yet do the work itself. */
-static hd_status pump(hd_runtime *rt) {
+/* Half of what is delivered would be delivered again. */
+static hd_status may_pump(hd_runtime *rt) {
     if (rt->open || rt->in_run)
         return runtime_fail(rt, HD_USAGE, "pump cannot be called inside a transaction or run");
-    if (atomic_load_explicit(&rt->woken, memory_order_relaxed)) drain_wake(rt);
-    if (atomic_load_explicit(&rt->posts, memory_order_relaxed)) run_posts(rt);
+    if (rt->pumping || rt->r.announcing)
+        return runtime_fail(rt, HD_USAGE,
+                            "pump, settle and sync cannot be called by what they call: use "
+                            "hd_runtime_post to do it later");
+    return HD_OK;
+}
+
+static hd_status pump_rest(hd_runtime *rt) {
     if (rt->outside.pump) rt->outside.pump(rt->outside.ctx);
     if (rt->extension.pump) rt->extension.pump(rt->extension.ctx);
     hd_status status = replica_pump(&rt->r);
@@ -189,6 +205,22 @@ static hd_status pump(hd_runtime *rt) {
     }
     if (!status && more == HD_PENDING) start(rt);
     return status ? status : more;
+}
+
+/* All but the start: a caller that will wait may yet do the work itself. Nothing is half done while
+ * posts run, so they may wait for something. */
+static hd_status pump(hd_runtime *rt) {
+    hd_status status = may_pump(rt);
+    if (status) return status;
+    bool driven = rt->driven;
+    rt->driven = true;
+    if (atomic_load_explicit(&rt->woken, memory_order_relaxed)) drain_wake(rt);
+    if (atomic_load_explicit(&rt->posts, memory_order_relaxed)) run_posts(rt);
+    rt->pumping = true;
+    status = pump_rest(rt);
+    rt->pumping = false;
+    rt->driven = driven;
+    return status;
 }
 
 hd_status hd_runtime_pump(hd_runtime *rt) {
@@ -284,15 +316,24 @@ hd_status runtime_settle_until(hd_runtime *rt, const bool *done) {
 /* Nothing is on its way, and nobody else uses the store: only runs can be left. */
 static bool is_alone(const hd_runtime *rt) {
     const replica *r = &rt->r;
-    return !rt->open && !rt->in_run && !rt->outside.ctx && !r->pending_count &&
+    return !rt->open && !rt->in_run && !rt->driven && !rt->outside.ctx && !r->pending_count &&
            list_empty(&r->trivial) && !atomic_load_explicit(&rt->posts, memory_order_relaxed) &&
            r->authority->alone;
 }
 
+static bool settle_alone(hd_runtime *rt) {
+    rt->driven = rt->pumping = true;
+    bool done = rt->hooks.settle_alone(rt->hooks.ctx);
+    rt->driven = rt->pumping = false;
+    return done;
+}
+
 hd_status hd_runtime_settle(hd_runtime *rt) {
-    if (rt->hooks.settle_alone && is_alone(rt) && rt->hooks.settle_alone(rt->hooks.ctx)) {
+    if (rt->hooks.settle_alone && is_alone(rt) && settle_alone(rt)) {
         if (!rt->r.pending_count) return HD_OK;
     }
+    hd_status status = may_pump(rt);
+    if (status) return status;
     if (rt->hooks.await_idle) rt->hooks.await_idle(rt->hooks.ctx);
     return runtime_settle_until(rt, NULL);
 }
@@ -312,7 +353,8 @@ static hd_status sync_all(hd_runtime *rt) {
 }
 
 hd_status hd_runtime_sync(hd_runtime *rt) {
-    hd_status status = sync_all(rt);
+    hd_status status = may_pump(rt);
+    if (!status) status = sync_all(rt);
     start(rt);
     return status;
 }

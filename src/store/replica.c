@@ -154,6 +154,10 @@ hd_status replica_notice_room(replica *r, uint32_t room) {
 
 hd_status replica_notice_begin(replica *r, hd_change_kind kind, hd_commit_class class,
                                uint64_t group, uint32_t origin_node, uint32_t room) {
+    if (r->announcing) {
+        env_error(&r->error, HD_USAGE, "a listener may read, and must not write");
+        return HD_USAGE;
+    }
     assert(r->shown.count == 0);
     hd_status status = replica_notice_room(r, room);
     if (status) return status;
@@ -200,10 +204,12 @@ static void tell_listeners(replica *r) {
         r->changes.items[r->changes.count++] = (hd_change){ { s->doc }, s->before, s->after, seq };
     }
     hd_notice notice = { r->kind, r->class, r->group, r->changes.items, r->changes.count };
+    r->announcing = true;
     for (r->telling = 0; r->telling < r->listeners.count;) {
         listener l = r->listeners.items[r->telling++];
         l.fn(l.ctx, &notice);
     }
+    r->announcing = false;
 }
 
 void replica_notice_end(replica *r) {

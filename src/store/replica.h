@@ -135,8 +135,9 @@ typedef struct replica {
     list trivial; /* commits that changed nothing: told in the next pump */
     list fated;   /* verdict known, owners not told yet */
 
-    bool in_body;   /* a run's body or an open transaction is on the stack */
-    hd_error error; /* of the last call that failed */
+    bool announcing; /* a listener is on the stack */
+    bool in_body;    /* a run's body or an open transaction is on the stack */
+    hd_error error;  /* of the last call that failed */
     hd_store_stats stats;
     SABOTAGE_FIELD
 } replica;

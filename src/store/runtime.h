@@ -73,6 +73,8 @@ struct hd_runtime {
     bool stop;
     bool leaves_derived; /* it closes, and the store stays: derived state is worth storing now */
     bool in_run;         /* a run's or handler's body is on the stack */
+    bool driven;         /* a pump or the close is on the stack: it returns here */
+    bool pumping;        /* the pump is past its posts: it cannot begin anew */
 };
 
 _Static_assert(offsetof(hd_runtime, r.places.at) == offsetof(struct hd_runtime_front_, places) &&
