@@ -205,6 +205,108 @@ static void who_waits_for_idle_cannot_close(void **state) {
     assert_int_equal(hd_close(w.rt), HD_OK);
 }
 
+/* ---- what goes takes others along */
+
+typedef struct owner {
+    hd_runtime *rt;
+    hd_node node, other;
+    hd_cell cell;
+    int released;
+    hd_status said;
+} owner;
+
+static hd_status do_nothing(hd_tx *tx, void *ctx) { return (void)tx, (void)ctx, HD_OK; }
+
+static void cancel_both(void *ctx) {
+    owner *o = ctx;
+    o->released++;
+    hd_node_cancel(o->rt, o->other);
+    hd_node_cancel(o->rt, o->node);
+}
+
+static void who_is_released_at_the_close_is_released_once(void **state) {
+    (void)state;
+    owner first = { 0 }, second = { 0 };
+    hd_runtime *rt;
+    assert_int_equal(hd_open(NULL, NULL, &rt, NULL), HD_OK);
+    hd_node_spec spec = {
+        .name = "first", .fn = do_nothing, .ctx = &first, .release = cancel_both, .effect = true
+    };
+    assert_int_equal(hd_node_register(rt, &spec, &first.node), HD_OK);
+    spec.name = "second";
+    spec.ctx = &second;
+    assert_int_equal(hd_node_register(rt, &spec, &second.node), HD_OK);
+    first.rt = second.rt = rt;
+    first.other = second.node;
+    second.other = first.node;
+    assert_int_equal(hd_close(rt), HD_OK);
+    assert_int_equal(first.released, 1);
+    assert_int_equal(second.released, 1);
+}
+
+/* ---- a node under its own child */
+
+static hd_status take_parent(hd_tx *tx, void *ctx) {
+    owner *o = ctx;
+    hd_node same;
+    hd_tx_get(tx, o->cell);
+    hd_node_spec spec = { .fn = do_nothing, .again = o->node, .effect = true };
+    o->said = hd_node_register(o->rt, &spec, &same);
+    return HD_OK;
+}
+
+static hd_status have_child(hd_tx *tx, void *ctx) {
+    owner *o = ctx;
+    (void)tx;
+    hd_node_spec spec = { .name = "child", .fn = take_parent, .ctx = o, .effect = true };
+    return hd_node_register(o->rt, &spec, &o->other);
+}
+
+static void a_node_does_not_move_under_its_own_child(void **state) {
+    (void)state;
+    owner o = { 0 };
+    assert_int_equal(hd_open(NULL, NULL, &o.rt, NULL), HD_OK);
+    o.cell = hd_cell_at(o.rt, "main/a");
+    o.node = hd_effect(o.rt, "parent", have_child, &o);
+    assert_int_equal(hd_runtime_settle(o.rt), HD_OK);
+    assert_int_equal(o.said, HD_USAGE);
+    assert_int_equal(hd_node_find(o.rt, "parent").id, o.node.id);
+    assert_int_equal(hd_node_find(o.rt, "parent/child").id, o.other.id);
+    assert_int_equal(hd_close(o.rt), HD_OK);
+}
+
+/* ---- listings */
+
+static void set_kind(hd_runtime *rt, const char *name, const char *kind) {
+    hd_tx *tx;
+    hd_cell cell = hd_cell_at(rt, name);
+    assert_int_equal(hd_tx_begin(rt, &tx), HD_OK);
+    assert_int_equal(hd_tx_set_json(tx, cell, "1"), HD_OK);
+    assert_int_equal(hd_tx_set_kind(tx, cell, kind), HD_OK);
+    assert_int_equal(hd_tx_commit(tx, NULL, NULL), HD_OK);
+}
+
+static bool change_kind(void *ctx, const hd_listing *entry) {
+    world *w = ctx;
+    char name[64];
+    snprintf(name, sizeof name, "%s/%s", entry->space, entry->id);
+    set_kind(w->rt, name, "another kind, of which nobody has heard until now");
+    assert_string_equal(entry->kind, "a kind whose name is too long to be kept in a word");
+    w->told++;
+    return true;
+}
+
+static void what_is_listed_stays_readable_when_it_is_changed(void **state) {
+    (void)state;
+    world w = { 0 };
+    assert_int_equal(hd_open(NULL, NULL, &w.rt, NULL), HD_OK);
+    set_kind(w.rt, "main/a", "a kind whose name is too long to be kept in a word");
+    set_kind(w.rt, "main/b", "a kind whose name is too long to be kept in a word");
+    assert_int_equal(hd_runtime_list(w.rt, "main", NULL, NULL, change_kind, &w), HD_OK);
+    assert_int_equal(w.told, 2);
+    assert_int_equal(hd_close(w.rt), HD_OK);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_listener_cannot_write_nor_pump_nor_close),
@@ -212,6 +314,9 @@ int main(void) {
         cmocka_unit_test(a_post_may_write_and_wait_but_not_close),
         cmocka_unit_test(a_run_cannot_wait_nor_close),
         cmocka_unit_test(who_waits_for_idle_cannot_close),
+        cmocka_unit_test(who_is_released_at_the_close_is_released_once),
+        cmocka_unit_test(a_node_does_not_move_under_its_own_child),
+        cmocka_unit_test(what_is_listed_stays_readable_when_it_is_changed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
