@@ -626,11 +626,12 @@ static hd_value seen(const memory_authority *ma, uint32_t index) {
     return value;
 }
 
-static const char *kind_of(const memory_authority *ma, const head *d) {
+/* Borrowed. */
+static hd_value kind_of(const memory_authority *ma, const head *d) {
     uint32_t meta;
     if (!heads_find(&ma->m->h, d->space, (hd_scope)d->scope, d->instance, true, d->id, &meta))
-        return "";
-    return hd_value_as_text(hd_value_at(seen(ma, meta), "kind"), "");
+        return value_absent();
+    return hd_value_at(seen(ma, meta), "kind");
 }
 
 /* Whose instance: ours, if we have such a home. */
@@ -649,7 +650,7 @@ static bool listed(const memory_authority *ma, uint32_t index, const struct key 
     if (d->space != space || d->meta || !is_ours(ma, d)) return false;
     if (prefix && strncmp(key_bytes(d->id), prefix, strlen(prefix))) return false;
     if (value_is_absent(seen(ma, index))) return false;
-    return !kind || !strcmp(kind_of(ma, d), kind);
+    return !kind || !strcmp(hd_value_as_text(kind_of(ma, d), ""), kind);
 }
 
 static void sort_listing(const hd_memory *m, uint32_t *items, uint32_t count) {
@@ -689,6 +690,17 @@ static hd_status make_heads_of_seen(memory_authority *ma, const struct key *spac
     return status;
 }
 
+/* What it is told stays there meanwhile, whatever it writes. */
+static bool tell_listed(const memory_authority *ma, uint32_t index, hd_list_fn fn, void *ctx) {
+    const head *d = &ma->m->h.heads.items[index];
+    hd_value kind = value_ref(kind_of(ma, d));
+    hd_listing entry = { key_bytes(d->space), (hd_scope)d->scope, key_bytes(d->id),
+                         hd_value_as_text(kind, ""), d->seq };
+    bool more = fn(ctx, &entry);
+    value_unref(kind);
+    return more;
+}
+
 static hd_status memory_list(authority *a, struct key *space, const char *kind, const char *prefix,
                              hd_list_fn fn, void *ctx) {
     memory_authority *ma = self(a);
@@ -698,12 +710,8 @@ static hd_status memory_list(authority *a, struct key *space, const char *kind, 
     for (uint32_t i = 0; i < m->h.heads.count && !status; i++)
         if (listed(ma, i, space, kind, prefix) && !vec_push(&m->env, &found, i)) status = HD_NOMEM;
     if (!status) sort_listing(m, found.items, found.count);
-    for (uint32_t i = 0; i < found.count && !status; i++) {
-        const head *d = &m->h.heads.items[found.items[i]];
-        hd_listing entry = { key_bytes(d->space), (hd_scope)d->scope, key_bytes(d->id),
-                             kind_of(ma, d), d->seq };
-        if (!fn(ctx, &entry)) break;
-    }
+    for (uint32_t i = 0; i < found.count && !status; i++)
+        if (!tell_listed(ma, found.items[i], fn, ctx)) break;
     vec_fini(&m->env, &found);
     return status;
 }
