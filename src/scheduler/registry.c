@@ -17,8 +17,10 @@ hd_status registry_init(scheduler *s) {
 /* The owners of what is gone are told, and the names go: most nodes have neither. */
 static void let_go(scheduler *s) {
     for (uint32_t i = 1; i < s->colds.count; i++) {
-        const cold *c = s->colds.items[i];
-        if (c->node && c->release) c->release(node_of(s, c->node)->ctx);
+        cold *c = s->colds.items[i];
+        void (*release)(void *) = c->node ? c->release : NULL;
+        c->release = NULL; /* once: it may cancel this node, and others */
+        if (release) release(node_of(s, c->node)->ctx);
     }
     if (!table_count(&s->names)) return;
     for (node_id id = 1; id < s->graph.node_count; id++)
@@ -315,11 +317,19 @@ static void count(scheduler *s, const node *n, uint32_t by) {
     if (n->flags & NODE_MATERIALISER) s->materialisers += by;
 }
 
+static bool is_above(const scheduler *s, node_id id, node_id below) {
+    while (below && below != id) below = graph_parent(&s->graph, below);
+    return below;
+}
+
 /* Moves the node, name and all, under another parent. On failure it stays where it was. */
 static hd_status adopt(scheduler *s, node_id id, node_id parent) {
     const struct key *name = node_own_name(s, id);
     node_id former = graph_parent(&s->graph, id);
     if (former == parent) return HD_OK;
+    if (is_above(s, id, parent))
+        return runtime_fail(s->rt, HD_USAGE, "node \"%s\" cannot move under a node below it",
+                            node_label(s, id));
     if (name && find_key(s, parent, name))
         return runtime_fail(s->rt, HD_USAGE, "there is a node \"%s\" here already",
                             key_bytes(name));
