@@ -142,6 +142,51 @@ static void outcomes_of_a_full_stream_are_told_by_close(void **state) {
     assert_outcome(after, HD_CLOSED);
 }
 
+/* ---- closing without a verdict */
+
+static void note_verdict(void *ctx, hd_status status) { lab_outcome_note(ctx, "", status); }
+
+static hd_status start_things(lab_handler *self, hd_tx *tx, const hd_event *e) {
+    hd_status status = hd_tx_outbox(tx, "mail", e->payload);
+    return status ? status : hd_tx_after_commit(tx, note_verdict, self->data);
+}
+
+/* Who waits for a verdict that cannot come any more hears that, and nothing is left behind. */
+static void what_waits_for_a_verdict_is_told_by_close(void **state) {
+    (void)state;
+    lab *l = lab_start();
+    lab_outcome sent = { 0 }, after = { 0 };
+    lab_handle(l, .stream = "buy", .body = start_things, .data = &after);
+    lab_cut(lab_on(l, "a"));
+    lab_fire(l, "buy", "1", &sent);
+    lab_idle(l);
+    lab_runtime_drop(lab_on(l, "a"));
+    assert_outcome(sent, HD_CLOSED);
+    assert_outcome(after, HD_CLOSED);
+    lab_close(l);
+}
+
+/* ---- a body that has to wait */
+
+static hd_status send_then_wait(lab_handler *self, hd_tx *tx, const hd_event *e) {
+    hd_status status = hd_tx_outbox(tx, "mail", e->payload);
+    return status ? status : self->runs < 3 ? HD_PENDING : HD_OK;
+}
+
+/* What it had started goes, and it runs again. */
+static void a_body_that_waits_after_it_has_started_something_runs_again(void **state) {
+    (void)state;
+    lab *l = lab_start();
+    lab_outcome o = { 0 };
+    lab_handler *h = lab_handle(l, .stream = "buy", .body = send_then_wait);
+    lab_fire(l, "buy", "1", &o);
+    lab_idle(l);
+    sync_all(l);
+    assert_int_equal(h->runs, 3);
+    assert_outcome(o, HD_OK);
+    lab_close(l);
+}
+
 /* ---- refusals and log lines */
 
 typedef struct told {
@@ -234,6 +279,8 @@ int main(void) {
         cmocka_unit_test(a_replaced_payload_keeps_the_time_of_its_id),
         cmocka_unit_test(outcomes_of_a_full_stream_are_told_from_pump),
         cmocka_unit_test(outcomes_of_a_full_stream_are_told_by_close),
+        cmocka_unit_test(what_waits_for_a_verdict_is_told_by_close),
+        cmocka_unit_test(a_body_that_waits_after_it_has_started_something_runs_again),
         cmocka_unit_test(a_refusal_for_good_is_reported_once),
         cmocka_unit_test(log_lines_of_a_handler_carry_its_name),
     };
