@@ -286,7 +286,8 @@ void events_handle(scheduler *s, event *e) {
     status = status ? tx_true_reason(tx, status) : submit(s, tx, &h, &c);
     if (!status && c) take_off(s, e, c);
     if (!status && !c) tx_launched(tx, HD_OK);
-    if (status && tx->lineage) tx_launched(tx, status);
+    /* It will run again, and this attempt is over: nothing that it started lives on. */
+    if (status && tx->lineage) tx_launched(tx, status == HD_PENDING ? HD_ABORTED : status);
     tx_close(tx);
     if (c) return;
     if (hd_status_class(status) == HD_CLASS_PENDING) retry_blocked(s, e, missing);

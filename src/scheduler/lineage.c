@@ -46,10 +46,6 @@ static void lineage_free(lineages *ls, lineage *l) {
     env_free(ls->env, l, sizeof *l);
 }
 
-void lineages_fini(lineages *ls) {
-    while (!list_empty(&ls->all)) lineage_free(ls, LIST_ENTRY(list_first(&ls->all), lineage, link));
-}
-
 lineage *lineage_of(lineages *ls, hd_tx *tx) {
     if (tx->lineage) return tx->lineage;
     lineage *l = env_new0(ls->env, sizeof *l);
@@ -118,6 +114,15 @@ void lineage_told(lineages *ls, lineage *l, const replica *r, const commit *c, h
     }
     tell_afters(l, status);
     lineage_unref(ls, l);
+}
+
+/* Whose verdict has not come by now hears of none. */
+void lineages_fini(lineages *ls) {
+    while (!list_empty(&ls->all)) {
+        lineage *l = LIST_ENTRY(list_first(&ls->all), lineage, link);
+        tell_afters(l, HD_CLOSED);
+        lineage_free(ls, l);
+    }
 }
 
 bool lineage_in_space(const lineage *l, const struct key *space) {
