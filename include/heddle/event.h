@@ -204,6 +204,7 @@ typedef struct hd_event_stats {
     uint64_t preflights, preflight_visits; /* nodes looked at by the consistency gate */
     uint64_t parked;                       /* turns at which a head had to wait */
     uint64_t outside_reads;                /* of bodies, outside their declared inputs */
+    uint64_t outbox_visits;                /* messages looked at, delivered or not */
 } hd_event_stats;
 HD_API void hd_runtime_event_stats(const hd_runtime *rt, hd_event_stats *out);
 

@@ -275,7 +275,7 @@ bool events_want_sending(scheduler *s) {
 void events_arrived(scheduler *s, place_id doc, hd_status status) {
     events *ev = s->events;
     event *e = ev ? lane_head(&ev->lane) : NULL;
-    if (ev && ev->outbox) s->tick = true; /* it may be a message */
+    if (ev) outbox_arrived(s, doc, status);
     if (!e || e->missing != doc) return;
     events_wait_for(s, e, 0);
     e->waits = HD_EVENT_WAITS_NOT;
@@ -422,7 +422,10 @@ static void on_lineage(void *ctx, void *l, const commit *c, hd_status status) {
     s->tick = true;
 }
 
-static void on_integrated(void *ctx, place_id doc) { events_integrated(ctx, doc); }
+static void on_integrated(void *ctx, place_id doc) {
+    events_integrated(ctx, doc);
+    outbox_integrated(ctx, doc);
+}
 
 static void on_notice(void *ctx, hd_change_kind kind, uint32_t origin) {
     (void)kind, (void)origin;

@@ -195,14 +195,18 @@ static bool find(void *ctx, const hd_listing *entry) {
     finding *f = ctx;
     scheduler *s = f->s;
     hd_cell cell = hd_cell_of(s->rt, entry->space, entry->scope, entry->id, "");
-    if (!cell.id || !vec_push(s->env, f->found, ((listed){ cell.id, entry->seq })))
-        f->status = HD_NOMEM;
+    listed one = { cell.id, entry->seq, NULL };
+    if (cell.id) one.id = key_bytes(place_at(&s->r->places, cell.id)->doc.id);
+    if (!cell.id || !vec_push(s->env, f->found, one)) f->status = HD_NOMEM;
     return !f->status;
 }
 
+/* Those of one commit have a number in their id: the longer number is the greater. */
 static int by_seq(const void *a, const void *b) {
-    uint64_t x = ((const listed *)a)->seq, y = ((const listed *)b)->seq;
-    return (x > y) - (x < y);
+    const listed *x = a, *y = b;
+    if (x->seq != y->seq) return x->seq > y->seq ? 1 : -1;
+    size_t m = strlen(x->id), n = strlen(y->id);
+    return m != n ? (m > n ? 1 : -1) : strcmp(x->id, y->id);
 }
 
 hd_status events_find(scheduler *s, const char *space, const char *kind, const char *prefix,

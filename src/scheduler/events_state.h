@@ -17,7 +17,8 @@
  *     events_post.c     events that are documents
  *     lineage.c         what depends on whether a transaction commits
  *     preflight.c       what a handler will read, and whether that is up to date
- *     outbox.c          side effects after the commit */
+ *     outbox.c          side effects after the commit
+ *     outbox_queue.c    where those wait */
 #ifndef SCHEDULER_EVENTS_STATE_H
 #define SCHEDULER_EVENTS_STATE_H
 
@@ -254,6 +255,7 @@ void events_take_arrivals(scheduler *s);
 typedef struct listed {
     place_id doc;
     uint64_t seq;
+    const char *id; /* of the document, which is pinned */
 } listed;
 typedef VEC(listed) listed_vec;
 hd_status events_find(scheduler *s, const char *space, const char *kind, const char *prefix,

@@ -17,6 +17,10 @@ void outbox_step(scheduler *s);
 bool outbox_has_work(const scheduler *s);
 /* When the next one is due; UINT64_MAX: never. */
 uint64_t outbox_next(const scheduler *s);
+/* A document arrived, or could not be loaded: it may be the record of a message. */
+void outbox_arrived(scheduler *s, place_id doc, hd_status status);
+/* Another program has written or removed the record of a message. */
+void outbox_integrated(scheduler *s, place_id doc);
 void outbox_fini(scheduler *s);
 
 #endif
