@@ -198,7 +198,8 @@ HD_API hd_value hd_tx_read(hd_tx *tx, hd_cell cell, unsigned flags);
 
 /* Writes. Seen by later reads of this transaction at once. A write that changes nothing is
  * dropped. HD_KIND and HD_RANGE as for hd_value_set; a failed value is refused with its status.
- * A link on the cell's way is followed, at its end it is replaced. */
+ * A link on the cell's way is followed, at its end it is replaced. A value must stay until the
+ * transaction ends, as those of hd_tx_pool do: the transaction takes no reference of its own. */
 HD_API inline hd_status hd_tx_set(hd_tx *tx, hd_cell cell, hd_value v);
 HD_API hd_status hd_tx_set_json(hd_tx *tx, hd_cell cell, const char *json);
 HD_API inline hd_status hd_tx_set_double(hd_tx *tx, hd_cell cell, double d);
@@ -290,7 +291,8 @@ typedef struct hd_listing {
 } hd_listing;
 typedef bool (*hd_list_fn)(void *ctx, const hd_listing *entry); /* false stops */
 /* Documents of a space by kind (NULL: any) and id prefix (NULL: all), in order of id. Sees what
- * this runtime sees. Proportional to what is listed. */
+ * this runtime sees; documents of the user and of the session once it has named a cell of that scope.
+ * Proportional to what is listed. */
 HD_API hd_status hd_runtime_list(hd_runtime *rt, const char *space, const char *kind,
                                  const char *prefix, hd_list_fn fn, void *ctx);
 HD_API hd_status hd_runtime_spaces(hd_runtime *rt, bool (*fn)(void *ctx, const char *space),
