@@ -286,6 +286,30 @@ static void a_pattern_that_is_used_has_a_name_of_its_own(void **state) {
                      HD_USAGE);
 }
 
+static bool count_entry(void *ctx, const hd_listing *entry) {
+    (void)entry;
+    (*(int *)ctx)++;
+    return true;
+}
+
+static void a_piece_is_removed_whatever_its_space_is_called(void **state) {
+    (void)state;
+    int count = 0;
+    memset(w->name, 's', 300);
+    hd_piece_spec spec = { .space = w->name, .id = "a", .pattern = "a" };
+    assert_int_equal(hd_pattern_register(w->rt, "a", "1", plain), HD_OK);
+    assert_int_equal(hd_piece_start(w->rt, &spec, &w->piece, NULL), HD_OK);
+    hd_sink(w->rt, hd_piece_result(w->rt, w->piece), look, NULL);
+    assert_int_equal(hd_runtime_settle(w->rt), HD_OK);
+    assert_int_equal(hd_runtime_list(w->rt, w->name, NULL, "a", count_entry, &count), HD_OK);
+    assert_int_equal(count, 2);
+    assert_int_equal(hd_piece_remove(w->rt, w->piece), HD_OK);
+    assert_int_equal(hd_runtime_settle(w->rt), HD_OK);
+    count = 0;
+    assert_int_equal(hd_runtime_list(w->rt, w->name, NULL, "a", count_entry, &count), HD_OK);
+    assert_int_equal(count, 0);
+}
+
 static hd_cell sink_of_none(hd_build *b) {
     hd_cell x = hd_argument(b, "x", hd_int(NULL, 1));
     hd_build_sink(b, "look", x, NULL, NULL);
@@ -322,6 +346,7 @@ int main(void) {
         T(a_primitive_without_a_name_does_not_write_the_piece),
         T(a_name_that_is_too_long_is_refused),
         T(a_pattern_that_is_used_has_a_name_of_its_own),
+        T(a_piece_is_removed_whatever_its_space_is_called),
         T(a_primitive_without_a_function_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -197,6 +197,31 @@ static void a_piece_resumes_in_a_space_with_colons(void **state) {
     assert_ran(l, "a c show_a show_c");
 }
 
+static hd_cell far_reader(hd_build *b) {
+    hd_cell d = hd_derive(b, "d", hd_cell_at(rt(), "~zod/x"), twice, "d");
+    hd_build_sink(b, "look", d, show, NULL);
+    return d;
+}
+
+/* What was read in a space whose name begins with a tilde is not taken for anything else. */
+static void a_change_in_a_space_with_a_tilde_runs_its_readers(void **state) {
+    hd_piece p;
+    hd_piece_spec spec = { .id = "f", .pattern = "far" };
+    hd_write_json(rt(), hd_cell_at(rt(), "~zod/x"), "1");
+    hd_pattern_register(rt(), "far", "1", far_reader);
+    assert_int_equal(hd_piece_start(rt(), &spec, &p, NULL), HD_OK);
+    settle();
+    assert_ran(l, "d show");
+    restart();
+    hd_write_json(rt(), hd_cell_at(rt(), "~zod/x"), "2");
+    settle();
+    hd_pattern_register(rt(), "far", "1", far_reader);
+    assert_int_equal(hd_piece_start(rt(), &spec, &p, NULL), HD_OK);
+    settle();
+    assert_ran(l, "d show");
+    assert_json(l, "main/f/d", "4.0");
+}
+
 /* A piece that was removed and is made again is another one. */
 static void a_removed_piece_is_forgotten(void **state) {
     hd_piece p = start("s", "shop", NULL);
@@ -520,6 +545,7 @@ int main(void) {
         S(another_version_of_the_pattern_runs),
         S(another_version_of_a_used_pattern_runs),
         S(a_piece_resumes_in_a_space_with_colons),
+        S(a_change_in_a_space_with_a_tilde_runs_its_readers),
         S(a_removed_piece_is_forgotten),
         S(a_stopped_piece_resumes),
         S(rows_of_a_list_resume),
