@@ -517,28 +517,46 @@ static bool remove_document(void *ctx, const hd_listing *entry) {
     return !r->status;
 }
 
+/* Of a piece that has been stopped; `prefix` is that of its documents: "corner/". */
+static hd_status remove_documents(removal *r, hd_cell document, const char *space,
+                                  const char *prefix) {
+    hd_status status = hd_runtime_sync(r->all->rt); /* so that the list has everything */
+    if (!status) status = hd_tx_begin(r->all->rt, &r->tx);
+    if (status) return status;
+    status = hd_tx_remove(r->tx, document);
+    if (!status) status = hd_runtime_list(r->all->rt, space, NULL, prefix, remove_document, r);
+    if (!status) status = r->status;
+    if (!status) return hd_tx_commit(r->tx, NULL, NULL);
+    hd_tx_abort(r->tx);
+    return status;
+}
+
+static hd_status remove_piece(piece *p, char *prefix, size_t length) {
+    removal r = { .all = p->all };
+    hd_cell document = p->document;
+    struct key *space = p->space;
+    memcpy(prefix, p->name, length + 1);
+    key_ref(space);
+    stop_now(p);
+    persistence_drop_piece(scheduler_get(r.all->rt), key_bytes(space), prefix);
+    memcpy(prefix + length, "/", 2);
+    hd_status status = remove_documents(&r, document, key_bytes(space), prefix);
+    key_unref(space);
+    return status;
+}
+
 hd_status hd_piece_remove(hd_runtime *rt, hd_piece handle) {
-    removal r = { .all = patterns_get(rt) };
-    piece *p = piece_get(r.all, handle);
+    patterns *all = patterns_get(rt);
+    piece *p = piece_get(all, handle);
     if (!p) return HD_NOT_FOUND;
-    if (rt->in_run || r.all->building)
+    if (rt->in_run || all->building)
         return runtime_fail(rt, HD_USAGE, "a piece cannot be removed inside a run or a pattern");
     if (p->going) return runtime_fail(rt, HD_USAGE, "the piece \"%s\" is being stopped", p->name);
-    hd_cell document = p->document;
-    char space[256], id[512], prefix[514];
-    snprintf(space, sizeof space, "%s", key_bytes(p->space));
-    snprintf(id, sizeof id, "%s", p->name);
-    snprintf(prefix, sizeof prefix, "%s/", id);
-    stop_now(p);
-    persistence_drop_piece(scheduler_get(rt), space, id);
-    hd_status status = hd_runtime_sync(rt); /* so that the list has everything */
-    if (!status) status = hd_tx_begin(rt, &r.tx);
-    if (status) return status;
-    status = hd_tx_remove(r.tx, document);
-    if (!status) status = hd_runtime_list(rt, space, NULL, prefix, remove_document, &r);
-    if (!status) status = r.status;
-    if (!status) return hd_tx_commit(r.tx, NULL, NULL);
-    hd_tx_abort(r.tx);
+    size_t length = strlen(p->name);
+    char *prefix = env_new(all->env, length + 2);
+    if (!prefix) return HD_NOMEM;
+    hd_status status = remove_piece(p, prefix, length);
+    env_free(all->env, prefix, length + 2);
     return status;
 }
 
