@@ -71,8 +71,10 @@ static size_t print_read(const scheduler *s, uint32_t key, char out[CELL_SIZE]) 
     const place *doc = doc_of(s, at);
     const doc_home *h = &ps->homes.items[doc->doc.home];
     const struct key *name = doc->doc.id;
-    /* A '!' at the end marks metadata: a document of such a name cannot be told from it. */
+    /* A '!' at the end marks metadata, a '~' in front a shape: names that look so cannot be told from
+     * them. */
     if (!h->meta && key_bytes(name)[name->length - 1] == '!') return CELL_SIZE;
+    if (!(key & KEY_SHAPE) && *key_bytes(h->space) == '~') return CELL_SIZE;
     int n = snprintf(out, CELL_SIZE, "%s%s%s/%s%s", key & KEY_SHAPE ? "~" : "", key_bytes(h->space),
                      suffix[h->scope], key_bytes(name), h->meta ? "!" : "");
     size_t length = n < 0 ? CELL_SIZE : (size_t)n;
@@ -296,9 +298,11 @@ static hd_status push_nodes(scheduler *s, build *b, commit *c, uint32_t *count) 
     for (uint32_t i = 0; i < p->due.count && !status; i++) {
         kept_node *k = kept_of(s, p->due.items[i]);
         if ((k->flags & KEPT_TAKEN) || !rows_can_keep(s, p->due.items[i])) continue;
+        size_t before = b->count;
         status = push_row(s, b, p->due.items[i], c);
-        if (status == HD_LIMIT) { /* a name that is too long: nothing is kept of it */
-            k->flags |= KEPT_CREATES;
+        if (status == HD_LIMIT) { /* it reads what cannot be written down: nothing is kept of it */
+            build_drop(b, before);
+            persistence_creates(s, p->due.items[i]);
             status = HD_OK;
             continue;
         }

@@ -18,13 +18,13 @@ void build_init(build *b, hd_heap *heap) {
     keys_hold(heap);
 }
 
-static void drop_from(build *b, size_t from) {
+void build_drop(build *b, size_t from) {
     for (size_t i = from; i < b->count; i++) value_unref((hd_value){ b->items[i] });
     b->count = from;
 }
 
 void build_fini(build *b) {
-    drop_from(b, 0);
+    build_drop(b, 0);
     if (b->capacity <= BUILD_KEPT && b->capacity > b->heap->build_spare_capacity) {
         heap_large_free(b->heap, b->heap->build_spare);
         b->heap->build_spare = b->items;
@@ -192,7 +192,7 @@ static hd_value object_unknown(build *b, size_t n, size_t *duplicate) {
     size_t from = b->count - 2 * n;
     if (n > OBJECT_LEAF_MAX) room = heap_large_new(b->heap, 2 * n * sizeof *room);
     if (!room) {
-        drop_from(b, from);
+        build_drop(b, from);
         return value_failed(HD_NOMEM);
     }
     hd_value v = object_of_entries(b->heap, b->items + from, n, room, duplicate);

@@ -24,6 +24,9 @@ void build_init(build *b, hd_heap *heap);
 /* Releases what is still on the stack. */
 void build_fini(build *b);
 
+/* Releases all but the first `count`: what was pushed since there were so many. */
+void build_drop(build *b, size_t count);
+
 /* Private: makes room for one more. */
 bool build_grow(build *b);
 

@@ -222,6 +222,41 @@ static void a_change_in_a_space_with_a_tilde_runs_its_readers(void **state) {
     assert_json(l, "main/f/d", "4.0");
 }
 
+static hd_value maybe_far(hd_tx *tx, hd_value in, void *ctx) {
+    lab_note(l, ctx);
+    return hd_value_is_true(in) ? hd_tx_get(tx, hd_cell_at(rt(), "main/odd!")) : in;
+}
+static hd_cell strayer(hd_build *b) {
+    hd_cell d = hd_derive(b, "d", hd_cell_at(rt(), "main/x"), maybe_far, "d");
+    hd_build_sink(b, "look", d, show, NULL);
+    return d;
+}
+
+/* A row goes when its node comes to read what no row can name, and spoils none of the others. */
+static void a_row_goes_with_a_read_that_it_cannot_name(void **state) {
+    hd_piece p;
+    hd_piece_spec spec = { .id = "f", .pattern = "strayer" };
+    hd_pattern_register(rt(), "strayer", "1", strayer);
+    lab_set(l, "x", 0);
+    lab_set(l, "odd!", 1);
+    assert_int_equal(hd_piece_start(rt(), &spec, &p, NULL), HD_OK);
+    start("s", "shop", NULL);
+    settle();
+    lab_ran(l);
+    lab_set(l, "x", 1);
+    settle();
+    assert_ran(l, "d show");
+    restart();
+    lab_set(l, "odd!", 2);
+    settle();
+    hd_pattern_register(rt(), "strayer", "1", strayer);
+    assert_int_equal(hd_piece_start(rt(), &spec, &p, NULL), HD_OK);
+    start("s", "shop", NULL);
+    settle();
+    assert_ran(l, "d show show_a show_c");
+    assert_json(l, "main/f/d", "2");
+}
+
 /* A piece that was removed and is made again is another one. */
 static void a_removed_piece_is_forgotten(void **state) {
     hd_piece p = start("s", "shop", NULL);
@@ -545,6 +580,7 @@ int main(void) {
         S(another_version_of_the_pattern_runs),
         S(another_version_of_a_used_pattern_runs),
         S(a_piece_resumes_in_a_space_with_colons),
+        S(a_row_goes_with_a_read_that_it_cannot_name),
         S(a_change_in_a_space_with_a_tilde_runs_its_readers),
         S(a_removed_piece_is_forgotten),
         S(a_stopped_piece_resumes),
