@@ -181,6 +181,9 @@ void demand_attach(patterns *all);
 
 /* The piece behind a handle; NULL: gone. */
 piece *piece_get(const patterns *all, hd_piece handle);
+static inline hd_piece handle_of(const piece *p) {
+    return p ? (hd_piece){ p->id, p->generation } : (hd_piece){ 0, 0 };
+}
 /* Stops it and frees the record. Not inside its own run. */
 void piece_forget(piece *p);
 

@@ -22,10 +22,6 @@ piece *piece_get(const patterns *all, hd_piece handle) {
     return p && p->generation == handle.generation ? p : NULL;
 }
 
-static hd_piece handle_of(const piece *p) {
-    return p ? (hd_piece){ p->id, p->generation } : (hd_piece){ 0, 0 };
-}
-
 static uint32_t hash_of(const char *space, const char *name) {
     return hash_fold(hash_bytes(name, strlen(name), hash_bytes(space, strlen(space), 0)));
 }
@@ -129,16 +125,6 @@ static hd_status piece_new(patterns *all, const char *space, const char *name, c
     patterns_forswear(all, space, name, false);
     *out = p;
     return HD_OK;
-}
-
-/* Every build below, without recursion. */
-static hd_build *next_build(hd_build *b, const hd_build *top) {
-    if (!list_empty(&b->children)) return LIST_ENTRY(list_first(&b->children), hd_build, sibling);
-    for (; b != top; b = b->up) {
-        list_node *next = list_after(&b->up->children, &b->sibling);
-        if (next) return LIST_ENTRY(next, hd_build, sibling);
-    }
-    return NULL;
 }
 
 /* ---- building and writing */
@@ -560,78 +546,8 @@ hd_status hd_piece_remove(hd_runtime *rt, hd_piece handle) {
     return status;
 }
 
-/* ---- looking */
-
-bool hd_piece_runs(const hd_runtime *rt, hd_piece handle) {
-    return piece_get(patterns_get(rt), handle);
-}
+/* ---- finding */
 
 hd_piece hd_piece_find(const hd_runtime *rt, const char *space, const char *id) {
     return handle_of(find(patterns_get(rt), space, id));
-}
-
-hd_cell hd_piece_result(const hd_runtime *rt, hd_piece handle) {
-    const piece *p = piece_get(patterns_get(rt), handle);
-    return p ? p->result : (hd_cell){ 0 };
-}
-
-hd_cell hd_piece_document(const hd_runtime *rt, hd_piece handle) {
-    const piece *p = piece_get(patterns_get(rt), handle);
-    return p ? p->document : (hd_cell){ 0 };
-}
-
-hd_cell hd_piece_cell(hd_runtime *rt, hd_piece handle, const char *name) {
-    const piece *p = piece_get(patterns_get(rt), handle);
-    if (!p || !p->root) return (hd_cell){ 0 };
-    /* A name that is none is no failure of the build. */
-    hd_status before = p->root->status;
-    hd_cell cell = hd_build_cell(p->root, name);
-    p->root->status = before;
-    return cell;
-}
-
-static hd_piece_info info_of(const piece *p) {
-    hd_piece_info info = { .piece = handle_of(p),
-                           .space = key_bytes(p->space),
-                           .id = p->name,
-                           .pattern = p->what.name,
-                           .version = p->what.version,
-                           .started = p->started,
-                           .parent = p->parent,
-                           .result = p->result };
-    for (hd_build *b = p->root; b; b = next_build(b, p->root)) {
-        info.rows += b->owner != NULL;
-        LIST_FOR (at, &b->parts) info.nodes += LIST_ENTRY(at, part, link)->node.id != 0;
-    }
-    return info;
-}
-
-hd_status hd_piece_inspect(const hd_runtime *rt, hd_piece handle, hd_piece_info *out) {
-    const piece *p = piece_get(patterns_get(rt), handle);
-    if (!p) return HD_NOT_FOUND;
-    *out = info_of(p);
-    return HD_OK;
-}
-
-static piece *first_after(const patterns *all, uint64_t order) {
-    LIST_FOR (at, &all->running) {
-        piece *p = LIST_ENTRY(at, piece, link);
-        if (p->order > order) return p;
-    }
-    return NULL;
-}
-
-/* fn may stop any of them, also the one that comes next. */
-void hd_runtime_pieces(const hd_runtime *rt, bool (*fn)(void *ctx, const hd_piece_info *info),
-                       void *ctx) {
-    const patterns *all = patterns_get(rt);
-    for (piece *p = all ? first_after(all, 0) : NULL; p;) {
-        uint64_t order = p->order;
-        list_node *after = list_after(&all->running, &p->link);
-        piece *next = after ? LIST_ENTRY(after, piece, link) : NULL;
-        hd_piece handle = handle_of(next);
-        hd_piece_info info = info_of(p);
-        if (!fn(ctx, &info)) return;
-        p = !next || piece_get(all, handle) == next ? next : first_after(all, order);
-    }
 }
