@@ -12,6 +12,7 @@
 #include "scheduler/preflight.h"
 #include "value/key.h"
 #include "value/pool.h"
+#include <stdio.h>
 
 #define MS          UINT64_C(1000000)
 #define SEVENTH_NS  (25 * MS) /* the delay before the seventh attempt; halved, doubled from there */
@@ -268,6 +269,15 @@ static hd_status call_body(scheduler *s, hd_tx *tx, handling *h) {
     return status;
 }
 
+/* What only a verdict can say, that the event was handled before above all, is no answer of a body. */
+static hd_status failure_of_body(scheduler *s, const hd_tx *tx, hd_status status) {
+    status = tx_true_reason(tx, status);
+    if (hd_status_class(status) != HD_CLASS_PERMANENT) return status;
+    if (!s->message[0])
+        snprintf(s->message, sizeof s->message, "the body returned %s", hd_status_name(status));
+    return HD_FAILED;
+}
+
 void events_handle(scheduler *s, event *e) {
     hd_tx *tx;
     commit *c = NULL;
@@ -283,7 +293,7 @@ void events_handle(scheduler *s, event *e) {
     tx->owner = &h;
     status = call_body(s, tx, &h);
     place_id missing = tx->missing;
-    status = status ? tx_true_reason(tx, status) : submit(s, tx, &h, &c);
+    status = status ? failure_of_body(s, tx, status) : submit(s, tx, &h, &c);
     if (!status && c) take_off(s, e, c);
     if (!status && !c) tx_launched(tx, HD_OK);
     /* It will run again, and this attempt is over: nothing that it started lives on. */

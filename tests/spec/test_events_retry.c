@@ -122,6 +122,23 @@ static void other_errors_are_not_retried(void **state) {
     lab_close(l);
 }
 
+/* Only a verdict can say that an event was handled before. A body that passes such a status on, perhaps
+ * from a document that it wanted to create, has failed: the event is not lost for it. */
+static void what_a_verdict_says_is_no_answer_of_a_body(void **state) {
+    lab *l = lab_start();
+    lab_outcome o = { 0 };
+    lab_catch(l);
+    lab_handler *h = lab_handle(l, .stream = "buy");
+    h->fail_with = HD_EXISTS;
+    h->fail_times = 1;
+    lab_fire(l, "buy", "1", &o);
+    sync_now(l);
+    assert_outcome(o, HD_FAILED);
+    assert_string_equal(lab_failures(l), "buy HD_FAILED");
+    assert_int_equal(lab_event_stats(l).duplicates, 0);
+    lab_close(l);
+}
+
 /* C213: a transient failure is retried, ten times at most. */
 static void transient_failures_are_retried_within_a_budget(void **state) {
     lab *l = lab_start();
@@ -269,6 +286,7 @@ int main(void) {
         cmocka_unit_test(eight_conflicts_in_a_row_are_no_failure),
         cmocka_unit_test(delays_grow_from_under_a_millisecond_to_a_second),
         cmocka_unit_test(other_errors_are_not_retried),
+        cmocka_unit_test(what_a_verdict_says_is_no_answer_of_a_body),
         cmocka_unit_test(transient_failures_are_retried_within_a_budget),
         cmocka_unit_test(a_conflict_that_never_clears_ends_loudly),
         cmocka_unit_test(three_appends_through_a_storm_arrive_in_order),
