@@ -389,14 +389,14 @@ static void stop_posted(hd_runtime *rt, void *ctx) {
 
 void hd_piece_stop(hd_runtime *rt, hd_piece handle) {
     piece *p = piece_get(patterns_get(rt), handle);
-    if (!p || p->stopping || p->going) return;
+    if (!p || p->going) return;
     if (!rt->in_run && !p->all->building) {
         stop_now(p);
         return;
     }
     /* Its own node may be the one that runs, or its pattern the one that builds. Without memory for
      * the post it goes on. */
-    p->stopping = !hd_runtime_post(rt, stop_posted, pack(handle));
+    if (!p->stopping) p->stopping = !hd_runtime_post(rt, stop_posted, pack(handle));
 }
 
 /* ---- launching with a transaction
@@ -483,8 +483,10 @@ hd_status hd_tx_launch_piece(hd_tx *tx, const hd_piece_spec *spec, hd_piece *out
     status = fresh ? start_fresh(p, spec, tx, !wait) : change_arguments(p, spec, tx);
     if (!status) status = follow_fate(tx, p, spec->after_commit);
     if (!status && fresh && wait && !spec->after_commit) status = post_build(rt, handle_of(p));
-    if (!status) *out = handle_of(p);
-    else if (fresh) piece_forget(p);
+    if (!status) {
+        p->stopping = false; /* as in hd_piece_start */
+        *out = handle_of(p);
+    } else if (fresh) piece_forget(p);
     return status;
 }
 
