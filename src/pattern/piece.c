@@ -383,6 +383,7 @@ static void *pack(hd_piece h) { return (void *)(uintptr_t)((uint64_t)h.generatio
 
 static void stop_posted(hd_runtime *rt, void *ctx) {
     uint64_t word = (uint64_t)(uintptr_t)ctx;
+    hd_work_end(rt, HD_OK);
     piece *p = piece_get(patterns_get(rt), (hd_piece){ (uint32_t)word, (uint32_t)(word >> 32) });
     if (p && p->stopping && !p->going) stop_now(p);
 }
@@ -394,9 +395,11 @@ void hd_piece_stop(hd_runtime *rt, hd_piece handle) {
         stop_now(p);
         return;
     }
-    /* Its own node may be the one that runs, or its pattern the one that builds. Without memory for
-     * the post it goes on. */
-    if (!p->stopping) p->stopping = !hd_runtime_post(rt, stop_posted, pack(handle));
+    /* Its own node may be the one that runs, or its pattern the one that builds. Idle waits for the
+     * post; without memory for it the piece goes on. */
+    if (p->stopping || hd_runtime_post(rt, stop_posted, pack(handle))) return;
+    hd_work_begin(rt);
+    p->stopping = true;
 }
 
 /* ---- launching with a transaction

@@ -192,6 +192,18 @@ static void a_stop_in_a_handler_does_not_hold_up_another(void **state) {
     assert_int_equal(hd_runtime_settle(w->rt), HD_OK);
 }
 
+static void settling_waits_for_a_stop(void **state) {
+    (void)state;
+    hd_cell stream = hd_cell_at(w->rt, "main/stream");
+    hd_handler_spec spec = { .stream = stream, .fn = stop_in_handler, .reads_nothing = true };
+    hd_handler handler;
+    w->piece = start("a", plain);
+    assert_int_equal(hd_handler_register(w->rt, &spec, &handler), HD_OK);
+    assert_int_equal(hd_event_send(w->rt, stream, hd_null(), NULL), HD_OK);
+    assert_int_equal(hd_runtime_settle(w->rt), HD_OK);
+    assert_false(runs("a"));
+}
+
 static hd_status stop_and_launch(hd_tx *tx, const hd_event *event, void *ctx) {
     (void)event, (void)ctx;
     hd_piece_stop(w->rt, w->piece);
@@ -377,6 +389,7 @@ int main(void) {
         T(a_pattern_stops_the_piece_that_it_builds),
         T(a_start_after_a_stop_in_a_handler_starts),
         T(a_stop_in_a_handler_does_not_hold_up_another),
+        T(settling_waits_for_a_stop),
         T(a_handler_that_stops_a_piece_and_launches_it_keeps_it),
         T(a_piece_that_waits_for_its_launch_can_be_started),
         T(an_error_handler_stops_the_piece_that_failed),
