@@ -28,12 +28,10 @@ extern "C" {
 #define HD_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
 /* Private, for what is inlined. */
 #define HD_USUALLY_(x) __builtin_expect(!!(x), 1)
-#define HD_SURELY_(x)  ((x) ? (void)0 : __builtin_unreachable())
 #else
 #define HD_API
 #define HD_PRINTF(fmt, first)
 #define HD_USUALLY_(x) (x)
-#define HD_SURELY_(x)  ((void)0)
 #endif
 
 #define HD_VERSION "0.1.0"

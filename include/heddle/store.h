@@ -198,8 +198,7 @@ HD_API hd_value hd_tx_read(hd_tx *tx, hd_cell cell, unsigned flags);
 
 /* Writes. Seen by later reads of this transaction at once. A write that changes nothing is
  * dropped. HD_KIND and HD_RANGE as for hd_value_set; a failed value is refused with its status.
- * A link on the cell's way is followed, at its end it is replaced. A value must stay until the
- * transaction ends, as those of hd_tx_pool do: the transaction takes no reference of its own. */
+ * A link on the cell's way is followed, at its end it is replaced. */
 HD_API inline hd_status hd_tx_set(hd_tx *tx, hd_cell cell, hd_value v);
 HD_API hd_status hd_tx_set_json(hd_tx *tx, hd_cell cell, const char *json);
 HD_API inline hd_status hd_tx_set_double(hd_tx *tx, hd_cell cell, double d);
@@ -362,9 +361,8 @@ struct hd_runtime_front_ {
     uint32_t count;     /* of them */
 };
 
-#define HD_NO_OUTPUT_    UINT32_MAX
-#define HD_VALUE_LINK_   7             /* the upper 16 bits of a link */
-#define HD_VALUE_SINGLE_ UINT64_C(512) /* below: absent, failed, null, true and false */
+#define HD_NO_OUTPUT_  UINT32_MAX
+#define HD_VALUE_LINK_ 7 /* the upper 16 bits of a link */
 
 HD_API hd_value hd_tx_get_otherwise_(hd_tx *tx, hd_cell cell);
 HD_API hd_status hd_tx_set_otherwise_(hd_tx *tx, hd_cell cell, hd_value v);
@@ -404,7 +402,7 @@ HD_API inline hd_value hd_read(hd_runtime *rt, hd_pool *pool, hd_cell cell) {
 
 HD_API inline hd_status hd_tx_set(hd_tx *tx, hd_cell cell, hd_value v) {
     struct hd_tx_front_ *front = (struct hd_tx_front_ *)(void *)tx;
-    if (!HD_USUALLY_(cell.id == front->out && v.bits >= HD_VALUE_SINGLE_))
+    if (!HD_USUALLY_(cell.id == front->out && v.bits >> 51)) /* a number, which needs no owner */
         return hd_tx_set_otherwise_(tx, cell, v);
     front->out_value = v;
     front->end = NULL; /* a read of it must see it */
@@ -413,9 +411,12 @@ HD_API inline hd_status hd_tx_set(hd_tx *tx, hd_cell cell, hd_value v) {
 }
 
 HD_API inline hd_status hd_tx_set_double(hd_tx *tx, hd_cell cell, double d) {
-    hd_value v = hd_double(d);
-    HD_SURELY_(v.bits >= HD_VALUE_SINGLE_);
-    return hd_tx_set(tx, cell, v);
+    struct hd_tx_front_ *front = (struct hd_tx_front_ *)(void *)tx;
+    if (!HD_USUALLY_(cell.id == front->out)) return hd_tx_set_otherwise_(tx, cell, hd_double(d));
+    front->out_value = hd_double(d);
+    front->end = NULL;
+    memset(front->again, 0, sizeof front->again);
+    return HD_OK;
 }
 
 #ifdef __cplusplus

@@ -12,6 +12,7 @@
 #include "value/id.h"
 #include "value/key.h"
 #include "value/text.h"
+#include "value/pool.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -207,6 +208,11 @@ static bool is_single(const hd_tx *tx, hd_cell cell) {
 }
 
 static hd_status set_single(hd_tx *tx, hd_cell cell, hd_value v) {
+    if (value_is_block(v)) { /* whoever made it may let it go before the end */
+        hd_pool *pool = tx_pool(tx);
+        v = pool ? pool_take(pool, value_ref(v)) : value_failed(HD_NOMEM);
+        if (value_is_failed(v)) return tx_fail(tx, hd_value_status(v));
+    }
     tx->front.out = cell.id;
     tx->front.out_value = v;
     tx_slow_down(tx); /* a read of it must see it */

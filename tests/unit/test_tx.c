@@ -415,8 +415,25 @@ static void a_failed_value_is_refused_with_its_status(void **state) {
 
 #define T(name) cmocka_unit_test_setup_teardown(name, open_two, close_all)
 
+/* Who made a value may let it go: the transaction has its own reference. */
+static void a_value_may_go_before_the_commit(void **state) {
+    static const char *const texts[] = { "a text that is too long to stand in a word",
+                                         "another text that is too long to stand in a word" };
+    hd_pool *pool;
+    hd_tx *tx = begin(a);
+    for (int i = 0; i < 2; i++) {
+        assert_status(hd_pool_open(hd_runtime_heap(lab_rt(a)), &pool), HD_OK);
+        assert_status(hd_tx_set(tx, lab_cell(a, "text"), hd_string(pool, texts[i])), HD_OK);
+        hd_pool_close(pool);
+    }
+    assert_status(hd_tx_commit(tx, NULL, NULL), HD_OK);
+    lab_settle(l);
+    assert_cell(a, "text", "\"another text that is too long to stand in a word\"");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        T(a_value_may_go_before_the_commit),
         T(a_transaction_reads_its_own_writes),
         T(an_aborted_transaction_leaves_nothing),
         T(a_write_that_does_not_fit_says_so_and_changes_nothing),
