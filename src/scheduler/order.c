@@ -224,17 +224,32 @@ static uint32_t next_raised(graph *g, uint32_t word) {
     return UINT32_MAX;
 }
 
+/* From the top down: the lowest raised word is looked at, and lowered if there is nothing in it. */
+uint32_t graph_lowest_runnable(graph *g) {
+    uint32_t shift = g->top_shift - SUMMARY_SHIFT;
+    for (; g->top; g->top &= g->top - 1) {
+        uint32_t s = (uint32_t)__builtin_ctzll(g->top) << shift, end = s + (1U << shift);
+        uint32_t count = summary_words(g->order_capacity);
+        for (end = end < count ? end : count; s < end; s++) {
+            for (uint64_t *raised = &g->summary.words[s]; *raised; *raised &= *raised - 1) {
+                uint32_t word = s * 64 + (uint32_t)__builtin_ctzll(*raised);
+                uint64_t bits = graph_runnable(g, word);
+                if (bits) return word * 64 + (uint32_t)__builtin_ctzll(bits);
+            }
+        }
+    }
+    return UINT32_MAX;
+}
+
 uint32_t graph_next_runnable(graph *g, uint32_t from) {
+    if (!from) return graph_lowest_runnable(g);
     if (!g->top || from >= g->order_count) return UINT32_MAX;
     uint32_t word = from >> 6;
     uint64_t bits = graph_runnable(g, word) & UINT64_MAX << (from & 63);
     if (!bits && !(from & 63)) bit_clear(g->summary, word);
     while (!bits) {
         word = next_raised(g, word + 1);
-        if (word == UINT32_MAX) {
-            if (!from) g->top = 0; /* all of it was looked at */
-            return UINT32_MAX;
-        }
+        if (word == UINT32_MAX) return UINT32_MAX;
         bits = graph_runnable(g, word);
         if (!bits) bit_clear(g->summary, word);
     }

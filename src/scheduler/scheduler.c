@@ -53,12 +53,29 @@ static void closing(void *ctx) {
     persistence_closing(ctx);
 }
 
+/* Nobody is waited for: no gates, no events, no runs under way. */
+static inline bool is_quiet(const scheduler *s) {
+    uint32_t waits =
+        s->suspended | s->work | s->idlers.count | binheap_count(&s->timers) | s->starved;
+    return !waits && !(s->events && events_hold_idle(s));
+}
+
+/* Nothing runs, and nothing could: most pumps find that. */
+static inline bool is_at_rest(const scheduler *s) {
+    return !s->tick && !s->persistence && !s->events && !s->waiting.count && !s->graph.top &&
+           is_quiet(s);
+}
+
 /* While something is known too early (replica.ahead) nobody runs: the store will tell the rest, and
  * wakes us for it. */
 static hd_status pump(void *ctx) {
     scheduler *s = ctx;
     bool behind = s->r->ahead.count;
     s->slice_end = 0;
+    if (is_at_rest(s)) {
+        settle_end_episode(s);
+        return HD_OK;
+    }
     if (s->starved) gates_feed(s);
     if (s->persistence) persistence_pump(s);
     if (!s->tick && next_time(s) != UINT64_MAX) s->tick = next_time(s) <= env_now_ns(s->env);
@@ -70,13 +87,6 @@ static hd_status pump(void *ctx) {
     if (is_idle(s)) tell_idle(s);
     if (s->starved) return HD_NOMEM;
     return s->tick && !behind ? HD_PENDING : HD_OK;
-}
-
-/* Nobody is waited for: no gates, no events, no runs under way. */
-static inline bool is_quiet(const scheduler *s) {
-    uint32_t waits =
-        s->suspended | s->work | s->idlers.count | binheap_count(&s->timers) | s->starved;
-    return !waits && !(s->events && events_hold_idle(s));
 }
 
 /* The same for a runtime that waits for nobody. True if that was all there is to do. */

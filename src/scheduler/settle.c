@@ -140,7 +140,7 @@ static bool look_further(graph *g, uint32_t from, uint32_t *pos) {
     uint32_t word = from >> 6;
     if (from < g->order_capacity && !graph_runnable(g, word) && graph_lower_last(g, word))
         return false;
-    *pos = graph_next_runnable(g, 0);
+    *pos = graph_lowest_runnable(g);
     if (*pos < from) *pos = graph_next_runnable(g, from);
     return *pos != UINT32_MAX;
 }
@@ -325,7 +325,7 @@ static void end_pass(scheduler *s) {
 }
 
 bool settle_is_runnable(scheduler *s) {
-    return s->graph.top && graph_next_runnable(&s->graph, 0) != UINT32_MAX;
+    return s->graph.top && graph_lowest_runnable(&s->graph) != UINT32_MAX;
 }
 
 bool settle_has_work(scheduler *s) { return s->waiting.count || settle_is_runnable(s); }
