@@ -250,6 +250,7 @@ static inline bool graph_lower_last(graph *g, uint32_t word) {
 /* The lowest runnable position at or above `from`, or UINT32_MAX. Amortised O(1) per bit found: words
  * with nothing runnable lose their summary bit. */
 uint32_t graph_next_runnable(graph *g, uint32_t from);
+/* The lowest of all; UINT32_MAX: then nothing is raised any more. */
 uint32_t graph_lowest_runnable(graph *g);
 
 /* ---- nodes (called by registry) */

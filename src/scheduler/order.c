@@ -242,7 +242,6 @@ uint32_t graph_lowest_runnable(graph *g) {
 }
 
 uint32_t graph_next_runnable(graph *g, uint32_t from) {
-    if (!from) return graph_lowest_runnable(g);
     if (!g->top || from >= g->order_count) return UINT32_MAX;
     uint32_t word = from >> 6;
     uint64_t bits = graph_runnable(g, word) & UINT64_MAX << (from & 63);

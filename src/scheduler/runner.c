@@ -251,7 +251,7 @@ static uint32_t lowest_soon(scheduler *s, node_id id, const hd_tx *tx) {
 static bool must_wait(scheduler *s, node_id id, const hd_tx *tx) {
     if (lowest_soon(s, id, tx) != UINT32_MAX) return true;
     graph_settle(&s->graph);
-    return graph_next_runnable(&s->graph, 0) < node_of(s, id)->pos;
+    return graph_lowest_runnable(&s->graph) < node_of(s, id)->pos;
 }
 
 /* A run that went other ways than before may have met the output of a node that is not up to date: it

@@ -60,10 +60,9 @@ static inline bool is_quiet(const scheduler *s) {
     return !waits && !(s->events && events_hold_idle(s));
 }
 
-/* Nothing runs, and nothing could: most pumps find that. */
+/* Nothing runs, and nothing could. */
 static inline bool is_at_rest(const scheduler *s) {
-    return !s->tick && !s->persistence && !s->events && !s->waiting.count && !s->graph.top &&
-           is_quiet(s);
+    return !s->tick && !s->waiting.count && !s->graph.top && is_quiet(s);
 }
 
 /* While something is known too early (replica.ahead) nobody runs: the store will tell the rest, and
@@ -72,7 +71,7 @@ static hd_status pump(void *ctx) {
     scheduler *s = ctx;
     bool behind = s->r->ahead.count;
     s->slice_end = 0;
-    if (is_at_rest(s)) {
+    if (is_at_rest(s) && !s->persistence && !s->events) { /* as most pumps find it */
         settle_end_episode(s);
         return HD_OK;
     }
@@ -95,7 +94,7 @@ static bool settle_alone(void *ctx) {
     if (!is_quiet(s) || (s->persistence && s->persistence->unasked.count)) return false;
     s->slice_end = 0;
     for (int i = 0; s->tick && i < ITERATIONS_MAX; i++) settle_pass(s);
-    if (s->tick || s->waiting.count || s->graph.top || !is_quiet(s)) return false;
+    if (!is_at_rest(s)) return false;
     settle_end_episode(s);
     return true;
 }

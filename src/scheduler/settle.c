@@ -234,7 +234,7 @@ static void defer_unsettled(scheduler *s) {
         s->deferred_passes = 0;
         return;
     }
-    uint32_t pos = graph_next_runnable(g, 0);
+    uint32_t pos = graph_lowest_runnable(g);
     bool everybody = ++s->deferred_passes > PATIENCE;
     uint64_t now = env_now_ns(s->env);
     node_id named[HD_TELEMETRY_NAMES];

@@ -9,7 +9,7 @@
 #include "store/sqlite_state.h"
 
 /* Full is a slice that has read so much of the log, or has so many documents and rows of nodes to
- * write: some tens of milliseconds either way. */
+ * write. */
 #define SLICE_BYTES  (UINT64_C(4) << 20)
 #define SLICE_THINGS UINT32_C(4096)
 

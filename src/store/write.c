@@ -207,8 +207,14 @@ static bool is_single(const hd_tx *tx, hd_cell cell) {
     return (p->doc.flags & DOC_KNOWN) || !replica_load(tx->r, cell.id);
 }
 
+/* Whoever made a value may let it go before the end. Most often that was the transaction itself, just
+ * now. */
+static bool is_last_made(const hd_pool *pool, hd_value v) {
+    return pool && pool->count && pool->items[pool->count - 1].bits == v.bits;
+}
+
 static hd_status set_single(hd_tx *tx, hd_cell cell, hd_value v) {
-    if (value_is_block(v)) { /* whoever made it may let it go before the end */
+    if (value_is_block(v) && !is_last_made(tx->pool, v)) {
         hd_pool *pool = tx_pool(tx);
         v = pool ? pool_take(pool, value_ref(v)) : value_failed(HD_NOMEM);
         if (value_is_failed(v)) return tx_fail(tx, hd_value_status(v));

@@ -6,27 +6,13 @@
 #include <cmocka.h>
 
 #include "lab.h"
-#include "vfs.h"
+#include "disk_world.h"
 #include <heddle/store.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 
 #define FILE_NAME "faults.db"
-
-static lab_disk *disk;
-
-static int new_disk(void **state) {
-    (void)state;
-    disk = lab_disk_new(NULL);
-    return 0;
-}
-
-static int free_disk(void **state) {
-    (void)state;
-    lab_disk_free(disk);
-    return 0;
-}
 
 static void no_log(void *ctx, hd_log_level level, const char *line) {
     (void)ctx, (void)level, (void)line;

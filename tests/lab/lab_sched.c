@@ -436,6 +436,27 @@ void lab_idle(lab *l) {
 }
 
 void lab_turn(lab *l) { hd_runtime_pump(lab_runtime_now(l)); }
+
+void lab_prepare_fold(lab *l) {
+    lab_on(l, "b");
+    lab_set(l, "n", 1);
+    lab_set(l, "m", 1);
+    lab_settle(l);
+    lab_on(l, "a");
+    lab_advance_ms(l, 100);
+    lab_settle(l);
+    if (lab_get(l, "n") != 1) lab_fail("n is not known");
+}
+
+void lab_fold_elsewhere(lab *l) {
+    lab_runtime *b = lab_on(l, "b");
+    lab_do(b, "set n 2; set m 2");
+    lab_pump(b);
+    hd_status status = hd_store_checkpoint(lab_rt(b), NULL);
+    if (status) lab_fail("checkpoint: %s", hd_status_name(status));
+    lab_on(l, "a");
+}
+
 void lab_advance_ms(lab *l, uint64_t ms) { lab_env_advance_ms(lab_world(l), ms); }
 
 uint64_t lab_now_ms(lab *l) {

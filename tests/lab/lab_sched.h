@@ -134,6 +134,11 @@ const char *lab_pull(lab *l, const char *cell);
 void lab_idle(lab *l);
 /* One pump, no more. */
 void lab_turn(lab *l);
+
+/* Two documents of another runtime, n and m, which are 1. This one knows n, and has looked into the
+ * file. Then the other writes 2 into both and folds the log: what they were is nowhere any more. */
+void lab_prepare_fold(lab *l);
+void lab_fold_elsewhere(lab *l);
 void lab_advance_ms(lab *l, uint64_t ms);
 uint64_t lab_now_ms(lab *l); /* since lab_start */
 

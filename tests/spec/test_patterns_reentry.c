@@ -177,14 +177,19 @@ static void a_start_after_a_stop_in_a_handler_starts(void **state) {
     assert_true(runs("a"));
 }
 
-static void a_stop_in_a_handler_does_not_hold_up_another(void **state) {
-    (void)state;
+/* The piece "a", and an event for this handler on its way. */
+static void start_and_send(hd_handler_fn fn) {
     hd_cell stream = hd_cell_at(w->rt, "main/stream");
-    hd_handler_spec spec = { .stream = stream, .fn = stop_in_handler, .reads_nothing = true };
+    hd_handler_spec spec = { .stream = stream, .fn = fn, .reads_nothing = true };
     hd_handler handler;
     w->piece = start("a", plain);
     assert_int_equal(hd_handler_register(w->rt, &spec, &handler), HD_OK);
     assert_int_equal(hd_event_send(w->rt, stream, hd_null(), NULL), HD_OK);
+}
+
+static void a_stop_in_a_handler_does_not_hold_up_another(void **state) {
+    (void)state;
+    start_and_send(stop_in_handler);
     for (int i = 0; i < 5 && !w->seen; i++) hd_runtime_pump(w->rt);
     assert_int_equal(w->seen, 1);
     hd_piece_stop(w->rt, w->piece); /* outside of runs: at once */
@@ -194,12 +199,7 @@ static void a_stop_in_a_handler_does_not_hold_up_another(void **state) {
 
 static void settling_waits_for_a_stop(void **state) {
     (void)state;
-    hd_cell stream = hd_cell_at(w->rt, "main/stream");
-    hd_handler_spec spec = { .stream = stream, .fn = stop_in_handler, .reads_nothing = true };
-    hd_handler handler;
-    w->piece = start("a", plain);
-    assert_int_equal(hd_handler_register(w->rt, &spec, &handler), HD_OK);
-    assert_int_equal(hd_event_send(w->rt, stream, hd_null(), NULL), HD_OK);
+    start_and_send(stop_in_handler);
     assert_int_equal(hd_runtime_settle(w->rt), HD_OK);
     assert_false(runs("a"));
 }
@@ -213,12 +213,7 @@ static hd_status stop_and_launch(hd_tx *tx, const hd_event *event, void *ctx) {
 
 static void a_handler_that_stops_a_piece_and_launches_it_keeps_it(void **state) {
     (void)state;
-    hd_cell stream = hd_cell_at(w->rt, "main/stream");
-    hd_handler_spec spec = { .stream = stream, .fn = stop_and_launch, .reads_nothing = true };
-    hd_handler handler;
-    w->piece = start("a", plain);
-    assert_int_equal(hd_handler_register(w->rt, &spec, &handler), HD_OK);
-    assert_int_equal(hd_event_send(w->rt, stream, hd_null(), NULL), HD_OK);
+    start_and_send(stop_and_launch);
     assert_int_equal(hd_runtime_settle(w->rt), HD_OK);
     assert_int_equal(w->seen, 1);
     assert_true(hd_piece_runs(w->rt, w->other));

@@ -366,38 +366,16 @@ typedef struct folded {
     int torn;    /* runs that saw two states at once */
 } folded;
 
-/* Another runtime writes both and folds the log: what they were is nowhere any more. */
-static void fold_elsewhere(void) {
-    lab_runtime *b = lab_on(l, "b");
-    lab_do(b, "set n 2; set m 2");
-    lab_pump(b);
-    assert_status(hd_store_checkpoint(lab_rt(b), NULL), HD_OK);
-    lab_on(l, "a");
-}
-
 /* That happens in the middle of the second run, which is the first to read m. No status is looked at. */
 static hd_status reads_n_then_m(lab_node *self, hd_tx *tx) {
     folded *f = self->data;
     lab_tx_number(self, tx, "go");
     f->n = lab_tx_number(self, tx, "n");
-    if (self->runs == 2) fold_elsewhere();
+    if (self->runs == 2) lab_fold_elsewhere(l);
     hd_value m = self->runs > 1 ? hd_tx_get(tx, lab_cell(self->at, "m")) : (hd_value){ 0 };
     f->m = hd_value_as_double(m, 0);
     if (hd_value_exists(m) && f->m != f->n) f->torn++;
     return lab_tx_put(self, tx, "sum", f->n + f->m);
-}
-
-/* A knows n, and has looked into the file. */
-static void prepare_fold(void) {
-    lab_on(l, "b");
-    lab_set(l, "n", 1);
-    lab_set(l, "m", 1);
-    lab_settle(l);
-    lab_on(l, "a");
-    lab_advance_ms(l, 100);
-    lab_settle(l);
-    assert_int_equal(lab_get(l, "n"), 1);
-    lab_catch(l);
 }
 
 /* Nobody else hears of `go`, and the run finds no commit of its own on the way to what is new. */
@@ -429,7 +407,8 @@ static void ended_right(const folded *f) {
 /* S10, C204: a computation that cannot see one state runs again, when the rest has been heard. */
 static void a_run_that_meets_a_fold_is_repeated(void **state) {
     folded f = { 0 };
-    prepare_fold();
+    lab_prepare_fold(l);
+    lab_catch(l);
     keep_go();
     lab_add(l, .name = "both", .output = "sum", .body = reads_n_then_m, .data = &f);
     lab_effect(l, "show", "sum");
@@ -441,7 +420,8 @@ static void a_run_that_meets_a_fold_is_repeated(void **state) {
 /* The way there leads past a commit of ours whose verdict has not come. */
 static void a_run_that_meets_a_fold_waits_for_its_own_verdicts(void **state) {
     folded f = { 0 };
-    prepare_fold();
+    lab_prepare_fold(l);
+    lab_catch(l);
     lab_add(l, .name = "both", .output = "sum", .body = reads_n_then_m, .data = &f);
     lab_effect(l, "show", "sum");
     let_go();
@@ -452,7 +432,8 @@ static void a_run_that_meets_a_fold_waits_for_its_own_verdicts(void **state) {
 /* The same of an effect. */
 static void an_effect_that_meets_a_fold_is_repeated(void **state) {
     folded f = { 0 };
-    prepare_fold();
+    lab_prepare_fold(l);
+    lab_catch(l);
     keep_go();
     lab_add(l, .name = "both", .effect = true, .body = reads_n_then_m, .data = &f);
     let_go();
@@ -469,7 +450,8 @@ static hd_status complains_of_m(lab_node *self, hd_tx *tx) {
 /* What a body makes of a read that failed is nobody's business: there is nothing to report. */
 static void a_run_that_misunderstands_a_fold_is_repeated(void **state) {
     folded f = { 0 };
-    prepare_fold();
+    lab_prepare_fold(l);
+    lab_catch(l);
     keep_go();
     lab_add(l, .name = "both", .effect = true, .body = complains_of_m, .data = &f);
     let_go();
@@ -479,7 +461,7 @@ static void a_run_that_misunderstands_a_fold_is_repeated(void **state) {
 static hd_status counts_blindly(lab_node *self, hd_tx *tx) {
     lab_tx_number(self, tx, "go");
     if (self->runs == 1) return HD_OK;
-    fold_elsewhere();
+    lab_fold_elsewhere(l);
     return hd_tx_increment(tx, lab_cell(self->at, "m"), hd_int(NULL, 1));
 }
 
@@ -497,7 +479,8 @@ static hd_status compares(lab_node *self, hd_tx *tx) {
  * rest. */
 static void a_blind_run_that_meets_a_fold_stands(void **state) {
     folded f = { 0 };
-    prepare_fold();
+    lab_prepare_fold(l);
+    lab_catch(l);
     keep_go();
     lab_add(l, .name = "count", .effect = true, .body = counts_blindly);
     lab_add(l, .name = "compare", .effect = true, .body = compares, .data = &f);

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "vfs.h"
+#include "disk_world.h"
 #include <heddle/store.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -16,20 +16,7 @@
 
 /* ---- A small world ------------------------------------------------------------------------------ */
 
-static lab_disk *disk;
 static char printed[4096];
-
-static int new_disk(void **state) {
-    (void)state;
-    disk = lab_disk_new(NULL);
-    return 0;
-}
-
-static int free_disk(void **state) {
-    (void)state;
-    lab_disk_free(disk);
-    return 0;
-}
 
 static hd_runtime *open_with(hd_options options) {
     options.vfs = lab_disk_vfs(disk);

@@ -2,7 +2,7 @@
 #include "store/runtime.h"
 #include "store/sqlite.h"
 #include "store/sqlite_fold.h"
-#include "vfs.h"
+#include "disk_world.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,19 +20,6 @@ enum {
 };
 
 /* ---- A small world ------------------------------------------------------------------------------ */
-
-static lab_disk *disk;
-
-static int new_disk(void **state) {
-    (void)state;
-    disk = lab_disk_new(NULL);
-    return 0;
-}
-static int free_disk(void **state) {
-    (void)state;
-    lab_disk_free(disk);
-    return 0;
-}
 
 static hd_runtime *open_on(lab_disk *where, uint64_t tail_bytes) {
     hd_options options = { .vfs = lab_disk_vfs(where), .tail_bytes = tail_bytes };
