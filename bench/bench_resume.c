@@ -23,7 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NODES = 10000, READS = 3 };
+enum { NODES = 10000, READS = 3, RESTARTS = 5 };
 
 typedef struct world {
     bench *b;
@@ -133,7 +133,7 @@ static void register_all(world *w, program *p) {
 }
 
 typedef struct outcome {
-    double ms;
+    double ms, worst;
     uint64_t runs, loads;
 } outcome;
 
@@ -147,7 +147,7 @@ static outcome start_program(world *w, program *p) {
     uint64_t began = bench_now_ns();
     register_all(w, p);
     if (hd_runtime_settle(w->rt)) bench_wrong(w->b, "settle failed");
-    outcome o = { (double)(bench_now_ns() - began) / 1e6, w->runs, 0 };
+    outcome o = { .ms = (double)(bench_now_ns() - began) / 1e6, .runs = w->runs };
     hd_runtime_store_stats(w->rt, &after);
     o.loads = after.loads - before.loads;
     return o;
@@ -155,6 +155,29 @@ static outcome start_program(world *w, program *p) {
 
 static void end_program(world *w) {
     if (hd_runtime_sync(w->rt) || hd_close(w->rt)) bench_wrong(w->b, "the program ends badly");
+}
+
+static void change_one_input(world *w, int to) {
+    open_store(w);
+    if (hd_write(w->rt, document(w, 0), hd_int(NULL, to))) bench_wrong(w->b, "the change failed");
+    end_program(w);
+}
+
+/* The middle one of several restarts, each of which must run and load the same. */
+static outcome restart(world *w, program *p, bool changed) {
+    outcome all[RESTARTS];
+    for (int i = 0; i < RESTARTS; i++) {
+        if (changed) change_one_input(w, -i - 1);
+        outcome o = start_program(w, p);
+        end_program(w);
+        int at = i;
+        for (; at > 0 && all[at - 1].ms > o.ms; at--) all[at] = all[at - 1];
+        all[at] = o;
+        if (o.runs != all[0].runs || o.loads != all[0].loads)
+            bench_wrong(w->b, "restarts differ in what they run or load");
+    }
+    all[RESTARTS / 2].worst = all[RESTARTS - 1].ms;
+    return all[RESTARTS / 2];
 }
 
 /* ---- Rows --------------------------------------------------------------------------------------- */
@@ -171,13 +194,8 @@ static void report(world *w, const char *name, outcome o, uint64_t runs) {
                                      .aim = bench_at_most(30),
                                      .counts = { { "runs", (double)o.runs },
                                                  { "document reads", (double)o.loads },
-                                                 { "documents", (double)w->documents } } });
-}
-
-static void change_one_input(world *w) {
-    open_store(w);
-    if (hd_write_json(w->rt, document(w, 0), "-1")) bench_wrong(w->b, "the change failed");
-    end_program(w);
+                                                 { "documents", (double)w->documents },
+                                                 { "worst ms", o.worst } } });
 }
 
 /* ---- Pieces that wait --------------------------------------------------------------------------- */
@@ -321,7 +339,7 @@ static bool count_stale(void *ctx, const hd_stale_piece *piece) {
 static void report_stale(world *w) {
     told t = { 0 };
     hd_store_stats stats;
-    change_one_input(w);
+    change_one_input(w, -1);
     open_store(w);
     uint64_t began = bench_now_ns();
     if (hd_store_stale_pieces(w->rt, count_stale, &t)) bench_wrong(w->b, "stale pieces failed");
@@ -366,13 +384,8 @@ void bench_group_resume(bench *b) {
     outcome first = start_program(&w, p);
     end_program(&w);
     if (first.runs != NODES) bench_wrong(b, "the first start runs everything once");
-    outcome clean = start_program(&w, p);
-    report(&w, "resume/clean", clean, 0);
-    end_program(&w);
-    change_one_input(&w);
-    outcome changed = start_program(&w, p);
-    report(&w, "resume/one-changed", changed, 1);
-    end_program(&w);
+    report(&w, "resume/clean", restart(&w, p, false), 0);
+    report(&w, "resume/one-changed", restart(&w, p, true), 1);
     report_waiting(&w);
     remove_file(&w);
     free(p);

@@ -39,10 +39,15 @@ hd_status persistence_init(scheduler *s) {
     return HD_OK;
 }
 
+static kept_node nobody(void) {
+    return (kept_node){ .name = value_absent(), .brief = value_absent(), .print = value_absent() };
+}
+
 static void kept_clear(kept_node *k) {
+    value_unref(k->name);
     value_unref(k->brief);
     value_unref(k->print);
-    *k = (kept_node){ .brief = value_absent(), .print = value_absent() };
+    *k = nobody();
 }
 
 void persistence_fini(scheduler *s) {
@@ -110,6 +115,11 @@ void persistence_gone(scheduler *s, hd_value brief) {
     count_due(s);
 }
 
+void persistence_node_gone(scheduler *s, node_id id) {
+    hd_value brief = rows_kept(s, id);
+    if (value_exists(brief)) persistence_gone(s, value_ref(brief));
+}
+
 bool persistence_is_gone(const scheduler *s, const char *name) {
     const persistence *p = s->persistence;
     for (uint32_t i = 0; i < p->gone.count; i++) {
@@ -125,7 +135,7 @@ void persistence_creates(scheduler *s, node_id id) {
     if (k->flags & KEPT_CREATES) return;
     k->flags |= KEPT_CREATES;
     node_of(s, id)->flags &= ~(uint32_t)NODE_NOTED;
-    if ((k->flags & KEPT_ROW) && kept_has_name(k)) persistence_gone(s, value_ref(k->brief));
+    if ((k->flags & KEPT_ROW) && kept_has_name(k)) persistence_node_gone(s, id);
     k->flags &= (uint8_t)~KEPT_ROW;
 }
 
@@ -217,9 +227,7 @@ void persistence_closing(scheduler *s) {
 
 /* ---- names */
 
-const char *kept_name(const kept_node *k, size_t *length) {
-    return text_of(array_get(k->brief, 0), length);
-}
+const char *kept_name(const kept_node *k, size_t *length) { return text_of(k->name, length); }
 
 static const char *space_of(const scheduler *s, node_id id) {
     const places *ps = &s->r->places;
@@ -369,9 +377,7 @@ void persistence_drop_piece(scheduler *s, const char *space, const char *piece) 
 static hd_status enter(scheduler *s, node_id id) {
     persistence *p = s->persistence;
     while (p->nodes.count <= id)
-        if (!vec_push(s->env, &p->nodes,
-                      ((kept_node){ .brief = value_absent(), .print = value_absent() })))
-            return HD_NOMEM;
+        if (!vec_push(s->env, &p->nodes, nobody())) return HD_NOMEM;
     forget(s, id);
     if (s->running) persistence_creates(s, s->running);
     return HD_OK;
@@ -392,23 +398,20 @@ static bool has_row(const scheduler *s, node_id id) {
 
 static hd_status name_node(scheduler *s, node_id id, const hd_node_spec *spec, const char *name) {
     kept_node *k = kept_of(s, id);
-    hd_value print = fingerprint_of(s, id, spec, name), text = value_absent(), brief;
+    size_t length = strlen(name);
+    hd_value print = fingerprint_of(s, id, spec, name), text;
     hd_status status = hd_value_status(print);
     if (status) return status;
-    status = take_piece(s, name, &k->piece);
-    if (!status) text = text_string(s->r->heap, name, strlen(name));
-    if (!status) status = hd_value_status(text);
-    if (!status) status = rows_brief(s, text, HD_SCOPE_SPACE, print, &brief);
-    value_unref(text);
-    if (!status) {
-        status = table_insert(&s->persistence->names, name_hash(name, strlen(name)), id);
-        if (status) value_unref(brief);
-    }
+    text = text_string(s->r->heap, name, length);
+    status = hd_value_status(text);
+    if (!status) status = take_piece(s, name, &k->piece);
+    if (!status) status = table_insert(&s->persistence->names, name_hash(name, length), id);
     if (status) {
+        if (!value_is_failed(text)) value_unref(text);
         value_unref(print);
         return status;
     }
-    k->brief = brief;
+    k->name = text;
     k->print = print;
     k->flags = KEPT_CHANGED;
     s->persistence->pieces.items[k->piece].nodes++;
@@ -433,7 +436,7 @@ static void on_leaving(scheduler *s, node_id id) {
     if (!p || id >= p->nodes.count) return;
     kept_node *k = kept_of(s, id);
     if (!kept_has_name(k)) return;
-    if ((k->flags & KEPT_ROW) && !p->stopping) persistence_gone(s, value_ref(k->brief));
+    if ((k->flags & KEPT_ROW) && !p->stopping) persistence_node_gone(s, id);
     kept_piece *of = &p->pieces.items[k->piece];
     if (--of->nodes == 0) {
         resume_free(s, of);

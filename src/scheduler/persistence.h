@@ -7,7 +7,7 @@
  * meanwhile is asked of the store once for a whole piece.
  *
  *     run --> due --> seal: claims + row --> store           (persistence_rows.c)
- *     register --> resume set of its piece --> reads, clean  (persistence_resume.c)
+ *     register --> resume set of its piece --> reads, clean  (persistence_resume.c, _reads.c)
  *     another runtime's seal --> reads, clean                (persistence_adopt.c)
  *     first run --> metadata of its outputs: the piece       (persistence_origin.c)
  *
@@ -37,7 +37,8 @@ enum {
 
 /* Beside each node. */
 typedef struct kept_node {
-    hd_value brief;    /* [name, instance, mark], owned; absent: the node has no durable name */
+    hd_value name;     /* a string, owned; absent: the node has no durable name */
+    hd_value brief;    /* [name, instance, mark], owned; absent: nobody has asked for it yet */
     hd_value print;    /* its fingerprint, a string, owned */
     uint64_t sent_in;  /* local seq of the seal that carried its row last */
     uint64_t full_in;  /* the same for the whole row */
@@ -135,7 +136,7 @@ void persistence_drop_piece(scheduler *s, const char *space, const char *piece);
 static inline kept_node *kept_of(const scheduler *s, node_id id) {
     return &s->persistence->nodes.items[id];
 }
-static inline bool kept_has_name(const kept_node *k) { return value_exists(k->brief); }
+static inline bool kept_has_name(const kept_node *k) { return value_exists(k->name); }
 /* Borrowed. */
 const char *kept_name(const kept_node *k, size_t *length);
 /* The node of a durable name; 0: none. */
@@ -145,6 +146,7 @@ kept_piece *persistence_piece(const scheduler *s, const char *space, const char 
 void persistence_due(scheduler *s, node_id id);
 /* Takes the reference. Without memory the row stays: it is harmless. */
 void persistence_gone(scheduler *s, hd_value brief);
+void persistence_node_gone(scheduler *s, node_id id);
 bool persistence_is_gone(const scheduler *s, const char *name);
 
 /* persistence_code.c */
@@ -157,8 +159,11 @@ const char *persistence_mark_of(scheduler *s, const void *fn);
 /* persistence_rows.c: what the store asks at a seal; see observer in store/replica.h. */
 hd_status rows_keep(void *ctx, struct commit *c);
 void rows_refused(void *ctx, const struct commit *c);
-/* [name, instance, mark] for this runtime, owned; without a fingerprint [name, instance]. */
+/* [name, instance, mark] for this runtime, owned; without a fingerprint [name, instance]. Takes the
+ * reference of the name, which may be failed. */
 hd_status rows_brief(scheduler *s, hd_value name, hd_scope scope, hd_value print, hd_value *out);
+/* That of a node with a name, borrowed; absent: no memory. */
+hd_value rows_kept(scheduler *s, node_id id);
 hd_status rows_brief_of(scheduler *s, const char *name, const char *instance, hd_value *out);
 /* The store has the node's row as it is here. */
 bool rows_is_known(const scheduler *s, node_id id);
@@ -179,9 +184,12 @@ hd_value origin_of(const scheduler *s, place_id doc);
 /* Whether the node reads what other pieces write. */
 bool origin_reads_others(const scheduler *s, node_id id);
 
+/* persistence_reads.c */
+/* A read as it was written down, as a key; its place has no reference yet. *home is that of the read
+ * before, 0 at first. */
+hd_status reads_parse(scheduler *s, const char *text, size_t length, uint32_t *home, uint32_t *out);
+
 /* persistence_resume.c */
-/* A read as it was written down, as a key; its place has no reference yet. */
-hd_status resume_parse_read(scheduler *s, hd_value cell, uint32_t *out);
 /* The node has its reads without a run: if pieces write some of them, those are opened when it is
  * live. */
 hd_status resume_ask_later(scheduler *s, node_id id);

@@ -24,6 +24,7 @@ enum {
 typedef struct adopting {
     scheduler *s;
     hd_value seqs;      /* where the spaces stood with the seal */
+    uint32_t home;      /* of the read before, for reads_parse */
     VEC(uint32_t) keys; /* what the run read, with a reference to each place */
 } adopting;
 
@@ -78,7 +79,10 @@ static bool take_read(adopting *a, hd_value read) {
     uint32_t key;
     bool own = hd_value_kind(read) == HD_KIND_ARRAY;
     hd_value cell = own ? array_get(read, 0) : read;
-    if (!vec_room(s->env, &a->keys, 1) || resume_parse_read(s, cell, &key)) return false;
+    if (hd_value_kind(cell) != HD_KIND_STRING || !vec_room(s->env, &a->keys, 1)) return false;
+    size_t length;
+    const char *text = text_of(cell, &length);
+    if (reads_parse(s, text, length, &a->home, &key)) return false;
     if (own) key |= KEY_NO_CLAIM;
     place_ref(&s->r->places, key & KEY_PLACE);
     a->keys.items[a->keys.count++] = key;
@@ -136,18 +140,18 @@ static bool adopt_full(adopting *a, node_id id, hd_value row) {
 
 /* "It is as it was": as the row that we know, if it speaks of the same code. */
 static void adopt_brief(adopting *a, node_id id, hd_value row) {
-    if (!value_equal(array_get(row, 2), array_get(kept_of(a->s, id)->brief, 2))) return;
+    if (!value_equal(array_get(row, 2), array_get(rows_kept(a->s, id), 2))) return;
     if (!rows_is_known(a->s, id) || !could_be_clean(a, id)) return;
     if (own_reads_are_current(a, node_of(a->s, id))) make_clean(a, id);
 }
 
-/* The node here that [name, instance, ...] speaks of; 0: none. */
-static node_id node_of_row(const scheduler *s, hd_value row) {
+/* The node here that [name, instance, ...] speaks of; 0: none, or no memory to tell. */
+static node_id node_of_row(scheduler *s, hd_value row) {
     size_t length;
     const char *name = text_of(array_get(row, 0), &length);
     node_id id = persistence_find(s, name, length);
-    bool same = id && value_equal(array_get(row, 1), array_get(kept_of(s, id)->brief, 1));
-    return same ? id : 0;
+    hd_value brief = id ? rows_kept(s, id) : value_absent();
+    return value_exists(brief) && value_equal(array_get(row, 1), array_get(brief, 1)) ? id : 0;
 }
 
 static void hear_row(adopting *a, hd_value row) {

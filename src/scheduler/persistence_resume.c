@@ -20,7 +20,7 @@
 #include <string.h>
 
 typedef struct set_row {
-    hd_value name; /* a string, owned */
+    uint32_t name, name_length; /* in resume_set.names */
     char print[HD_ID_SIZE];
     hd_value seqs;              /* proved as of; owned; until the set is complete */
     uint32_t first_read, reads; /* in resume_set.reads */
@@ -43,14 +43,15 @@ typedef struct since {
 
 struct resume_set {
     VEC(set_row) rows;   /* in order of name, and of first_read */
+    VEC(char) names;     /* theirs, each with its NUL */
     VEC(uint32_t) reads; /* keys, with a reference to each place */
     VEC(own_seq) own_seqs;
     VEC(since) spaces;
-    table names;    /* name -> row */
     table by_doc;   /* document -> read; only if something has changed */
     hd_value valid; /* owned */
     uint64_t rev;   /* the replica's, when this was right */
     uint32_t unclaimed;
+    uint32_t next;    /* behind the row that was found last */
     hd_status status; /* while it is being filled */
 };
 typedef struct resume_set resume_set;
@@ -59,10 +60,7 @@ typedef struct resume_set resume_set;
 
 static void set_free(scheduler *s, resume_set *set) {
     if (!set) return;
-    for (uint32_t i = 0; i < set->rows.count; i++) {
-        value_unref(set->rows.items[i].name);
-        value_unref(set->rows.items[i].seqs);
-    }
+    for (uint32_t i = 0; i < set->rows.count; i++) value_unref(set->rows.items[i].seqs);
     for (uint32_t i = 0; i < set->reads.count; i++)
         place_unref(&s->r->places, set->reads.items[i] & KEY_PLACE);
     value_unref(set->valid);
@@ -70,7 +68,7 @@ static void set_free(scheduler *s, resume_set *set) {
     vec_fini(s->env, &set->reads);
     vec_fini(s->env, &set->own_seqs);
     vec_fini(s->env, &set->spaces);
-    table_fini(&set->names);
+    vec_fini(s->env, &set->names);
     table_fini(&set->by_doc);
     env_free(s->env, set, sizeof *set);
 }
@@ -80,87 +78,63 @@ void resume_free(scheduler *s, kept_piece *of) {
     of->set = NULL;
 }
 
-/* ---- reads as they were written down */
+/* ---- reads */
 
 typedef struct filling {
     scheduler *s;
     resume_set *set;
+    uint32_t home; /* of the read before, for reads_parse */
 } filling;
 
-static bool scope_named(const char *text, size_t length, hd_scope *out) {
-    bool user = length == 4 && !memcmp(text, "user", 4);
-    *out = user ? HD_SCOPE_USER : HD_SCOPE_SESSION;
-    return user || (length == 7 && !memcmp(text, "session", 7));
-}
-
-/* "space@scope" */
-static hd_status parse_home(scheduler *s, const char *text, size_t length, bool meta,
-                            uint32_t *out) {
-    const char *at = memchr(text, '@', length);
-    size_t name = at ? (size_t)(at - text) : length;
-    hd_scope scope = HD_SCOPE_SPACE;
-    struct key *space;
-    if (at && !scope_named(at + 1, length - name - 1, &scope)) return HD_CORRUPT;
-    hd_status status = key_make(s->r->heap, text, name, &space);
-    if (status) return status;
-    status = runtime_home(s->rt, space, scope, meta, out);
-    key_unref(space);
-    return status;
-}
-
-static hd_status parse_doc(scheduler *s, const char *text, size_t length, place_id *out) {
-    bool meta = length && text[length - 1] == '!';
-    length -= meta;
-    const char *slash = memchr(text, '/', length);
-    struct key *id;
-    uint32_t home;
-    if (!slash || slash == text || slash + 1 == text + length) return HD_CORRUPT;
-    hd_status status = parse_home(s, text, (size_t)(slash - text), meta, &home);
-    if (!status) status = key_make(s->r->heap, slash + 1, length - (size_t)(slash + 1 - text), &id);
-    if (status) return status;
-    status = places_doc(&s->r->places, home, id, out);
-    key_unref(id);
-    return status;
-}
-
-/* "~space@scope/id!#/path" */
-hd_status resume_parse_read(scheduler *s, hd_value cell, uint32_t *out) {
-    size_t length;
-    if (hd_value_kind(cell) != HD_KIND_STRING) return HD_CORRUPT;
-    const char *text = text_of(cell, &length);
-    bool shape = length && *text == '~';
-    text += shape;
-    length -= shape;
-    const char *hash = memchr(text, '#', length);
-    size_t whole = hash ? (size_t)(hash - text) : length;
-    place_id at;
-    hd_status status = parse_doc(s, text, whole, &at);
-    if (!status && hash) {
-        hd_path path;
-        status = path_parse(s->r->heap, hash + 1, length - whole - 1, &path, NULL);
-        if (status) return status;
-        status = places_inner(&s->r->places, at, path, &at);
-        path_unref(s->r->heap, path);
-    }
-    if (!status) *out = at | (shape ? KEY_SHAPE : 0);
-    return status;
-}
-
-static hd_status add_read(scheduler *s, resume_set *set, hd_value v) {
+static hd_status add_cell(filling *f, const char *text, size_t length, uint32_t flags) {
+    resume_set *set = f->set;
     uint32_t key;
+    if (!vec_room(f->s->env, &set->reads, 1)) return HD_NOMEM;
+    hd_status status = reads_parse(f->s, text, length, &f->home, &key);
+    if (status) return status;
+    place_ref(&f->s->r->places, key & KEY_PLACE);
+    set->reads.items[set->reads.count++] = key | flags;
+    return HD_OK;
+}
+
+/* "cell", or [cell, seq] */
+static hd_status add_read(filling *f, hd_value v) {
+    resume_set *set = f->set;
     bool own = hd_value_kind(v) == HD_KIND_ARRAY;
     hd_value cell = own ? array_get(v, 0) : v;
-    if (!vec_room(s->env, &set->reads, 1)) return HD_NOMEM;
-    hd_status status = resume_parse_read(s, cell, &key);
-    if (status) return status;
+    size_t length;
+    if (hd_value_kind(cell) != HD_KIND_STRING) return HD_CORRUPT;
     if (own) {
         own_seq seen = { set->reads.count, (uint64_t)hd_value_as_int(array_get(v, 1), 0) };
-        if (!vec_push(s->env, &set->own_seqs, seen)) return HD_NOMEM;
-        key |= KEY_NO_CLAIM;
+        if (!vec_push(f->s->env, &set->own_seqs, seen)) return HD_NOMEM;
     }
-    place_ref(&s->r->places, key & KEY_PLACE);
-    set->reads.items[set->reads.count++] = key;
-    return HD_OK;
+    const char *text = text_of(cell, &length);
+    return add_cell(f, text, length, own ? KEY_NO_CLAIM : 0);
+}
+
+static hd_status add_plain(filling *f, basis_plain reads) {
+    hd_status status = HD_OK;
+    const char *cell;
+    size_t length;
+    while (!status && basis_plain_next(&reads, &cell, &length))
+        status = add_cell(f, cell, length, 0);
+    return status;
+}
+
+static hd_status add_body(filling *f, hd_value body, set_row *row) {
+    hd_value reads = object_get_bytes(body, "r", 1);
+    hd_status status = hd_value_kind(reads) == HD_KIND_ARRAY ? HD_OK : HD_CORRUPT;
+    for (hd_iter it = hd_iter_of(reads); !status && hd_iter_next(&it);)
+        status = add_read(f, it.value);
+    row->derived = value_exists(object_get_bytes(body, "derived", 7));
+    row->debounce_ms = (uint32_t)hd_value_as_int(object_get_bytes(body, "debounce", 8), 0);
+    row->throttle_ms = (uint32_t)hd_value_as_int(object_get_bytes(body, "throttle", 8), 0);
+    return status;
+}
+
+static void forget_reads(scheduler *s, resume_set *set, uint32_t count) {
+    while (set->reads.count > count) place_unref(&s->r->places, vec_pop(&set->reads) & KEY_PLACE);
+    while (set->own_seqs.count && vec_last(&set->own_seqs).read >= count) set->own_seqs.count--;
 }
 
 /* ---- rows */
@@ -175,76 +149,92 @@ static bool is_ours(const scheduler *s, const char *instance, uint8_t *scope) {
     return !strcmp(strchr(instance, ':') + 1, key_bytes(user ? s->rt->principal : s->rt->session));
 }
 
-static uint32_t text_hash(const char *text, size_t length) {
-    return hash_fold(hash_bytes(text, length, 0));
+static const char *name_of(const resume_set *set, const set_row *row) {
+    return &set->names.items[row->name];
 }
 
-static set_row *find_row(const resume_set *set, const char *name, size_t length) {
-    table_probe at = table_find(&set->names, text_hash(name, length));
-    while (table_next(&set->names, &at)) {
-        size_t known;
-        const char *text = text_of(set->rows.items[at.index].name, &known);
-        if (known == length && !memcmp(text, name, length)) return &set->rows.items[at.index];
+static bool is_named(const resume_set *set, const set_row *row, const char *name, size_t length) {
+    return row->name_length == length && !memcmp(name_of(set, row), name, length);
+}
+
+/* Rows are in order of name. */
+static uint32_t first_at_or_after(const resume_set *set, const char *text) {
+    uint32_t low = 0, high = set->rows.count;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (strcmp(name_of(set, &set->rows.items[mid]), text) < 0) low = mid + 1;
+        else high = mid;
     }
-    return NULL;
+    return low;
 }
 
-static void forget_reads(scheduler *s, resume_set *set, uint32_t count) {
-    while (set->reads.count > count) place_unref(&s->r->places, vec_pop(&set->reads) & KEY_PLACE);
-    while (set->own_seqs.count && vec_last(&set->own_seqs).read >= count) set->own_seqs.count--;
+/* Most programs register their nodes in one order always, and many in that of their names. */
+static set_row *find_row(resume_set *set, const char *name, size_t length) {
+    uint32_t at = set->next;
+    if (at >= set->rows.count || !is_named(set, &set->rows.items[at], name, length))
+        at = first_at_or_after(set, name);
+    if (at >= set->rows.count || !is_named(set, &set->rows.items[at], name, length)) return NULL;
+    set->next = at + 1;
+    return &set->rows.items[at];
 }
 
-static hd_status fill_row(scheduler *s, resume_set *set, const basis_row *from, set_row *row) {
-    hd_value reads = object_get_bytes(from->body, "r", 1);
-    hd_status status = hd_value_kind(reads) == HD_KIND_ARRAY ? HD_OK : HD_CORRUPT;
-    if (strlen(from->fingerprint) >= sizeof row->print) status = HD_CORRUPT;
+static hd_status fill_row(filling *f, const basis_row *from, set_row *row) {
+    resume_set *set = f->set;
+    hd_status status = strlen(from->fingerprint) < sizeof row->print ? HD_OK : HD_CORRUPT;
     row->first_read = set->reads.count;
-    for (hd_iter it = hd_iter_of(reads); !status && hd_iter_next(&it);)
-        status = add_read(s, set, it.value);
+    if (!status) status = from->plain.at ? add_plain(f, from->plain) : add_body(f, from->body, row);
     if (status) {
-        forget_reads(s, set, row->first_read);
+        forget_reads(f->s, set, row->first_read);
         return status;
     }
     row->reads = set->reads.count - row->first_read;
     strcpy(row->print, from->fingerprint);
     row->stale = from->stale;
-    row->derived = value_exists(object_get_bytes(from->body, "derived", 7));
     row->seqs = value_ref(from->seqs);
-    row->debounce_ms = (uint32_t)hd_value_as_int(object_get_bytes(from->body, "debounce", 8), 0);
-    row->throttle_ms = (uint32_t)hd_value_as_int(object_get_bytes(from->body, "throttle", 8), 0);
     return HD_OK;
 }
 
-/* The narrowest of several rows of a name decides, even if it is stale (C298). */
-static hd_status enter_row(scheduler *s, resume_set *set, const basis_row *from, uint8_t scope) {
+static hd_status add_name(filling *f, const char *name, size_t length, set_row *row) {
+    resume_set *set = f->set;
+    if (!vec_room(f->s->env, &set->names, length + 1)) return HD_NOMEM;
+    row->name = set->names.count;
+    row->name_length = (uint32_t)length;
+    memcpy(set->names.items + set->names.count, name, length + 1);
+    set->names.count += (uint32_t)length + 1;
+    return HD_OK;
+}
+
+/* The narrowest of several rows of a name decides, even if it is stale (C298). They come one after the
+ * other. */
+static hd_status enter_row(filling *f, const basis_row *from, uint8_t scope) {
+    resume_set *set = f->set;
     size_t length = strlen(from->name);
-    set_row *known = find_row(set, from->name, length);
+    set_row *known = set->rows.count ? &vec_last(&set->rows) : NULL;
     set_row fresh = { .scope = scope };
+    if (known && !is_named(set, known, from->name, length)) known = NULL;
     if (known && known->scope > scope) return HD_OK;
-    hd_status status = fill_row(s, set, from, &fresh);
+    if (!vec_room(f->s->env, &set->rows, 1)) return HD_NOMEM;
+    hd_status status = fill_row(f, from, &fresh);
     if (status)
         return status == HD_NOMEM ? status : HD_OK; /* it cannot be read: as if it were not there */
     if (known) {
+        known = &vec_last(&set->rows);
         value_unref(known->seqs);
         fresh.name = known->name;
+        fresh.name_length = known->name_length;
         *known = fresh;
         return HD_OK;
     }
-    fresh.name = text_string(s->r->heap, from->name, length);
-    status = hd_value_status(fresh.name);
-    if (!status) status = table_insert(&set->names, text_hash(from->name, length), set->rows.count);
-    if (!status && vec_push(s->env, &set->rows, fresh)) return HD_OK;
-    if (!status) table_remove(&set->names, text_hash(from->name, length), set->rows.count);
-    if (!value_is_failed(fresh.name)) value_unref(fresh.name);
-    value_unref(fresh.seqs);
-    return HD_NOMEM;
+    status = add_name(f, from->name, length, &fresh);
+    if (status) value_unref(fresh.seqs);
+    else set->rows.items[set->rows.count++] = fresh;
+    return status;
 }
 
 static bool take_row(void *ctx, const basis_row *from) {
     filling *f = ctx;
     uint8_t scope;
-    if (is_ours(f->s, from->instance, &scope))
-        f->set->status = enter_row(f->s, f->set, from, scope);
+    if (is_ours(f->s, from->instance, &scope)) f->set->status = enter_row(f, from, scope);
     return !f->set->status;
 }
 
@@ -378,7 +368,7 @@ static hd_status mark_open(scheduler *s, resume_set *set) {
 
 static hd_status find_changes(scheduler *s, resume_set *set) {
     authority *a = s->r->authority;
-    filling f = { s, set };
+    filling f = { s, set, 0 };
     if (SABOTAGED(s, LEAVE_OUT_CHANGES)) return HD_OK;
     hd_status status = note_spaces(s, set);
     for (uint32_t i = 0; i < set->spaces.count && !status; i++) {
@@ -396,7 +386,6 @@ static hd_status find_changes(scheduler *s, resume_set *set) {
 static resume_set *set_new(scheduler *s) {
     resume_set *set = env_new0(s->env, sizeof *set);
     if (!set) return NULL;
-    table_init(&set->names, s->env);
     table_init(&set->by_doc, s->env);
     set->valid = value_absent();
     return set;
@@ -419,7 +408,7 @@ static void ask(scheduler *s, kept_piece *of) {
     resume_set *set = set_new(s);
     size_t length;
     if (!set) return;
-    filling f = { s, set };
+    filling f = { s, set, 0 };
     const char *name = text_of(of->name, &length);
     hd_status status = a->ops->basis->rows(a, name, &set->valid, take_row, &f);
     if (!status) status = set->status;
@@ -464,20 +453,10 @@ hd_status resume_ask_later(scheduler *s, node_id id) {
 static hd_status install(scheduler *s, node_id id, const resume_set *set, const set_row *row) {
     kept_node *k = kept_of(s, id);
     node *n = node_of(s, id);
-    hd_value brief = value_absent();
     const uint32_t *keys = set->reads.items ? &set->reads.items[row->first_read] : NULL;
-    bool narrow = row->scope > HD_SCOPE_SPACE;
-    hd_status status =
-        narrow ? rows_brief(s, row->name, (hd_scope)row->scope, k->print, &brief) : HD_OK;
-    if (!status) status = graph_apply_reads(&s->graph, id, keys, row->reads);
-    if (status) {
-        value_unref(brief);
-        return status;
-    }
-    if (narrow) {
-        value_unref(k->brief);
-        k->brief = brief;
-    }
+    hd_status status = graph_apply_reads(&s->graph, id, keys, row->reads);
+    if (status) return status;
+    assert(value_is_absent(k->brief)); /* it will be that of the row's scope */
     n->flags &= ~(uint32_t)NODE_NEVER_RAN;
     n->flags |= NODE_RESUMED;
     n->ran_rev = set->rev;
@@ -490,10 +469,10 @@ static hd_status install(scheduler *s, node_id id, const resume_set *set, const 
 
 /* Deletes what nobody will claim. */
 static void drop_row(scheduler *s, kept_piece *of, set_row *row) {
-    hd_value brief;
+    hd_value name = text_string(s->r->heap, name_of(of->set, row), row->name_length), brief;
     row->claimed = true;
     of->set->unclaimed--;
-    if (!rows_brief(s, row->name, (hd_scope)row->scope, value_absent(), &brief))
+    if (!rows_brief(s, name, (hd_scope)row->scope, value_absent(), &brief))
         persistence_gone(s, brief);
 }
 
@@ -515,10 +494,9 @@ void resume_drop_all(scheduler *s, const char *piece) {
 }
 
 /* A row below a node that is there waits for that one to run. */
-static bool is_expected(const scheduler *s, const set_row *row) {
+static bool is_expected(const scheduler *s, const char *name) {
     char top[1024];
-    size_t length;
-    const char *name = text_of(row->name, &length), *slash = strchr(name, '/');
+    const char *slash = strchr(name, '/');
     if (!slash || (size_t)(slash - name) >= sizeof top) return false;
     memcpy(top, name, (size_t)(slash - name));
     top[slash - name] = 0;
@@ -528,28 +506,16 @@ static bool is_expected(const scheduler *s, const set_row *row) {
 void resume_drop_unbuilt(scheduler *s, kept_piece *of) {
     for (uint32_t i = 0; i < of->set->rows.count; i++) {
         set_row *row = &of->set->rows.items[i];
-        if (!row->claimed && !is_expected(s, row)) drop_row(s, of, row);
+        if (!row->claimed && !is_expected(s, name_of(of->set, row))) drop_row(s, of, row);
     }
     if (!of->set->unclaimed) resume_free(s, of);
 }
 
-/* Rows are in order of name. */
-static uint32_t first_at_or_after(const resume_set *set, const char *text) {
-    uint32_t low = 0, high = set->rows.count;
-    while (low < high) {
-        size_t length;
-        uint32_t mid = low + (high - low) / 2;
-        if (strcmp(text_of(set->rows.items[mid].name, &length), text) < 0) low = mid + 1;
-        else high = mid;
-    }
-    return low;
-}
-
 void resume_drop_below(scheduler *s, kept_piece *of, const char *prefix) {
-    size_t length, begin = strlen(prefix);
+    size_t begin = strlen(prefix);
     for (uint32_t i = first_at_or_after(of->set, prefix); i < of->set->rows.count; i++) {
         set_row *row = &of->set->rows.items[i];
-        if (strncmp(text_of(row->name, &length), prefix, begin)) break;
+        if (strncmp(name_of(of->set, row), prefix, begin)) break;
         if (!row->claimed) drop_row(s, of, row);
     }
     if (!of->set->unclaimed) resume_free(s, of);

@@ -141,9 +141,9 @@ static hd_status push_body(scheduler *s, build *b, node_id id) {
 
 static hd_status push_full(scheduler *s, build *b, node_id id) {
     const kept_node *k = kept_of(s, id);
-    bool ok = build_push(b, value_ref(array_get(k->brief, 0))) &&
-              build_push(b, value_ref(array_get(k->brief, 1))) &&
-              build_push(b, value_ref(k->print));
+    hd_value brief = rows_kept(s, id);
+    bool ok = value_exists(brief) && build_push(b, value_ref(k->name)) &&
+              build_push(b, value_ref(array_get(brief, 1))) && build_push(b, value_ref(k->print));
     hd_status status = ok ? push_body(s, b, id) : HD_NOMEM;
     return status ? status : build_array(b, 4);
 }
@@ -185,11 +185,11 @@ hd_status rows_brief_of(scheduler *s, const char *name, const char *instance, hd
 
 /* "user:NAME" */
 static hd_value instance_text(scheduler *s, hd_scope scope) {
-    char text[CELL_SIZE] = "";
+    char text[CELL_SIZE];
+    if (scope <= HD_SCOPE_SPACE) return text_string(s->r->heap, "", 0);
     const char *whose = scope == HD_SCOPE_USER ? "user" : "session";
     const struct key *who = scope == HD_SCOPE_USER ? s->rt->principal : s->rt->session;
-    int n = 0;
-    if (scope > HD_SCOPE_SPACE) n = snprintf(text, sizeof text, "%s:%s", whose, key_bytes(who));
+    int n = snprintf(text, sizeof text, "%s:%s", whose, key_bytes(who));
     if (n < 0 || (size_t)n >= sizeof text) return value_failed(HD_LIMIT);
     return text_string(s->r->heap, text, (size_t)n);
 }
@@ -203,9 +203,18 @@ static hd_value mark_of(scheduler *s, hd_value print) {
 
 hd_status rows_brief(scheduler *s, hd_value name, hd_scope scope, hd_value print, hd_value *out) {
     bool marked = value_exists(print);
-    hd_value items[] = { value_ref(name), instance_text(s, scope),
+    hd_value items[] = { name, instance_text(s, scope),
                          marked ? mark_of(s, print) : value_absent() };
     return list_of(s, items, marked ? 3 : 2, out);
+}
+
+hd_value rows_kept(scheduler *s, node_id id) {
+    kept_node *k = kept_of(s, id);
+    assert(kept_has_name(k));
+    hd_scope scope = k->narrow ? (hd_scope)k->narrow : HD_SCOPE_SPACE;
+    if (value_is_absent(k->brief) && rows_brief(s, value_ref(k->name), scope, k->print, &k->brief))
+        k->brief = value_absent();
+    return k->brief;
 }
 
 /* A row that belongs to somebody else now leaves none behind. */
@@ -214,13 +223,12 @@ static hd_status right_instance(scheduler *s, node_id id) {
     hd_scope scope = scope_of(s, id);
     hd_value brief;
     if (k->narrow == scope || (!k->narrow && scope == HD_SCOPE_SPACE)) return HD_OK;
-    hd_status status = rows_brief(s, array_get(k->brief, 0), scope, k->print, &brief);
+    hd_status status = rows_brief(s, value_ref(k->name), scope, k->print, &brief);
     if (status) return status;
-    hd_value former = k->brief;
+    if (k->flags & KEPT_ROW) persistence_node_gone(s, id);
+    value_unref(k->brief);
     k->brief = brief;
     k->narrow = (uint8_t)scope;
-    if (k->flags & KEPT_ROW) persistence_gone(s, former);
-    else value_unref(former);
     return HD_OK;
 }
 
@@ -287,7 +295,10 @@ static hd_status push_row(scheduler *s, build *b, node_id id, commit *c) {
     if (!status) status = add_claims(s, id, c);
     if (status) return status;
     note_rest(s, id);
-    if (rows_is_known(s, id)) return build_push(b, value_ref(k->brief)) ? HD_OK : HD_NOMEM;
+    if (rows_is_known(s, id)) {
+        hd_value brief = rows_kept(s, id);
+        return value_exists(brief) && build_push(b, value_ref(brief)) ? HD_OK : HD_NOMEM;
+    }
     k->flags |= KEPT_CHANGED;
     return push_full(s, b, id);
 }
@@ -353,7 +364,7 @@ static bool stays_due(scheduler *s, node_id id) {
     kept_node *k = kept_of(s, id);
     if (!is_steady(s, id)) return k->wrote_in > s->r->settled;
     if (!reads_volatile(s, node_of(s, id))) return true;
-    if (k->flags & KEPT_ROW) persistence_gone(s, value_ref(k->brief));
+    if (k->flags & KEPT_ROW) persistence_node_gone(s, id);
     k->flags &= (uint8_t)~KEPT_ROW;
     return false;
 }

@@ -42,10 +42,16 @@
 #include "value/array.h"
 #include "value/text.h"
 
+/* The reads of a body that says nothing else, in its text, where they stand as they are. */
+typedef struct basis_plain {
+    const char *at, *end; /* from the first cell's quote on; NULL: it is not such a body */
+} basis_plain;
+
 /* One row as it is kept. Texts and values are borrowed for the call. */
 typedef struct basis_row {
     const char *name, *instance, *fingerprint;
     hd_value body;
+    basis_plain plain; /* instead of a body: nothing need be made of most rows of a file */
     bool stale;
     /* Proved as of these seqs, by space: an object. It has at least the spaces that the row reads;
      * one that is not in it had never been written. */
@@ -109,6 +115,11 @@ typedef struct basis_read {
 size_t basis_read_count(hd_value body);
 /* False: it is malformed. */
 bool basis_read_at(hd_value body, size_t i, basis_read *out);
+
+/* {"r":["cell","cell"]}: no other field, nothing escaped, no read with a seq of its own. */
+basis_plain basis_plain_of(const char *text, size_t length);
+/* The next cell; false: there is none. */
+bool basis_plain_next(basis_plain *p, const char **cell, size_t *length);
 
 /* Whether a proof is about the row of this fingerprint. */
 bool basis_is_meant(hd_value proof, const char *fingerprint, size_t length);

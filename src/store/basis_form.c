@@ -2,6 +2,7 @@
 #include "store/basis.h"
 
 #include "base/env.h"
+#include "value/json_scan.h"
 #include "value/node.h"
 #include "value/object.h"
 #include <string.h>
@@ -126,6 +127,38 @@ bool basis_read_at(hd_value body, size_t i, basis_read *out) {
     }
     const char *text = hd_value_text(read, &length);
     return text && take_cell(text, length, out);
+}
+
+/* ---- reads in a text */
+
+/* Behind a cell at `p`, where a comma or the end follows; NULL: something else is there. */
+static const char *skip_cell(const char *p, const char *end) {
+    if (end - p < 4 || *p != '"') return NULL;
+    p = json_skip_plain(p + 1, end);
+    return end - p >= 3 && *p == '"' ? p + 1 : NULL;
+}
+
+basis_plain basis_plain_of(const char *text, size_t length) {
+    static const char begin[] = "{\"r\":[";
+    const basis_plain other = { NULL, NULL };
+    if (length < sizeof begin + 1 || memcmp(text, begin, sizeof begin - 1)) return other;
+    basis_plain all = { text + sizeof begin - 1, text + length };
+    const char *p = all.at;
+    for (bool more = *p != ']'; more; p += more) {
+        p = skip_cell(p, all.end);
+        if (!p) return other;
+        more = *p == ',';
+    }
+    return all.end - p == 2 && p[0] == ']' && p[1] == '}' ? all : other;
+}
+
+bool basis_plain_next(basis_plain *p, const char **cell, size_t *length) {
+    if (*p->at != '"') return false;
+    *cell = p->at + 1;
+    p->at = skip_cell(p->at, p->end);
+    *length = (size_t)(p->at - *cell) - 1;
+    p->at += *p->at == ',';
+    return true;
 }
 
 /* ---- the whole */

@@ -59,6 +59,12 @@ static hd_status column_json(const reading *g, sqlite3_stmt *s, int column, hd_v
     return status == HD_NOMEM ? HD_NOMEM : HD_CORRUPT;
 }
 
+static hd_status take_body(const reading *g, sqlite3_stmt *s, basis_row *row) {
+    const char *text = sqlite3_column_blob(s, 5);
+    if (text) row->plain = basis_plain_of(text, (size_t)sqlite3_column_bytes(s, 5));
+    return row->plain.at ? HD_OK : column_json(g, s, 5, &row->body);
+}
+
 static hd_status take_seqs(reading *g, sqlite3_stmt *s) {
     const char *text = (const char *)sqlite3_column_text(s, 4);
     size_t length = (size_t)sqlite3_column_bytes(s, 4);
@@ -88,7 +94,7 @@ static hd_status tell_stored(reading *g, sqlite3_stmt *s, const basis_entry *e) 
     if (said) row.stale = basis_names_stale(g->over, row.name);
     if (e) row.stale = e->flags & ROW_STALE;
     hd_status status = e ? HD_OK : take_seqs(g, s);
-    if (!status) status = column_json(g, s, 5, &row.body);
+    if (!status) status = take_body(g, s, &row);
     row.seqs = e ? basis_seqs_of(&g->c->rows, e) : value_ref(g->seqs);
     if (value_is_failed(row.seqs)) status = HD_NOMEM;
     if (!status) g->stopped = !g->fn(g->ctx, &row);

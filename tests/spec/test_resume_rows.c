@@ -5,6 +5,7 @@
 
 #include "spec.h"
 #include <heddle/pattern.h>
+#include <stdarg.h>
 
 static hd_runtime *rt(void) { return lab_runtime_now(l); }
 
@@ -15,15 +16,29 @@ static void settle(void) {
 
 static char text[2048];
 
-static bool print_row(void *ctx, const basis_row *row) {
+static void print(const char *format, ...) {
+    va_list arguments;
     size_t n = strlen(text);
-    n += (size_t)snprintf(text + n, sizeof text - n, "%s%s:", row->name, row->instance);
-    for (size_t i = 0; i < basis_read_count(row->body); i++) {
+    va_start(arguments, format);
+    vsnprintf(text + n, sizeof text - n, format, arguments);
+    va_end(arguments);
+}
+
+static bool print_row(void *ctx, const basis_row *row) {
+    basis_plain plain = row->plain;
+    const char *cell;
+    size_t length;
+    print("%s%s:", row->name, row->instance);
+    while (plain.at && basis_plain_next(&plain, &cell, &length)) {
+        const char *id = memchr(cell, '/', length);
+        print(" %.*s", (int)(cell + length - id) - 1, id + 1);
+    }
+    for (size_t i = 0; !row->plain.at && i < basis_read_count(row->body); i++) {
         basis_read read;
         assert_true(basis_read_at(row->body, i, &read));
-        n += (size_t)snprintf(text + n, sizeof text - n, " %.*s", (int)read.id_length, read.id);
+        print(" %.*s", (int)read.id_length, read.id);
     }
-    snprintf(text + n, sizeof text - n, ";");
+    print(";");
     return true;
 }
 

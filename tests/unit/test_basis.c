@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -412,6 +413,76 @@ static void no_memory_leaves_rows_that_are_right_or_none(void **state) {
     lab_each_allocation_failure(without_memory_an_extra_is_completed_by_applying_it_again, NULL);
 }
 
+/* ---- bodies as text */
+
+/* Whether the text is read as plain, and then gives what reading it as JSON gives. */
+static bool plain_is_right(const char *text, size_t length) {
+    basis_plain p = basis_plain_of(text, length);
+    if (!p.at) return false;
+    hd_value body = json_read(heap, text, length, NULL);
+    assert_false(value_is_failed(body));
+    assert_int_equal(hd_value_count(body), 1);
+    const char *cell;
+    size_t size, known, count = 0;
+    for (; basis_plain_next(&p, &cell, &size); count++) {
+        const char *same = hd_value_text(hd_value_index(hd_value_at(body, "r"), count), &known);
+        assert_non_null(same);
+        assert_int_equal(size, known);
+        assert_memory_equal(cell, same, size);
+    }
+    assert_int_equal(count, hd_value_count(hd_value_at(body, "r")));
+    value_unref(body);
+    return true;
+}
+
+static void a_body_of_reads_alone_is_read_from_its_text(void **state) {
+    static const char *const plain[] = {
+        "{\"r\":[]}", "{\"r\":[\"\"]}", "{\"r\":[\"main/n\"]}", "{\"r\":[\"~main/n#/a\",\"b/c!\"]}",
+        "{\"r\":[\"a/0123456789abcdef0123456789abcdef\",\"\",\"x/y\"]}"
+    };
+    static const char *const other[] = {
+        "",
+        "{",
+        "{\"r\":[",
+        "{\"r\":[]",
+        "{\"r\":[}}",
+        "{\"r\":[\"a\",]}",
+        "{\"r\":[\"a\"\"b\"]}",
+        "{\"r\":[\"a]}",
+        "{\"r\":[\"a\\n\"]}",
+        "{\"r\":[\"\xc3\xa9\"]}",
+        "{\"r\":[\"a\"],\"derived\":true}",
+        "{\"r\":[[\"a\",1]]}",
+        "{\"r\":[ ]}",
+        "{\"r\":[]} ",
+        "{\"derived\":true,\"r\":[]}",
+    };
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        assert_true(plain_is_right(plain[i], strlen(plain[i])));
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        assert_false(plain_is_right(other[i], strlen(other[i])));
+}
+
+/* A byte changed, taken out or doubled, in a copy that ends where the text ends. */
+static void a_damaged_body_is_read_as_json_reads_it(void **state) {
+    static const char whole[] = "{\"r\":[\"main/items#/3\",\"\",\"main@user/it\"]}";
+    static const char bytes[] = "\"\\,[]{}:r \n\x80";
+    lab_random r = lab_random_of(lab_seed());
+    for (int i = 0; i < 20000; i++) {
+        size_t length = sizeof whole - 1, at = lab_random_below(&r, length);
+        char *text = malloc(length + 1);
+        memcpy(text, whole, length);
+        switch (lab_random_below(&r, 3)) {
+        case 0: text[at] = bytes[lab_random_below(&r, sizeof bytes - 1)]; break;
+        case 1: memmove(text + at, text + at + 1, --length - at); break;
+        default: memmove(text + at + 1, text + at, length++ - at); break;
+        }
+        char *exact = realloc(text, length);
+        plain_is_right(exact, length);
+        free(exact);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_extra_that_lacks_something_is_refused),
@@ -422,6 +493,8 @@ int main(void) {
         cmocka_unit_test(a_stale_row_is_stale_until_it_is_written_again),
         cmocka_unit_test(a_table_and_a_tail_over_one_say_what_the_model_says),
         cmocka_unit_test(rows_come_in_order_of_name),
+        cmocka_unit_test(a_body_of_reads_alone_is_read_from_its_text),
+        cmocka_unit_test(a_damaged_body_is_read_as_json_reads_it),
         cmocka_unit_test(no_memory_leaves_rows_that_are_right_or_none),
     };
     return cmocka_run_group_tests(tests, open_world, close_world);

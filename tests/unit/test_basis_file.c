@@ -92,7 +92,8 @@ static void add_value(hd_value v) {
 
 static bool add_row(void *ctx, const basis_row *row) {
     add("%s|%s|%s|%d|", row->name, row->instance, row->fingerprint, row->stale);
-    add_value(row->body);
+    if (row->plain.at) add("{\"r\":[%.*s", (int)(row->plain.end - row->plain.at), row->plain.at);
+    else add_value(row->body);
     add("@%d;", (int)hd_value_as_int(hd_value_at(row->seqs, "main"), 0));
     return true;
 }
