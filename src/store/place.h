@@ -37,6 +37,9 @@ typedef uint32_t place_id; /* 0 is no place */
 /* A cell with a schema is no place: its handle lies above them. */
 #define CELL_SCHEMA UINT32_C(0x3F000000)
 
+/* Sequence numbers stay below this: a thousand commits a second for nine thousand years. */
+#define SEQ_MAX ((UINT64_C(1) << 48) - 1)
+
 /* What the replica knows of a document. */
 enum {
     DOC_KNOWN = 1,          /* confirmed absent or present at `seq`; else neither may be claimed */
@@ -122,8 +125,8 @@ static inline place *place_at(const places *ps, place_id id) {
     return &ps->at[id];
 }
 static inline void place_set_seq(place *doc, uint64_t seq) {
-    assert(seq >> 48 == 0);
-    doc->doc.seq = seq & ((UINT64_C(1) << 48) - 1);
+    assert(seq <= SEQ_MAX);
+    doc->doc.seq = seq & SEQ_MAX;
 }
 static inline bool place_is_doc(const places *ps, place_id id) { return ps->at[id].root == id; }
 

@@ -145,9 +145,9 @@ static hd_status read_spaces(basis_fold *f) {
     int rc = SQLITE_DONE;
     while (!status && (rc = sqlite3_step(s)) == SQLITE_ROW) {
         const char *text = (const char *)sqlite3_column_text(s, 0);
-        status = text ? move_space(f, text, (size_t)sqlite3_column_bytes(s, 0),
-                                   (uint64_t)sqlite3_column_int64(s, 1))
-                      : HD_NOMEM;
+        uint64_t seq;
+        status = text ? file_column_number(s, 1, &seq) : HD_NOMEM;
+        if (!status) status = move_space(f, text, (size_t)sqlite3_column_bytes(s, 0), seq);
     }
     if (!status) status = file_status(rc);
     sqlite3_reset(s);
@@ -173,6 +173,7 @@ static hd_status read_last(basis_fold *f) {
     int rc = sqlite3_step(s);
     if (rc == SQLITE_ROW) f->last = sqlite3_column_int64(s, 0);
     sqlite3_reset(s);
+    if (f->last > NODE_NUMBER_MAX) return HD_CORRUPT; /* there would be none for the next one */
     return file_status(rc);
 }
 
@@ -406,7 +407,8 @@ static hd_status write_whole(writing *w, const basis_entry *e) {
 /* The spaces that the row reads are those that its seqs name. */
 static hd_status narrow_seqs(writing *w, hd_value seqs, hd_value *out) {
     hd_value narrow = node_value(NULL, true);
-    for (hd_iter it = hd_iter_of(w->old_seqs); hd_iter_next(&it);) {
+    hd_value spaces = value_is_object(w->old_seqs) ? w->old_seqs : narrow;
+    for (hd_iter it = hd_iter_of(spaces); hd_iter_next(&it);) {
         hd_value seq = object_get_bytes(seqs, it.key, it.key_length);
         struct key *k = key_intern(w->f->heap, it.key, it.key_length);
         hd_value next = k ? object_set(w->f->heap, narrow, k, value_exists(seq) ? seq : it.value)

@@ -9,6 +9,9 @@
 #include "store/basis.h"
 #include "store/sqlite_log.h"
 
+/* Nodes are numbered from 1; nobody has as many as this. */
+#define NODE_NUMBER_MAX (INT64_MAX / 2)
+
 /* What a commit of the log says of nodes; absent: nothing, or nothing that can be understood. */
 hd_value log_commit_extra(hd_value made);
 

@@ -95,8 +95,10 @@ static hd_status space_seq_of(row_check *k, const char *space, size_t length, in
 }
 
 static hd_status check_seqs(row_check *k, const char *what, const char *name, hd_value seqs) {
-    if (hd_value_kind(seqs) != HD_KIND_OBJECT)
+    if (hd_value_kind(seqs) != HD_KIND_OBJECT) {
         report(k, "%s %s: its seqs are no numbers by space", what, name);
+        return HD_OK;
+    }
     hd_status status = HD_OK;
     for (hd_iter it = hd_iter_of(seqs); !status && hd_iter_next(&it);) {
         int64_t now = 0, seq = hd_value_as_int(it.value, -1);
@@ -115,6 +117,9 @@ static hd_status check_node(row_check *k, sqlite3_stmt *s) {
     hd_value body, seqs = value_absent();
     if (length != strlen(piece) || memcmp(name, piece, length) != 0)
         report(k, "node %s: it is not of the piece '%s'", name, piece);
+    int64_t number = sqlite3_column_int64(s, 4);
+    if (number < 1 || number > NODE_NUMBER_MAX)
+        report(k, "node %s: its number is %lld", name, (long long)number);
     if (!*text_at(s, 5)) report(k, "node %s: there is no fingerprint", name);
     hd_status status = column_json(k, s, 3, &body);
     if (!status) status = column_json(k, s, 2, &seqs);

@@ -245,8 +245,7 @@ static hd_status learn_space(client *c, sqlite3_stmt *s) {
     const char *text = (const char *)sqlite3_column_text(s, 0);
     if (!text) return HD_NOMEM;
     hd_status status = space_named(c, text, (size_t)sqlite3_column_bytes(s, 0), &space);
-    if (!status) space->seq = (uint64_t)sqlite3_column_int64(s, 1);
-    return status;
+    return status ? status : file_column_number(s, 1, &space->seq);
 }
 
 static hd_status learn_row(client *c, sqlite3_stmt *s) {
@@ -320,7 +319,7 @@ hd_status client_snapshot(client *c) {
     hd_status status = file_begin_read(&c->file);
     if (!status) status = file_meta_get(&c->file, "checkpoint", &c->checkpoint);
     if (status) client_release(c);
-    return status;
+    return status == HD_NOT_FOUND ? HD_CORRUPT : status;
 }
 
 /* Tells the row that the statement stands on. *stop: it is our own. */
@@ -402,9 +401,9 @@ static hd_status folded_seq(client *c, const struct key *space, uint64_t *out) {
     if (!s) return file_status(sqlite3_extended_errcode(c->file.db));
     sqlite3_bind_text(s, 1, key_bytes(space), (int)space->length, SQLITE_STATIC);
     int rc = sqlite3_step(s);
-    if (rc == SQLITE_ROW) *out = (uint64_t)sqlite3_column_int64(s, 0);
+    hd_status status = rc == SQLITE_ROW ? file_column_number(s, 0, out) : file_status(rc);
     sqlite3_reset(s);
-    return file_status(rc);
+    return status;
 }
 
 /* The document's own seq, 0 where it has no row, becomes the one at which it is known to hold. Where

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "store/sqlite_file.h"
 
+#include "store/place.h"
 #include "store/sqlite_schema.h"
 #include <assert.h>
 #include <fcntl.h>
@@ -166,16 +167,22 @@ void file_rollback(file *f) {
     if (f->db && file_in_transaction(f)) (void)file_run(f, SQL_ROLLBACK);
 }
 
+hd_status file_column_number(sqlite3_stmt *s, int column, uint64_t *out) {
+    sqlite3_int64 number = sqlite3_column_int64(s, column);
+    bool sane = number >= 0 && number <= (sqlite3_int64)SEQ_MAX;
+    *out = sane ? (uint64_t)number : 0;
+    return sane ? HD_OK : HD_CORRUPT;
+}
+
 hd_status file_meta_get(file *f, const char *key, uint64_t *out) {
     *out = 0;
     sqlite3_stmt *s = file_sql_get(f, SQL_META_GET);
     if (!s) return file_status(sqlite3_extended_errcode(f->db));
     sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
     int rc = sqlite3_step(s);
-    if (rc == SQLITE_ROW) *out = (uint64_t)sqlite3_column_int64(s, 0);
+    hd_status status = rc == SQLITE_ROW ? file_column_number(s, 0, out) : HD_NOT_FOUND;
     int reset = sqlite3_reset(s);
-    if (reset) return file_status(reset);
-    return rc == SQLITE_ROW ? HD_OK : HD_NOT_FOUND;
+    return reset ? file_status(reset) : status;
 }
 
 hd_status file_meta_set(file *f, const char *key, uint64_t value) {
@@ -236,9 +243,9 @@ static const char *misplaced(const char *name) {
 
 static hd_status refuse(const file *f, hd_status status, hd_error *error) {
     const char *name = f->name;
-    const char *place = status == HD_READ_ONLY || status == HD_IO ? misplaced(name) : NULL;
-    if (place) {
-        env_error(error, status, "%s %s", name, place);
+    const char *where = status == HD_READ_ONLY || status == HD_IO ? misplaced(name) : NULL;
+    if (where) {
+        env_error(error, status, "%s %s", name, where);
         return status;
     }
     switch (status) {
@@ -281,6 +288,12 @@ static hd_status judge_look(const file *f, const look *seen, hd_error *error) {
     bool empty = seen->application_id == 0 && seen->tables == 0;
     if (!empty && seen->application_id != FILE_APPLICATION_ID)
         return refuse(f, HD_NOT_HEDDLE, error);
+    if (seen->format < (empty ? 0 : 1)) { /* identity and format are written at once */
+        env_error(error, HD_CORRUPT,
+                  "%s says that it has format %d, which there never was: restore it from a backup",
+                  f->name, (int)seen->format);
+        return HD_CORRUPT;
+    }
     if (seen->format <= FILE_FORMAT) return HD_OK;
     env_error(error, HD_NEWER,
               "%s has format %d, this heddle (%s) knows up to %d: install a newer heddle", f->name,

@@ -117,9 +117,12 @@ hd_status file_run(file *f, file_sql which);
 hd_status file_finish(file *f, sqlite3_stmt *s);
 hd_status file_exec(file *f, const char *sql);
 
-/* Numbers kept in `meta`. HD_NOT_FOUND: *out is 0. */
+/* Numbers kept in `meta`. HD_NOT_FOUND, HD_CORRUPT: *out is 0. */
 hd_status file_meta_get(file *f, const char *key, uint64_t *out);
 hd_status file_meta_set(file *f, const char *key, uint64_t value);
+
+/* A number that counts seqs, rows or bytes. HD_CORRUPT: negative, or above SEQ_MAX. */
+hd_status file_column_number(sqlite3_stmt *s, int column, uint64_t *out);
 
 static inline hd_status file_begin_read(file *f) { return file_run(f, SQL_BEGIN_READ); }
 static inline hd_status file_begin_write(file *f) { return file_run(f, SQL_BEGIN_WRITE); }

@@ -418,10 +418,13 @@ hd_status fold_slice(writer *w, bool full, folded *out) {
 
 /* ---- Large documents whose patches are still apart: loaded and written whole ------------------- */
 
-static hd_status unpatch_doc(folding *g, const doc_name *name) {
+/* `doc` is the row that was found to have patches: if its name leads to another one, that would be
+ * written for ever. */
+static hd_status unpatch_doc(folding *g, const doc_name *name, int64_t doc) {
     new_head h = { .name = name };
     fold f = { .mode = FOLD_VALUE };
     hd_status status = take_old(g, &h);
+    if (!status && (!h.was.exists || h.was.doc != doc)) status = HD_CORRUPT;
     if (!status) status = large_load(&g->w->file, g->w->heap, h.was.doc, &f.value);
     f.seq = h.seq;
     if (!status) status = take_new_value(g, &h, &f);
@@ -432,12 +435,13 @@ static hd_status unpatch_doc(folding *g, const doc_name *name) {
 }
 
 static hd_status unpatch_next(folding *g, bool *more) {
-    static const char sql[] = "select space, scope, instance, id from head where patched > 0";
+    static const char sql[] = "select space, scope, instance, id, doc from head where patched > 0";
     sqlite3_stmt *s = NULL;
     int rc = sqlite3_prepare_v2(g->w->file.db, sql, -1, &s, NULL);
     if (!rc) rc = sqlite3_step(s);
     hd_status status = file_status(rc);
     *more = rc == SQLITE_ROW;
+    const char *scope = *more ? (const char *)sqlite3_column_text(s, 1) : NULL;
     if (*more) {
         doc_name name = { .space = (const char *)sqlite3_column_text(s, 0),
                           .instance = (const char *)sqlite3_column_text(s, 2),
@@ -445,8 +449,9 @@ static hd_status unpatch_next(folding *g, bool *more) {
                           .space_length = (uint32_t)sqlite3_column_bytes(s, 0),
                           .instance_length = (uint32_t)sqlite3_column_bytes(s, 2),
                           .id_length = (uint32_t)sqlite3_column_bytes(s, 3),
-                          .scope = scope_of_word((const char *)sqlite3_column_text(s, 1)) };
-        status = unpatch_doc(g, &name);
+                          .scope = scope_of_word(scope ? scope : "") };
+        bool named = scope && name.space && name.instance && name.id;
+        status = named ? unpatch_doc(g, &name, sqlite3_column_int64(s, 4)) : HD_CORRUPT;
     }
     sqlite3_finalize(s);
     return status;

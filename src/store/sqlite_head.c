@@ -30,15 +30,15 @@ uint64_t head_hash(const char *value, size_t value_length, const char *meta, siz
     return hash_bytes(meta, meta_length, hash_bytes(value, value_length, FILE_HASH_SEED));
 }
 
-static void take_head(sqlite3_stmt *s, stored_head *out) {
+static hd_status take_head(sqlite3_stmt *s, stored_head *out) {
     *out = (stored_head){ .exists = true,
                           .doc = sqlite3_column_int64(s, 0),
-                          .seq = (uint64_t)sqlite3_column_int64(s, 2),
-                          .meta_seq = (uint64_t)sqlite3_column_int64(s, 3),
                           .guarded = sqlite3_column_int(s, 4) != 0,
                           .large = sqlite3_column_int(s, 5) != 0,
                           .size = (uint64_t)sqlite3_column_int64(s, 6),
                           .patched = (uint64_t)sqlite3_column_int64(s, 7) };
+    hd_status status = file_column_number(s, 2, &out->seq);
+    return status ? status : file_column_number(s, 3, &out->meta_seq);
 }
 
 /* Stands on the row, or not; the caller resets. */
@@ -57,7 +57,7 @@ hd_status head_find(file *f, const doc_name *name, stored_head *out) {
     sqlite3_stmt *s;
     bool found;
     hd_status status = seek(f, SQL_HEAD_SEQ, name, &s, &found);
-    if (!status && found) take_head(s, out);
+    if (!status && found) status = take_head(s, out);
     out->has_value = out->exists && out->size > 0;
     if (s) sqlite3_reset(s);
     return status;
@@ -118,9 +118,9 @@ hd_status head_load(file *f, hd_heap *heap, const doc_name *name, hd_value *out,
     int64_t large = 0;
     hd_status status = seek(f, name->meta ? SQL_HEAD_META : SQL_HEAD_VALUE, name, &s, &found);
     if (!status && found) {
-        *seq = (uint64_t)sqlite3_column_int64(s, 1);
+        status = file_column_number(s, 1, seq);
         if (!name->meta && sqlite3_column_int(s, 2)) large = sqlite3_column_int64(s, 3);
-        else status = column_value(heap, s, 0, out);
+        else if (!status) status = column_value(heap, s, 0, out);
     }
     if (s) sqlite3_reset(s);
     return status || !large ? status : large_load(f, heap, large, out);

@@ -136,7 +136,7 @@ bool log_commit_space(hd_value made, size_t i, const char **name, size_t *length
     *name = hd_value_text(hd_value_index(object_get_bytes(made, "p", 1), i), length);
     int64_t n = hd_value_as_int(hd_value_index(object_get_bytes(made, "q", 1), i), -1);
     *seq = (uint64_t)n;
-    return *name && n > 0;
+    return *name && n > 0 && n <= (int64_t)SEQ_MAX;
 }
 
 /* ---- Documents --------------------------------------------------------------------------- */

@@ -61,8 +61,9 @@ static hd_status learn_space(writer *w, sqlite3_stmt *s) {
     /* No claim of ours is older than the moment we opened, and what is below the checkpoint is
      * answered by head rows. */
     head_space *space = &w->heads.spaces.items[index];
-    space->seq = space->floor = (uint64_t)sqlite3_column_int64(s, 1);
-    return HD_OK;
+    status = file_column_number(s, 1, &space->seq);
+    space->floor = space->seq;
+    return status;
 }
 
 /* [[local seq, payload, status name], ...]: verdicts that a client may still ask for. */

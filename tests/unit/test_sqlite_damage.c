@@ -95,9 +95,10 @@ static lab_disk *make_file(void) {
     lab_disk *left = lab_disk_clone(disk); /* as a killed program leaves it: with its tail */
     hd_close(rt);
     lab_disk_free(disk);
-    run_sql(left, "insert or ignore into reader values('0123', 1, 1, 1);"
-                  "insert or ignore into session values('00112233445566778899aabbccddeeff', 1, 0, 2,"
-                  " '[[1,5,\"HD_OK\",1]]');");
+    run_sql(left,
+            "insert or ignore into reader values('0123', 1, 1, 1);"
+            "insert or ignore into session values('00112233445566778899aabbccddeeff', 1, 0, 2,"
+            " '[[1,5,\"HD_OK\",1]]');");
     return left;
 }
 
@@ -169,24 +170,21 @@ static void live_with(lab_disk *disk) {
 static const char *const values[] = { "null",
                                       "''",
                                       "0",
-                                      "1",
                                       "-1",
                                       "9223372036854775807",
                                       "-9223372036854775808",
-                                      "1e300",
-                                      "'text'",
                                       "'main:x'",
                                       "'{\"main\":-4}'",
                                       "'[[\"a\"],{\"r\":7},null]'",
                                       "x'00ff80'",
-                                      "zeroblob(0)",
                                       "zeroblob(70000)" };
 
 static void damage(lab_disk *whole, const char *from, const char *column) {
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         char sql[512];
         lab_disk *disk = lab_disk_clone(whole);
-        snprintf(sql, sizeof sql, "update or replace %s set %s = %s", from, column, values[i]);
+        snprintf(sql, sizeof sql, "update or replace %s set %s = %s%s", from, column, values[i],
+                 i % 2 ? " where random() % 2" : "");
         run_sql(disk, sql);
         live_with(disk);
         lab_disk_free(disk);
@@ -195,12 +193,13 @@ static void damage(lab_disk *whole, const char *from, const char *column) {
 
 static void damage_table(const char *from) {
     lab_disk *whole = make_file();
+    lab_sqlite_seed((uint32_t)lab_seed());
     sqlite3 *db;
     sqlite3_stmt *s;
     char query[128];
     snprintf(query, sizeof query, "select name from pragma_table_info('%s')", from);
-    run_sql(whole, "update sqlite_schema set sql = replace(sql, ' not null', '') where type ="
-                   " 'table' and sql not like '%without rowid%'");
+    run_sql(whole, "update sqlite_schema set sql = replace(sql, ' not null', '')"
+                   " where type = 'table'");
     assert_int_equal(sqlite3_open_v2(FILE_NAME, &db, SQLITE_OPEN_READONLY, lab_disk_vfs(whole)), 0);
     assert_int_equal(sqlite3_prepare_v2(db, query, -1, &s, NULL), 0);
     int columns = 0;
