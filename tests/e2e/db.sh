@@ -70,6 +70,15 @@ replaces_all() { "$heddle" set old.db main/old 1 || return 1
     "$heddle" db backup shop.db old.db --force && "$heddle" db export old.db >b.jsonl &&
         "$heddle" db export shop.db | cmp - b.jsonl; }
 check "what replaces a store replaces all of it" holds replaces_all
+"$heddle" set used.db main/old 1
+"$heddle" watch used.db main --now >seen & watcher=$!
+check "a program has a file open" holds until_true lines_in seen 1
+check "then not even --force replaces it" fails 6 "process $watcher has used.db open" \
+    db backup shop.db used.db --force
+"$heddle" set used.db main/new 2
+check "that program goes on" holds until_true lines_in seen 2
+kill $watcher; wait $watcher 2>/dev/null
+check "when it has ended it is replaced" holds "$heddle" db backup shop.db used.db --force
 check "it leaves nothing else behind" holds test ! -e copy.db.partial
 
 upkeep() { "$heddle" db "$1" shop.db --json | python3 -c '

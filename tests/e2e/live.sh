@@ -96,6 +96,10 @@ check "and is named" holds prints "^total" graph shop.db --socket here.sock
 check "without that nobody is found" fails 8 "no running program" graph shop.db
 stop_shop "$pid"
 check "a socket that nobody serves" fails 8 "nobody serves at" graph shop.db --socket here.sock
+check "also where the file could tell something" fails 8 "nobody serves at" pieces shop.db --socket here.sock
+check "or the log" fails 8 "nobody serves at" why shop.db main/price --socket here.sock
+check "who is asked for by number must be there" fails 8 "no running program" pieces shop.db --pid 1
+check "also for why" fails 8 "no running program" why shop.db main/price --pid 1
 rm -f here.sock
 
 python3 -c '
