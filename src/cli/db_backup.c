@@ -11,6 +11,7 @@
 #include "cli/store.h"
 #include "cli/tables.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -75,6 +76,28 @@ static bool take_place(const copying *k, const char *to) {
     return rename(k->partial, to) == 0;
 }
 
+/* Whether somebody has the file open. In WAL mode each connection keeps a lock on the bytes that
+ * SQLite shares (https://www.sqlite.org/fileformat2.html, 1.4) until it is closed; one that died keeps
+ * none. The process is not known (0) if it lives in another container. */
+static bool is_open(const char *file, long *pid) {
+    struct flock lock = { .l_type = F_WRLCK, .l_start = 0x40000002, .l_len = 510 };
+    int fd = open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    bool locked = fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    if (fd >= 0) close(fd);
+    *pid = locked ? (long)lock.l_pid : 0;
+    return locked;
+}
+
+/* A program that has it open would go on with a file that has no name any more. */
+static int check_unused(cli *c, const char *to) {
+    long pid;
+    char who[40] = "another program";
+    if (!is_open(to, &pid)) return CLI_OK;
+    if (pid > 0) snprintf(who, sizeof who, "process %ld", pid);
+    return cli_fail(c, CLI_IO, "End it first, or choose another name for the copy.",
+                    "%s has %s open", who, to);
+}
+
 static int copy(cli *c, const char *to) {
     copying k = { .c = c };
     int length = snprintf(k.partial, sizeof k.partial, "%s.partial", to);
@@ -83,6 +106,7 @@ static int copy(cli *c, const char *to) {
     int failed = tables_open(c, &k.from, c->operands[0]);
     if (!failed) failed = copy_to_partial(&k);
     tables_close(&k.from);
+    if (!failed) failed = check_unused(c, to); /* copying takes a while */
     if (!failed && !take_place(&k, to))
         failed =
             cli_fail(c, CLI_IO, NULL, "%s: the copy cannot get its name: %s", to, strerror(errno));
@@ -119,6 +143,8 @@ static int run(cli *c) {
     if (access(to, F_OK) == 0 && !option_given(c, "force"))
         return cli_fail(c, CLI_CONFLICT, "Choose another name, or replace it with --force.",
                         "%s exists already", to);
+    int used = check_unused(c, to);
+    if (used) return used;
     store s; /* refuses what is no store, and keeps the file open while it is copied */
     int failed = store_open(c, &s, c->operands[0], STORE_READ);
     if (!failed) failed = copy(c, to);
@@ -137,7 +163,8 @@ const command command_db_backup = {
     .text = "Makes COPY, the file as it was at one moment; programs may write meanwhile. COPY "
             "appears under its name only when it is complete. (Copying the file by cp is not safe "
             "while a program has it open.)",
-    .options = (const cli_option[]){ { "force", NULL, "replace COPY if it exists" },
+    .options = (const cli_option[]){ { "force", NULL,
+                                       "replace COPY if it exists and no program has it open" },
                                      { NULL, NULL, NULL } },
     .examples = (const cli_example[]){ { "heddle db backup shop.db shop-monday.db", "a backup" },
                                        { NULL, NULL } },

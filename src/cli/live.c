@@ -91,26 +91,33 @@ static int no_file(cli *c, const char *file) {
                     "there is no file %s", file);
 }
 
-static int find_program(live *l, bool quiet) {
+/* For commands that can do without. */
+static int without_a_word(live *l) {
+    l->nobody = true;
+    return CLI_NO_PROGRAM;
+}
+
+static int find_program(live *l) {
     choice k = { 0 };
     int failed = option_number(l->c, "pid", &k.wanted);
     const char *socket_path = option_text(l->c, "socket");
     if (failed) return failed;
+    if (socket_path || k.wanted) l->quiet = false;
     if (socket_path) {
         snprintf(l->path, sizeof l->path, "%s", socket_path);
         return CLI_OK;
     }
     if (access(l->file, F_OK)) return no_file(l->c, l->file);
     unsigned count = live_each(l->file, choose, &k);
-    if (quiet && !count && !k.wanted) return CLI_NO_PROGRAM;
+    if (l->quiet && !count) return without_a_word(l);
     failed = check_choice(l->c, &k, l->file, count);
     if (!failed) snprintf(l->path, sizeof l->path, "%s", k.path);
     return failed;
 }
 
 static int open_live(cli *c, live *l, const char *file, bool quiet) {
-    *l = (live){ .c = c, .file = file };
-    int failed = find_program(l, quiet);
+    *l = (live){ .c = c, .file = file, .quiet = quiet };
+    int failed = find_program(l);
     if (failed) return failed;
     hd_limits limits = { .size = ANSWER_LIMIT };
     hd_status status = hd_heap_open(NULL, &limits, &l->heap);
@@ -180,7 +187,9 @@ static int connect_failed(live *l) {
         return cli_fail(l->c, CLI_FILE, "Ask as the user who runs the program, or as root.",
                         "the program that serves %s belongs to another user", l->file);
     if (errno == EAGAIN) return too_slow(l);
-    if (errno == ECONNREFUSED || errno == ENOENT)
+    bool gone = errno == ECONNREFUSED || errno == ENOENT;
+    if (gone && l->quiet) return without_a_word(l);
+    if (gone)
         return cli_fail(l->c, CLI_NO_PROGRAM, "The program must call hd_runtime_serve.",
                         "nobody serves at %s", l->path);
     return cli_fail(l->c, CLI_IO, NULL, "%s: %s", l->path, strerror(errno));

@@ -97,7 +97,7 @@ static bool list_space(void *ctx, const char *space) {
 static int ask_program(cli *c, listing *w) {
     int failed = live_open_quietly(c, &w->l, c->operands[0]);
     if (!failed) failed = live_ask(&w->l, "pieces", hd_object(), &w->running);
-    return failed == CLI_NO_PROGRAM ? CLI_OK : failed;
+    return w->l.nobody ? CLI_OK : failed;
 }
 
 static int list_all(listing *w) {

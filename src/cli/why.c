@@ -92,8 +92,8 @@ static void print_answer(const cli *c, hd_value answer) {
         printf("and %" PRIu64 " nodes more\n", live_number(answer, "more"));
 }
 
-/* CLI_NO_PROGRAM without a word: nobody is there to ask. */
-static int ask_program(cli *c) {
+/* *nobody: there is no program to ask, and nothing was said about it. */
+static int ask_program(cli *c, bool *nobody) {
     live l;
     hd_value answer;
     bool not_found = false;
@@ -106,6 +106,7 @@ static int ask_program(cli *c) {
     if (not_found) failed = suggest_node(&l, c->operands[1]);
     if (!failed && c->json) print_value(answer, HD_JSON_COMPACT);
     else if (!failed) print_answer(c, answer);
+    *nobody = l.nobody;
     live_close(&l);
     return failed;
 }
@@ -149,8 +150,8 @@ static int ask_file(cli *c, bool alone) {
 }
 
 static int run(cli *c) {
-    int failed = ask_program(c);
-    bool alone = failed == CLI_NO_PROGRAM;
+    bool alone;
+    int failed = ask_program(c, &alone);
     if (alone && !strchr(c->operands[1], '/'))
         return cli_fail(c, CLI_NO_PROGRAM,
                         "Start the program; it must call hd_runtime_serve(rt, NULL). Of a cell\n"
