@@ -54,4 +54,15 @@ check "and the build of its code" holds sh -c '"$0" log live.db main --json | gr
 kill $running
 wait $running 2>/dev/null
 check "the file is in order" gives 0 "live.db: in order" db check live.db
+
+long=$(python3 -c 'print("x" * 700)')
+"${heddle%/*}/tests/e2e/handler" long.db "$long" 2>handler.err &
+running=$!
+check "--wait, in a space with a long name" gives 0 '"hello ann"' \
+    send long.db "$long/greet" '"ann"' --wait --timeout 20
+check "also for a failure" fails 3 "nobody is called fail" \
+    send long.db "$long/greet" '"fail"' --wait --timeout 20
+check "events names the stream whole" holds sh -c '"$0" events long.db --waiting --json | grep -q "\"stream\":\"$1/greet\""' "$heddle" "$long"
+kill $running
+wait $running 2>/dev/null
 check "an id of nothing is a slip, not a defect" fails 1 "id of an event" send shop.db main/buy 1 --id ""

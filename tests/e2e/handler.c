@@ -1,6 +1,6 @@
 /* handler.c -- a program on a file, for events.sh: it handles what is posted to main/greet.
  *
- *     handler FILE
+ *     handler FILE [SPACE]       another space than main
  *
  * The payload "fail" is refused, null gets no answer, everything else is greeted. It runs until it is
  * ended from outside. */
@@ -23,9 +23,11 @@ int main(int argc, char **argv) {
     hd_runtime *rt;
     hd_error error;
     hd_handler handler;
-    if (argc != 2 || hd_open(argv[1], NULL, &rt, &error)) return 1;
+    char stream[1024];
+    snprintf(stream, sizeof stream, "%s/greet", argc > 2 ? argv[2] : "main");
+    if (argc < 2 || hd_open(argv[1], NULL, &rt, &error)) return 1;
     hd_cell count = hd_cell_at(rt, "main/greeted");
-    hd_handler_spec spec = { .stream = hd_cell_at(rt, "main/greet"),
+    hd_handler_spec spec = { .stream = hd_cell_at(rt, stream),
                              .fn = greet,
                              .ctx = &count,
                              .name = "greeter",

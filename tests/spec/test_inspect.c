@@ -238,6 +238,59 @@ static void many_nodes(void) {
     lab_idle(l);
 }
 
+/* Longer than any line of a terminal, and cut anywhere it would be no text. */
+#define LONG 700
+
+typedef struct long_names {
+    char node[LONG + 1], child[LONG + 1], cell[5 + 2 * LONG + 1];
+} long_names;
+
+static long_names make_long_names(void) {
+    long_names n;
+    memset(n.node, 'n', LONG);
+    memset(n.child, 'c', LONG);
+    memcpy(n.cell, "main/", 5);
+    for (int i = 0; i < LONG; i++) memcpy(n.cell + 5 + 2 * i, "\xC3\xA9", 2); /* e acute */
+    n.node[LONG] = n.child[LONG] = n.cell[5 + 2 * LONG] = '\0';
+    return n;
+}
+
+static hd_status read_cell(hd_tx *tx, void *ctx) {
+    const hd_cell *cell = ctx;
+    return hd_value_status(hd_tx_get(tx, *cell));
+}
+
+static const char *ask_of(const char *what, const char *of) {
+    static char line[4096];
+    snprintf(line, sizeof line, "{\"heddle\":1,\"ask\":\"%s\",\"of\":\"%s\"}\n", what, of);
+    return ask(line);
+}
+
+static void names_of_any_length_are_told_whole(void **state) {
+    long_names n = make_long_names();
+    char path_of_child[2 * LONG + 2];
+    serve();
+    hd_cell cell = hd_cell_at(rt(), n.cell);
+    hd_node node = hd_effect(rt(), n.node, read_cell, &cell);
+    hd_node_spec child = {
+        .name = n.child, .fn = read_cell, .ctx = &cell, .effect = true, .parent = node
+    };
+    assert_int_equal(hd_node_register(rt(), &child, &node), HD_OK);
+    hd_write_json(rt(), cell, "3");
+    lab_idle(l);
+    snprintf(path_of_child, sizeof path_of_child, "%s/%s", n.node, n.child);
+
+    assert_answer(ask("{\"heddle\":1,\"ask\":\"graph\"}\n"), n.cell);
+    assert_answer(heard, path_of_child);
+    assert_answer(ask("{\"heddle\":1,\"ask\":\"graph\",\"as\":\"dot\"}\n"), path_of_child);
+    assert_answer(ask("{\"heddle\":1,\"ask\":\"stats\"}\n"), path_of_child);
+    assert_answer(ask_of("why", path_of_child), n.cell);
+    assert_answer(heard, path_of_child);
+    assert_answer(ask_of("why", n.cell), n.cell);
+    hd_action_stats known;
+    assert_int_equal(hd_runtime_action_stats(rt(), path_of_child, &known), HD_OK);
+}
+
 static void one_who_does_not_take_its_answer_is_dropped_after_thirty_seconds(void **state) {
     serve();
     many_nodes();
@@ -569,6 +622,7 @@ int main(void) {
         W(what_the_program_was_told_last_stays_so),
         W(a_question_may_come_in_pieces),
         W(one_who_does_not_ask_is_dropped_after_five_seconds),
+        W(names_of_any_length_are_told_whole),
         W(one_who_does_not_take_its_answer_is_dropped_after_thirty_seconds),
         W(a_long_answer_arrives_whole),
         W(the_ninth_is_asked_to_come_again),
