@@ -16,9 +16,10 @@ typedef struct listing {
 } listing;
 
 /* The stream of a waiting event, as text. */
-static void stream_name(listing *w, hd_cell document, hd_value event, char *out, size_t size) {
+static const char *stream_name(listing *w, hd_cell document, hd_value event) {
     hd_cell stream = hd_cell_of_link(w->s.rt, document, hd_value_at(event, "stream"));
-    if (!hd_cell_print(w->s.rt, stream, out, size)) snprintf(out, size, "?");
+    const char *name = store_cell_name(&w->s, stream);
+    return *name ? name : "?";
 }
 
 /* One posted event or receipt. */
@@ -47,7 +48,6 @@ static const char *state_of(const shown *e) {
 }
 
 static void print_json(listing *w, const shown *e) {
-    char stream[256];
     record r = record_to(stdout);
     record_open(&r, NULL, '{');
     record_text(&r, "state", state_of(e));
@@ -55,8 +55,7 @@ static void print_json(listing *w, const shown *e) {
     record_text(&r, "id", e->id);
     record_number(&r, "seq", e->entry->seq);
     if (e->waiting) {
-        stream_name(w, e->document, e->value, stream, sizeof stream);
-        record_text(&r, "stream", stream);
+        record_text(&r, "stream", stream_name(w, e->document, e->value));
         record_value(&r, "payload", hd_value_at(e->value, "payload"));
         if (hd_value_exists(e->failure)) record_value(&r, "failure", e->failure);
     } else {
@@ -68,8 +67,7 @@ static void print_json(listing *w, const shown *e) {
 
 static void print_line(listing *w, const shown *e) {
     const cli *c = w->s.c;
-    char stream[256] = "";
-    if (e->waiting) stream_name(w, e->document, e->value, stream, sizeof stream);
+    const char *stream = e->waiting ? stream_name(w, e->document, e->value) : "";
     printf("%s%-8s%s %s/%s %s%s", out_colour(c, e->waiting ? COLOUR_BOLD : COLOUR_DIM), state_of(e),
            out_colour(c, COLOUR_NONE), e->entry->space, e->id, stream, e->waiting ? " " : "");
     w->status =

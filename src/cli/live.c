@@ -6,6 +6,7 @@
 #include "cli/output.h"
 #include "cli/parse.h"
 #include "cli/signals.h"
+#include "inspect/request.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -245,6 +246,8 @@ int live_ask_gently(live *l, const char *ask, hd_value more, hd_value *out, bool
     size_t length;
     text back = { 0 };
     const char *json = hd_json_print(l->pool, request_of(l, ask, more), HD_JSON_COMPACT, &length);
+    if (json && length >= REQUEST_MAX)
+        return cli_fail(l->c, CLI_INPUT, NULL, "a question about so long a name cannot be asked");
     char *line = json ? malloc(length + 2) : NULL;
     if (!line) return cli_fail(l->c, CLI_INTERNAL, NULL, "out of memory");
     memcpy(line, json, length);

@@ -30,23 +30,26 @@ static hd_value running_piece(const listing *w, const hd_listing *entry) {
 }
 
 /* Where its result is, as text. */
-static void result_name(listing *w, hd_cell document, hd_value piece, char *out, size_t size) {
+static const char *result_name(listing *w, hd_cell document, hd_value piece) {
     hd_cell result = hd_cell_of_link(w->s.rt, document, hd_value_at(piece, "result"));
-    if (!result.id || !hd_cell_print(w->s.rt, result, out, size)) snprintf(out, size, "-");
+    const char *name = store_cell_name(&w->s, result);
+    return *name ? name : "-";
+}
+
+static const char *piece_name(listing *w, const char *space, const char *id) {
+    return hd_value_as_text(hd_string_f(w->s.pool, "%s/%s", space, id), "");
 }
 
 static void print_record(listing *w, const hd_listing *entry, hd_cell document, hd_value piece,
                          hd_value runs) {
-    char result[512];
     record r = record_to(stdout);
-    result_name(w, document, piece, result, sizeof result);
     record_open(&r, NULL, '{');
     record_text(&r, "space", entry->space);
     record_text(&r, "id", entry->id);
     record_value(&r, "pattern", hd_value_at(piece, "pattern"));
     record_value(&r, "version", hd_value_at(piece, "version"));
     record_value(&r, "started", hd_value_at(piece, "started"));
-    record_text(&r, "result", result);
+    record_text(&r, "result", result_name(w, document, piece));
     record_bool(&r, "running", hd_value_exists(runs));
     record_value(&r, "nodes", hd_value_at(runs, "nodes"));
     record_value(&r, "rows", hd_value_at(runs, "rows"));
@@ -57,18 +60,17 @@ static void print_record(listing *w, const hd_listing *entry, hd_cell document, 
 static void print_line(listing *w, const hd_listing *entry, hd_cell document, hd_value piece,
                        hd_value runs) {
     const cli *c = w->s.c;
-    char name[512], state[48] = "", result[512];
-    snprintf(name, sizeof name, "%s/%s", entry->space, entry->id);
+    char state[48] = "";
     if (hd_value_exists(runs))
         snprintf(state, sizeof state, "runs, %" PRIu64 " node%s", live_number(runs, "nodes"),
                  live_number(runs, "nodes") == 1 ? "" : "s");
-    result_name(w, document, piece, result, sizeof result);
-    print_cell(name, NAME_WIDTH);
+    print_cell(piece_name(w, entry->space, entry->id), NAME_WIDTH);
     putchar(' ');
     print_cell(live_text(piece, "pattern"), PATTERN_WIDTH);
     printf(" %7" PRIu64 "  %s%s%s\n", live_number(piece, "started"), out_colour(c, COLOUR_GREEN),
            state, out_colour(c, COLOUR_NONE));
-    printf("%s  result %s%s\n", out_colour(c, COLOUR_DIM), result, out_colour(c, COLOUR_NONE));
+    printf("%s  result %s%s\n", out_colour(c, COLOUR_DIM), result_name(w, document, piece),
+           out_colour(c, COLOUR_NONE));
 }
 
 static bool print_piece(void *ctx, const hd_listing *entry) {
@@ -114,8 +116,6 @@ static int list_all(listing *w) {
 static bool print_stale(void *ctx, const hd_stale_piece *piece) {
     listing *w = ctx;
     const cli *c = w->s.c;
-    char name[512];
-    snprintf(name, sizeof name, "%s/%s", piece->space, piece->id);
     w->count++;
     if (c->json) {
         record r = record_to(stdout);
@@ -126,8 +126,9 @@ static bool print_stale(void *ctx, const hd_stale_piece *piece) {
         record_close(&r, '}');
         record_end(&r);
     } else {
-        print_cell(name, NAME_WIDTH);
+        print_cell(piece_name(w, piece->space, piece->id), NAME_WIDTH);
         printf(" %" PRIu64 " node%s would run\n", piece->nodes, piece->nodes == 1 ? "" : "s");
+        hd_pool_clear(w->s.pool);
     }
     return !output_broken() && !interrupted();
 }

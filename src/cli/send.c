@@ -55,17 +55,16 @@ static int print_id(const sending *w) {
 }
 
 /* The space that the stream is in. */
-static void space_of(sending *w, char *out, size_t size) {
-    hd_cell_print(w->s.rt, w->stream, out, size);
-    out[strcspn(out, "@/")] = '\0';
+static const char *space_of(sending *w) {
+    const char *name = store_cell_name(&w->s, w->stream);
+    return hd_value_as_text(hd_string_n(w->s.pool, name, strcspn(name, "@/")), "");
 }
 
 /* The event as it waits: a document of the same place as its receipt. */
 static hd_cell event_beside(sending *w, hd_cell receipt) {
-    char text[512], name[512 + 8];
-    hd_cell_print(w->s.rt, receipt, text, sizeof text);
-    snprintf(name, sizeof name, "%.*s/event/%s", (int)strcspn(text, "/"), text, w->id);
-    return hd_cell_at(w->s.rt, name);
+    const char *text = store_cell_name(&w->s, receipt);
+    hd_value name = hd_string_f(w->s.pool, "%.*s/event/%s", (int)strcspn(text, "/"), text, w->id);
+    return hd_cell_at(w->s.rt, hd_value_as_text(name, ""));
 }
 
 /* Whether a handler has failed since we posted it; its own words are told. */
@@ -110,12 +109,10 @@ static bool look_for_outcome(sending *w, hd_cell receipt, hd_cell event, int *fa
 
 static int print_outcome(sending *w, uint64_t end) {
     store *s = &w->s;
-    char space[256];
     int failed;
     const hd_env *env = hd_runtime_env(s->rt);
-    space_of(w, space, sizeof space);
     hd_cell receipt = hd_event_receipt(s->rt, w->stream, w->id), event = event_beside(w, receipt);
-    hd_status status = hd_runtime_follow(s->rt, space);
+    hd_status status = hd_runtime_follow(s->rt, space_of(w));
     while (!status) {
         if (look_for_outcome(w, receipt, event, &failed)) return failed;
         if (interrupted()) return interrupted_status();

@@ -99,6 +99,16 @@ int store_cell(store *s, const char *name, hd_cell *out) {
                     hd_runtime_error(s->rt)->message);
 }
 
+const char *store_cell_name(store *s, hd_cell cell) {
+    size_t length = hd_cell_print(s->rt, cell, NULL, 0);
+    char *text = malloc(length + 1);
+    if (!text) return "";
+    hd_cell_print(s->rt, cell, text, length + 1);
+    hd_value name = hd_string_n(s->pool, text, length);
+    free(text);
+    return hd_value_as_text(name, "");
+}
+
 typedef struct space_search {
     const char *name;
     bool found;

@@ -39,6 +39,8 @@ int store_open_as(cli *c, store *s, const char *file, store_mode mode, const cha
 int store_close(store *s, int status);
 
 int store_cell(store *s, const char *name, hd_cell *out);
+/* The name of a cell, however long; of the pool. "" for none, and without memory. */
+const char *store_cell_name(store *s, hd_cell cell);
 /* JSON from the command line; "-" stands for stdin. */
 int store_json(store *s, const char *what, const char *text, hd_value *out);
 /* The same of a text that is no operand; `above` is how many lines stand before it. */

@@ -39,12 +39,18 @@ typedef struct document_name {
     const char *space, *scope, *id;
 } document_name;
 
+/* Free it. Not of the pool: a watch may go on for months. */
+static char *whole_name(watching *w, hd_cell document) {
+    size_t size = hd_cell_print(w->s.rt, document, NULL, 0) + 1;
+    char *text = malloc(size);
+    if (text) hd_cell_print(w->s.rt, document, text, size);
+    return text;
+}
+
 /* Free its text. */
 static hd_status name_of(watching *w, hd_cell document, document_name *out) {
-    size_t size = hd_cell_print(w->s.rt, document, NULL, 0) + 1;
-    out->text = malloc(size);
+    out->text = whole_name(w, document);
     if (!out->text) return HD_NOMEM;
-    hd_cell_print(w->s.rt, document, out->text, size);
     char *slash = strchr(out->text, '/'), *at;
     out->space = out->text;
     out->scope = "space";
@@ -161,11 +167,12 @@ static hd_status print_json(watching *w, const hd_change *change, hd_value befor
 
 static hd_status print_line(watching *w, const hd_change *change, hd_value before, hd_value after) {
     const cli *c = w->s.c;
-    char name[512];
-    hd_cell_print(w->s.rt, change->document, name, sizeof name);
+    char *name = whole_name(w, change->document);
+    if (!name) return HD_NOMEM;
     printf("%s%6" PRIu64 "%s  %s%s%s ", out_colour(c, COLOUR_DIM), change->seq,
            out_colour(c, COLOUR_NONE), out_colour(c, COLOUR_BOLD), name,
            out_colour(c, COLOUR_NONE));
+    free(name);
     difference_ctx d = { c, NULL, false };
     hd_status status = hd_value_diff(hd_runtime_heap(w->s.rt), before, after, print_difference, &d);
     putchar('\n');

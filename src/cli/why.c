@@ -2,6 +2,7 @@
  *
  * A running program knows which change made which node run. Without one the log still tells who
  * committed, and for derived values because of what. */
+#define _POSIX_C_SOURCE 200809L
 #include "cli/commands.h"
 #include "cli/live.h"
 #include "cli/log.h"
@@ -11,43 +12,45 @@
 #include "cli/suggest.h"
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { COMMITS = 3, CELL_WIDTH = 34 };
 
 /* ---- What the program says ---------------------------------------------------------------- */
 
-static const char *who_changed(hd_value cause, char *out, size_t size) {
+/* Behind "by" or in its place; a node is named. */
+static const char *who_changed(hd_value cause, const char **by) {
     const char *origin = live_text(cause, "origin");
-    if (strcmp(origin, "node") == 0) snprintf(out, size, "by %s", live_text(cause, "writer"));
-    else if (strcmp(origin, "others") == 0) snprintf(out, size, "by another program");
-    else if (strcmp(origin, "load") == 0) snprintf(out, size, "loaded from the store");
-    else if (strcmp(origin, "revert") == 0) snprintf(out, size, "a commit was refused");
-    else snprintf(out, size, "by a commit");
-    return out;
+    *by = "by ";
+    if (strcmp(origin, "node") == 0) return live_text(cause, "writer");
+    if (strcmp(origin, "others") == 0) return "another program";
+    if (strcmp(origin, "load") != 0 && strcmp(origin, "revert") != 0) return "a commit";
+    *by = "";
+    return strcmp(origin, "load") == 0 ? "loaded from the store" : "a commit was refused";
 }
 
 /* On two lines where one would be too long. */
 static void print_cause(const cli *c, hd_value cause) {
-    char who[160], change[96];
+    const char *by, *who = who_changed(cause, &by);
     const char *before = live_text(cause, "before"), *after = live_text(cause, "after");
-    who_changed(cause, who, sizeof who);
-    snprintf(change, sizeof change, "%s%s%s", before, *before ? " -> " : "= ", after);
-    bool folds = 4 + CELL_WIDTH + 2 + strlen(change) + 2 + strlen(who) > 78;
+    const char *arrow = *before ? " -> " : "= ";
+    size_t change = strlen(before) + strlen(arrow) + strlen(after);
+    bool folds = 4 + CELL_WIDTH + 2 + change + 2 + strlen(by) + strlen(who) > 78;
     printf("    ");
     print_cell(live_text(cause, "cell"), CELL_WIDTH);
-    printf("  %s%s%s%s%s\n", out_colour(c, COLOUR_GREEN), change, out_colour(c, COLOUR_NONE),
-           folds ? "\n        " : "  ", who);
+    printf("  %s%s%s%s%s%s%s%s\n", out_colour(c, COLOUR_GREEN), before, arrow, after,
+           out_colour(c, COLOUR_NONE), folds ? "\n        " : "  ", by, who);
 }
 
 /* Causes come node by node; a heading for each. */
 static void print_causes(const cli *c, hd_value causes) {
-    char of[160] = "";
+    const char *of = "";
     bool pending = false;
     for (hd_iter it = hd_iter_of(causes); hd_iter_next(&it);) {
         bool next = hd_value_as_bool(hd_value_at(it.value, "pending"), false);
         if (strcmp(of, live_text(it.value, "node")) || next != pending) {
-            snprintf(of, sizeof of, "%s", live_text(it.value, "node"));
+            of = live_text(it.value, "node");
             pending = next;
             printf("  %s %s because this changed\n", of, next ? "will run" : "ran last");
         }
@@ -133,12 +136,8 @@ static int check_space(cli *c, const char *space) {
     return store_close(&s, failed);
 }
 
-static int ask_file(cli *c, bool alone) {
-    char name[1024];
-    log_query q = { .file = c->operands[0], .limit = COMMITS };
+static int print_commits(cli *c, log_query q, bool alone) {
     uint64_t printed = 0;
-    snprintf(name, sizeof name, "%s", c->operands[1]);
-    if (!split_cell(name, &q)) return CLI_OK; /* a node: the file does not know it */
     int failed = alone ? check_space(c, q.space) : CLI_OK;
     if (!failed && !c->json)
         printf("%sthe last commits that touched %s%s\n", alone ? "" : "\n", c->operands[1],
@@ -146,6 +145,16 @@ static int ask_file(cli *c, bool alone) {
     if (!failed) failed = log_print(c, &q, &printed);
     if (!failed && !printed && !c->json)
         printf("  none in the log: older ones have been folded into the documents\n");
+    return failed;
+}
+
+static int ask_file(cli *c, bool alone) {
+    log_query q = { .file = c->operands[0], .limit = COMMITS };
+    char *name = strdup(c->operands[1]);
+    if (!name) return cli_fail(c, CLI_INTERNAL, NULL, "out of memory");
+    bool is_cell = split_cell(name, &q); /* the file does not know nodes */
+    int failed = is_cell ? print_commits(c, q, alone) : CLI_OK;
+    free(name);
     return failed;
 }
 

@@ -21,16 +21,15 @@ hd_value answer_count(hd_pool *pool, uint64_t n) {
 }
 
 hd_value answer_cell(inspector *in, hd_cell cell) {
-    char name[512];
-    hd_cell_print(in->rt, cell, name, sizeof name);
-    return answer_text(in->pool, name);
+    return runtime_cell_text(in->rt, in->pool, cell);
 }
 
 hd_value answer_node_name(inspector *in, hd_node handle) {
     const scheduler *s = scheduler_get(in->rt);
-    char name[512] = "";
-    if (s && registry_get(s, handle)) introspection_name(s, handle.id, name, sizeof name);
-    return *name ? answer_text(in->pool, name) : hd_string_f(in->pool, "#%u", handle.id);
+    hd_value name = hd_null();
+    if (s && registry_get(s, handle)) name = introspection_text(s, in->pool, handle.id);
+    if (hd_value_status(name) || *hd_value_as_text(name, "")) return name;
+    return hd_string_f(in->pool, "#%u", handle.id);
 }
 
 static const char *kind_of(const hd_node_info *info) {

@@ -144,14 +144,14 @@ static hd_status check_spec(scheduler *s, const hd_handler_spec *spec) {
 }
 
 static belongings *belongings_of(scheduler *s, stream *to, const hd_handler_spec *spec) {
-    char print[256];
-    if (!spec->name) hd_cell_print(s->rt, (hd_cell){ to->place }, print, sizeof print);
-    const char *name = spec->name ? spec->name : print;
-    size_t size = sizeof(belongings) + strlen(name) + 1;
+    hd_cell cell = { to->place };
+    size_t length = spec->name ? strlen(spec->name) : hd_cell_print(s->rt, cell, NULL, 0);
+    size_t size = sizeof(belongings) + length + 1;
     belongings *b = env_new(s->env, size);
     if (!b) return NULL;
     *b = (belongings){ .of = to, .release = spec->release, .ctx = spec->ctx, .size = size };
-    memcpy(b->name, name, strlen(name) + 1);
+    if (spec->name) memcpy(b->name, spec->name, length + 1);
+    else hd_cell_print(s->rt, cell, b->name, length + 1);
     return b;
 }
 

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_MAX_ 512
-
 /* ---- edges */
 
 typedef enum edge_kind { EDGE_DATA, EDGE_ENVELOPE, EDGE_PARENT } edge_kind;
@@ -56,9 +54,7 @@ static hd_status edges_from(const scheduler *s, node_id id, edge_vec *out) {
 /* ---- JSON */
 
 static hd_value cell_text(const scheduler *s, hd_pool *pool, place_id at) {
-    char name[NAME_MAX_];
-    hd_cell_print(s->rt, (hd_cell){ at }, name, sizeof name);
-    return hd_string(pool, name);
+    return runtime_cell_text(s->rt, pool, (hd_cell){ at });
 }
 
 /* Outputs, or envelopes. */
@@ -95,14 +91,13 @@ static const char *status_name(hd_node_status status) {
 
 static hd_value node_value(const scheduler *s, hd_pool *pool, node_id id) {
     hd_node_info info;
-    char sentence[256], name[NAME_MAX_];
+    char sentence[256];
     hd_builder *b;
     if (hd_builder_open(pool, HD_KIND_OBJECT, &b)) return hd_failed(HD_NOMEM);
     introspection_info(s, id, &info);
-    introspection_name(s, id, name, sizeof name);
     why_not_sentence(s, id, sentence, sizeof sentence);
     hd_builder_put(b, "id", hd_int(pool, id));
-    hd_builder_put(b, "name", hd_string(pool, name));
+    hd_builder_put(b, "name", introspection_text(s, pool, id));
     hd_builder_put(b, "kind", hd_string(pool, kind_of(&info)));
     hd_builder_put(b, "status", hd_string(pool, status_name(info.status)));
     hd_builder_put(b, "live", hd_bool(info.live));
@@ -182,11 +177,12 @@ static void put_quoted(dot *d, const char *text) {
     }
 }
 
-static void put_dot_node(dot *d, const scheduler *s, node_id id) {
+static hd_status put_dot_node(dot *d, const scheduler *s, node_id id) {
     hd_node_info info;
-    char name[NAME_MAX_];
+    size_t size;
+    char *name = introspection_name(s, id, &size);
+    if (!name) return HD_NOMEM;
     introspection_info(s, id, &info);
-    introspection_name(s, id, name, sizeof name);
     print(d, "  n%u [label=\"", id);
     if (*name) put_quoted(d, name);
     else print(d, "#%u", id);
@@ -196,6 +192,8 @@ static void put_dot_node(dot *d, const scheduler *s, node_id id) {
           : info.materialiser ? "hexagon"
                               : "ellipse",
           info.live ? "solid" : "dashed", info.status == HD_NODE_CLEAN ? "black" : "red");
+    env_free(s->env, name, size);
+    return HD_OK;
 }
 
 hd_status export_dot(const scheduler *s, hd_json_sink sink, void *ctx) {
@@ -207,8 +205,8 @@ hd_status export_dot(const scheduler *s, hd_json_sink sink, void *ctx) {
     for (uint32_t pos = 0; pos < s->graph.order_count && !status && !d.stopped; pos++) {
         node_id id = s->graph.node_at[pos];
         if (!id) continue;
-        put_dot_node(&d, s, id);
-        status = edges_from(s, id, &found);
+        status = put_dot_node(&d, s, id);
+        if (!status) status = edges_from(s, id, &found);
         for (uint32_t i = 0; i < found.count && !status; i++)
             print(&d, "  n%u -> n%u [style=%s];\n", id, found.items[i].to,
                   styles[found.items[i].kind]);

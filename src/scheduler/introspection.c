@@ -6,7 +6,7 @@
 #include "scheduler/registry.h"
 #include "scheduler/why.h"
 #include "value/key.h"
-#include <stdio.h>
+#include <assert.h>
 #include <string.h>
 
 /* ---- hooks */
@@ -110,32 +110,43 @@ void introspection_fini(scheduler *s) {
 
 /* ---- names */
 
+/* With a NUL, or a slash, behind each part. */
+static size_t name_size(const scheduler *s, node_id id) {
+    size_t size = 0;
+    for (node_id up = id; up; up = graph_parent(&s->graph, up))
+        size += strlen(node_label(s, up)) + 1;
+    return size;
+}
+
 /* Written from the end: parents are met last. */
-void introspection_name(const scheduler *s, node_id id, char *out, size_t size) {
-    char text[512];
-    size_t at = sizeof text - 1;
-    text[at] = 0;
-    for (node_id up = id; up; up = graph_parent(&s->graph, up)) {
+char *introspection_name(const scheduler *s, node_id id, size_t *size) {
+    size_t at = *size = name_size(s, id);
+    char *text = env_new(s->env, *size);
+    for (node_id up = id; text && up; up = graph_parent(&s->graph, up)) {
         const char *name = node_label(s, up);
         size_t length = strlen(name);
-        if (length + 1 > at) break;
-        if (up != id) text[--at] = '/';
+        text[--at] = up == id ? '\0' : '/';
         at -= length;
         memcpy(text + at, name, length);
     }
-    snprintf(out, size, "%s", text + at);
+    assert(!text || at == 0);
+    return text;
+}
+
+hd_value introspection_text(const scheduler *s, hd_pool *pool, node_id id) {
+    size_t size;
+    char *name = introspection_name(s, id, &size);
+    if (!name) return hd_failed(HD_NOMEM);
+    hd_value v = hd_string_n(pool, name, size - 1);
+    env_free(s->env, name, size);
+    return v;
 }
 
 node_id introspection_find(const scheduler *s, const char *name) {
     node_id at = 0;
-    char part[256];
     for (;;) {
         const char *slash = strchr(name, '/');
-        size_t length = slash ? (size_t)(slash - name) : strlen(name);
-        if (length >= sizeof part) return 0;
-        memcpy(part, name, length);
-        part[length] = 0;
-        at = registry_find(s, at, part);
+        at = registry_find(s, at, name, slash ? (size_t)(slash - name) : strlen(name));
         if (!at || !slash) return at;
         name = slash + 1;
     }

@@ -50,8 +50,10 @@ void introspection_fini(scheduler *s);
 void introspection_attach(scheduler *s);
 
 void introspection_info(const scheduler *s, node_id id, hd_node_info *out);
-/* "parent/child", cut to size. */
-void introspection_name(const scheduler *s, node_id id, char *out, size_t size);
+/* "parent/child", however long: in a block of *size bytes, to be freed. NULL: no memory. */
+char *introspection_name(const scheduler *s, node_id id, size_t *size);
+/* The same as a text of the pool. */
+hd_value introspection_text(const scheduler *s, hd_pool *pool, node_id id);
 /* By such a name; 0: none. */
 node_id introspection_find(const scheduler *s, const char *name);
 

@@ -38,9 +38,11 @@ static void read_stats(const scheduler *s, node_id id, hd_action_stats *out) {
 }
 
 static struct key *full_name(const scheduler *s, node_id id) {
-    char text[512];
-    introspection_name(s, id, text, sizeof text);
-    return key_intern(s->r->heap, text, strlen(text));
+    size_t size;
+    char *text = introspection_name(s, id, &size);
+    struct key *name = text ? key_intern(s->r->heap, text, size - 1) : NULL;
+    if (text) env_free(s->env, text, size);
+    return name;
 }
 
 /* A name may come and go many times: what all its nodes did counts. */

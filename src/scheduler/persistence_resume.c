@@ -495,12 +495,8 @@ void resume_drop_all(scheduler *s, const char *piece) {
 
 /* A row below a node that is there waits for that one to run. */
 static bool is_expected(const scheduler *s, const char *name) {
-    char top[1024];
     const char *slash = strchr(name, '/');
-    if (!slash || (size_t)(slash - name) >= sizeof top) return false;
-    memcpy(top, name, (size_t)(slash - name));
-    top[slash - name] = 0;
-    return registry_find(s, 0, top) != 0;
+    return slash && registry_find(s, 0, name, (size_t)(slash - name)) != 0;
 }
 
 void resume_drop_unbuilt(scheduler *s, kept_piece *of) {

@@ -144,8 +144,8 @@ static node_id find_key(const scheduler *s, node_id parent, const struct key *na
     return 0;
 }
 
-node_id registry_find(const scheduler *s, node_id parent, const char *name) {
-    const struct key *k = key_find(s->r->heap, name, strlen(name));
+node_id registry_find(const scheduler *s, node_id parent, const char *name, size_t length) {
+    const struct key *k = key_find(s->r->heap, name, length);
     return k ? find_key(s, parent, k) : 0;
 }
 

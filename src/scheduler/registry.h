@@ -20,7 +20,7 @@ node_id registry_get(const scheduler *s, hd_node handle);
 static inline hd_node registry_handle(const scheduler *s, node_id id) {
     return id ? (hd_node){ id, s->sides[id].generation } : (hd_node){ 0, 0 };
 }
-node_id registry_find(const scheduler *s, node_id parent, const char *name);
+node_id registry_find(const scheduler *s, node_id parent, const char *name, size_t length);
 
 /* The cold record, made if missing. NULL: no memory. */
 cold *registry_cold(scheduler *s, node_id id);

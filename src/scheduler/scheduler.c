@@ -188,7 +188,8 @@ static hd_status grant_first_demand(scheduler *s, node_id id, const hd_node_spec
 /* A body that is run again for comparison finds the nodes that it registered when it ran. */
 static hd_status find_rechecked(const scheduler *s, const hd_node_spec *spec, hd_node *out) {
     node_id parent = registry_get(s, spec->parent), id = registry_get(s, spec->again);
-    if (!id && spec->name) id = registry_find(s, parent ? parent : s->running, spec->name);
+    if (!id && spec->name)
+        id = registry_find(s, parent ? parent : s->running, spec->name, strlen(spec->name));
     *out = registry_handle(s, id);
     return id ? HD_OK : HD_ABORTED;
 }

@@ -2,6 +2,7 @@
 #include "store/runtime.h"
 #include "store/tx.h"
 
+#include "base/env.h"
 #include "value/key.h"
 #include "value/link.h"
 #include <stdio.h>
@@ -235,6 +236,19 @@ size_t hd_cell_print(hd_runtime *rt, hd_cell cell, char *out, size_t size) {
     length++;
     size_t room = length < size ? size - length : 0;
     return length + hd_path_print(rt->heap, path, room ? out + length : NULL, room);
+}
+
+hd_value runtime_cell_text(hd_runtime *rt, hd_pool *pool, hd_cell cell) {
+    char near[256], *text = near;
+    size_t length = hd_cell_print(rt, cell, near, sizeof near);
+    if (length >= sizeof near) {
+        text = env_new(&rt->env, length + 1);
+        if (!text) return hd_failed(HD_NOMEM);
+        hd_cell_print(rt, cell, text, length + 1);
+    }
+    hd_value v = hd_string_n(pool, text, length);
+    if (text != near) env_free(&rt->env, text, length + 1);
+    return v;
 }
 
 hd_value hd_cell_link(hd_runtime *rt, hd_pool *pool, hd_cell cell) {

@@ -84,6 +84,8 @@ _Static_assert(offsetof(hd_runtime, r.places.at) == offsetof(struct hd_runtime_f
 
 /* The place behind a cell, and its schema (NULL: none). 0: no cell. */
 place_id runtime_place(const hd_runtime *rt, hd_cell cell, const hd_schema **schema);
+/* The name of a cell, however long, as a text of the pool. */
+hd_value runtime_cell_text(hd_runtime *rt, hd_pool *pool, hd_cell cell);
 
 /* The home of a space and scope for this runtime's identity. */
 hd_status runtime_home(hd_runtime *rt, struct key *space, hd_scope scope, bool meta, uint32_t *out);
