@@ -74,11 +74,6 @@ void *arena_alloc(arena *a, size_t size) {
     return block;
 }
 
-void *arena_alloc0(arena *a, size_t size) {
-    void *block = arena_alloc(a, size);
-    return block ? memset(block, 0, size) : NULL;
-}
-
 void *arena_alloc_array(arena *a, size_t count, size_t size) {
     return size && count > SIZE_MAX / size ? NULL : arena_alloc(a, count * size);
 }

@@ -29,7 +29,6 @@ void arena_reset(arena *a);
 
 /* NULL when there is no memory. `size` may be 0. */
 void *arena_alloc(arena *a, size_t size);
-void *arena_alloc0(arena *a, size_t size);
 /* count * size bytes; NULL as well when the product does not fit. */
 void *arena_alloc_array(arena *a, size_t count, size_t size);
 /* A copy of the bytes with a NUL behind them. */

@@ -1,15 +1,5 @@
-/* list.c -- the parts of the list that walk or splice; the rest is in the header. */
+/* list.c -- the parts of the list that walk it; the rest is in the header. */
 #include "base/list.h"
-
-void list_append_all(list *to, list *from) {
-    if (list_empty(from)) return;
-    list_node *first = from->head.next, *last = from->head.prev;
-    first->prev = to->head.prev;
-    to->head.prev->next = first;
-    last->next = &to->head;
-    to->head.prev = last;
-    list_init(from);
-}
 
 size_t list_count(const list *l) {
     size_t count = 0;

@@ -88,9 +88,6 @@ static inline list_node *list_pop_front(list *l) {
     return node;
 }
 
-/* Moves all of `from` behind the last of `to`; `from` is empty afterwards. */
-void list_append_all(list *to, list *from);
-
 size_t list_count(const list *l);
 
 /* Asserts that the ring is whole. */

@@ -17,12 +17,6 @@ void vec_fini_(const hd_env *env, void *items, uint32_t capacity, size_t size) {
     env_free(env, items, capacity * size);
 }
 
-void vec_open_gap_(void *items, uint32_t count, uint32_t index, size_t size) {
-    assert(index <= count);
-    char *at = (char *)items + index * size;
-    memmove(at + size, at, (count - index) * size);
-}
-
 void vec_close_gap_(void *items, uint32_t count, uint32_t index, size_t size) {
     assert(index < count);
     char *at = (char *)items + index * size;

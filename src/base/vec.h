@@ -26,7 +26,6 @@
  * both as they were. */
 void *vec_grow_(const hd_env *env, void *items, uint32_t *capacity, uint64_t need, size_t size);
 void vec_fini_(const hd_env *env, void *items, uint32_t capacity, size_t size);
-void vec_open_gap_(void *items, uint32_t count, uint32_t index, size_t size);
 void vec_close_gap_(void *items, uint32_t count, uint32_t index, size_t size);
 
 /* Room for `n` more: true, or false when there is no memory. */
@@ -39,12 +38,6 @@ void vec_close_gap_(void *items, uint32_t count, uint32_t index, size_t size);
 /* Appends; false when there is no memory, and nothing changed. */
 #define vec_push(env, v, item)                                                                     \
     (vec_room(env, v, 1) ? ((v)->items[(v)->count++] = (item), true) : false)
-
-/* Puts `item` before the one at `index` (<= count). */
-#define vec_insert(env, v, index, item)                                                            \
-    (vec_room(env, v, 1) ? (vec_open_gap_((v)->items, (v)->count++, (index), sizeof *(v)->items),  \
-                            (v)->items[index] = (item), true)                                      \
-                         : false)
 
 /* Takes one out; the ones behind close up. */
 #define vec_remove(v, index)                                                                       \

@@ -58,10 +58,3 @@ void id_of_text(const char *json, size_t length, char out[HD_ID_SIZE]) {
     out[0] = ID_MARK;
     write_base64url(hash, out + 1);
 }
-
-bool id_is_causal(const char *id) {
-    if (id[0] != ID_MARK) return false;
-    size_t length =
-        strspn(id + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_");
-    return length == HD_ID_SIZE - 2 && id[1 + length] == 0;
-}

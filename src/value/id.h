@@ -1,4 +1,4 @@
-/* id.h -- telling causal ids from names. */
+/* id.h -- ids from what caused them. */
 #ifndef HD_VALUE_ID_H
 #define HD_VALUE_ID_H
 
@@ -14,8 +14,5 @@ hd_status id_digest(hd_value v, uint8_t out[ID_DIGEST_SIZE]);
 
 /* hd_id_of for whoever can write down the canonical JSON of the cause directly. */
 void id_of_text(const char *json, size_t length, char out[HD_ID_SIZE]);
-
-/* Whether the text has the form of a causal id, as hd_id_of writes it. */
-bool id_is_causal(const char *id);
 
 #endif

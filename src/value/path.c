@@ -210,20 +210,6 @@ hd_status path_parse(hd_heap *heap, const char *text, size_t length, hd_path *ou
     return HD_OK;
 }
 
-hd_status path_concat(hd_heap *heap, hd_path base, hd_path rest, hd_path *out) {
-    uint32_t depth = path_depth(heap, rest);
-    *out = path_ref(heap, base);
-    for (uint32_t d = 1; d <= depth; d++) {
-        struct key *segment = path_key(heap, path_ancestor(heap, rest, d));
-        hd_status status = path_descend(heap, out, segment);
-        if (!status) continue;
-        path_unref(heap, *out);
-        *out = HD_PATH_ROOT;
-        return status;
-    }
-    return HD_OK;
-}
-
 /* ---- Relations ---- */
 
 hd_path path_ancestor(const hd_heap *heap, hd_path path, uint32_t depth) {
@@ -233,17 +219,6 @@ hd_path path_ancestor(const hd_heap *heap, hd_path path, uint32_t depth) {
 
 bool path_is_prefix(const hd_heap *heap, hd_path a, hd_path b) {
     return path_ancestor(heap, b, path_depth(heap, a)) == a;
-}
-
-int path_compare(const hd_heap *heap, hd_path a, hd_path b) {
-    uint32_t da = path_depth(heap, a), db = path_depth(heap, b);
-    hd_path x = path_ancestor(heap, a, db), y = path_ancestor(heap, b, da);
-    if (x == y) return (da > db) - (da < db);
-    while (path_parent(heap, x) != path_parent(heap, y)) {
-        x = path_parent(heap, x);
-        y = path_parent(heap, y);
-    }
-    return key_compare(path_key(heap, x), path_key(heap, y));
 }
 
 /* ---- Printing ---- */

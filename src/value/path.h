@@ -52,15 +52,11 @@ bool path_child_find(const hd_heap *heap, hd_path parent, const struct key *segm
 /* The path of a pointer text: +1, not pinned. HD_SYNTAX with offset and column in `error` (which may
  * be NULL), HD_LIMIT, HD_NOMEM. */
 hd_status path_parse(hd_heap *heap, const char *text, size_t length, hd_path *out, hd_error *error);
-/* `base` followed by all segments of `rest`: +1. One lookup per segment; walks up `rest` for each. */
-hd_status path_concat(hd_heap *heap, hd_path base, hd_path rest, hd_path *out);
 
 /* True if `a` is `b` or an ancestor of it. O(difference in depth). */
 bool path_is_prefix(const hd_heap *heap, hd_path a, hd_path b);
 /* The ancestor of `path` (or itself) that has `depth` segments. */
 hd_path path_ancestor(const hd_heap *heap, hd_path path, uint32_t depth);
-/* Segment by segment in byte order, shorter first: < 0, 0, > 0. */
-int path_compare(const hd_heap *heap, hd_path a, hd_path b);
 
 /* What is at a path; borrowed; absent if the way is not there. O(depth * log n). */
 hd_value value_get_path(const hd_heap *heap, hd_value v, hd_path path);

@@ -61,14 +61,12 @@ static void a_reset_arena_asks_for_no_more_memory(void **state) {
     lab_env_close(world);
 }
 
-static void copies_end_in_a_nul_and_zeroed_blocks_are_zero(void **state) {
+static void copies_end_in_a_nul_and_no_size_wraps_around(void **state) {
     lab_env *world = lab_env_open();
     arena a;
     arena_init(&a, lab_env_of(world));
     assert_string_equal(arena_copy(&a, "heddle and reed", 6), "heddle");
     assert_string_equal(arena_copy(&a, NULL, 0), "");
-    unsigned char *zeros = arena_alloc0(&a, 3000);
-    for (int i = 0; i < 3000; i++) assert_int_equal(zeros[i], 0);
     assert_null(arena_alloc(&a, SIZE_MAX - 8));
     assert_null(arena_alloc_array(&a, SIZE_MAX / 4, 8));
     assert_non_null(arena_alloc_array(&a, 4, 8));
@@ -97,7 +95,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_blocks_never_overlap),
         cmocka_unit_test(a_reset_arena_asks_for_no_more_memory),
-        cmocka_unit_test(copies_end_in_a_nul_and_zeroed_blocks_are_zero),
+        cmocka_unit_test(copies_end_in_a_nul_and_no_size_wraps_around),
         cmocka_unit_test(a_refused_block_changes_nothing),
     };
     return cmocka_run_group_tests_name("arena", tests, NULL, NULL);

@@ -102,28 +102,11 @@ static void the_safe_loop_lets_the_body_remove(void **state) {
     assert_same(&l, &(struct model){ .order = { 0, 2, 4 }, .count = 3 });
 }
 
-static void one_list_is_appended_to_another(void **state) {
-    struct item items[4] = { { .number = 0 }, { .number = 1 }, { .number = 2 }, { .number = 3 } };
-    list to, from;
-    list_init(&to);
-    list_init(&from);
-    list_append_all(&to, &from);
-    assert_true(list_empty(&to));
-    for (int i = 0; i < 4; i++) list_push_back(i < 2 ? &to : &from, &items[i].node);
-    list_append_all(&to, &from);
-    assert_true(list_empty(&from));
-    list_check(&from);
-    assert_same(&to, &(struct model){ .order = { 0, 1, 2, 3 }, .count = 4 });
-    list_append_all(&from, &to);
-    assert_same(&from, &(struct model){ .order = { 0, 1, 2, 3 }, .count = 4 });
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_operations_agree_with_an_array),
         cmocka_unit_test(ends_and_neighbours_of_a_list),
         cmocka_unit_test(the_safe_loop_lets_the_body_remove),
-        cmocka_unit_test(one_list_is_appended_to_another),
     };
     return cmocka_run_group_tests_name("list", tests, NULL, NULL);
 }

@@ -126,23 +126,6 @@ static void prefixes_are_ancestors(void **state) {
     assert_false(path_is_prefix(w.heap, x, abc));
     assert_false(path_is_prefix(w.heap, ab, x));
     assert_int_equal(path_ancestor(w.heap, abc, 1), a);
-    hd_path joined;
-    assert_int_equal(path_concat(w.heap, a, x, &joined), HD_OK);
-    assert_int_equal(joined, at(&w, "/a/x/b"));
-    path_unref(w.heap, joined);
-    world_close(&w);
-}
-
-static void paths_are_ordered_segment_by_segment(void **state) {
-    world w = world_open();
-    static const char *const sorted[] = { "",     "/",      "/10",  "/2",   "/a",    "/a/",
-                                          "/a/b", "/a/b/c", "/a/c", "/a b", "/ab/a", "/b" };
-    enum { N = sizeof sorted / sizeof *sorted };
-    for (int i = 0; i < N; i++)
-        for (int j = 0; j < N; j++) {
-            int c = path_compare(w.heap, at(&w, sorted[i]), at(&w, sorted[j]));
-            assert_int_equal((c > 0) - (c < 0), (i > j) - (i < j));
-        }
     world_close(&w);
 }
 
@@ -372,7 +355,6 @@ int main(void) {
         cmocka_unit_test(malformed_texts_are_refused_with_their_place),
         cmocka_unit_test(a_path_has_at_most_so_many_segments),
         cmocka_unit_test(prefixes_are_ancestors),
-        cmocka_unit_test(paths_are_ordered_segment_by_segment),
         cmocka_unit_test(unreferenced_paths_are_reused),
         cmocka_unit_test(a_referenced_path_survives_the_sweep),
         cmocka_unit_test(a_path_leads_through_objects_and_arrays),
