@@ -1,0 +1,325 @@
+/* test_node_edges.c -- nodes at the edges: a parent that goes before its child, a run that does not
+ * count, a suspended one that is given up, names with slashes, questions asked at a bad moment. */
+#include "scheduler/gates.h"
+#include "scheduler/scheduler.h"
+
+#include "spec.h" /* after the internal headers: it has a variable `l` */
+
+static hd_runtime *rt(void) { return lab_runtime_now(l); }
+static hd_node node_named(const char *name) { return lab_find(l, name)->node; }
+
+/* ---- names */
+
+/* C10: children stay when their parent goes; their names are theirs to go with. */
+static void a_child_outlives_its_parent(void **state) {
+    lab_effect(l, "parent", "n");
+    lab_settle(l);
+    lab_add(l, .name = "child", .reads = "n", .effect = true, .parent = "parent");
+    lab_settle(l);
+    assert_int_equal(hd_node_find(rt(), "parent/child").id, node_named("child").id);
+    lab_cancel(l, "parent");
+    assert_int_equal(hd_node_find(rt(), "parent/child").id, 0);
+    lab_set(l, "n", 1);
+    lab_settle(l);
+    assert_ran(l, "parent child child");
+    lab_cancel(l, "child");
+    assert_int_equal(lab_stats(l).nodes, 0);
+}
+
+static void a_name_may_have_a_slash_and_any_length(void **state) {
+    char name[400];
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = 0;
+    lab_effect(l, name, "n");
+    assert_int_equal(hd_node_find(rt(), name).id, node_named(name).id);
+    lab_effect(l, "a/b", "n");
+    assert_int_equal(hd_node_find(rt(), "a/b").id, node_named("a/b").id);
+    lab_effect(l, "a", "n");
+    lab_add(l, .name = "c/d", .reads = "n", .effect = true, .parent = "a");
+    assert_int_equal(hd_node_find(rt(), "a/c/d").id, node_named("c/d").id);
+    assert_int_equal(hd_node_find(rt(), "a/b/d").id, 0);
+    lab_add(l, .name = "e", .reads = "n", .effect = true, .parent = "a/b");
+    assert_int_equal(hd_node_find(rt(), "a/b/e").id, node_named("e").id);
+    assert_int_equal(hd_node_find(rt(), "a/b").id, node_named("a/b").id);
+}
+
+/* ---- runs that do not count */
+
+static hd_status read_twice(lab_node *self, hd_tx *tx) {
+    lab_tx_number(self, tx, "n");
+    lab_tx_number(self, tx, "late");
+    return HD_OK;
+}
+
+/* A run that was set aside is no run that the throttle counts. */
+static void a_throttled_effect_that_is_set_aside_runs_in_the_same_pass(void **state) {
+    lab_set(l, "n", 1);
+    lab_compute(l, "late", "n", NULL);
+    lab_add(l, .name = "show", .body = read_twice, .effect = true, .throttle_ms = 1000);
+    lab_turn(l);
+    lab_turn(l);
+    assert_ran(l, "show late show");
+    assert_true(lab_is_clean(l, "show"));
+}
+
+static void a_throttled_effect_is_retried_at_once(void **state) {
+    lab_set(l, "n", 1);
+    lab_add(l, .name = "show", .reads = "n", .effect = true, .throttle_ms = 1000);
+    lab_settle(l);
+    lab_advance_ms(l, 1000);
+    assert_ran(l, "show");
+    lab_fail_next(l, "show", HD_BUSY, 2);
+    lab_set(l, "n", 2);
+    lab_turn(l);
+    lab_turn(l);
+    assert_ran(l, "show show show");
+}
+
+/* ---- suspended runs */
+
+typedef struct async {
+    hd_run *run;
+    hd_status returns;
+} async;
+
+static hd_status suspend_here(lab_node *self, hd_tx *tx) {
+    async *a = self->data;
+    lab_tx_number(self, tx, "n");
+    assert_int_equal(hd_tx_suspend(tx, &a->run), HD_OK);
+    return a->returns;
+}
+
+static void a_suspended_run_that_was_cancelled_goes_with_the_runtime(void **state) {
+    async a = { .returns = HD_PENDING };
+    lab_add(l, .name = "waits", .body = suspend_here, .data = &a, .effect = true);
+    lab_settle(l);
+    assert_ran(l, "waits");
+    lab_cancel(l, "waits");
+} /* lab_close finds leaks */
+
+static void a_body_that_suspends_and_then_fails_has_failed(void **state) {
+    async a = { .returns = HD_FAILED };
+    lab_catch(l);
+    lab_add(l, .name = "waits", .body = suspend_here, .data = &a, .effect = true);
+    lab_settle(l);
+    assert_string_equal(lab_failures(l), "waits HD_FAILED");
+    assert_true(hd_runtime_is_idle(rt()));
+    lab_set(l, "n", 2);
+    lab_settle(l);
+    assert_ran(l, "waits waits");
+}
+
+static hd_status resume_other(lab_node *self, hd_tx *tx) {
+    async *a = self->data;
+    lab_tx_number(self, tx, "go");
+    hd_run *run = a->run;
+    a->run = NULL;
+    if (run) {
+        hd_tx_set_int(hd_run_tx(run), lab_cell(self->at, "out"), 7);
+        hd_run_resume(run, HD_OK);
+        assert_string_equal(lab_json(self->l, "out"), "-");
+    }
+    return HD_OK;
+}
+
+static void a_run_may_be_resumed_from_the_body_of_another(void **state) {
+    async a = { .returns = HD_PENDING };
+    lab_add(l, .name = "waits", .body = suspend_here, .data = &a, .effect = true);
+    lab_settle(l);
+    lab_add(l, .name = "other", .body = resume_other, .data = &a, .effect = true);
+    lab_settle(l);
+    assert_json(l, "out", "7");
+    assert_true(lab_is_clean(l, "waits"));
+    assert_true(lab_is_clean(l, "other"));
+}
+
+/* ---- listeners */
+
+static void cancel_both(void *ctx, const hd_notice *notice) {
+    hd_node *nodes = ctx;
+    hd_node_cancel(rt(), nodes[0]);
+    hd_node_cancel(rt(), nodes[1]);
+    (void)notice;
+}
+
+static void a_listener_cancels_the_node_whose_output_it_hears_of(void **state) {
+    lab_set(l, "n", 1);
+    lab_add(l, .name = "copy", .reads = "n", .throttle_ms = 5);
+    lab_effect(l, "show", "copy");
+    lab_add(l, .name = "a", .reads = "n", .effect = true, .debounce_ms = 1);
+    lab_add(l, .name = "b", .reads = "n", .effect = true, .debounce_ms = 1);
+    lab_cancel(l, "a");
+    lab_cancel(l, "b");
+    hd_node nodes[2] = { node_named("copy"), node_named("show") };
+    assert_int_equal(hd_runtime_listen(rt(), cancel_both, nodes), HD_OK);
+    lab_settle(l);
+    hd_runtime_unlisten(rt(), cancel_both, nodes);
+    assert_int_equal(lab_stats(l).nodes, 0);
+}
+
+/* ---- not settling */
+
+static double plus_one(const double *in) { return in[0] + 1; }
+
+static void what_never_settles_is_remembered_once(void **state) {
+    lab_compute(l, "x", "y", plus_one);
+    lab_compute(l, "y", "x", plus_one);
+    lab_effect(l, "show", "x");
+    for (int i = 0; i < 200; i++) {
+        lab_turn(l);
+        lab_advance_ms(l, 2000);
+    }
+    assert_true(lab_scheduler(l)->backed.count <= 3);
+}
+
+/* ---- why */
+
+static double always_five(const double *in) { return 5 + 0 * in[0]; }
+
+typedef struct told {
+    hd_origin origin;
+    char writer[32];
+    int count;
+} told;
+
+static bool keep_cause(void *ctx, const hd_cause *cause) {
+    told *t = ctx;
+    if (cause->depth) return true;
+    t->origin = cause->origin;
+    snprintf(t->writer, sizeof t->writer, "%s", cause->writer_name);
+    t->count++;
+    return true;
+}
+
+static void who_ran_later_and_changed_nothing_is_no_cause(void **state) {
+    lab_set_json(l, "d", "{\"mine\": 1}");
+    lab_set(l, "x", 1);
+    lab_add(l, .name = "five", .reads = "x", .formula = always_five, .output = "d#/its");
+    lab_effect(l, "show", "d");
+    lab_settle(l);
+    lab_set(l, "d#/mine", 2);
+    lab_settle(l);
+    lab_set(l, "x", 2);
+    lab_settle(l);
+    lab_ran(l);
+    told t = { 0 };
+    assert_int_equal(hd_node_why(rt(), node_named("show"), keep_cause, &t), HD_OK);
+    assert_int_equal(t.count, 1);
+    assert_string_equal(t.writer, "");
+    assert_int_equal(t.origin, HD_ORIGIN_SOURCE);
+}
+
+static void keep_failure(void *ctx, const hd_failure *failure) {
+    char *text = ctx;
+    if (failure->cause_count)
+        hd_cell_print(rt(), failure->causes[0], text, 64);
+    else strcpy(text, "none");
+}
+
+static void the_causes_of_a_run_without_memory_are_its_own(void **state) {
+    char text[64] = "";
+    hd_runtime_on_error(rt(), keep_failure, text);
+    lab_set(l, "n", 1);
+    lab_set(l, "m", 1);
+    lab_effect(l, "show", "n m");
+    lab_settle(l);
+    lab_set(l, "n", 2);
+    lab_settle(l);
+    lab_set(l, "m", 2);
+    lab_fail_next(l, "show", HD_NOMEM, 1);
+    hd_runtime_pump(rt());
+    assert_string_equal(text, "main/m");
+    lab_settle(l);
+}
+
+/* ---- messages */
+
+static void keep_message(void *ctx, const hd_failure *failure) {
+    snprintf(ctx, 64, "%s", failure->message);
+}
+
+static void a_message_belongs_to_the_run_that_gave_it(void **state) {
+    char text[64] = "";
+    hd_tx *tx;
+    hd_runtime_on_error(rt(), keep_message, text);
+    lab_effect(l, "show", "n");
+    assert_int_equal(hd_tx_begin(rt(), &tx), HD_OK);
+    hd_tx_fail(tx, HD_FAILED, "of the program");
+    hd_tx_abort(tx);
+    lab_fail_next(l, "show", HD_FAILED, 1);
+    lab_settle(l);
+    assert_string_equal(text, hd_status_text(HD_FAILED));
+}
+
+/* ---- dependents */
+
+static void count_one(void *ctx, hd_node who) {
+    (void)who;
+    ++*(int *)ctx;
+}
+
+static void cancel_all(void *ctx, hd_node who) {
+    (void)who;
+    for (int i = 0; i < 5; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "s%d", i);
+        lab_cancel(l, name);
+    }
+    ++*(int *)ctx;
+}
+
+static void dependents_are_told_once_and_may_be_cancelled(void **state) {
+    int count = 0;
+    lab_set_json(l, "n", "{\"a\": 1, \"b\": 2}");
+    lab_compute(l, "copy", "n", NULL);
+    for (int i = 0; i < 5; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "s%d", i);
+        lab_effect(l, name, "copy copy#/a copy#/b");
+    }
+    lab_settle(l);
+    hd_node_dependents(rt(), node_named("copy"), count_one, &count);
+    assert_int_equal(count, 5);
+    count = 0;
+    hd_node_dependents(rt(), node_named("copy"), cancel_all, &count);
+    assert_int_equal(lab_stats(l).nodes, 1);
+}
+
+/* ---- stats */
+
+static void what_a_name_did_counts_when_it_comes_again(void **state) {
+    hd_action_stats stats;
+    hd_runtime_keep_stats(rt(), true);
+    lab_effect(l, "show", "n");
+    lab_settle(l);
+    lab_cancel(l, "show");
+    lab_effect(l, "show", "n");
+    lab_settle(l);
+    assert_int_equal(hd_runtime_action_stats(rt(), "show", &stats), HD_OK);
+    assert_int_equal(stats.runs, 2);
+    assert_true(stats.exists);
+    lab_cancel(l, "show");
+    assert_int_equal(hd_runtime_action_stats(rt(), "show", &stats), HD_OK);
+    assert_int_equal(stats.runs, 2);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        S(a_child_outlives_its_parent),
+        S(a_name_may_have_a_slash_and_any_length),
+        S(a_throttled_effect_that_is_set_aside_runs_in_the_same_pass),
+        S(a_throttled_effect_is_retried_at_once),
+        S(a_suspended_run_that_was_cancelled_goes_with_the_runtime),
+        S(a_body_that_suspends_and_then_fails_has_failed),
+        S(a_run_may_be_resumed_from_the_body_of_another),
+        S(a_listener_cancels_the_node_whose_output_it_hears_of),
+        S(what_never_settles_is_remembered_once),
+        S(who_ran_later_and_changed_nothing_is_no_cause),
+        S(the_causes_of_a_run_without_memory_are_its_own),
+        S(a_message_belongs_to_the_run_that_gave_it),
+        S(dependents_are_told_once_and_may_be_cancelled),
+        S(what_a_name_did_counts_when_it_comes_again),
+    };
+    if (getenv("ONLY")) cmocka_set_test_filter(getenv("ONLY"));
+    LAB_EVERYWHERE(tests);
+}
