@@ -86,15 +86,17 @@ typedef struct hd_node_spec {
 
 /* HD_USAGE for a spec that makes no sense (the error says why), HD_NOMEM. */
 HD_API hd_status hd_node_register(hd_runtime *rt, const hd_node_spec *spec, hd_node *out);
-/* Removes the node. Its children stay: they are separate nodes. During its own run it ends after
- * the run, which commits nothing. */
+/* Removes the node. Its children stay: they are separate nodes, which nobody finds by a path any more.
+ * During its own run it ends after the run, which commits nothing; when a listener hears of what it
+ * wrote, after the listeners. */
 HD_API void hd_node_cancel(hd_runtime *rt, hd_node node);
 /* A computation becomes an effect, in place. The other way round: HD_USAGE. */
 HD_API hd_status hd_node_promote(hd_runtime *rt, hd_node node);
 /* Demands one run, whether or not somebody looks, if the node is invalid. */
 HD_API hd_status hd_node_request(hd_runtime *rt, hd_node node);
 HD_API bool hd_node_exists(const hd_runtime *rt, hd_node node);
-/* The node under this name (a path "parent/child" for children); id 0: none. */
+/* The node under this name (a path "parent/child" for children; names may have slashes of their own);
+ * id 0: none. */
 HD_API hd_node hd_node_find(const hd_runtime *rt, const char *name);
 
 /* The common ones. A failure gives a node with id 0, and hd_runtime_error tells why. */
@@ -114,18 +116,21 @@ HD_API hd_value hd_pull_now(hd_runtime *rt, hd_pool *pool, hd_cell cell);
 /* ---- Async runs -------------------------------------------------------------------------- */
 
 /* Suspends the running node: its action then returns HD_PENDING, and hd_run_resume is called later,
- * on the runtime's thread, outside any run. In between `hd_run_tx` may be read and written with; it
- * fails with HD_STALE, and the node runs again, if something it read has changed meanwhile. */
+ * on the runtime's thread, once. In between `hd_run_tx` may be read and written with; it fails with
+ * HD_STALE, and the node runs again, if something it read has changed meanwhile. An action that
+ * returns anything else does not wait: its run ends with that, and *out is gone. If the node is
+ * cancelled meanwhile, resuming commits nothing; hd_close ends what was never resumed. */
 typedef struct hd_run hd_run;
 HD_API hd_status hd_tx_suspend(hd_tx *tx, hd_run **out);
 HD_API hd_tx *hd_run_tx(hd_run *run);
-/* Ends the run with this status; `run` is gone. */
+/* Ends the run with this status; `run` is gone. From inside another node's run, or a handler: after
+ * that. */
 HD_API void hd_run_resume(hd_run *run, hd_status status);
 
 /* ---- Time gates -------------------------------------------------------------------------- */
 
-/* Debounce: run only when nothing has changed for so long. Throttle: at most one run in so long.
- * 0 clears. A node set aside stays invalid and runs with the latest values. */
+/* Debounce: run only when nothing has changed for so long. Throttle: at most one run in so long;
+ * what is retried, or was set aside, has not run. 0 clears. A node set aside stays invalid and runs with the latest values. */
 HD_API hd_status hd_node_set_debounce(hd_runtime *rt, hd_node node, uint32_t ms);
 HD_API hd_status hd_node_set_throttle(hd_runtime *rt, hd_node node, uint32_t ms);
 HD_API hd_status hd_node_set_auto_debounce(hd_runtime *rt, hd_node node, bool on);
@@ -173,7 +178,7 @@ typedef struct hd_failure {
 /* Every handler is called; without one, failures are logged as uncaught. */
 typedef void (*hd_error_fn)(void *ctx, const hd_failure *failure);
 HD_API hd_status hd_runtime_on_error(hd_runtime *rt, hd_error_fn fn, void *ctx);
-/* For an action: the message that goes with the status it is about to return. */
+/* For an action: the message that goes with the status it is about to return. Elsewhere it is lost. */
 HD_API hd_status hd_tx_fail(hd_tx *tx, hd_status status, const char *format, ...) HD_PRINTF(3, 4);
 
 /* A log line from inside an action. The hook may rewrite it, or return false to drop it. */
@@ -240,9 +245,10 @@ HD_API hd_status hd_node_inspect(const hd_runtime *rt, hd_node node, hd_node_inf
 /* Every node, in order of position. Return false to stop. */
 typedef bool (*hd_node_fn)(void *ctx, const hd_node_info *info);
 HD_API void hd_runtime_nodes(const hd_runtime *rt, hd_node_fn fn, void *ctx);
-/* Nodes that read what this one writes. */
-HD_API void hd_node_dependents(const hd_runtime *rt, hd_node node, void (*fn)(void *, hd_node),
-                               void *ctx);
+/* Nodes that read what this one writes, each once; they may be cancelled by `fn`. HD_NOT_FOUND; HD_NOMEM:
+ * nobody was told. */
+HD_API hd_status hd_node_dependents(const hd_runtime *rt, hd_node node, void (*fn)(void *, hd_node),
+                                    void *ctx);
 
 typedef struct hd_scheduler_stats {
     uint64_t nodes, effects, computations, materialisers, invalid, live;
@@ -265,9 +271,9 @@ typedef struct hd_filter_stats {
 HD_API void hd_runtime_filter_stats(const hd_runtime *rt, hd_filter_stats *out);
 HD_API void hd_runtime_reset_filter_stats(hd_runtime *rt);
 
-/* What is known of an action by name (a path "parent/child"); HD_NOT_FOUND: nothing. Of nodes that
- * are gone the last HD_KEPT_STATS are remembered, those that ran least recently forgotten first,
- * from hd_runtime_keep_stats(rt, true) on. */
+/* What is known of an action by name (a path "parent/child"), of all its nodes together; HD_NOT_FOUND:
+ * nothing. Of nodes that are gone the last HD_KEPT_STATS are remembered, those that ran least recently
+ * forgotten first, from hd_runtime_keep_stats(rt, true) on. */
 #define HD_KEPT_STATS 20000
 typedef struct hd_action_stats {
     uint64_t runs, timed_runs, total_ns, failures;

@@ -84,14 +84,14 @@ void gates_invalidated(scheduler *s, node_id id) {
     gates_apply(s, id, now);
 }
 
-void gates_ran(scheduler *s, node_id id, uint64_t now) {
+void gates_ran(scheduler *s, node_id id, uint64_t now, bool completed) {
     node *n = node_of(s, id);
     cold *c = cold_of(s, n);
     /* A materialiser has had its turn. */
     if (!node_is_invalid(&s->graph, n)) n->flags &= ~(uint32_t)NODE_PROMOTED;
     if (c) c->gate.debounce_at = 0;
     if (c && n->runs) c->gate.hold_at = 0; /* its first run was under way when the hold began */
-    if (c && c->gate.throttle_ms) c->gate.throttle_at = now + c->gate.throttle_ms * MS;
+    if (c && completed && c->gate.throttle_ms) c->gate.throttle_at = now + c->gate.throttle_ms * MS;
     gates_apply(s, id, now);
 }
 

@@ -24,10 +24,11 @@ hd_why_not gates_reason(const scheduler *s, const node *n, uint64_t now);
 /* Brings the eligible bit and the timer in line with the fields. */
 void gates_apply(scheduler *s, node_id id, uint64_t now);
 
-/* The node was registered, was invalidated, or has run. */
+/* The node was registered, was invalidated, or has run. A run that was set aside, or is owed again, has
+ * not completed: no throttle counts it. */
 void gates_registered(scheduler *s, node_id id);
 void gates_invalidated(scheduler *s, node_id id);
-void gates_ran(scheduler *s, node_id id, uint64_t now);
+void gates_ran(scheduler *s, node_id id, uint64_t now, bool completed);
 
 /* It used up its runs in a pass without settling. */
 void gates_exhausted(scheduler *s, node_id id, uint64_t now);

@@ -142,13 +142,31 @@ hd_value introspection_text(const scheduler *s, hd_pool *pool, node_id id) {
     return v;
 }
 
+/* The first slash from here on, or the end. */
+static size_t part_end(const char *name, size_t from) { return from + strcspn(name + from, "/"); }
+
+/* A name may have slashes of its own, so a part is tried with each end that it may have, the nearest
+ * first; where none leads on, the one above was not meant to end there. Each node is met once, by way
+ * of its parent. */
 node_id introspection_find(const scheduler *s, const char *name) {
     node_id at = 0;
+    size_t from = 0, end = part_end(name, 0);
     for (;;) {
-        const char *slash = strchr(name, '/');
-        at = registry_find(s, at, name, slash ? (size_t)(slash - name) : strlen(name));
-        if (!at || !slash) return at;
-        name = slash + 1;
+        node_id found = registry_find(s, at, name + from, end - from);
+        if (found && !name[end]) return found;
+        if (found) {
+            at = found;
+            from = end + 1;
+            end = part_end(name, from);
+            continue;
+        }
+        while (!name[end]) { /* back to the one above */
+            if (!at) return 0;
+            end = from - 1;
+            from = end - node_own_name(s, at)->length;
+            at = graph_parent(&s->graph, at);
+        }
+        end = part_end(name, end + 1);
     }
 }
 

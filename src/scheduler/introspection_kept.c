@@ -46,6 +46,13 @@ static struct key *full_name(const scheduler *s, node_id id) {
 }
 
 /* A name may come and go many times: what all its nodes did counts. */
+static void add_stats(hd_action_stats *to, const hd_action_stats *more) {
+    to->runs += more->runs;
+    to->timed_runs += more->timed_runs;
+    to->total_ns += more->total_ns;
+    to->failures += more->failures;
+}
+
 static void remember(scheduler *s, node_id id) {
     introspection *in = s->introspection;
     hd_action_stats stats;
@@ -55,10 +62,7 @@ static void remember(scheduler *s, node_id id) {
     read_stats(s, id, &stats);
     kept_stats *k = find(in, name);
     if (k) {
-        stats.runs += k->stats.runs;
-        stats.timed_runs += k->stats.timed_runs;
-        stats.total_ns += k->stats.total_ns;
-        stats.failures += k->stats.failures;
+        add_stats(&stats, &k->stats);
         forget(in, k);
     } else {
         k = take(in);
@@ -98,17 +102,13 @@ void introspection_kept_fini(scheduler *s, introspection *in) {
 }
 
 hd_status introspection_stats(const scheduler *s, const char *name, hd_action_stats *out) {
-    node_id id = introspection_find(s, name);
-    *out = (hd_action_stats){ 0 };
-    if (id) {
-        read_stats(s, id, out);
-        out->exists = true;
-        return HD_OK;
-    }
     const introspection *in = s->introspection;
-    const struct key *k = key_find(s->r->heap, name, strlen(name));
-    const kept_stats *kept = in && in->kept && k ? find(in, k) : NULL;
-    if (!kept) return HD_NOT_FOUND;
-    *out = kept->stats;
-    return HD_OK;
+    node_id id = introspection_find(s, name);
+    const struct key *k = in && in->kept ? key_find(s->r->heap, name, strlen(name)) : NULL;
+    const kept_stats *kept = k ? find(in, k) : NULL;
+    *out = (hd_action_stats){ 0 };
+    if (id) read_stats(s, id, out);
+    if (kept) add_stats(out, &kept->stats);
+    out->exists = id != 0;
+    return id || kept ? HD_OK : HD_NOT_FOUND;
 }

@@ -178,11 +178,26 @@ static hd_status set_name(scheduler *s, node_id id, node_id parent, const char *
     return status;
 }
 
-static void drop_name(scheduler *s, node_id id) {
-    struct key *name = node_own_name(s, id);
+/* Takes the node out of the names below `parent`, if it is there. */
+static void unlist(scheduler *s, node_id id, node_id parent) {
+    const struct key *name = node_own_name(s, id);
     if (!name) return;
-    table_remove(&s->names, name_hash(graph_parent(&s->graph, id), name), id);
-    key_unref(name);
+    uint32_t hash = name_hash(parent, name);
+    for (table_probe p = table_find(&s->names, hash); table_next(&s->names, &p);) {
+        if (p.index != id) continue;
+        table_remove(&s->names, hash, id);
+        return;
+    }
+}
+
+/* Children that stay behind keep their names. Nobody finds them by these: the path began with the one
+ * that is gone, and above there may be another of that name. */
+static void drop_name(scheduler *s, node_id id) {
+    const graph *g = &s->graph;
+    for (node_id c = graph_first_child(g, id); c; c = graph_next_child(g, c)) unlist(s, c, id);
+    unlist(s, id, graph_parent(g, id));
+    if (!node_own_name(s, id)) return;
+    key_unref(s->node_names[id]);
     s->node_names[id] = NULL;
 }
 
@@ -335,7 +350,7 @@ static hd_status adopt(scheduler *s, node_id id, node_id parent) {
                             key_bytes(name));
     if (name && table_insert(&s->names, name_hash(parent, name), id)) return HD_NOMEM;
     hd_status status = graph_set_parent(&s->graph, id, parent);
-    if (name) table_remove(&s->names, name_hash(status ? parent : former, name), id);
+    unlist(s, id, status ? parent : former);
     return status;
 }
 
@@ -402,6 +417,7 @@ void registry_remove(scheduler *s, node_id id) {
     void *ctx = n->ctx;
     if (s->removed) s->removed(s, id);
     if (s->leaving) s->leaving(s, id);
+    if (n->flags & NODE_SUSPENDED) s->suspended--; /* nobody waits for that any more */
     drop_name(s, id);
     graph_remove_node(&s->graph, id);
     give_cold(s, node_of(s, id));

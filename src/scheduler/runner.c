@@ -55,14 +55,23 @@ static void again(scheduler *s, node_id id) {
     gates_release(s, id);
 }
 
+/* Of the run that failed: the last one completed, unless it had no memory and so has not. */
+static size_t causes_of_failure(const scheduler *s, node_id id, hd_cell out[CAUSES_MAX]) {
+    place_id found[CAUSES_MAX];
+    const node *n = node_of(s, id);
+    bool starved = n->flags & NODE_STARVED;
+    if (starved && (n->flags & NODE_NEVER_RAN)) return 0;
+    size_t count = invalidation_addresses(s, id, starved ? n->ran_rev : invalidation_last_since(n),
+                                          starved ? UINT64_MAX : n->ran_rev, found);
+    if (count > CAUSES_MAX) count = CAUSES_MAX;
+    for (size_t i = 0; i < count; i++) out[i] = (hd_cell){ found[i] };
+    return count;
+}
+
 void runner_report(scheduler *s, node_id id, hd_status status, const char *message) {
     hd_cell causes[CAUSES_MAX];
-    place_id found[CAUSES_MAX];
     const node *n = id ? node_of(s, id) : NULL;
-    size_t count =
-        n ? invalidation_addresses(s, id, invalidation_last_since(n), n->ran_rev, found) : 0;
-    if (count > CAUSES_MAX) count = CAUSES_MAX;
-    for (size_t i = 0; i < count; i++) causes[i] = (hd_cell){ found[i] };
+    size_t count = n ? causes_of_failure(s, id, causes) : 0;
     cold *c = id ? registry_cold(s, id) : NULL;
     if (c) c->failures++;
     const char *space = "";
@@ -394,9 +403,11 @@ hd_status runner_write_output(scheduler *s, node_id id, place_id at, hd_value v)
     if (!runner_is_plain_output(s->r, place_at(&s->r->places, at))) {
         bool changed;
         runner_end_row(s); /* listeners may be told */
+        s->concluding = id;
         hd_status status = overlay_write(s->r, at, v, id, &changed);
+        s->concluding = 0;
         runner_begin_row(s);
-        return status;
+        return s->cancelled ? HD_ABORTED : status; /* the end of the run sees to it */
     }
     if (value_equal(before, v)) return HD_OK;
     runner_show_output(s, id, at, value_ref(v));
@@ -404,31 +415,33 @@ hd_status runner_write_output(scheduler *s, node_id id, place_id at, hd_value v)
     return HD_OK;
 }
 
-/* The node cancelled itself in its body: it goes now. */
-static bool has_left(scheduler *s, node_id id) {
+bool runner_has_left(scheduler *s, node_id id) {
     if (!s->cancelled) return false;
     s->cancelled = false;
     registry_remove(s, id);
     return true;
 }
 
-/* Fails the run. True: the node is still there; those who heard of it may have cancelled it. */
-static bool outlives(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
-    hd_node handle = registry_handle(s, id);
-    failed(s, id, tx, status);
-    return registry_get(s, handle) != 0;
+/* What the run did is written down, or that it failed. Whoever hears of it may cancel the node, which
+ * then goes at the end. */
+static hd_status conclude_with(scheduler *s, node_id id, hd_tx *tx, hd_status status,
+                               hd_status (*how)(scheduler *s, node_id id, hd_tx *tx)) {
+    uint32_t runs = node_of(s, id)->runs;
+    s->concluding = id;
+    if (!status) status = how(s, id, tx);
+    if (status) failed(s, id, tx, status);
+    s->concluding = 0;
+    const node *n = node_of(s, id);
+    if (n->cold || (n->flags & NODE_MATERIALISER))
+        gates_ran(s, id, s->clock_ns ? s->clock_ns : env_now_ns(s->env), n->runs != runs);
+    runner_has_left(s, id);
+    return status;
 }
 
-/* Returns what became of the run; the node may be gone. */
-static hd_status finish(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
+hd_status runner_finish(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
     node_of(s, id)->flags &= ~(uint32_t)NODE_RUNNING;
-    if (!has_left(s, id)) {
-        status = status ? tx_true_reason(tx, status) : conclude(s, id, tx);
-        bool there = !status || outlives(s, id, tx, status);
-        const node *n = node_of(s, id);
-        if (there && (n->cold || (n->flags & NODE_MATERIALISER)))
-            gates_ran(s, id, s->clock_ns ? s->clock_ns : env_now_ns(s->env));
-    }
+    if (!runner_has_left(s, id))
+        status = conclude_with(s, id, tx, status ? tx_true_reason(tx, status) : HD_OK, conclude);
     s->message[0] = 0; /* it belonged to this failure */
     graph_settle(&s->graph);
     return status;
@@ -456,12 +469,12 @@ static void run_unusual(scheduler *s, node_id id) {
     hd_status status = call_body(s, id, tx);
     if (clock) runner_record_time(s, id, began);
     if (s->tracer) s->tracer->run_body(s, id, tx, status);
-    if (status == HD_PENDING && s->tx != tx) { /* suspended: the transaction went along */
-        has_left(s, id);
+    if (s->tx != tx) {
+        runner_left_suspended(s, id, status);
         return;
     }
     hd_node handle = registry_handle(s, id);
-    status = finish(s, id, tx, status);
+    status = runner_finish(s, id, tx, status);
     if (s->tracer && registry_get(s, handle)) s->tracer->run_end(s, id, tx, status);
     wipe(tx);
 }
@@ -479,9 +492,7 @@ void runner_run_unusual(scheduler *s, node_id id, uint32_t pos) {
 
 /* As finish() and wipe(), for a plain first run. */
 static void end_first(scheduler *s, node_id id, hd_tx *tx) {
-    hd_status status = conclude_first(s, id, tx);
-    bool there = !status || outlives(s, id, tx, status);
-    if (there && node_of(s, id)->cold) gates_ran(s, id, env_now_ns(s->env));
+    hd_status status = conclude_with(s, id, tx, HD_OK, conclude_first);
     graph_settle(&s->graph);
     if (status) wipe(tx);
     else if (tx->pool && tx->pool->count) hd_pool_clear(tx->pool);
@@ -491,74 +502,13 @@ void runner_end_unusual(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
     runner_end_row(s);
     if (!status && is_plain_first(node_of(s, id), tx)) {
         end_first(s, id, tx);
-    } else if (status == HD_PENDING && s->tx != tx) {
-        has_left(s, id); /* suspended: the transaction went along */
+    } else if (s->tx != tx) {
+        runner_left_suspended(s, id, status);
     } else {
-        finish(s, id, tx, status);
+        runner_finish(s, id, tx, status);
         wipe(tx);
     }
     runner_begin_row(s);
-}
-
-/* ---- async runs */
-
-hd_status runner_suspend(scheduler *s, hd_tx *tx, hd_run **out) {
-    node_id id = s->running;
-    *out = NULL;
-    if (!id || tx != s->tx)
-        return runtime_fail(s->rt, HD_USAGE, "only the running node can be suspended");
-    hd_run *run = env_new(s->env, sizeof *run);
-    hd_tx *next = NULL;
-    cold *c = registry_cold(s, id);
-    hd_status status = tx_open(s->rt, HD_COMMIT_DERIVED, &next);
-    if (!status) status = tx_reads_complete(tx); /* the expected list will not stay */
-    if (!run || !c || status) {
-        if (next) tx_close(next);
-        env_free(s->env, run, sizeof *run);
-        return HD_NOMEM;
-    }
-    *run = (hd_run){ s, tx, id, s->sides[id].generation };
-    tx->flags |= TX_EPOCH;
-    tx->epoch = s->r->rev; /* nothing has changed since the body began */
-    tx_expect_nothing(tx);
-    c->run = run;
-    s->tx = next;
-    s->suspended++;
-    node_of(s, id)->flags |= NODE_SUSPENDED;
-    graph_set_eligible(&s->graph, node_of(s, id), false);
-    *out = run;
-    return HD_OK;
-}
-
-/* What it read before it was suspended must not have changed since. */
-static bool is_stale(const scheduler *s, const hd_tx *tx) {
-    for (uint32_t i = 0; i < tx->reads.count; i++)
-        if (place_at(&s->r->places, tx->reads.items[i] & KEY_PLACE)->rev > tx->epoch) return true;
-    return false;
-}
-
-void runner_resume(hd_run *run, hd_status status) {
-    scheduler *s = run->s;
-    hd_tx *tx = run->tx;
-    node_id id = registry_get(s, (hd_node){ run->node, run->generation });
-    s->suspended--;
-    s->tick = true;
-    if (id) {
-        node *n = node_of(s, id);
-        cold_of(s, n)->run = NULL;
-        n->flags &= ~(uint32_t)NODE_SUSPENDED;
-        s->clock_ns = env_now_ns(s->env);
-        if (!status && is_stale(s, tx)) status = HD_STALE;
-        /* All it read stands. What marked it meanwhile was read by the run before, not by this. */
-        if (!status) graph_set_clean(&s->graph, n);
-        status = finish(s, id, tx, status);
-        if (registry_get(s, (hd_node){ run->node, run->generation })) {
-            gates_apply(s, id, s->clock_ns);
-            if (s->tracer) s->tracer->run_end(s, id, tx, status);
-        }
-    }
-    tx_close(tx);
-    env_free(s->env, run, sizeof *run);
 }
 
 /* ---- sealing: what the store asks about outputs */
@@ -621,12 +571,6 @@ hd_status runner_init(scheduler *s) {
 }
 
 void runner_fini(scheduler *s) {
-    for (uint32_t i = 1; i < s->colds.count; i++) {
-        cold *c = s->colds.items[i];
-        if (!c->node || !c->run) continue;
-        tx_close(c->run->tx);
-        env_free(s->env, c->run, sizeof *c->run);
-        c->run = NULL;
-    }
+    runner_drop_suspended(s);
     if (s->tx) tx_close(s->tx);
 }

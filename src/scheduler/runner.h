@@ -17,9 +17,24 @@
 hd_status runner_init(scheduler *s);
 void runner_fini(scheduler *s);
 
-/* Async: takes the running transaction along; and its end. */
+/* ---- async runs (runner_async.c) */
+
+/* Takes the running transaction along; and its end. */
 hd_status runner_suspend(scheduler *s, hd_tx *tx, hd_run **out);
 void runner_resume(hd_run *run, hd_status status);
+/* The body has returned, and its transaction went along. If it does not wait after all, the run ends
+ * with what it returned. */
+void runner_left_suspended(scheduler *s, node_id id, hd_status status);
+/* Those that were resumed from a body end now. */
+void runner_end_resumed(scheduler *s);
+void runner_drop_suspended(scheduler *s);
+
+/* ---- the end of a run (runner.c) */
+
+/* Returns what became of the run; the node may be gone. */
+hd_status runner_finish(scheduler *s, node_id id, hd_tx *tx, hd_status status);
+/* The node was cancelled in its body, or by who heard of what it wrote: it goes now. */
+bool runner_has_left(scheduler *s, node_id id);
 
 /* Tells the error handlers. `message` NULL: the status' own text. */
 void runner_report(scheduler *s, node_id id, hd_status status, const char *message);

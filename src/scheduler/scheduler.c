@@ -141,6 +141,8 @@ scheduler *scheduler_of(hd_runtime *rt) {
     s->r = &rt->r;
     s->env = &rt->env;
     binheap_init(&s->timers, s->env);
+    list_init(&s->suspensions);
+    list_init(&s->resumed);
     table_init(&s->repeat_index, s->env);
     rt->hooks = (runtime_hooks){ .ctx = s,
                                  .pump = pump,
@@ -223,7 +225,7 @@ void hd_node_cancel(hd_runtime *rt, hd_node handle) {
     scheduler *s = scheduler_get(rt);
     node_id id = s ? registry_get(s, handle) : 0;
     if (!id || s->rechecking) return;
-    if (id == s->running) {
+    if (id == s->running || id == s->concluding) {
         s->cancelled = true;
         s->tx->flags |= TX_BUSY;
         return;
@@ -477,7 +479,9 @@ hd_status hd_tx_fail(hd_tx *tx, hd_status status, const char *format, ...) {
     scheduler *s = scheduler_get(tx->rt);
     va_list arguments;
     va_start(arguments, format);
-    if (s) vsnprintf(s->message, sizeof s->message, format, arguments);
+    /* What nobody reports must not be taken for somebody else's. */
+    if (s && (tx->flags & TX_RUN) && !s->rechecking)
+        vsnprintf(s->message, sizeof s->message, format, arguments);
     va_end(arguments);
     tx->flags |= TX_BUSY; /* also if the run then succeeds: nobody else may find it */
     return status;
@@ -521,11 +525,8 @@ void hd_tx_log(hd_tx *tx, hd_log_level level, const char *format, ...) {
 static node_id runs_in(const scheduler *s, const hd_tx *tx) {
     if (!(tx->flags & TX_RUN)) return 0;
     if (tx == s->tx || s->rechecking) return s->running;
-    for (uint32_t i = 1; i < s->colds.count; i++) {
-        const cold *c = s->colds.items[i];
-        if (c->node && c->run && c->run->tx == tx) return c->node;
-    }
-    return 0;
+    const hd_run *run = tx->flags & TX_EPOCH ? tx->owner : NULL;
+    return run ? registry_get(s, (hd_node){ run->node, run->generation }) : 0;
 }
 
 hd_node hd_tx_node(const hd_tx *tx) {

@@ -7,6 +7,7 @@
 #include "scheduler/why.h"
 #include "value/key.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- nodes */
@@ -31,23 +32,35 @@ void hd_runtime_nodes(const hd_runtime *rt, hd_node_fn fn, void *ctx) {
     }
 }
 
-typedef struct each_dependent {
+/* Readers of one node, written down before anybody is told: who is told may cancel them all. */
+typedef struct dependents {
     const scheduler *s;
-    void (*fn)(void *, hd_node);
-    void *ctx;
-} each_dependent;
+    VEC(hd_node) found;
+    bool nomem;
+} dependents;
 
-static void tell_dependent(void *ctx, node_id id) {
-    each_dependent *e = ctx;
-    e->fn(e->ctx, registry_handle(e->s, id));
+static void note_dependent(void *ctx, node_id id) {
+    dependents *d = ctx;
+    d->nomem = d->nomem || !vec_push(d->s->env, &d->found, registry_handle(d->s, id));
 }
 
-void hd_node_dependents(const hd_runtime *rt, hd_node handle, void (*fn)(void *, hd_node),
-                        void *ctx) {
+static int by_id(const void *a, const void *b) {
+    const hd_node *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+hd_status hd_node_dependents(const hd_runtime *rt, hd_node handle, void (*fn)(void *, hd_node),
+                             void *ctx) {
     const scheduler *s = scheduler_get(rt);
     node_id id = s ? registry_get(s, handle) : 0;
-    each_dependent e = { s, fn, ctx };
-    if (id) graph_each_reader(&s->graph, id, tell_dependent, &e);
+    dependents d = { .s = s };
+    if (!id) return HD_NOT_FOUND;
+    graph_each_reader(&s->graph, id, note_dependent, &d);
+    if (d.found.count) qsort(d.found.items, d.found.count, sizeof(hd_node), by_id);
+    for (uint32_t i = 0; i < d.found.count && !d.nomem; i++)
+        if (!i || d.found.items[i].id != d.found.items[i - 1].id) fn(ctx, d.found.items[i]);
+    vec_fini(s->env, &d.found);
+    return d.nomem ? HD_NOMEM : HD_OK;
 }
 
 void hd_runtime_scheduler_stats(const hd_runtime *rt, hd_scheduler_stats *out) {

@@ -59,6 +59,7 @@ static uint32_t begin_pass(scheduler *s) {
     s->gave_way = 0;
     s->tick = false;
     if (s->pass_tracer) s->pass_tracer->begin(s);
+    if (!list_empty(&s->resumed)) runner_end_resumed(s);
     graph_settle(&s->graph);
     if (binheap_count(&s->timers)) gates_wake(s, env_now_ns(s->env));
     return first;
@@ -97,7 +98,9 @@ static bool used_up(const scheduler *s, node_id id) {
 
 static void exhaust(scheduler *s, node_id id, uint64_t now) {
     gates_exhausted(s, id, now);
-    if (!vec_push(s->env, &s->backed, id)) return; /* then its backoff just runs out */
+    cold *c = cold_of(s, node_of(s, id));
+    if (!c || c->gate.backed) return;
+    c->gate.backed = vec_push(s->env, &s->backed, id); /* if not, its backoff just runs out */
 }
 
 /* Only from the second sweep on, or when the sweep has gone back, does anybody run twice; so only
@@ -253,9 +256,14 @@ static void clear_backoffs(scheduler *s) {
     for (uint32_t i = 0; i < s->backed.count; i++) {
         node_id id = s->backed.items[i];
         node *n = &s->graph.nodes[id];
-        if (n->flags & NODE_REMOVED) continue;
-        if (node_is_invalid(&s->graph, n)) s->backed.items[kept++] = id;
-        else gates_settled(s, id);
+        cold *c = n->flags & NODE_REMOVED ? NULL : cold_of(s, n);
+        if (!c || !c->gate.backed) continue; /* gone; or another by now */
+        if (node_is_invalid(&s->graph, n)) {
+            s->backed.items[kept++] = id;
+            continue;
+        }
+        c->gate.backed = false;
+        gates_settled(s, id);
     }
     s->backed.count = kept;
 }
@@ -316,7 +324,8 @@ static void end_pass(scheduler *s) {
     graph_settle(&s->graph);
     graph_tidy(&s->graph);
     bool runnable = settle_is_runnable(s);
-    s->tick = runnable || s->waiting.count || (s->events && events_have_work(s));
+    s->tick = runnable || s->waiting.count || !list_empty(&s->resumed) ||
+              (s->events && events_have_work(s));
     if (!runnable) s->gave_way = s->gave_way_at = 0; /* it was at its end */
     if (s->pass_tracer) s->pass_tracer->end(s);
 #ifndef NDEBUG

@@ -7,6 +7,7 @@
 
 #include "base/binheap.h"
 #include "base/hint.h"
+#include "base/list.h"
 #include "scheduler/graph.h"
 #include "store/runtime.h"
 #include "store/tx.h"
@@ -23,6 +24,7 @@
 typedef struct gate {
     uint32_t debounce_ms, throttle_ms;
     bool no_auto, auto_set;
+    bool backed;    /* stands in scheduler.backed; by settle */
     uint8_t streak; /* consecutive exhaustions */
     uint8_t holds;  /* backoffs in the episode below */
     uint8_t echoes; /* times it overwrote another's write, since echo_since */
@@ -86,11 +88,14 @@ typedef struct error_handler {
     void *ctx;
 } error_handler;
 
+/* An async run between its body and its end. */
 struct hd_run {
+    list_node link; /* in scheduler.suspensions, or in scheduler.resumed */
     struct scheduler *s;
-    hd_tx *tx;
+    hd_tx *tx; /* whose owner is this */
     node_id node;
     uint32_t generation;
+    hd_status status; /* in `resumed`: of its end */
 };
 
 typedef enum trigger_decision {
@@ -138,9 +143,12 @@ typedef struct scheduler {
     hd_tx *tx;          /* of the next run */
     uint64_t runs[2];   /* completed: of computations, of effects */
     node_id running;    /* whose body is on the stack; 0 */
-    bool cancelled;     /* the running node cancelled itself */
+    node_id concluding; /* whose run is being written down; 0. Who hears of that may cancel it */
+    bool cancelled;     /* one of these two is to go when that is over */
     edge inline_read;   /* the running node's only read: its record may move meanwhile */
-    uint32_t suspended; /* async runs */
+    uint32_t suspended; /* async runs of nodes that are there */
+    list suspensions;   /* async runs, also of nodes that are gone */
+    list resumed;       /* resumed from a body: they end between runs */
     char message[256];  /* of hd_tx_fail */
 
     /* settle */
@@ -161,7 +169,7 @@ typedef struct scheduler {
     VEC(node_id) aside;       /* NODE_ASIDE, until the end of the pass */
     VEC(node_id) requested;   /* NODE_DEMANDED */
     VEC(node_id) waiting;     /* invalid materialisers, for their turn */
-    VEC(node_id) backed;      /* nodes with a backoff */
+    VEC(node_id) backed;      /* nodes with a backoff, each once */
     uint32_t deferred_passes; /* in a row, that ended at the limit */
     uint64_t episode;         /* counts arrivals at idle */
     bool awaited;             /* somebody has begun to wait for idle in this episode */

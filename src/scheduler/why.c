@@ -5,6 +5,7 @@
 #include "scheduler/gates.h"
 #include "scheduler/invalidation.h"
 #include "scheduler/registry.h"
+#include "scheduler/writers.h"
 #include "value/key.h"
 #include <stdio.h>
 
@@ -29,34 +30,43 @@ typedef struct asking {
 
 /* ---- who wrote it */
 
-typedef struct candidate {
-    const scheduler *s;
-    uint64_t rev;
-    node_id node;
-} candidate;
+/* Whether a change of the cell may be one of the output. If the output is a part of the cell, both have
+ * changed at once; if it contains the cell, that cannot be told. */
+static bool may_be_of(const places *ps, place_id cell, place_id output) {
+    place_id up = output;
+    while (up != cell && !place_is_doc(ps, up)) up = place_at(ps, up)->in.parent;
+    return up != cell || place_at(ps, output)->rev == place_at(ps, cell)->rev;
+}
 
 /* Whose last run ended with the change, or else one that has run since: the output has not changed
  * by that later run. */
-static void consider(void *ctx, node_id id) {
-    candidate *c = ctx;
-    const node *n = node_of(c->s, id);
-    if (!n->runs || n->ran_rev < c->rev) return;
-    if (!c->node || n->ran_rev == c->rev) c->node = id;
+static node_id writer_of(const scheduler *s, place_id cell) {
+    const places *ps = &s->r->places;
+    uint64_t rev = place_at(ps, cell)->rev;
+    node_id found = 0;
+    writer_walk walk;
+    writers_begin(&walk, &s->graph, cell);
+    for (writer w; writers_next(&walk, &w);) {
+        if ((w.node & WRITER_ENVELOPE) || !may_be_of(ps, cell, w.place)) continue;
+        const node *n = node_of(s, w.node);
+        if (!n->runs || n->ran_rev < rev) continue;
+        if (!found || n->ran_rev == rev) found = w.node;
+    }
+    return found;
 }
 
 static void find_writer(const asking *a, const trigger_entry *seen, hd_cause *cause) {
     const scheduler *s = a->s;
-    candidate c = { s, place_at(&s->r->places, cause->cell.id)->rev, 0 };
     if (seen) {
         cause->origin = seen->t.origin;
         cause->writer = seen->t.writer;
         cause->writer_name = seen->t.writer_name;
         return;
     }
-    graph_each_writer(&s->graph, cause->cell.id, consider, &c);
-    cause->origin = c.node ? HD_ORIGIN_NODE : HD_ORIGIN_SOURCE;
-    cause->writer = registry_handle(s, c.node);
-    cause->writer_name = node_label(s, c.node);
+    node_id id = writer_of(s, cause->cell.id);
+    cause->origin = id ? HD_ORIGIN_NODE : HD_ORIGIN_SOURCE;
+    cause->writer = registry_handle(s, id);
+    cause->writer_name = node_label(s, id);
 }
 
 /* ---- telling */

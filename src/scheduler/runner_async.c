@@ -1,0 +1,114 @@
+/* runner_async.c -- runs that are suspended: the transaction goes along, and its end comes later.
+ *
+ *     body: hd_tx_suspend --> suspensions --> hd_run_resume --> as any other run ends
+ *                                               |     ^
+ *                       from a body: resumed ---+-----+  between runs
+ *
+ * The node does not run meanwhile. It may be cancelled; then its run ends for nobody. */
+#include "scheduler/runner.h"
+
+/* ---- the end */
+
+/* What it read before it was suspended must not have changed since. */
+static bool is_stale(const scheduler *s, const hd_tx *tx) {
+    for (uint32_t i = 0; i < tx->reads.count; i++)
+        if (place_at(&s->r->places, tx->reads.items[i] & KEY_PLACE)->rev > tx->epoch) return true;
+    return false;
+}
+
+static void end_suspended_node(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
+    node *n = node_of(s, id);
+    hd_node handle = registry_handle(s, id);
+    s->suspended--;
+    cold_of(s, n)->run = NULL;
+    n->flags &= ~(uint32_t)NODE_SUSPENDED;
+    s->clock_ns = env_now_ns(s->env);
+    if (!status && is_stale(s, tx)) status = HD_STALE;
+    /* All it read stands. What marked it meanwhile was read by the run before, not by this. */
+    if (!status) graph_set_clean(&s->graph, n);
+    status = runner_finish(s, id, tx, status);
+    if (!registry_get(s, handle)) return;
+    gates_apply(s, id, s->clock_ns);
+    if (s->tracer) s->tracer->run_end(s, id, tx, status);
+}
+
+/* `run` is in no list any more, and gone afterwards. */
+static void end_suspended(scheduler *s, hd_run *run, hd_status status) {
+    node_id id = registry_get(s, (hd_node){ run->node, run->generation });
+    if (id) end_suspended_node(s, id, run->tx, status);
+    tx_close(run->tx);
+    env_free(s->env, run, sizeof *run);
+}
+
+void runner_left_suspended(scheduler *s, node_id id, hd_status status) {
+    hd_run *run = cold_of(s, node_of(s, id))->run;
+    runner_has_left(s, id);
+    if (status != HD_PENDING) runner_resume(run, status);
+}
+
+/* ---- suspending and resuming */
+
+hd_status runner_suspend(scheduler *s, hd_tx *tx, hd_run **out) {
+    node_id id = s->running;
+    *out = NULL;
+    if (!id || tx != s->tx)
+        return runtime_fail(s->rt, HD_USAGE, "only the running node can be suspended");
+    hd_run *run = env_new(s->env, sizeof *run);
+    hd_tx *next = NULL;
+    cold *c = registry_cold(s, id);
+    hd_status status = tx_open(s->rt, HD_COMMIT_DERIVED, &next);
+    if (!status) status = tx_reads_complete(tx); /* the expected list will not stay */
+    if (!run || !c || status) {
+        if (next) tx_close(next);
+        env_free(s->env, run, sizeof *run);
+        return HD_NOMEM;
+    }
+    *run = (hd_run){ .s = s, .tx = tx, .node = id, .generation = s->sides[id].generation };
+    list_push_back(&s->suspensions, &run->link);
+    tx->owner = run;
+    tx->flags |= TX_EPOCH;
+    tx->epoch = s->r->rev; /* nothing has changed since the body began */
+    tx_expect_nothing(tx);
+    c->run = run;
+    s->tx = next;
+    s->suspended++;
+    node_of(s, id)->flags |= NODE_RUNNING | NODE_SUSPENDED;
+    graph_set_eligible(&s->graph, node_of(s, id), false);
+    *out = run;
+    return HD_OK;
+}
+
+/* Where nodes run, nobody else's run ends: that would move what the one on the stack stands on. */
+void runner_resume(hd_run *run, hd_status status) {
+    scheduler *s = run->s;
+    s->tick = true;
+    list_remove(&run->link);
+    if (!s->rt->in_run && !s->concluding) {
+        end_suspended(s, run, status);
+        return;
+    }
+    run->status = status;
+    list_push_back(&s->resumed, &run->link);
+}
+
+void runner_end_resumed(scheduler *s) {
+    while (!list_empty(&s->resumed)) {
+        hd_run *run = LIST_ENTRY(list_pop_front(&s->resumed), hd_run, link);
+        end_suspended(s, run, run->status);
+    }
+}
+
+/* ---- the runtime closes */
+
+static void drop_runs(scheduler *s, list *runs) {
+    while (!list_empty(runs)) {
+        hd_run *run = LIST_ENTRY(list_pop_front(runs), hd_run, link);
+        tx_close(run->tx);
+        env_free(s->env, run, sizeof *run);
+    }
+}
+
+void runner_drop_suspended(scheduler *s) {
+    drop_runs(s, &s->suspensions);
+    drop_runs(s, &s->resumed);
+}
