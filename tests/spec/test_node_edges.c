@@ -306,7 +306,7 @@ static void count_one(void *ctx, hd_node who) {
 static void cancel_all(void *ctx, hd_node who) {
     (void)who;
     for (int i = 0; i < 5; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "s%d", i);
         lab_cancel(l, name);
     }
@@ -318,7 +318,7 @@ static void dependents_are_told_once_and_may_be_cancelled(void **state) {
     lab_set_json(l, "n", "{\"a\": 1, \"b\": 2}");
     lab_compute(l, "copy", "n", NULL);
     for (int i = 0; i < 5; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "s%d", i);
         lab_effect(l, name, "copy copy#/a copy#/b");
     }
