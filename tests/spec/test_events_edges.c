@@ -213,17 +213,23 @@ static hd_status say_hello(hd_tx *tx, const hd_event *e, void *ctx) {
     return hd_tx_set(tx, hd_cell_at(ctx, "shop/n"), e->payload);
 }
 
-static hd_runtime *open_shop(hd_lab *world, told *t) {
+static hd_runtime *open_shop_with(hd_lab *world, told *t, hd_handler_fn fn,
+                                  hd_preflight_fn preflight) {
     hd_runtime *rt = hd_lab_runtime(world, "a");
     hd_handler h;
     hd_handler_spec spec = { .name = "till",
                              .stream = hd_cell_at(rt, "shop/buy"),
-                             .fn = say_hello,
+                             .fn = fn,
+                             .preflight = preflight,
                              .ctx = rt,
                              .reads_nothing = true };
     assert_int_equal(hd_runtime_on_error(rt, note_failure, t), HD_OK);
     assert_int_equal(hd_handler_register(rt, &spec, &h), HD_OK);
     return rt;
+}
+
+static hd_runtime *open_shop(hd_lab *world, told *t) {
+    return open_shop_with(world, t, say_hello, NULL);
 }
 
 static void refuse_one(hd_lab *world, hd_runtime *rt, told *t, hd_status status) {
@@ -272,6 +278,30 @@ static void log_lines_of_a_handler_carry_its_name(void **state) {
     hd_lab_close(world);
 }
 
+static hd_status hello_early(hd_tx *tx, const hd_event *e, void *ctx) {
+    (void)e, (void)ctx;
+    hd_tx_log(tx, HD_LOG_INFO, "hello");
+    return HD_OK;
+}
+
+static hd_status keep_silent(hd_tx *tx, const hd_event *e, void *ctx) {
+    (void)tx, (void)e, (void)ctx;
+    return HD_OK;
+}
+
+/* And so do those of what looks ahead for it. */
+static void log_lines_of_a_preflight_carry_the_name_of_its_handler(void **state) {
+    (void)state;
+    told t = { 0 };
+    hd_lab *world = hd_lab_open(NULL);
+    hd_runtime *rt = open_shop_with(world, &t, keep_silent, hello_early);
+    hd_runtime_on_log(rt, note_line, &t);
+    refuse_one(world, rt, &t, HD_OK);
+    assert_string_equal(t.action, "till");
+    assert_string_equal(t.space, "shop");
+    hd_lab_close(world);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_event_keeps_the_place_that_it_waits_for),
@@ -283,6 +313,7 @@ int main(void) {
         cmocka_unit_test(a_body_that_waits_after_it_has_started_something_runs_again),
         cmocka_unit_test(a_refusal_for_good_is_reported_once),
         cmocka_unit_test(log_lines_of_a_handler_carry_its_name),
+        cmocka_unit_test(log_lines_of_a_preflight_carry_the_name_of_its_handler),
     };
     return cmocka_run_group_tests_name("events at the edges", tests, NULL, NULL);
 }

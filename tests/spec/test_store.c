@@ -65,6 +65,21 @@ static void s1_what_was_acknowledged_survives_the_loss_of_its_writer(void **stat
     assert_cell(b, "n", "3");
 }
 
+/* The removal may be refused: then what is stored shows again. */
+static void s1_a_document_is_not_volatile_while_its_removal_may_be_refused(void **state) {
+    lab_write(a, "x", "1");
+    settle(l);
+    lab_do(a, "remove x");
+    assert_cell(a, "x", "-");
+    assert_int_equal(hd_cell_set_volatile(lab_rt(a), lab_cell(a, "x")), HD_BUSY);
+    settle(l);
+    assert_int_equal(hd_cell_set_volatile(lab_rt(a), lab_cell(a, "x")), HD_OK);
+    lab_write(a, "x", "2");
+    settle(l);
+    assert_cell(a, "x", "2");
+    assert_cell(b, "x", "-");
+}
+
 /* A write that says what is visible already is not nothing when what is visible may yet go. */
 static void s1_a_write_that_repeats_a_pending_one_stands_by_itself(void **state) {
     lab_write(a, "x", "0");
@@ -746,6 +761,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         S(s1_what_was_acknowledged_is_there_after_every_reader_has_gone),
         S(s1_what_was_acknowledged_survives_the_loss_of_its_writer),
+        S(s1_a_document_is_not_volatile_while_its_removal_may_be_refused),
         S(s1_a_write_that_repeats_a_pending_one_stands_by_itself),
         S(s2_a_read_that_has_become_old_is_refused),
         S(s2_the_repair_comes_ahead_of_the_verdict),
