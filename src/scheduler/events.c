@@ -285,8 +285,10 @@ void events_arrived(scheduler *s, place_id doc, hd_status status) {
 
 void events_sign(const scheduler *s, const hd_tx *tx, hd_log_entry *entry) {
     const handling *h = handling_of(tx);
-    entry->action = h->name;
-    entry->space = key_bytes(s->r->places.homes.items[h->e->to->home].space);
+    const event *e = h ? h->e : tx->flags & TX_PREFLIGHT ? tx->owner : NULL;
+    if (!e) return;
+    entry->action = h ? h->name : e->to->name;
+    entry->space = key_bytes(s->r->places.homes.items[e->to->home].space);
 }
 
 void events_noticed(scheduler *s) {

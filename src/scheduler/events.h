@@ -21,7 +21,7 @@ uint64_t events_next(const scheduler *s);
 bool events_want_sending(scheduler *s);
 /* A document arrived, or could not be loaded. */
 void events_arrived(scheduler *s, place_id doc, hd_status status);
-/* A log line from a handler's body says whose it is. */
+/* A log line from a handler's body, or its preflight, says whose it is. */
 void events_sign(const scheduler *s, const hd_tx *tx, hd_log_entry *entry);
 /* Something changed. */
 void events_noticed(scheduler *s);

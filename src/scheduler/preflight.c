@@ -44,9 +44,11 @@ static void read_declared(hd_tx *tx, const event *e) {
 static hd_status call_preflight(scheduler *s, hd_tx *tx, event *e) {
     hd_event view = { e->id,      { e->to->place }, e->payload,
                       e->time_ms, e->attempts,      e->flags & EVENT_POSTED };
+    tx->owner = e; /* for what it logs */
     s->rt->in_run = true;
     hd_status status = e->to->spec.preflight(tx, &view, e->to->spec.ctx);
     s->rt->in_run = false;
+    tx->owner = NULL;
     return status;
 }
 

@@ -502,25 +502,6 @@ static const char *space_of(const scheduler *s, node_id id) {
     return key_bytes(ps->homes.items[place_at(ps, place_at(ps, out)->root)->doc.home].space);
 }
 
-void hd_tx_log(hd_tx *tx, hd_log_level level, const char *format, ...) {
-    scheduler *s = scheduler_get(tx->rt);
-    char line[512];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    node_id id = s ? s->running : 0;
-    if (s && s->rechecking) return;
-    const char *pattern, *piece = s ? piece_of(s, id, &pattern) : "main";
-    hd_log_entry entry = { level, line, s ? node_label(s, id) : "", piece,
-                           id ? space_of(s, id) : "" };
-    if (handling_of(tx)) events_sign(s, tx, &entry);
-    if (s && s->log_fn && !s->log_fn(s->log_ctx, &entry)) return;
-    env_log(&tx->rt->env, entry.level, "%s", entry.line);
-}
-
-/* ---- a run about itself */
-
 /* Whose run a transaction belongs to: the one on the stack, or a suspended one. 0: none. */
 static node_id runs_in(const scheduler *s, const hd_tx *tx) {
     if (!(tx->flags & TX_RUN)) return 0;
@@ -528,6 +509,25 @@ static node_id runs_in(const scheduler *s, const hd_tx *tx) {
     const hd_run *run = tx->flags & TX_EPOCH ? tx->owner : NULL;
     return run ? registry_get(s, (hd_node){ run->node, run->generation }) : 0;
 }
+
+void hd_tx_log(hd_tx *tx, hd_log_level level, const char *format, ...) {
+    scheduler *s = scheduler_get(tx->rt);
+    char line[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    node_id id = s ? runs_in(s, tx) : 0;
+    if (s && s->rechecking) return;
+    const char *pattern, *piece = s ? piece_of(s, id, &pattern) : "main";
+    hd_log_entry entry = { level, line, s ? node_label(s, id) : "", piece,
+                           id ? space_of(s, id) : "" };
+    if (s) events_sign(s, tx, &entry);
+    if (s && s->log_fn && !s->log_fn(s->log_ctx, &entry)) return;
+    env_log(&tx->rt->env, entry.level, "%s", entry.line);
+}
+
+/* ---- a run about itself */
 
 hd_node hd_tx_node(const hd_tx *tx) {
     const scheduler *s = scheduler_get(tx->rt);

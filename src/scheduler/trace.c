@@ -39,8 +39,11 @@ hd_status trace_enable(trace *t, const hd_env *env, unsigned kinds) {
         status = ring_open(&t->runs, env, HD_TRACE_MAX_RUNS, sizeof(run_entry));
     if (!status && (kinds & HD_TRACE_SETTLES))
         status = ring_open(&t->settles, env, HD_TRACE_MAX_SETTLES, sizeof(hd_settle_trace));
-    if (!status) t->kinds = kinds & HD_TRACE_ALL;
-    return status;
+    if (status) return status;
+    /* A pass is recorded whole or not at all. */
+    if (!(t->kinds & kinds & HD_TRACE_SETTLES)) t->pass.open = false;
+    t->kinds = kinds & HD_TRACE_ALL;
+    return HD_OK;
 }
 
 /* ---- references that records hold */

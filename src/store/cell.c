@@ -282,6 +282,10 @@ hd_status hd_cell_set_volatile(hd_runtime *rt, hd_cell document) {
     place *p = place_at(&rt->r.places, at);
     if (!value_is_absent(p->value) && !(p->doc.flags & DOC_VOLATILE))
         return runtime_fail(rt, HD_USAGE, "a document that has a value cannot become volatile");
+    if (replica_top(&rt->r, at))
+        return runtime_fail(rt, HD_BUSY,
+                            "a document cannot become volatile before its removal is stored: wait "
+                            "with hd_runtime_sync");
     p->doc.flags |= DOC_VOLATILE | DOC_KNOWN;
     return HD_OK;
 }

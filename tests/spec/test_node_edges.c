@@ -10,7 +10,7 @@ static hd_node node_named(const char *name) { return lab_find(l, name)->node; }
 
 /* ---- names */
 
-/* C10: children stay when their parent goes; their names are theirs to go with. */
+/* Children stay when their parent goes; their names are theirs to go with. */
 static void a_child_outlives_its_parent(void **state) {
     lab_effect(l, "parent", "n");
     lab_settle(l);
@@ -176,6 +176,23 @@ static void a_suspended_run_of_a_node_that_is_gone_holds_nobody_up(void **state)
     assert_true(lab_stats(l).runs == 0);
 }
 
+static bool note_action(void *ctx, hd_log_entry *entry) {
+    snprintf(ctx, 32, "%s", entry->action);
+    return false;
+}
+
+/* C317: and not the name of whoever runs at the moment. */
+static void log_lines_of_a_suspended_run_carry_its_name(void **state) {
+    async a = { .returns = HD_PENDING };
+    char action[32] = "";
+    lab_add(l, .name = "waits", .body = suspend_here, .data = &a, .effect = true);
+    lab_settle(l);
+    hd_runtime_on_log(rt(), note_action, action);
+    hd_tx_log(hd_run_tx(a.run), HD_LOG_INFO, "still here");
+    assert_string_equal(action, "waits");
+    hd_run_resume(a.run, HD_OK);
+}
+
 /* ---- listeners */
 
 static void cancel_both(void *ctx, const hd_notice *notice) {
@@ -277,6 +294,34 @@ static void the_causes_of_a_run_without_memory_are_its_own(void **state) {
     lab_settle(l);
 }
 
+/* ---- traces */
+
+static hd_status trace_as_told(lab_node *self, hd_tx *tx) {
+    unsigned kinds = (unsigned)lab_tx_number(self, tx, "kinds");
+    assert_int_equal(hd_trace_enable(rt(), kinds), HD_OK);
+    return HD_OK;
+}
+
+static bool count_settle(void *ctx, const hd_settle_trace *pass) {
+    (void)pass;
+    ++*(int *)ctx;
+    return true;
+}
+
+static void a_pass_in_which_its_trace_is_switched_on_is_not_recorded(void **state) {
+    int count = 0;
+    lab_set(l, "kinds", HD_TRACE_SETTLES);
+    lab_add(l, .name = "switch", .body = trace_as_told, .effect = true);
+    lab_settle(l);
+    lab_set(l, "kinds", 0);
+    lab_settle(l);
+    hd_trace_clear(rt());
+    lab_set(l, "kinds", HD_TRACE_SETTLES);
+    lab_turn(l);
+    hd_trace_settles(rt(), count_settle, &count);
+    assert_int_equal(count, 0);
+}
+
 /* ---- messages */
 
 static void keep_message(void *ctx, const hd_failure *failure) {
@@ -359,6 +404,8 @@ int main(void) {
         S(a_run_may_be_resumed_from_the_body_of_another),
         S(a_run_that_was_suspended_at_the_end_runs_again),
         S(a_suspended_run_of_a_node_that_is_gone_holds_nobody_up),
+        S(log_lines_of_a_suspended_run_carry_its_name),
+        S(a_pass_in_which_its_trace_is_switched_on_is_not_recorded),
         S(a_listener_cancels_the_node_whose_output_it_hears_of),
         S(what_never_settles_is_remembered_once),
         S(who_ran_later_and_changed_nothing_is_no_cause),
