@@ -126,7 +126,8 @@ typedef struct graph {
      * demand and withdrawal need no memory. */
     node_id *withdrawn; /* lost a reference; waits for graph_settle */
     uint32_t withdrawn_count;
-    node_id *work; /* stack of the walks */
+    bool withdrawn_left; /* some of them have left the graph meanwhile; by live.c */
+    node_id *work;       /* stack of the walks */
     uint32_t work_count;
 
     /* Writers. */

@@ -1,6 +1,9 @@
 /* invalidation.c -- from changes to invalid nodes. */
 #include "scheduler/invalidation.h"
 
+#include "base/env.h"
+#include "base/hash.h"
+
 void invalidation_mark_special(scheduler *s, node_id id, bool was_invalid) {
     node *n = node_of(s, id);
     if (n->flags & NODE_GATED) {
@@ -34,31 +37,56 @@ static bool suppressed(scheduler *s, node_id id, node_id self) {
 
 _Static_assert(READER_SHAPE == KEY_SHAPE, "a reader's mark is that of its read");
 
-static noted_cause *noted(const cold *c, uint32_t key) {
-    for (uint32_t i = 0; i < c->causes.count; i++)
-        if (c->causes.items[i].key == key) return &c->causes.items[i];
+static uint32_t cause_hash(uint32_t key) { return hash_fold(hash_u64(key)); }
+
+static noted_cause *noted(const noted_causes *c, uint32_t key) {
+    if (!c) return NULL;
+    for (table_probe p = table_find(&c->index, cause_hash(key)); table_next(&c->index, &p);)
+        if (c->items.items[p.index].key == key) return &c->items.items[p.index];
     return NULL;
 }
 
-/* What no retry can ask for any more leaves before the list grows. */
-static void forget_old(cold *c, const node *n) {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < c->causes.count; i++)
-        if (c->causes.items[i].rev > n->ran_rev - n->prev_back)
-            c->causes.items[kept++] = c->causes.items[i];
-    c->causes.count = kept;
+/* What no retry can ask for any more leaves before the list grows. Those that stay have their room in
+ * the table. */
+static void forget_old(noted_causes *c, const node *n) {
+    uint32_t count = c->items.count;
+    table_clear(&c->index);
+    c->items.count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        noted_cause cause = c->items.items[i];
+        if (cause.rev <= n->ran_rev - n->prev_back) continue;
+        hd_status status = table_insert(&c->index, cause_hash(cause.key), c->items.count);
+        assert(!status);
+        (void)status;
+        c->items.items[c->items.count++] = cause;
+    }
+}
+
+static noted_causes *causes_of(scheduler *s, cold *c) {
+    if (c->causes) return c->causes;
+    c->causes = env_new0(s->env, sizeof *c->causes);
+    if (c->causes) table_init(&c->causes->index, s->env);
+    return c->causes;
+}
+
+static bool add_cause(scheduler *s, noted_causes *c, const node *n, uint32_t key) {
+    if (c->items.count == c->items.capacity) forget_old(c, n);
+    if (!vec_room(s->env, &c->items, 1)) return false;
+    if (table_insert(&c->index, cause_hash(key), c->items.count)) return false;
+    c->items.items[c->items.count++] = (noted_cause){ key, s->r->rev };
+    return true;
 }
 
 static void note_cause(scheduler *s, const node *n, uint32_t key) {
     cold *c = cold_of(s, n);
     if (!c || !c->group) return;
-    noted_cause *known = noted(c, key);
+    noted_cause *known = noted(c->causes, key);
     if (known) {
         known->rev = s->r->rev;
         return;
     }
-    if (c->causes.count == c->causes.capacity) forget_old(c, n);
-    if (!vec_push(s->env, &c->causes, ((noted_cause){ key, s->r->rev }))) c->causes_lost = true;
+    noted_causes *causes = causes_of(s, c);
+    if (!causes || !add_cause(s, causes, n, key)) c->causes_lost = true;
 }
 
 /* ---- marking */
@@ -134,7 +162,7 @@ void invalidation_mark_list(scheduler *s, place_id at, watch *w, node_id self) {
 /* A shape read is a cause only if the shape changed; see watch.shape_rev. */
 static uint64_t changed_at(const scheduler *s, const cold *c, uint32_t key) {
     if (c && c->group && !c->causes_lost) {
-        const noted_cause *known = noted(c, key & (KEY_PLACE | KEY_SHAPE));
+        const noted_cause *known = noted(c->causes, key & (KEY_PLACE | KEY_SHAPE));
         return known ? known->rev : 0;
     }
     const place *p = place_at(&s->r->places, key & KEY_PLACE);

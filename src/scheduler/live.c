@@ -68,9 +68,26 @@ void live_drain_slow(graph *g) {
     }
 }
 
+/* Nodes that have left since stand there without the flag, and one that came back in their record may
+ * stand there twice. */
+void live_tidy_withdrawn(graph *g) {
+    uint32_t kept = 0;
+    if (!g->withdrawn_left) return;
+    for (uint32_t i = 0; i < g->withdrawn_count; i++) {
+        node *n = graph_node(g, g->withdrawn[i]);
+        if (!(n->flags & NODE_WITHDRAWN)) continue;
+        n->flags &= ~(uint32_t)NODE_WITHDRAWN;
+        g->withdrawn[kept++] = g->withdrawn[i];
+    }
+    for (uint32_t i = 0; i < kept; i++) graph_node(g, g->withdrawn[i])->flags |= NODE_WITHDRAWN;
+    g->withdrawn_count = kept;
+    g->withdrawn_left = false;
+}
+
 void live_note_withdrawn(graph *g, node_id id) {
     node *n = graph_node(g, id);
     if (n->flags & NODE_WITHDRAWN || !node_is_live(g, n)) return;
+    if (g->withdrawn_count == g->order_capacity) live_tidy_withdrawn(g);
     n->flags |= NODE_WITHDRAWN;
     g->withdrawn[g->withdrawn_count++] = id;
 }
@@ -79,9 +96,7 @@ void live_forget(graph *g, node_id id) {
     node *n = graph_node(g, id);
     if (!(n->flags & NODE_WITHDRAWN)) return;
     n->flags &= ~(uint32_t)NODE_WITHDRAWN;
-    uint32_t i = g->withdrawn_count; /* most likely one of the last */
-    while (g->withdrawn[--i] != id) assert(i > 0);
-    g->withdrawn[i] = g->withdrawn[--g->withdrawn_count];
+    g->withdrawn_left = true; /* its entry stays: of a thousand that leave, none is looked for */
 }
 
 /* ---- for others */

@@ -31,6 +31,8 @@ static inline void live_wake_alone(graph *g, node *n) {
 void live_note_withdrawn(graph *g, node_id id);
 /* It leaves: nobody looks at it any more. */
 void live_forget(graph *g, node_id id);
+/* Takes those that left out of `withdrawn`. */
+void live_tidy_withdrawn(graph *g);
 
 /* All reads of the node into the lists, and out of them; nothing else. HD_NOMEM: nothing changed. */
 hd_status readers_enter(graph *g, node_id id);

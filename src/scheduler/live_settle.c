@@ -133,6 +133,7 @@ static void settle_region(graph *g) {
 void graph_settle_slow(graph *g) {
     assert(!g->work_count);
     order_settle(g); /* first: which nodes are cyclic is asked next */
+    live_tidy_withdrawn(g);
     settle_counts(g);
     choose_suspects(g);
     settle_region(g);

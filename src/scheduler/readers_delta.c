@@ -47,23 +47,24 @@ typedef struct delta {
     edge one; /* holds the old read, if it stood in the node */
     const uint32_t *keys;
     uint32_t old_count, count;
-    uint32_t same;  /* agree at the beginning */
-    uint32_t added; /* stand in `fresh` from old_count on */
-    bool hashed;
+    uint32_t same;   /* agree at the beginning */
+    uint32_t added;  /* stand in `fresh` from old_count on */
+    uint32_t hashed; /* entries of graph.seen in use; 0: none yet */
 } delta;
 
 /* fates[0 .. count): where each final read stands in `fresh`; behind them, for each old read: kept
  * (0) or DROPPED. */
 static uint32_t *fates_of_old(const delta *d) { return d->g->fates.items + d->count; }
 
-static uint32_t seen_slot(const graph *g, uint32_t key) {
-    return (key * UINT32_C(0x9E3779B1)) >> (32 - (uint32_t)__builtin_ctz(g->seen_capacity));
+static uint32_t seen_slot(const delta *d, uint32_t key) {
+    return (key * UINT32_C(0x9E3779B1)) >> (32 - (uint32_t)__builtin_ctz(d->hashed));
 }
 
-/* All old reads that may be looked for, by key. False: no memory. */
+/* All old reads that may be looked for, by key, in as much of `seen` as they need: some other node may
+ * have needed far more. False: no memory. */
 static bool hash_old(delta *d) {
     graph *g = d->g;
-    uint32_t need = reads_capacity(2 * d->old_count);
+    uint32_t need = reads_capacity(2 * (d->old_count - d->same));
     if (need > g->seen_capacity) {
         uint32_t *seen =
             env_resize(g->env, g->seen, g->seen_capacity * sizeof *seen, need * sizeof *seen);
@@ -71,18 +72,19 @@ static bool hash_old(delta *d) {
         g->seen = seen;
         g->seen_capacity = need;
     }
-    memset(g->seen, 0, g->seen_capacity * sizeof *g->seen);
+    d->hashed = need;
+    memset(g->seen, 0, need * sizeof *g->seen);
     for (uint32_t i = d->same; i < d->old_count; i++) {
-        uint32_t at = seen_slot(g, d->old[i].key);
-        while (g->seen[at]) at = (at + 1) & (g->seen_capacity - 1);
+        uint32_t at = seen_slot(d, d->old[i].key);
+        while (g->seen[at]) at = (at + 1) & (need - 1);
         g->seen[at] = i + 1;
     }
-    return d->hashed = true;
+    return true;
 }
 
 static uint32_t find_hashed(const delta *d, uint32_t key) {
     const graph *g = d->g;
-    for (uint32_t at = seen_slot(g, key); g->seen[at]; at = (at + 1) & (g->seen_capacity - 1))
+    for (uint32_t at = seen_slot(d, key); g->seen[at]; at = (at + 1) & (d->hashed - 1))
         if (d->old[g->seen[at] - 1].key == key) return g->seen[at] - 1;
     return UINT32_MAX;
 }

@@ -14,6 +14,14 @@ hd_status registry_init(scheduler *s) {
     return graph_init(&s->graph, s->env, &s->r->places);
 }
 
+static void drop_causes(scheduler *s, cold *c) {
+    if (!c->causes) return;
+    vec_fini(s->env, &c->causes->items);
+    table_fini(&c->causes->index);
+    env_free(s->env, c->causes, sizeof *c->causes);
+    c->causes = NULL;
+}
+
 /* The owners of what is gone are told, and the names go: most nodes have neither. */
 static void let_go(scheduler *s) {
     for (uint32_t i = 1; i < s->colds.count; i++) {
@@ -30,7 +38,7 @@ static void let_go(scheduler *s) {
 void registry_fini(scheduler *s) {
     let_go(s);
     for (uint32_t i = 1; i < s->colds.count; i++) {
-        vec_fini(s->env, &s->colds.items[i]->causes);
+        drop_causes(s, s->colds.items[i]);
         env_free(s->env, s->colds.items[i], sizeof(cold));
     }
     vec_fini(s->env, &s->colds);
@@ -125,7 +133,7 @@ static void give_cold(scheduler *s, node *n) {
     cold *c = cold_of(s, n);
     if (!c) return;
     if (binheap_linked(&c->gate.timer)) binheap_remove(&s->timers, &c->gate.timer);
-    vec_fini(s->env, &c->causes);
+    drop_causes(s, c);
     *c = (cold){ .next_free = s->colds_free };
     s->colds_free = n->cold;
     n->cold = 0;

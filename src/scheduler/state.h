@@ -47,6 +47,13 @@ typedef struct noted_cause {
     uint64_t rev;
 } noted_cause;
 
+/* A node with a change group does not hear of every change of what it reads, so places alone do not tell
+ * its causes: they are written down, by invalidation. One entry for each key. */
+typedef struct noted_causes {
+    VEC(noted_cause) items;
+    table index; /* key -> index into items */
+} noted_causes;
+
 /* What few nodes have. */
 typedef struct cold {
     node_id node; /* 0: free */
@@ -60,10 +67,8 @@ typedef struct cold {
     place_id missing;   /* the document it waits for */
     uint32_t failures;  /* reported */
 
-    /* A node with a change group does not hear of every change of what it reads, so places alone do
-     * not tell its causes: they are written down here, by invalidation. One entry for each key. */
-    VEC(noted_cause) causes;
-    bool causes_lost; /* no memory once: places tell, more than there is */
+    noted_causes *causes; /* of a node with a change group; NULL: none yet */
+    bool causes_lost;     /* no memory once: places tell, more than there is */
 } cold;
 
 /* Beside each node, in an array of its own. */

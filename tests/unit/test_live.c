@@ -192,6 +192,25 @@ static void what_left_is_not_counted(void **state) {
     world_settle(&w);
 }
 
+/* Many come, lose what they had and go before anybody settles, in the same few records. */
+static void what_left_before_it_was_looked_at_is_not_in_the_way(void **state) {
+    node_id kept = world_writer(&w, "kept"), e = world_effect(&w, "kept");
+    world_remove(&w, e);
+    for (uint32_t i = 0; i < 5 * w.graph.order_capacity; i++) {
+        node_id gone = world_writer(&w, "gone");
+        graph_demand(&w.graph, gone);
+        graph_withdraw(&w.graph, gone);
+        world_remove(&w, gone);
+        assert_true(w.graph.withdrawn_count <= w.graph.order_capacity);
+    }
+    node_id last = world_writer(&w, "last");
+    graph_demand(&w.graph, last);
+    graph_withdraw(&w.graph, last);
+    world_settle(&w);
+    assert_false(world_live(&w, kept) || world_live(&w, last));
+    assert_int_equal(w.graph.withdrawn_count, 0);
+}
+
 /* C46: a ring of 20,000 nodes, and a chain of a million, need no recursion. */
 static void long_ways_need_no_stack(void **state) {
     enum { RING = 20000 };
@@ -370,6 +389,7 @@ int main(void) {
         CASE(a_late_writer_recovers_its_references),
         CASE(a_node_is_not_its_own_reader),
         CASE(what_left_is_not_counted),
+        CASE(what_left_before_it_was_looked_at_is_not_in_the_way),
         CASE(long_ways_need_no_stack),
         CASE(a_chain_of_a_million_becomes_live_and_dormant),
         CASE(only_live_or_clean_nodes_are_linked),

@@ -82,12 +82,27 @@ static void a_refused_widening_changes_nothing(void **state) {
     }
 }
 
+/* What one node with very many reads once needed is not paid for by all who come after it. */
+static void a_small_change_costs_no_more_after_a_large_one(void **state) {
+    uint32_t turned[20];
+    node_id large = effect_that_reads(keys, MANY), small = effect_that_reads(keys, 20);
+    assert_int_equal(graph_apply_reads(&w.graph, large, keys + 1, MANY), HD_OK);
+    assert_true(w.graph.seen_capacity > 100000);
+    uint32_t last = w.graph.seen_capacity - 1;
+    w.graph.seen[last] = 12345;
+    for (uint32_t i = 0; i < 20; i++) turned[i] = keys[20 - i];
+    assert_int_equal(graph_apply_reads(&w.graph, small, turned, 20), HD_OK);
+    graph_check(&w.graph);
+    assert_int_equal(w.graph.seen[last], 12345);
+}
+
 int main(void) {
 #define W(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
     const struct CMUnitTest tests[] = {
         W(a_slot_beyond_two_bytes_widens_its_list_only),
         W(reads_that_move_far_back_keep_their_entries),
         W(a_refused_widening_changes_nothing),
+        W(a_small_change_costs_no_more_after_a_large_one),
     };
 #undef W
     return cmocka_run_group_tests_name("readers", tests, NULL, NULL);
