@@ -14,6 +14,10 @@ check "a negative number is an operand, not an option" gives 0 "" set shop.db ma
 check "and is stored" gives 0 -5 get shop.db main/t
 check "--text stores text as it is" gives 0 "" set --text shop.db main/name 'Ada "the" first'
 check "--text prints text as it is" gives 0 'Ada "the" first' get --text shop.db main/name
+from_stdin() { printf 'two\nlines "\n' | "$heddle" set --text shop.db main/lines - && "$heddle" get shop.db main/lines >out &&
+    [ "$(cat out)" = '"two\nlines \""' ] || { cat out; false; }; }
+check "--text - is read from stdin, without the last end of line" holds from_stdin
+"$heddle" rm shop.db main/lines
 check "without it, text prints as JSON" gives 0 '"Ada \"the\" first"' get shop.db main/name
 
 echo '[1, 2.5, null, "é"]' >value.json

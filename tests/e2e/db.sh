@@ -30,6 +30,22 @@ check "--space exports one space" gives 0 \
     '{"space":"other","id":"text","value":"a\nb é \u0001"}' db export shop.db --space other
 check "import --new refuses what exists" fails 3 "exists already" db import new.db a.jsonl --new
 check "import tells how many" gives 0 '{"documents":6}' db import new.db a.jsonl --json
+cp shop.db still.db; cp still.db still.before
+check "a file that is in order is exported without writing" holds "$heddle" db export still.db
+check "and is as it was" holds cmp still.db still.before
+: >empty.db
+check "an empty file is no store" fails 5 "is empty" db export empty.db
+check "and does not become one" holds test ! -s empty.db
+long_names() { python3 -c '
+for n in "12": print("{\"space\":\"%s\",\"id\":\"a\",\"kind\":\"%s\",\"value\":%s}" % ("s" * 300 + n, "k" * 100, n))' |
+    "$heddle" db import long.db && "$heddle" db stats long.db --json | python3 -c '
+import json, sys
+s = json.load(sys.stdin)
+assert [x["space"] for x in s["spaces"]] == ["s" * 300 + n for n in "12"], s
+assert [(x["space"], x["kind"], x["count"]) for x in s["documents"]] == [("s" * 300 + n, "k" * 100, 1) for n in "12"], s'; }
+check "stats has names of any length" holds long_names
+printf '%s\n' '{"space":"m","id":"a","knid":"x","value":1}' >odd.jsonl
+check "a key that no line has is not left out" fails 4 'line 1: .*"knid"' db import bad.db odd.jsonl
 printf '{"space":"m","id":"a","value":1}\n\n{"space":"m","id":"b","value":[}\n' >bad.jsonl
 check "a malformed line is named" fails 4 "line 3, column 32" db import bad.db bad.jsonl
 echo '{"space":"m","value":1}' >short.jsonl

@@ -26,6 +26,8 @@ check "a missing key names the nearest" fails 2 "mean main/stock#/apples" \
 check "a missing element tells how many there are" fails 2 "0 to 1" get shop.db main/stock#/list/2
 check "a way through a number says so" fails 2 "kind int" get shop.db main/stock#/apples/x
 check "a malformed cell name says how to write one" fails 4 "space/id#/path" get shop.db stock
+check "a document that the space has and the user has not" fails 2 "mean main/stock?" \
+    get shop.db main@user/stock
 check "a malformed scope is named" fails 4 "scope is space, user or session" get shop.db m@all/x
 
 check "malformed JSON has line and column" fails 4 "line 1, column 9" set shop.db main/x '{"a": 1,}'
@@ -53,6 +55,22 @@ check "a place that is missing in a document with a long name" fails 2 'has no "
 check "a long key that is missing" fails 2 'has no "xxx' get shop.db main/stock#/$long
 "$heddle" set shop.db $long/a 1
 check "the log of a space with a long name" holds "$heddle" log shop.db $long/a
+check "and what it holds" gives 0 "$long/a" ls shop.db $long
+check "or begins with something" gives 0 "$long/a" ls shop.db $long/a
+
+# What others have put into a file, or what was typed, must not drive the terminal.
+escape=$(printf '\033[31m')
+"$heddle" set shop.db main/odd "{\"a\\u001b[31m\": {\"b\": 1}}" --kind "k$escape"
+"$heddle" set shop.db "main/odd#/a$escape/b" 2
+tame() { "$heddle" "$@" >out 2>&1; ! grep -q "$(printf '\033')" out && [ -s out ]; }
+check "a kind does not colour the list" holds tame ls shop.db main --long
+check "nor a path the log" holds tame log shop.db main/odd
+check "nor a key a message" holds tame get shop.db main/odd#/a
+check "nor a name" holds tame get "no$escape.db" main/a
+check "nor a command" holds tame "x$escape"
+check "nor a space" holds tame ls shop.db "x$escape"
+check "text is printed as it is" gives 0 "x$escape" get --text shop.db main/text$("$heddle" set --text shop.db main/text "x$escape")
+"$heddle" rm shop.db main/odd main/text
 
 bad=$(printf '\377')
 check "a space that is no text is named" fails 4 "malformed" get shop.db "$bad/a"

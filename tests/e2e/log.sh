@@ -11,7 +11,11 @@ check "--reverse: oldest first" holds seqs_are "1 2 3 " main --reverse
 check "--limit: the last ones" holds seqs_are "3 2 " main --limit 2
 check "--after: what is new" holds seqs_are "3 " main --after 2
 check "of one document" holds seqs_are "3 2 " main/b
-check "each space counts by itself" holds seqs_are "1 " other
+check "of one cell" holds seqs_are "3 2 " "main/b#/y"
+check "of another" holds seqs_are "2 " "main/b#/x"
+"$heddle" set shop.db other@user/d 1
+check "of a user's document" holds seqs_are "2 " other@user/d
+check "each space counts by itself" holds seqs_are "2 1 " other
 tells_operations() { "$heddle" log shop.db main/b --limit 1 --json |
     grep -q '"class":"source".*"documents":\[{"id":"b","operations":\[\["set","/y",\[2\]\]\]}\]'; }
 check "a commit tells its operations" holds tells_operations

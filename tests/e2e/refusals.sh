@@ -30,6 +30,16 @@ EOF
 finds_damage() { "$heddle" db check torn.db >found 2>err; [ $? = 5 ] && grep -q finding err &&
     [ -s found ] || { cat found err; false; }; }
 check "check finds one wrong bit" holds finds_damage
+# Of a file that has lost a page, what is on the others.
+python3 -c 'for i in range(30): print("{\"space\":\"m\",\"id\":\"d%d\",\"value\":\"%s\"}" % (i, "x" * 3000))' |
+    "$heddle" db import lost.db >/dev/null
+truncate -s -1 lost.db
+one_line() { [ "$("$heddle" db check lost.db 2>/dev/null | grep -c "^integrity: ")" = "$("$heddle" db check lost.db 2>/dev/null | wc -l)" ]; }
+check "a finding is one line" holds one_line
+saves() { "$heddle" db export lost.db >saved 2>err; [ $? = 5 ] && [ "$(wc -l <saved)" -ge 29 ] &&
+    grep -q "m/d[0-9]* cannot be read" err || { wc -l saved; cat err; false; }; }
+check "export saves what can be read, and names the rest" holds saves
+
 finds_json() { "$heddle" db check torn.db --json 2>/dev/null | grep -q '^{"finding":".*"}$'; }
 check "and tells it as JSON" holds finds_json
 
@@ -42,6 +52,9 @@ if can_be_refused; then
     chmod 644 shut.db
 fi
 check "a directory is no file" fails 5 "is a directory" get . main/a
-check "a place that does not exist is named" fails 2 "no/such/dir" set no/such/dir/x.db main/a 1
+check "a place that does not exist is named" fails 2 "mkdir -p no/such/dir" set no/such/dir/x.db main/a 1
+printf x >byte
+check "a file of one byte is no store" fails 5 "not a heddle file" set byte main/a 1
+check "it is untouched" holds sh -c '[ "$(cat byte)" = x ]'
 full() { "$heddle" get shut.db main/a >/dev/full 2>err; [ $? = 6 ] && grep -q "cannot write" err; }
 check "results that cannot be written are a failure" holds full
