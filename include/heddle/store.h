@@ -217,7 +217,7 @@ HD_API hd_status hd_tx_patch(hd_tx *tx, hd_cell cell, hd_value patch, hd_error *
 HD_API hd_status hd_tx_require_absent(hd_tx *tx, hd_cell document);
 HD_API hd_status hd_tx_require_equal(hd_tx *tx, hd_cell cell, hd_value v);
 
-/* Properties of the document a transaction creates or changes. */
+/* Properties of the document a transaction creates or changes. A kind has at most 63 bytes: HD_LIMIT. */
 HD_API hd_status hd_tx_set_kind(hd_tx *tx, hd_cell document, const char *kind);
 /* Metadata is beside the value: its changes do not concern readers of the value. */
 HD_API hd_status hd_tx_set_meta(hd_tx *tx, hd_cell document, const char *key, hd_value v);

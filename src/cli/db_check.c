@@ -18,7 +18,8 @@ static void print_finding(void *ctx, const char *finding) {
     f->count++;
     progress(f->c, "%s", "");
     if (!f->c->json) {
-        puts(finding);
+        for (const char *c = finding; *c; c++) putchar(*c == '\n' ? ' ' : *c);
+        putchar('\n');
         return;
     }
     record r = record_to(stdout);

@@ -1,7 +1,10 @@
 /* db_export.c -- every document as a line of JSON.
  *
- * A checkpoint first, so that head rows are the documents; then one query in one read transaction:
- * the file at one moment, in constant memory, values copied as the text they are. */
+ * Head rows are the documents where the log has been folded into them; else a checkpoint comes first.
+ * Then, in one read transaction, the names in order and each value by its row: the file at one moment,
+ * with room for the names only, values copied as the text they are. A row that is damaged is named, and
+ * the others are printed: who has no backup has at least those. */
+#define _POSIX_C_SOURCE 200809L
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/parse.h"
@@ -9,21 +12,28 @@
 #include "cli/signals.h"
 #include "cli/store.h"
 #include "cli/tables.h"
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct exporting {
     store s;
     tables t;
     FILE *to;
     uint64_t documents, total; /* so far; all there are, 0: not known */
+    uint64_t damaged;          /* that cannot be read */
 } exporting;
 
-/* Columns of the query. */
-enum { SPACE, SCOPE, INSTANCE, ID, KIND, META, VALUE };
+/* Columns of the second query; the first has DOC behind ID. */
+enum { SPACE, SCOPE, INSTANCE, ID, KIND, META, VALUE, DOC = KIND };
 
-static const char query[] = "select space, scope, instance, id, kind, meta, value from document"
-                            " where ?1 is null or space = ?1 order by scope, instance, space, id";
+static const char names[] = "select space, scope, instance, id, doc from head"
+                            " where (large or value is not null) and (?1 is null or space = ?1)"
+                            " order by scope, instance, space, id";
+static const char row[] = "select space, scope, instance, id, kind, meta, case when large then"
+                          " (select l.value from large l where l.doc = h.doc) else value end"
+                          " from head h where doc = ?1";
 
 /* The kind stands in the metadata too; it is told once. */
 static void record_meta(exporting *x, record *r, sqlite3_stmt *s) {
@@ -51,19 +61,42 @@ static void export_row(exporting *x, sqlite3_stmt *s) {
     if (++x->documents % 1024 == 0) progress_bar(x->s.c, "export", x->documents, x->total);
 }
 
-static int export_rows(exporting *x, const char *space) {
-    int failed, rc = SQLITE_DONE;
-    if (x->s.c->progress && !space)
-        x->total = tables_number(&x->t, "select count(*) from document");
-    sqlite3_stmt *s = tables_query(&x->t, query, &failed);
-    if (!failed && space) sqlite3_bind_text(s, 1, space, -1, SQLITE_STATIC);
-    while (!failed && !interrupted() && !ferror(x->to) && (rc = sqlite3_step(s)) == SQLITE_ROW)
+static void export_document(exporting *x, sqlite3_stmt *name, sqlite3_stmt *s) {
+    sqlite3_bind_int64(s, 1, sqlite3_column_int64(name, DOC));
+    if (sqlite3_step(s) == SQLITE_ROW) {
         export_row(x, s);
+    } else {
+        x->damaged++;
+        cli_warn(x->s.c, "%s/%s cannot be read: %s", column_text(name, SPACE),
+                 column_text(name, ID), sqlite3_errmsg(x->t.db));
+    }
+    sqlite3_reset(s);
+}
+
+static int export_all(exporting *x, sqlite3_stmt *name, sqlite3_stmt *s) {
+    int rc = SQLITE_DONE;
+    while (!interrupted() && !ferror(x->to) && (rc = sqlite3_step(name)) == SQLITE_ROW)
+        export_document(x, name, s);
     progress(x->s.c, "%s", "");
-    if (!failed && rc != SQLITE_ROW && rc != SQLITE_DONE) failed = tables_fail(&x->t, "reading");
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE) return tables_fail(&x->t, "reading");
+    if (interrupted()) return interrupted_status();
+    if (!x->damaged) return CLI_OK;
+    return cli_fail(x->s.c, CLI_FILE, "The others have been exported.",
+                    "%s: %" PRIu64 " document%s cannot be read", x->s.file, x->damaged,
+                    x->damaged == 1 ? "" : "s");
+}
+
+static int export_rows(exporting *x, const char *space) {
+    int failed;
+    sqlite3_stmt *s = NULL, *name = tables_query(&x->t, names, &failed);
+    if (!failed) s = tables_query(&x->t, row, &failed);
+    if (!failed && space) sqlite3_bind_text(name, 1, space, -1, SQLITE_STATIC);
+    if (!failed && x->s.c->progress && !space)
+        x->total = tables_number(&x->t, "select count(*) from document");
+    if (!failed) failed = export_all(x, name, s);
+    sqlite3_finalize(name);
     sqlite3_finalize(s);
-    if (failed) return failed;
-    return interrupted() ? interrupted_status() : CLI_OK;
+    return failed;
 }
 
 static int checkpoint(store *s) {
@@ -74,25 +107,49 @@ static int checkpoint(store *s) {
                     *error.message ? error.message : hd_status_text(status));
 }
 
-/* Begins the read transaction at a moment in which head rows hold whole values: where another
- * program's checkpoint has just put patches beside a large one, ours is made again. */
+/* Who only wanted to read writes now. */
+static int open_for_writing(exporting *x) {
+    const char *file = x->s.file;
+    cli *c = x->s.c;
+    int failed = store_close(&x->s, CLI_OK);
+    if (!failed && access(file, W_OK))
+        return cli_fail(c, CLI_FILE, "Export a backup: heddle db backup",
+                        "%s has commits that are not in the documents yet, and cannot be written",
+                        file);
+    return failed ? failed : store_open(c, &x->s, file, STORE_WRITE);
+}
+
+/* Begins the read transaction, if the query finds nothing that is in the way. */
+static int try_to_begin(exporting *x, const char *in_the_way, bool *begun) {
+    if (sqlite3_exec(x->t.db, "begin", NULL, NULL, NULL)) return tables_fail(&x->t, "reading");
+    *begun = !tables_number(&x->t, in_the_way);
+    if (!*begun) sqlite3_exec(x->t.db, "rollback", NULL, NULL, NULL);
+    return CLI_OK;
+}
+
+/* At a moment in which head rows hold whole values: where another program's checkpoint has just put
+ * patches beside a large one, ours is made again. */
 static int begin(exporting *x) {
+    bool begun = false;
     int failed = tables_open(x->s.c, &x->t, x->s.file);
-    for (int attempt = 0; !failed && attempt < 10; attempt++) {
+    if (!failed)
+        failed = try_to_begin(x,
+                              "select exists(select 1 from patch) or exists(select 1 from log where"
+                              " row > (select value from meta where key = 'checkpoint'))",
+                              &begun);
+    if (!failed && !begun) failed = open_for_writing(x);
+    for (int attempt = 0; !failed && !begun && attempt < 10; attempt++) {
         failed = checkpoint(&x->s);
-        if (failed) return failed;
-        if (sqlite3_exec(x->t.db, "begin", NULL, NULL, NULL)) return tables_fail(&x->t, "reading");
-        if (!tables_number(&x->t, "select exists(select 1 from patch)")) return CLI_OK;
-        sqlite3_exec(x->t.db, "rollback", NULL, NULL, NULL);
+        if (!failed) failed = try_to_begin(x, "select exists(select 1 from patch)", &begun);
     }
-    if (failed) return failed;
+    if (failed || begun) return failed;
     return cli_fail(x->s.c, CLI_IO, "Run it again, or export a backup of it.",
                     "%s: another program writes too much", x->s.file);
 }
 
 static int run(cli *c) {
     exporting x = { .to = stdout };
-    int failed = store_open(c, &x.s, c->operands[0], STORE_WRITE);
+    int failed = store_open(c, &x.s, c->operands[0], STORE_READ);
     if (!failed) failed = begin(&x);
     if (!failed) failed = export_rows(&x, option_text(c, "space"));
     tables_close(&x.t);

@@ -113,11 +113,33 @@ static int bad_line(importing *m, const char *what) {
                     "%s: %s", m->where, what);
 }
 
+static bool is_known(const char *key) {
+    static const char *const keys[] = {
+        "space", "id", "scope", "instance", "kind", "meta", "value"
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(keys[i], key) == 0) return true;
+    return false;
+}
+
+static int check_keys(importing *m, hd_value line) {
+    char what[80];
+    if (hd_value_kind(line) != HD_KIND_OBJECT) return bad_line(m, "it is no object");
+    for (hd_iter it = hd_iter_of(line); hd_iter_next(&it);) {
+        if (is_known(it.key)) continue;
+        snprintf(what, sizeof what, "there is no key \"%.40s\"", it.key);
+        return bad_line(m, what);
+    }
+    return CLI_OK;
+}
+
 /* What is there must be of its kind: nothing of a line is left out without a word. */
 static int check_line(importing *m, hd_value line) {
     static const char *const texts[] = { "space", "id", "scope", "instance", "kind" };
     char what[80];
     hd_value meta = hd_value_at(line, "meta");
+    int failed = check_keys(m, line);
+    if (failed) return failed;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         size_t length;
         hd_value v = hd_value_at(line, texts[i]);

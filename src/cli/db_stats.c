@@ -11,19 +11,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { KIND_WIDTH = 16 };
+
 /* Documents of one kind in one space. */
 typedef struct kind_count {
-    char space[128], kind[64];
+    const char *space, *kind; /* of the store's pool */
     uint64_t documents;
 } kind_count;
 
 typedef struct space_row {
-    char name[128];
+    const char *name; /* of the store's pool */
     uint64_t checkpoint, floor;
 } space_row;
 
 typedef struct stats {
     cli *c;
+    hd_pool *pool; /* the store's */
     uint64_t file_bytes, wal_bytes, page_size, pages, free_pages, format;
     uint64_t log_rows, log_bytes, first_row, last_row, checkpoint_row, tail_rows, tail_bytes;
     uint64_t large, tombstones, sessions, readers, oldest_position;
@@ -37,6 +40,13 @@ typedef struct stats {
 
 /* ---- Gathering --------------------------------------------------------------------------- */
 
+/* A copy that stays until the store is closed. */
+static const char *kept(stats *st, const char *text) {
+    const char *copy = hd_value_as_text(hd_string(st->pool, text), NULL);
+    st->no_memory |= !copy;
+    return copy ? copy : "";
+}
+
 static bool count_document(void *ctx, const hd_listing *entry) {
     stats *st = ctx;
     for (size_t i = 0; i < st->kind_count; i++) {
@@ -48,11 +58,9 @@ static bool count_document(void *ctx, const hd_listing *entry) {
     kind_count *larger = realloc(st->kinds, (st->kind_count + 1) * sizeof *larger);
     if (!larger) return !(st->no_memory = true);
     st->kinds = larger;
-    kind_count *k = &st->kinds[st->kind_count++];
-    *k = (kind_count){ .documents = 1 };
-    snprintf(k->space, sizeof k->space, "%s", entry->space);
-    snprintf(k->kind, sizeof k->kind, "%s", entry->kind);
-    return true;
+    st->kinds[st->kind_count++] =
+        (kind_count){ kept(st, entry->space), kept(st, entry->kind), .documents = 1 };
+    return !st->no_memory;
 }
 
 static bool add_space(void *ctx, const char *name) {
@@ -60,13 +68,12 @@ static bool add_space(void *ctx, const char *name) {
     space_row *larger = realloc(st->spaces, (st->space_count + 1) * sizeof *larger);
     if (!larger) return !(st->no_memory = true);
     st->spaces = larger;
-    space_row *row = &st->spaces[st->space_count++];
-    *row = (space_row){ 0 };
-    snprintf(row->name, sizeof row->name, "%s", name);
-    return true;
+    st->spaces[st->space_count++] = (space_row){ .name = kept(st, name) };
+    return !st->no_memory;
 }
 
 static int count_documents(stats *st, store *s) {
+    st->pool = s->pool;
     hd_status status = hd_runtime_spaces(s->rt, add_space, st);
     for (size_t i = 0; i < st->space_count && !status; i++)
         status = hd_runtime_list(s->rt, st->spaces[i].name, NULL, NULL, count_document, st);
@@ -166,15 +173,19 @@ static void print_json(const stats *st, const char *file) {
     record_end(&r);
 }
 
+static void print_kind(const kind_count *k) {
+    printf("  ");
+    print_cell(*k->kind ? k->kind : "no kind", KIND_WIDTH);
+    printf(" %10" PRIu64 "\n", k->documents);
+}
+
 static void print_spaces(const stats *st) {
     for (size_t i = 0; i < st->space_count; i++) {
         const space_row *row = &st->spaces[i];
         printf("\nspace %s  (checkpoint at seq %" PRIu64 ", history from seq %" PRIu64 ")\n",
                row->name, row->checkpoint, row->floor + 1);
         for (size_t k = 0; k < st->kind_count; k++)
-            if (strcmp(st->kinds[k].space, row->name) == 0)
-                printf("  %-16s %10" PRIu64 "\n",
-                       *st->kinds[k].kind ? st->kinds[k].kind : "no kind", st->kinds[k].documents);
+            if (strcmp(st->kinds[k].space, row->name) == 0) print_kind(&st->kinds[k]);
     }
 }
 

@@ -59,7 +59,7 @@ static int tell_story(story *s) {
     if (s->shop.rt) story_ok(s, shop_close(&s->shop), "closing");
     if (interrupted()) return interrupted_status();
     if (!s->aborted) demo_end(s);
-    if (s->aborted) return CLI_INTERNAL;
+    if (s->aborted) return s->aborted;
     if (!s->broken) return CLI_OK;
     return cli_fail(s->c, CLI_INTERNAL, "Please report this, with what is above.",
                     "%d of the things told above did not happen as they should", s->broken);

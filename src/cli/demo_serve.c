@@ -45,5 +45,5 @@ int demo_serve(story *s) {
         serve(s);
     }
     if (s->shop.rt) story_ok(s, shop_close(&s->shop), "closing");
-    return s->aborted ? CLI_INTERNAL : CLI_OK;
+    return s->aborted;
 }

@@ -18,10 +18,8 @@ bool demo_open_shop(story *s) {
     s->shop.colour = out_colour(s->c, COLOUR_CYAN);
     s->shop.plain = out_colour(s->c, COLOUR_NONE);
     hd_status status = shop_open(&s->shop, s->file, &error);
-    if (status && *error.message) {
-        s->aborted = true;
-        cli_fail(s->c, exit_of(status), NULL, "%s", error.message);
-    }
+    if (status && *error.message)
+        s->aborted = cli_fail(s->c, exit_of(status), NULL, "%s", error.message);
     if (!story_ok(s, status, s->file)) return false;
     /* From here on `heddle why` can ask it. Where no socket can be made, the story goes on. */
     (void)hd_runtime_serve(s->shop.rt, &(hd_serve_options){ .name = "heddle demo" });

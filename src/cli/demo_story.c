@@ -86,9 +86,8 @@ bool story_ok(story *s, hd_status status, const char *what) {
     if (!status || s->aborted) return !s->aborted;
     const hd_error *error = s->shop.rt ? hd_runtime_error(s->shop.rt) : NULL;
     bool told = error && error->status == status && *error->message;
-    s->aborted = true;
-    cli_fail(s->c, exit_of(status), NULL, "%s: %s", what,
-             told ? error->message : hd_status_text(status));
+    s->aborted = cli_fail(s->c, exit_of(status), NULL, "%s: %s", what,
+                          told ? error->message : hd_status_text(status));
     return false;
 }
 

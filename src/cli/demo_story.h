@@ -15,10 +15,10 @@ typedef struct story {
     cli *c;
     shop shop;
     const char *folder, *file;
-    bool pauses;  /* somebody is watching and has not asked for speed */
-    int step;     /* of the heading told last */
-    int broken;   /* checks that did not hold */
-    bool aborted; /* something failed: the rest is not told */
+    bool pauses; /* somebody is watching and has not asked for speed */
+    int step;    /* of the heading told last */
+    int broken;  /* checks that did not hold */
+    int aborted; /* something failed, the rest is not told: the exit status; CLI_OK: not */
     story_mark above;
     uint64_t drawn; /* runs of the effects that print, when looked last */
 } story;

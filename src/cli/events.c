@@ -72,8 +72,10 @@ static void print_line(listing *w, const shown *e) {
            out_colour(c, COLOUR_NONE), e->entry->space, e->id, stream, e->waiting ? " " : "");
     w->status =
         print_value(e->waiting ? hd_value_at(e->value, "payload") : e->value, HD_JSON_COMPACT);
-    if (hd_value_exists(e->failure))
-        printf("         %s\n", hd_value_as_text(hd_value_at(e->failure, "message"), ""));
+    if (!hd_value_exists(e->failure)) return;
+    fputs("         ", stdout);
+    print_plain(stdout, hd_value_as_text(hd_value_at(e->failure, "message"), ""));
+    putchar('\n');
 }
 
 static bool print_entry(listing *w, const hd_listing *entry, bool waiting) {

@@ -68,12 +68,15 @@ enum { IDS_LOOKED_AT = 2000 };
 
 typedef struct id_search {
     nearest near;
+    hd_scope scope; /* of the nearest */
     int left;
 } id_search;
 
 static bool offer_id(void *ctx, const hd_listing *entry) {
     id_search *search = ctx;
+    size_t before = search->near.distance;
     nearest_offer(&search->near, entry->id);
+    if (search->near.distance != before) search->scope = entry->scope;
     return --search->left > 0;
 }
 
@@ -81,11 +84,12 @@ static int missing_document(store *s, const char *document) {
     char hint[640];
     int space = (int)strcspn(document, "@/"), home = (int)strcspn(document, "/");
     char *space_name = strndup(document, (size_t)space);
-    id_search search = { nearest_to(document + home + 1), IDS_LOOKED_AT };
+    id_search search = { .near = nearest_to(document + home + 1), .left = IDS_LOOKED_AT };
     if (space_name) (void)hd_runtime_list(s->rt, space_name, NULL, NULL, offer_id, &search);
     free(space_name);
     if (*search.near.best)
-        snprintf(hint, sizeof hint, "Did you mean %.*s/%s?", home, document, search.near.best);
+        snprintf(hint, sizeof hint, "Did you mean %.*s%s/%s?", space, document,
+                 scope_suffix(search.scope), search.near.best);
     else
         snprintf(hint, sizeof hint, "\"heddle ls %.100s %.*s\" lists what there is.", s->file,
                  space < 400 ? space : 400, document);

@@ -19,7 +19,9 @@ static void print_list(const char *what, hd_value cells, const char *key) {
         int length = (int)strlen(text);
         if (!first) column += printf(",");
         if (!first && column + 1 + length > 78) column = printf("\n           ") - 1;
-        column += printf(" %s", text);
+        putchar(' ');
+        print_plain(stdout, text);
+        column += 1 + length;
         first = false;
     }
     putchar('\n');

@@ -76,7 +76,8 @@ static void print_operation(const cli *c, const char *id, hd_value doc, hd_value
     const char *scope = hd_value_exists(hd_value_at(doc, "user"))      ? " (user)"
                         : hd_value_exists(hd_value_at(doc, "session")) ? " (session)"
                                                                        : "";
-    printf("          %s%s %s%s%s%s", word, meta ? " meta" : "", id, scope, *path ? "#" : "", path);
+    printf("          %s%s %s%s%s", word, meta ? " meta" : "", id, scope, *path ? "#" : "");
+    print_plain(stdout, path);
     hd_value v = hd_value_index(op, 2);
     if (hd_value_exists(v)) {
         printf(" %s", out_colour(c, COLOUR_GREEN));
@@ -92,18 +93,21 @@ static void print_causes(hd_value commit) {
     hd_value causes = hd_value_at(commit, "why");
     if (!hd_value_count(causes)) return;
     fputs("          because of", stdout);
-    for (hd_iter it = hd_iter_of(causes); hd_iter_next(&it);)
-        printf("%s %s", it.index ? "," : "", hd_value_as_text(it.value, "?"));
+    for (hd_iter it = hd_iter_of(causes); hd_iter_next(&it);) {
+        fputs(it.index ? ", " : " ", stdout);
+        print_plain(stdout, hd_value_as_text(it.value, "?"));
+    }
     putchar('\n');
 }
 
 static void print_entry(const history *h, const entry *e) {
     const char *class_word = hd_value_as_text(hd_value_at(e->commit, "c"), "source");
-    const char *by = hd_value_as_text(hd_value_at(e->commit, "by"), NULL);
-    const char *build = hd_value_as_text(hd_value_at(e->commit, "as"), NULL);
-    printf("%s%8" PRIu64 "%s  %s by session %.8s%s%s%s%s\n", out_colour(h->c, COLOUR_BOLD), e->seq,
-           out_colour(h->c, COLOUR_NONE), class_word, e->session, by ? ", " : "", by ? by : "",
-           build ? ", build " : "", build ? build : "");
+    const char *by = hd_value_as_text(hd_value_at(e->commit, "by"), "");
+    const char *build = hd_value_as_text(hd_value_at(e->commit, "as"), "");
+    printf("%s%8" PRIu64 "%s  %s by session %.8s%s", out_colour(h->c, COLOUR_BOLD), e->seq,
+           out_colour(h->c, COLOUR_NONE), class_word, e->session, *by ? ", " : "");
+    print_plain(stdout, by);
+    printf("%s%s\n", *build ? ", build " : "", build);
     print_causes(e->commit);
     for (hd_iter it = hd_iter_of(hd_value_at(e->commit, "d")); hd_iter_next(&it);) {
         if (!concerns(h, it.value, e->space)) continue;
@@ -210,6 +214,16 @@ int log_print(cli *c, const log_query *q, uint64_t *printed) {
     return failed ? failed : interrupted() ? interrupted_status() : CLI_OK;
 }
 
+void log_split(char *name, log_query *q) {
+    char *slash = strchr(name, '/'), *hash = slash ? strchr(slash, '#') : NULL;
+    if (slash) *slash = '\0';
+    if (hash) *hash = '\0';
+    name[strcspn(name, "@")] = '\0';
+    q->space = name;
+    q->id = slash ? slash + 1 : NULL;
+    q->path = hash && hash[1] ? hash + 1 : NULL;
+}
+
 /* Opening the store refuses what is none, in the library's words. */
 static int check_names(cli *c, const char *space) {
     store s;
@@ -219,22 +233,20 @@ static int check_names(cli *c, const char *space) {
 }
 
 static int run(cli *c) {
-    const char *slash = strchr(c->operands[1], '/');
     uint64_t printed = 0;
-    char *space = strndup(c->operands[1], strcspn(c->operands[1], "/"));
-    if (!space) return cli_fail(c, CLI_INTERNAL, NULL, "out of memory");
+    char *name = strdup(c->operands[1]);
+    if (!name) return cli_fail(c, CLI_INTERNAL, NULL, "out of memory");
     log_query q = { .file = c->operands[0],
-                    .space = space,
-                    .id = slash ? slash + 1 : NULL,
                     .limit = UINT64_MAX,
                     .reverse = option_given(c, "reverse") };
+    log_split(name, &q);
     int failed = option_number(c, "limit", &q.limit);
     if (!failed) failed = option_number(c, "after", &q.after);
-    if (!failed) failed = check_names(c, space);
+    if (!failed) failed = check_names(c, q.space);
     if (!failed) failed = log_print(c, &q, &printed);
     if (!failed && !printed && c->progress)
         cli_warn(c, "the log holds no such commit; older ones are folded into the documents");
-    free(space);
+    free(name);
     return failed;
 }
 
@@ -242,12 +254,13 @@ const command command_log = {
     .name = "log",
     .also = "cells log",
     .section = "Cells",
-    .operands = "FILE SPACE[/ID]",
+    .operands = "FILE SPACE | CELL",
     .least = 2,
     .most = 2,
-    .summary = "print the commits of a space or document",
+    .summary = "print the commits of a space, document or cell",
     .text = "Prints the commits that are still in the log, newest first: seq, class, who made it, "
-            "and its operations. Older ones have been folded into the documents and pruned, unless "
+            "and its operations. Of a cell: those that touched it. Older ones have been folded "
+            "into the documents and pruned, unless "
             "the program opens the store with its history kept.",
     .options = (const cli_option[]){ { "limit", "N", "at most N commits" },
                                      { "after", "SEQ", "only commits after this one" },
@@ -256,6 +269,7 @@ const command command_log = {
     .examples =
         (const cli_example[]){ { "heddle log shop.db main --limit 10", "the last ten" },
                                { "heddle log shop.db main/stock", "the history of a document" },
+                               { "heddle log shop.db main/stock#/apples", "of a place in it" },
                                { NULL, NULL } },
     .run = run,
 };

@@ -15,6 +15,8 @@ typedef struct log_query {
     bool reverse;     /* oldest first */
 } log_query;
 
+/* "space@scope/id#/path" into its parts, in place. The scope does not count: all users' commits are told. */
+void log_split(char *name, log_query *q);
 /* Prints the commits that the log still has; *printed is how many. */
 int log_print(cli *c, const log_query *q, uint64_t *printed);
 

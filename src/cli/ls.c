@@ -1,4 +1,5 @@
 /* ls.c -- spaces of a file, documents of a space. */
+#define _POSIX_C_SOURCE 200809L
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/parse.h"
@@ -7,11 +8,10 @@
 #include "cli/store.h"
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-static const char *scope_suffix(hd_scope scope) {
-    return scope == HD_SCOPE_USER ? "@user" : scope == HD_SCOPE_SESSION ? "@session" : "";
-}
+enum { KIND_WIDTH = 12 };
 
 static void print_record(const hd_listing *entry) {
     record r = record_to(stdout);
@@ -26,13 +26,19 @@ static void print_record(const hd_listing *entry) {
     record_end(&r);
 }
 
+static void print_long(const cli *c, const hd_listing *entry) {
+    const char *kind = *entry->kind ? entry->kind : "-";
+    size_t width = strlen(kind);
+    printf("%s%8" PRIu64 "  ", out_colour(c, COLOUR_DIM), entry->seq);
+    print_cell(kind, width < KIND_WIDTH ? KIND_WIDTH : (int)width);
+    printf("%s  %s%s/%s\n", out_colour(c, COLOUR_NONE), entry->space, scope_suffix(entry->scope),
+           entry->id);
+}
+
 static bool print_document(void *ctx, const hd_listing *entry) {
     const cli *c = ctx;
     if (c->json) print_record(entry);
-    else if (option_given(c, "long"))
-        printf("%s%8" PRIu64 "  %-12s%s  %s%s/%s\n", out_colour(c, COLOUR_DIM), entry->seq,
-               *entry->kind ? entry->kind : "-", out_colour(c, COLOUR_NONE), entry->space,
-               scope_suffix(entry->scope), entry->id);
+    else if (option_given(c, "long")) print_long(c, entry);
     else printf("%s%s/%s\n", entry->space, scope_suffix(entry->scope), entry->id);
     return !output_broken() && !interrupted();
 }
@@ -71,9 +77,9 @@ static int run(cli *c) {
         hd_status status = hd_runtime_spaces(s.rt, print_space, c);
         if (status) failed = store_fail(&s, status, s.file);
     } else if (!failed) {
-        char name[512];
-        snprintf(name, sizeof name, "%s", c->operands[1]);
-        failed = list_space(&s, name);
+        char *name = strdup(c->operands[1]);
+        failed = name ? list_space(&s, name) : cli_fail(c, CLI_INTERNAL, NULL, "out of memory");
+        free(name);
     }
     return store_close(&s, failed);
 }

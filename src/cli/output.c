@@ -56,6 +56,35 @@ static const char *sequence(bool allowed, colour which) {
 const char *out_colour(const cli *c, colour which) { return sequence(c->colour_out, which); }
 const char *err_colour(const cli *c, colour which) { return sequence(c->colour_err, which); }
 
+/* ---- Text of others ---------------------------------------------------------------------- */
+
+static bool continues(char byte) { return ((unsigned char)byte & 0xC0) == 0x80; }
+
+/* How many bytes at `at` are one control character; 0: it is none. Those from U+0080 to U+009F have
+ * two, and some terminals obey them. */
+static size_t control_at(const char *at) {
+    unsigned char a = (unsigned char)at[0], b = (unsigned char)(a ? at[1] : 0);
+    if (a == 0xC2 && b >= 0x80 && b <= 0x9F) return 2;
+    return a < 0x20 || a == 0x7F;
+}
+
+static void put_plain(FILE *to, const char *text, const char *end, bool lines) {
+    while (text < end) {
+        size_t control = lines && *text == '\n' ? 0 : control_at(text);
+        fputc(control ? '?' : *text, to);
+        text += control ? control : 1;
+    }
+}
+
+void print_plain(FILE *to, const char *text) { put_plain(to, text, text + strlen(text), false); }
+
+/* Ours; only what it quotes is somebody else's. */
+static void print_hint(const char *hint) {
+    fputs("  ", stderr);
+    put_plain(stderr, hint, hint + strlen(hint), true);
+    fputc('\n', stderr);
+}
+
 /* ---- Failures ---------------------------------------------------------------------------- */
 
 static const char *exit_word(int status) {
@@ -91,20 +120,24 @@ int cli_fail(cli *c, int status, const char *hint, const char *format, ...) {
         fail_json(c, status, hint, message);
         return status;
     }
-    fprintf(stderr, "%sheddle%s%s:%s %s\n", err_colour(c, COLOUR_RED), c->command ? " " : "",
-            c->command ? c->command->name : "", err_colour(c, COLOUR_NONE), message);
-    if (hint) fprintf(stderr, "  %s\n", hint);
+    fprintf(stderr, "%sheddle%s%s:%s ", err_colour(c, COLOUR_RED), c->command ? " " : "",
+            c->command ? c->command->name : "", err_colour(c, COLOUR_NONE));
+    print_plain(stderr, message);
+    fputc('\n', stderr);
+    if (hint) print_hint(hint);
     return status;
 }
 
 void cli_warn(const cli *c, const char *format, ...) {
+    char message[1024];
     va_list arguments;
     va_start(arguments, format);
-    progress(c, "%s", "");
-    fprintf(stderr, "heddle: ");
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
+    progress(c, "%s", "");
+    fputs("heddle: ", stderr);
+    print_plain(stderr, message);
+    fputc('\n', stderr);
 }
 
 int exit_of(hd_status status) {
@@ -129,8 +162,6 @@ int exit_of(hd_status status) {
 
 /* ---- Text with a mark -------------------------------------------------------------------- */
 
-static bool continues(char byte) { return ((unsigned char)byte & 0xC0) == 0x80; }
-
 /* Shows the line around `offset`, shortened to the width of a terminal, and a caret below. */
 static void print_mark(const cli *c, const char *text, size_t offset) {
     size_t length = strlen(text);
@@ -141,8 +172,7 @@ static void print_mark(const cli *c, const char *text, size_t offset) {
     while (text[end] && text[end] != '\n' && end - start < 70) end++;
     while (end > offset && continues(text[end])) end--;
     fputs("  ", stderr);
-    for (size_t i = start; i < end; i++)
-        fputc((unsigned char)text[i] < ' ' ? ' ' : text[i], stderr);
+    put_plain(stderr, text + start, text + end, false);
     fputs("\n  ", stderr);
     for (size_t i = start; i < offset; i++)
         if (!continues(text[i])) fputc(' ', stderr);
@@ -156,7 +186,7 @@ int cli_fail_text(cli *c, const char *what, const char *text, const char *hint,
                  what, error->line, error->column, error->message);
     if (c->json) return status;
     print_mark(c, text, error->offset);
-    if (hint) fprintf(stderr, "  %s\n", hint);
+    if (hint) print_hint(hint);
     return status;
 }
 
@@ -250,18 +280,17 @@ static int columns_of(const char *text_, size_t bytes) {
 void print_cell(const char *name, int width) {
     int columns = columns_of(name, strlen(name));
     if (columns <= width) {
-        printf("%s%*s", name, width - columns, "");
+        print_plain(stdout, name);
+        printf("%*s", width - columns, "");
         return;
     }
     /* Both ends tell more than the middle. */
     int head = (width - 3) / 2, tail = width - 3 - head, seen = 0;
     const char *at = name;
-    for (; *at && (seen < head || continues(*at)); at++) {
-        seen += !continues(*at);
-        putchar(*at);
-    }
+    for (; *at && (seen < head || continues(*at)); at++) seen += !continues(*at);
+    put_plain(stdout, name, at, false);
     fputs("...", stdout);
     for (; *at && columns - seen > tail; at++) seen += !continues(*at);
     while (continues(*at)) at++;
-    fputs(at, stdout);
+    print_plain(stdout, at);
 }

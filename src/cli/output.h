@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 #include <heddle/value.h>
+#include <stdio.h>
 
 /* Finds out what the terminal can do. Before this nothing is coloured. */
 void output_init(cli *c);
@@ -11,6 +12,10 @@ void output_init(cli *c);
 int output_fini(cli *c, int status);
 /* Nobody takes the results any more: stop making them. */
 bool output_broken(void);
+
+/* Text that somebody else has written (names, keys, kinds): control characters, which could drive a
+ * terminal, show as "?". */
+void print_plain(FILE *to, const char *text);
 
 /* Escape sequences, or "" where there are no colours. */
 typedef enum colour {
@@ -56,7 +61,7 @@ const char *size_text(uint64_t bytes, char out[SIZE_TEXT]);
 /* A time for people: "830 ns", "1.25 ms", "3 s". */
 #define TIME_TEXT 16
 const char *time_text(double ns, char out[TIME_TEXT]);
-/* Text in a column of this width: padded, or cut in the middle with "...". */
+/* Plain text in a column of this width: padded, or cut in the middle with "...". */
 void print_cell(const char *text, int width);
 
 #endif

@@ -5,10 +5,8 @@
 #include "cli/parse.h"
 
 static int value_of(store *s, const char *name, const char *text, hd_value *out) {
-    if (!option_given(s->c, "text")) return store_json(s, name, text, out);
-    *out = hd_string(s->pool, text);
-    hd_status status = hd_value_status(*out);
-    return status ? store_fail(s, status, name) : CLI_OK;
+    return option_given(s->c, "text") ? store_text(s, name, text, out)
+                                      : store_json(s, name, text, out);
 }
 
 /* Where a value cannot be put, say what is in the way. */
@@ -58,7 +56,7 @@ const command command_set = {
     .summary = "write the value of a cell",
     .text = "Writes values, several of them in one commit, and returns when they are on disk. "
             "Objects that are missing on the way are made, and so are the document and the file. "
-            "The value - is read from stdin.",
+            "The value - is read from stdin; with --text the end of its last line does not count.",
     .options =
         (const cli_option[]){
             { "text", NULL, "values are plain text, not JSON" },
@@ -72,6 +70,7 @@ const command command_set = {
             { "heddle set shop.db main/stock '{\"apples\": 12}'", "a whole document" },
             { "heddle set shop.db main/stock#/apples 11 --if 12", "compare and set" },
             { "heddle set shop.db main/big - < big.json", "from a file" },
+            { "date | heddle set --text shop.db main/when -", "from a program, as text" },
             { NULL, NULL } },
     .run = run,
 };

@@ -27,6 +27,13 @@ static void look_around(const char *file, bool *is_directory, bool *has_no_home)
     *has_no_home = *home && stat(home, &st) != 0;
 }
 
+static int no_home(cli *c, const char *file) {
+    char hint[256];
+    snprintf(hint, sizeof hint, "Make it first: mkdir -p %.*s", (int)(strrchr(file, '/') - file),
+             file);
+    return cli_fail(c, CLI_NOT_FOUND, hint, "the directory of %s does not exist", file);
+}
+
 int store_open_failed(cli *c, const char *file, hd_status status, const hd_error *error) {
     char hint[256];
     bool is_directory, has_no_home;
@@ -34,9 +41,7 @@ int store_open_failed(cli *c, const char *file, hd_status status, const hd_error
     if (is_directory)
         return cli_fail(c, CLI_FILE, "A store is a file: name one in it.", "%s is a directory",
                         file);
-    if (has_no_home)
-        return cli_fail(c, CLI_NOT_FOUND, "Make it first: mkdir -p",
-                        "the directory of %s does not exist", file);
+    if (has_no_home) return no_home(c, file);
     if (status == HD_NOT_FOUND) {
         snprintf(hint, sizeof hint, "To create it: heddle set %.160s main/first '\"hello\"'", file);
         return cli_fail(c, CLI_NOT_FOUND, hint, "there is no file %s", file);
@@ -97,6 +102,10 @@ int store_cell(store *s, const char *name, hd_cell *out) {
     if (out->id) return CLI_OK;
     return cli_fail(s->c, CLI_INPUT, "\"heddle help cells\" tells how cells are named.", "%s",
                     hd_runtime_error(s->rt)->message);
+}
+
+const char *scope_suffix(hd_scope scope) {
+    return scope == HD_SCOPE_USER ? "@user" : scope == HD_SCOPE_SESSION ? "@session" : "";
 }
 
 const char *store_cell_name(store *s, hd_cell cell) {
@@ -172,14 +181,31 @@ int store_parse(store *s, const char *what, uint32_t above, const char *text, si
     return cli_fail_text(s->c, what, text, json_hint(text, hint, sizeof hint), &error);
 }
 
+static int no_stdin(store *s) {
+    return cli_fail(s->c, CLI_IO, NULL, "cannot read the value from stdin");
+}
+
 int store_json(store *s, const char *what, const char *text, hd_value *out) {
     if (strcmp(text, "-")) return store_parse(s, what, 0, text, strlen(text), out);
     size_t length;
     char *read = read_stdin(&length);
-    if (!read) return cli_fail(s->c, CLI_IO, NULL, "cannot read the value from stdin");
+    if (!read) return no_stdin(s);
     int status = store_parse(s, "stdin", 0, read, length, out);
     free(read);
     return status;
+}
+
+int store_text(store *s, const char *what, const char *text, hd_value *out) {
+    size_t length = strlen(text);
+    char *read = NULL;
+    if (strcmp(text, "-") == 0) {
+        text = read = read_stdin(&length);
+        if (!read) return no_stdin(s);
+        if (length && text[length - 1] == '\n') length--;
+    }
+    *out = hd_string_n(s->pool, text, length);
+    free(read);
+    return hd_value_status(*out) ? store_fail(s, hd_value_status(*out), what) : CLI_OK;
 }
 
 /* ---- Commits ----------------------------------------------------------------------------- */

@@ -43,9 +43,13 @@ int store_cell(store *s, const char *name, hd_cell *out);
 const char *store_cell_name(store *s, hd_cell cell);
 /* JSON from the command line; "-" stands for stdin. */
 int store_json(store *s, const char *what, const char *text, hd_value *out);
-/* The same of a text that is no operand; `above` is how many lines stand before it. */
+/* A text as it is; "-" stands for stdin, whose last end of line does not count. */
+int store_text(store *s, const char *what, const char *text, hd_value *out);
+/* JSON of a text that is no operand; `above` is how many lines stand before it. */
 int store_parse(store *s, const char *what, uint32_t above, const char *text, size_t length,
                 hd_value *out);
+/* What names the scope behind a space: "@user", or "" for the space's own. */
+const char *scope_suffix(hd_scope scope);
 /* The space must exist. */
 int store_space(store *s, const char *space);
 /* A call failed with `status`: tells the runtime's own words about `what`. */

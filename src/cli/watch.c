@@ -132,7 +132,9 @@ static bool print_difference(void *ctx, const hd_step *path, size_t depth, hd_va
     difference_ctx *d = ctx;
     char text[1024];
     pointer_text(path, depth, text, sizeof text);
-    printf("%s%s%s", d->any ? ", " : "", text, depth ? " " : "");
+    fputs(d->any ? ", " : "", stdout);
+    print_plain(stdout, text);
+    fputs(depth ? " " : "", stdout);
     d->any = true;
     print_side(d->c, before, COLOUR_RED);
     fputs(" -> ", stdout);

@@ -116,19 +116,6 @@ static int ask_program(cli *c, bool *nobody) {
 
 /* ---- What the file says -------------------------------------------------------------------- */
 
-/* "space@scope/id#/path" in its parts, in place. False: it is no cell. */
-static bool split_cell(char *name, log_query *q) {
-    char *hash = strchr(name, '#'), *slash = strchr(name, '/');
-    if (!slash || slash == name || (hash && hash < slash)) return false;
-    *slash = '\0';
-    if (hash) *hash = '\0';
-    name[strcspn(name, "@")] = '\0';
-    q->space = name;
-    q->id = slash + 1;
-    q->path = hash && hash[1] ? hash + 1 : NULL;
-    return true;
-}
-
 static int check_space(cli *c, const char *space) {
     store s;
     int failed = store_open(c, &s, c->operands[0], STORE_READ);
@@ -152,8 +139,8 @@ static int ask_file(cli *c, bool alone) {
     log_query q = { .file = c->operands[0], .limit = COMMITS };
     char *name = strdup(c->operands[1]);
     if (!name) return cli_fail(c, CLI_INTERNAL, NULL, "out of memory");
-    bool is_cell = split_cell(name, &q); /* the file does not know nodes */
-    int failed = is_cell ? print_commits(c, q, alone) : CLI_OK;
+    log_split(name, &q);
+    int failed = q.id && *q.space ? print_commits(c, q, alone) : CLI_OK; /* no file knows nodes */
     free(name);
     return failed;
 }

@@ -27,6 +27,8 @@ typedef struct op {
     uint64_t keep;
 } op;
 
+#define KIND_SIZE 64 /* bytes of a document's kind, with the NUL */
+
 /* Applies one operation to a document's value. Returns an owned value: the changed document, absent
  * after a delete, or a failed value when the operation does not fit what it finds (HD_KIND,
  * HD_RANGE). The one fold of replica, authorities, checkpoint and check. */

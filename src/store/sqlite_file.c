@@ -112,7 +112,10 @@ hd_status file_status(int rc) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED: return HD_BUSY;
     case SQLITE_FULL: return HD_FULL;
-    case SQLITE_IOERR: return rc == SQLITE_IOERR_NOMEM ? HD_NOMEM : HD_IO;
+    case SQLITE_IOERR:
+        return rc == SQLITE_IOERR_NOMEM     ? HD_NOMEM
+               : rc == SQLITE_IOERR_SHMSIZE ? HD_FULL /* no room for it beside the file */
+                                            : HD_IO;
     case SQLITE_CANTOPEN:
     case SQLITE_PROTOCOL:
     case SQLITE_INTERRUPT: return HD_IO;
@@ -241,6 +244,22 @@ static const char *misplaced(const char *name) {
     return "is to stand in a directory that does not exist: make it first";
 }
 
+/* Also to read a file SQLite needs one beside it. */
+static void refuse_access(const file *f, hd_error *error) {
+    if (!f->read_only)
+        env_error(error, HD_READ_ONLY,
+                  "%s cannot be written: give write permission to the file and its directory, or"
+                  " open it read-only",
+                  f->name);
+    else if (access(f->name, R_OK))
+        env_error(error, HD_READ_ONLY, "%s cannot be read: give read permission", f->name);
+    else
+        env_error(error, HD_READ_ONLY,
+                  "%s cannot be read where it is, since SQLite writes %s-shm beside it: give write"
+                  " permission to its directory, or copy it elsewhere",
+                  f->name, f->name);
+}
+
 static hd_status refuse(const file *f, hd_status status, hd_error *error) {
     const char *name = f->name;
     const char *where = status == HD_READ_ONLY || status == HD_IO ? misplaced(name) : NULL;
@@ -259,12 +278,8 @@ static hd_status refuse(const file *f, hd_status status, hd_error *error) {
                   " `sqlite3 %s .recover`",
                   name, sqlite3_errmsg(f->db), name);
         break;
-    case HD_READ_ONLY:
-        env_error(error, status,
-                  "%s cannot be written: give write permission to the file and its directory, or"
-                  " open it read-only",
-                  name);
-        break;
+    case HD_READ_ONLY: refuse_access(f, error); break;
+    case HD_FULL: env_error(error, status, "%s: the disk is full: make room", name); break;
     case HD_BUSY:
         env_error(error, status, "%s is locked by another program: try again", name);
         break;
@@ -456,8 +471,10 @@ static hd_status check_name(const char *name, const file_options *o, hd_error *e
                         : "the file needs a name");
         return HD_USAGE;
     }
-    if (stat(name, &st) || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) return HD_OK;
-    env_error(error, HD_NOT_HEDDLE, "%s is no file: name another one; this one is untouched", name);
+    if (stat(name, &st) || S_ISDIR(st.st_mode)) return HD_OK;
+    if (S_ISREG(st.st_mode) && st.st_size != 1) return HD_OK; /* SQLite takes one byte for none */
+    env_error(error, HD_NOT_HEDDLE, "%s is %s file: name another one; this one is untouched", name,
+              S_ISREG(st.st_mode) ? "not a heddle" : "no");
     return HD_NOT_HEDDLE;
 }
 

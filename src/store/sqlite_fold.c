@@ -216,7 +216,7 @@ typedef struct new_head {
     bool guarded, large;
     size_t size;
     uint64_t patched;
-    char kind[64];
+    char kind[KIND_SIZE];
 } new_head;
 
 static void bind_or_null(sqlite3_stmt *s, int at, const json_buffer *b) {

@@ -7,7 +7,7 @@
 
 typedef struct listed {
     doc_name name; /* of the value; texts of the tail or the replica */
-    char kind[64];
+    char kind[KIND_SIZE];
     uint64_t seq;
     bool shown; /* exists, and has the kind asked for */
 } listed;

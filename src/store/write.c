@@ -398,6 +398,8 @@ hd_status hd_tx_set_meta(hd_tx *tx, hd_cell document, const char *key, hd_value 
 
 hd_status hd_tx_set_kind(hd_tx *tx, hd_cell document, const char *kind) {
     hd_pool *pool = tx_pool(tx);
+    if (strlen(kind) >= KIND_SIZE)
+        return runtime_fail(tx->rt, HD_LIMIT, "a kind has at most %d bytes", KIND_SIZE - 1);
     return pool ? hd_tx_set_meta(tx, document, "kind", hd_string(pool, kind)) : HD_NOMEM;
 }
 

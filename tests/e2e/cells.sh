@@ -18,6 +18,8 @@ from_stdin() { printf 'two\nlines "\n' | "$heddle" set --text shop.db main/lines
     [ "$(cat out)" = '"two\nlines \""' ] || { cat out; false; }; }
 check "--text - is read from stdin, without the last end of line" holds from_stdin
 "$heddle" rm shop.db main/lines
+check "a kind that is too long is not cut" fails 4 "at most 63 bytes" \
+    set shop.db main/lines 1 --kind "$(python3 -c 'print("k" * 64)')"
 check "without it, text prints as JSON" gives 0 '"Ada \"the\" first"' get shop.db main/name
 
 echo '[1, 2.5, null, "é"]' >value.json
