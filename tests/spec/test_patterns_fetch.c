@@ -1,5 +1,7 @@
 /* test_patterns_fetch.c -- fetch, against a server of one answer; time and sockets are real here. */
 #define _GNU_SOURCE
+#include "folder.h"
+
 #include <heddle/pattern.h>
 
 #include <arpa/inet.h>
@@ -72,16 +74,26 @@ static hd_cell page(hd_build *b) {
 }
 static void ignore(void *ctx, hd_value v) { (*(int *)ctx)++; }
 
-static hd_piece open_page(const char *url, int *seen) {
+static hd_piece start_page(void) {
     hd_piece p;
-    assert_int_equal(hd_open(NULL, NULL, &rt, NULL), HD_OK);
-    assert_int_equal(hd_pool_open(hd_runtime_heap(rt), &pool), HD_OK);
-    assert_int_equal(hd_pattern_register(rt, "page", "1", page), HD_OK);
     assert_int_equal(hd_piece_start(rt, &(hd_piece_spec){ .id = "p", .pattern = "page" }, &p, NULL),
                      HD_OK);
-    assert_int_equal(hd_write_json(rt, hd_cell_at(rt, "main/p#/arguments/url"), url), HD_OK);
+    return p;
+}
+
+/* In this file, or a store in memory. `url` NULL: as the store has it. */
+static hd_piece open_page_in(const char *file, const hd_options *in, const char *url, int *seen) {
+    assert_int_equal(hd_open(file, in, &rt, NULL), HD_OK);
+    assert_int_equal(hd_pool_open(hd_runtime_heap(rt), &pool), HD_OK);
+    assert_int_equal(hd_pattern_register(rt, "page", "1", page), HD_OK);
+    hd_piece p = start_page();
+    hd_cell at = hd_cell_at(rt, "main/p#/arguments/url");
+    if (url) assert_int_equal(hd_write_json(rt, at, url), HD_OK);
     hd_sink(rt, hd_piece_result(rt, p), ignore, seen);
     return p;
+}
+static hd_piece open_page(const char *url, int *seen) {
+    return open_page_in(NULL, NULL, url, seen);
 }
 static void close_page(void) {
     hd_pool_close(pool);
@@ -117,6 +129,9 @@ static void failures_are_told(void **state) {
     hd_runtime_settle(rt);
     assert_string_equal(result(),
                         "{\"error\":\"only http and https can be fetched\",\"pending\":false}");
+    hd_write_json(rt, hd_cell_at(rt, "main/p#/arguments/url"), "42");
+    hd_runtime_settle(rt);
+    assert_string_equal(result(), "{\"error\":\"the URL is no text\",\"pending\":false}");
     hd_write_json(rt, hd_cell_at(rt, "main/p#/arguments/url"), "null");
     hd_runtime_settle(rt);
     assert_string_equal(result(), "{\"pending\":false}");
@@ -213,7 +228,146 @@ static void a_request_is_cancelled_with_its_piece(void **state) {
     server_close(&s);
 }
 
+/* ---- several lives, in a file */
+
+static const char one[] = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n1";
+static const char told_one[] = "{\"pending\":false,\"value\":1}";
+
+/* What a life asked and was not told, the next one asks again. */
+static void a_request_without_an_answer_is_made_again(void **state) {
+    int seen = 0;
+    char file[128];
+    server s = server_open(one);
+    folder_file(file, sizeof file, "fetch.db");
+    open_page_in(file, NULL, s.url, &seen);
+    hd_runtime_pump(rt);
+    assert_string_equal(result(), "{\"pending\":true}");
+    close_page();
+    open_page_in(file, NULL, NULL, &seen);
+    assert_int_equal(hd_runtime_settle(rt), HD_OK);
+    assert_string_equal(result(), told_one);
+    close_page();
+    server_close(&s);
+}
+
+/* Nor does a stop answer it. */
+static void a_request_of_a_piece_that_was_stopped_is_made_again(void **state) {
+    int seen = 0;
+    char file[128];
+    server s = server_open(one);
+    folder_file(file, sizeof file, "fetch.db");
+    hd_piece p = open_page_in(file, NULL, s.url, &seen);
+    hd_runtime_pump(rt);
+    hd_piece_stop(rt, p);
+    start_page();
+    assert_int_equal(hd_runtime_settle(rt), HD_OK);
+    assert_string_equal(result(), told_one);
+    close_page();
+    server_close(&s);
+}
+
+/* An answer that is there is not asked for again, nor looked at. */
+static void an_answer_outlives_the_process(void **state) {
+    int seen = 0;
+    char file[128];
+    hd_node_info info;
+    server s = server_open(one);
+    folder_file(file, sizeof file, "fetch.db");
+    open_page_in(file, NULL, s.url, &seen);
+    assert_int_equal(hd_runtime_settle(rt), HD_OK);
+    close_page();
+    server_close(&s);
+    open_page_in(file, NULL, NULL, &seen);
+    assert_int_equal(hd_runtime_settle(rt), HD_OK);
+    assert_string_equal(result(), told_one);
+    assert_int_equal(hd_node_inspect(rt, hd_node_find(rt, "main:p:page"), &info), HD_OK);
+    assert_int_equal(info.runs, 0);
+    close_page();
+}
+
+/* ---- answers that cannot be stored */
+
+/* The commits from now on until one is refused; 0: none will be. */
+static hd_status arrives(void *ctx, const hd_runtime *from) {
+    uint32_t *left = ctx;
+    (void)from;
+    return *left && --*left == 0 ? HD_REJECTED : HD_OK;
+}
+
+static void an_answer_that_the_store_refuses_is_an_error(void **state) {
+    int seen = 0;
+    uint32_t left = 0;
+    hd_memory *memory;
+    hd_memory_options how = { .arrives = arrives, .ctx = &left };
+    server s = server_open(one);
+    assert_int_equal(hd_memory_open(NULL, &how, &memory), HD_OK);
+    open_page_in(NULL, &(hd_options){ .memory = memory }, "null", &seen);
+    hd_runtime_settle(rt);
+    assert_int_equal(hd_runtime_sync(rt), HD_OK);
+    hd_write_json(rt, hd_cell_at(rt, "main/p#/arguments/url"), s.url);
+    hd_runtime_pump(rt);
+    assert_string_equal(result(), "{\"pending\":true}");
+    left = 1;
+    hd_runtime_settle(rt);
+    hd_runtime_sync(rt);
+    hd_runtime_settle(rt);
+    assert_non_null(strstr(result(), "\"error\":\"the response could not be stored"));
+    hd_write_json(rt, hd_cell_at(rt, "main/p#/arguments/url"), "null"); /* and once more */
+    hd_runtime_settle(rt);
+    hd_write_json(rt, hd_cell_at(rt, "main/p#/arguments/url"), s.url);
+    hd_runtime_settle(rt);
+    assert_string_equal(result(), told_one);
+    close_page();
+    hd_memory_close(memory);
+    server_close(&s);
+}
+
+typedef struct scarce {
+    hd_env system;
+    uint64_t left; /* allocations until one fails; 0: none will */
+    bool failed;
+} scarce;
+
+static void *scarce_alloc(void *ctx, void *block, size_t old_size, size_t size) {
+    scarce *c = ctx;
+    if (size > old_size && c->left && --c->left == 0) {
+        c->failed = true;
+        return NULL;
+    }
+    return c->system.alloc(c->system.ctx, block, old_size, size);
+}
+
+static void keep_quiet(void *ctx, hd_log_level level, const char *line) {
+    (void)ctx, (void)level, (void)line;
+}
+
+/* Whatever there is no memory for: nothing is pending when nothing is on its way. */
+static void an_answer_without_memory_is_an_answer_or_an_error(void **state) {
+    server s = server_open(one);
+    scarce c = { .system = hd_env_system() };
+    hd_env env = c.system;
+    env.ctx = &c;
+    env.alloc = scarce_alloc;
+    env.log = keep_quiet;
+    for (uint64_t nth = 1; nth == 1 || c.failed; nth++) {
+        int seen = 0;
+        c.left = 0;
+        open_page_in(NULL, &(hd_options){ .env = &env }, s.url, &seen);
+        hd_runtime_pump(rt);
+        c.left = nth;
+        c.failed = false;
+        for (int i = 0; i < 3; i++) hd_runtime_settle(rt);
+        bool failed = c.failed;
+        c.left = 0;
+        assert_null(strstr(result(), "\"pending\":true"));
+        close_page();
+        c.failed = failed;
+    }
+    server_close(&s);
+}
+
 int main(void) {
+#define F(name) cmocka_unit_test_setup_teardown(name, folder_make, folder_remove)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_url_names_becomes_a_value),
         cmocka_unit_test(failures_are_told),
@@ -223,6 +377,11 @@ int main(void) {
         cmocka_unit_test(a_url_with_a_zero_byte_is_none),
         cmocka_unit_test(a_request_is_cancelled_with_its_piece),
         cmocka_unit_test(a_request_is_cancelled_with_its_node),
+        F(a_request_without_an_answer_is_made_again),
+        F(a_request_of_a_piece_that_was_stopped_is_made_again),
+        F(an_answer_outlives_the_process),
+        cmocka_unit_test(an_answer_that_the_store_refuses_is_an_error),
+        cmocka_unit_test(an_answer_without_memory_is_an_answer_or_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
