@@ -162,9 +162,11 @@ typedef struct hd_fetch_options {
     bool text;           /* the body as a string; else as JSON */
 } hd_fetch_options;
 /* Fetches what a URL in a cell names (http and https) while somebody looks at the result, which is
- * {"pending": bool, "value"?: ..., "error"?: "..."}. A new URL cancels the request and begins
- * another; so does the end of the piece. Settling waits for it. The library libcurl.so.4 is loaded at
- * the first request; where it is missing, the error says so. */
+ * {"pending": bool, "value"?: ..., "error"?: "..."}; without a URL (absent or null) only "pending", which
+ * is false. A new URL cancels the request and begins another; the end of the piece cancels it. Settling
+ * waits for it. A response is stored as "name.response" and not asked for again; a request that was not
+ * answered is made again by the next process. The library libcurl.so.4 is loaded at the first request;
+ * where it is missing, the error says so. */
 HD_API hd_cell hd_fetch(hd_build *b, const char *name, hd_cell url,
                         const hd_fetch_options *options);
 

@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -31,7 +32,7 @@ struct request {
     request_spec spec; /* with our copy of the URL */
     char *body;
     size_t size, capacity;
-    bool too_large;
+    bool too_large, nomem;
     char error[CURL_ERROR_SIZE];
 };
 
@@ -136,6 +137,7 @@ static void finish(request *r, CURLcode code) {
     answer a = { .url = r->spec.url, .body = r->body ? r->body : "", .size = r->size };
     c->easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &http);
     if (r->too_large || code == CURLE_FILESIZE_EXCEEDED) a.error = "the response is too large";
+    else if (r->nomem) a.error = "there is no memory for the response";
     else if (code) a.error = r->error[0] ? r->error : c->easy_strerror(code);
     else if (http >= 400) {
         snprintf(text, sizeof text, "HTTP status %ld", http);
@@ -235,6 +237,7 @@ static size_t take_body(char *data, size_t one, size_t count, void *ctx) {
         size_t capacity = r->capacity ? r->capacity * 2 : 4096;
         while (capacity < r->size + more) capacity *= 2;
         char *body = env_resize(r->in->all->env, r->body, r->capacity, capacity);
+        r->nomem = !body;
         if (!body) return 0;
         r->body = body;
         r->capacity = capacity;
@@ -289,7 +292,7 @@ static hd_status request_new(fetcher *f, const request_spec *spec, request **out
 }
 
 static bool is_web(const char *url) {
-    return !strncmp(url, "http://", 7) || !strncmp(url, "https://", 8);
+    return !strncasecmp(url, "http://", 7) || !strncasecmp(url, "https://", 8);
 }
 
 hd_status request_begin(patterns *all, const request_spec *spec, request **out,

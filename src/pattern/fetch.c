@@ -6,7 +6,11 @@
  *
  * The computation `name` compares the URL with the response it has: the same, and it passes that on;
  * another, and it says pending and sees to it that a request is on its way. So it is idempotent, and a
- * response outlives the process that asked.
+ * response outlives the process that asked. A request does not: while it is pending the computation
+ * reads `name.request`, a volatile document that never has a value, so that nothing is kept of the run
+ * and the next process asks again.
+ *
+ * A response that cannot be stored is an error of this process: asking again would not help.
  *
  * Requests are libcurl's, driven by the runtime's own loop (curl.c): no thread of ours, nothing
  * blocks. */
@@ -14,6 +18,9 @@
 #include "pattern/pattern.h"
 
 #include "base/env.h"
+#include "base/hash.h"
+#include "scheduler/invalidation.h"
+#include "scheduler/scheduler.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -22,9 +29,12 @@
 
 typedef struct fetch_part {
     part part;
-    hd_cell url, response;
+    hd_cell url, response, requested;
     hd_fetch_options options;
-    request *request; /* on its way; NULL: none */
+    request *request;    /* on its way; NULL: none */
+    hd_status lost;      /* why the response to a URL could not be stored; HD_OK: none was lost */
+    uint64_t lost_url;   /* the hash of that URL */
+    char lost_text[128]; /* the error that the result says */
 } fetch_part;
 
 /* ---- the answer */
@@ -45,17 +55,63 @@ static hd_value response_of(const fetch_part *f, hd_pool *pool, const answer *a)
     return hd_object_set(pool, v, "error", hd_string(pool, error.message));
 }
 
+/* Runs again, and says so. Needs no memory. */
+static void lose(fetch_part *f, uint64_t url, hd_status status) {
+    scheduler *s = scheduler_get(f->part.in->all->rt);
+    f->lost = status;
+    f->lost_url = url;
+    snprintf(f->lost_text, sizeof f->lost_text, "the response could not be stored: %s",
+             hd_status_text(status));
+    node_id id = registry_get(s, f->part.node);
+    if (id) invalidation_mark(s, id);
+}
+
+/* A response that goes with a commit below it is asked for again: the computation sees it go. */
+static void reply_decided(void *ctx, hd_status status) {
+    reply *r = ctx;
+    bool there = hd_node_exists(r->all->rt, r->node) && r->from->in;
+    if (status && hd_status_class(status) != HD_CLASS_STALE && there)
+        lose((fetch_part *)r->from, r->url, status);
+    list_remove(&r->link);
+    env_free(r->all->env, r, sizeof *r);
+}
+
+/* NULL without memory: then a response that is refused is asked for again. */
+static reply *reply_new(fetch_part *f, uint64_t url) {
+    patterns *all = f->part.in->all;
+    reply *r = env_new(all->env, sizeof *r);
+    if (!r) return NULL;
+    *r = (reply){ .all = all, .from = &f->part, .node = f->part.node, .url = url };
+    list_push_back(&all->replies, &r->link);
+    return r;
+}
+
+static uint64_t hash_of(const char *url) { return hash_bytes(url, strlen(url), 0); }
+
+static hd_status store(fetch_part *f, const answer *a) {
+    hd_tx *tx;
+    hd_status status = hd_tx_begin(f->part.in->all->rt, &tx);
+    if (status) return status;
+    status = hd_tx_set(tx, f->response, response_of(f, hd_tx_pool(tx), a));
+    if (status) {
+        hd_tx_abort(tx);
+        return status;
+    }
+    reply *r = reply_new(f, hash_of(a->url));
+    status = hd_tx_commit(tx, r ? reply_decided : NULL, r);
+    if (status && r) {
+        list_remove(&r->link);
+        env_free(r->all->env, r, sizeof *r);
+    }
+    return status;
+}
+
 static void answered(void *ctx, const answer *a) {
     fetch_part *f = ctx;
     hd_runtime *rt = f->part.in->all->rt;
-    hd_tx *tx;
     f->request = NULL;
-    hd_status status = hd_tx_begin(rt, &tx);
-    if (!status) {
-        status = hd_tx_set(tx, f->response, response_of(f, hd_tx_pool(tx), a));
-        if (status) hd_tx_abort(tx);
-        else status = hd_tx_commit(tx, NULL, NULL);
-    }
+    hd_status status = store(f, a);
+    if (status) lose(f, hash_of(a->url), status);
     hd_work_end(rt, status);
 }
 
@@ -83,10 +139,12 @@ static hd_status ask(fetch_part *f, const char *url, const char **problem) {
     return status;
 }
 
-/* What curl would see of it is another URL. */
-static const char *refuse(fetch_part *f) {
-    let_go(f);
-    return "the URL contains a zero byte";
+/* Why there is no request for this URL; NULL: there is one, or no text at all. */
+static const char *refuse(fetch_part *f, const char *text, size_t length) {
+    if (strlen(text) != length) return "the URL contains a zero byte";
+    if (f->lost && f->lost_url == hash_of(text)) return f->lost_text;
+    f->lost = HD_OK;
+    return NULL;
 }
 
 static hd_value as_result(hd_pool *pool, bool pending, hd_value value, hd_value error) {
@@ -96,29 +154,46 @@ static hd_value as_result(hd_pool *pool, bool pending, hd_value value, hd_value 
     return v;
 }
 
+static hd_status say_problem(fetch_part *f, hd_tx *tx, const char *problem) {
+    hd_pool *pool = hd_tx_pool(tx);
+    let_go(f);
+    return hd_tx_set(tx, f->part.output,
+                     as_result(pool, false, (hd_value){ 0 }, hd_string(pool, problem)));
+}
+
+/* What is pending, or failed in this process only, is not kept. */
+static hd_status read_request(fetch_part *f, hd_tx *tx) {
+    hd_status status = hd_cell_set_volatile(hd_tx_runtime(tx), f->requested);
+    return status ? status : hd_value_status(hd_tx_get(tx, f->requested));
+}
+
+static hd_status request_it(fetch_part *f, hd_tx *tx, const char *text, size_t length) {
+    const hd_value none = { 0 };
+    const char *problem = refuse(f, text, length);
+    hd_status status = read_request(f, tx);
+    if (!status && !problem) status = ask(f, text, &problem);
+    if (status) return status;
+    if (problem) return say_problem(f, tx, problem);
+    return hd_tx_set(tx, f->part.output, as_result(hd_tx_pool(tx), true, none, none));
+}
+
 static hd_status fetch_run(hd_tx *tx, void *ctx) {
     fetch_part *f = ctx;
-    hd_pool *pool = hd_tx_pool(tx);
-    const hd_value none = { 0 };
-    const char *problem = NULL;
     hd_value url = hd_tx_get(tx, f->url), response = hd_tx_get(tx, f->response);
     hd_status status = hd_value_status(url) ? hd_value_status(url) : hd_value_status(response);
     if (status) return status;
     size_t length;
     const char *text = hd_value_text(url, &length);
+    hd_value value = hd_value_at(response, "value"), error = hd_value_at(response, "error");
     if (!text) {
-        let_go(f);
-        return hd_tx_set(tx, f->part.output, as_result(pool, false, none, none));
-    }
-    if (hd_value_equal(hd_value_at(response, "url"), url))
-        return hd_tx_set(
-            tx, f->part.output,
-            as_result(pool, false, hd_value_at(response, "value"), hd_value_at(response, "error")));
-    if (strlen(text) == length) status = ask(f, text, &problem);
-    else problem = refuse(f);
-    if (status) return status;
-    hd_value error = problem ? hd_string(pool, problem) : none;
-    return hd_tx_set(tx, f->part.output, as_result(pool, !problem, none, error));
+        if (hd_value_exists(url) && hd_value_kind(url) != HD_KIND_NULL)
+            return say_problem(f, tx, "the URL is no text");
+        value = error = (hd_value){ 0 };
+    } else if (!hd_value_equal(hd_value_at(response, "url"), url))
+        return request_it(f, tx, text, length);
+    f->lost = HD_OK;
+    let_go(f); /* both of an earlier URL */
+    return hd_tx_set(tx, f->part.output, as_result(hd_tx_pool(tx), false, value, error));
 }
 
 /* ---- the primitive */
@@ -149,5 +224,7 @@ hd_cell hd_fetch(hd_build *b, const char *name, hd_cell url, const hd_fetch_opti
     snprintf(text, sizeof text, "%s.response", name);
     f->url = url;
     f->response = hd_build_cell(b, text);
+    snprintf(text, sizeof text, "%s.request", name);
+    f->requested = hd_build_cell(b, text);
     return add_computation(&f->part, (hd_cell[]){ f->url, f->response }, 2, NULL);
 }

@@ -149,6 +149,15 @@ typedef struct launch {
     bool deferred; /* build it when it is confirmed */
 } launch;
 
+/* A response that was written. */
+typedef struct reply {
+    list_node link; /* in patterns.replies */
+    patterns *all;
+    part *from; /* there as long as its node is */
+    hd_node node;
+    uint64_t url; /* its hash */
+} reply;
+
 struct patterns {
     hd_runtime *rt;
     const hd_env *env;
@@ -160,7 +169,7 @@ struct patterns {
     list running;              /* in order of start */
     uint64_t started;          /* how many pieces there were */
     uint32_t building;         /* functions of pieces on the stack */
-    list launches;             /* without a verdict */
+    list launches, replies;    /* without a verdict */
     VEC(uint64_t) forsworn;    /* hashes of (space, id) that the program stopped */
     struct fetcher *fetcher;   /* NULL until the first fetch */
     void (*close_fetcher)(struct fetcher *f);

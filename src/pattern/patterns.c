@@ -20,6 +20,11 @@ static void close_patterns(void *ctx) {
         list_remove(&l->link);
         env_free(env, l, sizeof *l);
     }
+    while (!list_empty(&all->replies)) {
+        reply *r = LIST_ENTRY(list_first(&all->replies), reply, link);
+        list_remove(&r->link);
+        env_free(env, r, sizeof *r);
+    }
     vec_fini(env, &all->forsworn);
     vec_fini(env, &all->known);
     vec_fini(env, &all->pieces);
@@ -39,6 +44,7 @@ patterns *patterns_of(hd_runtime *rt) {
     table_init(&all->names, all->env);
     list_init(&all->running);
     list_init(&all->launches);
+    list_init(&all->replies);
     rt->extension = (runtime_extension){ .ctx = all, .close = close_patterns };
     demand_attach(all);
     return all;
