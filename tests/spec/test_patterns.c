@@ -264,6 +264,7 @@ static hd_value is_big(hd_tx *tx, hd_value in, void *ctx) {
     return hd_bool(hd_value_number(in) > 2);
 }
 static hd_value pair(hd_tx *tx, hd_value in, void *ctx) {
+    if (hd_value_number(in) > 8) return hd_object_set(hd_tx_pool(tx), hd_object(), "no", in);
     return hd_array_of(hd_tx_pool(tx), (hd_value[]){ in, in }, 2);
 }
 static hd_cell sieve(hd_build *b) {
@@ -286,6 +287,9 @@ static void filter_and_flat_map(void **state) {
     lab_set_json(l, "sieve#/arguments/xs/0", "0"); /* still small */
     lab_settle(l);
     assert_ran(l, "big?");
+    lab_set_json(l, "sieve#/arguments/xs/1", "9"); /* its row is no list */
+    lab_settle(l);
+    assert_json(l, "main/sieve/pairs", "[3,3,4,4]");
 }
 
 /* ---- a graph for each row */
@@ -435,6 +439,98 @@ static void two_of_a_name_are_refused(void **state) {
         HD_USAGE);
 }
 
+static hd_cell state_and_node(hd_build *b) {
+    return hd_derive(b, "n", hd_state(b, "n", hd_int(NULL, 1)), twice, NULL);
+}
+static hd_cell node_and_stream(hd_build *b) {
+    hd_cell d = hd_derive(b, "n", hd_argument(b, "n", hd_int(NULL, 1)), twice, NULL);
+    hd_stream(b, "n");
+    return d;
+}
+static hd_cell state_and_stream(hd_build *b) {
+    hd_stream(b, "n");
+    return hd_state(b, "n", hd_int(NULL, 1));
+}
+
+/* States and streams are documents of the piece like the outputs of nodes. */
+static void a_state_or_a_stream_has_a_name_of_its_own(void **state) {
+    static const hd_pattern_fn all[] = { state_and_node, node_and_stream, state_and_stream };
+    static const char *const names[] = { "a", "b", "c" };
+    hd_piece p;
+    hd_error error;
+    for (int i = 0; i < 3; i++) {
+        hd_pattern_register(rt(), names[i], NULL, all[i]);
+        hd_piece_spec spec = { .id = names[i], .pattern = names[i] };
+        assert_int_equal(hd_piece_start(rt(), &spec, &p, &error), HD_USAGE);
+        assert_non_null(strstr(error.message, "two of the name \"n\""));
+    }
+}
+
+static hd_cell mentions_twice(hd_build *b) {
+    hd_cell n = hd_state(b, "n", hd_int(NULL, 1)), again = hd_state(b, "n", hd_int(NULL, 2));
+    hd_cell s = hd_stream(b, "s");
+    bool same = n.id == again.id && s.id == hd_stream(b, "s").id &&
+                hd_argument(b, "x", hd_int(NULL, 1)).id == hd_argument(b, "x", hd_null()).id;
+    return same ? n : hd_build_fail(b, HD_FAILED, "they are others");
+}
+static hd_cell mentions_and_uses(hd_build *b) {
+    hd_use(b, "used", "mentions_twice", NULL, 0);
+    return mentions_twice(b);
+}
+
+/* A state, a stream and an argument may be asked for again. */
+static void what_is_mentioned_twice_is_one(void **state) {
+    assert_int_equal(hd_pattern_register(rt(), "mentions_twice", "1", mentions_twice), HD_OK);
+    start("mentions_and_uses", mentions_and_uses);
+    assert_json(l, "main/mentions_and_uses/n", "1");
+    assert_json(l, "main/mentions_and_uses/used/n", "1");
+}
+
+static hd_cell argument_and_node(hd_build *b) {
+    hd_cell x = hd_argument(b, "x", hd_int(NULL, 3)), y = hd_argument(b, "y", (hd_value){ 0 });
+    hd_derive(b, "y", y, twice, "y");
+    return hd_derive(b, "x", x, twice, "x");
+}
+static hd_cell uses_argument_and_node(hd_build *b) {
+    return hd_use(b, "u", "argument_and_node", NULL, 0);
+}
+
+/* Arguments have names of their own, also in a pattern that is used. */
+static void an_argument_may_be_called_as_a_node(void **state) {
+    look_at("argument_and_node", argument_and_node);
+    assert_json(l, "main/argument_and_node/x", "6.0");
+    look_at("uses", uses_argument_and_node);
+    assert_json(l, "main/uses/u/x", "6.0");
+    assert_json(l, "main/uses/u/x.argument", "3");
+}
+
+static void note_stop(void *ctx) { lab_note(l, ctx); }
+static hd_cell with_last_words(hd_build *b, hd_tx *tx, const hd_value *in, void *ctx) {
+    static char yes[] = "stop_yes", always[] = "stop_always";
+    hd_cell y = hd_cell_at(hd_build_runtime(b), "main/y");
+    hd_build_on_stop(b, note_stop, always);
+    if (hd_value_is_true(in[0])) hd_build_on_stop(b, note_stop, yes);
+    return hd_derive(b, hd_value_is_true(in[0]) ? "yes" : "no", y, twice, "child");
+}
+static hd_cell talkative(hd_build *b) {
+    hd_cell x = hd_argument(b, "x", hd_bool(true));
+    return hd_derive_pattern(b, "generated", with_last_words, NULL, &x, 1);
+}
+
+/* What is no longer built is told so at once, what stays is not. */
+static void what_a_derive_no_longer_builds_is_told(void **state) {
+    lab_set(l, "y", 5);
+    hd_piece p = start("talkative", talkative);
+    hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
+    lab_settle(l);
+    assert_ran(l, "child show");
+    lab_set_json(l, "talkative#/arguments/x", "false");
+    lab_settle(l);
+    assert_ran(l, "stop_yes child");
+    hd_piece_stop(rt(), p);
+    assert_ran(l, "stop_always");
+}
+
 /* A pattern reaches what its program gave the runtime, and may build the values it begins with. */
 static hd_cell greeter(hd_build *b) {
     const char *name = hd_runtime_context(hd_build_runtime(b));
@@ -474,6 +570,10 @@ int main(void) {
         S(a_change_below_does_not_run_the_parent),
         S(the_same_structure_again_stays),
         S(two_of_a_name_are_refused),
+        S(a_state_or_a_stream_has_a_name_of_its_own),
+        S(what_is_mentioned_twice_is_one),
+        S(an_argument_may_be_called_as_a_node),
+        S(what_a_derive_no_longer_builds_is_told),
         S(a_pattern_knows_its_program),
     };
     LAB_EVERYWHERE(tests);
