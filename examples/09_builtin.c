@@ -44,8 +44,8 @@ static hd_cell clock_ticks(hd_build *b, const char *name) {
     t->rt = hd_build_runtime(b);
     t->seconds = hd_build_cell(b, seconds);
     t->text = hd_build_cell(b, name);
-    hd_build_on_stop(b, stop, t);
     running = t;
+    hd_build_on_stop(b, stop, t); /* from here on t is stop's to free, if need be at once */
     return hd_build_node(b, &(hd_node_spec){ .name = name,
                                              .fn = print_time,
                                              .ctx = t,

@@ -17,7 +17,8 @@
  *     hd_piece_start(rt, &(hd_piece_spec){ .id = "corner", .pattern = "shop" }, &piece, &error);
  *     hd_sink(rt, hd_piece_result(rt, piece), show, NULL);
  *
- * NAMES ARE IDENTITY. Every primitive takes a name, which must be unique in its pattern: the node
+ * NAMES ARE IDENTITY. Every primitive takes a name, which must be unique in its pattern (arguments have
+ * names of their own; a state, a stream and an argument may be asked for again): the node
  * "prices" of the piece "corner" in space "main" is the node "main:corner:prices", and writes the
  * document "main/corner/prices". The same piece, started again, finds what it had. A row of a list
  * has the key of its element in its name. Names, and the ids of pieces, have no '/', ':' or '#', and
@@ -52,7 +53,8 @@ HD_API hd_status hd_pattern_register(hd_runtime *rt, const char *name, const cha
 /* ---- Inputs ------------------------------------------------------------------------------ */
 
 /* An argument of the piece: a cell that can be written, and where it is a link, what that leads to.
- * Without one, `otherwise` is written there (absent: nothing is). */
+ * Without one, `otherwise` is written there (absent: nothing is). In a pattern that is used it is the
+ * cell that was given, or else a constant. */
 HD_API hd_cell hd_argument(hd_build *b, const char *name, hd_value otherwise);
 /* A value that does not change. */
 HD_API hd_cell hd_constant(hd_build *b, const char *name, hd_value v);
@@ -95,11 +97,12 @@ typedef struct hd_each {
 
 /* A list of links, one for each element, to its row's result. A row stays as long as its element is in
  * the list, wherever it stands, and runs when its element changes: a change of one of n elements runs
- * one row and takes O(log n), an append as well. A row runs while somebody follows its link. */
+ * one row and takes O(log n), an append as well. A row runs while somebody follows its link. What is no
+ * array has no rows; unless it is absent or null, the log says so. */
 HD_API hd_cell hd_map(hd_build *b, const char *name, hd_cell list, const hd_each *each);
 /* The elements whose row is true. Links stay links. */
 HD_API hd_cell hd_filter(hd_build *b, const char *name, hd_cell list, const hd_each *each);
-/* The elements of the rows' lists, one after the other. */
+/* The elements of the rows' lists, one after the other; a row that is no list adds nothing. */
 HD_API hd_cell hd_flat_map(hd_build *b, const char *name, hd_cell list, const hd_each *each);
 /* The values behind a list's links. Filter, flat_map and this look at every row: O(n) when one of
  * them changes, though only that one runs. */
@@ -150,8 +153,9 @@ HD_API hd_cell hd_build_cell(hd_build *b, const char *name);
 /* A node of the piece: as hd_node_register; name and parent are put in their place. Returns its
  * output (of an effect: no cell). `release` is called in any case, at once if it fails. */
 HD_API hd_cell hd_build_node(hd_build *b, const hd_node_spec *spec);
-/* Called when the piece stops, or the part of it that is being built; the latest first. In any case:
- * at once if it fails. */
+/* Called when the piece stops, or the part of it that is being built, or when a derived pattern is
+ * built again and does not mention it; after the nodes have gone, the latest first. In any case: at
+ * once if it fails. */
 HD_API void hd_build_on_stop(hd_build *b, void (*fn)(void *ctx), void *ctx);
 
 /* ---- Fetch ------------------------------------------------------------------------------- */
@@ -183,7 +187,7 @@ typedef struct hd_piece_spec {
     const char *id;    /* of its document; required, except in a handler, which mints one */
     const char *pattern;
     hd_value arguments; /* an object: values, and links to cells; default {} */
-    hd_piece parent;    /* it stops with this one */
+    hd_piece parent;    /* it stops with this one, which must run: HD_NOT_FOUND */
     /* hd_tx_launch_piece: begins only when the commit is confirmed, and if its parent still runs. */
     bool after_commit;
 } hd_piece_spec;
@@ -192,22 +196,24 @@ typedef struct hd_piece_spec {
  * builds its graph. One that was there before goes on: its nodes run only where something that they
  * read, or their code, has changed (docs/PATTERNS.md); arguments that are not given stay. One that runs
  * already goes on, with these arguments. The id "main" is taken: HD_USAGE. Outside of transactions
- * and runs. HD_NOT_FOUND: no such pattern; HD_USAGE; HD_NOMEM; what its function failed with. */
+ * and runs. HD_NOT_FOUND: no such pattern, or parent; HD_USAGE; HD_CLOSED: the runtime is being closed;
+ * HD_NOMEM; what its function failed with. */
 HD_API hd_status hd_piece_start(hd_runtime *rt, const hd_piece_spec *spec, hd_piece *out,
                                 hd_error *error);
-/* Starts a piece that is in the store, as its document says, and changes nothing there. Happens by
- * itself when a live node reads "ID/..." or an event is sent there, its pattern is registered, and the
- * program has not stopped it. */
+/* Starts a piece that is in the store, as its document says, and changes nothing there. `space` NULL is
+ * "main". Happens by itself when a live node reads "ID/..." or an event is sent there, its pattern is
+ * registered, and the program has not stopped it. */
 HD_API hd_status hd_piece_open(hd_runtime *rt, const char *space, const char *id, hd_piece *out,
                                hd_error *error);
-/* Starts a piece with a transaction, of a handler, an effect or the program. Its document is part of
- * it. The piece runs from now on (of an effect: from the next pump on), and stops if no transaction
- * that launched it commits. */
+/* Starts a piece with a transaction, of a handler, an effect or the program; not of a computation
+ * (HD_USAGE), for which there is hd_derive_pattern. Its document is part of it. The piece runs from now
+ * on (of an effect: from the next pump on), and stops if no transaction that launched it commits. */
 HD_API hd_status hd_tx_launch_piece(hd_tx *tx, const hd_piece_spec *spec, hd_piece *out);
 /* Stops it, with its children; inside a run, when that is over. What it has written stays, and what is
  * known of its nodes. */
 HD_API void hd_piece_stop(hd_runtime *rt, hd_piece piece);
-/* Stops it and deletes its documents. */
+/* Stops it and deletes its documents, also this user's and this session's. Outside of transactions and
+ * runs, and not from what pump calls (HD_USAGE, and the piece goes on). */
 HD_API hd_status hd_piece_remove(hd_runtime *rt, hd_piece piece);
 
 HD_API bool hd_piece_runs(const hd_runtime *rt, hd_piece piece);

@@ -283,7 +283,9 @@ hd_status hd_runtime_serve(hd_runtime *rt, const hd_serve_options *options) {
         inspector_close(in);
         return status;
     }
-    rt->outside = (runtime_extension){ in, pump, deadline, inspector_close };
+    rt->outside = (runtime_extension){
+        .ctx = in, .pump = pump, .deadline = deadline, .close = inspector_close
+    };
     return HD_OK;
 }
 

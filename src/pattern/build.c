@@ -10,9 +10,9 @@
 #include <string.h>
 
 bool name_is_plain(const char *name) {
-    for (const char *c = name; *c; c++)
+    for (const char *c = name; c && *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7F || strchr("/:#", *c)) return false;
-    return *name;
+    return name && *name;
 }
 
 /* ---- builds */
@@ -85,13 +85,20 @@ static void let_go(part *p) {
     else part_free(p);
 }
 
+/* Those that this round did not mention, or all; the latest first. */
+static void call_stops(hd_build *b, bool all) {
+    for (uint32_t i = b->stops.count; i-- > 0;) {
+        build_stop_fn s = b->stops.items[i];
+        if (!all && s.round == b->round) continue;
+        vec_remove(&b->stops, i);
+        s.fn(s.ctx);
+    }
+}
+
 static void build_free(hd_build *b) {
     const hd_env *env = b->all->env;
     while (!list_empty(&b->parts)) let_go(LIST_ENTRY(list_last(&b->parts), part, link));
-    while (b->stops.count) {
-        build_stop_fn s = vec_pop(&b->stops);
-        s.fn(s.ctx);
-    }
+    call_stops(b, true);
     vec_fini(env, &b->stops);
     list_discard(&b->sibling);
     env_free(env, b->path, strlen(b->path) + 1);
@@ -136,6 +143,7 @@ hd_status build_end(hd_build *b) {
         hd_build *child = LIST_ENTRY(at, hd_build, sibling);
         if (!child->owner && child->used_round != b->round) build_stop(child);
     }
+    call_stops(b, false);
     return HD_OK;
 }
 
@@ -246,11 +254,21 @@ static hd_status register_node(part *p, hd_node_spec *spec) {
     return hd_node_register(b->all->rt, spec, &p->node);
 }
 
+/* In the first round two of a name are mostly two nodes of a name, which the registry refuses. */
+static part *find_before(const hd_build *b, const char *name, bool is_node) {
+    if (b->status) return NULL;
+    if (b->round > 1 || !is_node) return find_part(b, name);
+    LIST_FOR (at, &b->parts) {
+        part *p = LIST_ENTRY(at, part, link);
+        if (p->kind->run) return NULL; /* no names come after */
+        if (!strcmp(p->name, name)) return p;
+    }
+    return NULL;
+}
+
 part *part_add(part *fresh, hd_node_spec *spec) {
     hd_build *b = fresh->in;
-    /* In the first round two of a name are two nodes of a name, which the registry refuses. */
-    bool look = !b->status && (b->round > 1 || !spec);
-    part *old = look ? find_part(b, fresh->name) : NULL;
+    part *old = find_before(b, fresh->name, spec);
     hd_build *used = b->status ? NULL : build_find(b, fresh->name);
     if ((old && old->round == b->round) || (used && used->used_round == b->round))
         hd_build_fail(b, HD_USAGE, "there are two of the name \"%s\" in %s", fresh->name, b->path);
@@ -274,9 +292,23 @@ part *part_add(part *fresh, hd_node_spec *spec) {
         part_free(fresh);
         return NULL;
     }
-    list_push_back(&b->parts, &fresh->link);
+    if (spec) list_push_back(&b->parts, &fresh->link);
+    else list_push_front(&b->parts, &fresh->link);
     mention(fresh);
     return fresh;
+}
+
+hd_cell add_name(hd_build *b, const part_kind *kind, const char *name) {
+    part *p = part_new(b, kind, sizeof *p, name);
+    if (!p) return (hd_cell){ 0 };
+    p->output = hd_build_cell(b, name);
+    part *old = find_part(b, name);
+    if (old && old->kind == kind && old->round == b->round) {
+        part_free(p);
+        return old->output;
+    }
+    p = part_add(p, NULL);
+    return p ? p->output : (hd_cell){ 0 };
 }
 
 hd_cell add_computation(part *p, const hd_cell *reads, size_t count, const hd_cell *side) {
@@ -362,9 +394,14 @@ hd_cell hd_build_node(hd_build *b, const hd_node_spec *spec) {
 }
 
 void hd_build_on_stop(hd_build *b, void (*fn)(void *ctx), void *ctx) {
-    for (uint32_t i = 0; i < b->stops.count; i++) /* mentioned in an earlier round */
-        if (b->stops.items[i].fn == fn && b->stops.items[i].ctx == ctx) return;
-    if (!b->status && vec_push(b->all->env, &b->stops, ((build_stop_fn){ fn, ctx }))) return;
+    for (uint32_t i = 0; i < b->stops.count; i++) {
+        build_stop_fn *s = &b->stops.items[i];
+        if (s->fn != fn || s->ctx != ctx) continue;
+        s->round = b->round; /* mentioned in an earlier one */
+        return;
+    }
+    build_stop_fn s = { fn, ctx, b->round };
+    if (!b->status && vec_push(b->all->env, &b->stops, s)) return;
     if (!b->status) hd_build_fail(b, HD_NOMEM, "%s: no memory", b->path);
     fn(ctx);
 }

@@ -177,9 +177,8 @@ static void drive(void *ctx) {
     take_finished(f);
 }
 
-static uint64_t deadline(const void *ctx) {
-    const fetcher *f = ((const patterns *)ctx)->fetcher;
-    return f && !list_empty(&f->requests) ? f->timer_ns : UINT64_MAX;
+static uint64_t deadline(const fetcher *f) {
+    return list_empty(&f->requests) ? UINT64_MAX : f->timer_ns;
 }
 
 /* ---- life */
@@ -219,8 +218,8 @@ static hd_status fetcher_open(patterns *all, const char **problem) {
     f->curl.multi_setopt(f->multi, CURLMOPT_TIMERDATA, f);
     all->fetcher = f;
     all->close_fetcher = fetcher_close;
+    all->fetcher_deadline = deadline;
     all->rt->extension.pump = drive;
-    all->rt->extension.deadline = deadline;
     return HD_OK;
 }
 

@@ -24,6 +24,7 @@ static hd_status add_row(const gather_part *g, hd_builder *b, hd_value element, 
         if (hd_value_is_true(v)) hd_builder_add(b, element);
         break;
     case GATHER_FLAT:
+        if (hd_value_kind(v) != HD_KIND_ARRAY) break;
         for (hd_iter it = hd_iter_of(v); hd_iter_next(&it);) hd_builder_add(b, it.value);
         break;
     }

@@ -3,6 +3,7 @@
 
 #include "base/env.h"
 #include "value/key.h"
+#include <stdio.h>
 #include <string.h>
 
 /* ---- lift and derive */
@@ -122,16 +123,24 @@ hd_cell hd_constant(hd_build *b, const char *name, hd_value v) {
 
 /* ---- arguments and state */
 
+/* Of a pattern that is used. What is not given has a document whose name is no primitive's. */
 static hd_cell given(hd_build *b, const char *name, hd_value otherwise) {
+    char own[256];
     for (size_t i = 0; i < b->in_count; i++)
         if (!strcmp(b->in[i].name, name)) return b->in[i].cell;
-    return hd_value_exists(otherwise) ? hd_constant(b, name, otherwise) : hd_build_cell(b, name);
+    int n = snprintf(own, sizeof own, "%s.argument", name);
+    if (n < 0 || (size_t)n >= sizeof own)
+        return hd_build_fail(b, HD_LIMIT, "\"%.80s...\": the name is too long", name);
+    if (!hd_value_exists(otherwise)) return hd_build_cell(b, own);
+    const part *p = find_part(b, own);
+    return p && p->round == b->round ? p->output : hd_constant(b, own, otherwise);
 }
 
 hd_cell hd_argument(hd_build *b, const char *name, hd_value otherwise) {
     if (hd_value_status(otherwise))
         return hd_build_fail(b, hd_value_status(otherwise), "%s: the default could not be made",
                              name);
+    if (!name) hd_build_fail(b, HD_USAGE, "%s: an argument has no name", b->path);
     if (b->status) return (hd_cell){ 0 };
     if (b->up) return given(b, name, otherwise);
     piece *p = b->of;
@@ -150,11 +159,16 @@ static bool comes_and_goes(const hd_build *b) {
     return b;
 }
 
+static bool state_same(const part *p, const part *fresh) {
+    (void)p, (void)fresh;
+    return true;
+}
+static const part_kind state_kind = { .same = state_same };
+
 hd_cell hd_state(hd_build *b, const char *name, hd_value initial) {
     if (comes_and_goes(b))
         return hd_build_fail(b, HD_USAGE, "%s: only a piece has state, not its rows", name);
-    if (!name_is_plain(name)) return hd_build_fail(b, HD_USAGE, "\"%.80s\" is no name", name);
-    hd_cell cell = hd_build_cell(b, name);
+    hd_cell cell = add_name(b, &state_kind, name);
     bool has_all =
         b->of->opened || (b->of->resumed && !b->up); /* one that is used may be another */
     if (b->status || has_all || !hd_value_exists(initial)) return cell;

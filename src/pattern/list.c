@@ -274,6 +274,14 @@ static hd_status read_list(list_part *p, hd_tx *tx, hd_value *out) {
     return hd_value_status(*out);
 }
 
+/* A list that is not there yet is none; anything else is a mistake that nobody would see. */
+static void warn_of(const list_part *p, hd_tx *tx, hd_value items) {
+    hd_kind kind = hd_value_kind(items);
+    if (kind == HD_KIND_ARRAY || kind == HD_KIND_ABSENT || kind == HD_KIND_NULL) return;
+    hd_tx_log(tx, HD_LOG_WARN, "%s/%s: the list is no array but %s: it has no rows",
+              p->part.in->path, p->part.name, hd_kind_name(kind));
+}
+
 static hd_status coordinate(hd_tx *tx, void *ctx) {
     list_part *p = ctx;
     hd_value items;
@@ -281,6 +289,7 @@ static hd_status coordinate(hd_tx *tx, void *ctx) {
     persistence_creates(s, s->running);
     hd_status status = read_list(p, tx, &items);
     if (status) return status;
+    warn_of(p, tx, items);
     bool alike = hd_value_kind(items) == HD_KIND_ARRAY && !p->repeated &&
                  hd_value_kind(p->list_value) == HD_KIND_ARRAY;
     status = alike ? list_update(p, tx, items) : list_rebuild(p, tx, items);

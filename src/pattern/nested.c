@@ -30,9 +30,13 @@ static hd_build *take_child(hd_build *b, const char *name) {
 hd_cell hd_use(hd_build *b, const char *name, const char *pattern_name, const hd_named_cell *in,
                size_t count) {
     if (b->status) return (hd_cell){ 0 };
-    const pattern *what = patterns_find(b->all, pattern_name);
-    if (!what) return hd_build_fail(b, HD_NOT_FOUND, "there is no pattern \"%s\"", pattern_name);
-    if (!name_is_plain(name)) return hd_build_fail(b, HD_USAGE, "\"%.80s\" is no name", name);
+    const pattern *what = pattern_name ? patterns_find(b->all, pattern_name) : NULL;
+    if (!what)
+        return hd_build_fail(b, HD_NOT_FOUND,
+                             "there is no pattern \"%s\": hd_pattern_register comes first",
+                             pattern_name ? pattern_name : "");
+    if (!name_is_plain(name))
+        return hd_build_fail(b, HD_USAGE, "\"%.80s\" is no name", name ? name : "");
     hd_build *child = take_child(b, name);
     if (!child) return (hd_cell){ 0 };
     child->used_round = b->round;

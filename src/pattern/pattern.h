@@ -64,6 +64,7 @@ struct part {
 typedef struct build_stop_fn {
     void (*fn)(void *ctx);
     void *ctx;
+    uint32_t round; /* that mentioned it last */
 } build_stop_fn;
 
 struct hd_build {
@@ -74,7 +75,7 @@ struct hd_build {
     list children;
     pattern what; /* whose code it is: the piece's, or that of the pattern used */
     part *owner;  /* the list or derived pattern it is a part of; NULL: used, or the piece's own */
-    list parts;   /* in order of their making */
+    list parts;   /* in order of their making, but names come first */
     VEC(build_stop_fn) stops;
 
     char *path;     /* of its documents: "corner/prices/3" */
@@ -111,6 +112,8 @@ void *part_new(hd_build *b, const part_kind *kind, size_t size, const char *name
 part *part_add(part *fresh, hd_node_spec *spec);
 /* The part of this name; NULL. */
 part *find_part(const hd_build *b, const char *name);
+/* A name that stands for a document without a node. May be mentioned again, by the same kind. */
+hd_cell add_name(hd_build *b, const part_kind *kind, const char *name);
 /* For a part that has not been added. */
 void part_free(part *p);
 
@@ -134,10 +137,13 @@ struct piece {
     /* Transactions that launched it and may still fail, plus one for each that has not. At 0 nobody
      * wants it. Started by the program: one that never fails. */
     uint32_t launches;
-    bool stopping;      /* a stop has been posted */
-    bool going;         /* it is being stopped, its children first */
-    bool opened;        /* its document is left alone */
-    bool resumed;       /* it was there, of this very version: it has all the state it needs */
+    uint32_t children; /* that run */
+    list_node due;     /* in patterns.due: to be stopped, or else built, when nothing runs */
+    uint64_t stop;     /* that is ending it, its children first; 0: none */
+    bool stopping;     /* it is due for that */
+    bool renounced;    /* and it is the program that wants it */
+    bool opened;       /* its document is left alone */
+    bool resumed; /* it was built before, in this very version: it has all the state it needs */
     hd_value arguments; /* while it is being built: with defaults; borrowed from the tx */
 };
 
@@ -167,12 +173,16 @@ struct patterns {
     VEC(uint32_t) free_ids;    /* indices into `pieces` */
     table names;               /* (space, id) -> index into `pieces` */
     list running;              /* in order of start */
-    uint64_t started;          /* how many pieces there were */
+    list due;                  /* pieces; idle waits for them */
+    uint64_t started, stops;   /* how many there were */
     uint32_t building;         /* functions of pieces on the stack */
     list launches, replies;    /* without a verdict */
     VEC(uint64_t) forsworn;    /* hashes of (space, id) that the program stopped */
+    table forsworn_at;         /* the same -> index into it */
+    bool closing;              /* nothing starts any more */
     struct fetcher *fetcher;   /* NULL until the first fetch */
     void (*close_fetcher)(struct fetcher *f);
+    uint64_t (*fetcher_deadline)(const struct fetcher *f);
 };
 
 /* The runtime's, made at first use. NULL: no memory. */
@@ -188,13 +198,38 @@ bool patterns_forsworn(const patterns *all, const char *space, const char *name)
 /* From now on pieces are opened when somebody wants something of them. */
 void demand_attach(patterns *all);
 
+/* piece.c: records, and how a piece begins */
+
 /* The piece behind a handle; NULL: gone. */
 piece *piece_get(const patterns *all, hd_piece handle);
 static inline hd_piece handle_of(const piece *p) {
     return p ? (hd_piece){ p->id, p->generation } : (hd_piece){ 0, 0 };
 }
-/* Stops it and frees the record. Not inside its own run. */
+/* The piece of this spec: the one that runs, or a new one. */
+hd_status piece_take(patterns *all, const hd_piece_spec *spec, const char *id, piece **out,
+                     bool *fresh);
+/* With its document; the graph now, or later. */
+hd_status piece_begin(piece *p, const hd_piece_spec *spec, hd_tx *tx, bool build_now);
+/* Of one that was begun without its graph: what its document says. */
+hd_status piece_build(piece *p);
+/* Takes the graph back. */
+void piece_unbuild(piece *p);
+hd_status piece_change_arguments(piece *p, const hd_piece_spec *spec, hd_tx *tx);
+/* Stops it and frees the record. Its children stay. Not inside its own run. */
 void piece_forget(piece *p);
+
+/* piece_stop.c: how it ends */
+
+bool piece_is_below(const piece *p, const piece *above);
+/* With its children. `renounced`: nobody's demand opens them again. */
+void piece_end(piece *p, bool renounced);
+/* At once, or when nothing runs and builds any more. Needs no memory. */
+void piece_end_soon(piece *p, bool renounced);
+/* It is to be built, or stopped, before the next pump. */
+void piece_later(piece *p);
+void piece_not_later(piece *p);
+/* All that is due. */
+void pieces_work_off(patterns *all);
 
 /* ---- Shared by the primitives */
 

@@ -10,6 +10,7 @@
 static void close_patterns(void *ctx) {
     patterns *all = ctx;
     const hd_env *env = all->env;
+    all->closing = true;
     if (all->close_fetcher) all->close_fetcher(all->fetcher);
     while (!list_empty(&all->running)) {
         piece *p = LIST_ENTRY(list_last(&all->running), piece, link);
@@ -26,6 +27,7 @@ static void close_patterns(void *ctx) {
         env_free(env, r, sizeof *r);
     }
     vec_fini(env, &all->forsworn);
+    table_fini(&all->forsworn_at);
     vec_fini(env, &all->known);
     vec_fini(env, &all->pieces);
     vec_fini(env, &all->generations);
@@ -35,6 +37,14 @@ static void close_patterns(void *ctx) {
     env_free(env, all, sizeof *all);
 }
 
+static void prepare(void *ctx) { pieces_work_off(ctx); }
+
+static uint64_t deadline(const void *ctx) {
+    const patterns *all = ctx;
+    if (!list_empty(&all->due)) return 0;
+    return all->fetcher_deadline ? all->fetcher_deadline(all->fetcher) : UINT64_MAX;
+}
+
 patterns *patterns_of(hd_runtime *rt) {
     if (rt->extension.ctx) return rt->extension.ctx;
     patterns *all = env_new0(&rt->env, sizeof *all);
@@ -42,10 +52,14 @@ patterns *patterns_of(hd_runtime *rt) {
     all->rt = rt;
     all->env = &rt->env;
     table_init(&all->names, all->env);
+    table_init(&all->forsworn_at, all->env);
     list_init(&all->running);
+    list_init(&all->due);
     list_init(&all->launches);
     list_init(&all->replies);
-    rt->extension = (runtime_extension){ .ctx = all, .close = close_patterns };
+    rt->extension = (runtime_extension){
+        .ctx = all, .prepare = prepare, .deadline = deadline, .close = close_patterns
+    };
     demand_attach(all);
     return all;
 }
@@ -54,22 +68,39 @@ static uint64_t name_hash(const char *space, const char *name) {
     return hash_bytes(name, strlen(name), hash_bytes(space, strlen(space), 0));
 }
 
-static uint32_t forsworn_at(const patterns *all, uint64_t hash) {
-    uint32_t i = 0;
-    while (i < all->forsworn.count && all->forsworn.items[i] != hash) i++;
-    return i;
+/* Its index; TABLE_NONE: it is not there. */
+static uint32_t forsworn_index(const patterns *all, uint64_t hash) {
+    for (table_probe at = table_find(&all->forsworn_at, hash_fold(hash));
+         table_next(&all->forsworn_at, &at);)
+        if (all->forsworn.items[at.index] == hash) return at.index;
+    return TABLE_NONE;
 }
 
 bool patterns_forsworn(const patterns *all, const char *space, const char *name) {
-    return forsworn_at(all, name_hash(space, name)) < all->forsworn.count;
+    return forsworn_index(all, name_hash(space, name)) != TABLE_NONE;
+}
+
+static void forswear(patterns *all, uint64_t hash) {
+    if (!vec_room(all->env, &all->forsworn, 1) ||
+        table_insert(&all->forsworn_at, hash_fold(hash), all->forsworn.count))
+        return;
+    all->forsworn.items[all->forsworn.count++] = hash;
+}
+
+/* The last one takes its place. */
+static void take_back(patterns *all, uint64_t hash, uint32_t index) {
+    uint32_t last = all->forsworn.count - 1;
+    uint64_t moved = vec_last(&all->forsworn);
+    table_remove(&all->forsworn_at, hash_fold(hash), index);
+    if (index != last) table_move(&all->forsworn_at, hash_fold(moved), last, index);
+    vec_swap_remove(&all->forsworn, index);
 }
 
 void patterns_forswear(patterns *all, const char *space, const char *name, bool on) {
     uint64_t hash = name_hash(space, name);
-    uint32_t i = forsworn_at(all, hash);
-    bool is = i < all->forsworn.count;
-    if (is && !on) vec_swap_remove(&all->forsworn, i);
-    if (!is && on && !vec_push(all->env, &all->forsworn, hash)) return;
+    uint32_t index = forsworn_index(all, hash);
+    if (on && index == TABLE_NONE) forswear(all, hash);
+    if (!on && index != TABLE_NONE) take_back(all, hash, index);
 }
 
 const pattern *patterns_find(const patterns *all, const char *name) {

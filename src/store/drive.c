@@ -216,6 +216,7 @@ static hd_status pump(hd_runtime *rt) {
     rt->driven = true;
     if (atomic_load_explicit(&rt->woken, memory_order_relaxed)) drain_wake(rt);
     if (atomic_load_explicit(&rt->posts, memory_order_relaxed)) run_posts(rt);
+    if (rt->extension.prepare) rt->extension.prepare(rt->extension.ctx);
     rt->pumping = true;
     status = pump_rest(rt);
     rt->pumping = false;

@@ -34,7 +34,9 @@ typedef struct runtime_hooks {
  * inspector, closed before everything else. */
 typedef struct runtime_extension {
     void *ctx; /* NULL: none */
-    /* Before anything runs; and when that is wanted next. NULL: never. */
+    /* With the posts: it may wait for something. NULL: never. */
+    void (*prepare)(void *ctx);
+    /* Before anything runs; and when either is wanted next. NULL: never. */
     void (*pump)(void *ctx);
     uint64_t (*deadline)(const void *ctx);
     void (*close)(void *ctx);

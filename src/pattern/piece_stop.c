@@ -1,0 +1,200 @@
+/* piece_stop.c -- how pieces end: with their children, when nothing of theirs runs; and how they are removed.
+ *
+ * A stop marks all that goes with it before anybody is told, so that whoever is told can neither stop
+ * them once more nor start others below them. A piece that is wanted gone, or built, while something
+ * runs is *due*: it waits in a list of its own, which needs no memory, for the next pump. */
+#include "pattern/pattern.h"
+
+#include "base/env.h"
+#include "scheduler/persistence.h"
+#include "scheduler/scheduler.h"
+#include "value/key.h"
+#include <string.h>
+
+/* ---- with its children */
+
+bool piece_is_below(const piece *p, const piece *above) {
+    for (hd_piece up = p->parent; up.id;) {
+        const piece *q = piece_get(p->all, up);
+        if (q == above) return true;
+        up = q ? q->parent : (hd_piece){ 0, 0 };
+    }
+    return false;
+}
+
+static void mark(piece *p, uint64_t stop, bool renounced) {
+    p->stop = stop;
+    if (renounced) patterns_forswear(p->all, key_bytes(p->space), p->name, true);
+}
+
+static void mark_all(piece *p, uint64_t stop, bool renounced) {
+    mark(p, stop, renounced);
+    if (!p->children) return;
+    LIST_FOR (at, &p->all->running) {
+        piece *q = LIST_ENTRY(at, piece, link);
+        if (!q->stop && piece_is_below(q, p)) mark(q, stop, renounced);
+    }
+}
+
+/* While the nodes can vouch for what they know. */
+static void keep_all(const piece *p) {
+    patterns *all = p->all;
+    scheduler *s = scheduler_get(all->rt);
+    if (!s || all->closing || all->rt->open) return;
+    if (p->children) {
+        LIST_FOR (at, &all->running) {
+            const piece *q = LIST_ENTRY(at, piece, link);
+            if (q->stop == p->stop) persistence_stops(s, key_bytes(q->space), q->name);
+        }
+    } else persistence_stops(s, key_bytes(p->space), p->name);
+    runtime_seal(all->rt, true);
+}
+
+static piece *last_of(const patterns *all) {
+    return list_empty(&all->running) ? NULL : LIST_ENTRY(list_last(&all->running), piece, link);
+}
+
+/* The latest first. Whoever is told that his piece stops may stop others: the next may be gone by
+ * then. */
+static void forget_children(const piece *p) {
+    patterns *all = p->all;
+    for (piece *q = p->children ? last_of(all) : NULL; q;) {
+        list_node *before = list_before(&all->running, &q->link);
+        piece *next = before ? LIST_ENTRY(before, piece, link) : NULL;
+        hd_piece handle = handle_of(next);
+        if (q != p && q->stop == p->stop) piece_forget(q);
+        q = !next || piece_get(all, handle) == next ? next : last_of(all);
+    }
+}
+
+void piece_end(piece *p, bool renounced) {
+    hd_runtime *rt = p->all->rt;
+    bool driven = rt->driven;
+    rt->driven = true; /* whoever is told returns here */
+    mark_all(p, ++p->all->stops, renounced);
+    keep_all(p);
+    forget_children(p);
+    piece_forget(p);
+    rt->driven = driven;
+}
+
+/* ---- later */
+
+void piece_later(piece *p) {
+    if (list_linked(&p->due)) return;
+    list_push_back(&p->all->due, &p->due);
+    hd_work_begin(p->all->rt);
+}
+
+void piece_not_later(piece *p) {
+    if (!list_linked(&p->due)) return;
+    list_remove(&p->due);
+    hd_work_end(p->all->rt, HD_OK);
+}
+
+static void build_late(piece *p) {
+    bool orphan = p->parent.id && !piece_get(p->all, p->parent);
+    hd_status status = orphan ? HD_OK : piece_build(p);
+    if (status)
+        env_log(p->all->env, HD_LOG_ERROR, "the piece \"%s\" could not be started: %s", p->name,
+                hd_runtime_error(p->all->rt)->message);
+    if (status || orphan) piece_end(p, false);
+}
+
+void pieces_work_off(patterns *all) {
+    while (!list_empty(&all->due)) {
+        piece *p = LIST_ENTRY(list_first(&all->due), piece, due);
+        piece_not_later(p);
+        if (p->stop) continue;
+        if (p->stopping) piece_end(p, p->renounced);
+        else if (!p->root) build_late(p);
+    }
+}
+
+void piece_end_soon(piece *p, bool renounced) {
+    if (p->stop) return;
+    if (!p->all->rt->in_run && !p->all->building) {
+        piece_end(p, renounced);
+        return;
+    }
+    /* Its own node may be the one that runs, or its pattern the one that builds. */
+    p->stopping = true;
+    p->renounced |= renounced;
+    piece_later(p);
+}
+
+void hd_piece_stop(hd_runtime *rt, hd_piece handle) {
+    piece *p = piece_get(patterns_get(rt), handle);
+    if (p) piece_end_soon(p, true);
+}
+
+/* ---- removing */
+
+typedef struct removal {
+    patterns *all;
+    hd_tx *tx;
+    hd_status status;
+} removal;
+
+static bool remove_document(void *ctx, const hd_listing *entry) {
+    removal *r = ctx;
+    hd_cell doc = hd_cell_of(r->all->rt, entry->space, entry->scope, entry->id, "");
+    r->status = doc.id ? hd_tx_remove(r->tx, doc) : HD_NOMEM;
+    return !r->status;
+}
+
+/* The list has what is stored, and of the user and the session only once a cell of theirs has been
+ * named. */
+static hd_status list_all_of(hd_runtime *rt, const char *space, const char *id) {
+    bool named = hd_cell_of(rt, space, HD_SCOPE_USER, id, "").id &&
+                 hd_cell_of(rt, space, HD_SCOPE_SESSION, id, "").id;
+    return named ? hd_runtime_sync(rt) : hd_runtime_error(rt)->status;
+}
+
+/* Of a piece that has been stopped; `prefix` is that of its documents: "corner/". */
+static hd_status remove_documents(removal *r, hd_cell document, const char *space,
+                                  const char *prefix) {
+    hd_status status = list_all_of(r->all->rt, space, prefix);
+    if (!status) status = hd_tx_begin(r->all->rt, &r->tx);
+    if (status) return status;
+    status = hd_tx_remove(r->tx, document);
+    if (!status) status = hd_runtime_list(r->all->rt, space, NULL, prefix, remove_document, r);
+    if (!status) status = r->status;
+    if (!status) return hd_tx_commit(r->tx, NULL, NULL);
+    hd_tx_abort(r->tx);
+    return status;
+}
+
+static hd_status remove_piece(piece *p, char *prefix, size_t length) {
+    removal r = { .all = p->all };
+    hd_cell document = p->document;
+    struct key *space = p->space;
+    memcpy(prefix, p->name, length + 1);
+    key_ref(space);
+    piece_end(p, true);
+    persistence_drop_piece(scheduler_get(r.all->rt), key_bytes(space), prefix);
+    memcpy(prefix + length, "/", 2);
+    hd_status status = remove_documents(&r, document, key_bytes(space), prefix);
+    prefix[length] = 0;
+    if (!status) patterns_forswear(r.all, key_bytes(space), prefix, false); /* nothing to open */
+    key_unref(space);
+    return status;
+}
+
+hd_status hd_piece_remove(hd_runtime *rt, hd_piece handle) {
+    patterns *all = patterns_get(rt);
+    piece *p = piece_get(all, handle);
+    if (!p) return HD_NOT_FOUND;
+    if (rt->open || rt->in_run || rt->pumping || rt->r.announcing || all->building)
+        return runtime_fail(
+            rt, HD_USAGE,
+            "a piece cannot be removed inside a transaction, a run or a pattern, nor "
+            "by what pump calls: use hd_runtime_post to do it later");
+    if (p->stop) return runtime_fail(rt, HD_USAGE, "the piece \"%s\" is being stopped", p->name);
+    size_t length = strlen(p->name);
+    char *prefix = env_new(all->env, length + 2);
+    if (!prefix) return HD_NOMEM;
+    hd_status status = remove_piece(p, prefix, length);
+    env_free(all->env, prefix, length + 2);
+    return status;
+}
