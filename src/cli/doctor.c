@@ -115,8 +115,9 @@ static void look_at_place(report *r, const place *p) {
     else if (!p->tried && p->writable)
         find(r, "WAL", BAD, "Choose another directory.", "no file can be made there");
     else if (p->tried)
-        find(r, "WAL", BAD, "Put the store on a local file system.", "does not work here: %s",
-             p->wal_problem);
+        find(r, "WAL", BAD,
+             p->free_bytes ? "Put the store on a local file system." : "Make room first.",
+             "does not work here: %s", p->wal_problem);
     look_at_fsync(r, p);
     if (p->inotify_works)
         find(r, "inotify", GOOD, NULL,
@@ -165,10 +166,15 @@ static void look_at_file(report *r) {
         return;
     }
     look_at_store(r);
-    bool writable = access(r->file, W_OK) == 0;
+    bool writable = access(r->file, W_OK) == 0, readable = access(r->file, R_OK) == 0;
     find(r, "mode", writable ? GOOD : WARNING,
-         writable ? NULL : "Commands and programs of yours can only read it.", "%04o, owner %ld%s",
-         (unsigned)(s.st_mode & 07777), (long)s.st_uid, writable ? "" : ", not writable for you");
+         writable   ? NULL
+         : readable ? "Commands and programs of yours can only read it."
+                    : "Commands and programs of yours can do nothing with it.",
+         "%04o, owner %ld%s", (unsigned)(s.st_mode & 07777), (long)s.st_uid,
+         writable   ? ""
+         : readable ? ", not writable for you"
+                    : ", not readable for you");
     if (s.st_mode & S_IWOTH)
         find(r, "mode", WARNING, "chmod o-w, unless everybody may change it.",
              "everybody can write it");

@@ -44,6 +44,19 @@ static int group_alone(cli *c, const char *group) {
     return cli_fail(c, CLI_USAGE, hint, "\"heddle %s\" is a group of commands", group);
 }
 
+/* "heddle db --help" is "heddle help db". */
+static bool asks_about_group(cli *c, int count, char **words) {
+    static const char *const asking[] = { "help", "--help", "-h" };
+    if (count != 2 || !command_is_group(words[0]) || command_named(words[0])) return false;
+    for (size_t i = 0; i < sizeof asking / sizeof *asking; i++) {
+        if (strcmp(words[1], asking[i])) continue;
+        c->command = command_named("help");
+        c->operands[c->operand_count++] = words[0];
+        return true;
+    }
+    return false;
+}
+
 /* Finds the command in the first two words, or in the first; *used is how many. "events" is a command
  * and a group: a second word that names one of the group decides. */
 static int find_command(cli *c, int count, char **words, int *used) {
@@ -188,6 +201,7 @@ int parse(cli *c, int count, char **words) {
         c->command = command_named("help");
         return CLI_OK;
     }
+    if (asks_about_group(c, count, words)) return CLI_OK;
     int used = 1, failed = CLI_OK;
     const char *first = words[0];
     if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0)

@@ -364,10 +364,13 @@ static hd_status look_at(const char *name, const file_options *o, const hd_env *
     env_free(env, f.name, f.name_size); /* messages name the file, not the address */
     f.name_size = strlen(name) + 1;
     f.name = env_new_copy(env, name, f.name_size);
+    f.read_only = o->read_only;
     if (!f.name) status = HD_NOMEM;
+    else if (missing && !o->vfs && access(name, F_OK) == 0)
+        status = refuse(&f, HD_READ_ONLY, error);
     else if (missing && (o->must_exist || o->read_only)) {
         status = HD_NOT_FOUND;
-        env_error(error, status, "%s does not exist or cannot be read", name);
+        env_error(error, status, "%s does not exist", name);
     } else if (missing) status = HD_OK; /* creating it tells why, if it is not simply missing */
     else if (status) refuse(&f, status, error);
     else status = judge_look(&f, &seen, error);

@@ -12,6 +12,9 @@ explains() { # the same by help and by --help, in 80 columns, with an example of
 check "every command has help and an example, in 80 columns" holds explains
 check "the overview fits too" holds sh -c '"$0" help >o && ! grep -E ".{81}" o' "$heddle"
 check "no words show the overview" holds sh -c '"$0" >p && "$0" help | cmp - p' "$heddle"
+for words in "db --help" "db -h" "db help"; do
+    check "heddle $words tells about the group" holds sh -c '"$0" help db >p && "$0" $1 | cmp - p' "$heddle" "$words"
+done
 check "exit codes are documented" holds sh -c '"$0" help exit-codes | grep -q "^  3  "' "$heddle"
 check "a misspelt topic names the nearest" fails 1 "help cells" help clels
 pages() {

@@ -59,7 +59,13 @@ if can_be_refused; then
     chmod 444 shut.db
     check "a read-only file can be read" gives 0 1 get shut.db main/a
     check "but not written" fails 5 "cannot be written" set shut.db main/a 2
+    check "and exported" gives 0 '{"space":"main","id":"a","value":1}' db export shut.db
+    chmod 000 shut.db
+    check "one that cannot be read is not said to be missing" fails 5 "give read permission" get shut.db main/a
     chmod 644 shut.db
+    mkdir shut && cp shut.db shut/ && chmod 555 shut
+    check "a directory that cannot be written is named" fails 5 "permission to its directory" get shut/shut.db main/a
+    chmod 755 shut
 fi
 check "a directory is no file" fails 5 "is a directory" get . main/a
 check "a place that does not exist is named" fails 2 "mkdir -p no/such/dir" set no/such/dir/x.db main/a 1
