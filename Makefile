@@ -314,8 +314,10 @@ help:
 
 .PHONY: install uninstall install-files
 install:
+	@tools/install-deps build
 	@$(in_release) all
 	@$(in_release) install-files
+	@[ -n "$(DESTDIR)" ] || tools/tell-loader $(LIBDIR)
 
 # The .pc file names the libraries we link with, not their packages: asked for static linking,
 # pkg-config would add what those need to be linked statically themselves (zlib, for SQLite).
