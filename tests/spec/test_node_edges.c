@@ -75,6 +75,23 @@ static void a_throttled_effect_is_retried_at_once(void **state) {
     assert_ran(l, "show show show");
 }
 
+/* C202, C207: the budget is for failures in a row. */
+static void failures_that_were_overcome_do_not_add_up(void **state) {
+    lab_catch(l);
+    lab_set(l, "n", 0);
+    lab_compute(l, "copy", "n", NULL);
+    lab_effect(l, "show", "copy");
+    lab_settle(l);
+    for (int i = 1; i <= 15; i++) {
+        lab_fail_next(l, i % 2 ? "copy" : "show", HD_BUSY, 2);
+        lab_set(l, "n", i);
+        lab_settle(l);
+        assert_true(lab_is_clean(l, "copy") && lab_is_clean(l, "show"));
+    }
+    assert_string_equal(lab_failures(l), "");
+    assert_json(l, "copy", "15");
+}
+
 /* ---- suspended runs */
 
 typedef struct async {
@@ -174,6 +191,29 @@ static void a_suspended_run_of_a_node_that_is_gone_holds_nobody_up(void **state)
     assert_int_equal(hd_tx_node(hd_run_tx(a.run)).id, 0);
     hd_run_resume(a.run, HD_OK);
     assert_true(lab_stats(l).runs == 0);
+}
+
+/* C201: a retry does not wait for its debounce; changes after it do. */
+static void a_debounce_holds_again_after_a_retry(void **state) {
+    async a = { .returns = HD_PENDING };
+    lab_set(l, "n", 1);
+    lab_add(l, .name = "waits", .body = suspend_here, .data = &a, .effect = true, .debounce_ms = 50);
+    lab_advance_ms(l, 50);
+    lab_turn(l);
+    lab_set(l, "n", 2);
+    hd_run_resume(a.run, HD_OK);
+    lab_turn(l);
+    assert_ran(l, "waits waits");
+    hd_run_resume(a.run, HD_OK);
+    lab_turn(l);
+    assert_true(lab_is_clean(l, "waits"));
+    lab_set(l, "n", 3);
+    lab_turn(l);
+    assert_ran(l, "");
+    lab_advance_ms(l, 50);
+    lab_turn(l);
+    assert_ran(l, "waits");
+    hd_run_resume(a.run, HD_OK);
 }
 
 static bool note_action(void *ctx, hd_log_entry *entry) {
@@ -399,6 +439,8 @@ int main(void) {
         S(a_name_may_have_a_slash_and_any_length),
         S(a_throttled_effect_that_is_set_aside_runs_in_the_same_pass),
         S(a_throttled_effect_is_retried_at_once),
+        S(failures_that_were_overcome_do_not_add_up),
+        S(a_debounce_holds_again_after_a_retry),
         S(a_suspended_run_that_was_cancelled_goes_with_the_runtime),
         S(a_body_that_suspends_and_then_fails_has_failed),
         S(a_run_may_be_resumed_from_the_body_of_another),
