@@ -112,9 +112,24 @@ static hd_node unpack(void *p) {
     return (hd_node){ (uint32_t)word, (uint32_t)(word >> 32) };
 }
 
+/* Counted in a row: the next run takes the long way, at whose end it is known whether it was overcome. */
+static void count_retry(scheduler *s, node_id id, uint32_t *failures) {
+    ++*failures;
+    node_of(s, id)->flags |= NODE_GATED;
+}
+
+static void overcome(scheduler *s, node_id id) {
+    node *n = node_of(s, id);
+    cold *c = cold_of(s, n);
+    if (!c || !(c->stale | c->transient)) return;
+    c->stale = c->transient = 0;
+    if (!c->group && !c->gate.debounce_ms && !c->gate.throttle_ms)
+        n->flags &= ~(uint32_t)NODE_GATED;
+}
+
 static void retry_stale(scheduler *s, node_id id) {
     cold *c = registry_cold(s, id);
-    if (c) c->stale++;
+    if (c) count_retry(s, id, &c->stale);
     s->stats.stale_retries++;
     again(s, id);
 }
@@ -122,8 +137,9 @@ static void retry_stale(scheduler *s, node_id id) {
 /* Within the budget; beyond it the node waits for its inputs like any other that failed. */
 static bool retry_transient(scheduler *s, node_id id) {
     cold *c = registry_cold(s, id);
-    if (!c || ++c->transient >= RETRIES_MAX) {
-        if (c) c->transient = 0;
+    if (c) count_retry(s, id, &c->transient);
+    if (!c || c->transient >= RETRIES_MAX) {
+        overcome(s, id);
         return false;
     }
     s->stats.retries++;
@@ -135,7 +151,6 @@ static void settled(void *ctx, commit *commit_, hd_status status) {
     scheduler *s = ctx;
     node_id id = registry_get(s, unpack(commit_->owner));
     if (!id) return; /* retired meanwhile: a late verdict does not revive it */
-    cold *c = cold_of(s, node_of(s, id));
     switch (hd_status_class(status)) {
     case HD_CLASS_STALE:
         restore_causes(s, id, commit_->owner_rev);
@@ -145,13 +160,10 @@ static void settled(void *ctx, commit *commit_, hd_status status) {
         if (!retry_transient(s, id)) break;
         restore_causes(s, id, commit_->owner_rev);
         return;
-    case HD_CLASS_OK:
-        if (c) c->stale = c->transient = 0;
-        return;
     default: break;
     }
-    if (c) c->stale = c->transient = 0;
-    runner_report(s, id, status, NULL);
+    overcome(s, id);
+    if (status) runner_report(s, id, status, NULL);
 }
 
 /* Writes that nobody could know of: they commit, and are counted (4.3). */
@@ -197,6 +209,7 @@ static hd_status commit_writes(scheduler *s, node_id id, hd_tx *tx) {
         tx->stamp.implementation = persistence_mark_of(s, (const void *)(uintptr_t)n->fn);
     hd_status status = tx_submit(tx, &c);
     if (status) return status;
+    if (!c) overcome(s, id); /* else its verdict says so */
     if (c) {
         c->settled = settled;
         c->settled_ctx = s;
@@ -316,6 +329,7 @@ static hd_status conclude_first(scheduler *s, node_id id, hd_tx *tx) {
     if (status) return status;
     node *n = node_of(s, id);
     n->flags &= ~(uint32_t)NODE_NEVER_RAN; /* its writers have been asked for */
+    overcome(s, id);
     runner_completed(s, n);
     if (s->persistence) origin_say(s, id);
     return HD_OK;
@@ -332,8 +346,10 @@ static hd_status conclude(scheduler *s, node_id id, hd_tx *tx) {
     if (first && edges == s->graph.edge_visits) elsewhere = false; /* nobody writes what it read */
     if (!status && elsewhere && set_aside(s, id, tx)) return HD_OK;
     if (!status && tx_has_output(tx)) status = write_output(s, id, tx);
-    if (!status && (tx->writes.count || tx->preconditions.count)) status = commit_writes(s, id, tx);
+    bool commits = tx->writes.count || tx->preconditions.count;
+    if (!status && commits) status = commit_writes(s, id, tx);
     if (status) return status;
+    if (!commits) overcome(s, id);
     if (tx->lineage) tx_launched(tx, HD_OK); /* nothing was written: what it sent stands */
     runner_completed(s, node_of(s, id));
     return HD_OK;

@@ -197,7 +197,8 @@ static void a_suspended_run_of_a_node_that_is_gone_holds_nobody_up(void **state)
 static void a_debounce_holds_again_after_a_retry(void **state) {
     async a = { .returns = HD_PENDING };
     lab_set(l, "n", 1);
-    lab_add(l, .name = "waits", .body = suspend_here, .data = &a, .effect = true, .debounce_ms = 50);
+    lab_add(l, .name = "waits", .body = suspend_here, .data = &a, .effect = true,
+            .debounce_ms = 50);
     lab_advance_ms(l, 50);
     lab_turn(l);
     lab_set(l, "n", 2);
