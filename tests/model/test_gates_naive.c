@@ -1,0 +1,286 @@
+/* test_gates_naive.c -- time gates against a model that looks at every node each time.
+ *
+ * A few effects, each reading two of a few cells, with debounces and throttles that come, change and go,
+ * holds, transient failures, and async runs that end late or are given up. The model keeps, of each
+ * node, the times of which seed 8.1 speaks, and says after every step who must have run, how often, who
+ * is next and when, and why the others do not.
+ *
+ * HD_STEPS is the number of steps; HD_SEED repeats a run. */
+#include "lab_sched.h"
+#include "scheduler/gates.h"
+#include "scheduler/scheduler.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { CELLS = 3, EFFECTS = 4, HOLDS = 3, STEPS = 4000 };
+
+typedef struct twin {
+    hd_node handle;
+    int reads[2];
+    bool invalid, ran, asynchronous;
+    uint64_t debounce, throttle; /* ms; 0: none */
+    uint64_t quiet_since;        /* of its debounce; 0: no window is open */
+    uint64_t last_run;           /* of its throttle; 0: none that counts */
+    uint32_t fails;              /* transient failures to come */
+    uint32_t in_a_row;           /* that it has had since its last success */
+    hd_run *run;                 /* suspended; NULL */
+    bool stale;                  /* what it read has changed since it was suspended */
+    bool owed;                   /* a retry after that: changes do not make it wait again */
+    int begun, expected;         /* bodies in this step */
+} twin;
+
+typedef struct held {
+    hd_hold hold;
+    int effect; /* -1: all */
+    uint64_t until;
+} held;
+
+static lab *l;
+static lab_random r;
+static hd_runtime *rt;
+static hd_cell cells[CELLS];
+static int values[CELLS];
+static twin twins[EFFECTS];
+static held holds[HOLDS];
+static uint64_t now; /* ms; begins at 1, so that 0 is none */
+static long step;
+
+static uint32_t below(uint32_t n) { return (uint32_t)lab_random_below(&r, n); }
+
+/* ---- the real ones */
+
+static hd_status look(hd_tx *tx, void *ctx) {
+    twin *t = ctx;
+    t->begun++;
+    for (int i = 0; i < 2; i++) (void)hd_tx_get(tx, cells[t->reads[i]]);
+    if (t->fails) {
+        t->fails--;
+        return HD_BUSY;
+    }
+    if (!t->asynchronous) return HD_OK;
+    assert_int_equal(hd_tx_suspend(tx, &t->run), HD_OK);
+    return HD_PENDING;
+}
+
+/* ---- the model */
+
+static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+static uint64_t held_until(const twin *t) {
+    uint64_t until = 0;
+    for (int i = 0; i < HOLDS && !t->ran; i++)
+        if (holds[i].hold.id && (holds[i].effect < 0 || &twins[holds[i].effect] == t))
+            until = later(until, holds[i].until);
+    return until;
+}
+
+static uint64_t eligible_at(const twin *t) {
+    uint64_t at = held_until(t);
+    if (t->debounce && t->quiet_since) at = later(at, t->quiet_since + t->debounce);
+    if (t->throttle && t->last_run) at = later(at, t->last_run + t->throttle);
+    return at;
+}
+
+static void change(int cell) {
+    for (int i = 0; i < EFFECTS; i++) {
+        twin *t = &twins[i];
+        if (t->reads[0] != cell && t->reads[1] != cell) continue;
+        t->invalid = true;
+        t->stale = t->run != NULL;
+        if (t->debounce && !t->owed) t->quiet_since = now;
+    }
+}
+
+static void completed(twin *t) {
+    t->invalid = t->owed = false;
+    t->in_a_row = 0;
+    t->ran = true;
+    t->last_run = t->throttle ? now : 0;
+}
+
+/* Retries are owed at once, whatever the gates say; the tenth failure in a row is reported, and the run
+ * is over like any other. */
+static void expect_run(twin *t) {
+    bool given_up = false;
+    t->quiet_since = 0;
+    for (uint32_t left = t->fails; left && !given_up; left--) {
+        t->expected++;
+        t->last_run = 0;
+        given_up = ++t->in_a_row == RETRIES_MAX;
+    }
+    if (!given_up) t->expected++;
+    if (given_up || !t->asynchronous) completed(t);
+    else t->invalid = t->stale = false;
+}
+
+static void expect_runs(void) {
+    for (int i = 0; i < EFFECTS; i++) {
+        twin *t = &twins[i];
+        t->expected = t->begun = 0;
+        if (t->invalid && !t->run && now >= eligible_at(t)) expect_run(t);
+    }
+}
+
+/* Of several that end at the same time a hold is named first, then the throttle. */
+static hd_why_not why_not(const twin *t) {
+    if (t->run) return HD_WHY_NOT_RUNNING;
+    if (!t->invalid) return HD_WHY_NOT_CLEAN;
+    if (eligible_at(t) == held_until(t)) return HD_WHY_NOT_HELD;
+    bool throttled = t->throttle && t->last_run && eligible_at(t) == t->last_run + t->throttle;
+    return throttled ? HD_WHY_NOT_THROTTLE : HD_WHY_NOT_DEBOUNCE;
+}
+
+static uint64_t clock_ns(void) {
+    const hd_env *env = lab_env_of(lab_world(l));
+    return env->monotonic_ns(env->ctx);
+}
+
+static void compare(void) {
+    uint64_t next = UINT64_MAX;
+    for (int i = 0; i < EFFECTS; i++) {
+        const twin *t = &twins[i];
+        hd_node_info info;
+        if (t->begun != t->expected)
+            lab_fail("step %ld: effect %d ran %d times and not %d", step, i, t->begun, t->expected);
+        assert_int_equal(hd_node_inspect(rt, t->handle, &info), HD_OK);
+        if (t->invalid && !t->run && eligible_at(t) < next) next = eligible_at(t);
+        if (info.why_not != why_not(t))
+            lab_fail("step %ld: effect %d: \"%s\" and not \"%s\"", step, i,
+                     hd_why_not_text(info.why_not), hd_why_not_text(why_not(t)));
+    }
+    uint64_t wake = gates_next(scheduler_get(rt));
+    if (next != UINT64_MAX && wake > clock_ns() + (next - now) * 1000000)
+        lab_fail("step %ld: nobody wakes at %llu", step, (unsigned long long)next);
+}
+
+/* ---- steps */
+
+static uint32_t some_ms(void) { return below(3) ? 1 + below(80) : 0; }
+
+static void register_one(twin *t) {
+    hd_run *run = t->run;
+    *t = (twin){ .reads = { (int)below(CELLS), (int)below(CELLS) }, .invalid = true };
+    t->debounce = some_ms();
+    t->throttle = some_ms();
+    if (t->debounce) t->quiet_since = now;
+    char name[16];
+    snprintf(name, sizeof name, "e%d", (int)(t - twins));
+    hd_cell reads[2] = { cells[t->reads[0]], cells[t->reads[1]] };
+    hd_node_spec spec = { .name = name,
+                          .fn = look,
+                          .ctx = t,
+                          .effect = true,
+                          .no_auto_debounce = true,
+                          .reads = reads,
+                          .read_count = 2,
+                          .debounce_ms = (uint32_t)t->debounce,
+                          .throttle_ms = (uint32_t)t->throttle };
+    assert_int_equal(hd_node_register(rt, &spec, &t->handle), HD_OK);
+    if (run) hd_run_resume(run, HD_OK); /* of the one before: for nobody */
+}
+
+static void set_cell(void) {
+    int cell = (int)below(CELLS), value = (int)below(3);
+    if (values[cell] == value) return;
+    values[cell] = value;
+    hd_write(rt, cells[cell], hd_double(value));
+    change(cell);
+}
+
+/* A window that is open is of the new length from its start; one that is cleared is closed. */
+static void set_debounce(twin *t) {
+    t->debounce = some_ms();
+    if (!t->debounce) t->quiet_since = 0;
+    assert_int_equal(hd_node_set_debounce(rt, t->handle, (uint32_t)t->debounce), HD_OK);
+}
+
+static void set_throttle(twin *t) {
+    t->throttle = some_ms();
+    if (!t->throttle) t->last_run = 0;
+    assert_int_equal(hd_node_set_throttle(rt, t->handle, (uint32_t)t->throttle), HD_OK);
+}
+
+static void begin_or_end_hold(held *h) {
+    if (h->hold.id) {
+        hd_hold_end(rt, h->hold);
+        h->hold.id = 0;
+        return;
+    }
+    uint32_t ms = 1 + below(100);
+    char name[16];
+    h->effect = (int)below(EFFECTS + 1) - 1;
+    snprintf(name, sizeof name, "e%d", h->effect);
+    assert_int_equal(hd_hold_begin(rt, h->effect < 0 ? NULL : name, ms, &h->hold), HD_OK);
+    h->until = now + ms;
+}
+
+static void resume(twin *t) {
+    if (!t->run) return;
+    hd_run *run = t->run;
+    t->run = NULL;
+    if (t->stale) { /* a retry is owed */
+        t->quiet_since = t->last_run = 0;
+        t->invalid = t->owed = true;
+    } else {
+        t->quiet_since = 0;
+        completed(t);
+    }
+    hd_run_resume(run, HD_OK);
+}
+
+static void act(void) {
+    twin *t = &twins[below(EFFECTS)];
+    switch (below(12)) {
+    case 0:
+    case 1:
+    case 2: set_cell(); break;
+    case 3: set_debounce(t); break;
+    case 4: set_throttle(t); break;
+    case 5: begin_or_end_hold(&holds[below(HOLDS)]); break;
+    case 6: t->fails = 1 + below(4); break;
+    case 7: t->asynchronous = !t->asynchronous; break;
+    case 8:
+    case 9: resume(t); break;
+    case 10:
+        if (below(4)) break;
+        hd_node_cancel(rt, t->handle);
+        register_one(t);
+        break;
+    default:
+        now += 1 + below(40);
+        lab_env_advance_ms(lab_world(l), now - 1 - lab_now_ms(l));
+        break;
+    }
+}
+
+static void nodes_run_when_the_model_says(void **state) {
+    l = lab_start_with((lab_options){ .kind = LAB_MEMORY });
+    r = lab_random_of(lab_seed());
+    rt = lab_runtime_now(l);
+    now = 1;
+    const char *steps = getenv("HD_STEPS");
+    for (int i = 0; i < CELLS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "main/c%d", i);
+        cells[i] = hd_cell_at(rt, name);
+        values[i] = -1;
+    }
+    for (int i = 0; i < EFFECTS; i++) register_one(&twins[i]);
+    for (step = 0; step < (steps ? atol(steps) : STEPS); step++) {
+        act();
+        expect_runs();
+        hd_runtime_pump(rt);
+        compare();
+    }
+    lab_close(l);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = { cmocka_unit_test(nodes_run_when_the_model_says) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
