@@ -1,10 +1,14 @@
 /* test_lab.c -- the installed lab: what it shows, what it refuses, what its messages say. */
+#define _GNU_SOURCE
 #include <heddle/lab.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 /* What would have ended a test. */
@@ -296,6 +300,52 @@ static void documents_can_arrive_late(void **state) {
     hd_lab_close(late);
 }
 
+/* ---- where files are, and who leaves in the middle */
+
+static void a_file_is_made_in_however_long_a_place(void **state) {
+    char place[200], inner[300], was[300];
+    const char *before = getenv("TMPDIR");
+    snprintf(was, sizeof was, "%s", before ? before : "/tmp");
+    snprintf(place, sizeof place, "%.80s/heddle-test-lab-XXXXXX", was);
+    assert_non_null(mkdtemp(place));
+    snprintf(inner, sizeof inner, "%s/a-folder-with-a-name-that-goes-on-for-quite-a-while", place);
+    assert_int_equal(mkdir(inner, 0700), 0);
+    assert_int_equal(setenv("TMPDIR", inner, 1), 0);
+    open_here(true);
+    hd_lab_set(rt, "main/a", "1");
+    hd_lab_expect_cell(rt, "main/a", "1");
+    hd_lab_close(lab);
+    assert_string_equal(told, "");
+    assert_int_equal(setenv("TMPDIR", was, 1), 0);
+    assert_int_equal(rmdir(inner), 0); /* nothing is left behind */
+    assert_int_equal(rmdir(place), 0);
+}
+
+static jmp_buf out;
+static void leave(void *ctx, const char *message) {
+    (void)ctx;
+    snprintf(told, sizeof told, "%s", message);
+    longjmp(out, 1);
+}
+
+static void who_leaves_from_closing_can_close_again(void **state) {
+    lab = hd_lab_open(&(hd_lab_options){ .fail = leave });
+    rt = hd_lab_runtime(lab, "a");
+    hd_effect(rt, "bad", fail_always, NULL);
+    hd_lab_settle(lab);
+    told[0] = '\0';
+    if (!setjmp(out)) hd_lab_close(lab);
+    assert_told("nobody looked at these failures");
+    hd_lab_close(lab);
+}
+
+static void a_name_belongs_to_one_runtime(void **state) {
+    hd_runtime *other;
+    assert_int_equal(hd_lab_runtime_with(lab, "a", NULL, &other), HD_EXISTS);
+    assert_null(other);
+    assert_told("there is a runtime a already");
+}
+
 /* ---- no memory */
 
 static void use_without_memory(hd_lab_env *world, void *ctx) {
@@ -341,6 +391,9 @@ int main(void) {
         IN(memory, what_is_held_moves_on_when_released),
         IN(memory, a_commit_can_be_refused),
         cmocka_unit_test(documents_can_arrive_late),
+        cmocka_unit_test(a_file_is_made_in_however_long_a_place),
+        cmocka_unit_test(who_leaves_from_closing_can_close_again),
+        IN(memory, a_name_belongs_to_one_runtime),
         cmocka_unit_test(a_lab_gets_by_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
