@@ -119,14 +119,14 @@ typedef struct hd_lab_options {
 
 HD_API hd_lab *hd_lab_open(const hd_lab_options *options);
 /* Closes every runtime, expects that no failure and no violation was left unseen, and that all memory
- * was given back. Accepts NULL. */
+ * was given back. If options.fail leaves by longjmp, close it again. Accepts NULL. */
 HD_API void hd_lab_close(hd_lab *lab);
 HD_API hd_lab_env *hd_lab_world(hd_lab *lab);
 
 /* The runtime of this name; opened at first mention. */
 HD_API hd_runtime *hd_lab_runtime(hd_lab *lab, const char *name);
 /* The same with options (principal, limits, ...; env and memory are the lab's), and with a status where
- * memory may run out. */
+ * memory may run out. One that is open under this name: HD_EXISTS, and fails as an expectation does. */
 HD_API hd_status hd_lab_runtime_with(hd_lab *lab, const char *name, const hd_options *options,
                                      hd_runtime **out);
 /* As hd_close, which is not for runtimes of a lab. */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define LOOK_MS     100 /* a runtime on a file has looked for others' commits after this */
+#define LOOKS_MAX   1000
 #define TURNS_MAX   10000
 #define WAITS_MAX   10 /* waits of a second for what nobody promised, and the test ends */
 #define TRACE_KINDS (HD_TRACE_RUNS | HD_TRACE_TRIGGERS)
@@ -81,19 +82,22 @@ static bool on_hearing(void *ctx, const hd_runtime *rt) {
 
 static void make_file(hd_lab *lab) {
     const char *base = getenv("TMPDIR");
-    snprintf(lab->folder, sizeof lab->folder, "%.40s/heddle-lab.XXXXXX", base ? base : "/tmp");
-    if (!mkdtemp(lab->folder)) hd_lab_fail("%s: %s", lab->folder, strerror(errno));
-    snprintf(lab->file, sizeof lab->file, "%s/lab.db", lab->folder);
+    lab_text_add(&lab->folder, "%s/heddle-lab.XXXXXX", base && *base ? base : "/tmp");
+    if (!mkdtemp(lab->folder.bytes)) hd_lab_fail("%s: %s", lab->folder.bytes, strerror(errno));
+    lab_text_add(&lab->file, "%s/lab.db", lab->folder.bytes);
 }
 
-static void remove_file(const hd_lab *lab) {
+static void remove_file(hd_lab *lab) {
     static const char *const endings[] = { "", "-wal", "-shm", "-journal" };
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        char path[96];
-        snprintf(path, sizeof path, "%s%s", lab->file, endings[i]);
-        unlink(path);
+        lab_text path = { 0 };
+        lab_text_add(&path, "%s%s", lab->file.bytes, endings[i]);
+        unlink(path.bytes);
+        lab_text_free(&path);
     }
-    rmdir(lab->folder);
+    rmdir(lab->folder.bytes);
+    lab_text_free(&lab->file);
+    lab_text_free(&lab->folder);
 }
 
 hd_lab *hd_lab_open(const hd_lab_options *options) {
@@ -141,7 +145,7 @@ static hd_status open_runtime(lab_runtime *r, const hd_options *options, hd_erro
     if (status) return status;
     ours.env = &r->env;
     ours.memory = lab->memory;
-    status = hd_open(lab->options.in_file ? lab->file : NULL, &ours, &r->rt, error);
+    status = hd_open(lab->file.bytes, &ours, &r->rt, error);
     if (!status) status = hd_trace_enable(r->rt, TRACE_KINDS);
     return status ? status : lab_record_start(r);
 }
@@ -152,10 +156,24 @@ static void append(hd_lab *lab, lab_runtime *r) {
     *at = r;
 }
 
+static lab_runtime *find_runtime(const hd_lab *lab, const char *name) {
+    for (lab_runtime *r = lab->runtimes; r; r = r->next)
+        if (!strcmp(r->name, name)) return r;
+    return NULL;
+}
+
+static hd_status told_twice(const hd_lab *lab, const char *name) {
+    char message[256];
+    snprintf(message, sizeof message, "there is a runtime %.200s already", name);
+    lab_tell(lab, message);
+    return HD_EXISTS;
+}
+
 hd_status hd_lab_runtime_with(hd_lab *lab, const char *name, const hd_options *options,
                               hd_runtime **out) {
     hd_error error = { 0 };
     *out = NULL;
+    if (find_runtime(lab, name)) return told_twice(lab, name);
     lab_runtime *r = new_runtime(lab, name);
     hd_status status = open_runtime(r, options, &error);
     if (status) {
@@ -171,28 +189,21 @@ hd_status hd_lab_runtime_with(hd_lab *lab, const char *name, const hd_options *o
 
 hd_runtime *hd_lab_runtime(hd_lab *lab, const char *name) {
     hd_runtime *rt;
-    for (lab_runtime *r = lab->runtimes; r; r = r->next)
-        if (!strcmp(r->name, name)) return r->rt;
+    const lab_runtime *r = find_runtime(lab, name);
+    if (r) return r->rt;
     hd_status status = hd_lab_runtime_with(lab, name, NULL, &rt);
     if (status) hd_lab_fail("%s does not open: %s", name, hd_status_text(status));
     return rt;
 }
 
-/* What nobody has asked about must not pass for success. */
-static bool check_unseen(lab_runtime *r) {
-    lab_text message = { 0 };
+/* What nobody has asked about must not pass for success. Empty: all is well. */
+static void tell_unseen(const lab_runtime *r, char *out, size_t size) {
+    out[0] = '\0';
     if (r->failures.length)
-        lab_text_add(&message, "%s: nobody looked at these failures: %s", r->name,
-                     lab_text_of(&r->failures));
+        snprintf(out, size, "%s: nobody looked at these failures: %s", r->name,
+                 lab_text_of(&r->failures));
     else if (r->violations.length)
-        lab_text_add(&message, "%s: not idempotent: %s", r->name, lab_text_of(&r->violations));
-    if (!message.length) return true;
-    char kept[512];
-    snprintf(kept, sizeof kept, "%s", message.bytes);
-    lab_text_free(&message);
-    lab_text_clear(&r->failures);
-    lab_text_clear(&r->violations);
-    return lab_tell(r->lab, kept);
+        snprintf(out, size, "%s: not idempotent: %s", r->name, lab_text_of(&r->violations));
 }
 
 void hd_lab_runtime_close(hd_runtime *rt) {
@@ -205,8 +216,10 @@ void hd_lab_runtime_close(hd_runtime *rt) {
     *at = r->next;
     if (status && status != HD_NOMEM)
         hd_lab_fail("%s does not close: %s", r->name, hd_status_text(status));
-    check_unseen(r);
-    free_runtime(r);
+    char unseen[512];
+    tell_unseen(r, unseen, sizeof unseen);
+    free_runtime(r); /* first: who is told may leave by longjmp */
+    if (*unseen) lab_tell(lab, unseen);
 }
 
 void hd_lab_close(hd_lab *lab) {
@@ -292,8 +305,9 @@ static uint64_t frames_heard(const hd_lab *lab) {
 void hd_lab_settle(hd_lab *lab) {
     settle_now(lab);
     if (!lab->options.in_file || !lab->runtimes || !lab->runtimes->next) return;
-    for (uint64_t before = UINT64_MAX, heard; (heard = frames_heard(lab)) != before;
-         before = heard) {
+    uint64_t before = UINT64_MAX, heard;
+    for (int look = 0; (heard = frames_heard(lab)) != before; before = heard, look++) {
+        if (look == LOOKS_MAX) hd_lab_fail("the runtimes do not settle: each answers the others");
         hd_lab_advance_ms(lab, LOOK_MS);
         settle_now(lab);
     }

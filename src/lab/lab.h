@@ -40,9 +40,9 @@ typedef struct lab_runtime {
 struct hd_lab {
     hd_lab_options options;
     hd_lab_env *world;
-    hd_memory *memory;         /* NULL: in a file, or not opened yet */
-    char folder[64], file[80]; /* "": in memory */
-    lab_runtime *runtimes;     /* in order of opening */
+    hd_memory *memory;     /* NULL: in a file, or not opened yet */
+    lab_text folder, file; /* empty: in memory */
+    lab_runtime *runtimes; /* in order of opening */
 };
 
 /* The record of a runtime; one that is not of a lab ends the test. */
