@@ -74,8 +74,8 @@ HD_API hd_cell hd_lift(hd_build *b, const char *name, hd_lift_fn fn, void *ctx, 
                        size_t count);
 HD_API hd_cell hd_derive(hd_build *b, const char *name, hd_cell in, hd_derive_fn fn, void *ctx);
 
-/* One of two cells. Only the one chosen is looked at: what feeds the other does not run. Absent,
- * null, false, 0 and "" choose `otherwise`. */
+/* One of two cells. Only the one chosen is looked at: what feeds the other does not run, except once
+ * where a run has just built it. Absent, null, false, 0 and "" choose `otherwise`. */
 HD_API hd_cell hd_if_else(hd_build *b, const char *name, hd_cell condition, hd_cell then,
                           hd_cell otherwise);
 HD_API bool hd_value_is_true(hd_value v);
@@ -97,8 +97,9 @@ typedef struct hd_each {
 
 /* A list of links, one for each element, to its row's result. A row stays as long as its element is in
  * the list, wherever it stands, and runs when its element changes: a change of one of n elements runs
- * one row and takes O(log n), an append as well. A row runs while somebody follows its link. What is no
- * array has no rows; unless it is absent or null, the log says so. */
+ * one row and takes O(log n), an append as well. All of a row runs once when it has been built, and from
+ * then on while somebody follows its link. What is no array has no rows; unless it is absent or null, the
+ * log says so. */
 HD_API hd_cell hd_map(hd_build *b, const char *name, hd_cell list, const hd_each *each);
 /* The elements whose row is true. Links stay links. */
 HD_API hd_cell hd_filter(hd_build *b, const char *name, hd_cell list, const hd_each *each);
@@ -121,8 +122,8 @@ HD_API hd_cell hd_use(hd_build *b, const char *name, const char *pattern, const 
                       size_t count);
 
 /* A pattern that depends on values: `fn` builds a graph for them, and does so again when they change.
- * What it builds the same as before stays and does not run again; what it no longer builds is
- * stopped. The result is a link to what fn returned. A change in the graph does not run fn. */
+ * What it builds runs once, as in rows; what is the same as before stays and does not run again; what
+ * it no longer builds is stopped. The result is a link to what fn returned. A change in the graph does not run fn. */
 typedef hd_cell (*hd_derive_pattern_fn)(hd_build *b, hd_tx *tx, const hd_value *in, void *ctx);
 HD_API hd_cell hd_derive_pattern(hd_build *b, const char *name, hd_derive_pattern_fn fn, void *ctx,
                                  const hd_cell *in, size_t count);

@@ -318,6 +318,34 @@ static void a_row_may_be_a_graph(void **state) {
     assert_ran(l, "once again show");
 }
 
+static hd_cell choosing_row(hd_build *row, hd_cell element, void *ctx) {
+    hd_cell yes = hd_derive(row, "yes", element, twice, "yes");
+    hd_cell no = hd_derive(row, "no", element, twice, "no");
+    return hd_if_else(row, "chosen", element, yes, no);
+}
+static hd_cell unread(hd_build *b) {
+    return hd_map(b, "rows", hd_argument(b, "xs", hd_array()), &(hd_each){ .build = choosing_row });
+}
+
+/* C51, C52: a row runs once when it has been built; then it waits for somebody who follows its link, and
+ * only the branch that is chosen runs. */
+static void all_of_a_row_runs_once(void **state) {
+    hd_piece p = start("unread", unread);
+    hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
+    lab_set_json(l, "unread#/arguments/xs", "[1]");
+    lab_settle(l);
+    assert_ran(l, "show yes no");
+    lab_set(l, "unread#/arguments/xs/0", 2);
+    lab_settle(l);
+    assert_ran(l, "");
+    hd_sink(rt(), hd_cell_at(rt(), "main/unread/rows/0/chosen"), show, NULL);
+    lab_settle(l);
+    assert_ran(l, "yes show");
+    lab_set(l, "unread#/arguments/xs/0", 3);
+    lab_settle(l);
+    assert_ran(l, "yes show");
+}
+
 /* ---- patterns in patterns */
 
 static hd_cell user(hd_build *b) {
@@ -565,6 +593,7 @@ int main(void) {
         S(linked_elements_are_known_by_their_target),
         S(filter_and_flat_map),
         S(a_row_may_be_a_graph),
+        S(all_of_a_row_runs_once),
         S(a_pattern_uses_another),
         S(a_parent_replaces_its_child),
         S(a_change_below_does_not_run_the_parent),

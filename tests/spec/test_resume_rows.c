@@ -61,6 +61,47 @@ static uint64_t seq_now(void) {
     return seq;
 }
 
+/* ---- what is in a row */
+
+static bool print_body(void *ctx, const basis_row *row) {
+    assert_true(*row->fingerprint);
+    assert_null(row->plain.at); /* it has gates as well */
+    print("%s %s;", row->name, hd_json_print(ctx, row->body, HD_JSON_COMPACT, NULL));
+    return true;
+}
+
+static hd_status read_all_ways(lab_node *self, hd_tx *tx) {
+    hd_tx_get_shape(tx, hd_cell_at(rt(), "main/doc"));
+    hd_tx_read(tx, hd_cell_at(rt(), "main/ignored"), HD_READ_NO_DEPENDENCY);
+    hd_tx_set_int(tx, hd_cell_at(rt(), "main/aside"), 1); /* as it is: attempted, not changed */
+    return lab_tx_put(self, tx, "mixed", lab_tx_number(self, tx, "n"));
+}
+
+/* C293: a row says what was read, by value and by shape, and the gates; nothing of what was read
+ * without depending on it, nor of writes. */
+static void a_row_has_reads_and_gates(void **state) {
+    hd_pool *pool;
+    hd_value valid;
+    lab_set(l, "n", 1);
+    lab_set(l, "aside", 1);
+    lab_set(l, "ignored", 1);
+    lab_set_json(l, "doc", "{\"a\": 1}");
+    lab_add(l, .name = "mixed", .body = read_all_ways, .version = "1");
+    hd_node_set_throttle(rt(), lab_find(l, "mixed")->node, 400);
+    lab_effect(l, "show", "mixed");
+    settle();
+    lab_runtime_close(lab_on(l, "a"));
+    lab_on(l, "a");
+    hd_pool_open(rt()->heap, &pool);
+    authority *a = rt()->r.authority;
+    text[0] = '\0';
+    assert_int_equal(a->ops->basis->rows(a, "main:main", &valid, print_body, pool), HD_OK);
+    value_unref(valid);
+    hd_pool_close(pool);
+    assert_string_equal(text,
+                        "main:main:mixed {\"r\":[\"~main/doc\",\"main/n\"],\"throttle\":400};");
+}
+
 /* ---- refused */
 
 static double always_two(const double *in) { return in[0] * 0 + 2; }
@@ -316,13 +357,10 @@ static void an_effect_that_relaunches_a_piece_yields_one(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        S(a_refused_row_takes_others_with_it_for_a_while),
-        S(the_matching_row_is_chosen),
-        S(a_stale_narrow_row_decides),
-        S(rows_alone_make_no_revision),
-        S(a_run_replaces_its_row),
-        S(narrowing_deletes_stranded_rows),
-        S(an_effect_that_relaunches_a_piece_yields_one),
+        S(a_row_has_reads_and_gates),       S(a_refused_row_takes_others_with_it_for_a_while),
+        S(the_matching_row_is_chosen),      S(a_stale_narrow_row_decides),
+        S(rows_alone_make_no_revision),     S(a_run_replaces_its_row),
+        S(narrowing_deletes_stranded_rows), S(an_effect_that_relaunches_a_piece_yields_one),
     };
     LAB_EVERYWHERE(tests);
 }
