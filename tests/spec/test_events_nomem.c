@@ -100,7 +100,91 @@ static void events_do_without_memory(void **state) {
     assert_true(lab_each_allocation_failure(one_run, NULL) > 20);
 }
 
+/* ---- what is in the store is not forgotten when memory is there again */
+
+typedef struct office {
+    hd_runtime *rt;
+    hd_cell desk;
+    int stored, handled, failed, mailed;
+} office;
+
+static void note_stored(void *ctx, const char *id, hd_status status) {
+    (void)id;
+    ((office *)ctx)->stored += status == HD_OK;
+}
+
+static void note_failed(void *ctx, const hd_failure *failure) {
+    (void)failure;
+    ((office *)ctx)->failed++;
+}
+
+static hd_status on_desk(hd_tx *tx, const hd_event *event, void *ctx) {
+    (void)ctx;
+    return hd_tx_outbox(tx, "mail", event->payload);
+}
+
+static void note_commit(void *ctx, const hd_event_trace *trace) {
+    ((office *)ctx)->handled += trace->stage == HD_EVENT_COMMIT && trace->status == HD_OK;
+}
+
+static hd_status mail(void *ctx, const char *key, hd_value message) {
+    (void)key, (void)message;
+    ((office *)ctx)->mailed++;
+    return HD_OK;
+}
+
+static hd_status open_office(office *o) {
+    hd_handler h;
+    o->desk = hd_cell_at(o->rt, "main/desk");
+    hd_handler_spec spec = { .stream = o->desk, .fn = on_desk, .ctx = o, .reads_nothing = true };
+    hd_status status = o->desk.id ? hd_runtime_on_error(o->rt, note_failed, o) : HD_NOMEM;
+    if (!status) status = hd_runtime_trace_events(o->rt, note_commit, o);
+    if (!status) status = hd_channel_open(o->rt, "main", "mail", mail, o);
+    return status ? status : hd_handler_register(o->rt, &spec, &h);
+}
+
+/* Memory comes back in the end; whoever pumped on gets what is in the store. */
+static bool post_one(lab_env *env) {
+    office o = { 0 };
+    char id[HD_EVENT_ID_SIZE];
+    if (hd_open(NULL, &(hd_options){ .env = lab_env_of(env) }, &o.rt, NULL)) return true;
+    hd_status status = open_office(&o);
+    hd_send_options options = { .done = note_stored, .ctx = &o };
+    if (!status) status = hd_event_post(o.rt, o.desk, hd_null(), &options, id);
+    for (int i = 0; i < 10; i++) hd_runtime_pump(o.rt);
+    bool met = lab_env_failed(env);
+    lab_env_fail_from(env, 0);
+    for (int i = 0; i < 10; i++) hd_runtime_pump(o.rt);
+    lab_env_advance_ms(env, 200);
+    for (int i = 0; i < 10; i++) hd_runtime_pump(o.rt);
+    if (o.stored) assert_true(o.handled || o.failed);
+    if (o.handled) assert_true(o.mailed > 0);
+    if (!met) assert_int_equal(o.mailed, 1);
+    hd_close(o.rt);
+    return met;
+}
+
+/* The nth allocation fails, alone or with all after it. */
+static bool post_without(uint64_t nth, bool alone) {
+    lab_env *env = lab_env_open();
+    if (alone) lab_env_fail_at(env, nth);
+    else lab_env_fail_from(env, nth);
+    bool met = post_one(env);
+    lab_env_close(env);
+    return met;
+}
+
+static void what_is_stored_is_taken_up_when_there_is_memory_again(void **state) {
+    (void)state;
+    uint64_t n = 1;
+    while (post_without(n, true) | post_without(n, false)) n++;
+    assert_true(n > 20);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(events_do_without_memory) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(events_do_without_memory),
+        cmocka_unit_test(what_is_stored_is_taken_up_when_there_is_memory_again),
+    };
     return cmocka_run_group_tests_name("events without memory", tests, NULL, NULL);
 }
