@@ -151,7 +151,9 @@ HD_API hd_status hd_tx_send(hd_tx *tx, hd_cell stream, hd_value payload,
 
 /* Posts: the event is a document of kind "event" in the stream's space until it has been handled.
  * With an id of the sender's: HD_EXISTS if it was handled already; one that is still waiting stays
- * as it is. `options->done` tells whether it was stored (not whether it was handled). */
+ * as it is. `options->done` tells whether it was stored (not whether it was handled). If there is no
+ * memory for one that came, or for a message of the outbox, pump says HD_NOMEM and the next one looks
+ * for it in the store. */
 HD_API hd_status hd_event_post(hd_runtime *rt, hd_cell stream, hd_value payload,
                                const hd_send_options *options, char id[HD_EVENT_ID_SIZE]);
 HD_API hd_status hd_tx_post(hd_tx *tx, hd_cell stream, hd_value payload,

@@ -25,5 +25,7 @@ void events_arrived(scheduler *s, place_id doc, hd_status status);
 void events_sign(const scheduler *s, const hd_tx *tx, hd_log_entry *entry);
 /* Something changed. */
 void events_noticed(scheduler *s);
+/* There may be memory again for what came when there was none. */
+void events_feed(scheduler *s);
 
 #endif

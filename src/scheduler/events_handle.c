@@ -286,7 +286,7 @@ void events_handle(scheduler *s, event *e) {
     e->attempts++;
     hd_status status = tx_open(s->rt, HD_COMMIT_EVENT, &tx);
     if (status) {
-        events_end(s, e, status, NULL);
+        events_end(s, e, status, "");
         return;
     }
     tx->flags |= TX_RUN;

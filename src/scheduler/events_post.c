@@ -9,6 +9,8 @@
 #include "scheduler/events_state.h"
 
 #include "base/env.h"
+#include "scheduler/events.h"
+#include "scheduler/outbox.h"
 #include "value/key.h"
 #include <stdlib.h>
 #include <string.h>
@@ -120,32 +122,33 @@ static event *taken_event(const events *ev, place_id doc) {
     return NULL;
 }
 
-/* The stream that a posted event names; NULL: it is none of ours, or malformed. */
-static stream *addressee(scheduler *s, place_id doc, hd_value record) {
+/* The stream that a posted event names. Not HD_OK and not HD_NOMEM: it is none of ours, or malformed. */
+static hd_status addressee(scheduler *s, place_id doc, hd_value record, stream **out) {
     hd_value link = hd_value_at(record, "stream");
     hd_status status;
-    stream *to = NULL;
     hd_tx *tx;
-    if (value_tag(link) != TAG_LINK || tx_open(s->rt, HD_COMMIT_NONE, &tx)) return NULL;
+    if (value_tag(link) != TAG_LINK) return HD_KIND;
+    if (tx_open(s->rt, HD_COMMIT_NONE, &tx)) return HD_NOMEM;
     place_id at = tx_link_target(tx, doc, link, &status);
     tx_close(tx);
-    if (status || stream_of_place(s, at, &to)) return NULL;
-    return to->spec.fn ? to : NULL;
+    if (!status) status = stream_of_place(s, at, out);
+    return status || (*out)->spec.fn ? status : HD_NOT_FOUND;
 }
 
-static void take(scheduler *s, place_id doc) {
+static hd_status take(scheduler *s, place_id doc) {
     events *ev = s->events;
     const place *p = place_at(&s->r->places, doc);
     const char *id = key_bytes(p->doc.id) + strlen(PREFIX);
     hd_value record = p->value;
     uint64_t ms = event_id_time(id);
-    if (ms == UINT64_MAX || strlen(id) >= HD_EVENT_ID_SIZE || is_taken(ev, doc)) return;
-    stream *to = addressee(s, doc, record);
-    event *e = to ? events_new(s, to) : NULL;
-    if (!e) return;
-    if (table_insert(&ev->taken, doc, doc)) {
-        slab_give(&ev->records, e);
-        return;
+    stream *to;
+    if (ms == UINT64_MAX || strlen(id) >= HD_EVENT_ID_SIZE || is_taken(ev, doc)) return HD_OK;
+    hd_status status = addressee(s, doc, record, &to);
+    if (status) return status;
+    event *e = events_new(s, to);
+    if (!e || table_insert(&ev->taken, doc, doc)) {
+        if (e) slab_give(&ev->records, e);
+        return HD_NOMEM;
     }
     place_ref(&s->r->places, doc);
     e->document = doc;
@@ -155,14 +158,17 @@ static void take(scheduler *s, place_id doc) {
     e->flags = EVENT_POSTED;
     events_enqueue(s, e);
     ev->stats.taken++;
+    return HD_OK;
 }
 
 void events_integrated(scheduler *s, place_id doc) {
     const place *p = place_at(&s->r->places, doc);
     if (strncmp(key_bytes(p->doc.id), PREFIX, strlen(PREFIX))) return;
     if (s->r->places.homes.items[p->doc.home].meta) return;
-    /* Without memory it is found at the next start. */
-    if (!vec_push(s->env, &s->events->arrivals, doc)) return;
+    if (!vec_push(s->env, &s->events->arrivals, doc)) {
+        events_miss(s);
+        return;
+    }
     place_ref(&s->r->places, doc);
     s->tick = true;
 }
@@ -172,7 +178,7 @@ void events_take_arrivals(scheduler *s) {
     for (uint32_t i = 0; i < ev->arrivals.count; i++) {
         place_id doc = ev->arrivals.items[i];
         if (value_exists(place_at(&s->r->places, doc)->value)) {
-            take(s, doc);
+            if (take(s, doc) == HD_NOMEM) events_miss(s);
         } else {
             /* Somebody else has handled it. */
             event *e = is_taken(ev, doc) ? taken_event(ev, doc) : NULL;
@@ -217,18 +223,50 @@ hd_status events_find(scheduler *s, const char *space, const char *kind, const c
     return status ? status : f.status;
 }
 
-hd_status events_take_space(scheduler *s, stream *to) {
+/* One that has failed waits for another start, or another handler. */
+static bool has_failed(scheduler *s, place_id doc) {
+    place_id meta;
+    if (runtime_meta(s->rt, doc, &meta) || replica_load(s->r, meta)) return false;
+    return value_exists(hd_value_at(place_at(&s->r->places, meta)->value, EVENTS_FAILED));
+}
+
+static hd_status take_listed(scheduler *s, const stream *to, bool failed_too) {
     const char *space = key_bytes(s->r->places.homes.items[to->home].space);
     listed_vec waiting = { 0 };
-    hd_status status = hd_runtime_follow(s->rt, space);
-    if (!status) status = events_find(s, space, "event", PREFIX, &waiting);
+    hd_status status = events_find(s, space, "event", PREFIX, &waiting);
     for (uint32_t i = 0; i < waiting.count && !status; i++) {
-        status = replica_load(s->r, waiting.items[i].doc);
-        if (!status) events_integrated(s, waiting.items[i].doc);
+        place_id doc = waiting.items[i].doc;
+        if (!failed_too && has_failed(s, doc)) continue;
+        status = replica_load(s->r, doc);
+        if (!status) events_integrated(s, doc);
         if (status == HD_PENDING) status = HD_OK; /* announced when it arrives */
     }
     vec_fini(s->env, &waiting);
     return status;
+}
+
+hd_status events_take_space(scheduler *s, stream *to) {
+    hd_status status =
+        hd_runtime_follow(s->rt, key_bytes(s->r->places.homes.items[to->home].space));
+    return status ? status : take_listed(s, to, true);
+}
+
+/* ---- what came while there was no memory */
+
+void events_miss(scheduler *s) {
+    s->events->missed = true;
+    s->starved = true;
+}
+
+void events_feed(scheduler *s) {
+    events *ev = s->events;
+    if (!ev || !ev->missed || ev->closing) return;
+    ev->missed = false;
+    hd_status status = outbox_feed(s);
+    for (uint32_t i = 0; i < ev->stream_list.count && !status; i++)
+        if (ev->stream_list.items[i]->spec.fn)
+            status = take_listed(s, ev->stream_list.items[i], false);
+    if (status) events_miss(s);
 }
 
 /* ---- what went wrong */

@@ -161,6 +161,7 @@ typedef struct events {
     struct outbox *outbox;
     VEC(place_id) arrivals; /* posted events that came or went; referenced */
     table taken;            /* documents of posted events that are queued or in flight */
+    bool missed;            /* something came, and there was no memory to take it up */
 
     void (*arrived)(void *ctx, place_id doc, hd_status status); /* whose turn is before ours */
     hd_handler_load_fn load;
@@ -260,6 +261,8 @@ typedef struct listed {
 typedef VEC(listed) listed_vec;
 hd_status events_find(scheduler *s, const char *space, const char *kind, const char *prefix,
                       listed_vec *out);
+/* There was no memory for something that is in the store: the next pump looks for it there. */
+void events_miss(scheduler *s);
 /* Posted events of a space, when a handler is registered. */
 hd_status events_take_space(scheduler *s, stream *to);
 void events_integrated(scheduler *s, place_id doc);

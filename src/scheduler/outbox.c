@@ -56,11 +56,10 @@ typedef struct recorded {
     place_id doc;
 } recorded;
 
-/* Without memory to remember it now, the record is found when the channel is opened again. */
 static void confirmed(void *ctx, hd_status status) {
     recorded *r = ctx;
     scheduler *s = r->s;
-    if (!status) take_up(s, r->doc);
+    if (!status && take_up(s, r->doc)) events_miss(s);
     place_unref(&s->r->places, r->doc);
     env_free(s->env, r, sizeof *r);
 }
@@ -223,5 +222,15 @@ hd_status outbox_open(scheduler *s, const char *space, const char *name, hd_chan
     /* The listing may have failed, and has not seen what was recorded by others a moment ago. */
     while (!list_empty(&c->parked))
         outbox_release(o, LIST_ENTRY(list_first(&c->parked), message, link));
+    return status;
+}
+
+hd_status outbox_feed(scheduler *s) {
+    const outbox *o = s->events->outbox;
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; o && i < o->channels.count && !status; i++) {
+        const channel *c = o->channels.items[i];
+        if (c->fn) status = find_left(s, key_bytes(c->space), c);
+    }
     return status;
 }

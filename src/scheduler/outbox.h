@@ -21,6 +21,8 @@ uint64_t outbox_next(const scheduler *s);
 void outbox_arrived(scheduler *s, place_id doc, hd_status status);
 /* Another program has written or removed the record of a message. */
 void outbox_integrated(scheduler *s, place_id doc);
+/* Looks for records that there was no memory for. HD_NOMEM, or why a space cannot be listed. */
+hd_status outbox_feed(scheduler *s);
 void outbox_fini(scheduler *s);
 
 #endif

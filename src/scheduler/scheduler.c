@@ -75,7 +75,10 @@ static hd_status pump(void *ctx) {
         settle_end_episode(s);
         return HD_OK;
     }
-    if (s->starved) gates_feed(s);
+    if (s->starved) {
+        gates_feed(s);
+        events_feed(s);
+    }
     if (s->persistence) persistence_pump(s);
     if (!s->tick && next_time(s) != UINT64_MAX) s->tick = next_time(s) <= env_now_ns(s->env);
     while (s->tick && !s->r->ahead.count) {
