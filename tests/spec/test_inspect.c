@@ -291,6 +291,38 @@ static void names_of_any_length_are_told_whole(void **state) {
     assert_int_equal(hd_runtime_action_stats(rt(), path_of_child, &known), HD_OK);
 }
 
+typedef struct crowd {
+    hd_cell all, part[900];
+} crowd;
+
+static hd_status read_all(hd_tx *tx, void *ctx) {
+    const crowd *c = ctx;
+    return hd_value_status(hd_tx_get(tx, c->all));
+}
+
+static hd_status write_part(hd_tx *tx, void *ctx) {
+    const hd_cell *part = ctx;
+    return hd_tx_set_int(tx, *part, 1);
+}
+
+/* Each of 900 feeds each of 900: more edges than an answer has bytes for. Nobody has to build them all
+ * to find that out. */
+static void what_no_answer_can_hold_is_refused_before_it_is_made(void **state) {
+    static crowd c;
+    char name[64];
+    serve();
+    c.all = hd_cell_at(rt(), "main/all");
+    for (int i = 0; i < 900; i++) {
+        snprintf(name, sizeof name, "main/all#/%d", i);
+        c.part[i] = hd_cell_at(rt(), name);
+        assert_true(hd_compute(rt(), name, write_part, &c.part[i], c.part[i]).id);
+        assert_true(hd_effect(rt(), NULL, read_all, &c).id);
+    }
+    lab_idle(l);
+    assert_answer(ask("{\"heddle\":1,\"ask\":\"graph\"}\n"), "HD_LIMIT");
+    assert_answer(heard, "reads and edges");
+}
+
 static void one_who_does_not_take_its_answer_is_dropped_after_thirty_seconds(void **state) {
     serve();
     many_nodes();
@@ -623,6 +655,7 @@ int main(void) {
         W(a_question_may_come_in_pieces),
         W(one_who_does_not_ask_is_dropped_after_five_seconds),
         W(names_of_any_length_are_told_whole),
+        W(what_no_answer_can_hold_is_refused_before_it_is_made),
         W(one_who_does_not_take_its_answer_is_dropped_after_thirty_seconds),
         W(a_long_answer_arrives_whole),
         W(the_ninth_is_asked_to_come_again),
