@@ -3,6 +3,7 @@
 #include "inspect/answer.h"
 
 #include "base/env.h"
+#include "scheduler/export.h"
 #include "scheduler/registry.h"
 #include "scheduler/scheduler.h"
 #include <heddle/pattern.h>
@@ -92,15 +93,30 @@ static hd_value answer_dot(inspector *in) {
     return v;
 }
 
-static hd_value answer_graph(inspector *in, const request *r, hd_error *error) {
+/* Before any of it is built. */
+static hd_status check_graph(inspector *in, hd_error *error) {
+    const scheduler *s = scheduler_get(in->rt);
     hd_scheduler_stats stats;
+    bool fits = true;
     hd_runtime_scheduler_stats(in->rt, &stats);
     if (stats.nodes > GRAPH_MAX) {
         env_error(error, HD_LIMIT,
                   "the graph has %llu nodes, and a picture at most %d; heddle stats shows them",
                   (unsigned long long)stats.nodes, GRAPH_MAX);
-        return hd_failed(HD_LIMIT);
+        return HD_LIMIT;
     }
+    hd_status status = s ? export_fits(s, GRAPH_PARTS_MAX, &fits) : HD_OK;
+    if (status || fits) return status;
+    env_error(error, HD_LIMIT,
+              "the graph has more than %zu reads and edges, too many for a picture; heddle stats "
+              "shows its nodes",
+              GRAPH_PARTS_MAX);
+    return HD_LIMIT;
+}
+
+static hd_value answer_graph(inspector *in, const request *r, hd_error *error) {
+    hd_status status = check_graph(in, error);
+    if (status) return hd_failed(status);
     return r->as == FORM_DOT ? answer_dot(in) : hd_graph_snapshot(in->rt, in->pool);
 }
 
@@ -109,12 +125,14 @@ static hd_value answer_graph(inspector *in, const request *r, hd_error *error) {
 typedef struct pieces_answer {
     inspector *in;
     hd_builder *list;
+    uint32_t count;
 } pieces_answer;
 
 static bool put_piece(void *ctx, const hd_piece_info *info) {
-    const pieces_answer *w = ctx;
+    pieces_answer *w = ctx;
     hd_pool *pool = w->in->pool;
     hd_builder *b;
+    if (++w->count > PIECES_MAX) return false;
     if (hd_builder_open(pool, HD_KIND_OBJECT, &b)) {
         hd_builder_add(w->list, hd_failed(HD_NOMEM));
         return false;
@@ -131,11 +149,14 @@ static bool put_piece(void *ctx, const hd_piece_info *info) {
     return true;
 }
 
-static hd_value answer_pieces(inspector *in) {
-    pieces_answer w = { in, NULL };
+static hd_value answer_pieces(inspector *in, hd_error *error) {
+    pieces_answer w = { in, NULL, 0 };
     if (hd_builder_open(in->pool, HD_KIND_ARRAY, &w.list)) return hd_failed(HD_NOMEM);
     hd_runtime_pieces(in->rt, put_piece, &w);
-    return hd_builder_close(w.list);
+    hd_value all = hd_builder_close(w.list);
+    if (w.count <= PIECES_MAX) return all;
+    env_error(error, HD_LIMIT, "more than %d pieces run, too many for an answer", PIECES_MAX);
+    return hd_failed(HD_LIMIT);
 }
 
 /* ---- a line for a line */
@@ -148,7 +169,7 @@ hd_value answer_to(inspector *in, const request *r, hd_error *error) {
     case ASK_WHY_NOT: return answer_why_not(in, r, error);
     case ASK_STATS: return answer_stats(in, r, error);
     case ASK_TRACE: return answer_trace(in, r, error);
-    case ASK_PIECES: return answer_pieces(in);
+    case ASK_PIECES: return answer_pieces(in, error);
     }
     return hd_failed(HD_USAGE);
 }

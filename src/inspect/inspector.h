@@ -14,8 +14,10 @@
 #include "value/json_write.h"
 
 #define ASKERS_MAX      8
-#define ANSWER_MAX      ((size_t)16 << 20)    /* bytes */
-#define GRAPH_MAX       50000                 /* nodes, in a picture of the graph */
+#define ANSWER_MAX      ((size_t)16 << 20) /* bytes */
+#define GRAPH_MAX       50000              /* nodes, in a picture of the graph */
+#define GRAPH_PARTS_MAX (ANSWER_MAX / 24)  /* reads and edges: none takes fewer bytes */
+#define PIECES_MAX      50000
 #define ASK_WITHIN_NS   UINT64_C(5000000000)  /* from connecting to the end of the line */
 #define TAKE_WITHIN_NS  UINT64_C(30000000000) /* from the answer's start to its end */
 #define ACCEPT_PAUSE_NS UINT64_C(1000000000)  /* when there are no descriptors left */

@@ -51,6 +51,21 @@ static hd_status edges_from(const scheduler *s, node_id id, edge_vec *out) {
     return HD_OK;
 }
 
+hd_status export_fits(const scheduler *s, uint64_t most, bool *fits) {
+    edge_vec found = { 0 };
+    hd_status status = HD_OK;
+    uint64_t parts = 0;
+    for (uint32_t pos = 0; pos < s->graph.order_count && !status && parts <= most; pos++) {
+        node_id id = s->graph.node_at[pos];
+        if (!id) continue;
+        status = edges_from(s, id, &found);
+        parts += node_of(s, id)->read_count + found.count;
+    }
+    vec_fini(s->env, &found);
+    *fits = parts <= most;
+    return status;
+}
+
 /* ---- JSON */
 
 static hd_value cell_text(const scheduler *s, hd_pool *pool, place_id at) {
