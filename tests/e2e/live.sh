@@ -95,6 +95,10 @@ check "a socket may be elsewhere" holds start_shop shop.db here.sock
 check "and is named" holds prints "^total" graph shop.db --socket here.sock
 check "without that nobody is found" fails 8 "no running program" graph shop.db
 stop_shop "$pid"
+check "what a restart would run: nothing" gives 0 "nothing is stale: no piece would have work to do" pieces shop.db --stale
+"$heddle" set shop.db main/price 11
+check "what it would run, once something has changed" holds prints "^main/main  *[0-9]* node.* would run" pieces shop.db --stale
+check "the same for a program" holds prints '"id":"main","stale_nodes":' pieces shop.db --stale --json
 check "a socket that nobody serves" fails 8 "nobody serves at" graph shop.db --socket here.sock
 check "also where the file could tell something" fails 8 "nobody serves at" pieces shop.db --socket here.sock
 check "or the log" fails 8 "nobody serves at" why shop.db main/price --socket here.sock
