@@ -67,6 +67,7 @@ static void server_close(server *s) {
 
 static hd_runtime *rt;
 static hd_pool *pool;
+static hd_node looking;
 static const hd_fetch_options *options;
 
 static hd_cell page(hd_build *b) {
@@ -89,7 +90,7 @@ static hd_piece open_page_in(const char *file, const hd_options *in, const char 
     hd_piece p = start_page();
     hd_cell at = hd_cell_at(rt, "main/p#/arguments/url");
     if (url) assert_int_equal(hd_write_json(rt, at, url), HD_OK);
-    hd_sink(rt, hd_piece_result(rt, p), ignore, seen);
+    looking = hd_sink(rt, hd_piece_result(rt, p), ignore, seen);
     return p;
 }
 static hd_piece open_page(const char *url, int *seen) {
@@ -224,6 +225,23 @@ static void a_request_is_cancelled_with_its_piece(void **state) {
     close_page();
     open_page(s.url, &seen); /* and with its runtime */
     hd_runtime_pump(rt);
+    close_page();
+    server_close(&s);
+}
+
+/* The space is let go of while the answer is on its way: that finds its document all the same. */
+static void an_answer_comes_after_its_space_was_unloaded(void **state) {
+    int seen = 0;
+    server s = server_open("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n1");
+    open_page(s.url, &seen);
+    hd_runtime_pump(rt);
+    assert_int_equal(hd_runtime_unload(rt, "main"), HD_BUSY);
+    hd_node_cancel(rt, looking);
+    assert_int_equal(hd_runtime_unload(rt, "main"), HD_OK);
+    assert_int_equal(hd_runtime_settle(rt), HD_OK);
+    hd_sink(rt, hd_cell_at(rt, "main/p/page"), ignore, &seen);
+    assert_int_equal(hd_runtime_settle(rt), HD_OK);
+    assert_string_equal(result(), "{\"pending\":false,\"value\":1}");
     close_page();
     server_close(&s);
 }
@@ -386,6 +404,7 @@ int main(void) {
         cmocka_unit_test(a_request_is_cancelled_with_its_piece),
         cmocka_unit_test(a_request_is_cancelled_with_its_node),
         cmocka_unit_test(a_request_without_an_answer_is_made_again),
+        cmocka_unit_test(an_answer_comes_after_its_space_was_unloaded),
         F(a_request_of_a_piece_that_was_stopped_is_made_again),
         F(an_answer_outlives_the_process),
         cmocka_unit_test(an_answer_that_the_store_refuses_is_an_error),
