@@ -261,6 +261,48 @@ static void a_listener_cancels_the_node_whose_output_it_hears_of(void **state) {
     assert_int_equal(lab_info(l, "new").runs, 1);
 }
 
+/* ---- giving way */
+
+enum { EARLY = 5, BETWEEN = 20, LATE = 200 };
+
+static void each_of(const char *kind, int count, void (*fn)(const char *name)) {
+    for (int i = 0; i < count; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s%d", kind, i);
+        fn(name);
+    }
+}
+static void add_filler(const char *name) { lab_effect(l, name, "nothing"); }
+static void cancel_filler(const char *name) { lab_cancel(l, name); }
+
+/* Uses the slice up, and takes more than half of all nodes away. */
+static hd_status clear_out(lab_node *self, hd_tx *tx) {
+    if (lab_tx_number(self, tx, "n") < 2) return HD_OK;
+    each_of("early", EARLY, cancel_filler);
+    each_of("late", LATE, cancel_filler);
+    lab_env_advance_ms(lab_world(self->l), 100);
+    return HD_OK;
+}
+
+/* I9: also where positions have changed before the pass goes on. */
+static void a_pass_that_gave_way_goes_on_in_order(void **state) {
+    lab_set(l, "n", 1);
+    each_of("early", EARLY, add_filler);
+    lab_add(l, .name = "clock", .reads = "n", .effect = true, .throttle_ms = 1);
+    lab_add(l, .name = "clear", .body = clear_out, .effect = true, .throttle_ms = 1);
+    lab_compute(l, "w", "n", NULL);
+    each_of("between", BETWEEN, add_filler);
+    lab_effect(l, "r", "n w");
+    each_of("late", LATE, add_filler);
+    add_filler("last");
+    lab_settle(l);
+    lab_advance_ms(l, 10);
+    lab_ran(l);
+    lab_set(l, "n", 2);
+    lab_settle(l);
+    assert_ran(l, "clock clear w r");
+}
+
 /* ---- not settling */
 
 static double plus_one(const double *in) { return in[0] + 1; }
@@ -450,6 +492,7 @@ int main(void) {
         S(log_lines_of_a_suspended_run_carry_its_name),
         S(a_pass_in_which_its_trace_is_switched_on_is_not_recorded),
         S(a_listener_cancels_the_node_whose_output_it_hears_of),
+        S(a_pass_that_gave_way_goes_on_in_order),
         S(what_never_settles_is_remembered_once),
         S(who_ran_later_and_changed_nothing_is_no_cause),
         S(the_causes_of_a_run_without_memory_are_its_own),
