@@ -163,7 +163,7 @@ typedef struct graph {
     uint32_t seen_capacity;
 
     /* Counters. */
-    uint64_t repairs, repaired_nodes; /* order: repairs, and nodes that moved */
+    uint64_t repairs, repaired_nodes; /* order: repairs; nodes that moved, for whatever reason */
     uint64_t demand_visits; /* nodes whose demand was passed on, taken back or re-derived */
     uint64_t edge_visits;   /* readers and writers looked at in joins */
     SABOTAGE_FIELD

@@ -184,6 +184,7 @@ void graph_tidy(graph *g) {
             clear_bits(g, from);
             g->node_at[from] = 0;
             put_node(g, to, id, bits);
+            g->repaired_nodes++;
         }
         to++;
     }

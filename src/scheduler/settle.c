@@ -164,6 +164,17 @@ static void give_way(scheduler *s) {
     s->tick = true;
     s->gave_way = s->iteration;
     s->gave_way_at = s->cursor;
+    s->gave_way_moves = s->graph.repaired_nodes;
+}
+
+/* Where the sweep begins: at the bottom, or where it gave way. If nodes have moved since, one may stand
+ * below that now which was above: then it looks at all again, and counts. */
+static uint32_t sweep_from(scheduler *s) {
+    uint32_t from = s->gave_way_at;
+    s->gave_way_at = 0;
+    if (!from || s->gave_way_moves == s->graph.repaired_nodes) return from;
+    s->counting = 1;
+    return 0;
 }
 
 /* True: it gives way. */
@@ -171,8 +182,7 @@ static bool sweep(scheduler *s) {
     graph *g = &s->graph;
     bool late = s->r->ahead.count > 0;
     s->stats.iterations++;
-    s->cursor = s->gave_way_at;
-    s->gave_way_at = 0;
+    s->cursor = sweep_from(s);
     s->counting |= s->iteration > 1;
     runner_begin_row(s);
     for (uint32_t pos; !late && next_runnable(g, s->cursor, &pos);) {

@@ -168,6 +168,7 @@ typedef struct scheduler {
     bool fine;                /* every run is timed: they are slow */
     uint32_t gave_way;        /* the sweep at which the last pass used up its slice; 0: none */
     uint32_t gave_way_at;     /* and the cursor then */
+    uint64_t gave_way_moves;  /* and how many nodes had ever moved */
     VEC(node_id) provisional; /* registered in this pass by a live run */
     VEC(repeat) repeats;      /* runs of this pass, counted from the second sweep on */
     table repeat_index;       /* node -> index into repeats */
