@@ -184,13 +184,13 @@ void trace_trigger(trace *t, scheduler *s, node_id id, trigger_decision decision
 
 static bool same_node(hd_node a, hd_node b) { return a.id == b.id && a.generation == b.generation; }
 
-const trigger_entry *trace_find_trigger(const trace *t, hd_node handle, place_id at,
+const trigger_entry *trace_find_trigger(const trace *t, hd_node handle, place_id at, uint64_t since,
                                         uint64_t until) {
     for (uint32_t i = ring_count(&t->triggers); i-- > 0;) {
         const trigger_entry *e = ring_at(&t->triggers, i);
         bool concerned =
             e->t.decision <= HD_TRIGGER_ALREADY_INVALID && same_node(e->t.node, handle);
-        if (concerned && e->rev <= until && e->t.cell.id == at) return e;
+        if (concerned && e->rev > since && e->rev <= until && e->t.cell.id == at) return e;
     }
     return NULL;
 }
@@ -218,7 +218,7 @@ void trace_run_begin(trace *t, scheduler *s, node_id id) {
     run_entry *e = ring_next(&t->runs);
     if (ring_is_full(&t->runs)) drop_run(s, e);
     const node *n = node_of(s, id);
-    *e = (run_entry){ .name = name_of(s, id), .rev_before = s->r->rev };
+    *e = (run_entry){ .name = name_of(s, id), .rev_before = s->r->rev, .runs_before = n->runs };
     e->t = (hd_run_trace){ .number = ++t->runs.total,
                            .began_ns = s->clock_ns,
                            .pass = s->pass,
@@ -274,14 +274,14 @@ void trace_run_end(trace *t, scheduler *s, node_id id, const hd_tx *tx, hd_statu
     e->t.set_aside = (n->flags & NODE_ASIDE) && node_is_invalid(&s->graph, n);
     e->t.status = status;
     e->t.reads = n->read_count;
-    e->rev_after = s->r->rev;
+    if (n->runs != e->runs_before) e->completed_rev = n->ran_rev;
     if (!status && !e->t.set_aside) end_writes(s, e, tx);
 }
 
-const run_entry *trace_find_run(const trace *t, hd_node handle) {
+const run_entry *trace_find_run(const trace *t, hd_node handle, uint64_t ran_rev) {
     for (uint32_t i = ring_count(&t->runs); i-- > 0;) {
         const run_entry *e = ring_at(&t->runs, i);
-        if (same_node(e->t.node, handle) && e->t.status != HD_PENDING && !e->t.set_aside) return e;
+        if (same_node(e->t.node, handle) && ran_rev && e->completed_rev == ran_rev) return e;
     }
     return NULL;
 }

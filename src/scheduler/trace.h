@@ -17,7 +17,9 @@ typedef struct trigger_entry {
 typedef struct run_entry {
     hd_run_trace t;
     struct key *name;
-    uint64_t rev_before, rev_after; /* the replica's revision around it */
+    uint64_t rev_before;    /* the replica's revision when it began */
+    uint32_t runs_before;   /* of the node */
+    uint64_t completed_rev; /* node.ran_rev then; 0: it has not completed */
 } run_entry;
 
 /* The last `capacity` of `total` records of `size` bytes. */
@@ -66,11 +68,12 @@ void trace_run_end(trace *t, scheduler *s, node_id id, const hd_tx *tx, hd_statu
 void trace_pass_begin(trace *t, const scheduler *s);
 void trace_pass_end(trace *t, const scheduler *s);
 
-/* The newest change of the place, up to that revision, that concerned the node. NULL: none is left. */
-const trigger_entry *trace_find_trigger(const trace *t, hd_node handle, place_id at,
+/* The newest change of the place that concerned the node, after `since` and up to `until`. NULL: none is
+ * left. */
+const trigger_entry *trace_find_trigger(const trace *t, hd_node handle, place_id at, uint64_t since,
                                         uint64_t until);
-/* The newest concluded run of the node; NULL: none is left. */
-const run_entry *trace_find_run(const trace *t, hd_node handle);
+/* The run of the node that completed at this revision; NULL: it was not recorded, or is not left. */
+const run_entry *trace_find_run(const trace *t, hd_node handle, uint64_t ran_rev);
 
 /* A value in a few characters: JSON where it fits, "[3 items]" and the like where not. */
 void trace_summary(hd_value v, char *out, size_t size);

@@ -82,8 +82,18 @@ static bool plan_node(asking *a, node_id id, uint32_t depth) {
     return true;
 }
 
-/* A change of `at` up to the revision `until`. */
-static void tell_cause(asking *a, node_id id, uint32_t depth, place_id at, uint64_t until) {
+/* The change as it was recorded then, which it may not have been: as far as the place still tells when it
+ * changed, it must be that change. */
+static const trigger_entry *find_trigger(const asking *a, node_id id, place_id at, uint64_t since,
+                                         uint64_t until) {
+    uint64_t rev = place_at(&a->s->r->places, at)->rev;
+    if (rev > since && rev <= until) since = rev - 1;
+    return a->t ? trace_find_trigger(a->t, registry_handle(a->s, id), at, since, until) : NULL;
+}
+
+/* A change of `at` after the revision `since` and up to `until`. */
+static void tell_cause(asking *a, node_id id, uint32_t depth, place_id at, uint64_t since,
+                       uint64_t until) {
     const scheduler *s = a->s;
     const place *p = place_at(&s->r->places, at);
     char after[32];
@@ -92,7 +102,7 @@ static void tell_cause(asking *a, node_id id, uint32_t depth, place_id at, uint6
                        .cell = { at },
                        .pending = until == UINT64_MAX,
                        .after = after };
-    const trigger_entry *seen = a->t ? trace_find_trigger(a->t, cause.node, at, until) : NULL;
+    const trigger_entry *seen = find_trigger(a, id, at, since, until);
     trace_summary(p->value, after, sizeof after);
     if (seen) {
         cause.before = seen->t.before;
@@ -108,7 +118,8 @@ static void tell_cause(asking *a, node_id id, uint32_t depth, place_id at, uint6
  * the revision at which that run began to see things. */
 static size_t last_causes(const asking *a, node_id id, place_id *out, uint64_t *until) {
     const node *n = node_of(a->s, id);
-    const run_entry *run = a->t ? trace_find_run(a->t, registry_handle(a->s, id)) : NULL;
+    const run_entry *run =
+        a->t ? trace_find_run(a->t, registry_handle(a->s, id), n->ran_rev) : NULL;
     *until = run ? run->rev_before : n->ran_rev;
     if (!run) return invalidation_addresses(a->s, id, invalidation_last_since(n), *until, out);
     size_t count = run->t.causes.count;
@@ -118,17 +129,18 @@ static size_t last_causes(const asking *a, node_id id, place_id *out, uint64_t *
 }
 
 static void tell_node(asking *a, node_id id, uint32_t depth) {
-    const node *n = node_of(a->s, id);
+    const node n = *node_of(a->s, id); /* records may move while somebody is told */
+    bool invalid = node_is_invalid(&a->s->graph, &n);
     place_id found[CAUSES_MAX];
     uint32_t planned = a->stack_count;
     uint64_t until;
     size_t count = last_causes(a, id, found, &until);
     for (size_t i = 0; i < count && i < CAUSES_MAX && !a->stopped; i++)
-        tell_cause(a, id, depth, found[i], until);
-    if (node_is_invalid(&a->s->graph, n) && n->runs) {
-        count = invalidation_addresses(a->s, id, n->ran_rev, UINT64_MAX, found);
+        tell_cause(a, id, depth, found[i], n.ran_rev - n.prev_back, until);
+    if (invalid && n.runs) {
+        count = invalidation_addresses(a->s, id, n.ran_rev, UINT64_MAX, found);
         for (size_t i = 0; i < count && i < CAUSES_MAX && !a->stopped; i++)
-            tell_cause(a, id, depth, found[i], UINT64_MAX);
+            tell_cause(a, id, depth, found[i], n.ran_rev, UINT64_MAX);
     }
     /* The first cause's writer comes next: turn round what was planned. */
     for (uint32_t i = planned, j = a->stack_count; i + 1 < j; i++, j--) {

@@ -355,6 +355,58 @@ static void who_ran_later_and_changed_nothing_is_no_cause(void **state) {
     assert_int_equal(t.origin, HD_ORIGIN_SOURCE);
 }
 
+static bool list_cause(void *ctx, const hd_cause *cause) {
+    char cell[64], *text = ctx;
+    hd_cell_print(rt(), cause->cell, cell, sizeof cell);
+    snprintf(text + strlen(text), 256 - strlen(text), "%s%s:%s>%s", *text ? " " : "", cell,
+             cause->before ? cause->before : "?", cause->after);
+    return true;
+}
+
+static const char *why(const char *name) {
+    static char text[256];
+    text[0] = 0;
+    assert_int_equal(hd_node_why(rt(), node_named(name), list_cause, text), HD_OK);
+    return text;
+}
+
+/* What was recorded of an earlier run is not told of a later one. */
+static void a_trace_that_was_switched_off_tells_of_its_time_only(void **state) {
+    lab_set(l, "a", 1);
+    lab_set(l, "b", 1);
+    lab_effect(l, "show", "a b");
+    lab_settle(l);
+    hd_trace_enable(rt(), HD_TRACE_ALL);
+    lab_set(l, "a", 2);
+    lab_settle(l);
+    assert_string_equal(why("show"), "main/a:1>2");
+    hd_trace_enable(rt(), 0);
+    assert_string_equal(why("show"), "main/a:1>2");
+    lab_set(l, "b", 2);
+    lab_settle(l);
+    assert_string_equal(why("show"), "main/b:?>2");
+    lab_set(l, "a", 3);
+    lab_settle(l);
+    assert_string_equal(why("show"), "main/a:?>3");
+}
+
+/* A change that is told as pending is not told of the last run as well. */
+static void a_run_without_memory_has_not_been_the_last_one(void **state) {
+    lab_set(l, "a", 1);
+    lab_effect(l, "show", "a");
+    lab_settle(l);
+    hd_trace_enable(rt(), HD_TRACE_ALL);
+    lab_set(l, "a", 2);
+    lab_settle(l);
+    lab_set(l, "a", 3);
+    lab_catch(l);
+    lab_fail_next(l, "show", HD_NOMEM, 1);
+    hd_runtime_pump(rt());
+    assert_string_equal(why("show"), "main/a:1>2 main/a:2>3");
+    lab_settle(l);
+    assert_string_equal(why("show"), "main/a:2>3");
+}
+
 static void keep_failure(void *ctx, const hd_failure *failure) {
     char *text = ctx;
     if (failure->cause_count) hd_cell_print(rt(), failure->causes[0], text, 64);
@@ -495,6 +547,8 @@ int main(void) {
         S(a_pass_that_gave_way_goes_on_in_order),
         S(what_never_settles_is_remembered_once),
         S(who_ran_later_and_changed_nothing_is_no_cause),
+        S(a_trace_that_was_switched_off_tells_of_its_time_only),
+        S(a_run_without_memory_has_not_been_the_last_one),
         S(the_causes_of_a_run_without_memory_are_its_own),
         S(a_message_belongs_to_the_run_that_gave_it),
         S(dependents_are_told_once_and_may_be_cancelled),
