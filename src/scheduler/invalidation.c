@@ -159,15 +159,13 @@ void invalidation_mark_list(scheduler *s, place_id at, watch *w, node_id self) {
 
 /* ---- causes */
 
-/* A shape read is a cause only if the shape changed; see watch.shape_rev. */
+/* What concerned the node of it. */
 static uint64_t changed_at(const scheduler *s, const cold *c, uint32_t key) {
     if (c && c->group && !c->causes_lost) {
         const noted_cause *known = noted(c->causes, key & (KEY_PLACE | KEY_SHAPE));
         return known ? known->rev : 0;
     }
-    const place *p = place_at(&s->r->places, key & KEY_PLACE);
-    if (!(key & KEY_SHAPE) || !p->watch || watch_is_inline(p->watch)) return p->rev;
-    return watch_list(p->watch)->shape_rev;
+    return invalidation_changed_at(s, key);
 }
 
 size_t invalidation_causes_until(const scheduler *s, node_id id, uint64_t since, uint64_t until,

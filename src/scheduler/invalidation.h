@@ -44,6 +44,15 @@ static inline void invalidation_mark_all(scheduler *s, place_id at, uint64_t wor
     invalidation_mark_list(s, at, watch_list(word), self);
 }
 
+/* The revision at which what such a read sees last changed. Of a shape that is known where somebody reads
+ * it by shape; elsewhere it may have changed with the value. */
+static inline uint64_t invalidation_changed_at(const scheduler *s, uint32_t key) {
+    const place *p = place_at(&s->r->places, key & KEY_PLACE);
+    if (!(key & KEY_SHAPE) || !p->watch || watch_is_inline(p->watch)) return p->rev;
+    const watch *w = watch_list(p->watch);
+    return w->shapes ? w->shape_rev : p->rev;
+}
+
 /* The reads whose change made (or will make) a run happen: those newer than the run before, `since`,
  * and not newer than `until`. Returns how many; writes up to `max` of their keys. O(reads). */
 size_t invalidation_causes_until(const scheduler *s, node_id id, uint64_t since, uint64_t until,

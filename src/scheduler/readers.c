@@ -106,7 +106,10 @@ hd_status readers_add_to_list(graph *g, node_id id, uint32_t slot) {
     p->watch = (uint64_t)(uintptr_t)entries;
     e->slot = entries->count;
     watch_put(entries, entries->count++, (reader){ shape ? id | READER_SHAPE : id, slot });
-    if (shape && entries->shapes++ == 0) flag_shape(p, pid, true);
+    if (shape && entries->shapes++ == 0) {
+        entries->shape_rev = p->rev; /* nobody has looked since it was last known */
+        flag_shape(p, pid, true);
+    }
     return HD_OK;
 }
 

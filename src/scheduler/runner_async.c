@@ -12,7 +12,7 @@
 /* What it read before it was suspended must not have changed since. */
 static bool is_stale(const scheduler *s, const hd_tx *tx) {
     for (uint32_t i = 0; i < tx->reads.count; i++)
-        if (place_at(&s->r->places, tx->reads.items[i] & KEY_PLACE)->rev > tx->epoch) return true;
+        if (invalidation_changed_at(s, tx->reads.items[i]) > tx->epoch) return true;
     return false;
 }
 

@@ -217,6 +217,57 @@ static void a_debounce_holds_again_after_a_retry(void **state) {
     hd_run_resume(a.run, HD_OK);
 }
 
+static hd_status suspend_on_shape(lab_node *self, hd_tx *tx) {
+    async *a = self->data;
+    (void)hd_tx_read(tx, lab_cell(self->at, "list"), HD_READ_SHAPE);
+    assert_int_equal(hd_tx_suspend(tx, &a->run), HD_OK);
+    return a->returns;
+}
+
+/* I3: what it read by shape has not changed when a value inside has. */
+static void a_suspended_run_that_read_a_shape_minds_the_shape_only(void **state) {
+    async a = { .returns = HD_PENDING };
+    lab_set_json(l, "list", "[1, 2]");
+    lab_add(l, .name = "waits", .body = suspend_on_shape, .data = &a, .effect = true);
+    lab_settle(l);
+    hd_run_resume(a.run, HD_OK);
+    lab_set_json(l, "list", "[1, 2, 3]");
+    lab_settle(l);
+    assert_ran(l, "waits waits");
+    lab_set_json(l, "list#/0", "9");
+    hd_run_resume(a.run, HD_OK);
+    lab_settle(l);
+    assert_ran(l, "");
+    lab_set_json(l, "list", "[1]");
+    lab_settle(l);
+    lab_set_json(l, "list", "[]");
+    hd_run_resume(a.run, HD_OK);
+    lab_settle(l);
+    assert_ran(l, "waits waits");
+    hd_run_resume(a.run, HD_OK);
+}
+
+/* Who reads the shape later does not know of changes before. */
+static void a_shape_that_nobody_watched_may_have_changed(void **state) {
+    async a = { .returns = HD_PENDING };
+    lab_set_json(l, "list", "[1, 2]");
+    lab_effect(l, "deep1", "list");
+    lab_effect(l, "deep2", "list");
+    lab_settle(l);
+    lab_ran(l);
+    lab_add(l, .name = "waits", .body = suspend_on_shape, .data = &a, .effect = true);
+    lab_settle(l);
+    lab_set_json(l, "list", "[1, 2, 3]");
+    lab_settle(l);
+    lab_effect(l, "shape", "~list");
+    lab_settle(l);
+    lab_ran(l);
+    hd_run_resume(a.run, HD_OK);
+    lab_settle(l);
+    assert_ran(l, "waits");
+    hd_run_resume(a.run, HD_OK);
+}
+
 static bool note_action(void *ctx, hd_log_entry *entry) {
     snprintf(ctx, 32, "%s", entry->action);
     return false;
@@ -535,6 +586,8 @@ int main(void) {
         S(a_throttled_effect_that_is_set_aside_runs_in_the_same_pass),
         S(a_throttled_effect_is_retried_at_once),
         S(failures_that_were_overcome_do_not_add_up),
+        S(a_suspended_run_that_read_a_shape_minds_the_shape_only),
+        S(a_shape_that_nobody_watched_may_have_changed),
         S(a_debounce_holds_again_after_a_retry),
         S(a_suspended_run_that_was_cancelled_goes_with_the_runtime),
         S(a_body_that_suspends_and_then_fails_has_failed),
