@@ -2,6 +2,7 @@
 #include "pattern/pattern.h"
 
 #include "base/env.h"
+#include "base/hash.h"
 #include "scheduler/persistence.h"
 #include "scheduler/scheduler.h"
 #include "store/basis.h"
@@ -323,6 +324,12 @@ hd_cell add_computation(part *p, const hd_cell *reads, size_t count, const hd_ce
     return p ? p->output : (hd_cell){ 0 };
 }
 
+hd_status part_failed(hd_tx *tx, hd_status status) {
+    const hd_error *last = hd_runtime_error(hd_tx_runtime(tx));
+    bool said = last->status == status && last->message[0];
+    return hd_tx_fail(tx, status, "%s", said ? last->message : hd_status_text(status));
+}
+
 /* ---- the public half */
 
 hd_runtime *hd_build_runtime(const hd_build *b) { return b->all->rt; }
@@ -360,6 +367,7 @@ typedef struct raw_part {
     hd_action_fn fn;
     void *ctx;
     void (*release)(void *ctx);
+    uint64_t rest; /* the hash of what else its spec says */
 } raw_part;
 
 static hd_status raw_run(hd_tx *tx, void *ctx) {
@@ -369,7 +377,22 @@ static hd_status raw_run(hd_tx *tx, void *ctx) {
 static bool raw_same(const part *p, const part *fresh) {
     const raw_part *a = (const raw_part *)p, *b = (const raw_part *)fresh;
     return !a->release && !b->release && a->fn == b->fn && a->ctx == b->ctx &&
-           p->output.id == fresh->output.id;
+           p->output.id == fresh->output.id && a->rest == b->rest;
+}
+
+static uint64_t hash_cells(const hd_cell *cells, size_t count, uint64_t seed) {
+    seed = hash_bytes(&count, sizeof count, seed);
+    return count ? hash_bytes(cells, count * sizeof *cells, seed) : seed;
+}
+static uint64_t hash_rest(const hd_node_spec *s) {
+    uint64_t more[] = { s->effect, s->no_auto_debounce, s->run_once,
+                        s->group,  s->debounce_ms,      s->throttle_ms };
+    uint64_t hash = hash_bytes(more, sizeof more, 0);
+    hash = hash_cells(s->reads, s->read_count, hash);
+    hash = hash_cells(s->side_outputs, s->side_output_count, hash);
+    hash = hash_cells(s->envelopes, s->envelope_count, hash);
+    hash = hash_cells(s->ignored, s->ignored_count, hash);
+    return s->version ? hash_bytes(s->version, strlen(s->version), hash) : hash;
 }
 static void raw_fini(part *p) {
     raw_part *r = (raw_part *)p;
@@ -387,6 +410,7 @@ hd_cell hd_build_node(hd_build *b, const hd_node_spec *spec) {
     r->fn = spec->fn;
     r->ctx = spec->ctx;
     r->release = spec->release;
+    r->rest = hash_rest(spec);
     r->part.output = spec->output;
     hd_node_spec inner = *spec;
     part *p = part_add(&r->part, &inner);

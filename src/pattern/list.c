@@ -294,7 +294,7 @@ static hd_status coordinate(hd_tx *tx, void *ctx) {
                  hd_value_kind(p->list_value) == HD_KIND_ARRAY;
     status = alike ? list_update(p, tx, items) : list_rebuild(p, tx, items);
     keep(&p->list_value, status ? (hd_value){ 0 } : items);
-    if (status) return hd_tx_fail(tx, status, "%s", hd_runtime_error(hd_tx_runtime(tx))->message);
+    if (status) return part_failed(tx, status);
     persistence_created(s, s->running);
     if (p->elements.id) status = write_elements(p, tx);
     return status ? status : hd_tx_set(tx, p->part.output, p->links);
@@ -350,6 +350,8 @@ static hd_status copy_key(list_part *p, const hd_each *each) {
 hd_cell hd_map(hd_build *b, const char *name, hd_cell items, const hd_each *each) {
     char text[256];
     if (!items.id) hd_build_fail(b, HD_USAGE, "%s: the list is no cell", name);
+    const hd_each none = { 0 };
+    if (!each) each = &none;
     if (!each->fn == !each->build)
         hd_build_fail(b, HD_USAGE, "%s: a row needs .fn or .build, one of them", name);
     list_part *p = part_new(b, &list_kind, sizeof *p, name);

@@ -41,17 +41,26 @@ static void escape(const char *text, size_t length, char *out) {
     if (n + 16 >= KEY_MAX_SIZE || !n) id_of_text(text, length, out);
 }
 
+static void key_of_name(const char *name, size_t length, char *out) {
+    char rest[KEY_MAX_SIZE];
+    escape(name, length, rest);
+    out[0] = '@';
+    snprintf(out + 1, KEY_MAX_SIZE - 1, "%.*s", KEY_MAX_SIZE - 2, rest);
+}
+
 static hd_status key_of_link(list_part *p, hd_tx *tx, hd_value link, char *out) {
-    char name[1024];
+    char few[256], *name = few;
     hd_status status;
     place_id target = tx_link_target(tx, p->at, link, &status);
     if (status) return status;
-    size_t length = hd_cell_print(hd_tx_runtime(tx), (hd_cell){ target }, name, sizeof name);
-    if (length >= sizeof name) return HD_LIMIT;
-    out[0] = '@';
-    char rest[KEY_MAX_SIZE];
-    escape(name, length, rest);
-    snprintf(out + 1, KEY_MAX_SIZE - 1, "%.*s", KEY_MAX_SIZE - 2, rest);
+    size_t length = hd_cell_print(hd_tx_runtime(tx), (hd_cell){ target }, few, sizeof few);
+    if (length >= sizeof few) {
+        name = env_new(p->part.env, length + 1);
+        if (!name) return HD_NOMEM;
+        hd_cell_print(hd_tx_runtime(tx), (hd_cell){ target }, name, length + 1);
+    }
+    key_of_name(name, length, out);
+    if (name != few) env_free(p->part.env, name, length + 1);
     return HD_OK;
 }
 

@@ -239,6 +239,9 @@ static inline hd_status write_result(hd_tx *tx, hd_cell output, hd_value v) {
     return hd_value_exists(v) ? hd_tx_set(tx, output, v) : hd_tx_remove(tx, output);
 }
 
+/* A run that could not build, and why. */
+hd_status part_failed(hd_tx *tx, hd_status status);
+
 /* A computation on some cells, in the order in which they are declared. */
 hd_cell add_computation(part *p, const hd_cell *reads, size_t count, const hd_cell *side);
 

@@ -368,11 +368,16 @@ static hd_cell node_of_none(hd_build *b) {
     return hd_build_cell(b, "n");
 }
 
+static hd_cell list_of_none(hd_build *b) {
+    return hd_map(b, "m", hd_argument(b, "x", hd_array()), NULL);
+}
+
 static void a_primitive_without_a_function_is_refused(void **state) {
     (void)state;
     assert_int_equal(try_to_start("a", sink_of_none, (hd_piece){ 0, 0 }, &w->piece), HD_USAGE);
     assert_int_equal(try_to_start("b", pattern_of_none, (hd_piece){ 0, 0 }, &w->piece), HD_USAGE);
     assert_int_equal(try_to_start("c", node_of_none, (hd_piece){ 0, 0 }, &w->piece), HD_USAGE);
+    assert_int_equal(try_to_start("d", list_of_none, (hd_piece){ 0, 0 }, &w->piece), HD_USAGE);
 }
 
 int main(void) {
