@@ -301,6 +301,31 @@ static void a_runtime_behind_a_pruned_log_reads_anew(void **state) {
     assert_sound();
 }
 
+/* The file names spaces in another order than a met them in: what a remembers of the last checkpoint
+ * must not be taken for another space's. */
+static void spaces_may_be_numbered_anew_when_a_file_is_learned_again(void **state) {
+    (void)state;
+    hd_runtime *a = open_store();
+    for (int i = 0; i < 9; i++) {
+        write_cell(a, "main/n", i % 2 ? "1" : "2");
+        sync_store(a);
+    }
+    write_cell(a, "far/n", "{\"x\":1,\"y\":1}");
+    assert_int_equal(hd_store_checkpoint(a, NULL), HD_OK);
+    lab_disk_fail(disk, (lab_fault){ .op = LAB_OP_SYNC }); /* what a knows is in doubt after that */
+    write_cell(a, "main/n", "3");
+    (void)hd_runtime_sync(a);
+    lab_disk_heal(disk);
+    for (int i = 0; i < 2; i++) {
+        write_cell(a, "far/n", "1");
+        remove_document(a, "far/n"); /* which is remembered beyond a checkpoint */
+        sync_store(a);
+        assert_int_equal(hd_store_checkpoint(a, NULL), HD_OK);
+    }
+    close_store(a);
+    assert_sound();
+}
+
 static void one_principals_documents_are_not_anothers(void **state) {
     (void)state;
     hd_runtime *ada = open_with((hd_options){ .principal = "ada" });
@@ -544,6 +569,7 @@ int main(void) {
         TEST(an_expected_value_is_compared_where_the_commit_is_admitted),
         TEST(a_follower_hears_each_change_of_documents_it_never_read),
         TEST(a_runtime_behind_a_pruned_log_reads_anew),
+        TEST(spaces_may_be_numbered_anew_when_a_file_is_learned_again),
         TEST(one_principals_documents_are_not_anothers),
         TEST(documents_are_listed_by_kind_and_prefix),
         TEST(a_small_change_of_a_large_document_writes_little),
