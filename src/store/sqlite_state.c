@@ -36,6 +36,7 @@ static hd_status start_empty(writer *w) {
     writer_forget(w);
     vec_clear(&w->recovered);
     vec_clear(&w->recovered_seqs);
+    vec_clear(&w->last_seqs); /* spaces are numbered anew */
     tail_init(&w->tail, &w->env);
     hd_status status = heads_init(&w->heads, &w->env, w->heap);
     if (!status) {
