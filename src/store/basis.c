@@ -253,7 +253,7 @@ static uint32_t entry_of(const basis *b, hd_value item, uint32_t *hash) {
 typedef struct proof {
     basis *b;
     const basis_point *now;
-    struct key *space; /* as in an entry; borrowed */
+    struct key *space; /* as in an entry; referenced */
     uint64_t seq;
     hd_value seqs; /* owned */
     hd_status status;
@@ -273,11 +273,12 @@ static void put_seq(proof *p, struct key *space, uint64_t seq) {
 
 static void add_seq(proof *p, struct key *space, uint64_t seq) {
     if (!p->space && !hd_value_count(p->seqs)) {
-        p->space = space;
+        p->space = key_ref(space);
         p->seq = seq;
         return;
     }
     if (p->space) put_seq(p, p->space, p->seq);
+    key_unref(p->space);
     p->space = NULL;
     if (!p->status) put_seq(p, space, seq);
 }
@@ -287,7 +288,8 @@ static bool has_space(const proof *p, const char *name, size_t length) {
     return value_exists(object_get_bytes(p->seqs, name, length));
 }
 
-/* A space that nobody has written has no seq. */
+/* A space that nobody has written stands at 0. It is named all the same: who proves the row anew
+ * speaks of the spaces that it names. */
 static void add_space(proof *p, const char *name, size_t length) {
     if (p->status || has_space(p, name, length)) return;
     struct key *k;
@@ -297,6 +299,10 @@ static void add_space(proof *p, const char *name, size_t length) {
         add_seq(p, k, seq);
         return;
     }
+    k = key_intern(p->b->heap, name, length);
+    if (k) add_seq(p, k, 0);
+    else p->status = HD_NOMEM;
+    key_unref(k);
 }
 
 static void add_spaces_read(proof *p, hd_value body) {
@@ -316,13 +322,13 @@ static void add_all_spaces(proof *p) {
         if (!has_space(p, key_bytes(k), k->length)) add_seq(p, k, seq);
 }
 
-/* A row that is proved anew reads what it read before, in the spaces that its seqs name; where that is
- * not at hand, every space may be concerned. */
+/* A row that is proved anew reads what it read before, in the spaces that its seqs name; where the row
+ * is not at hand, every space may be concerned, also those that came after the last proof. */
 static void add_spaces_of(proof *p, hd_value item, uint32_t entry) {
+    const basis_entry *e = entry == TABLE_NONE ? NULL : &p->b->entries.items[entry];
     if (array_count(item) == 4) {
         add_spaces_read(p, array_get(item, 3));
-    } else if (entry != TABLE_NONE) {
-        const basis_entry *e = &p->b->entries.items[entry];
+    } else if (e && (e->flags & ROW_WHOLE)) {
         if (e->space) add_space(p, key_bytes(e->space), e->space->length);
         for (hd_iter it = hd_iter_of(e->seqs); hd_iter_next(&it);)
             add_space(p, it.key, it.key_length);
@@ -331,7 +337,7 @@ static void add_spaces_of(proof *p, hd_value item, uint32_t entry) {
     }
 }
 
-/* Finds the entries, too. The caller lets go of p->seqs. */
+/* Finds the entries, too. The caller lets go of what is in p. */
 static hd_status make_seqs(proof *p, hd_value nodes) {
     basis *b = p->b;
     vec_clear(&b->found);
@@ -439,6 +445,7 @@ hd_status basis_apply(basis *b, hd_value extra, const basis_point *now, uint64_t
     for (hd_iter it = hd_iter_of(x.gone); !status && hd_iter_next(&it);)
         status = apply_gone(b, it.value, at);
     value_unref(p.seqs);
+    key_unref(p.space);
     return status;
 }
 

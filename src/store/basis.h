@@ -53,8 +53,8 @@ typedef struct basis_row {
     hd_value body;
     basis_plain plain; /* instead of a body: nothing need be made of most rows of a file */
     bool stale;
-    /* Proved as of these seqs, by space: an object. It has at least the spaces that the row reads;
-     * one that is not in it had never been written. */
+    /* Proved as of these seqs, by space: an object. It has at least the spaces that the row reads, with
+     * 0 if they had never been written (earlier versions left those out). */
     hd_value seqs;
 } basis_row;
 typedef bool (*basis_row_fn)(void *ctx, const basis_row *row); /* false stops */

@@ -92,6 +92,42 @@ hd_status read_set_add(read_set *s, hd_value body, const char *instance) {
     return status;
 }
 
+static uint64_t seq_in(hd_value seqs, const char *space, size_t length) {
+    int64_t seq = hd_value_as_int(object_get_bytes(seqs, space, length), INT64_MAX);
+    return seq < 0 ? 0 : (uint64_t)seq;
+}
+
+/* Replaces *object, owned. */
+static hd_status put(hd_heap *heap, hd_value *object, const char *key, size_t length, hd_value v) {
+    struct key *k = key_intern(heap, key, length);
+    hd_value on = value_is_object(*object) ? *object : node_value(NULL, true);
+    hd_value next = k ? object_set(heap, on, k, v) : value_failed(HD_NOMEM);
+    key_unref(k);
+    if (value_is_failed(next)) return HD_NOMEM;
+    value_unref(*object);
+    *object = next;
+    return HD_OK;
+}
+
+static hd_status lower(hd_heap *heap, hd_value *seqs, const char *space, size_t length,
+                       uint64_t seq) {
+    if (seq_in(*seqs, space, length) <= seq) return HD_OK;
+    hd_value n = int_make(heap, (int64_t)seq);
+    hd_status status = put(heap, seqs, space, length, n);
+    value_unref(n);
+    return status;
+}
+
+hd_status reads_note_seen(hd_heap *heap, hd_value body, hd_value *seen) {
+    hd_status status = HD_OK;
+    for (size_t i = 0; i < basis_read_count(body) && !status; i++) {
+        basis_read r;
+        if (basis_read_at(body, i, &r) && !r.claimed)
+            status = lower(heap, seen, r.space, r.space_length, r.seq);
+    }
+    return status;
+}
+
 static hd_status is_read_as(file *f, const doc_name *name, bool *out) {
     sqlite3_stmt *s = file_sql_get(f, SQL_BASIS_READ);
     if (!s) return file_status(sqlite3_extended_errcode(f->db));
@@ -459,29 +495,61 @@ static hd_status write_entry(writing *w, const basis_entry *e) {
 
 /* ---- Pieces -------------------------------------------------------------------------------- */
 
-static hd_status find_piece(writing *w, const basis_piece *p, bool *found) {
+/* Its number, and where its rows begin; owned. */
+static hd_status find_piece(writing *w, const basis_piece *p, bool *found, hd_value *since) {
     sqlite3_stmt *s = file_sql_get(w->f->file, SQL_PIECE_GET);
+    *since = value_absent();
     if (!s) return file_status(sqlite3_extended_errcode(w->f->file->db));
     bind_value_text(s, 1, p->name);
     int rc = sqlite3_step(s);
+    hd_status status = file_status(rc);
     *found = rc == SQLITE_ROW;
-    if (*found) w->piece = sqlite3_column_int64(s, 0);
+    if (*found) {
+        w->piece = sqlite3_column_int64(s, 0);
+        status = column_json(w->f->heap, s, 2, since);
+    }
     sqlite3_reset(s);
-    return file_status(rc);
+    return status;
 }
 
-static hd_status ensure_piece(writing *w, const basis_piece *p) {
-    bool found = false;
-    hd_status status = find_piece(w, p, &found);
-    if (!status && !found) status = print(&w->seqs, w->f->since);
-    if (status || found) return status;
-    sqlite3_stmt *s = file_sql_get(w->f->file, SQL_PIECE_ADD);
+/* What the piece's rows have seen of what they do not claim is looked at from there on, however late
+ * they were written: PIECE_SEEN of `since` says so. */
+static hd_status note_seen(const writing *w, const basis_piece *p, hd_value *since, bool *changed) {
+    hd_heap *heap = w->f->heap;
+    hd_value seen = value_ref(object_get_bytes(*since, PIECE_SEEN, strlen(PIECE_SEEN)));
+    uint64_t before = seen.bits;
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < p->rows.count && !status; i++) {
+        const basis_entry *e = &w->f->rows.entries.items[p->rows.items[i]];
+        if (e->flags & ROW_WHOLE) status = reads_note_seen(heap, array_get(e->row, 3), &seen);
+    }
+    *changed = !status && seen.bits != before;
+    if (*changed) status = put(heap, since, PIECE_SEEN, strlen(PIECE_SEEN), seen);
+    value_unref(seen);
+    return status;
+}
+
+static hd_status put_piece(writing *w, const basis_piece *p, bool found, hd_value since) {
+    hd_status status = print(&w->seqs, since);
+    if (status) return status;
+    sqlite3_stmt *s = file_sql_get(w->f->file, found ? SQL_PIECE_SINCE : SQL_PIECE_ADD);
     if (s) {
         bind_value_text(s, 1, p->name);
         bind_buffer(s, 2, &w->seqs);
     }
     status = step_done(w->f->file, s);
-    w->piece = sqlite3_last_insert_rowid(w->f->file->db);
+    if (!found) w->piece = sqlite3_last_insert_rowid(w->f->file->db);
+    return status;
+}
+
+static hd_status ensure_piece(writing *w, const basis_piece *p) {
+    bool found = false, changed = false;
+    hd_value since;
+    hd_status status = find_piece(w, p, &found, &since);
+    if (!status && !found) since = value_ref(w->f->since);
+    if (!status) status = note_seen(w, p, &since, &changed);
+    if (!status && (changed || !found)) status = put_piece(w, p, found, since);
+    value_unref(since);
     return status;
 }
 

@@ -15,6 +15,10 @@
 /* What a commit of the log says of nodes; absent: nothing, or nothing that can be understood. */
 hd_value log_commit_extra(hd_value made);
 
+/* In `since` of a piece: seqs by space, the lowest that its rows have seen of what they do not claim. No
+ * space is called so. */
+#define PIECE_SEEN ""
+
 /* The log's extras while they are folded. */
 typedef struct basis_fold {
     file *file;
@@ -49,5 +53,9 @@ hd_status read_set_add(read_set *s, hd_value body, const char *instance);
 /* The document that a read means. */
 doc_name read_doc_name(const basis_read *r, const char *instance);
 bool read_set_has(const read_set *s, const doc_name *name);
+
+/* Lowers `*seen` (owned: seqs by space; absent: none) to what the body's reads that are no claims have
+ * seen: no proof reaches further than that. HD_NOMEM. */
+hd_status reads_note_seen(hd_heap *heap, hd_value body, hd_value *seen);
 
 #endif

@@ -3,7 +3,7 @@
  * First the indexes: head rows by seq, and the names in the tail. If nobody cares about any of these
  * documents, that is all. Otherwise the log is read backwards from our position until the seq is
  * reached; each commit there says which places it changed. Where the log does not reach back so far,
- * the documents are told as a whole.
+ * the documents are told as a whole, as of where it begins.
  *
  * A commit's account of what it changed holds if nobody else wrote the document between its basis and
  * itself (admit.c, account_holds); else its operations' own paths count, and the way to them. */
@@ -34,7 +34,8 @@ typedef struct gathering {
     const hd_env *env;
     VEC(changed_doc) docs;
     VEC(part) parts; /* newest first */
-    bool reached;    /* the log goes back to the seq */
+    uint64_t from;   /* what changed above this is in the log */
+    bool reached;    /* the log goes back so far */
     bool stopped;
 } gathering;
 
@@ -131,9 +132,9 @@ static uint64_t seq_in(const gathering *g, hd_value made) {
 static hd_status take_commit(gathering *g, const log_row *row, hd_value made) {
     uint64_t seq = seq_in(g, made);
     if (!seq) return HD_OK;
-    g->reached = seq <= g->q->after + 1; /* seqs have no gaps */
+    g->reached = seq <= g->from + 1; /* seqs have no gaps */
     hd_status status = HD_OK;
-    for (size_t i = 0; i < log_commit_docs(made) && seq > g->q->after && !status; i++) {
+    for (size_t i = 0; i < log_commit_docs(made) && seq > g->from && !status; i++) {
         log_doc doc;
         if (!log_commit_doc(made, i, &doc)) return HD_CORRUPT;
         if (in_space(g, &doc.name)) status = take_part(g, row, made, &doc);
@@ -204,9 +205,9 @@ static hd_status tell_operations(gathering *g, const part *p, bool exact, uint8_
 }
 
 /* `before` is the document's change before this one, of those that were met; NULL: there is none
- * above the seq that was asked for. */
+ * above the seq from which on the log is read. */
 static bool account_holds(const gathering *g, const part *p, const part *before) {
-    uint64_t last = before ? before->seq : g->q->after;
+    uint64_t last = before ? before->seq : g->from;
     if (last <= p->basis) return true;
     return before && p->own && before->local_seq >= p->own &&
            memcmp(before->session, p->session, sizeof p->session) == 0;
@@ -242,9 +243,12 @@ static hd_status tell_parts(gathering *g) {
     return status;
 }
 
-static void tell_whole(gathering *g) {
-    for (uint32_t i = 0; i < g->docs.count; i++)
-        tell(g, g->docs.items[i].doc, g->docs.items[i].seq, HD_PATH_ROOT, TOUCH_WHOLE);
+/* Whatever changed since may have changed up to `until` as well, and nobody knows where. */
+static void tell_whole(gathering *g, uint64_t until) {
+    for (uint32_t i = 0; i < g->docs.count; i++) {
+        const changed_doc *d = &g->docs.items[i];
+        tell(g, d->doc, d->seq < until ? d->seq : until, HD_PATH_ROOT, TOUCH_WHOLE);
+    }
 }
 
 /* The seq at which the log that is kept begins. */
@@ -263,13 +267,17 @@ static hd_status read_floor(gathering *g, uint64_t *out) {
     return file_status(rc);
 }
 
-static hd_status tell_changes(gathering *g) {
-    uint64_t floor = 0;
+/* Changes that the log still has are told as they are, also where it does not go back to the seq:
+ * whoever was proved after its beginning need not suffer for the others. */
+static hd_status tell_changes(gathering *g, uint64_t now) {
+    uint64_t floor = 0, after = g->q->after;
     hd_status status = read_floor(g, &floor);
-    if (!status && g->q->after >= floor) status = read_back(g);
-    if (!status && g->reached) return tell_parts(g);
-    if (!status) tell_whole(g);
-    return status;
+    g->from = after < floor ? floor : after;
+    g->reached = g->from >= now;
+    if (!status && !g->reached) status = read_back(g);
+    if (status) return status;
+    if (!g->reached || after < floor) tell_whole(g, g->reached ? floor : UINT64_MAX);
+    return g->reached ? tell_parts(g) : HD_OK;
 }
 
 hd_status changes_since(const change_query *q) {
@@ -279,7 +287,7 @@ hd_status changes_since(const change_query *q) {
     if (status || space->seq <= q->after) return status;
     status = client_snapshot(q->c);
     if (!status) status = gather_docs(&g);
-    if (!status && g.docs.count) status = tell_changes(&g);
+    if (!status && g.docs.count) status = tell_changes(&g, space->seq);
     for (uint32_t i = 0; i < g.parts.count; i++) value_unref(g.parts.items[i].entry);
     vec_fini(g.env, &g.parts);
     vec_fini(g.env, &g.docs);

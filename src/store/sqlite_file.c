@@ -73,8 +73,9 @@ static const char *const sql_text[SQL_COUNT_] = {
     [SQL_METAS_SINCE] = "select id, scope, instance, meta_seq from head indexed by head_meta"
                         " where space = ?1 and meta_seq > ?2 and meta_seq > 0",
     [SQL_LOG_BEFORE] = "select row, hash, body from log where row <= ?1 order by row desc",
-    [SQL_PIECE_GET] = "select piece, valid from piece where name = ?1",
+    [SQL_PIECE_GET] = "select piece, valid, since from piece where name = ?1",
     [SQL_PIECE_ADD] = "insert into piece(name, since) values(?1, ?2)",
+    [SQL_PIECE_SINCE] = "update piece set since = ?2 where name = ?1",
     [SQL_PIECE_VALID] = "update piece set valid = ?2 where piece = ?1",
     [SQL_NODES] = "select name, instance, fingerprint, stale, seqs, body from node"
                   " where piece = ?1 order by name, instance",

@@ -61,6 +61,7 @@ typedef enum file_sql {
     SQL_LOG_BEFORE,
     SQL_PIECE_GET,
     SQL_PIECE_ADD,
+    SQL_PIECE_SINCE,
     SQL_PIECE_VALID,
     SQL_NODES,
     SQL_NODE_GET,

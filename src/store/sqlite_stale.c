@@ -14,6 +14,7 @@
 typedef struct piece_state {
     hd_value name;         /* owned: a text */
     hd_value since, valid; /* owned: seqs by space; valid may be absent */
+    hd_value seen;         /* the same, of what was read and not claimed; owned; may be absent */
     int64_t piece;         /* its number in the file; 0: it is in the tail alone */
     const basis_piece *over;
     uint64_t stale;
@@ -50,7 +51,10 @@ static uint64_t seq_at(hd_value seqs, const char *space, size_t length) {
 /* Up to where everything the piece has is known to hold. */
 static uint64_t holds_until(const piece_state *p, const char *space, size_t length) {
     uint64_t since = seq_at(p->since, space, length), valid = seq_at(p->valid, space, length);
-    return since > valid ? since : valid;
+    uint64_t until = since > valid ? since : valid;
+    hd_value seen = object_get_bytes(p->seen, space, length);
+    uint64_t least = value_exists(seen) ? seq_at(p->seen, space, length) : until;
+    return until < least ? until : least;
 }
 
 static bool counts(const search *g, uint64_t at) { return at > g->c->checkpoint; }
@@ -71,6 +75,7 @@ static void piece_fini(piece_state *p) {
     value_unref(p->name);
     value_unref(p->since);
     value_unref(p->valid);
+    value_unref(p->seen);
 }
 
 static hd_status add_piece(search *g, piece_state p) {
@@ -93,6 +98,7 @@ static hd_status take_piece(search *g, sqlite3_stmt *s) {
                       .over = basis_find_piece(&g->c->rows, name, length) };
     p.name = text_make(g->c->r->heap, TAG_STRING, name, length);
     hd_status status = value_is_failed(p.name) ? HD_NOMEM : column_json(g, s, 2, &p.since);
+    p.seen = value_ref(object_get_bytes(p.since, PIECE_SEEN, strlen(PIECE_SEEN)));
     if (!status && p.over && value_exists(p.over->valid) && counts(g, p.over->at))
         p.valid = value_ref(p.over->valid);
     else if (!status) status = column_json(g, s, 3, &p.valid);
@@ -165,11 +171,20 @@ static uint32_t doc_number(const search *g, const doc_name *name) {
     return known ? (uint32_t)(known - g->docs.docs.items) + 1 : 0;
 }
 
+/* The same document, whoever's instance it is. */
+static doc_name of_anybody(const doc_name *name) {
+    doc_name any = *name;
+    any.instance = "";
+    any.instance_length = 0;
+    return any;
+}
+
 static bool somebody_reads(search *g, const doc_name *name) {
     doc_name plain = *name;
     bool read = false;
     plain.meta = false;
-    if (read_set_has(&g->tail_reads, &plain)) return true;
+    doc_name any = of_anybody(&plain);
+    if (read_set_has(&g->tail_reads, &plain) || read_set_has(&g->tail_reads, &any)) return true;
     hd_status status = basis_is_read(&g->c->file, &plain, &read);
     if (status) g->status = status;
     return !status && read;
@@ -229,9 +244,7 @@ static bool name_hits(const search *g, const doc_name *name, uint64_t until, hd_
         return doc && change_hits(g, doc, until, path, shape);
     }
     for (uint32_t i = 0; i < g->docs.docs.count; i++) {
-        doc_name other = g->docs.docs.items[i].name;
-        other.instance = "";
-        other.instance_length = 0;
+        doc_name other = of_anybody(&g->docs.docs.items[i].name);
         if (doc_name_equal(&other, name) && change_hits(g, i + 1, until, path, shape)) return true;
     }
     return false;
@@ -379,9 +392,10 @@ static hd_status take_tail_reads(search *g) {
     hd_status status = HD_OK;
     for (uint32_t i = 0; i < rows->entries.count && !status; i++) {
         const basis_entry *e = &rows->entries.items[i];
-        if (counts(g, e->at) && (e->flags & ROW_WHOLE))
-            status =
-                read_set_add(&g->tail_reads, hd_value_index(e->row, 3), basis_text(e, 1, NULL));
+        if (!counts(g, e->at) || !(e->flags & ROW_WHOLE)) continue;
+        hd_value body = array_get(e->row, 3);
+        status = read_set_add(&g->tail_reads, body, basis_text(e, 1, NULL));
+        if (!status) status = reads_note_seen(g->c->r->heap, body, &piece_of_entry(g, e)->seen);
     }
     return status;
 }
