@@ -472,22 +472,30 @@ static void forget_all(void) {
     memset(places_now, 0, sizeof places_now);
 }
 
-static void one_life(int length, bool two) {
+static void open_world(bool two) {
     disk = lab_disk_new(NULL);
     env = lab_env_open();
     forget_all();
     rt = open_program();
     if (two) other = open_program();
     look_at_all();
+}
+
+static void close_world(bool two) {
+    if (two) assert_int_equal(hd_close(other), HD_OK);
+    assert_int_equal(hd_close(rt), HD_OK);
+    lab_env_close(env);
+    lab_disk_free(disk);
+}
+
+static void one_life(int length, bool two) {
+    open_world(two);
     for (steps = 0; steps < length; steps++) {
         one_step(two);
         compare_rows();
         compare();
     }
-    if (two) assert_int_equal(hd_close(other), HD_OK);
-    assert_int_equal(hd_close(rt), HD_OK);
-    lab_env_close(env);
-    lab_disk_free(disk);
+    close_world(two);
 }
 
 static void stale_pieces_are_those_that_a_resume_would_run(void **state) {
@@ -500,10 +508,80 @@ static void the_same_with_two_programs(void **state) {
     for (int life = 0; life < 8; life++) one_life(60, true);
 }
 
+/* ---- no memory */
+
+static hd_status ask(int found[PIECES]) {
+    memset(found, 0, PIECES * sizeof *found);
+    return hd_store_stale_pieces(rt, take_stale, found);
+}
+
+static bool count_change(void *ctx, const basis_change *change) {
+    ++*(int *)ctx;
+    return change != NULL;
+}
+
+static hd_status ask_changes(int *count) {
+    authority *a = rt->r.authority;
+    struct key *k = key_intern(rt->heap, "main", 4);
+    *count = 0;
+    hd_status status = a->ops->basis->changes(a, k, 0, count_change, count);
+    key_unref(k);
+    return status;
+}
+
+/* Each allocation of a question fails once; it is then answered as before. */
+static void ask_with_failures(void) {
+    int right[PIECES], found[PIECES], changes, count;
+    assert_int_equal(ask(right), HD_OK);
+    assert_int_equal(ask_changes(&changes), HD_OK);
+    bool failed = true;
+    for (uint64_t nth = 1; failed; nth++) {
+        lab_env_fail_at(env, nth);
+        hd_status status = ask(found);
+        failed = lab_env_failed(env);
+        lab_env_fail_at(env, nth);
+        hd_status told = ask_changes(&count);
+        failed |= lab_env_failed(env);
+        lab_env_fail_at(env, 0);
+        assert_true(status == HD_NOMEM || !memcmp(found, right, sizeof found));
+        assert_true(told == HD_NOMEM || count == changes);
+    }
+}
+
+/* What another program writes is heard of although one allocation after the other fails. */
+static void hear_with_failures(void) {
+    bool failed = true;
+    int found[PIECES], count;
+    for (uint64_t nth = 1; failed; nth++) {
+        lab_env_advance_ms(env, 200);
+        lab_env_fail_at(env, nth);
+        hd_status status = hd_runtime_pump(rt);
+        failed = lab_env_failed(env);
+        lab_env_fail_at(env, 0);
+        assert_true(!status || status == HD_NOMEM || status == HD_PENDING);
+        assert_int_equal(ask(found), HD_OK);
+        assert_int_equal(ask_changes(&count), HD_OK);
+    }
+}
+
+static void without_memory_there_is_no_answer_or_the_right_one(void **state) {
+    rnd = lab_random_of(lab_seed() + 2);
+    open_world(true);
+    for (int round = 0; round < 4; round++) {
+        for (steps = 0; steps < 12; steps++) one_step(true);
+        ask_with_failures();
+        for (int i = 0; i < 6; i++) (void)commit_to(other, (int)below(DOCS));
+        assert_int_equal(hd_runtime_sync(other), HD_OK);
+        hear_with_failures();
+    }
+    close_world(true);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stale_pieces_are_those_that_a_resume_would_run),
         cmocka_unit_test(the_same_with_two_programs),
+        cmocka_unit_test(without_memory_there_is_no_answer_or_the_right_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
