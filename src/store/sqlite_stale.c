@@ -192,12 +192,13 @@ static bool somebody_reads(search *g, const doc_name *name) {
 
 static uint32_t wanted(void *ctx, const doc_name *name) {
     search *g = ctx;
-    uint32_t number = doc_number(g, name);
-    if (number || !somebody_reads(g, name)) return number;
-    hd_status status = tail_add(&g->docs, name, 1, 1);
-    if (!status && !vec_push(g->c->env, &g->changes, 0)) status = HD_NOMEM;
-    if (status) g->status = status;
-    return status ? 0 : g->docs.docs.count;
+    uint32_t number = g->status ? 0 : doc_number(g, name);
+    if (g->status || number || !somebody_reads(g, name)) return number;
+    /* Room first: each of the names has its list. After a failure none is looked for any more. */
+    g->status = vec_room(g->c->env, &g->changes, 1) ? tail_add(&g->docs, name, 1, 1) : HD_NOMEM;
+    if (g->status) return 0;
+    g->changes.items[g->changes.count++] = 0;
+    return g->docs.docs.count;
 }
 
 static bool take_change(void *ctx, uint32_t doc, uint64_t seq, hd_path path, uint8_t flags) {

@@ -89,6 +89,18 @@ static hd_status doc_new(tail *t, const doc_name *name, uint32_t hash, uint32_t 
     return HD_OK;
 }
 
+static void doc_drop(tail *t, uint32_t i) {
+    tail_doc *d = &t->docs.items[i];
+    table_remove(&t->by_name, d->hash, i);
+    doc_fini(t, d);
+    uint32_t last = t->docs.count - 1;
+    if (i != last) {
+        t->docs.items[i] = t->docs.items[last];
+        table_move(&t->by_name, t->docs.items[i].hash, last, i);
+    }
+    t->docs.count = last;
+}
+
 hd_status tail_add(tail *t, const doc_name *name, uint64_t row, uint64_t seq) {
     uint32_t hash = doc_name_hash(name);
     uint32_t i = find(t, name, hash);
@@ -101,25 +113,15 @@ hd_status tail_add(tail *t, const doc_name *name, uint64_t row, uint64_t seq) {
     }
     assert(!d->at.count || vec_last(&d->at).row < row);
     if (row <= t->trimmed) t->trimmed = row - 1; /* an earlier part of the log is read again */
-    return vec_push(t->env, &d->at, ((tail_at){ row, seq })) ? HD_OK : HD_NOMEM;
+    if (vec_push(t->env, &d->at, ((tail_at){ row, seq }))) return HD_OK;
+    if (!d->at.count) doc_drop(t, i); /* none without a row */
+    return HD_NOMEM;
 }
 
 static uint32_t rows_through(const tail_doc *d, uint64_t row) {
     uint32_t n = 0;
     while (n < d->at.count && d->at.items[n].row <= row) n++;
     return n;
-}
-
-static void doc_drop(tail *t, uint32_t i) {
-    tail_doc *d = &t->docs.items[i];
-    table_remove(&t->by_name, d->hash, i);
-    doc_fini(t, d);
-    uint32_t last = t->docs.count - 1;
-    if (i != last) {
-        t->docs.items[i] = t->docs.items[last];
-        table_move(&t->by_name, t->docs.items[i].hash, last, i);
-    }
-    t->docs.count = last;
 }
 
 void tail_trim(tail *t, uint64_t row) {
@@ -144,7 +146,7 @@ void tail_check(const tail *t) {
         assert(find(t, &d->name, d->hash) == i);
         for (uint32_t k = 1; k < d->at.count; k++)
             assert(d->at.items[k - 1].row < d->at.items[k].row);
-        assert(!d->at.count || d->at.items[0].row > t->trimmed);
+        assert(d->at.count && d->at.items[0].row > t->trimmed);
         (void)d;
     }
 }
