@@ -49,6 +49,8 @@ static void without_memory_no_document_is_left_that_never_changed(void **state) 
     doc_name a = named("a");
     hd_status status = HD_NOMEM;
     for (uint64_t nth = 1; status; nth++) {
+        tail_fini(&t);
+        tail_init(&t, lab_env_of(env));
         lab_env_fail_at(env, nth);
         status = tail_add(&t, &a, 1, 1);
         tail_check(&t);
