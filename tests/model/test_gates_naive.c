@@ -168,7 +168,7 @@ static void register_one(twin *t) {
     t->debounce = some_ms();
     t->throttle = some_ms();
     if (t->debounce) t->quiet_since = now;
-    char name[16];
+    char name[32];
     snprintf(name, sizeof name, "e%d", (int)(t - twins));
     hd_cell reads[2] = { cells[t->reads[0]], cells[t->reads[1]] };
     hd_node_spec spec = { .name = name,
@@ -212,7 +212,7 @@ static void begin_or_end_hold(held *h) {
         return;
     }
     uint32_t ms = 1 + below(100);
-    char name[16];
+    char name[32];
     h->effect = (int)below(EFFECTS + 1) - 1;
     snprintf(name, sizeof name, "e%d", h->effect);
     assert_int_equal(hd_hold_begin(rt, h->effect < 0 ? NULL : name, ms, &h->hold), HD_OK);
@@ -265,7 +265,7 @@ static void nodes_run_when_the_model_says(void **state) {
     now = 1;
     const char *steps = getenv("HD_STEPS");
     for (int i = 0; i < CELLS; i++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "main/c%d", i);
         cells[i] = hd_cell_at(rt, name);
         values[i] = -1;
