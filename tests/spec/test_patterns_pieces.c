@@ -208,6 +208,35 @@ static void handlers_write_the_state_of_a_piece(void **state) {
     assert_json(l, "main/counter/count", "8");
 }
 
+static hd_status poke(hd_tx *tx, const hd_event *event, void *ctx) {
+    (void)event, (void)ctx;
+    hd_tx_log(tx, HD_LOG_INFO, "ouch");
+    return hd_tx_fail(tx, HD_FAILED, "not today");
+}
+static hd_cell touchy(hd_build *b) {
+    hd_handle(b, hd_stream(b, "poke"), poke, NULL, NULL, 0);
+    return hd_state(b, "calm", hd_bool(true));
+}
+static bool note_piece(void *ctx, hd_log_entry *entry) {
+    snprintf(ctx, 32, "%s", entry->piece);
+    return false;
+}
+
+/* C315: so does that of a handler. */
+static void an_error_in_a_handler_names_its_piece(void **state) {
+    char text[200] = "", logged[32] = "";
+    hd_piece p;
+    hd_runtime_on_error(rt(), note_failure, text);
+    hd_runtime_on_log(rt(), note_piece, logged);
+    hd_pattern_register(rt(), "touchy", NULL, touchy);
+    hd_piece_start(rt(), &(hd_piece_spec){ .id = "t", .pattern = "touchy" }, &p, NULL);
+    lab_settle(l);
+    assert_int_equal(hd_event_send(rt(), hd_piece_cell(rt(), p, "poke"), hd_null(), NULL), HD_OK);
+    lab_idle(l);
+    assert_string_equal(text, "main: not today in main/t/poke of t (touchy)");
+    assert_string_equal(logged, "t");
+}
+
 /* ---- launches */
 
 static hd_status outcome_status;
@@ -455,6 +484,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         S(a_piece_runs_until_it_is_stopped),
         S(a_piece_can_be_started_again),
+        S(an_error_in_a_handler_names_its_piece),
         S(starting_twice_is_one_piece),
         S(a_stored_piece_is_opened_as_it_is),
         S(children_stop_with_their_parent),
