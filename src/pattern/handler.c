@@ -2,6 +2,8 @@
 #include "pattern/pattern.h"
 
 #include "base/env.h"
+#include "scheduler/events_state.h"
+#include "scheduler/scheduler.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -47,18 +49,21 @@ static void take_up(handler_part *h) {
                              .inputs = h->in,
                              .input_count = h->count,
                              .reads_nothing = !h->count };
-    hd_status status = hd_handler_register(b->all->rt, &spec, &h->handler);
+    scheduler *s = scheduler_of(b->all->rt);
+    handler_owner owner = { b->of->name, b->of->what.name };
+    hd_status status =
+        s && events_of(s) ? stream_register(s, &spec, &owner, &h->handler) : HD_NOMEM;
     if (status) hd_build_fail(b, status, "%s", hd_runtime_error(b->all->rt)->message);
 }
 
-void hd_handle(hd_build *b, hd_cell stream, hd_handler_fn fn, void *ctx, const hd_cell *in,
+void hd_handle(hd_build *b, hd_cell to, hd_handler_fn fn, void *ctx, const hd_cell *in,
                size_t count) {
     char name[32];
-    if (!stream.id || !fn) hd_build_fail(b, HD_USAGE, "a handler needs a stream and a function");
-    snprintf(name, sizeof name, "handler %u", stream.id); /* one for each stream */
+    if (!to.id || !fn) hd_build_fail(b, HD_USAGE, "a handler needs a stream and a function");
+    snprintf(name, sizeof name, "handler %u", to.id); /* one for each stream */
     handler_part *h = part_new(b, &handler_kind, sizeof *h, name);
     if (!h) return;
-    h->stream = stream;
+    h->stream = to;
     h->fn = fn;
     h->ctx = ctx;
     h->in = count ? env_new(b->all->env, count * sizeof *in) : NULL;

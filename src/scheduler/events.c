@@ -288,6 +288,7 @@ void events_sign(const scheduler *s, const hd_tx *tx, hd_log_entry *entry) {
     const event *e = h ? h->e : tx->flags & TX_PREFLIGHT ? tx->owner : NULL;
     if (!e) return;
     entry->action = h ? h->name : e->to->name;
+    entry->piece = h ? h->piece : e->to->owner.piece;
     entry->space = key_bytes(s->r->places.homes.items[e->to->home].space);
 }
 
@@ -340,8 +341,8 @@ void events_report(scheduler *s, const event *e, hd_status status, const char *m
     hd_failure failure = { .status = status,
                            .message = message && *message ? message : hd_status_text(status),
                            .action = e->to->name ? e->to->name : "",
-                           .piece = "main",
-                           .pattern = "",
+                           .piece = e->to->owner.piece,
+                           .pattern = e->to->owner.pattern,
                            .space = key_bytes(space) };
     s->stats.failures++;
     streams_begin(s);

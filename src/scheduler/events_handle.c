@@ -281,7 +281,8 @@ static hd_status failure_of_body(scheduler *s, const hd_tx *tx, hd_status status
 void events_handle(scheduler *s, event *e) {
     hd_tx *tx;
     commit *c = NULL;
-    handling h = { .e = e, .name = e->to->name, .fn = e->to->spec.fn };
+    const stream *to = e->to;
+    handling h = { .e = e, .name = to->name, .piece = to->owner.piece, .fn = to->spec.fn };
     s->message[0] = 0;
     e->attempts++;
     hd_status status = tx_open(s->rt, HD_COMMIT_EVENT, &tx);

@@ -38,6 +38,11 @@
 /* Negative controls: tests leave a part out and see that it is missed. */
 enum { EVENTS_WITHOUT_GATE = 1, EVENTS_WITHOUT_ORIGIN = 2, EVENTS_WITHOUT_ORDER = 8 };
 
+/* The piece that a handler is of, and its pattern: for errors and log lines. */
+typedef struct handler_owner {
+    const char *piece, *pattern;
+} handler_owner;
+
 /* What goes last of a handler. Callbacks about it may be on the stack when it is removed, its own body
  * among them: they keep its ctx and its name until they return. */
 typedef struct belongings {
@@ -45,8 +50,9 @@ typedef struct belongings {
     struct stream *of;
     void (*release)(void *ctx);
     void *ctx;
-    size_t size; /* of all of this */
-    char name[]; /* the durable identity */
+    size_t size;         /* of all of this */
+    handler_owner owner; /* in `name`, behind the name */
+    char name[];         /* the durable identity */
 } belongings;
 
 /* An address that events are sent to. Lives as long as the runtime. */
@@ -62,8 +68,9 @@ typedef struct stream {
     /* The handler; fn NULL: there is none. */
     uint32_t generation; /* counts registrations */
     hd_handler_spec spec;
-    belongings *has;  /* owned; NULL: there is no handler */
-    const char *name; /* of the last one; NULL once that is quite gone */
+    belongings *has;     /* owned; NULL: there is no handler */
+    const char *name;    /* of the last one; NULL once that is quite gone */
+    handler_owner owner; /* ditto, then of "main" */
     VEC(hd_cell) inputs;
     bool warned_twice, warned_outside; /* told already */
     bool loading;                      /* on_unhandled said HD_PENDING */
@@ -127,9 +134,9 @@ typedef struct outcome {
 /* A handling: one attempt at one event. tx->owner while the body runs. */
 typedef struct handling {
     event *e;
-    const char *name; /* of the handler whose body it is */
-    hd_handler_fn fn; /* the body; the stream may have another one by now */
-    hd_event view;    /* what the body sees */
+    const char *name, *piece; /* of the handler whose body it is */
+    hd_handler_fn fn;         /* the body; the stream may have another one by now */
+    hd_event view;            /* what the body sees */
     hd_value result;
     bool returned;
     uint32_t minted, sent, recorded; /* ids, events and messages so far */
@@ -210,8 +217,9 @@ hd_status event_document(scheduler *s, uint32_t home, const char *prefix, const 
 
 hd_status stream_of_cell(scheduler *s, hd_cell cell, stream **out);
 hd_status stream_of_place(scheduler *s, place_id at, stream **out);
-/* HD_USAGE, HD_NOMEM. */
-hd_status stream_register(scheduler *s, const hd_handler_spec *spec, hd_handler *out);
+/* `owner` NULL: it is of no piece. HD_USAGE, HD_NOMEM. */
+hd_status stream_register(scheduler *s, const hd_handler_spec *spec, const handler_owner *owner,
+                          hd_handler *out);
 void stream_unregister(scheduler *s, hd_handler handler);
 /* A handler that was being loaded is there, or will not be. */
 void stream_loaded(scheduler *s, stream *to, hd_status status);

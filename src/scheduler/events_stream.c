@@ -6,6 +6,9 @@
 #include "value/key.h"
 #include <string.h>
 
+/* Of whom a handler is that is of no piece. */
+static const handler_owner nobody = { "main", "" };
+
 /* ---- streams */
 
 static uint32_t place_hash(place_id at) { return hash_fold(hash_u64(at)); }
@@ -50,6 +53,7 @@ hd_status stream_of_place(scheduler *s, place_id at, stream **out) {
     stream *to = ev ? env_new0(s->env, sizeof *to) : NULL;
     if (!to) return HD_NOMEM;
     to->place = at;
+    to->owner = nobody;
     to->home = place_at(&s->r->places, place_at(&s->r->places, at)->root)->doc.home;
     pin(s, at);
     hd_status status = write_link(s, to);
@@ -95,7 +99,10 @@ static void release_left(scheduler *s) {
         belongings *b = LIST_ENTRY(list_pop_front(&ev->left), belongings, link);
         void (*release)(void *) = b->release;
         void *ctx = b->ctx;
-        if (b->of->name == b->name) b->of->name = NULL;
+        if (b->of->name == b->name) {
+            b->of->name = NULL;
+            b->of->owner = nobody;
+        }
         env_free(s->env, b, b->size);
         if (release) release(ctx);
     }
@@ -143,26 +150,32 @@ static hd_status check_spec(scheduler *s, const hd_handler_spec *spec) {
                         "function, or that it reads nothing");
 }
 
-static belongings *belongings_of(scheduler *s, stream *to, const hd_handler_spec *spec) {
+static belongings *belongings_of(scheduler *s, stream *to, const hd_handler_spec *spec,
+                                 const handler_owner *owner) {
     hd_cell cell = { to->place };
     size_t length = spec->name ? strlen(spec->name) : hd_cell_print(s->rt, cell, NULL, 0);
-    size_t size = sizeof(belongings) + length + 1;
+    size_t piece = strlen(owner->piece) + 1, pattern = strlen(owner->pattern) + 1;
+    size_t size = sizeof(belongings) + length + 1 + piece + pattern;
     belongings *b = env_new(s->env, size);
     if (!b) return NULL;
     *b = (belongings){ .of = to, .release = spec->release, .ctx = spec->ctx, .size = size };
     if (spec->name) memcpy(b->name, spec->name, length + 1);
     else hd_cell_print(s->rt, cell, b->name, length + 1);
+    b->owner.piece = memcpy(b->name + length + 1, owner->piece, piece);
+    b->owner.pattern = memcpy(b->name + length + 1 + piece, owner->pattern, pattern);
     return b;
 }
 
 /* Memory first, so that a failure leaves the handler before in place. */
-static hd_status fill(scheduler *s, stream *to, const hd_handler_spec *spec) {
+static hd_status fill(scheduler *s, stream *to, const hd_handler_spec *spec,
+                      const handler_owner *owner) {
     if (!vec_room(s->env, &to->inputs, spec->input_count)) return HD_NOMEM;
-    belongings *b = belongings_of(s, to, spec), *before = to->has;
+    belongings *b = belongings_of(s, to, spec, owner), *before = to->has;
     if (!b) return HD_NOMEM;
     to->spec = *spec;
     to->has = b;
     to->name = b->name;
+    to->owner = b->owner;
     vec_clear(&to->inputs);
     for (size_t i = 0; i < spec->input_count; i++)
         to->inputs.items[to->inputs.count++] = spec->inputs[i];
@@ -172,7 +185,8 @@ static hd_status fill(scheduler *s, stream *to, const hd_handler_spec *spec) {
     return HD_OK;
 }
 
-hd_status stream_register(scheduler *s, const hd_handler_spec *spec, hd_handler *out) {
+hd_status stream_register(scheduler *s, const hd_handler_spec *spec, const handler_owner *owner,
+                          hd_handler *out) {
     stream *to;
     hd_status status = check_spec(s, spec);
     if (!status) status = stream_of_cell(s, spec->stream, &to);
@@ -180,7 +194,7 @@ hd_status stream_register(scheduler *s, const hd_handler_spec *spec, hd_handler 
     bool second = to->spec.fn;
     /* What waits there is taken when there is a handler. Until then nothing has changed. */
     status = events_take_space(s, to);
-    if (!status) status = fill(s, to, spec);
+    if (!status) status = fill(s, to, spec, owner ? owner : &nobody);
     if (status) return status;
     if (second && !to->warned_twice) {
         to->warned_twice = true;
