@@ -31,7 +31,12 @@ static int fresh_folder(cli *c, char *folder, size_t size) {
 }
 
 static int named_folder(cli *c, const char *folder) {
-    if (mkdir(folder, 0777) == 0 || errno == EEXIST) return CLI_OK;
+    struct stat st;
+    if (mkdir(folder, 0777) == 0) return CLI_OK;
+    if (errno == EEXIST && stat(folder, &st) == 0) {
+        if (S_ISDIR(st.st_mode)) return CLI_OK;
+        errno = ENOTDIR;
+    }
     return cli_fail(c, CLI_IO, NULL, "cannot make the folder %s: %s", folder, strerror(errno));
 }
 

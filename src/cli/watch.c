@@ -323,6 +323,8 @@ static int start(watching *w) {
 static int run(cli *c) {
     watching w = { .paths = option_given(c, "paths") };
     int failed = option_number(c, "count", &w.left);
+    if (!failed && option_given(c, "count") && !w.left)
+        failed = cli_fail(c, CLI_USAGE, NULL, "--count is a number from 1");
     if (failed) return failed;
     w.items = calloc(c->operand_count, sizeof *w.items);
     if (!w.items) return cli_fail(c, CLI_INTERNAL, NULL, "out of memory");

@@ -51,6 +51,7 @@ check "the commands at its end work" holds commands_at_its_end
 check "a file that is there is left alone" fails 3 "shop/shop.db exists already" demo --fast --dir shop
 check "and so is a file that is no folder" fails 6 "cannot make the folder" \
     demo --fast --dir demo.txt/x
+check "or is to be one" fails 6 "cannot make the folder demo.txt: Not a directory" demo --fast --dir demo.txt
 check "there is no JSON of it" fails 1 "it has no JSON" demo --json
 
 # The shop without the story, for askers and customers.

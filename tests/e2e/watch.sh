@@ -19,6 +19,7 @@ start_watch place 1 main/stock#/pears --count 2 && third=$watcher
 "$heddle" set shop.db main/stock#/pears 2 main/new 1
 "$heddle" rm shop.db main/new
 
+check "no changes are not worth a watch" fails 1 "number from 1" watch shop.db --count 0
 check "--count ends it" holds until_true lines_in all 6
 check "--now tells what is there" holds line_is all 1 '{"space":"main","id":"ready","seq":1,"after":true}'
 check "a change has seq, before and after" holds line_is all 3 \
