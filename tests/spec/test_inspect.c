@@ -3,6 +3,8 @@
  * The asker is in the same process: its socket is written to, the runtime is pumped, and the answer is
  * there. Time is the lab's, so that one who is too slow is so at once. */
 #define _GNU_SOURCE
+#include "store/runtime.h"
+
 #include "spec.h"
 
 #include "inspect/address.h"
@@ -289,6 +291,29 @@ static void names_of_any_length_are_told_whole(void **state) {
     assert_answer(ask_of("why", n.cell), n.cell);
     hd_action_stats known;
     assert_int_equal(hd_runtime_action_stats(rt(), path_of_child, &known), HD_OK);
+}
+
+/* Who asks about ever new names, of spaces, documents and places, must not make the program grow. */
+static void asking_about_what_nobody_knows_leaves_nothing(void **state) {
+    static const char *const forms[] = { "space-%d/price", "main/price-%d", "main/price#/%d/x",
+                                         "main@user/price-%d" };
+    char name[64];
+    serve();
+    a_small_shop();
+    for (int i = 0; i < 4; i++) {
+        snprintf(name, sizeof name, forms[i], 0);
+        assert_answer(ask_of("why", name), "\"nodes\":[]");
+    }
+    const places *ps = &rt()->r.places;
+    uint32_t records = ps->count, homes = ps->homes.count;
+    for (int i = 0; i < 400; i++) {
+        snprintf(name, sizeof name, forms[i % 4], i);
+        assert_answer(ask_of(i % 8 < 4 ? "why" : "why-not", name), name);
+    }
+    assert_int_equal(ps->count, records);
+    assert_int_equal(ps->homes.count, homes);
+    assert_answer(ask_of("why", "main/price"), "\"value\":\"3\"");
+    assert_answer(ask_of("why", "main/total#/x"), "\"name\":\"total\"");
 }
 
 typedef struct crowd {
@@ -655,6 +680,7 @@ int main(void) {
         W(a_question_may_come_in_pieces),
         W(one_who_does_not_ask_is_dropped_after_five_seconds),
         W(names_of_any_length_are_told_whole),
+        W(asking_about_what_nobody_knows_leaves_nothing),
         W(what_no_answer_can_hold_is_refused_before_it_is_made),
         W(one_who_does_not_take_its_answer_is_dropped_after_thirty_seconds),
         W(a_long_answer_arrives_whole),
