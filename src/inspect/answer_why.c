@@ -14,7 +14,8 @@
 /* ---- whom the question is about: a node, or the nodes that write a cell */
 
 typedef struct subject {
-    hd_cell cell; /* id 0: a node was named */
+    const char *name; /* of a cell; NULL: a node was named */
+    place_id cell;    /* one reference; 0: the program does not know the document */
     hd_node nodes[WRITERS_MAX];
     uint32_t count; /* may exceed WRITERS_MAX */
     const scheduler *s;
@@ -47,13 +48,18 @@ static hd_status find_subject(inspector *in, const char *of, subject *out, hd_er
         out->count = 1;
         return HD_OK;
     }
-    if (strchr(of, '/') && *of != '#') out->cell = hd_cell_at(in->rt, of);
-    if (!out->cell.id) {
+    hd_status status = *of != '#' ? runtime_look_at(in->rt, of, &out->cell) : HD_SYNTAX;
+    if (status == HD_SYNTAX) {
         env_error(error, HD_NOT_FOUND, "no node is named \"%.80s\", and it is no cell", of);
         return HD_NOT_FOUND;
     }
-    if (out->s) graph_each_writer(&out->s->graph, out->cell.id, note_writer, out);
-    return HD_OK;
+    out->name = of;
+    if (out->s && out->cell) graph_each_writer(&out->s->graph, out->cell, note_writer, out);
+    return status;
+}
+
+static void let_go(inspector *in, const subject *w) {
+    if (w->cell) place_unref(&in->rt->r.places, w->cell);
 }
 
 static uint32_t listed(const subject *w) { return w->count < WRITERS_MAX ? w->count : WRITERS_MAX; }
@@ -130,9 +136,10 @@ static hd_value about(inspector *in, const subject *w, hd_value nodes) {
     hd_value v = hd_object_set(in->pool, hd_object(), "nodes", nodes);
     if (w->count > WRITERS_MAX)
         v = hd_object_set(in->pool, v, "more", hd_int(in->pool, w->count - WRITERS_MAX));
-    if (!w->cell.id) return v;
-    v = hd_object_set(in->pool, v, "cell", answer_cell(in, w->cell));
-    return hd_object_set(in->pool, v, "value", visible(in, w->cell));
+    if (!w->name) return v;
+    v = hd_object_set(in->pool, v, "cell", answer_text(in->pool, w->name));
+    return hd_object_set(in->pool, v, "value",
+                         w->cell ? visible(in, (hd_cell){ w->cell }) : hd_null());
 }
 
 hd_value answer_why(inspector *in, const request *r, hd_error *error) {
@@ -142,7 +149,9 @@ hd_value answer_why(inspector *in, const request *r, hd_error *error) {
     if (status) return hd_failed(status);
     for (uint32_t i = 0; i < listed(&w); i++)
         nodes = hd_array_append(in->pool, nodes, with_causes(in, w.nodes[i]));
-    return about(in, &w, nodes);
+    hd_value v = about(in, &w, nodes);
+    let_go(in, &w);
+    return v;
 }
 
 /* ---- why not */
@@ -180,5 +189,7 @@ hd_value answer_why_not(inspector *in, const request *r, hd_error *error) {
     if (status) return hd_failed(status);
     for (uint32_t i = 0; i < listed(&w); i++)
         nodes = hd_array_append(in->pool, nodes, with_reason(in, w.nodes[i]));
-    return about(in, &w, nodes);
+    hd_value v = about(in, &w, nodes);
+    let_go(in, &w);
+    return v;
 }

@@ -18,11 +18,14 @@ place_id runtime_place(const hd_runtime *rt, hd_cell cell, const hd_schema **sch
     return rt->schema_cells.items[index].place;
 }
 
+/* Whose documents of this scope are ours; NULL: the space's own. */
+static struct key *instance_of(const hd_runtime *rt, hd_scope scope) {
+    return scope == HD_SCOPE_USER ? rt->principal : scope == HD_SCOPE_SESSION ? rt->session : NULL;
+}
+
 hd_status runtime_home(hd_runtime *rt, struct key *space, hd_scope scope, bool meta,
                        uint32_t *out) {
-    struct key *instance = scope == HD_SCOPE_USER      ? rt->principal
-                           : scope == HD_SCOPE_SESSION ? rt->session
-                                                       : NULL;
+    struct key *instance = instance_of(rt, scope);
     if (scope == HD_SCOPE_HERE) scope = HD_SCOPE_SPACE;
     return places_home(&rt->r.places, space, scope, instance, meta, out);
 }
@@ -144,26 +147,63 @@ static bool scope_named(const char *text, size_t length, hd_scope *out) {
     return false;
 }
 
-hd_cell hd_cell_at(hd_runtime *rt, const char *name) {
+/* A name in its parts, which are in the text. */
+typedef struct name_parts {
+    const char *space, *id;
+    size_t space_length, id_length;
+    hd_scope scope;
+    const char *pointer; /* NULL: the document */
+} name_parts;
+
+static hd_status split(hd_runtime *rt, const char *name, name_parts *out) {
     const char *hash = strchr(name, '#');
     size_t whole = hash ? (size_t)(hash - name) : strlen(name);
     const char *slash = memchr(name, '/', whole);
-    if (!slash) {
-        runtime_fail(rt, HD_SYNTAX, "\"%.80s\" is no cell: write space/id or space/id#/path", name);
-        return (hd_cell){ 0 };
-    }
-    size_t space_length = (size_t)(slash - name);
-    const char *at = memchr(name, '@', space_length);
-    hd_scope scope = HD_SCOPE_SPACE;
-    if (at) {
-        if (!scope_named(at + 1, (size_t)(slash - at - 1), &scope)) {
-            runtime_fail(rt, HD_SYNTAX, "\"%.80s\": a scope is space, user or session", name);
-            return (hd_cell){ 0 };
-        }
-        space_length = (size_t)(at - name);
-    }
-    return cell_named(rt, name, space_length, scope, slash + 1, whole - (size_t)(slash + 1 - name),
-                      hash ? hash + 1 : NULL);
+    if (!slash)
+        return runtime_fail(rt, HD_SYNTAX, "\"%.80s\" is no cell: write space/id or space/id#/path",
+                            name);
+    const char *at = memchr(name, '@', (size_t)(slash - name));
+    *out = (name_parts){ .space = name,
+                         .id = slash + 1,
+                         .space_length = (size_t)((at ? at : slash) - name),
+                         .id_length = whole - (size_t)(slash + 1 - name),
+                         .scope = HD_SCOPE_SPACE,
+                         .pointer = hash ? hash + 1 : NULL };
+    if (!at || scope_named(at + 1, (size_t)(slash - at - 1), &out->scope)) return HD_OK;
+    return runtime_fail(rt, HD_SYNTAX, "\"%.80s\": a scope is space, user or session", name);
+}
+
+hd_cell hd_cell_at(hd_runtime *rt, const char *name) {
+    name_parts n;
+    if (split(rt, name, &n)) return (hd_cell){ 0 };
+    return cell_named(rt, n.space, n.space_length, n.scope, n.id, n.id_length, n.pointer);
+}
+
+static place_id find_doc(const hd_runtime *rt, const name_parts *n) {
+    const places *ps = &rt->r.places;
+    const struct key *space = key_find(rt->heap, n->space, n->space_length);
+    const struct key *id = key_find(rt->heap, n->id, n->id_length);
+    if (!space || !id) return 0;
+    uint32_t home = places_find_home(ps, space, n->scope, instance_of(rt, n->scope), false);
+    return home ? places_find_doc(ps, home, id) : 0;
+}
+
+hd_status runtime_look_at(hd_runtime *rt, const char *name, place_id *out) {
+    name_parts n;
+    hd_path path = HD_PATH_ROOT;
+    *out = 0;
+    hd_status status = split(rt, name, &n);
+    if (!status &&
+        (!plain(n.space, n.space_length, NOT_IN_SPACE) || !plain(n.id, n.id_length, NOT_IN_ID)))
+        status = HD_SYNTAX;
+    if (!status && n.pointer && *n.pointer)
+        status = path_parse(rt->heap, n.pointer, strlen(n.pointer), &path, &rt->r.error);
+    if (status) return status;
+    place_id doc = find_doc(rt, &n);
+    if (doc) status = places_inner(&rt->r.places, doc, path, out);
+    if (*out) place_ref(&rt->r.places, *out);
+    if (path != HD_PATH_ROOT) path_unref(rt->heap, path);
+    return status;
 }
 
 hd_cell hd_cell_of(hd_runtime *rt, const char *space, hd_scope scope, const char *id,

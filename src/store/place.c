@@ -98,16 +98,24 @@ static void give_record(places *ps, place_id id) {
 
 /* ---- homes and documents */
 
+/* Few per runtime, and looked up only when a cell is made from a name. The newest first. */
+uint32_t places_find_home(const places *ps, const struct key *space, hd_scope scope,
+                          const struct key *instance, bool meta) {
+    for (uint32_t i = ps->homes.count - 1; i > 0; i--) {
+        const doc_home *h = &ps->homes.items[i];
+        if (h->space == space && h->scope == scope && h->instance == instance && h->meta == meta)
+            return i;
+    }
+    return 0;
+}
+
 hd_status places_home(places *ps, struct key *space, hd_scope scope, struct key *instance,
                       bool meta, uint32_t *out) {
     assert(scope != HD_SCOPE_HERE);
-    /* Few per runtime, and looked up only when a cell is made from a name. The newest first. */
-    for (uint32_t i = ps->homes.count - 1; i > 0; i--) {
-        const doc_home *h = &ps->homes.items[i];
-        if (h->space == space && h->scope == scope && h->instance == instance && h->meta == meta) {
-            *out = i;
-            return HD_OK;
-        }
+    uint32_t known = places_find_home(ps, space, scope, instance, meta);
+    if (known) {
+        *out = known;
+        return HD_OK;
     }
     doc_home h = { space, instance, scope, meta };
     if (!vec_push(ps->env, &ps->homes, h)) return HD_NOMEM;

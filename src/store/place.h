@@ -134,6 +134,8 @@ static inline bool place_is_doc(const places *ps, place_id id) { return ps->at[i
  * or has inner places. */
 hd_status places_home(places *ps, struct key *space, hd_scope scope, struct key *instance,
                       bool meta, uint32_t *out);
+uint32_t places_find_home(const places *ps, const struct key *space, hd_scope scope,
+                          const struct key *instance, bool meta);
 hd_status places_doc(places *ps, uint32_t home, struct key *id, place_id *out);
 /* There is none of this name. */
 hd_status places_new_doc(places *ps, uint32_t home, struct key *id, place_id *out);

@@ -86,6 +86,9 @@ _Static_assert(offsetof(hd_runtime, r.places.at) == offsetof(struct hd_runtime_f
 
 /* The place behind a cell, and its schema (NULL: none). 0: no cell. */
 place_id runtime_place(const hd_runtime *rt, hd_cell cell, const hd_schema **schema);
+/* The place of this name, for a look that leaves nothing behind: one reference, to be given back; 0 if
+ * nobody knows the document. HD_SYNTAX, HD_LIMIT, HD_NOMEM. */
+hd_status runtime_look_at(hd_runtime *rt, const char *name, place_id *out);
 /* The name of a cell, however long, as a text of the pool. */
 hd_value runtime_cell_text(hd_runtime *rt, hd_pool *pool, hd_cell cell);
 
