@@ -114,18 +114,20 @@ static void tell_cause(asking *a, node_id id, uint32_t depth, place_id at, uint6
     if (!a->fn(a->ctx, &cause)) a->stopped = true;
 }
 
-/* What caused its last run, as far as it has not changed again; or as it was written down then. Gives
- * the revision at which that run began to see things. */
+/* What caused its last run, as far as it has not changed again; or as it was written down then, where that
+ * tells more. Gives the revision at which that run began to see things. */
 static size_t last_causes(const asking *a, node_id id, place_id *out, uint64_t *until) {
     const node *n = node_of(a->s, id);
     const run_entry *run =
         a->t ? trace_find_run(a->t, registry_handle(a->s, id), n->ran_rev) : NULL;
+    size_t written = run ? run->t.causes.count : 0, count = 0;
     *until = run ? run->rev_before : n->ran_rev;
-    if (!run) return invalidation_addresses(a->s, id, invalidation_last_since(n), *until, out);
-    size_t count = run->t.causes.count;
-    if (count > HD_TRACE_CELLS) count = HD_TRACE_CELLS;
-    for (size_t i = 0; i < count; i++) out[i] = run->t.causes.cells[i].id;
-    return count;
+    if (!run || written > HD_TRACE_CELLS)
+        count = invalidation_addresses(a->s, id, invalidation_last_since(n), *until, out);
+    if (written > HD_TRACE_CELLS) written = HD_TRACE_CELLS;
+    if (count >= written) return count;
+    for (size_t i = 0; i < written; i++) out[i] = run->t.causes.cells[i].id;
+    return written;
 }
 
 static void tell_node(asking *a, node_id id, uint32_t depth) {

@@ -441,6 +441,27 @@ static void a_trace_that_was_switched_off_tells_of_its_time_only(void **state) {
     assert_string_equal(why("show"), "main/a:?>3");
 }
 
+static bool count_cause(void *ctx, const hd_cause *cause) {
+    *(int *)ctx += cause->before != NULL;
+    return true;
+}
+
+/* P10: nor does a trace that is on make an answer shorter. */
+static void a_trace_that_has_room_for_few_causes_hides_none(void **state) {
+    int count = 0;
+    lab_effect(l, "show", "c0 c1 c2 c3 c4 c5 c6 c7 c8 c9 c10 c11");
+    lab_settle(l);
+    hd_trace_enable(rt(), HD_TRACE_ALL);
+    for (int i = 0; i < 12; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "c%d", i);
+        lab_set(l, name, 1);
+    }
+    lab_settle(l);
+    assert_int_equal(hd_node_why(rt(), node_named("show"), count_cause, &count), HD_OK);
+    assert_int_equal(count, 12);
+}
+
 /* A change that is told as pending is not told of the last run as well. */
 static void a_run_without_memory_has_not_been_the_last_one(void **state) {
     lab_set(l, "a", 1);
@@ -601,6 +622,7 @@ int main(void) {
         S(what_never_settles_is_remembered_once),
         S(who_ran_later_and_changed_nothing_is_no_cause),
         S(a_trace_that_was_switched_off_tells_of_its_time_only),
+        S(a_trace_that_has_room_for_few_causes_hides_none),
         S(a_run_without_memory_has_not_been_the_last_one),
         S(the_causes_of_a_run_without_memory_are_its_own),
         S(a_message_belongs_to_the_run_that_gave_it),
