@@ -109,6 +109,7 @@ void recheck_run(recheck *k, scheduler *s, node_id id, const hd_tx *tx, hd_statu
     if (was_reported(k, registry_handle(s, id))) return;
     status = run_again(s, id, &second);
     if (!second) return;
-    if (!status && any_differs(s, id, second)) report(k, s, id, tx, second);
+    /* The body may have switched it off. */
+    if (!status && k->fn && any_differs(s, id, second)) report(k, s, id, tx, second);
     tx_close(second);
 }

@@ -196,7 +196,10 @@ static hd_status find_rechecked(const scheduler *s, const hd_node_spec *spec, hd
     if (!id && spec->name)
         id = registry_find(s, parent ? parent : s->running, spec->name, strlen(spec->name));
     *out = registry_handle(s, id);
-    return id ? HD_OK : HD_ABORTED;
+    if (!id) return HD_ABORTED;
+    bool another = !spec->again.id && spec->ctx != node_of(s, id)->ctx;
+    if (another && spec->release) spec->release(spec->ctx); /* taken over, and not needed */
+    return HD_OK;
 }
 
 hd_status hd_node_register(hd_runtime *rt, const hd_node_spec *spec, hd_node *out) {

@@ -16,6 +16,8 @@ static void note_telemetry(void *ctx, const hd_telemetry *t) {
     snprintf(h->action, sizeof h->action, "%s", t->action);
 }
 
+static void ignore_violation(void *ctx, const hd_violation *v) { (void)ctx, (void)v; }
+
 static int dice;
 static double throw_dice(const double *in) { return in[0] + ++dice; }
 static hd_status accumulate(lab_node *self, hd_tx *tx) {
@@ -183,6 +185,56 @@ static void the_diagnosis_finds_pairs(void **state) {
     assert_string_equal(d.text, "dice 3 differs; double 3; show 3");
 }
 
+static int made, released;
+static hd_status be_there(hd_tx *tx, void *ctx) {
+    (void)tx, (void)ctx;
+    return HD_OK;
+}
+static void count_release(void *ctx) {
+    released++;
+    free(ctx);
+}
+static hd_status make_child_with_context(lab_node *self, hd_tx *tx) {
+    hd_node child;
+    hd_node_spec spec = { .name = "child", .fn = be_there, .release = count_release };
+    double n = lab_tx_number(self, tx, "n");
+    spec.ctx = malloc(1);
+    made++;
+    if (hd_node_register(rt(), &spec, &child)) { /* it is there from an earlier run */
+        free(spec.ctx);
+        made--;
+    }
+    return lab_tx_put(self, tx, "parent", n);
+}
+
+/* What a registration takes over it gives back, also where it finds a node and makes none. */
+static void a_recheck_releases_what_it_does_not_need(void **state) {
+    hd_recheck_enable(rt(), ignore_violation, NULL);
+    made = released = 0;
+    lab_set(l, "n", 1);
+    lab_add(l, .name = "parent", .body = make_child_with_context);
+    lab_effect(l, "show", "parent");
+    lab_settle(l);
+    assert_int_equal(made, 2);
+    assert_int_equal(released, 1);
+    hd_node_cancel(rt(), hd_node_find(rt(), "parent/child"));
+    assert_int_equal(released, 2);
+}
+
+static hd_status stop_the_recheck(lab_node *self, hd_tx *tx) {
+    if (self->runs > 1) hd_recheck_enable(rt(), NULL, NULL);
+    return lab_tx_put(self, tx, "odd", (double)self->runs + lab_tx_number(self, tx, "n"));
+}
+
+static void a_recheck_may_be_switched_off_by_what_it_runs(void **state) {
+    hd_recheck_enable(rt(), ignore_violation, NULL);
+    lab_set(l, "n", 1);
+    lab_add(l, .name = "odd", .body = stop_the_recheck);
+    lab_effect(l, "show", "odd");
+    lab_settle(l);
+    assert_ran(l, "odd odd show");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         S(what_is_not_idempotent_is_told_once),
@@ -192,6 +244,8 @@ int main(void) {
         S(touching_is_ignored_and_removing_is_not),
         S(a_recheck_that_fails_is_dropped),
         S(a_recheck_registers_nothing),
+        S(a_recheck_releases_what_it_does_not_need),
+        S(a_recheck_may_be_switched_off_by_what_it_runs),
         S(the_diagnosis_finds_pairs),
     };
     LAB_EVERYWHERE(tests);
