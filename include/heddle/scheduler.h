@@ -428,9 +428,8 @@ typedef void (*hd_violation_fn)(void *ctx, const hd_violation *violation);
 /* From now on every computation's run is made twice, the second time in a transaction that is never
  * committed; if it would change what the first one left, that is told: once for each node. Effects
  * and async runs are not looked at. For tests: bodies really run twice. The second time log lines
- * are dropped, registrations find the nodes of the first (and release what they were given), and what it
- * sends goes nowhere. fn NULL:
- * off. */
+ * are dropped, registrations find the nodes of the first and release what they were given, and what
+ * it sends goes nowhere. fn NULL: off. */
 HD_API hd_status hd_recheck_enable(hd_runtime *rt, hd_violation_fn fn, void *ctx);
 /* Runs one computation again now, without committing. HD_OK: it writes what is there. HD_MISMATCH: it
  * does not. HD_STALE: it is invalid, so nothing can be said. Else how its body failed. */
