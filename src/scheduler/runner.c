@@ -287,7 +287,7 @@ static bool set_aside(scheduler *s, node_id id, const hd_tx *tx) {
     if (!vec_push(s->env, &s->aside, id)) return false;
     n->flags |= NODE_ASIDE;
     s->counting = 1;
-    graph_set_invalid(&s->graph, n);
+    graph_mark_invalid(&s->graph, id);
     graph_settle(&s->graph); /* where they will stand: the run may have brought the edge itself */
     s->cursor = 0;
     s->tick = true;

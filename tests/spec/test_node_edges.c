@@ -268,6 +268,45 @@ static void a_shape_that_nobody_watched_may_have_changed(void **state) {
     hd_run_resume(a.run, HD_OK);
 }
 
+static hd_status suspend_unread(lab_node *self, hd_tx *tx) {
+    async *a = self->data;
+    assert_int_equal(hd_tx_suspend(tx, &a->run), HD_OK);
+    return HD_PENDING;
+}
+
+static hd_node short_lived;
+static hd_status live_shortly(hd_tx *tx, void *ctx) {
+    (void)tx, (void)ctx;
+    hd_node_cancel(rt(), short_lived);
+    return HD_OK;
+}
+
+static void read_and_resume(void *ctx) {
+    async *a = ctx;
+    (void)hd_tx_get(hd_run_tx(a->run), lab_cell(lab_on(l, "a"), "late"));
+    hd_run_resume(a->run, HD_OK);
+}
+
+/* The end of a run meets what nobody has run yet, in the middle of a pass, when nobody looks any more. */
+static void a_dormant_node_is_set_aside_without_a_trace(void **state) {
+    async a = { 0 };
+    lab_compute(l, "late", "n", NULL);
+    lab_add(l, .name = "waits", .body = suspend_unread, .data = &a);
+    lab_effect(l, "show", "waits");
+    lab_settle(l);
+    assert_ran(l, "waits show");
+    lab_cancel(l, "show");
+    hd_node_spec spec = {
+        .fn = live_shortly, .ctx = &a, .release = read_and_resume, .effect = true
+    };
+    assert_int_equal(hd_node_register(rt(), &spec, &short_lived), HD_OK);
+    lab_turn(l);
+    assert_false(hd_node_exists(rt(), short_lived));
+    assert_false(lab_is_live(l, "waits"));
+    lab_settle(l);
+    assert_ran(l, "");
+}
+
 static bool note_action(void *ctx, hd_log_entry *entry) {
     snprintf(ctx, 32, "%s", entry->action);
     return false;
@@ -609,6 +648,7 @@ int main(void) {
         S(failures_that_were_overcome_do_not_add_up),
         S(a_suspended_run_that_read_a_shape_minds_the_shape_only),
         S(a_shape_that_nobody_watched_may_have_changed),
+        S(a_dormant_node_is_set_aside_without_a_trace),
         S(a_debounce_holds_again_after_a_retry),
         S(a_suspended_run_that_was_cancelled_goes_with_the_runtime),
         S(a_body_that_suspends_and_then_fails_has_failed),
