@@ -45,10 +45,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (hd_pool_open(hd_runtime_heap(in.rt), &in.pool)) abort();
     json_buffer_init(&line, hd_runtime_env(in.rt));
     hd_runtime_scheduler_stats(in.rt, &before);
+    uint32_t documents = in.rt->r.places.documents, homes = in.rt->r.places.homes.count;
     answer_line(&in, (const char *)data, size < REQUEST_MAX ? size : REQUEST_MAX, &line);
     check_line(in.pool, &line);
     hd_runtime_scheduler_stats(in.rt, &after);
     if (memcmp(&before, &after, sizeof before) || !hd_runtime_is_idle(in.rt)) abort();
+    if (in.rt->r.places.documents != documents || in.rt->r.places.homes.count != homes) abort();
     json_buffer_fini(&line);
     hd_pool_close(in.pool);
     hd_close(in.rt);
