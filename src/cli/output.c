@@ -7,6 +7,7 @@
 
 #include "cli/record.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -24,7 +25,17 @@ static bool takes_colours(int fd) {
     return isatty(fd) && !(no && *no) && terminal && strcmp(terminal, "dumb");
 }
 
+/* Nothing that is opened later may take the number of a stream that is closed: what is printed would
+ * go there. Writing to these fails. */
+static void occupy_closed_streams(void) {
+    int fd;
+    do fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0) close(fd);
+}
+
 void output_init(cli *c) {
+    occupy_closed_streams();
     c->colour_out = takes_colours(STDOUT_FILENO);
     c->colour_err = takes_colours(STDERR_FILENO);
     c->progress = isatty(STDERR_FILENO);

@@ -74,3 +74,5 @@ check "a file of one byte is no store" fails 5 "not a heddle file" set byte main
 check "it is untouched" holds sh -c '[ "$(cat byte)" = x ]'
 full() { "$heddle" get shut.db main/a >/dev/full 2>err; [ $? = 6 ] && grep -q "cannot write" err; }
 check "results that cannot be written are a failure" holds full
+closed() { "$heddle" get shut.db main/a <&- >&- 2>err; [ $? = 6 ] && grep -q "cannot write" err; }
+check "also where there is nowhere to write them to" holds closed
