@@ -275,6 +275,80 @@ static void a_terminal_rejection_is_final(void **state) {
     lab_mend(a);
 }
 
+/* A store that accepts `left` more commits, and then answers with `then`. */
+typedef struct strict_store {
+    uint32_t left, arrived;
+    hd_status then;
+} strict_store;
+
+static hd_status arrives(void *ctx, const hd_runtime *from) {
+    strict_store *to = ctx;
+    (void)from;
+    to->arrived++;
+    if (!to->left) return to->then;
+    to->left--;
+    return HD_OK;
+}
+
+typedef struct doubling {
+    hd_cell n, out;
+    int runs, failures;
+} doubling;
+
+static hd_status run_double(hd_tx *tx, void *ctx) {
+    doubling *d = ctx;
+    d->runs++;
+    return hd_tx_set_double(tx, d->out, 2 * hd_value_as_double(hd_tx_get(tx, d->n), 0));
+}
+static void count_failure(void *ctx, const hd_failure *failure) {
+    doubling *d = ctx;
+    assert_string_equal(failure->action, "double");
+    d->failures++;
+}
+static void look_at_it(void *ctx, hd_value v) { (void)ctx, (void)v; }
+
+static doubling refuse_the_seal(hd_status with) {
+    doubling d = { 0 };
+    strict_store to = { .left = UINT32_MAX, .then = with };
+    hd_memory *memory;
+    hd_runtime *rt, *other;
+    hd_memory_options how = { .arrives = arrives, .ctx = &to };
+    assert_int_equal(hd_memory_open(NULL, &how, &memory), HD_OK);
+    hd_options options = { .memory = memory };
+    assert_int_equal(hd_open(NULL, &options, &rt, NULL), HD_OK);
+    assert_int_equal(hd_open(NULL, &options, &other, NULL), HD_OK); /* who wants derived values */
+    d.n = hd_cell_at(rt, "main/n");
+    d.out = hd_cell_at(rt, "main/out");
+    hd_runtime_on_error(rt, count_failure, &d);
+    hd_write(rt, d.n, hd_double(1));
+    hd_compute(rt, "double", run_double, &d, d.out);
+    hd_sink(rt, d.out, look_at_it, NULL);
+    assert_int_equal(hd_runtime_settle(rt), HD_OK);
+    assert_int_equal(hd_runtime_sync(rt), HD_OK);
+    hd_write(rt, d.n, hd_double(2));
+    to.left = 1;
+    d.runs = 0;
+    for (int i = 0; i < 100; i++) hd_runtime_pump(rt);
+    assert_int_equal(hd_runtime_settle(rt), HD_OK);
+    to.left = UINT32_MAX;
+    int runs = d.runs;
+    hd_write(rt, d.n, hd_double(3)); /* a change later is one more run, and is stored */
+    assert_int_equal(hd_runtime_settle(rt), HD_OK);
+    assert_int_equal(d.runs, runs + 1);
+    assert_int_equal(hd_close(rt), HD_OK);
+    assert_int_equal(hd_close(other), HD_OK);
+    hd_memory_close(memory);
+    d.runs = runs;
+    return d;
+}
+
+/* C206, for what computations write, which goes in seals. */
+static void a_seal_that_is_refused_for_good_is_not_tried_again(void **state) {
+    doubling d = refuse_the_seal(HD_REJECTED);
+    assert_int_equal(d.runs, 1);
+    assert_int_equal(d.failures, 1);
+}
+
 /* ---- failures of actions */
 
 static hd_status write_then_fail(lab_node *self, hd_tx *tx) {
@@ -505,6 +579,7 @@ int main(void) {
         S(a_storm_of_races_ends_well),
         S(a_permanent_rejection_is_final),
         S(a_terminal_rejection_is_final),
+        cmocka_unit_test(a_seal_that_is_refused_for_good_is_not_tried_again),
         S(a_failed_action_stays_subscribed),
         S(nonsense_is_a_proper_error),
         S(a_run_that_meets_a_fold_is_repeated),
