@@ -561,10 +561,21 @@ static bool vouch(void *ctx, place_id doc, commit *c, hd_status *status) {
     return true;
 }
 
-static void unseal(void *ctx, place_id doc) {
+/* Whatever is written again would be refused again. */
+static bool is_for_good(hd_status status) {
+    hd_class class = hd_status_class(status);
+    return (class == HD_CLASS_PERMANENT || class == HD_CLASS_TERMINAL) && status != HD_CLOSED;
+}
+
+static void unseal(void *ctx, place_id doc, hd_status status) {
     scheduler *s = ctx;
     node_id author = place_at(&s->r->places, doc)->doc.writer;
     if (!author || (place_at(&s->r->places, doc)->doc.flags & DOC_MULTI_WRITER)) return;
+    if (is_for_good(status)) {
+        overcome(s, author);
+        runner_report(s, author, status, NULL);
+        return;
+    }
     restore_causes(s, author, invalidation_last_since(node_of(s, author)));
     again(s, author);
     origin_say_later(s, author);

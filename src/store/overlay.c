@@ -42,14 +42,14 @@ hd_status overlay_write(replica *r, place_id doc, hd_value v, uint32_t origin_no
 /* ---- sealing */
 
 /* The seal was refused: by now the layers have left and that has been announced; the nodes behind
- * the outputs must know that they are to run again, also where nothing they read has changed. */
+ * the outputs must know, also where nothing they read has changed: most are to run again. */
 static void seal_settled(void *ctx, commit *c, hd_status status) {
     replica *r = ctx;
     if (status && value_exists(c->extra) && r->observer.refused)
         r->observer.refused(r->observer.ctx, c);
     if (!status || !r->observer.unseal) return;
     for (uint32_t i = 0; i < c->footprints.count; i++)
-        r->observer.unseal(r->observer.ctx, c->footprints.items[i].doc);
+        r->observer.unseal(r->observer.ctx, c->footprints.items[i].doc, status);
 }
 
 /* The operation says all there is now; the footprint only where it differs from before, so that a

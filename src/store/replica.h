@@ -62,8 +62,8 @@ typedef struct observer {
     void (*lineage)(void *ctx, void *lineage, const struct commit *c, hd_status status);
     /* Another writer's change became visible; documents of followed spaces included. */
     void (*integrated)(void *ctx, place_id doc);
-    /* A seal was refused: the outputs are gone, the nodes behind them must run again. */
-    void (*unseal)(void *ctx, place_id doc);
+    /* A seal was refused, and why: the outputs are gone, and the nodes behind them may run again. */
+    void (*unseal)(void *ctx, place_id doc, hd_status status);
     /* Another writer's commit, whose changes are visible by now, said this of nodes (basis.h); seqs
      * by space as of then, its own included. */
     void (*observed)(void *ctx, hd_value extra, hd_value seqs);
