@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LINE_WIDTH = 78 };
+
 typedef struct history {
     cli *c;
     hd_heap *heap;
@@ -92,10 +94,16 @@ static void print_operation(const cli *c, const char *id, hd_value doc, hd_value
 static void print_causes(hd_value commit) {
     hd_value causes = hd_value_at(commit, "why");
     if (!hd_value_count(causes)) return;
-    fputs("          because of", stdout);
+    size_t column = (size_t)printf("          because of");
     for (hd_iter it = hd_iter_of(causes); hd_iter_next(&it);) {
-        fputs(it.index ? ", " : " ", stdout);
-        print_plain(stdout, hd_value_as_text(it.value, "?"));
+        const char *cell = hd_value_as_text(it.value, "?");
+        size_t length = strlen(cell);
+        if (it.index) column += (size_t)printf(",");
+        if (it.index && column + 1 + length > LINE_WIDTH)
+            column = (size_t)printf("\n            ") - 2;
+        putchar(' ');
+        print_plain(stdout, cell);
+        column += 1 + length;
     }
     putchar('\n');
 }

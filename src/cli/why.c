@@ -64,8 +64,9 @@ static void print_inputs(const cli *c, hd_value inputs) {
     for (hd_iter it = hd_iter_of(inputs); hd_iter_next(&it);) {
         printf("    ");
         print_cell(live_text(it.value, "cell"), CELL_WIDTH);
-        printf("  %s%s%s\n", out_colour(c, COLOUR_GREEN), live_text(it.value, "value"),
-               out_colour(c, COLOUR_NONE));
+        const char *value = live_text(it.value, "value");
+        printf("  %s%s%s\n", out_colour(c, *value ? COLOUR_GREEN : COLOUR_DIM),
+               *value ? value : "not loaded", out_colour(c, COLOUR_NONE));
     }
 }
 
@@ -76,7 +77,9 @@ static void print_node(const cli *c, hd_value node, bool of_cell) {
            out_colour(c, COLOUR_BOLD), live_text(node, "name"), out_colour(c, COLOUR_NONE),
            hd_value_as_bool(hd_value_at(node, "live"), false) ? "" : " (nobody looks)",
            live_text(node, "kind"), live_text(node, "status"), runs, runs == 1 ? "" : "s");
-    if (!runs) printf("  it has not run yet: heddle why-not tells what it waits for\n");
+    if (!runs && strcmp(live_text(node, "status"), "clean") == 0)
+        printf("  it need not run: nothing it read has changed since its result was stored\n");
+    else if (!runs) printf("  it has not run yet: heddle why-not tells what it waits for\n");
     else if (!hd_value_count(causes)) printf("  it ran because it was new\n");
     print_causes(c, causes);
     print_inputs(c, hd_value_at(node, "inputs"));

@@ -65,4 +65,8 @@ served() { # served COMMAND: while the shop is open
 }
 sells() { "$heddle" send shop/shop.db main/shop/checkout '{"item": "tea", "count": 1}' --id web-19 \
     --wait | grep -q '"id": 8' && until_true grep -q "Green tea 5.00,  5 left" serve.txt; }
+resumed() { "$heddle" why shop/shop.db main/shop/earned >why.txt && grep -q "need not run" why.txt &&
+    grep -q "main/shop/subtotal  *[n0-9]" why.txt && ! grep -E '.{81}' why.txt || { cat why.txt; false; }; }
+check "what was taken up again says why it did not run" holds served resumed
 check "it opens the shop again, and sells" holds served sells
+check "what came about because of much is folded" holds sh -c '"$0" log shop/shop.db main/shop/total >log.txt && ! grep -E ".{81}" log.txt' "$heddle"
