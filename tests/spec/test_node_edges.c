@@ -92,6 +92,74 @@ static void failures_that_were_overcome_do_not_add_up(void **state) {
     assert_json(l, "copy", "15");
 }
 
+/* ---- a failure without memory */
+
+typedef struct faulty {
+    hd_cell in, out;
+    int runs;
+    bool fails;
+} faulty;
+
+static hd_status read_shape(hd_tx *tx, void *ctx) {
+    faulty *f = ctx;
+    f->runs++;
+    (void)hd_tx_read(tx, f->in, HD_READ_SHAPE); /* by shape: its list needs memory */
+    return f->fails ? HD_FAILED : hd_tx_set_int(tx, f->out, f->runs);
+}
+
+static void look_at(void *ctx, hd_value v) { (void)ctx, (void)v; }
+
+/* Others, who take lists that were free. */
+static hd_status read_shape_only(hd_tx *tx, void *ctx) {
+    (void)hd_tx_read(tx, *(const hd_cell *)ctx, HD_READ_SHAPE);
+    return HD_OK;
+}
+static void use_lists(hd_runtime *own, hd_cell *others, int count) {
+    for (int i = 0; i < count; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "main/o%d", i);
+        others[i] = hd_cell_at(own, name);
+        hd_effect(own, NULL, read_shape_only, &others[i]);
+    }
+    hd_runtime_settle(own);
+}
+
+/* The second allocation fails while somebody begins to look. Its writer, which could not be put into the
+ * index for want of memory, then fails for a reason of its own. True: an allocation did fail. */
+static bool fail_without_memory(int lists_used) {
+    lab_env *env = lab_env_open();
+    hd_cell others[200];
+    hd_runtime *own;
+    assert_int_equal(hd_open(NULL, &(hd_options){ .env = lab_env_of(env) }, &own, NULL), HD_OK);
+    faulty f = { .in = hd_cell_at(own, "main/in"), .out = hd_cell_at(own, "main/out") };
+    hd_write_json(own, f.in, "[1]");
+    hd_compute(own, "faulty", read_shape, &f, f.out);
+    hd_node sink = hd_sink(own, f.out, look_at, NULL);
+    hd_runtime_settle(own);
+    hd_node_cancel(own, sink);
+    hd_write_json(own, f.in, "[1, 2]"); /* dormant and invalid: in no list */
+    f.fails = true;
+    use_lists(own, others, lists_used);
+    lab_env_fail_at(env, 2); /* the first is the sink's own */
+    sink = hd_sink(own, f.out, look_at, NULL);
+    bool met = lab_env_failed(env);
+    lab_env_fail_at(env, 0);
+    for (int i = 0; i < 3; i++) hd_runtime_pump(own);
+    f.fails = false;
+    hd_write_json(own, f.in, "[1, 2, 3]");
+    for (int i = 0; i < 3; i++) hd_runtime_pump(own);
+    if (sink.id) assert_int_equal(f.runs, 3);
+    hd_close(own);
+    lab_env_close(env);
+    return met;
+}
+
+static void what_failed_without_memory_still_hears_of_its_reads(void **state) {
+    int met = 0;
+    for (int used = 0; used < 200; used++) met += fail_without_memory(used);
+    assert_true(met > 0);
+}
+
 /* ---- suspended runs */
 
 typedef struct async {
@@ -648,6 +716,7 @@ int main(void) {
         S(failures_that_were_overcome_do_not_add_up),
         S(a_suspended_run_that_read_a_shape_minds_the_shape_only),
         S(a_shape_that_nobody_watched_may_have_changed),
+        cmocka_unit_test(what_failed_without_memory_still_hears_of_its_reads),
         S(a_dormant_node_is_set_aside_without_a_trace),
         S(a_debounce_holds_again_after_a_retry),
         S(a_suspended_run_that_was_cancelled_goes_with_the_runtime),
