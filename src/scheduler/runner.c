@@ -383,6 +383,14 @@ static void starve(scheduler *s, node_id id) {
     runner_report(s, id, HD_NOMEM, s->message);
 }
 
+/* What the run that failed depends on is in the index, as far as it got: of a first run that is what it
+ * read up to there. */
+static hd_status keep_reads(scheduler *s, node_id id, hd_tx *tx) {
+    hd_status status = node_of(s, id)->flags & NODE_NEVER_RAN ? apply_reads(s, id, tx) : HD_OK;
+    if (status || node_is_invalid(&s->graph, node_of(s, id))) return status;
+    return graph_link(&s->graph, id);
+}
+
 static void failed(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
     switch (hd_status_class(status)) {
     case HD_CLASS_PENDING: wait_for(s, id, tx->missing); return;
@@ -394,8 +402,10 @@ static void failed(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
     default: break;
     }
     if (failed_too_early(s, id, tx)) return;
-    /* A first run that failed still depends on what it read up to there. */
-    if (node_of(s, id)->flags & NODE_NEVER_RAN) apply_reads(s, id, tx);
+    if (keep_reads(s, id, tx)) { /* it would never hear of a change: it runs again */
+        invalidation_mark(s, id);
+        gates_starve(s, id);
+    }
     runner_completed(s, node_of(s, id));
     persistence_failed(s, id);
     if (status != HD_ABORTED) runner_report(s, id, status, s->message);
