@@ -119,6 +119,47 @@ static void a_volatile_document_stays_here(void **state) {
     assert_fate(read, HD_OK);
 }
 
+static hd_status set_kind(lab_runtime *x, const char *cell, const char *kind) {
+    hd_tx *tx;
+    assert_status(hd_tx_begin(lab_rt(x), &tx), HD_OK);
+    assert_status(hd_tx_set_kind(tx, lab_cell(x, cell), kind), HD_OK);
+    return hd_tx_commit(tx, NULL, NULL);
+}
+
+static void assert_kind(lab_runtime *x, const char *cell, const char *kind) {
+    hd_tx *tx;
+    assert_status(hd_tx_begin_read(lab_rt(x), &tx), HD_OK);
+    hd_value v = hd_tx_get_meta(tx, lab_cell(x, cell), "kind");
+    assert_string_equal(hd_value_as_text(v, "-"), kind);
+    hd_tx_abort(tx);
+}
+
+static void what_is_said_of_a_volatile_document_stays_here_too(void **state) {
+    assert_status(hd_cell_set_volatile(lab_rt(a), lab_cell(a, "v")), HD_OK);
+    assert_status(set_kind(a, "v", "cursor"), HD_OK);
+    lab_settle(l);
+    assert_int_equal(lab_arrived(l), 0);
+    assert_kind(a, "v", "cursor");
+    assert_kind(b, "v", "-");
+}
+
+/* Also where somebody has looked at it before. */
+static void metadata_becomes_volatile_with_its_document(void **state) {
+    assert_kind(a, "v", "-");
+    assert_status(set_kind(a, "w", "order"), HD_OK);
+    assert_status(hd_cell_set_volatile(lab_rt(a), lab_cell(a, "w")), HD_BUSY);
+    lab_settle(l);
+    assert_int_equal(lab_arrived(l), 1);
+    assert_status(hd_cell_set_volatile(lab_rt(a), lab_cell(a, "v")), HD_OK);
+    assert_status(hd_cell_set_volatile(lab_rt(a), lab_cell(a, "w")), HD_OK);
+    assert_status(set_kind(a, "v", "cursor"), HD_OK);
+    assert_status(set_kind(a, "w", "cursor"), HD_OK);
+    lab_settle(l);
+    assert_int_equal(lab_arrived(l), 1);
+    assert_kind(a, "w", "cursor");
+    assert_kind(b, "w", "order");
+}
+
 static void only_a_new_whole_document_can_become_volatile(void **state) {
     lab_write(a, "n", "1");
     assert_status(hd_cell_set_volatile(lab_rt(a), lab_cell(a, "n")), HD_USAGE);
@@ -222,6 +263,8 @@ int main(void) {
         T(scopes_keep_users_and_sessions_apart),
         T(the_absence_of_a_session_document_is_knowledge),
         T(a_volatile_document_stays_here),
+        T(what_is_said_of_a_volatile_document_stays_here_too),
+        T(metadata_becomes_volatile_with_its_document),
         T(only_a_new_whole_document_can_become_volatile),
         T(a_stored_document_cannot_become_volatile_unseen),
         T(metadata_is_beside_the_value),
