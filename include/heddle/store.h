@@ -222,8 +222,8 @@ HD_API hd_status hd_tx_set_kind(hd_tx *tx, hd_cell document, const char *kind);
 /* Metadata is beside the value: its changes do not concern readers of the value. */
 HD_API hd_status hd_tx_set_meta(hd_tx *tx, hd_cell document, const char *key, hd_value v);
 HD_API hd_value hd_tx_get_meta(hd_tx *tx, hd_cell document, const char *key);
-/* Volatile documents live in this runtime only: never stored, never in conflict. HD_USAGE: it has a
- * value; HD_BUSY: that it was removed is not stored yet. */
+/* Volatile documents live in this runtime only, with their metadata: never stored, never in conflict.
+ * HD_USAGE: it has a value; HD_BUSY: that it was removed, or its metadata, is not stored yet. */
 HD_API hd_status hd_cell_set_volatile(hd_runtime *rt, hd_cell document);
 
 /* Listeners with the same change group as a transaction do not hear of it. 0 is no group. */

@@ -317,15 +317,19 @@ hd_status hd_cell_set_volatile(hd_runtime *rt, hd_cell document) {
     place_id at = runtime_place(rt, document, &schema);
     if (!at || !place_is_doc(&rt->r.places, at))
         return runtime_fail(rt, HD_USAGE, "only a whole document can be volatile");
+    place_id meta;
     hd_status status = replica_load(&rt->r, at); /* it may have a value that nobody has looked at */
+    if (!status) status = runtime_meta(rt, at, &meta);
     if (status) return status;
     place *p = place_at(&rt->r.places, at);
     if (!value_is_absent(p->value) && !(p->doc.flags & DOC_VOLATILE))
         return runtime_fail(rt, HD_USAGE, "a document that has a value cannot become volatile");
-    if (replica_top(&rt->r, at))
-        return runtime_fail(rt, HD_BUSY,
-                            "a document cannot become volatile before its removal is stored: wait "
-                            "with hd_runtime_sync");
+    if (replica_top(&rt->r, at) || replica_top(&rt->r, meta))
+        return runtime_fail(
+            rt, HD_BUSY,
+            "a document cannot become volatile before its removal, and what was said "
+            "of it, is stored: wait with hd_runtime_sync");
     p->doc.flags |= DOC_VOLATILE | DOC_KNOWN;
+    place_at(&rt->r.places, meta)->doc.flags |= DOC_VOLATILE | DOC_KNOWN;
     return HD_OK;
 }
