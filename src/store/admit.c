@@ -237,13 +237,6 @@ static bool account_holds(const heads *h, const submission *s, const sub_write *
     return true;
 }
 
-static bool guarded(const submission *s, uint32_t head_index) {
-    for (uint32_t i = 0; i < s->precondition_count; i++)
-        if (s->preconditions[i].kind == PRE_ABSENT && s->preconditions[i].head == head_index)
-            return true;
-    return false;
-}
-
 static void record_write(heads *h, const submission *s, const sub_write *w, uint64_t seq) {
     /* An operation's path is where it aims, not what it changes: it may make objects on its way. */
     bool exact = w->exact != w->ops && account_holds(h, s, w);
@@ -258,10 +251,20 @@ static void record_write(heads *h, const submission *s, const sub_write *w, uint
     heads_bound(h, w->head);
     head *d = &h->heads.items[w->head];
     d->seq = seq;
-    if (guarded(s, w->head)) d->flags |= HEAD_GUARDED;
     d->flags &= (uint8_t) ~(HEAD_EXISTS | HEAD_TOMBSTONE);
     d->flags |= w->delete_ ? HEAD_TOMBSTONE : HEAD_EXISTS;
     d->flags |= HEAD_FETCHED;
+}
+
+/* Documents that were required to be absent, and that this very commit has written. */
+static void guard_created(heads *h, const submission *s) {
+    for (uint32_t i = 0; i < s->precondition_count; i++) {
+        if (s->preconditions[i].kind != PRE_ABSENT) continue;
+        head *d = &h->heads.items[s->preconditions[i].head];
+        const touch *last = d->touches.count ? &vec_last(&d->touches) : NULL;
+        if (last && last->session == s->session && last->local_seq == s->local_seq)
+            d->flags |= HEAD_GUARDED;
+    }
 }
 
 static hd_status reserve_touches(heads *h, const submission *s) {
@@ -283,6 +286,7 @@ hd_status admit_apply(heads *h, const submission *s, const uint64_t *seqs) {
         head_space *space = &h->spaces.items[h->heads.items[s->writes[i].head].space_index];
         if (space->seq < seqs[i]) space->seq = seqs[i];
     }
+    guard_created(h, s);
     return HD_OK;
 }
 

@@ -24,10 +24,10 @@ hd_status overlay_open(replica *r, place_id doc) {
 }
 
 hd_status overlay_write(replica *r, place_id doc, hd_value v, uint32_t origin_node, bool *changed) {
-    place *p = place_at(&r->places, doc);
     *changed = false;
     hd_status status = replica_load(r, doc); /* the true basis of what is about to be covered */
     if (status) return status;
+    const place *p = place_at(&r->places, doc);
     *changed = p->value.bits != v.bits && !value_equal(p->value, v);
     if (!*changed) return HD_OK;
     status = overlay_open(r, doc);

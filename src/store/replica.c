@@ -353,10 +353,12 @@ void replica_arrived(replica *r, place_id doc, const loaded *state, hd_status st
 
 /* ---- committing */
 
-/* Index of the first operation of a document; they stand together. */
-static uint32_t first_op_of(const commit *c, place_id doc) {
-    uint32_t i = 0;
-    while (c->ops.items[i].doc != doc) i++;
+/* Index of the first operation of a document. They stand together, and mostly in the order of the
+ * footprints: `from` is where those of the last one end. */
+static uint32_t first_op_of(const commit *c, place_id doc, uint32_t from) {
+    uint32_t i = from < c->ops.count ? from : 0;
+    while (c->ops.items[i].doc != doc) i = i + 1 < c->ops.count ? i + 1 : 0;
+    while (i && c->ops.items[i - 1].doc == doc) i--;
     return i;
 }
 
@@ -366,16 +368,19 @@ static uint32_t op_count_of(const commit *c, uint32_t first) {
     return n - first;
 }
 
-static void push_layer(replica *r, commit *c, place_id doc, hd_value after, layer *l) {
+/* Returns where the document's operations end. */
+static uint32_t push_layer(replica *r, commit *c, place_id doc, hd_value after, layer *l,
+                           uint32_t from) {
     place *p = place_at(&r->places, doc);
     over *o = &r->overs.items[p->doc.over];
-    uint32_t first = first_op_of(c, doc);
+    uint32_t first = first_op_of(c, doc, from);
     *l = (layer){ c, first, op_count_of(c, first), value_ref(after), NULL };
     if (o->top) o->top->next = l;
     else o->bottom = l;
     o->top = l;
     o->layers++;
     p->doc.flags &= (uint16_t) ~(DOC_OVERLAY | DOC_UNSEALED); /* a layer is above every overlay */
+    return first + l->op_count;
 }
 
 /* Everything a commit's layers need; after this pushing cannot fail. */
@@ -406,10 +411,10 @@ static hd_status reserve_layers(replica *r, commit *c, layer **out) {
 }
 
 static void push_reserved(replica *r, commit *c, hd_value *after, layer *chain) {
-    for (uint32_t i = 0; i < c->footprints.count; i++) {
+    for (uint32_t i = 0, from = 0; i < c->footprints.count; i++) {
         layer *l = chain;
         chain = chain->next;
-        push_layer(r, c, c->footprints.items[i].doc, after[i], l);
+        from = push_layer(r, c, c->footprints.items[i].doc, after[i], l, from);
     }
 }
 
@@ -456,14 +461,22 @@ hd_status replica_commit(replica *r, commit *c, hd_value *after) {
 
 /* ---- plans: changes from outside */
 
-static void plan_drop(replica *r) {
-    for (uint32_t i = 0; i < r->plan.count; i++) value_unref(r->plan.items[i].confirmed);
-    for (uint32_t i = 0; i < r->plan_afters.count; i++) value_unref(r->plan_afters.items[i]);
+static void plan_clear(replica *r) {
+    for (uint32_t i = 0; i < r->plan.count; i++)
+        place_at(&r->places, r->plan.items[i].doc)->doc.flags &= (uint16_t)~DOC_PLANNED;
     vec_clear(&r->plan);
     vec_clear(&r->plan_afters);
 }
 
+static void plan_drop(replica *r) {
+    for (uint32_t i = 0; i < r->plan.count; i++) value_unref(r->plan.items[i].confirmed);
+    for (uint32_t i = 0; i < r->plan_afters.count; i++) value_unref(r->plan_afters.items[i]);
+    plan_clear(r);
+}
+
+/* Operations of one document stand together: it is among the last ones, or not there. */
 static plan_item *plan_find(replica *r, place_id doc) {
+    if (!(place_at(&r->places, doc)->doc.flags & DOC_PLANNED)) return NULL;
     for (uint32_t i = r->plan.count; i-- > 0;)
         if (r->plan.items[i].doc == doc) return &r->plan.items[i];
     return NULL;
@@ -479,6 +492,7 @@ static plan_item *plan_doc(replica *r, place_id doc) {
         value_unref(fresh.confirmed);
         return NULL;
     }
+    place_at(&r->places, doc)->doc.flags |= DOC_PLANNED;
     return &vec_last(&r->plan);
 }
 
@@ -573,8 +587,7 @@ static hd_status plan_run(replica *r, hd_change_kind kind, hd_commit_class class
         return status;
     }
     for (uint32_t i = 0; i < r->plan.count; i++) plan_apply(r, &r->plan.items[i]);
-    vec_clear(&r->plan);
-    vec_clear(&r->plan_afters);
+    plan_clear(r);
     replica_notice_end(r);
     return HD_OK;
 }

@@ -178,7 +178,7 @@ static bool number_doc(encoder *e, place_id doc) {
     struct key *space = home_of(e, doc)->space;
     if (space_number(e, space) == e->spaces.count && !vec_push(e->env, &e->spaces, space))
         return false;
-    *m = (struct encoder_mark){ e->epoch, e->docs.count };
+    *m = (struct encoder_mark){ e->epoch, e->docs.count, false };
     return vec_push(e->env, &e->docs, doc);
 }
 
@@ -202,8 +202,9 @@ static bool number_all(encoder *e, const commit *c) {
     for (uint32_t i = 0; i < c->claims.count && ok; i++)
         ok = number_doc(e, root_of(e, c->claims.items[i].key));
     for (uint32_t i = 0; i < c->preconditions.count && ok; i++) {
-        place_id at = c->preconditions.items[i].place;
-        if (at) ok = number_doc(e, root_of(e, at));
+        const precondition *pre = &c->preconditions.items[i];
+        if (pre->place) ok = number_doc(e, root_of(e, pre->place));
+        if (ok && pre->kind == PRE_ABSENT) e->marks[pre->place].guarded = true;
     }
     return ok;
 }
@@ -253,18 +254,11 @@ static uint32_t op_end(const commit *c, uint32_t first) {
     return end;
 }
 
-static bool is_guarded(const commit *c, place_id doc) {
-    for (uint32_t i = 0; i < c->preconditions.count; i++) {
-        const precondition *p = &c->preconditions.items[i];
-        if (p->kind == PRE_ABSENT && p->place == doc) return true;
-    }
-    return false;
-}
-
-static unsigned write_flags(const commit *c, const footprint *f, uint32_t first, uint32_t end) {
+static unsigned write_flags(const encoder *e, const commit *c, const footprint *f, uint32_t first,
+                            uint32_t end) {
     unsigned flags = f->created ? WRITE_CREATE : 0;
     if (end > first && c->ops.items[end - 1].kind == OP_DELETE) flags |= WRITE_DELETE;
-    if (is_guarded(c, f->doc)) flags |= WRITE_GUARDED;
+    if (e->marks[f->doc].guarded) flags |= WRITE_GUARDED;
     return flags;
 }
 
@@ -276,7 +270,7 @@ static bool put_write(encoder *e, json_buffer *b, const commit *c, const footpri
                       uint32_t first) {
     uint32_t end = op_end(c, first);
     bool ok = put_varint(b, doc_number(e, f->doc)) && put_varint(b, f->basis) &&
-              put_varint(b, write_flags(c, f, first, end)) &&
+              put_varint(b, write_flags(e, c, f, first, end)) &&
               put_varint(b, own_layers_from(e, c, f->doc)) && put_varint(b, f->path_count);
     for (uint32_t i = 0; i < f->path_count && ok; i++) {
         const touched *t = &c->paths.items[f->first_path + i];
@@ -398,7 +392,7 @@ static bool put_name_json(encoder *e, json_buffer *b, place_id doc) {
 static bool put_doc_json(encoder *e, json_buffer *b, const commit *c, const footprint *f,
                          uint32_t first) {
     uint32_t end = op_end(c, first);
-    unsigned flags = write_flags(c, f, first, end);
+    unsigned flags = write_flags(e, c, f, first, end);
     uint64_t own = own_layers_from(e, c, f->doc);
     bool ok = put_name_json(e, b, f->doc);
     if (flags & WRITE_CREATE) ok = ok && put_literal(b, ",\"new\":1");

@@ -33,7 +33,8 @@ typedef struct encoder {
     const replica *r;
     struct encoder_mark {
         uint32_t epoch, index;
-    } * marks; /* by place: its number in this message, if epoch is the present one */
+        bool guarded; /* created under "absent" */
+    } * marks;        /* by place: its number in this message, if epoch is the present one */
     uint32_t mark_count;
     uint32_t epoch;
     VEC(place_id) docs;       /* of this message, by number */
