@@ -28,6 +28,8 @@ check "users' documents come along" gives 0 '"mine"' get new.db main@user/note -
 check "large documents are whole" gives 0 3 get new.db main/large#/k3
 check "--space exports one space" gives 0 \
     '{"space":"other","id":"text","value":"a\nb é \u0001"}' db export shop.db --space other
+check "a space that is not there is not exported" fails 2 "no space" db export shop.db --space othr
+check "a folder has no lines" fails 6 "Is a directory" db import folder.db .
 check "import --new refuses what exists" fails 3 "exists already" db import new.db a.jsonl --new
 check "import tells how many" gives 0 '{"documents":6}' db import new.db a.jsonl --json
 cp shop.db still.db; cp still.db still.before
@@ -75,6 +77,14 @@ check "unless --force" holds "$heddle" db backup shop.db copy.db --force
 ln -s shop.db same.db
 check "not even then the file itself" fails 1 "is the file itself" db backup shop.db ./shop.db --force
 check "by whatever name" fails 1 "is the file itself" db backup shop.db same.db --force
+check "nor what is no file" fails 5 "is no file" db backup shop.db . --force
+mkfifo pipe
+check "nor a pipe" fails 5 "is no file" db backup shop.db pipe --force
+check "which stays one" holds test -p pipe
+check "a copy needs a place" fails 2 "mkdir -p no/where" db backup shop.db no/where/copy.db
+mkdir away && ln -s away/real.db link.db && cp copy.db away/real.db
+check "a link is followed" holds "$heddle" db backup shop.db link.db --force
+check "and stays one" holds test -L link.db
 check "a copy needs a name" fails 1 "needs a name" db backup shop.db ""
 # A program that was killed leaves a WAL, which must not be taken for one of the copy.
 replaces_all() { "$heddle" set old.db main/old 1 || return 1
