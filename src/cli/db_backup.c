@@ -2,7 +2,7 @@
  *
  * SQLite copies page by page and starts over where somebody wrote meanwhile, so the copy is the file
  * at one moment. It grows under a temporary name and gets its own only when it is complete. */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/parse.h"
@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -134,21 +135,36 @@ static bool is_same_file(const char *a, const char *b) {
            one.st_ino == other.st_ino;
 }
 
-static int run(cli *c) {
-    const char *to = c->operands[1];
+/* Whether the copy may have this name. */
+static int check_name(cli *c, const char *to) {
+    struct stat st;
     if (!*to) return cli_fail(c, CLI_USAGE, NULL, "the copy needs a name");
     if (is_same_file(c->operands[0], to))
         return cli_fail(c, CLI_USAGE, "Choose another name for the copy.", "%s is the file itself",
                         to);
-    if (access(to, F_OK) == 0 && !option_given(c, "force"))
+    if (stat(to, &st)) return store_home(c, to);
+    if (!option_given(c, "force"))
         return cli_fail(c, CLI_CONFLICT, "Choose another name, or replace it with --force.",
                         "%s exists already", to);
-    int used = check_unused(c, to);
-    if (used) return used;
+    if (!S_ISREG(st.st_mode))
+        return cli_fail(c, CLI_FILE, "Choose another name for the copy.", "%s is no file", to);
+    return check_unused(c, to);
+}
+
+/* A link stays one: what it leads to is replaced. */
+static int copy_to(cli *c, const char *to) {
+    char *real = realpath(to, NULL);
     store s; /* refuses what is no store, and keeps the file open while it is copied */
     int failed = store_open(c, &s, c->operands[0], STORE_READ);
-    if (!failed) failed = copy(c, to);
-    failed = store_close(&s, failed);
+    if (!failed) failed = copy(c, real ? real : to);
+    free(real);
+    return store_close(&s, failed);
+}
+
+static int run(cli *c) {
+    const char *to = c->operands[1];
+    int failed = check_name(c, to);
+    if (!failed) failed = copy_to(c, to);
     if (!failed) report(c, to);
     return failed;
 }

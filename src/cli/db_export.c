@@ -149,9 +149,11 @@ static int begin(exporting *x) {
 
 static int run(cli *c) {
     exporting x = { .to = stdout };
+    const char *space = option_text(c, "space");
     int failed = store_open(c, &x.s, c->operands[0], STORE_READ);
+    if (!failed && space) failed = store_space(&x.s, space);
     if (!failed) failed = begin(&x);
-    if (!failed) failed = export_rows(&x, option_text(c, "space"));
+    if (!failed) failed = export_rows(&x, space);
     tables_close(&x.t);
     return store_close(&x.s, failed);
 }

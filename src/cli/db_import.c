@@ -11,6 +11,7 @@
 #include "cli/record.h"
 #include "cli/signals.h"
 #include "cli/store.h"
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -217,9 +218,10 @@ static int import_lines(importing *m) {
         if (!failed && (m->lines >= BATCH_LINES || m->bytes >= BATCH_BYTES))
             failed = finish_batch(m);
     }
-    bool unreadable = ferror(m->from);
+    int why = ferror(m->from) ? errno : 0;
     free(text);
-    if (!failed && unreadable) failed = cli_fail(m->c, CLI_IO, NULL, "cannot read the lines");
+    if (!failed && why)
+        failed = cli_fail(m->c, CLI_IO, NULL, "cannot read the lines: %s", strerror(why));
     if (!failed) failed = finish_batch(m);
     return failed ? failed : interrupted() ? interrupted_status() : CLI_OK;
 }

@@ -17,31 +17,28 @@ static void log_line(void *ctx, hd_log_level level, const char *line) {
     if (level <= HD_LOG_WARN) cli_warn(ctx, "%s", line);
 }
 
-/* Whether `file` is a directory, and whether the one that it is to stand in is missing. */
-static void look_around(const char *file, bool *is_directory, bool *has_no_home) {
+static bool is_directory(const char *file) {
     struct stat st;
-    char home[4096];
-    const char *slash = strrchr(file, '/');
-    *is_directory = stat(file, &st) == 0 && S_ISDIR(st.st_mode);
-    snprintf(home, sizeof home, "%.*s", slash ? (int)(slash - file) : 0, file);
-    *has_no_home = *home && stat(home, &st) != 0;
+    return stat(file, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static int no_home(cli *c, const char *file) {
-    char hint[256];
-    snprintf(hint, sizeof hint, "Make it first: mkdir -p %.*s", (int)(strrchr(file, '/') - file),
-             file);
+int store_home(cli *c, const char *file) {
+    struct stat st;
+    char home[4096], hint[256];
+    const char *slash = strrchr(file, '/');
+    snprintf(home, sizeof home, "%.*s", slash ? (int)(slash - file) : 0, file);
+    if (!*home || stat(home, &st) == 0) return CLI_OK;
+    snprintf(hint, sizeof hint, "Make it first: mkdir -p %.200s", home);
     return cli_fail(c, CLI_NOT_FOUND, hint, "the directory of %s does not exist", file);
 }
 
 int store_open_failed(cli *c, const char *file, hd_status status, const hd_error *error) {
     char hint[256];
-    bool is_directory, has_no_home;
-    look_around(file, &is_directory, &has_no_home);
-    if (is_directory)
+    if (is_directory(file))
         return cli_fail(c, CLI_FILE, "A store is a file: name one in it.", "%s is a directory",
                         file);
-    if (has_no_home) return no_home(c, file);
+    int failed = store_home(c, file);
+    if (failed) return failed;
     if (status == HD_NOT_FOUND) {
         snprintf(hint, sizeof hint, "To create it: heddle set %.160s main/first '\"hello\"'", file);
         return cli_fail(c, CLI_NOT_FOUND, hint, "there is no file %s", file);

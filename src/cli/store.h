@@ -29,6 +29,8 @@ typedef struct store {
 
 /* All of these say what is wrong and return the exit status, CLI_OK when it worked. */
 int store_open(cli *c, store *s, const char *file, store_mode mode);
+/* The directory that the file is to stand in must exist. */
+int store_home(cli *c, const char *file);
 /* What hd_open and hd_store_check could not do. */
 int store_open_failed(cli *c, const char *file, hd_status status, const hd_error *error);
 /* With an identity other than the command line's; NULL stands for the default. */
