@@ -224,6 +224,27 @@ static void a_piece_that_was_only_launched_gets_its_state(void **state) {
     assert_int_equal(info.started, 1);
 }
 
+/* The same where the process was killed before it was built, and the next one finds the document. */
+static void a_piece_that_was_only_launched_is_built_when_it_is_opened(void **state) {
+    (void)state;
+    hd_piece p;
+    const char *launched = "{\"pattern\":\"a\",\"version\":\"1\",\"arguments\":{},\"started\":1}";
+    assert_int_equal(hd_write_json(w->rt, hd_cell_at(w->rt, "main/a"), launched), HD_OK);
+    hd_pattern_register(w->rt, "a", "1", counter);
+    assert_int_equal(hd_piece_open(w->rt, "main", "a", &p, &w->error), HD_OK);
+    settle();
+    hd_value count = hd_read(w->rt, w->pool, hd_piece_result(w->rt, p));
+    assert_int_equal(hd_value_as_int(count, 0), 5);
+    die();
+    live();
+    hd_pattern_register(w->rt, "a", "1", counter);
+    hd_cell document = hd_cell_at(w->rt, "main/a"); /* from then on it is as others */
+    hd_value before = hd_read(w->rt, w->pool, document);
+    assert_true(hd_value_exists(hd_value_at(before, "result")));
+    assert_int_equal(hd_piece_open(w->rt, "main", "a", &p, &w->error), HD_OK);
+    assert_true(hd_value_equal(before, hd_read(w->rt, w->pool, document)));
+}
+
 static hd_value launching(hd_tx *tx, hd_value in, void *ctx) {
     (void)ctx;
     hd_piece_spec spec = { .id = "kid", .pattern = "plain" };
@@ -388,6 +409,7 @@ int main(void) {
         T(a_pattern_does_not_close_the_runtime),
         T(a_second_launch_does_not_wait_for_the_first),
         T(a_piece_that_was_only_launched_gets_its_state),
+        T(a_piece_that_was_only_launched_is_built_when_it_is_opened),
         T(a_computation_launches_nothing),
         cmocka_unit_test(a_launched_piece_is_built_or_gone),
         T(a_launch_in_vain_does_not_keep_others_from_opening_it),

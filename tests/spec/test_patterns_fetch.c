@@ -246,6 +246,42 @@ static void an_answer_comes_after_its_space_was_unloaded(void **state) {
     server_close(&s);
 }
 
+static hd_cell fetch_row(hd_build *row, hd_cell url, void *ctx) {
+    return hd_fetch(row, "page", url, NULL);
+}
+static hd_cell pages(hd_build *b) {
+    hd_cell urls = hd_argument(b, "urls", hd_array());
+    hd_cell rows = hd_map(b, "rows", urls, &(hd_each){ .build = fetch_row, .key = "" });
+    return hd_gather(b, "all", rows);
+}
+
+/* A row takes its request along, and the others go on. */
+static void a_request_is_cancelled_with_its_row(void **state) {
+    int seen = 0;
+    char json[160];
+    hd_piece p;
+    server mute = server_open(NULL), s = server_open("HTTP/1.1 200 OK\r\n\r\n1");
+    open_page("null", &seen);
+    assert_int_equal(hd_pattern_register(rt, "pages", "1", pages), HD_OK);
+    hd_piece_spec spec = { .id = "q", .pattern = "pages" };
+    assert_int_equal(hd_piece_start(rt, &spec, &p, NULL), HD_OK);
+    hd_sink(rt, hd_piece_result(rt, p), ignore, &seen);
+    hd_cell urls = hd_cell_at(rt, "main/q#/arguments/urls");
+    snprintf(json, sizeof json, "[%s, %s]", mute.url, s.url);
+    assert_int_equal(hd_write_json(rt, urls, json), HD_OK);
+    hd_runtime_pump(rt);
+    assert_false(hd_runtime_is_idle(rt));
+    snprintf(json, sizeof json, "[%s]", s.url);
+    assert_int_equal(hd_write_json(rt, urls, json), HD_OK);
+    assert_int_equal(hd_runtime_settle(rt), HD_OK);
+    hd_value all = hd_read(rt, pool, hd_cell_at(rt, "main/q/all"));
+    assert_string_equal(hd_json_print(pool, all, HD_JSON_COMPACT, NULL),
+                        "[{\"pending\":false,\"value\":1}]");
+    close_page();
+    server_close(&mute);
+    server_close(&s);
+}
+
 /* ---- several lives */
 
 static const char one[] = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n1";
@@ -405,6 +441,7 @@ int main(void) {
         cmocka_unit_test(a_request_is_cancelled_with_its_node),
         cmocka_unit_test(a_request_without_an_answer_is_made_again),
         cmocka_unit_test(an_answer_comes_after_its_space_was_unloaded),
+        cmocka_unit_test(a_request_is_cancelled_with_its_row),
         F(a_request_of_a_piece_that_was_stopped_is_made_again),
         F(an_answer_outlives_the_process),
         cmocka_unit_test(an_answer_that_the_store_refuses_is_an_error),
