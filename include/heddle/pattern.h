@@ -201,9 +201,10 @@ typedef struct hd_piece_spec {
  * HD_NOMEM; what its function failed with. */
 HD_API hd_status hd_piece_start(hd_runtime *rt, const hd_piece_spec *spec, hd_piece *out,
                                 hd_error *error);
-/* Starts a piece that is in the store, as its document says, and changes nothing there. `space` NULL is
- * "main". Happens by itself when a live node reads "ID/..." or an event is sent there, its pattern is
- * registered, and the program has not stopped it. */
+/* Starts a piece that is in the store, as its document says, and changes nothing there, unless it was
+ * launched and never built. `space` NULL is "main". Happens by itself when a live node reads what the piece
+ * writes, or an event is sent to "ID/...", its pattern is registered, and the program has not stopped
+ * it. */
 HD_API hd_status hd_piece_open(hd_runtime *rt, const char *space, const char *id, hd_piece *out,
                                hd_error *error);
 /* Starts a piece with a transaction, of a handler, an effect or the program; not of a computation

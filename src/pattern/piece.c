@@ -337,9 +337,11 @@ hd_status hd_piece_start(hd_runtime *rt, const hd_piece_spec *spec, hd_piece *ou
     return HD_OK;
 }
 
+/* One without a result was launched, and nobody came to build it: that is made up for afterwards. */
 static hd_status open_stored(piece *p, hd_tx *tx) {
-    p->arguments = stored(p, tx, "arguments");
     p->started = (uint64_t)hd_value_as_int(stored(p, tx, "started"), 0);
+    if (!hd_value_exists(stored(p, tx, "result"))) return HD_OK;
+    p->arguments = stored(p, tx, "arguments");
     p->opened = true;
     hd_status status = build(p, tx);
     p->arguments = (hd_value){ 0 };
@@ -373,6 +375,7 @@ static hd_status open_or_find(patterns *all, const char *space, const char *id, 
     if (status) return status;
     status = open_piece(all, tx, space, id, out);
     hd_tx_abort(tx);
+    if (!status && !(*out)->root) status = piece_build(*out);
     if (status && *out) piece_forget(*out);
     if (!status) (*out)->launches++; /* as in hd_piece_start */
     return status;
