@@ -368,6 +368,19 @@ static void twins(void) {
     lab_effect(l, "show", "main@user/mine");
 }
 
+/* One that comes back before anybody was told that it went keeps what its new run gave. */
+static void a_node_that_comes_back_is_kept(void **state) {
+    chain_has_run();
+    lab_cancel(l, "plus");
+    lab_compute(l, "plus", "double m", NULL);
+    settle();
+    assert_ran(l, "plus");
+    restart();
+    lab_settle(l);
+    assert_ran(l, "show");
+    assert_seen(l, "show", "7");
+}
+
 /* C312: the rows of one principal never serve another. */
 static void a_principal_has_rows_of_its_own(void **state) {
     hd_status status;
@@ -482,7 +495,7 @@ int main(void) {
         S(a_materialiser_catches_up),
         S(another_space_counts),
         S(gates_are_restored),
-        S(a_cancelled_node_is_forgotten),
+        S(a_cancelled_node_is_forgotten), S(a_node_that_comes_back_is_kept),
         S(a_principal_has_rows_of_its_own),
         S(volatile_documents_make_no_rows),
         S(a_creator_runs_and_its_children_do_not),
