@@ -30,6 +30,7 @@ hd_status persistence_init(scheduler *s) {
     if (!p) return HD_NOMEM;
     table_init(&p->piece_names, s->env);
     table_init(&p->names, s->env);
+    table_init(&p->gone_names, s->env);
     s->persistence = p;
     p->wanted = s->r->authority->ops->wants_derived(s->r->authority);
     s->r->observer.keep = rows_keep;
@@ -59,7 +60,7 @@ void persistence_fini(scheduler *s) {
         resume_free(s, &p->pieces.items[i]);
         value_unref(p->pieces.items[i].name);
     }
-    for (uint32_t i = 0; i < p->gone.count; i++) value_unref(p->gone.items[i].brief);
+    gone_clear(s);
     vec_fini(s->env, &p->nodes);
     vec_fini(s->env, &p->pieces);
     vec_fini(s->env, &p->due);
@@ -69,13 +70,14 @@ void persistence_fini(scheduler *s) {
     vec_fini(s->env, &p->gone);
     table_fini(&p->piece_names);
     table_fini(&p->names);
+    table_fini(&p->gone_names);
     env_free(s->env, p, sizeof *p);
     s->persistence = NULL;
 }
 
 /* ---- what is due */
 
-static void count_due(scheduler *s) {
+void persistence_count_due(scheduler *s) {
     const persistence *p = s->persistence;
     s->r->due = p->due.count + p->gone.count + p->lost;
 }
@@ -88,7 +90,7 @@ void persistence_due(scheduler *s, node_id id) {
     if (vec_push(s->env, &p->due, id)) k->flags |= KEPT_DUE;
     else p->lost = true;
     if (!p->due_at) p->due_at = env_now_ns(s->env) + QUIET_NS;
-    count_due(s);
+    persistence_count_due(s);
 }
 
 void persistence_ran_slow(scheduler *s, node_id id) {
@@ -110,32 +112,13 @@ void persistence_wrote(scheduler *s, node_id id, uint64_t local_seq) {
     if (s->persistence) kept_of(s, id)->wrote_in = local_seq;
 }
 
-void persistence_gone(scheduler *s, hd_value brief) {
-    if (!vec_push(s->env, &s->persistence->gone, ((gone_row){ brief }))) value_unref(brief);
-    count_due(s);
-}
-
-void persistence_node_gone(scheduler *s, node_id id) {
-    hd_value brief = rows_kept(s, id);
-    if (value_exists(brief)) persistence_gone(s, value_ref(brief));
-}
-
-bool persistence_is_gone(const scheduler *s, const char *name) {
-    const persistence *p = s->persistence;
-    for (uint32_t i = 0; i < p->gone.count; i++) {
-        size_t length;
-        if (!strcmp(text_of(array_get(p->gone.items[i].brief, 0), &length), name)) return true;
-    }
-    return false;
-}
-
 void persistence_creates(scheduler *s, node_id id) {
     if (!s->persistence || !id) return;
     kept_node *k = kept_of(s, id);
     if (k->flags & KEPT_CREATES) return;
     k->flags |= KEPT_CREATES;
     node_of(s, id)->flags &= ~(uint32_t)NODE_NOTED;
-    if ((k->flags & KEPT_ROW) && kept_has_name(k)) persistence_node_gone(s, id);
+    if ((k->flags & KEPT_ROW) && kept_has_name(k)) gone_add_node(s, id);
     k->flags &= (uint8_t)~KEPT_ROW;
 }
 
@@ -436,7 +419,7 @@ static void on_leaving(scheduler *s, node_id id) {
     if (!p || id >= p->nodes.count) return;
     kept_node *k = kept_of(s, id);
     if (!kept_has_name(k)) return;
-    if ((k->flags & KEPT_ROW) && !p->stopping) persistence_node_gone(s, id);
+    if ((k->flags & KEPT_ROW) && !p->stopping) gone_add_node(s, id);
     kept_piece *of = &p->pieces.items[k->piece];
     if (--of->nodes == 0) {
         resume_free(s, of);

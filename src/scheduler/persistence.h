@@ -60,11 +60,6 @@ typedef struct kept_piece {
     struct resume_set *set; /* rows that nobody has claimed yet; NULL: none */
 } kept_piece;
 
-/* A row that is to be deleted. */
-typedef struct gone_row {
-    hd_value brief; /* owned */
-} gone_row;
-
 typedef struct persistence {
     VEC(kept_node) nodes; /* by node */
     VEC(kept_piece) pieces;
@@ -73,7 +68,8 @@ typedef struct persistence {
     VEC(node_id) due;
     VEC(node_id) unasked; /* resumed; whose writers have not been asked for */
     VEC(node_id) unsaid;  /* whose outputs do not say yet which piece writes them */
-    VEC(gone_row) gone;
+    VEC(hd_value) gone;   /* rows to be deleted: [name, instance, ...], owned */
+    table gone_names;
     uint64_t due_at;     /* when what is due goes alone, if no seal takes it before; 0: never */
     uint64_t refused_at; /* the replica's revision when a seal was refused last; 0: never */
     bool wanted;         /* rows are to be written as they come, not only at the end */
@@ -144,10 +140,8 @@ node_id persistence_find(const scheduler *s, const char *name, size_t length);
 /* NULL: no node of it is, or was, registered here. */
 kept_piece *persistence_piece(const scheduler *s, const char *space, const char *piece);
 void persistence_due(scheduler *s, node_id id);
-/* Takes the reference. Without memory the row stays: it is harmless. */
-void persistence_gone(scheduler *s, hd_value brief);
-void persistence_node_gone(scheduler *s, node_id id);
-bool persistence_is_gone(const scheduler *s, const char *name);
+/* What is due has become more or less. */
+void persistence_count_due(scheduler *s);
 
 /* persistence_code.c */
 hd_value fingerprint_of(scheduler *s, node_id id, const hd_node_spec *spec, const char *name);
@@ -169,6 +163,16 @@ hd_status rows_brief_of(scheduler *s, const char *name, const char *instance, hd
 bool rows_is_known(const scheduler *s, node_id id);
 /* Whether a row of the node could be written now. */
 bool rows_can_keep(const scheduler *s, node_id id);
+
+/* persistence_gone.c */
+/* Takes the reference. Without memory the row stays: it is harmless. */
+void gone_add(scheduler *s, hd_value brief);
+void gone_add_node(scheduler *s, node_id id);
+/* There is such a row again. */
+void gone_take_back(scheduler *s, hd_value brief);
+/* Whether some row of the name is to be deleted. */
+bool gone_is(const scheduler *s, const char *name, size_t length);
+void gone_clear(scheduler *s);
 
 /* persistence_adopt.c: another runtime's rows; see observer in store/replica.h. */
 void adopt_observed(void *ctx, hd_value extra, hd_value seqs);

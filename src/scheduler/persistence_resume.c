@@ -472,14 +472,13 @@ static void drop_row(scheduler *s, kept_piece *of, set_row *row) {
     hd_value name = text_string(s->r->heap, name_of(of->set, row), row->name_length), brief;
     row->claimed = true;
     of->set->unclaimed--;
-    if (!rows_brief(s, name, (hd_scope)row->scope, value_absent(), &brief))
-        persistence_gone(s, brief);
+    if (!rows_brief(s, name, (hd_scope)row->scope, value_absent(), &brief)) gone_add(s, brief);
 }
 
 static bool drop_told(void *ctx, const basis_row *row) {
     scheduler *s = ctx;
     hd_value brief;
-    if (!rows_brief_of(s, row->name, row->instance, &brief)) persistence_gone(s, brief);
+    if (!rows_brief_of(s, row->name, row->instance, &brief)) gone_add(s, brief);
     return true;
 }
 
@@ -535,7 +534,7 @@ hd_status resume_take(scheduler *s, node_id id) {
     if (!row || row->claimed) return HD_OK;
     hd_status status = HD_OK;
     bool same = !strcmp(row->print, text_of(k->print, &print_length));
-    if (same && !persistence_is_gone(s, name)) status = install(s, id, of->set, row);
+    if (same && !gone_is(s, name, length)) status = install(s, id, of->set, row);
     else k->flags |= KEPT_ROW; /* whatever there is goes, or is replaced */
     claim_row(s, of, row);
     return status;

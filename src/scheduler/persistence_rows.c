@@ -11,6 +11,7 @@
 #include "store/overlay.h"
 #include "value/array.h"
 #include "value/build.h"
+#include "value/diff.h"
 #include "value/key.h"
 #include "value/object.h"
 #include "value/text.h"
@@ -142,8 +143,10 @@ static hd_status push_body(scheduler *s, build *b, node_id id) {
 static hd_status push_full(scheduler *s, build *b, node_id id) {
     const kept_node *k = kept_of(s, id);
     hd_value brief = rows_kept(s, id);
-    bool ok = value_exists(brief) && build_push(b, value_ref(k->name)) &&
-              build_push(b, value_ref(array_get(brief, 1))) && build_push(b, value_ref(k->print));
+    if (value_is_absent(brief)) return HD_NOMEM;
+    gone_take_back(s, brief);
+    bool ok = build_push(b, value_ref(k->name)) && build_push(b, value_ref(array_get(brief, 1))) &&
+              build_push(b, value_ref(k->print));
     hd_status status = ok ? push_body(s, b, id) : HD_NOMEM;
     return status ? status : build_array(b, 4);
 }
@@ -225,7 +228,7 @@ static hd_status right_instance(scheduler *s, node_id id) {
     if (k->narrow == scope || (!k->narrow && scope == HD_SCOPE_SPACE)) return HD_OK;
     hd_status status = rows_brief(s, value_ref(k->name), scope, k->print, &brief);
     if (status) return status;
-    if (k->flags & KEPT_ROW) persistence_node_gone(s, id);
+    if (k->flags & KEPT_ROW) gone_add_node(s, id);
     value_unref(k->brief);
     k->brief = brief;
     k->narrow = (uint8_t)scope;
@@ -326,7 +329,7 @@ static hd_status push_nodes(scheduler *s, build *b, commit *c, uint32_t *count) 
 static hd_status push_gone(scheduler *s, build *b) {
     const persistence *p = s->persistence;
     for (uint32_t i = 0; i < p->gone.count; i++)
-        if (!build_push(b, value_ref(p->gone.items[i].brief))) return HD_NOMEM;
+        if (!build_push(b, value_ref(p->gone.items[i]))) return HD_NOMEM;
     return build_array(b, p->gone.count);
 }
 
@@ -364,7 +367,7 @@ static bool stays_due(scheduler *s, node_id id) {
     kept_node *k = kept_of(s, id);
     if (!is_steady(s, id)) return k->wrote_in > s->r->settled;
     if (!reads_volatile(s, node_of(s, id))) return true;
-    if (k->flags & KEPT_ROW) persistence_node_gone(s, id);
+    if (k->flags & KEPT_ROW) gone_add_node(s, id);
     k->flags &= (uint8_t)~KEPT_ROW;
     return false;
 }
@@ -373,8 +376,7 @@ static bool stays_due(scheduler *s, node_id id) {
 static void conclude(scheduler *s, bool sent) {
     persistence *p = s->persistence;
     uint32_t left = 0;
-    for (uint32_t i = 0; i < p->gone.count && sent; i++) value_unref(p->gone.items[i].brief);
-    if (sent) p->gone.count = 0;
+    if (sent) gone_clear(s);
     for (uint32_t i = 0; i < p->due.count; i++) {
         node_id id = p->due.items[i];
         kept_node *k = kept_of(s, id);
@@ -390,7 +392,7 @@ static void conclude(scheduler *s, bool sent) {
         if (!(k->flags & KEPT_CREATES)) node_of(s, id)->flags |= NODE_NOTED;
     }
     p->due.count = left;
-    s->r->due = p->due.count + p->gone.count + p->lost;
+    persistence_count_due(s);
 }
 
 static void prove_anew(void *ctx, node_id id) {
@@ -423,6 +425,16 @@ hd_status rows_keep(void *ctx, commit *c) {
     return status;
 }
 
+/* Whether a later seal than this carries such a row. */
+static bool is_back(scheduler *s, hd_value brief, uint64_t seal) {
+    size_t length;
+    const char *name = text_of(array_get(brief, 0), &length);
+    node_id id = persistence_find(s, name, length);
+    if (!id || kept_of(s, id)->sent_in <= seal) return false;
+    hd_value its = rows_kept(s, id);
+    return value_exists(its) && value_equal(array_get(its, 1), array_get(brief, 1));
+}
+
 /* A seal was refused: what it carried is not kept. */
 void rows_refused(void *ctx, const commit *c) {
     scheduler *s = ctx;
@@ -436,6 +448,8 @@ void rows_refused(void *ctx, const commit *c) {
         k->flags |= KEPT_CHANGED;
         persistence_due(s, id);
     }
-    for (size_t i = 0; i < hd_value_count(gone); i++)
-        persistence_gone(s, value_ref(array_get(gone, (uint32_t)i)));
+    for (size_t i = 0; i < hd_value_count(gone); i++) {
+        hd_value brief = array_get(gone, i);
+        if (!is_back(s, brief, c->local_seq)) gone_add(s, value_ref(brief));
+    }
 }
