@@ -403,11 +403,12 @@ hd_status writer_push(writer *w, json_buffer *bytes) {
 
 void writer_start(writer *w) { signal_fd(w->wake_fd); }
 
+/* What a turn could not do, because others were at the file, is the thread's, which is on its way. */
 static bool begin_turn(writer *w) {
     pthread_mutex_lock(&w->lock);
-    bool ours = w->resting && w->queue && !w->command && !w->stop;
+    bool ours = w->resting && w->queue && !w->todo && !w->command && !w->stop;
     if (ours) {
-        assert(!w->in_turn && !w->todo);
+        assert(!w->in_turn);
         w->in_turn = true;
         w->turns++;
         take_queue(w);
