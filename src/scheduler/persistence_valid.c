@@ -7,7 +7,8 @@
  * which are named.
  *
  * Said only if every row of the piece is of a node that is registered here, and of no single
- * principal: of the others nobody here knows whether they hold.
+ * principal: of the others nobody here knows whether they hold. Otherwise those rows are proved anew,
+ * one by one, that read a document which has changed since.
  *
  * A row that has no verdict yet is named, too: which of two is in the store then, nobody knows. So the
  * word goes before the seal that carries what is still to be said; that takes the name off again. */
@@ -15,6 +16,7 @@
 
 #include "base/env.h"
 #include "store/basis.h"
+#include "store/overlay.h"
 #include "value/array.h"
 #include "value/diff.h"
 #include "value/object.h"
@@ -25,10 +27,11 @@ enum { STALE_MAX = 1000 }; /* more invalid nodes than this: nothing is said */
 
 typedef struct saying {
     scheduler *s;
-    hd_value seqs;  /* where the spaces stand that its rows read; owned */
-    hd_value stale; /* names of rows that do not hold; owned */
-    bool foreign;   /* some row is not known here */
-    bool behind;    /* some row is not proved as of now */
+    hd_value seqs;    /* where the spaces stand that its rows read; owned */
+    hd_value stale;   /* names of rows that do not hold; owned */
+    bool foreign;     /* some row is not known here */
+    bool behind;      /* some row is not proved as of now */
+    VEC(node_id) hit; /* clean, and a document that they read has changed since their rows */
     hd_status status;
 } saying;
 
@@ -68,19 +71,44 @@ static void take_space(saying *w, const char *text, size_t length, uint64_t prov
     if (proved < now) w->behind = true;
 }
 
+static bool is_own(scheduler *s, node_id id, const char *instance) {
+    size_t length;
+    hd_value brief = rows_kept(s, id);
+    return value_exists(brief) && !strcmp(text_of(array_get(brief, 1), &length), instance);
+}
+
+static bool is_hit(const scheduler *s, node_id id, hd_value seqs) {
+    const places *ps = &s->r->places;
+    const node *n = node_of(s, id);
+    const edge *reads = node_reads_const(n);
+    for (uint32_t i = 0; i < n->read_count; i++) {
+        const place *doc = place_at(ps, place_at(ps, reads[i].key & KEY_PLACE)->root);
+        const struct key *space = ps->homes.items[doc->doc.home].space;
+        hd_value proved = object_get_bytes(seqs, key_bytes(space), space->length);
+        if ((doc->doc.flags & DOC_KNOWN) && doc->doc.seq > (uint64_t)hd_value_as_int(proved, 0))
+            return true;
+    }
+    return false;
+}
+
+static void name_stale(saying *w, const char *text, size_t length) {
+    hd_value name = text_make(w->s->r->heap, TAG_STRING, text, length);
+    replace(w, &w->stale, array_append(w->s->r->heap, w->stale, name));
+    value_unref(name);
+}
+
 static bool take_row(void *ctx, const basis_row *row) {
     saying *w = ctx;
     size_t length = strlen(row->name);
     node_id id = persistence_find(w->s, row->name, length);
-    w->foreign = !id || *row->instance || hd_value_count(w->stale) >= STALE_MAX;
+    bool holds = id && is_own(w->s, id, row->instance) && row_holds(w, id);
     for (hd_iter it = hd_iter_of(row->seqs); !w->status && hd_iter_next(&it);)
         take_space(w, it.key, it.key_length, (uint64_t)hd_value_as_int(it.value, 0));
-    if (!w->foreign && !w->status && !row_holds(w, id)) {
-        hd_value name = text_make(w->s->r->heap, TAG_STRING, row->name, length);
-        replace(w, &w->stale, array_append(w->s->r->heap, w->stale, name));
-        value_unref(name);
-    }
-    return !w->status && !w->foreign;
+    if (!id || *row->instance || hd_value_count(w->stale) >= STALE_MAX) w->foreign = true;
+    if (!w->status && !w->foreign && !holds) name_stale(w, row->name, length);
+    if (!w->status && holds && is_hit(w->s, id, row->seqs) && !vec_push(w->s->env, &w->hit, id))
+        w->status = HD_NOMEM;
+    return !w->status;
 }
 
 /* {"pieces": [[name, seqs, stale]]} */
@@ -118,6 +146,8 @@ static void say(scheduler *s, uint32_t piece) {
     hd_status status = a->ops->basis->rows(a, text_of(name, &length), &valid, take_row, &w);
     bool said = value_exists(valid) && value_equal(valid, w.seqs);
     if (!status && !w.status && !w.foreign && w.behind && !said) send(&w, name);
+    for (uint32_t i = 0; i < w.hit.count && w.foreign; i++) persistence_due(s, w.hit.items[i]);
+    vec_fini(s->env, &w.hit);
     value_unref(valid);
     value_unref(w.seqs);
     value_unref(w.stale);
@@ -137,5 +167,6 @@ void persistence_say_valid(scheduler *s) {
     if (!p || p->lost || s->r->pending_count || !a->ops->wants_derived(a)) return;
     for (uint32_t i = 0; i < p->pieces.count; i++)
         if (value_exists(p->pieces.items[i].name) && p->pieces.items[i].nodes) say(s, i);
+    if (p->due.count) (void)overlay_seal(s->r, true); /* without memory it is found out again */
     if (s->r->pending_count) (void)replica_send(s->r);
 }
