@@ -1,8 +1,13 @@
-/* change.c -- one transaction with its conditions. */
+/* change.c -- one transaction with its conditions.
+ *
+ * A slip must not leave a file behind: what would make one is tried in memory first. */
+#define _POSIX_C_SOURCE 200809L
 #include "cli/change.h"
 
 #include "cli/output.h"
 #include "cli/parse.h"
+#include <string.h>
+#include <unistd.h>
 
 static int require_equal(store *s, hd_tx *tx) {
     const char *json = option_text(s->c, "if");
@@ -16,7 +21,8 @@ static int require_equal(store *s, hd_tx *tx) {
     return status ? store_fail(s, status, "--if") : CLI_OK;
 }
 
-int change_run(cli *c, store_mode mode, bool conditional, change_fn fn) {
+/* In memory it is not committed: only what is wrong with it is told. */
+static int attempt(cli *c, store_mode mode, bool conditional, change_fn fn) {
     store s;
     hd_tx *tx = NULL;
     int failed = store_open(c, &s, c->operands[0], mode);
@@ -26,7 +32,20 @@ int change_run(cli *c, store_mode mode, bool conditional, change_fn fn) {
     }
     if (!failed && conditional) failed = require_equal(&s, tx);
     if (!failed) failed = fn(&s, tx);
-    if (failed) hd_tx_abort(tx);
+    if (failed || mode == STORE_NOWHERE) hd_tx_abort(tx);
     else failed = store_commit(&s, tx, c->operands[1]);
     return store_close(&s, failed);
+}
+
+/* What stdin holds can be read once. */
+static bool reads_stdin(const cli *c) {
+    for (size_t i = 1; i < c->operand_count; i++)
+        if (strcmp(c->operands[i], "-") == 0) return true;
+    return false;
+}
+
+int change_run(cli *c, store_mode mode, bool conditional, change_fn fn) {
+    bool makes_file = mode == STORE_CREATE && access(c->operands[0], F_OK) && !reads_stdin(c);
+    int failed = makes_file ? attempt(c, STORE_NOWHERE, conditional, fn) : CLI_OK;
+    return failed ? failed : attempt(c, mode, conditional, fn);
 }

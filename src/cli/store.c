@@ -58,9 +58,9 @@ int store_open_as(cli *c, store *s, const char *file, store_mode mode, const cha
                            .principal = principal,
                            .session = session,
                            .read_only = mode == STORE_READ,
-                           .must_exist = mode != STORE_CREATE };
+                           .must_exist = mode == STORE_READ || mode == STORE_WRITE };
     hd_error error = { 0 };
-    hd_status status = hd_open(file, &options, &s->rt, &error);
+    hd_status status = hd_open(mode == STORE_NOWHERE ? NULL : file, &options, &s->rt, &error);
     if (status) return store_open_failed(c, file, status, &error);
     status = hd_pool_open(hd_runtime_heap(s->rt), &s->pool);
     return status ? store_fail(s, status, file) : CLI_OK;

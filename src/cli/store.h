@@ -6,9 +6,10 @@
 #include <heddle/store.h>
 
 typedef enum store_mode {
-    STORE_READ,  /* the file must exist and is not written */
-    STORE_WRITE, /* it must exist */
-    STORE_CREATE /* it is made where it is missing */
+    STORE_READ,   /* the file must exist and is not written */
+    STORE_WRITE,  /* it must exist */
+    STORE_CREATE, /* it is made where it is missing */
+    STORE_NOWHERE /* a store in memory, to see whether something can be done */
 } store_mode;
 
 typedef struct store {

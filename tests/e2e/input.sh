@@ -40,6 +40,9 @@ two_lines() { printf '{"é": 1,\n "b": tru}' | "$heddle" set shop.db main/x - 2>
 check "also on a later line" holds two_lines
 check "text without quotes says how to quote" fails 4 "Text needs quotes: '\"hello\"'" \
     set shop.db main/x hello
+check "a slip makes no file" fails 4 "Text needs quotes" set fresh.db main/x hello
+check "nor does a name that is none" fails 4 "is no cell" set fresh.db mainx 1
+check "nothing is there" holds sh -c '! ls fresh.db* 2>/dev/null'
 check "a value that cannot be put there is refused" fails 4 "cannot be put" \
     set shop.db main/stock#/apples/x 1
 check "nothing of it was stored" fails 2 "no document" get shop.db main/x
