@@ -145,7 +145,7 @@ static bool remove_document(void *ctx, const hd_listing *entry) {
 
 /* The list has what is stored, and of the user and the session only once a cell of theirs has been
  * named. */
-static hd_status list_all_of(hd_runtime *rt, const char *space, const char *id) {
+static hd_status make_listable(hd_runtime *rt, const char *space, const char *id) {
     bool named = hd_cell_of(rt, space, HD_SCOPE_USER, id, "").id &&
                  hd_cell_of(rt, space, HD_SCOPE_SESSION, id, "").id;
     return named ? hd_runtime_sync(rt) : hd_runtime_error(rt)->status;
@@ -154,7 +154,7 @@ static hd_status list_all_of(hd_runtime *rt, const char *space, const char *id) 
 /* Of a piece that has been stopped; `prefix` is that of its documents: "corner/". */
 static hd_status remove_documents(removal *r, hd_cell document, const char *space,
                                   const char *prefix) {
-    hd_status status = list_all_of(r->all->rt, space, prefix);
+    hd_status status = make_listable(r->all->rt, space, prefix);
     if (!status) status = hd_tx_begin(r->all->rt, &r->tx);
     if (status) return status;
     status = hd_tx_remove(r->tx, document);
