@@ -237,6 +237,12 @@ static int refused(store *s, hd_status status, const char *what) {
     if (status == HD_EXISTS)
         return cli_fail(s->c, CLI_CONFLICT, "Leave --new out to replace it.",
                         "%s: the document exists already, or did once", what);
+    if (status == HD_BUSY)
+        return cli_fail(s->c, CLI_IO, "Nothing was stored: try again when it has finished.",
+                        "%s: another program keeps %s locked", what, s->file);
+    if (status == HD_FULL)
+        return cli_fail(s->c, CLI_IO, "Nothing was stored: make room, and run it again.",
+                        "%s: the disk is full", what);
     return store_fail(s, status, what);
 }
 

@@ -54,6 +54,7 @@ finds_json() { "$heddle" db check torn.db --json 2>/dev/null | grep -q '^{"findi
 check "and tells it as JSON" holds finds_json
 
 "$heddle" set shut.db main/a 1
+mkfifo busy.in
 can_be_refused() { [ "$(id -u)" != 0 ]; }
 if can_be_refused; then
     chmod 444 shut.db
@@ -67,6 +68,20 @@ if can_be_refused; then
     check "a directory that cannot be written is named" fails 5 "permission to its directory" get shut/shut.db main/a
     chmod 755 shut
 fi
+python3 -c '
+import sqlite3, sys
+c = sqlite3.connect("shut.db", isolation_level=None)
+c.execute("begin immediate")
+print("locked", flush=True)
+sys.stdin.read()' <busy.in >busy & locker=$!
+exec 9>busy.in
+until_true grep -q locked busy
+check "a file that another program keeps locked" fails 6 "another program keeps shut.db locked" set shut.db main/a 2
+check "can be read" gives 0 1 get shut.db main/a
+exec 9>&-
+wait $locker
+check "and written when it is free" gives 0 "" set shut.db main/a 1
+
 check "a directory is no file" fails 5 "is a directory" get . main/a
 check "a place that does not exist is named" fails 2 "mkdir -p no/such/dir" set no/such/dir/x.db main/a 1
 printf x >byte
