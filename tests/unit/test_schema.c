@@ -299,6 +299,25 @@ static void alternatives_do_not_multiply(void **state) {
     world_close(&w);
 }
 
+/* Nor do alternatives of alternatives, where there is nothing inside of the value to remember. */
+static void alternatives_of_a_number_do_not_multiply(void **state) {
+    char text[8192];
+    size_t n = (size_t)snprintf(text, sizeof text, "{'$ref': '#/$defs/a0', '$defs': {");
+    for (int i = 0; i < 60; i++)
+        n += (size_t)snprintf(
+            text + n, sizeof text - n,
+            "'a%d': {'anyOf': [{'$ref': '#/$defs/a%d'}, {'$ref': '#/$defs/a%d'}]}, ", i, i + 1,
+            i + 1);
+    snprintf(text + n, sizeof text - n, "'a60': {'type': 'string'}}}");
+    world w = world_open();
+    hd_schema *schema = compile(&w, text);
+    assert_int_equal(hd_schema_validate(schema, hd_int(w.pool, 5), NULL), HD_MISMATCH);
+    assert_int_equal(hd_schema_validate(schema, json(&w, "'x'"), NULL), HD_OK);
+    assert_true(value_is_absent(hd_schema_project(w.pool, schema, json(&w, "[]"))));
+    hd_schema_free(schema);
+    world_close(&w);
+}
+
 static void values_as_deep_as_they_come_are_matched(void **state) {
     world w = world_open();
     hd_schema *schema =
@@ -395,6 +414,7 @@ int main(void) {
         cmocka_unit_test(boundaries_are_checked_streams_are_not),
         cmocka_unit_test(what_is_no_value_does_not_match),
         cmocka_unit_test(alternatives_do_not_multiply),
+        cmocka_unit_test(alternatives_of_a_number_do_not_multiply),
         cmocka_unit_test(values_as_deep_as_they_come_are_matched),
         cmocka_unit_test(a_chain_of_alternatives_beyond_the_limit_says_so),
         cmocka_unit_test(every_failed_allocation_is_survived),
