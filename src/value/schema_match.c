@@ -153,6 +153,8 @@ static hd_status match_array(schema_match *m, const schema_node *node, hd_value 
 
 /* ---- Alternatives ------------------------------------------------------------------------ */
 
+enum { CHOICES_FORGOTTEN = 4 }; /* so many inside of each other */
+
 void schema_match_begin_choice(schema_match *m) { m->choices++; }
 
 void schema_match_end_choice(schema_match *m) {
@@ -196,7 +198,9 @@ static hd_status try_alternatives(schema_match *m, const schema_node *node, hd_v
 
 hd_status schema_match_choose(schema_match *m, const schema_node *node, hd_value v,
                               const schema_place *at, const schema_node **out) {
-    bool worth_keeping = value_is_block(v) && hd_value_count(v) > 0;
+    /* Trying a scalar costs less than remembering it, unless alternatives lead to alternatives. */
+    bool worth_keeping =
+        (value_is_block(v) && hd_value_count(v) > 0) || m->choices > CHOICES_FORGOTTEN;
     const schema_decision *known = worth_keeping ? decision_find(m, node, v) : NULL;
     *out = known ? known->choice : NULL;
     if (known) return HD_OK;
