@@ -31,10 +31,16 @@ static void entry_fini(basis_entry *e) {
     key_unref(e->space);
 }
 
-static void piece_fini(basis *b, basis_piece *p) {
-    value_unref(p->name);
+static void silence_piece(basis_piece *p) {
     value_unref(p->valid);
     value_unref(p->stale);
+    table_fini(&p->named);
+    p->valid = p->stale = value_absent();
+}
+
+static void piece_fini(basis *b, basis_piece *p) {
+    value_unref(p->name);
+    silence_piece(p);
     vec_fini(b->env, &p->rows);
 }
 
@@ -96,10 +102,20 @@ basis_piece *basis_find_piece(const basis *b, const char *name, size_t length) {
     return i == TABLE_NONE ? NULL : &b->pieces.items[i];
 }
 
+static uint32_t text_hash(const char *text) { return hash_fold(hash_bytes(text, strlen(text), 0)); }
+
 bool basis_names_stale(const basis_piece *p, const char *name) {
-    for (hd_iter it = hd_iter_of(p->stale); hd_iter_next(&it);)
-        if (!strcmp(hd_value_as_text(it.value, ""), name)) return true;
+    if (!table_count(&p->named)) return false;
+    for (table_probe at = table_find(&p->named, text_hash(name)); table_next(&p->named, &at);)
+        if (!strcmp(hd_value_as_text(array_get(p->stale, at.index), ""), name)) return true;
     return false;
+}
+
+static hd_status index_stale(hd_value stale, table *out) {
+    hd_status status = table_reserve(out, (uint32_t)array_count(stale));
+    for (uint32_t i = 0; i < array_count(stale) && !status; i++)
+        status = table_insert(out, text_hash(hd_value_as_text(array_get(stale, i), "")), i);
+    return status;
 }
 
 hd_value basis_seqs_of(const basis *b, const basis_entry *e) {
@@ -166,6 +182,7 @@ static hd_status piece_at(basis *b, const char *name, size_t length, uint32_t *o
     *out = find_piece(b, hash, name, length);
     if (*out != TABLE_NONE) return HD_OK;
     basis_piece p = { .hash = hash, .sorted = true };
+    table_init(&p.named, b->env);
     p.name = text_make(b->heap, TAG_STRING, name, length);
     if (value_is_failed(p.name)) return HD_NOMEM;
     if (!vec_room(b->env, &b->pieces, 1) || table_insert(&b->by_piece, hash, b->pieces.count)) {
@@ -408,17 +425,23 @@ static hd_status apply_piece(basis *b, hd_value item, uint64_t at) {
     size_t length;
     uint32_t i;
     const char *name = hd_value_text(hd_value_index(item, 0), &length);
-    hd_status status = piece_at(b, name, length, &i);
-    if (status) return status;
+    table named;
+    table_init(&named, b->env);
+    hd_status status = index_stale(hd_value_index(item, 2), &named);
+    if (!status) status = piece_at(b, name, length, &i);
+    if (status) {
+        table_fini(&named);
+        return status;
+    }
     basis_piece *p = &b->pieces.items[i];
-    value_unref(p->valid);
-    value_unref(p->stale);
+    silence_piece(p);
     p->valid = value_ref(hd_value_index(item, 1));
     p->stale = value_ref(hd_value_index(item, 2));
+    p->named = named;
     p->at = at;
     for (uint32_t k = 0; k < p->rows.count; k++) {
         basis_entry *e = &b->entries.items[p->rows.items[k]];
-        bool stale = hd_value_count(p->stale) && basis_names_stale(p, basis_text(e, 0, NULL));
+        bool stale = basis_names_stale(p, basis_text(e, 0, NULL));
         e->flags = (uint8_t)((e->flags & ~ROW_STALE) | (stale ? ROW_STALE : 0));
     }
     return HD_OK;
@@ -454,12 +477,6 @@ static void drop_each(basis *b, hd_value items) {
         uint32_t hash, i = entry_of(b, it.value, &hash);
         if (i != TABLE_NONE) entry_drop(b, i);
     }
-}
-
-static void silence_piece(basis_piece *p) {
-    value_unref(p->valid);
-    value_unref(p->stale);
-    p->valid = p->stale = value_absent();
 }
 
 /* The last row takes the piece with it. */

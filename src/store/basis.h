@@ -158,6 +158,7 @@ typedef struct basis_piece {
     hd_value name;  /* owned: a text */
     hd_value valid; /* owned: seqs by space; absent: nothing was said */
     hd_value stale; /* owned: names; with `valid` */
+    table named;    /* the same: by hash of the name into `stale` */
     uint64_t at;    /* the log row that said so */
     uint32_t hash;
     bool sorted;        /* rows are in order of name and instance */
@@ -203,7 +204,7 @@ const basis_entry *basis_find(const basis *b, const char *name, size_t name_leng
 basis_piece *basis_find_piece(const basis *b, const char *name, size_t length);
 /* Brings the rows of a piece into order. */
 void basis_sort(const basis *b, basis_piece *p);
-/* Whether the piece's own record names the node as stale. */
+/* Whether the piece's own record names the node as stale. One hash lookup. */
 bool basis_names_stale(const basis_piece *p, const char *name);
 
 static inline const char *basis_text(const basis_entry *e, size_t i, size_t *length) {
