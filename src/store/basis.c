@@ -461,6 +461,7 @@ static hd_status apply_gone(basis *b, hd_value item, uint64_t at) {
 hd_status basis_apply(basis *b, hd_value extra, const basis_point *now, uint64_t at) {
     basis_extra x = basis_extra_of(extra);
     proof p = { .b = b, .now = now, .seqs = node_value(NULL, true) };
+    if (at && at <= b->trimmed) b->trimmed = at - 1; /* an earlier part of the log is read again */
     hd_status status = make_seqs(&p, x.nodes);
     if (!status) status = apply_nodes(&p, x.nodes, at);
     for (hd_iter it = hd_iter_of(x.pieces); !status && hd_iter_next(&it);)
@@ -501,6 +502,8 @@ void basis_drop(basis *b, hd_value extra) {
 }
 
 void basis_trim(basis *b, uint64_t at) {
+    if (at <= b->trimmed) return; /* as at most looks into a file */
+    b->trimmed = at;
     for (uint32_t i = b->entries.count; i-- > 0;)
         if (b->entries.items[i].at <= at) entry_drop(b, i);
     for (uint32_t i = b->pieces.count; i-- > 0;)
@@ -538,6 +541,7 @@ void basis_check(const basis *b) {
     assert(rows == b->entries.count);
     for (uint32_t i = 0; i < b->entries.count; i++) {
         uint32_t hash;
+        assert(!b->trimmed || b->entries.items[i].at > b->trimmed);
         assert(entry_of(b, b->entries.items[i].row, &hash) == i);
         assert(b->overlay || b->entries.items[i].flags & ROW_WHOLE);
         (void)hash;

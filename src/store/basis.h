@@ -179,6 +179,7 @@ typedef struct basis {
     VEC(basis_piece) pieces;
     table by_name, by_piece;
     VEC(basis_found) found; /* scratch: the entries that the rows of an extra speak of */
+    uint64_t trimmed;       /* there is nothing up to this log row */
 } basis;
 
 /* Where the sequences stand: space number i, from 0 until false. */
