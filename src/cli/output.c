@@ -139,6 +139,15 @@ int cli_fail(cli *c, int status, const char *hint, const char *format, ...) {
     return status;
 }
 
+static void warn_json(const cli *c, const char *message) {
+    record r = record_to(stderr);
+    record_open(&r, NULL, '{');
+    if (c->command) record_text(&r, "command", c->command->name);
+    record_text(&r, "warning", message);
+    record_close(&r, '}');
+    record_end(&r);
+}
+
 void cli_warn(const cli *c, const char *format, ...) {
     char message[1024];
     va_list arguments;
@@ -146,6 +155,10 @@ void cli_warn(const cli *c, const char *format, ...) {
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     progress(c, "%s", "");
+    if (c->json) {
+        warn_json(c, message);
+        return;
+    }
     fputs("heddle: ", stderr);
     print_plain(stderr, message);
     fputc('\n', stderr);

@@ -28,6 +28,9 @@ check "the same id again gets the same outcome" gives 0 '"hello ann"' \
     send live.db main/greet '"bob"' --id one --wait --timeout 20
 again() { "$heddle" send live.db main/greet '"bob"' --id one 2>err >id && grep -q "handled before" err; }
 check "without --wait it says that it was handled" holds again
+json_remark() { "$heddle" send live.db main/greet '"bob"' --id one --json 2>err >id && python3 -c '
+import json; assert json.load(open("err")) == {"command": "send", "warning": "the event was handled before"}'; }
+check "with --json as JSON" holds json_remark
 check "a handler that returns nothing leaves an empty record" gives 0 '{}' \
     send live.db main/greet null --wait --timeout 20
 check "each was handled once" gives 0 3 get live.db main/greeted
