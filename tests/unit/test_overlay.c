@@ -27,7 +27,7 @@ static bool vouch(void *ctx, place_id doc, commit *c, hd_status *status) {
     if (node.reads) *status = tx_claim(r, c, lab_cell(a, node.reads).id);
     return !*status;
 }
-static void unseal(void *ctx, place_id doc) { node.unsealed++; }
+static void unseal(void *ctx, place_id doc, hd_status status) { node.unsealed++; }
 
 static int open_two(void **state) {
     l = lab_open_with((lab_options){ .kind = LAB_MEMORY });
