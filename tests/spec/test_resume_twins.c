@@ -313,6 +313,10 @@ static void play(const char *first, const char *second) {
     close_twin(&b);
 }
 
+static void twins_in_memory(void **state) {
+    (void)state;
+    play(NULL, NULL);
+}
 static void twins_in_files(void **state) {
     (void)state;
     play("one.db", "two.db");
@@ -320,6 +324,7 @@ static void twins_in_files(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(twins_in_memory),
         cmocka_unit_test_setup_teardown(twins_in_files, folder_make, folder_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
