@@ -66,13 +66,28 @@ static hd_status seal_add(replica *r, commit *c, place_id doc) {
     return HD_OK;
 }
 
+/* A commit over an output leaves it in the list without its flag, and when it is written again it stands
+ * there twice. Each once, and only those that are to be sealed. */
+static void tidy_unsealed(replica *r) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < r->unsealed.count; i++) {
+        place *p = place_at(&r->places, r->unsealed.items[i]);
+        if (!(p->doc.flags & DOC_UNSEALED)) continue;
+        p->doc.flags &= (uint16_t)~DOC_UNSEALED;
+        r->unsealed.items[kept++] = r->unsealed.items[i];
+    }
+    r->unsealed.count = kept;
+    for (uint32_t i = 0; i < kept; i++)
+        place_at(&r->places, r->unsealed.items[i])->doc.flags |= DOC_UNSEALED;
+}
+
 /* Outputs that can be sealed go into the commit; the others stay in the list. */
 static hd_status seal_collect(replica *r, commit *c) {
     uint32_t kept = 0;
     hd_status status = HD_OK;
+    tidy_unsealed(r);
     for (uint32_t i = 0; i < r->unsealed.count; i++) {
         place_id doc = r->unsealed.items[i];
-        if (!(place_at(&r->places, doc)->doc.flags & DOC_UNSEALED)) continue;
         bool vouched =
             !status && r->observer.vouch && r->observer.vouch(r->observer.ctx, doc, c, &status);
         if (vouched && !status) status = seal_add(r, c, doc);

@@ -3,7 +3,8 @@
  * Bodies, sinks, listeners, error handlers, outcomes, releases, idle waiters, handlers and preflights
  * cancel nodes, register others, resume runs, send events, remove handlers, set gates, switch traces.
  * Whether what they do makes sense does not matter: nothing may be taken for what it was before, and in
- * the end everything is gone. Once more with allocations that fail now and then. The checks of debug
+ * the end everything is gone. Once more with allocations that fail now and then, and once with another
+ * runtime on the store, so that verdicts come late and some commits are refused. The checks of debug
  * builds and the sanitisers judge.
  *
  * HD_STEPS is the number of steps; HD_SEED repeats a run. */
@@ -25,7 +26,8 @@ typedef struct slot {
     int released;
 } slot;
 
-static hd_runtime *rt;
+static hd_memory *memory;
+static hd_runtime *rt, *other; /* other NULL: there is none */
 static lab_env *env;
 static lab_random r;
 static hd_cell cells[CELLS], streams[STREAMS];
@@ -37,6 +39,7 @@ static int alive;   /* registered and not yet released */
 static int due;     /* outcomes that are to come */
 static bool quiet;  /* nobody does anything any more */
 static bool scarce; /* memory is */
+static bool shared; /* the store is */
 
 static uint32_t below(uint32_t n) { return (uint32_t)lab_random_below(&r, n); }
 static bool once_in(uint32_t n) { return !below(n); }
@@ -283,7 +286,11 @@ static void do_something(void) {
 
 static void open_world(void) {
     env = lab_env_open();
-    assert_int_equal(hd_open(NULL, &(hd_options){ .env = lab_env_of(env) }, &rt, NULL), HD_OK);
+    assert_int_equal(hd_memory_open(lab_env_of(env), NULL, &memory), HD_OK);
+    hd_options options = { .env = lab_env_of(env), .memory = memory };
+    assert_int_equal(hd_open(NULL, &options, &rt, NULL), HD_OK);
+    other = NULL;
+    if (shared) assert_int_equal(hd_open(NULL, &options, &other, NULL), HD_OK);
     char name[32];
     for (int i = 0; i < CELLS; i++) {
         snprintf(name, sizeof name, "main/c%d", i);
@@ -311,13 +318,23 @@ static void close_world(void) {
     }
     assert_int_equal(alive, 0);
     hd_close(rt);
+    if (other) hd_close(other);
+    hd_memory_close(memory);
     assert_int_equal(due, 0);
     lab_env_close(env);
+}
+
+static void write_elsewhere(void) {
+    char name[32];
+    snprintf(name, sizeof name, "main/c%u", below(CELLS));
+    hd_write(other, hd_cell_at(other, name), hd_double(below(5)));
+    hd_runtime_pump(other);
 }
 
 static void one_step(void) {
     if (scarce && once_in(3)) lab_env_fail_at(env, 1 + below(12));
     do_something();
+    if (other && once_in(3)) write_elsewhere();
     if (once_in(2)) hd_runtime_pump(rt);
     if (once_in(4)) lab_env_advance_ms(env, below(10));
 }
@@ -336,19 +353,28 @@ static void play(void) {
 
 static void whoever_is_told_may_do_anything(void **state) {
     (void)state;
+    scarce = shared = false;
+    play();
+}
+
+static void and_so_they_may_where_the_store_is_shared(void **state) {
+    (void)state;
     scarce = false;
+    shared = true;
     play();
 }
 
 static void and_so_they_may_where_memory_is_scarce(void **state) {
     (void)state;
     scarce = true;
+    shared = false;
     play();
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whoever_is_told_may_do_anything),
+        cmocka_unit_test(and_so_they_may_where_the_store_is_shared),
         cmocka_unit_test(and_so_they_may_where_memory_is_scarce),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,6 +78,23 @@ static void outputs_are_sealed_into_one_commit(void **state) {
     assert_false(overlay_is_open(lab_replica(a), lab_cell(a, "out").id));
 }
 
+/* A commit takes an output's place, and the node writes it again: it stands once in the seal. */
+static void an_output_that_was_covered_is_sealed_once(void **state) {
+    replica *r = lab_replica(a);
+    node.clean = false;
+    for (int i = 1; i <= 5; i++) {
+        output("out", 2 * i);
+        lab_dof(a, "set out %d", 2 * i + 1);
+    }
+    output("out", 100);
+    assert_status(overlay_seal(r, false), HD_OK); /* nothing can be sealed now */
+    assert_int_equal(r->unsealed.count, 1);
+    node.clean = true;
+    lab_settle(l);
+    assert_int_equal(r->unsealed.count, 0);
+    assert_cell(b, "out", "100");
+}
+
 static void the_output_of_an_invalid_node_waits(void **state) {
     node.clean = false;
     output("out", 1);
@@ -198,6 +215,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         T(an_output_is_visible_at_once_and_not_stored),
         T(outputs_are_sealed_into_one_commit),
+        T(an_output_that_was_covered_is_sealed_once),
         T(the_output_of_an_invalid_node_waits),
         T(a_refused_seal_takes_the_outputs_back),
         T(what_others_write_is_kept_beside_an_output),
