@@ -15,18 +15,19 @@ enum { NAME_WIDTH = 28, PATTERN_WIDTH = 20 };
 typedef struct listing {
     store s;
     live l;
-    hd_value running; /* what the program says; absent: there is none */
+    hd_value running; /* what the program says, by "space/id"; absent: there is none */
     uint64_t count;
     hd_status status;
 } listing;
 
+/* A space has no slash in its name, so this is one piece's alone. */
+static const char *piece_name(hd_pool *pool, const char *space, const char *id) {
+    return hd_value_as_text(hd_string_f(pool, "%s/%s", space, id), "");
+}
+
 /* The program's entry about a piece; absent: it does not run there. */
 static hd_value running_piece(const listing *w, const hd_listing *entry) {
-    for (hd_iter it = hd_iter_of(w->running); hd_iter_next(&it);)
-        if (strcmp(live_text(it.value, "id"), entry->id) == 0 &&
-            strcmp(live_text(it.value, "space"), entry->space) == 0)
-            return it.value;
-    return (hd_value){ 0 };
+    return hd_value_at(w->running, piece_name(w->s.pool, entry->space, entry->id));
 }
 
 /* Where its result is, as text. */
@@ -34,10 +35,6 @@ static const char *result_name(listing *w, hd_cell document, hd_value piece) {
     hd_cell result = hd_cell_of_link(w->s.rt, document, hd_value_at(piece, "result"));
     const char *name = store_cell_name(&w->s, result);
     return *name ? name : "-";
-}
-
-static const char *piece_name(listing *w, const char *space, const char *id) {
-    return hd_value_as_text(hd_string_f(w->s.pool, "%s/%s", space, id), "");
 }
 
 static void print_record(listing *w, const hd_listing *entry, hd_cell document, hd_value piece,
@@ -64,7 +61,7 @@ static void print_line(listing *w, const hd_listing *entry, hd_cell document, hd
     if (hd_value_exists(runs))
         snprintf(state, sizeof state, "runs, %" PRIu64 " node%s", live_number(runs, "nodes"),
                  live_number(runs, "nodes") == 1 ? "" : "s");
-    print_cell(piece_name(w, entry->space, entry->id), NAME_WIDTH);
+    print_cell(piece_name(w->s.pool, entry->space, entry->id), NAME_WIDTH);
     putchar(' ');
     print_cell(live_text(piece, "pattern"), PATTERN_WIDTH);
     printf(" %7" PRIu64 "  %s%s%s\n", live_number(piece, "started"), out_colour(c, COLOUR_GREEN),
@@ -95,10 +92,25 @@ static bool list_space(void *ctx, const char *space) {
     return !w->status && !output_broken() && !interrupted();
 }
 
+/* The list that the program gave, to be looked up in. */
+static int index_pieces(listing *w, hd_value list) {
+    hd_pool *pool = w->l.pool;
+    hd_builder *b;
+    if (hd_builder_open(pool, HD_KIND_OBJECT, &b))
+        return cli_fail(w->l.c, CLI_INTERNAL, NULL, "out of memory");
+    for (hd_iter it = hd_iter_of(list); hd_iter_next(&it);)
+        hd_builder_put(b, piece_name(pool, live_text(it.value, "space"), live_text(it.value, "id")),
+                       it.value);
+    w->running = hd_builder_close(b);
+    return CLI_OK;
+}
+
 /* Without a program the file tells the rest. */
 static int ask_program(cli *c, listing *w) {
+    hd_value list;
     int failed = live_open_quietly(c, &w->l, c->operands[0]);
-    if (!failed) failed = live_ask(&w->l, "pieces", hd_object(), &w->running);
+    if (!failed) failed = live_ask(&w->l, "pieces", hd_object(), &list);
+    if (!failed) failed = index_pieces(w, list);
     return w->l.nobody ? CLI_OK : failed;
 }
 
@@ -126,7 +138,7 @@ static bool print_stale(void *ctx, const hd_stale_piece *piece) {
         record_close(&r, '}');
         record_end(&r);
     } else {
-        print_cell(piece_name(w, piece->space, piece->id), NAME_WIDTH);
+        print_cell(piece_name(w->s.pool, piece->space, piece->id), NAME_WIDTH);
         printf(" %" PRIu64 " node%s would run\n", piece->nodes, piece->nodes == 1 ? "" : "s");
         hd_pool_clear(w->s.pool);
     }

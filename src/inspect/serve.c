@@ -3,6 +3,7 @@
 #include "inspect/inspector.h"
 
 #include "base/env.h"
+#include "value/text.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <heddle/inspect.h>
@@ -260,6 +261,8 @@ static inspector *inspector_new(hd_runtime *rt, const hd_serve_options *options)
     for (int i = 0; i < ASKERS_MAX; i++) in->askers[i].fd = -1;
     if (options && options->name) snprintf(in->name, sizeof in->name, "%s", options->name);
     else name_process(in->name, sizeof in->name);
+    size_t cut;
+    if (!utf8_valid(in->name, strlen(in->name), &cut)) in->name[cut] = '\0';
     return in;
 }
 

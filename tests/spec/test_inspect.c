@@ -103,6 +103,17 @@ static void who_is_there_says_its_name(void **state) {
     assert_int_equal(access(path, F_OK), -1);
 }
 
+/* There is room for 63 bytes of it; a character is not cut in two. */
+static void a_long_name_of_a_program_stays_text(void **state) {
+    char name[100] = "", expected[80];
+    memset(name, 'x', 62);
+    snprintf(expected, sizeof expected, "\"%s\"", name);
+    strcat(name, "\xC3\xA9, and then some");
+    assert_int_equal(hd_runtime_serve(rt(), &(hd_serve_options){ .socket = path, .name = name }),
+                     HD_OK);
+    assert_answer(ask("{\"heddle\":1,\"ask\":\"hello\"}\n"), expected);
+}
+
 static void nothing_is_served_unless_asked_for(void **state) {
     pump();
     assert_null(hd_runtime_socket(rt()));
@@ -671,6 +682,7 @@ static void without_memory_the_asker_is_told_so(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         W(who_is_there_says_its_name),
+        W(a_long_name_of_a_program_stays_text),
         W(nothing_is_served_unless_asked_for),
         W(every_question_has_its_answer),
         W(the_trace_can_be_switched_from_outside),
