@@ -105,7 +105,7 @@ static void who_is_there_says_its_name(void **state) {
 
 /* There is room for 63 bytes of it; a character is not cut in two. */
 static void a_long_name_of_a_program_stays_text(void **state) {
-    char name[100] = "", expected[80];
+    char name[100] = "", expected[110];
     memset(name, 'x', 62);
     snprintf(expected, sizeof expected, "\"%s\"", name);
     strcat(name, "\xC3\xA9, and then some");
