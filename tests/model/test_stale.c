@@ -70,7 +70,8 @@ static bool has_valid[PIECES];
 static uint64_t valid[PIECES][SPACES];
 static place_state places_now[DOCS][PATHS];
 static uint64_t written[DOCS];
-static int steps; /* for messages */
+static int steps;    /* for messages */
+static bool hurried; /* several commits came at once: which seq changed what is not known */
 
 static uint64_t below(uint64_t n) { return lab_random_below(&rnd, n); }
 static bool once_in(uint64_t n) { return lab_random_once_in(&rnd, n); }
@@ -86,7 +87,7 @@ static hd_runtime *open_program(void) {
 }
 
 static void catch_up(hd_runtime *r) {
-    lab_env_advance_ms(env, 200);
+    lab_env_advance_ms(env, 400);
     assert_int_equal(hd_runtime_settle(r), HD_OK);
     assert_int_equal(hd_runtime_sync(r), HD_OK);
 }
@@ -216,7 +217,8 @@ static void random_reads(model_row *row, bool user) {
         bool there = strcmp(places_now[r->doc][0].text[0], "absent") != 0;
         r->claimed = !there || !once_in(8);
         uint64_t now = seq_now(docs[r->doc].space);
-        r->seq = now - below(now < 3 ? now + 1 : 3); /* it may not have heard of the last ones */
+        /* It may not have heard of the last ones. */
+        r->seq = hurried ? now : now - below(now < 3 ? now + 1 : 3);
     }
 }
 
@@ -444,9 +446,44 @@ static void compare_rows(void) {
 
 /* ---- steps */
 
+static hd_status ask(int found[PIECES]) {
+    memset(found, 0, PIECES * sizeof *found);
+    return hd_store_stale_pieces(rt, take_stale, found);
+}
+
+static bool take_any(void *ctx, const basis_row *row) { return row->name != ctx; }
+
+/* Nobody has pumped: what is in the file may be ahead of what this program has heard of. */
+static void ask_behind(void) {
+    authority *a = rt->r.authority;
+    int found[PIECES];
+    hd_value said;
+    assert_int_equal(ask(found), HD_OK);
+    assert_int_equal(a->ops->basis->rows(a, pieces[0], &said, take_any, NULL), HD_OK);
+    value_unref(said);
+}
+
+/* The other program commits, folds and prunes, and this one asks in between. */
+static void hurry(void) {
+    hurried = true;
+    for (int i = 0; i < 6; i++) {
+        int doc = (int)below(DOCS);
+        if (commit_to(other, doc)) written[doc] = UINT64_MAX;
+        assert_int_equal(hd_runtime_sync(other), HD_OK);
+        if (once_in(2)) assert_int_equal(hd_store_checkpoint(other, NULL), HD_OK);
+        if (once_in(4)) assert_int_equal(hd_store_prune(other, NULL), HD_OK);
+        if (once_in(2)) ask_behind();
+    }
+    catch_up(rt);
+    for (int d = 0; d < DOCS; d++)
+        if (written[d] == UINT64_MAX) written[d] = seq_now(docs[d].space);
+    look_at_all();
+}
+
 static void one_step(bool two) {
     hd_runtime *who = two && once_in(2) ? other : rt;
     if (who == other) catch_up(other);
+    if (two && once_in(12)) hurry();
     switch (below(12)) {
     case 0: assert_int_equal(hd_store_checkpoint(who, NULL), HD_OK); break;
     case 1: end_row(who); break;
@@ -470,6 +507,7 @@ static void forget_all(void) {
     memset(has_valid, 0, sizeof has_valid);
     memset(written, 0, sizeof written);
     memset(places_now, 0, sizeof places_now);
+    hurried = false;
 }
 
 static void open_world(bool two) {
@@ -509,11 +547,6 @@ static void the_same_with_two_programs(void **state) {
 }
 
 /* ---- no memory */
-
-static hd_status ask(int found[PIECES]) {
-    memset(found, 0, PIECES * sizeof *found);
-    return hd_store_stale_pieces(rt, take_stale, found);
-}
 
 static bool count_change(void *ctx, const basis_change *change) {
     ++*(int *)ctx;
