@@ -3,8 +3,8 @@
  * Bodies, sinks, listeners, error handlers, outcomes, releases, idle waiters, handlers and preflights
  * cancel nodes, register others, resume runs, send events, remove handlers, set gates, switch traces.
  * Whether what they do makes sense does not matter: nothing may be taken for what it was before, and in
- * the end everything is gone. Once more with allocations that fail now and then, and once with another
- * runtime on the store, so that verdicts come late and some commits are refused. The checks of debug
+ * the end everything is gone. Once more with allocations that fail now and then, with another runtime on
+ * the store, so that verdicts come late and some commits are refused, and with both. The checks of debug
  * builds and the sanitisers judge.
  *
  * HD_STEPS is the number of steps; HD_SEED repeats a run. */
@@ -284,9 +284,21 @@ static void do_something(void) {
     }
 }
 
+/* The way to a store that is shared: now and then a commit waits, or is refused, or nothing is heard. */
+static hd_status on_arrival(void *ctx, const hd_runtime *whose) {
+    (void)ctx, (void)whose;
+    if (quiet || !once_in(8)) return HD_OK;
+    return once_in(2) ? HD_BUSY : once_in(2) ? HD_STALE : HD_REJECTED;
+}
+static bool on_hearing(void *ctx, const hd_runtime *whose) {
+    (void)ctx, (void)whose;
+    return quiet || !once_in(4);
+}
+
 static void open_world(void) {
     env = lab_env_open();
-    assert_int_equal(hd_memory_open(lab_env_of(env), NULL, &memory), HD_OK);
+    hd_memory_options way = { .arrives = on_arrival, .hears = on_hearing };
+    assert_int_equal(hd_memory_open(lab_env_of(env), shared ? &way : NULL, &memory), HD_OK);
     hd_options options = { .env = lab_env_of(env), .memory = memory };
     assert_int_equal(hd_open(NULL, &options, &rt, NULL), HD_OK);
     other = NULL;
@@ -371,11 +383,18 @@ static void and_so_they_may_where_memory_is_scarce(void **state) {
     play();
 }
 
+static void and_where_both_are(void **state) {
+    (void)state;
+    scarce = shared = true;
+    play();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whoever_is_told_may_do_anything),
         cmocka_unit_test(and_so_they_may_where_the_store_is_shared),
         cmocka_unit_test(and_so_they_may_where_memory_is_scarce),
+        cmocka_unit_test(and_where_both_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
