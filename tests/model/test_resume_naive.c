@@ -39,7 +39,8 @@ typedef struct twin {
     bool there;
     bool inside; /* its output is a field of a document of several */
     int reads[READS], count;
-    bool clean; /* before the restart */
+    bool unclaimed; /* it reads without claims */
+    bool clean;     /* before the restart */
     bool
         excused; /* a document was written as a whole that it reads, and nobody has said since that it
                    * does not matter */
@@ -84,7 +85,8 @@ static void make_reads(world *w, twin *t, int first, int end) {
 
 static void make_program(world *w) {
     for (int i = 0; i < NODES; i++) {
-        w->nodes[i] = (twin){ .there = below(w, 5), .inside = !below(w, 3) };
+        w->nodes[i] =
+            (twin){ .there = below(w, 5), .inside = !below(w, 3), .unclaimed = !below(w, 5) };
         make_reads(w, &w->nodes[i], 0, SOURCES + i);
     }
     for (int i = 0; i < EFFECTS; i++) {
@@ -96,7 +98,8 @@ static void make_program(world *w) {
 static void print_reads(const world *w, const twin *t, char *out, size_t size) {
     size_t n = 0;
     for (int i = 0; i < t->count; i++)
-        n += (size_t)snprintf(out + n, size - n, "%s%s", i ? " " : "", cell_of(w, t->reads[i]));
+        n += (size_t)snprintf(out + n, size - n, "%s%s%s", i ? " " : "", t->unclaimed ? "!" : "",
+                              cell_of(w, t->reads[i]));
 }
 
 static void tell_program(world *w) {
