@@ -85,6 +85,15 @@ static size_t print_read(const scheduler *s, uint32_t key, char out[CELL_SIZE]) 
     return length + hd_path_print(s->r->heap, path, out + length, CELL_SIZE - length);
 }
 
+/* As of when the document is what the node has seen. One that nobody has looked at here is as of the
+ * last poll what it was: else the node would have been marked. */
+static hd_status seen_at(const scheduler *s, const place *doc, uint64_t *seq) {
+    authority *a = s->r->authority;
+    *seq = doc->doc.seq;
+    if (doc->doc.flags & DOC_KNOWN) return HD_OK;
+    return a->ops->basis->seq_of(a, s->r->places.homes.items[doc->doc.home].space, seq);
+}
+
 /* "cell", or [cell, seq] for a read that the seal does not claim. */
 static hd_status push_read(scheduler *s, build *b, uint32_t key) {
     char text[CELL_SIZE];
@@ -94,9 +103,10 @@ static hd_status push_read(scheduler *s, build *b, uint32_t key) {
     if (hd_value_status(v)) return hd_value_status(v);
     if (!build_push(b, v)) return HD_NOMEM;
     if (!(key & KEY_NO_CLAIM)) return HD_OK;
-    if (!build_push(b, int_make(s->r->heap, (int64_t)doc_of(s, key & KEY_PLACE)->doc.seq)))
-        return HD_NOMEM;
-    return build_array(b, 2);
+    uint64_t seq;
+    hd_status status = seen_at(s, doc_of(s, key & KEY_PLACE), &seq);
+    if (status) return status;
+    return build_push(b, int_make(s->r->heap, (int64_t)seq)) ? build_array(b, 2) : HD_NOMEM;
 }
 
 static hd_status push_key(scheduler *s, build *b, const char *text) {
@@ -264,14 +274,9 @@ bool rows_is_known(const scheduler *s, node_id id) {
            !reads_without_claim(node_of(s, id));
 }
 
-/* A document that nobody has looked at here is as of the last poll what it was: else the node would
- * have been marked. */
 static hd_status claim_unread(scheduler *s, uint32_t key, commit *c) {
-    authority *a = s->r->authority;
-    const place *doc = doc_of(s, key & KEY_PLACE);
     uint64_t seq;
-    hd_status status =
-        a->ops->basis->seq_of(a, s->r->places.homes.items[doc->doc.home].space, &seq);
+    hd_status status = seen_at(s, doc_of(s, key & KEY_PLACE), &seq);
     if (!status) status = tx_claim(s->r, c, key);
     if (!status) vec_last(&c->claims).basis = seq;
     return status;
