@@ -86,10 +86,11 @@ static hd_status add_claims(memory_authority *ma, const commit *c) {
     return HD_OK;
 }
 
-static hd_status add_op_paths(hd_memory *m, const commit *c, place_id doc, bool *deletes) {
-    for (uint32_t i = 0; i < c->ops.count; i++) {
-        const op *o = &c->ops.items[i];
-        if (o->doc != doc) continue;
+/* Operations stand in the order of the footprints: *next is the first of this document. */
+static hd_status add_op_paths(hd_memory *m, const commit *c, place_id doc, uint32_t *next,
+                              bool *deletes) {
+    for (; *next < c->ops.count && c->ops.items[*next].doc == doc; ++*next) {
+        const op *o = &c->ops.items[*next];
         bool whole = o->path == HD_PATH_ROOT && (o->kind == OP_SET || o->kind == OP_DELETE);
         touched t = { o->path, (uint8_t)(TOUCH_KEYS | (whole ? TOUCH_WHOLE : 0)) };
         *deletes = o->kind == OP_DELETE || (*deletes && o->kind == OP_INCREMENT);
@@ -100,18 +101,19 @@ static hd_status add_op_paths(hd_memory *m, const commit *c, place_id doc, bool 
 
 static hd_status add_writes(memory_authority *ma, const commit *c) {
     hd_memory *m = ma->m;
-    for (uint32_t i = 0; i < c->footprints.count; i++) {
+    for (uint32_t i = 0, next = 0; i < c->footprints.count; i++) {
         const footprint *f = &c->footprints.items[i];
         sub_write w = { .basis = f->basis, .create = f->created };
         uint32_t first = m->op_paths.count;
         hd_status status = head_of(ma, f->doc, &w.head);
-        if (!status) status = add_op_paths(m, c, f->doc, &w.delete_);
+        if (!status) status = add_op_paths(m, c, f->doc, &next, &w.delete_);
         if (status) return status;
         w.op_count = m->op_paths.count - first;
         w.exact_count = f->path_count;
         w.exact = f->path_count ? &c->paths.items[f->first_path] : NULL;
         if (!vec_push(&m->env, &m->writes, w)) return HD_NOMEM;
     }
+    assert(m->op_paths.count == c->ops.count);
     /* The vector has stopped moving. */
     uint32_t at = 0;
     for (uint32_t i = 0; i < m->writes.count; i++) {
@@ -207,12 +209,12 @@ static hd_status fold_values(hd_memory *m, const commit *c, hd_value *after) {
 }
 
 /* Logs a document's operations, before the head gets its new value. There is room. */
-static void log_ops(hd_memory *m, const commit *c, uint32_t write) {
+static void log_ops(hd_memory *m, const commit *c, uint32_t write, uint32_t *next) {
     const sub_write *w = &m->writes.items[write];
     const head *d = &m->h.heads.items[w->head];
-    for (uint32_t i = 0; i < c->ops.count; i++) {
-        const op *o = &c->ops.items[i];
-        if (o->doc != c->footprints.items[write].doc) continue;
+    for (uint32_t i = 0; i < w->op_count; i++) {
+        const op *o = &c->ops.items[(*next)++];
+        assert(o->doc == c->footprints.items[write].doc);
         m->ops.items[m->ops.count++] = (logged_op){ w->head,
                                                     m->seqs.items[write],
                                                     o->kind,
@@ -251,12 +253,12 @@ static hd_status accept_folded(hd_memory *m, commit *c, const submission *s, hd_
     hd_status status = fold_values(m, c, after);
     if (status) return status;
     status = admit_apply(&m->h, s, m->seqs.items);
-    for (uint32_t i = 0; i < c->footprints.count; i++) {
+    for (uint32_t i = 0, next = 0; i < c->footprints.count; i++) {
         if (status) {
             value_unref(after[i]);
             continue;
         }
-        if (!alone(m)) log_ops(m, c, i);
+        if (!alone(m)) log_ops(m, c, i, &next);
         set_head(m, m->writes.items[i].head, after[i]);
     }
     return status;
