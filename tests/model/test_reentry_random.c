@@ -297,7 +297,7 @@ static bool on_hearing(void *ctx, const hd_runtime *whose) {
 
 static void open_world(void) {
     env = lab_env_open();
-    hd_memory_options way = { .arrives = on_arrival, .hears = on_hearing };
+    hd_memory_options way = { .load_late = once_in(2), .arrives = on_arrival, .hears = on_hearing };
     assert_int_equal(hd_memory_open(lab_env_of(env), shared ? &way : NULL, &memory), HD_OK);
     hd_options options = { .env = lab_env_of(env), .memory = memory };
     assert_int_equal(hd_open(NULL, &options, &rt, NULL), HD_OK);
