@@ -4,6 +4,7 @@
 #include "base/env.h"
 #include "base/hash.h"
 #include "value/key.h"
+#include "value/text.h"
 #include <string.h>
 
 /* Of whom a handler is that is of no piece. */
@@ -144,6 +145,9 @@ void streams_fini(scheduler *s) {
 
 static hd_status check_spec(scheduler *s, const hd_handler_spec *spec) {
     if (!spec->fn) return runtime_fail(s->rt, HD_USAGE, "a handler needs a function");
+    if (spec->name && !utf8_valid(spec->name, strlen(spec->name), NULL))
+        return runtime_fail(s->rt, HD_SYNTAX,
+                            "the name of a handler must be UTF-8, and this is not");
     if (spec->inputs || spec->event_schema || spec->preflight || spec->reads_nothing) return HD_OK;
     return runtime_fail(s->rt, HD_USAGE,
                         "a handler declares what it reads: inputs, an event schema, a preflight "

@@ -102,7 +102,7 @@ hd_status gates_begin_hold(scheduler *s, const char *name, uint32_t ms, uint64_t
     uint64_t now = env_now_ns(s->env);
     drop_over(s, now);
     h.until = now + (ms ? ms : HOLD_MS) * MS;
-    hd_status status = name ? key_make(s->r->heap, name, strlen(name), &h.name) : HD_OK;
+    hd_status status = name ? registry_make_name(s, "hold", name, &h.name) : HD_OK;
     if (status) return status;
     if (!vec_push(s->env, &s->holds, h)) {
         key_unref(h.name);

@@ -171,10 +171,19 @@ static hd_status room_for_name(scheduler *s, node_id id) {
     return HD_OK;
 }
 
+hd_status registry_make_name(scheduler *s, const char *of, const char *name, struct key **out) {
+    hd_status status = key_make(s->r->heap, name, strlen(name), out);
+    if (status == HD_SYNTAX)
+        return runtime_fail(s->rt, status, "the name of a %s must be UTF-8, and this is not", of);
+    if (status == HD_LIMIT)
+        return runtime_fail(s->rt, status, "the name of a %s is longer than a text may be", of);
+    return status;
+}
+
 static hd_status set_name(scheduler *s, node_id id, node_id parent, const char *name) {
     struct key *k;
     hd_status status = room_for_name(s, id);
-    if (!status) status = key_make(s->r->heap, name, strlen(name), &k);
+    if (!status) status = registry_make_name(s, "node", name, &k);
     if (status) return status;
     if (find_key(s, parent, k)) {
         key_unref(k);

@@ -22,6 +22,9 @@ static inline hd_node registry_handle(const scheduler *s, node_id id) {
 }
 node_id registry_find(const scheduler *s, node_id parent, const char *name, size_t length);
 
+/* A name as a key, referenced. Not HD_OK: it is none; the error says so of a "node", a "hold". */
+hd_status registry_make_name(scheduler *s, const char *of, const char *name, struct key **out);
+
 /* The cold record, made if missing. NULL: no memory. */
 cold *registry_cold(scheduler *s, node_id id);
 

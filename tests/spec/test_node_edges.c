@@ -1,6 +1,7 @@
 /* test_node_edges.c -- nodes at the edges: a parent that goes before its child, a run that does not
  * count, a suspended one that is given up, names with slashes, questions asked at a bad moment. */
 #include "scheduler/gates.h"
+#include <heddle/event.h>
 #include "scheduler/scheduler.h"
 
 #include "spec.h" /* after the internal headers: it has a variable `l` */
@@ -41,6 +42,37 @@ static void a_name_may_have_a_slash_and_any_length(void **state) {
     lab_add(l, .name = "e", .reads = "n", .effect = true, .parent = "a/b");
     assert_int_equal(hd_node_find(rt(), "a/b/e").id, node_named("e").id);
     assert_int_equal(hd_node_find(rt(), "a/b").id, node_named("a/b").id);
+}
+
+static hd_status handle_nothing(hd_tx *tx, const hd_event *event, void *ctx) {
+    (void)tx, (void)event, (void)ctx;
+    return HD_OK;
+}
+
+static hd_status do_nothing(hd_tx *tx, void *ctx) {
+    (void)tx, (void)ctx;
+    return HD_OK;
+}
+
+static void expect_named(hd_status status, const char *what) {
+    assert_int_equal(status, HD_SYNTAX);
+    assert_non_null(strstr(hd_runtime_error(rt())->message, what));
+    assert_non_null(strstr(hd_runtime_error(rt())->message, "UTF-8"));
+}
+
+/* Names go into the store and into answers as text. */
+static void a_name_that_is_no_text_is_refused_with_the_reason(void **state) {
+    hd_node node_;
+    hd_handler handler;
+    hd_hold hold_;
+    hd_node_spec spec = { .name = "sh\xffow", .fn = do_nothing, .effect = true };
+    expect_named(hd_node_register(rt(), &spec, &node_), "node");
+    hd_handler_spec of = { .name = "til\xffl",
+                           .stream = lab_cell(lab_on(l, "a"), "stream"),
+                           .fn = handle_nothing,
+                           .reads_nothing = true };
+    expect_named(hd_handler_register(rt(), &of, &handler), "handler");
+    expect_named(hd_hold_begin(rt(), "sh\xffow", 5, &hold_), "hold");
 }
 
 /* ---- runs that do not count */
@@ -711,6 +743,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         S(a_child_outlives_its_parent),
         S(a_name_may_have_a_slash_and_any_length),
+        S(a_name_that_is_no_text_is_refused_with_the_reason),
         S(a_throttled_effect_that_is_set_aside_runs_in_the_same_pass),
         S(a_throttled_effect_is_retried_at_once),
         S(failures_that_were_overcome_do_not_add_up),
