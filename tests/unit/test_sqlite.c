@@ -345,6 +345,20 @@ static void one_principals_documents_are_not_anothers(void **state) {
     assert_sound();
 }
 
+/* Nobody's documents would be everybody's. */
+static void principal_and_session_need_a_name(void **state) {
+    (void)state;
+    hd_options nobody = { .vfs = lab_disk_vfs(disk), .principal = "" };
+    hd_options nowhere = { .session = "" };
+    hd_runtime *rt;
+    hd_error error;
+    assert_int_equal(hd_open(FILE_NAME, &nobody, &rt, &error), HD_USAGE);
+    assert_non_null(strstr(error.message, "principal"));
+    assert_int_equal(hd_open(NULL, &nowhere, &rt, &error), HD_USAGE);
+    assert_non_null(strstr(error.message, "session"));
+    assert_false(lab_disk_exists(disk, FILE_NAME));
+}
+
 /* ---- Listing ---------------------------------------------------------------------------------------- */
 
 static bool add_id(void *ctx, const hd_listing *entry) {
@@ -571,6 +585,7 @@ int main(void) {
         TEST(a_runtime_behind_a_pruned_log_reads_anew),
         TEST(spaces_may_be_numbered_anew_when_a_file_is_learned_again),
         TEST(one_principals_documents_are_not_anothers),
+        TEST(principal_and_session_need_a_name),
         TEST(documents_are_listed_by_kind_and_prefix),
         TEST(a_small_change_of_a_large_document_writes_little),
         TEST(the_check_finds_what_was_changed_behind_its_back),
