@@ -65,8 +65,8 @@ typedef enum hd_durability {
 typedef struct hd_options {
     const hd_env *env;     /* NULL: the system's */
     hd_limits limits;      /* of values */
-    const char *principal; /* whose user scope; default "local" */
-    const char *session;   /* name of the session scope; default: unique for each open */
+    const char *principal; /* whose user scope; default "local"; not empty */
+    const char *session;   /* name of the session scope; default: unique for each open; not empty */
     hd_memory *memory;     /* share this store instead of opening a file */
     hd_durability durability;
     bool read_only;         /* never write; writing transactions fail with HD_READ_ONLY */

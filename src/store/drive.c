@@ -40,6 +40,16 @@ static hd_status open_heap(hd_runtime *rt) {
     return status;
 }
 
+/* The name of nobody stands for anybody's where reads are written down. */
+static hd_status refuse_nameless(const hd_options *o, hd_error *error) {
+    const char *who = o->principal && !*o->principal ? "principal"
+                      : o->session && !*o->session   ? "session"
+                                                     : NULL;
+    if (!who) return HD_OK;
+    env_error(error, HD_USAGE, "the %s needs a name: leave it NULL for the default", who);
+    return HD_USAGE;
+}
+
 static hd_status open_identity(hd_runtime *rt) {
     char unique[33];
     const char *principal = rt->options.principal ? rt->options.principal : "local";
@@ -82,6 +92,7 @@ static void runtime_free(hd_runtime *rt) {
 
 hd_status hd_open(const char *file, const hd_options *options, hd_runtime **out, hd_error *error) {
     *out = NULL;
+    if (options && refuse_nameless(options, error)) return HD_USAGE;
     hd_env env = env_copy(options ? options->env : NULL);
     hd_runtime *rt = env_new0(&env, sizeof *rt);
     if (!rt) {
