@@ -610,11 +610,36 @@ static void without_memory_there_is_no_answer_or_the_right_one(void **state) {
     close_world(true);
 }
 
+/* Each read of the disk fails once, with nothing in the cache. */
+static void a_disk_that_fails_is_told_and_asked_again(void **state) {
+    rnd = lab_random_of(lab_seed() + 3);
+    open_world(false);
+    for (steps = 0; steps < 40; steps++) one_step(false);
+    int right[PIECES], found[PIECES];
+    assert_int_equal(ask(right), HD_OK);
+    bool struck = true;
+    for (uint64_t nth = 1; struck; nth++) {
+        assert_int_equal(hd_close(rt), HD_OK);
+        rt = open_program();
+        uint64_t before = lab_disk_faults_struck(disk);
+        lab_disk_fail(disk, (lab_fault){ .op = LAB_OP_READ, .nth = nth });
+        hd_status status = ask(found);
+        struck = lab_disk_faults_struck(disk) > before;
+        lab_disk_heal(disk);
+        assert_true(status == HD_IO || !memcmp(found, right, sizeof found));
+        catch_up(rt);
+        assert_int_equal(ask(found), HD_OK);
+        assert_memory_equal(found, right, sizeof found);
+    }
+    close_world(false);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stale_pieces_are_those_that_a_resume_would_run),
         cmocka_unit_test(the_same_with_two_programs),
         cmocka_unit_test(without_memory_there_is_no_answer_or_the_right_one),
+        cmocka_unit_test(a_disk_that_fails_is_told_and_asked_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
