@@ -292,6 +292,9 @@ static void change_while_down(twin *a, twin *b, uint64_t seed, int at) {
     same_runs(a, b, at, true);
 }
 
+/* Also where commits are on their way. */
+static void fold(twin *t) { assert_int_equal(hd_store_checkpoint(t->rt, NULL), HD_OK); }
+
 static void play(const char *first, const char *second) {
     static twin a, b;
     uint64_t seed = lab_seed();
@@ -304,6 +307,7 @@ static void play(const char *first, const char *second) {
         if (what == 0) change_while_down(&a, &b, now + STEPS, i);
         if (what == 1) begin_again(&b, i, true);
         if (what == 2 && first) begin_again(&b, i, false); /* in memory nothing is kept before */
+        if (what == 3 && first) fold(&a), fold(&b);
         step(&a, now);
         step(&b, now);
         same_values(&a, &b, i);

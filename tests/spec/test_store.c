@@ -508,6 +508,20 @@ static void s10_a_document_loaded_between_polls_belongs_to_the_old_snapshot(void
     assert_cell(b, "n", "2");
 }
 
+/* However long ago a document was changed before: what was written over it is one's own. */
+static void s2_a_layer_of_ones_own_is_known_across_checkpoints(void **state) {
+    lab_write(a, "n", "1");
+    for (int i = 0; i < 3; i++) {
+        lab_write(a, "m", i % 2 ? "1" : "2");
+        settle(l);
+        assert_status(hd_store_checkpoint(lab_rt(a), NULL), HD_OK);
+    }
+    lab_do(a, "set n 2");
+    lab_fate *over = lab_do(a, "get n; set k 1");
+    settle(l);
+    assert_status(over->status, HD_OK);
+}
+
 /* Behind b's back a writes both and folds the log into the heads: what they were is nowhere any more. b
  * knows n, and has not loaded m. */
 static void fold_behind_b(const char *change) {
@@ -789,6 +803,7 @@ int main(void) {
         S(s9_all_kinds_of_operations_fold_alike_everywhere),
         S(s9_a_patch_that_no_longer_fits_is_skipped_on_every_side),
         S(s10_a_transaction_sees_one_snapshot),
+        S(s2_a_layer_of_ones_own_is_known_across_checkpoints),
         S(s10_a_document_loaded_between_polls_belongs_to_the_old_snapshot),
         S(s10_a_document_that_was_folded_meanwhile_is_no_part_of_the_snapshot),
         S(s10_a_document_that_was_deleted_and_folded_is_no_part_of_the_snapshot),
