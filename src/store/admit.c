@@ -38,17 +38,12 @@ static uint32_t first_above(const head *d, uint64_t basis) {
     return low;
 }
 
-static uint64_t floor_of(const heads *h, const head *d) {
-    uint64_t space = h->spaces.items[d->space_index].floor;
-    return space > d->floor ? space : d->floor;
-}
-
 bool read_is_stale(const heads *h, uint32_t index, hd_path path, bool shape, uint64_t basis,
                    uint32_t session, const uint64_t *layers, uint32_t layer_count, conflict *out) {
     const head *d = &h->heads.items[index];
     if (d->seq <= basis) return false;
     *out = (conflict){ index, path, HD_PATH_ROOT, basis, 0 };
-    if (basis < floor_of(h, d)) return true; /* cannot know: resync */
+    if (basis < heads_floor(h, d)) return true; /* cannot know: resync */
     layer_walk own = walk_layers(layers, layer_count);
     for (uint32_t i = first_above(d, basis); i < d->touches.count; i++) {
         const touch *t = &d->touches.items[i];
@@ -228,7 +223,7 @@ static bool account_holds(const heads *h, const submission *s, const sub_write *
     const head *d = &h->heads.items[w->head];
     if (!w->exact_count) return false;
     if (d->seq <= w->basis) return true;
-    if (w->basis < floor_of(h, d)) return false;
+    if (w->basis < heads_floor(h, d)) return false;
     layer_walk own = walk_layers(w->layers, w->layer_count);
     for (uint32_t i = first_above(d, w->basis); i < d->touches.count; i++) {
         const touch *t = &d->touches.items[i];

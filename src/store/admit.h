@@ -29,7 +29,8 @@ enum {
     HEAD_FETCHED = 1, /* seq and the two below are known (not only "at or below the checkpoint") */
     HEAD_EXISTS = 2,  /* has a value */
     HEAD_TOMBSTONE = 4, /* was deleted, and that is remembered */
-    HEAD_GUARDED = 8    /* was created under "absent": deleting it leaves a tombstone for good */
+    HEAD_GUARDED = 8,   /* was created under "absent": deleting it leaves a tombstone for good */
+    HEAD_FLOOR = 16     /* `floor` is known: else only that it is not above the space's */
 };
 
 /* One path that an accepted commit changed. */
@@ -48,7 +49,7 @@ typedef struct head {
     uint8_t flags;
     uint32_t space_index; /* into heads.spaces */
     uint64_t seq;         /* of the last change; 0: never existed, as far as fetched */
-    uint64_t floor;       /* touches at or below are forgotten, here or by the space's floor */
+    uint64_t floor;       /* the last change whose touches are forgotten */
     VEC(touch) touches;   /* above the floor, by seq */
     hd_value value;       /* owned; for authorities that keep values here; else absent */
     uint64_t extra;       /* free for the authority */
@@ -108,6 +109,12 @@ hd_status heads_touch(heads *h, uint32_t head, uint64_t seq, uint32_t session, u
 /* Keeps only the newest touches of a head that has many: older claims on it will be told to resync.
  * Amortised O(1) per touch. */
 void heads_bound(heads *h, uint32_t head);
+/* Touches above this are all there. A document that has not changed for long has a low one, wherever
+ * the space's is: what is known of it goes back to its last change before that. */
+static inline uint64_t heads_floor(const heads *h, const head *d) {
+    uint64_t space = h->spaces.items[d->space_index].floor;
+    return (d->flags & HEAD_FLOOR) || space < d->floor ? d->floor : space;
+}
 /* Forgets touches at or below the space's new floor. */
 void heads_prune(heads *h, uint32_t space, uint64_t floor);
 /* Drops heads that say no more than what is stored elsewhere; the others get new indices. */

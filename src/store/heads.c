@@ -119,10 +119,11 @@ hd_status heads_touch(heads *h, uint32_t index, uint64_t seq, uint32_t session, 
 
 static void forget_touches(heads *h, head *d, uint64_t floor) {
     uint32_t gone = 0;
-    if (d->floor < floor) d->floor = floor;
     while (gone < d->touches.count && d->touches.items[gone].seq <= floor)
         path_unref(h->heap, d->touches.items[gone++].path);
     if (!gone) return;
+    d->floor = d->touches.items[gone - 1].seq;
+    d->flags |= HEAD_FLOOR;
     memmove(d->touches.items, d->touches.items + gone,
             (d->touches.count - gone) * sizeof *d->touches.items);
     d->touches.count -= gone;

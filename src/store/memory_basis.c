@@ -119,9 +119,7 @@ static void tell(telling *t, place_id doc, uint64_t seq, hd_path path, uint8_t f
 }
 
 static void tell_head(const hd_memory *m, const head *d, place_id doc, telling *t) {
-    uint64_t floor = m->h.spaces.items[d->space_index].floor;
-    if (floor < d->floor) floor = d->floor;
-    if (t->after < floor) {
+    if (t->after < heads_floor(&m->h, d)) {
         tell(t, doc, d->seq, HD_PATH_ROOT, TOUCH_WHOLE);
         return;
     }

@@ -26,10 +26,10 @@ static doc_name name_of_head(const head *h) {
     return name_of_keys(h->space, (hd_scope)h->scope, h->instance, h->id, h->meta);
 }
 
-/* Documents not changed since we opened are known only to be at or below the checkpoint. */
-static hd_status fetch(writer *w, uint32_t index) {
+/* What the file says of it. Its row tells the last change before the checkpoint; touches above the
+ * space's floor are all there. */
+static hd_status look_up(writer *w, uint32_t index) {
     head *h = &w->heads.heads.items[index];
-    if (h->flags & HEAD_FETCHED) return HD_OK;
     doc_name name = name_of_head(h);
     stored_head stored;
     hd_status status = head_find(&w->file, &name, &stored);
@@ -44,17 +44,30 @@ static hd_status fetch(writer *w, uint32_t index) {
         h->flags |= stored.has_value || name.meta ? HEAD_EXISTS : HEAD_TOMBSTONE;
     if (stored.guarded) h->flags |= HEAD_GUARDED;
     h->flags |= HEAD_FETCHED;
+    if (!(h->flags & HEAD_FLOOR) && seq <= w->heads.spaces.items[h->space_index].floor) {
+        h->floor = seq;
+        h->flags |= HEAD_FLOOR;
+    }
     return HD_OK;
+}
+
+/* Documents not changed since we opened are known only to be at or below the checkpoint. */
+static hd_status fetch(writer *w, uint32_t index) {
+    return w->heads.heads.items[index].flags & HEAD_FETCHED ? HD_OK : look_up(w, index);
+}
+
+/* Whether a claim cannot be judged by what is in memory: nothing is known of the document, or not how far
+ * its touches go back. */
+static bool is_unknown(const writer *w, const sub_claim *c) {
+    const head *h = &w->heads.heads.items[c->head];
+    if (c->basis >= w->heads.spaces.items[h->space_index].floor) return false;
+    return !(h->flags & HEAD_FETCHED) || (h->seq > c->basis && !(h->flags & HEAD_FLOOR));
 }
 
 static hd_status fetch_claims(writer *w, const submission *s) {
     hd_status status = HD_OK;
-    for (uint32_t i = 0; i < s->claim_count && !status; i++) {
-        const head *h = &w->heads.heads.items[s->claims[i].head];
-        const head_space *space = &w->heads.spaces.items[h->space_index];
-        if (!(h->flags & HEAD_FETCHED) && s->claims[i].basis < space->floor)
-            status = fetch(w, s->claims[i].head);
-    }
+    for (uint32_t i = 0; i < s->claim_count && !status; i++)
+        if (is_unknown(w, &s->claims[i])) status = look_up(w, s->claims[i].head);
     return status;
 }
 

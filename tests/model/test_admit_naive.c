@@ -34,6 +34,7 @@ static struct {
     past touches[COMMITS];
     size_t count;
     uint64_t seq, last_seq[DOCS], floor;
+    uint64_t forgotten[DOCS]; /* the last change at or below the floor; 0: none is known of */
     sent sent[SESSIONS][COMMITS + 1]; /* by local seq */
     uint64_t next[SESSIONS];
 } naive;
@@ -65,7 +66,8 @@ static hd_status naive_claim(const sub_claim *c, uint32_t path, uint32_t session
     for (uint32_t i = 0; i < c->layer_count; i++)
         if (naive.sent[session][c->layers[i]].status) return HD_DEAD_LAYER;
     if (naive.last_seq[c->head] <= c->basis) return HD_OK;
-    if (c->basis < naive.floor) return HD_RESYNC;
+    uint64_t forgotten = naive.forgotten[c->head];
+    if (c->basis < (forgotten ? forgotten : naive.floor)) return HD_RESYNC;
     for (size_t i = 0; i < naive.count; i++) {
         const past *t = &naive.touches[i];
         if (t->doc == c->head && t->seq > c->basis && !named(c, t, session) &&
@@ -194,6 +196,9 @@ static void run(lab_random *r) {
         replay(r, &h, &v);
         if (lab_random_once_in(r, 40) && naive.seq > 3) {
             naive.floor = naive.seq - 3;
+            for (size_t k = 0; k < naive.count; k++)
+                if (naive.touches[k].seq <= naive.floor)
+                    naive.forgotten[naive.touches[k].doc] = naive.touches[k].seq;
             heads_prune(&h, 0, naive.floor);
         }
         heads_check(&h);
