@@ -4,6 +4,8 @@
  * checkpoint have the same seqs, letter by letter: their text is read once. */
 #include "store/sqlite_rows.h"
 
+#include "value/node.h"
+
 typedef struct reading {
     client *c;
     basis_row_fn fn;
@@ -73,6 +75,7 @@ static hd_status take_seqs(reading *g, sqlite3_stmt *s) {
     value_unref(g->seqs);
     g->seqs_text[0] = '\0';
     hd_status status = column_json(g, s, 4, &g->seqs);
+    if (!status && !value_is_object(g->seqs)) status = HD_CORRUPT;
     if (!status && length < sizeof g->seqs_text) memcpy(g->seqs_text, text, length + 1);
     return status;
 }
