@@ -101,7 +101,7 @@ static bool put_cause(void *ctx, const hd_cause *cause) {
 static hd_value visible(inspector *in, hd_cell cell) {
     char text[256];
     const places *ps = &in->rt->r.places;
-    const place *root = place_at(ps, place_at(ps, cell.id)->root);
+    const place *root = place_doc(ps, cell.id);
     if (!(root->doc.flags & (DOC_KNOWN | DOC_OVERLAY)) && !hd_value_exists(root->value))
         return hd_null();
     trace_summary(place_at(ps, cell.id)->value, text, sizeof text);

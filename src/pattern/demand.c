@@ -83,7 +83,7 @@ static void on_wanted(struct scheduler *s, place_id doc) {
 
 static hd_status on_unhandled(struct scheduler *s, place_id stream) {
     const places *ps = &s->r->places;
-    const place *doc = place_at(ps, place_at(ps, stream)->root);
+    const place *doc = place_doc(ps, stream);
     const struct key *space = ps->homes.items[doc->doc.home].space;
     const char *id = key_bytes(doc->doc.id), *slash = strchr(id, '/');
     piece_name n;

@@ -31,10 +31,9 @@ typedef struct fetch_part {
     part part;
     hd_cell url, response, requested;
     hd_fetch_options options;
-    request *request;    /* on its way; NULL: none */
-    hd_status lost;      /* why the response to a URL could not be stored; HD_OK: none was lost */
-    uint64_t lost_url;   /* the hash of that URL */
-    char lost_text[128]; /* the error that the result says */
+    request *request;  /* on its way; NULL: none */
+    hd_status lost;    /* why the response to a URL could not be stored; HD_OK: none was lost */
+    uint64_t lost_url; /* the hash of that URL */
 } fetch_part;
 
 /* ---- the answer */
@@ -60,8 +59,6 @@ static void lose(fetch_part *f, uint64_t url, hd_status status) {
     scheduler *s = scheduler_get(f->part.in->all->rt);
     f->lost = status;
     f->lost_url = url;
-    snprintf(f->lost_text, sizeof f->lost_text, "the response could not be stored: %s",
-             hd_status_text(status));
     node_id id = registry_get(s, f->part.node);
     if (id) invalidation_mark(s, id);
 }
@@ -139,12 +136,15 @@ static hd_status ask(fetch_part *f, const char *url, const char **problem) {
     return status;
 }
 
-/* Why there is no request for this URL; NULL: there is one, or no text at all. */
-static const char *refuse(fetch_part *f, const char *text, size_t length) {
+/* Why there is no request for this URL, perhaps in `out`; NULL: there is one, or no text at all. */
+static const char *refuse(fetch_part *f, const char *text, size_t length, char *out, size_t size) {
     if (strlen(text) != length) return "the URL contains a zero byte";
-    if (f->lost && f->lost_url == hash_of(text)) return f->lost_text;
-    f->lost = HD_OK;
-    return NULL;
+    if (!f->lost || f->lost_url != hash_of(text)) {
+        f->lost = HD_OK;
+        return NULL;
+    }
+    snprintf(out, size, "the response could not be stored: %s", hd_status_text(f->lost));
+    return out;
 }
 
 static hd_value as_result(hd_pool *pool, bool pending, hd_value value, hd_value error) {
@@ -169,7 +169,8 @@ static hd_status read_request(fetch_part *f, hd_tx *tx) {
 
 static hd_status request_it(fetch_part *f, hd_tx *tx, const char *text, size_t length) {
     const hd_value none = { 0 };
-    const char *problem = refuse(f, text, length);
+    char why[128];
+    const char *problem = refuse(f, text, length, why, sizeof why);
     hd_status status = read_request(f, tx);
     if (!status && !problem) status = ask(f, text, &problem);
     if (status) return status;

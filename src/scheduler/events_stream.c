@@ -55,7 +55,7 @@ hd_status stream_of_place(scheduler *s, place_id at, stream **out) {
     if (!to) return HD_NOMEM;
     to->place = at;
     to->owner = nobody;
-    to->home = place_at(&s->r->places, place_at(&s->r->places, at)->root)->doc.home;
+    to->home = place_doc(&s->r->places, at)->doc.home;
     pin(s, at);
     hd_status status = write_link(s, to);
     if (!status && !vec_room(s->env, &ev->stream_list, 1)) status = HD_NOMEM;

@@ -2,7 +2,6 @@
 #include "scheduler/persistence.h"
 
 #include "base/env.h"
-#include "base/hash.h"
 #include "store/basis.h"
 #include "store/overlay.h"
 #include "value/array.h"
@@ -216,7 +215,7 @@ static const char *space_of(const scheduler *s, node_id id) {
     const places *ps = &s->r->places;
     uint32_t output = graph_output(&s->graph, id, 0) & ~WRITER_ENVELOPE;
     if (!output) return NULL;
-    return key_bytes(ps->homes.items[place_at(ps, place_at(ps, output)->root)->doc.home].space);
+    return key_bytes(ps->homes.items[place_doc(ps, output)->doc.home].space);
 }
 
 static bool append(char *out, size_t *length, const char *text) {
@@ -268,13 +267,10 @@ static size_t piece_length(const char *name) {
 
 /* ---- pieces */
 
-static uint32_t name_hash(const char *name, size_t length) {
-    return hash_fold(hash_bytes(name, length, 0));
-}
-
 node_id persistence_find(const scheduler *s, const char *name, size_t length) {
     const table *names = &s->persistence->names;
-    for (table_probe at = table_find(names, name_hash(name, length)); table_next(names, &at);) {
+    for (table_probe at = table_find(names, kept_name_hash(name, length));
+         table_next(names, &at);) {
         size_t known;
         const char *its = kept_name(kept_of(s, at.index), &known);
         if (known == length && !memcmp(its, name, length)) return at.index;
@@ -287,12 +283,12 @@ static void forget(scheduler *s, node_id id) {
     kept_node *k = kept_of(s, id);
     size_t length;
     const char *name = kept_has_name(k) ? kept_name(k, &length) : NULL;
-    if (name) table_remove(&s->persistence->names, name_hash(name, length), id);
+    if (name) table_remove(&s->persistence->names, kept_name_hash(name, length), id);
     kept_clear(k);
 }
 
 static kept_piece *find_piece(const persistence *p, const char *name, size_t length) {
-    table_probe at = table_find(&p->piece_names, name_hash(name, length));
+    table_probe at = table_find(&p->piece_names, kept_name_hash(name, length));
     while (table_next(&p->piece_names, &at)) {
         size_t known;
         kept_piece *k = &p->pieces.items[at.index];
@@ -318,7 +314,7 @@ static hd_status take_piece(scheduler *s, const char *name, uint32_t *out) {
     hd_value text = text_string(s->r->heap, name, length);
     if (hd_value_status(text)) return hd_value_status(text);
     *out = p->pieces.count;
-    hd_status status = table_insert(&p->piece_names, name_hash(name, length), *out);
+    hd_status status = table_insert(&p->piece_names, kept_name_hash(name, length), *out);
     if (status) value_unref(text);
     else p->pieces.items[p->pieces.count++] = (kept_piece){ .name = text, .plain = is_plain(name) };
     return status;
@@ -368,7 +364,7 @@ static hd_status enter(scheduler *s, node_id id) {
 
 static bool is_volatile(const scheduler *s, uint32_t at) {
     const places *ps = &s->r->places;
-    return place_at(ps, place_at(ps, at)->root)->doc.flags & DOC_VOLATILE;
+    return place_doc(ps, at)->doc.flags & DOC_VOLATILE;
 }
 
 static bool has_row(const scheduler *s, node_id id) {
@@ -388,7 +384,7 @@ static hd_status name_node(scheduler *s, node_id id, const hd_node_spec *spec, c
     text = text_string(s->r->heap, name, length);
     status = hd_value_status(text);
     if (!status) status = take_piece(s, name, &k->piece);
-    if (!status) status = table_insert(&s->persistence->names, name_hash(name, length), id);
+    if (!status) status = table_insert(&s->persistence->names, kept_name_hash(name, length), id);
     if (status) {
         if (!value_is_failed(text)) value_unref(text);
         value_unref(print);

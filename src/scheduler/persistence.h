@@ -21,6 +21,7 @@
 #ifndef SCHEDULER_PERSISTENCE_H
 #define SCHEDULER_PERSISTENCE_H
 
+#include "base/hash.h"
 #include "scheduler/registry.h"
 
 #define FINGERPRINT_FORMAT "2" /* another one: nothing kept before is taken up */
@@ -131,6 +132,13 @@ void persistence_drop_piece(scheduler *s, const char *space, const char *piece);
 
 static inline kept_node *kept_of(const scheduler *s, node_id id) {
     return &s->persistence->nodes.items[id];
+}
+/* The document that a place is in. */
+static inline place *doc_of(const scheduler *s, place_id at) {
+    return place_doc(&s->r->places, at);
+}
+static inline uint32_t kept_name_hash(const char *name, size_t length) {
+    return hash_fold(hash_bytes(name, length, 0));
 }
 static inline bool kept_has_name(const kept_node *k) { return value_exists(k->name); }
 /* Borrowed. */

@@ -30,11 +30,6 @@ typedef struct adopting {
 
 /* ---- is it what is there now? */
 
-static const place *doc_of(const scheduler *s, place_id at) {
-    const places *ps = &s->r->places;
-    return place_at(ps, place_at(ps, at)->root);
-}
-
 /* Nothing of ours that others do not know yet. */
 static bool is_shared(const scheduler *s, place_id at) {
     const place *doc = doc_of(s, at);

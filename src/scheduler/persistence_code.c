@@ -127,7 +127,7 @@ static void put_text(writing *w, const char *text) { put(w, text, strlen(text));
 
 static void put_place(writing *w, char kind, place_id at) {
     const places *ps = &w->s->r->places;
-    const place *doc = place_at(ps, place_at(ps, at)->root);
+    const place *doc = place_doc(ps, at);
     const doc_home *home = &ps->homes.items[doc->doc.home];
     char how[] = { kind, (char)('0' + home->scope), home->meta ? '!' : ' ' }, path[512];
     put(w, how, sizeof how);

@@ -4,20 +4,15 @@
  * has a row again, takes back what was said of it: whatever is said last is what stands. */
 #include "scheduler/persistence.h"
 
-#include "base/hash.h"
 #include "value/array.h"
 #include "value/diff.h"
 #include "value/text.h"
 #include <string.h>
 
-static uint32_t name_hash(const char *name, size_t length) {
-    return hash_fold(hash_bytes(name, length, 0));
-}
-
 static uint32_t hash_of(hd_value brief) {
     size_t length;
     const char *name = text_of(array_get(brief, 0), &length);
-    return name_hash(name, length);
+    return kept_name_hash(name, length);
 }
 
 static bool is_same(hd_value a, hd_value b) {
@@ -34,7 +29,7 @@ static uint32_t find(const persistence *p, hd_value brief) {
 
 bool gone_is(const scheduler *s, const char *name, size_t length) {
     const persistence *p = s->persistence;
-    for (table_probe at = table_find(&p->gone_names, name_hash(name, length));
+    for (table_probe at = table_find(&p->gone_names, kept_name_hash(name, length));
          table_next(&p->gone_names, &at);) {
         size_t known;
         const char *its = text_of(array_get(p->gone.items[at.index], 0), &known);

@@ -17,11 +17,6 @@
 
 #define PIECE_KEY "piece"
 
-static place *doc_of(const scheduler *s, place_id at) {
-    places *ps = &s->r->places;
-    return place_at(ps, place_at(ps, at)->root);
-}
-
 /* ---- saying it */
 
 /* The name of the node's piece, borrowed; absent: it is in none. */

@@ -242,7 +242,7 @@ static bool take_row(void *ctx, const basis_row *from) {
 
 static struct key *space_of(const scheduler *s, uint32_t key) {
     const places *ps = &s->r->places;
-    const place *doc = place_at(ps, place_at(ps, key & KEY_PLACE)->root);
+    const place *doc = place_doc(ps, key & KEY_PLACE);
     return ps->homes.items[doc->doc.home].space;
 }
 

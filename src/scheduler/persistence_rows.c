@@ -11,7 +11,6 @@
 #include "store/overlay.h"
 #include "value/array.h"
 #include "value/build.h"
-#include "value/diff.h"
 #include "value/key.h"
 #include "value/object.h"
 #include "value/text.h"
@@ -22,11 +21,6 @@
 #define MARK_LENGTH 8 /* of a fingerprint's characters: codes of one node are few */
 
 /* ---- may it be kept now? */
-
-static const place *doc_of(const scheduler *s, place_id at) {
-    const places *ps = &s->r->places;
-    return place_at(ps, place_at(ps, at)->root);
-}
 
 /* All that it wrote has been sealed. */
 static bool outputs_are_out(const scheduler *s, node_id id) {
@@ -430,16 +424,6 @@ hd_status rows_keep(void *ctx, commit *c) {
     return status;
 }
 
-/* Whether a later seal than this carries such a row. */
-static bool is_back(scheduler *s, hd_value brief, uint64_t seal) {
-    size_t length;
-    const char *name = text_of(array_get(brief, 0), &length);
-    node_id id = persistence_find(s, name, length);
-    if (!id || kept_of(s, id)->sent_in <= seal) return false;
-    hd_value its = rows_kept(s, id);
-    return value_exists(its) && value_equal(array_get(its, 1), array_get(brief, 1));
-}
-
 /* A seal was refused: what it carried is not kept. */
 void rows_refused(void *ctx, const commit *c) {
     scheduler *s = ctx;
@@ -453,8 +437,5 @@ void rows_refused(void *ctx, const commit *c) {
         k->flags |= KEPT_CHANGED;
         persistence_due(s, id);
     }
-    for (size_t i = 0; i < hd_value_count(gone); i++) {
-        hd_value brief = array_get(gone, i);
-        if (!is_back(s, brief, c->local_seq)) gone_add(s, value_ref(brief));
-    }
+    for (size_t i = 0; i < hd_value_count(gone); i++) gone_add(s, value_ref(array_get(gone, i)));
 }

@@ -27,11 +27,10 @@ enum { STALE_MAX = 1000 }; /* more invalid nodes than this: nothing is said */
 
 typedef struct saying {
     scheduler *s;
-    hd_value seqs;    /* where the spaces stand that its rows read; owned */
-    hd_value stale;   /* names of rows that do not hold; owned */
-    bool foreign;     /* some row is not known here */
-    bool behind;      /* some row is not proved as of now */
-    VEC(node_id) hit; /* clean, and a document that they read has changed since their rows */
+    hd_value seqs;  /* where the spaces stand that its rows read; owned */
+    hd_value stale; /* names of rows that do not hold; owned */
+    bool foreign;   /* some row is not known here */
+    bool behind;    /* some row is not proved as of now */
     hd_status status;
 } saying;
 
@@ -71,6 +70,23 @@ static void take_space(saying *w, const char *text, size_t length, uint64_t prov
     if (proved < now) w->behind = true;
 }
 
+static bool take_row(void *ctx, const basis_row *row) {
+    saying *w = ctx;
+    size_t length = strlen(row->name);
+    node_id id = persistence_find(w->s, row->name, length);
+    w->foreign = !id || *row->instance || hd_value_count(w->stale) >= STALE_MAX;
+    for (hd_iter it = hd_iter_of(row->seqs); !w->status && hd_iter_next(&it);)
+        take_space(w, it.key, it.key_length, (uint64_t)hd_value_as_int(it.value, 0));
+    if (!w->foreign && !w->status && !row_holds(w, id)) {
+        hd_value name = text_make(w->s->r->heap, TAG_STRING, row->name, length);
+        replace(w, &w->stale, array_append(w->s->r->heap, w->stale, name));
+        value_unref(name);
+    }
+    return !w->status && !w->foreign;
+}
+
+/* ---- one by one */
+
 static bool is_own(scheduler *s, node_id id, const char *instance) {
     size_t length;
     hd_value brief = rows_kept(s, id);
@@ -78,12 +94,11 @@ static bool is_own(scheduler *s, node_id id, const char *instance) {
 }
 
 static bool is_hit(const scheduler *s, node_id id, hd_value seqs) {
-    const places *ps = &s->r->places;
     const node *n = node_of(s, id);
     const edge *reads = node_reads_const(n);
     for (uint32_t i = 0; i < n->read_count; i++) {
-        const place *doc = place_at(ps, place_at(ps, reads[i].key & KEY_PLACE)->root);
-        const struct key *space = ps->homes.items[doc->doc.home].space;
+        const place *doc = doc_of(s, reads[i].key & KEY_PLACE);
+        const struct key *space = s->r->places.homes.items[doc->doc.home].space;
         hd_value proved = object_get_bytes(seqs, key_bytes(space), space->length);
         if ((doc->doc.flags & DOC_KNOWN) && doc->doc.seq > (uint64_t)hd_value_as_int(proved, 0))
             return true;
@@ -91,25 +106,23 @@ static bool is_hit(const scheduler *s, node_id id, hd_value seqs) {
     return false;
 }
 
-static void name_stale(saying *w, const char *text, size_t length) {
-    hd_value name = text_make(w->s->r->heap, TAG_STRING, text, length);
-    replace(w, &w->stale, array_append(w->s->r->heap, w->stale, name));
-    value_unref(name);
+static bool prove_row(void *ctx, const basis_row *row) {
+    const saying *w = ctx;
+    node_id id = persistence_find(w->s, row->name, strlen(row->name));
+    if (id && row_holds(w, id) && is_hit(w->s, id, row->seqs) && is_own(w->s, id, row->instance))
+        persistence_due(w->s, id);
+    return true;
 }
 
-static bool take_row(void *ctx, const basis_row *row) {
-    saying *w = ctx;
-    size_t length = strlen(row->name);
-    node_id id = persistence_find(w->s, row->name, length);
-    bool holds = id && is_own(w->s, id, row->instance) && row_holds(w, id);
-    for (hd_iter it = hd_iter_of(row->seqs); !w->status && hd_iter_next(&it);)
-        take_space(w, it.key, it.key_length, (uint64_t)hd_value_as_int(it.value, 0));
-    if (!id || *row->instance || hd_value_count(w->stale) >= STALE_MAX) w->foreign = true;
-    if (!w->status && !w->foreign && !holds) name_stale(w, row->name, length);
-    if (!w->status && holds && is_hit(w->s, id, row->seqs) && !vec_push(w->s->env, &w->hit, id))
-        w->status = HD_NOMEM;
-    return !w->status;
+/* What cannot be told now runs once more, that is all. */
+static void prove_hit(saying *w, const char *piece) {
+    authority *a = w->s->r->authority;
+    hd_value valid = value_absent();
+    (void)a->ops->basis->rows(a, piece, &valid, prove_row, w);
+    value_unref(valid);
 }
+
+/* ---- the word */
 
 /* {"pieces": [[name, seqs, stale]]} */
 static hd_value make_extra(const saying *w, hd_value name) {
@@ -138,16 +151,16 @@ static void send(const saying *w, hd_value name) {
     replica_enqueue(r, c);
 }
 
-static void say(scheduler *s, uint32_t piece) {
+static void say(scheduler *s, uint32_t index) {
     authority *a = s->r->authority;
     saying w = { .s = s, .seqs = hd_object(), .stale = hd_array() };
-    hd_value name = s->persistence->pieces.items[piece].name, valid = value_absent();
+    hd_value name = s->persistence->pieces.items[index].name, valid = value_absent();
     size_t length;
-    hd_status status = a->ops->basis->rows(a, text_of(name, &length), &valid, take_row, &w);
+    const char *piece = text_of(name, &length);
+    hd_status status = a->ops->basis->rows(a, piece, &valid, take_row, &w);
     bool said = value_exists(valid) && value_equal(valid, w.seqs);
     if (!status && !w.status && !w.foreign && w.behind && !said) send(&w, name);
-    for (uint32_t i = 0; i < w.hit.count && w.foreign; i++) persistence_due(s, w.hit.items[i]);
-    vec_fini(s->env, &w.hit);
+    if (!status && !w.status && w.foreign) prove_hit(&w, piece);
     value_unref(valid);
     value_unref(w.seqs);
     value_unref(w.stale);

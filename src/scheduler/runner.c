@@ -76,7 +76,7 @@ void runner_report(scheduler *s, node_id id, hd_status status, const char *messa
     if (c) c->failures++;
     const char *space = "";
     if (n && n->output) {
-        const place *doc = place_at(&s->r->places, place_at(&s->r->places, n->output)->root);
+        const place *doc = place_doc(&s->r->places, n->output);
         space = key_bytes(s->r->places.homes.items[doc->doc.home].space);
     }
     /* They may cancel the node, and stop its piece. */

@@ -505,7 +505,7 @@ static const char *space_of(const scheduler *s, node_id id) {
     const places *ps = &s->r->places;
     place_id out = node_of(s, id)->output;
     if (!out) return "";
-    return key_bytes(ps->homes.items[place_at(ps, place_at(ps, out)->root)->doc.home].space);
+    return key_bytes(ps->homes.items[place_doc(ps, out)->doc.home].space);
 }
 
 /* Whose run a transaction belongs to: the one on the stack, or a suspended one. 0: none. */

@@ -112,6 +112,8 @@ typedef struct basis_read {
     bool claimed; /* else `seq` is what was seen */
     uint64_t seq;
 } basis_read;
+/* A cell in its text. False: it is malformed. */
+bool basis_parse_cell(const char *text, size_t length, basis_read *out);
 size_t basis_read_count(hd_value body);
 /* False: it is malformed. */
 bool basis_read_at(hd_value body, size_t i, basis_read *out);

@@ -93,7 +93,7 @@ static bool take_scope(const char *at, size_t length, hd_scope *out) {
     return length == sizeof session - 1 && !memcmp(at, session, length);
 }
 
-static bool take_cell(const char *text, size_t length, basis_read *out) {
+bool basis_parse_cell(const char *text, size_t length, basis_read *out) {
     const char *end = text + length;
     out->shape = length && *text == '~';
     if (out->shape) text++;
@@ -126,7 +126,7 @@ bool basis_read_at(hd_value body, size_t i, basis_read *out) {
         read = hd_value_index(read, 0);
     }
     const char *text = hd_value_text(read, &length);
-    return text && take_cell(text, length, out);
+    return text && basis_parse_cell(text, length, out);
 }
 
 /* ---- reads in a text */

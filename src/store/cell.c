@@ -265,7 +265,7 @@ size_t hd_cell_print(hd_runtime *rt, hd_cell cell, char *out, size_t size) {
         return 0;
     }
     const places *ps = &rt->r.places;
-    const place *doc = place_at(ps, place_at(ps, at)->root);
+    const place *doc = place_doc(ps, at);
     const doc_home *h = &ps->homes.items[doc->doc.home];
     int n = snprintf(out, size, "%s%s/%s%s", key_bytes(h->space), scope_suffix(h->scope),
                      key_bytes(doc->doc.id), h->meta ? "!" : "");
@@ -296,7 +296,7 @@ hd_value hd_cell_link(hd_runtime *rt, hd_pool *pool, hd_cell cell) {
     place_id at = runtime_place(rt, cell, &schema);
     if (!at) return value_absent();
     const places *ps = &rt->r.places;
-    const place *doc = place_at(ps, place_at(ps, at)->root);
+    const place *doc = place_doc(ps, at);
     const doc_home *h = &ps->homes.items[doc->doc.home];
     hd_path path = place_path(ps, at);
     size_t length = hd_path_print(rt->heap, path, NULL, 0);

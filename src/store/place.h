@@ -129,6 +129,10 @@ static inline void place_set_seq(place *doc, uint64_t seq) {
     assert(seq <= SEQ_MAX);
     doc->doc.seq = seq & SEQ_MAX;
 }
+/* The record of the document that it is in. */
+static inline place *place_doc(const places *ps, place_id id) {
+    return place_at(ps, place_at(ps, id)->root);
+}
 static inline bool place_is_doc(const places *ps, place_id id) { return ps->at[id].root == id; }
 
 /* Interns; `out` is unchanged on failure. The record stays while refs > 0 or it is pinned, watched

@@ -93,7 +93,7 @@ hd_status tx_note_place(hd_tx *tx, place_id id, unsigned flags) {
 place_id tx_link_target(hd_tx *tx, place_id from, hd_value link, hd_status *status) {
     const link_block *l = link_of(link);
     places *ps = &tx->r->places;
-    const place *here = place_at(ps, place_at(ps, from)->root);
+    const place *here = place_doc(ps, from);
     doc_home at = ps->homes.items[here->doc.home];
     struct key *space = l->space ? l->space : at.space;
     hd_scope scope = l->scope ? (hd_scope)l->scope : at.scope;

@@ -420,7 +420,7 @@ static bool put_docs_json(encoder *e, json_buffer *b, const commit *c) {
 /* A cause as "space/id#/path"; whose instance it was in does not matter for looking at it. */
 static bool put_cause_json(encoder *e, json_buffer *b, uint32_t key) {
     const places *ps = &e->r->places;
-    const place *root = place_at(ps, place_at(ps, key & KEY_PLACE)->root);
+    const place *root = place_doc(ps, key & KEY_PLACE);
     const struct key *space = ps->homes.items[root->doc.home].space, *id = root->doc.id;
     size_t length;
     const char *text = path_text(e, place_path(ps, key & KEY_PLACE), &length);

@@ -196,7 +196,7 @@ void tx_restore(hd_tx *tx, const tx_savepoint *save, bool back) {
 
 static hd_status add_claim(replica *r, commit *c, uint32_t key) {
     place_id id = key & KEY_PLACE;
-    const place *doc = place_at(&r->places, place_at(&r->places, id)->root);
+    const place *doc = place_doc(&r->places, id);
     if (doc->doc.flags & (DOC_VOLATILE | DOC_OVERLAY)) return HD_OK;
     claim cl = { key & (KEY_PLACE | KEY_SHAPE), doc->doc.seq, c->layers.count, 0 };
     if (doc->doc.over) {

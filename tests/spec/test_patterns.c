@@ -1,28 +1,5 @@
 /* test_patterns.c -- patterns: each primitive, what runs, and what does not. */
-#include "spec.h"
-
-#include <heddle/pattern.h>
-
-/* ---- a piece in the lab: its pattern logs what runs with lab_note */
-
-static hd_runtime *rt(void) { return lab_runtime_now(l); }
-
-static hd_piece start(const char *id, hd_pattern_fn fn) {
-    hd_piece p;
-    hd_error error;
-    assert_int_equal(hd_pattern_register(rt(), id, "1", fn), HD_OK);
-    hd_status status =
-        hd_piece_start(rt(), &(hd_piece_spec){ .id = id, .pattern = id }, &p, &error);
-    if (status) fail_msg("%s", error.message);
-    return p;
-}
-
-static void show(void *ctx, hd_value v) { lab_note(l, ctx ? ctx : "show"); }
-
-static hd_value twice(hd_tx *tx, hd_value in, void *ctx) {
-    lab_note(l, ctx ? ctx : "twice");
-    return hd_double(2 * hd_value_number(in));
-}
+#include "piece_world.h"
 
 static hd_value sum(hd_tx *tx, const hd_value *in, void *ctx) {
     lab_note(l, "sum");
@@ -39,7 +16,7 @@ static hd_cell adder(hd_build *b) {
 
 /* Seed 000, lift: a computation over inputs, which runs when somebody looks. */
 static void a_lift_runs_when_somebody_looks(void **state) {
-    hd_piece p = start("adder", adder);
+    hd_piece p = start_piece("adder", adder);
     lab_settle(l);
     assert_ran(l, "");
     hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
@@ -84,7 +61,7 @@ static void a_derive_follows_a_linked_argument(void **state) {
 /* C49, I2: a piece with linked input and no demand runs nothing and reads nothing. */
 static void a_piece_without_demand_reads_nothing(void **state) {
     hd_store_stats before, after;
-    start("doubler", doubler);
+    start_piece("doubler", doubler);
     hd_runtime_store_stats(rt(), &before);
     lab_settle(l);
     hd_runtime_store_stats(rt(), &after);
@@ -103,7 +80,7 @@ static hd_cell chooser(hd_build *b) {
 
 /* C48: the branch that is not chosen does not run; after a switch the other does not. */
 static void only_the_chosen_branch_runs(void **state) {
-    hd_piece p = start("chooser", chooser);
+    hd_piece p = start_piece("chooser", chooser);
     hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
     lab_settle(l);
     assert_ran(l, "yes show");
@@ -131,7 +108,7 @@ static hd_cell long_way(hd_build *b) {
 
 /* A branch that is taken again is brought up to date from its beginning, in one go. */
 static void a_branch_is_brought_up_to_date_from_its_beginning(void **state) {
-    hd_piece p = start("long_way", long_way);
+    hd_piece p = start_piece("long_way", long_way);
     hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
     lab_settle(l);
     assert_ran(l, "far near show");
@@ -157,7 +134,7 @@ static hd_cell user(hd_build *b) {
 /* A pattern's result is the input of another. */
 static void a_pattern_uses_another(void **state) {
     assert_int_equal(hd_pattern_register(rt(), "doubler", NULL, doubler), HD_OK);
-    hd_piece p = start("user", user);
+    hd_piece p = start_piece("user", user);
     hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
     lab_settle(l);
     assert_ran(l, "twice twice show");
@@ -181,7 +158,7 @@ static hd_cell generator(hd_build *b) {
 
 /* A piece of this pattern, and somebody who looks at its result. */
 static void look_at(const char *name, hd_cell (*pattern)(hd_build *b)) {
-    hd_piece p = start(name, pattern);
+    hd_piece p = start_piece(name, pattern);
     hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
     lab_settle(l);
 }
@@ -312,7 +289,7 @@ static hd_cell mentions_and_uses(hd_build *b) {
 /* A state, a stream and an argument may be asked for again. */
 static void what_is_mentioned_twice_is_one(void **state) {
     assert_int_equal(hd_pattern_register(rt(), "mentions_twice", "1", mentions_twice), HD_OK);
-    start("mentions_and_uses", mentions_and_uses);
+    start_piece("mentions_and_uses", mentions_and_uses);
     assert_json(l, "main/mentions_and_uses/n", "1");
     assert_json(l, "main/mentions_and_uses/used/n", "1");
 }
@@ -381,7 +358,7 @@ static hd_cell talkative(hd_build *b) {
 /* What is no longer built is told so at once, what stays is not. */
 static void what_a_derive_no_longer_builds_is_told(void **state) {
     lab_set(l, "y", 5);
-    hd_piece p = start("talkative", talkative);
+    hd_piece p = start_piece("talkative", talkative);
     hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
     lab_settle(l);
     assert_ran(l, "child show");

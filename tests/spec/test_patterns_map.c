@@ -1,28 +1,5 @@
 /* test_patterns_map.c -- map, filter, flat_map, gather: which rows there are, and which of them run. */
-#include "spec.h"
-
-#include <heddle/pattern.h>
-
-/* ---- a piece in the lab: its pattern logs what runs with lab_note */
-
-static hd_runtime *rt(void) { return lab_runtime_now(l); }
-
-static hd_piece start(const char *id, hd_pattern_fn fn) {
-    hd_piece p;
-    hd_error error;
-    assert_int_equal(hd_pattern_register(rt(), id, "1", fn), HD_OK);
-    hd_status status =
-        hd_piece_start(rt(), &(hd_piece_spec){ .id = id, .pattern = id }, &p, &error);
-    if (status) fail_msg("%s", error.message);
-    return p;
-}
-
-static void show(void *ctx, hd_value v) { lab_note(l, ctx ? ctx : "show"); }
-
-static hd_value twice(hd_tx *tx, hd_value in, void *ctx) {
-    lab_note(l, ctx ? ctx : "twice");
-    return hd_double(2 * hd_value_number(in));
-}
+#include "piece_world.h"
 
 /* ---- a function for each row */
 
@@ -43,7 +20,7 @@ static hd_cell keyed(hd_build *b) {
 
 /* I7 (its live half): one element changes, one row runs; an append runs the new row alone. */
 static void one_changed_element_runs_one_row(void **state) {
-    hd_piece p = start("lister", lister);
+    hd_piece p = start_piece("lister", lister);
     lab_set_json(l, "lister#/arguments/xs", "[1, 2, 3]");
     hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
     lab_settle(l);
@@ -74,7 +51,7 @@ static bool keep_line(void *ctx, hd_log_entry *entry) {
 /* What is no list has no rows, and the log says so; of one that is not there yet it does not. */
 static void what_is_no_list_has_no_rows(void **state) {
     char line[200] = "";
-    hd_piece p = start("lister", lister);
+    hd_piece p = start_piece("lister", lister);
     hd_runtime_on_log(rt(), keep_line, line);
     lab_set_json(l, "lister#/arguments/xs", "null");
     hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
@@ -89,7 +66,7 @@ static void what_is_no_list_has_no_rows(void **state) {
 
 /* Rows that are known by a key survive reordering, and go with their element. */
 static void rows_survive_reordering(void **state) {
-    hd_piece p = start("keyed", keyed);
+    hd_piece p = start_piece("keyed", keyed);
     lab_set_json(l, "keyed#/arguments/xs",
                  "[{\"id\":\"a\",\"v\":1},{\"id\":\"b\",\"v\":2},"
                  "{\"id\":\"c\",\"v\":3}]");
@@ -118,7 +95,7 @@ static void rows_survive_reordering(void **state) {
 
 /* Two elements of one key are two rows, whichever way they came. */
 static void a_repeated_key_has_a_row_of_its_own(void **state) {
-    hd_piece p = start("keyed", keyed);
+    hd_piece p = start_piece("keyed", keyed);
     hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
     lab_set_json(l, "keyed#/arguments/xs", "[{\"id\":\"a\",\"v\":1}]");
     lab_settle(l);
@@ -136,7 +113,7 @@ static void a_repeated_key_has_a_row_of_its_own(void **state) {
 
 /* Links are known by where they point: the target's change runs its row, moving it runs none. */
 static void linked_elements_are_known_by_their_target(void **state) {
-    hd_piece p = start("lister", lister);
+    hd_piece p = start_piece("lister", lister);
     lab_set(l, "a", 1);
     lab_set(l, "b", 2);
     lab_set_json(l, "lister#/arguments/xs",
@@ -158,7 +135,7 @@ static void linked_elements_are_known_by_their_target(void **state) {
 /* Also where the name of the target is long. */
 static void a_link_to_a_long_name_has_a_row(void **state) {
     char name[1500], json[1600], cell[1520];
-    hd_piece p = start("lister", lister);
+    hd_piece p = start_piece("lister", lister);
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     snprintf(cell, sizeof cell, "main/a#/%s", name);
@@ -187,7 +164,7 @@ static hd_cell sieve(hd_build *b) {
 }
 
 static void filter_and_flat_map(void **state) {
-    hd_piece p = start("sieve", sieve);
+    hd_piece p = start_piece("sieve", sieve);
     hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
     lab_set_json(l, "sieve#/arguments/xs", "[1, 2, 3, 4]");
     lab_settle(l);
@@ -218,7 +195,7 @@ static hd_cell builder(hd_build *b) {
 }
 
 static void a_row_may_be_a_graph(void **state) {
-    hd_piece p = start("builder", builder);
+    hd_piece p = start_piece("builder", builder);
     hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
     lab_set_json(l, "builder#/arguments/xs", "[1, 2]");
     lab_settle(l);
@@ -249,7 +226,7 @@ static hd_cell adding_up(hd_build *b) {
 
 /* A function may look at a list's values by itself: it depends on them all, and runs when one changes. */
 static void a_function_reads_the_values_of_a_list(void **state) {
-    start("adding_up", adding_up);
+    start_piece("adding_up", adding_up);
     lab_set_json(l, "adding_up#/arguments/xs", "[1, 2, 3]");
     lab_settle(l);
     assert_json(l, "main/adding_up/sum", "12.0");
@@ -272,7 +249,7 @@ static hd_cell unread(hd_build *b) {
 /* C51, C52: a row runs once when it has been built; then it waits for somebody who follows its link, and
  * only the branch that is chosen runs. */
 static void all_of_a_row_runs_once(void **state) {
-    hd_piece p = start("unread", unread);
+    hd_piece p = start_piece("unread", unread);
     hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
     lab_set_json(l, "unread#/arguments/xs", "[1]");
     lab_settle(l);

@@ -1,16 +1,5 @@
 /* test_patterns_pieces.c -- pieces: durable, started and stopped, launched with a transaction. */
-#include "spec.h"
-
-#include <heddle/pattern.h>
-
-static hd_runtime *rt(void) { return lab_runtime_now(l); }
-
-static void show(void *ctx, hd_value v) { lab_note(l, ctx ? ctx : "show"); }
-
-static hd_value twice(hd_tx *tx, hd_value in, void *ctx) {
-    lab_note(l, "twice");
-    return hd_double(2 * hd_value_number(in));
-}
+#include "piece_world.h"
 
 static hd_cell watcher(hd_build *b) {
     hd_cell d = hd_derive(b, "d", hd_argument(b, "x", hd_int(NULL, 1)), twice, NULL);

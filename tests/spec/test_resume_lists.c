@@ -1,9 +1,5 @@
 /* test_resume_lists.c -- lists after a restart: coordinators run, their rows do not. */
-#include "spec.h"
-
-#include <heddle/pattern.h>
-
-static hd_runtime *rt(void) { return lab_runtime_now(l); }
+#include "piece_world.h"
 
 static hd_value price(hd_tx *tx, hd_value in, void *ctx) {
     char name[32];
@@ -30,16 +26,6 @@ static void start(const char *id, const char *pattern, hd_pattern_fn fn) {
     if (hd_piece_start(rt(), &spec, &p, &error)) fail_msg("%s", error.message);
 }
 static void start_basket(void) { start("b", "basket", basket); }
-
-static void settle(void) {
-    lab_settle(l);
-    hd_runtime_sync(rt());
-}
-static void stop(void) { lab_runtime_close(lab_on(l, "a")); }
-static void restart(void) {
-    stop();
-    lab_on(l, "a");
-}
 
 /* C304, C310: the coordinator runs, its rows do not; then one element is one row. */
 static void rows_of_a_list_resume(void **state) {

@@ -1,17 +1,6 @@
 /* test_resume_pieces.c -- pieces, lists and derived patterns after a restart. */
-#include "spec.h"
+#include "piece_world.h"
 #include "lab_events.h"
-
-#include <heddle/pattern.h>
-
-static hd_runtime *rt(void) { return lab_runtime_now(l); }
-
-static void show(void *ctx, hd_value v) { lab_note(l, ctx ? ctx : "show"); }
-
-static hd_value twice(hd_tx *tx, hd_value in, void *ctx) {
-    lab_note(l, ctx ? ctx : "twice");
-    return hd_double(2 * hd_value_number(in));
-}
 
 static hd_cell shop(hd_build *b) {
     hd_cell x = hd_argument(b, "x", hd_int(NULL, 1)), y = hd_argument(b, "y", hd_int(NULL, 1));
@@ -49,16 +38,6 @@ static hd_piece start(const char *id, const char *pattern, const char *arguments
     if (hd_piece_start(rt(), &spec, &p, &error)) fail_msg("%s", error.message);
     hd_pool_close(pool);
     return p;
-}
-
-static void settle(void) {
-    lab_settle(l);
-    hd_runtime_sync(rt());
-}
-static void stop(void) { lab_runtime_close(lab_on(l, "a")); }
-static void restart(void) {
-    stop();
-    lab_on(l, "a");
 }
 
 /* I7: a piece that is started again goes on; only its effects run. */

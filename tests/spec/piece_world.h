@@ -1,0 +1,41 @@
+/* piece_world.h -- pieces in the lab: patterns whose functions log what runs with lab_note, and restarts of
+ * the runtime "a". */
+#ifndef HEDDLE_PIECE_WORLD_H
+#define HEDDLE_PIECE_WORLD_H
+
+#include "spec.h"
+
+#include <heddle/pattern.h>
+
+static inline hd_runtime *rt(void) { return lab_runtime_now(l); }
+
+static inline void show(void *ctx, hd_value v) { lab_note(l, ctx ? ctx : "show"); }
+
+static inline hd_value twice(hd_tx *tx, hd_value in, void *ctx) {
+    lab_note(l, ctx ? ctx : "twice");
+    return hd_double(2 * hd_value_number(in));
+}
+
+/* A piece of its pattern's name. */
+static inline hd_piece start_piece(const char *id, hd_pattern_fn fn) {
+    hd_piece p;
+    hd_error error;
+    assert_int_equal(hd_pattern_register(rt(), id, "1", fn), HD_OK);
+    hd_status status =
+        hd_piece_start(rt(), &(hd_piece_spec){ .id = id, .pattern = id }, &p, &error);
+    if (status) fail_msg("%s", error.message);
+    return p;
+}
+
+/* Until all of it is stored. */
+static inline void settle(void) {
+    lab_settle(l);
+    hd_runtime_sync(rt());
+}
+static inline void stop(void) { lab_runtime_close(lab_on(l, "a")); }
+static inline void restart(void) {
+    stop();
+    lab_on(l, "a");
+}
+
+#endif
