@@ -112,6 +112,8 @@ static void children_stop_with_their_parent(void **state) {
     assert_true(hd_piece_runs(rt(), d));
 }
 
+static void note_verdict(void *ctx, hd_status status) { *(hd_status *)ctx = status; }
+
 static bool count_entry(void *ctx, const hd_listing *entry) {
     (*(int *)ctx)++;
     return true;
@@ -132,6 +134,42 @@ static void pieces_are_listed_and_removed(void **state) {
     assert_json(l, "main/a/d", "-");
     assert_json(l, "main/b/d", "2.0");
     assert_int_equal(hd_piece_remove(rt(), a), HD_NOT_FOUND);
+}
+
+/* What is said beside a piece's results needs no room once it is stored: the room is another document's
+ * from then on, for whoever shares the store too. */
+static void a_new_document_is_not_taken_for_what_stood_there(void **state) {
+    lab_runtime *b = lab_on(l, "b");
+    lab_on(l, "a");
+    start("w");
+    lab_settle(l);
+    hd_runtime_sync(rt());
+    lab_set(l, "fresh", 1);
+    lab_settle(l);
+    lab_advance_ms(l, 100);
+    lab_settle(l);
+    assert_cell(b, "fresh", "1");
+    assert_cell(b, "main/w/d", "2.0");
+}
+
+/* The same for what was read there: a document that somebody else makes meanwhile is noticed. */
+static void a_new_document_that_was_read_is_noticed(void **state) {
+    hd_status verdict = HD_PENDING;
+    hd_tx *tx;
+    lab_runtime *b = lab_on(l, "b");
+    lab_on(l, "a");
+    start("w");
+    lab_settle(l);
+    hd_runtime_sync(rt());
+    assert_int_equal(hd_tx_begin(rt(), &tx), HD_OK);
+    assert_false(hd_value_exists(hd_tx_get(tx, hd_cell_at(rt(), "main/hot"))));
+    hd_tx_set_int(tx, hd_cell_at(rt(), "main/y"), 1);
+    lab_write(b, "hot", "7");
+    hd_runtime_sync(lab_rt(b));
+    hd_tx_commit(tx, note_verdict, &verdict);
+    hd_runtime_sync(rt());
+    lab_idle(l);
+    assert_status(verdict, HD_STALE);
 }
 
 /* ---- errors */
@@ -478,6 +516,8 @@ int main(void) {
         S(a_stored_piece_is_opened_as_it_is),
         S(children_stop_with_their_parent),
         S(pieces_are_listed_and_removed),
+        S(a_new_document_is_not_taken_for_what_stood_there),
+        S(a_new_document_that_was_read_is_noticed),
         S(an_error_names_its_piece),
         S(handlers_write_the_state_of_a_piece),
         S(a_handler_launches_a_piece),
