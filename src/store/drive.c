@@ -69,6 +69,7 @@ static hd_status open_authority(hd_runtime *rt, const char *file, hd_error *erro
 
 static void runtime_free(hd_runtime *rt) {
     if (rt->r.authority) rt->r.authority->ops->close(rt->r.authority);
+    rt->r.authority = NULL;
     while (rt->spare) {
         hd_tx *tx = rt->spare;
         rt->spare = tx->next;

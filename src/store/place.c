@@ -254,6 +254,7 @@ static bool doc_needed(const place *p) {
 
 static void doc_forget(places *ps, place_id id) {
     place *p = &ps->at[id];
+    if (ps->ended) ps->ended(ps->ended_ctx, id);
     table_remove(&ps->names, name_hash(p->doc.home, p->doc.id), id);
     value_unref(p->value);
     key_unref(p->doc.id);

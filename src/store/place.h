@@ -115,6 +115,10 @@ typedef struct places {
     table children; /* (parent, key) -> inner place */
     VEC(doc_home) homes;
     uint64_t walked; /* index entries visited by place_walk */
+    /* Told when the record of a document ends, before it stands for another: whoever keeps something under
+     * its number forgets that. NULL: nobody does. */
+    void (*ended)(void *ctx, place_id doc);
+    void *ended_ctx;
 } places;
 
 hd_status places_init(places *ps, const hd_env *env, hd_heap *heap);

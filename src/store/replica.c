@@ -13,6 +13,11 @@ static void observer_ignore(void *ctx, place_id id, bool shape, hd_value before,
 
 void replica_forget_observer(replica *r) { r->observer = (observer){ .changed = observer_ignore }; }
 
+static void record_ended(void *ctx, place_id doc) {
+    authority *a = ((replica *)ctx)->authority;
+    if (a && a->ops->forget) a->ops->forget(a, doc);
+}
+
 hd_status replica_init(replica *r, const hd_env *env, hd_heap *heap) {
     *r = (replica){ .env = env, .heap = heap, .next_local = 1 };
     replica_forget_observer(r);
@@ -23,7 +28,10 @@ hd_status replica_init(replica *r, const hd_env *env, hd_heap *heap) {
     slab_init(&r->layers, env, sizeof(layer));
     env_random(env, r->session, sizeof r->session);
     if (!vec_push(env, &r->overs, (over){ 0 })) return HD_NOMEM;
-    return places_init(&r->places, env, heap);
+    hd_status status = places_init(&r->places, env, heap);
+    r->places.ended = record_ended;
+    r->places.ended_ctx = r;
+    return status;
 }
 
 static void free_commits(replica *r, list *commits) {

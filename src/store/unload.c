@@ -35,14 +35,13 @@ static void tidy_unsealed(replica *r) {
 }
 
 static void forget_all(replica *r, const struct key *space) {
-    authority *a = r->authority;
     tidy_unsealed(r);
     for (place_id id = 1; id < r->places.count; id++) {
         if (!is_meant(r, id, space)) continue;
         replica_forget(r, id);
-        if (places_forget(&r->places, id) && a->ops->forget) a->ops->forget(a, id);
+        places_forget(&r->places, id);
     }
-    a->ops->unfollow(a, space);
+    r->authority->ops->unfollow(r->authority, space);
 }
 
 static hd_status unload(hd_runtime *rt, const struct key *space) {
