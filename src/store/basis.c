@@ -323,9 +323,10 @@ static void add_space(proof *p, const char *name, size_t length) {
 }
 
 static void add_spaces_read(proof *p, hd_value body) {
+    hd_value reads = basis_reads_of(body);
     basis_read read, last = { .space = "" };
-    for (size_t i = 0; i < basis_read_count(body); i++) {
-        if (!basis_read_at(body, i, &read)) continue;
+    for (size_t i = 0, count = array_count(reads); i < count; i++) {
+        if (!basis_read_at(reads, i, &read)) continue;
         if (!text_is(read.space, read.space_length, last.space, last.space_length))
             add_space(p, read.space, read.space_length);
         last = read;
@@ -339,6 +340,13 @@ static void add_all_spaces(proof *p) {
         if (!has_space(p, key_bytes(k), k->length)) add_seq(p, k, seq);
 }
 
+static void add_spaces_named(proof *p, const basis_entry *e) {
+    if (e->space && e->space == p->space) return; /* as all rows of most extras */
+    if (e->space) add_space(p, key_bytes(e->space), e->space->length);
+    if (value_is_absent(e->seqs)) return;
+    for (hd_iter it = hd_iter_of(e->seqs); hd_iter_next(&it);) add_space(p, it.key, it.key_length);
+}
+
 /* A row that is proved anew reads what it read before, in the spaces that its seqs name; where the row
  * is not at hand, every space may be concerned, also those that came after the last proof. */
 static void add_spaces_of(proof *p, hd_value item, uint32_t entry) {
@@ -346,9 +354,7 @@ static void add_spaces_of(proof *p, hd_value item, uint32_t entry) {
     if (array_count(item) == 4) {
         add_spaces_read(p, array_get(item, 3));
     } else if (e && (e->flags & ROW_WHOLE)) {
-        if (e->space) add_space(p, key_bytes(e->space), e->space->length);
-        for (hd_iter it = hd_iter_of(e->seqs); hd_iter_next(&it);)
-            add_space(p, it.key, it.key_length);
+        add_spaces_named(p, e);
     } else if (p->b->overlay) {
         add_all_spaces(p);
     }
@@ -464,10 +470,10 @@ hd_status basis_apply(basis *b, hd_value extra, const basis_point *now, uint64_t
     if (at && at <= b->trimmed) b->trimmed = at - 1; /* an earlier part of the log is read again */
     hd_status status = make_seqs(&p, x.nodes);
     if (!status) status = apply_nodes(&p, x.nodes, at);
-    for (hd_iter it = hd_iter_of(x.pieces); !status && hd_iter_next(&it);)
-        status = apply_piece(b, it.value, at);
-    for (hd_iter it = hd_iter_of(x.gone); !status && hd_iter_next(&it);)
-        status = apply_gone(b, it.value, at);
+    for (size_t i = 0, count = array_count(x.pieces); !status && i < count; i++)
+        status = apply_piece(b, array_get(x.pieces, i), at);
+    for (size_t i = 0, count = array_count(x.gone); !status && i < count; i++)
+        status = apply_gone(b, array_get(x.gone, i), at);
     value_unref(p.seqs);
     key_unref(p.space);
     return status;

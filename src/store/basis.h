@@ -114,9 +114,10 @@ typedef struct basis_read {
 } basis_read;
 /* A cell in its text. False: it is malformed. */
 bool basis_parse_cell(const char *text, size_t length, basis_read *out);
-size_t basis_read_count(hd_value body);
+/* The reads of a body, borrowed: a list, else nothing well formed. */
+hd_value basis_reads_of(hd_value body);
 /* False: it is malformed. */
-bool basis_read_at(hd_value body, size_t i, basis_read *out);
+bool basis_read_at(hd_value reads, size_t i, basis_read *out);
 
 /* {"r":["cell","cell"]}: no other field, nothing escaped, no read with a seq of its own. */
 basis_plain basis_plain_of(const char *text, size_t length);

@@ -9,17 +9,13 @@
 
 /* ---- parts */
 
-static bool key_is(const hd_iter *it, const char *key, size_t length) {
-    return it->key_length == length && !memcmp(it->key, key, length);
-}
-
+/* Most speak of nodes and of nothing else: then that is all that is looked for. */
 basis_extra basis_extra_of(hd_value extra) {
     basis_extra x = { value_absent(), value_absent(), value_absent() };
-    for (hd_iter it = hd_iter_of(extra); hd_iter_next(&it);) {
-        if (key_is(&it, "nodes", 5)) x.nodes = it.value;
-        else if (key_is(&it, "pieces", 6)) x.pieces = it.value;
-        else if (key_is(&it, "gone", 4)) x.gone = it.value;
-    }
+    x.nodes = object_get_bytes(extra, "nodes", 5);
+    if (object_count(extra) == value_exists(x.nodes)) return x;
+    x.pieces = object_get_bytes(extra, "pieces", 6);
+    x.gone = object_get_bytes(extra, "gone", 4);
     return x;
 }
 
@@ -113,10 +109,10 @@ bool basis_parse_cell(const char *text, size_t length, basis_read *out) {
     return out->space_length && out->id_length && take_scope(at, (size_t)(slash - at), &out->scope);
 }
 
-size_t basis_read_count(hd_value body) { return hd_value_count(object_get_bytes(body, "r", 1)); }
+hd_value basis_reads_of(hd_value body) { return object_get_bytes(body, "r", 1); }
 
-bool basis_read_at(hd_value body, size_t i, basis_read *out) {
-    hd_value read = array_get(object_get_bytes(body, "r", 1), i);
+bool basis_read_at(hd_value reads, size_t i, basis_read *out) {
+    hd_value read = array_get(reads, i);
     size_t length;
     *out = (basis_read){ .claimed = hd_value_kind(read) != HD_KIND_ARRAY };
     if (!out->claimed) {
@@ -170,11 +166,12 @@ static bool wrong(hd_error *error, const char *where, size_t i, const char *what
 }
 
 static bool check_reads(hd_value body, size_t i, hd_error *error) {
-    if (hd_value_kind(object_get_bytes(body, "r", 1)) != HD_KIND_ARRAY)
+    hd_value reads = basis_reads_of(body);
+    if (!value_is_array(reads))
         return wrong(error, "nodes", i, "the body must be an object with a list of reads \"r\"");
     basis_read read;
-    for (size_t k = 0; k < basis_read_count(body); k++)
-        if (!basis_read_at(body, k, &read))
+    for (size_t k = 0, count = array_count(reads); k < count; k++)
+        if (!basis_read_at(reads, k, &read))
             return wrong(error, "nodes", i,
                          "a read must be \"space/id#/path\" or [\"space/id#/path\", seq]");
     return true;

@@ -84,10 +84,11 @@ static hd_status add_read(read_set *s, const basis_read *r, const char *instance
 }
 
 hd_status read_set_add(read_set *s, hd_value body, const char *instance) {
+    hd_value reads = basis_reads_of(body);
     hd_status status = HD_OK;
-    for (size_t i = 0; i < basis_read_count(body) && !status; i++) {
+    for (size_t i = 0, count = array_count(reads); i < count && !status; i++) {
         basis_read r;
-        if (basis_read_at(body, i, &r)) status = add_read(s, &r, instance);
+        if (basis_read_at(reads, i, &r)) status = add_read(s, &r, instance);
     }
     return status;
 }
@@ -119,10 +120,11 @@ static hd_status lower(hd_heap *heap, hd_value *seqs, const char *space, size_t 
 }
 
 hd_status reads_note_seen(hd_heap *heap, hd_value body, hd_value *seen) {
+    hd_value reads = basis_reads_of(body);
     hd_status status = HD_OK;
-    for (size_t i = 0; i < basis_read_count(body) && !status; i++) {
+    for (size_t i = 0, count = array_count(reads); i < count && !status; i++) {
         basis_read r;
-        if (basis_read_at(body, i, &r) && !r.claimed)
+        if (basis_read_at(reads, i, &r) && !r.claimed)
             status = lower(heap, seen, r.space, r.space_length, r.seq);
     }
     return status;

@@ -74,10 +74,11 @@ static hd_status check_reads(row_check *k, sqlite3_stmt *s, hd_value body) {
 }
 
 static bool reads_are_well_formed(hd_value body) {
-    if (hd_value_kind(hd_value_at(body, "r")) != HD_KIND_ARRAY) return false;
+    hd_value reads = basis_reads_of(body);
+    if (hd_value_kind(reads) != HD_KIND_ARRAY) return false;
     basis_read read;
-    for (size_t i = 0; i < basis_read_count(body); i++)
-        if (!basis_read_at(body, i, &read)) return false;
+    for (size_t i = 0; i < hd_value_count(reads); i++)
+        if (!basis_read_at(reads, i, &read)) return false;
     return true;
 }
 

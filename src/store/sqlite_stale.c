@@ -270,11 +270,12 @@ static hd_status read_is_hit(const search *g, const basis_read *r, const char *i
 
 static hd_status row_is_stale(const search *g, const piece_state *p, const char *instance,
                               hd_value seqs, hd_value body, bool *stale) {
+    hd_value reads = basis_reads_of(body);
     hd_status status = HD_OK;
     *stale = false;
-    for (size_t i = 0; i < basis_read_count(body) && !*stale && !status; i++) {
+    for (size_t i = 0; i < hd_value_count(reads) && !*stale && !status; i++) {
         basis_read r;
-        if (!basis_read_at(body, i, &r)) continue;
+        if (!basis_read_at(reads, i, &r)) continue;
         uint64_t own = r.claimed ? seq_at(seqs, r.space, r.space_length) : r.seq;
         /* What is said of a piece nobody can say of another principal's rows, nor of reads that
          * were not claimed. */

@@ -10,10 +10,10 @@ size_t array_count(hd_value array) {
 }
 
 hd_value array_get(hd_value array, size_t index) {
-    if (index >= array_count(array)) return value_absent();
-    const node *n = value_node(array);
+    const node *n = value_is_array(array) ? value_node(array) : NULL;
+    if (!n || index >= node_total(n)) return value_absent();
     while (n->level) n = inner_children(n)[inner_locate(n, &index)];
-    return leaf_values(n)[index];
+    return ((const array_leaf *)n)->values[index];
 }
 
 /* The way to an entry, or behind the last one. */
@@ -104,8 +104,18 @@ hd_value array_truncate(hd_heap *heap, hd_value array, size_t count) {
     return finish(status, root);
 }
 
+/* Most arrays are one block. */
+static hd_value take_few(hd_heap *heap, const hd_value *items, unsigned count) {
+    node *leaf = leaf_take(heap, NULL, items, count);
+    if (leaf && leaf->nesting <= heap->limits.depth) return node_value(leaf, false);
+    if (leaf) node_unref(leaf);
+    for (unsigned i = 0; !leaf && i < count; i++) value_unref(items[i]);
+    return value_failed(leaf ? HD_LIMIT : HD_NOMEM);
+}
+
 hd_value array_take(hd_heap *heap, const hd_value *items, size_t count) {
     if (count == 0) return hd_array();
+    if (count <= ARRAY_LEAF_MAX) return take_few(heap, items, (unsigned)count);
     node *root;
     hd_status status = tree_build(heap, NULL, items, count, &root);
     return finish(status, root);

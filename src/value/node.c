@@ -32,17 +32,17 @@ static unsigned values_nesting(const hd_value *values, unsigned count) {
     return deepest + 1;
 }
 
-static bool values_plain(const hd_value *values, unsigned count) {
-    for (unsigned i = 0; i < count; i++)
-        if (value_is_block(values[i])) return false;
-    return true;
-}
-
 /* Without the references of the values. */
 static node *leaf_new(hd_heap *heap, shape *s, const hd_value *values, unsigned count) {
     assert(count > 0 && count <= (s ? OBJECT_LEAF_MAX : ARRAY_LEAF_MAX));
-    bool plain = values_plain(values, count);
-    unsigned nesting = values_nesting(values, count); /* [] is plain, and nests */
+    bool plain = true;
+    unsigned nesting = 1; /* [] is plain, and nests */
+    for (unsigned i = 0; i < count; i++) {
+        if (!value_may_be_block(values[i])) continue;
+        unsigned with = 1 + value_nesting(values[i]);
+        if (with > nesting) nesting = with;
+        plain = plain && !value_is_block(values[i]);
+    }
     node *n = heap_block_new(heap, leaf_size(s != NULL, count, nesting));
     if (!n) return NULL;
     *n = (node){ .refs = 1, .object = s != NULL, .plain = plain };
@@ -274,10 +274,10 @@ unsigned inner_locate(const node *n, size_t *index) {
 static void leaf_check(const node *n) {
     const hd_value *values = leaf_values(n);
     assert(n->nesting == values_nesting(values, n->count));
-    assert(!n->plain || values_plain(values, n->count));
     for (unsigned i = 0; i < n->count; i++) {
         assert(value_exists(values[i]));
-        if (value_is_block(values[i])) assert(((struct block *)value_block(values[i]))->refs > 0);
+        if (!value_is_block(values[i])) continue;
+        assert(!n->plain && ((struct block *)value_block(values[i]))->refs > 0);
     }
     if (!n->object) return;
     const shape *s = leaf_shape(n);

@@ -33,9 +33,10 @@ static bool print_row(void *ctx, const basis_row *row) {
         const char *id = memchr(cell, '/', length);
         print(" %.*s", (int)(cell + length - id) - 1, id + 1);
     }
-    for (size_t i = 0; !row->plain.at && i < basis_read_count(row->body); i++) {
+    hd_value reads = row->plain.at ? value_absent() : basis_reads_of(row->body);
+    for (size_t i = 0; i < hd_value_count(reads); i++) {
         basis_read read;
-        assert_true(basis_read_at(row->body, i, &read));
+        assert_true(basis_read_at(reads, i, &read));
         print(" %.*s", (int)read.id_length, read.id);
     }
     print(";");

@@ -109,18 +109,19 @@ static void an_extra_may_have_keys_of_others(void **state) {
 static void a_read_is_taken_apart(void **state) {
     hd_value body =
         json("{\"r\":[\"main/corner#/items\",\"~main@user/a/b\",[\"other/x#/y/z\",5]]}");
+    hd_value reads = basis_reads_of(body);
     basis_read r;
-    assert_int_equal(basis_read_count(body), 3);
-    assert_true(basis_read_at(body, 0, &r));
+    assert_int_equal(hd_value_count(reads), 3);
+    assert_true(basis_read_at(reads, 0, &r));
     assert_memory_equal(r.id, "corner", r.id_length);
     assert_memory_equal(r.path, "/items", r.path_length);
     assert_true(r.claimed && !r.shape && r.scope == HD_SCOPE_SPACE);
-    assert_true(basis_read_at(body, 1, &r));
+    assert_true(basis_read_at(reads, 1, &r));
     assert_memory_equal(r.space, "main", r.space_length);
     assert_memory_equal(r.id, "a/b", r.id_length);
     assert_int_equal(r.path_length, 0);
     assert_true(r.claimed && r.shape && r.scope == HD_SCOPE_USER);
-    assert_true(basis_read_at(body, 2, &r));
+    assert_true(basis_read_at(reads, 2, &r));
     assert_memory_equal(r.path, "/y/z", r.path_length);
     assert_true(!r.claimed && r.seq == 5);
     value_unref(body);
