@@ -349,15 +349,10 @@ static void add_spaces_named(proof *p, const basis_entry *e) {
 
 /* A row that is proved anew reads what it read before, in the spaces that its seqs name; where the row
  * is not at hand, every space may be concerned, also those that came after the last proof. */
-static void add_spaces_of(proof *p, hd_value item, uint32_t entry) {
+static void add_spaces_of(proof *p, uint32_t entry) {
     const basis_entry *e = entry == TABLE_NONE ? NULL : &p->b->entries.items[entry];
-    if (array_count(item) == 4) {
-        add_spaces_read(p, array_get(item, 3));
-    } else if (e && (e->flags & ROW_WHOLE)) {
-        add_spaces_named(p, e);
-    } else if (p->b->overlay) {
-        add_all_spaces(p);
-    }
+    if (e && (e->flags & ROW_WHOLE)) add_spaces_named(p, e);
+    else if (p->b->overlay) add_all_spaces(p);
 }
 
 /* Finds the entries, too. The caller lets go of what is in p. */
@@ -369,7 +364,8 @@ static hd_status make_seqs(proof *p, hd_value nodes) {
         hd_value item = array_get(nodes, i);
         f.entry = entry_of(b, item, &f.hash);
         if (!vec_push(b->env, &b->found, f)) p->status = HD_NOMEM;
-        add_spaces_of(p, item, f.entry);
+        if (array_count(item) == 4) add_spaces_read(p, array_get(item, 3));
+        else add_spaces_of(p, f.entry);
     }
     return p->status;
 }
@@ -397,22 +393,26 @@ static hd_status apply_whole(const proof *p, hd_value item, basis_found f, uint6
 
 /* Of two proofs that mean different rows below, only one can be about what is there: the later one is
  * passed over, and whichever it is, the row is proved no later than it was. */
-static bool is_about(const basis_entry *e, hd_value item) {
+static bool is_about(const basis_entry *e, const char *mark, size_t mark_length) {
     size_t length;
     if (e->flags & ROW_GONE) return false;
-    if (!(e->flags & ROW_WHOLE)) return value_equal(array_get(e->row, 2), array_get(item, 2));
-    const char *fingerprint = basis_text(e, 2, &length);
-    return basis_is_meant(item, fingerprint, length);
+    const char *its = basis_text(e, 2, &length);
+    if (!(e->flags & ROW_WHOLE)) return text_is(its, length, mark, mark_length);
+    return basis_mark_fits(mark, mark_length, its, length);
+}
+
+static void prove(const proof *p, basis_entry *e, const char *mark, size_t length, uint64_t at) {
+    if (is_about(e, mark, length)) become(e, e->row, p, e->flags & ROW_WHOLE, at);
 }
 
 static hd_status apply_proof(const proof *p, hd_value item, basis_found f, uint64_t at) {
     basis *b = p->b;
     if (array_count(item) != 3 || (f.entry == TABLE_NONE && !b->overlay)) return HD_OK;
     hd_status status = f.entry == TABLE_NONE ? entry_new(b, item, f.hash, &f.entry) : HD_OK;
-    if (status || !is_about(&b->entries.items[f.entry], item)) return status;
-    basis_entry *e = &b->entries.items[f.entry];
-    become(e, e->row, p, e->flags & ROW_WHOLE, at);
-    return HD_OK;
+    size_t length;
+    const char *mark = text_of(array_get(item, 2), &length);
+    if (!status) prove(p, &b->entries.items[f.entry], mark, length, at);
+    return status;
 }
 
 static hd_status apply_nodes(const proof *p, hd_value nodes, uint64_t at) {
@@ -474,6 +474,66 @@ hd_status basis_apply(basis *b, hd_value extra, const basis_point *now, uint64_t
         status = apply_piece(b, array_get(x.pieces, i), at);
     for (size_t i = 0, count = array_count(x.gone); !status && i < count; i++)
         status = apply_gone(b, array_get(x.gone, i), at);
+    value_unref(p.seqs);
+    key_unref(p.space);
+    return status;
+}
+
+/* ---- proofs that are still text */
+
+static uint32_t entry_named(const basis *b, const basis_proof *r, uint32_t *hash) {
+    *hash = name_hash(r->name, r->name_length, r->instance, r->instance_length);
+    return find(b, *hash, r->name, r->name_length, r->instance, r->instance_length);
+}
+
+/* As make_seqs: what all of them read comes first. */
+static hd_status make_seqs_of_proofs(proof *p, basis_proofs proofs) {
+    basis *b = p->b;
+    basis_proof r;
+    vec_clear(&b->found);
+    while (!p->status && basis_proofs_next(&proofs, &r)) {
+        basis_found f;
+        f.entry = entry_named(b, &r, &f.hash);
+        if (!vec_push(b->env, &b->found, f)) p->status = HD_NOMEM;
+        add_spaces_of(p, f.entry);
+    }
+    return p->status;
+}
+
+/* An entry for a row that is not at hand: its item has to be made. */
+static hd_status entry_of_proof(basis *b, const basis_proof *r, uint32_t hash, uint32_t *out) {
+    hd_value parts[] = { text_make(b->heap, TAG_STRING, r->name, r->name_length),
+                         text_make(b->heap, TAG_STRING, r->instance, r->instance_length),
+                         text_make(b->heap, TAG_STRING, r->mark, r->mark_length) };
+    bool failed = false;
+    for (int i = 0; i < 3; i++) failed = failed || value_is_failed(parts[i]);
+    for (int i = 0; i < 3 && failed; i++) value_unref(parts[i]);
+    hd_value item = failed ? value_failed(HD_NOMEM) : array_take(b->heap, parts, 3);
+    if (value_is_failed(item)) return HD_NOMEM;
+    hd_status status = entry_new(b, item, hash, out);
+    value_unref(item);
+    return status;
+}
+
+static hd_status apply_proofs(const proof *p, basis_proofs proofs, uint64_t at) {
+    basis *b = p->b;
+    basis_proof r;
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; !status && basis_proofs_next(&proofs, &r); i++) {
+        basis_found f = b->found.items[i];
+        if (f.entry == TABLE_NONE) f.entry = entry_named(b, &r, &f.hash); /* named twice? */
+        if (f.entry == TABLE_NONE && !b->overlay) continue;
+        if (f.entry == TABLE_NONE) status = entry_of_proof(b, &r, f.hash, &f.entry);
+        if (!status) prove(p, &b->entries.items[f.entry], r.mark, r.mark_length, at);
+    }
+    return status;
+}
+
+hd_status basis_apply_proofs(basis *b, basis_proofs proofs, const basis_point *now, uint64_t at) {
+    proof p = { .b = b, .now = now, .seqs = node_value(NULL, true) };
+    if (at && at <= b->trimmed) b->trimmed = at - 1;
+    hd_status status = make_seqs_of_proofs(&p, proofs);
+    if (!status) status = apply_proofs(&p, proofs, at);
     value_unref(p.seqs);
     key_unref(p.space);
     return status;

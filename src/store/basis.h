@@ -39,6 +39,7 @@
 
 #include "base/table.h"
 #include "store/authority.h"
+#include "store/basis_proofs.h"
 #include "value/array.h"
 #include "value/text.h"
 
@@ -124,9 +125,12 @@ basis_plain basis_plain_of(const char *text, size_t length);
 /* The next cell; false: there is none. */
 bool basis_plain_next(basis_plain *p, const char **cell, size_t *length);
 
-/* Whether a proof is about the row of this fingerprint. */
+/* Whether a proof is about the row of this fingerprint: it ends with the mark. */
+bool basis_mark_fits(const char *mark, size_t mark_length, const char *fingerprint, size_t length);
 bool basis_is_meant(hd_value proof, const char *fingerprint, size_t length);
 
+/* "", "user:NAME" or "session:NAME". */
+bool basis_is_instance(const char *text, size_t length);
 /* The length of the piece in front of a node's name; 0: it is no such name. */
 size_t basis_piece_length(const char *name, size_t length);
 /* The space as it stands in front of names: ':' is "%3A" there, '%' is "%25", so that the first colon
@@ -198,6 +202,8 @@ void basis_check(const basis *b);
 /* Takes a well-formed extra in, proved as of `now`, from log row `at`. HD_NOMEM: it may be in half;
  * applying it again completes it. */
 hd_status basis_apply(basis *b, hd_value extra, const basis_point *now, uint64_t at);
+/* The same for proofs that are still text. */
+hd_status basis_apply_proofs(basis *b, basis_proofs proofs, const basis_point *now, uint64_t at);
 /* Forgets every row that the extra speaks of: without rows, nodes run. Cannot fail. */
 void basis_drop(basis *b, hd_value extra);
 /* Forgets what changed last in a log row up to and including `at`. */

@@ -19,11 +19,15 @@ basis_extra basis_extra_of(hd_value extra) {
     return x;
 }
 
+bool basis_mark_fits(const char *mark, size_t mark_length, const char *fingerprint, size_t length) {
+    return mark_length <= length && !memcmp(fingerprint + length - mark_length, mark, mark_length);
+}
+
 bool basis_is_meant(hd_value proof, const char *fingerprint, size_t length) {
     if (array_count(proof) != 3) return false;
     size_t mark_length;
     const char *mark = text_of(array_get(proof, 2), &mark_length);
-    return mark_length <= length && !memcmp(fingerprint + length - mark_length, mark, mark_length);
+    return basis_mark_fits(mark, mark_length, fingerprint, length);
 }
 
 /* ---- names */
@@ -71,7 +75,7 @@ static bool is_piece(const char *name, size_t length) {
     return !memchr(colon + 1, ':', length - (size_t)(colon + 1 - name));
 }
 
-static bool is_instance(const char *text, size_t length) {
+bool basis_is_instance(const char *text, size_t length) {
     static const char user[] = "user:", session[] = "session:";
     return !length || (length >= sizeof user && !memcmp(text, user, sizeof user - 1)) ||
            (length >= sizeof session && !memcmp(text, session, sizeof session - 1));
@@ -184,7 +188,7 @@ static bool check_name(hd_value item, const char *where, size_t i, hd_error *err
     if (!name || !basis_piece_length(name, length))
         return wrong(error, where, i, "the name must be \"space:piece:path\"");
     const char *instance = hd_value_text(array_get(item, 1), &length);
-    if (!instance || !is_instance(instance, length))
+    if (!instance || !basis_is_instance(instance, length))
         return wrong(error, where, i,
                      "the instance must be \"\", \"user:NAME\" or \"session:NAME\"");
     return true;

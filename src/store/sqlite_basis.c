@@ -232,7 +232,8 @@ void basis_fold_fini(basis_fold *f) {
     f->heap = NULL;
 }
 
-hd_status basis_fold_commit(basis_fold *f, hd_value made, uint64_t row) {
+hd_status basis_fold_commit(basis_fold *f, const log_row *row, size_t number) {
+    hd_value made = log_row_commit(row, number);
     for (size_t i = 0; i < log_commit_spaces(made); i++) {
         const char *name;
         size_t length;
@@ -241,9 +242,11 @@ hd_status basis_fold_commit(basis_fold *f, hd_value made, uint64_t row) {
         hd_status status = move_space(f, name, length, seq);
         if (status) return status;
     }
-    hd_value extra = log_commit_extra(made);
     basis_point now = { f, space_at };
-    return value_exists(extra) ? basis_apply(&f->rows, extra, &now, row) : HD_OK;
+    basis_proofs proofs = row->proofs.items[number];
+    if (proofs.begin) return basis_apply_proofs(&f->rows, proofs, &now, row->row);
+    hd_value extra = log_commit_extra(made);
+    return value_exists(extra) ? basis_apply(&f->rows, extra, &now, row->row) : HD_OK;
 }
 
 /* ---- Writing ------------------------------------------------------------------------------ */

@@ -32,7 +32,8 @@ typedef struct basis_fold {
 /* Within the checkpoint's transaction, before the spaces' rows are written. */
 hd_status basis_fold_init(basis_fold *f, file *in, hd_heap *heap, const hd_env *env);
 void basis_fold_fini(basis_fold *f);
-hd_status basis_fold_commit(basis_fold *f, hd_value made, uint64_t row);
+/* Commit number `i` of a row that was read to be folded. */
+hd_status basis_fold_commit(basis_fold *f, const log_row *row, size_t i);
 hd_status basis_fold_write(basis_fold *f);
 
 /* Whether some node has read the document: its end must then be remembered. */

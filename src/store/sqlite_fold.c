@@ -29,6 +29,7 @@ typedef struct folding {
     folded done;             /* how far it has come */
     basis_fold basis;        /* what the rows say of nodes, and where they leave the spaces */
     json_buffer value, meta; /* texts of the row under way */
+    json_buffer text;        /* of the log's row under way */
 } folding;
 
 /* ---- Folding --------------------------------------------------------------------------------- */
@@ -114,7 +115,7 @@ static hd_status fold_row(folding *g, const log_row *row) {
             hd_status status = log_commit_doc(made, k, &doc) ? fold_doc(g, &doc) : HD_CORRUPT;
             if (status) return status;
         }
-        hd_status status = basis_fold_commit(&g->basis, made, row->row);
+        hd_status status = basis_fold_commit(&g->basis, row, i);
         if (status) return status;
     }
     return HD_OK;
@@ -135,7 +136,7 @@ static hd_status fold_rows(folding *g) {
     int rc = SQLITE_DONE;
     while (!status && !is_full(g) && (rc = sqlite3_step(s)) == SQLITE_ROW) {
         log_row row;
-        status = log_row_read(w->heap, s, &row);
+        status = log_row_read_to_fold(w->heap, s, &g->text, &row);
         if (!status) status = fold_row(g, &row);
         g->done.row = row.row;
         g->done.bytes += row.length;
@@ -387,6 +388,7 @@ static hd_status folding_init(folding *g, writer *w, bool full) {
     *g = (folding){ .w = w, .full = full, .done = { .row = w->checkpoint } };
     json_buffer_init(&g->value, &w->env);
     json_buffer_init(&g->meta, &w->env);
+    json_buffer_init(&g->text, &w->env);
     table_init(&g->by_doc, &w->env);
     return basis_fold_init(&g->basis, &w->file, w->heap, &w->env);
 }
@@ -401,6 +403,7 @@ static void folding_fini(folding *g) {
     basis_fold_fini(&g->basis);
     json_buffer_fini(&g->value);
     json_buffer_fini(&g->meta);
+    json_buffer_fini(&g->text);
 }
 
 hd_status fold_slice(writer *w, bool full, folded *out) {

@@ -1,4 +1,5 @@
 /* sqlite_log.c -- what stands in a row. */
+#define _GNU_SOURCE /* memmem */
 #include "store/sqlite_log.h"
 
 #include "base/hash.h"
@@ -85,24 +86,88 @@ static hd_status hash_fragments(hd_heap *heap, const char *text, size_t length, 
     return HD_OK;
 }
 
-hd_status log_row_read(hd_heap *heap, sqlite3_stmt *s, log_row *out) {
+/* The text of the row that the statement stands on. */
+static hd_status row_text(sqlite3_stmt *s, log_row *out, const char **text) {
     *out = (log_row){ .row = (uint64_t)sqlite3_column_int64(s, 0) };
     uint64_t hash = (uint64_t)sqlite3_column_int64(s, 1);
-    const char *text = sqlite3_column_blob(s, 2);
+    *text = sqlite3_column_blob(s, 2);
     out->length = (size_t)sqlite3_column_bytes(s, 2);
     if (!out->length) return HD_CORRUPT;
-    if (!text) return sqlite3_column_type(s, 2) == SQLITE_TEXT ? HD_NOMEM : HD_CORRUPT;
-    if (file_hash(text, out->length) != hash) return HD_CORRUPT;
-    out->body = log_json_read(heap, text, out->length);
+    if (!*text) return sqlite3_column_type(s, 2) == SQLITE_TEXT ? HD_NOMEM : HD_CORRUPT;
+    return file_hash(*text, out->length) == hash ? HD_OK : HD_CORRUPT;
+}
+
+static hd_status read_body(hd_heap *heap, const char *text, size_t length, log_row *out) {
+    out->body = log_json_read(heap, text, length);
     if (value_is_failed(out->body)) return bad_or_nomem(out->body);
     out->commits = object_get_bytes(out->body, "commits", 7);
-    if (hd_value_kind(out->commits) != HD_KIND_ARRAY) return HD_CORRUPT;
-    return hash_fragments(heap, text, out->length, out);
+    return hd_value_kind(out->commits) == HD_KIND_ARRAY ? HD_OK : HD_CORRUPT;
+}
+
+hd_status log_row_read(hd_heap *heap, sqlite3_stmt *s, log_row *out) {
+    const char *text;
+    hd_status status = row_text(s, out, &text);
+    if (!status) status = read_body(heap, text, out->length, out);
+    return status ? status : hash_fragments(heap, text, out->length, out);
+}
+
+/* ---- Rows to be folded ------------------------------------------------------------------- */
+
+static bool copy(json_buffer *to, const char *from, const char *end) {
+    size_t n = (size_t)(end - from);
+    if (to->capacity - to->length < n && !json_buffer_grow(to, n)) return false;
+    memcpy(to->bytes + to->length, from, n);
+    to->length += n;
+    return true;
+}
+
+/* The next of the numbers that stand in front of the commits; 0: there is none. */
+static size_t next_size(const char **p, const char *end) {
+    size_t n = 0;
+    while (*p < end && **p >= '0' && **p <= '9' && n < UINT32_MAX)
+        n = n * 10 + (size_t)(*(*p)++ - '0');
+    *p += *p < end && **p == ',';
+    return n;
+}
+
+static const char *sizes_text(const char *text, const char *end) {
+    static const char mark[] = "\"sizes\":[";
+    const char *at = memmem(text, (size_t)(end - text), mark, sizeof mark - 1);
+    return at ? at + sizeof mark - 1 : end;
+}
+
+/* Copies the row's text but for the proofs, which are counted commit by commit. */
+static hd_status leave_out_proofs(hd_heap *heap, const char *text, log_row *row, json_buffer *to) {
+    const char *end = text + row->length, *at = commits_text(text, end), *copied = text;
+    if (!at) return HD_CORRUPT;
+    const char *head = at, *p = sizes_text(text, head);
+    bool ok = true;
+    for (size_t size; ok && (size = next_size(&p, head)) && size < (size_t)(end - at);) {
+        basis_proofs proofs = basis_proofs_of(at, size);
+        ok = vec_push(&heap->env, &row->proofs, proofs);
+        if (ok && proofs.begin) {
+            ok = copy(to, copied, proofs.begin);
+            copied = at + size - 1; /* its last bracket */
+        }
+        at += size + 1; /* and the comma */
+    }
+    return ok && copy(to, copied, end) ? HD_OK : HD_NOMEM;
+}
+
+hd_status log_row_read_to_fold(hd_heap *heap, sqlite3_stmt *s, json_buffer *spare, log_row *out) {
+    const char *text;
+    hd_status status = row_text(s, out, &text);
+    spare->length = 0;
+    if (!status) status = leave_out_proofs(heap, text, out, spare);
+    if (!status) status = read_body(heap, spare->bytes, spare->length, out);
+    bool fits = out->proofs.count == log_row_commits(out);
+    return status || fits ? status : HD_CORRUPT;
 }
 
 void log_row_fini(hd_heap *heap, log_row *row) {
     value_unref(row->body);
     vec_fini(&heap->env, &row->payloads);
+    vec_fini(&heap->env, &row->proofs);
     *row = (log_row){ 0 };
 }
 

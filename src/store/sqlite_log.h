@@ -6,9 +6,11 @@
 #ifndef STORE_SQLITE_LOG_H
 #define STORE_SQLITE_LOG_H
 
+#include "store/basis_proofs.h"
 #include "store/commit.h"
 #include "store/sqlite_file.h"
 #include "store/sqlite_tail.h"
+#include "value/json_write.h"
 
 /* A row, parsed. */
 typedef struct log_row {
@@ -17,11 +19,16 @@ typedef struct log_row {
     size_t length;          /* of its text */
     hd_value commits;       /* borrowed from body */
     VEC(uint64_t) payloads; /* hash of each commit's fragment */
+    VEC(basis_proofs)
+    proofs; /* of each commit, what was left out of body; borrowed from the text */
 } log_row;
 
 /* Takes the row that a statement of SQL_LOG_AFTER or SQL_LOG_ROW stands on. HD_CORRUPT when its hash
  * or form is wrong, HD_NOMEM. Finish it in any case. */
 hd_status log_row_read(hd_heap *heap, sqlite3_stmt *s, log_row *out);
+/* The same for a fold, while the statement stands there: without payloads, and extras that only prove rows
+ * stay text, in `proofs`. `spare` is room that it may use. */
+hd_status log_row_read_to_fold(hd_heap *heap, sqlite3_stmt *s, json_buffer *spare, log_row *out);
 void log_row_fini(hd_heap *heap, log_row *row);
 
 static inline size_t log_row_commits(const log_row *row) { return hd_value_count(row->commits); }

@@ -198,9 +198,25 @@ static void random_name(lab_random *r, char *out, size_t size, unsigned *piece) 
     snprintf(out, size, "main:p%u:n%u", *piece, (unsigned)lab_random_below(r, NODES));
 }
 
+static void random_proofs(lab_random *r, char *out, size_t size) {
+    size_t n = (size_t)snprintf(out, size, "{\"nodes\":[");
+    for (uint64_t i = 0, count = 1 + lab_random_below(r, 3); i < count; i++) {
+        char name[64];
+        unsigned piece;
+        random_name(r, name, sizeof name, &piece);
+        n += (size_t)snprintf(out + n, size - n, "%s[\"%s\",\"%s\",\"f\"]", i ? "," : "", name,
+                              instances[lab_random_below(r, 3)]);
+    }
+    snprintf(out + n, size - n, "]}");
+}
+
 static void random_extra(lab_random *r, char *out, size_t size) {
     char name[64];
     unsigned piece;
+    if (lab_random_once_in(r, 3)) {
+        random_proofs(r, out, size);
+        return;
+    }
     size_t n = (size_t)snprintf(out, size, "{\"nodes\":[");
     for (uint64_t i = 0, count = lab_random_below(r, 4); i < count; i++) {
         random_name(r, name, sizeof name, &piece);
@@ -305,6 +321,18 @@ static void compare_with_model(const model *m, const basis *below, const basis *
             }
 }
 
+/* As a fold takes it in: proofs alone from the text of their commit, everything else as a value. */
+static void take_in(basis *b, const char *text, hd_value extra, uint64_t at) {
+    char made[1200];
+    int length = snprintf(made, sizeof made, "{\"q\":[%u],\"n\":%u,\"x\":%s}", (unsigned)at,
+                          (unsigned)at, text);
+    basis_proofs proofs = basis_proofs_of(made, (size_t)length);
+    bool alone = hd_value_count(extra) == 1;
+    assert_int_equal(proofs.begin != NULL, alone);
+    if (alone) assert_int_equal(basis_apply_proofs(b, proofs, &now, at), HD_OK);
+    else assert_int_equal(basis_apply(b, extra, &now, at), HD_OK);
+}
+
 static void a_table_and_a_tail_over_one_say_what_the_model_says(void **state) {
     lab_random r = lab_random_of(lab_seed());
     basis all, below, tail, none;
@@ -324,7 +352,7 @@ static void a_table_and_a_tail_over_one_say_what_the_model_says(void **state) {
         seqs[0]++;
         model_apply(&m, extra);
         assert_int_equal(basis_apply(&all, extra, &now, at), HD_OK);
-        assert_int_equal(basis_apply(&tail, extra, &now, at), HD_OK);
+        take_in(&tail, text, extra, at);
         pending_seq[waiting] = seqs[0];
         pending[waiting++] = extra;
         compare_with_model(&m, &all, &none);
@@ -384,6 +412,8 @@ static void without_memory_an_extra_is_completed_by_applying_it_again(lab_env *w
         "[\"main:q:b\",\"\",\"f\",{\"r\":[]}],[\"main:p:c\",\"\",\"f\"]],"
         "\"pieces\":[[\"main:p\",{\"main\":7},[\"main:p:a\"]],[\"main:r\",{},[]]],"
         "\"gone\":[[\"main:q:b\",\"\"],[\"main:q:x\",\"\"]]}";
+    static const char proofs[] = "{\"n\":1,\"x\":{\"nodes\":[[\"main:p:a\",\"\",\"f\"],"
+                                 "[\"main:q:x\",\"\",\"f\"]]}}";
     struct key *kept[2] = { spaces[0], spaces[1] };
     hd_value extra = json_read(h, text, sizeof text - 1, NULL);
     spaces[0] = key_intern(h, "main", 4);
@@ -397,6 +427,9 @@ static void without_memory_an_extra_is_completed_by_applying_it_again(lab_env *w
             assert_int_equal(status, HD_NOMEM);
             if (basis_apply(&b, extra, &now, 1)) basis_drop(&b, extra);
         }
+        basis_check(&b);
+        status = basis_apply_proofs(&b, basis_proofs_of(proofs, sizeof proofs - 1), &now, 2);
+        assert_true(!status || status == HD_NOMEM);
         basis_check(&b);
         basis_drop(&b, extra);
         assert_int_equal(b.entries.count, 0);
@@ -412,6 +445,45 @@ static void without_memory_an_extra_is_completed_by_applying_it_again(lab_env *w
 
 static void no_memory_leaves_rows_that_are_right_or_none(void **state) {
     lab_each_allocation_failure(without_memory_an_extra_is_completed_by_applying_it_again, NULL);
+}
+
+/* ---- proofs as text */
+
+static void proofs_alone_are_told_from_what_looks_like_them(void **state) {
+    static const char *const others[] = {
+        "",
+        "}",
+        "{}",
+        "{\"n\":1}",
+        "{\"x\":{\"nodes\":[[\"main:p:n\",\"\",\"f\"]]}}",
+        "{\"n\":1,\"x\":{\"nodes\":[]}}",
+        "{\"n\":1,\"x\":{\"nodes\":[[\"main:p:n\",\"\"]]}}",
+        "{\"n\":1,\"x\":{\"nodes\":[[\"main:p:n\",\"\",\"\"]]}}",
+        "{\"n\":1,\"x\":{\"nodes\":[[\"main:p\",\"\",\"f\"]]}}",
+        "{\"n\":1,\"x\":{\"nodes\":[[\"main:p:n\",\"ann\",\"f\"]]}}",
+        "{\"n\":1,\"x\":{\"nodes\":[[\"main:p:n\\\"\",\"\",\"f\"]]}}",
+        "{\"n\":1,\"x\":{\"nodes\":[[\"main:p:\xC3\xA9\",\"\",\"f\"]]}}",
+        "{\"n\":1,\"x\":{\"nodes\":[[\"main:p:{\",\"\",\"f\"]]}}",
+        "{\"n\":1,\"x\":{\"nodes\":[[\"main:p:n\",\"\",\"f\",{\"r\":[]}]]}}",
+        "{\"n\":1,\"x\":{\"nodes\":[[\"main:p:n\",\"\",\"f\"]],\"gone\":[]}}",
+        "{\"n\":1,\"x\":{\"nodes\":[[\"main:p:n\",\"\",\"f\"],]}}",
+        "{\"n\":1,\"x\":{\"nodes\":[[\"main:p:n\",\"\",\"f\"]]}",
+        "{\"n\":1,\"x\":{\"nodes\":[[\"main:p:n\",\"\",\"f",
+        /* a document's value */
+        "{\"d\":[{\"o\":[[\"set\",\"\",{\"a\":1,\"x\":{\"nodes\":[[\"main:p:n\",\"\",\"f\"]]}}]]}]"
+        "}",
+    };
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (basis_proofs_of(others[i], strlen(others[i])).begin) fail_msg("taken: %s", others[i]);
+    static const char made[] = "{\"n\":1,\"x\":{\"nodes\":[[\"main:p:n\",\"user:ann\",\"f\"]]}}";
+    basis_proofs all = basis_proofs_of(made, sizeof made - 1);
+    basis_proof r;
+    assert_ptr_equal(all.begin, made + 6);
+    assert_true(basis_proofs_next(&all, &r));
+    assert_memory_equal(r.name, "main:p:n", r.name_length);
+    assert_memory_equal(r.instance, "user:ann", r.instance_length);
+    assert_memory_equal(r.mark, "f", r.mark_length);
+    assert_false(basis_proofs_next(&all, &r));
 }
 
 /* ---- bodies as text */
@@ -494,6 +566,7 @@ int main(void) {
         cmocka_unit_test(a_stale_row_is_stale_until_it_is_written_again),
         cmocka_unit_test(a_table_and_a_tail_over_one_say_what_the_model_says),
         cmocka_unit_test(rows_come_in_order_of_name),
+        cmocka_unit_test(proofs_alone_are_told_from_what_looks_like_them),
         cmocka_unit_test(a_body_of_reads_alone_is_read_from_its_text),
         cmocka_unit_test(a_damaged_body_is_read_as_json_reads_it),
         cmocka_unit_test(no_memory_leaves_rows_that_are_right_or_none),
