@@ -39,6 +39,7 @@
 
 #include "base/table.h"
 #include "store/authority.h"
+#include "store/basis_name.h"
 #include "store/basis_proofs.h"
 #include "value/array.h"
 #include "value/text.h"
@@ -128,16 +129,6 @@ bool basis_plain_next(basis_plain *p, const char **cell, size_t *length);
 /* Whether a proof is about the row of this fingerprint: it ends with the mark. */
 bool basis_mark_fits(const char *mark, size_t mark_length, const char *fingerprint, size_t length);
 bool basis_is_meant(hd_value proof, const char *fingerprint, size_t length);
-
-/* "", "user:NAME" or "session:NAME". */
-bool basis_is_instance(const char *text, size_t length);
-/* The length of the piece in front of a node's name; 0: it is no such name. */
-size_t basis_piece_length(const char *name, size_t length);
-/* The space as it stands in front of names: ':' is "%3A" there, '%' is "%25", so that the first colon
- * ends it. False: no room. */
-bool basis_print_space(const char *space, char *out, size_t size);
-/* The space that was printed so. False: no room. */
-bool basis_parse_space(const char *text, size_t length, char *out, size_t size);
 
 /* ---- Rows in memory: those of a memory authority, or what a file's log has after its checkpoint */
 

@@ -2,7 +2,7 @@
 #define _GNU_SOURCE /* memrchr */
 #include "store/basis_proofs.h"
 
-#include "store/basis.h"
+#include "store/basis_name.h"
 #include "value/json_scan.h"
 #include <string.h>
 
