@@ -35,6 +35,7 @@ hd_status persistence_init(scheduler *s) {
     s->r->observer.keep = rows_keep;
     s->r->observer.refused = rows_refused;
     s->r->observer.observed = adopt_observed;
+    s->r->observer.untold = untold_add;
     s->leaving = on_leaving;
     return HD_OK;
 }
@@ -54,6 +55,8 @@ void persistence_fini(scheduler *s) {
     persistence *p = s->persistence;
     if (!p) return;
     s->r->observer.observed = NULL;
+    s->r->observer.untold = NULL;
+    untold_fini(s);
     for (uint32_t i = 0; i < p->nodes.count; i++) kept_clear(&p->nodes.items[i]);
     for (uint32_t i = 0; i < p->pieces.count; i++) {
         resume_free(s, &p->pieces.items[i]);
@@ -81,6 +84,11 @@ void persistence_count_due(scheduler *s) {
     s->r->due = p->due.count + p->gone.count + p->lost;
 }
 
+void persistence_soon(scheduler *s) {
+    persistence *p = s->persistence;
+    if (!p->due_at) p->due_at = env_now_ns(s->env) + QUIET_NS;
+}
+
 void persistence_due(scheduler *s, node_id id) {
     persistence *p = s->persistence;
     kept_node *k = kept_of(s, id);
@@ -88,7 +96,7 @@ void persistence_due(scheduler *s, node_id id) {
     if (k->flags & KEPT_DUE) return;
     if (vec_push(s->env, &p->due, id)) k->flags |= KEPT_DUE;
     else p->lost = true;
-    if (!p->due_at) p->due_at = env_now_ns(s->env) + QUIET_NS;
+    persistence_soon(s);
     persistence_count_due(s);
 }
 
@@ -186,8 +194,12 @@ static void keep_alone(scheduler *s) {
     persistence *p = s->persistence;
     uint64_t now = env_now_ns(s->env);
     if (now < p->due_at) return;
-    p->due_at = s->r->pending_count ? now + QUIET_NS : 0;
-    if (s->r->pending_count) return; /* a verdict may bring a seal to go with */
+    if (s->r->pending_count) { /* a verdict may bring a seal to go with */
+        p->due_at = now + QUIET_NS;
+        return;
+    }
+    untold_prove(s);
+    p->due_at = 0;
     if (p->wanted && p->due.count) overlay_seal(s->r, true); /* no memory: some other time */
 }
 

@@ -69,6 +69,7 @@ typedef struct persistence {
     VEC(node_id) due;
     VEC(node_id) unasked; /* resumed; whose writers have not been asked for */
     VEC(node_id) unsaid;  /* whose outputs do not say yet which piece writes them */
+    VEC(place_id) untold; /* documents with DOC_UNTOLD, referenced */
     VEC(hd_value) gone;   /* rows to be deleted: [name, instance, ...], owned */
     table gone_names;
     uint64_t due_at;     /* when what is due goes alone, if no seal takes it before; 0: never */
@@ -148,6 +149,8 @@ node_id persistence_find(const scheduler *s, const char *name, size_t length);
 /* NULL: no node of it is, or was, registered here. */
 kept_piece *persistence_piece(const scheduler *s, const char *space, const char *piece);
 void persistence_due(scheduler *s, node_id id);
+/* There is something to keep once things are quiet. */
+void persistence_soon(scheduler *s);
 /* What is due has become more or less. */
 void persistence_count_due(scheduler *s);
 
@@ -181,6 +184,12 @@ void gone_take_back(scheduler *s, hd_value brief);
 /* Whether some row of the name is to be deleted. */
 bool gone_is(const scheduler *s, const char *name, size_t length);
 void gone_clear(scheduler *s);
+
+/* persistence_untold.c: the first is called by the store, see observer in store/replica.h. */
+void untold_add(void *ctx, place_id doc);
+/* Things are quiet: who has read such a document, and is clean, is due. */
+void untold_prove(scheduler *s);
+void untold_fini(scheduler *s);
 
 /* persistence_adopt.c: another runtime's rows; see observer in store/replica.h. */
 void adopt_observed(void *ctx, hd_value extra, hd_value seqs);

@@ -394,26 +394,9 @@ static void conclude(scheduler *s, bool sent) {
     persistence_count_due(s);
 }
 
-static void prove_anew(void *ctx, node_id id) {
-    scheduler *s = ctx;
-    const kept_node *k = kept_of(s, id);
-    if (kept_has_name(k) && (k->flags & KEPT_ROW)) persistence_due(s, id);
-}
-
-/* An output that is written over an earlier seal of ours is told as a whole: nobody can say yet what
- * differs. Those that read a part of it and did not have to run are proved with it, or a restart
- * would take them for stale. */
-static void prove_readers(scheduler *s, const commit *c) {
-    for (uint32_t i = 0; i < c->footprints.count; i++) {
-        const footprint *f = &c->footprints.items[i];
-        if (!f->path_count) graph_each_reader_of(&s->graph, f->doc, prove_anew, s);
-    }
-}
-
 hd_status rows_keep(void *ctx, commit *c) {
     scheduler *s = ctx;
     uint32_t rows = 0;
-    prove_readers(s, c);
     if (!s->r->due) return HD_OK;
     hd_value extra = value_absent();
     hd_status status = make_extra(s, c, &rows, &extra);

@@ -5,8 +5,18 @@
 
 /* ---- overlap */
 
+/* An array that has become longer or shorter, seen by who reads it, its length, or what came or went. */
+static bool rest_overlaps(const hd_heap *heap, hd_path path, hd_path read, bool shape) {
+    hd_path array = path_parent(heap, path);
+    if (path_is_prefix(heap, read, array)) return !shape || read == array;
+    if (!path_is_prefix(heap, array, read)) return false;
+    uint32_t index = path_key(heap, path_ancestor(heap, read, path_depth(heap, path)))->index;
+    return index == KEY_NO_INDEX || index >= path_key(heap, path)->index;
+}
+
 bool touch_overlaps(const hd_heap *heap, hd_path path, uint8_t flags, hd_path read, bool shape) {
     if (flags & TOUCH_WHOLE) return true;
+    if ((flags & TOUCH_REST) && path != HD_PATH_ROOT) return rest_overlaps(heap, path, read, shape);
     if (path_is_prefix(heap, path, read)) return true;
     if (!shape || (flags & TOUCH_WAY)) return path_is_prefix(heap, read, path);
     /* A key that comes or goes changes the shape of what it is in, not of its neighbours. */
@@ -218,37 +228,41 @@ hd_status admit(const heads *h, const submission *s, verdict *out) {
 
 /* ---- recording */
 
-/* The replica's own account of what changes holds if nobody else wrote the document in between. */
-static bool account_holds(const heads *h, const submission *s, const sub_write *w) {
+/* Its author saw the document at the basis, or, over pending commits of the same session, as the topmost
+ * of them left it: if that one was the last to change it, and found it as its author saw it, and so on
+ * down. Whoever came in between, or a layer that was refused, breaks the chain. */
+bool account_holds(const heads *h, const submission *s, const sub_write *w) {
     const head *d = &h->heads.items[w->head];
-    if (!w->exact_count) return false;
-    if (d->seq <= w->basis) return true;
-    if (w->basis < heads_floor(h, d)) return false;
-    layer_walk own = walk_layers(w->layers, w->layer_count);
-    for (uint32_t i = first_above(d, w->basis); i < d->touches.count; i++) {
-        const touch *t = &d->touches.items[i];
-        if (t->session != s->session || !among(&own, t->local_seq)) return false;
-    }
-    return true;
+    if (w->account != ACCOUNT_GIVEN) return w->account == ACCOUNT_HOLDS;
+    if (!w->under) return d->seq <= w->basis;
+    return (d->flags & HEAD_SEEN) && d->last_session == s->session && d->last_local == w->under;
+}
+
+static void record_account(heads *h, const submission *s, const sub_write *w, uint64_t seq) {
+    for (uint32_t i = 0; i < w->exact_count; i++)
+        heads_touch(h, w->head, seq, s->session, s->local_seq, w->exact[i].path, w->exact[i].flags);
+}
+
+/* An operation's path is where it aims, not what it changes: it may make objects on its way. */
+static void record_ops(heads *h, const submission *s, const sub_write *w, uint64_t seq) {
+    uint8_t more = TOUCH_WAY | (w->create || w->delete_ ? TOUCH_WHOLE : 0);
+    for (uint32_t i = 0; i < w->op_count; i++)
+        heads_touch(h, w->head, seq, s->session, s->local_seq, w->ops[i].path,
+                    w->ops[i].flags | more);
 }
 
 static void record_write(heads *h, const submission *s, const sub_write *w, uint64_t seq) {
-    /* An operation's path is where it aims, not what it changes: it may make objects on its way. */
-    bool exact = w->exact != w->ops && account_holds(h, s, w);
-    const touched *paths = exact ? w->exact : w->ops;
-    uint32_t count = exact ? w->exact_count : w->op_count;
-    for (uint32_t i = 0; i < count; i++) {
-        uint8_t flags = paths[i].flags;
-        if (!exact) flags |= TOUCH_WAY;
-        if (w->create || w->delete_) flags |= TOUCH_WHOLE;
-        heads_touch(h, w->head, seq, s->session, s->local_seq, paths[i].path, flags);
-    }
+    bool holds = account_holds(h, s, w);
+    if (holds) record_account(h, s, w, seq);
+    else record_ops(h, s, w, seq);
     heads_bound(h, w->head);
     head *d = &h->heads.items[w->head];
     d->seq = seq;
-    d->flags &= (uint8_t) ~(HEAD_EXISTS | HEAD_TOMBSTONE);
+    d->last_session = s->session;
+    d->last_local = s->local_seq;
+    d->flags &= (uint8_t) ~(HEAD_EXISTS | HEAD_TOMBSTONE | HEAD_SEEN);
     d->flags |= w->delete_ ? HEAD_TOMBSTONE : HEAD_EXISTS;
-    d->flags |= HEAD_FETCHED;
+    d->flags |= HEAD_FETCHED | (holds || w->anew ? HEAD_SEEN : 0);
 }
 
 /* Documents that were required to be absent, and that this very commit has written. */
@@ -256,8 +270,7 @@ static void guard_created(heads *h, const submission *s) {
     for (uint32_t i = 0; i < s->precondition_count; i++) {
         if (s->preconditions[i].kind != PRE_ABSENT) continue;
         head *d = &h->heads.items[s->preconditions[i].head];
-        const touch *last = d->touches.count ? &vec_last(&d->touches) : NULL;
-        if (last && last->session == s->session && last->local_seq == s->local_seq)
+        if (d->last_session == s->session && d->last_local == s->local_seq)
             d->flags |= HEAD_GUARDED;
     }
 }

@@ -30,7 +30,8 @@ enum {
     HEAD_EXISTS = 2,  /* has a value */
     HEAD_TOMBSTONE = 4, /* was deleted, and that is remembered */
     HEAD_GUARDED = 8,   /* was created under "absent": deleting it leaves a tombstone for good */
-    HEAD_FLOOR = 16     /* `floor` is known: else only that it is not above the space's */
+    HEAD_FLOOR = 16,    /* `floor` is known: else only that it is not above the space's */
+    HEAD_SEEN = 32      /* it is what the author of the last change thought that it would be */
 };
 
 /* One path that an accepted commit changed. */
@@ -53,6 +54,8 @@ typedef struct head {
     VEC(touch) touches;   /* above the floor, by seq */
     hd_value value;       /* owned; for authorities that keep values here; else absent */
     uint64_t extra;       /* free for the authority */
+    uint64_t last_local;  /* of the last change: who made it; 0: nobody knows */
+    uint32_t last_session;
 } head;
 
 typedef struct head_space {
@@ -131,16 +134,24 @@ typedef struct sub_claim {
     uint32_t layer_count;
 } sub_claim;
 
+/* What a write says of the places it changes. */
+typedef enum account_state {
+    ACCOUNT_NONE,  /* nothing, or nothing that holds */
+    ACCOUNT_GIVEN, /* what it changes if the document is what its author saw */
+    ACCOUNT_HOLDS  /* that has been found to be so */
+} account_state;
+
 typedef struct sub_write {
     uint32_t head;
     uint64_t basis;       /* the replica's confirmed seq of the document when it committed */
+    uint64_t under;       /* the pending commit of its own session that it was made on; 0: none */
     bool create, delete_; /* the whole document appears or goes */
-    const touched *exact; /* what changes if nobody else has written since the basis */
+    bool anew;            /* its operations leave nothing of what was there */
+    account_state account;
+    const touched *exact; /* the account */
     uint32_t exact_count;
     const touched *ops; /* what the operations can change at most */
     uint32_t op_count;
-    const uint64_t *layers; /* own pending layers under it when it was made, ascending */
-    uint32_t layer_count;
 } sub_write;
 
 typedef struct sub_precondition {
@@ -182,6 +193,10 @@ bool read_is_stale(const heads *h, uint32_t head, hd_path path, bool shape, uint
 
 /* Whether a touched path and a read overlap. */
 bool touch_overlaps(const hd_heap *heap, hd_path touched, uint8_t flags, hd_path read, bool shape);
+
+/* Whether the document is what the author of the write saw when making it, so that its account of what
+ * it changes is true. Asked before the write is recorded. */
+bool account_holds(const heads *h, const submission *s, const sub_write *w);
 
 /* HD_NOMEM is the only failure of admit itself. */
 hd_status admit(const heads *h, const submission *s, verdict *out);

@@ -61,22 +61,25 @@ typedef struct precondition {
 /* A path that changes. */
 enum {
     TOUCH_WHOLE = 1, /* the whole document is set, created or deleted */
-    TOUCH_KEYS = 2,  /* the key set of the parent, or the length of the array at path, changes */
-    TOUCH_WAY = 4    /* objects on the way may be made: every key set above can change */
+    TOUCH_KEYS = 2,  /* the key set of the parent changes */
+    TOUCH_WAY = 4,   /* objects on the way may be made: every key set above can change */
+    TOUCH_REST = 8   /* an array's length changes: its elements from this index on come or go */
 };
 typedef struct touched {
     hd_path path; /* referenced */
     uint8_t flags;
 } touched;
 
-/* A document that a commit writes: from which basis, and what changes there if the authority still
- * is at that basis (the minimal changed paths of MATCHING 2.2: commit.paths[first .. + count)). If
- * the authority has moved on, or no paths are given, the operations' own paths are the footprint. */
+/* A document that a commit writes: on what, and what changes there if that is still so when it is
+ * admitted (its *account*: the minimal changed paths of MATCHING 2.2, commit.paths[first .. + count)).
+ * If it is not so, or there is no account, the operations' own paths are the footprint. */
 typedef struct footprint {
     place_id doc; /* referenced by the operations */
     uint64_t basis;
+    uint64_t under; /* local seq of the pending commit of ours that it lies on; 0: on none */
     uint32_t first_path, path_count;
-    bool created; /* did not exist before */
+    bool accounted;
+    bool created; /* did not exist at the basis */
 } footprint;
 
 typedef enum commit_state {
@@ -119,6 +122,8 @@ typedef struct commit {
     VEC(space_seq) seqs;  /* filled by acceptance, one for each space written or claimed */
     hd_value extra;       /* JSON for the log beside the operations: nodes, basis, events; absent */
     bool extra_is_ours;   /* made by the scheduler: nobody needs to look at its form */
+    uint64_t heard;       /* how far the authority had been heard when it was made: replica.heard */
+    bool untold;          /* accepted, but not all of its accounts hold */
 
     hd_verdict_fn done; /* told once; NULL */
     void *done_ctx;

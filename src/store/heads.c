@@ -144,9 +144,10 @@ void heads_prune(heads *h, uint32_t space, uint64_t floor) {
 
 /* Nothing is lost with it that the authority could not look up: no touches, no value, and not the
  * memory of a deletion that is written nowhere else. */
-static bool is_spent(const head *d) {
+static bool is_spent(const heads *h, const head *d) {
     bool only_here = (d->flags & HEAD_TOMBSTONE) && !(d->flags & HEAD_GUARDED);
-    return !d->touches.count && value_is_absent(d->value) && !only_here;
+    bool recent = d->seq > h->spaces.items[d->space_index].floor; /* it may have changed nothing */
+    return !d->touches.count && !recent && value_is_absent(d->value) && !only_here;
 }
 
 void heads_compact(heads *h) {
@@ -154,7 +155,7 @@ void heads_compact(heads *h) {
     table_clear(&h->by_name);
     for (uint32_t i = 0; i < h->heads.count; i++) {
         head *d = &h->heads.items[i];
-        if (is_spent(d)) {
+        if (is_spent(h, d)) {
             head_fini(h, d);
             continue;
         }

@@ -103,11 +103,15 @@ static hd_status add_writes(memory_authority *ma, const commit *c) {
     hd_memory *m = ma->m;
     for (uint32_t i = 0, next = 0; i < c->footprints.count; i++) {
         const footprint *f = &c->footprints.items[i];
-        sub_write w = { .basis = f->basis, .create = f->created };
+        sub_write w = { .basis = f->basis,
+                        .under = f->under,
+                        .create = f->created,
+                        .account = f->accounted ? ACCOUNT_GIVEN : ACCOUNT_NONE };
         uint32_t first = m->op_paths.count;
         hd_status status = head_of(ma, f->doc, &w.head);
         if (!status) status = add_op_paths(m, c, f->doc, &next, &w.delete_);
         if (status) return status;
+        w.anew = m->op_paths.items[first].flags & TOUCH_WHOLE;
         w.op_count = m->op_paths.count - first;
         w.exact_count = f->path_count;
         w.exact = f->path_count ? &c->paths.items[f->first_path] : NULL;
@@ -264,6 +268,13 @@ static hd_status accept_folded(hd_memory *m, commit *c, const submission *s, hd_
     return status;
 }
 
+/* Whether somebody else, or a refusal, came between what it was made on and now. */
+static bool is_untold(const hd_memory *m, const submission *s) {
+    for (uint32_t i = 0; i < s->write_count; i++)
+        if (!account_holds(&m->h, s, &s->writes[i])) return true;
+    return false;
+}
+
 static hd_status accept(hd_memory *m, commit *c, const submission *s) {
     hd_value few[8], *after = few;
     uint32_t n = c->footprints.count;
@@ -301,6 +312,7 @@ static hd_status decide(memory_authority *ma, commit *c, hd_status refusal) {
     if (!m->verdict.status) m->verdict.status = memory_check_extra(m, c);
     if (!m->verdict.status) {
         if (!alone(m) && !vec_room(&m->env, &m->ops, c->ops.count)) return HD_NOMEM;
+        c->untold = is_untold(m, &s);
         status = accept(m, c, &s);
     } else {
         status = admit_refuse(&m->h, &s, m->verdict.status);
@@ -310,6 +322,7 @@ static hd_status decide(memory_authority *ma, commit *c, hd_status refusal) {
                      .c = c,
                      .status = m->verdict.status,
                      .class = c->class,
+                     .untold = c->untold,
                      .first_op = m->ops_base + ops_before,
                      .op_count = m->ops.count - ops_before };
     if (!entry.status && value_exists(c->extra)) keep_extra(m, &entry);
@@ -348,6 +361,7 @@ static inline uint64_t confirm(memory_authority *ma, place_id doc, hd_value afte
     if (memory_find_head(ma, doc, &index)) {
         head *d = &m->h.heads.items[index];
         d->seq = d->floor = space->seq; /* whoever comes later starts from here */
+        d->last_local = 0;
         set_head(m, index, value_ref(after));
     }
     return space->seq;
@@ -451,6 +465,11 @@ static hd_status deliver_frame(memory_authority *ma, const logged *entry) {
         if (status) return status;
     }
     hd_status status = replica_frame_end(r);
+    for (uint32_t i = 0; i < entry->op_count && entry->untold && !status; i++) {
+        const logged_op *o = &m->ops.items[entry->first_op - m->ops_base + i];
+        place_id doc = memory_find_place(ma, &m->h.heads.items[o->head]);
+        if (doc) replica_untold(r, doc);
+    }
     if (!status && value_exists(entry->extra)) replica_frame_observed(r, entry->extra, entry->seqs);
     return status;
 }

@@ -58,7 +58,7 @@ static hd_status seal_add(replica *r, commit *c, place_id doc) {
     place *p = place_at(&r->places, doc);
     bool absent = value_is_absent(p->value);
     if (!vec_room(r->env, &c->ops, 1)) return HD_NOMEM;
-    hd_status status = footprint_add(r, c, doc, replica_confirmed(r, doc), p->value, true);
+    hd_status status = footprint_add(r, c, doc, p->value, true);
     if (status) return status;
     c->ops.items[c->ops.count++] = (op){ absent ? OP_DELETE : OP_SET, doc,
                                          path_ref(r->heap, HD_PATH_ROOT), value_ref(p->value), 0 };

@@ -53,7 +53,8 @@ enum {
     DOC_ASKED = 512,        /* belongs to the observer: whoever may write it has been asked for */
     DOC_OF_PIECE = 1024,    /* ditto: a piece writes it that may not run here */
     DOC_PASSING = 256,      /* goes with its last reference: nobody is expected to read it */
-    DOC_PLANNED = 2048      /* the replica's plan under way has an item for it */
+    DOC_PLANNED = 2048,     /* the replica's plan under way has an item for it */
+    DOC_UNTOLD = 4096       /* belongs to the observer: see observer.untold */
 };
 
 /* 64 bytes, one cache line; see places_check for the invariants. */

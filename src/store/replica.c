@@ -105,6 +105,7 @@ commit *replica_commit_new(replica *r, hd_commit_class class) {
     }
     c->class = class;
     c->state = COMMIT_QUEUED;
+    c->heard = r->heard;
     return c;
 }
 
@@ -134,7 +135,7 @@ static void commit_clear(replica *r, commit *c) {
     vec_clear(&c->causes);
     vec_clear(&c->seqs);
     c->extra = value_absent();
-    c->extra_is_ours = false;
+    c->extra_is_ours = c->untold = false;
     key_unref(c->by);
     key_unref(c->as);
     c->by = c->as = NULL;
@@ -693,6 +694,8 @@ static void promote(replica *r, commit *c, place_id doc) {
 void replica_accept(replica *r, commit *c) {
     assert(c->state == COMMIT_SENT);
     for (uint32_t i = 0; i < c->footprints.count; i++) promote(r, c, c->footprints.items[i].doc);
+    for (uint32_t i = 0; i < c->footprints.count && c->untold; i++)
+        replica_untold(r, c->footprints.items[i].doc);
     r->stats.accepted++;
     fate(r, c, HD_OK);
 }

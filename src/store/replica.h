@@ -72,6 +72,8 @@ typedef struct observer {
     hd_status (*keep)(void *ctx, struct commit *c);
     /* A seal was refused: what it said of nodes is not kept. */
     void (*refused)(void *ctx, const struct commit *c);
+    /* The document has changed, and nobody will be able to say where: NULL: nobody wants to know. */
+    void (*untold)(void *ctx, place_id doc);
     /* A document was loaded that is ahead: from here on reads have to look closer. NULL: they do. */
     void (*ahead)(void *ctx);
 } observer;
@@ -102,6 +104,7 @@ typedef struct replica {
     uint64_t next_local; /* local seq of the next commit, from 1 */
     uint64_t settled;    /* every local seq up to here has its verdict */
     uint64_t rev;        /* counts visible changes */
+    uint64_t heard;      /* how far the authority has been heard, in its own terms */
 
     list queued;            /* commits to send, by local seq */
     list pending;           /* sent, no verdict yet, by local seq */
@@ -181,6 +184,11 @@ hd_status replica_frame_end(replica *r);
 /* After the end: what the commit says of nodes, and where the spaces stood with it. */
 static inline void replica_frame_observed(replica *r, hd_value extra, hd_value seqs) {
     if (r->observer.observed) r->observer.observed(r->observer.ctx, extra, seqs);
+}
+
+/* What a frame, or a commit of ours, changed in the document cannot be told from what is stored. */
+static inline void replica_untold(replica *r, place_id doc) {
+    if (r->observer.untold) r->observer.untold(r->observer.ctx, doc);
 }
 
 /* A document of which nothing is known here, though somebody depends on it: a node that was taken up

@@ -111,6 +111,7 @@ static hd_status deliver_item(sqlite_authority *s, const outcome *o, const outco
     if (item->status) return replica_reject(r, c, item->status);
     for (uint32_t i = 0; i < c->seqs.count && i < item->seq_count; i++)
         c->seqs.items[i].seq = o->seqs.items[item->first_seq + i];
+    c->untold = item->untold;
     hd_status status = client_note_own(&s->client, c, o->row);
     if (!status) replica_accept(r, c);
     return status;
@@ -129,7 +130,7 @@ static hd_status deliver(sqlite_authority *s) {
         }
         s->client.telling = 0;
         if (status) return status;
-        if (o->row > s->client.position) s->client.position = o->row;
+        if (o->row > s->client.position) client_stand_at(&s->client, o->row);
         s->waiting = o->next;
         s->next_item = 0;
         outcome_free(&s->env, o);

@@ -5,8 +5,8 @@
  * reached; each commit there says which places it changed. Where the log does not reach back so far,
  * the documents are told as a whole, as of where it begins.
  *
- * A commit's account of what it changed holds if nobody else wrote the document between its basis and
- * itself (admit.c, account_holds); else its operations' own paths count, and the way to them. */
+ * Where a commit's account of what it changed did not hold when it was admitted, which its row says, its
+ * operations' own paths count, and the way to them. */
 #include "store/sqlite_rows.h"
 
 #include "store/sqlite_encode.h"
@@ -22,9 +22,8 @@ typedef struct changed_doc {
 /* One commit's part in it. */
 typedef struct part {
     uint32_t doc;
-    uint64_t seq, basis, local_seq;
-    uint64_t own; /* it lies on the session's own commits from here on; 0: on none */
-    uint8_t session[16];
+    uint64_t seq;
+    bool told;      /* its account holds */
     bool whole;     /* created or deleted by it */
     hd_value entry; /* owned: the document's entry in the commit */
 } part;
@@ -101,16 +100,12 @@ static hd_status gather_docs(gathering *g) {
 
 /* ---- The log, backwards --------------------------------------------------------------------- */
 
-static hd_status take_part(gathering *g, const log_row *row, hd_value made, const log_doc *doc) {
+static hd_status take_part(gathering *g, const log_doc *doc, bool told) {
     part p = { .doc = g->q->wanted(g->q->ctx, &doc->name),
                .seq = doc->seq,
-               .basis = doc->basis,
-               .local_seq = log_commit_local_seq(made),
-               .own = (uint64_t)hd_value_as_int(object_get_bytes(doc->entry, "l", 1), 0),
+               .told = told,
                .whole = doc->created || doc->deleted };
     if (!p.doc) return HD_OK;
-    hd_status status = log_commit_session(row, made, p.session);
-    if (status) return status;
     if (!vec_push(g->env, &g->parts, p)) return HD_NOMEM;
     vec_last(&g->parts).entry = value_ref(doc->entry);
     return HD_OK;
@@ -137,7 +132,7 @@ static hd_status take_commit(gathering *g, const log_row *row, hd_value made) {
     for (size_t i = 0; i < log_commit_docs(made) && seq > g->from && !status; i++) {
         log_doc doc;
         if (!log_commit_doc(made, i, &doc)) return HD_CORRUPT;
-        if (in_space(g, &doc.name)) status = take_part(g, row, made, &doc);
+        if (in_space(g, &doc.name)) status = take_part(g, &doc, log_doc_told(row, made, i));
     }
     return status;
 }
@@ -172,74 +167,44 @@ static void tell(gathering *g, uint32_t doc, uint64_t seq, hd_path path, uint8_t
 }
 
 /* The places that the commit itself says it changed. */
-static hd_status tell_account(gathering *g, const part *p, hd_value account, uint8_t more) {
+static hd_status tell_account(gathering *g, const part *p, hd_value account) {
     hd_heap *heap = g->q->c->r->heap;
     for (size_t i = 0; i < hd_value_count(account); i++) {
-        size_t length;
-        const char *text = hd_value_text(array_get(account, i), &length);
-        if (!text) return HD_CORRUPT;
-        uint8_t flags = *text == '*' ? TOUCH_WHOLE : *text == '+' ? TOUCH_KEYS : 0;
-        hd_path path;
-        hd_status status =
-            path_parse(heap, text + (flags != 0), length - (flags != 0), &path, NULL);
-        if (status) return status == HD_NOMEM ? HD_NOMEM : HD_CORRUPT;
-        tell(g, p->doc, p->seq, path, flags | more);
-        path_unref(heap, path);
+        touched t;
+        hd_status status = log_account_at(heap, account, i, &t);
+        if (status) return status;
+        tell(g, p->doc, p->seq, t.path, t.flags);
+        path_unref(heap, t.path);
     }
     return HD_OK;
 }
 
-static hd_status tell_operations(gathering *g, const part *p, bool exact, uint8_t more) {
+static uint8_t flags_of(const part *p, const log_op *o) {
+    if (p->told) return op_plain_flags(o->kind, o->path);
+    return op_touch_flags(o->kind, o->path) | TOUCH_WAY | (p->whole ? TOUCH_WHOLE : 0);
+}
+
+static hd_status tell_operations(gathering *g, const part *p) {
     hd_heap *heap = g->q->c->r->heap;
     hd_value ops = object_get_bytes(p->entry, "o", 1);
     for (size_t i = 0; i < hd_value_count(ops); i++) {
         log_op o;
         hd_status status = log_ops_at(heap, ops, i, &o);
         if (status) return status;
-        uint8_t flags =
-            exact ? op_plain_flags(o.kind, o.path) : op_touch_flags(o.kind, o.path) | TOUCH_WAY;
-        tell(g, p->doc, p->seq, o.path, flags | more);
+        tell(g, p->doc, p->seq, o.path, flags_of(p, &o));
         path_unref(heap, o.path);
     }
     return HD_OK;
 }
 
-/* `before` is the document's change before this one, of those that were met; NULL: there is none
- * above the seq from which on the log is read. */
-static bool account_holds(const gathering *g, const part *p, const part *before) {
-    uint64_t last = before ? before->seq : g->from;
-    if (last <= p->basis) return true;
-    return before && p->own && before->local_seq >= p->own &&
-           memcmp(before->session, p->session, sizeof p->session) == 0;
-}
-
-static hd_status tell_part(gathering *g, const part *p, const part *before) {
-    hd_value account = object_get_bytes(p->entry, "f", 1);
-    uint8_t more = p->whole ? TOUCH_WHOLE : 0;
-    if (!account_holds(g, p, before)) return tell_operations(g, p, false, more);
-    if (hd_value_count(account)) return tell_account(g, p, account, more);
-    return tell_operations(g, p, value_is_absent(account), more);
-}
-
-static uint32_t part_before(const table *last, const gathering *g, const part *p) {
-    for (table_probe t = table_find(last, p->doc); table_next(last, &t);)
-        if (g->parts.items[t.index].doc == p->doc) return t.index;
-    return TABLE_NONE;
-}
-
-/* From the oldest on, so that what came before is known. */
 static hd_status tell_parts(gathering *g) {
-    table last;
-    table_init(&last, g->env);
     hd_status status = HD_OK;
     for (uint32_t i = g->parts.count; i-- > 0 && !status && !g->stopped;) {
         const part *p = &g->parts.items[i];
-        uint32_t before = part_before(&last, g, p);
-        status = tell_part(g, p, before == TABLE_NONE ? NULL : &g->parts.items[before]);
-        if (before != TABLE_NONE) table_move(&last, p->doc, before, i);
-        else if (!status) status = table_insert(&last, p->doc, i);
+        hd_value account = log_doc_account(p->entry);
+        status =
+            p->told && value_exists(account) ? tell_account(g, p, account) : tell_operations(g, p);
     }
-    table_fini(&last);
     return status;
 }
 

@@ -25,6 +25,8 @@ static void forget_footprints(writer *w) {
         w->last_seqs.items[i] = w->heads.spaces.items[i].seq;
     }
     heads_compact(&w->heads); /* what is left stands in head rows */
+    w->forgotten = w->last_row;
+    w->last_row = w->row;
 }
 
 static void note_slice(writer *w, const folded *done) {

@@ -211,6 +211,16 @@ static void tell_extra(client *c, hd_value extra) {
     value_unref(seqs);
 }
 
+static void tell_untold(client *c, const log_row *row, hd_value made) {
+    for (size_t i = 0; i < log_commit_docs(made); i++) {
+        log_doc doc;
+        place_id at = log_doc_told(row, made, i) || !log_commit_doc(made, i, &doc)
+                          ? 0
+                          : client_find(c, &doc.name);
+        if (at) replica_untold(c->r, at);
+    }
+}
+
 /* What is met is loaded as it was before the commit; whoever hears of it and then loads something
  * else must find that as it is afterwards. */
 static hd_status frame_commit(client *c, const log_row *row, hd_value made) {
@@ -224,6 +234,7 @@ static hd_status frame_commit(client *c, const log_row *row, hd_value made) {
         status = log_commit_doc(made, i, &doc) ? frame_doc(c, &doc) : HD_CORRUPT;
     }
     if (!status) status = replica_frame_end(c->r);
+    if (!status) tell_untold(c, row, made);
     if (!status) tell_extra(c, log_commit_extra(made));
     c->telling = 0;
     return status;
@@ -253,7 +264,7 @@ static hd_status learn_row(client *c, sqlite3_stmt *s) {
     hd_status status = log_row_read(c->r->heap, s, &row);
     for (size_t i = 0; i < log_row_commits(&row) && !status; i++)
         status = note_commit(c, &row, log_row_commit(&row, i));
-    if (!status) c->position = row.row;
+    if (!status) client_stand_at(c, row.row);
     log_row_fini(c->r->heap, &row);
     return status;
 }
@@ -278,7 +289,7 @@ static hd_status learn(client *c) {
     basis_fini(&c->rows);
     basis_init(&c->rows, c->env, c->r->heap, true);
     hd_status status = each_row(c, SQL_SPACES, 0, learn_space);
-    c->position = c->checkpoint;
+    client_stand_at(c, c->checkpoint);
     return status ? status : each_row(c, SQL_LOG_AFTER, c->checkpoint, learn_row);
 }
 
@@ -331,7 +342,7 @@ static hd_status advance_row(client *c, sqlite3_stmt *s, uint64_t until, bool *s
         for (size_t i = 0; i < log_row_commits(&row) && !status && !*stop; i++)
             status = note_commit(c, &row, log_row_commit(&row, i));
     } else if (!status) status = tell_row(c, &row);
-    if (!status && !*stop) c->position = row.row;
+    if (!status && !*stop) client_stand_at(c, row.row);
     log_row_fini(c->r->heap, &row);
     return status;
 }

@@ -59,6 +59,8 @@ static inline void client_trim(client *c, uint64_t row) {
 /* A commit of ours was accepted in `row`. Its seqs are in it. */
 hd_status client_note_own(client *c, const commit *made, uint64_t row);
 
+static inline void client_stand_at(client *c, uint64_t row) { c->position = c->r->heard = row; }
+
 /* A document as of now: of the position, or of the commit that is being told. */
 hd_status client_document(client *c, const doc_name *name, hd_value *out, uint64_t *seq);
 /* The document's place; 0: this runtime does not know it. */

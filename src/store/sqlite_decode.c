@@ -109,26 +109,6 @@ static hd_status head_of(decoder *d, uint32_t space_index, const doc_name *n, ui
     return status;
 }
 
-/* Own commits that a write was stacked on: all of the session's touches from local seq `from`. */
-static hd_status own_layers(decoder *d, const submission *s, uint64_t from, sub_write *w) {
-    w->layers = NULL;
-    w->layer_count = 0;
-    if (!from) return HD_OK;
-    /* Those above the basis are at the end, and only they matter. */
-    const head *h = &d->h->heads.items[w->head];
-    uint32_t first = h->touches.count;
-    while (first > 0 && h->touches.items[first - 1].seq > w->basis) first--;
-    uint64_t *layers = NEW_ARRAY(d, uint64_t, h->touches.count - first);
-    if (!layers) return HD_NOMEM;
-    for (uint32_t i = first; i < h->touches.count; i++) {
-        const touch *t = &h->touches.items[i];
-        if (t->session == s->session && t->local_seq >= from)
-            layers[w->layer_count++] = t->local_seq;
-    }
-    w->layers = layers;
-    return HD_OK;
-}
-
 typedef struct message {
     cursor c;
     const char **space_text;
@@ -190,21 +170,22 @@ static hd_status take_touched(decoder *d, cursor *c, const touched **out, uint32
     return status;
 }
 
-static hd_status take_write(decoder *d, message *m, const submission *s, sub_write *w,
-                            doc_name *name) {
+static hd_status take_write(decoder *d, message *m, sub_write *w, doc_name *name) {
     uint32_t doc = take_index(&m->c, m->doc_count);
     uint64_t basis = take_varint(&m->c);
     uint64_t flags = take_varint(&m->c);
-    uint64_t own = take_varint(&m->c);
+    uint64_t under = take_varint(&m->c);
     if (m->c.bad || !m->doc_count) return HD_PROTOCOL;
     *name = m->names[doc];
     *w = (sub_write){ .head = m->docs[doc],
                       .basis = basis,
+                      .under = under,
                       .create = flags & WRITE_CREATE,
-                      .delete_ = flags & WRITE_DELETE };
+                      .delete_ = flags & WRITE_DELETE,
+                      .anew = flags & WRITE_ANEW,
+                      .account = flags & WRITE_ACCOUNTED ? ACCOUNT_GIVEN : ACCOUNT_NONE };
     hd_status status = take_touched(d, &m->c, &w->exact, &w->exact_count);
-    if (!status) status = take_touched(d, &m->c, &w->ops, &w->op_count);
-    return status ? status : own_layers(d, s, own, w);
+    return status ? status : take_touched(d, &m->c, &w->ops, &w->op_count);
 }
 
 static hd_status take_writes(decoder *d, message *m, candidate *w) {
@@ -214,8 +195,7 @@ static hd_status take_writes(decoder *d, message *m, candidate *w) {
     w->seqs = NEW_ARRAY(d, uint64_t, n);
     if (!writes || !w->names || !w->seqs) return HD_NOMEM;
     hd_status status = HD_OK;
-    for (uint32_t i = 0; i < n && !status; i++)
-        status = take_write(d, m, &w->sub, &writes[i], &w->names[i]);
+    for (uint32_t i = 0; i < n && !status; i++) status = take_write(d, m, &writes[i], &w->names[i]);
     w->sub.writes = writes;
     w->sub.write_count = n;
     return status;
@@ -308,6 +288,7 @@ hd_status decode_message(decoder *d, uint32_t session, const char *bytes, size_t
     out->sub.session = session;
     out->sub.local_seq = take_varint(&m.c);
     out->sub.settled = take_varint(&m.c);
+    out->heard = take_varint(&m.c);
     uint64_t class = take_varint(&m.c);
     out->sub.class = (hd_commit_class)(class / 2);
     out->malformed = class & 1;
@@ -323,21 +304,17 @@ hd_status decode_message(decoder *d, uint32_t session, const char *bytes, size_t
 /* ---- Commits of the log ------------------------------------------------------------------ */
 
 static hd_status log_touched(decoder *d, const log_doc *doc, const touched **out, uint32_t *count) {
-    hd_value texts = object_get_bytes(doc->entry, "f", 1);
-    *count = (uint32_t)hd_value_count(texts);
+    hd_value account = log_doc_account(doc->entry);
+    *count = (uint32_t)hd_value_count(account);
     touched *paths = NEW_ARRAY(d, touched, *count);
-    if (!paths) return HD_NOMEM;
-    hd_status status = HD_OK;
-    for (uint32_t i = 0; i < *count && !status; i++) {
-        size_t length;
-        const char *text = hd_value_text(array_get(texts, i), &length);
-        if (!text) return HD_CORRUPT;
-        paths[i].flags = *text == '*' ? TOUCH_WHOLE : *text == '+' ? TOUCH_KEYS : 0;
-        size_t skip = paths[i].flags ? 1 : 0;
-        status = hold_path(d, text + skip, length - skip, &paths[i].path);
+    if (!paths || !vec_room(d->arena.env, &d->held, *count)) return HD_NOMEM;
+    for (uint32_t i = 0; i < *count; i++) {
+        hd_status status = log_account_at(d->h->heap, account, i, &paths[i]);
+        if (status) return status;
+        d->held.items[d->held.count++] = paths[i].path;
     }
     *out = paths;
-    return status;
+    return HD_OK;
 }
 
 static hd_status log_op_touched(decoder *d, const log_doc *doc, uint8_t flags_of(op_kind, hd_path),
@@ -356,19 +333,20 @@ static hd_status log_op_touched(decoder *d, const log_doc *doc, uint8_t flags_of
     return HD_OK;
 }
 
-static hd_status log_write(decoder *d, const submission *s, const log_doc *doc, sub_write *w) {
-    *w = (sub_write){ .basis = doc->basis, .create = doc->created, .delete_ = doc->deleted };
+static hd_status log_write(decoder *d, const log_doc *doc, bool told, sub_write *w) {
+    *w = (sub_write){ .basis = doc->basis,
+                      .create = doc->created,
+                      .delete_ = doc->deleted,
+                      .anew = log_ops_start_anew(log_doc_op_list(doc)),
+                      .account = told ? ACCOUNT_HOLDS : ACCOUNT_NONE };
     uint32_t space;
     hd_status status = space_of(d, doc->name.space, doc->name.space_length, &space);
     if (!status) status = head_of(d, space, &doc->name, &w->head);
     if (!status) status = log_op_touched(d, doc, op_touch_flags, &w->ops, &w->op_count);
-    if (!status)
-        status = value_exists(object_get_bytes(doc->entry, "f", 1))
-                     ? log_touched(d, doc, &w->exact, &w->exact_count)
-                     : log_op_touched(d, doc, op_plain_flags, &w->exact, &w->exact_count);
-    if (status) return status;
-    int64_t own = hd_value_as_int(object_get_bytes(doc->entry, "l", 1), 0);
-    return own_layers(d, s, (uint64_t)own, w);
+    if (status || !told) return status;
+    return value_exists(log_doc_account(doc->entry))
+               ? log_touched(d, doc, &w->exact, &w->exact_count)
+               : log_op_touched(d, doc, op_plain_flags, &w->exact, &w->exact_count);
 }
 
 static hd_status log_spaces(decoder *d, hd_value made, candidate *w) {
@@ -387,7 +365,8 @@ static hd_status log_spaces(decoder *d, hd_value made, candidate *w) {
     return status;
 }
 
-static hd_status log_writes(decoder *d, hd_value made, candidate *w, sub_precondition *guards) {
+static hd_status log_writes(decoder *d, const log_row *row, hd_value made, candidate *w,
+                            sub_precondition *guards) {
     sub_write *writes = NEW_ARRAY(d, sub_write, log_commit_docs(made));
     w->names = NEW_ARRAY(d, doc_name, log_commit_docs(made));
     w->seqs = NEW_ARRAY(d, uint64_t, log_commit_docs(made));
@@ -398,7 +377,7 @@ static hd_status log_writes(decoder *d, hd_value made, candidate *w, sub_precond
         uint32_t i = w->sub.write_count;
         log_doc doc;
         if (!log_commit_doc(made, i, &doc)) return HD_CORRUPT;
-        status = log_write(d, &w->sub, &doc, &writes[i]);
+        status = log_write(d, &doc, log_doc_told(row, made, i), &writes[i]);
         w->names[i] = doc.name;
         w->seqs[i] = doc.seq;
         if (doc.guarded)
@@ -424,6 +403,6 @@ hd_status decode_log_commit(decoder *d, const log_row *row, size_t i, candidate 
     sub_precondition *guards = NEW_ARRAY(d, sub_precondition, log_commit_docs(made));
     if (!guards) return HD_NOMEM;
     status = log_spaces(d, made, out);
-    if (!status) status = log_writes(d, made, out, guards);
+    if (!status) status = log_writes(d, row, made, out, guards);
     return status == HD_PROTOCOL ? HD_CORRUPT : status;
 }

@@ -27,6 +27,7 @@ typedef struct candidate {
     uint64_t *seqs;  /* one for each write: filled in by whoever knows */
     equal_check *equals;
     uint32_t equal_count;
+    uint64_t heard; /* the log row up to which its runtime had been told when it made the commit */
     bool malformed; /* what it says of nodes cannot be kept */
 } candidate;
 

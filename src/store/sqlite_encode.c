@@ -229,15 +229,6 @@ static bool put_names(encoder *e, json_buffer *b) {
     return ok;
 }
 
-/* The first of our own commits that lies under this one in the document; 0: none. Everything of
- * ours from there on is ours too, so the first says it all. */
-static uint64_t own_layers_from(const encoder *e, const commit *c, place_id doc) {
-    uint32_t beside = place_at(&e->r->places, doc)->doc.over;
-    const layer *bottom = beside ? e->r->overs.items[beside].bottom : NULL;
-    return bottom && bottom->c != c && bottom->c->local_seq < c->local_seq ? bottom->c->local_seq
-                                                                           : 0;
-}
-
 /* The operations of a document stand together. */
 static uint32_t first_op(const commit *c, place_id doc, uint32_t from) {
     for (uint32_t i = 0; i < c->ops.count; i++) {
@@ -254,11 +245,17 @@ static uint32_t op_end(const commit *c, uint32_t first) {
     return end;
 }
 
+static bool op_starts_anew(const op *o) {
+    return o->kind == OP_DELETE || (o->kind == OP_SET && o->path == HD_PATH_ROOT);
+}
+
 static unsigned write_flags(const encoder *e, const commit *c, const footprint *f, uint32_t first,
                             uint32_t end) {
     unsigned flags = f->created ? WRITE_CREATE : 0;
     if (end > first && c->ops.items[end - 1].kind == OP_DELETE) flags |= WRITE_DELETE;
     if (e->marks[f->doc].guarded) flags |= WRITE_GUARDED;
+    if (f->accounted) flags |= WRITE_ACCOUNTED;
+    if (end > first && op_starts_anew(&c->ops.items[first])) flags |= WRITE_ANEW;
     return flags;
 }
 
@@ -270,8 +267,8 @@ static bool put_write(encoder *e, json_buffer *b, const commit *c, const footpri
                       uint32_t first) {
     uint32_t end = op_end(c, first);
     bool ok = put_varint(b, doc_number(e, f->doc)) && put_varint(b, f->basis) &&
-              put_varint(b, write_flags(e, c, f, first, end)) &&
-              put_varint(b, own_layers_from(e, c, f->doc)) && put_varint(b, f->path_count);
+              put_varint(b, write_flags(e, c, f, first, end)) && put_varint(b, f->under) &&
+              put_varint(b, f->path_count);
     for (uint32_t i = 0; i < f->path_count && ok; i++) {
         const touched *t = &c->paths.items[f->first_path + i];
         ok = put_touched(e, b, t->path, t->flags);
@@ -352,6 +349,7 @@ static bool put_op_json(encoder *e, json_buffer *b, const op *o) {
 
 /* Whether the footprint is just what the operations say: then it need not be written. */
 static bool footprint_is_plain(const commit *c, const footprint *f, uint32_t first, uint32_t end) {
+    if (!f->accounted) return true; /* the writer says so */
     if (f->path_count != end - first) return false;
     for (uint32_t i = 0; i < f->path_count; i++) {
         const touched *t = &c->paths.items[f->first_path + i];
@@ -362,13 +360,19 @@ static bool footprint_is_plain(const commit *c, const footprint *f, uint32_t fir
     return true;
 }
 
-/* "/a": the value there; "+/a": the key set around it, or its length, too; "*": the whole. */
+/* "/a": the value there; "+/a": the key set around it, too; ">/a/3": the array around it, from there
+ * on, and its length; "*": the whole. */
+static const char *mark_of(uint8_t flags) {
+    if (flags & TOUCH_WHOLE) return "*";
+    if (flags & TOUCH_REST) return ">";
+    return flags & TOUCH_KEYS ? "+" : "";
+}
+
 static bool put_footprint_json(encoder *e, json_buffer *b, const commit *c, const footprint *f) {
     bool ok = put_literal(b, ",\"f\":[");
     for (uint32_t i = 0; i < f->path_count && ok; i++) {
         const touched *t = &c->paths.items[f->first_path + i];
-        const char *prefix = t->flags & TOUCH_WHOLE ? "*" : t->flags & TOUCH_KEYS ? "+" : "";
-        ok = (i == 0 || put_literal(b, ",")) && put_path_string(e, b, prefix, t->path);
+        ok = (i == 0 || put_literal(b, ",")) && put_path_string(e, b, mark_of(t->flags), t->path);
     }
     return ok && put_literal(b, "]");
 }
@@ -393,12 +397,10 @@ static bool put_doc_json(encoder *e, json_buffer *b, const commit *c, const foot
                          uint32_t first) {
     uint32_t end = op_end(c, first);
     unsigned flags = write_flags(e, c, f, first, end);
-    uint64_t own = own_layers_from(e, c, f->doc);
     bool ok = put_name_json(e, b, f->doc);
     if (flags & WRITE_CREATE) ok = ok && put_literal(b, ",\"new\":1");
     if (flags & WRITE_GUARDED) ok = ok && put_literal(b, ",\"g\":1");
     if (f->basis) ok = ok && put_number_json(b, ",\"b\":", f->basis);
-    if (own) ok = ok && put_number_json(b, ",\"l\":", own);
     if (!footprint_is_plain(c, f, first, end)) ok = ok && put_footprint_json(e, b, c, f);
     ok = ok && put_literal(b, ",\"o\":[");
     for (uint32_t i = first; i < end && ok; i++)
@@ -476,7 +478,7 @@ static bool put_message(encoder *e, json_buffer *b, const commit *c) {
     size_t start = b->length;
     static const char header[MESSAGE_HEADER];
     bool ok = number_all(e, c) && put(b, header, sizeof header) && put_varint(b, c->local_seq) &&
-              put_varint(b, e->r->settled) &&
+              put_varint(b, e->r->settled) && put_varint(b, c->heard) &&
               put_varint(b, (uint64_t)c->class * 2 + is_malformed(e, c)) && put_names(e, b) &&
               put_writes(e, b, c) && put_claims(e, b, c) && put_preconditions(e, b, c);
     size_t fragment = b->length;

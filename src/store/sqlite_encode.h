@@ -7,10 +7,10 @@
  * values without ever looking at them, and what is hashed for replays is what is stored.
  *
  *     u32 size, u32 fragment size                         fixed; everything else is a varint
- *     local seq, settled, class * 2 + malformed           malformed: to be refused
+ *     local seq, settled, heard, class * 2 + malformed    malformed: to be refused
  *     spaces:        count, written; names                the first `written` get a seq
  *     documents:     count; space, scope * 2 + meta, instance, id
- *     writes:        count; document, basis, flags, own layers from, exact paths, operations' paths
+ *     writes:        count; document, basis, flags, own commit under it, exact paths, operations' paths
  *     claims:        count; document * 2 + shape, basis, path, layers as runs
  *     preconditions: count; kind, origin | document, path, hash
  *     fragment:      "n":7,"p":["main"],"d":[...]}
@@ -25,7 +25,13 @@
 #define MESSAGE_HEADER 8u
 
 /* Flags of a write. */
-enum { WRITE_CREATE = 1, WRITE_DELETE = 2, WRITE_GUARDED = 4 };
+enum {
+    WRITE_CREATE = 1,
+    WRITE_DELETE = 2,
+    WRITE_GUARDED = 4,
+    WRITE_ACCOUNTED = 8, /* the exact paths are an account, if only of nothing */
+    WRITE_ANEW = 16      /* nothing is left of what was there */
+};
 
 /* Where the encoder keeps what it has numbered; one for each runtime, reused. */
 typedef struct encoder {

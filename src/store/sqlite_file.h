@@ -13,7 +13,7 @@
 #include <sqlite3.h>
 
 #define FILE_APPLICATION_ID 0x48644C31 /* "HdL1" */
-#define FILE_FORMAT         2
+#define FILE_FORMAT         3
 #define FILE_PAGE_SIZE      2048
 
 /* Hashes in the file: XXH3 with this seed. */

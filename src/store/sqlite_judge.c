@@ -150,8 +150,30 @@ static bool append_number(json_buffer *b, uint64_t n) {
     return append(b, digits + at, sizeof digits - at);
 }
 
-/* {"q":[seqs],fragment */
-static hd_status add_to_row(writer *w, const candidate *work) {
+/* Where what happened since its runtime heard of us is no longer known, no account of what is on top of
+ * it can be believed. */
+static void doubt_accounts(const writer *w, candidate *work) {
+    sub_write *writes = (sub_write *)work->sub.writes;
+    if (work->heard >= w->forgotten) return;
+    for (uint32_t i = 0; i < work->sub.write_count; i++)
+        if (!writes[i].under) writes[i].account = ACCOUNT_NONE;
+}
+
+/* "u":[documents whose accounts do not hold], */
+static bool add_untold(writer *w, const candidate *work, bool *untold) {
+    bool ok = true;
+    *untold = false;
+    for (uint32_t i = 0; i < work->sub.write_count && ok; i++) {
+        if (account_holds(&w->heads, &work->sub, &work->sub.writes[i])) continue;
+        ok = (*untold ? append(&w->commits, ",", 1) : append(&w->commits, "\"u\":[", 5)) &&
+             append_number(&w->commits, i);
+        *untold = true;
+    }
+    return ok && (!*untold || append(&w->commits, "],", 2));
+}
+
+/* {"q":[seqs],"u":[...],fragment */
+static hd_status add_to_row(writer *w, const candidate *work, bool *untold) {
     json_buffer *b = &w->commits;
     bool ok = w->admitted == 0 || (append(b, ",", 1) && append(&w->sizes, ",", 1));
     size_t start = b->length;
@@ -160,7 +182,7 @@ static hd_status add_to_row(writer *w, const candidate *work) {
         ok = (i ? append(b, ",", 1) : append(b, "\"q\":[", 5)) &&
              append_number(b, w->heads.spaces.items[work->spaces[i]].seq);
     if (work->written) ok = ok && append(b, "],", 2);
-    ok = ok && append(b, work->fragment, work->fragment_length) &&
+    ok = ok && add_untold(w, work, untold) && append(b, work->fragment, work->fragment_length) &&
          append_number(&w->sizes, b->length - start);
     w->admitted++;
     return ok ? HD_OK : HD_NOMEM;
@@ -171,8 +193,8 @@ static hd_status store_row(writer *w) {
     b->length = 0;
     bool ok = append(b, "{\"sessions\":[\"", 14) && append(b, w->session_text, 32) &&
               append(b, "\"],\"sizes\":[", 12) && append(b, w->sizes.bytes, w->sizes.length) &&
-              append(b, "],\"commits\":[", 13) && append(b, w->commits.bytes, w->commits.length) &&
-              append(b, "]}", 2);
+              append(b, "],\"v\":3,\"commits\":[", 19) &&
+              append(b, w->commits.bytes, w->commits.length) && append(b, "]}", 2);
     if (!ok) return HD_NOMEM;
     sqlite3_stmt *s = file_sql_get(&w->file, SQL_LOG_APPEND);
     if (!s) return file_status(sqlite3_extended_errcode(w->file.db));
@@ -185,33 +207,35 @@ static hd_status store_row(writer *w) {
 /* ---- Verdicts -------------------------------------------------------------------------------- */
 
 static hd_status tell(writer *w, outcome *o, uint64_t local_seq, hd_status status,
-                      const uint64_t *seqs, uint32_t seq_count) {
-    outcome_item item = { local_seq, status, o->seqs.count, seq_count };
+                      const uint64_t *seqs, uint32_t seq_count, bool untold) {
+    outcome_item item = { local_seq, status, o->seqs.count, seq_count, untold };
     if (!vec_room(&w->env, &o->seqs, seq_count)) return HD_NOMEM;
     for (uint32_t i = 0; i < seq_count; i++) o->seqs.items[o->seqs.count++] = seqs[i];
     return vec_push(&w->env, &o->items, item) ? HD_OK : HD_NOMEM;
 }
 
 /* With the seqs that its spaces have now. */
-static hd_status tell_accepted(writer *w, outcome *o, const candidate *work) {
+static hd_status tell_accepted(writer *w, outcome *o, const candidate *work, bool untold) {
     uint64_t *seqs = arena_alloc_array(&w->decoder.arena, work->space_count + 1, sizeof *seqs);
     if (!seqs) return HD_NOMEM;
     for (uint32_t i = 0; i < work->space_count; i++)
         seqs[i] = w->heads.spaces.items[work->spaces[i]].seq;
-    return tell(w, o, work->sub.local_seq, HD_OK, seqs, work->space_count);
+    return tell(w, o, work->sub.local_seq, HD_OK, seqs, work->space_count, untold);
 }
 
-static hd_status accept(writer *w, outcome *o, const candidate *work) {
+static hd_status accept(writer *w, outcome *o, candidate *work) {
+    bool untold;
+    doubt_accounts(w, work);
     for (uint32_t i = 0; i < work->written; i++) w->heads.spaces.items[work->spaces[i]].seq++;
     for (uint32_t i = 0; i < work->sub.write_count; i++) {
         const head *h = &w->heads.heads.items[work->sub.writes[i].head];
         work->seqs[i] = w->heads.spaces.items[h->space_index].seq;
     }
-    hd_status status = add_to_row(w, work);
+    hd_status status = add_to_row(w, work, &untold);
     if (!status) status = admit_apply(&w->heads, &work->sub, work->seqs);
     for (uint32_t i = 0; i < work->sub.write_count && !status; i++)
         status = tail_add(&w->tail, &work->names[i], w->row + 1, work->seqs[i]);
-    return status ? status : tell_accepted(w, o, work);
+    return status ? status : tell_accepted(w, o, work, untold);
 }
 
 static hd_status judge(writer *w, outcome *o, candidate *work) {
@@ -225,7 +249,8 @@ static hd_status judge(writer *w, outcome *o, candidate *work) {
         status = admit_refuse(&w->heads, &work->sub, fate);
     }
     if (status) return status;
-    return fate ? tell(w, o, work->sub.local_seq, fate, NULL, 0) : tell_accepted(w, o, work);
+    return fate ? tell(w, o, work->sub.local_seq, fate, NULL, 0, false)
+                : tell_accepted(w, o, work, true);
 }
 
 /* Reads the next message of a batch without consuming it. False: there is none. */
@@ -281,9 +306,9 @@ static hd_status tell_recovered(writer *w, outcome *o, uint64_t last, batch *b, 
         if (r) {
             o->row = r->row;
             status = tell(w, o, r->local_seq, HD_OK, &w->recovered_seqs.items[r->first_seq],
-                          r->seq_count);
+                          r->seq_count, true);
         } else if (!status) {
-            status = tell(w, o, work.sub.local_seq, HD_STALE, NULL, 0);
+            status = tell(w, o, work.sub.local_seq, HD_STALE, NULL, 0, false);
         }
         if (!status) b->at += used;
     }

@@ -10,6 +10,8 @@
 
 /* A commit's parts nest this much around the values in it. */
 enum { LOG_NESTING = 8 };
+/* Rows of this format say which accounts hold. */
+enum { LOG_ACCOUNTS = 3 };
 
 uint64_t file_hash(const void *bytes, size_t size) {
     return hash_bytes(bytes, size, FILE_HASH_SEED);
@@ -61,7 +63,7 @@ static const char *commits_text(const char *text, const char *end) {
     return NULL;
 }
 
-/* The fragment of a commit begins with its local seq; in front of it stand numbers only. */
+/* The fragment of a commit begins with its local seq; in front of it stand lists of numbers only. */
 static const char *fragment_text(const char *text, const char *end) {
     for (; end - text > 4; text++)
         if (memcmp(text, "\"n\":", 4) == 0) return text;
@@ -246,6 +248,37 @@ bool log_commit_doc(hd_value made, size_t i, log_doc *out) {
     hd_value last = hd_value_index(ops, hd_value_count(ops) - 1);
     out->deleted = strcmp(hd_value_as_text(hd_value_index(last, 0), ""), "delete") == 0;
     return hd_value_kind(ops) == HD_KIND_ARRAY;
+}
+
+bool log_doc_told(const log_row *row, hd_value made, size_t i) {
+    hd_value untold = object_get_bytes(made, "u", 1);
+    if (number_at(row->body, "v") < LOG_ACCOUNTS) return false;
+    for (size_t k = 0; k < hd_value_count(untold); k++)
+        if (hd_value_as_int(array_get(untold, k), -1) == (int64_t)i) return false;
+    return true;
+}
+
+hd_value log_doc_account(hd_value entry) { return object_get_bytes(entry, "f", 1); }
+
+static uint8_t flags_of_mark(char mark) {
+    return mark == '*' ? TOUCH_WHOLE : mark == '+' ? TOUCH_KEYS : mark == '>' ? TOUCH_REST : 0;
+}
+
+static bool is_index(const hd_heap *heap, hd_path path) {
+    return path != HD_PATH_ROOT && path_key(heap, path)->index != KEY_NO_INDEX;
+}
+
+hd_status log_account_at(hd_heap *heap, hd_value account, size_t i, touched *out) {
+    size_t length;
+    const char *text = hd_value_text(array_get(account, i), &length);
+    if (!text) return HD_CORRUPT;
+    out->flags = flags_of_mark(*text);
+    size_t skip = out->flags ? 1 : 0;
+    hd_status status = path_parse(heap, text + skip, length - skip, &out->path, NULL);
+    if (status) return status == HD_NOMEM ? HD_NOMEM : HD_CORRUPT;
+    if (!(out->flags & TOUCH_REST) || is_index(heap, out->path)) return HD_OK;
+    path_unref(heap, out->path);
+    return HD_CORRUPT;
 }
 
 hd_value log_doc_op_list(const log_doc *doc) { return object_get_bytes(doc->entry, "o", 1); }

@@ -54,6 +54,12 @@ typedef struct log_doc {
 size_t log_commit_docs(hd_value made);
 /* False: the entry is malformed. */
 bool log_commit_doc(hd_value made, size_t i, log_doc *out);
+/* Whether its account of what it changed holds: "f", or what its operations say. */
+bool log_doc_told(const log_row *row, hd_value made, size_t i);
+/* Its account, a list of places; absent: it is what the operations say. */
+hd_value log_doc_account(hd_value entry);
+/* One of them. HD_CORRUPT, HD_NOMEM. Let the path go with path_unref. */
+hd_status log_account_at(hd_heap *heap, hd_value account, size_t i, touched *out);
 
 typedef struct log_op {
     op_kind kind;

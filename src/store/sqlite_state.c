@@ -186,7 +186,7 @@ static hd_status learn_all(writer *w) {
     if (!status) status = file_meta_get(&w->file, "kept", &w->kept);
     if (!status) status = learn_rows(w, SQL_SPACES, learn_space);
     if (!status) status = learn_rows(w, SQL_SESSIONS, learn_session);
-    w->row = w->checkpoint;
+    w->row = w->forgotten = w->last_row = w->checkpoint;
     if (!status) status = record_rows(w);
     w->known = !status;
     return status == HD_RESYNC || status == HD_NOT_FOUND ? HD_CORRUPT : status;

@@ -18,6 +18,7 @@ typedef struct outcome_item {
     uint64_t local_seq;
     hd_status status;
     uint32_t first_seq, seq_count; /* in outcome.seqs, in the order of the message's spaces */
+    bool untold;                   /* accepted, and perhaps not all of its accounts hold */
 } outcome_item;
 
 /* The verdicts of one batch, in order of local seq. They hold at log row `row`; whoever delivers
@@ -76,6 +77,8 @@ typedef struct writer {
     uint64_t fold_to;        /* a checkpoint is under way up to this row; 0: none */
     uint32_t waiting;        /* slices since a commit was queued, or since the last group */
     VEC(uint64_t) last_seqs; /* of each space, at the checkpoint before */
+    uint64_t last_row;       /* the last row then */
+    uint64_t forgotten;      /* what changed after this row is all in the heads */
     bool known;              /* heads and tail are what the file says; else learn it anew */
     bool registered;
     verdict verdict;

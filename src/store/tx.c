@@ -290,7 +290,9 @@ static hd_status fill_commit(hd_tx *tx, commit *c, bool shared) {
         const tx_write *w = &tx->writes.items[i];
         if (!w->first || is_volatile(tx->r, w->doc)) continue;
         status = move_ops(tx, c, w);
-        if (!status) status = footprint_add(tx->r, c, w->doc, w->before, w->now, shared);
+        /* What is written over an output that has not been sealed is made of what nobody else has. */
+        bool told = shared && !overlay_is_open(tx->r, w->doc);
+        if (!status) status = footprint_add(tx->r, c, w->doc, w->now, told);
     }
     if (!status && shared) status = add_claims(tx, c);
     if (!status && shared) status = name_author(tx, c);

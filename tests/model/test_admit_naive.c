@@ -111,8 +111,11 @@ static void make(lab_random *r, made *out) {
     }
     static const uint8_t flags[] = { 0, TOUCH_KEYS, TOUCH_KEYS, TOUCH_WHOLE };
     out->touch = (touched){ paths[out->path], flags[lab_random_below(r, 4)] };
-    out->write =
-        (sub_write){ .head = out->doc, .basis = naive.seq, .exact = &out->touch, .exact_count = 1 };
+    out->write = (sub_write){ .head = out->doc,
+                              .basis = naive.seq,
+                              .account = ACCOUNT_GIVEN,
+                              .exact = &out->touch,
+                              .exact_count = 1 };
     out->s = (submission){ .session = session,
                            .local_seq = local,
                            .payload = lab_random_u64(r),

@@ -56,7 +56,9 @@ static hd_path path(const char *pointer) {
 static void accept_write(uint32_t who, uint64_t local, uint32_t doc, const char *pointer,
                          uint8_t flags) {
     touched t = { path(pointer), flags };
-    sub_write w = { .head = doc, .basis = seq, .exact = &t, .exact_count = 1 };
+    sub_write w = {
+        .head = doc, .basis = seq, .account = ACCOUNT_GIVEN, .exact = &t, .exact_count = 1
+    };
     submission s = {
         .session = who, .local_seq = local, .payload = local, .writes = &w, .write_count = 1
     };
@@ -95,6 +97,14 @@ static void touched_and_read_places_overlap_as_the_rule_says(void **state) {
         { "/a", TOUCH_WHOLE, "/b", true, true },
         { "", 0, "/b", true, true },
         { "/a", TOUCH_KEYS, "", true, true },
+        { "/a/3", TOUCH_REST, "/a", true, true },
+        { "/a/3", TOUCH_REST, "", true, false },
+        { "/a/3", TOUCH_REST, "/a/2", false, false },
+        { "/a/3", TOUCH_REST, "/a/2/x", false, false },
+        { "/a/3", TOUCH_REST, "/a/3", true, true },
+        { "/a/3", TOUCH_REST, "/a/10/x", true, true },
+        { "/a/3", TOUCH_REST, "/a/length", true, true },
+        { "/a/3", TOUCH_REST, "/b/3", false, false },
         { "/a", 0, "", true, false },
         { "/ab", 0, "/a", false, false },
     };
@@ -307,9 +317,12 @@ static void a_permanent_failure_counts_more_than_a_stale_one(void **state) {
 static void an_account_from_an_old_basis_is_not_believed(void **state) {
     accept_write(other, 1, n, "/x", TOUCH_KEYS);
     touched exact = { path("/a"), 0 }, ops = { path("/a/b/c"), TOUCH_KEYS };
-    sub_write w = {
-        .head = n, .basis = 0, .exact = &exact, .exact_count = 1, .ops = &ops, .op_count = 1
-    };
+    sub_write w = { .head = n,
+                    .account = ACCOUNT_GIVEN,
+                    .exact = &exact,
+                    .exact_count = 1,
+                    .ops = &ops,
+                    .op_count = 1 };
     submission s = {
         .session = session, .local_seq = 1, .payload = 1, .writes = &w, .write_count = 1
     };
@@ -318,6 +331,49 @@ static void an_account_from_an_old_basis_is_not_believed(void **state) {
     const touch *last = &vec_last(&h.heads.items[n].touches);
     assert_int_equal(last->path, path("/a/b/c"));
     assert_true(last->flags & TOUCH_WAY);
+}
+
+/* A write on top of the pending commit `under`, made at seq 0, that says it changes /a. */
+static const touch *stack_write(uint64_t local, uint64_t under, account_state account, bool anew) {
+    touched exact = { path("/a"), 0 }, ops = { path("/a/b/c"), TOUCH_KEYS };
+    sub_write w = { .head = n,
+                    .under = under,
+                    .account = account,
+                    .anew = anew,
+                    .exact = &exact,
+                    .exact_count = 1,
+                    .ops = &ops,
+                    .op_count = 1 };
+    submission s = {
+        .session = session, .local_seq = local, .payload = local, .writes = &w, .write_count = 1
+    };
+    seq++;
+    assert_int_equal(admit_apply(&h, &s, &seq), HD_OK);
+    return &vec_last(&h.heads.items[n].touches);
+}
+
+static void an_account_over_own_commits_holds_if_all_of_them_stand(void **state) {
+    assert_int_equal(stack_write(1, 0, ACCOUNT_GIVEN, false)->path, path("/a"));
+    assert_int_equal(stack_write(2, 1, ACCOUNT_GIVEN, false)->path, path("/a"));
+    assert_int_equal(stack_write(3, 2, ACCOUNT_GIVEN, false)->path, path("/a"));
+    /* 4 was refused: 5 was made on top of it */
+    assert_int_equal(stack_write(5, 4, ACCOUNT_GIVEN, false)->path, path("/a/b/c"));
+    /* what 5 found was not what its author saw, so neither is what it left */
+    assert_int_equal(stack_write(6, 5, ACCOUNT_GIVEN, false)->path, path("/a/b/c"));
+}
+
+static void an_account_over_own_commits_fails_when_somebody_came_between(void **state) {
+    stack_write(1, 0, ACCOUNT_GIVEN, false);
+    accept_write(other, 1, n, "/x", TOUCH_KEYS);
+    assert_int_equal(stack_write(2, 1, ACCOUNT_GIVEN, false)->path, path("/a/b/c"));
+}
+
+static void whoever_replaces_everything_knows_what_is_there(void **state) {
+    accept_write(other, 1, n, "/x", TOUCH_KEYS);
+    assert_int_equal(stack_write(1, 0, ACCOUNT_GIVEN, true)->path, path("/a/b/c"));
+    assert_int_equal(stack_write(2, 1, ACCOUNT_GIVEN, false)->path, path("/a"));
+    stack_write(3, 2, ACCOUNT_NONE, false);
+    assert_int_equal(stack_write(4, 3, ACCOUNT_GIVEN, false)->path, path("/a/b/c"));
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, open_heads, close_heads)
@@ -340,6 +396,9 @@ int main(void) {
         T(so_many_refused_are_not_all_kept),
         T(a_permanent_failure_counts_more_than_a_stale_one),
         T(an_account_from_an_old_basis_is_not_believed),
+        T(an_account_over_own_commits_holds_if_all_of_them_stand),
+        T(an_account_over_own_commits_fails_when_somebody_came_between),
+        T(whoever_replaces_everything_knows_what_is_there),
     };
     return cmocka_run_group_tests_name("admit", tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include "lab.h"
 #include "store/basis.h"
 #include "store/runtime.h"
+#include "store/sqlite_log.h"
 #include "store/sqlite_schema.h"
 #include "store/tx.h"
 #include "value/json_read.h"
@@ -235,7 +236,7 @@ static void random_extra(lab_random *r, char *out, size_t size) {
 static void rows_in_a_file_are_what_a_store_in_memory_has(void **state) {
     lab_random r = lab_random_of(lab_seed());
     static char in_file[65536];
-    hd_runtime *memory, *file;
+    hd_runtime *memory, *ours;
     assert_int_equal(hd_open(NULL, NULL, &memory, NULL), HD_OK);
     for (int round = 0; round < 200; round++) {
         char extra[2048];
@@ -247,7 +248,7 @@ static void rows_in_a_file_are_what_a_store_in_memory_has(void **state) {
         snprintf(in_file, sizeof in_file, "%s", rows("main:p0"));
         snprintf(in_file + strlen(in_file), sizeof in_file - strlen(in_file), "%s",
                  rows("main:p1"));
-        file = rt;
+        ours = rt;
         rt = memory;
         write_cell("main/tick", round % 2 ? "1" : "2");
         keep(extra);
@@ -255,7 +256,7 @@ static void rows_in_a_file_are_what_a_store_in_memory_has(void **state) {
         snprintf(in_memory, sizeof in_memory, "%s", rows("main:p0"));
         snprintf(in_memory + strlen(in_memory), sizeof in_memory - strlen(in_memory), "%s",
                  rows("main:p1"));
-        rt = file;
+        rt = ours;
         assert_string_equal(in_file, in_memory);
     }
     assert_int_equal(hd_close(memory), HD_OK);
@@ -484,11 +485,47 @@ static void a_file_of_format_1_is_brought_forward(void **state) {
     hd_cell_at(rt, "main/n");
     assert_string_equal(changes(0), "main/n*@1;");
     reopen();
-    assert_string_equal(sql("pragma user_version"), "2;");
+    assert_string_equal(sql("pragma user_version"), "3;");
     keep("{\"nodes\":[" ROW("x", "\"main/n\"") "]}");
     reopen();
     assert_string_equal(rows("main:p"), "main:p:x||f|0|{\"r\":[\"main/n\"]}@2;");
-    assert_int_equal(sizeof schema_steps / sizeof schema_steps[0], 2);
+    assert_int_equal(sizeof schema_steps / sizeof schema_steps[0], 3);
+}
+
+/* The rows of the log as format 2 had them: without a word on which accounts hold. */
+static void make_old_rows(void) {
+    static const char mark[] = "\"v\":3,";
+    char body[4096], update[256];
+    for (int row = 1; row < 100; row++) {
+        snprintf(update, sizeof update, "select body from log where row = %d", row);
+        snprintf(body, sizeof body, "%s", sql(update));
+        if (!*body) break;
+        char *at = strstr(body, mark), *end = body + strlen(body) - 1; /* with a ';' */
+        *end = '\0';
+        assert_non_null(at);
+        memmove(at, at + sizeof mark - 1, (size_t)(end - at) + 2 - sizeof mark);
+        snprintf(update, sizeof update,
+                 "update log set body = replace(body, '%s', ''), hash = %lld where row = %d", mark,
+                 (long long)file_hash(body, strlen(body)), row);
+        sql(update);
+    }
+    sql("pragma user_version = 2");
+}
+
+static void rows_of_format_2_are_believed_as_far_as_their_operations_aim(void **state) {
+    write_cell("main/n", "{\"a\":1,\"b\":2}");
+    keep("{\"nodes\":[" ROW("x", "\"main/n#/a\"") "]}");
+    write_cell("main/n", "{\"a\":1,\"b\":3}");
+    assert_string_equal(changes(1), "main/n/b@2;");
+    close_store();
+    make_old_rows();
+    open_store();
+    hd_cell_at(rt, "main/n");
+    assert_string_equal(changes(1), "main/n*@2;");
+    write_cell("main/n", "{\"a\":1,\"b\":4}");
+    assert_string_equal(changes(2), "main/n/b@3;");
+    reopen();
+    assert_string_equal(sql("pragma user_version"), "3;");
 }
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -511,6 +548,7 @@ int main(void) {
         EACH(the_check_looks_at_rows_and_their_index),
         EACH(a_row_that_cannot_be_read_is_left_out),
         EACH(a_file_of_format_1_is_brought_forward),
+        EACH(rows_of_format_2_are_believed_as_far_as_their_operations_aim),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
