@@ -163,6 +163,14 @@ static bool check_name(hd_build *b, const char *name) {
     return !b->status;
 }
 
+bool check_inputs(hd_build *b, const char *name, const hd_cell *in, size_t count) {
+    bool named = check_name(b, name);
+    for (size_t i = 0; named && i < count; i++)
+        if (!in[i].id)
+            hd_build_fail(b, HD_USAGE, "%.120s/%.80s: input %zu is no cell", b->path, name, i + 1);
+    return !b->status;
+}
+
 void *part_new(hd_build *b, const part_kind *kind, size_t size, const char *name) {
     if (!check_name(b, name)) return NULL;
     const hd_env *env = b->all->env;
@@ -242,9 +250,10 @@ static hd_status register_node(part *p, hd_node_spec *spec) {
     hd_build *b = p->in;
     char name[NAME_MAX_LENGTH];
     scheduler *s = scheduler_of(b->all->rt);
-    if (!s) return HD_NOMEM;
+    if (!s) return runtime_fail(b->all->rt, HD_NOMEM, "%s", hd_status_text(HD_NOMEM));
     s->piece_of = piece_of_node;
-    if (!node_name(b, p->name, name, sizeof name)) return HD_LIMIT;
+    if (!node_name(b, p->name, name, sizeof name))
+        return runtime_fail(b->all->rt, HD_LIMIT, "the name is too long with all before it");
     spec->name = name;
     spec->fn = p->kind->run;
     spec->ctx = p;
@@ -267,12 +276,26 @@ static part *find_before(const hd_build *b, const char *name, bool is_node) {
     return NULL;
 }
 
+void twice_named(hd_build *b, const char *name) {
+    hd_build_fail(b, HD_USAGE, "there are two of the name \"%.80s\" in %.120s", name, b->path);
+}
+
+/* The registry has refused it. */
+static void not_registered(const part *fresh, hd_status status) {
+    hd_build *b = fresh->in;
+    const part *other = find_part(b, fresh->name);
+    if (status == HD_USAGE && other && other->round == b->round) twice_named(b, fresh->name);
+    else
+        hd_build_fail(b, status, "%.100s/%.40s: %s", b->path, fresh->name,
+                      hd_runtime_error(b->all->rt)->message);
+}
+
 part *part_add(part *fresh, hd_node_spec *spec) {
     hd_build *b = fresh->in;
     part *old = find_before(b, fresh->name, spec);
     hd_build *used = b->status ? NULL : build_find(b, fresh->name);
     if ((old && old->round == b->round) || (used && used->used_round == b->round))
-        hd_build_fail(b, HD_USAGE, "there are two of the name \"%s\" in %s", fresh->name, b->path);
+        twice_named(b, fresh->name);
     if (b->status) {
         part_free(fresh);
         return NULL;
@@ -288,8 +311,7 @@ part *part_add(part *fresh, hd_node_spec *spec) {
     }
     hd_status status = spec ? register_node(fresh, spec) : HD_OK;
     if (status) {
-        hd_build_fail(b, status, "%s/%s: %s", b->path, fresh->name,
-                      hd_runtime_error(b->all->rt)->message);
+        not_registered(fresh, status);
         part_free(fresh);
         return NULL;
     }
@@ -350,6 +372,7 @@ hd_cell hd_build_fail(hd_build *b, hd_status status, const char *format, ...) {
 
 hd_cell hd_build_cell(hd_build *b, const char *name) {
     char id[NAME_MAX_LENGTH];
+    if (!name) hd_build_fail(b, HD_USAGE, "%s: a document has no name", b->path);
     if (b->status) return (hd_cell){ 0 };
     int n = snprintf(id, sizeof id, "%s%s%s", b->path, *name ? "/" : "", name);
     if (n < 0 || (size_t)n >= sizeof id)
@@ -418,6 +441,10 @@ hd_cell hd_build_node(hd_build *b, const hd_node_spec *spec) {
 }
 
 void hd_build_on_stop(hd_build *b, void (*fn)(void *ctx), void *ctx) {
+    if (!fn) {
+        hd_build_fail(b, HD_USAGE, "%s: no function to call when it stops", b->path);
+        return;
+    }
     for (uint32_t i = 0; i < b->stops.count; i++) {
         build_stop_fn *s = &b->stops.items[i];
         if (s->fn != fn || s->ctx != ctx) continue;

@@ -216,7 +216,7 @@ static const part_kind fetch_kind = { .run = fetch_run, .same = same, .drop = dr
 
 hd_cell hd_fetch(hd_build *b, const char *name, hd_cell url, const hd_fetch_options *options) {
     char text[256];
-    if (!url.id) hd_build_fail(b, HD_USAGE, "%s: the URL is no cell", name);
+    if (!check_inputs(b, name, &url, 1)) return (hd_cell){ 0 };
     fetch_part *f = part_new(b, &fetch_kind, sizeof *f, name);
     if (!f) return (hd_cell){ 0 };
     if (options) f->options = *options;

@@ -63,7 +63,7 @@ static const part_kind gather_kind = { .run = gather_run, .same = same };
 
 static hd_cell add_gather(hd_build *b, const char *name, gathering how, hd_cell items,
                           hd_cell rows) {
-    if (!rows.id) hd_build_fail(b, HD_USAGE, "%s: the list is no cell", name);
+    if (!check_inputs(b, name, &rows, 1)) return (hd_cell){ 0 };
     gather_part *g = part_new(b, &gather_kind, sizeof *g, name);
     if (!g) return (hd_cell){ 0 };
     g->how = how;
@@ -75,6 +75,7 @@ static hd_cell add_gather(hd_build *b, const char *name, gathering how, hd_cell 
 static hd_cell map_and_gather(hd_build *b, const char *name, gathering how, hd_cell items,
                               const hd_each *each) {
     char rows[256];
+    if (!check_inputs(b, name, &items, 1)) return (hd_cell){ 0 };
     snprintf(rows, sizeof rows, "%s.rows", name);
     return add_gather(b, name, how, items, hd_map(b, rows, items, each));
 }

@@ -56,11 +56,28 @@ static void take_up(handler_part *h) {
     if (status) hd_build_fail(b, status, "%s", hd_runtime_error(b->all->rt)->message);
 }
 
+/* One for each stream: `name` is made of its number. */
+static bool check_handler(hd_build *b, const char *name, hd_cell to, const hd_cell *in,
+                          size_t count) {
+    char text[160];
+    if (b->status) return false;
+    const part *other = find_part(b, name);
+    hd_cell_print(b->all->rt, to, text, sizeof text);
+    if (other && other->round == b->round)
+        hd_build_fail(b, HD_USAGE, "the stream %s has a handler already", text);
+    for (size_t i = 0; i < count; i++)
+        if (!in[i].id)
+            hd_build_fail(b, HD_USAGE, "the handler of %s: input %zu is no cell", text, i + 1);
+    return !b->status;
+}
+
 void hd_handle(hd_build *b, hd_cell to, hd_handler_fn fn, void *ctx, const hd_cell *in,
                size_t count) {
     char name[32];
-    if (!to.id || !fn) hd_build_fail(b, HD_USAGE, "a handler needs a stream and a function");
-    snprintf(name, sizeof name, "handler %u", to.id); /* one for each stream */
+    if (!to.id || !fn)
+        hd_build_fail(b, HD_USAGE, "%s: a handler needs a stream and a function", b->path);
+    snprintf(name, sizeof name, "handler %u", to.id);
+    if (!check_handler(b, name, to, in, count)) return;
     handler_part *h = part_new(b, &handler_kind, sizeof *h, name);
     if (!h) return;
     h->stream = to;

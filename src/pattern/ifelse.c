@@ -4,6 +4,8 @@
  * not a link to it: a reader would meet the new branch before that has run. */
 #include "pattern/pattern.h"
 
+#include <string.h>
+
 typedef struct choice_part {
     part part;
     hd_cell in[3]; /* condition, then, otherwise */
@@ -40,12 +42,10 @@ static const part_kind choice_kind = { .run = choose, .same = same };
 
 hd_cell hd_if_else(hd_build *b, const char *name, hd_cell condition, hd_cell then,
                    hd_cell otherwise) {
-    if (!condition.id || !then.id || !otherwise.id)
-        hd_build_fail(b, HD_USAGE, "%s: the condition or a branch is no cell", name);
+    const hd_cell in[] = { condition, then, otherwise };
+    if (!check_inputs(b, name, in, 3)) return (hd_cell){ 0 };
     choice_part *c = part_new(b, &choice_kind, sizeof *c, name);
     if (!c) return (hd_cell){ 0 };
-    c->in[0] = condition;
-    c->in[1] = then;
-    c->in[2] = otherwise;
+    memcpy(c->in, in, sizeof in);
     return add_computation(&c->part, &c->in[0], 1, NULL);
 }

@@ -59,10 +59,9 @@ static void lift_fini(part *p) {
 static const part_kind lift_kind = { .run = lift_run, .same = lift_same, .fini = lift_fini };
 static const part_kind derive_kind = { .run = derive_run, .same = lift_same, .fini = lift_fini };
 
+/* `in` are cells. */
 static hd_cell add_lift(hd_build *b, const part_kind *kind, const char *name, lift_part like,
                         const hd_cell *in, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (!in[i].id) hd_build_fail(b, HD_USAGE, "%s: input %zu is no cell", name, i + 1);
     lift_part *l = part_new(b, kind, sizeof *l, name);
     if (!l) return (hd_cell){ 0 };
     l->lift = like.lift;
@@ -80,11 +79,13 @@ static hd_cell add_lift(hd_build *b, const part_kind *kind, const char *name, li
 
 hd_cell hd_lift(hd_build *b, const char *name, hd_lift_fn fn, void *ctx, const hd_cell *in,
                 size_t count) {
-    if (!fn || count > UINT32_MAX) return hd_build_fail(b, HD_USAGE, "%s: no function", name);
+    if (!check_inputs(b, name, in, count)) return (hd_cell){ 0 };
+    if (!fn) return hd_build_fail(b, HD_USAGE, "%s: no function", name);
     return add_lift(b, &lift_kind, name, (lift_part){ .lift = fn, .ctx = ctx }, in, count);
 }
 
 hd_cell hd_derive(hd_build *b, const char *name, hd_cell in, hd_derive_fn fn, void *ctx) {
+    if (!check_inputs(b, name, &in, 1)) return (hd_cell){ 0 };
     if (!fn) return hd_build_fail(b, HD_USAGE, "%s: no function", name);
     return add_lift(b, &derive_kind, name, (lift_part){ .derive = fn, .ctx = ctx }, &in, 1);
 }
@@ -111,6 +112,7 @@ static const part_kind constant_kind = { .run = constant_run,
                                          .fini = constant_fini };
 
 hd_cell hd_constant(hd_build *b, const char *name, hd_value v) {
+    if (!check_inputs(b, name, NULL, 0)) return (hd_cell){ 0 };
     if (hd_value_status(v))
         return hd_build_fail(b, hd_value_status(v), "%s: the value could not be made", name);
     if (!hd_value_exists(v)) return hd_build_fail(b, HD_KIND, "%s: a constant has a value", name);
@@ -126,8 +128,11 @@ hd_cell hd_constant(hd_build *b, const char *name, hd_value v) {
 /* Of a pattern that is used. What is not given has a document whose name is no primitive's. */
 static hd_cell given(hd_build *b, const char *name, hd_value otherwise) {
     char own[256];
-    for (size_t i = 0; i < b->in_count; i++)
-        if (!strcmp(b->in[i].name, name)) return b->in[i].cell;
+    for (size_t i = 0; i < b->in_count; i++) {
+        if (strcmp(b->in[i].name, name)) continue;
+        if (i < IN_ASKED_MAX) b->in_asked |= UINT64_C(1) << i;
+        return b->in[i].cell;
+    }
     int n = snprintf(own, sizeof own, "%s.argument", name);
     if (n < 0 || (size_t)n >= sizeof own)
         return hd_build_fail(b, HD_LIMIT, "\"%.80s...\": the name is too long", name);
@@ -136,14 +141,26 @@ static hd_cell given(hd_build *b, const char *name, hd_value otherwise) {
     return p && p->round == b->round ? p->output : hd_constant(b, own, otherwise);
 }
 
+static bool check_argument(hd_build *b, const char *name, hd_value otherwise) {
+    if (!name || !*name) hd_build_fail(b, HD_USAGE, "%s: an argument has no name", b->path);
+    else if (!name_is_plain(name))
+        hd_build_fail(b, HD_USAGE, "\"%.80s\": a name has no '/', ':', '#' or control characters",
+                      name);
+    else if (hd_value_status(otherwise))
+        hd_build_fail(b, hd_value_status(otherwise), "%s: the default could not be made", name);
+    else if (b->owner)
+        hd_build_fail(b, HD_USAGE,
+                      "%.80s: rows and derived patterns have no arguments: ask for it in the "
+                      "pattern, and hand them its cell in `ctx`",
+                      name);
+    return !b->status;
+}
+
 hd_cell hd_argument(hd_build *b, const char *name, hd_value otherwise) {
-    if (hd_value_status(otherwise))
-        return hd_build_fail(b, hd_value_status(otherwise), "%s: the default could not be made",
-                             name);
-    if (!name) hd_build_fail(b, HD_USAGE, "%s: an argument has no name", b->path);
-    if (b->status) return (hd_cell){ 0 };
+    if (b->status || !check_argument(b, name, otherwise)) return (hd_cell){ 0 };
     if (b->up) return given(b, name, otherwise);
     piece *p = b->of;
+    p->asked = hd_object_set(hd_tx_pool(b->tx), p->asked, name, hd_null());
     bool missing = !hd_value_exists(hd_value_at(p->arguments, name));
     if (missing && hd_value_exists(otherwise) && !p->opened)
         p->arguments = hd_object_set(hd_tx_pool(b->tx), p->arguments, name, otherwise);
@@ -201,7 +218,7 @@ static bool sink_same(const part *p, const part *fresh) {
 static const part_kind sink_kind = { .run = sink_run, .same = sink_same };
 
 void hd_build_sink(hd_build *b, const char *name, hd_cell cell, hd_sink_fn fn, void *ctx) {
-    if (!cell.id) hd_build_fail(b, HD_USAGE, "%s: there is no cell to look at", name);
+    if (!check_inputs(b, name, &cell, 1)) return;
     if (!fn) hd_build_fail(b, HD_USAGE, "%s: no function", name);
     sink_part *k = part_new(b, &sink_kind, sizeof *k, name);
     if (!k) return;

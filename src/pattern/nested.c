@@ -14,7 +14,7 @@ static hd_build *take_child(hd_build *b, const char *name) {
     hd_build *child = build_find(b, name);
     const part *other = find_part(b, name);
     if ((child && child->used_round == b->round) || (other && other->round == b->round)) {
-        hd_build_fail(b, HD_USAGE, "there are two of the name \"%s\" in %s", name, b->path);
+        twice_named(b, name);
         return NULL;
     }
     if (child) return child;
@@ -27,6 +27,26 @@ static hd_build *take_child(hd_build *b, const char *name) {
     return child;
 }
 
+static bool check_given(hd_build *b, const char *name, const hd_named_cell *in, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (!in[i].name)
+            hd_build_fail(b, HD_USAGE, "%.120s/%.80s: argument %zu has no name", b->path, name,
+                          i + 1);
+        else if (!in[i].cell.id)
+            hd_build_fail(b, HD_USAGE, "%.80s/%.60s: the argument \"%.60s\" is no cell", b->path,
+                          name, in[i].name);
+    }
+    return !b->status;
+}
+
+/* Most often a slip. */
+static void tell_unasked(const hd_build *child) {
+    for (size_t i = 0; i < child->in_count && i < IN_ASKED_MAX; i++)
+        if (!(child->in_asked & UINT64_C(1) << i))
+            env_log(child->all->env, HD_LOG_WARN, "%s: the pattern \"%s\" has no argument \"%s\"",
+                    child->path, child->what.name, child->in[i].name);
+}
+
 hd_cell hd_use(hd_build *b, const char *name, const char *pattern_name, const hd_named_cell *in,
                size_t count) {
     if (b->status) return (hd_cell){ 0 };
@@ -37,15 +57,18 @@ hd_cell hd_use(hd_build *b, const char *name, const char *pattern_name, const hd
                              pattern_name ? pattern_name : "");
     if (!name_is_plain(name))
         return hd_build_fail(b, HD_USAGE, "\"%.80s\" is no name", name ? name : "");
-    hd_build *child = take_child(b, name);
+    hd_build *child = check_given(b, name, in, count) ? take_child(b, name) : NULL;
     if (!child) return (hd_cell){ 0 };
+    bool first = !child->round;
     child->used_round = b->round;
     child->what = *what;
     child->in = in;
     child->in_count = count;
+    child->in_asked = 0;
     build_begin(child, b->tx);
     hd_cell result = what->fn(child);
     hd_status status = build_end(child);
+    if (!status && first) tell_unasked(child);
     child->in = NULL;
     child->in_count = 0;
     if (status) b->status = status;
@@ -129,10 +152,9 @@ static bool nest_fill(nest_part *n, const char *name, const hd_cell *in, size_t 
 
 hd_cell hd_derive_pattern(hd_build *b, const char *name, hd_derive_pattern_fn fn, void *ctx,
                           const hd_cell *in, size_t count) {
-    if (count > INPUTS_MAX) hd_build_fail(b, HD_LIMIT, "%s: more than %d inputs", name, INPUTS_MAX);
-    for (size_t i = 0; i < count; i++)
-        if (!in[i].id) hd_build_fail(b, HD_USAGE, "%s: input %zu is no cell", name, i + 1);
+    if (!check_inputs(b, name, in, count)) return (hd_cell){ 0 };
     if (!fn) hd_build_fail(b, HD_USAGE, "%s: no function", name);
+    if (count > INPUTS_MAX) hd_build_fail(b, HD_LIMIT, "%s: more than %d inputs", name, INPUTS_MAX);
     char full[256];
     snprintf(full, sizeof full, "%s.pattern", name);
     nest_part *n = part_new(b, &nest_kind, sizeof *n, full);

@@ -59,6 +59,7 @@ struct part {
 /* ---- Builds */
 
 #define NAME_MAX_LENGTH 512 /* of a node, with all that stands before it */
+#define IN_ASKED_MAX    64  /* arguments of a pattern used: of those after, nobody is told */
 #define PART_NAME_MAX   220 /* of one part: leaves room for ".elements" and for the keys of rows */
 
 typedef struct build_stop_fn {
@@ -86,6 +87,7 @@ struct hd_build {
     hd_tx *tx;
     const hd_named_cell *in; /* arguments, of a pattern that is used */
     size_t in_count;
+    uint64_t in_asked;   /* which of the first IN_ASKED_MAX it has asked for, as bits */
     hd_status status;    /* the first failure */
     uint32_t used_round; /* of its parent: that mentioned it last */
     part *cursor;        /* behind the part mentioned last; NULL: none */
@@ -117,6 +119,11 @@ hd_cell add_name(hd_build *b, const part_kind *kind, const char *name);
 /* For a part that has not been added. */
 void part_free(part *p);
 
+/* Whether the name is one and each input a cell; else the build has failed, and says which. */
+bool check_inputs(hd_build *b, const char *name, const hd_cell *in, size_t count);
+/* The build fails: the name is taken. */
+void twice_named(hd_build *b, const char *name);
+
 /* Names have no '/', ':', '#' or control characters. */
 bool name_is_plain(const char *name);
 
@@ -144,7 +151,9 @@ struct piece {
     bool renounced;    /* and it is the program that wants it */
     bool opened;       /* its document is left alone */
     bool resumed; /* it was built before, in this very version: it has all the state it needs */
-    hd_value arguments; /* while it is being built: with defaults; borrowed from the tx */
+    /* While it is being built; borrowed from the tx. */
+    hd_value arguments; /* with defaults */
+    hd_value asked;     /* {name: null}: the arguments its function has asked for */
 };
 
 /* The fate of a transaction that launched a piece. */

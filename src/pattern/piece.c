@@ -145,6 +145,7 @@ static hd_status build(piece *p, hd_tx *tx) {
     hd_runtime *rt = p->all->rt;
     bool driven = rt->driven;
     rt->driven = true; /* the function returns here */
+    p->asked = hd_object();
     build_begin(p->root, tx);
     p->all->building++;
     p->result = p->what.fn(p->root);
@@ -264,10 +265,21 @@ static hd_status take_parent(piece *p, hd_piece parent) {
     return HD_OK;
 }
 
+/* Most often a slip. */
+static void tell_unasked(const piece *p, hd_value given) {
+    if (hd_value_status(p->asked)) return;
+    for (hd_iter it = hd_iter_of(given); hd_iter_next(&it);)
+        if (!hd_value_exists(hd_value_at(p->asked, it.key)))
+            env_log(p->all->env, HD_LOG_WARN,
+                    "the piece \"%s\": the pattern \"%s\" has no argument \"%s\"", p->name,
+                    p->what.name, it.key);
+}
+
 hd_status piece_begin(piece *p, const hd_piece_spec *spec, hd_tx *tx, bool build_now) {
     hd_status status = take_parent(p, spec->parent);
     if (!status) status = recall(p, spec, tx);
     if (!status && build_now) status = build(p, tx);
+    if (!status && build_now) tell_unasked(p, spec->arguments);
     if (!status) status = write_document(p, tx);
     p->arguments = (hd_value){ 0 };
     return status;
@@ -299,6 +311,13 @@ hd_status piece_change_arguments(piece *p, const hd_piece_spec *spec, hd_tx *tx)
 
 /* ---- starting */
 
+static hd_status check_outside(const patterns *all) {
+    if (!all->rt->open && !all->building) return HD_OK;
+    return runtime_fail(all->rt, HD_USAGE,
+                        "a piece cannot be started inside a transaction or a pattern: see "
+                        "hd_tx_launch_piece for the one, hd_use for the other");
+}
+
 static hd_status failure(const patterns *all, hd_status status, hd_error *error) {
     if (!status || !error) return status;
     const hd_error *last = all ? hd_runtime_error(all->rt) : NULL;
@@ -320,7 +339,8 @@ hd_status hd_piece_start(hd_runtime *rt, const hd_piece_spec *spec, hd_piece *ou
     hd_tx *tx = NULL;
     bool fresh = false, waits = false;
     *out = (hd_piece){ 0, 0 };
-    hd_status status = all ? hd_tx_begin(rt, &tx) : HD_NOMEM;
+    hd_status status = all ? check_outside(all) : HD_NOMEM;
+    if (!status) status = hd_tx_begin(rt, &tx);
     if (status) return failure(all, status, error);
     status = piece_take(all, spec, spec->id, &p, &fresh);
     if (!status) waits = !p->root;
@@ -371,7 +391,8 @@ static hd_status open_or_find(patterns *all, const char *space, const char *id, 
     if (*out && (*out)->stop)
         return runtime_fail(all->rt, HD_USAGE, "the piece \"%s\" is being stopped", id);
     if (*out) return HD_OK;
-    status = hd_tx_begin_read(all->rt, &tx);
+    status = check_outside(all);
+    if (!status) status = hd_tx_begin_read(all->rt, &tx);
     if (status) return status;
     status = open_piece(all, tx, space, id, out);
     hd_tx_abort(tx);

@@ -21,7 +21,7 @@ hd_cell hd_piece_document(const hd_runtime *rt, hd_piece handle) {
 
 hd_cell hd_piece_cell(hd_runtime *rt, hd_piece handle, const char *name) {
     const piece *p = piece_get(patterns_get(rt), handle);
-    if (!p || !p->root) return (hd_cell){ 0 };
+    if (!p || !p->root || !name) return (hd_cell){ 0 };
     /* A name that is none is no failure of the build. */
     hd_status before = p->root->status;
     hd_cell cell = hd_build_cell(p->root, name);
