@@ -338,6 +338,27 @@ static void demand_does_not_open_what_stopped_with_its_parent(void **state) {
     assert_false(runs("a"));
 }
 
+static bool refuses; /* for one start */
+static hd_cell now_and_then(hd_build *b) {
+    return refuses ? hd_build_fail(b, HD_FAILED, "not now") : plain(b);
+}
+
+/* It was not started: what the program wanted before still holds. */
+static void a_start_that_fails_leaves_it_stopped(void **state) {
+    (void)state;
+    hd_piece p, a = start("a", now_and_then);
+    hd_sink(w->rt, hd_piece_result(w->rt, a), look, NULL);
+    settle();
+    hd_piece_stop(w->rt, a);
+    refuses = true;
+    hd_piece_spec spec = { .id = "a", .pattern = "a" };
+    assert_int_equal(hd_piece_start(w->rt, &spec, &p, NULL), HD_FAILED);
+    refuses = false;
+    hd_sink(w->rt, hd_cell_at(w->rt, "main/a/d"), look, NULL);
+    settle();
+    assert_false(runs("a"));
+}
+
 static void many_pieces_are_stopped_and_started_again(void **state) {
     (void)state;
     char id[32];
@@ -414,6 +435,7 @@ int main(void) {
         cmocka_unit_test(a_launched_piece_is_built_or_gone),
         T(a_launch_in_vain_does_not_keep_others_from_opening_it),
         T(demand_does_not_open_what_stopped_with_its_parent),
+        T(a_start_that_fails_leaves_it_stopped),
         T(many_pieces_are_stopped_and_started_again),
         T(a_piece_is_not_removed_inside_a_transaction),
         T(the_documents_of_the_user_are_removed_too),
