@@ -38,11 +38,11 @@ static hd_status open_piece(patterns *all, const piece_name *n) {
     hd_tx *tx;
     hd_piece p;
     if (hd_piece_find(all->rt, n->space, n->id).id) return HD_NOT_FOUND; /* it has no such part */
-    if (patterns_forsworn(all, n->space, n->id)) return HD_NOT_FOUND;
+    hd_cell document = hd_cell_of(all->rt, n->space, HD_SCOPE_SPACE, n->id, "");
+    if (!document.id || is_forsworn(all, document)) return HD_NOT_FOUND;
     hd_status status = hd_tx_begin_read(all->rt, &tx);
     if (status) return status;
-    hd_value v = hd_tx_get(tx, hd_cell_of(all->rt, n->space, HD_SCOPE_SPACE, n->id, "/pattern"));
-    const char *name = hd_value_as_text(v, NULL);
+    const char *name = hd_value_as_text(hd_value_at(hd_tx_get(tx, document), "pattern"), NULL);
     bool known = name && patterns_find(all, name);
     hd_tx_abort(tx);
     return known ? hd_piece_open(all->rt, n->space, n->id, &p, NULL) : HD_NOT_FOUND;
@@ -92,9 +92,7 @@ static hd_status on_unhandled(struct scheduler *s, place_id stream) {
     return open_piece(patterns_get(s->rt), &n);
 }
 
-void demand_attach(patterns *all) {
-    scheduler *s = scheduler_of(all->rt);
-    if (!s) return;
+void demand_attach(scheduler *s) {
     s->wanted = on_wanted;
     s->unhandled = on_unhandled;
 }

@@ -22,6 +22,7 @@
 #include "store/runtime.h"
 #include <heddle/pattern.h>
 
+struct scheduler;
 typedef struct patterns patterns;
 typedef struct piece piece;
 typedef struct part part;
@@ -186,8 +187,6 @@ struct patterns {
     uint64_t started, stops;   /* how many there were */
     uint32_t building;         /* functions of pieces on the stack */
     list launches, replies;    /* without a verdict */
-    VEC(uint64_t) forsworn;    /* hashes of (space, id) that the program stopped */
-    table forsworn_at;         /* the same -> index into it */
     bool closing;              /* nothing starts any more */
     struct fetcher *fetcher;   /* NULL until the first fetch */
     void (*close_fetcher)(struct fetcher *f);
@@ -199,13 +198,19 @@ patterns *patterns_of(hd_runtime *rt);
 static inline patterns *patterns_get(const hd_runtime *rt) { return rt->extension.ctx; }
 const pattern *patterns_find(const patterns *all, const char *name);
 
-/* A piece that the program stopped stays so until it is started: nobody's demand opens it. Without
- * memory it may be opened. */
-void patterns_forswear(patterns *all, const char *space, const char *name, bool on);
-bool patterns_forsworn(const patterns *all, const char *space, const char *name);
+/* A piece that the program stopped stays so until it is started: nobody's demand opens it. Its document
+ * has a handle, so its place is there as long as the runtime. */
+static inline void forswear(patterns *all, hd_cell document, bool on) {
+    place *p = place_at(&all->rt->r.places, document.id);
+    if (on) p->doc.flags |= DOC_FORSWORN;
+    else p->doc.flags &= (uint16_t)~DOC_FORSWORN;
+}
+static inline bool is_forsworn(const patterns *all, hd_cell document) {
+    return place_at(&all->rt->r.places, document.id)->doc.flags & DOC_FORSWORN;
+}
 
 /* From now on pieces are opened when somebody wants something of them. */
-void demand_attach(patterns *all);
+void demand_attach(struct scheduler *s);
 
 /* piece.c: records, and how a piece begins */
 
@@ -224,6 +229,8 @@ hd_status piece_build(piece *p);
 /* Takes the graph back. */
 void piece_unbuild(piece *p);
 hd_status piece_change_arguments(piece *p, const hd_piece_spec *spec, hd_tx *tx);
+/* It has been started: whoever wanted it stopped did so before. */
+void piece_wanted(piece *p);
 /* Stops it and frees the record. Its children stay. Not inside its own run. */
 void piece_forget(piece *p);
 

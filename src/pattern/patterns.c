@@ -2,7 +2,7 @@
 #include "pattern/pattern.h"
 
 #include "base/env.h"
-#include "base/hash.h"
+#include "scheduler/scheduler.h"
 #include "value/key.h"
 #include <string.h>
 
@@ -26,8 +26,6 @@ static void close_patterns(void *ctx) {
         list_remove(&r->link);
         env_free(env, r, sizeof *r);
     }
-    vec_fini(env, &all->forsworn);
-    table_fini(&all->forsworn_at);
     vec_fini(env, &all->known);
     vec_fini(env, &all->pieces);
     vec_fini(env, &all->generations);
@@ -47,12 +45,12 @@ static uint64_t deadline(const void *ctx) {
 
 patterns *patterns_of(hd_runtime *rt) {
     if (rt->extension.ctx) return rt->extension.ctx;
-    patterns *all = env_new0(&rt->env, sizeof *all);
+    scheduler *s = scheduler_of(rt);
+    patterns *all = s ? env_new0(&rt->env, sizeof *all) : NULL;
     if (!all) return NULL;
     all->rt = rt;
     all->env = &rt->env;
     table_init(&all->names, all->env);
-    table_init(&all->forsworn_at, all->env);
     list_init(&all->running);
     list_init(&all->due);
     list_init(&all->launches);
@@ -60,47 +58,8 @@ patterns *patterns_of(hd_runtime *rt) {
     rt->extension = (runtime_extension){
         .ctx = all, .prepare = prepare, .deadline = deadline, .close = close_patterns
     };
-    demand_attach(all);
+    demand_attach(s);
     return all;
-}
-
-static uint64_t name_hash(const char *space, const char *name) {
-    return hash_bytes(name, strlen(name), hash_bytes(space, strlen(space), 0));
-}
-
-/* Its index; TABLE_NONE: it is not there. */
-static uint32_t forsworn_index(const patterns *all, uint64_t hash) {
-    for (table_probe at = table_find(&all->forsworn_at, hash_fold(hash));
-         table_next(&all->forsworn_at, &at);)
-        if (all->forsworn.items[at.index] == hash) return at.index;
-    return TABLE_NONE;
-}
-
-bool patterns_forsworn(const patterns *all, const char *space, const char *name) {
-    return forsworn_index(all, name_hash(space, name)) != TABLE_NONE;
-}
-
-static void forswear(patterns *all, uint64_t hash) {
-    if (!vec_room(all->env, &all->forsworn, 1) ||
-        table_insert(&all->forsworn_at, hash_fold(hash), all->forsworn.count))
-        return;
-    all->forsworn.items[all->forsworn.count++] = hash;
-}
-
-/* The last one takes its place. */
-static void take_back(patterns *all, uint64_t hash, uint32_t index) {
-    uint32_t last = all->forsworn.count - 1;
-    uint64_t moved = vec_last(&all->forsworn);
-    table_remove(&all->forsworn_at, hash_fold(hash), index);
-    if (index != last) table_move(&all->forsworn_at, hash_fold(moved), last, index);
-    vec_swap_remove(&all->forsworn, index);
-}
-
-void patterns_forswear(patterns *all, const char *space, const char *name, bool on) {
-    uint64_t hash = name_hash(space, name);
-    uint32_t index = forsworn_index(all, hash);
-    if (on && index == TABLE_NONE) forswear(all, hash);
-    if (!on && index != TABLE_NONE) take_back(all, hash, index);
 }
 
 const pattern *patterns_find(const patterns *all, const char *name) {

@@ -132,7 +132,6 @@ static hd_status piece_new(patterns *all, const char *space, const char *name, c
     }
     p->order = ++all->started;
     list_push_back(&all->running, &p->link);
-    patterns_forswear(all, space, name, false);
     *out = p;
     return HD_OK;
 }
@@ -326,6 +325,11 @@ static hd_status failure(const patterns *all, hd_status status, hd_error *error)
     return status;
 }
 
+void piece_wanted(piece *p) {
+    p->stopping = p->renounced = false;
+    forswear(p->all, p->document, false);
+}
+
 void piece_unbuild(piece *p) {
     if (p->root) build_stop(p->root);
     p->root = NULL;
@@ -351,8 +355,8 @@ hd_status hd_piece_start(hd_runtime *rt, const hd_piece_spec *spec, hd_piece *ou
     if (status && fresh && p) piece_forget(p);
     else if (status && waits) piece_unbuild(p); /* the launch can still build it */
     if (status) return failure(all, status, error);
-    p->launches++;                      /* by the program: never taken back */
-    p->stopping = p->renounced = false; /* whoever wanted that did so before */
+    p->launches++; /* by the program: never taken back */
+    piece_wanted(p);
     *out = handle_of(p);
     return HD_OK;
 }
@@ -409,7 +413,7 @@ hd_status hd_piece_open(hd_runtime *rt, const char *space, const char *id, hd_pi
     *out = (hd_piece){ 0, 0 };
     hd_status status = all ? open_or_find(all, space ? space : "main", id, &p) : HD_NOMEM;
     if (status) return failure(all, status, error);
-    p->stopping = p->renounced = false;
+    piece_wanted(p);
     *out = handle_of(p);
     return HD_OK;
 }

@@ -71,7 +71,7 @@ hd_status hd_tx_launch_piece(hd_tx *tx, const hd_piece_spec *spec, hd_piece *out
     status = launch_piece(p, spec, tx, fresh);
     if (status && fresh) piece_forget(p);
     if (status) return status;
-    p->stopping = p->renounced = false; /* as in hd_piece_start */
+    piece_wanted(p);
     *out = handle_of(p);
     return HD_OK;
 }

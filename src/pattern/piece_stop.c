@@ -24,7 +24,7 @@ bool piece_is_below(const piece *p, const piece *above) {
 
 static void mark(piece *p, uint64_t stop, bool renounced) {
     p->stop = stop;
-    if (renounced) patterns_forswear(p->all, key_bytes(p->space), p->name, true);
+    if (renounced) forswear(p->all, p->document, true);
 }
 
 static void mark_all(piece *p, uint64_t stop, bool renounced) {
@@ -175,8 +175,7 @@ static hd_status remove_piece(piece *p, char *prefix, size_t length) {
     persistence_drop_piece(scheduler_get(r.all->rt), key_bytes(space), prefix);
     memcpy(prefix + length, "/", 2);
     hd_status status = remove_documents(&r, document, key_bytes(space), prefix);
-    prefix[length] = 0;
-    if (!status) patterns_forswear(r.all, key_bytes(space), prefix, false); /* nothing to open */
+    if (!status) forswear(r.all, document, false); /* nothing to open */
     key_unref(space);
     return status;
 }
