@@ -87,6 +87,41 @@ static void an_opened_piece_resumes(void **state) {
     assert_ran(l, "show_a show_c");
 }
 
+static hd_cell grown(hd_build *b) {
+    bool second = *version == '2';
+    hd_cell y =
+        second ? hd_argument(b, "y", hd_int(NULL, 20)) : hd_argument(b, "x", hd_int(NULL, 1));
+    if (second) hd_state(b, "count", hd_int(NULL, 7));
+    return hd_derive(b, "a", y, twice, "a");
+}
+
+/* Code that has learnt to ask for more finds its defaults, also where demand opens the piece. */
+static void an_opened_piece_has_the_defaults_of_new_code(void **state) {
+    hd_piece p;
+    hd_pattern_register(rt(), "grown", version, grown);
+    hd_sink(rt(), hd_piece_result(rt(), start("g", "grown", NULL)), show, NULL);
+    settle();
+    stop();
+    version = "2";
+    lab_on(l, "a");
+    hd_pattern_register(rt(), "grown", version, grown);
+    assert_int_equal(hd_piece_open(rt(), "main", "g", &p, NULL), HD_OK);
+    hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
+    settle();
+    assert_json(l, "g#/arguments", "{\"x\":1,\"y\":20}");
+    assert_json(l, "g#/started", "1");
+    assert_json(l, "main/g/count", "7");
+    assert_json(l, "main/g/a", "40.0");
+    lab_set(l, "g/count", 8);
+    settle();
+    restart();
+    hd_pattern_register(rt(), "grown", version, grown);
+    assert_int_equal(hd_piece_open(rt(), "main", "g", &p, NULL), HD_OK);
+    settle();
+    assert_json(l, "main/g/count", "8.0");
+    version = "1";
+}
+
 /* C297: another version of the pattern runs all of it. */
 static void another_version_of_the_pattern_runs(void **state) {
     start("s", "shop", NULL);
@@ -470,6 +505,7 @@ int main(void) {
         S(a_piece_resumes),
         S(other_arguments_run_their_readers),
         S(an_opened_piece_resumes),
+        S(an_opened_piece_has_the_defaults_of_new_code),
         S(another_version_of_the_pattern_runs),
         S(another_version_of_a_used_pattern_runs),
         S(a_piece_resumes_in_a_space_with_colons),
