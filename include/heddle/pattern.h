@@ -202,7 +202,8 @@ typedef struct hd_piece_spec {
 HD_API hd_status hd_piece_start(hd_runtime *rt, const hd_piece_spec *spec, hd_piece *out,
                                 hd_error *error);
 /* Starts a piece that is in the store, as its document says, and changes nothing there, unless it was
- * launched and never built. `space` NULL is "main". Happens by itself when a live node reads what the piece
+ * launched and never built, or its code asks for an argument or a state that it did not have before:
+ * those get their defaults. `space` NULL is "main". Happens by itself when a live node reads what the piece
  * writes, or an event is sent to "ID/...", its pattern is registered, and the program has not stopped
  * it. */
 HD_API hd_status hd_piece_open(hd_runtime *rt, const char *space, const char *id, hd_piece *out,

@@ -141,6 +141,13 @@ static hd_cell given(hd_build *b, const char *name, hd_value otherwise) {
     return p && p->round == b->round ? p->output : hd_constant(b, own, otherwise);
 }
 
+/* What the piece begins with, at a cell of its own. */
+static hd_cell supply(hd_build *b, const char *name, hd_cell cell, hd_value v) {
+    hd_status status = hd_tx_set(b->tx, cell, v);
+    b->of->supplied = true;
+    return status ? hd_build_fail(b, status, "%s: %s", name, hd_status_text(status)) : cell;
+}
+
 static bool check_argument(hd_build *b, const char *name, hd_value otherwise) {
     if (!name || !*name) hd_build_fail(b, HD_USAGE, "%s: an argument has no name", b->path);
     else if (!name_is_plain(name))
@@ -161,14 +168,14 @@ hd_cell hd_argument(hd_build *b, const char *name, hd_value otherwise) {
     if (b->up) return given(b, name, otherwise);
     piece *p = b->of;
     p->asked = hd_object_set(hd_tx_pool(b->tx), p->asked, name, hd_null());
-    bool missing = !hd_value_exists(hd_value_at(p->arguments, name));
-    if (missing && hd_value_exists(otherwise) && !p->opened)
-        p->arguments = hd_object_set(hd_tx_pool(b->tx), p->arguments, name, otherwise);
+    bool missing = hd_value_exists(otherwise) && !hd_value_exists(hd_value_at(p->arguments, name));
+    if (missing) p->arguments = hd_object_set(hd_tx_pool(b->tx), p->arguments, name, otherwise);
     if (hd_value_status(p->arguments))
         return hd_build_fail(b, hd_value_status(p->arguments), "%s: no memory", name);
     hd_cell arguments = hd_cell_child(b->all->rt, p->document, "arguments");
     hd_cell cell = hd_cell_child(b->all->rt, arguments, name);
-    return cell.id ? cell : hd_build_fail(b, HD_NOMEM, "%s: no memory", name);
+    if (!cell.id) return hd_build_fail(b, HD_NOMEM, "%s: no memory", name);
+    return missing && p->opened ? supply(b, name, cell, otherwise) : cell;
 }
 
 static bool comes_and_goes(const hd_build *b) {
@@ -186,13 +193,12 @@ hd_cell hd_state(hd_build *b, const char *name, hd_value initial) {
     if (comes_and_goes(b))
         return hd_build_fail(b, HD_USAGE, "%s: only a piece has state, not its rows", name);
     hd_cell cell = add_name(b, &state_kind, name);
-    bool has_all =
-        b->of->opened || (b->of->resumed && !b->up); /* one that is used may be another */
+    bool has_all = b->of->resumed && !b->up; /* one that is used may be another */
     if (b->status || has_all || !hd_value_exists(initial)) return cell;
     hd_value now = hd_tx_read(b->tx, cell, HD_READ_NO_DEPENDENCY | HD_READ_NO_CLAIM);
     hd_status status = hd_value_status(now);
-    if (!status && !hd_value_exists(now)) status = hd_tx_set(b->tx, cell, initial);
-    return status ? hd_build_fail(b, status, "%s: %s", name, hd_status_text(status)) : cell;
+    if (status) return hd_build_fail(b, status, "%s: %s", name, hd_status_text(status));
+    return hd_value_exists(now) ? cell : supply(b, name, cell, initial);
 }
 
 /* ---- sinks */

@@ -21,6 +21,7 @@
 #include "base/vec.h"
 #include "store/runtime.h"
 #include <heddle/pattern.h>
+#include <string.h>
 
 struct scheduler;
 typedef struct patterns patterns;
@@ -150,7 +151,8 @@ struct piece {
     uint64_t stop;     /* that is ending it, its children first; 0: none */
     bool stopping;     /* it is due for that */
     bool renounced;    /* and it is the program that wants it */
-    bool opened;       /* its document is left alone */
+    bool opened;       /* its document is left alone, but for what it is `supplied` with: */
+    bool supplied;     /* the store did not have all that its code asks for */
     bool resumed; /* it was built before, in this very version: it has all the state it needs */
     /* While it is being built; borrowed from the tx. */
     hd_value arguments; /* with defaults */
@@ -248,6 +250,11 @@ void piece_not_later(piece *p);
 void pieces_work_off(patterns *all);
 
 /* ---- Shared by the primitives */
+
+/* Either may be NULL. */
+static inline bool texts_equal(const char *a, const char *b) {
+    return a == b || (a && b && !strcmp(a, b));
+}
 
 /* Writes the result of a computation: absent removes it. */
 static inline hd_status write_result(hd_tx *tx, hd_cell output, hd_value v) {

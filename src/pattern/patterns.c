@@ -68,8 +68,6 @@ const pattern *patterns_find(const patterns *all, const char *name) {
     return NULL;
 }
 
-static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
-
 hd_status hd_pattern_register(hd_runtime *rt, const char *name, const char *version,
                               hd_pattern_fn fn) {
     patterns *all = patterns_of(rt);
@@ -79,7 +77,7 @@ hd_status hd_pattern_register(hd_runtime *rt, const char *name, const char *vers
                             "a pattern needs a name without '/', ':' and '#', and a "
                             "function");
     const pattern *known = patterns_find(all, name);
-    if (known && known->fn == fn && same_text(known->version, version)) return HD_OK;
+    if (known && known->fn == fn && texts_equal(known->version, version)) return HD_OK;
     if (known) return runtime_fail(rt, HD_USAGE, "there is another pattern \"%s\" already", name);
     pattern p = { name, version, fn };
     return vec_push(all->env, &all->known, p) ? HD_OK : HD_NOMEM;

@@ -222,8 +222,6 @@ static hd_value stored(const piece *p, hd_tx *tx, const char *key) {
     return hd_value_status(v) ? v : hd_value_at(v, key);
 }
 
-static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
-
 /* The stored arguments, and over them those that are given now. */
 static hd_value merged(hd_tx *tx, hd_value before, hd_value given) {
     if (hd_value_kind(before) != HD_KIND_OBJECT) before = hd_object();
@@ -232,16 +230,21 @@ static hd_value merged(hd_tx *tx, hd_value before, hd_value given) {
     return before;
 }
 
+/* It was built before, and not only launched, by this very code. */
+static bool is_same_code(const piece *p, hd_value document) {
+    const char *version = hd_value_as_text(hd_value_at(document, "version"), NULL);
+    return version && texts_equal(version, p->what.version) &&
+           hd_value_exists(hd_value_at(document, "result"));
+}
+
 /* What the document says of an earlier life. One of another pattern, or none: nothing that is known
  * of its nodes is of any use. */
 static hd_status recall(piece *p, const hd_piece_spec *spec, hd_tx *tx) {
     hd_value v = hd_tx_read(tx, p->document, HD_READ_NO_DEPENDENCY | HD_READ_NO_CLAIM);
     if (hd_value_status(v)) return hd_value_status(v);
-    bool same = same_text(hd_value_as_text(hd_value_at(v, "pattern"), NULL), p->what.name);
-    const char *version = hd_value_as_text(hd_value_at(v, "version"), NULL);
-    bool built = hd_value_exists(hd_value_at(v, "result")); /* not only launched */
+    bool same = texts_equal(hd_value_as_text(hd_value_at(v, "pattern"), NULL), p->what.name);
     if (!p->started) p->started = (uint64_t)hd_value_as_int(hd_value_at(v, "started"), 0) + 1;
-    p->resumed = same && built && version && same_text(version, p->what.version);
+    p->resumed = same && is_same_code(p, v);
     p->arguments =
         merged(tx, same ? hd_value_at(v, "arguments") : (hd_value){ 0 }, spec->arguments);
     scheduler *s = scheduler_of(p->all->rt);
@@ -362,10 +365,11 @@ hd_status hd_piece_start(hd_runtime *rt, const hd_piece_spec *spec, hd_piece *ou
 }
 
 /* One without a result was launched, and nobody came to build it: that is made up for afterwards. */
-static hd_status open_stored(piece *p, hd_tx *tx) {
-    p->started = (uint64_t)hd_value_as_int(stored(p, tx, "started"), 0);
-    if (!hd_value_exists(stored(p, tx, "result"))) return HD_OK;
-    p->arguments = stored(p, tx, "arguments");
+static hd_status open_stored(piece *p, hd_value document, hd_tx *tx) {
+    p->started = (uint64_t)hd_value_as_int(hd_value_at(document, "started"), 0);
+    if (!hd_value_exists(hd_value_at(document, "result"))) return HD_OK;
+    p->arguments = hd_value_at(document, "arguments");
+    p->resumed = is_same_code(p, document);
     p->opened = true;
     hd_status status = build(p, tx);
     p->arguments = (hd_value){ 0 };
@@ -377,13 +381,21 @@ static hd_status open_piece(patterns *all, hd_tx *tx, const char *space, const c
     const pattern *what;
     *out = NULL;
     hd_cell document = hd_cell_of(all->rt, space, HD_SCOPE_SPACE, id, "");
-    hd_value v = hd_tx_get(tx, document);
+    hd_value v = hd_tx_read(tx, document, HD_READ_NO_DEPENDENCY | HD_READ_NO_CLAIM);
     if (hd_value_status(v)) return hd_value_status(v);
     const char *name = hd_value_as_text(hd_value_at(v, "pattern"), NULL);
     if (!name) return runtime_fail(all->rt, HD_NOT_FOUND, "%s/%s is no piece", space, id);
     hd_status status = find_pattern(all, name, &what);
     if (!status) status = piece_new(all, space, id, what, out);
-    return status ? status : open_stored(*out, tx);
+    return status ? status : open_stored(*out, v, tx);
+}
+
+/* Nothing is written but what new code asks for and the store does not have; where nothing can be
+ * written it goes without. */
+static hd_status end_opening(const piece *p, hd_tx *tx) {
+    hd_status status = p->supplied ? hd_tx_commit(tx, NULL, NULL) : HD_OK;
+    if (!p->supplied) hd_tx_abort(tx);
+    return status == HD_READ_ONLY ? HD_OK : status;
 }
 
 static hd_status open_or_find(patterns *all, const char *space, const char *id, piece **out) {
@@ -396,10 +408,11 @@ static hd_status open_or_find(patterns *all, const char *space, const char *id, 
         return runtime_fail(all->rt, HD_USAGE, "the piece \"%s\" is being stopped", id);
     if (*out) return HD_OK;
     status = check_outside(all);
-    if (!status) status = hd_tx_begin_read(all->rt, &tx);
+    if (!status) status = hd_tx_begin(all->rt, &tx);
     if (status) return status;
     status = open_piece(all, tx, space, id, out);
-    hd_tx_abort(tx);
+    if (status) hd_tx_abort(tx);
+    else status = end_opening(*out, tx);
     if (!status && !(*out)->root) status = piece_build(*out);
     if (status && *out) piece_forget(*out);
     if (!status) (*out)->launches++; /* as in hd_piece_start */

@@ -112,13 +112,13 @@ static void an_opened_piece_has_the_defaults_of_new_code(void **state) {
     assert_json(l, "g#/started", "1");
     assert_json(l, "main/g/count", "7");
     assert_json(l, "main/g/a", "40.0");
-    lab_set(l, "g/count", 8);
+    lab_set(l, "main/g/count", 8);
     settle();
     restart();
     hd_pattern_register(rt(), "grown", version, grown);
     assert_int_equal(hd_piece_open(rt(), "main", "g", &p, NULL), HD_OK);
     settle();
-    assert_json(l, "main/g/count", "8.0");
+    assert_json(l, "main/g/count", "8");
     version = "1";
 }
 
