@@ -24,7 +24,8 @@ static void show(void *ctx, hd_value v) {
 }
 
 static hd_cell count_up(hd_build *b) {
-    struct counter *c = hd_runtime_context(hd_build_runtime(b)); /* main's */
+    struct counter *c = hd_build_memory(b, "counter", sizeof *c); /* this piece's own */
+    if (!c) return (hd_cell){ 0 };
     c->count = hd_state(b, "count", hd_int(NULL, 0));
     hd_handle(b, hd_stream(b, "add"), add, c, &c->count, 1);
     hd_cell even = hd_derive(b, "even", c->count, is_even, NULL);
@@ -36,9 +37,7 @@ int main(void) {
     hd_runtime *rt;
     hd_pool *pool;
     hd_piece piece;
-    struct counter counter;
-    if (hd_open("counter.db", &(hd_options){ .context = &counter }, &rt, NULL) ||
-        hd_pool_open(hd_runtime_heap(rt), &pool))
+    if (hd_open("counter.db", NULL, &rt, NULL) || hd_pool_open(hd_runtime_heap(rt), &pool))
         return 1;
     hd_pattern_register(rt, "count_up", "1", count_up);
     if (hd_piece_start(rt, &(hd_piece_spec){ .id = "c", .pattern = "count_up" }, &piece, NULL))

@@ -58,6 +58,10 @@ HD_API hd_status hd_pattern_register(hd_runtime *rt, const char *name, const cha
 HD_API hd_cell hd_argument(hd_build *b, const char *name, hd_value otherwise);
 /* A value that does not change. */
 HD_API hd_cell hd_constant(hd_build *b, const char *name, hd_value v);
+/* Memory for what the functions of the pattern have to know, their `ctx`: zeroed at first, and the same
+ * whenever this build asks for this name and size again. It is freed after the nodes have gone. The name is
+ * among those of memory only. NULL: the build has failed. */
+HD_API void *hd_build_memory(hd_build *b, const char *name, size_t size);
 /* A document of the piece's own, for handlers to write; `initial` if it is not there. Not in rows and
  * derived patterns (HD_USAGE): they come and go. */
 HD_API hd_cell hd_state(hd_build *b, const char *name, hd_value initial);

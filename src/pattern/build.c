@@ -86,21 +86,10 @@ static void let_go(part *p) {
     else part_free(p);
 }
 
-/* Those that this round did not mention, or all; the latest first. */
-static void call_stops(hd_build *b, bool all) {
-    for (uint32_t i = b->stops.count; i-- > 0;) {
-        build_stop_fn s = b->stops.items[i];
-        if (!all && s.round == b->round) continue;
-        vec_remove(&b->stops, i);
-        s.fn(s.ctx);
-    }
-}
-
 static void build_free(hd_build *b) {
     const hd_env *env = b->all->env;
     while (!list_empty(&b->parts)) let_go(LIST_ENTRY(list_last(&b->parts), part, link));
-    call_stops(b, true);
-    vec_fini(env, &b->stops);
+    owned_free(b);
     list_discard(&b->sibling);
     env_free(env, b->path, strlen(b->path) + 1);
     env_free(env, b, sizeof *b);
@@ -144,7 +133,7 @@ hd_status build_end(hd_build *b) {
         hd_build *child = LIST_ENTRY(at, hd_build, sibling);
         if (!child->owner && child->used_round != b->round) build_stop(child);
     }
-    call_stops(b, false);
+    owned_let_go(b);
     return HD_OK;
 }
 
@@ -438,21 +427,4 @@ hd_cell hd_build_node(hd_build *b, const hd_node_spec *spec) {
     hd_node_spec inner = *spec;
     part *p = part_add(&r->part, &inner);
     return p ? p->output : (hd_cell){ 0 };
-}
-
-void hd_build_on_stop(hd_build *b, void (*fn)(void *ctx), void *ctx) {
-    if (!fn) {
-        hd_build_fail(b, HD_USAGE, "%s: no function to call when it stops", b->path);
-        return;
-    }
-    for (uint32_t i = 0; i < b->stops.count; i++) {
-        build_stop_fn *s = &b->stops.items[i];
-        if (s->fn != fn || s->ctx != ctx) continue;
-        s->round = b->round; /* mentioned in an earlier one */
-        return;
-    }
-    build_stop_fn s = { fn, ctx, b->round };
-    if (!b->status && vec_push(b->all->env, &b->stops, s)) return;
-    if (!b->status) hd_build_fail(b, HD_NOMEM, "%s: no memory", b->path);
-    fn(ctx);
 }

@@ -64,6 +64,7 @@ struct part {
 #define IN_ASKED_MAX    64  /* arguments of a pattern used: of those after, nobody is told */
 #define PART_NAME_MAX   220 /* of one part: leaves room for ".elements" and for the keys of rows */
 
+typedef struct build_memory build_memory;
 typedef struct build_stop_fn {
     void (*fn)(void *ctx);
     void *ctx;
@@ -80,6 +81,7 @@ struct hd_build {
     part *owner;  /* the list or derived pattern it is a part of; NULL: used, or the piece's own */
     list parts;   /* in order of their making, but names come first */
     VEC(build_stop_fn) stops;
+    VEC(build_memory *) memories;
 
     char *path;     /* of its documents: "corner/prices/3" */
     uint32_t local; /* where in `path` the names of its nodes begin: after its parent node's */
@@ -125,6 +127,10 @@ void part_free(part *p);
 bool check_inputs(hd_build *b, const char *name, const hd_cell *in, size_t count);
 /* The build fails: the name is taken. */
 void twice_named(hd_build *b, const char *name);
+
+/* owned.c: what the round did not mention; and all of it. */
+void owned_let_go(hd_build *b);
+void owned_free(hd_build *b);
 
 /* Names have no '/', ':', '#' or control characters. */
 bool name_is_plain(const char *name);

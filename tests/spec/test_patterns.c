@@ -369,6 +369,78 @@ static void what_a_derive_no_longer_builds_is_told(void **state) {
     assert_ran(l, "stop_always");
 }
 
+typedef struct scale {
+    hd_cell by;
+    int builds;
+} scale;
+static hd_value scaled(hd_tx *tx, hd_value in, void *ctx) {
+    const scale *own = ctx;
+    lab_note(l, "scaled");
+    return hd_double(hd_value_number(in) * hd_value_number(hd_tx_get(tx, own->by)));
+}
+static hd_cell scale_row(hd_build *row, hd_cell element, void *ctx) {
+    scale *above = ctx, *own = hd_build_memory(row, "scale", sizeof *own);
+    if (!own) return (hd_cell){ 0 };
+    assert_int_equal(own->builds++, 0);
+    own->by = above->by;
+    return hd_derive(row, "n", element, scaled, own);
+}
+static hd_cell scaler(hd_build *b) {
+    scale *own = hd_build_memory(b, "scale", sizeof *own);
+    if (!own) return (hd_cell){ 0 };
+    assert_ptr_equal(own, hd_build_memory(b, "scale", sizeof *own));
+    own->by = hd_argument(b, "by", hd_int(NULL, 2));
+    hd_cell list = hd_argument(b, "list", hd_array());
+    hd_cell rows = hd_map(b, "scale", list, &(hd_each){ .build = scale_row, .ctx = own });
+    return hd_gather(b, "all", rows);
+}
+
+/* Pieces of one pattern, and rows of one list, know each their own. */
+static void functions_know_what_their_build_gave_them(void **state) {
+    look_at("scaler", scaler);
+    hd_pool *pool;
+    hd_piece other;
+    hd_pool_open(hd_runtime_heap(rt()), &pool);
+    hd_value five = hd_object_set(pool, hd_object(), "by", hd_int(pool, 5));
+    hd_piece_spec spec = { .id = "other", .pattern = "scaler", .arguments = five };
+    assert_int_equal(hd_piece_start(rt(), &spec, &other, NULL), HD_OK);
+    hd_pool_close(pool);
+    hd_sink(rt(), hd_piece_result(rt(), other), show, NULL);
+    lab_set_json(l, "scaler#/arguments/list", "[1, 2]");
+    lab_set_json(l, "other#/arguments/list", "[1]");
+    lab_settle(l);
+    assert_json(l, "main/scaler/all", "[2.0,4.0]");
+    assert_json(l, "main/other/all", "[5.0]");
+    lab_set_json(l, "scaler#/arguments/list", "[3]");
+    hd_piece_stop(rt(), other);
+    lab_settle(l);
+    assert_json(l, "main/scaler/all", "[6.0]");
+}
+
+static hd_cell remembers(hd_build *b, hd_tx *tx, const hd_value *in, void *ctx) {
+    scale *own = hd_build_memory(b, "scale", sizeof *own);
+    if (!own) return (hd_cell){ 0 };
+    own->by = hd_cell_at(rt(), "main/y");
+    if (hd_value_is_true(in[0])) hd_build_memory(b, "more", 1000);
+    return hd_derive(b, "n", hd_cell_at(rt(), "main/y"), scaled, own);
+}
+static hd_cell rememberer(hd_build *b) {
+    hd_cell x = hd_argument(b, "x", hd_bool(true));
+    return hd_derive_pattern(b, "generated", remembers, NULL, &x, 1);
+}
+
+/* It is the same memory, so what is built with it stays; what is no longer asked for goes. */
+static void memory_outlasts_a_round(void **state) {
+    lab_set(l, "y", 3);
+    look_at("rememberer", rememberer);
+    lab_settle(l);
+    lab_ran(l);
+    lab_set_json(l, "rememberer#/arguments/x", "false");
+    lab_settle(l);
+    assert_ran(l, "");
+    assert_json(l, "main/rememberer/generated", "9.0");
+}
+
 /* A pattern reaches what its program gave the runtime, and may build the values it begins with. */
 static hd_cell greeter(hd_build *b) {
     const char *name = hd_runtime_context(hd_build_runtime(b));
@@ -407,6 +479,8 @@ int main(void) {
         S(an_argument_may_be_called_as_a_node),
         S(a_node_with_another_gate_is_another),
         S(what_a_derive_no_longer_builds_is_told),
+        S(functions_know_what_their_build_gave_them),
+        S(memory_outlasts_a_round),
         S(a_pattern_knows_its_program),
     };
     LAB_EVERYWHERE(tests);

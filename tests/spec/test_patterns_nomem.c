@@ -84,6 +84,8 @@ static hd_status add(hd_tx *tx, const hd_event *event, void *ctx) {
 
 static hd_cell row(hd_build *b, hd_cell element, void *ctx) {
     (void)ctx;
+    int *own = hd_build_memory(b, "own", sizeof *own);
+    if (own) *own = 1; /* ours alone */
     hd_cell inner = hd_use(b, "used", "child", &(hd_named_cell){ "x", element }, 1);
     return hd_if_else(b, "chosen", element, inner, hd_constant(b, "none", hd_int(NULL, 0)));
 }
