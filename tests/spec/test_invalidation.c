@@ -48,6 +48,68 @@ static void a_cold_input_arrives(void **state) {
     assert_seen(l, "show", "8");
 }
 
+/* What a computation writes has to arrive as well, to be compared with: it is not begun before. */
+static void a_computation_whose_output_is_late_runs_once(void **state) {
+    lab_on(l, "b");
+    lab_set(l, "y", 7);
+    lab_settle(l);
+    lab_on(l, "a");
+    lab_set(l, "n", 4); /* and n is here */
+    lab_compute(l, "x", "n", twice);
+    lab_compute(l, "y", "x", twice);
+    lab_compute(l, "none", "", NULL);
+    lab_effect(l, "show", "y none");
+    lab_settle(l);
+    assert_int_equal(lab_find(l, "x")->runs, 1);
+    assert_int_equal(lab_find(l, "y")->runs, 1);
+    assert_int_equal(lab_find(l, "none")->runs, 1);
+    assert_int_equal(lab_find(l, "show")->runs, 1);
+    assert_seen(l, "show", "16 0");
+    lab_set(l, "n", 5);
+    lab_settle(l);
+    assert_seen(l, "show", "20 0");
+    assert_int_equal(lab_find(l, "x")->runs, 2);
+}
+
+static hd_status write_two(lab_node *self, hd_tx *tx) {
+    double n = lab_tx_number(self, tx, "n");
+    hd_status status = lab_tx_put(self, tx, "two", n);
+    return status ? status : lab_tx_put(self, tx, "side", -n);
+}
+
+/* The same of all that it writes: they are asked for together. */
+static void a_computation_with_two_late_outputs_runs_once(void **state) {
+    lab_set(l, "n", 4);
+    lab_add(l, .name = "two", .declares = "n", .body = write_two, .side_outputs = "side");
+    lab_effect(l, "show", "two side");
+    lab_settle(l);
+    assert_int_equal(lab_find(l, "two")->runs, 1);
+    assert_int_equal(lab_find(l, "show")->runs, 1);
+    assert_seen(l, "show", "4 -4");
+}
+
+/* Whoever reads the result of one that waits for a document waits with it: he would run again anyway, and
+ * has seen half of what is to come. */
+static void a_reader_waits_with_its_writer(void **state) {
+    lab_on(l, "b");
+    lab_set(l, "n", 4);
+    lab_settle(l);
+    lab_runtime *a = lab_on(l, "a");
+    lab_set(l, "m", 1);
+    lab_set(l, "x", 1);
+    lab_compute(l, "x", "n", twice);
+    lab_effect(l, "show", "x m");
+    lab_effect(l, "other", "m");
+    lab_send(a); /* n does not arrive */
+    lab_set(l, "m", 2);
+    lab_send(a);
+    assert_int_equal(lab_find(l, "show")->runs, 0);
+    assert_seen(l, "other", "2");
+    lab_settle(l);
+    assert_seen(l, "show", "8 2");
+    assert_int_equal(lab_find(l, "show")->runs, 1);
+}
+
 /* C108, C109: when the commit call returns the reader of what changed is invalid already, and only
  * that: nothing is passed on. */
 static void a_commit_marks_readers_at_once_and_no_further(void **state) {
@@ -476,6 +538,9 @@ int main(void) {
         S(a_change_runs_its_reader_once),
         LATE(a_read_that_waits_is_tracked),
         LATE(a_cold_input_arrives),
+        LATE(a_computation_whose_output_is_late_runs_once),
+        LATE(a_computation_with_two_late_outputs_runs_once),
+        LATE(a_reader_waits_with_its_writer),
         S(a_commit_marks_readers_at_once_and_no_further),
         S(an_identical_write_is_nothing),
         S(another_writers_change_invalidates),

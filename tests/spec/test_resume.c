@@ -477,6 +477,54 @@ static void a_change_of_an_unread_document_is_noticed(void **state) {
     assert_ran(l, "right show");
 }
 
+/* ---- late: documents arrive when the next answers come */
+
+static char causes_told[128];
+static hd_status tell_causes(lab_node *self, hd_tx *tx) {
+    hd_cell causes[4];
+    double n = lab_tx_number(self, tx, "n"), m = lab_tx_number(self, tx, "m");
+    size_t count = hd_tx_causes(tx, causes, 4);
+    *causes_told = 0;
+    for (size_t i = 0; i < count && i < 4; i++) {
+        size_t length = strlen(causes_told);
+        hd_cell_print(lab_rt(self->at), causes[i], causes_told + length,
+                      sizeof causes_told - length);
+    }
+    return lab_tx_put(self, tx, "sum", n + m);
+}
+
+static void sum_of_two(void) {
+    lab_add(l, .name = "sum", .declares = "n m", .body = tell_causes);
+    lab_effect(l, "show", "sum");
+    lab_effect(l, "other", "n");
+}
+
+static int open_late(void **state) {
+    l = lab_start_late();
+    return 0;
+}
+
+/* C295, I1: that a document arrives for somebody else is no change: who was clean without it stays so, and
+ * when it does run that was not the cause. */
+static void an_arrival_is_no_change(void **state) {
+    lab_set(l, "n", 3);
+    lab_set(l, "m", 1);
+    begin(sum_of_two);
+    settle();
+    lab_ran(l);
+    lab_on(l, "b");
+    restart();
+    lab_settle(l);
+    assert_seen(l, "show", "4");
+    assert_seen(l, "other", "3");
+    assert_int_equal(lab_find(l, "sum")->runs, 0);
+    assert_true(lab_is_clean(l, "sum"));
+    lab_set(l, "m", 2);
+    lab_settle(l);
+    assert_string_equal(causes_told, "main/m");
+    assert_seen(l, "show", "5");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         S(nothing_runs_that_need_not),
@@ -501,6 +549,7 @@ int main(void) {
         S(volatile_documents_make_no_rows),
         S(a_creator_runs_and_its_children_do_not),
         S(a_change_of_an_unread_document_is_noticed),
+        cmocka_unit_test_setup_teardown(an_arrival_is_no_change, open_late, spec_close),
     };
     LAB_EVERYWHERE(tests);
 }
