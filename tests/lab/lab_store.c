@@ -216,6 +216,15 @@ static const char *short_name(const char *name) {
     return strncmp(name, "main/", 5) ? name : name + 5;
 }
 
+/* A document that arrives was not here: what its place held before was another's, and is forgotten. */
+static void hear_arrival(lab_runtime *r, const hd_change *c) {
+    mirrored *m = mirror_of(r, c->document.id);
+    if (hd_value_exists(c->before)) lab_fail("%s: what arrived was there already", r->name);
+    if (!m) return;
+    hd_value_unref(m->value);
+    m->value = c->before;
+}
+
 static void hear_change(lab_runtime *r, const hd_change *c) {
     char name[256];
     hd_cell_print(r->rt, c->document, name, sizeof name);
@@ -241,7 +250,10 @@ static void hear(void *ctx, const hd_notice *notice) {
     if (!notice->count) lab_fail("%s: a notice without a change", r->name);
     if (r->heard.length) append_text(&r->heard, "; ");
     append_text(&r->heard, kinds[notice->kind]);
-    for (size_t i = 0; i < notice->count; i++) hear_change(r, &notice->changes[i]);
+    for (size_t i = 0; i < notice->count; i++) {
+        if (notice->kind == HD_CHANGE_LOAD) hear_arrival(r, &notice->changes[i]);
+        hear_change(r, &notice->changes[i]);
+    }
 }
 
 const char *lab_heard(lab_runtime *r) {
