@@ -202,7 +202,8 @@ typedef struct hd_piece_spec {
  * read, or their code, has changed (docs/PATTERNS.md); arguments that are not given stay. One that runs
  * already goes on, with these arguments. The id "main" is taken: HD_USAGE. Outside of transactions
  * and runs. HD_NOT_FOUND: no such pattern, or parent; HD_USAGE; HD_CLOSED: the runtime is being closed;
- * HD_NOMEM; what its function failed with. */
+ * HD_NOMEM; HD_PENDING: the store has yet to send its document (hd_memory_options.load_late): again after
+ * a pump; what its function failed with. */
 HD_API hd_status hd_piece_start(hd_runtime *rt, const hd_piece_spec *spec, hd_piece *out,
                                 hd_error *error);
 /* Starts a piece that is in the store, as its document says, and changes nothing there, unless it was

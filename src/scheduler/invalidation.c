@@ -237,7 +237,6 @@ static void mark_unresumed(scheduler *s, place_id at, bool shape) {
     uint64_t word = place_at(&s->r->places, at)->watch;
     if (!word) return;
     uint32_t count = watch_is_inline(word) ? 1 : watch_list(word)->count;
-    if (shape && !watch_is_inline(word)) watch_list(word)->shape_rev = s->r->rev;
     while (count-- > 0) {
         word = place_at(&s->r->places, at)->watch;
         if (!word) return;

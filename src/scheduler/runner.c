@@ -368,6 +368,45 @@ static void wait_for(scheduler *s, node_id id, place_id missing) {
     gates_apply(s, id, 0);
 }
 
+/* What it writes has to be here, or its result would have nothing to be compared with, and be lost. */
+static place_id missing_output(scheduler *s, node_id id) {
+    place_id missing = 0;
+    for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0; i++) {
+        if (out & WRITER_ENVELOPE) continue; /* any document below, or none */
+        place_id doc = place_at(&s->r->places, out)->root;
+        if (replica_load(s->r, doc) == HD_PENDING && !missing) missing = doc;
+    }
+    return missing;
+}
+
+typedef struct upstream {
+    const scheduler *s;
+    place_id missing;
+} upstream;
+
+static void note_waiting(void *ctx, node_id id) {
+    upstream *u = ctx;
+    const node *n = node_of(u->s, id);
+    if (n->flags & NODE_WAITING) u->missing = cold_of(u->s, n)->missing;
+}
+
+/* A document that a writer of what it reads waits for, or would wait for in turn. */
+static place_id missing_upstream(const scheduler *s, node_id id) {
+    const node *n = node_of(s, id);
+    const edge *reads = node_reads_const(n);
+    upstream u = { s, 0 };
+    for (uint32_t i = 0; i < n->read_count && !u.missing; i++)
+        graph_each_writer(&s->graph, reads[i].key & KEY_PLACE, note_waiting, &u);
+    return u.missing;
+}
+
+bool runner_can_begin(scheduler *s, node_id id) {
+    place_id missing = missing_output(s, id);
+    if (!missing) missing = missing_upstream(s, id);
+    if (missing) wait_for(s, id, missing);
+    return !missing;
+}
+
 /* It may have failed for what it read of a node that has yet to run: then it has not failed yet. */
 static bool failed_too_early(scheduler *s, node_id id, hd_tx *tx) {
     if (tx->failed || tx_reads_unchanged(tx) || tx_reads_complete(tx)) return false;

@@ -29,6 +29,13 @@ void runner_left_suspended(scheduler *s, node_id id, hd_status status);
 void runner_end_resumed(scheduler *s);
 void runner_drop_suspended(scheduler *s);
 
+/* ---- before a run (runner.c) */
+
+/* Of a store from which documents arrive late: whether all that is known to be needed is here. If not
+ * the node waits for it: what it writes, and what those wait for whose results it reads. So nothing is
+ * made of half of what is to come, and nobody runs twice. */
+bool runner_can_begin(scheduler *s, node_id id);
+
 /* ---- the end of a run (runner.c) */
 
 /* Returns what became of the run; the node may be gone. */

@@ -120,10 +120,11 @@ static bool may_repeat(scheduler *s, node_id id) {
     return true;
 }
 
-/* Where somebody may have to go first, or have had his runs. */
+/* Where somebody may have to go first, or have had his runs, or wait for documents. */
 static bool may_run(scheduler *s, node_id id, uint32_t pos) {
     if (s->graph.materialisers_invalid && somebody_first(s, id, pos)) return false;
     s->cursor = pos + 1;
+    if (s->r->authority->late && !runner_can_begin(s, id)) return false;
     return !s->counting || may_repeat(s, id);
 }
 
@@ -180,14 +181,15 @@ static uint32_t sweep_from(scheduler *s) {
 /* True: it gives way. */
 static bool sweep(scheduler *s) {
     graph *g = &s->graph;
-    bool late = s->r->ahead.count > 0;
+    bool late = s->r->ahead.count > 0, waits = s->r->authority->late;
     s->stats.iterations++;
     s->cursor = sweep_from(s);
     s->counting |= s->iteration > 1;
     runner_begin_row(s);
     for (uint32_t pos; !late && next_runnable(g, s->cursor, &pos);) {
         node_id id = g->node_at[pos];
-        if (RARELY(g->materialisers_invalid | s->counting) && !may_run(s, id, pos)) continue;
+        if (RARELY(g->materialisers_invalid | s->counting | waits) && !may_run(s, id, pos))
+            continue;
         s->cursor = pos + 1;
         late = runner_run_node(s, id, pos) && must_give_way(s);
     }

@@ -103,6 +103,7 @@ struct authority {
     struct replica *replica;
     /* Nobody else uses it now, and there is a `confirm`. Kept up to date by the authority. */
     bool alone;
+    bool late; /* documents may arrive later than asked for: `load` answers HD_PENDING */
 };
 
 #endif

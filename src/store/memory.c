@@ -812,7 +812,7 @@ hd_status memory_attach(hd_memory *m, struct replica *r, bool sole, authority **
         env_free(&m->env, ma, sizeof *ma);
         return status;
     }
-    ma->base = (authority){ .ops = &memory_ops, .replica = r };
+    ma->base = (authority){ .ops = &memory_ops, .replica = r, .late = m->options.load_late };
     ma->m = m;
     ma->sole = sole;
     ma->position = m->log_base + m->log.count;

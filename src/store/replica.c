@@ -185,6 +185,11 @@ void replica_show(replica *r, place_id doc, hd_value after) {
     else replica_show_changed(r, doc, after);
 }
 
+/* That a document arrives is no change of it: what has been derived of it elsewhere still holds. */
+static uint64_t rev_of_change(const replica *r, place_id doc) {
+    return r->kind == HD_CHANGE_LOAD ? place_at(&r->places, doc)->rev : r->rev;
+}
+
 void replica_show_changed(replica *r, place_id doc, hd_value after) {
     place *p = place_at(&r->places, doc);
     hd_value before = p->value;
@@ -194,7 +199,8 @@ void replica_show_changed(replica *r, place_id doc, hd_value after) {
         return;
     }
     r->stats.changes++;
-    place_walk(&r->places, doc, before, after, r->rev, r->observer.changed, r->observer.ctx);
+    place_walk(&r->places, doc, before, after, rev_of_change(r, doc), r->observer.changed,
+               r->observer.ctx);
     if (r->kind == HD_CHANGE_INTEGRATE && r->observer.integrated)
         r->observer.integrated(r->observer.ctx, doc);
     if (r->listeners.count) {

@@ -223,7 +223,7 @@ lab_line *lab_line_lay(hd_runtime *rt, lab_arrivals *arrivals) {
     line->inner = rt->r.authority;
     line->ops = line_ops;
     if (!line->inner->ops->basis) line->ops.basis = NULL;
-    line->base = (authority){ .ops = &line->ops, .replica = &rt->r };
+    line->base = (authority){ .ops = &line->ops, .replica = &rt->r, .late = line->inner->late };
     line->rt = rt;
     line->arrivals = arrivals;
     rt->r.authority = &line->base;
