@@ -82,6 +82,10 @@ typedef struct hd_node_spec {
      * after a restart unless this, its cells, or something that it read has changed. NULL: the build
      * of the module that contains fn. */
     const char *version;
+    /* Also for resuming: after a restart it runs as well if somebody else has written over one of its
+     * outputs, or removed it, while it did not run. Without this that stays until something it reads
+     * changes, as it does at any other time. Costs nothing until then. */
+    bool mends;
 } hd_node_spec;
 
 /* HD_USAGE for a spec that makes no sense, HD_SYNTAX for a name that is not UTF-8 (the error says why),

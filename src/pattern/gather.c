@@ -40,12 +40,16 @@ static hd_value gather(hd_tx *tx, const gather_part *g) {
     hd_status status = hd_builder_open(hd_tx_pool(tx), HD_KIND_ARRAY, &b);
     if (status) return hd_failed(status);
     if (hd_value_kind(rows) != HD_KIND_ARRAY) return hd_builder_close(b);
+    hd_status late = HD_OK; /* of one that has yet to arrive: all the others are asked for, too */
     for (hd_iter it = hd_iter_of(rows); !status && hd_iter_next(&it);) {
         hd_value element = hd_value_index(items, it.index);
         if (g->how == GATHER_CHOSEN && !hd_value_exists(element)) break; /* about to change */
-        status = add_row(g, b, element, behind(tx, g->rows, it.value));
+        hd_status one = add_row(g, b, element, behind(tx, g->rows, it.value));
+        if (one == HD_PENDING) late = one;
+        else status = one;
     }
     hd_value all = hd_builder_close(b);
+    if (!status) status = late;
     return status ? hd_failed(status) : all;
 }
 
@@ -69,7 +73,13 @@ static hd_cell add_gather(hd_build *b, const char *name, gathering how, hd_cell 
     g->how = how;
     g->list = items;
     g->rows = rows;
-    return add_computation(&g->part, &g->rows, 1, NULL);
+    /* The lists that coordinators write are made good by their run; these by `mends`. */
+    g->part.output = hd_build_cell(b, name);
+    hd_node_spec spec = {
+        .output = g->part.output, .reads = &g->rows, .read_count = 1, .mends = true
+    };
+    const part *p = part_add(&g->part, &spec);
+    return p ? p->output : (hd_cell){ 0 };
 }
 
 static hd_cell map_and_gather(hd_build *b, const char *name, gathering how, hd_cell items,

@@ -404,7 +404,7 @@ static hd_status name_node(scheduler *s, node_id id, const hd_node_spec *spec, c
     }
     k->name = text;
     k->print = print;
-    k->flags = KEPT_CHANGED;
+    k->flags = (uint8_t)(KEPT_CHANGED | (spec->mends ? KEPT_MENDS : 0));
     s->persistence->pieces.items[k->piece].nodes++;
     return HD_OK;
 }

@@ -33,7 +33,8 @@ enum {
     KEPT_FAILED = 8,   /* its last run failed: whatever the store has is stale */
     KEPT_CREATES = 16, /* its runs create nodes: it has no row */
     KEPT_TAKEN = 32,   /* scratch of a seal: its row is in there */
-    KEPT_DERIVED = 64  /* as in the row: it reads what other pieces write */
+    KEPT_DERIVED = 64, /* as in the row: it reads what other pieces write */
+    KEPT_MENDS = 128 /* its outputs stand in the row: it holds only while they are what it wrote */
 };
 
 /* Beside each node. */
@@ -207,8 +208,9 @@ bool origin_reads_others(const scheduler *s, node_id id);
 
 /* persistence_reads.c */
 /* A read as it was written down, as a key; its place has no reference yet. *home is that of the read
- * before, 0 at first. */
-hd_status reads_parse(scheduler *s, const char *text, size_t length, uint32_t *home, uint32_t *out);
+ * before, 0 at first. *output: it is no read, but what the node writes. */
+hd_status reads_parse(scheduler *s, const char *text, size_t length, uint32_t *home, uint32_t *out,
+                      bool *output);
 
 /* persistence_resume.c */
 /* The node has its reads without a run: if pieces write some of them, those are opened when it is

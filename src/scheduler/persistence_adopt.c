@@ -77,7 +77,9 @@ static bool take_read(adopting *a, hd_value read) {
     if (hd_value_kind(cell) != HD_KIND_STRING || !vec_room(s->env, &a->keys, 1)) return false;
     size_t length;
     const char *text = text_of(cell, &length);
-    if (reads_parse(s, text, length, &a->home, &key)) return false;
+    bool output;
+    if (reads_parse(s, text, length, &a->home, &key, &output)) return false;
+    if (output) return true; /* those have been looked at */
     if (own) key |= KEY_NO_CLAIM;
     place_ref(&s->r->places, key & KEY_PLACE);
     a->keys.items[a->keys.count++] = key;
@@ -127,7 +129,7 @@ static bool adopt_full(adopting *a, node_id id, hd_value row) {
                  (!derived || !resume_ask_later(s, id)) && make_clean(a, id);
     drop_reads(a);
     if (!taken) return false;
-    k->flags = (uint8_t)((k->flags & KEPT_DUE) | KEPT_ROW | derived);
+    k->flags = (uint8_t)((k->flags & (KEPT_DUE | KEPT_MENDS)) | KEPT_ROW | derived);
     k->debounce_ms = (uint32_t)hd_value_as_int(object_get_bytes(body, "debounce", 8), 0);
     k->throttle_ms = (uint32_t)hd_value_as_int(object_get_bytes(body, "throttle", 8), 0);
     return true;

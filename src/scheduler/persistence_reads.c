@@ -39,8 +39,8 @@ static hd_status find_doc(scheduler *s, const basis_read *r, uint32_t *home, pla
     return status;
 }
 
-hd_status reads_parse(scheduler *s, const char *text, size_t length, uint32_t *home,
-                      uint32_t *out) {
+hd_status reads_parse(scheduler *s, const char *text, size_t length, uint32_t *home, uint32_t *out,
+                      bool *output) {
     basis_read r = { 0 };
     place_id at;
     if (!basis_parse_cell(text, length, &r)) return HD_CORRUPT;
@@ -53,5 +53,6 @@ hd_status reads_parse(scheduler *s, const char *text, size_t length, uint32_t *h
         path_unref(s->r->heap, path);
     }
     if (!status) *out = at | (r.shape ? KEY_SHAPE : 0);
+    *output = r.output;
     return status;
 }

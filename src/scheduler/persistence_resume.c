@@ -24,6 +24,7 @@ typedef struct set_row {
     char print[HD_ID_SIZE];
     hd_value seqs;              /* proved as of; owned; until the set is complete */
     uint32_t first_read, reads; /* in resume_set.reads */
+    uint32_t outputs;           /* the last of these are not read but written */
     uint32_t debounce_ms, throttle_ms;
     uint8_t scope; /* of its instance: hd_scope */
     bool stale, claimed;
@@ -83,15 +84,19 @@ void resume_free(scheduler *s, kept_piece *of) {
 typedef struct filling {
     scheduler *s;
     resume_set *set;
-    uint32_t home; /* of the read before, for reads_parse */
+    uint32_t home;    /* of the read before, for reads_parse */
+    uint32_t outputs; /* of the row so far; reads come before them */
 } filling;
 
 static hd_status add_cell(filling *f, const char *text, size_t length, uint32_t flags) {
     resume_set *set = f->set;
     uint32_t key;
+    bool output = false;
     if (!vec_room(f->s->env, &set->reads, 1)) return HD_NOMEM;
-    hd_status status = reads_parse(f->s, text, length, &f->home, &key);
+    hd_status status = reads_parse(f->s, text, length, &f->home, &key, &output);
+    if (!status && f->outputs && !output) status = HD_CORRUPT;
     if (status) return status;
+    f->outputs += output;
     place_ref(&f->s->r->places, key & KEY_PLACE);
     set->reads.items[set->reads.count++] = key | flags;
     return HD_OK;
@@ -182,12 +187,14 @@ static hd_status fill_row(filling *f, const basis_row *from, set_row *row) {
     resume_set *set = f->set;
     hd_status status = strlen(from->fingerprint) < sizeof row->print ? HD_OK : HD_CORRUPT;
     row->first_read = set->reads.count;
+    f->outputs = 0;
     if (!status) status = from->plain.at ? add_plain(f, from->plain) : add_body(f, from->body, row);
     if (status) {
         forget_reads(f->s, set, row->first_read);
         return status;
     }
     row->reads = set->reads.count - row->first_read;
+    row->outputs = f->outputs;
     strcpy(row->print, from->fingerprint);
     row->stale = from->stale;
     row->seqs = value_ref(from->seqs);
@@ -315,7 +322,7 @@ static hd_status index_docs(scheduler *s, resume_set *set) {
     return status;
 }
 
-/* Rows that read what a change touched, and were proved before it, are stale. */
+/* Rows that read what a change touched, or should mend it, and were proved before it, are stale. */
 static hd_status mark_stale(scheduler *s, resume_set *set, const basis_change *change) {
     const places *ps = &s->r->places;
     hd_status status = index_docs(s, set);
@@ -368,7 +375,7 @@ static hd_status mark_open(scheduler *s, resume_set *set) {
 
 static hd_status find_changes(scheduler *s, resume_set *set) {
     authority *a = s->r->authority;
-    filling f = { s, set, 0 };
+    filling f = { .s = s, .set = set };
     if (SABOTAGED(s, LEAVE_OUT_CHANGES)) return HD_OK;
     hd_status status = note_spaces(s, set);
     for (uint32_t i = 0; i < set->spaces.count && !status; i++) {
@@ -408,7 +415,7 @@ static void ask(scheduler *s, kept_piece *of) {
     resume_set *set = set_new(s);
     size_t length;
     if (!set) return;
-    filling f = { s, set, 0 };
+    filling f = { .s = s, .set = set };
     const char *name = text_of(of->name, &length);
     hd_status status = a->ops->basis->rows(a, name, &set->valid, take_row, &f);
     if (!status) status = set->status;
@@ -454,13 +461,13 @@ static hd_status install(scheduler *s, node_id id, const resume_set *set, const 
     kept_node *k = kept_of(s, id);
     node *n = node_of(s, id);
     const uint32_t *keys = set->reads.items ? &set->reads.items[row->first_read] : NULL;
-    hd_status status = graph_apply_reads(&s->graph, id, keys, row->reads);
+    hd_status status = graph_apply_reads(&s->graph, id, keys, row->reads - row->outputs);
     if (status) return status;
     assert(value_is_absent(k->brief)); /* it will be that of the row's scope */
     n->flags &= ~(uint32_t)NODE_NEVER_RAN;
     n->flags |= NODE_RESUMED;
     n->ran_rev = set->rev;
-    k->flags = (uint8_t)(KEPT_ROW | (row->derived ? KEPT_DERIVED : 0));
+    k->flags = (uint8_t)((k->flags & KEPT_MENDS) | KEPT_ROW | (row->derived ? KEPT_DERIVED : 0));
     k->narrow = row->scope;
     if (row->derived && resume_ask_later(s, id)) return HD_NOMEM;
     restore_gates(s, id, row);

@@ -59,19 +59,19 @@ bool rows_can_keep(const scheduler *s, node_id id) {
 
 /* ---- one row */
 
-static size_t print_read(const scheduler *s, uint32_t key, char out[CELL_SIZE]) {
+static size_t print_cell(const scheduler *s, uint32_t key, const char *mark, char out[CELL_SIZE]) {
     static const char *const suffix[] = { "", "", "@user", "@session" };
     const places *ps = &s->r->places;
     place_id at = key & KEY_PLACE;
     const place *doc = doc_of(s, at);
     const doc_home *h = &ps->homes.items[doc->doc.home];
     const struct key *name = doc->doc.id;
-    /* A '!' at the end marks metadata, a '~' in front a shape: names that look so cannot be told from
-     * them. */
+    /* A '!' at the end stands for metadata, a mark in front for a shape or an output: names that look
+     * so cannot be told from them. */
     if (!h->meta && key_bytes(name)[name->length - 1] == '!') return CELL_SIZE;
-    if (!(key & KEY_SHAPE) && *key_bytes(h->space) == '~') return CELL_SIZE;
-    int n = snprintf(out, CELL_SIZE, "%s%s%s/%s%s", key & KEY_SHAPE ? "~" : "", key_bytes(h->space),
-                     suffix[h->scope], key_bytes(name), h->meta ? "!" : "");
+    if (!*mark && strchr("~=", *key_bytes(h->space))) return CELL_SIZE;
+    int n = snprintf(out, CELL_SIZE, "%s%s%s/%s%s", mark, key_bytes(h->space), suffix[h->scope],
+                     key_bytes(name), h->meta ? "!" : "");
     size_t length = n < 0 ? CELL_SIZE : (size_t)n;
     hd_path path = place_path(ps, at);
     if (path == HD_PATH_ROOT || length + 1 >= CELL_SIZE) return length;
@@ -88,19 +88,35 @@ static hd_status seen_at(const scheduler *s, const place *doc, uint64_t *seq) {
     return a->ops->basis->seq_of(a, s->r->places.homes.items[doc->doc.home].space, seq);
 }
 
-/* "cell", or [cell, seq] for a read that the seal does not claim. */
-static hd_status push_read(scheduler *s, build *b, uint32_t key) {
+static hd_status push_cell(scheduler *s, build *b, uint32_t key, const char *mark) {
     char text[CELL_SIZE];
-    size_t length = print_read(s, key, text);
+    size_t length = print_cell(s, key, mark, text);
     if (length >= CELL_SIZE) return HD_LIMIT;
     hd_value v = text_string(s->r->heap, text, length);
     if (hd_value_status(v)) return hd_value_status(v);
-    if (!build_push(b, v)) return HD_NOMEM;
-    if (!(key & KEY_NO_CLAIM)) return HD_OK;
+    return build_push(b, v) ? HD_OK : HD_NOMEM;
+}
+
+/* "cell", or [cell, seq] for a read that the seal does not claim. */
+static hd_status push_read(scheduler *s, build *b, uint32_t key) {
+    hd_status status = push_cell(s, b, key, key & KEY_SHAPE ? "~" : "");
+    if (status || !(key & KEY_NO_CLAIM)) return status;
     uint64_t seq;
-    hd_status status = seen_at(s, doc_of(s, key & KEY_PLACE), &seq);
+    status = seen_at(s, doc_of(s, key & KEY_PLACE), &seq);
     if (status) return status;
     return build_push(b, int_make(s->r->heap, (int64_t)seq)) ? build_array(b, 2) : HD_NOMEM;
+}
+
+/* Of a node that mends them; behind its reads. */
+static hd_status push_outputs(scheduler *s, build *b, node_id id, size_t *count) {
+    hd_status status = HD_OK;
+    if (!(kept_of(s, id)->flags & KEPT_MENDS)) return HD_OK;
+    for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0 && !status; i++) {
+        if (out & WRITER_ENVELOPE) continue; /* it may be of others as well */
+        status = push_cell(s, b, out, "=");
+        ++*count;
+    }
+    return status;
 }
 
 static hd_status push_key(scheduler *s, build *b, const char *text) {
@@ -125,10 +141,11 @@ static hd_status push_body(scheduler *s, build *b, node_id id) {
     const node *n = node_of(s, id);
     const edge *reads = node_reads_const(n);
     const cold *c = cold_of(s, n);
-    size_t fields = 1;
+    size_t fields = 1, cells = n->read_count;
     hd_status status = push_key(s, b, "r");
     for (uint32_t i = 0; i < n->read_count && !status; i++) status = push_read(s, b, reads[i].key);
-    if (!status) status = build_array(b, n->read_count);
+    if (!status) status = push_outputs(s, b, id, &cells);
+    if (!status) status = build_array(b, cells);
     if (!status && (kept_of(s, id)->flags & KEPT_DERIVED)) {
         status = push_true(s, b, "derived");
         fields++;
@@ -277,17 +294,21 @@ static hd_status claim_unread(scheduler *s, uint32_t key, commit *c) {
 }
 
 /* Outputs of this very commit are proved by it. */
+static hd_status add_claim(scheduler *s, uint32_t key, commit *c) {
+    const layer *top = replica_top(s->r, place_at(&s->r->places, key & KEY_PLACE)->root);
+    if ((key & KEY_NO_CLAIM) || (top && top->c == c)) return HD_OK;
+    bool known = doc_of(s, key & KEY_PLACE)->doc.flags & DOC_KNOWN;
+    return known ? tx_claim(s->r, c, key) : claim_unread(s, key, c);
+}
+
 static hd_status add_claims(scheduler *s, node_id id, commit *c) {
     const node *n = node_of(s, id);
     const edge *reads = node_reads_const(n);
     hd_status status = HD_OK;
-    for (uint32_t i = 0; i < n->read_count && !status; i++) {
-        const layer *top =
-            replica_top(s->r, place_at(&s->r->places, reads[i].key & KEY_PLACE)->root);
-        if ((reads[i].key & KEY_NO_CLAIM) || (top && top->c == c)) continue;
-        bool known = doc_of(s, reads[i].key & KEY_PLACE)->doc.flags & DOC_KNOWN;
-        status = known ? tx_claim(s->r, c, reads[i].key) : claim_unread(s, reads[i].key, c);
-    }
+    for (uint32_t i = 0; i < n->read_count && !status; i++) status = add_claim(s, reads[i].key, c);
+    if (!(kept_of(s, id)->flags & KEPT_MENDS)) return status;
+    for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0 && !status; i++)
+        if (!(out & WRITER_ENVELOPE)) status = add_claim(s, out, c);
     return status;
 }
 

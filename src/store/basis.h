@@ -14,8 +14,9 @@
  * nodes   [name, instance, fingerprint, body]: replaces the row. The body is the scheduler's own: "r",
  *         the reads, as cells in text ("space/id#/path", with a scope "space@user/id", of metadata
  *         "space/id!"), by shape with a '~' in front; a read that is no claim as [cell, seq], with
- *         the seq that was seen; "derived" where other pieces write some of that; and gates. "r" must be
- *         there, if only empty.
+ *         the seq that was seen; and last, with a '=' in front, what the node writes, if somebody else's
+ *         write there is a reason to run. "derived" where other pieces write some of that; and gates. "r"
+ *         must be there, if only empty.
  *         [name, instance, mark]: the row stands as it is, and is proved anew: same code, same reads.
  *         The mark is the end of that row's fingerprint. If another code has replaced the row in the
  *         meantime, the proof is not about what is there now, and says nothing. ([name, instance],
@@ -111,6 +112,7 @@ typedef struct basis_read {
     size_t space_length, id_length, path_length;
     hd_scope scope;
     bool shape;
+    bool output;  /* it was not read but written: somebody else's write makes the row stale */
     bool claimed; /* else `seq` is what was seen */
     uint64_t seq;
 } basis_read;

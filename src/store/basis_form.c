@@ -53,7 +53,8 @@ static bool take_scope(const char *at, size_t length, hd_scope *out) {
 bool basis_parse_cell(const char *text, size_t length, basis_read *out) {
     const char *end = text + length;
     out->shape = length && *text == '~';
-    if (out->shape) text++;
+    out->output = length && *text == '=';
+    if (out->shape || out->output) text++;
     const char *slash = memchr(text, '/', (size_t)(end - text));
     if (!slash) return false;
     const char *at = memchr(text, '@', (size_t)(slash - text));
