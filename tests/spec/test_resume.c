@@ -345,12 +345,21 @@ static void gates_are_restored(void **state) {
     lab_set(l, "n", 3);
     begin(gated);
     hd_node_set_throttle(lab_runtime_now(l), lab_find(l, "slow")->node, 400);
+    hd_node_set_debounce(lab_runtime_now(l), lab_find(l, "slow")->node, 30);
     settle();
     lab_ran(l);
     restart();
     lab_settle(l);
     assert_ran(l, "show");
     assert_int_equal(hd_node_throttle(lab_runtime_now(l), lab_find(l, "slow")->node), 400);
+    assert_int_equal(hd_node_debounce(lab_runtime_now(l), lab_find(l, "slow")->node), 30);
+    lab_set(l, "n", 4); /* and they are in force */
+    lab_settle(l);
+    assert_ran(l, "");
+    assert_int_equal(lab_info(l, "slow").why_not, HD_WHY_NOT_DEBOUNCE);
+    lab_advance_ms(l, 30);
+    lab_settle(l);
+    assert_ran(l, "slow show");
 }
 
 /* A cancelled node leaves no row: registered again it is a new one. */

@@ -89,6 +89,7 @@ static void a_row_has_reads_and_gates(void **state) {
     lab_set_json(l, "doc", "{\"a\": 1}");
     lab_add(l, .name = "mixed", .body = read_all_ways, .version = "1");
     hd_node_set_throttle(rt(), lab_find(l, "mixed")->node, 400);
+    hd_node_set_debounce(rt(), lab_find(l, "mixed")->node, 30);
     lab_effect(l, "show", "mixed");
     settle();
     lab_runtime_close(lab_on(l, "a"));
@@ -99,8 +100,58 @@ static void a_row_has_reads_and_gates(void **state) {
     assert_int_equal(a->ops->basis->rows(a, "main:main", &valid, print_body, pool), HD_OK);
     value_unref(valid);
     hd_pool_close(pool);
-    assert_string_equal(text,
-                        "main:main:mixed {\"r\":[\"~main/doc\",\"main/n\"],\"throttle\":400};");
+    assert_string_equal(text, "main:main:mixed {\"debounce\":30,\"r\":[\"~main/doc\",\"main/n\"],"
+                              "\"throttle\":400};");
+}
+
+/* C293: what it is known by is its own: two nodes that read the same have two rows, and each its code; a run
+ * that failed leaves none that holds. */
+static bool print_state(void *ctx, const basis_row *row) {
+    char *last = ctx;
+    assert_string_not_equal(last, row->fingerprint);
+    snprintf(last, 64, "%s", row->fingerprint);
+    print("%s%s;", row->name, row->stale ? " stale" : "");
+    return true;
+}
+static void a_row_has_code_and_status(void **state) {
+    char last[64] = "";
+    hd_value valid;
+    lab_set(l, "n", 1);
+    lab_add(l, .name = "good", .reads = "n", .version = "1");
+    lab_add(l, .name = "worse", .reads = "n", .version = "1");
+    lab_effect(l, "show", "good worse");
+    lab_catch(l);
+    settle();
+    lab_set(l, "n", 2);
+    lab_fail_next(l, "worse", HD_FAILED, 1);
+    settle();
+    lab_runtime_close(lab_on(l, "a"));
+    lab_on(l, "a");
+    authority *a = rt()->r.authority;
+    text[0] = '\0';
+    assert_int_equal(a->ops->basis->rows(a, "main:main", &valid, print_state, last), HD_OK);
+    value_unref(valid);
+    assert_non_null(strstr(text, "main:main:good;"));
+    assert_null(strstr(text, "main:main:worse;"));
+}
+
+static hd_status make_kid(lab_node *self, hd_tx *tx) {
+    hd_status status = lab_tx_put(self, tx, self->spec.name, lab_tx_number(self, tx, "n"));
+    if (self->runs == 1) lab_add(l, .name = "kid", .reads = "n", .version = "1");
+    return status;
+}
+
+/* C305: without a name, or below one without, nothing is kept of a node; nor of effects. */
+static void without_a_name_there_is_no_row(void **state) {
+    lab_set(l, "n", 1);
+    lab_add(l, .name = "plain", .reads = "n", .anonymous = true);
+    lab_add(l, .name = "parent", .body = make_kid, .anonymous = true);
+    lab_effect(l, "show", "plain parent kid");
+    settle();
+    assert_seen(l, "show", "1 1 1");
+    lab_runtime_close(lab_on(l, "a"));
+    lab_on(l, "a");
+    assert_string_equal(rows("main:main"), "");
 }
 
 /* ---- refused */
@@ -358,7 +409,8 @@ static void an_effect_that_relaunches_a_piece_yields_one(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        S(a_row_has_reads_and_gates),       S(a_refused_row_takes_others_with_it_for_a_while),
+        S(a_row_has_reads_and_gates),       S(a_row_has_code_and_status),
+        S(without_a_name_there_is_no_row),  S(a_refused_row_takes_others_with_it_for_a_while),
         S(the_matching_row_is_chosen),      S(a_stale_narrow_row_decides),
         S(rows_alone_make_no_revision),     S(a_run_replaces_its_row),
         S(narrowing_deletes_stranded_rows), S(an_effect_that_relaunches_a_piece_yields_one),
