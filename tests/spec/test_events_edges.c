@@ -91,13 +91,13 @@ static hd_status note_time(lab_handler *self, hd_tx *tx, const hd_event *e) {
     return lab_append(self, tx, e);
 }
 
-/* C243: the id stays, and its time with it. */
-static void a_replaced_payload_keeps_the_time_of_its_id(void **state) {
+/* C243: what takes a place in line comes with its own id and time; the id of the other is not spent. */
+static void a_newer_event_comes_with_its_own_time(void **state) {
     (void)state;
     lab *l = lab_start();
     lab_outcome before = { 0 }, after = { 0 };
     uint64_t seen = 0;
-    lab_handle(l, .stream = "buy", .body = note_time, .data = &seen);
+    lab_handler *h = lab_handle(l, .stream = "buy", .body = note_time, .data = &seen);
     fill_with_named(l, HD_EVENT_BACKLOG - 1);
     lab_fire(l, "buy", "1", &before);
     lab_advance_ms(l, 5000);
@@ -106,8 +106,15 @@ static void a_replaced_payload_keeps_the_time_of_its_id(void **state) {
     sync_all(l);
     assert_outcome(before, HD_BUSY);
     assert_outcome(after, HD_OK);
-    assert_string_equal(before.id, after.id);
+    assert_string_not_equal(before.id, after.id);
+    assert_string_equal(h->last_id, after.id);
     assert_int_equal(seen, event_id_time(after.id));
+    assert_int_equal(seen - event_id_time(before.id), 5000);
+    char receipt[HD_EVENT_ID_SIZE + 32];
+    snprintf(receipt, sizeof receipt, "main/receipt/%s", before.id);
+    assert_json(l, receipt, "-");
+    snprintf(receipt, sizeof receipt, "main/receipt/%s", after.id);
+    assert_json(l, receipt, "{}");
     lab_close(l);
 }
 
@@ -306,7 +313,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_event_keeps_the_place_that_it_waits_for),
         cmocka_unit_test(an_event_whose_turn_has_come_is_not_replaced),
-        cmocka_unit_test(a_replaced_payload_keeps_the_time_of_its_id),
+        cmocka_unit_test(a_newer_event_comes_with_its_own_time),
         cmocka_unit_test(outcomes_of_a_full_stream_are_told_from_pump),
         cmocka_unit_test(outcomes_of_a_full_stream_are_told_by_close),
         cmocka_unit_test(what_waits_for_a_verdict_is_told_by_close),
