@@ -133,8 +133,8 @@ typedef struct hd_send_options {
 } hd_send_options;
 
 /* Most events waiting on one stream. Beyond it a send without an id of the sender's takes the place
- * of the last one waiting from the same origin, if there is one whose turn has not come yet, and that
- * one is told HD_BUSY; an id of the sender's that is waiting already is told HD_EXISTS. Everything else
+ * of the last one waiting from the same origin, if there is one whose turn has not come yet, with its own
+ * id and time, and that one is told HD_BUSY; an id of the sender's that is waiting already is told HD_EXISTS. Everything else
  * is refused with HD_BUSY. */
 #define HD_EVENT_BACKLOG 256
 

@@ -84,14 +84,25 @@ void events_tell_outcomes(scheduler *s) {
     }
 }
 
-/* The newer payload takes the older one's place in line, under its id. The older sender is told. */
-static hd_status collapse(scheduler *s, event *e, hd_value payload,
-                          const hd_send_options *options) {
+/* What is about to be sent, and not in the queue yet. */
+typedef struct newcomer {
+    hd_value payload;
+    const hd_send_options *options;
+    uint64_t ms;
+    char id[HD_EVENT_ID_SIZE];
+} newcomer;
+
+/* It takes the older one's place in line. The older sender is told. */
+static hd_status collapse(scheduler *s, event *e, const newcomer *newer) {
+    const hd_send_options *options = newer->options;
     hd_status status = tell_later(s, e->done, e->ctx, e->id, HD_BUSY);
     if (status) return status;
-    value_ref(payload);
-    value_unref(e->payload);
-    e->payload = payload;
+    assert(!e->receipt); /* else its turn had come */
+    hd_value before = e->payload;
+    e->payload = value_ref(newer->payload);
+    value_unref(before);
+    memcpy(e->id, newer->id, sizeof e->id);
+    e->time_ms = newer->ms;
     e->checked = 0;
     e->not_before = options->not_before_ns;
     e->done = options->done;
@@ -108,11 +119,12 @@ static hd_status coalesce(scheduler *s, const event *e, const hd_send_options *o
 }
 
 /* The stream is full: HD_OK, or why the event is not taken. */
-static hd_status squeeze_in(scheduler *s, stream *to, const lineage *origin, hd_value payload,
-                            const hd_send_options *options, const char *named_id) {
+static hd_status squeeze_in(scheduler *s, stream *to, const lineage *origin,
+                            const newcomer *newer) {
     events *ev = s->events;
-    event *e = named_id ? queued_with_id(ev, to, origin, named_id) : last_of_origin(ev, to, origin);
-    if (e) return named_id ? coalesce(s, e, options) : collapse(s, e, payload, options);
+    bool named = newer->options->id;
+    event *e = named ? queued_with_id(ev, to, origin, newer->id) : last_of_origin(ev, to, origin);
+    if (e) return named ? coalesce(s, e, newer->options) : collapse(s, e, newer);
     ev->stats.refused++;
     return runtime_fail(s->rt, HD_BUSY, "stream %s: %d events are waiting already", to->link,
                         HD_EVENT_BACKLOG);
@@ -137,19 +149,18 @@ static hd_status check_sender(scheduler *s, const hd_tx *tx) {
 static hd_status enqueue(scheduler *s, hd_tx *tx, stream *to, hd_value payload,
                          const hd_send_options *options) {
     events *ev = s->events;
-    char id[HD_EVENT_ID_SIZE];
-    uint64_t ms;
+    newcomer newer;
+    newer.payload = payload;
+    newer.options = options;
     lineage *origin = tx ? lineage_of(&ev->lineages, tx) : NULL;
     if (tx && !origin) return HD_NOMEM;
-    if (to->queued >= HD_EVENT_BACKLOG && !options->id)
-        return squeeze_in(s, to, origin, payload, options, NULL);
-    hd_status status = events_mint(s, tx, to, options, &ms, id);
+    hd_status status = events_mint(s, tx, to, options, &newer.ms, newer.id);
     if (status) return status;
-    if (to->queued >= HD_EVENT_BACKLOG) return squeeze_in(s, to, origin, payload, options, id);
+    if (to->queued >= HD_EVENT_BACKLOG) return squeeze_in(s, to, origin, &newer);
     event *e = events_new(s, to);
     if (!e) return HD_NOMEM;
-    memcpy(e->id, id, sizeof id);
-    e->time_ms = ms;
+    memcpy(e->id, newer.id, sizeof e->id);
+    e->time_ms = newer.ms;
     e->payload = value_ref(payload);
     e->not_before = options->not_before_ns;
     e->done = options->done;
