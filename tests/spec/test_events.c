@@ -243,6 +243,15 @@ static hd_status note_stop(void *ctx) {
     return HD_OK;
 }
 
+static hd_status count_mail(void *ctx, const char *key, hd_value message) {
+    ++*(int *)ctx;
+    return HD_OK;
+}
+static bool count_entry(void *ctx, const hd_listing *entry) {
+    ++*(int *)ctx;
+    return true;
+}
+
 static hd_status throw_up(lab_handler *self, hd_tx *tx, const hd_event *event) {
     hd_status status = lab_tx_set(self, tx, "n", hd_bool(true));
     if (!status) status = hd_tx_outbox(tx, "mail", hd_bool(true));
@@ -254,13 +263,20 @@ static hd_status throw_up(lab_handler *self, hd_tx *tx, const hd_event *event) {
  * it is not retried, and the sender hears once. */
 static void a_handler_that_fails_leaves_nothing(void **state) {
     lab *l = lab_start();
-    int stopped = 0;
+    hd_runtime *rt = lab_runtime_now(l);
+    int stopped = 0, mail = 0, documents = 0;
     lab_outcome o = { 0 };
     lab_catch(l);
+    assert_status(hd_channel_open(rt, "main", "mail", count_mail, &mail), HD_OK);
     lab_handle(l, .stream = "buy", .reads = "n", .body = throw_up, .data = &stopped);
     lab_fire(l, "buy", "1", &o);
     lab_idle(l);
     sync_all(l);
+    lab_advance_ms(l, 1000);
+    lab_idle(l);
+    assert_int_equal(mail, 0);
+    assert_status(hd_runtime_list(rt, "main", NULL, NULL, count_entry, &documents), HD_OK);
+    assert_int_equal(documents, 0); /* no message, no receipt */
     assert_ran(l, "buy");
     assert_json(l, "n", "-");
     assert_outcome(o, HD_FAILED);
@@ -370,6 +386,52 @@ static void a_handler_that_cannot_be_loaded_ends_the_event_once(void **state) {
     lab_close(l);
 }
 
+typedef struct follow_up {
+    lab_outcome child;
+} follow_up;
+static hd_status send_to_slow(lab_handler *self, hd_tx *tx, const hd_event *event) {
+    hd_value v = lab_tx_get(self, tx, "hot");
+    hd_status status =
+        hd_value_status(v) ? hd_value_status(v) : lab_tx_set(self, tx, "n", hd_bool(true));
+    return status
+               ? status
+               : lab_tx_send(self, tx, "slow", event->payload, &((follow_up *)self->data)->child);
+}
+
+/* C230: the origin of an event fails while the event's handler is loaded: told once, and the handler that
+ * comes then does not bring it back. */
+static void an_event_whose_origin_failed_is_not_brought_back(void **state) {
+    lab *l = lab_start();
+    follow_up f = { 0 };
+    loader w = { l, "slow", HD_PENDING, false, 0 };
+    lab_runtime *b = lab_on(l, "b"), *a = lab_on(l, "a");
+    hd_runtime_set_retry_window(lab_rt(a), 0);
+    hd_runtime_on_unhandled(lab_rt(a), load, &w);
+    lab_catch(l);
+    lab_handle(l, .stream = "go", .reads = "hot", .body = send_to_slow, .data = &f);
+    lab_cut(a);
+    lab_fire(l, "go", "1", NULL);
+    for (int i = 0; i < 5; i++) lab_turn(l);
+    assert_int_equal(w.asked, 1);
+    assert_int_equal(hd_runtime_event_waits(lab_rt(a)), HD_EVENT_WAITS_HANDLER);
+    lab_write(b, "hot", "2");
+    assert_status(hd_runtime_sync(lab_rt(b)), HD_OK);
+    lab_mend(a);
+    sync_all(l);
+    assert_outcome(f.child, HD_ORIGIN_FAILED);
+    lab_handle(l, .stream = "slow");
+    hd_handler_loaded(lab_rt(a), hd_cell_at(lab_rt(a), "main/slow"), HD_OK);
+    lab_idle(l);
+    sync_all(l);
+    assert_ran(l, "go");
+    assert_outcome(f.child, HD_ORIGIN_FAILED);
+    assert_json(l, "slow_log", "-");
+    lab_fire(l, "slow", "2", NULL); /* the stream is as good as any */
+    lab_idle(l);
+    assert_json(l, "slow_log", "[2]");
+    lab_close(l);
+}
+
 /* ---- ids */
 
 static char seen_ids[8][HD_EVENT_ID_SIZE];
@@ -387,7 +449,13 @@ static hd_status note_id(lab_handler *self, hd_tx *tx, const hd_event *event) {
     return HD_OK;
 }
 
-/* C240: events of one transaction have different ids, in the order of sending; so have those of
+/* The same origin, and the next number. */
+static bool is_next(const char *id, const char *after) {
+    size_t origin = (size_t)(strrchr(id, '.') - id);
+    return !strncmp(id, after, origin + 1) && id[origin + 1] + 1 == after[origin + 1];
+}
+
+/* C240: events of one transaction have different ids, numbered in the order of sending; so have those of
  * other transactions, and those without one. */
 static void every_send_has_an_id_of_its_own(void **state) {
     lab *l = lab_start();
@@ -407,6 +475,9 @@ static void every_send_has_an_id_of_its_own(void **state) {
     assert_int_equal(n, 7);
     for (int i = 0; i < 7; i++)
         for (int j = 0; j < i; j++) assert_string_not_equal(seen_ids[i], seen_ids[j]);
+    assert_true(is_next(seen_ids[0], seen_ids[1])); /* of the transaction */
+    assert_false(is_next(seen_ids[1], seen_ids[2]));
+    assert_true(is_next(seen_ids[2], seen_ids[3])); /* from outside */
     lab_close(l);
 }
 
@@ -712,6 +783,7 @@ int main(void) {
         cmocka_unit_test(a_failing_preflight_does_not_wedge_the_queue),
         cmocka_unit_test(an_event_keeps_its_place_while_its_handler_is_loaded),
         cmocka_unit_test(a_handler_that_cannot_be_loaded_ends_the_event_once),
+        cmocka_unit_test(an_event_whose_origin_failed_is_not_brought_back),
         cmocka_unit_test(every_send_has_an_id_of_its_own),
         cmocka_unit_test(a_senders_id_is_scoped),
         cmocka_unit_test(an_id_that_cannot_be_scoped_is_refused),

@@ -277,7 +277,7 @@ static void a_slow_computation_is_not_debounced(void **state) {
     assert_int_equal(debounce_of("slow"), 0);
 }
 
-/* C196: nor is an effect that opted out, or a pull. */
+/* C196: nor is an effect that opted out. */
 static void who_opted_out_is_not_debounced(void **state) {
     lab_add(l, .name = "slow", .effect = true, .body = take_time, .data = &slow_ms,
             .no_auto_debounce = true);
@@ -288,6 +288,24 @@ static void who_opted_out_is_not_debounced(void **state) {
     run_some(6);
     assert_int_equal(debounce_of("slow"), 0);
     assert_int_equal(debounce_of("later"), 0);
+}
+
+static void dawdle(void *ctx, hd_value v) {
+    lab_advance_ms(l, slow_ms);
+    *(double *)ctx = hd_value_as_double(v, -1);
+}
+
+/* C196: a pull is answered at once, however slow those before it were. */
+static void a_pull_is_not_debounced(void **state) {
+    lab_set(l, "n", 7);
+    for (int i = 0; i < 6; i++) {
+        double got = -1;
+        hd_cell n = hd_cell_at(lab_runtime_now(l), "main/n");
+        assert_int_equal(hd_pull(lab_runtime_now(l), n, dawdle, &got), HD_OK);
+        lab_turn(l);
+        assert_true(got == 7);
+    }
+    assert_int_equal(lab_stats(l).nodes, 0);
 }
 
 /* C197: nor is a fast one. */
@@ -586,6 +604,7 @@ int main(void) {
         S(a_slow_effect_is_debounced),
         S(a_slow_computation_is_not_debounced),
         S(who_opted_out_is_not_debounced),
+        S(a_pull_is_not_debounced),
         S(a_fast_effect_is_not_debounced),
         S(the_timer_is_at_the_true_minimum),
         S(nothing_is_armed_for_who_is_gone),

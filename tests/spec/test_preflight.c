@@ -217,28 +217,39 @@ static void a_clean_closure_is_dispatched_at_once(void **state) {
     lab_close(l);
 }
 
+enum { WRITERS = 200 };
+static hd_status add_writers(lab_node *self, hd_tx *tx) {
+    double sum = 0;
+    char name[16];
+    for (int i = 0; i < WRITERS; i++) {
+        snprintf(name, sizeof name, "w%d", i);
+        sum += lab_tx_number(self, tx, name);
+    }
+    return lab_tx_put(self, tx, "hub", sum);
+}
+
 /* C256: two hundred writers feed one hub and one is invalid: the right value, few visits. */
 static void a_hub_with_many_writers_is_no_walk(void **state) {
     lab *l = lab_start();
-    char reads[2048] = "", name[16];
-    for (int i = 0; i < 60; i++) {
-        char source[16];
+    for (int i = 0; i < WRITERS; i++) {
+        char source[16], name[16];
         snprintf(name, sizeof name, "w%d", i);
         snprintf(source, sizeof source, "n%d", i);
         lab_set(l, source, 1);
         lab_compute(l, name, source, NULL);
-        snprintf(reads + strlen(reads), 16, " w%d", i);
     }
-    lab_compute(l, "hub", reads, NULL);
+    lab_add(l, .name = "hub", .body = add_writers);
     lab_seer(l, .reads = "hub");
     lab_fire(l, "see", "1", NULL);
     lab_idle(l);
+    assert_json(l, "saw", "200");
     lab_ran(l);
     uint64_t before = lab_event_stats(l).preflight_visits;
     lab_set(l, "n17", 5);
     lab_fire(l, "see", "1", NULL);
     lab_idle(l);
     assert_ran(l, "w17 hub see");
+    assert_json(l, "saw", "204");
     assert_true(lab_event_stats(l).preflight_visits - before < 20);
     lab_close(l);
 }
@@ -255,8 +266,13 @@ static void a_quarrel_upstream_is_bounded(void **state) {
     lab_seer(l, .reads = "x");
     lab_fire(l, "see", "1", NULL);
     for (int i = 0; i < 20; i++) lab_turn(l);
-    assert_true(lab_find(l, "x")->runs < 50);
+    assert_in_range(lab_find(l, "x")->runs, 2, 10); /* as often as one pass allows */
+    assert_in_range(lab_find(l, "y")->runs, 2, 10);
     assert_int_equal(hd_runtime_event_waits(lab_runtime_now(l)), HD_EVENT_WAITS_NODES);
+    bool backed_off = lab_info(l, "x").why_not == HD_WHY_NOT_BACKOFF ||
+                      lab_info(l, "y").why_not == HD_WHY_NOT_BACKOFF;
+    assert_true(backed_off);
+    assert_true(hd_runtime_deadline(lab_runtime_now(l)) != UINT64_MAX);
     lab_cancel(l, "y");
     lab_idle(l);
     lab_close(l);
@@ -266,14 +282,40 @@ static hd_status materialise(lab_node *self, hd_tx *tx) {
     return lab_tx_put(self, tx, "store#/deep", lab_tx_number(self, tx, "n") * 10);
 }
 
-/* C73: a closure inside the envelope of an invalid materialiser: that runs before the handler. C258:
- * also where a clean computation stands between; another's envelope does not matter. */
+/* C73: a closure inside the envelope of an invalid materialiser: that runs before the handler. */
 static void an_invalid_materialiser_runs_before_the_handler(void **state) {
     lab *l = lab_start();
     lab_set(l, "n", 1);
     lab_add(l, .name = "m", .body = materialise, .declares = "n", .output = "-",
             .envelopes = "store");
+    lab_seer(l, .reads = "store#/deep");
+    lab_fire(l, "see", "1", NULL);
+    lab_idle(l);
+    assert_ran(l, "m see");
+    assert_json(l, "saw", "10");
+    lab_set(l, "n", 2);
+    lab_fire(l, "see", "1", NULL);
+    lab_idle(l);
+    assert_ran(l, "m see");
+    assert_json(l, "saw", "20");
+    lab_close(l);
+}
+
+static hd_status materialise_aside(lab_node *self, hd_tx *tx) {
+    return lab_tx_put(self, tx, "aside#/deep", lab_tx_number(self, tx, "n"));
+}
+
+/* C258: also where a clean computation stands between. One whose envelope nobody on the way reads from does
+ * not matter: it may have to wait as long as it likes. */
+static void a_materialiser_behind_a_clean_reader_runs_first(void **state) {
+    lab *l = lab_start();
+    lab_set(l, "n", 1);
+    lab_add(l, .name = "aside", .body = materialise_aside, .declares = "n", .output = "-",
+            .envelopes = "aside", .throttle_ms = 5000);
+    lab_add(l, .name = "m", .body = materialise, .declares = "n", .output = "-",
+            .envelopes = "store");
     lab_compute(l, "c", "store#/deep", plus_one);
+    lab_compute(l, "stranger", "aside#/deep", plus_one); /* reads there, and is not on the way */
     lab_seer(l, .reads = "c");
     lab_fire(l, "see", "1", NULL);
     lab_idle(l);
@@ -281,9 +323,11 @@ static void an_invalid_materialiser_runs_before_the_handler(void **state) {
     lab_ran(l);
     lab_set(l, "n", 2);
     lab_fire(l, "see", "1", NULL);
-    lab_idle(l);
+    lab_turn(l);
+    lab_turn(l);
     assert_ran(l, "m c see");
     assert_json(l, "saw", "21");
+    assert_int_equal(lab_info(l, "aside").why_not, HD_WHY_NOT_THROTTLE);
     lab_close(l);
 }
 
@@ -295,8 +339,8 @@ static void write_late(lab_runtime *r, const char *cell, const char *json) {
 }
 
 /* C259, I4: a document of the closure is on its way: the head waits for it, whatever else ticks, and
- * runs once; that it is not there counts as arrival. C262: nothing on its way: at once. C261: the
- * next one that is on its way parks it again. */
+ * runs once; that it is not there counts as arrival. C262: nothing on its way: at once. C261: what
+ * arrived first leads to another one: parked again. */
 static void i4_a_head_waits_for_what_is_on_its_way(void **state) {
     lab *l = lab_start_late();
     lab_outcome o = { 0 };
@@ -309,8 +353,20 @@ static void i4_a_head_waits_for_what_is_on_its_way(void **state) {
     lab_ran(l);
     lab_handler *h = lab_seer(l, .reads = "far nowhere");
     lab_fire(l, "see", "1", &o);
-    lab_turn(l);
-    assert_int_equal(h->runs, 0);
+    lab_hold(lab_on(l, "a"));
+    for (int i = 0; i < 3; i++) {
+        lab_add(l, .name = "tick", .effect = true, .anonymous = true);
+        lab_turn(l);
+        assert_ran(l, "tick");
+        assert_int_equal(hd_runtime_event_waits(lab_runtime_now(l)), HD_EVENT_WAITS_LOAD);
+    }
+    lab_mend(lab_on(l, "a"));
+    int parked = 0; /* turns at which it waits for a load: of one document, then of the next */
+    for (; !h->runs && parked < 10; parked++) {
+        assert_int_equal(hd_runtime_event_waits(lab_runtime_now(l)), HD_EVENT_WAITS_LOAD);
+        lab_turn(l);
+    }
+    assert_true(parked > 1);
     lab_idle(l);
     assert_int_equal(h->runs, 1);
     assert_json(l, "saw", "4");
@@ -457,6 +513,7 @@ int main(void) {
         cmocka_unit_test(a_hub_with_many_writers_is_no_walk),
         cmocka_unit_test(a_quarrel_upstream_is_bounded),
         cmocka_unit_test(an_invalid_materialiser_runs_before_the_handler),
+        cmocka_unit_test(a_materialiser_behind_a_clean_reader_runs_first),
         cmocka_unit_test(i4_a_head_waits_for_what_is_on_its_way),
         cmocka_unit_test(a_load_that_fails_ends_the_event_once),
         cmocka_unit_test(i4_an_arrival_counts_also_for_who_stands_behind),

@@ -101,18 +101,26 @@ static void idle_waits_for_a_debounced_child(void **state) {
     assert_json(l, "child", "1");
 }
 
+/* What the runs of the parent saw, one after the other. */
+static char samples[64];
+
 static hd_status sample_and_create(lab_node *self, hd_tx *tx) {
     double sample = lab_tx_number(self, tx, "child");
+    if (self->runs == 1) samples[0] = '\0';
+    snprintf(samples + strlen(samples), sizeof samples - strlen(samples), "%g;", sample);
     if (self->runs == 1) lab_compute(self->l, "child", "n", twice);
     return self->spec.effect ? HD_OK : lab_tx_put(self, tx, self->spec.name, sample + 1);
 }
 
-/* C55: a live parent that samples what its child will write runs twice, the child once. */
+/* C55: a live parent that samples what its child will write runs twice, with the old value and the new one,
+ * the child once. */
 static void a_parent_sees_what_its_child_wrote(void **state) {
     lab_set(l, "n", 2);
     lab_add(l, .name = "parent", .body = sample_and_create, .effect = true);
+    lab_set(l, "child", 1);
     lab_idle(l);
     assert_ran(l, "parent child parent");
+    assert_string_equal(samples, "1;4;");
 }
 
 /* C56: the same for a computation under a pull. */
@@ -121,6 +129,8 @@ static void a_pulled_parent_sees_what_its_child_wrote(void **state) {
     lab_add(l, .name = "parent", .body = sample_and_create);
     assert_string_equal(lab_pull(l, "parent"), "5");
     assert_ran(l, "parent child parent");
+    assert_string_equal(samples, "0;4;");
+    assert_false(lab_is_live(l, "parent") || lab_is_live(l, "child"));
 }
 
 /* C57: a computation somewhere in a demanded graph creates a child that an effect reads: the child

@@ -500,6 +500,36 @@ static void an_event_starts_its_piece(void **state) {
     assert_json(l, "added", "7");
 }
 
+static hd_cell broken(hd_build *b) {
+    lab_note(l, "build");
+    return hd_build_fail(b, HD_FAILED, "it does not start today");
+}
+
+/* C230: the piece of an event cannot be started, because its pattern fails or is not there: each event is told
+ * once, nothing of the piece runs, and the next event is handled. */
+static void an_event_whose_piece_does_not_start_is_told_once(void **state) {
+    lab_outcome failed = { 0 }, missing = { 0 }, good = { 0 };
+    hd_pattern_register(rt(), "adder", "1", adder);
+    start("e", "adder", NULL);
+    settle();
+    restart();
+    lab_catch(l);
+    lab_fire(l, "main/e/in", "7", &missing);
+    lab_idle(l);
+    assert_outcome(missing, HD_NOT_FOUND);
+    hd_pattern_register(rt(), "adder", "1", broken);
+    lab_fire(l, "main/e/in", "7", &failed);
+    lab_handle(l, .stream = "other");
+    lab_fire(l, "other", "1", &good);
+    settle();
+    assert_ran(l, "build other");
+    assert_outcome(failed, HD_FAILED);
+    assert_outcome(missing, HD_NOT_FOUND);
+    assert_outcome(good, HD_OK);
+    assert_int_equal(hd_piece_find(rt(), "main", "e").id, 0);
+    assert_json(l, "added", "-");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         S(a_piece_resumes),
@@ -520,6 +550,7 @@ int main(void) {
         S(a_source_document_starts_nothing),
         S(demand_of_a_resumed_reader),
         S(an_event_starts_its_piece),
+        S(an_event_whose_piece_does_not_start_is_told_once),
     };
     LAB_EVERYWHERE(tests);
 }
