@@ -234,7 +234,7 @@ void basis_fold_fini(basis_fold *f) {
 
 hd_status basis_fold_commit(basis_fold *f, const log_row *row, size_t number) {
     hd_value made = log_row_commit(row, number);
-    for (size_t i = 0; i < log_commit_spaces(made); i++) {
+    for (size_t i = 0, spaces = log_commit_spaces(made); i < spaces; i++) {
         const char *name;
         size_t length;
         uint64_t seq;

@@ -110,7 +110,7 @@ static hd_status fold_doc(folding *g, const log_doc *doc) {
 static hd_status fold_row(folding *g, const log_row *row) {
     for (size_t i = 0; i < log_row_commits(row); i++) {
         hd_value made = log_row_commit(row, i);
-        for (size_t k = 0; k < log_commit_docs(made); k++) {
+        for (size_t k = 0, docs = log_commit_docs(made); k < docs; k++) {
             log_doc doc;
             hd_status status = log_commit_doc(made, k, &doc) ? fold_doc(g, &doc) : HD_CORRUPT;
             if (status) return status;

@@ -177,9 +177,13 @@ hd_value log_row_commit(const log_row *row, size_t i) { return array_get(row->co
 
 /* ---- Commits ----------------------------------------------------------------------------- */
 
-static uint64_t number_at(hd_value object, const char *key) {
-    int64_t n = hd_value_as_int(hd_value_at(object, key), 0);
+static uint64_t number_of(hd_value v) {
+    int64_t n = hd_value_as_int(v, 0);
     return n < 0 ? 0 : (uint64_t)n;
+}
+
+static uint64_t number_at(hd_value object, const char *key) {
+    return number_of(hd_value_at(object, key));
 }
 
 hd_status log_commit_session(const log_row *row, hd_value made, uint8_t out[16]) {
@@ -210,44 +214,57 @@ bool log_commit_space(hd_value made, size_t i, const char **name, size_t *length
 
 size_t log_commit_docs(hd_value made) { return hd_value_count(object_get_bytes(made, "d", 1)); }
 
-static bool text_at(hd_value object, const char *key, const char **text, uint32_t *length) {
-    size_t n;
-    *text = hd_value_text(hd_value_at(object, key), &n);
-    *length = (uint32_t)n;
-    return *text != NULL;
+static void take_instance(log_doc *out, hd_scope scope, hd_value whose) {
+    size_t length;
+    const char *text = hd_value_text(whose, &length);
+    if (!text || out->name.scope == HD_SCOPE_USER) return;
+    out->name.scope = scope;
+    out->name.instance = text;
+    out->name.instance_length = (uint32_t)length;
 }
 
-static void take_scope(hd_value entry, doc_name *n) {
-    n->scope = HD_SCOPE_SPACE;
-    n->instance = "";
-    n->instance_length = 0;
-    const char *whose;
-    uint32_t length;
-    if (text_at(entry, "user", &whose, &length)) n->scope = HD_SCOPE_USER;
-    else if (text_at(entry, "session", &whose, &length)) n->scope = HD_SCOPE_SESSION;
-    if (n->scope == HD_SCOPE_SPACE) return;
-    n->instance = whose;
-    n->instance_length = length;
+static void take_id(log_doc *out, hd_value id) {
+    size_t length;
+    out->name.id = hd_value_text(id, &length);
+    out->name.id_length = (uint32_t)length;
+}
+
+static bool is_key(const hd_iter *field, const char *key, size_t length) {
+    return field->key_length == length && !memcmp(field->key, key, length);
+}
+
+/* An entry has few fields, and most have the same ones: one walk over what is there. */
+static void take_field(log_doc *out, const hd_iter *field, uint64_t *space) {
+    if (field->key_length > 1) {
+        if (is_key(field, "user", 4)) take_instance(out, HD_SCOPE_USER, field->value);
+        else if (is_key(field, "session", 7)) take_instance(out, HD_SCOPE_SESSION, field->value);
+        else if (is_key(field, "new", 3)) out->created = number_of(field->value) != 0;
+        return;
+    }
+    switch (field->key_length ? *field->key : 0) {
+    case 'i': take_id(out, field->value); break;
+    case 'p': *space = number_of(field->value); break;
+    case 'm': out->name.meta = number_of(field->value) != 0; break;
+    case 'b': out->basis = number_of(field->value); break;
+    case 'g': out->guarded = number_of(field->value) != 0; break;
+    case 'o': out->ops = field->value; break;
+    default: break; /* not needed here */
+    }
 }
 
 bool log_commit_doc(hd_value made, size_t i, log_doc *out) {
     hd_value entry = hd_value_index(object_get_bytes(made, "d", 1), i);
-    *out = (log_doc){ .entry = entry };
+    uint64_t space = 0;
     size_t length;
-    if (!log_commit_space(made, (size_t)number_at(entry, "p"), &out->name.space, &length,
-                          &out->seq) ||
-        !text_at(entry, "i", &out->name.id, &out->name.id_length))
+    *out = (log_doc){ .entry = entry, .name = { .scope = HD_SCOPE_SPACE, .instance = "" } };
+    for (hd_iter it = hd_iter_of(entry); hd_iter_next(&it);) take_field(out, &it, &space);
+    if (!out->name.id ||
+        !log_commit_space(made, (size_t)space, &out->name.space, &length, &out->seq))
         return false;
     out->name.space_length = (uint32_t)length;
-    take_scope(entry, &out->name);
-    out->name.meta = number_at(entry, "m") != 0;
-    out->basis = number_at(entry, "b");
-    out->created = number_at(entry, "new") != 0;
-    out->guarded = number_at(entry, "g") != 0;
-    hd_value ops = log_doc_op_list(out);
-    hd_value last = hd_value_index(ops, hd_value_count(ops) - 1);
+    hd_value last = hd_value_index(out->ops, hd_value_count(out->ops) - 1);
     out->deleted = strcmp(hd_value_as_text(hd_value_index(last, 0), ""), "delete") == 0;
-    return hd_value_kind(ops) == HD_KIND_ARRAY;
+    return hd_value_kind(out->ops) == HD_KIND_ARRAY;
 }
 
 bool log_doc_told(const log_row *row, hd_value made, size_t i) {
@@ -281,7 +298,7 @@ hd_status log_account_at(hd_heap *heap, hd_value account, size_t i, touched *out
     return HD_CORRUPT;
 }
 
-hd_value log_doc_op_list(const log_doc *doc) { return object_get_bytes(doc->entry, "o", 1); }
+hd_value log_doc_op_list(const log_doc *doc) { return doc->ops; }
 size_t log_doc_ops(const log_doc *doc) { return hd_value_count(log_doc_op_list(doc)); }
 
 /* ---- Operations -------------------------------------------------------------------------- */

@@ -48,7 +48,7 @@ typedef struct log_doc {
     uint64_t seq;
     uint64_t basis;
     bool created, guarded, deleted;
-    hd_value entry; /* borrowed from the row */
+    hd_value entry, ops; /* borrowed from the row */
 } log_doc;
 
 size_t log_commit_docs(hd_value made);

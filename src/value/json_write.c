@@ -108,6 +108,16 @@ static inline bool put_char(writer *w, char c) {
     return true;
 }
 
+/* What stands between entries, or between a key and its value. */
+static inline bool put_between(writer *w, char c) {
+    char *out = room(w, 2);
+    if (!out) return false;
+    out[0] = c;
+    out[1] = ' ';
+    w->buffer->length += w->spaced ? 2 : 1;
+    return true;
+}
+
 static bool flush(writer *w) {
     json_buffer *b = w->buffer;
     if (b->length && !w->sink(w->ctx, b->bytes, b->length)) return fail(w, HD_ABORTED);
@@ -158,7 +168,7 @@ static inline bool put_string(writer *w, const char *prefix, const char *text, s
 static inline bool put_key(writer *w, const struct key *k) {
     const char *text = key_bytes(k);
     if (!put_string(w, *text == '$' ? "$" : "", text, k->length)) return false;
-    return put(w, ": ", w->spaced ? 2 : 1);
+    return put_between(w, ':');
 }
 
 static bool put_int(writer *w, int64_t i) {
@@ -208,9 +218,9 @@ static bool put_bytes(writer *w, hd_value v) {
 
 static bool put_link_field(writer *w, const char *name, const char *text, bool *first) {
     if (!text) return true;
-    if (!*first && !put(w, ", ", w->spaced ? 2 : 1)) return false;
+    if (!*first && !put_between(w, ',')) return false;
     *first = false;
-    return put_string(w, "", name, strlen(name)) && put(w, ": ", w->spaced ? 2 : 1) &&
+    return put_string(w, "", name, strlen(name)) && put_between(w, ':') &&
            put_string(w, "", text, strlen(text));
 }
 
@@ -299,7 +309,7 @@ static inline bool put_leaf(writer *w, place *at) {
     while (at->slot < n->count) {
         uint32_t slot = at->slot++;
         if (w->buffer->length >= w->check_at && !check(w)) return false;
-        if (!w->first && !put(w, ", ", w->spaced ? 2 : 1)) return false;
+        if (!w->first && !put_between(w, ',')) return false;
         w->first = false;
         if (keys && !put_key(w, keys->keys[slot])) return false;
         hd_value v = values[slot];

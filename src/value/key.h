@@ -76,9 +76,10 @@ static inline uint64_t key_prefix(const char *eight_bytes) {
     return word;
 }
 static inline needle needle_of(const char *bytes, size_t length) {
-    char start[8] = { 0 };
-    memcpy(start, bytes, length < 8 ? length : 8);
-    return (needle){ bytes, length, key_prefix(start) };
+    if (length >= 8) return (needle){ bytes, length, key_prefix(bytes) };
+    uint64_t prefix = 0;
+    for (size_t i = 0; i < length; i++) prefix |= (uint64_t)(unsigned char)bytes[i] << (56 - 8 * i);
+    return (needle){ bytes, length, prefix };
 }
 static inline needle needle_of_key(const struct key *k) {
     return (needle){ key_bytes(k), k->length, key_prefix(key_bytes(k)) };
@@ -90,6 +91,7 @@ int key_compare_behind(const struct key *a, const needle *b);
 static inline int key_compare_needle(const struct key *a, const needle *b) {
     uint64_t prefix = key_prefix(key_bytes(a));
     if (prefix != b->prefix) return prefix < b->prefix ? -1 : 1;
+    if (a->length == b->length && b->length <= 8) return 0;
     return key_compare_behind(a, b);
 }
 
