@@ -407,13 +407,69 @@ static void an_effect_that_relaunches_a_piece_yields_one(void **state) {
     assert_json(l, "main/kid/d", "6.0");
 }
 
+/* ---- reads without a claim */
+
+static void unclaimed(const char *output) {
+    lab_add(l, .name = "mid", .reads = "n", .version = "1");
+    lab_add(l, .name = "top", .reads = "!mid", .output = output, .version = "1");
+    lab_effect(l, "look", output);
+}
+
+/* `top` sees what `mid` made of a write that is on its way. Then nobody looks any more. */
+static void run_ahead(const char *output) {
+    lab_cancel(l, "look");
+    lab_effect(l, "other", "mid");
+    lab_set(l, "n", 2);
+    lab_turn(l);
+    lab_effect(l, "look", output);
+    lab_turn(l);
+    lab_cancel(l, "look");
+    lab_cancel(l, "other");
+}
+
+/* What `mid` made is refused. What `top` made of that stays, since it claims nothing. The row that it had
+ * before is about the value that `mid` has again, and not about what `top` has now. */
+static void outrun(const char *output) {
+    lab_runtime *a = lab_on(l, "a"), *b = lab_runtime_open(l, "b");
+    lab_set(l, "n", 1);
+    unclaimed(output);
+    settle();
+    lab_hold(a);
+    run_ahead(output);
+    lab_write(b, "n", "3");
+    lab_pump(b);
+    lab_mend(a);
+    settle();
+    assert_json(l, "mid", "1");
+    assert_json(l, output, "2");
+    lab_runtime_drop(a);
+    lab_write(b, "n", "1");
+    lab_pump(b);
+    lab_on(l, "a");
+    unclaimed(output);
+    settle();
+    assert_json(l, output, "1");
+}
+static void a_row_is_not_about_what_was_refused(void **state) { outrun("top"); }
+static void a_row_is_not_about_what_was_refused_beside_the_seals(void **state) {
+    lab_set_json(l, "out", "{}");
+    outrun("out#/top");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        S(a_row_has_reads_and_gates),       S(a_row_has_code_and_status),
-        S(without_a_name_there_is_no_row),  S(a_refused_row_takes_others_with_it_for_a_while),
-        S(the_matching_row_is_chosen),      S(a_stale_narrow_row_decides),
-        S(rows_alone_make_no_revision),     S(a_run_replaces_its_row),
-        S(narrowing_deletes_stranded_rows), S(an_effect_that_relaunches_a_piece_yields_one),
+        S(a_row_has_reads_and_gates),
+        S(a_row_has_code_and_status),
+        S(without_a_name_there_is_no_row),
+        S(a_refused_row_takes_others_with_it_for_a_while),
+        S(the_matching_row_is_chosen),
+        S(a_stale_narrow_row_decides),
+        S(rows_alone_make_no_revision),
+        S(a_run_replaces_its_row),
+        S(narrowing_deletes_stranded_rows),
+        S(an_effect_that_relaunches_a_piece_yields_one),
+        S(a_row_is_not_about_what_was_refused),
+        S(a_row_is_not_about_what_was_refused_beside_the_seals),
     };
     LAB_EVERYWHERE(tests);
 }
