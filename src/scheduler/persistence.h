@@ -173,6 +173,8 @@ hd_value rows_kept(scheduler *s, node_id id);
 hd_status rows_brief_of(scheduler *s, const char *name, const char *instance, hd_value *out);
 /* The store has the node's row as it is here. */
 bool rows_is_known(const scheduler *s, node_id id);
+/* What the node's own commit, about to be made, must say of its row; owned, absent: nothing. HD_NOMEM. */
+hd_status rows_outrun(scheduler *s, node_id id, hd_value *extra);
 /* Whether a row of the node could be written now. */
 bool rows_can_keep(const scheduler *s, node_id id);
 

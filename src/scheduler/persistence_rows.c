@@ -285,6 +285,55 @@ bool rows_is_known(const scheduler *s, node_id id) {
            !reads_without_claim(node_of(s, id));
 }
 
+/* Something that it read without a claim is not in the store yet, and may never be. */
+static bool is_ahead(const scheduler *s, const node *n) {
+    const edge *reads = node_reads_const(n);
+    for (uint32_t i = 0; i < n->read_count; i++) {
+        const place *doc = doc_of(s, reads[i].key & KEY_PLACE);
+        bool open = doc->doc.over || (doc->doc.flags & DOC_OVERLAY);
+        if ((reads[i].key & KEY_NO_CLAIM) && open) return true;
+    }
+    return false;
+}
+
+/* {"gone": [row]} */
+static hd_status make_gone(scheduler *s, hd_value brief, hd_value *out) {
+    hd_heap *heap = s->r->heap;
+    hd_value rows = array_append(heap, hd_array(), brief);
+    struct key *k = key_intern(heap, "gone", 4);
+    hd_value made = k ? object_set(heap, hd_object(), k, rows) : value_failed(HD_NOMEM);
+    key_unref(k);
+    if (!value_is_failed(rows)) value_unref(rows);
+    if (value_is_failed(made)) return HD_NOMEM;
+    *out = made;
+    return HD_OK;
+}
+
+/* What a node makes of such a thing is stored, whatever becomes of it, because nothing is claimed. So its
+ * row goes with the same commit: should what it read be again what it was, the row would hold, and the
+ * output beside it would be another. */
+hd_status rows_outrun(scheduler *s, node_id id, hd_value *extra) {
+    *extra = value_absent();
+    if (!s->persistence || !(kept_of(s, id)->flags & KEPT_ROW) || !is_ahead(s, node_of(s, id)))
+        return HD_OK;
+    hd_value brief = rows_kept(s, id);
+    hd_status status = value_exists(brief) ? make_gone(s, brief, extra) : HD_NOMEM;
+    if (!status) kept_of(s, id)->flags |= KEPT_CHANGED;
+    return status;
+}
+
+/* The same for outputs that are sealed. */
+static void drop_outrun(scheduler *s) {
+    const persistence *p = s->persistence;
+    for (uint32_t i = 0; i < p->due.count; i++) {
+        kept_node *k = kept_of(s, p->due.items[i]);
+        if (!(k->flags & KEPT_DUE) || !(k->flags & KEPT_ROW)) continue;
+        if (!is_ahead(s, node_of(s, p->due.items[i]))) continue;
+        gone_add_node(s, p->due.items[i]);
+        k->flags &= (uint8_t)~KEPT_ROW;
+    }
+}
+
 static hd_status claim_unread(scheduler *s, uint32_t key, commit *c) {
     uint64_t seq;
     hd_status status = seen_at(s, doc_of(s, key & KEY_PLACE), &seq);
@@ -419,6 +468,7 @@ hd_status rows_keep(void *ctx, commit *c) {
     scheduler *s = ctx;
     uint32_t rows = 0;
     if (!s->r->due) return HD_OK;
+    drop_outrun(s);
     hd_value extra = value_absent();
     hd_status status = make_extra(s, c, &rows, &extra);
     bool sent = !status && (rows || s->persistence->gone.count);
