@@ -39,11 +39,20 @@ static hd_value incremented(hd_heap *heap, hd_value number, hd_value by) {
     return int_make(heap, sum);
 }
 
+/* An object's key. Whoever took an array for an object would move all its elements, unawares. */
+static hd_value removed(hd_heap *heap, hd_value document, hd_path path) {
+    hd_value around = path == HD_PATH_ROOT
+                          ? value_absent()
+                          : value_get_path(heap, document, path_parent(heap, path));
+    if (value_tag(around) == TAG_ARRAY) return value_failed(HD_KIND);
+    return value_remove_path(heap, document, path);
+}
+
 hd_value op_apply(hd_heap *heap, hd_value document, op_kind kind, hd_path path, hd_value value,
                   uint64_t keep) {
     switch (kind) {
     case OP_SET: return set_at(heap, document, path, value_ref(value));
-    case OP_REMOVE: return value_remove_path(heap, document, path);
+    case OP_REMOVE: return removed(heap, document, path);
     case OP_SPLICE: {
         hd_value array = value_get_path(heap, document, path);
         return set_at(heap, document, path, spliced(heap, array, keep, value));

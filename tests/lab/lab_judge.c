@@ -76,12 +76,22 @@ static hd_value spliced(judge *j, hd_value v, const lab_op *o) {
     return hd_value_set(j->pool, v, path, shorter);
 }
 
+static bool in_array(judge *j, hd_value v, const lab_op *o) {
+    const char *last = strrchr(o->path, '/');
+    char parent[256];
+    snprintf(parent, sizeof parent, "%.*s", last ? (int)(last - o->path) : 0, o->path);
+    return last && hd_value_kind(hd_value_get(j->heap, v, path_of(j, parent))) == HD_KIND_ARRAY;
+}
+
 static hd_value apply(judge *j, hd_value v, const lab_op *o) {
     hd_path path = path_of(j, o->path);
     hd_value there = hd_value_get(j->heap, v, path), next = v;
     switch (o->kind) {
     case OP_SET: next = hd_value_set(j->pool, v, path, parse(j, o->json)); break;
-    case OP_REMOVE: next = hd_value_remove(j->pool, v, path); break;
+    case OP_REMOVE:
+        if (in_array(j, v, o)) return v;
+        next = hd_value_remove(j->pool, v, path);
+        break;
     case OP_DELETE: return (hd_value){ 0 };
     case OP_APPEND: next = hd_value_append(j->pool, v, path, parse(j, o->json)); break;
     case OP_SPLICE: next = spliced(j, v, o); break;
