@@ -14,10 +14,20 @@ static bool rest_overlaps(const hd_heap *heap, hd_path path, hd_path read, bool 
     return index == KEY_NO_INDEX || index >= path_key(heap, path)->index;
 }
 
+/* An element that comes into being makes its array longer. */
+static bool length_overlaps(const hd_heap *heap, hd_path path, uint8_t flags, hd_path read) {
+    if (read == HD_PATH_ROOT || path_key(heap, read) != heap->length_key) return false;
+    hd_path array = path_parent(heap, read);
+    if (array == path || !path_is_prefix(heap, array, path)) return false;
+    hd_path element = path_ancestor(heap, path, path_depth(heap, read));
+    return path_key(heap, element)->index != KEY_NO_INDEX &&
+           ((flags & TOUCH_WAY) || ((flags & TOUCH_KEYS) && element == path));
+}
+
 bool touch_overlaps(const hd_heap *heap, hd_path path, uint8_t flags, hd_path read, bool shape) {
     if (flags & TOUCH_WHOLE) return true;
     if ((flags & TOUCH_REST) && path != HD_PATH_ROOT) return rest_overlaps(heap, path, read, shape);
-    if (path_is_prefix(heap, path, read)) return true;
+    if (path_is_prefix(heap, path, read) || length_overlaps(heap, path, flags, read)) return true;
     if (!shape || (flags & TOUCH_WAY)) return path_is_prefix(heap, read, path);
     /* A key that comes or goes changes the shape of what it is in, not of its neighbours. */
     return (flags & TOUCH_KEYS) && path != HD_PATH_ROOT && path_parent(heap, path) == read;

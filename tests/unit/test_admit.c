@@ -105,6 +105,11 @@ static void touched_and_read_places_overlap_as_the_rule_says(void **state) {
         { "/a/3", TOUCH_REST, "/a/10/x", true, true },
         { "/a/3", TOUCH_REST, "/a/length", true, true },
         { "/a/3", TOUCH_REST, "/b/3", false, false },
+        { "/a/3", 0, "/a/length", false, false },
+        { "/a/3", TOUCH_KEYS, "/a/length", true, true },
+        { "/a/3/x", TOUCH_KEYS, "/a/length", false, false },
+        { "/a/3/x", TOUCH_KEYS | TOUCH_WAY, "/a/length", true, true },
+        { "/a/x", TOUCH_KEYS | TOUCH_WAY, "/a/length", false, false },
         { "/a", 0, "", true, false },
         { "/ab", 0, "/a", false, false },
     };
