@@ -191,13 +191,12 @@ static void what_is_not_understood_is_refused_by_name(void **state) {
 }
 
 static void a_line_that_does_not_end_is_refused(void **state) {
-    char line[5000];
+    static char line[70000];
     memset(line, 'x', sizeof line);
     serve();
     int fd = address_connect(path);
     assert_int_equal(send(fd, line, sizeof line, MSG_NOSIGNAL), sizeof line);
-    pump();
-    pump();
+    for (int i = 0; i < 20; i++) pump();
     assert_answer(hear(fd), "HD_LIMIT");
 }
 
@@ -302,6 +301,23 @@ static void names_of_any_length_are_told_whole(void **state) {
     assert_answer(ask_of("why", n.cell), n.cell);
     hd_action_stats known;
     assert_int_equal(hd_runtime_action_stats(rt(), path_of_child, &known), HD_OK);
+}
+
+/* As long as names are in practice, and longer than what is read at once. */
+static void a_question_may_be_long(void **state) {
+    static char of[50000], line[60000];
+    serve();
+    memcpy(of, "main/", 5);
+    memset(of + 5, 'n', sizeof of - 6);
+    hd_cell cell = hd_cell_at(rt(), of);
+    hd_effect(rt(), "reader", read_cell, &cell);
+    hd_write_json(rt(), cell, "3");
+    lab_idle(l);
+    snprintf(line, sizeof line, "{\"heddle\":1,\"ask\":\"why\",\"of\":\"%s\"}\n", of);
+    int fd = say(line);
+    for (int i = 0; i < 20; i++) pump();
+    assert_answer(hear(fd), of);
+    assert_answer(heard, "\"value\":\"3\"");
 }
 
 /* Who asks about ever new names, of spaces, documents and places, must not make the program grow. */
@@ -692,6 +708,7 @@ int main(void) {
         W(a_question_may_come_in_pieces),
         W(one_who_does_not_ask_is_dropped_after_five_seconds),
         W(names_of_any_length_are_told_whole),
+        W(a_question_may_be_long),
         W(asking_about_what_nobody_knows_leaves_nothing),
         W(what_no_answer_can_hold_is_refused_before_it_is_made),
         W(one_who_does_not_take_its_answer_is_dropped_after_thirty_seconds),
