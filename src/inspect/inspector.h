@@ -14,6 +14,7 @@
 #include "value/json_write.h"
 
 #define ASKERS_MAX      8
+#define READ_MAX        4096               /* bytes at once */
 #define ANSWER_MAX      ((size_t)16 << 20) /* bytes */
 #define GRAPH_MAX       50000              /* nodes, in a picture of the graph */
 #define GRAPH_PARTS_MAX (ANSWER_MAX / 24)  /* reads and edges: none takes fewer bytes */
@@ -25,8 +26,7 @@
 typedef struct asker {
     int fd; /* -1: the seat is free */
     uint64_t deadline_ns;
-    char line[REQUEST_MAX];
-    uint32_t got;
+    json_buffer line;   /* so much of it as has come */
     json_buffer answer; /* empty: it has not asked yet */
     size_t sent;
 } asker;

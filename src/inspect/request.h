@@ -10,8 +10,8 @@
 #include <heddle/value.h>
 
 #define REQUEST_VERSION 1
-#define REQUEST_MAX     4096 /* bytes of a line, with its end */
-#define REQUEST_LIMIT   1000 /* nodes in one answer about statistics, at most */
+#define REQUEST_MAX     65536 /* bytes of a line, with its end */
+#define REQUEST_LIMIT   1000  /* nodes in one answer about statistics, at most */
 
 typedef enum ask_kind {
     ASK_HELLO, /* who is there */

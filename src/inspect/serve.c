@@ -28,6 +28,7 @@ static asker *seat_of(inspector *in, int fd) {
 
 static void leave(asker *a) {
     close(a->fd); /* which takes it out of the epoll set */
+    json_buffer_fini(&a->line);
     json_buffer_fini(&a->answer);
     a->fd = -1;
 }
@@ -52,24 +53,31 @@ static void hand_over(inspector *in, asker *a) {
     leave(a);
 }
 
+/* `end` of its line; NULL: it has none. */
 static void reply(inspector *in, asker *a, const char *end) {
-    if (end) answer_line(in, a->line, (size_t)(end - a->line), &a->answer);
-    else answer_error(HD_LIMIT, "a request is one line of at most 4096 bytes", &a->answer);
+    if (end) answer_line(in, a->line.bytes, (size_t)(end - a->line.bytes), &a->answer);
+    else answer_error(HD_LIMIT, "a request is one line of at most 65536 bytes", &a->answer);
     in->answered++;
     a->deadline_ns = env_now_ns(&in->rt->env) + TAKE_WITHIN_NS;
     hand_over(in, a);
 }
 
 static void listen_to(inspector *in, asker *a) {
-    ssize_t n = recv(a->fd, a->line + a->got, sizeof a->line - a->got, MSG_DONTWAIT);
+    size_t room = REQUEST_MAX - a->line.length, most = room < READ_MAX ? room : READ_MAX;
+    if (!json_buffer_grow(&a->line, most)) {
+        leave(a); /* there is no memory for an answer either */
+        return;
+    }
+    char *from = a->line.bytes + a->line.length;
+    ssize_t n = recv(a->fd, from, most, MSG_DONTWAIT);
     if (n < 0 && (would_block() || errno == EINTR)) return;
     if (n <= 0) {
         leave(a); /* it went away in the middle of its line */
         return;
     }
-    const char *end = memchr(a->line + a->got, '\n', (size_t)n);
-    a->got += (uint32_t)n;
-    if (end || a->got == sizeof a->line) reply(in, a, end);
+    const char *end = memchr(from, '\n', (size_t)n);
+    a->line.length += (size_t)n;
+    if (end || a->line.length == REQUEST_MAX) reply(in, a, end);
 }
 
 /* ---- those who come */
@@ -99,9 +107,9 @@ static void receive(inspector *in, int fd) {
         return;
     }
     a->fd = fd;
-    a->got = 0;
     a->sent = 0;
     a->deadline_ns = env_now_ns(&in->rt->env) + ASK_WITHIN_NS;
+    json_buffer_init(&a->line, &in->rt->env);
     json_buffer_init(&a->answer, &in->rt->env);
 }
 
