@@ -164,6 +164,42 @@ static void levelled(void) {
     lab_effect(l, "show", "one");
 }
 
+static char last = 'x';
+static hd_cell far_below(void) {
+    char cell[800];
+    memset(cell, 'p', sizeof cell);
+    memcpy(cell, "main/far#/", 10);
+    snprintf(cell + 700, 8, "/%c", last);
+    return hd_cell_at(lab_runtime_now(l), cell);
+}
+static hd_status write_far_below(hd_tx *tx, void *ctx) {
+    lab_note(l, "far");
+    hd_value n = hd_tx_get(tx, hd_cell_at(lab_runtime_now(l), "main/n"));
+    return hd_tx_set(tx, far_below(), n);
+}
+static void see_far_below(void *ctx, hd_value v) { lab_note(l, "show"); }
+static void writes_far_below(void) {
+    hd_runtime *rt = lab_runtime_now(l);
+    hd_compute(rt, "far", write_far_below, NULL, far_below());
+    hd_sink(rt, far_below(), see_far_below, NULL);
+}
+
+/* Another output is another node, however far down it is. */
+static void another_output_far_below_runs(void **state) {
+    lab_set(l, "n", 3);
+    begin(writes_far_below);
+    settle();
+    assert_ran(l, "far show");
+    restart();
+    settle();
+    assert_ran(l, "show");
+    last = 'y';
+    restart();
+    settle();
+    last = 'x';
+    assert_ran(l, "far show");
+}
+
 /* A run whose output was as before has its basis too: it does not run at every restart. */
 static void a_run_without_a_change_is_kept(void **state) {
     lab_set(l, "n", 3);
@@ -536,6 +572,7 @@ static void an_arrival_is_no_change(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        S(another_output_far_below_runs),
         S(nothing_runs_that_need_not),
         S(a_killed_program_resumes_as_well),
         S(a_change_while_down_runs_its_readers),
