@@ -78,8 +78,9 @@ static void id_of_file(const void *fn, char id[HD_ID_SIZE]) {
         return;
     }
     if (stat(info.dli_fname, &file)) file = (struct stat){ 0 };
-    int n = snprintf(text, sizeof text, "%s %lld %lld.%09ld", info.dli_fname,
-                     (long long)file.st_size, (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
+    /* What changes with each build comes first: the name may be cut off. */
+    int n = snprintf(text, sizeof text, "%lld %lld.%09ld %s", (long long)file.st_size,
+                     (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec, info.dli_fname);
     id_of_text(text, n > 0 && (size_t)n < sizeof text ? (size_t)n : sizeof text - 1, id);
 }
 
@@ -125,17 +126,29 @@ static void put(writing *w, const char *text, size_t length) {
 
 static void put_text(writing *w, const char *text) { put(w, text, strlen(text)); }
 
+/* All of it: what is cut off would make two places one. */
+static void put_path(writing *w, hd_path path) {
+    persistence *p = w->s->persistence;
+    size_t length = hd_path_print(w->s->r->heap, path, NULL, 0);
+    if (w->status) return;
+    if (!vec_room(w->s->env, &p->text, length + 1)) {
+        w->status = HD_NOMEM;
+        return;
+    }
+    hd_path_print(w->s->r->heap, path, p->text.items + p->text.count, length + 1);
+    p->text.count += (uint32_t)length;
+    p->text.items[p->text.count++] = '\n';
+}
+
 static void put_place(writing *w, char kind, place_id at) {
     const places *ps = &w->s->r->places;
     const place *doc = place_doc(ps, at);
     const doc_home *home = &ps->homes.items[doc->doc.home];
-    char how[] = { kind, (char)('0' + home->scope), home->meta ? '!' : ' ' }, path[512];
+    char how[] = { kind, (char)('0' + home->scope), home->meta ? '!' : ' ' };
     put(w, how, sizeof how);
     put(w, key_bytes(home->space), home->space->length);
     put(w, key_bytes(doc->doc.id), doc->doc.id->length);
-    if (place_path(ps, at) == HD_PATH_ROOT) return;
-    size_t length = hd_path_print(w->s->r->heap, place_path(ps, at), path, sizeof path);
-    put(w, path, length < sizeof path ? length : sizeof path - 1);
+    if (place_path(ps, at) != HD_PATH_ROOT) put_path(w, place_path(ps, at));
 }
 
 static void put_schema(writing *w, const hd_schema *schema) {
