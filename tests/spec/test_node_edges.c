@@ -27,6 +27,27 @@ static void a_child_outlives_its_parent(void **state) {
     assert_int_equal(lab_stats(l).nodes, 0);
 }
 
+/* A node that runs a thousand times a second has got there after seven weeks. */
+static void runs_are_counted_beyond_32_bits(void **state) {
+    hd_node_info info;
+    hd_action_stats stats;
+    const uint64_t before = UINT32_MAX - 1;
+    lab_effect(l, "busy", "n");
+    lab_settle(l);
+    scheduler *s = scheduler_get(rt());
+    node_of(s, node_named("busy").id)->runs = (uint32_t)before;
+    for (int i = 1; i <= 4; i++) {
+        lab_set(l, "n", i);
+        lab_settle(l);
+        assert_int_equal(hd_node_inspect(rt(), node_named("busy"), &info), HD_OK);
+        assert_int_equal(info.runs, before + (uint64_t)i);
+    }
+    hd_runtime_action_stats(rt(), "busy", &stats);
+    assert_int_equal(stats.runs, before + 4);
+    assert_true(node_of(s, node_named("busy").id)->runs > 0);
+    lab_ran(l);
+}
+
 static void a_name_may_have_a_slash_and_any_length(void **state) {
     char name[400];
     memset(name, 'x', sizeof name - 1);
@@ -742,6 +763,7 @@ static void what_a_name_did_counts_when_it_comes_again(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         S(a_child_outlives_its_parent),
+        S(runs_are_counted_beyond_32_bits),
         S(a_name_may_have_a_slash_and_any_length),
         S(a_name_that_is_no_text_is_refused_with_the_reason),
         S(a_throttled_effect_that_is_set_aside_runs_in_the_same_pass),
