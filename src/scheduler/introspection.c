@@ -202,7 +202,7 @@ void introspection_info(const scheduler *s, node_id id, hd_node_info *out) {
         .children = count_children(s, id),
         .reads = n->read_count,
         .live_refs = n->live_refs,
-        .runs = n->runs,
+        .runs = node_runs(s, n),
         .timed_runs = side->timed_runs,
         .total_ns = side->total_ns,
         .failures = c ? c->failures : 0,

@@ -31,7 +31,7 @@ static kept_stats *take(introspection *in) {
 
 static void read_stats(const scheduler *s, node_id id, hd_action_stats *out) {
     const cold *c = cold_of(s, node_of(s, id));
-    *out = (hd_action_stats){ .runs = node_of(s, id)->runs,
+    *out = (hd_action_stats){ .runs = node_runs(s, node_of(s, id)),
                               .timed_runs = s->sides[id].timed_runs,
                               .total_ns = s->sides[id].total_ns,
                               .failures = c ? c->failures : 0 };

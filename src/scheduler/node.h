@@ -76,7 +76,7 @@ typedef struct node {
 
     uint64_t ran_rev;   /* the replica's revision when the last run completed */
     uint32_t prev_back; /* ran_rev - prev_back: when the run before that completed; saturates */
-    uint32_t runs;      /* completed */
+    uint32_t runs;      /* completed; 0: none. With those in the cold record: node_runs */
     uint32_t flags;     /* NODE_* */
     uint32_t cold;      /* index of the cold record; 0: none */
 } node;

@@ -42,6 +42,13 @@ static void restore_causes(scheduler *s, node_id id, uint64_t since) {
     n->prev_back = 0;
 }
 
+/* Without memory the count has a gap; that it has run stays known. */
+void runner_counted_over(scheduler *s, node *n) {
+    cold *c = registry_cold(s, (node_id)(n - s->graph.nodes));
+    if (c) c->runs_over++;
+    n->runs = RUNS_OVER;
+}
+
 void runner_completed_first(scheduler *s, node *n) {
     bool first = n->flags & (NODE_NEVER_RAN | NODE_RESUMED);
     n->flags &= ~(uint32_t)(NODE_NEVER_RAN | NODE_RESUMED);

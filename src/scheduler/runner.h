@@ -74,12 +74,15 @@ static inline void runner_prepare(scheduler *s, const node *n, hd_tx *tx) {
 /* Its first run here, or the first since its row was kept. */
 void runner_completed_first(scheduler *s, node *n);
 
+/* There were 2^32 runs. */
+void runner_counted_over(scheduler *s, node *n);
+
 /* The run stands: from here its causes count. */
 static inline void runner_completed(scheduler *s, node *n) {
     uint64_t now = s->r->rev, since = now - n->ran_rev;
     n->prev_back = since < UINT32_MAX ? (uint32_t)since : UINT32_MAX;
     n->ran_rev = now;
-    n->runs++;
+    if (RARELY(++n->runs == 0)) runner_counted_over(s, n);
     if (RARELY(n->flags & (NODE_NEVER_RAN | NODE_RESUMED | NODE_NOTED)))
         runner_completed_first(s, n);
     s->runs[n->flags & NODE_EFFECT]++; /* the lowest bit */

@@ -13,6 +13,7 @@
 #include "store/tx.h"
 #include "value/key.h"
 
+#define RUNS_OVER      (UINT32_C(1) << 31)
 #define ITERATIONS_MAX 10 /* sweeps per pass, and so runs of one node per pass */
 #define RETRIES_MAX    10 /* of transient failures */
 #define BACKOFF_MS     250
@@ -66,6 +67,7 @@ typedef struct cold {
     hd_run *run;        /* suspended */
     place_id missing;   /* the document it waits for */
     uint32_t failures;  /* reported */
+    uint32_t runs_over; /* so many times RUNS_OVER have been taken off node.runs */
 
     noted_causes *causes; /* of a node with a change group; NULL: none yet */
     bool causes_lost;     /* no memory once: places tell, more than there is */
@@ -233,6 +235,12 @@ static inline void ask_for_writers(scheduler *s, const node *n) {
 static inline cold *cold_of(const scheduler *s, const node *n) {
     return n->cold ? s->colds.items[n->cold] : NULL;
 }
+/* All of the node's, ever. */
+static inline uint64_t node_runs(const scheduler *s, const node *n) {
+    const cold *c = cold_of(s, n);
+    return n->runs + (c ? (uint64_t)c->runs_over * RUNS_OVER : 0);
+}
+
 static inline uint64_t runs_completed(const scheduler *s) { return s->runs[0] + s->runs[1]; }
 
 static inline node *node_of(const scheduler *s, node_id id) { return graph_node(&s->graph, id); }

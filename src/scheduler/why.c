@@ -189,8 +189,8 @@ void why_not_sentence(const scheduler *s, node_id id, char *out, size_t size) {
     unsigned long long left = at > now ? (at - now + MS - 1) / MS : 0;
     switch (reason) {
     case HD_WHY_NOT_CLEAN:
-        snprintf(out, size, "it is clean: nothing it read has changed since its run number %u",
-                 n->runs);
+        snprintf(out, size, "it is clean: nothing it read has changed since its run number %llu",
+                 (unsigned long long)node_runs(s, n));
         return;
     case HD_WHY_NOT_LOADING: print_missing(s, c, out, size); return;
     case HD_WHY_NOT_DEBOUNCE:
