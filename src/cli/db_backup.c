@@ -77,11 +77,15 @@ static bool take_place(const copying *k, const char *to) {
     return rename(k->partial, to) == 0;
 }
 
-/* Whether somebody has the file open. In WAL mode each connection keeps a lock on the bytes that
- * SQLite shares (https://www.sqlite.org/fileformat2.html, 1.4) until it is closed; one that died keeps
- * none. The process is not known (0) if it lives in another container. */
+/* In WAL mode each connection keeps a lock on these bytes (https://www.sqlite.org/fileformat2.html, 1.4)
+ * until it is closed; one that died keeps none. */
+static struct flock shared_bytes(void) {
+    return (struct flock){ .l_type = F_WRLCK, .l_start = 0x40000002, .l_len = 510 };
+}
+
+/* Whether somebody has the file open. The process is not known (0) if it lives in another container. */
 static bool is_open(const char *file, long *pid) {
-    struct flock lock = { .l_type = F_WRLCK, .l_start = 0x40000002, .l_len = 510 };
+    struct flock lock = shared_bytes();
     int fd = open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     bool locked = fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
     if (fd >= 0) close(fd);
@@ -99,6 +103,25 @@ static int check_unused(cli *c, const char *to) {
                     "%s has %s open", who, to);
 }
 
+/* Keeps others from opening the file that is to be replaced, as long as the descriptor is open: whoever
+ * comes meanwhile waits, and finds that the file has moved. -1: there is none, or it cannot be kept. */
+static int keep_shut(const char *file) {
+    struct flock lock = shared_bytes();
+    int fd = open(file, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || fcntl(fd, F_OFD_SETLK, &lock) == 0) return fd;
+    close(fd);
+    return -1;
+}
+
+static int replace(copying *k, const char *to) {
+    int fd = keep_shut(to), failed = fd < 0 ? check_unused(k->c, to) : CLI_OK;
+    if (!failed && !take_place(k, to))
+        failed = cli_fail(k->c, CLI_IO, NULL, "%s: the copy cannot get its name: %s", to,
+                          strerror(errno));
+    if (fd >= 0) close(fd);
+    return failed;
+}
+
 static int copy(cli *c, const char *to) {
     copying k = { .c = c };
     int length = snprintf(k.partial, sizeof k.partial, "%s.partial", to);
@@ -107,10 +130,7 @@ static int copy(cli *c, const char *to) {
     int failed = tables_open(c, &k.from, c->operands[0]);
     if (!failed) failed = copy_to_partial(&k);
     tables_close(&k.from);
-    if (!failed) failed = check_unused(c, to); /* copying takes a while */
-    if (!failed && !take_place(&k, to))
-        failed =
-            cli_fail(c, CLI_IO, NULL, "%s: the copy cannot get its name: %s", to, strerror(errno));
+    if (!failed) failed = replace(&k, to);
     if (failed) remove(k.partial);
     return failed;
 }

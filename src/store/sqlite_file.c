@@ -14,7 +14,7 @@
 
 _Static_assert(sizeof schema_steps / sizeof schema_steps[0] == FILE_FORMAT, "a step per format");
 
-enum { FILE_BUSY_MS = 2000 };
+enum { FILE_BUSY_MS = 2000, OPENINGS_MAX = 3 };
 
 static const char *const sql_text[SQL_COUNT_] = {
     [SQL_BEGIN_READ] = "begin",
@@ -482,8 +482,8 @@ static hd_status check_name(const char *name, const file_options *o, hd_error *e
     return HD_NOT_HEDDLE;
 }
 
-hd_status file_open(file *f, const char *name, const file_options *o, const hd_env *env,
-                    hd_error *error) {
+static hd_status open_once(file *f, const char *name, const file_options *o, const hd_env *env,
+                           hd_error *error) {
     *f = (file){ 0 };
     if (error) *error = (hd_error){ 0 };
     hd_status status = check_name(name, o, error);
@@ -496,6 +496,24 @@ hd_status file_open(file *f, const char *name, const file_options *o, const hd_e
     } else status = become_store(f, o, error);
     if (status) file_close(f);
     return status;
+}
+
+/* Somebody has put another file in its place while it was being opened. From now on our lock says that it
+ * is in use. */
+static bool has_moved(const file *f) {
+    int moved = 0;
+    return !sqlite3_file_control(f->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) && moved;
+}
+
+hd_status file_open(file *f, const char *name, const file_options *o, const hd_env *env,
+                    hd_error *error) {
+    for (int i = 0; i < OPENINGS_MAX; i++) {
+        hd_status status = open_once(f, name, o, env, error);
+        if (status || !has_moved(f)) return status;
+        file_close(f);
+    }
+    env_error(error, HD_BUSY, "%s is being replaced: try again", name);
+    return HD_BUSY;
 }
 
 hd_status file_open_again(file *f, const char *name, const file_options *o, const hd_env *env,

@@ -106,6 +106,27 @@ check "that program goes on" holds until_true lines_in seen 2
 kill $watcher; wait $watcher 2>/dev/null
 check "when it has ended it is replaced" holds "$heddle" db backup shop.db used.db --force
 check "it leaves nothing else behind" holds test ! -e copy.db.partial
+# While the old file is kept shut (db_backup.c), somebody opens it.
+waits_for_the_new_one() { "$heddle" set moved.db main/old 1 && "$heddle" set next.db main/new 1 &&
+    python3 - "$heddle" <<'END'
+import fcntl, os, struct, subprocess, sys
+open("moved.db-wal", "w").close() # then it is opened once, and not looked at before
+fd = os.open("moved.db", os.O_RDWR)
+fcntl.fcntl(fd, fcntl.F_OFD_SETLK, struct.pack("hhqqi", fcntl.F_WRLCK, 0, 0x40000002, 510, 0))
+late = subprocess.Popen([sys.argv[1], "get", "moved.db", "main/new"])
+def opened():
+    fds = "/proc/%d/fd" % late.pid
+    return any(os.readlink(os.path.join(fds, f)).endswith("/moved.db") for f in os.listdir(fds))
+while late.poll() is None:
+    try:
+        if opened(): break
+    except OSError: pass
+os.rename("next.db", "moved.db")
+os.close(fd)
+sys.exit(late.wait())
+END
+}
+check "whoever opens a file that is being replaced gets the new one" holds waits_for_the_new_one
 
 upkeep() { "$heddle" db "$1" shop.db --json | python3 -c '
 import json, sys
