@@ -83,12 +83,13 @@ static size_t declared_of(sched *s, const lab_spec *spec, hd_cell *out) {
 typedef struct lab_place_kind {
     const char *name;
     lab_kind kind;
-    bool unchecked;
+    bool unchecked, shared;
 } lab_place_kind;
 
-static const lab_place_kind kinds[] = { { "in memory", LAB_MEMORY, true },
-                                        { "in memory, mirrored", LAB_MEMORY, false },
-                                        { "in a file", LAB_SQLITE, true } };
+static const lab_place_kind kinds[] = { { "in memory", LAB_MEMORY, true, false },
+                                        { "in memory, mirrored", LAB_MEMORY, false, false },
+                                        { "in memory, shared", LAB_MEMORY, true, true },
+                                        { "in a file", LAB_SQLITE, true, false } };
 static size_t place_now; /* 1-based; 0: before the first */
 
 bool lab_next_place(void) {
@@ -141,7 +142,13 @@ static lab *start(lab_options options) {
 
 lab *lab_start(void) {
     const lab_place_kind *k = &kinds[place_now ? place_now - 1 : 0];
-    return start((lab_options){ .kind = k->kind, .unchecked = k->unchecked });
+    lab *l = start((lab_options){ .kind = k->kind, .unchecked = k->unchecked });
+    if (k->shared) lab_on(l, "bystander");
+    lab_on(l, "a");
+    return l;
+}
+bool lab_is_shared(const lab *l) {
+    return lab_is_sqlite(l) || (place_now && kinds[place_now - 1].shared);
 }
 lab *lab_start_with(lab_options options) { return start(options); }
 lab *lab_start_late(void) {

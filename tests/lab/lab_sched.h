@@ -31,8 +31,9 @@ struct scheduler;
 /* ---- Where the tests run ----------------------------------------------------------------- */
 
 /* A specification holds on every store: in memory; in memory with a listener that mirrors every
- * change (lab_store.h), which takes outputs off the short way; in a file. HD_STORE=memory|sqlite
- * leaves out the others. */
+ * change (lab_store.h), which takes outputs off the short way; in memory beside another runtime, which
+ * does nothing, but for which everything goes the long way; in a file. HD_STORE=memory|sqlite leaves out
+ * the others. */
 bool lab_next_place(void);
 const char *lab_place(void);
 
@@ -45,6 +46,8 @@ const char *lab_place(void);
 
 /* A world in the place where the tests run now, with the runtime "a" in it. Close with lab_close. */
 lab *lab_start(void);
+/* Somebody else may be there too: what is derived is stored at once, not when the runtime closes. */
+bool lab_is_shared(const lab *l);
 /* Somewhere in particular. */
 lab *lab_start_with(lab_options options);
 /* The same on a store in memory from which documents arrive late, by polling. */

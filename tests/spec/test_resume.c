@@ -76,7 +76,7 @@ static void nothing_runs_that_need_not(void **state) {
 
 /* C295, I7: the same where the process was killed, and not closed, once all had been stored. */
 static void a_killed_program_resumes_as_well(void **state) {
-    if (!lab_is_sqlite(l)) return; /* a store in memory hears of derived state when one closes */
+    if (!lab_is_shared(l)) return; /* a store of one's own hears of derived state when one closes */
     chain_has_run();
     lab_runtime_drop(lab_on(l, "a"));
     again();
@@ -215,7 +215,7 @@ static void a_run_without_a_change_is_kept(void **state) {
 
 /* The same where the process is killed, and nobody asked for anything to be stored. */
 static void rows_go_alone_when_things_are_quiet(void **state) {
-    if (!lab_is_sqlite(l)) return;
+    if (!lab_is_shared(l)) return;
     lab_set(l, "n", 3);
     begin(levelled);
     settle();

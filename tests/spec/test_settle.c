@@ -201,7 +201,7 @@ static void settling_clears_the_backoff(void **state) {
     lab_turn(l);
     assert_true(lab_is_clean(l, "ping") && lab_is_clean(l, "pong") && lab_is_clean(l, "watch"));
     assert_int_equal(lab_info(l, "ping").eligible_at_ns, 0);
-    assert_true(deadline_ms(l) == UINT64_MAX || lab_is_sqlite(l));
+    assert_true(deadline_ms(l) == UINT64_MAX || lab_is_shared(l));
 
     lab_set(l, "limit", 1e9);
     lab_turn(l);
