@@ -27,7 +27,8 @@ typedef struct twin {
     hd_pool *pool;
     char file[128]; /* "": in memory */
     hd_memory *memory;
-    uint32_t count; /* of what has run since the last look */
+    hd_runtime *bystander; /* shares the memory, and does nothing; NULL: there is none */
+    uint32_t count;        /* of what has run since the last look */
     char ran[LINES_MAX][LINE_SIZE];
 } twin;
 
@@ -147,14 +148,17 @@ static void die(twin *t) {
     assert_int_equal(hd_close(t->rt), HD_OK);
 }
 
-static void open_twin(twin *t, const char *name) {
+static void open_twin(twin *t, const char *name, bool shared) {
     *t = (twin){ 0 };
     if (name) folder_file(t->file, sizeof t->file, name);
     else assert_int_equal(hd_memory_open(NULL, NULL, &t->memory), HD_OK);
+    hd_options options = { .memory = t->memory };
+    if (shared) assert_int_equal(hd_open(NULL, &options, &t->bystander, NULL), HD_OK);
     live(t);
 }
 static void close_twin(twin *t) {
     die(t);
+    if (t->bystander) assert_int_equal(hd_close(t->bystander), HD_OK);
     if (t->memory) hd_memory_close(t->memory);
 }
 
@@ -295,18 +299,19 @@ static void change_while_down(twin *a, twin *b, uint64_t seed, int at) {
 /* Also where commits are on their way. */
 static void fold(twin *t) { assert_int_equal(hd_store_checkpoint(t->rt, NULL), HD_OK); }
 
-static void play(const char *first, const char *second) {
+static void play(const char *first, const char *second, bool shared) {
     static twin a, b;
     uint64_t seed = lab_seed();
     lab_random r = lab_random_of(seed);
-    open_twin(&a, first);
-    open_twin(&b, second);
+    open_twin(&a, first, shared);
+    open_twin(&b, second, shared);
     same_runs(&a, &b, -1, false);
     for (int i = 0; i < STEPS; i++) {
         uint64_t now = seed + 1000 + (uint64_t)i, what = lab_random_below(&r, 8);
         if (what == 0) change_while_down(&a, &b, now + STEPS, i);
         if (what == 1) begin_again(&b, i, true);
-        if (what == 2 && first) begin_again(&b, i, false); /* in memory nothing is kept before */
+        if (what == 2 && (first || shared))
+            begin_again(&b, i, false); /* else nothing is kept before */
         if (what == 3 && first) fold(&a), fold(&b);
         step(&a, now);
         step(&b, now);
@@ -319,16 +324,21 @@ static void play(const char *first, const char *second) {
 
 static void twins_in_memory(void **state) {
     (void)state;
-    play(NULL, NULL);
+    play(NULL, NULL, false);
+}
+static void twins_in_shared_memory(void **state) {
+    (void)state;
+    play(NULL, NULL, true);
 }
 static void twins_in_files(void **state) {
     (void)state;
-    play("one.db", "two.db");
+    play("one.db", "two.db", false);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(twins_in_memory),
+        cmocka_unit_test(twins_in_shared_memory),
         cmocka_unit_test_setup_teardown(twins_in_files, folder_make, folder_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
