@@ -279,6 +279,29 @@ static void i10_the_fate_of_the_senders_transaction_decides(void **state) {
     lab_close(l);
 }
 
+static hd_status abort_then_send(lab_handler *self, hd_tx *tx, const hd_event *event) {
+    family *f = self->data;
+    hd_tx_abort(tx);
+    return lab_tx_send(self, tx, "child", event->payload, &f->child);
+}
+
+/* C270, I10: an origin that has failed already when it sends: dropped, told once. */
+static void i10_what_a_failed_origin_sends_is_dropped(void **state) {
+    lab *l = lab_start();
+    family f = family_of(l, 0);
+    lab_outcome o = { 0 };
+    lab_catch(l);
+    lab_handle(l, .stream = "parent", .reads = "hot", .body = abort_then_send, .data = &f);
+    lab_handler *child = lab_handle(l, .stream = "child");
+    lab_fire(l, "parent", "1", &o);
+    lab_idle(l);
+    sync_now(l);
+    assert_outcome(o, HD_ABORTED);
+    assert_outcome(f.child, HD_ORIGIN_FAILED);
+    assert_int_equal(child->runs, 0);
+    lab_close(l);
+}
+
 static hd_status send_from_effect(lab_node *self, hd_tx *tx) {
     double n = lab_tx_number(self, tx, "n");
     hd_runtime *rt = hd_tx_runtime(tx);
@@ -438,6 +461,7 @@ int main(void) {
         cmocka_unit_test(i10_a_follow_up_in_another_space_waits_for_its_origin),
         cmocka_unit_test(i10_a_follow_up_in_another_space_never_runs_after_a_failure),
         cmocka_unit_test(i10_the_fate_of_the_senders_transaction_decides),
+        cmocka_unit_test(i10_what_a_failed_origin_sends_is_dropped),
         cmocka_unit_test(effects_send_and_computations_do_not),
         cmocka_unit_test(the_registry_keeps_its_books),
         cmocka_unit_test(a_cancel_group_stops_each_once),

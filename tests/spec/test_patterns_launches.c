@@ -270,6 +270,51 @@ static void a_launch_into_another_space_is_one_result_there(void **state) {
     }
 }
 
+/* ---- an effect that launches */
+
+static hd_status relaunch(lab_node *self, hd_tx *tx) {
+    hd_piece p;
+    lab_tx_number(self, tx, "go");
+    return hd_tx_launch_piece(tx, &(hd_piece_spec){ .id = "kid", .pattern = "watcher" }, &p);
+}
+static void launching(const char *runtime) {
+    lab_on(l, runtime);
+    assert_int_equal(hd_pattern_register(rt(), "watcher", "1", watcher), HD_OK);
+    lab_add(l, .name = "launcher", .body = relaunch, .effect = true);
+    settle();
+}
+static void assert_one_kid(void) {
+    assert_int_equal(running(), 1);
+    assert_int_equal(documents("main", "piece", NULL), 1);
+    assert_json(l, "main/kid/d", "2.0");
+}
+
+/* An effect that relaunches a piece yields one piece: however often it runs, in one life or in several,
+ * whether they were ended or cut short, and in two programs at once. */
+static void an_effect_that_relaunches_a_piece_yields_one_piece(void **state) {
+    launching("a");
+    assert_one_kid();
+    lab_set(l, "go", 1);
+    settle();
+    assert_ran(l, "launcher twice show launcher");
+    assert_one_kid();
+    stop();
+    launching("a");
+    assert_ran(l, "launcher show"); /* it goes on: nothing of it is new */
+    assert_one_kid();
+    lab_runtime_drop(lab_on(l, "a"));
+    lab_ran(l);
+    launching("a");
+    assert_ran(l, lab_is_shared(l) ? "launcher show" : "launcher twice show");
+    assert_one_kid();
+    launching("b");
+    lab_advance_ms(l, 100);
+    lab_settle(l);
+    assert_one_kid();
+    lab_on(l, "a");
+    assert_one_kid();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         S(a_handling_that_never_converges_leaves_no_piece),
@@ -280,6 +325,7 @@ int main(void) {
         S(c273_a_replacement_of_a_piece_that_ran),
         S(c273_a_replacement_of_a_piece_that_waited),
         S(a_launch_into_another_space_is_one_result_there),
+        S(an_effect_that_relaunches_a_piece_yields_one_piece),
     };
     LAB_EVERYWHERE(tests);
 }
