@@ -74,6 +74,28 @@ static void other_arguments_run_their_readers(void **state) {
     assert_ran(l, "show_a show_c");
 }
 
+/* What another program writes into the arguments at the very moment of the start stays. */
+static void a_start_does_not_take_back_what_others_write(void **state) {
+    start("s", "shop", "{\"x\":1,\"y\":2}");
+    settle();
+    restart();
+    lab_runtime *b = lab_on(l, "b");
+    assert_cell(b, "s#/arguments/x", "1");
+    lab_on(l, "a");
+    lab_hold(lab_on(l, "a"));
+    start("s", "shop", NULL);
+    lab_write(b, "s#/arguments/x", "7");
+    hd_runtime_sync(lab_rt(b));
+    lab_mend(lab_on(l, "a"));
+    settle();
+    lab_advance_ms(l, 100);
+    settle();
+    assert_json(l, "s#/arguments", "{\"x\":7,\"y\":2}");
+    assert_json(l, "s#/started", "2");
+    assert_json(l, "main/s/a", "14.0");
+    assert_cell(b, "s#/arguments/x", "7");
+}
+
 /* The same where it is opened as it is. */
 static void an_opened_piece_resumes(void **state) {
     hd_piece p;
@@ -534,6 +556,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         S(a_piece_resumes),
         S(other_arguments_run_their_readers),
+        S(a_start_does_not_take_back_what_others_write),
         S(an_opened_piece_resumes),
         S(an_opened_piece_has_the_defaults_of_new_code),
         S(another_version_of_the_pattern_runs),
