@@ -167,8 +167,37 @@ static hd_value describe(const piece *p, hd_pool *pool) {
     return v;
 }
 
+static hd_value add_change(hd_pool *pool, hd_value changes, const char *key, hd_value v) {
+    hd_value one = hd_object_set(pool, hd_object(), "op", hd_string(pool, "set"));
+    one = hd_object_set(pool, one, "path", hd_string_f(pool, "/%s", key));
+    one = hd_object_set(pool, one, "value", v);
+    return hd_array_append(pool, changes, one);
+}
+
+/* What is as it was is not written again: whoever reads it is not concerned, and what somebody else
+ * writes there at the same time stays. */
+static hd_status update_document(const piece *p, hd_tx *tx) {
+    hd_pool *pool = hd_tx_pool(tx);
+    hd_value now = hd_tx_read(tx, p->document, HD_READ_NO_DEPENDENCY | HD_READ_NO_CLAIM);
+    hd_value changes = hd_array();
+    if (hd_value_status(now)) return hd_value_status(now);
+    for (hd_iter it = hd_iter_of(describe(p, pool)); hd_iter_next(&it);)
+        if (!hd_value_equal(it.value, hd_value_at(now, it.key)))
+            changes = add_change(pool, changes, it.key, it.value);
+    if (hd_value_status(changes)) return hd_value_status(changes);
+    return hd_tx_patch(tx, p->document, changes, NULL);
+}
+
+/* What was written over a commit that is refused in the end must be all there is. */
+static bool is_certain(const piece *p) {
+    const hd_runtime *rt = p->all->rt;
+    const hd_schema *schema;
+    return p->resumed && !replica_top(&rt->r, runtime_place(rt, p->document, &schema));
+}
+
 static hd_status write_document(piece *p, hd_tx *tx) {
-    hd_status status = hd_tx_set(tx, p->document, describe(p, hd_tx_pool(tx)));
+    hd_status status = is_certain(p) ? update_document(p, tx)
+                                     : hd_tx_set(tx, p->document, describe(p, hd_tx_pool(tx)));
     return status ? status : hd_tx_set_kind(tx, p->document, "piece");
 }
 
@@ -287,13 +316,21 @@ hd_status piece_begin(piece *p, const hd_piece_spec *spec, hd_tx *tx, bool build
     return status;
 }
 
+/* The result is where it was in an earlier life, the launch has left it in the document, and the code has asked
+ * for no argument that is not there. */
+static bool is_written(const piece *p, hd_tx *tx) {
+    hd_value link = hd_cell_link(p->all->rt, hd_tx_pool(tx), p->result);
+    return p->resumed && hd_value_equal(stored(p, tx, "result"), link) &&
+           hd_value_equal(stored(p, tx, "arguments"), p->arguments);
+}
+
 hd_status piece_build(piece *p) {
     hd_tx *tx;
     hd_status status = hd_tx_begin(p->all->rt, &tx);
     if (status) return status;
     p->arguments = stored(p, tx, "arguments");
     status = build(p, tx);
-    if (!status) status = write_document(p, tx);
+    if (!status && !is_written(p, tx)) status = write_document(p, tx);
     p->arguments = (hd_value){ 0 };
     if (!status) return hd_tx_commit(tx, NULL, NULL);
     hd_tx_abort(tx);

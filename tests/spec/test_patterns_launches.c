@@ -305,7 +305,7 @@ static void an_effect_that_relaunches_a_piece_yields_one_piece(void **state) {
     lab_runtime_drop(lab_on(l, "a"));
     lab_ran(l);
     launching("a");
-    assert_ran(l, lab_is_shared(l) ? "launcher show" : "launcher twice show");
+    assert_ran(l, "launcher show");
     assert_one_kid();
     launching("b");
     lab_advance_ms(l, 100);
