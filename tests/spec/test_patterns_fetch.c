@@ -19,6 +19,7 @@
 
 typedef struct server {
     pid_t pid;
+    uint16_t port;
     char url[64];
 } server;
 
@@ -37,17 +38,21 @@ static void serve(int at, const char *response) {
     }
 }
 
-static server server_open(const char *response) {
+/* `port` 0: any. */
+static server server_open_at(uint16_t port, const char *response) {
     server s = { 0 };
     struct sockaddr_in here = { .sin_family = AF_INET,
+                                .sin_port = htons(port),
                                 .sin_addr = { .s_addr = htonl(INADDR_LOOPBACK) } };
     socklen_t size = sizeof here;
     int at = socket(AF_INET, SOCK_STREAM, 0);
     assert_true(at >= 0);
+    setsockopt(at, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
     assert_int_equal(bind(at, (struct sockaddr *)&here, sizeof here), 0);
     assert_int_equal(listen(at, 8), 0);
     assert_int_equal(getsockname(at, (struct sockaddr *)&here, &size), 0);
-    snprintf(s.url, sizeof s.url, "\"http://127.0.0.1:%d/\"", ntohs(here.sin_port));
+    s.port = ntohs(here.sin_port);
+    snprintf(s.url, sizeof s.url, "\"http://127.0.0.1:%d/\"", s.port);
     s.pid = fork();
     if (s.pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails does not end it */
@@ -57,6 +62,8 @@ static server server_open(const char *response) {
     close(at);
     return s;
 }
+
+static server server_open(const char *response) { return server_open_at(0, response); }
 
 static void server_close(server *s) {
     kill(s->pid, SIGKILL);
@@ -306,6 +313,26 @@ static void a_request_without_an_answer_is_made_again(void **state) {
     server_close(&s);
 }
 
+/* A server that could not be reached has not answered. */
+static void a_request_that_did_not_get_through_is_made_again(void **state) {
+    int seen = 0;
+    char file[128];
+    server s = server_open(one);
+    server_close(&s);
+    folder_file(file, sizeof file, "fetch.db");
+    open_page_in(file, NULL, s.url, &seen);
+    assert_int_equal(hd_runtime_settle(rt), HD_OK);
+    assert_non_null(strstr(result(), "\"error\":"));
+    assert_null(strstr(result(), "stored"));
+    close_page();
+    s = server_open_at(s.port, one);
+    open_page_in(file, NULL, NULL, &seen);
+    assert_int_equal(hd_runtime_settle(rt), HD_OK);
+    assert_string_equal(result(), told_one);
+    close_page();
+    server_close(&s);
+}
+
 /* Nor does a stop answer it. */
 static void a_request_of_a_piece_that_was_stopped_is_made_again(void **state) {
     int seen = 0;
@@ -442,6 +469,7 @@ int main(void) {
         cmocka_unit_test(a_request_without_an_answer_is_made_again),
         cmocka_unit_test(an_answer_comes_after_its_space_was_unloaded),
         cmocka_unit_test(a_request_is_cancelled_with_its_row),
+        F(a_request_that_did_not_get_through_is_made_again),
         F(a_request_of_a_piece_that_was_stopped_is_made_again),
         F(an_answer_outlives_the_process),
         cmocka_unit_test(an_answer_that_the_store_refuses_is_an_error),
