@@ -173,8 +173,9 @@ typedef struct hd_fetch_options {
 /* Fetches what a URL in a cell names (http and https) while somebody looks at the result, which is
  * {"pending": bool, "value"?: ..., "error"?: "..."}; without a URL (absent or null) only "pending", which
  * is false. A new URL cancels the request and begins another; the end of the piece cancels it. Settling
- * waits for it. A response is stored as "name.response" and not asked for again; a request that was not
- * answered is made again by the next process. The library libcurl.so.4 is loaded at the first request;
+ * waits for it. A response is stored as "name.response", also one that says HTTP 404, and not asked for again
+ * until that document is removed; a request that was not answered, or did not get through, is made again by
+ * the next process. The library libcurl.so.4 is loaded at the first request;
  * where it is missing, the error says so. */
 HD_API hd_cell hd_fetch(hd_build *b, const char *name, hd_cell url,
                         const hd_fetch_options *options);

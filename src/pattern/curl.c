@@ -136,7 +136,9 @@ static void finish(request *r, CURLcode code) {
     long http = 0;
     answer a = { .url = r->spec.url, .body = r->body ? r->body : "", .size = r->size };
     c->easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &http);
-    if (r->too_large || code == CURLE_FILESIZE_EXCEEDED) a.error = "the response is too large";
+    bool too_large = r->too_large || code == CURLE_FILESIZE_EXCEEDED;
+    a.unanswered = code && !too_large && code != CURLE_TOO_MANY_REDIRECTS;
+    if (too_large) a.error = "the response is too large";
     else if (r->nomem) a.error = "there is no memory for the response";
     else if (code) a.error = r->error[0] ? r->error : c->easy_strerror(code);
     else if (http >= 400) {

@@ -11,6 +11,7 @@ typedef struct answer {
     const char *body;
     size_t size;
     const char *error; /* NULL: none, then there is a body */
+    bool unanswered;   /* the error is not the server's word: nothing came of it */
 } answer;
 
 /* Called once, from pump, outside of runs; the request is gone afterwards. */

@@ -10,7 +10,8 @@
  * reads `name.request`, a volatile document that never has a value, so that nothing is kept of the run
  * and the next process asks again.
  *
- * A response that cannot be stored is an error of this process: asking again would not help.
+ * What did not get through, and a response that cannot be stored, are errors of this process, which does
+ * not ask again; the next one does.
  *
  * Requests are libcurl's, driven by the runtime's own loop (curl.c): no thread of ours, nothing
  * blocks. */
@@ -32,7 +33,7 @@ typedef struct fetch_part {
     hd_cell url, response, requested;
     hd_fetch_options options;
     request *request;  /* on its way; NULL: none */
-    hd_status lost;    /* why the response to a URL could not be stored; HD_OK: none was lost */
+    char lost[320];    /* why there is no response to a URL; "": none was lost */
     uint64_t lost_url; /* the hash of that URL */
 } fetch_part;
 
@@ -55,12 +56,16 @@ static hd_value response_of(const fetch_part *f, hd_pool *pool, const answer *a)
 }
 
 /* Runs again, and says so. Needs no memory. */
-static void lose(fetch_part *f, uint64_t url, hd_status status) {
+static void lose(fetch_part *f, uint64_t url, const char *why, const char *more) {
     scheduler *s = scheduler_get(f->part.in->all->rt);
-    f->lost = status;
+    snprintf(f->lost, sizeof f->lost, "%s%s", why, more);
     f->lost_url = url;
     node_id id = registry_get(s, f->part.node);
     if (id) invalidation_mark(s, id);
+}
+
+static void lose_stored(fetch_part *f, uint64_t url, hd_status status) {
+    lose(f, url, "the response could not be stored: ", hd_status_text(status));
 }
 
 /* A response that goes with a commit below it is asked for again: the computation sees it go. */
@@ -68,7 +73,7 @@ static void reply_decided(void *ctx, hd_status status) {
     reply *r = ctx;
     bool there = hd_node_exists(r->all->rt, r->node) && r->from->in;
     if (status && hd_status_class(status) != HD_CLASS_STALE && there)
-        lose((fetch_part *)r->from, r->url, status);
+        lose_stored((fetch_part *)r->from, r->url, status);
     list_remove(&r->link);
     env_free(r->all->env, r, sizeof *r);
 }
@@ -107,8 +112,9 @@ static void answered(void *ctx, const answer *a) {
     fetch_part *f = ctx;
     hd_runtime *rt = f->part.in->all->rt;
     f->request = NULL;
-    hd_status status = store(f, a);
-    if (status) lose(f, hash_of(a->url), status);
+    hd_status status = a->unanswered ? HD_OK : store(f, a);
+    if (a->unanswered) lose(f, hash_of(a->url), a->error, "");
+    if (status) lose_stored(f, hash_of(a->url), status);
     hd_work_end(rt, status);
 }
 
@@ -136,15 +142,11 @@ static hd_status ask(fetch_part *f, const char *url, const char **problem) {
     return status;
 }
 
-/* Why there is no request for this URL, perhaps in `out`; NULL: there is one, or no text at all. */
-static const char *refuse(fetch_part *f, const char *text, size_t length, char *out, size_t size) {
+/* Why there is no request for this URL; NULL: there is one, or is to be. */
+static const char *refuse(fetch_part *f, const char *text, size_t length) {
     if (strlen(text) != length) return "the URL contains a zero byte";
-    if (!f->lost || f->lost_url != hash_of(text)) {
-        f->lost = HD_OK;
-        return NULL;
-    }
-    snprintf(out, size, "the response could not be stored: %s", hd_status_text(f->lost));
-    return out;
+    if (f->lost_url != hash_of(text)) f->lost[0] = 0;
+    return f->lost[0] ? f->lost : NULL;
 }
 
 static hd_value as_result(hd_pool *pool, bool pending, hd_value value, hd_value error) {
@@ -169,8 +171,7 @@ static hd_status read_request(fetch_part *f, hd_tx *tx) {
 
 static hd_status request_it(fetch_part *f, hd_tx *tx, const char *text, size_t length) {
     const hd_value none = { 0 };
-    char why[128];
-    const char *problem = refuse(f, text, length, why, sizeof why);
+    const char *problem = refuse(f, text, length);
     hd_status status = read_request(f, tx);
     if (!status && !problem) status = ask(f, text, &problem);
     if (status) return status;
@@ -192,7 +193,7 @@ static hd_status fetch_run(hd_tx *tx, void *ctx) {
         value = error = (hd_value){ 0 };
     } else if (!hd_value_equal(hd_value_at(response, "url"), url))
         return request_it(f, tx, text, length);
-    f->lost = HD_OK;
+    f->lost[0] = 0;
     let_go(f); /* both of an earlier URL */
     return hd_tx_set(tx, f->part.output, as_result(hd_tx_pool(tx), false, value, error));
 }
