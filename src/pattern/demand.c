@@ -9,6 +9,7 @@
  * opened before an event for it is given up. */
 #include "pattern/pattern.h"
 
+#include "base/env.h"
 #include "scheduler/persistence.h"
 #include "scheduler/scheduler.h"
 #include "store/basis.h"
@@ -33,10 +34,20 @@ static bool take_name(piece_name *n, const char *space, size_t space_length, con
     return name_is_plain(n->id);
 }
 
+/* Whoever wants it has not called for it, and is not told of a failure. */
+static hd_status open_known(patterns *all, const piece_name *n) {
+    hd_piece p;
+    hd_error error;
+    hd_status status = hd_piece_open(all->rt, n->space, n->id, &p, &error);
+    if (status)
+        env_log(all->env, HD_LOG_ERROR, "the piece \"%s\" could not be opened: %s", n->id,
+                error.message);
+    return status;
+}
+
 /* The piece does not run, its document is there, and its pattern is known. */
 static hd_status open_piece(patterns *all, const piece_name *n) {
     hd_tx *tx;
-    hd_piece p;
     if (hd_piece_find(all->rt, n->space, n->id).id) return HD_NOT_FOUND; /* it has no such part */
     hd_cell document = hd_cell_of(all->rt, n->space, HD_SCOPE_SPACE, n->id, "");
     if (!document.id || is_forsworn(all, document)) return HD_NOT_FOUND;
@@ -44,8 +55,11 @@ static hd_status open_piece(patterns *all, const piece_name *n) {
     if (status) return status;
     const char *name = hd_value_as_text(hd_value_at(hd_tx_get(tx, document), "pattern"), NULL);
     bool known = name && patterns_find(all, name);
+    if (name && !known) /* a program that only looks may not have it */
+        env_log(all->env, HD_LOG_INFO, "the piece \"%s\" is not opened: no pattern \"%s\" here",
+                n->id, name);
     hd_tx_abort(tx);
-    return known ? hd_piece_open(all->rt, n->space, n->id, &p, NULL) : HD_NOT_FOUND;
+    return known ? open_known(all, n) : HD_NOT_FOUND;
 }
 
 /* ---- documents */

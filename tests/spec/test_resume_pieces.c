@@ -362,6 +362,33 @@ static void demand_reaches_a_piece_that_does_not_run(void **state) {
     assert_ran(l, "look");
 }
 
+static bool ill;
+static hd_cell quiet_unless_ill(hd_build *b) {
+    return ill ? hd_build_fail(b, HD_FAILED, "it is ill") : quiet(b);
+}
+
+/* Nobody called for it who could be told: the log is. */
+static void what_demand_cannot_open_is_told(void **state) {
+    lab_set(l, "x", 2);
+    hd_pattern_register(rt(), "q", "1", quiet_unless_ill);
+    start("q", "q", NULL);
+    lab_effect(l, "look", "main/q/d");
+    settle();
+    ill = true;
+    restart();
+    hd_pattern_register(rt(), "q", "1", quiet_unless_ill);
+    lab_effect(l, "look", "main/q/d");
+    settle();
+    ill = false;
+    assert_int_equal(lab_env_logged(lab_world(l), "\"q\" could not be opened: it is ill"), 1);
+    restart();
+    hd_pattern_register(rt(), "another", "1", quiet);
+    lab_effect(l, "look", "main/q/d");
+    settle();
+    assert_int_equal(lab_env_logged(lab_world(l), "\"q\" is not opened: no pattern \"q\""), 1);
+    lab_ran(l);
+}
+
 static hd_value first_of(hd_tx *tx, hd_value in, void *ctx) {
     lab_note(l, "first");
     return hd_double(hd_value_as_double(in, 0));
@@ -567,6 +594,7 @@ int main(void) {
         S(a_removed_piece_is_forgotten),
         S(a_stopped_piece_resumes),
         S(a_derived_pattern_resumes),
+        S(what_demand_cannot_open_is_told),
         S(demand_reaches_a_piece_that_does_not_run),
         S(a_piece_that_stops_says_how_far_its_rows_hold),
         S(demand_follows_the_metadata),
