@@ -1,4 +1,4 @@
-/* 08_pieces.c -- pieces are documents: they are listed, found again, and launched by handlers. */
+/* 08_pieces.c -- pieces are documents: launched by handlers, listed, stopped, opened again. */
 #include <heddle.h>
 
 #include <stdio.h>
@@ -31,17 +31,37 @@ static bool count(void *ctx, const hd_listing *entry) {
     return true;
 }
 
+struct found {
+    hd_piece piece;
+    char id[HD_ID_SIZE];
+};
+
 static bool describe(void *ctx, const hd_piece_info *info) {
-    (void)ctx;
+    struct found *last = ctx;
+    last->piece = info->piece;
+    snprintf(last->id, sizeof last->id, "%s", info->id); /* the texts go with the piece */
     printf("running: a %s in %s, version %s, %u node\n", info->pattern, info->space, info->version,
            info->nodes);
     return true;
+}
+
+/* What it has written stays; whoever opens it goes on with that. */
+static void stop_and_open(hd_runtime *rt, const struct found *note) {
+    hd_piece again;
+    hd_piece_info info;
+    hd_piece_stop(rt, note->piece);
+    printf("stopped: it %s\n", hd_piece_runs(rt, note->piece) ? "runs" : "does not run");
+    if (hd_piece_open(rt, "main", note->id, &again, NULL)) return;
+    hd_runtime_settle(rt);
+    if (hd_piece_inspect(rt, again, &info)) return;
+    printf("opened: a %s with %u node\n", info.pattern, info.nodes);
 }
 
 int main(void) {
     hd_runtime *rt;
     hd_pool *pool;
     hd_handler handler;
+    struct found last = { 0 };
     int stored = 0;
     if (hd_open("notes.db", NULL, &rt, NULL) || hd_pool_open(hd_runtime_heap(rt), &pool)) return 1;
     hd_pattern_register(rt, "note", "1", note);
@@ -58,9 +78,10 @@ int main(void) {
     hd_runtime_settle(rt);
     hd_runtime_sync(rt);
 
-    hd_runtime_pieces(rt, describe, NULL);
+    hd_runtime_pieces(rt, describe, &last);
     hd_runtime_list(rt, "main", "piece", NULL, count, &stored);
     printf("in the store: %d\n", stored);
+    stop_and_open(rt, &last);
     hd_pool_close(pool);
     return hd_close(rt) != HD_OK;
 }
