@@ -50,10 +50,12 @@ SANITIZE_asan := -fsanitize=address,undefined -fno-sanitize-recover=all
 SANITIZE_tsan := -fsanitize=thread
 SANITIZE_fuzz := -fsanitize=address,undefined -fno-sanitize-recover=all
 
+# Reports of the sanitizers need lines and functions (-g1), not the types of everything: their programs
+# are a hundred, and each has the whole library in it.
 MODE_release  := -O2 -g -DNDEBUG
 MODE_debug    := -O1 -g
-MODE_asan     := -O1 -g -fno-omit-frame-pointer $(SANITIZE_asan)
-MODE_tsan     := -O1 -g -fno-omit-frame-pointer $(SANITIZE_tsan)
+MODE_asan     := -O1 -g1 -fno-omit-frame-pointer $(SANITIZE_asan)
+MODE_tsan     := -O1 -g1 -fno-omit-frame-pointer $(SANITIZE_tsan)
 MODE_coverage := -O0 -g --coverage
 MODE_fuzz     := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link $(SANITIZE_fuzz)
 

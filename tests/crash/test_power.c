@@ -27,8 +27,6 @@ enum { COMMITS = 120, COUNTERS = 5 };
 
 #if defined(__SANITIZE_ADDRESS__)
 enum { CYCLES = 2000 };
-#elif defined(NDEBUG)
-enum { CYCLES = 20000 };
 #else
 enum { CYCLES = 18000 }; /* with those under the sanitizers 20,000 in each run of the suite */
 #endif

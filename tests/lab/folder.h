@@ -15,7 +15,8 @@ static char folder[64];
 
 static inline int folder_make(void **state) {
     (void)state;
-    snprintf(folder, sizeof folder, P_tmpdir "/heddle-test-XXXXXX");
+    const char *base = getenv("TMPDIR");
+    snprintf(folder, sizeof folder, "%.40s/heddle-test-XXXXXX", base ? base : P_tmpdir);
     return mkdtemp(folder) ? 0 : -1;
 }
 

@@ -18,7 +18,12 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-enum { OPERATIONS = 1100000, LENGTH_MAX = 6000, KEYS = 5000, VERSIONS = 4, NONE = 0 };
+#if defined(__SANITIZE_ADDRESS__)
+enum { OPERATIONS = 300000 };
+#else
+enum { OPERATIONS = 1100000 };
+#endif
+enum { LENGTH_MAX = 6000, KEYS = 5000, VERSIONS = 4, NONE = 0 };
 
 typedef struct world {
     lab_env *lab;
