@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- A file ------------------------------------------------------------------------------ */
@@ -31,20 +30,12 @@ static void remove_files(const char *path) {
     }
 }
 
-static uint64_t file_bytes(const char *path, const char *suffix) {
-    char name[4096];
-    struct stat st;
-    snprintf(name, sizeof name, "%s%s", path, suffix);
-    return stat(name, &st) == 0 ? (uint64_t)st.st_size : 0;
-}
-
 /* A fresh file in WAL mode with one table. */
-static sqlite3 *open_fresh(const char *path, const char *create, bool normal) {
+static sqlite3 *open_fresh(const char *path, const char *create) {
     sqlite3 *db = NULL;
     remove_files(path);
     if (sqlite3_open(path, &db) != SQLITE_OK) refused(db, "open");
-    else if (execute(db, "PRAGMA journal_mode = WAL") &&
-             execute(db, normal ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL") &&
+    else if (execute(db, "PRAGMA journal_mode = WAL") && execute(db, "PRAGMA synchronous = FULL") &&
              execute(db, create))
         return db;
     sqlite3_close(db);
@@ -67,41 +58,58 @@ static bool step_done(sqlite3 *db, sqlite3_stmt *stmt) {
 
 /* ---- Appending --------------------------------------------------------------------------- */
 
-typedef struct appender {
+struct raw_log {
     sqlite3 *db;
     sqlite3_stmt *begin, *insert, *commit;
+    char path[4096];
     char *row;
     uint32_t row_bytes;
-} appender;
+};
 
-static bool appender_open(appender *a, const char *path, uint32_t row_bytes, bool normal) {
-    *a = (appender){ .row_bytes = row_bytes };
-    a->db = open_fresh(path, "CREATE TABLE log (seq INTEGER PRIMARY KEY, body BLOB)", normal);
-    if (!a->db) return false;
-    a->begin = prepare(a->db, "BEGIN IMMEDIATE");
-    a->insert = prepare(a->db, "INSERT INTO log (body) VALUES (?1)");
-    a->commit = prepare(a->db, "COMMIT");
-    a->row = malloc(row_bytes ? row_bytes : 1);
-    if (a->row) memset(a->row, 'x', row_bytes);
-    return a->begin && a->insert && a->commit && a->row;
-}
-
-static void appender_close(appender *a) {
-    sqlite3_finalize(a->begin);
-    sqlite3_finalize(a->insert);
-    sqlite3_finalize(a->commit);
-    sqlite3_close(a->db);
-    free(a->row);
-}
-
-static bool append_tx(appender *a, uint32_t rows) {
-    if (!step_done(a->db, a->begin)) return false;
-    for (uint32_t i = 0; i < rows; i++) {
-        if (a->row_bytes) a->row[i % a->row_bytes]++; /* no two rows alike */
-        sqlite3_bind_blob(a->insert, 1, a->row, (int)a->row_bytes, SQLITE_STATIC);
-        if (!step_done(a->db, a->insert)) return false;
+raw_log *raw_log_open(const char *path, uint32_t row_bytes) {
+    raw_log *log = calloc(1, sizeof *log);
+    if (!log) return NULL;
+    snprintf(log->path, sizeof log->path, "%s", path);
+    log->row_bytes = row_bytes;
+    log->row = malloc(row_bytes ? row_bytes : 1);
+    log->db = open_fresh(path, "CREATE TABLE log (seq INTEGER PRIMARY KEY, body BLOB)");
+    if (log->db) {
+        log->begin = prepare(log->db, "BEGIN IMMEDIATE");
+        log->insert = prepare(log->db, "INSERT INTO log (body) VALUES (?1)");
+        log->commit = prepare(log->db, "COMMIT");
     }
-    return step_done(a->db, a->commit);
+    if (log->row) memset(log->row, 'x', row_bytes);
+    if (log->row && log->begin && log->insert && log->commit) return log;
+    raw_log_close(log);
+    return NULL;
+}
+
+void raw_log_close(raw_log *log) {
+    if (!log) return;
+    sqlite3_finalize(log->begin);
+    sqlite3_finalize(log->insert);
+    sqlite3_finalize(log->commit);
+    sqlite3_close(log->db);
+    remove_files(log->path);
+    free(log->row);
+    free(log);
+}
+
+static bool append_tx(raw_log *log, uint32_t rows) {
+    if (!step_done(log->db, log->begin)) return false;
+    for (uint32_t i = 0; i < rows; i++) {
+        if (log->row_bytes) log->row[i % log->row_bytes]++; /* no two rows alike */
+        sqlite3_bind_blob(log->insert, 1, log->row, (int)log->row_bytes, SQLITE_STATIC);
+        if (!step_done(log->db, log->insert)) return false;
+    }
+    return step_done(log->db, log->commit);
+}
+
+bool raw_log_append(raw_log *log, uint64_t rows, uint32_t rows_per_tx) {
+    bool ok = true;
+    for (uint64_t done = 0; done < rows && ok; done += rows_per_tx)
+        ok = append_tx(log, rows_per_tx);
+    return ok;
 }
 
 static int by_size(const void *a, const void *b) {
@@ -109,47 +117,24 @@ static int by_size(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-/* Times each transaction; `us` has room for them all and is sorted afterwards. */
-static bool time_appends(appender *a, uint32_t txs, uint32_t rows_per_tx, double *us) {
-    for (uint32_t i = 0; i < txs; i++) {
-        uint64_t start = clock_wall_ns();
-        if (!append_tx(a, rows_per_tx)) return false;
-        us[i] = (double)(clock_wall_ns() - start) / 1e3;
-    }
-    qsort(us, txs, sizeof *us, by_size);
-    return true;
-}
-
-bool raw_sqlite_append(const raw_append *spec, raw_append_result *out) {
-    const uint32_t txs = (spec->rows + spec->rows_per_tx - 1) / spec->rows_per_tx;
-    appender a;
-    double *us = calloc(txs, sizeof *us);
-    bool ok = us && txs > 0 && appender_open(&a, spec->path, spec->row_bytes, spec->normal);
-    if (ok) {
-        uint64_t start = clock_wall_ns();
-        ok = time_appends(&a, txs, spec->rows_per_tx, us);
-        double seconds = (double)(clock_wall_ns() - start) / 1e9;
-        *out = (raw_append_result){
-            .rows_per_s = (double)txs * spec->rows_per_tx / seconds,
-            .best_tx_us = us[0],
-            .median_tx_us = us[txs / 2],
-            .file_bytes = file_bytes(spec->path, "") + file_bytes(spec->path, "-wal"),
-        };
-        appender_close(&a);
-    }
-    remove_files(spec->path);
-    free(us);
-    return ok;
-}
-
 bool raw_sqlite_commit_us(const char *path, uint32_t row_bytes, uint32_t commits, double *median_us,
                           double *best_us) {
-    raw_append_result result;
-    const raw_append spec = { path, row_bytes, 1, commits, false };
-    if (!raw_sqlite_append(&spec, &result)) return false;
-    *median_us = result.median_tx_us;
-    *best_us = result.best_tx_us;
-    return true;
+    raw_log *log = raw_log_open(path, row_bytes);
+    double *us = calloc(commits, sizeof *us);
+    bool ok = log && us;
+    for (uint32_t i = 0; i < commits && ok; i++) {
+        uint64_t start = clock_wall_ns();
+        ok = append_tx(log, 1);
+        us[i] = (double)(clock_wall_ns() - start) / 1e3;
+    }
+    if (ok) {
+        qsort(us, commits, sizeof *us, by_size);
+        *median_us = us[commits / 2];
+        *best_us = us[0];
+    }
+    raw_log_close(log);
+    free(us);
+    return ok;
 }
 
 /* ---- Selecting --------------------------------------------------------------------------- */
@@ -208,8 +193,8 @@ static bool time_selects(sqlite3 *db, uint32_t row_bytes, uint32_t documents, in
 
 bool raw_sqlite_select_per_s(const char *path, uint32_t row_bytes, uint32_t documents, int repeats,
                              double *rows_per_s) {
-    sqlite3 *db = open_fresh(
-        path, "CREATE TABLE document (id TEXT PRIMARY KEY, body BLOB) WITHOUT ROWID", false);
+    sqlite3 *db =
+        open_fresh(path, "CREATE TABLE document (id TEXT PRIMARY KEY, body BLOB) WITHOUT ROWID");
     bool ok = db && fill_documents(db, row_bytes, documents) &&
               time_selects(db, row_bytes, documents, repeats, rows_per_s);
     sqlite3_close(db);

@@ -9,24 +9,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct raw_append {
-    const char *path;     /* a fresh file is made there, and removed afterwards */
-    uint32_t row_bytes;   /* of the blob in each row */
-    uint32_t rows_per_tx; /* 1, 32, 256: as many as are in flight */
-    uint32_t rows;        /* in total, rounded up to whole transactions */
-    bool normal;          /* synchronous NORMAL instead of FULL */
-} raw_append;
-
-typedef struct raw_append_result {
-    double rows_per_s; /* each row is one commit of the store */
-    double best_tx_us; /* the fastest transaction, begin to acknowledged */
-    double median_tx_us;
-    uint64_t file_bytes; /* database and WAL at the end, before the checkpoint of closing */
-} raw_append_result;
-
-/* WAL, a table with an integer key and a blob, one prepared INSERT. False with a line on stderr
- * when SQLite refuses. */
-bool raw_sqlite_append(const raw_append *spec, raw_append_result *out);
+/* Appending to a table with an integer key and a blob, with one prepared INSERT; WAL, synchronous FULL.
+ * A fresh file is made at `path`, and removed on closing. NULL or false with a line on stderr when
+ * SQLite refuses. */
+typedef struct raw_log raw_log;
+raw_log *raw_log_open(const char *path, uint32_t row_bytes);
+/* In transactions of `rows_per_tx`: as many as are in flight. */
+bool raw_log_append(raw_log *log, uint64_t rows, uint32_t rows_per_tx);
+void raw_log_close(raw_log *log);
 
 /* Commits of one row each, one after the other, as on an idle store: microseconds, median and
  * fastest. WAL, synchronous FULL. */

@@ -13,8 +13,7 @@ typedef struct cursor {
     bool bad;
 } cursor;
 
-static uint64_t take_varint(cursor *c) {
-    if (c->at < c->end && *c->at < 0x80) return *c->at++; /* as most are */
+static uint64_t take_long_varint(cursor *c) {
     uint64_t v = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
         if (c->at == c->end) break;
@@ -24,6 +23,12 @@ static uint64_t take_varint(cursor *c) {
     }
     c->bad = true;
     return 0;
+}
+
+/* Most are small. */
+static inline uint64_t take_varint(cursor *c) {
+    if (c->at < c->end && *c->at < 0x80) return *c->at++;
+    return take_long_varint(c);
 }
 
 /* A count of things that take at least a byte each: what is larger than the rest is no count. */
@@ -80,7 +85,9 @@ static hd_status hold_path(decoder *d, const char *text, size_t length, hd_path 
 static hd_status take_path(decoder *d, cursor *c, hd_path *out) {
     uint32_t length;
     const char *text = take_text(c, &length);
-    return c->bad ? HD_PROTOCOL : hold_path(d, text, length, out);
+    *out = HD_PATH_ROOT;
+    if (c->bad) return HD_PROTOCOL;
+    return length ? hold_path(d, text, length, out) : HD_OK; /* the root is always there */
 }
 
 /* The key of a text, held by `*out` until key_unref. */
@@ -261,6 +268,7 @@ static hd_status take_precondition(decoder *d, message *m, candidate *w, uint32_
 
 static hd_status take_preconditions(decoder *d, message *m, candidate *w) {
     uint32_t n = take_count(&m->c);
+    if (!n) return HD_OK;
     sub_precondition *all = NEW_ARRAY(d, sub_precondition, n);
     w->equals = NEW_ARRAY(d, equal_check, n);
     if (!all || !w->equals) return HD_NOMEM;

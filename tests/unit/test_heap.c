@@ -123,7 +123,9 @@ static void forgotten_values_are_reported_and_freed(void **state) {
     hd_value w = text_new(heap, TAG_BYTES, 100000, &rest);
     assert_true(value_exists(v) && value_exists(w));
     hd_heap_close(heap);
+#ifndef NDEBUG /* others only free them */
     assert_int_equal(lab_env_logged(world, "2 blocks still referenced"), 1);
+#endif
     lab_env_close(world);
 }
 
