@@ -15,6 +15,11 @@
 #define RUNTIMES 3
 #define ROUNDS   3
 #define SHARDS   16
+#if defined(__SANITIZE_ADDRESS__)
+#define EVENTS 3000
+#else
+#define EVENTS 10000
+#endif
 
 typedef struct racer {
     lab_runtime *at;
@@ -178,9 +183,9 @@ static void race_on(lab_kind kind, int events) {
 }
 
 /* I11: in memory. */
-static void i11_each_effect_once_in_memory(void **state) { race_on(LAB_MEMORY, 10000); }
+static void i11_each_effect_once_in_memory(void **state) { race_on(LAB_MEMORY, EVENTS); }
 /* I11: in a file. */
-static void i11_each_effect_once_in_a_file(void **state) { race_on(LAB_SQLITE, 10000); }
+static void i11_each_effect_once_in_a_file(void **state) { race_on(LAB_SQLITE, EVENTS); }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
