@@ -470,8 +470,7 @@ static void proofs_alone_are_told_from_what_looks_like_them(void **state) {
         "{\"n\":1,\"x\":{\"nodes\":[[\"main:p:n\",\"\",\"f\"]]}",
         "{\"n\":1,\"x\":{\"nodes\":[[\"main:p:n\",\"\",\"f",
         /* a document's value */
-        "{\"d\":[{\"o\":[[\"set\",\"\",{\"a\":1,\"x\":{\"nodes\":[[\"main:p:n\",\"\",\"f\"]]}}]]}]"
-        "}",
+        "{\"d\":[[\"set\",{\"a\":1,\"x\":{\"nodes\":[[\"main:p:n\",\"\",\"f\"]]}}]]}",
     };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (basis_proofs_of(others[i], strlen(others[i])).begin) fail_msg("taken: %s", others[i]);
