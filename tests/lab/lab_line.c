@@ -181,8 +181,19 @@ static hd_status line_metadata(authority *a, place_id doc, hd_value *out) {
 static hd_status line_seq_of(authority *a, struct key *space, uint64_t *out) {
     return INNER(a)->ops->basis->seq_of(INNER(a), space, out);
 }
+/* A store in memory has no such thing: it is always as before. */
+static hd_status line_reach(authority *a, uint64_t *out) {
+    const basis_ops *inner = INNER(a)->ops->basis;
+    if (inner->reach) return inner->reach(INNER(a), out);
+    *out = 1;
+    return HD_OK;
+}
 static const basis_ops line_basis = {
-    .rows = line_rows, .changes = line_changes, .seq_of = line_seq_of, .metadata = line_metadata
+    .rows = line_rows,
+    .changes = line_changes,
+    .seq_of = line_seq_of,
+    .reach = line_reach,
+    .metadata = line_metadata,
 };
 
 static void line_close(authority *a) {

@@ -168,6 +168,37 @@ static void what_came_in_between_is_proved_at_rest(void **state) {
     assert_ran(l, "show");
 }
 
+/* The log from which an account could be taken is gone. */
+static void what_the_store_has_forgotten_is_said_at_rest(void **state) {
+    begin();
+    lab_set(l, "f#/a", 5);
+    come_to_rest();
+    assert_ran(l, "a show");
+    assert_int_equal(hd_store_checkpoint(lab_runtime_now(l), NULL), HD_OK);
+    assert_int_equal(hd_store_prune(lab_runtime_now(l), NULL), HD_OK);
+    come_to_rest();
+    come_to_rest();
+    restart();
+    assert_ran(l, "show");
+    assert_seen(l, "show", "5 2 10 30 3");
+}
+
+/* Who is invalid then, and nobody looks, is still so afterwards. */
+static void who_is_invalid_at_rest_is_not_said_to_hold(void **state) {
+    begin();
+    lab_cancel(l, "show");
+    lab_set(l, "f#/b", 9);
+    come_to_rest();
+    assert_ran(l, "");
+    assert_int_equal(hd_store_checkpoint(lab_runtime_now(l), NULL), HD_OK);
+    assert_int_equal(hd_store_prune(lab_runtime_now(l), NULL), HD_OK);
+    come_to_rest();
+    come_to_rest();
+    restart();
+    assert_ran(l, "b show");
+    assert_seen(l, "show", "1 9 10 30 3");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         S(writes_over_pending_ones_touch_what_they_change),
@@ -177,6 +208,8 @@ int main(void) {
         S(an_element_less_concerns_who_has_read_it),
         S(a_large_change_is_proved_at_rest),
         S(what_came_in_between_is_proved_at_rest),
+        S(what_the_store_has_forgotten_is_said_at_rest),
+        S(who_is_invalid_at_rest_is_not_said_to_hold),
     };
     LAB_EVERYWHERE(tests);
 }
