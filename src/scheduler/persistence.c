@@ -23,6 +23,8 @@ static bool is_wanted_at_all(const scheduler *s) {
 
 static void on_leaving(scheduler *s, node_id id);
 
+static void on_aged(void *ctx) { persistence_soon(ctx); }
+
 hd_status persistence_init(scheduler *s) {
     if (!is_wanted_at_all(s)) return HD_OK;
     persistence *p = env_new0(s->env, sizeof *p);
@@ -36,6 +38,7 @@ hd_status persistence_init(scheduler *s) {
     s->r->observer.refused = rows_refused;
     s->r->observer.observed = adopt_observed;
     s->r->observer.untold = untold_add;
+    s->r->observer.aged = on_aged;
     s->leaving = on_leaving;
     return HD_OK;
 }
@@ -56,6 +59,7 @@ void persistence_fini(scheduler *s) {
     if (!p) return;
     s->r->observer.observed = NULL;
     s->r->observer.untold = NULL;
+    s->r->observer.aged = NULL;
     untold_fini(s);
     for (uint32_t i = 0; i < p->nodes.count; i++) kept_clear(&p->nodes.items[i]);
     for (uint32_t i = 0; i < p->pieces.count; i++) {
@@ -199,6 +203,7 @@ static void keep_alone(scheduler *s) {
         return;
     }
     untold_prove(s);
+    persistence_say_again(s);
     p->due_at = 0;
     if (p->wanted && p->due.count) overlay_seal(s->r, true); /* no memory: some other time */
 }
@@ -322,6 +327,7 @@ static hd_status take_piece(scheduler *s, const char *name, uint32_t *out) {
         *out = (uint32_t)(known - p->pieces.items);
         return HD_OK;
     }
+    if (!p->reach) persistence_look_back(s);
     if (!vec_room(s->env, &p->pieces, 1)) return HD_NOMEM;
     hd_value text = text_string(s->r->heap, name, length);
     if (hd_value_status(text)) return hd_value_status(text);

@@ -74,6 +74,7 @@ typedef struct persistence {
     VEC(hd_value) gone;   /* rows to be deleted: [name, instance, ...], owned */
     table gone_names;
     uint64_t due_at;     /* when what is due goes alone, if no seal takes it before; 0: never */
+    uint64_t reach;      /* of the store, when that was looked at last; see basis_ops; 0: never */
     uint64_t refused_at; /* the replica's revision when a seal was refused last; 0: never */
     bool wanted;         /* rows are to be written as they come, not only at the end */
     bool lost;           /* there was no memory to note that a node is due: look at all of them */
@@ -95,6 +96,10 @@ void persistence_closing(scheduler *s);
 /* The last word: everything has its verdict, and nothing will run any more. Says how far the rows
  * hold. */
 void persistence_say_valid(scheduler *s);
+/* The same while it goes on, if the store has forgotten what has changed since the rows were proved. */
+void persistence_say_again(scheduler *s);
+/* Whether the store has forgotten some of what has changed since this was asked last. */
+bool persistence_look_back(scheduler *s);
 /* Something could be kept now that is not. */
 bool persistence_is_ready(const scheduler *s);
 
@@ -175,6 +180,8 @@ hd_status rows_brief_of(scheduler *s, const char *name, const char *instance, hd
 bool rows_is_known(const scheduler *s, node_id id);
 /* What the node's own commit, about to be made, must say of its row; owned, absent: nothing. HD_NOMEM. */
 hd_status rows_outrun(scheduler *s, node_id id, hd_value *extra);
+/* Whether it reads something that no seal claims, and of which no word for a whole piece speaks. */
+bool rows_has_unclaimed(const node *n);
 /* Whether a row of the node could be written now. */
 bool rows_can_keep(const scheduler *s, node_id id);
 

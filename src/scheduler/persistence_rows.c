@@ -271,7 +271,7 @@ static void note_rest(scheduler *s, node_id id) {
     k->throttle_ms = throttle;
 }
 
-static bool reads_without_claim(const node *n) {
+bool rows_has_unclaimed(const node *n) {
     const edge *reads = node_reads_const(n);
     for (uint32_t i = 0; i < n->read_count; i++)
         if (reads[i].key & KEY_NO_CLAIM) return true;
@@ -282,7 +282,7 @@ static bool reads_without_claim(const node *n) {
 bool rows_is_known(const scheduler *s, node_id id) {
     const kept_node *k = kept_of(s, id);
     return (k->flags & KEPT_ROW) && !(k->flags & KEPT_CHANGED) && k->full_in <= s->r->settled &&
-           !reads_without_claim(node_of(s, id));
+           !rows_has_unclaimed(node_of(s, id));
 }
 
 /* Something that it read without a claim is not in the store yet, and may never be. */

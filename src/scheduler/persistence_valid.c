@@ -1,4 +1,5 @@
-/* persistence_valid.c -- how far a piece's rows hold, said when it stops or the runtime closes.
+/* persistence_valid.c -- how far a piece's rows hold, said when it stops or the runtime closes, and when
+ * the store forgets what exactly has changed since they were proved.
  *
  * A row proves itself as of the seal that carried it. What has changed since then is looked at when
  * the piece is resumed, every time anew, however long ago that was; unless somebody who knew better
@@ -31,6 +32,7 @@ typedef struct saying {
     hd_value stale; /* names of rows that do not hold; owned */
     bool foreign;   /* some row is not known here */
     bool behind;    /* some row is not proved as of now */
+    bool again; /* the store has forgotten what changed: nothing that was proved before will do */
     hd_status status;
 } saying;
 
@@ -70,6 +72,24 @@ static void take_space(saying *w, const char *text, size_t length, uint64_t prov
     if (proved < now) w->behind = true;
 }
 
+static bool is_hit(const scheduler *s, node_id id, hd_value seqs) {
+    const node *n = node_of(s, id);
+    const edge *reads = node_reads_const(n);
+    for (uint32_t i = 0; i < n->read_count; i++) {
+        const place *doc = doc_of(s, reads[i].key & KEY_PLACE);
+        const struct key *space = s->r->places.homes.items[doc->doc.home].space;
+        hd_value proved = object_get_bytes(seqs, key_bytes(space), space->length);
+        if ((doc->doc.flags & DOC_KNOWN) && doc->doc.seq > (uint64_t)hd_value_as_int(proved, 0))
+            return true;
+    }
+    return false;
+}
+
+/* Whether only a proof of its own can help it. */
+static bool needs_proof(const saying *w, node_id id, hd_value seqs) {
+    return row_holds(w, id) && (w->again || is_hit(w->s, id, seqs));
+}
+
 static bool take_row(void *ctx, const basis_row *row) {
     saying *w = ctx;
     size_t length = strlen(row->name);
@@ -77,6 +97,9 @@ static bool take_row(void *ctx, const basis_row *row) {
     w->foreign = !id || *row->instance || hd_value_count(w->stale) >= STALE_MAX;
     for (hd_iter it = hd_iter_of(row->seqs); !w->status && hd_iter_next(&it);)
         take_space(w, it.key, it.key_length, (uint64_t)hd_value_as_int(it.value, 0));
+    /* Reads without a claim are known by a seq of their own, which only the row can move. */
+    if (!w->foreign && rows_has_unclaimed(node_of(w->s, id)) && needs_proof(w, id, row->seqs))
+        persistence_due(w->s, id);
     if (!w->foreign && !w->status && !row_holds(w, id)) {
         hd_value name = text_make(w->s->r->heap, TAG_STRING, row->name, length);
         replace(w, &w->stale, array_append(w->s->r->heap, w->stale, name));
@@ -93,23 +116,10 @@ static bool is_own(scheduler *s, node_id id, const char *instance) {
     return value_exists(brief) && !strcmp(text_of(array_get(brief, 1), &length), instance);
 }
 
-static bool is_hit(const scheduler *s, node_id id, hd_value seqs) {
-    const node *n = node_of(s, id);
-    const edge *reads = node_reads_const(n);
-    for (uint32_t i = 0; i < n->read_count; i++) {
-        const place *doc = doc_of(s, reads[i].key & KEY_PLACE);
-        const struct key *space = s->r->places.homes.items[doc->doc.home].space;
-        hd_value proved = object_get_bytes(seqs, key_bytes(space), space->length);
-        if ((doc->doc.flags & DOC_KNOWN) && doc->doc.seq > (uint64_t)hd_value_as_int(proved, 0))
-            return true;
-    }
-    return false;
-}
-
 static bool prove_row(void *ctx, const basis_row *row) {
     const saying *w = ctx;
     node_id id = persistence_find(w->s, row->name, strlen(row->name));
-    if (id && row_holds(w, id) && is_hit(w->s, id, row->seqs) && is_own(w->s, id, row->instance))
+    if (id && needs_proof(w, id, row->seqs) && is_own(w->s, id, row->instance))
         persistence_due(w->s, id);
     return true;
 }
@@ -151,9 +161,9 @@ static void send(const saying *w, hd_value name) {
     replica_enqueue(r, c);
 }
 
-static void say(scheduler *s, uint32_t index) {
+static void say(scheduler *s, uint32_t index, bool again) {
     authority *a = s->r->authority;
-    saying w = { .s = s, .seqs = hd_object(), .stale = hd_array() };
+    saying w = { .s = s, .seqs = hd_object(), .stale = hd_array(), .again = again };
     hd_value name = s->persistence->pieces.items[index].name, valid = value_absent();
     size_t length;
     const char *piece = text_of(name, &length);
@@ -171,15 +181,32 @@ void persistence_stops(scheduler *s, const char *space, const char *piece) {
     const persistence *p = s->persistence;
     const kept_piece *of = p ? persistence_piece(s, space, piece) : NULL;
     if (of && of->nodes && !p->lost && a->ops->wants_derived(a))
-        say(s, (uint32_t)(of - p->pieces.items));
+        say(s, (uint32_t)(of - p->pieces.items), false);
+}
+
+static void say_all(scheduler *s, bool again) {
+    const persistence *p = s->persistence;
+    for (uint32_t i = 0; i < p->pieces.count; i++)
+        if (value_exists(p->pieces.items[i].name) && p->pieces.items[i].nodes) say(s, i, again);
+}
+
+bool persistence_look_back(scheduler *s) {
+    authority *a = s->r->authority;
+    uint64_t before = s->persistence->reach;
+    if (!a->ops->basis->reach || a->ops->basis->reach(a, &s->persistence->reach)) return false;
+    return before < s->persistence->reach;
+}
+
+void persistence_say_again(scheduler *s) {
+    const persistence *p = s->persistence;
+    if (p->wanted && !p->lost && p->reach && persistence_look_back(s)) say_all(s, true);
 }
 
 void persistence_say_valid(scheduler *s) {
     authority *a = s->r->authority;
     const persistence *p = s->persistence;
     if (!p || p->lost || s->r->pending_count || !a->ops->wants_derived(a)) return;
-    for (uint32_t i = 0; i < p->pieces.count; i++)
-        if (value_exists(p->pieces.items[i].name) && p->pieces.items[i].nodes) say(s, i);
+    say_all(s, false);
     if (p->due.count) (void)overlay_seal(s->r, true); /* without memory it is found out again */
     if (s->r->pending_count) (void)replica_send(s->r);
 }

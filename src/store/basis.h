@@ -85,6 +85,9 @@ typedef struct basis_ops {
                          void *ctx);
     /* The seq of a space at the snapshot of the last poll. */
     hd_status (*seq_of)(authority *a, struct key *space, uint64_t *out);
+    /* How far back changes can be told one by one, in the authority's own terms: it grows when some are
+     * forgotten. NULL: no program that could be killed depends on it. */
+    hd_status (*reach)(authority *a, uint64_t *out);
     /* The metadata of a document at the same snapshot, owned; absent: it has none. Makes no place. */
     hd_status (*metadata)(authority *a, place_id doc, hd_value *out);
     /* Keeps rows without a commit, proved as of now: of an authority that nobody else uses (see

@@ -99,7 +99,10 @@ static void take_outcomes(sqlite_authority *s) {
     outcome **end = &s->waiting;
     while (*end) end = &(*end)->next;
     *end = writer_take(s->writer, s->client.position, &folded, &s->trouble);
-    if (folded != s->folded) client_trim(&s->client, folded);
+    if (folded != s->folded) {
+        client_trim(&s->client, folded);
+        replica_aged(s->base.replica);
+    }
     s->folded = folded;
 }
 
@@ -277,7 +280,9 @@ static hd_status sqlite_checkpoint(authority *a, hd_error *error) {
     return command(a, COMMAND_CHECKPOINT, error);
 }
 static hd_status sqlite_prune(authority *a, hd_error *error) {
-    return command(a, COMMAND_PRUNE, error);
+    hd_status status = command(a, COMMAND_PRUNE, error);
+    if (!status) replica_aged(a->replica);
+    return status;
 }
 static hd_status sqlite_vacuum(authority *a, hd_error *error) {
     return command(a, COMMAND_VACUUM, error);
@@ -297,6 +302,9 @@ static hd_status sqlite_seq_of(authority *a, struct key *space, uint64_t *out) {
     *out = status ? 0 : entry->seq;
     return status;
 }
+static hd_status sqlite_reach(authority *a, uint64_t *out) {
+    return client_reach(&self(a)->client, out);
+}
 static hd_status sqlite_metadata(authority *a, place_id doc, hd_value *out) {
     return client_metadata(&self(a)->client, doc, out);
 }
@@ -307,6 +315,7 @@ static const basis_ops sqlite_basis_ops = {
     .rows = sqlite_rows,
     .changes = sqlite_changes,
     .seq_of = sqlite_seq_of,
+    .reach = sqlite_reach,
     .metadata = sqlite_metadata,
     .stale = sqlite_stale,
 };

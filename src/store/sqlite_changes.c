@@ -245,6 +245,17 @@ static hd_status tell_changes(gathering *g, uint64_t now) {
     return g->reached ? tell_parts(g) : HD_OK;
 }
 
+hd_status client_reach(client *c, uint64_t *out) {
+    hd_status status = client_snapshot(c);
+    sqlite3_stmt *s = status ? NULL : file_sql_get(&c->file, SQL_LOG_AFTER);
+    if (!s) return status ? status : file_status(sqlite3_extended_errcode(c->file.db));
+    sqlite3_bind_int64(s, 1, 0);
+    int rc = sqlite3_step(s);
+    *out = rc == SQLITE_ROW ? (uint64_t)sqlite3_column_int64(s, 0) : c->position + 1;
+    sqlite3_reset(s);
+    return rc == SQLITE_ROW ? HD_OK : file_status(rc);
+}
+
 hd_status changes_since(const change_query *q) {
     gathering g = { .q = q, .env = q->c->env };
     client_space *space;

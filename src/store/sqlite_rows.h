@@ -9,6 +9,8 @@
 hd_status client_rows(client *c, const char *piece, hd_value *valid, basis_row_fn fn, void *ctx);
 hd_status client_changes(client *c, struct key *space, uint64_t seq, basis_change_fn fn, void *ctx);
 hd_status client_metadata(client *c, place_id doc, hd_value *out);
+/* The first row that the log still has. */
+hd_status client_reach(client *c, uint64_t *out);
 
 /* ---- Changes of any documents, known here or not (sqlite_changes.c) */
 
