@@ -158,11 +158,86 @@ static void demand_survives_every_failed_allocation(void **state) {
     assert_true(lab_each_allocation_failure(a_piece_and_who_looks, NULL) > 50);
 }
 
+/* ---- lists: what somebody else has put in place of one does not stay */
+
+static hd_value is_many(hd_tx *tx, hd_value in, void *ctx) {
+    (void)tx, (void)ctx;
+    return hd_bool(hd_value_number(in) > 1);
+}
+static hd_status look_at_first(hd_tx *tx, void *ctx) {
+    life *w = ctx;
+    hd_value v = hd_tx_get(tx, w->more);
+    if (hd_value_status(v)) return hd_value_status(v);
+    w->seen = hd_value_as_double(hd_value_index(v, 0), 0);
+    return HD_OK;
+}
+static hd_cell build_many(hd_build *b) {
+    hd_cell items = hd_cell_at(hd_build_runtime(b), "main/items");
+    return hd_filter(b, "many", items, &(hd_each){ .fn = is_many });
+}
+
+/* What has yet to arrive has done so after a few pumps. */
+static bool write_json(const life *w, const char *cell, const char *json) {
+    hd_status status = HD_PENDING;
+    for (int i = 0; i < 8 && status == HD_PENDING; i++) {
+        status = hd_write_json(w->rt, hd_cell_at(w->rt, cell), json);
+        if (status == HD_PENDING) hd_runtime_pump(w->rt);
+    }
+    return !status;
+}
+static bool start_piece(const life *w) {
+    hd_piece piece;
+    hd_status status = HD_PENDING;
+    for (int i = 0; i < 8 && status == HD_PENDING; i++) {
+        status =
+            hd_piece_start(w->rt, &(hd_piece_spec){ .id = "q", .pattern = "many" }, &piece, NULL);
+        if (status == HD_PENDING) hd_runtime_pump(w->rt);
+    }
+    return !status;
+}
+
+static bool live_with_list(life *w, lab_env *world, hd_memory *memory, const char *cell,
+                           const char *json) {
+    hd_options options = { .env = lab_env_of(world), .memory = memory };
+    *w = (life){ 0 };
+    if (hd_open(NULL, &options, &w->rt, NULL)) return false;
+    w->more = hd_cell_at(w->rt, "main/q/many");
+    bool well = w->more.id && !hd_runtime_on_error(w->rt, ignore, NULL) &&
+                !hd_pattern_register(w->rt, "many", "1", build_many) && write_json(w, cell, json) &&
+                start_piece(w) && hd_effect(w->rt, "look", look_at_first, w).id && settle(w);
+    return end(w) && well;
+}
+
+static void a_list_that_is_mended(lab_env *world, void *ctx) {
+    hd_memory *memory;
+    life first, second;
+    if (hd_memory_open(lab_env_of(world), &(hd_memory_options){ .load_late = ctx != NULL },
+                       &memory))
+        return;
+    bool one = live_with_list(&first, world, memory, "main/items", "[1,2,3]");
+    bool two = one && live_with_list(&second, world, memory, "main/q/many", "[7]");
+    if (one && two) assert_true(first.seen == 2 && second.seen == 2);
+    if (!lab_env_failed(world)) assert_true(one && two);
+    hd_memory_close(memory);
+}
+
+static void mending_survives_every_failed_allocation(void **state) {
+    (void)state;
+    assert_true(lab_each_allocation_failure(a_list_that_is_mended, NULL) > 50);
+}
+static void mending_what_arrives_late_survives_every_failed_allocation(void **state) {
+    static bool late = true;
+    (void)state;
+    assert_true(lab_each_allocation_failure(a_list_that_is_mended, &late) > 50);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(resuming_survives_every_failed_allocation),
         cmocka_unit_test(adopting_survives_every_failed_allocation),
         cmocka_unit_test(demand_survives_every_failed_allocation),
+        cmocka_unit_test(mending_survives_every_failed_allocation),
+        cmocka_unit_test(mending_what_arrives_late_survives_every_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -251,6 +251,23 @@ static void idle_waits_for_a_wave(void **state) {
     lab_close(l);
 }
 
+/* Whoever waits for a document has yet to run: idle waits with him. */
+static void idle_waits_for_documents(void **state) {
+    lab *l = lab_start_late();
+    lab_on(l, "b");
+    lab_set(l, "n", 4);
+    lab_settle(l);
+    lab_runtime_close(lab_on(l, "b")); /* nobody else is on the store */
+    lab_on(l, "a");
+    lab_compute(l, "x", "n", NULL);
+    lab_compute(l, "y", "x", NULL);
+    lab_effect(l, "show", "y");
+    lab_idle(l);
+    assert_seen(l, "show", "4");
+    assert_true(hd_runtime_is_idle(lab_runtime_now(l)));
+    lab_close(l);
+}
+
 /* C161: a wave without end holds idle for a bounded time; one warning names a node. */
 static void idle_does_not_wait_for_ever(void **state) {
     lab *l = lab_start();
@@ -611,6 +628,7 @@ int main(void) {
         cmocka_unit_test(settling_clears_the_backoff),
         cmocka_unit_test(effects_that_trigger_each_other_are_no_error),
         cmocka_unit_test(idle_waits_for_a_wave),
+        cmocka_unit_test(idle_waits_for_documents),
         cmocka_unit_test(idle_does_not_wait_for_ever),
         cmocka_unit_test(every_idle_starts_with_full_patience),
         cmocka_unit_test(a_dormant_wave_does_not_hold_idle),
