@@ -367,28 +367,35 @@ static hd_status conclude(scheduler *s, node_id id, hd_tx *tx) {
     return HD_OK;
 }
 
+/* There was no memory: it runs when there is, and pump tells of it. */
+static void postpone(scheduler *s, node_id id) {
+    invalidation_mark(s, id);
+    gates_starve(s, id);
+}
+
 /* Set aside without trace until the document is there. */
 static void wait_for(scheduler *s, node_id id, place_id missing) {
-    cold *c = registry_cold(s, id);
-    if (!c || !missing) {
-        invalidation_mark(s, id);
+    cold *c = missing ? registry_cold(s, id) : NULL;
+    if (missing && !c) {
+        postpone(s, id);
         return;
     }
-    c->missing = missing;
-    node_of(s, id)->flags |= NODE_WAITING;
+    if (c) c->missing = missing;
+    if (c) node_of(s, id)->flags |= NODE_WAITING;
     invalidation_mark(s, id);
-    gates_apply(s, id, 0);
+    if (c) gates_apply(s, id, 0);
 }
 
 /* What it writes has to be here, or its result would have nothing to be compared with, and be lost. */
-static place_id missing_output(scheduler *s, node_id id) {
-    place_id missing = 0;
+static hd_status ask_for_outputs(scheduler *s, node_id id, place_id *missing) {
     for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0; i++) {
         if (out & WRITER_ENVELOPE) continue; /* any document below, or none */
         place_id doc = place_at(&s->r->places, out)->root;
-        if (replica_load(s->r, doc) == HD_PENDING && !missing) missing = doc;
+        hd_status status = replica_load(s->r, doc);
+        if (status == HD_NOMEM) return status;
+        if (status == HD_PENDING && !*missing) *missing = doc;
     }
-    return missing;
+    return HD_OK; /* another failure is met again by the write, which reports it */
 }
 
 typedef struct upstream {
@@ -413,7 +420,11 @@ static place_id missing_upstream(const scheduler *s, node_id id) {
 }
 
 bool runner_can_begin(scheduler *s, node_id id) {
-    place_id missing = missing_output(s, id);
+    place_id missing = 0;
+    if (ask_for_outputs(s, id, &missing)) {
+        postpone(s, id);
+        return false;
+    }
     if (!missing) missing = missing_upstream(s, id);
     if (missing) wait_for(s, id, missing);
     return !missing;
@@ -427,10 +438,9 @@ static bool failed_too_early(scheduler *s, node_id id, hd_tx *tx) {
 }
 
 /* No fault of the node's. Perhaps what it read could not even be written down: so it does not wait for
- * a change but stays invalid, and pump tells of it. */
+ * a change but stays invalid. */
 static void starve(scheduler *s, node_id id) {
-    invalidation_mark(s, id);
-    gates_starve(s, id);
+    postpone(s, id);
     runner_report(s, id, HD_NOMEM, s->message);
 }
 
@@ -453,10 +463,7 @@ static void failed(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
     default: break;
     }
     if (failed_too_early(s, id, tx)) return;
-    if (keep_reads(s, id, tx)) { /* it would never hear of a change: it runs again */
-        invalidation_mark(s, id);
-        gates_starve(s, id);
-    }
+    if (keep_reads(s, id, tx)) postpone(s, id); /* it would never hear of a change */
     runner_completed(s, node_of(s, id));
     persistence_failed(s, id);
     if (status != HD_ABORTED) runner_report(s, id, status, s->message);

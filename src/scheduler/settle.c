@@ -363,7 +363,18 @@ static bool holds(const scheduler *s, const cold *c) {
     return (n->flags & NODE_NEVER_RAN) && g->debounce_at && g->debounce_at == g->timer.key;
 }
 
+/* Somebody who is looked at waits for a document: he has yet to run. */
+static bool awaits_documents(const scheduler *s) {
+    for (uint32_t i = 1; i < s->colds.count; i++) {
+        const cold *c = s->colds.items[i];
+        const node *n = c->node && c->missing ? node_of(s, c->node) : NULL;
+        if (n && node_is_live(&s->graph, n) && node_is_invalid(&s->graph, n)) return true;
+    }
+    return false;
+}
+
 bool settle_holds_idle(const scheduler *s) {
+    if (s->r->authority->late && awaits_documents(s)) return true;
     for (uint32_t i = 0; i < s->timers.count; i++)
         if (holds(s, BINHEAP_ENTRY(s->timers.slots[i].item, cold, gate.timer))) return true;
     return false;

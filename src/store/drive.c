@@ -331,7 +331,7 @@ static bool is_alone(const hd_runtime *rt) {
     const replica *r = &rt->r;
     return !rt->open && !rt->in_run && !rt->driven && !rt->outside.ctx && !r->pending_count &&
            list_empty(&r->trivial) && !atomic_load_explicit(&rt->posts, memory_order_relaxed) &&
-           r->authority->alone;
+           r->authority->alone && !r->authority->late;
 }
 
 static bool settle_alone(hd_runtime *rt) {

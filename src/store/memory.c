@@ -510,25 +510,28 @@ static void trim_log(hd_memory *m) {
     m->ops_base += ops;
 }
 
-static void deliver_loads(memory_authority *ma) {
-    replica *r = ma->base.replica;
-    uint32_t count = ma->wanted.count; /* those asked for from within wait for the next poll */
-    for (uint32_t i = 0; i < count; i++) {
-        place_id doc = ma->wanted.items[i];
-        uint32_t index;
-        hd_status status = head_of(ma, doc, &index);
-        loaded state = { 0 };
-        if (!status) {
-            const head *d = &ma->m->h.heads.items[index];
-            state = (loaded){ .present = !value_is_absent(d->value),
-                              .value = d->value,
-                              .seq = ma->m->h.spaces.items[d->space_index].seq };
-        }
-        replica_arrived(r, doc, &state, status);
+static hd_status deliver_load(memory_authority *ma, place_id doc) {
+    uint32_t index;
+    hd_status status = head_of(ma, doc, &index);
+    if (status) return status;
+    const head *d = &ma->m->h.heads.items[index];
+    loaded state = { .present = !value_is_absent(d->value),
+                     .value = d->value,
+                     .seq = ma->m->h.spaces.items[d->space_index].seq };
+    return replica_arrived(ma->base.replica, doc, &state, HD_OK);
+}
+
+/* Without memory the rest waits for the next poll, as do those that are asked for from within. */
+static hd_status deliver_loads(memory_authority *ma) {
+    uint32_t count = ma->wanted.count, done = 0;
+    hd_status status = HD_OK;
+    while (done < count && !status) {
+        status = deliver_load(ma, ma->wanted.items[done]);
+        if (!status) done++;
     }
-    ma->wanted.count -= count;
-    memmove(ma->wanted.items, ma->wanted.items + count,
-            ma->wanted.count * sizeof *ma->wanted.items);
+    ma->wanted.count -= done;
+    memmove(ma->wanted.items, ma->wanted.items + done, ma->wanted.count * sizeof *ma->wanted.items);
+    return status;
 }
 
 static bool hears(const memory_authority *ma) {
@@ -551,8 +554,8 @@ static hd_status memory_poll(authority *a) {
         }
     }
     if (m->log.count) trim_log(m);
-    if (ma->wanted.count) deliver_loads(ma);
-    return undecided;
+    hd_status undelivered = ma->wanted.count ? deliver_loads(ma) : HD_OK;
+    return undecided ? undecided : undelivered;
 }
 
 /* One snapshot: a document as it was at the last poll, though the head may have moved on. */

@@ -350,20 +350,22 @@ void replica_forget(replica *r, place_id doc) {
     value_unref(before);
 }
 
-void replica_arrived(replica *r, place_id doc, const loaded *state, hd_status status) {
+hd_status replica_arrived(replica *r, place_id doc, const loaded *state, hd_status status) {
     place *p = place_at(&r->places, doc);
+    bool news = !status && !(p->doc.flags & DOC_KNOWN);
+    hd_status begun =
+        news ? replica_notice_begin(r, HD_CHANGE_LOAD, HD_COMMIT_SOURCE, 0, 0, 1) : HD_OK;
+    if (begun) return begun;
     p->doc.flags &= (uint16_t)~DOC_LOADING;
-    if (!status && !(p->doc.flags & DOC_KNOWN)) {
-        status = replica_notice_begin(r, HD_CHANGE_LOAD, HD_COMMIT_SOURCE, 0, 0, 1);
-        if (!status) {
-            r->stats.loads++;
-            p->doc.flags |= DOC_KNOWN;
-            place_set_seq(p, state->seq);
-            replica_show(r, doc, state->present ? value_ref(state->value) : value_absent());
-            replica_notice_end(r);
-        }
+    if (news) {
+        r->stats.loads++;
+        p->doc.flags |= DOC_KNOWN;
+        place_set_seq(p, state->seq);
+        replica_show(r, doc, state->present ? value_ref(state->value) : value_absent());
+        replica_notice_end(r);
     }
     if (r->observer.arrived) r->observer.arrived(r->observer.ctx, doc, status);
+    return HD_OK;
 }
 
 /* ---- committing */

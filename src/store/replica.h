@@ -218,8 +218,9 @@ bool replica_can_forget(const replica *r, place_id doc);
 /* Nothing is known of it any more. Whoever has read it is told; nobody may depend on hearing more. */
 void replica_forget(replica *r, place_id doc);
 
-/* A late load: HD_OK with the state, or why it failed. */
-void replica_arrived(replica *r, place_id doc, const loaded *state, hd_status status);
+/* A late load: HD_OK with the state, or why it failed. HD_NOMEM: nothing has changed, say it again in the
+ * next poll. */
+hd_status replica_arrived(replica *r, place_id doc, const loaded *state, hd_status status);
 
 /* ---- for the runtime */
 

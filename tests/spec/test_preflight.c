@@ -394,7 +394,7 @@ static void a_load_that_fails_ends_the_event_once(void **state) {
     lab_fire(l, "see", "1", &bad);
     lab_turn(l);
     assert_int_equal(hd_runtime_event_waits(lab_rt(a)), HD_EVENT_WAITS_LOAD);
-    replica_arrived(lab_replica(a), lab_cell(a, "far").id, NULL, HD_CORRUPT);
+    assert_status(replica_arrived(lab_replica(a), lab_cell(a, "far").id, NULL, HD_CORRUPT), HD_OK);
     lab_idle(l);
     assert_outcome(bad, HD_CORRUPT);
     assert_int_equal(h->runs, 0);
