@@ -247,7 +247,9 @@ static uint64_t input_size(FILE *from) {
 static int run(cli *c) {
     importing m = { .c = c, .from = stdin, .who = { HD_SCOPE_SPACE, "" }, .where = "start" };
     if (c->operand_count > 1 && strcmp(c->operands[1], "-")) m.from = fopen(c->operands[1], "r");
-    if (!m.from) return cli_fail(c, CLI_NOT_FOUND, NULL, "%s cannot be read", c->operands[1]);
+    if (!m.from)
+        return cli_fail(c, CLI_NOT_FOUND, NULL, "%s cannot be read: %s", c->operands[1],
+                        strerror(errno));
     m.size = input_size(m.from);
     int failed = store_open(c, &m.s, c->operands[0], STORE_CREATE);
     if (!failed) failed = import_lines(&m);

@@ -13,8 +13,8 @@ static int patch(store *s, hd_tx *tx) {
     hd_status status = hd_tx_patch(tx, cell, operations, &error);
     if (!status) return CLI_OK;
     return cli_fail(s->c, exit_of(status) == CLI_INTERNAL ? CLI_INPUT : exit_of(status),
-                    "A patch is [{\"op\": \"set\", \"path\": \"/a\", \"value\": 1}, ...]; "
-                    "op: set, remove, append, increment.",
+                    "A patch is [{\"op\": \"set\", \"path\": \"/a\", \"value\": 1}, ...];\n"
+                    "  op: set, remove, append, increment.",
                     "%s", *error.message ? error.message : hd_status_text(status));
 }
 

@@ -1,4 +1,5 @@
 /* send.c -- post an event: a program with a handler for the stream takes it, now or later. */
+#define _POSIX_C_SOURCE 200809L
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/parse.h"
@@ -8,6 +9,7 @@
 #include <heddle/event.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct sending {
     store s;
@@ -124,14 +126,31 @@ static int print_outcome(sending *w, uint64_t end) {
     return store_fail(s, status, w->id);
 }
 
-static int run(cli *c) {
-    sending w = { 0 };
+/* Opens the store and understands what is asked for; `w` is to be closed in any case. */
+static int prepare(cli *c, sending *w, store_mode mode, uint64_t *end, hd_value *payload) {
+    *w = (sending){ 0 };
+    int failed = store_open(c, &w->s, c->operands[0], mode);
+    if (!failed) failed = wait_end(w, end);
+    if (!failed) failed = store_cell(&w->s, c->operands[1], &w->stream);
+    return failed ? failed : store_json(&w->s, "the payload", c->operands[2], payload);
+}
+
+/* As in change.c: a slip must not leave a file behind. */
+static int rehearse(cli *c) {
+    sending w;
     hd_value payload;
     uint64_t end;
-    int failed = store_open(c, &w.s, c->operands[0], STORE_CREATE);
-    if (!failed) failed = wait_end(&w, &end);
-    if (!failed) failed = store_cell(&w.s, c->operands[1], &w.stream);
-    if (!failed) failed = store_json(&w.s, "the payload", c->operands[2], &payload);
+    if (access(c->operands[0], F_OK) == 0 || strcmp(c->operands[2], "-") == 0) return CLI_OK;
+    return store_close(&w.s, prepare(c, &w, STORE_NOWHERE, &end, &payload));
+}
+
+static int run(cli *c) {
+    sending w;
+    hd_value payload;
+    uint64_t end;
+    int failed = rehearse(c);
+    if (failed) return failed;
+    failed = prepare(c, &w, STORE_CREATE, &end, &payload);
     if (!failed) failed = post(&w, payload);
     if (!failed) failed = option_given(c, "wait") ? print_outcome(&w, end) : print_id(&w);
     return store_close(&w.s, failed);

@@ -22,6 +22,11 @@ static bool is_directory(const char *file) {
     return stat(file, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+static bool is_empty(const char *file) {
+    struct stat st;
+    return stat(file, &st) == 0 && S_ISREG(st.st_mode) && !st.st_size;
+}
+
 int store_home(cli *c, const char *file) {
     struct stat st;
     char home[4096], hint[256];
@@ -42,6 +47,10 @@ int store_open_failed(cli *c, const char *file, hd_status status, const hd_error
     if (status == HD_NOT_FOUND) {
         snprintf(hint, sizeof hint, "To create it: heddle set %.160s main/first '\"hello\"'", file);
         return cli_fail(c, CLI_NOT_FOUND, hint, "there is no file %s", file);
+    }
+    if (is_empty(file)) {
+        snprintf(hint, sizeof hint, "To fill it: heddle set %.160s main/first '\"hello\"'", file);
+        return cli_fail(c, CLI_FILE, hint, "%s is empty: nothing has been stored in it yet", file);
     }
     return cli_fail(c, status == HD_USAGE ? CLI_USAGE : exit_of(status), NULL, "%s",
                     *error->message ? error->message : hd_status_text(status));

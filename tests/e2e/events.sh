@@ -69,3 +69,6 @@ check "events names the stream whole" holds sh -c '"$0" events long.db --waiting
 kill $running
 wait $running 2>/dev/null
 check "an id of nothing is a slip, not a defect" fails 1 "id of an event" send shop.db main/buy 1 --id ""
+
+check "a slip in a payload is told" fails 4 "a key in quotes" send none.db main/buy '{bad'
+check "and leaves no file behind" holds test ! -e none.db
