@@ -109,7 +109,7 @@ HD_API hd_node hd_compute(hd_runtime *rt, const char *name, hd_action_fn fn, voi
                           hd_cell output);
 HD_API hd_node hd_effect(hd_runtime *rt, const char *name, hd_action_fn fn, void *ctx);
 
-/* Calls fn with the cell's value now and whenever it changes. The value is borrowed. */
+/* Calls fn with the cell's value now and whenever it changes. The value is borrowed. No cell: HD_USAGE. */
 typedef void (*hd_sink_fn)(void *ctx, hd_value v);
 HD_API hd_node hd_sink(hd_runtime *rt, hd_cell cell, hd_sink_fn fn, void *ctx);
 

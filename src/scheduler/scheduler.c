@@ -330,6 +330,10 @@ static hd_status sink_run(hd_tx *tx, void *ctx) {
 static hd_status sink_register(hd_runtime *rt, hd_cell cell, hd_sink_fn fn, void *ctx, bool once,
                                hd_node *out) {
     *out = (hd_node){ 0, 0 };
+    if (!cell.id || !fn)
+        return runtime_fail(rt, HD_USAGE, "%s",
+                            fn ? "what is to be looked at is no cell: was its name refused?"
+                               : "somebody looks with no function");
     sink *k = env_new(&rt->env, sizeof *k);
     if (!k) return HD_NOMEM;
     *k = (sink){ rt->env, cell, fn, ctx };
@@ -338,7 +342,7 @@ static hd_status sink_register(hd_runtime *rt, hd_cell cell, hd_sink_fn fn, void
                           .release = sink_release,
                           .effect = true,
                           .reads = &cell,
-                          .read_count = cell.id ? 1 : 0,
+                          .read_count = 1,
                           .no_auto_debounce = once };
     hd_status status = hd_node_register(rt, &spec, out);
     if (status) env_free(&rt->env, k, sizeof *k);

@@ -27,6 +27,26 @@ static void a_child_outlives_its_parent(void **state) {
     assert_int_equal(lab_stats(l).nodes, 0);
 }
 
+static void see(void *ctx, hd_value v) { ++*(int *)ctx; }
+
+/* A slip in a name gives no cell: whoever looks there would see nothing for ever. */
+static void nobody_looks_at_what_is_no_cell(void **state) {
+    int seen = 0;
+    hd_pool *pool;
+    hd_cell slip = hd_cell_at(rt(), "a name without a space");
+    assert_int_equal(hd_sink(rt(), slip, see, &seen).id, 0);
+    assert_int_equal(hd_runtime_error(rt())->status, HD_USAGE);
+    assert_non_null(strstr(hd_runtime_error(rt())->message, "no cell"));
+    assert_int_equal(hd_pull(rt(), slip, see, &seen), HD_USAGE);
+    assert_int_equal(hd_sink(rt(), hd_cell_at(rt(), "main/n"), NULL, NULL).id, 0);
+    assert_non_null(strstr(hd_runtime_error(rt())->message, "no function"));
+    assert_int_equal(hd_pool_open(hd_runtime_heap(rt()), &pool), HD_OK);
+    assert_int_equal(hd_value_status(hd_pull_now(rt(), pool, slip)), HD_USAGE);
+    hd_pool_close(pool);
+    lab_settle(l);
+    assert_int_equal(seen, 0);
+}
+
 /* A node that runs a thousand times a second has got there after seven weeks. */
 static void runs_are_counted_beyond_32_bits(void **state) {
     hd_node_info info;
@@ -763,6 +783,7 @@ static void what_a_name_did_counts_when_it_comes_again(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         S(a_child_outlives_its_parent),
+        S(nobody_looks_at_what_is_no_cell),
         S(runs_are_counted_beyond_32_bits),
         S(a_name_may_have_a_slash_and_any_length),
         S(a_name_that_is_no_text_is_refused_with_the_reason),
