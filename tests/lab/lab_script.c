@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORDS_MAX 512
+#define WORDS_MAX 8192
 
 typedef struct line {
     lab_runtime *r;
