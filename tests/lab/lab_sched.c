@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "lab_sched.h"
 
+#include "scheduler/persistence.h"
 #include "scheduler/scheduler.h"
 #include <math.h>
 #include <stdio.h>
@@ -479,6 +480,13 @@ const char *lab_ran(lab *l) {
 }
 
 void lab_note(lab *l, const char *name) { append(&sched_of(l)->ran, " ", name); }
+
+const char *lab_running(hd_runtime *rt) {
+    const scheduler *s = scheduler_of(rt);
+    size_t length;
+    if (!s->running || !s->persistence || !kept_has_name(kept_of(s, s->running))) return NULL;
+    return kept_name(kept_of(s, s->running), &length);
+}
 
 const char *lab_seen(lab *l, const char *name) {
     const lab_node *n = lab_find(l, name);

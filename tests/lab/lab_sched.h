@@ -151,6 +151,8 @@ uint64_t lab_now_ms(lab *l); /* since lab_start */
 const char *lab_ran(lab *l);
 /* For bodies that are no nodes: from here it is in that list too. */
 void lab_note(lab *l, const char *name);
+/* The durable name of the node that runs now; NULL: it has none. Good while it runs. */
+const char *lab_running(hd_runtime *rt);
 /* What the node's reads gave at its last run. */
 const char *lab_seen(lab *l, const char *name);
 hd_scheduler_stats lab_stats(lab *l);
