@@ -188,12 +188,17 @@ static hd_status line_reach(authority *a, uint64_t *out) {
     *out = 1;
     return HD_OK;
 }
+static hd_status line_stale(authority *a, basis_stale_fn fn, void *ctx) {
+    const basis_ops *inner = INNER(a)->ops->basis;
+    return inner->stale ? inner->stale(INNER(a), fn, ctx) : HD_USAGE;
+}
 static const basis_ops line_basis = {
     .rows = line_rows,
     .changes = line_changes,
     .seq_of = line_seq_of,
     .reach = line_reach,
     .metadata = line_metadata,
+    .stale = line_stale,
 };
 
 static void line_close(authority *a) {

@@ -522,6 +522,48 @@ static void a_change_of_an_unread_document_is_noticed(void **state) {
     assert_ran(l, "right show");
 }
 
+/* ---- outputs that others have written */
+
+static void mender(void) {
+    lab_compute(l, "plain", "n", NULL);
+    lab_add(l, .name = "mended", .reads = "n", .mends = true);
+    lab_add(l, .name = "inner", .reads = "n", .output = "doc#/inner", .mends = true);
+    lab_effect(l, "show", "plain mended inner doc#/inner");
+}
+
+/* What somebody has written over a computed document while nobody ran stays, unless its node mends it: then
+ * it runs, and the others do not. A change beside it is none. */
+static void an_output_is_mended_where_asked_for(void **state) {
+    lab_set(l, "n", 3);
+    begin(mender);
+    settle();
+    lab_ran(l);
+    lab_on(l, "b");
+    stop();
+    lab_on(l, "b");
+    lab_set(l, "plain", 7);
+    lab_set(l, "mended", 7);
+    lab_set(l, "doc#/other", 7);
+    settle();
+    again();
+    settle();
+    assert_ran(l, "mended show");
+    assert_seen(l, "show", "7 3 - 3");
+    stop();
+    lab_on(l, "b");
+    lab_remove(l, "plain");
+    lab_remove(l, "mended");
+    lab_remove(l, "doc#/inner");
+    settle();
+    again();
+    settle();
+    assert_ran(l, "mended inner show");
+    assert_seen(l, "show", "- 3 - 3");
+    lab_set(l, "n", 4);
+    settle();
+    assert_seen(l, "show", "4 4 - 4");
+}
+
 /* ---- late: documents arrive when the next answers come */
 
 static char causes_told[128];
@@ -595,6 +637,7 @@ int main(void) {
         S(volatile_documents_make_no_rows),
         S(a_creator_runs_and_its_children_do_not),
         S(a_change_of_an_unread_document_is_noticed),
+        S(an_output_is_mended_where_asked_for),
         cmocka_unit_test_setup_teardown(an_arrival_is_no_change, open_late, spec_close),
     };
     LAB_EVERYWHERE(tests);

@@ -241,6 +241,28 @@ static void a_container_that_is_missing_is_rebuilt(void **state) {
     assert_computed(COORDINATORS); /* and that is known */
 }
 
+static bool take_stale(void *ctx, const hd_stale_piece *piece) {
+    assert_string_equal(piece->id, "k");
+    *(uint64_t *)ctx = piece->nodes;
+    return true;
+}
+
+/* It shows among the pieces that have something to do. */
+static void a_container_that_is_missing_makes_its_piece_stale(void **state) {
+    uint64_t stale = 0;
+    now = *state;
+    if (!lab_is_sqlite(l)) skip();
+    live();
+    elsewhere();
+    settle();
+    assert_int_equal(hd_store_stale_pieces(rt(), take_stale, &stale), HD_OK);
+    assert_int_equal(stale, 0);
+    take("main/k/flat");
+    settle();
+    assert_int_equal(hd_store_stale_pieces(rt(), take_stale, &stale), HD_OK);
+    assert_int_equal(stale, 1);
+}
+
 /* C309: the same if the program does it itself, before it starts the piece. */
 static void a_container_that_the_program_spoilt_is_rebuilt(void **state) {
     now = *state;
@@ -485,6 +507,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         EACH(clean_containers_are_left_alone),
         EACH(a_container_that_is_missing_is_rebuilt),
+        EACH(a_container_that_is_missing_makes_its_piece_stale),
         EACH(a_container_that_the_program_spoilt_is_rebuilt),
         EACH(containers_that_are_all_missing_are_rebuilt),
         S(elements_that_are_missing_are_rebuilt),
