@@ -323,7 +323,7 @@ void hd_lab_idle(hd_lab *lab) {
             lab_record_take(r);
             if (status && status != HD_NOMEM)
                 hd_lab_fail("%s: settle: %s", r->name, hd_runtime_error(r->rt)->message);
-            busy = !status;
+            busy |= !status;
         }
     }
 }
