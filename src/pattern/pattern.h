@@ -152,9 +152,11 @@ struct piece {
     /* Transactions that launched it and may still fail, plus one for each that has not. At 0 nobody
      * wants it. Started by the program: one that never fails. */
     uint32_t launches;
-    uint32_t children; /* that run */
+    list below;        /* its children, in the order in which they got it as their parent */
+    list_node sibling; /* in below of its parent, while that runs */
+    list_node doomed;  /* in a list of those that a stop ends */
     list_node due;     /* in patterns.due: to be stopped, or else built, when nothing runs */
-    uint64_t stop;     /* that is ending it, its children first; 0: none */
+    bool stop;         /* a stop is ending it, its children first */
     bool stopping;     /* it is due for that */
     bool renounced;    /* and it is the program that wants it */
     bool opened;       /* its document is left alone, but for what it is `supplied` with: */
@@ -192,7 +194,7 @@ struct patterns {
     table names;               /* (space, id) -> index into `pieces` */
     list running;              /* in order of start */
     list due;                  /* pieces; idle waits for them */
-    uint64_t started, stops;   /* how many there were */
+    uint64_t started;          /* how many there were */
     uint32_t building;         /* functions of pieces on the stack */
     list launches, replies;    /* without a verdict */
     bool closing;              /* nothing starts any more */

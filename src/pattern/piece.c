@@ -66,9 +66,9 @@ static void give_id(piece *p) {
 }
 
 static void set_parent(piece *p, hd_piece parent) {
-    piece *before = piece_get(p->all, p->parent), *up = piece_get(p->all, parent);
-    if (before) before->children--;
-    if (up) up->children++;
+    piece *up = piece_get(p->all, parent);
+    list_discard(&p->sibling);
+    if (up) list_push_back(&up->below, &p->sibling);
     p->parent = parent;
 }
 
@@ -77,6 +77,7 @@ static void free_record(piece *p) {
     give_id(p);
     piece_not_later(p);
     set_parent(p, (hd_piece){ 0, 0 });
+    while (list_pop_front(&p->below)) {} /* whose parent is gone */
     list_discard(&p->link);
     key_unref(p->space);
     if (p->name) env_free(env, p->name, strlen(p->name) + 1);
@@ -119,6 +120,7 @@ static hd_status piece_new(patterns *all, const char *space, const char *name, c
     *out = NULL;
     if (!p) return HD_NOMEM;
     *p = (piece){ .all = all, .what = *what };
+    list_init(&p->below);
     size_t length = strlen(name) + 1;
     p->document = hd_cell_of(all->rt, space, HD_SCOPE_SPACE, name, "");
     hd_status status = p->document.id ? HD_OK : hd_runtime_error(all->rt)->status;

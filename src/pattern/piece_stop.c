@@ -22,58 +22,68 @@ bool piece_is_below(const piece *p, const piece *above) {
     return false;
 }
 
-static void mark(piece *p, uint64_t stop, bool renounced) {
-    p->stop = stop;
+static void mark(piece *p, bool renounced) {
+    p->stop = true;
     if (renounced) forswear(p->all, p->document, true);
 }
 
-static void mark_all(piece *p, uint64_t stop, bool renounced) {
-    mark(p, stop, renounced);
-    if (!p->children) return;
-    LIST_FOR (at, &p->all->running) {
-        piece *q = LIST_ENTRY(at, piece, link);
-        if (!q->stop && piece_is_below(q, p)) mark(q, stop, renounced);
+static void doom_children(const piece *p, list *doomed) {
+    LIST_FOR (at, &p->below) {
+        piece *q = LIST_ENTRY(at, piece, sibling);
+        if (!q->stop) list_push_back(doomed, &q->doomed);
     }
+}
+
+static void sort_by_start(list *doomed) {
+    list sorted;
+    list_init(&sorted);
+    for (list_node *one; (one = list_pop_front(doomed));) {
+        const piece *q = LIST_ENTRY(one, piece, doomed);
+        list_node *at = sorted.head.prev; /* they come nearly in order */
+        while (at != &sorted.head && LIST_ENTRY(at, piece, doomed)->order > q->order) at = at->prev;
+        list_insert_after(at, one);
+    }
+    for (list_node *one; (one = list_pop_front(&sorted));) list_push_back(doomed, one);
+}
+
+/* It, and all below it, which go into the list in the order in which they began. */
+static void mark_all(piece *p, bool renounced, list *doomed) {
+    mark(p, renounced);
+    doom_children(p, doomed);
+    LIST_FOR (at, doomed) { /* which grows meanwhile */
+        piece *q = LIST_ENTRY(at, piece, doomed);
+        mark(q, renounced);
+        doom_children(q, doomed);
+    }
+    sort_by_start(doomed);
 }
 
 /* While the nodes can vouch for what they know. */
-static void keep_all(const piece *p) {
+static void keep_all(const piece *p, const list *doomed) {
     patterns *all = p->all;
     scheduler *s = scheduler_get(all->rt);
     if (!s || all->closing || all->rt->open) return;
-    if (p->children) {
-        LIST_FOR (at, &all->running) {
-            const piece *q = LIST_ENTRY(at, piece, link);
-            if (q->stop == p->stop) persistence_stops(s, key_bytes(q->space), q->name);
-        }
-    } else persistence_stops(s, key_bytes(p->space), p->name);
+    persistence_stops(s, key_bytes(p->space), p->name);
+    LIST_FOR (at, doomed) {
+        const piece *q = LIST_ENTRY(at, piece, doomed);
+        persistence_stops(s, key_bytes(q->space), q->name);
+    }
     runtime_seal(all->rt, true);
 }
 
-static piece *last_of(const patterns *all) {
-    return list_empty(&all->running) ? NULL : LIST_ENTRY(list_last(&all->running), piece, link);
-}
-
-/* The latest first. Whoever is told that his piece stops may stop others: the next may be gone by
- * then. */
-static void forget_children(const piece *p) {
-    patterns *all = p->all;
-    for (piece *q = p->children ? last_of(all) : NULL; q;) {
-        list_node *before = list_before(&all->running, &q->link);
-        piece *next = before ? LIST_ENTRY(before, piece, link) : NULL;
-        hd_piece handle = handle_of(next);
-        if (q != p && q->stop == p->stop) piece_forget(q);
-        q = !next || piece_get(all, handle) == next ? next : last_of(all);
-    }
-}
-
+/* The latest first. Whoever is told that his piece stops may stop others, but none of these. */
 void piece_end(piece *p, bool renounced) {
     hd_runtime *rt = p->all->rt;
     bool driven = rt->driven;
+    list doomed;
+    list_init(&doomed);
     rt->driven = true; /* whoever is told returns here */
-    mark_all(p, ++p->all->stops, renounced);
-    keep_all(p);
-    forget_children(p);
+    mark_all(p, renounced, &doomed);
+    keep_all(p, &doomed);
+    for (list_node *one; (one = list_last(&doomed));) {
+        list_remove(one);
+        piece_forget(LIST_ENTRY(one, piece, doomed));
+    }
     piece_forget(p);
     rt->driven = driven;
 }
