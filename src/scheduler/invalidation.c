@@ -271,11 +271,10 @@ static void on_changed(void *ctx, place_id at, bool shape, hd_value before, hd_v
 static void on_arrived(void *ctx, place_id doc, hd_status status) {
     scheduler *s = ctx;
     (void)status; /* a failed load is met again by the read, which reports it */
-    for (uint32_t i = 1; i < s->colds.count; i++) {
-        cold *c = s->colds.items[i];
-        if (!c->node || c->missing != doc) continue;
-        c->missing = 0;
-        node_of(s, c->node)->flags &= ~(uint32_t)NODE_WAITING;
+    LIST_FOR_SAFE (at, &s->awaiting[doc % AWAITING_LISTS]) {
+        cold *c = LIST_ENTRY(at, cold, awaiting);
+        if (c->missing != doc) continue;
+        registry_await(s, c, 0);
         invalidation_mark(s, c->node);
         gates_apply(s, c->node, 0);
     }

@@ -10,6 +10,7 @@
 
 hd_status registry_init(scheduler *s) {
     table_init(&s->names, s->env);
+    for (uint32_t i = 0; i < AWAITING_LISTS; i++) list_init(&s->awaiting[i]);
     if (!vec_push(s->env, &s->colds, NULL)) return HD_NOMEM;
     return graph_init(&s->graph, s->env, &s->r->places);
 }
@@ -134,6 +135,7 @@ static void give_cold(scheduler *s, node *n) {
     if (!c) return;
     if (binheap_linked(&c->gate.timer)) binheap_remove(&s->timers, &c->gate.timer);
     drop_causes(s, c);
+    list_discard(&c->awaiting);
     *c = (cold){ .next_free = s->colds_free };
     s->colds_free = n->cold;
     n->cold = 0;

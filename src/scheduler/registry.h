@@ -28,6 +28,16 @@ hd_status registry_make_name(scheduler *s, const char *of, const char *name, str
 /* The cold record, made if missing. NULL: no memory. */
 cold *registry_cold(scheduler *s, node_id id);
 
+/* The node waits for a document; or (0) no longer. */
+static inline void registry_await(scheduler *s, cold *c, place_id doc) {
+    uint32_t waiting = NODE_WAITING;
+    node *n = node_of(s, c->node);
+    list_discard(&c->awaiting);
+    if (doc) list_push_back(&s->awaiting[doc % AWAITING_LISTS], &c->awaiting);
+    n->flags = doc ? n->flags | waiting : n->flags & ~waiting;
+    c->missing = doc;
+}
+
 /* Becomes an effect, in place. */
 void registry_promote(scheduler *s, node_id id);
 

@@ -380,8 +380,7 @@ static void wait_for(scheduler *s, node_id id, place_id missing) {
         postpone(s, id);
         return;
     }
-    if (c) c->missing = missing;
-    if (c) node_of(s, id)->flags |= NODE_WAITING;
+    if (c) registry_await(s, c, missing);
     invalidation_mark(s, id);
     if (c) gates_apply(s, id, 0);
 }

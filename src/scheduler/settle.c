@@ -365,11 +365,11 @@ static bool holds(const scheduler *s, const cold *c) {
 
 /* Somebody who is looked at waits for a document: he has yet to run. */
 static bool awaits_documents(const scheduler *s) {
-    for (uint32_t i = 1; i < s->colds.count; i++) {
-        const cold *c = s->colds.items[i];
-        const node *n = c->node && c->missing ? node_of(s, c->node) : NULL;
-        if (n && node_is_live(&s->graph, n) && node_is_invalid(&s->graph, n)) return true;
-    }
+    for (uint32_t i = 0; i < AWAITING_LISTS; i++)
+        LIST_FOR (at, &s->awaiting[i]) {
+            const node *n = node_of(s, LIST_ENTRY(at, cold, awaiting)->node);
+            if (node_is_live(&s->graph, n) && node_is_invalid(&s->graph, n)) return true;
+        }
     return false;
 }
 

@@ -55,6 +55,8 @@ typedef struct noted_causes {
     table index; /* key -> index into items */
 } noted_causes;
 
+#define AWAITING_LISTS 256
+
 /* What few nodes have. */
 typedef struct cold {
     node_id node; /* 0: free */
@@ -65,7 +67,8 @@ typedef struct cold {
     uint32_t transient; /* failures in a row */
     uint32_t stale;     /* stale rejections in a row */
     hd_run *run;        /* suspended */
-    place_id missing;   /* the document it waits for */
+    place_id missing;   /* the document it waits for; 0: none */
+    list_node awaiting; /* while it does: in scheduler.awaiting */
     uint32_t failures;  /* reported */
     uint32_t runs_over; /* so many times RUNS_OVER have been taken off node.runs */
 
@@ -216,6 +219,7 @@ typedef struct scheduler {
     hd_status (*unhandled)(struct scheduler *s, place_id stream);
     struct persistence *persistence;                  /* what is kept; NULL: nothing is */
     void (*leaving)(struct scheduler *s, node_id id); /* as `removed`, for persistence; NULL */
+    list awaiting[AWAITING_LISTS]; /* cold records of who waits for a document, by its number */
     SABOTAGE_FIELD
 } scheduler;
 
