@@ -183,6 +183,33 @@ static void what_the_store_has_forgotten_is_said_at_rest(void **state) {
     assert_seen(l, "show", "5 2 10 30 3");
 }
 
+/* What was seen without a claim has a seq of its own. It is of now, not of the document's last change: the
+ * log may not go back to that, and then the next change, wherever it is, would be one of the whole. */
+static void what_was_not_claimed_is_known_as_of_now(void **state) {
+    lab_on(l, "c");
+    lab_on(l, "a");
+    set("{\"a\":1,\"b\":2}");
+    lab_set(l, "n", 1);
+    lab_compute(l, "u", "!f#/a", NULL);
+    lab_effect(l, "show", "u");
+    come_to_rest();
+    assert_int_equal(hd_store_checkpoint(lab_runtime_now(l), NULL), HD_OK);
+    assert_int_equal(hd_store_prune(lab_runtime_now(l), NULL), HD_OK);
+    come_to_rest();
+    lab_runtime *a = lab_on(l, "a");
+    if (lab_is_sqlite(l)) lab_runtime_drop(a);
+    else lab_runtime_close(a);
+    lab_on(l, "b");
+    lab_set(l, "f#/b", 3);
+    settle();
+    lab_on(l, "a");
+    lab_ran(l);
+    lab_compute(l, "u", "!f#/a", NULL);
+    lab_effect(l, "show", "u");
+    settle();
+    assert_ran(l, "show");
+}
+
 /* Who is invalid then, and nobody looks, is still so afterwards. */
 static void who_is_invalid_at_rest_is_not_said_to_hold(void **state) {
     begin();
@@ -209,6 +236,7 @@ int main(void) {
         S(a_large_change_is_proved_at_rest),
         S(what_came_in_between_is_proved_at_rest),
         S(what_the_store_has_forgotten_is_said_at_rest),
+        S(what_was_not_claimed_is_known_as_of_now),
         S(who_is_invalid_at_rest_is_not_said_to_hold),
     };
     LAB_EVERYWHERE(tests);
