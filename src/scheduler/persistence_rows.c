@@ -79,13 +79,13 @@ static size_t print_cell(const scheduler *s, uint32_t key, const char *mark, cha
     return length + hd_path_print(s->r->heap, path, out + length, CELL_SIZE - length);
 }
 
-/* As of when the document is what the node has seen. One that nobody has looked at here is as of the
- * last poll what it was: else the node would have been marked. */
+/* As of when the document is what the node has seen: as of the last poll, since the node is clean, and
+ * what a verdict has told since then. The document's own seq would do, as long as the log goes back to it. */
 static hd_status seen_at(const scheduler *s, const place *doc, uint64_t *seq) {
     authority *a = s->r->authority;
-    *seq = doc->doc.seq;
-    if (doc->doc.flags & DOC_KNOWN) return HD_OK;
-    return a->ops->basis->seq_of(a, s->r->places.homes.items[doc->doc.home].space, seq);
+    hd_status status = a->ops->basis->seq_of(a, s->r->places.homes.items[doc->doc.home].space, seq);
+    if (!status && (doc->doc.flags & DOC_KNOWN) && doc->doc.seq > *seq) *seq = doc->doc.seq;
+    return status;
 }
 
 static hd_status push_cell(scheduler *s, build *b, uint32_t key, const char *mark) {
