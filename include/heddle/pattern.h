@@ -22,7 +22,7 @@
  * "prices" of the piece "corner" in space "main" is the node "main:corner:prices", and writes the
  * document "main/corner/prices". The same piece, started again, finds what it had. A row of a list
  * has the key of its element in its name. Names, and the ids of pieces, have no '/', ':' or '#', and
- * names at most 220 bytes. A ':' in the name of the space is "%3A" in those of nodes, a '%' "%25".
+ * names at most 200 bytes. A ':' in the name of the space is "%3A" in those of nodes, a '%' "%25".
  *
  * NOTHING TO CHECK TWICE. A primitive that fails returns no cell, and the build remembers why; those
  * after it do nothing. Starting the piece then fails with that, and nothing is left of it.
@@ -54,7 +54,8 @@ HD_API hd_status hd_pattern_register(hd_runtime *rt, const char *name, const cha
 
 /* An argument of the piece: a cell that can be written, and where it is a link, what that leads to.
  * Without one, `otherwise` is written there (absent: nothing is). In a pattern that is used it is the
- * cell that was given, or else a constant. */
+ * cell that was given, or else a constant. Not in rows and derived patterns (HD_USAGE). One that is given
+ * and never asked for is told in the log. */
 HD_API hd_cell hd_argument(hd_build *b, const char *name, hd_value otherwise);
 /* A value that does not change. */
 HD_API hd_cell hd_constant(hd_build *b, const char *name, hd_value v);
@@ -125,9 +126,10 @@ typedef struct hd_named_cell {
 HD_API hd_cell hd_use(hd_build *b, const char *name, const char *pattern, const hd_named_cell *in,
                       size_t count);
 
-/* A pattern that depends on values: `fn` builds a graph for them, and does so again when they change.
- * What it builds runs once, as in rows; what is the same as before stays and does not run again; what
- * it no longer builds is stopped. The result is a link to what fn returned. A change in the graph does not run fn. */
+/* A pattern that depends on values, 16 at most: `fn` builds a graph for them, and does so again when they
+ * change. What it builds runs once, as in rows; what is the same as before stays and does not run again;
+ * what it no longer builds is stopped. The result is a link to what fn returned. A change in the graph does
+ * not run fn. */
 typedef hd_cell (*hd_derive_pattern_fn)(hd_build *b, hd_tx *tx, const hd_value *in, void *ctx);
 HD_API hd_cell hd_derive_pattern(hd_build *b, const char *name, hd_derive_pattern_fn fn, void *ctx,
                                  const hd_cell *in, size_t count);
