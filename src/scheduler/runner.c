@@ -367,68 +367,6 @@ static hd_status conclude(scheduler *s, node_id id, hd_tx *tx) {
     return HD_OK;
 }
 
-/* There was no memory: it runs when there is, and pump tells of it. */
-static void postpone(scheduler *s, node_id id) {
-    invalidation_mark(s, id);
-    gates_starve(s, id);
-}
-
-/* Set aside without trace until the document is there. */
-static void wait_for(scheduler *s, node_id id, place_id missing) {
-    cold *c = missing ? registry_cold(s, id) : NULL;
-    if (missing && !c) {
-        postpone(s, id);
-        return;
-    }
-    if (c) registry_await(s, c, missing);
-    invalidation_mark(s, id);
-    if (c) gates_apply(s, id, 0);
-}
-
-/* What it writes has to be here, or its result would have nothing to be compared with, and be lost. */
-static hd_status ask_for_outputs(scheduler *s, node_id id, place_id *missing) {
-    for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0; i++) {
-        if (out & WRITER_ENVELOPE) continue; /* any document below, or none */
-        place_id doc = place_at(&s->r->places, out)->root;
-        hd_status status = replica_load(s->r, doc);
-        if (status == HD_NOMEM) return status;
-        if (status == HD_PENDING && !*missing) *missing = doc;
-    }
-    return HD_OK; /* another failure is met again by the write, which reports it */
-}
-
-typedef struct upstream {
-    const scheduler *s;
-    place_id missing;
-} upstream;
-
-static void note_waiting(void *ctx, node_id id) {
-    upstream *u = ctx;
-    const node *n = node_of(u->s, id);
-    if (n->flags & NODE_WAITING) u->missing = cold_of(u->s, n)->missing;
-}
-
-/* A document that a writer of what it reads waits for, or would wait for in turn. */
-static place_id missing_upstream(const scheduler *s, node_id id) {
-    const node *n = node_of(s, id);
-    const edge *reads = node_reads_const(n);
-    upstream u = { s, 0 };
-    for (uint32_t i = 0; i < n->read_count && !u.missing; i++)
-        graph_each_writer(&s->graph, reads[i].key & KEY_PLACE, note_waiting, &u);
-    return u.missing;
-}
-
-bool runner_can_begin(scheduler *s, node_id id) {
-    place_id missing = 0;
-    if (ask_for_outputs(s, id, &missing)) {
-        postpone(s, id);
-        return false;
-    }
-    if (!missing) missing = missing_upstream(s, id);
-    if (missing) wait_for(s, id, missing);
-    return !missing;
-}
-
 /* It may have failed for what it read of a node that has yet to run: then it has not failed yet. */
 static bool failed_too_early(scheduler *s, node_id id, hd_tx *tx) {
     if (tx->failed || tx_reads_unchanged(tx) || tx_reads_complete(tx)) return false;
@@ -439,7 +377,7 @@ static bool failed_too_early(scheduler *s, node_id id, hd_tx *tx) {
 /* No fault of the node's. Perhaps what it read could not even be written down: so it does not wait for
  * a change but stays invalid. */
 static void starve(scheduler *s, node_id id) {
-    postpone(s, id);
+    runner_postpone(s, id);
     runner_report(s, id, HD_NOMEM, s->message);
 }
 
@@ -453,7 +391,7 @@ static hd_status keep_reads(scheduler *s, node_id id, hd_tx *tx) {
 
 static void failed(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
     switch (hd_status_class(status)) {
-    case HD_CLASS_PENDING: wait_for(s, id, tx->missing); return;
+    case HD_CLASS_PENDING: runner_wait_for(s, id, tx->missing); return;
     case HD_CLASS_STALE: retry_stale(s, id); return;
     case HD_CLASS_TRANSIENT:
         if (retry_transient(s, id)) return;
@@ -462,7 +400,7 @@ static void failed(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
     default: break;
     }
     if (failed_too_early(s, id, tx)) return;
-    if (keep_reads(s, id, tx)) postpone(s, id); /* it would never hear of a change */
+    if (keep_reads(s, id, tx)) runner_postpone(s, id); /* it would never hear of a change */
     runner_completed(s, node_of(s, id));
     persistence_failed(s, id);
     if (status != HD_ABORTED) runner_report(s, id, status, s->message);

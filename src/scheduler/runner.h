@@ -29,8 +29,12 @@ void runner_left_suspended(scheduler *s, node_id id, hd_status status);
 void runner_end_resumed(scheduler *s);
 void runner_drop_suspended(scheduler *s);
 
-/* ---- before a run (runner.c) */
+/* ---- waiting (runner_late.c) */
 
+/* There was no memory: the node runs when there is, and pump tells of it. */
+void runner_postpone(scheduler *s, node_id id);
+/* Set aside without trace until the document is there. 0: it runs again. */
+void runner_wait_for(scheduler *s, node_id id, place_id missing);
 /* Of a store from which documents arrive late: whether all that is known to be needed is here. If not
  * the node waits for it: what it writes, and what those wait for whose results it reads. So nothing is
  * made of half of what is to come, and nobody runs twice. */
