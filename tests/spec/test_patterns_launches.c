@@ -270,6 +270,53 @@ static void a_launch_into_another_space_is_one_result_there(void **state) {
     }
 }
 
+/* ---- a stop from inside */
+
+static hd_cell follower(hd_build *b) {
+    hd_cell d = hd_derive(b, "d", hd_cell_at(rt(), "main/x"), twice, NULL);
+    hd_build_sink(b, "look", d, show, NULL);
+    return d;
+}
+
+/* Changes what the piece reads, and stops it. */
+static hd_status change_and_stop(hd_tx *tx) {
+    hd_piece_stop(rt(), hd_piece_find(rt(), "main", "follower"));
+    return hd_tx_set_int(tx, hd_cell_at(rt(), "main/x"), 5);
+}
+static hd_status stop_in_a_handler(lab_handler *self, hd_tx *tx, const hd_event *event) {
+    return change_and_stop(tx);
+}
+static hd_status stop_in_an_effect(lab_node *self, hd_tx *tx) {
+    return lab_tx_number(self, tx, "go") > 0 ? change_and_stop(tx) : HD_OK;
+}
+
+/* C4: a piece that is stopped inside a run is over with that run: neither its computations nor its effects run
+ * after it, also in the same pass. */
+static void what_a_handler_stops_does_not_run_any_more(void **state) {
+    lab_set(l, "x", 1);
+    start_piece("follower", follower);
+    lab_handle(l, .stream = "end", .reads = "x", .body = stop_in_a_handler);
+    lab_settle(l);
+    lab_ran(l);
+    lab_fire(l, "end", "1", NULL);
+    lab_idle(l);
+    assert_ran(l, "end");
+    assert_int_equal(running(), 0);
+    assert_json(l, "main/follower/d", "2.0");
+}
+static void what_an_effect_stops_does_not_run_any_more(void **state) {
+    lab_set(l, "x", 1);
+    lab_add(l, .name = "first", .effect = true, .body = stop_in_an_effect);
+    start_piece("follower", follower);
+    lab_effect(l, "last", "x");
+    lab_settle(l);
+    lab_ran(l);
+    lab_set(l, "go", 1);
+    lab_settle(l);
+    assert_ran(l, "first last");
+    assert_int_equal(running(), 0);
+}
+
 /* ---- an effect that launches */
 
 static hd_status relaunch(lab_node *self, hd_tx *tx) {
@@ -325,6 +372,8 @@ int main(void) {
         S(c273_a_replacement_of_a_piece_that_ran),
         S(c273_a_replacement_of_a_piece_that_waited),
         S(a_launch_into_another_space_is_one_result_there),
+        S(what_a_handler_stops_does_not_run_any_more),
+        S(what_an_effect_stops_does_not_run_any_more),
         S(an_effect_that_relaunches_a_piece_yields_one_piece),
     };
     LAB_EVERYWHERE(tests);
