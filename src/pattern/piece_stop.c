@@ -127,7 +127,10 @@ void piece_end_soon(piece *p, bool renounced) {
         piece_end(p, renounced);
         return;
     }
-    /* Its own node may be the one that runs, or its pattern the one that builds. */
+    /* Its own node may be the one that runs, or its pattern the one that builds. No other runs before it is
+     * over. */
+    scheduler *s = scheduler_get(p->all->rt);
+    if (s) s->must_wait = true;
     p->stopping = true;
     p->renounced |= renounced;
     piece_later(p);

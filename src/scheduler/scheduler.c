@@ -71,6 +71,7 @@ static hd_status pump(void *ctx) {
     scheduler *s = ctx;
     bool behind = s->r->ahead.count;
     s->slice_end = 0;
+    s->must_wait = false;
     if (is_at_rest(s) && !s->persistence && !s->events) { /* as most pumps find it */
         settle_end_episode(s);
         return HD_OK;
@@ -81,7 +82,7 @@ static hd_status pump(void *ctx) {
     }
     if (s->persistence) persistence_pump(s);
     if (!s->tick && next_time(s) != UINT64_MAX) s->tick = next_time(s) <= env_now_ns(s->env);
-    while (s->tick && !s->r->ahead.count) {
+    while (s->tick && !s->r->ahead.count && !s->must_wait) {
         settle_pass(s);
         if (s->slice_end && s->tick && s->clock_ns >= s->slice_end) break;
         if (events_want_sending(s)) break;
@@ -96,8 +97,8 @@ static bool settle_alone(void *ctx) {
     scheduler *s = ctx;
     if (!is_quiet(s) || (s->persistence && s->persistence->unasked.count)) return false;
     s->slice_end = 0;
-    for (int i = 0; s->tick && i < ITERATIONS_MAX; i++) settle_pass(s);
-    if (!is_at_rest(s)) return false;
+    for (int i = 0; s->tick && !s->must_wait && i < ITERATIONS_MAX; i++) settle_pass(s);
+    if (!is_at_rest(s) || s->must_wait) return false;
     settle_end_episode(s);
     return true;
 }

@@ -129,9 +129,10 @@ static bool may_run(scheduler *s, node_id id, uint32_t pos) {
 }
 
 /* Whether the pump has to go on first: with the rest of what the store has to tell, when a run has met
- * a part of it too early (replica.ahead), or because the time slice is used up. */
+ * a part of it too early (replica.ahead), with what a run has stopped, or because the time slice is used
+ * up. */
 static bool must_give_way(scheduler *s) {
-    if (s->r->ahead.count) return true;
+    if (s->r->ahead.count || s->must_wait) return true;
     if (!s->clock_ns) return false;
     uint32_t ms = s->rt->options.slice_ms ? s->rt->options.slice_ms : SLICE_MS;
     if (!s->slice_end) s->slice_end = s->clock_ns + ms * MS;
@@ -181,7 +182,7 @@ static uint32_t sweep_from(scheduler *s) {
 /* True: it gives way. */
 static bool sweep(scheduler *s) {
     graph *g = &s->graph;
-    bool late = s->r->ahead.count > 0, waits = s->r->authority->late;
+    bool late = s->r->ahead.count > 0 || s->must_wait, waits = s->r->authority->late;
     s->stats.iterations++;
     s->cursor = sweep_from(s);
     s->counting |= s->iteration > 1;

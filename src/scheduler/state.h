@@ -163,17 +163,18 @@ typedef struct scheduler {
 
     /* settle */
     uint64_t pass;
-    uint32_t iteration;       /* 0: between passes */
-    uint32_t cursor;          /* the sweep is here */
-    uint32_t counting;        /* not 0: a node may run again, after the first sweep or going back */
-    bool tick;                /* there may be something to do */
-    uint64_t slice_end;       /* 0: unlimited */
-    uint32_t until_clock;     /* runs until one takes the long way: for the clock, or a tracer */
-    uint64_t clock_ns;        /* the last reading */
-    bool fine;                /* every run is timed: they are slow */
-    uint32_t gave_way;        /* the sweep at which the last pass used up its slice; 0: none */
-    uint32_t gave_way_at;     /* and the cursor then */
-    uint64_t gave_way_moves;  /* and how many nodes had ever moved */
+    uint32_t iteration;      /* 0: between passes */
+    uint32_t cursor;         /* the sweep is here */
+    uint32_t counting;       /* not 0: a node may run again, after the first sweep or going back */
+    bool tick;               /* there may be something to do */
+    uint64_t slice_end;      /* 0: unlimited */
+    uint32_t until_clock;    /* runs until one takes the long way: for the clock, or a tracer */
+    uint64_t clock_ns;       /* the last reading */
+    bool fine;               /* every run is timed: they are slow */
+    uint32_t gave_way;       /* the sweep at which the last pass used up its slice; 0: none */
+    uint32_t gave_way_at;    /* and the cursor then */
+    uint64_t gave_way_moves; /* and how many nodes had ever moved */
+    bool must_wait; /* until the next pump nobody runs: somebody has to end something first */
     VEC(node_id) provisional; /* registered in this pass by a live run */
     VEC(repeat) repeats;      /* runs of this pass, counted from the second sweep on */
     table repeat_index;       /* node -> index into repeats */
