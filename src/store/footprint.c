@@ -7,7 +7,8 @@
 #include "value/key.h"
 #include <stdio.h>
 
-#define FOOTPRINT_MAX 64 /* more places than this in one document: the operations' paths will do */
+#define FOOTPRINT_MAX 256 /* more places than this in one document: the operations' paths will do */
+#define ELEMENTS_MAX  16  /* more than this at the end of an array are told together */
 
 typedef struct foot {
     replica *r;
@@ -16,17 +17,19 @@ typedef struct foot {
     hd_status status;
 } foot;
 
+/* Owned; NULL: no memory. */
+static struct key *key_of_index(hd_heap *heap, size_t index) {
+    char text[24];
+    int length = snprintf(text, sizeof text, "%zu", index);
+    return key_intern(heap, text, (size_t)length);
+}
+
 static hd_status path_of_steps(hd_heap *heap, const diff_step *steps, size_t depth, hd_path *out) {
     hd_path at = path_ref(heap, HD_PATH_ROOT);
     for (size_t i = 0; i < depth; i++) {
-        char text[24];
         struct key *k = steps[i].key;
-        if (!k) {
-            int length = snprintf(text, sizeof text, "%zu", steps[i].index);
-            k = key_intern(heap, text, (size_t)length);
-        } else {
-            key_ref(k);
-        }
+        if (k) key_ref(k);
+        else k = key_of_index(heap, steps[i].index);
         hd_path next = 0;
         hd_status status = k ? path_child(heap, at, k, &next) : HD_NOMEM;
         key_unref(k);
@@ -40,50 +43,49 @@ static hd_status path_of_steps(hd_heap *heap, const diff_step *steps, size_t dep
 
 static bool is_array(hd_value v) { return value_tag(v) == TAG_ARRAY; }
 
-/* Elements that both have are told one by one; this is about the others. */
-static hd_status path_of_rest(hd_heap *heap, const diff_step *steps, size_t depth, size_t common,
-                              hd_path *out) {
-    char text[24];
-    hd_path array;
-    hd_status status = path_of_steps(heap, steps, depth, &array);
-    if (status) return status;
-    int length = snprintf(text, sizeof text, "%zu", common);
-    struct key *k = key_intern(heap, text, (size_t)length);
-    status = k ? path_child(heap, array, k, out) : HD_NOMEM;
-    key_unref(k);
-    path_unref(heap, array);
-    return status;
+/* Takes the path. False stops the walk. */
+static bool push_path(foot *f, hd_path path, uint8_t flags) {
+    if (f->count++ == FOOTPRINT_MAX) { /* too many: told by the count */
+        path_unref(f->r->heap, path);
+        return false;
+    }
+    if (vec_push(f->r->env, &f->c->paths, ((touched){ path, flags }))) return true;
+    path_unref(f->r->heap, path);
+    f->status = HD_NOMEM;
+    return false;
 }
 
-static hd_status touched_of(hd_heap *heap, const diff_step *steps, size_t depth, hd_value before,
-                            hd_value after, touched *out) {
-    if (is_array(before) && is_array(after)) {
-        size_t a = array_count(before), b = array_count(after);
-        out->flags = TOUCH_REST;
-        return path_of_rest(heap, steps, depth, a < b ? a : b, &out->path);
-    }
-    bool keys = value_is_absent(before) || value_is_absent(after);
-    out->flags = (uint8_t)((keys ? TOUCH_KEYS : 0) | (depth == 0 ? TOUCH_WHOLE : 0));
-    return path_of_steps(heap, steps, depth, &out->path);
+static bool push_element(foot *f, hd_path array, size_t index, uint8_t flags) {
+    struct key *k = key_of_index(f->r->heap, index);
+    hd_path path = 0;
+    f->status = k ? path_child(f->r->heap, array, k, &path) : HD_NOMEM;
+    key_unref(k);
+    return !f->status && push_path(f, path, flags);
+}
+
+/* Elements that both have are told by themselves. The others come or go one by one; if they are many, it
+ * is all from the first of them on. */
+static bool push_rest(foot *f, hd_path array, size_t before, size_t after) {
+    size_t from = before < after ? before : after, to = before < after ? after : before;
+    bool more = true;
+    if (to - from > ELEMENTS_MAX) return push_element(f, array, from, TOUCH_REST);
+    for (size_t i = from; i < to && more; i++) more = push_element(f, array, i, TOUCH_KEYS);
+    return more;
 }
 
 static bool add_foot(void *ctx, const diff_step *steps, size_t depth, hd_value before,
                      hd_value after) {
     foot *f = ctx;
-    if (f->count == FOOTPRINT_MAX) {
-        f->count++; /* too many: told by the count */
-        return false;
-    }
-    touched t;
-    f->status = touched_of(f->r->heap, steps, depth, before, after, &t);
+    hd_path path;
+    f->status = path_of_steps(f->r->heap, steps, depth, &path);
     if (f->status) return false;
-    if (!vec_push(f->r->env, &f->c->paths, t)) {
-        path_unref(f->r->heap, t.path);
-        f->status = HD_NOMEM;
-        return false;
+    if (is_array(before) && is_array(after)) {
+        bool more = push_rest(f, path, array_count(before), array_count(after));
+        path_unref(f->r->heap, path);
+        return more;
     }
-    f->count++;
-    return true;
+    bool keys = value_is_absent(before) || value_is_absent(after);
+    return push_path(f, path, (keys ? TOUCH_KEYS : 0) | (depth == 0 ? TOUCH_WHOLE : 0));
 }
 
 static hd_status add_account(replica *r, commit *c, footprint *fp, hd_value before, hd_value now) {
