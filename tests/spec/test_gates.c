@@ -485,7 +485,8 @@ static void two_opinions_are_slowed_down(void **state) {
         lab_settle(l);
         lab_on(l, mine ? "a" : "b");
         if (wake_ms() < 0) break;
-        assert_true((uint64_t)wake_ms() >= last && wake_ms() <= 30000);
+        /* In a file a moment of the wait may have passed already. */
+        assert_true((uint64_t)wake_ms() + 100 >= last && wake_ms() <= 30000);
         last = (uint64_t)wake_ms();
     }
 }
