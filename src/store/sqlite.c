@@ -43,7 +43,7 @@ typedef struct sqlite_authority {
     bool look;           /* others may have written */
     uint64_t look_at_ns; /* when to look in any case */
     uint64_t look_in_ns; /* how long until the look after that; 0: nothing is expected */
-    hd_status trouble;   /* what keeps the writer from writing */
+    hd_error trouble;    /* what keeps the writer from writing; its status is HD_OK: nothing */
 } sqlite_authority;
 
 static sqlite_authority *self(const authority *a) { return (sqlite_authority *)(void *)a; }
@@ -196,7 +196,9 @@ static hd_status sqlite_poll(authority *a) {
     if (turned && !status && !is_behind(s)) look_later(s);
     else if (!status) status = look(s);
     if (!status && s->batch.length) status = HD_NOMEM; /* said, and tried again next time */
-    return status || !s->in_flight ? status : s->trouble;
+    if (status || !s->in_flight || !s->trouble.status) return status;
+    s->base.replica->error = s->trouble;
+    return s->trouble.status;
 }
 
 /* ---- The rest ------------------------------------------------------------------------------------ */

@@ -438,14 +438,15 @@ bool writer_turn(writer *w) {
     return !status;
 }
 
-outcome *writer_take(writer *w, uint64_t seen, uint64_t *folded, hd_status *trouble) {
+outcome *writer_take(writer *w, uint64_t seen, uint64_t *folded, hd_error *trouble) {
     pthread_mutex_lock(&w->lock);
     outcome *o = w->ready;
     w->ready = NULL;
     w->ready_end = &w->ready;
     w->seen = seen;
     *folded = w->folded;
-    *trouble = w->trouble;
+    if (w->trouble) *trouble = w->trouble_error;
+    else trouble->status = HD_OK;
     pthread_mutex_unlock(&w->lock);
     return o;
 }

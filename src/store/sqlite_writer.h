@@ -36,8 +36,8 @@ hd_status writer_push(writer *w, json_buffer *bytes);
 void writer_start(writer *w);
 bool writer_turn(writer *w);
 /* All outcomes that are ready, in order; the caller's. `seen` is the last row that was delivered.
- * *folded is the checkpoint's row, *trouble the status of the last attempt. */
-outcome *writer_take(writer *w, uint64_t seen, uint64_t *folded, hd_status *trouble);
+ * *folded is the checkpoint's row, *trouble why the last attempts failed; its status is HD_OK if none did. */
+outcome *writer_take(writer *w, uint64_t seen, uint64_t *folded, hd_error *trouble);
 /* Nothing is queued or under way. */
 bool writer_idle(writer *w);
 fold_counts writer_folds(writer *w);

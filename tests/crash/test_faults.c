@@ -79,6 +79,8 @@ static void a_full_disk_is_said_and_nothing_is_lost(void **state) {
     append_number(rt, 2, &accepted);
     append_number(rt, 3, &accepted);
     assert_int_equal(hd_runtime_sync(rt), HD_FULL);
+    assert_int_equal(hd_runtime_error(rt)->status, HD_FULL); /* and says of which file */
+    assert_non_null(strstr(hd_runtime_error(rt)->message, "full"));
     assert_int_equal(hd_status_class(HD_FULL), HD_CLASS_TRANSIENT);
     assert_int_equal(accepted, 1);
     assert_int_equal(list_length(rt), 3); /* visible here, as before */
