@@ -149,6 +149,63 @@ static void a_clean_program_reads_nothing(void **state) {
     assert_int_equal(row_queries, 1);
 }
 
+/* ---- a store that cannot tell */
+
+static int rows_before_failure;
+static hd_status rows_fail(authority *a, const char *piece, hd_value *valid, basis_row_fn fn,
+                           void *ctx) {
+    *valid = (hd_value){ 0 };
+    return HD_IO;
+}
+typedef struct taker {
+    basis_row_fn fn;
+    void *ctx;
+} taker;
+static bool take_some(void *ctx, const basis_row *row) {
+    const taker *to = ctx;
+    return rows_before_failure-- > 0 && to->fn(to->ctx, row);
+}
+static hd_status rows_fail_half_way(authority *a, const char *piece, hd_value *valid,
+                                    basis_row_fn fn, void *ctx) {
+    taker to = { fn, ctx };
+    rows_before_failure = 2;
+    hd_status status = asked_for.rows(a, piece, valid, take_some, &to);
+    return status ? status : HD_IO;
+}
+static hd_status changes_fail(authority *a, struct key *space, uint64_t seq, basis_change_fn fn,
+                              void *ctx) {
+    return HD_IO;
+}
+
+/* C306: whatever of it cannot be read, the piece starts afresh, without an error and with the right values,
+ * though one of its inputs has changed meanwhile. */
+static void starts_afresh_when(hd_status (*rows)(authority *, const char *, hd_value *,
+                                                 basis_row_fn, void *),
+                               hd_status (*changes)(authority *, struct key *, uint64_t,
+                                                    basis_change_fn, void *)) {
+    hd_piece p;
+    has_run(5);
+    stop();
+    lab_on(l, "z");
+    lab_set(l, "x", 100);
+    settle();
+    lab_on(l, "a");
+    count_queries();
+    if (rows) counting.rows = rows;
+    if (changes) counting.changes = changes;
+    lab_catch(l);
+    assert_int_equal(hd_pattern_register(rt(), "wide", "1", wide), HD_OK);
+    assert_int_equal(hd_piece_open(rt(), "main", "wide", &p, NULL), HD_OK);
+    hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
+    settle();
+    assert_ran(l, "add add add add add show");
+    assert_json(l, "main/wide/n4", "110.0");
+    assert_string_equal(lab_failures(l), "");
+}
+static void rows_that_cannot_be_read(void **state) { starts_afresh_when(rows_fail, NULL); }
+static void rows_that_end_too_early(void **state) { starts_afresh_when(rows_fail_half_way, NULL); }
+static void changes_that_cannot_be_read(void **state) { starts_afresh_when(NULL, changes_fail); }
+
 /* ---- one phase */
 
 static uint64_t passes_at_build;
@@ -274,6 +331,9 @@ int main(void) {
         S(a_clean_piece_costs_no_reads_and_no_queries_of_nodes),
         S(one_change_reads_what_its_readers_read),
         S(a_clean_program_reads_nothing),
+        S(rows_that_cannot_be_read),
+        S(rows_that_end_too_early),
+        S(changes_that_cannot_be_read),
         S(a_stale_piece_is_taken_up_as_one),
         S(coordinators_run_and_rows_do_not),
         S(one_element_is_one_row),
