@@ -105,9 +105,20 @@ static int index_pieces(listing *w, hd_value list) {
     return CLI_OK;
 }
 
+/* Nobody has said which program is meant, and there are some. */
+static bool are_several(cli *c) {
+    if (option_given(c, "pid") || option_given(c, "socket")) return false;
+    unsigned count = live_each(c->operands[0], NULL, NULL);
+    if (count > 1)
+        cli_warn(c, "%u programs serve %s: --pid says of which one to tell what runs", count,
+                 c->operands[0]);
+    return count > 1;
+}
+
 /* Without a program the file tells the rest. */
 static int ask_program(cli *c, listing *w) {
     hd_value list;
+    if (are_several(c)) return CLI_OK;
     int failed = live_open_quietly(c, &w->l, c->operands[0]);
     if (!failed) failed = live_ask(&w->l, "pieces", hd_object(), &list);
     if (!failed) failed = index_pieces(w, list);

@@ -82,6 +82,7 @@ check "a second program on the file serves too" holds start_shop shop.db
 second=$pid
 check "then the command asks which" fails 1 "Say which with --pid.*$second" graph shop.db
 check "--pid says" holds prints "^total" graph shop.db --pid "$second"
+check "the file has its pieces whoever serves" holds sh -c '"$0" pieces shop.db 2>&1 | grep -q "2 programs serve"' "$heddle"
 check "a number that does not serve is refused" fails 8 "does not serve" graph shop.db --pid 1
 check "doctor names them" holds prints "$second" doctor shop.db
 kill -9 "$second"; wait "$second" 2>/dev/null
