@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "disk_world.h"
-#include <heddle/store.h>
+#include <heddle/scheduler.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -571,6 +571,32 @@ static void read_only_reads_and_never_writes(void **state) {
     close_store(rt);
 }
 
+static hd_status copy_n(hd_tx *tx, void *ctx) {
+    (void)ctx;
+    hd_runtime *rt = hd_tx_runtime(tx);
+    return hd_tx_set(tx, hd_cell_at(rt, "main/copy"), hd_tx_get(tx, hd_cell_at(rt, "main/n")));
+}
+static void look(void *ctx, hd_value v) { *(int64_t *)ctx = hd_value_as_int(v, -1); }
+
+/* It computes for itself: that nothing of it can be stored is no failure. */
+static void who_only_reads_may_compute(void **state) {
+    (void)state;
+    int64_t seen = 0;
+    hd_runtime *rt = open_store();
+    write_cell(rt, "main/n", "4");
+    close_store(rt);
+    rt = open_with((hd_options){ .read_only = true });
+    hd_compute(rt, "copy", copy_n, NULL, hd_cell_at(rt, "main/copy"));
+    hd_sink(rt, hd_cell_at(rt, "main/copy"), look, &seen);
+    assert_int_equal(hd_runtime_settle(rt), HD_OK);
+    assert_int_equal(seen, 4);
+    assert_int_equal(hd_runtime_sync(rt), HD_OK);
+    assert_int_equal(hd_close(rt), HD_OK);
+    rt = open_store();
+    assert_string_equal(read_cell(rt, "main/copy"), "-");
+    close_store(rt);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, new_disk, free_disk)
     const struct CMUnitTest tests[] = {
@@ -593,6 +619,7 @@ int main(void) {
         TEST(what_is_not_ours_is_refused_untouched),
         TEST(a_newer_format_is_refused_untouched),
         TEST(read_only_reads_and_never_writes),
+        TEST(who_only_reads_may_compute),
     };
     return cmocka_run_group_tests_name("sqlite", tests, NULL, NULL);
 }
