@@ -141,9 +141,11 @@ static hd_cell given(hd_build *b, const char *name, hd_value otherwise) {
     return p && p->round == b->round ? p->output : hd_constant(b, own, otherwise);
 }
 
-/* What the piece begins with, at a cell of its own. */
+/* What the piece begins with, at a cell of its own. One that is opened where nothing can be written goes
+ * without. */
 static hd_cell supply(hd_build *b, const char *name, hd_cell cell, hd_value v) {
     hd_status status = hd_tx_set(b->tx, cell, v);
+    if (status == HD_READ_ONLY && b->of->opened) return cell;
     b->of->supplied = true;
     return status ? hd_build_fail(b, status, "%s: %s", name, hd_status_text(status)) : cell;
 }

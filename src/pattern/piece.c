@@ -429,12 +429,11 @@ static hd_status open_piece(patterns *all, hd_tx *tx, const char *space, const c
     return status ? status : open_stored(*out, v, tx);
 }
 
-/* Nothing is written but what new code asks for and the store does not have; where nothing can be
- * written it goes without. */
+/* Nothing is written but what new code asks for and the store does not have. */
 static hd_status end_opening(const piece *p, hd_tx *tx) {
-    hd_status status = p->supplied ? hd_tx_commit(tx, NULL, NULL) : HD_OK;
-    if (!p->supplied) hd_tx_abort(tx);
-    return status == HD_READ_ONLY ? HD_OK : status;
+    if (p->supplied) return hd_tx_commit(tx, NULL, NULL);
+    hd_tx_abort(tx);
+    return HD_OK;
 }
 
 static hd_status open_or_find(patterns *all, const char *space, const char *id, piece **out) {

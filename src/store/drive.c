@@ -141,7 +141,7 @@ hd_status hd_close(hd_runtime *rt) {
     rt->driven = true;
     if (rt->open) hd_tx_abort(rt->open);
     if (rt->outside.close) rt->outside.close(rt->outside.ctx);
-    rt->leaves_derived = !rt->owns_memory;
+    rt->leaves_derived = !rt->owns_memory && !rt->options.read_only;
     if (rt->hooks.closing) rt->hooks.closing(rt->hooks.ctx);
     hd_status status = hd_runtime_sync(rt);
     if (rt->hooks.close) rt->hooks.close(rt->hooks.ctx);
