@@ -419,6 +419,36 @@ static void what_cannot_be_opened_is_told(void **state) {
     assert_int_equal(p.id, 0);
 }
 
+static bool grown;
+static hd_value is_there(hd_tx *tx, hd_value in, void *ctx) {
+    (void)tx, (void)ctx;
+    return hd_bool(hd_value_exists(in));
+}
+static hd_cell grows(hd_build *b) {
+    if (grown) hd_state(b, "count", hd_int(NULL, 7));
+    return hd_derive(b, "d", hd_argument(b, grown ? "y" : "x", hd_int(NULL, 1)), is_there, NULL);
+}
+
+/* What new code asks for is not there, and cannot be written: it goes without. */
+static void who_only_reads_opens_a_piece_as_it_is(void **state) {
+    (void)state;
+    hd_piece p;
+    start("a", grows);
+    settle();
+    die();
+    grown = true;
+    hd_options options = { .memory = w->memory, .read_only = true };
+    assert_int_equal(hd_open(NULL, &options, &w->rt, NULL), HD_OK);
+    assert_int_equal(hd_pool_open(hd_runtime_heap(w->rt), &w->pool), HD_OK);
+    hd_pattern_register(w->rt, "a", "2", grows);
+    assert_int_equal(hd_piece_open(w->rt, NULL, "a", &p, &w->error), HD_OK);
+    hd_sink(w->rt, hd_piece_result(w->rt, p), look, NULL);
+    settle();
+    grown = false;
+    hd_value there = hd_read(w->rt, w->pool, hd_piece_result(w->rt, p));
+    assert_false(hd_value_as_bool(there, true));
+}
+
 int main(void) {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
@@ -439,6 +469,7 @@ int main(void) {
         T(many_pieces_are_stopped_and_started_again),
         T(a_piece_is_not_removed_inside_a_transaction),
         T(the_documents_of_the_user_are_removed_too),
+        T(who_only_reads_opens_a_piece_as_it_is),
         T(what_cannot_be_opened_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
