@@ -69,7 +69,9 @@ typedef struct hd_options {
     const char *session;   /* name of the session scope; default: unique for each open; not empty */
     hd_memory *memory;     /* share this store instead of opening a file */
     hd_durability durability;
-    bool read_only;         /* never write; writing transactions fail with HD_READ_ONLY */
+    /* Never write: writing transactions fail with HD_READ_ONLY. Computations whose result is a whole document
+     * run, for this runtime alone; those that write a place in one, remove it or have side outputs fail so. */
+    bool read_only;
     bool must_exist;        /* do not create the file */
     bool keep_history;      /* never prune the log */
     const char *vfs;        /* SQLite VFS by name; NULL: the default */
