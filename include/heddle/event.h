@@ -97,7 +97,8 @@ typedef struct hd_handler_spec {
     bool one_shot; /* an event that cannot run at once is dropped, and says so */
 } hd_handler_spec;
 
-/* One handler for each stream: a second registration takes the place of the first, with a warning.
+/* One handler for each stream: a second registration takes the place of the first, with a warning. `out`
+ * may be NULL.
  * HD_USAGE for a spec that makes no sense, HD_NOMEM, or why the space could not be looked at: nothing
  * has changed then. */
 HD_API hd_status hd_handler_register(hd_runtime *rt, const hd_handler_spec *spec, hd_handler *out);

@@ -200,7 +200,9 @@ typedef struct hd_piece_spec {
     bool after_commit;
 } hd_piece_spec;
 
-/* Starts a piece: writes its document (kind "piece": pattern, version, arguments, result, started) and
+/* In all three below `out` may be NULL: hd_piece_find finds it by its id.
+ *
+ * Starts a piece: writes its document (kind "piece": pattern, version, arguments, result, started) and
  * builds its graph. One that was there before goes on: its nodes run only where something that they
  * read, or their code, has changed (docs/PATTERNS.md); arguments that are not given stay. One that runs
  * already goes on, with these arguments. The id "main" is taken: HD_USAGE. Outside of transactions

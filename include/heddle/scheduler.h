@@ -88,8 +88,8 @@ typedef struct hd_node_spec {
     bool mends;
 } hd_node_spec;
 
-/* HD_USAGE for a spec that makes no sense, HD_SYNTAX for a name that is not UTF-8 (the error says why),
- * HD_NOMEM. */
+/* `out` may be NULL. HD_USAGE for a spec that makes no sense, HD_SYNTAX for a name that is not UTF-8 (the
+ * error says why), HD_NOMEM. */
 HD_API hd_status hd_node_register(hd_runtime *rt, const hd_node_spec *spec, hd_node *out);
 /* Removes the node. Its children stay: they are separate nodes, which nobody finds by a path any more.
  * During its own run it ends after the run, which commits nothing; when a listener hears of what it

@@ -384,6 +384,8 @@ hd_status hd_piece_start(hd_runtime *rt, const hd_piece_spec *spec, hd_piece *ou
     piece *p = NULL;
     hd_tx *tx = NULL;
     bool fresh = false, waits = false;
+    hd_piece unwanted;
+    if (!out) out = &unwanted;
     *out = (hd_piece){ 0, 0 };
     hd_status status = all ? check_outside(all) : HD_NOMEM;
     if (!status) status = hd_tx_begin(rt, &tx);
@@ -461,6 +463,8 @@ hd_status hd_piece_open(hd_runtime *rt, const char *space, const char *id, hd_pi
                         hd_error *error) {
     patterns *all = patterns_of(rt);
     piece *p;
+    hd_piece unwanted;
+    if (!out) out = &unwanted;
     *out = (hd_piece){ 0, 0 };
     hd_status status = all ? open_or_find(all, space ? space : "main", id, &p) : HD_NOMEM;
     if (status) return failure(all, status, error);

@@ -63,6 +63,8 @@ hd_status hd_tx_launch_piece(hd_tx *tx, const hd_piece_spec *spec, hd_piece *out
     const char *id = spec->id;
     piece *p = NULL;
     bool fresh = false;
+    hd_piece unwanted;
+    if (!out) out = &unwanted;
     *out = (hd_piece){ 0, 0 };
     hd_status status = all ? may_launch(rt) : HD_NOMEM;
     if (!status && !id) status = hd_tx_mint(tx, minted);

@@ -206,6 +206,8 @@ static hd_status find_rechecked(const scheduler *s, const hd_node_spec *spec, hd
 hd_status hd_node_register(hd_runtime *rt, const hd_node_spec *spec, hd_node *out) {
     scheduler *s = scheduler_of(rt);
     node_id id;
+    hd_node unwanted;
+    if (!out) out = &unwanted;
     *out = (hd_node){ 0, 0 };
     if (!s) return HD_NOMEM;
     if (s->rechecking) return find_rechecked(s, spec, out);

@@ -18,6 +18,8 @@ static scheduler *with_events(hd_runtime *rt) {
 
 hd_status hd_handler_register(hd_runtime *rt, const hd_handler_spec *spec, hd_handler *out) {
     scheduler *s = with_events(rt);
+    hd_handler unwanted;
+    if (!out) out = &unwanted;
     *out = (hd_handler){ 0, 0 };
     return s ? stream_register(s, spec, NULL, out) : HD_NOMEM;
 }

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <heddle/event.h>
+#include <heddle/pattern.h>
 #include <heddle/scheduler.h>
 #include <stdio.h>
 #include <string.h>
@@ -275,6 +277,36 @@ static void a_node_does_not_move_under_its_own_child(void **state) {
     assert_int_equal(hd_close(o.rt), HD_OK);
 }
 
+/* ---- handles that nobody wants */
+
+static hd_status hear_nothing(hd_tx *tx, const hd_event *event, void *ctx) { return HD_OK; }
+static hd_cell build_nothing(hd_build *b) { return hd_constant(b, "one", hd_bool(true)); }
+
+static void who_needs_no_handle_gives_no_room_for_it(void **state) {
+    (void)state;
+    hd_runtime *rt;
+    hd_tx *tx;
+    assert_int_equal(hd_open(NULL, NULL, &rt, NULL), HD_OK);
+    hd_node_spec node = { .name = "node", .fn = do_nothing, .effect = true };
+    assert_int_equal(hd_node_register(rt, &node, NULL), HD_OK);
+    assert_int_not_equal(hd_node_find(rt, "node").id, 0);
+    hd_handler_spec handler = { .stream = hd_cell_at(rt, "main/s"),
+                                .fn = hear_nothing,
+                                .reads_nothing = true };
+    assert_int_equal(hd_handler_register(rt, &handler, NULL), HD_OK);
+    assert_int_equal(hd_pattern_register(rt, "p", "1", build_nothing), HD_OK);
+    hd_piece_spec spec = { .id = "a", .pattern = "p" }, other = { .id = "b", .pattern = "p" };
+    assert_int_equal(hd_piece_start(rt, &spec, NULL, NULL), HD_OK);
+    assert_int_equal(hd_piece_open(rt, NULL, "a", NULL, NULL), HD_OK);
+    assert_int_equal(hd_tx_begin(rt, &tx), HD_OK);
+    assert_int_equal(hd_tx_launch_piece(tx, &other, NULL), HD_OK);
+    assert_int_equal(hd_tx_commit(tx, NULL, NULL), HD_OK);
+    assert_int_equal(hd_runtime_settle(rt), HD_OK);
+    assert_int_not_equal(hd_piece_find(rt, NULL, "a").id, 0);
+    assert_int_not_equal(hd_piece_find(rt, NULL, "b").id, 0);
+    assert_int_equal(hd_close(rt), HD_OK);
+}
+
 /* ---- listings */
 
 static void set_kind(hd_runtime *rt, const char *name, const char *kind) {
@@ -316,6 +348,7 @@ int main(void) {
         cmocka_unit_test(who_waits_for_idle_cannot_close),
         cmocka_unit_test(who_is_released_at_the_close_is_released_once),
         cmocka_unit_test(a_node_does_not_move_under_its_own_child),
+        cmocka_unit_test(who_needs_no_handle_gives_no_room_for_it),
         cmocka_unit_test(what_is_listed_stays_readable_when_it_is_changed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
