@@ -132,6 +132,13 @@ static bool prefix_related(const char *a, size_t n, const char *b) {
     return n == m || (n < m ? b : a)[shorter] == '/';
 }
 
+/* An element that comes or goes is near all of its array: a read may have gone through own appends. */
+static size_t near_from(const lab_op *o) {
+    size_t n = o->made;
+    while (n > 0 && o->path[n - 1] >= '0' && o->path[n - 1] <= '9') n--;
+    return n > 0 && n < o->made && o->path[n - 1] == '/' ? n - 1 : o->made;
+}
+
 /* Whether a commit wrote near what was read; a layer that a read went through is always near. */
 static bool wrote_near(judge *j, size_t i, const lab_fate *f) {
     const lab_arrival *a = &lab_arrivals_of(j->l)->items[i];
@@ -142,7 +149,7 @@ static bool wrote_near(judge *j, size_t i, const lab_fate *f) {
         for (size_t n = 0; n < a->op_count; n++)
             if (!strcmp(a->ops[n].document, name) &&
                 (!j->accepted[i] || j->created[i] ||
-                 prefix_related(a->ops[n].path, a->ops[n].made, path)))
+                 prefix_related(a->ops[n].path, near_from(&a->ops[n]), path)))
                 return true;
     }
     return false;

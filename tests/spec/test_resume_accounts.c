@@ -152,6 +152,29 @@ static void beyond_the_end_of_a_list_nothing_changes(void **state) {
     assert_ran(l, "look");
 }
 
+/* Below what is no container nothing was, and nothing is. */
+static void who_reads_below_a_number_does_not_run_when_it_changes(void **state) {
+    begin();
+    lab_compute(l, "below", "f#/a/x", NULL);
+    lab_compute(l, "beside", "f#/none/x", NULL);
+    lab_effect(l, "look", "below beside");
+    come_to_rest();
+    lab_set(l, "f#/a", 5);
+    lab_set(l, "f#/none", 5);
+    come_to_rest();
+    lab_ran(l);
+    lab_runtime *a = lab_on(l, "a");
+    if (lab_is_sqlite(l)) lab_runtime_drop(a);
+    else lab_runtime_close(a);
+    lab_on(l, "a");
+    lab_ran(l);
+    lab_compute(l, "below", "f#/a/x", NULL);
+    lab_compute(l, "beside", "f#/none/x", NULL);
+    lab_effect(l, "look", "below beside");
+    settle();
+    assert_ran(l, "look");
+}
+
 /* Many places of a part change while the program is down. */
 static void a_large_change_of_a_part_concerns_who_has_read_what_changed(void **state) {
     char json[2048] = "{";
@@ -284,6 +307,7 @@ int main(void) {
         S(an_element_more_leaves_the_others_alone),
         S(an_element_less_concerns_who_has_read_it),
         S(beyond_the_end_of_a_list_nothing_changes),
+        S(who_reads_below_a_number_does_not_run_when_it_changes),
         S(a_large_change_of_a_part_concerns_who_has_read_what_changed),
         S(a_large_change_is_proved_at_rest),
         S(what_came_in_between_is_proved_at_rest),

@@ -97,6 +97,11 @@ static void touched_and_read_places_overlap_as_the_rule_says(void **state) {
         { "/a", TOUCH_WHOLE, "/b", true, true },
         { "", 0, "/b", true, true },
         { "/a", TOUCH_KEYS, "", true, true },
+        { "/a", TOUCH_LEAF, "/a/b", false, false },
+        { "/a", TOUCH_LEAF, "/a", true, true },
+        { "/a", TOUCH_LEAF, "", true, false },
+        { "/a", TOUCH_LEAF | TOUCH_KEYS, "", true, true },
+        { "/a/3", TOUCH_LEAF | TOUCH_KEYS, "/a/length", true, true },
         { "/a/3", TOUCH_REST, "/a", true, true },
         { "/a/3", TOUCH_REST, "", true, false },
         { "/a/3", TOUCH_REST, "/a/2", false, false },
@@ -154,6 +159,22 @@ static void named_layers_are_excluded_and_must_have_been_accepted(void **state) 
     assert_int_equal(judge(other, 1, &through, 1), HD_DEAD_LAYER); /* not its own */
     accept_write(other, 1, n, "/a/b", 0);
     assert_int_equal(judge(session, 2, &through, 1), HD_STALE); /* only the named ones */
+}
+
+/* What an own append made of an array was behind its end, wherever that was. */
+static void a_read_through_layers_depends_on_what_they_stand_on(void **state) {
+    accept_write(session, 1, n, "/l/3", TOUCH_KEYS | TOUCH_LEAF);
+    uint64_t one[] = { 1 };
+    sub_claim fourth = { n, path("/l/3"), false, 0, one, 1 },
+              below = { n, path("/a/b"), false, 0, one, 1 },
+              blind = { n, path("/a/b"), false, 0, NULL, 0 };
+    assert_int_equal(judge(session, 2, &fourth, 1), HD_OK);
+    accept_write(other, 1, n, "/l/2", TOUCH_KEYS | TOUCH_LEAF);
+    assert_int_equal(judge(session, 2, &fourth, 1), HD_STALE);
+    assert_int_equal(judge(session, 2, &below, 1), HD_OK);
+    accept_write(other, 2, n, "/a", TOUCH_KEYS | TOUCH_LEAF);
+    assert_int_equal(judge(session, 2, &below, 1), HD_STALE);
+    assert_int_equal(judge(session, 2, &blind, 1), HD_OK);
 }
 
 static void a_layer_that_was_refused_is_dead(void **state) {
@@ -389,6 +410,7 @@ int main(void) {
         T(a_claim_at_or_above_the_last_change_holds),
         T(all_conflicts_are_listed),
         T(named_layers_are_excluded_and_must_have_been_accepted),
+        T(a_read_through_layers_depends_on_what_they_stand_on),
         T(a_layer_that_was_refused_is_dead),
         T(below_the_floor_only_the_head_is_known),
         T(spent_heads_are_dropped),

@@ -483,7 +483,7 @@ static void a_file_of_format_1_is_brought_forward(void **state) {
     assert_int_equal(hd_open(FILE_NAME, &options, &rt, NULL), HD_OK);
     assert_string_equal(rows("main:p"), ""); /* as it is */
     hd_cell_at(rt, "main/n");
-    assert_string_equal(changes(0), "main/n*@1;");
+    assert_string_equal(changes(0), "main/n@1;");
     reopen();
     assert_string_equal(sql("pragma user_version"), "3;");
     keep("{\"nodes\":[" ROW("x", "\"main/n\"") "]}");
