@@ -24,13 +24,31 @@ static bool length_overlaps(const hd_heap *heap, hd_path path, uint8_t flags, hd
            ((flags & TOUCH_WAY) || ((flags & TOUCH_KEYS) && element == path));
 }
 
+/* Who reads below it has found nothing there, and finds nothing. */
+static bool leaf_overlaps(const hd_heap *heap, hd_path path, uint8_t flags, hd_path read,
+                          bool shape) {
+    if (path == read || length_overlaps(heap, path, flags, read)) return true;
+    if (!shape) return path_is_prefix(heap, read, path);
+    return (flags & TOUCH_KEYS) && path != HD_PATH_ROOT && path_parent(heap, path) == read;
+}
+
 bool touch_overlaps(const hd_heap *heap, hd_path path, uint8_t flags, hd_path read, bool shape) {
     if (flags & TOUCH_WHOLE) return true;
+    if (flags & TOUCH_LEAF) return leaf_overlaps(heap, path, flags, read, shape);
     if ((flags & TOUCH_REST) && path != HD_PATH_ROOT) return rest_overlaps(heap, path, read, shape);
     if (path_is_prefix(heap, path, read) || length_overlaps(heap, path, flags, read)) return true;
     if (!shape || (flags & TOUCH_WAY)) return path_is_prefix(heap, read, path);
     /* A key that comes or goes changes the shape of what it is in, not of its neighbours. */
     return (flags & TOUCH_KEYS) && path != HD_PATH_ROOT && path_parent(heap, path) == read;
+}
+
+/* A read through commits of its own: what they made of the document depended on what there was to stand
+ * on, and on how long an array was, also where the read itself finds nothing of that. */
+static bool overlaps_layered(const hd_heap *heap, const touch *t, hd_path read, bool shape) {
+    bool element = (t->flags & (TOUCH_KEYS | TOUCH_REST)) && t->path != HD_PATH_ROOT &&
+                   path_key(heap, t->path)->index != KEY_NO_INDEX;
+    if (element && path_is_prefix(heap, path_parent(heap, t->path), read)) return true;
+    return touch_overlaps(heap, t->path, t->flags & (uint8_t)~TOUCH_LEAF, read, shape);
 }
 
 /* Layers ascend, and whoever asks does too: one walk answers all. */
@@ -68,7 +86,9 @@ bool read_is_stale(const heads *h, uint32_t index, hd_path path, bool shape, uin
     for (uint32_t i = first_above(d, basis); i < d->touches.count; i++) {
         const touch *t = &d->touches.items[i];
         if (t->session == session && among(&own, t->local_seq)) continue;
-        if (!touch_overlaps(h->heap, t->path, t->flags, path, shape)) continue;
+        bool hit = layer_count ? overlaps_layered(h->heap, t, path, shape)
+                               : touch_overlaps(h->heap, t->path, t->flags, path, shape);
+        if (!hit) continue;
         out->touched_path = t->path;
         out->seq = t->seq;
         return true;

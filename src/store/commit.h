@@ -63,7 +63,8 @@ enum {
     TOUCH_WHOLE = 1, /* the whole document is set, created or deleted */
     TOUCH_KEYS = 2,  /* the key set of the parent changes */
     TOUCH_WAY = 4,   /* objects on the way may be made: every key set above can change */
-    TOUCH_REST = 8   /* of an array: its elements from this index on come or go */
+    TOUCH_REST = 8,  /* of an array: its elements from this index on come or go */
+    TOUCH_LEAF = 16  /* what was there and what is there now has nothing below it */
 };
 typedef struct touched {
     hd_path path; /* referenced */

@@ -42,6 +42,7 @@ static hd_status path_of_steps(hd_heap *heap, const diff_step *steps, size_t dep
 }
 
 static bool is_array(hd_value v) { return value_tag(v) == TAG_ARRAY; }
+static bool is_leaf(hd_value v) { return !is_array(v) && value_tag(v) != TAG_OBJECT; }
 
 /* Takes the path. False stops the walk. */
 static bool push_path(foot *f, hd_path path, uint8_t flags) {
@@ -65,11 +66,14 @@ static bool push_element(foot *f, hd_path array, size_t index, uint8_t flags) {
 
 /* Elements that both have are told by themselves. The others come or go one by one; if they are many, it
  * is all from the first of them on. */
-static bool push_rest(foot *f, hd_path array, size_t before, size_t after) {
-    size_t from = before < after ? before : after, to = before < after ? after : before;
+static bool push_rest(foot *f, hd_path array, hd_value before, hd_value after) {
+    hd_value longer = array_count(before) < array_count(after) ? after : before;
+    size_t to = array_count(longer), from = array_count(before) + array_count(after) - to;
     bool more = true;
     if (to - from > ELEMENTS_MAX) return push_element(f, array, from, TOUCH_REST);
-    for (size_t i = from; i < to && more; i++) more = push_element(f, array, i, TOUCH_KEYS);
+    for (size_t i = from; i < to && more; i++)
+        more = push_element(f, array, i,
+                            TOUCH_KEYS | (is_leaf(array_get(longer, i)) ? TOUCH_LEAF : 0));
     return more;
 }
 
@@ -80,12 +84,16 @@ static bool add_foot(void *ctx, const diff_step *steps, size_t depth, hd_value b
     f->status = path_of_steps(f->r->heap, steps, depth, &path);
     if (f->status) return false;
     if (is_array(before) && is_array(after)) {
-        bool more = push_rest(f, path, array_count(before), array_count(after));
+        bool more = push_rest(f, path, before, after);
         path_unref(f->r->heap, path);
         return more;
     }
     bool keys = value_is_absent(before) || value_is_absent(after);
-    return push_path(f, path, (keys ? TOUCH_KEYS : 0) | (depth == 0 ? TOUCH_WHOLE : 0));
+    bool leaf = is_leaf(before) && is_leaf(after);
+    return push_path(f, path,
+                     (keys ? TOUCH_KEYS : 0) | (leaf    ? TOUCH_LEAF
+                                                : depth ? 0
+                                                        : TOUCH_WHOLE));
 }
 
 static hd_status add_account(replica *r, commit *c, footprint *fp, hd_value before, hd_value now) {

@@ -180,7 +180,7 @@ static hd_status tell_account(gathering *g, const part *p, hd_value account) {
 }
 
 static uint8_t flags_of(const part *p, const log_op *o) {
-    if (p->told) return op_plain_flags(o->kind, o->path);
+    if (p->told) return op_plain_flags(o->kind, o->path, o->value);
     return op_touch_flags(o->kind, o->path) | TOUCH_WAY | (p->whole ? TOUCH_WHOLE : 0);
 }
 

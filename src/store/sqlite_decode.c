@@ -325,8 +325,8 @@ static hd_status log_touched(decoder *d, const log_doc *doc, const touched **out
     return HD_OK;
 }
 
-static hd_status log_op_touched(decoder *d, const log_doc *doc, uint8_t flags_of(op_kind, hd_path),
-                                const touched **out, uint32_t *count) {
+static hd_status log_op_touched(decoder *d, const log_doc *doc, bool plain, const touched **out,
+                                uint32_t *count) {
     *count = (uint32_t)log_doc_ops(doc);
     touched *paths = NEW_ARRAY(d, touched, *count);
     if (!paths || !vec_room(d->arena.env, &d->held, *count)) return HD_NOMEM;
@@ -335,7 +335,8 @@ static hd_status log_op_touched(decoder *d, const log_doc *doc, uint8_t flags_of
         hd_status status = log_ops_at(d->h->heap, log_doc_op_list(doc), i, &o);
         if (status) return status;
         d->held.items[d->held.count++] = o.path;
-        paths[i] = (touched){ o.path, flags_of(o.kind, o.path) };
+        paths[i] = (touched){ o.path, plain ? op_plain_flags(o.kind, o.path, o.value)
+                                            : op_touch_flags(o.kind, o.path) };
     }
     *out = paths;
     return HD_OK;
@@ -350,11 +351,11 @@ static hd_status log_write(decoder *d, const log_doc *doc, bool told, sub_write 
     uint32_t space;
     hd_status status = space_of(d, doc->name.space, doc->name.space_length, &space);
     if (!status) status = head_of(d, space, &doc->name, &w->head);
-    if (!status) status = log_op_touched(d, doc, op_touch_flags, &w->ops, &w->op_count);
+    if (!status) status = log_op_touched(d, doc, false, &w->ops, &w->op_count);
     if (status || !told) return status;
     return value_exists(log_doc_account(doc->entry))
                ? log_touched(d, doc, &w->exact, &w->exact_count)
-               : log_op_touched(d, doc, op_plain_flags, &w->exact, &w->exact_count);
+               : log_op_touched(d, doc, true, &w->exact, &w->exact_count);
 }
 
 static hd_status log_spaces(decoder *d, hd_value made, candidate *w) {

@@ -29,9 +29,10 @@ uint8_t op_touch_flags(op_kind kind, hd_path path) {
     return kind == OP_DELETE || path == HD_PATH_ROOT ? TOUCH_WHOLE : TOUCH_KEYS;
 }
 
-uint8_t op_plain_flags(op_kind kind, hd_path path) {
-    bool in_place = kind == OP_SET || kind == OP_INCREMENT;
-    return in_place && path != HD_PATH_ROOT ? 0 : op_touch_flags(kind, path);
+uint8_t op_plain_flags(op_kind kind, hd_path path, hd_value value) {
+    bool container = value_tag(value) == TAG_ARRAY || value_tag(value) == TAG_OBJECT;
+    if (kind != OP_SET && kind != OP_INCREMENT) return op_touch_flags(kind, path);
+    return !container ? TOUCH_LEAF : path == HD_PATH_ROOT ? TOUCH_WHOLE : 0;
 }
 
 /* ---- Bytes ------------------------------------------------------------------------------- */
@@ -355,17 +356,18 @@ static bool footprint_is_plain(const commit *c, const footprint *f, uint32_t fir
         const touched *t = &c->paths.items[f->first_path + i];
         const op *o = &c->ops.items[first + i];
         uint8_t flags = t->flags & TOUCH_WHOLE ? TOUCH_WHOLE : t->flags; /* as it would be read */
-        if (t->path != o->path || flags != op_plain_flags(o->kind, o->path)) return false;
+        if (t->path != o->path || flags != op_plain_flags(o->kind, o->path, o->value)) return false;
     }
     return true;
 }
 
-/* "/a": the value there; "+/a": the key set around it, too; ">/a/3": the array around it, from there
- * on, and its length; "*": the whole. */
+/* "/a": the value there, which is and was no container; "=/a": and all below it; with "+" in front: the
+ * key set around it, too; ">/a/3": the array around it, from there on, and its length; "*": the whole. */
 static const char *mark_of(uint8_t flags) {
     if (flags & TOUCH_WHOLE) return "*";
     if (flags & TOUCH_REST) return ">";
-    return flags & TOUCH_KEYS ? "+" : "";
+    if (flags & TOUCH_LEAF) return flags & TOUCH_KEYS ? "+" : "";
+    return flags & TOUCH_KEYS ? "+=" : "=";
 }
 
 static bool put_footprint_json(encoder *e, json_buffer *b, const commit *c, const footprint *f) {

@@ -58,7 +58,7 @@ hd_status encode_commit(encoder *e, const commit *c, json_buffer *out);
 /* What an operation can change at most; and what it changes in the plainest case, where the key was
  * there already. A footprint that is the latter is not written into the log. */
 uint8_t op_touch_flags(op_kind kind, hd_path path);
-uint8_t op_plain_flags(op_kind kind, hd_path path);
+uint8_t op_plain_flags(op_kind kind, hd_path path, hd_value value);
 
 /* The words of operations in the log: "set", "remove", ... */
 const char *op_word(op_kind kind);

@@ -277,8 +277,15 @@ bool log_doc_told(const log_row *row, hd_value made, size_t i) {
 
 hd_value log_doc_account(hd_value entry) { return object_get_bytes(entry, "f", 1); }
 
-static uint8_t flags_of_mark(char mark) {
-    return mark == '*' ? TOUCH_WHOLE : mark == '+' ? TOUCH_KEYS : mark == '>' ? TOUCH_REST : 0;
+/* What stands in front of a path; *path is behind it. */
+static uint8_t take_marks(const char *text, const char **path) {
+    *path = text + (*text == '*' || *text == '>');
+    if (*path != text) return *text == '*' ? TOUCH_WHOLE : TOUCH_REST;
+    uint8_t keys = *text == '+' ? TOUCH_KEYS : 0;
+    *path += keys != 0;
+    bool leaf = **path != '=';
+    *path += !leaf;
+    return keys | (leaf ? TOUCH_LEAF : 0);
 }
 
 static bool is_index(const hd_heap *heap, hd_path path) {
@@ -289,9 +296,9 @@ hd_status log_account_at(hd_heap *heap, hd_value account, size_t i, touched *out
     size_t length;
     const char *text = hd_value_text(array_get(account, i), &length);
     if (!text) return HD_CORRUPT;
-    out->flags = flags_of_mark(*text);
-    size_t skip = out->flags ? 1 : 0;
-    hd_status status = path_parse(heap, text + skip, length - skip, &out->path, NULL);
+    const char *path;
+    out->flags = take_marks(text, &path);
+    hd_status status = path_parse(heap, path, length - (size_t)(path - text), &out->path, NULL);
     if (status) return status == HD_NOMEM ? HD_NOMEM : HD_CORRUPT;
     if (!(out->flags & TOUCH_REST) || is_index(heap, out->path)) return HD_OK;
     path_unref(heap, out->path);
