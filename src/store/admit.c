@@ -24,19 +24,12 @@ static bool length_overlaps(const hd_heap *heap, hd_path path, uint8_t flags, hd
            ((flags & TOUCH_WAY) || ((flags & TOUCH_KEYS) && element == path));
 }
 
-/* Who reads below it has found nothing there, and finds nothing. */
-static bool leaf_overlaps(const hd_heap *heap, hd_path path, uint8_t flags, hd_path read,
-                          bool shape) {
-    if (path == read || length_overlaps(heap, path, flags, read)) return true;
-    if (!shape) return path_is_prefix(heap, read, path);
-    return (flags & TOUCH_KEYS) && path != HD_PATH_ROOT && path_parent(heap, path) == read;
-}
-
 bool touch_overlaps(const hd_heap *heap, hd_path path, uint8_t flags, hd_path read, bool shape) {
     if (flags & TOUCH_WHOLE) return true;
-    if (flags & TOUCH_LEAF) return leaf_overlaps(heap, path, flags, read, shape);
     if ((flags & TOUCH_REST) && path != HD_PATH_ROOT) return rest_overlaps(heap, path, read, shape);
-    if (path_is_prefix(heap, path, read) || length_overlaps(heap, path, flags, read)) return true;
+    /* Who reads below a leaf has found nothing there, and finds nothing. */
+    bool reaches = flags & TOUCH_LEAF ? path == read : path_is_prefix(heap, path, read);
+    if (reaches || length_overlaps(heap, path, flags, read)) return true;
     if (!shape || (flags & TOUCH_WAY)) return path_is_prefix(heap, read, path);
     /* A key that comes or goes changes the shape of what it is in, not of its neighbours. */
     return (flags & TOUCH_KEYS) && path != HD_PATH_ROOT && path_parent(heap, path) == read;
@@ -261,7 +254,7 @@ hd_status admit(const heads *h, const submission *s, verdict *out) {
 /* Its author saw the document at the basis, or, over pending commits of the same session, as the topmost
  * of them left it: if that one was the last to change it, and found it as its author saw it, and so on
  * down. Whoever came in between, or a layer that was refused, breaks the chain. */
-bool account_holds(const heads *h, const submission *s, const sub_write *w) {
+static bool account_holds(const heads *h, const submission *s, const sub_write *w) {
     const head *d = &h->heads.items[w->head];
     if (w->account != ACCOUNT_GIVEN) return w->account == ACCOUNT_HOLDS;
     if (!w->under) return d->seq <= w->basis;
@@ -281,8 +274,9 @@ static void record_ops(heads *h, const submission *s, const sub_write *w, uint64
                     w->ops[i].flags | more);
 }
 
-static void record_write(heads *h, const submission *s, const sub_write *w, uint64_t seq) {
+static void record_write(heads *h, const submission *s, sub_write *w, uint64_t seq) {
     bool holds = account_holds(h, s, w);
+    w->account = holds ? ACCOUNT_HOLDS : ACCOUNT_NONE;
     if (holds) record_account(h, s, w, seq);
     else record_ops(h, s, w, seq);
     heads_bound(h, w->head);

@@ -167,7 +167,7 @@ typedef struct submission {
     hd_commit_class class;
     const sub_claim *claims;
     uint32_t claim_count;
-    const sub_write *writes;
+    sub_write *writes; /* whose accounts admit_apply finds to hold, or not */
     uint32_t write_count;
     const sub_precondition *preconditions;
     uint32_t precondition_count;
@@ -194,16 +194,18 @@ bool read_is_stale(const heads *h, uint32_t head, hd_path path, bool shape, uint
 /* Whether a touched path and a read overlap. */
 bool touch_overlaps(const hd_heap *heap, hd_path touched, uint8_t flags, hd_path read, bool shape);
 
-/* Whether the document is what the author of the write saw when making it, so that its account of what
- * it changes is true. Asked before the write is recorded. */
-bool account_holds(const heads *h, const submission *s, const sub_write *w);
-
 /* HD_NOMEM is the only failure of admit itself. */
 hd_status admit(const heads *h, const submission *s, verdict *out);
 
 /* Records an admitted submission: seqs[i] is the new seq of the space of writes[i]. Also records the
  * verdict for replays. On HD_NOMEM nothing has changed. */
 hd_status admit_apply(heads *h, const submission *s, const uint64_t *seqs);
+/* Of one that has been recorded: not all of its accounts hold. */
+static inline bool submission_is_untold(const submission *s) {
+    for (uint32_t i = 0; i < s->write_count; i++)
+        if (s->writes[i].account != ACCOUNT_HOLDS) return true;
+    return false;
+}
 /* Records a rejection, so that a replay gets the same answer. */
 hd_status admit_refuse(heads *h, const submission *s, hd_status status);
 

@@ -35,6 +35,11 @@ typedef struct op {
 hd_value op_apply(hd_heap *heap, hd_value document, op_kind kind, hd_path path, hd_value value,
                   uint64_t keep);
 
+/* Whether nothing is left of what was there before. */
+static inline bool op_starts_anew(op_kind kind, hd_path path) {
+    return kind == OP_DELETE || (kind == OP_SET && path == HD_PATH_ROOT);
+}
+
 /* "I read this, and it was so." */
 typedef struct claim {
     uint32_t key; /* place of a document or inside one, with KEY_SHAPE; the place referenced */

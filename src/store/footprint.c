@@ -5,6 +5,7 @@
 #include "value/array.h"
 #include "value/diff.h"
 #include "value/key.h"
+#include "value/node.h"
 #include <stdio.h>
 
 #define FOOTPRINT_MAX 256 /* more places than this in one document: the operations' paths will do */
@@ -41,9 +42,6 @@ static hd_status path_of_steps(hd_heap *heap, const diff_step *steps, size_t dep
     return HD_OK;
 }
 
-static bool is_array(hd_value v) { return value_tag(v) == TAG_ARRAY; }
-static bool is_leaf(hd_value v) { return !is_array(v) && value_tag(v) != TAG_OBJECT; }
-
 /* Takes the path. False stops the walk. */
 static bool push_path(foot *f, hd_path path, uint8_t flags) {
     if (f->count++ == FOOTPRINT_MAX) { /* too many: told by the count */
@@ -71,9 +69,10 @@ static bool push_rest(foot *f, hd_path array, hd_value before, hd_value after) {
     size_t to = array_count(longer), from = array_count(before) + array_count(after) - to;
     bool more = true;
     if (to - from > ELEMENTS_MAX) return push_element(f, array, from, TOUCH_REST);
-    for (size_t i = from; i < to && more; i++)
-        more = push_element(f, array, i,
-                            TOUCH_KEYS | (is_leaf(array_get(longer, i)) ? TOUCH_LEAF : 0));
+    for (size_t i = from; i < to && more; i++) {
+        bool leaf = !value_is_container(array_get(longer, i));
+        more = push_element(f, array, i, TOUCH_KEYS | (leaf ? TOUCH_LEAF : 0));
+    }
     return more;
 }
 
@@ -83,17 +82,15 @@ static bool add_foot(void *ctx, const diff_step *steps, size_t depth, hd_value b
     hd_path path;
     f->status = path_of_steps(f->r->heap, steps, depth, &path);
     if (f->status) return false;
-    if (is_array(before) && is_array(after)) {
+    if (value_is_array(before) && value_is_array(after)) {
         bool more = push_rest(f, path, before, after);
         path_unref(f->r->heap, path);
         return more;
     }
-    bool keys = value_is_absent(before) || value_is_absent(after);
-    bool leaf = is_leaf(before) && is_leaf(after);
-    return push_path(f, path,
-                     (keys ? TOUCH_KEYS : 0) | (leaf    ? TOUCH_LEAF
-                                                : depth ? 0
-                                                        : TOUCH_WHOLE));
+    uint8_t flags = value_is_absent(before) || value_is_absent(after) ? TOUCH_KEYS : 0;
+    if (!value_is_container(before) && !value_is_container(after)) flags |= TOUCH_LEAF;
+    else if (depth == 0) flags |= TOUCH_WHOLE;
+    return push_path(f, path, flags);
 }
 
 static hd_status add_account(replica *r, commit *c, footprint *fp, hd_value before, hd_value now) {

@@ -91,7 +91,7 @@ static hd_status add_op_paths(hd_memory *m, const commit *c, place_id doc, uint3
                               bool *deletes) {
     for (; *next < c->ops.count && c->ops.items[*next].doc == doc; ++*next) {
         const op *o = &c->ops.items[*next];
-        bool whole = o->path == HD_PATH_ROOT && (o->kind == OP_SET || o->kind == OP_DELETE);
+        bool whole = op_starts_anew(o->kind, o->path);
         touched t = { o->path, (uint8_t)(TOUCH_KEYS | (whole ? TOUCH_WHOLE : 0)) };
         *deletes = o->kind == OP_DELETE || (*deletes && o->kind == OP_INCREMENT);
         if (!vec_push(&m->env, &m->op_paths, t)) return HD_NOMEM;
@@ -268,13 +268,6 @@ static hd_status accept_folded(hd_memory *m, commit *c, const submission *s, hd_
     return status;
 }
 
-/* Whether somebody else, or a refusal, came between what it was made on and now. */
-static bool is_untold(const hd_memory *m, const submission *s) {
-    for (uint32_t i = 0; i < s->write_count; i++)
-        if (!account_holds(&m->h, s, &s->writes[i])) return true;
-    return false;
-}
-
 static hd_status accept(hd_memory *m, commit *c, const submission *s) {
     hd_value few[8], *after = few;
     uint32_t n = c->footprints.count;
@@ -312,8 +305,8 @@ static hd_status decide(memory_authority *ma, commit *c, hd_status refusal) {
     if (!m->verdict.status) m->verdict.status = memory_check_extra(m, c);
     if (!m->verdict.status) {
         if (!alone(m) && !vec_room(&m->env, &m->ops, c->ops.count)) return HD_NOMEM;
-        c->untold = is_untold(m, &s);
         status = accept(m, c, &s);
+        c->untold = submission_is_untold(&s);
     } else {
         status = admit_refuse(&m->h, &s, m->verdict.status);
     }

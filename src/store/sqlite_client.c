@@ -212,11 +212,11 @@ static void tell_extra(client *c, hd_value extra) {
 }
 
 static void tell_untold(client *c, const log_row *row, hd_value made) {
+    if (log_commit_told(row, made)) return;
     for (size_t i = 0; i < log_commit_docs(made); i++) {
         log_doc doc;
-        place_id at = log_doc_told(row, made, i) || !log_commit_doc(made, i, &doc)
-                          ? 0
-                          : client_find(c, &doc.name);
+        bool told = log_doc_told(row, made, i) || !log_commit_doc(made, i, &doc);
+        place_id at = told ? 0 : client_find(c, &doc.name);
         if (at) replica_untold(c->r, at);
     }
 }

@@ -343,8 +343,7 @@ static hd_status log_op_touched(decoder *d, const log_doc *doc, bool plain, cons
 }
 
 static hd_status log_write(decoder *d, const log_doc *doc, bool told, sub_write *w) {
-    *w = (sub_write){ .basis = doc->basis,
-                      .create = doc->created,
+    *w = (sub_write){ .create = doc->created,
                       .delete_ = doc->deleted,
                       .anew = log_ops_start_anew(log_doc_op_list(doc)),
                       .account = told ? ACCOUNT_HOLDS : ACCOUNT_NONE };

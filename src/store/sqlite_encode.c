@@ -4,6 +4,7 @@
 #include "store/basis.h"
 #include "value/json_scan.h"
 #include "value/text.h"
+#include "value/node.h"
 #include <stdio.h>
 
 /* ---- Operations as words ----------------------------------------------------------------- */
@@ -30,30 +31,25 @@ uint8_t op_touch_flags(op_kind kind, hd_path path) {
 }
 
 uint8_t op_plain_flags(op_kind kind, hd_path path, hd_value value) {
-    bool container = value_tag(value) == TAG_ARRAY || value_tag(value) == TAG_OBJECT;
     if (kind != OP_SET && kind != OP_INCREMENT) return op_touch_flags(kind, path);
-    return !container ? TOUCH_LEAF : path == HD_PATH_ROOT ? TOUCH_WHOLE : 0;
+    if (!value_is_container(value)) return TOUCH_LEAF;
+    return path == HD_PATH_ROOT ? TOUCH_WHOLE : 0;
 }
 
 /* ---- Bytes ------------------------------------------------------------------------------- */
 
-static inline bool put(json_buffer *b, const void *bytes, size_t n) {
-    if (b->capacity - b->length < n && !json_buffer_grow(b, n)) return false;
-    if (n) memcpy(b->bytes + b->length, bytes, n);
-    b->length += n;
-    return true;
+static bool put_word(json_buffer *b, const char *text) {
+    return json_buffer_add(b, text, strlen(text));
 }
-
-static bool put_word(json_buffer *b, const char *text) { return put(b, text, strlen(text)); }
 /* A text known when compiling. */
-#define put_literal(b, text) put(b, text, sizeof("" text) - 1)
+#define put_literal(b, text) json_buffer_add(b, text, sizeof("" text) - 1)
 
 static bool put_long_varint(json_buffer *b, uint64_t v) {
     unsigned char bytes[10];
     size_t n = 0;
     for (; v >= 0x80; v >>= 7) bytes[n++] = (unsigned char)(v | 0x80);
     bytes[n++] = (unsigned char)v;
-    return put(b, bytes, n);
+    return json_buffer_add(b, bytes, n);
 }
 
 /* Most are small. */
@@ -64,7 +60,7 @@ static inline bool put_varint(json_buffer *b, uint64_t v) {
 }
 
 static bool put_text(json_buffer *b, const char *text, size_t length) {
-    return put_varint(b, length) && put(b, text, length);
+    return put_varint(b, length) && json_buffer_add(b, text, length);
 }
 
 static bool put_key(json_buffer *b, const struct key *k) {
@@ -76,7 +72,7 @@ static bool put_decimal(json_buffer *b, uint64_t v) {
     size_t at = sizeof digits;
     do digits[--at] = (char)('0' + v % 10);
     while (v /= 10);
-    return put(b, digits + at, sizeof digits - at);
+    return json_buffer_add(b, digits + at, sizeof digits - at);
 }
 
 /* The inside of a JSON string. */
@@ -84,12 +80,12 @@ static bool put_escaped(json_buffer *b, const char *text, size_t length) {
     const char *end = text + length;
     while (text < end) {
         const char *stop = json_skip_printable(text, end);
-        if (!put(b, text, (size_t)(stop - text))) return false;
+        if (!json_buffer_add(b, text, (size_t)(stop - text))) return false;
         if (stop == end) break;
         char escape[8];
         int n = *stop == '"' || *stop == '\\' ? snprintf(escape, sizeof escape, "\\%c", *stop)
                                               : snprintf(escape, sizeof escape, "\\u%04x", *stop);
-        if (!put(b, escape, (size_t)n)) return false;
+        if (!json_buffer_add(b, escape, (size_t)n)) return false;
         text = stop + 1;
     }
     return true;
@@ -246,17 +242,14 @@ static uint32_t op_end(const commit *c, uint32_t first) {
     return end;
 }
 
-static bool op_starts_anew(const op *o) {
-    return o->kind == OP_DELETE || (o->kind == OP_SET && o->path == HD_PATH_ROOT);
-}
-
 static unsigned write_flags(const encoder *e, const commit *c, const footprint *f, uint32_t first,
                             uint32_t end) {
     unsigned flags = f->created ? WRITE_CREATE : 0;
     if (end > first && c->ops.items[end - 1].kind == OP_DELETE) flags |= WRITE_DELETE;
     if (e->marks[f->doc].guarded) flags |= WRITE_GUARDED;
     if (f->accounted) flags |= WRITE_ACCOUNTED;
-    if (end > first && op_starts_anew(&c->ops.items[first])) flags |= WRITE_ANEW;
+    if (end > first && op_starts_anew(c->ops.items[first].kind, c->ops.items[first].path))
+        flags |= WRITE_ANEW;
     return flags;
 }
 
@@ -329,7 +322,7 @@ static bool put_preconditions(encoder *e, json_buffer *b, const commit *c) {
         else
             ok = put_varint(b, doc_number(e, root_of(e, p->place))) &&
                  put_path(e, b, place_path(&e->r->places, p->place)) &&
-                 put(b, p->hash, sizeof p->hash);
+                 json_buffer_add(b, p->hash, sizeof p->hash);
     }
     return ok;
 }
@@ -479,8 +472,9 @@ static bool is_malformed(const encoder *e, const commit *c) {
 static bool put_message(encoder *e, json_buffer *b, const commit *c) {
     size_t start = b->length;
     static const char header[MESSAGE_HEADER];
-    bool ok = number_all(e, c) && put(b, header, sizeof header) && put_varint(b, c->local_seq) &&
-              put_varint(b, e->r->settled) && put_varint(b, c->heard) &&
+    bool ok = number_all(e, c) && json_buffer_add(b, header, sizeof header) &&
+              put_varint(b, c->local_seq) && put_varint(b, e->r->settled) &&
+              put_varint(b, c->heard) &&
               put_varint(b, (uint64_t)c->class * 2 + is_malformed(e, c)) && put_names(e, b) &&
               put_writes(e, b, c) && put_claims(e, b, c) && put_preconditions(e, b, c);
     size_t fragment = b->length;

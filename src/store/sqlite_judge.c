@@ -135,66 +135,62 @@ static hd_status prepare(writer *w, candidate *work) {
 
 /* ---- The row under way ---------------------------------------------------------------------- */
 
-static bool append(json_buffer *b, const void *bytes, size_t n) {
-    if (b->capacity - b->length < n && !json_buffer_grow(b, n)) return false;
-    memcpy(b->bytes + b->length, bytes, n);
-    b->length += n;
-    return true;
-}
-
 static bool append_number(json_buffer *b, uint64_t n) {
     char digits[20];
     size_t at = sizeof digits;
     do digits[--at] = (char)('0' + n % 10);
     while (n /= 10);
-    return append(b, digits + at, sizeof digits - at);
+    return json_buffer_add(b, digits + at, sizeof digits - at);
 }
 
 /* Where what happened since its runtime heard of us is no longer known, no account of what is on top of
  * it can be believed. */
-static void doubt_accounts(const writer *w, candidate *work) {
-    sub_write *writes = (sub_write *)work->sub.writes;
+static void doubt_accounts(const writer *w, const candidate *work) {
     if (work->heard >= w->forgotten) return;
     for (uint32_t i = 0; i < work->sub.write_count; i++)
-        if (!writes[i].under) writes[i].account = ACCOUNT_NONE;
+        if (!work->sub.writes[i].under) work->sub.writes[i].account = ACCOUNT_NONE;
 }
 
 /* "u":[documents whose accounts do not hold], */
-static bool add_untold(writer *w, const candidate *work, bool *untold) {
-    bool ok = true;
-    *untold = false;
-    for (uint32_t i = 0; i < work->sub.write_count && ok; i++) {
-        if (account_holds(&w->heads, &work->sub, &work->sub.writes[i])) continue;
-        ok = (*untold ? append(&w->commits, ",", 1) : append(&w->commits, "\"u\":[", 5)) &&
-             append_number(&w->commits, i);
-        *untold = true;
+static bool add_untold(json_buffer *b, const submission *s) {
+    bool ok = true, first = true;
+    for (uint32_t i = 0; i < s->write_count && ok; i++) {
+        if (s->writes[i].account == ACCOUNT_HOLDS) continue;
+        ok = json_buffer_add(b, first ? "\"u\":[" : ",", first ? 5 : 1) && append_number(b, i);
+        first = false;
     }
-    return ok && (!*untold || append(&w->commits, "],", 2));
+    return ok && (first || json_buffer_add(b, "],", 2));
 }
 
 /* {"q":[seqs],"u":[...],fragment */
-static hd_status add_to_row(writer *w, const candidate *work, bool *untold) {
+static hd_status add_to_row(writer *w, const candidate *work) {
     json_buffer *b = &w->commits;
-    bool ok = w->admitted == 0 || (append(b, ",", 1) && append(&w->sizes, ",", 1));
+    bool ok =
+        w->admitted == 0 || (json_buffer_add(b, ",", 1) && json_buffer_add(&w->sizes, ",", 1));
     size_t start = b->length;
-    ok = ok && append(b, "{", 1);
+    ok = ok && json_buffer_add(b, "{", 1);
     for (uint32_t i = 0; i < work->written && ok; i++)
-        ok = (i ? append(b, ",", 1) : append(b, "\"q\":[", 5)) &&
+        ok = (i ? json_buffer_add(b, ",", 1) : json_buffer_add(b, "\"q\":[", 5)) &&
              append_number(b, w->heads.spaces.items[work->spaces[i]].seq);
-    if (work->written) ok = ok && append(b, "],", 2);
-    ok = ok && add_untold(w, work, untold) && append(b, work->fragment, work->fragment_length) &&
+    if (work->written) ok = ok && json_buffer_add(b, "],", 2);
+    ok = ok && add_untold(b, &work->sub) &&
+         json_buffer_add(b, work->fragment, work->fragment_length) &&
          append_number(&w->sizes, b->length - start);
     w->admitted++;
     return ok ? HD_OK : HD_NOMEM;
 }
 
+_Static_assert(FILE_FORMAT == 3, "every row says in which format it was written");
+
 static hd_status store_row(writer *w) {
     json_buffer *b = &w->body;
     b->length = 0;
-    bool ok = append(b, "{\"sessions\":[\"", 14) && append(b, w->session_text, 32) &&
-              append(b, "\"],\"sizes\":[", 12) && append(b, w->sizes.bytes, w->sizes.length) &&
-              append(b, "],\"v\":3,\"commits\":[", 19) &&
-              append(b, w->commits.bytes, w->commits.length) && append(b, "]}", 2);
+    bool ok =
+        json_buffer_add(b, "{\"sessions\":[\"", 14) && json_buffer_add(b, w->session_text, 32) &&
+        json_buffer_add(b, "\"],\"sizes\":[", 12) &&
+        json_buffer_add(b, w->sizes.bytes, w->sizes.length) &&
+        json_buffer_add(b, "],\"v\":3,\"commits\":[", 19) &&
+        json_buffer_add(b, w->commits.bytes, w->commits.length) && json_buffer_add(b, "]}", 2);
     if (!ok) return HD_NOMEM;
     sqlite3_stmt *s = file_sql_get(&w->file, SQL_LOG_APPEND);
     if (!s) return file_status(sqlite3_extended_errcode(w->file.db));
@@ -223,19 +219,18 @@ static hd_status tell_accepted(writer *w, outcome *o, const candidate *work, boo
     return tell(w, o, work->sub.local_seq, HD_OK, seqs, work->space_count, untold);
 }
 
-static hd_status accept(writer *w, outcome *o, candidate *work) {
-    bool untold;
+static hd_status accept(writer *w, outcome *o, const candidate *work) {
     doubt_accounts(w, work);
     for (uint32_t i = 0; i < work->written; i++) w->heads.spaces.items[work->spaces[i]].seq++;
     for (uint32_t i = 0; i < work->sub.write_count; i++) {
         const head *h = &w->heads.heads.items[work->sub.writes[i].head];
         work->seqs[i] = w->heads.spaces.items[h->space_index].seq;
     }
-    hd_status status = add_to_row(w, work, &untold);
-    if (!status) status = admit_apply(&w->heads, &work->sub, work->seqs);
+    hd_status status = admit_apply(&w->heads, &work->sub, work->seqs);
+    if (!status) status = add_to_row(w, work);
     for (uint32_t i = 0; i < work->sub.write_count && !status; i++)
         status = tail_add(&w->tail, &work->names[i], w->row + 1, work->seqs[i]);
-    return status ? status : tell_accepted(w, o, work, untold);
+    return status ? status : tell_accepted(w, o, work, submission_is_untold(&work->sub));
 }
 
 static hd_status judge(writer *w, outcome *o, candidate *work) {

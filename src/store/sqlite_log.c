@@ -115,14 +115,6 @@ hd_status log_row_read(hd_heap *heap, sqlite3_stmt *s, log_row *out) {
 
 /* ---- Rows to be folded ------------------------------------------------------------------- */
 
-static bool copy(json_buffer *to, const char *from, const char *end) {
-    size_t n = (size_t)(end - from);
-    if (to->capacity - to->length < n && !json_buffer_grow(to, n)) return false;
-    memcpy(to->bytes + to->length, from, n);
-    to->length += n;
-    return true;
-}
-
 /* The next of the numbers that stand in front of the commits; 0: there is none. */
 static size_t next_size(const char **p, const char *end) {
     size_t n = 0;
@@ -148,12 +140,12 @@ static hd_status leave_out_proofs(hd_heap *heap, const char *text, log_row *row,
         basis_proofs proofs = basis_proofs_of(at, size);
         ok = vec_push(&heap->env, &row->proofs, proofs);
         if (ok && proofs.begin) {
-            ok = copy(to, copied, proofs.begin);
+            ok = json_buffer_add(to, copied, (size_t)(proofs.begin - copied));
             copied = at + size - 1; /* its last bracket */
         }
         at += size + 1; /* and the comma */
     }
-    return ok && copy(to, copied, end) ? HD_OK : HD_NOMEM;
+    return ok && json_buffer_add(to, copied, (size_t)(end - copied)) ? HD_OK : HD_NOMEM;
 }
 
 hd_status log_row_read_to_fold(hd_heap *heap, sqlite3_stmt *s, json_buffer *spare, log_row *out) {
@@ -265,6 +257,11 @@ bool log_commit_doc(hd_value made, size_t i, log_doc *out) {
     hd_value last = hd_value_index(out->ops, hd_value_count(out->ops) - 1);
     out->deleted = strcmp(hd_value_as_text(hd_value_index(last, 0), ""), "delete") == 0;
     return hd_value_kind(out->ops) == HD_KIND_ARRAY;
+}
+
+bool log_commit_told(const log_row *row, hd_value made) {
+    return number_at(row->body, "v") >= LOG_ACCOUNTS &&
+           value_is_absent(object_get_bytes(made, "u", 1));
 }
 
 bool log_doc_told(const log_row *row, hd_value made, size_t i) {

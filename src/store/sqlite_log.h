@@ -54,7 +54,8 @@ typedef struct log_doc {
 size_t log_commit_docs(hd_value made);
 /* False: the entry is malformed. */
 bool log_commit_doc(hd_value made, size_t i, log_doc *out);
-/* Whether its account of what it changed holds: "f", or what its operations say. */
+/* Whether all accounts of a commit hold; and that of one document: "f", or what its operations say. */
+bool log_commit_told(const log_row *row, hd_value made);
 bool log_doc_told(const log_row *row, hd_value made, size_t i);
 /* Its account, a list of places; absent: it is what the operations say. */
 hd_value log_doc_account(hd_value entry);

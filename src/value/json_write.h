@@ -17,6 +17,12 @@ void json_buffer_init(json_buffer *b, const hd_env *env);
 void json_buffer_fini(json_buffer *b);
 /* Makes room for `more` bytes behind `length`; false: no memory. */
 bool json_buffer_grow(json_buffer *b, size_t more);
+static inline bool json_buffer_add(json_buffer *b, const void *bytes, size_t n) {
+    if (b->capacity - b->length < n && !json_buffer_grow(b, n)) return false;
+    if (n) memcpy(b->bytes + b->length, bytes, n);
+    b->length += n;
+    return true;
+}
 
 /* Appends the text of v. On failure the length is as it was: HD_NOMEM; HD_KIND when v is absent; a
  * failed value's own status. */

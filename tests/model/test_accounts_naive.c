@@ -9,6 +9,7 @@
  *
  * HD_ROUNDS is the number of worlds; HD_SEED repeats a run. */
 #include "lab_store.h"
+#include "story.h"
 #include "store/admit.h"
 #include "store/basis.h"
 #include "store/runtime.h"
@@ -24,7 +25,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-enum { WRITERS = 2, STATES = 16, TOUCHES = 256, STORY = 8192 };
+enum { WRITERS = 2, STATES = 16, TOUCHES = 256 };
 #if defined(__SANITIZE_ADDRESS__)
 enum { WORLDS = 60 };
 #else
@@ -64,18 +65,10 @@ typedef struct world {
     int sight_count;
     touch_told touched[TOUCHES];
     int touch_count;
-    char story[STORY];
+    lab_story story;
 } world;
 
 static uint64_t below(world *w, uint64_t n) { return lab_random_below(&w->random, n); }
-
-static void tell(world *w, const char *format, ...) {
-    va_list arguments;
-    size_t n = strlen(w->story);
-    va_start(arguments, format);
-    vsnprintf(w->story + n, sizeof w->story - n, format, arguments);
-    va_end(arguments);
-}
 
 /* ---- writing */
 
@@ -143,7 +136,7 @@ static void commit_something(world *w) {
     lab_runtime *r = w->writers[w->alone ? 0 : below(w, WRITERS)];
     if (!w->alone && !below(w, 3)) strcat(script, below(w, 2) ? "get f#/b" : "shape f#/l");
     for (uint64_t n = 1 + below(w, 2); n > 0; n--) add_write(w, script, sizeof script);
-    tell(w, " %s: %s.", lab_name(r), script);
+    lab_tell(&w->story, " %s: %s.", lab_name(r), script);
     lab_do(r, script);
     if (w->alone) note_state(w, r);
 }
@@ -169,10 +162,10 @@ static void batch(world *w) {
         uint64_t how = below(w, 5);
         if (how == 0) lab_send(r);
         if (how == 1) lab_pump(r);
-        if (how < 2) tell(w, " %s %s;", how ? "pump" : "send", lab_name(r));
+        if (how < 2) lab_tell(&w->story, " %s %s;", how ? "pump" : "send", lab_name(r));
         look(w);
         if (how == 2 && lab_is_sqlite(w->l) && !below(w, 3)) {
-            tell(w, " fold;");
+            lab_tell(&w->story, " fold;");
             assert_int_equal(hd_store_checkpoint(lab_rt(r), NULL), HD_OK);
         }
     }
@@ -275,8 +268,8 @@ static void tell_touches(world *w) {
     char path[64];
     for (int i = 0; i < w->touch_count; i++) {
         hd_path_print(lab_rt(w->watcher)->heap, w->touched[i].path, path, sizeof path);
-        tell(w, "%s %d%s (%d)", i ? "," : "\ntold:", (int)w->touched[i].seq, path,
-             w->touched[i].flags);
+        lab_tell(&w->story, "%s %d%s (%d)", i ? "," : "\ntold:", (int)w->touched[i].seq, path,
+                 w->touched[i].flags);
     }
 }
 
@@ -288,9 +281,9 @@ static void check_read(const world *w, int read, bool shape) {
         if (differs(heap, s->v, last->v, w->paths[read], reads[read], shape) &&
             !is_touched(w, s->seq, read, shape))
             lab_fail("%s%s has changed after %d and nobody says so:%s", how, reads[read],
-                     (int)s->seq, w->story);
+                     (int)s->seq, w->story.text);
     if (w->alone && was_still(w, read, shape) && is_touched(w, w->sights[0].seq, read, shape))
-        lab_fail("%s%s has not changed and somebody says so:%s", how, reads[read], w->story);
+        lab_fail("%s%s has not changed and somebody says so:%s", how, reads[read], w->story.text);
 }
 
 /* ---- a world */
@@ -301,7 +294,7 @@ static void one_batch(world *w) {
     assert_int_equal(hd_pool_open(heap, &w->pool), HD_OK);
     assert_int_equal(hd_pool_open(lab_rt(w->writers[0])->heap, &w->writers_pool), HD_OK);
     w->state_count = w->sight_count = w->touch_count = 0;
-    tell(w, "\n");
+    lab_tell(&w->story, "\n");
     if (w->alone) note_state(w, w->writers[0]);
     look(w);
     batch(w);
@@ -338,7 +331,7 @@ static void one_world(uint64_t seed, lab_kind kind) {
     w.space = key_intern(heap, "main", 4);
     for (int i = 0; i < READS; i++)
         assert_int_equal(path_parse(heap, reads[i], strlen(reads[i]), &w.paths[i], NULL), HD_OK);
-    tell(&w, " (HD_SEED=%llu HD_ROUNDS=1)", (unsigned long long)seed);
+    lab_tell(&w.story, " (HD_SEED=%llu HD_ROUNDS=1)", (unsigned long long)seed);
     note_reader(&w);
     for (int i = 0; i < BATCHES; i++) one_batch(&w);
     for (int i = 0; i < READS; i++) path_unref(heap, w.paths[i]);

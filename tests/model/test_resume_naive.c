@@ -15,6 +15,7 @@
  *
  * HD_ROUNDS is the number of programs; HD_SEED repeats a run. */
 #include "lab_sched.h"
+#include "story.h"
 
 #include "base/hash.h"
 #include <math.h>
@@ -68,18 +69,10 @@ typedef struct world {
     bool whole[SOURCES];             /* the transaction that is being made writes its document so */
     bool alone;                      /* in memory: while it is down, there is one runtime */
     char script[SCRIPT_SIZE];        /* that transaction */
-    char story[1 << 16];             /* what happened, for the message of a failure */
+    lab_story story;
 } world;
 
 static uint64_t below(world *w, uint64_t n) { return lab_random_below(&w->random, n); }
-
-static void tell(world *w, const char *format, ...) {
-    va_list arguments;
-    size_t n = strlen(w->story);
-    va_start(arguments, format);
-    vsnprintf(w->story + n, sizeof w->story - n, format, arguments);
-    va_end(arguments);
-}
 
 static void on(world *w, const char *runtime) { w->at = lab_on(w->l, runtime); }
 
@@ -128,13 +121,14 @@ static void tell_program(world *w) {
     char reads[256];
     for (int i = 0; i < NODES; i++) {
         print_reads(w, &w->nodes[i], reads, sizeof reads);
-        tell(w, "\n%s%s: %s", w->nodes[i].there ? "" : "(no) ", cell_of(w, SOURCES + i), reads);
+        lab_tell(&w->story, "\n%s%s: %s", w->nodes[i].there ? "" : "(no) ", cell_of(w, SOURCES + i),
+                 reads);
     }
     for (int i = 0; i < EFFECTS; i++) {
         print_reads(w, &w->effects[i], reads, sizeof reads);
-        tell(w, "\n%se%d: %s", w->effects[i].there ? "" : "(no) ", i, reads);
+        lab_tell(&w->story, "\n%se%d: %s", w->effects[i].there ? "" : "(no) ", i, reads);
     }
-    tell(w, "\n");
+    lab_tell(&w->story, "\n");
 }
 
 /* ---- what a read gives */
@@ -253,7 +247,7 @@ static void check_clean(world *w) {
         for (int k = 0; k < t->count; k++)
             if (look(w, t->reads[k], NULL) != t->saw[k])
                 lab_fail("n%d is clean, and %s is another:%s", i, cell_of(w, t->reads[k]),
-                         w->story);
+                         w->story.text);
     }
 }
 
@@ -268,7 +262,7 @@ static void check_values(world *w) {
             const twin *node = &w->nodes[t->reads[k] - SOURCES];
             double want = values[t->reads[k]];
             if (node->there && lab_get(w->l, cell_of(w, t->reads[k])) != want)
-                lab_fail("n%d is not %g:%s", t->reads[k] - SOURCES, want, w->story);
+                lab_fail("n%d is not %g:%s", t->reads[k] - SOURCES, want, w->story.text);
         }
         snprintf(name, sizeof name, "e%d", i);
         assert_true(lab_is_clean(w->l, name));
@@ -431,21 +425,21 @@ static void write_something(world *w) {
         }
     }
     lab_fate *fate = lab_do(w->at, w->script);
-    tell(w, " [%.90s%s%s]", w->script, strlen(w->script) > 90 ? "..." : "",
-         fate->begun ? " refused" : "");
+    lab_tell(&w->story, " [%.90s%s%s]", w->script, strlen(w->script) > 90 ? "..." : "",
+             fate->begun ? " refused" : "");
     if (fate->begun) memset(w->whole, 0, sizeof w->whole);
 }
 
 /* Several transactions before the first of them has a verdict, and runs in between. */
 static void write_over_own(world *w) {
-    tell(w, " (");
+    lab_tell(&w->story, " (");
     lab_hold(w->at);
     for (uint64_t n = 2 + below(w, 4); n > 0; n--) {
         write_something(w);
         if (below(w, 2)) lab_turn(w->l);
     }
     lab_mend(w->at);
-    tell(w, " )");
+    lab_tell(&w->story, " )");
 }
 
 /* A computation goes or comes; one that goes may be back at once. */
@@ -457,7 +451,7 @@ static void change_node(world *w) {
     if (was) lab_cancel(w->l, name);
     w->nodes[i].there = !was || below(w, 2);
     if (w->nodes[i].there) register_node(w, i);
-    tell(w, " %s%s", was ? w->nodes[i].there ? "+-" : "-" : "+", name);
+    lab_tell(&w->story, " %s%s", was ? w->nodes[i].there ? "+-" : "-" : "+", name);
 }
 
 static void change_effect(world *w) {
@@ -467,12 +461,12 @@ static void change_effect(world *w) {
     if (w->effects[i].there) lab_cancel(w->l, name);
     else register_effect(w, i);
     w->effects[i].there = !w->effects[i].there;
-    tell(w, " %s%s", w->effects[i].there ? "+" : "-", name);
+    lab_tell(&w->story, " %s%s", w->effects[i].there ? "+" : "-", name);
 }
 
 static void fold(world *w) {
     if (!lab_is_sqlite(w->l)) return;
-    tell(w, " fold");
+    lab_tell(&w->story, " fold");
     assert_int_equal(hd_store_checkpoint(lab_rt(w->at), NULL), HD_OK);
 }
 
@@ -481,13 +475,13 @@ static void fold(world *w) {
 static void fold_and_forget(world *w) {
     fold(w);
     if (!lab_is_sqlite(w->l) || below(w, 2)) return;
-    tell(w, " prune");
+    lab_tell(&w->story, " prune");
     assert_int_equal(hd_store_prune(lab_rt(w->at), NULL), HD_OK);
 }
 
 static void write_elsewhere(world *w) {
     on(w, "b");
-    tell(w, " b:");
+    lab_tell(&w->story, " b:");
     write_something(w);
     if (!below(w, 2)) write_something(w);
     settle(w);
@@ -502,18 +496,18 @@ static void step(world *w) {
     case 1: change_effect(w); break;
     case 2: write_elsewhere(w); break;
     case 3:
-        tell(w, " ;;");
+        lab_tell(&w->story, " ;;");
         come_to_rest(w);
         break;
     case 4:
     case 5:
-        tell(w, " ;");
+        lab_tell(&w->story, " ;");
         settle(w);
         break;
     case 6: fold_and_forget(w); break;
     case 7: write_over_own(w); break;
     case 8:
-        tell(w, " .");
+        lab_tell(&w->story, " .");
         lab_turn(w->l);
         break;
     default: write_something(w);
@@ -530,7 +524,7 @@ static void stop(world *w) {
     bool killed = lab_is_sqlite(w->l) && below(w, 2);
     for (int i = 0; i < NODES; i++) w->nodes[i].clean = is_clean(w, i);
     note_known(w);
-    tell(w, killed ? " KILL" : " STOP");
+    lab_tell(&w->story, killed ? " KILL" : " STOP");
     if (killed) lab_runtime_drop(w->at);
     else lab_runtime_close(w->at);
 }
@@ -552,7 +546,7 @@ static void be_down(world *w) {
     lab_advance_ms(w->l, 100);
     settle(w);
     for (uint64_t n = 1 + below(w, 4); n > 0; n--) {
-        tell(w, " b:");
+        lab_tell(&w->story, " b:");
         write_something(w);
         note_changes(w);
         if (below(w, 2)) settle(w);
@@ -582,7 +576,7 @@ static void check_runs(world *w, const char *list) {
         char name[16];
         snprintf(name, sizeof name, "n%d", i);
         if (did_run(list, name) && !may_run(w, &w->nodes[i]))
-            lab_fail("%s runs and need not:%s", name, w->story);
+            lab_fail("%s runs and need not:%s", name, w->story.text);
     }
 }
 
@@ -593,7 +587,7 @@ static void live_on(world *w) {
     stop(w);
     be_down(w);
     on(w, "a");
-    tell(w, " START");
+    lab_tell(&w->story, " START");
     lab_ran(w->l);
     register_all(w);
     settle(w);
@@ -623,7 +617,7 @@ static void one_program(uint64_t seed) {
     w->random = lab_random_of(seed);
     set_up(w);
     make_program(w);
-    tell(w, " (HD_SEED=%llu HD_ROUNDS=1)", (unsigned long long)seed);
+    lab_tell(&w->story, " (HD_SEED=%llu HD_ROUNDS=1)", (unsigned long long)seed);
     tell_program(w);
     register_all(w);
     for (int i = 0; i < LIVES; i++) live_on(w);

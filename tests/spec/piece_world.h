@@ -27,6 +27,32 @@ static inline hd_piece start_piece(const char *id, hd_pattern_fn fn) {
     return p;
 }
 
+/* A pattern with something to look at, and a piece of it. */
+static inline hd_cell watcher(hd_build *b) {
+    hd_cell d = hd_derive(b, "d", hd_argument(b, "x", hd_int(NULL, 1)), twice, NULL);
+    hd_build_sink(b, "look", d, show, NULL);
+    return d;
+}
+static inline hd_piece start_under(const char *id, hd_piece parent) {
+    hd_piece p;
+    hd_error error;
+    assert_int_equal(hd_pattern_register(rt(), "watcher", "1", watcher), HD_OK);
+    hd_piece_spec spec = { .id = id, .pattern = "watcher", .parent = parent };
+    if (hd_piece_start(rt(), &spec, &p, &error)) fail_msg("%s", error.message);
+    return p;
+}
+static inline hd_piece start_watcher(const char *id) { return start_under(id, (hd_piece){ 0, 0 }); }
+
+static inline bool count_piece(void *ctx, const hd_piece_info *info) {
+    (*(int *)ctx)++;
+    return true;
+}
+static inline int running(void) {
+    int n = 0;
+    hd_runtime_pieces(rt(), count_piece, &n);
+    return n;
+}
+
 /* Until all of it is stored. */
 static inline void settle(void) {
     lab_settle(l);

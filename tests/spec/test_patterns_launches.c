@@ -3,31 +3,6 @@
 #include "piece_world.h"
 #include "lab_events.h"
 
-static hd_cell watcher(hd_build *b) {
-    hd_cell d = hd_derive(b, "d", hd_argument(b, "x", hd_int(NULL, 1)), twice, NULL);
-    hd_build_sink(b, "look", d, show, NULL);
-    return d;
-}
-
-static hd_piece start(const char *id) {
-    hd_piece p;
-    hd_error error;
-    assert_int_equal(hd_pattern_register(rt(), "watcher", "1", watcher), HD_OK);
-    hd_piece_spec spec = { .id = id, .pattern = "watcher" };
-    if (hd_piece_start(rt(), &spec, &p, &error)) fail_msg("%s", error.message);
-    return p;
-}
-
-static bool count_piece(void *ctx, const hd_piece_info *info) {
-    (*(int *)ctx)++;
-    return true;
-}
-static int running(void) {
-    int n = 0;
-    hd_runtime_pieces(rt(), count_piece, &n);
-    return n;
-}
-
 static bool count_entry(void *ctx, const hd_listing *entry) {
     (*(int *)ctx)++;
     return true;
@@ -96,7 +71,7 @@ static hd_status launch(lab_handler *self, hd_tx *tx, const hd_event *event) {
 static void a_handling_that_never_converges_leaves_no_piece(void **state) {
     quarrel q = quarrel_of(1000000);
     lab_outcome o = { 0 };
-    hd_piece before = start("before");
+    hd_piece before = start_watcher("before");
     lab_settle(l);
     hd_runtime_sync(rt());
     lab_catch(l);
@@ -134,7 +109,7 @@ static void of_many_attempts_one_piece_stays(void **state) {
 static void a_retry_adds_nothing_below_a_parent_that_has_gone(void **state) {
     quarrel q = quarrel_of(1);
     lab_outcome o = { 0 };
-    q.parent = start("parent");
+    q.parent = start_watcher("parent");
     lab_settle(l);
     lab_ran(l);
     lab_catch(l);
@@ -166,7 +141,7 @@ static hd_piece launch_gated(hd_tx *tx, const char *id, hd_piece parent) {
 /* C272: its parent is stopped before the transaction ends, or before the store has decided. */
 static void no_child_is_installed_below_a_parent_that_has_gone(bool before_the_commit) {
     hd_tx *tx;
-    hd_piece parent = start("parent");
+    hd_piece parent = start_watcher("parent");
     lab_settle(l);
     lab_ran(l);
     lab_hold(lab_on(l, "a"));
@@ -214,7 +189,7 @@ static void a_replacement_survives(bool gated) {
     hd_piece first = launch_in_vain(gated);
     lab_turn(l);
     hd_piece_stop(rt(), first);
-    hd_piece second = start("x");
+    hd_piece second = start_watcher("x");
     lab_mend(lab_on(l, "a"));
     conclude();
     assert_false(hd_piece_runs(rt(), first));

@@ -1,37 +1,11 @@
 /* test_patterns_pieces.c -- pieces: durable, started and stopped, launched with a transaction. */
 #include "piece_world.h"
 
-static hd_cell watcher(hd_build *b) {
-    hd_cell d = hd_derive(b, "d", hd_argument(b, "x", hd_int(NULL, 1)), twice, NULL);
-    hd_build_sink(b, "look", d, show, NULL);
-    return d;
-}
-
-static hd_piece start_under(const char *id, hd_piece parent) {
-    hd_piece p;
-    hd_error error;
-    assert_int_equal(hd_pattern_register(rt(), "watcher", "1", watcher), HD_OK);
-    hd_piece_spec spec = { .id = id, .pattern = "watcher", .parent = parent };
-    if (hd_piece_start(rt(), &spec, &p, &error)) fail_msg("%s", error.message);
-    return p;
-}
-static hd_piece start(const char *id) { return start_under(id, (hd_piece){ 0, 0 }); }
-
-static bool count_piece(void *ctx, const hd_piece_info *info) {
-    (*(int *)ctx)++;
-    return true;
-}
-static int running(void) {
-    int n = 0;
-    hd_runtime_pieces(rt(), count_piece, &n);
-    return n;
-}
-
 /* ---- life */
 
 /* Its document says what it is; its sinks look as long as it runs. */
 static void a_piece_runs_until_it_is_stopped(void **state) {
-    hd_piece p = start("w");
+    hd_piece p = start_watcher("w");
     lab_settle(l);
     assert_ran(l, "twice show");
     assert_json(l, "w",
@@ -54,8 +28,8 @@ static void a_piece_runs_until_it_is_stopped(void **state) {
 /* Started again it has the same nodes and documents, and counts. */
 static void a_piece_can_be_started_again(void **state) {
     hd_piece_info info;
-    hd_piece_stop(rt(), start("w"));
-    hd_piece p = start("w");
+    hd_piece_stop(rt(), start_watcher("w"));
+    hd_piece p = start_watcher("w");
     assert_int_equal(hd_piece_inspect(rt(), p, &info), HD_OK);
     assert_int_equal(info.started, 2);
     assert_int_equal(info.nodes, 2);
@@ -69,7 +43,7 @@ static void a_piece_can_be_started_again(void **state) {
 
 /* One that runs already goes on: another start is another look at its arguments. */
 static void starting_twice_is_one_piece(void **state) {
-    hd_piece p = start("w"), q;
+    hd_piece p = start_watcher("w"), q;
     lab_settle(l);
     lab_ran(l);
     hd_pool *pool;
@@ -89,7 +63,7 @@ static void starting_twice_is_one_piece(void **state) {
 static void a_stored_piece_is_opened_as_it_is(void **state) {
     hd_piece p;
     hd_error error;
-    hd_piece_stop(rt(), start("w"));
+    hd_piece_stop(rt(), start_watcher("w"));
     lab_set(l, "w#/arguments/x", 5);
     assert_int_equal(hd_piece_open(rt(), "main", "w", &p, &error), HD_OK);
     lab_settle(l);
@@ -104,7 +78,8 @@ static void a_stored_piece_is_opened_as_it_is(void **state) {
 
 /* A piece stops with its children, and theirs. */
 static void children_stop_with_their_parent(void **state) {
-    hd_piece a = start("a"), b = start_under("b", a), c = start_under("c", b), d = start("d");
+    hd_piece a = start_watcher("a"), b = start_under("b", a), c = start_under("c", b),
+             d = start_watcher("d");
     assert_int_equal(running(), 4);
     hd_piece_stop(rt(), a);
     assert_int_equal(running(), 1);
@@ -122,8 +97,8 @@ static bool count_entry(void *ctx, const hd_listing *entry) {
 /* Pieces are documents of a kind, and can be listed; removed, nothing is left of one. */
 static void pieces_are_listed_and_removed(void **state) {
     int count = 0;
-    hd_piece a = start("a");
-    start("b");
+    hd_piece a = start_watcher("a");
+    start_watcher("b");
     lab_settle(l);
     hd_runtime_sync(rt());
     assert_int_equal(hd_runtime_list(rt(), "main", "piece", NULL, count_entry, &count), HD_OK);
@@ -141,7 +116,7 @@ static void pieces_are_listed_and_removed(void **state) {
 static void a_new_document_is_not_taken_for_what_stood_there(void **state) {
     lab_runtime *b = lab_on(l, "b");
     lab_on(l, "a");
-    start("w");
+    start_watcher("w");
     lab_settle(l);
     hd_runtime_sync(rt());
     lab_set(l, "fresh", 1);
@@ -158,7 +133,7 @@ static void a_new_document_that_was_read_is_noticed(void **state) {
     hd_tx *tx;
     lab_runtime *b = lab_on(l, "b");
     lab_on(l, "a");
-    start("w");
+    start_watcher("w");
     lab_settle(l);
     hd_runtime_sync(rt());
     assert_int_equal(hd_tx_begin(rt(), &tx), HD_OK);
@@ -402,7 +377,7 @@ static void a_launch_into_another_space_has_one_receipt(void **state) {
 /* C272: gated on the commit, and its parent is stopped before: the child is not installed. */
 static void a_launch_is_not_installed_when_its_parent_has_gone(void **state) {
     hd_tx *tx;
-    hd_piece child, parent = start("parent");
+    hd_piece child, parent = start_watcher("parent");
     assert_int_equal(hd_tx_begin(rt(), &tx), HD_OK);
     hd_piece_spec spec = {
         .id = "child", .pattern = "watcher", .parent = parent, .after_commit = true
@@ -420,7 +395,7 @@ static void a_launch_is_not_installed_when_its_parent_has_gone(void **state) {
 /* The same with a parent that stays: it begins when the commit is confirmed. */
 static void a_gated_launch_begins_with_its_confirmation(void **state) {
     hd_tx *tx;
-    hd_piece child, parent = start("parent");
+    hd_piece child, parent = start_watcher("parent");
     lab_settle(l);
     lab_ran(l);
     hd_tx_begin(rt(), &tx);
@@ -455,7 +430,7 @@ static hd_piece launch_in_vain(void) {
 static void a_late_failure_does_not_touch_a_replacement(void **state) {
     hd_piece first = launch_in_vain();
     hd_piece_stop(rt(), first);
-    hd_piece second = start("x");
+    hd_piece second = start_watcher("x");
     lab_idle(l);
     hd_runtime_sync(rt());
     lab_idle(l);
