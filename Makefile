@@ -211,7 +211,8 @@ $(BUILD)/heddle: $(call objects,$(CLI_SRC)) $(INTERNAL)
 
 # ---- Running tests -------------------------------------------------------------------------------
 
-.PHONY: unit spec model crash e2e test-unit test check-layers check-format check-symbols check-docs
+.PHONY: unit spec model crash e2e test-unit test check-layers check-format check-citations \
+    check-symbols check-docs
 unit: $(UNIT)
 	@tools/run-tests $(UNIT)
 spec: $(SPEC)
@@ -237,6 +238,9 @@ check-layers:
 	@tools/check_layers
 check-format:
 	@tools/check-format
+# Every number that is cited (C121, I4, 7.4, 0017) is in docs/; which lines no test cites.
+check-citations:
+	@tools/check-citations
 check-symbols check-docs: release
 check-symbols:
 	@tools/exported-symbols $(ROOT)/release
@@ -300,6 +304,7 @@ define HELP
   make coverage             which lines the tests reach
   make format               let clang-format write the C files
   make check-layers         includes and calls keep to the architecture
+  make check-citations      numbers that are cited are in docs/spec and docs/DECISIONS
   make bench-readme         README's table, from what make bench wrote
   make man                  the manual pages, in build/man
   make install|uninstall    PREFIX=/usr/local DESTDIR=
