@@ -56,6 +56,10 @@ typedef struct authority_ops {
      * had any more the document is `ahead`, and the next poll catches up with it. */
     hd_status (*load)(authority *a, place_id doc, loaded *out);
 
+    /* Lets go of what loads hold open (a snapshot of a file), if anything: the replica's
+     * `holding` is false afterwards. Called when a pump or a transaction is over. NULL: loads hold nothing. */
+    void (*rest)(authority *a);
+
     /* What the replica forgets can be loaded again. NULL: it must not forget. */
     bool (*reloads)(const authority *a);
 

@@ -232,6 +232,7 @@ static hd_status pump(hd_runtime *rt) {
     rt->pumping = true;
     status = pump_rest(rt);
     rt->pumping = false;
+    runtime_rest(rt);
     rt->driven = driven;
     return status;
 }
@@ -417,6 +418,7 @@ hd_status hd_runtime_list(hd_runtime *rt, const char *space, const char *kind, c
     hd_status status = key_make(rt->heap, space, strlen(space), &k);
     if (status) return status;
     status = rt->r.authority->ops->list(rt->r.authority, k, kind, prefix, fn, ctx);
+    runtime_rest(rt);
     key_unref(k);
     return status;
 }
@@ -468,5 +470,7 @@ hd_status hd_store_stale_pieces(hd_runtime *rt, hd_stale_fn fn, void *ctx) {
     stale_listing w = { fn, ctx };
     if (!a->ops->basis || !a->ops->basis->stale)
         return runtime_fail(rt, HD_USAGE, "only a store in a file has pieces that wait");
-    return a->ops->basis->stale(a, tell_stale, &w);
+    hd_status status = a->ops->basis->stale(a, tell_stale, &w);
+    runtime_rest(rt);
+    return status;
 }

@@ -98,6 +98,9 @@ typedef struct replica {
     const hd_env *env;
     hd_heap *heap;
     authority *authority;
+    /* The authority has a snapshot of its file open for loads. While it has, the file's WAL cannot start
+     * anew: it is ended before anything waits. Written by the authority only. */
+    bool holding;
     observer observer;
     VEC(listener) listeners;
     uint32_t telling; /* whose turn is next, while they are told */

@@ -100,6 +100,14 @@ hd_status runtime_meta(hd_runtime *rt, place_id doc, place_id *out);
 /* Remembers why a call failed, for hd_runtime_error; returns `status`. */
 hd_status runtime_fail(hd_runtime *rt, hd_status status, const char *format, ...) HD_PRINTF(3, 4);
 
+/* Ends the snapshot that loads have opened, unless a body, a transaction or the pump still needs it.
+ * While a program reads without a transaction the snapshot stays, so that a thousand reads cost one:
+ * the deadline is then 0, and the pump that it asks for ends it. */
+static inline void runtime_rest(hd_runtime *rt) {
+    if (rt->r.holding && !rt->open && !rt->in_run && !rt->pumping && !rt->r.announcing)
+        rt->r.authority->ops->rest(rt->r.authority);
+}
+
 /* Seals derived state if somebody wants it, and with it what is to be kept of nodes; the latter also
  * where there is nothing else to seal, if asked. */
 hd_status runtime_seal(hd_runtime *rt, bool rows_alone);

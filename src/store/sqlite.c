@@ -25,6 +25,8 @@
  * after a write that shows nothing new we look again, soon and then less and less often. */
 #define LOOK_SOON_NS  UINT64_C(500000)
 #define LOOK_LATER_NS UINT64_C(128000000)
+/* How often a runtime that follows a space says how far it has come, at most. */
+#define REPORT_NS UINT64_C(1000000000)
 
 typedef struct sqlite_authority {
     authority base;
@@ -43,6 +45,9 @@ typedef struct sqlite_authority {
     bool look;           /* others may have written */
     uint64_t look_at_ns; /* when to look in any case */
     uint64_t look_in_ns; /* how long until the look after that; 0: nothing is expected */
+    bool follows;        /* has a row among the readers: pruning waits for us */
+    uint64_t reported;   /* the position that was last handed to the writer for that row */
+    uint64_t report_ns;  /* when the next may be */
     hd_error trouble;    /* what keeps the writer from writing; its status is HD_OK: nothing */
 } sqlite_authority;
 
@@ -180,6 +185,18 @@ static void look_later(sqlite_authority *s) {
     plan_look(s, env_now_ns(&s->env));
 }
 
+static bool has_news(const sqlite_authority *s) {
+    return s->follows && s->client.position != s->reported;
+}
+
+static void report_position(sqlite_authority *s) {
+    uint64_t now = env_now_ns(&s->env);
+    if (now < s->report_ns) return;
+    s->reported = s->client.position;
+    s->report_ns = now + REPORT_NS;
+    writer_report(s->writer, s->reported);
+}
+
 static hd_status sqlite_poll(authority *a) {
     sqlite_authority *s = self(a);
     bool outcomes, written, turned = s->decided;
@@ -195,6 +212,7 @@ static hd_status sqlite_poll(authority *a) {
     hd_status status = deliver(s);
     if (turned && !status && !is_behind(s)) look_later(s);
     else if (!status) status = look(s);
+    if (has_news(s)) report_position(s);
     if (!status && s->batch.length) status = HD_NOMEM; /* said, and tried again next time */
     if (status || !s->in_flight || !s->trouble.status) return status;
     s->base.replica->error = s->trouble;
@@ -209,6 +227,8 @@ static hd_status sqlite_load(authority *a, place_id doc, loaded *out) {
     if (out->ahead) s->look_at_ns = 0; /* somebody may wait for the rest */
     return status;
 }
+
+static void sqlite_rest(authority *a) { client_release(&self(a)->client); }
 
 static bool sqlite_idle(const authority *a) { return self(a)->in_flight == 0; }
 bool sqlite_authority_decided(const authority *a) {
@@ -228,7 +248,9 @@ static hd_status sqlite_follow(authority *a, struct key *space) {
     entry->followed = true;
     /* Without a row among the readers we would still see every change, but only the sum of those
      * that were pruned before we looked. */
-    if (s->writer && writer_do(s->writer, COMMAND_REGISTER, NULL))
+    if (!s->writer) return HD_OK;
+    s->follows = !writer_do(s->writer, COMMAND_REGISTER, NULL);
+    if (!s->follows)
         env_log(&s->env, HD_LOG_WARN, "%s: not registered as a reader", s->client.file.name);
     return HD_OK;
 }
@@ -243,8 +265,9 @@ static int sqlite_fd(authority *a) { return self(a)->wake.epoll_fd; }
 
 static uint64_t sqlite_deadline(authority *a) {
     const sqlite_authority *s = self(a);
-    if (s->waiting || s->batch.length) return 0;
-    return s->in_flight ? UINT64_MAX : s->look_at_ns; /* the writer will wake us */
+    if (s->waiting || s->batch.length || a->replica->holding) return 0;
+    uint64_t look = s->in_flight ? UINT64_MAX : s->look_at_ns; /* the writer will wake us */
+    return has_news(s) && s->report_ns < look ? s->report_ns : look;
 }
 
 static hd_status sqlite_wait(authority *a, uint64_t deadline_ns) {
@@ -274,6 +297,7 @@ static hd_status sqlite_spaces(authority *a, bool (*fn)(void *ctx, const char *s
 static hd_status command(authority *a, writer_command what, hd_error *error) {
     sqlite_authority *s = self(a);
     client_release(&s->client);
+    if (s->writer) writer_report(s->writer, s->client.position);
     if (s->writer) return writer_do(s->writer, what, error);
     env_error(error, HD_READ_ONLY, "the store was opened read-only");
     return HD_READ_ONLY;
@@ -350,6 +374,7 @@ static const authority_ops sqlite_ops = {
     .turn = sqlite_turn,
     .poll = sqlite_poll,
     .load = sqlite_load,
+    .rest = sqlite_rest,
     .reloads = sqlite_yes,
     .idle = sqlite_idle,
     .wants_derived = sqlite_yes,

@@ -2,6 +2,7 @@
 #include "store/sqlite_checkpoint.h"
 
 #include "store/sqlite_fold.h"
+#include "store/sqlite_prune.h"
 #include "store/sqlite_readers.h"
 
 /* Automatic pruning waits for this much: small lags of other processes then never meet a gap. */
@@ -50,7 +51,7 @@ static hd_status complete(writer *w) {
 #endif
     hd_status status = file_meta_get(&w->file, "kept", &w->kept);
     bool due = !status && !w->options.keep_history && w->kept > KEPT_MAX;
-    return due ? writer_prune(w) : status;
+    return due ? prune_begin(w) : status;
 }
 
 hd_status writer_fold(writer *w, bool full) {
@@ -79,22 +80,11 @@ hd_status writer_unpatch(writer *w, bool *more) {
     return status;
 }
 
-/* ---- Pruning, readers ------------------------------------------------------------------------- */
-
-hd_status writer_prune(writer *w) {
-    if (w->options.keep_history) return HD_OK;
-    hd_status status = file_begin_write(&w->file);
-    if (!status) status = writer_catch_up(w);
-    if (!status) status = log_readers_prune(w, w->checkpoint);
-    if (!status) status = file_commit(&w->file);
-    if (status) file_rollback(&w->file);
-    else (void)file_meta_get(&w->file, "kept", &w->kept);
-    return status;
-}
+/* ---- Readers ---------------------------------------------------------------------------------- */
 
 hd_status writer_register(writer *w) {
     if (w->registered) return HD_OK;
-    hd_status status = file_begin_write(&w->file);
+    hd_status status = file_begin_soft(&w->file);
     if (status) return status;
     status = log_readers_put(w);
     if (!status) status = file_commit(&w->file);
@@ -103,8 +93,16 @@ hd_status writer_register(writer *w) {
     return status;
 }
 
+hd_status writer_move_reader(writer *w) {
+    hd_status status = file_begin_soft(&w->file);
+    if (!status) status = log_readers_move(w);
+    if (!status) status = file_commit(&w->file);
+    if (status) file_rollback(&w->file);
+    return status;
+}
+
 void writer_unregister(writer *w) {
-    if (!w->registered || file_begin_write(&w->file)) return;
+    if (!w->registered || file_begin_soft(&w->file)) return;
     hd_status status = log_readers_drop(w);
     if (!status) status = file_commit(&w->file);
     if (status) file_rollback(&w->file);

@@ -9,14 +9,14 @@
 #include "store/sqlite_state.h"
 
 /* One slice. `fold_to` is 0 afterwards if that was the last, or if it failed: then somebody has to
- * begin again. The last one prunes when enough has gathered. */
+ * begin again. The last one begins to prune (sqlite_prune.h) when enough has gathered. */
 hd_status writer_fold(writer *w, bool full);
 /* Writes large documents whole that have patches behind them, some at a time. */
 hd_status writer_unpatch(writer *w, bool *more);
-/* Deletes the log rows that nobody needs: below the checkpoint and every live reader. */
-hd_status writer_prune(writer *w);
 /* Makes this process known as a reader, so that nobody prunes what it has not seen. */
 hd_status writer_register(writer *w);
+/* Says how far this process has come, without waiting for the disk. */
+hd_status writer_move_reader(writer *w);
 /* Takes our rows out of `reader` and `session`; best effort. */
 void writer_unregister(writer *w);
 

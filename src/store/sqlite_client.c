@@ -325,9 +325,15 @@ static hd_status resync(client *c) {
 
 /* ---- Moving on ----------------------------------------------------------------------------------- */
 
+void client_release(client *c) {
+    if (c->file.db && file_in_transaction(&c->file)) file_rollback(&c->file);
+    if (c->r) c->r->holding = false; /* not open yet: there was none */
+}
+
 hd_status client_snapshot(client *c) {
     if (file_in_transaction(&c->file)) return HD_OK;
     hd_status status = file_begin_read(&c->file);
+    c->r->holding = true;
     if (!status) status = file_meta_get(&c->file, "checkpoint", &c->checkpoint);
     if (status) client_release(c);
     return status == HD_NOT_FOUND ? HD_CORRUPT : status;

@@ -5,11 +5,12 @@
  * them, which happens only within poll(). Rows of our own move the position too; their verdicts
  * come from the writer.
  *
- * Documents are loaded as of the position. A read transaction is opened by a poll that looks into the
- * file, or by the first load after one that does not, and ended by the next poll, so all loads between
- * two polls see one snapshot and the WAL is never held for long. Only if another process has checkpointed past our position in the meantime is
- * a document newer than that: it is *ahead*, no transaction sees it beside others, and the next poll
- * catches up. Its claim carries its true seq, and the commit is judged by it. */
+ * Documents are loaded as of the position. A read transaction (the *snapshot*) is opened by a poll that
+ * looks into the file, or by the first load after it, and ended when the pump or the transaction that
+ * loaded is over. A runtime that waits has none: while one is open, no process can start the WAL anew
+ * and it only grows. If another process has checkpointed past our position between two snapshots, a
+ * document may be newer than the position: it is *ahead*, no transaction sees it beside others, and the
+ * next poll catches up. Its claim carries its true seq, and the commit is judged by it. */
 #ifndef STORE_SQLITE_CLIENT_H
 #define STORE_SQLITE_CLIENT_H
 
@@ -41,9 +42,7 @@ hd_status client_open(client *c, replica *r, const hd_env *env);
 void client_close(client *c);
 
 /* Ends the snapshot. */
-static inline void client_release(client *c) {
-    if (c->file.db && file_in_transaction(&c->file)) file_rollback(&c->file);
-}
+void client_release(client *c);
 hd_status client_snapshot(client *c);
 
 /* Tells the replica of rows up to `until`; with UINT64_MAX of all there are, but not beyond a row of

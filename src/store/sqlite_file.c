@@ -14,7 +14,11 @@
 
 _Static_assert(sizeof schema_steps / sizeof schema_steps[0] == FILE_FORMAT, "a step per format");
 
-enum { FILE_BUSY_MS = 2000, OPENINGS_MAX = 3 };
+enum {
+    FILE_BUSY_MS = 2000,
+    OPENINGS_MAX = 3,
+    WAL_BYTES_KEPT = 16 << 20 /* a WAL that was longer is cut to this when it starts anew */
+};
 
 static const char *const sql_text[SQL_COUNT_] = {
     [SQL_BEGIN_READ] = "begin",
@@ -31,7 +35,7 @@ static const char *const sql_text[SQL_COUNT_] = {
     [SQL_SPACE_GET] = "select checkpoint from space where name = ?1",
     [SQL_SPACE_SET] = "insert into space(name, checkpoint, floor) values(?1, ?2, 0)"
                       " on conflict(name) do update set checkpoint = ?2",
-    [SQL_SPACE_FLOOR] = "update space set floor = ?2 where name = ?1",
+    [SQL_SPACE_FLOOR] = "update space set floor = ?2 where name = ?1 and floor < ?2",
     [SQL_HEAD_GET] = "select doc, kind, seq, meta_seq, guarded, large, size, patched, meta, value"
                      " from head where space = ?1 and id = ?2 and scope = ?3 and instance = ?4",
     [SQL_HEAD_VALUE] = "select value, seq, large, doc"
@@ -67,6 +71,7 @@ static const char *const sql_text[SQL_COUNT_] = {
     [SQL_READERS] = "select session, pid, started, position from reader",
     [SQL_READER_PUT] = "replace into reader(session, pid, started, position)"
                        " values(?1, ?2, ?3, ?4)",
+    [SQL_READER_MOVE] = "update reader set position = ?2 where session = ?1",
     [SQL_READER_DROP] = "delete from reader where session = ?1",
     [SQL_HEADS_SINCE] = "select id, scope, instance, seq from head indexed by head_seq"
                         " where space = ?1 and seq > ?2",
@@ -163,6 +168,26 @@ hd_status file_run(file *f, file_sql which) {
 
 hd_status file_exec(file *f, const char *sql) {
     return file_status(sqlite3_exec(f->db, sql, NULL, NULL, NULL));
+}
+
+/* Whether the next COMMIT waits for the disk. SQLite changes this only outside of transactions. */
+static hd_status set_soft(file *f, bool soft) {
+    assert(!file_in_transaction(f));
+    if (!f->synchronous || f->soft == soft) return HD_OK;
+    hd_status status =
+        file_exec(f, soft ? "pragma synchronous = normal" : "pragma synchronous = full");
+    if (!status) f->soft = soft;
+    return status;
+}
+
+hd_status file_begin_write(file *f) {
+    hd_status status = set_soft(f, false);
+    return status ? status : file_run(f, SQL_BEGIN_WRITE);
+}
+
+hd_status file_begin_soft(file *f) {
+    hd_status status = set_soft(f, true);
+    return status ? status : file_run(f, SQL_BEGIN_WRITE);
 }
 
 void file_rollback(file *f) {
@@ -408,8 +433,10 @@ static hd_status set_up(file *f, const file_options *o) {
              "pragma page_size = %d; pragma synchronous = %s; pragma wal_autocheckpoint = 0;"
              "pragma foreign_keys = off; pragma secure_delete = off; pragma temp_store = memory; "
              "pragma cell_size_check = on;"
-             "pragma cache_size = -16384",
-             FILE_PAGE_SIZE, o->durability == HD_DURABILITY_NORMAL ? "normal" : "full");
+             "pragma cache_size = -16384; pragma journal_size_limit = %d",
+             FILE_PAGE_SIZE, o->durability == HD_DURABILITY_NORMAL ? "normal" : "full",
+             WAL_BYTES_KEPT);
+    f->synchronous = o->durability != HD_DURABILITY_NORMAL;
     return file_exec(f, sql);
 }
 

@@ -55,6 +55,7 @@ typedef enum file_sql {
     SQL_SESSION_DROP,
     SQL_READERS,
     SQL_READER_PUT,
+    SQL_READER_MOVE,
     SQL_READER_DROP,
     SQL_HEADS_SINCE,
     SQL_METAS_SINCE,
@@ -87,7 +88,9 @@ typedef struct file {
     size_t name_size;
     const hd_env *env;
     bool read_only;
-    int64_t format; /* below FILE_FORMAT only where it could not be brought forward: read-only */
+    bool synchronous; /* a COMMIT waits for the disk, unless it is a soft one */
+    bool soft;        /* a COMMIT does not wait for the disk now; only set_soft writes this */
+    int64_t format;   /* below FILE_FORMAT only where it could not be brought forward: read-only */
 } file;
 
 typedef struct file_options {
@@ -126,8 +129,11 @@ hd_status file_meta_set(file *f, const char *key, uint64_t value);
 hd_status file_column_number(sqlite3_stmt *s, int column, uint64_t *out);
 
 static inline hd_status file_begin_read(file *f) { return file_run(f, SQL_BEGIN_READ); }
-static inline hd_status file_begin_write(file *f) { return file_run(f, SQL_BEGIN_WRITE); }
+hd_status file_begin_write(file *f);
 static inline hd_status file_commit(file *f) { return file_run(f, SQL_COMMIT); }
+/* Begins a transaction whose loss in a power failure does no harm: its COMMIT does not wait for the disk.
+ * What is committed after it in another kind of transaction makes it durable, too. */
+hd_status file_begin_soft(file *f);
 /* Ends a transaction if there is one; never fails in a way that matters. */
 void file_rollback(file *f);
 

@@ -5,6 +5,7 @@
  * (sqlite_state.c) before anything else is judged. */
 #include "store/sqlite_judge.h"
 
+#include "store/sqlite_readers.h"
 #include "value/id.h"
 
 void outcome_free(const hd_env *env, outcome *o) {
@@ -348,6 +349,15 @@ static void drop_consumed(writer *w, bool all) {
     }
 }
 
+/* Whether the position of our runtime is to be written along with the commits. */
+static bool takes_position(writer *w) {
+    pthread_mutex_lock(&w->lock);
+    bool due = w->report;
+    w->report = false;
+    pthread_mutex_unlock(&w->lock);
+    return due;
+}
+
 /* Judged and stored, but for the COMMIT. */
 static hd_status attempt_inside(writer *w, outcome *o) {
     hd_status status = writer_catch_up(w);
@@ -359,6 +369,7 @@ static hd_status attempt_inside(writer *w, outcome *o) {
         status = store_row(w);
         wal_make_room(&w->wal, &w->file, w->body.length);
     }
+    if (!status && w->registered && takes_position(w)) status = log_readers_move(w);
     return status ? status : file_commit(&w->file);
 }
 

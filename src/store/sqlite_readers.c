@@ -1,4 +1,4 @@
-/* sqlite_readers.c -- rows of `reader` and `session`, and pruning. */
+/* sqlite_readers.c -- rows of `reader` and `session`. */
 #define _GNU_SOURCE
 #include "store/sqlite_readers.h"
 
@@ -79,9 +79,19 @@ hd_status log_readers_put(writer *w) {
     sqlite3_bind_text(s, 1, w->session_text, 32, SQLITE_STATIC);
     sqlite3_bind_int64(s, 2, getpid());
     sqlite3_bind_int64(s, 3, (sqlite3_int64)process_started(getpid()));
-    sqlite3_bind_int64(s, 4, (sqlite3_int64)seen_by_runtime(w));
+    w->told = seen_by_runtime(w);
+    sqlite3_bind_int64(s, 4, (sqlite3_int64)w->told);
     hd_status status = file_finish(&w->file, s);
     return status ? status : put_session(w);
+}
+
+hd_status log_readers_move(writer *w) {
+    sqlite3_stmt *s = file_sql_get(&w->file, SQL_READER_MOVE);
+    if (!s) return file_status(sqlite3_extended_errcode(w->file.db));
+    w->told = seen_by_runtime(w);
+    sqlite3_bind_text(s, 1, w->session_text, 32, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 2, (sqlite3_int64)w->told);
+    return file_finish(&w->file, s);
 }
 
 static hd_status drop(writer *w, file_sql which, const char *session) {
@@ -96,10 +106,11 @@ hd_status log_readers_drop(writer *w) {
     return status ? status : drop(w, SQL_SESSION_DROP, w->session_text);
 }
 
-/* ---- Pruning ---------------------------------------------------------------------------------- */
+/* ---- Other readers ---------------------------------------------------------------------------- */
 
-/* One reader at a time, so that a dead one's row can be deleted without a list. */
-static hd_status next_dead(writer *w, uint64_t *floor, char dead[33]) {
+/* The lowest position of a reader that lives, if it is below *floor; and one reader that does not:
+ * dead[0] is 0 if there is none. */
+static hd_status look_at_readers(writer *w, uint64_t *floor, char dead[33]) {
     sqlite3_stmt *s = file_sql_get(&w->file, SQL_READERS);
     if (!s) return file_status(sqlite3_extended_errcode(w->file.db));
     int rc;
@@ -109,95 +120,37 @@ static hd_status next_dead(writer *w, uint64_t *floor, char dead[33]) {
         uint64_t position = (uint64_t)sqlite3_column_int64(s, 3);
         bool ours = session && strcmp(session, w->session_text) == 0;
         if (ours || !session) continue;
-        if (!process_lives(sqlite3_column_int64(s, 1), (uint64_t)sqlite3_column_int64(s, 2))) {
-            strncat(dead, session, 32);
-            break;
-        }
-        if (position < *floor) *floor = position;
+        if (!process_lives(sqlite3_column_int64(s, 1), (uint64_t)sqlite3_column_int64(s, 2)))
+            snprintf(dead, 33, "%s", session);
+        else if (position < *floor) *floor = position;
     }
     sqlite3_reset(s);
     return file_status(rc);
 }
 
-static hd_status oldest_reader(writer *w, uint64_t *floor) {
+hd_status log_readers_has_dead(writer *w, bool *out) {
     char dead[33];
-    uint64_t limit = *floor;
+    uint64_t floor = UINT64_MAX;
+    hd_status status = look_at_readers(w, &floor, dead);
+    *out = dead[0] != '\0';
+    return status;
+}
+
+hd_status log_readers_drop_dead(writer *w) {
+    char dead[33];
     for (;;) {
-        *floor = limit;
-        hd_status status = next_dead(w, floor, dead);
-        if (status || !dead[0]) return status;
-        status = drop(w, SQL_READER_DROP, dead);
+        uint64_t floor = UINT64_MAX;
+        hd_status status = look_at_readers(w, &floor, dead);
+        if (!status && !dead[0]) return HD_OK;
+        if (!status) status = drop(w, SQL_READER_DROP, dead);
         if (!status) status = drop(w, SQL_SESSION_DROP, dead);
         if (status) return status;
     }
 }
 
-static hd_status put_floor(writer *w, uint32_t space, uint64_t seq) {
-    sqlite3_stmt *s = file_sql_get(&w->file, SQL_SPACE_FLOOR);
-    if (!s) return file_status(sqlite3_extended_errcode(w->file.db));
-    const struct key *name = w->heads.spaces.items[space].name;
-    sqlite3_bind_text(s, 1, key_bytes(name), (int)name->length, SQLITE_STATIC);
-    sqlite3_bind_int64(s, 2, (sqlite3_int64)seq);
-    return file_finish(&w->file, s);
-}
-
-/* Lowers floors[space] to what lies below the rows that stay. */
-static hd_status lower_floors(writer *w, const log_row *row, uint64_t *floors) {
-    for (size_t i = 0; i < log_row_commits(row); i++) {
-        hd_value made = log_row_commit(row, i);
-        for (size_t k = 0; k < log_commit_spaces(made); k++) {
-            const char *name;
-            size_t length;
-            uint64_t seq;
-            if (!log_commit_space(made, k, &name, &length, &seq)) return HD_CORRUPT;
-            for (uint32_t j = 0; j < w->heads.spaces.count; j++) {
-                const struct key *other = w->heads.spaces.items[j].name;
-                if (other->length == length && memcmp(key_bytes(other), name, length) == 0 &&
-                    seq - 1 < floors[j])
-                    floors[j] = seq - 1;
-            }
-        }
-    }
-    return HD_OK;
-}
-
-static hd_status floors_above(writer *w, uint64_t floor, uint64_t *floors) {
-    sqlite3_stmt *s = file_sql_get(&w->file, SQL_LOG_AFTER);
-    if (!s) return file_status(sqlite3_extended_errcode(w->file.db));
-    sqlite3_bind_int64(s, 1, (sqlite3_int64)floor);
-    hd_status status = HD_OK;
-    int rc = SQLITE_DONE;
-    while (!status && (rc = sqlite3_step(s)) == SQLITE_ROW) {
-        log_row row;
-        status = log_row_read(w->heap, s, &row);
-        if (!status) status = lower_floors(w, &row, floors);
-        log_row_fini(w->heap, &row);
-    }
-    if (!status) status = file_status(rc);
-    sqlite3_reset(s);
-    return status;
-}
-
-static hd_status put_floors(writer *w, uint64_t floor) {
-    uint32_t n = w->heads.spaces.count;
-    if (!n) return HD_OK;
-    uint64_t *floors = env_new_array(&w->env, n, sizeof *floors);
-    if (!floors) return HD_NOMEM;
-    for (uint32_t i = 0; i < n; i++) floors[i] = w->heads.spaces.items[i].seq;
-    hd_status status = floors_above(w, floor, floors);
-    for (uint32_t i = 0; i < n && !status; i++) status = put_floor(w, i, floors[i]);
-    env_free(&w->env, floors, n * sizeof *floors);
-    return status;
-}
-
-hd_status log_readers_prune(writer *w, uint64_t checkpoint) {
-    uint64_t floor = checkpoint, seen = seen_by_runtime(w);
-    if (seen < floor) floor = seen;
-    hd_status status = oldest_reader(w, &floor);
-    if (!status) status = put_floors(w, floor);
-    sqlite3_stmt *s = status ? NULL : file_sql_get(&w->file, SQL_LOG_PRUNE);
-    if (!s) return status ? status : file_status(sqlite3_extended_errcode(w->file.db));
-    sqlite3_bind_int64(s, 1, (sqlite3_int64)floor);
-    status = file_finish(&w->file, s);
-    return status ? status : file_meta_set(&w->file, "kept", 0);
+hd_status log_readers_oldest(writer *w, uint64_t *floor) {
+    char dead[33];
+    uint64_t seen = seen_by_runtime(w);
+    if (seen < *floor) *floor = seen;
+    return look_at_readers(w, floor, dead);
 }

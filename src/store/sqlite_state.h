@@ -80,7 +80,9 @@ typedef struct writer {
     uint64_t last_row;       /* the last row then */
     uint64_t forgotten;      /* what changed after this row is all in the heads */
     bool known;              /* heads and tail are what the file says; else learn it anew */
+    uint64_t prune_to;       /* log rows up to this one are being deleted; 0: none are */
     bool registered;
+    uint64_t told; /* the position that our row in `reader` says */
     verdict verdict;
     json_buffer commits, sizes, body; /* of the row under way */
     uint32_t admitted;                /* commits in it */
@@ -115,6 +117,7 @@ typedef struct writer {
     fold_counts folds;
     bool busy;     /* a batch is with the thread */
     uint64_t seen; /* the last row that our runtime has delivered */
+    bool report;   /* our row in `reader` is to say so */
 } writer;
 
 /* Builds the state anew from the file. On failure it is not `known`. */

@@ -2,7 +2,8 @@
 #include "store/sqlite_wal.h"
 
 enum {
-    WAL_PAGES = 2000, /* after which it is copied */
+    WAL_PAGES = 2000,  /* after which it is copied */
+    LONG_PAGES = 6000, /* from which on it is worth waiting for readers, so that it starts anew */
     WAL_HEADER = 32,
     FRAME_HEADER = 24,
     FRAME = FRAME_HEADER + FILE_PAGE_SIZE,
@@ -64,6 +65,13 @@ bool wal_is_long(const wal *w) {
 void wal_copy(wal *w, file *f) {
     int left = 0, copied = 0;
     int rc = sqlite3_wal_checkpoint_v2(f->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &left, &copied);
+    /* A reader in the middle of a snapshot keeps the next commit from starting the WAL anew. Readers
+     * come and go within a millisecond or so: once the WAL has become long, wait for such a moment. */
+    if (rc == SQLITE_OK && w->pages >= LONG_PAGES) {
+        w->restarting = true;
+        rc = sqlite3_wal_checkpoint_v2(f->db, NULL, SQLITE_CHECKPOINT_RESTART, &left, &copied);
+        w->restarting = false;
+    }
     /* What a reader keeps from being copied is tried again when there is more. */
     w->copied = w->pages;
     if (rc == SQLITE_OK && left == copied) w->pages = w->copied = 0;

@@ -5,7 +5,8 @@
  * we lengthen it ahead of time, by zeros that are overwritten later: most commits then meet blocks
  * that are there already. SQLite takes frames of zeros for what they are, the end.
  *
- * When the WAL has grown it is copied into the file; SQLite then begins it anew from its start. */
+ * When the WAL has grown it is copied into the file; SQLite then begins it anew from its start, unless a
+ * reader has a snapshot in it at that moment. */
 #ifndef STORE_SQLITE_WAL_H
 #define STORE_SQLITE_WAL_H
 
@@ -15,6 +16,7 @@ typedef struct wal {
     int pages;          /* in use after the last commit */
     int copied;         /* of them when it was last copied into the file */
     sqlite3_int64 room; /* bytes that the file is known to have */
+    bool restarting;    /* waits for readers to leave it: the busy handler gives up soon */
 } wal;
 
 /* Counts pages from here on. `w` stays where it is. */

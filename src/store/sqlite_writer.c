@@ -12,6 +12,7 @@
 #include "store/sqlite_writer.h"
 
 #include "store/sqlite_checkpoint.h"
+#include "store/sqlite_prune.h"
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@ enum {
     BACKOFF_MAX_MS = 500, /* up to this */
     PATIENCE = 3,         /* failures in a row before anybody is told */
     LOCK_TRIES = 2000,    /* for the file's write lock, a millisecond apart */
+    RESTART_TRIES = 10,   /* the same for readers to leave the WAL */
     COURTESY = 8          /* groups after others' rows were met, during which we step aside */
 };
 
@@ -140,6 +142,17 @@ static hd_status checkpoint(writer *w, bool full) {
     return status;
 }
 
+/* The rest of the pruning that has begun, for a caller that waits. */
+static hd_status prune_on(writer *w) {
+    hd_status status = HD_OK;
+    while (!status && w->prune_to) {
+        status = prune_slice(w);
+        if (w->prune_to) make_way();
+    }
+    copy_wal(w);
+    return status;
+}
+
 static uint64_t tail_limit(const writer *w) {
     return w->options.tail_bytes ? w->options.tail_bytes : TAIL_DEFAULT;
 }
@@ -157,7 +170,7 @@ static int await_lock(void *ctx, int tries) {
     const writer *w = ctx;
     if (w->in_turn) return 0;
     (void)poll(NULL, 0, 1);
-    return tries < LOCK_TRIES;
+    return tries < (w->wal.restarting ? RESTART_TRIES : LOCK_TRIES);
 }
 
 /* One group commit. */
@@ -176,13 +189,14 @@ static hd_status work_once(writer *w) {
 }
 
 static bool has_housework(const writer *w) {
-    return w->tail.bytes > tail_limit(w) || wal_is_long(&w->wal);
+    return w->prune_to || w->tail.bytes > tail_limit(w) || wal_is_long(&w->wal);
 }
 
 /* At most one slice at a time: commits come first. */
 static void keep_house(writer *w) {
     if (!w->fold_to && w->tail.bytes > tail_limit(w)) w->fold_to = w->row;
     if (w->fold_to) (void)fold_on(w, false);
+    else if (w->prune_to) (void)prune_slice(w);
     else copy_wal(w);
 }
 
@@ -204,7 +218,8 @@ static hd_status carry_out(writer *w, writer_command command) {
     case COMMAND_CHECKPOINT: return checkpoint(w, true);
     case COMMAND_PRUNE: {
         hd_status status = checkpoint(w, false);
-        return status ? status : writer_prune(w);
+        if (!status) status = prune_begin(w);
+        return status ? status : prune_on(w);
     }
     case COMMAND_VACUUM: {
         hd_status status = file_exec(&w->file, "vacuum");
@@ -259,6 +274,32 @@ static void rest(writer *w) {
     if (!is_queued(w)) keep_house(w);
 }
 
+/* Our row in `reader` is behind, and nothing that is written anyway has taken the position along. */
+static bool take_report(writer *w) {
+    pthread_mutex_lock(&w->lock);
+    bool due = w->report && w->registered && w->seen != w->told;
+    w->report = false;
+    pthread_mutex_unlock(&w->lock);
+    return due;
+}
+
+/* Leaves a short log to the runtime that opens the file next. Where another one has written after us, it
+ * does so when it closes: then we need not even read what it wrote. */
+static void close_log(writer *w) {
+    pthread_mutex_lock(&w->lock);
+    bool behind = w->seen > w->row;
+    pthread_mutex_unlock(&w->lock);
+    if (behind) return;
+    hd_status status = HD_OK;
+    uint64_t last = w->fold_to = w->row;
+    while (!status && w->fold_to && w->row == last) {
+        status = fold_on(w, false);
+        if (w->fold_to) make_way();
+    }
+    if (!status && w->prune_to && w->row == last) (void)prune_on(w);
+    copy_wal(w);
+}
+
 static void *writer_main(void *argument) {
     writer *w = argument;
     for (;;) {
@@ -267,10 +308,11 @@ static void *writer_main(void *argument) {
         if (w->todo && !(stop && w->attempts)) work_off(w);
         else if (command) do_command(w, command);
         else if (stop) break;
-        else if (w->fold_to) keep_house(w);
+        else if (w->fold_to || w->prune_to) keep_house(w);
+        else if (take_report(w)) (void)writer_move_reader(w);
         else rest(w);
     }
-    if (!w->todo) (void)checkpoint(w, false);
+    if (!w->todo) close_log(w);
     writer_unregister(w);
     return NULL;
 }
@@ -449,6 +491,16 @@ outcome *writer_take(writer *w, uint64_t seen, uint64_t *folded, hd_error *troub
     else trouble->status = HD_OK;
     pthread_mutex_unlock(&w->lock);
     return o;
+}
+
+void writer_report(writer *w, uint64_t seen) {
+    pthread_mutex_lock(&w->lock);
+    assert(seen >= w->seen);
+    w->seen = seen;
+    w->report = true;
+    bool asleep = w->resting && !w->in_turn;
+    pthread_mutex_unlock(&w->lock);
+    if (asleep) writer_start(w);
 }
 
 fold_counts writer_folds(writer *w) {

@@ -38,6 +38,9 @@ bool writer_turn(writer *w);
 /* All outcomes that are ready, in order; the caller's. `seen` is the last row that was delivered.
  * *folded is the checkpoint's row, *trouble why the last attempts failed; its status is HD_OK if none did. */
 outcome *writer_take(writer *w, uint64_t seen, uint64_t *folded, hd_error *trouble);
+/* The runtime has delivered everything up to row `seen`: its row among the readers will say so. Not more
+ * often than once a second or so: somewhen it is written. */
+void writer_report(writer *w, uint64_t seen);
 /* Nothing is queued or under way. */
 bool writer_idle(writer *w);
 fold_counts writer_folds(writer *w);

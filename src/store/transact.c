@@ -171,6 +171,7 @@ static inline void leave(hd_tx *tx) {
     assert(tx->rt->open == tx);
     tx->rt->open = NULL;
     tx->rt->r.in_body = false;
+    runtime_rest(tx->rt);
 }
 
 static void finish(hd_tx *tx, hd_status status) {

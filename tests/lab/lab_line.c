@@ -129,6 +129,7 @@ static uint64_t line_deadline(authority *a) {
 static hd_status line_load(authority *a, place_id doc, loaded *out) {
     return PASS(a, load, doc, out);
 }
+static void line_rest(authority *a) { INNER(a)->ops->rest(INNER(a)); }
 static bool line_idle(const authority *a) {
     const authority *inner = line_of_const(a)->inner;
     return inner->ops->idle(inner);
@@ -214,6 +215,7 @@ static const authority_ops line_ops = {
     .turn = line_turn,
     .poll = line_poll,
     .load = line_load,
+    .rest = line_rest,
     .reloads = line_reloads,
     .idle = line_idle,
     .wants_derived = line_wants_derived,
