@@ -39,8 +39,12 @@ extern "C" {
 /* ---- Nodes ------------------------------------------------------------------------------- */
 
 /* What a node runs, on the runtime's thread. It reads and writes through `tx` only. HD_OK commits.
- * HD_PENDING, after hd_tx_suspend, means that it completes later. A read that failed with HD_PENDING
- * is passed on the same way: the run is set aside until the document is there. A transient status is
+ * HD_PENDING, after hd_tx_suspend, means that it completes later. A read may fail with HD_PENDING: the
+ * document is not there yet, or a node that writes it has to run first, which was not known because
+ * this node has not read it before. The run is then set aside, whatever the action returns, and runs
+ * again when that is done; an action that acts outside the store looks at hd_value_status first. So no
+ * action sees a mixture of values from before and after a change; exceptions are cycles, and nodes
+ * with time gates, whose last result is read. A transient status is
  * retried within a budget of 10; any other is reported to the error handlers, nothing is committed,
  * and the node runs again when something it read changes. After HD_NOMEM, which is nobody's fault, it
  * stays invalid: pump returns HD_NOMEM when it has done the rest, and the next pump tries again. */
@@ -115,13 +119,14 @@ HD_API hd_node hd_sink(hd_runtime *rt, hd_cell cell, hd_sink_fn fn, void *ctx);
 
 /* Looks once: brings the cell up to date and calls fn. */
 HD_API hd_status hd_pull(hd_runtime *rt, hd_cell cell, hd_sink_fn fn, void *ctx);
-/* The same, waiting for it; not inside a run. The value belongs to the pool. */
+/* The same, waiting for it, suspended runs included; not inside a run. The value belongs to the pool. */
 HD_API hd_value hd_pull_now(hd_runtime *rt, hd_pool *pool, hd_cell cell);
 
 /* ---- Async runs -------------------------------------------------------------------------- */
 
 /* Suspends the running node: its action then returns HD_PENDING, and hd_run_resume is called later,
- * on the runtime's thread, once. In between `hd_run_tx` may be read and written with; it fails with
+ * on the runtime's thread, once. Until then the node is not clean: nodes, handlers and pulls that depend
+ * on its output wait (HD_WHY_NOT_AWAITS); everything else goes on. In between `hd_run_tx` may be read and written with; it fails with
  * HD_STALE, and the node runs again, if something it read has changed meanwhile. An action that
  * returns anything else does not wait: its run ends with that, and *out is gone. If the node is
  * cancelled meanwhile, resuming commits nothing; hd_close ends what was never resumed. */
@@ -211,11 +216,12 @@ typedef enum hd_why_not {
     HD_WHY_NOT_DORMANT,  /* nobody looks */
     HD_WHY_NOT_DEBOUNCE, /* until eligible_at_ns */
     HD_WHY_NOT_THROTTLE,
-    HD_WHY_NOT_BACKOFF,   /* it did not settle */
-    HD_WHY_NOT_ECHO,      /* it and another writer overwrite each other */
-    HD_WHY_NOT_HELD,      /* hd_hold_begin: data that it depends on is on its way */
-    HD_WHY_NOT_LOADING,   /* a document it reads is on its way */
-    HD_WHY_NOT_RUNNING,   /* it is suspended */
+    HD_WHY_NOT_BACKOFF, /* it did not settle */
+    HD_WHY_NOT_ECHO,    /* it and another writer overwrite each other */
+    HD_WHY_NOT_HELD,    /* hd_hold_begin: data that it depends on is on its way */
+    HD_WHY_NOT_LOADING, /* a document it reads is on its way */
+    HD_WHY_NOT_RUNNING, /* it is suspended */
+    HD_WHY_NOT_AWAITS, /* the run of a node upstream (waits_for) is suspended, and has to end first */
     HD_WHY_NOT_IDLE_TURN, /* a materialiser: after everything else */
     HD_WHY_NOT_GONE       /* removed */
 } hd_why_not;
@@ -243,6 +249,7 @@ typedef struct hd_node_info {
     uint64_t failures;                   /* reported to the error handlers */
     uint64_t eligible_at_ns;             /* 0: now */
     hd_why_not why_not;
+    hd_node waits_for; /* HD_WHY_NOT_AWAITS: the node whose run is suspended; else id 0 */
     hd_why_live why_live;
     hd_node live_reader; /* HD_LIVE_READ: one of those who look */
 } hd_node_info;

@@ -35,9 +35,10 @@ hd_why_not gates_reason(const scheduler *s, const node *n, uint64_t now) {
 }
 
 /* A materialiser has its turn when settle says so; a node that waits for a document, when that
- * arrives; a suspended one, when it is resumed; one that had no memory, in the next pump. */
+ * arrives; a suspended one, when it is resumed; one that is blocked by a suspended run, when
+ * that has ended; one that had no memory, in the next pump. */
 static bool has_its_turn(const node *n) {
-    if (n->flags & (NODE_WAITING | NODE_SUSPENDED | NODE_STARVED)) return false;
+    if (n->flags & (NODE_WAITING | NODE_SUSPENDED | NODE_BLOCKED | NODE_STARVED)) return false;
     return !(n->flags & NODE_MATERIALISER) || (n->flags & NODE_PROMOTED);
 }
 

@@ -208,6 +208,7 @@ void introspection_info(const scheduler *s, node_id id, hd_node_info *out) {
         .failures = c ? c->failures : 0,
         .eligible_at_ns = gates_eligible_at(s, n),
         .why_not = why_not(s, id),
+        .waits_for = registry_handle(s, why_awaits(s, id)),
         .why_live = why_live(s, id, &live_reader),
     };
     out->live_reader = registry_handle(s, live_reader);

@@ -37,7 +37,7 @@ enum {
     NODE_LINKED = 8,       /* its reads are in the index: it is live or clean */
     NODE_PROVISIONAL = 16, /* demanded by its creation; see seed 5.3 */
     NODE_RUNNING = 32,     /* its body is on the stack, or suspended */
-    NODE_SUSPENDED = 64,   /* async: waits for its completion */
+    NODE_SUSPENDED = 64,   /* async: waits for its completion; invalid until then */
     NODE_REMOVED = 128,
     NODE_PROMOTED = 256,    /* a materialiser that runs with the primary work of this pass */
     NODE_DEMANDED = 512,    /* by an event's closure, or a run request; for this pass */
@@ -45,12 +45,13 @@ enum {
     NODE_GATED = 2048,      /* has gate state in its cold record */
     NODE_WAITING = 4096,    /* its last run met a document that is still loading */
     NODE_EPHEMERAL = 8192,  /* a pull: removed after its run */
-    NODE_ASIDE = 16384,     /* was set aside in this pass: a run met something about to change */
+    NODE_BLOCKED = 16384,   /* a suspended run upstream has to end first; see runner_upstream.c */
     NODE_STARVED = 32768,   /* its last run had no memory: it waits for the next pump */
     NODE_NOTED = 1 << 16,   /* persistence wants to hear of its next run */
     NODE_RESUMED = 1 << 17, /* its reads are from a row of the store: it has not run here yet */
     NODE_DORMANT =
-        1 << 18 /* its bit in `live` is not set; for who has the node at hand; by graph */
+        1 << 18, /* its bit in `live` is not set; for who has the node at hand; by graph */
+    NODE_VISITED = 1 << 28 /* scratch of runner_upstream.c */
 };
 
 /* 64 bytes. Written by registry, except where a field says otherwise. */

@@ -136,6 +136,7 @@ static void give_cold(scheduler *s, node *n) {
     if (binheap_linked(&c->gate.timer)) binheap_remove(&s->timers, &c->gate.timer);
     drop_causes(s, c);
     list_discard(&c->awaiting);
+    list_discard(&c->blocked);
     *c = (cold){ .next_free = s->colds_free };
     s->colds_free = n->cold;
     n->cold = 0;
@@ -436,7 +437,9 @@ void registry_remove(scheduler *s, node_id id) {
     void *ctx = n->ctx;
     if (s->removed) s->removed(s, id);
     if (s->leaving) s->leaving(s, id);
-    if (n->flags & NODE_SUSPENDED) s->suspended--; /* nobody waits for that any more */
+    /* What was downstream of it, or of a suspended run through it, need not wait for that any more. */
+    if (s->suspended) s->unblock = s->tick = true;
+    if (n->flags & NODE_SUSPENDED) s->suspended--;
     drop_name(s, id);
     graph_remove_node(&s->graph, id);
     give_cold(s, node_of(s, id));

@@ -229,6 +229,7 @@ static hd_status commit_writes(scheduler *s, node_id id, hd_tx *tx) {
         c->owner_rev = since;
         persistence_wrote(s, id, c->local_seq);
     }
+    runner_note_behind(s);
     if (triggered && s->r->rev != before && is_echo(s, id, before))
         gates_echoed(s, id, env_now_ns(s->env));
     else if (node_of(s, id)->cold) gates_converged(s, id);
@@ -259,50 +260,28 @@ static hd_status apply_reads(scheduler *s, node_id id, hd_tx *tx) {
     return status;
 }
 
-typedef struct soon {
-    scheduler *s;
-    node_id reader;
-    uint32_t lowest; /* position of the first of them */
-} soon;
-
-static void note_soon(void *ctx, node_id id) {
-    soon *f = ctx;
-    const graph *g = &f->s->graph;
-    const node *n = node_of(f->s, id);
-    if (id == f->reader || !node_is_invalid(g, n) || !node_is_eligible(g, n)) return;
-    if (n->pos < f->lowest) f->lowest = n->pos;
-}
-
-static uint32_t lowest_soon(scheduler *s, node_id id, const hd_tx *tx) {
-    soon f = { s, id, UINT32_MAX };
-    for (uint32_t i = 0; i < tx->reads.count; i++)
-        graph_each_writer(&s->graph, tx->reads.items[i] & KEY_PLACE, note_soon, &f);
-    return f.lowest;
-}
-
-/* Whether something has to run before the node: a writer of what it read, or what feeds one. The
- * latter is demanded from now on (the reads have been applied), and stands below. */
-static bool must_wait(scheduler *s, node_id id, const hd_tx *tx) {
-    if (lowest_soon(s, id, tx) != UINT32_MAX) return true;
-    graph_settle(&s->graph);
-    return graph_lowest_runnable(&s->graph) < node_of(s, id)->pos;
-}
-
-/* A run that went other ways than before may have met the output of a node that is not up to date: it
- * was not demanded until now. What it made of the old value is nobody's business. It is set aside: the
- * sweep goes back to the first that is runnable, and on to this one again. Once per node and pass,
- * because in a cycle somebody has to begin. */
-static bool set_aside(scheduler *s, node_id id, const hd_tx *tx) {
-    node *n = node_of(s, id);
-    if ((n->flags & NODE_ASIDE) || !s->iteration) return false;
-    if (!must_wait(s, id, tx)) return false;
-    if (!vec_push(s->env, &s->aside, id)) return false;
-    n->flags |= NODE_ASIDE;
-    s->counting = 1;
+/* The run counts for nothing: the node stays invalid, and the sweep goes back to the lowest node that is
+ * runnable, and on to this one again. Each time that happens because of a node below which is invalid now,
+ * and runs before this one runs again: so it comes to an end when those have. */
+static void go_back(scheduler *s, node_id id) {
     graph_mark_invalid(&s->graph, id);
     graph_settle(&s->graph); /* where they will stand: the run may have brought the edge itself */
-    s->cursor = 0;
     s->tick = true;
+    if (!s->iteration) return;
+    s->aside = id;
+    s->counting = 1;
+    s->cursor = 0;
+    s->behind = false;
+    s->upstream_epoch++;
+}
+
+/* What a body did may have put something before its own run: it registered the writer of what it had
+ * read. What it made of the old value must not be seen. */
+static bool set_aside(scheduler *s, node_id id) {
+    if (!s->iteration) return false;
+    graph_settle(&s->graph);
+    if (!runner_was_early(s, id)) return false;
+    go_back(s, id);
     return true;
 }
 
@@ -334,7 +313,7 @@ static hd_status conclude_first(scheduler *s, node_id id, hd_tx *tx) {
     if (status) return status;
     if (s->persistence) persistence_reads_changed(s, id);
     if (s->wanted && node_is_live(&s->graph, node_of(s, id))) ask_for_writers(s, node_of(s, id));
-    bool aside = edges != s->graph.edge_visits && set_aside(s, id, tx); /* else nobody writes it */
+    bool aside = edges != s->graph.edge_visits && set_aside(s, id); /* else nobody writes it */
     tx_reads_taken(tx);
     if (aside) return HD_OK;
     if (tx_has_output(tx)) status = write_output(s, id, tx);
@@ -356,7 +335,7 @@ static hd_status conclude(scheduler *s, node_id id, hd_tx *tx) {
     hd_status status = carry_causes(s, id, tx);
     if (!status) status = apply_reads(s, id, tx);
     if (first && edges == s->graph.edge_visits) elsewhere = false; /* nobody writes what it read */
-    if (!status && elsewhere && set_aside(s, id, tx)) return HD_OK;
+    if (!status && elsewhere && set_aside(s, id)) return HD_OK;
     if (!status && tx_has_output(tx)) status = write_output(s, id, tx);
     bool commits = tx->writes.count || tx->preconditions.count;
     if (!status && commits) status = commit_writes(s, id, tx);
@@ -367,11 +346,11 @@ static hd_status conclude(scheduler *s, node_id id, hd_tx *tx) {
     return HD_OK;
 }
 
-/* It may have failed for what it read of a node that has yet to run: then it has not failed yet. */
-static bool failed_too_early(scheduler *s, node_id id, hd_tx *tx) {
-    if (tx->failed || tx_reads_unchanged(tx) || tx_reads_complete(tx)) return false;
-    if (lowest_soon(s, id, tx) == UINT32_MAX || (node_of(s, id)->flags & NODE_ASIDE)) return false;
-    return !apply_reads(s, id, tx) && set_aside(s, id, tx);
+/* A read met something that is out of date. What was read up to there is registered, so that its writers
+ * are demanded, and run first. */
+static void read_early(scheduler *s, node_id id, hd_tx *tx) {
+    if (apply_reads(s, id, tx)) runner_postpone(s, id);
+    else go_back(s, id);
 }
 
 /* No fault of the node's. Perhaps what it read could not even be written down: so it does not wait for
@@ -381,17 +360,19 @@ static void starve(scheduler *s, node_id id) {
     runner_report(s, id, HD_NOMEM, s->message);
 }
 
-/* What the run that failed depends on is in the index, as far as it got: of a first run that is what it
- * read up to there. */
+/* That it failed follows from what it read up to there: a change of that makes it run again (7.3). */
 static hd_status keep_reads(scheduler *s, node_id id, hd_tx *tx) {
-    hd_status status = node_of(s, id)->flags & NODE_NEVER_RAN ? apply_reads(s, id, tx) : HD_OK;
+    hd_status status = apply_reads(s, id, tx);
     if (status || node_is_invalid(&s->graph, node_of(s, id))) return status;
     return graph_link(&s->graph, id);
 }
 
 static void failed(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
     switch (hd_status_class(status)) {
-    case HD_CLASS_PENDING: runner_wait_for(s, id, tx->missing); return;
+    case HD_CLASS_PENDING:
+        if (tx->flags & TX_UNSETTLED) read_early(s, id, tx);
+        else runner_wait_for(s, id, tx->missing);
+        return;
     case HD_CLASS_STALE: retry_stale(s, id); return;
     case HD_CLASS_TRANSIENT:
         if (retry_transient(s, id)) return;
@@ -399,7 +380,6 @@ static void failed(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
     case HD_CLASS_NOMEM: starve(s, id); return;
     default: break;
     }
-    if (failed_too_early(s, id, tx)) return;
     if (keep_reads(s, id, tx)) runner_postpone(s, id); /* it would never hear of a change */
     runner_completed(s, node_of(s, id));
     persistence_failed(s, id);
@@ -596,7 +576,9 @@ static void look_closer(void *ctx) {
 
 hd_status runner_init(scheduler *s) {
     s->until_clock = 1;
+    s->upstream_epoch = 1;
     s->r->observer.ahead = look_closer;
+    s->r->observer.early = runner_read_is_early;
     s->r->observer.vouch = vouch;
     s->r->observer.unseal = unseal;
     return tx_open(s->rt, HD_COMMIT_DERIVED, &s->tx);
@@ -604,5 +586,7 @@ hd_status runner_init(scheduler *s) {
 
 void runner_fini(scheduler *s) {
     runner_drop_suspended(s);
+    env_free(s->env, s->checked, s->checked_capacity * sizeof *s->checked);
+    vec_fini(s->env, &s->upstream_walk);
     if (s->tx) tx_close(s->tx);
 }

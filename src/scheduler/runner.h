@@ -40,6 +40,22 @@ void runner_wait_for(scheduler *s, node_id id, place_id missing);
  * made of half of what is to come, and nobody runs twice. */
 bool runner_can_begin(scheduler *s, node_id id);
 
+/* ---- what stands before a run (runner_upstream.c) */
+
+/* Something upstream of the node has to run, or to end its run, first. While that is a suspended run the
+ * node is blocked: it is not eligible. Asked only while runs are suspended, or `behind` is set. */
+bool runner_must_wait(scheduler *s, node_id id);
+/* The run has ended, or is dropped: who waits for it is looked at again. And the same for all runs. */
+void runner_unblock(scheduler *s, hd_run *run);
+void runner_unblock_all(scheduler *s);
+/* Observer of the store: a transaction reads what it was not expected to. True: what writes that is out
+ * of date, and the read must fail. */
+bool runner_read_is_early(void *ctx, const hd_tx *tx, uint32_t key);
+/* The body has run, and its reads are registered: something below the node is out of date. */
+bool runner_was_early(scheduler *s, node_id id);
+/* A commit within the sweep: nodes below the cursor may have become invalid. */
+void runner_note_behind(scheduler *s);
+
 /* ---- the end of a run (runner.c) */
 
 /* Returns what became of the run; the node may be gone. */

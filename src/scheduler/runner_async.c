@@ -4,7 +4,9 @@
  *                                               |     ^
  *                       from a body: resumed ---+-----+  between runs
  *
- * The node does not run meanwhile. It may be cancelled; then its run ends for nobody. */
+ * Until its run ends the node is invalid and not eligible: it does not run, and nothing downstream of it
+ * does (runner_upstream.c); handlers and pulls that depend on it wait as for any node that is not clean.
+ * It may be cancelled; then its run ends without consequence. */
 #include "scheduler/runner.h"
 
 /* ---- the end */
@@ -23,9 +25,11 @@ static void end_suspended_node(scheduler *s, node_id id, hd_tx *tx, hd_status st
     cold_of(s, n)->run = NULL;
     n->flags &= ~(uint32_t)NODE_SUSPENDED;
     s->clock_ns = env_now_ns(s->env);
-    if (!status && is_stale(s, tx)) status = HD_STALE;
+    bool stale = is_stale(s, tx);
+    if (!status && stale) status = HD_STALE;
     /* All it read stands. What marked it meanwhile was read by the run before, not by this. */
-    if (!status) graph_set_clean(&s->graph, n);
+    if (!stale) graph_set_clean(&s->graph, n);
+    s->unblock = true; /* it may read less than before */
     status = runner_finish(s, id, tx, status);
     if (!registry_get(s, handle)) return;
     gates_apply(s, id, s->clock_ns);
@@ -35,6 +39,7 @@ static void end_suspended_node(scheduler *s, node_id id, hd_tx *tx, hd_status st
 /* `run` is in no list any more, and gone afterwards. */
 static void end_suspended(scheduler *s, hd_run *run, hd_status status) {
     node_id id = registry_get(s, (hd_node){ run->node, run->generation });
+    runner_unblock(s, run);
     if (id) end_suspended_node(s, id, run->tx, status);
     tx_close(run->tx);
     env_free(s->env, run, sizeof *run);
@@ -64,6 +69,7 @@ hd_status runner_suspend(scheduler *s, hd_tx *tx, hd_run **out) {
         return HD_NOMEM;
     }
     *run = (hd_run){ .s = s, .tx = tx, .node = id, .generation = s->sides[id].generation };
+    list_init(&run->blocked);
     list_push_back(&s->suspensions, &run->link);
     tx->owner = run;
     tx->flags |= TX_EPOCH;
@@ -74,6 +80,11 @@ hd_status runner_suspend(scheduler *s, hd_tx *tx, hd_run **out) {
     s->suspended++;
     node_of(s, id)->flags |= NODE_RUNNING | NODE_SUSPENDED;
     graph_set_eligible(&s->graph, node_of(s, id), false);
+    graph_set_invalid(&s->graph, node_of(s, id));
+    if (s->suspended == 1 || node_of(s, id)->pos < s->suspended_low)
+        s->suspended_low = node_of(s, id)->pos;
+    if (s->suspended == 1) s->upstream_moves = s->graph.repaired_nodes;
+    s->upstream_epoch++;
     *out = run;
     return HD_OK;
 }
@@ -103,6 +114,7 @@ void runner_end_resumed(scheduler *s) {
 static void drop_runs(scheduler *s, list *runs) {
     while (!list_empty(runs)) {
         hd_run *run = LIST_ENTRY(list_pop_front(runs), hd_run, link);
+        while (!list_empty(&run->blocked)) list_pop_front(&run->blocked);
         tx_close(run->tx);
         env_free(s->env, run, sizeof *run);
     }

@@ -45,6 +45,7 @@ static void begin_counting(scheduler *s) {
     s->pass++;
     s->stats.passes++;
     s->counting = 0;
+    s->aside = 0;
     if (s->repeats.count) {
         vec_clear(&s->repeats);
         table_clear(&s->repeat_index);
@@ -61,6 +62,7 @@ static uint32_t begin_pass(scheduler *s) {
     if (s->pass_tracer) s->pass_tracer->begin(s);
     if (!list_empty(&s->resumed)) runner_end_resumed(s);
     graph_settle(&s->graph);
+    if (s->unblock) runner_unblock_all(s);
     if (binheap_count(&s->timers)) gates_wake(s, env_now_ns(s->env));
     return first;
 }
@@ -120,10 +122,20 @@ static bool may_repeat(scheduler *s, node_id id) {
     return true;
 }
 
-/* Where somebody may have to go first, or have had his runs, or wait for documents. */
+/* A run that was set aside does not count: what it waited for has run since, and was counted. */
+static void discount_aside(scheduler *s) {
+    uint32_t *count = repeats_of(s, s->aside);
+    if (count && *count) --*count;
+    s->aside = 0;
+}
+
+/* Where something may have to run before the node, or the node has had all its runs, or waits for
+ * documents. */
 static bool may_run(scheduler *s, node_id id, uint32_t pos) {
+    if (s->aside) discount_aside(s);
     if (s->graph.materialisers_invalid && somebody_first(s, id, pos)) return false;
     s->cursor = pos + 1;
+    if ((s->suspended | s->behind) && runner_must_wait(s, id)) return false;
     if (s->r->authority->late && !runner_can_begin(s, id)) return false;
     return !s->counting || may_repeat(s, id);
 }
@@ -186,10 +198,13 @@ static bool sweep(scheduler *s) {
     s->stats.iterations++;
     s->cursor = sweep_from(s);
     s->counting |= s->iteration > 1;
+    s->behind = s->cursor && graph_lowest_runnable(g) < s->cursor;
+    if (s->suspended | s->behind) s->upstream_epoch++;
     runner_begin_row(s);
     for (uint32_t pos; !late && next_runnable(g, s->cursor, &pos);) {
         node_id id = g->node_at[pos];
-        if (RARELY(g->materialisers_invalid | s->counting | waits) && !may_run(s, id, pos))
+        if (RARELY(g->materialisers_invalid | s->counting | waits | s->suspended | s->behind) &&
+            !may_run(s, id, pos))
             continue;
         s->cursor = pos + 1;
         late = runner_run_node(s, id, pos) && must_give_way(s);
@@ -308,7 +323,7 @@ static void expire_requests(scheduler *s) {
         node_id id = s->requested.items[i];
         node *n = &s->graph.nodes[id];
         if ((n->flags & NODE_REMOVED) || !(n->flags & (NODE_DEMANDED | NODE_EPHEMERAL))) continue;
-        if (node_is_invalid(&s->graph, n) || (n->flags & NODE_SUSPENDED)) {
+        if (node_is_invalid(&s->graph, n)) {
             s->requested.items[kept++] = id;
         } else if (n->flags & NODE_EPHEMERAL) {
             registry_remove(s, id);
@@ -320,16 +335,9 @@ static void expire_requests(scheduler *s) {
     s->requested.count = kept;
 }
 
-static void forget_asides(scheduler *s) {
-    for (uint32_t i = 0; i < s->aside.count; i++)
-        s->graph.nodes[s->aside.items[i]].flags &= ~(uint32_t)NODE_ASIDE;
-    vec_clear(&s->aside);
-}
-
 static void end_pass(scheduler *s) {
     s->iteration = 0;
-    if (s->aside.count | s->provisional.count | s->requested.count | s->backed.count) {
-        forget_asides(s);
+    if (s->provisional.count | s->requested.count | s->backed.count) {
         expire_provisional(s);
         expire_requests(s);
         clear_backoffs(s);
@@ -337,7 +345,7 @@ static void end_pass(scheduler *s) {
     graph_settle(&s->graph);
     graph_tidy(&s->graph);
     bool runnable = settle_is_runnable(s);
-    s->tick = runnable || s->waiting.count || !list_empty(&s->resumed) ||
+    s->tick = runnable || s->waiting.count || !list_empty(&s->resumed) || s->unblock ||
               (s->events && events_have_work(s));
     if (!runnable) s->gave_way = s->gave_way_at = 0; /* it was at its end */
     if (s->pass_tracer) s->pass_tracer->end(s);
@@ -386,7 +394,6 @@ void settle_await_idle(scheduler *s) { s->awaited = true; }
 void settle_fini(scheduler *s) {
     vec_fini(s->env, &s->provisional);
     vec_fini(s->env, &s->requested);
-    vec_fini(s->env, &s->aside);
     vec_fini(s->env, &s->repeats);
     table_fini(&s->repeat_index);
     vec_fini(s->env, &s->waiting);

@@ -67,6 +67,8 @@ typedef struct cold {
     uint32_t transient; /* failures in a row */
     uint32_t stale;     /* stale rejections in a row */
     hd_run *run;        /* suspended */
+    hd_run *blocked_by; /* NODE_BLOCKED: the suspended run that has to end first */
+    list_node blocked;  /* and while it is: in that run's `blocked` */
     place_id missing;   /* the document it waits for; 0: none */
     list_node awaiting; /* while it does: in scheduler.awaiting */
     uint32_t failures;  /* reported */
@@ -106,6 +108,7 @@ struct hd_run {
     node_id node;
     uint32_t generation;
     hd_status status; /* in `resumed`: of its end */
+    list blocked;     /* cold records of nodes downstream that wait for its end */
 };
 
 typedef enum trigger_decision {
@@ -159,7 +162,16 @@ typedef struct scheduler {
     uint32_t suspended; /* async runs of nodes that are there */
     list suspensions;   /* async runs, also of nodes that are gone */
     list resumed;       /* resumed from a body: they end between runs */
-    char message[256];  /* of hd_tx_fail */
+    bool
+        unblock; /* nodes left the graph: whether blocked nodes still have to wait is asked again */
+    /* What runner_upstream.c knows. */
+    uint64_t *checked;          /* by node: the epoch in which nothing upstream was out of date */
+    uint32_t checked_capacity;  /* 0: none yet */
+    uint64_t upstream_epoch;    /* counts: something upstream of checked nodes may have changed */
+    uint32_t suspended_low;     /* no suspended node has a lower position; UINT32_MAX: none */
+    uint64_t upstream_moves;    /* graph.repaired_nodes as of suspended_low */
+    VEC(node_id) upstream_walk; /* visited by the search under way */
+    char message[256];          /* of hd_tx_fail */
 
     /* settle */
     uint64_t pass;
@@ -178,7 +190,8 @@ typedef struct scheduler {
     VEC(node_id) provisional; /* registered in this pass by a live run */
     VEC(repeat) repeats;      /* runs of this pass, counted from the second sweep on */
     table repeat_index;       /* node -> index into repeats */
-    VEC(node_id) aside;       /* NODE_ASIDE, until the end of the pass */
+    node_id aside;            /* the run that ended last was set aside: it does not count; 0 */
+    bool behind;              /* something below the cursor may be runnable; by runner and settle */
     VEC(node_id) requested;   /* NODE_DEMANDED */
     VEC(node_id) waiting;     /* invalid materialisers, for their turn */
     VEC(node_id) backed;      /* nodes with a backoff, each once */

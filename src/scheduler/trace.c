@@ -271,7 +271,7 @@ void trace_run_end(trace *t, scheduler *s, node_id id, const hd_tx *tx, hd_statu
     if (!e) return;
     const node *n = node_of(s, id);
     if (tx->flags & TX_EPOCH) e->t.took_ns = env_now_ns(s->env) - e->t.began_ns;
-    e->t.set_aside = (n->flags & NODE_ASIDE) && node_is_invalid(&s->graph, n);
+    e->t.set_aside = s->aside == id;
     e->t.status = status;
     e->t.reads = n->read_count;
     if (n->runs != e->runs_before) e->completed_rev = n->ran_rev;

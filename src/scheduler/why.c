@@ -169,10 +169,23 @@ hd_why_not why_not(const scheduler *s, node_id id) {
     if (!node_is_invalid(&s->graph, n)) return HD_WHY_NOT_CLEAN;
     if (!node_is_live(&s->graph, n)) return HD_WHY_NOT_DORMANT;
     if (n->flags & NODE_WAITING) return HD_WHY_NOT_LOADING;
+    if (n->flags & NODE_BLOCKED) return HD_WHY_NOT_AWAITS;
     hd_why_not gated = gates_reason(s, n, env_now_ns(s->env));
     if (gated != HD_WHY_NOT_RUNS) return gated;
     if ((n->flags & NODE_MATERIALISER) && !(n->flags & NODE_PROMOTED)) return HD_WHY_NOT_IDLE_TURN;
     return HD_WHY_NOT_RUNS;
+}
+
+node_id why_awaits(const scheduler *s, node_id id) {
+    const cold *c = cold_of(s, node_of(s, id));
+    const hd_run *run = c ? c->blocked_by : NULL;
+    return run ? registry_get(s, (hd_node){ run->node, run->generation }) : 0;
+}
+
+static void print_awaited(const scheduler *s, node_id id, char *out, size_t size) {
+    const char *name = node_label(s, why_awaits(s, id));
+    if (*name) snprintf(out, size, "it waits for the run of \"%s\", which is suspended", name);
+    else snprintf(out, size, "it waits for the run of a node without a name, which is suspended");
 }
 
 static void print_missing(const scheduler *s, const cold *c, char *out, size_t size) {
@@ -193,6 +206,7 @@ void why_not_sentence(const scheduler *s, node_id id, char *out, size_t size) {
                  (unsigned long long)node_runs(s, n));
         return;
     case HD_WHY_NOT_LOADING: print_missing(s, c, out, size); return;
+    case HD_WHY_NOT_AWAITS: print_awaited(s, id, out, size); return;
     case HD_WHY_NOT_DEBOUNCE:
         snprintf(out, size,
                  "it runs when nothing has changed for %u ms: in %llu ms at the earliest",
@@ -230,6 +244,7 @@ const char *hd_why_not_text(hd_why_not reason) {
         [HD_WHY_NOT_HELD] = "held until the data is there",
         [HD_WHY_NOT_LOADING] = "a document it reads is on its way",
         [HD_WHY_NOT_RUNNING] = "it is suspended in the middle of a run",
+        [HD_WHY_NOT_AWAITS] = "it waits for a suspended run",
         [HD_WHY_NOT_IDLE_TURN] = "a materialiser: it runs after everything else",
         [HD_WHY_NOT_GONE] = "it was removed",
     };

@@ -15,6 +15,9 @@ hd_why_not why_not(const scheduler *s, node_id id);
 /* The same as a sentence. */
 void why_not_sentence(const scheduler *s, node_id id, char *out, size_t size);
 
+/* The node whose suspended run it waits for; 0: none. */
+node_id why_awaits(const scheduler *s, node_id id);
+
 hd_why_live why_live(const scheduler *s, node_id id, node_id *reader);
 
 #endif

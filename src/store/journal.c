@@ -74,6 +74,24 @@ static inline hd_status diverge(hd_tx *tx) {
     return agreed ? copy_agreed(tx, agreed) : HD_OK;
 }
 
+/* A read that was not expected. Once one has met a value that is about to change, no read gives a value
+ * any more; those that the run still makes are noted, so that the next one finds all of it up to date. */
+static hd_status add_new(hd_tx *tx, uint32_t key) {
+    const replica *r = tx->r;
+    hd_status status = add_read(tx, key);
+    if (status) return tx_fail(tx, status);
+    if (tx->flags & TX_UNSETTLED) return HD_PENDING;
+    if (!(tx->flags & TX_RUN) || !place_doc(&r->places, key & KEY_PLACE)->doc.writer) return HD_OK;
+    if (!r->observer.early || !r->observer.early(r->observer.ctx, tx, key)) return HD_OK;
+    tx->flags |= TX_UNSETTLED;
+    tx_slow_down(tx);
+    return tx_fail(tx, HD_PENDING);
+}
+
+static hd_status note_known(const hd_tx *tx) {
+    return tx->flags & TX_UNSETTLED ? HD_PENDING : HD_OK;
+}
+
 hd_status tx_note_slow(hd_tx *tx, uint32_t key) {
     if (!(tx->flags & TX_DIVERGED)) {
         /* A repetition; in a long list it is cheaper to find out after diverging. */
@@ -82,9 +100,8 @@ hd_status tx_note_slow(hd_tx *tx, uint32_t key) {
         hd_status status = diverge(tx);
         if (status) return status;
     }
-    if (among_reads(tx, key) || is_covered(tx, key)) return HD_OK;
-    hd_status status = add_read(tx, key);
-    return status ? tx_fail(tx, status) : HD_OK;
+    if (among_reads(tx, key) || is_covered(tx, key)) return note_known(tx);
+    return add_new(tx, key);
 }
 
 /* Among the last of the reads that went as expected. */
@@ -108,8 +125,7 @@ hd_status tx_note_document(hd_tx *tx, place_id doc) {
         if (status) return status;
     }
     if (among_reads(tx, doc)) return note_again(tx, doc);
-    hd_status status = add_read(tx, doc);
-    return status ? tx_fail(tx, status) : HD_OK;
+    return add_new(tx, doc);
 }
 
 hd_status tx_note_claim(hd_tx *tx, uint32_t key) {

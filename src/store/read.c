@@ -192,7 +192,7 @@ static bool read_lately(const hd_tx *tx, uint32_t key) {
 
 /* Reads need not look at the transaction's own writes, nor at a clock, nor at who is ahead. */
 static inline bool reads_plainly(const hd_tx *tx) {
-    return !(tx->flags & TX_EPOCH) && !tx_has_output(tx) && !tx->writes.count &&
+    return !(tx->flags & (TX_EPOCH | TX_UNSETTLED)) && !tx_has_output(tx) && !tx->writes.count &&
            !tx->r->ahead.count;
 }
 

@@ -78,6 +78,9 @@ typedef struct observer {
     void (*aged)(void *ctx);
     /* A document was loaded that is ahead: from here on reads have to look closer. NULL: they do. */
     void (*ahead)(void *ctx);
+    /* A transaction of a run reads what a node writes, and is not expected to. True: that node is out of
+     * date, and the read fails. NULL: it never is. */
+    bool (*early)(void *ctx, const struct hd_tx *tx, uint32_t key);
 } observer;
 
 /* What an operation from outside will make of one document, worked out before anything changes. */

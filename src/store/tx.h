@@ -37,7 +37,9 @@ enum {
     TX_RUN = 64,       /* belongs to a run or a handling: committed by the scheduler */
     TX_ATTEMPTS = 128, /* somebody wants to know of writes that change nothing */
     TX_LAUNCHED = 256, /* `lineage` is set: something was sent or started that depends on it */
-    TX_BUSY = 4096     /* there is more than reads and an output: writes, claims, a failure, ... */
+    TX_UNSETTLED =
+        512,       /* a read met a value that is about to change: from there on all reads fail */
+    TX_BUSY = 4096 /* there is more than reads and an output: writes, claims, a failure, ... */
 };
 
 struct hd_tx {
@@ -126,6 +128,7 @@ static inline hd_status tx_fail(hd_tx *tx, hd_status status) {
  * it was nobody's fault: then it is to be tried again. */
 static inline hd_status tx_true_reason(const hd_tx *tx, hd_status status) {
     hd_class class = hd_status_class(tx->failed);
+    if (tx->flags & TX_UNSETTLED && class == HD_CLASS_PENDING) return tx->failed;
     return class == HD_CLASS_STALE || class == HD_CLASS_NOMEM ? tx->failed : status;
 }
 

@@ -435,7 +435,7 @@ static void a_dormant_node_is_set_aside_without_a_trace(void **state) {
     lab_add(l, .name = "waits", .body = suspend_unread, .data = &a);
     lab_effect(l, "show", "waits");
     lab_settle(l);
-    assert_ran(l, "waits show");
+    assert_ran(l, "waits"); /* show waits for its end */
     lab_cancel(l, "show");
     hd_node_spec spec = {
         .fn = live_shortly, .ctx = &a, .release = read_and_resume, .effect = true
