@@ -412,19 +412,32 @@ hd_status hd_runtime_follow(hd_runtime *rt, const char *space) {
 
 /* ---- looking around, housekeeping */
 
+/* A callback of a listing may read and list. Its transactions must not end the snapshot from which the
+ * listing goes on. */
+static void listing_begin(hd_runtime *rt) { rt->listing++; }
+static void listing_end(hd_runtime *rt) {
+    assert(rt->listing);
+    rt->listing--;
+    runtime_rest(rt);
+}
+
 hd_status hd_runtime_list(hd_runtime *rt, const char *space, const char *kind, const char *prefix,
                           hd_list_fn fn, void *ctx) {
     struct key *k;
     hd_status status = key_make(rt->heap, space, strlen(space), &k);
     if (status) return status;
+    listing_begin(rt);
     status = rt->r.authority->ops->list(rt->r.authority, k, kind, prefix, fn, ctx);
-    runtime_rest(rt);
+    listing_end(rt);
     key_unref(k);
     return status;
 }
 
 hd_status hd_runtime_spaces(hd_runtime *rt, bool (*fn)(void *ctx, const char *space), void *ctx) {
-    return rt->r.authority->ops->spaces(rt->r.authority, fn, ctx);
+    listing_begin(rt);
+    hd_status status = rt->r.authority->ops->spaces(rt->r.authority, fn, ctx);
+    listing_end(rt);
+    return status;
 }
 
 void hd_runtime_store_stats(const hd_runtime *rt, hd_store_stats *out) {
@@ -470,7 +483,8 @@ hd_status hd_store_stale_pieces(hd_runtime *rt, hd_stale_fn fn, void *ctx) {
     stale_listing w = { fn, ctx };
     if (!a->ops->basis || !a->ops->basis->stale)
         return runtime_fail(rt, HD_USAGE, "only a store in a file has pieces that wait");
+    listing_begin(rt);
     hd_status status = a->ops->basis->stale(a, tell_stale, &w);
-    runtime_rest(rt);
+    listing_end(rt);
     return status;
 }

@@ -77,6 +77,7 @@ struct hd_runtime {
     bool in_run;         /* a run's or handler's body is on the stack */
     bool driven;         /* a pump or the close is on the stack: it returns here */
     bool pumping;        /* the pump is past its posts: it cannot begin anew */
+    uint32_t listing;    /* listings on the stack: each reads a snapshot while its callback runs */
 };
 
 _Static_assert(offsetof(hd_runtime, r.places.at) == offsetof(struct hd_runtime_front_, places) &&
@@ -100,11 +101,12 @@ hd_status runtime_meta(hd_runtime *rt, place_id doc, place_id *out);
 /* Remembers why a call failed, for hd_runtime_error; returns `status`. */
 hd_status runtime_fail(hd_runtime *rt, hd_status status, const char *format, ...) HD_PRINTF(3, 4);
 
-/* Ends the snapshot that loads have opened, unless a body, a transaction or the pump still needs it.
- * While a program reads without a transaction the snapshot stays, so that a thousand reads cost one:
- * the deadline is then 0, and the pump that it asks for ends it. */
+/* Ends the snapshot that loads have opened, unless a body, a transaction, a listing or the pump still
+ * needs it. While a program reads without a transaction the snapshot stays, so that a thousand reads
+ * cost one: the deadline is then 0, and the pump that it asks for ends it. */
 static inline void runtime_rest(hd_runtime *rt) {
-    if (rt->r.holding && !rt->open && !rt->in_run && !rt->pumping && !rt->r.announcing)
+    if (rt->r.holding && !rt->open && !rt->in_run && !rt->pumping && !rt->listing &&
+        !rt->r.announcing)
         rt->r.authority->ops->rest(rt->r.authority);
 }
 

@@ -1,6 +1,8 @@
 /* Calls at the wrong moment: from inside what the runtime calls. They are refused with HD_USAGE, and
  * nothing else is different for it. And what a callback was told, which stays readable until it
  * returns, whatever it does meanwhile. */
+#define _GNU_SOURCE
+#include "folder.h"
 #include "lab.h"
 
 #include <setjmp.h>
@@ -339,6 +341,49 @@ static void what_is_listed_stays_readable_when_it_is_changed(void **state) {
     assert_int_equal(hd_close(w.rt), HD_OK);
 }
 
+/* Reads the listed document in a transaction of its own, and notes its id. */
+static bool read_listed(void *ctx, const hd_listing *entry) {
+    world *w = ctx;
+    char name[64];
+    hd_tx *tx;
+    snprintf(name, sizeof name, "%s/%s", entry->space, entry->id);
+    assert_int_equal(hd_tx_begin(w->rt, &tx), HD_OK);
+    assert_true(hd_value_exists(hd_tx_get(tx, hd_cell_at(w->rt, name))));
+    assert_int_equal(hd_tx_commit(tx, NULL, NULL), HD_OK);
+    assert_int_equal(entry->id[0], 'a' + w->told);
+    w->told++;
+    return true;
+}
+
+static bool list_space(void *ctx, const char *space) {
+    world *w = ctx;
+    w->told = 0;
+    assert_int_equal(hd_runtime_list(w->rt, space, NULL, NULL, read_listed, w), HD_OK);
+    assert_int_equal(w->told, 3);
+    assert_true(!strcmp(space, w->said[0] ? "other" : "main"));
+    w->said[0] = HD_PENDING;
+    return true;
+}
+
+/* hd_runtime_list, hd_runtime_spaces: callbacks may read and list; each entry is told once, and stays
+ * readable until the callback returns. */
+static void what_is_listed_from_a_file_may_be_read_meanwhile(void **state) {
+    (void)state;
+    static const char *const names[] = { "main/a",  "main/b",  "main/c",
+                                         "other/a", "other/b", "other/c" };
+    world w = { 0 };
+    char path[128];
+    folder_file(path, sizeof path, "listed.db");
+    assert_int_equal(hd_open(path, NULL, &w.rt, NULL), HD_OK);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(hd_write_json(w.rt, hd_cell_at(w.rt, names[i]), "1"), HD_OK);
+    assert_int_equal(hd_close(w.rt), HD_OK); /* everything is in head rows */
+    assert_int_equal(hd_open(path, NULL, &w.rt, NULL), HD_OK);
+    assert_int_equal(hd_runtime_spaces(w.rt, list_space, &w), HD_OK);
+    assert_int_equal(w.said[0], HD_PENDING);
+    assert_int_equal(hd_close(w.rt), HD_OK);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_listener_cannot_write_nor_pump_nor_close),
@@ -350,6 +395,8 @@ int main(void) {
         cmocka_unit_test(a_node_does_not_move_under_its_own_child),
         cmocka_unit_test(who_needs_no_handle_gives_no_room_for_it),
         cmocka_unit_test(what_is_listed_stays_readable_when_it_is_changed),
+        cmocka_unit_test_setup_teardown(what_is_listed_from_a_file_may_be_read_meanwhile,
+                                        folder_make, folder_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
