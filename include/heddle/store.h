@@ -166,8 +166,9 @@ HD_API hd_status hd_tx_begin(hd_runtime *rt, hd_tx **out);
 /* A transaction that only reads: its commit does nothing. */
 HD_API hd_status hd_tx_begin_read(hd_runtime *rt, hd_tx **out);
 /* Applies the writes locally, announces them, and queues the commit. The transaction is gone
- * afterwards, whatever the result. A commit that changes nothing is not submitted; `fn` (may be
- * NULL) is told HD_OK in the next pump in that case too. */
+ * afterwards, whatever the result. A commit that changes nothing is not submitted, unless it has read what
+ * another commit of this runtime wrote that has no verdict yet; `fn` (may be NULL) is told HD_OK in the
+ * next pump in that case too. */
 HD_API hd_status hd_tx_commit(hd_tx *tx, hd_verdict_fn fn, void *ctx);
 HD_API void hd_tx_abort(hd_tx *tx);
 
@@ -198,9 +199,10 @@ enum {
 };
 HD_API hd_value hd_tx_read(hd_tx *tx, hd_cell cell, unsigned flags);
 
-/* Writes. Seen by later reads of this transaction at once. A write that changes nothing is
- * dropped. HD_KIND and HD_RANGE as for hd_value_set; a failed value is refused with its status.
- * A link on the cell's way is followed, at its end it is replaced. */
+/* Writes. Seen by later reads of this transaction at once. HD_KIND and HD_RANGE as for hd_value_set; a
+ * failed value is refused with its status. A link on the cell's way is followed (and is a claim like
+ * any read), at its end it is replaced. A write that changes nothing is not sent; it becomes a claim:
+ * if the commit changes something else, it is refused when the cell holds another value by then. */
 HD_API inline hd_status hd_tx_set(hd_tx *tx, hd_cell cell, hd_value v);
 HD_API hd_status hd_tx_set_json(hd_tx *tx, hd_cell cell, const char *json);
 HD_API inline hd_status hd_tx_set_double(hd_tx *tx, hd_cell cell, double d);

@@ -35,12 +35,20 @@ bool touch_overlaps(const hd_heap *heap, hd_path path, uint8_t flags, hd_path re
     return (flags & TOUCH_KEYS) && path != HD_PATH_ROOT && path_parent(heap, path) == read;
 }
 
-/* A read through commits of its own: what they made of the document depended on what there was to stand
- * on, and on how long an array was, also where the read itself finds nothing of that. */
-static bool overlaps_layered(const hd_heap *heap, const touch *t, hd_path read, bool shape) {
+/* A touch that may have made objects on its way can have made one that is on the way of the read. */
+static bool ways_meet(const hd_heap *heap, const touch *t, hd_path read) {
+    if (!(t->flags & TOUCH_WAY) || t->path == HD_PATH_ROOT || read == HD_PATH_ROOT) return false;
+    return path_ancestor(heap, t->path, 1) == path_ancestor(heap, read, 1);
+}
+
+/* A read through commits of its own session, or through the transaction's own writes: what they made of
+ * the document depended on what there was to stand on, and on how long an array was, also where the read
+ * itself finds nothing of that. */
+static bool overlaps_strictly(const hd_heap *heap, const touch *t, hd_path read, bool shape) {
     bool element = (t->flags & (TOUCH_KEYS | TOUCH_REST)) && t->path != HD_PATH_ROOT &&
                    path_key(heap, t->path)->index != KEY_NO_INDEX;
     if (element && path_is_prefix(heap, path_parent(heap, t->path), read)) return true;
+    if (ways_meet(heap, t, read)) return true;
     return touch_overlaps(heap, t->path, t->flags & (uint8_t)~TOUCH_LEAF, read, shape);
 }
 
@@ -69,18 +77,20 @@ static uint32_t first_above(const head *d, uint64_t basis) {
     return low;
 }
 
-bool read_is_stale(const heads *h, uint32_t index, hd_path path, bool shape, uint64_t basis,
-                   uint32_t session, const uint64_t *layers, uint32_t layer_count, conflict *out) {
-    const head *d = &h->heads.items[index];
-    if (d->seq <= basis) return false;
-    *out = (conflict){ index, path, HD_PATH_ROOT, basis, 0 };
-    if (basis < heads_floor(h, d)) return true; /* cannot know: resync */
-    layer_walk own = walk_layers(layers, layer_count);
-    for (uint32_t i = first_above(d, basis); i < d->touches.count; i++) {
+/* Whether what was claimed can have changed since its basis. The layers of the claim are commits of
+ * `session`. */
+static bool read_is_stale(const heads *h, const sub_claim *c, uint32_t session, conflict *out) {
+    const head *d = &h->heads.items[c->head];
+    if (d->seq <= c->basis) return false;
+    *out = (conflict){ c->head, c->path, HD_PATH_ROOT, c->basis, 0 };
+    if (c->basis < heads_floor(h, d)) return true; /* cannot know: resync */
+    layer_walk own = walk_layers(c->layers, c->layer_count);
+    bool strict = c->strict || c->layer_count;
+    for (uint32_t i = first_above(d, c->basis); i < d->touches.count; i++) {
         const touch *t = &d->touches.items[i];
         if (t->session == session && among(&own, t->local_seq)) continue;
-        bool hit = layer_count ? overlaps_layered(h->heap, t, path, shape)
-                               : touch_overlaps(h->heap, t->path, t->flags, path, shape);
+        bool hit = strict ? overlaps_strictly(h->heap, t, c->path, c->shape)
+                          : touch_overlaps(h->heap, t->path, t->flags, c->path, c->shape);
         if (!hit) continue;
         out->touched_path = t->path;
         out->seq = t->seq;
@@ -228,9 +238,7 @@ static hd_status check_claim(const heads *h, const submission *s, const sub_clai
     conflict found = { c->head, c->path, HD_PATH_ROOT, c->basis, 0 };
     if (!were_accepted(&h->sessions.items[s->session], c->layers, c->layer_count))
         return add_conflict(h, out, found, HD_DEAD_LAYER);
-    if (!read_is_stale(h, c->head, c->path, c->shape, c->basis, s->session, c->layers,
-                       c->layer_count, &found))
-        return HD_OK;
+    if (!read_is_stale(h, c, s->session, &found)) return HD_OK;
     return add_conflict(h, out, found, found.seq ? HD_STALE : HD_RESYNC);
 }
 

@@ -128,7 +128,7 @@ void heads_compact(heads *h);
 typedef struct sub_claim {
     uint32_t head;
     hd_path path; /* borrowed from whoever made the submission */
-    bool shape;
+    bool shape, strict; /* see claim of commit.h */
     uint64_t basis;
     const uint64_t *layers; /* local seqs of the same session it was read through, ascending */
     uint32_t layer_count;
@@ -185,11 +185,6 @@ typedef struct verdict {
     uint64_t seq;
     VEC(conflict) conflicts; /* all of them; reused from call to call */
 } verdict;
-
-/* Whether something read at `basis` can have changed since. The one rule behind admission, resume
- * and staleness queries. `session` and `layers` name own commits that the read went through. */
-bool read_is_stale(const heads *h, uint32_t head, hd_path path, bool shape, uint64_t basis,
-                   uint32_t session, const uint64_t *layers, uint32_t layer_count, conflict *out);
 
 /* Whether a touched path and a read overlap. */
 bool touch_overlaps(const hd_heap *heap, hd_path touched, uint8_t flags, hd_path read, bool shape);

@@ -48,6 +48,9 @@ typedef struct claim {
     uint64_t basis;
     /* All pending layers it went through: commit.layers[first_layer .. + layer_count). */
     uint32_t first_layer, layer_count;
+    /* The transaction had written in the document before it read the place: what it read is what its
+     * operations made of the document, which depends on whether they fit what is there. */
+    bool strict;
 } claim;
 
 typedef enum precondition_kind {
@@ -69,7 +72,7 @@ enum {
     TOUCH_KEYS = 2,  /* the key set of the parent changes */
     TOUCH_WAY = 4,   /* objects on the way may be made: every key set above can change */
     TOUCH_REST = 8,  /* of an array: its elements from this index on come or go */
-    TOUCH_LEAF = 16  /* what was there and what is there now has nothing below it */
+    TOUCH_LEAF = 16  /* what was there and what is there now has nothing below it: value_is_leaf */
 };
 typedef struct touched {
     hd_path path; /* referenced */

@@ -70,7 +70,7 @@ static bool push_rest(foot *f, hd_path array, hd_value before, hd_value after) {
     bool more = true;
     if (to - from > ELEMENTS_MAX) return push_element(f, array, from, TOUCH_REST);
     for (size_t i = from; i < to && more; i++) {
-        bool leaf = !value_is_container(array_get(longer, i));
+        bool leaf = value_is_leaf(array_get(longer, i));
         more = push_element(f, array, i, TOUCH_KEYS | (leaf ? TOUCH_LEAF : 0));
     }
     return more;
@@ -88,7 +88,7 @@ static bool add_foot(void *ctx, const diff_step *steps, size_t depth, hd_value b
         return more;
     }
     uint8_t flags = value_is_absent(before) || value_is_absent(after) ? TOUCH_KEYS : 0;
-    if (!value_is_container(before) && !value_is_container(after)) flags |= TOUCH_LEAF;
+    if (value_is_leaf(before) && value_is_leaf(after)) flags |= TOUCH_LEAF;
     else if (depth == 0) flags |= TOUCH_WHOLE;
     return push_path(f, path, flags);
 }

@@ -11,14 +11,14 @@ static bool among_expected(const hd_tx *tx, uint32_t key) {
     return false;
 }
 
-static bool among_many(const hd_tx *tx, uint32_t key) {
-    for (table_probe p = table_find(&tx->seen, key); table_next(&tx->seen, &p);)
+static bool among_many(const table *keys, uint32_t key) {
+    for (table_probe p = table_find(keys, key); table_next(keys, &p);)
         if (p.index == key) return true;
     return false;
 }
 
 static inline bool among_reads(const hd_tx *tx, uint32_t key) {
-    if (tx->reads.count > FEW_READS) return among_many(tx, key);
+    if (tx->reads.count > FEW_READS) return among_many(&tx->seen, key);
     for (uint32_t i = tx->reads.count; i-- > 0;)
         if (tx->reads.items[i] == key) return true;
     return false;
@@ -38,10 +38,10 @@ static bool is_covered(const hd_tx *tx, uint32_t key) {
 }
 
 /* Past FEW_READS the keys are in a table as well, which spreads them. */
-static hd_status index_reads(hd_tx *tx) {
-    uint32_t from = tx->reads.count == FEW_READS + 1 ? 0 : tx->reads.count - 1;
-    for (uint32_t i = from; i < tx->reads.count; i++) {
-        hd_status status = table_insert(&tx->seen, tx->reads.items[i], tx->reads.items[i]);
+static hd_status index_keys(table *keys, const uint32_t *items, uint32_t count) {
+    uint32_t from = count == FEW_READS + 1 ? 0 : count - 1;
+    for (uint32_t i = from; i < count; i++) {
+        hd_status status = table_insert(keys, items[i], items[i]);
         if (status) return status;
     }
     return HD_OK;
@@ -52,7 +52,7 @@ static inline hd_status add_read(hd_tx *tx, uint32_t key) {
     /* It may be nobody else's, as in a read by schema. */
     place_ref(&tx->r->places, key & KEY_PLACE);
     if (tx->reads.count <= FEW_READS) return HD_OK;
-    hd_status status = index_reads(tx);
+    hd_status status = index_keys(&tx->seen, tx->reads.items, tx->reads.count);
     if (status) tx_fail(tx, status); /* the journal is not whole: nothing may be built on it */
     return status;
 }
@@ -128,13 +128,21 @@ hd_status tx_note_document(hd_tx *tx, place_id doc) {
     return add_new(tx, doc);
 }
 
+static bool among_claims(const hd_tx *tx, uint32_t key) {
+    if (tx->claim_only.count > FEW_READS) return among_many(&tx->claimed, key);
+    for (uint32_t i = tx->claim_only.count; i-- > 0;)
+        if (tx->claim_only.items[i] == key) return true;
+    return false;
+}
+
 hd_status tx_note_claim(hd_tx *tx, uint32_t key) {
     tx->flags |= TX_BUSY;
-    for (uint32_t i = tx->claim_only.count; i-- > 0;)
-        if (tx->claim_only.items[i] == key) return HD_OK;
+    if (among_claims(tx, key)) return HD_OK;
     if (!vec_push(tx->r->env, &tx->claim_only, key)) return tx_fail(tx, HD_NOMEM);
     place_ref(&tx->r->places, key & KEY_PLACE);
-    return HD_OK;
+    if (tx->claim_only.count <= FEW_READS) return HD_OK;
+    hd_status status = index_keys(&tx->claimed, tx->claim_only.items, tx->claim_only.count);
+    return status ? tx_fail(tx, status) : HD_OK;
 }
 
 void tx_reads_taken(hd_tx *tx) {
@@ -153,6 +161,7 @@ void tx_drop_reads(hd_tx *tx) {
     vec_clear(&tx->reads);
     vec_clear(&tx->claim_only);
     if (table_count(&tx->seen)) table_clear(&tx->seen);
+    if (table_count(&tx->claimed)) table_clear(&tx->claimed);
 }
 
 hd_status tx_reads_complete(hd_tx *tx) { return tx->flags & TX_DIVERGED ? HD_OK : diverge(tx); }

@@ -78,8 +78,12 @@ static hd_status add_claims(memory_authority *ma, const commit *c) {
         uint32_t index;
         hd_status status = head_of(ma, place_at(ps, id)->root, &index);
         if (status) return status;
-        sub_claim sub = { index, place_path(ps, id), cl->key & KEY_SHAPE, cl->basis,
-                          NULL,  cl->layer_count };
+        sub_claim sub = { .head = index,
+                          .path = place_path(ps, id),
+                          .shape = cl->key & KEY_SHAPE,
+                          .strict = cl->strict,
+                          .basis = cl->basis,
+                          .layer_count = cl->layer_count };
         if (cl->layer_count) sub.layers = &c->layers.items[cl->first_layer];
         if (!vec_push(&m->env, &m->claims, sub)) return HD_NOMEM;
     }

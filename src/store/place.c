@@ -303,10 +303,12 @@ bool place_related(const places *ps, place_id a, place_id b) {
 /* ---- the walk */
 
 /* One side of a place during a walk, MATCHING 2.4: whether every step to it was possible, and how
- * many containers lie on the way. */
+ * many containers lie on the way. Where a step was not possible because of a link, the value may be
+ * found behind that link: a link that appears or vanishes is a change of every place below it. */
 typedef struct side {
     hd_value value;
     bool reach;
+    bool linked; /* a link is on the way; not with `reach` */
     uint32_t containers;
 } side;
 
@@ -323,13 +325,16 @@ static bool is_container(hd_value v) {
 }
 
 static side step(const places *ps, side from, const struct key *k) {
-    if (!from.reach || !is_container(from.value))
-        return (side){ value_absent(), false, from.containers };
-    return (side){ value_step(ps->heap, from.value, k, true), true, from.containers + 1 };
+    if (!from.reach || !is_container(from.value)) {
+        bool linked = from.linked || value_tag(from.value) == TAG_LINK;
+        return (side){ value_absent(), false, linked, from.containers };
+    }
+    return (side){ value_step(ps->heap, from.value, k, true), true, false, from.containers + 1 };
 }
 
 static bool same_side(side a, side b) {
-    return a.value.bits == b.value.bits && a.reach == b.reach && a.containers == b.containers;
+    return a.value.bits == b.value.bits && a.reach == b.reach && a.linked == b.linked &&
+           a.containers == b.containers;
 }
 
 static void walk_place(const walk *w, place_id id, side before, side after);
@@ -406,8 +411,8 @@ static void walk_pairs(const walk *w, place_id id, side before, side after) {
         ps->walked++;
         place_id child = child_of_pair(ps, id, &p);
         if (child)
-            walk_place(w, child, (side){ p.was, true, before.containers + 1 },
-                       (side){ p.is, true, after.containers + 1 });
+            walk_place(w, child, (side){ p.was, true, false, before.containers + 1 },
+                       (side){ p.is, true, false, after.containers + 1 });
         if (++seen == MANY_CHANGES && count_children(ps, id, MANY_CHANGES) < MANY_CHANGES) {
             walk_rest(w, id, before, after, &p);
             return;
@@ -430,7 +435,7 @@ static void walk_children(const walk *w, place_id id, side before, side after) {
 static bool differs(side before, side after, bool (*same)(hd_value, hd_value)) {
     if (before.reach && after.reach) return !same(before.value, after.value);
     if (before.reach != after.reach) return true;
-    return before.containers != after.containers;
+    return before.linked != after.linked || before.containers != after.containers;
 }
 
 static void walk_place(const walk *w, place_id id, side before, side after) {
@@ -462,7 +467,7 @@ void place_walk(places *ps, place_id doc, hd_value before, hd_value after, uint6
     }
     if (!ps->at[doc].first_child) return;
     walk w = { ps, rev, fn, ctx };
-    walk_children(&w, doc, (side){ before, true, 0 }, (side){ after, true, 0 });
+    walk_children(&w, doc, (side){ before, true, false, 0 }, (side){ after, true, false, 0 });
 }
 
 /* ---- invariants */

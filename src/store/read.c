@@ -78,11 +78,17 @@ static hd_status check_snapshot(hd_tx *tx, place_id id, unsigned flags) {
                                     name));
 }
 
+static void note_read_after_write(hd_tx *tx, place_id id) {
+    tx_write *w = tx_write_of(tx, tx_place(tx, id)->root);
+    if (w && w->first) w->read_after = true;
+}
+
 hd_status tx_note_place(hd_tx *tx, place_id id, unsigned flags) {
     uint32_t key = id | (flags & HD_READ_SHAPE ? KEY_SHAPE : 0);
     hd_status status = check_epoch(tx, id);
     if (!status) status = check_snapshot(tx, id, flags);
     if (status) return status;
+    if (tx->writes.count) note_read_after_write(tx, id);
     if (flags & HD_READ_NO_DEPENDENCY)
         return flags & HD_READ_NO_CLAIM ? HD_OK : tx_note_claim(tx, key);
     return tx_note(tx, key | (flags & HD_READ_NO_CLAIM ? KEY_NO_CLAIM : 0));

@@ -227,8 +227,8 @@ static hd_status take_layers(decoder *d, message *m, uint64_t below, sub_claim *
 
 static hd_status take_claim(decoder *d, message *m, const candidate *w, sub_claim *out) {
     uint64_t doc = take_varint(&m->c);
-    if (m->c.bad || doc / 2 >= m->doc_count) return HD_PROTOCOL;
-    *out = (sub_claim){ .head = m->docs[doc / 2], .shape = doc & 1 };
+    if (m->c.bad || doc / 4 >= m->doc_count) return HD_PROTOCOL;
+    *out = (sub_claim){ .head = m->docs[doc / 4], .shape = doc & 1, .strict = doc & 2 };
     out->basis = take_varint(&m->c);
     hd_status status = take_path(d, &m->c, &out->path);
     if (!status) status = take_layers(d, m, w->sub.local_seq, out);

@@ -32,7 +32,7 @@ uint8_t op_touch_flags(op_kind kind, hd_path path) {
 
 uint8_t op_plain_flags(op_kind kind, hd_path path, hd_value value) {
     if (kind != OP_SET && kind != OP_INCREMENT) return op_touch_flags(kind, path);
-    if (!value_is_container(value)) return TOUCH_LEAF;
+    if (value_is_leaf(value)) return TOUCH_LEAF;
     return path == HD_PATH_ROOT ? TOUCH_WHOLE : 0;
 }
 
@@ -305,7 +305,8 @@ static bool put_claims(encoder *e, json_buffer *b, const commit *c) {
     for (uint32_t i = 0; i < c->claims.count && ok; i++) {
         const claim *read = &c->claims.items[i];
         uint32_t doc = doc_number(e, root_of(e, read->key));
-        ok = put_varint(b, (uint64_t)doc * 2 + ((read->key & KEY_SHAPE) != 0)) &&
+        ok = put_varint(b, (uint64_t)doc * 4 + (read->strict ? 2 : 0) +
+                               ((read->key & KEY_SHAPE) != 0)) &&
              put_varint(b, read->basis) && put_path(e, b, place_path(ps, read->key & KEY_PLACE)) &&
              put_layers(b, c->layers.items + read->first_layer, read->layer_count);
     }
@@ -354,7 +355,7 @@ static bool footprint_is_plain(const commit *c, const footprint *f, uint32_t fir
     return true;
 }
 
-/* "/a": the value there, which is and was no container; "=/a": and all below it; with "+" in front: the
+/* "/a": the value there, which is and was neither container nor link; "=/a": and all below it; with "+" in front: the
  * key set around it, too; ">/a/3": the array around it, from there on, and its length; "*": the whole. */
 static const char *mark_of(uint8_t flags) {
     if (flags & TOUCH_WHOLE) return "*";

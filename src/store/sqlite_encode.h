@@ -11,7 +11,7 @@
  *     spaces:        count, written; names                the first `written` get a seq
  *     documents:     count; space, scope * 2 + meta, instance, id
  *     writes:        count; document, basis, flags, own commit under it, exact paths, operations' paths
- *     claims:        count; document * 2 + shape, basis, path, layers as runs
+ *     claims:        count; document * 4 + strict * 2 + shape, basis, path, layers as runs
  *     preconditions: count; kind, origin | document, path, hash
  *     fragment:      "n":7,"p":["main"],"d":[...]}
  *

@@ -83,6 +83,7 @@ SELDOM static hd_status tx_new(hd_runtime *rt) {
     tx->front.places = (const char *const *)(void *)&rt->r.places.at;
     tx->front.out = HD_NO_OUTPUT_;
     table_init(&tx->seen, &rt->env);
+    table_init(&tx->claimed, &rt->env);
     table_init(&tx->written, &rt->env);
     rt->spare = tx;
     return HD_OK;
@@ -131,6 +132,7 @@ void tx_destroy(hd_tx *tx) {
     vec_fini(env, &tx->ops);
     vec_fini(env, &tx->preconditions);
     table_fini(&tx->seen);
+    table_fini(&tx->claimed);
     table_fini(&tx->written);
     env_free(env, tx, sizeof *tx);
 }
@@ -194,11 +196,11 @@ void tx_restore(hd_tx *tx, const tx_savepoint *save, bool back) {
 
 /* ---- claims */
 
-static hd_status add_claim(replica *r, commit *c, uint32_t key) {
+static hd_status add_claim(replica *r, commit *c, uint32_t key, bool strict) {
     place_id id = key & KEY_PLACE;
     const place *doc = place_doc(&r->places, id);
     if (doc->doc.flags & (DOC_VOLATILE | DOC_OVERLAY)) return HD_OK;
-    claim cl = { key & (KEY_PLACE | KEY_SHAPE), doc->doc.seq, c->layers.count, 0 };
+    claim cl = { key & (KEY_PLACE | KEY_SHAPE), doc->doc.seq, c->layers.count, 0, strict };
     if (doc->doc.over) {
         for (const layer *l = r->overs.items[doc->doc.over].bottom; l; l = l->next) {
             if (!vec_push(r->env, &c->layers, l->c->local_seq)) return HD_NOMEM;
@@ -210,7 +212,7 @@ static hd_status add_claim(replica *r, commit *c, uint32_t key) {
     return HD_OK;
 }
 
-hd_status tx_claim(replica *r, commit *c, uint32_t key) { return add_claim(r, c, key); }
+hd_status tx_claim(replica *r, commit *c, uint32_t key) { return add_claim(r, c, key, false); }
 
 hd_status tx_cause(replica *r, commit *c, uint32_t key) {
     if (!vec_push(r->env, &c->causes, key)) return HD_NOMEM;
@@ -220,19 +222,33 @@ hd_status tx_cause(replica *r, commit *c, uint32_t key) {
 
 /* Whether the transaction read an output that has not been sealed. */
 static bool read_overlay(const hd_tx *tx) {
-    for (uint32_t i = 0; i < tx->reads.count; i++) {
-        place_id id = tx->reads.items[i] & KEY_PLACE;
-        if (overlay_is_open(tx->r, place_at(&tx->r->places, id)->root)) return true;
-    }
+    for (uint32_t i = 0; i < tx->reads.count; i++)
+        if (overlay_is_open(tx->r, tx_place(tx, tx->reads.items[i] & KEY_PLACE)->root)) return true;
     return false;
+}
+
+/* Whether it read through a commit of ours that has no verdict yet. */
+static bool read_pending(const hd_tx *tx) {
+    for (uint32_t i = 0; i < tx->reads.count; i++)
+        if (replica_top(tx->r, tx_place(tx, tx->reads.items[i] & KEY_PLACE)->root)) return true;
+    for (uint32_t i = 0; i < tx->claim_only.count; i++)
+        if (replica_top(tx->r, tx_place(tx, tx->claim_only.items[i] & KEY_PLACE)->root))
+            return true;
+    return false;
+}
+
+static hd_status claim_read(hd_tx *tx, commit *c, uint32_t key) {
+    const tx_write *w =
+        tx->writes.count ? tx_write_of(tx, tx_place(tx, key & KEY_PLACE)->root) : NULL;
+    return add_claim(tx->r, c, key, w && w->read_after);
 }
 
 static hd_status add_claims(hd_tx *tx, commit *c) {
     hd_status status = HD_OK;
     for (uint32_t i = 0; i < tx->reads.count && !status; i++)
-        if (!(tx->reads.items[i] & KEY_NO_CLAIM)) status = add_claim(tx->r, c, tx->reads.items[i]);
+        if (!(tx->reads.items[i] & KEY_NO_CLAIM)) status = claim_read(tx, c, tx->reads.items[i]);
     for (uint32_t i = 0; i < tx->claim_only.count && !status; i++)
-        status = add_claim(tx->r, c, tx->claim_only.items[i]);
+        status = claim_read(tx, c, tx->claim_only.items[i]);
     return status;
 }
 
@@ -246,6 +262,35 @@ static bool is_volatile(const replica *r, place_id doc) {
  * is visible there may yet be refused, and this write must stand by itself (S1). */
 static bool left_as_it_was(const hd_tx *tx, const tx_write *w) {
     return !w->first || (value_equal(w->before, w->now) && !replica_top(tx->r, w->doc));
+}
+
+/* Operations that lead there and back do not travel: each leaves a claim, like a write that changes
+ * nothing at once (write.c). */
+static hd_status claim_unchanged(hd_tx *tx, const tx_write *w) {
+    hd_status status = HD_OK;
+    if (!w->first || is_volatile(tx->r, w->doc) || !left_as_it_was(tx, w)) return HD_OK;
+    tx->flags |= TX_ELIDED;
+    for (uint32_t i = w->first; i && !status; i = tx->ops.items[i - 1].next) {
+        place_id at;
+        status = places_inner(&tx->r->places, w->doc, tx->ops.items[i - 1].o.path, &at);
+        if (!status) status = tx_note_claim(tx, at);
+    }
+    return status;
+}
+
+static hd_status claim_each_unchanged(hd_tx *tx) {
+    hd_status status = HD_OK;
+    if (!tx->r->authority->ops->shared(tx->r->authority)) return HD_OK;
+    for (uint32_t i = 0; i < tx->writes.count && !status; i++)
+        status = claim_unchanged(tx, &tx->writes.items[i]);
+    return status;
+}
+
+/* A transaction that wrote nothing new is not submitted: it stands where its snapshot does, at what is
+ * confirmed. If it has read a pending commit of ours as well it stands behind that one, where what it
+ * meant to write may have changed: only its claims can tell. */
+static bool needs_verdict(const hd_tx *tx, uint32_t stored) {
+    return stored || tx->preconditions.count || ((tx->flags & TX_ELIDED) && read_pending(tx));
 }
 
 void tx_count_changes(hd_tx *tx, uint32_t *stored, uint32_t *local) {
@@ -364,11 +409,12 @@ hd_status tx_submit(hd_tx *tx, commit **out) {
     if (tx->failed) return tx->failed;
     uint32_t stored, local;
     hd_status status = tx_reads_complete(tx);
+    if (!status) status = claim_each_unchanged(tx);
     if (status) return status;
     tx_count_changes(tx, &stored, &local);
     if (local) status = replica_notice_room(tx->r, local); /* their notice comes when all is made */
     if (status) return status;
-    if (stored || tx->preconditions.count) {
+    if (needs_verdict(tx, stored)) {
         if (tx->class != HD_COMMIT_DERIVED) status = seal_what_was_read(tx);
         if (!status) status = submit_stored(tx, stored, out);
     } else {

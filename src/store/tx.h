@@ -26,6 +26,8 @@ typedef struct tx_write {
     hd_value before;      /* visible at first write; owned */
     hd_value now;         /* owned */
     uint32_t first, last; /* of its operations in `ops`, 1-based; 0: none */
+    /* The transaction has read in the document after it wrote there: its claims on it are strict. */
+    bool read_after;
 } tx_write;
 
 enum {
@@ -38,8 +40,9 @@ enum {
     TX_ATTEMPTS = 128, /* somebody wants to know of writes that change nothing */
     TX_LAUNCHED = 256, /* `lineage` is set: something was sent or started that depends on it */
     TX_UNSETTLED =
-        512,       /* a read met a value that is about to change: from there on all reads fail */
-    TX_BUSY = 4096 /* there is more than reads and an output: writes, claims, a failure, ... */
+        512,          /* a read met a value that is about to change: all reads fail from there on */
+    TX_ELIDED = 1024, /* a write that changed nothing became a claim */
+    TX_BUSY = 4096    /* there is more than reads and an output: writes, claims, a failure, ... */
 };
 
 struct hd_tx {
@@ -61,6 +64,7 @@ struct hd_tx {
     VEC(uint32_t) claim_only; /* keys that are claims but no dependencies; of both, the places
                                * are referenced */
     table seen;               /* keys of `reads`, once there are many */
+    table claimed;            /* keys of `claim_only`, once there are many */
     VEC(uint32_t) causes;     /* keys whose change made the run happen; go into the commit */
 
     /* Writes. */

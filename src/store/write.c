@@ -2,11 +2,13 @@
  *
  * Each write is applied at once to the transaction's own version of the document, so that later
  * reads see it, and remembered as an operation, which is what travels. A write that changes nothing
- * leaves no trace. */
+ * does not travel. It leaves a claim instead: the commit stands only if the place still holds that
+ * value when the commit is admitted (decision 0042). */
 #include "store/runtime.h"
 #include "store/tx.h"
 
 #include "base/env.h"
+#include "store/overlay.h"
 #include "value/array.h"
 #include "value/diff.h"
 #include "value/id.h"
@@ -35,7 +37,7 @@ static tx_write *write_open(hd_tx *tx, place_id doc) {
     tx_write *w = tx_write_of(tx, doc);
     if (w) return w;
     hd_value v = place_at(&tx->r->places, doc)->value;
-    tx_write fresh = { doc, v, v, 0, 0 };
+    tx_write fresh = { doc, v, v, 0, 0, false };
     if (!vec_push(tx->r->env, &tx->writes, fresh)) return NULL;
     value_ref(v);
     value_ref(v);
@@ -106,11 +108,11 @@ static hd_status remove_element(hd_tx *tx, tx_write *w, place_id at) {
     hd_value array = value_get_path(heap, w->now, parent);
     uint32_t index = path_key(heap, path)->index;
     size_t count = array_count(array);
-    if (index == KEY_NO_INDEX || index >= count) return HD_OK;
     /* What stays is what is there now: a claim, or others' elements would be lost. */
     hd_status status =
         tx_note_place(tx, place_at(&tx->r->places, at)->in.parent, HD_READ_NO_DEPENDENCY);
     if (status) return status;
+    if (index == KEY_NO_INDEX || index >= count) return HD_OK;
     if (index == count - 1) return apply(tx, w, OP_SPLICE, parent, hd_array(), index);
     hd_value shorter = array_remove(heap, array, index);
     if (value_is_failed(shorter)) return hd_value_status(shorter);
@@ -134,26 +136,46 @@ static hd_status writable(hd_tx *tx, hd_value v) {
     return tx->failed;
 }
 
-/* A write that leaves everything as it is. */
-static hd_status note_attempt(hd_tx *tx, place_id at) {
-    if (!(tx->flags & TX_ATTEMPTS)) return HD_OK;
-    if (!vec_push(tx->r->env, &tx->attempted, at))
-        return HD_OK; /* only somebody who looks misses it */
+/* Tracers list the writes that changed nothing. Without memory for one the list lacks it. */
+static void note_attempt(hd_tx *tx, place_id at) {
+    if (!(tx->flags & TX_ATTEMPTS) || !vec_push(tx->r->env, &tx->attempted, at)) return;
     place_ref(&tx->r->places, at);
-    return HD_OK;
+}
+
+/* Whether what is visible may yet be withdrawn, so that a write of the same value must stand by itself
+ * (S1): a pending commit of ours can be refused, an unsealed output can be computed anew. A computation
+ * may repeat itself over its own unsealed outputs. */
+static bool may_be_withdrawn(const hd_tx *tx, place_id doc) {
+    if (replica_top(tx->r, doc)) return true;
+    return tx->class != HD_COMMIT_DERIVED && overlay_is_open(tx->r, doc);
+}
+
+/* Whether the write repeats what the store holds: then it does not travel. What the transaction itself
+ * has made equal does: an increment before it may find another number when it is admitted. */
+static bool repeats_the_store(const hd_tx *tx, const tx_write *w, place_id doc, op_kind kind,
+                              hd_path path, hd_value v) {
+    const hd_heap *heap = tx->r->heap;
+    hd_value stored = w ? w->before : place_at(&tx->r->places, doc)->value;
+    return changes_nothing(stored, heap, kind, path, v) &&
+           (!w || changes_nothing(w->now, heap, kind, path, v)) && !may_be_withdrawn(tx, doc);
+}
+
+/* The write that changes nothing becomes a claim, and is no dependency. */
+static hd_status elide(hd_tx *tx, place_id at) {
+    note_attempt(tx, at);
+    tx->flags |= TX_ELIDED;
+    return tx_note_claim(tx, at);
 }
 
 hd_status tx_write_op(hd_tx *tx, op_kind kind, place_id at, hd_value v, uint64_t keep) {
     hd_status status = writable(tx, v);
-    if (!status) status = tx_resolve(tx, &at, false, HD_READ_NO_CLAIM);
+    /* The links on the way say where the write goes: they are claimed like any read. */
+    if (!status) status = tx_resolve(tx, &at, false, 0);
     if (status) return status;
     place_id doc = place_at(&tx->r->places, at)->root;
     hd_path path = place_path(&tx->r->places, at);
     tx_write *w = tx_write_of(tx, doc);
-    hd_value now = w ? w->now : place_at(&tx->r->places, doc)->value;
-    /* Not over layers of ours: see left_as_it_was in tx.c. */
-    if (!replica_top(tx->r, doc) && changes_nothing(now, tx->r->heap, kind, path, v))
-        return note_attempt(tx, at);
+    if (repeats_the_store(tx, w, doc, kind, path, v)) return elide(tx, at);
     if (!w) w = write_open(tx, doc);
     if (!w || tx->failed) return tx_fail(tx, HD_NOMEM);
     if (kind == OP_REMOVE && in_array(tx, w, path)) status = remove_element(tx, w, at);
@@ -199,7 +221,8 @@ static hd_status write_cell(hd_tx *tx, hd_cell cell, op_kind kind, hd_value v) {
 /* A first write of a whole document that is here: kept in two words until the commit, which has a
  * short way for it. */
 static bool is_single(const hd_tx *tx, hd_cell cell) {
-    if (tx->flags & ~(uint32_t)(TX_OPEN | TX_DIVERGED | TX_BUSY) || tx_has_output(tx)) return false;
+    if (tx->flags & ~(uint32_t)(TX_OPEN | TX_DIVERGED | TX_BUSY | TX_ELIDED) || tx_has_output(tx))
+        return false;
     if ((tx->flags & TX_BUSY) && (tx->writes.count || tx->failed)) return false;
     if (tx->rt->options.read_only || !cell.id || cell.id >= tx->r->places.count) return false;
     const place *p = tx_place(tx, cell.id);

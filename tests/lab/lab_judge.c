@@ -139,7 +139,7 @@ static size_t near_from(const lab_op *o) {
     return n > 0 && n < o->made && o->path[n - 1] == '/' ? n - 1 : o->made;
 }
 
-/* Whether a commit wrote near what was read; a layer that a read went through is always near. */
+/* Whether a commit wrote near what was read, or written (a write that changes nothing is a claim); a layer that a read went through is always near. */
 static bool wrote_near(judge *j, size_t i, const lab_fate *f) {
     const lab_arrival *a = &lab_arrivals_of(j->l)->items[i];
     for (size_t k = 0; k < f->read_count; k++) {
@@ -192,9 +192,9 @@ static void judge_arrival(judge *j, size_t i) {
     if (!f) lab_fail("a commit that the judge knows nothing of");
     j->accepted[i] = f->status == HD_OK;
     if (f->told != 1) object_to(j, f, "was not told once", "");
-    if (j->accepted[i])
-        for (size_t k = 0; k < f->read_count; k++) check_read(j, f, &f->reads[k]);
-    else check_refusal(j, f, i);
+    if (!j->accepted[i]) check_refusal(j, f, i);
+    for (size_t k = 0; j->accepted[i] && k < f->read_count; k++)
+        if (f->reads[k].seen) check_read(j, f, &f->reads[k]);
     for (size_t k = 0; k < a->op_count; k++) {
         judged *d = doc_of(j, a->ops[k].document);
         hd_value next = apply(j, d->value, &a->ops[k]);

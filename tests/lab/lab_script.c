@@ -27,14 +27,22 @@ static char *seen_text(line *l, hd_value v) {
     return strdup(text ? text : "?");
 }
 
-static hd_status note_read(line *l, hd_value v, bool shape) {
-    hd_status status = hd_value_status(v);
-    if (status || !l->reads) return status;
+static void add_read(line *l, bool shape, char *seen) {
     lab_fate *f = l->reads;
     f->reads = realloc(f->reads, (f->read_count + 1) * sizeof *f->reads);
     if (!f->reads) lab_fail("no memory for a read");
-    f->reads[f->read_count++] = (lab_read){ strdup(l->cell), shape, seen_text(l, v) };
-    return HD_OK;
+    f->reads[f->read_count++] = (lab_read){ strdup(l->cell), shape, seen };
+}
+
+static hd_status note_read(line *l, hd_value v, bool shape) {
+    hd_status status = hd_value_status(v);
+    if (!status && l->reads) add_read(l, shape, seen_text(l, v));
+    return status;
+}
+
+static hd_status note_write(line *l, hd_status status) {
+    if (!status && l->reads) add_read(l, false, NULL);
+    return status;
 }
 
 static hd_status set_meta(line *l, hd_cell cell) {
@@ -54,11 +62,11 @@ static hd_status run_line(line *l) {
     if (!strcmp(verb, "shape")) return note_read(l, hd_tx_get_shape(tx, cell), true);
     if (!strcmp(verb, "raw")) return hd_value_status(hd_tx_read(tx, cell, HD_READ_RAW));
     if (!strcmp(verb, "look")) return hd_value_status(hd_tx_read(tx, cell, HD_READ_NO_CLAIM));
-    if (!strcmp(verb, "set")) return hd_tx_set(tx, cell, json(l));
-    if (!strcmp(verb, "remove")) return hd_tx_remove(tx, cell);
-    if (!strcmp(verb, "append")) return hd_tx_append(tx, cell, json(l));
-    if (!strcmp(verb, "increment")) return hd_tx_increment(tx, cell, json(l));
-    if (!strcmp(verb, "patch")) return hd_tx_patch(tx, cell, json(l), NULL);
+    if (!strcmp(verb, "set")) return note_write(l, hd_tx_set(tx, cell, json(l)));
+    if (!strcmp(verb, "remove")) return note_write(l, hd_tx_remove(tx, cell));
+    if (!strcmp(verb, "append")) return note_write(l, hd_tx_append(tx, cell, json(l)));
+    if (!strcmp(verb, "increment")) return note_write(l, hd_tx_increment(tx, cell, json(l)));
+    if (!strcmp(verb, "patch")) return note_write(l, hd_tx_patch(tx, cell, json(l), NULL));
     if (!strcmp(verb, "absent")) return hd_tx_require_absent(tx, cell);
     if (!strcmp(verb, "equal")) return hd_tx_require_equal(tx, cell, json(l));
     if (!strcmp(verb, "kind")) return hd_tx_set_kind(tx, cell, l->rest);

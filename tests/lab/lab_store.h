@@ -92,11 +92,12 @@ typedef struct lab_fate {
     char *script;
 } lab_fate;
 
-/* What one read of a script saw. */
+/* What one read of a script saw; or a place that it wrote, which counts as read if the write changed
+ * nothing. */
 typedef struct lab_read {
     char *cell;
     bool shape;
-    char *seen; /* JSON; "-" for absent */
+    char *seen; /* JSON; "-" for absent; NULL: of a write */
 } lab_read;
 
 /* One transaction, written down: operations separated by ';'.

@@ -105,6 +105,7 @@ static void make(lab_random *r, made *out) {
         out->claims[i] = (sub_claim){ (uint32_t)lab_random_below(r, DOCS),
                                       paths[out->claim_paths[i]],
                                       lab_random_once_in(r, 2),
+                                      false,
                                       naive.seq > back ? naive.seq - back : 0,
                                       out->layers,
                                       through ? layers : 0 };

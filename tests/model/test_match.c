@@ -62,7 +62,8 @@ static int close_world(void **state) {
 
 typedef struct found {
     bool reach;
-    int depth; /* containers on the way */
+    bool linked; /* a link is on the way: what is read may be behind it */
+    int depth;   /* containers on the way */
     hd_value value;
 } found;
 
@@ -88,12 +89,13 @@ static void next_segment(const char **path, char *out) {
 }
 
 static found look(hd_value root, const char *path) {
-    found f = { true, 0, root };
+    found f = { true, false, 0, root };
     while (*path) {
         char segment[64];
         next_segment(&path, segment);
-        if (!container(f.value)) return (found){ false, f.depth, { 0 } };
-        f = (found){ true, f.depth + 1, child(f.value, segment, !*path) };
+        if (!container(f.value))
+            return (found){ false, hd_value_kind(f.value) == HD_KIND_LINK, f.depth, { 0 } };
+        f = (found){ true, false, f.depth + 1, child(f.value, segment, !*path) };
     }
     return f;
 }
@@ -117,7 +119,7 @@ static bool same_shape(hd_value a, hd_value b) {
 static bool triggered(hd_value before, hd_value after, const char *path, bool shape) {
     found b = look(before, path), a = look(after, path);
     if (a.reach && b.reach) return !(shape ? same_shape : deep_equal)(b.value, a.value);
-    return a.reach != b.reach || a.depth != b.depth;
+    return a.reach != b.reach || a.linked != b.linked || a.depth != b.depth;
 }
 
 /* ---- the walk, told as reads */
@@ -187,6 +189,9 @@ static const struct vector {
       "d/items/0- s/items+ d/items/length+" },
     { "{\"l\":{\"$link\":{\"id\":\"X\"}}}", "{\"l\":{\"$link\":{\"id\":\"Y\"}}}", "s/l+ d/l+ s-" },
     { "[{\"$link\":{\"id\":\"X\"}}]", "[{\"$link\":{\"id\":\"Y\"}}]", "s- s/0+" },
+    { "{}", "{\"l\":{\"$link\":{\"id\":\"X\"}}}", "d/l/a+ s/l/a/b+ d/m/a-" },
+    { "{\"l\":1}", "{\"l\":{\"$link\":{\"id\":\"X\"}}}", "d/l/a+ s/l/a/b+ d/m/a-" },
+    { "null", "{\"$link\":{\"id\":\"X\"}}", "d/l/a+ d/l+" },
     { "{\"a\":{\"b\":1},\"x\":1}", "{\"a\":[],\"x\":2}", "s/a+" },
     { "-", "{\"a\":{\"b\":1}}", "d/a/b+ s+" },
     { "{\"v\":0.0}", "{\"v\":-0.0}", "d/v+" },

@@ -108,6 +108,20 @@ static void a_container_on_the_way_counts(void **state) {
     assert_not_triggered("doc#/a/b/c", "{\"a\":{}}", "{\"a\":{\"x\":1}}");
 }
 
+/* 6.1: reads follow links. A link that appears on the way leads elsewhere, whatever was there before. */
+static void a_link_that_appears_concerns_everything_below(void **state) {
+    const char *link = "{\"a\":{\"$link\":{\"id\":\"target\"}}}";
+    lab_set_json(l, "target", "{\"b\":42}");
+    assert_triggered("doc#/a/b", "{}", link);
+    assert_triggered("doc#/a/b", "{\"a\":null}", link);
+    assert_triggered("doc#/a/b", "{\"a\":7}", link);
+    assert_triggered("doc#/a/b", "{\"a\":{}}", link);
+    assert_triggered("doc#/a/b", "-", link);
+    assert_triggered("doc#/a/b", link, "{\"a\":7}");
+    assert_triggered("doc#/a/b", link, "-");
+    assert_not_triggered("doc#/c/b", "{}", link);
+}
+
 /* C88: a change deeper than every read concerns the readers of its ancestors. */
 static void a_deep_change_concerns_its_ancestors(void **state) {
     const char *before = "{\"a\":{\"b\":{\"c\":{\"d\":1}}}}";
@@ -421,6 +435,7 @@ int main(void) {
         S(a_scalar_has_no_fields),
         S(another_kind_concerns_everything_below),
         S(a_container_on_the_way_counts),
+        S(a_link_that_appears_concerns_everything_below),
         S(a_deep_change_concerns_its_ancestors),
         S(an_unrelated_branch_concerns_nobody),
         S(a_shallow_reader_does_not_see_into_children),

@@ -173,6 +173,114 @@ static void s2_own_layers_are_no_conflict(void **state) {
     assert_fate(second, HD_OK);
 }
 
+#define LINK_TO(id) "{\"$link\":{\"id\":\"" id "\"}}"
+
+/* What was read as absent below /l, and /l becomes a link: it is found behind the link now. */
+static void read_below_what_becomes_a_link(const char *before) {
+    lab_dof(b, "set t {\"a\":42}; set s {\"l\":%s}; set seen 0", before);
+    settle(l);
+    lab_write(b, "s#/l", LINK_TO("t"));
+    lab_pump(b);
+    lab_fate *f = lab_do(a, "get s#/l/a; set seen 1");
+    assert_string_equal(f->reads[0].seen, "-");
+    lab_pump(a);
+    assert_fate(f, HD_STALE);
+    settle(l);
+    assert_cell(a, "s#/l/a", "42");
+}
+
+static void s2_a_link_that_appears_makes_reads_below_it_stale(void **state) {
+    read_below_what_becomes_a_link("{}");
+    read_below_what_becomes_a_link("null");
+    read_below_what_becomes_a_link("7");
+    lab_do(b, "remove s#/l");
+    settle(l);
+    lab_write(b, "s#/l", LINK_TO("t"));
+    lab_pump(b);
+    lab_fate *f = lab_do(a, "get s#/l/a; set seen 2");
+    lab_pump(a);
+    assert_fate(f, HD_STALE);
+}
+
+static void s2_a_write_through_a_link_that_has_moved_is_refused(void **state) {
+    lab_do(a, "set s {\"l\":" LINK_TO("t") "}; set t {}; set u {}");
+    settle(l);
+    lab_write(b, "s#/l", LINK_TO("u"));
+    lab_pump(b);
+    lab_fate *f = lab_do(a, "set s#/l/a 1");
+    lab_pump(a);
+    assert_fate(f, HD_STALE);
+    settle(l);
+    assert_cell(a, "t", "{}");
+}
+
+/* Blind writers whose writes partly repeat what they see: either order would have set both back. */
+static void s2_a_write_that_changes_nothing_is_claimed(void **state) {
+    lab_do(a, "set d {\"x\":1,\"y\":1}");
+    settle(l);
+    lab_do(b, "set d#/x 2; set d#/y 1");
+    lab_pump(b);
+    lab_fate *f = lab_do(a, "set d#/x 1; set d#/y 2");
+    lab_pump(a);
+    assert_fate(f, HD_STALE);
+    settle(l);
+    assert_cell(a, "d", "{\"x\":2,\"y\":1}");
+}
+
+static void s2_a_removal_of_nothing_is_claimed(void **state) {
+    lab_do(a, "set d {\"y\":1}");
+    settle(l);
+    lab_do(b, "set d#/x 2; set d#/y 1");
+    lab_pump(b);
+    lab_fate *f = lab_do(a, "remove d#/x; set d#/y 2");
+    lab_pump(a);
+    assert_fate(f, HD_STALE);
+}
+
+static void s2_there_and_back_is_claimed(void **state) {
+    lab_do(a, "set d {\"x\":1}; set e 1");
+    settle(l);
+    lab_do(b, "set d#/x 2; set e 1");
+    lab_pump(b);
+    lab_fate *f = lab_do(a, "set d#/x 5; set d#/x 1; set e 2");
+    lab_pump(a);
+    assert_fate(f, HD_STALE);
+}
+
+static void s2_a_set_after_an_increment_stands_by_itself(void **state) {
+    lab_do(a, "set n 1");
+    settle(l);
+    lab_write(b, "n", "5");
+    lab_pump(b);
+    lab_fate *f = lab_do(a, "increment n 1; set n 2");
+    settle(l);
+    assert_fate(f, HD_OK);
+    assert_cell(b, "n", "2");
+}
+
+/* It has read a pending commit, so its place is behind that one, and x is another by then. */
+static void s2_a_commit_that_only_repeats_is_judged_where_it_read_a_pending_one(void **state) {
+    lab_do(a, "set x 1; set p 0");
+    settle(l);
+    lab_do(b, "get p; set x 2");
+    lab_pump(b);
+    lab_fate *pending = lab_do(a, "set p 1"), *f = lab_do(a, "get p; set x 1");
+    lab_pump(a);
+    assert_fate(pending, HD_OK);
+    assert_fate(f, HD_STALE);
+    settle(l);
+    assert_cell(a, "x", "2");
+}
+
+static void s2_a_commit_that_only_repeats_is_not_submitted(void **state) {
+    lab_do(a, "set x 1");
+    settle(l);
+    lab_fate *f = lab_do(a, "get x; set x 1");
+    assert_int_equal(f->local_seq, 0);
+    lab_pump(a);
+    assert_fate(f, HD_OK);
+}
+
 /* ---- S3: overlap may only over-approximate */
 
 static void s3_a_read_of_another_place_is_no_conflict(void **state) {
@@ -783,6 +891,14 @@ int main(void) {
         S(s2_a_frame_between_read_and_sending_does_not_move_the_basis),
         S(s2_a_read_through_a_pending_layer_keeps_its_true_basis),
         S(s2_own_layers_are_no_conflict),
+        S(s2_a_link_that_appears_makes_reads_below_it_stale),
+        S(s2_a_write_through_a_link_that_has_moved_is_refused),
+        S(s2_a_write_that_changes_nothing_is_claimed),
+        S(s2_a_removal_of_nothing_is_claimed),
+        S(s2_there_and_back_is_claimed),
+        S(s2_a_set_after_an_increment_stands_by_itself),
+        S(s2_a_commit_that_only_repeats_is_judged_where_it_read_a_pending_one),
+        S(s2_a_commit_that_only_repeats_is_not_submitted),
         S(s3_a_read_of_another_place_is_no_conflict),
         S(s3_a_shape_read_conflicts_with_a_new_key_only),
         S(s3_containers_made_on_the_way_change_the_shape_above),

@@ -129,8 +129,8 @@ static void touched_and_read_places_overlap_as_the_rule_says(void **state) {
 
 static void a_claim_at_or_above_the_last_change_holds(void **state) {
     accept_write(other, 1, n, "/a", 0);
-    sub_claim now = { n, path("/a"), false, 1, NULL, 0 },
-              before = { n, path("/a"), false, 0, NULL, 0 };
+    sub_claim now = { n, path("/a"), false, false, 1, NULL, 0 },
+              before = { n, path("/a"), false, false, 0, NULL, 0 };
     assert_int_equal(judge(session, 1, &now, 1), HD_OK);
     assert_int_equal(judge(session, 1, &before, 1), HD_STALE);
 }
@@ -138,9 +138,9 @@ static void a_claim_at_or_above_the_last_change_holds(void **state) {
 static void all_conflicts_are_listed(void **state) {
     accept_write(other, 1, n, "/a", 0);
     accept_write(other, 2, m, "/b", 0);
-    sub_claim claims[] = { { n, path("/a"), false, 0, NULL, 0 },
-                           { n, path("/z"), false, 0, NULL, 0 },
-                           { m, path(""), false, 0, NULL, 0 } };
+    sub_claim claims[] = { { n, path("/a"), false, false, 0, NULL, 0 },
+                           { n, path("/z"), false, false, 0, NULL, 0 },
+                           { m, path(""), false, false, 0, NULL, 0 } };
     assert_int_equal(judge(session, 1, claims, 3), HD_STALE);
     assert_int_equal(v.conflicts.count, 2);
     assert_int_equal(v.conflicts.items[0].head, n);
@@ -152,8 +152,8 @@ static void all_conflicts_are_listed(void **state) {
 static void named_layers_are_excluded_and_must_have_been_accepted(void **state) {
     accept_write(session, 1, n, "/a", 0);
     uint64_t one[] = { 1 };
-    sub_claim through = { n, path("/a"), false, 0, one, 1 },
-              blind = { n, path("/a"), false, 0, NULL, 0 };
+    sub_claim through = { n, path("/a"), false, false, 0, one, 1 },
+              blind = { n, path("/a"), false, false, 0, NULL, 0 };
     assert_int_equal(judge(session, 2, &through, 1), HD_OK);
     assert_int_equal(judge(session, 2, &blind, 1), HD_STALE);
     assert_int_equal(judge(other, 1, &through, 1), HD_DEAD_LAYER); /* not its own */
@@ -165,9 +165,9 @@ static void named_layers_are_excluded_and_must_have_been_accepted(void **state) 
 static void a_read_through_layers_depends_on_what_they_stand_on(void **state) {
     accept_write(session, 1, n, "/l/3", TOUCH_KEYS | TOUCH_LEAF);
     uint64_t one[] = { 1 };
-    sub_claim fourth = { n, path("/l/3"), false, 0, one, 1 },
-              below = { n, path("/a/b"), false, 0, one, 1 },
-              blind = { n, path("/a/b"), false, 0, NULL, 0 };
+    sub_claim fourth = { n, path("/l/3"), false, false, 0, one, 1 },
+              below = { n, path("/a/b"), false, false, 0, one, 1 },
+              blind = { n, path("/a/b"), false, false, 0, NULL, 0 };
     assert_int_equal(judge(session, 2, &fourth, 1), HD_OK);
     accept_write(other, 1, n, "/l/2", TOUCH_KEYS | TOUCH_LEAF);
     assert_int_equal(judge(session, 2, &fourth, 1), HD_STALE);
@@ -181,7 +181,7 @@ static void a_layer_that_was_refused_is_dead(void **state) {
     submission bad = { .session = session, .local_seq = 1, .payload = 1 };
     assert_int_equal(admit_refuse(&h, &bad, HD_STALE), HD_OK);
     uint64_t one[] = { 1 };
-    sub_claim through = { n, path("/a"), false, 0, one, 1 };
+    sub_claim through = { n, path("/a"), false, false, 0, one, 1 };
     assert_int_equal(judge(session, 2, &through, 1), HD_DEAD_LAYER);
 }
 
@@ -190,8 +190,8 @@ static void below_the_floor_only_the_head_is_known(void **state) {
     accept_write(other, 2, m, "/a", 0);
     heads_prune(&h, h.heads.items[n].space_index, 2);
     assert_int_equal(h.heads.items[n].touches.count, 0);
-    sub_claim old = { n, path("/z"), false, 0, NULL, 0 },
-              good = { n, path("/z"), false, 1, NULL, 0 };
+    sub_claim old = { n, path("/z"), false, false, 0, NULL, 0 },
+              good = { n, path("/z"), false, false, 1, NULL, 0 };
     assert_int_equal(judge(session, 1, &old, 1), HD_RESYNC);
     assert_int_equal(judge(session, 1, &good, 1), HD_OK); /* the head has not moved since */
 }
