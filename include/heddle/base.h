@@ -89,7 +89,8 @@ typedef enum hd_class {
     X(HD_FULL, HD_CLASS_TRANSIENT, "no space left on the device")                                  \
     X(HD_TRANSIENT, HD_CLASS_TRANSIENT, "failed for now")                                          \
     X(HD_PENDING, HD_CLASS_PENDING, "not finished yet")                                            \
-    X(HD_ABORTED, HD_CLASS_TERMINAL, "aborted")
+    X(HD_ABORTED, HD_CLASS_TERMINAL, "aborted")                                                    \
+    X(HD_UNSETTLED, HD_CLASS_PENDING, "a part of the graph does not settle")
 
 typedef enum hd_status {
 #define HD_STATUS_ROW(code, class_, text) code,

@@ -206,6 +206,7 @@ typedef struct hd_event_stats {
     uint64_t collapsed, refused;
     uint64_t preflights, preflight_visits; /* nodes looked at by the consistency gate */
     uint64_t parked;                       /* turns at which a head had to wait */
+    uint64_t unsettled;                    /* events that went on although inputs do not settle */
     uint64_t outside_reads;                /* of bodies, outside their declared inputs */
     uint64_t outbox_visits;                /* messages looked at, delivered or not */
 } hd_event_stats;
@@ -231,7 +232,7 @@ typedef struct hd_event_trace {
 typedef void (*hd_event_trace_fn)(void *ctx, const hd_event_trace *trace);
 HD_API hd_status hd_runtime_trace_events(hd_runtime *rt, hd_event_trace_fn fn, void *ctx);
 
-/* Why the first event in line does not run. */
+/* Why an event that is first in line does not run. */
 typedef enum hd_event_wait {
     HD_EVENT_WAITS_NOT, /* there is none, or it runs in the next pump */
     HD_EVENT_WAITS_TIME,
@@ -243,7 +244,10 @@ typedef enum hd_event_wait {
     HD_EVENT_WAITS_READS,    /* its preflight said so: until something changes */
     HD_EVENT_WAITS_DUPLICATE /* an earlier delivery has no verdict yet */
 } hd_event_wait;
+/* Of all events that are first in the line of their space, the one that was sent first. */
 HD_API hd_event_wait hd_runtime_event_waits(const hd_runtime *rt);
+/* The first in the line of this space. */
+HD_API hd_event_wait hd_space_event_waits(const hd_runtime *rt, const char *space);
 
 /* How long an event whose data keeps changing is tried again; default 30 s. 0: not at all. */
 HD_API hd_status hd_runtime_set_retry_window(hd_runtime *rt, uint32_t ms);

@@ -218,6 +218,7 @@ typedef enum hd_why_not {
     HD_WHY_NOT_THROTTLE,
     HD_WHY_NOT_BACKOFF, /* it did not settle */
     HD_WHY_NOT_ECHO,    /* it and another writer overwrite each other */
+    HD_WHY_NOT_RETRY,   /* its commit was refused, or it failed for now: it is tried again */
     HD_WHY_NOT_HELD,    /* hd_hold_begin: data that it depends on is on its way */
     HD_WHY_NOT_LOADING, /* a document it reads is on its way */
     HD_WHY_NOT_RUNNING, /* it is suspended */
@@ -264,6 +265,7 @@ HD_API hd_status hd_node_dependents(const hd_runtime *rt, hd_node node, void (*f
 
 typedef struct hd_scheduler_stats {
     uint64_t nodes, effects, computations, materialisers, invalid, live;
+    uint64_t unsettled; /* live nodes that wait, invalid, because they do not settle; now */
     uint64_t passes, iterations, failures, retries, stale_retries;
     uint64_t runs, effect_runs; /* completed; of those, of effects */
     uint64_t marks;             /* nodes found to be concerned by a change */

@@ -321,9 +321,9 @@ void hd_lab_idle(hd_lab *lab) {
             if (r->held || hd_runtime_is_idle(r->rt)) continue;
             hd_status status = hd_runtime_settle(r->rt);
             lab_record_take(r);
-            if (status && status != HD_NOMEM)
+            if (status && status != HD_NOMEM && status != HD_UNSETTLED)
                 hd_lab_fail("%s: settle: %s", r->name, hd_runtime_error(r->rt)->message);
-            busy |= !status;
+            busy |= status != HD_NOMEM;
         }
     }
 }

@@ -1,4 +1,4 @@
-/* events.c -- lanes: who is next, what it waits for, and its end. */
+/* events.c -- the step of a pass: what the head of a lane waits for, and the end of an event. */
 #include "scheduler/events.h"
 
 #include "base/env.h"
@@ -6,15 +6,6 @@
 #include "scheduler/preflight.h"
 #include "value/key.h"
 #include <stdio.h>
-
-/* There is one lane. A later release may have one for each space; who asks for the head of a lane
- * asks by way of these. */
-static lane *lane_of(events *ev, const event *e) { return (void)e, &ev->lane; }
-
-static event *lane_head(const lane *l) {
-    list_node *n = list_first(&l->queue);
-    return n ? LIST_ENTRY(n, event, link) : NULL;
-}
 
 /* ---- the step of a pass */
 
@@ -150,10 +141,15 @@ void events_head_step(scheduler *s) {
     events_tell_outcomes(s);
     if (ev->arrivals.count && !ev->closing) events_take_arrivals(s);
     if (ev->outbox) outbox_step(s);
+    ev->again = false;
     if (!ev->queued) return;
     look_at_clock(s);
     streams_begin(s);
-    step(s, &ev->lane);
+    lanes_begin_turn(s);
+    for (lane *l; (l = lanes_next(ev));) {
+        step(s, l);
+        lane_end_turn(s, l);
+    }
     streams_end(s);
 }
 
@@ -217,6 +213,7 @@ void hd_presync_done(hd_presync *sync, hd_status status) {
     if (e) {
         e->presync = NULL;
         e->flags |= EVENT_PRESYNCED;
+        lane_wake(s, e->to->lane);
     }
     list_remove(&sync->link);
     env_free(s->env, sync, sizeof *sync);
@@ -225,42 +222,35 @@ void hd_presync_done(hd_presync *sync, hd_status status) {
 
 /* ---- what others ask */
 
-static bool waits_for_others(const event *e) {
-    return e->waits != HD_EVENT_WAITS_NOT && e->waits != HD_EVENT_WAITS_NODES;
-}
-
 bool events_have_work(const scheduler *s) {
     const events *ev = s->events;
     if (!ev) return false;
     if ((ev->arrivals.count && !ev->closing) || outbox_has_work(s)) return true;
-    if (!list_empty(&ev->outcomes)) return true;
-    const event *e = lane_head(&ev->lane);
-    if (!e) return false;
-    if (e->waits == HD_EVENT_WAITS_NODES) return ev->again; /* else whoever frees them ticks */
-    return !waits_for_others(e);
+    return !list_empty(&ev->outcomes) || lanes_have_work(s);
 }
 
 /* A head that waits for something to change may wait for ever: that is no reason not to be idle. */
 bool events_hold_idle(const scheduler *s) {
     const events *ev = s->events;
-    const event *e = ev ? lane_head(&ev->lane) : NULL;
-    return e && e->waits != HD_EVENT_WAITS_READS;
+    for (int i = 0; ev && i < LANE_STATES; i++)
+        if (i != LANE_READS && !list_empty(&ev->lanes_in[i])) return true;
+    return false;
 }
 
+/* What the program was asked for may need the program to go on: no reason to hold it up in a sync. */
 bool events_are_unsettled(const scheduler *s) {
     const events *ev = s->events;
-    const event *e = ev ? lane_head(&ev->lane) : NULL;
-    if (ev && ev->arrivals.count && !ev->closing) return true;
-    if (ev && !list_empty(&ev->outcomes)) return true;
-    return e && e->waits != HD_EVENT_WAITS_READS && e->waits != HD_EVENT_WAITS_PRESYNC &&
-           e->waits != HD_EVENT_WAITS_HANDLER;
+    if (!ev) return false;
+    if ((ev->arrivals.count && !ev->closing) || !list_empty(&ev->outcomes)) return true;
+    for (int i = 0; i < LANE_STATES; i++)
+        if (i != LANE_READS && i != LANE_ASKED && !list_empty(&ev->lanes_in[i])) return true;
+    return false;
 }
 
 uint64_t events_next(const scheduler *s) {
     const events *ev = s->events;
     if (!ev) return UINT64_MAX;
-    const event *e = lane_head(&ev->lane);
-    uint64_t at = e && e->waits == HD_EVENT_WAITS_TIME ? e->not_before : UINT64_MAX;
+    uint64_t at = lanes_next_time(ev);
     uint64_t message = outbox_next(s);
     return at < message ? at : message;
 }
@@ -272,15 +262,25 @@ bool events_want_sending(scheduler *s) {
     return true;
 }
 
+/* An event that waits for this document; NULL: none does. */
+static event *head_that_needs(const events *ev, place_id doc) {
+    LIST_FOR (n, &ev->lanes_in[LANE_PARKED]) {
+        event *e = lane_head(LIST_ENTRY(n, lane, link));
+        if (e->missing == doc) return e;
+    }
+    return NULL;
+}
+
 void events_arrived(scheduler *s, place_id doc, hd_status status) {
     events *ev = s->events;
-    event *e = ev ? lane_head(&ev->lane) : NULL;
-    if (ev) outbox_arrived(s, doc, status);
-    if (!e || e->missing != doc) return;
-    events_wait_for(s, e, 0);
-    e->waits = HD_EVENT_WAITS_NOT;
-    s->tick = true;
-    if (status) events_end(s, e, status, "a document that it reads could not be loaded");
+    if (!ev) return;
+    outbox_arrived(s, doc, status);
+    for (event *e; (e = head_that_needs(ev, doc));) {
+        events_wait_for(s, e, 0);
+        e->waits = HD_EVENT_WAITS_NOT;
+        lane_wake(s, e->to->lane);
+        if (status) events_end(s, e, status, "a document that it reads could not be loaded");
+    }
 }
 
 void events_sign(const scheduler *s, const hd_tx *tx, hd_log_entry *entry) {
@@ -293,10 +293,9 @@ void events_sign(const scheduler *s, const hd_tx *tx, hd_log_entry *entry) {
 }
 
 void events_noticed(scheduler *s) {
-    const events *ev = s->events;
-    const event *e = ev ? lane_head(&ev->lane) : NULL;
-    if (!e) return;
-    if (e->waits == HD_EVENT_WAITS_READS || e->waits == HD_EVENT_WAITS_DUPLICATE) s->tick = true;
+    if (!s->events) return;
+    lanes_wake(s, LANE_READS);
+    lanes_wake(s, LANE_RECEIPT);
 }
 
 /* ---- coming and going */
@@ -307,33 +306,6 @@ event *events_new(scheduler *s, stream *to) {
     if (!e) return NULL;
     *e = (event){ .to = to, .order = ev->next_order++ };
     return e;
-}
-
-void events_enqueue(scheduler *s, event *e) {
-    events *ev = s->events;
-    list *queue = &lane_of(ev, e)->queue;
-    list_node *at = &queue->head;
-    if (SABOTAGED(ev, EVENTS_WITHOUT_ORDER)) {
-        at = queue->head.prev;
-    } else {
-        at = queue->head.prev;
-        /* A retry belongs near the front; what is new, at the end. */
-        if (e->attempts) {
-            at = &queue->head;
-            while (at->next != &queue->head && LIST_ENTRY(at->next, event, link)->order < e->order)
-                at = at->next;
-        }
-    }
-    list_insert_after(at, &e->link);
-    ev->queued++;
-    e->to->queued++;
-    s->tick = true;
-}
-
-void events_dequeue(scheduler *s, event *e) {
-    list_remove(&e->link);
-    s->events->queued--;
-    e->to->queued--;
 }
 
 void events_report(scheduler *s, const event *e, hd_status status, const char *message) {
@@ -373,6 +345,7 @@ static void release_origin(scheduler *s, event *e) {
 static void untake(scheduler *s, event *e) {
     if (!e->document) return;
     table_remove(&s->events->taken, e->document, e->document);
+    list_remove(&e->by_doc);
     place_unref(&s->r->places, e->document);
     e->document = 0;
 }
@@ -390,8 +363,9 @@ void events_end(scheduler *s, event *e, hd_status status, const char *why) {
         list_remove(&e->link);
         ev->flying--;
     } else if (list_linked(&e->link)) {
-        events_dequeue(s, e);
+        lane_remove(s, e);
     }
+    lanes_wake(s, LANE_RECEIPT); /* for its verdict, perhaps */
     if (e->presync) e->presync->e = NULL;
     release_origin(s, e);
     untake(s, e);
@@ -419,8 +393,17 @@ static void cancel(void *ctx, list_node *by_origin) {
 
 /* ---- life */
 
+/* Where it was sent to, lanes may wait for this. */
+static void wake_sent(scheduler *s, const lineage *l) {
+    LIST_FOR (n, &l->events) {
+        event *e = LIST_ENTRY(n, event, by_origin);
+        if (lane_head(e->to->lane) == e) lane_wake(s, e->to->lane);
+    }
+}
+
 static void on_lineage(void *ctx, void *l, const commit *c, hd_status status) {
     scheduler *s = ctx;
+    wake_sent(s, l);
     lineage_told(&s->events->lineages, l, s->r, c, status);
     s->tick = true;
 }
@@ -445,8 +428,9 @@ events *events_of(scheduler *s) {
     if (s->events) return s->events;
     events *ev = env_new0(s->env, sizeof *ev);
     if (!ev) return NULL;
-    list_init(&ev->lane.queue);
+    lanes_init(ev, s->env);
     list_init(&ev->in_flight);
+    list_init(&ev->posted);
     list_init(&ev->presyncs);
     list_init(&ev->left);
     list_init(&ev->outcomes);
@@ -470,13 +454,17 @@ static void end_all(scheduler *s, list *all) {
         events_end(s, LIST_ENTRY(list_first(all), event, link), HD_CLOSED, NULL);
 }
 
-/* Asked anew each time: who is told of an end may end others. */
+/* The oldest of all lanes. Asked anew each time: a sender that is told of an end may end others. */
 static event *first_not_begun(const events *ev) {
-    LIST_FOR (n, &ev->lane.queue) {
-        event *e = LIST_ENTRY(n, event, link);
-        if (!e->attempts) return e;
-    }
-    return NULL;
+    event *first = NULL;
+    for (uint32_t i = 0; i < ev->lanes.count; i++)
+        LIST_FOR (n, &ev->lanes.items[i]->queue) {
+            event *e = LIST_ENTRY(n, event, link);
+            if (e->attempts) continue;
+            if (!first || e->order < first->order) first = e;
+            break;
+        }
+    return first;
 }
 
 void events_close(scheduler *s) {
@@ -492,7 +480,7 @@ void events_fini(scheduler *s) {
     if (!ev) return;
     ev->closing = true;
     events_tell_outcomes(s);
-    end_all(s, &ev->lane.queue);
+    for (event *e; (e = lanes_oldest(ev));) events_end(s, e, HD_CLOSED, NULL);
     end_all(s, &ev->in_flight);
     while (!list_empty(&ev->presyncs)) {
         hd_presync *sync = LIST_ENTRY(list_pop_front(&ev->presyncs), hd_presync, link);
@@ -504,6 +492,7 @@ void events_fini(scheduler *s) {
     s->r->observer.notice = NULL;
     lineages_fini(&ev->lineages);
     streams_fini(s);
+    lanes_fini(ev, s->env);
     preflight_fini(s);
     outbox_fini(s);
     for (uint32_t i = 0; i < ev->arrivals.count; i++)

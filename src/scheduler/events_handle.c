@@ -15,20 +15,9 @@
 #include <stdio.h>
 
 #define MS          UINT64_C(1000000)
-#define SEVENTH_NS  (25 * MS) /* the delay before the seventh attempt; halved, doubled from there */
-#define DELAY_MAX   (1000 * MS)
 #define MESSAGE_OLD "its data changed faster than it could be handled"
 
 /* ---- again */
-
-/* 0.8, 1.6, 3.1, 6.3, 12.5, 25 ms, ... 1 s; a quarter of it by chance, so that two that collided
- * part. */
-static uint64_t delay_ns(const scheduler *s, uint32_t times) {
-    uint64_t ns =
-        times < 6 ? SEVENTH_NS >> (6 - times) : SEVENTH_NS << (times < 12 ? times - 6 : 6);
-    if (ns > DELAY_MAX) ns = DELAY_MAX;
-    return ns - env_random_u64(s->env) % (ns / 4);
-}
 
 static void put_back(scheduler *s, event *e) {
     events *ev = s->events;
@@ -37,7 +26,8 @@ static void put_back(scheduler *s, event *e) {
     ev->flying--;
     e->flags &= ~(uint32_t)EVENT_IN_FLIGHT;
     e->waits = HD_EVENT_WAITS_NOT;
-    events_enqueue(s, e);
+    lanes_wake(s, LANE_RECEIPT);
+    lane_insert(s, e);
 }
 
 static void wait_ns(scheduler *s, event *e, uint64_t ns) {
@@ -62,7 +52,7 @@ static void retry_stale(scheduler *s, event *e) {
         return;
     }
     put_back(s, e);
-    wait_ns(s, e, delay_ns(s, ++e->stale));
+    wait_ns(s, e, gates_delay_ns(s, ++e->stale));
 }
 
 static void retry_transient(scheduler *s, event *e, hd_status status, const char *message) {
@@ -71,7 +61,7 @@ static void retry_transient(scheduler *s, event *e, hd_status status, const char
         return;
     }
     put_back(s, e);
-    wait_ns(s, e, delay_ns(s, e->transient));
+    wait_ns(s, e, gates_delay_ns(s, e->transient));
 }
 
 /* The body passed on that something is not there. */
@@ -84,7 +74,7 @@ static void retry_blocked(scheduler *s, event *e, place_id missing) {
     } else if (++e->blocked > EVENTS_BLOCKED_MAX) {
         events_end(s, e, HD_PENDING, "its handler waits for nothing in particular");
     } else {
-        wait_ns(s, e, delay_ns(s, e->blocked));
+        wait_ns(s, e, gates_delay_ns(s, e->blocked));
     }
 }
 
@@ -225,7 +215,7 @@ static void take_off(scheduler *s, event *e, commit *c) {
     c->settled = settled;
     c->settled_ctx = s;
     c->owner = e;
-    events_dequeue(s, e);
+    lane_remove(s, e);
     e->flags |= EVENT_IN_FLIGHT;
     list_push_back(&ev->in_flight, &e->link);
     ev->flying++;

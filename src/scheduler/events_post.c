@@ -114,10 +114,11 @@ static bool is_taken(const events *ev, place_id doc) {
     return false;
 }
 
+/* One that waits in a lane; its own verdict tells one that is in flight. */
 static event *taken_event(const events *ev, place_id doc) {
-    LIST_FOR (n, &ev->lane.queue) {
-        event *e = LIST_ENTRY(n, event, link);
-        if (e->document == doc) return e;
+    LIST_FOR (n, &ev->posted) {
+        event *e = LIST_ENTRY(n, event, by_doc);
+        if (e->document == doc && !(e->flags & EVENT_IN_FLIGHT)) return e;
     }
     return NULL;
 }
@@ -152,11 +153,12 @@ static hd_status take(scheduler *s, place_id doc) {
     }
     place_ref(&s->r->places, doc);
     e->document = doc;
+    list_push_back(&ev->posted, &e->by_doc);
     memcpy(e->id, id, strlen(id) + 1);
     e->time_ms = ms;
     e->payload = value_ref(hd_value_at(record, "payload"));
     e->flags = EVENT_POSTED;
-    events_enqueue(s, e);
+    lane_insert(s, e);
     ev->stats.taken++;
     return HD_OK;
 }

@@ -39,9 +39,8 @@ static bool is_as_certain(const event *e, const lineage *origin) {
     return !e->origin || e->origin == origin || e->origin->state == LINEAGE_COMMITTED;
 }
 
-static event *queued_with_id(const events *ev, const stream *to, const lineage *origin,
-                             const char *id) {
-    LIST_FOR (n, &ev->lane.queue) {
+static event *queued_with_id(const stream *to, const lineage *origin, const char *id) {
+    LIST_FOR (n, &to->lane->queue) {
         event *e = LIST_ENTRY(n, event, link);
         if (e->to == to && !strcmp(e->id, id) && is_as_certain(e, origin)) return e;
     }
@@ -54,8 +53,9 @@ static bool turn_has_come(const event *e) {
 }
 
 /* The last one waiting on the stream from the same origin, under an id of ours. */
-static event *last_of_origin(const events *ev, const stream *to, const lineage *origin) {
-    for (list_node *n = list_last(&ev->lane.queue); n; n = list_before(&ev->lane.queue, n)) {
+static event *last_of_origin(const stream *to, const lineage *origin) {
+    const list *queue = &to->lane->queue;
+    for (list_node *n = list_last(queue); n; n = list_before(queue, n)) {
         event *e = LIST_ENTRY(n, event, link);
         if (e->to == to && e->origin == origin && !(e->flags & (EVENT_NAMED | EVENT_POSTED)))
             return turn_has_come(e) ? NULL : e;
@@ -108,6 +108,7 @@ static hd_status collapse(scheduler *s, event *e, const newcomer *newer) {
     e->done = options->done;
     e->ctx = options->ctx;
     s->events->stats.collapsed++;
+    if (lane_head(e->to->lane) == e) lane_wake(s, e->to->lane); /* its time is another */
     return HD_OK;
 }
 
@@ -123,7 +124,7 @@ static hd_status squeeze_in(scheduler *s, stream *to, const lineage *origin,
                             const newcomer *newer) {
     events *ev = s->events;
     bool named = newer->options->id;
-    event *e = named ? queued_with_id(ev, to, origin, newer->id) : last_of_origin(ev, to, origin);
+    event *e = named ? queued_with_id(to, origin, newer->id) : last_of_origin(to, origin);
     if (e) return named ? coalesce(s, e, newer->options) : collapse(s, e, newer);
     ev->stats.refused++;
     return runtime_fail(s->rt, HD_BUSY, "stream %s: %d events are waiting already", to->link,
@@ -171,7 +172,7 @@ static hd_status enqueue(scheduler *s, hd_tx *tx, stream *to, hd_value payload,
         lineage_ref(origin);
         list_push_back(&origin->events, &e->by_origin);
     }
-    events_enqueue(s, e);
+    lane_insert(s, e);
     ev->stats.sent++;
     return HD_OK;
 }

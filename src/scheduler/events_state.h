@@ -6,10 +6,11 @@
  *                  +------------------- stale: again, by send order --------------+
  *
  * An event is in a lane, or in flight (its handling has been submitted), and is over exactly once:
- * events_end() is the only place where somebody is told. Lanes are independent; there is one for
- * now, and nothing here knows that. Seed 7.5, 7.6, I4, I11.
+ * events_end() is the only place where its sender is told. Each space has a lane of its own: a head
+ * that waits holds up the events behind it, and no other lane. Seed 7.5, 7.6, I4, I11.
  *
- *     events.c          lanes, the step of a pass, what idle waits for, the end
+ *     events.c          the step of a pass, what idle waits for, the end of an event
+ *     events_lane.c     lanes: which of them have something to do, and what the others wait for
  *     events_id.c       ids and what derives from them
  *     events_send.c     sending, and the backlog
  *     events_stream.c   streams and their handlers
@@ -22,7 +23,9 @@
 #ifndef SCHEDULER_EVENTS_STATE_H
 #define SCHEDULER_EVENTS_STATE_H
 
+#include "base/binheap.h"
 #include "base/slab.h"
+#include "scheduler/gates.h"
 #include "scheduler/lineage.h"
 #include "scheduler/runner.h"
 
@@ -37,6 +40,33 @@
 
 /* Negative controls: tests leave a part out and see that it is missed. */
 enum { EVENTS_WITHOUT_GATE = 1, EVENTS_WITHOUT_ORIGIN = 2, EVENTS_WITHOUT_ORDER = 8 };
+
+/* Where a lane stands. A lane that has events is in exactly one of these lists; an empty one in none. */
+typedef enum lane_state {
+    LANE_READY,   /* its head is to be looked at in the next step */
+    LANE_TURN,    /* in the step that is under way */
+    LANE_NODES,   /* its head waits for nodes: see lane.blocker */
+    LANE_RECEIPT, /* its head waits for the verdict of an earlier delivery: any change wakes it */
+    LANE_PARKED,  /* its head waits for a time, a document or its origin, which wakes it */
+    LANE_ASKED,   /* its head waits for the program: a presync, a handler that is being loaded */
+    LANE_READS,   /* its preflight said HD_PENDING: any change wakes it */
+    LANE_STATES
+} lane_state;
+
+/* The events of one space, in order. Lanes are independent of each other and live as long as the
+ * runtime. Written by events_lane.c only. */
+typedef struct lane {
+    const struct key *space; /* of the replica's homes, which stay */
+    list queue;              /* events by order */
+    list_node link;          /* in events.lanes_in[state]; unlinked: the queue is empty */
+    lane_state state;        /* meaningless while unlinked */
+    binheap_item timer;      /* linked: the lane becomes ready at this time */
+
+    /* LANE_NODES: a node that the head waits for, and until when a time gate holds that node. Nothing
+     * can have changed for the head while that gate stands. id 0: looked at in every step. */
+    hd_node blocker;
+    uint64_t blocked_until;
+} lane;
 
 /* The piece that a handler is of, and its pattern: for errors and log lines. */
 typedef struct handler_owner {
@@ -59,6 +89,7 @@ typedef struct belongings {
 typedef struct stream {
     place_id place; /* pinned */
     uint32_t home;  /* of its document: receipts live there too */
+    lane *lane;     /* of the space of that home */
     char *link;     /* its link as JSON, for ids; owned */
     size_t link_size;
     char digest[HD_ID_SIZE];     /* of the link */
@@ -73,7 +104,8 @@ typedef struct stream {
     handler_owner owner; /* ditto, then of "main" */
     VEC(hd_cell) inputs;
     bool warned_twice, warned_outside; /* told already */
-    bool loading;                      /* on_unhandled said HD_PENDING */
+    bool warned_unsettled; /* told, and no event was dispatched on settled inputs since */
+    bool loading;          /* on_unhandled said HD_PENDING */
 } stream;
 
 enum {
@@ -94,6 +126,7 @@ struct hd_presync {
 typedef struct event {
     list_node link;      /* in a lane, or in events.in_flight */
     list_node by_origin; /* in lineage.events */
+    list_node by_doc;    /* of a posted one: in events.posted */
     uint64_t order;      /* of sending; lanes are sorted by it */
     stream *to;
     hd_value payload; /* owned */
@@ -104,6 +137,7 @@ typedef struct event {
     uint64_t began_ms;   /* wall clock when it first sent something: the time of those ids */
     uint64_t not_before; /* 0: now */
     uint64_t window_end; /* of stale retries; 0: none yet */
+    uint64_t unsettled;  /* since when it waits for nodes that do not settle; 0: it does not */
     uint32_t attempts;   /* bodies begun */
     uint32_t stale;      /* rejections, for the delay */
     uint32_t transient;  /* failures */
@@ -117,10 +151,6 @@ typedef struct event {
     hd_presync *presync; /* under way; NULL */
     char id[HD_EVENT_ID_SIZE];
 } event;
-
-typedef struct lane {
-    list queue; /* events by order */
-} lane;
 
 /* What a sender will be told in the next step, of a send that had no event of its own in the end. */
 typedef struct outcome {
@@ -143,8 +173,12 @@ typedef struct handling {
 } handling;
 
 typedef struct events {
-    lane lane; /* the only one; see lane_of */
+    VEC(lane *) lanes; /* all there are */
+    table lane_index;  /* space -> index into lanes */
+    list lanes_in[LANE_STATES];
+    binheap lane_timers; /* has room for every lane */
     list in_flight;
+    list posted; /* events that are documents, in a lane or in flight */
     uint32_t queued, flying;
     slab records;
     uint64_t next_order;
@@ -153,7 +187,7 @@ typedef struct events {
     uint32_t burst;   /* handlings until commits are sent */
     uint32_t until_clock;
     uint64_t window_ms; /* of stale retries */
-    bool again;         /* the head waits for nodes that run in this pass */
+    bool again;         /* the head of a lane waits for nodes that run in this pass */
     bool closing;       /* nothing is taken any more */
 
     table by_place; /* place -> index into stream_list */
@@ -184,9 +218,6 @@ typedef struct events {
 
 /* Made at first use. NULL: no memory. */
 events *events_of(scheduler *s);
-/* Puts an event into its lane, by send order. */
-void events_enqueue(scheduler *s, event *e);
-void events_dequeue(scheduler *s, event *e);
 /* The one end: tells the sender, releases everything. `why` NULL: nothing is reported. */
 void events_end(scheduler *s, event *e, hd_status status, const char *why);
 void events_report(scheduler *s, const event *e, hd_status status, const char *message);
@@ -196,6 +227,35 @@ void events_wait_for(scheduler *s, event *e, place_id doc);
 hd_status events_receipt(scheduler *s, event *e, place_id *out);
 /* A blank record with its stream. NULL: no memory. */
 event *events_new(scheduler *s, stream *to);
+
+/* ---- events_lane.c */
+
+void lanes_init(events *ev, const hd_env *env);
+void lanes_fini(events *ev, const hd_env *env);
+/* The lane of a space, made at first use. HD_NOMEM. */
+hd_status lane_of_space(scheduler *s, const struct key *space, lane **out);
+/* The first event in line; NULL: there is none. */
+event *lane_head(const lane *l);
+/* Puts an event into its lane, by send order; takes it out. */
+void lane_insert(scheduler *s, event *e);
+void lane_remove(scheduler *s, event *e);
+/* What the head of the lane waited for may have come: it is looked at in the next step. */
+void lane_wake(scheduler *s, lane *l);
+/* The same for all lanes that stand there. */
+void lanes_wake(scheduler *s, lane_state where);
+/* Those whose time has come, or whose nodes may run, become ready; then all that are ready have their
+ * turn. The first of those in turn, NULL: none is left. */
+void lanes_begin_turn(scheduler *s);
+lane *lanes_next(events *ev);
+/* The step of this lane is over: it goes where its head says, unless something woke it meanwhile. */
+void lane_end_turn(scheduler *s, lane *l);
+/* Whether the next step has something to do. */
+bool lanes_have_work(const scheduler *s);
+/* When the first of them wakes by itself; UINT64_MAX: none does. */
+uint64_t lanes_next_time(const events *ev);
+/* The oldest event of all that are first in line; NULL: there is none. O(lanes). */
+event *lanes_oldest(const events *ev);
+void lanes_check(const events *ev);
 
 /* ---- events_id.c */
 

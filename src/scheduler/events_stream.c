@@ -57,7 +57,8 @@ hd_status stream_of_place(scheduler *s, place_id at, stream **out) {
     to->owner = nobody;
     to->home = place_doc(&s->r->places, at)->doc.home;
     pin(s, at);
-    hd_status status = write_link(s, to);
+    hd_status status = lane_of_space(s, s->r->places.homes.items[to->home].space, &to->lane);
+    if (!status) status = write_link(s, to);
     if (!status && !vec_room(s->env, &ev->stream_list, 1)) status = HD_NOMEM;
     if (!status) status = table_insert(&ev->by_place, place_hash(at), ev->stream_list.count);
     if (status) {
@@ -206,7 +207,7 @@ hd_status stream_register(scheduler *s, const hd_handler_spec *spec, const handl
                 to->link, to->name);
     }
     *out = (hd_handler){ to->place, to->generation };
-    s->tick = true;
+    lane_wake(s, to->lane);
     return HD_OK;
 }
 
@@ -214,12 +215,12 @@ void stream_unregister(scheduler *s, hd_handler handler) {
     stream *to = find(s->events, handler.id);
     if (!to || !to->spec.fn || to->generation != handler.generation) return;
     drop_handler(s, to);
-    s->tick = true;
+    lane_wake(s, to->lane);
 }
 
 void stream_loaded(scheduler *s, stream *to, hd_status status) {
     to->loading = false;
-    s->tick = true;
+    lane_wake(s, to->lane);
     if (status)
         env_log(s->env, HD_LOG_WARN, "the handler of %s could not be loaded: %s", to->link,
                 hd_status_text(status));

@@ -4,6 +4,7 @@
 #include "base/env.h"
 #include "scheduler/registry.h"
 #include "value/key.h"
+#include <stdio.h>
 
 #define MS                UINT64_C(1000000)
 #define AUTO_DEBOUNCE_MS  100
@@ -13,6 +14,12 @@
 #define ECHO_WINDOW_MS    60000
 #define ECHO_MS           500
 #define ECHO_MAX_MS       30000
+#define SEVENTH_NS        (25 * MS) /* the delay before the seventh retry; halved, doubled from there */
+#define RETRY_MAX_NS      (1000 * MS)
+#define FAILED_LATER      3 /* a run that failed for now waits as if it had failed so often before */
+#define RETRY_ROW_NS      (2000 * MS) /* refusals that are further apart are not in a row */
+#define RETRIES_HELD      10          /* retries in a row that idle and sync wait for */
+#define NAMES_SHOWN       3
 
 static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
@@ -21,7 +28,7 @@ uint64_t gates_eligible_at(const scheduler *s, const node *n) {
     if (!c) return 0;
     const gate *g = &c->gate;
     return later(later(later(g->debounce_at, g->throttle_at), later(g->backoff_at, g->echo_at)),
-                 g->hold_at);
+                 later(g->hold_at, g->retry_at));
 }
 
 hd_why_not gates_reason(const scheduler *s, const node *n, uint64_t now) {
@@ -31,6 +38,7 @@ hd_why_not gates_reason(const scheduler *s, const node *n, uint64_t now) {
     if (at == c->gate.hold_at) return HD_WHY_NOT_HELD;
     if (at == c->gate.echo_at) return HD_WHY_NOT_ECHO;
     if (at == c->gate.backoff_at) return HD_WHY_NOT_BACKOFF;
+    if (at == c->gate.retry_at) return HD_WHY_NOT_RETRY;
     return at == c->gate.throttle_at ? HD_WHY_NOT_THROTTLE : HD_WHY_NOT_DEBOUNCE;
 }
 
@@ -112,6 +120,7 @@ void gates_exhausted(scheduler *s, node_id id, uint64_t now) {
     }
     if (c->gate.holds < UINT8_MAX) c->gate.holds++;
     c->gate.backoff_at = now + doubled(BACKOFF_MS, BACKOFF_MAX_MS, &c->gate.streak);
+    c->gate.exhausted_rev = UINT64_MAX;
     s->stats.filtered++;
     gates_apply(s, id, now);
 }
@@ -124,11 +133,79 @@ void gates_settled(scheduler *s, node_id id) {
     gates_apply(s, id, env_now_ns(s->env));
 }
 
+bool gates_is_unsettled(const scheduler *s, const node *n) {
+    const cold *c = cold_of(s, n);
+    return c && (c->gate.streak || c->gate.echo_streak);
+}
+
+bool gates_backoff_is_full(const scheduler *s, const node *n) {
+    const cold *c = cold_of(s, n);
+    return c && c->gate.streak && BACKOFF_MS << (c->gate.streak - 1) >= BACKOFF_MAX_MS;
+}
+
+bool gates_is_stirred(const scheduler *s, const node *n) {
+    const cold *c = cold_of(s, n);
+    const edge *reads = node_reads_const(n);
+    if (!c || !c->gate.streak) return false;
+    for (uint32_t i = 0; i < n->read_count; i++)
+        if (place_at(&s->r->places, reads[i].key & KEY_PLACE)->rev > c->gate.exhausted_rev)
+            return true;
+    return false;
+}
+
+/* ---- retries */
+
+uint64_t gates_delay_ns(const scheduler *s, uint32_t n) {
+    assert(n > 0);
+    uint64_t ns = n < 6 ? SEVENTH_NS >> (6 - n) : SEVENTH_NS << (n < 12 ? n - 6 : 6);
+    if (ns > RETRY_MAX_NS) ns = RETRY_MAX_NS;
+    return ns - env_random_u64(s->env) % (ns / 4);
+}
+
 void gates_release(scheduler *s, node_id id) {
     cold *c = cold_of(s, node_of(s, id));
     if (!c) return;
     c->gate.debounce_at = c->gate.throttle_at = 0;
     gates_apply(s, id, env_now_ns(s->env));
+}
+
+/* Without memory for the record the retry is not delayed: early is better than never. */
+void gates_retry(scheduler *s, node_id id, bool failed) {
+    cold *c = registry_cold(s, id);
+    if (!c) return;
+    gate *g = &c->gate;
+    uint64_t now = env_now_ns(s->env);
+    if (now > g->retry_at + RETRY_ROW_NS) g->retries = 0;
+    if (g->retries < UINT8_MAX) g->retries++;
+    g->debounce_at = g->throttle_at = 0;
+    uint32_t times = g->retries - 1u + (failed ? FAILED_LATER : 0);
+    g->retry_at = g->retries > 1 ? now + gates_delay_ns(s, times) : now;
+    gates_apply(s, id, now);
+}
+
+void gates_accepted(scheduler *s, node_id id) {
+    cold *c = cold_of(s, node_of(s, id));
+    if (!c || !c->gate.retries) return;
+    c->gate.retries = 0;
+    c->gate.retry_at = 0;
+    gates_apply(s, id, env_now_ns(s->env));
+}
+
+bool gates_retry_holds(const cold *c) {
+    const gate *g = &c->gate;
+    return binheap_linked(&g->timer) && g->retry_at == g->timer.key && g->retries <= RETRIES_HELD;
+}
+
+/* ---- names */
+
+void gates_print_names(const scheduler *s, const node_id *ids, uint32_t count, char *out,
+                       size_t size) {
+    size_t at = 0;
+    uint32_t named = count < NAMES_SHOWN ? count : NAMES_SHOWN;
+    for (uint32_t i = 0; i < named && at < size; i++)
+        at += (size_t)snprintf(out + at, size - at, "%s\"%.40s\"", i ? ", " : "",
+                               node_label(s, ids[i]));
+    if (count > named && at < size) snprintf(out + at, size - at, " and %u more", count - named);
 }
 
 void gates_echoed(scheduler *s, node_id id, uint64_t now) {
@@ -222,6 +299,7 @@ void gates_feed(scheduler *s) {
 void gates_wake(scheduler *s, uint64_t now) {
     for (binheap_item *timer; (timer = binheap_peek(&s->timers)) && timer->key <= now;) {
         cold *c = BINHEAP_ENTRY(timer, cold, gate.timer);
+        if (c->gate.streak > 1 && gates_is_stirred(s, node_of(s, c->node))) c->gate.streak = 1;
         gates_apply(s, c->node, now);
     }
 }

@@ -1,6 +1,7 @@
 /* gates.h -- when may a node run?
  *
- * Debounce, throttle, backoff, echo and holds are one idea: a time before which a node must not run.
+ * Debounce, throttle, backoff, echo, retries and holds are one idea: a time before which a node must not
+ * run.
  * Each policy writes one field; gates_eligible_at() is their maximum; nobody else compares clocks;
  * one timer waits for the earliest.
  *
@@ -8,6 +9,7 @@
  *     run        --> throttle_at --+
  *     exhausted  --> backoff_at  --+--> max --> eligible bit, timer
  *     echo       --> echo_at     --+
+ *     refused    --> retry_at    --+
  *     hold       --> hold_at     --+
  *
  * A gated node stays invalid: skipped, never forgotten.   Seed 8, P8, I6. */
@@ -34,8 +36,29 @@ void gates_ran(scheduler *s, node_id id, uint64_t now, bool completed);
 void gates_exhausted(scheduler *s, node_id id, uint64_t now);
 /* It settled: no backoff any more. */
 void gates_settled(scheduler *s, node_id id);
-/* A retry that the scheduler owes: past debounce and throttle, not past backoff. */
+/* Whether it did not settle, or quarrels with another writer, and has not ended clean since; and whether
+ * its backoff has grown to its cap. */
+bool gates_is_unsettled(const scheduler *s, const node *n);
+bool gates_backoff_is_full(const scheduler *s, const node *n);
+/* Whether something that it reads has changed since it was exhausted. Then its backoff begins anew. */
+bool gates_is_stirred(const scheduler *s, const node *n);
+
+/* A run that the scheduler owes: past debounce and throttle, not past backoff. */
 void gates_release(scheduler *s, node_id id);
+/* The same because a commit was refused, or (`failed`) a run failed for now: the first retry is made at
+ * once, each further one in a row a little later, and more so after failures. */
+void gates_retry(scheduler *s, node_id id, bool failed);
+/* A commit was accepted: the next refusal is the first again. */
+void gates_accepted(scheduler *s, node_id id);
+/* Whether idle and sync wait for the node's retry: not for ever, if it is refused again and again. */
+bool gates_retry_holds(const cold *c);
+/* How long to wait before the nth retry: 0.8, 1.6, 3.1, ... ms up to a second, up to a quarter less by
+ * chance, so that two writers that collided part. n > 0. */
+uint64_t gates_delay_ns(const scheduler *s, uint32_t n);
+
+/* Names of nodes for a message: "a", "b" and 3 more. */
+void gates_print_names(const scheduler *s, const node_id *ids, uint32_t count, char *out,
+                       size_t size);
 /* It overwrote, at the place that triggered it, what another writer had written. */
 void gates_echoed(scheduler *s, node_id id, uint64_t now);
 /* Its run did not: the quarrel is over. */

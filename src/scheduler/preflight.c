@@ -88,18 +88,68 @@ static hd_status demand(scheduler *s, node_id id) {
     return HD_OK;
 }
 
+/* The head waits until the gate opens that holds this node: its lane need not look before. */
+static void wait_behind(const scheduler *s, lane *l, node_id id) {
+    const cold *c = cold_of(s, node_of(s, id));
+    if (l->blocker.id || !c || !binheap_linked(&c->gate.timer)) return;
+    l->blocker = registry_handle(s, id);
+    l->blocked_until = c->gate.timer.key;
+}
+
 /* Something upstream has to run first. */
-static hd_status hold_back(scheduler *s, const walks *w, const node_vec *found) {
+static hd_status hold_back(scheduler *s, lane *l, const walks *w, const node_vec *found) {
     hd_status status = HD_OK;
     const node_vec *whom = walks_ended_up(w, found) ? &w->up.direct : found;
     for (uint32_t i = 0; i < whom->count && !status; i++) status = demand(s, whom->items[i]);
-    s->events->again = false;
+    bool again = false;
+    l->blocker = (hd_node){ 0, 0 };
     for (uint32_t i = 0; i < found->count && !status; i++) {
         if (node_of(s, found->items[i])->flags & NODE_MATERIALISER)
             status = demand(s, found->items[i]);
-        if (node_is_eligible(&s->graph, node_of(s, found->items[i]))) s->events->again = true;
+        again |= node_is_eligible(&s->graph, node_of(s, found->items[i]));
+        wait_behind(s, l, found->items[i]);
     }
+    if (again) l->blocker = (hd_node){ 0, 0 }; /* after this pass it looks again */
+    s->events->again |= again;
     return status;
+}
+
+/* ---- inputs that do not settle
+ *
+ * What does not settle is bounded for events too (I6): they wait while the backoff of such a node grows,
+ * and no longer than that takes. Then they are dispatched on its latest value. All else that keeps a node
+ * from running (a debounce, a document on its way) is waited for. */
+
+/* Whether the event has waited for the node as long as it is going to. */
+static bool is_given_up(const scheduler *s, const event *e, node_id id, uint64_t now) {
+    const node *n = node_of(s, id);
+    if (!gates_is_unsettled(s, n)) return false;
+    if (now - e->unsettled >= BACKOFF_MAX_MS * UINT64_C(1000000)) return true;
+    return gates_backoff_is_full(s, n) && !node_is_eligible(&s->graph, n);
+}
+
+static bool goes_on_without(scheduler *s, event *e, const node_vec *found) {
+    uint64_t now = env_now_ns(s->env);
+    bool unsettled = false, all = true;
+    for (uint32_t i = 0; i < found->count; i++)
+        unsettled |= gates_is_unsettled(s, node_of(s, found->items[i]));
+    if (unsettled && !e->unsettled) e->unsettled = now;
+    for (uint32_t i = 0; i < found->count && all; i++)
+        all = is_given_up(s, e, found->items[i], now);
+    return all;
+}
+
+/* Once, until an event of this stream has been dispatched on inputs that are settled. */
+static void warn_unsettled(scheduler *s, const event *e, const node_vec *found) {
+    stream *to = e->to;
+    char names[160];
+    s->events->stats.unsettled++;
+    if (to->warned_unsettled) return;
+    to->warned_unsettled = true;
+    gates_print_names(s, found->items, found->count, names, sizeof names);
+    env_log(s->env, HD_LOG_WARN,
+            "handler \"%s\" runs on inputs that do not settle: %s upstream of them", to->name,
+            names);
 }
 
 static void trace(scheduler *s, const event *e, const preflight *p, uint32_t invalid,
@@ -123,9 +173,15 @@ static hd_status consult_gate(scheduler *s, event *e, preflight *p) {
     const node_vec *found = walks_look(w, s->env, &s->graph, tx->reads.items, tx->reads.count);
     s->events->stats.preflight_visits += w->visits;
     if (w->status) return w->status;
+    if (!found) e->to->warned_unsettled = false;
     if (!found || SABOTAGED(s->events, EVENTS_WITHOUT_GATE)) return HD_OK;
     uint32_t count = found->count;
-    hd_status status = hold_back(s, w, found);
+    if (goes_on_without(s, e, found)) {
+        warn_unsettled(s, e, found);
+        trace(s, e, p, count, HD_OK);
+        return HD_OK;
+    }
+    hd_status status = hold_back(s, e->to->lane, w, found);
     if (status) return status;
     e->waits = HD_EVENT_WAITS_NODES;
     trace(s, e, p, count, HD_PENDING);

@@ -57,9 +57,17 @@ void runner_completed_first(scheduler *s, node *n) {
     persistence_ran(s, n);
 }
 
+/* The run has to be made again. What made it necessary is here already: nothing to wait for. */
 static void again(scheduler *s, node_id id) {
     invalidation_mark(s, id);
     gates_release(s, id);
+}
+
+/* The store refused what the run did, or it failed for now: trying again at once, each time, would be
+ * refused again, and keep the other writer from getting anywhere. */
+static void again_later(scheduler *s, node_id id, bool failed) {
+    invalidation_mark(s, id);
+    gates_retry(s, id, failed);
 }
 
 /* Of the run that failed: the last one completed, unless it had no memory and so has not. */
@@ -130,15 +138,15 @@ static void overcome(scheduler *s, node_id id) {
     cold *c = cold_of(s, n);
     if (!c || !(c->stale | c->transient)) return;
     c->stale = c->transient = 0;
+    gates_accepted(s, id);
     if (!c->group && !c->gate.debounce_ms && !c->gate.throttle_ms)
         n->flags &= ~(uint32_t)NODE_GATED;
 }
 
-static void retry_stale(scheduler *s, node_id id) {
+static void count_stale(scheduler *s, node_id id) {
     cold *c = registry_cold(s, id);
     if (c) count_retry(s, id, &c->stale);
     s->stats.stale_retries++;
-    again(s, id);
 }
 
 /* Within the budget; beyond it the node waits for its inputs like any other that failed. */
@@ -150,7 +158,7 @@ static bool retry_transient(scheduler *s, node_id id) {
         return false;
     }
     s->stats.retries++;
-    again(s, id);
+    again_later(s, id, true);
     return true;
 }
 
@@ -161,7 +169,8 @@ static void settled(void *ctx, commit *commit_, hd_status status) {
     switch (hd_status_class(status)) {
     case HD_CLASS_STALE:
         restore_causes(s, id, commit_->owner_rev);
-        retry_stale(s, id);
+        count_stale(s, id);
+        again_later(s, id, false);
         return;
     case HD_CLASS_TRANSIENT:
         if (!retry_transient(s, id)) break;
@@ -170,6 +179,7 @@ static void settled(void *ctx, commit *commit_, hd_status status) {
     default: break;
     }
     overcome(s, id);
+    gates_accepted(s, id);
     if (status) runner_report(s, id, status, NULL);
 }
 
@@ -373,7 +383,10 @@ static void failed(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
         if (tx->flags & TX_UNSETTLED) read_early(s, id, tx);
         else runner_wait_for(s, id, tx->missing);
         return;
-    case HD_CLASS_STALE: retry_stale(s, id); return;
+    case HD_CLASS_STALE:
+        count_stale(s, id);
+        again(s, id);
+        return;
     case HD_CLASS_TRANSIENT:
         if (retry_transient(s, id)) return;
         break;
@@ -562,7 +575,7 @@ static void unseal(void *ctx, place_id doc, hd_status status) {
         return;
     }
     restore_causes(s, author, invalidation_last_since(node_of(s, author)));
-    again(s, author);
+    again_later(s, author, false);
     origin_say_later(s, author);
 }
 

@@ -46,7 +46,10 @@ static uint64_t next_time(const scheduler *s) {
     return of_nodes < of_events ? of_nodes : of_events;
 }
 
-static bool is_unsettled(const void *ctx) { return events_are_unsettled(ctx); }
+static bool has_unsettled_nodes(const void *ctx) { return settle_unsettled(ctx) > 0; }
+static bool is_unsettled(const void *ctx) {
+    return events_are_unsettled(ctx) || settle_holds_sync(ctx);
+}
 static bool is_due(const void *ctx) { return persistence_is_ready(ctx); }
 static void closing(void *ctx) {
     events_close(ctx);
@@ -133,8 +136,6 @@ static hd_status spare(const void *ctx, const struct key *space) {
     return scheduler_spare(ctx, space);
 }
 
-static void await_idle(void *ctx) { settle_await_idle(ctx); }
-
 scheduler *scheduler_get(const hd_runtime *rt) { return rt->hooks.ctx; }
 
 scheduler *scheduler_of(hd_runtime *rt) {
@@ -158,7 +159,8 @@ scheduler *scheduler_of(hd_runtime *rt) {
                                  .spare = spare,
                                  .closing = closing,
                                  .close = scheduler_close };
-    rt->hooks.await_idle = await_idle;
+    rt->hooks.left_unsettled = has_unsettled_nodes;
+    s->unsettled_episode = 1;
     hd_status status = registry_init(s);
     if (!status) status = runner_init(s);
     if (!status) status = persistence_init(s);
@@ -459,9 +461,7 @@ uint32_t hd_node_throttle(const hd_runtime *rt, hd_node handle) {
 
 hd_status hd_runtime_on_idle(hd_runtime *rt, hd_idle_fn fn, void *ctx) {
     scheduler *s = scheduler_of(rt);
-    if (!s || !vec_push(s->env, &s->idlers, ((idle_waiter){ fn, ctx }))) return HD_NOMEM;
-    settle_await_idle(s);
-    return HD_OK;
+    return s && vec_push(s->env, &s->idlers, ((idle_waiter){ fn, ctx })) ? HD_OK : HD_NOMEM;
 }
 
 bool hd_runtime_is_idle(const hd_runtime *rt) {

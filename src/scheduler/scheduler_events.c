@@ -172,8 +172,18 @@ hd_status hd_runtime_trace_events(hd_runtime *rt, hd_event_trace_fn fn, void *ct
 
 hd_event_wait hd_runtime_event_waits(const hd_runtime *rt) {
     const scheduler *s = scheduler_get(rt);
-    if (!s || !s->events || list_empty(&s->events->lane.queue)) return HD_EVENT_WAITS_NOT;
-    return LIST_ENTRY(list_first(&s->events->lane.queue), event, link)->waits;
+    const event *e = s && s->events ? lanes_oldest(s->events) : NULL;
+    return e ? e->waits : HD_EVENT_WAITS_NOT;
+}
+
+hd_event_wait hd_space_event_waits(const hd_runtime *rt, const char *space) {
+    const scheduler *s = scheduler_get(rt);
+    for (uint32_t i = 0; s && s->events && i < s->events->lanes.count; i++) {
+        const lane *l = s->events->lanes.items[i];
+        if (strcmp(key_bytes(l->space), space)) continue;
+        return lane_head(l) ? lane_head(l)->waits : HD_EVENT_WAITS_NOT;
+    }
+    return HD_EVENT_WAITS_NOT;
 }
 
 hd_status hd_runtime_set_retry_window(hd_runtime *rt, uint32_t ms) {

@@ -4,6 +4,7 @@
 #include "scheduler/export.h"
 #include "scheduler/introspection.h"
 #include "scheduler/registry.h"
+#include "scheduler/settle.h"
 #include "scheduler/why.h"
 #include "value/key.h"
 #include <stdio.h>
@@ -71,6 +72,7 @@ void hd_runtime_scheduler_stats(const hd_runtime *rt, hd_scheduler_stats *out) {
     out->runs = runs_completed(s);
     out->effect_runs = s->runs[1];
     out->effects = s->effects;
+    out->unsettled = settle_unsettled(s);
     out->computations = s->computations;
     out->materialisers = s->materialisers;
     out->nodes = (uint64_t)s->effects + s->computations;

@@ -98,6 +98,7 @@ static bool used_up(const scheduler *s, node_id id) {
     return count && *count >= ITERATIONS_MAX - 1;
 }
 
+/* The node has used up its runs: it waits, and is named at the end of the pass. */
 static void exhaust(scheduler *s, node_id id, uint64_t now) {
     gates_exhausted(s, id, now);
     cold *c = cold_of(s, node_of(s, id));
@@ -236,31 +237,45 @@ static bool give_idle_turn(scheduler *s) {
 
 /* ---- not settling */
 
-/* A marker for each pass that defers; a warning once per episode. */
-static void tell_deferred(scheduler *s, const node_id *named, uint32_t deferred) {
+/* An episode of not settling lasts while any node has a backoff. In each, a node is named once: in a
+ * marker, and in a warning. */
+static uint32_t name_new(scheduler *s, node_id named[HD_TELEMETRY_NAMES]) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < s->backed.count; i++) {
+        node_id id = s->backed.items[i];
+        const node *n = &s->graph.nodes[id];
+        cold *c = n->flags & NODE_REMOVED ? NULL : cold_of(s, n);
+        if (!c || !c->gate.backed || c->gate.told == s->unsettled_episode) continue;
+        c->gate.told = s->unsettled_episode;
+        if (count < HD_TELEMETRY_NAMES) named[count] = id;
+        count++;
+    }
+    return count;
+}
+
+static void tell_unsettled(scheduler *s) {
+    node_id named[HD_TELEMETRY_NAMES];
     const char *names[HD_TELEMETRY_NAMES] = { 0 };
-    size_t count = deferred < HD_TELEMETRY_NAMES ? deferred : HD_TELEMETRY_NAMES;
-    for (size_t i = 0; i < count; i++) names[i] = node_label(s, named[i]);
-    s->stats.exhausted++;
+    char text[160];
+    uint32_t all = name_new(s, named);
+    uint32_t count = all < HD_TELEMETRY_NAMES ? all : HD_TELEMETRY_NAMES;
+    if (!all) return;
+    for (uint32_t i = 0; i < count; i++) names[i] = node_label(s, named[i]);
+    gates_print_names(s, named, all, text, sizeof text);
+    env_log(s->env, HD_LOG_WARN, "does not settle: %s run%s again and again; slowed down", text,
+            all == 1 ? "s" : "");
     tell(s, &(hd_telemetry){ .kind = HD_TELEMETRY_NOT_SETTLING,
                              .node = registry_handle(s, named[0]),
                              .action = names[0],
-                             .count = deferred,
+                             .count = all,
                              .names = names,
                              .name_count = count });
-    if (s->warned) return;
-    s->warned = true;
-    char others[32] = "";
-    if (deferred > 1) snprintf(others, sizeof others, " (and %u more)", deferred - 1);
-    env_log(s->env, HD_LOG_WARN, "does not settle: \"%s\"%s runs again and again; slowed down",
-            names[0], others);
 }
 
 /* Nodes that are still runnable after the last sweep. Those that used up their runs wait; the others
  * go on in the next pass. */
 static void defer_unsettled(scheduler *s) {
     graph *g = &s->graph;
-    uint32_t deferred = 0;
     if (s->iteration <= ITERATIONS_MAX || !settle_is_runnable(s)) {
         s->deferred_passes = 0;
         return;
@@ -268,14 +283,11 @@ static void defer_unsettled(scheduler *s) {
     uint32_t pos = graph_lowest_runnable(g);
     bool everybody = ++s->deferred_passes > PATIENCE;
     uint64_t now = env_now_ns(s->env);
-    node_id named[HD_TELEMETRY_NAMES];
+    s->stats.exhausted++;
     for (; pos != UINT32_MAX; pos = graph_next_runnable(g, pos + 1)) {
         node_id id = g->node_at[pos];
-        if (deferred < HD_TELEMETRY_NAMES) named[deferred] = id;
-        deferred++;
         if (used_up(s, id) || everybody) exhaust(s, id, now);
     }
-    tell_deferred(s, named, deferred);
 }
 
 /* A node that ends clean has settled. */
@@ -287,6 +299,7 @@ static void clear_backoffs(scheduler *s) {
         cold *c = n->flags & NODE_REMOVED ? NULL : cold_of(s, n);
         if (!c || !c->gate.backed) continue; /* gone; or another by now */
         if (node_is_invalid(&s->graph, n)) {
+            if (c->gate.exhausted_rev == UINT64_MAX) c->gate.exhausted_rev = s->r->rev;
             s->backed.items[kept++] = id;
             continue;
         }
@@ -294,6 +307,7 @@ static void clear_backoffs(scheduler *s) {
         gates_settled(s, id);
     }
     s->backed.count = kept;
+    if (!kept) s->unsettled_episode++;
 }
 
 /* ---- ending */
@@ -316,6 +330,12 @@ static void expire_provisional(scheduler *s) {
     s->provisional.count = kept;
 }
 
+/* A request that cannot be met: the node does not settle, however often it runs. Asked for again it has
+ * another chance; kept demanded it would run for nobody, for ever. */
+static bool is_hopeless(const scheduler *s, const node *n) {
+    return !(n->flags & NODE_EPHEMERAL) && gates_backoff_is_full(s, n);
+}
+
 /* A requested run has been made; a pull has seen its value. */
 static void expire_requests(scheduler *s) {
     uint32_t kept = 0;
@@ -323,7 +343,7 @@ static void expire_requests(scheduler *s) {
         node_id id = s->requested.items[i];
         node *n = &s->graph.nodes[id];
         if ((n->flags & NODE_REMOVED) || !(n->flags & (NODE_DEMANDED | NODE_EPHEMERAL))) continue;
-        if (node_is_invalid(&s->graph, n)) {
+        if (node_is_invalid(&s->graph, n) && !is_hopeless(s, n)) {
             s->requested.items[kept++] = id;
         } else if (n->flags & NODE_EPHEMERAL) {
             registry_remove(s, id);
@@ -340,7 +360,8 @@ static void end_pass(scheduler *s) {
     if (s->provisional.count | s->requested.count | s->backed.count) {
         expire_provisional(s);
         expire_requests(s);
-        clear_backoffs(s);
+        if (s->backed.count) tell_unsettled(s);
+        if (s->backed.count) clear_backoffs(s);
     }
     graph_settle(&s->graph);
     graph_tidy(&s->graph);
@@ -362,13 +383,20 @@ bool settle_has_work(scheduler *s) { return s->waiting.count || settle_is_runnab
 
 /* ---- idle */
 
+/* A wave that may yet settle is waited for: until its backoff is full, and again when something else has
+ * changed what it reads; not more often than IDLE_HOLDS_MAX times before idle comes. */
+static bool backoff_holds(const scheduler *s, const node *n, const gate *g) {
+    if (g->holds_episode == s->episode && g->holds > IDLE_HOLDS_MAX) return false;
+    return !gates_backoff_is_full(s, n) || gates_is_stirred(s, n);
+}
+
 static bool holds(const scheduler *s, const cold *c) {
     const node *n = node_of(s, c->node);
     const gate *g = &c->gate;
     if (!node_is_live(&s->graph, n) || !node_is_invalid(&s->graph, n)) return false;
     if (g->hold_at && g->hold_at == g->timer.key) return true;
-    if (g->backoff_at && g->backoff_at == g->timer.key)
-        return g->holds_episode == s->episode ? g->holds <= IDLE_HOLDS_MAX : s->awaited;
+    if (g->retry_at && gates_retry_holds(c)) return true;
+    if (g->backoff_at && g->backoff_at == g->timer.key) return backoff_holds(s, n, g);
     return (n->flags & NODE_NEVER_RAN) && g->debounce_at && g->debounce_at == g->timer.key;
 }
 
@@ -389,7 +417,31 @@ bool settle_holds_idle(const scheduler *s) {
     return false;
 }
 
-void settle_await_idle(scheduler *s) { s->awaited = true; }
+bool settle_holds_sync(const scheduler *s) {
+    for (uint32_t i = 0; i < s->timers.count; i++) {
+        const cold *c = BINHEAP_ENTRY(s->timers.slots[i].item, cold, gate.timer);
+        const node *n = node_of(s, c->node);
+        if (c->gate.retry_at && gates_retry_holds(c) && node_is_live(&s->graph, n) &&
+            node_is_invalid(&s->graph, n))
+            return true;
+    }
+    return false;
+}
+
+/* Of a retry that is due again and again the same is said as of a backoff. */
+static bool is_left_behind(const scheduler *s, const cold *c) {
+    const node *n = node_of(s, c->node);
+    const gate *g = &c->gate;
+    if (!node_is_live(&s->graph, n) || !node_is_invalid(&s->graph, n)) return false;
+    return gates_is_unsettled(s, n) || (g->retry_at && g->retry_at == g->timer.key);
+}
+
+uint32_t settle_unsettled(const scheduler *s) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < s->timers.count; i++)
+        count += is_left_behind(s, BINHEAP_ENTRY(s->timers.slots[i].item, cold, gate.timer));
+    return count;
+}
 
 void settle_fini(scheduler *s) {
     vec_fini(s->env, &s->provisional);

@@ -14,16 +14,17 @@ hd_status settle_pass(scheduler *s);
 bool settle_is_runnable(scheduler *s);
 bool settle_has_work(scheduler *s);
 
-/* Whether deferred work should still be waited for (8.4): first results behind a debounce, and up to
- * IDLE_HOLDS_MAX backoffs of a wave that does not settle. */
+/* Whether deferred work should still be waited for (8.4): first results behind a debounce, retries, and up
+ * to IDLE_HOLDS_MAX backoffs of a wave that does not settle. */
 bool settle_holds_idle(const scheduler *s);
-/* Somebody begins to wait for idle: what is deferred since an earlier episode holds it as well. */
-void settle_await_idle(scheduler *s);
+/* The same for sync: retries of what was refused. */
+bool settle_holds_sync(const scheduler *s);
+/* How many live nodes wait, invalid, because they do not settle, quarrel with another writer, or are
+ * refused again and again. O(nodes that wait for a time). */
+uint32_t settle_unsettled(const scheduler *s);
 /* Idle was reached: the next episode starts with full budgets. */
 static inline void settle_end_episode(scheduler *s) {
     s->episode++;
-    s->awaited = false;
-    s->warned = false;
     s->deferred_passes = 0;
 }
 

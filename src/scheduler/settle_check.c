@@ -45,6 +45,7 @@ static void check_gates(const scheduler *s, const node *n) {
 
 void settle_check(const scheduler *s) {
     graph_check(&s->graph);
+    if (s->events) lanes_check(s->events);
     for (uint32_t i = 0; i < s->repeats.count; i++)
         assert(s->repeats.items[i].count < ITERATIONS_MAX); /* I6 */
     for (node_id id = 1; id < s->graph.node_count; id++) {

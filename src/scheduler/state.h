@@ -25,12 +25,17 @@
 typedef struct gate {
     uint32_t debounce_ms, throttle_ms;
     bool no_auto, auto_set;
-    bool backed;    /* stands in scheduler.backed; by settle */
-    uint8_t streak; /* consecutive exhaustions */
-    uint8_t holds;  /* backoffs in the episode below */
-    uint8_t echoes; /* times it overwrote another's write, since echo_since */
+    bool backed;     /* stands in scheduler.backed; by settle */
+    uint8_t streak;  /* consecutive exhaustions; not 0: it has not settled since */
+    uint8_t retries; /* refusals and transient failures in a row */
+    uint8_t holds;   /* backoffs in the episode below */
+    uint8_t echoes;  /* times it overwrote another's write, since echo_since */
     uint8_t echo_streak;
-    uint64_t debounce_at, throttle_at, backoff_at, echo_at, hold_at;
+    uint64_t debounce_at, throttle_at, backoff_at, echo_at, hold_at, retry_at;
+    /* Of the replica when the pass in which the node was exhausted had ended; UINT64_MAX: it has not ended.
+     * What the node reads and is newer comes from elsewhere: while it waits, what it feeds waits too. */
+    uint64_t exhausted_rev;
+    uint64_t told; /* the episode of not settling in which it was named; by settle */
     uint64_t echo_since, holds_episode;
     binheap_item timer; /* linked while the node is set aside */
 } gate;
@@ -197,8 +202,8 @@ typedef struct scheduler {
     VEC(node_id) backed;      /* nodes with a backoff, each once */
     uint32_t deferred_passes; /* in a row, that ended at the limit */
     uint64_t episode;         /* counts arrivals at idle */
-    bool awaited;             /* somebody has begun to wait for idle in this episode */
-    bool warned;              /* of non-settling, in this episode */
+    uint64_t
+        unsettled_episode; /* from 1; counts the times at which no node had a backoff any more */
 
     /* gates */
     binheap timers; /* nodes set aside, by the time they may run */

@@ -241,6 +241,8 @@ const char *hd_why_not_text(hd_why_not reason) {
         [HD_WHY_NOT_THROTTLE] = "throttled",
         [HD_WHY_NOT_BACKOFF] = "backing off: it did not settle",
         [HD_WHY_NOT_ECHO] = "backing off: it and another writer overwrite each other",
+        [HD_WHY_NOT_RETRY] =
+            "its last commit was refused, or its run failed for now: it is tried again",
         [HD_WHY_NOT_HELD] = "held until the data is there",
         [HD_WHY_NOT_LOADING] = "a document it reads is on its way",
         [HD_WHY_NOT_RUNNING] = "it is suspended in the middle of a run",

@@ -348,8 +348,10 @@ hd_status hd_runtime_settle(hd_runtime *rt) {
     }
     hd_status status = may_pump(rt);
     if (status) return status;
-    if (rt->hooks.await_idle) rt->hooks.await_idle(rt->hooks.ctx);
-    return runtime_settle_until(rt, NULL);
+    status = runtime_settle_until(rt, NULL);
+    if (status || !rt->hooks.left_unsettled || !rt->hooks.left_unsettled(rt->hooks.ctx))
+        return status;
+    return runtime_fail(rt, HD_UNSETTLED, "%s", hd_status_text(HD_UNSETTLED));
 }
 
 static hd_status sync_all(hd_runtime *rt) {

@@ -16,8 +16,8 @@ typedef struct runtime_hooks {
     bool (*settle_alone)(void *ctx);
     uint64_t (*deadline)(const void *ctx);
     bool (*idle)(const void *ctx);
-    /* Somebody begins to wait for idle. */
-    void (*await_idle)(void *ctx);
+    /* Idle, but nodes are left that do not settle: settle says so. NULL: never. */
+    bool (*left_unsettled)(const void *ctx);
     /* Something is on its way that may still commit: sync waits for it too. NULL: never. */
     bool (*unsettled)(const void *ctx);
     /* Something could be kept of nodes now (replica.due): sync seals again. NULL: never. */

@@ -441,7 +441,7 @@ const char *lab_pull(lab *l, const char *cell) {
 
 void lab_idle(lab *l) {
     hd_status status = hd_runtime_settle(lab_runtime_now(l));
-    if (status) lab_fail("settle: %s", hd_status_name(status));
+    if (status && status != HD_UNSETTLED) lab_fail("settle: %s", hd_status_name(status));
 }
 
 void lab_turn(lab *l) { hd_runtime_pump(lab_runtime_now(l)); }

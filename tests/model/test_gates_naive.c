@@ -2,8 +2,9 @@
  *
  * A few effects, each reading two of a few cells, with debounces and throttles that come, change and go,
  * holds, transient failures, and async runs that end late or are given up. The model keeps, of each
- * node, the times of which seed 8.1 speaks, and says after every step who must have run, how often, who
- * is next and when, and why the others do not.
+ * node, the times of which seed 8.1 speaks, and says after every step which of them must have run, how
+ * often, which is next and when, and why the others do not. How long a retry waits is drawn by chance: the
+ * model looks it up, and checks that it is within its bounds.
  *
  * HD_STEPS is the number of steps; HD_SEED repeats a run. */
 #include "lab_sched.h"
@@ -17,6 +18,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#define MS UINT64_C(1000000)
+
 enum { CELLS = 3, EFFECTS = 4, HOLDS = 3, STEPS = 4000 };
 
 typedef struct twin {
@@ -28,6 +31,9 @@ typedef struct twin {
     uint64_t last_run;           /* of its throttle; 0: none that counts */
     uint32_t fails;              /* transient failures to come */
     uint32_t in_a_row;           /* that it has had since its last success */
+    uint32_t retries;            /* the same, forgotten after a while */
+    uint64_t retry_ns;           /* of its last retry; 0: none */
+    bool drawn;                  /* in this step: the model does not know retry_ns yet */
     hd_run *run;                 /* suspended; NULL */
     bool stale;                  /* what it read has changed since it was suspended */
     bool owed;                   /* a retry after that: changes do not make it wait again */
@@ -86,6 +92,15 @@ static uint64_t eligible_at(const twin *t) {
     return at;
 }
 
+static uint64_t clock_ns(void) {
+    const hd_env *env = lab_env_of(lab_world(l));
+    return env->monotonic_ns(env->ctx);
+}
+
+/* The model's milliseconds as the clock tells them. */
+static uint64_t ns_of(uint64_t ms) { return ms ? clock_ns() + ms * MS - now * MS : 0; }
+static uint64_t eligible_ns(const twin *t) { return later(ns_of(eligible_at(t)), t->retry_ns); }
+
 static void change(int cell) {
     for (int i = 0; i < EFFECTS; i++) {
         twin *t = &twins[i];
@@ -98,64 +113,85 @@ static void change(int cell) {
 
 static void completed(twin *t) {
     t->invalid = t->owed = false;
-    t->in_a_row = 0;
+    t->in_a_row = t->retries = 0;
+    t->retry_ns = 0;
     t->ran = true;
     t->last_run = t->throttle ? now : 0;
 }
 
-/* Retries are owed at once, whatever the gates say; the tenth failure in a row is reported, and the run
- * is over like any other. */
+/* A run fails for now. True: it is tried again at once, whatever the gates say. */
+static bool retried_at_once(twin *t) {
+    if (clock_ns() > t->retry_ns + 2000 * MS) t->retries = 0;
+    t->retries++;
+    t->drawn = t->retries > 1;
+    t->retry_ns = clock_ns();
+    t->last_run = 0;
+    return !t->drawn;
+}
+
+/* The tenth failure in a row is reported, and the run is over like any other. */
 static void expect_run(twin *t) {
     bool given_up = false;
     t->quiet_since = 0;
     for (uint32_t left = t->fails; left && !given_up; left--) {
         t->expected++;
-        t->last_run = 0;
         given_up = ++t->in_a_row == RETRIES_MAX;
+        if (!given_up && !retried_at_once(t)) return;
     }
     if (!given_up) t->expected++;
     if (given_up || !t->asynchronous) completed(t);
     else t->invalid = t->stale = false;
 }
 
+/* 0.8 ms before the first retry, doubling to a second; after failures as if there had been three more. */
+static void look_up_retry(twin *t) {
+    const scheduler *s = scheduler_get(rt);
+    uint64_t at = cold_of(s, node_of(s, t->handle.id))->gate.retry_at, ms = 25;
+    uint32_t times = t->retries - 1 + 3;
+    uint64_t ns = times < 6 ? ms * MS >> (6 - times) : ms * MS << (times - 6);
+    if (ns > 1000 * MS) ns = 1000 * MS;
+    if (at > t->retry_ns + ns || at < t->retry_ns + ns / 4 * 3)
+        lab_fail("step %ld: a retry waits %llu ns of %llu", step,
+                 (unsigned long long)(at - t->retry_ns), (unsigned long long)ns);
+    t->retry_ns = at;
+    t->drawn = false;
+}
+
 static void expect_runs(void) {
     for (int i = 0; i < EFFECTS; i++) {
         twin *t = &twins[i];
         t->expected = t->begun = 0;
-        if (t->invalid && !t->run && now >= eligible_at(t)) expect_run(t);
+        if (t->invalid && !t->run && clock_ns() >= eligible_ns(t)) expect_run(t);
     }
 }
 
-/* Of several that end at the same time a hold is named first, then the throttle. */
+/* Of several that end at the same time a hold is named first, then a retry, then the throttle. */
 static hd_why_not why_not(const twin *t) {
     if (t->run) return HD_WHY_NOT_RUNNING;
     if (!t->invalid) return HD_WHY_NOT_CLEAN;
-    if (eligible_at(t) == held_until(t)) return HD_WHY_NOT_HELD;
+    if (eligible_ns(t) == ns_of(held_until(t))) return HD_WHY_NOT_HELD;
+    if (eligible_ns(t) == t->retry_ns) return HD_WHY_NOT_RETRY;
     bool throttled = t->throttle && t->last_run && eligible_at(t) == t->last_run + t->throttle;
     return throttled ? HD_WHY_NOT_THROTTLE : HD_WHY_NOT_DEBOUNCE;
-}
-
-static uint64_t clock_ns(void) {
-    const hd_env *env = lab_env_of(lab_world(l));
-    return env->monotonic_ns(env->ctx);
 }
 
 static void compare(void) {
     uint64_t next = UINT64_MAX;
     for (int i = 0; i < EFFECTS; i++) {
-        const twin *t = &twins[i];
+        twin *t = &twins[i];
         hd_node_info info;
+        if (t->drawn) look_up_retry(t);
         if (t->begun != t->expected)
             lab_fail("step %ld: effect %d ran %d times and not %d", step, i, t->begun, t->expected);
         assert_int_equal(hd_node_inspect(rt, t->handle, &info), HD_OK);
-        if (t->invalid && !t->run && eligible_at(t) < next) next = eligible_at(t);
+        if (t->invalid && !t->run && eligible_ns(t) < next) next = eligible_ns(t);
         if (info.why_not != why_not(t))
             lab_fail("step %ld: effect %d: \"%s\" and not \"%s\"", step, i,
                      hd_why_not_text(info.why_not), hd_why_not_text(why_not(t)));
     }
     uint64_t wake = gates_next(scheduler_get(rt));
-    if (next != UINT64_MAX && wake > clock_ns() + (next - now) * 1000000)
-        lab_fail("step %ld: nobody wakes at %llu", step, (unsigned long long)next);
+    if (next != UINT64_MAX && wake > next)
+        lab_fail("step %ld: nothing wakes at %llu", step, (unsigned long long)next);
 }
 
 /* ---- steps */
@@ -242,7 +278,7 @@ static void act(void) {
     case 3: set_debounce(t); break;
     case 4: set_throttle(t); break;
     case 5: begin_or_end_hold(&holds[below(HOLDS)]); break;
-    case 6: t->fails = 1 + below(4); break;
+    case 6: t->fails = 1 + below(below(8) ? 4 : 14); break;
     case 7: t->asynchronous = !t->asynchronous; break;
     case 8:
     case 9: resume(t); break;

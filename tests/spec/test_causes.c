@@ -149,7 +149,7 @@ static void causes_go_with_the_budget(void **state) {
     n->fail_with = HD_TRANSIENT;
     n->fail_times = 10;
     lab_set(l, "m", 1);
-    lab_settle(l);
+    lab_idle(l);
     assert_string_equal(story, "m; m; m; m; m; m; m; m; m; m");
     assert_string_equal(lab_failures(l), "teller HD_TRANSIENT");
     story[0] = 0;

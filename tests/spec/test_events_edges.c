@@ -19,7 +19,7 @@ static void sync_all(lab *l) { assert_status(hd_runtime_sync(lab_runtime_now(l))
 
 static event *head_of(lab *l) {
     const events *ev = lab_scheduler(l)->events;
-    return LIST_ENTRY(list_first(&ev->lane.queue), event, link);
+    return lanes_oldest(ev);
 }
 
 /* The record of a document that an event waits for is not given to another document meanwhile. */

@@ -24,6 +24,10 @@ static void a_transient_failure_is_tried_ten_times(void **state) {
     lab_effect(l, "copy", "n");
     lab_fail_next(l, "copy", HD_BUSY, 10);
     lab_settle(l);
+    assert_int_equal(lab_find(l, "copy")->runs, 2); /* the first retry is made at once */
+    assert_int_equal(lab_info(l, "copy").why_not, HD_WHY_NOT_RETRY);
+    lab_idle(l); /* the others take their time, and idle waits for them */
+    assert_true(lab_now_ms(l) >= 1000 && lab_now_ms(l) <= 2000);
     assert_int_equal(lab_find(l, "copy")->runs, 10);
     assert_string_equal(lab_failures(l), "copy HD_BUSY");
     assert_int_equal(lab_stats(l).retries, 9);
@@ -77,7 +81,10 @@ static void a_commit_that_fails_for_now_is_tried_ten_times(void **state) {
     lab_cut(a);
     lab_add(l, .name = "copy", .effect = true, .body = copy_n_to_m);
     lab_turn(l);
-    while (answer(HD_IO)) lab_turn(l);
+    for (int i = 0; i < 20 && answer(HD_IO); i++) {
+        lab_advance_ms(l, 1000);
+        lab_turn(l);
+    }
     assert_int_equal(lab_find(l, "copy")->runs, 10);
     assert_string_equal(lab_failures(l), "copy HD_IO");
     assert_string_equal(lab_json(l, "m"), "-"); /* taken back */
@@ -110,6 +117,7 @@ static void a_completion_that_fails_for_now_is_tried_again(void **state) {
         hd_run *run = p.run;
         p.run = NULL;
         hd_run_resume(run, HD_TRANSIENT);
+        lab_advance_ms(l, 1000);
         lab_turn(l);
     }
     assert_int_equal(slow->runs, 10);

@@ -1,0 +1,245 @@
+/* events_lane.c -- lanes: which of them have something to do, and what the others wait for.
+ *
+ *     empty --insert--> READY --step--> TURN --its head waits--> NODES, PARKED, ASKED, ...
+ *       ^                 ^                                          |
+ *       +---- remove -----+----------- lane_wake: it has come -------+
+ *
+ * A pass visits the lanes that are ready. A lane whose head waits is in the list of what it waits for, and
+ * costs a pass nothing; lanes that wait for nodes are asked one question each: is the gate still closed
+ * that the head waits behind? Seed 7.5: whoever needs "the head event" asks for the head of a lane. */
+#include "scheduler/events_state.h"
+
+#include "base/env.h"
+#include "base/hash.h"
+
+#define MS UINT64_C(1000000)
+
+void lanes_init(events *ev, const hd_env *env) {
+    for (int i = 0; i < LANE_STATES; i++) list_init(&ev->lanes_in[i]);
+    table_init(&ev->lane_index, env);
+    binheap_init(&ev->lane_timers, env);
+}
+
+void lanes_fini(events *ev, const hd_env *env) {
+    for (uint32_t i = 0; i < ev->lanes.count; i++) {
+        assert(list_empty(&ev->lanes.items[i]->queue));
+        env_free(env, ev->lanes.items[i], sizeof(lane));
+    }
+    vec_fini(env, &ev->lanes);
+    table_fini(&ev->lane_index);
+    binheap_fini(&ev->lane_timers);
+}
+
+/* ---- finding */
+
+static uint32_t space_hash(const struct key *space) {
+    return hash_fold(hash_u64((uintptr_t)space));
+}
+
+static lane *find_lane(const events *ev, const struct key *space) {
+    for (table_probe p = table_find(&ev->lane_index, space_hash(space));
+         table_next(&ev->lane_index, &p);)
+        if (ev->lanes.items[p.index]->space == space) return ev->lanes.items[p.index];
+    return NULL;
+}
+
+/* Its timer has room from the start: a lane cannot fail to wait. */
+hd_status lane_of_space(scheduler *s, const struct key *space, lane **out) {
+    events *ev = s->events;
+    *out = find_lane(ev, space);
+    if (*out) return HD_OK;
+    lane *l = env_new0(s->env, sizeof *l);
+    hd_status status = l && vec_room(s->env, &ev->lanes, 1) ? HD_OK : HD_NOMEM;
+    if (!status) status = binheap_reserve(&ev->lane_timers, ev->lanes.count + 1);
+    if (!status) status = table_insert(&ev->lane_index, space_hash(space), ev->lanes.count);
+    if (status) {
+        env_free(s->env, l, sizeof *l);
+        return status;
+    }
+    l->space = space;
+    list_init(&l->queue);
+    ev->lanes.items[ev->lanes.count++] = *out = l;
+    return HD_OK;
+}
+
+event *lane_head(const lane *l) {
+    list_node *n = list_first(&l->queue);
+    return n ? LIST_ENTRY(n, event, link) : NULL;
+}
+
+event *lanes_oldest(const events *ev) {
+    event *oldest = NULL;
+    for (uint32_t i = 0; i < ev->lanes.count; i++) {
+        event *e = lane_head(ev->lanes.items[i]);
+        if (e && (!oldest || e->order < oldest->order)) oldest = e;
+    }
+    return oldest;
+}
+
+/* ---- where a lane stands */
+
+static void put(events *ev, lane *l, lane_state where) {
+    list_discard(&l->link);
+    l->state = where;
+    list_push_back(&ev->lanes_in[where], &l->link);
+}
+
+static void set_timer(events *ev, lane *l, uint64_t at) {
+    if (binheap_linked(&l->timer)) binheap_remove(&ev->lane_timers, &l->timer);
+    if (!at) return;
+    hd_status status = binheap_push(&ev->lane_timers, &l->timer, at);
+    assert(!status); /* lane_of_space made room */
+    (void)status;
+}
+
+void lane_wake(scheduler *s, lane *l) {
+    events *ev = s->events;
+    set_timer(ev, l, 0);
+    l->blocker = (hd_node){ 0, 0 };
+    s->tick = true;
+    if (list_empty(&l->queue)) list_discard(&l->link);
+    else put(ev, l, LANE_READY);
+}
+
+void lanes_wake(scheduler *s, lane_state where) {
+    list *from = &s->events->lanes_in[where];
+    assert(where != LANE_READY);
+    while (!list_empty(from)) lane_wake(s, LIST_ENTRY(list_first(from), lane, link));
+}
+
+static lane_state state_for(hd_event_wait waits) {
+    switch (waits) {
+    case HD_EVENT_WAITS_NOT: return LANE_READY;
+    case HD_EVENT_WAITS_NODES: return LANE_NODES;
+    case HD_EVENT_WAITS_DUPLICATE: return LANE_RECEIPT;
+    case HD_EVENT_WAITS_PRESYNC:
+    case HD_EVENT_WAITS_HANDLER: return LANE_ASKED;
+    case HD_EVENT_WAITS_READS: return LANE_READS;
+    case HD_EVENT_WAITS_TIME:
+    case HD_EVENT_WAITS_LOAD:
+    case HD_EVENT_WAITS_ORIGIN: break;
+    }
+    return LANE_PARKED;
+}
+
+/* When the lane has to be looked at even if nothing wakes it; 0: never. */
+static uint64_t wakes_at(const event *e) {
+    if (e->waits == HD_EVENT_WAITS_TIME) return e->not_before;
+    if (e->waits == HD_EVENT_WAITS_NODES && e->unsettled) return e->unsettled + BACKOFF_MAX_MS * MS;
+    return 0;
+}
+
+/* ---- the events in it */
+
+void lane_insert(scheduler *s, event *e) {
+    events *ev = s->events;
+    lane *l = e->to->lane;
+    list_node *at = l->queue.head.prev;
+    /* An event that runs again belongs near the front; a new one, at the end. */
+    if (e->attempts && !SABOTAGED(ev, EVENTS_WITHOUT_ORDER)) {
+        at = &l->queue.head;
+        while (at->next != &l->queue.head && LIST_ENTRY(at->next, event, link)->order < e->order)
+            at = at->next;
+    }
+    list_insert_after(at, &e->link);
+    ev->queued++;
+    e->to->queued++;
+    s->tick = true;
+    if (lane_head(l) == e) lane_wake(s, l);
+}
+
+void lane_remove(scheduler *s, event *e) {
+    lane *l = e->to->lane;
+    bool head = lane_head(l) == e;
+    list_remove(&e->link);
+    assert(s->events->queued && e->to->queued);
+    s->events->queued--;
+    e->to->queued--;
+    if (head) lane_wake(s, l);
+}
+
+/* ---- turns */
+
+/* Whether the head of a lane waits behind the same closed gate as when it was last looked at. */
+static bool is_still_blocked(const scheduler *s, const lane *l) {
+    node_id id = registry_get(s, l->blocker);
+    const cold *c = id ? cold_of(s, node_of(s, id)) : NULL;
+    return c && binheap_linked(&c->gate.timer) && c->gate.timer.key == l->blocked_until;
+}
+
+static void wake_unblocked(scheduler *s) {
+    LIST_FOR_SAFE (n, &s->events->lanes_in[LANE_NODES]) {
+        lane *l = LIST_ENTRY(n, lane, link);
+        if (!is_still_blocked(s, l)) lane_wake(s, l);
+    }
+}
+
+static void wake_due(scheduler *s) {
+    events *ev = s->events;
+    if (!binheap_count(&ev->lane_timers)) return;
+    uint64_t now = env_now_ns(s->env);
+    for (binheap_item *timer; (timer = binheap_peek(&ev->lane_timers)) && timer->key <= now;)
+        lane_wake(s, BINHEAP_ENTRY(timer, lane, timer));
+}
+
+void lanes_begin_turn(scheduler *s) {
+    events *ev = s->events;
+    assert(list_empty(&ev->lanes_in[LANE_TURN]));
+    wake_due(s);
+    wake_unblocked(s);
+    while (!list_empty(&ev->lanes_in[LANE_READY]))
+        put(ev, LIST_ENTRY(list_first(&ev->lanes_in[LANE_READY]), lane, link), LANE_TURN);
+}
+
+lane *lanes_next(events *ev) {
+    list_node *n = list_first(&ev->lanes_in[LANE_TURN]);
+    return n ? LIST_ENTRY(n, lane, link) : NULL;
+}
+
+void lane_end_turn(scheduler *s, lane *l) {
+    const event *e = lane_head(l);
+    if (!e || l->state != LANE_TURN) return; /* empty, or woken meanwhile */
+    put(s->events, l, state_for(e->waits));
+    set_timer(s->events, l, wakes_at(e));
+}
+
+/* ---- what others ask */
+
+/* A lane without a blocker waits for nodes that something else will free, and that ticks; or for nodes
+ * that run in this pass: events.again. */
+bool lanes_have_work(const scheduler *s) {
+    const events *ev = s->events;
+    if (ev->again || !list_empty(&ev->lanes_in[LANE_READY])) return true;
+    LIST_FOR (n, &ev->lanes_in[LANE_NODES]) {
+        const lane *l = LIST_ENTRY(n, lane, link);
+        if (l->blocker.id && !is_still_blocked(s, l)) return true;
+    }
+    return false;
+}
+
+uint64_t lanes_next_time(const events *ev) {
+    const binheap_item *timer = binheap_peek(&ev->lane_timers);
+    return timer ? timer->key : UINT64_MAX;
+}
+
+#ifndef NDEBUG
+void lanes_check(const events *ev) {
+    uint32_t queued = 0;
+    for (uint32_t i = 0; i < ev->lanes.count; i++) {
+        const lane *l = ev->lanes.items[i];
+        uint64_t before = 0;
+        assert(list_linked(&l->link) == !list_empty(&l->queue));
+        assert(!binheap_linked(&l->timer) || list_linked(&l->link));
+        LIST_FOR (n, &l->queue) {
+            const event *e = LIST_ENTRY(n, event, link);
+            assert(e->to->lane == l && !(e->flags & EVENT_IN_FLIGHT));
+            assert(e->order >= before || SABOTAGED(ev, EVENTS_WITHOUT_ORDER)); /* I4 */
+            before = e->order;
+            queued++;
+        }
+    }
+    assert(queued == ev->queued);
+}
+#else
+void lanes_check(const events *ev) { (void)ev; }
+#endif
