@@ -91,7 +91,9 @@ CRASH_SRC := $(call sources,tests/crash,test_*.c)
 FUZZ_SRC  := $(call sources,tests/fuzz,fuzz_*.c)
 BENCH_SRC := $(call sources,bench,*.c) tests/lab/vfs_count.c
 E2E_SRC   := $(call sources,tests/e2e,*.c)
-EXAMPLE_SRC := $(call sources,examples,*.c)
+EXAMPLE_SRC := $(sort $(wildcard examples/*.c))
+# The tea shop is an example, and what `heddle demo` shows.
+SHOP_SRC  := $(call sources,examples/shop,*.c)
 HEADERS   := $(call sources,include,*.h)
 C_FILES   := $(call sources,include src tests bench examples,*.[ch])
 
@@ -200,7 +202,9 @@ $(EXAMPLES) $(E2E): $(BUILD)/%: $(BUILD)/obj/%.o $(LAB) $(STATIC)
 	$(call say,LINK)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS)
 
-$(BUILD)/heddle: $(call objects,$(CLI_SRC)) $(INTERNAL)
+$(call objects,$(CLI_SRC) $(SHOP_SRC) examples/14_shop.c): ALL_CFLAGS += -Iexamples
+$(BUILD)/examples/14_shop: $(call objects,$(SHOP_SRC))
+$(BUILD)/heddle: $(call objects,$(CLI_SRC) $(SHOP_SRC)) $(INTERNAL)
 	$(call say,LINK)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS)
 
@@ -212,7 +216,7 @@ $(BUILD)/heddle: $(call objects,$(CLI_SRC)) $(INTERNAL)
 # ---- Running tests -------------------------------------------------------------------------------
 
 .PHONY: unit spec model crash e2e test-unit test check-layers check-format check-citations \
-    check-symbols check-docs
+    check-symbols check-docs lines
 unit: $(UNIT)
 	@tools/run-tests $(UNIT)
 spec: $(SPEC)
@@ -236,6 +240,8 @@ test:
 
 check-layers:
 	@tools/check_layers
+lines:
+	@tools/lines
 check-format:
 	@tools/check-format
 # Every number that is cited (C121, I4, 7.4, 0017) is in docs/; which lines no test cites.
@@ -305,6 +311,7 @@ define HELP
   make format               let clang-format write the C files
   make check-layers         includes and calls keep to the architecture
   make check-citations      numbers that are cited are in docs/spec and docs/DECISIONS
+  make lines                how many lines each layer has
   make bench-readme         README's table, from what make bench wrote
   make man                  the manual pages, in build/man
   make install|uninstall    PREFIX=/usr/local DESTDIR=

@@ -1,6 +1,6 @@
 /* demo.c -- `heddle demo`: what heddle does, told by a small shop on a real file.
  *
- *     demo_shop.c    the application, written with the public interface alone
+ *     examples/shop/ the application, written with the public interface alone
  *     demo_story.c   how it is told
  *     demo_steps.c   the chapters; demo_crash.c the one that needs a second process
  *     demo_end.c     the last page; demo_serve.c the shop without the story

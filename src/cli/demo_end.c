@@ -42,5 +42,5 @@ void demo_end(story *s) {
     story_say(s, "The graph, why something does not run, and how often are known to a running "
                  "program. Open the shop again, and it names the commands that ask it:");
     story_shell(s, "heddle demo --serve --dir .");
-    story_say(s, "The shop is src/cli/demo_shop.c; docs/TUTORIAL.md begins with one cell.");
+    story_say(s, "The shop is examples/shop/shop.c; docs/TUTORIAL.md begins with one cell.");
 }

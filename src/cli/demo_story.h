@@ -6,7 +6,7 @@
 #define CLI_DEMO_STORY_H
 
 #include "cli/command.h"
-#include "cli/demo_shop.h"
+#include "shop/shop.h"
 
 /* What stands above, for the empty lines between. */
 typedef enum story_mark { STORY_HEADING, STORY_SAID, STORY_DREW, STORY_CHECKED } story_mark;

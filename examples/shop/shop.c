@@ -1,9 +1,9 @@
-/* demo_shop.c -- the tea shop: one pattern, built from the primitives of heddle/pattern.h.
+/* shop.c -- the tea shop: one pattern, built from the primitives of heddle/pattern.h.
  *
  * Nothing here knows that it is a demonstration, but for the one place in sell() where somebody may
  * interfere. The order of the file: what is computed, what is shown, what customers do, and the
  * pattern that puts it together. */
-#include "cli/demo_shop.h"
+#include "shop/shop.h"
 
 #include <inttypes.h>
 #include <string.h>

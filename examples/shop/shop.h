@@ -1,4 +1,4 @@
-/* demo_shop.h -- the application that `heddle demo` runs: a tea shop on one SQLite file.
+/* shop.h -- a tea shop on one SQLite file. `heddle demo` runs it, and so does examples/14_shop.c.
  *
  *     stock --+--> shortages (a map) --> reorder ----------+--> draft (an effect, debounced)
  *             |                                            |
@@ -13,8 +13,8 @@
  *     checkout (a stream) --> its handler takes from the stock and adds an order
  *
  * Amounts of money are whole cents. */
-#ifndef CLI_DEMO_SHOP_H
-#define CLI_DEMO_SHOP_H
+#ifndef EXAMPLES_SHOP_H
+#define EXAMPLES_SHOP_H
 
 #include <heddle/pattern.h>
 #include <stdio.h>
