@@ -440,7 +440,9 @@ typedef struct hd_violation {
 typedef void (*hd_violation_fn)(void *ctx, const hd_violation *violation);
 
 /* From now on every computation's run is made twice, the second time in a transaction that is never
- * committed; if it would change what the first one left, that is told: once for each node. Effects
+ * committed; if it would change what the first one left, or does not write a document that the first one
+ * wrote (and does not read it either), that is told: once for each node; `second` is what it changes, and
+ * may be empty. Effects
  * and async runs are not looked at. For tests: bodies really run twice. The second time log lines
  * are dropped, registrations find the nodes of the first and release what they were given, and what
  * it sends goes nowhere. fn NULL: off. */

@@ -17,7 +17,7 @@ static hd_status run_again(scheduler *s, node_id id, hd_tx **out) {
     if (status) return status;
     hd_action_fn fn = node_of(s, id)->fn;
     void *ctx = node_of(s, id)->ctx;
-    (*out)->flags |= TX_RUN;
+    (*out)->flags |= TX_RUN | TX_ATTEMPTS; /* writing what is there is not the same as not writing */
     s->running = id;
     s->rechecking = true;
     s->rt->in_run = true;
@@ -39,6 +39,32 @@ static bool any_differs(const scheduler *s, node_id id, const hd_tx *tx) {
     for (uint32_t i = 0; i < tx->writes.count; i++)
         if (differs(s, node_of(s, id), &tx->writes.items[i])) return true;
     return false;
+}
+
+static bool reads_document(const scheduler *s, const hd_tx *tx, place_id doc) {
+    for (uint32_t i = 0; i < tx->reads.count; i++)
+        if (place_at(&s->r->places, tx->reads.items[i] & KEY_PLACE)->root == doc) return true;
+    return false;
+}
+
+static bool writes_document(const scheduler *s, const hd_tx *tx, place_id doc) {
+    for (uint32_t i = 0; i < tx->writes.count; i++)
+        if (tx->writes.items[i].doc == doc) return true;
+    for (uint32_t i = 0; i < tx->attempted.count; i++)
+        if (place_at(&s->r->places, tx->attempted.items[i])->root == doc) return true;
+    return false;
+}
+
+/* The first run wrote the document, the second left it alone. If it read it, it may have found there what
+ * it wanted to write. */
+static bool is_left_out(const scheduler *s, place_id doc, const hd_tx *second) {
+    return !writes_document(s, second, doc) && !reads_document(s, second, doc);
+}
+
+static bool any_left_out(const scheduler *s, const hd_tx *first, const hd_tx *second) {
+    for (uint32_t i = 0; i < first->writes.count; i++)
+        if (is_left_out(s, first->writes.items[i].doc, second)) return true;
+    return tx_has_output(first) && is_left_out(s, first->front.out, second);
 }
 
 /* Only what completed and is clean can be compared with: nothing it read has changed. */
@@ -110,6 +136,8 @@ void recheck_run(recheck *k, scheduler *s, node_id id, const hd_tx *tx, hd_statu
     status = run_again(s, id, &second);
     if (!second) return;
     /* The body may have switched it off. */
-    if (!status && k->fn && any_differs(s, id, second)) report(k, s, id, tx, second);
+    if (!status) status = tx_reads_complete(second);
+    if (!status && k->fn && (any_differs(s, id, second) || any_left_out(s, tx, second)))
+        report(k, s, id, tx, second);
     tx_close(second);
 }

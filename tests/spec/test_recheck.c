@@ -117,6 +117,30 @@ static void touching_is_ignored_and_removing_is_not(void **state) {
     lab_recheck_end(k);
 }
 
+static hd_status write_first_only(lab_node *self, hd_tx *tx) {
+    double n = lab_tx_number(self, tx, "n");
+    return turn++ ? HD_OK : lab_tx_put(self, tx, "once", n);
+}
+static hd_status write_if_absent(lab_node *self, hd_tx *tx) {
+    double n = lab_tx_number(self, tx, "n");
+    if (hd_value_exists(hd_tx_get(tx, lab_cell(self->at, "kept")))) return HD_OK;
+    return lab_tx_put(self, tx, "kept", n);
+}
+
+/* 4.2: a run that writes, and writes nothing when it is run again, is told of; unless it has looked at what
+ * is there. */
+static void a_write_that_is_left_out_the_second_time_is_told(void **state) {
+    lab_recheck *k = lab_recheck_start(l);
+    turn = 0;
+    lab_set(l, "n", 3);
+    lab_add(l, .name = "once", .body = write_first_only, .run_once = true);
+    lab_add(l, .name = "kept", .body = write_if_absent, .run_once = true);
+    lab_expect_non_idempotent(k, "once");
+    lab_settle(l);
+    assert_string_equal(lab_violations(k), "once wrote once=3, then nothing");
+    lab_recheck_end(k);
+}
+
 static hd_status fail_second(lab_node *self, hd_tx *tx) {
     lab_tx_put(self, tx, "out", ++dice);
     return turn++ % 2 ? HD_FAILED : HD_OK;
@@ -242,6 +266,7 @@ int main(void) {
         S(several_runtimes_are_rechecked),
         S(a_write_from_outside_is_not_held_against_it),
         S(touching_is_ignored_and_removing_is_not),
+        S(a_write_that_is_left_out_the_second_time_is_told),
         S(a_recheck_that_fails_is_dropped),
         S(a_recheck_registers_nothing),
         S(a_recheck_releases_what_it_does_not_need),
