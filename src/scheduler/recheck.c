@@ -17,7 +17,8 @@ static hd_status run_again(scheduler *s, node_id id, hd_tx **out) {
     if (status) return status;
     hd_action_fn fn = node_of(s, id)->fn;
     void *ctx = node_of(s, id)->ctx;
-    (*out)->flags |= TX_RUN | TX_ATTEMPTS; /* writing what is there is not the same as not writing */
+    (*out)->flags |=
+        TX_RUN | TX_ATTEMPTS; /* writing what is there is not the same as not writing */
     s->running = id;
     s->rechecking = true;
     s->rt->in_run = true;

@@ -452,12 +452,20 @@ static hd_status conclude_with(scheduler *s, node_id id, hd_tx *tx, hd_status st
     return status;
 }
 
+/* Nodes that the run has registered, or has moved by what it read, may stand below the cursor now. */
+static void settle_order(scheduler *s) {
+    graph_settle(&s->graph);
+    if (s->moves == s->graph.repaired_nodes) return;
+    s->moves = s->graph.repaired_nodes;
+    runner_note_behind(s);
+}
+
 hd_status runner_finish(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
     node_of(s, id)->flags &= ~(uint32_t)NODE_RUNNING;
     if (!runner_has_left(s, id))
         status = conclude_with(s, id, tx, status ? tx_true_reason(tx, status) : HD_OK, conclude);
     s->message[0] = 0; /* it belonged to this failure */
-    graph_settle(&s->graph);
+    settle_order(s);
     return status;
 }
 
@@ -507,7 +515,7 @@ void runner_run_unusual(scheduler *s, node_id id, uint32_t pos) {
 /* As finish() and wipe(), for a plain first run. */
 static void end_first(scheduler *s, node_id id, hd_tx *tx) {
     hd_status status = conclude_with(s, id, tx, HD_OK, conclude_first);
-    graph_settle(&s->graph);
+    settle_order(s);
     if (status) wipe(tx);
     else if (tx->pool && tx->pool->count) hd_pool_clear(tx->pool);
 }

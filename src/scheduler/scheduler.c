@@ -213,6 +213,7 @@ hd_status hd_node_register(hd_runtime *rt, const hd_node_spec *spec, hd_node *ou
     *out = (hd_node){ 0, 0 };
     if (!s) return HD_NOMEM;
     if (s->rechecking) return find_rechecked(s, spec, out);
+    if (s->running) s->tx->flags |= TX_BUSY; /* the order is put right before another node runs */
     hd_status status = registry_register(s, spec, &id);
     if (status) return status;
     if (!spec->again.id) {
@@ -242,6 +243,7 @@ void hd_node_cancel(hd_runtime *rt, hd_node handle) {
         return;
     }
     registry_remove(s, id);
+    if (s->running) s->tx->flags |= TX_BUSY; /* as in hd_node_register */
     if (!s->iteration && !s->running) graph_settle(&s->graph);
     s->tick = true;
 }

@@ -196,7 +196,8 @@ typedef struct scheduler {
     VEC(repeat) repeats;      /* runs of this pass, counted from the second sweep on */
     table repeat_index;       /* node -> index into repeats */
     node_id aside;            /* the run that ended last was set aside: it does not count; 0 */
-    bool behind;              /* something below the cursor may be runnable; by runner and settle */
+    uint64_t moves; /* graph.repaired_nodes at the end of the last run that looked; by runner */
+    bool behind;    /* something below the cursor may be runnable; by runner and settle */
     VEC(node_id) requested;   /* NODE_DEMANDED */
     VEC(node_id) waiting;     /* invalid materialisers, for their turn */
     VEC(node_id) backed;      /* nodes with a backoff, each once */
