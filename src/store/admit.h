@@ -127,7 +127,7 @@ void heads_compact(heads *h);
 
 typedef struct sub_claim {
     uint32_t head;
-    hd_path path; /* borrowed from whoever made the submission */
+    hd_path path;       /* borrowed from whoever made the submission */
     bool shape, strict; /* see claim of commit.h */
     uint64_t basis;
     const uint64_t *layers; /* local seqs of the same session it was read through, ascending */
