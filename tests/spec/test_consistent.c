@@ -52,7 +52,7 @@ static void leave_y_suspended(void) {
 
 /* ---- suspended runs */
 
-/* I4, 7.1: an effect that reads x and y never sees the new x with the old y. */
+/* C357, I4, 7.1: an effect that reads x and y never sees the new x with the old y. */
 static void an_effect_waits_for_the_suspended_run_of_what_it_reads(void **state) {
     begin_y();
     lab_effect(l, "show", "x y");
@@ -82,7 +82,7 @@ static void a_suspended_run_is_waited_for_through_clean_nodes(void **state) {
     assert_seen(l, "show", "2 20");
 }
 
-/* What is not downstream goes on. */
+/* C358: what is not downstream goes on. */
 static void only_what_is_downstream_of_a_suspended_run_waits(void **state) {
     begin_y();
     lab_compute(l, "z", "x", same);
@@ -256,7 +256,7 @@ static void show_value(void *ctx, hd_value v) {
     snprintf(shown + n, sizeof shown - n, "%g ", hd_value_as_double(v, -1));
 }
 
-/* Decision 0028: a run that meets one invalid writer after the other is set aside each time. */
+/* C359, decision 0029: a run that meets one invalid writer after the other is set aside each time. */
 static void a_run_is_set_aside_for_every_writer_that_it_discovers(void **state) {
     *shown = 0;
     lab_set(l, "x", 0);

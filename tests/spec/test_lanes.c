@@ -24,8 +24,7 @@ static hd_event_wait waits_in(lab *l, const char *space) {
 
 /* ---- lanes */
 
-/* 7.5, decision 2 of the specification: a head that waits in one space holds up no other; behind it the
- * order is kept. */
+/* C360, 7.5: a head that waits in one space holds up no other; behind it the order is kept. */
 static void a_head_that_waits_holds_up_its_own_space_only(void **state) {
     lab *l = lab_start();
     lab_set(l, "n", 1);
@@ -169,7 +168,7 @@ static void i10_a_follow_up_waits_in_its_own_lane(void **state) {
 
 /* ---- inputs that do not settle */
 
-/* I6: an event whose inputs do not settle is handled in the end, on what there is, and says so; one behind
+/* C361, I6: an event whose inputs do not settle is handled in the end, on what there is, and says so; one behind
  * it and one elsewhere are not lost with it. */
 static void i6_inputs_that_do_not_settle_are_not_waited_for_for_ever(void **state) {
     lab *l = lab_start();
@@ -199,7 +198,7 @@ static void i6_inputs_that_do_not_settle_are_not_waited_for_for_ever(void **stat
     lab_close(l);
 }
 
-/* I6: settle and sync return while an event waits for inputs that do not settle; settle says that they do
+/* C362, I6: settle and sync return while an event waits for inputs that do not settle; settle says that they do
  * not. */
 static void i6_settle_and_sync_return(void **state) {
     lab *l = lab_start();

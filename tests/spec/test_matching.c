@@ -108,7 +108,7 @@ static void a_container_on_the_way_counts(void **state) {
     assert_not_triggered("doc#/a/b/c", "{\"a\":{}}", "{\"a\":{\"x\":1}}");
 }
 
-/* 6.1: reads follow links. A link that appears on the way leads elsewhere, whatever was there before. */
+/* C363, 6.1: reads follow links. A link that appears on the way leads elsewhere, whatever was there before. */
 static void a_link_that_appears_concerns_everything_below(void **state) {
     const char *link = "{\"a\":{\"$link\":{\"id\":\"target\"}}}";
     lab_set_json(l, "target", "{\"b\":42}");

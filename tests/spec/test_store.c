@@ -175,7 +175,7 @@ static void s2_own_layers_are_no_conflict(void **state) {
 
 #define LINK_TO(id) "{\"$link\":{\"id\":\"" id "\"}}"
 
-/* What was read as absent below /l, and /l becomes a link: it is found behind the link now. */
+/* C363: what was read as absent below /l, and /l becomes a link: it is found behind the link now. */
 static void read_below_what_becomes_a_link(const char *before) {
     lab_dof(b, "set t {\"a\":42}; set s {\"l\":%s}; set seen 0", before);
     settle(l);
@@ -214,7 +214,7 @@ static void s2_a_write_through_a_link_that_has_moved_is_refused(void **state) {
     assert_cell(a, "t", "{}");
 }
 
-/* Blind writers whose writes partly repeat what they see: either order would have set both back. */
+/* C364: blind writers whose writes partly repeat what they see: either order would have set both back. */
 static void s2_a_write_that_changes_nothing_is_claimed(void **state) {
     lab_do(a, "set d {\"x\":1,\"y\":1}");
     settle(l);
