@@ -181,8 +181,9 @@ typedef struct hd_failure {
     const char *pattern; /* "" */
     const char *space;   /* of its output; "" */
     hd_node node;
-    const hd_cell *causes; /* what made the run happen */
+    const hd_cell *causes; /* what made the run happen; the first ones, if there are very many */
     size_t cause_count;
+    size_t causes_more; /* so many are not among them */
 } hd_failure;
 
 /* Every handler is called; without one, failures are logged as uncaught. */
@@ -201,7 +202,14 @@ typedef bool (*hd_log_fn)(void *ctx, hd_log_entry *entry);
 HD_API void hd_runtime_on_log(hd_runtime *rt, hd_log_fn fn, void *ctx);
 HD_API void hd_tx_log(hd_tx *tx, hd_log_level level, const char *format, ...) HD_PRINTF(3, 4);
 
-/* The causes of the run this transaction belongs to: cells whose change made it happen. */
+/* The causes of the run this transaction belongs to: the cells that the node read in its last completed
+ * run, or while it was tried since, and that have changed since that run. What this run reads has no
+ * influence on them; a run that is tried again, because its commit was refused or what it read has
+ * changed, has them again. Of more than 64, those of one document become their common ancestor. A first
+ * run has none; the first run after a restart has what was found changed.
+ * Returns how many there are, and writes the first `max` of them. They go into the commit's row of the
+ * log, too ("why", at most 64, then "more": how many are left out). Without memory the transaction fails
+ * with HD_NOMEM. */
 HD_API size_t hd_tx_causes(hd_tx *tx, hd_cell *out, size_t max);
 /* The node this transaction belongs to; id 0: none. */
 HD_API hd_node hd_tx_node(const hd_tx *tx);

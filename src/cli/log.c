@@ -90,22 +90,46 @@ static void print_operation(const cli *c, const char *id, hd_value doc, hd_value
     putchar('\n');
 }
 
-/* What made a run happen: the cells that had changed. */
-static void print_causes(hd_value commit) {
-    hd_value causes = hd_value_at(commit, "why");
-    if (!hd_value_count(causes)) return;
-    size_t column = (size_t)printf("          because of");
+static size_t fold_before(size_t column, size_t length) {
+    if (column + 1 + length <= LINE_WIDTH) return column;
+    return (size_t)printf("\n            ") - 2;
+}
+
+/* What made a run happen: the cells that had changed. The line has begun; it is ended. */
+static void print_causes(hd_value of, size_t column) {
+    hd_value causes = hd_value_at(of, "why");
+    int64_t more = hd_value_as_int(hd_value_at(of, "more"), 0);
+    char rest[40];
+    column += (size_t)printf("because of");
     for (hd_iter it = hd_iter_of(causes); hd_iter_next(&it);) {
         const char *cell = hd_value_as_text(it.value, "?");
         size_t length = strlen(cell);
         if (it.index) column += (size_t)printf(",");
-        if (it.index && column + 1 + length > LINE_WIDTH)
-            column = (size_t)printf("\n            ") - 2;
+        if (it.index) column = fold_before(column, length);
         putchar(' ');
         print_plain(stdout, cell);
         column += 1 + length;
     }
+    snprintf(rest, sizeof rest, "and %" PRId64 " more", more);
+    if (more) fold_before(column, strlen(rest));
+    if (more) printf(" %s", rest);
     putchar('\n');
+}
+
+/* Of a document in a commit of derived values: which node wrote it. */
+static void print_author(hd_value doc) {
+    const char *by = hd_value_as_text(hd_value_at(doc, "by"), "");
+    bool caused = hd_value_count(hd_value_at(doc, "why"));
+    if (!*by && !caused) return;
+    size_t column = (size_t)printf("            ");
+    if (*by) {
+        column += (size_t)printf("by ");
+        print_plain(stdout, by);
+        column += strlen(by);
+    }
+    if (*by && caused) column += (size_t)printf(", ");
+    if (caused) print_causes(doc, column);
+    else putchar('\n');
 }
 
 static void print_entry(const history *h, const entry *e) {
@@ -116,13 +140,22 @@ static void print_entry(const history *h, const entry *e) {
            out_colour(h->c, COLOUR_NONE), class_word, e->session, *by ? ", " : "");
     print_plain(stdout, by);
     printf("%s%s\n", *build ? ", build " : "", build);
-    print_causes(e->commit);
+    if (hd_value_count(hd_value_at(e->commit, "why")))
+        print_causes(e->commit, (size_t)printf("          "));
     for (hd_iter it = hd_iter_of(hd_value_at(e->commit, "d")); hd_iter_next(&it);) {
         if (!concerns(h, it.value, e->space)) continue;
         const char *id = hd_value_as_text(hd_value_at(it.value, "i"), "");
         for (hd_iter op = hd_iter_of(hd_value_at(it.value, "o")); hd_iter_next(&op);)
             print_operation(h->c, id, it.value, op.value);
+        print_author(it.value);
     }
+}
+
+/* Of a commit, or of a document in one of derived values. */
+static void record_causes(record *r, hd_value of) {
+    record_value(r, "by", hd_value_at(of, "by"));
+    record_value(r, "causes", hd_value_at(of, "why"));
+    record_value(r, "more_causes", hd_value_at(of, "more"));
 }
 
 static void record_document(record *r, hd_value doc) {
@@ -131,6 +164,7 @@ static void record_document(record *r, hd_value doc) {
     record_value(r, "user", hd_value_at(doc, "user"));
     record_value(r, "session", hd_value_at(doc, "session"));
     if (hd_value_exists(hd_value_at(doc, "m"))) record_bool(r, "meta", true);
+    record_causes(r, doc);
     record_value(r, "operations", hd_value_at(doc, "o"));
     record_close(r, '}');
 }
@@ -143,9 +177,8 @@ static void record_entry(const history *h, const entry *e) {
     record_text(&r, "class", hd_value_as_text(hd_value_at(e->commit, "c"), "source"));
     record_text(&r, "session", e->session);
     record_value(&r, "local_seq", hd_value_at(e->commit, "n"));
-    record_value(&r, "by", hd_value_at(e->commit, "by"));
     record_value(&r, "build", hd_value_at(e->commit, "as"));
-    record_value(&r, "causes", hd_value_at(e->commit, "why"));
+    record_causes(&r, e->commit);
     record_open(&r, "documents", '[');
     for (hd_iter it = hd_iter_of(hd_value_at(e->commit, "d")); hd_iter_next(&it);)
         if (concerns(h, it.value, e->space)) record_document(&r, it.value);

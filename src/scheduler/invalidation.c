@@ -2,7 +2,6 @@
 #include "scheduler/invalidation.h"
 
 #include "base/env.h"
-#include "base/hash.h"
 
 void invalidation_mark_special(scheduler *s, node_id id, bool was_invalid) {
     node *n = node_of(s, id);
@@ -33,60 +32,10 @@ static bool suppressed(scheduler *s, node_id id, node_id self) {
     return true;
 }
 
-/* ---- causes that are written down */
-
-_Static_assert(READER_SHAPE == KEY_SHAPE, "a reader's mark is that of its read");
-
-static uint32_t cause_hash(uint32_t key) { return hash_fold(hash_u64(key)); }
-
-static noted_cause *noted(const noted_causes *c, uint32_t key) {
-    if (!c) return NULL;
-    for (table_probe p = table_find(&c->index, cause_hash(key)); table_next(&c->index, &p);)
-        if (c->items.items[p.index].key == key) return &c->items.items[p.index];
-    return NULL;
-}
-
-/* What no retry can ask for any more leaves before the list grows. Those that stay have their room in
- * the table. */
-static void forget_old(noted_causes *c, const node *n) {
-    uint32_t count = c->items.count;
-    table_clear(&c->index);
-    c->items.count = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        noted_cause cause = c->items.items[i];
-        if (cause.rev <= n->ran_rev - n->prev_back) continue;
-        hd_status status = table_insert(&c->index, cause_hash(cause.key), c->items.count);
-        assert(!status);
-        (void)status;
-        c->items.items[c->items.count++] = cause;
-    }
-}
-
-static noted_causes *causes_of(scheduler *s, cold *c) {
-    if (c->causes) return c->causes;
-    c->causes = env_new0(s->env, sizeof *c->causes);
-    if (c->causes) table_init(&c->causes->index, s->env);
-    return c->causes;
-}
-
-static bool add_cause(scheduler *s, noted_causes *c, const node *n, uint32_t key) {
-    if (c->items.count == c->items.capacity) forget_old(c, n);
-    if (!vec_room(s->env, &c->items, 1)) return false;
-    if (table_insert(&c->index, cause_hash(key), c->items.count)) return false;
-    c->items.items[c->items.count++] = (noted_cause){ key, s->r->rev };
-    return true;
-}
-
-static void note_cause(scheduler *s, const node *n, uint32_t key) {
-    cold *c = cold_of(s, n);
-    if (!c || !c->group) return;
-    noted_cause *known = noted(c->causes, key);
-    if (known) {
-        known->rev = s->r->rev;
-        return;
-    }
-    noted_causes *causes = causes_of(s, c);
-    if (!causes || !add_cause(s, causes, n, key)) c->causes_lost = true;
+/* A node with a change group does not hear of every change, so places do not tell its causes. */
+static void note_cause(scheduler *s, node_id id, place_id at) {
+    const cold *c = cold_of(s, node_of(s, id));
+    if (c && c->group) causes_add(s, id, at);
 }
 
 /* ---- marking */
@@ -95,8 +44,7 @@ static void mark_one(scheduler *s, place_id at, uint32_t reader_node, bool shape
     if ((reader_node & READER_SHAPE) && !shape) return;
     node_id id = reader_node & ~READER_SHAPE;
     if (suppressed(s, id, self)) return;
-    if (node_of(s, id)->flags & NODE_GATED)
-        note_cause(s, node_of(s, id), at | (reader_node & READER_SHAPE));
+    if (node_of(s, id)->flags & NODE_GATED) note_cause(s, id, at);
     if (s->tracer) {
         bool already = node_is_invalid(&s->graph, node_of(s, id));
         s->tracer->trigger(s, id, already ? TRIGGER_ALREADY : TRIGGER_MARK);
@@ -155,80 +103,6 @@ void invalidation_mark_list(scheduler *s, place_id at, watch *w, node_id self) {
     uint32_t left = mark_plain(&s->graph, w, self);
     s->stats.marks += w->count - left;
     if (RARELY(left | w->shapes)) mark_rest(s, at, w, left, self);
-}
-
-/* ---- causes */
-
-/* What concerned the node of it. */
-static uint64_t changed_at(const scheduler *s, const cold *c, uint32_t key) {
-    if (c && c->group && !c->causes_lost) {
-        const noted_cause *known = noted(c->causes, key & (KEY_PLACE | KEY_SHAPE));
-        return known ? known->rev : 0;
-    }
-    return invalidation_changed_at(s, key);
-}
-
-size_t invalidation_causes_until(const scheduler *s, node_id id, uint64_t since, uint64_t until,
-                                 uint32_t *out, size_t max) {
-    const node *n = node_of(s, id);
-    const edge *reads = node_reads_const(n);
-    const cold *c = cold_of(s, n);
-    size_t count = 0;
-    for (uint32_t i = 0; i < n->read_count; i++) {
-        uint64_t rev = changed_at(s, c, reads[i].key);
-        if (rev <= since || rev > until) continue;
-        if (count < max) out[count] = reads[i].key;
-        count++;
-    }
-    return count;
-}
-
-static place_id parent_of(const places *ps, place_id at) {
-    return place_is_doc(ps, at) ? 0 : place_at(ps, at)->in.parent;
-}
-
-/* The nearest place above both (or one of them). They are of one document. */
-static place_id common_ancestor(const places *ps, place_id a, place_id b) {
-    while (a != b && !place_is_doc(ps, a)) {
-        for (place_id up = b; up; up = parent_of(ps, up))
-            if (up == a) return a;
-        a = parent_of(ps, a);
-    }
-    return a;
-}
-
-/* Enters an address: once, or joined with the one of its document that is there already. */
-static size_t join_address(const places *ps, place_id at, bool by_document, place_id *out,
-                           size_t count) {
-    for (size_t i = 0; i < count && i < CAUSES_MAX; i++) {
-        if (out[i] == at) return count;
-        if (!by_document || place_at(ps, out[i])->root != place_at(ps, at)->root) continue;
-        out[i] = common_ancestor(ps, out[i], at);
-        return count;
-    }
-    if (count < CAUSES_MAX) out[count] = at;
-    return count + 1;
-}
-
-static size_t addresses(const scheduler *s, node_id id, uint64_t since, uint64_t until,
-                        bool by_document, place_id *out) {
-    const node *n = node_of(s, id);
-    const edge *reads = node_reads_const(n);
-    const cold *c = cold_of(s, n);
-    size_t count = 0;
-    for (uint32_t i = 0; i < n->read_count; i++) {
-        uint64_t rev = changed_at(s, c, reads[i].key);
-        if (rev <= since || rev > until) continue;
-        count = join_address(&s->r->places, reads[i].key & KEY_PLACE, by_document, out, count);
-        if (count > CAUSES_MAX && !by_document) break; /* too many: it takes the other way */
-    }
-    return count;
-}
-
-size_t invalidation_addresses(const scheduler *s, node_id id, uint64_t since, uint64_t until,
-                              place_id out[CAUSES_MAX]) {
-    size_t count = addresses(s, id, since, until, false, out);
-    return count > CAUSES_MAX ? addresses(s, id, since, until, true, out) : count;
 }
 
 /* A document has arrived. Whoever was taken up from the store depends on it as it is: for him nothing

@@ -6,6 +6,7 @@
 #ifndef SCHEDULER_INVALIDATION_H
 #define SCHEDULER_INVALIDATION_H
 
+#include "scheduler/causes.h"
 #include "scheduler/gates.h"
 #include "scheduler/registry.h"
 
@@ -42,37 +43,6 @@ static inline void invalidation_mark_all(scheduler *s, place_id at, uint64_t wor
         return;
     }
     invalidation_mark_list(s, at, watch_list(word), self);
-}
-
-/* The revision at which what such a read sees last changed. Of a shape that is known where somebody reads
- * it by shape; elsewhere it may have changed with the value. */
-static inline uint64_t invalidation_changed_at(const scheduler *s, uint32_t key) {
-    const place *p = place_at(&s->r->places, key & KEY_PLACE);
-    if (!(key & KEY_SHAPE) || !p->watch || watch_is_inline(p->watch)) return p->rev;
-    const watch *w = watch_list(p->watch);
-    return w->shapes ? w->shape_rev : p->rev;
-}
-
-/* The reads whose change made (or will make) a run happen: those newer than the run before, `since`,
- * and not newer than `until`. Returns how many; writes up to `max` of their keys. O(reads). */
-size_t invalidation_causes_until(const scheduler *s, node_id id, uint64_t since, uint64_t until,
-                                 uint32_t *out, size_t max);
-static inline size_t invalidation_causes(const scheduler *s, node_id id, uint64_t since,
-                                         uint32_t *out, size_t max) {
-    return invalidation_causes_until(s, id, since, UINT64_MAX, out, max);
-}
-
-/* The same as addresses, each once, at most CAUSES_MAX: where there are more, those of one document
- * become their common ancestor. Returns how many there are even so; only that many documents have
- * changed when it exceeds CAUSES_MAX, and the first ones are given. */
-#define CAUSES_MAX 64
-size_t invalidation_addresses(const scheduler *s, node_id id, uint64_t since, uint64_t until,
-                              place_id out[CAUSES_MAX]);
-
-/* When the run before the node's last one ended: its causes are what changed since. UINT64_MAX if the
- * last run was its first, which has no causes. */
-static inline uint64_t invalidation_last_since(const node *n) {
-    return n->runs > 1 ? n->ran_rev - n->prev_back : UINT64_MAX;
 }
 
 /* The part of marking that most nodes do not need. */

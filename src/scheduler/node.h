@@ -12,8 +12,8 @@
  * These three are not fields but bitmaps over *positions* (topological order), so that "the lowest
  * runnable node" is an AND of three words. A node knows its position; node_at[] leads back.
  *
- * Causes need no bookkeeping: every place carries the revision of its last change, so the causes of
- * a run are the reads whose place is newer than the run before. */
+ * Causes need no bookkeeping as long as a node reads what it read before: every place carries the
+ * revision of its last change; see causes.h. */
 #ifndef SCHEDULER_NODE_H
 #define SCHEDULER_NODE_H
 
@@ -49,6 +49,7 @@ enum {
     NODE_STARVED = 32768,   /* its last run had no memory: it waits for the next pump */
     NODE_NOTED = 1 << 16,   /* persistence wants to hear of its next run */
     NODE_RESUMED = 1 << 17, /* its reads are from a row of the store: it has not run here yet */
+    NODE_CAUSED = 1 << 19,  /* has a record of causes; by causes */
     NODE_DORMANT =
         1 << 18, /* its bit in `live` is not set; for who has the node at hand; by graph */
     NODE_VISITED = 1 << 28 /* scratch of runner_upstream.c */

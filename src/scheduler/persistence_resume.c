@@ -10,6 +10,7 @@
 
 #include "base/env.h"
 #include "base/hash.h"
+#include "scheduler/causes.h"
 #include "store/admit.h"
 #include "store/basis.h"
 #include "store/overlay.h"
@@ -17,6 +18,7 @@
 #include "value/key.h"
 #include "value/object.h"
 #include "value/text.h"
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct set_row {
@@ -47,6 +49,7 @@ struct resume_set {
     VEC(char) names;     /* theirs, each with its NUL */
     VEC(uint32_t) reads; /* keys, with a reference to each place */
     VEC(own_seq) own_seqs;
+    VEC(uint32_t) changed; /* of reads: those found changed; in order when the set is complete */
     VEC(since) spaces;
     table by_doc;   /* document -> read; only if something has changed */
     hd_value valid; /* owned */
@@ -68,6 +71,7 @@ static void set_free(scheduler *s, resume_set *set) {
     vec_fini(s->env, &set->rows);
     vec_fini(s->env, &set->reads);
     vec_fini(s->env, &set->own_seqs);
+    vec_fini(s->env, &set->changed);
     vec_fini(s->env, &set->spaces);
     vec_fini(s->env, &set->names);
     table_fini(&set->by_doc);
@@ -332,10 +336,13 @@ static hd_status mark_stale(scheduler *s, resume_set *set, const basis_change *c
         uint32_t key = set->reads.items[at.index];
         if (place_at(ps, key & KEY_PLACE)->root != change->doc) continue;
         set_row *row = row_of_read(set, at.index);
-        if (at.index - row->first_read >= row->reads || row->stale) continue;
+        if (at.index - row->first_read >= row->reads) continue;
         if (change->seq <= proved_read(set, row, at.index, space_of(s, key))) continue;
-        row->stale = touch_overlaps(s->r->heap, change->path, change->flags,
-                                    place_path(ps, key & KEY_PLACE), key & KEY_SHAPE);
+        if (!touch_overlaps(s->r->heap, change->path, change->flags,
+                            place_path(ps, key & KEY_PLACE), key & KEY_SHAPE))
+            continue;
+        row->stale = true;
+        if (!vec_push(s->env, &set->changed, at.index)) return HD_NOMEM;
     }
     return HD_OK;
 }
@@ -398,6 +405,11 @@ static resume_set *set_new(scheduler *s) {
     return set;
 }
 
+static int by_index(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
 /* What is needed only to find out what is stale. */
 static void set_complete(scheduler *s, resume_set *set) {
     for (uint32_t i = 0; i < set->rows.count; i++) {
@@ -405,6 +417,8 @@ static void set_complete(scheduler *s, resume_set *set) {
         set->rows.items[i].seqs = value_absent();
     }
     table_fini(&set->by_doc);
+    if (set->changed.count)
+        qsort(set->changed.items, set->changed.count, sizeof(uint32_t), by_index);
     set->unclaimed = set->rows.count;
     set->rev = s->r->rev;
 }
@@ -457,6 +471,19 @@ hd_status resume_ask_later(scheduler *s, node_id id) {
     return vec_push(s->env, &s->persistence->unasked, id) ? HD_OK : HD_NOMEM;
 }
 
+/* What was found changed causes its first run here (section 10). What it should mend is no read. */
+static void note_causes(scheduler *s, node_id id, const resume_set *set, const set_row *row) {
+    uint32_t low = 0, high = set->changed.count;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (set->changed.items[mid] < row->first_read) low = mid + 1;
+        else high = mid;
+    }
+    uint32_t end = row->first_read + row->reads - row->outputs;
+    for (; low < set->changed.count && set->changed.items[low] < end; low++)
+        causes_add(s, id, set->reads.items[set->changed.items[low]] & KEY_PLACE);
+}
+
 static hd_status install(scheduler *s, node_id id, const resume_set *set, const set_row *row) {
     kept_node *k = kept_of(s, id);
     node *n = node_of(s, id);
@@ -471,6 +498,7 @@ static hd_status install(scheduler *s, node_id id, const resume_set *set, const 
     k->narrow = row->scope;
     if (row->derived && resume_ask_later(s, id)) return HD_NOMEM;
     restore_gates(s, id, row);
+    if (row->stale) note_causes(s, id, set, row);
     return row->stale || has_moved(s, set, row) ? HD_OK : graph_mark_clean(&s->graph, id);
 }
 

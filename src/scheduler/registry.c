@@ -3,6 +3,7 @@
 
 #include "base/env.h"
 #include "base/hash.h"
+#include "scheduler/causes.h"
 #include "value/key.h"
 #include <string.h>
 
@@ -12,15 +13,8 @@ hd_status registry_init(scheduler *s) {
     table_init(&s->names, s->env);
     for (uint32_t i = 0; i < AWAITING_LISTS; i++) list_init(&s->awaiting[i]);
     if (!vec_push(s->env, &s->colds, NULL)) return HD_NOMEM;
+    if (!vec_room(s->env, &s->told, CAUSES_FEW)) return HD_NOMEM;
     return graph_init(&s->graph, s->env, &s->r->places);
-}
-
-static void drop_causes(scheduler *s, cold *c) {
-    if (!c->causes) return;
-    vec_fini(s->env, &c->causes->items);
-    table_fini(&c->causes->index);
-    env_free(s->env, c->causes, sizeof *c->causes);
-    c->causes = NULL;
 }
 
 /* The owners of what is gone are told, and the names go: most nodes have neither. */
@@ -38,10 +32,8 @@ static void let_go(scheduler *s) {
 
 void registry_fini(scheduler *s) {
     let_go(s);
-    for (uint32_t i = 1; i < s->colds.count; i++) {
-        drop_causes(s, s->colds.items[i]);
-        env_free(s->env, s->colds.items[i], sizeof(cold));
-    }
+    causes_fini(s);
+    for (uint32_t i = 1; i < s->colds.count; i++) env_free(s->env, s->colds.items[i], sizeof(cold));
     vec_fini(s->env, &s->colds);
     table_fini(&s->names);
     env_free(s->env, s->sides, s->side_capacity * sizeof *s->sides);
@@ -134,7 +126,6 @@ static void give_cold(scheduler *s, node *n) {
     cold *c = cold_of(s, n);
     if (!c) return;
     if (binheap_linked(&c->gate.timer)) binheap_remove(&s->timers, &c->gate.timer);
-    drop_causes(s, c);
     list_discard(&c->awaiting);
     list_discard(&c->blocked);
     *c = (cold){ .next_free = s->colds_free };
@@ -441,6 +432,7 @@ void registry_remove(scheduler *s, node_id id) {
     if (s->suspended) s->unblock = s->tick = true;
     if (n->flags & NODE_SUSPENDED) s->suspended--;
     drop_name(s, id);
+    causes_forget(s, id);
     graph_remove_node(&s->graph, id);
     give_cold(s, node_of(s, id));
     give_record(s, id);

@@ -33,15 +33,6 @@ void runner_record_time(scheduler *s, node_id id, uint64_t began) {
 
 /* ---- the end of a run */
 
-/* What the run did is undone: its causes are causes again (the retry exists because of them). They
- * are what changed after `since`, when the run before it ended. */
-static void restore_causes(scheduler *s, node_id id, uint64_t since) {
-    node *n = node_of(s, id);
-    if (since >= n->ran_rev || SABOTAGED(s, LEAVE_OUT_RESTORE)) return;
-    n->ran_rev = since;
-    n->prev_back = 0;
-}
-
 /* Without memory the count has a gap; that it has run stays known. */
 void runner_counted_over(scheduler *s, node *n) {
     cold *c = registry_cold(s, (node_id)(n - s->graph.nodes));
@@ -51,6 +42,7 @@ void runner_counted_over(scheduler *s, node *n) {
 
 void runner_completed_first(scheduler *s, node *n) {
     bool first = n->flags & (NODE_NEVER_RAN | NODE_RESUMED);
+    if (n->flags & NODE_NEVER_RAN) n->prev_back = 0; /* a first run has no causes */
     n->flags &= ~(uint32_t)(NODE_NEVER_RAN | NODE_RESUMED);
     if (first && s->wanted && node_is_live(&s->graph, n)) ask_for_writers(s, n);
     if (first && s->persistence) origin_say(s, (node_id)(n - s->graph.nodes));
@@ -70,23 +62,21 @@ static void again_later(scheduler *s, node_id id, bool failed) {
     gates_retry(s, id, failed);
 }
 
-/* Of the run that failed: the last one completed, unless it had no memory and so has not. */
-static size_t causes_of_failure(const scheduler *s, node_id id, hd_cell out[CAUSES_MAX]) {
-    place_id found[CAUSES_MAX];
-    const node *n = node_of(s, id);
-    bool starved = n->flags & NODE_STARVED;
-    if (starved && (n->flags & NODE_NEVER_RAN)) return 0;
-    size_t count = invalidation_addresses(s, id, starved ? n->ran_rev : invalidation_last_since(n),
-                                          starved ? UINT64_MAX : n->ran_rev, found);
-    if (count > CAUSES_MAX) count = CAUSES_MAX;
-    for (size_t i = 0; i < count; i++) out[i] = (hd_cell){ found[i] };
-    return count;
+/* Of the run that failed: the last one completed, unless it had no memory and so has not. They stay in
+ * s->told until somebody asks again. */
+static void tell_causes(scheduler *s, node_id id) {
+    bool starved = node_of(s, id)->flags & NODE_STARVED;
+    hd_status status = (starved ? causes_of_next : causes_of_last)(s, id, &s->told);
+    (void)status; /* without memory: the first ones */
 }
 
-void runner_report(scheduler *s, node_id id, hd_status status, const char *message) {
-    hd_cell causes[CAUSES_MAX];
+/* `causes` are places; they are there as long as the failure is told. */
+static void report(scheduler *s, node_id id, hd_status status, const char *message,
+                   const place_id *causes, uint32_t count) {
+    hd_cell named[CAUSES_FEW];
     const node *n = id ? node_of(s, id) : NULL;
-    size_t count = n ? causes_of_failure(s, id, causes) : 0;
+    uint32_t named_count = count < CAUSES_FEW ? count : CAUSES_FEW;
+    for (uint32_t i = 0; i < named_count; i++) named[i] = (hd_cell){ causes[i] };
     cold *c = id ? registry_cold(s, id) : NULL;
     if (c) c->failures++;
     const char *space = "";
@@ -107,8 +97,9 @@ void runner_report(scheduler *s, node_id id, hd_status status, const char *messa
                            .pattern = pattern,
                            .space = space,
                            .node = registry_handle(s, id),
-                           .causes = causes,
-                           .cause_count = count };
+                           .causes = named,
+                           .cause_count = named_count,
+                           .causes_more = count - named_count };
     s->stats.failures++;
     for (uint32_t i = 0; i < s->error_handlers.count; i++)
         s->error_handlers.items[i].fn(s->error_handlers.items[i].ctx, &failure);
@@ -117,6 +108,12 @@ void runner_report(scheduler *s, node_id id, hd_status status, const char *messa
             handled ? "handled" : "uncaught", failure.action, failure.message,
             hd_status_name(status));
     key_unref(name);
+}
+
+void runner_report(scheduler *s, node_id id, hd_status status, const char *message) {
+    vec_clear(&s->told);
+    if (id) tell_causes(s, id);
+    report(s, id, status, message, s->told.items, s->told.count);
 }
 
 /* ---- commits and their verdicts */
@@ -162,25 +159,29 @@ static bool retry_transient(scheduler *s, node_id id) {
     return true;
 }
 
+static void restore_causes(scheduler *s, node_id id, const commit *c) {
+    causes_restore(s, id, c->causes.items, c->causes.count, c->owner_rev);
+}
+
 static void settled(void *ctx, commit *commit_, hd_status status) {
     scheduler *s = ctx;
     node_id id = registry_get(s, unpack(commit_->owner));
     if (!id) return; /* retired meanwhile: a late verdict does not revive it */
     switch (hd_status_class(status)) {
     case HD_CLASS_STALE:
-        restore_causes(s, id, commit_->owner_rev);
+        restore_causes(s, id, commit_);
         count_stale(s, id);
         again_later(s, id, false);
         return;
     case HD_CLASS_TRANSIENT:
         if (!retry_transient(s, id)) break;
-        restore_causes(s, id, commit_->owner_rev);
+        restore_causes(s, id, commit_);
         return;
     default: break;
     }
     overcome(s, id);
     gates_accepted(s, id);
-    if (status) runner_report(s, id, status, NULL);
+    if (status) report(s, id, status, NULL, commit_->causes.items, commit_->causes.count);
 }
 
 /* Writes that nobody could know of: they commit, and are counted (4.3). */
@@ -214,9 +215,7 @@ static bool is_echo(const scheduler *s, node_id id, uint64_t since) {
 static hd_status commit_writes(scheduler *s, node_id id, hd_tx *tx) {
     commit *c;
     node *n = node_of(s, id);
-    uint32_t keys[1];
-    bool triggered =
-        !(n->flags & NODE_NEVER_RAN) && invalidation_causes(s, id, n->ran_rev, keys, 1) > 0;
+    bool triggered = tx->causes.count > 0;
     uint64_t before = s->r->rev;
     uint64_t since = n->flags & NODE_NEVER_RAN ? UINT64_MAX : n->ran_rev; /* of the run before */
     if (!(n->flags & NODE_EFFECT)) check_surface(s, id, tx);
@@ -295,16 +294,27 @@ static bool set_aside(scheduler *s, node_id id) {
     return true;
 }
 
-/* Section 10: why the run happened goes into its commit. Before the new read set takes over. */
-static hd_status carry_causes(scheduler *s, node_id id, hd_tx *tx) {
-    const node *n = node_of(s, id);
-    place_id causes[CAUSES_MAX];
-    if ((n->flags & NODE_NEVER_RAN) || !(tx->writes.count || tx->preconditions.count)) return HD_OK;
-    size_t count = invalidation_addresses(s, id, n->ran_rev, UINT64_MAX, causes);
-    if (count > CAUSES_MAX) count = CAUSES_MAX;
-    if (!vec_room(s->env, &tx->causes, (uint32_t)count)) return HD_NOMEM;
-    for (size_t i = 0; i < count; i++) tx->causes.items[tx->causes.count++] = causes[i];
-    return HD_OK;
+/* Section 10: why the run happened goes into its commit, and stays known when the new read set takes
+ * over. Where neither happens the reads tell it. */
+static hd_status take_causes(scheduler *s, node_id id, hd_tx *tx) {
+    bool commits = tx->writes.count || tx->preconditions.count;
+    bool kept = node_of(s, id)->flags & NODE_CAUSED;
+    if ((tx->flags & TX_CAUSES) || !(commits || kept || !tx_reads_unchanged(tx))) return HD_OK;
+    return causes_take(s, id, tx);
+}
+
+/* The run stands. Listeners may have changed what the node reads as they heard of what it wrote, which
+ * came first: that is what its next run is about. */
+static void completed(scheduler *s, node_id id, hd_tx *tx, uint64_t before) {
+    node *n = node_of(s, id);
+    runner_completed(s, n);
+    n = node_of(s, id);
+    if (node_is_invalid(&s->graph, n) && n->ran_rev > before + 1) {
+        uint64_t prev = causes_last_since(n);
+        n->ran_rev = before + 1;
+        n->prev_back = prev < before ? (uint32_t)(before + 1 - prev) : 0;
+    }
+    causes_completed(s, id, tx);
 }
 
 /* A first run that read, and perhaps has an output, and that is all: with nothing expected there is
@@ -332,6 +342,7 @@ static hd_status conclude_first(scheduler *s, node_id id, hd_tx *tx) {
     n->flags &= ~(uint32_t)NODE_NEVER_RAN; /* its writers have been asked for */
     overcome(s, id);
     runner_completed(s, n);
+    n->prev_back = 0; /* a first run has no causes */
     if (s->persistence) origin_say(s, id);
     return HD_OK;
 }
@@ -342,7 +353,8 @@ static hd_status conclude(scheduler *s, node_id id, hd_tx *tx) {
     if (is_plain_first(node_of(s, id), tx)) return conclude_first(s, id, tx);
     bool elsewhere = !tx_reads_unchanged(tx), first = node_of(s, id)->flags & NODE_NEVER_RAN;
     uint64_t edges = s->graph.edge_visits;
-    hd_status status = carry_causes(s, id, tx);
+    uint64_t before = s->r->rev;
+    hd_status status = take_causes(s, id, tx);
     if (!status) status = apply_reads(s, id, tx);
     if (first && edges == s->graph.edge_visits) elsewhere = false; /* nobody writes what it read */
     if (!status && elsewhere && set_aside(s, id)) return HD_OK;
@@ -352,7 +364,7 @@ static hd_status conclude(scheduler *s, node_id id, hd_tx *tx) {
     if (status) return status;
     if (!commits) overcome(s, id);
     if (tx->lineage) tx_launched(tx, HD_OK); /* nothing was written: what it sent stands */
-    runner_completed(s, node_of(s, id));
+    completed(s, id, tx, before);
     return HD_OK;
 }
 
@@ -393,8 +405,12 @@ static void failed(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
     case HD_CLASS_NOMEM: starve(s, id); return;
     default: break;
     }
+    if (take_causes(s, id, tx)) {
+        starve(s, id);
+        return;
+    }
     if (keep_reads(s, id, tx)) runner_postpone(s, id); /* it would never hear of a change */
-    runner_completed(s, node_of(s, id));
+    completed(s, id, tx, s->r->rev);
     persistence_failed(s, id);
     if (status != HD_ABORTED) runner_report(s, id, status, s->message);
 }
@@ -444,6 +460,7 @@ static hd_status conclude_with(scheduler *s, node_id id, hd_tx *tx, hd_status st
     s->concluding = id;
     if (!status) status = how(s, id, tx);
     if (status) failed(s, id, tx, status);
+    causes_give_back(s, id, tx); /* it has not completed */
     s->concluding = 0;
     const node *n = node_of(s, id);
     if (n->cold || (n->flags & NODE_MATERIALISER))
@@ -472,7 +489,7 @@ hd_status runner_finish(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
 /* Leaves the transaction as prepare() wants it. */
 static void wipe(hd_tx *tx) {
     if (tx->writes.count || tx->preconditions.count || tx->claim_only.count || tx->failed ||
-        tx->missing || tx->attempted.count || tx->lineage) {
+        tx->missing || tx->attempted.count || tx->lineage || tx->causes.count) {
         tx_reset(tx);
         return;
     }
@@ -535,26 +552,15 @@ void runner_end_unusual(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
 
 /* ---- sealing: what the store asks about outputs */
 
-static bool has_cause(const commit *c, uint32_t key) {
-    for (uint32_t i = 0; i < c->causes.count; i++)
-        if (c->causes.items[i] == key) return true;
-    return false;
-}
-
-/* A seal speaks for many runs: it names causes as far as there is room. */
-static hd_status vouch_causes(const scheduler *s, node_id author, commit *c) {
-    const node *n = node_of(s, author);
-    place_id causes[CAUSES_MAX];
-    if (c->causes.count >= CAUSES_MAX) return HD_OK;
-    size_t count =
-        invalidation_addresses(s, author, invalidation_last_since(n), n->ran_rev, causes);
-    hd_status status = HD_OK;
-    for (size_t i = 0; i < count && c->causes.count < CAUSES_MAX && !status; i++)
-        if (!has_cause(c, causes[i])) status = tx_cause(s->r, c, causes[i]);
+/* Each document has those of the run that wrote it, or found it right, last. */
+static hd_status vouch_causes(scheduler *s, node_id author, commit *c) {
+    hd_status status = causes_of_last(s, author, &s->told);
+    for (uint32_t i = 0; i < s->told.count && !status; i++)
+        status = tx_cause(s->r, c, s->told.items[i]);
     return status;
 }
 
-static bool vouch(void *ctx, place_id doc, commit *c, hd_status *status) {
+static bool vouch(void *ctx, place_id doc, commit *c, struct key **by, hd_status *status) {
     scheduler *s = ctx;
     node_id author = place_at(&s->r->places, doc)->doc.writer;
     if (!author || (place_at(&s->r->places, doc)->doc.flags & DOC_MULTI_WRITER)) return true;
@@ -564,6 +570,7 @@ static bool vouch(void *ctx, place_id doc, commit *c, hd_status *status) {
     for (uint32_t i = 0; i < n->read_count && !*status; i++)
         if (!(reads[i].key & KEY_NO_CLAIM)) *status = tx_claim(s->r, c, reads[i].key);
     if (!*status) *status = vouch_causes(s, author, c);
+    *by = node_own_name(s, author);
     return true;
 }
 
@@ -573,16 +580,18 @@ static bool is_for_good(hd_status status) {
     return (class == HD_CLASS_PERMANENT || class == HD_CLASS_TERMINAL) && status != HD_CLOSED;
 }
 
-static void unseal(void *ctx, place_id doc, hd_status status) {
+static void unseal(void *ctx, const commit *c, const footprint *of, hd_status status) {
     scheduler *s = ctx;
-    node_id author = place_at(&s->r->places, doc)->doc.writer;
-    if (!author || (place_at(&s->r->places, doc)->doc.flags & DOC_MULTI_WRITER)) return;
+    const place *doc = place_at(&s->r->places, of->doc);
+    node_id author = doc->doc.writer;
+    if (!author || (doc->doc.flags & DOC_MULTI_WRITER)) return;
+    const place_id *causes = of->cause_count ? &c->causes.items[of->first_cause] : NULL;
     if (is_for_good(status)) {
         overcome(s, author);
-        runner_report(s, author, status, NULL);
+        report(s, author, status, NULL, causes, of->cause_count);
         return;
     }
-    restore_causes(s, author, invalidation_last_since(node_of(s, author)));
+    causes_restore(s, author, causes, of->cause_count, causes_last_since(node_of(s, author)));
     again_later(s, author, false);
     origin_say_later(s, author);
 }

@@ -79,7 +79,7 @@ hd_status runner_write_output(scheduler *s, node_id id, place_id at, hd_value v)
 /* The body, begun at that time, has ended. */
 void runner_record_time(scheduler *s, node_id id, uint64_t began);
 
-enum { NODE_UNUSUAL = NODE_GATED | NODE_EPHEMERAL | NODE_MATERIALISER };
+enum { NODE_UNUSUAL = NODE_GATED | NODE_EPHEMERAL | NODE_MATERIALISER | NODE_CAUSED };
 
 /* What the body is given. The transaction is as wipe() and a plain run leave it. */
 static inline void runner_prepare(scheduler *s, const node *n, hd_tx *tx) {

@@ -14,7 +14,7 @@
 /* What it read before it was suspended must not have changed since. */
 static bool is_stale(const scheduler *s, const hd_tx *tx) {
     for (uint32_t i = 0; i < tx->reads.count; i++)
-        if (invalidation_changed_at(s, tx->reads.items[i]) > tx->epoch) return true;
+        if (causes_changed_at(s, tx->reads.items[i]) > tx->epoch) return true;
     return false;
 }
 
@@ -41,6 +41,7 @@ static void end_suspended(scheduler *s, hd_run *run, hd_status status) {
     node_id id = registry_get(s, (hd_node){ run->node, run->generation });
     runner_unblock(s, run);
     if (id) end_suspended_node(s, id, run->tx, status);
+    causes_end(s, run->tx);
     tx_close(run->tx);
     env_free(s->env, run, sizeof *run);
 }
@@ -62,8 +63,10 @@ hd_status runner_suspend(scheduler *s, hd_tx *tx, hd_run **out) {
     hd_tx *next = NULL;
     cold *c = registry_cold(s, id);
     hd_status status = tx_open(s->rt, HD_COMMIT_DERIVED, &next);
-    if (!status) status = tx_reads_complete(tx); /* the expected list will not stay */
+    if (!status) status = tx_reads_complete(tx);  /* the expected list will not stay */
+    if (!status) status = causes_take(s, id, tx); /* nor do revisions tell what began it */
     if (!run || !c || status) {
+        causes_give_back(s, id, tx);
         if (next) tx_close(next);
         env_free(s->env, run, sizeof *run);
         return HD_NOMEM;
@@ -115,6 +118,7 @@ static void drop_runs(scheduler *s, list *runs) {
     while (!list_empty(runs)) {
         hd_run *run = LIST_ENTRY(list_pop_front(runs), hd_run, link);
         while (!list_empty(&run->blocked)) list_pop_front(&run->blocked);
+        causes_end(s, run->tx);
         tx_close(run->tx);
         env_free(s->env, run, sizeof *run);
     }

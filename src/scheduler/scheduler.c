@@ -550,11 +550,16 @@ hd_node hd_tx_node(const hd_tx *tx) {
 }
 
 size_t hd_tx_causes(hd_tx *tx, hd_cell *out, size_t max) {
-    const scheduler *s = scheduler_get(tx->rt);
-    place_id found[CAUSES_MAX];
+    scheduler *s = scheduler_get(tx->rt);
     node_id id = s ? runs_in(s, tx) : 0;
-    if (!id || (node_of(s, id)->flags & NODE_NEVER_RAN)) return 0;
-    size_t count = invalidation_addresses(s, id, node_of(s, id)->ran_rev, UINT64_MAX, found);
-    for (size_t i = 0; i < count && i < max && i < CAUSES_MAX; i++) out[i] = (hd_cell){ found[i] };
-    return count;
+    const place_vec *found = &tx->causes;
+    if (!id) return 0;
+    if (!(tx->flags & TX_CAUSES)) {
+        /* Run once more, it has the causes of the run that is looked at. */
+        hd_status status = (s->rechecking ? causes_of_last : causes_of_next)(s, id, &s->told);
+        if (status) tx_fail(tx, status);
+        found = &s->told;
+    }
+    for (size_t i = 0; i < found->count && i < max; i++) out[i] = (hd_cell){ found->items[i] };
+    return found->count;
 }

@@ -47,18 +47,7 @@ typedef struct hold {
     uint64_t until;
 } hold;
 
-/* A cause that was written down: which read changed, and the revision of that. */
-typedef struct noted_cause {
-    uint32_t key;
-    uint64_t rev;
-} noted_cause;
-
-/* A node with a change group does not hear of every change of what it reads, so places alone do not tell
- * its causes: they are written down, by invalidation. One entry for each key. */
-typedef struct noted_causes {
-    VEC(noted_cause) items;
-    table index; /* key -> index into items */
-} noted_causes;
+typedef struct kept_causes kept_causes; /* of causes.c */
 
 #define AWAITING_LISTS 256
 
@@ -78,9 +67,6 @@ typedef struct cold {
     list_node awaiting; /* while it does: in scheduler.awaiting */
     uint32_t failures;  /* reported */
     uint32_t runs_over; /* so many times RUNS_OVER have been taken off node.runs */
-
-    noted_causes *causes; /* of a node with a change group; NULL: none yet */
-    bool causes_lost;     /* no memory once: places tell, more than there is */
 } cold;
 
 /* Beside each node, in an array of its own. */
@@ -156,6 +142,12 @@ typedef struct scheduler {
     uint32_t colds_free;
     table names; /* (parent, name) -> node */
     uint32_t effects, computations, materialisers;
+
+    /* causes */
+    kept_causes **caused; /* by node, of those with NODE_CAUSED; NULL for the others */
+    uint32_t caused_capacity;
+    kept_causes *spare_causes; /* an empty one, or NULL */
+    place_vec told;            /* scratch of those who ask; no references */
 
     /* runner */
     hd_tx *tx;          /* of the next run */

@@ -2,6 +2,7 @@
 #include "scheduler/trace.h"
 
 #include "base/env.h"
+#include "scheduler/causes.h"
 #include "scheduler/invalidation.h"
 #include "scheduler/registry.h"
 #include "value/key.h"
@@ -204,12 +205,11 @@ const char *hd_trigger_decision_name(hd_trigger_decision decision) {
 /* ---- runs */
 
 static void begin_causes(scheduler *s, node_id id, hd_trace_cells *out) {
-    const node *n = node_of(s, id);
-    place_id found[CAUSES_MAX];
-    if (n->flags & NODE_NEVER_RAN) return;
-    size_t count = invalidation_addresses(s, id, n->ran_rev, UINT64_MAX, found);
-    for (size_t i = 0; i < count && i < HD_TRACE_CELLS; i++) add_cell(s, out, found[i]);
-    out->count = (uint32_t)count;
+    hd_status status = causes_of_next(s, id, &s->told);
+    (void)status; /* without memory: the first ones */
+    for (uint32_t i = 0; i < s->told.count && i < HD_TRACE_CELLS; i++)
+        add_cell(s, out, s->told.items[i]);
+    out->count = s->told.count;
 }
 
 void trace_run_begin(trace *t, scheduler *s, node_id id) {

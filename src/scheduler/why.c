@@ -2,6 +2,7 @@
 #include "scheduler/why.h"
 
 #include "base/env.h"
+#include "scheduler/causes.h"
 #include "scheduler/gates.h"
 #include "scheduler/invalidation.h"
 #include "scheduler/registry.h"
@@ -114,36 +115,39 @@ static void tell_cause(asking *a, node_id id, uint32_t depth, place_id at, uint6
     if (!a->fn(a->ctx, &cause)) a->stopped = true;
 }
 
-/* What caused its last run, as far as it has not changed again; or as it was written down then, where that
- * tells more. Gives the revision at which that run began to see things. */
-static size_t last_causes(const asking *a, node_id id, place_id *out, uint64_t *until) {
-    const node *n = node_of(a->s, id);
-    const run_entry *run =
-        a->t ? trace_find_run(a->t, registry_handle(a->s, id), n->ran_rev) : NULL;
-    size_t written = run ? run->t.causes.count : 0, count = 0;
+/* What caused its last run: as it was traced then, where that tells more than the reads do (what has
+ * changed again since does not show there). Gives the revision at which that run began to see things. */
+static void last_causes(const asking *a, node_id id, place_vec *out, uint64_t *until) {
+    const scheduler *s = a->s;
+    const node *n = node_of(s, id);
+    const run_entry *run = a->t ? trace_find_run(a->t, registry_handle(s, id), n->ran_rev) : NULL;
+    uint32_t traced = run ? run->t.causes.count : 0;
     *until = run ? run->rev_before : n->ran_rev;
-    if (!run || written > HD_TRACE_CELLS)
-        count = invalidation_addresses(a->s, id, invalidation_last_since(n), *until, out);
-    if (written > HD_TRACE_CELLS) written = HD_TRACE_CELLS;
-    if (count >= written) return count;
-    for (size_t i = 0; i < written; i++) out[i] = run->t.causes.cells[i].id;
-    return written;
+    hd_status status = causes_of_last(s, id, out);
+    (void)status; /* without memory: the first ones */
+    if (out->count >= traced || traced > HD_TRACE_CELLS || !vec_room(s->env, out, traced)) return;
+    for (out->count = 0; out->count < traced; out->count++)
+        out->items[out->count] = run->t.causes.cells[out->count].id;
+}
+
+static void tell_causes(asking *a, node_id id, uint32_t depth, const place_vec *causes,
+                        uint64_t since, uint64_t until) {
+    for (uint32_t i = 0; i < causes->count && !a->stopped; i++)
+        tell_cause(a, id, depth, causes->items[i], since, until);
 }
 
 static void tell_node(asking *a, node_id id, uint32_t depth) {
     const node n = *node_of(a->s, id); /* records may move while somebody is told */
     bool invalid = node_is_invalid(&a->s->graph, &n);
-    place_id found[CAUSES_MAX];
     uint32_t planned = a->stack_count;
     uint64_t until;
-    size_t count = last_causes(a, id, found, &until);
-    for (size_t i = 0; i < count && i < CAUSES_MAX && !a->stopped; i++)
-        tell_cause(a, id, depth, found[i], n.ran_rev - n.prev_back, until);
-    if (invalid && n.runs) {
-        count = invalidation_addresses(a->s, id, n.ran_rev, UINT64_MAX, found);
-        for (size_t i = 0; i < count && i < CAUSES_MAX && !a->stopped; i++)
-            tell_cause(a, id, depth, found[i], n.ran_rev, UINT64_MAX);
-    }
+    place_vec last = { 0 }, next = { 0 };
+    last_causes(a, id, &last, &until);
+    if (invalid && n.runs) (void)causes_of_next(a->s, id, &next);
+    tell_causes(a, id, depth, &last, causes_last_since(&n), until);
+    tell_causes(a, id, depth, &next, n.ran_rev, UINT64_MAX);
+    vec_fini(a->s->env, &last);
+    vec_fini(a->s->env, &next);
     /* The first cause's writer comes next: turn round what was planned. */
     for (uint32_t i = planned, j = a->stack_count; i + 1 < j; i++, j--) {
         node_id node_ = a->stack[i].node;

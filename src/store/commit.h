@@ -79,6 +79,8 @@ typedef struct touched {
     uint8_t flags;
 } touched;
 
+typedef VEC(place_id) place_vec;
+
 /* A document that a commit writes: on what, and what changes there if that is still so when it is
  * admitted (its *account*: the minimal changed paths of MATCHING 2.2, commit.paths[first .. + count)).
  * If it is not so, or there is no account, the operations' own paths are the footprint. */
@@ -89,6 +91,10 @@ typedef struct footprint {
     uint32_t first_path, path_count;
     bool accounted;
     bool created; /* did not exist at the basis */
+    /* In a seal: the node that wrote it (referenced; NULL: it has no name, or there are several), and
+     * what caused that run: commit.causes[first_cause .. + cause_count). */
+    struct key *by;
+    uint32_t first_cause, cause_count;
 } footprint;
 
 typedef enum commit_state {
@@ -126,13 +132,16 @@ typedef struct commit {
     VEC(uint64_t) layers; /* local seqs named by claims */
     VEC(precondition) preconditions;
     VEC(footprint) footprints;
-    VEC(touched) paths;   /* of footprints */
-    VEC(uint32_t) causes; /* read keys that made the run happen; the places referenced */
-    VEC(space_seq) seqs;  /* filled by acceptance, one for each space written or claimed */
-    hd_value extra;       /* JSON for the log beside the operations: nodes, basis, events; absent */
-    bool extra_is_ours;   /* made by the scheduler: nobody needs to look at its form */
-    uint64_t heard;       /* how far the authority had been heard when it was made: replica.heard */
-    bool untold;          /* accepted, but not all of its accounts hold */
+    VEC(touched) paths; /* of footprints */
+    /* The addresses whose change made the run happen, referenced. Of a seal: those of each document, one
+     * after the other. */
+    place_vec causes;
+    VEC(space_seq) seqs; /* filled by acceptance, one for each space written or claimed */
+    hd_value extra;      /* JSON for the log beside the operations: nodes, basis, events; absent */
+    bool extra_is_ours;  /* made by the scheduler: nobody needs to look at its form */
+    uint64_t heard;      /* how far the authority had been heard when it was made: replica.heard */
+    bool sealed;         /* derived outputs: each document has its author and causes */
+    bool untold;         /* accepted, but not all of its accounts hold */
 
     hd_verdict_fn done; /* told once; NULL */
     void *done_ctx;

@@ -49,17 +49,21 @@ static void seal_settled(void *ctx, commit *c, hd_status status) {
         r->observer.refused(r->observer.ctx, c);
     if (!status || !r->observer.unseal) return;
     for (uint32_t i = 0; i < c->footprints.count; i++)
-        r->observer.unseal(r->observer.ctx, c->footprints.items[i].doc, status);
+        r->observer.unseal(r->observer.ctx, c, &c->footprints.items[i], status);
 }
 
 /* The operation says all there is now; the footprint only where it differs from before, so that a
  * restart does not take the readers of the rest for stale. */
-static hd_status seal_add(replica *r, commit *c, place_id doc) {
+static hd_status seal_add(replica *r, commit *c, place_id doc, struct key *by, uint32_t causes) {
     place *p = place_at(&r->places, doc);
     bool absent = value_is_absent(p->value);
     if (!vec_room(r->env, &c->ops, 1)) return HD_NOMEM;
     hd_status status = footprint_add(r, c, doc, p->value, true);
     if (status) return status;
+    footprint *f = &vec_last(&c->footprints);
+    f->by = by ? key_ref(by) : NULL;
+    f->first_cause = causes;
+    f->cause_count = c->causes.count - causes;
     c->ops.items[c->ops.count++] = (op){ absent ? OP_DELETE : OP_SET, doc,
                                          path_ref(r->heap, HD_PATH_ROOT), value_ref(p->value), 0 };
     place_ref(&r->places, doc);
@@ -88,9 +92,11 @@ static hd_status seal_collect(replica *r, commit *c) {
     tidy_unsealed(r);
     for (uint32_t i = 0; i < r->unsealed.count; i++) {
         place_id doc = r->unsealed.items[i];
-        bool vouched =
-            !status && r->observer.vouch && r->observer.vouch(r->observer.ctx, doc, c, &status);
-        if (vouched && !status) status = seal_add(r, c, doc);
+        uint32_t causes = c->causes.count;
+        struct key *by = NULL;
+        bool vouched = !status && r->observer.vouch &&
+                       r->observer.vouch(r->observer.ctx, doc, c, &by, &status);
+        if (vouched && !status) status = seal_add(r, c, doc, by, causes);
         if (!vouched || status) r->unsealed.items[kept++] = doc;
     }
     r->unsealed.count = kept;
@@ -119,6 +125,7 @@ hd_status overlay_seal(replica *r, bool rows_alone) {
     if (!r->unsealed.count && !(rows_alone && r->due)) return HD_OK;
     commit *c = replica_commit_new(r, HD_COMMIT_DERIVED);
     if (!c) return HD_NOMEM;
+    c->sealed = true;
     hd_status status = seal_collect(r, c);
     if (!status) status = seal_push(r, c);
     if (status) {

@@ -120,10 +120,11 @@ static void commit_clear(replica *r, commit *c) {
     }
     for (uint32_t i = 0; i < c->claims.count; i++)
         place_unref(ps, c->claims.items[i].key & KEY_PLACE);
-    for (uint32_t i = 0; i < c->causes.count; i++) place_unref(ps, c->causes.items[i] & KEY_PLACE);
+    for (uint32_t i = 0; i < c->causes.count; i++) place_unref(ps, c->causes.items[i]);
     for (uint32_t i = 0; i < c->preconditions.count; i++)
         if (c->preconditions.items[i].place) place_unref(ps, c->preconditions.items[i].place);
     for (uint32_t i = 0; i < c->paths.count; i++) path_unref(r->heap, c->paths.items[i].path);
+    for (uint32_t i = 0; i < c->footprints.count; i++) key_unref(c->footprints.items[i].by);
     for (uint32_t i = 0; i < c->seqs.count; i++) key_unref(c->seqs.items[i].space);
     value_unref(c->extra);
     vec_clear(&c->ops);
@@ -135,7 +136,7 @@ static void commit_clear(replica *r, commit *c) {
     vec_clear(&c->causes);
     vec_clear(&c->seqs);
     c->extra = value_absent();
-    c->extra_is_ours = c->untold = false;
+    c->extra_is_ours = c->untold = c->sealed = false;
     key_unref(c->by);
     key_unref(c->as);
     c->by = c->as = NULL;

@@ -54,16 +54,16 @@ typedef struct observer {
     /* A document that a run waits for has arrived (or is known to be absent). */
     void (*arrived)(void *ctx, place_id doc, hd_status status);
     /* The output `doc` is to be sealed: adds the claims, causes and provenance of the node that
-     * wrote it. False when that node is not clean: the output cannot be sealed now. HD_NOMEM is
-     * said through *status. */
-    bool (*vouch)(void *ctx, place_id doc, struct commit *c, hd_status *status);
+     * wrote it, and names it (borrowed; NULL: it has no name). False when that node is not clean: the
+     * output cannot be sealed now. HD_NOMEM is said through *status. */
+    bool (*vouch)(void *ctx, place_id doc, struct commit *c, struct key **by, hd_status *status);
     /* A transaction that launched something: its commit `c` was queued (HD_PENDING), has its verdict,
      * or there is none to wait for (c NULL). Before the commit's owners are told. */
     void (*lineage)(void *ctx, void *lineage, const struct commit *c, hd_status status);
     /* Another writer's change became visible; documents of followed spaces included. */
     void (*integrated)(void *ctx, place_id doc);
     /* A seal was refused, and why: the outputs are gone, and the nodes behind them may run again. */
-    void (*unseal)(void *ctx, place_id doc, hd_status status);
+    void (*unseal)(void *ctx, const struct commit *c, const struct footprint *of, hd_status status);
     /* Another writer's commit, whose changes are visible by now, said this of nodes (basis.h); seqs
      * by space as of then, its own included. */
     void (*observed)(void *ctx, hd_value extra, hd_value seqs);

@@ -389,6 +389,40 @@ static bool put_name_json(encoder *e, json_buffer *b, place_id doc) {
     return ok;
 }
 
+/* A cause as "space/id#/path"; whose instance it was in does not matter for looking at it. */
+static bool put_cause_json(encoder *e, json_buffer *b, place_id at) {
+    const places *ps = &e->r->places;
+    const place *root = place_doc(ps, at);
+    const struct key *space = ps->homes.items[root->doc.home].space, *id = root->doc.id;
+    size_t length;
+    const char *text = path_text(e, place_path(ps, at), &length);
+    bool ok = text && put_string(b, "", key_bytes(space), space->length);
+    if (ok) b->bytes[b->length - 1] = '/'; /* in place of the closing quote */
+    ok = ok && put_escaped(b, key_bytes(id), id->length);
+    if (length) ok = ok && put_literal(b, "#") && put_escaped(b, text, length);
+    return ok && put_literal(b, "\"");
+}
+
+#define LOGGED_CAUSES 64 /* of a run; the others are counted */
+
+/* What made a run happen, and how many are not named. */
+static bool put_causes_json(encoder *e, json_buffer *b, const place_id *causes, uint32_t count) {
+    uint32_t named = count < LOGGED_CAUSES ? count : LOGGED_CAUSES;
+    if (!count) return true;
+    bool ok = put_literal(b, ",\"why\":[");
+    for (uint32_t i = 0; i < named && ok; i++)
+        ok = (i == 0 || put_literal(b, ",")) && put_cause_json(e, b, causes[i]);
+    ok = ok && put_literal(b, "]");
+    return ok && (named == count || put_number_json(b, ",\"more\":", count - named));
+}
+
+/* In a seal each document has an author of its own. */
+static bool put_author_json(encoder *e, json_buffer *b, const commit *c, const footprint *f) {
+    bool ok = !f->by || (put_literal(b, ",\"by\":") && put_key_string(b, f->by));
+    const place_id *causes = f->cause_count ? &c->causes.items[f->first_cause] : NULL;
+    return ok && put_causes_json(e, b, causes, f->cause_count);
+}
+
 static bool put_doc_json(encoder *e, json_buffer *b, const commit *c, const footprint *f,
                          uint32_t first) {
     uint32_t end = op_end(c, first);
@@ -398,7 +432,7 @@ static bool put_doc_json(encoder *e, json_buffer *b, const commit *c, const foot
     if (flags & WRITE_GUARDED) ok = ok && put_literal(b, ",\"g\":1");
     if (f->basis) ok = ok && put_number_json(b, ",\"b\":", f->basis);
     if (!footprint_is_plain(c, f, first, end)) ok = ok && put_footprint_json(e, b, c, f);
-    ok = ok && put_literal(b, ",\"o\":[");
+    ok = ok && put_author_json(e, b, c, f) && put_literal(b, ",\"o\":[");
     for (uint32_t i = first; i < end && ok; i++)
         ok = (i == first || put_literal(b, ",")) && put_op_json(e, b, &c->ops.items[i]);
     return ok && put_literal(b, "]}");
@@ -415,29 +449,12 @@ static bool put_docs_json(encoder *e, json_buffer *b, const commit *c) {
     return ok && put_literal(b, "]");
 }
 
-/* A cause as "space/id#/path"; whose instance it was in does not matter for looking at it. */
-static bool put_cause_json(encoder *e, json_buffer *b, uint32_t key) {
-    const places *ps = &e->r->places;
-    const place *root = place_doc(ps, key & KEY_PLACE);
-    const struct key *space = ps->homes.items[root->doc.home].space, *id = root->doc.id;
-    size_t length;
-    const char *text = path_text(e, place_path(ps, key & KEY_PLACE), &length);
-    bool ok = text && put_string(b, "", key_bytes(space), space->length);
-    if (ok) b->bytes[b->length - 1] = '/'; /* in place of the closing quote */
-    ok = ok && put_escaped(b, key_bytes(id), id->length);
-    if (length) ok = ok && put_literal(b, "#") && put_escaped(b, text, length);
-    return ok && put_literal(b, "\"");
-}
-
 static bool put_stamp_json(encoder *e, json_buffer *b, const commit *c) {
     bool ok = true;
     if (c->by) ok = put_literal(b, ",\"by\":") && put_key_string(b, c->by);
     if (c->as) ok = ok && put_literal(b, ",\"as\":") && put_key_string(b, c->as);
-    if (!c->causes.count) return ok;
-    ok = ok && put_literal(b, ",\"why\":[");
-    for (uint32_t i = 0; i < c->causes.count && ok; i++)
-        ok = (i == 0 || put_literal(b, ",")) && put_cause_json(e, b, c->causes.items[i]);
-    return ok && put_literal(b, "]");
+    if (c->sealed) return ok; /* each document says it for itself */
+    return ok && put_causes_json(e, b, c->causes.items, c->causes.count);
 }
 
 static bool put_spaces_json(encoder *e, json_buffer *b) {

@@ -44,6 +44,12 @@ static void drop_attempted(hd_tx *tx) {
     vec_clear(&tx->attempted);
 }
 
+static void drop_causes(hd_tx *tx) {
+    for (uint32_t i = 0; i < tx->causes.count; i++)
+        place_unref(&tx->r->places, tx->causes.items[i]);
+    vec_clear(&tx->causes);
+}
+
 void tx_launched(hd_tx *tx, hd_status status) {
     void *lineage = tx->lineage;
     tx->lineage = NULL;
@@ -56,7 +62,8 @@ static void reset_rest(hd_tx *tx) {
     if (tx->lineage) tx_launched(tx, tx->failed ? tx->failed : HD_ABORTED);
     if (tx->writes.count || tx->preconditions.count) drop_writes(tx);
     if (tx->reads.count || tx->claim_only.count) tx_drop_reads(tx);
-    if (tx->causes.count) vec_clear(&tx->causes);
+    if (tx->causes.count) drop_causes(tx);
+    assert(!tx->room);
     if (tx->attempted.count) drop_attempted(tx);
     tx->kept = 0;
     tx->stamp = (stamp){ 0 };
@@ -214,9 +221,9 @@ static hd_status add_claim(replica *r, commit *c, uint32_t key, bool strict) {
 
 hd_status tx_claim(replica *r, commit *c, uint32_t key) { return add_claim(r, c, key, false); }
 
-hd_status tx_cause(replica *r, commit *c, uint32_t key) {
-    if (!vec_push(r->env, &c->causes, key)) return HD_NOMEM;
-    place_ref(&r->places, key & KEY_PLACE);
+hd_status tx_cause(replica *r, commit *c, place_id at) {
+    if (!vec_push(r->env, &c->causes, at)) return HD_NOMEM;
+    place_ref(&r->places, at);
     return HD_OK;
 }
 

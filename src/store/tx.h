@@ -42,6 +42,7 @@ enum {
     TX_UNSETTLED =
         512,          /* a read met a value that is about to change: all reads fail from there on */
     TX_ELIDED = 1024, /* a write that changed nothing became a claim */
+    TX_CAUSES = 2048, /* `causes` is filled in; by the scheduler */
     TX_BUSY = 4096    /* there is more than reads and an output: writes, claims, a failure, ... */
 };
 
@@ -65,7 +66,10 @@ struct hd_tx {
                                * are referenced */
     table seen;               /* keys of `reads`, once there are many */
     table claimed;            /* keys of `claim_only`, once there are many */
-    VEC(uint32_t) causes;     /* keys whose change made the run happen; go into the commit */
+    /* With TX_CAUSES: the addresses whose change made the run happen, referenced, as of the revision
+     * causes_rev. They go into the commit. */
+    place_vec causes;
+    uint64_t causes_rev;
 
     /* Writes. */
     VEC(tx_write) writes;
@@ -81,6 +85,7 @@ struct hd_tx {
     uint64_t epoch;     /* r->rev at begin */
     place_id missing;   /* the first document a read had to wait for; 0: none */
     void *owner;        /* free for the scheduler: the run */
+    void *room;         /* ditto: to write its causes down; NULL outside of a run */
     void *lineage;      /* ditto: what depends on the fate of this transaction; NULL: nothing */
     struct hd_tx *next; /* in the runtime's list of spare transactions */
 };
@@ -154,8 +159,8 @@ void tx_launched(hd_tx *tx, hd_status status);
 
 /* Adds a claim for a read key to a commit under construction. HD_NOMEM. */
 hd_status tx_claim(replica *r, commit *c, uint32_t key);
-/* Adds a cause: a read whose change made the run happen. HD_NOMEM. */
-hd_status tx_cause(replica *r, commit *c, uint32_t key);
+/* Adds a cause: an address whose change made the run happen. HD_NOMEM. */
+hd_status tx_cause(replica *r, commit *c, place_id at);
 hd_status tx_require_origin(hd_tx *tx, uint64_t local_seq);
 
 /* What the transaction had written, to go back to. */

@@ -1,5 +1,5 @@
 /* test_causes.c -- area R: a run happens because something changed; what that was goes with it. */
-#include "scheduler/invalidation.h"
+#include "scheduler/causes.h"
 #include "scheduler/sabotage.h"
 #include "scheduler/settle.h"
 #include "spec.h"
@@ -20,9 +20,9 @@ static const char *cell_name(hd_cell cell) {
 }
 
 static hd_status tell_causes(lab_node *self, hd_tx *tx) {
-    hd_cell causes[CAUSES_MAX];
+    hd_cell causes[CAUSES_FEW];
     char line[512] = "";
-    size_t count = hd_tx_causes(tx, causes, CAUSES_MAX);
+    size_t count = hd_tx_causes(tx, causes, CAUSES_FEW);
     for (size_t i = 0; i < count && i < 8; i++)
         snprintf(line + strlen(line), sizeof line - strlen(line), "%s%s", i ? " " : "",
                  cell_name(causes[i]));

@@ -21,13 +21,15 @@ static struct {
     int unsealed;
 } node;
 
-static bool vouch(void *ctx, place_id doc, commit *c, hd_status *status) {
+static bool vouch(void *ctx, place_id doc, commit *c, struct key **by, hd_status *status) {
     replica *r = ctx;
     if (!node.clean) return false;
     if (node.reads) *status = tx_claim(r, c, lab_cell(a, node.reads).id);
     return !*status;
 }
-static void unseal(void *ctx, place_id doc, hd_status status) { node.unsealed++; }
+static void unseal(void *ctx, const commit *c, const footprint *of, hd_status status) {
+    node.unsealed++;
+}
 
 static int open_two(void **state) {
     l = lab_open_with((lab_options){ .kind = LAB_MEMORY });

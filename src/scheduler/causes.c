@@ -1,0 +1,419 @@
+/* causes.c -- gathering causes, and keeping those that the reads do not tell. */
+#include "scheduler/causes.h"
+
+#include "base/env.h"
+#include <stdlib.h>
+
+/* A node's causes, as far as its reads do not tell them. All places are referenced. */
+struct kept_causes {
+    /* Of the next run, beside the reads that changed after next_since. Without of_next the reads
+     * that changed since the last run are all there is. */
+    bool of_next;
+    uint64_t next_since;
+    place_vec next;
+    /* Of the last run; without of_last the reads tell them. */
+    bool of_last;
+    place_vec last;
+};
+
+static kept_causes *kept(const scheduler *s, node_id id) {
+    assert(!(node_of(s, id)->flags & NODE_CAUSED) || (id < s->caused_capacity && s->caused[id]));
+    return node_of(s, id)->flags & NODE_CAUSED ? s->caused[id] : NULL;
+}
+
+static bool has_group(const scheduler *s, const node *n) {
+    const cold *c = cold_of(s, n);
+    return c && c->group;
+}
+
+/* ---- sets of addresses */
+
+static bool contains(const place_vec *v, place_id at) {
+    for (uint32_t i = 0; i < v->count; i++)
+        if (v->items[i] == at) return true;
+    return false;
+}
+
+/* Once, as long as they are few; joined() sees to the rest. */
+static bool enter(const scheduler *s, place_vec *out, place_id at) {
+    if (out->count <= CAUSES_FEW && contains(out, at)) return true;
+    return vec_push(s->env, out, at);
+}
+
+static place_id parent_of(const places *ps, place_id at) {
+    return place_is_doc(ps, at) ? 0 : place_at(ps, at)->in.parent;
+}
+
+/* The nearest place above both (or one of them). They are of one document. */
+static place_id common_ancestor(const places *ps, place_id a, place_id b) {
+    assert(place_at(ps, a)->root == place_at(ps, b)->root);
+    while (a != b && !place_is_doc(ps, a)) {
+        for (place_id up = b; up; up = parent_of(ps, up))
+            if (up == a) return a;
+        a = parent_of(ps, a);
+    }
+    return a;
+}
+
+typedef struct rooted {
+    place_id root, at;
+} rooted;
+
+static int by_root(const void *a, const void *b) {
+    const rooted *x = a, *y = b;
+    if (x->root != y->root) return x->root < y->root ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* One address for each document. */
+static hd_status join(const scheduler *s, place_vec *out) {
+    const places *ps = &s->r->places;
+    rooted *all = env_new_array(s->env, out->count, sizeof *all);
+    uint32_t count = out->count, joined = 0;
+    if (!all) return HD_NOMEM;
+    for (uint32_t i = 0; i < count; i++)
+        all[i] = (rooted){ place_at(ps, out->items[i])->root, out->items[i] };
+    qsort(all, count, sizeof *all, by_root);
+    for (uint32_t i = 0; i < count; i++) {
+        place_id *last = joined ? &out->items[joined - 1] : NULL;
+        if (last && place_at(ps, *last)->root == all[i].root)
+            *last = common_ancestor(ps, *last, all[i].at);
+        else out->items[joined++] = all[i].at;
+    }
+    out->count = joined;
+    env_free(s->env, all, count * sizeof *all);
+    return HD_OK;
+}
+
+static void drop_places(scheduler *s, place_vec *v) {
+    for (uint32_t i = 0; i < v->count; i++) place_unref(&s->r->places, v->items[i]);
+    vec_clear(v);
+}
+
+static void swap(place_vec *a, place_vec *b) {
+    place_vec was = *a;
+    *a = *b;
+    *b = was;
+}
+
+/* ---- gathering */
+
+typedef struct window {
+    uint64_t since, until;  /* reads that changed after the one and up to the other */
+    place_id own;           /* a document whose change at `until` is the node's own; 0: none */
+    const place_vec *named; /* these, too; NULL */
+} window;
+
+static bool is_in_window(const scheduler *s, const window *w, uint32_t key) {
+    uint64_t rev = causes_changed_at(s, key);
+    if (rev <= w->since || rev > w->until) return false;
+    return !w->own || rev != w->until || place_at(&s->r->places, key & KEY_PLACE)->root != w->own;
+}
+
+/* In the order of the reads; what is named and not read any more comes last. */
+static hd_status gather(const scheduler *s, node_id id, const window *w, place_vec *out) {
+    const node *n = node_of(s, id);
+    const edge *reads = node_reads_const(n);
+    const place_vec *named = w->named && w->named->count ? w->named : NULL;
+    bool few = named && named->count <= CAUSES_FEW;
+    vec_clear(out);
+    for (uint32_t i = 0; i < n->read_count; i++) {
+        place_id at = reads[i].key & KEY_PLACE;
+        if (!is_in_window(s, w, reads[i].key) && !(few && contains(named, at))) continue;
+        if (!enter(s, out, at)) return HD_NOMEM;
+    }
+    for (uint32_t i = 0; named && i < named->count; i++)
+        if (!enter(s, out, named->items[i])) return HD_NOMEM;
+    return out->count > CAUSES_FEW ? join(s, out) : HD_OK;
+}
+
+static window next_window(const scheduler *s, node_id id) {
+    const node *n = node_of(s, id);
+    const kept_causes *k = kept(s, id);
+    window w = { n->ran_rev, UINT64_MAX, 0, NULL };
+    if (has_group(s, n)) w.since = UINT64_MAX; /* what concerned it is written down */
+    if (k && k->of_next) {
+        w.since = k->next_since;
+        w.named = &k->next;
+    }
+    return w;
+}
+
+hd_status causes_of_next(const scheduler *s, node_id id, place_vec *out) {
+    window w = next_window(s, id);
+    vec_clear(out);
+    return node_of(s, id)->flags & NODE_NEVER_RAN ? HD_OK : gather(s, id, &w, out);
+}
+
+bool causes_has_next(const scheduler *s, node_id id) {
+    const node *n = node_of(s, id);
+    const edge *reads = node_reads_const(n);
+    window w = next_window(s, id);
+    if (n->flags & NODE_NEVER_RAN) return false;
+    if (w.named && w.named->count) return true;
+    for (uint32_t i = 0; i < n->read_count; i++)
+        if (is_in_window(s, &w, reads[i].key)) return true;
+    return false;
+}
+
+/* As the registered reads tell them. */
+static window last_window(const scheduler *s, const node *n) {
+    window w = { causes_last_since(n), n->ran_rev, 0, NULL };
+    if (has_group(s, n)) w.since = UINT64_MAX;
+    if (n->output) w.own = place_at(&s->r->places, n->output)->root;
+    return w;
+}
+
+hd_status causes_of_last(const scheduler *s, node_id id, place_vec *out) {
+    const kept_causes *k = kept(s, id);
+    window w = last_window(s, node_of(s, id));
+    vec_clear(out);
+    if (!k || !k->of_last) return gather(s, id, &w, out);
+    if (!vec_room(s->env, out, k->last.count)) return HD_NOMEM;
+    for (uint32_t i = 0; i < k->last.count; i++) out->items[out->count++] = k->last.items[i];
+    return HD_OK;
+}
+
+/* Whether they tell just these, in this order. */
+static bool reads_tell_last(const scheduler *s, node_id id, const place_vec *causes) {
+    const node *n = node_of(s, id);
+    const edge *reads = node_reads_const(n);
+    window w = last_window(s, n);
+    uint32_t told = 0;
+    if (causes->count > CAUSES_FEW) return false;
+    for (uint32_t i = 0; i < n->read_count; i++) {
+        place_id at = reads[i].key & KEY_PLACE;
+        if (!is_in_window(s, &w, reads[i].key)) continue;
+        if (told < causes->count && causes->items[told] == at) told++;
+        else if (!contains(&(place_vec){ causes->items, told, told }, at)) return false;
+    }
+    return told == causes->count;
+}
+
+/* ---- records */
+
+static hd_status room_for_record(scheduler *s, node_id id) {
+    const size_t size = sizeof *s->caused;
+    uint32_t old = s->caused_capacity, capacity = old ? old : 64;
+    if (id < old) return HD_OK;
+    while (capacity <= id) capacity = vec_next_capacity(capacity, size);
+    kept_causes **caused = env_resize(s->env, s->caused, old * size, capacity * size);
+    if (!caused) return HD_NOMEM;
+    memset(caused + old, 0, (capacity - old) * size);
+    s->caused = caused;
+    s->caused_capacity = capacity;
+    return HD_OK;
+}
+
+static kept_causes *new_record(scheduler *s) {
+    kept_causes *k = s->spare_causes;
+    s->spare_causes = NULL;
+    return k ? k : env_new0(s->env, sizeof *k);
+}
+
+static kept_causes *install(scheduler *s, node_id id, kept_causes *k) {
+    assert(id < s->caused_capacity && !s->caused[id]);
+    assert(!k->of_next && !k->of_last && !k->next.count && !k->last.count);
+    node_of(s, id)->flags |= NODE_CAUSED;
+    return s->caused[id] = k;
+}
+
+/* The node's record, made if there is none; NULL: no memory. */
+static kept_causes *record_of(scheduler *s, node_id id) {
+    kept_causes *k = kept(s, id);
+    if (k) return k;
+    if (room_for_record(s, id) || !(k = new_record(s))) return NULL;
+    return install(s, id, k);
+}
+
+static void free_record(scheduler *s, kept_causes *k) {
+    if (!k) return;
+    drop_places(s, &k->next);
+    drop_places(s, &k->last);
+    vec_fini(s->env, &k->next);
+    vec_fini(s->env, &k->last);
+    env_free(s->env, k, sizeof *k);
+}
+
+/* An empty record: one is kept. */
+static void give_record(scheduler *s, kept_causes *k) {
+    assert(!k->next.count && !k->last.count && !k->of_next && !k->of_last);
+    if (s->spare_causes) free_record(s, k);
+    else s->spare_causes = k;
+}
+
+void causes_forget(scheduler *s, node_id id) {
+    kept_causes *k = kept(s, id);
+    if (!k) return;
+    s->caused[id] = NULL;
+    node_of(s, id)->flags &= ~(uint32_t)NODE_CAUSED;
+    drop_places(s, &k->next);
+    drop_places(s, &k->last);
+    k->of_next = k->of_last = false;
+    give_record(s, k);
+}
+
+void causes_fini(scheduler *s) {
+    for (uint32_t i = 0; i < s->caused_capacity; i++) free_record(s, s->caused[i]);
+    free_record(s, s->spare_causes);
+    env_free(s->env, s->caused, s->caused_capacity * sizeof *s->caused);
+    vec_fini(s->env, &s->told);
+    s->caused = NULL;
+    s->spare_causes = NULL;
+    s->caused_capacity = 0;
+}
+
+/* ---- of the next run */
+
+static void forget_next(scheduler *s, kept_causes *k) {
+    drop_places(s, &k->next);
+    k->of_next = false;
+}
+
+/* The record says from here on what causes the next run: what the reads have told so far stays. */
+static void open_next(scheduler *s, node_id id, kept_causes *k) {
+    if (k->of_next) return;
+    assert(!k->next.count);
+    k->next_since = next_window(s, id).since;
+    k->of_next = true;
+}
+
+static int by_number(const void *a, const void *b) {
+    place_id x = *(const place_id *)a, y = *(const place_id *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Each address once again. */
+static void tidy(scheduler *s, place_vec *v) {
+    uint32_t kept_ = 0;
+    qsort(v->items, v->count, sizeof *v->items, by_number);
+    for (uint32_t i = 0; i < v->count; i++) {
+        if (kept_ && v->items[kept_ - 1] == v->items[i]) place_unref(&s->r->places, v->items[i]);
+        else v->items[kept_++] = v->items[i];
+    }
+    v->count = kept_;
+}
+
+/* A long list is tidied whenever it is full, so that it has room for twice the addresses at most.
+ * Without memory everything that changed after `since` counts: too much, never too little. */
+static void add_next(scheduler *s, kept_causes *k, place_id at, uint64_t since) {
+    place_vec *v = &k->next;
+    assert(k->of_next);
+    if (v->count <= CAUSES_FEW && contains(v, at)) return;
+    if (v->count > CAUSES_FEW && v->count == v->capacity) {
+        tidy(s, v);
+        if (v->count > v->capacity / 2) (void)vec_room(s->env, v, v->capacity);
+    }
+    if (vec_push(s->env, v, at)) place_ref(&s->r->places, at);
+    else if (since < k->next_since) k->next_since = since;
+}
+
+void causes_add(scheduler *s, node_id id, place_id at) {
+    node *n = node_of(s, id);
+    kept_causes *k = n->flags & NODE_NEVER_RAN ? NULL : record_of(s, id);
+    if (!k) return;
+    open_next(s, id, k);
+    add_next(s, k, at, n->ran_rev);
+    /* A dormant node leaves the reader lists as it is marked, and hears of nothing more until it is live:
+     * from here on everything counts. */
+    if (has_group(s, n) && !node_is_live(&s->graph, n) && s->r->rev < k->next_since)
+        k->next_since = s->r->rev;
+}
+
+void causes_restore(scheduler *s, node_id id, const place_id *causes, uint32_t count,
+                    uint64_t since) {
+    node *n = node_of(s, id);
+    if (!count || (n->flags & NODE_NEVER_RAN) || SABOTAGED(s, LEAVE_OUT_RESTORE)) return;
+    kept_causes *k = record_of(s, id);
+    if (!k) { /* as far as the reads tell */
+        if (since < n->ran_rev) n->ran_rev = since;
+        n->prev_back = 0;
+        return;
+    }
+    open_next(s, id, k);
+    for (uint32_t i = 0; i < count; i++) add_next(s, k, causes[i], since);
+}
+
+/* ---- a run
+ *
+ * Whether a record is needed shows at its end, where memory must not be missing: the transaction brings
+ * one along (tx.room), unless the node has one. */
+
+static void take_room(scheduler *s, node_id id, hd_tx *tx, hd_status *status) {
+    assert(!tx->room);
+    if (kept(s, id)) return;
+    *status = room_for_record(s, id);
+    if (!*status && !(tx->room = new_record(s))) *status = HD_NOMEM;
+}
+
+static void give_room(scheduler *s, hd_tx *tx) {
+    if (tx->room) give_record(s, tx->room);
+    tx->room = NULL;
+}
+
+/* Cannot fail. The node may have got a record meanwhile, and lost it again. */
+static kept_causes *record_with(scheduler *s, node_id id, hd_tx *tx) {
+    kept_causes *k = kept(s, id);
+    if (k) return k;
+    k = install(s, id, tx->room);
+    tx->room = NULL;
+    return k;
+}
+
+hd_status causes_take(scheduler *s, node_id id, hd_tx *tx) {
+    hd_status status = HD_OK;
+    assert(!(tx->flags & TX_CAUSES) && !tx->causes.count);
+    if (node_of(s, id)->flags & NODE_NEVER_RAN) return HD_OK;
+    take_room(s, id, tx, &status);
+    if (!status) status = causes_of_next(s, id, &tx->causes);
+    if (status) {
+        vec_clear(&tx->causes);
+        give_room(s, tx);
+        return status;
+    }
+    for (uint32_t i = 0; i < tx->causes.count; i++) place_ref(&s->r->places, tx->causes.items[i]);
+    tx->causes_rev = s->r->rev;
+    tx->flags |= TX_CAUSES;
+    kept_causes *k = kept(s, id);
+    if (k) forget_next(s, k);
+    return HD_OK;
+}
+
+static void into_next(scheduler *s, node_id id, kept_causes *k, place_vec *causes, uint64_t since) {
+    if (!k->of_next) {
+        swap(&k->next, causes);
+        k->next_since = since;
+        k->of_next = true;
+        return;
+    }
+    if (since < k->next_since) k->next_since = since;
+    for (uint32_t i = 0; i < causes->count; i++)
+        add_next(s, k, causes->items[i], causes_last_since(node_of(s, id)));
+}
+
+void causes_give_back(scheduler *s, node_id id, hd_tx *tx) {
+    if (!(tx->flags & TX_CAUSES)) return;
+    uint64_t since = has_group(s, node_of(s, id)) ? UINT64_MAX : tx->causes_rev;
+    into_next(s, id, record_with(s, id, tx), &tx->causes, since);
+    causes_end(s, tx);
+}
+
+void causes_completed(scheduler *s, node_id id, hd_tx *tx) {
+    kept_causes *k = kept(s, id);
+    if ((tx->flags & TX_CAUSES) && !reads_tell_last(s, id, &tx->causes)) {
+        k = record_with(s, id, tx);
+        swap(&k->last, &tx->causes);
+        k->of_last = true;
+    } else if (k) {
+        drop_places(s, &k->last);
+        k->of_last = false;
+    }
+    causes_end(s, tx);
+    if (k && !k->of_last && !k->of_next) causes_forget(s, id);
+}
+
+void causes_end(scheduler *s, hd_tx *tx) {
+    if (tx->causes.count) drop_places(s, &tx->causes);
+    give_room(s, tx);
+    tx->flags &= ~(uint32_t)TX_CAUSES;
+}
