@@ -246,7 +246,7 @@ void causes_forget(scheduler *s, node_id id) {
     kept_causes *k = kept(s, id);
     if (!k) return;
     s->caused[id] = NULL;
-    node_of(s, id)->flags &= ~(uint32_t)NODE_CAUSED;
+    node_of(s, id)->flags &= ~(uint32_t)(NODE_CAUSED | NODE_TOLD_WHY);
     drop_places(s, &k->next);
     drop_places(s, &k->last);
     k->of_next = k->of_last = false;
@@ -265,17 +265,24 @@ void causes_fini(scheduler *s) {
 
 /* ---- of the next run */
 
-static void forget_next(scheduler *s, kept_causes *k) {
+static void forget_next(scheduler *s, node_id id, kept_causes *k) {
     drop_places(s, &k->next);
     k->of_next = false;
+    node_of(s, id)->flags &= ~(uint32_t)NODE_TOLD_WHY;
+}
+
+static void begin_next(scheduler *s, node_id id, kept_causes *k, uint64_t since) {
+    assert(!k->of_next && kept(s, id) == k);
+    k->next_since = since;
+    k->of_next = true;
+    node_of(s, id)->flags |= NODE_TOLD_WHY;
 }
 
 /* The record says from here on what causes the next run: what the reads have told so far stays. */
 static void open_next(scheduler *s, node_id id, kept_causes *k) {
     if (k->of_next) return;
     assert(!k->next.count);
-    k->next_since = next_window(s, id).since;
-    k->of_next = true;
+    begin_next(s, id, k, next_window(s, id).since);
 }
 
 static int by_number(const void *a, const void *b) {
@@ -318,6 +325,20 @@ void causes_add(scheduler *s, node_id id, place_id at) {
      * from here on everything counts. */
     if (has_group(s, n) && !node_is_live(&s->graph, n) && s->r->rev < k->next_since)
         k->next_since = s->r->rev;
+}
+
+void causes_meanwhile(scheduler *s, node_id id, uint64_t since) {
+    const node *n = node_of(s, id);
+    window w = { since, UINT64_MAX, 0, NULL };
+    kept_causes *k = NULL;
+    if (has_group(s, n)) return; /* they are written down as it is marked */
+    for (uint32_t i = 0; i < n->read_count; i++) {
+        uint32_t key = node_reads_const(n)[i].key;
+        if (!is_in_window(s, &w, key)) continue;
+        if (!k && !(k = record_of(s, id))) return;
+        if (!k->of_next) begin_next(s, id, k, s->r->rev);
+        add_next(s, k, key & KEY_PLACE, since);
+    }
 }
 
 void causes_restore(scheduler *s, node_id id, const place_id *causes, uint32_t count,
@@ -375,15 +396,14 @@ hd_status causes_take(scheduler *s, node_id id, hd_tx *tx) {
     tx->causes_rev = s->r->rev;
     tx->flags |= TX_CAUSES;
     kept_causes *k = kept(s, id);
-    if (k) forget_next(s, k);
+    if (k) forget_next(s, id, k);
     return HD_OK;
 }
 
 static void into_next(scheduler *s, node_id id, kept_causes *k, place_vec *causes, uint64_t since) {
     if (!k->of_next) {
         swap(&k->next, causes);
-        k->next_since = since;
-        k->of_next = true;
+        begin_next(s, id, k, since);
         return;
     }
     if (since < k->next_since) k->next_since = since;
@@ -399,17 +419,23 @@ void causes_give_back(scheduler *s, node_id id, hd_tx *tx) {
 }
 
 void causes_completed(scheduler *s, node_id id, hd_tx *tx) {
-    kept_causes *k = kept(s, id);
     if ((tx->flags & TX_CAUSES) && !reads_tell_last(s, id, &tx->causes)) {
-        k = record_with(s, id, tx);
+        kept_causes *k = record_with(s, id, tx);
         swap(&k->last, &tx->causes);
         k->of_last = true;
-    } else if (k) {
-        drop_places(s, &k->last);
-        k->of_last = false;
     }
     causes_end(s, tx);
-    if (k && !k->of_last && !k->of_next) causes_forget(s, id);
+}
+
+void causes_forget_last(scheduler *s, node_id id) {
+    kept_causes *k = kept(s, id);
+    assert(k);
+    if (!k->of_last && !k->of_next && s->concluding != id) {
+        causes_forget(s, id); /* two plain runs in a row; else the end of a run may need it */
+        return;
+    }
+    drop_places(s, &k->last);
+    k->of_last = false;
 }
 
 void causes_end(scheduler *s, hd_tx *tx) {

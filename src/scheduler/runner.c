@@ -44,6 +44,8 @@ void runner_completed_first(scheduler *s, node *n) {
     bool first = n->flags & (NODE_NEVER_RAN | NODE_RESUMED);
     if (n->flags & NODE_NEVER_RAN) n->prev_back = 0; /* a first run has no causes */
     n->flags &= ~(uint32_t)(NODE_NEVER_RAN | NODE_RESUMED);
+    if (n->flags & NODE_CAUSED) causes_forget_last(s, (node_id)(n - s->graph.nodes));
+    if (!(first || (n->flags & NODE_NOTED))) return;
     if (first && s->wanted && node_is_live(&s->graph, n)) ask_for_writers(s, n);
     if (first && s->persistence) origin_say(s, (node_id)(n - s->graph.nodes));
     persistence_ran(s, n);
@@ -253,6 +255,15 @@ static hd_status write_output(scheduler *s, node_id id, hd_tx *tx) {
     return tx_unpack_single(tx);
 }
 
+/* Section 10: why the run happened goes into its commit, and stays known when the new read set takes
+ * over. Where neither happens the reads tell it. */
+static hd_status take_causes(scheduler *s, node_id id, hd_tx *tx) {
+    bool commits = tx->writes.count || tx->preconditions.count;
+    bool kept = node_of(s, id)->flags & NODE_TOLD_WHY;
+    if ((tx->flags & TX_CAUSES) || !(commits || kept || !tx_reads_unchanged(tx))) return HD_OK;
+    return causes_take(s, id, tx);
+}
+
 static hd_status apply_reads(scheduler *s, node_id id, hd_tx *tx) {
     if (tx_reads_unchanged(tx)) {
         node *n = node_of(s, id);
@@ -260,7 +271,8 @@ static hd_status apply_reads(scheduler *s, node_id id, hd_tx *tx) {
                    ? HD_OK
                    : graph_mark_clean(&s->graph, id);
     }
-    hd_status status = tx_reads_complete(tx);
+    hd_status status = take_causes(s, id, tx); /* of the reads that made it run */
+    if (!status) status = tx_reads_complete(tx);
     s->stats.read_deltas++;
     if (!status) status = graph_apply_reads(&s->graph, id, tx->reads.items, tx->reads.count);
     persistence_reads_changed(s, id);
@@ -294,26 +306,10 @@ static bool set_aside(scheduler *s, node_id id) {
     return true;
 }
 
-/* Section 10: why the run happened goes into its commit, and stays known when the new read set takes
- * over. Where neither happens the reads tell it. */
-static hd_status take_causes(scheduler *s, node_id id, hd_tx *tx) {
-    bool commits = tx->writes.count || tx->preconditions.count;
-    bool kept = node_of(s, id)->flags & NODE_CAUSED;
-    if ((tx->flags & TX_CAUSES) || !(commits || kept || !tx_reads_unchanged(tx))) return HD_OK;
-    return causes_take(s, id, tx);
-}
-
-/* The run stands. Listeners may have changed what the node reads as they heard of what it wrote, which
- * came first: that is what its next run is about. */
+/* The run stands. */
 static void completed(scheduler *s, node_id id, hd_tx *tx, uint64_t before) {
-    node *n = node_of(s, id);
-    runner_completed(s, n);
-    n = node_of(s, id);
-    if (node_is_invalid(&s->graph, n) && n->ran_rev > before + 1) {
-        uint64_t prev = causes_last_since(n);
-        n->ran_rev = before + 1;
-        n->prev_back = prev < before ? (uint32_t)(before + 1 - prev) : 0;
-    }
+    if (node_is_invalid(&s->graph, node_of(s, id))) causes_meanwhile(s, id, before + 1);
+    runner_completed(s, node_of(s, id));
     causes_completed(s, id, tx);
 }
 
@@ -432,9 +428,11 @@ hd_status runner_write_output(scheduler *s, node_id id, place_id at, hd_value v)
     hd_value before = place_at(&s->r->places, at)->value;
     if (!runner_is_plain_output(s->r, place_at(&s->r->places, at))) {
         bool changed;
+        uint64_t rev = s->r->rev;
         runner_end_row(s); /* listeners may be told */
         s->concluding = id;
         hd_status status = overlay_write(s->r, at, v, id, &changed);
+        if (node_is_invalid(&s->graph, node_of(s, id))) causes_meanwhile(s, id, rev + 1);
         s->concluding = 0;
         runner_begin_row(s);
         return s->cancelled ? HD_ABORTED : status; /* the end of the run sees to it */

@@ -79,7 +79,7 @@ hd_status runner_write_output(scheduler *s, node_id id, place_id at, hd_value v)
 /* The body, begun at that time, has ended. */
 void runner_record_time(scheduler *s, node_id id, uint64_t began);
 
-enum { NODE_UNUSUAL = NODE_GATED | NODE_EPHEMERAL | NODE_MATERIALISER | NODE_CAUSED };
+enum { NODE_UNUSUAL = NODE_GATED | NODE_EPHEMERAL | NODE_MATERIALISER | NODE_TOLD_WHY };
 
 /* What the body is given. The transaction is as wipe() and a plain run leave it. */
 static inline void runner_prepare(scheduler *s, const node *n, hd_tx *tx) {
@@ -103,7 +103,7 @@ static inline void runner_completed(scheduler *s, node *n) {
     n->prev_back = since < UINT32_MAX ? (uint32_t)since : UINT32_MAX;
     n->ran_rev = now;
     if (RARELY(++n->runs == 0)) runner_counted_over(s, n);
-    if (RARELY(n->flags & (NODE_NEVER_RAN | NODE_RESUMED | NODE_NOTED)))
+    if (RARELY(n->flags & (NODE_NEVER_RAN | NODE_RESUMED | NODE_NOTED | NODE_CAUSED)))
         runner_completed_first(s, n);
     s->runs[n->flags & NODE_EFFECT]++; /* the lowest bit */
 }
