@@ -28,14 +28,14 @@ static bool has_group(const scheduler *s, const node *n) {
 
 /* ---- sets of addresses */
 
-static bool contains(const place_vec *v, place_id at) {
+static inline bool contains(const place_vec *v, place_id at) {
     for (uint32_t i = 0; i < v->count; i++)
         if (v->items[i] == at) return true;
     return false;
 }
 
 /* Once, as long as they are few; joined() sees to the rest. */
-static bool enter(const scheduler *s, place_vec *out, place_id at) {
+static inline bool enter(const scheduler *s, place_vec *out, place_id at) {
     if (out->count <= CAUSES_FEW && contains(out, at)) return true;
     return vec_push(s->env, out, at);
 }
@@ -99,58 +99,59 @@ static void swap(place_vec *a, place_vec *b) {
 /* ---- gathering */
 
 typedef struct window {
-    uint64_t since, until;  /* reads that changed after the one and up to the other */
-    place_id own;           /* a document whose change at `until` is the node's own; 0: none */
-    const place_vec *named; /* these, too; NULL */
+    uint64_t since, until; /* reads that changed after the one and up to the other */
+    place_id own;          /* a document whose change at `until` is the node's own; 0: none */
 } window;
 
-static bool is_in_window(const scheduler *s, const window *w, uint32_t key) {
+static inline bool is_in_window(const scheduler *s, const window *w, uint32_t key) {
     uint64_t rev = causes_changed_at(s, key);
     if (rev <= w->since || rev > w->until) return false;
     return !w->own || rev != w->until || place_at(&s->r->places, key & KEY_PLACE)->root != w->own;
 }
 
-/* In the order of the reads; what is named and not read any more comes last. */
+/* Adds the reads in the window, in their order. */
 static hd_status gather(const scheduler *s, node_id id, const window *w, place_vec *out) {
     const node *n = node_of(s, id);
     const edge *reads = node_reads_const(n);
-    const place_vec *named = w->named && w->named->count ? w->named : NULL;
-    bool few = named && named->count <= CAUSES_FEW;
+    for (uint32_t i = 0; i < n->read_count; i++)
+        if (is_in_window(s, w, reads[i].key) && !enter(s, out, reads[i].key & KEY_PLACE))
+            return HD_NOMEM;
+    return HD_OK;
+}
+
+static hd_status copy(const scheduler *s, const place_vec *from, place_vec *out) {
     vec_clear(out);
-    for (uint32_t i = 0; i < n->read_count; i++) {
-        place_id at = reads[i].key & KEY_PLACE;
-        if (!is_in_window(s, w, reads[i].key) && !(few && contains(named, at))) continue;
-        if (!enter(s, out, at)) return HD_NOMEM;
-    }
-    for (uint32_t i = 0; named && i < named->count; i++)
-        if (!enter(s, out, named->items[i])) return HD_NOMEM;
-    return out->count > CAUSES_FEW ? join(s, out) : HD_OK;
+    if (!vec_room(s->env, out, from->count)) return HD_NOMEM;
+    if (from->count) memcpy(out->items, from->items, from->count * sizeof *out->items);
+    out->count = from->count;
+    return HD_OK;
 }
 
 static window next_window(const scheduler *s, node_id id) {
     const node *n = node_of(s, id);
     const kept_causes *k = kept(s, id);
-    window w = { n->ran_rev, UINT64_MAX, 0, NULL };
-    if (has_group(s, n)) w.since = UINT64_MAX; /* what concerned it is written down */
-    if (k && k->of_next) {
-        w.since = k->next_since;
-        w.named = &k->next;
-    }
-    return w;
+    if (k && k->of_next) return (window){ k->next_since, UINT64_MAX, 0 };
+    /* Of a node with a change group, what concerned it is written down. */
+    return (window){ has_group(s, n) ? UINT64_MAX : n->ran_rev, UINT64_MAX, 0 };
 }
 
 hd_status causes_of_next(const scheduler *s, node_id id, place_vec *out) {
+    const kept_causes *k = kept(s, id);
     window w = next_window(s, id);
     vec_clear(out);
-    return node_of(s, id)->flags & NODE_NEVER_RAN ? HD_OK : gather(s, id, &w, out);
+    if (node_of(s, id)->flags & NODE_NEVER_RAN) return HD_OK;
+    hd_status status = k && k->of_next ? copy(s, &k->next, out) : HD_OK;
+    if (!status) status = gather(s, id, &w, out);
+    return !status && out->count > CAUSES_FEW ? join(s, out) : status;
 }
 
 bool causes_has_next(const scheduler *s, node_id id) {
     const node *n = node_of(s, id);
     const edge *reads = node_reads_const(n);
+    const kept_causes *k = kept(s, id);
     window w = next_window(s, id);
     if (n->flags & NODE_NEVER_RAN) return false;
-    if (w.named && w.named->count) return true;
+    if (k && k->of_next && k->next.count) return true;
     for (uint32_t i = 0; i < n->read_count; i++)
         if (is_in_window(s, &w, reads[i].key)) return true;
     return false;
@@ -158,7 +159,7 @@ bool causes_has_next(const scheduler *s, node_id id) {
 
 /* As the registered reads tell them. */
 static window last_window(const scheduler *s, const node *n) {
-    window w = { causes_last_since(n), n->ran_rev, 0, NULL };
+    window w = { causes_last_since(n), n->ran_rev, 0 };
     if (has_group(s, n)) w.since = UINT64_MAX;
     if (n->output) w.own = place_at(&s->r->places, n->output)->root;
     return w;
@@ -168,10 +169,9 @@ hd_status causes_of_last(const scheduler *s, node_id id, place_vec *out) {
     const kept_causes *k = kept(s, id);
     window w = last_window(s, node_of(s, id));
     vec_clear(out);
-    if (!k || !k->of_last) return gather(s, id, &w, out);
-    if (!vec_room(s->env, out, k->last.count)) return HD_NOMEM;
-    for (uint32_t i = 0; i < k->last.count; i++) out->items[out->count++] = k->last.items[i];
-    return HD_OK;
+    if (k && k->of_last) return copy(s, &k->last, out);
+    hd_status status = gather(s, id, &w, out);
+    return !status && out->count > CAUSES_FEW ? join(s, out) : status;
 }
 
 /* Whether they tell just these, in this order. */
@@ -329,7 +329,7 @@ void causes_add(scheduler *s, node_id id, place_id at) {
 
 void causes_meanwhile(scheduler *s, node_id id, uint64_t since) {
     const node *n = node_of(s, id);
-    window w = { since, UINT64_MAX, 0, NULL };
+    window w = { since, UINT64_MAX, 0 };
     kept_causes *k = NULL;
     if (has_group(s, n)) return; /* they are written down as it is marked */
     for (uint32_t i = 0; i < n->read_count; i++) {
@@ -381,22 +381,59 @@ static kept_causes *record_with(scheduler *s, node_id id, hd_tx *tx) {
     return k;
 }
 
+/* Those that are named move over with their references; the reads add theirs. */
+static hd_status take_named(scheduler *s, node_id id, kept_causes *k, hd_tx *tx) {
+    window w = next_window(s, id);
+    uint32_t named = k->next.count;
+    hd_status status = gather(s, id, &w, &k->next);
+    if (status) {
+        k->next.count = named;
+        return status;
+    }
+    for (uint32_t i = named; i < k->next.count; i++) place_ref(&s->r->places, k->next.items[i]);
+    swap(&k->next, &tx->causes);
+    forget_next(s, id, k);
+    return HD_OK;
+}
+
+static hd_status take_told(scheduler *s, node_id id, hd_tx *tx) {
+    window w = next_window(s, id);
+    hd_status status = gather(s, id, &w, &tx->causes);
+    if (status) {
+        vec_clear(&tx->causes);
+        return status;
+    }
+    for (uint32_t i = 0; i < tx->causes.count; i++) place_ref(&s->r->places, tx->causes.items[i]);
+    return HD_OK;
+}
+
+/* Of many, those of a document become one. Without memory for that they stay. */
+static void take_joined(scheduler *s, hd_tx *tx) {
+    place_vec joined = { 0 };
+    if (copy(s, &tx->causes, &joined) || join(s, &joined)) {
+        vec_fini(s->env, &joined);
+        return;
+    }
+    for (uint32_t i = 0; i < joined.count; i++) place_ref(&s->r->places, joined.items[i]);
+    drop_places(s, &tx->causes);
+    swap(&joined, &tx->causes);
+    vec_fini(s->env, &joined);
+}
+
 hd_status causes_take(scheduler *s, node_id id, hd_tx *tx) {
+    kept_causes *k = kept(s, id);
     hd_status status = HD_OK;
     assert(!(tx->flags & TX_CAUSES) && !tx->causes.count);
     if (node_of(s, id)->flags & NODE_NEVER_RAN) return HD_OK;
     take_room(s, id, tx, &status);
-    if (!status) status = causes_of_next(s, id, &tx->causes);
+    if (!status) status = k && k->of_next ? take_named(s, id, k, tx) : take_told(s, id, tx);
     if (status) {
-        vec_clear(&tx->causes);
         give_room(s, tx);
         return status;
     }
-    for (uint32_t i = 0; i < tx->causes.count; i++) place_ref(&s->r->places, tx->causes.items[i]);
+    if (tx->causes.count > CAUSES_FEW) take_joined(s, tx);
     tx->causes_rev = s->r->rev;
     tx->flags |= TX_CAUSES;
-    kept_causes *k = kept(s, id);
-    if (k) forget_next(s, id, k);
     return HD_OK;
 }
 

@@ -79,7 +79,7 @@ hd_status runner_write_output(scheduler *s, node_id id, place_id at, hd_value v)
 /* The body, begun at that time, has ended. */
 void runner_record_time(scheduler *s, node_id id, uint64_t began);
 
-enum { NODE_UNUSUAL = NODE_GATED | NODE_EPHEMERAL | NODE_MATERIALISER | NODE_TOLD_WHY };
+enum { NODE_UNUSUAL = NODE_GATED | NODE_EPHEMERAL | NODE_MATERIALISER };
 
 /* What the body is given. The transaction is as wipe() and a plain run leave it. */
 static inline void runner_prepare(scheduler *s, const node *n, hd_tx *tx) {
@@ -156,8 +156,9 @@ static inline bool runner_run_plain(scheduler *s, node_id id, uint32_t pos, bool
     hd_status status = n->fn(tx, n->ctx);
     if (timed) runner_record_time(s, id, began);
     n = &s->graph.nodes[id]; /* it may have moved */
-    bool plain = USUALLY(status == HD_OK && tx->front.next == end &&
-                         tx->flags == (TX_OPEN | TX_RUN) && (n->flags & NODE_LINKED));
+    bool plain =
+        USUALLY(status == HD_OK && tx->front.next == end && tx->flags == (TX_OPEN | TX_RUN) &&
+                (n->flags & (NODE_LINKED | NODE_TOLD_WHY)) == NODE_LINKED);
     if (plain && tx_has_output(tx)) {
         assert(tx->front.out == n->output);
         status = runner_write_in_place(s, id, n->output, tx->front.out_value);

@@ -208,7 +208,7 @@ static void a_suspended_run_that_goes_stale_keeps_its_causes(void **state) {
     hd_run_resume(run_, HD_OK);
     lab_settle(l);
     assert_story("flag n x");
-    assert_string_equal(why("wait"), "flag n x");
+    assert_string_equal(why("wait"), "flag x n");
 }
 
 /* What changed while it was suspended, and it had not read, did not cause it. */
