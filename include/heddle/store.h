@@ -341,6 +341,17 @@ typedef void (*hd_check_fn)(void *ctx, const char *finding);
 HD_API hd_status hd_store_check(const char *file, const hd_options *options, hd_check_fn fn,
                                 void *ctx, hd_error *error);
 
+/* Repairs a file that is damaged, as far as the file itself still has what is lost: indexes are made anew
+ * from their tables, documents from the log where it goes back far enough, and what is only a cache or
+ * history is removed. `fn` (may be NULL) hears of each thing in one line that begins with "restored",
+ * "removed" or "not restored". What cannot be restored stays as it is, and reading it is HD_CORRUPT; with
+ * `drop` it is removed, after its text has been told, so that the rest of the file is in order again.
+ *
+ * One transaction: all of it happens, or nothing. Call it while no other program has the file open. HD_OK
+ * when nothing damaged is left; HD_CORRUPT when something is, or when SQLite itself cannot read the file. */
+HD_API hd_status hd_store_repair(const char *file, const hd_options *options, bool drop,
+                                 hd_check_fn fn, void *ctx, hd_error *error);
+
 /* ---- Inlined -----------------------------------------------------------------------------
  *
  * A body that reads what it read the last time, and writes its output, finds all it needs at the

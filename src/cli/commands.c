@@ -31,6 +31,7 @@ const command *const commands[] = {
     &command_pieces,
     /* db */
     &command_db_check,
+    &command_db_repair,
     &command_db_stats,
     &command_db_checkpoint,
     &command_db_prune,

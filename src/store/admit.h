@@ -78,6 +78,7 @@ typedef struct head_session {
     uint64_t settled;      /* the client needs no verdict at or below */
     VEC(decided) verdicts; /* above `settled`, by local seq */
     uint64_t last;         /* highest local seq decided */
+    uint64_t logged;       /* highest local seq met in rows of a log; 0: none */
     /* Of those at or below `settled`: what was refused, ascending; the oldest are forgotten, and then
      * all up to `forgotten` count as refused. */
     VEC(uint64_t) refused;

@@ -212,6 +212,7 @@ static hd_status sqlite_poll(authority *a) {
     hd_status status = deliver(s);
     if (turned && !status && !is_behind(s)) look_later(s);
     else if (!status) status = look(s);
+    if (status) file_failure(&s->client.file, status, "reading", &s->base.replica->error);
     if (has_news(s)) report_position(s);
     if (!status && s->batch.length) status = HD_NOMEM; /* said, and tried again next time */
     if (status || !s->in_flight || !s->trouble.status) return status;
@@ -224,6 +225,7 @@ static hd_status sqlite_poll(authority *a) {
 static hd_status sqlite_load(authority *a, place_id doc, loaded *out) {
     sqlite_authority *s = self(a);
     hd_status status = client_load(&s->client, doc, out);
+    if (status) file_failure(&s->client.file, status, "reading", &s->base.replica->error);
     if (out->ahead) s->look_at_ns = 0; /* somebody may wait for the rest */
     return status;
 }
@@ -410,11 +412,7 @@ static hd_status open_parts(sqlite_authority *s, const char *name, const hd_opti
     }
     if (status) return status;
     status = client_open(&s->client, r, &s->env);
-    if (status) {
-        file_failure(&s->client.file, sqlite3_extended_errcode(s->client.file.db), "reading",
-                     error);
-        if (error) error->status = status;
-    }
+    if (status) file_failure(&s->client.file, status, "reading", error);
     if (!options->vfs) wake_watch(&s->wake, name);
     return status;
 }

@@ -140,7 +140,7 @@ static hd_status take_commit(gathering *g, const log_row *row, hd_value made) {
 static hd_status take_row(gathering *g, sqlite3_stmt *s) {
     hd_heap *heap = g->q->c->r->heap;
     log_row row;
-    hd_status status = log_row_read(heap, s, &row);
+    hd_status status = log_row_read(&g->q->c->file, heap, s, &row);
     for (size_t i = status ? 0 : log_row_commits(&row); i-- > 0 && !g->reached && !status;)
         status = take_commit(g, &row, log_row_commit(&row, i));
     log_row_fini(heap, &row);

@@ -193,7 +193,7 @@ static hd_status compare_heads(checking *k);
 
 static hd_status check_log_row(checking *k, sqlite3_stmt *s) {
     log_row row;
-    hd_status status = log_row_read(k->heap, s, &row);
+    hd_status status = log_row_read(&k->file, k->heap, s, &row);
     if (k->last_row && row.row != k->last_row + 1)
         finding(k, "log: row %llu follows row %llu", (unsigned long long)row.row,
                 (unsigned long long)k->last_row);
@@ -202,7 +202,7 @@ static hd_status check_log_row(checking *k, sqlite3_stmt *s) {
         status = compare_heads(k);
     k->last_row = row.row;
     if (status == HD_CORRUPT) {
-        finding(k, "log row %llu: hash or form is wrong", (unsigned long long)row.row);
+        finding(k, "%s", k->file.damage);
         status = HD_OK;
     } else if (!status) status = check_commits(k, &row);
     log_row_fini(k->heap, &row);
@@ -256,29 +256,22 @@ static void check_head_seqs(checking *k, const doc_name *n, sqlite3_stmt *s) {
                 (unsigned long long)newest, (unsigned long long)p->checkpoint);
 }
 
+/* As any reader would read it. */
 static hd_status head_row(checking *k, sqlite3_stmt *s) {
-    doc_name n = name_of_row(s);
-    const char *value = text_of_column(s, 11), *meta = text_of_column(s, 10);
-    size_t value_length = (size_t)sqlite3_column_bytes(s, 11);
-    size_t meta_length = (size_t)sqlite3_column_bytes(s, 10);
-    bool large = sqlite3_column_int(s, 7) != 0;
-    if (head_hash(value, value_length, meta, meta_length) != (uint64_t)sqlite3_column_int64(s, 9))
-        finding(k, "head %s/%s: hash is wrong", n.space, n.id);
-    if (!large && value_length != (size_t)sqlite3_column_int64(s, 8))
-        finding(k, "head %s/%s: size is wrong", n.space, n.id);
+    doc_name n = name_of_row(s), beside = n;
+    beside.meta = true;
     check_head_seqs(k, &n, s);
     hd_value v = value_absent(), m = value_absent();
-    if (large) {
-        hd_status status = large_load(&k->file, k->heap, sqlite3_column_int64(s, 12), &v);
-        if (status == HD_NOMEM) return status;
-        if (status) finding(k, "head %s/%s: its large value cannot be read", n.space, n.id);
-    } else if (value_length) v = log_json_read(k->heap, value, value_length);
-    if (meta_length) m = log_json_read(k->heap, meta, meta_length);
-    if (value_is_failed(v) || value_is_failed(m)) finding(k, "head %s/%s: not JSON", n.space, n.id);
-    check_head_kind(k, &n, text_of_column(s, 4), m);
+    uint64_t seq;
+    hd_status status = head_load(&k->file, k->heap, &n, &v, &seq);
+    if (!status) status = head_load(&k->file, k->heap, &beside, &m, &seq);
+    if (status == HD_CORRUPT) {
+        finding(k, "%s", k->file.damage[0] ? k->file.damage : sqlite3_errmsg(k->file.db));
+        status = HD_OK;
+    } else if (!status) check_head_kind(k, &n, text_of_column(s, 4), m);
     value_unref(v);
     value_unref(m);
-    return HD_OK;
+    return status;
 }
 
 static hd_status patch_row(checking *k, sqlite3_stmt *s) {
@@ -388,8 +381,7 @@ hd_status hd_store_check(const char *name, const hd_options *options, hd_check_f
     if (!status) {
         status = check_all(&k);
         if (status == HD_CORRUPT) finding(&k, "%s", sqlite3_errmsg(k.file.db));
-        else if (status)
-            file_failure(&k.file, sqlite3_extended_errcode(k.file.db), "checking", error);
+        else if (status) file_failure(&k.file, status, "checking", error);
         file_rollback(&k.file);
     }
     if (!status && k.findings) status = HD_CORRUPT;

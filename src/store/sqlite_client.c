@@ -91,14 +91,13 @@ static hd_status note_extra(client *c, hd_value extra, uint64_t row) {
     return value_exists(extra) ? basis_apply(&c->rows, extra, &now, row) : HD_OK;
 }
 
-/* Remembers where documents changed, how far the spaces are, and what was said of nodes. */
-static hd_status note_commit(client *c, const log_row *row, hd_value made) {
-    for (size_t i = 0; i < log_commit_docs(made); i++) {
-        log_doc doc;
-        if (!log_commit_doc(made, i, &doc)) return HD_CORRUPT;
-        hd_status status = tail_add(&c->tail, &doc.name, row->row, doc.seq);
-        if (status) return status;
-    }
+/* A row is told again from the start if it failed half way: it has moved some of the spaces already. */
+static bool follows_space(const client *c, const log_row *row, const client_space *space,
+                          uint64_t seq) {
+    return seq == space->seq + 1 || (row->row == c->half_told && seq <= space->seq);
+}
+
+static hd_status note_spaces(client *c, const log_row *row, hd_value made) {
     for (size_t i = 0; i < log_commit_spaces(made); i++) {
         const char *name;
         size_t length;
@@ -107,7 +106,22 @@ static hd_status note_commit(client *c, const log_row *row, hd_value made) {
         if (!log_commit_space(made, i, &name, &length, &seq)) return HD_CORRUPT;
         hd_status status = space_named(c, name, length, &space);
         if (status) return status;
-        space->seq = seq;
+        if (!follows_space(c, row, space, seq))
+            return log_row_damaged(&c->file, row->row, "it does not follow the rows before it");
+        if (space->seq < seq) space->seq = seq;
+    }
+    return HD_OK;
+}
+
+/* Remembers where documents changed, how far the spaces are, and what was said of nodes. */
+static hd_status note_commit(client *c, const log_row *row, hd_value made) {
+    hd_status noted = note_spaces(c, row, made);
+    if (noted) return noted;
+    for (size_t i = 0; i < log_commit_docs(made); i++) {
+        log_doc doc;
+        if (!log_commit_doc(made, i, &doc)) return HD_CORRUPT;
+        hd_status status = tail_add(&c->tail, &doc.name, row->row, doc.seq);
+        if (status) return status;
     }
     return note_extra(c, log_commit_extra(made), row->row);
 }
@@ -261,7 +275,9 @@ static hd_status learn_space(client *c, sqlite3_stmt *s) {
 
 static hd_status learn_row(client *c, sqlite3_stmt *s) {
     log_row row;
-    hd_status status = log_row_read(c->r->heap, s, &row);
+    hd_status status = log_row_read(&c->file, c->r->heap, s, &row);
+    if (!status && row.row != c->position + 1)
+        status = log_row_damaged(&c->file, row.row, "the row before it is missing");
     for (size_t i = 0; i < log_row_commits(&row) && !status; i++)
         status = note_commit(c, &row, log_row_commit(&row, i));
     if (!status) client_stand_at(c, row.row);
@@ -288,6 +304,7 @@ static hd_status learn(client *c) {
     tail_init(&c->tail, c->env);
     basis_fini(&c->rows);
     basis_init(&c->rows, c->env, c->r->heap, true);
+    for (uint32_t i = 0; i < c->spaces.count; i++) c->spaces.items[i].seq = 0;
     hd_status status = each_row(c, SQL_SPACES, 0, learn_space);
     client_stand_at(c, c->checkpoint);
     return status ? status : each_row(c, SQL_LOG_AFTER, c->checkpoint, learn_row);
@@ -342,13 +359,14 @@ hd_status client_snapshot(client *c) {
 /* Tells the row that the statement stands on. *stop: it is our own. */
 static hd_status advance_row(client *c, sqlite3_stmt *s, uint64_t until, bool *stop) {
     log_row row;
-    hd_status status = log_row_read(c->r->heap, s, &row);
+    hd_status status = log_row_read(&c->file, c->r->heap, s, &row);
     if (!status && is_ours(c, &row)) {
         *stop = until == UINT64_MAX;
         for (size_t i = 0; i < log_row_commits(&row) && !status && !*stop; i++)
             status = note_commit(c, &row, log_row_commit(&row, i));
     } else if (!status) status = tell_row(c, &row);
     if (!status && !*stop) client_stand_at(c, row.row);
+    if (status) c->half_told = row.row;
     log_row_fini(c->r->heap, &row);
     return status;
 }
@@ -428,8 +446,14 @@ static hd_status folded_seq(client *c, const struct key *space, uint64_t *out) {
  * has no row, too, holds as of the fold, since what was there may have been deleted on the way. */
 static hd_status date(client *c, const client_space *space, loaded *out) {
     hd_status status = HD_OK;
-    if (!out->seq && c->checkpoint > told_through(c))
-        status = folded_seq(c, space->name, &out->seq);
+    uint64_t folded = 0;
+    bool past = c->checkpoint > told_through(c);
+    if ((!out->seq && past) || out->seq > space->seq) status = folded_seq(c, space->name, &folded);
+    if (!status && out->seq > space->seq && out->seq > folded)
+        status = file_damaged(
+            &c->file, "a document of space %s has seq %llu, its heads are at %llu",
+            key_bytes(space->name), (unsigned long long)out->seq, (unsigned long long)folded);
+    if (!out->seq) out->seq = folded;
     out->ahead = out->seq > space->seq;
     if (!out->ahead) out->seq = space->seq;
     return status;

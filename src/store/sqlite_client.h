@@ -30,6 +30,7 @@ typedef struct client {
     file file;
     char session_text[33];
     uint64_t position;   /* the last log row that has been told */
+    uint64_t half_told;  /* the row that failed while it was told; 0: none has */
     uint64_t telling;    /* the row that is being told; 0: none */
     uint64_t checkpoint; /* of the snapshot, while a transaction is open */
     tail tail;           /* documents changed since the checkpoint, up to the position */

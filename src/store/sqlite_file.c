@@ -36,12 +36,16 @@ static const char *const sql_text[SQL_COUNT_] = {
     [SQL_SPACE_SET] = "insert into space(name, checkpoint, floor) values(?1, ?2, 0)"
                       " on conflict(name) do update set checkpoint = ?2",
     [SQL_SPACE_FLOOR] = "update space set floor = ?2 where name = ?1 and floor < ?2",
-    [SQL_HEAD_GET] = "select doc, kind, seq, meta_seq, guarded, large, size, patched, meta, value"
-                     " from head where space = ?1 and id = ?2 and scope = ?3 and instance = ?4",
-    [SQL_HEAD_VALUE] = "select value, seq, large, doc"
-                       " from head where space = ?1 and id = ?2 and scope = ?3 and instance = ?4",
-    [SQL_HEAD_META] = "select meta, meta_seq"
-                      " from head where space = ?1 and id = ?2 and scope = ?3 and instance = ?4",
+    /* By its number, so that names come from the row and not from the index that led to it. */
+    [SQL_HEAD_GET] =
+        "select doc, kind, seq, meta_seq, guarded, large, size, patched, hash, meta,"
+        " value, space, id, scope, instance from head where doc = (select doc from head"
+        " where space = ?1 and id = ?2 and scope = ?3 and instance = ?4)",
+    /* Whether there really is no row: two indexes say so. */
+    [SQL_HEAD_NONE] = "select not exists(select 1 from head indexed by head_name"
+                      " where space = ?1 and id = ?2 and scope = ?3 and instance = ?4)"
+                      " and not exists(select 1 from head indexed by head_list"
+                      " where space = ?1 and id = ?2 and scope = ?3 and instance = ?4)",
     [SQL_HEAD_SEQ] = "select doc, kind, seq, meta_seq, guarded, large, size, patched"
                      " from head where space = ?1 and id = ?2 and scope = ?3 and instance = ?4",
     [SQL_HEAD_PUT] = "insert into head(space, id, scope, instance, doc, kind, seq, meta_seq,"
@@ -135,12 +139,38 @@ hd_status file_status(int rc) {
     }
 }
 
-hd_status file_failure(const file *f, int rc, const char *doing, hd_error *error) {
-    hd_status status = file_status(rc);
-    const char *words = f->db ? sqlite3_errmsg(f->db) : sqlite3_errstr(rc);
-    env_error(error, status ? status : HD_FAILED, "%s: %s: %s", f->name ? f->name : "store", doing,
+/* SQLite's result is what failed, and not something of ours after it. */
+static bool is_from_sqlite(const file *f, hd_status status) {
+    return f->db && sqlite3_errcode(f->db) != SQLITE_OK &&
+           file_status(sqlite3_errcode(f->db)) == status;
+}
+
+void file_failure(file *f, hd_status status, const char *doing, hd_error *error) {
+    bool ours = status == HD_CORRUPT && f->damage[0];
+    const char *words = is_from_sqlite(f, status) ? sqlite3_errmsg(f->db)
+                        : ours                    ? f->damage
+                                                  : hd_status_text(status);
+    env_error(error, status ? status : HD_FAILED, "%s: %s: %s", f->name ? f->shown : "store", doing,
               words);
-    return status;
+    f->damage[0] = '\0'; /* told */
+}
+
+hd_status file_damaged(file *f, const char *format, ...) {
+    if (!f) return HD_CORRUPT;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(f->damage, sizeof f->damage, format, arguments);
+    va_end(arguments);
+    if (length >= (int)sizeof f->damage) memcpy(f->damage + sizeof f->damage - 4, "...", 4);
+    return HD_CORRUPT;
+}
+
+/* The end of a name tells more than its beginning. */
+static void show_name(const char *name, char out[FILE_SHOWN_SIZE]) {
+    size_t length = strlen(name);
+    bool fits = length < FILE_SHOWN_SIZE;
+    snprintf(out, FILE_SHOWN_SIZE, "%s%s", fits ? "" : "...",
+             fits ? name : name + length - (FILE_SHOWN_SIZE - 4));
 }
 
 /* ---- Statements -------------------------------------------------------------------------- */
@@ -235,6 +265,7 @@ static hd_status pragma_int(file *f, const char *sql, int64_t *out) {
 
 static hd_status connect(file *f, const char *name, const char *vfs, int flags, const hd_env *env) {
     *f = (file){ .env = env, .name_size = strlen(name) + 1 };
+    show_name(name, f->shown);
     f->name = env_new_copy(env, name, f->name_size);
     if (!f->name) return HD_NOMEM;
     int rc = sqlite3_open_v2(name, &f->db, flags | SQLITE_OPEN_NOMUTEX, vfs);

@@ -19,6 +19,11 @@
 /* Hashes in the file: XXH3 with this seed. */
 #define FILE_HASH_SEED UINT64_C(0x68656464)
 
+/* How much of a file's name stands in messages, so that there is room for the reason; and how long the
+ * words are that say which row is damaged. */
+#define FILE_SHOWN_SIZE  80
+#define FILE_DAMAGE_SIZE 160
+
 /* Prepared when first used; see sqlite_file.c for their text. */
 typedef enum file_sql {
     SQL_BEGIN_READ,
@@ -36,8 +41,7 @@ typedef enum file_sql {
     SQL_SPACE_SET,
     SQL_SPACE_FLOOR,
     SQL_HEAD_GET,
-    SQL_HEAD_VALUE,
-    SQL_HEAD_META,
+    SQL_HEAD_NONE,
     SQL_HEAD_SEQ,
     SQL_HEAD_PUT,
     SQL_HEAD_PATCHED,
@@ -87,6 +91,8 @@ typedef struct file {
     char *name; /* owned, of `env` */
     size_t name_size;
     const hd_env *env;
+    char shown[FILE_SHOWN_SIZE];   /* the name, or its end where it is long, for messages */
+    char damage[FILE_DAMAGE_SIZE]; /* what file_damaged was last told; "": nothing */
     bool read_only;
     bool synchronous; /* a COMMIT waits for the disk, unless it is a soft one */
     bool soft;        /* a COMMIT does not wait for the disk now; only set_soft writes this */
@@ -110,8 +116,11 @@ void file_close(file *f);
 
 /* What an SQLite result means to us. */
 hd_status file_status(int rc);
-/* The same of the connection's last failure, with its words in `error` (may be NULL). */
-hd_status file_failure(const file *f, int rc, const char *doing, hd_error *error);
+/* Says in `error` (may be NULL) what failed with `status`: the damage that was found, SQLite's words if
+ * it is what SQLite reported, else those of the status. */
+void file_failure(file *f, hd_status status, const char *doing, hd_error *error);
+/* Notes which row is damaged and how, for file_failure, unless `f` is NULL; returns HD_CORRUPT. */
+hd_status file_damaged(file *f, const char *format, ...) HD_PRINTF(2, 3);
 
 /* A statement ready to be bound and stepped; NULL: file_failure(). Reset it when done. */
 sqlite3_stmt *file_sql_get(file *f, file_sql which);

@@ -136,7 +136,7 @@ static hd_status fold_rows(folding *g) {
     int rc = SQLITE_DONE;
     while (!status && !is_full(g) && (rc = sqlite3_step(s)) == SQLITE_ROW) {
         log_row row;
-        status = log_row_read_to_fold(w->heap, s, &g->text, &row);
+        status = log_row_read_to_fold(&w->file, w->heap, s, &g->text, &row);
         if (!status) status = fold_row(g, &row);
         g->done.row = row.row;
         g->done.bytes += row.length;
@@ -190,10 +190,10 @@ static hd_status put_patch(folding *g, const stored_head *was, fold *f) {
 }
 
 /* The patch has grown too long: load, fold, and go on as a value. */
-static hd_status unpatch(folding *g, const stored_head *was, fold *f) {
+static hd_status unpatch(folding *g, const doc_name *name, const stored_head *was, fold *f) {
     hd_value v = value_absent();
     writer *w = g->w;
-    hd_status status = large_load(&w->file, w->heap, was->doc, &v);
+    hd_status status = large_load(&w->file, w->heap, name, was, &v);
     if (!status && !enclose(&f->ops)) status = HD_NOMEM;
     if (!status) {
         hd_value ops = log_json_read(w->heap, f->ops.bytes, f->ops.length);
@@ -236,11 +236,21 @@ static hd_status put_large(folding *g, int64_t doc) {
     return status ? status : drop_rows(f, doc, SQL_PATCH_DROP);
 }
 
+static uint64_t hash_of_row(const folding *g, const new_head *h) {
+    stored_head numbers = { .guarded = h->guarded,
+                            .large = h->large,
+                            .size = h->size,
+                            .seq = h->seq,
+                            .meta_seq = h->meta_seq };
+    row_text value = { g->value.bytes, h->large ? 0 : g->value.length };
+    return head_hash(h->name, &numbers, h->kind, value,
+                     (row_text){ g->meta.bytes, g->meta.length });
+}
+
 static hd_status put_head(folding *g, const new_head *h, int64_t *doc) {
     file *f = &g->w->file;
     sqlite3_stmt *s = file_sql_get(f, SQL_HEAD_PUT);
     if (!s) return file_status(sqlite3_extended_errcode(f->db));
-    size_t inline_length = h->large ? 0 : g->value.length;
     bind_name(s, h->name);
     if (h->was.exists) sqlite3_bind_int64(s, 5, h->was.doc);
     sqlite3_bind_text(s, 6, h->kind, -1, SQLITE_STATIC);
@@ -250,9 +260,7 @@ static hd_status put_head(folding *g, const new_head *h, int64_t *doc) {
     sqlite3_bind_int(s, 10, h->large);
     sqlite3_bind_int64(s, 11, (sqlite3_int64)h->size);
     sqlite3_bind_int64(s, 12, (sqlite3_int64)h->patched);
-    sqlite3_bind_int64(
-        s, 13,
-        (sqlite3_int64)head_hash(g->value.bytes, inline_length, g->meta.bytes, g->meta.length));
+    sqlite3_bind_int64(s, 13, (sqlite3_int64)hash_of_row(g, h));
     bind_or_null(s, 14, &g->meta);
     if (h->large) sqlite3_bind_null(s, 15);
     else bind_or_null(s, 15, &g->value);
@@ -261,20 +269,17 @@ static hd_status put_head(folding *g, const new_head *h, int64_t *doc) {
     return status;
 }
 
-static hd_status copy_column(sqlite3_stmt *s, int column, json_buffer *out) {
-    size_t n = (size_t)sqlite3_column_bytes(s, column);
+static hd_status copy_text(row_text text, json_buffer *out) {
     out->length = 0;
-    if (!n) return HD_OK;
-    if (out->capacity < n && !json_buffer_grow(out, n)) return HD_NOMEM;
-    memcpy(out->bytes, sqlite3_column_blob(s, column), n);
-    out->length = n;
-    return HD_OK;
+    return text.length && !json_buffer_add(out, text.bytes, text.length) ? HD_NOMEM : HD_OK;
 }
 
-/* The row as it is: texts into the buffers, the rest into `h`. */
-static hd_status take_old(folding *g, new_head *h) {
-    hd_status status = head_find(&g->w->file, h->name, &h->was);
-    g->value.length = g->meta.length = 0;
+/* The row as it is: texts into the buffers, the rest into `h`. A row that is damaged is not written on,
+ * unless nothing of it stays: `anew`, the value is replaced, and there is no metadata. */
+static hd_status take_old(folding *g, new_head *h, bool anew) {
+    head_texts texts;
+    hd_status status = head_read(&g->w->file, h->name, &h->was, &texts);
+    if (status == HD_CORRUPT && anew && !texts.meta.length) status = HD_OK;
     h->seq = h->was.seq;
     h->meta_seq = h->was.meta_seq;
     h->guarded = h->was.guarded;
@@ -282,19 +287,10 @@ static hd_status take_old(folding *g, new_head *h) {
     h->size = (size_t)h->was.size;
     h->patched = h->was.patched;
     h->kind[0] = '\0';
-    if (status || !h->was.exists) return status;
-    sqlite3_stmt *s = file_sql_get(&g->w->file, SQL_HEAD_GET);
-    if (!s) return file_status(sqlite3_extended_errcode(g->w->file.db));
-    bind_name(s, h->name);
-    int rc = sqlite3_step(s);
-    status = file_status(rc);
-    if (!status && rc == SQLITE_ROW) {
-        const char *kind = (const char *)sqlite3_column_text(s, 1);
-        strncat(h->kind, kind ? kind : "", sizeof h->kind - 1);
-        status = copy_column(s, 8, &g->meta);
-        if (!status) status = copy_column(s, 9, &g->value);
-    }
-    sqlite3_reset(s);
+    strncat(h->kind, texts.kind, sizeof h->kind - 1);
+    if (!status) status = copy_text(texts.meta, &g->meta);
+    if (!status) status = copy_text(texts.value, &g->value);
+    head_texts_end(&texts);
     return status;
 }
 
@@ -349,12 +345,12 @@ static hd_status write_doc(folding *g, const doc_name *given) {
     if (value && value->mode == FOLD_PATCH) {
         status = head_find(&g->w->file, &name, &h.was);
         if (status) return status;
-        if (!patch_pays(&h.was, value)) status = unpatch(g, &h.was, value);
+        if (!patch_pays(&h.was, value)) status = unpatch(g, &name, &h.was, value);
         else status = put_patch(g, &h.was, value);
         if (status || (value->mode == FOLD_PATCH && !meta)) return status;
     }
     bool value_changed = value && value->mode == FOLD_VALUE;
-    status = take_old(g, &h);
+    status = take_old(g, &h, value_changed);
     if (!status && value_changed) status = take_new_value(g, &h, value);
     if (!status && meta) status = take_new_meta(g, &h, meta);
     return status ? status : write_row(g, &h, value_changed);
@@ -419,6 +415,29 @@ hd_status fold_slice(writer *w, bool full, folded *out) {
     return status;
 }
 
+/* ---- One document, for repair ---------------------------------------------------------------- */
+
+static hd_status rewrite(folding *g, new_head *h, const document_state *to) {
+    fold value = { .mode = FOLD_VALUE, .value = to->value, .seq = to->seq, .guarded = to->guarded };
+    fold meta = { .mode = FOLD_VALUE, .value = to->meta, .seq = to->meta_seq };
+    hd_status status = head_find(&g->w->file, h->name, &h->was);
+    if (status == HD_CORRUPT) status = HD_OK; /* that is why it is written anew */
+    if (!status) status = take_new_value(g, h, &value);
+    if (!status) status = take_new_meta(g, h, &meta);
+    if (!status && h->was.exists) status = drop_rows(&g->w->file, h->was.doc, SQL_LARGE_DROP);
+    if (!status && h->was.exists) status = drop_rows(&g->w->file, h->was.doc, SQL_PATCH_DROP);
+    return status ? status : write_row(g, h, true);
+}
+
+hd_status fold_rewrite(writer *w, const doc_name *name, const document_state *to) {
+    folding g;
+    new_head h = { .name = name };
+    hd_status status = folding_init(&g, w, true);
+    if (!status) status = rewrite(&g, &h, to);
+    folding_fini(&g);
+    return status;
+}
+
 /* ---- Large documents whose patches are still apart: loaded and written whole ------------------- */
 
 /* `doc` is the row that was found to have patches: if its name leads to another one, that would be
@@ -426,9 +445,9 @@ hd_status fold_slice(writer *w, bool full, folded *out) {
 static hd_status unpatch_doc(folding *g, const doc_name *name, int64_t doc) {
     new_head h = { .name = name };
     fold f = { .mode = FOLD_VALUE };
-    hd_status status = take_old(g, &h);
+    hd_status status = take_old(g, &h, false);
     if (!status && (!h.was.exists || h.was.doc != doc)) status = HD_CORRUPT;
-    if (!status) status = large_load(&g->w->file, g->w->heap, h.was.doc, &f.value);
+    if (!status) status = large_load(&g->w->file, g->w->heap, name, &h.was, &f.value);
     f.seq = h.seq;
     if (!status) status = take_new_value(g, &h, &f);
     if (!status) status = write_row(g, &h, true);

@@ -22,6 +22,14 @@ typedef struct folded {
 /* Within a transaction, with the state caught up. A large document that changed little gets a patch
  * behind it, unless `full`. */
 hd_status fold_slice(writer *w, bool full, folded *out);
+/* What a document is to be, for fold_rewrite. */
+typedef struct document_state {
+    hd_value value, meta;   /* absent: none */
+    uint64_t seq, meta_seq; /* of their last changes */
+    bool guarded;
+} document_state;
+/* Writes a document's rows anew, whatever stands there now. For repair. */
+hd_status fold_rewrite(writer *w, const doc_name *name, const document_state *to);
 /* Writes some of the large documents whole that have patches. *more: there may be others. */
 hd_status fold_patches_slice(writer *w, bool *more);
 

@@ -36,6 +36,8 @@ static hd_status look_up(writer *w, uint32_t index) {
     hd_status status = head_find(&w->file, &name, &stored);
     if (status) return status;
     uint64_t seq = name.meta ? stored.meta_seq : stored.seq;
+    if (seq > w->heads.spaces.items[h->space_index].seq)
+        return head_damaged(&w->file, &name, stored.doc, "its seq is above that of its space");
     bool touched_since = h->touches.count > 0;
     /* A tombstone that is there only because nodes have read the document. */
     bool for_nodes = !stored.has_value && !stored.guarded && !stored.meta_seq;
@@ -234,8 +236,18 @@ static hd_status accept(writer *w, outcome *o, const candidate *work) {
     return status ? status : tell_accepted(w, o, work, submission_is_untold(&work->sub));
 }
 
+/* What it claims or compares is damaged in the file, and trying again would not help. */
+static hd_status refuse_on_damage(writer *w, outcome *o, const candidate *work) {
+    hd_error error;
+    file_failure(&w->file, HD_CORRUPT, "judging a commit", &error);
+    env_log(&w->env, HD_LOG_ERROR, "%s", error.message);
+    hd_status status = admit_refuse(&w->heads, &work->sub, HD_CORRUPT);
+    return status ? status : tell(w, o, work->sub.local_seq, HD_CORRUPT, NULL, 0, false);
+}
+
 static hd_status judge(writer *w, outcome *o, candidate *work) {
     hd_status status = prepare(w, work);
+    if (status == HD_CORRUPT) return refuse_on_damage(w, o, work);
     if (!status) status = admit(&w->heads, &work->sub, &w->verdict);
     if (status) return status;
     hd_status fate = w->verdict.status;

@@ -89,7 +89,7 @@ static hd_status hash_fragments(hd_heap *heap, const char *text, size_t length, 
 }
 
 /* The text of the row that the statement stands on. */
-static hd_status row_text(sqlite3_stmt *s, log_row *out, const char **text) {
+static hd_status text_of_row(sqlite3_stmt *s, log_row *out, const char **text) {
     *out = (log_row){ .row = (uint64_t)sqlite3_column_int64(s, 0) };
     uint64_t hash = (uint64_t)sqlite3_column_int64(s, 1);
     *text = sqlite3_column_blob(s, 2);
@@ -106,11 +106,17 @@ static hd_status read_body(hd_heap *heap, const char *text, size_t length, log_r
     return hd_value_kind(out->commits) == HD_KIND_ARRAY ? HD_OK : HD_CORRUPT;
 }
 
-hd_status log_row_read(hd_heap *heap, sqlite3_stmt *s, log_row *out) {
+hd_status log_row_damaged(file *f, uint64_t row, const char *how) {
+    return file_damaged(f, "log row %llu: %s", (unsigned long long)row, how);
+}
+
+hd_status log_row_read(file *f, hd_heap *heap, sqlite3_stmt *s, log_row *out) {
     const char *text;
-    hd_status status = row_text(s, out, &text);
+    hd_status status = text_of_row(s, out, &text);
+    if (status == HD_CORRUPT) return log_row_damaged(f, out->row, "its hash is wrong");
     if (!status) status = read_body(heap, text, out->length, out);
-    return status ? status : hash_fragments(heap, text, out->length, out);
+    if (!status) status = hash_fragments(heap, text, out->length, out);
+    return status == HD_CORRUPT ? log_row_damaged(f, out->row, "its form is wrong") : status;
 }
 
 /* ---- Rows to be folded ------------------------------------------------------------------- */
@@ -148,14 +154,16 @@ static hd_status leave_out_proofs(hd_heap *heap, const char *text, log_row *row,
     return ok && json_buffer_add(to, copied, (size_t)(end - copied)) ? HD_OK : HD_NOMEM;
 }
 
-hd_status log_row_read_to_fold(hd_heap *heap, sqlite3_stmt *s, json_buffer *spare, log_row *out) {
+hd_status log_row_read_to_fold(file *f, hd_heap *heap, sqlite3_stmt *s, json_buffer *spare,
+                               log_row *out) {
     const char *text;
-    hd_status status = row_text(s, out, &text);
+    hd_status status = text_of_row(s, out, &text);
+    if (status == HD_CORRUPT) return log_row_damaged(f, out->row, "its hash is wrong");
     spare->length = 0;
     if (!status) status = leave_out_proofs(heap, text, out, spare);
     if (!status) status = read_body(heap, spare->bytes, spare->length, out);
-    bool fits = out->proofs.count == log_row_commits(out);
-    return status || fits ? status : HD_CORRUPT;
+    if (!status && out->proofs.count != log_row_commits(out)) status = HD_CORRUPT;
+    return status == HD_CORRUPT ? log_row_damaged(f, out->row, "its form is wrong") : status;
 }
 
 void log_row_fini(hd_heap *heap, log_row *row) {

@@ -25,10 +25,13 @@ typedef struct log_row {
 
 /* Takes the row that a statement of SQL_LOG_AFTER or SQL_LOG_ROW stands on. HD_CORRUPT when its hash
  * or form is wrong, HD_NOMEM. Finish it in any case. */
-hd_status log_row_read(hd_heap *heap, sqlite3_stmt *s, log_row *out);
+hd_status log_row_read(file *f, hd_heap *heap, sqlite3_stmt *s, log_row *out);
 /* The same for a fold, while the statement stands there: without payloads, and extras that only prove rows
  * stay text, in `proofs`. `spare` is room that it may use. */
-hd_status log_row_read_to_fold(hd_heap *heap, sqlite3_stmt *s, json_buffer *spare, log_row *out);
+hd_status log_row_read_to_fold(file *f, hd_heap *heap, sqlite3_stmt *s, json_buffer *spare,
+                               log_row *out);
+/* Notes that a row of the log is damaged, and how; returns HD_CORRUPT. */
+hd_status log_row_damaged(file *f, uint64_t row, const char *how);
 void log_row_fini(hd_heap *heap, log_row *row);
 
 static inline size_t log_row_commits(const log_row *row) { return hd_value_count(row->commits); }

@@ -51,7 +51,7 @@ static hd_status raise_floors(writer *w, slice *s, const log_row *row) {
 
 static hd_status take_row(writer *w, slice *s, sqlite3_stmt *statement) {
     log_row row;
-    hd_status status = log_row_read(w->heap, statement, &row);
+    hd_status status = log_row_read(&w->file, w->heap, statement, &row);
     if (!status) status = raise_floors(w, s, &row);
     if (!status) {
         if (!s->first) s->first = row.row;

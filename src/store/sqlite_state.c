@@ -130,19 +130,32 @@ static hd_status note_recovered(writer *w, const log_row *row, const candidate *
     return vec_push(&w->env, &w->recovered, r) ? HD_OK : HD_NOMEM;
 }
 
+/* Rows come from a file that others have written, perhaps twice, perhaps by other means: a commit is
+ * taken only if it follows what is there. Its seqs are the next of their spaces, and its number is above
+ * those of its session before it. */
+static bool follows(writer *w, const candidate *work, hd_value made) {
+    head_session *session = &w->heads.sessions.items[work->sub.session];
+    if (work->sub.local_seq <= session->logged) return false;
+    session->logged = work->sub.local_seq;
+    for (uint32_t k = 0; k < work->written; k++) {
+        const char *name;
+        size_t length;
+        uint64_t seq;
+        if (!log_commit_space(made, k, &name, &length, &seq)) return false;
+        head_space *space = &w->heads.spaces.items[work->spaces[k]];
+        if (seq != space->seq + 1) return false;
+        space->seq = seq;
+    }
+    return true;
+}
+
 static hd_status record_commit(writer *w, const log_row *row, size_t i) {
     candidate work;
     hd_value made = log_row_commit(row, i);
     hd_status status = decode_log_commit(&w->decoder, row, i, &work);
+    if (!status && !follows(w, &work, made))
+        status = log_row_damaged(&w->file, row->row, "it does not follow the rows before it");
     if (!status) status = admit_apply(&w->heads, &work.sub, work.seqs);
-    for (uint32_t k = 0; k < work.written && !status; k++) {
-        const char *name;
-        size_t length;
-        uint64_t seq;
-        if (!log_commit_space(made, k, &name, &length, &seq)) return HD_CORRUPT;
-        head_space *space = &w->heads.spaces.items[work.spaces[k]];
-        if (space->seq < seq) space->seq = seq;
-    }
     for (uint32_t k = 0; k < work.sub.write_count && !status; k++)
         status = tail_add(&w->tail, &work.names[k], row->row, work.seqs[k]);
     if (!status && work.sub.session == w->session_index)
@@ -152,9 +165,11 @@ static hd_status record_commit(writer *w, const log_row *row, size_t i) {
 
 static hd_status record_row(writer *w, sqlite3_stmt *s) {
     log_row row;
-    hd_status status = log_row_read(w->heap, s, &row);
+    hd_status status = log_row_read(&w->file, w->heap, s, &row);
     for (size_t i = 0; i < log_row_commits(&row) && !status; i++)
         status = record_commit(w, &row, i);
+    if (status == HD_CORRUPT && !w->file.damage[0])
+        log_row_damaged(&w->file, row.row, "its form is wrong");
     if (!status) {
         w->row = row.row;
         w->tail.bytes += row.length;

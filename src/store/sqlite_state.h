@@ -80,7 +80,8 @@ typedef struct writer {
     uint64_t last_row;       /* the last row then */
     uint64_t forgotten;      /* what changed after this row is all in the heads */
     bool known;              /* heads and tail are what the file says; else learn it anew */
-    uint64_t prune_to;       /* log rows up to this one are being deleted; 0: none are */
+    bool fold_is_blocked; /* a head row is damaged: nothing is folded unless a caller asks for it */
+    uint64_t prune_to;    /* log rows up to this one are being deleted; 0: none are */
     bool registered;
     uint64_t told; /* the position that our row in `reader` says */
     verdict verdict;

@@ -86,7 +86,7 @@ static void post_outcome(writer *w, outcome *o) {
 static void post_trouble(writer *w, hd_status status) {
     if (w->attempts != PATIENCE) return;
     hd_error error;
-    file_failure(&w->file, sqlite3_extended_errcode(w->file.db), "writing", &error);
+    file_failure(&w->file, status, "writing", &error);
     env_log(&w->env, HD_LOG_ERROR, "%s (%s); trying on", error.message, hd_status_name(status));
     pthread_mutex_lock(&w->lock);
     w->trouble = status;
@@ -113,10 +113,22 @@ static bool is_queued(writer *w) {
     return queued;
 }
 
+/* Once: the log keeps everything until the file is repaired, and commits go on. */
+static void tell_of_damage(writer *w) {
+    char damage[FILE_DAMAGE_SIZE];
+    memcpy(damage, w->file.damage, sizeof damage);
+    env_log(
+        &w->env, HD_LOG_ERROR,
+        "%s: no checkpoint: %s: close all programs that use the file, and run `heddle db repair`",
+        w->file.shown, damage[0] ? damage : sqlite3_errmsg(w->file.db));
+}
+
 /* The next slice of the checkpoint under way. */
 static hd_status fold_on(writer *w, bool full) {
     w->waiting = is_queued(w) ? w->waiting + 1 : 0;
     hd_status status = writer_fold(w, full);
+    if (status == HD_CORRUPT && !w->fold_is_blocked) tell_of_damage(w);
+    w->fold_is_blocked = status == HD_CORRUPT;
     pthread_mutex_lock(&w->lock);
     if (w->folds.waited < w->waiting) w->folds.waited = w->waiting;
     if (!w->fold_to) w->folded = w->checkpoint;
@@ -189,12 +201,14 @@ static hd_status work_once(writer *w) {
 }
 
 static bool has_housework(const writer *w) {
-    return w->prune_to || w->tail.bytes > tail_limit(w) || wal_is_long(&w->wal);
+    bool fold = w->tail.bytes > tail_limit(w) && !w->fold_is_blocked;
+    return w->prune_to || fold || wal_is_long(&w->wal);
 }
 
 /* At most one slice at a time: commits come first. */
 static void keep_house(writer *w) {
-    if (!w->fold_to && w->tail.bytes > tail_limit(w)) w->fold_to = w->row;
+    bool due = w->tail.bytes > tail_limit(w) && !w->fold_is_blocked;
+    if (!w->fold_to && due) w->fold_to = w->row;
     if (w->fold_to) (void)fold_on(w, false);
     else if (w->prune_to) (void)prune_slice(w);
     else copy_wal(w);
@@ -235,8 +249,7 @@ static void do_command(writer *w, writer_command command) {
     hd_status status = carry_out(w, command);
     hd_error error = { 0 };
     if (status) {
-        file_failure(&w->file, sqlite3_extended_errcode(w->file.db), "housekeeping", &error);
-        error.status = status;
+        file_failure(&w->file, status, "housekeeping", &error);
     }
     pthread_mutex_lock(&w->lock);
     w->command = COMMAND_NONE;
@@ -265,7 +278,7 @@ static uint64_t end_rest(writer *w) {
 
 /* Sleeps until there is something to do; folds the tail when there has been nothing for a while. */
 static void rest(writer *w) {
-    bool worth = w->tail.bytes >= TAIL_IDLE;
+    bool worth = w->tail.bytes >= TAIL_IDLE && !w->fold_is_blocked;
     uint64_t turns = w->turns;
     begin_rest(w, worth);
     bool woken = sleep_on(w->wake_fd, worth ? IDLE_MS : -1);
@@ -371,8 +384,7 @@ static hd_status open_state(writer *w, const char *name, hd_error *error) {
     hd_limits limits = w->options.limits;
     status = hd_heap_open(&w->env, &limits, &w->heap);
     if (!status) status = writer_learn(w);
-    if (status) file_failure(&w->file, sqlite3_extended_errcode(w->file.db), "reading", error);
-    if (error && status) error->status = status;
+    if (status) file_failure(&w->file, status, "reading", error);
     wal_watch(&w->wal, &w->file);
     sqlite3_busy_handler(w->file.db, await_lock, w);
     return status;

@@ -42,7 +42,7 @@ static void read_row(hd_heap *heap, sqlite3_stmt *s) {
     decoder d;
     if (heads_init(&h, &heap->env, heap)) abort();
     decoder_init(&d, &h, &heap->env);
-    if (!must(log_row_read(heap, s, &row))) walk_row(heap, &d, &row);
+    if (!must(log_row_read(NULL, heap, s, &row))) walk_row(heap, &d, &row);
     log_row_fini(heap, &row);
     decoder_fini(&d);
     heads_fini(&h);
@@ -53,7 +53,7 @@ static void read_row_to_fold(hd_heap *heap, sqlite3_stmt *s) {
     log_row row;
     json_buffer spare;
     json_buffer_init(&spare, &heap->env);
-    hd_status status = must(log_row_read_to_fold(heap, s, &spare, &row));
+    hd_status status = must(log_row_read_to_fold(NULL, heap, s, &spare, &row));
     for (size_t i = 0; i < log_row_commits(&row) && !status; i++) {
         basis_proofs proofs = row.proofs.items[i];
         basis_proof r;
