@@ -268,8 +268,8 @@ static int sqlite_fd(authority *a) { return self(a)->wake.epoll_fd; }
 static uint64_t sqlite_deadline(authority *a) {
     const sqlite_authority *s = self(a);
     if (s->waiting || s->batch.length || a->replica->holding) return 0;
-    uint64_t look = s->in_flight ? UINT64_MAX : s->look_at_ns; /* the writer will wake us */
-    return has_news(s) && s->report_ns < look ? s->report_ns : look;
+    if (s->in_flight) return UINT64_MAX; /* the writer will wake us */
+    return has_news(s) && s->report_ns < s->look_at_ns ? s->report_ns : s->look_at_ns;
 }
 
 static hd_status sqlite_wait(authority *a, uint64_t deadline_ns) {
