@@ -198,6 +198,8 @@ bool runner_read_is_early(void *ctx, const hd_tx *tx, uint32_t key) {
     node_id id = reader_of(s, tx);
     place_id at = key & KEY_PLACE;
     if (!id || is_in_order(s, node_of(s, id), place_at(&s->r->places, at)->root)) return false;
+    if (!s->iteration)
+        s->upstream_epoch++; /* a suspended run reads, and the program may have written */
     search q = search_for(s, id);
     visit_writers(&q, at, UINT32_MAX);
     return search_on(&q) && !is_registered(node_of(s, id), key);
@@ -211,8 +213,8 @@ bool runner_was_early(scheduler *s, node_id id) {
     return search_reads(s, id) != 0;
 }
 
+/* Dormant nodes may have become invalid as well, which shows in no position. */
 void runner_note_behind(scheduler *s) {
-    if (!s->iteration || graph_lowest_runnable(&s->graph) >= s->cursor) return;
-    s->behind = true;
     s->upstream_epoch++;
+    if (s->iteration && graph_lowest_runnable(&s->graph) < s->cursor) s->behind = true;
 }

@@ -216,6 +216,7 @@ hd_status hd_node_register(hd_runtime *rt, const hd_node_spec *spec, hd_node *ou
     if (s->running) s->tx->flags |= TX_BUSY; /* the order is put right before another node runs */
     hd_status status = registry_register(s, spec, &id);
     if (status) return status;
+    s->upstream_epoch++;
     if (!spec->again.id) {
         if (s->persistence) status = persistence_registered(s, id, spec);
         if (!status) status = grant_first_demand(s, id, spec);

@@ -197,10 +197,11 @@ static bool sweep(scheduler *s) {
     graph *g = &s->graph;
     bool late = s->r->ahead.count > 0 || s->must_wait, waits = s->r->authority->late;
     s->stats.iterations++;
+    graph_settle(g); /* an event may have demanded nodes, whose declared reads brought edges */
     s->cursor = sweep_from(s);
     s->counting |= s->iteration > 1;
     s->behind = s->cursor && graph_lowest_runnable(g) < s->cursor;
-    if (s->suspended | s->behind) s->upstream_epoch++;
+    s->upstream_epoch++;
     runner_begin_row(s);
     for (uint32_t pos; !late && next_runnable(g, s->cursor, &pos);) {
         node_id id = g->node_at[pos];

@@ -17,7 +17,7 @@ static hd_cell build_sum(hd_build *b, hd_tx *tx, const hd_value *in, void *ctx) 
     hd_cell parts[16], x = hd_cell_at(hd_build_runtime(b), "main/x");
     size_t n = (size_t)hd_value_as_int(in[0], 0);
     for (size_t i = 0; i < n; i++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "d%zu", i);
         parts[i] = hd_derive(b, name, x, times, (void *)(i + 1));
     }
