@@ -77,7 +77,7 @@ static const char *why(const char *name) {
     return told;
 }
 
-/* A run that no longer reads what triggered it: hd_node_why names it. */
+/* C365: a run that no longer reads what triggered it: hd_node_why names it. */
 static void why_names_what_is_no_longer_read(void **state) {
     start_choosing();
     lab_do(lab_first(l), "set flag 0; set x 2");
@@ -317,7 +317,7 @@ static const char *causes_in(const commit *c, const footprint *f) {
     return names_of(cells, f->cause_count);
 }
 
-/* Each document of a seal says which node wrote it, and what caused that run. */
+/* C366, I8: each document of a seal says which node wrote it, and what caused that run. */
 static void each_document_of_a_seal_has_its_author(void **state) {
     lab_on(l, "b");
     lab_on(l, "a");
