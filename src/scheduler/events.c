@@ -275,6 +275,7 @@ void events_arrived(scheduler *s, place_id doc, hd_status status) {
     events *ev = s->events;
     if (!ev) return;
     outbox_arrived(s, doc, status);
+    if (!status) events_integrated(s, doc); /* a posted event may have been asked for */
     for (event *e; (e = head_that_needs(ev, doc));) {
         events_wait_for(s, e, 0);
         e->waits = HD_EVENT_WAITS_NOT;

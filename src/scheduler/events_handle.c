@@ -139,10 +139,10 @@ static hd_value schema_of(hd_pool *pool, hd_value v) {
     return hd_object_set(pool, schema, "properties", properties);
 }
 
-/* Nobody has read it, and the precondition speaks for its absence: no need to load it. Few will read
- * it later: it need not be kept at hand. */
+/* The commit requires the document to be absent, so it need not be loaded. It is seldom read later, so
+ * it need not be kept in memory. */
 static void assume_absent(scheduler *s, place_id doc) {
-    place_at(&s->r->places, doc)->doc.flags |= DOC_KNOWN;
+    events_assume_absent(s, doc);
     events_pass(s, doc);
 }
 
@@ -283,8 +283,8 @@ void events_handle(scheduler *s, event *e) {
     tx->flags |= TX_RUN;
     tx->owner = &h;
     status = call_body(s, tx, &h);
-    place_id missing = tx->missing;
     status = status ? failure_of_body(s, tx, status) : submit(s, tx, &h, &c);
+    place_id missing = tx->missing; /* also of what the commit removes */
     if (!status && c) take_off(s, e, c);
     if (!status && !c) tx_launched(tx, HD_OK);
     /* It will run again, and this attempt is over: nothing that it started lives on. */

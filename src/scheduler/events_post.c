@@ -69,6 +69,21 @@ static hd_status check_named(scheduler *s, hd_tx *tx, const stream *to, const ch
     return hd_tx_require_absent(tx, (hd_cell){ receipt });
 }
 
+void events_assume_absent(scheduler *s, place_id doc) {
+    place_at(&s->r->places, doc)->doc.flags |= DOC_KNOWN;
+}
+
+/* The id has just been made: no document has its name, in this store or any other. To load it and its
+ * metadata would only tell so, and on a store that loads late the post would have to wait for that. */
+static hd_status assume_new(scheduler *s, place_id doc) {
+    place_id meta;
+    hd_status status = runtime_meta(s->rt, doc, &meta);
+    if (status) return status;
+    events_assume_absent(s, doc);
+    events_assume_absent(s, meta);
+    return HD_OK;
+}
+
 static hd_value record_of(scheduler *s, hd_pool *pool, const stream *to, hd_value payload,
                           uint64_t ms) {
     hd_value v = hd_object_set(pool, hd_object(), "stream",
@@ -95,7 +110,7 @@ hd_status events_post(scheduler *s, hd_tx *tx, hd_cell cell, hd_value payload,
     if (!status && !pool) status = HD_NOMEM;
     if (status) return status;
     place_ref(&s->r->places, doc);
-    if (options->id) status = check_named(s, tx, to, id, doc, &waiting);
+    status = options->id ? check_named(s, tx, to, id, doc, &waiting) : assume_new(s, doc);
     if (value_is_absent(payload)) payload = hd_null();
     if (!status && !waiting)
         status = hd_tx_set(tx, (hd_cell){ doc }, record_of(s, pool, to, payload, ms));
@@ -241,7 +256,7 @@ static hd_status take_listed(scheduler *s, const stream *to, bool failed_too) {
         if (!failed_too && has_failed(s, doc)) continue;
         status = replica_load(s->r, doc);
         if (!status) events_integrated(s, doc);
-        if (status == HD_PENDING) status = HD_OK; /* announced when it arrives */
+        if (status == HD_PENDING) status = HD_OK; /* taken when it arrives: events_arrived */
     }
     vec_fini(s->env, &waiting);
     return status;

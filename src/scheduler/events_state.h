@@ -338,6 +338,8 @@ void events_integrated(scheduler *s, place_id doc);
 void events_note_failure(scheduler *s, const event *e, hd_status status, const char *why);
 /* The replica may forget the document when nobody refers to it any more. */
 void events_pass(scheduler *s, place_id doc);
+/* Nothing is known of the document and it cannot exist: from now on it counts as known, and absent. */
+void events_assume_absent(scheduler *s, place_id doc);
 /* Removes a document of events, with what is said beside it. */
 hd_status events_remove(scheduler *s, hd_tx *tx, place_id doc);
 /* A posted event is over without a commit that removed its document. */
