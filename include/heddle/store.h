@@ -88,7 +88,8 @@ typedef struct hd_options {
  * The file is left untouched then. */
 HD_API hd_status hd_open(const char *file, const hd_options *options, hd_runtime **out,
                          hd_error *error);
-/* Syncs, then closes. Returns what hd_runtime_sync returned; the runtime is gone in any case, but for
+/* Syncs, then closes. If that fails, commits that have no verdict are told HD_NO_VERDICT: they may be in
+ * the store or not (their functions can begin no transaction: HD_CLOSED). Returns what hd_runtime_sync returned; the runtime is gone in any case, but for
  * HD_USAGE: it cannot be closed by what it calls (a run, a verdict, a listener, a post). Let that call
  * hd_runtime_stop, and close when the driving call has returned. */
 HD_API hd_status hd_close(hd_runtime *rt);
@@ -107,7 +108,8 @@ HD_API const hd_error *hd_runtime_error(const hd_runtime *rt);
  *
  * Does what there is to do now, without blocking: sends commits, applies verdicts and other
  * writers' changes, runs what has become runnable. Returns HD_OK, or HD_PENDING when it stopped
- * after its time slice and wants to be called again at once. */
+ * after its time slice and wants to be called again at once. HD_NOT_FOUND: the file was deleted or replaced
+ * while it was open; from then on nothing is read or written, and the runtime can only be closed. */
 HD_API hd_status hd_runtime_pump(hd_runtime *rt);
 /* When to call pump next even if the descriptor stays silent: nanoseconds of the env's monotonic
  * clock, 0 for now, UINT64_MAX for never. */
@@ -157,7 +159,7 @@ typedef enum hd_commit_class {
     HD_COMMIT_NONE     /* read-only: nothing is ever submitted */
 } hd_commit_class;
 
-/* Told once, in a later pump: HD_OK, or why not. */
+/* Told once, in a later pump: HD_OK, or why not; by hd_close: HD_NO_VERDICT. */
 typedef void (*hd_verdict_fn)(void *ctx, hd_status status);
 
 /* One transaction at a time may be open on a runtime, apart from those of suspended async runs.

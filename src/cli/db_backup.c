@@ -53,9 +53,24 @@ static int copy_pages(copying *k) {
     return CLI_OK;
 }
 
-static int copy_to_partial(copying *k) {
+/* The copy may be read by whoever may read the original, from its first byte on. */
+static int create_partial(copying *k) {
+    struct stat st;
     remove(k->partial);
-    if (sqlite3_open_v2(k->partial, &k->to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL)) {
+    if (stat(k->c->operands[0], &st)) st.st_mode = S_IRUSR | S_IWUSR;
+    mode_t mode = st.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO);
+    int fd = open(k->partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    bool made = fd >= 0 && fchmod(fd, mode | S_IRUSR | S_IWUSR) == 0;
+    int why = errno;
+    if (fd >= 0) close(fd);
+    return made ? CLI_OK
+                : cli_fail(k->c, CLI_IO, NULL, "%s: creating: %s", k->partial, strerror(why));
+}
+
+static int copy_to_partial(copying *k) {
+    int made = create_partial(k);
+    if (made) return made;
+    if (sqlite3_open_v2(k->partial, &k->to, SQLITE_OPEN_READWRITE, NULL)) {
         int failed = copy_failed(k, "creating");
         sqlite3_close(k->to);
         return failed;

@@ -9,6 +9,7 @@
 #include "store/overlay.h"
 #include "store/sqlite.h"
 #include "value/key.h"
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -144,6 +145,9 @@ hd_status hd_close(hd_runtime *rt) {
     rt->leaves_derived = !rt->owns_memory && !rt->options.read_only;
     if (rt->hooks.closing) rt->hooks.closing(rt->hooks.ctx);
     hd_status status = hd_runtime_sync(rt);
+    rt->closing = true; /* a verdict function that tries again would never come to an end */
+    replica_tell_undecided(&rt->r);
+    rt->closing = false;
     if (rt->hooks.close) rt->hooks.close(rt->hooks.ctx);
     if (rt->extension.close) rt->extension.close(rt->extension.ctx);
     runtime_free(rt);
@@ -303,12 +307,16 @@ static bool take_turn(hd_runtime *rt, bool verdicts_only) {
 
 /* The descriptor first: a post that comes before it exists is seen by the deadline, one that comes
  * later wakes it. */
-static void wait_for_more(hd_runtime *rt, bool verdicts_only) {
-    int fd = hd_runtime_fd(rt);
+static hd_status wait_for_more(hd_runtime *rt, bool verdicts_only) {
+    int fd = hd_runtime_fd(rt), why = errno;
     uint64_t deadline = hd_runtime_deadline(rt);
-    if (!deadline || take_turn(rt, verdicts_only)) return;
+    if (!deadline || take_turn(rt, verdicts_only)) return HD_OK;
     start(rt);
+    if (fd < 0)
+        return runtime_fail(rt, HD_IO, "cannot wait: no descriptor for eventfd or epoll: %s",
+                            strerror(why));
     env_wait(&rt->env, fd, deadline);
+    return HD_OK;
 }
 
 static hd_status settle_until(hd_runtime *rt, const bool *done) {
@@ -317,7 +325,8 @@ static hd_status settle_until(hd_runtime *rt, const bool *done) {
         if (status == HD_PENDING) continue;
         if (status) return status;
         if ((done && *done) || is_idle(rt)) return HD_OK;
-        wait_for_more(rt, false);
+        status = wait_for_more(rt, false);
+        if (status) return status;
     }
 }
 
@@ -364,7 +373,8 @@ static hd_status sync_all(hd_runtime *rt) {
         bool waits = rt->r.pending_count || !list_empty(&rt->r.trivial) || more;
         bool due = rt->r.due && rt->hooks.due && rt->hooks.due(rt->hooks.ctx);
         if (!waits && !due) return HD_OK;
-        if (waits) wait_for_more(rt, !more);
+        if (waits) status = wait_for_more(rt, !more);
+        if (status) return status;
     }
 }
 
@@ -380,7 +390,7 @@ hd_status hd_runtime_run(hd_runtime *rt) {
     hd_status status = HD_OK;
     while (!rt->stop && (!status || status == HD_PENDING)) {
         status = pump(rt);
-        if (!status && !rt->stop) wait_for_more(rt, false);
+        if (!status && !rt->stop) status = wait_for_more(rt, false);
     }
     start(rt);
     return status == HD_PENDING ? HD_OK : status;

@@ -825,6 +825,22 @@ hd_status replica_reject(replica *r, commit *c, hd_status why) {
     return HD_OK;
 }
 
+static void tell_undecided(list *commits) {
+    LIST_FOR (n, commits) {
+        commit *c = LIST_ENTRY(n, commit, link);
+        hd_verdict_fn done = c->done;
+        c->done = NULL;
+        if (done) done(c->done_ctx, HD_NO_VERDICT);
+    }
+}
+
+void replica_tell_undecided(replica *r) {
+    tell_undecided(&r->pending);
+    tell_undecided(&r->queued);
+    tell_fates(r, &r->fated);
+    tell_fates(r, &r->trivial);
+}
+
 /* ---- the pump */
 
 /* What a claim must never be: as fresh as its replica. */

@@ -159,6 +159,9 @@ void replica_fini(replica *r);
 void replica_forget_observer(replica *r);
 void replica_check(const replica *r);
 
+/* The runtime closes and these commits have no verdict: their functions are told HD_NO_VERDICT. */
+void replica_tell_undecided(replica *r);
+
 /* ---- for transactions */
 
 /* A commit to fill in, from the spares. NULL: no memory. */

@@ -73,6 +73,7 @@ struct hd_runtime {
     _Atomic bool woken;        /* wake_fd was written to: set by who posts, cleared by pump */
     int epoll_fd;              /* -1: not made yet */
     bool stop;
+    bool closing; /* hd_close tells of commits that have no verdict: no transaction may begin */
     bool leaves_derived; /* it closes, and the store stays: derived state is worth storing now */
     bool in_run;         /* a run's or handler's body is on the stack */
     bool driven;         /* a pump or the close is on the stack: it returns here */

@@ -16,6 +16,8 @@
 #include "store/sqlite_stale.h"
 #include "store/sqlite_wake.h"
 #include "store/sqlite_writer.h"
+#include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 /* How often the file is looked at when nobody says that it changed. */
@@ -25,6 +27,8 @@
  * after a write that shows nothing new we look again, soon and then less and less often. */
 #define LOOK_SOON_NS  UINT64_C(500000)
 #define LOOK_LATER_NS UINT64_C(128000000)
+/* How often a runtime that is busy looks whether the file still has its name. */
+#define NAME_NS UINT64_C(1000000000)
 /* How often a runtime that follows a space says how far it has come, at most. */
 #define REPORT_NS UINT64_C(1000000000)
 
@@ -49,6 +53,8 @@ typedef struct sqlite_authority {
     uint64_t reported;   /* the position that was last handed to the writer for that row */
     uint64_t report_ns;  /* when the next may be */
     hd_error trouble;    /* what keeps the writer from writing; its status is HD_OK: nothing */
+    uint64_t name_at_ns; /* when to look whether the file still has its name */
+    bool gone;           /* it has not: only check_name sets this, and it stays */
 } sqlite_authority;
 
 static sqlite_authority *self(const authority *a) { return (sqlite_authority *)(void *)a; }
@@ -197,6 +203,22 @@ static void report_position(sqlite_authority *s) {
     writer_report(s->writer, s->reported);
 }
 
+/* A file that was deleted or replaced while it was open can be written to, and all of it is lost with the
+ * last program that has it open: nothing more is read or written here. */
+static hd_status check_name(sqlite_authority *s, bool told) {
+    uint64_t now = env_now_ns(&s->env);
+    const char *name = s->client.file.name;
+    if (!s->gone && (told || now >= s->name_at_ns)) {
+        s->name_at_ns = now + NAME_NS;
+        s->gone = file_has_moved(&s->client.file);
+        if (s->gone) env_log(&s->env, HD_LOG_ERROR, "%s was deleted or replaced while open", name);
+    }
+    if (!s->gone) return HD_OK;
+    env_error(&s->base.replica->error, HD_NOT_FOUND,
+              "%s was deleted or replaced while it was open: close it, and open it again", name);
+    return HD_NOT_FOUND;
+}
+
 static hd_status sqlite_poll(authority *a) {
     sqlite_authority *s = self(a);
     bool outcomes, written, turned = s->decided;
@@ -205,6 +227,7 @@ static hd_status sqlite_poll(authority *a) {
         s->look = true;
         s->look_in_ns = LOOK_SOON_NS;
     }
+    if (check_name(s, written)) return HD_NOT_FOUND;
     client_release(&s->client);
     sqlite_flush(a);
     if (s->writer && (outcomes || s->decided)) take_outcomes(s);
@@ -402,7 +425,11 @@ static hd_status open_parts(sqlite_authority *s, const char *name, const hd_opti
     replica *r = s->base.replica;
     file_options o = { options->vfs, options->read_only, true, options->durability };
     hd_status status = wake_open(&s->wake);
-    if (status) return status;
+    if (status) {
+        env_error(error, status, "%s: no descriptor for eventfd or epoll: %s", name,
+                  strerror(errno));
+        return status;
+    }
     if (options->read_only) {
         status = file_open(&s->client.file, name, &o, &s->env, error);
     } else {

@@ -5,7 +5,9 @@
 #include "store/place.h"
 #include "store/sqlite_schema.h"
 #include <assert.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +19,8 @@ _Static_assert(sizeof schema_steps / sizeof schema_steps[0] == FILE_FORMAT, "a s
 enum {
     FILE_BUSY_MS = 2000,
     OPENINGS_MAX = 3,
+    LOOKS_MAX = 4,
+    MODE_TRIES = 40,
     WAL_BYTES_KEPT = 16 << 20 /* a WAL that was longer is cut to this when it starts anew */
 };
 
@@ -317,8 +321,19 @@ static void refuse_access(const file *f, hd_error *error) {
                   f->name, f->name);
 }
 
+/* SQLite says only that a file cannot be opened. */
+static bool lacks_descriptors(const file *f) {
+    int why = f->db ? sqlite3_system_errno(f->db) : 0;
+    return why == EMFILE || why == ENFILE;
+}
+
 static hd_status refuse(const file *f, hd_status status, hd_error *error) {
     const char *name = f->name;
+    if ((status == HD_READ_ONLY || status == HD_IO) && lacks_descriptors(f)) {
+        env_error(error, HD_IO, "%s cannot be opened: %s", name,
+                  strerror(sqlite3_system_errno(f->db)));
+        return HD_IO;
+    }
     const char *where = status == HD_READ_ONLY || status == HD_IO ? misplaced(name) : NULL;
     if (where) {
         env_error(error, status, "%s %s", name, where);
@@ -498,11 +513,24 @@ static void sync_directory(const file *f, const char *vfs) {
     close(fd);
 }
 
+/* SQLite does not wait where two connections want to change the mode at once, but gives up: each of them
+ * has what the other one needs. */
+static hd_status enter_wal_mode(file *f) {
+    int64_t mode;
+    hd_status status = HD_BUSY;
+    sqlite3_busy_timeout(f->db, FILE_BUSY_MS / MODE_TRIES);
+    for (int i = 0; i < MODE_TRIES && status == HD_BUSY; i++) {
+        if (i) sqlite3_sleep(i);
+        status = pragma_int(f, "pragma journal_mode = wal", &mode);
+    }
+    sqlite3_busy_timeout(f->db, FILE_BUSY_MS);
+    return status;
+}
+
 /* Looks again, now that journals are read too; then creates or migrates. Until the file has been
  * accepted, its WAL is not folded in at close. */
 static hd_status become_store(file *f, const file_options *o, hd_error *error) {
     look seen = { 0 };
-    int64_t mode;
     sqlite3_db_config(f->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     hd_status status = read_look(f, &seen);
     if (status) return refuse(f, status, error);
@@ -514,7 +542,7 @@ static hd_status become_store(file *f, const file_options *o, hd_error *error) {
     }
     f->format = o->read_only ? seen.format : FILE_FORMAT;
     if (o->read_only) return HD_OK;
-    status = pragma_int(f, "pragma journal_mode = wal", &mode);
+    status = enter_wal_mode(f);
     if (!status && seen.format < FILE_FORMAT) status = migrate(f, error);
     sqlite3_db_config(f->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
     if (!status) sync_directory(f, o->vfs);
@@ -540,12 +568,25 @@ static hd_status check_name(const char *name, const file_options *o, hd_error *e
     return HD_NOT_HEDDLE;
 }
 
+/* A file that another program turns into a store while it is looked at, without locks, may look like
+ * no store at all; it does not do so again and again. */
+static hd_status look_again(const char *name, const file_options *o, const hd_env *env,
+                            hd_error *error) {
+    hd_status status = HD_NOT_HEDDLE;
+    for (int i = 0; i < LOOKS_MAX && (status == HD_NOT_HEDDLE || status == HD_CORRUPT); i++) {
+        if (i) sqlite3_sleep(i);
+        if (error) *error = (hd_error){ 0 };
+        status = has_wal(name, o->vfs) ? HD_OK : look_at(name, o, env, error);
+    }
+    return status;
+}
+
 static hd_status open_once(file *f, const char *name, const file_options *o, const hd_env *env,
                            hd_error *error) {
     *f = (file){ 0 };
     if (error) *error = (hd_error){ 0 };
     hd_status status = check_name(name, o, error);
-    if (!status && !has_wal(name, o->vfs)) status = look_at(name, o, env, error);
+    if (!status) status = look_again(name, o, env, error);
     if (status) return status;
     status = open_connection(f, name, o, env);
     if (status) {
@@ -556,18 +597,58 @@ static hd_status open_once(file *f, const char *name, const file_options *o, con
     return status;
 }
 
-/* Somebody has put another file in its place while it was being opened. From now on our lock says that it
- * is in use. */
-static bool has_moved(const file *f) {
+bool file_has_moved(const file *f) {
     int moved = 0;
     return !sqlite3_file_control(f->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) && moved;
 }
 
+/* ---- Creating ---------------------------------------------------------------------------- */
+
+static void remove_unfinished(const char *name) {
+    static const char *const endings[] = { "", "-wal", "-shm", "-journal" };
+    char path[PATH_MAX + 8];
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        snprintf(path, sizeof path, "%s%s", name, endings[i]);
+        (void)unlink(path);
+    }
+}
+
+/* An empty file beside the one to be, with the mode that the process gives to new files. */
+static bool make_unfinished(const char *name, const hd_env *env, char *out, size_t size) {
+    uint64_t unique;
+    env_random(env, &unique, sizeof unique);
+    int length = snprintf(out, size, "%s-new-%016" PRIx64, name, unique);
+    if (length < 0 || (size_t)length >= size) return false;
+    int fd = open(out, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd >= 0) close(fd);
+    return fd >= 0;
+}
+
+/* Two programs may create the same file at the same moment. While a file is made in place, another
+ * program can meet each of its unfinished states: empty, in the wrong journal mode, with a WAL that goes
+ * away, locked. So a store is made complete under a name of its own and then gets the right one, unless
+ * another program has been faster. Where that does not work (a VFS of the program's, a file system
+ * without links, no permission) the file is made in place by open_once, which also says what is wrong. */
+static void create_beside(const char *name, const file_options *o, const hd_env *env) {
+    char unfinished[PATH_MAX];
+    struct stat st;
+    if (o->vfs || o->must_exist || o->read_only || lstat(name, &st) == 0) return;
+    if (!make_unfinished(name, env, unfinished, sizeof unfinished)) return;
+    file f;
+    hd_status status = open_connection(&f, unfinished, o, env);
+    if (!status) status = become_store(&f, o, NULL);
+    file_close(&f); /* folds the WAL in: all of it is in the file */
+    if (!status) (void)link(unfinished, name);
+    remove_unfinished(unfinished);
+}
+
 hd_status file_open(file *f, const char *name, const file_options *o, const hd_env *env,
                     hd_error *error) {
+    create_beside(name, o, env);
     for (int i = 0; i < OPENINGS_MAX; i++) {
         hd_status status = open_once(f, name, o, env, error);
-        if (status || !has_moved(f)) return status;
+        /* From now on our lock says that it is in use. */
+        if (status || !file_has_moved(f)) return status;
         file_close(f);
     }
     env_error(error, HD_BUSY, "%s is being replaced: try again", name);

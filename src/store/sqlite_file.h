@@ -112,6 +112,9 @@ hd_status file_open(file *f, const char *name, const file_options *options, cons
 /* A further connection to a file that file_open has accepted. */
 hd_status file_open_again(file *f, const char *name, const file_options *options, const hd_env *env,
                           hd_error *error);
+/* Whether the name stands for another file by now, or for none: the open one is lost when it is closed.
+ * Always false on a VFS that cannot tell. */
+bool file_has_moved(const file *f);
 void file_close(file *f);
 
 /* What an SQLite result means to us. */

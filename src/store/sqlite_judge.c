@@ -398,7 +398,8 @@ hd_status writer_attempt(writer *w, outcome **out) {
     *out = NULL;
     outcome *o = env_new0(&w->env, sizeof *o);
     if (!o) return HD_NOMEM;
-    hd_status status = file_begin_write(&w->file);
+    /* What is written to a file without a name is lost: it must not be acknowledged. */
+    hd_status status = file_has_moved(&w->file) ? HD_NOT_FOUND : file_begin_write(&w->file);
     bool began = !status;
     if (!status) status = attempt_inside(w, o);
     if (began && file_in_transaction(&w->file)) file_rollback(&w->file);

@@ -18,7 +18,7 @@ void wake_init(wake *w) { *w = (wake){ .epoll_fd = -1, .event_fd = -1, .notify_f
 hd_status wake_open(wake *w) {
     w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     w->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return w->epoll_fd < 0 || w->event_fd < 0 || !add(w->epoll_fd, w->event_fd) ? HD_NOMEM : HD_OK;
+    return w->epoll_fd < 0 || w->event_fd < 0 || !add(w->epoll_fd, w->event_fd) ? HD_IO : HD_OK;
 }
 
 void wake_watch(wake *w, const char *file) {
@@ -27,6 +27,9 @@ void wake_watch(wake *w, const char *file) {
     int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (fd >= 0 && add(w->epoll_fd, fd)) w->notify_fd = fd;
     else if (fd >= 0) close(fd);
+    /* That its name was taken from the file comes as a change of its attributes (the link count). */
+    if (w->notify_fd >= 0)
+        (void)inotify_add_watch(w->notify_fd, file, IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF);
 }
 
 void wake_close(wake *w) {

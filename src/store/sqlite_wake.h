@@ -1,7 +1,7 @@
 /* sqlite_wake.h -- when is there something to look at? One descriptor that knows.
  *
- * Our own writer says so through an eventfd. Other processes write to the WAL, which the system
- * tells through inotify; where it cannot (another VFS, a network file system), the file is looked at
+ * Our own writer says so through an eventfd. Other processes write to the WAL, or delete or replace the
+ * file, which the system tells through inotify; where it cannot (another VFS, a network file system), the file is looked at
  * from time to time. */
 #ifndef STORE_SQLITE_WAKE_H
 #define STORE_SQLITE_WAKE_H
@@ -20,7 +20,7 @@ typedef struct wake {
 
 /* Before anything else: a wake that is not open. */
 void wake_init(wake *w);
-/* HD_NOMEM. */
+/* HD_IO: no descriptor is left; errno tells why. */
 hd_status wake_open(wake *w);
 void wake_close(wake *w);
 /* Makes ready to watch the WAL of a file of the operating system. */

@@ -13,6 +13,8 @@
 
 #include "store/sqlite_checkpoint.h"
 #include "store/sqlite_prune.h"
+#include <errno.h>
+#include <string.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -408,7 +410,9 @@ hd_status writer_open(const char *name, const hd_options *options, const hd_env 
     json_buffer_init(&w->sizes, &w->env);
     json_buffer_init(&w->body, &w->env);
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    hd_status status = w->wake_fd < 0 ? HD_NOMEM : open_state(w, name, error);
+    hd_status status = w->wake_fd < 0 ? HD_IO : open_state(w, name, error);
+    if (w->wake_fd < 0)
+        env_error(error, HD_IO, "%s: no descriptor for eventfd: %s", name, strerror(errno));
     if (!status && !options->read_only) status = start(w, error);
     if (status) {
         writer_free(w);

@@ -146,6 +146,7 @@ bool tx_commit_now(hd_tx *tx, hd_status *status) {
 /* ---- beginning and ending */
 
 SELDOM static hd_status refuse(hd_runtime *rt) {
+    if (rt->closing) return runtime_fail(rt, HD_CLOSED, "the runtime is closing");
     return runtime_fail(rt, HD_USAGE,
                         rt->in_run ? "inside a run use the run's own transaction"
                                    : "a transaction is open on this runtime already");
@@ -153,7 +154,7 @@ SELDOM static hd_status refuse(hd_runtime *rt) {
 
 static inline hd_status begin(hd_runtime *rt, hd_commit_class class, uint32_t flags, hd_tx **out) {
     *out = NULL;
-    if (RARELY(rt->in_run || rt->open)) return refuse(rt);
+    if (RARELY(rt->in_run || rt->open || rt->closing)) return refuse(rt);
     hd_status status = tx_open(rt, class, out);
     if (RARELY(status)) return status;
     (*out)->flags |= flags;

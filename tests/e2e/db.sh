@@ -72,6 +72,11 @@ check "backup copies the file" holds "$heddle" db backup shop.db copy.db
 check "the copy is in order" gives 0 "copy.db: in order" db check copy.db
 same_export() { "$heddle" db export "$1" | cmp - a.jsonl; }
 check "and the same" holds same_export copy.db
+private_backup() { (umask 022 && cp shop.db private.db && chmod 600 private.db &&
+    "$heddle" db backup private.db private-copy.db && [ "$(stat -c %a private-copy.db)" = 600 ] &&
+    chmod 664 private.db && "$heddle" db backup private.db private-copy.db --force &&
+    [ "$(stat -c %a private-copy.db)" = 664 ]); }
+check "a backup has the mode of the file" holds private_backup
 check "backup does not replace a file" fails 3 "exists already" db backup shop.db copy.db
 check "unless --force" holds "$heddle" db backup shop.db copy.db --force
 ln -s shop.db same.db

@@ -1,0 +1,231 @@
+/* test_unlucky.c -- programs that meet each other at the wrong moment, or meet limits of the system.
+ *
+ * Many processes create one file at once; no descriptor is left; the file is deleted or replaced while it is
+ * open; closing fails. In each case there is an answer at once, and it is the right one. */
+#define _GNU_SOURCE
+#include "folder.h"
+#include "lab.h"
+#include <heddle/store.h>
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+enum { ROUNDS = 60, PROGRAMS = 4 };
+
+static int rounds(void) {
+    const char *times = getenv("HD_ROUNDS");
+    return times ? atoi(times) : ROUNDS;
+}
+
+#define remove_store folder_remove_store
+
+static int enter_folder(void **state) { return folder_make(state) || chdir(folder); }
+static int leave_folder(void **state) { return chdir("/") || folder_remove(state); }
+
+/* ---- one file, several programs that create it */
+
+/* Opens the file when the pipe is closed, writes something, and leaves; returns how that went. */
+static int create_as_one_of_many(const char *name, int gate, int number) {
+    char byte, cell[32];
+    hd_runtime *rt;
+    if (read(gate, &byte, 1) != 0) return HD_USAGE;
+    hd_error error = { 0 };
+    hd_status status = hd_open(name, NULL, &rt, &error);
+    if (status) {
+        fprintf(stderr, "%s: %s\n", hd_status_name(status), error.message);
+        return (int)status;
+    }
+    snprintf(cell, sizeof cell, "main/n%d", number);
+    status = hd_write_json(rt, hd_cell_at(rt, cell), "1");
+    hd_status closed = hd_close(rt);
+    return (int)(status ? status : closed);
+}
+
+static int create_at_once(const char *name) {
+    int gate[2], failed = 0;
+    pid_t programs[PROGRAMS];
+    assert_int_equal(pipe(gate), 0);
+    for (int i = 0; i < PROGRAMS; i++) {
+        programs[i] = fork();
+        assert_true(programs[i] >= 0);
+        if (programs[i]) continue;
+        close(gate[1]);
+        _exit(create_as_one_of_many(name, gate[0], i));
+    }
+    close(gate[0]);
+    close(gate[1]);
+    for (int i = 0; i < PROGRAMS; i++) {
+        int status;
+        assert_int_equal(waitpid(programs[i], &status, 0), programs[i]);
+        failed += !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+    }
+    return failed;
+}
+
+static void check_all_wrote(const char *name) {
+    hd_runtime *rt;
+    hd_pool *pool;
+    assert_int_equal(hd_open(name, NULL, &rt, NULL), HD_OK);
+    assert_int_equal(hd_pool_open(hd_runtime_heap(rt), &pool), HD_OK);
+    for (int i = 0; i < PROGRAMS; i++) {
+        char cell[32];
+        snprintf(cell, sizeof cell, "main/n%d", i);
+        assert_int_equal(hd_value_as_int(hd_read(rt, pool, hd_cell_at(rt, cell)), 0), 1);
+    }
+    hd_pool_close(pool);
+    assert_int_equal(hd_close(rt), HD_OK);
+}
+
+static void programs_that_create_one_file_at_once_all_succeed(void **state) {
+    for (int i = 0; i < rounds(); i++) {
+        assert_int_equal(create_at_once("race.db"), 0);
+        check_all_wrote("race.db");
+        remove_store("race.db");
+    }
+}
+
+static void programs_that_fill_one_empty_file_at_once_all_succeed(void **state) {
+    for (int i = 0; i < rounds(); i++) {
+        close(open("race.db", O_CREAT | O_WRONLY, 0600));
+        assert_int_equal(create_at_once("race.db"), 0);
+        check_all_wrote("race.db");
+        remove_store("race.db");
+    }
+}
+
+static void creating_leaves_nothing_but_the_file(void **state) {
+    hd_runtime *rt;
+    assert_int_equal(hd_open("only.db", NULL, &rt, NULL), HD_OK);
+    assert_int_equal(hd_close(rt), HD_OK);
+    assert_int_equal(system("test \"$(ls)\" = only.db"), 0);
+    remove_store("only.db");
+}
+
+/* ---- no descriptor left */
+
+/* With `free` descriptors left: opens, writes, waits for the verdict. Never hangs. */
+static hd_status use_with(rlim_t free_ones) {
+    hd_runtime *rt;
+    hd_error error = { 0 };
+    int lowest = open("/dev/null", O_RDONLY);
+    close(lowest);
+    struct rlimit limit = { (rlim_t)lowest + free_ones, (rlim_t)lowest + free_ones };
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    hd_status status = hd_open("few.db", NULL, &rt, &error);
+    if (status) return strlen(error.message) ? status : HD_USAGE;
+    status = hd_write_json(rt, hd_cell_at(rt, "main/n"), "1");
+    if (!status) status = hd_runtime_sync(rt);
+    hd_status closed = hd_close(rt);
+    return status ? status : closed;
+}
+
+static void without_descriptors_there_is_an_error_at_once(void **state) {
+    hd_runtime *rt;
+    assert_int_equal(hd_open("few.db", NULL, &rt, NULL), HD_OK);
+    assert_int_equal(hd_close(rt), HD_OK);
+    bool enough = false;
+    for (rlim_t n = 0; !enough; n++) {
+        assert_true(n < 64);
+        pid_t program = fork();
+        assert_true(program >= 0);
+        if (!program) {
+            alarm(20); /* ends it where it waits for ever */
+            _exit((int)use_with(n));
+        }
+        int status;
+        assert_int_equal(waitpid(program, &status, 0), program);
+        assert_true(WIFEXITED(status));
+        hd_status told = (hd_status)WEXITSTATUS(status);
+        enough = told == HD_OK;
+        if (!enough && told != HD_IO) fail_msg("with %d left: %s", (int)n, hd_status_name(told));
+    }
+    remove_store("few.db");
+}
+
+/* ---- the file goes away */
+
+static int verdicts;
+static hd_status verdict;
+
+static void tell_verdict(void *ctx, hd_status status) {
+    verdicts++;
+    verdict = status;
+    hd_tx *tx;
+    assert_int_equal(hd_tx_begin(ctx, &tx), HD_CLOSED); /* it must not try again for ever */
+}
+
+static void commit_one(hd_runtime *rt) {
+    hd_tx *tx;
+    assert_int_equal(hd_tx_begin(rt, &tx), HD_OK);
+    assert_int_equal(hd_tx_set_int(tx, hd_cell_at(rt, "main/n"), 2), HD_OK);
+    assert_int_equal(hd_tx_commit(tx, tell_verdict, rt), HD_OK);
+}
+
+static void lose_file(void (*lose)(void)) {
+    hd_runtime *rt;
+    verdicts = 0;
+    assert_int_equal(hd_open("lost.db", NULL, &rt, NULL), HD_OK);
+    hd_write_json(rt, hd_cell_at(rt, "main/n"), "1");
+    assert_int_equal(hd_runtime_sync(rt), HD_OK);
+    lose();
+    alarm(20);
+    assert_int_equal(hd_runtime_run(rt), HD_NOT_FOUND); /* it waits, and is told */
+    alarm(0);
+    assert_non_null(strstr(hd_runtime_error(rt)->message, "deleted or replaced"));
+    commit_one(rt);
+    assert_int_equal(hd_close(rt), HD_NOT_FOUND);
+    assert_int_equal(verdicts, 1);
+    assert_int_equal(verdict, HD_NO_VERDICT);
+    remove_store("lost.db");
+    remove_store("other.db");
+}
+
+static void delete_it(void) { unlink("lost.db"); }
+static void move_it(void) { rename("lost.db", "other.db"); }
+static void replace_it(void) {
+    hd_runtime *rt;
+    assert_int_equal(hd_open("other.db", NULL, &rt, NULL), HD_OK);
+    assert_int_equal(hd_close(rt), HD_OK);
+    assert_int_equal(rename("other.db", "lost.db"), 0);
+}
+
+static void a_file_that_is_deleted_is_missed(void **state) { lose_file(delete_it); }
+static void a_file_that_is_moved_is_missed(void **state) { lose_file(move_it); }
+static void a_file_that_is_replaced_is_missed(void **state) { lose_file(replace_it); }
+
+/* The runtime is busy and hears of nothing: what is written is not acknowledged. */
+static void what_is_written_after_that_is_not_acknowledged(void **state) {
+    hd_runtime *rt;
+    verdicts = 0;
+    assert_int_equal(hd_open("lost.db", NULL, &rt, NULL), HD_OK);
+    assert_int_equal(hd_runtime_sync(rt), HD_OK);
+    delete_it();
+    commit_one(rt);
+    assert_int_equal(hd_close(rt), HD_NOT_FOUND);
+    assert_int_equal(verdicts, 1);
+    assert_int_equal(verdict, HD_NO_VERDICT);
+    remove_store("lost.db");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(creating_leaves_nothing_but_the_file),
+        cmocka_unit_test(programs_that_create_one_file_at_once_all_succeed),
+        cmocka_unit_test(programs_that_fill_one_empty_file_at_once_all_succeed),
+        cmocka_unit_test(without_descriptors_there_is_an_error_at_once),
+        cmocka_unit_test(a_file_that_is_deleted_is_missed),
+        cmocka_unit_test(a_file_that_is_moved_is_missed),
+        cmocka_unit_test(a_file_that_is_replaced_is_missed),
+        cmocka_unit_test(what_is_written_after_that_is_not_acknowledged),
+    };
+    return cmocka_run_group_tests_name("unlucky", tests, enter_folder, leave_folder);
+}
