@@ -532,7 +532,9 @@ static hd_status enter_wal_mode(file *f) {
 static hd_status become_store(file *f, const file_options *o, hd_error *error) {
     look seen = { 0 };
     sqlite3_db_config(f->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    hd_status status = read_look(f, &seen);
+    hd_status status = file_exec(f, "begin"); /* another program may be creating it: one state */
+    if (!status) status = read_look(f, &seen);
+    file_rollback(f);
     if (status) return refuse(f, status, error);
     status = judge_look(f, &seen, error);
     if (status) return status;
