@@ -413,8 +413,8 @@ static void open_world(model *m, bool shared) {
 }
 
 static void close_world(model *m) {
+    hd_close(m->rt); /* nodes still run */
     hd_pool_close(m->pool);
-    hd_close(m->rt);
     if (m->beside) hd_close(m->beside);
     hd_memory_close(m->memory);
     lab_env_close(m->world);
