@@ -122,11 +122,13 @@ static lane_state state_for(hd_event_wait waits) {
     return LANE_PARKED;
 }
 
-/* When the lane has to be looked at even if nothing wakes it; 0: never. */
-static uint64_t wakes_at(const event *e) {
+/* When the lane has to be looked at even if nothing wakes it; 0: never. A head that has waited long enough
+ * for what does not settle, and waits for something else besides, wakes with that. */
+static uint64_t wakes_at(const scheduler *s, const event *e) {
     if (e->waits == HD_EVENT_WAITS_TIME) return e->not_before;
-    if (e->waits == HD_EVENT_WAITS_NODES && e->unsettled) return e->unsettled + BACKOFF_MAX_MS * MS;
-    return 0;
+    if (e->waits != HD_EVENT_WAITS_NODES || !e->to->patience.unsettled) return 0;
+    uint64_t until = e->to->patience.unsettled + BACKOFF_MAX_MS * MS;
+    return until > env_now_ns(s->env) ? until : 0;
 }
 
 /* ---- the events in it */
@@ -200,7 +202,7 @@ void lane_end_turn(scheduler *s, lane *l) {
     const event *e = lane_head(l);
     if (!e || l->state != LANE_TURN) return; /* empty, or woken meanwhile */
     put(s->events, l, state_for(e->waits));
-    set_timer(s->events, l, wakes_at(e));
+    set_timer(s->events, l, wakes_at(s, e));
 }
 
 /* ---- what others ask */

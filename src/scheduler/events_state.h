@@ -85,6 +85,14 @@ typedef struct belongings {
     char name[];         /* the durable identity */
 } belongings;
 
+/* How long events of a stream have waited for nodes; by preflight. The next event goes on from there, if the
+ * one before it has just gone on without them. */
+typedef struct patience {
+    uint64_t from, rev;  /* since when they wait, and the replica's revision then; 0: they do not */
+    uint64_t unsettled;  /* since when they wait for nodes that do not settle; 0: they do not */
+    uint64_t gave_up_at; /* when one last went on without them; 0: the last found them settled */
+} patience;
+
 /* An address that events are sent to. Lives as long as the runtime. */
 typedef struct stream {
     place_id place; /* pinned */
@@ -95,6 +103,7 @@ typedef struct stream {
     char digest[HD_ID_SIZE];     /* of the link */
     char origin[HD_ID_SIZE - 1]; /* hash of the runtime's session and that */
     uint32_t queued;             /* events waiting in a lane */
+    patience patience;
 
     /* The handler; fn NULL: there is none. */
     uint32_t generation; /* counts registrations */
@@ -114,7 +123,8 @@ enum {
     EVENT_PRESYNCED = 4, /* or need not be */
     EVENT_ASKED = 8,     /* somebody was asked for a handler */
     EVENT_IN_FLIGHT = 16,
-    EVENT_CANCELLED = 32 /* its origin failed while it was in flight */
+    EVENT_CANCELLED = 32, /* its origin failed while it was in flight */
+    EVENT_WAITED = 64     /* it has waited for nodes */
 };
 
 struct hd_presync {
@@ -137,7 +147,6 @@ typedef struct event {
     uint64_t began_ms;   /* wall clock when it first sent something: the time of those ids */
     uint64_t not_before; /* 0: now */
     uint64_t window_end; /* of stale retries; 0: none yet */
-    uint64_t unsettled;  /* since when it waits for nodes that do not settle; 0: it does not */
     uint32_t attempts;   /* bodies begun */
     uint32_t stale;      /* rejections, for the delay */
     uint32_t transient;  /* failures */

@@ -10,6 +10,8 @@
 #define AUTO_DEBOUNCE_MS  100
 #define AUTO_THRESHOLD_MS 50
 #define AUTO_MIN_RUNS     3
+#define AUTO_SLOW_NS      UINT64_C(200000) /* a run that is shorter adds nothing to the average */
+#define AUTO_FAST_NS      UINT64_C(20000)  /* after one that is shorter, most are not timed */
 #define ECHO_LIMIT        12
 #define ECHO_WINDOW_MS    60000
 #define ECHO_MS           500
@@ -20,6 +22,7 @@
 #define RETRY_ROW_NS      (2000 * MS) /* refusals that are further apart are not in a row */
 #define RETRIES_HELD      10          /* retries in a row that idle and sync wait for */
 #define NAMES_SHOWN       3
+#define STARVED_MS        10000
 
 static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
@@ -77,6 +80,7 @@ void gates_registered(scheduler *s, node_id id) {
     if (c && c->gate.debounce_ms && first_waits) {
         now = env_now_ns(s->env);
         c->gate.debounce_at = now + c->gate.debounce_ms * MS;
+        c->gate.armed_at = now;
     }
     if (c || (n->flags & NODE_MATERIALISER)) gates_apply(s, id, now ? now : env_now_ns(s->env));
 }
@@ -143,13 +147,13 @@ bool gates_backoff_is_full(const scheduler *s, const node *n) {
     return c && c->gate.streak && BACKOFF_MS << (c->gate.streak - 1) >= BACKOFF_MAX_MS;
 }
 
-bool gates_is_stirred(const scheduler *s, const node *n) {
+bool gates_is_stirred(const scheduler *s, const node *n, uint64_t since) {
     const cold *c = cold_of(s, n);
     const edge *reads = node_reads_const(n);
     if (!c || !c->gate.streak) return false;
+    since = later(since, c->gate.exhausted_rev);
     for (uint32_t i = 0; i < n->read_count; i++)
-        if (place_at(&s->r->places, reads[i].key & KEY_PLACE)->rev > c->gate.exhausted_rev)
-            return true;
+        if (place_at(&s->r->places, reads[i].key & KEY_PLACE)->rev > since) return true;
     return false;
 }
 
@@ -194,6 +198,17 @@ void gates_accepted(scheduler *s, node_id id) {
 bool gates_retry_holds(const cold *c) {
     const gate *g = &c->gate;
     return binheap_linked(&g->timer) && g->retry_at == g->timer.key && g->retries <= RETRIES_HELD;
+}
+
+/* ---- windows that do not end */
+
+uint64_t gates_patience_ns(const gate *g, bool ran) {
+    uint64_t ms = later(g->debounce_ms, g->throttle_ms) * ITERATIONS_MAX;
+    return (ms && !ran ? later(ms, STARVED_MS) : ms) * MS;
+}
+
+bool gates_is_starved(const gate *g) {
+    return g->debounce_at > g->armed_at + g->debounce_ms * MS + gates_patience_ns(g, false);
 }
 
 /* ---- names */
@@ -262,16 +277,26 @@ hd_status gates_set_throttle(scheduler *s, node_id id, uint32_t ms) {
     return HD_OK;
 }
 
-void gates_consider_auto(scheduler *s, node_id id) {
-    const node *n = node_of(s, id);
-    const node_side *side = &s->sides[id];
-    if (!(n->flags & NODE_EFFECT) || (n->flags & NODE_EPHEMERAL)) return;
-    if (side->timed_runs < AUTO_MIN_RUNS) return;
-    if (side->total_ns / side->timed_runs < AUTO_THRESHOLD_MS * MS) return;
-    cold *c = registry_cold(s, id);
-    if (!c || c->gate.no_auto || c->gate.auto_set || c->gate.debounce_ms) return;
-    c->gate.auto_set = true;
+static void consider_auto(scheduler *s, node_id id, cold *c, uint64_t runs) {
+    gate *g = &c->gate;
+    if (g->no_auto || g->auto_set || g->debounce_ms) return;
+    if (g->timed_ns / runs < AUTO_THRESHOLD_MS * MS) return;
+    g->auto_set = true;
     gates_set_debounce(s, id, AUTO_DEBOUNCE_MS);
+}
+
+/* The first run is not counted: it is not like the others. */
+void gates_timed(scheduler *s, node_id id, uint64_t took_ns) {
+    node *n = node_of(s, id);
+    uint64_t runs = node_runs(s, n); /* with this one, without the first */
+    assert((n->flags & (NODE_EFFECT | NODE_TIMED)) == (NODE_EFFECT | NODE_TIMED));
+    if (took_ns < AUTO_FAST_NS) n->flags &= ~(uint32_t)NODE_TIMED;
+    if (n->flags & NODE_EPHEMERAL) return;
+    cold *c = took_ns >= AUTO_SLOW_NS ? registry_cold(s, id) : cold_of(s, n);
+    if (!c) return;
+    c->gate.timed_runs++;
+    c->gate.timed_ns += took_ns;
+    if (runs + 1 >= AUTO_MIN_RUNS) consider_auto(s, id, c, later(runs, c->gate.timed_runs));
 }
 
 /* ---- memory */
@@ -299,7 +324,7 @@ void gates_feed(scheduler *s) {
 void gates_wake(scheduler *s, uint64_t now) {
     for (binheap_item *timer; (timer = binheap_peek(&s->timers)) && timer->key <= now;) {
         cold *c = BINHEAP_ENTRY(timer, cold, gate.timer);
-        if (c->gate.streak > 1 && gates_is_stirred(s, node_of(s, c->node))) c->gate.streak = 1;
+        if (c->gate.streak > 1 && gates_is_stirred(s, node_of(s, c->node), 0)) c->gate.streak = 1;
         gates_apply(s, c->node, now);
     }
 }

@@ -40,8 +40,9 @@ void gates_settled(scheduler *s, node_id id);
  * its backoff has grown to its cap. */
 bool gates_is_unsettled(const scheduler *s, const node *n);
 bool gates_backoff_is_full(const scheduler *s, const node *n);
-/* Whether something that it reads has changed since it was exhausted. Then its backoff begins anew. */
-bool gates_is_stirred(const scheduler *s, const node *n);
+/* Whether something that it reads has changed since it was exhausted, and since that revision. Then its
+ * backoff begins anew. */
+bool gates_is_stirred(const scheduler *s, const node *n, uint64_t since);
 
 /* A run that the scheduler owes: past debounce and throttle, not past backoff. */
 void gates_release(scheduler *s, node_id id);
@@ -55,6 +56,13 @@ bool gates_retry_holds(const cold *c);
 /* How long to wait before the nth retry: 0.8, 1.6, 3.1, ... ms up to a second, up to a quarter less by
  * chance, so that two writers that collided part. n > 0. */
 uint64_t gates_delay_ns(const scheduler *s, uint32_t n);
+
+/* How long a debounced or throttled node is waited for that does not come to run, or is invalid again each
+ * time: as many of its windows as there are sweeps in a pass; where it did not run at all, ten seconds at
+ * least. 0: it has no window. */
+uint64_t gates_patience_ns(const gate *g, bool ran);
+/* Whether the first run has been put off for longer than that, because what it reads keeps changing. */
+bool gates_is_starved(const gate *g);
 
 /* Names of nodes for a message: "a", "b" and 3 more. */
 void gates_print_names(const scheduler *s, const node_id *ids, uint32_t count, char *out,
@@ -78,8 +86,10 @@ void gates_fini(scheduler *s);
 
 hd_status gates_set_debounce(scheduler *s, node_id id, uint32_t ms);
 hd_status gates_set_throttle(scheduler *s, node_id id, uint32_t ms);
-/* Policy: effects that are slow on average get a debounce. Called after timed runs. */
-void gates_consider_auto(scheduler *s, node_id id);
+/* Policy: an effect that is slow on average gets a debounce (8.2). Called after a run of an effect with
+ * NODE_TIMED: the second, each 64th, and those that follow a timed one that was not fast. What was not timed
+ * is taken for fast, as the timed runs around it were. */
+void gates_timed(scheduler *s, node_id id, uint64_t took_ns);
 
 /* Makes every node eligible whose time has come. */
 void gates_wake(scheduler *s, uint64_t now);

@@ -53,6 +53,8 @@ enum {
     NODE_TOLD_WHY = 1 << 29, /* the record names causes of its next run; by causes */
     NODE_DORMANT =
         1 << 18, /* its bit in `live` is not set; for who has the node at hand; by graph */
+    NODE_TIMED =
+        1 << 30, /* an effect whose next run is timed, for its debounce; by runner and gates */
     NODE_VISITED = 1 << 28 /* scratch of runner_upstream.c */
 };
 

@@ -5,9 +5,12 @@
 #include "scheduler/gates.h"
 #include "scheduler/preflight_walk.h"
 
+#define MS UINT64_C(1000000)
+
 typedef struct preflight {
     hd_tx *tx; /* of the last one: its journal is the closure */
     walks walks;
+    uint32_t invalid; /* nodes upstream of the closure that were found */
 } preflight;
 
 static preflight *preflight_of(scheduler *s) {
@@ -120,22 +123,44 @@ static hd_status hold_back(scheduler *s, lane *l, const walks *w, const node_vec
  * and no longer than that takes. Then they are dispatched on its latest value. All else that keeps a node
  * from running (a debounce, a document on its way) is waited for. */
 
-/* Whether the event has waited for the node as long as it is going to. */
-static bool is_given_up(const scheduler *s, const event *e, node_id id, uint64_t now) {
+/* A cycle through a debounced or throttled node never uses up its runs: that node runs once in its window,
+ * and is invalid again when the others have run. And a node whose debounce is longer than the period of a
+ * cycle that feeds it never runs. Both are known by time: gates_patience_ns. */
+static bool goes_round(const scheduler *s, const patience *p, const node *n, uint64_t now) {
+    const cold *c = cold_of(s, n);
+    bool ran = n->ran_rev - n->prev_back > p->rev; /* twice */
+    uint64_t wait_ns = c ? gates_patience_ns(&c->gate, ran) : 0;
+    return wait_ns && now - p->from >= wait_ns;
+}
+
+/* Whether the node has been waited for as long as it is going to be. */
+static bool is_given_up(const scheduler *s, const patience *p, node_id id, uint64_t now) {
     const node *n = node_of(s, id);
-    if (!gates_is_unsettled(s, n)) return false;
-    if (now - e->unsettled >= BACKOFF_MAX_MS * UINT64_C(1000000)) return true;
+    if (!gates_is_unsettled(s, n)) return goes_round(s, p, n, now);
+    if (now - p->unsettled >= BACKOFF_MAX_MS * MS) return true;
     return gates_backoff_is_full(s, n) && !node_is_eligible(&s->graph, n);
 }
 
+/* Of an event that waits for nodes for the first time. */
+static void begin_patience(scheduler *s, event *e, uint64_t now) {
+    patience *p = &e->to->patience;
+    e->flags |= EVENT_WAITED;
+    if (p->gave_up_at && now - p->gave_up_at <= BACKOFF_MAX_MS * MS) return;
+    *p = (patience){ .from = now, .rev = s->r->rev };
+}
+
 static bool goes_on_without(scheduler *s, event *e, const node_vec *found) {
+    patience *p = &e->to->patience;
     uint64_t now = env_now_ns(s->env);
-    bool unsettled = false, all = true;
-    for (uint32_t i = 0; i < found->count; i++)
-        unsettled |= gates_is_unsettled(s, node_of(s, found->items[i]));
-    if (unsettled && !e->unsettled) e->unsettled = now;
+    bool all = true, first = !(e->flags & EVENT_WAITED);
+    if (first) begin_patience(s, e, now);
+    for (uint32_t i = 0; i < found->count && !p->unsettled; i++)
+        if (gates_is_unsettled(s, node_of(s, found->items[i]))) p->unsettled = now;
+    /* What can run does so once for each event, whatever became of it before. */
     for (uint32_t i = 0; i < found->count && all; i++)
-        all = is_given_up(s, e, found->items[i], now);
+        all = is_given_up(s, p, found->items[i], now) &&
+              !(first && node_is_eligible(&s->graph, node_of(s, found->items[i])));
+    if (all) p->gave_up_at = now;
     return all;
 }
 
@@ -152,8 +177,7 @@ static void warn_unsettled(scheduler *s, const event *e, const node_vec *found) 
             names);
 }
 
-static void trace(scheduler *s, const event *e, const preflight *p, uint32_t invalid,
-                  hd_status status) {
+static void trace(scheduler *s, const event *e, const preflight *p, hd_status status) {
     events *ev = s->events;
     if (!ev->trace) return;
     hd_event_trace t = { .stage = HD_EVENT_PREFLIGHT,
@@ -163,7 +187,7 @@ static void trace(scheduler *s, const event *e, const preflight *p, uint32_t inv
                          .status = status,
                          .closure = p->tx->reads.count,
                          .visits = p->walks.visits,
-                         .invalid = invalid };
+                         .invalid = p->invalid };
     ev->trace(ev->trace_ctx, &t);
 }
 
@@ -173,18 +197,19 @@ static hd_status consult_gate(scheduler *s, event *e, preflight *p) {
     const node_vec *found = walks_look(w, s->env, &s->graph, tx->reads.items, tx->reads.count);
     s->events->stats.preflight_visits += w->visits;
     if (w->status) return w->status;
-    if (!found) e->to->warned_unsettled = false;
+    if (!found) {
+        e->to->warned_unsettled = false;
+        e->to->patience.gave_up_at = 0;
+    }
     if (!found || SABOTAGED(s->events, EVENTS_WITHOUT_GATE)) return HD_OK;
-    uint32_t count = found->count;
+    p->invalid = found->count;
     if (goes_on_without(s, e, found)) {
         warn_unsettled(s, e, found);
-        trace(s, e, p, count, HD_OK);
         return HD_OK;
     }
     hd_status status = hold_back(s, e->to->lane, w, found);
     if (status) return status;
     e->waits = HD_EVENT_WAITS_NODES;
-    trace(s, e, p, count, HD_PENDING);
     return HD_PENDING;
 }
 
@@ -192,10 +217,10 @@ hd_status preflight_event(scheduler *s, event *e) {
     preflight *p = preflight_of(s);
     if (!p) return HD_NOMEM;
     s->events->stats.preflights++;
-    p->walks.visits = 0;
+    p->walks.visits = p->invalid = 0;
     hd_status status = read_closure(s, p->tx, e);
     if (!status) status = consult_gate(s, e, p);
-    if (e->waits != HD_EVENT_WAITS_NODES) trace(s, e, p, 0, status);
+    trace(s, e, p, status);
     return status;
 }
 

@@ -11,7 +11,10 @@
 #define SLOW_NS UINT64_C(200000) /* from here on every run is timed */
 #define FAST_NS UINT64_C(20000)  /* until runs are this fast again */
 
-/* ---- time: one run in so many is timed, all of them while they are slow */
+/* ---- time: one run in so many is timed, all of them while they are slow
+ *
+ * These are for the time slice and for who looks. Which runs of an effect count for its debounce depends on
+ * that effect alone: NODE_TIMED (P10). */
 
 #define TIMING_PERIOD 64
 
@@ -28,13 +31,15 @@ void runner_record_time(scheduler *s, node_id id, uint64_t began) {
     side->total_ns += took;
     s->fine = took >= SLOW_NS || (s->fine && took >= FAST_NS);
     restart_timing(s);
-    if (took >= SLOW_NS) gates_consider_auto(s, id);
+    if (node_of(s, id)->flags & NODE_TIMED) gates_timed(s, id, took);
 }
 
 /* ---- the end of a run */
 
 /* Without memory the count has a gap; that it has run stays known. */
-void runner_counted_over(scheduler *s, node *n) {
+void runner_counted(scheduler *s, node *n) {
+    if (n->flags & NODE_EFFECT) n->flags |= NODE_TIMED;
+    if (n->runs) return;
     cold *c = registry_cold(s, (node_id)(n - s->graph.nodes));
     if (c) c->runs_over++;
     n->runs = RUNS_OVER;
@@ -44,6 +49,7 @@ void runner_completed_first(scheduler *s, node *n) {
     bool first = n->flags & (NODE_NEVER_RAN | NODE_RESUMED);
     if (n->flags & NODE_NEVER_RAN) n->prev_back = 0; /* a first run has no causes */
     n->flags &= ~(uint32_t)(NODE_NEVER_RAN | NODE_RESUMED);
+    if (first && (n->flags & NODE_EFFECT)) n->flags |= NODE_TIMED;
     if (n->flags & NODE_CAUSED) causes_forget_last(s, (node_id)(n - s->graph.nodes));
     if (!(first || (n->flags & NODE_NOTED))) return;
     if (first && s->wanted && node_is_live(&s->graph, n)) ask_for_writers(s, n);
@@ -336,6 +342,7 @@ static hd_status conclude_first(scheduler *s, node_id id, hd_tx *tx) {
     if (status) return status;
     node *n = node_of(s, id);
     n->flags &= ~(uint32_t)NODE_NEVER_RAN; /* its writers have been asked for */
+    if (n->flags & NODE_EFFECT) n->flags |= NODE_TIMED;
     overcome(s, id);
     runner_completed(s, n);
     n->prev_back = 0; /* a first run has no causes */
@@ -497,7 +504,8 @@ static void wipe(hd_tx *tx) {
 
 static void run_unusual(scheduler *s, node_id id) {
     hd_tx *tx = s->tx;
-    bool clock = s->until_clock == 0 || s->tracer || (node_of(s, id)->flags & NODE_GATED);
+    bool clock =
+        s->until_clock == 0 || s->tracer || (node_of(s, id)->flags & (NODE_GATED | NODE_TIMED));
     graph_set_clean(&s->graph, node_of(s, id));
     uint64_t began = s->clock_ns = clock ? env_now_ns(s->env) : 0;
     runner_prepare(s, node_of(s, id), tx);

@@ -94,15 +94,17 @@ static inline void runner_prepare(scheduler *s, const node *n, hd_tx *tx) {
 /* Its first run here, or the first since its row was kept. */
 void runner_completed_first(scheduler *s, node *n);
 
-/* There were 2^32 runs. */
-void runner_counted_over(scheduler *s, node *n);
+/* The second and then one run in so many of an effect is timed, unless it is slow: see gates_timed. */
+#define TIMED_EVERY 64
+/* There were so many more runs, or 2^32. */
+void runner_counted(scheduler *s, node *n);
 
 /* The run stands: from here its causes count. */
 static inline void runner_completed(scheduler *s, node *n) {
     uint64_t now = s->r->rev, since = now - n->ran_rev;
     n->prev_back = since < UINT32_MAX ? (uint32_t)since : UINT32_MAX;
     n->ran_rev = now;
-    if (RARELY(++n->runs == 0)) runner_counted_over(s, n);
+    if (RARELY((++n->runs & (TIMED_EVERY - 1)) == 0)) runner_counted(s, n);
     if (RARELY(n->flags & (NODE_NEVER_RAN | NODE_RESUMED | NODE_NOTED | NODE_CAUSED)))
         runner_completed_first(s, n);
     s->runs[n->flags & NODE_EFFECT]++; /* the lowest bit */
@@ -176,7 +178,7 @@ static inline bool runner_run_plain(scheduler *s, node_id id, uint32_t pos, bool
 /* Runs the node at `pos`, which is runnable; it may be gone afterwards. True: the clock may have been
  * read. */
 static inline bool runner_run_node(scheduler *s, node_id id, uint32_t pos) {
-    if (RARELY(--s->until_clock == 0 || (s->graph.nodes[id].flags & NODE_UNUSUAL))) {
+    if (RARELY(--s->until_clock == 0 || (s->graph.nodes[id].flags & (NODE_UNUSUAL | NODE_TIMED)))) {
         runner_run_unusual(s, id, pos);
         return true;
     }

@@ -385,10 +385,16 @@ bool settle_has_work(scheduler *s) { return s->waiting.count || settle_is_runnab
 /* ---- idle */
 
 /* A wave that may yet settle is waited for: until its backoff is full, and again when something else has
- * changed what it reads; not more often than IDLE_HOLDS_MAX times before idle comes. */
+ * changed what it reads; not more often than IDLE_HOLDS_MAX times before idle comes, and after that not
+ * again for the same. */
 static bool backoff_holds(const scheduler *s, const node *n, const gate *g) {
-    if (g->holds_episode == s->episode && g->holds > IDLE_HOLDS_MAX) return false;
-    return !gates_backoff_is_full(s, n) || gates_is_stirred(s, n);
+    if (g->holds_episode != s->episode) return gates_is_stirred(s, n, s->idle_rev);
+    if (g->holds > IDLE_HOLDS_MAX) return false;
+    return !gates_backoff_is_full(s, n) || gates_is_stirred(s, n, 0);
+}
+
+static bool waits_for_first_run(const node *n, const gate *g) {
+    return (n->flags & NODE_NEVER_RAN) && g->debounce_at && g->debounce_at == g->timer.key;
 }
 
 static bool holds(const scheduler *s, const cold *c) {
@@ -398,7 +404,7 @@ static bool holds(const scheduler *s, const cold *c) {
     if (g->hold_at && g->hold_at == g->timer.key) return true;
     if (g->retry_at && gates_retry_holds(c)) return true;
     if (g->backoff_at && g->backoff_at == g->timer.key) return backoff_holds(s, n, g);
-    return (n->flags & NODE_NEVER_RAN) && g->debounce_at && g->debounce_at == g->timer.key;
+    return waits_for_first_run(n, g) && !gates_is_starved(g);
 }
 
 /* Somebody who is looked at waits for a document: he has yet to run. */
@@ -434,7 +440,8 @@ static bool is_left_behind(const scheduler *s, const cold *c) {
     const node *n = node_of(s, c->node);
     const gate *g = &c->gate;
     if (!node_is_live(&s->graph, n) || !node_is_invalid(&s->graph, n)) return false;
-    return gates_is_unsettled(s, n) || (g->retry_at && g->retry_at == g->timer.key);
+    return gates_is_unsettled(s, n) || (g->retry_at && g->retry_at == g->timer.key) ||
+           waits_for_first_run(n, g);
 }
 
 uint32_t settle_unsettled(const scheduler *s) {

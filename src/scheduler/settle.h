@@ -25,6 +25,7 @@ uint32_t settle_unsettled(const scheduler *s);
 /* Idle was reached: the next episode starts with full budgets. */
 static inline void settle_end_episode(scheduler *s) {
     s->episode++;
+    s->idle_rev = s->r->rev;
     s->deferred_passes = 0;
 }
 

@@ -25,8 +25,10 @@
 typedef struct gate {
     uint32_t debounce_ms, throttle_ms;
     bool no_auto, auto_set;
-    bool backed;     /* stands in scheduler.backed; by settle */
-    uint8_t streak;  /* consecutive exhaustions; not 0: it has not settled since */
+    bool backed;         /* stands in scheduler.backed; by settle */
+    uint8_t streak;      /* consecutive exhaustions; not 0: it has not settled since */
+    uint32_t timed_runs; /* with NODE_TIMED, since one was slow; and what they took */
+    uint64_t timed_ns;
     uint8_t retries; /* refusals and transient failures in a row */
     uint8_t holds;   /* backoffs in the episode below */
     uint8_t echoes;  /* times it overwrote another's write, since echo_since */
@@ -37,6 +39,7 @@ typedef struct gate {
     uint64_t exhausted_rev;
     uint64_t told; /* the episode of not settling in which it was named; by settle */
     uint64_t echo_since, holds_episode;
+    uint64_t armed_at;  /* when the debounce of its first run began */
     binheap_item timer; /* linked while the node is set aside */
 } gate;
 
@@ -195,6 +198,7 @@ typedef struct scheduler {
     VEC(node_id) backed;      /* nodes with a backoff, each once */
     uint32_t deferred_passes; /* in a row, that ended at the limit */
     uint64_t episode;         /* counts arrivals at idle */
+    uint64_t idle_rev;        /* the replica's revision at the last of them */
     uint64_t
         unsettled_episode; /* from 1; counts the times at which no node had a backoff any more */
 

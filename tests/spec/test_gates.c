@@ -268,6 +268,52 @@ static void a_slow_effect_is_debounced(void **state) {
     assert_int_equal(lab_info(l, "slow").why_not, HD_WHY_NOT_DEBOUNCE);
 }
 
+static void look_away(void *ctx, hd_node node_) { (void)ctx, (void)node_; }
+
+/* Ten runs of a slow effect beside a cheap computation and a cheap effect; what its debounce is then, and
+ * after which run it had it. */
+static int runs_until_debounced(bool watched) {
+    lab_add(l, .name = "slow", .effect = true, .body = take_time, .data = &slow_ms);
+    lab_compute(l, "cheap", "n", NULL);
+    lab_effect(l, "show", "cheap");
+    if (watched) {
+        hd_runtime *rt = lab_runtime_now(l);
+        assert_int_equal(hd_break_name(rt, "show", look_away, NULL), HD_OK);
+        assert_int_equal(hd_trace_enable(rt, HD_TRACE_ALL), HD_OK);
+    }
+    lab_turn(l);
+    for (int i = 0; i < 10; i++) {
+        if (debounce_of("slow")) return (int)lab_find(l, "slow")->runs;
+        run_some(1);
+    }
+    return 0;
+}
+
+/* 8.2, P10, C194: a slow effect is debounced beside cheap nodes, whether or not anything looks. */
+static void a_slow_effect_beside_cheap_nodes_is_debounced(void **state) {
+    assert_int_equal(runs_until_debounced(false), 3);
+}
+static void who_looks_does_not_change_the_debounce(void **state) {
+    assert_int_equal(runs_until_debounced(true), 3);
+}
+
+/* 8.2: an effect that becomes slow after many fast runs is found out, and timed from then on. */
+static void an_effect_that_becomes_slow_is_found_out(void **state) {
+    uint32_t takes = 0;
+    lab_add(l, .name = "slow", .effect = true, .body = take_time, .data = &takes);
+    lab_turn(l);
+    for (int i = 0; i < 100; i++) {
+        lab_set(l, "n", i + 1);
+        lab_turn(l);
+    }
+    takes = 2000;
+    for (int i = 0; i < 80 && !debounce_of("slow"); i++) {
+        lab_set(l, "n", 1000 + i);
+        lab_turn(l);
+    }
+    assert_int_equal(debounce_of("slow"), 100);
+}
+
 /* C195: a slow computation never is. */
 static void a_slow_computation_is_not_debounced(void **state) {
     lab_add(l, .name = "slow", .body = take_time, .data = &slow_ms);
@@ -603,6 +649,9 @@ int main(void) {
         S(a_pull_does_not_break_a_throttle),
         S(a_shorter_throttle_ends_earlier),
         S(a_slow_effect_is_debounced),
+        S(a_slow_effect_beside_cheap_nodes_is_debounced),
+        S(who_looks_does_not_change_the_debounce),
+        S(an_effect_that_becomes_slow_is_found_out),
         S(a_slow_computation_is_not_debounced),
         S(who_opted_out_is_not_debounced),
         S(a_pull_is_not_debounced),
