@@ -215,7 +215,7 @@ $(BUILD)/heddle: $(call objects,$(CLI_SRC) $(SHOP_SRC)) $(INTERNAL)
 
 # ---- Running tests -------------------------------------------------------------------------------
 
-.PHONY: unit spec model crash e2e test-unit test check-layers check-format check-citations \
+.PHONY: unit spec model crash e2e test-unit test nightly check-layers check-format check-citations \
     check-symbols check-docs lines
 unit: $(UNIT)
 	@tools/run-tests $(UNIT)
@@ -237,6 +237,11 @@ test-unit: $(filter %/$(T),$(TESTS))
 test:
 	@tools/install-deps test
 	@MAKEFLAGS= tools/suite $(ROOT)
+
+# The seeded tests for hours; what there is and how long is a list in the tool.
+nightly:
+	@tools/install-deps test
+	@MAKEFLAGS= tools/nightly $(ROOT)
 
 check-layers:
 	@tools/check_layers
@@ -306,6 +311,7 @@ define HELP
   make                      the libraries, the command and the examples, in build/debug
   make unit|spec|model|crash|e2e  one kind of test
   make test-unit T=test_x   one test program, its output unfiltered
+  make nightly              the seeded tests at full length, for hours: tools/nightly
   make bench [GROUP=x]      measure; writes build/bench.json  (bench-quick: fewer repetitions)
   make coverage             which lines the tests reach
   make format               let clang-format write the C files

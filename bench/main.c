@@ -14,6 +14,7 @@
     X("value", bench_group_json)                                                                   \
     X("store", bench_group_store)                                                                  \
     X("store", bench_group_store_durable)                                                          \
+    X("soak", bench_group_soak)                                                                    \
     X("signals-core", bench_group_signals_core)                                                    \
     X("signals", bench_group_signals)                                                              \
     X("scheduler", bench_group_scheduler)                                                          \

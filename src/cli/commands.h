@@ -9,8 +9,8 @@ extern const command command_get, command_set, command_patch, command_rm, comman
 extern const command command_send, command_events;
 extern const command command_graph, command_why, command_why_not, command_trace, command_stats,
     command_pieces;
-extern const command command_db_check, command_db_repair, command_db_stats, command_db_checkpoint, command_db_prune,
-    command_db_vacuum, command_db_backup, command_db_export, command_db_import;
+extern const command command_db_check, command_db_repair, command_db_stats, command_db_checkpoint,
+    command_db_prune, command_db_vacuum, command_db_backup, command_db_export, command_db_import;
 extern const command command_demo, command_bench, command_doctor, command_version, command_help;
 
 #endif

@@ -70,7 +70,8 @@ static int create_partial(copying *k) {
 static int copy_to_partial(copying *k) {
     int made = create_partial(k);
     if (made) return made;
-    if (sqlite3_open_v2(k->partial, &k->to, SQLITE_OPEN_READWRITE, NULL)) {
+    char plain[PLAIN_NAME];
+    if (sqlite3_open_v2(plain_name(k->partial, plain), &k->to, SQLITE_OPEN_READWRITE, NULL)) {
         int failed = copy_failed(k, "creating");
         sqlite3_close(k->to);
         return failed;

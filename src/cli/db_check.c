@@ -38,9 +38,9 @@ static int run(cli *c) {
     ticker_stop(&f.ticker);
     if (status && !f.count) return store_open_failed(c, c->operands[0], status, &error);
     if (status)
-        return cli_fail(c, CLI_FILE, "Repair it as far as possible: heddle db repair. Or restore a backup.",
-                        "%s: %" PRIu64 " finding%s", c->operands[0], f.count,
-                        f.count == 1 ? "" : "s");
+        return cli_fail(
+            c, CLI_FILE, "Repair it as far as possible: heddle db repair. Or restore a backup.",
+            "%s: %" PRIu64 " finding%s", c->operands[0], f.count, f.count == 1 ? "" : "s");
     if (!c->json) printf("%s: in order\n", c->operands[0]);
     return CLI_OK;
 }

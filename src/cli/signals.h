@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /* SIGINT and SIGTERM set a flag that loops look at, so that the store is closed in order. The
- * second one ends the process at once: that too leaves the file whole, like any crash. A closed
- * pipe becomes a write error. */
+ * second one ends the process at once, and so do five seconds after a SIGTERM: that too leaves the
+ * file whole, like any crash. A closed pipe becomes a write error. */
 void signals_init(void);
 bool interrupted(void);
 /* 130 for SIGINT, 143 for SIGTERM. */

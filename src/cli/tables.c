@@ -9,10 +9,20 @@
 
 enum { BUSY_MS = 2000 };
 
+const char *plain_name(const char *file, char out[PLAIN_NAME]) {
+    if (strncmp(file, "file:", 5) != 0) return file;
+    snprintf(out, PLAIN_NAME, "./%s", file);
+    return out;
+}
+
 int tables_open(cli *c, tables *t, const char *file) {
+    char plain[PLAIN_NAME];
     *t = (tables){ .c = c, .file = file };
-    if (sqlite3_open_v2(file, &t->db, SQLITE_OPEN_READONLY, NULL)) return tables_fail(t, "opening");
+    if (sqlite3_open_v2(plain_name(file, plain), &t->db, SQLITE_OPEN_READONLY, NULL))
+        return tables_fail(t, "opening");
     sqlite3_busy_timeout(t->db, BUSY_MS);
+    sqlite3_db_config(t->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_db_config(t->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
     return CLI_OK;
 }
 

@@ -15,6 +15,10 @@ typedef struct tables {
     sqlite3 *db;
 } tables;
 
+/* SQLite takes "file:..." for a URI: the name with "./" in front, where it begins like that. */
+enum { PLAIN_NAME = 4096 };
+const char *plain_name(const char *file, char out[PLAIN_NAME]);
+
 /* These say what is wrong and return an exit status. */
 int tables_open(cli *c, tables *t, const char *file);
 int tables_fail(tables *t, const char *doing);

@@ -6,7 +6,7 @@
  * folded. Nothing is written. */
 #include "base/env.h"
 #include "store/sqlite_check_rows.h"
-#include "store/sqlite_head.h"
+#include "store/sqlite_state.h"
 #include "value/diff.h"
 #include "value/key.h"
 #include "value/object.h"
@@ -357,6 +357,21 @@ static hd_status check_all(checking *k) {
     return status;
 }
 
+/* Whoever opens the file for writing learns it first: that must work, too. Nothing is written. */
+static hd_status learn_as_writer(checking *k) {
+    writer w = { .env = k->env, .file = k->file, .heap = k->heap };
+    hd_status status = writer_learn(&w);
+    if (status == HD_CORRUPT && !k->findings)
+        finding(k, "it cannot be opened for writing: %s",
+                w.file.damage[0] ? w.file.damage : sqlite3_errmsg(w.file.db));
+    writer_forget(&w);
+    vec_fini(&w.env, &w.recovered);
+    vec_fini(&w.env, &w.recovered_seqs);
+    vec_fini(&w.env, &w.last_seqs);
+    k->file = w.file; /* with the statements that were prepared */
+    return status == HD_CORRUPT ? HD_OK : status;
+}
+
 static void checking_fini(checking *k) {
     for (uint32_t i = 0; i < k->replayed.count; i++) value_unref(k->replayed.items[i].value);
     for (uint32_t i = 0; i < k->spaces.count; i++)
@@ -380,6 +395,7 @@ hd_status hd_store_check(const char *name, const hd_options *options, hd_check_f
     if (!status) status = file_begin_read(&k.file);
     if (!status) {
         status = check_all(&k);
+        if (!status) status = learn_as_writer(&k);
         if (status == HD_CORRUPT) finding(&k, "%s", sqlite3_errmsg(k.file.db));
         else if (status) file_failure(&k.file, status, "checking", error);
         file_rollback(&k.file);

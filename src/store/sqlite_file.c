@@ -276,7 +276,24 @@ static hd_status connect(file *f, const char *name, const char *vfs, int flags, 
     if (rc) return file_status(rc);
     sqlite3_extended_result_codes(f->db, 1);
     sqlite3_busy_timeout(f->db, FILE_BUSY_MS);
+    /* Whatever a stranger has put into the schema does not run. */
+    sqlite3_db_config(f->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(f->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_db_config(f->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
     return HD_OK;
+}
+
+/* SQLite takes "file:..." for a URI, also where it is not asked to. A name is a name here. */
+static hd_status connect_plain(file *f, const char *name, const char *vfs, int flags,
+                               const hd_env *env) {
+    bool like_uri = strncmp(name, "file:", 5) == 0;
+    size_t size = strlen(name) + 3;
+    char *plain = like_uri ? env_new(env, size) : NULL;
+    if (like_uri && !plain) return *f = (file){ 0 }, HD_NOMEM;
+    if (plain) snprintf(plain, size, "./%s", name);
+    hd_status status = connect(f, plain ? plain : name, vfs, flags, env);
+    if (plain) env_free(env, plain, size);
+    return status;
 }
 
 void file_close(file *f) {
@@ -311,14 +328,27 @@ static void refuse_access(const file *f, hd_error *error) {
         env_error(error, HD_READ_ONLY,
                   "%s cannot be written: give write permission to the file and its directory, or"
                   " open it read-only",
-                  f->name);
+                  f->shown);
     else if (access(f->name, R_OK))
-        env_error(error, HD_READ_ONLY, "%s cannot be read: give read permission", f->name);
+        env_error(error, HD_READ_ONLY, "%s cannot be read: give read permission", f->shown);
     else
-        env_error(error, HD_READ_ONLY,
-                  "%s cannot be read where it is, since SQLite writes %s-shm beside it: give write"
-                  " permission to its directory, or copy it elsewhere",
-                  f->name, f->name);
+        env_error(
+            error, HD_READ_ONLY,
+            "%s cannot be read where it is, since SQLite writes a -shm file beside it: give write"
+            " permission to its directory, or copy it elsewhere",
+            f->shown);
+}
+
+/* SQLite's own limit of a name with its directory, the ends of its own files included. */
+enum { NAME_MAX_BYTES = 500 };
+
+static const char *misnamed(const char *name) {
+    const char *slash = strrchr(name, '/');
+    if (strlen(slash ? slash + 1 : name) > NAME_MAX - 8)
+        return "is too long a name for a file: choose one of at most 247 bytes";
+    if (strlen(name) > NAME_MAX_BYTES)
+        return "is too long a name for SQLite: go to its directory, and name it from there";
+    return misplaced(name);
 }
 
 /* SQLite says only that a file cannot be opened. */
@@ -328,13 +358,14 @@ static bool lacks_descriptors(const file *f) {
 }
 
 static hd_status refuse(const file *f, hd_status status, hd_error *error) {
-    const char *name = f->name;
+    const char *name = f->name ? f->shown : "store";
     if ((status == HD_READ_ONLY || status == HD_IO) && lacks_descriptors(f)) {
         env_error(error, HD_IO, "%s cannot be opened: %s", name,
                   strerror(sqlite3_system_errno(f->db)));
         return HD_IO;
     }
-    const char *where = status == HD_READ_ONLY || status == HD_IO ? misplaced(name) : NULL;
+    const char *where =
+        f->name && (status == HD_READ_ONLY || status == HD_IO) ? misnamed(f->name) : NULL;
     if (where) {
         env_error(error, status, "%s %s", name, where);
         return status;
@@ -346,9 +377,9 @@ static hd_status refuse(const file *f, hd_status status, hd_error *error) {
         break;
     case HD_CORRUPT:
         env_error(error, status,
-                  "%s is damaged (%s): restore it from a backup, or salvage it with"
-                  " `sqlite3 %s .recover`",
-                  name, sqlite3_errmsg(f->db), name);
+                  "%s is damaged (%s): restore a backup, try `heddle db repair`, or save what is"
+                  " left with sqlite3's .recover",
+                  name, f->damage[0] ? f->damage : sqlite3_errmsg(f->db));
         break;
     case HD_READ_ONLY: refuse_access(f, error); break;
     case HD_FULL: env_error(error, status, "%s: the disk is full: make room", name); break;
@@ -364,6 +395,7 @@ static hd_status refuse(const file *f, hd_status status, hd_error *error) {
 
 static hd_status read_look(file *f, look *out) {
     hd_status status = pragma_int(f, "pragma application_id", &out->application_id);
+    if (status == HD_FAILED) status = HD_CORRUPT; /* SQLite can make nothing of its header */
     if (!status) status = pragma_int(f, "pragma user_version", &out->format);
     /* Pages of a file that is ours may be changing under an immutable connection. */
     if (!status && out->application_id != FILE_APPLICATION_ID)
@@ -378,12 +410,12 @@ static hd_status judge_look(const file *f, const look *seen, hd_error *error) {
     if (seen->format < (empty ? 0 : 1)) { /* identity and format are written at once */
         env_error(error, HD_CORRUPT,
                   "%s says that it has format %d, which there never was: restore it from a backup",
-                  f->name, (int)seen->format);
+                  f->shown, (int)seen->format);
         return HD_CORRUPT;
     }
     if (seen->format <= FILE_FORMAT) return HD_OK;
     env_error(error, HD_NEWER,
-              "%s has format %d, this heddle (%s) knows up to %d: install a newer heddle", f->name,
+              "%s has format %d, this heddle (%s) knows up to %d: install a newer heddle", f->shown,
               (int)seen->format, hd_version(), FILE_FORMAT);
     return HD_NEWER;
 }
@@ -436,6 +468,7 @@ static hd_status look_at(const char *name, const file_options *o, const hd_env *
     env_free(env, f.name, f.name_size); /* messages name the file, not the address */
     f.name_size = strlen(name) + 1;
     f.name = env_new_copy(env, name, f.name_size);
+    show_name(name, f.shown);
     f.read_only = o->read_only;
     if (!f.name) status = HD_NOMEM;
     else if (missing && !o->vfs && access(name, F_OK) == 0)
@@ -447,6 +480,59 @@ static hd_status look_at(const char *name, const file_options *o, const hd_env *
     else if (status) refuse(&f, status, error);
     else status = judge_look(&f, &seen, error);
     file_close(&f);
+    return status;
+}
+
+/* ---- The schema -------------------------------------------------------------------------- */
+
+/* Everything in it, in one order. Statistics of SQLite's own are not ours to judge. */
+static const char schema_sql[] =
+    "select type, name, tbl_name, coalesce(sql, '') from sqlite_schema"
+    " where name not like 'sqlite_stat%' order by type, name, tbl_name";
+
+/* The same tables, made by our own steps. */
+static int make_model(int64_t format, sqlite3 **out) {
+    int rc = sqlite3_open_v2(
+        ":memory:", out, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+    for (int64_t i = 0; i < format && !rc; i++)
+        rc = sqlite3_exec(*out, schema_steps[i], NULL, NULL, NULL);
+    return rc;
+}
+
+static bool same_columns(sqlite3_stmt *a, sqlite3_stmt *b) {
+    for (int i = 0; i < 4; i++) {
+        const char *x = (const char *)sqlite3_column_text(a, i);
+        const char *y = (const char *)sqlite3_column_text(b, i);
+        if (!x || !y || strcmp(x, y) != 0) return false;
+    }
+    return true;
+}
+
+/* Steps through both side by side. */
+static hd_status compare_schemas(file *f, sqlite3_stmt *ours, sqlite3_stmt *theirs) {
+    for (;;) {
+        int a = sqlite3_step(ours), b = sqlite3_step(theirs);
+        if (a != SQLITE_ROW && a != SQLITE_DONE) return file_status(a);
+        if (b != SQLITE_ROW && b != SQLITE_DONE) return file_status(b);
+        if (a == SQLITE_DONE && b == SQLITE_DONE) return HD_OK;
+        if (a == b && same_columns(ours, theirs)) continue;
+        const char *name = (const char *)sqlite3_column_text(b == SQLITE_ROW ? theirs : ours, 1);
+        return file_damaged(f, "'%.60s' in its schema is not what heddle makes", name ? name : "?");
+    }
+}
+
+/* Tables that are views, triggers, columns that check or compute something: whoever wrote them is not
+ * heddle, and what they would do is not known. */
+static hd_status verify_schema(file *f, int64_t format) {
+    sqlite3 *model = NULL;
+    sqlite3_stmt *ours = NULL, *theirs = NULL;
+    int rc = make_model(format, &model);
+    if (!rc) rc = sqlite3_prepare_v2(model, schema_sql, -1, &ours, NULL);
+    if (!rc) rc = sqlite3_prepare_v2(f->db, schema_sql, -1, &theirs, NULL);
+    hd_status status = rc ? file_status(rc) : compare_schemas(f, ours, theirs);
+    sqlite3_finalize(ours);
+    sqlite3_finalize(theirs);
+    sqlite3_close(model);
     return status;
 }
 
@@ -491,7 +577,7 @@ static hd_status open_connection(file *f, const char *name, const file_options *
     int flags = o->read_only    ? SQLITE_OPEN_READONLY
                 : o->must_exist ? SQLITE_OPEN_READWRITE
                                 : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-    hd_status status = connect(f, name, o->vfs, flags, env);
+    hd_status status = connect_plain(f, name, o->vfs, flags, env);
     f->read_only = o->read_only;
     f->format = FILE_FORMAT;
     if (!status && !o->read_only && sqlite3_db_readonly(f->db, "main") == 1) status = HD_READ_ONLY;
@@ -539,9 +625,11 @@ static hd_status become_store(file *f, const file_options *o, hd_error *error) {
     status = judge_look(f, &seen, error);
     if (status) return status;
     if (o->read_only && seen.application_id != FILE_APPLICATION_ID) {
-        env_error(error, HD_NOT_HEDDLE, "%s is empty: open it for writing first", f->name);
+        env_error(error, HD_NOT_HEDDLE, "%s is empty: open it for writing first", f->shown);
         return HD_NOT_HEDDLE;
     }
+    if (seen.application_id == FILE_APPLICATION_ID) status = verify_schema(f, seen.format);
+    if (status) return refuse(f, status, error);
     f->format = o->read_only ? seen.format : FILE_FORMAT;
     if (o->read_only) return HD_OK;
     status = enter_wal_mode(f);

@@ -54,7 +54,9 @@ static hd_status learn_space(writer *w, sqlite3_stmt *s) {
     const char *text = (const char *)sqlite3_column_text(s, 0);
     hd_status status =
         text ? key_make(w->heap, text, (size_t)sqlite3_column_bytes(s, 0), &name) : HD_NOMEM;
-    if (status) return status == HD_NOMEM ? HD_NOMEM : HD_CORRUPT;
+    if (status && status != HD_NOMEM)
+        return file_damaged(&w->file, "space: a name that none can have");
+    if (status) return status;
     uint32_t index;
     status = heads_space(&w->heads, name, &index);
     key_unref(name);
@@ -64,7 +66,8 @@ static hd_status learn_space(writer *w, sqlite3_stmt *s) {
     head_space *space = &w->heads.spaces.items[index];
     status = file_column_number(s, 1, &space->seq);
     space->floor = space->seq;
-    return status;
+    if (status) return file_damaged(&w->file, "space %s: its seq is out of range", text);
+    return HD_OK;
 }
 
 /* [[local seq, payload, status name], ...]: verdicts that a client may still ask for. */
@@ -92,14 +95,18 @@ static hd_status learn_session(writer *w, sqlite3_stmt *s) {
     const char *verdicts = (const char *)sqlite3_column_text(s, 4);
     uint8_t id[16];
     if (!text || !verdicts) return HD_NOMEM;
-    if (!session_of_text(text, (size_t)sqlite3_column_bytes(s, 0), id)) return HD_CORRUPT;
+    if (!session_of_text(text, (size_t)sqlite3_column_bytes(s, 0), id))
+        return file_damaged(&w->file, "session: '%.40s' is not the id of one", text);
     uint32_t index;
     hd_status status = heads_session(&w->heads, id, &index);
     if (status) return status;
     head_session *session = &w->heads.sessions.items[index];
     session->settled = (uint64_t)sqlite3_column_int64(s, 2);
     session->last = (uint64_t)sqlite3_column_int64(s, 3);
-    return learn_verdicts(w, session, verdicts, (size_t)sqlite3_column_bytes(s, 4));
+    status = learn_verdicts(w, session, verdicts, (size_t)sqlite3_column_bytes(s, 4));
+    return status == HD_CORRUPT
+               ? file_damaged(&w->file, "session %s: its verdicts are malformed", text)
+               : status;
 }
 
 static hd_status learn_rows(writer *w, file_sql which,
@@ -204,7 +211,11 @@ static hd_status learn_all(writer *w) {
     w->row = w->forgotten = w->last_row = w->checkpoint;
     if (!status) status = record_rows(w);
     w->known = !status;
-    return status == HD_RESYNC || status == HD_NOT_FOUND ? HD_CORRUPT : status;
+    if (status == HD_NOT_FOUND)
+        return file_damaged(&w->file, "meta: 'checkpoint' or 'kept' is missing");
+    if (status == HD_RESYNC)
+        return log_row_damaged(&w->file, w->row + 1, "it is missing, and there are later ones");
+    return status;
 }
 
 hd_status writer_learn(writer *w) {

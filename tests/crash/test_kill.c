@@ -2,7 +2,9 @@
  *
  * A child appends numbers to one document of a real file and says through a pipe which of them were
  * accepted; we kill it after a while, open the file, and find at least those. The next child goes on
- * where the file ends. Now and then two children work on the same file. */
+ * where the file ends. Now and then two children work on the same file.
+ *
+ * HD_KILLS: how many children are killed. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +14,7 @@
 
 #include "folder.h"
 #include "lab.h"
+#include "times.h"
 #include <heddle/store.h>
 #include <poll.h>
 #include <signal.h>
@@ -20,12 +23,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#if defined(__SANITIZE_ADDRESS__)
-enum { KILLS = 60 };
-#else
-enum { KILLS = 300 };
-#endif
 
 enum { IN_FLIGHT = 16 };
 
@@ -161,7 +158,8 @@ static void check_file(const victim *v, int count, bool thoroughly) {
 static void a_killed_process_loses_nothing_it_was_told(void **state) {
     (void)state;
     lab_random random = lab_random_of(lab_seed());
-    for (int kills = 0; kills < KILLS;) {
+    uint64_t most = lab_times("HD_KILLS", LAB_SLOW ? 60 : 300);
+    for (uint64_t kills = 0; kills < most;) {
         victim v[2];
         int count = lab_random_once_in(&random, 4) ? 2 : 1;
         v[0] = start("main/a");
@@ -169,7 +167,7 @@ static void a_killed_process_loses_nothing_it_was_told(void **state) {
         for (int i = 0; i < count; i++) wait_for_first(&v[i]);
         (void)poll(NULL, 0, (int)lab_random_below(&random, 12));
         for (int i = 0; i < count; i++) kill_it(&v[i]);
-        kills += count;
+        kills += (uint64_t)count;
         check_file(v, count, kills % 10 == 0);
     }
 }

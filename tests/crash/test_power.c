@@ -5,7 +5,9 @@
  * writes survives, what is torn), and the file is opened again. Commit k appends k to one document
  * and sets a counter in another, so the list must read 1 .. m, m at least the last mark, and the
  * counters must be what m commits leave: nothing is lost, nothing is half there. Each commit also
- * carries a row about a node that reads its counter: rows and documents always belong together. */
+ * carries a row about a node that reads its counter: rows and documents always belong together.
+ *
+ * HD_POWER_CUTS: how often power fails. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,6 +18,7 @@
 #include "store/basis.h"
 #include "store/runtime.h"
 #include "value/json_read.h"
+#include "times.h"
 #include "vfs.h"
 #include <heddle/store.h>
 #include <stdio.h>
@@ -25,11 +28,8 @@
 #define FILE_NAME "power.db"
 enum { COMMITS = 120, COUNTERS = 5 };
 
-#if defined(__SANITIZE_ADDRESS__)
-enum { CYCLES = 2000 };
-#else
-enum { CYCLES = 18000 }; /* with those under the sanitizers 20,000 in each run of the suite */
-#endif
+/* Together 20,000 in each run of the suite. */
+static uint64_t cut_count(void) { return lab_times("HD_POWER_CUTS", LAB_SLOW ? 2000 : 18000); }
 
 /* ---- The workload --------------------------------------------------------------------------- */
 
@@ -194,7 +194,7 @@ static void cut_power(const lab_recording *recording, uint64_t cycles, uint64_t 
 static void power_loss_keeps_what_was_acknowledged(void **state) {
     (void)state;
     lab_recording *recording = record_workload(0);
-    cut_power(recording, CYCLES / 2, lab_seed());
+    cut_power(recording, cut_count() / 2, lab_seed());
     lab_recording_free(recording);
 }
 
@@ -203,7 +203,7 @@ static void power_loss_keeps_what_was_acknowledged(void **state) {
 static void power_loss_during_checkpoints_loses_nothing(void **state) {
     (void)state;
     lab_recording *recording = record_workload(256);
-    cut_power(recording, CYCLES - CYCLES / 2, lab_seed() + 1);
+    cut_power(recording, cut_count() - cut_count() / 2, lab_seed() + 1);
     lab_recording_free(recording);
 }
 

@@ -9,6 +9,10 @@ python3 -c 'import json; print(json.dumps({"k%d" % i: "x" * 40 for i in range(20
 for i in 1 2 3; do "$heddle" set shop.db "main/large#/k$i" $i; done
 
 check "a good file is in order" gives 0 "shop.db: in order" db check shop.db
+check "there is nothing to repair in it" gives 0 "shop.db: in order" db repair shop.db
+check "a name that looks like a URI is a name" gives 0 "" set 'file:x.db?mode=memory' main/a 1
+check "and the file has that name" test -f 'file:x.db?mode=memory'
+check "what it holds is found under it" gives 0 "1" get 'file:x.db?mode=memory' main/a
 stats() { "$heddle" db stats shop.db --json | python3 -c '
 import json, sys
 s = json.load(sys.stdin)

@@ -179,6 +179,17 @@ static const char *const values[] = { "null",
                                       "x'00ff80'",
                                       "zeroblob(70000)" };
 
+/* Constraints are out of the way while a file is damaged, and back before it is opened: a schema that is
+ * not ours is refused. */
+static const char relax_schema[] =
+    "create table original as select name as was, sql as text from sqlite_schema;"
+    "update sqlite_schema set sql = replace(sql, ' not null', '')"
+    " where type = 'table' and name <> 'original'";
+static const char restore_schema[] =
+    "update sqlite_schema set sql = (select text from original where was = name)"
+    " where exists(select 1 from original where was = name);"
+    "drop table original";
+
 static void damage(lab_disk *whole, const char *from, const char *column) {
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         char sql[512];
@@ -186,6 +197,7 @@ static void damage(lab_disk *whole, const char *from, const char *column) {
         snprintf(sql, sizeof sql, "update or replace %s set %s = %s%s", from, column, values[i],
                  i % 2 ? " where random() % 2" : "");
         run_sql(disk, sql);
+        run_sql(disk, restore_schema);
         live_with(disk);
         lab_disk_free(disk);
     }
@@ -198,8 +210,7 @@ static void damage_table(const char *from) {
     sqlite3_stmt *s;
     char query[128];
     snprintf(query, sizeof query, "select name from pragma_table_info('%s')", from);
-    run_sql(whole, "update sqlite_schema set sql = replace(sql, ' not null', '')"
-                   " where type = 'table'");
+    run_sql(whole, relax_schema);
     assert_int_equal(sqlite3_open_v2(FILE_NAME, &db, SQLITE_OPEN_READONLY, lab_disk_vfs(whole)), 0);
     assert_int_equal(sqlite3_prepare_v2(db, query, -1, &s, NULL), 0);
     int columns = 0;
@@ -238,8 +249,51 @@ static void a_format_below_the_first_is_refused(void **state) {
     lab_disk_free(disk);
 }
 
+/* Whatever a stranger has made of the tables: it is refused, and nothing of it runs. */
+static void a_schema_that_is_not_ours_is_refused(void **state) {
+    static const char *const changes[] = {
+        "create table more(x)",
+        "create trigger t after insert on log begin delete from head; end",
+        "create view v as select * from log",
+        "drop index head_list",
+        "alter table log rename to old; create view log as select row, hash, body from old",
+        "alter table reader add column x default 1",
+    };
+    lab_disk *whole = make_file();
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        lab_disk *disk = lab_disk_clone(whole);
+        hd_options options = { .vfs = lab_disk_vfs(disk) };
+        run_sql(disk, changes[i]);
+        assert_int_equal(open_store(disk, false), HD_CORRUPT);
+        assert_int_equal(open_store(disk, true), HD_CORRUPT);
+        assert_int_equal(hd_store_check(FILE_NAME, &options, take_finding, NULL, NULL), HD_CORRUPT);
+        lab_disk_free(disk);
+    }
+    lab_disk_free(whole);
+}
+
+/* A check finds whatever keeps a writer from opening the file. */
+static void what_cannot_be_opened_for_writing_is_found_by_a_check(void **state) {
+    static const char *const changes[] = {
+        "delete from meta where key = 'kept'", "delete from meta where key = 'checkpoint'",
+        "update session set verdicts = '[['",  "update session set id = 'x'",
+        "update space set checkpoint = -1",    "update head set patched = 7 where id = 'a'",
+    };
+    lab_disk *whole = make_file();
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        lab_disk *disk = lab_disk_clone(whole);
+        hd_options options = { .vfs = lab_disk_vfs(disk) };
+        run_sql(disk, changes[i]);
+        assert_int_equal(hd_store_check(FILE_NAME, &options, take_finding, NULL, NULL), HD_CORRUPT);
+        lab_disk_free(disk);
+    }
+    lab_disk_free(whole);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_schema_that_is_not_ours_is_refused),
+        cmocka_unit_test(what_cannot_be_opened_for_writing_is_found_by_a_check),
         cmocka_unit_test(a_format_below_the_first_is_refused),
         cmocka_unit_test(any_value_in_the_log_is_survived),
         cmocka_unit_test(any_value_in_head_rows_is_survived),

@@ -1,0 +1,378 @@
+/* bench_soak.c -- a store in a file under load for a while, with programs that read beside it.
+ *
+ * One program commits at a steady rate, two others follow the file, and every few seconds one more prunes
+ * it. What a commit takes is counted from the moment at which it was due, so a stall counts for every
+ * commit that had to wait for it. After it runs the same with SQLite alone: a loop that updates a row
+ * and appends one, two readers that select what is new, a delete every few seconds.
+ *
+ * HD_SOAK_SECONDS: how long each of the two runs (20; ten minutes are 600). HD_SOAK_RATE: commits per second
+ * (1000). */
+#define _GNU_SOURCE
+#include "bench.h"
+
+#include <heddle/store.h>
+#include <poll.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { READERS = 2, DOCUMENTS = 500, BODY = 400, PRUNE_SECONDS = 5 };
+
+static char file_name[512];
+
+typedef struct soak {
+    bench *b;
+    uint64_t seconds, rate;
+    double *ms; /* of each commit */
+    uint64_t count, room;
+    uint64_t began_ns;
+    uint64_t wal_most;              /* bytes */
+    uint64_t file_first, file_last; /* the largest file of the first half, and of the second */
+    double close_ms; /* the longest close of a reader */
+} soak;
+
+static void remove_file(void) {
+    static const char *const ends[] = { "", "-wal", "-shm", "-journal" };
+    char path[600];
+    for (int i = 0; i < 4; i++) {
+        snprintf(path, sizeof path, "%s%s", file_name, ends[i]);
+        unlink(path);
+    }
+}
+
+static uint64_t size_of(const char *end) {
+    char path[600];
+    struct stat st;
+    snprintf(path, sizeof path, "%s%s", file_name, end);
+    return stat(path, &st) ? 0 : (uint64_t)st.st_size;
+}
+
+static uint64_t number_of(const char *variable, uint64_t usual) {
+    const char *text = getenv(variable);
+    uint64_t n = text ? strtoull(text, NULL, 10) : 0;
+    return n ? n : usual;
+}
+
+static void note_sizes(soak *s, uint64_t now) {
+    uint64_t wal = size_of("-wal"), elapsed = now - s->began_ns;
+    if (wal > s->wal_most) s->wal_most = wal;
+    uint64_t size = size_of(""),
+             *most = elapsed < s->seconds * UINT64_C(500000000) ? &s->file_first : &s->file_last;
+    if (size > *most) *most = size;
+}
+
+static void note_latency(soak *s, uint64_t due_ns, uint64_t now) {
+    if (s->count < s->room) s->ms[s->count++] = (double)(now - due_ns) / 1e6;
+}
+
+/* ---- Other programs -------------------------------------------------------------------------------- */
+
+typedef struct child {
+    pid_t pid;
+    int pipe; /* it says what its close took, in ms, when it is told to end */
+} child;
+
+static volatile sig_atomic_t told_to_end;
+static void end_soon(int number) {
+    (void)number;
+    told_to_end = 1;
+}
+
+static child start(void (*run)(int pipe)) {
+    int ends[2];
+    child c = { -1, -1 };
+    if (pipe(ends)) return c;
+    c.pid = fork();
+    if (c.pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        struct sigaction action = { .sa_handler = end_soon };
+        sigaction(SIGTERM, &action, NULL);
+        close(ends[0]);
+        run(ends[1]);
+        _exit(0);
+    }
+    close(ends[1]);
+    c.pipe = ends[0];
+    return c;
+}
+
+static double end(child *c) {
+    double ms = 0;
+    if (c->pid <= 0) return 0;
+    kill(c->pid, SIGTERM);
+    if (read(c->pipe, &ms, sizeof ms) != sizeof ms) ms = 1e9;
+    waitpid(c->pid, NULL, 0);
+    close(c->pipe);
+    return ms;
+}
+
+static void say_close(int pipe, uint64_t began) {
+    double ms = (double)(bench_wall_ns() - began) / 1e6;
+    if (write(pipe, &ms, sizeof ms) < 0) _exit(1);
+}
+
+/* ---- heddle ---------------------------------------------------------------------------------------- */
+
+static hd_runtime *open_store(void) {
+    hd_runtime *rt = NULL;
+    hd_error error;
+    if (hd_open(file_name, NULL, &rt, &error)) fprintf(stderr, "soak: %s\n", error.message);
+    return rt;
+}
+
+static void follow(int pipe) {
+    hd_runtime *rt = open_store();
+    if (!rt || hd_runtime_follow(rt, "main")) _exit(1);
+    while (!told_to_end) {
+        (void)hd_runtime_pump(rt);
+        uint64_t now = bench_wall_ns(), due = hd_runtime_deadline(rt);
+        int wait = due <= now ? 0 : due - now > 100000000 ? 100 : (int)((due - now) / 1000000) + 1;
+        struct pollfd p = { hd_runtime_fd(rt), POLLIN, 0 };
+        (void)poll(&p, 1, wait);
+    }
+    uint64_t began = bench_wall_ns();
+    hd_close(rt);
+    say_close(pipe, began);
+}
+
+static void prune(int pipe) {
+    while (!told_to_end) {
+        (void)poll(NULL, 0, PRUNE_SECONDS * 1000);
+        hd_runtime *rt = told_to_end ? NULL : open_store();
+        if (rt) (void)hd_store_prune(rt, NULL);
+        hd_close(rt);
+    }
+    say_close(pipe, bench_wall_ns());
+}
+
+typedef struct flight {
+    soak *s;
+    uint64_t due_ns;
+    struct flight *next; /* while it is free */
+} flight;
+
+static flight *spare;
+
+static void take_verdict(void *ctx, hd_status status) {
+    flight *f = ctx;
+    if (status) bench_wrong(f->s->b, "soak: %s", hd_status_name(status));
+    note_latency(f->s, f->due_ns, bench_wall_ns());
+    f->next = spare;
+    spare = f;
+}
+
+static void commit_one(soak *s, hd_runtime *rt, uint64_t number, uint64_t due_ns) {
+    char body[BODY], id[24];
+    hd_tx *tx;
+    flight *f = spare;
+    if (f) spare = f->next;
+    else if (!(f = malloc(sizeof *f))) return;
+    *f = (flight){ .s = s, .due_ns = due_ns };
+    int n = snprintf(body, sizeof body, "%llu ", (unsigned long long)number);
+    memset(body + n, 'x', sizeof body - (size_t)n);
+    snprintf(id, sizeof id, "doc-%llu", (unsigned long long)(number * 7919 % DOCUMENTS));
+    if (hd_tx_begin(rt, &tx)) return;
+    hd_tx_set(tx, hd_cell_of(rt, "main", HD_SCOPE_SPACE, id, ""),
+              hd_string_n(hd_tx_pool(tx), body, sizeof body));
+    hd_tx_commit(tx, take_verdict, f);
+}
+
+static void pump_until(hd_runtime *rt, uint64_t until) {
+    for (;;) {
+        (void)hd_runtime_pump(rt);
+        uint64_t now = bench_wall_ns(), due = hd_runtime_deadline(rt);
+        if (now >= until) return;
+        uint64_t to = due < until ? due : until;
+        struct timespec wait = { 0, to > now ? (long)(to - now < 999999999 ? to - now : 999999999)
+                                             : 0 };
+        struct pollfd p = { hd_runtime_fd(rt), POLLIN, 0 };
+        (void)ppoll(&p, 1, &wait, NULL);
+    }
+}
+
+static void load_heddle(soak *s) {
+    hd_runtime *rt = open_store();
+    if (!rt) return;
+    uint64_t total = s->seconds * s->rate, step = UINT64_C(1000000000) / s->rate;
+    s->began_ns = bench_wall_ns();
+    for (uint64_t i = 0; i < total; i++) {
+        uint64_t due = s->began_ns + i * step;
+        pump_until(rt, due);
+        commit_one(s, rt, i + 1, due);
+        if (i % s->rate == 0) note_sizes(s, due);
+    }
+    hd_runtime_sync(rt);
+    hd_close(rt);
+}
+
+/* ---- SQLite alone ----------------------------------------------------------------------------------- */
+
+static sqlite3 *open_raw(void) {
+    sqlite3 *db = NULL;
+    if (sqlite3_open(file_name, &db)) return NULL;
+    sqlite3_busy_timeout(db, 10000);
+    sqlite3_exec(db, "pragma journal_mode = wal; pragma synchronous = full", NULL, NULL, NULL);
+    return db;
+}
+
+static bool run_bound(sqlite3_stmt *q) {
+    int rc = sqlite3_step(q);
+    sqlite3_reset(q);
+    return rc == SQLITE_DONE;
+}
+
+/* Looks for new rows as often as a follower is woken. */
+static void follow_raw(int pipe) {
+    sqlite3 *db = open_raw();
+    sqlite3_stmt *q = NULL;
+    sqlite3_int64 last = 0;
+    if (!db || sqlite3_prepare_v2(db, "select row, body from log where row > ?1", -1, &q, NULL))
+        _exit(1);
+    while (!told_to_end) {
+        sqlite3_bind_int64(q, 1, last);
+        while (sqlite3_step(q) == SQLITE_ROW) last = sqlite3_column_int64(q, 0);
+        sqlite3_reset(q);
+        (void)poll(NULL, 0, 1);
+    }
+    uint64_t began = bench_wall_ns();
+    sqlite3_finalize(q);
+    sqlite3_close(db);
+    say_close(pipe, began);
+}
+
+static void prune_raw(int pipe) {
+    while (!told_to_end) {
+        (void)poll(NULL, 0, PRUNE_SECONDS * 1000);
+        sqlite3 *db = told_to_end ? NULL : open_raw();
+        if (db)
+            sqlite3_exec(db, "delete from log where row < (select max(row) from log) - 1000", 0, 0,
+                         0);
+        sqlite3_close(db);
+    }
+    say_close(pipe, bench_wall_ns());
+}
+
+static void load_raw(soak *s) {
+    sqlite3 *db = open_raw();
+    sqlite3_stmt *begin = NULL, *put = NULL, *log = NULL, *commit = NULL;
+    char body[BODY], id[24];
+    memset(body, 'x', sizeof body);
+    sqlite3_prepare_v2(db, "begin immediate", -1, &begin, NULL);
+    sqlite3_prepare_v2(db, "replace into head values(?1, ?2)", -1, &put, NULL);
+    sqlite3_prepare_v2(db, "insert into log values(?1, ?2)", -1, &log, NULL);
+    sqlite3_prepare_v2(db, "commit", -1, &commit, NULL);
+    uint64_t total = s->seconds * s->rate, step = UINT64_C(1000000000) / s->rate;
+    s->began_ns = bench_wall_ns();
+    for (uint64_t i = 0; i < total;) {
+        uint64_t due = s->began_ns + i * step, now = bench_wall_ns(), first = i;
+        if (due > now) {
+            struct timespec wait = { 0, (long)(due - now) };
+            (void)ppoll(NULL, 0, &wait, NULL);
+        }
+        run_bound(begin);
+        for (now = bench_wall_ns(); i < total && s->began_ns + i * step <= now; i++) {
+            int n = snprintf(id, sizeof id, "doc-%llu", (unsigned long long)(i * 7919 % DOCUMENTS));
+            sqlite3_bind_text(put, 1, id, n, SQLITE_STATIC);
+            sqlite3_bind_blob(put, 2, body, BODY, SQLITE_STATIC);
+            sqlite3_bind_int64(log, 1, (sqlite3_int64)i + 1);
+            sqlite3_bind_blob(log, 2, body, BODY, SQLITE_STATIC);
+            if (!run_bound(put) || !run_bound(log))
+                bench_wrong(s->b, "soak: %s", sqlite3_errmsg(db));
+        }
+        if (!run_bound(commit)) bench_wrong(s->b, "soak: %s", sqlite3_errmsg(db));
+        now = bench_wall_ns();
+        for (uint64_t k = first; k < i; k++) note_latency(s, s->began_ns + k * step, now);
+        if (first % s->rate < i - first) note_sizes(s, now);
+    }
+    sqlite3_finalize(begin);
+    sqlite3_finalize(put);
+    sqlite3_finalize(log);
+    sqlite3_finalize(commit);
+    sqlite3_close(db);
+}
+
+/* ---- Both ------------------------------------------------------------------------------------------- */
+
+static void run_soak(soak *s, void (*load)(soak *s), void (*reader)(int), void (*pruner)(int)) {
+    child readers[READERS], cleaner = start(pruner);
+    for (int i = 0; i < READERS; i++) readers[i] = start(reader);
+    load(s);
+    for (int i = 0; i < READERS; i++) {
+        double ms = end(&readers[i]);
+        if (ms > s->close_ms) s->close_ms = ms;
+    }
+    (void)end(&cleaner);
+    remove_file();
+}
+
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double percentile(const soak *s, double part) {
+    return s->count ? s->ms[(uint64_t)((double)(s->count - 1) * part)] : 0;
+}
+
+static soak soak_new(bench *b) {
+    soak s = { .b = b,
+               .seconds = number_of("HD_SOAK_SECONDS", bench_quick(b) ? 10 : 20),
+               .rate = number_of("HD_SOAK_RATE", 1000) };
+    s.room = s.seconds * s.rate;
+    s.ms = calloc(s.room, sizeof *s.ms);
+    return s;
+}
+
+static void report(bench *b, const char *name, double ours, double raw, const char *unit,
+                   bench_figure must) {
+    bench_report(b, &(bench_row){ .name = name,
+                                  .value = ours,
+                                  .unit = unit,
+                                  .peer = "raw SQLite",
+                                  .peer_value = raw,
+                                  .must = must });
+}
+
+static double mb(uint64_t bytes) { return (double)bytes / 1e6; }
+
+void bench_group_soak(bench *b) {
+    const char *directory = getenv("HD_BENCH_DIR");
+    snprintf(file_name, sizeof file_name, "%s/heddle-soak.db", directory ? directory : ".");
+    soak ours = soak_new(b), raw = soak_new(b);
+    remove_file();
+    run_soak(&ours, load_heddle, follow, prune);
+    sqlite3 *db = open_raw();
+    sqlite3_exec(db,
+                 "create table head(id text primary key, body); create table log(row integer "
+                 "primary key, body)",
+                 0, 0, 0);
+    sqlite3_close(db);
+    run_soak(&raw, load_raw, follow_raw, prune_raw);
+    qsort(ours.ms, ours.count, sizeof *ours.ms, by_size);
+    qsort(raw.ms, raw.count, sizeof *raw.ms, by_size);
+    /* 15 and 60 ms on a machine where SQLite alone takes 10 and 40. */
+    report(b, "soak/commit-p99", percentile(&ours, 0.99), percentile(&raw, 0.99), "ms",
+           bench_ratio_at_most(1.5));
+    report(b, "soak/commit-p99.9", percentile(&ours, 0.999), percentile(&raw, 0.999), "ms",
+           bench_ratio_at_most(1.5));
+    report(b, "soak/wal", mb(ours.wal_most), mb(raw.wal_most), "MB", bench_at_most(64));
+    bench_report(b, &(bench_row){ .name = "soak/file-growth",
+                                  .n = ours.count,
+                                  .unit = "ratio",
+                                  .value = ours.file_first
+                                               ? (double)ours.file_last / (double)ours.file_first
+                                               : 0,
+                                  .must = ours.seconds >= 120 ? bench_at_most(1.25)
+                                                              : (bench_figure){ BENCH_NO_BOUND, 0 },
+                                  .counts = { { "MB in the first half", mb(ours.file_first) },
+                                              { "MB in the second", mb(ours.file_last) } } });
+    report(b, "soak/reader-close", ours.close_ms, raw.close_ms, "ms", bench_at_most(100));
+    free(ours.ms);
+    free(raw.ms);
+}
