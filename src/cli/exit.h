@@ -14,7 +14,7 @@
     X(CLI_INTERNAL, 7, "out of memory, or a defect in heddle")                                     \
     X(CLI_NO_PROGRAM, 8, "no running program serves the file, or not the one asked for")           \
     X(CLI_INTERRUPTED, 130, "ended by Ctrl-C (by SIGTERM: 143); the file is in order")             \
-    X(CLI_PIPE, 141, "whoever read the output went away")
+    X(CLI_PIPE, 141, "the program that read the output has ended (SIGPIPE)")
 
 typedef enum cli_exit {
 #define CLI_EXIT_ROW(name, number, text) name = number,

@@ -69,9 +69,10 @@ static void print_node(picture *p, hd_value node) {
     const char *status = live_text(node, "status");
     uint64_t runs = live_number(node, "runs");
     hd_value feeds = fed_by(p, live_number(node, "id"));
-    printf("%s%s%s", out_colour(c, COLOUR_BOLD), hd_value_as_text(name_of(p, node), ""),
-           out_colour(c, COLOUR_NONE));
-    printf("  %s, %s%s%s, %s, %" PRIu64 " run%s\n", live_text(node, "kind"),
+    fputs(out_colour(c, COLOUR_BOLD), stdout);
+    print_plain(stdout, hd_value_as_text(name_of(p, node), ""));
+    printf("%s  %s, %s%s%s, %s, %" PRIu64 " run%s\n", out_colour(c, COLOUR_NONE),
+           live_text(node, "kind"),
            out_colour(c, strcmp(status, "clean") ? COLOUR_YELLOW : COLOUR_GREEN), status,
            out_colour(c, COLOUR_NONE),
            hd_value_as_bool(hd_value_at(node, "live"), false) ? "live" : "dormant", runs,

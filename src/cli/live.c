@@ -269,6 +269,8 @@ const char *live_text(hd_value v, const char *key) {
     return hd_value_as_text(hd_value_at(v, key), "");
 }
 
+void live_print(hd_value v, const char *key) { print_plain(stdout, live_text(v, key)); }
+
 uint64_t live_number(hd_value v, const char *key) {
     int64_t n = hd_value_as_int(hd_value_at(v, key), 0);
     return n > 0 ? (uint64_t)n : 0;

@@ -44,6 +44,8 @@ unsigned live_each(const char *file, live_fn fn, void *ctx);
 
 /* Parts of answers. */
 const char *live_text(hd_value v, const char *key); /* "" */
+/* The same, printed: what a program has given as a name may hold anything (print_plain). */
+void live_print(hd_value v, const char *key);
 uint64_t live_number(hd_value v, const char *key);
 
 #endif

@@ -253,7 +253,9 @@ const char *print_wrapped(const char *text, int at, int indent) {
             column = indent;
             fresh = true;
         }
-        column += printf("%s%.*s", fresh ? "" : " ", length, text);
+        if (!fresh) column += printf(" ");
+        put_plain(stdout, text, text + length, false);
+        column += length;
         fresh = false;
         text += length;
     }

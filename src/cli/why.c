@@ -39,8 +39,13 @@ static void print_cause(const cli *c, hd_value cause) {
     bool folds = 4 + CELL_WIDTH + 2 + change + 2 + strlen(by) + strlen(who) > 78;
     printf("    ");
     print_cell(live_text(cause, "cell"), CELL_WIDTH);
-    printf("  %s%s%s%s%s%s%s%s\n", out_colour(c, COLOUR_GREEN), before, arrow, after,
-           out_colour(c, COLOUR_NONE), folds ? "\n        " : "  ", by, who);
+    printf("  %s", out_colour(c, COLOUR_GREEN));
+    print_plain(stdout, before);
+    fputs(arrow, stdout);
+    print_plain(stdout, after);
+    printf("%s%s%s", out_colour(c, COLOUR_NONE), folds ? "\n        " : "  ", by);
+    print_plain(stdout, who);
+    putchar('\n');
 }
 
 /* Causes come node by node; a heading for each. */
@@ -52,7 +57,9 @@ static void print_causes(const cli *c, hd_value causes) {
         if (strcmp(of, live_text(it.value, "node")) || next != pending) {
             of = live_text(it.value, "node");
             pending = next;
-            printf("  %s %s because this changed\n", of, next ? "will run" : "ran last");
+            printf("  ");
+            print_plain(stdout, of);
+            printf(" %s because this changed\n", next ? "will run" : "ran last");
         }
         print_cause(c, it.value);
     }
@@ -65,16 +72,18 @@ static void print_inputs(const cli *c, hd_value inputs) {
         printf("    ");
         print_cell(live_text(it.value, "cell"), CELL_WIDTH);
         const char *value = live_text(it.value, "value");
-        printf("  %s%s%s\n", out_colour(c, *value ? COLOUR_GREEN : COLOUR_DIM),
-               *value ? value : "not loaded", out_colour(c, COLOUR_NONE));
+        printf("  %s", out_colour(c, *value ? COLOUR_GREEN : COLOUR_DIM));
+        print_plain(stdout, *value ? value : "not loaded");
+        printf("%s\n", out_colour(c, COLOUR_NONE));
     }
 }
 
 static void print_node(const cli *c, hd_value node, bool of_cell) {
     uint64_t runs = live_number(node, "runs");
     hd_value causes = hd_value_at(node, "causes");
-    printf("%s%s%s%s%s, %s, %s, %" PRIu64 " run%s\n", of_cell ? "written by " : "",
-           out_colour(c, COLOUR_BOLD), live_text(node, "name"), out_colour(c, COLOUR_NONE),
+    printf("%s%s", of_cell ? "written by " : "", out_colour(c, COLOUR_BOLD));
+    live_print(node, "name");
+    printf("%s%s, %s, %s, %" PRIu64 " run%s\n", out_colour(c, COLOUR_NONE),
            hd_value_as_bool(hd_value_at(node, "live"), false) ? "" : " (nobody looks)",
            live_text(node, "kind"), live_text(node, "status"), runs, runs == 1 ? "" : "s");
     if (!runs && strcmp(live_text(node, "status"), "clean") == 0)
@@ -88,10 +97,17 @@ static void print_node(const cli *c, hd_value node, bool of_cell) {
 static void print_answer(const cli *c, hd_value answer) {
     const char *cell = live_text(answer, "cell"), *value = live_text(answer, "value");
     hd_value nodes = hd_value_at(answer, "nodes");
-    if (*cell && *value)
-        printf("%s%s%s is %s%s%s\n", out_colour(c, COLOUR_BOLD), cell, out_colour(c, COLOUR_NONE),
-               out_colour(c, COLOUR_GREEN), value, out_colour(c, COLOUR_NONE));
-    else if (*cell) printf("the program has not read %s\n", cell);
+    if (*cell && *value) {
+        fputs(out_colour(c, COLOUR_BOLD), stdout);
+        print_plain(stdout, cell);
+        printf("%s is %s", out_colour(c, COLOUR_NONE), out_colour(c, COLOUR_GREEN));
+        print_plain(stdout, value);
+        printf("%s\n", out_colour(c, COLOUR_NONE));
+    } else if (*cell) {
+        printf("the program has not read ");
+        print_plain(stdout, cell);
+        putchar('\n');
+    }
     if (*cell && !hd_value_count(nodes)) printf("no node writes it: commits do\n");
     for (hd_iter it = hd_iter_of(nodes); hd_iter_next(&it);) print_node(c, it.value, *cell);
     if (hd_value_exists(hd_value_at(answer, "more")))

@@ -39,14 +39,17 @@ static void print_node(const cli *c, hd_value node) {
     uint64_t runs = live_number(node, "runs");
     const char *reader = live_text(node, "live_reader");
     const char *how = advice_on(live_text(node, "reason"));
-    printf("%s%s%s  %s, %s, %" PRIu64 " run%s\n", out_colour(c, COLOUR_BOLD),
-           live_text(node, "name"), out_colour(c, COLOUR_NONE), live_text(node, "kind"),
+    fputs(out_colour(c, COLOUR_BOLD), stdout);
+    live_print(node, "name");
+    printf("%s  %s, %s, %" PRIu64 " run%s\n", out_colour(c, COLOUR_NONE), live_text(node, "kind"),
            live_text(node, "status"), runs, runs == 1 ? "" : "s");
     printf("  ");
     print_wrapped(live_text(node, "why_not"), 2, 2);
-    if (hd_value_as_bool(hd_value_at(node, "live"), false))
-        printf("  somebody looks: %s%s%s\n", live_text(node, "why_live"), *reader ? ": " : "",
-               reader);
+    if (hd_value_as_bool(hd_value_at(node, "live"), false)) {
+        printf("  somebody looks: %s%s", live_text(node, "why_live"), *reader ? ": " : "");
+        print_plain(stdout, reader);
+        putchar('\n');
+    }
     if (!how) return;
     printf("  %s", out_colour(c, COLOUR_DIM));
     print_wrapped(how, 2, 2);
@@ -56,8 +59,11 @@ static void print_node(const cli *c, hd_value node) {
 static void print_answer(const cli *c, hd_value answer) {
     const char *cell = live_text(answer, "cell");
     hd_value nodes = hd_value_at(answer, "nodes");
-    if (*cell && !hd_value_count(nodes))
-        printf("no node writes %s: it changes when somebody commits to it\n", cell);
+    if (*cell && !hd_value_count(nodes)) {
+        printf("no node writes ");
+        print_plain(stdout, cell);
+        printf(": it changes when somebody commits to it\n");
+    }
     for (hd_iter it = hd_iter_of(nodes); hd_iter_next(&it);) print_node(c, it.value);
 }
 

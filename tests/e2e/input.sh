@@ -4,7 +4,7 @@
 
 check "an unknown command names the nearest" fails 1 'mean "heddle watch"' wacth shop.db
 check "also of a group" fails 1 'mean "heddle db check"' db chekc shop.db
-check "a group alone lists its members" fails 1 "check, stats" db
+check "a group alone lists its members" fails 1 "check, repair, stats" db
 check "an unknown option names the nearest" fails 1 "mean --json" get shop.db main/stock --jsn
 check "an option without its argument says so" fails 1 "needs its argument" ls shop.db main --kind
 check "a number is a number" fails 1 "whole number" log shop.db main --limit ten
