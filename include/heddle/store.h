@@ -326,11 +326,11 @@ HD_API hd_status hd_store_checkpoint(hd_runtime *rt, hd_error *error);
 HD_API hd_status hd_store_prune(hd_runtime *rt, hd_error *error);
 HD_API hd_status hd_store_vacuum(hd_runtime *rt, hd_error *error);
 
-/* Pieces (heddle/pattern.h) in a file that would have work to do if they were resumed now: `nodes` of
- * their computations no longer hold. Answered from indexes alone, without reading a document; costs a
- * look at each piece and at what has changed since, but none at nodes that it does not concern. In order
- * of name, new ones last; fn returns false to stop. HD_USAGE for a store in memory, whose pieces end
- * with it. */
+/* Pieces (heddle/pattern.h) in a store that would have work to do if they were resumed now: `nodes` of
+ * their computations would find something else than when they ran last. Costs a look at every row about
+ * a node, and loads the documents that have changed since. Rows of other principals are left out. In order
+ * of name, new ones last; fn returns false to stop. HD_USAGE for a store that belongs to the runtime, whose
+ * pieces end with it. */
 typedef struct hd_stale_piece {
     const char *space, *id; /* good during the call */
     uint64_t nodes;

@@ -30,7 +30,7 @@ typedef struct stats {
     uint64_t file_bytes, wal_bytes, page_size, pages, free_pages, format;
     uint64_t log_rows, log_bytes, first_row, last_row, checkpoint_row, tail_rows, tail_bytes;
     uint64_t large, tombstones, sessions, readers, oldest_position;
-    uint64_t pieces, nodes, stale, basis; /* what is known about nodes */
+    uint64_t nodes; /* rows about them */
     kind_count *kinds;
     size_t kind_count;
     space_row *spaces;
@@ -113,12 +113,7 @@ static void read_numbers(stats *st, tables *t) {
     st->large = tables_number(t, "select count(*) from large");
     st->tombstones =
         tables_number(t, "select count(*) from head where value is null and not large");
-    if (st->format >= 2) {
-        st->pieces = tables_number(t, "select count(*) from piece");
-        st->nodes = tables_number(t, "select count(*) from node");
-        st->stale = tables_number(t, "select count(*) from node where stale");
-        st->basis = tables_number(t, "select count(*) from basis");
-    }
+    if (st->format >= 4) st->nodes = tables_number(t, "select count(*) from node");
     st->sessions = tables_number(t, "select count(*) from session");
     st->readers = tables_number(t, "select count(*) from reader");
     st->oldest_position = tables_number(t, "select min(position) from reader");
@@ -145,10 +140,7 @@ static void print_json(const stats *st, const char *file) {
     record_number(&r, "tail_bytes", st->tail_bytes);
     record_number(&r, "large_documents", st->large);
     record_number(&r, "tombstones", st->tombstones);
-    record_number(&r, "pieces", st->pieces);
     record_number(&r, "nodes", st->nodes);
-    record_number(&r, "stale_nodes", st->stale);
-    record_number(&r, "basis_entries", st->basis);
     record_number(&r, "sessions", st->sessions);
     record_number(&r, "readers", st->readers);
     record_open(&r, "spaces", '[');
@@ -203,9 +195,7 @@ static void print_text(const stats *st, const char *file) {
     printf("  %-16s %10" PRIu64 "   with a row of their own\n", "large documents", st->large);
     printf("  %-16s %10" PRIu64 "   deleted documents that are remembered\n", "tombstones",
            st->tombstones);
-    printf("  %-16s %10" PRIu64 "   of %" PRIu64 " pieces, %" PRIu64 " stale, %" PRIu64
-           " reads of documents\n",
-           "nodes", st->nodes, st->pieces, st->stale, st->basis);
+    printf("  %-16s %10" PRIu64 "   of which is known what they have read\n", "nodes", st->nodes);
     printf("  %-16s %10" PRIu64 "   of which %" PRIu64 " hold back pruning\n", "open sessions",
            st->sessions > st->readers ? st->sessions : st->readers, st->readers);
     print_spaces(st);

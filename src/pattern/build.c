@@ -3,7 +3,7 @@
 
 #include "base/env.h"
 #include "base/hash.h"
-#include "scheduler/persistence.h"
+#include "scheduler/persistence/persistence.h"
 #include "scheduler/scheduler.h"
 #include "store/basis.h"
 #include "value/key.h"

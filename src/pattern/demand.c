@@ -10,7 +10,7 @@
 #include "pattern/pattern.h"
 
 #include "base/env.h"
-#include "scheduler/persistence.h"
+#include "scheduler/persistence/persistence.h"
 #include "scheduler/scheduler.h"
 #include "store/basis.h"
 #include "value/key.h"

@@ -16,7 +16,7 @@
 #include "pattern/list.h"
 
 #include "base/env.h"
-#include "scheduler/persistence.h"
+#include "scheduler/persistence/persistence.h"
 #include "scheduler/scheduler.h"
 #include "store/tx.h"
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "pattern/pattern.h"
 
 #include "base/env.h"
-#include "scheduler/persistence.h"
+#include "scheduler/persistence/persistence.h"
 #include "scheduler/scheduler.h"
 #include <stdio.h>
 #include <string.h>

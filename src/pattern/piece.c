@@ -8,7 +8,7 @@
 
 #include "base/env.h"
 #include "base/hash.h"
-#include "scheduler/persistence.h"
+#include "scheduler/persistence/persistence.h"
 #include "scheduler/scheduler.h"
 #include "value/key.h"
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include "pattern/pattern.h"
 
 #include "base/env.h"
-#include "scheduler/persistence.h"
+#include "scheduler/persistence/persistence.h"
 #include "scheduler/scheduler.h"
 #include "value/key.h"
 #include <string.h>

@@ -10,7 +10,7 @@
 #include "base/env.h"
 #include "scheduler/gates.h"
 #include "scheduler/invalidation.h"
-#include "scheduler/persistence.h"
+#include "scheduler/persistence/persistence.h"
 #include "scheduler/registry.h"
 #include "value/pool.h"
 

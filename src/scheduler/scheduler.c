@@ -6,7 +6,7 @@
 #include "scheduler/gates.h"
 #include "scheduler/introspection.h"
 #include "scheduler/invalidation.h"
-#include "scheduler/persistence.h"
+#include "scheduler/persistence/persistence.h"
 #include "scheduler/registry.h"
 #include "scheduler/runner.h"
 #include "scheduler/settle.h"
@@ -117,7 +117,7 @@ static void scheduler_close(void *ctx) {
     scheduler *s = ctx;
     const hd_env *env = s->env;
     for (uint32_t n = s->idlers.count; n; n--) tell_first_idler(s);
-    persistence_say_valid(s);
+    persistence_last(s);
     events_fini(s);
     runner_fini(s);
     persistence_fini(s);
@@ -410,13 +410,30 @@ hd_status hd_tx_suspend(hd_tx *tx, hd_run **out) {
 hd_tx *hd_run_tx(hd_run *run) { return run->tx; }
 void hd_run_resume(hd_run *run, hd_status status) { runner_resume(run, status); }
 
+/* ---- pieces of the store */
+
+hd_status hd_store_stale_pieces(hd_runtime *rt, hd_stale_fn fn, void *ctx) {
+    scheduler *s = scheduler_of(rt);
+    if (!s) return HD_NOMEM;
+    if (!s->persistence)
+        return runtime_fail(rt, HD_USAGE,
+                            "a store that ends with its runtime has no pieces that wait");
+    rt->listing++; /* the callback must not end the snapshot from which the listing goes on */
+    hd_status status = resume_tell_stale(s, fn, ctx);
+    rt->listing--;
+    runtime_rest(rt);
+    return status;
+}
+
 /* ---- gates */
 
 static hd_status set_gate(hd_runtime *rt, hd_node handle, uint32_t ms,
                           hd_status (*set)(scheduler *, node_id, uint32_t)) {
     scheduler *s = scheduler_get(rt);
     node_id id = s ? registry_get(s, handle) : 0;
-    return id ? set(s, id, ms) : HD_NOT_FOUND;
+    hd_status status = id ? set(s, id, ms) : HD_NOT_FOUND;
+    if (!status) persistence_gated(s, id);
+    return status;
 }
 
 hd_status hd_node_set_debounce(hd_runtime *rt, hd_node node_, uint32_t ms) {

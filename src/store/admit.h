@@ -196,12 +196,6 @@ hd_status admit(const heads *h, const submission *s, verdict *out);
 /* Records an admitted submission: seqs[i] is the new seq of the space of writes[i]. Also records the
  * verdict for replays. On HD_NOMEM nothing has changed. */
 hd_status admit_apply(heads *h, const submission *s, const uint64_t *seqs);
-/* Of one that has been recorded: not all of its accounts hold. */
-static inline bool submission_is_untold(const submission *s) {
-    for (uint32_t i = 0; i < s->write_count; i++)
-        if (s->writes[i].account != ACCOUNT_HOLDS) return true;
-    return false;
-}
 /* Records a rejection, so that a replay gets the same answer. */
 hd_status admit_refuse(heads *h, const submission *s, hd_status status);
 

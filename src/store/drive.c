@@ -4,7 +4,6 @@
 #include "store/tx.h"
 
 #include "base/env.h"
-#include "store/basis.h"
 #include "store/memory.h"
 #include "store/overlay.h"
 #include "store/sqlite.h"
@@ -472,31 +471,4 @@ hd_status hd_store_prune(hd_runtime *rt, hd_error *error) {
 hd_status hd_store_vacuum(hd_runtime *rt, hd_error *error) {
     hd_status status = hd_runtime_sync(rt);
     return status ? status : rt->r.authority->ops->vacuum(rt->r.authority, error);
-}
-
-typedef struct stale_listing {
-    hd_stale_fn fn;
-    void *ctx;
-} stale_listing;
-
-/* A piece's name is "space:id". */
-static bool tell_stale(void *ctx, const char *name, uint64_t nodes) {
-    const stale_listing *w = ctx;
-    char space[512];
-    const char *colon = strchr(name, ':');
-    if (!colon || !basis_parse_space(name, (size_t)(colon - name), space, sizeof space))
-        return true;
-    hd_stale_piece piece = { space, colon + 1, nodes };
-    return w->fn(w->ctx, &piece);
-}
-
-hd_status hd_store_stale_pieces(hd_runtime *rt, hd_stale_fn fn, void *ctx) {
-    authority *a = rt->r.authority;
-    stale_listing w = { fn, ctx };
-    if (!a->ops->basis || !a->ops->basis->stale)
-        return runtime_fail(rt, HD_USAGE, "only a store in a file has pieces that wait");
-    listing_begin(rt);
-    hd_status status = a->ops->basis->stale(a, tell_stale, &w);
-    listing_end(rt);
-    return status;
 }

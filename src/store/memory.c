@@ -310,7 +310,6 @@ static hd_status decide(memory_authority *ma, commit *c, hd_status refusal) {
     if (!m->verdict.status) {
         if (!alone(m) && !vec_room(&m->env, &m->ops, c->ops.count)) return HD_NOMEM;
         status = accept(m, c, &s);
-        c->untold = submission_is_untold(&s);
     } else {
         status = admit_refuse(&m->h, &s, m->verdict.status);
     }
@@ -319,7 +318,6 @@ static hd_status decide(memory_authority *ma, commit *c, hd_status refusal) {
                      .c = c,
                      .status = m->verdict.status,
                      .class = c->class,
-                     .untold = c->untold,
                      .first_op = m->ops_base + ops_before,
                      .op_count = m->ops.count - ops_before };
     if (!entry.status && value_exists(c->extra)) keep_extra(m, &entry);
@@ -462,11 +460,6 @@ static hd_status deliver_frame(memory_authority *ma, const logged *entry) {
         if (status) return status;
     }
     hd_status status = replica_frame_end(r);
-    for (uint32_t i = 0; i < entry->op_count && entry->untold && !status; i++) {
-        const logged_op *o = &m->ops.items[entry->first_op - m->ops_base + i];
-        place_id doc = memory_find_place(ma, &m->h.heads.items[o->head]);
-        if (doc) replica_untold(r, doc);
-    }
     if (!status && value_exists(entry->extra)) replica_frame_observed(r, entry->extra, entry->seqs);
     return status;
 }

@@ -1,7 +1,4 @@
-/* memory_basis.c -- rows about nodes in a memory store, and what has changed since them.
- *
- * Heads remember which paths each commit touched, down to a floor; what is below it, and what was
- * confirmed the short way, is known by its seq alone and told as a change of the whole. */
+/* memory_basis.c -- rows about nodes in a memory store, and which documents have changed since. */
 #include "store/memory_state.h"
 
 #include "base/env.h"
@@ -44,35 +41,18 @@ hd_value memory_seqs(hd_memory *m) {
     return seqs;
 }
 
-static hd_status memory_keep(authority *a, hd_value extra) {
-    hd_memory *m = self(a)->m;
-    hd_error error;
-    if (!basis_well_formed(extra, &error)) {
-        env_log(&m->env, HD_LOG_ERROR, "rows refused: %s", error.message);
-        return HD_PROTOCOL;
-    }
-    memory_keep_extra(m, extra);
+/* ---- telling */
+
+static hd_status memory_rows(authority *a, const char *piece, basis_row_fn fn, void *ctx) {
+    basis_tell(&self(a)->m->basis, piece, fn, ctx);
     return HD_OK;
 }
 
-/* ---- telling */
-
-static hd_status memory_rows(authority *a, const char *piece, hd_value *valid, basis_row_fn fn,
-                             void *ctx) {
+static hd_status memory_pieces(authority *a, basis_piece_fn fn, void *ctx) {
     const basis *b = &self(a)->m->basis;
-    basis_piece *p = basis_find_piece(b, piece, strlen(piece));
-    *valid = p ? value_ref(p->valid) : value_absent();
-    if (!p) return HD_OK;
-    basis_sort(b, p);
-    for (uint32_t i = 0; i < p->rows.count; i++) {
-        const basis_entry *e = &b->entries.items[p->rows.items[i]];
-        hd_value seqs = basis_seqs_of(b, e);
-        if (value_is_failed(seqs)) continue; /* without a row a node runs, that is all */
-        basis_row row = basis_row_of(e, seqs);
-        bool more = fn(ctx, &row);
-        value_unref(seqs);
-        if (!more) break;
-    }
+    bool more = true;
+    for (uint32_t i = 0; i < b->pieces.count && more; i++)
+        more = fn(ctx, hd_value_as_text(b->pieces.items[i].name, ""));
     return HD_OK;
 }
 
@@ -106,57 +86,32 @@ static hd_status memory_metadata(authority *a, place_id doc, hd_value *out) {
     return HD_OK;
 }
 
-typedef struct telling {
-    basis_change_fn fn;
-    void *ctx;
-    uint64_t after;
-    bool stopped;
-} telling;
-
-static void tell(telling *t, place_id doc, uint64_t seq, hd_path path, uint8_t flags) {
-    basis_change change = { doc, seq, path, flags };
-    if (!t->stopped) t->stopped = !t->fn(t->ctx, &change);
-}
-
-static void tell_head(const hd_memory *m, const head *d, place_id doc, telling *t) {
-    if (t->after < heads_floor(&m->h, d)) {
-        tell(t, doc, d->seq, HD_PATH_ROOT, TOUCH_WHOLE);
-        return;
-    }
-    for (uint32_t i = d->touches.count; i-- > 0 && d->touches.items[i].seq > t->after;) {
-        const touch *at = &d->touches.items[i];
-        tell(t, doc, at->seq, at->path, at->flags);
-    }
-}
-
-static void tell_doc(const memory_authority *ma, place_id doc, telling *t) {
+static uint64_t last_change(const memory_authority *ma, place_id doc) {
     const place *p = place_at(&ma->base.replica->places, doc);
     uint32_t index;
-    if (p->doc.flags & DOC_VOLATILE) return;
-    if (memory_find_head(ma, doc, &index)) {
-        const head *d = &ma->m->h.heads.items[index];
-        if (d->seq > t->after) tell_head(ma->m, d, doc, t);
-    } else if (ma->sole && p->doc.seq > t->after) {
-        tell(t, doc, p->doc.seq, HD_PATH_ROOT, TOUCH_WHOLE);
-    }
+    if (p->doc.flags & DOC_VOLATILE) return 0;
+    if (memory_find_head(ma, doc, &index)) return ma->m->h.heads.items[index].seq;
+    return ma->sole ? p->doc.seq : 0;
 }
 
 /* By place, since the places are what is asked about, and there may be many more documents. */
-static hd_status memory_changes(authority *a, struct key *space, uint64_t seq, basis_change_fn fn,
+static hd_status memory_changes(authority *a, struct key *space, uint64_t after, basis_change_fn fn,
                                 void *ctx) {
     const memory_authority *ma = self(a);
     const places *ps = &a->replica->places;
-    telling t = { fn, ctx, seq, false };
-    for (place_id id = 1; id < ps->count && !t.stopped; id++)
-        if (ps->at[id].root == id && ps->homes.items[ps->at[id].doc.home].space == space)
-            tell_doc(ma, id, &t);
+    bool more = true;
+    for (place_id id = 1; id < ps->count && more; id++) {
+        if (ps->at[id].root != id || ps->homes.items[ps->at[id].doc.home].space != space) continue;
+        uint64_t seq = last_change(ma, id);
+        if (seq > after) more = fn(ctx, id, seq);
+    }
     return HD_OK;
 }
 
 const basis_ops memory_basis_ops = {
     .rows = memory_rows,
+    .pieces = memory_pieces,
     .changes = memory_changes,
     .seq_of = memory_seq_of,
     .metadata = memory_metadata,
-    .keep = memory_keep,
 };

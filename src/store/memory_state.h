@@ -28,7 +28,6 @@ typedef struct logged {
     hd_commit_class class;
     uint64_t first_op; /* counted from the beginning, like positions */
     uint32_t op_count;
-    bool untold;          /* not all of its accounts hold */
     hd_value extra, seqs; /* what it says of nodes, and where the spaces stood then; owned */
 } logged;
 

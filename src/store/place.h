@@ -54,7 +54,6 @@ enum {
     DOC_OF_PIECE = 1024,    /* ditto: a piece writes it that may not run here */
     DOC_PASSING = 256,      /* goes with its last reference: nobody is expected to read it */
     DOC_PLANNED = 2048,     /* the replica's plan under way has an item for it */
-    DOC_UNTOLD = 4096,      /* belongs to the observer: see observer.untold */
     DOC_FORSWORN = 8192     /* belongs to the patterns: a piece that the program has stopped */
 };
 

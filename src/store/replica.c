@@ -136,7 +136,7 @@ static void commit_clear(replica *r, commit *c) {
     vec_clear(&c->causes);
     vec_clear(&c->seqs);
     c->extra = value_absent();
-    c->extra_is_ours = c->untold = c->sealed = false;
+    c->extra_is_ours = c->sealed = false;
     key_unref(c->by);
     key_unref(c->as);
     c->by = c->as = NULL;
@@ -703,8 +703,6 @@ static void promote(replica *r, commit *c, place_id doc) {
 void replica_accept(replica *r, commit *c) {
     assert(c->state == COMMIT_SENT);
     for (uint32_t i = 0; i < c->footprints.count; i++) promote(r, c, c->footprints.items[i].doc);
-    for (uint32_t i = 0; i < c->footprints.count && c->untold; i++)
-        replica_untold(r, c->footprints.items[i].doc);
     r->stats.accepted++;
     fate(r, c, HD_OK);
 }

@@ -72,10 +72,6 @@ typedef struct observer {
     hd_status (*keep)(void *ctx, struct commit *c);
     /* A seal was refused: what it said of nodes is not kept. */
     void (*refused)(void *ctx, const struct commit *c);
-    /* The document has changed, and nobody will be able to say where: NULL: nobody wants to know. */
-    void (*untold)(void *ctx, place_id doc);
-    /* The authority may have forgotten what exactly has changed some time ago. NULL: who cares. */
-    void (*aged)(void *ctx);
     /* A document was loaded that is ahead: from here on reads have to look closer. NULL: they do. */
     void (*ahead)(void *ctx);
     /* A transaction of a run reads what a node writes, and is not expected to. True: that node is out of
@@ -195,15 +191,6 @@ hd_status replica_frame_end(replica *r);
 /* After the end: what the commit says of nodes, and where the spaces stood with it. */
 static inline void replica_frame_observed(replica *r, hd_value extra, hd_value seqs) {
     if (r->observer.observed) r->observer.observed(r->observer.ctx, extra, seqs);
-}
-
-/* What a frame, or a commit of ours, changed in the document cannot be told from what is stored. */
-static inline void replica_untold(replica *r, place_id doc) {
-    if (r->observer.untold) r->observer.untold(r->observer.ctx, doc);
-}
-
-static inline void replica_aged(replica *r) {
-    if (r->observer.aged) r->observer.aged(r->observer.ctx);
 }
 
 /* A document of which nothing is known here, though somebody depends on it: a node that was taken up

@@ -13,7 +13,7 @@
 #include "store/sqlite_encode.h"
 #include "store/sqlite_list.h"
 #include "store/sqlite_rows.h"
-#include "store/sqlite_stale.h"
+#include "store/sqlite_rows.h"
 #include "store/sqlite_wake.h"
 #include "store/sqlite_writer.h"
 #include <errno.h>
@@ -110,10 +110,7 @@ static void take_outcomes(sqlite_authority *s) {
     outcome **end = &s->waiting;
     while (*end) end = &(*end)->next;
     *end = writer_take(s->writer, s->client.position, &folded, &s->trouble);
-    if (folded != s->folded) {
-        client_trim(&s->client, folded);
-        replica_aged(s->base.replica);
-    }
+    if (folded != s->folded) client_trim(&s->client, folded);
     s->folded = folded;
 }
 
@@ -125,7 +122,6 @@ static hd_status deliver_item(sqlite_authority *s, const outcome *o, const outco
     if (item->status) return replica_reject(r, c, item->status);
     for (uint32_t i = 0; i < c->seqs.count && i < item->seq_count; i++)
         c->seqs.items[i].seq = o->seqs.items[item->first_seq + i];
-    c->untold = item->untold;
     hd_status status = client_note_own(&s->client, c, o->row);
     if (!status) replica_accept(r, c);
     return status;
@@ -331,17 +327,17 @@ static hd_status sqlite_checkpoint(authority *a, hd_error *error) {
     return command(a, COMMAND_CHECKPOINT, error);
 }
 static hd_status sqlite_prune(authority *a, hd_error *error) {
-    hd_status status = command(a, COMMAND_PRUNE, error);
-    if (!status) replica_aged(a->replica);
-    return status;
+    return command(a, COMMAND_PRUNE, error);
 }
 static hd_status sqlite_vacuum(authority *a, hd_error *error) {
     return command(a, COMMAND_VACUUM, error);
 }
 
-static hd_status sqlite_rows(authority *a, const char *piece, hd_value *valid, basis_row_fn fn,
-                             void *ctx) {
-    return client_rows(&self(a)->client, piece, valid, fn, ctx);
+static hd_status sqlite_rows(authority *a, const char *piece, basis_row_fn fn, void *ctx) {
+    return client_rows(&self(a)->client, piece, fn, ctx);
+}
+static hd_status sqlite_pieces(authority *a, basis_piece_fn fn, void *ctx) {
+    return client_pieces(&self(a)->client, fn, ctx);
 }
 static hd_status sqlite_changes(authority *a, struct key *space, uint64_t seq, basis_change_fn fn,
                                 void *ctx) {
@@ -353,22 +349,15 @@ static hd_status sqlite_seq_of(authority *a, struct key *space, uint64_t *out) {
     *out = status ? 0 : entry->seq;
     return status;
 }
-static hd_status sqlite_reach(authority *a, uint64_t *out) {
-    return client_reach(&self(a)->client, out);
-}
 static hd_status sqlite_metadata(authority *a, place_id doc, hd_value *out) {
     return client_metadata(&self(a)->client, doc, out);
 }
-static hd_status sqlite_stale(authority *a, basis_stale_fn fn, void *ctx) {
-    return client_stale(&self(a)->client, fn, ctx);
-}
 static const basis_ops sqlite_basis_ops = {
     .rows = sqlite_rows,
+    .pieces = sqlite_pieces,
     .changes = sqlite_changes,
     .seq_of = sqlite_seq_of,
-    .reach = sqlite_reach,
     .metadata = sqlite_metadata,
-    .stale = sqlite_stale,
 };
 
 static void sqlite_close(authority *a) {

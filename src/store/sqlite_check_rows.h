@@ -1,4 +1,4 @@
-/* sqlite_check_rows.h -- are the rows about nodes, and the index over them, what they should be? */
+/* sqlite_check_rows.h -- are the rows about nodes what they should be? */
 #ifndef STORE_SQLITE_CHECK_ROWS_H
 #define STORE_SQLITE_CHECK_ROWS_H
 
@@ -11,10 +11,9 @@ typedef struct row_check {
     /* Told of everything that is wrong. */
     void (*finding)(void *ctx, const char *line);
     void *ctx;
-    uint64_t entries; /* of `basis` that the rows ask for */
 } row_check;
 
-/* Looks at `piece`, `node` and `basis`; in a file that has them. HD_NOMEM and the like only. */
+/* Looks at `node`, in a file that has it. HD_NOMEM and the like only. */
 hd_status check_rows(row_check *k);
 
 #endif

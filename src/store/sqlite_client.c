@@ -2,6 +2,7 @@
 #include "store/sqlite_client.h"
 
 #include "store/sqlite_basis.h"
+#include "value/diff.h"
 #include "value/array.h"
 #include "value/node.h"
 #include "value/object.h"
@@ -225,16 +226,6 @@ static void tell_extra(client *c, hd_value extra) {
     value_unref(seqs);
 }
 
-static void tell_untold(client *c, const log_row *row, hd_value made) {
-    if (log_commit_told(row, made)) return;
-    for (size_t i = 0; i < log_commit_docs(made); i++) {
-        log_doc doc;
-        bool told = log_doc_told(row, made, i) || !log_commit_doc(made, i, &doc);
-        place_id at = told ? 0 : client_find(c, &doc.name);
-        if (at) replica_untold(c->r, at);
-    }
-}
-
 /* What is met is loaded as it was before the commit; whoever hears of it and then loads something
  * else must find that as it is afterwards. */
 static hd_status frame_commit(client *c, const log_row *row, hd_value made) {
@@ -248,7 +239,6 @@ static hd_status frame_commit(client *c, const log_row *row, hd_value made) {
         status = log_commit_doc(made, i, &doc) ? frame_doc(c, &doc) : HD_CORRUPT;
     }
     if (!status) status = replica_frame_end(c->r);
-    if (!status) tell_untold(c, row, made);
     if (!status) tell_extra(c, log_commit_extra(made));
     c->telling = 0;
     return status;
@@ -476,6 +466,19 @@ hd_status client_load(client *c, place_id doc, loaded *out) {
     return status;
 }
 
+/* The file's secret keys the hashes of what nodes read (basis_hash.h); one that could not be brought
+ * forward has none, and no rows. */
+static hd_status take_secret(client *c) {
+    sqlite3_stmt *s = file_sql_get(&c->file, SQL_META_GET);
+    if (!s) return file_status(sqlite3_extended_errcode(c->file.db));
+    sqlite3_bind_text(s, 1, "secret", -1, SQLITE_STATIC);
+    int rc = sqlite3_step(s);
+    if (rc == SQLITE_ROW && sqlite3_column_bytes(s, 0) > 0)
+        heap_take_secret(c->r->heap, sqlite3_column_blob(s, 0), (size_t)sqlite3_column_bytes(s, 0));
+    sqlite3_reset(s);
+    return file_status(rc);
+}
+
 hd_status client_open(client *c, replica *r, const hd_env *env) {
     c->env = env;
     c->r = r;
@@ -483,6 +486,7 @@ hd_status client_open(client *c, replica *r, const hd_env *env) {
     tail_init(&c->tail, env);
     basis_init(&c->rows, env, r->heap, true);
     hd_status status = client_snapshot(c);
+    if (!status) status = take_secret(c);
     if (!status) status = learn(c);
     client_release(c);
     return status;

@@ -85,34 +85,19 @@ static const char *const sql_text[SQL_COUNT_] = {
                         " where space = ?1 and seq > ?2",
     [SQL_METAS_SINCE] = "select id, scope, instance, meta_seq from head indexed by head_meta"
                         " where space = ?1 and meta_seq > ?2 and meta_seq > 0",
-    [SQL_LOG_BEFORE] = "select row, hash, body from log where row <= ?1 order by row desc",
-    [SQL_PIECE_GET] = "select piece, valid, since from piece where name = ?1",
-    [SQL_PIECE_ADD] = "insert into piece(name, since) values(?1, ?2)",
-    [SQL_PIECE_SINCE] = "update piece set since = ?2 where name = ?1",
-    [SQL_PIECE_VALID] = "update piece set valid = ?2 where piece = ?1",
-    [SQL_NODES] = "select name, instance, fingerprint, stale, seqs, body from node"
-                  " where piece = ?1 order by name, instance",
-    [SQL_NODE_GET] = "select node, seqs, body, fingerprint from node"
-                     " where piece = ?1 and name = ?2 and instance = ?3",
-    [SQL_NODE_ADD] = "insert into node(piece, name, instance, node, fingerprint, stale, seqs,"
-                     " body) values(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-    [SQL_NODE_CHANGE] = "update node set fingerprint = ?5, stale = ?6, seqs = ?7, body = ?8"
-                        " where piece = ?1 and name = ?2 and instance = ?3 and node = ?4",
-    [SQL_NODE_PROVED] = "update node set stale = ?4, seqs = ?5"
-                        " where piece = ?1 and name = ?2 and instance = ?3",
-    [SQL_NODE_DROP] = "delete from node where piece = ?1 and name = ?2 and instance = ?3",
-    [SQL_NODE_LAST] = "select max(node) from node",
-    [SQL_NODE_FRESH] = "update node set stale = 0 where piece = ?1 and stale",
-    [SQL_NODE_STALE] = "update node set stale = 1 where piece = ?1 and name = ?2",
-    [SQL_BASIS_ADD] = "insert or ignore into basis(space, id, scope, instance, node)"
-                      " values(?1, ?2, ?3, ?4, ?5)",
-    [SQL_BASIS_DROP] = "delete from basis where space = ?1 and id = ?2 and scope = ?3"
-                       " and instance = ?4 and node = ?5",
-    [SQL_BASIS_READ] = "select 1 from basis where space = ?1 and id = ?2 and scope = ?3"
-                       " and instance = ?4 limit 1",
-    [SQL_TOMBSTONE] = "select doc from head where space = ?1 and id = ?2 and scope = ?3"
-                      " and instance = ?4 and size = 0 and meta is null and not guarded",
-    [SQL_TOMBSTONE_DROP] = "delete from head where doc = ?1",
+    /* Names of a piece begin with it and a ':'; ';' follows ':'. */
+    [SQL_NODES] = "select name, instance, mark, hashes, print, seqs, body from node"
+                  " where name >= ?1 || ':' and name < ?1 || ';' order by name, instance",
+    [SQL_NODE_NEXT] = "select name from node where name >= ?1 order by name limit 1",
+    [SQL_NODE_ANY] = "select 1 from node limit 1",
+    [SQL_NODE_GET] = "select mark, seqs from node where name = ?1 and instance = ?2",
+    [SQL_NODE_PUT] = "replace into node(name, instance, mark, hashes, seqs, print, body)"
+                     " values(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    [SQL_NODE_RENEW] = "update node set hashes = ?3, seqs = ?4 where name = ?1 and instance = ?2",
+    [SQL_NODE_DROP] = "delete from node where name = ?1 and instance = ?2",
+    [SQL_TOMBSTONES_DROP] = "delete from head where doc in (select doc from head indexed by"
+                            " head_gone where space = ?1 and seq <= ?2 and size = 0"
+                            " and meta is null and not guarded) and meta_seq <= ?2",
 };
 
 /* ---- Results ----------------------------------------------------------------------------- */

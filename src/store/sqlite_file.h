@@ -13,7 +13,8 @@
 #include <sqlite3.h>
 
 #define FILE_APPLICATION_ID 0x48644C31 /* "HdL1" */
-#define FILE_FORMAT         3
+#define FILE_FORMAT         4
+#define NODE_FORMAT         4 /* the first with such rows about nodes as are read now */
 #define FILE_PAGE_SIZE      2048
 
 /* Hashes in the file: XXH3 with this seed. */
@@ -63,25 +64,14 @@ typedef enum file_sql {
     SQL_READER_DROP,
     SQL_HEADS_SINCE,
     SQL_METAS_SINCE,
-    SQL_LOG_BEFORE,
-    SQL_PIECE_GET,
-    SQL_PIECE_ADD,
-    SQL_PIECE_SINCE,
-    SQL_PIECE_VALID,
     SQL_NODES,
+    SQL_NODE_NEXT,
+    SQL_NODE_ANY,
     SQL_NODE_GET,
-    SQL_NODE_ADD,
-    SQL_NODE_CHANGE,
-    SQL_NODE_PROVED,
+    SQL_NODE_PUT,
+    SQL_NODE_RENEW,
     SQL_NODE_DROP,
-    SQL_NODE_LAST,
-    SQL_NODE_FRESH,
-    SQL_NODE_STALE,
-    SQL_BASIS_ADD,
-    SQL_BASIS_DROP,
-    SQL_BASIS_READ,
-    SQL_TOMBSTONE,
-    SQL_TOMBSTONE_DROP,
+    SQL_TOMBSTONES_DROP,
     SQL_COUNT_
 } file_sql;
 

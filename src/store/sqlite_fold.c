@@ -29,7 +29,6 @@ typedef struct folding {
     folded done;             /* how far it has come */
     basis_fold basis;        /* what the rows say of nodes, and where they leave the spaces */
     json_buffer value, meta; /* texts of the row under way */
-    json_buffer text;        /* of the log's row under way */
 } folding;
 
 /* ---- Folding --------------------------------------------------------------------------------- */
@@ -136,7 +135,7 @@ static hd_status fold_rows(folding *g) {
     int rc = SQLITE_DONE;
     while (!status && !is_full(g) && (rc = sqlite3_step(s)) == SQLITE_ROW) {
         log_row row;
-        status = log_row_read_to_fold(&w->file, w->heap, s, &g->text, &row);
+        status = log_row_read(&w->file, w->heap, s, &row);
         if (!status) status = fold_row(g, &row);
         g->done.row = row.row;
         g->done.bytes += row.length;
@@ -319,8 +318,8 @@ static hd_status take_new_meta(folding *g, new_head *h, const fold *f) {
 static hd_status write_row(folding *g, const new_head *h, bool value_changed) {
     file *f = &g->w->file;
     bool gone = !h->size && !g->meta.length && !h->guarded, read = false;
-    /* Nodes that have read it find out by its tombstone that it is gone. */
-    hd_status status = gone ? basis_is_read(f, h->name, &read) : HD_OK;
+    /* Nodes that have read it find out by its tombstone that it is gone; pruning takes that away. */
+    hd_status status = gone ? basis_has_rows(f, &read) : HD_OK;
     gone = gone && !read;
     if (status) return status;
     if (h->was.large && value_changed && (gone || !h->large)) {
@@ -384,7 +383,6 @@ static hd_status folding_init(folding *g, writer *w, bool full) {
     *g = (folding){ .w = w, .full = full, .done = { .row = w->checkpoint } };
     json_buffer_init(&g->value, &w->env);
     json_buffer_init(&g->meta, &w->env);
-    json_buffer_init(&g->text, &w->env);
     table_init(&g->by_doc, &w->env);
     return basis_fold_init(&g->basis, &w->file, w->heap, &w->env);
 }
@@ -399,14 +397,13 @@ static void folding_fini(folding *g) {
     basis_fold_fini(&g->basis);
     json_buffer_fini(&g->value);
     json_buffer_fini(&g->meta);
-    json_buffer_fini(&g->text);
 }
 
 hd_status fold_slice(writer *w, bool full, folded *out) {
     folding g;
     hd_status status = folding_init(&g, w, full);
     if (!status) status = fold_rows(&g);
-    if (!status) status = basis_fold_write(&g.basis); /* first: which documents are read? */
+    if (!status) status = basis_fold_write(&g.basis); /* first: are there rows? */
     if (!status) status = write_docs(&g);
     if (!status) status = write_spaces(&g);
     *out = g.done;

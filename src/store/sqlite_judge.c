@@ -183,7 +183,7 @@ static hd_status add_to_row(writer *w, const candidate *work) {
     return ok ? HD_OK : HD_NOMEM;
 }
 
-_Static_assert(FILE_FORMAT == 3, "every row says in which format it was written");
+_Static_assert(FILE_FORMAT == 4, "every row says in which format it was written");
 
 static hd_status store_row(writer *w) {
     json_buffer *b = &w->body;
@@ -192,7 +192,7 @@ static hd_status store_row(writer *w) {
         json_buffer_add(b, "{\"sessions\":[\"", 14) && json_buffer_add(b, w->session_text, 32) &&
         json_buffer_add(b, "\"],\"sizes\":[", 12) &&
         json_buffer_add(b, w->sizes.bytes, w->sizes.length) &&
-        json_buffer_add(b, "],\"v\":3,\"commits\":[", 19) &&
+        json_buffer_add(b, "],\"v\":4,\"commits\":[", 19) &&
         json_buffer_add(b, w->commits.bytes, w->commits.length) && json_buffer_add(b, "]}", 2);
     if (!ok) return HD_NOMEM;
     sqlite3_stmt *s = file_sql_get(&w->file, SQL_LOG_APPEND);
@@ -206,20 +206,20 @@ static hd_status store_row(writer *w) {
 /* ---- Verdicts -------------------------------------------------------------------------------- */
 
 static hd_status tell(writer *w, outcome *o, uint64_t local_seq, hd_status status,
-                      const uint64_t *seqs, uint32_t seq_count, bool untold) {
-    outcome_item item = { local_seq, status, o->seqs.count, seq_count, untold };
+                      const uint64_t *seqs, uint32_t seq_count) {
+    outcome_item item = { local_seq, status, o->seqs.count, seq_count };
     if (!vec_room(&w->env, &o->seqs, seq_count)) return HD_NOMEM;
     for (uint32_t i = 0; i < seq_count; i++) o->seqs.items[o->seqs.count++] = seqs[i];
     return vec_push(&w->env, &o->items, item) ? HD_OK : HD_NOMEM;
 }
 
 /* With the seqs that its spaces have now. */
-static hd_status tell_accepted(writer *w, outcome *o, const candidate *work, bool untold) {
+static hd_status tell_accepted(writer *w, outcome *o, const candidate *work) {
     uint64_t *seqs = arena_alloc_array(&w->decoder.arena, work->space_count + 1, sizeof *seqs);
     if (!seqs) return HD_NOMEM;
     for (uint32_t i = 0; i < work->space_count; i++)
         seqs[i] = w->heads.spaces.items[work->spaces[i]].seq;
-    return tell(w, o, work->sub.local_seq, HD_OK, seqs, work->space_count, untold);
+    return tell(w, o, work->sub.local_seq, HD_OK, seqs, work->space_count);
 }
 
 static hd_status accept(writer *w, outcome *o, const candidate *work) {
@@ -233,7 +233,7 @@ static hd_status accept(writer *w, outcome *o, const candidate *work) {
     if (!status) status = add_to_row(w, work);
     for (uint32_t i = 0; i < work->sub.write_count && !status; i++)
         status = tail_add(&w->tail, &work->names[i], w->row + 1, work->seqs[i]);
-    return status ? status : tell_accepted(w, o, work, submission_is_untold(&work->sub));
+    return status ? status : tell_accepted(w, o, work);
 }
 
 /* What it claims or compares is damaged in the file, and trying again would not help. */
@@ -242,7 +242,7 @@ static hd_status refuse_on_damage(writer *w, outcome *o, const candidate *work) 
     file_failure(&w->file, HD_CORRUPT, "judging a commit", &error);
     env_log(&w->env, HD_LOG_ERROR, "%s", error.message);
     hd_status status = admit_refuse(&w->heads, &work->sub, HD_CORRUPT);
-    return status ? status : tell(w, o, work->sub.local_seq, HD_CORRUPT, NULL, 0, false);
+    return status ? status : tell(w, o, work->sub.local_seq, HD_CORRUPT, NULL, 0);
 }
 
 static hd_status judge(writer *w, outcome *o, candidate *work) {
@@ -257,8 +257,7 @@ static hd_status judge(writer *w, outcome *o, candidate *work) {
         status = admit_refuse(&w->heads, &work->sub, fate);
     }
     if (status) return status;
-    return fate ? tell(w, o, work->sub.local_seq, fate, NULL, 0, false)
-                : tell_accepted(w, o, work, true);
+    return fate ? tell(w, o, work->sub.local_seq, fate, NULL, 0) : tell_accepted(w, o, work);
 }
 
 /* Reads the next message of a batch without consuming it. False: there is none. */
@@ -314,9 +313,9 @@ static hd_status tell_recovered(writer *w, outcome *o, uint64_t last, batch *b, 
         if (r) {
             o->row = r->row;
             status = tell(w, o, r->local_seq, HD_OK, &w->recovered_seqs.items[r->first_seq],
-                          r->seq_count, true);
+                          r->seq_count);
         } else if (!status) {
-            status = tell(w, o, work.sub.local_seq, HD_STALE, NULL, 0, false);
+            status = tell(w, o, work.sub.local_seq, HD_STALE, NULL, 0);
         }
         if (!status) b->at += used;
     }

@@ -119,57 +119,9 @@ hd_status log_row_read(file *f, hd_heap *heap, sqlite3_stmt *s, log_row *out) {
     return status == HD_CORRUPT ? log_row_damaged(f, out->row, "its form is wrong") : status;
 }
 
-/* ---- Rows to be folded ------------------------------------------------------------------- */
-
-/* The next of the numbers that stand in front of the commits; 0: there is none. */
-static size_t next_size(const char **p, const char *end) {
-    size_t n = 0;
-    while (*p < end && **p >= '0' && **p <= '9' && n < UINT32_MAX)
-        n = n * 10 + (size_t)(*(*p)++ - '0');
-    *p += *p < end && **p == ',';
-    return n;
-}
-
-static const char *sizes_text(const char *text, const char *end) {
-    static const char mark[] = "\"sizes\":[";
-    const char *at = memmem(text, (size_t)(end - text), mark, sizeof mark - 1);
-    return at ? at + sizeof mark - 1 : end;
-}
-
-/* Copies the row's text but for the proofs, which are counted commit by commit. */
-static hd_status leave_out_proofs(hd_heap *heap, const char *text, log_row *row, json_buffer *to) {
-    const char *end = text + row->length, *at = commits_text(text, end), *copied = text;
-    if (!at) return HD_CORRUPT;
-    const char *head = at, *p = sizes_text(text, head);
-    bool ok = true;
-    for (size_t size; ok && (size = next_size(&p, head)) && size < (size_t)(end - at);) {
-        basis_proofs proofs = basis_proofs_of(at, size);
-        ok = vec_push(&heap->env, &row->proofs, proofs);
-        if (ok && proofs.begin) {
-            ok = json_buffer_add(to, copied, (size_t)(proofs.begin - copied));
-            copied = at + size - 1; /* its last bracket */
-        }
-        at += size + 1; /* and the comma */
-    }
-    return ok && json_buffer_add(to, copied, (size_t)(end - copied)) ? HD_OK : HD_NOMEM;
-}
-
-hd_status log_row_read_to_fold(file *f, hd_heap *heap, sqlite3_stmt *s, json_buffer *spare,
-                               log_row *out) {
-    const char *text;
-    hd_status status = text_of_row(s, out, &text);
-    if (status == HD_CORRUPT) return log_row_damaged(f, out->row, "its hash is wrong");
-    spare->length = 0;
-    if (!status) status = leave_out_proofs(heap, text, out, spare);
-    if (!status) status = read_body(heap, spare->bytes, spare->length, out);
-    if (!status && out->proofs.count != log_row_commits(out)) status = HD_CORRUPT;
-    return status == HD_CORRUPT ? log_row_damaged(f, out->row, "its form is wrong") : status;
-}
-
 void log_row_fini(hd_heap *heap, log_row *row) {
     value_unref(row->body);
     vec_fini(&heap->env, &row->payloads);
-    vec_fini(&heap->env, &row->proofs);
     *row = (log_row){ 0 };
 }
 
@@ -266,6 +218,8 @@ bool log_commit_doc(hd_value made, size_t i, log_doc *out) {
     out->deleted = strcmp(hd_value_as_text(hd_value_index(last, 0), ""), "delete") == 0;
     return hd_value_kind(out->ops) == HD_KIND_ARRAY;
 }
+
+uint64_t log_row_format(const log_row *row) { return number_at(row->body, "v"); }
 
 bool log_commit_told(const log_row *row, hd_value made) {
     return number_at(row->body, "v") >= LOG_ACCOUNTS &&

@@ -6,7 +6,6 @@
 #ifndef STORE_SQLITE_LOG_H
 #define STORE_SQLITE_LOG_H
 
-#include "store/basis_proofs.h"
 #include "store/commit.h"
 #include "store/sqlite_file.h"
 #include "store/sqlite_tail.h"
@@ -19,23 +18,19 @@ typedef struct log_row {
     size_t length;          /* of its text */
     hd_value commits;       /* borrowed from body */
     VEC(uint64_t) payloads; /* hash of each commit's fragment */
-    VEC(basis_proofs)
-    proofs; /* of each commit, what was left out of body; borrowed from the text */
 } log_row;
 
 /* Takes the row that a statement of SQL_LOG_AFTER or SQL_LOG_ROW stands on. HD_CORRUPT when its hash
  * or form is wrong, HD_NOMEM. Finish it in any case. */
 hd_status log_row_read(file *f, hd_heap *heap, sqlite3_stmt *s, log_row *out);
-/* The same for a fold, while the statement stands there: without payloads, and extras that only prove rows
- * stay text, in `proofs`. `spare` is room that it may use. */
-hd_status log_row_read_to_fold(file *f, hd_heap *heap, sqlite3_stmt *s, json_buffer *spare,
-                               log_row *out);
 /* Notes that a row of the log is damaged, and how; returns HD_CORRUPT. */
 hd_status log_row_damaged(file *f, uint64_t row, const char *how);
 void log_row_fini(hd_heap *heap, log_row *row);
 
 static inline size_t log_row_commits(const log_row *row) { return hd_value_count(row->commits); }
 hd_value log_row_commit(const log_row *row, size_t i);
+/* In which it was written; 0: before rows said so. */
+uint64_t log_row_format(const log_row *row);
 /* The session of a commit, 16 bytes. HD_CORRUPT. */
 hd_status log_commit_session(const log_row *row, hd_value made, uint8_t out[16]);
 uint64_t log_commit_local_seq(hd_value made);

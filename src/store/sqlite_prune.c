@@ -95,16 +95,21 @@ static hd_status read_slice(writer *w, slice *s) {
 
 /* ---- Deleting it ------------------------------------------------------------------------------ */
 
+static hd_status with_floor(writer *w, file_sql which, const space_seq *at) {
+    sqlite3_stmt *statement = file_sql_get(&w->file, which);
+    if (!statement) return file_status(sqlite3_extended_errcode(w->file.db));
+    sqlite3_bind_text(statement, 1, key_bytes(at->space), (int)at->space->length, SQLITE_STATIC);
+    sqlite3_bind_int64(statement, 2, (sqlite3_int64)at->seq);
+    return file_finish(&w->file, statement);
+}
+
+/* Tombstones below the floor go with the log: rows about nodes that are older than that are compared
+ * without them (sqlite_rows.c). */
 static hd_status put_floors(writer *w, const slice *s) {
     hd_status status = HD_OK;
     for (uint32_t i = 0; i < s->floors.count && !status; i++) {
-        const space_seq *at = &s->floors.items[i];
-        sqlite3_stmt *statement = file_sql_get(&w->file, SQL_SPACE_FLOOR);
-        if (!statement) return file_status(sqlite3_extended_errcode(w->file.db));
-        sqlite3_bind_text(statement, 1, key_bytes(at->space), (int)at->space->length,
-                          SQLITE_STATIC);
-        sqlite3_bind_int64(statement, 2, (sqlite3_int64)at->seq);
-        status = file_finish(&w->file, statement);
+        status = with_floor(w, SQL_SPACE_FLOOR, &s->floors.items[i]);
+        if (!status) status = with_floor(w, SQL_TOMBSTONES_DROP, &s->floors.items[i]);
     }
     return status;
 }

@@ -1,10 +1,16 @@
-/* sqlite_rows.c -- the rows of a piece: one query, and the tail's rows merged in.
+/* sqlite_rows.c -- the rows of a piece, and which documents have changed since.
  *
- * Both come in order of name and instance, so this is one pass. Rows that were proved in the same
- * checkpoint have the same seqs, letter by letter: their text is read once. */
+ * Rows are one query, with the tail's merged in: both come in order of name and instance, so this is one
+ * pass. Rows of one checkpoint have the same seqs, letter by letter: their text is read once. */
 #include "store/sqlite_rows.h"
 
 #include "value/node.h"
+#include <stdio.h>
+
+enum { PIECE_SIZE = 1100 };
+
+/* Of SQL_NODES: the first are those of an item. */
+enum { COLUMN_SEQS = ROW_BODY, COLUMN_BODY };
 
 typedef struct reading {
     client *c;
@@ -30,7 +36,7 @@ static bool counts(const reading *g, const basis_entry *e) { return e->at > g->c
 
 /* Without memory for its seqs it is left out: a node without a row runs, that is all. */
 static void tell_entry(reading *g, const basis_entry *e) {
-    if (!counts(g, e) || !(e->flags & ROW_WHOLE)) return;
+    if (!counts(g, e) || e->gone || value_is_absent(e->whole)) return;
     hd_value seqs = basis_seqs_of(&g->c->rows, e);
     if (value_is_failed(seqs)) return;
     basis_row row = basis_row_of(e, seqs);
@@ -41,7 +47,7 @@ static void tell_entry(reading *g, const basis_entry *e) {
 static int compare_entry(const basis_entry *e, sqlite3_stmt *s) {
     for (int i = 0; i < 2; i++) {
         size_t length;
-        const char *text = basis_text(e, (size_t)i, &length);
+        const char *text = basis_item_text(e->item, (size_t)i, &length);
         size_t other = (size_t)sqlite3_column_bytes(s, i);
         int differs = memcmp(text, sqlite3_column_text(s, i), length < other ? length : other);
         if (differs || length != other) return differs ? differs : length < other ? -1 : 1;
@@ -62,40 +68,34 @@ static hd_status column_json(const reading *g, sqlite3_stmt *s, int column, hd_v
 }
 
 static hd_status take_body(const reading *g, sqlite3_stmt *s, basis_row *row) {
-    const char *text = sqlite3_column_blob(s, 5);
-    if (text) row->plain = basis_plain_of(text, (size_t)sqlite3_column_bytes(s, 5));
-    return row->plain.at ? HD_OK : column_json(g, s, 5, &row->body);
+    const char *text = sqlite3_column_blob(s, COLUMN_BODY);
+    if (text) row->plain = basis_plain_of(text, (size_t)sqlite3_column_bytes(s, COLUMN_BODY));
+    return row->plain.at ? HD_OK : column_json(g, s, COLUMN_BODY, &row->body);
 }
 
 static hd_status take_seqs(reading *g, sqlite3_stmt *s) {
-    const char *text = (const char *)sqlite3_column_text(s, 4);
-    size_t length = (size_t)sqlite3_column_bytes(s, 4);
+    const char *text = (const char *)sqlite3_column_text(s, COLUMN_SEQS);
+    size_t length = (size_t)sqlite3_column_bytes(s, COLUMN_SEQS);
     if (!text) return HD_NOMEM;
     if (g->seqs_text[0] && strcmp(text, g->seqs_text) == 0) return HD_OK;
     value_unref(g->seqs);
     g->seqs_text[0] = '\0';
-    hd_status status = column_json(g, s, 4, &g->seqs);
+    hd_status status = column_json(g, s, COLUMN_SEQS, &g->seqs);
     if (!status && !value_is_object(g->seqs)) status = HD_CORRUPT;
     if (!status && length < sizeof g->seqs_text) memcpy(g->seqs_text, text, length + 1);
     return status;
 }
 
-static bool is_meant(const basis_entry *e, sqlite3_stmt *s) {
-    const char *fingerprint = (const char *)sqlite3_column_text(s, 2);
-    return fingerprint && basis_is_meant(e->row, fingerprint, (size_t)sqlite3_column_bytes(s, 2));
-}
-
-/* `e` is what the tail knows of it: nothing, or that it was proved anew. */
+/* `e` is what the tail knows of it: nothing, or that it was renewed. */
 static hd_status tell_stored(reading *g, sqlite3_stmt *s, const basis_entry *e) {
-    if (e && !is_meant(e, s)) e = NULL;
-    basis_row row = { .name = (const char *)sqlite3_column_text(s, 0),
-                      .instance = (const char *)sqlite3_column_text(s, 1),
-                      .fingerprint = (const char *)sqlite3_column_text(s, 2),
-                      .stale = sqlite3_column_int(s, 3) != 0 };
-    if (!row.name || !row.instance || !row.fingerprint) return HD_NOMEM;
-    bool said = g->over && value_exists(g->over->valid) && g->over->at > g->c->checkpoint;
-    if (said) row.stale = basis_names_stale(g->over, row.name);
-    if (e) row.stale = e->flags & ROW_STALE;
+    basis_row row = { .name = (const char *)sqlite3_column_text(s, ROW_NAME),
+                      .instance = (const char *)sqlite3_column_text(s, ROW_INSTANCE),
+                      .mark = (const char *)sqlite3_column_text(s, ROW_MARK),
+                      .hashes = (const char *)sqlite3_column_text(s, ROW_HASHES),
+                      .print = (const char *)sqlite3_column_text(s, ROW_PRINT) };
+    if (!row.name || !row.instance || !row.mark || !row.hashes || !row.print) return HD_NOMEM;
+    if (e && !basis_is_about(e, row.mark, strlen(row.mark))) return HD_OK; /* it is not valid now */
+    if (e) row.hashes = basis_item_text(e->item, ROW_HASHES, NULL);
     hd_status status = e ? HD_OK : take_seqs(g, s);
     if (!status) status = take_body(g, s, &row);
     row.seqs = e ? basis_seqs_of(&g->c->rows, e) : value_ref(g->seqs);
@@ -115,14 +115,16 @@ static hd_status merge_row(reading *g, sqlite3_stmt *s) {
     }
     if (g->stopped) return HD_OK;
     if (!e || differs || !counts(g, e)) return tell_stored(g, s, NULL);
-    if (!(e->flags & (ROW_WHOLE | ROW_GONE))) return tell_stored(g, s, e);
+    if (!e->gone && value_is_absent(e->whole)) return tell_stored(g, s, e);
     return HD_OK; /* replaced, which comes in its turn, or gone */
 }
 
-static hd_status read_nodes(reading *g, int64_t piece) {
+static bool has_rows(const client *c) { return c->file.format >= NODE_FORMAT; }
+
+static hd_status read_nodes(reading *g, const char *piece) {
     sqlite3_stmt *s = file_sql_get(&g->c->file, SQL_NODES);
     if (!s) return file_status(sqlite3_extended_errcode(g->c->file.db));
-    sqlite3_bind_int64(s, 1, piece);
+    sqlite3_bind_text(s, 1, piece, -1, SQLITE_STATIC);
     hd_status status = HD_OK;
     int rc = SQLITE_DONE;
     while (!status && !g->stopped && (rc = sqlite3_step(s)) == SQLITE_ROW) status = merge_row(g, s);
@@ -131,40 +133,69 @@ static hd_status read_nodes(reading *g, int64_t piece) {
     return status;
 }
 
-/* The piece's number in the file, 0: none; and how far it says that its rows hold. */
-static hd_status find_piece(reading *g, const char *name, int64_t *piece, hd_value *valid) {
-    *piece = 0;
-    *valid = value_absent();
-    if (g->c->file.format < 2) return HD_OK;
-    sqlite3_stmt *s = file_sql_get(&g->c->file, SQL_PIECE_GET);
-    if (!s) return file_status(sqlite3_extended_errcode(g->c->file.db));
-    sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
-    int rc = sqlite3_step(s);
-    hd_status status = file_status(rc);
-    if (rc == SQLITE_ROW) {
-        *piece = sqlite3_column_int64(s, 0);
-        if (sqlite3_column_type(s, 1) != SQLITE_NULL) status = column_json(g, s, 1, valid);
-    }
-    sqlite3_reset(s);
-    return status == HD_CORRUPT ? HD_OK : status;
-}
-
-hd_status client_rows(client *c, const char *piece, hd_value *valid, basis_row_fn fn, void *ctx) {
+hd_status client_rows(client *c, const char *piece, basis_row_fn fn, void *ctx) {
     basis_piece *above = basis_find_piece(&c->rows, piece, strlen(piece));
     reading g = { .c = c, .fn = fn, .ctx = ctx, .over = above };
-    int64_t number = 0;
-    *valid = value_absent();
     hd_status status = client_snapshot(c);
     if (above) basis_sort(&c->rows, above);
-    if (!status) status = find_piece(&g, piece, &number, valid);
-    if (!status && above && value_exists(above->valid) && above->at > c->checkpoint) {
-        value_unref(*valid);
-        *valid = value_ref(above->valid);
-    }
-    if (!status && number) status = read_nodes(&g, number);
+    if (!status && has_rows(c)) status = read_nodes(&g, piece);
     for (const basis_entry *e; !status && !g.stopped && (e = entry_at(&g)); g.next++)
         tell_entry(&g, e);
     value_unref(g.seqs);
+    return status;
+}
+
+/* ---- Pieces ---------------------------------------------------------------------------------- */
+
+/* The piece of the first row whose name is `from` or later, up to the second ':', into `out`; empty:
+ * there is none. */
+static hd_status next_piece(client *c, const char *from, char *out, size_t size) {
+    sqlite3_stmt *s = file_sql_get(&c->file, SQL_NODE_NEXT);
+    if (!s) return file_status(sqlite3_extended_errcode(c->file.db));
+    sqlite3_bind_text(s, 1, from, -1, SQLITE_STATIC);
+    int rc = sqlite3_step(s);
+    const char *name = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(s, 0) : NULL;
+    size_t length = name ? basis_piece_length(name, strlen(name)) : 0;
+    *out = '\0';
+    if (length && length < size) snprintf(out, length + 1, "%s", name);
+    sqlite3_reset(s);
+    return file_status(rc);
+}
+
+/* Behind all names of a piece: ';' follows ':'. */
+static bool pass(const char *piece, char *next, size_t size) {
+    int n = snprintf(next, size, "%s;", piece);
+    return n > 0 && (size_t)n < size;
+}
+
+static hd_status tell_file_pieces(client *c, basis_piece_fn fn, void *ctx, bool *more) {
+    char piece[PIECE_SIZE], next[PIECE_SIZE] = "";
+    for (;;) {
+        hd_status status = next_piece(c, next, piece, sizeof piece);
+        if (status || !*piece || !pass(piece, next, sizeof next)) return status;
+        *more = fn(ctx, piece);
+        if (!*more) return HD_OK;
+    }
+}
+
+static hd_status tell_tail_piece(client *c, const basis_piece *p, basis_piece_fn fn, void *ctx,
+                                 bool *more) {
+    char found[PIECE_SIZE] = "", from[PIECE_SIZE];
+    size_t length;
+    const char *name = text_of(p->name, &length);
+    int n = snprintf(from, sizeof from, "%s:", name);
+    bool fits = n > 0 && (size_t)n < sizeof from;
+    hd_status status = fits && has_rows(c) ? next_piece(c, from, found, sizeof found) : HD_OK;
+    if (!status && strcmp(found, name) != 0) *more = fn(ctx, name);
+    return status;
+}
+
+hd_status client_pieces(client *c, basis_piece_fn fn, void *ctx) {
+    bool more = true;
+    hd_status status = client_snapshot(c);
+    if (!status && has_rows(c)) status = tell_file_pieces(c, fn, ctx, &more);
+    for (uint32_t i = 0; i < c->rows.pieces.count && more && !status; i++)
+        status = tell_tail_piece(c, &c->rows.pieces.items[i], fn, ctx, &more);
     return status;
 }
 
@@ -180,28 +211,121 @@ hd_status client_metadata(client *c, place_id doc, hd_value *out) {
     return client_document(c, &name, out, &seq);
 }
 
-/* ---- What has changed in documents that are known here -------------------------------------- */
+/* ---- What has changed ------------------------------------------------------------------------- */
 
-typedef struct told {
+typedef struct telling {
     client *c;
+    const struct key *space;
+    uint64_t after;
     basis_change_fn fn;
     void *ctx;
-} told;
+    bool stopped;
+} telling;
 
-static uint32_t known_place(void *ctx, const doc_name *name) {
-    const told *t = ctx;
-    return client_find(t->c, name);
+static void tell(telling *t, place_id doc, uint64_t seq) {
+    if (doc && seq > t->after && !t->stopped) t->stopped = !t->fn(t->ctx, doc, seq);
 }
 
-static bool tell_change(void *ctx, uint32_t doc, uint64_t seq, hd_path path, uint8_t flags) {
-    const told *t = ctx;
-    basis_change change = { doc, seq, path, flags };
-    return t->fn(t->ctx, &change);
+static hd_status tell_row(telling *t, sqlite3_stmt *s, bool meta) {
+    const char *scope = (const char *)sqlite3_column_text(s, 1);
+    doc_name name = { .space = key_bytes(t->space),
+                      .space_length = t->space->length,
+                      .id = (const char *)sqlite3_column_text(s, 0),
+                      .id_length = (uint32_t)sqlite3_column_bytes(s, 0),
+                      .instance = (const char *)sqlite3_column_text(s, 2),
+                      .instance_length = (uint32_t)sqlite3_column_bytes(s, 2),
+                      .meta = meta };
+    if (!name.id || !name.instance || !scope) return HD_NOMEM;
+    name.scope = scope_of_word(scope);
+    tell(t, client_find(t->c, &name), (uint64_t)sqlite3_column_int64(s, 3));
+    return HD_OK;
+}
+
+static hd_status tell_heads(telling *t, file_sql which, bool meta) {
+    file *f = &t->c->file;
+    sqlite3_stmt *s = file_sql_get(f, which);
+    if (!s) return file_status(sqlite3_extended_errcode(f->db));
+    sqlite3_bind_text(s, 1, key_bytes(t->space), (int)t->space->length, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 2, (sqlite3_int64)t->after);
+    hd_status status = HD_OK;
+    int rc = SQLITE_DONE;
+    while (!status && !t->stopped && (rc = sqlite3_step(s)) == SQLITE_ROW)
+        status = tell_row(t, s, meta);
+    if (!status) status = file_status(rc);
+    sqlite3_reset(s);
+    return status;
+}
+
+static bool in_space(const telling *t, const doc_name *name) {
+    return name->space_length == t->space->length &&
+           memcmp(name->space, key_bytes(t->space), t->space->length) == 0;
+}
+
+static void tell_tail(telling *t) {
+    const tail *of = &t->c->tail;
+    for (uint32_t i = 0; i < of->docs.count; i++) {
+        const tail_doc *d = &of->docs.items[i];
+        uint64_t seq = vec_last(&d->at).seq;
+        if (seq > t->after && in_space(t, &d->name)) tell(t, client_find(t->c, &d->name), seq);
+    }
+}
+
+/* Up to where the tombstones of the space have been pruned. */
+static hd_status read_floor(const telling *t, uint64_t *out) {
+    file *f = &t->c->file;
+    sqlite3_stmt *s = file_sql_get(f, SQL_SPACES);
+    if (!s) return file_status(sqlite3_extended_errcode(f->db));
+    int rc;
+    *out = 0;
+    while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
+        doc_name name = { .space = (const char *)sqlite3_column_text(s, 0),
+                          .space_length = (uint32_t)sqlite3_column_bytes(s, 0) };
+        if (name.space && in_space(t, &name)) *out = (uint64_t)sqlite3_column_int64(s, 2);
+    }
+    sqlite3_reset(s);
+    return file_status(rc);
+}
+
+static hd_status tell_place(telling *t, place_id doc) {
+    client *c = t->c;
+    doc_name name = client_name(c, doc);
+    const tail_doc *after = tail_find(&c->tail, &name);
+    stored_head head;
+    if (after) {
+        tell(t, doc, vec_last(&after->at).seq);
+        return HD_OK;
+    }
+    hd_status status = head_find(&c->file, &name, &head);
+    if (status) return status;
+    uint64_t seq = name.meta ? head.meta_seq : head.seq;
+    tell(t, doc, head.exists && seq ? seq : UINT64_MAX);
+    return HD_OK;
+}
+
+static hd_status tell_places(telling *t) {
+    const places *ps = &t->c->r->places;
+    hd_status status = HD_OK;
+    for (place_id id = 1; id < ps->count && !status && !t->stopped; id++) {
+        const place *p = &ps->at[id];
+        if (p->root != id || (p->doc.flags & DOC_VOLATILE)) continue;
+        if (ps->homes.items[p->doc.home].space == t->space) status = tell_place(t, id);
+    }
+    return status;
 }
 
 hd_status client_changes(client *c, struct key *space, uint64_t seq, basis_change_fn fn,
                          void *ctx) {
-    told t = { c, fn, ctx };
-    change_query q = { c, space, seq, &t, known_place, tell_change };
-    return changes_since(&q);
+    telling t = { c, space, seq, fn, ctx, false };
+    client_space *known;
+    uint64_t floor = 0;
+    hd_status status = client_space_at(c, space, &known);
+    if (status || known->seq <= seq) return status;
+    status = client_snapshot(c);
+    if (!status) status = read_floor(&t, &floor);
+    if (status) return status;
+    if (seq < floor) return tell_places(&t);
+    status = tell_heads(&t, SQL_HEADS_SINCE, false);
+    if (!status && c->file.format >= 2) status = tell_heads(&t, SQL_METAS_SINCE, true);
+    if (!status) tell_tail(&t);
+    return status;
 }

@@ -18,7 +18,6 @@ typedef struct outcome_item {
     uint64_t local_seq;
     hd_status status;
     uint32_t first_seq, seq_count; /* in outcome.seqs, in the order of the message's spaces */
-    bool untold;                   /* accepted, and perhaps not all of its accounts hold */
 } outcome_item;
 
 /* The verdicts of one batch, in order of local seq. They hold at log row `row`; whoever delivers

@@ -25,5 +25,9 @@ bool value_equal(hd_value a, hd_value b);
 bool value_same_shape(hd_value a, hd_value b);
 int value_compare(hd_value a, hd_value b);
 hd_hash value_hash(const hd_heap *heap, hd_value v);
+/* Equal for two values exactly if value_same_shape() says so. O(keys) for an object. */
+hd_hash value_shape_hash(const hd_heap *heap, hd_value v);
+/* From here on hashes are keyed by this seed, and are those of every heap that has the same. */
+void heap_take_secret(hd_heap *heap, const void *seed, size_t size);
 
 #endif

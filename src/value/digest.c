@@ -133,4 +133,37 @@ hd_hash value_hash(const hd_heap *heap, hd_value v) {
     }
 }
 
+/* ---- Shapes ---- */
+
+static wide keys_polynomial(const hd_heap *heap, const node *n) {
+    wide base = base_of(heap), sum = 0;
+    for (unsigned i = 0; i < n->count; i++) {
+        if (n->level) {
+            const node *child = inner_children(n)[i];
+            sum = sum * power(base, node_total(child)) + keys_polynomial(heap, child);
+        } else {
+            const struct key *k = leaf_shape(n)->keys[i];
+            sum = sum * base + wide_of(hash_data(heap, key_bytes(k), k->length));
+        }
+    }
+    return sum;
+}
+
+hd_hash value_shape_hash(const hd_heap *heap, hd_value v) {
+    if (!value_is_container(v)) return value_hash(heap, v);
+    const node *n = value_node(v);
+    uint64_t data[4] = { (uint64_t)hd_value_kind(v), n ? node_total(n) : 0, 0, 0 };
+    if (n && n->object) {
+        hd_hash sum = hash_of(keys_polynomial(heap, n));
+        data[2] = sum.lo;
+        data[3] = sum.hi;
+    }
+    return hash_data(heap, data, sizeof data);
+}
+
+/* Nothing may have been hashed before: what nodes keep would be of another secret. */
+void heap_take_secret(hd_heap *heap, const void *seed, size_t size) {
+    (void)XXH3_generateSecret(heap->secret, sizeof heap->secret, seed, size);
+}
+
 hd_hash hd_value_hash(const hd_heap *heap, hd_value v) { return value_hash(heap, v); }

@@ -1,6 +1,5 @@
 /* Rows of the log, as another program might have left them: the text of a row, with the hash that
  * belongs to it. What can be read is also walked, recorded and folded, as an opening store does. */
-#include "store/basis_name.h"
 #include "store/sqlite_decode.h"
 
 #include <stdlib.h>
@@ -48,23 +47,6 @@ static void read_row(hd_heap *heap, sqlite3_stmt *s) {
     heads_fini(&h);
 }
 
-/* As a checkpoint reads it: proofs stay text. */
-static void read_row_to_fold(hd_heap *heap, sqlite3_stmt *s) {
-    log_row row;
-    json_buffer spare;
-    json_buffer_init(&spare, &heap->env);
-    hd_status status = must(log_row_read_to_fold(NULL, heap, s, &spare, &row));
-    for (size_t i = 0; i < log_row_commits(&row) && !status; i++) {
-        basis_proofs proofs = row.proofs.items[i];
-        basis_proof r;
-        while (proofs.begin && basis_proofs_next(&proofs, &r))
-            if (!basis_piece_length(r.name, r.name_length) || !r.mark_length) abort();
-        fold_commit(heap, log_row_commit(&row, i));
-    }
-    log_row_fini(heap, &row);
-    json_buffer_fini(&spare);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     sqlite3 *db;
     sqlite3_stmt *s;
@@ -76,7 +58,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     sqlite3_bind_text64(s, 2, (const char *)data, size, SQLITE_STATIC, SQLITE_UTF8);
     if (sqlite3_step(s) != SQLITE_ROW) abort();
     read_row(heap, s);
-    read_row_to_fold(heap, s);
     sqlite3_finalize(s);
     sqlite3_close(db);
     hd_heap_close(heap);

@@ -168,9 +168,8 @@ static hd_status line_checkpoint(authority *a, hd_error *error) {
 static hd_status line_prune(authority *a, hd_error *error) { return PASS(a, prune, error); }
 static hd_status line_vacuum(authority *a, hd_error *error) { return PASS(a, vacuum, error); }
 
-static hd_status line_rows(authority *a, const char *piece, hd_value *valid, basis_row_fn fn,
-                           void *ctx) {
-    return INNER(a)->ops->basis->rows(INNER(a), piece, valid, fn, ctx);
+static hd_status line_rows(authority *a, const char *piece, basis_row_fn fn, void *ctx) {
+    return INNER(a)->ops->basis->rows(INNER(a), piece, fn, ctx);
 }
 static hd_status line_changes(authority *a, struct key *space, uint64_t seq, basis_change_fn fn,
                               void *ctx) {
@@ -182,24 +181,15 @@ static hd_status line_metadata(authority *a, place_id doc, hd_value *out) {
 static hd_status line_seq_of(authority *a, struct key *space, uint64_t *out) {
     return INNER(a)->ops->basis->seq_of(INNER(a), space, out);
 }
-/* A store in memory has no such thing: it is always as before. */
-static hd_status line_reach(authority *a, uint64_t *out) {
-    const basis_ops *inner = INNER(a)->ops->basis;
-    if (inner->reach) return inner->reach(INNER(a), out);
-    *out = 1;
-    return HD_OK;
-}
-static hd_status line_stale(authority *a, basis_stale_fn fn, void *ctx) {
-    const basis_ops *inner = INNER(a)->ops->basis;
-    return inner->stale ? inner->stale(INNER(a), fn, ctx) : HD_USAGE;
+static hd_status line_pieces(authority *a, basis_piece_fn fn, void *ctx) {
+    return INNER(a)->ops->basis->pieces(INNER(a), fn, ctx);
 }
 static const basis_ops line_basis = {
     .rows = line_rows,
+    .pieces = line_pieces,
     .changes = line_changes,
     .seq_of = line_seq_of,
-    .reach = line_reach,
     .metadata = line_metadata,
-    .stale = line_stale,
 };
 
 static void line_close(authority *a) {

@@ -24,10 +24,11 @@ typedef struct seen {
     hd_path path; /* referenced */
     bool shape;
     hd_value value; /* when the row was proved; owned */
+    uint32_t depth; /* containers on the way to it */
 } seen;
 
 typedef struct proof {
-    char name[NAME_SIZE], instance[64], print[HD_ID_SIZE];
+    char name[NAME_SIZE], instance[64], mark[HD_ID_SIZE];
     bool gone;
     seen *reads;
     size_t count;
@@ -82,8 +83,19 @@ static hd_value value_of(const lab_log *log, const seen *s) {
     return value_get_path(log->heap, log->docs[s->doc].value, s->path);
 }
 
+/* How many containers lie on the way to it (MATCHING 2.4). */
+static uint32_t depth_of(const lab_log *log, const seen *s) {
+    for (uint32_t depth = 0;; depth++) {
+        hd_path at = path_ancestor(log->heap, s->path, depth);
+        hd_value v = value_get_path(log->heap, log->docs[s->doc].value, at);
+        bool container = hd_value_kind(v) == HD_KIND_ARRAY || hd_value_kind(v) == HD_KIND_OBJECT;
+        if (at == s->path || !container) return depth;
+    }
+}
+
 static bool is_as_seen(const lab_log *log, const seen *s) {
     hd_value now = value_of(log, s);
+    if (value_is_absent(now) && depth_of(log, s) != s->depth) return false;
     return s->shape ? value_same_shape(s->value, now) : value_equal(s->value, now);
 }
 
@@ -128,16 +140,16 @@ static void add_read(lab_log *log, proof *p, const basis_read *read) {
     snprintf(name, sizeof name, "%.*s%s/%.*s", (int)read->space_length, read->space,
              scope_text(read->scope), (int)read->id_length, read->id);
     check(path_parse(log->heap, read->path, read->path_length, &path, NULL), name);
-    p->reads[p->count++] = (seen){ doc_at(log, name), path, read->shape, value_absent() };
+    p->reads[p->count++] = (seen){ doc_at(log, name), path, read->shape, value_absent(), 0 };
 }
 
 static void take_whole_row(lab_log *log, proof *p, hd_value row) {
-    hd_value reads = basis_reads_of(hd_value_index(row, 3));
+    hd_value reads = basis_reads_of(hd_value_index(row, ROW_BODY));
     size_t count = hd_value_count(reads);
     forget_reads(log, p);
     p->reads = calloc(count + 1, sizeof *p->reads);
     if (!p->reads) lab_fail("no memory for a log");
-    snprintf(p->print, sizeof p->print, "%s", text_at(row, 2));
+    snprintf(p->mark, sizeof p->mark, "%s", text_at(row, ROW_MARK));
     for (size_t i = 0; i < count; i++) {
         basis_read read;
         if (!basis_read_at(reads, i, &read)) lab_fail("%s: a read is malformed", p->name);
@@ -148,20 +160,21 @@ static void take_whole_row(lab_log *log, proof *p, hd_value row) {
 /* What it reads is by definition what is there now. */
 static void take_row(lab_log *log, hd_value row) {
     proof *p = proof_made(log, row);
-    if (hd_value_count(row) >= 4) take_whole_row(log, p, row);
-    else if (p->gone || !basis_is_meant(row, p->print, strlen(p->print))) return;
+    if (basis_is_whole(row)) take_whole_row(log, p, row);
+    else if (p->gone || strcmp(text_at(row, ROW_MARK), p->mark)) p->gone = true;
+    if (p->gone && !basis_is_whole(row)) return;
     p->gone = false;
     *p->why = 0;
     for (size_t i = 0; i < p->count; i++) {
         hd_value now = value_ref(value_of(log, &p->reads[i]));
         value_unref(p->reads[i].value);
         p->reads[i].value = now;
+        p->reads[i].depth = depth_of(log, &p->reads[i]);
     }
 }
 
 static void take_rows(lab_log *log, hd_value extra) {
     basis_extra x = basis_extra_of(extra);
-    if (hd_value_count(x.pieces)) lab_fail("what a closing runtime says of pieces is not replayed");
     for (size_t i = 0; i < hd_value_count(x.nodes); i++) take_row(log, array_get(x.nodes, i));
     for (size_t i = 0; i < hd_value_count(x.gone); i++) {
         hd_value row = array_get(x.gone, i);
@@ -172,40 +185,25 @@ static void take_rows(lab_log *log, hd_value extra) {
 
 /* ---- commits */
 
-static bool writes_whole(hd_value ops) {
-    for (size_t i = 0; i < hd_value_count(ops); i++) {
-        hd_value one = array_get(ops, i);
-        if (!strcmp(text_at(one, 0), "delete")) return true;
-        if (!strcmp(text_at(one, 0), "set") && !*text_at(one, 1)) return true;
-    }
-    return false;
-}
-
-static void note_change(lab_log *log, uint32_t doc, bool whole) {
+static void note_change(lab_log *log, uint32_t doc) {
     for (size_t i = 0; i < log->proof_count; i++) {
         proof *p = &log->proofs[i];
-        for (size_t k = 0; k < p->count && !*p->why; k++) {
-            const char *name = log->docs[doc].name;
-            if (p->reads[k].doc != doc) continue;
-            if (!is_as_seen(log, &p->reads[k]))
-                snprintf(p->why, sizeof p->why, "%s was changed", name);
-            else if (whole) snprintf(p->why, sizeof p->why, "%s was written as a whole", name);
-        }
+        for (size_t k = 0; k < p->count && !*p->why; k++)
+            if (p->reads[k].doc == doc && !is_as_seen(log, &p->reads[k]))
+                snprintf(p->why, sizeof p->why, "%s was changed", log->docs[doc].name);
     }
 }
 
 /* All documents of a commit change at once. */
 static void take_commit(lab_log *log, hd_value made) {
-    bool derived = log_commit_class(made) == HD_COMMIT_DERIVED;
     log_doc doc;
     for (size_t i = 0; i < log_commit_docs(made); i++) {
         if (!log_commit_doc(made, i, &doc)) lab_fail("a commit is malformed");
         uint32_t at = doc_named(log, &doc.name);
         check(log_fold(log->heap, log_doc_op_list(&doc), &log->docs[at].value), "log");
     }
-    for (size_t i = 0; i < log_commit_docs(made) && log_commit_doc(made, i, &doc); i++)
-        note_change(log, doc_named(log, &doc.name),
-                    !derived && (doc.created || writes_whole(log_doc_op_list(&doc))));
+    for (size_t i = 0; log->follows && i < log_commit_docs(made); i++)
+        if (log_commit_doc(made, i, &doc)) note_change(log, doc_named(log, &doc.name));
     if (!log->follows) take_rows(log, object_get_bytes(made, "x", 1));
 }
 
@@ -241,6 +239,7 @@ lab_log *lab_log_open(const char *path) {
     check(hd_heap_open(lab_env_of(log->world), NULL, &log->heap), "heap");
     snprintf(log->file, sizeof log->file, "%s", path);
     read_on(log);
+    for (uint32_t i = 0; i < log->doc_count; i++) note_change(log, i);
     return log;
 }
 

@@ -6,10 +6,10 @@
  *     lab_log_why(log, "main:corner:prices/7")       why that node ran
  *
  * The log is replayed operation by operation: documents are what they were at each moment, and with each
- * row of a node stands what its reads gave when the row was proved. From then on every commit that makes
- * one of these reads another, for however short a time, is a reason for the node to run; a commit that
- * is not derived and writes the document as a whole is one too. No account that a commit gives of
- * itself, no index and no head is looked at. The log must be there from its beginning. */
+ * row of a node stands what its reads gave when the row was written. If one of these reads gives something
+ * else when the log is opened, that is a reason for the node to run; and so is every commit that is
+ * followed and makes it give something else, for however short a time. No hash, no index and no head is
+ * looked at. The log must be there from its beginning. */
 #ifndef HEDDLE_LAB_LOG_H
 #define HEDDLE_LAB_LOG_H
 
@@ -23,8 +23,7 @@ lab_log *lab_log_open(const char *path);
 void lab_log_follow(lab_log *log);
 void lab_log_close(lab_log *log);
 
-/* Why the node has to run, for people: "has no row", "main/n was changed", "main/n was written as a
- * whole". NULL: there is no reason. */
+/* Why the node has to run, for people: "has no row", "main/n was changed". NULL: there is no reason. */
 const char *lab_log_why(const lab_log *log, const char *node);
 /* Nodes that have no reason. */
 uint32_t lab_log_holding(const lab_log *log);

@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "lab_sched.h"
 
-#include "scheduler/persistence.h"
+#include "scheduler/persistence/persistence.h"
 #include "scheduler/scheduler.h"
 #include <math.h>
 #include <stdio.h>

@@ -25,6 +25,8 @@ typedef struct lab_text {
 /* What notices have said of one document. */
 typedef struct mirrored {
     place_id doc;
+    const struct key *id; /* of the document then: its place may stand for another by now */
+    uint32_t home;
     hd_value value; /* referenced */
 } mirrored;
 
@@ -197,8 +199,15 @@ static char *json_of(hd_heap *heap, hd_value v) {
 }
 
 static mirrored *mirror_of(lab_runtime *r, place_id doc) {
-    for (size_t i = 0; i < r->mirror_count; i++)
-        if (r->mirror[i].doc == doc) return &r->mirror[i];
+    const place *p = place_at(&r->rt->r.places, doc);
+    for (size_t i = 0; i < r->mirror_count; i++) {
+        mirrored *m = &r->mirror[i];
+        if (m->doc != doc) continue;
+        if (m->id == p->doc.id && m->home == p->doc.home) return m;
+        hd_value_unref(m->value);
+        *m = r->mirror[--r->mirror_count];
+        return NULL;
+    }
     return NULL;
 }
 
@@ -208,7 +217,8 @@ static mirrored *mirror_add(lab_runtime *r, place_id doc, hd_value v) {
         r->mirror = realloc(r->mirror, r->mirror_capacity * sizeof *r->mirror);
         if (!r->mirror) lab_fail("no memory for a mirror");
     }
-    r->mirror[r->mirror_count] = (mirrored){ doc, hd_value_ref(v) };
+    const place *p = place_at(&r->rt->r.places, doc);
+    r->mirror[r->mirror_count] = (mirrored){ doc, p->doc.id, p->doc.home, hd_value_ref(v) };
     return &r->mirror[r->mirror_count++];
 }
 

@@ -552,9 +552,9 @@ static void a_newer_format_is_refused_untouched(void **state) {
     hd_runtime *rt = open_store();
     write_cell(rt, "main/n", "1");
     close_store(rt);
-    sql("pragma user_version = 4");
+    sql("pragma user_version = 5");
     assert_refused((hd_options){ 0 }, HD_NEWER, "install a newer heddle");
-    sql("pragma user_version = 3");
+    sql("pragma user_version = 4");
     rt = open_store();
     assert_string_equal(read_cell(rt, "main/n"), "1");
     close_store(rt);

@@ -54,13 +54,12 @@ static void count_ok(void *ctx, hd_status status) {
 
 /* A row about a node goes with the commit, if there is memory for it. */
 static void add_row(hd_runtime *rt, int i) {
-    char text[160];
-    int n =
-        snprintf(text, sizeof text,
-                 "{\"nodes\":[[\"main:p:n%d\",\"\",\"f\",{\"r\":[\"main/list\",\"main/x%d\"]}]],"
-                 "\"pieces\":[[\"main:p\",{\"main\":0},[\"main:p:n1\"]]],"
-                 "\"gone\":[[\"main:p:n%d\",\"\"]]}",
-                 i % 3, i, (i + 1) % 3);
+    char text[200];
+    int n = snprintf(text, sizeof text,
+                     "{\"nodes\":[[\"main:p:n%d\",\"\",\"m\",\"AAAAAAAAAAABBBBBBBBBBB\",\"f\",{"
+                     "\"r\":[\"main/list\",\"main/x%d\"]}]],"
+                     "\"gone\":[[\"main:p:n%d\",\"\"]]}",
+                     i % 3, i, (i + 1) % 3);
     list_node *last = list_last(&rt->r.queued);
     if (!last) return;
     commit *c = LIST_ENTRY(last, commit, link);

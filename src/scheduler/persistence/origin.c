@@ -1,4 +1,4 @@
-/* persistence_origin.c -- which piece writes a document.
+/* origin.c -- which piece writes a document.
  *
  * A derived document says so in its metadata, {"piece": "space:piece"}: whoever reads it where that piece
  * does not run can have it opened (C300), whatever the document is called. The metadata is an output like
@@ -7,7 +7,7 @@
  *
  * A node that is taken up again clean has not read its documents here. Its row says whether pieces write
  * some of them; only then is anybody asked. */
-#include "scheduler/persistence.h"
+#include "scheduler/persistence/persistence.h"
 
 #include "base/env.h"
 #include "store/basis.h"

@@ -1,10 +1,10 @@
-/* persistence_code.c -- is it still the same node?
+/* code.c -- is it still the same node?
  *
  * A fingerprint is the hash of all that makes a node what it is, but for what its function does: that
  * is told by the version, or, without one, by the build of the module that contains it. `ctx` has no
  * part in it; what a function takes from there belongs into the version. */
 #define _GNU_SOURCE
-#include "scheduler/persistence.h"
+#include "scheduler/persistence/persistence.h"
 
 #include "base/env.h"
 #include "value/id.h"

@@ -1,12 +1,18 @@
-/* persistence_reads.c -- a read as it was written down becomes a place again.
+/* reads.c -- reads as they are written down in rows, and how they become places again.
  *
- * A restart does this for every read of every row: what one read has in common with the one before, the
- * space, is not looked up twice. */
-#include "scheduler/persistence.h"
+ * A restart does the latter for every read of every row: what one read has in common with the one before,
+ * the space, is not looked up twice. */
+#include "scheduler/persistence/persistence.h"
 
 #include "store/basis.h"
 #include "value/key.h"
+#include "value/text.h"
+#include <stdio.h>
 #include <string.h>
+
+enum { CELL_SIZE = 2048 };
+
+/* ---- parsing */
 
 static bool is_home(const places *ps, uint32_t home, const basis_read *r, bool meta) {
     if (!home || r->scope != HD_SCOPE_SPACE) return false;
@@ -52,7 +58,39 @@ hd_status reads_parse(scheduler *s, const char *text, size_t length, uint32_t *h
         status = places_inner(&s->r->places, at, path, &at);
         path_unref(s->r->heap, path);
     }
-    if (!status) *out = at | (r.shape ? KEY_SHAPE : 0);
+    if (!status) *out = at | (r.shape ? KEY_SHAPE : 0) | (r.unclaimed ? KEY_NO_CLAIM : 0);
     *output = r.output;
     return status;
+}
+
+/* ---- printing */
+
+/* A '!' at the end stands for metadata, and marks in front say how it was read: names that look so cannot
+ * be told from them. */
+static bool can_be_told(const doc_home *h, const struct key *id) {
+    if (!h->meta && key_bytes(id)[id->length - 1] == '!') return false;
+    return !strchr("~=?", *key_bytes(h->space));
+}
+
+hd_value reads_print(scheduler *s, uint32_t key, bool output) {
+    static const char *const suffix[] = { "", "", "@user", "@session" };
+    char out[CELL_SIZE];
+    const places *ps = &s->r->places;
+    place_id at = key & KEY_PLACE;
+    const place *doc = doc_of(s, at);
+    const doc_home *h = &ps->homes.items[doc->doc.home];
+    if (!can_be_told(h, doc->doc.id)) return value_failed(HD_LIMIT);
+    int n =
+        snprintf(out, CELL_SIZE, "%s%s%s%s/%s%s", key & KEY_NO_CLAIM ? "?" : "",
+                 output            ? "="
+                 : key & KEY_SHAPE ? "~"
+                                   : "",
+                 key_bytes(h->space), suffix[h->scope], key_bytes(doc->doc.id), h->meta ? "!" : "");
+    size_t length = n < 0 ? CELL_SIZE : (size_t)n;
+    hd_path path = place_path(ps, at);
+    if (path != HD_PATH_ROOT && length + 1 < CELL_SIZE) {
+        out[length++] = '#';
+        length += hd_path_print(s->r->heap, path, out + length, CELL_SIZE - length);
+    }
+    return length < CELL_SIZE ? text_string(s->r->heap, out, length) : value_failed(HD_LIMIT);
 }
