@@ -36,6 +36,8 @@ extern "C" {
 typedef struct hd_heap hd_heap;
 typedef struct hd_pool hd_pool;
 
+/* Of what a program makes and writes. What it reads from a store may have been written by a program with
+ * wider limits. */
 typedef struct hd_limits {
     uint32_t depth; /* nesting of arrays and objects; default 512, and never more than 2048 */
     size_t size;    /* bytes of text, and of one string; default 256 MiB */

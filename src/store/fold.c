@@ -3,6 +3,7 @@
 #include "store/commit.h"
 
 #include "value/array.h"
+#include "value/heap.h"
 #include "value/text.h"
 
 static hd_value set_at(hd_heap *heap, hd_value document, hd_path path, hd_value owned) {
@@ -48,8 +49,8 @@ static hd_value removed(hd_heap *heap, hd_value document, hd_path path) {
     return value_remove_path(heap, document, path);
 }
 
-hd_value op_apply(hd_heap *heap, hd_value document, op_kind kind, hd_path path, hd_value value,
-                  uint64_t keep) {
+static hd_value apply(hd_heap *heap, hd_value document, op_kind kind, hd_path path, hd_value value,
+                      uint64_t keep) {
     switch (kind) {
     case OP_SET: return set_at(heap, document, path, value_ref(value));
     case OP_REMOVE: return removed(heap, document, path);
@@ -65,4 +66,15 @@ hd_value op_apply(hd_heap *heap, hd_value document, op_kind kind, hd_path path, 
     case OP_DELETE: return value_absent();
     }
     return value_failed(HD_PROTOCOL);
+}
+
+/* The same operations must make the same document everywhere, whatever this program's limit is. */
+hd_value op_apply(hd_heap *heap, hd_value document, op_kind kind, hd_path path, hd_value value,
+                  uint64_t keep) {
+    uint32_t depth = heap->limits.depth;
+    assert(depth <= HEAP_DEPTH_MAX);
+    heap->limits.depth = HEAP_DEPTH_MAX;
+    hd_value made = apply(heap, document, kind, path, value, keep);
+    heap->limits.depth = depth;
+    return made;
 }

@@ -392,7 +392,8 @@ hd_status hd_store_check(const char *name, const hd_options *options, hd_check_f
                        .must_exist = true };
     tail_init(&k.docs, &k.env);
     hd_status status = file_open(&k.file, name, &o, &k.env, error);
-    if (!status) status = hd_heap_open(&k.env, options ? &options->limits : NULL, &k.heap);
+    hd_limits widest = { HEAP_DEPTH_MAX, SIZE_MAX }; /* whatever programs have written */
+    if (!status) status = hd_heap_open(&k.env, &widest, &k.heap);
     if (!status) status = file_begin_read(&k.file);
     if (!status) {
         status = check_all(&k);

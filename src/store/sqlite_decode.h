@@ -6,6 +6,7 @@
 #define STORE_SQLITE_DECODE_H
 
 #include "base/arena.h"
+#include "store/sqlite_encode.h"
 #include "store/admit.h"
 #include "store/sqlite_log.h"
 
@@ -28,7 +29,7 @@ typedef struct candidate {
     equal_check *equals;
     uint32_t equal_count;
     uint64_t heard; /* the log row up to which its runtime had been told when it made the commit */
-    bool malformed; /* what it says of nodes cannot be kept */
+    message_refusal refusal; /* not of a log commit */
 } candidate;
 
 typedef struct decoder {

@@ -479,7 +479,7 @@ static bool put_fragment(encoder *e, json_buffer *b, const commit *c) {
 /* ---- The message ------------------------------------------------------------------------- */
 
 /* The writer never looks at an extra; what it says of nodes is judged here, and refused there. */
-static bool is_malformed(const encoder *e, const commit *c) {
+static bool has_bad_extra(const encoder *e, const commit *c) {
     hd_error error;
     if (c->extra_is_ours) return assert(basis_well_formed(c->extra, NULL)), false;
     if (basis_well_formed(c->extra, &error)) return false;
@@ -487,24 +487,36 @@ static bool is_malformed(const encoder *e, const commit *c) {
     return true;
 }
 
-static bool put_message(encoder *e, json_buffer *b, const commit *c) {
+/* True also where the fragment is longer than can be stored: *too_long tells. */
+static bool put_message(encoder *e, json_buffer *b, const commit *c, message_refusal refusal,
+                        bool *too_long) {
     size_t start = b->length;
     static const char header[MESSAGE_HEADER];
     bool ok = number_all(e, c) && json_buffer_add(b, header, sizeof header) &&
               put_varint(b, c->local_seq) && put_varint(b, e->r->settled) &&
-              put_varint(b, c->heard) &&
-              put_varint(b, (uint64_t)c->class * 2 + is_malformed(e, c)) && put_names(e, b) &&
-              put_writes(e, b, c) && put_claims(e, b, c) && put_preconditions(e, b, c);
+              put_varint(b, c->heard) && put_varint(b, (uint64_t)c->class * 4 + refusal) &&
+              put_names(e, b) && put_writes(e, b, c) && put_claims(e, b, c) &&
+              put_preconditions(e, b, c);
     size_t fragment = b->length;
-    if (!ok || !put_fragment(e, b, c)) return false;
+    if (!ok || (refusal != REFUSAL_TOO_LONG && !put_fragment(e, b, c))) return false;
+    *too_long = b->length - fragment > FRAGMENT_MAX;
     uint32_t sizes[2] = { (uint32_t)(b->length - start), (uint32_t)(b->length - fragment) };
     memcpy(b->bytes + start, sizes, sizeof sizes);
-    return b->length - start <= UINT32_MAX;
+    return true;
 }
 
 hd_status encode_commit(encoder *e, const commit *c, json_buffer *out) {
     size_t start = out->length;
-    if (put_message(e, out, c)) return HD_OK;
+    bool too_long;
+    message_refusal refusal = has_bad_extra(e, c) ? REFUSAL_MALFORMED : REFUSAL_NONE;
+    bool ok = put_message(e, out, c, refusal, &too_long);
+    if (ok && too_long) {
+        out->length = start;
+        env_log(e->env, HD_LOG_ERROR, "commit refused: its operations are longer than %zu MiB",
+                FRAGMENT_MAX >> 20);
+        ok = put_message(e, out, c, REFUSAL_TOO_LONG, &too_long);
+    }
+    if (ok && out->length - start <= UINT32_MAX) return HD_OK;
     out->length = start;
     return HD_NOMEM;
 }

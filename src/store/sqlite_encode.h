@@ -7,7 +7,7 @@
  * values without ever looking at them, and what is hashed for replays is what is stored.
  *
  *     u32 size, u32 fragment size                         fixed; everything else is a varint
- *     local seq, settled, heard, class * 2 + malformed    malformed: to be refused
+ *     local seq, settled, heard, class * 4 + refusal      refusal: see message_refusal
  *     spaces:        count, written; names                the first `written` get a seq
  *     documents:     count; space, scope * 2 + meta, instance, id
  *     writes:        count; document, basis, flags, own commit under it, exact paths, operations' paths
@@ -23,6 +23,17 @@
 #include "value/json_write.h"
 
 #define MESSAGE_HEADER 8u
+
+/* A row of the log holds at least one commit, and SQLite holds no row of a gigabyte. What is longer than
+ * this can never be stored. */
+#define FRAGMENT_MAX ((size_t)900 << 20)
+
+/* Why the writer is to refuse the commit, whatever its claims are. */
+typedef enum message_refusal {
+    REFUSAL_NONE,
+    REFUSAL_MALFORMED, /* what it says of nodes cannot be kept: HD_PROTOCOL */
+    REFUSAL_TOO_LONG   /* longer than FRAGMENT_MAX: HD_LIMIT. The message has no fragment */
+} message_refusal;
 
 /* Flags of a write. */
 enum {

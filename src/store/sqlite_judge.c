@@ -8,6 +8,9 @@
 #include "store/sqlite_readers.h"
 #include "value/id.h"
 
+/* Where a row ends if there is more to store. */
+#define ROW_BYTES ((size_t)32 << 20)
+
 void outcome_free(const hd_env *env, outcome *o) {
     if (!o) return;
     vec_fini(env, &o->items);
@@ -252,7 +255,8 @@ static hd_status judge(writer *w, outcome *o, candidate *work) {
     if (status) return status;
     hd_status fate = w->verdict.status;
     if (!w->verdict.replayed) {
-        if (!fate && work->malformed) fate = HD_PROTOCOL;
+        if (!fate && work->refusal == REFUSAL_MALFORMED) fate = HD_PROTOCOL;
+        if (work->refusal == REFUSAL_TOO_LONG) fate = HD_LIMIT;
         if (!fate) return accept(w, o, work);
         status = admit_refuse(&w->heads, &work->sub, fate);
     }
@@ -269,16 +273,24 @@ static bool next_message(writer *w, const batch *b, candidate *work, size_t *use
     return true;
 }
 
+/* A row ends before it becomes too long; the first commit of a row always fits (FRAGMENT_MAX). */
+static bool is_row_full(const writer *w, const candidate *work) {
+    return w->admitted && w->commits.length + work->fragment_length > ROW_BYTES;
+}
+
 /* From `at` on; the batch itself is consumed only when its row is stored. */
-static hd_status judge_batch(writer *w, outcome *o, const batch *given) {
+static hd_status judge_batch(writer *w, outcome *o, batch *given, bool *full) {
     batch b = *given;
     candidate work;
     size_t used;
     hd_status status = HD_OK;
-    while (!status && next_message(w, &b, &work, &used, &status)) {
+    while (!status && !*full && next_message(w, &b, &work, &used, &status)) {
+        *full = !status && is_row_full(w, &work);
+        if (*full) break;
         if (!status) status = judge(w, o, &work);
         b.at += used;
     }
+    given->judged = b.at;
     return status;
 }
 
@@ -286,7 +298,10 @@ static hd_status judge_all(writer *w, outcome *o) {
     w->commits.length = w->sizes.length = 0;
     w->admitted = 0;
     hd_status status = HD_OK;
-    for (const batch *b = w->todo; b && !status; b = b->next) status = judge_batch(w, o, b);
+    bool full = false;
+    for (batch *b = w->todo; b; b = b->next) b->judged = b->at;
+    for (batch *b = w->todo; b && !full && !status; b = b->next)
+        status = judge_batch(w, o, b, &full);
     return status;
 }
 
@@ -352,8 +367,8 @@ static void give_back(writer *w, batch *b) {
     batch_free(&w->env, other);
 }
 
-static void drop_consumed(writer *w, bool all) {
-    while (w->todo && (all || w->todo->at == w->todo->bytes.length)) {
+static void drop_consumed(writer *w) {
+    while (w->todo && w->todo->at == w->todo->bytes.length) {
         batch *b = w->todo;
         w->todo = b->next;
         give_back(w, b);
@@ -390,7 +405,8 @@ static void attempt_stored(writer *w, outcome *o) {
         w->tail.bytes += w->body.length;
     }
     o->row = w->row;
-    drop_consumed(w, true);
+    for (batch *b = w->todo; b; b = b->next) b->at = b->judged;
+    drop_consumed(w);
 }
 
 hd_status writer_attempt(writer *w, outcome **out) {
@@ -408,7 +424,7 @@ hd_status writer_attempt(writer *w, outcome **out) {
         outcome_free(&w->env, o);
         return status;
     }
-    if (o->row) drop_consumed(w, false);
+    if (o->row) drop_consumed(w);
     else attempt_stored(w, o);
     vec_clear(&w->recovered);
     vec_clear(&w->recovered_seqs);

@@ -42,7 +42,7 @@ bool session_of_text(const char *text, size_t length, uint8_t out[16]) {
 
 hd_value log_json_read(hd_heap *heap, const char *text, size_t length) {
     hd_limits limits = heap->limits;
-    heap->limits.depth += LOG_NESTING;
+    heap->limits.depth = HEAP_DEPTH_MAX + LOG_NESTING; /* other programs may have wider limits */
     heap->limits.size = SIZE_MAX / 4;
     hd_value v = json_read(heap, text, length, NULL);
     heap->limits = limits;

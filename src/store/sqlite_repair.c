@@ -535,7 +535,8 @@ hd_status hd_store_repair(const char *name, const hd_options *options, bool drop
     file_options o = { .vfs = options ? options->vfs : NULL, .must_exist = true };
     tail_init(&r.damaged, &r.w.env);
     hd_status status = file_open(&r.w.file, name, &o, &r.w.env, error);
-    if (!status) status = hd_heap_open(&r.w.env, options ? &options->limits : NULL, &r.w.heap);
+    hd_limits widest = { HEAP_DEPTH_MAX, SIZE_MAX }; /* whatever programs have written */
+    if (!status) status = hd_heap_open(&r.w.env, &widest, &r.w.heap);
     if (!status) status = repair_inside(&r, error);
     repairing_fini(&r);
     return status;

@@ -383,7 +383,7 @@ static hd_status open_state(writer *w, const char *name, hd_error *error) {
                        w->options.durability };
     hd_status status = file_open(&w->file, name, &o, &w->env, error);
     if (status) return status;
-    hd_limits limits = w->options.limits;
+    hd_limits limits = { HEAP_DEPTH_MAX, SIZE_MAX }; /* of whatever programs write */
     status = hd_heap_open(&w->env, &limits, &w->heap);
     if (!status) status = writer_learn(w);
     if (status) file_failure(&w->file, status, "reading", error);
@@ -479,7 +479,7 @@ static bool begin_turn(writer *w) {
 static void end_turn(writer *w, bool done) {
     pthread_mutex_lock(&w->lock);
     bool worth = !w->watching && w->tail.bytes >= TAIL_IDLE;
-    bool more = !done || worth || has_housework(w);
+    bool more = !done || worth || w->todo || has_housework(w);
     w->in_turn = false;
     w->busy = w->todo != NULL;
     pthread_cond_broadcast(&w->done);

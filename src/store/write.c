@@ -13,6 +13,7 @@
 #include "value/diff.h"
 #include "value/id.h"
 #include "value/key.h"
+#include "value/node.h"
 #include "value/text.h"
 #include "value/pool.h"
 #include <stdio.h>
@@ -85,8 +86,16 @@ static bool changes_nothing(hd_value now, const hd_heap *heap, op_kind kind, hd_
     return false;
 }
 
+/* What this program writes may not be nested deeper than its limit, wherever it ends up. What others have
+ * written there may be. */
+static bool is_too_deep(const hd_heap *heap, op_kind kind, hd_path path, hd_value v) {
+    uint32_t around = path_depth(heap, path) + (kind == OP_APPEND);
+    return (kind == OP_SET || kind == OP_APPEND) && around + value_nesting(v) > heap->limits.depth;
+}
+
 static hd_status apply(hd_tx *tx, tx_write *w, op_kind kind, hd_path path, hd_value v,
                        uint64_t keep) {
+    if (is_too_deep(tx->r->heap, kind, path, v)) return HD_LIMIT;
     hd_value next = op_apply(tx->r->heap, w->now, kind, path, v, keep);
     if (value_is_failed(next)) return hd_value_status(next);
     hd_status status = add_op(tx, w, kind, path, v, keep);

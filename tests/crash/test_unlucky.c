@@ -216,6 +216,121 @@ static void what_is_written_after_that_is_not_acknowledged(void **state) {
     remove_store("lost.db");
 }
 
+/* ---- commits that are too large, together or alone */
+
+typedef struct told_verdict {
+    int times;
+    hd_status status;
+} told_verdict;
+
+static void note_verdict(void *ctx, hd_status status) {
+    told_verdict *t = ctx;
+    t->times++;
+    t->status = status;
+}
+
+static void commit_text(hd_runtime *rt, const char *cell, char c, size_t length, told_verdict *t) {
+    hd_tx *tx;
+    char *text = malloc(length);
+    assert_non_null(text);
+    memset(text, c, length);
+    *t = (told_verdict){ 0, HD_PENDING };
+    assert_int_equal(hd_tx_begin(rt, &tx), HD_OK);
+    hd_value v = hd_string_n(hd_tx_pool(tx), text, length);
+    assert_int_equal(hd_tx_set(tx, hd_cell_at(rt, cell), v), HD_OK);
+    assert_int_equal(hd_tx_commit(tx, note_verdict, t), HD_OK);
+    free(text);
+}
+
+/* More than one row of the log may hold: each is stored, in several rows. */
+static void large_commits_queued_together_are_all_stored(void **state) {
+    enum { COMMITS = 6, BYTES = 12 << 20 };
+    told_verdict told[COMMITS];
+    hd_runtime *rt;
+    assert_int_equal(hd_open("large.db", NULL, &rt, NULL), HD_OK);
+    for (int i = 0; i < COMMITS; i++) {
+        char cell[32];
+        snprintf(cell, sizeof cell, "main/n%d", i);
+        commit_text(rt, cell, 'x', BYTES, &told[i]);
+    }
+    assert_int_equal(hd_runtime_sync(rt), HD_OK);
+    for (int i = 0; i < COMMITS; i++) {
+        assert_int_equal(told[i].times, 1);
+        assert_int_equal(told[i].status, HD_OK);
+    }
+    assert_int_equal(hd_close(rt), HD_OK);
+    remove_store("large.db");
+}
+
+/* Its text is six times as long as its value, and longer than SQLite holds. Takes some gigabytes: only
+ * with HD_ROUNDS. */
+static void a_commit_that_can_never_be_stored_is_refused_alone(void **state) {
+    if (!getenv("HD_ROUNDS")) skip();
+    told_verdict told[3];
+    hd_runtime *rt;
+    assert_int_equal(hd_open("large.db", NULL, &rt, NULL), HD_OK);
+    commit_text(rt, "main/before", 'x', 10, &told[0]);
+    commit_text(rt, "main/poison", 1, (size_t)180 << 20, &told[1]);
+    commit_text(rt, "main/after", 'x', 10, &told[2]);
+    assert_int_equal(hd_runtime_sync(rt), HD_OK);
+    assert_int_equal(told[0].status, HD_OK);
+    assert_int_equal(told[1].status, HD_LIMIT);
+    assert_int_equal(told[2].status, HD_OK);
+    assert_int_equal(hd_close(rt), HD_OK);
+    remove_store("large.db");
+}
+
+/* ---- programs with different limits */
+
+static void deep_json(char *out, int depth) {
+    for (int i = 0; i < depth; i++) *out++ = '[';
+    for (int i = 0; i < depth; i++) *out++ = ']';
+    *out = 0;
+}
+
+static hd_runtime *open_with_depth(uint32_t depth) {
+    hd_runtime *rt;
+    hd_options options = { .limits = { .depth = depth } };
+    assert_int_equal(hd_open("deep.db", &options, &rt, NULL), HD_OK);
+    return rt;
+}
+
+/* One program may write what another may not: the other goes on, and reads it. */
+static void programs_with_different_limits_share_a_file(void **state) {
+    char json[4096];
+    for (int fold = 0; fold < 2; fold++) {
+        hd_runtime *narrow = open_with_depth(8), *wide = open_with_depth(1000);
+        deep_json(json, 900);
+        assert_int_equal(hd_write_json(wide, hd_cell_at(wide, "main/deep"), json), HD_OK);
+        assert_int_equal(hd_write_json(wide, hd_cell_at(wide, "main/flat#/a/b"), json), HD_OK);
+        assert_int_equal(hd_runtime_sync(wide), HD_OK);
+        if (fold) assert_int_equal(hd_store_checkpoint(wide, NULL), HD_OK);
+        assert_int_equal(hd_write_json(narrow, hd_cell_at(narrow, "main/flat#/c"), "1"), HD_OK);
+        deep_json(json, 9);
+        assert_int_equal(hd_write_json(narrow, hd_cell_at(narrow, "main/own"), json), HD_LIMIT);
+        deep_json(json, 7);
+        assert_int_equal(hd_write_json(narrow, hd_cell_at(narrow, "main/own#/a/b"), json),
+                         HD_LIMIT);
+        assert_int_equal(hd_write_json(narrow, hd_cell_at(narrow, "main/own#/a"), json), HD_OK);
+        assert_int_equal(hd_runtime_sync(narrow), HD_OK);
+        hd_pool *pool;
+        assert_int_equal(hd_pool_open(hd_runtime_heap(narrow), &pool), HD_OK);
+        hd_value flat = hd_read(narrow, pool, hd_cell_at(narrow, "main/flat"));
+        assert_int_equal(hd_value_as_int(hd_value_at(flat, "c"), 0), 1);
+        assert_true(hd_value_exists(hd_value_at(hd_value_at(flat, "a"), "b")));
+        assert_true(hd_value_exists(hd_read(narrow, pool, hd_cell_at(narrow, "main/deep"))));
+        hd_pool_close(pool);
+        assert_int_equal(hd_close(wide), HD_OK);
+        assert_int_equal(hd_close(narrow), HD_OK);
+        narrow = open_with_depth(8);
+        assert_int_equal(hd_store_checkpoint(narrow, NULL), HD_OK);
+        assert_int_equal(hd_close(narrow), HD_OK);
+        hd_options options = { .limits = { .depth = 8 } };
+        assert_int_equal(hd_store_check("deep.db", &options, NULL, NULL, NULL), HD_OK);
+        remove_store("deep.db");
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(creating_leaves_nothing_but_the_file),
@@ -226,6 +341,9 @@ int main(void) {
         cmocka_unit_test(a_file_that_is_moved_is_missed),
         cmocka_unit_test(a_file_that_is_replaced_is_missed),
         cmocka_unit_test(what_is_written_after_that_is_not_acknowledged),
+        cmocka_unit_test(large_commits_queued_together_are_all_stored),
+        cmocka_unit_test(a_commit_that_can_never_be_stored_is_refused_alone),
+        cmocka_unit_test(programs_with_different_limits_share_a_file),
     };
     return cmocka_run_group_tests_name("unlucky", tests, enter_folder, leave_folder);
 }
