@@ -18,6 +18,14 @@ static bool is_stale(const scheduler *s, const hd_tx *tx) {
     return false;
 }
 
+static bool reads_as_before(const node *n, const hd_tx *tx) {
+    const edge *reads = node_reads_const(n);
+    if (n->read_count != tx->reads.count) return false;
+    for (uint32_t i = 0; i < n->read_count; i++)
+        if (reads[i].key != tx->reads.items[i]) return false;
+    return true;
+}
+
 static void end_suspended_node(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
     node *n = node_of(s, id);
     hd_node handle = registry_handle(s, id);
@@ -29,7 +37,8 @@ static void end_suspended_node(scheduler *s, node_id id, hd_tx *tx, hd_status st
     if (!status && stale) status = HD_STALE;
     /* All it read stands. What marked it meanwhile was read by the run before, not by this. */
     if (!stale) graph_set_clean(&s->graph, n);
-    s->unblock = true; /* it may read less than before */
+    /* If it reads less than before, other suspended runs may not lie upstream of its readers any more. */
+    if (!reads_as_before(n, tx)) s->unblock = true;
     status = runner_finish(s, id, tx, status);
     if (!registry_get(s, handle)) return;
     gates_apply(s, id, s->clock_ns);
