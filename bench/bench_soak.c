@@ -34,7 +34,7 @@ typedef struct soak {
     uint64_t began_ns;
     uint64_t wal_most;              /* bytes */
     uint64_t file_first, file_last; /* the largest file of the first half, and of the second */
-    double close_ms; /* the longest close of a reader */
+    double close_ms;                /* the longest close of a reader */
 } soak;
 
 static void remove_file(void) {

@@ -128,6 +128,11 @@ typedef struct hd_send_options {
      * HD_EXPIRED. 0: unknown; the receipt is then kept for good. */
     const char *id;
     uint64_t id_time_ms;
+    /* The id carries no time, so the event never expires, and its receipt is kept for good. For events that
+     * may be handled long after they were posted, and for senders whose clock cannot be trusted. Without it
+     * an event without an id of the sender's carries the time of this machine's clock, and one that is not
+     * handled within the receipt horizon (hd_options.receipt_days, 30 days) ends with HD_EXPIRED. */
+    bool lasting;
     uint64_t not_before_ns; /* of the monotonic clock: not earlier; those behind it wait too */
     hd_outcome_fn done;
     void *ctx;
@@ -150,7 +155,9 @@ HD_API hd_status hd_event_send(hd_runtime *rt, hd_cell stream, hd_value payload,
 HD_API hd_status hd_tx_send(hd_tx *tx, hd_cell stream, hd_value payload,
                             const hd_send_options *options);
 
-/* Posts: the event is a document of kind "event" in the stream's space until it has been handled.
+/* Posts: the event is a document of kind "event" in the stream's space until it has been handled. That
+ * must happen within the receipt horizon, unless `options->lasting` is set: later it can no longer be told
+ * whether it was handled before, so it is not handled, and stays as failed with HD_EXPIRED.
  * With an id of the sender's: HD_EXISTS if it was handled already; one that is still waiting stays
  * as it is. `options->done` tells whether it was stored (not whether it was handled). If there is no
  * memory for one that came, or for a message of the outbox, pump says HD_NOMEM and the next one looks

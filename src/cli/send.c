@@ -32,7 +32,9 @@ static int post(sending *w, hd_value payload) {
     const char *id = option_text(s->c, "id"), *name = s->c->operands[1];
     if (id && !*id) return cli_fail(s->c, CLI_USAGE, NULL, "--id: the id of an event is not empty");
     const hd_env *env = hd_runtime_env(s->rt);
-    hd_send_options options = { .id = id, .done = note_stored, .ctx = w };
+    hd_send_options options = {
+        .id = id, .lasting = option_given(s->c, "lasting"), .done = note_stored, .ctx = w
+    };
     w->since_ms = (int64_t)env->wall_ms(env->ctx);
     hd_status status = hd_event_post(s->rt, w->stream, payload, &options, w->id);
     if (!status) status = hd_runtime_sync(s->rt);
@@ -170,11 +172,17 @@ const command command_send = {
         "once, however often it is delivered. The payload - is read from stdin.\n\n"
         "With an id of your own the event can be sent again without harm, for instance after a "
         "crash: the same user, stream and id are the same event.\n\n"
+        "It must be handled within 30 days by the clock of this machine (or what the program says "
+        "in receipt_days), because receipts are not kept for longer; after that it shows as "
+        "failed. "
+        "With --lasting, or with an id of your own, it waits for as long as it takes, and its "
+        "receipt is kept for good.\n\n"
         "With --wait the command ends when the event is handled and prints what the handler "
         "returned; if the handler fails, or the time is over, it says so, and the event stays "
         "posted.",
     .options =
         (const cli_option[]){ { "id", "ID", "your own id of the event" },
+                              { "lasting", NULL, "it never expires, however late it is handled" },
                               { "wait", NULL, "wait until it is handled, and print the outcome" },
                               { "timeout", "SECONDS", "how long --wait waits; default: for ever" },
                               OPTION_USER,

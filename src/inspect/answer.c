@@ -1,9 +1,8 @@
-/* answer.c -- from a line to a line; who is there, the graph, and pieces. The answers about nodes are
- * in files of their own. */
+/* answer.c -- from a line to a line; who is there, and pieces. The answers about nodes, and pictures of the
+ * graph, are in files of their own. */
 #include "inspect/answer.h"
 
 #include "base/env.h"
-#include "scheduler/export.h"
 #include "scheduler/registry.h"
 #include "scheduler/scheduler.h"
 #include <heddle/pattern.h>
@@ -73,53 +72,6 @@ static hd_value answer_hello(inspector *in) {
     return hd_builder_close(b);
 }
 
-/* ---- the graph */
-
-static bool put_dot(void *ctx, const char *text, size_t length) {
-    json_buffer *b = ctx;
-    if (b->length + length > ANSWER_MAX || !json_buffer_grow(b, length)) return false;
-    memcpy(b->bytes + b->length, text, length);
-    b->length += length;
-    return true;
-}
-
-static hd_value answer_dot(inspector *in) {
-    json_buffer dot;
-    json_buffer_init(&dot, &in->rt->env);
-    hd_status status = hd_graph_write_dot(in->rt, put_dot, &dot);
-    hd_value v = status ? hd_failed(status == HD_ABORTED ? HD_LIMIT : status)
-                        : hd_string_n(in->pool, dot.bytes, dot.length);
-    json_buffer_fini(&dot);
-    return v;
-}
-
-/* Before any of it is built. */
-static hd_status check_graph(inspector *in, hd_error *error) {
-    const scheduler *s = scheduler_get(in->rt);
-    hd_scheduler_stats stats;
-    bool fits = true;
-    hd_runtime_scheduler_stats(in->rt, &stats);
-    if (stats.nodes > GRAPH_MAX) {
-        env_error(error, HD_LIMIT,
-                  "the graph has %llu nodes, and a picture at most %d; heddle stats shows them",
-                  (unsigned long long)stats.nodes, GRAPH_MAX);
-        return HD_LIMIT;
-    }
-    hd_status status = s ? export_fits(s, GRAPH_PARTS_MAX, &fits) : HD_OK;
-    if (status || fits) return status;
-    env_error(error, HD_LIMIT,
-              "the graph has more than %zu reads and edges, too many for a picture; heddle stats "
-              "shows its nodes",
-              GRAPH_PARTS_MAX);
-    return HD_LIMIT;
-}
-
-static hd_value answer_graph(inspector *in, const request *r, hd_error *error) {
-    hd_status status = check_graph(in, error);
-    if (status) return hd_failed(status);
-    return r->as == FORM_DOT ? answer_dot(in) : hd_graph_snapshot(in->rt, in->pool);
-}
-
 /* ---- pieces */
 
 typedef struct pieces_answer {
@@ -164,7 +116,7 @@ static hd_value answer_pieces(inspector *in, hd_error *error) {
 hd_value answer_to(inspector *in, const request *r, hd_error *error) {
     switch (r->ask) {
     case ASK_HELLO: return answer_hello(in);
-    case ASK_GRAPH: return answer_graph(in, r, error);
+    case ASK_GRAPH: break; /* drawn, not answered: drawing_begin */
     case ASK_WHY: return answer_why(in, r, error);
     case ASK_WHY_NOT: return answer_why_not(in, r, error);
     case ASK_STATS: return answer_stats(in, r, error);
@@ -197,10 +149,14 @@ void answer_error(hd_status status, const char *message, json_buffer *out) {
     if (!put(out, line)) out->length = 0;
 }
 
-static hd_status print_answer(json_buffer *out, hd_value answer) {
+bool answer_begin(json_buffer *out) {
     char head[48];
     snprintf(head, sizeof head, "{\"heddle\":%d,\"answer\":", REQUEST_VERSION);
-    if (!put(out, head)) return HD_NOMEM;
+    return put(out, head);
+}
+
+static hd_status print_answer(json_buffer *out, hd_value answer) {
+    if (!answer_begin(out)) return HD_NOMEM;
     hd_status status = json_print_to(out, answer, HD_JSON_COMPACT);
     if (status) return status;
     if (out->length + 2 > ANSWER_MAX) return HD_LIMIT;

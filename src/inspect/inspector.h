@@ -1,6 +1,6 @@
 /* inspector.h -- who answers: a listening socket, and a few who ask.
  *
- *     accept -> read one line -> request_parse -> answer_to -> write -> close
+ *     accept -> read one line -> request_parse -> answer_to, or draw over several pumps -> write -> close
  *
  * Nothing blocks. Each asker has a buffer for its line and one for its answer, both bounded, and a
  * time until which it must have got on; so the worst that one can do is to take one of ASKERS_MAX
@@ -23,12 +23,17 @@
 #define TAKE_WITHIN_NS  UINT64_C(30000000000) /* from the answer's start to its end */
 #define ACCEPT_PAUSE_NS UINT64_C(1000000000)  /* when there are no descriptors left */
 
+#define GRAPH_SLICE 2000 /* nodes, reads and edges that are drawn in one pump, for all askers */
+
+struct drawing;
+
 typedef struct asker {
     int fd; /* -1: the seat is free */
     uint64_t deadline_ns;
     json_buffer line;   /* so much of it as has come */
-    json_buffer answer; /* empty: it has not asked yet */
+    json_buffer answer; /* empty: it has not asked yet, or its picture is being drawn */
     size_t sent;
+    struct drawing *drawing; /* owned; NULL: none */
 } asker;
 
 typedef struct inspector {
@@ -43,6 +48,7 @@ typedef struct inspector {
     uint64_t answered, refused;
     hd_pool *pool; /* of one answer */
     asker askers[ASKERS_MAX];
+    int turn; /* whose picture is drawn first in the next pump */
 } inspector;
 
 /* Puts the answer to a request into `out`, as a line. Never fails: without memory, or when it would be
@@ -50,6 +56,16 @@ typedef struct inspector {
 void answer_line(inspector *in, const char *line, size_t length, json_buffer *out);
 /* A line that says why there is no answer. */
 void answer_error(hd_status status, const char *message, json_buffer *out);
+
+/* A picture of a large graph takes longer than a pump may: it is drawn over several. Begins one if that is
+ * what the line asks for; false: it asks for something else, or not well. */
+bool drawing_begin(inspector *in, asker *a, const char *line, size_t length);
+/* Draws on, for up to *budget nodes, reads and edges, which it lowers. When all of it is there, or when it
+ * cannot be drawn, the asker's answer says so, and the drawing is gone. */
+void drawing_go_on(inspector *in, asker *a, uint64_t *budget);
+void drawing_free(inspector *in, asker *a);
+/* Puts the text that stands before an answer into `out`. */
+bool answer_begin(json_buffer *out);
 
 /* What is answered. A failed value: `error` says why. */
 hd_value answer_to(inspector *in, const request *r, hd_error *error);

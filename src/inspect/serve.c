@@ -26,10 +26,11 @@ static asker *seat_of(inspector *in, int fd) {
     return NULL;
 }
 
-static void leave(asker *a) {
+static void leave(inspector *in, asker *a) {
     close(a->fd); /* which takes it out of the epoll set */
     json_buffer_fini(&a->line);
     json_buffer_fini(&a->answer);
+    drawing_free(in, a);
     a->fd = -1;
 }
 
@@ -50,29 +51,45 @@ static void hand_over(inspector *in, asker *a) {
         if (n < 0 && would_block() && watch(in, EPOLL_CTL_MOD, a->fd, EPOLLOUT)) return;
         break;
     }
-    leave(a);
+    leave(in, a);
 }
 
 /* `end` of its line; NULL: it has none. */
 static void reply(inspector *in, asker *a, const char *end) {
-    if (end) answer_line(in, a->line.bytes, (size_t)(end - a->line.bytes), &a->answer);
-    else answer_error(HD_LIMIT, "a request is one line of at most 65536 bytes", &a->answer);
+    size_t length = end ? (size_t)(end - a->line.bytes) : 0;
     in->answered++;
     a->deadline_ns = env_now_ns(&in->rt->env) + TAKE_WITHIN_NS;
-    hand_over(in, a);
+    if (!end) answer_error(HD_LIMIT, "a request is one line of at most 65536 bytes", &a->answer);
+    else if (!drawing_begin(in, a, a->line.bytes, length))
+        answer_line(in, a->line.bytes, length, &a->answer);
+    /* While it is drawn, only that it has gone away is of interest. */
+    if (!a->drawing) hand_over(in, a);
+    else if (!watch(in, EPOLL_CTL_MOD, a->fd, 0)) leave(in, a);
+}
+
+/* In turns, so that nobody waits for those who came earlier to get all of theirs. */
+static void draw_on(inspector *in) {
+    uint64_t budget = GRAPH_SLICE;
+    for (int i = 0; i < ASKERS_MAX && budget; i++) {
+        asker *a = &in->askers[(in->turn + i) % ASKERS_MAX];
+        if (a->fd < 0 || !a->drawing) continue;
+        drawing_go_on(in, a, &budget);
+        if (!a->drawing) hand_over(in, a);
+    }
+    in->turn = (in->turn + 1) % ASKERS_MAX;
 }
 
 static void listen_to(inspector *in, asker *a) {
     size_t room = REQUEST_MAX - a->line.length, most = room < READ_MAX ? room : READ_MAX;
     if (!json_buffer_grow(&a->line, most)) {
-        leave(a); /* there is no memory for an answer either */
+        leave(in, a); /* there is no memory for an answer either */
         return;
     }
     char *from = a->line.bytes + a->line.length;
     ssize_t n = recv(a->fd, from, most, MSG_DONTWAIT);
     if (n < 0 && (would_block() || errno == EINTR)) return;
     if (n <= 0) {
-        leave(a); /* it went away in the middle of its line */
+        leave(in, a); /* it went away in the middle of its line */
         return;
     }
     const char *end = memchr(from, '\n', (size_t)n);
@@ -139,7 +156,7 @@ static void look_at_clock(inspector *in) {
         asker *a = &in->askers[i];
         if (a->fd < 0) continue;
         if (!now) now = env_now_ns(&in->rt->env);
-        if (now >= a->deadline_ns) leave(a);
+        if (now >= a->deadline_ns) leave(in, a);
     }
     if (!in->paused_until_ns || env_now_ns(&in->rt->env) < in->paused_until_ns) return;
     in->paused_until_ns = 0;
@@ -158,18 +175,22 @@ static void pump(void *ctx) {
         }
         asker *a = seat_of(in, fd);
         if (!a) continue;
-        if (a->answer.length) hand_over(in, a);
+        if (a->drawing) leave(in, a); /* it has hung up */
+        else if (a->answer.length) hand_over(in, a);
         else listen_to(in, a);
     }
+    draw_on(in);
     look_at_clock(in);
 }
 
 static uint64_t deadline(const void *ctx) {
     const inspector *in = ctx;
     uint64_t first = in->paused_until_ns ? in->paused_until_ns : UINT64_MAX;
-    for (int i = 0; i < ASKERS_MAX; i++)
-        if (in->askers[i].fd >= 0 && in->askers[i].deadline_ns < first)
-            first = in->askers[i].deadline_ns;
+    for (int i = 0; i < ASKERS_MAX; i++) {
+        if (in->askers[i].fd < 0) continue;
+        if (in->askers[i].drawing) return 0;
+        if (in->askers[i].deadline_ns < first) first = in->askers[i].deadline_ns;
+    }
     return first;
 }
 
@@ -177,7 +198,7 @@ static void inspector_close(void *ctx) {
     inspector *in = ctx;
     hd_runtime *rt = in->rt;
     for (int i = 0; i < ASKERS_MAX; i++)
-        if (in->askers[i].fd >= 0) leave(&in->askers[i]);
+        if (in->askers[i].fd >= 0) leave(in, &in->askers[i]);
     if (in->listen_fd >= 0) {
         if (in->pid == getpid()) unlink(in->path);
         close(in->listen_fd);

@@ -115,7 +115,9 @@ static void step(scheduler *s, lane *l) {
     e->waits = missing;
     if (e->waits || !e->to->spec.fn) return;
     if (event_id_expired(s, e->time_ms)) {
-        events_end(s, e, HD_EXPIRED, "the id is older than receipts are kept");
+        events_end(
+            s, e, HD_EXPIRED,
+            "it is older than receipts are kept: what may wait so long is posted as lasting");
         return;
     }
     if (is_refused(s, e) || is_repeated(s, e)) return;

@@ -19,7 +19,7 @@ hd_status events_mint(scheduler *s, hd_tx *tx, const stream *to, const hd_send_o
         return event_id_named(s, to, options->id, *ms, out);
     }
     if (h && !h->e->began_ms) h->e->began_ms = env_wall_ms(s->env);
-    *ms = h ? h->e->began_ms : env_wall_ms(s->env);
+    *ms = options->lasting ? 0 : h ? h->e->began_ms : env_wall_ms(s->env);
     if (h) {
         event_id_child(to, h->e->id, h->sent++, *ms, out);
     } else if (tx) {

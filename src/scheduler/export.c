@@ -51,21 +51,6 @@ static hd_status edges_from(const scheduler *s, node_id id, edge_vec *out) {
     return HD_OK;
 }
 
-hd_status export_fits(const scheduler *s, uint64_t most, bool *fits) {
-    edge_vec found = { 0 };
-    hd_status status = HD_OK;
-    uint64_t parts = 0;
-    for (uint32_t pos = 0; pos < s->graph.order_count && !status && parts <= most; pos++) {
-        node_id id = s->graph.node_at[pos];
-        if (!id) continue;
-        status = edges_from(s, id, &found);
-        parts += node_of(s, id)->read_count + found.count;
-    }
-    vec_fini(s->env, &found);
-    *fits = parts <= most;
-    return status;
-}
-
 /* ---- JSON */
 
 static hd_value cell_text(const scheduler *s, hd_pool *pool, place_id at) {
@@ -162,6 +147,28 @@ hd_value export_snapshot(const scheduler *s, hd_pool *pool) {
     return status ? hd_failed(status) : snapshot;
 }
 
+static bool put_edge_text(json_buffer *b, node_id from, const out_edge *e) {
+    char text[96];
+    int n = snprintf(text, sizeof text, "%s{\"from\":%u,\"kind\":\"%s\",\"to\":%u}",
+                     b->length ? "," : "", from, edge_names[e->kind], e->to);
+    return json_buffer_add(b, text, (size_t)n);
+}
+
+hd_status export_node_json(const scheduler *s, hd_pool *pool, node_id id, json_buffer *nodes,
+                           json_buffer *edges, uint64_t *parts) {
+    edge_vec found = { 0 };
+    hd_value v = node_value(s, pool, id);
+    hd_status status = hd_value_status(v);
+    if (!status && nodes->length && !json_buffer_add(nodes, ",", 1)) status = HD_NOMEM;
+    if (!status) status = json_print_to(nodes, v, HD_JSON_COMPACT);
+    if (!status) status = edges_from(s, id, &found);
+    for (uint32_t i = 0; i < found.count && !status; i++)
+        if (!put_edge_text(edges, id, &found.items[i])) status = HD_NOMEM;
+    *parts += node_of(s, id)->read_count + found.count;
+    vec_fini(s->env, &found);
+    return status;
+}
+
 /* ---- DOT */
 
 typedef struct dot {
@@ -211,21 +218,38 @@ static hd_status put_dot_node(dot *d, const scheduler *s, node_id id) {
     return HD_OK;
 }
 
-hd_status export_dot(const scheduler *s, hd_json_sink sink, void *ctx) {
+const char export_dot_begin[] = "digraph heddle {\n  rankdir=LR;\n";
+
+static hd_status put_dot_lines(dot *d, const scheduler *s, node_id id, edge_vec *found) {
     static const char *const styles[] = { "solid", "dashed", "dotted" };
+    hd_status status = put_dot_node(d, s, id);
+    if (!status) status = edges_from(s, id, found);
+    for (uint32_t i = 0; i < found->count && !status; i++)
+        print(d, "  n%u -> n%u [style=%s];\n", id, found->items[i].to,
+              styles[found->items[i].kind]);
+    return status;
+}
+
+static bool to_buffer(void *ctx, const char *text, size_t length) {
+    return json_buffer_add(ctx, text, length);
+}
+
+hd_status export_node_dot(const scheduler *s, node_id id, json_buffer *out, uint64_t *parts) {
+    dot d = { to_buffer, out, false };
+    edge_vec found = { 0 };
+    hd_status status = put_dot_lines(&d, s, id, &found);
+    *parts += node_of(s, id)->read_count + found.count;
+    vec_fini(s->env, &found);
+    return d.stopped ? HD_NOMEM : status;
+}
+
+hd_status export_dot(const scheduler *s, hd_json_sink sink, void *ctx) {
     dot d = { sink, ctx, false };
     edge_vec found = { 0 };
     hd_status status = HD_OK;
-    print(&d, "digraph heddle {\n  rankdir=LR;\n");
-    for (uint32_t pos = 0; pos < s->graph.order_count && !status && !d.stopped; pos++) {
-        node_id id = s->graph.node_at[pos];
-        if (!id) continue;
-        status = put_dot_node(&d, s, id);
-        if (!status) status = edges_from(s, id, &found);
-        for (uint32_t i = 0; i < found.count && !status; i++)
-            print(&d, "  n%u -> n%u [style=%s];\n", id, found.items[i].to,
-                  styles[found.items[i].kind]);
-    }
+    print(&d, "%s", export_dot_begin);
+    for (uint32_t pos = 0; pos < s->graph.order_count && !status && !d.stopped; pos++)
+        if (s->graph.node_at[pos]) status = put_dot_lines(&d, s, s->graph.node_at[pos], &found);
     print(&d, "}\n");
     vec_fini(s->env, &found);
     return d.stopped ? HD_ABORTED : status;

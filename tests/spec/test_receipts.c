@@ -500,15 +500,19 @@ static void messages_left_behind_are_delivered_by_the_next_program(void **state)
 
 /* ---- posted events */
 
-static hd_status post(lab *l, const char *json, const char *id, char out[HD_EVENT_ID_SIZE]) {
+static hd_status post_with(lab *l, const char *json, hd_send_options options,
+                           char out[HD_EVENT_ID_SIZE]) {
     hd_runtime *rt = lab_runtime_now(l);
     hd_pool *pool;
     hd_pool_open(hd_runtime_heap(rt), &pool);
-    hd_send_options options = { .id = id };
     hd_status status = hd_event_post(rt, hd_cell_at(rt, "main/buy"),
                                      hd_json_parse(pool, json, strlen(json), NULL), &options, out);
     hd_pool_close(pool);
     return status;
+}
+
+static hd_status post(lab *l, const char *json, const char *id, char out[HD_EVENT_ID_SIZE]) {
+    return post_with(l, json, (hd_send_options){ .id = id }, out);
 }
 
 /* Posted events wait in the store for a program with a handler, which takes them in order; their
@@ -584,6 +588,24 @@ static void a_posted_event_that_fails_is_not_lost(void **state) {
     lab_close(l);
 }
 
+/* The sender chooses: what it posts as lasting is handled however late, once. */
+static void a_lasting_event_is_handled_however_late(void **state) {
+    lab *l = lab_start();
+    char id[HD_EVENT_ID_SIZE], second[HD_EVENT_ID_SIZE];
+    const hd_env *env = lab_env_of(lab_world(l));
+    assert_int_equal(post_with(l, "1", (hd_send_options){ .lasting = true }, id), HD_OK);
+    assert_int_equal(post_with(l, "2", (hd_send_options){ .lasting = true }, second), HD_OK);
+    assert_string_not_equal(id, second);
+    sync_now(l);
+    lab_env_set_wall_ms(lab_world(l), env->wall_ms(env->ctx) + 3100 * DAY);
+    lab_on(l, "b");
+    lab_handler *h = lab_handle(l, .stream = "buy");
+    sync_now(l);
+    assert_int_equal(h->runs, 2);
+    assert_int_equal(count_kind(l, "event"), 0);
+    lab_close(l);
+}
+
 /* One that waited longer than receipts are kept is not handled: whether it was before, nobody knows
  * any more. It stays, for somebody to decide. */
 static void a_posted_event_that_is_too_old_is_not_handled(void **state) {
@@ -632,6 +654,7 @@ int main(void) {
         cmocka_unit_test(i11_a_posted_id_counts_once),
         cmocka_unit_test(a_posted_event_that_fails_is_not_lost),
         cmocka_unit_test(a_posted_event_that_is_too_old_is_not_handled),
+        cmocka_unit_test(a_lasting_event_is_handled_however_late),
         cmocka_unit_test(without_the_receipt_i11_fails),
     };
     LAB_EVERYWHERE(tests);
