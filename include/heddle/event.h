@@ -1,8 +1,8 @@
 /* heddle/event.h -- events: handlers that run in order, see consistent data, and count once.
  *
  * An event is a value sent to a *stream*, which is a cell that nobody reads: an address with a
- * handler. Handlers run one after the other, in the order in which the events were sent, each in a
- * transaction of its own:
+ * handler. The handlers of one space run one after the other, in the order in which the events were sent,
+ * each in a transaction of its own; spaces do not wait for each other:
  *
  *     static hd_status on_buy(hd_tx *tx, const hd_event *event, void *ctx) {
  *         const struct shop *shop = ctx;
@@ -18,7 +18,10 @@
  *
  * CONSISTENT. Before a handler runs, every computation that feeds its inputs has been brought up to
  * date, whether or not somebody looks at it. An event whose inputs cannot be brought up to date yet
- * (a time gate, a document on its way) waits, and those behind it wait with it: nobody overtakes.
+ * (a time gate, a document on its way) waits, and those behind it in its space wait with it: nothing
+ * overtakes. Inputs that do not settle are waited for until their backoff has reached 2 s; then the handler
+ * runs on their latest values, with a warning that names them. What an effect writes is no computation's
+ * output: a handler sees what effects have written so far.
  *
  * ONCE. Each event has an id; handling it creates, in the same commit as its effects, a *receipt*:
  * the document of the handling, with what the handler returned. It must not exist before. However
@@ -133,7 +136,7 @@ typedef struct hd_send_options {
      * an event without an id of the sender's carries the time of this machine's clock, and one that is not
      * handled within the receipt horizon (hd_options.receipt_days, 30 days) ends with HD_EXPIRED. */
     bool lasting;
-    uint64_t not_before_ns; /* of the monotonic clock: not earlier; those behind it wait too */
+    uint64_t not_before_ns; /* of the monotonic clock: not earlier; later ones of its space wait */
     hd_outcome_fn done;
     void *ctx;
 } hd_send_options;

@@ -138,7 +138,9 @@ HD_API void hd_lab_runtime_close(hd_runtime *rt);
  * left. What waits for a time goes on waiting. In a file each runtime looks for others' commits from
  * time to time: with several of them settle takes some multiples of 100 ms of the lab's time. */
 HD_API void hd_lab_settle(hd_lab *lab);
-/* The same, time passing as needed: until nothing waits for a time either. */
+/* The same, time passing as needed: until nothing waits for a time either, apart from nodes that do not
+ * settle or quarrel, and those that keep each other busy through debounces or throttles for more than 100
+ * windows. scheduler.h, "Idle", has the list. */
 HD_API void hd_lab_idle(hd_lab *lab);
 /* One runtime, one turn: its commits reach the store, it hears of what was decided, and runs. The
  * order of these calls is the order of delivery. */

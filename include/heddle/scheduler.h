@@ -25,7 +25,7 @@
  * the call that registers, writes or cancels: runs happen in hd_runtime_pump (or settle, or run).
  *
  * Order: writers before readers, parents before children, then by registration. A graph that does
- * not settle is slowed down, never stopped, and says so once.
+ * not settle is slowed down, never stopped, and says so once; nothing else waits for it for ever (see Idle).
  */
 #ifndef HEDDLE_SCHEDULER_H
 #define HEDDLE_SCHEDULER_H
@@ -45,7 +45,7 @@ extern "C" {
  * again when that is done; an action that acts outside the store looks at hd_value_status first. So no
  * action sees a mixture of values from before and after a change; exceptions are cycles, and nodes
  * with time gates, whose last result is read. A transient status is
- * retried within a budget of 10; any other is reported to the error handlers, nothing is committed,
+ * retried, ten runs in all, with growing delays; any other is reported to the error handlers, nothing is committed,
  * and the node runs again when something it read changes. After HD_NOMEM, which is nobody's fault, it
  * stays invalid: pump returns HD_NOMEM when it has done the rest, and the next pump tries again. */
 typedef hd_status (*hd_action_fn)(hd_tx *tx, void *ctx);
@@ -163,7 +163,33 @@ HD_API void hd_hold_end(hd_runtime *rt, hd_hold hold);
 
 /* ---- Idle -------------------------------------------------------------------------------- */
 
-/* Nothing is runnable, suspended, or deferred before its first result. Called once, from pump. */
+/* What the calls that wait do wait for. Settle waits for idle; close is events that were not begun told
+ * HD_CLOSED, then sync, then the end of everything else. "lab" is hd_lab_idle.
+ *
+ *                                                            idle, settle   sync   close   lab
+ *   nodes that can run now                                       yes        yes    yes     yes
+ *   suspended runs, hd_work_begin                                yes        -      -       yes
+ *   live nodes: a first run behind a debounce, a hold,
+ *     or a document on its way                                   yes        -      -       yes
+ *   live nodes: the first ten retries in a row of a run that
+ *     was refused or failed for now                              yes        yes    yes     yes
+ *   live nodes that have run, and are debounced or throttled     -          -      -       yes
+ *   live nodes that do not settle: their backoff until it has
+ *     reached 2 s, and after a change of what they read          yes        -      -       yes
+ *   live nodes that quarrel with another writer (echo)           -          -      -       -
+ *   events in line                                               yes        yes    begun   yes
+ *     that wait for a presync, or a handler that is loaded       yes        -      -       yes
+ *     whose preflight said HD_PENDING                            -          -      -       -
+ *   verdicts of commits                                          -          yes    yes     yes
+ *   messages of the outbox that a channel has refused            -          -      -       -
+ *
+ * Dormant nodes are never waited for. Nothing here waits for ever because a graph does not settle: an event
+ * goes on after 2 s, a first run behind a debounce that never ends is left after ten windows and ten seconds.
+ * If nodes are left that do not settle, quarrel or are refused again and again, settle returns HD_UNSETTLED
+ * and hd_scheduler_stats.unsettled counts them. A run that close drops is made after the next start, if it
+ * was a computation; to have a debounced effect run before, set its debounce to 0 and settle. */
+
+/* The runtime is idle, as above. Called once, from pump. */
 typedef void (*hd_idle_fn)(void *ctx);
 HD_API hd_status hd_runtime_on_idle(hd_runtime *rt, hd_idle_fn fn, void *ctx);
 HD_API bool hd_runtime_is_idle(const hd_runtime *rt);
@@ -462,9 +488,10 @@ HD_API hd_status hd_node_recheck(hd_runtime *rt, hd_node node);
 /* ---- Telemetry and diagnosis --------------------------------------------------------------- */
 
 typedef enum hd_telemetry_kind {
-    HD_TELEMETRY_NOT_SETTLING, /* a pass ended at its limit; `count` nodes are left, some in `names` */
-    HD_TELEMETRY_BUSY,         /* more than 30 % and 1 s of a window of 5 s: busy_ns of window_ns */
-    HD_TELEMETRY_DIAGNOSIS     /* the diagnosis found a node that writes differently */
+    HD_TELEMETRY_NOT_SETTLING, /* `count` more nodes do not settle, some in `names`; each is told once, until
+                                * none has a backoff any more */
+    HD_TELEMETRY_BUSY,     /* more than 30 % and 1 s of a window of 5 s: busy_ns of window_ns */
+    HD_TELEMETRY_DIAGNOSIS /* the diagnosis found a node that writes differently */
 } hd_telemetry_kind;
 typedef struct hd_telemetry {
     hd_telemetry_kind kind;

@@ -88,7 +88,8 @@ typedef struct hd_options {
  * The file is left untouched then. */
 HD_API hd_status hd_open(const char *file, const hd_options *options, hd_runtime **out,
                          hd_error *error);
-/* Syncs, then closes. If that fails, commits that have no verdict are told HD_NO_VERDICT: they may be in
+/* Tells events that were not begun HD_CLOSED, syncs, then closes; scheduler.h, "Idle", says for what that
+ * waits, and what is dropped. If that fails, commits that have no verdict are told HD_NO_VERDICT: they may be in
  * the store or not (their functions can begin no transaction: HD_CLOSED). Returns what hd_runtime_sync returned; the runtime is gone in any case, but for
  * HD_USAGE: it cannot be closed by what it calls (a run, a verdict, a listener, a post). Let that call
  * hd_runtime_stop, and close when the driving call has returned. */
@@ -117,7 +118,8 @@ HD_API uint64_t hd_runtime_deadline(const hd_runtime *rt);
 /* A descriptor (epoll) that is readable when pump has something to do: verdicts, other processes'
  * commits, posts. The same one each time, the runtime's own. -1: the system has no more of them. */
 HD_API int hd_runtime_fd(hd_runtime *rt);
-/* Pumps and waits until nothing is left to run. Verdicts of commits may still be outstanding. */
+/* Pumps and waits until the runtime is idle; scheduler.h, "Idle", says for what that waits. Verdicts of
+ * commits may still be outstanding. HD_UNSETTLED: it is idle, but a part of the graph does not settle. */
 HD_API hd_status hd_runtime_settle(hd_runtime *rt);
 /* Pumps and waits until every commit has its verdict and derived state is stored. */
 HD_API hd_status hd_runtime_sync(hd_runtime *rt);

@@ -15,7 +15,8 @@
 #define LOOK_MS     100 /* a runtime on a file has looked for others' commits after this */
 #define LOOKS_MAX   1000
 #define TURNS_MAX   10000
-#define WAITS_MAX   10 /* waits of a second for what nobody promised, and the test ends */
+#define WINDOWS_MAX 100 /* of debounces and throttles, that idle waits for */
+#define WAITS_MAX   10  /* waits of a second for what nobody promised, and the test ends */
 #define TRACE_KINDS (HD_TRACE_RUNS | HD_TRACE_TRIGGERS)
 
 /* ---- The environment of a runtime ---------------------------------------------------------- */
@@ -313,7 +314,7 @@ void hd_lab_settle(hd_lab *lab) {
     }
 }
 
-void hd_lab_idle(hd_lab *lab) {
+static void until_idle(hd_lab *lab) {
     for (bool busy = true; busy;) {
         hd_lab_settle(lab);
         busy = false;
@@ -326,6 +327,28 @@ void hd_lab_idle(hd_lab *lab) {
             busy |= status != HD_NOMEM;
         }
     }
+}
+
+/* The end of the first window that a live node waits for which has run before. */
+static bool find_window(void *ctx, const hd_node_info *info) {
+    uint64_t *first = ctx;
+    bool waits = info->why_not == HD_WHY_NOT_DEBOUNCE || info->why_not == HD_WHY_NOT_THROTTLE;
+    if (info->live && waits && info->eligible_at_ns < *first) *first = info->eligible_at_ns;
+    return true;
+}
+
+static bool await_window(hd_lab *lab) {
+    uint64_t first = UINT64_MAX, now = now_ns(lab);
+    for (const lab_runtime *r = lab->runtimes; r; r = r->next)
+        if (!r->held) hd_runtime_nodes(r->rt, find_window, &first);
+    if (first == UINT64_MAX) return false;
+    if (first > now) hd_lab_env_advance_ns(lab->world, first - now);
+    return true;
+}
+
+void hd_lab_idle(hd_lab *lab) {
+    until_idle(lab);
+    for (int i = 0; i < WINDOWS_MAX && await_window(lab); i++) until_idle(lab);
 }
 
 void hd_lab_advance_ms(hd_lab *lab, uint64_t ms) { hd_lab_env_advance_ms(lab->world, ms); }

@@ -47,8 +47,10 @@ static uint64_t next_time(const scheduler *s) {
 }
 
 static bool has_unsettled_nodes(const void *ctx) { return settle_unsettled(ctx) > 0; }
+/* A tick: a verdict has just said that something is to run again. */
 static bool is_unsettled(const void *ctx) {
-    return events_are_unsettled(ctx) || settle_holds_sync(ctx);
+    const scheduler *s = ctx;
+    return (s->tick && !s->r->ahead.count) || events_are_unsettled(s) || settle_holds_sync(s);
 }
 static bool is_due(const void *ctx) { return persistence_is_ready(ctx); }
 static void closing(void *ctx) {
