@@ -138,6 +138,8 @@ HD_API hd_cell hd_derive_pattern(hd_build *b, const char *name, hd_derive_patter
 
 /* Calls fn with the cell's value, as hd_sink, as long as the piece runs. */
 HD_API void hd_build_sink(hd_build *b, const char *name, hd_cell cell, hd_sink_fn fn, void *ctx);
+/* The same with more to say; the spec must have a name. */
+HD_API void hd_build_sink_spec(hd_build *b, const hd_sink_spec *spec);
 /* An address to send events to. */
 HD_API hd_cell hd_stream(hd_build *b, const char *name);
 /* Handles the events of a stream as long as the piece runs. `in` is what the handler reads. */

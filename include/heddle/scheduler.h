@@ -117,6 +117,19 @@ HD_API hd_node hd_effect(hd_runtime *rt, const char *name, hd_action_fn fn, void
 typedef void (*hd_sink_fn)(void *ctx, hd_value v);
 HD_API hd_node hd_sink(hd_runtime *rt, hd_cell cell, hd_sink_fn fn, void *ctx);
 
+/* The same with more to say. What is left out of the spec is as in hd_sink; later versions may add to it. */
+typedef struct hd_sink_spec {
+    const char *name; /* of its node; NULL: anonymous */
+    hd_cell cell;
+    hd_sink_fn fn;
+    void *ctx;
+    /* Commits of this change group (hd_tx_set_group) do not call fn: an editor's own edits, which it shows
+     * already. 0: none. */
+    uint64_t group;
+} hd_sink_spec;
+/* `out` may be NULL. HD_USAGE without a cell or a function, and as hd_node_register. */
+HD_API hd_status hd_sink_register(hd_runtime *rt, const hd_sink_spec *spec, hd_node *out);
+
 /* Looks once: brings the cell up to date and calls fn. */
 HD_API hd_status hd_pull(hd_runtime *rt, hd_cell cell, hd_sink_fn fn, void *ctx);
 /* The same, waiting for it, suspended runs included; not inside a run. The value belongs to the pool. */
@@ -205,7 +218,7 @@ typedef struct hd_failure {
     const char *action;  /* name of the node or handler; "" */
     const char *piece;   /* of its piece; "main" */
     const char *pattern; /* "" */
-    const char *space;   /* of its output; "" */
+    const char *space;   /* of its output; of an effect, of what it reads first; "" */
     hd_node node;
     const hd_cell *causes; /* what made the run happen; the first ones, if there are very many */
     size_t cause_count;
@@ -222,7 +235,8 @@ HD_API hd_status hd_tx_fail(hd_tx *tx, hd_status status, const char *format, ...
 typedef struct hd_log_entry {
     hd_log_level level;
     const char *line;
-    const char *action, *piece, *space;
+    const char *action, *piece, *space; /* as in hd_failure */
+    const char *pattern;                /* ditto */
 } hd_log_entry;
 typedef bool (*hd_log_fn)(void *ctx, hd_log_entry *entry);
 HD_API void hd_runtime_on_log(hd_runtime *rt, hd_log_fn fn, void *ctx);

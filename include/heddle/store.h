@@ -270,6 +270,10 @@ typedef struct hd_notice {
  * may read; what it writes is refused with HD_USAGE. */
 typedef void (*hd_listener_fn)(void *ctx, const hd_notice *notice);
 HD_API hd_status hd_runtime_listen(hd_runtime *rt, hd_listener_fn fn, void *ctx);
+/* The same, leaving out the commits of a change group (hd_tx_set_group) of this runtime. That such a commit
+ * was refused is told. Group 0: none is left out. */
+HD_API hd_status hd_runtime_listen_except(hd_runtime *rt, hd_listener_fn fn, void *ctx,
+                                          uint64_t group);
 HD_API void hd_runtime_unlisten(hd_runtime *rt, hd_listener_fn fn, void *ctx);
 
 /* Follow a whole space: other writers' changes to its documents are integrated, and announced,

@@ -197,14 +197,30 @@ uint64_t env_random_u64(const hd_env *env) {
 
 /* ---- Words for people -------------------------------------------------------------------- */
 
+static void blank_controls(char *line) {
+    for (char *c = line; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7F) *c = ' ';
+}
+
 /* Formats into `out`; control characters become spaces, what was cut off ends in "...". */
 HD_PRINTF(3, 0)
 static void env_format_line(char *out, size_t size, const char *format, va_list arguments) {
     int length = vsnprintf(out, size, format, arguments);
     if (length < 0) snprintf(out, size, "(unprintable)");
     else if ((size_t)length >= size) memcpy(out + size - 4, "...", 4);
-    for (char *c = out; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7F) *c = ' ';
+    blank_controls(out);
+}
+
+void env_log_line(const hd_env *env, hd_log_level level, const char *line) {
+    size_t size = strlen(line) + 1;
+    char *copy = env_new_copy(env, line, size);
+    if (!copy) {
+        env_log(env, level, "%s", line);
+        return;
+    }
+    blank_controls(copy);
+    env->log(env->ctx, level, copy);
+    env_free(env, copy, size);
 }
 
 void env_log(const hd_env *env, hd_log_level level, const char *format, ...) {

@@ -36,8 +36,11 @@ void env_wait(const hd_env *env, int fd, uint64_t deadline_ns);
 void env_random(const hd_env *env, void *out, size_t size);
 uint64_t env_random_u64(const hd_env *env);
 
-/* One log line; control characters become spaces and what exceeds 1 KiB is cut. */
+/* One log line; control characters become spaces, and what exceeds 1 KiB is cut and ends in "...". */
 void env_log(const hd_env *env, hd_log_level level, const char *format, ...) HD_PRINTF(3, 4);
+
+/* The same for a line of any length, which is not cut unless there is no memory for a copy. */
+void env_log_line(const hd_env *env, hd_log_level level, const char *line);
 
 /* Fills `error` (which may be NULL): status and message, no position, no path. */
 void env_error(hd_error *error, hd_status status, const char *format, ...) HD_PRINTF(3, 4);

@@ -210,6 +210,7 @@ typedef struct sink_part {
     hd_cell cell;
     hd_sink_fn fn;
     void *ctx;
+    uint64_t group;
 } sink_part;
 
 static hd_status sink_run(hd_tx *tx, void *ctx) {
@@ -221,18 +222,23 @@ static hd_status sink_run(hd_tx *tx, void *ctx) {
 }
 static bool sink_same(const part *p, const part *fresh) {
     const sink_part *a = (const sink_part *)p, *b = (const sink_part *)fresh;
-    return a->cell.id == b->cell.id && a->fn == b->fn && a->ctx == b->ctx;
+    return a->cell.id == b->cell.id && a->fn == b->fn && a->ctx == b->ctx && a->group == b->group;
 }
 static const part_kind sink_kind = { .run = sink_run, .same = sink_same };
 
-void hd_build_sink(hd_build *b, const char *name, hd_cell cell, hd_sink_fn fn, void *ctx) {
-    if (!check_inputs(b, name, &cell, 1)) return;
-    if (!fn) hd_build_fail(b, HD_USAGE, "%s: no function", name);
-    sink_part *k = part_new(b, &sink_kind, sizeof *k, name);
+void hd_build_sink_spec(hd_build *b, const hd_sink_spec *of) {
+    if (!check_inputs(b, of->name, &of->cell, 1)) return;
+    if (!of->fn) hd_build_fail(b, HD_USAGE, "%s: no function", of->name);
+    sink_part *k = part_new(b, &sink_kind, sizeof *k, of->name);
     if (!k) return;
-    k->cell = cell;
-    k->fn = fn;
-    k->ctx = ctx;
-    hd_node_spec spec = { .effect = true, .reads = &cell, .read_count = 1 };
+    k->cell = of->cell;
+    k->fn = of->fn;
+    k->ctx = of->ctx;
+    k->group = of->group;
+    hd_node_spec spec = { .effect = true, .reads = &of->cell, .read_count = 1, .group = of->group };
     part_add(&k->part, &spec);
+}
+
+void hd_build_sink(hd_build *b, const char *name, hd_cell cell, hd_sink_fn fn, void *ctx) {
+    hd_build_sink_spec(b, &(hd_sink_spec){ .name = name, .cell = cell, .fn = fn, .ctx = ctx });
 }

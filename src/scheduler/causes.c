@@ -327,20 +327,6 @@ void causes_add(scheduler *s, node_id id, place_id at) {
         k->next_since = s->r->rev;
 }
 
-void causes_meanwhile(scheduler *s, node_id id, uint64_t since) {
-    const node *n = node_of(s, id);
-    window w = { since, UINT64_MAX, 0 };
-    kept_causes *k = NULL;
-    if (has_group(s, n)) return; /* they are written down as it is marked */
-    for (uint32_t i = 0; i < n->read_count; i++) {
-        uint32_t key = node_reads_const(n)[i].key;
-        if (!is_in_window(s, &w, key)) continue;
-        if (!k && !(k = record_of(s, id))) return;
-        if (!k->of_next) begin_next(s, id, k, s->r->rev);
-        add_next(s, k, key & KEY_PLACE, since);
-    }
-}
-
 void causes_restore(scheduler *s, node_id id, const place_id *causes, uint32_t count,
                     uint64_t since) {
     node *n = node_of(s, id);

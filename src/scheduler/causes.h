@@ -70,11 +70,6 @@ void causes_restore(scheduler *s, node_id id, const place_id *causes, uint32_t c
 /* The next run is caused by this, too: a change that a node of a change group was told of, or that was
  * found when the node was resumed. */
 void causes_add(scheduler *s, node_id id, place_id at);
-/* The node was marked while what its run did was being written down: a listener that heard of it has
- * changed what the node reads. What changed after `since`, the revision of the run's own change, causes
- * its next run; that is what counts when this one has completed. */
-void causes_meanwhile(scheduler *s, node_id id, uint64_t since);
-
 /* The node goes, or begins anew. */
 void causes_forget(scheduler *s, node_id id);
 

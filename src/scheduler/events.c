@@ -292,6 +292,7 @@ void events_sign(const scheduler *s, const hd_tx *tx, hd_log_entry *entry) {
     if (!e) return;
     entry->action = h ? h->name : e->to->name;
     entry->piece = h ? h->piece : e->to->owner.piece;
+    entry->pattern = h ? h->pattern : e->to->owner.pattern;
     entry->space = key_bytes(s->r->places.homes.items[e->to->home].space);
 }
 

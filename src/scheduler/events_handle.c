@@ -272,7 +272,11 @@ void events_handle(scheduler *s, event *e) {
     hd_tx *tx;
     commit *c = NULL;
     const stream *to = e->to;
-    handling h = { .e = e, .name = to->name, .piece = to->owner.piece, .fn = to->spec.fn };
+    handling h = { .e = e,
+                   .name = to->name,
+                   .piece = to->owner.piece,
+                   .pattern = to->owner.pattern,
+                   .fn = to->spec.fn };
     s->message[0] = 0;
     e->attempts++;
     hd_status status = tx_open(s->rt, HD_COMMIT_EVENT, &tx);

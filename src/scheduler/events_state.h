@@ -173,9 +173,9 @@ typedef struct outcome {
 /* A handling: one attempt at one event. tx->owner while the body runs. */
 typedef struct handling {
     event *e;
-    const char *name, *piece; /* of the handler whose body it is */
-    hd_handler_fn fn;         /* the body; the stream may have another one by now */
-    hd_event view;            /* what the body sees */
+    const char *name, *piece, *pattern; /* of the handler whose body it is */
+    hd_handler_fn fn;                   /* the body; the stream may have another one by now */
+    hd_event view;                      /* what the body sees */
     hd_value result;
     bool returned;
     uint32_t minted, sent, recorded; /* ids, events and messages so far */

@@ -82,16 +82,10 @@ static void tell_causes(scheduler *s, node_id id) {
 static void report(scheduler *s, node_id id, hd_status status, const char *message,
                    const place_id *causes, uint32_t count) {
     hd_cell named[CAUSES_FEW];
-    const node *n = id ? node_of(s, id) : NULL;
     uint32_t named_count = count < CAUSES_FEW ? count : CAUSES_FEW;
     for (uint32_t i = 0; i < named_count; i++) named[i] = (hd_cell){ causes[i] };
     cold *c = id ? registry_cold(s, id) : NULL;
     if (c) c->failures++;
-    const char *space = "";
-    if (n && n->output) {
-        const place *doc = place_doc(&s->r->places, n->output);
-        space = key_bytes(s->r->places.homes.items[doc->doc.home].space);
-    }
     /* They may cancel the node, and stop its piece. */
     const char *pattern;
     char piece[256];
@@ -103,7 +97,7 @@ static void report(scheduler *s, node_id id, hd_status status, const char *messa
                            .action = node_label(s, id),
                            .piece = piece,
                            .pattern = pattern,
-                           .space = space,
+                           .space = node_space(s, id),
                            .node = registry_handle(s, id),
                            .causes = named,
                            .cause_count = named_count,
@@ -257,7 +251,8 @@ static hd_status commit_writes(scheduler *s, node_id id, hd_tx *tx) {
 static hd_status write_output(scheduler *s, node_id id, hd_tx *tx) {
     bool changed;
     if (tx->class == HD_COMMIT_DERIVED && !tx->writes.count && !tx->preconditions.count)
-        return overlay_write(s->r, tx->front.out, tx->front.out_value, id, &changed);
+        return overlay_write(s->r, tx->front.out, tx->front.out_value, tx->stamp.group, id,
+                             &changed);
     return tx_unpack_single(tx);
 }
 
@@ -313,8 +308,7 @@ static bool set_aside(scheduler *s, node_id id) {
 }
 
 /* The run stands. */
-static void completed(scheduler *s, node_id id, hd_tx *tx, uint64_t before) {
-    if (node_is_invalid(&s->graph, node_of(s, id))) causes_meanwhile(s, id, before + 1);
+static void completed(scheduler *s, node_id id, hd_tx *tx) {
     runner_completed(s, node_of(s, id));
     causes_completed(s, id, tx);
 }
@@ -356,7 +350,6 @@ static hd_status conclude(scheduler *s, node_id id, hd_tx *tx) {
     if (is_plain_first(node_of(s, id), tx)) return conclude_first(s, id, tx);
     bool elsewhere = !tx_reads_unchanged(tx), first = node_of(s, id)->flags & NODE_NEVER_RAN;
     uint64_t edges = s->graph.edge_visits;
-    uint64_t before = s->r->rev;
     hd_status status = take_causes(s, id, tx);
     if (!status) status = apply_reads(s, id, tx);
     if (first && edges == s->graph.edge_visits) elsewhere = false; /* nobody writes what it read */
@@ -367,7 +360,7 @@ static hd_status conclude(scheduler *s, node_id id, hd_tx *tx) {
     if (status) return status;
     if (!commits) overcome(s, id);
     if (tx->lineage) tx_launched(tx, HD_OK); /* nothing was written: what it sent stands */
-    completed(s, id, tx, before);
+    completed(s, id, tx);
     return HD_OK;
 }
 
@@ -413,7 +406,7 @@ static void failed(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
         return;
     }
     if (keep_reads(s, id, tx)) runner_postpone(s, id); /* it would never hear of a change */
-    completed(s, id, tx, s->r->rev);
+    completed(s, id, tx);
     persistence_failed(s, id);
     if (status != HD_ABORTED) runner_report(s, id, status, s->message);
 }
@@ -435,11 +428,9 @@ hd_status runner_write_output(scheduler *s, node_id id, place_id at, hd_value v)
     hd_value before = place_at(&s->r->places, at)->value;
     if (!runner_is_plain_output(s->r, place_at(&s->r->places, at))) {
         bool changed;
-        uint64_t rev = s->r->rev;
         runner_end_row(s); /* listeners may be told */
         s->concluding = id;
-        hd_status status = overlay_write(s->r, at, v, id, &changed);
-        if (node_is_invalid(&s->graph, node_of(s, id))) causes_meanwhile(s, id, rev + 1);
+        hd_status status = overlay_write(s->r, at, v, 0, id, &changed);
         s->concluding = 0;
         runner_begin_row(s);
         return s->cancelled ? HD_ABORTED : status; /* the end of the run sees to it */
@@ -494,7 +485,7 @@ hd_status runner_finish(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
 /* Leaves the transaction as prepare() wants it. */
 static void wipe(hd_tx *tx) {
     if (tx->writes.count || tx->preconditions.count || tx->claim_only.count || tx->failed ||
-        tx->missing || tx->attempted.count || tx->lineage || tx->causes.count) {
+        tx->missing || tx->attempted.count || tx->lineage || tx->causes.count || tx->stamp.group) {
         tx_reset(tx);
         return;
     }

@@ -337,31 +337,39 @@ static hd_status sink_run(hd_tx *tx, void *ctx) {
     return HD_OK;
 }
 
-static hd_status sink_register(hd_runtime *rt, hd_cell cell, hd_sink_fn fn, void *ctx, bool once,
-                               hd_node *out) {
+static hd_status sink_register(hd_runtime *rt, const hd_sink_spec *of, bool once, hd_node *out) {
     *out = (hd_node){ 0, 0 };
-    if (!cell.id || !fn)
+    if (!of->cell.id || !of->fn)
         return runtime_fail(rt, HD_USAGE, "%s",
-                            fn ? "what is to be looked at is no cell: was its name refused?"
-                               : "somebody looks with no function");
+                            of->fn ? "what is to be looked at is no cell: was its name refused?"
+                                   : "hd_sink: fn must not be NULL");
     sink *k = env_new(&rt->env, sizeof *k);
     if (!k) return HD_NOMEM;
-    *k = (sink){ rt->env, cell, fn, ctx };
-    hd_node_spec spec = { .fn = sink_run,
+    *k = (sink){ rt->env, of->cell, of->fn, of->ctx };
+    hd_node_spec spec = { .name = of->name,
+                          .fn = sink_run,
                           .ctx = k,
                           .release = sink_release,
                           .effect = true,
-                          .reads = &cell,
+                          .reads = &of->cell,
                           .read_count = 1,
+                          .group = of->group,
                           .no_auto_debounce = once };
     hd_status status = hd_node_register(rt, &spec, out);
     if (status) env_free(&rt->env, k, sizeof *k);
     return status;
 }
 
+hd_status hd_sink_register(hd_runtime *rt, const hd_sink_spec *spec, hd_node *out) {
+    hd_node n;
+    hd_status status = sink_register(rt, spec, false, &n);
+    if (out) *out = n;
+    return status;
+}
+
 hd_node hd_sink(hd_runtime *rt, hd_cell cell, hd_sink_fn fn, void *ctx) {
     hd_node n;
-    sink_register(rt, cell, fn, ctx, false, &n);
+    sink_register(rt, &(hd_sink_spec){ .cell = cell, .fn = fn, .ctx = ctx }, false, &n);
     return n;
 }
 
@@ -369,7 +377,8 @@ static hd_status pull(hd_runtime *rt, hd_cell cell, hd_sink_fn fn, void *ctx, hd
     scheduler *s = scheduler_of(rt);
     *out = (hd_node){ 0, 0 };
     if (!s || !vec_room(s->env, &s->requested, 1)) return HD_NOMEM;
-    hd_status status = sink_register(rt, cell, fn, ctx, true, out);
+    hd_sink_spec spec = { .cell = cell, .fn = fn, .ctx = ctx };
+    hd_status status = sink_register(rt, &spec, true, out);
     if (status) return status;
     node_of(s, out->id)->flags |= NODE_EPHEMERAL;
     s->requested.items[s->requested.count++] = out->id;
@@ -510,13 +519,19 @@ hd_status hd_runtime_on_error(hd_runtime *rt, hd_error_fn fn, void *ctx) {
                                                                                    : HD_NOMEM;
 }
 
+/* What does not fit ends in "...". */
+HD_PRINTF(2, 0)
+static void keep_message(scheduler *s, const char *format, va_list arguments) {
+    int length = vsnprintf(s->message, sizeof s->message, format, arguments);
+    if (length >= (int)sizeof s->message) memcpy(s->message + sizeof s->message - 4, "...", 4);
+}
+
 hd_status hd_tx_fail(hd_tx *tx, hd_status status, const char *format, ...) {
     scheduler *s = scheduler_get(tx->rt);
     va_list arguments;
     va_start(arguments, format);
     /* What nobody reports must not be taken for somebody else's. */
-    if (s && (tx->flags & TX_RUN) && !s->rechecking)
-        vsnprintf(s->message, sizeof s->message, format, arguments);
+    if (s && (tx->flags & TX_RUN) && !s->rechecking) keep_message(s, format, arguments);
     va_end(arguments);
     tx->flags |= TX_BUSY; /* also if the run then succeeds: nobody else may find it */
     return status;
@@ -529,14 +544,6 @@ void hd_runtime_on_log(hd_runtime *rt, hd_log_fn fn, void *ctx) {
     s->log_ctx = ctx;
 }
 
-/* Of a node's output; "" without one. */
-static const char *space_of(const scheduler *s, node_id id) {
-    const places *ps = &s->r->places;
-    place_id out = node_of(s, id)->output;
-    if (!out) return "";
-    return key_bytes(ps->homes.items[place_doc(ps, out)->doc.home].space);
-}
-
 /* Whose run a transaction belongs to: the one on the stack, or a suspended one. 0: none. */
 static node_id runs_in(const scheduler *s, const hd_tx *tx) {
     if (!(tx->flags & TX_RUN)) return 0;
@@ -545,21 +552,37 @@ static node_id runs_in(const scheduler *s, const hd_tx *tx) {
     return run ? registry_get(s, (hd_node){ run->node, run->generation }) : 0;
 }
 
-void hd_tx_log(hd_tx *tx, hd_log_level level, const char *format, ...) {
+static void log_line(hd_tx *tx, hd_log_level level, const char *line) {
     scheduler *s = scheduler_get(tx->rt);
-    char line[512];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
     node_id id = s ? runs_in(s, tx) : 0;
+    const char *pattern = "", *piece = s ? piece_of(s, id, &pattern) : "main";
+    hd_log_entry entry = { .level = level,
+                           .line = line,
+                           .action = s ? node_label(s, id) : "",
+                           .piece = piece,
+                           .space = s ? node_space(s, id) : "",
+                           .pattern = pattern };
     if (s && s->rechecking) return;
-    const char *pattern, *piece = s ? piece_of(s, id, &pattern) : "main";
-    hd_log_entry entry = { level, line, s ? node_label(s, id) : "", piece,
-                           id ? space_of(s, id) : "" };
     if (s) events_sign(s, tx, &entry);
     if (s && s->log_fn && !s->log_fn(s->log_ctx, &entry)) return;
-    env_log(&tx->rt->env, entry.level, "%s", entry.line);
+    env_log_line(&tx->rt->env, entry.level, entry.line);
+}
+
+/* As long as it comes; without memory for that it ends in "...". */
+void hd_tx_log(hd_tx *tx, hd_log_level level, const char *format, ...) {
+    const hd_env *env = &tx->rt->env;
+    char few[512], *line = few;
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    int length = vsnprintf(few, sizeof few, format, arguments);
+    size_t size = length < 0 ? 0 : (size_t)length + 1;
+    if (size > sizeof few && (line = env_new(env, size))) vsnprintf(line, size, format, again);
+    if (!line) memcpy(few + sizeof few - 4, "...", 4);
+    va_end(again);
+    va_end(arguments);
+    log_line(tx, level, length < 0 ? "(unprintable)" : line ? line : few);
+    if (line && line != few) env_free(env, line, size);
 }
 
 /* ---- a run about itself */

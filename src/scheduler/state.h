@@ -274,6 +274,14 @@ static inline const char *node_label(const scheduler *s, node_id id) {
     return name ? key_bytes(name) : "";
 }
 
+/* The space that a node is about: of its output, or of what it reads first; "" if it has neither. */
+static inline const char *node_space(const scheduler *s, node_id id) {
+    const node *n = id ? node_of(s, id) : NULL;
+    if (!n || !(n->output || n->read_count)) return "";
+    place_id at = n->output ? n->output : node_reads_const(n)[0].key & KEY_PLACE;
+    return key_bytes(s->r->places.homes.items[place_doc(&s->r->places, at)->doc.home].space);
+}
+
 static inline const char *piece_of(const scheduler *s, node_id id, const char **of) {
     *of = "";
     return s->piece_of && id ? s->piece_of(s, id, of) : "main";

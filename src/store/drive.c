@@ -400,7 +400,11 @@ void hd_runtime_stop(hd_runtime *rt) { rt->stop = true; }
 /* ---- changes */
 
 hd_status hd_runtime_listen(hd_runtime *rt, hd_listener_fn fn, void *ctx) {
-    return vec_push(&rt->env, &rt->r.listeners, ((listener){ fn, ctx })) ? HD_OK : HD_NOMEM;
+    return hd_runtime_listen_except(rt, fn, ctx, 0);
+}
+
+hd_status hd_runtime_listen_except(hd_runtime *rt, hd_listener_fn fn, void *ctx, uint64_t group) {
+    return vec_push(&rt->env, &rt->r.listeners, ((listener){ fn, ctx, group })) ? HD_OK : HD_NOMEM;
 }
 
 void hd_runtime_unlisten(hd_runtime *rt, hd_listener_fn fn, void *ctx) {

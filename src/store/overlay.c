@@ -23,7 +23,8 @@ hd_status overlay_open(replica *r, place_id doc) {
     return HD_OK;
 }
 
-hd_status overlay_write(replica *r, place_id doc, hd_value v, uint32_t origin_node, bool *changed) {
+hd_status overlay_write(replica *r, place_id doc, hd_value v, uint64_t group, uint32_t origin_node,
+                        bool *changed) {
     *changed = false;
     hd_status status = replica_load(r, doc); /* the true basis of what is about to be covered */
     if (status) return status;
@@ -32,7 +33,8 @@ hd_status overlay_write(replica *r, place_id doc, hd_value v, uint32_t origin_no
     if (!*changed) return HD_OK;
     status = overlay_open(r, doc);
     if (!status)
-        status = replica_notice_begin(r, HD_CHANGE_COMMIT, HD_COMMIT_DERIVED, 0, origin_node, 1);
+        status =
+            replica_notice_begin(r, HD_CHANGE_COMMIT, HD_COMMIT_DERIVED, group, origin_node, 1);
     if (status) return status;
     replica_show(r, doc, value_ref(v));
     replica_notice_end(r);

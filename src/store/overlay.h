@@ -14,7 +14,8 @@
 
 /* Makes `v` (borrowed) the output's visible value, if it differs, and announces it. *changed tells.
  * HD_NOMEM: nothing changed. */
-hd_status overlay_write(replica *r, place_id doc, hd_value v, uint32_t origin_node, bool *changed);
+hd_status overlay_write(replica *r, place_id doc, hd_value v, uint64_t group, uint32_t origin_node,
+                        bool *changed);
 
 /* Prepares a document for writing in place: after HD_OK it has DOC_OVERLAY, and what was confirmed
  * is kept. */

@@ -16,6 +16,7 @@
 #include "value/schema.h"
 #include "value/schema_match.h"
 #include <stdio.h>
+#include <string.h>
 
 #define READ_DEPTH_MAX 512 /* project() recurses once per level and link */
 
@@ -99,15 +100,24 @@ static hd_status project_others(schema_read *s, place_id id, const schema_node *
     return HD_OK;
 }
 
-static hd_status project_named(schema_read *s, place_id id, const schema_node *n, bool *complete) {
-    for (uint32_t i = 0; i < n->property_count; i++) {
-        const schema_property *p = &n->properties[i];
-        bool present;
-        hd_status status = project_property(s, id, p->key, p->key_length, p->node, &present);
-        if (status) return status;
-        if (!present && schema_property_needed(p)) *complete = false;
-    }
+/* A named property. One that is required and has a value must match, also if it has a default; and one that
+ * is only required, where the schema leaves out what it does not declare, is looked at and left out. */
+static hd_status project_one(schema_read *s, place_id id, const schema_node *n,
+                             const schema_property *p, bool *complete) {
+    size_t mark = s->b.count;
+    bool present, keeps = p->declared || !(n->flags & SCHEMA_NAMED_ONLY);
+    hd_status status = project_property(s, id, p->key, p->key_length, p->node, &present);
+    if (status) return status;
+    if (present && !keeps) drop_pairs(s, mark);
+    if (!present && p->required && !(p->node->flags & SCHEMA_STREAM)) *complete = false;
     return HD_OK;
+}
+
+static hd_status project_named(schema_read *s, place_id id, const schema_node *n, bool *complete) {
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < n->property_count && !status; i++)
+        status = project_one(s, id, n, &n->properties[i], complete);
+    return status;
 }
 
 static hd_status project_object(schema_read *s, place_id id, const schema_node *n, bool *present) {
@@ -154,22 +164,122 @@ static bool matches_self(const schema_read *s, const schema_node *n, hd_value v)
     return ok;
 }
 
+/* ---- alternatives
+ *
+ * Which one holds is decided by looking into the value. Why the ones before it do not hold is a
+ * dependency: as long as that stands, they do not, whatever else changes. */
+
+typedef struct witness {
+    schema_read *s;
+    place_id id; /* where the alternative was tried */
+    hd_status status;
+} witness;
+
+/* Goes down to the place of a step, which is referenced then in place of *at. */
+static hd_status note_step(schema_read *s, place_id *at, const schema_place *step, bool last) {
+    places *ps = &s->tx->r->places;
+    place_id child;
+    char text[24];
+    if (!step->key) snprintf(text, sizeof text, "%zu", step->index);
+    struct key *k = step->key ? key_intern(s->tx->r->heap, step->key, step->key_length)
+                              : key_intern(s->tx->r->heap, text, strlen(text));
+    hd_status status = k ? places_child(ps, *at, k, &child) : HD_NOMEM;
+    key_unref(k);
+    if (status) return status;
+    place_ref(ps, child);
+    place_unref(ps, *at);
+    *at = child;
+    return tx_note_place(s->tx, child, s->flags | (last ? 0 : (unsigned)HD_READ_SHAPE));
+}
+
+/* The containers on the way by shape, and the value that does not match; of one that lacks a key, its
+ * shape. */
+static hd_status note_way(schema_read *s, place_id at, const schema_place *to, bool lacks_key) {
+    const schema_place *chain[READ_DEPTH_MAX];
+    size_t length = 0;
+    for (; to && to->parent; to = to->parent) {
+        if (length == READ_DEPTH_MAX) return tx_note_place(s->tx, at, s->flags);
+        chain[length++] = to;
+    }
+    bool whole = !length && !lacks_key;
+    hd_status status = tx_note_place(s->tx, at, s->flags | (whole ? 0 : (unsigned)HD_READ_SHAPE));
+    place_ref(&s->tx->r->places, at);
+    for (; length > 0 && !status; length--)
+        status = note_step(s, &at, chain[length - 1], length == 1 && !lacks_key);
+    place_unref(&s->tx->r->places, at);
+    return status;
+}
+
+static void note_mismatch(schema_match *m, const schema_place *at, bool lacks_key) {
+    witness *w = m->ctx;
+    if (!w->status) w->status = note_way(w->s, w->id, at, lacks_key);
+}
+
+/* An alternative that does not hold. */
+static hd_status note_failure(schema_read *s, place_id id, const schema_node *alternative,
+                              hd_value v) {
+    schema_match m;
+    schema_place root = { 0 };
+    witness w = { s, id, HD_OK };
+    schema_match_init(&m, s->schema, true);
+    m.mismatch = note_mismatch;
+    m.ctx = &w;
+    hd_status status = schema_match_node(&m, alternative, v, &root);
+    schema_match_fini(&m);
+    return status == HD_MISMATCH ? w.status : status;
+}
+
+static hd_status choose_one(schema_read *s, const schema_node *n, hd_value v,
+                            const schema_node **out) {
+    schema_match m;
+    schema_place root = { 0 };
+    schema_match_init(&m, s->schema, true);
+    schema_match_begin_choice(&m);
+    hd_status status = schema_match_choose(&m, n, v, &root, out);
+    schema_match_end_choice(&m);
+    schema_match_fini(&m);
+    return status;
+}
+
+static bool has_choice(const schema_node *n) {
+    return n && n->any_count && !(n->flags & (SCHEMA_BOUNDARY | SCHEMA_SHALLOW));
+}
+
+/* What the place is read by; NULL: it matches nothing. Alternatives may have alternatives. */
+static hd_status choose(schema_read *s, place_id id, const schema_node *n, hd_value v,
+                        const schema_node **out) {
+    hd_status status = HD_OK;
+    for (*out = n; has_choice(*out) && !status;) {
+        const schema_node *of = *out;
+        *out = NULL;
+        if (!matches_self(s, of, v)) return HD_OK;
+        status = choose_one(s, of, v, out);
+        for (uint32_t i = 0; i < of->any_count && of->any[i] != *out && !status; i++)
+            status = note_failure(s, id, of->any[i], v);
+    }
+    return status;
+}
+
+/* A container that its kind keeps from matching: whatever is inside, it does not. */
+static bool is_of_wrong_kind(const schema_node *n, hd_value v) {
+    return hd_value_count(v) > 0 && !(n->types & schema_type_of(v));
+}
+
 /* All links on the way have been followed. */
 static hd_status project_value(schema_read *s, place_id id, const schema_node *n, bool *present) {
     hd_value v = tx_peek(s->tx, id);
     const schema_node *chosen = n;
-    hd_status status = HD_OK;
-    if (value_exists(v)) status = schema_choose(s->schema, n, v, &chosen);
+    hd_status status = value_exists(v) ? choose(s, id, n, v, &chosen) : HD_OK;
     if (status) return status;
 
     bool fits = value_exists(v) && chosen && matches_self(s, chosen, v);
     bool walked = fits && !(chosen->flags & (SCHEMA_SHALLOW | SCHEMA_ANYTHING));
-    if (walked && value_tag(v) == TAG_OBJECT && (chosen->flags & SCHEMA_KEYS))
-        return project_object(s, id, chosen, present);
+    bool keys = walked && ((chosen->flags & SCHEMA_KEYS) || chosen->property_count);
+    if (keys && value_tag(v) == TAG_OBJECT) return project_object(s, id, chosen, present);
     if (walked && value_tag(v) == TAG_ARRAY && (chosen->flags & SCHEMA_ELEMENTS))
         return project_array(s, id, chosen, present);
 
-    bool shallow = fits && (chosen->flags & SCHEMA_SHALLOW);
+    bool shallow = fits ? chosen->flags & SCHEMA_SHALLOW : is_of_wrong_kind(chosen ? chosen : n, v);
     status = tx_note_place(s->tx, id, s->flags | (shallow ? (unsigned)HD_READ_SHAPE : 0));
     if (status) return status;
     if (fits) return push(s, v, present);

@@ -223,7 +223,8 @@ static void tell_listeners(replica *r) {
     r->announcing = true;
     for (r->telling = 0; r->telling < r->listeners.count;) {
         listener l = r->listeners.items[r->telling++];
-        l.fn(l.ctx, &notice);
+        bool own = l.group && r->group == l.group && r->kind == HD_CHANGE_COMMIT;
+        if (!own) l.fn(l.ctx, &notice);
     }
     r->announcing = false;
 }

@@ -90,6 +90,7 @@ typedef struct plan_item {
 typedef struct listener {
     hd_listener_fn fn;
     void *ctx;
+    uint64_t group; /* commits of this group are not told; 0: all are */
 } listener;
 
 typedef struct replica {

@@ -41,8 +41,9 @@ static void print_place(const schema_place *at, hd_error *error) {
 }
 
 HD_PRINTF(4, 5)
-static hd_status fail(const schema_match *m, const schema_place *at, hd_status status,
-                      const char *format, ...) {
+static hd_status fail(schema_match *m, const schema_place *at, hd_status status, const char *format,
+                      ...) {
+    if (!m->quiet && m->mismatch && status == HD_MISMATCH) m->mismatch(m, at, false);
     if (m->quiet || !m->error) return status;
     va_list arguments;
     va_start(arguments, format);
@@ -70,13 +71,22 @@ static void print_types(unsigned types, char *out, size_t size) {
     }
 }
 
-static hd_status fail_type(const schema_match *m, const schema_node *node, hd_value v,
+static hd_status fail_type(schema_match *m, const schema_node *node, hd_value v,
                            const schema_place *at) {
     char wanted[96] = "nothing";
-    if (m->quiet || !m->error) return HD_MISMATCH;
+    if (m->quiet || !(m->error || m->mismatch)) return HD_MISMATCH;
     print_types(node->types, wanted, sizeof wanted);
     return fail(m, at, HD_MISMATCH, "expected %s, found %s", wanted,
                 hd_kind_name(hd_value_kind(v)));
+}
+
+static hd_status fail_missing(schema_match *m, const schema_place *at, const schema_property *p) {
+    void (*mismatch)(schema_match *, const schema_place *, bool) = m->mismatch;
+    if (!m->quiet && mismatch) mismatch(m, at, true);
+    m->mismatch = NULL; /* it has been told */
+    hd_status status = fail(m, at, HD_MISMATCH, "\"%s\" is missing", p->key);
+    m->mismatch = mismatch;
+    return status;
 }
 
 /* ---- Parts ------------------------------------------------------------------------------- */
@@ -116,8 +126,7 @@ static hd_status match_named(schema_match *m, const schema_node *node, hd_value 
         if (m->reading && !p->required) continue;
         hd_value part = hd_value_at_n(v, p->key, p->key_length);
         if (value_exists(part)) status = match_key(m, p->node, p->key, p->key_length, part, at);
-        else if (schema_property_needed(p))
-            status = fail(m, at, HD_MISMATCH, "\"%s\" is missing", p->key);
+        else if (schema_property_needed(p)) status = fail_missing(m, at, p);
     }
     return status;
 }
@@ -222,7 +231,8 @@ static hd_status fail_any(schema_match *m, const schema_node *node, hd_value v,
         only = node->any[i];
         candidates++;
     }
-    if (candidates == 1 && !m->quiet && m->error) return schema_match_node(m, only, v, at);
+    if (candidates == 1 && !m->quiet && (m->error || m->mismatch))
+        return schema_match_node(m, only, v, at);
     return fail(m, at, HD_MISMATCH, "matches none of the %u alternatives", node->any_count);
 }
 

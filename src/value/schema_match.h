@@ -29,8 +29,11 @@ typedef struct schema_kept {
 
 typedef struct schema_match {
     const hd_env *env;
-    hd_error *error;  /* NULL: nobody listens */
-    hd_pool *pool;    /* of a projection */
+    hd_error *error; /* NULL: nobody listens */
+    hd_pool *pool;   /* of a projection */
+    /* Told where a value does not match, or lacks a key; NULL: nobody wants to know. */
+    void (*mismatch)(struct schema_match *m, const schema_place *at, bool lacks_key);
+    void *ctx;        /* for that */
     bool reading;     /* the rules of a read: boundaries are opaque, optional parts may mismatch */
     unsigned quiet;   /* > 0: inside an alternative, whose failure is no news */
     unsigned frames;  /* nested calls; at most SCHEMA_FRAMES_MAX */

@@ -71,7 +71,7 @@ static void a_message_belongs_to_one_failure(void **state) {
     lab_set(l, "n", 1);
     lab_add(l, .name = "bad", .body = fails_and_says_why_once, .effect = true);
     lab_settle(l);
-    assert_string_equal(c.text, "bad|main|||it was one");
+    assert_string_equal(c.text, "bad|main||main|it was one");
     lab_set(l, "n", 2);
     lab_settle(l);
     assert_int_equal(c.count, 2);

@@ -52,7 +52,7 @@ static int close_all(void **state) {
 static bool output(const char *name, int64_t i) {
     bool changed;
     place_id doc = lab_cell(a, name).id;
-    assert_status(overlay_write(lab_replica(a), doc, hd_int(NULL, i), 1, &changed), HD_OK);
+    assert_status(overlay_write(lab_replica(a), doc, hd_int(NULL, i), 0, 1, &changed), HD_OK);
     lab_check(a);
     return changed;
 }
@@ -195,7 +195,7 @@ static void seal_without_memory(lab_env *world, void *ctx) {
             char name[16];
             snprintf(name, sizeof name, "out%d", i);
             hd_cell cell = lab_cell(x, name);
-            if (cell.id) overlay_write(r, cell.id, hd_int(NULL, 1), 1, &changed);
+            if (cell.id) overlay_write(r, cell.id, hd_int(NULL, 1), 0, 1, &changed);
             lab_check(x);
         }
         overlay_seal(r, false);

@@ -111,6 +111,29 @@ static void a_mismatching_optional_property_is_left_out_and_defaults_apply(void 
     assert_reads(n, "{\"b\":7}", "n#/a n#/b n~");
 }
 
+/* As hd_schema_project: a default stands for nothing, not for what does not match. */
+static void a_required_property_must_match_although_it_has_a_default(void **state) {
+    given("set n {\"a\":\"text\"}");
+    hd_cell n = typed(b, "n",
+                      "{'type':'object','properties':{'a':{'type':'integer','default':7}},"
+                      "'required':['a']}");
+    assert_reads(n, "-", "n#/a n~");
+    given("remove n#/a");
+    assert_reads(n, "{\"a\":7}", "n#/a n~");
+}
+
+/* Why an alternative does not hold is a dependency; the rest of what it would read is none. */
+static void what_keeps_an_alternative_from_matching_is_read(void **state) {
+    given("set n {\"a\":\"text\",\"b\":1,\"c\":2}");
+    hd_cell n = typed(b, "n",
+                      "{'anyOf':[{'type':'object','properties':{'a':{'type':'integer'},'c':{}},"
+                      "'required':['a']},{'type':'object','properties':{'b':{}},"
+                      "'required':['x']},{'type':'object','properties':{'b':{}}}]}");
+    assert_reads(n, "{\"b\":1}", "n#/a n#/b n~");
+    given("set n#/a 3");
+    assert_reads(n, "{\"a\":3,\"c\":2}", "n#/a n#/c n~");
+}
+
 static void arrays_are_walked_element_by_element(void **state) {
     given("set n {\"l\":[{\"x\":1,\"y\":1},{\"x\":2}]}");
     hd_cell n = typed(b, "n#/l",
@@ -240,6 +263,8 @@ int main(void) {
         T(an_open_schema_reads_the_whole),
         T(a_missing_required_property_fails_the_object),
         T(a_mismatching_optional_property_is_left_out_and_defaults_apply),
+        T(a_required_property_must_match_although_it_has_a_default),
+        T(what_keeps_an_alternative_from_matching_is_read),
         T(arrays_are_walked_element_by_element),
         T(links_are_followed_and_each_hop_is_journaled),
         T(at_a_cell_boundary_the_link_is_read_and_not_its_target),

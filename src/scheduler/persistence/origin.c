@@ -47,7 +47,7 @@ static hd_status name_doc(scheduler *s, place_id doc, hd_value piece, node_id au
     if (status) return status;
     place_at(&s->r->places, meta)->doc.flags |= DOC_PASSING;
     status = with_piece(s, place_at(&s->r->places, meta)->value, piece, &after);
-    if (!status) status = overlay_write(s->r, meta, after, author, &changed);
+    if (!status) status = overlay_write(s->r, meta, after, 0, author, &changed);
     if (!value_is_failed(after)) value_unref(after);
     if (!changed) places_forget(&s->r->places, meta);
     return status;
