@@ -447,6 +447,9 @@ void causes_completed(scheduler *s, node_id id, hd_tx *tx) {
         swap(&k->last, &tx->causes);
         k->of_last = true;
     }
+    /* What marked it while it was suspended was read by the run before, and not by this one. */
+    kept_causes *k = kept(s, id);
+    if (k && k->of_next && !node_is_invalid(&s->graph, node_of(s, id))) forget_next(s, id, k);
     causes_end(s, tx);
 }
 
