@@ -39,7 +39,7 @@ static void nobody_looks_at_what_is_no_cell(void **state) {
     assert_non_null(strstr(hd_runtime_error(rt())->message, "no cell"));
     assert_int_equal(hd_pull(rt(), slip, see, &seen), HD_USAGE);
     assert_int_equal(hd_sink(rt(), hd_cell_at(rt(), "main/n"), NULL, NULL).id, 0);
-    assert_non_null(strstr(hd_runtime_error(rt())->message, "no function"));
+    assert_non_null(strstr(hd_runtime_error(rt())->message, "fn must not be NULL"));
     assert_int_equal(hd_pool_open(hd_runtime_heap(rt()), &pool), HD_OK);
     assert_int_equal(hd_value_status(hd_pull_now(rt(), pool, slip)), HD_USAGE);
     hd_pool_close(pool);
