@@ -12,6 +12,7 @@
 #include "cli/signals.h"
 #include "cli/store.h"
 #include "cli/tables.h"
+#include "store/sqlite_head.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,14 +27,62 @@ typedef struct exporting {
 } exporting;
 
 /* Columns of the second query; the first has DOC behind ID. */
-enum { SPACE, SCOPE, INSTANCE, ID, KIND, META, VALUE, DOC = KIND };
+enum {
+    SPACE,
+    SCOPE,
+    INSTANCE,
+    ID,
+    KIND,
+    META,
+    VALUE,
+    SEQ,
+    META_SEQ,
+    GUARDED,
+    LARGE,
+    SIZE,
+    HASH,
+    LARGE_HASH,
+    DOC = KIND
+};
 
 static const char names[] = "select space, scope, instance, id, doc from head"
                             " where (large or value is not null) and (?1 is null or space = ?1)"
                             " order by scope, instance, space, id";
 static const char row[] = "select space, scope, instance, id, kind, meta, case when large then"
-                          " (select l.value from large l where l.doc = h.doc) else value end"
+                          " (select l.value from large l where l.doc = h.doc) else value end,"
+                          " seq, meta_seq, guarded, large, size, hash,"
+                          " (select l.hash from large l where l.doc = h.doc)"
                           " from head h where doc = ?1";
+
+static row_text text_of(sqlite3_stmt *s, int column) {
+    row_text t = { column_text(s, column), (size_t)sqlite3_column_bytes(s, column) };
+    return t;
+}
+
+/* As the library does before it uses a row. */
+static bool is_right(sqlite3_stmt *s) {
+    row_text id = text_of(s, ID), space = text_of(s, SPACE), whose = text_of(s, INSTANCE);
+    doc_name name = { .space = space.bytes,
+                      .space_length = (uint32_t)space.length,
+                      .id = id.bytes,
+                      .id_length = (uint32_t)id.length,
+                      .instance = whose.bytes,
+                      .instance_length = (uint32_t)whose.length,
+                      .scope = scope_of_word(column_text(s, SCOPE)) };
+    stored_head head = { .seq = column_number(s, SEQ),
+                         .meta_seq = column_number(s, META_SEQ),
+                         .guarded = column_number(s, GUARDED) != 0,
+                         .large = column_number(s, LARGE) != 0,
+                         .size = column_number(s, SIZE) };
+    row_text value = text_of(s, VALUE), meta = text_of(s, META), inside = value;
+    if (head.size != value.length) return false;
+    if (head.large && file_hash(value.bytes, value.length) != column_number(s, LARGE_HASH))
+        return false;
+    if (head.large) inside.length = 0;
+    uint64_t hash = column_number(s, HASH);
+    return hash == head_hash(&name, &head, column_text(s, KIND), inside, meta) ||
+           hash == head_texts_hash(inside, meta);
+}
 
 /* The kind stands in the metadata too; it is told once. */
 static void record_meta(exporting *x, record *r, sqlite3_stmt *s) {
@@ -63,12 +112,13 @@ static void export_row(exporting *x, sqlite3_stmt *s) {
 
 static void export_document(exporting *x, sqlite3_stmt *name, sqlite3_stmt *s) {
     sqlite3_bind_int64(s, 1, sqlite3_column_int64(name, DOC));
-    if (sqlite3_step(s) == SQLITE_ROW) {
+    bool found = sqlite3_step(s) == SQLITE_ROW;
+    if (found && is_right(s)) {
         export_row(x, s);
     } else {
         x->damaged++;
         cli_warn(x->s.c, "%s/%s cannot be read: %s", column_text(name, SPACE),
-                 column_text(name, ID), sqlite3_errmsg(x->t.db));
+                 column_text(name, ID), found ? "its hash is wrong" : sqlite3_errmsg(x->t.db));
     }
     sqlite3_reset(s);
 }
@@ -81,7 +131,8 @@ static int export_all(exporting *x, sqlite3_stmt *name, sqlite3_stmt *s) {
     if (rc != SQLITE_ROW && rc != SQLITE_DONE) return tables_fail(&x->t, "reading");
     if (interrupted()) return interrupted_status();
     if (!x->damaged) return CLI_OK;
-    return cli_fail(x->s.c, CLI_FILE, "The others have been exported.",
+    return cli_fail(x->s.c, CLI_FILE,
+                    "The others have been exported. Some may be restored: heddle db repair",
                     "%s: %" PRIu64 " document%s cannot be read", x->s.file, x->damaged,
                     x->damaged == 1 ? "" : "s");
 }
@@ -109,14 +160,14 @@ static int checkpoint(store *s) {
 
 /* Who only wanted to read writes now. */
 static int open_for_writing(exporting *x) {
-    const char *file = x->s.file;
+    const char *path = x->s.file;
     cli *c = x->s.c;
     int failed = store_close(&x->s, CLI_OK);
-    if (!failed && access(file, W_OK))
+    if (!failed && access(path, W_OK))
         return cli_fail(c, CLI_FILE, "Export a backup: heddle db backup",
                         "%s has commits that are not in the documents yet, and cannot be written",
-                        file);
-    return failed ? failed : store_open(c, &x->s, file, STORE_WRITE);
+                        path);
+    return failed ? failed : store_open(c, &x->s, path, STORE_WRITE);
 }
 
 /* Begins the read transaction, if the query finds nothing that is in the way. */

@@ -3,6 +3,7 @@
  * A row of the log holds the commits that went to disk together. Rows below the floor are gone
  * (db prune), unless the store keeps its history. */
 #define _POSIX_C_SOURCE 200809L
+#include "base/hash.h"
 #include "cli/log.h"
 
 #include "cli/commands.h"
@@ -207,17 +208,23 @@ static void walk_row(history *h, hd_value row) {
     }
 }
 
+/* Of the hashes in the file (docs/FORMAT.md). */
+#define LOG_HASH_SEED UINT64_C(0x68656464)
+
 static int walk(history *h, tables *t) {
     int failed;
-    sqlite3_stmt *s = tables_query(t,
-                                   h->q.reverse ? "select row, body from log order by row"
-                                                : "select row, body from log order by row desc",
-                                   &failed);
+    sqlite3_stmt *s =
+        tables_query(t,
+                     h->q.reverse ? "select row, body, hash from log order by row"
+                                  : "select row, body, hash from log order by row desc",
+                     &failed);
     int rc = SQLITE_DONE;
     while (!failed && wants_more(h) && (rc = sqlite3_step(s)) == SQLITE_ROW) {
         const char *body = column_text(s, 1);
-        hd_value row = hd_json_parse(h->pool, body, (size_t)sqlite3_column_bytes(s, 1), NULL);
-        if (hd_value_exists(row)) walk_row(h, row);
+        size_t length = (size_t)sqlite3_column_bytes(s, 1);
+        bool right = hash_bytes(body, length, LOG_HASH_SEED) == column_number(s, 2);
+        hd_value row = hd_json_parse(h->pool, body, length, NULL);
+        if (right && hd_value_exists(row)) walk_row(h, row);
         else
             failed =
                 cli_fail(h->c, CLI_FILE, "\"heddle db check\" tells more.",

@@ -56,7 +56,9 @@ static hd_status complete(writer *w) {
 
 hd_status writer_fold(writer *w, bool full) {
     folded done = { 0 };
-    hd_status status = file_begin_write(&w->file);
+    /* Soft: what it makes is in the log already, and nobody should wait for the disk while we hold the
+     * lock. What deletes log rows comes after it in the WAL, so it cannot survive without it. */
+    hd_status status = file_begin_soft(&w->file);
     if (!status) status = writer_catch_up(w);
     bool nothing = !status && w->row == w->checkpoint;
     if (!status && !nothing) status = slice_inside(w, full, &done);
@@ -73,7 +75,7 @@ hd_status writer_fold(writer *w, bool full) {
 }
 
 hd_status writer_unpatch(writer *w, bool *more) {
-    hd_status status = file_begin_write(&w->file);
+    hd_status status = file_begin_soft(&w->file);
     if (!status) status = fold_patches_slice(w, more);
     if (!status) status = file_commit(&w->file);
     if (status) file_rollback(&w->file);

@@ -380,12 +380,11 @@ static hd_status refuse(const file *f, hd_status status, hd_error *error) {
 
 static hd_status read_look(file *f, look *out) {
     hd_status status = pragma_int(f, "pragma application_id", &out->application_id);
-    if (status == HD_FAILED) status = HD_CORRUPT; /* SQLite can make nothing of its header */
     if (!status) status = pragma_int(f, "pragma user_version", &out->format);
     /* Pages of a file that is ours may be changing under an immutable connection. */
     if (!status && out->application_id != FILE_APPLICATION_ID)
         status = pragma_int(f, "select count(*) from sqlite_schema", &out->tables);
-    return status;
+    return status == HD_FAILED ? HD_CORRUPT : status; /* SQLite can make nothing of its header */
 }
 
 static hd_status judge_look(const file *f, const look *seen, hd_error *error) {
@@ -515,6 +514,7 @@ static hd_status verify_schema(file *f, int64_t format) {
     if (!rc) rc = sqlite3_prepare_v2(model, schema_sql, -1, &ours, NULL);
     if (!rc) rc = sqlite3_prepare_v2(f->db, schema_sql, -1, &theirs, NULL);
     hd_status status = rc ? file_status(rc) : compare_schemas(f, ours, theirs);
+    if (status == HD_FAILED) status = HD_CORRUPT;
     sqlite3_finalize(ours);
     sqlite3_finalize(theirs);
     sqlite3_close(model);
@@ -566,7 +566,8 @@ static hd_status open_connection(file *f, const char *name, const file_options *
     f->read_only = o->read_only;
     f->format = FILE_FORMAT;
     if (!status && !o->read_only && sqlite3_db_readonly(f->db, "main") == 1) status = HD_READ_ONLY;
-    return status ? status : set_up(f, o);
+    if (!status) status = set_up(f, o);
+    return status == HD_FAILED ? HD_CORRUPT : status; /* SQLite can make nothing of its header */
 }
 
 /* A new WAL is found again after a power loss only if its directory has been synced, and SQLite

@@ -10,8 +10,8 @@
 
 /* Full is a slice that has read so much of the log, or has so many documents and rows of nodes to
  * write. */
-#define SLICE_BYTES  (UINT64_C(4) << 20)
-#define SLICE_THINGS UINT32_C(4096)
+#define SLICE_BYTES  (UINT64_C(1) << 20)
+#define SLICE_THINGS UINT32_C(1024)
 
 typedef struct folded {
     uint64_t row;    /* head rows are up to date with this one */

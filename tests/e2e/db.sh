@@ -152,3 +152,19 @@ check "prune deletes what is folded" holds upkeep prune
 check "vacuum makes the file smaller" holds upkeep vacuum
 check "nothing is lost by any of them" holds same_export shop.db
 check "the file is in order" gives 0 "shop.db: in order" db check shop.db
+
+# damage: what is read is right, or an error; repair says what it restored
+"$heddle" set hurt.db main/x '{"t":"hello"}' main/y 1
+python3 -c '
+import sqlite3
+db = sqlite3.connect("hurt.db")
+db.execute("update head set value = replace(value, char(108), char(76)) where id = ?", ("x",))
+db.commit()'
+check "a damaged document is refused" fails 5 "main/x.*hash is wrong" get hurt.db main/x
+check "the others are read" gives 0 1 get hurt.db main/y
+export_warns() { "$heddle" db export hurt.db >out.jsonl 2>err; [ $? = 5 ] && [ "$(wc -l <out.jsonl)" = 1 ] &&
+    grep -q "1 document cannot be read" err; }
+check "export leaves it out, and says so" holds export_warns
+check "repair restores it from the log" gives 0 "restored: main/x" db repair hurt.db
+check "it is what it was" gives 0 '{"t": "hello"}' get hurt.db main/x
+check "and the file is in order" gives 0 "hurt.db: in order" db check hurt.db
