@@ -216,6 +216,9 @@ static void a_read_only_disk_is_refused_with_advice(void **state) {
 static void a_corrupt_page_is_noticed(void **state) {
     (void)state;
     write_and_close(30);
+    hd_runtime *whole = open_store();
+    assert_int_equal(hd_store_vacuum(whole, NULL), HD_OK); /* damage to a free page harms nobody */
+    assert_int_equal(hd_close(whole), HD_OK);
     uint64_t pages = lab_disk_size(disk, FILE_NAME) / 2048;
     for (uint64_t page = 0; page < pages; page++) {
         lab_disk *copy = lab_disk_clone(disk), *kept = disk;
