@@ -153,7 +153,10 @@ HD_API void hd_run_resume(hd_run *run, hd_status status);
 /* ---- Time gates -------------------------------------------------------------------------- */
 
 /* Debounce: run only when nothing has changed for so long. Throttle: at most one run in so long;
- * what is retried, or was set aside, has not run. 0 clears. A node set aside stays invalid and runs with the latest values. */
+ * what is retried, or was set aside, has not run. 0 clears. A node set aside stays invalid and runs with the latest values. While
+ * no one demands a node, changes after the first do not restart its debounce: it may run as soon as it is demanded.
+ * What is set here counts more than what the node was registered with, and is stored: a node of the same durable
+ * name has it again after a restart, effects included. */
 HD_API hd_status hd_node_set_debounce(hd_runtime *rt, hd_node node, uint32_t ms);
 HD_API hd_status hd_node_set_throttle(hd_runtime *rt, hd_node node, uint32_t ms);
 HD_API hd_status hd_node_set_auto_debounce(hd_runtime *rt, hd_node node, bool on);

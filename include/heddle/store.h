@@ -145,7 +145,8 @@ HD_API hd_cell hd_cell_of(hd_runtime *rt, const char *space, hd_scope scope, con
 HD_API hd_cell hd_cell_child(hd_runtime *rt, hd_cell cell, const char *key);
 /* The cell a link points at, seen from the document of `from`. */
 HD_API hd_cell hd_cell_of_link(hd_runtime *rt, hd_cell from, hd_value link);
-/* The same address, read through a schema (borrowed: it must outlive the runtime). */
+/* The same address, read through a schema. The runtime keeps the schema until it closes: the program may
+ * free it at once. */
 HD_API hd_cell hd_cell_with_schema(hd_runtime *rt, hd_cell cell, const hd_schema *schema);
 /* Writes the name with a NUL; returns its full length, like snprintf. */
 HD_API size_t hd_cell_print(hd_runtime *rt, hd_cell cell, char *out, size_t size);
@@ -170,7 +171,8 @@ HD_API hd_status hd_tx_begin(hd_runtime *rt, hd_tx **out);
 /* A transaction that only reads: its commit does nothing. */
 HD_API hd_status hd_tx_begin_read(hd_runtime *rt, hd_tx **out);
 /* Applies the writes locally, announces them, and queues the commit. The transaction is gone
- * afterwards, whatever the result. A commit that changes nothing is not submitted, unless it has read what
+ * afterwards, whatever the result. If a read or a write of it has failed (HD_CYCLE, HD_PENDING, ...) nothing is
+ * committed, that status is returned, and `fn` is not told. A commit that changes nothing is not submitted, unless it has read what
  * another commit of this runtime wrote that has no verdict yet; `fn` (may be NULL) is told HD_OK in the
  * next pump in that case too. */
 HD_API hd_status hd_tx_commit(hd_tx *tx, hd_verdict_fn fn, void *ctx);
@@ -184,7 +186,9 @@ HD_API hd_pool *hd_tx_pool(hd_tx *tx);
  * cell's way (or at its end) is followed; links inside the value stay links (hd_tx_follow). With
  * a schema on the cell, what the schema describes. Values belong to the transaction. Absent is a
  * valid answer; a failed value (HD_PENDING, HD_CYCLE, HD_STALE) means that the run cannot go on: return
- * hd_value_status of it. All reads of a transaction see one state of the store. HD_STALE: another
+ * hd_value_status of it. A reader of a cell that is absent before and after a
+ * change still runs if the change reaches further along the way to it, or less far: {} where {"a": {}} was, for a
+ * reader of /a/b. All reads of a transaction see one state of the store. HD_STALE: another
  * process has folded that state away before this cell was first read here; pump, and begin anew. A
  * transaction that reads one document never gets it, nor does one that only writes. */
 HD_API inline hd_value hd_tx_get(hd_tx *tx, hd_cell cell);

@@ -309,7 +309,7 @@ HD_API hd_status hd_json_write(hd_value v, hd_json_style style, hd_json_sink sin
  * additionalProperties, $ref to "#/$defs/...", $defs, default, anyOf, enum, const, asCell,
  * asStream, shallow, title, description). Unknown keywords are refused with their path. Schemas
  * guide reads; see heddle/store.h. Compiled schemas are immutable, hold no reference to the text,
- * and must be freed before their heap closes.
+ * and must be freed before their heap closes; what a runtime reads through it keeps itself (hd_cell_with_schema).
  *
  * In JSON text a key with a leading "$" is written with two: a schema given to hd_json_parse, or in
  * a file or on a command line, says {"$$ref": "#/$defs/item", "$$defs": {...}}. The pointer is a

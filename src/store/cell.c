@@ -3,6 +3,7 @@
 #include "store/tx.h"
 
 #include "base/env.h"
+#include "value/schema.h"
 #include "value/key.h"
 #include "value/link.h"
 #include <stdio.h>
@@ -250,6 +251,7 @@ hd_cell hd_cell_with_schema(hd_runtime *rt, hd_cell cell, const hd_schema *schem
             return (hd_cell){ CELL_SCHEMA + i };
     }
     if (!vec_push(&rt->env, &rt->schema_cells, sc)) return (hd_cell){ 0 };
+    schema_ref(schema);
     return (hd_cell){ CELL_SCHEMA + rt->schema_cells.count - 1 };
 }
 

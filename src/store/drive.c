@@ -79,6 +79,8 @@ static void runtime_free(hd_runtime *rt) {
         next = p->next;
         env_free(&rt->env, p, sizeof *p);
     }
+    for (uint32_t i = 0; i < rt->schema_cells.count; i++)
+        hd_schema_free((hd_schema *)(uintptr_t)rt->schema_cells.items[i].schema);
     vec_fini(&rt->env, &rt->schema_cells);
     replica_fini(&rt->r);
     key_unref(rt->principal);

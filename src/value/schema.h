@@ -100,7 +100,15 @@ struct hd_schema {
     const schema_node *root;
     uint32_t node_count;
     arena memory; /* nodes, names, arrays; written by schema_compile.c only */
+    uint32_t
+        refs; /* runtimes that read through it; its owner counts for one until hd_schema_free */
 };
+
+/* A runtime may read through it until it lets go with hd_schema_free. */
+static inline const hd_schema *schema_ref(const hd_schema *schema) {
+    ((hd_schema *)(uintptr_t)schema)->refs++;
+    return schema;
+}
 
 /* The schemas `true` and `false`. */
 extern const schema_node schema_anything, schema_nothing;

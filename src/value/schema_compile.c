@@ -209,7 +209,7 @@ hd_status hd_schema_compile(hd_heap *heap, hd_value source, hd_schema **out, hd_
         draft_fail_memory(&c);
         goto done;
     }
-    *c.schema = (hd_schema){ .heap = heap, .source = hd_value_ref(source) };
+    *c.schema = (hd_schema){ .heap = heap, .source = hd_value_ref(source), .refs = 1 };
     arena_init(&c.schema->memory, c.env);
     if (!compile(&c)) goto done;
 
@@ -223,6 +223,8 @@ done:
 
 void hd_schema_free(hd_schema *schema) {
     if (!schema) return;
+    assert(schema->refs);
+    if (--schema->refs) return;
     const hd_env *env = &schema->heap->env;
     arena_fini(&schema->memory);
     hd_value_unref(schema->source);

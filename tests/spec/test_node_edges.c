@@ -780,8 +780,42 @@ static void what_a_name_did_counts_when_it_comes_again(void **state) {
     assert_int_equal(stats.runs, 2);
 }
 
+/* A schema belongs to the runtime as well, from the cell on: the program may free its own. */
+static void a_schema_may_be_freed_when_its_cell_is_made(void **state) {
+    hd_runtime *rt = lab_runtime_now(l);
+    hd_pool *pool;
+    hd_schema *schema;
+    hd_error error;
+    assert_int_equal(hd_pool_open(hd_runtime_heap(rt), &pool), HD_OK);
+    static const char text[] =
+        "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"}}}";
+    hd_value source = hd_json_parse(pool, text, sizeof text - 1, NULL);
+    assert_int_equal(hd_schema_compile(hd_runtime_heap(rt), source, &schema, &error), HD_OK);
+    hd_cell cell = hd_cell_with_schema(rt, hd_cell_at(rt, "main/doc"), schema);
+    hd_schema_free(schema);
+    lab_set_json(l, "doc", "{\"a\":1,\"b\":2}");
+    assert_string_equal(hd_json_print(pool, hd_read(rt, pool, cell), HD_JSON_COMPACT, NULL),
+                        "{\"a\":1}");
+    hd_pool_close(pool);
+}
+
+/* A read that failed fails the commit, which says so. */
+static void a_commit_after_a_failed_read_returns_its_status(void **state) {
+    hd_runtime *rt = lab_runtime_now(l);
+    hd_tx *tx;
+    lab_set_json(l, "x", "{\"$link\":{\"id\":\"y\"}}");
+    lab_set_json(l, "y", "{\"$link\":{\"id\":\"x\"}}");
+    assert_int_equal(hd_tx_begin(rt, &tx), HD_OK);
+    assert_int_equal(hd_value_status(hd_tx_get(tx, hd_cell_at(rt, "main/x"))), HD_CYCLE);
+    hd_tx_set_int(tx, hd_cell_at(rt, "main/z"), 1);
+    assert_int_equal(hd_tx_commit(tx, NULL, NULL), HD_CYCLE);
+    assert_json(l, "z", "-");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        S(a_schema_may_be_freed_when_its_cell_is_made),
+        S(a_commit_after_a_failed_read_returns_its_status),
         S(a_child_outlives_its_parent),
         S(nobody_looks_at_what_is_no_cell),
         S(runs_are_counted_beyond_32_bits),

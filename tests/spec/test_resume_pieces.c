@@ -302,8 +302,7 @@ static void a_stopped_piece_resumes(void **state) {
     settle();
     start("s", "shop", NULL);
     settle();
-    if (lab_is_shared(l)) assert_ran(l, "a show_a show_c");
-    else assert_ran(l, "a c show_a show_c"); /* nothing is kept before it closes */
+    assert_ran(l, "a show_a show_c");
     assert_json(l, "main/s/a", "10.0");
 }
 

@@ -257,9 +257,14 @@ void persistence_last(scheduler *s) {
 
 /* ---- pieces */
 
+/* It may be started again here: from now on rows are wanted also where no other runtime wants them. */
 void persistence_stops(scheduler *s, const char *space, const char *piece) {
-    const kept_piece *of = can_renew(s) ? persistence_piece(s, space, piece) : NULL;
-    if (of && of->nodes) rows_renew(s, (uint32_t)(of - s->persistence->pieces.items));
+    persistence *p = s->persistence;
+    const kept_piece *of = p && !p->lost ? persistence_piece(s, space, piece) : NULL;
+    if (!of || !of->nodes) return;
+    if (!p->wanted) want(s, false);
+    s->rt->leaves_derived = !s->rt->options.read_only;
+    rows_renew(s, (uint32_t)(of - p->pieces.items));
 }
 
 void persistence_stopping(scheduler *s, bool on) {
