@@ -599,23 +599,33 @@ static hd_status enter_wal_mode(file *f) {
     return status;
 }
 
-/* Looks again, now that journals are read too; then creates or migrates. Until the file has been
- * accepted, its WAL is not folded in at close. */
-static hd_status become_store(file *f, const file_options *o, hd_error *error) {
-    look seen = { 0 };
-    sqlite3_db_config(f->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    hd_status status = file_exec(f, "begin"); /* another program may be creating it: one state */
-    if (!status) status = read_look(f, &seen);
-    file_rollback(f);
+/* Looks again, now that journals are read too. The caller has begun a transaction: identity, format and
+ * schema are of one state, even while another program creates or migrates the file. */
+static hd_status accept(file *f, const file_options *o, look *seen, hd_error *error) {
+    assert(!sqlite3_get_autocommit(f->db));
+    hd_status status = read_look(f, seen);
     if (status) return refuse(f, status, error);
-    status = judge_look(f, &seen, error);
+    status = judge_look(f, seen, error);
     if (status) return status;
-    if (o->read_only && seen.application_id != FILE_APPLICATION_ID) {
+    bool ours = seen->application_id == FILE_APPLICATION_ID;
+    if (o->read_only && !ours) {
         env_error(error, HD_NOT_HEDDLE, "%s is empty: open it for writing first", f->shown);
         return HD_NOT_HEDDLE;
     }
-    if (seen.application_id == FILE_APPLICATION_ID) status = verify_schema(f, seen.format);
+    status = ours ? verify_schema(f, seen->format) : HD_OK;
+    return status ? refuse(f, status, error) : HD_OK;
+}
+
+/* Accepts the file, then creates or migrates it. Until it has been accepted, its WAL is not folded in at
+ * close. */
+static hd_status become_store(file *f, const file_options *o, hd_error *error) {
+    look seen = { 0 };
+    sqlite3_db_config(f->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    hd_status status = file_exec(f, "begin");
     if (status) return refuse(f, status, error);
+    status = accept(f, o, &seen, error);
+    file_rollback(f);
+    if (status) return status;
     f->format = o->read_only ? seen.format : FILE_FORMAT;
     if (o->read_only) return HD_OK;
     status = enter_wal_mode(f);
