@@ -1,5 +1,5 @@
 /* test_resume_meanwhile.c -- what others did while a piece was down (area O): another piece that went on, an
- * event, another space. Exactly the nodes that it concerns run. */
+ * event, another space, a link on the way to what was read. Exactly the nodes that it concerns run. */
 #include "piece_world.h"
 #include "lab_events.h"
 
@@ -234,6 +234,94 @@ static void a_write_in_another_space_concerns_its_reader(void **state) {
     assert_json(l, "home/p/there", "20.0");
 }
 
+/* ---- links that come and go */
+
+static void reads_below(void) {
+    lab_compute(l, "far", "s#/l/a", NULL);
+    lab_compute(l, "beside", "s#/m/a", NULL);
+    lab_effect(l, "show", "far beside");
+}
+
+/* A life of another program, in which it writes one document. */
+static void meanwhile(const char *cell, const char *json) {
+    stop();
+    lab_on(l, "z");
+    lab_set_json(l, cell, json);
+    settle();
+    lab_runtime_close(lab_on(l, "z"));
+    lab_on(l, "a");
+    lab_ran(l);
+    reads_below();
+    settle();
+}
+
+/* Changes of what is behind the link reach the reader, while the program runs and while it does not. */
+static void what_is_behind_the_link_is_heard(void) {
+    lab_set(l, "t#/a", 8);
+    settle();
+    assert_ran(l, "far show");
+    assert_seen(l, "show", "8 0");
+    restart();
+    reads_below();
+    settle();
+    assert_ran(l, "show");
+    meanwhile("t#/a", "9");
+    assert_ran(l, "far show");
+    assert_seen(l, "show", "9 0");
+}
+
+/* C301, MATCHING 2.4: what was absent below a place is read anew once a link stands there: behind it there
+ * may be a value, now or later. */
+static void a_link_that_appears_above_an_absent_read_runs_its_reader(void **state) {
+    static const char link[] = "{\"$link\":{\"id\":\"t\"}}",
+                      inner[] = "{\"l\":{\"$link\":{\"id\":\"t\"}}}";
+    static const struct {
+        const char *before, *cell, *json, *target;
+    } ways[] = {
+        { "{}", "s#/l", link, "{\"a\":7}" },
+        { "{\"l\":1}", "s#/l", link, "{\"a\":7}" },
+        { "{\"l\":{}}", "s#/l", link, "{\"a\":7}" },
+        { "{\"m\":{}}", "s", inner, "{\"a\":7}" },
+        { "{}", "s#/l", link, "{}" },
+        { "null", "s", inner, "{}" },
+        { "{\"l\":[]}", "s#/l", link, "null" },
+    };
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        lab_set_json(l, "s", ways[i].before);
+        lab_set_json(l, "t", ways[i].target);
+        if (i) settle();
+        else reads_below();
+        settle();
+        assert_seen(l, "show", "0 0");
+        meanwhile(ways[i].cell, ways[i].json);
+        bool there = strchr(ways[i].target, '7');
+        assert_int_equal(lab_find(l, "far")->runs, 1);
+        assert_seen(l, "show", there ? "7 0" : "0 0");
+        if (!strcmp(ways[i].target, "null")) lab_set_json(l, "t", "{}");
+        lab_ran(l);
+        what_is_behind_the_link_is_heard();
+    }
+}
+
+/* The document itself may have become a link; and a link that goes leaves what stands there. */
+static void a_document_that_becomes_a_link_runs_its_readers(void **state) {
+    lab_set_json(l, "t", "{\"l\":{\"a\":7}}");
+    reads_below();
+    settle();
+    assert_seen(l, "show", "0 0");
+    meanwhile("s", "{\"$link\":{\"id\":\"t\"}}");
+    assert_seen(l, "show", "7 0");
+    meanwhile("t#/l/a", "8");
+    assert_ran(l, "far show");
+    assert_seen(l, "show", "8 0");
+    meanwhile("s", "{\"l\":{\"a\":8}}");
+    assert_seen(l, "show", "8 0");
+    lab_ran(l);
+    lab_set(l, "t#/l/a", 9);
+    settle();
+    assert_ran(l, "");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         S(what_reads_another_pieces_change_runs),
@@ -243,6 +331,8 @@ int main(void) {
         S(an_event_that_waited_runs_what_it_changes),
         S(a_failure_waits_for_a_change),
         S(a_write_in_another_space_concerns_its_reader),
+        S(a_link_that_appears_above_an_absent_read_runs_its_reader),
+        S(a_document_that_becomes_a_link_runs_its_readers),
     };
     LAB_EVERYWHERE(tests);
 }
