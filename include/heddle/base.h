@@ -26,7 +26,7 @@ extern "C" {
 #if defined(__GNUC__)
 #define HD_API                __attribute__((visibility("default")))
 #define HD_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
-/* Private, for what is inlined. */
+/* Private, for inline functions of these headers. */
 #define HD_USUALLY_(x) __builtin_expect(!!(x), 1)
 #else
 #define HD_API
@@ -121,8 +121,8 @@ typedef struct hd_error {
 typedef enum hd_log_level { HD_LOG_ERROR, HD_LOG_WARN, HD_LOG_INFO, HD_LOG_DEBUG } hd_log_level;
 
 /* Everything heddle takes from outside. Fill in what you want to replace and pass it at open;
- * start from hd_env_system(). The functions must outlive every object opened with them, and be safe
- * to call from several threads where there are several: a store in a file has one of its own.
+ * start from hd_env_system(). The functions must outlive every object opened with them, and must be
+ * safe to call from several threads: a store in a file has a thread of its own.
  *
  * The library copies the struct, so it may live on the stack of the opener. */
 typedef struct hd_env {
@@ -149,7 +149,7 @@ typedef struct hd_env {
     void (*wait)(void *ctx, int fd, uint64_t deadline_ns);
 } hd_env;
 
-/* The machine's own: malloc, CLOCK_MONOTONIC, getrandom; warnings and errors go to stderr. */
+/* The system's: malloc, CLOCK_MONOTONIC, getrandom; warnings and errors go to stderr. */
 HD_API hd_env hd_env_system(void);
 
 #ifdef __cplusplus

@@ -1,22 +1,21 @@
-/* heddle/inspect.h -- letting others look: a running program answers the heddle command.
+/* heddle/inspect.h -- a running program answers the questions of the heddle command.
  *
- * What a file holds, `heddle` reads from the file. What only the program knows -- the graph, why
- * something ran or does not, how often and how long -- it asks the program, through a local socket
- * beside the file. Nothing is served unless the program says so:
+ * The command reads documents and the log from the store's file. The graph, why a node ran or does not
+ * run, how often and how long, are known to the running program only; the command asks it through a
+ * local socket beside the file. A program serves nothing unless it calls:
  *
  *     hd_runtime_serve(rt, NULL);          // from now on: heddle why shop.db main/total
  *
- * The socket is one more thing behind hd_runtime_fd and hd_runtime_deadline, so it works in every
- * loop that drives the runtime; requests are answered inside hd_runtime_pump, on the runtime's
- * thread. Nobody can make the program wait: sockets never block, requests and answers are bounded, at
- * most 8 are under way, and one who is too slow is dropped.
+ * hd_runtime_fd and hd_runtime_deadline cover the socket, so it works in every loop that drives the
+ * runtime; hd_runtime_pump answers requests, on the runtime's thread. A client cannot make the program
+ * wait: sockets do not block, the sizes of requests and answers are bounded, at most 8 clients are
+ * served at a time, and a client that is too slow is dropped.
  *
- * WHO MAY ASK. The socket's mode is 0600 and the asker's user id is checked: the user that the
- * program runs as, and root. An asker reads what the program reads, so it can see every value.
+ * ACCESS. The socket's mode is 0600, and the user id of the client is checked: the user that the program
+ * runs as and root are served. A client can read every value that the program can read.
  *
- * WHAT CAN BE ASKED changes nothing in the store and runs nothing. The one thing an asker may switch
- * is the trace (hd_trace_enable), which costs some time for each run. The protocol is described in
- * docs/CLI.md.
+ * REQUESTS change nothing in the store and run no node. A client may switch the trace on
+ * (hd_trace_enable), which costs some time for each run. The protocol is described in docs/CLI.md.
  */
 #ifndef HEDDLE_INSPECT_H
 #define HEDDLE_INSPECT_H
@@ -28,18 +27,18 @@ extern "C" {
 #endif
 
 typedef struct hd_serve_options {
-    /* The socket's path. NULL: beside the store's file, "shop.db-live-" and the process id, which is
-     * where the command looks. A store in memory has no file, and needs one. */
+    /* The socket's path. NULL: beside the store's file, "shop.db-live-" and the process id; the command
+     * looks there. Required for a store in memory, which has no file. */
     const char *socket;
-    /* What people call the program; NULL: the name of the process. */
+    /* The program's name in the answers; NULL: the name of the process. */
     const char *name;
 } hd_serve_options;
 
 /* Answers from now on, until hd_runtime_stop_serving or hd_close, which remove the socket. Sockets
- * that dead programs left beside the file are removed too. HD_USAGE: it serves already, or there is
- * no file; HD_EXISTS: somebody serves at this path; HD_READ_ONLY, HD_LIMIT (the path is too long),
- * HD_IO (the file system keeps no sockets), HD_NOMEM. Nothing has changed then, and
- * hd_runtime_error tells what to do. */
+ * that dead programs left beside the file are removed too. HD_USAGE: the runtime serves already, or the
+ * store has no file and options no path; HD_EXISTS: another program serves at this path; HD_READ_ONLY,
+ * HD_LIMIT (the path is too long), HD_IO (the file system has no sockets), HD_NOMEM. On failure nothing
+ * has changed, and hd_runtime_error says what to do. */
 HD_API hd_status hd_runtime_serve(hd_runtime *rt, const hd_serve_options *options);
 HD_API void hd_runtime_stop_serving(hd_runtime *rt);
 /* The path of the socket; NULL: nothing is served. */

@@ -1,5 +1,5 @@
-/* heddle/lab.h -- a lab for your tests: time that moves when told, a log of what ran, stores that are
- * slow or refuse, memory that runs out on request.
+/* heddle/lab.h -- a lab for your tests: the test moves the clock, sees which nodes ran, makes the store
+ * slow or refuse commits, and lets allocations fail.
  *
  *     hd_lab *lab = hd_lab_open(NULL);
  *     hd_runtime *rt = hd_lab_runtime(lab, "a");          // a runtime like any other
@@ -12,12 +12,12 @@
  *
  *     hd_lab_set(rt, "main/cart#/note", "\"gift\"");
  *     hd_lab_settle(lab);
- *     hd_lab_expect_ran(rt, "");                          // nobody's business
+ *     hd_lab_expect_ran(rt, "");                          // no node reads /note
  *     hd_lab_close(lab);                                  // nothing leaked, nothing failed unseen
  *
- * An expectation that does not hold says what was expected, what was found and why, with file and
- * line, and ends the test: by abort, or as options.fail does it. No test framework is needed, any will
- * do. docs/TESTING.md shows the whole.
+ * An expectation that does not hold prints what was expected, what was found and why, with file and
+ * line, and ends the test: by abort, or as options.fail does it. A lab works with any test framework and
+ * without one. docs/TESTING.md shows a complete test.
  *
  * Link with `pkg-config --libs heddle-lab`. A lab and what is in it belong to one thread. Variables of
  * the process environment: HD_SEED gives the seed of random tests; HD_LAB_LOG=1 shows log lines as
@@ -60,8 +60,8 @@ HD_API hd_lab_env *hd_lab_env_open(void);
 /* Aborts, and lists the blocks, if anything allocated was not freed. Accepts NULL. */
 HD_API void hd_lab_env_close(hd_lab_env *world);
 
-/* What to hand to the library; lives as long as the world. Its functions may be called by any thread,
- * those of this header by the test's. */
+/* The hd_env to give to the library; lives as long as the world. Its functions may be called by any
+ * thread; the functions of this header by the test's thread. */
 HD_API const hd_env *hd_lab_env_of(hd_lab_env *world);
 
 /* The monotonic clock starts at 1 s, the wall clock at 2020-01-01; both stand still between calls
@@ -73,11 +73,11 @@ HD_API void hd_lab_env_set_wall_ms(hd_lab_env *world, uint64_t ms_since_1970);
 /* The environment's random bytes start over from this seed (at open: a fixed one). */
 HD_API void hd_lab_env_set_seed(hd_lab_env *world, uint64_t seed);
 
-/* The allocator fills fresh memory with rubbish, moves a block at every resize, and aborts when a
- * block is freed or resized with another size than it has, or was not from here.
+/* The allocator fills fresh memory with a pattern, moves a block at every resize, and aborts when a block is
+ * freed or resized with a wrong size, or is not one of this allocator's.
  *
- * Counted are allocations and resizes, not frees. fail_at: the nth from now fails, and only that
- * one. fail_from: the nth from now and all after it. 0: none (again). */
+ * It counts allocations and resizes, not frees. fail_at: the nth from now fails, and no other.
+ * fail_from: the nth from now and all after it fail. 0: none fails any more. */
 HD_API void hd_lab_env_fail_at(hd_lab_env *world, uint64_t nth);
 HD_API void hd_lab_env_fail_from(hd_lab_env *world, uint64_t nth);
 /* Whether an allocation was refused since the last fail_at or fail_from. */
@@ -94,11 +94,11 @@ HD_API const char *hd_lab_env_log_line(const hd_lab_env *world, size_t i);
 HD_API size_t hd_lab_env_logged(const hd_lab_env *world, const char *text);
 HD_API void hd_lab_env_log_clear(hd_lab_env *world);
 
-/* Runs `body` in a fresh world again and again: with its first allocation failing, then its second,
- * and so on, each once alone and once with all that follow, until it gets through without meeting
- * the failure. After each run everything must be freed. The body calls what it tests, accepts
- * HD_NOMEM, and cleans up; hd_lab_env_failed() tells it whether success is due. Returns the number of
- * allocations of an undisturbed run. */
+/* Runs `body` again and again, each time in a fresh world: with its first allocation failing, then its
+ * second, and so on, each once alone and once with all that follow, until a run needs fewer allocations
+ * than that. After each run everything must be freed. The body calls what it tests, accepts HD_NOMEM, and
+ * cleans up; if hd_lab_env_failed() is false, what it tests must have succeeded. Returns the number of
+ * allocations of a run in which none fails. */
 typedef void (*hd_lab_body)(hd_lab_env *world, void *ctx);
 HD_API uint64_t hd_lab_each_allocation_failure(hd_lab_body body, void *ctx);
 
@@ -108,67 +108,71 @@ HD_API uint64_t hd_lab_each_allocation_failure(hd_lab_body body, void *ctx);
 typedef struct hd_lab hd_lab;
 
 typedef struct hd_lab_options {
-    bool in_file;    /* in a SQLite file, which is removed at the end; default: in memory */
+    bool in_file;    /* the store is a SQLite file, removed at the end; default: in memory */
     bool load_late;  /* in memory: documents arrive late, as from a remote store */
     hd_lab_env *env; /* default: a new one. Borrowed: close it after the lab */
-    /* An expectation does not hold. It may leave by longjmp, as frameworks do. If it returns, the
-     * expectation gives false. Default: prints the message and aborts. */
+    /* Called when an expectation does not hold. It may leave by longjmp, as test frameworks do. If it
+     * returns, the expectation returns false. Default: prints the message and aborts. */
     void (*fail)(void *ctx, const char *message);
     void *ctx;
 } hd_lab_options;
 
 HD_API hd_lab *hd_lab_open(const hd_lab_options *options);
-/* Closes every runtime, expects that no failure and no violation was left unseen, and that all memory
- * was given back. If options.fail leaves by longjmp, close it again. Accepts NULL. */
+/* Closes every runtime. Expects that the test has asked for every failure and violation
+ * (hd_lab_failures, hd_lab_violations), and that all memory was freed. If options.fail leaves by longjmp,
+ * call hd_lab_close again. Accepts NULL. */
 HD_API void hd_lab_close(hd_lab *lab);
 HD_API hd_lab_env *hd_lab_world(hd_lab *lab);
 
-/* The runtime of this name; opened at first mention. */
+/* The runtime of this name; the first call opens it. */
 HD_API hd_runtime *hd_lab_runtime(hd_lab *lab, const char *name);
-/* The same with options (principal, limits, ...; env and memory are the lab's), and with a status where
- * memory may run out. One that is open under this name: HD_EXISTS, and fails as an expectation does. */
+/* Opens a runtime with options (principal, limits, ...; env and memory are the lab's), and returns the
+ * status, for tests in which memory runs out. If one is open under this name: HD_EXISTS, and fails as an
+ * expectation does. */
 HD_API hd_status hd_lab_runtime_with(hd_lab *lab, const char *name, const hd_options *options,
                                      hd_runtime **out);
-/* As hd_close, which is not for runtimes of a lab. */
+/* Use this in place of hd_close for the runtimes of a lab. */
 HD_API void hd_lab_runtime_close(hd_runtime *rt);
 
 /* ---- Moving ------------------------------------------------------------------------------ */
 
-/* Nothing happens by itself. settle: every runtime does what it can do now, until nobody has anything
- * left. What waits for a time goes on waiting. In a file each runtime looks for others' commits from
- * time to time: with several of them settle takes some multiples of 100 ms of the lab's time. */
+/* The runtimes of a lab do nothing by themselves. settle: pumps every runtime until none has anything left
+ * to do now. Nodes and commits that wait for a time go on waiting. With a store in a file, a runtime looks
+ * for other runtimes' commits from time to time: with several runtimes settle takes some multiples of
+ * 100 ms of the lab's time. */
 HD_API void hd_lab_settle(hd_lab *lab);
-/* The same, time passing as needed: until nothing waits for a time either, apart from nodes that do not
- * settle or quarrel, and those that keep each other busy through debounces or throttles for more than 100
- * windows. scheduler.h, "Idle", has the list. */
+/* The same, and advances the clock as needed, until nothing waits for a time either, apart from nodes that
+ * do not settle or quarrel, and those that keep each other busy through debounces or throttles for more
+ * than 100 windows. scheduler.h, "Idle", has the list. */
 HD_API void hd_lab_idle(hd_lab *lab);
-/* One runtime, one turn: its commits reach the store, it hears of what was decided, and runs. The
- * order of these calls is the order of delivery. */
+/* Pumps one runtime once: its commits reach the store, it receives verdicts and other runtimes' commits,
+ * and runs nodes. The order of these calls is the order of delivery. */
 HD_API void hd_lab_pump(hd_runtime *rt);
 HD_API void hd_lab_advance_ms(hd_lab *lab, uint64_t ms);
 
-/* For a store in memory. From now on the runtime's commits do not arrive, or it hears of no verdict
- * and of no other runtime's commit. What was kept moves on with the first pump after release. */
+/* For a store in memory. HD_LAB_COMMITS: from now on the runtime's commits do not reach the store.
+ * HD_LAB_NEWS: the runtime receives no verdict and no other runtime's commit. The first pump after release
+ * delivers what was held. */
 enum { HD_LAB_COMMITS = 1, HD_LAB_NEWS = 2 };
 HD_API void hd_lab_hold(hd_runtime *rt, unsigned what);
 HD_API void hd_lab_release(hd_runtime *rt);
-/* The next commits that arrive from this runtime (and are not kept) are refused with this status:
- * HD_STALE, as if somebody else had been quicker, HD_REJECTED, ... */
+/* The store refuses the next `times` commits that arrive from this runtime with this status: HD_STALE, as
+ * if another runtime had written first, HD_REJECTED, ... */
 HD_API void hd_lab_refuse(hd_runtime *rt, hd_status status, uint32_t times);
 
 /* ---- Writing and reading ----------------------------------------------------------------- */
 
 /* Writes JSON to a cell ("main/cart#/items"); "-" removes it. Fails as an expectation does. */
 HD_API void hd_lab_set(hd_runtime *rt, const char *cell, const char *json);
-/* What the runtime sees there, as JSON; "-": absent. Nobody is made to run. Good until the fourth call
- * after. */
+/* The value that the runtime sees in a cell, as JSON; "-": absent. Makes no node run. The text is good
+ * until the fourth call after this one. */
 HD_API const char *hd_lab_get(hd_runtime *rt, const char *cell);
 
 /* ---- What ran ---------------------------------------------------------------------------- */
 
 /* The names of the nodes and handlers that ran since the last call, in order, separated by spaces.
- * Left out are runs that were set aside, since they met something about to change (hd_run_trace), and
- * nodes without a name, as sinks are; where these matter, their function calls note. */
+ * Without runs that were set aside because they read something about to change (hd_run_trace), and without
+ * nodes that have no name, such as sinks; to see those, let their functions call hd_lab_note. */
 HD_API const char *hd_lab_ran(hd_runtime *rt);
 HD_API void hd_lab_note(hd_runtime *rt, const char *name);
 /* How often the node of this name has run since its runtime was opened, also if it is gone. */
@@ -176,15 +180,15 @@ HD_API uint64_t hd_lab_runs(hd_runtime *rt, const char *name);
 /* Runs that failed since the last call: "add_up HD_FAILED: the cart is full; ...". */
 HD_API const char *hd_lab_failures(hd_runtime *rt);
 
-/* From now on, in runtimes that are open, every computation runs twice, and what the second run would
- * change is told by violations: "dice wrote main/dice=3, then main/dice=5; ...". */
+/* From now on, in the runtimes that are open, every computation runs twice; hd_lab_violations lists what
+ * the second run would change: "dice wrote main/dice=3, then main/dice=5; ...". */
 HD_API void hd_lab_recheck(hd_lab *lab);
 HD_API const char *hd_lab_violations(hd_runtime *rt);
 
 /* ---- Expectations ------------------------------------------------------------------------ */
 
-/* True: it holds. The texts are as the functions above give them; JSON is compared as values, so
- * spaces and the order of keys do not matter. */
+/* Return true if the expectation holds. The texts are those that the functions above return; JSON is
+ * compared as values, so spaces and the order of keys do not matter. */
 #define hd_lab_expect_ran(rt, names) hd_lab_expect_ran_at(__FILE__, __LINE__, rt, names)
 #define hd_lab_expect_runs(rt, name, count)                                                        \
     hd_lab_expect_runs_at(__FILE__, __LINE__, rt, name, count)
@@ -201,7 +205,7 @@ HD_API bool hd_lab_expect_failures_at(const char *file, int line, hd_runtime *rt
 HD_API bool hd_lab_expect_violations_at(const char *file, int line, hd_runtime *rt,
                                         const char *text);
 
-/* Says what is wrong, as printf does, and aborts. */
+/* Prints a message, formatted as by printf, and aborts. */
 HD_API void hd_lab_fail(const char *format, ...) HD_PRINTF(1, 2);
 
 #ifdef __cplusplus

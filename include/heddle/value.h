@@ -5,7 +5,7 @@
  * blocks that share structure: changing one key of an object of 100,000 keys copies a handful of
  * tree nodes and leaves the old value as it was.
  *
- * WHO OWNS WHAT. A value that you build or derive belongs to the *pool* you name when you make
+ * OWNERSHIP. A value that you build or derive belongs to the *pool* you name when you make
  * it, and lives until that pool is cleared or closed. You never free single values. A transaction
  * has a pool of its own (hd_tx_pool), so a computation frees nothing. To keep a value beyond its
  * pool, call hd_value_ref, and hd_value_unref when you no longer need it. What you read out of a
@@ -344,10 +344,11 @@ HD_API hd_value hd_schema_project(hd_pool *pool, const hd_schema *schema, hd_val
  * Computations over numbers call these most. They are in the library too, for builds without
  * optimisation, debuggers and other languages. Names with a final underscore are private. */
 
-/* A double is itself, but for a mask, and there is one NaN. */
-#define HD_VALUE_MASK_    UINT64_C(0x7FF9000000000000)
-#define HD_VALUE_NAN_     UINT64_C(0x7FF8000000000000)
-#define HD_VALUE_NUMBERS_ UINT64_C(0xFFF0000000000000) /* twice what is no NaN and no other kind */
+/* The bits of a double are its own, XORed with a mask; every NaN is stored as the same one. */
+#define HD_VALUE_MASK_ UINT64_C(0x7FF9000000000000)
+#define HD_VALUE_NAN_  UINT64_C(0x7FF8000000000000)
+#define HD_VALUE_NUMBERS_                                                                          \
+    UINT64_C(0xFFF0000000000000) /* 2 * bits is below this: a number, no NaN */
 
 HD_API inline hd_value hd_double(double d) {
     hd_value v;
@@ -357,7 +358,7 @@ HD_API inline hd_value hd_double(double d) {
     return v;
 }
 
-/* A double, and no NaN. Who has asked once need not ask again: the compiler sees that it is the same. */
+/* True for a double that is not NaN. A macro, so that the compiler removes a second test of one value. */
 #define HD_VALUE_IS_DOUBLE_(v) HD_USUALLY_(((v).bits ^ HD_VALUE_MASK_) << 1 < HD_VALUE_NUMBERS_)
 
 HD_API inline double hd_value_number(hd_value v) {

@@ -1,4 +1,4 @@
-/* env.c -- the machine's own environment, and the helpers through which all others reach one.
+/* env.c -- the environment of the system (hd_env_system), and the helpers that call an environment.
  *
  * This is the only file of the library that calls malloc, a clock or the random device. Everything
  * above it is a function of what the hd_env hands in, which is why a test with a virtual clock and
@@ -23,7 +23,7 @@
 #define HUGE_PAGE ((size_t)2 << 20)
 #define HUGE_FROM ((size_t)1 << 20) /* blocks of this size at least */
 
-#ifdef __SANITIZE_ADDRESS__ /* which cannot look into mappings */
+#ifdef __SANITIZE_ADDRESS__ /* the sanitizer cannot watch memory from mmap */
 static bool is_huge(size_t size) { return (void)size, false; }
 #else
 static bool is_huge(size_t size) { return size >= HUGE_FROM; }
@@ -40,7 +40,7 @@ static char *huge_map(size_t size) {
     size_t before = -(uintptr_t)span & (HUGE_PAGE - 1);
     if (before) munmap(span, before);
     munmap(span + before + size, HUGE_PAGE - before);
-    madvise(span + before, size, MADV_HUGEPAGE); /* a wish: without it pages are small */
+    madvise(span + before, size, MADV_HUGEPAGE); /* on failure pages are small, nothing else */
     return span + before;
 }
 
@@ -56,7 +56,7 @@ static void *huge_resize(void *block, size_t old_size, size_t size) {
     return NULL;
 }
 
-/* From the one kind of memory to the other. */
+/* Moves a block between malloc's memory and huge pages. */
 static void *huge_cross(void *block, size_t old_size, size_t size) {
     void *to = is_huge(size) ? huge_map(huge_round(size)) : malloc(size);
     if (!to || !block) return to;
@@ -98,7 +98,7 @@ static uint64_t system_wall_ms(void *ctx) {
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* There is no way on without randomness: session ids would collide and hash seeds be guessable.
+/* Aborts without randomness: session ids would collide and hash seeds be guessable.
  * getrandom() fails only when interrupted, or on kernels that do not have it. */
 static void system_random(void *ctx, void *out, size_t size) {
     (void)ctx;

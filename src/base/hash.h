@@ -1,7 +1,8 @@
 /* hash.h -- hashing of bytes and integers.
  *
- * Bytes by XXH3; give it a random seed where a stranger chooses the bytes. Hashes stay inside the
- * process: nothing that is stored or sent depends on them.
+ * Bytes by XXH3; give it a random seed where untrusted input chooses the bytes. The hashes of rows in a
+ * store's file are hash_bytes with a fixed seed, so hash_bytes cannot change without a new file format.
+ * The other functions serve tables inside the process.
  *
  * Cost: a few nanoseconds for short strings, about 10 bytes per nanosecond for long ones. */
 #ifndef BASE_HASH_H
@@ -12,7 +13,7 @@
 
 uint64_t hash_bytes(const void *bytes, size_t size, uint64_t seed);
 
-/* Every bit of the result depends on every bit of x; a bijection, so no two collide. */
+/* Every bit of the result depends on every bit of x. A bijection: different x give different results. */
 static inline uint64_t hash_u64(uint64_t x) {
     x ^= x >> 32;
     x *= UINT64_C(0xD6E8FEB86659FD93);

@@ -59,7 +59,7 @@ static inline void *slab_take(slab *s) {
 static inline void slab_give(slab *s, void *object) {
     assert(object && s->live > 0);
 #ifndef NDEBUG
-    memset(object, 0xDD, s->object_size); /* a use after free shows */
+    memset(object, 0xDD, s->object_size); /* makes a use after free visible */
 #endif
     slab_free *f = object;
     f->next = s->free;

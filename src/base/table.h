@@ -1,12 +1,12 @@
 /* table.h -- a hash table that holds no keys: from a 32-bit hash to the indices that have it.
  *
- * The entries live in an array of the owner, who knows how to compare them; the table stores 8
- * bytes for each: the hash and the index. One table code serves keys, paths, documents and values.
+ * The entries live in an array of the table's owner, which compares them; the table stores 8 bytes for
+ * each: the hash and the index. So one table serves paths, documents, pieces and more.
  *
  *     for (table_probe p = table_find(&t, hash); table_next(&t, &p);)
  *         if (same(&entries[p.index], key)) return p.index;
  *
- * Open addressing with linear probing, at most three quarters full, capacity a power of two.
+ * Open addressing with linear probing, at most 13 of 16 slots taken, capacity a power of two.
  * Removal shifts the run behind the hole back, so there are no tombstones and a table that shrank
  * is as fast as one that never grew. The slot comes from the upper bits of the hash times an odd
  * constant: hashes that differ only in some bits still spread.
@@ -45,7 +45,7 @@ void table_clear(table *t);
 
 static inline uint32_t table_count(const table *t) { return t->count; }
 
-/* Private: where a hash would like to be. */
+/* Private: the home slot of a hash, where a search for it begins. */
 static inline uint32_t table_home_(const table *t, uint32_t hash) {
     return (hash * UINT32_C(0x9E3779B1)) >> t->shift;
 }

@@ -8,7 +8,7 @@
  * All zero is an empty vec. The macros evaluate the vec and the index several times, the item once:
  * give them plain lvalues. Items move when the vec grows.
  *
- * Cost: push amortised O(1), growth doubles; insert and remove O(items behind); swap_remove O(1). */
+ * Cost: push amortised O(1), growth doubles; remove O(items behind); swap_remove O(1). */
 #ifndef BASE_VEC_H
 #define BASE_VEC_H
 
@@ -39,11 +39,11 @@ void vec_close_gap_(void *items, uint32_t count, uint32_t index, size_t size);
 #define vec_push(env, v, item)                                                                     \
     (vec_room(env, v, 1) ? ((v)->items[(v)->count++] = (item), true) : false)
 
-/* Takes one out; the ones behind close up. */
+/* Takes one item out; those behind it move down. */
 #define vec_remove(v, index)                                                                       \
     (vec_close_gap_((v)->items, (v)->count, (index), sizeof *(v)->items), (void)(v)->count--)
 
-/* Takes one out; the last takes its place. */
+/* Takes one item out; the last item moves to its index. */
 #define vec_swap_remove(v, index)                                                                  \
     (assert((index) < (v)->count), (v)->count--, (void)((v)->items[index] = (v)->items[(v)->count]))
 

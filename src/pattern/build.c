@@ -1,4 +1,5 @@
-/* build.c -- rounds: mention parts by name; keep what is the same, let go what is not mentioned. */
+/* build.c -- rounds: a building function mentions parts by name; the build keeps the parts that are the
+ * same as before, and drops those that the round did not mention. */
 #include "pattern/pattern.h"
 
 #include "base/env.h"
@@ -29,6 +30,8 @@ static char *join(const hd_env *env, const char *path, const char *name) {
 }
 
 hd_build *build_new(hd_build *up, part *owner, const char *name, uint32_t local, hd_node under) {
+    assert(!owner || owner->in == up);
+    assert(local <= strlen(up->path) + strlen(name) + 2);
     const hd_env *env = up->all->env;
     hd_build *b = env_new0(env, sizeof *b);
     char *path = b ? join(env, up->path, name) : NULL;
@@ -66,15 +69,17 @@ static void stop_children(hd_build *b, const part *owner) {
     }
 }
 
-/* A node's part: nobody needs it any more. */
+/* The scheduler releases the node of a part: it is gone, and so is the part. */
 static void release(void *ctx) {
     part *p = ctx;
+    assert(p->kind->run && (!p->in == !list_linked(&p->link)));
     if (p->in && p->in->cursor == p) p->in->cursor = NULL;
     list_discard(&p->link);
     part_free(p);
 }
 
 static void let_go(part *p) {
+    assert(p->in && list_linked(&p->link));
     if (p->in->cursor == p) p->in->cursor = NULL;
     if (p->kind->drop) p->kind->drop(p);
     list_remove(&p->link);
@@ -82,12 +87,14 @@ static void let_go(part *p) {
     hd_node handle = p->node;
     p->in = NULL;
     if (handle.id && hd_node_exists(rt, handle))
-        hd_node_cancel(rt, handle); /* frees it, if not later */
+        hd_node_cancel(rt, handle); /* releases, which frees p: now, or after the node's run */
     else part_free(p);
 }
 
 static void build_free(hd_build *b) {
     const hd_env *env = b->all->env;
+    assert(list_empty(&b->children));
+    assert(!b->up == !list_linked(&b->sibling));
     while (!list_empty(&b->parts)) let_go(LIST_ENTRY(list_last(&b->parts), part, link));
     owned_free(b);
     list_discard(&b->sibling);
@@ -113,6 +120,7 @@ void build_stop(hd_build *top) {
 /* ---- rounds */
 
 void build_begin(hd_build *b, hd_tx *tx) {
+    assert(tx && !b->tx); /* rounds do not nest */
     list_node *first = list_first(&b->parts);
     b->round++;
     b->status = HD_OK;
@@ -121,6 +129,7 @@ void build_begin(hd_build *b, hd_tx *tx) {
 }
 
 hd_status build_end(hd_build *b) {
+    assert(b->tx && b->round);
     b->tx = NULL;
     if (b->status) return b->status;
     LIST_FOR_SAFE (at, &b->parts) {
@@ -139,7 +148,8 @@ hd_status build_end(hd_build *b) {
 
 /* ---- parts */
 
-/* A row or a used pattern may have a part that stands for all of it; a piece is a document itself. */
+/* A part with an empty name writes the document of its build. A piece's document is not available for
+ * that: it describes the piece. */
 static bool check_name(hd_build *b, const char *name) {
     if (b->status) return false;
     if (!name || (!*name && !b->up)) hd_build_fail(b, HD_USAGE, "%s: a part has no name", b->path);
@@ -161,6 +171,7 @@ bool check_inputs(hd_build *b, const char *name, const hd_cell *in, size_t count
 }
 
 void *part_new(hd_build *b, const part_kind *kind, size_t size, const char *name) {
+    assert(size >= sizeof(part));
     if (!check_name(b, name)) return NULL;
     const hd_env *env = b->all->env;
     size_t length = strlen(name) + 1;
@@ -181,12 +192,15 @@ void *part_new(hd_build *b, const part_kind *kind, size_t size, const char *name
 
 void part_free(part *p) {
     if (!p) return;
+    assert(!list_linked(&p->link));
     if (p->kind->fini) p->kind->fini(p);
     env_free(p->env, p, p->size);
 }
 
-/* Rounds mention mostly the same in the same order: the one after the last is looked at first. */
+/* Most rounds mention the same parts in the same order as the round before: so look first at the part that
+ * follows the one mentioned last. */
 part *find_part(const hd_build *b, const char *name) {
+    assert(!b->cursor || b->cursor->in == b);
     if (b->cursor && !strcmp(b->cursor->name, name)) return b->cursor;
     LIST_FOR (at, &b->parts) {
         part *p = LIST_ENTRY(at, part, link);
@@ -197,6 +211,7 @@ part *find_part(const hd_build *b, const char *name) {
 
 static void mention(part *p) {
     hd_build *b = p->in;
+    assert(list_linked(&p->link) && p->round != b->round);
     list_node *next = list_after(&b->parts, &p->link);
     p->round = b->round;
     b->cursor = next ? LIST_ENTRY(next, part, link) : NULL;
@@ -214,7 +229,8 @@ static bool node_name(const hd_build *b, const char *name, char *out, size_t siz
     return n >= 0 && (size_t)n < size;
 }
 
-/* For errors and log lines. A node of ours is one that is released by us. */
+/* The name of the piece that a node belongs to, for errors and log lines; *what: of its pattern. A node
+ * belongs to the pattern layer if release() above releases it. */
 static const char *piece_of_node(const scheduler *s, node_id id, const char **what) {
     const node *n = node_of(s, id);
     const cold *c = cold_of(s, n);
@@ -224,25 +240,28 @@ static const char *piece_of_node(const scheduler *s, node_id id, const char **wh
     return p->in->of->name;
 }
 
-/* That of the pattern; without one the build that it is in. */
+/* The version of the part's pattern; for a pattern without one, the build id of the library or program
+ * that its function is in. */
 static const char *version_of(scheduler *s, const part *p, char *out, size_t size) {
     const pattern *what = &p->in->what;
     const char *version =
         what->version ? what->version : persistence_build_of(s, (const void *)(uintptr_t)what->fn);
     if (!p->salt) return version;
-    /* The salt comes first: what is cut off is at the end. */
+    /* The salt comes first: snprintf cuts off the end. */
     snprintf(out, size, "%s %s", p->salt, version);
     return out;
 }
 
 static hd_status register_node(part *p, hd_node_spec *spec) {
     hd_build *b = p->in;
+    assert(p->kind->run && !p->node.id);
     char name[NAME_MAX_LENGTH];
     scheduler *s = scheduler_of(b->all->rt);
     if (!s) return runtime_fail(b->all->rt, HD_NOMEM, "%s", hd_status_text(HD_NOMEM));
     s->piece_of = piece_of_node;
     if (!node_name(b, p->name, name, sizeof name))
-        return runtime_fail(b->all->rt, HD_LIMIT, "the name is too long with all before it");
+        return runtime_fail(b->all->rt, HD_LIMIT,
+                            "the node's name, with the names of the builds above it, is too long");
     spec->name = name;
     spec->fn = p->kind->run;
     spec->ctx = p;
@@ -253,13 +272,14 @@ static hd_status register_node(part *p, hd_node_spec *spec) {
     return hd_node_register(b->all->rt, spec, &p->node);
 }
 
-/* In the first round two of a name are mostly two nodes of a name, which the registry refuses. */
+/* The part that has this name already. In the first round a search among the nodes would cost O(parts) for
+ * each part; it is left out, because the registry refuses a second node of the same name. */
 static part *find_before(const hd_build *b, const char *name, bool is_node) {
     if (b->status) return NULL;
     if (b->round > 1 || !is_node) return find_part(b, name);
     LIST_FOR (at, &b->parts) {
         part *p = LIST_ENTRY(at, part, link);
-        if (p->kind->run) return NULL; /* no names come after */
+        if (p->kind->run) return NULL; /* parts without a node come first */
         if (!strcmp(p->name, name)) return p;
     }
     return NULL;
@@ -269,7 +289,7 @@ void twice_named(hd_build *b, const char *name) {
     hd_build_fail(b, HD_USAGE, "there are two of the name \"%.80s\" in %.120s", name, b->path);
 }
 
-/* The registry has refused it. */
+/* The registry has refused the part's node. */
 static void not_registered(const part *fresh, hd_status status) {
     hd_build *b = fresh->in;
     const part *other = find_part(b, fresh->name);
@@ -281,6 +301,9 @@ static void not_registered(const part *fresh, hd_status status) {
 
 part *part_add(part *fresh, hd_node_spec *spec) {
     hd_build *b = fresh->in;
+    assert(b && !list_linked(&fresh->link) && !fresh->node.id);
+    assert(!spec == !fresh->kind->run);
+    assert(b->tx || b->status); /* during a round */
     part *old = find_before(b, fresh->name, spec);
     hd_build *used = b->status ? NULL : build_find(b, fresh->name);
     if ((old && old->round == b->round) || (used && used->used_round == b->round))
@@ -344,7 +367,10 @@ hd_status part_failed(hd_tx *tx, hd_status status) {
 /* ---- the public half */
 
 hd_runtime *hd_build_runtime(const hd_build *b) { return b->all->rt; }
-hd_pool *hd_build_pool(hd_build *b) { return hd_tx_pool(b->tx); }
+hd_pool *hd_build_pool(hd_build *b) {
+    assert(b->tx); /* the building function is running */
+    return hd_tx_pool(b->tx);
+}
 hd_status hd_build_status(const hd_build *b) { return b->status; }
 
 hd_cell hd_build_fail(hd_build *b, hd_status status, const char *format, ...) {
@@ -372,14 +398,14 @@ hd_cell hd_build_cell(hd_build *b, const char *name) {
     return hd_build_fail(b, e->status, "%s", e->message);
 }
 
-/* ---- nodes of others */
+/* ---- nodes that the building function registers itself */
 
 typedef struct raw_part {
     part part;
     hd_action_fn fn;
     void *ctx;
     void (*release)(void *ctx);
-    uint64_t rest; /* the hash of what else its spec says */
+    uint64_t rest; /* hash of the other fields of its spec */
 } raw_part;
 
 static hd_status raw_run(hd_tx *tx, void *ctx) {

@@ -1,9 +1,9 @@
 /* curl.c -- libcurl, loaded when it is first needed and driven by the runtime's loop.
  *
- * A program that fetches nothing does not need the library, so it is not linked: dlopen finds it, and
- * the few functions used are looked up by name. Its sockets are in an epoll set of their own, which is
- * in the runtime's; its one timer is in the runtime's deadline. So whoever drives the runtime drives
- * the requests. */
+ * A program that fetches nothing does not need the library, so heddle is not linked with it: dlopen loads
+ * it, and dlsym finds the functions. Its sockets are in an epoll set of the fetcher, which is in the epoll
+ * set of the runtime; its timer is part of the runtime's deadline. So the calls that drive the runtime
+ * drive the requests, too. */
 #define _GNU_SOURCE
 #include "pattern/curl.h"
 
@@ -29,14 +29,14 @@ struct request {
     list_node link; /* in fetcher.requests */
     struct fetcher *in;
     CURL *easy;
-    request_spec spec; /* with our copy of the URL */
+    request_spec spec; /* its `url` is our copy */
     char *body;
     size_t size, capacity;
     bool too_large, nomem;
     char error[CURL_ERROR_SIZE];
 };
 
-/* What is used of the library. */
+/* The functions of the library that this file calls. */
 typedef struct curl_calls {
     CURLcode (*global_init)(long);
     CURL *(*easy_init)(void);
@@ -93,7 +93,7 @@ static bool load(fetcher *f) {
 
 /* ---- the loop */
 
-/* curl wants to hear of a socket, or no longer does. */
+/* curl calls this to watch a socket, to change what for, or to stop watching. */
 static int watch_socket(CURL *easy, curl_socket_t s, int what, void *ctx, void *known) {
     fetcher *f = ctx;
     (void)easy;
@@ -120,6 +120,7 @@ static int set_timer(CURLM *multi, long ms, void *ctx) {
 static void request_free(request *r) {
     const hd_env *env = r->in->all->env;
     const curl_calls *c = &r->in->curl;
+    assert(r->size <= r->capacity && !r->body == !r->capacity);
     if (r->easy) {
         c->multi_remove_handle(r->in->multi, r->easy);
         c->easy_cleanup(r->easy);
@@ -132,6 +133,7 @@ static void request_free(request *r) {
 
 static void finish(request *r, CURLcode code) {
     const curl_calls *c = &r->in->curl;
+    assert(list_linked(&r->link) && r->spec.done);
     char text[64];
     long http = 0;
     answer a = { .url = r->spec.url, .body = r->body ? r->body : "", .size = r->size };
@@ -139,13 +141,13 @@ static void finish(request *r, CURLcode code) {
     bool too_large = r->too_large || code == CURLE_FILESIZE_EXCEEDED;
     a.unanswered = code && !too_large && code != CURLE_TOO_MANY_REDIRECTS;
     if (too_large) a.error = "the response is too large";
-    else if (r->nomem) a.error = "there is no memory for the response";
+    else if (r->nomem) a.error = "not enough memory for the response";
     else if (code) a.error = r->error[0] ? r->error : c->easy_strerror(code);
     else if (http >= 400) {
         snprintf(text, sizeof text, "HTTP status %ld", http);
         a.error = text;
     }
-    list_remove(&r->link); /* a close meanwhile must not free it too */
+    list_remove(&r->link); /* if `done` closes the fetcher, that must not free r a second time */
     r->spec.done(r->spec.ctx, &a);
     request_free(r);
 }
@@ -190,7 +192,7 @@ static void fetcher_close(fetcher *f) {
         request_free(LIST_ENTRY(list_first(&f->requests), request, link));
     if (f->multi) f->curl.multi_cleanup(f->multi);
     if (f->epoll_fd >= 0) close(f->epoll_fd);
-    /* The library stays loaded: it may have threads that resolve names. */
+    /* The library stays loaded: its threads may still resolve host names. */
     env_free(f->all->env, f, sizeof *f);
 }
 
@@ -202,14 +204,15 @@ static bool join_loop(fetcher *f) {
 }
 
 static hd_status fetcher_open(patterns *all, const char **problem) {
+    assert(!all->fetcher && !all->closing);
     fetcher *f = env_new0(all->env, sizeof *f);
     if (!f) return HD_NOMEM;
     *f = (fetcher){ .all = all, .epoll_fd = -1, .timer_ns = UINT64_MAX };
     list_init(&f->requests);
     if (!load(f)) *problem = MISSING;
-    else if (!join_loop(f)) *problem = "there are no descriptors left";
+    else if (!join_loop(f)) *problem = "no file descriptors are left";
     else if (f->curl.global_init(CURL_GLOBAL_DEFAULT) || !(f->multi = f->curl.multi_init()))
-        *problem = LIBRARY " does not start";
+        *problem = LIBRARY " could not be initialised";
     if (*problem) {
         fetcher_close(f);
         return HD_OK;
@@ -230,6 +233,7 @@ static hd_status fetcher_open(patterns *all, const char **problem) {
 static size_t take_body(char *data, size_t one, size_t count, void *ctx) {
     request *r = ctx;
     size_t more = one * count;
+    assert(r->size <= r->spec.max_bytes);
     if (more > r->spec.max_bytes - r->size) {
         r->too_large = true;
         return 0;
@@ -248,7 +252,7 @@ static size_t take_body(char *data, size_t one, size_t count, void *ctx) {
     return more;
 }
 
-/* The library takes signed numbers, and refuses larger ones. */
+/* curl's options are signed: larger values are cut to the largest that it takes. */
 static long time_of(const request *r) {
     return r->spec.timeout_ms < INT_MAX ? (long)r->spec.timeout_ms : INT_MAX;
 }
@@ -301,6 +305,7 @@ hd_status request_begin(patterns *all, const request_spec *spec, request **out,
     request *r;
     *out = NULL;
     *problem = is_web(spec->url) ? NULL : "only http and https can be fetched";
+    assert(spec->done && spec->max_bytes);
     if (*problem) return HD_OK;
     hd_status status = all->fetcher ? HD_OK : fetcher_open(all, problem);
     if (status || *problem) return status;

@@ -10,11 +10,11 @@ typedef struct answer {
     const char *url;
     const char *body;
     size_t size;
-    const char *error; /* NULL: none, then there is a body */
-    bool unanswered;   /* the error is not the server's word: nothing came of it */
+    const char *error; /* NULL: none, and `body` is the response */
+    bool unanswered;   /* with `error`: no response arrived (no connection, timeout) */
 } answer;
 
-/* Called once, from pump, outside of runs; the request is gone afterwards. */
+/* The pump calls it once for a request, outside of runs, and frees the request afterwards. */
 typedef void (*answer_fn)(void *ctx, const answer *a);
 
 typedef struct request_spec {
@@ -25,12 +25,12 @@ typedef struct request_spec {
     void *ctx;
 } request_spec;
 
-/* HD_OK with a request, or with *problem for the user: a URL that is none, a library that is
- * missing. HD_NOMEM. */
+/* HD_OK and a request; or HD_OK and *problem, a text for the user: not a web address, the library is
+ * missing. Or HD_NOMEM. */
 hd_status request_begin(patterns *all, const request_spec *spec, request **out,
                         const char **problem);
 const char *request_url(const request *r);
-/* Nobody is told. */
+/* Frees the request; `done` is not called. */
 void request_cancel(request *r);
 
 #endif

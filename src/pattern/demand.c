@@ -1,12 +1,11 @@
-/* demand.c -- pieces that do not run are opened when somebody wants something of them.
+/* demand.c -- the runtime opens a stored piece when a node demands its output or an event its handler.
  *
  * A derived document names in its metadata the piece that writes it. If a live node reads such a document,
- * no node here writes it, and the pattern of that piece is registered, the piece is opened, between runs.
- * What a document is called does not matter: one that no piece has derived starts nothing. Each document
- * is asked about once.
+ * no node in this runtime writes it, and the pattern of that piece is registered, the runtime opens the
+ * piece, between runs. The document's own name plays no part. The scheduler asks once per document.
  *
- * Streams hold no document. The handler of "corner/add" is the business of the piece "corner": that is
- * opened before an event for it is given up. */
+ * A stream has no document, so there the name decides: the handler of "corner/add" belongs to the piece
+ * "corner", and the runtime opens that piece before it gives up an event for the stream. */
 #include "pattern/pattern.h"
 
 #include "base/env.h"
@@ -34,7 +33,7 @@ static bool take_name(piece_name *n, const char *space, size_t space_length, con
     return name_is_plain(n->id);
 }
 
-/* Whoever wants it has not called for it, and is not told of a failure. */
+/* A failure is logged: the node that demands the piece did not call anything that could return it. */
 static hd_status open_known(patterns *all, const piece_name *n) {
     hd_piece p;
     hd_error error;
@@ -45,17 +44,19 @@ static hd_status open_known(patterns *all, const piece_name *n) {
     return status;
 }
 
-/* The piece does not run, its document is there, and its pattern is known. */
+/* Opens the piece if it does not run, its document exists and its pattern is registered; else
+ * HD_NOT_FOUND. */
 static hd_status open_piece(patterns *all, const piece_name *n) {
     hd_tx *tx;
-    if (hd_piece_find(all->rt, n->space, n->id).id) return HD_NOT_FOUND; /* it has no such part */
+    /* A piece that runs and does not write the document has no part for it. */
+    if (hd_piece_find(all->rt, n->space, n->id).id) return HD_NOT_FOUND;
     hd_cell document = hd_cell_of(all->rt, n->space, HD_SCOPE_SPACE, n->id, "");
     if (!document.id || is_forsworn(all, document)) return HD_NOT_FOUND;
     hd_status status = hd_tx_begin_read(all->rt, &tx);
     if (status) return status;
     const char *name = hd_value_as_text(hd_value_at(hd_tx_get(tx, document), "pattern"), NULL);
     bool known = name && patterns_find(all, name);
-    if (name && !known) /* a program that only looks may not have it */
+    if (name && !known) /* not an error: a program that only inspects registers no patterns */
         env_log(all->env, HD_LOG_INFO, "the piece \"%s\" is not opened: no pattern \"%s\" here",
                 n->id, name);
     hd_tx_abort(tx);
@@ -64,7 +65,7 @@ static hd_status open_piece(patterns *all, const piece_name *n) {
 
 /* ---- documents */
 
-/* "space:piece" */
+/* The origin of a document is the text "space:piece". */
 static bool name_of_writer(const scheduler *s, place_id doc, piece_name *out) {
     size_t length = 0;
     hd_value name = origin_of(s, doc);
@@ -85,9 +86,11 @@ static void open_posted(hd_runtime *rt, void *ctx) {
     hd_work_end(rt, HD_OK);
 }
 
-/* Called while reads are linked; without memory for the post nobody asks. */
+/* The scheduler calls it while it links reads, so the piece is opened later, by a post. Without memory for
+ * the post the piece is not opened. */
 static void on_wanted(struct scheduler *s, place_id doc) {
     piece_name n;
+    assert(doc && place_at(&s->r->places, doc)->root == doc);
     if (!name_of_writer(s, doc, &n)) return;
     place_at(&s->r->places, doc)->doc.flags |= DOC_OF_PIECE;
     if (!hd_runtime_post(s->rt, open_posted, (void *)(uintptr_t)doc)) hd_work_begin(s->rt);
@@ -107,6 +110,7 @@ static hd_status on_unhandled(struct scheduler *s, place_id stream) {
 }
 
 void demand_attach(scheduler *s) {
+    assert(!s->wanted && !s->unhandled);
     s->wanted = on_wanted;
     s->unhandled = on_unhandled;
 }

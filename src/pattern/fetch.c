@@ -1,20 +1,19 @@
-/* fetch.c -- what a URL names, as a cell.
+/* fetch.c -- the response to an HTTP request, as a cell.
  *
  *     url ---> name  <---  name.response        {"url": ..., "value" | "error": ...}
  *                |                ^
  *                +-- request -----+             a source commit, when it has been answered
  *
- * The computation `name` compares the URL with the response it has: the same, and it passes that on;
- * another, and it says pending and sees to it that a request is on its way. So it is idempotent, and a
- * response outlives the process that asked. A request does not: while it is pending the computation
- * reads `name.request`, a volatile document that never has a value, so that nothing is kept of the run
- * and the next process asks again.
+ * The computation `name` compares the URL with the URL of the stored response. If they are equal, it
+ * writes the response's value or error; if not, it writes {"pending": true} and starts a request unless
+ * one for this URL is on its way. So it is idempotent, and a response stays when the process ends. A
+ * request does not: while one is pending the computation also reads `name.request`, a volatile document
+ * without a value, so that the run is not stored and the next process makes the request again.
  *
- * What did not get through, and a response that cannot be stored, are errors of this process, which does
- * not ask again; the next one does.
+ * A request without an answer, and a response that cannot be stored, become an error in this process,
+ * which does not make the request again; the next process does.
  *
- * Requests are libcurl's, driven by the runtime's own loop (curl.c): no thread of ours, nothing
- * blocks. */
+ * libcurl makes the requests, on the runtime's own loop (curl.c): no thread, and nothing blocks. */
 #include "pattern/curl.h"
 #include "pattern/pattern.h"
 
@@ -33,7 +32,7 @@ typedef struct fetch_part {
     hd_cell url, response, requested;
     hd_fetch_options options;
     request *request;  /* on its way; NULL: none */
-    char lost[320];    /* why there is no response to a URL; "": none was lost */
+    char lost[320];    /* why there is no response to `lost_url`; "": nothing failed */
     uint64_t lost_url; /* the hash of that URL */
 } fetch_part;
 
@@ -55,7 +54,8 @@ static hd_value response_of(const fetch_part *f, hd_pool *pool, const answer *a)
     return hd_object_set(pool, v, "error", hd_string(pool, error.message));
 }
 
-/* Runs again, and says so. Needs no memory. */
+/* Remembers that the request for `url` failed, and makes the computation run, which then writes the error.
+ * Needs no memory. */
 static void lose(fetch_part *f, uint64_t url, const char *why, const char *more) {
     scheduler *s = scheduler_get(f->part.in->all->rt);
     snprintf(f->lost, sizeof f->lost, "%s%s", why, more);
@@ -68,7 +68,8 @@ static void lose_stored(fetch_part *f, uint64_t url, hd_status status) {
     lose(f, url, "the response could not be stored: ", hd_status_text(status));
 }
 
-/* A response that goes with a commit below it is asked for again: the computation sees it go. */
+/* A response that is refused as stale, because a commit below it was refused, is no error: the computation
+ * sees the response disappear, and makes the request again. */
 static void reply_decided(void *ctx, hd_status status) {
     reply *r = ctx;
     bool there = hd_node_exists(r->all->rt, r->node) && r->from->in;
@@ -78,7 +79,7 @@ static void reply_decided(void *ctx, hd_status status) {
     env_free(r->all->env, r, sizeof *r);
 }
 
-/* NULL without memory: then a response that is refused is asked for again. */
+/* NULL: no memory. Then a refused response makes no error, and the request is made again. */
 static reply *reply_new(fetch_part *f, uint64_t url) {
     patterns *all = f->part.in->all;
     reply *r = env_new(all->env, sizeof *r);
@@ -110,6 +111,7 @@ static hd_status store(fetch_part *f, const answer *a) {
 
 static void answered(void *ctx, const answer *a) {
     fetch_part *f = ctx;
+    assert(f->part.in && f->request);
     hd_runtime *rt = f->part.in->all->rt;
     f->request = NULL;
     hd_status status = a->unanswered ? HD_OK : store(f, a);
@@ -122,12 +124,13 @@ static void answered(void *ctx, const answer *a) {
 
 static void let_go(fetch_part *f) {
     if (!f->request) return;
+    assert(f->part.in);
     request_cancel(f->request);
     f->request = NULL;
     hd_work_end(f->part.in->all->rt, HD_OK);
 }
 
-/* *problem: why there is no request. */
+/* Makes a request for the URL, unless one is on its way. *problem: why there is none; else NULL. */
 static hd_status ask(fetch_part *f, const char *url, const char **problem) {
     *problem = NULL;
     if (f->request && !strcmp(request_url(f->request), url)) return HD_OK;
@@ -138,11 +141,12 @@ static hd_status ask(fetch_part *f, const char *url, const char **problem) {
                           .done = answered,
                           .ctx = f };
     hd_status status = request_begin(f->part.in->all, &spec, &f->request, problem);
+    assert(!f->request || (!status && !*problem));
     if (f->request) hd_work_begin(f->part.in->all->rt);
     return status;
 }
 
-/* Why there is no request for this URL; NULL: there is one, or is to be. */
+/* Why no request is made for this URL; NULL: one may be. Forgets a failure of another URL. */
 static const char *refuse(fetch_part *f, const char *text, size_t length) {
     if (strlen(text) != length) return "the URL contains a zero byte";
     if (f->lost_url != hash_of(text)) f->lost[0] = 0;
@@ -163,7 +167,8 @@ static hd_status say_problem(fetch_part *f, hd_tx *tx, const char *problem) {
                      as_result(pool, false, (hd_value){ 0 }, hd_string(pool, problem)));
 }
 
-/* What is pending, or failed in this process only, is not kept. */
+/* A run that reads a volatile document is not stored: a pending request, or an error of this process,
+ * must not be found by the next process. */
 static hd_status read_request(fetch_part *f, hd_tx *tx) {
     hd_status status = hd_cell_set_volatile(hd_tx_runtime(tx), f->requested);
     return status ? status : hd_value_status(hd_tx_get(tx, f->requested));
@@ -189,12 +194,12 @@ static hd_status fetch_run(hd_tx *tx, void *ctx) {
     hd_value value = hd_value_at(response, "value"), error = hd_value_at(response, "error");
     if (!text) {
         if (hd_value_exists(url) && hd_value_kind(url) != HD_KIND_NULL)
-            return say_problem(f, tx, "the URL is no text");
+            return say_problem(f, tx, "the URL is not a text");
         value = error = (hd_value){ 0 };
     } else if (!hd_value_equal(hd_value_at(response, "url"), url))
         return request_it(f, tx, text, length);
     f->lost[0] = 0;
-    let_go(f); /* both of an earlier URL */
+    let_go(f); /* a request on its way, and a failure, are of an earlier URL */
     return hd_tx_set(tx, f->part.output, as_result(hd_tx_pool(tx), false, value, error));
 }
 
@@ -208,12 +213,21 @@ static bool same(const part *p, const part *fresh) {
 
 static void drop(part *p) { let_go((fetch_part *)p); }
 
-/* Who cancels its node does not ask the build: then the request is still there. */
+/* If the program cancels the part's node itself, drop() has not been called. */
 static void fini(part *p) {
     if (p->in) drop(p);
 }
 
-static const part_kind fetch_kind = { .run = fetch_run, .same = same, .drop = drop, .fini = fini };
+static void check(const part *p) {
+    const fetch_part *f = (const fetch_part *)p;
+    assert(f->url.id && f->options.timeout_ms && f->options.max_bytes);
+    assert(!f->request || *request_url(f->request));
+    (void)f;
+}
+
+static const part_kind fetch_kind = {
+    .run = fetch_run, .same = same, .drop = drop, .fini = fini, .check = check
+};
 
 hd_cell hd_fetch(hd_build *b, const char *name, hd_cell url, const hd_fetch_options *options) {
     char text[256];

@@ -1,4 +1,4 @@
-/* gather.c -- filter, flat_map, gather: a map, and a node that looks at all of its rows. */
+/* gather.c -- hd_filter, hd_flat_map, hd_gather: a map, and a node that reads all of its rows. */
 #include "pattern/pattern.h"
 
 #include <stdio.h>
@@ -8,10 +8,10 @@ typedef enum gathering { GATHER_VALUES, GATHER_CHOSEN, GATHER_FLAT } gathering;
 typedef struct gather_part {
     part part;
     gathering how;
-    hd_cell list, rows; /* rows: links to what the elements of list became; VALUES: list itself */
+    hd_cell list, rows; /* rows: what hd_map made of list, an array of links; VALUES: the list */
 } gather_part;
 
-/* The element itself, or what it links to. */
+/* The element, or the value that it links to. */
 static hd_value behind(hd_tx *tx, hd_cell at, hd_value element) {
     return hd_value_kind(element) == HD_KIND_LINK ? hd_tx_follow(tx, at, element) : element;
 }
@@ -40,10 +40,12 @@ static hd_value gather(hd_tx *tx, const gather_part *g) {
     hd_status status = hd_builder_open(hd_tx_pool(tx), HD_KIND_ARRAY, &b);
     if (status) return hd_failed(status);
     if (hd_value_kind(rows) != HD_KIND_ARRAY) return hd_builder_close(b);
-    hd_status late = HD_OK; /* of one that has yet to arrive: all the others are asked for, too */
+    hd_status late =
+        HD_OK; /* HD_PENDING: a row is still loading; the loop asks for the rest, too */
     for (hd_iter it = hd_iter_of(rows); !status && hd_iter_next(&it);) {
         hd_value element = hd_value_index(items, it.index);
-        if (g->how == GATHER_CHOSEN && !hd_value_exists(element)) break; /* about to change */
+        /* The list is shorter than its rows: the coordinator will run, and then this node again. */
+        if (g->how == GATHER_CHOSEN && !hd_value_exists(element)) break;
         hd_status one = add_row(g, b, element, behind(tx, g->rows, it.value));
         if (one == HD_PENDING) late = one;
         else status = one;
@@ -68,12 +70,13 @@ static const part_kind gather_kind = { .run = gather_run, .same = same };
 static hd_cell add_gather(hd_build *b, const char *name, gathering how, hd_cell items,
                           hd_cell rows) {
     if (!check_inputs(b, name, &rows, 1)) return (hd_cell){ 0 };
+    assert(items.id && (how != GATHER_VALUES || items.id == rows.id));
     gather_part *g = part_new(b, &gather_kind, sizeof *g, name);
     if (!g) return (hd_cell){ 0 };
     g->how = how;
     g->list = items;
     g->rows = rows;
-    /* The lists that coordinators write are made good by their run; these by `mends`. */
+    /* A coordinator writes its whole result in each run; a gathering node gets that by `mends`. */
     g->part.output = hd_build_cell(b, name);
     hd_node_spec spec = {
         .output = g->part.output, .reads = &g->rows, .read_count = 1, .mends = true

@@ -1,4 +1,4 @@
-/* handler.c -- streams, and what handles their events as long as the piece runs. */
+/* handler.c -- hd_stream, and hd_handle: a handler that is registered as long as its build exists. */
 #include "pattern/pattern.h"
 
 #include "base/env.h"
@@ -40,9 +40,10 @@ static const part_kind stream_kind = { .same = stream_same };
 
 hd_cell hd_stream(hd_build *b, const char *name) { return add_name(b, &stream_kind, name); }
 
-static void take_up(handler_part *h) {
+static void register_handler(handler_part *h) {
     hd_build *b = h->part.in;
-    if (h->handler.id) return; /* there from an earlier round */
+    assert(b && h->stream.id && h->fn && !h->part.node.id);
+    if (h->handler.id) return; /* registered in an earlier round */
     hd_handler_spec spec = { .stream = h->stream,
                              .fn = h->fn,
                              .ctx = h->ctx,
@@ -56,7 +57,7 @@ static void take_up(handler_part *h) {
     if (status) hd_build_fail(b, status, "%s", hd_runtime_error(b->all->rt)->message);
 }
 
-/* One for each stream: `name` is made of its number. */
+/* A build has one handler for a stream; `name` is made of the stream's number. */
 static bool check_handler(hd_build *b, const char *name, hd_cell to, const hd_cell *in,
                           size_t count) {
     char text[160];
@@ -86,11 +87,11 @@ void hd_handle(hd_build *b, hd_cell to, hd_handler_fn fn, void *ctx, const hd_ce
     h->in = count ? env_new(b->all->env, count * sizeof *in) : NULL;
     if (count && !h->in) {
         part_free(&h->part);
-        hd_build_fail(b, HD_NOMEM, "no memory");
+        hd_build_fail(b, HD_NOMEM, "%s: no memory", b->path);
         return;
     }
     if (count) memcpy(h->in, in, count * sizeof *in);
     h->count = (uint32_t)count;
     part *p = part_add(&h->part, NULL);
-    if (p) take_up((handler_part *)p);
+    if (p) register_handler((handler_part *)p);
 }

@@ -1,7 +1,8 @@
-/* ifelse.c -- one of two cells.
+/* ifelse.c -- hd_if_else: the value of one of two cells.
  *
- * The branch not taken is not read, so nobody demands what feeds it (I2). The value is passed on and
- * not a link to it: a reader would meet the new branch before that has run. */
+ * The node does not read the branch that it does not take, so the nodes that compute that branch are not
+ * demanded by it (I2). It copies the value and does not write a link: a reader that followed a link would
+ * read the new branch before its nodes have run. */
 #include "pattern/pattern.h"
 
 #include <string.h>
@@ -27,6 +28,7 @@ bool hd_value_is_true(hd_value v) {
 
 static hd_status choose(hd_tx *tx, void *ctx) {
     const choice_part *c = ctx;
+    assert(c->in[0].id && c->in[1].id && c->in[2].id);
     hd_value condition = hd_tx_get(tx, c->in[0]);
     if (hd_value_status(condition)) return hd_value_status(condition);
     return write_result(tx, c->part.output,

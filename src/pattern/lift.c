@@ -1,4 +1,4 @@
-/* lift.c -- lift, derive, constants, arguments, state, sinks: one node, or none. */
+/* lift.c -- primitives of one node or none: lift, derive, constants, arguments, state, sinks. */
 #include "pattern/pattern.h"
 
 #include "base/env.h"
@@ -12,8 +12,8 @@
 
 typedef struct lift_part {
     part part;
-    hd_lift_fn lift; /* or */
-    hd_derive_fn derive;
+    hd_lift_fn lift;     /* NULL: `derive` */
+    hd_derive_fn derive; /* NULL: `lift` */
     void *ctx;
     hd_cell *in;
     uint32_t count;
@@ -29,6 +29,7 @@ static hd_status lift_values(hd_tx *tx, lift_part *l, hd_value *values) {
 
 static hd_status lift_run(hd_tx *tx, void *ctx) {
     lift_part *l = ctx;
+    assert(l->lift && !l->derive && !l->in == !l->count);
     hd_value few[INPUTS_FEW];
     if (l->count <= INPUTS_FEW) return lift_values(tx, l, few);
     hd_value *many = env_new(l->part.env, l->count * sizeof *many);
@@ -40,6 +41,7 @@ static hd_status lift_run(hd_tx *tx, void *ctx) {
 
 static hd_status derive_run(hd_tx *tx, void *ctx) {
     lift_part *l = ctx;
+    assert(l->derive && !l->lift && l->count == 1);
     hd_value v = hd_tx_get(tx, l->in[0]);
     if (hd_value_status(v)) return hd_value_status(v);
     return write_result(tx, l->part.output, l->derive(tx, v, l->ctx));
@@ -59,9 +61,10 @@ static void lift_fini(part *p) {
 static const part_kind lift_kind = { .run = lift_run, .same = lift_same, .fini = lift_fini };
 static const part_kind derive_kind = { .run = derive_run, .same = lift_same, .fini = lift_fini };
 
-/* `in` are cells. */
+/* The caller has checked the inputs. */
 static hd_cell add_lift(hd_build *b, const part_kind *kind, const char *name, lift_part like,
                         const hd_cell *in, size_t count) {
+    assert(!like.lift != !like.derive);
     lift_part *l = part_new(b, kind, sizeof *l, name);
     if (!l) return (hd_cell){ 0 };
     l->lift = like.lift;
@@ -95,7 +98,7 @@ hd_cell hd_derive(hd_build *b, const char *name, hd_cell in, hd_derive_fn fn, vo
 typedef struct constant_part {
     part part;
     hd_value value;      /* referenced */
-    char id[HD_ID_SIZE]; /* of the value: another constant is another node */
+    char id[HD_ID_SIZE]; /* hash of the value, the part's salt: another constant is another node */
 } constant_part;
 
 static hd_status constant_run(hd_tx *tx, void *ctx) {
@@ -125,7 +128,8 @@ hd_cell hd_constant(hd_build *b, const char *name, hd_value v) {
 
 /* ---- arguments and state */
 
-/* Of a pattern that is used. What is not given has a document whose name is no primitive's. */
+/* An argument of a pattern that is used: the cell that hd_use was given; if none, the document
+ * "<name>.argument" with the default. */
 static hd_cell given(hd_build *b, const char *name, hd_value otherwise) {
     char own[256];
     for (size_t i = 0; i < b->in_count; i++) {
@@ -141,9 +145,10 @@ static hd_cell given(hd_build *b, const char *name, hd_value otherwise) {
     return p && p->round == b->round ? p->output : hd_constant(b, own, otherwise);
 }
 
-/* What the piece begins with, at a cell of its own. One that is opened where nothing can be written goes
+/* Writes a default argument or an initial state. A piece that is opened on a read-only store does
  * without. */
 static hd_cell supply(hd_build *b, const char *name, hd_cell cell, hd_value v) {
+    assert(cell.id && hd_value_exists(v));
     hd_status status = hd_tx_set(b->tx, cell, v);
     if (status == HD_READ_ONLY && b->of->opened) return cell;
     b->of->supplied = true;
@@ -169,6 +174,7 @@ hd_cell hd_argument(hd_build *b, const char *name, hd_value otherwise) {
     if (b->status || !check_argument(b, name, otherwise)) return (hd_cell){ 0 };
     if (b->up) return given(b, name, otherwise);
     piece *p = b->of;
+    assert(p->root == b && b->tx);
     p->asked = hd_object_set(hd_tx_pool(b->tx), p->asked, name, hd_null());
     bool missing = hd_value_exists(otherwise) && !hd_value_exists(hd_value_at(p->arguments, name));
     if (missing) p->arguments = hd_object_set(hd_tx_pool(b->tx), p->arguments, name, otherwise);
@@ -180,6 +186,7 @@ hd_cell hd_argument(hd_build *b, const char *name, hd_value otherwise) {
     return missing && p->opened ? supply(b, name, cell, otherwise) : cell;
 }
 
+/* Whether the build is in a row or in a derived pattern: these end while the piece runs. */
 static bool comes_and_goes(const hd_build *b) {
     while (b && !b->owner) b = b->up;
     return b;
@@ -195,7 +202,8 @@ hd_cell hd_state(hd_build *b, const char *name, hd_value initial) {
     if (comes_and_goes(b))
         return hd_build_fail(b, HD_USAGE, "%s: only a piece has state, not its rows", name);
     hd_cell cell = add_name(b, &state_kind, name);
-    bool has_all = b->of->resumed && !b->up; /* one that is used may be another */
+    /* `resumed` compares the version of the piece's pattern, not of the patterns that it uses. */
+    bool has_all = b->of->resumed && !b->up;
     if (b->status || has_all || !hd_value_exists(initial)) return cell;
     hd_value now = hd_tx_read(b->tx, cell, HD_READ_NO_DEPENDENCY | HD_READ_NO_CLAIM);
     hd_status status = hd_value_status(now);
@@ -215,6 +223,7 @@ typedef struct sink_part {
 
 static hd_status sink_run(hd_tx *tx, void *ctx) {
     const sink_part *k = ctx;
+    assert(k->fn && k->cell.id);
     hd_value v = hd_tx_get(tx, k->cell);
     if (hd_value_status(v)) return hd_value_status(v);
     k->fn(k->ctx, v);

@@ -1,18 +1,19 @@
-/* list.c -- map: a coordinator that makes and removes rows, and rows that compute.
+/* list.c -- hd_map: a coordinator node that makes and removes rows, and rows that compute.
  *
  *     list  --->  coordinator  --->  [link, link, link]     the result
  *                      |                |
  *                      +-- elements --> row --> its document
  *
- * The coordinator reads the list and writes links, never the rows' values: a row that changes does
- * not concern it. What a row reads is its element and nothing else: the place of a value in the list,
- * the target of a link, or, where values are known by a key and may move, a copy that the coordinator
- * keeps under that key. So a change of one element runs one row, and the coordinator compares the old
- * list with the new, which takes what differs (values share structure).
+ * The coordinator reads the list and writes links to the rows' documents, not the rows' values, so a
+ * row that changes does not make it run. A row is given one cell to read: the place of its element in
+ * the list, the target of a link, or, with hd_each.key, where elements may move, a copy that the
+ * coordinator keeps under the key. So a change of one element runs the coordinator and one row. The
+ * coordinator compares the old list with the new; the cost is that of the difference, because values
+ * share structure.
  *
- * Its memory is a function of the list it saw last; a run that is set aside or refused needs no undoing,
- * because the next one compares again and writes the whole result again, of which the store drops what
- * is as it was. */
+ * The rows are a function of the list that the coordinator read last. If a commit of its run is refused,
+ * there is nothing to undo: the next run compares with the list it finds and writes the whole result,
+ * and the store drops the parts of the write that change nothing. */
 #include "pattern/list.h"
 
 #include "base/env.h"
@@ -24,6 +25,7 @@
 
 /* ---- all of it */
 
+/* The key of an element; if an element before it has the same key, with "+n" behind it. */
 static hd_status unrepeated(list_part *p, hd_tx *tx, size_t index, hd_value element, char *key,
                             bool *held) {
     hd_status status = list_key(p, tx, index, element, key, held);
@@ -40,9 +42,11 @@ static hd_status place_row(list_part *p, hd_tx *tx, size_t index, hd_value eleme
     bool held;
     hd_status status = unrepeated(p, tx, index, element, key, &held);
     if (status) return status;
+    assert(index == p->order.count);
     uint32_t slot = list_find(p, key);
     if (slot == ROW_LOOSE) status = list_add(p, tx, index, element, key, held, &slot);
     if (status) return status;
+    assert(p->rows.items[slot]->index == ROW_LOOSE);
     if (!vec_push(p->part.env, &p->order, slot)) return HD_NOMEM;
     *out = p->rows.items[slot];
     (*out)->index = (uint32_t)index;
@@ -95,7 +99,7 @@ hd_status list_rebuild(list_part *p, hd_tx *tx, hd_value items) {
 
 typedef struct difference {
     const hd_env *env;
-    VEC(uint32_t) places; /* indices that both lists have and that differ, upwards */
+    VEC(uint32_t) places; /* indices of elements that differ and that both lists have, ascending */
     bool nomem;
 } difference;
 
@@ -103,8 +107,9 @@ static bool note_place(void *ctx, const hd_step *path, size_t depth, hd_value be
                        hd_value after) {
     difference *d = ctx;
     (void)before, (void)after;
-    if (!depth) return true; /* the length */
+    if (!depth) return true; /* the lengths differ: apply() compares them itself */
     uint32_t index = (uint32_t)path[0].index;
+    assert(!d->places.count || vec_last(&d->places) <= index);
     if (d->places.count && vec_last(&d->places) == index) return true;
     d->nomem = !vec_push(d->env, &d->places, index);
     return !d->nomem;
@@ -113,20 +118,23 @@ static bool note_place(void *ctx, const hd_step *path, size_t depth, hd_value be
 typedef struct update {
     list_part *p;
     hd_tx *tx;
-    hd_value items;         /* the new one */
-    hd_value links, held;   /* as they will be */
-    VEC(uint32_t) loosened; /* slots of rows that lost their place */
-    bool give_up;           /* a rebuild is needed */
+    hd_value items;         /* the new list */
+    hd_value links, held;   /* of the new list, so far */
+    VEC(uint32_t) loosened; /* slots of rows whose element is no longer where it was */
+    bool give_up;           /* two elements have the same key: list_rebuild is needed */
 } update;
 
 static hd_status loosen(update *u, uint32_t index) {
+    assert(index < u->p->order.count);
     uint32_t slot = u->p->order.items[index];
+    assert(u->p->rows.items[slot]->index == index);
     if (!vec_push(u->p->part.env, &u->loosened, slot)) return HD_NOMEM;
     u->p->rows.items[slot]->index = ROW_LOOSE;
     return HD_OK;
 }
 
-/* An element that both lists have differs: is it still the same one? Then only its copy changes. */
+/* The elements at `index` of both lists differ. With the same key it is the same element with another
+ * value, and its copy is updated; with another key (*moved) the row loses its place. */
 static hd_status compare_place(update *u, uint32_t index, bool *moved) {
     list_part *p = u->p;
     char key[KEY_MAX_SIZE];
@@ -135,6 +143,7 @@ static hd_status compare_place(update *u, uint32_t index, bool *moved) {
     hd_status status = list_key(p, u->tx, index, element, key, &held);
     if (status) return status;
     row *r = p->rows.items[p->order.items[index]];
+    assert(r && r->index == index);
     *moved = strcmp(r->key, key) != 0;
     if (*moved) return loosen(u, index);
     if (held) u->held = hd_object_set(hd_tx_pool(u->tx), u->held, key, element);
@@ -152,9 +161,10 @@ static hd_status fill_place(update *u, uint32_t index) {
     if (status) return status;
     uint32_t slot = list_find(p, key);
     if (slot == ROW_LOOSE) status = list_add(p, u->tx, index, element, key, held, &slot);
-    else if (p->rows.items[slot]->index != ROW_LOOSE) u->give_up = true; /* two of a key */
+    else if (p->rows.items[slot]->index != ROW_LOOSE) u->give_up = true; /* a second of this key */
     if (status || u->give_up) return status;
     row *r = p->rows.items[slot];
+    assert(index <= p->order.count && r->held == held);
     r->index = index;
     if (index < p->order.count) {
         p->order.items[index] = slot;
@@ -177,7 +187,7 @@ static hd_status shorten(update *u, uint32_t count) {
     return hd_value_status(u->links);
 }
 
-/* Every row that has lost its place and found no other. */
+/* Drops the rows whose element is in the new list nowhere. */
 static void drop_loosened(update *u) {
     for (uint32_t i = 0; i < u->loosened.count; i++) {
         row *r = u->p->rows.items[u->loosened.items[i]];
@@ -208,6 +218,8 @@ static hd_status apply(update *u, difference *d) {
 hd_status list_update(list_part *p, hd_tx *tx, hd_value items) {
     difference d = { .env = p->part.env };
     update u = { .p = p, .tx = tx, .items = items, .links = p->links, .held = p->held };
+    assert(!p->repeated && hd_value_kind(p->list_value) == HD_KIND_ARRAY);
+    assert(hd_value_count(p->list_value) == p->order.count);
     hd_status status =
         hd_value_diff(hd_runtime_heap(hd_tx_runtime(tx)), p->list_value, items, note_place, &d);
     if (d.nomem) status = HD_NOMEM;
@@ -244,8 +256,8 @@ static bool write_element(void *ctx, const hd_step *path, size_t depth, hd_value
     return !w->status;
 }
 
-/* Writes the elements that differ, not the document: the log stays small, and a restart knows which
- * rows a change concerned without the value that was there before. */
+/* Writes the elements that differ, not the whole document: the log stays small, and a resume sees which
+ * rows' elements changed. */
 static hd_status write_elements(list_part *p, hd_tx *tx) {
     hd_value before = hd_tx_read(tx, p->elements, HD_READ_RAW | HD_READ_NO_DEPENDENCY);
     if (hd_value_status(before)) return hd_value_status(before);
@@ -255,8 +267,8 @@ static hd_status write_elements(list_part *p, hd_tx *tx) {
         hd_value_diff(hd_runtime_heap(hd_tx_runtime(tx)), before, p->held, write_element, &w);
     if (w.status) status = w.status;
     if (status) return status;
-    /* The same content, but sharing what the document is made of: the next difference is found along
-     * what changed, not in a walk of two trees that have grown apart. */
+    /* Keep the document's own value, which equals p->held: the next difference is taken from values that
+     * share structure with the document, so it costs what changed and not a walk of both trees. */
     hd_value now =
         hd_tx_read(tx, p->elements, HD_READ_RAW | HD_READ_NO_DEPENDENCY | HD_READ_NO_CLAIM);
     if (!hd_value_status(now)) keep(&p->held, now);
@@ -274,17 +286,18 @@ static hd_status read_list(list_part *p, hd_tx *tx, hd_value *out) {
     return hd_value_status(*out);
 }
 
-/* A list that is not there yet is none; anything else is a mistake that nobody would see. */
+/* An absent or null list has no rows without a warning, because it may not have been written yet. */
 static void warn_of(const list_part *p, hd_tx *tx, hd_value items) {
     hd_kind kind = hd_value_kind(items);
     if (kind == HD_KIND_ARRAY || kind == HD_KIND_ABSENT || kind == HD_KIND_NULL) return;
-    hd_tx_log(tx, HD_LOG_WARN, "%s/%s: the list is no array but %s: it has no rows",
+    hd_tx_log(tx, HD_LOG_WARN, "%s/%s: the list is not an array but %s: it has no rows",
               p->part.in->path, p->part.name, hd_kind_name(kind));
 }
 
 static hd_status coordinate(hd_tx *tx, void *ctx) {
     list_part *p = ctx;
     hd_value items;
+    assert(p->part.in);
     scheduler *s = scheduler_get(tx->rt);
     persistence_creates(s, s->running);
     hd_status status = read_list(p, tx, &items);
@@ -300,24 +313,18 @@ static hd_status coordinate(hd_tx *tx, void *ctx) {
     return status ? status : hd_tx_set(tx, p->part.output, p->links);
 }
 
-static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
-
 static bool same(const part *p, const part *fresh) {
     const list_part *a = (const list_part *)p, *b = (const list_part *)fresh;
     return a->list.id == b->list.id && a->each.fn == b->each.fn && a->each.build == b->each.build &&
-           a->each.ctx == b->each.ctx && same_text(a->each.key, b->each.key);
+           a->each.ctx == b->each.ctx && texts_equal(a->each.key, b->each.key);
 }
 
-/* The builds of the rows have been stopped, or are not ours to stop. */
+/* Frees the rows, not their builds: build_end and build_stop stop those before they drop the part. */
 static void fini(part *part_) {
     list_part *p = (list_part *)part_;
     const hd_env *env = part_->env;
-    for (uint32_t i = 0; i < p->rows.count; i++) {
-        row *r = p->rows.items[i];
-        if (!r) continue;
-        hd_value_unref(r->link);
-        env_free(env, r, sizeof *r + strlen(r->key) + 1);
-    }
+    for (uint32_t i = 0; i < p->rows.count; i++)
+        if (p->rows.items[i]) row_free(p, p->rows.items[i]);
     vec_fini(env, &p->rows);
     vec_fini(env, &p->free);
     vec_fini(env, &p->order);
@@ -331,7 +338,37 @@ static void fini(part *part_) {
     }
 }
 
-static const part_kind list_kind = { .run = coordinate, .same = same, .fini = fini };
+static void check_rows(const list_part *p) {
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < p->rows.count; i++) {
+        const row *r = p->rows.items[i];
+        if (!r) continue;
+        used++;
+        assert(list_find(p, r->key) == i);
+        assert(r->build->owner == &p->part && r->build->up == p->part.in && !r->build->tx);
+        assert(!r->held || p->elements.id);
+    }
+    assert(used + p->free.count == p->rows.count && used == table_count(&p->keys));
+    assert(p->free.capacity >= p->rows.count);
+    (void)used;
+}
+
+static void check(const part *part_) {
+    const list_part *p = (const list_part *)part_;
+    check_rows(p);
+    if (!hd_value_exists(p->list_value)) return;
+    bool is_array = hd_value_kind(p->list_value) == HD_KIND_ARRAY;
+    assert(p->order.count == (is_array ? hd_value_count(p->list_value) : 0));
+    assert(p->order.count == hd_value_count(p->links));
+    assert(p->order.count == table_count(&p->keys)); /* every row has an element */
+    for (uint32_t i = 0; i < p->order.count; i++)
+        assert(p->rows.items[p->order.items[i]]->index == i);
+    (void)is_array;
+}
+
+static const part_kind list_kind = {
+    .run = coordinate, .same = same, .fini = fini, .check = check
+};
 
 static hd_status copy_key(list_part *p, const hd_each *each) {
     p->each.key = NULL;

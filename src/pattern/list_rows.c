@@ -1,4 +1,4 @@
-/* list_rows.c -- keys, and the rows behind them. */
+/* list_rows.c -- the keys of a list's elements, and the rows that have these keys. */
 #include "pattern/list.h"
 
 #include "base/env.h"
@@ -10,14 +10,14 @@
 
 /* ---- keys
  *
- *     17        the place of a value
- *     ada       what stands at the pointer; bytes other than letters, digits, '_', '-', '.' as %2F
- *     @...      where a link points, escaped likewise
- *     !17       no such thing in the element: its place
- *     ...+2     the second of the same
- *     ~...      too long: its hash
+ *     17        a value, without hd_each.key: its index
+ *     ada       the value at hd_each.key; bytes other than letters, digits, '_', '-', '.' as %2F
+ *     @...      a link: its target, escaped likewise
+ *     !17       the element has nothing at hd_each.key: its index
+ *     ...+2     the second element with the same key
+ *     ~...      an empty or too long text: its hash
  *
- * so that no two kinds meet. */
+ * Keys of different kinds begin differently, so they cannot be equal. */
 
 static bool is_plain(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -95,7 +95,8 @@ uint32_t list_find(const list_part *p, const char *key) {
     return ROW_LOOSE;
 }
 
-/* What the row reads. A link's row reads what it points at, wherever the link stands. */
+/* The cell that the row reads. The row of a link reads the link's target, so that it does not depend on
+ * where in the list the link is. */
 static hd_cell element_cell(list_part *p, hd_tx *tx, size_t index, hd_value element,
                             const char *key, bool held) {
     hd_runtime *rt = hd_tx_runtime(tx);
@@ -110,6 +111,7 @@ static hd_cell element_cell(list_part *p, hd_tx *tx, size_t index, hd_value elem
 static hd_status build_row(list_part *p, hd_tx *tx, row *r, hd_cell element) {
     hd_build *b = r->build;
     hd_cell result;
+    assert(!hd_value_exists(r->link) && !b->round);
     if (!element.id) return HD_NOMEM;
     build_begin(b, tx);
     if (p->each.build) result = p->each.build(b, element, p->each.ctx);
@@ -137,7 +139,7 @@ static row *row_new(list_part *p, const char *key) {
     return NULL;
 }
 
-static void row_free(list_part *p, row *r) {
+void row_free(list_part *p, row *r) {
     hd_value_unref(r->link);
     env_free(p->part.env, r, sizeof *r + strlen(r->key) + 1);
 }
@@ -151,6 +153,7 @@ static hd_status enter(list_part *p, row *r, uint32_t *slot) {
         p->rows.items[p->rows.count++] = NULL;
     }
     *slot = vec_last(&p->free);
+    assert(*slot < p->rows.count && !p->rows.items[*slot]);
     hd_status status = table_insert(&p->keys, r->hash, *slot);
     if (status) return status;
     p->free.count--;
@@ -160,6 +163,7 @@ static hd_status enter(list_part *p, row *r, uint32_t *slot) {
 
 hd_status list_add(list_part *p, hd_tx *tx, size_t index, hd_value element, const char *key,
                    bool held, uint32_t *slot) {
+    assert(list_find(p, key) == ROW_LOOSE);
     row *r = row_new(p, key);
     if (!r) return HD_NOMEM;
     r->held = held;
@@ -175,6 +179,8 @@ hd_status list_add(list_part *p, hd_tx *tx, size_t index, hd_value element, cons
 
 void list_drop(list_part *p, uint32_t slot) {
     row *r = p->rows.items[slot];
+    assert(r && r->index == ROW_LOOSE && p->free.count < p->free.capacity);
+    assert(r->build->owner == &p->part);
     build_stop(r->build);
     table_remove(&p->keys, r->hash, slot);
     p->rows.items[slot] = NULL;

@@ -1,4 +1,4 @@
-/* nested.c -- patterns in patterns: one that is used, and one that a run derives. */
+/* nested.c -- patterns in patterns: hd_use, and hd_derive_pattern, where a run of a node builds. */
 #include "pattern/pattern.h"
 
 #include "base/env.h"
@@ -9,7 +9,8 @@
 
 /* ---- use */
 
-/* The build of this name. One that uses itself ends where no name fits any more. */
+/* The build of this name, of an earlier round or new. The limit of the path's length ends a pattern that
+ * uses itself. */
 static hd_build *take_child(hd_build *b, const char *name) {
     hd_build *child = build_find(b, name);
     const part *other = find_part(b, name);
@@ -19,7 +20,7 @@ static hd_build *take_child(hd_build *b, const char *name) {
     }
     if (child) return child;
     if (strlen(b->path) + strlen(name) + 2 > NAME_MAX_LENGTH) {
-        hd_build_fail(b, HD_LIMIT, "%.80s...: patterns use each other too deep", b->path);
+        hd_build_fail(b, HD_LIMIT, "%.80s...: patterns use each other too deeply", b->path);
         return NULL;
     }
     child = build_new(b, NULL, name, b->local, b->under);
@@ -39,7 +40,7 @@ static bool check_given(hd_build *b, const char *name, const hd_named_cell *in, 
     return !b->status;
 }
 
-/* Most often a slip. */
+/* Warns of given arguments that the pattern did not ask for: most are misspelt. */
 static void tell_unasked(const hd_build *child) {
     for (size_t i = 0; i < child->in_count && i < IN_ASKED_MAX; i++)
         if (!(child->in_asked & UINT64_C(1) << i))
@@ -56,9 +57,10 @@ hd_cell hd_use(hd_build *b, const char *name, const char *pattern_name, const hd
                              "there is no pattern \"%s\": hd_pattern_register comes first",
                              pattern_name ? pattern_name : "");
     if (!name_is_plain(name))
-        return hd_build_fail(b, HD_USAGE, "\"%.80s\" is no name", name ? name : "");
+        return hd_build_fail(b, HD_USAGE, "\"%.80s\" is not a valid name", name ? name : "");
     hd_build *child = check_given(b, name, in, count) ? take_child(b, name) : NULL;
     if (!child) return (hd_cell){ 0 };
+    assert(child->up == b && !child->owner && !child->in);
     bool first = !child->round;
     child->used_round = b->round;
     child->what = *what;
@@ -77,24 +79,25 @@ hd_cell hd_use(hd_build *b, const char *name, const char *pattern_name, const hd
 
 /* ---- derive */
 
-/* Two nodes: the one that builds, which writes a link to what it built, and one that passes on what
- * the link leads to. A reader that followed the link itself would meet a graph that has just been
- * built and has not run yet. */
+/* hd_derive_pattern makes two nodes: "name.pattern" builds, and writes a link to the result of what it
+ * built; "name" copies the value that the link leads to. If readers followed the link themselves, they
+ * would run right after the build, before the new graph has computed its result. */
 
 #define INPUTS_MAX 16
 
 typedef struct nest_part {
     part part;  /* "name.pattern" */
-    char *name; /* of what it builds */
+    char *name; /* of the build it makes */
     hd_derive_pattern_fn fn;
     void *ctx;
     hd_cell in[INPUTS_MAX];
     uint32_t count;
-    hd_build *below; /* what the last run built; NULL before the first */
+    hd_build *below; /* the build; NULL before the first run */
 } nest_part;
 
 static hd_status nest_build(nest_part *n, hd_tx *tx, const hd_value *values, hd_cell *out) {
     hd_build *b = n->part.in;
+    assert(b && (!n->below || (n->below->owner == &n->part && n->below->up == b)));
     if (!n->below) {
         uint32_t local = (uint32_t)(strlen(b->path) + strlen(n->name) + 2);
         n->below = build_new(b, &n->part, n->name, local, n->part.node);
@@ -107,6 +110,7 @@ static hd_status nest_build(nest_part *n, hd_tx *tx, const hd_value *values, hd_
 
 static hd_status nest_run(hd_tx *tx, void *ctx) {
     nest_part *n = ctx;
+    assert(n->part.in && n->count <= INPUTS_MAX);
     hd_value values[INPUTS_MAX];
     hd_cell result = { 0 };
     scheduler *s = scheduler_get(hd_tx_runtime(tx));
@@ -133,7 +137,16 @@ static void nest_fini(part *p) {
     if (n->name) env_free(p->env, n->name, strlen(n->name) + 1);
 }
 
-static const part_kind nest_kind = { .run = nest_run, .same = nest_same, .fini = nest_fini };
+static void nest_check(const part *p) {
+    const nest_part *n = (const nest_part *)p;
+    assert(n->name && n->fn && n->count <= INPUTS_MAX);
+    assert(!n->below || (n->below->owner == p && n->below->up == p->in && !n->below->tx));
+    (void)n;
+}
+
+static const part_kind nest_kind = {
+    .run = nest_run, .same = nest_same, .fini = nest_fini, .check = nest_check
+};
 
 static hd_value pass_on(hd_tx *tx, hd_value v, void *ctx) {
     (void)tx, (void)ctx;

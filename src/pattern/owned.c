@@ -1,23 +1,25 @@
-/* owned.c -- what a build owns beside its parts: memory for its functions, and whom to tell of the end.
+/* owned.c -- what a build owns beside its parts: memory for its functions (hd_build_memory), and stop
+ * functions (hd_build_on_stop).
  *
- * Both are mentioned in each round, as parts are, and go when a round does not mention them. They go
- * after the nodes: first those are told who asked for it, the latest first, then the memory. */
+ * A round mentions both, as it mentions parts; what it does not mention is freed. That happens after the
+ * build's nodes have ended: first the stop functions are called, the latest first, then the memory is
+ * freed. */
 #include "pattern/pattern.h"
 
 #include "base/env.h"
 #include <stddef.h>
 
-/* ---- whom to tell */
+/* ---- stop functions */
 
 void hd_build_on_stop(hd_build *b, void (*fn)(void *ctx), void *ctx) {
     if (!fn) {
-        hd_build_fail(b, HD_USAGE, "%s: no function to call when it stops", b->path);
+        hd_build_fail(b, HD_USAGE, "%s: hd_build_on_stop: no function, fn is NULL", b->path);
         return;
     }
     for (uint32_t i = 0; i < b->stops.count; i++) {
         build_stop_fn *s = &b->stops.items[i];
         if (s->fn != fn || s->ctx != ctx) continue;
-        s->round = b->round; /* mentioned in an earlier one */
+        s->round = b->round; /* known from an earlier round */
         return;
     }
     build_stop_fn s = { fn, ctx, b->round };
@@ -29,6 +31,7 @@ void hd_build_on_stop(hd_build *b, void (*fn)(void *ctx), void *ctx) {
 static void call_stops(hd_build *b, bool all) {
     for (uint32_t i = b->stops.count; i-- > 0;) {
         build_stop_fn s = b->stops.items[i];
+        assert(s.fn && s.round <= b->round);
         if (!all && s.round == b->round) continue;
         vec_remove(&b->stops, i);
         s.fn(s.ctx);
@@ -38,9 +41,9 @@ static void call_stops(hd_build *b, bool all) {
 /* ---- memory */
 
 struct build_memory {
-    uint32_t round;    /* that mentioned it last */
-    size_t size;       /* of what the function has asked for */
-    size_t block_size; /* of all of this, with the name behind `bytes` */
+    uint32_t round;    /* the last round that mentioned it */
+    size_t size;       /* in bytes, as the building function asked for */
+    size_t block_size; /* of this struct with `bytes` and the name behind them */
     max_align_t bytes[];
 };
 
@@ -84,19 +87,22 @@ static void free_memories(hd_build *b, bool all) {
     for (uint32_t i = b->memories.count; i-- > 0;) {
         build_memory *m = b->memories.items[i];
         if (!all && m->round == b->round) continue;
+        assert(m->block_size > sizeof *m + m->size && m->round <= b->round);
         vec_swap_remove(&b->memories, i);
         env_free(b->all->env, m, m->block_size);
     }
 }
 
-/* ---- the end of it */
+/* ---- freeing */
 
 void owned_let_go(hd_build *b) {
+    assert(!b->tx && !b->status); /* after a round that succeeded */
     call_stops(b, false);
     free_memories(b, false);
 }
 
 void owned_free(hd_build *b) {
+    assert(list_empty(&b->parts));
     call_stops(b, true);
     free_memories(b, true);
     vec_fini(b->all->env, &b->stops);

@@ -1,4 +1,4 @@
-/* patterns.c -- the patterns of a runtime, by name; and where all of the layer hangs. */
+/* patterns.c -- the registered patterns of a runtime, and the life of the pattern layer's state. */
 #include "pattern/pattern.h"
 
 #include "base/env.h"
@@ -6,9 +6,10 @@
 #include "value/key.h"
 #include <string.h>
 
-/* The scheduler is gone already, and with it every node and part. */
+/* The scheduler has been closed before, and has released every node; that freed the nodes' parts. */
 static void close_patterns(void *ctx) {
     patterns *all = ctx;
+    assert(!all->building && all->rt->extension.ctx == all);
     const hd_env *env = all->env;
     all->closing = true;
     if (all->close_fetcher) all->close_fetcher(all->fetcher);
@@ -26,6 +27,7 @@ static void close_patterns(void *ctx) {
         list_remove(&r->link);
         env_free(env, r, sizeof *r);
     }
+    assert(all->free_ids.count == all->pieces.count && !table_count(&all->names));
     vec_fini(env, &all->known);
     vec_fini(env, &all->pieces);
     vec_fini(env, &all->generations);
@@ -35,7 +37,10 @@ static void close_patterns(void *ctx) {
     env_free(env, all, sizeof *all);
 }
 
-static void prepare(void *ctx) { pieces_work_off(ctx); }
+static void prepare(void *ctx) {
+    pieces_work_off(ctx);
+    patterns_check(ctx);
+}
 
 static uint64_t deadline(const void *ctx) {
     const patterns *all = ctx;

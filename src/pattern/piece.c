@@ -2,8 +2,9 @@
  *
  *     { "pattern": "shop", "version": "1", "arguments": {...}, "result": link, "started": 3 }
  *
- * The document is the piece; the graph is what this runtime makes of it. Building goes before writing,
- * because defaults of arguments are found while building, and both are in one transaction. */
+ * The document is the piece; the graph is what this runtime builds for it. The runtime builds first and
+ * writes the document afterwards, in the same transaction, because building finds the defaults of the
+ * arguments. */
 #include "pattern/pattern.h"
 
 #include "base/env.h"
@@ -19,6 +20,7 @@
 piece *piece_get(const patterns *all, hd_piece handle) {
     if (!all || !handle.id || handle.id > all->pieces.count) return NULL;
     piece *p = all->pieces.items[handle.id - 1];
+    assert(!p || (p->id == handle.id && p->all == all));
     return p && p->generation == handle.generation ? p : NULL;
 }
 
@@ -37,8 +39,9 @@ static piece *find(const patterns *all, const char *space, const char *name) {
 }
 
 static hd_status take_id(patterns *all, piece *p) {
+    assert(!p->id);
     if (!all->free_ids.count) {
-        /* Room for each id to be free again, so that letting go cannot fail. */
+        /* free_ids has room for all ids, so that give_id cannot fail. */
         if (!vec_room(all->env, &all->pieces, 1) || !vec_room(all->env, &all->generations, 1) ||
             !vec_room(all->env, &all->free_ids, all->pieces.count + 1))
             return HD_NOMEM;
@@ -47,6 +50,7 @@ static hd_status take_id(patterns *all, piece *p) {
         all->generations.items[all->generations.count++] = 0;
     }
     uint32_t i = vec_last(&all->free_ids);
+    assert(i < all->pieces.count && !all->pieces.items[i]);
     hd_status status = table_insert(&all->names, hash_of(key_bytes(p->space), p->name), i);
     if (status) return status;
     all->free_ids.count--;
@@ -59,6 +63,8 @@ static hd_status take_id(patterns *all, piece *p) {
 static void give_id(piece *p) {
     patterns *all = p->all;
     if (!p->id) return;
+    assert(all->pieces.items[p->id - 1] == p);
+    assert(all->free_ids.count < all->free_ids.capacity);
     table_remove(&all->names, hash_of(key_bytes(p->space), p->name), p->id - 1);
     all->pieces.items[p->id - 1] = NULL;
     all->free_ids.items[all->free_ids.count++] = p->id - 1;
@@ -77,15 +83,18 @@ static void free_record(piece *p) {
     give_id(p);
     piece_not_later(p);
     set_parent(p, (hd_piece){ 0, 0 });
-    while (list_pop_front(&p->below)) {} /* whose parent is gone */
+    while (list_pop_front(&p->below)) {} /* the children stay, without a parent */
     list_discard(&p->link);
+    assert(!list_linked(&p->doomed));
     key_unref(p->space);
     if (p->name) env_free(env, p->name, strlen(p->name) + 1);
     env_free(env, p, sizeof *p);
 }
 
-/* What is known of its nodes stays, for the next time. Those who are told of the end find it gone. */
+/* The stored rows of its nodes stay in the store for the next start (persistence_stopping). The functions
+ * that build_stop calls do not find the piece any more: its id is given back first. */
 void piece_forget(piece *p) {
+    assert(!list_linked(&p->doomed) && !(p->root && p->root->tx));
     scheduler *s = scheduler_get(p->all->rt);
     give_id(p);
     list_discard(&p->link);
@@ -98,6 +107,7 @@ void piece_forget(piece *p) {
 
 static hd_status open_root(piece *p) {
     const hd_env *env = p->all->env;
+    assert(!p->root);
     hd_build *b = env_new0(env, sizeof *b);
     if (!b) return HD_NOMEM;
     size_t length = strlen(p->name) + 1;
@@ -113,9 +123,10 @@ static hd_status open_root(piece *p) {
     return HD_OK;
 }
 
-/* A record, with nothing built. */
+/* Makes a record without a build. */
 static hd_status piece_new(patterns *all, const char *space, const char *name, const pattern *what,
                            piece **out) {
+    assert(!all->closing && !find(all, space, name));
     piece *p = env_new0(all->env, sizeof *p);
     *out = NULL;
     if (!p) return HD_NOMEM;
@@ -145,11 +156,12 @@ static hd_status build(piece *p, hd_tx *tx) {
     if (status) return status;
     hd_runtime *rt = p->all->rt;
     bool driven = rt->driven;
-    rt->driven = true; /* the function returns here */
+    rt->driven = true; /* the building function must not drive or close the runtime */
     p->asked = hd_object();
     build_begin(p->root, tx);
     p->all->building++;
     p->result = p->what.fn(p->root);
+    assert(p->all->building && p->root && p->id);
     p->all->building--;
     rt->driven = driven;
     status = build_end(p->root);
@@ -176,8 +188,8 @@ static hd_value add_change(hd_pool *pool, hd_value changes, const char *key, hd_
     return hd_array_append(pool, changes, one);
 }
 
-/* What is as it was is not written again: whoever reads it is not concerned, and what somebody else
- * writes there at the same time stays. */
+/* Writes the members of the document that changed, not the whole document: nodes that read the other
+ * members stay valid, and what another runtime writes to those at the same time is not overwritten. */
 static hd_status update_document(const piece *p, hd_tx *tx) {
     hd_pool *pool = hd_tx_pool(tx);
     hd_value now = hd_tx_read(tx, p->document, HD_READ_NO_DEPENDENCY | HD_READ_NO_CLAIM);
@@ -190,7 +202,8 @@ static hd_status update_document(const piece *p, hd_tx *tx) {
     return hd_tx_patch(tx, p->document, changes, NULL);
 }
 
-/* What was written over a commit that is refused in the end must be all there is. */
+/* Whether the document that the runtime sees is confirmed. While a commit below it has no verdict, the
+ * whole document is written: if that commit is refused, a partial update would be left on nothing. */
 static bool is_certain(const piece *p) {
     const hd_runtime *rt = p->all->rt;
     const hd_schema *schema;
@@ -208,8 +221,9 @@ static hd_status check_id(const patterns *all, const char *id) {
     if (!name_is_plain(id))
         return runtime_fail(all->rt, HD_USAGE, "a piece needs an id, without '/', ':' and '#'");
     if (strcmp(id, "main")) return HD_OK;
-    return runtime_fail(all->rt, HD_USAGE,
-                        "\"main\" are the nodes outside of pieces: the piece needs another id");
+    return runtime_fail(
+        all->rt, HD_USAGE,
+        "a piece cannot have the id \"main\": it means the nodes outside of pieces");
 }
 
 static hd_status check_arguments(hd_runtime *rt, const hd_piece_spec *spec) {
@@ -238,16 +252,18 @@ hd_status piece_take(patterns *all, const hd_piece_spec *spec, const char *id, p
     if (!status) status = find_pattern(all, spec->pattern, &what);
     if (status) return status;
     *out = find(all, space, id);
+    assert(!*out || list_linked(&(*out)->link));
     *fresh = !*out;
     if (*out && strcmp((*out)->what.name, what->name))
-        return runtime_fail(all->rt, HD_USAGE, "the piece \"%s\" runs already, as a \"%s\"", id,
+        return runtime_fail(all->rt, HD_USAGE,
+                            "the piece \"%s\" runs already, with the pattern \"%s\"", id,
                             (*out)->what.name);
     if (*out && (*out)->stop)
         return runtime_fail(all->rt, HD_USAGE, "the piece \"%s\" is being stopped", id);
     return *out ? HD_OK : piece_new(all, space, id, what, out);
 }
 
-/* What the transaction sees of the document, without depending on it. */
+/* A member of the piece's document as the transaction sees it. The read makes no dependency and no claim. */
 static hd_value stored(const piece *p, hd_tx *tx, const char *key) {
     hd_value v = hd_tx_read(tx, p->document, HD_READ_NO_DEPENDENCY | HD_READ_NO_CLAIM);
     return hd_value_status(v) ? v : hd_value_at(v, key);
@@ -261,15 +277,16 @@ static hd_value merged(hd_tx *tx, hd_value before, hd_value given) {
     return before;
 }
 
-/* It was built before, and not only launched, by this very code. */
+/* Whether the document is of a piece that was built (a launch alone writes no result) by the same version
+ * of the pattern. */
 static bool is_same_code(const piece *p, hd_value document) {
     const char *version = hd_value_as_text(hd_value_at(document, "version"), NULL);
     return version && texts_equal(version, p->what.version) &&
            hd_value_exists(hd_value_at(document, "result"));
 }
 
-/* What the document says of an earlier life. One of another pattern, or none: nothing that is known
- * of its nodes is of any use. */
+/* Takes over what the document says of an earlier start. If there is no document, or one of another
+ * pattern, the stored rows of the piece's nodes are dropped: they describe other nodes. */
 static hd_status recall(piece *p, const hd_piece_spec *spec, hd_tx *tx) {
     hd_value v = hd_tx_read(tx, p->document, HD_READ_NO_DEPENDENCY | HD_READ_NO_CLAIM);
     if (hd_value_status(v)) return hd_value_status(v);
@@ -284,7 +301,7 @@ static hd_status recall(piece *p, const hd_piece_spec *spec, hd_tx *tx) {
     return hd_value_status(p->arguments);
 }
 
-/* One that waits for its launch may have children. */
+/* A piece that waits to be built may have children already, so a parent may turn out to be below it. */
 static hd_status take_parent(piece *p, hd_piece parent) {
     const piece *up = piece_get(p->all, parent);
     if (!parent.id) return HD_OK;
@@ -298,7 +315,7 @@ static hd_status take_parent(piece *p, hd_piece parent) {
     return HD_OK;
 }
 
-/* Most often a slip. */
+/* Warns of given arguments that the pattern did not ask for: most are misspelt. */
 static void tell_unasked(const piece *p, hd_value given) {
     if (hd_value_status(p->asked)) return;
     for (hd_iter it = hd_iter_of(given); hd_iter_next(&it);)
@@ -309,6 +326,7 @@ static void tell_unasked(const piece *p, hd_value given) {
 }
 
 hd_status piece_begin(piece *p, const hd_piece_spec *spec, hd_tx *tx, bool build_now) {
+    assert(p->id && !p->root && !p->stop);
     hd_status status = take_parent(p, spec->parent);
     if (!status) status = recall(p, spec, tx);
     if (!status && build_now) status = build(p, tx);
@@ -318,8 +336,8 @@ hd_status piece_begin(piece *p, const hd_piece_spec *spec, hd_tx *tx, bool build
     return status;
 }
 
-/* The result is where it was in an earlier life, the launch has left it in the document, and the code has asked
- * for no argument that is not there. */
+/* Whether the document says already what write_document would write: the result is the same cell as in
+ * the earlier start, and no argument got a default. */
 static bool is_written(const piece *p, hd_tx *tx) {
     hd_value link = hd_cell_link(p->all->rt, hd_tx_pool(tx), p->result);
     return p->resumed && hd_value_equal(stored(p, tx, "result"), link) &&
@@ -327,6 +345,7 @@ static bool is_written(const piece *p, hd_tx *tx) {
 }
 
 hd_status piece_build(piece *p) {
+    assert(p->id && !p->root && !p->stop);
     hd_tx *tx;
     hd_status status = hd_tx_begin(p->all->rt, &tx);
     if (status) return status;
@@ -368,6 +387,7 @@ static hd_status failure(const patterns *all, hd_status status, hd_error *error)
 }
 
 void piece_wanted(piece *p) {
+    assert(p->id && !p->stop);
     p->stopping = p->renounced = false;
     forswear(p->all, p->document, false);
 }
@@ -397,16 +417,18 @@ hd_status hd_piece_start(hd_runtime *rt, const hd_piece_spec *spec, hd_piece *ou
     if (status) hd_tx_abort(tx);
     else status = hd_tx_commit(tx, NULL, NULL);
     if (status && fresh && p) piece_forget(p);
-    else if (status && waits) piece_unbuild(p); /* the launch can still build it */
+    else if (status && waits) piece_unbuild(p); /* its launch can still build it */
     if (status) return failure(all, status, error);
-    p->launches++; /* by the program: never taken back */
+    p->launches++; /* stays: a start by the program cannot fail any more */
     piece_wanted(p);
     *out = handle_of(p);
     return HD_OK;
 }
 
-/* One without a result was launched, and nobody came to build it: that is made up for afterwards. */
+/* A document without a result is of a piece that was launched and not built, because the process that
+ * launched it ended before. open_or_find builds it afterwards, in a transaction of its own. */
 static hd_status open_stored(piece *p, hd_value document, hd_tx *tx) {
+    assert(!p->root && !p->opened);
     p->started = (uint64_t)hd_value_as_int(hd_value_at(document, "started"), 0);
     if (!hd_value_exists(hd_value_at(document, "result"))) return HD_OK;
     p->arguments = hd_value_at(document, "arguments");
@@ -431,8 +453,9 @@ static hd_status open_piece(patterns *all, hd_tx *tx, const char *space, const c
     return status ? status : open_stored(*out, v, tx);
 }
 
-/* Nothing is written but what new code asks for and the store does not have. */
+/* Opening a piece writes nothing, except arguments and state that its code asks for and the store lacks. */
 static hd_status end_opening(const piece *p, hd_tx *tx) {
+    assert(!p->supplied || p->opened);
     if (p->supplied) return hd_tx_commit(tx, NULL, NULL);
     hd_tx_abort(tx);
     return HD_OK;
@@ -455,7 +478,7 @@ static hd_status open_or_find(patterns *all, const char *space, const char *id, 
     else status = end_opening(*out, tx);
     if (!status && !(*out)->root) status = piece_build(*out);
     if (status && *out) piece_forget(*out);
-    if (!status) (*out)->launches++; /* as in hd_piece_start */
+    if (!status) (*out)->launches++; /* stays, as in hd_piece_start */
     return status;
 }
 

@@ -1,7 +1,7 @@
 /* piece_launch.c -- pieces that begin with a transaction.
  *
- * A launch is told what became of its transaction, once. A piece that two deliveries of an event
- * launch is one piece, and goes when both have failed. */
+ * A launch gets the verdict on its transaction, once. If an event is delivered twice, both deliveries
+ * launch the same piece; the piece ends when both transactions have failed. */
 #include "pattern/pattern.h"
 
 #include "base/env.h"
@@ -10,13 +10,16 @@
 static void launch_decided(void *ctx, hd_status status) {
     launch *l = ctx;
     piece *p = piece_get(l->all, l->piece);
+    assert(!p || p->launches);
     if (p && status && --p->launches == 0) piece_end_soon(p, false);
     else if (p && !status && l->deferred && !p->root) piece_later(p);
     list_remove(&l->link);
     env_free(l->all->env, l, sizeof *l);
 }
 
+/* Has launch_decided called with the verdict on the transaction. */
 static hd_status follow_fate(hd_tx *tx, piece *p, bool deferred) {
+    assert(p->id && !p->stop);
     launch *l = env_new(p->all->env, sizeof *l);
     if (!l) return HD_NOMEM;
     *l = (launch){ .all = p->all, .piece = handle_of(p), .deferred = deferred };
@@ -30,14 +33,16 @@ static hd_status follow_fate(hd_tx *tx, piece *p, bool deferred) {
     return HD_OK;
 }
 
-/* A node of the piece must not become a child of the effect that launches it. */
+/* Whether the piece is built later than its document is written. In the run of an effect it is: nodes
+ * registered during the run would become children of the effect and end with its next run. */
 static bool must_wait(const hd_runtime *rt, const hd_piece_spec *spec) {
     const scheduler *s = scheduler_get(rt);
     return spec->after_commit || (s && s->running);
 }
 
-/* A computation may run any number of times, and nobody would know when to stop what it launched. */
-static hd_status may_launch(hd_runtime *rt) {
+/* HD_OK, or HD_USAGE in the run of a computation: that may run any number of times, and nothing would stop
+ * the pieces that its earlier runs launched. */
+static hd_status check_launch(hd_runtime *rt) {
     const scheduler *s = scheduler_get(rt);
     if (!s || !s->running || (node_of(s, s->running)->flags & NODE_EFFECT)) return HD_OK;
     return runtime_fail(rt, HD_USAGE,
@@ -45,8 +50,9 @@ static hd_status may_launch(hd_runtime *rt) {
                         "in a handler or an effect");
 }
 
-/* One that waits for another launch need not wait any longer, if this one need not. */
+/* A piece that waits to be built, because of an earlier launch, is built now if this launch need not wait. */
 static hd_status launch_piece(piece *p, const hd_piece_spec *spec, hd_tx *tx, bool fresh) {
+    assert(!fresh || !p->root);
     bool waits = !p->root, wait = must_wait(p->all->rt, spec), begin = waits && (fresh || !wait);
     hd_status status =
         begin ? piece_begin(p, spec, tx, !wait) : piece_change_arguments(p, spec, tx);
@@ -66,7 +72,7 @@ hd_status hd_tx_launch_piece(hd_tx *tx, const hd_piece_spec *spec, hd_piece *out
     hd_piece unwanted;
     if (!out) out = &unwanted;
     *out = (hd_piece){ 0, 0 };
-    hd_status status = all ? may_launch(rt) : HD_NOMEM;
+    hd_status status = all ? check_launch(rt) : HD_NOMEM;
     if (!status && !id) status = hd_tx_mint(tx, minted);
     if (!status) status = piece_take(all, spec, id ? id : minted, &p, &fresh);
     if (status) return status;

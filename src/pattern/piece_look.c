@@ -1,4 +1,4 @@
-/* piece_look.c -- what runs, and what of it: for whoever has a handle, and for lists of all pieces. */
+/* piece_look.c -- introspection of pieces: one by its handle, and all that run. */
 #include "pattern/pattern.h"
 
 #include "value/key.h"
@@ -22,19 +22,20 @@ hd_cell hd_piece_document(const hd_runtime *rt, hd_piece handle) {
 hd_cell hd_piece_cell(hd_runtime *rt, hd_piece handle, const char *name) {
     const piece *p = piece_get(patterns_get(rt), handle);
     if (!p || !p->root || !name) return (hd_cell){ 0 };
-    /* A name that is none is no failure of the build. */
+    /* An invalid name makes hd_build_cell fail the build; here it fails this call. */
     hd_status before = p->root->status;
     hd_cell cell = hd_build_cell(p->root, name);
     p->root->status = before;
     return cell;
 }
 
-/* ---- what there is of it */
+/* ---- its nodes and rows */
 
-/* Every build below, without recursion. */
+/* The build that follows `b` in a walk of `top` and all builds below it; NULL: `b` was the last. */
 static hd_build *next_build(hd_build *b, const hd_build *top) {
     if (!list_empty(&b->children)) return LIST_ENTRY(list_first(&b->children), hd_build, sibling);
     for (; b != top; b = b->up) {
+        assert(b->up && list_linked(&b->sibling));
         list_node *next = list_after(&b->up->children, &b->sibling);
         if (next) return LIST_ENTRY(next, hd_build, sibling);
     }
@@ -72,7 +73,7 @@ static piece *first_after(const patterns *all, uint64_t order) {
     return NULL;
 }
 
-/* fn may stop any of them, also the one that comes next. */
+/* fn may stop any piece. If it stopped the next one, the walk goes on by order of start. */
 void hd_runtime_pieces(const hd_runtime *rt, bool (*fn)(void *ctx, const hd_piece_info *info),
                        void *ctx) {
     const patterns *all = patterns_get(rt);

@@ -1,8 +1,9 @@
-/* piece_stop.c -- how pieces end: with their children, when nothing of theirs runs; and how they are removed.
+/* piece_stop.c -- how pieces end: with their children, when no node runs; and how they are removed.
  *
- * A stop marks all that goes with it before anybody is told, so that whoever is told can neither stop
- * them once more nor start others below them. A piece that is wanted gone, or built, while something
- * runs is *due*: it waits in a list of its own, which needs no memory, for the next pump. */
+ * A stop marks the piece and all pieces below it before it calls any stop function (hd_build_on_stop), so
+ * that such a function can neither stop one of them again nor start a piece below them. A piece that is
+ * to be stopped or built while a node runs is *due*: it waits in patterns.due for the next pump, which
+ * needs no memory. */
 #include "pattern/pattern.h"
 
 #include "base/env.h"
@@ -23,6 +24,7 @@ bool piece_is_below(const piece *p, const piece *above) {
 }
 
 static void mark(piece *p, bool renounced) {
+    assert(p->id && !p->stop);
     p->stop = true;
     if (renounced) forswear(p->all, p->document, true);
 }
@@ -39,18 +41,18 @@ static void sort_by_start(list *doomed) {
     list_init(&sorted);
     for (list_node *one; (one = list_pop_front(doomed));) {
         const piece *q = LIST_ENTRY(one, piece, doomed);
-        list_node *at = sorted.head.prev; /* they come nearly in order */
+        list_node *at = sorted.head.prev; /* from the end: most come in order */
         while (at != &sorted.head && LIST_ENTRY(at, piece, doomed)->order > q->order) at = at->prev;
         list_insert_after(at, one);
     }
     for (list_node *one; (one = list_pop_front(&sorted));) list_push_back(doomed, one);
 }
 
-/* It, and all below it, which go into the list in the order in which they began. */
+/* Marks the piece and all pieces below it, and lists those below in order of start. */
 static void mark_all(piece *p, bool renounced, list *doomed) {
     mark(p, renounced);
     doom_children(p, doomed);
-    LIST_FOR (at, doomed) { /* which grows meanwhile */
+    LIST_FOR (at, doomed) { /* the list grows during the loop */
         piece *q = LIST_ENTRY(at, piece, doomed);
         mark(q, renounced);
         doom_children(q, doomed);
@@ -58,7 +60,7 @@ static void mark_all(piece *p, bool renounced, list *doomed) {
     sort_by_start(doomed);
 }
 
-/* While the nodes can vouch for what they know. */
+/* Stores the rows of the pieces' nodes while the nodes still exist, for the next start. */
 static void keep_all(const piece *p, const list *doomed) {
     patterns *all = p->all;
     scheduler *s = scheduler_get(all->rt);
@@ -71,17 +73,20 @@ static void keep_all(const piece *p, const list *doomed) {
     runtime_seal(all->rt, true);
 }
 
-/* The latest first. Whoever is told that his piece stops may stop others, but none of these. */
+/* The piece that started last ends first. A stop function may stop other pieces, but none of these: they
+ * are marked. */
 void piece_end(piece *p, bool renounced) {
     hd_runtime *rt = p->all->rt;
+    assert(!p->stop && !p->all->building);
     bool driven = rt->driven;
     list doomed;
     list_init(&doomed);
-    rt->driven = true; /* whoever is told returns here */
+    rt->driven = true; /* stop functions must not drive or close the runtime */
     mark_all(p, renounced, &doomed);
     keep_all(p, &doomed);
     for (list_node *one; (one = list_last(&doomed));) {
         list_remove(one);
+        assert(LIST_ENTRY(one, piece, doomed)->stop);
         piece_forget(LIST_ENTRY(one, piece, doomed));
     }
     piece_forget(p);
@@ -91,6 +96,7 @@ void piece_end(piece *p, bool renounced) {
 /* ---- later */
 
 void piece_later(piece *p) {
+    assert(p->id && (p->stopping || !p->root));
     if (list_linked(&p->due)) return;
     list_push_back(&p->all->due, &p->due);
     hd_work_begin(p->all->rt);
@@ -102,7 +108,9 @@ void piece_not_later(piece *p) {
     hd_work_end(p->all->rt, HD_OK);
 }
 
+/* Builds a piece that was launched. One whose parent has ended meanwhile ends, too. */
 static void build_late(piece *p) {
+    assert(!p->root && !p->stop);
     bool orphan = p->parent.id && !piece_get(p->all, p->parent);
     hd_status status = orphan ? HD_OK : piece_build(p);
     if (status)
@@ -112,6 +120,7 @@ static void build_late(piece *p) {
 }
 
 void pieces_work_off(patterns *all) {
+    assert(!all->rt->in_run && !all->building);
     while (!list_empty(&all->due)) {
         piece *p = LIST_ENTRY(list_first(&all->due), piece, due);
         piece_not_later(p);
@@ -127,8 +136,8 @@ void piece_end_soon(piece *p, bool renounced) {
         piece_end(p, renounced);
         return;
     }
-    /* Its own node may be the one that runs, or its pattern the one that builds. No other runs before it is
-     * over. */
+    /* The node that runs, or the pattern that builds, may be this piece's. The pump ends the piece before it
+     * runs another node (must_wait). */
     scheduler *s = scheduler_get(p->all->rt);
     if (s) s->must_wait = true;
     p->stopping = true;
@@ -156,15 +165,15 @@ static bool remove_document(void *ctx, const hd_listing *entry) {
     return !r->status;
 }
 
-/* The list has what is stored, and of the user and the session only once a cell of theirs has been
- * named. */
+/* hd_runtime_list lists stored documents, so unsent commits are synced first; and it lists user and session
+ * scope only if the runtime has named a cell there. */
 static hd_status make_listable(hd_runtime *rt, const char *space, const char *id) {
     bool named = hd_cell_of(rt, space, HD_SCOPE_USER, id, "").id &&
                  hd_cell_of(rt, space, HD_SCOPE_SESSION, id, "").id;
     return named ? hd_runtime_sync(rt) : hd_runtime_error(rt)->status;
 }
 
-/* Of a piece that has been stopped; `prefix` is that of its documents: "corner/". */
+/* Removes the document of a stopped piece and all documents whose id begins with `prefix`: "corner/". */
 static hd_status remove_documents(removal *r, hd_cell document, const char *space,
                                   const char *prefix) {
     hd_status status = make_listable(r->all->rt, space, prefix);
@@ -188,7 +197,7 @@ static hd_status remove_piece(piece *p, char *prefix, size_t length) {
     persistence_drop_piece(scheduler_get(r.all->rt), key_bytes(space), prefix);
     memcpy(prefix + length, "/", 2);
     hd_status status = remove_documents(&r, document, key_bytes(space), prefix);
-    if (!status) forswear(r.all, document, false); /* nothing to open */
+    if (!status) forswear(r.all, document, false); /* demand finds no document to open */
     key_unref(space);
     return status;
 }

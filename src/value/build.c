@@ -43,7 +43,7 @@ bool build_grow(build *b) {
     return true;
 }
 
-/* The entries from `from` on are inside v now. */
+/* Replaces the entries from `from` on by v, which holds their references now. */
 static hd_status build_replace(build *b, size_t from, hd_value v) {
     b->count = from;
     if (value_is_failed(v)) return hd_value_status(v);
@@ -126,7 +126,7 @@ static void load_entries(entry *e, const uint64_t *items, size_t n) {
         e[i] = (entry){ (struct key *)(uintptr_t)items[2 * i], { items[2 * i + 1] }, i };
 }
 
-/* The lowest number of an entry whose key an earlier one has; n if there is none. */
+/* The number of the first entry that repeats the key of an earlier one; n: no entry does. */
 static size_t first_duplicate(const entry *sorted, size_t n) {
     size_t first = n;
     for (size_t i = 1; i < n; i++)
@@ -168,7 +168,8 @@ static void learn(hd_heap *heap, const entry *sorted, const uint64_t *items, siz
     order_learn(heap, items, (unsigned)n, 2, leaf_shape(value_node(v)), place);
 }
 
-/* Work space for n entries: e and spare, then keys and values in the place of whichever is free. */
+/* `room` has space for 2n entries: sort_entries uses both halves, and the keys and values of the result are
+ * then written to the half that does not hold the sorted entries. */
 static hd_value object_of_entries(hd_heap *heap, const uint64_t *items, size_t n, entry *room,
                                   size_t *duplicate) {
     load_entries(room, items, n);

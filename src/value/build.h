@@ -24,7 +24,7 @@ void build_init(build *b, hd_heap *heap);
 /* Releases what is still on the stack. */
 void build_fini(build *b);
 
-/* Releases all but the first `count`: what was pushed since there were so many. */
+/* Releases all but the first `count` entries of the stack. */
 void build_drop(build *b, size_t count);
 
 /* Private: makes room for one more. */
@@ -39,7 +39,7 @@ static inline bool build_push(build *b, hd_value v) {
     b->items[b->count++] = v.bits;
     return true;
 }
-/* The key of the next entry; from key_intern_held, or referenced by someone else. (Read as a value,
+/* The key of the next entry; from key_intern_held, or referenced by the caller. (Read as a value,
  * the bits of a pointer are no block, so releasing the stack passes over keys.) */
 static inline bool build_push_key(build *b, const struct key *k) {
     if (b->count == b->capacity && !build_grow(b)) return false;

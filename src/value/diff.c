@@ -77,7 +77,7 @@ hd_status diff_walk(hd_heap *heap, hd_value before, hd_value after, diff_fn fn, 
 
 /* ---- Public ---- */
 
-/* Shows the caller of hd_value_diff steps with texts instead of keys. */
+/* For hd_value_diff: translates steps with interned keys to the public steps with texts. */
 typedef struct shower {
     hd_heap *heap;
     hd_diff_fn fn;

@@ -70,7 +70,7 @@ static wide inner_polynomial(const hd_heap *heap, const node *n) {
     return sum;
 }
 
-/* The cache is the one thing about a node that is written after it was made. */
+/* A node is immutable but for its reference count and this cache. */
 static wide node_polynomial(const hd_heap *heap, const node *n) {
     if (n->hashed) return wide_of(*node_hash_slot(n));
     wide sum = n->level ? inner_polynomial(heap, n) : leaf_polynomial(heap, n);

@@ -1,4 +1,4 @@
-/* heap_open.c -- a heap with all that stands on it: pages, keys, shapes, paths, pools.
+/* heap_open.c -- opening and closing a whole heap: pages, keys, shapes, paths, pools.
  *
  * heap.c knows pages only. This file composes it with the tables that live in it, so that none of
  * those has to know the others. */
@@ -21,7 +21,8 @@ hd_status hd_heap_open(const hd_env *env, const hd_limits *limits, hd_heap **out
     return HD_OK;
 }
 
-/* What pools still hold is released first, so that what is left is what the program forgot. */
+/* The caller has released what pools hold: the blocks that are left are references that the program did
+ * not give up. */
 static void report_leftovers(hd_heap *heap) {
     for (list_node *l; (l = list_first(&heap->pools)) != NULL;)
         hd_pool_close(LIST_ENTRY(l, hd_pool, by_heap));

@@ -4,15 +4,15 @@
 
 #include "value/value.h"
 
-/* BLAKE2b-256 of the canonical JSON: the same for equal values everywhere and always. The status of
- * a value that cannot be printed, else HD_OK. */
+/* BLAKE2b-256 of the canonical JSON: equal values have equal digests in every process and version.
+ * Returns the status of a value that cannot be printed, else HD_OK. */
 #define ID_DIGEST_SIZE 32
 hd_status id_digest(hd_value v, uint8_t out[ID_DIGEST_SIZE]);
 
 /* What a causal id begins with. */
 #define ID_MARK '~'
 
-/* hd_id_of for whoever can write down the canonical JSON of the cause directly. */
+/* As hd_id_of, for a caller that has the canonical JSON of the cause as text. */
 void id_of_text(const char *json, size_t length, char out[HD_ID_SIZE]);
 
 #endif

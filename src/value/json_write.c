@@ -467,7 +467,7 @@ const char *hd_json_print(hd_pool *pool, hd_value v, hd_json_style style, size_t
 }
 
 hd_status hd_json_write(hd_value v, hd_json_style style, hd_json_sink sink, void *ctx) {
-    /* An immediate value has no heap; its text fits into what we lend. */
+    /* An immediate value has no heap to take memory from; its text fits into this buffer. */
     char few[WRITER_PIECE / 4];
     const hd_env *env = value_is_block(v) ? &heap_of(value_block(v))->env : NULL;
     json_buffer b = { .env = env, .bytes = few, .capacity = sizeof few, .borrowed = true };

@@ -10,7 +10,7 @@ typedef struct json_buffer {
     const hd_env *env;
     char *bytes;
     size_t length, capacity;
-    bool borrowed; /* bytes is memory that someone lent to begin with */
+    bool borrowed; /* `bytes` is the caller's memory: not freed, and left behind when it is full */
 } json_buffer;
 
 void json_buffer_init(json_buffer *b, const hd_env *env);

@@ -1,7 +1,7 @@
 /* key.c -- the table of interned texts.
  *
  * Open addressing with linear probing, at most two thirds full. Nothing is ever removed one by one:
- * when the table is full, keys that nobody references are dropped and the rest move into a table of
+ * when the table is full, keys without references are dropped and the rest move into a table of
  * fitting size. A sweep is paid for by the insertions since the last one, because the new table is
  * at most one third full. */
 #define XXH_INLINE_ALL
@@ -158,7 +158,7 @@ static struct key *key_add(hd_heap *heap, const char *bytes, size_t length, uint
     return k;
 }
 
-/* Without a reference: whoever sweeps next may free it, unless the table is held. */
+/* The key, without a reference: the next sweep frees it, unless the table is held. */
 static struct key *key_unowned(hd_heap *heap, const char *bytes, size_t length) {
     uint32_t hash = hash_of(heap, bytes, length);
     uint32_t at = slot_of(heap, bytes, length, hash);

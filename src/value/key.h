@@ -1,7 +1,7 @@
 /* key.h -- interned texts: the keys of objects, the segments of paths, the names in links.
  *
  * Two keys of one heap are equal exactly if their pointers are; order is by bytes. The table is
- * weak: a key that nobody references stays, for the next time it is wanted, until the table would
+ * weak: a key without references stays, to be found again, until the table would
  * have to grow; then all such keys are swept. So an endless stream of distinct keys needs no more
  * memory than those that are in use at the same time, and letting a key go is one decrement. */
 #ifndef HD_VALUE_KEY_H

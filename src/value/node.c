@@ -172,7 +172,7 @@ static node *word_link(const node *n) {
     return n->level ? inner_children(n)[0] : (node *)(uintptr_t)leaf_values(n)[0].bits;
 }
 
-/* One reference to a value less; a node that nobody holds any longer is returned. */
+/* Gives up one reference to v. Returns v's node if that was the last one, for the caller to free. */
 static inline node *drop_value(hd_value v) {
     if (!value_is_block(v)) return NULL;
     if (!value_is_container(v)) {
@@ -189,7 +189,7 @@ static inline node *drop_entry(const node *n, unsigned slot) {
     return n->plain ? NULL : drop_value(leaf_values(n)[slot]);
 }
 
-/* Puts a node that nobody holds on the list of the dead. The list is linked through the first entry
+/* Puts a node without references on the list of the dead. The list is linked through the first entry
  * of each node, which is therefore dropped here; if that kills a node, it is the next to be buried.
  * So nesting of any depth is freed without recursion and without memory. */
 static void bury(node *n, node **dead) {

@@ -35,7 +35,7 @@ typedef struct node {
     unsigned level : 4; /* 0: a leaf */
     unsigned object : 1;
     unsigned plain : 1;  /* a leaf that has no blocks among its values: nothing to count */
-    unsigned hashed : 1; /* the cached hash is there; written by digest.c only */
+    unsigned hashed : 1; /* the hash has been computed; node.c clears it, digest.c sets it */
     unsigned count : 9;  /* entries of this node */
     unsigned nesting : 16;
 } node;

@@ -3,7 +3,7 @@
  *     text  --paths_by_text-->  path  <--paths_by_step--  (parent, key)
  *
  * Entries are found by their step; pinned ones by their whole text as well, which makes the common
- * case, a pointer that was seen before, one hash and one comparison. An entry that nobody references
+ * case, a pointer that was seen before, one hash and one comparison. An entry without references
  * stays where it is until the table is full; then all such entries are swept, from the leaves
  * upwards, and their numbers are used again. */
 #include "value/path.h"

@@ -2,7 +2,7 @@
  *
  * A path is an index into the heap's table of paths: its parent, and the key of its last segment.
  * Two paths are the same place exactly if the integers are equal. Paths are counted, like values:
- * functions here return them with a reference (+1), and one that nobody references is reused when
+ * functions here return them with a reference (+1), and a path without references is reused when
  * the table would grow. The public functions *pin* what they intern: it stays for the life of the
  * heap, and its text is kept, so that finding it again is one hash and one comparison. */
 #ifndef HD_VALUE_PATH_H

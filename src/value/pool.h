@@ -1,4 +1,4 @@
-/* pool.h -- the owner of values that nobody wants to free one by one. */
+/* pool.h -- the owner of a transaction's or program's values, which are released together. */
 #ifndef HD_VALUE_POOL_H
 #define HD_VALUE_POOL_H
 

@@ -62,7 +62,7 @@ void value_destroy(hd_value v) {
 
 hd_value hd_null(void) { return value_single(SINGLE_NULL); }
 hd_value hd_bool(bool b) { return value_single(b ? SINGLE_TRUE : SINGLE_FALSE); }
-/* Inline in the header; here for everybody else. */
+/* Inline in the header; these are the functions for builds without optimisation and other languages. */
 extern inline hd_value hd_double(double d);
 
 /* A failure needs a reason: HD_OK is none. */

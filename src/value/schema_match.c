@@ -162,7 +162,9 @@ static hd_status match_array(schema_match *m, const schema_node *node, hd_value 
 
 /* ---- Alternatives ------------------------------------------------------------------------ */
 
-enum { CHOICES_FORGOTTEN = 4 }; /* so many inside of each other */
+enum {
+    CHOICES_FORGOTTEN = 4
+}; /* up to this nesting of choices, decisions on scalars are not kept */
 
 void schema_match_begin_choice(schema_match *m) { m->choices++; }
 
@@ -220,8 +222,8 @@ hd_status schema_match_choose(schema_match *m, const schema_node *node, hd_value
     return status;
 }
 
-/* Nothing fits. Where the kind of the value leaves one alternative only, its complaint is the one
- * worth hearing. */
+/* No alternative matches. If the kind of the value leaves one alternative only, the message says what is
+ * wrong with that one. */
 static hd_status fail_any(schema_match *m, const schema_node *node, hd_value v,
                           const schema_place *at) {
     const schema_node *only = NULL;

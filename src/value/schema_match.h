@@ -29,13 +29,13 @@ typedef struct schema_kept {
 
 typedef struct schema_match {
     const hd_env *env;
-    hd_error *error; /* NULL: nobody listens */
+    hd_error *error; /* NULL: the caller wants no message */
     hd_pool *pool;   /* of a projection */
-    /* Told where a value does not match, or lacks a key; NULL: nobody wants to know. */
+    /* Called for each place where a value does not match or lacks a key; NULL: not called. */
     void (*mismatch)(struct schema_match *m, const schema_place *at, bool lacks_key);
-    void *ctx;        /* for that */
+    void *ctx;        /* for mismatch */
     bool reading;     /* the rules of a read: boundaries are opaque, optional parts may mismatch */
-    unsigned quiet;   /* > 0: inside an alternative, whose failure is no news */
+    unsigned quiet;   /* > 0: inside an alternative; another may match, so a mismatch is no error */
     unsigned frames;  /* nested calls; at most SCHEMA_FRAMES_MAX */
     unsigned choices; /* nested choices; at 0 the decisions are forgotten */
     table known;      /* hash of (node, bits) -> decisions */

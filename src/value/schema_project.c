@@ -77,7 +77,7 @@ static hd_value project_object(schema_match *m, const schema_node *node, hd_valu
     uint32_t base = m->kept.count;
     bool changed = false, named_only = node->flags & SCHEMA_NAMED_ONLY;
     hd_status status = project_named(m, node, v, &changed);
-    /* A closed look at the other keys can be spared when they stay as they are. */
+    /* The other keys need no visit if they stay as they are and no named one changed. */
     bool others = !named_only && (changed || !(node->additional->flags & SCHEMA_ANYTHING));
     if (!status && others) status = project_others(m, node, v, &changed);
 

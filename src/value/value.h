@@ -109,7 +109,7 @@ static inline hd_value value_of_block(unsigned tag, const void *block_or_null) {
 /* An int or a double that stands in the word itself: all else is below, masked. */
 static inline bool value_is_immediate_number(hd_value v) { return v.bits >> 51 != 0; }
 
-/* The only two places that change a reference count. */
+/* Reference counts change here and in node.c (node_ref, node_unref, the freeing of trees). */
 static inline hd_value value_ref(hd_value v) {
     if (value_is_block(v)) ((struct block *)value_block(v))->refs++;
     return v;

@@ -139,7 +139,7 @@ static void failures_are_told(void **state) {
                         "{\"error\":\"only http and https can be fetched\",\"pending\":false}");
     hd_write_json(rt, hd_cell_at(rt, "main/p#/arguments/url"), "42");
     hd_runtime_settle(rt);
-    assert_string_equal(result(), "{\"error\":\"the URL is no text\",\"pending\":false}");
+    assert_string_equal(result(), "{\"error\":\"the URL is not a text\",\"pending\":false}");
     hd_write_json(rt, hd_cell_at(rt, "main/p#/arguments/url"), "null");
     hd_runtime_settle(rt);
     assert_string_equal(result(), "{\"pending\":false}");

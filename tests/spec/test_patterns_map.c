@@ -61,7 +61,7 @@ static void what_is_no_list_has_no_rows(void **state) {
     lab_set_json(l, "lister#/arguments/xs", "{\"no\": \"list\"}");
     lab_settle(l);
     assert_json(l, "main/lister/all", "[]");
-    assert_string_equal(line, "lister/rows: the list is no array but object: it has no rows");
+    assert_string_equal(line, "lister/rows: the list is not an array but object: it has no rows");
 }
 
 /* Rows that are known by a key survive reordering, and go with their element. */
