@@ -1,5 +1,5 @@
-/* hint.h -- what the compiler cannot know: which way things usually go. For the few loops and calls that
- * programs spend their time in; elsewhere they would only be in the way of reading. */
+/* hint.h -- tells the compiler which branch is usually taken. For hot loops and calls; elsewhere it makes
+ * code harder to read and gains nothing. */
 #ifndef BASE_HINT_H
 #define BASE_HINT_H
 

@@ -148,7 +148,7 @@ static void end(bench *b) {
     b->rt = NULL;
 }
 
-/* Things in a second. A first step warms up and is not counted. */
+/* How many things a second the figure's step does. The first step warms up and is not counted. */
 static hd_status measure(bench *b, const figure *f, double *rate) {
     uint64_t done = 0, all = 0;
     hd_status status = f->prepare ? f->prepare(b) : HD_OK;

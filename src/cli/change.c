@@ -1,6 +1,7 @@
 /* change.c -- one transaction with its conditions.
  *
- * A slip must not leave a file behind: what would make one is tried in memory first. */
+ * A command with a mistake must not leave a new file behind: a change that would make the file is tried on a
+ * store in memory first. */
 #define _POSIX_C_SOURCE 200809L
 #include "cli/change.h"
 
@@ -21,7 +22,7 @@ static int require_equal(store *s, hd_tx *tx) {
     return status ? store_fail(s, status, "--if") : CLI_OK;
 }
 
-/* In memory it is not committed: only what is wrong with it is told. */
+/* In memory the change is not committed: the attempt only tells what is wrong with it. */
 static int attempt(cli *c, store_mode mode, bool conditional, change_fn fn) {
     store s;
     hd_tx *tx = NULL;
@@ -37,7 +38,7 @@ static int attempt(cli *c, store_mode mode, bool conditional, change_fn fn) {
     return store_close(&s, failed);
 }
 
-/* What stdin holds can be read once. */
+/* Whether an operand is "-". Stdin can be read once, so such a change cannot be tried before. */
 static bool reads_stdin(const cli *c) {
     for (size_t i = 1; i < c->operand_count; i++)
         if (strcmp(c->operands[i], "-") == 0) return true;

@@ -1,4 +1,4 @@
-/* clock.c -- time that passes. */
+/* clock.c -- the monotonic clock. */
 #define _POSIX_C_SOURCE 200809L
 #include "cli/clock.h"
 

@@ -1,4 +1,4 @@
-/* clock.h -- time that passes, for limits and figures. */
+/* clock.h -- the monotonic clock, for limits and figures. */
 #ifndef CLI_CLOCK_H
 #define CLI_CLOCK_H
 

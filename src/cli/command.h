@@ -45,7 +45,7 @@ typedef struct cli {
     size_t operand_count;
     const char *values[CLI_OPTIONS_MAX]; /* by index into the options; NULL: not given */
     bool colour_out, colour_err;         /* whether these streams take colours */
-    bool progress;                       /* whether a person is watching stderr */
+    bool progress;                       /* stderr is a terminal: progress is shown there */
     bool json;                           /* --json: results and errors are for machines */
 } cli;
 

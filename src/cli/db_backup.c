@@ -1,7 +1,7 @@
-/* db_backup.c -- a copy of the whole file, made while others use it.
+/* db_backup.c -- a copy of the whole file, made while other programs use it.
  *
- * SQLite copies page by page and starts over where somebody wrote meanwhile, so the copy is the file
- * at one moment. It grows under a temporary name and gets its own only when it is complete. */
+ * SQLite copies page by page and starts over when another program writes meanwhile, so the copy is the
+ * file at one moment. It is written under a temporary name and renamed when it is complete. */
 #define _GNU_SOURCE
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -47,13 +47,14 @@ static int copy_pages(copying *k) {
     progress(k->c, "%s", "");
     sqlite3_backup_finish(b);
     if (rc != SQLITE_DONE) return interrupted() ? interrupted_status() : copy_failed(k, "copying");
-    /* Whoever has the original open does not have the copy open. */
+    /* The programs that have the original open do not have the copy open. */
     if (sqlite3_exec(k->to, "delete from reader; delete from session", NULL, NULL, NULL))
         return copy_failed(k, "finishing the copy");
     return CLI_OK;
 }
 
-/* The copy may be read by whoever may read the original, from its first byte on. */
+/* Makes the file with the mode of the original, before a byte is written to it: the copy must not be
+ * readable by more users. */
 static int create_partial(copying *k) {
     struct stat st;
     remove(k->partial);
@@ -82,7 +83,7 @@ static int copy_to_partial(copying *k) {
     return failed;
 }
 
-/* A WAL that whoever had the old file open left behind would be taken for one of the copy. */
+/* Removes the WAL of the file that is replaced: SQLite would take it for the copy's. */
 static bool take_place(const copying *k, const char *to) {
     static const char *const left[] = { "-wal", "-shm" };
     char beside[sizeof k->partial];
@@ -99,7 +100,7 @@ static struct flock shared_bytes(void) {
     return (struct flock){ .l_type = F_WRLCK, .l_start = 0x40000002, .l_len = 510 };
 }
 
-/* Whether somebody has the file open. The process is not known (0) if it lives in another container. */
+/* Whether a process has the file open. *pid is 0 if the process is in another container. */
 static bool is_open(const char *file, long *pid) {
     struct flock lock = shared_bytes();
     int fd = open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -109,7 +110,8 @@ static bool is_open(const char *file, long *pid) {
     return locked;
 }
 
-/* A program that has it open would go on with a file that has no name any more. */
+/* Refuses to replace a file that a program has open: the program would go on with the old file, which has
+ * no name any more. */
 static int check_unused(cli *c, const char *to) {
     long pid;
     char who[40] = "another program";
@@ -119,8 +121,9 @@ static int check_unused(cli *c, const char *to) {
                     "%s has %s open", who, to);
 }
 
-/* Keeps others from opening the file that is to be replaced, as long as the descriptor is open: whoever
- * comes meanwhile waits, and finds that the file has moved. -1: there is none, or it cannot be kept. */
+/* Keeps other programs from opening the file that is to be replaced, as long as the descriptor is open: a
+ * program that opens it meanwhile waits, and finds that the file has moved. -1: there is no file, or it
+ * cannot be locked. */
 static int keep_shut(const char *file) {
     struct flock lock = shared_bytes();
     int fd = open(file, O_RDWR | O_NONBLOCK | O_CLOEXEC);
@@ -187,10 +190,10 @@ static int check_name(cli *c, const char *to) {
     return check_unused(c, to);
 }
 
-/* A link stays one: what it leads to is replaced. */
+/* If `to` is a symbolic link, the file that it leads to is replaced. */
 static int copy_to(cli *c, const char *to) {
     char *real = realpath(to, NULL);
-    store s; /* refuses what is no store, and keeps the file open while it is copied */
+    store s; /* refuses a file that is not a store, and keeps the file open while it is copied */
     int failed = store_open(c, &s, c->operands[0], STORE_READ);
     if (!failed) failed = copy(c, real ? real : to);
     free(real);

@@ -1,4 +1,4 @@
-/* db_check.c -- is the file what it says it is? */
+/* db_check.c -- `heddle db check`: looks for damage in a file. */
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/record.h"

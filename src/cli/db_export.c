@@ -3,7 +3,7 @@
  * Head rows are the documents where the log has been folded into them; else a checkpoint comes first.
  * Then, in one read transaction, the names in order and each value by its row: the file at one moment,
  * with room for the names only, values copied as the text they are. A row that is damaged is named, and
- * the others are printed: who has no backup has at least those. */
+ * the others are printed: without a backup they are what is left. */
 #define _POSIX_C_SOURCE 200809L
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -84,7 +84,7 @@ static bool is_right(sqlite3_stmt *s) {
            hash == head_texts_hash(inside, meta);
 }
 
-/* The kind stands in the metadata too; it is told once. */
+/* The kind is also in the metadata; it is printed once. */
 static void record_meta(exporting *x, record *r, sqlite3_stmt *s) {
     const char *text = column_text(s, META);
     hd_value meta = *text ? hd_json_parse(x->s.pool, text, strlen(text), NULL) : (hd_value){ 0 };
@@ -158,7 +158,7 @@ static int checkpoint(store *s) {
                     *error.message ? error.message : hd_status_text(status));
 }
 
-/* Who only wanted to read writes now. */
+/* The export needs a checkpoint, which writes to the file. */
 static int open_for_writing(exporting *x) {
     const char *path = x->s.file;
     cli *c = x->s.c;
@@ -170,7 +170,8 @@ static int open_for_writing(exporting *x) {
     return failed ? failed : store_open(c, &x->s, path, STORE_WRITE);
 }
 
-/* Begins the read transaction, if the query finds nothing that is in the way. */
+/* Begins the read transaction, and ends it again if the query finds a row that a checkpoint must fold
+ * first. */
 static int try_to_begin(exporting *x, const char *in_the_way, bool *begun) {
     if (sqlite3_exec(x->t.db, "begin", NULL, NULL, NULL)) return tables_fail(&x->t, "reading");
     *begun = !tables_number(&x->t, in_the_way);
@@ -178,8 +179,8 @@ static int try_to_begin(exporting *x, const char *in_the_way, bool *begun) {
     return CLI_OK;
 }
 
-/* At a moment in which head rows hold whole values: where another program's checkpoint has just put
- * patches beside a large one, ours is made again. */
+/* Begins at a moment in which head rows hold whole values. If another program's checkpoint has put patches
+ * beside a large value since our checkpoint, ours is made again. */
 static int begin(exporting *x) {
     bool begun = false;
     int failed = tables_open(x->s.c, &x->t, x->s.file);

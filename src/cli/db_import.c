@@ -20,7 +20,7 @@
 
 enum { BATCH_LINES = 1000, BATCH_BYTES = 4 << 20, REOPEN_BATCHES = 64 };
 
-/* Whose document a line is. */
+/* The scope of a line's document, and the user or session that it belongs to. */
 typedef struct identity {
     hd_scope scope; /* HD_SCOPE_HERE: there is none of this name */
     const char *instance;
@@ -73,19 +73,19 @@ static hd_scope scope_named(const char *word) {
                                           : HD_SCOPE_HERE;
 }
 
-/* Its text is the line's. */
+/* The instance is borrowed from the line. */
 static identity identity_of(hd_value line) {
     return (identity){ scope_named(hd_value_as_text(hd_value_at(line, "scope"), "space")),
                        hd_value_as_text(hd_value_at(line, "instance"), "") };
 }
 
-/* Between batches a fresh runtime now and then, so that it forgets what it wrote. */
+/* A runtime keeps in memory the documents that it wrote: after some batches a new one is opened. */
 static bool needs_another_runtime(const importing *m, const identity *who) {
     if (m->who.scope != who->scope || strcmp(m->who.instance, who->instance)) return true;
     return !m->tx && m->batches >= REOPEN_BATCHES;
 }
 
-/* The line that `who` is of ends with the runtime it was read for. */
+/* `who` is borrowed from a value of the runtime that is closed here, so its text is copied first. */
 static int reopen(importing *m, const identity *who) {
     char *instance = strdup(who->instance);
     hd_scope scope = who->scope;
@@ -134,7 +134,7 @@ static int check_keys(importing *m, hd_value line) {
     return CLI_OK;
 }
 
-/* What is there must be of its kind: nothing of a line is left out without a word. */
+/* Refuses a line with a member that is unknown or of the wrong kind, so that nothing of it is ignored. */
 static int check_line(importing *m, hd_value line) {
     static const char *const texts[] = { "space", "id", "scope", "instance", "kind" };
     char what[80];

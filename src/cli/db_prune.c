@@ -1,4 +1,4 @@
-/* db_prune.c -- delete the part of the log that nobody needs. */
+/* db_prune.c -- `heddle db prune`: deletes the part of the log that no program needs. */
 #include "cli/commands.h"
 #include "cli/upkeep.h"
 

@@ -1,4 +1,4 @@
-/* db_repair.c -- make good what is damaged, from what is not. */
+/* db_repair.c -- `heddle db repair`: restores damaged rows from the intact ones. */
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/record.h"

@@ -1,6 +1,6 @@
-/* db_stats.c -- how large a store is, what is in it, who uses it.
+/* db_stats.c -- how large a store is, what is in it, and which programs use it.
  *
- * Gathered first, then printed in one of two ways: the two never disagree. */
+ * The figures are gathered first and then printed, as text or as JSON, so that both say the same. */
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/record.h"

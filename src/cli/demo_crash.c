@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What the child tells before it dies. */
+/* What the child process sends before it is killed. */
 typedef struct last_words {
     int64_t orders, total;
     uint64_t nodes;
@@ -62,7 +62,7 @@ static pid_t start_child(story *s, int *from) {
 
 /* ---- The parent -------------------------------------------------------------------------- */
 
-/* Runs the child until it has spoken, and kills it. Returns the signal that it died of; 0: none. */
+/* Runs the child until it has sent its message, and kills it. Returns the signal that ended it; 0: none. */
 static int run_and_kill(story *s, pid_t *child, last_words *words) {
     int from = -1, status = 0;
     *child = start_child(s, &from);
@@ -112,7 +112,7 @@ static void note_status(void *ctx, const char *id, hd_status status) {
     *(hd_status *)ctx = status;
 }
 
-/* The dead process's customer asks again. */
+/* Sends the event of the killed process once more, as its customer would. */
 static void deliver_again(story *s) {
     hd_status outcome = HD_PENDING;
     story_ok(s, shop_sell(&s->shop, "pot", 1, "web-18", note_status, &outcome), "a sale");

@@ -1,7 +1,7 @@
 /* demo_serve.c -- the shop, kept running: for looking inside from a second terminal.
  *
- * Takes up the file that an earlier demonstration left, or makes one. It is the program of
- * heddle/inspect.h: one call, and the commands that ask a running program have somebody to ask. */
+ * Opens the file that an earlier demonstration left, or makes one, and serves it with hd_runtime_serve
+ * (heddle/inspect.h), so that the commands that ask a running program can ask this one. */
 #define _POSIX_C_SOURCE 200809L
 #include "cli/demo_steps.h"
 

@@ -1,7 +1,7 @@
 /* demo_story.h -- how the demonstration is told: headings, sentences, and what heddle says of itself.
  *
- * What ran, what did not and why is never written in the story: it is read from the runtime's traces
- * and statistics, when it has happened. A check compares that with what the story claims. */
+ * The story's text does not contain which nodes ran, which did not, and why: that is read from the
+ * runtime's traces and statistics afterwards. A check compares it with what the story claims. */
 #ifndef CLI_DEMO_STORY_H
 #define CLI_DEMO_STORY_H
 
@@ -15,7 +15,7 @@ typedef struct story {
     cli *c;
     shop shop;
     const char *folder, *file;
-    bool pauses; /* somebody is watching and has not asked for speed */
+    bool pauses; /* stdout is a terminal, and --fast was not given */
     int step;    /* of the heading told last */
     int broken;  /* checks that did not hold */
     int aborted; /* something failed, the rest is not told: the exit status; CLI_OK: not */

@@ -52,7 +52,7 @@ static void HD_PRINTF(5, 6)
 
 /* ---- What is installed --------------------------------------------------------------------- */
 
-/* Left loaded, as libraries that keep state want it. */
+/* The library stays loaded: some libraries keep state that cannot be unloaded. */
 static void look_for_curl(report *r) {
     void *library = dlopen("libcurl.so.4", RTLD_LAZY | RTLD_LOCAL);
     const char *(*version)(void) = NULL;
@@ -96,7 +96,8 @@ static void look_at_directory(report *r, const place *p) {
          "%s", size_text(p->free_bytes, size));
 }
 
-/* No disk answers so fast: something in between says "done" too early, or is memory. */
+/* An fsync faster than any disk means that a layer in between reports it too early, or keeps the file in
+ * memory. */
 static void look_at_fsync(report *r, const place *p) {
     char time[TIME_TEXT];
     if (!p->fsync_ns) return;

@@ -1,5 +1,5 @@
-/* exit.h -- what the command's exit status says. The one table: help, the manual page and
- * docs/CLI.md show these rows, scripts may rely on them. */
+/* exit.h -- the exit statuses of the command. Help, the manual page and docs/CLI.md show these rows,
+ * and scripts may rely on them. */
 #ifndef CLI_EXIT_H
 #define CLI_EXIT_H
 

@@ -1,4 +1,4 @@
-/* graph.c -- the nodes of a running program, and who feeds whom. */
+/* graph.c -- the nodes of a running program, and which node reads which. */
 #include "cli/commands.h"
 #include "cli/live.h"
 #include "cli/output.h"

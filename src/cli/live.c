@@ -26,7 +26,8 @@ typedef struct search {
     unsigned count;
 } search;
 
-/* Whether somebody is there. We may not be let in: then somebody is. */
+/* Whether a program serves the socket. A socket that may not be opened counts: another user's program
+ * serves it. */
 static bool answers(const char *path) {
     int fd = address_connect(path);
     if (fd >= 0) close(fd);
@@ -92,7 +93,7 @@ static int no_file(cli *c, const char *file) {
                     "there is no file %s", file);
 }
 
-/* For commands that can do without. */
+/* Ends without a message, for commands that do not need a running program. */
 static int without_a_word(live *l) {
     l->nobody = true;
     return CLI_NO_PROGRAM;
@@ -177,7 +178,8 @@ static int receive(live *l, int fd, text *t) {
     return interrupted_status();
 }
 
-/* An answer of somebody else is not to be believed. */
+/* Whether the program at the socket belongs to our user or to root, or we are root: other answers are not
+ * trusted. */
 static bool is_trusted(int fd) {
     uid_t peer, ours = geteuid();
     return address_peer(fd, &peer) && (ours == 0 || address_may_ask(peer, ours));
@@ -192,7 +194,7 @@ static int connect_failed(live *l) {
     if (gone && l->quiet) return without_a_word(l);
     if (gone)
         return cli_fail(l->c, CLI_NO_PROGRAM, "The program must call hd_runtime_serve.",
-                        "nobody serves at %s", l->path);
+                        "no program serves at %s", l->path);
     return cli_fail(l->c, CLI_IO, NULL, "%s: %s", l->path, strerror(errno));
 }
 

@@ -22,14 +22,14 @@ typedef struct live {
     hd_pool *pool;
     bool finishing; /* an interruption no longer counts: a last question is asked */
     bool quiet;     /* opened quietly, and no program was asked for by name */
-    bool nobody;    /* nobody serves the file, and because of `quiet` nothing was said about it */
+    bool nobody;    /* no program serves the file, and because of `quiet` no message was printed */
 } live;
 
-/* These say what is wrong and return an exit status; CLI_NO_PROGRAM: nobody serves. Close it in any
+/* These print what is wrong and return an exit status; CLI_NO_PROGRAM: no program serves. Close it in any
  * case. */
 int live_open(cli *c, live *l, const char *file);
-/* The same without a word when nobody serves the file, or no longer when the question is asked: then
- * `nobody` is set. Whoever is named with --pid or --socket must be there. */
+/* The same, but without a message when no program serves the file, or the program has ended when the
+ * question is asked: then `nobody` is set. A program named with --pid or --socket must be running. */
 int live_open_quietly(cli *c, live *l, const char *file);
 void live_close(live *l);
 

@@ -96,7 +96,7 @@ static size_t fold_before(size_t column, size_t length) {
     return (size_t)printf("\n            ") - 2;
 }
 
-/* What made a run happen: the cells that had changed. The line has begun; it is ended. */
+/* The cells whose change made the node run. Continues the current line, and ends it. */
 static void print_causes(hd_value of, size_t column) {
     hd_value causes = hd_value_at(of, "why");
     int64_t more = hd_value_as_int(hd_value_at(of, "more"), 0);
@@ -238,7 +238,7 @@ static int walk(history *h, tables *t) {
 }
 
 static int open_heap(history *h) {
-    /* Values in the log stand a little deeper than in their documents. */
+    /* A row of the log nests its values deeper than their documents do. */
     hd_limits limits = { .depth = 1024, .size = SIZE_MAX / 4 };
     hd_status status = hd_heap_open(NULL, &limits, &h->heap);
     if (!status) status = hd_pool_open(h->heap, &h->pool);
@@ -272,7 +272,7 @@ void log_split(char *name, log_query *q) {
     q->path = hash && hash[1] ? hash + 1 : NULL;
 }
 
-/* Opening the store refuses what is none, in the library's words. */
+/* Opens the store first, so that a file that is not a store is refused with the library's message. */
 static int check_names(cli *c, const char *space) {
     store s;
     int failed = store_open(c, &s, c->operands[0], STORE_READ);

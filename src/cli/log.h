@@ -1,4 +1,4 @@
-/* log.h -- the commits of a document, for others who tell its story. */
+/* log.h -- prints the commits of a document, for the commands log and why. */
 #ifndef CLI_LOG_H
 #define CLI_LOG_H
 
@@ -15,7 +15,8 @@ typedef struct log_query {
     bool reverse;     /* oldest first */
 } log_query;
 
-/* "space@scope/id#/path" into its parts, in place. The scope does not count: all users' commits are told. */
+/* Splits "space@scope/id#/path" into its parts, in place. The scope is ignored: the commits of all users
+ * are printed. */
 void log_split(char *name, log_query *q);
 /* Prints the commits that the log still has; *printed is how many. */
 int log_print(cli *c, const log_query *q, uint64_t *printed);

@@ -62,7 +62,7 @@ static int list_space(store *s, char *name) {
     if (slash) *slash = '\0';
     int failed = store_space(s, name);
     if (failed) return failed;
-    /* A user's documents are listed to whoever has named one. */
+    /* A runtime lists the documents of user scope only after it has named a cell there. */
     (void)hd_cell_of(s->rt, name, HD_SCOPE_USER, "any", NULL);
     hd_status status = hd_runtime_list(s->rt, name, option_text(s->c, "kind"),
                                        slash ? slash + 1 : NULL, print_document, s->c);

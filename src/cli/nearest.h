@@ -1,10 +1,10 @@
-/* nearest.h -- what somebody may have meant. */
+/* nearest.h -- the known word that is nearest to a mistyped one. */
 #ifndef CLI_NEAREST_H
 #define CLI_NEAREST_H
 
 #include <stddef.h>
 
-/* Remembers the best of the words that it is shown. */
+/* Keeps the best of the words that it is given. */
 typedef struct nearest {
     const char *wanted;
     char best[64]; /* "" while nothing is near enough to be a slip */

@@ -25,8 +25,8 @@ static bool takes_colours(int fd) {
     return isatty(fd) && !(no && *no) && terminal && strcmp(terminal, "dumb");
 }
 
-/* Nothing that is opened later may take the number of a stream that is closed: what is printed would
- * go there. Writing to these fails. */
+/* Opens /dev/null for standard streams that are closed, read-only so that writing fails: else a file that is
+ * opened later would get the stream's number, and output would go into it. */
 static void occupy_closed_streams(void) {
     int fd;
     do fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -43,7 +43,8 @@ void output_init(cli *c) {
 
 bool output_broken(void) { return ferror(stdout); }
 
-/* Which write failed, and why, may be long ago; that a pipe has no reader can still be seen. */
+/* Whether stdout is a pipe without a reader. errno of the write that failed is lost; the pipe's state is
+ * not. */
 static bool reader_is_gone(void) {
     struct pollfd out = { STDOUT_FILENO, POLLOUT, 0 };
     return poll(&out, 1, 0) > 0 && (out.revents & (POLLERR | POLLHUP));
@@ -89,7 +90,7 @@ static void put_plain(FILE *to, const char *text, const char *end, bool lines) {
 
 void print_plain(FILE *to, const char *text) { put_plain(to, text, text + strlen(text), false); }
 
-/* Ours; only what it quotes is somebody else's. */
+/* A hint is a text of this program; only what it quotes may have control characters. */
 static void print_hint(const char *hint) {
     fputs("  ", stderr);
     put_plain(stderr, hint, hint + strlen(hint), true);
@@ -310,7 +311,7 @@ void print_cell(const char *name, int width) {
         printf("%*s", width - columns, "");
         return;
     }
-    /* Both ends tell more than the middle. */
+    /* The middle is cut out: the ends of a name tell more. */
     int head = (width - 3) / 2, tail = width - 3 - head, seen = 0;
     const char *at = name;
     for (; *at && (seen < head || continues(*at)); at++) seen += !continues(*at);

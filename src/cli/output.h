@@ -10,10 +10,10 @@
 void output_init(cli *c);
 /* Whether everything has been written: CLI_OK, CLI_PIPE or CLI_IO, the last with a message. */
 int output_fini(cli *c, int status);
-/* Nobody takes the results any more: stop making them. */
+/* Whether the output cannot be written any more: the command stops. */
 bool output_broken(void);
 
-/* Text that somebody else has written (names, keys, kinds): control characters, which could drive a
+/* Prints text from the store (names, keys, kinds): control characters, which could drive a
  * terminal, show as "?". */
 void print_plain(FILE *to, const char *text);
 

@@ -186,7 +186,8 @@ static int check_operands(cli *c) {
     return cli_fail(c, CLI_USAGE, hint, "\"%s\" is one word too many", c->operands[cmd->most]);
 }
 
-/* Before the words are understood, so that what is wrong with them is told in the form asked for. */
+/* Whether --json is among the words. Looked at before they are parsed, so that an error in them is printed
+ * as JSON, too. */
 static bool wants_json(int count, char **words) {
     for (int i = 0; i < count && strcmp(words[i], "--"); i++)
         if (strcmp(words[i], "--json") == 0) return true;

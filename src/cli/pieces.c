@@ -20,7 +20,7 @@ typedef struct listing {
     hd_status status;
 } listing;
 
-/* A space has no slash in its name, so this is one piece's alone. */
+/* "space/id". The name of a space has no slash, so two pieces have different names. */
 static const char *piece_name(hd_pool *pool, const char *space, const char *id) {
     return hd_value_as_text(hd_string_f(pool, "%s/%s", space, id), "");
 }
@@ -105,8 +105,8 @@ static int index_pieces(listing *w, hd_value list) {
     return CLI_OK;
 }
 
-/* Nobody has said which program is meant, and there are some. */
-static bool are_several(cli *c) {
+/* True, with a warning, if several programs serve the file and no option says which one is meant. */
+static bool warn_of_several(cli *c) {
     if (option_given(c, "pid") || option_given(c, "socket")) return false;
     unsigned count = live_each(c->operands[0], NULL, NULL);
     if (count > 1)
@@ -115,10 +115,10 @@ static bool are_several(cli *c) {
     return count > 1;
 }
 
-/* Without a program the file tells the rest. */
+/* Asks the program which pieces run. Without a program the list comes from the file alone. */
 static int ask_program(cli *c, listing *w) {
     hd_value list;
-    if (are_several(c)) return CLI_OK;
+    if (warn_of_several(c)) return CLI_OK;
     int failed = live_open_quietly(c, &w->l, c->operands[0]);
     if (!failed) failed = live_ask(&w->l, "pieces", hd_object(), &list);
     if (!failed) failed = index_pieces(w, list);

@@ -1,4 +1,4 @@
-/* place.c -- what a directory promises to a store. */
+/* place.c -- whether a directory is fit for a store. */
 #define _GNU_SOURCE
 #include "cli/place.h"
 
@@ -103,7 +103,7 @@ static void try_wal(place *p, const char *file) {
     sqlite3_close(db);
 }
 
-/* With a file that is gone afterwards, with all that SQLite puts beside it. */
+/* Makes a small store, which is removed afterwards with the files that SQLite makes beside it. */
 static void try_it(place *p) {
     static const char *const suffixes[] = { "", "-wal", "-shm", "-journal" };
     char file[PLACE_PATH + 32], beside[PLACE_PATH + 48];

@@ -1,4 +1,4 @@
-/* place.h -- what a directory promises to a store: found out by looking and by trying. */
+/* place.h -- whether a directory is fit for a store: by its file system, and by a test with a small file. */
 #ifndef CLI_PLACE_H
 #define CLI_PLACE_H
 

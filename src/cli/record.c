@@ -1,4 +1,4 @@
-/* record.c -- JSON on its way out, without building a value first. */
+/* record.c -- prints JSON without building a value first. */
 #include "cli/record.h"
 
 #include "value/text.h"
@@ -17,7 +17,8 @@ static void escaped(FILE *to, const char *text, size_t length) {
     }
 }
 
-/* A message repeats what was typed, and may be cut anywhere: what is no text becomes U+FFFD. */
+/* Prints a text in quotes. A message quotes what was typed and may be cut inside a character: bytes that are
+ * not UTF-8 become U+FFFD. */
 static void quoted(FILE *to, const char *text, size_t length) {
     size_t bad;
     fputc('"', to);

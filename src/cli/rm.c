@@ -8,7 +8,7 @@ static int remove_cell(store *s, hd_tx *tx, const char *name) {
     hd_cell cell;
     int failed = store_cell(s, name, &cell);
     if (failed) return failed;
-    /* Looked at for the message only: another writer's change to it is no conflict. */
+    /* Read for the message only, without a claim: another writer's change to the cell is no conflict. */
     hd_value now = hd_tx_read(tx, cell, HD_READ_RAW | HD_READ_NO_CLAIM);
     hd_status status = hd_value_status(now);
     if (!status && !hd_value_exists(now) && !option_given(s->c, "force"))

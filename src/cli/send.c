@@ -71,7 +71,7 @@ static hd_cell event_beside(sending *w, hd_cell receipt) {
     return hd_cell_at(w->s.rt, hd_value_as_text(name, ""));
 }
 
-/* Whether a handler has failed since we posted it; its own words are told. */
+/* Whether a handler has failed since the event was posted; prints the handler's message. */
 static bool failed_since(sending *w, hd_cell document, int *failed) {
     hd_tx *tx;
     store *s = &w->s;
@@ -128,7 +128,7 @@ static int print_outcome(sending *w, uint64_t end) {
     return store_fail(s, status, w->id);
 }
 
-/* Opens the store and understands what is asked for; `w` is to be closed in any case. */
+/* Opens the store and parses the operands; the caller closes `w` in any case. */
 static int prepare(cli *c, sending *w, store_mode mode, uint64_t *end, hd_value *payload) {
     *w = (sending){ 0 };
     int failed = store_open(c, &w->s, c->operands[0], mode);
@@ -137,7 +137,7 @@ static int prepare(cli *c, sending *w, store_mode mode, uint64_t *end, hd_value 
     return failed ? failed : store_json(&w->s, "the payload", c->operands[2], payload);
 }
 
-/* As in change.c: a slip must not leave a file behind. */
+/* As in change.c: a command with a mistake must not leave a new file behind. */
 static int rehearse(cli *c) {
     sending w;
     hd_value payload;

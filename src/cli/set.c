@@ -9,7 +9,7 @@ static int value_of(store *s, const char *name, const char *text, hd_value *out)
                                       : store_json(s, name, text, out);
 }
 
-/* Where a value cannot be put, say what is in the way. */
+/* A value cannot be written to the cell: prints what is in the way. */
 static int does_not_fit(store *s, hd_status status, const char *name) {
     const char *hint = status == HD_KIND    ? "Something on the way is neither object nor array."
                        : status == HD_RANGE ? "An array takes an index up to its length, not more."

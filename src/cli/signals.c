@@ -1,4 +1,4 @@
-/* signals.c -- the one piece of state that is not in a struct: a handler can reach nothing else.
+/* signals.c -- SIGINT and SIGTERM. The state is in static variables: a signal handler reaches nothing else.
  *
  * Any thread may be the one that is interrupted, the store's writer among them, so a signal does
  * not just cut a system call short: it also writes into a pipe that every wait looks at. */
@@ -27,7 +27,7 @@ static void catch_signal(int number) {
     caught = number;
     if (number == SIGTERM) alarm(GRACE_S);
     ssize_t rung = write(bell[1], "", 1);
-    (void)rung; /* a full pipe rings already */
+    (void)rung; /* a full pipe is readable already */
     errno = saved;
 }
 

@@ -1,4 +1,4 @@
-/* signals.h -- Ctrl-C asks; it does not tear. */
+/* signals.h -- Ctrl-C ends a command in order: the store is closed first. */
 #ifndef CLI_SIGNALS_H
 #define CLI_SIGNALS_H
 

@@ -19,7 +19,7 @@ static int check_order(cli *c, const char *by) {
                     "there is no order \"%s\"", by);
 }
 
-/* One run in so many is timed: what all of them took is estimated from those. */
+/* The runtime times a sample of the runs; the time of all is estimated from it. */
 static void print_times(hd_value node) {
     uint64_t timed = live_number(node, "timed_runs"), runs = live_number(node, "runs");
     double each = timed ? (double)live_number(node, "total_ns") / (double)timed : 0;

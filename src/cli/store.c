@@ -59,7 +59,7 @@ int store_open_failed(cli *c, const char *file, hd_status status, const hd_error
 int store_open_as(cli *c, store *s, const char *file, store_mode mode, const char *principal,
                   const char *session) {
     *s = (store){ .c = c, .file = file };
-    /* The system's functions do not look at ctx, so it can be ours. */
+    /* The system's functions ignore ctx, so it can point to this command's data. */
     hd_env env = hd_env_system();
     env.ctx = c;
     env.log = log_line;

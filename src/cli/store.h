@@ -18,13 +18,13 @@ typedef struct store {
     hd_runtime *rt;
     hd_pool *pool; /* of the runtime's heap, for what a command reads and builds */
 
-    /* Of the last commit. Here and not in store_commit: one that Ctrl-C no longer waits for gets its
-     * verdict while the store closes. */
+    /* Of the last commit. Not variables of store_commit: after Ctrl-C the verdict may come while the store is
+     * closed. */
     bool decided;
     hd_status verdict;
 } store;
 
-/* Whose user scope: for the options of commands that name cells. */
+/* --user, for commands that name cells: the user whose documents space@user/id means. */
 #define OPTION_USER                                                                                \
     { "user", "NAME", "whose space@user documents (default: local)" }
 
@@ -55,7 +55,7 @@ int store_parse(store *s, const char *what, uint32_t above, const char *text, si
 const char *scope_suffix(hd_scope scope);
 /* The space must exist. */
 int store_space(store *s, const char *space);
-/* A call failed with `status`: tells the runtime's own words about `what`. */
+/* A call failed with `status`: prints the runtime's error about `what`. */
 int store_fail(store *s, hd_status status, const char *what);
 
 /* Commits and waits for the verdict. */

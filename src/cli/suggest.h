@@ -1,4 +1,4 @@
-/* suggest.h -- a node that is not there: which one may have been meant? */
+/* suggest.h -- the node whose name is nearest to a name that no node has. */
 #ifndef CLI_SUGGEST_H
 #define CLI_SUGGEST_H
 

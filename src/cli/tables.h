@@ -1,7 +1,7 @@
-/* tables.h -- the file's own tables, for what the library does not tell: history, sizes, rows.
+/* tables.h -- reads the file's tables for what the library has no function for: history, sizes, rows.
  *
- * A connection that only reads, beside the runtime's. The tables are described in docs/FORMAT.md;
- * open the store first, so that a file which is none has been refused in the library's words. */
+ * A read-only connection beside the runtime's. The tables are described in docs/FORMAT.md; open the store
+ * first, so that a file that is not a store has been refused with the library's message. */
 #ifndef CLI_TABLES_H
 #define CLI_TABLES_H
 
@@ -28,7 +28,7 @@ sqlite3_stmt *tables_query(tables *t, const char *sql, int *failed);
 /* Accepts what was not opened. */
 void tables_close(tables *t);
 
-/* The one number that a query yields; 0 where it yields none. */
+/* The first column of the query's first row; 0 if it has no row. */
 uint64_t tables_number(tables *t, const char *sql);
 /* Column as text, never NULL. */
 const char *column_text(sqlite3_stmt *s, int column);

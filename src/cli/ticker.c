@@ -1,4 +1,4 @@
-/* ticker.c -- a thread that only looks at the clock. */
+/* ticker.c -- a thread that shows the time that has passed. */
 #define _GNU_SOURCE
 #include "cli/ticker.h"
 
@@ -10,7 +10,7 @@
 
 enum { TICK_NS = 100000000 };
 
-/* Nothing is being written: the file is as it was. */
+/* Ends the process. The call in progress only reads (may_end), so the file is as it was. */
 static void end_now(const ticker *t) {
     progress(t->c, "%s", "");
     fflush(stdout);

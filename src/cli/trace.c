@@ -38,7 +38,8 @@ static void wait_seconds(const tracing *t) {
     progress(t->l.c, "%s", "");
 }
 
-/* Switched on for a while, and off again whatever happens. What came until then is shown. */
+/* Switches the trace on for a while, and off again also after a failure or Ctrl-C; then shows the runs of
+ * that time. */
 static int trace_for_a_while(tracing *t, const char *form, hd_value *out) {
     int failed = ask(t, "on", "", out);
     if (failed) return failed;

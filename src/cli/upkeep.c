@@ -1,4 +1,4 @@
-/* upkeep.c -- housekeeping, with what it brought. */
+/* upkeep.c -- runs a maintenance function and prints its effect. */
 #include "cli/upkeep.h"
 
 #include "cli/output.h"

@@ -1,4 +1,4 @@
-/* upkeep.h -- what checkpoint, prune and vacuum share: do it, and say what it brought. */
+/* upkeep.h -- what checkpoint, prune and vacuum share: run a function, and print its effect. */
 #ifndef CLI_UPKEEP_H
 #define CLI_UPKEEP_H
 

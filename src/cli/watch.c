@@ -1,7 +1,7 @@
-/* watch.c -- print each change as it is committed, by whatever process.
+/* watch.c -- prints each change as it is committed, by any process.
  *
- * The runtime follows the spaces in question and tells of every commit; this file only chooses and
- * prints. Spaces that appear later are found when something wakes us, and followed from then on. */
+ * The runtime follows the spaces in question and reports every commit; this file chooses what to print.
+ * Spaces that appear later are found the next time the command wakes up, and followed from then on. */
 #define _POSIX_C_SOURCE 200809L
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -66,8 +66,8 @@ static hd_status name_of(watching *w, hd_cell document, document_name *out) {
 
 /* ---- Printing ---------------------------------------------------------------------------- */
 
-/* The steps as a JSON pointer, cut off where there is no room: for people that is where nobody would
- * read on, programs get all of it. */
+/* The steps as a JSON pointer, cut off at the end of `out`. Text output may be cut; for --json the caller
+ * gives enough room (pointer_room). */
 static void pointer_text(const hd_step *path, size_t depth, char *out, size_t size) {
     size_t length = 0;
     out[0] = '\0';
@@ -205,7 +205,7 @@ static bool in_space(watching *w, hd_cell document, const char *space) {
     return in;
 }
 
-/* Prints a change once, as the first thing asked for that it concerns. */
+/* Prints a change once, for the first watched cell that it touches. */
 static void consider(watching *w, const hd_change *change) {
     if (!w->count) print_change(w, change, HD_PATH_ROOT);
     for (size_t i = 0; i < w->count; i++) {
@@ -291,7 +291,7 @@ static void look_for_new_spaces(watching *w) {
     size_t known = w->followed_count;
     hd_status status = hd_runtime_spaces(w->s.rt, follow, w);
     if (!w->status) w->status = status;
-    /* What was committed there before we knew of it is told now. */
+    /* Print what was committed in these spaces before the watch followed them. */
     for (; known < w->followed_count && !w->status; known++)
         w->status = hd_runtime_list(w->s.rt, w->followed[known], NULL, NULL, print_present, w);
 }

@@ -1,7 +1,7 @@
 /* why.c -- why a value is what it is: the program's causes, and the file's commits.
  *
- * A running program knows which change made which node run. Without one the log still tells who
- * committed, and for derived values because of what. */
+ * A running program knows which change made which node run. Without one the log still has which session
+ * committed a change, and the causes of derived values. */
 #define _POSIX_C_SOURCE 200809L
 #include "cli/commands.h"
 #include "cli/live.h"
@@ -19,7 +19,7 @@ enum { COMMITS = 3, CELL_WIDTH = 34 };
 
 /* ---- What the program says ---------------------------------------------------------------- */
 
-/* Behind "by" or in its place; a node is named. */
+/* The text behind "by" (*by), or in its place: the node that made the change, or its origin. */
 static const char *who_changed(hd_value cause, const char **by) {
     const char *origin = live_text(cause, "origin");
     *by = "by ";
@@ -114,7 +114,7 @@ static void print_answer(const cli *c, hd_value answer) {
         printf("and %" PRIu64 " nodes more\n", live_number(answer, "more"));
 }
 
-/* *nobody: there is no program to ask, and nothing was said about it. */
+/* *nobody: no program serves the file, and no message was printed. */
 static int ask_program(cli *c, bool *nobody) {
     live l;
     hd_value answer;

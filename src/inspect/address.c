@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "inspect/address.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +38,9 @@ static bool split(const char *path, char directory[ADDRESS_MAX], const char **na
     return true;
 }
 
-static bool fits(reached *at, int length) {
+/* Whether the address was printed whole; if not, gives it up with ENAMETOOLONG. */
+static bool finish_reach(reached *at, int length) {
+    assert(at->directory >= -1 && at->address.sun_family == AF_UNIX);
     if (length > 0 && (size_t)length < sizeof at->address.sun_path) return true;
     if (at->directory >= 0) close(at->directory);
     errno = ENAMETOOLONG;
@@ -50,18 +53,18 @@ static bool reach(const char *path, reached *at) {
     *at = (reached){ .address = { .sun_family = AF_UNIX }, .directory = -1 };
     char *out = at->address.sun_path;
     size_t size = sizeof at->address.sun_path;
-    if (strlen(path) < size) return fits(at, snprintf(out, size, "%s", path));
-    if (!split(path, directory, &name)) return fits(at, -1);
+    if (strlen(path) < size) return finish_reach(at, snprintf(out, size, "%s", path));
+    if (!split(path, directory, &name)) return finish_reach(at, -1);
     at->directory = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (at->directory < 0) return false;
-    return fits(at, snprintf(out, size, "/proc/self/fd/%d/%s", at->directory, name));
+    return finish_reach(at, snprintf(out, size, "/proc/self/fd/%d/%s", at->directory, name));
 }
 
 static int with_address(const char *path, int (*fn)(int, const struct sockaddr *, socklen_t)) {
     reached at;
     if (!reach(path, &at)) return -1;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    /* Of a socket that is not bound yet this is the mode it will be made with. */
+    /* bind() makes the socket's file with the mode that fchmod gives to the unbound socket. */
     int failed = fd < 0 || fchmod(fd, 0600) ||
                  fn(fd, (const struct sockaddr *)&at.address, sizeof at.address);
     int saved = errno;
@@ -87,12 +90,13 @@ int address_connect(const char *path) { return with_address(path, connect); }
 
 bool address_of(const char *file, pid_t pid, unsigned n, char out[ADDRESS_MAX]) {
     char more[16] = "";
+    assert(n > 0 && pid > 0);
     if (n > 1) snprintf(more, sizeof more, ".%u", n);
     int length = snprintf(out, ADDRESS_MAX, "%s" INFIX "%ld%s", file, (long)pid, more);
     return length > 0 && length < ADDRESS_MAX;
 }
 
-/* The process id in the name of a socket of `file`; 0: it is none. */
+/* The process id in the name of a socket of `file`; 0: `entry` is not such a name. */
 static pid_t pid_in(const char *entry, const char *file) {
     size_t length = strlen(file);
     char *end;
@@ -125,10 +129,11 @@ void address_each(const char *file, address_fn fn, void *ctx) {
     closedir(d);
 }
 
-/* ---- the living and the dead */
+/* ---- stale sockets */
 
-/* All of it must hold. Between bind and listen a living program refuses too; a number may belong to a
- * process of another container, or to a later one; and what is no socket refuses always. */
+/* All three tests are needed. A running program refuses connections between bind and listen, too, so its
+ * process must not exist; the process id may be one of another container, or of a later process, so the
+ * socket must refuse connections; and a file that is not a socket refuses connections as well. */
 bool address_is_stale(const char *path, pid_t pid) {
     if (!is_socket(path)) return false;
     if (pid != getpid() && (!kill(pid, 0) || errno != ESRCH)) return false;
@@ -140,6 +145,7 @@ bool address_is_stale(const char *path, pid_t pid) {
 
 static bool sweep(void *ctx, const char *path, pid_t pid) {
     unsigned *removed = ctx;
+    assert(pid > 0);
     if (pid != getpid() && address_is_stale(path, pid) && !unlink(path)) ++*removed;
     return true;
 }
@@ -150,7 +156,7 @@ unsigned address_sweep(const char *file) {
     return removed;
 }
 
-/* ---- who is there */
+/* ---- the user at the other end */
 
 bool address_may_ask(uid_t peer, uid_t ours) { return peer == ours || peer == 0; }
 

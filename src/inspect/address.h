@@ -3,8 +3,9 @@
  *     shop.db-live-4711        the first runtime of process 4711 on shop.db
  *     shop.db-live-4711.2      its second
  *
- * The name says who serves before anybody has asked. A socket that nobody listens at and whose process
- * is gone is stale: whoever meets one removes it. Used by the library and by the command. */
+ * The name has the process id, so that a client can choose a program before it connects. A socket is stale
+ * if it refuses connections and its process does not exist; the library and the command, which share this
+ * file, remove stale sockets when they list or make some. */
 #ifndef INSPECT_ADDRESS_H
 #define INSPECT_ADDRESS_H
 
@@ -13,16 +14,16 @@
 
 #define ADDRESS_MAX 4096 /* bytes of a path, with the NUL */
 
-/* A listening socket at `path`, of mode 0600, which must not exist. -1: errno. ENAMETOOLONG: not even
- * through its directory does the name fit an address. */
+/* A listening socket of mode 0600 at `path`, which must not exist. -1: see errno; ENAMETOOLONG: the name
+ * is too long for an address even without its directory. */
 int address_listen(const char *path);
-/* A connected socket, that does not block. -1: errno. */
+/* A connected socket that does not block. -1: see errno. */
 int address_connect(const char *path);
 
 /* The nth socket of this process beside `file`; n from 1. False: too long. */
 bool address_of(const char *file, pid_t pid, unsigned n, char out[ADDRESS_MAX]);
 
-/* Whether nobody serves there and nobody will. */
+/* Whether no process listens at the socket, now or later. */
 bool address_is_stale(const char *path, pid_t pid);
 
 /* Calls fn for each socket beside `file`, in no particular order. False stops. */
@@ -32,7 +33,7 @@ void address_each(const char *file, address_fn fn, void *ctx);
 /* Removes what dead programs left beside `file`. Returns how many. */
 unsigned address_sweep(const char *file);
 
-/* Whether `peer` may ask us, or we may trust its answers. */
+/* Whether a program of user `ours` may answer user `peer`, or trust the answers of user `peer`. */
 bool address_may_ask(uid_t peer, uid_t ours);
 /* The user at the other end; false: the system does not say. */
 bool address_peer(int fd, uid_t *out);

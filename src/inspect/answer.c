@@ -1,10 +1,11 @@
-/* answer.c -- from a line to a line; who is there, and pieces. The answers about nodes, and pictures of the
- * graph, are in files of their own. */
+/* answer.c -- from the line of a request to the line of its answer; and the answers to hello and pieces.
+ * The answers about nodes, and pictures of the graph, are in files of their own. */
 #include "inspect/answer.h"
 
 #include "base/env.h"
 #include "scheduler/registry.h"
 #include "scheduler/scheduler.h"
+#include <assert.h>
 #include <heddle/pattern.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +42,9 @@ hd_value answer_node(inspector *in, hd_node handle) {
     hd_node_info info;
     hd_builder *b;
     if (hd_builder_open(in->pool, HD_KIND_OBJECT, &b)) return hd_failed(HD_NOMEM);
-    hd_node_inspect(in->rt, handle, &info);
+    hd_status known = hd_node_inspect(in->rt, handle, &info);
+    assert(!known && (size_t)info.status < sizeof states / sizeof *states);
+    (void)known;
     hd_builder_put(b, "name", answer_node_name(in, handle));
     hd_builder_put(b, "kind", hd_string(in->pool, kind_of(&info)));
     hd_builder_put(b, "status", hd_string(in->pool, states[info.status]));
@@ -54,7 +57,7 @@ hd_value answer_node(inspector *in, hd_node handle) {
     return hd_builder_close(b);
 }
 
-/* ---- who is there */
+/* ---- hello: which program this is */
 
 static hd_value answer_hello(inspector *in) {
     hd_scheduler_stats stats;
@@ -165,6 +168,7 @@ static hd_status print_answer(json_buffer *out, hd_value answer) {
 
 void answer_line(inspector *in, const char *line, size_t length, json_buffer *out) {
     request r;
+    assert(!out->length && length < REQUEST_MAX);
     hd_error error = { 0 }, of_program = *hd_runtime_error(in->rt);
     hd_value answer = hd_failed(HD_SYNTAX);
     hd_status status = request_parse(in->pool, line, length, &r, &error);
@@ -175,5 +179,5 @@ void answer_line(inspector *in, const char *line, size_t length, json_buffer *ou
     if (!status) status = print_answer(out, answer);
     if (status) answer_error(status, *error.message ? error.message : hd_status_text(status), out);
     hd_pool_clear(in->pool);
-    in->rt->r.error = of_program; /* asking is not the program's doing */
+    in->rt->r.error = of_program; /* a request must not change the error that the program sees */
 }

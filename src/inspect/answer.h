@@ -5,13 +5,13 @@
 #include "inspect/inspector.h"
 #include "scheduler/introspection.h"
 
-/* A text; bytes that are no UTF-8, which a name may have, read as "?". */
+/* A text; "?" for one that is not UTF-8, as a name may be. */
 hd_value answer_text(hd_pool *pool, const char *text);
 hd_value answer_count(hd_pool *pool, uint64_t n);
 hd_value answer_cell(inspector *in, hd_cell cell);
 /* "parent/child"; of an anonymous node "#" and its number. */
 hd_value answer_node_name(inspector *in, hd_node handle);
-/* What stands at the head of every answer about a node. */
+/* The members that every answer about a node begins with. */
 hd_value answer_node(inspector *in, hd_node handle);
 
 /* One word for why it does not run: "dormant", "clean", "debounce", ... */

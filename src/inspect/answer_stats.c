@@ -10,8 +10,8 @@
 typedef struct ranked {
     hd_node node;
     uint64_t weight;  /* more comes first */
-    const char *name; /* its own; less comes first where weights are equal */
-    uint32_t at;      /* its position, which decides in the end */
+    const char *name; /* BY_NAME: ascending */
+    uint32_t at;      /* its position in the graph, for nodes that are equal otherwise */
 } ranked;
 
 typedef struct ranking {
@@ -25,7 +25,7 @@ static uint64_t weight_of(const hd_node_info *info, ask_order by) {
     switch (by) {
     case BY_RUNS: return info->runs;
     case BY_FAILURES: return info->failures;
-    /* One run in so many is timed: what all of them took is estimated from those. */
+    /* The runtime times a sample of the runs; the time of all is estimated from it. */
     case BY_TIME:
         return info->timed_runs ? (uint64_t)((double)info->total_ns / (double)info->timed_runs *
                                              (double)info->runs)

@@ -5,13 +5,14 @@
 #include "scheduler/registry.h"
 #include "scheduler/scheduler.h"
 #include "scheduler/trace.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define WRITERS_MAX 16 /* of one cell, that are told of */
+#define WRITERS_MAX 16 /* of one cell in an answer; `more` has the number of the others */
 #define INPUTS_MAX  32 /* of one node */
 
-/* ---- whom the question is about: a node, or the nodes that write a cell */
+/* ---- the subject of the question: a node, or the nodes that write a cell */
 
 typedef struct subject {
     const char *name; /* of a cell; NULL: a node was named */
@@ -34,6 +35,7 @@ static hd_node node_named(const inspector *in, const char *name) {
 static void note_writer(void *ctx, node_id id) {
     subject *w = ctx;
     hd_node handle = registry_handle(w->s, id);
+    assert(handle.id == id);
     uint32_t known = w->count < WRITERS_MAX ? w->count : WRITERS_MAX;
     for (uint32_t i = 0; i < known; i++)
         if (w->nodes[i].id == handle.id) return;
@@ -50,7 +52,7 @@ static hd_status find_subject(inspector *in, const char *of, subject *out, hd_er
     }
     hd_status status = *of != '#' ? runtime_look_at(in->rt, of, &out->cell) : HD_SYNTAX;
     if (status == HD_SYNTAX) {
-        env_error(error, HD_NOT_FOUND, "no node is named \"%.80s\", and it is no cell", of);
+        env_error(error, HD_NOT_FOUND, "\"%.80s\" is neither the name of a node nor a cell", of);
         return HD_NOT_FOUND;
     }
     out->name = of;
@@ -73,6 +75,7 @@ typedef struct causes_answer {
 
 static const char *origin_name(hd_origin origin) {
     static const char *const names[] = { "source", "node", "others", "load", "revert" };
+    assert((size_t)origin < sizeof names / sizeof *names);
     return names[origin];
 }
 
@@ -97,7 +100,8 @@ static bool put_cause(void *ctx, const hd_cause *cause) {
     return true;
 }
 
-/* What shows at a cell, shortened. Nothing is loaded for it: looking changes nothing. */
+/* The visible value of a cell, shortened; null for a document that is not loaded. A request loads
+ * nothing. */
 static hd_value visible(inspector *in, hd_cell cell) {
     char text[256];
     const places *ps = &in->rt->r.places;
@@ -108,9 +112,11 @@ static hd_value visible(inspector *in, hd_cell cell) {
     return answer_text(in->pool, text);
 }
 
-/* What it reads, as it is now: a first run has no causes, but it has reasons. */
+/* The cells that the node reads, with their present values. They explain a first run, which has no
+ * causes. */
 static hd_value inputs(inspector *in, hd_node handle) {
     const scheduler *s = scheduler_get(in->rt);
+    assert(s && hd_node_exists(in->rt, handle));
     const node *n = node_of(s, handle.id);
     const edge *reads = node_reads_const(n);
     hd_value all = hd_array();

@@ -1,8 +1,8 @@
 /* drawing.c -- a picture of the graph, made over several pumps.
  *
- * 50,000 nodes take a tenth of a second to draw, and the program that serves has other things to do. So a
- * drawing takes the list of nodes when it begins, and adds some of them to its text in each pump: those
- * that are still there when their turn comes, as they are then. */
+ * 50,000 nodes take a tenth of a second to draw, which is too long for one pump of the program. So a
+ * drawing takes the list of nodes when it begins, and draws some of them in each pump, as they are then;
+ * nodes that have ended meanwhile are left out. */
 #include "inspect/answer.h"
 
 #include "base/env.h"
@@ -13,9 +13,9 @@
 
 typedef struct drawing {
     ask_form as;
-    hd_pool *pool;      /* of one node */
+    hd_pool *pool;      /* cleared after each node */
     VEC(hd_node) nodes; /* in the order of the graph */
-    uint32_t next;      /* of them */
+    uint32_t next;      /* index into nodes */
     uint64_t parts;     /* reads and edges so far */
     json_buffer text,
         edges; /* what the answer will be made of; of a picture for Graphviz only text */

@@ -1,10 +1,10 @@
-/* inspector.h -- who answers: a listening socket, and a few who ask.
+/* inspector.h -- the part of a runtime that answers requests: a listening socket, and its connections.
  *
  *     accept -> read one line -> request_parse -> answer_to, or draw over several pumps -> write -> close
  *
- * Nothing blocks. Each asker has a buffer for its line and one for its answer, both bounded, and a
- * time until which it must have got on; so the worst that one can do is to take one of ASKERS_MAX
- * seats for that long. */
+ * Nothing blocks. Each connection (an asker) has a buffer for its request and one for its answer, both
+ * bounded, and a deadline for each of the two; so a client can do no worse than occupy one of ASKERS_MAX
+ * connections until the deadline. */
 #ifndef INSPECT_INSPECTOR_H
 #define INSPECT_INSPECTOR_H
 
@@ -14,10 +14,10 @@
 #include "value/json_write.h"
 
 #define ASKERS_MAX      8
-#define READ_MAX        4096               /* bytes at once */
+#define READ_MAX        4096               /* bytes of one recv */
 #define ANSWER_MAX      ((size_t)16 << 20) /* bytes */
-#define GRAPH_MAX       50000              /* nodes, in a picture of the graph */
-#define GRAPH_PARTS_MAX (ANSWER_MAX / 24)  /* reads and edges: none takes fewer bytes */
+#define GRAPH_MAX       50000              /* nodes in an answer with the graph */
+#define GRAPH_PARTS_MAX (ANSWER_MAX / 24)  /* its reads and edges; each takes 24 bytes or more */
 #define PIECES_MAX      50000
 #define ASK_WITHIN_NS   UINT64_C(5000000000)  /* from connecting to the end of the line */
 #define TAKE_WITHIN_NS  UINT64_C(30000000000) /* from the answer's start to its end */
@@ -28,11 +28,11 @@
 struct drawing;
 
 typedef struct asker {
-    int fd; /* -1: the seat is free */
+    int fd; /* -1: this entry is free */
     uint64_t deadline_ns;
-    json_buffer line;   /* so much of it as has come */
-    json_buffer answer; /* empty: it has not asked yet, or its picture is being drawn */
-    size_t sent;
+    json_buffer line;   /* the part of the request that has arrived */
+    json_buffer answer; /* empty: the request is not complete yet, or its picture is being drawn */
+    size_t sent;        /* bytes of the answer; at most answer.length */
     struct drawing *drawing; /* owned; NULL: none */
 } asker;
 
@@ -40,7 +40,7 @@ typedef struct inspector {
     hd_runtime *rt;
     int epoll_fd;  /* the sockets below; itself in the runtime's own */
     int listen_fd; /* in epoll_fd unless paused */
-    pid_t pid;     /* whoever else has this memory, after a fork, removes no socket */
+    pid_t pid;     /* that made the socket: a process forked from it must not remove it */
     char path[ADDRESS_MAX];
     char name[64];
     uint64_t began_ns;
@@ -48,26 +48,26 @@ typedef struct inspector {
     uint64_t answered, refused;
     hd_pool *pool; /* of one answer */
     asker askers[ASKERS_MAX];
-    int turn; /* whose picture is drawn first in the next pump */
+    int turn; /* index of the asker whose picture is drawn first in the next pump */
 } inspector;
 
-/* Puts the answer to a request into `out`, as a line. Never fails: without memory, or when it would be
- * too long, the line says that; if not even that is possible `out` stays empty. */
+/* Writes the answer to a request into `out`, which is empty, as a line. Without memory, or when the answer
+ * would be too long, the line is an error; if there is no memory for that either, `out` stays empty. */
 void answer_line(inspector *in, const char *line, size_t length, json_buffer *out);
 /* A line that says why there is no answer. */
 void answer_error(hd_status status, const char *message, json_buffer *out);
 
-/* A picture of a large graph takes longer than a pump may: it is drawn over several. Begins one if that is
- * what the line asks for; false: it asks for something else, or not well. */
+/* A picture of a large graph takes longer than a pump may, so it is drawn over several pumps. Begins a
+ * drawing if the line asks for one; false: the line is another request, or a wrong one. */
 bool drawing_begin(inspector *in, asker *a, const char *line, size_t length);
-/* Draws on, for up to *budget nodes, reads and edges, which it lowers. When all of it is there, or when it
- * cannot be drawn, the asker's answer says so, and the drawing is gone. */
+/* Draws up to *budget nodes, reads and edges, and lowers *budget by their number. When the picture is
+ * complete, or cannot be drawn, the answer of `a` is written and the drawing freed. */
 void drawing_go_on(inspector *in, asker *a, uint64_t *budget);
 void drawing_free(inspector *in, asker *a);
 /* Puts the text that stands before an answer into `out`. */
 bool answer_begin(json_buffer *out);
 
-/* What is answered. A failed value: `error` says why. */
+/* The answer, as a value of in->pool. A failed value: `error` says why. */
 hd_value answer_to(inspector *in, const request *r, hd_error *error);
 
 #endif

@@ -2,6 +2,7 @@
 #include "inspect/request.h"
 
 #include "base/env.h"
+#include <assert.h>
 #include <string.h>
 
 typedef struct word {
@@ -71,7 +72,7 @@ static hd_status take_switch(const hd_iter *it, ask_switch *out, hd_error *error
 static hd_status take(const hd_iter *it, request *r, hd_error *error) {
     int value = 0;
     hd_status status = HD_OK;
-    if (!strcmp(it->key, "heddle")) return HD_OK; /* looked at before */
+    if (!strcmp(it->key, "heddle")) return HD_OK; /* request_parse has checked the version */
     if (!strcmp(it->key, "of")) return take_text(it, &r->of, error);
     if (!strcmp(it->key, "limit")) return take_limit(it, &r->limit, error);
     if (!strcmp(it->key, "on")) return take_switch(it, &r->on, error);
@@ -85,14 +86,14 @@ static hd_status take(const hd_iter *it, request *r, hd_error *error) {
         status = take_word(orders, it, &value, error);
         r->by = (ask_order)value;
     } else {
-        env_error(error, HD_USAGE, "\"%.40s\" is nothing that version %d knows", it->key,
-                  REQUEST_VERSION);
+        env_error(error, HD_USAGE, "version %d of the protocol has no key \"%.40s\"",
+                  REQUEST_VERSION, it->key);
         status = HD_USAGE;
     }
     return status;
 }
 
-/* Whether what is given belongs together. */
+/* HD_USAGE: keys were given that do not go together. */
 static hd_status check(const request *r, hd_error *error) {
     bool about = r->ask == ASK_WHY || r->ask == ASK_WHY_NOT;
     const char *problem = NULL;
@@ -121,5 +122,6 @@ hd_status request_parse(hd_pool *pool, const char *line, size_t length, request 
         return HD_USAGE;
     }
     for (hd_iter it = hd_iter_of(v); !status && hd_iter_next(&it);) status = take(&it, out, error);
+    assert(status || (out->of && out->limit >= 1 && out->limit <= REQUEST_LIMIT));
     return status ? status : check(out, error);
 }

@@ -1,9 +1,9 @@
-/* request.h -- what is asked: one line of JSON.
+/* request.h -- a request: one line of JSON.
  *
  *     {"heddle": 1, "ask": "why", "of": "main/total"}
  *
- * Everything in it is checked: an unknown key or word is refused by name, so that a newer command never
- * gets half an answer from an older program. */
+ * Everything in it is checked: an unknown key or word is refused by name. So an older program does not
+ * answer half of a newer command's request. */
 #ifndef INSPECT_REQUEST_H
 #define INSPECT_REQUEST_H
 
@@ -14,7 +14,7 @@
 #define REQUEST_LIMIT   1000  /* nodes in one answer about statistics, at most */
 
 typedef enum ask_kind {
-    ASK_HELLO, /* who is there */
+    ASK_HELLO, /* name, process id and version of the program */
     ASK_GRAPH, /* as: json, dot */
     ASK_WHY,   /* of: node or cell */
     ASK_WHY_NOT,
@@ -29,14 +29,14 @@ typedef enum ask_switch { SWITCH_LEAVE, SWITCH_ON, SWITCH_OFF } ask_switch;
 
 typedef struct request {
     ask_kind ask;
-    const char *of; /* "" where it is not given; the pool's */
+    const char *of; /* "": not given; borrowed from the pool */
     ask_form as;
     ask_order by;
     uint32_t limit; /* 1 to REQUEST_LIMIT */
     ask_switch on;
 } request;
 
-/* HD_SYNTAX, HD_LIMIT, HD_PROTOCOL (another version), HD_USAGE (nothing that can be asked), HD_NOMEM;
+/* HD_SYNTAX, HD_LIMIT, HD_PROTOCOL (another version), HD_USAGE (an unknown key or word), HD_NOMEM;
  * the error says what is wrong. */
 hd_status request_parse(hd_pool *pool, const char *line, size_t length, request *out,
                         hd_error *error);

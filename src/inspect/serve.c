@@ -1,9 +1,10 @@
-/* serve.c -- the socket's life: listening, seats, lines in, lines out. */
+/* serve.c -- the inspector's sockets: listening, accepting, reading requests, writing answers. */
 #define _GNU_SOURCE
 #include "inspect/inspector.h"
 
 #include "base/env.h"
 #include "value/text.h"
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <heddle/inspect.h>
@@ -13,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* ---- seats */
+/* ---- connections */
 
 static bool watch(inspector *in, int how, int fd, uint32_t events) {
     struct epoll_event event = { .events = events, .data = { .fd = fd } };
@@ -27,7 +28,8 @@ static asker *seat_of(inspector *in, int fd) {
 }
 
 static void leave(inspector *in, asker *a) {
-    close(a->fd); /* which takes it out of the epoll set */
+    assert(a->fd >= 0 && a->sent <= a->answer.length);
+    close(a->fd); /* this also removes it from the epoll set */
     json_buffer_fini(&a->line);
     json_buffer_fini(&a->answer);
     drawing_free(in, a);
@@ -38,8 +40,9 @@ static void leave(inspector *in, asker *a) {
 
 static bool would_block(void) { return errno == EAGAIN || errno == EWOULDBLOCK; }
 
-/* Writes what the socket takes. */
+/* Sends as much of the answer as the socket takes; closes the connection at the end. */
 static void hand_over(inspector *in, asker *a) {
+    assert(a->fd >= 0);
     while (a->sent < a->answer.length) {
         ssize_t n = send(a->fd, a->answer.bytes + a->sent, a->answer.length - a->sent,
                          MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -54,20 +57,22 @@ static void hand_over(inspector *in, asker *a) {
     leave(in, a);
 }
 
-/* `end` of its line; NULL: it has none. */
+/* Answers the request that ends at `end`; NULL: the request is too long. */
 static void reply(inspector *in, asker *a, const char *end) {
+    assert(!a->answer.length && !a->sent && !a->drawing);
+    assert(!end || (end >= a->line.bytes && end < a->line.bytes + a->line.length));
     size_t length = end ? (size_t)(end - a->line.bytes) : 0;
     in->answered++;
     a->deadline_ns = env_now_ns(&in->rt->env) + TAKE_WITHIN_NS;
     if (!end) answer_error(HD_LIMIT, "a request is one line of at most 65536 bytes", &a->answer);
     else if (!drawing_begin(in, a, a->line.bytes, length))
         answer_line(in, a->line.bytes, length, &a->answer);
-    /* While it is drawn, only that it has gone away is of interest. */
+    /* While the picture is drawn, epoll reports nothing but that the client hung up. */
     if (!a->drawing) hand_over(in, a);
     else if (!watch(in, EPOLL_CTL_MOD, a->fd, 0)) leave(in, a);
 }
 
-/* In turns, so that nobody waits for those who came earlier to get all of theirs. */
+/* Begins with another asker in each pump, so that a large picture does not hold up the others. */
 static void draw_on(inspector *in) {
     uint64_t budget = GRAPH_SLICE;
     for (int i = 0; i < ASKERS_MAX && budget; i++) {
@@ -80,6 +85,7 @@ static void draw_on(inspector *in) {
 }
 
 static void listen_to(inspector *in, asker *a) {
+    assert(a->line.length < REQUEST_MAX);
     size_t room = REQUEST_MAX - a->line.length, most = room < READ_MAX ? room : READ_MAX;
     if (!json_buffer_grow(&a->line, most)) {
         leave(in, a); /* there is no memory for an answer either */
@@ -89,7 +95,7 @@ static void listen_to(inspector *in, asker *a) {
     ssize_t n = recv(a->fd, from, most, MSG_DONTWAIT);
     if (n < 0 && (would_block() || errno == EINTR)) return;
     if (n <= 0) {
-        leave(in, a); /* it went away in the middle of its line */
+        leave(in, a); /* the client closed the connection before the end of its line */
         return;
     }
     const char *end = memchr(from, '\n', (size_t)n);
@@ -97,15 +103,15 @@ static void listen_to(inspector *in, asker *a) {
     if (end || a->line.length == REQUEST_MAX) reply(in, a, end);
 }
 
-/* ---- those who come */
+/* ---- new connections */
 
-/* One line, if the socket takes it at once. */
+/* Sends one line with an error, if the socket takes it at once, and closes the connection. */
 static void turn_away(inspector *in, int fd, hd_status status, const char *message) {
     json_buffer line;
     json_buffer_init(&line, &in->rt->env);
     answer_error(status, message, &line);
     if (line.length && send(fd, line.bytes, line.length, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
-        /* It does not matter: nobody is owed an answer here. */
+        /* Ignored: the connection is closed in any case. */
     }
     json_buffer_fini(&line);
     close(fd);
@@ -120,9 +126,10 @@ static void receive(inspector *in, int fd) {
         return;
     }
     if (!a || !watch(in, EPOLL_CTL_ADD, fd, EPOLLIN)) {
-        turn_away(in, fd, HD_BUSY, "too many are asking: try again");
+        turn_away(in, fd, HD_BUSY, "too many connections: try again");
         return;
     }
+    assert(a->fd == -1 && fd >= 0);
     a->fd = fd;
     a->sent = 0;
     a->deadline_ns = env_now_ns(&in->rt->env) + ASK_WITHIN_NS;
@@ -130,7 +137,8 @@ static void receive(inspector *in, int fd) {
     json_buffer_init(&a->answer, &in->rt->env);
 }
 
-/* Without descriptors the socket would stay readable and pump be called for ever. */
+/* accept() fails without a free descriptor, and the socket stays readable: for a second it is not watched,
+ * so that the loop does not spin. */
 static void pause_accepting(inspector *in) {
     epoll_ctl(in->epoll_fd, EPOLL_CTL_DEL, in->listen_fd, NULL);
     in->paused_until_ns = env_now_ns(&in->rt->env) + ACCEPT_PAUSE_NS;
@@ -175,7 +183,7 @@ static void pump(void *ctx) {
         }
         asker *a = seat_of(in, fd);
         if (!a) continue;
-        if (a->drawing) leave(in, a); /* it has hung up */
+        if (a->drawing) leave(in, a); /* the client has hung up */
         else if (a->answer.length) hand_over(in, a);
         else listen_to(in, a);
     }
@@ -197,13 +205,14 @@ static uint64_t deadline(const void *ctx) {
 static void inspector_close(void *ctx) {
     inspector *in = ctx;
     hd_runtime *rt = in->rt;
+    assert(!rt->outside.ctx || rt->outside.ctx == in);
     for (int i = 0; i < ASKERS_MAX; i++)
         if (in->askers[i].fd >= 0) leave(in, &in->askers[i]);
     if (in->listen_fd >= 0) {
         if (in->pid == getpid()) unlink(in->path);
         close(in->listen_fd);
     }
-    if (in->epoll_fd >= 0) close(in->epoll_fd); /* which takes it out of the runtime's */
+    if (in->epoll_fd >= 0) close(in->epoll_fd); /* this also removes it from the runtime's */
     hd_pool_close(in->pool);
     rt->outside = (runtime_extension){ 0 };
     env_free(&rt->env, in, sizeof *in);
@@ -214,7 +223,7 @@ static void inspector_close(void *ctx) {
 static hd_status listen_failed(hd_runtime *rt, const char *path) {
     switch (errno) {
     case EADDRINUSE:
-        return runtime_fail(rt, HD_EXISTS, "%.100s: somebody serves there already", path);
+        return runtime_fail(rt, HD_EXISTS, "%.100s: another program serves there already", path);
     case ENAMETOOLONG:
         return runtime_fail(rt, HD_LIMIT, "%.100s: too long for a socket; choose a shorter name",
                             path);
@@ -230,7 +239,7 @@ static hd_status listen_failed(hd_runtime *rt, const char *path) {
     }
 }
 
-/* A path that somebody chose. What is in the way is left alone, unless it is a socket nobody has. */
+/* A file at the path is left alone, unless it is a socket that refuses connections. */
 static hd_status listen_at(inspector *in, const char *path) {
     if (strlen(path) >= sizeof in->path) {
         errno = ENAMETOOLONG;
@@ -245,7 +254,7 @@ static hd_status listen_at(inspector *in, const char *path) {
     return in->listen_fd < 0 ? listen_failed(in->rt, path) : HD_OK;
 }
 
-/* Beside the file: a runtime of this process may be there already. */
+/* Beside the store's file, under the first free number: other runtimes of this process may serve, too. */
 static hd_status listen_beside(inspector *in, const char *file) {
     char path[ADDRESS_MAX];
     hd_status status = HD_LIMIT;
@@ -276,7 +285,7 @@ static hd_status join_loop(inspector *in) {
     event.data.fd = in->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (loop < 0 || in->epoll_fd < 0 || epoll_ctl(loop, EPOLL_CTL_ADD, in->epoll_fd, &event) ||
         !watch(in, EPOLL_CTL_ADD, in->listen_fd, EPOLLIN))
-        return runtime_fail(in->rt, HD_NOMEM, "there are no descriptors left for a socket");
+        return runtime_fail(in->rt, HD_NOMEM, "no file descriptors are left for a socket");
     return HD_OK;
 }
 

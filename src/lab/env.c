@@ -1,4 +1,4 @@
-/* env.c -- the test environment: virtual time, seeded randomness, memory that runs out.
+/* env.c -- the test environment: virtual time, seeded randomness, allocations that fail on request.
  *
  * A store in a file has a thread that allocates and logs too: one lock, and clocks that are atomic.
  *
@@ -21,7 +21,7 @@
 typedef struct lab_block {
     struct lab_block *prev, *next;
     size_t size;
-    uint64_t serial; /* the how-manyeth allocation of the world made it */
+    uint64_t serial; /* number of the allocation that made it, counted from 1 in each world */
     uint64_t mark;   /* LAB_BLOCK_MARK while the block lives */
     uint64_t align_;
 } lab_block;
@@ -53,7 +53,7 @@ void hd_lab_fail(const char *format, ...) {
     abort();
 }
 
-/* The lab's own bookkeeping does not run out of memory in a way worth testing. */
+/* Memory for the lab's own records. Without it the test ends: no test is about that. */
 static void *lab_own_memory(void *block, size_t size) {
     void *moved = realloc(block, size);
     if (!moved) hd_lab_fail("the machine is out of memory");
@@ -138,7 +138,7 @@ static void lab_block_drop(hd_lab_env *w, lab_block *b) {
 }
 
 static void *lab_resize(hd_lab_env *w, void *memory, size_t old_size, size_t size) {
-    if (!memory && old_size) hd_lab_fail("no block, but %zu bytes of it", old_size);
+    if (!memory && old_size) hd_lab_fail("NULL was given back as a block of %zu bytes", old_size);
     lab_block *old = memory ? lab_block_of(w, memory, old_size) : NULL;
     if (size == 0) {
         if (old) lab_block_drop(w, old);
@@ -163,8 +163,8 @@ static void *lab_alloc(void *ctx, void *memory, size_t old_size, size_t size) {
 
 /* ---- Clocks, random, log ----------------------------------------------------------------- */
 
-/* Nobody waits in a lab: time jumps to the deadline. With a descriptor there may be a thread behind
- * it, which needs real time: a moment of that first. */
+/* A wait in a lab takes no real time: the clock jumps to the deadline. If there is a descriptor, a thread
+ * may write to it, and a thread needs real time: so a moment of real time passes first. */
 static void lab_wait(void *ctx, int fd, uint64_t deadline_ns) {
     hd_lab_env *w = ctx;
     struct pollfd readable = { fd, POLLIN, 0 };

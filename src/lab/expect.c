@@ -1,4 +1,4 @@
-/* expect.c -- expectations, and why they do not hold.
+/* expect.c -- expectations, and the messages of those that do not hold.
  *
  * A message says what was expected and what was found; then, from the runtime itself, why each node
  * that should have run did not, what made others run, and where a wrong value came from. */
@@ -17,7 +17,7 @@ bool lab_tell(const hd_lab *lab, const char *message) {
     return false;
 }
 
-/* The text is let go of first: `fail` may leave by longjmp. */
+/* Frees the text before it calls options.fail, which may leave by longjmp. */
 static bool tell_text(const lab_runtime *r, lab_text *message) {
     char kept[MESSAGE_MAX];
     snprintf(kept, sizeof kept, "%s", lab_text_of(message));
@@ -108,7 +108,7 @@ static bool tell_cause(void *ctx, const hd_cause *c) {
 static void add_why(lab_text *out, hd_runtime *rt, hd_node node) {
     told_causes t = { out, rt, 0 };
     hd_node_why(rt, node, tell_cause, &t);
-    if (!t.count) lab_text_add(out, "\n        it was its first run, or nobody traced it");
+    if (!t.count) lab_text_add(out, "\n        it was its first run, or the run was not traced");
 }
 
 static void add_why_not(lab_text *out, hd_runtime *rt, const char *name) {
@@ -147,7 +147,7 @@ static bool stands_before(const char *list, const char *end, const char *word) {
     return false;
 }
 
-/* Each name once that one list has more often than the other. */
+/* Explains each name that `names` has more often than `others`, once. */
 static void explain(lab_text *out, hd_runtime *rt, const char *names, const char *others,
                     bool ran) {
     char name[256];
@@ -241,7 +241,7 @@ bool hd_lab_expect_cell_at(const char *file, int line, hd_runtime *rt, const cha
     lab_text message = { 0 };
     lab_text_add(&message, "%s:%d: ", file, line);
     if (error.status) {
-        lab_text_add(&message, "\"%s\" is no JSON: %s", json, error.message);
+        lab_text_add(&message, "\"%s\" is not JSON: %s", json, error.message);
     } else {
         lab_text_add(&message, "%s should be %s, and is %s", cell, json, hd_lab_get(rt, cell));
         add_writer(&message, rt, cell);

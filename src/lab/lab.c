@@ -1,7 +1,7 @@
-/* lab.c -- a store, runtimes on it, and the hand that moves them.
+/* lab.c -- a store, runtimes on it, and the functions that drive them.
  *
- * A runtime of the lab is an ordinary one. What is special is its environment, which passes on to the
- * lab's world, and its store in memory, which asks us about every commit and every answer. */
+ * A runtime of the lab is an ordinary one, with two differences: its environment calls that of the lab's
+ * world, and its store in memory asks the lab about every commit and every answer. */
 #define _GNU_SOURCE
 #include "lab/lab.h"
 
@@ -12,11 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LOOK_MS     100 /* a runtime on a file has looked for others' commits after this */
+#define LOOK_MS     100 /* within this time a runtime on a file looks for others' commits */
 #define LOOKS_MAX   1000
 #define TURNS_MAX   10000
 #define WINDOWS_MAX 100 /* of debounces and throttles, that idle waits for */
-#define WAITS_MAX   10  /* waits of a second for what nobody promised, and the test ends */
+#define WAITS_MAX   10  /* waits of a second without a deadline, in a row: then the test ends */
 #define TRACE_KINDS (HD_TRACE_RUNS | HD_TRACE_TRIGGERS)
 
 /* ---- The environment of a runtime ---------------------------------------------------------- */
@@ -44,7 +44,8 @@ static void pass_log(void *ctx, hd_log_level level, const char *line) {
     e->log(e->ctx, level, line);
 }
 
-/* Whoever waits without a deadline waits for another thread, or for nothing. */
+/* A wait without a deadline is for another thread; if nothing comes after WAITS_MAX of them, the test
+ * would wait for ever. */
 static void pass_wait(void *ctx, int fd, uint64_t deadline_ns) {
     lab_runtime *r = ctx;
     const hd_env *e = world_of(ctx);
@@ -53,7 +54,7 @@ static void pass_wait(void *ctx, int fd, uint64_t deadline_ns) {
     bool ended = deadline_ns != UINT64_MAX || (fd >= 0 && poll(&readable, 1, 0) > 0);
     r->waits = ended ? 0 : r->waits + 1;
     if (r->waits > WAITS_MAX)
-        hd_lab_fail("%s waits for something that nobody is going to do%s", r->name,
+        hd_lab_fail("%s waits for something that does not happen%s", r->name,
                     r->held ? " (it is held)" : "");
 }
 
@@ -112,7 +113,7 @@ hd_lab *hd_lab_open(const hd_lab_options *options) {
 
 hd_lab_env *hd_lab_world(hd_lab *lab) { return lab->world; }
 
-/* The store in memory is made with the first runtime: there a status can be given. */
+/* The store in memory is made with the first runtime, because hd_lab_open cannot return a status. */
 static hd_status open_memory(hd_lab *lab) {
     if (lab->memory || lab->options.in_file) return HD_OK;
     hd_memory_options options = { .load_late = lab->options.load_late,
@@ -165,7 +166,7 @@ static lab_runtime *find_runtime(const hd_lab *lab, const char *name) {
 
 static hd_status told_twice(const hd_lab *lab, const char *name) {
     char message[256];
-    snprintf(message, sizeof message, "there is a runtime %.200s already", name);
+    snprintf(message, sizeof message, "a runtime %.200s is open already", name);
     lab_tell(lab, message);
     return HD_EXISTS;
 }
@@ -197,11 +198,11 @@ hd_runtime *hd_lab_runtime(hd_lab *lab, const char *name) {
     return rt;
 }
 
-/* What nobody has asked about must not pass for success. Empty: all is well. */
+/* Prints the failures and violations that the test has not asked for; "": there are none. */
 static void tell_unseen(const lab_runtime *r, char *out, size_t size) {
     out[0] = '\0';
     if (r->failures.length)
-        snprintf(out, size, "%s: nobody looked at these failures: %s", r->name,
+        snprintf(out, size, "%s: the test did not look at these failures: %s", r->name,
                  lab_text_of(&r->failures));
     else if (r->violations.length)
         snprintf(out, size, "%s: not idempotent: %s", r->name, lab_text_of(&r->violations));
@@ -219,7 +220,7 @@ void hd_lab_runtime_close(hd_runtime *rt) {
         hd_lab_fail("%s does not close: %s", r->name, hd_status_text(status));
     char unseen[512];
     tell_unseen(r, unseen, sizeof unseen);
-    free_runtime(r); /* first: who is told may leave by longjmp */
+    free_runtime(r); /* before the messages: options.fail may leave by longjmp */
     if (*unseen) lab_tell(lab, unseen);
 }
 
@@ -262,7 +263,7 @@ static uint64_t pending_of(const lab_runtime *r) {
     return r->held ? 0 : stats.pending;
 }
 
-/* The earliest time at which somebody wants to be called. */
+/* The earliest deadline of the runtimes. */
 static uint64_t next_deadline(const hd_lab *lab) {
     uint64_t first = UINT64_MAX;
     for (const lab_runtime *r = lab->runtimes; r; r = r->next) {
@@ -272,7 +273,7 @@ static uint64_t next_deadline(const hd_lab *lab) {
     return first;
 }
 
-/* The writer of a file is a thread: its verdicts take real time. */
+/* The store in a file decides in a thread, so its verdicts take real time. */
 static bool await_verdicts(hd_lab *lab) {
     bool awaited = false;
     for (lab_runtime *r = lab->runtimes; r; r = r->next) {
@@ -308,7 +309,8 @@ void hd_lab_settle(hd_lab *lab) {
     if (!lab->options.in_file || !lab->runtimes || !lab->runtimes->next) return;
     uint64_t before = UINT64_MAX, heard;
     for (int look = 0; (heard = frames_heard(lab)) != before; before = heard, look++) {
-        if (look == LOOKS_MAX) hd_lab_fail("the runtimes do not settle: each answers the others");
+        if (look == LOOKS_MAX)
+            hd_lab_fail("the runtimes do not settle: their commits keep each other running");
         hd_lab_advance_ms(lab, LOOK_MS);
         settle_now(lab);
     }
@@ -355,7 +357,7 @@ void hd_lab_advance_ms(hd_lab *lab, uint64_t ms) { hd_lab_env_advance_ms(lab->wo
 
 static lab_runtime *in_memory(hd_runtime *rt) {
     lab_runtime *r = lab_runtime_of(rt);
-    if (r->lab->options.in_file) hd_lab_fail("%s: only a store in memory does that", r->name);
+    if (r->lab->options.in_file) hd_lab_fail("%s: only for a store in memory", r->name);
     return r;
 }
 
@@ -365,7 +367,7 @@ void hd_lab_release(hd_runtime *rt) { lab_runtime_of(rt)->held = 0; }
 void hd_lab_refuse(hd_runtime *rt, hd_status status, uint32_t times) {
     lab_runtime *r = in_memory(rt);
     if (hd_status_class(status) == HD_CLASS_TRANSIENT || !status)
-        hd_lab_fail("%s is no refusal; for a store that is busy see hd_lab_hold",
+        hd_lab_fail("%s is not a refusal; for a store that is busy see hd_lab_hold",
                     hd_status_name(status));
     r->refusal = status;
     r->refusals = times;

@@ -1,4 +1,4 @@
-/* lab.h -- what the parts of the lab share. They stand on the public headers alone.
+/* lab.h -- what the files of the lab share. They use the public headers only.
  *
  *     env.c      the environment           lab.c      the store, its runtimes, moving
  *     record.c   what ran and failed       expect.c   expectations, and why they do not hold */
@@ -7,7 +7,7 @@
 
 #include <heddle/lab.h>
 
-/* A text that grows. The lab's own memory does not run out in a way worth testing. */
+/* A text that grows. Without memory the test ends. */
 typedef struct lab_text {
     char *bytes; /* NULL: empty */
     size_t length, capacity;
@@ -20,7 +20,7 @@ void lab_text_free(lab_text *t);
 
 enum { LAB_GETS_KEPT = 4 };
 
-/* A runtime of a lab. Its hd_env has this as its ctx: that is how a runtime is known to be ours. */
+/* A runtime of a lab. Its hd_env has this as its ctx; lab_runtime_of recognises a lab's runtime by that. */
 typedef struct lab_runtime {
     hd_lab *lab;
     hd_runtime *rt;
@@ -45,14 +45,15 @@ struct hd_lab {
     lab_runtime *runtimes; /* in order of opening */
 };
 
-/* The record of a runtime; one that is not of a lab ends the test. */
+/* The record of a runtime; ends the test if the runtime is not one of a lab. */
 lab_runtime *lab_runtime_of(const hd_runtime *rt);
 
-/* record.c: watches a runtime from its opening on; takes over what was traced since the last time. */
+/* record.c: switches the trace of a new runtime on; takes over the runs traced since the last call. */
 hd_status lab_record_start(lab_runtime *r);
 void lab_record_take(lab_runtime *r);
 
-/* expect.c: an expectation does not hold, or something cannot be done. Returns false, if at all. */
+/* expect.c: tells that an expectation does not hold, or that something cannot be done, by options.fail.
+ * Returns false, if options.fail returns. */
 bool lab_tell(const hd_lab *lab, const char *message);
 
 #endif

@@ -1,8 +1,8 @@
 /* record.c -- the log of what ran, what failed and what was not idempotent.
  *
- * Nodes are traced by the runtime, which keeps the last 2,000 runs; they are taken over after every
- * turn. Handlers tell of themselves as they commit: the nodes that ran before are taken over first, so
- * the order is right. */
+ * The runtime traces nodes and keeps the last 2,000 runs; the lab takes them over after every pump.
+ * Handlers are noted when they commit; the lab first takes over the runs of nodes before, so that the order
+ * is right. */
 #include "lab/lab.h"
 
 #include <inttypes.h>
@@ -47,7 +47,7 @@ hd_status lab_record_start(lab_runtime *r) {
 
 /* ---- Telling ------------------------------------------------------------------------------- */
 
-/* Hands a text out and begins a new one. */
+/* Returns the text, which is good until the next call, and begins a new one. */
 static const char *hand_out(lab_text *from, lab_text *told) {
     lab_text spare = *told;
     *told = *from;

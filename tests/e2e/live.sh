@@ -100,9 +100,9 @@ check "what a restart would run: nothing" gives 0 "nothing is stale: no piece wo
 "$heddle" set shop.db main/price 11
 check "what it would run, once something has changed" holds prints "^main/main  *[0-9]* node.* would run" pieces shop.db --stale
 check "the same for a program" holds prints '"id":"main","stale_nodes":' pieces shop.db --stale --json
-check "a socket that nobody serves" fails 8 "nobody serves at" graph shop.db --socket here.sock
-check "also where the file could tell something" fails 8 "nobody serves at" pieces shop.db --socket here.sock
-check "or the log" fails 8 "nobody serves at" why shop.db main/price --socket here.sock
+check "a socket that nobody serves" fails 8 "no program serves at" graph shop.db --socket here.sock
+check "also where the file could tell something" fails 8 "no program serves at" pieces shop.db --socket here.sock
+check "or the log" fails 8 "no program serves at" why shop.db main/price --socket here.sock
 check "who is asked for by number must be there" fails 8 "no running program" pieces shop.db --pid 1
 check "also for why" fails 8 "no running program" why shop.db main/price --pid 1
 rm -f here.sock

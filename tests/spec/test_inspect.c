@@ -167,7 +167,7 @@ static void what_is_not_understood_is_refused_by_name(void **state) {
         { "{\"heddle\":1}\n", "'ask' is missing" },
         { "{\"heddle\":1,\"ask\":\"stop\"}\n", "'ask' cannot be 'stop'" },
         { "{\"heddle\":1,\"ask\":7}\n", "HD_USAGE" },
-        { "{\"heddle\":1,\"ask\":\"hello\",\"more\":1}\n", "'more' is nothing" },
+        { "{\"heddle\":1,\"ask\":\"hello\",\"more\":1}\n", "no key 'more'" },
         { "{\"heddle\":1,\"ask\":\"why\"}\n", "must name a node or a cell" },
         { "{\"heddle\":1,\"ask\":\"why\",\"of\":\"a\\u0000b\"}\n", "without NUL" },
         { "{\"heddle\":1,\"ask\":\"why\",\"of\":\"nobody\"}\n", "HD_NOT_FOUND" },
@@ -564,7 +564,7 @@ static void serving_again_and_twice(void **state) {
     assert_int_equal(hd_runtime_serve(rt(), &options), HD_USAGE);
     lab_on(l, "b");
     assert_int_equal(hd_runtime_serve(rt(), &options), HD_EXISTS);
-    assert_non_null(strstr(hd_runtime_error(rt())->message, "somebody serves there"));
+    assert_non_null(strstr(hd_runtime_error(rt())->message, "another program serves there"));
     lab_on(l, "a");
     hd_runtime_stop_serving(rt());
     hd_runtime_stop_serving(rt());

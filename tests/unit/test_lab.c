@@ -152,7 +152,7 @@ static void a_number_of_runs_that_is_wrong_says_how_many(void **state) {
 
 static void what_is_no_json_and_no_cell_is_said(void **state) {
     assert_false(hd_lab_expect_cell(rt, "main/x", "{"));
-    assert_told("\"{\" is no JSON");
+    assert_told("\"{\" is not JSON");
     hd_lab_set(rt, "main/x", "{");
     assert_told("main/x cannot be set to {");
     hd_lab_set(rt, "nowhere", "1");
@@ -174,7 +174,7 @@ static void a_failure_that_nobody_looked_at_is_told_at_the_end(void **state) {
     hd_effect(rt, "bad", fail_always, NULL);
     hd_lab_settle(lab);
     hd_lab_runtime_close(rt);
-    assert_told("nobody looked at these failures: bad HD_FAILED: the cart is full");
+    assert_told("the test did not look at these failures: bad HD_FAILED: the cart is full");
 }
 
 /* ---- twice */
@@ -335,7 +335,7 @@ static void who_leaves_from_closing_can_close_again(void **state) {
     hd_lab_settle(lab);
     told[0] = '\0';
     if (!setjmp(out)) hd_lab_close(lab);
-    assert_told("nobody looked at these failures");
+    assert_told("the test did not look at these failures");
     hd_lab_close(lab);
 }
 
@@ -343,7 +343,7 @@ static void a_name_belongs_to_one_runtime(void **state) {
     hd_runtime *other;
     assert_int_equal(hd_lab_runtime_with(lab, "a", NULL, &other), HD_EXISTS);
     assert_null(other);
-    assert_told("there is a runtime a already");
+    assert_told("a runtime a is open already");
 }
 
 /* ---- no memory */
