@@ -116,7 +116,8 @@ static hd_value answer_pieces(inspector *in, hd_error *error) {
 
 /* ---- a line for a line */
 
-hd_value answer_to(inspector *in, const request *r, hd_error *error) {
+/* The answer, as a value of in->pool. A failed value: `error` says why. */
+static hd_value answer_to(inspector *in, const request *r, hd_error *error) {
     switch (r->ask) {
     case ASK_HELLO: return answer_hello(in);
     case ASK_GRAPH: break; /* drawn, not answered: drawing_begin */

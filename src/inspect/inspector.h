@@ -67,7 +67,4 @@ void drawing_free(inspector *in, asker *a);
 /* Puts the text that stands before an answer into `out`. */
 bool answer_begin(json_buffer *out);
 
-/* The answer, as a value of in->pool. A failed value: `error` says why. */
-hd_value answer_to(inspector *in, const request *r, hd_error *error);
-
 #endif

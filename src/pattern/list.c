@@ -74,7 +74,8 @@ static void keep(hd_value *to, hd_value v) {
     hd_value_unref(before);
 }
 
-hd_status list_rebuild(list_part *p, hd_tx *tx, hd_value items) {
+/* Gives every element of `items` its row, old or new. The result is in p->links and p->held. */
+static hd_status rebuild(list_part *p, hd_tx *tx, hd_value items) {
     hd_pool *pool = hd_tx_pool(tx);
     hd_builder *links = NULL, *held = NULL;
     for (uint32_t i = 0; i < p->rows.count; i++)
@@ -121,7 +122,7 @@ typedef struct update {
     hd_value items;         /* the new list */
     hd_value links, held;   /* of the new list, so far */
     VEC(uint32_t) loosened; /* slots of rows whose element is no longer where it was */
-    bool give_up;           /* two elements have the same key: list_rebuild is needed */
+    bool give_up;           /* two elements have the same key: rebuild() is needed */
 } update;
 
 static hd_status loosen(update *u, uint32_t index) {
@@ -215,7 +216,8 @@ static hd_status apply(update *u, difference *d) {
     return status;
 }
 
-hd_status list_update(list_part *p, hd_tx *tx, hd_value items) {
+/* The same, by the difference between `items` and the list of the last run. */
+static hd_status apply_difference(list_part *p, hd_tx *tx, hd_value items) {
     difference d = { .env = p->part.env };
     update u = { .p = p, .tx = tx, .items = items, .links = p->links, .held = p->held };
     assert(!p->repeated && hd_value_kind(p->list_value) == HD_KIND_ARRAY);
@@ -226,7 +228,7 @@ hd_status list_update(list_part *p, hd_tx *tx, hd_value items) {
     if (!status) status = apply(&u, &d);
     if (!status && !u.give_up) drop_loosened(&u);
     if (!status) status = hd_value_status(u.held);
-    if (!status && u.give_up) status = list_rebuild(p, tx, items);
+    if (!status && u.give_up) status = rebuild(p, tx, items);
     else if (!status) {
         keep(&p->links, u.links);
         keep(&p->held, u.held);
@@ -305,7 +307,7 @@ static hd_status coordinate(hd_tx *tx, void *ctx) {
     warn_of(p, tx, items);
     bool alike = hd_value_kind(items) == HD_KIND_ARRAY && !p->repeated &&
                  hd_value_kind(p->list_value) == HD_KIND_ARRAY;
-    status = alike ? list_update(p, tx, items) : list_rebuild(p, tx, items);
+    status = alike ? apply_difference(p, tx, items) : rebuild(p, tx, items);
     keep(&p->list_value, status ? (hd_value){ 0 } : items);
     if (status) return part_failed(tx, status);
     persistence_created(s, s->running);

@@ -34,7 +34,7 @@ typedef struct list_part {
     VEC(uint32_t) free;  /* slots; has room for all of them */
     table keys;          /* key -> slot */
     VEC(uint32_t) order; /* slots by index */
-    bool repeated;       /* two elements have the same key: list_update cannot handle that */
+    bool repeated;       /* two elements have the same key: the next run rebuilds */
 
     /* What the last run read, and the two values it made; `list_value` is absent before the first run and
      * after one that failed. All referenced. */
@@ -54,10 +54,5 @@ hd_status list_add(list_part *p, hd_tx *tx, size_t index, hd_value element, cons
 /* Stops the row's build and frees the row. */
 void list_drop(list_part *p, uint32_t slot);
 void row_free(list_part *p, row *r);
-
-/* Bring the rows in line with `items`: from nothing, or by the difference from the last run. The result is
- * in p->links and p->held. */
-hd_status list_rebuild(list_part *p, hd_tx *tx, hd_value items);
-hd_status list_update(list_part *p, hd_tx *tx, hd_value items);
 
 #endif

@@ -1,4 +1,4 @@
-/* array.c -- arrays. */
+/* array.c -- reading and changing arrays; the trees behind them are in tree.c and node.c. */
 #include "value/array.h"
 #include "value/pool.h"
 #include "value/tree.h"
@@ -18,12 +18,14 @@ hd_value array_get(hd_value array, size_t index) {
 
 /* The way to an entry, or behind the last one. */
 static void way_to(way *w, const node *n, size_t index) {
+    assert(!n->object && index <= node_total(n));
     w->append = index == node_total(n);
     for (w->depth = 0;; n = inner_children(n)[w->slot[w->depth++]]) {
         w->node[w->depth] = n;
         if (n->level == 0) break;
         w->slot[w->depth] = inner_locate(n, &index);
     }
+    assert(w->depth < TREE_LEVELS && index <= n->count);
     w->slot[w->depth++] = (unsigned)index;
 }
 
@@ -36,6 +38,7 @@ static hd_status refuse(const hd_heap *heap, hd_value array, hd_value v) {
 }
 
 static hd_value finish(hd_status status, node *root) {
+    assert(status ? !root : !root || !root->object);
     return status ? value_failed(status) : node_value(root, false);
 }
 
@@ -114,6 +117,7 @@ static hd_value take_few(hd_heap *heap, const hd_value *items, unsigned count) {
 }
 
 hd_value array_take(hd_heap *heap, const hd_value *items, size_t count) {
+    assert(count == 0 || (value_exists(items[0]) && value_exists(items[count - 1])));
     if (count == 0) return hd_array();
     if (count <= ARRAY_LEAF_MAX) return take_few(heap, items, (unsigned)count);
     node *root;

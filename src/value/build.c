@@ -19,6 +19,7 @@ void build_init(build *b, hd_heap *heap) {
 }
 
 void build_drop(build *b, size_t from) {
+    assert(from <= b->count && b->count <= b->capacity);
     for (size_t i = from; i < b->count; i++) value_unref((hd_value){ b->items[i] });
     b->count = from;
 }
@@ -45,6 +46,7 @@ bool build_grow(build *b) {
 
 /* Replaces the entries from `from` on by v, which holds their references now. */
 static hd_status build_replace(build *b, size_t from, hd_value v) {
+    assert(from <= b->count && !value_is_absent(v));
     b->count = from;
     if (value_is_failed(v)) return hd_value_status(v);
     return build_push(b, v) ? HD_OK : HD_NOMEM;
@@ -74,6 +76,7 @@ static hd_value small_object(hd_heap *heap, shape *s, const hd_value *values, un
 
 static hd_value object_in_order(hd_heap *heap, const order *o, const uint64_t *entries) {
     hd_value values[OBJECT_LEAF_MAX];
+    assert(o->count <= OBJECT_LEAF_MAX && o->shape->count == o->count);
     for (unsigned i = 0; i < o->count; i++) values[o->place[i]].bits = entries[2 * i + 1];
     return small_object(heap, o->shape, values, o->count);
 }

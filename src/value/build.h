@@ -32,6 +32,7 @@ bool build_grow(build *b);
 
 /* Takes the reference of v, which must exist. False without memory: v is released. */
 static inline bool build_push(build *b, hd_value v) {
+    assert(value_exists(v));
     if (b->count == b->capacity && !build_grow(b)) {
         value_unref(v);
         return false;

@@ -37,6 +37,7 @@ static bool push_step(differ *d, struct key *k, size_t index) {
         d->steps = steps;
         d->capacity = capacity;
     }
+    assert(d->depth < d->capacity && (!k || !index));
     d->steps[d->depth++] = (diff_step){ k, index };
     return true;
 }
@@ -49,6 +50,7 @@ static bool diff_entries(differ *d, hd_value before, hd_value after) {
     while (pairs_next(&p)) {
         if (!push_step(d, p.key, p.key ? 0 : p.index)) return false;
         bool more = diff_values(d, p.was, p.is);
+        assert(d->depth > 0 && p.was.bits != p.is.bits);
         d->depth--;
         if (!more) return false;
     }
@@ -70,7 +72,9 @@ hd_status diff_walk(hd_heap *heap, hd_value before, hd_value after, diff_fn fn, 
     if (value_is_failed(before)) return hd_value_status(before);
     if (value_is_failed(after)) return hd_value_status(after);
     d.steps = d.few;
-    diff_values(&d, before, after);
+    bool whole = diff_values(&d, before, after);
+    assert(whole == !d.status && (!whole || !d.depth));
+    (void)whole;
     if (d.steps != d.few) heap_large_free(heap, d.steps);
     return d.status == HD_ABORTED ? HD_OK : d.status;
 }

@@ -82,7 +82,7 @@ struct hd_heap {
     uint64_t *build_spare; /* the stack of the last build, for the next; written by build.c only */
     size_t build_spare_capacity;
 
-    list pools; /* open pools; written by pool.c only */
+    list pools; /* open pools; pool.c adds and removes them */
 
     uint64_t seed;                     /* of the tables of keys and paths */
     unsigned char secret[HEAP_SECRET]; /* of hd_value_hash */

@@ -21,8 +21,7 @@ hd_status hd_heap_open(const hd_env *env, const hd_limits *limits, hd_heap **out
     return HD_OK;
 }
 
-/* The caller has released what pools hold: the blocks that are left are references that the program did
- * not give up. */
+/* Closes the pools first: the blocks that are left then are references that the program did not give up. */
 static void report_leftovers(hd_heap *heap) {
     for (list_node *l; (l = list_first(&heap->pools)) != NULL;)
         hd_pool_close(LIST_ENTRY(l, hd_pool, by_heap));

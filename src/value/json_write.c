@@ -37,6 +37,7 @@ void json_buffer_fini(json_buffer *b) {
 }
 
 bool json_buffer_grow(json_buffer *b, size_t more) {
+    assert(b->length <= b->capacity && (!b->bytes == !b->capacity));
     if (more <= b->capacity - b->length) return true;
     size_t need = b->length + more;
     size_t capacity = b->capacity ? b->capacity : 256;
@@ -69,8 +70,9 @@ typedef struct writer {
 
     /* When the buffer has grown to this, something is due: the sink, or giving up a line. */
     size_t check_at;
-    bool on_trial;     /* a line that may turn out too wide: nothing goes to the sink */
-    size_t line_start; /* where in the buffer the present line began; below 0 wraps, and fits */
+    bool on_trial; /* a line that may turn out too wide: nothing goes to the sink */
+    size_t
+        line_start; /* offset in the buffer at which the line began; wraps below 0 after a flush */
 
     place *places; /* few_places, or memory of env */
     size_t places_count, places_capacity;
@@ -120,6 +122,7 @@ static inline bool put_between(writer *w, char c) {
 
 static bool flush(writer *w) {
     json_buffer *b = w->buffer;
+    assert(w->sink && !w->on_trial);
     if (b->length && !w->sink(w->ctx, b->bytes, b->length)) return fail(w, HD_ABORTED);
     w->line_start -= b->length;
     b->length = 0;

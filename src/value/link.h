@@ -27,7 +27,7 @@ hd_value link_make(hd_heap *heap, const hd_link *link, const char **field);
 /* "space", "user", "session"; HD_SCOPE_HERE is "here", which is never written. */
 const char *link_scope_name(hd_scope scope);
 
-/* Releases the parts and the block; called by value_destroy only. */
+/* Releases the parts and the block, which has no references. */
 void link_destroy(link_block *l);
 
 /* By content; the two may come from different heaps. */

@@ -1,4 +1,4 @@
-/* object.c -- objects. */
+/* object.c -- reading and changing objects; the trees behind them are in tree.c and node.c. */
 #include "value/object.h"
 #include "value/pool.h"
 #include "value/tree.h"
@@ -17,6 +17,7 @@ static const node *leaf_for(const node *n, needle k) {
 hd_value object_get(hd_value v, const struct key *k) {
     if (object_count(v) == 0) return value_absent();
     const node *n = value_node(v);
+    assert(heap_of(n) == heap_of(k)); /* keys are compared by pointer */
     if (n->level) n = leaf_for(n, needle_of_key(k));
     int slot = leaf_find(n, k);
     return slot < 0 ? value_absent() : leaf_values(n)[slot];
@@ -45,6 +46,7 @@ static bool way_to(way *w, const node *n, const struct key *k) {
     found = slot >= 0;
     w->slot[w->depth] = found ? (unsigned)slot : leaf_search(n, &sought, &found);
     w->append = edge && !found && w->slot[w->depth] == n->count;
+    assert(w->depth < TREE_LEVELS && w->slot[w->depth] <= n->count);
     w->depth++;
     return found;
 }
@@ -58,6 +60,7 @@ static hd_status refuse(const hd_heap *heap, hd_value object, hd_value v) {
 }
 
 static hd_value finish(hd_status status, node *root) {
+    assert(status ? !root : !root || root->object);
     return status ? value_failed(status) : node_value(root, true);
 }
 

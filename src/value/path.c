@@ -78,7 +78,9 @@ static hd_path entry_take(hd_heap *heap) {
     return path;
 }
 
-bool path_child_find(const hd_heap *heap, hd_path parent, const struct key *segment, hd_path *out) {
+/* The child if it is in the table already (borrowed), else false. */
+static bool path_child_find(const hd_heap *heap, hd_path parent, const struct key *segment,
+                            hd_path *out) {
     uint32_t hash = step_hash(parent, segment);
     for (table_probe p = table_find(&heap->paths_by_step, hash);
          table_next(&heap->paths_by_step, &p);) {

@@ -47,8 +47,6 @@ static inline void path_unref(hd_heap *heap, hd_path path) {
 
 /* The path one segment longer: +1. HD_NOMEM; HD_LIMIT beyond PATH_DEPTH_MAX. One hash lookup. */
 hd_status path_child(hd_heap *heap, hd_path parent, struct key *segment, hd_path *out);
-/* The same if it is in the table already (borrowed), else false. Never allocates. */
-bool path_child_find(const hd_heap *heap, hd_path parent, const struct key *segment, hd_path *out);
 /* The path of a pointer text: +1, not pinned. HD_SYNTAX with offset and column in `error` (which may
  * be NULL), HD_LIMIT, HD_NOMEM. */
 hd_status path_parse(hd_heap *heap, const char *text, size_t length, hd_path *out, hd_error *error);

@@ -20,6 +20,7 @@ static bool trail_of(trail *t, const hd_heap *heap, hd_path path) {
     if (t->depth > heap->limits.depth) return false;
     for (uint32_t d = t->depth; d > 0; d--, path = path_parent(heap, path))
         t->segment[d - 1] = path_key(heap, path);
+    assert(path == HD_PATH_ROOT && t->depth <= HEAP_DEPTH_MAX);
     return true;
 }
 
@@ -58,6 +59,7 @@ static hd_status step_for_set(hd_value v, const struct key *segment, hd_value *o
 static hd_value put(hd_heap *heap, hd_value container, struct key *segment, hd_value v) {
     if (value_is_absent(container)) return object_set(heap, hd_object(), segment, v);
     if (value_is_object(container)) return object_set(heap, container, segment, v);
+    assert(value_is_array(container) && segment->index <= array_count(container));
     if (segment->index == array_count(container)) return array_append(heap, container, v);
     return array_set(heap, container, segment->index, v);
 }
@@ -96,6 +98,7 @@ hd_value value_set_path(hd_heap *heap, hd_value v, hd_path path, hd_value to) {
 
 static hd_value take_out(hd_heap *heap, hd_value container, const struct key *segment) {
     if (value_is_object(container)) return object_remove(heap, container, segment);
+    assert(value_is_array(container) && segment->index < array_count(container));
     return array_remove(heap, container, segment->index);
 }
 

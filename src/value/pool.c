@@ -14,6 +14,7 @@ hd_status hd_pool_open(hd_heap *heap, hd_pool **out) {
 }
 
 void hd_pool_clear(hd_pool *pool) {
+    assert(pool->count <= pool->capacity && list_linked(&pool->by_heap));
     for (size_t i = pool->count; i-- > 0;) value_unref(pool->items[i]);
     pool->count = 0;
     if (pool->capacity <= POOL_KEPT) return; /* the next round will want about as much */

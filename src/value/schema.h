@@ -99,12 +99,11 @@ struct hd_schema {
     hd_value source; /* referenced: default, const and enum values live in it */
     const schema_node *root;
     uint32_t node_count;
-    arena memory; /* nodes, names, arrays; written by schema_compile.c only */
-    uint32_t
-        refs; /* runtimes that read through it; its owner counts for one until hd_schema_free */
+    arena memory;  /* nodes, names, arrays; filled while the schema is compiled */
+    uint32_t refs; /* the owner, until hd_schema_free, and each runtime that reads through it */
 };
 
-/* A runtime may read through it until it lets go with hd_schema_free. */
+/* Keeps the schema for a runtime that reads through it, until the runtime calls hd_schema_free. */
 static inline const hd_schema *schema_ref(const hd_schema *schema) {
     ((hd_schema *)(uintptr_t)schema)->refs++;
     return schema;

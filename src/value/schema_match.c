@@ -162,13 +162,13 @@ static hd_status match_array(schema_match *m, const schema_node *node, hd_value 
 
 /* ---- Alternatives ------------------------------------------------------------------------ */
 
-enum {
-    CHOICES_FORGOTTEN = 4
-}; /* up to this nesting of choices, decisions on scalars are not kept */
+/* Up to this nesting of choices, decisions on scalars are not kept. */
+enum { CHOICES_FORGOTTEN = 4 };
 
 void schema_match_begin_choice(schema_match *m) { m->choices++; }
 
 void schema_match_end_choice(schema_match *m) {
+    assert(m->choices > 0);
     if (--m->choices > 0) return;
     vec_clear(&m->decisions);
     if (table_count(&m->known)) table_clear(&m->known);
@@ -189,6 +189,7 @@ static const schema_decision *decision_find(const schema_match *m, const schema_
 }
 
 static hd_status decision_keep(schema_match *m, schema_decision d) {
+    assert(m->choices > 0 && !decision_find(m, d.node, (hd_value){ d.bits }));
     uint32_t hash = decision_hash(d.node, (hd_value){ d.bits });
     hd_status status = table_reserve(&m->known, table_count(&m->known) + 1);
     if (!status && !vec_push(m->env, &m->decisions, d)) status = HD_NOMEM;
@@ -203,6 +204,7 @@ static hd_status try_alternatives(schema_match *m, const schema_node *node, hd_v
         status = schema_match_node(m, node->any[i], v, at);
         if (!status) *out = node->any[i];
     }
+    assert(m->quiet > 0 && (status || *out));
     m->quiet--;
     return status == HD_MISMATCH ? HD_OK : status;
 }

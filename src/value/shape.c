@@ -78,12 +78,15 @@ void order_learn(hd_heap *heap, const uint64_t *keys, unsigned count, unsigned s
                  const uint8_t *place) {
     order *o = heap_alloc(heap, sizeof *o + count * (sizeof *o->keys + sizeof *place));
     if (!o) return;
+    assert(s->count == count);
     uint64_t hash = order_hash(keys, count, stride);
     *o = (order){ .shape = shape_ref(s), .hash = hash, .count = count, .sorted = true };
     o->keys = (struct key **)(o + 1);
     o->place = (uint8_t *)(o->keys + count);
     for (unsigned i = 0; i < count; i++) {
+        assert(place[i] < count);
         o->keys[i] = (struct key *)(uintptr_t)keys[(size_t)i * stride];
+        assert(s->keys[place[i]] == o->keys[i]);
         o->place[i] = place[i];
         o->sorted = o->sorted && place[i] == i;
     }

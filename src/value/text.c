@@ -29,6 +29,7 @@ hd_value text_new(hd_heap *heap, unsigned tag, size_t length, char **out) {
     if (length > heap->limits.size) return value_failed(HD_LIMIT);
     text_block *t = text_alloc(heap, length, out);
     if (!t) return value_failed(HD_NOMEM);
+    assert(length <= UINT32_MAX);
     t->b.refs = 1;
     t->length = (uint32_t)length;
     (*out)[length] = 0;
@@ -49,6 +50,7 @@ hd_value text_string(hd_heap *heap, const char *bytes, size_t length) {
 }
 
 void text_destroy(text_block *t) {
+    assert(t->b.refs == 0 && t->length > 0);
     if (t->length > TEXT_INLINE_MAX) {
         char *outside;
         memcpy(&outside, t->bytes, sizeof outside);

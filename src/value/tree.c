@@ -67,6 +67,7 @@ bool run_emit(const run *r, hd_heap *heap, bool append, bool share, parts *out) 
     unsigned max = r->level ? INNER_MAX : r->object ? OBJECT_LEAF_MAX : ARRAY_LEAF_MAX;
     unsigned left = r->count <= max ? r->count : append ? max : (r->count + 1) / 2;
     out->count = 0;
+    assert(r->count <= 2 * max); /* two nodes have room for it */
     if (r->count == 0) return true;
     if (!(out->node[0] = emit_one(r, heap, 0, left, share))) return false;
     out->count = 1;
@@ -95,6 +96,7 @@ static bool too_small(const way *w, unsigned depth, const parts *p) {
 /* The only part joins its neighbour, or takes entries from it. The children [*from, *from + 2) of the
  * parent then become the parts. */
 static bool join_neighbour(hd_heap *heap, const node *parent, unsigned *from, parts *p) {
+    assert(p->count == 1 && parent->level == p->node[0]->level + 1u && *from < parent->count);
     bool right = *from + 1u < parent->count;
     const node *neighbour = inner_children(parent)[right ? *from + 1 : *from - 1];
     run r;
@@ -138,6 +140,7 @@ static bool rise_one(hd_heap *heap, const way *w, unsigned depth, parts *p) {
 
 /* Two parts get a root above them; an only child is a root itself. */
 static hd_status root_of(hd_heap *heap, parts p, node **root) {
+    assert(p.count <= 2);
     *root = NULL;
     if (p.count == 2) {
         *root = inner_make(heap, p.node, 2);
@@ -155,6 +158,7 @@ static hd_status root_of(hd_heap *heap, parts p, node **root) {
 }
 
 hd_status tree_rise(hd_heap *heap, const way *w, parts p, node **root) {
+    assert(w->depth > 0 && w->depth <= TREE_LEVELS && way_leaf(w)->level == 0);
     *root = NULL;
     for (unsigned depth = w->depth - 1; depth > 0; depth--) {
         if (rise_one(heap, w, depth, &p)) continue;
@@ -249,6 +253,7 @@ static hd_status build_in(hd_heap *heap, struct key *const *keys, const hd_value
 
 hd_status tree_build(hd_heap *heap, struct key *const *keys, const hd_value *values, size_t count,
                      node **root) {
+    assert(count > 0);
     *root = NULL;
     if (count > HEAP_COUNT_MAX) {
         unref_all(values, count);
