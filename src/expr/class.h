@@ -1,0 +1,173 @@
+/* class.h -- classes: the built-in types, the exceptions of CPython with their superclasses, and the
+ * classes that a program registers (exceptions, records, enums, named tuples).
+ *
+ * A class is a number. The built-in ones are constants, CLASS_ValueError; the table is shared by all
+ * worlds of an engine. Exceptions match by class and superclass (class_is). */
+#ifndef EXPR_CLASS_H
+#define EXPR_CLASS_H
+
+#include "base/env.h"
+#include "base/vec.h"
+#include "expr/ev.h"
+
+/* Name and base. */
+#define CLASS_TYPES(X)                                                                             \
+    X(object, object)                                                                              \
+    X(NoneType, object)                                                                            \
+    X(int, object)                                                                                 \
+    X(bool, int)                                                                                   \
+    X(float, object)                                                                               \
+    X(str, object)                                                                                 \
+    X(bytes, object)                                                                               \
+    X(tuple, object)                                                                               \
+    X(list, object)                                                                                \
+    X(dict, object)                                                                                \
+    X(set, object)                                                                                 \
+    X(range, object)                                                                               \
+    X(type, object)                                                                                \
+    X(Enum, object)                                                                                \
+    X(dict_keys, object)                                                                           \
+    X(dict_values, object)                                                                         \
+    X(dict_items, object)                                                                          \
+    X(generator, object)                                                                           \
+    X(list_iterator, object)                                                                       \
+    X(list_reverseiterator, object)                                                                \
+    X(dict_reversekeyiterator, object)                                                             \
+    X(enumerate, object)                                                                           \
+    X(zip, object)                                                                                 \
+    X(map, object)                                                                                 \
+    X(filter, object)                                                                              \
+    X(reversed, object)                                                                            \
+    X(builtin_function_or_method, object)
+
+#define CLASS_EXCEPTIONS(X)                                                                        \
+    X(BaseException, object)                                                                       \
+    X(GeneratorExit, BaseException)                                                                \
+    X(KeyboardInterrupt, BaseException)                                                            \
+    X(SystemExit, BaseException)                                                                   \
+    X(CancelledError, BaseException)                                                               \
+    X(Unsupported, BaseException)                                                                  \
+    X(BaseExceptionGroup, BaseException)                                                           \
+    X(Exception, BaseException)                                                                    \
+    X(ExceptionGroup, Exception)                                                                   \
+    X(ArithmeticError, Exception)                                                                  \
+    X(FloatingPointError, ArithmeticError)                                                         \
+    X(OverflowError, ArithmeticError)                                                              \
+    X(ZeroDivisionError, ArithmeticError)                                                          \
+    X(AssertionError, Exception)                                                                   \
+    X(AttributeError, Exception)                                                                   \
+    X(FrozenInstanceError, AttributeError)                                                         \
+    X(BufferError, Exception)                                                                      \
+    X(EOFError, Exception)                                                                         \
+    X(ImportError, Exception)                                                                      \
+    X(ModuleNotFoundError, ImportError)                                                            \
+    X(LookupError, Exception)                                                                      \
+    X(IndexError, LookupError)                                                                     \
+    X(KeyError, LookupError)                                                                       \
+    X(MemoryError, Exception)                                                                      \
+    X(NameError, Exception)                                                                        \
+    X(UnboundLocalError, NameError)                                                                \
+    X(OSError, Exception)                                                                          \
+    X(BlockingIOError, OSError)                                                                    \
+    X(ChildProcessError, OSError)                                                                  \
+    X(ConnectionError, OSError)                                                                    \
+    X(BrokenPipeError, ConnectionError)                                                            \
+    X(ConnectionAbortedError, ConnectionError)                                                     \
+    X(ConnectionRefusedError, ConnectionError)                                                     \
+    X(ConnectionResetError, ConnectionError)                                                       \
+    X(FileExistsError, OSError)                                                                    \
+    X(FileNotFoundError, OSError)                                                                  \
+    X(InterruptedError, OSError)                                                                   \
+    X(IsADirectoryError, OSError)                                                                  \
+    X(NotADirectoryError, OSError)                                                                 \
+    X(PermissionError, OSError)                                                                    \
+    X(ProcessLookupError, OSError)                                                                 \
+    X(TimeoutError, OSError)                                                                       \
+    X(ReferenceError, Exception)                                                                   \
+    X(RuntimeError, Exception)                                                                     \
+    X(NotImplementedError, RuntimeError)                                                           \
+    X(RecursionError, RuntimeError)                                                                \
+    X(StopAsyncIteration, Exception)                                                               \
+    X(StopIteration, Exception)                                                                    \
+    X(SyntaxError, Exception)                                                                      \
+    X(IndentationError, SyntaxError)                                                               \
+    X(TabError, IndentationError)                                                                  \
+    X(SystemError, Exception)                                                                      \
+    X(TypeError, Exception)                                                                        \
+    X(ValueError, Exception)                                                                       \
+    X(UnicodeError, ValueError)                                                                    \
+    X(UnicodeDecodeError, UnicodeError)                                                            \
+    X(UnicodeEncodeError, UnicodeError)                                                            \
+    X(UnicodeTranslateError, UnicodeError)                                                         \
+    X(Warning, Exception)                                                                          \
+    X(BytesWarning, Warning)                                                                       \
+    X(DeprecationWarning, Warning)                                                                 \
+    X(EncodingWarning, Warning)                                                                    \
+    X(FutureWarning, Warning)                                                                      \
+    X(ImportWarning, Warning)                                                                      \
+    X(PendingDeprecationWarning, Warning)                                                          \
+    X(ResourceWarning, Warning)                                                                    \
+    X(RuntimeWarning, Warning)                                                                     \
+    X(SyntaxWarning, Warning)                                                                      \
+    X(UnicodeWarning, Warning)                                                                     \
+    X(UserWarning, Warning)
+
+typedef enum class_id {
+#define CLASS_ROW(name, base) CLASS_##name,
+    CLASS_TYPES(CLASS_ROW) CLASS_EXCEPTIONS(CLASS_ROW)
+#undef CLASS_ROW
+        CLASS_BUILTIN_COUNT
+} class_id;
+
+typedef enum class_kind {
+    CLASS_BUILTIN,
+    CLASS_EXCEPTION,
+    CLASS_RECORD,
+    CLASS_TUPLE,
+    CLASS_ENUM
+} class_kind;
+
+enum {
+    CLASS_FROZEN = 1, /* records: attributes cannot be set; hashable */
+    CLASS_OPEN = 2,   /* records: attributes that are no fields can be set */
+    CLASS_BY_ID = 4,  /* records: equal only to themselves */
+};
+
+typedef struct class_info {
+    char *name;    /* NUL-terminated */
+    uint32_t base; /* a class; of `object` itself */
+    uint8_t kind;  /* a class_kind */
+    uint8_t flags;
+    uint32_t fields_count;
+    char **fields;     /* names */
+    uint32_t required; /* fields without a default come first: so many */
+} class_info;
+
+#define CLASS_NONE UINT32_MAX
+
+typedef struct classes {
+    hd_env env;
+    VEC(class_info) all;
+} classes;
+
+/* A table with the built-in classes. */
+hd_status classes_open(const hd_env *env, classes **out);
+void classes_close(classes *c);
+
+/* Registers a class; its number goes to *out. HD_EXISTS: the name is taken by a class that is not
+ * the same. HD_LIMIT: too many. */
+hd_status classes_add(classes *c, const class_info *info, uint32_t *out);
+
+/* CLASS_NONE: there is none of that name. */
+uint32_t classes_find(const classes *c, const char *name, size_t length);
+static inline const class_info *class_of(const classes *c, uint32_t id) {
+    assert(id < c->all.count);
+    return &c->all.items[id];
+}
+/* Whether it is the class or one of its subclasses. */
+bool class_is(const classes *c, uint32_t id, uint32_t base);
+
+/* The class of a value. */
+uint32_t ev_class(ev v);
+
+#endif

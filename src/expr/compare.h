@@ -1,0 +1,43 @@
+/* compare.h -- ==, <, in, is, and truth. */
+#ifndef EXPR_COMPARE_H
+#define EXPR_COMPARE_H
+
+#include "expr/dict.h"
+
+typedef enum compare_op {
+    COMPARE_EQ,
+    COMPARE_NE,
+    COMPARE_LT,
+    COMPARE_LE,
+    COMPARE_GT,
+    COMPARE_GE,
+    COMPARE_IN,
+    COMPARE_NOT_IN,
+    COMPARE_IS,
+    COMPARE_IS_NOT,
+    COMPARE_OPS
+} compare_op;
+
+/* The text of an operator ("not in"). */
+const char *compare_text(compare_op op);
+
+/* 1, 0, or -1: an exception is pending. */
+int ev_equal(world *w, ev a, ev b);
+/* The same where identity counts as equality: elements of containers. */
+int ev_same(world *w, ev a, ev b);
+bool ev_is(ev a, ev b);
+/* LT to GE: 1, 0, or -1 with TypeError "'<' not supported between instances of ...". */
+int ev_order(world *w, compare_op op, ev a, ev b);
+/* EQ to GE. */
+int ev_compare(world *w, compare_op op, ev a, ev b);
+bool ev_truth(world *w, ev v);
+
+/* A keys or items view as a set, anything else as it is. */
+ev set_of_view(world *w, ev v);
+/* Whether every element of a is in b; 1, 0, -1. */
+int set_is_subset(world *w, const dict *a, const dict *b);
+
+/* (key, value) of an entry, its key or its value. */
+ev view_item(world *w, uint32_t what, const dict_entry *e);
+
+#endif

@@ -1,0 +1,301 @@
+/* decode.c -- the way back of encode.h. */
+#include "expr/dict.h"
+#include "expr/encode.h"
+#include "expr/plist.h"
+#include "expr/text.h"
+#include "expr/tuple.h"
+
+typedef struct decoder {
+    world *w;
+    decode_ref_fn find; /* NULL: references are refused */
+    void *ctx;
+    hd_error *error;
+    hd_status status;
+} decoder;
+
+static ev decode(decoder *d, hd_value v);
+
+static ev refuse(decoder *d, const char *message) {
+    if (!d->status) env_error(d->error, HD_SYNTAX, "%s", message);
+    if (!d->status) d->status = HD_SYNTAX;
+    return ev_fail();
+}
+
+/* ---- Pieces ------------------------------------------------------------------------------ */
+
+static ev decode_string(decoder *d, hd_value v) {
+    size_t length;
+    const char *chars = hd_value_text(v, &length);
+    return chars ? text_of_utf8(d->w, chars, length)
+                 : refuse(d, "a string is missing in an encoding");
+}
+
+static ev decode_key(decoder *d, const char *key, size_t length) {
+    bool dollar = length && key[0] == '$';
+    return text_of_utf8(d->w, key + dollar, length - dollar);
+}
+
+static ev decode_points(decoder *d, hd_value points) {
+    text_builder b = write_text(d->w);
+    for (hd_iter it = hd_iter_of(points); hd_iter_next(&it);) {
+        int64_t p = hd_value_as_int(it.value, -1);
+        if (p < 0 || p > 0x10FFFF) {
+            write_drop(&b);
+            return refuse(d, "\"$str\" holds code points");
+        }
+        write_point(&b, (uint32_t)p);
+    }
+    return write_str(&b);
+}
+
+static bool fill_list(decoder *d, plist *l, hd_value items) {
+    if (hd_value_kind(items) != HD_KIND_ARRAY)
+        return refuse(d, "an array is missing in an encoding"), false;
+    for (hd_iter it = hd_iter_of(items); hd_iter_next(&it);) {
+        ev v = decode(d, it.value);
+        if (ev_failed(v) || !plist_append(d->w, l, v)) return false;
+    }
+    return true;
+}
+
+static ev decode_list(decoder *d, hd_value items) {
+    ev out = plist_new(d->w, hd_value_count(items));
+    return ev_failed(out) || !fill_list(d, out.list, items) ? ev_fail() : out;
+}
+
+static bool fill_set(decoder *d, dict *s, hd_value items) {
+    for (hd_iter it = hd_iter_of(items); hd_iter_next(&it);) {
+        ev v = decode(d, it.value);
+        if (ev_failed(v) || !dict_set(d->w, s, v, ev_none())) return false;
+    }
+    return true;
+}
+
+static bool fill_pairs(decoder *d, dict *to, hd_value pairs) {
+    for (hd_iter it = hd_iter_of(pairs); hd_iter_next(&it);) {
+        if (hd_value_count(it.value) != 2 || hd_value_kind(it.value) != HD_KIND_ARRAY)
+            return refuse(d, "\"$dict\" holds pairs"), false;
+        ev key = decode(d, hd_value_index(it.value, 0)), v = decode(d, hd_value_index(it.value, 1));
+        if (ev_failed(key) || ev_failed(v) || !dict_set(d->w, to, key, v)) return false;
+    }
+    return true;
+}
+
+static bool put_name(decoder *d, dict *to, const char *key, size_t length, hd_value v) {
+    ev name = decode_key(d, key, length), value = ev_failed(name) ? name : decode(d, v);
+    return !ev_failed(value) && dict_set(d->w, to, name, value);
+}
+
+/* A key that is ours: one dollar, and what follows is no dollar. */
+static bool is_tag(const char *key, size_t length) {
+    return length && key[0] == '$' && !(length > 1 && key[1] == '$');
+}
+
+/* In the order of "$keys", which must name each key once. */
+static bool fill_ordered(decoder *d, dict *to, hd_value from, hd_value keys, size_t tags) {
+    if (hd_value_count(keys) + tags != hd_value_count(from))
+        return refuse(d, "\"$keys\" does not fit"), false;
+    for (hd_iter it = hd_iter_of(keys); hd_iter_next(&it);) {
+        size_t length;
+        const char *name = hd_value_text(it.value, &length);
+        ev plain = name ? text_of_utf8(d->w, name, length) : refuse(d, "\"$keys\" holds strings");
+        if (ev_failed(plain)) return false;
+        text_builder b = write_text(d->w);
+        if (length && name[0] == '$') write_point(&b, '$');
+        write_utf8(&b, plain.text);
+        ev key = write_bytes(&b);
+        if (ev_failed(key)) return false;
+        hd_value v = hd_value_at_n(from, (const char *)key.text->data, key.text->count);
+        if (!hd_value_exists(v)) return refuse(d, "\"$keys\" does not fit"), false;
+        if (!put_name(d, to, (const char *)key.text->data, key.text->count, v)) return false;
+    }
+    return to->count == hd_value_count(keys) || (refuse(d, "\"$keys\" does not fit"), false);
+}
+
+static bool fill_names(decoder *d, dict *to, hd_value from) {
+    hd_value keys = hd_value_at(from, "$keys");
+    size_t tags = hd_value_exists(keys) + hd_value_exists(hd_value_at(from, "$record"));
+    if (hd_value_exists(keys)) return fill_ordered(d, to, from, keys, tags);
+    for (hd_iter it = hd_iter_of(from); hd_iter_next(&it);) {
+        if (is_tag(it.key, it.key_length)) continue;
+        if (!put_name(d, to, it.key, it.key_length, it.value)) return false;
+    }
+    return true;
+}
+
+/* ---- Tagged forms ------------------------------------------------------------------------ */
+
+static bool find_class(decoder *d, hd_value name, class_kind kind, uint32_t *out) {
+    size_t length;
+    const char *chars = hd_value_text(name, &length);
+    *out = chars ? classes_find(d->w->classes, chars, length) : CLASS_NONE;
+    if (*out != CLASS_NONE && class_of(d->w->classes, *out)->kind == kind) return true;
+    refuse(d, "an encoding names a class that is not registered");
+    return false;
+}
+
+static ev decode_tuple(decoder *d, hd_value from) {
+    uint32_t class_ = 0;
+    hd_value name = hd_value_at(from, "class");
+    ev items = decode_list(d, hd_value_at(from, "$tuple"));
+    if (ev_failed(items)) return items;
+    if (hd_value_exists(name) && !find_class(d, name, CLASS_TUPLE, &class_)) return ev_fail();
+    ev out = tuple_of(d->w, items.list->items, items.list->count);
+    if (!ev_failed(out) && class_ && out.tuple->count) out.o->class_ = (uint16_t)class_;
+    return out;
+}
+
+static ev decode_range(decoder *d, hd_value parts) {
+    int64_t step = hd_value_as_int(hd_value_index(parts, 2), 0);
+    if (hd_value_count(parts) != 3 || step == 0)
+        return refuse(d, "\"$range\" holds three integers");
+    return range_of(d->w, hd_value_as_int(hd_value_index(parts, 0), 0),
+                    hd_value_as_int(hd_value_index(parts, 1), 0), step);
+}
+
+static ev decode_error(decoder *d, hd_value from) {
+    uint32_t class_;
+    hd_value attrs = hd_value_at(from, "attrs"), cause = hd_value_at(from, "cause");
+    if (!find_class(d, hd_value_at(from, "$error"), CLASS_EXCEPTION, &class_)) return ev_fail();
+    ev items = decode_list(d, hd_value_at(from, "args"));
+    ev args = ev_failed(items) ? items : tuple_of(d->w, items.list->items, items.list->count);
+    ev out = ev_failed(args) ? args : exc_new(d->w, class_, args);
+    if (ev_failed(out)) return out;
+    if (hd_value_exists(attrs)) {
+        ev all = dict_new(d->w, EV_DICT);
+        if (ev_failed(all) || !fill_names(d, all.dict, attrs)) return ev_fail();
+        out.exc->attrs = all;
+        world_ref(all);
+    }
+    if (hd_value_exists(cause)) {
+        ev inner = decode(d, cause);
+        if (inner.kind != EV_EXC) return refuse(d, "a cause is an exception");
+        out.exc->cause = inner;
+        world_ref(inner);
+    }
+    return out;
+}
+
+static ev decode_enum(decoder *d, hd_value from) {
+    uint32_t class_;
+    if (!find_class(d, hd_value_at(from, "$enum"), CLASS_ENUM, &class_)) return ev_fail();
+    ev name = decode_string(d, hd_value_at(from, "name"));
+    hd_value value = hd_value_at(from, "value");
+    ev v = ev_failed(name) || !hd_value_exists(value) ? refuse(d, "an enum has a name and a value")
+                                                      : decode(d, value);
+    enumer *e = ev_failed(v) ? NULL : world_object(d->w, EV_ENUM, sizeof *e);
+    if (!e) return ev_fail();
+    e->head.class_ = (uint16_t)class_;
+    e->name = name;
+    e->value = v;
+    world_ref(name);
+    world_ref(v);
+    return ev_of(e);
+}
+
+static ev decode_ref(decoder *d, hd_value number) {
+    int64_t n = hd_value_as_int(number, 0);
+    if (!d->find || n <= 0 || n > UINT32_MAX) return refuse(d, "\"$ref\" is a number of an object");
+    return d->find(d->ctx, d->w, (uint32_t)n);
+}
+
+static ev decode_type(decoder *d, hd_value name) {
+    size_t length;
+    const char *chars = hd_value_text(name, &length);
+    uint32_t class_ = chars ? classes_find(d->w->classes, chars, length) : CLASS_NONE;
+    return class_ == CLASS_NONE ? refuse(d, "an encoding names a class that is not registered")
+                                : ev_type(class_);
+}
+
+static ev decode_record(decoder *d, hd_value from) {
+    uint32_t class_;
+    if (!find_class(d, hd_value_at(from, "$record"), CLASS_RECORD, &class_)) return ev_fail();
+    ev out = record_new(d->w, class_);
+    return ev_failed(out) || !fill_names(d, out.dict, from) ? ev_fail() : out;
+}
+
+static ev decode_object_form(decoder *d, hd_value from) {
+    hd_value v;
+    ev out;
+    if (hd_value_exists(hd_value_at(from, "$record"))) return decode_record(d, from);
+    if (hd_value_exists(hd_value_at(from, "$tuple"))) return decode_tuple(d, from);
+    if (hd_value_exists(hd_value_at(from, "$error"))) return decode_error(d, from);
+    if (hd_value_exists(hd_value_at(from, "$enum"))) return decode_enum(d, from);
+    if (hd_value_exists(v = hd_value_at(from, "$range"))) return decode_range(d, v);
+    if (hd_value_exists(v = hd_value_at(from, "$ref"))) return decode_ref(d, v);
+    if (hd_value_exists(v = hd_value_at(from, "$str"))) return decode_points(d, v);
+    if (hd_value_exists(v = hd_value_at(from, "$type"))) return decode_type(d, v);
+    if (hd_value_exists(v = hd_value_at(from, "$set"))) {
+        out = dict_new(d->w, EV_SET);
+        return ev_failed(out) || !fill_set(d, out.dict, v) ? ev_fail() : out;
+    }
+    out = dict_new(d->w, EV_DICT);
+    if (ev_failed(out)) return out;
+    if (hd_value_exists(v = hd_value_at(from, "$dict")))
+        return fill_pairs(d, out.dict, v) ? out : ev_fail();
+    return fill_names(d, out.dict, from) ? out : ev_fail();
+}
+
+/* ---- All --------------------------------------------------------------------------------- */
+
+static ev decode_nested(decoder *d, hd_value v) {
+    if (!world_enter(d->w, " while decoding an object")) return ev_fail();
+    ev out = hd_value_kind(v) == HD_KIND_ARRAY ? decode_list(d, v) : decode_object_form(d, v);
+    world_leave(d->w);
+    return out;
+}
+
+static ev decode(decoder *d, hd_value v) {
+    size_t size;
+    const void *bytes = hd_value_bytes(v, &size);
+    switch (hd_value_kind(v)) {
+    case HD_KIND_NULL: return ev_none();
+    case HD_KIND_BOOL: return ev_bool(hd_value_as_bool(v, false));
+    case HD_KIND_INT: return ev_int(hd_value_as_int(v, 0));
+    case HD_KIND_DOUBLE: return ev_float(hd_value_as_double(v, 0));
+    case HD_KIND_STRING: return decode_string(d, v);
+    case HD_KIND_BYTES: return bytes_of(d->w, bytes, size);
+    case HD_KIND_ARRAY:
+    case HD_KIND_OBJECT: return decode_nested(d, v);
+    default: return refuse(d, "links cannot be read by expressions");
+    }
+}
+
+/* What went wrong, as a status; the world is left without it. */
+static hd_status decode_status(decoder *d) {
+    world *w = d->w;
+    hd_status status = d->status ? d->status : w->status ? w->status : HD_LIMIT;
+    if (!d->status && raise_is_pending(w)) {
+        if (!w->status && w->pending.kind == EV_EXC) status = HD_SYNTAX; /* a list as a key */
+        env_error(d->error, status,
+                  "the encoding cannot be read: a key that cannot be one, or too large");
+    }
+    raise_catch(w);
+    w->failure = FAILURE_NONE;
+    w->status = HD_OK;
+    w->depth = 0;
+    return status;
+}
+
+hd_status decode_slot(world *w, hd_value from, decode_ref_fn find, void *ctx, ev *out,
+                      hd_error *error) {
+    decoder d = { w, find, ctx, error, HD_OK };
+    *out = decode(&d, from);
+    return ev_failed(*out) || d.status ? decode_status(&d) : HD_OK;
+}
+
+hd_status decode_value(world *w, hd_value from, ev *out, hd_error *error) {
+    return decode_slot(w, from, NULL, NULL, out, error);
+}
+
+hd_status decode_object(world *w, hd_value from, ev object, decode_ref_fn find, void *ctx,
+                        hd_error *error) {
+    decoder d = { w, find, ctx, error, HD_OK };
+    bool good;
+    if (object.kind == EV_LIST) good = fill_list(&d, object.list, from);
+    else if (object.kind == EV_SET) good = fill_set(&d, object.dict, hd_value_at(from, "$set"));
+    else if (hd_value_exists(hd_value_at(from, "$dict")))
+        good = fill_pairs(&d, object.dict, hd_value_at(from, "$dict"));
+    else good = fill_names(&d, object.dict, from);
+    return good && !d.status ? HD_OK : decode_status(&d);
+}

@@ -1,0 +1,232 @@
+/* encode.c -- see encode.h. */
+#include "expr/encode.h"
+
+#include "expr/dict.h"
+#include "expr/repr.h"
+#include "expr/text.h"
+
+typedef struct encoder {
+    world *w;
+    hd_pool *pool;
+    encode_number_fn number; /* NULL: by value */
+    void *ctx;
+} encoder;
+
+static hd_value encode(encoder *e, ev v);
+
+static hd_value failed(encoder *e) { return hd_failed(e->w->status ? e->w->status : HD_KIND); }
+
+/* ---- Texts ------------------------------------------------------------------------------- */
+
+static hd_value tagged(encoder *e, const char *tag, hd_value v) {
+    return hd_object_set(e->pool, hd_object(), tag, v);
+}
+
+static hd_value encode_points(encoder *e, const text *t) {
+    hd_builder *b;
+    if (hd_builder_open(e->pool, HD_KIND_ARRAY, &b)) return hd_failed(HD_NOMEM);
+    for (uint32_t i = 0; i < t->count; i++) hd_builder_add(b, hd_int(e->pool, text_at(t, i)));
+    return tagged(e, "$str", hd_builder_close(b));
+}
+
+/* The UTF-8 of a text, as bytes of the world. */
+static ev utf8_of(world *w, const text *t, const char *before) {
+    text_builder b = write_text(w);
+    write_ascii(&b, before);
+    write_utf8(&b, t);
+    return write_bytes(&b);
+}
+
+static hd_value encode_text(encoder *e, const text *t) {
+    if (text_has_surrogate(t)) return encode_points(e, t);
+    ev bytes = utf8_of(e->w, t, "");
+    if (ev_failed(bytes)) return failed(e);
+    return hd_string_n(e->pool, (const char *)bytes.text->data, bytes.text->count);
+}
+
+static bool is_dollar(const text *t) { return t->count && text_at(t, 0) == '$'; }
+
+/* A key of an object: with the dollar doubled. */
+static ev key_text(world *w, const text *t) { return utf8_of(w, t, is_dollar(t) ? "$" : ""); }
+
+/* ---- Containers -------------------------------------------------------------------------- */
+
+static hd_value encode_items(encoder *e, const ev *items, uint32_t count) {
+    hd_builder *b;
+    if (hd_builder_open(e->pool, HD_KIND_ARRAY, &b)) return hd_failed(HD_NOMEM);
+    for (uint32_t i = 0; i < count; i++) {
+        hd_value v = encode(e, items[i]);
+        hd_builder_add(b, v);
+        if (hd_value_status(v)) break;
+    }
+    return hd_builder_close(b);
+}
+
+static bool keys_are_names(const dict *d) {
+    uint32_t at = 0;
+    for (dict_entry *e; (e = dict_next(d, &at));)
+        if (e->key.kind != EV_STR || text_has_surrogate(e->key.text)) return false;
+    return true;
+}
+
+/* Objects of the store iterate in the byte order of their keys: that of code points. */
+static bool keys_are_sorted(const dict *d) {
+    const text *last = NULL;
+    uint32_t at = 0;
+    for (dict_entry *e; (e = dict_next(d, &at)); last = e->key.text)
+        if (last && text_order(last, e->key.text) >= 0) return false;
+    return true;
+}
+
+static hd_value encode_keys(encoder *e, const dict *d) {
+    hd_builder *b;
+    uint32_t at = 0;
+    if (hd_builder_open(e->pool, HD_KIND_ARRAY, &b)) return hd_failed(HD_NOMEM);
+    for (dict_entry *entry; (entry = dict_next(d, &at));)
+        hd_builder_add(b, encode_text(e, entry->key.text));
+    return hd_builder_close(b);
+}
+
+static hd_value encode_names(encoder *e, const dict *d, const char *tag, const char *name) {
+    hd_builder *b;
+    uint32_t at = 0;
+    if (hd_builder_open(e->pool, HD_KIND_OBJECT, &b)) return hd_failed(HD_NOMEM);
+    if (tag) hd_builder_put(b, tag, hd_string(e->pool, name));
+    for (dict_entry *entry; (entry = dict_next(d, &at));) {
+        ev key = key_text(e->w, entry->key.text);
+        hd_value v = ev_failed(key) ? failed(e) : encode(e, entry->value);
+        if (ev_failed(key)) {
+            hd_builder_put(b, "", v);
+            break;
+        }
+        hd_builder_put_n(b, (const char *)key.text->data, key.text->count, v);
+        if (hd_value_status(v)) break;
+    }
+    if (!keys_are_sorted(d)) hd_builder_put(b, "$keys", encode_keys(e, d));
+    return hd_builder_close(b);
+}
+
+static hd_value encode_pairs(encoder *e, const dict *d) {
+    hd_builder *b;
+    uint32_t at = 0;
+    if (hd_builder_open(e->pool, HD_KIND_ARRAY, &b)) return hd_failed(HD_NOMEM);
+    for (dict_entry *entry; (entry = dict_next(d, &at));) {
+        ev pair[2] = { entry->key, entry->value };
+        hd_value v = encode_items(e, pair, 2);
+        hd_builder_add(b, v);
+        if (hd_value_status(v)) break;
+    }
+    return tagged(e, "$dict", hd_builder_close(b));
+}
+
+static hd_value encode_set(encoder *e, const dict *d) {
+    hd_builder *b;
+    uint32_t at = 0;
+    if (hd_builder_open(e->pool, HD_KIND_ARRAY, &b)) return hd_failed(HD_NOMEM);
+    for (dict_entry *entry; (entry = dict_next(d, &at));) hd_builder_add(b, encode(e, entry->key));
+    return tagged(e, "$set", hd_builder_close(b));
+}
+
+static hd_value encode_tuple(encoder *e, ev v) {
+    hd_value out = tagged(e, "$tuple", encode_items(e, v.tuple->items, v.tuple->count));
+    if (!v.o->class_) return out;
+    return hd_object_set(e->pool, out, "class", hd_string(e->pool, type_name(e->w, v)));
+}
+
+static hd_value encode_range(encoder *e, const range *r) {
+    ev parts[3] = { ev_int(r->start), ev_int(r->stop), ev_int(r->step) };
+    return tagged(e, "$range", encode_items(e, parts, 3));
+}
+
+static hd_value encode_error(encoder *e, ev v) {
+    const exc *x = v.exc;
+    hd_value out = tagged(e, "$error", hd_string(e->pool, type_name(e->w, v)));
+    ev message = exc_message(e->w, v);
+    if (ev_failed(message)) return failed(e);
+    out = hd_object_set(e->pool, out, "message", encode_text(e, message.text));
+    out = hd_object_set(e->pool, out, "args",
+                        encode_items(e, x->args.tuple->items, x->args.tuple->count));
+    if (x->attrs.kind == EV_DICT)
+        out = hd_object_set(e->pool, out, "attrs", encode_names(e, x->attrs.dict, NULL, NULL));
+    if (x->cause.kind == EV_EXC) out = hd_object_set(e->pool, out, "cause", encode(e, x->cause));
+    return out;
+}
+
+static hd_value encode_enum(encoder *e, ev v) {
+    hd_value out = tagged(e, "$enum", hd_string(e->pool, type_name(e->w, v)));
+    out = hd_object_set(e->pool, out, "name", encode_text(e, v.enumer->name.text));
+    return hd_object_set(e->pool, out, "value", encode(e, v.enumer->value));
+}
+
+static hd_value encode_inside(encoder *e, ev v) {
+    switch (v.kind) {
+    case EV_LIST: return encode_items(e, v.list->items, v.list->count);
+    case EV_TUPLE: return encode_tuple(e, v);
+    case EV_SET: return encode_set(e, v.dict);
+    case EV_EXC: return encode_error(e, v);
+    case EV_ENUM: return encode_enum(e, v);
+    case EV_RECORD: return encode_names(e, v.dict, "$record", type_name(e->w, v));
+    default:
+        return keys_are_names(v.dict) ? encode_names(e, v.dict, NULL, NULL)
+                                      : encode_pairs(e, v.dict);
+    }
+}
+
+/* ---- All --------------------------------------------------------------------------------- */
+
+static hd_value encode_content(encoder *e, ev v) {
+    if (!world_need(e->w, v)) return failed(e);
+    if (v.o->flags & OBJ_BUSY) {
+        raise_f(e->w, CLASS_ValueError, "Circular reference detected");
+        return hd_failed(HD_KIND);
+    }
+    if (!world_enter(e->w, " while encoding an object")) return hd_failed(HD_KIND);
+    v.o->flags |= OBJ_BUSY;
+    hd_value out = encode_inside(e, v);
+    v.o->flags &= (uint8_t)~OBJ_BUSY;
+    world_leave(e->w);
+    return out;
+}
+
+static hd_value encode(encoder *e, ev v) {
+    switch (v.kind) {
+    case EV_NONE: return hd_null();
+    case EV_BOOL: return hd_bool(v.i != 0);
+    case EV_INT: return hd_int(e->pool, v.i);
+    case EV_FLOAT: return hd_double(v.d);
+    case EV_STR: return encode_text(e, v.text);
+    case EV_BYTES: return hd_bytes(e->pool, v.text->data, v.text->count);
+    case EV_RANGE: return encode_range(e, v.range);
+    case EV_TYPE:
+        return tagged(e, "$type", hd_string(e->pool, class_of(e->w->classes, (uint32_t)v.i)->name));
+    case EV_LIST:
+    case EV_DICT:
+    case EV_SET:
+    case EV_RECORD:
+        if (e->number) {
+            uint32_t number = world_number(v) ? world_number(v) : e->number(e->ctx, e->w, v);
+            return number ? tagged(e, "$ref", hd_int(e->pool, number)) : hd_failed(HD_NOMEM);
+        }
+        return encode_content(e, v);
+    case EV_TUPLE:
+    case EV_ENUM:
+    case EV_EXC: return encode_content(e, v);
+    default:
+        raise_f(e->w, CLASS_TypeError, "a '%s' object cannot leave the workflow",
+                type_name(e->w, v));
+        return hd_failed(HD_KIND);
+    }
+}
+
+hd_value encode_value(world *w, hd_pool *pool, ev v) {
+    return encode(&(encoder){ w, pool, NULL, NULL }, v);
+}
+
+hd_value encode_slot(world *w, hd_pool *pool, ev v, encode_number_fn number, void *ctx) {
+    return encode(&(encoder){ w, pool, number, ctx }, v);
+}
+
+hd_value encode_object(world *w, hd_pool *pool, ev object, encode_number_fn number, void *ctx) {
+    assert(ev_has_identity(object));
+    return encode_content(&(encoder){ w, pool, number, ctx }, object);
+}

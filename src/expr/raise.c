@@ -1,0 +1,75 @@
+/* raise.c -- see raise.h. */
+#include "expr/raise.h"
+
+#include "expr/text.h"
+#include "expr/tuple.h"
+
+#include <stdio.h>
+
+#define MESSAGE_MAX 1000
+
+const char *type_name(const world *w, ev v) { return class_of(w->classes, ev_class(v))->name; }
+
+ev exc_new(world *w, uint32_t class_, ev args) {
+    assert(args.kind == EV_TUPLE);
+    exc *e = world_object(w, EV_EXC, sizeof *e);
+    if (!e) return ev_fail();
+    e->head.class_ = (uint16_t)class_;
+    e->args = args;
+    e->attrs = e->cause = ev_none();
+    world_ref(args);
+    return ev_of(e);
+}
+
+ev raise_exc(world *w, ev exception) {
+    if (ev_failed(exception) || w->status) return ev_fail();
+    world_ref(exception);
+    world_unref(w, w->pending);
+    w->pending = exception;
+    return ev_fail();
+}
+
+ev raise_value(world *w, uint32_t class_, ev argument) {
+    if (ev_failed(argument)) return ev_fail();
+    ev args = tuple_of(w, &argument, 1);
+    return ev_failed(args) ? args : raise_exc(w, exc_new(w, class_, args));
+}
+
+/* A limit of memory may have been reached in the middle of raising; the exception itself must not run
+ * into it again. */
+static size_t lift_limit(world *w) {
+    size_t limit = w->limits.bytes;
+    w->limits.bytes = SIZE_MAX / 2;
+    return limit;
+}
+
+ev raise_f(world *w, uint32_t class_, const char *format, ...) {
+    char message[MESSAGE_MAX + 1];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    size_t size = length < 0 ? 0 : length > MESSAGE_MAX ? MESSAGE_MAX : (size_t)length;
+    size_t limit = lift_limit(w);
+    raise_value(w, class_, text_of_utf8(w, message, size));
+    w->limits.bytes = limit;
+    return ev_fail();
+}
+
+ev raise_memory(world *w) {
+    size_t limit = lift_limit(w);
+    raise_exc(w, exc_new(w, CLASS_MemoryError, w->empty_tuple));
+    w->limits.bytes = limit;
+    return ev_fail();
+}
+
+ev raise_int_overflow(world *w) {
+    return raise_f(w, CLASS_OverflowError, "integer beyond 64 bits");
+}
+
+ev raise_catch(world *w) {
+    ev e = w->pending;
+    w->pending = ev_unbound();
+    world_unref(w, e);
+    return e;
+}

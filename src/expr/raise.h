@@ -1,0 +1,35 @@
+/* raise.h -- raising: the exception becomes w->pending, and the caller returns EV_FAIL or false.
+ *
+ * Class and message are those of CPython 3.11. Every function here returns ev_fail(), so that
+ * `return raise_f(...)` is the way out. */
+#ifndef EXPR_RAISE_H
+#define EXPR_RAISE_H
+
+#include "expr/class.h"
+#include "expr/world.h"
+
+/* The message is UTF-8 and cut after 1,000 bytes. */
+ev raise_f(world *w, uint32_t class_, const char *format, ...) HD_PRINTF(3, 4);
+/* An exception whose only argument is the value (KeyError). */
+ev raise_value(world *w, uint32_t class_, ev argument);
+/* An existing exception. */
+ev raise_exc(world *w, ev exception);
+/* MemoryError, without a message: a limit was reached. */
+ev raise_memory(world *w);
+/* OverflowError: an integer beyond 64 bits. */
+ev raise_int_overflow(world *w);
+
+/* Takes the pending exception back, as handlers do; EV_UNBOUND where there is none. */
+ev raise_catch(world *w);
+
+static inline bool raise_is_pending(const world *w) {
+    return w->pending.kind != EV_UNBOUND || w->status != HD_OK || w->failure;
+}
+
+/* A new exception with these arguments (a tuple). */
+ev exc_new(world *w, uint32_t class_, ev args);
+
+/* The name of a value's class. */
+const char *type_name(const world *w, ev v);
+
+#endif

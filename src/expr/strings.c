@@ -1,0 +1,116 @@
+/* strings.c -- the tables of methods of str and bytes: see strings.h. */
+#include "expr/strings.h"
+
+#define NONE(name)                                                                                 \
+    {                                                                                              \
+#name, text_method_##name, CALL_NONE, 0, 0, 0, { 0 }                                       \
+    }
+#define ONE(name)                                                                                  \
+    {                                                                                              \
+#name, text_method_##name, CALL_ONE, 1, 1, 0, { 0 }                                        \
+    }
+#define TUPLE(name)                                                                                \
+    {                                                                                              \
+#name, text_method_##name, CALL_TUPLE, 1, 3, 0, { 0 }                                      \
+    }
+#define PLACES(name, a, b)                                                                         \
+    {                                                                                              \
+#name, text_method_##name, CALL_PLACES, a, b, 0, { 0 }                                     \
+    }
+
+const function str_methods[] = {
+    NONE(capitalize),
+    PLACES(center, 1, 2),
+    TUPLE(count),
+    TUPLE(endswith),
+    { "expandtabs", text_method_expandtabs, CALL_KEYWORDS, 0, 1, 0, { "tabsize" } },
+    TUPLE(find),
+    TUPLE(index),
+    NONE(isalnum),
+    NONE(isalpha),
+    NONE(isascii),
+    NONE(isdigit),
+    NONE(islower),
+    NONE(isspace),
+    NONE(istitle),
+    NONE(isupper),
+    ONE(join),
+    PLACES(ljust, 1, 2),
+    NONE(lower),
+    PLACES(lstrip, 0, 1),
+    ONE(partition),
+    ONE(removeprefix),
+    ONE(removesuffix),
+    PLACES(replace, 2, 3),
+    TUPLE(rfind),
+    TUPLE(rindex),
+    PLACES(rjust, 1, 2),
+    ONE(rpartition),
+    { "rsplit", text_method_rsplit, CALL_KEYWORDS, 0, 2, 0, { "sep", "maxsplit" } },
+    PLACES(rstrip, 0, 1),
+    { "split", text_method_split, CALL_KEYWORDS, 0, 2, 0, { "sep", "maxsplit" } },
+    { "splitlines", text_method_splitlines, CALL_KEYWORDS, 0, 1, 0, { "keepends" } },
+    TUPLE(startswith),
+    PLACES(strip, 0, 1),
+    NONE(swapcase),
+    NONE(title),
+    NONE(upper),
+    ONE(zfill),
+    NONE(casefold),
+    { "encode", str_method_encode, CALL_KEYWORDS, 0, 2, 0, { "encoding", "errors" } },
+    { "format", str_method_format, CALL_RAW, 0, 0, 0, { 0 } },
+    { "format_map", str_method_format_map, CALL_ONE, 1, 1, 0, { 0 } },
+    NONE(isdecimal),
+    NONE(isidentifier),
+    NONE(isnumeric),
+    NONE(isprintable),
+    { "maketrans", str_maketrans, CALL_PLACES, 1, 3, 0, { 0 } },
+    { "translate", str_method_translate, CALL_ONE, 1, 1, 0, { 0 } },
+    { NULL, NULL, 0, 0, 0, 0, { 0 } },
+};
+
+const function bytes_methods[] = {
+    NONE(capitalize),
+    PLACES(center, 1, 2),
+    TUPLE(count),
+    TUPLE(endswith),
+    { "expandtabs", text_method_expandtabs, CALL_KEYWORDS, 0, 1, 0, { "tabsize" } },
+    TUPLE(find),
+    TUPLE(index),
+    NONE(isalnum),
+    NONE(isalpha),
+    NONE(isascii),
+    NONE(isdigit),
+    NONE(islower),
+    NONE(isspace),
+    NONE(istitle),
+    NONE(isupper),
+    ONE(join),
+    PLACES(ljust, 1, 2),
+    NONE(lower),
+    PLACES(lstrip, 0, 1),
+    ONE(partition),
+    ONE(removeprefix),
+    ONE(removesuffix),
+    PLACES(replace, 2, 3),
+    TUPLE(rfind),
+    TUPLE(rindex),
+    PLACES(rjust, 1, 2),
+    ONE(rpartition),
+    { "rsplit", text_method_rsplit, CALL_KEYWORDS, 0, 2, 0, { "sep", "maxsplit" } },
+    PLACES(rstrip, 0, 1),
+    { "split", text_method_split, CALL_KEYWORDS, 0, 2, 0, { "sep", "maxsplit" } },
+    { "splitlines", text_method_splitlines, CALL_KEYWORDS, 0, 1, 0, { "keepends" } },
+    TUPLE(startswith),
+    PLACES(strip, 0, 1),
+    NONE(swapcase),
+    NONE(title),
+    NONE(upper),
+    ONE(zfill),
+    { "decode", bytes_method_decode, CALL_KEYWORDS, 0, 2, 0, { "encoding", "errors" } },
+    { "fromhex", bytes_fromhex, CALL_ONE, 1, 1, 0, { 0 } },
+    { "hex", bytes_method_hex, CALL_KEYWORDS, 0, 2, 0, { "sep", "bytes_per_sep" } },
+    { "maketrans", bytes_maketrans, CALL_PLACES, 2, 2, 0, { 0 } },
+    { "translate", bytes_method_translate, CALL_KEYWORDS, 1, 2, 1, { "", "delete" } },
+    { NULL, NULL, 0, 0, 0, 0, { 0 } },
+};

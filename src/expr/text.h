@@ -1,0 +1,55 @@
+/* text.h -- str and bytes: making them, and building them piece by piece.
+ *
+ * A `write_text` collects code points in a buffer that the world keeps for the next one: building
+ * allocates only the finished text. It widens itself when the first code point above 255 arrives.
+ * Nothing here raises: failures are left in the world (status or failure), and the result is EV_FAIL. */
+#ifndef EXPR_TEXT_H
+#define EXPR_TEXT_H
+
+#include "expr/world.h"
+
+/* Malformed UTF-8 becomes U+FFFD. */
+ev text_of_utf8(world *w, const char *utf8, size_t size);
+ev text_of_ascii(world *w, const char *ascii);
+ev text_of_point(world *w, uint32_t point);
+ev bytes_of(world *w, const void *data, size_t size);
+
+/* The part from `from` of `count`; of the same kind. The whole text is itself. */
+ev text_part(world *w, ev t, size_t from, size_t count);
+
+bool text_same(const text *a, const text *b);
+/* -1, 0, 1 by code points. */
+int text_order(const text *a, const text *b);
+/* Whether it is this ASCII text. */
+bool text_is(const text *t, const char *ascii);
+/* Whether it has a lone surrogate, which UTF-8 cannot say. */
+bool text_has_surrogate(const text *t);
+
+typedef struct text_builder {
+    world *w;
+    void *data;
+    size_t size; /* of data, in bytes */
+    uint32_t count;
+    bool wide, failed;
+} text_builder;
+
+text_builder write_text(world *w);
+void write_point(text_builder *b, uint32_t point);
+void write_ascii(text_builder *b, const char *ascii);
+void write_chars(text_builder *b, const char *ascii, size_t size);
+void write_fill(text_builder *b, uint32_t point, size_t count);
+void write_part(text_builder *b, const text *t, size_t from, size_t count);
+void write_whole(text_builder *b, const text *t);
+/* The text, and the end of the builder. */
+ev write_str(text_builder *b);
+ev write_bytes(text_builder *b);
+/* The end without a text. Always call one of the three. */
+void write_drop(text_builder *b);
+
+/* UTF-8 of a text, into a builder as bytes. Lone surrogates become three bytes each. */
+void write_utf8(text_builder *b, const text *t);
+/* Reads one code point; returns its length, or 0 where the bytes are malformed. */
+size_t utf8_next(const uint8_t *at, size_t left, uint32_t *point);
+size_t utf8_put(uint8_t out[4], uint32_t point);
+
+#endif
