@@ -1,0 +1,324 @@
+/* Expressions: the machine, objects with identity, the journal, loading, limits, and what is refused.
+ * What single operations mean is compared with CPython itself, in tests/model/test_expr_cpython.c. */
+#include "expr_world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+#define assert_runs(x, json, text) assert_string_equal(expr_run(x, json), text)
+
+/* ---- Meaning ----------------------------------------------------------------------------- */
+
+static void integers_never_wrap(void **state) {
+    expr_world x = expr_world_open(NULL);
+    assert_runs(&x, "[\"+\", 9223372036854775807, 1]", "OverflowError: integer beyond 64 bits");
+    assert_runs(&x, "[\"neg\", -9223372036854775808]", "OverflowError: integer beyond 64 bits");
+    assert_runs(&x, "[\"//\", -7, 2]", "-4");
+    assert_runs(&x, "[\"%\", -7, 3]", "2");
+    assert_runs(&x, "[\"/\", 9223372036854775807, 3]", "3.0744573456182584e+18");
+    expr_world_close(&x);
+}
+
+static void two_names_of_one_list_see_each_others_changes(void **state) {
+    expr_world x = expr_world_open(NULL);
+    assert_runs(&x,
+                "[[\"assign\", [\"list\", 1], [\"name\", \"a\"], [\"name\", \"b\"]],"
+                " [\"expr\", [\"method\", [\"name\", \"a\"], \"append\", [2], []]],"
+                " [\"aug\", \"+\", [\"name\", \"b\"], [\"list\", 3]]]",
+                "None");
+    assert_runs(
+        &x,
+        "[\"tuple\", [\"name\", \"a\"], [\"cmp\", [\"name\", \"a\"], \"is\", [\"name\", \"b\"]]]",
+        "([1, 2, 3], True)");
+    expr_world_close(&x);
+}
+
+static void a_chain_evaluates_its_middle_once(void **state) {
+    expr_world x = expr_world_open(NULL);
+    assert_runs(&x, "[[\"assign\", 0, [\"name\", \"n\"]]]", "None");
+    assert_runs(&x, "[\"cmp\", 0, \"<\", [\":=\", \"n\", [\"+\", [\"name\", \"n\"], 1]], \"<\", 5]",
+                "True");
+    assert_runs(&x, "[\"name\", \"n\"]", "1");
+    expr_world_close(&x);
+}
+
+static void any_stops_at_the_first_true_element(void **state) {
+    expr_world x = expr_world_open(NULL);
+    assert_runs(&x,
+                "[\"call\", \"any\", [[\"gen\", [\"/\", 1, [\"name\", \"y\"]],"
+                " [\"for\", [\"name\", \"y\"], [\"list\", 1, 0]]]]]",
+                "True");
+    assert_runs(&x,
+                "[\"call\", \"all\", [[\"gen\", [\"/\", 1, [\"name\", \"y\"]],"
+                " [\"for\", [\"name\", \"y\"], [\"list\", 1, 0]]]]]",
+                "ZeroDivisionError: division by zero");
+    expr_world_close(&x);
+}
+
+static void a_dict_keeps_its_order_when_keys_come_and_go(void **state) {
+    expr_world x = expr_world_open(NULL);
+    expr_run(&x,
+             "[[\"assign\", [\"dictcomp\", [\"name\", \"y\"], [\"*\", [\"name\", \"y\"], 2],"
+             " [\"for\", [\"name\", \"y\"], [\"call\", \"range\", [40]]]], [\"name\", \"d\"]]]");
+    for (int i = 0; i < 38; i++)
+        expr_run(&x, "[[\"del\", [\"item\", [\"name\", \"d\"], [\"item\", [\"call\", \"list\", "
+                     "[[\"name\", \"d\"]]], 0]]]]");
+    assert_runs(&x, "[\"name\", \"d\"]", "{38: 76, 39: 78}");
+    expr_run(&x, "[[\"assign\", 1, [\"item\", [\"name\", \"d\"], 5]], [\"assign\", 2, [\"item\", "
+                 "[\"name\", \"d\"], 38.0]]]");
+    assert_runs(&x, "[\"name\", \"d\"]", "{38: 2, 39: 78, 5: 1}");
+    expr_world_close(&x);
+}
+
+/* ---- The journal ------------------------------------------------------------------------- */
+
+static void a_change_of_a_tracked_object_is_one_small_operation(void **state) {
+    expr_world x = expr_world_open(NULL);
+    expr_run(&x, "[[\"assign\", [\"list\", 1, 2], [\"name\", \"a\"]]]");
+    world_track(x.f->slots.items[scope_find(x.names, "a", 1)], 7);
+    expr_run(&x, "[[\"expr\", [\"method\", [\"name\", \"a\"], \"append\", [5], []]],"
+                 " [\"assign\", 9, [\"item\", [\"name\", \"a\"], 0]], [\"del\", [\"item\", "
+                 "[\"name\", \"a\"], 1]]]");
+    assert_int_equal(x.w->journal.count, 3);
+    assert_int_equal(x.w->journal.items[0].op, CHANGE_APPEND);
+    assert_int_equal(x.w->journal.items[0].value.i, 5);
+    assert_int_equal(world_number(x.w->journal.items[0].object), 7);
+    assert_int_equal(x.w->journal.items[1].op, CHANGE_SET);
+    assert_int_equal(x.w->journal.items[1].index, 0);
+    assert_int_equal(x.w->journal.items[2].op, CHANGE_DELETE);
+    world_journal_clear(x.w);
+    assert_runs(&x, "[\"name\", \"a\"]", "[9, 5]");
+    assert_int_equal(x.w->journal.count, 0);
+    expr_world_close(&x);
+}
+
+/* Issue: freed when no slot or object refers to it. */
+static void what_nothing_refers_to_is_freed(void **state) {
+    expr_world x = expr_world_open(NULL);
+    uint32_t before = x.w->objects;
+    expr_run(&x, "[[\"assign\", [\"listcomp\", [\"list\", [\"name\", \"y\"]], [\"for\", [\"name\", "
+                 "\"y\"], [\"call\", \"range\", [100]]]], [\"name\", \"a\"]]]");
+    world_sweep(x.w);
+    assert_true(x.w->objects >= before + 101);
+    expr_run(&x, "[[\"assign\", null, [\"name\", \"a\"]]]");
+    world_sweep(x.w);
+    assert_true(x.w->objects <= before + 2);
+    expr_world_close(&x);
+}
+
+static hd_status load_three(void *ctx, world *w, ev object) {
+    ++*(int *)ctx;
+    for (int i = 1; i <= 3; i++)
+        if (!plist_append(w, object.list, ev_int(i))) return HD_NOMEM;
+    return HD_OK;
+}
+
+static void an_object_is_loaded_when_something_looks_inside(void **state) {
+    expr_world x = expr_world_open(NULL);
+    uint32_t a;
+    int loads = 0;
+    world_set_loader(x.w, load_three, &loads);
+    assert_int_equal(scope_slot(x.names, "a", 1, &a), HD_OK);
+    assert_int_equal(frame_fit(x.f), HD_OK);
+    frame_set(x.f, a, world_stub(x.w, EV_LIST, 0, 4));
+    expr_run(&x, "[[\"assign\", [\"list\", [\"name\", \"a\"]], [\"name\", \"b\"]]]");
+    assert_int_equal(loads, 0);
+    assert_runs(&x, "[\"call\", \"sum\", [[\"item\", [\"name\", \"b\"], 0]]]", "6");
+    assert_runs(&x, "[\"name\", \"b\"]", "[[1, 2, 3]]");
+    assert_int_equal(loads, 1);
+    assert_int_equal(x.w->journal.count, 0);
+    expr_world_close(&x);
+}
+
+/* ---- Crossing ---------------------------------------------------------------------------- */
+
+/* A dict that looks like an encoding crosses unchanged; so do order, tuples, sets and odd floats. */
+static void every_value_survives_the_way_into_the_store_and_back(void **state) {
+    static const char *const forms[] = {
+        "[\"dict\", \"b\", 1, \"a\", 2]",
+        "[\"dict\", \"$tuple\", [\"list\", 1], \"type\", \"x\", \"$\", 1, \"$$\", 2]",
+        "[\"dict\", 1, \"one\", [\"tuple\", 1, 2], 3, null, 4, true, 5]",
+        "[\"tuple\", [\"set\", 3, 1], [\"list\"], [\"tuple\"], \"\", [\"const\", {\"$bytes\": "
+        "\"AP8=\"}]]",
+        "[\"list\", [\"const\", {\"$double\": \"NaN\"}], [\"const\", {\"$double\": "
+        "\"-Infinity\"}], -0.0, 1e300]",
+        "[\"new\", \"Item\", [\"x\", [\"dict\"]], []]",
+        "[\"new\", \"KeyError\", [[\"tuple\", 1, \"a\"]], []]",
+        "[\"const\", {\"$$enum\": \"Color\", \"name\": \"RED\", \"value\": 1}]",
+        "[\"call\", \"range\", [1, 9, 2]]",
+        "[\"call\", \"chr\", [55296]]",
+        "[\"type\", \"int\"]",
+    };
+    expr_world x = expr_world_open(NULL);
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        code *c = expr_compile(&x, forms[i]);
+        ev v, again;
+        assert_int_equal(machine_eval(x.m, c, x.f, &v), OUTCOME_VALUE);
+        hd_value stored = encode_value(x.w, x.pool, v);
+        assert_int_equal(hd_value_status(stored), HD_OK);
+        assert_int_equal(decode_value(x.w, stored, &again, NULL), HD_OK);
+        char first[500];
+        strcpy(first, expr_text(&x, OUTCOME_VALUE, v));
+        assert_string_equal(expr_text(&x, OUTCOME_VALUE, again), first);
+        assert_int_equal(ev_class(v), ev_class(again));
+        code_free(c);
+    }
+    expr_world_close(&x);
+}
+
+static void a_circle_and_an_iterator_cannot_cross(void **state) {
+    expr_world x = expr_world_open(NULL);
+    expr_run(&x, "[[\"assign\", [\"list\"], [\"name\", \"a\"]], [\"expr\", [\"method\", [\"name\", "
+                 "\"a\"], \"append\", [[\"name\", \"a\"]], []]]]");
+    assert_runs(&x, "[\"name\", \"a\"]", "[[...]]");
+    ev a = x.f->slots.items[scope_find(x.names, "a", 1)];
+    assert_int_equal(hd_value_status(encode_value(x.w, x.pool, a)), HD_KIND);
+    assert_string_equal(expr_text(&x, OUTCOME_RAISED, raise_catch(x.w)),
+                        "ValueError: Circular reference detected");
+    assert_runs(&x, "[[\"assign\", [\"call\", \"reversed\", [[\"list\", 1]]], [\"name\", \"b\"]]]",
+                "Unsupported: a 'list_reverseiterator' object in a variable");
+    expr_world_close(&x);
+}
+
+/* ---- Limits ------------------------------------------------------------------------------ */
+
+static void hostile_expressions_meet_a_limit(void **state) {
+    world_limits limits = { .bytes = 1 << 20, .steps = 100000, .depth = 50 };
+    expr_world x = expr_world_open(&limits);
+    assert_runs(&x, "[\"*\", \"x\", 9223372036854775807]", "MemoryError: ");
+    assert_runs(&x, "[\"*\", [\"list\", 1], 1000000]", "MemoryError: ");
+    assert_runs(&x, "[\"call\", \"sum\", [[\"call\", \"range\", [100000000]]]]",
+                "Unsupported: more than 100000 steps in one evaluation");
+    expr_run(&x, "[[\"assign\", [\"list\"], [\"name\", \"a\"]]]");
+    for (int i = 0; i < 60; i++)
+        expr_run(&x, "[[\"assign\", [\"list\", [\"name\", \"a\"]], [\"name\", \"a\"]]]");
+    assert_runs(
+        &x, "[\"call\", \"repr\", [[\"name\", \"a\"]]]",
+        "RecursionError: maximum recursion depth exceeded while getting the repr of an object");
+    assert_runs(&x, "[\"fstr\", [\"fmt\", 1, null, \"2000000000\"]]", "MemoryError: ");
+    assert_runs(&x, "[\"+\", 1, 1]", "2");
+    expr_world_close(&x);
+}
+
+static void a_generator_or_function_cannot_be_kept(void **state) {
+    expr_world x = expr_world_open(NULL);
+    expr_run(
+        &x,
+        "[[\"assign\", [\"list\", [\"lambda\", [\"o\"], [\"name\", \"o\"]]], [\"name\", \"a\"]]]");
+    assert_runs(
+        &x,
+        "[\"call\", \"sorted\", [[\"list\", 1]], [[\"key\", [\"item\", [\"name\", \"a\"], 0]]]]",
+        "Unsupported: a function that is kept for later");
+    expr_run(&x, "[[\"assign\", [\"list\", [\"gen\", 1, [\"for\", [\"name\", \"y\"], \"ab\"]]], "
+                 "[\"name\", \"a\"]]]");
+    assert_runs(&x, "[\"call\", \"list\", [[\"item\", [\"name\", \"a\"], 0]]]",
+                "Unsupported: a generator that is kept for later");
+    expr_world_close(&x);
+}
+
+static void bad_forms_are_refused_with_their_place(void **state) {
+    static const struct {
+        const char *json, *message, *path;
+    } cases[] = {
+        { "[\"frob\", 1]", "there is no operation 'frob'", "" },
+        { "[\"+\", 1, [\"name\", 5]]", "a name must be a string", "/2/1" },
+        { "[\"call\", \"open\", [\"x\"]]", "there is no function 'open'", "" },
+        { "[\"list\", 1, [\"cmp\", 1, \"<<\", 2]]", "'<<' is no comparison", "/2/2" },
+        { "{\"a\": 1}", "object is no form: write [\"const\", ...]", "" },
+        { "[\"new\", \"Nope\", []]", "there is no class 'Nope'", "" },
+        { "[]", "a form is an array that begins with the name of an operation", "" },
+        { "[\"listcomp\", 1]", "a comprehension needs a clause", "" },
+        { "[\"dict\", 1]", "the last key of a dict has no value", "" },
+    };
+    expr_world x = expr_world_open(NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hd_error error;
+        code *c;
+        hd_value form = hd_json_parse(x.pool, cases[i].json, strlen(cases[i].json), &error);
+        assert_int_equal(compile_expression(x.w, x.names, form, &c, &error), HD_SYNTAX);
+        assert_null(c);
+        assert_string_equal(error.message, cases[i].message);
+        assert_string_equal(error.path, cases[i].path);
+    }
+    expr_world_close(&x);
+}
+
+/* ---- Memory ------------------------------------------------------------------------------ */
+
+static void the_steady_state_allocates_nothing(void **state) {
+    expr_world x = expr_world_open(NULL);
+    ev v;
+    expr_run(
+        &x,
+        "[[\"assign\", 3, [\"name\", \"n\"]], [\"assign\", [\"list\", 1, 2], [\"name\", \"a\"]]]");
+    code *c = expr_compile(&x, "[\"if\", [\"cmp\", [\"+\", [\"name\", \"n\"], 1], \"<\", 5], "
+                               "[\"fstr\", \"n is \", [\"fmt\", [\"name\", \"n\"], null, null]],"
+                               " [\"listcomp\", [\"*\", [\"name\", \"y\"], 2], [\"for\", "
+                               "[\"name\", \"y\"], [\"name\", \"a\"]]]]");
+    for (int i = 0; i < 10; i++) machine_eval(x.m, c, x.f, &v);
+    uint64_t before = lab_env_allocations(x.lab);
+    for (int i = 0; i < 1000; i++) assert_int_equal(machine_eval(x.m, c, x.f, &v), OUTCOME_VALUE);
+    assert_int_equal(lab_env_allocations(x.lab), before);
+    code_free(c);
+    expr_world_close(&x);
+}
+
+static const char all_of_it[] =
+    "[\"tuple\", [\"listcomp\", [\"method\", [\"fstr\", [\"fmt\", [\"name\", \"y\"], \"r\", "
+    "\">9\"]], \"split\", [\"é\"], []],"
+    " [\"for\", [\"name\", \"y\"], [\"call\", \"range\", [40]], [\"%\", [\"name\", \"y\"], 2]]],"
+    " [\"dictcomp\", [\"name\", \"y\"], [\"set\", [\"name\", \"y\"]], [\"for\", [\"name\", \"y\"], "
+    "[\"call\", \"sorted\","
+    " [[\"list\", 3, 1, 2]], [[\"key\", [\"lambda\", [\"o\"], [\"neg\", [\"name\", \"o\"]]]]]]]],"
+    " [\"call\", \"sum\", [[\"gen\", [\"name\", \"y\"], [\"for\", [\"name\", \"y\"], [\"list\", 1, "
+    "2]]]]],"
+    " [\"new\", \"Item\", [\"a\", [\"const\", {\"$bytes\": \"AP8=\"}]], []], [\"call\", \"dict\", "
+    "[[\"list\", [\"tuple\", 1, 2]]], [[\"k\", 1]]]]";
+
+/* The nth allocation fails, for every n: HD_NOMEM or the right value, and nothing leaks. */
+static void without_memory(lab_env *lab, void *ctx) {
+    expr_world x;
+    hd_error error;
+    code *c = NULL;
+    ev v;
+    if (expr_world_try(&x, lab_env_of(lab), NULL)) {
+        hd_value form = hd_json_parse(x.pool, all_of_it, strlen(all_of_it), &error);
+        hd_status s = compile_expression(x.w, x.names, form, &c, &error);
+        if (s) assert_true(lab_env_failed(lab));
+        else {
+            outcome o = machine_eval(x.m, c, x.f, &v);
+            if (o == OUTCOME_STOPPED) assert_int_equal(x.w->status, HD_NOMEM);
+            else assert_int_equal(o, OUTCOME_VALUE);
+            if (o == OUTCOME_VALUE) encode_value(x.w, x.pool, v);
+        }
+        world_check(x.w);
+    }
+    code_free(c);
+    expr_world_close(&x);
+}
+
+static void every_allocation_may_fail(void **state) {
+    assert_true(lab_each_allocation_failure(without_memory, NULL) > 20);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(integers_never_wrap),
+        cmocka_unit_test(two_names_of_one_list_see_each_others_changes),
+        cmocka_unit_test(a_chain_evaluates_its_middle_once),
+        cmocka_unit_test(any_stops_at_the_first_true_element),
+        cmocka_unit_test(a_dict_keeps_its_order_when_keys_come_and_go),
+        cmocka_unit_test(a_change_of_a_tracked_object_is_one_small_operation),
+        cmocka_unit_test(what_nothing_refers_to_is_freed),
+        cmocka_unit_test(an_object_is_loaded_when_something_looks_inside),
+        cmocka_unit_test(every_value_survives_the_way_into_the_store_and_back),
+        cmocka_unit_test(a_circle_and_an_iterator_cannot_cross),
+        cmocka_unit_test(hostile_expressions_meet_a_limit),
+        cmocka_unit_test(a_generator_or_function_cannot_be_kept),
+        cmocka_unit_test(bad_forms_are_refused_with_their_place),
+        cmocka_unit_test(the_steady_state_allocates_nothing),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
