@@ -12,6 +12,7 @@
 #define GROUPS(X)                                                                                  \
     X("value", bench_group_value)                                                                  \
     X("value", bench_group_json)                                                                   \
+    X("expr", bench_group_expr)                                                                    \
     X("store", bench_group_store)                                                                  \
     X("store", bench_group_store_durable)                                                          \
     X("soak", bench_group_soak)                                                                    \
