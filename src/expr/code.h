@@ -14,14 +14,61 @@
     X(NAME)                                                                                        \
     X(LOCAL)                                                                                       \
     X(STORE_NAME)                                                                                  \
-    X(STORE_LOCAL) X(DELETE_NAME) X(CLEAR_LOCAL) X(POP) X(DUP) X(DUP2) X(DUP4) X(ROT2) X(ROT3)     \
-        X(ROT5) X(UNARY) X(BINARY) X(INPLACE) X(COMPARE) X(JUMP) X(JUMP_FALSE) X(AND) X(OR)        \
-            X(TUPLE) X(LIST) X(SET) X(DICT) X(APPEND) X(EXTEND) X(ADD) X(UPDATE) X(PUT) X(MERGE)   \
-                X(TO_TUPLE) X(ITEM) X(SET_ITEM) X(DELETE_ITEM) X(SLICE) X(SET_SLICE)               \
-                    X(DELETE_SLICE) X(ATTR) X(SET_ATTR) X(DELETE_ATTR) X(UNPACK) X(UNPACK_REST)    \
-                        X(ITER) X(NEXT) X(CALL) X(METHOD_CHECK) X(METHOD) X(NEW) X(STAR_ARGS)      \
-                            X(STAR_NAMES) X(CALL_STAR) X(FORMAT) X(CONCAT) X(GENERATOR) X(YIELD)   \
-                                X(END) X(RETURN)
+    X(STORE_LOCAL)                                                                                 \
+    X(DELETE_NAME)                                                                                 \
+    X(CLEAR_LOCAL)                                                                                 \
+    X(POP)                                                                                         \
+    X(DUP)                                                                                         \
+    X(DUP2)                                                                                        \
+    X(DUP4)                                                                                        \
+    X(ROT2)                                                                                        \
+    X(ROT3)                                                                                        \
+    X(ROT5)                                                                                        \
+    X(UNARY)                                                                                       \
+    X(BINARY)                                                                                      \
+    X(INPLACE)                                                                                     \
+    X(COMPARE)                                                                                     \
+    X(JUMP)                                                                                        \
+    X(JUMP_FALSE)                                                                                  \
+    X(AND)                                                                                         \
+    X(OR)                                                                                          \
+    X(TUPLE)                                                                                       \
+    X(LIST)                                                                                        \
+    X(SET)                                                                                         \
+    X(DICT)                                                                                        \
+    X(APPEND)                                                                                      \
+    X(EXTEND)                                                                                      \
+    X(ADD)                                                                                         \
+    X(UPDATE)                                                                                      \
+    X(PUT)                                                                                         \
+    X(MERGE)                                                                                       \
+    X(TO_TUPLE)                                                                                    \
+    X(ITEM)                                                                                        \
+    X(SET_ITEM)                                                                                    \
+    X(DELETE_ITEM)                                                                                 \
+    X(SLICE)                                                                                       \
+    X(SET_SLICE)                                                                                   \
+    X(DELETE_SLICE)                                                                                \
+    X(ATTR)                                                                                        \
+    X(SET_ATTR)                                                                                    \
+    X(DELETE_ATTR)                                                                                 \
+    X(UNPACK)                                                                                      \
+    X(UNPACK_REST)                                                                                 \
+    X(ITER)                                                                                        \
+    X(NEXT)                                                                                        \
+    X(CALL)                                                                                        \
+    X(METHOD_CHECK)                                                                                \
+    X(METHOD)                                                                                      \
+    X(NEW)                                                                                         \
+    X(STAR_ARGS)                                                                                   \
+    X(STAR_NAMES)                                                                                  \
+    X(CALL_STAR)                                                                                   \
+    X(FORMAT)                                                                                      \
+    X(CONCAT)                                                                                      \
+    X(GENERATOR)                                                                                   \
+    X(YIELD)                                                                                       \
+    X(END)                                                                                         \
+    X(RETURN)
 
 typedef enum code_op {
 #define CODE_ROW(name) OP_##name,

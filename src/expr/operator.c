@@ -263,7 +263,6 @@ bool set_take_keys(world *w, dict *d, const dict *from) {
         dict_entry *there = dict_find(w, from, e->key);
         if (!there) return false;
         if (ev_is(there->key, e->key)) continue;
-        world_note(w, d, CHANGE_DELETE, 0, e->key, ev_none());
         world_ref(there->key);
         world_unref(w, e->key);
         e->key = there->key;

@@ -222,6 +222,11 @@ def it(v, depth=3):
     return v
 
 
+def ints(v):
+    """A set of ints sorts to one order, whatever order it has."""
+    return v if isinstance(v, set) and all(type(x) is int for x in v) else it(v)
+
+
 def one(v):
     """Which element a set pops is not defined, unless it has but one."""
     if isinstance(v, set) and len(v) > 1:
@@ -253,7 +258,7 @@ BOUNDED = {"pow": bounded_pow, "round": bounded_round, "range": bounded_range}
 
 OPERATORS = ["+", "-", "*", "/", "//", "%", "**", "<<", ">>", "&", "|", "^"]
 NAMES = {"neg": "-", "pos": "+", "inv": "~", "not": "not "}
-GLOBALS = {"checked": checked, "one": one, "it": it, "Item": Item, "Frozen": Frozen, "Point": Point, "Color": Color,
+GLOBALS = {"checked": checked, "one": one, "it": it, "ints": ints, "Item": Item, "Frozen": Frozen, "Point": Point, "Color": Color,
            "ShopError": ShopError, "inf": math.inf, "nan": math.nan}
 GLOBALS.update({"bounded_" + name: f for name, f in BOUNDED.items()})
 for n, o in enumerate(OPERATORS):
@@ -262,14 +267,15 @@ for n, o in enumerate(OPERATORS):
 
 
 # What takes a set without showing its order.
-ORDERLESS = {"len", "set", "isinstance", "bool", "type", "callable", "sorted", "Item", "append", "insert", "count", "remove", "get", "pop",
+ORDERLESS = {"len", "set", "isinstance", "bool", "type", "callable", "Item", "append", "insert", "count", "remove", "get", "pop",
              "setdefault", "add", "difference", "difference_update", "discard", "intersection", "intersection_update", "isdisjoint",
              "issubset", "issuperset", "symmetric_difference", "symmetric_difference_update", "union", "update"}
 
 
 def call_source(name, args, names):
     plain = name.rpartition(".")[2] in ORDERLESS and not any(k == "key" for k, _ in names)
-    parts = [("*it(%s)" % src(a[1])) if is_star(a, "*") else src(a) if plain or is_form(a, "gen") else "it(%s)" % src(a)
+    guard = "ints" if name == "sorted" and not names else "it"
+    parts = [("*it(%s)" % src(a[1])) if is_star(a, "*") else src(a) if plain or is_form(a, "gen") else "%s(%s)" % (guard, src(a))
              for a in args]
     parts += [("**" + src(v)) if k == "**" else "%s=%s" % (k, src(v)) for k, v in names]
     if len(parts) == 1 and is_form(args[0] if args else None, "gen"):
