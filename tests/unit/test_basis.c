@@ -90,6 +90,7 @@ static const char *told(const char *piece) {
 
 /* ---- the form */
 
+/* C294: what is missing or of another kind is refused. */
 static void what_is_not_of_the_form_is_refused(void **state) {
     assert_false(is_refused(NODES(WHOLE("main:p:a", "m", "\"main/x#/y\",\"?~main/z!\""))));
     assert_false(is_refused("{\"gone\":[[\"main:p:a\",\"user:ann\"],[\"main:p:a\",\"gates\"]]}"));
