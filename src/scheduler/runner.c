@@ -425,8 +425,8 @@ static hd_status call_body(scheduler *s, node_id id, hd_tx *tx) {
 }
 
 hd_status runner_write_output(scheduler *s, node_id id, place_id at, hd_value v) {
-    hd_value before = place_at(&s->r->places, at)->value;
-    if (!runner_is_plain_output(s->r, place_at(&s->r->places, at))) {
+    const place *p = place_at(&s->r->places, at);
+    if (!runner_is_plain_output(s->r, p)) {
         bool changed;
         runner_end_row(s); /* listeners may be told */
         s->concluding = id;
@@ -435,9 +435,8 @@ hd_status runner_write_output(scheduler *s, node_id id, place_id at, hd_value v)
         runner_begin_row(s);
         return s->cancelled ? HD_ABORTED : status; /* the end of the run sees to it */
     }
-    if (value_equal(before, v)) return HD_OK;
-    runner_show_output(s, id, at, value_ref(v));
-    value_unref(before);
+    if (value_equal(p->value, v)) return HD_OK;
+    value_unref(runner_show_output(s, id, at, value_ref(v)));
     return HD_OK;
 }
 

@@ -116,14 +116,16 @@ static inline bool runner_is_plain_output(const replica *r, const place *p) {
            !(p->first_child | r->listeners.count);
 }
 
-/* What overlay_write does for such an output: one assignment, then the readers. Takes the value. */
-static inline void runner_show_output(scheduler *s, node_id id, place_id at, hd_value v) {
+/* What overlay_write does, for a plain output whose new value differs: show it, then mark the readers.
+ * Takes the value; the one before is the caller's now. */
+static inline hd_value runner_show_output(scheduler *s, node_id id, place_id at, hd_value v) {
     replica *r = s->r;
     place *p = place_at(&r->places, at);
-    p->value = v;
-    p->rev = ++r->rev;
+    assert(runner_is_plain_output(r, p));
+    hd_value before = place_show(p, v, ++r->rev);
     r->stats.changes++;
     if (USUALLY(p->watch)) invalidation_mark_all(s, at, p->watch, id);
+    return before;
 }
 
 static inline hd_status runner_write_in_place(scheduler *s, node_id id, place_id at, hd_value v) {
@@ -132,7 +134,7 @@ static inline hd_status runner_write_in_place(scheduler *s, node_id id, place_id
     if (RARELY(!value_is_immediate_number(v) || !value_is_immediate_number(p->value) ||
                !runner_is_plain_output(s->r, p)))
         return runner_write_output(s, id, at, v);
-    runner_show_output(s, id, at, v);
+    (void)runner_show_output(s, id, at, v); /* numbers hold no memory */
     return HD_OK;
 }
 

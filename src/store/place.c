@@ -455,11 +455,11 @@ static void walk_place(const walk *w, place_id id, side before, side after) {
     if (ps->at[id].first_child) walk_children(w, id, before, after);
 }
 
-void place_walk(places *ps, place_id doc, hd_value before, hd_value after, uint64_t rev,
-                place_changed_fn fn, void *ctx) {
-    assert(place_is_doc(ps, doc) && ps->at[doc].value.bits == after.bits);
-    place *p = &ps->at[doc];
-    p->rev = rev;
+void place_walk(places *ps, place_id doc, hd_value before, place_changed_fn fn, void *ctx) {
+    assert(place_is_doc(ps, doc));
+    const place *p = &ps->at[doc];
+    hd_value after = p->value;
+    uint64_t rev = p->rev;
     ps->walked++;
     if (p->watch) {
         bool reshaped = !(p->doc.flags & DOC_HAS_SHAPE) || !value_same_shape(before, after);
@@ -468,6 +468,28 @@ void place_walk(places *ps, place_id doc, hd_value before, hd_value after, uint6
     if (!ps->at[doc].first_child) return;
     walk w = { ps, rev, fn, ctx };
     walk_children(&w, doc, (side){ before, true, false, 0 }, (side){ after, true, false, 0 });
+}
+
+/* The place after `id` in the tree of its document, parents first; 0: none. */
+static place_id next_place(const places *ps, place_id id) {
+    if (place_at(ps, id)->first_child) return place_at(ps, id)->first_child;
+    while (!place_is_doc(ps, id)) {
+        const place *p = place_at(ps, id);
+        if (p->in.next) return p->in.next;
+        id = p->in.parent;
+    }
+    return 0;
+}
+
+void place_touch(places *ps, place_id doc, uint64_t rev, place_changed_fn fn, void *ctx) {
+    assert(place_is_doc(ps, doc));
+    place_show(place_at(ps, doc), place_at(ps, doc)->value, rev);
+    for (place_id id = doc; id; id = next_place(ps, id)) {
+        place *p = place_at(ps, id);
+        assert(p->rev <= rev);
+        p->rev = rev;
+        if (p->watch) fn(ctx, id, true, value_absent(), value_absent());
+    }
 }
 
 /* ---- invariants */

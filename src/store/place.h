@@ -59,12 +59,14 @@ enum {
 
 /* 64 bytes, one cache line; see places_check for the invariants. */
 typedef struct place {
-    /* Visible now. Roots own a reference; inner places borrow from their root's tree. */
+    /* Visible now. Roots own a reference; inner places borrow from their root's tree. While the record
+     * stands for a document, place_show alone writes a root's value; place.c alone writes those of inner
+     * places, which follow their root. */
     hd_value value;
 
     /* The replica's revision of the last visible change of this very value; 0: never. Causes are
-     * the reads whose rev is above that of the reader's last run. Written by place_walk and
-     * overlay_write only. */
+     * the reads whose rev is above that of the reader's last run. It never falls, and no inner place's is
+     * above its root's. Written like `value`. */
     uint64_t rev;
 
     /* Belongs to the observer (the scheduler's reader lists). 0: nobody watches. */
@@ -173,16 +175,29 @@ static inline hd_path place_path(const places *ps, place_id id) {
 /* Whether one lies on the way to the other (or is it). Both of one document or not. */
 bool place_related(const places *ps, place_id a, place_id b);
 
+/* Makes `after` (taken) the visible value of a document, as of `rev`, and returns the value before, which
+ * is the caller's now. Every visible change goes through here. place_walk comes next; a caller may leave it
+ * out if the document has no inner places and the caller tells the observer itself. */
+static inline hd_value place_show(place *doc, hd_value after, uint64_t rev) {
+    assert(rev >= doc->rev && !value_is_failed(after));
+    hd_value before = doc->value;
+    doc->value = after;
+    doc->rev = rev;
+    return before;
+}
+
 /* Tells of each *watched* place whose value changed; `shape` if its shape did too (or nobody reads it
  * by shape).
  * `before` and `after` are what it read before and reads now. */
 typedef void (*place_changed_fn)(void *ctx, place_id id, bool shape, hd_value before,
                                  hd_value after);
 
-/* The document's value has just become `after` (already stored in the root's record); `before` is
- * still referenced by the caller. Brings the inner places up to date, gives the changed ones `rev`,
- * and calls fn for those that are watched, the root included. */
-void place_walk(places *ps, place_id doc, hd_value before, hd_value after, uint64_t rev,
-                place_changed_fn fn, void *ctx);
+/* After place_show, which returned `before`; the caller still holds it. Brings the inner places up to date,
+ * gives the changed ones the document's rev, and calls fn for those that are watched, the root included. */
+void place_walk(places *ps, place_id doc, hd_value before, place_changed_fn fn, void *ctx);
+
+/* The document has changed, and its new value is not known here: every place of it gets `rev`, and fn is
+ * called for those that are watched, with no values. What is visible stays until the caller shows more. */
+void place_touch(places *ps, place_id doc, uint64_t rev, place_changed_fn fn, void *ctx);
 
 #endif

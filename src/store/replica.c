@@ -192,16 +192,14 @@ static uint64_t rev_of_change(const replica *r, place_id doc) {
 }
 
 void replica_show_changed(replica *r, place_id doc, hd_value after) {
-    place *p = place_at(&r->places, doc);
-    hd_value before = p->value;
-    p->value = after;
+    assert(!value_equal(place_at(&r->places, doc)->value, after));
+    hd_value before = place_show(place_at(&r->places, doc), after, rev_of_change(r, doc));
     if (SABOTAGED(r, SABOTAGE_FLIP) && r->kind == HD_CHANGE_REVERT) {
         value_unref(before);
         return;
     }
     r->stats.changes++;
-    place_walk(&r->places, doc, before, after, rev_of_change(r, doc), r->observer.changed,
-               r->observer.ctx);
+    place_walk(&r->places, doc, before, r->observer.changed, r->observer.ctx);
     if (r->kind == HD_CHANGE_INTEGRATE && r->observer.integrated)
         r->observer.integrated(r->observer.ctx, doc);
     if (r->listeners.count) {
@@ -303,33 +301,18 @@ void replica_meet(replica *r, place_id doc, const loaded *state) {
     r->stats.loads++;
     p->doc.flags |= DOC_KNOWN;
     place_set_seq(p, state->seq);
-    /* Whoever depends on it has not read it here: nobody needs to be told. Inner places may be there. */
-    p->value = state->present ? state->value : value_absent();
-    place_walk(&r->places, doc, value_absent(), p->value, p->rev, observer_ignore, NULL);
-}
-
-/* The place after `id` in the tree of its document, parents first; 0: none. */
-static place_id next_place(const places *ps, place_id id) {
-    if (place_at(ps, id)->first_child) return place_at(ps, id)->first_child;
-    while (!place_is_doc(ps, id)) {
-        const place *p = place_at(ps, id);
-        if (p->in.next) return p->in.next;
-        id = p->in.parent;
-    }
-    return 0;
+    /* No node here has read it: the observer is told nothing, and its revision stays. Inner places may be
+     * there. */
+    hd_value before = place_show(p, state->present ? state->value : value_absent(), p->rev);
+    assert(value_is_absent(before));
+    place_walk(&r->places, doc, before, observer_ignore, NULL);
 }
 
 void replica_touch(replica *r, place_id doc) {
     r->kind = HD_CHANGE_INTEGRATE;
     r->origin_node = 0;
     r->group = 0;
-    r->rev++;
-    for (place_id id = doc; id; id = next_place(&r->places, id)) {
-        place *p = place_at(&r->places, id);
-        p->rev = r->rev;
-        if (p->watch)
-            r->observer.changed(r->observer.ctx, id, true, value_absent(), value_absent());
-    }
+    place_touch(&r->places, doc, ++r->rev, r->observer.changed, r->observer.ctx);
 }
 
 bool replica_can_forget(const replica *r, place_id doc) {
@@ -342,13 +325,12 @@ void replica_forget(replica *r, place_id doc) {
     assert(replica_can_forget(r, doc));
     replica_touch(r, doc);
     place *p = place_at(&r->places, doc);
-    hd_value before = p->value;
-    p->value = value_absent();
+    hd_value before = place_show(p, value_absent(), r->rev);
     p->doc.seq = 0;
     p->doc.flags &= (uint16_t) ~(DOC_KNOWN | DOC_ASKED);
     for (uint32_t i = r->ahead.count; i-- > 0;)
         if (r->ahead.items[i] == doc) vec_remove(&r->ahead, i);
-    place_walk(&r->places, doc, before, p->value, r->rev, observer_ignore, NULL);
+    place_walk(&r->places, doc, before, observer_ignore, NULL);
     value_unref(before);
 }
 
@@ -896,6 +878,10 @@ static void check_over(const replica *r, place_id id) {
 
 void replica_check(const replica *r) {
     places_check(&r->places);
-    for (place_id id = 1; id < r->places.count; id++)
-        if (r->places.at[id].root == id && r->places.at[id].doc.over) check_over(r, id);
+    for (place_id id = 1; id < r->places.count; id++) {
+        const place *p = &r->places.at[id];
+        if (p->root != id) continue;
+        assert(p->rev <= r->rev);
+        if (p->doc.over) check_over(r, id);
+    }
 }

@@ -12,7 +12,9 @@
  *     frame         another writer's commit: confirmed moves; announce what is not shadowed
  *
  * Everything but commit happens in replica_pump, between runs: a transaction sees one snapshot.
- * Every visible change is announced exactly once, by replica_show(). */
+ * Every visible change is made by place_show, and announced exactly once, by its caller: replica_show, or
+ * a shorter way to the same where a document has no inner places and no listener is there (transact.c for a
+ * single write, runner.h for an output). */
 #ifndef STORE_REPLICA_H
 #define STORE_REPLICA_H
 
@@ -253,8 +255,7 @@ void replica_enqueue(replica *r, commit *c);
 hd_status replica_notice_room(replica *r, uint32_t room);
 hd_status replica_notice_begin(replica *r, hd_change_kind kind, hd_commit_class class,
                                uint64_t group, uint32_t origin_node, uint32_t room);
-/* Makes `after` (taken) what is visible, if it differs, and announces it. The only way in which a
- * visible value changes, apart from overlay_write's fast path. */
+/* Makes `after` (taken) what is visible, if it differs, and announces it. */
 void replica_show(replica *r, place_id doc, hd_value after);
 /* The same for a value that is known to differ. */
 void replica_show_changed(replica *r, place_id doc, hd_value after);

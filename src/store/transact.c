@@ -28,23 +28,23 @@ static void confirm_now(hd_tx *tx, place_id doc, hd_value after, bool first) {
     replica_show_changed(tx->r, doc, value_ref(after));
 }
 
-/* What replica_show does, without the ceremony, where nothing but the document's value is concerned: no
- * inner places, nobody who listens. Takes `after`, and leaves `before` to the caller. */
+/* A notice of one change, as by replica_show_changed, for a document without inner places on a runtime
+ * without listeners. Takes `after`. */
 static inline void show_alone(hd_tx *tx, place *p, place_id doc, hd_value after, uint64_t seq) {
     replica *r = tx->r;
-    hd_value before = p->value;
+    assert(!p->first_child && !r->listeners.count);
+    hd_value before = place_show(p, after, ++r->rev);
     bool reshaped = !(p->doc.flags & DOC_HAS_SHAPE) || !value_same_shape(before, after);
     place_set_seq(p, seq);
     r->kind = HD_CHANGE_COMMIT;
     r->class = tx->class;
     r->group = tx->stamp.group;
     r->origin_node = tx->stamp.node;
-    p->value = after;
-    p->rev = ++r->rev;
     r->stats.changes++;
     r->stats.notices++;
     if (USUALLY(p->watch)) r->observer.changed(r->observer.ctx, doc, reshaped, before, after);
     if (r->observer.notice) r->observer.notice(r->observer.ctx, r->kind, r->origin_node);
+    value_unref(before);
 }
 
 SELDOM static hd_status confirm_and_tell(hd_tx *tx, place_id doc, hd_value v) {
@@ -61,12 +61,10 @@ SELDOM static hd_status confirm_and_tell(hd_tx *tx, place_id doc, hd_value v) {
 
 static inline hd_status confirm_single(hd_tx *tx, place *p, place_id doc, hd_value v) {
     replica *r = tx->r;
-    hd_value before = p->value;
     if (RARELY(p->first_child || r->listeners.count)) return confirm_and_tell(tx, doc, v);
     uint64_t seq = r->authority->ops->confirm_one(r->authority, doc, v);
     if (RARELY(!seq)) return HD_NOMEM;
     show_alone(tx, p, doc, value_ref(v), seq);
-    value_unref(before);
     return HD_OK;
 }
 

@@ -182,8 +182,8 @@ static void change(hd_value after) {
     hd_value roots[2] = { before, after };
     for (size_t i = 0; i < reader_count; i++) readers[i].told = readers[i].shape = 0;
     take_hashes();
-    place_at(&ps, doc)->value = hd_value_ref(after);
-    place_walk(&ps, doc, before, after, ++rev, tell, roots);
+    place_show(place_at(&ps, doc), hd_value_ref(after), ++rev);
+    place_walk(&ps, doc, before, tell, roots);
     places_check(&ps);
     for (size_t i = 0; i < reader_count; i++) {
         const reader *r = &readers[i];

@@ -111,7 +111,7 @@ static void a_new_place_shows_what_is_there(void **state) {
     world *w = *state;
     place_id n = doc_at(w, "n");
     hd_value v = hd_json_parse(w->pool, "{\"a\":{\"b\":[1,2,3]}}", 19, NULL);
-    place_at(&w->ps, n)->value = hd_value_ref(v);
+    place_show(place_at(&w->ps, n), hd_value_ref(v), 1);
     assert_int_equal(hd_value_as_int(place_at(&w->ps, inner_at(w, n, "/a/b/1"))->value, 0), 2);
     assert_int_equal(hd_value_as_int(place_at(&w->ps, inner_at(w, n, "/a/b/length"))->value, 0), 3);
     assert_false(hd_value_exists(place_at(&w->ps, inner_at(w, n, "/a/b/7"))->value));
@@ -184,7 +184,7 @@ static uint64_t cost_of_one(world *w, const char *id, int readers) {
     for (int i = 0; i < 2000; i++)
         v = hd_object_set(w->pool, v, hd_value_as_text(hd_string_f(w->pool, "k%d", i), ""),
                           hd_null());
-    place_at(&w->ps, doc)->value = hd_value_ref(v);
+    place_show(place_at(&w->ps, doc), hd_value_ref(v), 0);
     for (int i = 0; i < readers; i++) {
         char pointer[32];
         snprintf(pointer, sizeof pointer, "/k%d", i);
@@ -192,8 +192,8 @@ static uint64_t cost_of_one(world *w, const char *id, int readers) {
     }
     hd_value after = hd_object_set(w->pool, v, "k3", hd_bool(true));
     uint64_t walked = w->ps.walked;
-    place_at(&w->ps, doc)->value = hd_value_ref(after);
-    place_walk(&w->ps, doc, v, after, 1, nobody_watches, NULL);
+    place_show(place_at(&w->ps, doc), hd_value_ref(after), 1);
+    place_walk(&w->ps, doc, v, nobody_watches, NULL);
     hd_value_unref(v);
     return w->ps.walked - walked;
 }
