@@ -9,7 +9,7 @@
 
 /* ---- the step of a pass */
 
-static hd_event_wait handler_is_missing(scheduler *s, event *e);
+static hd_event_wait ask_for_handler(scheduler *s, event *e);
 static hd_event_wait sync_first(scheduler *s, event *e);
 
 void events_wait_for(scheduler *s, event *e, place_id doc) {
@@ -18,12 +18,13 @@ void events_wait_for(scheduler *s, event *e, place_id doc) {
     e->missing = doc;
 }
 
-/* Asked for, and not here. Who was not the head when it came has not been told, and sees it here. */
+/* The document was asked for and has not arrived. An event that was not the head of its lane when the
+ * document arrived was not told (events_arrived looks at heads), so each step looks at the document. */
 static bool is_on_its_way(const scheduler *s, place_id doc) {
     return doc && (place_at(&s->r->places, doc)->doc.flags & DOC_LOADING);
 }
 
-/* What the event waits for before anything is read for it. */
+/* What the event waits for before anything is read on its behalf. */
 static hd_event_wait waits_outside(scheduler *s, event *e) {
     const lineage *origin = e->origin;
     if (e->not_before && e->not_before > env_now_ns(s->env)) return HD_EVENT_WAITS_TIME;
@@ -51,8 +52,8 @@ hd_status events_receipt(scheduler *s, event *e, place_id *out) {
 
 static earlier delivered_before(scheduler *s, event *e) {
     place_id receipt;
-    if (events_receipt(s, e, &receipt)) return EARLIER_NONE; /* the handling will say so */
-    /* An id that came from outside may have been here long ago: worth a look. */
+    if (events_receipt(s, e, &receipt)) return EARLIER_NONE; /* the handling reports the failure */
+    /* The sender chose this id and may have sent the event long ago: load the receipt to find out. */
     if ((e->flags & EVENT_NAMED) && replica_load(s->r, receipt) == HD_PENDING) {
         events_wait_for(s, e, receipt);
         return EARLIER_UNKNOWN;
@@ -62,8 +63,9 @@ static earlier delivered_before(scheduler *s, event *e) {
     return replica_top(s->r, receipt) ? EARLIER_PENDING : EARLIER_DONE;
 }
 
-/* True if the event is over, or has to wait. */
-static bool is_repeated(scheduler *s, event *e) {
+/* Ends an event that was handled before, and lets one wait whose earlier delivery is undecided. True: the
+ * event is over, or waits. */
+static bool stop_repeated(scheduler *s, event *e) {
     if (s->events->bare) return false;
     switch (delivered_before(s, e)) {
     case EARLIER_NONE: return false;
@@ -76,9 +78,9 @@ static bool is_repeated(scheduler *s, event *e) {
     return true;
 }
 
-/* The payload must be what the handler's schema says; like a handler that fails, it leaves no
- * receipt. */
-static bool is_refused(scheduler *s, event *e) {
+/* Ends an event whose payload does not match the handler's schema. It leaves no receipt, as a handler that
+ * fails leaves none. True: the event is over. */
+static bool end_mismatched(scheduler *s, event *e) {
     const hd_schema *schema = e->to->spec.event_schema;
     hd_error error;
     if (!schema || e->checked == e->to->generation) return false;
@@ -91,14 +93,15 @@ static bool is_refused(scheduler *s, event *e) {
     return false;
 }
 
-/* Whether the handler's inputs are there and up to date. */
-static bool is_ready(scheduler *s, event *e) {
+/* Runs the preflight. True: the handler's inputs are loaded and up to date. False: the event waits
+ * (e->waits), or it is over. */
+static bool prepare_inputs(scheduler *s, event *e) {
     hd_status status = preflight_event(s, e);
     if (!status) return true;
     s->events->stats.parked++;
     if (e->waits != HD_EVENT_WAITS_NOT || status == HD_PENDING) {
         if (!e->to->spec.one_shot || e->waits == HD_EVENT_WAITS_NODES) return false;
-        events_end(s, e, HD_PENDING, "its inputs are not there, and it is not to wait");
+        events_end(s, e, HD_PENDING, "its inputs are not there, and the handler is one_shot");
         return false;
     }
     events_end(s, e, status, s->message);
@@ -107,11 +110,12 @@ static bool is_ready(scheduler *s, event *e) {
 
 static void step(scheduler *s, lane *l) {
     event *e = lane_head(l);
-    if (!e) return;
+    assert(l->state == LANE_TURN && e); /* a lane without events is in no list */
+    assert(!(e->flags & (EVENT_IN_FLIGHT | EVENT_CANCELLED)));
     e->waits = waits_outside(s, e);
     if (e->waits) return;
-    hd_event_wait missing = e->to->spec.fn ? HD_EVENT_WAITS_NOT : handler_is_missing(s, e);
-    if (lane_head(l) != e) return; /* it is over: nobody takes it */
+    hd_event_wait missing = e->to->spec.fn ? HD_EVENT_WAITS_NOT : ask_for_handler(s, e);
+    if (lane_head(l) != e) return; /* no handler was found, and the event is over */
     e->waits = missing;
     if (e->waits || !e->to->spec.fn) return;
     if (event_id_expired(s, e->time_ms)) {
@@ -120,15 +124,16 @@ static void step(scheduler *s, lane *l) {
             "it is older than receipts are kept: what may wait so long is posted as lasting");
         return;
     }
-    if (is_refused(s, e) || is_repeated(s, e)) return;
+    if (end_mismatched(s, e) || stop_repeated(s, e)) return;
     uint32_t generation = e->to->generation;
     if (!(e->flags & EVENT_PRESYNCED)) e->waits = sync_first(s, e);
-    if (e->waits || !is_ready(s, e)) return;
-    /* Who was asked may have removed the handler, or put another in its place: from the start. */
+    if (e->waits || !prepare_inputs(s, e)) return;
+    /* Presync and preflight are calls to the program, which may have removed the handler or registered
+     * another: then the next step begins again with this event. */
     if (e->to->spec.fn && e->to->generation == generation) events_handle(s, e);
 }
 
-/* The time slice counts for events too: the clock is read now and then. */
+/* Handlings use up the pump's time slice as runs do. The clock is read once in EVENTS_BURST steps. */
 static void look_at_clock(scheduler *s) {
     events *ev = s->events;
     if (ev->until_clock++ % EVENTS_BURST) return;
@@ -157,7 +162,7 @@ void events_head_step(scheduler *s) {
 
 /* ---- a handler that is not there */
 
-static hd_event_wait handler_is_missing(scheduler *s, event *e) {
+static hd_event_wait ask_for_handler(scheduler *s, event *e) {
     events *ev = s->events;
     stream *to = e->to;
     hd_status status = HD_NOT_FOUND;
@@ -192,7 +197,7 @@ static hd_event_wait sync_first(scheduler *s, event *e) {
     e->flags |= EVENT_PRESYNCED;
     if (!fn) return HD_EVENT_WAITS_NOT;
     hd_presync *sync = env_new0(s->env, sizeof *sync);
-    if (!sync) return HD_EVENT_WAITS_NOT; /* it is a help, not a condition */
+    if (!sync) return HD_EVENT_WAITS_NOT; /* no memory: the handler may run without a presync */
     *sync = (hd_presync){ .s = s, .e = e };
     list_push_back(&s->events->presyncs, &sync->link);
     e->presync = sync;
@@ -212,6 +217,7 @@ void hd_presync_done(hd_presync *sync, hd_status status) {
     event *e = sync->e;
     if (status)
         env_log(s->env, HD_LOG_DEBUG, "inputs could not be synced: %s", hd_status_text(status));
+    assert(list_linked(&sync->link) && (!e || e->presync == sync));
     if (e) {
         e->presync = NULL;
         e->flags |= EVENT_PRESYNCED;
@@ -231,7 +237,8 @@ bool events_have_work(const scheduler *s) {
     return !list_empty(&ev->outcomes) || lanes_have_work(s);
 }
 
-/* A head that waits for something to change may wait for ever: that is no reason not to be idle. */
+/* A head whose preflight said HD_PENDING waits for some change, perhaps for ever. The runtime is idle
+ * meanwhile. */
 bool events_hold_idle(const scheduler *s) {
     const events *ev = s->events;
     for (int i = 0; ev && i < LANE_STATES; i++)
@@ -239,7 +246,8 @@ bool events_hold_idle(const scheduler *s) {
     return false;
 }
 
-/* What the program was asked for may need the program to go on: no reason to hold it up in a sync. */
+/* A lane in LANE_ASKED waits for the program itself, which cannot answer while it is blocked in a sync.
+ * Sync does not wait for such lanes. */
 bool events_are_unsettled(const scheduler *s) {
     const events *ev = s->events;
     if (!ev) return false;
@@ -257,7 +265,7 @@ uint64_t events_next(const scheduler *s) {
     return at < message ? at : message;
 }
 
-bool events_want_sending(scheduler *s) {
+bool events_take_burst(scheduler *s) {
     events *ev = s->events;
     if (!ev || ev->burst < EVENTS_BURST) return false;
     ev->burst = 0;
@@ -302,6 +310,12 @@ void events_noticed(scheduler *s) {
     lanes_wake(s, LANE_RECEIPT);
 }
 
+void events_check(const scheduler *s) {
+    if (!s->events) return;
+    lanes_check(s->events);
+    outbox_check(s);
+}
+
 /* ---- coming and going */
 
 event *events_new(scheduler *s, stream *to) {
@@ -309,6 +323,7 @@ event *events_new(scheduler *s, stream *to) {
     event *e = slab_take(&ev->records);
     if (!e) return NULL;
     *e = (event){ .to = to, .order = ev->next_order++ };
+    assert(to->lane && !list_linked(&e->link));
     return e;
 }
 
@@ -341,12 +356,14 @@ static void count_end(events *ev, hd_status status) {
 static void release_origin(scheduler *s, event *e) {
     if (!e->origin) return;
     lineage *origin = e->origin;
+    assert(list_linked(&e->by_origin));
     e->origin = NULL;
     list_remove(&e->by_origin);
     lineage_unref(&s->events->lineages, origin);
 }
 
 static void untake(scheduler *s, event *e) {
+    assert(!e->document == !(e->flags & EVENT_POSTED));
     if (!e->document) return;
     table_remove(&s->events->taken, e->document, e->document);
     list_remove(&e->by_doc);
@@ -354,22 +371,23 @@ static void untake(scheduler *s, event *e) {
     e->document = 0;
 }
 
-/* Whether a posted event stays in the store because of this. */
+/* Whether a posted event that ends with this status stays in the store, as a failed one. */
 static bool has_failed(const event *e, hd_status status) {
     return (e->flags & EVENT_POSTED) && status && status != HD_EXISTS && status != HD_CLOSED;
 }
 
 void events_end(scheduler *s, event *e, hd_status status, const char *why) {
     events *ev = s->events;
+    assert(list_linked(&e->link)); /* in its lane, or in flight: an event ends once */
     if (has_failed(e, status))
         events_note_failure(s, e, status, why && *why ? why : hd_status_text(status));
     if (e->flags & EVENT_IN_FLIGHT) {
         list_remove(&e->link);
         ev->flying--;
-    } else if (list_linked(&e->link)) {
+    } else {
         lane_remove(s, e);
     }
-    lanes_wake(s, LANE_RECEIPT); /* for its verdict, perhaps */
+    lanes_wake(s, LANE_RECEIPT); /* another delivery may have waited for the verdict of this one */
     if (e->presync) e->presync->e = NULL;
     release_origin(s, e);
     untake(s, e);
@@ -383,10 +401,12 @@ void events_end(scheduler *s, event *e, hd_status status, const char *why) {
     slab_give(&ev->records, e);
 }
 
-/* A lineage failed. One that is in flight will be told by its own verdict. */
+/* The transaction that sent the event did not commit. An event in flight ends with the verdict of its own
+ * commit, which cannot be accepted. */
 static void cancel(void *ctx, list_node *by_origin) {
     scheduler *s = ctx;
     event *e = LIST_ENTRY(by_origin, event, by_origin);
+    assert(e->origin && e->origin->state == LINEAGE_FAILED);
     if (e->flags & EVENT_IN_FLIGHT) {
         e->flags |= EVENT_CANCELLED;
         release_origin(s, e);
@@ -397,7 +417,7 @@ static void cancel(void *ctx, list_node *by_origin) {
 
 /* ---- life */
 
-/* Where it was sent to, lanes may wait for this. */
+/* The state of the lineage changes: lanes whose head it has sent may have waited for that. */
 static void wake_sent(scheduler *s, const lineage *l) {
     LIST_FOR (n, &l->events) {
         event *e = LIST_ENTRY(n, event, by_origin);
@@ -458,7 +478,8 @@ static void end_all(scheduler *s, list *all) {
         events_end(s, LIST_ENTRY(list_first(all), event, link), HD_CLOSED, NULL);
 }
 
-/* The oldest of all lanes. Asked anew each time: a sender that is told of an end may end others. */
+/* The oldest event of all lanes whose handling has not begun. The caller asks again after each end: the
+ * outcome callback of one event may end others. */
 static event *first_not_begun(const events *ev) {
     event *first = NULL;
     for (uint32_t i = 0; i < ev->lanes.count; i++)

@@ -21,7 +21,8 @@
 
 static void put_back(scheduler *s, event *e) {
     events *ev = s->events;
-    if (!(e->flags & EVENT_IN_FLIGHT)) return; /* never left the lane */
+    if (!(e->flags & EVENT_IN_FLIGHT)) return; /* it is still in its lane */
+    assert(ev->flying && !(e->flags & EVENT_CANCELLED));
     list_remove(&e->link);
     ev->flying--;
     e->flags &= ~(uint32_t)EVENT_IN_FLIGHT;
@@ -31,13 +32,15 @@ static void put_back(scheduler *s, event *e) {
 }
 
 static void wait_ns(scheduler *s, event *e, uint64_t ns) {
+    assert(!(e->flags & EVENT_IN_FLIGHT) && list_linked(&e->link));
     e->not_before = env_now_ns(s->env) + ns;
     e->waits = HD_EVENT_WAITS_TIME;
     s->events->stats.retries++;
     s->tick = true;
 }
 
-/* What it was built on fell: it stood behind that one, and still does. */
+/* The handling rested on an earlier pending commit, which was refused. The event runs again at once: in its
+ * lane it stands behind the event of that commit, so the two keep their order. */
 static void retry_stacked(scheduler *s, event *e) {
     put_back(s, e);
     s->events->stats.retries++;
@@ -64,15 +67,16 @@ static void retry_transient(scheduler *s, event *e, hd_status status, const char
     wait_ns(s, e, gates_delay_ns(s, e->transient));
 }
 
-/* The body passed on that something is not there. */
+/* The body returned HD_PENDING: it met a document that is not loaded (`missing`), or says that it did. */
 static void retry_blocked(scheduler *s, event *e, place_id missing) {
+    assert(!(e->flags & EVENT_IN_FLIGHT));
     if (e->to->spec.one_shot) {
-        events_end(s, e, HD_PENDING, "what it needs is not there, and it is not to wait");
+        events_end(s, e, HD_PENDING, "a document is not loaded, and the handler is one_shot");
     } else if (missing) {
         events_wait_for(s, e, missing);
         e->waits = HD_EVENT_WAITS_LOAD;
     } else if (++e->blocked > EVENTS_BLOCKED_MAX) {
-        events_end(s, e, HD_PENDING, "its handler waits for nothing in particular");
+        events_end(s, e, HD_PENDING, "its handler returned HD_PENDING, and no read was pending");
     } else {
         wait_ns(s, e, gates_delay_ns(s, e->blocked));
     }
@@ -80,7 +84,7 @@ static void retry_blocked(scheduler *s, event *e, place_id missing) {
 
 /* ---- the verdict */
 
-/* It was taken to be absent, and is not: let the next read find out what it is. */
+/* The document was assumed to be absent, and the store says that it exists: the next read loads it. */
 static void unlearn(scheduler *s, place_id doc) {
     place *p = place_at(&s->r->places, doc);
     if (!p->doc.seq && !p->doc.over && value_is_absent(p->value))
@@ -94,7 +98,8 @@ static void unlearn_receipt(scheduler *s, event *e) {
     if (!runtime_meta(s->rt, doc, &meta)) unlearn(s, meta);
 }
 
-/* That it was handled before is no failure, and that of its origin is not its own. */
+/* Two refusals are not reported: HD_EXISTS (the event was handled before) and HD_ORIGIN_FAILED (the sender's
+ * commit failed, and is reported as such). */
 static void refused_for_good(scheduler *s, event *e, hd_status status, const char *message) {
     if (status == HD_EXISTS) {
         unlearn_receipt(s, e);
@@ -120,6 +125,7 @@ static void ended(scheduler *s, event *e, hd_status status, const char *message)
 static void settled(void *ctx, commit *c, hd_status status) {
     event *e = c->owner;
     scheduler *s = ctx;
+    assert(e->flags & EVENT_IN_FLIGHT);
     /* An event of a failed origin is over, whatever its own commit was refused for. */
     if (status && (e->flags & EVENT_CANCELLED)) status = HD_ORIGIN_FAILED;
     ended(s, e, status, "its commit was refused");
@@ -146,8 +152,8 @@ static void assume_absent(scheduler *s, place_id doc) {
     events_pass(s, doc);
 }
 
-/* Most say nothing about themselves: what they are stands in their name, and who handled the event in
- * the commit. */
+/* Writes the schema of a receipt's value beside it. Receipts without a returned value have no metadata: the
+ * id says that the document is a receipt, and the commit's stamp names the handler. */
 static hd_status describe(scheduler *s, hd_tx *tx, place_id doc, hd_value schema) {
     place_id meta;
     hd_status status = value_is_failed(schema) ? hd_value_status(schema) : HD_OK;
@@ -174,7 +180,7 @@ static hd_status write_receipt(scheduler *s, hd_tx *tx, const handling *h) {
 
 /* ---- the commit */
 
-/* The commit falls with that of the transaction that sent the event, while that is undecided. */
+/* While the commit that sent the event is undecided, this one requires that it is accepted. */
 static hd_status require_origin(scheduler *s, hd_tx *tx, const event *e) {
     (void)s;
     const lineage *origin = e->origin;
@@ -209,9 +215,10 @@ static void count_outside(scheduler *s, const handling *h, hd_tx *tx) {
             h->name, outside);
 }
 
-/* From here on the verdict decides. */
+/* The handling was submitted: the event leaves its lane, and `settled` is called with the verdict. */
 static void take_off(scheduler *s, event *e, commit *c) {
     events *ev = s->events;
+    assert(!(e->flags & (EVENT_IN_FLIGHT | EVENT_CANCELLED)));
     c->settled = settled;
     c->settled_ctx = s;
     c->owner = e;
@@ -259,7 +266,7 @@ static hd_status call_body(scheduler *s, hd_tx *tx, handling *h) {
     return status;
 }
 
-/* What only a verdict can say, that the event was handled before above all, is no answer of a body. */
+/* A permanent status, HD_EXISTS above all, is a verdict of the store. A body that returns one has failed. */
 static hd_status failure_of_body(scheduler *s, const hd_tx *tx, hd_status status) {
     status = tx_true_reason(tx, status);
     if (hd_status_class(status) != HD_CLASS_PERMANENT) return status;
@@ -277,6 +284,8 @@ void events_handle(scheduler *s, event *e) {
                    .piece = to->owner.piece,
                    .pattern = to->owner.pattern,
                    .fn = to->spec.fn };
+    assert(lane_head(to->lane) == e && to->spec.fn && !e->waits);
+    assert(!(e->flags & EVENT_IN_FLIGHT) && !s->running && !s->rt->in_run);
     s->message[0] = 0;
     e->attempts++;
     hd_status status = tx_open(s->rt, HD_COMMIT_EVENT, &tx);
@@ -288,10 +297,10 @@ void events_handle(scheduler *s, event *e) {
     tx->owner = &h;
     status = call_body(s, tx, &h);
     status = status ? failure_of_body(s, tx, status) : submit(s, tx, &h, &c);
-    place_id missing = tx->missing; /* also of what the commit removes */
+    place_id missing = tx->missing; /* a read's, or a document that the commit removes */
     if (!status && c) take_off(s, e, c);
     if (!status && !c) tx_launched(tx, HD_OK);
-    /* It will run again, and this attempt is over: nothing that it started lives on. */
+    /* This attempt does not commit: what it launched is stopped, also if the event is tried again. */
     if (status && tx->lineage) tx_launched(tx, status == HD_PENDING ? HD_ABORTED : status);
     tx_close(tx);
     if (c) return;

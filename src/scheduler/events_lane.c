@@ -5,8 +5,8 @@
  *       +---- remove -----+----------- lane_wake: it has come -------+
  *
  * A pass visits the lanes that are ready. A lane whose head waits is in the list of what it waits for, and
- * costs a pass nothing; lanes that wait for nodes are asked one question each: is the gate still closed
- * that the head waits behind? Seed 7.5: whoever needs "the head event" asks for the head of a lane. */
+ * costs a pass nothing; for a lane that waits for nodes, a pass compares the time of one gate. Where the
+ * specification says "the head event", the code asks for the head of a lane (spec 7.5). */
 #include "scheduler/events_state.h"
 
 #include "base/env.h"
@@ -43,7 +43,7 @@ static lane *find_lane(const events *ev, const struct key *space) {
     return NULL;
 }
 
-/* Its timer has room from the start: a lane cannot fail to wait. */
+/* The heap of timers gets room for the new lane here, so that setting a lane's timer cannot fail. */
 hd_status lane_of_space(scheduler *s, const struct key *space, lane **out) {
     events *ev = s->events;
     *out = find_lane(ev, space);
@@ -79,6 +79,7 @@ event *lanes_oldest(const events *ev) {
 /* ---- where a lane stands */
 
 static void put(events *ev, lane *l, lane_state where) {
+    assert(where < LANE_STATES && !list_empty(&l->queue));
     list_discard(&l->link);
     l->state = where;
     list_push_back(&ev->lanes_in[where], &l->link);
@@ -103,7 +104,7 @@ void lane_wake(scheduler *s, lane *l) {
 
 void lanes_wake(scheduler *s, lane_state where) {
     list *from = &s->events->lanes_in[where];
-    assert(where != LANE_READY);
+    assert(where < LANE_STATES && where != LANE_READY); /* waking puts lanes into LANE_READY */
     while (!list_empty(from)) lane_wake(s, LIST_ENTRY(list_first(from), lane, link));
 }
 
@@ -122,8 +123,8 @@ static lane_state state_for(hd_event_wait waits) {
     return LANE_PARKED;
 }
 
-/* When the lane has to be looked at even if nothing wakes it; 0: never. A head that has waited long enough
- * for what does not settle, and waits for something else besides, wakes with that. */
+/* When a timer wakes the lane; 0: no timer. A head that waits for nodes which do not settle goes on without
+ * them after BACKOFF_MAX_MS. Once that time is over, other nodes keep it waiting, and they wake the lane. */
 static uint64_t wakes_at(const scheduler *s, const event *e) {
     if (e->waits == HD_EVENT_WAITS_TIME) return e->not_before;
     if (e->waits != HD_EVENT_WAITS_NODES || !e->to->patience.unsettled) return 0;
@@ -137,7 +138,8 @@ void lane_insert(scheduler *s, event *e) {
     events *ev = s->events;
     lane *l = e->to->lane;
     list_node *at = l->queue.head.prev;
-    /* An event that runs again belongs near the front; a new one, at the end. */
+    assert(!list_linked(&e->link) && !(e->flags & EVENT_IN_FLIGHT));
+    /* A new event has the highest order number. One that is retried goes back to where it stood (I4). */
     if (e->attempts && !SABOTAGED(ev, EVENTS_WITHOUT_ORDER)) {
         at = &l->queue.head;
         while (at->next != &l->queue.head && LIST_ENTRY(at->next, event, link)->order < e->order)
@@ -153,6 +155,7 @@ void lane_insert(scheduler *s, event *e) {
 void lane_remove(scheduler *s, event *e) {
     lane *l = e->to->lane;
     bool head = lane_head(l) == e;
+    assert(!(e->flags & EVENT_IN_FLIGHT));
     list_remove(&e->link);
     assert(s->events->queued && e->to->queued);
     s->events->queued--;
@@ -201,14 +204,16 @@ lane *lanes_next(events *ev) {
 void lane_end_turn(scheduler *s, lane *l) {
     const event *e = lane_head(l);
     if (!e || l->state != LANE_TURN) return; /* empty, or woken meanwhile */
+    assert(!l->blocker.id || e->waits == HD_EVENT_WAITS_NODES);
     put(s->events, l, state_for(e->waits));
     set_timer(s->events, l, wakes_at(s, e));
 }
 
 /* ---- what others ask */
 
-/* A lane without a blocker waits for nodes that something else will free, and that ticks; or for nodes
- * that run in this pass: events.again. */
+/* A lane in LANE_NODES without a blocker waits for nodes that run in this pass (events.again), or for nodes
+ * that no time gate holds. What frees those (a document, the end of a suspended run) sets scheduler.tick,
+ * and so begins a pass. */
 bool lanes_have_work(const scheduler *s) {
     const events *ev = s->events;
     if (ev->again || !list_empty(&ev->lanes_in[LANE_READY])) return true;
@@ -224,24 +229,80 @@ uint64_t lanes_next_time(const events *ev) {
     return timer ? timer->key : UINT64_MAX;
 }
 
+/* ---- checks, for debug builds */
+
 #ifndef NDEBUG
-void lanes_check(const events *ev) {
+
+/* Returns how many events are in the lane. */
+static uint32_t check_queue(const events *ev, const lane *l) {
     uint32_t queued = 0;
-    for (uint32_t i = 0; i < ev->lanes.count; i++) {
-        const lane *l = ev->lanes.items[i];
-        uint64_t before = 0;
-        assert(list_linked(&l->link) == !list_empty(&l->queue));
-        assert(!binheap_linked(&l->timer) || list_linked(&l->link));
-        LIST_FOR (n, &l->queue) {
-            const event *e = LIST_ENTRY(n, event, link);
-            assert(e->to->lane == l && !(e->flags & EVENT_IN_FLIGHT));
-            assert(e->order >= before || SABOTAGED(ev, EVENTS_WITHOUT_ORDER)); /* I4 */
-            before = e->order;
-            queued++;
-        }
+    uint64_t before = 0;
+    (void)ev;
+    LIST_FOR (n, &l->queue) {
+        const event *e = LIST_ENTRY(n, event, link);
+        assert(e->to->lane == l && !(e->flags & (EVENT_IN_FLIGHT | EVENT_CANCELLED)));
+        assert(!e->origin == !list_linked(&e->by_origin));
+        assert(!e->origin || e->origin->state != LINEAGE_FAILED); /* I10 */
+        assert(!e->presync || e->presync->e == e);
+        assert(e->order >= before || SABOTAGED(ev, EVENTS_WITHOUT_ORDER)); /* I4 */
+        before = e->order;
+        queued++;
     }
-    assert(queued == ev->queued);
+    return queued;
 }
+
+/* Where the lane stands is what its head waits for. */
+static void check_state(const lane *l) {
+    const event *e = lane_head(l);
+    assert(list_linked(&l->link) == (e != NULL));
+    assert(e || (!binheap_linked(&l->timer) && !l->blocker.id));
+    if (!e) return;
+    assert(l->state != LANE_TURN); /* between passes */
+    assert(l->state == LANE_READY || l->state == state_for(e->waits));
+    assert(!binheap_linked(&l->timer) || l->state == LANE_PARKED || l->state == LANE_NODES);
+    assert(!l->blocker.id || l->state == LANE_NODES);
+}
+
+/* Returns how many lanes have events. */
+static uint32_t check_lists(const events *ev) {
+    uint32_t linked = 0;
+    for (int i = 0; i < LANE_STATES; i++)
+        LIST_FOR (n, &ev->lanes_in[i]) {
+            assert(LIST_ENTRY(n, lane, link)->state == (lane_state)i);
+            linked++;
+        }
+    return linked;
+}
+
+static void check_in_flight(const events *ev) {
+    uint32_t flying = 0, posted = 0, waiting = 0;
+    LIST_FOR (n, &ev->in_flight) {
+        assert(LIST_ENTRY(n, event, link)->flags & EVENT_IN_FLIGHT);
+        flying++;
+    }
+    LIST_FOR (n, &ev->posted) {
+        const event *e = LIST_ENTRY(n, event, by_doc);
+        assert((e->flags & EVENT_POSTED) && e->document && list_linked(&e->link));
+        posted++;
+    }
+    for (uint32_t i = 0; i < ev->stream_list.count; i++)
+        waiting += ev->stream_list.items[i]->queued;
+    assert(flying == ev->flying && posted == table_count(&ev->taken) && waiting == ev->queued);
+    (void)flying, (void)posted, (void)waiting;
+}
+
+void lanes_check(const events *ev) {
+    uint32_t queued = 0, linked = 0;
+    for (uint32_t i = 0; i < ev->lanes.count; i++) {
+        queued += check_queue(ev, ev->lanes.items[i]);
+        check_state(ev->lanes.items[i]);
+        linked += list_linked(&ev->lanes.items[i]->link);
+    }
+    assert(queued == ev->queued && linked == check_lists(ev));
+    check_in_flight(ev);
+    binheap_check(&ev->lane_timers);
+}
+
 #else
 void lanes_check(const events *ev) { (void)ev; }
 #endif

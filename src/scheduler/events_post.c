@@ -29,7 +29,8 @@ typedef struct posted {
     char id[HD_EVENT_ID_SIZE];
 } posted;
 
-/* Ours is stored: it takes its place in line now, as its seq says. */
+/* The commit of an event posted here was decided. Once stored, the event is taken up as any other posted
+ * event. */
 static void stored(void *ctx, hd_status status) {
     posted *p = ctx;
     scheduler *s = p->s;
@@ -54,7 +55,8 @@ static hd_status watch_verdict(scheduler *s, hd_tx *tx, place_id doc, const char
     return HD_OK;
 }
 
-/* Under a sender's id: not what was handled already, and what is waiting stays as it is. */
+/* For an id that the sender chose. HD_EXISTS: the event was handled. *waiting: it is posted already, and
+ * stays as it is. */
 static hd_status check_named(scheduler *s, hd_tx *tx, const stream *to, const char *id,
                              place_id doc, bool *waiting) {
     place_id receipt;
@@ -101,7 +103,7 @@ hd_status events_post(scheduler *s, hd_tx *tx, hd_cell cell, hd_value payload,
     if (!options) options = &no_options;
     if (tx->class == HD_COMMIT_DERIVED)
         return runtime_fail(s->rt, HD_USAGE, "a computation posts nothing: it may run at any time");
-    hd_status status = events_may_start(s, tx);
+    hd_status status = events_check_start(s, tx);
     if (!status && value_is_failed(payload)) status = hd_value_status(payload);
     if (!status) status = stream_of_cell(s, cell, &to);
     if (!status) status = events_mint(s, tx, to, options, &ms, id);
@@ -129,7 +131,7 @@ static bool is_taken(const events *ev, place_id doc) {
     return false;
 }
 
-/* One that waits in a lane; its own verdict tells one that is in flight. */
+/* The event of this document, if it waits in a lane. One in flight ends with its own verdict. */
 static event *taken_event(const events *ev, place_id doc) {
     LIST_FOR (n, &ev->posted) {
         event *e = LIST_ENTRY(n, event, by_doc);
@@ -166,6 +168,7 @@ static hd_status take(scheduler *s, place_id doc) {
         if (e) slab_give(&ev->records, e);
         return HD_NOMEM;
     }
+    assert(!list_linked(&e->by_doc));
     place_ref(&s->r->places, doc);
     e->document = doc;
     list_push_back(&ev->posted, &e->by_doc);
@@ -197,7 +200,7 @@ void events_take_arrivals(scheduler *s) {
         if (value_exists(place_at(&s->r->places, doc)->value)) {
             if (take(s, doc) == HD_NOMEM) events_miss(s);
         } else {
-            /* Somebody else has handled it. */
+            /* The document is gone: another runtime has handled the event. */
             event *e = is_taken(ev, doc) ? taken_event(ev, doc) : NULL;
             if (e) events_end(s, e, HD_EXISTS, NULL);
         }
@@ -224,7 +227,7 @@ static bool find(void *ctx, const hd_listing *entry) {
     return !f->status;
 }
 
-/* Those of one commit have a number in their id: the longer number is the greater. */
+/* By seq. Events of one commit have ids that end with a count, in which more digits mean a greater count. */
 static int by_seq(const void *a, const void *b) {
     const listed *x = a, *y = b;
     if (x->seq != y->seq) return x->seq > y->seq ? 1 : -1;
@@ -240,8 +243,9 @@ hd_status events_find(scheduler *s, const char *space, const char *kind, const c
     return status ? status : f.status;
 }
 
-/* One that has failed waits for another start, or another handler. */
-static bool has_failed(scheduler *s, place_id doc) {
+/* Whether the metadata of a posted event, which is loaded here, says that it failed. Such an event is tried
+ * again after a restart, or with another handler. */
+static bool find_failure(scheduler *s, place_id doc) {
     place_id meta;
     if (runtime_meta(s->rt, doc, &meta) || replica_load(s->r, meta)) return false;
     return value_exists(hd_value_at(place_at(&s->r->places, meta)->value, EVENTS_FAILED));
@@ -253,7 +257,7 @@ static hd_status take_listed(scheduler *s, const stream *to, bool failed_too) {
     hd_status status = events_find(s, space, "event", PREFIX, &waiting);
     for (uint32_t i = 0; i < waiting.count && !status; i++) {
         place_id doc = waiting.items[i].doc;
-        if (!failed_too && has_failed(s, doc)) continue;
+        if (!failed_too && find_failure(s, doc)) continue;
         status = replica_load(s->r, doc);
         if (!status) events_integrated(s, doc);
         if (status == HD_PENDING) status = HD_OK; /* taken when it arrives: events_arrived */
@@ -297,7 +301,7 @@ static hd_value account_of(scheduler *s, hd_pool *pool, const event *e, hd_statu
     return hd_object_set(pool, v, "time", hd_int(pool, (int64_t)env_wall_ms(s->env)));
 }
 
-/* Others may have handled it, and removed it: then there is nothing to say any more. */
+/* HD_ABORTED: the document is gone, because another runtime has handled the event. */
 static hd_status write_account(scheduler *s, hd_tx *tx, const event *e, hd_status status,
                                const char *why) {
     hd_pool *pool = tx_pool(tx);

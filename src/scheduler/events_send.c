@@ -34,7 +34,8 @@ hd_status events_mint(scheduler *s, hd_tx *tx, const stream *to, const hd_send_o
 
 /* ---- the backlog */
 
-/* It is going to be handled, as far as that depends on who sent it. */
+/* Whether the event is handled at least where an event of `origin` would be: it has no origin, the same
+ * one, or one that has committed. */
 static bool is_as_certain(const event *e, const lineage *origin) {
     return !e->origin || e->origin == origin || e->origin->state == LINEAGE_COMMITTED;
 }
@@ -47,7 +48,7 @@ static event *queued_with_id(const stream *to, const lineage *origin, const char
     return NULL;
 }
 
-/* Somebody has been shown its payload, and may be looking at it. */
+/* Whether the program has been shown the event's payload, in a presync or in its handler. */
 static bool turn_has_come(const event *e) {
     return e->attempts || e->presync || (e->flags & EVENT_PRESYNCED);
 }
@@ -63,7 +64,8 @@ static event *last_of_origin(const stream *to, const lineage *origin) {
     return NULL;
 }
 
-/* Whoever sends is in the middle of something: who is told is told from the next step. */
+/* Outcomes are not told from inside the send, whose caller may be in the middle of a run or transaction:
+ * the next step tells them. */
 static hd_status tell_later(scheduler *s, hd_outcome_fn done, void *ctx, const char *id,
                             hd_status status) {
     if (!done) return HD_OK;
@@ -92,12 +94,12 @@ typedef struct newcomer {
     char id[HD_EVENT_ID_SIZE];
 } newcomer;
 
-/* It takes the older one's place in line. The older sender is told. */
+/* The new event takes the place of an older one in its lane; the sender of the older one is told HD_BUSY. */
 static hd_status collapse(scheduler *s, event *e, const newcomer *newer) {
     const hd_send_options *options = newer->options;
     hd_status status = tell_later(s, e->done, e->ctx, e->id, HD_BUSY);
     if (status) return status;
-    assert(!e->receipt); /* else its turn had come */
+    assert(!e->receipt && !turn_has_come(e)); /* the id, and so the receipt, becomes another one */
     hd_value before = e->payload;
     e->payload = value_ref(newer->payload);
     value_unref(before);
@@ -108,7 +110,7 @@ static hd_status collapse(scheduler *s, event *e, const newcomer *newer) {
     e->done = options->done;
     e->ctx = options->ctx;
     s->events->stats.collapsed++;
-    if (lane_head(e->to->lane) == e) lane_wake(s, e->to->lane); /* its time is another */
+    if (lane_head(e->to->lane) == e) lane_wake(s, e->to->lane); /* not_before has changed */
     return HD_OK;
 }
 
@@ -133,7 +135,7 @@ static hd_status squeeze_in(scheduler *s, stream *to, const lineage *origin,
 
 /* ---- sending */
 
-hd_status events_may_start(scheduler *s, const hd_tx *tx) {
+hd_status events_check_start(scheduler *s, const hd_tx *tx) {
     return tx->flags & TX_PREFLIGHT ? runtime_fail(s->rt, HD_USAGE, "a preflight only reads")
                                     : HD_OK;
 }
@@ -144,7 +146,7 @@ static hd_status check_sender(scheduler *s, const hd_tx *tx) {
         return runtime_fail(s->rt, HD_USAGE, "inside a transaction send with hd_tx_send");
     if (tx && tx->class == HD_COMMIT_DERIVED)
         return runtime_fail(s->rt, HD_USAGE, "a computation sends nothing: it may run at any time");
-    return tx ? events_may_start(s, tx) : HD_OK;
+    return tx ? events_check_start(s, tx) : HD_OK;
 }
 
 static hd_status enqueue(scheduler *s, hd_tx *tx, stream *to, hd_value payload,
@@ -168,6 +170,7 @@ static hd_status enqueue(scheduler *s, hd_tx *tx, stream *to, hd_value payload,
     e->ctx = options->ctx;
     e->origin = origin;
     if (options->id) e->flags |= EVENT_NAMED;
+    assert(!origin || origin->state == LINEAGE_OPEN);
     if (origin) {
         lineage_ref(origin);
         list_push_back(&origin->events, &e->by_origin);

@@ -5,9 +5,10 @@
  *                  |     waits: time, nodes, load, origin, presync                |
  *                  +------------------- stale: again, by send order --------------+
  *
- * An event is in a lane, or in flight (its handling has been submitted), and is over exactly once:
- * events_end() is the only place where its sender is told. Each space has a lane of its own: a head
- * that waits holds up the events behind it, and no other lane. Seed 7.5, 7.6, I4, I11.
+ * An event is in a lane, or in flight (its handling has been submitted), and ends once, in events_end(),
+ * which tells the sender. (A send that found the stream full has no event of its own in the end: its sender
+ * is told by events_tell_outcomes.) Each space has a lane of its own: a head that waits holds up the events
+ * behind it, and no other lane. Spec 7.5, 7.6, I4, I11.
  *
  *     events.c          the step of a pass, what idle waits for, the end of an event
  *     events_lane.c     lanes: which of them have something to do, and what the others wait for
@@ -31,8 +32,8 @@
 
 #define EVENTS_WINDOW_MS   30000 /* how long a stale basis is retried */
 #define EVENTS_TRANSIENT   10    /* attempts at what fails for now */
-#define EVENTS_BLOCKED_MAX 8     /* bodies that wanted to wait for nothing */
-#define EVENTS_BURST       32    /* handlings after which commits are sent on their way */
+#define EVENTS_BLOCKED_MAX 8  /* bodies in a row that returned HD_PENDING without a pending read */
+#define EVENTS_BURST       32 /* handlings after which commits are sent on their way */
 #define EVENTS_DAY_MS      UINT64_C(86400000)
 #define RECEIPT            "receipt/" /* "receipt/<id>" is the receipt of an event */
 
@@ -54,7 +55,7 @@ typedef enum lane_state {
 } lane_state;
 
 /* The events of one space, in order. Lanes are independent of each other and live as long as the
- * runtime. Written by events_lane.c only. */
+ * runtime. Written by events_lane.c, except for the last two fields, which preflight.c sets. */
 typedef struct lane {
     const struct key *space; /* of the replica's homes, which stay */
     list queue;              /* events by order */
@@ -62,8 +63,8 @@ typedef struct lane {
     lane_state state;        /* meaningless while unlinked */
     binheap_item timer;      /* linked: the lane becomes ready at this time */
 
-    /* LANE_NODES: a node that the head waits for, and until when a time gate holds that node. Nothing
-     * can have changed for the head while that gate stands. id 0: looked at in every step. */
+    /* LANE_NODES: a node that the head waits for, and until when a time gate holds that node. While the
+     * gate is closed the head cannot go on. id 0: every step looks at the head again. */
     hd_node blocker;
     uint64_t blocked_until;
 } lane;
@@ -73,8 +74,9 @@ typedef struct handler_owner {
     const char *piece, *pattern;
 } handler_owner;
 
-/* What goes last of a handler. Callbacks about it may be on the stack when it is removed, its own body
- * among them: they keep its ctx and its name until they return. */
+/* The part of a handler that is freed last: its ctx and its name. A handler may be removed while its body,
+ * or a callback that was given its name, is on the stack; then this part waits in events.left until the
+ * call returns. */
 typedef struct belongings {
     list_node link; /* in events.left, once it is removed */
     struct stream *of;
@@ -85,8 +87,8 @@ typedef struct belongings {
     char name[];         /* the durable identity */
 } belongings;
 
-/* How long events of a stream have waited for nodes; by preflight. The next event goes on from there, if the
- * one before it has just gone on without them. */
+/* How long events of a stream have waited for nodes; written by preflight. After an event has gone on
+ * without waiting any longer, the next event of the stream does not begin to wait from zero. */
 typedef struct patience {
     uint64_t from, rev;  /* since when they wait, and the replica's revision then; 0: they do not */
     uint64_t unsettled;  /* since when they wait for nodes that do not settle; 0: they do not */
@@ -121,7 +123,7 @@ enum {
     EVENT_POSTED = 1,
     EVENT_NAMED = 2,     /* the sender's own id */
     EVENT_PRESYNCED = 4, /* or need not be */
-    EVENT_ASKED = 8,     /* somebody was asked for a handler */
+    EVENT_ASKED = 8,     /* the program was asked for a handler (hd_runtime_on_unhandled) */
     EVENT_IN_FLIGHT = 16,
     EVENT_CANCELLED = 32, /* its origin failed while it was in flight */
     EVENT_WAITED = 64     /* it has waited for nodes */
@@ -150,7 +152,7 @@ typedef struct event {
     uint32_t attempts;   /* bodies begun */
     uint32_t stale;      /* rejections, for the delay */
     uint32_t transient;  /* failures */
-    uint32_t blocked;    /* bodies that wanted to wait for nothing */
+    uint32_t blocked;    /* bodies that returned HD_PENDING without a pending read */
     uint32_t flags;      /* EVENT_* */
     uint32_t checked;    /* generation of the handler whose schema the payload matches; 0: none */
     hd_event_wait waits; /* for what, as of the last step */
@@ -161,7 +163,8 @@ typedef struct event {
     char id[HD_EVENT_ID_SIZE];
 } event;
 
-/* What a sender will be told in the next step, of a send that had no event of its own in the end. */
+/* An outcome that the next step tells a sender: its event was replaced by a later one, or is a duplicate of
+ * one that waits. */
 typedef struct outcome {
     list_node link; /* in events.outcomes */
     hd_outcome_fn done;
@@ -213,13 +216,14 @@ typedef struct events {
     table taken;            /* documents of posted events that are queued or in flight */
     bool missed;            /* something came, and there was no memory to take it up */
 
-    void (*arrived)(void *ctx, place_id doc, hd_status status); /* whose turn is before ours */
+    void (*arrived)(void *ctx, place_id doc, hd_status status); /* invalidation's: called first */
     hd_handler_load_fn load;
     void *load_ctx;
     hd_event_trace_fn trace;
     void *trace_ctx;
     hd_event_stats stats;
-    bool bare; /* no receipts: for the bench of what remains, and for a negative control */
+    bool
+        bare; /* no receipts: for a benchmark of handling without them, and for a negative control */
     SABOTAGE_FIELD
 } events;
 
@@ -227,10 +231,10 @@ typedef struct events {
 
 /* Made at first use. NULL: no memory. */
 events *events_of(scheduler *s);
-/* The one end: tells the sender, releases everything. `why` NULL: nothing is reported. */
+/* The event is over: tells the sender, releases everything. `why` NULL: nothing is reported. */
 void events_end(scheduler *s, event *e, hd_status status, const char *why);
 void events_report(scheduler *s, const event *e, hd_status status, const char *message);
-/* Before it goes on it needs this document; 0: nothing any more. */
+/* Sets the document that the event waits for; 0: none. */
 void events_wait_for(scheduler *s, event *e, place_id doc);
 /* The place of its receipt. */
 hd_status events_receipt(scheduler *s, event *e, place_id *out);
@@ -248,22 +252,25 @@ event *lane_head(const lane *l);
 /* Puts an event into its lane, by send order; takes it out. */
 void lane_insert(scheduler *s, event *e);
 void lane_remove(scheduler *s, event *e);
-/* What the head of the lane waited for may have come: it is looked at in the next step. */
+/* What the head of the lane waited for may have happened: the next step looks at the head. */
 void lane_wake(scheduler *s, lane *l);
-/* The same for all lanes that stand there. */
+/* The same for all lanes in this state. */
 void lanes_wake(scheduler *s, lane_state where);
-/* Those whose time has come, or whose nodes may run, become ready; then all that are ready have their
- * turn. The first of those in turn, NULL: none is left. */
+/* Wakes the lanes whose timer is due, or whose blocking node is free; then moves all ready lanes to
+ * LANE_TURN. lanes_next: the first lane there; NULL: none is left. */
 void lanes_begin_turn(scheduler *s);
 lane *lanes_next(events *ev);
-/* The step of this lane is over: it goes where its head says, unless something woke it meanwhile. */
+/* The step has looked at this lane: moves it to the state that its head waits in, unless it was woken
+ * meanwhile. */
 void lane_end_turn(scheduler *s, lane *l);
 /* Whether the next step has something to do. */
 bool lanes_have_work(const scheduler *s);
-/* When the first of them wakes by itself; UINT64_MAX: none does. */
+/* When the first timer of a lane is due; UINT64_MAX: none is set. */
 uint64_t lanes_next_time(const events *ev);
 /* The oldest event of all that are first in line; NULL: there is none. O(lanes). */
 event *lanes_oldest(const events *ev);
+/* Asserts, between passes: each lane is in the list of what its head waits for, or in none if it is empty;
+ * the counts of events agree; timers agree with states. */
 void lanes_check(const events *ev);
 
 /* ---- events_id.c */
@@ -276,7 +283,7 @@ void event_id_child(const stream *to, const char *parent, uint32_t n, uint64_t m
 /* Hashes what every id to this stream has in common. */
 void event_id_prepare(const events *ev, stream *to);
 hd_status event_id_named(scheduler *s, const stream *to, const char *name, uint64_t ms, char *out);
-/* Older than its receipt is kept. */
+/* The event is older than receipts are kept. */
 bool event_id_expired(const scheduler *s, uint64_t ms);
 /* The document "prefix/id" in the stream's home. */
 hd_status event_document(scheduler *s, uint32_t home, const char *prefix, const char *id,
@@ -286,14 +293,14 @@ hd_status event_document(scheduler *s, uint32_t home, const char *prefix, const 
 
 hd_status stream_of_cell(scheduler *s, hd_cell cell, stream **out);
 hd_status stream_of_place(scheduler *s, place_id at, stream **out);
-/* `owner` NULL: it is of no piece. HD_USAGE, HD_NOMEM. */
+/* `owner` NULL: the handler belongs to no piece. HD_USAGE, HD_NOMEM. */
 hd_status stream_register(scheduler *s, const hd_handler_spec *spec, const handler_owner *owner,
                           hd_handler *out);
 void stream_unregister(scheduler *s, hd_handler handler);
-/* A handler that was being loaded is there, or will not be. */
+/* The program has loaded the stream's handler, or failed to. */
 void stream_loaded(scheduler *s, stream *to, hd_status status);
-/* Around callbacks that a handler's ctx or name is given to: what is removed meanwhile is released at
- * the end. */
+/* Stand around callbacks that are given a handler's ctx or name: a handler that is removed meanwhile is
+ * released by streams_end. */
 void streams_begin(scheduler *s);
 void streams_end(scheduler *s);
 void streams_fini(scheduler *s);
@@ -305,8 +312,8 @@ hd_status events_send(scheduler *s, hd_tx *tx, hd_cell cell, hd_value payload,
                       const hd_send_options *options);
 /* Tells senders whose event was replaced, or was waiting already. */
 void events_tell_outcomes(scheduler *s);
-/* HD_USAGE: the transaction is there to look. */
-hd_status events_may_start(scheduler *s, const hd_tx *tx);
+/* Whether the transaction may launch, send or post something. HD_USAGE: it is a preflight's. */
+hd_status events_check_start(scheduler *s, const hd_tx *tx);
 /* The id of an event that is about to be sent or posted. */
 hd_status events_mint(scheduler *s, hd_tx *tx, const stream *to, const hd_send_options *options,
                       uint64_t *ms, char *out);
@@ -316,7 +323,7 @@ hd_status events_mint(scheduler *s, hd_tx *tx, const stream *to, const hd_send_o
 /* Runs the handler of an event that is ready. */
 void events_handle(scheduler *s, event *e);
 
-/* The handling that a transaction belongs to; NULL: none. */
+/* The handling that a transaction belongs to; NULL: the transaction is not a handler's. */
 static inline handling *handling_of(const hd_tx *tx) {
     return (tx->flags & TX_RUN) && tx->class == HD_COMMIT_EVENT ? tx->owner : NULL;
 }
@@ -343,9 +350,9 @@ void events_miss(scheduler *s);
 /* Posted events of a space, when a handler is registered. */
 hd_status events_take_space(scheduler *s, stream *to);
 void events_integrated(scheduler *s, place_id doc);
-/* A posted event is over and was not handled: says so beside it. */
+/* A posted event is over and was not handled: writes the reason into its metadata. */
 void events_note_failure(scheduler *s, const event *e, hd_status status, const char *why);
-/* The replica may forget the document when nobody refers to it any more. */
+/* The replica may forget the document when no reference to it is left. */
 void events_pass(scheduler *s, place_id doc);
 /* Nothing is known of the document and it cannot exist: from now on it counts as known, and absent. */
 void events_assume_absent(scheduler *s, place_id doc);

@@ -7,8 +7,8 @@
 #include "value/text.h"
 #include <string.h>
 
-/* Of whom a handler is that is of no piece. */
-static const handler_owner nobody = { "main", "" };
+/* The owner of a handler that belongs to no piece. */
+static const handler_owner no_owner = { "main", "" };
 
 /* ---- streams */
 
@@ -26,7 +26,7 @@ static void stream_free(const hd_env *env, stream *to) {
     env_free(env, to, sizeof *to);
 }
 
-/* The text that stands for the stream in ids. */
+/* The stream's link as JSON, from which the ids of its events are derived. */
 static hd_status write_link(scheduler *s, stream *to) {
     hd_pool *pool;
     hd_status status = hd_pool_open(s->r->heap, &pool);
@@ -54,7 +54,7 @@ hd_status stream_of_place(scheduler *s, place_id at, stream **out) {
     stream *to = ev ? env_new0(s->env, sizeof *to) : NULL;
     if (!to) return HD_NOMEM;
     to->place = at;
-    to->owner = nobody;
+    to->owner = no_owner;
     to->home = place_doc(&s->r->places, at)->doc.home;
     pin(s, at);
     hd_status status = lane_of_space(s, s->r->places.homes.items[to->home].space, &to->lane);
@@ -70,8 +70,8 @@ hd_status stream_of_place(scheduler *s, place_id at, stream **out) {
     return HD_OK;
 }
 
-/* Where a link leads: a stream may be passed around like any other cell. What is not loaded yet
- * leads nowhere else. */
+/* Follows links, so that a stream can be passed around as a link to it. A document that is not loaded yet
+ * is taken to be the stream itself. */
 static hd_status follow_links(scheduler *s, place_id *at) {
     hd_tx *tx;
     if (find(s->events, *at)) return HD_OK;
@@ -103,7 +103,7 @@ static void release_left(scheduler *s) {
         void *ctx = b->ctx;
         if (b->of->name == b->name) {
             b->of->name = NULL;
-            b->of->owner = nobody;
+            b->of->owner = no_owner;
         }
         env_free(s->env, b, b->size);
         if (release) release(ctx);
@@ -171,7 +171,7 @@ static belongings *belongings_of(scheduler *s, stream *to, const hd_handler_spec
     return b;
 }
 
-/* Memory first, so that a failure leaves the handler before in place. */
+/* Allocates before it changes anything, so that on failure the former handler stays. */
 static hd_status fill(scheduler *s, stream *to, const hd_handler_spec *spec,
                       const handler_owner *owner) {
     if (!vec_room(s->env, &to->inputs, spec->input_count)) return HD_NOMEM;
@@ -197,9 +197,10 @@ hd_status stream_register(scheduler *s, const hd_handler_spec *spec, const handl
     if (!status) status = stream_of_cell(s, spec->stream, &to);
     if (status) return status;
     bool second = to->spec.fn;
-    /* What waits there is taken when there is a handler. Until then nothing has changed. */
+    /* Posted events of the space are noted as arrivals here, and taken in the next step, when the stream has
+     * a handler. If noting them fails, the former handler stays. */
     status = events_take_space(s, to);
-    if (!status) status = fill(s, to, spec, owner ? owner : &nobody);
+    if (!status) status = fill(s, to, spec, owner ? owner : &no_owner);
     if (status) return status;
     if (second && !to->warned_twice) {
         to->warned_twice = true;

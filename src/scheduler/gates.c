@@ -18,7 +18,7 @@
 #define ECHO_MAX_MS       30000
 #define SEVENTH_NS        (25 * MS) /* the delay before the seventh retry; halved, doubled from there */
 #define RETRY_MAX_NS      (1000 * MS)
-#define FAILED_LATER      3 /* a run that failed for now waits as if it had failed so often before */
+#define FAILED_LATER      3 /* the delay after a failed run is that after so many more refusals */
 #define RETRY_ROW_NS      (2000 * MS) /* refusals that are further apart are not in a row */
 #define RETRIES_HELD      10          /* retries in a row that idle and sync wait for */
 #define NAMES_SHOWN       3
@@ -38,6 +38,7 @@ hd_why_not gates_reason(const scheduler *s, const node *n, uint64_t now) {
     const cold *c = cold_of(s, n);
     uint64_t at = gates_eligible_at(s, n);
     if (at <= now) return HD_WHY_NOT_RUNS;
+    assert(c); /* a node without the record has no gates */
     if (at == c->gate.hold_at) return HD_WHY_NOT_HELD;
     if (at == c->gate.echo_at) return HD_WHY_NOT_ECHO;
     if (at == c->gate.backoff_at) return HD_WHY_NOT_BACKOFF;
@@ -45,9 +46,9 @@ hd_why_not gates_reason(const scheduler *s, const node *n, uint64_t now) {
     return at == c->gate.throttle_at ? HD_WHY_NOT_THROTTLE : HD_WHY_NOT_DEBOUNCE;
 }
 
-/* A materialiser has its turn when settle says so; a node that waits for a document, when that
- * arrives; a suspended one, when it is resumed; one that is blocked by a suspended run, when
- * that has ended; one that had no memory, in the next pump. */
+/* Whether the node waits for nothing but a time. A materialiser waits until settle promotes it; others for a
+ * document (NODE_WAITING), for the end of their own or another suspended run, or for memory, until the next
+ * pump. */
 static bool has_its_turn(const node *n) {
     if (n->flags & (NODE_WAITING | NODE_SUSPENDED | NODE_BLOCKED | NODE_STARVED)) return false;
     return !(n->flags & NODE_MATERIALISER) || (n->flags & NODE_PROMOTED);
@@ -58,10 +59,11 @@ void gates_apply(scheduler *s, node_id id, uint64_t now) {
     cold *c = cold_of(s, n);
     uint64_t at = gates_eligible_at(s, n);
     bool wait = at > now;
+    assert(!(n->flags & NODE_REMOVED) && (c || !at));
     if (c) {
         binheap_item *timer = &c->gate.timer;
         if (!wait && binheap_linked(timer)) binheap_remove(&s->timers, timer);
-        /* Without memory for the timer the node is not set aside: early is better than never. */
+        /* Without memory for the timer the node does not wait: without a timer it would wait for ever. */
         if (wait && binheap_linked(timer)) binheap_update(&s->timers, timer, at);
         else if (wait && binheap_push(&s->timers, timer, at)) wait = false;
     }
@@ -89,8 +91,8 @@ void gates_invalidated(scheduler *s, node_id id) {
     node *n = node_of(s, id);
     cold *c = cold_of(s, n);
     if (!c || !c->gate.debounce_ms) return;
-    if (c->stale) return; /* a retry is owed: it does not wait again */
-    /* A computation that nobody has seen yet runs at once when it is demanded. */
+    if (c->stale) return; /* a retry is due, and is not debounced */
+    /* The first run of a computation is not debounced: it runs when it is demanded. */
     if ((n->flags & NODE_NEVER_RAN) && !(n->flags & (NODE_EFFECT | NODE_PROVISIONAL))) return;
     uint64_t now = env_now_ns(s->env);
     c->gate.debounce_at = now + c->gate.debounce_ms * MS;
@@ -100,10 +102,10 @@ void gates_invalidated(scheduler *s, node_id id) {
 void gates_ran(scheduler *s, node_id id, uint64_t now, bool completed) {
     node *n = node_of(s, id);
     cold *c = cold_of(s, n);
-    /* A materialiser has had its turn. */
+    /* Its next run waits for idle priority again. */
     if (!node_is_invalid(&s->graph, n)) n->flags &= ~(uint32_t)NODE_PROMOTED;
     if (c) c->gate.debounce_at = 0;
-    if (c && n->runs) c->gate.hold_at = 0; /* its first run was under way when the hold began */
+    if (c && n->runs) c->gate.hold_at = 0; /* a hold that began during its first run */
     if (c && completed && c->gate.throttle_ms) c->gate.throttle_at = now + c->gate.throttle_ms * MS;
     gates_apply(s, id, now);
 }
@@ -173,7 +175,7 @@ void gates_release(scheduler *s, node_id id) {
     gates_apply(s, id, env_now_ns(s->env));
 }
 
-/* Without memory for the record the retry is not delayed: early is better than never. */
+/* Without memory for the record the retry is made at once. */
 void gates_retry(scheduler *s, node_id id, bool failed) {
     cold *c = registry_cold(s, id);
     if (!c) return;
@@ -233,7 +235,7 @@ void gates_echoed(scheduler *s, node_id id, uint64_t now) {
         g->echo_since = now;
     }
     if (++g->echoes < ECHO_LIMIT) return;
-    g->echoes = ECHO_LIMIT - 1; /* the next one trips again */
+    g->echoes = ECHO_LIMIT - 1; /* the next echo reaches the limit again */
     if (!g->echo_streak)
         env_log(s->env, HD_LOG_WARN,
                 "node \"%s\" and another writer keep overwriting each other: slowed down",
@@ -285,7 +287,7 @@ static void consider_auto(scheduler *s, node_id id, cold *c, uint64_t runs) {
     gates_set_debounce(s, id, AUTO_DEBOUNCE_MS);
 }
 
-/* The first run is not counted: it is not like the others. */
+/* The first run of an effect is not counted: it often does more than later ones. */
 void gates_timed(scheduler *s, node_id id, uint64_t took_ns) {
     node *n = node_of(s, id);
     uint64_t runs = node_runs(s, n); /* with this one, without the first */
@@ -307,7 +309,7 @@ void gates_starve(scheduler *s, node_id id) {
     gates_apply(s, id, 0);
 }
 
-/* Nobody wrote down who they are: that would have taken memory. */
+/* Looks at all nodes: a list of the starved ones would have needed memory. */
 void gates_feed(scheduler *s) {
     uint64_t now = env_now_ns(s->env);
     s->starved = false;
@@ -324,6 +326,7 @@ void gates_feed(scheduler *s) {
 void gates_wake(scheduler *s, uint64_t now) {
     for (binheap_item *timer; (timer = binheap_peek(&s->timers)) && timer->key <= now;) {
         cold *c = BINHEAP_ENTRY(timer, cold, gate.timer);
+        assert(c->node && timer->key == gates_eligible_at(s, node_of(s, c->node)));
         if (c->gate.streak > 1 && gates_is_stirred(s, node_of(s, c->node), 0)) c->gate.streak = 1;
         gates_apply(s, c->node, now);
     }

@@ -1,9 +1,8 @@
 /* gates.h -- when may a node run?
  *
  * Debounce, throttle, backoff, echo, retries and holds are one idea: a time before which a node must not
- * run.
- * Each policy writes one field; gates_eligible_at() is their maximum; nobody else compares clocks;
- * one timer waits for the earliest.
+ * run. Each policy writes one field; gates_eligible_at() is their maximum; gates_apply() compares it with the
+ * clock, and sets the node's eligible bit and its timer.
  *
  *     invalidate --> debounce_at --+
  *     run        --> throttle_at --+
@@ -12,7 +11,7 @@
  *     refused    --> retry_at    --+
  *     hold       --> hold_at     --+
  *
- * A gated node stays invalid: skipped, never forgotten.   Seed 8, P8, I6. */
+ * A node behind a gate stays invalid, and runs when its timer is due.   Spec 8, P8, I6. */
 #ifndef SCHEDULER_GATES_H
 #define SCHEDULER_GATES_H
 
@@ -20,7 +19,7 @@
 
 /* The time before which the node must not run; 0: none. */
 uint64_t gates_eligible_at(const scheduler *s, const node *n);
-/* What holds it back at `now`. */
+/* Which gate is closed longest at `now`; HD_WHY_NOT_RUNS: none is. */
 hd_why_not gates_reason(const scheduler *s, const node *n, uint64_t now);
 
 /* Brings the eligible bit and the timer in line with the fields. */
@@ -36,30 +35,31 @@ void gates_ran(scheduler *s, node_id id, uint64_t now, bool completed);
 void gates_exhausted(scheduler *s, node_id id, uint64_t now);
 /* It settled: no backoff any more. */
 void gates_settled(scheduler *s, node_id id);
-/* Whether it did not settle, or quarrels with another writer, and has not ended clean since; and whether
- * its backoff has grown to its cap. */
+/* Whether it did not settle, or overwrites another writer and is overwritten, and has not ended clean since;
+ * and whether its backoff has grown to BACKOFF_MAX_MS. */
 bool gates_is_unsettled(const scheduler *s, const node *n);
 bool gates_backoff_is_full(const scheduler *s, const node *n);
-/* Whether something that it reads has changed since it was exhausted, and since that revision. Then its
- * backoff begins anew. */
+/* Whether something that it reads has changed since the pass that exhausted it, and after revision `since`.
+ * Then its backoff begins anew. */
 bool gates_is_stirred(const scheduler *s, const node *n, uint64_t since);
 
-/* A run that the scheduler owes: past debounce and throttle, not past backoff. */
+/* The node's run is made again although its inputs did not change: debounce and throttle do not delay it,
+ * the other gates do. */
 void gates_release(scheduler *s, node_id id);
 /* The same because a commit was refused, or (`failed`) a run failed for now: the first retry is made at
- * once, each further one in a row a little later, and more so after failures. */
+ * once, each further one in a row after a longer delay; the delay is longer after failures. */
 void gates_retry(scheduler *s, node_id id, bool failed);
 /* A commit was accepted: the next refusal is the first again. */
 void gates_accepted(scheduler *s, node_id id);
-/* Whether idle and sync wait for the node's retry: not for ever, if it is refused again and again. */
+/* Whether idle and sync wait for the node's retry: they do for the first RETRIES_HELD in a row. */
 bool gates_retry_holds(const cold *c);
-/* How long to wait before the nth retry: 0.8, 1.6, 3.1, ... ms up to a second, up to a quarter less by
- * chance, so that two writers that collided part. n > 0. */
+/* How long to wait before the nth retry: 0.8, 1.6, 3.1, ... ms up to a second, less a random part of up to a
+ * quarter, so that two writers that collided do not collide again. n > 0. */
 uint64_t gates_delay_ns(const scheduler *s, uint32_t n);
 
-/* How long a debounced or throttled node is waited for that does not come to run, or is invalid again each
- * time: as many of its windows as there are sweeps in a pass; where it did not run at all, ten seconds at
- * least. 0: it has no window. */
+/* How long events wait for a debounced or throttled node that is invalid again after each run, or (`ran`
+ * false) does not run at all: as many of its windows as there are sweeps in a pass; in the second case ten
+ * seconds at least. 0: the node is neither debounced nor throttled. */
 uint64_t gates_patience_ns(const gate *g, bool ran);
 /* Whether the first run has been put off for longer than that, because what it reads keeps changing. */
 bool gates_is_starved(const gate *g);
@@ -69,17 +69,17 @@ void gates_print_names(const scheduler *s, const node_id *ids, uint32_t count, c
                        size_t size);
 /* It overwrote, at the place that triggered it, what another writer had written. */
 void gates_echoed(scheduler *s, node_id id, uint64_t now);
-/* Its run did not: the quarrel is over. */
+/* Its run overwrote nothing of another writer's: the count of echoes begins anew. */
 void gates_converged(scheduler *s, node_id id);
 /* Its run had no memory: it waits, invalid, until gates_feed gives all of them another chance. */
 void gates_starve(scheduler *s, node_id id);
 void gates_feed(scheduler *s);
 
-/* Holds. Begins one for the nodes of a name and what is below them (NULL: for all), for so long (0: two
- * seconds); ends it. HD_NOMEM: nothing changed. */
+/* Begins a hold for the nodes of a name and those below them (NULL: for all), for `ms` (0: HOLD_MS); ends
+ * it. HD_NOMEM: nothing changed. */
 hd_status gates_begin_hold(scheduler *s, const char *name, uint32_t ms, uint64_t *out);
 void gates_end_hold(scheduler *s, uint64_t hold_id);
-/* A node is being registered: holds that were there before apply. HD_NOMEM. */
+/* A node is being registered: holds that began before apply to it. HD_NOMEM. */
 hd_status gates_stage(scheduler *s, node_id id);
 
 void gates_fini(scheduler *s);
@@ -87,8 +87,8 @@ void gates_fini(scheduler *s);
 hd_status gates_set_debounce(scheduler *s, node_id id, uint32_t ms);
 hd_status gates_set_throttle(scheduler *s, node_id id, uint32_t ms);
 /* Policy: an effect that is slow on average gets a debounce (8.2). Called after a run of an effect with
- * NODE_TIMED: the second, each 64th, and those that follow a timed one that was not fast. What was not timed
- * is taken for fast, as the timed runs around it were. */
+ * NODE_TIMED: the second, each 64th, and those that follow a timed run that was not fast. Runs that were not
+ * timed count as runs that took no time: the timed ones around them were fast. */
 void gates_timed(scheduler *s, node_id id, uint64_t took_ns);
 
 /* Makes every node eligible whose time has come. */

@@ -1,9 +1,10 @@
-/* gates_hold.c -- holds: nobody runs for the first time before the data is there (seed 9.2).
+/* gates_hold.c -- holds: nodes do not run for the first time before their data is there (spec 9.2).
  *
  * A hold is staged for a name, before or after nodes of that name are registered. As long as it lasts,
- * a node that it covers and that has not run here has a hold_at, like any other gate; a node that was
- * taken up from the store has not run either, so that a space that fills up under it does not set it
- * off. A hold ends when it is told to, or by itself; several that cover a node end with the last. */
+ * a node that it covers and that has not run in this runtime has a hold_at, a gate like any other. A node
+ * that was resumed from the store has not run in this runtime either: while a space is being filled, what
+ * arrives does not make it run. A hold ends with hd_hold_end, or when its time is over; a node that several
+ * holds cover waits for the last of them. */
 #include "scheduler/gates.h"
 
 #include "base/env.h"
@@ -13,9 +14,9 @@
 
 #define MS UINT64_C(1000000)
 
-/* ---- who is meant */
+/* ---- the nodes that a hold covers */
 
-/* The names of the node and of all above it, joined by slashes, are this text. */
+/* Whether the names of the node and of all above it, joined by slashes, are this text. */
 static bool path_is(const scheduler *s, node_id id, const char *text, size_t length) {
     for (node_id up; id; id = up) {
         const struct key *name = node_own_name(s, id);
@@ -28,7 +29,7 @@ static bool path_is(const scheduler *s, node_id id, const char *text, size_t len
     return length == 0;
 }
 
-/* It is a node of this piece, or of one in this space: "space:piece:node". */
+/* Whether the node belongs to this piece, or to one in this space: its name is "space:piece:node". */
 static bool is_of_piece(const scheduler *s, node_id id, const struct key *piece) {
     const struct key *name = node_own_name(s, id);
     return name && name->length > piece->length && key_bytes(name)[piece->length] == ':' &&
@@ -61,8 +62,8 @@ static hd_status stage(scheduler *s, node_id id) {
     uint64_t until = held_until(s, id);
     if (!until) return HD_OK;
     cold *c = registry_cold(s, id);
-    /* Other gates let a node run early when there is no memory for its timer. Here that would be what
-     * the hold is to prevent. */
+    /* Other gates let a node run early when there is no memory for its timer. A hold must not: it fails
+     * here instead. */
     if (!c || binheap_reserve(&s->timers, binheap_count(&s->timers) + 1)) return HD_NOMEM;
     c->gate.hold_at = until;
     return HD_OK;
@@ -80,7 +81,7 @@ static void drop_over(scheduler *s, uint64_t now) {
         if (s->holds.items[i].until <= now) drop(s, i);
 }
 
-/* One that is over by itself is noticed here: it would cost every node a record, for nothing. */
+/* Drops holds whose time is over first, so that new nodes do not get a cold record because of them. */
 hd_status gates_stage(scheduler *s, node_id id) {
     drop_over(s, env_now_ns(s->env));
     return stage(s, id);

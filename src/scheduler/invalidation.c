@@ -11,7 +11,7 @@ void invalidation_mark_special(scheduler *s, node_id id, bool was_invalid) {
         s->stats.filtered += waits && !node_is_eligible(&s->graph, n);
     }
     if (!(n->flags & NODE_MATERIALISER) || was_invalid) return;
-    /* It waits for its turn; without memory to remember that, its turn is now. */
+    /* It waits for idle priority; without memory for the list of those that do, it runs with the others. */
     if (!vec_push(s->env, &s->waiting, id)) {
         n->flags |= NODE_PROMOTED;
         gates_apply(s, id, 0);
@@ -23,8 +23,9 @@ static bool same_group(const scheduler *s, const node *n) {
     return c && c->group == s->r->group;
 }
 
-/* P5: a run's own commit does not concern it; nor does one of its own change group. */
-static bool suppressed(scheduler *s, node_id id, node_id self) {
+/* P5: the node is not marked by its own commit, nor by one of its change group. True: it is not marked, and
+ * that is counted. */
+static bool suppress(scheduler *s, node_id id, node_id self) {
     bool own = id == self && !SABOTAGED(s, LEAVE_OUT_SUPPRESSION);
     if (!own && !same_group(s, node_of(s, id))) return false;
     s->stats.suppressed++;
@@ -32,7 +33,8 @@ static bool suppressed(scheduler *s, node_id id, node_id self) {
     return true;
 }
 
-/* A node with a change group does not hear of every change, so places do not tell its causes. */
+/* A node with a change group is not told of every change, so the revisions of what it reads do not tell its
+ * causes: they are written down. */
 static void note_cause(scheduler *s, node_id id, place_id at) {
     const cold *c = cold_of(s, node_of(s, id));
     if (c && c->group) causes_add(s, id, at);
@@ -43,7 +45,7 @@ static void note_cause(scheduler *s, node_id id, place_id at) {
 static void mark_one(scheduler *s, place_id at, uint32_t reader_node, bool shape, node_id self) {
     if ((reader_node & READER_SHAPE) && !shape) return;
     node_id id = reader_node & ~READER_SHAPE;
-    if (suppressed(s, id, self)) return;
+    if (suppress(s, id, self)) return;
     if (node_of(s, id)->flags & NODE_GATED) note_cause(s, id, at);
     if (s->tracer) {
         bool already = node_is_invalid(&s->graph, node_of(s, id));
@@ -52,7 +54,7 @@ static void mark_one(scheduler *s, place_id at, uint32_t reader_node, bool shape
     invalidation_mark(s, id);
 }
 
-/* Backwards, and looking at the word again each time: a dormant reader leaves the list as it is
+/* From the end, and reading the watch again each time: a dormant reader leaves the list when it is
  * marked. */
 void invalidation_mark_some(scheduler *s, place_id at, uint32_t count, bool shape, node_id self) {
     if (shape) watch_list(place_at(&s->r->places, at)->watch)->shape_rev = s->r->rev;
@@ -79,8 +81,8 @@ void invalidation_mark_readers(scheduler *s, place_id at, bool shape, node_id se
     }
 }
 
-/* Marks plain readers from the end of the list on; returns how many are left. They stand close together
- * in the order, so their bits gather here and go into the bitmap by the word. */
+/* Marks plain readers, from the end of the list up to the first that is not plain; returns how many are
+ * left. Readers often have neighbouring positions, so their bits are gathered and set a word at a time. */
 static inline uint32_t mark_plain(graph *g, const watch *w, node_id self) {
     const uint32_t *end = w->nodes + w->count;
     for (const node *n; end > w->nodes && (n = invalidation_plain(g, end[-1], self));) {
@@ -105,8 +107,8 @@ void invalidation_mark_list(scheduler *s, place_id at, watch *w, node_id self) {
     if (RARELY(left | w->shapes)) mark_rest(s, at, w, left, self);
 }
 
-/* A document has arrived. Whoever was taken up from the store depends on it as it is: for him nothing
- * has changed. Backwards, as above. */
+/* A document was loaded: marks its readers, but for nodes that were resumed from the store. Those depended
+ * on the document as it is now, so for them nothing has changed. From the end, as above. */
 static void mark_unresumed(scheduler *s, place_id at, bool shape) {
     uint64_t word = place_at(&s->r->places, at)->watch;
     if (!word) return;
@@ -145,13 +147,14 @@ static void on_changed(void *ctx, place_id at, bool shape, hd_value before, hd_v
     invalidation_mark_all(s, at, place_at(&s->r->places, at)->watch, s->r->origin_node);
 }
 
-/* A document that a run had to wait for is here, or never will be. */
+/* A document that nodes wait for was loaded, or could not be. */
 static void on_arrived(void *ctx, place_id doc, hd_status status) {
     scheduler *s = ctx;
     (void)status; /* a failed load is met again by the read, which reports it */
     LIST_FOR_SAFE (at, &s->awaiting[doc % AWAITING_LISTS]) {
         cold *c = LIST_ENTRY(at, cold, awaiting);
         if (c->missing != doc) continue;
+        assert(node_of(s, c->node)->flags & NODE_WAITING);
         registry_await(s, c, 0);
         invalidation_mark(s, c->node);
         gates_apply(s, c->node, 0);

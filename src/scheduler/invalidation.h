@@ -1,8 +1,8 @@
-/* invalidation.h -- a value changed: who read it?
+/* invalidation.h -- a value changed: its readers become invalid.
  *
- * The scheduler's ear on the store's one change channel (P1). The walk of a changed document tells of
- * each watched place whose value really differs; here its readers become invalid. Nothing else
- * happens: no transitive marking, nothing runs. Seed 6.1. */
+ * The scheduler observes the replica's changes (P1). For each watched place whose value differs the replica
+ * calls `changed`, and the nodes that read the place are marked invalid. Nodes further downstream are not,
+ * and nothing runs here. Spec 6.1. */
 #ifndef SCHEDULER_INVALIDATION_H
 #define SCHEDULER_INVALIDATION_H
 
@@ -13,23 +13,26 @@
 /* Subscribes the scheduler to its runtime's changes. */
 void invalidation_attach(scheduler *s);
 
-/* Marks the readers of a place: those by shape only if its shape changed. `self` is never marked. */
+/* Marks the readers of a place: those by value, and those by shape if its shape changed. `self`, the node
+ * whose run made the change, is not marked. */
 void invalidation_mark_readers(scheduler *s, place_id at, bool shape, node_id self);
 
 /* The same for the first `count` entries of its reader list. */
 void invalidation_mark_some(scheduler *s, place_id at, uint32_t count, bool shape, node_id self);
 
-/* Most readers: by value, live, without gates. NULL: it is none of them. */
+/* The reader, if it is a plain one: by value, live, without gates, no materialiser, not `self`. Else NULL. */
 static inline const node *invalidation_plain(const graph *g, uint32_t reader_node, node_id self) {
     if (RARELY((reader_node & READER_SHAPE) || reader_node == self)) return NULL;
     const node *n = &g->nodes[reader_node];
+    assert(reader_node && reader_node < g->node_count && !(n->flags & NODE_REMOVED));
     return RARELY(n->flags & (NODE_GATED | NODE_MATERIALISER | NODE_DORMANT)) ? NULL : n;
 }
 
-/* All of a list; see below. */
+/* invalidation_mark_all for a place with a list of readers. */
 void invalidation_mark_list(scheduler *s, place_id at, watch *w, node_id self);
 
-/* All readers of a place whose shape has changed too, `word` being its watch, if nobody looks on. */
+/* Marks all readers of a place whose value and shape have changed; `word` is its watch. For use where no
+ * tracer is set. */
 static inline void invalidation_mark_all(scheduler *s, place_id at, uint64_t word, node_id self) {
     if (watch_is_inline(word)) {
         const node *n = invalidation_plain(&s->graph, (uint32_t)(word >> 32), self);
@@ -45,12 +48,13 @@ static inline void invalidation_mark_all(scheduler *s, place_id at, uint64_t wor
     invalidation_mark_list(s, at, watch_list(word), self);
 }
 
-/* The part of marking that most nodes do not need. */
+/* The part of marking for nodes with gates and for materialisers. */
 void invalidation_mark_special(scheduler *s, node_id id, bool was_invalid);
 
 static inline void invalidation_mark(scheduler *s, node_id id) {
     node *n = node_of(s, id);
     bool was_invalid = node_is_invalid(&s->graph, n);
+    assert(!(n->flags & NODE_REMOVED));
     s->stats.marks++;
     graph_mark_invalid(&s->graph, id);
     s->tick = true;

@@ -40,6 +40,7 @@ void lineages_init(lineages *ls, const hd_env *env, lineage_cancel_fn cancel, vo
 
 static void lineage_free(lineages *ls, lineage *l) {
     list_remove(&l->link);
+    assert(list_empty(&l->events));
     cancel_group_drop(ls->env, &l->stops);
     vec_fini(ls->env, &l->afters);
     vec_fini(ls->env, &l->spaces);
@@ -47,6 +48,7 @@ static void lineage_free(lineages *ls, lineage *l) {
 }
 
 lineage *lineage_of(lineages *ls, hd_tx *tx) {
+    assert(!tx->lineage || ((lineage *)tx->lineage)->state == LINEAGE_OPEN);
     if (tx->lineage) return tx->lineage;
     lineage *l = env_new0(ls->env, sizeof *l);
     if (!l) return NULL;
@@ -68,7 +70,8 @@ void lineage_unref(lineages *ls, lineage *l) {
 
 /* ---- fate */
 
-/* Without memory for the list nobody is in the same space: they wait, which is always right. */
+/* Without memory a space is left out of the list. Events there then wait for the verdict, which is right
+ * for every space. */
 static void note_spaces(lineages *ls, lineage *l, const replica *r, const commit *c) {
     const places *ps = &r->places;
     for (uint32_t i = 0; i < c->ops.count; i++) {
@@ -99,7 +102,9 @@ static void tell_afters(lineage *l, hd_status status) {
 
 void lineage_told(lineages *ls, lineage *l, const replica *r, const commit *c, hd_status status) {
     if (l->state >= LINEAGE_COMMITTED) return;
+    assert(l->refs > 0);
     if (status == HD_PENDING) {
+        assert(l->state == LINEAGE_OPEN && c);
         l->state = LINEAGE_PENDING;
         l->local_seq = c->local_seq;
         note_spaces(ls, l, r, c);
@@ -116,7 +121,7 @@ void lineage_told(lineages *ls, lineage *l, const replica *r, const commit *c, h
     lineage_unref(ls, l);
 }
 
-/* Whose verdict has not come by now hears of none. */
+/* The runtime closes: transactions without a verdict end with HD_CLOSED. */
 void lineages_fini(lineages *ls) {
     while (!list_empty(&ls->all)) {
         lineage *l = LIST_ENTRY(list_first(&ls->all), lineage, link);

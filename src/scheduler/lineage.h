@@ -1,14 +1,13 @@
 /* lineage.h -- what depends on whether a transaction commits.
  *
- * Events that a transaction sends, and what it starts, may begin before its commit is confirmed. They
- * survive only if it is. A lineage is the record of one attempt at such a transaction:
+ * Events that a transaction sends, and what it launches, may begin before its commit is confirmed. If it is
+ * refused they are cancelled and stopped. A lineage is the record of one attempt at such a transaction:
  *
  *     OPEN  --submitted-->  PENDING  --verdict-->  COMMITTED   stops are dropped, events go on
  *       |                       +-------------->   FAILED      events are cancelled, stops called
  *       +--aborted, nothing to submit--> FAILED, COMMITTED
  *
- * A retry is another attempt with a lineage of its own: its launches are not those of the first.
- * Seed 7.6, I10. */
+ * A retry is another attempt, with a lineage of its own. Spec 7.6, I10. */
 #ifndef SCHEDULER_LINEAGE_H
 #define SCHEDULER_LINEAGE_H
 
@@ -29,10 +28,10 @@ typedef struct cancel_group {
     bool cancelled;
 } cancel_group;
 
-/* After the cancel it is stopped at once. HD_NOMEM: it is not in the group. */
+/* Added to a group that is cancelled already, it is stopped at once. HD_NOMEM: it is not in the group. */
 hd_status cancel_group_add(const hd_env *env, cancel_group *g, hd_stop_fn fn, void *ctx);
-/* Stops each once, the latest first, whatever the others say. Returns how many failed; *first is the
- * first failure. */
+/* Calls each stop function once, the latest first, also after a failure. Returns how many failed; *first is
+ * the first failure. */
 uint32_t cancel_group_cancel(const hd_env *env, cancel_group *g, hd_status *first);
 /* Forgets them. */
 void cancel_group_drop(const hd_env *env, cancel_group *g);
@@ -64,7 +63,7 @@ typedef struct lineage {
     VEC(struct key *) spaces; /* that its commit writes; borrowed from the replica's homes */
 } lineage;
 
-/* An event of a failed lineage: its owner takes it off the list and releases the lineage. */
+/* Called for an event of a failed lineage: the callee takes it off lineage.events and unrefs the lineage. */
 typedef void (*lineage_cancel_fn)(void *ctx, list_node *by_origin);
 
 typedef struct lineages {
@@ -80,13 +79,18 @@ void lineages_fini(lineages *ls);
 
 /* The lineage of an open transaction, made at first use. NULL: no memory. */
 lineage *lineage_of(lineages *ls, hd_tx *tx);
-static inline void lineage_ref(lineage *l) { l->refs++; }
+static inline void lineage_ref(lineage *l) {
+    assert(l->refs > 0);
+    l->refs++;
+}
 void lineage_unref(lineages *ls, lineage *l);
 
-/* The replica's word on it; see observer.lineage. A second verdict is ignored. */
+/* The replica tells that the transaction was submitted (HD_PENDING), or its verdict; see observer.lineage.
+ * A second verdict is ignored. */
 void lineage_told(lineages *ls, lineage *l, const replica *r, const commit *c, hd_status status);
 
-/* Whether its commit writes into this space: then what depends on it can be checked in one go. */
+/* Whether its commit writes into this space: then the store can check, when it admits a commit there, that
+ * this one was accepted. */
 bool lineage_in_space(const lineage *l, const struct key *space);
 
 #endif

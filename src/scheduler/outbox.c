@@ -2,7 +2,7 @@
  *
  * Where messages wait is in outbox_queue.h. A pass looks at those that are ready, and at no others.
  *
- * Cost of a pass: nothing for what waits, whether for a time, for a channel that nobody has opened or
+ * Cost of a pass: nothing for messages that wait, whether for a time, for a channel that is not open or
  * for a space that is not loaded; for each message that became ready since, one look and O(log n).
  * Opening a channel lists the outbox of its space once, and looks at each message that waits for the
  * channel or was not known here. */
@@ -122,7 +122,7 @@ static hd_status remove_record(scheduler *s, message *m) {
 
 static void deliver(scheduler *s, message *m, const channel *c) {
     const place *p = place_at(&s->r->places, m->doc);
-    hd_value v = value_ref(p->value); /* the channel may do as it likes */
+    hd_value v = value_ref(p->value); /* the channel's function may change the document */
     hd_status status = c->fn(c->ctx, key_bytes(p->doc.id), hd_value_at(v, "message"));
     value_unref(v);
     if (!status) status = remove_record(s, m);
@@ -136,8 +136,8 @@ static channel *channel_of(scheduler *s, place_id doc) {
     return outbox_channel(s->events->outbox, s->r->places.homes.items[p->doc.home].space, name);
 }
 
-/* Delivered, or put where it waits for what it lacks. One whose record is gone was delivered by another
- * program. */
+/* Delivers a message, or puts it where it waits for what it lacks. A message whose record is gone was
+ * delivered by another program. */
 static void look_at(scheduler *s, message *m) {
     outbox *o = s->events->outbox;
     s->events->stats.outbox_visits++;
@@ -190,8 +190,8 @@ void outbox_integrated(scheduler *s, place_id doc) {
 
 /* ---- opening */
 
-/* What waits in the space, from here or left by an earlier program, in the order in which it was
- * recorded. */
+/* Makes the messages ready that wait in the space for this channel, and takes up those that another program
+ * has recorded, in the order in which they were recorded. */
 static hd_status find_left(scheduler *s, const char *space, const channel *c) {
     listed_vec left = { 0 };
     outbox *o = s->events->outbox;
@@ -219,7 +219,7 @@ hd_status outbox_open(scheduler *s, const char *space, const char *name, hd_chan
     c->ctx = ctx;
     s->tick = true;
     status = find_left(s, space, c);
-    /* The listing may have failed, and has not seen what was recorded by others a moment ago. */
+    /* The listing may have failed, or may not contain what another program has recorded just now. */
     while (!list_empty(&c->parked))
         outbox_release(o, LIST_ENTRY(list_first(&c->parked), message, link));
     return status;
@@ -233,4 +233,8 @@ hd_status outbox_feed(scheduler *s) {
         if (c->fn) status = find_left(s, key_bytes(c->space), c);
     }
     return status;
+}
+
+void outbox_check(const scheduler *s) {
+    if (s->events->outbox) outbox_queue_check(s->events->outbox);
 }

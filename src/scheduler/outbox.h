@@ -24,5 +24,7 @@ void outbox_integrated(scheduler *s, place_id doc);
 /* Looks for records that there was no memory for. HD_NOMEM, or why a space cannot be listed. */
 hd_status outbox_feed(scheduler *s);
 void outbox_fini(scheduler *s);
+/* Asserts what must hold of messages between passes. Nothing in release builds. */
+void outbox_check(const scheduler *s);
 
 #endif

@@ -43,7 +43,7 @@ message *outbox_find(const outbox *o, place_id doc) {
     return NULL;
 }
 
-/* Room for one more wherever it may ever wait: moving it cannot fail then. */
+/* Makes room for one more message in both heaps, so that moving it cannot fail. */
 static hd_status reserve(outbox *o) {
     if (!vec_room(o->env, &o->all, 1)) return HD_NOMEM;
     hd_status status = table_reserve(&o->by_doc, o->all.count + 1);
@@ -66,7 +66,7 @@ hd_status outbox_add(outbox *o, place_id doc) {
     return status;
 }
 
-/* Out of the place where it waits. */
+/* Takes the message out of the heap or list in which it waits. */
 static void leave(outbox *o, message *m) {
     switch (m->state) {
     case MESSAGE_READY: binheap_remove(&o->ready, &m->turn); break;
@@ -82,6 +82,7 @@ static void leave(outbox *o, message *m) {
 
 void outbox_drop(outbox *o, message *m) {
     place_id doc = m->doc;
+    assert(m->of == o && o->all.items[m->at] == m);
     leave(o, m);
     table_remove(&o->by_doc, doc_hash(doc), m->at);
     message *last = vec_last(&o->all);
@@ -143,6 +144,33 @@ void outbox_release(outbox *o, message *m) {
     m->order = o->next_order++;
     outbox_make_ready(o, m);
 }
+
+#ifndef NDEBUG
+void outbox_queue_check(const outbox *o) {
+    uint32_t ready = 0, timed = 0, parked = 0, in_lists = 0;
+    for (uint32_t i = 0; i < o->all.count; i++) {
+        const message *m = o->all.items[i];
+        assert(m->of == o && m->at == i && m->state != MESSAGE_AT_HAND);
+        assert(binheap_linked(&m->turn) ==
+               (m->state == MESSAGE_READY || m->state == MESSAGE_TIMED));
+        assert(list_linked(&m->link) == (m->state == MESSAGE_PARKED));
+        assert(!m->channel == (m->state != MESSAGE_PARKED));
+        ready += m->state == MESSAGE_READY;
+        timed += m->state == MESSAGE_TIMED;
+        parked += m->state == MESSAGE_PARKED;
+    }
+    for (uint32_t i = 0; i < o->channels.count; i++) {
+        const channel *c = o->channels.items[i];
+        assert(!c->fn || list_empty(&c->parked));
+        in_lists += (uint32_t)list_count(&c->parked);
+    }
+    assert(ready == binheap_count(&o->ready) && timed == binheap_count(&o->timed));
+    assert(parked == in_lists && o->all.count == table_count(&o->by_doc));
+    (void)ready, (void)timed, (void)parked, (void)in_lists;
+}
+#else
+void outbox_queue_check(const outbox *o) { (void)o; }
+#endif
 
 /* ---- channels */
 

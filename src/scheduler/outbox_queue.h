@@ -3,14 +3,14 @@
  *     found --> ready (by order) --> at hand --> removing --> gone
  *                 ^                     |
  *                 |   timed             |  the channel failed: until a time
- *                 +-- parked          <-+  nobody has opened the channel
+ *                 +-- parked          <-+  the channel is not open
  *                     loading              its space was unloaded: until the record is there
  *
- * A message leaves the place where it waits when that happens which it waits for, and is looked at then:
- * what waits costs a pass nothing, however much of it there is.
+ * What a message waits for moves it to `ready`: messages that wait cost a pass nothing, however many they
+ * are.
  *
- * Cost: find, park, take from the channel's list O(1); to ready and to a time O(log n). Only adding a
- * message and naming a channel for the first time allocate; all moves have their memory from then on. */
+ * Cost: find, park, take from the channel's list O(1); to ready and to a time O(log n). Adding a message and
+ * naming a channel for the first time allocate; moving a message does not, and cannot fail. */
 #ifndef SCHEDULER_OUTBOX_QUEUE_H
 #define SCHEDULER_OUTBOX_QUEUE_H
 
@@ -20,7 +20,7 @@
 
 typedef struct channel {
     struct key *space; /* referenced */
-    hd_channel_fn fn;  /* NULL: nobody has opened it */
+    hd_channel_fn fn;  /* NULL: the program has not opened it */
     void *ctx;
     list parked; /* messages, by order; empty once it is open */
     size_t size; /* of all of this */
@@ -28,7 +28,7 @@ typedef struct channel {
 } channel;
 
 typedef enum message_state {
-    MESSAGE_AT_HAND, /* somebody is looking at it: in no place */
+    MESSAGE_AT_HAND, /* outbox.c is dealing with it: in no list and no heap */
     MESSAGE_READY,
     MESSAGE_TIMED,
     MESSAGE_PARKED,
@@ -65,27 +65,30 @@ typedef struct outbox {
 void outbox_queue_init(outbox *o, scheduler *s);
 void outbox_queue_fini(outbox *o);
 
-/* NULL: it is none of ours. */
+/* The message that this document records; NULL: none is known here. */
 message *outbox_find(const outbox *o, place_id doc);
 /* A new one, ready. HD_NOMEM: nothing changed. */
 hd_status outbox_add(outbox *o, place_id doc);
 /* Takes out the first that is ready; NULL: none. */
 message *outbox_take(outbox *o);
-/* It is over. */
+/* Forgets the message: its record is gone. */
 void outbox_drop(outbox *o, message *m);
 
-/* From where it is to where it waits next. */
+/* Take the message out of where it waits, and put it where it waits next. */
 void outbox_make_ready(outbox *o, message *m);
 void outbox_wait_until(outbox *o, message *m, uint64_t due);
 void outbox_park(outbox *o, message *m, channel *c);
 void outbox_wait_in(outbox *o, message *m, message_state state);
 
-/* Those whose time has come are ready. */
+/* Makes the messages ready that wait for a time up to `now`. */
 void outbox_release_due(outbox *o, uint64_t now);
-/* One that is parked is ready, behind all others; in the order of these calls. */
+/* Makes a parked message ready, behind all that are. */
 void outbox_release(outbox *o, message *m);
 
-/* Made at first mention, closed. NULL: no memory. */
+/* The channel of this name, made at first mention without a function. NULL: no memory. */
 channel *outbox_channel(outbox *o, struct key *space, const char *name);
+
+/* Asserts that each message waits in one place, the one that its state says. */
+void outbox_queue_check(const outbox *o);
 
 #endif

@@ -13,8 +13,8 @@
 
 /* ---- time: one run in so many is timed, all of them while they are slow
  *
- * These are for the time slice and for who looks. Which runs of an effect count for its debounce depends on
- * that effect alone: NODE_TIMED (P10). */
+ * These readings are for the time slice and for introspection. Which runs of an effect count for its
+ * automatic debounce must not depend on either (P10): that is decided for each effect, by NODE_TIMED. */
 
 #define TIMING_PERIOD 64
 
@@ -36,7 +36,8 @@ void runner_record_time(scheduler *s, node_id id, uint64_t began) {
 
 /* ---- the end of a run */
 
-/* Without memory the count has a gap; that it has run stays known. */
+/* On overflow the count goes on at RUNS_OVER, so that it never says "has not run"; the cold record counts
+ * what was taken off. Without memory for that record the number of runs is too low. */
 void runner_counted(scheduler *s, node *n) {
     if (n->flags & NODE_EFFECT) n->flags |= NODE_TIMED;
     if (n->runs) return;
@@ -57,28 +58,28 @@ void runner_completed_first(scheduler *s, node *n) {
     persistence_ran(s, n);
 }
 
-/* The run has to be made again. What made it necessary is here already: nothing to wait for. */
+/* The run is made again at once: the values that it missed are in the replica already. */
 static void again(scheduler *s, node_id id) {
     invalidation_mark(s, id);
     gates_release(s, id);
 }
 
-/* The store refused what the run did, or it failed for now: trying again at once, each time, would be
- * refused again, and keep the other writer from getting anywhere. */
+/* The store refused the run's commit, or the run failed for now. It is made again after a delay that grows
+ * from retry to retry: without one, two writers that collide could keep refusing each other. */
 static void again_later(scheduler *s, node_id id, bool failed) {
     invalidation_mark(s, id);
     gates_retry(s, id, failed);
 }
 
-/* Of the run that failed: the last one completed, unless it had no memory and so has not. They stay in
- * s->told until somebody asks again. */
+/* Puts the causes of the run that failed into s->told: it completed, unless it failed for lack of memory;
+ * then it is still to be made. */
 static void tell_causes(scheduler *s, node_id id) {
     bool starved = node_of(s, id)->flags & NODE_STARVED;
     hd_status status = (starved ? causes_of_next : causes_of_last)(s, id, &s->told);
-    (void)status; /* without memory: the first ones */
+    (void)status; /* HD_NOMEM: s->told has the first ones */
 }
 
-/* `causes` are places; they are there as long as the failure is told. */
+/* `causes` are places; the caller keeps them until this returns. */
 static void report(scheduler *s, node_id id, hd_status status, const char *message,
                    const place_id *causes, uint32_t count) {
     hd_cell named[CAUSES_FEW];
@@ -86,7 +87,7 @@ static void report(scheduler *s, node_id id, hd_status status, const char *messa
     for (uint32_t i = 0; i < named_count; i++) named[i] = (hd_cell){ causes[i] };
     cold *c = id ? registry_cold(s, id) : NULL;
     if (c) c->failures++;
-    /* They may cancel the node, and stop its piece. */
+    /* Copies and references: error handlers may cancel the node, and stop its piece. */
     const char *pattern;
     char piece[256];
     snprintf(piece, sizeof piece, "%s", piece_of(s, id, &pattern));
@@ -126,12 +127,14 @@ static hd_node unpack(void *p) {
     return (hd_node){ (uint32_t)word, (uint32_t)(word >> 32) };
 }
 
-/* Counted in a row: the next run takes the long way, at whose end it is known whether it was overcome. */
+/* Counts one more failure in a row. NODE_GATED makes the next run take the long way, which ends the row if
+ * the run succeeds (overcome). */
 static void count_retry(scheduler *s, node_id id, uint32_t *failures) {
     ++*failures;
     node_of(s, id)->flags |= NODE_GATED;
 }
 
+/* The node's run was accepted, or has failed for good: the row of retries is over. */
 static void overcome(scheduler *s, node_id id) {
     node *n = node_of(s, id);
     cold *c = cold_of(s, n);
@@ -148,7 +151,8 @@ static void count_stale(scheduler *s, node_id id) {
     s->stats.stale_retries++;
 }
 
-/* Within the budget; beyond it the node waits for its inputs like any other that failed. */
+/* True: the run is made again. False: it has failed RETRIES_MAX times in a row, and counts as failed; the
+ * node runs again when something it read changes. */
 static bool retry_transient(scheduler *s, node_id id) {
     cold *c = registry_cold(s, id);
     if (c) count_retry(s, id, &c->transient);
@@ -168,7 +172,7 @@ static void restore_causes(scheduler *s, node_id id, const commit *c) {
 static void settled(void *ctx, commit *commit_, hd_status status) {
     scheduler *s = ctx;
     node_id id = registry_get(s, unpack(commit_->owner));
-    if (!id) return; /* retired meanwhile: a late verdict does not revive it */
+    if (!id) return; /* the node was removed meanwhile */
     switch (hd_status_class(status)) {
     case HD_CLASS_STALE:
         restore_causes(s, id, commit_);
@@ -186,7 +190,8 @@ static void settled(void *ctx, commit *commit_, hd_status status) {
     if (status) report(s, id, status, NULL, commit_->causes.items, commit_->causes.count);
 }
 
-/* Writes that nobody could know of: they commit, and are counted (4.3). */
+/* Counts writes outside of the node's declared outputs and envelopes, of which the order knows nothing.
+ * They are committed (4.3). */
 static void check_surface(scheduler *s, node_id id, const hd_tx *tx) {
     const places *ps = &s->r->places;
     for (uint32_t i = 0; i < tx->writes.count; i++) {
@@ -203,7 +208,7 @@ static void check_surface(scheduler *s, node_id id, const hd_tx *tx) {
     }
 }
 
-/* Whether the run overwrote, at a place that made it run, what somebody else had written there. */
+/* Whether the run's commit changed a place that the node reads: it overwrote what made it run. */
 static bool is_echo(const scheduler *s, node_id id, uint64_t since) {
     const node *n = node_of(s, id);
     const edge *reads = node_reads_const(n);
@@ -256,8 +261,8 @@ static hd_status write_output(scheduler *s, node_id id, hd_tx *tx) {
     return tx_unpack_single(tx);
 }
 
-/* Section 10: why the run happened goes into its commit, and stays known when the new read set takes
- * over. Where neither happens the reads tell it. */
+/* Section 10: the causes of the run go into its commit, and stay known when its new read set replaces the
+ * old one. A run that neither commits nor reads something new needs no record: its reads tell the causes. */
 static hd_status take_causes(scheduler *s, node_id id, hd_tx *tx) {
     bool commits = tx->writes.count || tx->preconditions.count;
     bool kept = node_of(s, id)->flags & NODE_TOLD_WHY;
@@ -272,7 +277,7 @@ static hd_status apply_reads(scheduler *s, node_id id, hd_tx *tx) {
                    ? HD_OK
                    : graph_mark_clean(&s->graph, id);
     }
-    hd_status status = take_causes(s, id, tx); /* of the reads that made it run */
+    hd_status status = take_causes(s, id, tx); /* before the reads that tell them are replaced */
     if (!status) status = tx_reads_complete(tx);
     s->stats.read_deltas++;
     if (!status) status = graph_apply_reads(&s->graph, id, tx->reads.items, tx->reads.count);
@@ -282,12 +287,12 @@ static hd_status apply_reads(scheduler *s, node_id id, hd_tx *tx) {
     return status;
 }
 
-/* The run counts for nothing: the node stays invalid, and the sweep goes back to the lowest node that is
- * runnable, and on to this one again. Each time that happens because of a node below which is invalid now,
- * and runs before this one runs again: so it comes to an end when those have. */
+/* The run does not count: the node is invalid again, and the sweep goes back to the lowest runnable node.
+ * Each going back is due to an invalid node upstream, which runs before this one runs again; so the number
+ * of times is bounded by the number of those nodes. */
 static void go_back(scheduler *s, node_id id) {
     graph_mark_invalid(&s->graph, id);
-    graph_settle(&s->graph); /* where they will stand: the run may have brought the edge itself */
+    graph_settle(&s->graph); /* the run may have brought the edge that puts the writer before it */
     s->tick = true;
     if (!s->iteration) return;
     s->aside = id;
@@ -297,8 +302,8 @@ static void go_back(scheduler *s, node_id id) {
     s->upstream_epoch++;
 }
 
-/* What a body did may have put something before its own run: it registered the writer of what it had
- * read. What it made of the old value must not be seen. */
+/* A body may register the writer of something that it has read already. Then that writer has to run first,
+ * and what the body made of the old value must not be committed. True: the run was set aside. */
 static bool set_aside(scheduler *s, node_id id) {
     if (!s->iteration) return false;
     graph_settle(&s->graph);
@@ -313,15 +318,15 @@ static void completed(scheduler *s, node_id id, hd_tx *tx) {
     causes_completed(s, id, tx);
 }
 
-/* A first run that read, and perhaps has an output, and that is all: with nothing expected there is
- * nothing to compare. */
+/* A first run of a node without declared reads, which read something, wrote at most its output, and did
+ * nothing else: there is no former read set to compare with. */
 static inline bool is_plain_first(const node *n, const hd_tx *tx) {
     const uint32_t needed = NODE_NEVER_RAN | NODE_LINKED;
     return tx->flags == (TX_OPEN | TX_RUN | TX_DIVERGED) && !n->read_count &&
            (n->flags & needed) == needed;
 }
 
-/* The journal of such a run becomes the read set as it stands, references and all. */
+/* The journal of such a run becomes the node's read set, and its references to places become the graph's. */
 static hd_status conclude_first(scheduler *s, node_id id, hd_tx *tx) {
     uint64_t edges = s->graph.edge_visits;
     s->stats.read_deltas++;
@@ -329,7 +334,8 @@ static hd_status conclude_first(scheduler *s, node_id id, hd_tx *tx) {
     if (status) return status;
     if (s->persistence) persistence_reads_changed(s, id);
     if (s->wanted && node_is_live(&s->graph, node_of(s, id))) ask_for_writers(s, node_of(s, id));
-    bool aside = edges != s->graph.edge_visits && set_aside(s, id); /* else nobody writes it */
+    /* Without a visit to an edge no node writes what it read, so none can be out of date. */
+    bool aside = edges != s->graph.edge_visits && set_aside(s, id);
     tx_reads_taken(tx);
     if (aside) return HD_OK;
     if (tx_has_output(tx)) status = write_output(s, id, tx);
@@ -352,7 +358,7 @@ static hd_status conclude(scheduler *s, node_id id, hd_tx *tx) {
     uint64_t edges = s->graph.edge_visits;
     hd_status status = take_causes(s, id, tx);
     if (!status) status = apply_reads(s, id, tx);
-    if (first && edges == s->graph.edge_visits) elsewhere = false; /* nobody writes what it read */
+    if (first && edges == s->graph.edge_visits) elsewhere = false; /* no node writes what it read */
     if (!status && elsewhere && set_aside(s, id)) return HD_OK;
     if (!status && tx_has_output(tx)) status = write_output(s, id, tx);
     bool commits = tx->writes.count || tx->preconditions.count;
@@ -364,21 +370,22 @@ static hd_status conclude(scheduler *s, node_id id, hd_tx *tx) {
     return HD_OK;
 }
 
-/* A read met something that is out of date. What was read up to there is registered, so that its writers
- * are demanded, and run first. */
+/* A read failed because a node that writes the place is out of date. What the run read so far is registered:
+ * that demands the writers, which run before this node runs again. */
 static void read_early(scheduler *s, node_id id, hd_tx *tx) {
     if (apply_reads(s, id, tx)) runner_postpone(s, id);
     else go_back(s, id);
 }
 
-/* No fault of the node's. Perhaps what it read could not even be written down: so it does not wait for
- * a change but stays invalid. */
+/* The run had no memory. Its reads may not have been registered, so no change of them would mark the node:
+ * it stays invalid, and runs in the next pump. */
 static void starve(scheduler *s, node_id id) {
     runner_postpone(s, id);
     runner_report(s, id, HD_NOMEM, s->message);
 }
 
-/* That it failed follows from what it read up to there: a change of that makes it run again (7.3). */
+/* Registers what a failed run has read: the failure depends on that, so a change of it makes the node run
+ * again (7.3). */
 static hd_status keep_reads(scheduler *s, node_id id, hd_tx *tx) {
     hd_status status = apply_reads(s, id, tx);
     if (status || node_is_invalid(&s->graph, node_of(s, id))) return status;
@@ -405,7 +412,7 @@ static void failed(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
         starve(s, id);
         return;
     }
-    if (keep_reads(s, id, tx)) runner_postpone(s, id); /* it would never hear of a change */
+    if (keep_reads(s, id, tx)) runner_postpone(s, id); /* no change of its reads would mark it */
     completed(s, id, tx);
     persistence_failed(s, id);
     if (status != HD_ABORTED) runner_report(s, id, status, s->message);
@@ -415,6 +422,7 @@ static void failed(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
 
 static hd_status call_body(scheduler *s, node_id id, hd_tx *tx) {
     node *n = node_of(s, id);
+    assert(!s->running && !s->rt->in_run && !(n->flags & NODE_RUNNING));
     n->flags |= NODE_RUNNING;
     s->running = id;
     s->rt->in_run = true;
@@ -428,43 +436,46 @@ hd_status runner_write_output(scheduler *s, node_id id, place_id at, hd_value v)
     const place *p = place_at(&s->r->places, at);
     if (!runner_is_plain_output(s->r, p)) {
         bool changed;
-        runner_end_row(s); /* listeners may be told */
+        runner_end_row(s); /* listeners are called outside of runs */
+        assert(!s->concluding);
         s->concluding = id;
         hd_status status = overlay_write(s->r, at, v, 0, id, &changed);
         s->concluding = 0;
         runner_begin_row(s);
-        return s->cancelled ? HD_ABORTED : status; /* the end of the run sees to it */
+        return s->cancelled ? HD_ABORTED : status; /* runner_end_unusual removes the node */
     }
     if (value_equal(p->value, v)) return HD_OK;
     value_unref(runner_show_output(s, id, at, value_ref(v)));
     return HD_OK;
 }
 
-bool runner_has_left(scheduler *s, node_id id) {
+bool runner_remove_cancelled(scheduler *s, node_id id) {
+    assert(!s->running && !s->concluding); /* nothing of the run is on the stack any more */
     if (!s->cancelled) return false;
     s->cancelled = false;
     registry_remove(s, id);
     return true;
 }
 
-/* What the run did is written down, or that it failed. Whoever hears of it may cancel the node, which
- * then goes at the end. */
+/* Commits what the run did (`how`), or deals with its failure. A listener or error handler that is called
+ * meanwhile may cancel the node: it is removed at the end. */
 static hd_status conclude_with(scheduler *s, node_id id, hd_tx *tx, hd_status status,
                                hd_status (*how)(scheduler *s, node_id id, hd_tx *tx)) {
     uint32_t runs = node_of(s, id)->runs;
+    assert(!s->concluding && !s->running && !(node_of(s, id)->flags & NODE_RUNNING));
     s->concluding = id;
     if (!status) status = how(s, id, tx);
     if (status) failed(s, id, tx, status);
-    causes_give_back(s, id, tx); /* it has not completed */
+    causes_give_back(s, id, tx); /* if the run took them and has not completed */
     s->concluding = 0;
     const node *n = node_of(s, id);
     if (n->cold || (n->flags & NODE_MATERIALISER))
         gates_ran(s, id, s->clock_ns ? s->clock_ns : env_now_ns(s->env), n->runs != runs);
-    runner_has_left(s, id);
+    runner_remove_cancelled(s, id);
     return status;
 }
 
-/* Nodes that the run has registered, or has moved by what it read, may stand below the cursor now. */
+/* Nodes that the run registered, or that moved because of what it read, may stand below the cursor now. */
 static void settle_order(scheduler *s) {
     graph_settle(&s->graph);
     if (s->moves == s->graph.repaired_nodes) return;
@@ -474,14 +485,14 @@ static void settle_order(scheduler *s) {
 
 hd_status runner_finish(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
     node_of(s, id)->flags &= ~(uint32_t)NODE_RUNNING;
-    if (!runner_has_left(s, id))
+    if (!runner_remove_cancelled(s, id))
         status = conclude_with(s, id, tx, status ? tx_true_reason(tx, status) : HD_OK, conclude);
-    s->message[0] = 0; /* it belonged to this failure */
+    s->message[0] = 0; /* the text of hd_tx_fail belonged to this run */
     settle_order(s);
     return status;
 }
 
-/* Leaves the transaction as prepare() wants it. */
+/* Empties the transaction, for runner_prepare. */
 static void wipe(hd_tx *tx) {
     if (tx->writes.count || tx->preconditions.count || tx->claim_only.count || tx->failed ||
         tx->missing || tx->attempted.count || tx->lineage || tx->causes.count || tx->stamp.group) {
@@ -514,7 +525,7 @@ static void run_unusual(scheduler *s, node_id id) {
     wipe(tx);
 }
 
-/* Most of those that come here only want to be timed. */
+/* Most runs that come here are plain ones that are timed. */
 void runner_run_unusual(scheduler *s, node_id id, uint32_t pos) {
     if (!s->tracer && !(node_of(s, id)->flags & NODE_UNUSUAL)) {
         runner_run_plain(s, id, pos, true);
@@ -525,7 +536,7 @@ void runner_run_unusual(scheduler *s, node_id id, uint32_t pos) {
     runner_begin_row(s);
 }
 
-/* As finish() and wipe(), for a plain first run. */
+/* What runner_finish and wipe do, for a plain first run. */
 static void end_first(scheduler *s, node_id id, hd_tx *tx) {
     hd_status status = conclude_with(s, id, tx, HD_OK, conclude_first);
     settle_order(s);
@@ -548,7 +559,7 @@ void runner_end_unusual(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
 
 /* ---- sealing: what the store asks about outputs */
 
-/* Each document has those of the run that wrote it, or found it right, last. */
+/* The causes of the author's last run go into the seal: that run wrote the document, or left it as it was. */
 static hd_status vouch_causes(scheduler *s, node_id author, commit *c) {
     hd_status status = causes_of_last(s, author, &s->told);
     for (uint32_t i = 0; i < s->told.count && !status; i++)
@@ -570,7 +581,7 @@ static bool vouch(void *ctx, place_id doc, commit *c, struct key **by, hd_status
     return true;
 }
 
-/* Whatever is written again would be refused again. */
+/* Whether a commit that was refused with this status would be refused again. */
 static bool is_for_good(hd_status status) {
     hd_class class = hd_status_class(status);
     return (class == HD_CLASS_PERMANENT || class == HD_CLASS_TERMINAL) && status != HD_CLOSED;
@@ -592,7 +603,9 @@ static void unseal(void *ctx, const commit *c, const footprint *of, hd_status st
     origin_say_later(s, author);
 }
 
-/* Also where the run itself asked for nothing new: what it expects to read may be ahead. */
+/* A document was loaded in a later state than the rest of the replica, while a body is on the stack. Its
+ * further reads take the slow way, which looks whether they meet such a document, also those that the last
+ * run made. */
 static void look_closer(void *ctx) {
     scheduler *s = ctx;
     if (!s->running || s->rechecking) return;
@@ -604,7 +617,7 @@ hd_status runner_init(scheduler *s) {
     s->until_clock = 1;
     s->upstream_epoch = 1;
     s->r->observer.ahead = look_closer;
-    s->r->observer.early = runner_read_is_early;
+    s->r->observer.early = runner_check_read;
     s->r->observer.vouch = vouch;
     s->r->observer.unseal = unseal;
     return tx_open(s->rt, HD_COMMIT_DERIVED, &s->tx);

@@ -4,14 +4,14 @@
  *                                               |     ^
  *                       from a body: resumed ---+-----+  between runs
  *
- * Until its run ends the node is invalid and not eligible: it does not run, and nothing downstream of it
+ * Until its run ends the node is invalid and not eligible: it does not run, and no node downstream of it
  * does (runner_upstream.c); handlers and pulls that depend on it wait as for any node that is not clean.
- * It may be cancelled; then its run ends without consequence. */
+ * If the node is cancelled meanwhile, the end of its run commits nothing. */
 #include "scheduler/runner.h"
 
 /* ---- the end */
 
-/* What it read before it was suspended must not have changed since. */
+/* Whether something has changed that the run has read. */
 static bool is_stale(const scheduler *s, const hd_tx *tx) {
     for (uint32_t i = 0; i < tx->reads.count; i++)
         if (causes_changed_at(s, tx->reads.items[i]) > tx->epoch) return true;
@@ -29,15 +29,18 @@ static bool reads_as_before(const node *n, const hd_tx *tx) {
 static void end_suspended_node(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
     node *n = node_of(s, id);
     hd_node handle = registry_handle(s, id);
+    assert((n->flags & NODE_SUSPENDED) && s->suspended && cold_of(s, n)->run->tx == tx);
     s->suspended--;
     cold_of(s, n)->run = NULL;
     n->flags &= ~(uint32_t)NODE_SUSPENDED;
     s->clock_ns = env_now_ns(s->env);
     bool stale = is_stale(s, tx);
     if (!status && stale) status = HD_STALE;
-    /* All it read stands. What marked it meanwhile was read by the run before, not by this. */
+    /* Nothing that this run read has changed. The change that marked the node meanwhile is of something that
+     * only the run before had read. */
     if (!stale) graph_set_clean(&s->graph, n);
-    /* If it reads less than before, other suspended runs may not lie upstream of its readers any more. */
+    /* If this run read less than the one before, a suspended run may no longer lie upstream of the nodes
+     * that it blocks. */
     if (!reads_as_before(n, tx)) s->unblock = true;
     status = runner_finish(s, id, tx, status);
     if (!registry_get(s, handle)) return;
@@ -45,8 +48,9 @@ static void end_suspended_node(scheduler *s, node_id id, hd_tx *tx, hd_status st
     if (s->tracer) s->tracer->run_end(s, id, tx, status);
 }
 
-/* `run` is in no list any more, and gone afterwards. */
+/* The caller has taken `run` from its list; it is freed here. */
 static void end_suspended(scheduler *s, hd_run *run, hd_status status) {
+    assert(!list_linked(&run->link) && run->tx->owner == run);
     node_id id = registry_get(s, (hd_node){ run->node, run->generation });
     runner_unblock(s, run);
     if (id) end_suspended_node(s, id, run->tx, status);
@@ -57,7 +61,7 @@ static void end_suspended(scheduler *s, hd_run *run, hd_status status) {
 
 void runner_left_suspended(scheduler *s, node_id id, hd_status status) {
     hd_run *run = cold_of(s, node_of(s, id))->run;
-    runner_has_left(s, id);
+    runner_remove_cancelled(s, id);
     if (status != HD_PENDING) runner_resume(run, status);
 }
 
@@ -72,8 +76,9 @@ hd_status runner_suspend(scheduler *s, hd_tx *tx, hd_run **out) {
     hd_tx *next = NULL;
     cold *c = registry_cold(s, id);
     hd_status status = tx_open(s->rt, HD_COMMIT_DERIVED, &next);
-    if (!status) status = tx_reads_complete(tx);  /* the expected list will not stay */
-    if (!status) status = causes_take(s, id, tx); /* nor do revisions tell what began it */
+    if (!status)
+        status = tx_reads_complete(tx); /* the expected reads are the node's, and may change */
+    if (!status) status = causes_take(s, id, tx); /* later revisions would not tell them any more */
     if (!run || !c || status) {
         causes_give_back(s, id, tx);
         if (next) tx_close(next);
@@ -101,9 +106,11 @@ hd_status runner_suspend(scheduler *s, hd_tx *tx, hd_run **out) {
     return HD_OK;
 }
 
-/* Where nodes run, nobody else's run ends: that would move what the one on the stack stands on. */
+/* A suspended run does not end while a body is on the stack or a run is concluded: it would change values,
+ * read sets and positions under them. It waits in `resumed` for the next pass. */
 void runner_resume(hd_run *run, hd_status status) {
     scheduler *s = run->s;
+    assert(list_linked(&run->link));
     s->tick = true;
     list_remove(&run->link);
     if (!s->rt->in_run && !s->concluding) {

@@ -1,8 +1,8 @@
 /* runner_late.c -- runs that wait: for memory, and for documents that arrive later than asked for.
  *
- * A document that a run meets and that is not here sets the run aside, until it arrives. Where all of them
- * may be late (authority.late) more is known beforehand: what a node writes, and that somebody whose result
- * it reads waits himself. Then its run is not even begun.
+ * A run that reads a document which is not loaded is set aside until the document arrives. Where every
+ * document may be late (authority.late), the runner looks before the run: if a document that the node writes
+ * is not loaded, or a writer of what it reads waits for a document, the run is not begun.
  *
  *     waiting --> in scheduler.awaiting, by document --> arrived: eligible again (invalidation.c) */
 #include "scheduler/runner.h"
@@ -23,16 +23,17 @@ void runner_wait_for(scheduler *s, node_id id, place_id missing) {
     if (c) gates_apply(s, id, 0);
 }
 
-/* What it writes has to be here, or its result would have nothing to be compared with, and be lost. */
+/* Asks for the documents that the node writes: without them its result cannot be compared with what is
+ * there. */
 static hd_status ask_for_outputs(scheduler *s, node_id id, place_id *missing) {
     for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0; i++) {
-        if (out & WRITER_ENVELOPE) continue; /* any document below, or none */
+        if (out & WRITER_ENVELOPE) continue; /* what it will write below is not known */
         place_id doc = place_at(&s->r->places, out)->root;
         hd_status status = replica_load(s->r, doc);
         if (status == HD_NOMEM) return status;
         if (status == HD_PENDING && !*missing) *missing = doc;
     }
-    return HD_OK; /* another failure is met again by the write, which reports it */
+    return HD_OK; /* any other failure is met again by the write, which reports it */
 }
 
 typedef struct upstream {
@@ -46,7 +47,7 @@ static void note_waiting(void *ctx, node_id id) {
     if (n->flags & NODE_WAITING) u->missing = cold_of(u->s, n)->missing;
 }
 
-/* A document that a writer of what it reads waits for, or would wait for in turn. */
+/* A document that a writer of what the node reads waits for; 0: none. */
 static place_id missing_upstream(const scheduler *s, node_id id) {
     const node *n = node_of(s, id);
     const edge *reads = node_reads_const(n);
@@ -56,7 +57,7 @@ static place_id missing_upstream(const scheduler *s, node_id id) {
     return u.missing;
 }
 
-bool runner_can_begin(scheduler *s, node_id id) {
+bool runner_load_ahead(scheduler *s, node_id id) {
     place_id missing = 0;
     if (ask_for_outputs(s, id, &missing)) {
         runner_postpone(s, id);

@@ -9,13 +9,14 @@
  *   discovered    the run reads its output for the first time: it was not demanded, or stands above. The
  *                 read fails with HD_PENDING, the run is set aside, and runs again after that node
  *
- * A run that went on would see a state that never was: some inputs from before a change, some from after
- * it. Only a cycle is an excuse: an edge that points down is never waited for, so that a node waits only
- * for nodes below it, and the lowest of all waits for none.
+ * A run that went on would see a mixture: some inputs from before a change, some from after it. Cycles are
+ * the exception: along an edge that points down no node waits. So a node waits for nodes below it, and the
+ * lowest node waits for none.
  *
- * The search goes up from the reads, through writers, down to the lowest position at which a live node is
- * out of date. Nodes that it has found in order are remembered until something may have changed that
- * (`upstream_epoch`), so that a sweep looks at each edge once, however many nodes run in it. */
+ * The search goes from the reads to their writers, to what those read, and so on, down to the lowest
+ * position at which a live node is out of date. Nodes upstream of which all is up to date are remembered
+ * until something may have changed that (`upstream_epoch`), so that a sweep looks at each edge once, however
+ * many nodes run in it. */
 #include "scheduler/runner.h"
 
 #include "base/env.h"
@@ -57,14 +58,14 @@ static bool is_outdated(const graph *g, const node *n) {
     return (n->flags & NODE_SUSPENDED) || (node_is_invalid(g, n) && node_is_eligible(g, n));
 }
 
-/* Nothing upstream of it is out of date. */
+/* Whether nothing upstream of the node is known to be out of date, without a search. */
 static bool is_checked(const search *q, node_id id, const node *n) {
     if (!(n->flags & NODE_DORMANT) && n->pos < q->floor) return true;
     return id < q->s->checked_capacity && q->s->checked[id] == q->s->upstream_epoch;
 }
 
-/* A writer of what a node at position `below` reads. An envelope says where a materialiser may write;
- * settle runs it before its readers, so that it matters here only while it is suspended. */
+/* Looks at a writer of what a node at position `below` reads. A materialiser that may write there (by its
+ * envelope) is run by settle before its readers, so it counts here only while it is suspended. */
 static void visit(search *q, writer w, uint32_t below) {
     node_id id = w.node & ~WRITER_ENVELOPE;
     node *n = node_of(q->s, id);
@@ -73,7 +74,7 @@ static void visit(search *q, writer w, uint32_t below) {
         w.node & WRITER_ENVELOPE ? n->flags & NODE_SUSPENDED : is_outdated(&q->s->graph, n);
     if (waits) q->found = id;
     if (waits || (w.node & WRITER_ENVELOPE) || is_checked(q, id, n)) return;
-    /* Without memory the search ends early, and the run sees what there is. */
+    /* Without memory the search does not go beyond this node, and the run may see a mixture. */
     if (vec_push(q->s->env, &q->s->upstream_walk, id)) n->flags |= NODE_VISITED;
 }
 
@@ -91,7 +92,7 @@ static void visit_reads(search *q, node_id id) {
         visit_writers(q, reads[i].key & KEY_PLACE, n->pos);
 }
 
-/* False: no memory, nothing is remembered. */
+/* Makes room in `checked` for all nodes. False: no memory, so nothing is remembered. */
 static bool room_for_checked(scheduler *s) {
     uint32_t old = s->checked_capacity, capacity = s->graph.node_capacity;
     if (old >= s->graph.node_count) return true;
@@ -130,6 +131,7 @@ static node_id search_reads(scheduler *s, node_id id) {
 
 static void block(scheduler *s, node_id id, hd_run *run) {
     cold *c = registry_cold(s, id);
+    assert(run && list_linked(&run->link));
     if (!c) {
         gates_starve(s, id);
         return;
@@ -159,7 +161,7 @@ void runner_unblock_all(scheduler *s) {
 
 /* ---- before a run */
 
-bool runner_must_wait(scheduler *s, node_id id) {
+bool runner_wait_upstream(scheduler *s, node_id id) {
     node_id first = search_reads(s, id);
     if (!first) return false;
     const node *n = node_of(s, first);
@@ -176,14 +178,15 @@ static bool is_registered(const node *n, uint32_t key) {
     return false;
 }
 
-/* Whose transaction it is; 0: no node's. */
+/* The node in whose run the transaction reads; 0: it is not a node's. */
 static node_id reader_of(const scheduler *s, const hd_tx *tx) {
     if (tx == s->tx) return s->running;
     const hd_run *run = tx->flags & TX_EPOCH ? tx->owner : NULL;
     return run ? registry_get(s, (hd_node){ run->node, run->generation }) : 0;
 }
 
-/* Most new reads: the one writer stands below, where all that is demanded has run in this sweep. */
+/* Most new reads: the document has one writer, which is live, clean and stands below the reader, where the
+ * sweep has run all that is runnable. */
 static bool is_in_order(const scheduler *s, const node *n, place_id doc) {
     const place *p = place_at(&s->r->places, doc);
     if (s->suspended | s->behind || !s->iteration || (p->doc.flags & DOC_MULTI_WRITER))
@@ -192,8 +195,8 @@ static bool is_in_order(const scheduler *s, const node *n, place_id doc) {
     return w->pos < n->pos && !(w->flags & NODE_DORMANT) && !node_is_invalid(&s->graph, w);
 }
 
-/* A read that the node has registered is never refused, so that the run after this one comes further. */
-bool runner_read_is_early(void *ctx, const hd_tx *tx, uint32_t key) {
+/* A read that the node has registered already does not fail: each attempt gets further than the last. */
+bool runner_check_read(void *ctx, const hd_tx *tx, uint32_t key) {
     scheduler *s = ctx;
     node_id id = reader_of(s, tx);
     place_id at = key & KEY_PLACE;
@@ -213,7 +216,7 @@ bool runner_was_early(scheduler *s, node_id id) {
     return search_reads(s, id) != 0;
 }
 
-/* Dormant nodes may have become invalid as well, which shows in no position. */
+/* The epoch changes in any case: a dormant node may have become invalid, which no runnable position shows. */
 void runner_note_behind(scheduler *s) {
     s->upstream_epoch++;
     if (s->iteration && graph_lowest_runnable(&s->graph) < s->cursor) s->behind = true;

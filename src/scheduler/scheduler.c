@@ -17,7 +17,7 @@
 /* ---- life */
 
 static bool nothing_to_do(scheduler *s) {
-    return !s->tick && !s->starved && !s->suspended && !s->work && !settle_has_work(s) &&
+    return !s->tick && !s->starved && !s->suspended && !s->work && !settle_find_work(s) &&
            !events_hold_idle(s);
 }
 
@@ -90,7 +90,7 @@ static hd_status pump(void *ctx) {
     while (s->tick && !s->r->ahead.count && !s->must_wait) {
         settle_pass(s);
         if (s->slice_end && s->tick && s->clock_ns >= s->slice_end) break;
-        if (events_want_sending(s)) break;
+        if (events_take_burst(s)) break;
     }
     if (is_idle(s)) tell_idle(s);
     if (s->starved) return HD_NOMEM;

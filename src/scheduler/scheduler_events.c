@@ -121,7 +121,7 @@ hd_status hd_tx_mint(hd_tx *tx, char id[HD_ID_SIZE]) {
 /* The lineage under which a transaction starts something. */
 static hd_status start_under(hd_tx *tx, lineage **out) {
     scheduler *s = with_events(tx->rt);
-    hd_status status = s ? events_may_start(s, tx) : HD_NOMEM;
+    hd_status status = s ? events_check_start(s, tx) : HD_NOMEM;
     if (status) return status;
     *out = lineage_of(&s->events->lineages, tx);
     return *out ? HD_OK : HD_NOMEM;

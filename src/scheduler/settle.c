@@ -13,10 +13,9 @@
 #include "value/key.h"
 #include <stdio.h>
 
-#define MS            UINT64_C(1000000)
-#define SLICE_MS      16
-#define PATIENCE      64 /* passes in a row that end at the limit before everybody waits */
-#define CHECKED_NODES 512
+#define MS       UINT64_C(1000000)
+#define SLICE_MS 16
+#define PATIENCE 64 /* passes in a row that end at the limit; then all runnable nodes wait */
 
 static uint32_t begin_pass(scheduler *s);
 static bool sweep(scheduler *s);
@@ -31,7 +30,7 @@ hd_status settle_pass(scheduler *s) {
     for (s->iteration = first; s->iteration <= ITERATIONS_MAX; s->iteration++) {
         gave_way = sweep(s);
         if (gave_way) break;
-        bool more = settle_is_runnable(s);
+        bool more = settle_find_runnable(s);
         if (!more && !give_idle_turn(s)) break;
     }
     if (!gave_way) defer_unsettled(s);
@@ -56,6 +55,8 @@ static void begin_counting(scheduler *s) {
  * the sweep to begin with. */
 static uint32_t begin_pass(scheduler *s) {
     uint32_t first = s->gave_way ? s->gave_way : 1;
+    assert(!s->iteration && !s->running && !s->concluding && !s->rt->in_run); /* one at a time */
+    assert(first <= ITERATIONS_MAX);
     if (!s->gave_way) begin_counting(s);
     s->gave_way = 0;
     s->tick = false;
@@ -79,8 +80,9 @@ static void promote(void *ctx, node_id id) {
     if (node_is_eligible(&s->graph, m) && m->pos < s->cursor) s->cursor = m->pos;
 }
 
-/* True if somebody must go before the node at the cursor. */
-static bool somebody_first(scheduler *s, node_id id, uint32_t here) {
+/* Promotes the materialisers that may write what the node at the cursor reads. True: one of them runs
+ * first, and the cursor went back to it. */
+static bool promote_writers(scheduler *s, node_id id, uint32_t here) {
     s->cursor = here;
     if (SABOTAGED(s, LEAVE_OUT_PROMOTION)) return false;
     graph_each_promoted(&s->graph, id, promote, s);
@@ -98,18 +100,20 @@ static bool used_up(const scheduler *s, node_id id) {
     return count && *count >= ITERATIONS_MAX - 1;
 }
 
-/* The node has used up its runs: it waits, and is named at the end of the pass. */
+/* The node has used up its runs: it waits behind its backoff, and the end of the pass names it. */
 static void exhaust(scheduler *s, node_id id, uint64_t now) {
     gates_exhausted(s, id, now);
     cold *c = cold_of(s, node_of(s, id));
     if (!c || c->gate.backed) return;
-    c->gate.backed = vec_push(s->env, &s->backed, id); /* if not, its backoff just runs out */
+    /* Without memory for the list the node is not named, and keeps its backoff until the time is over. */
+    c->gate.backed = vec_push(s->env, &s->backed, id);
 }
 
-/* Only from the second sweep on, or when the sweep has gone back, does anybody run twice; so only
- * there runs are counted. False: the node has had all its runs, and waits. */
-static bool may_repeat(scheduler *s, node_id id) {
+/* Counts one more run of the node in this pass. Called from the second sweep on, and after a sweep went
+ * back: before that no node runs twice. False: the node has had all its runs, and waits. */
+static bool count_run(scheduler *s, node_id id) {
     uint32_t *count = repeats_of(s, id);
+    assert(s->counting && (!count || *count < ITERATIONS_MAX)); /* I6 */
     if (count && *count >= ITERATIONS_MAX - 1) {
         exhaust(s, id, env_now_ns(s->env));
         return false;
@@ -118,32 +122,34 @@ static bool may_repeat(scheduler *s, node_id id) {
         ++*count;
     } else if (vec_push(s->env, &s->repeats, ((repeat){ id, 1 })) &&
                table_insert(&s->repeat_index, id, s->repeats.count - 1)) {
-        s->repeats.count--; /* without memory it is not counted: the cap on sweeps remains */
+        s->repeats.count--; /* no memory: not counted; the limit on sweeps still holds */
     }
     return true;
 }
 
-/* A run that was set aside does not count: what it waited for has run since, and was counted. */
+/* A run that was set aside is not counted: the node upstream that it waited for has run since, and that run
+ * was counted. */
 static void discount_aside(scheduler *s) {
     uint32_t *count = repeats_of(s, s->aside);
     if (count && *count) --*count;
     s->aside = 0;
 }
 
-/* Where something may have to run before the node, or the node has had all its runs, or waits for
- * documents. */
-static bool may_run(scheduler *s, node_id id, uint32_t pos) {
+/* Decides whether the node at the cursor runs now, and moves the cursor. False: another node runs first,
+ * the node waits for a document or a suspended run, or it has used up its runs. Called where one of these
+ * is possible; the sweep runs all other nodes without asking. */
+static bool admit(scheduler *s, node_id id, uint32_t pos) {
     if (s->aside) discount_aside(s);
-    if (s->graph.materialisers_invalid && somebody_first(s, id, pos)) return false;
+    if (s->graph.materialisers_invalid && promote_writers(s, id, pos)) return false;
     s->cursor = pos + 1;
-    if ((s->suspended | s->behind) && runner_must_wait(s, id)) return false;
-    if (s->r->authority->late && !runner_can_begin(s, id)) return false;
-    return !s->counting || may_repeat(s, id);
+    if ((s->suspended | s->behind) && runner_wait_upstream(s, id)) return false;
+    if (s->r->authority->late && !runner_load_ahead(s, id)) return false;
+    return !s->counting || count_run(s, id);
 }
 
-/* Whether the pump has to go on first: with the rest of what the store has to tell, when a run has met
- * a part of it too early (replica.ahead), with what a run has stopped, or because the time slice is used
- * up. */
+/* Whether the sweep returns to the pump: because a run loaded a document in a later state than the rest of
+ * the replica, and the pump has to bring the rest up to date (replica.ahead); because must_wait is set; or
+ * because the time slice is used up. Starts the time slice at the first reading of the clock. */
 static bool must_give_way(scheduler *s) {
     if (s->r->ahead.count || s->must_wait) return true;
     if (!s->clock_ns) return false;
@@ -152,8 +158,8 @@ static bool must_give_way(scheduler *s) {
     return s->clock_ns >= s->slice_end;
 }
 
-/* Not in the same word. Most often that word was the last; otherwise looking from the bottom tells at
- * the same time whether anything is left at all. */
+/* The slow half of next_runnable: nothing more is runnable in the word of `from`. Most often no other word
+ * is raised either. Otherwise the search begins at the bottom, which also lowers what was raised in vain. */
 static bool look_further(graph *g, uint32_t from, uint32_t *pos) {
     uint32_t word = from >> 6;
     if (from < g->order_capacity && !graph_runnable(g, word) && graph_lower_last(g, word))
@@ -182,8 +188,8 @@ static void give_way(scheduler *s) {
     s->gave_way_moves = s->graph.repaired_nodes;
 }
 
-/* Where the sweep begins: at the bottom, or where it gave way. If nodes have moved since, one may stand
- * below that now which was above: then it looks at all again, and counts. */
+/* Where the sweep begins: at the bottom, or where it gave way. If nodes have moved since then, a node that
+ * was above that position may stand below it now: then the sweep begins at the bottom and counts runs. */
 static uint32_t sweep_from(scheduler *s) {
     uint32_t from = s->gave_way_at;
     s->gave_way_at = 0;
@@ -192,9 +198,10 @@ static uint32_t sweep_from(scheduler *s) {
     return 0;
 }
 
-/* True: it gives way. */
+/* True: the pass gives way to the pump. */
 static bool sweep(scheduler *s) {
     graph *g = &s->graph;
+    assert(s->iteration >= 1 && s->iteration <= ITERATIONS_MAX);
     bool late = s->r->ahead.count > 0 || s->must_wait, waits = s->r->authority->late;
     s->stats.iterations++;
     graph_settle(g); /* an event may have demanded nodes, whose declared reads brought edges */
@@ -206,12 +213,13 @@ static bool sweep(scheduler *s) {
     for (uint32_t pos; !late && next_runnable(g, s->cursor, &pos);) {
         node_id id = g->node_at[pos];
         if (RARELY(g->materialisers_invalid | s->counting | waits | s->suspended | s->behind) &&
-            !may_run(s, id, pos))
+            !admit(s, id, pos))
             continue;
         s->cursor = pos + 1;
         late = runner_run_node(s, id, pos) && must_give_way(s);
     }
     runner_end_row(s);
+    assert(!s->cancelled && !s->concluding);
     if (late) give_way(s);
     return late;
 }
@@ -273,21 +281,21 @@ static void tell_unsettled(scheduler *s) {
                              .name_count = count });
 }
 
-/* Nodes that are still runnable after the last sweep. Those that used up their runs wait; the others
- * go on in the next pass. */
+/* After the last sweep, nodes may still be runnable. Those that used up their runs wait behind a backoff;
+ * the others run in the next pass. */
 static void defer_unsettled(scheduler *s) {
     graph *g = &s->graph;
-    if (s->iteration <= ITERATIONS_MAX || !settle_is_runnable(s)) {
+    if (s->iteration <= ITERATIONS_MAX || !settle_find_runnable(s)) {
         s->deferred_passes = 0;
         return;
     }
     uint32_t pos = graph_lowest_runnable(g);
-    bool everybody = ++s->deferred_passes > PATIENCE;
+    bool all = ++s->deferred_passes > PATIENCE;
     uint64_t now = env_now_ns(s->env);
     s->stats.exhausted++;
     for (; pos != UINT32_MAX; pos = graph_next_runnable(g, pos + 1)) {
         node_id id = g->node_at[pos];
-        if (used_up(s, id) || everybody) exhaust(s, id, now);
+        if (used_up(s, id) || all) exhaust(s, id, now);
     }
 }
 
@@ -298,7 +306,7 @@ static void clear_backoffs(scheduler *s) {
         node_id id = s->backed.items[i];
         node *n = &s->graph.nodes[id];
         cold *c = n->flags & NODE_REMOVED ? NULL : cold_of(s, n);
-        if (!c || !c->gate.backed) continue; /* gone; or another by now */
+        if (!c || !c->gate.backed) continue; /* the node is gone, and its id may be reused */
         if (node_is_invalid(&s->graph, n)) {
             if (c->gate.exhausted_rev == UINT64_MAX) c->gate.exhausted_rev = s->r->rev;
             s->backed.items[kept++] = id;
@@ -331,13 +339,13 @@ static void expire_provisional(scheduler *s) {
     s->provisional.count = kept;
 }
 
-/* A request that cannot be met: the node does not settle, however often it runs. Asked for again it has
- * another chance; kept demanded it would run for nobody, for ever. */
+/* Whether the request for a run is given up because the node does not settle: its backoff has reached its
+ * maximum. A request that stayed would keep the node running for ever, without a live reader. */
 static bool is_hopeless(const scheduler *s, const node *n) {
     return !(n->flags & NODE_EPHEMERAL) && gates_backoff_is_full(s, n);
 }
 
-/* A requested run has been made; a pull has seen its value. */
+/* Ends the demand of requested nodes that are clean, and removes pulls that have seen their value. */
 static void expire_requests(scheduler *s) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < s->requested.count; i++) {
@@ -366,27 +374,25 @@ static void end_pass(scheduler *s) {
     }
     graph_settle(&s->graph);
     graph_tidy(&s->graph);
-    bool runnable = settle_is_runnable(s);
+    bool runnable = settle_find_runnable(s);
     s->tick = runnable || s->waiting.count || !list_empty(&s->resumed) || s->unblock ||
               (s->events && events_have_work(s));
-    if (!runnable) s->gave_way = s->gave_way_at = 0; /* it was at its end */
+    if (!runnable) s->gave_way = s->gave_way_at = 0; /* the pass was complete */
     if (s->pass_tracer) s->pass_tracer->end(s);
-#ifndef NDEBUG
-    if (s->graph.node_count < CHECKED_NODES) settle_check(s);
-#endif
+    settle_check(s);
 }
 
-bool settle_is_runnable(scheduler *s) {
+bool settle_find_runnable(scheduler *s) {
     return s->graph.top && graph_lowest_runnable(&s->graph) != UINT32_MAX;
 }
 
-bool settle_has_work(scheduler *s) { return s->waiting.count || settle_is_runnable(s); }
+bool settle_find_work(scheduler *s) { return s->waiting.count || settle_find_runnable(s); }
 
 /* ---- idle */
 
-/* A wave that may yet settle is waited for: until its backoff is full, and again when something else has
- * changed what it reads; not more often than IDLE_HOLDS_MAX times before idle comes, and after that not
- * again for the same. */
+/* Whether idle waits for the backoff of a node that may still settle: until the backoff has reached its
+ * maximum, and again after another writer has changed what the node reads; at most IDLE_HOLDS_MAX times
+ * before idle. After idle it waits for the node again only if such a change came since. */
 static bool backoff_holds(const scheduler *s, const node *n, const gate *g) {
     if (g->holds_episode != s->episode) return gates_is_stirred(s, n, s->idle_rev);
     if (g->holds > IDLE_HOLDS_MAX) return false;
@@ -407,7 +413,7 @@ static bool holds(const scheduler *s, const cold *c) {
     return waits_for_first_run(n, g) && !gates_is_starved(g);
 }
 
-/* Somebody who is looked at waits for a document: he has yet to run. */
+/* Whether a live invalid node waits for a document. */
 static bool awaits_documents(const scheduler *s) {
     for (uint32_t i = 0; i < AWAITING_LISTS; i++)
         LIST_FOR (at, &s->awaiting[i]) {
@@ -435,7 +441,8 @@ bool settle_holds_sync(const scheduler *s) {
     return false;
 }
 
-/* Of a retry that is due again and again the same is said as of a backoff. */
+/* Whether settle_unsettled counts the node. A node whose commit is refused again and again counts as one
+ * that does not settle. */
 static bool is_left_behind(const scheduler *s, const cold *c) {
     const node *n = node_of(s, c->node);
     const gate *g = &c->gate;

@@ -7,22 +7,23 @@
 #include "scheduler/registry.h"
 #include "scheduler/runner.h"
 
-/* One pass. HD_PENDING: it gave way to the pump, there is more. */
+/* One pass. HD_PENDING: there is more to do, in another pass. */
 hd_status settle_pass(scheduler *s);
 
-/* Whether some node is runnable now; and whether a pass would find something to run. */
-bool settle_is_runnable(scheduler *s);
-bool settle_has_work(scheduler *s);
+/* Looks whether some node is runnable now; and whether a pass would find something to run. Both lower bits
+ * of the order's summary that were raised in vain, and change nothing else. */
+bool settle_find_runnable(scheduler *s);
+bool settle_find_work(scheduler *s);
 
-/* Whether deferred work should still be waited for (8.4): first results behind a debounce, retries, and up
- * to IDLE_HOLDS_MAX backoffs of a wave that does not settle. */
+/* Whether nodes that wait for a time keep the runtime from being idle (8.4): first runs behind a debounce or
+ * a hold, retries, and up to IDLE_HOLDS_MAX backoffs of a node that does not settle. */
 bool settle_holds_idle(const scheduler *s);
-/* The same for sync: retries of what was refused. */
+/* Whether they keep a sync waiting: retries of runs that were refused or failed for now. */
 bool settle_holds_sync(const scheduler *s);
 /* How many live nodes wait, invalid, because they do not settle, quarrel with another writer, or are
  * refused again and again. O(nodes that wait for a time). */
 uint32_t settle_unsettled(const scheduler *s);
-/* Idle was reached: the next episode starts with full budgets. */
+/* The runtime is idle: from now on idle waits for IDLE_HOLDS_MAX backoffs of each node again. */
 static inline void settle_end_episode(scheduler *s) {
     s->episode++;
     s->idle_rev = s->r->rev;
@@ -31,7 +32,9 @@ static inline void settle_end_episode(scheduler *s) {
 
 void settle_fini(scheduler *s);
 
-/* Asserts what must hold between passes: the invariants, and graph_check. O(everything). */
+/* Asserts what must hold between passes; see settle_check.c. Above CHECKED_NODES nodes it leaves out what
+ * takes more than O(nodes + reads), and checks one pass in so many. Nothing in release builds. */
+#define CHECKED_NODES 512
 void settle_check(const scheduler *s);
 
 #endif
