@@ -1,7 +1,7 @@
 /* heddle/event.h -- events: handlers that run in order, see consistent data, and count once.
  *
- * An event is a value sent to a *stream*, which is a cell that nobody reads: an address with a
- * handler. The handlers of one space run one after the other, in the order in which the events were sent,
+ * An event is a value sent to a *stream*, which is a cell that serves as an address for a handler; it has
+ * no value of its own. The handlers of one space run one after the other, in the order in which the events were sent,
  * each in a transaction of its own; spaces do not wait for each other:
  *
  *     static hd_status on_buy(hd_tx *tx, const hd_event *event, void *ctx) {
@@ -17,7 +17,7 @@
  *     hd_event_send(rt, buy, hd_json_parse(pool, "{\"price\": 3}", 12, NULL), NULL);
  *
  * CONSISTENT. Before a handler runs, every computation that feeds its inputs has been brought up to
- * date, whether or not somebody looks at it. An event whose inputs cannot be brought up to date yet
+ * date, also if no live node reads it. An event whose inputs cannot be brought up to date yet
  * (a time gate, a document on its way) waits, and those behind it in its space wait with it: nothing
  * overtakes. Inputs that do not settle are waited for until their backoff has reached 2 s; then the handler
  * runs on their latest values, with a warning that names them. What an effect writes is no computation's
@@ -59,13 +59,13 @@ typedef struct hd_event {
     bool posted;
 } hd_event;
 
-/* HD_OK commits what was written through `tx`. A read that failed with HD_PENDING is passed on: the
- * handler runs again when the document is there. A transient status is retried, ten times at most.
- * Any other is reported once, also if it is the store's refusal; nothing is committed, and the event is
- * over. That it was handled before (HD_EXISTS) is not reported. */
+/* HD_OK commits what was written through `tx`. A handler that meets HD_PENDING in a read returns it, and runs
+ * again when the document is there. After a transient status the handler runs again, ten times at most.
+ * Any other status is reported once, also if it is the store's refusal; nothing is committed, and the event
+ * is over. That an event was handled before (HD_EXISTS) is not reported. */
 typedef hd_status (*hd_handler_fn)(hd_tx *tx, const hd_event *event, void *ctx);
 
-/* Reads, through a transaction that can only read, what the handler is going to read. */
+/* Reads what the handler is going to read, through a transaction that cannot write. */
 typedef hd_status (*hd_preflight_fn)(hd_tx *tx, const hd_event *event, void *ctx);
 
 /* Called once before an event's first run. HD_OK: go on. HD_PENDING: hd_presync_done(sync) will be
@@ -97,7 +97,8 @@ typedef struct hd_handler_spec {
     bool reads_nothing;
 
     hd_presync_fn presync;
-    bool one_shot; /* an event that cannot run at once is dropped, and says so */
+    bool
+        one_shot; /* an event that would have to wait for a document fails with HD_PENDING instead */
 } hd_handler_spec;
 
 /* One handler for each stream: a second registration takes the place of the first, with a warning. `out`
@@ -105,20 +106,21 @@ typedef struct hd_handler_spec {
  * HD_USAGE for a spec that makes no sense, HD_NOMEM, or why the space could not be looked at: nothing
  * has changed then. */
 HD_API hd_status hd_handler_register(hd_runtime *rt, const hd_handler_spec *spec, hd_handler *out);
-/* Events that are queued stay queued, and fail if nobody takes the stream over. From its own body, or
- * from a callback about it: what it handles now is handled, and `release` is called afterwards. */
+/* Events that are queued stay queued, and fail with HD_NOT_FOUND if the stream has no other handler when
+ * their turn comes. Called from the handler's own body, or from a callback that is given its name: the
+ * handling under way goes on, and `release` is called after it. */
 HD_API void hd_handler_remove(hd_runtime *rt, hd_handler handler);
 
-/* Asked, once per event, when there is no handler for a stream: it may register one and return
- * HD_OK, or return HD_PENDING and call hd_handler_loaded later. */
+/* Called, once per event, when there is no handler for a stream: it may register one and return
+ * HD_OK, or return HD_PENDING; then the program calls hd_handler_loaded later. */
 typedef hd_status (*hd_handler_load_fn)(void *ctx, hd_runtime *rt, hd_cell stream);
 HD_API hd_status hd_runtime_on_unhandled(hd_runtime *rt, hd_handler_load_fn fn, void *ctx);
 HD_API void hd_handler_loaded(hd_runtime *rt, hd_cell stream, hd_status status);
 
 /* ---- Sending ----------------------------------------------------------------------------- */
 
-/* What became of an event; told exactly once, whatever happens: from pump, or from what ends it
- * (hd_tx_abort of the transaction that sent it, hd_close), never from the send. HD_OK: its effects are
+/* Tells the outcome of an event. Called once, in every case: from pump, or from the call that ends the event
+ * (hd_tx_abort of the transaction that sent it, hd_close), not from the send. HD_OK: its effects are
  * in the store. HD_EXISTS: it was handled before, or elsewhere. HD_ORIGIN_FAILED: the transaction
  * that sent it did not commit. HD_NOT_FOUND: no handler. HD_BUSY: a later one took its place in a
  * stream that was full. HD_CLOSED: the runtime closed before. */
@@ -136,15 +138,17 @@ typedef struct hd_send_options {
      * an event without an id of the sender's carries the time of this machine's clock, and one that is not
      * handled within the receipt horizon (hd_options.receipt_days, 30 days) ends with HD_EXPIRED. */
     bool lasting;
-    uint64_t not_before_ns; /* of the monotonic clock: not earlier; later ones of its space wait */
+    /* The event is not handled before this time of the monotonic clock; later events of its space wait with
+     * it. 0: at once. */
+    uint64_t not_before_ns;
     hd_outcome_fn done;
     void *ctx;
 } hd_send_options;
 
-/* Most events waiting on one stream. Beyond it a send without an id of the sender's takes the place
- * of the last one waiting from the same origin, if there is one whose turn has not come yet, with its own
- * id and time, and that one is told HD_BUSY; an id of the sender's that is waiting already is told HD_EXISTS. Everything else
- * is refused with HD_BUSY. */
+/* How many events can wait on one stream. If that many wait, a send without an id of the sender's replaces
+ * the last event that waits there from the same origin, unless the program has been shown it already: the
+ * new event has its own id and time, and the sender of the replaced one is told HD_BUSY. A send with a
+ * sender's id that waits already is told HD_EXISTS. Every other send is refused with HD_BUSY. */
 #define HD_EVENT_BACKLOG 256
 
 /* Queues an event. `payload` may be absent, which reads as null. Outside of transactions and runs.
@@ -163,8 +167,8 @@ HD_API hd_status hd_tx_send(hd_tx *tx, hd_cell stream, hd_value payload,
  * whether it was handled before, so it is not handled, and stays as failed with HD_EXPIRED.
  * With an id of the sender's: HD_EXISTS if it was handled already; one that is still waiting stays
  * as it is. `options->done` tells whether it was stored (not whether it was handled). If there is no
- * memory for one that came, or for a message of the outbox, pump says HD_NOMEM and the next one looks
- * for it in the store. */
+ * memory to take up a posted event, or a message of the outbox, pump returns HD_NOMEM, and the next pump
+ * looks for it in the store. */
 HD_API hd_status hd_event_post(hd_runtime *rt, hd_cell stream, hd_value payload,
                                const hd_send_options *options, char id[HD_EVENT_ID_SIZE]);
 HD_API hd_status hd_tx_post(hd_tx *tx, hd_cell stream, hd_value payload,
@@ -179,17 +183,17 @@ HD_API hd_cell hd_event_receipt(hd_runtime *rt, hd_cell stream, const char *id);
 
 /* ---- Inside a handler -------------------------------------------------------------------- */
 
-/* What the handling leaves in its receipt. */
+/* Sets the value of the receipt. */
 HD_API hd_status hd_tx_return(hd_tx *tx, hd_value v);
 /* An id for something that the handler makes: a retry mints the same ones, in order. */
 HD_API hd_status hd_tx_mint(hd_tx *tx, char id[HD_ID_SIZE]);
 
-/* For every transaction. Something was started that must not outlive a failure: stop(ctx) is called,
- * once, if the transaction does not commit. A failure of stop is reported. */
+/* For every transaction. Something was started that must end if the transaction does not commit: then
+ * stop(ctx) is called, once. A failure of stop is logged. */
 typedef hd_status (*hd_stop_fn)(void *ctx);
 HD_API hd_status hd_tx_launch(hd_tx *tx, hd_stop_fn stop, void *ctx);
-/* For what must not begin before it is certain: fn is told HD_OK once the commit is confirmed, or
- * why it was not. */
+/* For what must not begin before the commit is certain: fn is called with HD_OK once the commit is
+ * confirmed, or with the reason why it was not. */
 HD_API hd_status hd_tx_after_commit(hd_tx *tx, hd_verdict_fn fn, void *ctx);
 
 /* Side effects outside of the store. The message is recorded in the handler's commit and handed to
@@ -238,7 +242,7 @@ typedef struct hd_event_trace {
     hd_cell sample[HD_EVENT_SAMPLE]; /* the first of them */
     bool truncated;
 } hd_event_trace;
-/* Nobody is told anything unless asked for; NULL ends it. */
+/* Sets the function that is called at each stage of each handling; NULL: none. */
 typedef void (*hd_event_trace_fn)(void *ctx, const hd_event_trace *trace);
 HD_API hd_status hd_runtime_trace_events(hd_runtime *rt, hd_event_trace_fn fn, void *ctx);
 
@@ -254,15 +258,15 @@ typedef enum hd_event_wait {
     HD_EVENT_WAITS_READS,    /* its preflight said so: until something changes */
     HD_EVENT_WAITS_DUPLICATE /* an earlier delivery has no verdict yet */
 } hd_event_wait;
-/* Of all events that are first in the line of their space, the one that was sent first. */
+/* What the first event of a space waits for: of all spaces, the event that was sent first. */
 HD_API hd_event_wait hd_runtime_event_waits(const hd_runtime *rt);
-/* The first in the line of this space. */
+/* The same for the first event of this space. */
 HD_API hd_event_wait hd_space_event_waits(const hd_runtime *rt, const char *space);
 
 /* How long an event whose data keeps changing is tried again; default 30 s. 0: not at all. */
 HD_API hd_status hd_runtime_set_retry_window(hd_runtime *rt, uint32_t ms);
 
-/* Forgets receipts whose ids are older than the horizon; those are refused from now on. */
+/* Deletes receipts whose ids are older than the horizon. Events with such ids are refused (HD_EXPIRED). */
 HD_API hd_status hd_receipt_prune(hd_runtime *rt, const char *space, uint64_t *pruned);
 
 #ifdef __cplusplus

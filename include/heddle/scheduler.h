@@ -1,10 +1,10 @@
-/* heddle/scheduler.h -- computations and effects: values kept right, where somebody looks.
+/* heddle/scheduler.h -- computations and effects: derived values, kept up to date where they are needed.
  *
  * A *node* is a function over a transaction. What it reads while it runs are its dependencies; when
  * one of those values really changes it becomes invalid. It runs again when it is invalid and *live*:
  *
  *   effect         always live. Prints, draws, sends; writes nothing or what it likes.
- *   computation    live while a live node reads its output. Nobody looks: it does not run.
+ *   computation    live while a live node reads its output. Otherwise it does not run.
  *   materialiser   a computation that may write anywhere inside its envelopes; always live, runs when
  *                  there is nothing else to do.
  *
@@ -17,15 +17,16 @@
  *         return hd_tx_set(tx, cart->total, hd_double(sum));
  *     }
  *
- *     hd_compute(rt, "add_up", add_up, &cart, cart.total);      // runs only while someone looks
- *     hd_sink(rt, cart.total, print_value, stdout);             // someone looks
+ *     hd_compute(rt, "add_up", add_up, &cart, cart.total);      // runs while a live node reads the total
+ *     hd_sink(rt, cart.total, print_value, stdout);             // an effect that reads it: now it runs
  *
  * Every run is a transaction. A computation must be idempotent: run again on the same inputs it
- * writes the same values. A result that is equal to the one before wakes nobody. Nothing runs inside
+ * writes the same values. A result that is equal to the one before makes no node run. Nothing runs inside
  * the call that registers, writes or cancels: runs happen in hd_runtime_pump (or settle, or run).
  *
  * Order: writers before readers, parents before children, then by registration. A graph that does
- * not settle is slowed down, never stopped, and says so once; nothing else waits for it for ever (see Idle).
+ * not settle is slowed down, not stopped, and a warning names its nodes; nothing else waits for it for ever
+ * (see Idle).
  */
 #ifndef HEDDLE_SCHEDULER_H
 #define HEDDLE_SCHEDULER_H
@@ -46,8 +47,8 @@ extern "C" {
  * action sees a mixture of values from before and after a change; exceptions are cycles, and nodes
  * with time gates, whose last result is read. A transient status is
  * retried, ten runs in all, with growing delays; any other is reported to the error handlers, nothing is committed,
- * and the node runs again when something it read changes. After HD_NOMEM, which is nobody's fault, it
- * stays invalid: pump returns HD_NOMEM when it has done the rest, and the next pump tries again. */
+ * and the node runs again when something it read changes. After HD_NOMEM the node stays invalid: pump
+ * returns HD_NOMEM when it has done the rest, and the next pump runs the node again. */
 typedef hd_status (*hd_action_fn)(hd_tx *tx, void *ctx);
 
 /* A handle. It stays harmless when the node is gone: calls then say HD_NOT_FOUND or do nothing. */
@@ -76,32 +77,33 @@ typedef struct hd_node_spec {
     const hd_cell *reads;
     size_t read_count;
 
-    hd_node again;  /* this node once more: moves under the running one, promotes it to an effect */
+    hd_node again;  /* not 0: no new node; moves this one under the running node, and with `effect`
+                     * makes it an effect */
     hd_node parent; /* default: the node that is running now */
     uint64_t group; /* commits of this change group do not concern it; 0: none */
     uint32_t debounce_ms, throttle_ms;
     bool no_auto_debounce;
-    bool run_once; /* demand one first run although nobody looks */
-    /* Of the code, for resuming: a computation with a name, whose parents have names, does not run
-     * after a restart unless this, its cells, or something that it read has changed. NULL: the build
-     * of the module that contains fn. */
+    bool run_once; /* demand the first run, also if no live node reads the output */
+    /* The version of the code, for resuming: a computation with a name, whose parents have names, does not
+     * run after a restart unless its version, its cells, or something that it read has changed. NULL: the
+     * build of the module that contains fn. */
     const char *version;
-    /* Also for resuming: after a restart it runs as well if somebody else has written over one of its
-     * outputs, or removed it, while it did not run. Without this that stays until something it reads
-     * changes, as it does at any other time. Costs nothing until then. */
+    /* Also for resuming: after a restart the node also runs if another writer has written over one of its
+     * outputs, or removed it, while the program was not running. Without this, what the other writer wrote
+     * stays until something that the node reads changes. Costs nothing until then. */
     bool mends;
 } hd_node_spec;
 
 /* `out` may be NULL. HD_USAGE for a spec that makes no sense, HD_SYNTAX for a name that is not UTF-8 (the
  * error says why), HD_NOMEM. */
 HD_API hd_status hd_node_register(hd_runtime *rt, const hd_node_spec *spec, hd_node *out);
-/* Removes the node. Its children stay: they are separate nodes, which nobody finds by a path any more.
- * During its own run it ends after the run, which commits nothing; when a listener hears of what it
- * wrote, after the listeners. */
+/* Removes the node. Its children stay, but hd_node_find does not find them any more. A node that cancels
+ * itself is removed after its run, which commits nothing. A node that is cancelled by a listener, while what
+ * it wrote is announced, is removed after the listeners. */
 HD_API void hd_node_cancel(hd_runtime *rt, hd_node node);
 /* A computation becomes an effect, in place. The other way round: HD_USAGE. */
 HD_API hd_status hd_node_promote(hd_runtime *rt, hd_node node);
-/* Demands one run, whether or not somebody looks, if the node is invalid. */
+/* Demands one run of the node if it is invalid, also if no live node reads its output. */
 HD_API hd_status hd_node_request(hd_runtime *rt, hd_node node);
 HD_API bool hd_node_exists(const hd_runtime *rt, hd_node node);
 /* The node under this name (a path "parent/child" for children; names may have slashes of their own);
@@ -139,10 +141,10 @@ HD_API hd_value hd_pull_now(hd_runtime *rt, hd_pool *pool, hd_cell cell);
 
 /* Suspends the running node: its action then returns HD_PENDING, and hd_run_resume is called later,
  * on the runtime's thread, once. Until then the node is not clean: nodes, handlers and pulls that depend
- * on its output wait (HD_WHY_NOT_AWAITS); everything else goes on. In between `hd_run_tx` may be read and written with; it fails with
- * HD_STALE, and the node runs again, if something it read has changed meanwhile. An action that
- * returns anything else does not wait: its run ends with that, and *out is gone. If the node is
- * cancelled meanwhile, resuming commits nothing; hd_close ends what was never resumed. */
+ * on its output wait (HD_WHY_NOT_AWAITS); everything else goes on. Meanwhile the program may read and write
+ * with `hd_run_tx`; the run fails with HD_STALE, and the node runs again, if something it read has changed.
+ * If the action returns anything but HD_PENDING its run ends with that, and *out is gone. If the node is
+ * cancelled meanwhile, resuming commits nothing; hd_close ends runs that were not resumed. */
 typedef struct hd_run hd_run;
 HD_API hd_status hd_tx_suspend(hd_tx *tx, hd_run **out);
 HD_API hd_tx *hd_run_tx(hd_run *run);
@@ -152,9 +154,10 @@ HD_API void hd_run_resume(hd_run *run, hd_status status);
 
 /* ---- Time gates -------------------------------------------------------------------------- */
 
-/* Debounce: run only when nothing has changed for so long. Throttle: at most one run in so long;
- * what is retried, or was set aside, has not run. 0 clears. A node set aside stays invalid and runs with the latest values. While
- * no one demands a node, changes after the first do not restart its debounce: it may run as soon as it is demanded.
+/* Debounce: the node runs when nothing that it reads has changed for `ms`. Throttle: at most one run in
+ * `ms`, not counting runs that are retried or were set aside. 0 clears. While a gate holds a node it stays
+ * invalid; then it runs on the latest values. While the node is dormant, changes after the first do not restart
+ * its debounce: it may run as soon as it is demanded.
  * What is set here counts more than what the node was registered with, and is stored: a node of the same durable
  * name has it again after a restart, effects included. */
 HD_API hd_status hd_node_set_debounce(hd_runtime *rt, hd_node node, uint32_t ms);
@@ -167,20 +170,20 @@ HD_API uint32_t hd_node_throttle(const hd_runtime *rt, hd_node node);
  * Nodes of this name (a path "parent/child"; of a piece "space:id", of all pieces of a space its name;
  * NULL: all nodes) and those below them do not run for the first time before it ends; neither do
  * computations that were resumed, which a space that fills up would set off. It may be begun before
- * they are registered, and ends early with hd_hold_end, when the data is there, or else by itself
- * after `ms` (0: 2,000). What has run already goes on. hd_node_why_not says HD_WHY_NOT_HELD; idle
- * waits for live nodes that are held, and a pull sees what there is. HD_NOMEM: nobody is held. */
+ * they are registered, and ends with hd_hold_end, when the data is there, or else after `ms` (0: 2,000).
+ * Nodes that have run already are not held. hd_node_why_not says HD_WHY_NOT_HELD; idle waits for live nodes
+ * that are held, and a pull sees the present value. HD_NOMEM: no node is held. */
 typedef struct hd_hold {
     uint64_t id; /* 0: none */
 } hd_hold;
 HD_API hd_status hd_hold_begin(hd_runtime *rt, const char *name, uint32_t ms, hd_hold *out);
-/* Once is enough; of one that is over: nothing. */
+/* Ends a hold. Does nothing if it is over. */
 HD_API void hd_hold_end(hd_runtime *rt, hd_hold hold);
 
 /* ---- Idle -------------------------------------------------------------------------------- */
 
-/* What the calls that wait do wait for. Settle waits for idle; close is events that were not begun told
- * HD_CLOSED, then sync, then the end of everything else. "lab" is hd_lab_idle.
+/* What the calls that wait do wait for. Settle waits for idle. Close ends events that were not begun with
+ * HD_CLOSED, then does what sync does, then ends everything else. "lab" is hd_lab_idle.
  *
  *                                                            idle, settle   sync   close   lab
  *   nodes that can run now                                       yes        yes    yes     yes
@@ -192,7 +195,8 @@ HD_API void hd_hold_end(hd_runtime *rt, hd_hold hold);
  *   live nodes that have run, and are debounced or throttled     -          -      -       yes
  *   live nodes that do not settle: their backoff until it has
  *     reached 2 s, and after a change of what they read          yes        -      -       yes
- *   live nodes that quarrel with another writer (echo)           -          -      -       -
+ *   live nodes that wait because they and another writer
+ *     overwrite each other (echo)                                -          -      -       -
  *   events in line                                               yes        yes    begun   yes
  *     that wait for a presync, or a handler that is loaded       yes        -      -       yes
  *     whose preflight said HD_PENDING                            -          -      -       -
@@ -201,15 +205,15 @@ HD_API void hd_hold_end(hd_runtime *rt, hd_hold hold);
  *
  * Dormant nodes are never waited for. Nothing here waits for ever because a graph does not settle: an event
  * goes on after 2 s, a first run behind a debounce that never ends is left after ten windows and ten seconds.
- * If nodes are left that do not settle, quarrel or are refused again and again, settle returns HD_UNSETTLED
+ * If nodes are left that do not settle, echo or are refused again and again, settle returns HD_UNSETTLED
  * and hd_scheduler_stats.unsettled counts them. A run that close drops is made after the next start, if it
  * was a computation; to have a debounced effect run before, set its debounce to 0 and settle. */
 
-/* The runtime is idle, as above. Called once, from pump. */
+/* `fn` is called once, from pump, when the runtime is idle as above. */
 typedef void (*hd_idle_fn)(void *ctx);
 HD_API hd_status hd_runtime_on_idle(hd_runtime *rt, hd_idle_fn fn, void *ctx);
 HD_API bool hd_runtime_is_idle(const hd_runtime *rt);
-/* Work elsewhere that idle waits for. `status` of the end is logged when it is a failure. */
+/* Work outside of the runtime that idle waits for. hd_work_end logs a status that is a failure. */
 HD_API void hd_work_begin(hd_runtime *rt);
 HD_API void hd_work_end(hd_runtime *rt, hd_status status);
 
@@ -231,7 +235,8 @@ typedef struct hd_failure {
 /* Every handler is called; without one, failures are logged as uncaught. */
 typedef void (*hd_error_fn)(void *ctx, const hd_failure *failure);
 HD_API hd_status hd_runtime_on_error(hd_runtime *rt, hd_error_fn fn, void *ctx);
-/* For an action: the message that goes with the status it is about to return. Elsewhere it is lost. */
+/* For an action: sets the message that is reported with the status it is about to return, and returns that
+ * status. Outside of actions and handlers the message is lost. */
 HD_API hd_status hd_tx_fail(hd_tx *tx, hd_status status, const char *format, ...) HD_PRINTF(3, 4);
 
 /* A log line from inside an action. The hook may rewrite it, or return false to drop it. */
@@ -264,7 +269,7 @@ typedef enum hd_node_status { HD_NODE_NEVER_RAN, HD_NODE_CLEAN, HD_NODE_INVALID 
 typedef enum hd_why_not {
     HD_WHY_NOT_RUNS,     /* it will run in the next pump */
     HD_WHY_NOT_CLEAN,    /* nothing it read has changed */
-    HD_WHY_NOT_DORMANT,  /* nobody looks */
+    HD_WHY_NOT_DORMANT,  /* no live node reads what it writes */
     HD_WHY_NOT_DEBOUNCE, /* until eligible_at_ns */
     HD_WHY_NOT_THROTTLE,
     HD_WHY_NOT_BACKOFF, /* it did not settle */
@@ -303,14 +308,14 @@ typedef struct hd_node_info {
     hd_why_not why_not;
     hd_node waits_for; /* HD_WHY_NOT_AWAITS: the node whose run is suspended; else id 0 */
     hd_why_live why_live;
-    hd_node live_reader; /* HD_LIVE_READ: one of those who look */
+    hd_node live_reader; /* HD_LIVE_READ: one of the live readers */
 } hd_node_info;
 HD_API hd_status hd_node_inspect(const hd_runtime *rt, hd_node node, hd_node_info *out);
 /* Every node, in order of position. Return false to stop. */
 typedef bool (*hd_node_fn)(void *ctx, const hd_node_info *info);
 HD_API void hd_runtime_nodes(const hd_runtime *rt, hd_node_fn fn, void *ctx);
-/* Nodes that read what this one writes, each once; they may be cancelled by `fn`. HD_NOT_FOUND; HD_NOMEM:
- * nobody was told. */
+/* Calls `fn` for each node that reads what this one writes, once; `fn` may cancel them. HD_NOT_FOUND;
+ * HD_NOMEM: `fn` was not called. */
 HD_API hd_status hd_node_dependents(const hd_runtime *rt, hd_node node, void (*fn)(void *, hd_node),
                                     void *ctx);
 
@@ -319,8 +324,8 @@ typedef struct hd_scheduler_stats {
     uint64_t unsettled; /* live nodes that wait, invalid, because they do not settle; now */
     uint64_t passes, iterations, failures, retries, stale_retries;
     uint64_t runs, effect_runs; /* completed; of those, of effects */
-    uint64_t marks;             /* nodes found to be concerned by a change */
-    uint64_t suppressed;        /* of those, by own commit or group */
+    uint64_t marks;             /* times that a change marked a reader invalid */
+    uint64_t suppressed;        /* times that it did not: the reader's own commit, or its group's */
     uint64_t filtered;          /* turns at which a node was not eligible */
     uint64_t read_deltas;
     uint64_t outside_surface;                     /* writes outside the declared outputs */
@@ -336,9 +341,9 @@ typedef struct hd_filter_stats {
 HD_API void hd_runtime_filter_stats(const hd_runtime *rt, hd_filter_stats *out);
 HD_API void hd_runtime_reset_filter_stats(hd_runtime *rt);
 
-/* What is known of an action by name (a path "parent/child"), of all its nodes together; HD_NOT_FOUND:
- * nothing. Of nodes that are gone the last HD_KEPT_STATS are remembered, those that ran least recently
- * forgotten first, from hd_runtime_keep_stats(rt, true) on. */
+/* The statistics of an action by name (a path "parent/child"), of all nodes that had the name together;
+ * HD_NOT_FOUND: there are none. After hd_runtime_keep_stats(rt, true) those of nodes that are gone are kept:
+ * HD_KEPT_STATS names, of which those that ran least recently are forgotten first. */
 #define HD_KEPT_STATS 20000
 typedef struct hd_action_stats {
     uint64_t runs, timed_runs, total_ns, failures;
@@ -354,17 +359,17 @@ HD_API hd_status hd_runtime_keep_stats(hd_runtime *rt, bool on);
 HD_API hd_why_not hd_node_why_not(const hd_runtime *rt, hd_node node, char *out, size_t size);
 
 typedef enum hd_origin {
-    HD_ORIGIN_SOURCE, /* a commit of the program, or where no trace tells more, of anybody */
+    HD_ORIGIN_SOURCE, /* a commit of the program; without a trace also what no node here wrote */
     HD_ORIGIN_NODE,   /* a run of `writer` */
     HD_ORIGIN_OTHERS, /* another runtime */
     HD_ORIGIN_LOAD,   /* it arrived from the store */
     HD_ORIGIN_REVERT  /* a commit of ours was refused */
 } hd_origin;
 
-/* One cause of a run: a cell that changed, and who changed it. */
+/* One cause of a run: a cell that changed, and its writer. */
 typedef struct hd_cause {
     uint32_t depth; /* 0: of the node asked about; 1: of the run that wrote that; ... */
-    hd_node node;   /* whose run this is a cause of */
+    hd_node node;   /* the node whose run this is a cause of */
     hd_cell cell;
     bool pending;       /* it changed after the node's last run, and will cause the next */
     const char *before; /* shortened JSON; NULL: not known, no trigger trace was on */
@@ -431,7 +436,7 @@ typedef struct hd_run_trace {
     hd_node node, parent;
     const char *action;
     bool effect, materialiser, first;
-    bool set_aside;   /* it met something about to change: nothing was committed, it runs again */
+    bool set_aside;   /* a node upstream had to run first: nothing was committed, it runs again */
     hd_status status; /* what became of it */
     hd_trace_cells causes;
     hd_trace_cells declared;  /* outputs and envelopes */
@@ -468,7 +473,7 @@ HD_API hd_value hd_trace_chrome(const hd_runtime *rt, hd_pool *pool);
 
 /* ---- Stopping at a node -------------------------------------------------------------------- */
 
-/* Called before the node's body. It may look, and must not write, register or cancel. */
+/* Called before the node's body. It may read and inspect, and must not write, register or cancel. */
 typedef void (*hd_break_fn)(void *ctx, hd_node node);
 /* By handle, or by name (then `node` is not looked at). Set again: replaced. fn NULL: removed. */
 HD_API hd_status hd_break_node(hd_runtime *rt, hd_node node, hd_break_fn fn, void *ctx);
@@ -520,7 +525,7 @@ typedef struct hd_telemetry {
     size_t name_count;        /* at most HD_TELEMETRY_NAMES */
 } hd_telemetry;
 #define HD_TELEMETRY_NAMES 10
-/* One hook; NULL: none. Called between runs. It may look, and start a diagnosis. */
+/* Sets the hook; NULL: none. It is called between runs; it may inspect, and start a diagnosis. */
 typedef void (*hd_telemetry_fn)(void *ctx, const hd_telemetry *t);
 HD_API hd_status hd_runtime_on_telemetry(hd_runtime *rt, hd_telemetry_fn fn, void *ctx);
 

@@ -34,7 +34,8 @@ static inline bool contains(const place_vec *v, place_id at) {
     return false;
 }
 
-/* Once, as long as they are few; joined() sees to the rest. */
+/* Adds an address, if it is not there already; in a list of more than CAUSES_FEW it may stand twice, until
+ * join() removes it. False: no memory. */
 static inline bool enter(const scheduler *s, place_vec *out, place_id at) {
     if (out->count <= CAUSES_FEW && contains(out, at)) return true;
     return vec_push(s->env, out, at);
@@ -145,18 +146,6 @@ hd_status causes_of_next(const scheduler *s, node_id id, place_vec *out) {
     return !status && out->count > CAUSES_FEW ? join(s, out) : status;
 }
 
-bool causes_has_next(const scheduler *s, node_id id) {
-    const node *n = node_of(s, id);
-    const edge *reads = node_reads_const(n);
-    const kept_causes *k = kept(s, id);
-    window w = next_window(s, id);
-    if (n->flags & NODE_NEVER_RAN) return false;
-    if (k && k->of_next && k->next.count) return true;
-    for (uint32_t i = 0; i < n->read_count; i++)
-        if (is_in_window(s, &w, reads[i].key)) return true;
-    return false;
-}
-
 /* As the registered reads tell them. */
 static window last_window(const scheduler *s, const node *n) {
     window w = { causes_last_since(n), n->ran_rev, 0 };
@@ -174,7 +163,7 @@ hd_status causes_of_last(const scheduler *s, node_id id, place_vec *out) {
     return !status && out->count > CAUSES_FEW ? join(s, out) : status;
 }
 
-/* Whether they tell just these, in this order. */
+/* Whether the registered reads tell just these causes, in this order. */
 static bool reads_tell_last(const scheduler *s, node_id id, const place_vec *causes) {
     const node *n = node_of(s, id);
     const edge *reads = node_reads_const(n);

@@ -27,8 +27,8 @@
 
 void causes_fini(scheduler *s);
 
-/* The revision at which what such a read sees last changed. Of a shape that is known where a node reads
- * it by shape; elsewhere it may have changed with the value. */
+/* The revision at which that what a read with this key sees changed last. When a shape changed is recorded
+ * where a node reads it by shape; elsewhere the revision of the value counts. */
 static inline uint64_t causes_changed_at(const scheduler *s, uint32_t key) {
     const place *p = place_at(&s->r->places, key & KEY_PLACE);
     if (!(key & KEY_SHAPE) || !p->watch || watch_is_inline(p->watch)) return p->rev;
@@ -47,8 +47,6 @@ static inline uint64_t causes_last_since(const node *n) {
  * in `out`, which takes no references. HD_NOMEM: `out` holds the first ones. O(reads). */
 hd_status causes_of_next(const scheduler *s, node_id id, place_vec *out);
 hd_status causes_of_last(const scheduler *s, node_id id, place_vec *out);
-/* Whether the next run has any. */
-bool causes_has_next(const scheduler *s, node_id id);
 
 /* The causes of the run that is under way, into tx->causes, with references (TX_CAUSES). Before its
  * reads are applied; from then on they are the transaction's, until the next two. A first run has

@@ -1,11 +1,11 @@
-/* diagnosis.h -- is the runtime too busy, and who is to blame?
+/* diagnosis.h -- is the runtime too busy, and which node is the reason?
  *
- * The tracker adds up how long passes take. A runtime that is busy for more than 30 % and for more
- * than a second of a window of five is told of, once; the window starts anew after ten seconds.
+ * The tracker adds up how long passes take. If a runtime is busy for more than 30 % and for more than a
+ * second of a window of five seconds, the telemetry hook is called, once until it is not busy; the window
+ * starts anew after ten seconds.
  *
- * The diagnosis writes down a hash of what each run read and one of what it wrote. Two runs of a node
- * with the same reads and different writes are why a graph does not settle: the node is not
- * idempotent. */
+ * The diagnosis keeps a hash of what each run read and one of what it wrote. A node with two runs that read
+ * the same and wrote different things is not idempotent: a graph with such a node may not settle. */
 #ifndef SCHEDULER_DIAGNOSIS_H
 #define SCHEDULER_DIAGNOSIS_H
 
@@ -27,7 +27,7 @@ typedef struct diagnosis {
 
     /* The tracker; on while there is a telemetry hook. */
     uint64_t window_began, busy_ns, pass_began;
-    bool told; /* of this stretch of busy windows */
+    bool told; /* the hook was called for the present stretch of busy windows */
     bool in_pass;
 } diagnosis;
 

@@ -1,12 +1,12 @@
-/* envelope.c -- materialisers: nodes that may write anywhere inside a declared envelope (seed 4.3).
+/* envelope.c -- materialisers: nodes that may write anywhere inside a declared envelope (spec 4.3).
  *
- * Envelopes stand in the writer map beside outputs, marked WRITER_ENVELOPE. They order the node before
- * those who read inside, and they answer one question: whose run might still change what this node
- * is about to read? They carry no demand and invalidate nobody. Places of another scope or space are
- * other documents, so an envelope never reaches across. */
+ * Envelopes are in the writer map beside outputs, marked WRITER_ENVELOPE. They order the materialiser before
+ * nodes that read inside, and settle asks by them which invalid materialisers might still change what a node
+ * is about to read. They carry no demand, and mark no node invalid. Places of another scope or space are
+ * other documents, so an envelope does not reach across. */
 #include "scheduler/live.h"
 
-/* Being one is counted while invalid, so that the question costs nothing when it need not be asked. */
+/* Invalid materialisers are counted, so that the search for them costs nothing when there is none. */
 static void set_materialiser(graph *g, node *n, bool on) {
     bool was = n->flags & NODE_MATERIALISER;
     if (was == on) return;

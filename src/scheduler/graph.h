@@ -1,4 +1,4 @@
-/* graph.h -- who reads what, who writes what, who comes before whom, who is demanded.
+/* graph.h -- which nodes read and write what, in which order they run, and which of them are demanded.
  *
  *   readers    place -> nodes that read it, in place.watch            (readers.c, readers_link.c,
  *                                                                      readers_delta.c)
@@ -7,19 +7,19 @@
  *   order      a topological position for each node, repaired when
  *              an edge violates it                                    (order.c, order_search.c,
  *                                                                      order_sort.c, order_back.c)
- *   liveness   the least fixed point of seed 5.1                      (live.c, live_settle.c)
- *   kin        who created whom, for the order only                   (graph_kin.c)
+ *   liveness   the least fixed point of spec 5.1                      (live.c, live_settle.c)
+ *   kin        parents and children, which the order follows          (graph_kin.c)
  *
  * An *edge* W -> R exists when a linked read of R and an output of W lie on one path of one document
- * (place_related), by address alone; values have no say here. Edges are never stored: they are
+ * (place_related); values do not matter. Edges are not stored, but for those that point down: they are
  * the join of the two lists at a document, so that adding a read costs O(writers related to it) and
  * nothing else. An *envelope edge* is the same with an envelope of W; it orders and does nothing else.
  * Self-edges do not exist.
  *
- * A read is *linked* while its node is live or clean. A dormant invalid node is in no list at all:
- * what it would be told it knows already (P3, D5), so a write past a million of them visits none.
+ * A read is *linked* while its node is live or clean. A dormant invalid node is in no reader list: a change
+ * could tell it nothing but that it is invalid (P3, D5), so a write visits none of a million such nodes.
  *
- * What can fail is told at once and changes nothing: room in reader lists, read sets, writer lists.
+ * Functions that need room in reader lists, read sets or writer lists return HD_NOMEM and change nothing.
  * Repairing the order and passing demand on cannot fail; see `back_lost` and NODE_OWED for what they
  * do without memory.
  *
@@ -33,8 +33,8 @@
 #include "scheduler/node.h"
 #include "scheduler/sabotage.h"
 
-/* Bits of node.flags that belong to the graph; nobody else writes them (nor NODE_LINKED and
- * NODE_MATERIALISER). */
+/* Bits of node.flags that the files of the graph write, as well as NODE_LINKED, NODE_MATERIALISER and
+ * NODE_DORMANT. */
 enum {
     /* Live, but there was no memory to put its reads into the index. It is invalid, and linked when
      * its reads are next applied. Until then it demands nothing of its writers. */
@@ -54,7 +54,7 @@ typedef struct bitmap {
     uint64_t *words;
 } bitmap;
 
-/* One output or envelope in a document that has several, or one that is nobody's primary. */
+/* One output or envelope, in the writer list of a document. */
 #define WRITER_ENVELOPE UINT32_C(0x80000000) /* in writer.node, and in a surface's places */
 typedef struct writer {
     uint32_t node; /* with WRITER_ENVELOPE */
@@ -170,8 +170,8 @@ typedef struct graph {
 } graph;
 
 hd_status graph_init(graph *g, const hd_env *env, places *ps);
-/* Frees everything, nodes included; they need not be removed before. Places keep their references and
- * what they say of readers: they die with the graph's runtime, and nobody looks there before. */
+/* Frees everything, nodes included; they need not be removed before. Places keep their references and their
+ * `watch`, which is dangling then: the places are freed next, with the runtime. */
 void graph_fini(graph *g);
 
 static inline node *graph_node(const graph *g, node_id id) {
@@ -194,14 +194,16 @@ static inline void bit_clear_set(bitmap b, uint32_t pos) {
 }
 static inline bool bit_test(bitmap b, uint32_t pos) { return b.words[pos >> 6] >> (pos & 63) & 1; }
 
-/* Something at `pos` may be runnable now. What is raised in the summary is so in `top`. */
+/* Something at `pos` may be runnable now. A bit that is set in the summary is set in `top` too. */
 static inline void graph_raise(graph *g, uint32_t pos) {
+    assert(pos < g->order_capacity);
     if (USUALLY(bit_test(g->summary, pos >> 6))) return;
     bit_set(g->summary, pos >> 6);
     g->top |= UINT64_C(1) << (pos >> g->top_shift);
 }
 
 static inline bool node_is_invalid(const graph *g, const node *n) {
+    assert(!(n->flags & NODE_REMOVED) && n->pos < g->order_capacity);
     return bit_test(g->invalid, n->pos);
 }
 static inline bool node_is_live(const graph *g, const node *n) { return bit_test(g->live, n->pos); }
@@ -209,8 +211,8 @@ static inline bool node_is_eligible(const graph *g, const node *n) {
     return bit_test(g->eligible, n->pos);
 }
 
-/* Status. Setting a dormant node invalid is graph_mark_invalid's business, setting an unlinked one
- * clean for good graph_mark_clean's; these two are for nodes that are live (or about to run). */
+/* Sets the status of a node that is live or about to run. For a dormant node that becomes invalid, see
+ * graph_mark_invalid, which unlinks it; for an unlinked one that becomes clean, graph_mark_clean. */
 static inline void graph_set_invalid(graph *g, node *n) {
     if (n->flags & NODE_MATERIALISER) g->materialisers_invalid += !node_is_invalid(g, n);
     bit_set(g->invalid, n->pos);
@@ -239,8 +241,10 @@ static inline uint64_t graph_runnable(const graph *g, uint32_t word) {
     return g->invalid.words[word] & g->live.words[word] & g->eligible.words[word];
 }
 
-/* Nothing in this word is runnable. True if no other is raised either: then nothing is at all. */
+/* For a word in which nothing is runnable: if it is the only one that is raised, lowers it. True: nothing is
+ * runnable at all. */
 static inline bool graph_lower_last(graph *g, uint32_t word) {
+    assert(!graph_runnable(g, word));
     uint32_t at = word >> 6;
     if (g->top_shift != SUMMARY_SHIFT || g->top != UINT64_C(1) << at) return false;
     if (g->summary.words[at] != UINT64_C(1) << (word & 63)) return false;
@@ -278,7 +282,7 @@ node_id graph_next_child(const graph *g, node_id child);
  * changed. */
 hd_status graph_add_output(graph *g, node_id id, place_id output);
 void graph_remove_output(graph *g, node_id id, place_id output);
-/* Envelopes: they make the node a materialiser (NODE_MATERIALISER), ordered before those who read
+/* Envelopes: they make the node a materialiser (NODE_MATERIALISER), ordered before nodes that read
  * inside. Its standing demand is the caller's to give (graph_demand). */
 hd_status graph_add_envelope(graph *g, node_id id, place_id envelope);
 void graph_remove_envelope(graph *g, node_id id, place_id envelope);
@@ -321,14 +325,14 @@ hd_status graph_take_reads(graph *g, node_id id, const uint32_t *keys, uint32_t 
 hd_status graph_link(graph *g, node_id id);
 void graph_unlink(graph *g, node_id id);
 
-/* A value that the node read has changed: it is invalid, and, while dormant, in no list any more
- * (so whoever walks a reader list looks at readers_count again after each call). */
+/* A value that the node read has changed: it becomes invalid, and if it is dormant it leaves the reader
+ * lists. A caller that walks a reader list has to look at readers_count again after each call. */
 static inline void graph_mark_invalid(graph *g, node_id id) {
     node *n = graph_node(g, id);
     graph_set_invalid(g, n);
     if (!node_is_live(g, n)) graph_unlink(g, id);
 }
-/* What it has registered is up to date: links it if necessary. HD_NOMEM: nothing changed. */
+/* The node has seen the present values of its reads: links it if necessary. HD_NOMEM: nothing changed. */
 static inline hd_status graph_mark_clean(graph *g, node_id id) {
     hd_status status = graph_link(g, id);
     if (!status) graph_set_clean(g, graph_node(g, id));

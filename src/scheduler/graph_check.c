@@ -159,7 +159,8 @@ static void reach(const graph *g, uint32_t *counts, node_id to) {
     stack[1 + stack[0]++] = to;
 }
 
-/* First what live nodes give, which leaves the standing demands; then, from those alone, who is live. */
+/* Counts the references that live nodes give; what a node has beyond them are standing demands. From these
+ * alone it derives again which nodes are live. */
 static void check_demand(const graph *g) {
     size_t bytes = (2 * (size_t)g->node_count + 1) * sizeof(uint32_t);
     uint32_t *counts = env_new0(g->env, bytes);

@@ -1,4 +1,4 @@
-/* graph_kin.c -- who created whom.
+/* graph_kin.c -- parents and children: which node created which.
  *
  * A parent may replace or remove its children, so it runs before them where data says nothing else
  * (7.4). The order follows these links in its searches and gives way to data; nothing else depends on
@@ -40,6 +40,7 @@ static void leave_parent(graph *g, kin_record *k) {
 
 static void join_parent(graph *g, kin_record *k, node_id parent) {
     kin_record *p = kin_of(g, parent);
+    assert(!k->parent && !k->next && !k->prev);
     k->parent = parent;
     k->next = p->first_child;
     if (k->next) kin_of(g, k->next)->prev = k->node;
@@ -54,6 +55,7 @@ hd_status graph_set_parent(graph *g, node_id child, node_id parent) {
         return HD_OK;
     }
     if (kin_make(g, parent) || kin_make(g, child)) return HD_NOMEM;
+    assert(kin_of(g, parent)->node == parent && kin_of(g, child)->node == child);
     leave_parent(g, kin_of(g, child));
     join_parent(g, kin_of(g, child), parent);
     order_kin(g, parent, child);

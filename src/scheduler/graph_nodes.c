@@ -64,7 +64,7 @@ hd_status graph_add_demanded(graph *g, node_id id) {
     return HD_OK;
 }
 
-/* Nobody is demanded by it any more, and it stands in no list. */
+/* Takes back the references that the node gave, and takes its reads out of the reader lists. */
 static void leave_readers(graph *g, node_id id) {
     node *n = graph_node(g, id);
     if (!(n->flags & NODE_LINKED)) return;
@@ -89,6 +89,8 @@ void graph_remove_node(graph *g, node_id id) {
     back_edges_forget(g, id);
     kin_forget(g, id);
     order_remove(g, id);
+    assert(!n->read_count && !n->output && !n->live_refs);
+    assert(!(n->flags & (NODE_LINKED | NODE_MORE | NODE_KIN | NODE_WITHDRAWN | NODE_MATERIALISER)));
     n->flags &= ~(uint32_t)(NODE_OWED | NODE_BACK);
     n->flags |= NODE_DORMANT;
 }

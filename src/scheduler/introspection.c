@@ -1,4 +1,4 @@
-/* introspection.c -- who looks, and what a node is doing. */
+/* introspection.c -- the hooks, names of nodes, and what a node is doing. */
 #include "scheduler/introspection.h"
 
 #include "base/env.h"
@@ -77,7 +77,7 @@ void introspection_attach(scheduler *s) {
                 in->diagnosis.on || in->breaks.count;
     bool passes = (in->trace.kinds & HD_TRACE_SETTLES) || s->telemetry_fn;
     s->tracer = runs ? &hooks : NULL;
-    s->until_clock = 1; /* the next run takes the long way, and sees who looks */
+    s->until_clock = 1; /* the next run takes the long way, and finds the tracer */
     s->pass_tracer = passes ? &pass_hooks : NULL;
 }
 

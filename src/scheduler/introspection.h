@@ -7,8 +7,8 @@
  *   kept        what nodes did that are gone           (introspection_kept.c)
  *   export      pictures of all this                   (export.c)
  *
- * Observes, never participates (P10): nothing in scheduling depends on whether it is on. While nobody
- * looks there is no record here, and the hooks of state.h are NULL. */
+ * Introspection observes (P10): scheduling does not depend on whether it is on. Until something is switched
+ * on there is no record, and the hooks of state.h are NULL. */
 #ifndef SCHEDULER_INTROSPECTION_H
 #define SCHEDULER_INTROSPECTION_H
 
@@ -16,7 +16,7 @@
 #include "scheduler/recheck.h"
 #include "scheduler/trace.h"
 
-/* Called before a node runs. By handle, or by name. */
+/* A function that is called before a node runs; the node is given by handle or by name. */
 typedef struct breakpoint {
     hd_node node;
     struct key *name; /* referenced; NULL: by handle */
@@ -24,7 +24,7 @@ typedef struct breakpoint {
     void *ctx;
 } breakpoint;
 
-/* What a node did that is gone. */
+/* The statistics of a node that is gone. */
 typedef struct kept_stats {
     struct key *name; /* of all its parents and itself: "parent/child"; referenced */
     hd_action_stats stats;

@@ -1,7 +1,7 @@
 /* live.c -- demand is granted.
  *
  *     live(N)  <=>  N has a standing demand, or a live node has a linked read that overlaps one of N's
- *                   outputs                                                     (seed 5.1)
+ *                   outputs                                                     (spec 5.1)
  *
  * live_refs counts exactly that: one for each standing demand, and one for each pair of a linked read
  * of another live node and an output of N that are related. The first reference makes a node live,
@@ -19,6 +19,7 @@ void live_wake(graph *g, node_id id) {
     bit_set(g->live, n->pos);
     n->flags &= ~(uint32_t)NODE_DORMANT;
     graph_raise(g, n->pos);
+    assert(g->work_count < g->order_capacity);
     g->work[g->work_count++] = id;
 }
 
@@ -68,8 +69,8 @@ void live_drain_slow(graph *g) {
     }
 }
 
-/* Nodes that have left since stand there without the flag, and one that came back in their record may
- * stand there twice. */
+/* The entry of a node that was removed has lost its flag. If its record is used again, the new node may be
+ * in the list twice. */
 void live_tidy_withdrawn(graph *g) {
     uint32_t kept = 0;
     if (!g->withdrawn_left) return;
@@ -89,6 +90,7 @@ void live_note_withdrawn(graph *g, node_id id) {
     if (n->flags & NODE_WITHDRAWN || !node_is_live(g, n)) return;
     if (g->withdrawn_count == g->order_capacity) live_tidy_withdrawn(g);
     n->flags |= NODE_WITHDRAWN;
+    assert(g->withdrawn_count < g->order_capacity);
     g->withdrawn[g->withdrawn_count++] = id;
 }
 
@@ -96,7 +98,8 @@ void live_forget(graph *g, node_id id) {
     node *n = graph_node(g, id);
     if (!(n->flags & NODE_WITHDRAWN)) return;
     n->flags &= ~(uint32_t)NODE_WITHDRAWN;
-    g->withdrawn_left = true; /* its entry stays: of a thousand that leave, none is looked for */
+    g->withdrawn_left =
+        true; /* its entry stays until live_tidy_withdrawn: no search for each node */
 }
 
 /* ---- for others */

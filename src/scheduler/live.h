@@ -17,9 +17,9 @@ static inline void live_drain(graph *g) {
     if (g->work_count) live_drain_slow(g);
 }
 
-/* It has references: so it is live, if it was not. */
+/* The node has references: makes it live, and puts it on the stack of live_drain if it was not. */
 void live_wake(graph *g, node_id id);
-/* The same for one that has read nothing yet, and so demands nobody. */
+/* The same for a node without reads, which gives no references. */
 static inline void live_wake_alone(graph *g, node *n) {
     assert(n->live_refs == 1 && !n->read_count);
     bit_set(g->live, n->pos);
@@ -27,11 +27,11 @@ static inline void live_wake_alone(graph *g, node *n) {
     graph_raise(g, n->pos);
     g->demand_visits++;
 }
-/* It lost a reference: graph_settle looks at it. */
+/* The node lost a reference: graph_settle finds out whether it is still live. */
 void live_note_withdrawn(graph *g, node_id id);
-/* It leaves: nobody looks at it any more. */
+/* The node is removed: its entry in `withdrawn` does not count any more. */
 void live_forget(graph *g, node_id id);
-/* Takes those that left out of `withdrawn`. */
+/* Takes such entries out of `withdrawn`. */
 void live_tidy_withdrawn(graph *g);
 
 /* All reads of the node into the lists, and out of them; nothing else. HD_NOMEM: nothing changed. */

@@ -1,12 +1,12 @@
 /* live_settle.c -- demand is taken back, once for a whole batch of withdrawals.
  *
  * First by counting: a node without references goes dormant, and its writers lose those it gave.
- * In a graph without cycles that is all. A node of a cycle, though, may be left with references that
- * come only from nodes which it keeps live itself. So for those that lost a reference, kept some and
+ * In a graph without cycles that is all. A node of a cycle, though, may be left with references that all
+ * come from nodes which it keeps live itself. So for nodes that lost a reference, kept some and
  * may lie on a cycle, the region upstream of them is derived anew:
  *
  *     take back all references given by the region
- *     who still has one is demanded from outside: give his references again, and so on
+ *     a node that still has one is demanded from outside: it gives its references again, and so on
  *     the rest is dormant
  *
  * Every group of nodes that lost its last outside support contains a node that lost a reference and
@@ -35,7 +35,7 @@ static void each_reference(graph *g, node_id id, reference_fn fn) {
     }
 }
 
-/* Nobody demands it; its references are taken back already. */
+/* The node has no references left, and those that it gave are taken back already. */
 static void go_dormant(graph *g, node_id id) {
     node *n = graph_node(g, id);
     assert(n->live_refs == 0);
@@ -81,6 +81,7 @@ static bool may_be_cyclic(const graph *g, uint32_t pos) {
 static void into_region(graph *g, node_id id) {
     node *n = graph_node(g, id);
     if (n->flags & NODE_REGION) return;
+    assert(node_is_live(g, n) && g->withdrawn_count < g->order_capacity);
     n->flags |= NODE_REGION;
     g->withdrawn[g->withdrawn_count++] = id;
 }

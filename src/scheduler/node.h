@@ -35,27 +35,25 @@ enum {
     NODE_MATERIALISER = 2, /* a computation with an envelope: standing demand, idle priority */
     NODE_NEVER_RAN = 4,    /* its reads are the declared ones */
     NODE_LINKED = 8,       /* its reads are in the index: it is live or clean */
-    NODE_PROVISIONAL = 16, /* demanded by its creation; see seed 5.3 */
+    NODE_PROVISIONAL = 16, /* demanded by its creation; see spec 5.3 */
     NODE_RUNNING = 32,     /* its body is on the stack, or suspended */
     NODE_SUSPENDED = 64,   /* async: waits for its completion; invalid until then */
     NODE_REMOVED = 128,
     NODE_PROMOTED = 256,     /* a materialiser that runs with the primary work of this pass */
-    NODE_DEMANDED = 512,     /* by an event's closure, or a run request; for this pass */
+    NODE_DEMANDED = 512,     /* by an event's closure, or a run request; until it is clean */
     NODE_ROOT_OUT = 1024,    /* its one output is a whole document: commit in place */
     NODE_GATED = 2048,       /* has gate state in its cold record */
     NODE_WAITING = 4096,     /* its last run met a document that is still loading */
     NODE_EPHEMERAL = 8192,   /* a pull: removed after its run */
     NODE_BLOCKED = 16384,    /* a suspended run upstream has to end first; see runner_upstream.c */
     NODE_STARVED = 32768,    /* its last run had no memory: it waits for the next pump */
-    NODE_NOTED = 1 << 16,    /* persistence wants to hear of its next run */
+    NODE_NOTED = 1 << 16,    /* its next completed run calls persistence_ran_slow */
     NODE_RESUMED = 1 << 17,  /* its reads are from a row of the store: it has not run here yet */
+    NODE_DORMANT = 1 << 18,  /* its bit in `live` is not set: a copy in the node; by graph */
     NODE_CAUSED = 1 << 19,   /* has a record of causes; by causes */
     NODE_TOLD_WHY = 1 << 29, /* the record names causes of its next run; by causes */
-    NODE_DORMANT =
-        1 << 18, /* its bit in `live` is not set; for who has the node at hand; by graph */
-    NODE_TIMED =
-        1 << 30, /* an effect whose next run is timed, for its debounce; by runner and gates */
-    NODE_VISITED = 1 << 28 /* scratch of runner_upstream.c */
+    NODE_TIMED = 1 << 30,    /* an effect whose next run is timed, for its automatic debounce */
+    NODE_VISITED = 1 << 28   /* scratch of runner_upstream.c */
 };
 
 /* 64 bytes. Written by registry, except where a field says otherwise. */
@@ -71,7 +69,7 @@ typedef struct node {
     } reads;
     uint32_t read_count;
 
-    place_id output; /* primary output; 0: none. More in the cold record. */
+    place_id output; /* primary output; 0: none. Further ones are in graph.surfaces (NODE_MORE). */
     uint32_t pos;    /* position in the order; written by order */
 
     /* Live readers of our outputs (each linked, overlapping read of a live node counts one), plus one
@@ -82,8 +80,8 @@ typedef struct node {
     uint64_t ran_rev;   /* the replica's revision when the last run completed */
     uint32_t prev_back; /* ran_rev - prev_back: when the run before that completed; saturates */
     uint32_t runs;      /* completed; 0: none. With those in the cold record: node_runs */
-    uint32_t flags;     /* NODE_* */
-    uint32_t cold;      /* index of the cold record; 0: none */
+    uint32_t flags;     /* NODE_*; several components write them */
+    uint32_t cold;      /* index of the cold record; 0: none. NODE_REMOVED: the next free node */
 } node;
 
 _Static_assert(sizeof(node) == 64, "a node is one cache line");
@@ -129,7 +127,7 @@ static inline void watch_put(watch *w, uint32_t i, reader r) {
     else ((uint16_t *)slots)[i] = (uint16_t)r.slot;
 }
 
-/* The word itself: 0 nobody; odd: one reader, inline (node << 32 | slot << 1 | 1); else a watch *. */
+/* The word place.watch: 0: no reader; odd: one reader, inline (node << 32 | slot << 1 | 1); else a watch *. */
 static inline bool watch_is_inline(uint64_t word) { return word & 1; }
 static inline uint64_t watch_inline(reader r) {
     return (uint64_t)r.node << 32 | (uint64_t)r.slot << 1 | 1;

@@ -1,4 +1,4 @@
-/* order.c -- positions, the bitmaps that go by them, and who is the next to run. */
+/* order.c -- positions, the bitmaps over them, and the search for the next node to run. */
 #include "scheduler/order.h"
 
 #include "base/env.h"
@@ -90,6 +90,7 @@ static void clear_bits(graph *g, uint32_t pos) {
 
 void order_remove(graph *g, node_id id) {
     uint32_t pos = graph_node(g, id)->pos;
+    assert(pos < g->order_count && g->node_at[pos] == id);
     clear_bits(g, pos);
     g->node_at[pos] = 0;
     g->holes++;
@@ -111,6 +112,7 @@ static uint64_t bits_at(const graph *g, uint32_t pos) {
 }
 
 static void put_node(graph *g, uint32_t pos, node_id id, uint64_t bits) {
+    assert(id && pos < g->order_count && !(bits >> 3));
     clear_bits(g, pos);
     if (bits & BIT_INVALID) bit_set(g->invalid, pos);
     if (bits & BIT_LIVE) bit_set(g->live, pos);
@@ -188,6 +190,7 @@ void graph_tidy(graph *g) {
         }
         to++;
     }
+    assert(to + g->holes == g->order_count);
     g->order_count = to;
     g->holes = 0;
     if (g->retry_low <= g->retry_high) order_note(g, 0, UINT32_MAX);

@@ -1,16 +1,16 @@
 /* order.h -- a topological position for each node.
  *
- * New nodes go to the end. Most edges then point upward as they come, because one creates what one
- * needs first; an edge W -> R that points down is repaired (Pearce and Kelly): what can be
- * reached from R below W's position, and what reaches W from above R's, are put the right way round
- * within the positions that they hold together. Nobody else moves.
+ * New nodes go to the end. Most edges then point upward as they come, because programs register writers
+ * before readers; an edge W -> R that points down is repaired (Pearce and Kelly): the nodes that can be
+ * reached from R below W's position, and those that reach W from above R's, exchange the positions that they
+ * hold together. No other node moves.
  *
  *     positions   . R . a . . b . W .        R -> a, b -> W, and now W -> R
  *     after       . b . W . . R . a .
  *
  * If W can be reached from R, the edge closes a cycle: then one edge of it becomes a *back edge*,
- * outside the order (order_cycle.c). Back edges are exactly the edges that point down; they are
- * written down only so as to be tried again when an edge that kept them down is gone.
+ * outside the order (order_cycle.c). After graph_settle the back edges are exactly the edges that point
+ * down; they are kept in a list, to be tried again when an edge that kept them down is gone.
  *
  * Repairs wait for graph_settle. Many that come together, say of a chain that was registered from its
  * end, would each move more than the last; there the stretch is sorted afresh (order_sort.c).
@@ -33,6 +33,7 @@ static inline hd_status order_append(graph *g, node_id id) {
         if (status) return status;
     }
     uint32_t pos = g->order_count++;
+    assert(pos < g->order_capacity && !bit_test(g->invalid, pos) && !bit_test(g->live, pos));
     g->node_at[pos] = id;
     graph_node(g, id)->pos = pos;
     return HD_OK;
@@ -49,8 +50,10 @@ static inline uint64_t mark_of(const graph *g, node_id id) {
     return (uint64_t)graph_node(g, id)->pos << 32 | id;
 }
 
-/* Positions lie about the removed edge or the moved nodes: back edges there may be tried again. */
+/* An edge among these positions was removed, or nodes there moved: graph_settle tries the back edges again
+ * that overlap them. */
 static inline void order_note(graph *g, uint32_t low, uint32_t high) {
+    assert(low <= high);
     if (low < g->retry_low) g->retry_low = low;
     if (high > g->retry_high) g->retry_high = high;
 }
@@ -60,6 +63,7 @@ static inline void order_note(graph *g, uint32_t low, uint32_t high) {
 void order_defer(graph *g, node_id from, node_id to);
 /* A new edge (of data or envelope). If it points down, it waits for order_settle. */
 static inline void order_edge(graph *g, node_id from, node_id to) {
+    assert(from != to);
     if (graph_node(g, from)->pos > graph_node(g, to)->pos) order_defer(g, from, to);
 }
 /* Puts all that wait right: each by a repair, or, when that takes long, all by sorting afresh. */

@@ -2,8 +2,7 @@
  *
  * A back edge W -> R is held down by a path from R to W. When an edge among the positions in between
  * goes away, the path may be gone; so edges that go away note their positions, and graph_settle tries
- * all back edges that overlap them once. Turning one upward can only hold others down, never free
- * them: one round is enough. */
+ * all back edges that overlap them once. Turning one upward frees no other, so one round is enough. */
 #include "scheduler/order.h"
 
 #include "base/env.h"
@@ -27,6 +26,7 @@ bool back_edge_known(const graph *g, node_id from, node_id to) {
 }
 
 void back_edge_add(graph *g, node_id from, node_id to) {
+    assert(from != to);
     if (back_edge_known(g, from, to)) return;
     if (!vec_room(g->env, &g->back_edges, 1) ||
         table_insert(&g->back_index, pair_hash(from, to), g->back_edges.count)) {
@@ -41,6 +41,7 @@ void back_edge_add(graph *g, node_id from, node_id to) {
 
 static void drop_at(graph *g, uint32_t i) {
     back_edge b = g->back_edges.items[i];
+    assert(i < g->back_edges.count);
     table_remove(&g->back_index, pair_hash(b.writer, b.reader), i);
     uint32_t last = g->back_edges.count - 1;
     if (i != last) {
@@ -75,7 +76,7 @@ bool edge_exists(graph *g, node_id from, node_id to) {
     return false;
 }
 
-/* Once one could not be written down, all edges are looked at for those that point down. */
+/* There was no memory to keep some back edge: looks at all edges for those that point down. */
 static void find_lost(graph *g) {
     g->back_lost = false;
     order_note(g, 0, UINT32_MAX);

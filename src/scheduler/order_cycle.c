@@ -49,7 +49,7 @@ static member *member_of(cycle *c, node_id id) {
 
 static uint64_t key_of(const member *m) {
     uint64_t waits = m->waits < UINT32_C(0x3FFFFFFF) ? m->waits : UINT32_C(0x3FFFFFFF);
-    uint32_t last = m->waits ? m->id : m->pos; /* who waits for nobody stays where he was */
+    uint32_t last = m->waits ? m->id : m->pos; /* members that wait for no other keep their order */
     return (uint64_t)(m->waits > 0) << 63 | (uint64_t)m->orphan << 62 | waits << 32 | last;
 }
 
@@ -83,6 +83,7 @@ static void place_member(cycle *c, member *m) {
     while (successors_next(&w, &x)) {
         member *s = member_of(c, x);
         if (!s || s->placed) continue;
+        assert(s->waits > 0);
         s->waits--;
         refresh(c, s);
     }
@@ -129,12 +130,13 @@ static void append_others(graph *g, const mark_vec *marks) {
             g->sequence.items[g->sequence.count++] = marks->items[i];
 }
 
-/* The members between those that only reach the cycle and those that it only reaches. */
+/* Places the nodes that reach the cycle, then its members, then the nodes that it reaches. */
 static bool choose(graph *g) {
     node_id members[CYCLE_MAX];
     uint32_t count = 0;
     sort_marks(g->forward.items, g->forward.count);
     sort_marks(g->backward.items, g->backward.count);
+    assert(g->forward.count <= CYCLE_MAX); /* the limit of the search */
     for (uint32_t i = 0; i < g->forward.count; i++)
         if (is_member(g, (node_id)g->forward.items[i]))
             members[count++] = (node_id)g->forward.items[i];

@@ -103,7 +103,8 @@ void order_search_end(graph *g) {
 
 /* ---- repair */
 
-/* What reaches the writer comes first, what the reader reaches after it; each side as it was. */
+/* Places the nodes that reach the writer first, then those that the reader reaches; each group keeps its
+ * order. */
 static order_result place_both(graph *g) {
     uint32_t before = g->backward.count, after = g->forward.count;
     vec_clear(&g->sequence);
@@ -121,10 +122,12 @@ order_result order_try(graph *g, node_id from, node_id to, bool kin) {
                        .high = graph_node(g, from)->pos,
                        .limit = UINT32_MAX,
                        .kin = kin };
+    assert(s.low < s.high && !g->forward.count && !g->backward.count);
     order_result result = order_forward(g, &s, to, from);
     if (result == ORDER_DONE) result = order_backward(g, &s, from);
     if (result == ORDER_DONE) result = place_both(g);
     order_search_end(g);
+    assert(result != ORDER_DONE || graph_node(g, from)->pos < graph_node(g, to)->pos);
     return result;
 }
 

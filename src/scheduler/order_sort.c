@@ -133,6 +133,7 @@ static bool emit(stretch *s, uint32_t from, node_vec *cycles) {
 }
 
 static void enter(stretch *s, uint32_t i) {
+    assert(s->number[i] == UNSEEN && s->call_count < s->count && s->open_count < s->count);
     s->number[i] = s->least[i] = s->counter++;
     s->next[i] = s->first[i];
     s->calls[s->call_count++] = i;
@@ -180,6 +181,7 @@ static bool sort_stretch(stretch *s, node_vec *cycles) {
 bool order_sort(graph *g, uint32_t low, uint32_t high) {
     stretch s = { .g = g, .low = low, .count = high - low + 1 };
     node_vec cycles = { 0 };
+    assert(low <= high && high < g->order_count);
     bool done = stretch_init(&s) && sort_stretch(&s, &cycles);
     stretch_fini(&s); /* positions change now */
     done = done && order_place(g);

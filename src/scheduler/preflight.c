@@ -75,7 +75,7 @@ static hd_status read_closure(scheduler *s, hd_tx *tx, event *e) {
 
 /* ---- the gate */
 
-/* Demanded for this pass, whether or not somebody looks. */
+/* Demands the node until it is clean, also if no live node reads it. */
 static hd_status demand(scheduler *s, node_id id) {
     node *n = node_of(s, id);
     if (n->flags & NODE_MATERIALISER) {
@@ -91,7 +91,7 @@ static hd_status demand(scheduler *s, node_id id) {
     return HD_OK;
 }
 
-/* The head waits until the gate opens that holds this node: its lane need not look before. */
+/* If a time gate holds this node, the lane need not look at its head again before the gate opens. */
 static void wait_behind(const scheduler *s, lane *l, node_id id) {
     const cold *c = cold_of(s, node_of(s, id));
     if (l->blocker.id || !c || !binheap_linked(&c->gate.timer)) return;
@@ -102,8 +102,8 @@ static void wait_behind(const scheduler *s, lane *l, node_id id) {
 /* Something upstream has to run first. */
 static hd_status hold_back(scheduler *s, lane *l, const walks *w, const node_vec *found) {
     hd_status status = HD_OK;
-    const node_vec *whom = walks_ended_up(w, found) ? &w->up.direct : found;
-    for (uint32_t i = 0; i < whom->count && !status; i++) status = demand(s, whom->items[i]);
+    const node_vec *asked = walks_ended_up(w, found) ? &w->up.direct : found;
+    for (uint32_t i = 0; i < asked->count && !status; i++) status = demand(s, asked->items[i]);
     bool again = false;
     l->blocker = (hd_node){ 0, 0 };
     for (uint32_t i = 0; i < found->count && !status; i++) {
@@ -112,20 +112,20 @@ static hd_status hold_back(scheduler *s, lane *l, const walks *w, const node_vec
         again |= node_is_eligible(&s->graph, node_of(s, found->items[i]));
         wait_behind(s, l, found->items[i]);
     }
-    if (again) l->blocker = (hd_node){ 0, 0 }; /* after this pass it looks again */
+    if (again) l->blocker = (hd_node){ 0, 0 }; /* a node runs in this pass: look again after it */
     s->events->again |= again;
     return status;
 }
 
 /* ---- inputs that do not settle
  *
- * What does not settle is bounded for events too (I6): they wait while the backoff of such a node grows,
- * and no longer than that takes. Then they are dispatched on its latest value. All else that keeps a node
- * from running (a debounce, a document on its way) is waited for. */
+ * An event does not wait for ever for nodes that do not settle (I6): it waits until their backoff has reached
+ * its maximum, and then its handler runs on their latest values. For nodes that cannot run for another
+ * reason (a debounce, a document that is loading) it waits as long as that takes. */
 
-/* A cycle through a debounced or throttled node never uses up its runs: that node runs once in its window,
- * and is invalid again when the others have run. And a node whose debounce is longer than the period of a
- * cycle that feeds it never runs. Both are known by time: gates_patience_ns. */
+/* A cycle through a debounced or throttled node does not use up its runs in a pass: that node runs once in
+ * its window, and is invalid again when the others have run. And a node whose debounce is longer than the
+ * period of a cycle that feeds it does not run at all. Both are recognised by time: gates_patience_ns. */
 static bool goes_round(const scheduler *s, const patience *p, const node *n, uint64_t now) {
     const cold *c = cold_of(s, n);
     bool ran = n->ran_rev - n->prev_back > p->rev; /* twice */
@@ -133,7 +133,7 @@ static bool goes_round(const scheduler *s, const patience *p, const node *n, uin
     return wait_ns && now - p->from >= wait_ns;
 }
 
-/* Whether the node has been waited for as long as it is going to be. */
+/* Whether the event has waited for the node as long as events do. */
 static bool is_given_up(const scheduler *s, const patience *p, node_id id, uint64_t now) {
     const node *n = node_of(s, id);
     if (!gates_is_unsettled(s, n)) return goes_round(s, p, n, now);
@@ -141,7 +141,7 @@ static bool is_given_up(const scheduler *s, const patience *p, node_id id, uint6
     return gates_backoff_is_full(s, n) && !node_is_eligible(&s->graph, n);
 }
 
-/* Of an event that waits for nodes for the first time. */
+/* The event waits for nodes for the first time. */
 static void begin_patience(scheduler *s, event *e, uint64_t now) {
     patience *p = &e->to->patience;
     e->flags |= EVENT_WAITED;
@@ -156,7 +156,7 @@ static bool goes_on_without(scheduler *s, event *e, const node_vec *found) {
     if (first) begin_patience(s, e, now);
     for (uint32_t i = 0; i < found->count && !p->unsettled; i++)
         if (gates_is_unsettled(s, node_of(s, found->items[i]))) p->unsettled = now;
-    /* What can run does so once for each event, whatever became of it before. */
+    /* A node that can run now is waited for at least once by each event. */
     for (uint32_t i = 0; i < found->count && all; i++)
         all = is_given_up(s, p, found->items[i], now) &&
               !(first && node_is_eligible(&s->graph, node_of(s, found->items[i])));
@@ -164,7 +164,7 @@ static bool goes_on_without(scheduler *s, event *e, const node_vec *found) {
     return all;
 }
 
-/* Once, until an event of this stream has been dispatched on inputs that are settled. */
+/* Warns once, until a handler of this stream has run on settled inputs. */
 static void warn_unsettled(scheduler *s, const event *e, const node_vec *found) {
     stream *to = e->to;
     char names[160];
@@ -216,6 +216,7 @@ static hd_status consult_gate(scheduler *s, event *e, preflight *p) {
 hd_status preflight_event(scheduler *s, event *e) {
     preflight *p = preflight_of(s);
     if (!p) return HD_NOMEM;
+    assert(lane_head(e->to->lane) == e && !e->waits && !s->running);
     s->events->stats.preflights++;
     p->walks.visits = p->invalid = 0;
     hd_status status = read_closure(s, p->tx, e);
@@ -228,6 +229,7 @@ uint32_t preflight_outside(scheduler *s, const hd_tx *tx) {
     const preflight *p = s->events->preflight;
     const places *ps = &s->r->places;
     uint32_t outside = 0;
+    assert(p); /* every handling comes after a preflight */
     for (uint32_t i = 0; i < tx->reads.count; i++)
         outside += !walks_cover(&p->walks, ps, tx->reads.items[i] & KEY_PLACE);
     return outside;

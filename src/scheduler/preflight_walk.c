@@ -1,4 +1,5 @@
-/* preflight_walk.c -- up from the closure, down from the invalid; whoever is first. */
+/* preflight_walk.c -- one walk up from the closure, one down from the invalid nodes; the first that ends has
+ * the answer. */
 #include "scheduler/preflight_walk.h"
 
 #include "base/hash.h"
@@ -140,7 +141,7 @@ static bool next_seed(walks *w, const hd_env *env) {
         uint32_t end = (g->order_count + 63) / 64, limit = d->word + WORDS_A_STEP;
         if (limit > end) limit = end;
         d->word = skip_empty(g->invalid.words, d->word, limit);
-        if (d->word == limit) return limit < end; /* tired, or at the end */
+        if (d->word == limit) return limit < end; /* WORDS_A_STEP words were empty, or all */
         d->bits = g->invalid.words[d->word++];
     }
     uint32_t pos = (d->word - 1) * 64 + (uint32_t)__builtin_ctzll(d->bits);

@@ -107,13 +107,14 @@ hd_status readers_add_to_list(graph *g, node_id id, uint32_t slot) {
     e->slot = entries->count;
     watch_put(entries, entries->count++, (reader){ shape ? id | READER_SHAPE : id, slot });
     if (shape && entries->shapes++ == 0) {
-        entries->shape_rev = p->rev; /* nobody has looked since it was last known */
+        entries->shape_rev = p->rev; /* without readers by shape its changes were not recorded */
         flag_shape(p, pid, true);
     }
     return HD_OK;
 }
 
 static void take_out(graph *g, watch *entries, uint32_t at) {
+    assert(at < entries->count);
     reader last = watch_at(entries, entries->count - 1);
     if (at == --entries->count) return;
     watch_put(entries, at, last);
@@ -157,6 +158,7 @@ void readers_remove(graph *g, node_id id, uint32_t slot) {
 
 void readers_move(graph *g, edge e, uint32_t slot) {
     place *p = place_at(g->places, e.key & KEY_PLACE);
+    assert(e.slot < readers_count(p));
     if (watch_is_inline(p->watch)) {
         p->watch = watch_inline((reader){ watch_reader(p->watch).node, slot });
     } else {

@@ -9,8 +9,8 @@
  *     old    a b c d          while changing   a b c d e       final   a b e d
  *     new    a b e d          (c goes, e comes)
  *
- * The order of things matters: memory first, then the lists, then order and demand, which see only
- * complete read sets. Demand comes before withdrawal, so that nothing goes dormant for a moment. */
+ * Memory comes first, then the lists, then order and demand, which need complete read sets. Demand is given
+ * before it is withdrawn, so that no writer goes dormant in between. */
 #include "scheduler/live.h"
 
 #include "base/env.h"
@@ -60,8 +60,8 @@ static uint32_t seen_slot(const delta *d, uint32_t key) {
     return (key * UINT32_C(0x9E3779B1)) >> (32 - (uint32_t)__builtin_ctz(d->hashed));
 }
 
-/* All old reads that may be looked for, by key, in as much of `seen` as they need: some other node may
- * have needed far more. False: no memory. */
+/* Puts the old reads from `same` on into the hash table `seen`, by key, and uses as much of it as they need:
+ * another node may have made it far larger. False: no memory. */
 static bool hash_old(delta *d) {
     graph *g = d->g;
     uint32_t need = reads_capacity(2 * (d->old_count - d->same));
@@ -125,6 +125,7 @@ static hd_status open_fresh(delta *d) {
     graph *g = d->g;
     node *n = graph_node(g, d->id);
     uint64_t total = (uint64_t)d->old_count + d->added;
+    assert(d->same <= d->count && d->same <= d->old_count && d->added <= d->count - d->same);
     vec_clear(&g->fresh);
     if (!vec_room(g->env, &g->fresh, total < 2 ? 2 : total)) return HD_NOMEM;
     if (d->old_count) memcpy(g->fresh.items, d->old, d->old_count * sizeof(edge));
@@ -253,7 +254,7 @@ static hd_status enter_first(graph *g, node_id id, uint32_t count) {
     return HD_OK;
 }
 
-/* Its only one, which stands in the node; that is linked. */
+/* For a read set of one read, which stands inline in the node; the node is linked. */
 static hd_status first_read(graph *g, node_id id, uint32_t key) {
     node *n = graph_node(g, id);
     n->reads.one = (edge){ key, EDGE_UNLINKED };

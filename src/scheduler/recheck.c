@@ -29,8 +29,8 @@ static hd_status run_again(scheduler *s, node_id id, hd_tx **out) {
     return status ? status : (*out)->failed;
 }
 
-/* Whether a write of the second run would change something. What somebody else has written since the
- * run says nothing about the run. */
+/* Whether a write of the second run would change something. A document that another writer has changed since
+ * the first run is left out of the comparison. */
 static bool differs(const scheduler *s, const node *n, const tx_write *w) {
     if (!w->first || value_equal(w->before, w->now)) return false;
     return place_at(&s->r->places, w->doc)->rev <= n->ran_rev;
@@ -123,7 +123,7 @@ static void report(recheck *k, scheduler *s, node_id id, const hd_tx *first, con
     if (!collect_first(k, s, first) || !collect_second(k, s, id, second)) return;
     if (!vec_push(s->env, &k->reported, handle)) return;
     struct key *name = node_own_name(s, id);
-    if (name) key_ref(name); /* who is told may cancel it */
+    if (name) key_ref(name); /* the callback may cancel the node */
     hd_violation v = { handle,          node_label(s, id), k->first.items,
                        k->second.items, k->first.count,    k->second.count };
     k->fn(k->ctx, &v);

@@ -1,8 +1,8 @@
 /* recheck.h -- is a computation idempotent? Run it again and compare.
  *
  * Right after its run a computation is run once more on what the run left behind, in a transaction
- * that is never committed. If it would change anything, or leaves out a document that the run wrote, it
- * does not do the same twice on the same inputs. Seed 4.2. */
+ * that is not committed. If it would change anything, or leaves out a document that the run wrote, it
+ * does not do the same twice on the same inputs. Spec 4.2. */
 #ifndef SCHEDULER_RECHECK_H
 #define SCHEDULER_RECHECK_H
 

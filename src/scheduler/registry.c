@@ -17,12 +17,12 @@ hd_status registry_init(scheduler *s) {
     return graph_init(&s->graph, s->env, &s->r->places);
 }
 
-/* The owners of what is gone are told, and the names go: most nodes have neither. */
+/* Calls `release` of all nodes, and drops their names. */
 static void let_go(scheduler *s) {
     for (uint32_t i = 1; i < s->colds.count; i++) {
         cold *c = s->colds.items[i];
         void (*release)(void *) = c->node ? c->release : NULL;
-        c->release = NULL; /* once: it may cancel this node, and others */
+        c->release = NULL; /* before the call, which may cancel this node and others */
         if (release) release(node_of(s, c->node)->ctx);
     }
     if (!table_count(&s->names)) return;
@@ -75,12 +75,14 @@ static hd_status grow(scheduler *s) {
     return status;
 }
 
-/* A record, yet to be written. Generations go on counting where one is used again. */
+/* Takes a free record, or a new one; the caller fills it in. A record that is used again keeps counting its
+ * generation, so that handles of its former node stay invalid. */
 static inline hd_status take_record(scheduler *s, node_id *out) {
     graph *g = &s->graph;
     uint32_t generation = 1;
     if (s->free_nodes) {
         *out = s->free_nodes;
+        assert(g->nodes[*out].flags == NODE_REMOVED);
         s->free_nodes = g->nodes[*out].cold;
         generation = s->sides[*out].generation;
     } else {
@@ -95,6 +97,7 @@ static inline hd_status take_record(scheduler *s, node_id *out) {
 }
 
 static void give_record(scheduler *s, node_id id) {
+    assert(id && id < s->graph.node_count && !node_own_name(s, id));
     s->sides[id].generation++;
     s->graph.nodes[id] = (node){ .flags = NODE_REMOVED, .cold = s->free_nodes };
     s->free_nodes = id;
@@ -125,6 +128,7 @@ cold *registry_cold(scheduler *s, node_id id) {
 static void give_cold(scheduler *s, node *n) {
     cold *c = cold_of(s, n);
     if (!c) return;
+    assert(&s->graph.nodes[c->node] == n);
     if (binheap_linked(&c->gate.timer)) binheap_remove(&s->timers, &c->gate.timer);
     list_discard(&c->awaiting);
     list_discard(&c->blocked);
@@ -151,7 +155,8 @@ node_id registry_find(const scheduler *s, node_id parent, const char *name, size
     return k ? find_key(s, parent, k) : 0;
 }
 
-/* Room for the name of a node that is registered: nobody pays for names who has none. */
+/* Makes room for the name of this node. The array grows up to the last node with a name, so that programs
+ * without names do not pay for it. */
 static hd_status room_for_name(scheduler *s, node_id id) {
     const size_t size = sizeof *s->node_names;
     uint32_t old = s->name_capacity, capacity = old ? old : NODES_FIRST;
@@ -201,8 +206,8 @@ static void unlist(scheduler *s, node_id id, node_id parent) {
     }
 }
 
-/* Children that stay behind keep their names. Nobody finds them by these: the path began with the one
- * that is gone, and above there may be another of that name. */
+/* The node leaves. Its children stay and keep their names, but cannot be found by path any more: the path
+ * began with the node that is gone, and another node may have that name. */
 static void drop_name(scheduler *s, node_id id) {
     const graph *g = &s->graph;
     for (node_id c = graph_first_child(g, id); c; c = graph_next_child(g, c)) unlist(s, c, id);
@@ -365,7 +370,7 @@ static hd_status adopt(scheduler *s, node_id id, node_id parent) {
     return status;
 }
 
-/* The same node once more: under the running one, and an effect if it is to be one. */
+/* hd_node_spec.again: moves the node under the running one, and promotes it to an effect if asked for. */
 static hd_status register_again(scheduler *s, const hd_node_spec *spec, node_id *out) {
     node_id id = registry_get(s, spec->again);
     if (!id) return HD_NOT_FOUND;
@@ -381,7 +386,7 @@ static hd_status register_again(scheduler *s, const hd_node_spec *spec, node_id 
     return HD_OK;
 }
 
-/* The record of a node that is a function and no more, in the graph by `add`. */
+/* Makes the record of a node that has a function and nothing else, and puts it into the graph with `add`. */
 static inline hd_status make_node(scheduler *s, hd_action_fn fn, void *ctx, uint32_t kind,
                                   hd_status (*add)(graph *g, node_id id), node_id *out) {
     hd_status status = take_record(s, out);
@@ -428,8 +433,9 @@ void registry_remove(scheduler *s, node_id id) {
     void *ctx = n->ctx;
     if (s->removed) s->removed(s, id);
     if (s->leaving) s->leaving(s, id);
-    /* What was downstream of it, or of a suspended run through it, need not wait for that any more. */
+    /* Nodes downstream of it may have been blocked by its suspended run, or through it by another's. */
     if (s->suspended) s->unblock = s->tick = true;
+    assert(id != s->running && id != s->concluding); /* hd_node_cancel defers those */
     if (n->flags & NODE_SUSPENDED) s->suspended--;
     drop_name(s, id);
     causes_forget(s, id);

@@ -9,7 +9,7 @@
 
 enum {
     LEAVE_OUT_SUPPRESSION = 1, /* a run's own commit invalidates its node */
-    LEAVE_OUT_WITHDRAWAL = 2,  /* who lost a reference is not re-derived from the roots */
+    LEAVE_OUT_WITHDRAWAL = 2,  /* liveness is not derived anew where a reference was lost */
     LEAVE_OUT_PROMOTION = 4,   /* an invalid materialiser waits for idle though it is read */
     LEAVE_OUT_EXPIRY = 8,      /* demand by creation never ends */
     LEAVE_OUT_RESTORE = 16,    /* a refused run forgets what caused it */

@@ -32,8 +32,8 @@ static void tell_first_idler(scheduler *s) {
     w.fn(w.ctx);
 }
 
-/* Those who wait now. Who waits again meanwhile is told the next time; and one may make work, for which
- * the others wait. */
+/* Calls the functions that wait for idle now. One that is added meanwhile is called the next time; and if
+ * one makes work, the others wait until that is done. */
 static void tell_idle(scheduler *s) {
     settle_end_episode(s);
     uint32_t n = s->idlers.count;
@@ -47,7 +47,7 @@ static uint64_t next_time(const scheduler *s) {
 }
 
 static bool has_unsettled_nodes(const void *ctx) { return settle_unsettled(ctx) > 0; }
-/* A tick: a verdict has just said that something is to run again. */
+/* Whether sync has to go on. A tick counts: a verdict may just have invalidated a node. */
 static bool is_unsettled(const void *ctx) {
     const scheduler *s = ctx;
     return (s->tick && !s->r->ahead.count) || events_are_unsettled(s) || settle_holds_sync(s);
@@ -58,20 +58,20 @@ static void closing(void *ctx) {
     persistence_closing(ctx);
 }
 
-/* Nobody is waited for: no gates, no events, no runs under way. */
+/* Nothing is waited for: no gate, no event, no suspended run, no memory, no work of hd_work_begin. */
 static inline bool is_quiet(const scheduler *s) {
     uint32_t waits =
         s->suspended | s->work | s->idlers.count | binheap_count(&s->timers) | s->starved;
     return !waits && !(s->events && events_hold_idle(s));
 }
 
-/* Nothing runs, and nothing could. */
+/* No node can run, and nothing is waited for. */
 static inline bool is_at_rest(const scheduler *s) {
     return !s->tick && !s->waiting.count && !s->graph.top && is_quiet(s);
 }
 
-/* While something is known too early (replica.ahead) nobody runs: the store will tell the rest, and
- * wakes us for it. */
+/* While the replica holds a document in a later state than the rest (replica.ahead), no node runs: the store
+ * delivers the rest with the next poll, and wakes the runtime for it. */
 static hd_status pump(void *ctx) {
     scheduler *s = ctx;
     bool behind = s->r->ahead.count;
@@ -97,7 +97,7 @@ static hd_status pump(void *ctx) {
     return s->tick && !behind ? HD_PENDING : HD_OK;
 }
 
-/* The same for a runtime that waits for nobody. True if that was all there is to do. */
+/* The pump of hd_runtime_settle for a runtime in which nothing is waited for. True: nothing is left to do. */
 static bool settle_alone(void *ctx) {
     scheduler *s = ctx;
     if (!is_quiet(s) || (s->persistence && s->persistence->unasked.count)) return false;
@@ -295,8 +295,8 @@ hd_node hd_compute(hd_runtime *rt, const char *name, hd_action_fn fn, void *ctx,
     return n;
 }
 
-/* There may be thousands of them, and each is soon made: it is live by itself, nothing is kept of it,
- * and no gate is set. */
+/* The quick way for an effect without a name: it has no row in the store, no parent and no gates. Programs
+ * may register many thousands. */
 static hd_node effect_alone(scheduler *s, hd_action_fn fn, void *ctx) {
     node_id id;
     if (registry_add_effect(s, fn, ctx, &id)) return (hd_node){ 0, 0 };
@@ -341,7 +341,7 @@ static hd_status sink_register(hd_runtime *rt, const hd_sink_spec *of, bool once
     *out = (hd_node){ 0, 0 };
     if (!of->cell.id || !of->fn)
         return runtime_fail(rt, HD_USAGE, "%s",
-                            of->fn ? "what is to be looked at is no cell: was its name refused?"
+                            of->fn ? "hd_sink: cell is not a cell: was its name refused?"
                                    : "hd_sink: fn must not be NULL");
     sink *k = env_new(&rt->env, sizeof *k);
     if (!k) return HD_NOMEM;
@@ -530,10 +530,12 @@ hd_status hd_tx_fail(hd_tx *tx, hd_status status, const char *format, ...) {
     scheduler *s = scheduler_get(tx->rt);
     va_list arguments;
     va_start(arguments, format);
-    /* What nobody reports must not be taken for somebody else's. */
+    /* Only the text of a run or handling that will be reported is kept: any other would be taken for the
+     * text of a later failure. */
     if (s && (tx->flags & TX_RUN) && !s->rechecking) keep_message(s, format, arguments);
     va_end(arguments);
-    tx->flags |= TX_BUSY; /* also if the run then succeeds: nobody else may find it */
+    tx->flags |=
+        TX_BUSY; /* the run takes the long way, which clears the text also if it succeeds */
     return status;
 }
 
@@ -544,7 +546,7 @@ void hd_runtime_on_log(hd_runtime *rt, hd_log_fn fn, void *ctx) {
     s->log_ctx = ctx;
 }
 
-/* Whose run a transaction belongs to: the one on the stack, or a suspended one. 0: none. */
+/* The node whose run a transaction belongs to: the one on the stack, or a suspended one. 0: none. */
 static node_id runs_in(const scheduler *s, const hd_tx *tx) {
     if (!(tx->flags & TX_RUN)) return 0;
     if (tx == s->tx || s->rechecking) return s->running;
@@ -598,7 +600,7 @@ size_t hd_tx_causes(hd_tx *tx, hd_cell *out, size_t max) {
     const place_vec *found = &tx->causes;
     if (!id) return 0;
     if (!(tx->flags & TX_CAUSES)) {
-        /* Run once more, it has the causes of the run that is looked at. */
+        /* A body that recheck.c runs again has the causes of the run that it is compared with. */
         hd_status status = (s->rechecking ? causes_of_last : causes_of_next)(s, id, &s->told);
         if (status) tx_fail(tx, status);
         found = &s->told;

@@ -9,7 +9,8 @@ scheduler *scheduler_of(hd_runtime *rt);
 /* The same if there is one already, else NULL. */
 scheduler *scheduler_get(const hd_runtime *rt);
 
-/* HD_OK if nobody here needs the space; else HD_BUSY, and the runtime's error says who. */
+/* HD_OK: no live node reads in the space, and no handler takes events there. HD_BUSY: the runtime's error
+ * names the node or handler. */
 hd_status scheduler_spare(const scheduler *s, const struct key *space);
 
 #endif

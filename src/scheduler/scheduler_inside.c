@@ -33,7 +33,7 @@ void hd_runtime_nodes(const hd_runtime *rt, hd_node_fn fn, void *ctx) {
     }
 }
 
-/* Readers of one node, written down before anybody is told: who is told may cancel them all. */
+/* The readers of one node, gathered before the callback is called: it may cancel any of them. */
 typedef struct dependents {
     const scheduler *s;
     VEC(hd_node) found;

@@ -1,8 +1,9 @@
-/* scheduler_spare.c -- the facade, when a space is to be unloaded: does anybody here need it?
+/* scheduler_spare.c -- the facade: may a space be unloaded?
  *
- * A live node that reads there would miss what changes; so would a handler, to whom events are posted
- * there. Nodes that are dormant are told by the replica, as of any change, and run when next demanded.
- * A node that writes there loads what it needs when it writes. */
+ * Not while a live node reads there: it would not be told of changes. Not while a handler takes events
+ * there: it would not be told of posted events. Dormant readers become invalid when the replica forgets the
+ * documents, and run when they are next demanded. A node that writes there loads what it needs when it
+ * writes. */
 #include "scheduler/scheduler.h"
 
 #include "scheduler/events.h"
@@ -14,12 +15,12 @@ static bool is_of(const places *ps, place_id at, const struct key *space) {
     return root && ps->homes.items[place_at(ps, root)->doc.home].space == space;
 }
 
-static hd_status in_use(const scheduler *s, const struct key *space, place_id at, const char *who,
+static hd_status in_use(const scheduler *s, const struct key *space, place_id at, const char *kind,
                         const char *name, const char *does) {
     char cell[256];
     hd_cell_print(s->rt, (hd_cell){ at }, cell, sizeof cell);
     return runtime_fail(s->rt, HD_BUSY, "space \"%s\" is in use: %s \"%s\" %s %s; cancel it first",
-                        key_bytes(space), who, name, does, cell);
+                        key_bytes(space), kind, name, does, cell);
 }
 
 static hd_status spare_handlers(const scheduler *s, const struct key *space) {

@@ -1,7 +1,7 @@
 /* state.h -- what the scheduler's components share.
  *
- * Each part is written by the component named; the others look. Components call each other only in
- * the directions of the seed's section 12 (tools/check_layers); nobody calls back into the facade. */
+ * Each part is written by the component named there; the others read it. Components include each other in
+ * the directions of section 12 (tools/check_layers checks that), and none includes the facade. */
 #ifndef SCHEDULER_STATE_H
 #define SCHEDULER_STATE_H
 
@@ -25,28 +25,28 @@
 typedef struct gate {
     uint32_t debounce_ms, throttle_ms;
     bool no_auto, auto_set;
-    bool backed;         /* stands in scheduler.backed; by settle */
+    bool backed;         /* is in scheduler.backed; by settle */
     uint8_t streak;      /* consecutive exhaustions; not 0: it has not settled since */
-    uint32_t timed_runs; /* with NODE_TIMED, since one was slow; and what they took */
+    uint32_t timed_runs; /* runs with NODE_TIMED since the first slow one; and the time they took */
     uint64_t timed_ns;
     uint8_t retries; /* refusals and transient failures in a row */
-    uint8_t holds;   /* backoffs in the episode below */
-    uint8_t echoes;  /* times it overwrote another's write, since echo_since */
+    uint8_t holds;   /* backoffs in the episode holds_episode */
+    uint8_t echoes;  /* times it overwrote another writer's value, since echo_since */
     uint8_t echo_streak;
     uint64_t debounce_at, throttle_at, backoff_at, echo_at, hold_at, retry_at;
-    /* Of the replica when the pass in which the node was exhausted had ended; UINT64_MAX: it has not ended.
-     * What the node reads and is newer comes from elsewhere: while it waits, what it feeds waits too. */
+    /* The replica's revision at the end of the pass that exhausted the node; UINT64_MAX: that pass has not
+     * ended. A change of what the node reads after it comes from outside of the node's own cycle. */
     uint64_t exhausted_rev;
-    uint64_t told; /* the episode of not settling in which it was named; by settle */
+    uint64_t told; /* scheduler.unsettled_episode when the node was named last; by settle */
     uint64_t echo_since, holds_episode;
     uint64_t armed_at;  /* when the debounce of its first run began */
-    binheap_item timer; /* linked while the node is set aside */
+    binheap_item timer; /* linked while the node waits for a time; its key is gates_eligible_at() */
 } gate;
 
-/* Nodes of a name do not run for the first time before this is over. By gates_hold.c. */
+/* While a hold lasts, nodes of a name do not run for the first time. Written by gates_hold.c. */
 typedef struct hold {
     uint64_t id;
-    struct key *name; /* referenced; NULL: all */
+    struct key *name; /* referenced; NULL: all nodes */
     uint64_t until;
 } hold;
 
@@ -54,25 +54,25 @@ typedef struct kept_causes kept_causes; /* of causes.c */
 
 #define AWAITING_LISTS 256
 
-/* What few nodes have. */
+/* The cold record: state that few nodes have. Made by registry_cold(), and kept as long as the node. */
 typedef struct cold {
     node_id node; /* 0: free */
     uint32_t next_free;
     void (*release)(void *ctx);
     uint64_t group;
     gate gate;
-    uint32_t transient; /* failures in a row */
-    uint32_t stale;     /* stale rejections in a row */
-    hd_run *run;        /* suspended */
-    hd_run *blocked_by; /* NODE_BLOCKED: the suspended run that has to end first */
-    list_node blocked;  /* and while it is: in that run's `blocked` */
-    place_id missing;   /* the document it waits for; 0: none */
-    list_node awaiting; /* while it does: in scheduler.awaiting */
-    uint32_t failures;  /* reported */
-    uint32_t runs_over; /* so many times RUNS_OVER have been taken off node.runs */
+    uint32_t transient; /* transient failures in a row */
+    uint32_t stale;     /* stale refusals in a row */
+    hd_run *run;        /* NODE_SUSPENDED: its suspended run; else NULL */
+    hd_run *blocked_by; /* NODE_BLOCKED: the suspended run that has to end first; else NULL */
+    list_node blocked;  /* NODE_BLOCKED: in blocked_by->blocked */
+    place_id missing;   /* the document that the node waits for; 0: none */
+    list_node awaiting; /* linked while `missing` is set: in scheduler.awaiting */
+    uint32_t failures;  /* reported to the error handlers */
+    uint32_t runs_over; /* how many times RUNS_OVER has been taken off node.runs */
 } cold;
 
-/* Beside each node, in an array of its own. */
+/* Beside each node, in an array of its own: what runs do not need. */
 typedef struct node_side {
     uint32_t generation;
     uint32_t timed_runs;
@@ -94,15 +94,15 @@ typedef struct error_handler {
     void *ctx;
 } error_handler;
 
-/* An async run between its body and its end. */
+/* A suspended (async) run: its body has returned or is about to, and its end is still to come. */
 struct hd_run {
     list_node link; /* in scheduler.suspensions, or in scheduler.resumed */
     struct scheduler *s;
-    hd_tx *tx; /* whose owner is this */
+    hd_tx *tx; /* tx->owner is this record */
     node_id node;
-    uint32_t generation;
-    hd_status status; /* in `resumed`: of its end */
-    list blocked;     /* cold records of nodes downstream that wait for its end */
+    uint32_t generation; /* of the node's handle: the node may be removed meanwhile */
+    hd_status status;    /* in `resumed`: what the run ends with */
+    list blocked;        /* cold records of nodes downstream that wait for its end */
 };
 
 typedef enum trigger_decision {
@@ -112,18 +112,18 @@ typedef enum trigger_decision {
     TRIGGER_SKIP_GROUP
 } trigger_decision;
 
-/* What somebody who looks is told. Filled in by introspection; nothing depends on it (P10). */
+/* Hooks of introspection. Scheduling does not depend on whether they are set (P10). */
 typedef struct tracer {
     void (*change)(struct scheduler *s, place_id at, hd_value before, hd_value after);
     void (*trigger)(struct scheduler *s, node_id id, trigger_decision decision);
-    /* Before the body; after it, with reads and writes as they were made; and when the run has been
-     * concluded, with what became of it. Of a suspended run the last one comes alone. */
+    /* Called before the body; after it, with the reads and writes it made; and when the run has been
+     * concluded, with its outcome. For a suspended run, run_end is called when the run ends. */
     void (*run_begin)(struct scheduler *s, node_id id);
     void (*run_body)(struct scheduler *s, node_id id, const hd_tx *tx, hd_status status);
     void (*run_end)(struct scheduler *s, node_id id, hd_tx *tx, hd_status status);
 } tracer;
 
-/* The same for passes: it does not make runs take the long way. */
+/* The same for passes. A separate record, because a `tracer` makes all runs take the long way. */
 typedef struct pass_tracer {
     void (*begin)(struct scheduler *s);
     void (*end)(struct scheduler *s);
@@ -138,7 +138,7 @@ typedef struct scheduler {
     graph graph;
     node_side *sides; /* by node; capacity is side_capacity */
     uint32_t side_capacity;
-    struct key **node_names; /* by node, referenced; NULL: anonymous, as are those behind the end */
+    struct key **node_names; /* by node, referenced; NULL, or beyond the capacity: anonymous */
     uint32_t name_capacity;
     node_id free_nodes; /* linked through node.cold */
     VEC(cold *) colds;  /* [0] is unused */
@@ -150,63 +150,61 @@ typedef struct scheduler {
     kept_causes **caused; /* by node, of those with NODE_CAUSED; NULL for the others */
     uint32_t caused_capacity;
     kept_causes *spare_causes; /* an empty one, or NULL */
-    place_vec told;            /* scratch of those who ask; no references */
+    place_vec told;            /* scratch of callers of causes_of_next and _last; no references */
 
     /* runner */
-    hd_tx *tx;          /* of the next run */
-    uint64_t runs[2];   /* completed: of computations, of effects */
-    node_id running;    /* whose body is on the stack; 0 */
-    node_id concluding; /* whose run is being written down; 0. Who hears of that may cancel it */
-    bool cancelled;     /* one of these two is to go when that is over */
-    edge inline_read;   /* the running node's only read: its record may move meanwhile */
-    uint32_t suspended; /* async runs of nodes that are there */
-    list suspensions;   /* async runs, also of nodes that are gone */
-    list resumed;       /* resumed from a body: they end between runs */
-    bool
-        unblock; /* nodes left the graph: whether blocked nodes still have to wait is asked again */
-    /* What runner_upstream.c knows. */
-    uint64_t *checked;          /* by node: the epoch in which nothing upstream was out of date */
-    uint32_t checked_capacity;  /* 0: none yet */
-    uint64_t upstream_epoch;    /* counts: something upstream of checked nodes may have changed */
-    uint32_t suspended_low;     /* no suspended node has a lower position; UINT32_MAX: none */
-    uint64_t upstream_moves;    /* graph.repaired_nodes as of suspended_low */
-    VEC(node_id) upstream_walk; /* visited by the search under way */
-    char message[256];          /* of hd_tx_fail */
+    hd_tx *tx;          /* the transaction of the next run */
+    uint64_t runs[2];   /* completed runs: of computations, of effects */
+    node_id running;    /* the node whose body is on the stack; 0: none */
+    node_id concluding; /* the node whose run is being committed or reported; 0: none */
+    bool cancelled;     /* the node above was cancelled: it is removed at the end of its run */
+    edge inline_read;   /* a copy of the running node's only read: node records may move */
+    uint32_t suspended; /* nodes with NODE_SUSPENDED */
+    list suspensions;   /* suspended runs, also of nodes that are gone */
+    list resumed;       /* runs that were resumed from inside a body: the next pass ends them */
+    bool unblock; /* edges are gone: the next pass unblocks all, and blocks again who must wait */
+    /* The memory of runner_upstream.c. */
+    uint64_t *checked; /* by node: the last epoch in which nothing upstream was out of date */
+    uint32_t checked_capacity; /* 0: none yet */
+    uint64_t upstream_epoch; /* raised when something upstream of checked nodes may have changed */
+    uint32_t suspended_low;  /* no suspended node has a lower position; UINT32_MAX: none */
+    uint64_t upstream_moves; /* graph.repaired_nodes when suspended_low was found */
+    VEC(node_id) upstream_walk; /* visited by the search under way; else empty */
+    char message[256];          /* of hd_tx_fail, for the run or handling under way */
 
     /* settle */
     uint64_t pass;
-    uint32_t iteration;      /* 0: between passes */
-    uint32_t cursor;         /* the sweep is here */
-    uint32_t counting;       /* not 0: a node may run again, after the first sweep or going back */
-    bool tick;               /* there may be something to do */
-    uint64_t slice_end;      /* 0: unlimited */
-    uint32_t until_clock;    /* runs until one takes the long way: for the clock, or a tracer */
-    uint64_t clock_ns;       /* the last reading */
-    bool fine;               /* every run is timed: they are slow */
-    uint32_t gave_way;       /* the sweep at which the last pass used up its slice; 0: none */
-    uint32_t gave_way_at;    /* and the cursor then */
-    uint64_t gave_way_moves; /* and how many nodes had ever moved */
-    bool must_wait; /* until the next pump nobody runs: somebody has to end something first */
-    VEC(node_id) provisional; /* registered in this pass by a live run */
-    VEC(repeat) repeats;      /* runs of this pass, counted from the second sweep on */
+    uint32_t iteration;       /* 0: between passes */
+    uint32_t cursor;          /* the position from which the sweep goes on */
+    uint32_t counting;        /* not 0: nodes may run again in this pass, so runs are counted */
+    bool tick;                /* there may be something for a pass to do */
+    uint64_t slice_end;       /* 0: unlimited */
+    uint32_t until_clock;     /* runs until one is timed */
+    uint64_t clock_ns;        /* the reading at the end of the last run; 0: it was not timed */
+    bool fine;                /* runs are slow at present: every run is timed */
+    uint32_t gave_way;        /* the sweep at which the last pass used up its slice; 0: none */
+    uint32_t gave_way_at;     /* the cursor then */
+    uint64_t gave_way_moves;  /* graph.repaired_nodes then */
+    bool must_wait;           /* no node runs before the next pump; set by the pattern layer */
+    VEC(node_id) provisional; /* nodes with NODE_PROVISIONAL */
+    VEC(repeat) repeats;      /* runs of this pass, counted while `counting` is set */
     table repeat_index;       /* node -> index into repeats */
-    node_id aside;            /* the run that ended last was set aside: it does not count; 0 */
-    uint64_t moves; /* graph.repaired_nodes at the end of the last run that looked; by runner */
-    bool behind;    /* something below the cursor may be runnable; by runner and settle */
-    VEC(node_id) requested;   /* NODE_DEMANDED */
-    VEC(node_id) waiting;     /* invalid materialisers, for their turn */
-    VEC(node_id) backed;      /* nodes with a backoff, each once */
-    uint32_t deferred_passes; /* in a row, that ended at the limit */
-    uint64_t episode;         /* counts arrivals at idle */
-    uint64_t idle_rev;        /* the replica's revision at the last of them */
-    uint64_t
-        unsettled_episode; /* from 1; counts the times at which no node had a backoff any more */
+    node_id aside;          /* the node whose run was set aside last, until that is discounted; 0 */
+    uint64_t moves;         /* graph.repaired_nodes when a run last looked at it; by runner */
+    bool behind;            /* something below the cursor may be runnable; by runner and settle */
+    VEC(node_id) requested; /* nodes with NODE_DEMANDED, and pulls */
+    VEC(node_id) waiting;   /* invalid materialisers that wait for idle priority */
+    VEC(node_id) backed;    /* nodes with gate.backed */
+    uint32_t deferred_passes;   /* passes in a row that ended at the limit of sweeps */
+    uint64_t episode;           /* how often the runtime has become idle */
+    uint64_t idle_rev;          /* the replica's revision when it last did */
+    uint64_t unsettled_episode; /* from 1: how often the list `backed` has become empty */
 
     /* gates */
-    binheap timers; /* nodes set aside, by the time they may run */
+    binheap timers; /* gates of nodes that wait for a time, by that time */
     VEC(hold) holds;
-    uint64_t next_hold; /* counts them */
-    bool starved;       /* there are nodes with NODE_STARVED */
+    uint64_t next_hold; /* the id of the last hold */
+    bool starved;       /* there are nodes with NODE_STARVED, or events.missed is set */
 
     /* facade */
     uint32_t work; /* hd_work_begin */
@@ -222,24 +220,26 @@ typedef struct scheduler {
 
     hd_scheduler_stats stats;
     uint64_t filter_base_runs, filter_base_filtered; /* at the last reset */
-    const tracer *tracer;                            /* NULL: nobody looks */
-    const pass_tracer *pass_tracer;                  /* ditto */
-    bool rechecking; /* the body on the stack runs once more, for its writes to be compared */
-    void (*removed)(struct scheduler *s, node_id id); /* a node is about to go; NULL */
-    /* Which piece a node belongs to, and of which pattern that is; NULL: all are of "main". */
+    const tracer *tracer;                            /* NULL: runs are not traced */
+    const pass_tracer *pass_tracer;                  /* NULL: passes are not traced */
+    bool rechecking; /* the body on the stack is run again by recheck.c, to compare its writes */
+    void (*removed)(struct scheduler *s, node_id id); /* called before a node is removed; NULL */
+    /* Tells which piece a node belongs to, and its pattern; NULL: all nodes belong to "main". */
     const char *(*piece_of)(const struct scheduler *s, node_id id, const char **pattern);
-    struct introspection *introspection; /* what was seen */
-    /* Whoever opens pieces. A live node reads a document that nobody here writes; called once for
-     * each, between or within runs. And an event has no handler: HD_OK if that may have changed. */
+    struct introspection *introspection; /* NULL until something is switched on */
+    /* Hooks of the pattern layer, which opens pieces; NULL: none. `wanted`: a live node reads a document
+     * that no node here writes; called once for each document, between or within runs. `unhandled`: an
+     * event has no handler; HD_OK if there may be one now. */
     void (*wanted)(struct scheduler *s, place_id doc);
     hd_status (*unhandled)(struct scheduler *s, place_id stream);
-    struct persistence *persistence;                  /* what is kept; NULL: nothing is */
+    struct persistence *persistence;                  /* NULL: the store ends with the runtime */
     void (*leaving)(struct scheduler *s, node_id id); /* as `removed`, for persistence; NULL */
-    list awaiting[AWAITING_LISTS]; /* cold records of who waits for a document, by its number */
+    list awaiting
+        [AWAITING_LISTS]; /* cold records of nodes that wait for a document, by its number */
     SABOTAGE_FIELD
 } scheduler;
 
-/* A live node reads these. */
+/* Tells the pattern layer of documents that the (live) node reads and that no node writes. */
 static inline void ask_for_writers(scheduler *s, const node *n) {
     if (!s->wanted) return;
     const edge *reads = node_reads_const(n);
@@ -253,9 +253,10 @@ static inline void ask_for_writers(scheduler *s, const node *n) {
 }
 
 static inline cold *cold_of(const scheduler *s, const node *n) {
+    assert(!(n->flags & NODE_REMOVED) && n->cold < s->colds.count); /* else `cold` is a free list */
     return n->cold ? s->colds.items[n->cold] : NULL;
 }
-/* All of the node's, ever. */
+/* All runs that the node has completed. */
 static inline uint64_t node_runs(const scheduler *s, const node *n) {
     const cold *c = cold_of(s, n);
     return n->runs + (c ? (uint64_t)c->runs_over * RUNS_OVER : 0);
@@ -268,7 +269,7 @@ static inline node *node_of(const scheduler *s, node_id id) { return graph_node(
 static inline struct key *node_own_name(const scheduler *s, node_id id) {
     return id < s->name_capacity ? s->node_names[id] : NULL;
 }
-/* "" for one without a name, and for none. */
+/* "" for a node without a name, and for id 0. */
 static inline const char *node_label(const scheduler *s, node_id id) {
     const struct key *name = node_own_name(s, id);
     return name ? key_bytes(name) : "";

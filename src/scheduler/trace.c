@@ -110,7 +110,7 @@ static bool put_cut(void *ctx, const char *text, size_t length) {
     return !c->cut;
 }
 
-/* Ends in "..." where it was cut, and never inside a character. */
+/* Ends the text in "..." where it was cut, between two characters. */
 static void end_cut(char *out, cut_text *c) {
     if (c->cut) {
         c->at -= 3;

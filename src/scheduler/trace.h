@@ -35,6 +35,7 @@ static inline uint32_t ring_count(const ring *r) {
 }
 /* The ith that is left, oldest first. */
 static inline void *ring_at(const ring *r, uint32_t i) {
+    assert(i < ring_count(r));
     uint64_t first = r->total - ring_count(r);
     return r->items + (size_t)((first + i) % r->capacity) * r->size;
 }

@@ -19,7 +19,7 @@ typedef struct asking {
     hd_cause_fn fn;
     void *ctx;
     bool stopped;
-    node_id told[NODES_MAX]; /* whose causes were told, or are to be */
+    node_id told[NODES_MAX]; /* nodes whose causes were told, or are planned to be */
     uint32_t told_count;
     /* Nodes still to be told of, the next one last. A node is here at most once. */
     struct {
@@ -29,7 +29,7 @@ typedef struct asking {
     uint32_t stack_count;
 } asking;
 
-/* ---- who wrote it */
+/* ---- the writer of a cause */
 
 /* Whether a change of the cell may be one of the output. If the output is a part of the cell, both have
  * changed at once; if it contains the cell, that cannot be told. */
@@ -39,8 +39,8 @@ static bool may_be_of(const places *ps, place_id cell, place_id output) {
     return up != cell || place_at(ps, output)->rev == place_at(ps, cell)->rev;
 }
 
-/* Whose last run ended with the change, or else one that has run since: the output has not changed
- * by that later run. */
+/* The node whose last run made the change; or else one that has run since, and whose later run left the
+ * output as it was. */
 static node_id writer_of(const scheduler *s, place_id cell) {
     const places *ps = &s->r->places;
     uint64_t rev = place_at(ps, cell)->rev;
@@ -137,7 +137,7 @@ static void tell_causes(asking *a, node_id id, uint32_t depth, const place_vec *
 }
 
 static void tell_node(asking *a, node_id id, uint32_t depth) {
-    const node n = *node_of(a->s, id); /* records may move while somebody is told */
+    const node n = *node_of(a->s, id); /* a copy: records may move while the callback runs */
     bool invalid = node_is_invalid(&a->s->graph, &n);
     uint32_t planned = a->stack_count;
     uint64_t until;
@@ -240,7 +240,7 @@ const char *hd_why_not_text(hd_why_not reason) {
     static const char *const texts[] = {
         [HD_WHY_NOT_RUNS] = "it runs in the next pump",
         [HD_WHY_NOT_CLEAN] = "nothing it read has changed",
-        [HD_WHY_NOT_DORMANT] = "nobody looks at what it writes",
+        [HD_WHY_NOT_DORMANT] = "no live node reads what it writes",
         [HD_WHY_NOT_DEBOUNCE] = "debounced",
         [HD_WHY_NOT_THROTTLE] = "throttled",
         [HD_WHY_NOT_BACKOFF] = "backing off: it did not settle",
@@ -284,7 +284,7 @@ hd_why_live why_live(const scheduler *s, node_id id, node_id *reader_) {
 
 const char *hd_why_live_text(hd_why_live reason) {
     static const char *const texts[] = {
-        [HD_LIVE_NOT] = "nobody looks",
+        [HD_LIVE_NOT] = "no live node reads it",
         [HD_LIVE_EFFECT] = "it is an effect",
         [HD_LIVE_MATERIALISER] = "it is a materialiser",
         [HD_LIVE_PROVISIONAL] = "a live run created it",

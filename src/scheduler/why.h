@@ -1,8 +1,8 @@
 /* why.h -- why did it run, and why does it not.
  *
- * Causes are the reads that are newer than the run before; who wrote them is the node whose output
- * they are. Both are in the records at any time, so the question can be asked without anything having
- * been switched on; a trace adds what was there before, and who it was where several write. */
+ * Causes are the reads that are newer than the run before; their writer is the node whose output they are.
+ * Both are in the records at any time, so nothing has to be switched on before the question is asked. A
+ * trace adds the former values, and the writer where a document has several. */
 #ifndef SCHEDULER_WHY_H
 #define SCHEDULER_WHY_H
 

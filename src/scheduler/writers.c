@@ -27,7 +27,7 @@ void writers_begin_many(writer_walk *w) {
     }
 }
 
-/* Nothing lies below a leaf: what is related to it lies on the way up. */
+/* For a place without children: all outputs that are related to it lie at it or above it. */
 bool writers_climb(writer_walk *w, writer *out) {
     for (;;) {
         if (table_next(&w->g->writer_index, &w->probe)) {
@@ -197,7 +197,7 @@ void surface_remove(graph *g, node_id id, uint32_t p) {
     surface *s = surface_of(g, id);
     assert(s);
     uint32_t i = 0;
-    while (s->places.items[i] != p) i++;
+    while (s->places.items[i] != p) assert(i + 1 < s->places.count), i++;
     vec_remove(&s->places, i);
     s->envelopes -= (p & WRITER_ENVELOPE) != 0;
     if (!s->places.count) surface_free(g, s);

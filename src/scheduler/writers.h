@@ -23,7 +23,7 @@ typedef struct writer_walk {
 void writers_begin_many(writer_walk *w);
 bool writers_climb(writer_walk *w, writer *out);
 
-/* Whether anybody writes in the place's document. */
+/* Whether some node writes in the place's document. */
 static inline bool writers_any(const graph *g, place_id p) {
     return place_at(g->places, place_at(g->places, p)->root)->doc.writer != 0;
 }

@@ -11,7 +11,7 @@ awk '/^      [^ ]/ { sub(/^ +/, " "); printf "%s", $0; next } { printf "\n%s", $
 shows() { check "it shows: $1" holds grep -qE -- "$2" lines.txt; }
 
 shows "what nobody looks at does not run" \
-    'ok  best_seller has not run: nobody looks at what it writes'
+    'ok  best_seller has not run: no live node reads what it writes'
 shows "which computations ran, and because of what" '^  ran +amounts/1 +prices#/tea 450 -> 500$'
 shows "which did not, because nothing they read has changed" '^ +nothing it read has changed: '
 shows "an unchanged result that stops the wave" \

@@ -43,7 +43,7 @@ check "and what a node reads" holds prints "main/count  *4" why shop.db total
 check "and the commits" holds prints "set price 5" why shop.db main/price
 check "why --json: the answer, then commits" holds sh -c \
     '"$0" why shop.db main/price --json >w && [ "$(wc -l <w)" -ge 2 ] && python3 -c "import json; [json.loads(x) for x in open(\"w\")]"' "$heddle"
-check "why-not: nobody looks" holds prints "nobody looks" why-not shop.db unseen
+check "why-not: no live node reads" holds prints "no live node reads" why-not shop.db unseen
 check "why-not: debounced" holds prints "nothing has changed for 60000 ms" why-not shop.db slow
 check "why-not of a cell: who writes it" holds prints "^parity" why-not shop.db main/parity
 check "why-not --json has a word for it" holds prints '"reason":"dormant"' why-not shop.db unseen --json

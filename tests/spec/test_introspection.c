@@ -661,7 +661,7 @@ static void why_not_in_a_sentence(void **state) {
     lab_add(l, .name = "rare", .reads = "n", .effect = true, .throttle_ms = 500);
     lab_add(l, .name = "calm", .reads = "n", .effect = true, .debounce_ms = 200);
     assert_string_equal(why_not_of("show"), "it runs in the next pump");
-    assert_string_equal(why_not_of("unread"), "nobody looks at what it writes");
+    assert_string_equal(why_not_of("unread"), "no live node reads what it writes");
     assert_string_equal(why_not_of("calm"),
                         "it runs when nothing has changed for 200 ms: in 200 ms at the earliest");
     lab_advance_ms(l, 200);
@@ -708,7 +708,7 @@ static void the_snapshot_shows_nodes_and_edges(void **state) {
                         "[{\"cell\":\"main/n\"}]");
     assert_string_equal(hd_value_as_text(hd_value_at(unread, "status"), ""), "never-ran");
     assert_string_equal(hd_value_as_text(hd_value_at(unread, "why_not"), ""),
-                        "nobody looks at what it writes");
+                        "no live node reads what it writes");
     assert_int_equal(hd_value_count(hd_value_at(graph_, "edges")), 2);
     hd_pool_close(pool);
 }

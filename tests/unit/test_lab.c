@@ -121,7 +121,7 @@ static void a_node_that_did_not_run_is_explained(void **state) {
     assert_false(hd_lab_expect_ran(rt, "add_up show"));
     assert_told("test_lab.c:");
     assert_told("expected to run: add_up show\n    what ran: nothing");
-    assert_told("add_up: nobody looks");
+    assert_told("add_up: no live node reads");
     assert_told("there is no node show");
 }
 
