@@ -1,11 +1,11 @@
 /* adopt.c -- another runtime has run a node that is here too.
  *
- * Its seal brings the outputs, and with them the row that says what the run read. Where the node here
- * has the same name and the same code, and all of that is what is there now, running it could only
- * give the same: it takes over the reads and is clean (C313). Whatever is missing for that, it runs.
+ * Its seal brings the outputs, and with them the row that says what the run read. If the node here has the
+ * same name and the same code, and what the run read is unchanged, running it would give the same outputs: it
+ * takes over the reads and is clean (C313). Otherwise it runs.
  *
- * A row that is not taken over has still replaced ours in the store: the next one we write says
- * everything, not only that it is as before. */
+ * A row that is not taken over has still replaced this runtime's row in the store: the next one that this
+ * runtime writes is a whole row. */
 #include "scheduler/persistence/persistence.h"
 
 #include "base/env.h"

@@ -1,8 +1,8 @@
 /* code.c -- is it still the same node?
  *
- * A fingerprint is the hash of all that makes a node what it is, but for what its function does: that
- * is told by the version, or, without one, by the build of the module that contains it. `ctx` has no
- * part in it; what a function takes from there belongs into the version. */
+ * A fingerprint is the hash of the node's name, its cells and its code. The code is given by the version, or,
+ * without one, by the build of the module that contains the function. `ctx` is not part of it: what a
+ * function takes from there has to be part of the version. */
 #define _GNU_SOURCE
 #include "scheduler/persistence/persistence.h"
 

@@ -1,7 +1,7 @@
 /* gone.c -- rows that are to be deleted with the next seal.
  *
- * Within a seal deletions come last. So a node that goes and comes back under its name before that, and
- * has a row again, takes back what was said of it: whatever is said last is what stands. */
+ * A seal applies deletions after rows. So if a node is removed and registered again under its name before the
+ * seal, and has a row again, the deletion is taken back. */
 #include "scheduler/persistence/persistence.h"
 
 #include "value/array.h"

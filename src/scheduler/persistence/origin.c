@@ -1,12 +1,12 @@
 /* origin.c -- which piece writes a document.
  *
- * A derived document says so in its metadata, {"piece": "space:piece"}: whoever reads it where that piece
- * does not run can have it opened (C300), whatever the document is called. The metadata is an output like
- * the document itself: written with its node's first run, and stored by the same seal. A document that
- * nobody derives says nothing. Nor do outputs of nodes outside of pieces: nobody could open those.
+ * The metadata of a derived document names the piece that writes it, {"piece": "space:piece"}: a runtime that
+ * reads the document, and in which that piece does not run, can open it (C300). The metadata is an output
+ * like the document itself: written with its node's first run, and stored by the same seal. Documents that no
+ * node writes have no such entry, nor have outputs of nodes outside of pieces, which cannot be opened.
  *
- * A node that is taken up again clean has not read its documents here. Its row says whether pieces write
- * some of them; only then is anybody asked. */
+ * A node that was resumed as clean has not read its documents here. Its row says whether pieces write some of
+ * them (KEPT_DERIVED); then, and not otherwise, the metadata of its reads is looked up. */
 #include "scheduler/persistence/persistence.h"
 
 #include "base/env.h"
@@ -37,7 +37,7 @@ static hd_status with_piece(scheduler *s, hd_value before, hd_value piece, hd_va
     return hd_value_status(*out);
 }
 
-/* Nobody is expected to read metadata here: its place goes when it has been stored. */
+/* DOC_PASSING: the replica forgets the metadata when it has been stored; nodes seldom read it. */
 static hd_status name_doc(scheduler *s, place_id doc, hd_value piece, node_id author) {
     place_id meta;
     hd_value after = value_absent();
@@ -66,13 +66,13 @@ void origin_say(scheduler *s, node_id id) {
     if (status) origin_say_later(s, id);
 }
 
-/* Without memory for this the next program says it. */
+/* Without memory for the list, the metadata is written after the next start. */
 void origin_say_later(scheduler *s, node_id id) {
     if (s->persistence && value_exists(piece_of_node(s, id)))
         (void)vec_push(s->env, &s->persistence->unsaid, id);
 }
 
-/* Those that cannot say it now either come in again at the end. */
+/* A node that fails again is appended anew by origin_say. */
 void origin_pump(scheduler *s) {
     persistence *p = s->persistence;
     uint32_t asked = p->unsaid.count;

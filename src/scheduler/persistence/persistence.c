@@ -1,4 +1,4 @@
-/* persistence.c -- which nodes have something to keep, and when it goes out. */
+/* persistence.c -- which nodes have a row to write, and when rows are written. */
 #include "scheduler/persistence/persistence.h"
 
 #include "base/env.h"
@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define QUIET_NS UINT64_C(1000000000) /* so long rows wait for a seal to go with */
+#define QUIET_NS UINT64_C(1000000000) /* how long rows wait for a seal that takes them along */
 
 /* ---- life */
 
-/* Nothing outlives a store that belongs to the runtime. */
+/* A store that belongs to the runtime ends with it: rows would be of no use. */
 static bool is_wanted_at_all(const scheduler *s) {
     return s->r->authority->ops->basis && !s->rt->owns_memory;
 }
@@ -96,6 +96,7 @@ void persistence_soon(scheduler *s) {
 void persistence_due(scheduler *s, node_id id) {
     persistence *p = s->persistence;
     kept_node *k = kept_of(s, id);
+    assert(kept_has_name(k));
     if (k->flags & KEPT_DUE) return;
     if (vec_push(s->env, &p->due, id)) k->flags |= KEPT_DUE;
     else p->lost = true;
@@ -103,7 +104,7 @@ void persistence_due(scheduler *s, node_id id) {
     persistence_count_due(s);
 }
 
-/* Further runs need not be told until its row has gone out. */
+/* NODE_NOTED is cleared: until its row is written, further runs need not be noted. */
 void persistence_ran_slow(scheduler *s, node_id id) {
     kept_node *k = kept_of(s, id);
     node_of(s, id)->flags &= ~(uint32_t)NODE_NOTED;
@@ -113,7 +114,7 @@ void persistence_ran_slow(scheduler *s, node_id id) {
     persistence_due(s, id);
 }
 
-/* Its row says so: a run after a restart would fail again (I7). */
+/* The row says that the run failed: after a restart the node is not run on the same inputs again (I7). */
 void persistence_failed(scheduler *s, node_id id) {
     if (!s->persistence || !kept_has_name(kept_of(s, id))) return;
     kept_node *k = kept_of(s, id);
@@ -150,7 +151,7 @@ void persistence_created(scheduler *s, node_id id) {
     if (n > 0 && (size_t)n < sizeof prefix) resume_drop_below(s, of, prefix);
 }
 
-/* Without memory they are not stored. */
+/* Without memory the gates are not stored. */
 void persistence_gated(scheduler *s, node_id id) {
     persistence *p = s->persistence;
     if (!p || !kept_has_name(kept_of(s, id)) || !vec_push(s->env, &p->gated, id)) return;
@@ -162,7 +163,7 @@ void persistence_gated(scheduler *s, node_id id) {
 bool persistence_is_ready(const scheduler *s) {
     const persistence *p = s->persistence;
     if (!p || !p->wanted) return false;
-    if (p->refused_at && p->refused_at == s->r->rev) return false; /* it would be again */
+    if (p->refused_at && p->refused_at == s->r->rev) return false; /* it would be refused again */
     if (p->gone.count || p->gated.count) return true;
     for (uint32_t i = 0; i < p->due.count; i++)
         if (rows_can_keep(s, p->due.items[i])) return true;
@@ -171,7 +172,7 @@ bool persistence_is_ready(const scheduler *s) {
 
 /* ---- when */
 
-/* Everything that has run, and of which nothing has been noted. */
+/* Makes all nodes due that have run without being noted. */
 static void due_all(scheduler *s, bool resumed_too) {
     persistence *p = s->persistence;
     uint32_t not_yet = NODE_NEVER_RAN | (resumed_too ? 0 : NODE_RESUMED);
@@ -194,13 +195,13 @@ static void want(scheduler *s, bool resumed_too) {
     due_all(s, resumed_too);
 }
 
-/* Those of resumed nodes that are live by now. */
+/* Calls ask_for_writers for resumed nodes that have become live. */
 static void ask_for_all(scheduler *s) {
     persistence *p = s->persistence;
     uint32_t left = 0;
     for (uint32_t i = 0; i < p->unasked.count; i++) {
         const node *n = &s->graph.nodes[p->unasked.items[i]];
-        if (!(n->flags & NODE_RESUMED)) continue; /* it has run, and asked itself; or is gone */
+        if (!(n->flags & NODE_RESUMED)) continue; /* its run has asked; or the node is gone */
         if (node_is_live(&s->graph, n)) ask_for_writers(s, n);
         else p->unasked.items[left++] = p->unasked.items[i];
     }
@@ -212,18 +213,18 @@ uint64_t persistence_next(const scheduler *s) {
     return p && p->due_at ? p->due_at : UINT64_MAX;
 }
 
-/* Runs whose results were as before have nothing to seal: what is known of them goes alone, once things
- * are quiet. What cannot go now waits for the next run or seal. */
+/* A run whose output is as before has nothing to seal. Its row is sealed alone, when no seal has taken it
+ * along for QUIET_NS. A row that cannot be written now waits for the next run or seal. */
 static void keep_alone(scheduler *s) {
     persistence *p = s->persistence;
     uint64_t now = env_now_ns(s->env);
     if (now < p->due_at) return;
-    if (s->r->pending_count) { /* a verdict may bring a seal to go with */
+    if (s->r->pending_count) { /* a verdict may lead to a seal that takes the rows along */
         p->due_at = now + QUIET_NS;
         return;
     }
     p->due_at = 0;
-    if (p->wanted && s->r->due) overlay_seal(s->r, true); /* no memory: some other time */
+    if (p->wanted && s->r->due) overlay_seal(s->r, true); /* without memory: with a later seal */
 }
 
 void persistence_pump(scheduler *s) {
@@ -269,6 +270,7 @@ void persistence_stops(scheduler *s, const char *space, const char *piece) {
 
 void persistence_stopping(scheduler *s, bool on) {
     if (!s || !s->persistence) return;
+    assert(on || s->persistence->stopping);
     if (on) s->persistence->stopping++;
     else s->persistence->stopping--;
 }
@@ -294,8 +296,8 @@ static void forget(scheduler *s, node_id id) {
     kept_clear(k);
 }
 
-/* Children are told apart from those of a run by their parent alone, so whoever creates a node in a
- * run has no row. */
+/* Prepares the record of a new node. A node whose run registers others has no row: after a restart it has to
+ * run, to register them again. */
 static hd_status enter(scheduler *s, node_id id) {
     persistence *p = s->persistence;
     while (p->nodes.count <= id)
@@ -310,7 +312,7 @@ static bool is_volatile(const scheduler *s, uint32_t at) {
     return place_doc(ps, at)->doc.flags & DOC_VOLATILE;
 }
 
-/* Whether it has a row of what it reads. */
+/* Whether a row of the node's reads is written: not for effects, nor for nodes with volatile outputs. */
 static bool has_row(const scheduler *s, node_id id) {
     if (node_of(s, id)->flags & NODE_EFFECT) return false;
     for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0; i++)
@@ -355,8 +357,8 @@ hd_status persistence_registered(scheduler *s, node_id id, const hd_node_spec *s
     return status;
 }
 
-/* Whether the row in the store is not about the outputs that are there now: it was not written since the
- * last run. */
+/* Whether the row in the store does not belong to the present outputs: the node has run since it was
+ * written. */
 static bool is_outdated(const scheduler *s, node_id id) {
     const kept_node *k = kept_of(s, id);
     bool ran = !(node_of(s, id)->flags & (NODE_NEVER_RAN | NODE_RESUMED));
@@ -365,7 +367,7 @@ static bool is_outdated(const scheduler *s, node_id id) {
     return s->persistence->wanted ? !written : (k->flags & KEPT_ROW) != 0;
 }
 
-/* A row that was taken up or written goes with its node, unless that only stops. */
+/* A node is removed: its row is deleted, unless its piece stops (it may be started again). */
 static void on_leaving(scheduler *s, node_id id) {
     persistence *p = s->persistence;
     if (!p || id >= p->nodes.count) return;
@@ -375,9 +377,10 @@ static void on_leaving(scheduler *s, node_id id) {
     size_t length;
     if ((k->flags & KEPT_GATES) && !p->stopping) gone_add(s, kept_name(k, &length), BASIS_GATES);
     kept_piece *of = &p->pieces.items[k->piece];
+    assert(of->nodes);
     if (--of->nodes == 0) {
         resume_free(s, of);
         of->asked = false;
     }
-    forget(s, id); /* what stands of it in `due` is passed over */
+    forget(s, id); /* its entry in `due` is skipped: KEPT_DUE is cleared */
 }

@@ -1,4 +1,4 @@
-/* persistence.h -- what is kept of nodes, and how it is taken up again (spec 9; docs/RESUME.md).
+/* persistence.h -- rows: what the store keeps of nodes, and how a restart uses it (spec 9; docs/RESUME.md).
  *
  * A computation with a durable name has a *row* in the store: which code it was, what it read, and a
  * hash of what it found there (store/basis.h). A restart registers the node, finds the row, puts the
@@ -27,18 +27,18 @@
 #define FINGERPRINT_FORMAT "2" /* another one: nothing kept before is taken up */
 
 enum {
-    KEPT_DUE = 1,       /* in the list of nodes to keep */
-    KEPT_ROW = 2,       /* the store has, or has been sent, a row */
-    KEPT_CHANGED = 4,   /* the row must be written as a whole: code, reads or outcome are others */
-    KEPT_RAN = 8,       /* it has run since its hashes were made */
-    KEPT_FAILED = 16,   /* its last run failed */
-    KEPT_CREATES = 32,  /* it has no row of what it reads: an effect, or its runs create nodes */
-    KEPT_TAKEN = 64,    /* scratch of a seal: its row is in there */
+    KEPT_DUE = 1,      /* in the list of nodes to keep */
+    KEPT_ROW = 2,      /* the store has, or has been sent, a row */
+    KEPT_CHANGED = 4,  /* the row must be written as a whole: code, reads or outcome have changed */
+    KEPT_RAN = 8,      /* it has run since its hashes were made */
+    KEPT_FAILED = 16,  /* its last run failed */
+    KEPT_CREATES = 32, /* it has no row of what it reads: an effect, or its runs create nodes */
+    KEPT_TAKEN = 64,   /* scratch of a seal: its row is in there */
     KEPT_DERIVED = 128, /* as in the row: it reads what other pieces write */
     KEPT_MENDS = 256, /* its outputs stand in the row: it holds only while they are what it wrote */
     KEPT_GATES = 512, /* the program has set its gates: they have a row */
     KEPT_AGED = 1024, /* documents that it reads have changed since, elsewhere: renew the row */
-    KEPT_SAME = 2048, /* scratch of a seal: the row in the store says it all */
+    KEPT_SAME = 2048, /* scratch of a seal: the row in the store is still right */
     KEPT_UNSURE = 4096 /* taken for clean until documents arrive that its row is compared with */
 };
 
@@ -50,8 +50,8 @@ typedef struct kept_node {
     hd_value hashes;   /* the same */
     uint64_t rev;      /* the replica's, as of which the hashes are right */
     uint64_t sent_in;  /* local seq of the commit that carried its row last */
-    uint64_t full_in;  /* the same for the whole row */
-    uint64_t wrote_in; /* of its last commit beside the seals: no row before that is decided */
+    uint64_t full_in;  /* local seq of the commit that carried the whole row last */
+    uint64_t wrote_in; /* local seq of its own last commit: until its verdict no row is written */
     uint32_t piece;    /* index into persistence.pieces */
     uint16_t flags;
     uint8_t narrow; /* of the instance: hd_scope; 0 is HD_SCOPE_SPACE */
@@ -63,7 +63,7 @@ struct resume_set;
 typedef struct kept_piece {
     hd_value name;          /* "space:piece", owned */
     uint32_t nodes;         /* that are registered now */
-    bool plain;             /* "space:main": of nodes outside of pieces */
+    bool plain;             /* "space:main": nodes that belong to no piece */
     bool asked;             /* the store has been asked for its rows */
     struct resume_set *set; /* its rows; NULL: there are none, or all have been taken up */
 } kept_piece;
@@ -75,44 +75,44 @@ typedef struct persistence {
     table names; /* of nodes */
     VEC(node_id) due;
     VEC(node_id) gated;   /* whose gates are to be stored */
-    VEC(node_id) unasked; /* resumed; whose writers have not been asked for */
-    VEC(node_id) unsaid;  /* whose outputs do not say yet which piece writes them */
+    VEC(node_id) unasked; /* resumed nodes for which ask_for_writers has not been called */
+    VEC(node_id) unsaid;  /* nodes whose outputs' metadata does not name their piece yet */
     VEC(hd_value) gone;   /* rows to be deleted: [name, instance], owned */
     table gone_names;
     hd_value instances[HD_SCOPE_SESSION + 1]; /* texts, owned; absent: not asked for yet */
-    uint64_t due_at;     /* when what is due goes alone, if no seal takes it before; 0: never */
+    uint64_t due_at; /* when rows that are due are sealed alone, if no seal takes them; 0: not */
     uint64_t refused_at; /* the replica's revision when a seal was refused last; 0: never */
     void (*arrived)(void *ctx, place_id doc, hd_status status); /* the observer before this one */
-    bool wanted;        /* rows are to be written as they come, not only at the end */
-    bool lost;          /* there was no memory to note that a node is due: look at all of them */
+    bool wanted;        /* rows are written while the runtime runs; else when it closes */
+    bool lost;          /* there was no memory to note that a node is due: look at all nodes */
     uint32_t stopping;  /* pieces; not 0: nodes that are removed now keep their rows */
     VEC(uint32_t) keys; /* scratch: a node's reads */
     VEC(char) text;     /* scratch of fingerprints and marks */
-    uintptr_t code_from, code_size; /* where the last function is whose build was asked for */
-    char build[HD_ID_SIZE];         /* that build */
-    char build_mark[12];            /* the beginning of it */
+    uintptr_t code_from, code_size; /* the module of the last function asked about (code.c) */
+    char build[HD_ID_SIZE];         /* its build */
+    char build_mark[12];            /* the beginning of `build` */
 } persistence;
 
 hd_status persistence_init(scheduler *s);
 void persistence_fini(scheduler *s);
 /* At the beginning of each pump: the store may want rows that it did not want before. */
 void persistence_pump(scheduler *s);
-/* When persistence_pump should be called at the latest; UINT64_MAX: whenever. */
+/* When persistence_pump should be called at the latest; UINT64_MAX: no such time. */
 uint64_t persistence_next(const scheduler *s);
 /* The runtime closes: a store in memory wants the rows now, for the next runtime. */
 void persistence_closing(scheduler *s);
-/* Everything has its verdict, and nothing will run any more: renews rows that have aged. */
+/* All commits have their verdict, and no node will run any more: renews rows that have aged. */
 void persistence_last(scheduler *s);
-/* Something could be kept now that is not. */
+/* Whether a seal now would write or delete a row. */
 bool persistence_is_ready(const scheduler *s);
 
 /* ---- a node's life */
 
-/* Just registered. If the store has a row for this very code, takes it up: the node has its reads
- * and is clean, or invalid where what it read has changed. HD_NOMEM. */
+/* The node was just registered. If the store has a row of the same code, the node gets its reads from the row
+ * and is clean, or invalid if what it read has changed. HD_NOMEM. */
 hd_status persistence_registered(scheduler *s, node_id id, const hd_node_spec *spec);
-/* The running node makes nodes or handlers; and has made all of them: rows of others below it are
- * gone. */
+/* The running node registers nodes or handlers; and has registered all of them: other rows below it are
+ * deleted. */
 void persistence_creates(scheduler *s, node_id id);
 void persistence_created(scheduler *s, node_id id);
 
@@ -135,15 +135,16 @@ void persistence_gated(scheduler *s, node_id id);
 void persistence_stops(scheduler *s, const char *space, const char *piece);
 /* The nodes that are removed until the second call keep their rows: their piece stops. */
 void persistence_stopping(scheduler *s, bool on);
-/* A piece has been built: rows of nodes that it did not mention are gone, but for those that its
- * coordinators will ask for. */
+/* A piece has been built: rows of nodes that it did not register are deleted, but for those below its
+ * nodes, which may register children when they run. */
 void persistence_built(scheduler *s, const char *space, const char *piece);
-/* All rows of a piece are gone: it does not run, and what it was is of no use. */
+/* Deletes all rows of a piece. */
 void persistence_drop_piece(scheduler *s, const char *space, const char *piece);
 
 /* ---- between the files of this component */
 
 static inline kept_node *kept_of(const scheduler *s, node_id id) {
+    assert(s->persistence && id < s->persistence->nodes.count);
     return &s->persistence->nodes.items[id];
 }
 /* The document that a place is in. */
@@ -158,9 +159,9 @@ static inline hd_scope kept_scope(const kept_node *k) {
     return k->narrow ? (hd_scope)k->narrow : HD_SCOPE_SPACE;
 }
 void persistence_due(scheduler *s, node_id id);
-/* There is something to keep once things are quiet. */
+/* Rows are due: if no seal takes them within QUIET_NS, they are sealed alone. */
 void persistence_soon(scheduler *s);
-/* What is due has become more or less. */
+/* Updates replica.due, after a list of what is due has changed. */
 void persistence_count_due(scheduler *s);
 
 /* name.c */
@@ -220,10 +221,11 @@ bool rows_can_keep(const scheduler *s, node_id id);
 void rows_renew(scheduler *s, uint32_t piece);
 
 /* gone.c */
-/* Without memory the row stays: it is harmless while its node is not registered. */
+/* The next seal deletes the row. Without memory the row stays: it has no effect while its node is not
+ * registered. */
 void gone_add(scheduler *s, const char *name, const char *instance);
 void gone_add_node(scheduler *s, node_id id);
-/* There is such a row again. */
+/* The node has a row again: it is not deleted. */
 void gone_take_back(scheduler *s, hd_value name, hd_value instance);
 /* Whether the row is to be deleted. */
 bool gone_is(const scheduler *s, const char *name, const char *instance);
@@ -307,7 +309,7 @@ hd_status resume_take(scheduler *s, node_id id);
 /* See observer in store/replica.h: rows that could not be compared are, now. */
 void resume_arrived(void *ctx, place_id doc, hd_status status);
 void resume_free(scheduler *s, kept_piece *of);
-/* Rows whose name begins so and that no node has taken up are gone. */
+/* Deletes the rows whose name begins with `prefix` and that no node has taken up. */
 void resume_drop_below(scheduler *s, kept_piece *of, const char *prefix);
 void resume_drop_all(scheduler *s, const char *piece);
 void resume_drop_unbuilt(scheduler *s, kept_piece *of);

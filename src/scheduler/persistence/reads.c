@@ -1,7 +1,7 @@
 /* reads.c -- reads as they are written down in rows, and how they become places again.
  *
- * A restart does the latter for every read of every row: what one read has in common with the one before,
- * the space, is not looked up twice. */
+ * A restart parses every read of every row: the space is not looked up again if it is that of the read
+ * before. */
 #include "scheduler/persistence/persistence.h"
 
 #include "store/basis.h"

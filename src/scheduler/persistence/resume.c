@@ -28,6 +28,7 @@ static const char *instance_text(scheduler *s, hd_scope scope) {
 
 static void drop_row(scheduler *s, resume_set *set, set_row *row) {
     const char *instance = instance_text(s, (hd_scope)row->scope);
+    assert(!row->claimed && set->unclaimed);
     row->claimed = true;
     set->unclaimed--;
     if (instance) gone_add(s, set_text(set, row->name), instance);
@@ -56,7 +57,7 @@ void resume_drop_all(scheduler *s, const char *piece) {
     authority *a = s->r->authority;
     hd_status status = a->ops->basis->rows(a, piece, drop_told, s);
     if (status)
-        env_log(s->env, HD_LOG_WARN, "what is known of the piece %s cannot be deleted: %s", piece,
+        env_log(s->env, HD_LOG_WARN, "the rows of piece %s cannot be deleted: %s", piece,
                 hd_status_text(status));
     drop_sent(s, &s->r->pending, piece);
     drop_sent(s, &s->r->queued, piece);
@@ -174,7 +175,8 @@ static hd_status take_row(scheduler *s, node_id id, resume_set *set) {
     instance = instance_text(s, (hd_scope)row->scope);
     bool same = !strcmp(set_text(set, row->print), text_of(k->print, &length));
     if (same && instance && !gone_is(s, name, instance)) status = install(s, id, set, row);
-    else k->flags |= KEPT_ROW; /* whatever there is goes, or is replaced */
+    else k->flags |= KEPT_ROW; /* the row in the store is replaced, or deleted with the node */
+    assert(set->unclaimed);
     row->claimed = true;
     set->unclaimed--;
     return status;

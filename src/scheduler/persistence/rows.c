@@ -1,11 +1,11 @@
 /* rows.c -- rows and the claims that go with them, into a seal.
  *
- * A row goes out when its node is clean and what it wrote is in the store or in this very seal. Only a
- * row whose reads are others than those of the last one is written as a whole; otherwise the hashes are
- * all that is new, and where even they are as before, nothing need be said. The mark says which row the
- * hashes belong to: if another runtime has replaced that row, they delete it (store/basis.h).
+ * A row is written when its node is clean and what it wrote is in the store or in the same seal. If the reads
+ * are those of the last row, the hashes alone are written; if the hashes are the same too, nothing is. The
+ * mark says which row the hashes belong to: if another runtime has replaced that row, they delete it
+ * (store/basis.h).
  *
- * Hashes are made here, not by runs: those of slots whose documents have changed since the last row. */
+ * Hashes are made here, when a seal is made, for slots whose documents have changed since the last row. */
 #include "scheduler/persistence/persistence.h"
 
 #include "base/env.h"
@@ -23,14 +23,15 @@ enum { SCRATCH = KEPT_TAKEN | KEPT_SAME };
 
 /* ---- may it be kept now? */
 
-/* All that it wrote has been sealed. */
+/* Whether all that the node wrote has been sealed. */
 static bool outputs_are_out(const scheduler *s, node_id id) {
     for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0; i++)
         if (doc_of(s, out & ~WRITER_ENVELOPE)->doc.flags & DOC_OVERLAY) return false;
     return true;
 }
 
-/* What it read is in the store, or on its way there. A read without a claim must be there. */
+/* Whether all that the node read is in the store or in a commit that was sent; what it read without a claim
+ * must be in the store. */
 static bool reads_are_out(const scheduler *s, const node *n) {
     const edge *reads = node_reads_const(n);
     for (uint32_t i = 0; i < n->read_count; i++) {
@@ -48,7 +49,7 @@ static bool is_steady(const scheduler *s, node_id id) {
     return !(k->flags & (KEPT_CREATES | KEPT_UNSURE)) && k->wrote_in <= s->r->settled;
 }
 
-/* Open outputs will be sealed with it. */
+/* If outputs are still open, the row waits for the seal that takes them. */
 bool rows_can_keep(const scheduler *s, node_id id) {
     const kept_node *k = kept_of(s, id);
     return (k->flags & KEPT_DUE) && kept_has_name(k) && is_steady(s, id) &&
@@ -223,16 +224,16 @@ static hd_status push_whole(scheduler *s, build *b, node_id id) {
     return status;
 }
 
-/* ---- instances: one principal's rows never serve another */
+/* ---- instances: rows of user and session scope are kept apart by principal and session */
 
 hd_value rows_instance(scheduler *s, hd_scope scope) {
     char text[NAME_SIZE];
     hd_value *known = &s->persistence->instances[scope];
     if (value_exists(*known)) return *known;
-    const char *whose = scope == HD_SCOPE_USER ? "user:" : "session:";
-    const struct key *who = scope == HD_SCOPE_USER ? s->rt->principal : s->rt->session;
+    const char *prefix = scope == HD_SCOPE_USER ? "user:" : "session:";
+    const struct key *id = scope == HD_SCOPE_USER ? s->rt->principal : s->rt->session;
     int n = 0;
-    if (scope > HD_SCOPE_SPACE) n = snprintf(text, sizeof text, "%s%s", whose, key_bytes(who));
+    if (scope > HD_SCOPE_SPACE) n = snprintf(text, sizeof text, "%s%s", prefix, key_bytes(id));
     if (n < 0 || (size_t)n >= sizeof text) return value_absent();
     hd_value made = text_string(s->r->heap, text, (size_t)n);
     if (!value_is_failed(made)) *known = made;
@@ -255,7 +256,8 @@ static hd_scope scope_of(const scheduler *s, node_id id) {
     return scope;
 }
 
-/* What a row says beside its reads, and whose it is: the row under another instance goes. */
+/* Finds out what the row says beside its reads, and its instance. If the instance has changed, the row under
+ * the former one is deleted. */
 static void note_rest(scheduler *s, node_id id) {
     kept_node *k = kept_of(s, id);
     uint16_t derived = origin_reads_others(s, id) ? KEPT_DERIVED : 0;
@@ -277,7 +279,7 @@ static bool has_unclaimed(const node *n) {
     return false;
 }
 
-/* It has read, without a claim, what is not in the store yet, and may never be. */
+/* Whether the node has read, without a claim, something that is not in the store yet and may be refused. */
 static bool is_ahead(const scheduler *s, const node *n) {
     const edge *reads = node_reads_const(n);
     for (uint32_t i = 0; i < n->read_count; i++) {
@@ -309,9 +311,9 @@ static hd_status make_gone(scheduler *s, const kept_node *k, hd_value *out) {
     return status;
 }
 
-/* What a node makes of such a thing is stored, whatever becomes of it, because nothing is claimed. So its
- * row goes with the same commit: should what it read be again what it was, the row would hold, and the
- * output beside it would be another. */
+/* The output of such a node is stored even if what it read is refused, because nothing is claimed. So its row
+ * is deleted in the same commit: after a refusal, the node's inputs would again be what the row says, but the
+ * output beside the row would be made of others. */
 hd_status rows_outrun(scheduler *s, node_id id, hd_value *extra) {
     *extra = value_absent();
     if (!s->persistence || !(kept_of(s, id)->flags & KEPT_ROW) || !is_ahead(s, node_of(s, id)))
@@ -361,14 +363,14 @@ static hd_status add_claims(scheduler *s, node_id id, commit *c) {
 
 /* ---- a seal */
 
-/* The store has the whole row: it was accepted. */
+/* Whether the store has the whole row: it was sent and accepted. */
 static bool is_known(const scheduler *s, node_id id) {
     const kept_node *k = kept_of(s, id);
     return (k->flags & KEPT_ROW) && !(k->flags & KEPT_CHANGED) && k->full_in <= s->r->settled &&
            !has_unclaimed(node_of(s, id));
 }
 
-/* *pushed: there was something to say. */
+/* *pushed: there was something to write. */
 static hd_status push_row(scheduler *s, build *b, node_id id, commit *c, bool *pushed) {
     kept_node *k = kept_of(s, id);
     bool news = false;
@@ -394,7 +396,7 @@ static hd_status push_due(scheduler *s, build *b, commit *c, uint32_t *count) {
         size_t before = b->count;
         bool pushed;
         status = push_row(s, b, id, c, &pushed);
-        if (status == HD_LIMIT) { /* it reads what cannot be written down: nothing is kept of it */
+        if (status == HD_LIMIT) { /* a read that has no text: the node has no row from now on */
             build_drop(b, before);
             persistence_creates(s, id);
             status = HD_OK;
@@ -471,7 +473,8 @@ static void note_sent(scheduler *s, kept_node *k) {
     k->flags |= KEPT_ROW;
 }
 
-/* Whether the node waits for a later seal. What only another run can help waits for that. */
+/* Whether the node stays due, for a later seal. If its row can be written after another run at the earliest,
+ * that run makes it due again. */
 static bool stays_due(scheduler *s, node_id id) {
     kept_node *k = kept_of(s, id);
     if (!is_steady(s, id)) return k->wrote_in > s->r->settled;
@@ -481,7 +484,7 @@ static bool stays_due(scheduler *s, node_id id) {
     return false;
 }
 
-/* What was taken is on its way. */
+/* The seal is made (`sent`: with rows): updates the nodes that were due. */
 static void conclude(scheduler *s, bool made, bool sent) {
     persistence *p = s->persistence;
     uint32_t left = 0;

@@ -1,4 +1,4 @@
-/* set.c -- all that is known of a piece's nodes when it is taken up: its *resume set*.
+/* set.c -- the rows of a piece, when its first node is registered: its *resume set*.
  *
  * The rows of a piece are asked for once, when its first node is registered, and the rows that this
  * runtime has sent and not heard of yet lie over them. All their reads become places; then the store
@@ -23,7 +23,6 @@ typedef struct filling {
     scheduler *s;
     resume_set *set;
     basis sent;       /* rows of own commits that have no verdict */
-    bool from_store;  /* the row under way is the store's */
     uint32_t home;    /* of the read before, for reads_parse */
     uint32_t outputs; /* of the row so far; reads come before them */
 } filling;
@@ -151,7 +150,7 @@ static hd_status fill_row(filling *f, const basis_row *from, set_row *row) {
     return HD_OK;
 }
 
-/* One that cannot be read counts as if it were not there. */
+/* A row that cannot be read is left out: its node runs. */
 static hd_status enter_row(filling *f, const basis_row *from, uint8_t scope, uint64_t sent_in) {
     resume_set *set = f->set;
     set_row row = { .scope = scope, .sent_in = sent_in };
@@ -267,7 +266,7 @@ static bool is_named(const resume_set *set, uint32_t i, const char *name) {
     return i < set->rows.count && !strcmp(set_text(set, set->rows.items[i].name), name);
 }
 
-/* Most programs register their nodes in one order always, and many in that of their names. */
+/* First looks behind the row that was found last: programs often register nodes in the order of names. */
 set_row *set_find(resume_set *set, const char *name) {
     uint32_t at = set->next;
     if (!is_named(set, at, name)) at = set_first_at_or_after(set, name);
@@ -423,7 +422,7 @@ static hd_status fill(filling *f, const char *piece) {
     return find_changes(f);
 }
 
-/* What is needed only to find out what has changed. */
+/* Drops what was needed to find out what has changed. */
 static void complete(scheduler *s, resume_set *set) {
     for (uint32_t i = 0; i < set->rows.count; i++) {
         value_unref(set->rows.items[i].seqs);
@@ -445,8 +444,9 @@ resume_set *set_make(scheduler *s, const char *piece) {
     hd_status status = fill(&f, piece);
     basis_fini(&f.sent);
     if (status)
-        env_log(s->env, HD_LOG_WARN, "what is known of the piece %s cannot be read (%s): it runs",
-                piece, hd_status_text(status));
+        env_log(s->env, HD_LOG_WARN,
+                "the rows of piece %s cannot be read (%s): all of its nodes run", piece,
+                hd_status_text(status));
     if (status || (!set->rows.count && !set->gates.count)) {
         set_free(s, set);
         return NULL;
