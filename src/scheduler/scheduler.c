@@ -341,7 +341,7 @@ static hd_status sink_register(hd_runtime *rt, const hd_sink_spec *of, bool once
     *out = (hd_node){ 0, 0 };
     if (!of->cell.id || !of->fn)
         return runtime_fail(rt, HD_USAGE, "%s",
-                            of->fn ? "hd_sink: cell is not a cell: was its name refused?"
+                            of->fn ? "hd_sink: cell is no cell: was its name refused?"
                                    : "hd_sink: fn must not be NULL");
     sink *k = env_new(&rt->env, sizeof *k);
     if (!k) return HD_NOMEM;

@@ -162,7 +162,8 @@ typedef struct scheduler {
     uint32_t suspended; /* nodes with NODE_SUSPENDED */
     list suspensions;   /* suspended runs, also of nodes that are gone */
     list resumed;       /* runs that were resumed from inside a body: the next pass ends them */
-    bool unblock; /* edges are gone: the next pass unblocks all, and blocks again who must wait */
+    bool
+        unblock; /* edges are gone: the next pass unblocks all nodes; the sweep blocks them again */
     /* The memory of runner_upstream.c. */
     uint64_t *checked; /* by node: the last epoch in which nothing upstream was out of date */
     uint32_t checked_capacity; /* 0: none yet */

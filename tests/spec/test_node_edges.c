@@ -30,7 +30,7 @@ static void a_child_outlives_its_parent(void **state) {
 static void see(void *ctx, hd_value v) { ++*(int *)ctx; }
 
 /* A slip in a name gives no cell: whoever looks there would see nothing for ever. */
-static void nobody_looks_at_what_is_no_cell(void **state) {
+static void a_sink_needs_a_cell(void **state) {
     int seen = 0;
     hd_pool *pool;
     hd_cell slip = hd_cell_at(rt(), "a name without a space");
@@ -817,7 +817,7 @@ int main(void) {
         S(a_schema_may_be_freed_when_its_cell_is_made),
         S(a_commit_after_a_failed_read_returns_its_status),
         S(a_child_outlives_its_parent),
-        S(nobody_looks_at_what_is_no_cell),
+        S(a_sink_needs_a_cell),
         S(runs_are_counted_beyond_32_bits),
         S(a_name_may_have_a_slash_and_any_length),
         S(a_name_that_is_no_text_is_refused_with_the_reason),
