@@ -154,8 +154,4 @@ void settle_check(const scheduler *s) {
     check_nodes(s);
 }
 
-#else
-
-void settle_check(const scheduler *s) { (void)s; }
-
 #endif
