@@ -294,6 +294,7 @@ void events_handle(scheduler *s, event *e) {
         return;
     }
     tx->flags |= TX_RUN;
+    if (e->flags & EVENT_UNSETTLED) tx->flags |= TX_TAKES_UNSEALED;
     tx->owner = &h;
     status = call_body(s, tx, &h);
     status = status ? failure_of_body(s, tx, status) : submit(s, tx, &h, &c);

@@ -126,7 +126,8 @@ enum {
     EVENT_ASKED = 8,     /* the program was asked for a handler (hd_runtime_on_unhandled) */
     EVENT_IN_FLIGHT = 16,
     EVENT_CANCELLED = 32, /* its origin failed while it was in flight */
-    EVENT_WAITED = 64     /* it has waited for nodes */
+    EVENT_WAITED = 64,    /* it has waited for nodes */
+    EVENT_UNSETTLED = 128 /* the last preflight let it go on although inputs do not settle */
 };
 
 struct hd_presync {

@@ -204,6 +204,7 @@ static hd_status consult_gate(scheduler *s, event *e, preflight *p) {
     if (!found || SABOTAGED(s->events, EVENTS_WITHOUT_GATE)) return HD_OK;
     p->invalid = found->count;
     if (goes_on_without(s, e, found)) {
+        e->flags |= EVENT_UNSETTLED;
         warn_unsettled(s, e, found);
         return HD_OK;
     }
@@ -219,6 +220,7 @@ hd_status preflight_event(scheduler *s, event *e) {
     assert(lane_head(e->to->lane) == e && !e->waits && !s->running);
     s->events->stats.preflights++;
     p->walks.visits = p->invalid = 0;
+    e->flags &= ~(uint32_t)EVENT_UNSETTLED;
     hd_status status = read_closure(s, p->tx, e);
     if (!status) status = consult_gate(s, e, p);
     trace(s, e, p, status);

@@ -259,6 +259,37 @@ static hd_status add_claims(hd_tx *tx, commit *c) {
     return status;
 }
 
+/* An output that never settles is never sealed, so no claim can prove what was read of it. It was computed
+ * from what is visible here, and of that only our commits without a verdict can be withdrawn: one claim on
+ * the output that is beneath names them all, and the commit falls if one of them does (S4). */
+static hd_status claim_unsealed(hd_tx *tx, commit *c, uint32_t key) {
+    replica *r = tx->r;
+    const list *all[] = { &r->pending, &r->queued };
+    const place *doc = place_doc(&r->places, key & KEY_PLACE);
+    claim cl = { key & (KEY_PLACE | KEY_SHAPE), doc->doc.seq, c->layers.count, 0, false };
+    assert(doc->doc.flags & DOC_KNOWN);
+    for (int i = 0; i < 2; i++)
+        LIST_FOR (n, all[i]) {
+            const commit *p = LIST_ENTRY(n, commit, link);
+            if (p->state >= COMMIT_DEAD) continue;
+            assert(!cl.layer_count || vec_last(&c->layers) < p->local_seq);
+            if (!vec_push(r->env, &c->layers, p->local_seq)) return HD_NOMEM;
+            cl.layer_count++;
+        }
+    if (!vec_push(r->env, &c->claims, cl)) return HD_NOMEM;
+    place_ref(&r->places, key & KEY_PLACE);
+    return HD_OK;
+}
+
+static hd_status claim_first_unsealed(hd_tx *tx, commit *c) {
+    for (uint32_t i = 0; i < tx->reads.count; i++) {
+        uint32_t key = tx->reads.items[i];
+        if (!(key & KEY_NO_CLAIM) && overlay_is_open(tx->r, tx_place(tx, key & KEY_PLACE)->root))
+            return claim_unsealed(tx, c, key);
+    }
+    return HD_OK;
+}
+
 /* ---- submitting */
 
 static bool is_volatile(const replica *r, place_id doc) {
@@ -347,6 +378,7 @@ static hd_status fill_commit(hd_tx *tx, commit *c, bool shared) {
         if (!status) status = footprint_add(tx->r, c, w->doc, w->now, told);
     }
     if (!status && shared) status = add_claims(tx, c);
+    if (!status && shared && (tx->flags & TX_TAKES_UNSEALED)) status = claim_first_unsealed(tx, c);
     if (!status && shared) status = name_author(tx, c);
     for (uint32_t i = 0; i < tx->preconditions.count && !status; i++) {
         if (!vec_push(tx->r->env, &c->preconditions, tx->preconditions.items[i])) return HD_NOMEM;
@@ -402,12 +434,13 @@ static hd_status submit_stored(hd_tx *tx, uint32_t stored, commit **out) {
 }
 
 /* An output that was read must be sealed before what was made of it is stored; if its node has been
- * invalidated since, what was read is old. */
+ * invalidated since, what was read is old. Where that node does not settle there is nothing newer to wait
+ * for. */
 static hd_status seal_what_was_read(hd_tx *tx) {
     replica *r = tx->r;
     if (!r->unsealed.count || !r->authority->ops->wants_derived(r->authority)) return HD_OK;
     hd_status status = overlay_seal(r, false);
-    if (status) return status;
+    if (status || (tx->flags & TX_TAKES_UNSEALED)) return status;
     return read_overlay(tx) ? HD_STALE : HD_OK;
 }
 

@@ -43,7 +43,10 @@ enum {
         512,          /* a read met a value that is about to change: all reads fail from there on */
     TX_ELIDED = 1024, /* a write that changed nothing became a claim */
     TX_CAUSES = 2048, /* `causes` is filled in; by the scheduler */
-    TX_BUSY = 4096    /* there is more than reads and an output: writes, claims, a failure, ... */
+    TX_BUSY = 4096,   /* there is more than reads and an output: writes, claims, a failure, ... */
+    /* A handling whose inputs do not settle: outputs that cannot be sealed are taken as they are, and its
+     * commit stands on all commits of ours that have no verdict. By the scheduler. */
+    TX_TAKES_UNSEALED = 8192
 };
 
 struct hd_tx {
