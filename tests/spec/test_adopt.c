@@ -169,6 +169,61 @@ static void a_proof_does_not_vouch_for_another_code(void **state) {
     assert_ran(l, "sign c");
 }
 
+static double half_by_one(const double *in) { return (int)in[0] / 2 * 10 + 1; }
+static double half_by_two(const double *in) { return (int)in[0] / 2 * 10 + 2; }
+static void half(const char *runtime, const char *version_there) {
+    lab_on(l, runtime);
+    lab_add(l, .name = "half", .reads = "n", .version = version_there,
+            .formula = *version_there == '1' ? half_by_one : half_by_two);
+    lab_effect(l, runtime, "half");
+}
+
+/* I7: version 2 has run, with the result that was there before; then version 1 has written its own. No row
+ * of version 2 stands beside that. */
+static void a_row_does_not_stand_beside_outputs_of_another_version(void **state) {
+    lab_set(l, "n", 3);
+    half("b", "2");
+    lab_settle(l);
+    half("a", "1");
+    lab_on(l, "b");
+    lab_set(l, "n", 2);
+    lab_settle(l); /* not for so long that the row of version 2 goes alone */
+    assert_seen(l, "b", "11");
+    lab_runtime_close(lab_on(l, "a"));
+    lab_runtime_close(lab_on(l, "b"));
+    lab_ran(l);
+    half("b", "2");
+    only("b");
+    assert_non_null(strstr(lab_ran(l), "half"));
+    assert_seen(l, "b", "12");
+}
+
+/* I7: the same, where the row of version 2 is on its way when version 1 writes. */
+static void a_row_on_its_way_does_not_replace_that_of_another_version(void **state) {
+    if (!lab_is_shared(l)) return;
+    lab_set(l, "n", 3);
+    lab_set(l, "half", 12);
+    lab_settle(l);
+    half("b", "2");
+    lab_turn(l);
+    lab_hold(lab_on(l, "b"));
+    runtime_seal(rt(), true);
+    half("a", "1");
+    hears("a");
+    assert_seen(l, "a", "11");
+    lab_mend(lab_on(l, "b"));
+    lab_send(lab_on(l, "b"));
+    lab_hear(lab_on(l, "b"));
+    lab_runtime_drop(lab_on(l, "b"));
+    lab_runtime_drop(lab_on(l, "a"));
+    lab_advance_ms(l, 100);
+    lab_ran(l);
+    half("c", "2");
+    only("c");
+    assert_ran(l, "half c");
+    assert_seen(l, "c", "12");
+}
+
 /* C313: something that it reads has been written here, and the other did not know. */
 static void a_pending_write_to_what_it_reads_makes_it_run(void **state) {
     both_have("1");
@@ -252,6 +307,8 @@ int main(void) {
         S(another_code_is_not_adopted),
         S(a_replaced_row_is_written_again),
         S(a_proof_does_not_vouch_for_another_code),
+        S(a_row_does_not_stand_beside_outputs_of_another_version),
+        S(a_row_on_its_way_does_not_replace_that_of_another_version),
         S(a_pending_write_to_what_it_reads_makes_it_run),
         S(a_newer_change_makes_it_run),
         S(a_pending_write_to_its_output_makes_it_run),

@@ -5,7 +5,8 @@
  * takes over the reads and is clean (C313). Otherwise it runs.
  *
  * A row that is not taken over has still replaced this runtime's row in the store: the next one that this
- * runtime writes is a whole row. */
+ * runtime writes is a whole row. If it is a row of another version of the node, the outputs in the store are
+ * that version's, too: this runtime writes no row until the node has run again here. */
 #include "scheduler/persistence/persistence.h"
 
 #include "base/env.h"
@@ -158,21 +159,79 @@ static node_id node_of_row(scheduler *s, hd_value row) {
     return value_equal(array_get(row, ROW_INSTANCE), instance) ? id : 0;
 }
 
+/* ---- rows of another version */
+
+static bool is_undecided(const scheduler *s, place_id out) {
+    const place *doc = doc_of(s, out);
+    return (doc->doc.flags & DOC_OVERLAY) || replica_top(s->r, place_at(&s->r->places, out)->root);
+}
+
+/* Something that a run here has written, or is about to write, comes behind what was heard. */
+static bool has_undecided_output(const scheduler *s, node_id id) {
+    if (node_of(s, id)->flags & (NODE_RUNNING | NODE_SUSPENDED)) return true;
+    if (kept_of(s, id)->wrote_in > s->r->settled) return true;
+    for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0; i++)
+        if (is_undecided(s, out & ~WRITER_ENVELOPE)) return true;
+    return false;
+}
+
+/* All outputs and their row are on their way in one seal: it will replace what was heard. */
+static bool replaces_all(const scheduler *s, node_id id) {
+    const kept_node *k = kept_of(s, id);
+    for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0; i++) {
+        place_id at = out & ~WRITER_ENVELOPE;
+        const layer *top = replica_top(s->r, place_at(&s->r->places, at)->root);
+        if (!top || top->c->local_seq != k->sent_in) return false;
+        if (doc_of(s, at)->doc.flags & DOC_OVERLAY) return false;
+    }
+    return true;
+}
+
+static void set_replaced(scheduler *s, node_id id) {
+    assert(!(kept_of(s, id)->flags & KEPT_CREATES));
+    kept_of(s, id)->flags |= KEPT_REPLACED;
+    node_of(s, id)->flags |= NODE_NOTED; /* its next run is told */
+}
+
+/* Where only some outputs are ours by then, neither row is about them: the node runs once more. */
+static void note_replaced(scheduler *s, node_id id) {
+    if (replaces_all(s, id)) return;
+    set_replaced(s, id);
+    if (!has_undecided_output(s, id)) return;
+    gone_add_node(s, id);
+    graph_mark_invalid(&s->graph, id);
+    s->tick = true;
+}
+
+/* Another runtime has deleted the row: perhaps because it has written outputs of another version without
+ * their row. */
+static void hear_gone(scheduler *s, hd_value item) {
+    node_id id = node_of_row(s, item);
+    if (!id) return;
+    kept_of(s, id)->flags |= KEPT_CHANGED;
+    if (!has_undecided_output(s, id)) set_replaced(s, id);
+}
+
+/* The item is of another version, or has deleted a row of another version. */
+static bool is_foreign(const kept_node *k, hd_value row) {
+    if (basis_is_whole(row)) return !value_equal(array_get(row, ROW_PRINT), k->print);
+    return value_is_absent(k->mark) || !value_equal(array_get(row, ROW_MARK), k->mark);
+}
+
 static void hear_row(adopting *a, hd_value row) {
     node_id id = node_of_row(a->s, row);
     if (!id) return;
     bool taken = basis_is_whole(row) ? adopt_whole(a, id, row) : adopt_renewed(a, id, row);
-    if (!taken) kept_of(a->s, id)->flags |= KEPT_CHANGED;
+    if (taken) return;
+    if (is_foreign(kept_of(a->s, id), row)) note_replaced(a->s, id);
+    kept_of(a->s, id)->flags |= KEPT_CHANGED;
 }
 
 void adopt_observed(void *ctx, hd_value extra, hd_value seqs) {
     adopting a = { .s = ctx, .seqs = seqs };
     basis_extra x = basis_extra_of(extra);
     for (hd_iter it = hd_iter_of(x.nodes); hd_iter_next(&it);) hear_row(&a, it.value);
-    for (hd_iter it = hd_iter_of(x.gone); hd_iter_next(&it);) {
-        node_id id = node_of_row(a.s, it.value);
-        if (id) kept_of(a.s, id)->flags |= KEPT_CHANGED;
-    }
+    for (hd_iter it = hd_iter_of(x.gone); hd_iter_next(&it);) hear_gone(a.s, it.value);
     vec_fini(a.s->env, &a.keys);
     graph_settle(&a.s->graph);
 }

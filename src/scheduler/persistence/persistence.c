@@ -109,7 +109,7 @@ void persistence_ran_slow(scheduler *s, node_id id) {
     kept_node *k = kept_of(s, id);
     node_of(s, id)->flags &= ~(uint32_t)NODE_NOTED;
     if (k->flags & KEPT_FAILED) k->flags |= KEPT_CHANGED;
-    k->flags &= (uint16_t)~KEPT_FAILED;
+    k->flags &= (uint16_t) ~(KEPT_FAILED | KEPT_REPLACED);
     k->flags |= KEPT_RAN;
     persistence_due(s, id);
 }

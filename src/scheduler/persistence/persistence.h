@@ -39,7 +39,8 @@ enum {
     KEPT_GATES = 512, /* the program has set its gates: they have a row */
     KEPT_AGED = 1024, /* documents that it reads have changed since, elsewhere: renew the row */
     KEPT_SAME = 2048, /* scratch of a seal: the row in the store is still right */
-    KEPT_UNSURE = 4096 /* taken for clean until documents arrive that its row is compared with */
+    KEPT_UNSURE = 4096,  /* taken for clean until documents arrive that its row is compared with */
+    KEPT_REPLACED = 8192 /* another version has written its outputs since its last run: no row */
 };
 
 /* Beside each node. Values are owned. */

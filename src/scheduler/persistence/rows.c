@@ -46,7 +46,8 @@ static bool is_steady(const scheduler *s, node_id id) {
     const node *n = node_of(s, id);
     const kept_node *k = kept_of(s, id);
     if (node_is_invalid(&s->graph, n) || (n->flags & (NODE_RUNNING | NODE_NEVER_RAN))) return false;
-    return !(k->flags & (KEPT_CREATES | KEPT_UNSURE)) && k->wrote_in <= s->r->settled;
+    if (k->flags & (KEPT_CREATES | KEPT_UNSURE | KEPT_REPLACED)) return false;
+    return k->wrote_in <= s->r->settled;
 }
 
 /* If outputs are still open, the row waits for the seal that takes them. */
@@ -353,12 +354,24 @@ static hd_status add_claim(scheduler *s, uint32_t key, commit *c) {
     return known ? tx_claim(s->r, c, key) : claim_unread(s, key, c);
 }
 
+/* A whole row replaces whatever row the store has. Where another version of the node has written the
+ * outputs meanwhile, the row must not: it would stand beside outputs that are not its own. Under an
+ * envelope other nodes may write as well. */
+static hd_status claim_outputs(scheduler *s, node_id id, commit *c) {
+    hd_status status = HD_OK;
+    for (uint32_t i = 0, out; !status && (out = graph_output(&s->graph, id, i)) != 0; i++)
+        if (!(out & WRITER_ENVELOPE)) status = add_claim(s, out, c);
+    return status;
+}
+
 static hd_status add_claims(scheduler *s, node_id id, commit *c) {
     uint32_t count;
     const uint32_t *keys = match_keys(s, id, &count);
+    uint16_t flags = kept_of(s, id)->flags;
     hd_status status = keys ? HD_OK : HD_NOMEM;
     for (uint32_t i = 0; i < count && !status; i++) status = add_claim(s, keys[i], c);
-    return status;
+    bool outputs_too = (flags & KEPT_CHANGED) && !(flags & KEPT_MENDS); /* those are keys */
+    return status || !outputs_too ? status : claim_outputs(s, id, c);
 }
 
 /* ---- a seal */
