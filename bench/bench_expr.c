@@ -61,7 +61,7 @@ static void run_many(void *ctx, uint64_t n) {
 
 static uint64_t executed(const bench_world *x) {
     uint64_t sum = 0;
-    for (int i = 0; i < OP_COUNT; i++) sum += machine_counts(x->m)[i];
+    for (int i = 0; i < CODE_COUNT; i++) sum += machine_counts(x->m)[i];
     return sum;
 }
 

@@ -7,5 +7,6 @@
 #include <heddle/scheduler.h>
 #include <heddle/event.h>
 #include <heddle/pattern.h>
+#include <heddle/workflow.h>
 #include <heddle/inspect.h>
 #endif

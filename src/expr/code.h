@@ -71,10 +71,10 @@
     X(RETURN)
 
 typedef enum code_op {
-#define CODE_ROW(name) OP_##name,
+#define CODE_ROW(name) CODE_##name,
     CODE_OPS(CODE_ROW)
 #undef CODE_ROW
-        OP_COUNT
+        CODE_COUNT
 } code_op;
 
 typedef struct insn {

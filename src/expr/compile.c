@@ -28,7 +28,7 @@ static bool start(compiler *k, world *w, scope *names, hd_error *error) {
 
 hd_status compile_expression(world *w, scope *names, hd_value form, code **out, hd_error *error) {
     compiler k;
-    if (start(&k, w, names, error) && compile_value(&k, form)) emit(&k, OP_RETURN, 0, 0, 0);
+    if (start(&k, w, names, error) && compile_value(&k, form)) emit(&k, CODE_RETURN, 0, 0, 0);
     return finish(&k, out);
 }
 
@@ -42,7 +42,7 @@ hd_status compile_statements(world *w, scope *names, hd_value form, code **out, 
         compile_statement(&k, hd_value_index(form, i));
         leave(&k);
     }
-    if (!k.status && constant(&k, ev_none(), &none)) emit(&k, OP_CONST, 0, none, 0);
-    emit(&k, OP_RETURN, 0, 0, 0);
+    if (!k.status && constant(&k, ev_none(), &none)) emit(&k, CODE_CONST, 0, none, 0);
+    emit(&k, CODE_RETURN, 0, 0, 0);
     return finish(&k, out);
 }

@@ -11,7 +11,7 @@
 
 enum { CALL_OF_BUILTIN, CALL_OF_METHOD, CALL_OF_CLASS }; /* a of CALL_STAR */
 
-static const code_op plain_ops[] = { OP_CALL, OP_METHOD, OP_NEW };
+static const code_op plain_ops[] = { CODE_CALL, CODE_METHOD, CODE_NEW };
 
 static bool has_stars(hd_value args, hd_value names) {
     for (size_t i = 0; i < form_count(args); i++)
@@ -85,14 +85,14 @@ static bool collect_args(compiler *k, hd_value form, size_t at, uint32_t kind, u
         hd_value arg = hd_value_index(args, i);
         if (!is_star(arg, "*")) {
             if (!compile_element(k, args, i)) return false;
-            emit(k, OP_APPEND, 0, into, 0);
+            emit(k, CODE_APPEND, 0, into, 0);
             continue;
         }
         if (!enter(k, (uint32_t)i) || !compile_element(k, arg, 1)) return false;
         leave(k);
         /* The complaint about what cannot be iterated names the callee only where it stands alone. */
-        if (form_count(args) == 1) emit(k, OP_STAR_ARGS, kind, target, into);
-        else emit(k, OP_EXTEND, 0, into, 0);
+        if (form_count(args) == 1) emit(k, CODE_STAR_ARGS, kind, target, into);
+        else emit(k, CODE_EXTEND, 0, into, 0);
     }
     leave(k);
     return !k->status;
@@ -108,31 +108,31 @@ static bool collect_names(compiler *k, hd_value form, size_t at, uint32_t kind, 
         uint32_t name_at;
         bool star = is_star(pair, "**");
         if (!star &&
-            (!constant_text(k, name, length, &name_at) || !emit(k, OP_CONST, 0, name_at, 0)))
+            (!constant_text(k, name, length, &name_at) || !emit(k, CODE_CONST, 0, name_at, 0)))
             return false;
         if (!enter(k, (uint32_t)at) || !enter(k, (uint32_t)i) || !compile_element(k, pair, 1))
             return false;
         leave(k);
         leave(k);
         /* A name after ** must not be there already: a dict of one entry is checked like **. */
-        if (!star) emit(k, OP_DICT, 0, 1, 0);
-        emit(k, OP_STAR_NAMES, kind, target, into);
+        if (!star) emit(k, CODE_DICT, 0, 1, 0);
+        emit(k, CODE_STAR_NAMES, kind, target, into);
     }
     return !k->status;
 }
 
 static bool call_with_stars(compiler *k, hd_value form, size_t at, uint32_t kind, uint32_t target) {
     uint32_t args = new_local(k), names = new_local(k);
-    emit(k, OP_LIST, 0, 0, 0);
-    emit(k, OP_STORE_LOCAL, 0, args, 0);
-    emit(k, OP_DICT, 0, 0, 0);
-    emit(k, OP_STORE_LOCAL, 0, names, 0);
+    emit(k, CODE_LIST, 0, 0, 0);
+    emit(k, CODE_STORE_LOCAL, 0, args, 0);
+    emit(k, CODE_DICT, 0, 0, 0);
+    emit(k, CODE_STORE_LOCAL, 0, names, 0);
     if (!collect_args(k, form, at, kind, target, args) ||
         !collect_names(k, form, at + 1, kind, target, names))
         return false;
-    emit(k, OP_LOCAL, 0, args, 0);
-    emit(k, OP_LOCAL, 0, names, 0);
-    return emit(k, OP_CALL_STAR, kind, target, 0);
+    emit(k, CODE_LOCAL, 0, args, 0);
+    emit(k, CODE_LOCAL, 0, names, 0);
+    return emit(k, CODE_CALL_STAR, kind, target, 0);
 }
 
 static bool compile_elements(compiler *k, hd_value form, size_t at, uint32_t kind,
@@ -167,7 +167,7 @@ bool compile_method(compiler *k, hd_value form) {
     uint32_t site = k->c->methods.count; /* the receiver may have made some */
     method_site fresh = { .name = k->c->constants.items[at], .kind = EV_KINDS };
     if (!vec_push(&k->w->env, &k->c->methods, fresh)) return refuse_nomem(k);
-    return emit(k, OP_METHOD_CHECK, 0, site, 0) &&
+    return emit(k, CODE_METHOD_CHECK, 0, site, 0) &&
            compile_elements(k, form, 3, CALL_OF_METHOD, site);
 }
 
@@ -194,16 +194,16 @@ static bool compile_func(compiler *k, hd_value form) {
     const function *f = dot ? NULL : function_find(builtins, name, length);
     if (f)
         return constant(k, call_target(TARGET_BUILTIN, 0, (uint32_t)(f - builtins)), &at) &&
-               emit(k, OP_CONST, 0, at, 0);
+               emit(k, CODE_CONST, 0, at, 0);
     uint32_t class_ = classes_find(k->w->classes, name, dot ? (size_t)(dot - name) : length);
     if (class_ == CLASS_NONE)
         return refuse(k, "there is no function '%.*s'", (int)(length < 60 ? length : 60), name);
-    if (!dot) return constant(k, ev_type(class_), &at) && emit(k, OP_CONST, 0, at, 0);
+    if (!dot) return constant(k, ev_type(class_), &at) && emit(k, CODE_CONST, 0, at, 0);
     if (!constant_text(k, dot + 1, length - (size_t)(dot + 1 - name), &at)) return false;
     ev pair = tuple_pair(k->w, ev_type(class_), k->c->constants.items[at]);
     return constant(k, pair, &pair_at) &&
            constant(k, call_target(TARGET_METHOD, k->c->serial, pair_at), &at) &&
-           emit(k, OP_CONST, 0, at, 0);
+           emit(k, CODE_CONST, 0, at, 0);
 }
 
 /* ["lambda", ["x", ...], body]: the body stands aside and is jumped over. */
@@ -213,7 +213,7 @@ static bool compile_lambda(compiler *k, hd_value form) {
     if (form_count(form) != 3 || hd_value_kind(params) != HD_KIND_ARRAY || form_count(params) > 16)
         return refuse(k, "'lambda' takes a list of names and an expression");
     if (!vec_push(&k->w->env, &k->c->lambdas, ((lambda){ 0 }))) return refuse_nomem(k);
-    uint32_t over = emit_jump(k, OP_JUMP);
+    uint32_t over = emit_jump(k, CODE_JUMP);
     lambda l = { .start = k->c->insns.count,
                  .params = (uint32_t)form_count(params),
                  .first = k->c->locals };
@@ -226,12 +226,12 @@ static bool compile_lambda(compiler *k, hd_value form) {
     bool good = compile_element(k, form, 2);
     k->inner--;
     k->locals.count = known;
-    emit(k, OP_RETURN, 0, 0, 0);
+    emit(k, CODE_RETURN, 0, 0, 0);
     patch(k, over);
     if (!good) return false;
     k->c->lambdas.items[index] = l;
     return constant(k, call_target(TARGET_LAMBDA, k->c->serial, index), &at) &&
-           emit(k, OP_CONST, 0, at, 0);
+           emit(k, CODE_CONST, 0, at, 0);
 }
 
 bool compile_function(compiler *k, hd_value form) {

@@ -65,10 +65,10 @@ bool form_text(compiler *k, hd_value form, size_t index, const char *what, const
 /* How many values an instruction can leave on the stack beyond what it takes. */
 static uint32_t pushes(code_op op, uint32_t b, uint32_t c) {
     switch (op) {
-    case OP_UNPACK: return b;
-    case OP_UNPACK_REST: return b + c + 1;
-    case OP_DUP2: return 2;
-    case OP_DUP4: return 4;
+    case CODE_UNPACK: return b;
+    case CODE_UNPACK_REST: return b + c + 1;
+    case CODE_DUP2: return 2;
+    case CODE_DUP4: return 4;
     default: return 1;
     }
 }

@@ -45,7 +45,7 @@ static bool compile_const(compiler *k, hd_value form) {
     if (status == HD_NOMEM) return refuse_nomem(k);
     if (status) return enter(k, 1) && refuse(k, "%s", error.message);
     if (ev_has_identity(v)) return refuse(k, "a constant must be immutable");
-    return constant(k, v, &at) && emit(k, OP_CONST, 0, at, 0);
+    return constant(k, v, &at) && emit(k, CODE_CONST, 0, at, 0);
 }
 
 static bool compile_scalar(compiler *k, hd_value form) {
@@ -58,12 +58,13 @@ static bool compile_scalar(compiler *k, hd_value form) {
     case HD_KIND_BOOL: v = ev_bool(hd_value_as_bool(form, false)); break;
     case HD_KIND_INT: v = ev_int(hd_value_as_int(form, 0)); break;
     case HD_KIND_DOUBLE: v = ev_float(hd_value_as_double(form, 0)); break;
-    case HD_KIND_STRING: return constant_text(k, chars, length, &at) && emit(k, OP_CONST, 0, at, 0);
+    case HD_KIND_STRING:
+        return constant_text(k, chars, length, &at) && emit(k, CODE_CONST, 0, at, 0);
     default:
         return refuse(k, "%s is no form: write [\"const\", ...]",
                       hd_kind_name(hd_value_kind(form)));
     }
-    return constant(k, v, &at) && emit(k, OP_CONST, 0, at, 0);
+    return constant(k, v, &at) && emit(k, CODE_CONST, 0, at, 0);
 }
 
 static bool compile_name(compiler *k, hd_value form) {
@@ -74,11 +75,11 @@ static bool compile_name(compiler *k, hd_value form) {
     for (uint32_t i = k->locals.count; i-- > 0;) {
         const local_name *l = &k->locals.items[i];
         if (l->length != length || memcmp(l->name, name, length) != 0) continue;
-        return constant_text(k, name, length, &at) && emit(k, OP_LOCAL, 0, l->slot, at);
+        return constant_text(k, name, length, &at) && emit(k, CODE_LOCAL, 0, l->slot, at);
     }
     hd_status status = scope_slot(k->names, name, length, &slot);
     if (status) return status == HD_NOMEM ? refuse_nomem(k) : refuse(k, "too many variables");
-    return emit(k, OP_NAME, k->inner > 0, slot, 0);
+    return emit(k, CODE_NAME, k->inner > 0, slot, 0);
 }
 
 static bool compile_type(compiler *k, hd_value form) {
@@ -89,13 +90,13 @@ static bool compile_type(compiler *k, hd_value form) {
         return false;
     uint32_t class_ = classes_find(k->w->classes, name, length);
     if (class_ == CLASS_NONE) return refuse(k, "there is no class '%.*s'", (int)length, name);
-    return constant(k, ev_type(class_), &at) && emit(k, OP_CONST, 0, at, 0);
+    return constant(k, ev_type(class_), &at) && emit(k, CODE_CONST, 0, at, 0);
 }
 
 /* ---- Operators --------------------------------------------------------------------------- */
 
 static bool compile_unary(compiler *k, hd_value form, unary_op op) {
-    return counts(k, form, 1, 1) && compile_element(k, form, 1) && emit(k, OP_UNARY, op, 0, 0);
+    return counts(k, form, 1, 1) && compile_element(k, form, 1) && emit(k, CODE_UNARY, op, 0, 0);
 }
 
 static bool compile_neg(compiler *k, hd_value form) { return compile_unary(k, form, UNARY_NEG); }
@@ -105,7 +106,7 @@ static bool compile_not(compiler *k, hd_value form) { return compile_unary(k, fo
 
 static bool compile_binary(compiler *k, hd_value form, binary_op op) {
     return counts(k, form, 2, 2) && compile_element(k, form, 1) && compile_element(k, form, 2) &&
-           emit(k, OP_BINARY, op, 0, 0);
+           emit(k, CODE_BINARY, op, 0, 0);
 }
 
 static bool compile_logic(compiler *k, hd_value form, code_op op) {
@@ -120,8 +121,8 @@ static bool compile_logic(compiler *k, hd_value form, code_op op) {
     return !k->status;
 }
 
-static bool compile_and(compiler *k, hd_value form) { return compile_logic(k, form, OP_AND); }
-static bool compile_or(compiler *k, hd_value form) { return compile_logic(k, form, OP_OR); }
+static bool compile_and(compiler *k, hd_value form) { return compile_logic(k, form, CODE_AND); }
+static bool compile_or(compiler *k, hd_value form) { return compile_logic(k, form, CODE_OR); }
 
 static bool compare_op_of(compiler *k, hd_value form, size_t index, compare_op *out) {
     const char *name;
@@ -144,24 +145,24 @@ static bool compile_cmp(compiler *k, hd_value form) {
         compare_op op;
         bool last = i + 2 >= n;
         if (!compare_op_of(k, form, i, &op) || !compile_element(k, form, i + 1)) return false;
-        if (!last) emit(k, OP_DUP, 0, 0, 0), emit(k, OP_ROT3, 0, 0, 0);
-        emit(k, OP_COMPARE, op, 0, 0);
-        if (!last) jumps[count++] = emit_jump(k, OP_AND);
+        if (!last) emit(k, CODE_DUP, 0, 0, 0), emit(k, CODE_ROT3, 0, 0, 0);
+        emit(k, CODE_COMPARE, op, 0, 0);
+        if (!last) jumps[count++] = emit_jump(k, CODE_AND);
     }
     if (!count) return !k->status;
-    uint32_t end = emit_jump(k, OP_JUMP);
+    uint32_t end = emit_jump(k, CODE_JUMP);
     for (uint32_t i = 0; i < count; i++) patch(k, jumps[i]);
-    emit(k, OP_ROT2, 0, 0, 0); /* false is above the operand that was kept */
-    emit(k, OP_POP, 0, 0, 0);
+    emit(k, CODE_ROT2, 0, 0, 0); /* false is above the operand that was kept */
+    emit(k, CODE_POP, 0, 0, 0);
     patch(k, end);
     return !k->status;
 }
 
 static bool compile_if(compiler *k, hd_value form) {
     if (!counts(k, form, 3, 3) || !compile_element(k, form, 1)) return false;
-    uint32_t otherwise = emit_jump(k, OP_JUMP_FALSE);
+    uint32_t otherwise = emit_jump(k, CODE_JUMP_FALSE);
     if (!compile_element(k, form, 2)) return false;
-    uint32_t end = emit_jump(k, OP_JUMP);
+    uint32_t end = emit_jump(k, CODE_JUMP);
     patch(k, otherwise);
     if (!compile_element(k, form, 3)) return false;
     patch(k, end);
@@ -189,13 +190,13 @@ static bool compile_starred(compiler *k, hd_value form, size_t index) {
 static bool compile_spread(compiler *k, hd_value form, code_op make, code_op one, code_op many) {
     uint32_t local = new_local(k);
     emit(k, make, 0, 0, 0);
-    emit(k, OP_STORE_LOCAL, 0, local, 0);
+    emit(k, CODE_STORE_LOCAL, 0, local, 0);
     for (size_t i = 1; i < form_count(form); i++) {
         bool star = is_star(hd_value_index(form, i), "*");
         if (!(star ? compile_starred(k, form, i) : compile_element(k, form, i))) return false;
         emit(k, star ? many : one, 0, local, 0);
     }
-    return emit(k, OP_LOCAL, 0, local, 0);
+    return emit(k, CODE_LOCAL, 0, local, 0);
 }
 
 static bool compile_display(compiler *k, hd_value form, code_op make, code_op one, code_op many) {
@@ -207,16 +208,17 @@ static bool compile_display(compiler *k, hd_value form, code_op make, code_op on
 }
 
 static bool compile_list(compiler *k, hd_value form) {
-    return compile_display(k, form, OP_LIST, OP_APPEND, OP_EXTEND);
+    return compile_display(k, form, CODE_LIST, CODE_APPEND, CODE_EXTEND);
 }
 
 static bool compile_set(compiler *k, hd_value form) {
-    return compile_display(k, form, OP_SET, OP_ADD, OP_UPDATE);
+    return compile_display(k, form, CODE_SET, CODE_ADD, CODE_UPDATE);
 }
 
 static bool compile_tuple(compiler *k, hd_value form) {
-    if (!has_star(form, "*")) return compile_display(k, form, OP_TUPLE, 0, 0);
-    return compile_spread(k, form, OP_LIST, OP_APPEND, OP_EXTEND) && emit(k, OP_TO_TUPLE, 0, 0, 0);
+    if (!has_star(form, "*")) return compile_display(k, form, CODE_TUPLE, 0, 0);
+    return compile_spread(k, form, CODE_LIST, CODE_APPEND, CODE_EXTEND) &&
+           emit(k, CODE_TO_TUPLE, 0, 0, 0);
 }
 
 /* ["dict", key, value, ..., ["**", e], ...] */
@@ -225,21 +227,22 @@ static bool compile_dict(compiler *k, hd_value form) {
     bool stars = has_star(form, "**");
     uint32_t local = stars ? new_local(k) : 0;
     if (stars) {
-        emit(k, OP_DICT, 0, 0, 0);
-        emit(k, OP_STORE_LOCAL, 0, local, 0);
+        emit(k, CODE_DICT, 0, 0, 0);
+        emit(k, CODE_STORE_LOCAL, 0, local, 0);
     }
     for (size_t i = 1; i < n;) {
         if (is_star(hd_value_index(form, i), "**")) {
             if (!compile_starred(k, form, i++)) return false;
-            emit(k, OP_MERGE, 0, local, 0);
+            emit(k, CODE_MERGE, 0, local, 0);
             continue;
         }
         if (i + 1 >= n) return refuse(k, "the last key of a dict has no value");
         if (!compile_element(k, form, i) || !compile_element(k, form, i + 1)) return false;
         i += 2;
-        if (stars) emit(k, OP_PUT, 0, local, 0);
+        if (stars) emit(k, CODE_PUT, 0, local, 0);
     }
-    return stars ? emit(k, OP_LOCAL, 0, local, 0) : emit(k, OP_DICT, 0, (uint32_t)(n - 1) / 2, 0);
+    return stars ? emit(k, CODE_LOCAL, 0, local, 0)
+                 : emit(k, CODE_DICT, 0, (uint32_t)(n - 1) / 2, 0);
 }
 
 /* ---- Places ------------------------------------------------------------------------------ */
@@ -250,26 +253,26 @@ static bool compile_attr(compiler *k, hd_value form) {
     uint32_t at;
     return counts(k, form, 2, 2) && compile_element(k, form, 1) &&
            form_text(k, form, 2, "the name of an attribute", &name, &length) &&
-           constant_text(k, name, length, &at) && emit(k, OP_ATTR, 0, at, 0);
+           constant_text(k, name, length, &at) && emit(k, CODE_ATTR, 0, at, 0);
 }
 
 static bool compile_item(compiler *k, hd_value form) {
     return counts(k, form, 2, 2) && compile_element(k, form, 1) && compile_element(k, form, 2) &&
-           emit(k, OP_ITEM, 0, 0, 0);
+           emit(k, CODE_ITEM, 0, 0, 0);
 }
 
 static bool compile_slice(compiler *k, hd_value form) {
     if (!counts(k, form, 4, 4)) return false;
     for (size_t i = 1; i <= 4; i++)
         if (!compile_element(k, form, i)) return false;
-    return emit(k, OP_SLICE, 0, 0, 0);
+    return emit(k, CODE_SLICE, 0, 0, 0);
 }
 
 static bool compile_walrus(compiler *k, hd_value form) {
     const char *name;
     size_t length;
     if (!counts(k, form, 2, 2) || !form_text(k, form, 1, "a name", &name, &length)) return false;
-    return compile_element(k, form, 2) && emit(k, OP_DUP, 0, 0, 0) &&
+    return compile_element(k, form, 2) && emit(k, CODE_DUP, 0, 0, 0) &&
            compile_name_store(k, name, length, false);
 }
 
@@ -287,7 +290,7 @@ static bool compile_fmt(compiler *k, hd_value form) {
     if (has_spec && hd_value_kind(spec) != HD_KIND_STRING && !is_form(spec, "fstr"))
         return refuse(k, "a format specification is a string or an fstr");
     if (has_spec && !compile_element(k, form, 3)) return false;
-    return emit(k, OP_FORMAT, conversion ? (uint8_t)conversion[0] : 0, has_spec, 0);
+    return emit(k, CODE_FORMAT, conversion ? (uint8_t)conversion[0] : 0, has_spec, 0);
 }
 
 static bool compile_fstr(compiler *k, hd_value form) {
@@ -300,7 +303,7 @@ static bool compile_fstr(compiler *k, hd_value form) {
         else refuse(k, "a part of an fstr is a string or [\"fmt\", ...]");
         leave(k);
     }
-    return emit(k, OP_CONCAT, 0, (uint32_t)n - 1, 0);
+    return emit(k, CODE_CONCAT, 0, (uint32_t)n - 1, 0);
 }
 
 /* ---- All --------------------------------------------------------------------------------- */

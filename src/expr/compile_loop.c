@@ -25,7 +25,7 @@ static bool declare(compiler *k, hd_value target) {
         if (!form_text(k, target, 1, "a name", &l.name, &l.length)) return false;
         new_local(k);
         if (!vec_push(&k->w->env, &k->locals, l)) return refuse_nomem(k);
-        return emit(k, OP_CLEAR_LOCAL, 0, l.slot, 0);
+        return emit(k, CODE_CLEAR_LOCAL, 0, l.slot, 0);
     }
     if (is_form(target, "tuple") || is_form(target, "list") || is_star(target, "*")) {
         for (size_t i = 1; i < form_count(target); i++) {
@@ -56,10 +56,10 @@ static bool compile_body(compiler *k, const comprehension *c) {
     if (!compile_element(k, c->form, 1)) return false;
     if (c->what == COLLECT_DICT && !compile_element(k, c->form, 2)) return false;
     switch (c->what) {
-    case COLLECT_LIST: return emit(k, OP_APPEND, 0, c->into, 0);
-    case COLLECT_SET: return emit(k, OP_ADD, 0, c->into, 0);
-    case COLLECT_DICT: return emit(k, OP_PUT, 0, c->into, 0);
-    default: return emit(k, OP_YIELD, 0, 0, 0);
+    case COLLECT_LIST: return emit(k, CODE_APPEND, 0, c->into, 0);
+    case COLLECT_SET: return emit(k, CODE_ADD, 0, c->into, 0);
+    case COLLECT_DICT: return emit(k, CODE_PUT, 0, c->into, 0);
+    default: return emit(k, CODE_YIELD, 0, 0, 0);
     }
 }
 
@@ -69,18 +69,18 @@ static bool compile_clause(compiler *k, const comprehension *c, hd_value clause,
     uint32_t iterator = index == c->clause ? c->first : new_local(k);
     if (index != c->clause) {
         if (!compile_element(k, clause, 2)) return false;
-        emit(k, OP_ITER, 0, iterator, 0);
+        emit(k, CODE_ITER, 0, iterator, 0);
     }
     uint32_t start = k->c->insns.count;
-    emit(k, OP_NEXT, 0, iterator, UINT32_MAX);
+    emit(k, CODE_NEXT, 0, iterator, UINT32_MAX);
     if (!enter(k, 1) || !compile_store(k, hd_value_index(clause, 1))) return false;
     leave(k);
     for (size_t i = 3; i < form_count(clause); i++) {
         if (!compile_element(k, clause, i)) return false;
-        emit(k, OP_JUMP_FALSE, 0, start, 0);
+        emit(k, CODE_JUMP_FALSE, 0, start, 0);
     }
     if (!compile_clauses(k, c, index + 1)) return false;
-    emit(k, OP_JUMP, 0, start, 0);
+    emit(k, CODE_JUMP, 0, start, 0);
     patch_next(k, start);
     return !k->status;
 }
@@ -108,7 +108,7 @@ static bool compile_first(compiler *k, comprehension *c) {
     if (!enter(k, c->clause) || !compile_element(k, clause, 2)) return false;
     leave(k);
     c->first = new_local(k);
-    return emit(k, OP_ITER, 0, c->first, 0);
+    return emit(k, CODE_ITER, 0, c->first, 0);
 }
 
 static bool compile_inside(compiler *k, comprehension *c) {
@@ -125,26 +125,26 @@ static bool compile_collect(compiler *k, hd_value form, collect what, code_op ma
     if (!compile_first(k, &c)) return false;
     c.into = new_local(k);
     emit(k, make, 0, 0, 0);
-    emit(k, OP_STORE_LOCAL, 0, c.into, 0);
-    return compile_inside(k, &c) && emit(k, OP_LOCAL, 0, c.into, 0);
+    emit(k, CODE_STORE_LOCAL, 0, c.into, 0);
+    return compile_inside(k, &c) && emit(k, CODE_LOCAL, 0, c.into, 0);
 }
 
 bool compile_listcomp(compiler *k, hd_value form) {
-    return compile_collect(k, form, COLLECT_LIST, OP_LIST);
+    return compile_collect(k, form, COLLECT_LIST, CODE_LIST);
 }
 bool compile_setcomp(compiler *k, hd_value form) {
-    return compile_collect(k, form, COLLECT_SET, OP_SET);
+    return compile_collect(k, form, COLLECT_SET, CODE_SET);
 }
 bool compile_dictcomp(compiler *k, hd_value form) {
-    return compile_collect(k, form, COLLECT_DICT, OP_DICT);
+    return compile_collect(k, form, COLLECT_DICT, CODE_DICT);
 }
 
 bool compile_generator(compiler *k, hd_value form) {
     comprehension c = { .form = form, .what = COLLECT_YIELD, .clause = 2 };
     if (!compile_first(k, &c)) return false;
-    uint32_t over = emit_jump(k, OP_JUMP), start = k->c->insns.count;
+    uint32_t over = emit_jump(k, CODE_JUMP), start = k->c->insns.count;
     if (!compile_inside(k, &c)) return false;
-    emit(k, OP_END, 0, 0, 0);
+    emit(k, CODE_END, 0, 0, 0);
     patch(k, over);
-    return emit(k, OP_GENERATOR, 0, start, new_local(k));
+    return emit(k, CODE_GENERATOR, 0, start, new_local(k));
 }

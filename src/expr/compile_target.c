@@ -12,11 +12,11 @@ bool compile_name_store(compiler *k, const char *name, size_t length, bool compr
     for (uint32_t i = k->locals.count; comprehension && i-- > 0;) {
         const local_name *l = &k->locals.items[i];
         if (l->length == length && memcmp(l->name, name, length) == 0)
-            return emit(k, OP_STORE_LOCAL, 0, l->slot, 0);
+            return emit(k, CODE_STORE_LOCAL, 0, l->slot, 0);
     }
     hd_status status = scope_slot(k->names, name, length, &slot);
     if (status) return status == HD_NOMEM ? refuse_nomem(k) : refuse(k, "too many variables");
-    return emit(k, OP_STORE_NAME, 0, slot, 0);
+    return emit(k, CODE_STORE_NAME, 0, slot, 0);
 }
 
 static bool attr_name(compiler *k, hd_value target, uint32_t *at) {
@@ -41,8 +41,8 @@ static bool store_parts(compiler *k, hd_value target) {
         star = i;
     }
     if (n > 65000) return refuse(k, "too many targets");
-    if (star) emit(k, OP_UNPACK_REST, 0, (uint32_t)star - 1, (uint32_t)(n - 1 - star));
-    else emit(k, OP_UNPACK, 0, (uint32_t)n - 1, 0);
+    if (star) emit(k, CODE_UNPACK_REST, 0, (uint32_t)star - 1, (uint32_t)(n - 1 - star));
+    else emit(k, CODE_UNPACK, 0, (uint32_t)n - 1, 0);
     for (size_t i = 1; i < n; i++) {
         hd_value part = hd_value_index(target, i);
         if (!enter(k, (uint32_t)i)) return false;
@@ -61,11 +61,11 @@ bool compile_store(compiler *k, hd_value target) {
                compile_name_store(k, name, length, true);
     if (is_form(target, "attr"))
         return attr_name(k, target, &at) && compile_element(k, target, 1) &&
-               emit(k, OP_SET_ATTR, 0, at, 0);
+               emit(k, CODE_SET_ATTR, 0, at, 0);
     if (is_form(target, "item") && form_count(target) == 3)
-        return compile_parts(k, target, 1, 2) && emit(k, OP_SET_ITEM, 0, 0, 0);
+        return compile_parts(k, target, 1, 2) && emit(k, CODE_SET_ITEM, 0, 0, 0);
     if (is_form(target, "slice") && form_count(target) == 5)
-        return compile_parts(k, target, 1, 4) && emit(k, OP_SET_SLICE, 0, 0, 0);
+        return compile_parts(k, target, 1, 4) && emit(k, CODE_SET_SLICE, 0, 0, 0);
     if (is_form(target, "tuple") || is_form(target, "list")) return store_parts(k, target);
     return refuse(k, "this cannot be assigned to");
 }
@@ -79,7 +79,7 @@ static bool delete_name(compiler *k, hd_value target) {
     if (!form_text(k, target, 1, "a name", &name, &length)) return false;
     hd_status status = scope_slot(k->names, name, length, &slot);
     if (status) return status == HD_NOMEM ? refuse_nomem(k) : refuse(k, "too many variables");
-    return emit(k, OP_DELETE_NAME, 0, slot, 0);
+    return emit(k, CODE_DELETE_NAME, 0, slot, 0);
 }
 
 bool compile_delete(compiler *k, hd_value target) {
@@ -87,11 +87,11 @@ bool compile_delete(compiler *k, hd_value target) {
     if (is_form(target, "name") && form_count(target) == 2) return delete_name(k, target);
     if (is_form(target, "attr"))
         return attr_name(k, target, &at) && compile_element(k, target, 1) &&
-               emit(k, OP_DELETE_ATTR, 0, at, 0);
+               emit(k, CODE_DELETE_ATTR, 0, at, 0);
     if (is_form(target, "item") && form_count(target) == 3)
-        return compile_parts(k, target, 1, 2) && emit(k, OP_DELETE_ITEM, 0, 0, 0);
+        return compile_parts(k, target, 1, 2) && emit(k, CODE_DELETE_ITEM, 0, 0, 0);
     if (is_form(target, "slice") && form_count(target) == 5)
-        return compile_parts(k, target, 1, 4) && emit(k, OP_DELETE_SLICE, 0, 0, 0);
+        return compile_parts(k, target, 1, 4) && emit(k, CODE_DELETE_SLICE, 0, 0, 0);
     return refuse(k, "this cannot be deleted");
 }
 
@@ -102,24 +102,24 @@ static bool augment_place(compiler *k, hd_value form, binary_op op, hd_value tar
     bool item = parts == 2;
     if (!enter(k, 2) || !compile_parts(k, target, 1, parts)) return false;
     leave(k);
-    emit(k, item ? OP_DUP2 : OP_DUP4, 0, 0, 0);
-    emit(k, item ? OP_ITEM : OP_SLICE, 0, 0, 0);
+    emit(k, item ? CODE_DUP2 : CODE_DUP4, 0, 0, 0);
+    emit(k, item ? CODE_ITEM : CODE_SLICE, 0, 0, 0);
     if (!compile_element(k, form, 3)) return false;
-    emit(k, OP_INPLACE, op, 0, 0);
-    emit(k, item ? OP_ROT3 : OP_ROT5, 0, 0, 0); /* the value below its place */
-    return emit(k, item ? OP_SET_ITEM : OP_SET_SLICE, 0, 0, 0);
+    emit(k, CODE_INPLACE, op, 0, 0);
+    emit(k, item ? CODE_ROT3 : CODE_ROT5, 0, 0, 0); /* the value below its place */
+    return emit(k, item ? CODE_SET_ITEM : CODE_SET_SLICE, 0, 0, 0);
 }
 
 static bool augment_attr(compiler *k, hd_value form, binary_op op, hd_value target) {
     uint32_t at;
     if (!enter(k, 2) || !attr_name(k, target, &at) || !compile_element(k, target, 1)) return false;
     leave(k);
-    emit(k, OP_DUP, 0, 0, 0);
-    emit(k, OP_ATTR, 0, at, 0);
+    emit(k, CODE_DUP, 0, 0, 0);
+    emit(k, CODE_ATTR, 0, at, 0);
     if (!compile_element(k, form, 3)) return false;
-    emit(k, OP_INPLACE, op, 0, 0);
-    emit(k, OP_ROT2, 0, 0, 0);
-    return emit(k, OP_SET_ATTR, 0, at, 0);
+    emit(k, CODE_INPLACE, op, 0, 0);
+    emit(k, CODE_ROT2, 0, 0, 0);
+    return emit(k, CODE_SET_ATTR, 0, at, 0);
 }
 
 /* ["aug", "+", target, value] */
@@ -142,7 +142,7 @@ static bool compile_aug(compiler *k, hd_value form) {
     if (is_form(target, "attr")) return augment_attr(k, form, op, target);
     if (!is_form(target, "name")) return enter(k, 2) && refuse(k, "this cannot be assigned to");
     if (!compile_element(k, form, 2) || !compile_element(k, form, 3)) return false;
-    emit(k, OP_INPLACE, op, 0, 0);
+    emit(k, CODE_INPLACE, op, 0, 0);
     if (!enter(k, 2) || !compile_store(k, target)) return false;
     leave(k);
     return !k->status;
@@ -156,7 +156,7 @@ static bool compile_assign(compiler *k, hd_value form) {
     if (n < 3) return refuse(k, "'assign' takes a value and targets");
     if (!compile_element(k, form, 1)) return false;
     for (size_t i = 2; i < n; i++) {
-        if (i + 1 < n) emit(k, OP_DUP, 0, 0, 0);
+        if (i + 1 < n) emit(k, CODE_DUP, 0, 0, 0);
         if (!enter(k, (uint32_t)i) || !compile_store(k, hd_value_index(form, i))) return false;
         leave(k);
     }
@@ -168,7 +168,7 @@ bool compile_statement(compiler *k, hd_value form) {
     if (is_form(form, "aug")) return compile_aug(k, form);
     if (is_form(form, "expr")) {
         if (form_count(form) != 2) return refuse(k, "'expr' takes one expression");
-        return compile_element(k, form, 1) && emit(k, OP_POP, 0, 0, 0);
+        return compile_element(k, form, 1) && emit(k, CODE_POP, 0, 0, 0);
     }
     if (!is_form(form, "del") || form_count(form) < 2)
         return refuse(k, "a statement is assign, aug, del or expr");

@@ -19,7 +19,7 @@ struct machine {
     code *c;
     frame *f;
     ev *locals;
-    uint64_t counts[OP_COUNT];
+    uint64_t counts[CODE_COUNT];
 };
 
 const uint64_t *machine_counts(const machine *m) { return m->counts; }
@@ -343,166 +343,166 @@ static ev run(machine *m, uint32_t pc, uint32_t *resume) {
         }
         w->steps--;
         switch ((code_op)i->op) {
-        case OP_CONST: *sp++ = constants[i->b]; break;
-        case OP_NAME:
+        case CODE_CONST: *sp++ = constants[i->b]; break;
+        case CODE_NAME:
             v = m->f->slots.items[i->b];
             if (RARELY(v.kind == EV_UNBOUND)) v = unbound_name(m, i);
             PUSH(v);
             break;
-        case OP_LOCAL:
+        case CODE_LOCAL:
             v = locals[i->b];
             if (RARELY(v.kind == EV_UNBOUND)) v = unbound_local(m, i);
             PUSH(v);
             break;
-        case OP_STORE_NAME: TRY(store_name(m, i, *--sp)); break;
-        case OP_STORE_LOCAL: locals[i->b] = *--sp; break;
-        case OP_DELETE_NAME: TRY(delete_name(m, i)); break;
-        case OP_CLEAR_LOCAL: locals[i->b] = ev_unbound(); break;
-        case OP_POP: sp--; break;
-        case OP_DUP: sp[0] = sp[-1], sp++; break;
-        case OP_DUP2: sp[0] = sp[-2], sp[1] = sp[-1], sp += 2; break;
-        case OP_DUP4: memcpy(sp, sp - 4, 4 * sizeof *sp), sp += 4; break;
-        case OP_ROT2: v = sp[-1], sp[-1] = sp[-2], sp[-2] = v; break;
-        case OP_ROT3: v = sp[-1], sp[-1] = sp[-2], sp[-2] = sp[-3], sp[-3] = v; break;
-        case OP_ROT5: v = sp[-1], memmove(sp - 4, sp - 5, 4 * sizeof *sp), sp[-5] = v; break;
-        case OP_UNARY: REPLACE(1, ev_unary(w, (unary_op)i->a, sp[-1])); break;
-        case OP_BINARY:
+        case CODE_STORE_NAME: TRY(store_name(m, i, *--sp)); break;
+        case CODE_STORE_LOCAL: locals[i->b] = *--sp; break;
+        case CODE_DELETE_NAME: TRY(delete_name(m, i)); break;
+        case CODE_CLEAR_LOCAL: locals[i->b] = ev_unbound(); break;
+        case CODE_POP: sp--; break;
+        case CODE_DUP: sp[0] = sp[-1], sp++; break;
+        case CODE_DUP2: sp[0] = sp[-2], sp[1] = sp[-1], sp += 2; break;
+        case CODE_DUP4: memcpy(sp, sp - 4, 4 * sizeof *sp), sp += 4; break;
+        case CODE_ROT2: v = sp[-1], sp[-1] = sp[-2], sp[-2] = v; break;
+        case CODE_ROT3: v = sp[-1], sp[-1] = sp[-2], sp[-2] = sp[-3], sp[-3] = v; break;
+        case CODE_ROT5: v = sp[-1], memmove(sp - 4, sp - 5, 4 * sizeof *sp), sp[-5] = v; break;
+        case CODE_UNARY: REPLACE(1, ev_unary(w, (unary_op)i->a, sp[-1])); break;
+        case CODE_BINARY:
             if (USUALLY(sp[-1].kind == EV_INT && sp[-2].kind == EV_INT)) {
                 REPLACE(2, arith_binary(w, (binary_op)i->a, sp[-2], sp[-1]));
                 break;
             }
             REPLACE(2, ev_binary(w, (binary_op)i->a, sp[-2], sp[-1]));
             break;
-        case OP_INPLACE: REPLACE(2, ev_inplace(w, (binary_op)i->a, sp[-2], sp[-1])); break;
-        case OP_COMPARE:
+        case CODE_INPLACE: REPLACE(2, ev_inplace(w, (binary_op)i->a, sp[-2], sp[-1])); break;
+        case CODE_COMPARE:
             answer = compare(w, i->a, sp[-2], sp[-1]);
             TRY(answer >= 0);
             sp -= 2;
             *sp++ = ev_bool(answer);
             break;
-        case OP_JUMP: pc = i->b; break;
-        case OP_JUMP_FALSE:
+        case CODE_JUMP: pc = i->b; break;
+        case CODE_JUMP_FALSE:
             if (!ev_truth(w, *--sp)) pc = i->b;
             TRY(!w->status);
             break;
-        case OP_AND:
+        case CODE_AND:
             if (!ev_truth(w, sp[-1])) pc = i->b;
             else sp--;
             TRY(!w->status);
             break;
-        case OP_OR:
+        case CODE_OR:
             if (ev_truth(w, sp[-1])) pc = i->b;
             else sp--;
             TRY(!w->status);
             break;
-        case OP_TUPLE: REPLACE(i->b, tuple_of(w, sp - i->b, i->b)); break;
-        case OP_LIST: REPLACE(i->b, plist_of(w, sp - i->b, i->b)); break;
-        case OP_SET: REPLACE(i->b, build_set(w, sp - i->b, i->b)); break;
-        case OP_DICT: REPLACE(2 * i->b, build_dict(w, sp - 2 * i->b, i->b)); break;
-        case OP_APPEND: TRY(plist_append(w, locals[i->b].list, *--sp)); break;
-        case OP_EXTEND: TRY(extend(w, locals[i->b], *--sp)); break;
-        case OP_ADD: TRY(dict_set(w, locals[i->b].dict, *--sp, ev_none())); break;
-        case OP_UPDATE: TRY(set_update(w, locals[i->b].dict, *--sp)); break;
-        case OP_PUT:
+        case CODE_TUPLE: REPLACE(i->b, tuple_of(w, sp - i->b, i->b)); break;
+        case CODE_LIST: REPLACE(i->b, plist_of(w, sp - i->b, i->b)); break;
+        case CODE_SET: REPLACE(i->b, build_set(w, sp - i->b, i->b)); break;
+        case CODE_DICT: REPLACE(2 * i->b, build_dict(w, sp - 2 * i->b, i->b)); break;
+        case CODE_APPEND: TRY(plist_append(w, locals[i->b].list, *--sp)); break;
+        case CODE_EXTEND: TRY(extend(w, locals[i->b], *--sp)); break;
+        case CODE_ADD: TRY(dict_set(w, locals[i->b].dict, *--sp, ev_none())); break;
+        case CODE_UPDATE: TRY(set_update(w, locals[i->b].dict, *--sp)); break;
+        case CODE_PUT:
             sp -= 2;
             TRY(dict_set(w, locals[i->b].dict, sp[0], sp[1]));
             break;
-        case OP_MERGE: TRY(merge(w, locals[i->b], *--sp)); break;
-        case OP_TO_TUPLE: REPLACE(1, tuple_of(w, sp[-1].list->items, sp[-1].list->count)); break;
-        case OP_ITEM: REPLACE(2, item_get(w, sp[-2], sp[-1])); break;
-        case OP_SET_ITEM: /* value, object, index */
+        case CODE_MERGE: TRY(merge(w, locals[i->b], *--sp)); break;
+        case CODE_TO_TUPLE: REPLACE(1, tuple_of(w, sp[-1].list->items, sp[-1].list->count)); break;
+        case CODE_ITEM: REPLACE(2, item_get(w, sp[-2], sp[-1])); break;
+        case CODE_SET_ITEM: /* value, object, index */
             TRY(item_set(w, sp[-2], sp[-1], sp[-3]));
             sp -= 3;
             break;
-        case OP_DELETE_ITEM:
+        case CODE_DELETE_ITEM:
             TRY(item_delete(w, sp[-2], sp[-1]));
             sp -= 2;
             break;
-        case OP_SLICE: REPLACE(4, slice_get(w, sp[-4], sp[-3], sp[-2], sp[-1])); break;
-        case OP_SET_SLICE: /* value, object, from, to, step */
+        case CODE_SLICE: REPLACE(4, slice_get(w, sp[-4], sp[-3], sp[-2], sp[-1])); break;
+        case CODE_SET_SLICE: /* value, object, from, to, step */
             TRY(slice_set(w, sp[-4], sp[-3], sp[-2], sp[-1], sp[-5]));
             sp -= 5;
             break;
-        case OP_DELETE_SLICE:
+        case CODE_DELETE_SLICE:
             TRY(slice_delete(w, sp[-4], sp[-3], sp[-2], sp[-1]));
             sp -= 4;
             break;
-        case OP_ATTR: REPLACE(1, attr_get(w, sp[-1], constants[i->b])); break;
-        case OP_SET_ATTR: /* value, object */
+        case CODE_ATTR: REPLACE(1, attr_get(w, sp[-1], constants[i->b])); break;
+        case CODE_SET_ATTR: /* value, object */
             TRY(attr_set(w, sp[-1], constants[i->b], sp[-2]));
             sp -= 2;
             break;
-        case OP_DELETE_ATTR: TRY(attr_delete(w, *--sp, constants[i->b])); break;
-        case OP_UNPACK:
+        case CODE_DELETE_ATTR: TRY(attr_delete(w, *--sp, constants[i->b])); break;
+        case CODE_UNPACK:
             v = *--sp;
             m->sp = sp + i->b; /* a generator runs above what it has filled */
             TRY(unpack(w, v, i->b, sp));
             sp += i->b;
             break;
-        case OP_UNPACK_REST:
+        case CODE_UNPACK_REST:
             v = *--sp;
             TRY(unpack_rest(w, v, i->b, i->c, sp));
             sp += i->b + i->c + 1;
             break;
-        case OP_ITER:
+        case CODE_ITER:
             v = iter_of(w, *--sp);
             TRY(!ev_failed(v));
             locals[i->b] = v;
             break;
-        case OP_NEXT:
+        case CODE_NEXT:
             if (RARELY(w->zeroes.count > SWEEP_AT && !m->nested)) sweep_in_loop(m, sp);
             answer = iter_next(w, locals[i->b], sp);
             TRY(answer >= 0);
             if (answer) sp++;
             else pc = i->c;
             break;
-        case OP_CALL: {
+        case CODE_CALL: {
             call c = call_of(m, i, NULL);
             c.args = sp - c.count - c.named;
             REPLACE(c.count + c.named, call_builtin(w, i->b, &c));
             break;
         }
-        case OP_METHOD_CHECK: TRY(check_method(m, &m->c->methods.items[i->b], sp[-1])); break;
-        case OP_METHOD: {
+        case CODE_METHOD_CHECK: TRY(check_method(m, &m->c->methods.items[i->b], sp[-1])); break;
+        case CODE_METHOD: {
             call c = call_of(m, i, NULL);
             c.args = sp - c.count - c.named;
             REPLACE(c.count + c.named + 1,
                     call_site(m, &m->c->methods.items[i->b], c.args[-1], &c));
             break;
         }
-        case OP_NEW: {
+        case CODE_NEW: {
             call c = call_of(m, i, NULL);
             c.args = sp - c.count - c.named;
             REPLACE(c.count + c.named, call_class(w, i->b, &c));
             break;
         }
-        case OP_STAR_ARGS:
+        case CODE_STAR_ARGS:
             TRY(star_args(m, i, locals[i->c], sp[-1]));
             sp--;
             break;
-        case OP_STAR_NAMES:
+        case CODE_STAR_NAMES:
             TRY(star_names(m, i, locals[i->c], sp[-1]));
             sp--;
             break;
-        case OP_CALL_STAR: /* [receiver,] arguments, names */
+        case CODE_CALL_STAR: /* [receiver,] arguments, names */
             REPLACE(i->a == 1 ? 3 : 2,
                     call_star(m, i, i->a == 1 ? sp[-3] : ev_unbound(), sp[-2], sp[-1]));
             break;
-        case OP_FORMAT:
+        case CODE_FORMAT:
             if (i->b) REPLACE(2, format_part(w, sp[-2], i->a, sp[-1]));
             else REPLACE(1, format_part(w, sp[-1], i->a, w->empty_str));
             break;
-        case OP_CONCAT: REPLACE(i->b, concat_parts(w, sp - i->b, i->b)); break;
-        case OP_GENERATOR:
+        case CODE_CONCAT: REPLACE(i->b, concat_parts(w, sp - i->b, i->b)); break;
+        case CODE_GENERATOR:
             v = generator(m, i);
             PUSH(v);
             break;
-        case OP_YIELD:
+        case CODE_YIELD:
             *resume = pc;
             assert(sp == base + 1);
             return sp[-1];
-        case OP_END: *resume = UINT32_MAX; return ev_unbound();
-        case OP_RETURN: return sp[-1];
+        case CODE_END: *resume = UINT32_MAX; return ev_unbound();
+        case CODE_RETURN: return sp[-1];
         default: assert(false);
         }
     }

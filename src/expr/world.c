@@ -159,6 +159,7 @@ static void free_iter(world *w, iter *it) {
 static void object_free(world *w, obj *o) {
     size_t size = 0;
     ev v = ev_of(o);
+    if ((o->flags & OBJ_TRACKED) && w->freed) w->freed(w->freed_ctx, world_number(v));
     switch (o->kind) {
     case EV_STR:
     case EV_BYTES: size = text_size(v.text); break;

@@ -91,6 +91,9 @@ struct world {
     VEC(change) journal;
     world_load_fn load;
     void *load_ctx;
+    /* Told the number of each tracked object that is freed. NULL: nothing wants to know. */
+    void (*freed)(void *ctx, uint32_t number);
+    void *freed_ctx;
 
     struct classes *classes; /* see class.h; borrowed */
     /* The machine, for iterators that run code and functions that are values; see machine.h, the
@@ -162,12 +165,12 @@ static inline bool world_step(world *w) {
 
 /* ---- Journal and loading ----------------------------------------------------------------- */
 
-void world_note_now(world *w, ev object, change_op op, uint32_t index, ev key, ev value);
+void world_note_now(world *w, ev object, change_op how, uint32_t index, ev key, ev value);
 /* Called after each change of an object. */
-static inline void world_note(world *w, void *object, change_op op, uint32_t index, ev key,
+static inline void world_note(world *w, void *object, change_op how, uint32_t index, ev key,
                               ev value) {
     obj *o = object;
-    if (RARELY(o->flags & OBJ_TRACKED)) world_note_now(w, ev_of(o), op, index, key, value);
+    if (RARELY(o->flags & OBJ_TRACKED)) world_note_now(w, ev_of(o), how, index, key, value);
 }
 void world_journal_clear(world *w);
 

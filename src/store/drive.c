@@ -143,6 +143,7 @@ hd_status hd_close(hd_runtime *rt) {
     rt->driven = true;
     if (rt->open) hd_tx_abort(rt->open);
     if (rt->outside.close) rt->outside.close(rt->outside.ctx);
+    if (rt->work.close) rt->work.close(rt->work.ctx);
     rt->leaves_derived = !rt->owns_memory && !rt->options.read_only;
     if (rt->hooks.closing) rt->hooks.closing(rt->hooks.ctx);
     hd_status status = hd_runtime_sync(rt);
@@ -234,6 +235,7 @@ static hd_status pump(hd_runtime *rt) {
     if (atomic_load_explicit(&rt->woken, memory_order_relaxed)) drain_wake(rt);
     if (atomic_load_explicit(&rt->posts, memory_order_relaxed)) run_posts(rt);
     if (rt->extension.prepare) rt->extension.prepare(rt->extension.ctx);
+    if (rt->work.prepare) rt->work.prepare(rt->work.ctx);
     rt->pumping = true;
     status = pump_rest(rt);
     rt->pumping = false;
@@ -259,6 +261,8 @@ uint64_t hd_runtime_deadline(const hd_runtime *rt) {
     uint64_t runs = rt->hooks.deadline ? rt->hooks.deadline(rt->hooks.ctx) : UINT64_MAX;
     uint64_t others = extension_deadline(&rt->extension);
     uint64_t outside = extension_deadline(&rt->outside);
+    uint64_t work = extension_deadline(&rt->work);
+    if (work < outside) outside = work;
     uint64_t first = store < runs ? store : runs, then = others < outside ? others : outside;
     return first < then ? first : then;
 }
@@ -302,6 +306,7 @@ static bool take_turn(hd_runtime *rt, bool verdicts_only) {
     authority *a = rt->r.authority;
     if (!a->ops->turn) return false;
     bool alone = rt->r.pending_count == 1 && extension_deadline(&rt->extension) == UINT64_MAX &&
+                 extension_deadline(&rt->work) == UINT64_MAX &&
                  (!rt->hooks.deadline || rt->hooks.deadline(rt->hooks.ctx) == UINT64_MAX);
     return (verdicts_only || alone) && a->ops->turn(a);
 }
@@ -318,6 +323,16 @@ static hd_status wait_for_more(hd_runtime *rt, bool verdicts_only) {
                             strerror(why));
     env_wait(&rt->env, fd, deadline);
     return HD_OK;
+}
+
+hd_status runtime_run_until(hd_runtime *rt, bool (*done)(void *ctx), void *ctx) {
+    hd_status status = HD_OK;
+    while (!done(ctx) && (!status || status == HD_PENDING)) {
+        status = pump(rt);
+        if (!status && !done(ctx)) wait_for_more(rt, false);
+    }
+    start(rt);
+    return status == HD_PENDING ? HD_OK : status;
 }
 
 static hd_status settle_until(hd_runtime *rt, const bool *done) {

@@ -67,6 +67,7 @@ struct hd_runtime {
     hd_tx *open;                     /* the program's; one at a time */
     runtime_hooks hooks;
     runtime_extension extension;
+    runtime_extension work; /* the workflow engine: closed before the rest is synced */
     runtime_extension outside; /* who answers those that look from outside: src/inspect */
     _Atomic(post *) posts;     /* newest first; pushed by any thread */
     _Atomic int wake_fd;       /* -1: not made yet; read by any thread */
@@ -114,6 +115,9 @@ static inline void runtime_rest(hd_runtime *rt) {
 /* Seals derived state if somebody wants it, and with it what is to be kept of nodes; the latter also
  * where there is nothing else to seal, if asked. */
 hd_status runtime_seal(hd_runtime *rt, bool rows_alone);
+
+/* Pumps and waits until done(ctx), whatever else there is to do. */
+hd_status runtime_run_until(hd_runtime *rt, bool (*done)(void *ctx), void *ctx);
 
 /* Pumps and waits until *done (may be NULL) or nothing is left to run. */
 hd_status runtime_settle_until(hd_runtime *rt, const bool *done);

@@ -222,6 +222,7 @@ hd_status tx_unpack_single(hd_tx *tx);
 
 tx_write *tx_write_of(const hd_tx *tx, place_id doc);
 /* One operation on a place of a document, after resolving links. */
+hd_status tx_write_path(hd_tx *tx, op_kind kind, place_id doc, hd_path path, hd_value v);
 hd_status tx_write_op(hd_tx *tx, op_kind kind, place_id at, hd_value v, uint64_t keep);
 
 #endif

@@ -193,6 +193,19 @@ hd_status tx_write_op(hd_tx *tx, op_kind kind, place_id at, hd_value v, uint64_t
     return status;
 }
 
+/* A write of the library itself, at a path that has no links: nothing is resolved and nothing is left out. */
+hd_status tx_write_path(hd_tx *tx, op_kind kind, place_id doc, hd_path path, hd_value v) {
+    hd_status status = kind == OP_REMOVE ? HD_OK : writable(tx, v);
+    if (!status && !(tx_place(tx, doc)->doc.flags & DOC_KNOWN)) status = replica_load(tx->r, doc);
+    if (status) return status;
+    if (tx_has_output(tx) && tx->front.out == doc) status = tx_unpack_single(tx);
+    tx_write *w = status ? NULL : write_open(tx, doc);
+    if (!w || tx->failed) return tx_fail(tx, status ? status : HD_NOMEM);
+    status = apply(tx, w, kind, path, v, 0);
+    if (status == HD_NOMEM) tx_fail(tx, status);
+    return status;
+}
+
 /* ---- the public writes */
 
 hd_status tx_unpack_single(hd_tx *tx) {

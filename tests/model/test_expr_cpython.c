@@ -256,7 +256,7 @@ static hd_value coverage(evaluator *e) {
 #undef CODE_ROW
     };
     hd_value out = hd_object();
-    for (uint32_t i = 0; i < OP_COUNT; i++)
+    for (uint32_t i = 0; i < CODE_COUNT; i++)
         out = hd_object_set(e->pool, out, names[i],
                             hd_int(e->pool, (int64_t)machine_counts(e->m)[i]));
     return out;

@@ -1,0 +1,141 @@
+/* heddle/workflow.h -- workflows: work in many steps that survives any crash.
+ *
+ * A *workflow* is a graph of steps, given once as IR (docs/IR.md). An *instance* is one run of it. Steps
+ * that do something are *actions*: functions of this program. When a step is finished, its result is stored
+ * and whatever waited for it is ready; nothing is scanned and nothing is replayed. After a crash every
+ * instance goes on where it was: finished steps stay finished, steps that were under way run again.
+ *
+ *     static hd_status charge(hd_action *a, hd_value args, void *ctx) {
+ *         ...                                                   // args is {"order": 17}
+ *         return hd_action_return(a, hd_bool(true));
+ *     }
+ *
+ *     hd_engine *engine;
+ *     hd_engine_open(rt, NULL, &engine, NULL);
+ *     hd_action_register(engine, &(hd_action_spec){ .name = "charge", .fn = charge });
+ *     hd_workflow_register(engine, ir, NULL, &error);
+ *     hd_workflow_start(engine, "checkout", input, NULL, id);
+ *     hd_workflow_await(engine, id, pool, &result);
+ *
+ * STATE IS CELLS. An instance is the document "workflow/<name>/<id>" of the engine's space: its status,
+ * input, variables, open steps, result or error. Computations and effects read it like any cell. Only
+ * the engine writes it.
+ *
+ * EXACTLY ONCE. What the completion of a step changes in the store happens once, however often the action
+ * was begun. The action itself is begun at least once: make it idempotent, or give what it calls a key
+ * made from hd_action_id, which is the same in every attempt.
+ *
+ * THREADS. Everything here is called on the runtime's thread, except the functions of hd_action, which
+ * belong to the thread that runs the action. */
+#ifndef HEDDLE_WORKFLOW_H
+#define HEDDLE_WORKFLOW_H
+
+#include <heddle/store.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- The engine -------------------------------------------------------------------------- */
+
+/* Runs the workflows of one space, inside hd_runtime_pump. One program at a time may have an engine open
+ * for a space. It belongs to its runtime and is closed with it, or before. */
+typedef struct hd_engine hd_engine;
+
+typedef struct hd_engine_options {
+    const char *space; /* default "main" */
+    uint32_t threads; /* for actions that do not say `here`; default 4, started when first needed */
+} hd_engine_options;
+
+/* Takes up the instances that are not over. `options` may be NULL. HD_EXISTS: the runtime has an engine.
+ * HD_CORRUPT with the instance that cannot be read; HD_NOMEM. */
+HD_API hd_status hd_engine_open(hd_runtime *rt, const hd_engine_options *options, hd_engine **out,
+                                hd_error *error);
+/* Waits for actions that run; what they return is lost, and they run again when the space has an engine. */
+HD_API void hd_engine_close(hd_engine *engine);
+
+/* ---- Actions ----------------------------------------------------------------------------- */
+
+/* One attempt at one step; good until the function returns. */
+typedef struct hd_action hd_action;
+
+/* Does the work. `args` is what the workflow gives: an object for named arguments, an array for positional
+ * ones. HD_OK: the result is what hd_action_return was given, or null. Anything else is an exception in the
+ * workflow: what hd_action_raise said, else ConnectionError for a transient status and RuntimeError for any
+ * other. */
+typedef hd_status (*hd_step_fn)(hd_action *action, hd_value args, void *ctx);
+
+typedef struct hd_action_spec {
+    const char *name;
+    hd_step_fn fn;
+    void *ctx;
+    /* Runs on the runtime's thread, inside pump: for actions that are over at once. Otherwise it runs on a
+     * thread of the engine, and must not touch the runtime. */
+    bool here;
+} hd_action_spec;
+/* Registered again under a name: replaced. HD_USAGE, HD_NOMEM. */
+HD_API hd_status hd_action_register(hd_engine *engine, const hd_action_spec *spec);
+
+HD_API const char *hd_action_id(
+    const hd_action *action); /* the same in every attempt at the step */
+HD_API uint32_t hd_action_attempt(const hd_action *action); /* 1, 2, ... */
+/* Values that the action makes belong to this pool. */
+HD_API hd_pool *hd_action_pool(hd_action *action);
+HD_API hd_status hd_action_return(hd_action *action, hd_value result);
+/* Raises an exception of this class ("ValueError") in the workflow. Returns HD_FAILED. */
+HD_API hd_status hd_action_raise(hd_action *action, const char *class_name, const char *format, ...)
+    HD_PRINTF(3, 4);
+
+/* ---- Workflows --------------------------------------------------------------------------- */
+
+/* Stores the IR under its version and makes it the one that new instances of its name begin with.
+ * `version` (may be NULL) gets the version. HD_SYNTAX, HD_SCHEMA, HD_LIMIT: the error says what and where. */
+HD_API hd_status hd_workflow_register(hd_engine *engine, hd_value ir, char version[HD_ID_SIZE],
+                                      hd_error *error);
+
+#define HD_INSTANCE_ID_SIZE 256
+typedef struct hd_start_options {
+    /* Two starts of a workflow with one key are one instance: the second returns its id and HD_EXISTS. NULL:
+     * a new instance. At most 100 bytes, without control characters and slashes. */
+    const char *key;
+    int32_t priority; /* higher goes first */
+} hd_start_options;
+
+/* Starts an instance; `id` gets its name, "name/key". It is stored when the next sync has returned, and
+ * its first steps begin then. Inputs that are not given have their defaults. HD_NOT_FOUND: no such workflow;
+ * HD_MISMATCH, with hd_runtime_error: the input does not fit; HD_EXISTS. */
+HD_API hd_status hd_workflow_start(hd_engine *engine, const char *name, hd_value input,
+                                   const hd_start_options *options, char id[HD_INSTANCE_ID_SIZE]);
+
+/* The instance's document. */
+HD_API hd_cell hd_workflow_cell(hd_engine *engine, const char *id);
+/* Pumps and waits until the instance is over. HD_OK: *result is its result; HD_FAILED: its error, an object
+ * with the exception's class at "$error"; HD_ABORTED: it was cancelled; HD_NOT_FOUND. */
+HD_API hd_status hd_workflow_await(hd_engine *engine, const char *id, hd_pool *pool,
+                                   hd_value *result);
+
+/* Raises CancelledError wherever the instance waits; what its clean-up waits for is waited for. HD_OK also
+ * for an instance that is over. HD_NOT_FOUND. */
+HD_API hd_status hd_workflow_cancel(hd_engine *engine, const char *id);
+/* Gives the signal to the WAIT that waits for it, or keeps it for the next one. HD_NOT_FOUND: there is no such
+ * instance, or it is over; HD_USAGE: its workflow knows no signal of that name. */
+HD_API hd_status hd_workflow_signal(hd_engine *engine, const char *id, const char *signal,
+                                    hd_value payload);
+
+typedef struct hd_engine_stats {
+    uint64_t started, finished;
+    uint64_t steps;    /* completions applied */
+    uint64_t attempts; /* actions begun */
+    uint64_t retries;
+    uint64_t duplicates; /* completions that were late or came twice: counted, and nothing else */
+    uint64_t commits;    /* that completions were stored with */
+    uint64_t nodes, arrivals;        /* run, and pushed along edges, by all walks */
+    uint64_t open;                   /* instances now */
+    uint64_t ready, running, timers; /* steps now */
+} hd_engine_stats;
+HD_API void hd_engine_stat(const hd_engine *engine, hd_engine_stats *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

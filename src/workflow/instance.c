@@ -1,0 +1,325 @@
+/* instance.c -- activations, strands and fans: their lives.
+ *
+ * What ends is marked and stays in its list until the walk has been saved: save must tell the document
+ * about it. instance_sweep frees it then. */
+#include "workflow/instance.h"
+
+#include "base/env.h"
+#include "expr/dict.h"
+
+static uint32_t next_number(instance *in) {
+    in->number_changed = true;
+    return in->next_number++;
+}
+
+/* ---- activations */
+
+static uint32_t slots_of(const activation *a) { return activation_function(a)->names->names.count; }
+
+static void free_activation(activation *a) {
+    instance *in = a->in;
+    for (uint32_t i = 0; i < a->loops.count; i++) {
+        world_unref(in->w, a->loops.items[i].over);
+        world_unref(in->w, a->loops.items[i].source);
+    }
+    vec_fini(in->env, &a->loops);
+    vec_fini(in->env, &a->ready);
+    env_free(in->env, a->own, slots_of(a) + 1);
+    if (a->vars) frame_close(a->vars);
+    list_discard(&a->news);
+    list_discard(&a->link);
+    env_free(in->env, a, sizeof *a);
+}
+
+static activation *new_activation(instance *in, uint32_t fn, activation *caller,
+                                  uint32_t call_node) {
+    activation *a = env_new0(in->env, sizeof *a);
+    if (!a) return NULL;
+    a->in = in;
+    a->function = fn;
+    a->caller = caller;
+    a->call_node = call_node;
+    a->own = env_new0(in->env, slots_of(a) + 1);
+    if (!a->own || frame_open(in->w, activation_function(a)->names, &a->vars)) {
+        free_activation(a);
+        return NULL;
+    }
+    a->number = in->root ? next_number(in) : 0;
+    if (caller) caller->users++;
+    list_push_back(&in->activations, &a->link);
+    activation_mark(a);
+    return a;
+}
+
+activation *instance_activation(instance *in, uint32_t fn, activation *caller, uint32_t call_node) {
+    assert((caller == NULL) == (in->root == NULL));
+    activation *a = new_activation(in, fn, caller, call_node);
+    if (a && !in->root) in->root = a;
+    if (a) memset(a->own, 1, slots_of(a));
+    return a;
+}
+
+activation *instance_branch(instance *in, fan *f, uint32_t index) {
+    activation *outer = f->a, *a = new_activation(in, outer->function, outer, PLAN_NONE);
+    if (!a) return NULL;
+    a->fan = f;
+    a->index = index;
+    for (uint32_t v = 0; v < slots_of(a); v++) {
+        frame_set(a->vars, v, outer->vars->slots.items[v]);
+        a->vars->changed.items[v] = 0;
+    }
+    return a;
+}
+
+bool activation_is_within(const activation *a, const activation *outer) {
+    while (a && a != outer) a = a->caller;
+    return a != NULL;
+}
+
+void activation_assign(activation *a, uint32_t variable, ev value) {
+    frame_set(a->vars, variable, value);
+    activation_mark(a);
+}
+
+void activation_own_all(activation *a) {
+    activation_mark(a);
+    memset(a->own, 1, slots_of(a));
+    for (uint32_t v = 0; v < slots_of(a); v++)
+        if (a->vars->slots.items[v].kind != EV_UNBOUND) a->vars->changed.items[v] = 1;
+}
+
+/* One user less; without any it has ended, and its caller has one less, too. */
+static void release(activation *a) {
+    while (a) {
+        assert(a->users && !a->ended);
+        if (--a->users) return;
+        a->ended = true;
+        activation_mark(a);
+        a = a->caller;
+    }
+}
+
+void activation_drop(activation *a) {
+    assert(!a->users);
+    a->users = 1;
+    release(a);
+}
+
+/* ---- strands */
+
+strand *instance_strand(instance *in, activation *a) {
+    strand *s = env_new0(in->env, sizeof *s);
+    if (!s) return NULL;
+    s->in = in;
+    s->number = list_empty(&in->strands) && in->next_number == 1 ? 0 : next_number(in);
+    s->a = a;
+    s->node = activation_function(a)->entry;
+    a->users++;
+    in->strand_count++;
+    list_push_back(&in->strands, &s->link);
+    strand_mark(s);
+    return s;
+}
+
+void strand_move(strand *s, activation *to) {
+    activation *from = s->a;
+    to->users++;
+    s->a = to;
+    release(from);
+}
+
+void strand_set_state(strand *s, strand_state state) {
+    assert(s->state != STRAND_ENDED);
+    if (s->state == STRAND_FAN) s->in->fan_count--;
+    if (state == STRAND_FAN) s->in->fan_count++;
+    if (state == STRAND_ENDED) s->in->strand_count--;
+    s->state = state;
+}
+
+void instance_end_strand(strand *s) {
+    strand_set_state(s, STRAND_ENDED);
+    strand_mark(s);
+    if (s->waits_for) s->waits_for->waiter = NULL;
+    s->waits_for = NULL;
+    release(s->a);
+}
+
+static void free_strand(strand *s) {
+    assert(!binheap_linked(&s->timer) && !binheap_linked(&s->ready));
+    hd_value_unref(s->args);
+    list_discard(&s->news);
+    list_discard(&s->unqueued);
+    list_remove(&s->link);
+    env_free(s->in->env, s, sizeof *s);
+}
+
+/* ---- fans */
+
+fan *instance_fan_at(instance *in, activation *a, uint32_t node) {
+    ev results = dict_new(in->w, EV_DICT);
+    fan *f = ev_failed(results) ? NULL : env_new0(in->env, sizeof *f);
+    if (!f) return NULL;
+    f->number = next_number(in);
+    f->node = node;
+    f->a = a;
+    f->items = ev_unbound();
+    f->results = results;
+    f->failed = PLAN_NONE;
+    world_ref(results);
+    a->users++;
+    list_push_back(&in->fans, &f->link);
+    fan_mark(f);
+    return f;
+}
+
+fan *instance_fan(instance *in, strand *waiter) {
+    fan *f = instance_fan_at(in, waiter->a, waiter->node);
+    if (!f) return NULL;
+    f->waiter = waiter;
+    waiter->waits_for = f;
+    return f;
+}
+
+bool fan_keep(fan *f, uint32_t index, ev result, bool failed) {
+    instance *in = f->a->in;
+    fan_mark(f);
+    if (failed && index < f->failed) f->failed = index;
+    if (!f->waiter) return true; /* nothing hears of it any more */
+    if (!dict_set(in->w, f->results.dict, ev_int(index), result)) return false;
+    return vec_push(in->env, &f->arrived, index);
+}
+
+void instance_end_fan(fan *f) {
+    assert(!f->ended && f->done == f->begun);
+    f->ended = true;
+    fan_mark(f);
+    if (f->waiter) f->waiter->waits_for = NULL;
+    release(f->a);
+}
+
+static void free_fan(fan *f, instance *in) {
+    world_unref(in->w, f->items);
+    world_unref(in->w, f->results);
+    vec_fini(in->env, &f->arrived);
+    list_discard(&f->news);
+    list_remove(&f->link);
+    env_free(in->env, f, sizeof *f);
+}
+
+/* ---- the instance */
+
+/* The world says that an object is gone which the document has. */
+static void note_freed(void *ctx, uint32_t number) {
+    instance *in = ctx;
+    (void)vec_push(in->env, &in->freed,
+                   number); /* without memory it stays in the document, unused */
+}
+
+hd_status instance_open(world *w, plan *p, instance **out) {
+    instance *in = env_new0(&w->env, sizeof *in);
+    *out = in;
+    if (!in) return HD_NOMEM;
+    in->env = &w->env;
+    in->w = w;
+    in->p = plan_ref(p);
+    in->heap = p->heap;
+    in->next_number = 1;
+    w->freed = note_freed;
+    w->freed_ctx = in;
+    in->result = ev_unbound();
+    list_init(&in->strands);
+    list_init(&in->activations);
+    list_init(&in->fans);
+    list_init(&in->news.strands);
+    list_init(&in->news.activations);
+    list_init(&in->news.fans);
+    list_init(&in->unqueued);
+    return HD_OK;
+}
+
+void instance_end(instance *in, instance_status status, ev result) {
+    assert(!instance_is_over(in) && status >= INSTANCE_DONE);
+    in->status = status;
+    in->status_changed = true;
+    world_ref(result);
+    in->result = result;
+    LIST_FOR (n, &in->strands) {
+        strand *s = LIST_ENTRY(n, strand, link);
+        if (s->state != STRAND_ENDED) instance_end_strand(s);
+    }
+}
+
+/* When an instance is over everything goes; else what has ended among the news, which are none any more. */
+static void sweep_all(instance *in) {
+    LIST_FOR_SAFE (n, &in->strands) free_strand(LIST_ENTRY(n, strand, link));
+    LIST_FOR_SAFE (n, &in->fans) free_fan(LIST_ENTRY(n, fan, link), in);
+    LIST_FOR_SAFE (n, &in->activations) free_activation(LIST_ENTRY(n, activation, link));
+    in->root = NULL;
+}
+
+static void sweep_news(instance *in) {
+    for (list_node *n; (n = list_pop_front(&in->news.strands));) {
+        strand *s = LIST_ENTRY(n, strand, news);
+        if (s->state == STRAND_ENDED) free_strand(s);
+    }
+    for (list_node *n; (n = list_pop_front(&in->news.fans));) {
+        fan *f = LIST_ENTRY(n, fan, news);
+        if (f->ended) free_fan(f, in);
+    }
+    for (list_node *n; (n = list_pop_front(&in->news.activations));) {
+        activation *a = LIST_ENTRY(n, activation, news);
+        if (a->ended) free_activation(a);
+    }
+}
+
+void instance_sweep(instance *in) {
+    if (instance_is_over(in)) sweep_all(in);
+    else sweep_news(in);
+    world_sweep(in->w);
+}
+
+void instance_close(instance *in) {
+    if (!in) return;
+    if (!instance_is_over(in))
+        in->status = INSTANCE_CANCELLED; /* in memory only: everything goes */
+    in->w->freed_ctx = in;
+    instance_sweep(in);
+    world_unref(in->w, in->result);
+    world_sweep(in->w);
+    vec_fini(in->env, &in->walking);
+    vec_fini(in->env, &in->freed);
+    in->w->freed = NULL;
+    plan_unref(in->p);
+    env_free(in->env, in, sizeof *in);
+}
+
+void instance_check(const instance *in) {
+#ifndef NDEBUG
+    uint32_t strands = 0, waiting = 0;
+    if (in->strand_count > 64 && in->counts.nodes % 64) return; /* sampled */
+    LIST_FOR (n, &in->strands) {
+        const strand *s = LIST_ENTRY(n, strand, link);
+        assert(s->in == in && s->state != STRAND_WALKING);
+        if (s->state == STRAND_ENDED) continue;
+        strands++;
+        assert(!s->a->ended && s->node < activation_function(s->a)->node_count);
+        assert((s->state == STRAND_FAN) == (s->waits_for != NULL));
+        assert(!s->waits_for || s->waits_for->waiter == s);
+        waiting += s->state != STRAND_FAN;
+    }
+    assert(strands == in->strand_count && strands - waiting == in->fan_count);
+    assert(instance_is_over(in) ? strands == 0 : waiting > 0); /* W3 */
+    LIST_FOR (n, &in->activations) {
+        const activation *a = LIST_ENTRY(n, activation, link);
+        const plan_function *f = activation_function(a);
+        for (uint32_t i = 0; i < a->ready.count; i++) /* W2 */
+            assert(a->ready.items[i].satisfied < f->nodes[a->ready.items[i].node].deps_required);
+    }
+    LIST_FOR (n, &in->fans) {
+        const fan *f = LIST_ENTRY(n, fan, link);
+        assert(f->done <= f->begun && f->begun <= f->total);
+    }
+#else
+    (void)in;
+#endif
+}

@@ -1,0 +1,229 @@
+/* instance.h -- one run of a workflow, in memory.
+ *
+ * An instance is what its document says (docs/WORKFLOWS.md, "The document"), in a form that can be worked
+ * on: activations hold variables, strands stand at nodes, fans count branches. A *strand* is one thread of
+ * control: it walks from node to node in memory and stops where it must wait. Most instances have one.
+ *
+ *     walk.c    pushes: from a finished node to the next ones that have to wait
+ *     unwind.c  finds the HANDLER of an exception, ends activations on the way, cancels
+ *     save.c    writes what a walk has changed as operations on the document
+ *     load.c    the way back
+ *
+ * A walk changes the instance in memory only and marks what it changed; instance_save turns the marks
+ * into operations. So what lives and dies within one walk is never stored. If the commit is refused, the
+ * instance is dropped from memory and loaded again.
+ *
+ * Cost: a walk costs the nodes it runs; saving costs what it changed; loading costs the document. */
+#ifndef WORKFLOW_INSTANCE_H
+#define WORKFLOW_INSTANCE_H
+
+#include "base/binheap.h"
+#include "base/list.h"
+#include "expr/machine.h"
+#include "workflow/plan.h"
+
+struct instance;
+
+/* deps_satisfied of a node that waits for more than one arrival. */
+typedef struct arrivals {
+    uint32_t node;
+    uint32_t satisfied; /* below deps_required; 0: it was full, and save removes it */
+    bool changed, stored;
+} arrivals;
+
+/* A loop under way. */
+typedef struct loop_state {
+    uint32_t node;  /* its LOOP_HEAD */
+    uint64_t visit; /* iterations begun: also the index of the next element */
+    ev over;        /* a sequence, referenced; EV_UNBOUND: a while loop */
+    ev source;      /* the dict or set that `over` was taken from, referenced; EV_UNBOUND: none */
+    int64_t size;   /* of `source` when the loop began */
+    bool ended;     /* save removes it */
+    bool entered;   /* `over` is to be stored, not only the visit */
+    bool changed, stored;
+} loop_state;
+
+/* The variables of one run of a function, or of one branch of a fan-out. */
+typedef struct activation {
+    list_node link; /* in instance.activations */
+    struct instance *in;
+    uint32_t number;           /* its name in the document; the first is 0 */
+    uint32_t function;         /* in plan.functions */
+    struct activation *caller; /* that of the CALL, or of the FAN_HEAD; NULL: the first */
+    uint32_t call_node;        /* the CALL; PLAN_NONE: not called */
+    struct fan *fan;           /* whose branch it is; NULL: of none */
+    uint32_t index;            /* of the branch */
+    uint32_t users;            /* strands that stand in it, activations it has called, its fans */
+    list_node news;            /* in instance.news.activations: something in it may have changed */
+    bool stored;               /* the document has a record of it */
+    bool ended;                /* nothing uses it: save removes its record, then it is freed */
+    frame *vars;
+    /* 1: the variable belongs here. A branch begins with copies of its caller's, which are not stored. */
+    uint8_t *own;
+    VEC(loop_state) loops;
+    VEC(arrivals) ready;
+} activation;
+
+/* Why a strand does not walk. */
+typedef enum strand_state {
+    STRAND_WALKING, /* in the work list of the walk under way; never at rest */
+    STRAND_READY,   /* an action waits for a worker */
+    STRAND_RUNNING, /* a worker has it. Not stored: after a restart it is ready again */
+    STRAND_BACKOFF, /* a failed attempt waits for its next, until `due_ms` */
+    STRAND_SLEEPING,
+    STRAND_SIGNAL, /* waits for a signal, until `due_ms` if that is not 0 */
+    STRAND_FAN,    /* waits for the branches of `waits_for` */
+    STRAND_ENDED   /* save removes it, then it is freed */
+} strand_state;
+
+/* One thread of control. */
+typedef struct strand {
+    list_node link; /* in instance.strands */
+    struct instance *in;
+    uint32_t number; /* its name in the document; never used twice in an instance */
+    uint32_t step;   /* counts its steps that wait; (number, step) names a step for good */
+    activation *a;
+    uint32_t node; /* in the activation's function */
+    strand_state state;
+    uint32_t attempt;   /* of the action, from 1 */
+    uint32_t lost;      /* attempts whose worker was lost; they do not count against the policy */
+    uint64_t due_ms;    /* wall clock; 0: no timer */
+    binheap_item timer; /* in the engine's timers while due_ms is set */
+    struct fan *waits_for;
+    uint64_t token; /* of the claim; 0: not claimed. A completion with another one is late */
+    hd_value args;  /* of an ACTION, owned, as the worker gets them; absent: not computed */
+    bool back;      /* it has come along a BACK edge; while it walks */
+    bool cancelled; /* CancelledError has been raised in it: it cleans up */
+    list_node news; /* in instance.news.strands: it has changed */
+    bool stored;
+    list_node
+        unqueued; /* in instance.unqueued: it waits, and the engine has not put it into its queues */
+    binheap_item ready; /* in the engine's queue of ready steps */
+} strand;
+
+/* The branches of one FAN_HEAD under way. */
+typedef struct fan {
+    list_node link; /* in instance.fans */
+    uint32_t number;
+    uint32_t node;  /* FAN_HEAD, in the function of `a` */
+    activation *a;  /* in which it was begun */
+    strand *waiter; /* stands at the FAN_HEAD; NULL: a failure has been raised already */
+    ev items; /* a tuple of the elements, referenced; EV_UNBOUND: one branch for each ELEM edge */
+    uint32_t total, begun, done;
+    ev results;      /* a dict from index to result or exception; referenced */
+    uint32_t failed; /* the lowest index that failed; PLAN_NONE: none */
+    bool cancelled;  /* branches are being cancelled, and no more are begun */
+    list_node news;  /* in instance.news.fans: it has changed */
+    bool stored, ended;
+    VEC(uint32_t) arrived; /* indices whose results are not stored yet */
+} fan;
+
+typedef enum instance_status {
+    INSTANCE_RUNNING,
+    INSTANCE_PAUSED, /* no action is begun; what runs may finish */
+    INSTANCE_DONE,
+    INSTANCE_FAILED,
+    INSTANCE_CANCELLED,
+    INSTANCE_STALLED
+} instance_status;
+
+typedef struct instance {
+    const hd_env *env;
+    world *w;
+    plan *p;
+    hd_heap *heap;
+    instance_status status;
+    bool cancelling;
+    bool status_changed;
+    uint32_t next_number; /* of strands, activations and fans; from 1, 0 is the first of each */
+    bool number_changed;
+    list strands, activations, fans;
+    struct { /* those of them that the next save looks at */
+        list strands, activations, fans;
+    } news;
+    list unqueued;
+    uint32_t strand_count; /* that have not ended */
+    uint32_t fan_count;    /* of those, in state STRAND_FAN: they wait for other strands */
+    activation *root;
+    ev result;             /* of a DONE instance, or the exception of a FAILED one; referenced */
+    VEC(strand *) walking; /* the work list */
+    uint32_t objects;      /* the highest number that an object has */
+    VEC(uint32_t) freed;   /* numbers of objects that are gone and still stored */
+    uint64_t now_ms;       /* of the walk under way: one reading of the clock */
+    struct {
+        uint64_t nodes;    /* run */
+        uint64_t arrivals; /* pushed along edges */
+    } counts;
+    void *owner; /* free for the engine */
+} instance;
+
+#define FAN_WINDOW                                                                                 \
+    1000 /* branches of one fan-out that are open at once, unless the plan says otherwise */
+
+/* ---- life (instance.c). NULL and false: no memory. */
+
+hd_status instance_open(world *w, plan *p, instance **out);
+void instance_close(instance *in);
+/* The instance is over, with this result or exception: every strand ends. */
+void instance_end(instance *in, instance_status status, ev result);
+
+/* A strand in an activation, at its ENTRY. */
+strand *instance_strand(instance *in, activation *a);
+/* The only writer of strand.state. */
+void strand_set_state(strand *s, strand_state state);
+/* It goes no further. Its memory stays until instance_sweep. */
+void instance_end_strand(strand *s);
+/* It stands in another activation from now on. */
+void strand_move(strand *s, activation *to);
+
+/* The first activation; and one that a CALL begins. */
+activation *instance_activation(instance *in, uint32_t function, activation *caller,
+                                uint32_t call_node);
+/* It has never had a user: it ends. */
+void activation_drop(activation *a);
+/* A branch's, with copies of the variables around it. */
+activation *instance_branch(instance *in, fan *f, uint32_t index);
+bool activation_is_within(const activation *a, const activation *outer);
+void activation_assign(activation *a, uint32_t variable, ev value);
+/* A branch that sees its caller's variables as they are now, for good. */
+void activation_own_all(activation *a);
+
+/* A fan-out that the strand begins and waits for; and one that nothing waits for yet. */
+fan *instance_fan(instance *in, strand *waiter);
+fan *instance_fan_at(instance *in, activation *a, uint32_t node);
+void instance_end_fan(fan *f);
+/* Keeps a branch's outcome until all have one. */
+bool fan_keep(fan *f, uint32_t index, ev outcome, bool failed);
+
+/* Frees what has ended, after a save. */
+void instance_sweep(instance *in);
+/* Asserts W2, W3 and that strands, activations and fans refer to each other as they should. At rest. */
+void instance_check(const instance *in);
+
+static inline const plan_function *activation_function(const activation *a) {
+    return &a->in->p->functions[a->function];
+}
+static inline const plan_node *strand_node(const strand *s) {
+    return &activation_function(s->a)->nodes[s->node];
+}
+/* The next save looks at it. */
+static inline void strand_mark(strand *s) {
+    if (!list_linked(&s->news)) list_push_back(&s->in->news.strands, &s->news);
+}
+static inline void activation_mark(activation *a) {
+    if (!list_linked(&a->news)) list_push_back(&a->in->news.activations, &a->news);
+}
+static inline void fan_mark(fan *f) {
+    if (!list_linked(&f->news)) list_push_back(&f->a->in->news.fans, &f->news);
+}
+static inline bool instance_is_over(const instance *in) { return in->status >= INSTANCE_DONE; }
+
+/* ---- walk.c, for unwind.c: an exception that is handled, or leaves a branch, goes on there. False: no memory,
+ * or the world's status says what else. */
+
+/* Follows the strand's node along one of its edges. */
+bool walk_along(strand *s, edge_kind kind, uint32_t index);
+/* A branch has its result or exception. */
+bool walk_branch_over(strand *s, ev result, bool failed);
+
+#endif

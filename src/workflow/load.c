@@ -1,0 +1,388 @@
+/* load.c -- an instance from its document.
+ *
+ * First an empty object for each number, then their content, which may name any of them; then the first
+ * activation, calls in order of their numbers (a caller's is lower), fans, branches, and strands. Nothing
+ * is run and nothing is looked up in a history: the document is the whole state. */
+#include "workflow/save.h"
+
+#include "base/env.h"
+#include "expr/dict.h"
+#include "expr/encode.h"
+#include "workflow/walk.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct loader {
+    instance *in;
+    hd_value doc;
+    hd_error *error;
+    VEC(ev) objects; /* by number; EV_UNBOUND: none */
+} loader;
+
+static hd_status corrupt(loader *l, const char *where, const char *what) {
+    env_error(l->error, HD_CORRUPT, "%s: %s", where, what);
+    return HD_CORRUPT;
+}
+
+static hd_status out_of_memory(const loader *l) {
+    return l->in->w->status ? l->in->w->status : HD_NOMEM;
+}
+
+static bool number_of_key(const char *key, uint32_t *out) {
+    char *end;
+    unsigned long n = strtoul(key, &end, 10);
+    *out = (uint32_t)n;
+    return *key && !*end && n < UINT32_MAX;
+}
+
+static bool number_at(hd_value v, const char *key, uint32_t *out) {
+    int64_t n = hd_value_as_int(hd_value_at(v, key), -1);
+    *out = (uint32_t)n;
+    return n >= 0 && n < UINT32_MAX;
+}
+
+/* ---- objects */
+
+static ev object_find(void *ctx, world *w, uint32_t number) {
+    const loader *l = ctx;
+    if (number < l->objects.count && l->objects.items[number].kind != EV_UNBOUND)
+        return l->objects.items[number];
+    return raise_f(w, CLASS_SystemError, "object %u is missing", number);
+}
+
+static ev stub_of(loader *l, hd_value content, uint32_t number) {
+    world *w = l->in->w;
+    size_t length;
+    if (hd_value_kind(content) == HD_KIND_ARRAY) return world_stub(w, EV_LIST, 0, number);
+    const char *record = hd_value_text(hd_value_at(content, "$record"), &length);
+    if (record) {
+        uint32_t class_ = classes_find(w->classes, record, length);
+        return class_ == CLASS_NONE ? ev_fail() : world_stub(w, EV_RECORD, class_, number);
+    }
+    bool set = hd_value_exists(hd_value_at(content, "$set"));
+    return world_stub(w, set ? EV_SET : EV_DICT, 0, number);
+}
+
+static hd_status make_stubs(loader *l, hd_value objects) {
+    for (hd_iter it = hd_iter_of(objects); hd_iter_next(&it);) {
+        uint32_t number;
+        if (!number_of_key(it.key, &number)) return corrupt(l, "/objects", "a key is no number");
+        while (l->objects.count <= number)
+            if (!vec_push(l->in->env, &l->objects, ev_unbound())) return HD_NOMEM;
+        ev stub = stub_of(l, it.value, number);
+        if (ev_failed(stub))
+            return l->in->w->status ? l->in->w->status : corrupt(l, "/objects", "unknown class");
+        l->objects.items[number] = stub;
+        if (number > l->in->objects) l->in->objects = number;
+    }
+    return HD_OK;
+}
+
+static hd_status fill(void *ctx, world *w, ev object) {
+    loader *l = ctx;
+    char key[12];
+    snprintf(key, sizeof key, "%u", world_number(object));
+    return decode_object(w, hd_value_at(hd_value_at(l->doc, "objects"), key), object, object_find,
+                         l, l->error);
+}
+
+static hd_status load_objects(loader *l) {
+    world *w = l->in->w;
+    hd_status status = make_stubs(l, hd_value_at(l->doc, "objects"));
+    world_set_loader(w, fill, l);
+    for (uint32_t i = 0; i < l->objects.count && !status; i++)
+        if (l->objects.items[i].kind != EV_UNBOUND && !world_need(w, l->objects.items[i])) {
+            status = w->status;
+            w->status = HD_OK;
+        }
+    world_set_loader(w, NULL, NULL);
+    return status;
+}
+
+static hd_status load_slot(loader *l, hd_value v, ev *out) {
+    return decode_slot(l->in->w, v, object_find, l, out, l->error);
+}
+
+/* ---- activations */
+
+static hd_status load_variables(loader *l, activation *a, hd_value vars) {
+    const scope *names = a->vars->names;
+    for (hd_iter it = hd_iter_of(vars); hd_iter_next(&it);) {
+        uint32_t slot = scope_find(names, it.key, it.key_length);
+        ev v;
+        if (slot == UINT32_MAX)
+            return corrupt(l, "/vars", "a variable that the workflow does not have");
+        hd_status status = load_slot(l, it.value, &v);
+        if (status) return status;
+        activation_assign(a, slot, v);
+        a->own[slot] = 1;
+        a->vars->changed.items[slot] = 0;
+    }
+    return HD_OK;
+}
+
+static hd_status load_loop(loader *l, activation *a, const char *id, hd_value v) {
+    loop_state s = { .node = plan_find_node(activation_function(a), id), .stored = true };
+    s.over = s.source = ev_unbound();
+    if (s.node == PLAN_NONE) return corrupt(l, "/loops", "a loop that the workflow does not have");
+    s.visit = (uint64_t)hd_value_as_int(hd_value_at(v, "visit"), 0);
+    s.size = hd_value_as_int(hd_value_at(v, "size"), 0);
+    hd_status status = load_slot(l, hd_value_at(v, "over"), &s.over);
+    if (!status && hd_value_exists(hd_value_at(v, "source")))
+        status = load_slot(l, hd_value_at(v, "source"), &s.source);
+    if (status) return status;
+    if (!vec_push(l->in->env, &a->loops, s)) return HD_NOMEM;
+    world_ref(s.over);
+    world_ref(s.source);
+    return HD_OK;
+}
+
+static hd_status load_ready(loader *l, activation *a, const char *id, hd_value v) {
+    arrivals r = { .node = plan_find_node(activation_function(a), id), .stored = true };
+    if (r.node == PLAN_NONE) return corrupt(l, "/ready", "a node that the workflow does not have");
+    r.satisfied = (uint32_t)hd_value_as_int(v, 0);
+    if (!r.satisfied || r.satisfied >= activation_function(a)->nodes[r.node].deps_required)
+        return corrupt(l, "/ready", "a count that cannot be");
+    return vec_push(l->in->env, &a->ready, r) ? HD_OK : HD_NOMEM;
+}
+
+static hd_status load_activation(loader *l, activation *a, hd_value v) {
+    hd_status status = load_variables(l, a, hd_value_at(v, "vars"));
+    for (hd_iter it = hd_iter_of(hd_value_at(v, "loops")); !status && hd_iter_next(&it);)
+        status = load_loop(l, a, it.key, it.value);
+    for (hd_iter it = hd_iter_of(hd_value_at(v, "ready")); !status && hd_iter_next(&it);)
+        status = load_ready(l, a, it.key, it.value);
+    a->stored = true;
+    return status;
+}
+
+static fan *find_fan(const instance *in, uint32_t number) {
+    LIST_FOR (n, &in->fans) {
+        fan *f = LIST_ENTRY(n, fan, link);
+        if (f->number == number) return f;
+    }
+    return NULL;
+}
+
+/* A branch that is open: as it began, and what it has assigned since. */
+static hd_status make_branch(loader *l, fan *f, uint32_t index, activation **out) {
+    char key[12];
+    if (index >= f->total) return corrupt(l, "/open", "a branch that cannot be");
+    *out = instance_branch(l->in, f, index);
+    if (!*out) return out_of_memory(l);
+    hd_status status = walk_bind_element(f, *out);
+    snprintf(key, sizeof key, "%u", index);
+    char number[12];
+    snprintf(number, sizeof number, "%u", f->number);
+    hd_value stored =
+        hd_value_at(hd_value_at(hd_value_at(hd_value_at(l->doc, "fans"), number), "branches"), key);
+    if (!status && hd_value_exists(stored)) status = load_activation(l, *out, stored);
+    f->begun++;
+    return status;
+}
+
+/* {} is the first; {"call": n}; {"fan": n, "index": i}. */
+static hd_status find_place(loader *l, hd_value v, activation **out) {
+    uint32_t number_called, number, index;
+    bool called = number_at(v, "call", &number_called), branch = number_at(v, "fan", &number);
+    if (!called && !branch) return *out = l->in->root, HD_OK;
+    if (branch && !number_at(v, "index", &index))
+        return corrupt(l, "/open", "a branch without index");
+    LIST_FOR (n, &l->in->activations) {
+        activation *a = LIST_ENTRY(n, activation, link);
+        bool it = branch ? a->fan && a->fan->number == number && a->index == index
+                         : a->caller && !a->fan && a->number == number_called;
+        if (it) return *out = a, HD_OK;
+    }
+    fan *f = branch ? find_fan(l->in, number) : NULL;
+    return f ? make_branch(l, f, index, out)
+             : corrupt(l, "/open", "it names a call or fan that is not there");
+}
+
+/* ---- calls and fans, in order of their numbers: whatever one stands in has a lower one */
+
+typedef struct numbered {
+    uint32_t number;
+    bool is_call;
+    hd_value v;
+} numbered;
+
+static int by_number(const void *a, const void *b) {
+    const numbered *x = a, *y = b;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static hd_status load_call(loader *l, const numbered *c) {
+    instance *in = l->in;
+    activation *caller;
+    hd_status status = find_place(l, hd_value_at(c->v, "caller"), &caller);
+    if (status) return status;
+    uint32_t fn = plan_find_function(in->p, hd_value_as_text(hd_value_at(c->v, "function"), ""));
+    uint32_t node = plan_find_node(activation_function(caller),
+                                   hd_value_as_text(hd_value_at(c->v, "node"), ""));
+    if (fn == PLAN_NONE || node == PLAN_NONE)
+        return corrupt(l, "/calls", "it names what the workflow does not have");
+    activation *a = instance_activation(in, fn, caller, node);
+    if (!a) return out_of_memory(l);
+    a->number = c->number;
+    return load_activation(l, a, c->v);
+}
+
+static hd_status load_results(loader *l, fan *f, hd_value results) {
+    for (hd_iter it = hd_iter_of(results); hd_iter_next(&it);) {
+        uint32_t index;
+        ev v;
+        if (!number_of_key(it.key, &index) || index >= f->total)
+            return corrupt(l, "/fans", "a result too many");
+        hd_status status = load_slot(l, it.value, &v);
+        if (status) return status;
+        if (!dict_set(l->in->w, f->results.dict, ev_int(index), v)) return out_of_memory(l);
+        f->begun++;
+        f->done++;
+    }
+    return HD_OK;
+}
+
+static hd_status load_fan(loader *l, const numbered *c) {
+    activation *a;
+    hd_status status = find_place(l, hd_value_at(c->v, "in"), &a);
+    if (status) return status;
+    uint32_t node =
+        plan_find_node(activation_function(a), hd_value_as_text(hd_value_at(c->v, "node"), ""));
+    if (node == PLAN_NONE || activation_function(a)->nodes[node].kind != NODE_FAN_HEAD)
+        return corrupt(l, "/fans", "it names what the workflow does not have");
+    fan *f = instance_fan_at(l->in, a, node);
+    if (!f) return out_of_memory(l);
+    f->number = c->number;
+    f->stored = true;
+    f->total = activation_function(a)->nodes[node].out_count;
+    hd_value items = hd_value_at(c->v, "items");
+    if (hd_value_exists(items)) {
+        status = load_slot(l, items, &f->items);
+        if (status || f->items.kind != EV_TUPLE)
+            return status ? status : corrupt(l, "/fans", "items are a tuple");
+        world_ref(f->items);
+        f->total = f->items.tuple->count;
+    }
+    if (!number_at(c->v, "failed", &f->failed)) f->failed = PLAN_NONE;
+    f->cancelled = hd_value_as_bool(hd_value_at(c->v, "cancelled"), false);
+    return load_results(l, f, hd_value_at(c->v, "results"));
+}
+
+static hd_status collect(loader *l, hd_value from, bool is_call, numbered *all, uint32_t *count) {
+    for (hd_iter it = hd_iter_of(from); hd_iter_next(&it);) {
+        numbered n = { .is_call = is_call, .v = it.value };
+        if (!number_of_key(it.key, &n.number))
+            return corrupt(l, is_call ? "/calls" : "/fans", "no number");
+        all[(*count)++] = n;
+    }
+    return HD_OK;
+}
+
+static hd_status load_calls_and_fans(loader *l) {
+    hd_value calls = hd_value_at(l->doc, "calls"), fans = hd_value_at(l->doc, "fans");
+    size_t room = hd_value_count(calls) + hd_value_count(fans);
+    uint32_t count = 0;
+    if (!room) return HD_OK;
+    numbered *all = env_new_array(l->in->env, room, sizeof *all);
+    if (!all) return HD_NOMEM;
+    hd_status status = collect(l, calls, true, all, &count);
+    if (!status) status = collect(l, fans, false, all, &count);
+    if (!status) qsort(all, count, sizeof *all, by_number);
+    for (uint32_t i = 0; i < count && !status; i++)
+        status = all[i].is_call ? load_call(l, &all[i]) : load_fan(l, &all[i]);
+    env_free(l->in->env, all, room * sizeof *all);
+    return status;
+}
+
+/* ---- strands */
+
+static strand_state state_at(const plan_node *n, uint64_t due) {
+    switch (n->kind) {
+    case NODE_ACTION: return due ? STRAND_BACKOFF : STRAND_READY;
+    case NODE_SLEEP: return STRAND_SLEEPING;
+    case NODE_WAIT: return STRAND_SIGNAL;
+    case NODE_FAN_HEAD: return STRAND_FAN;
+    default: return STRAND_ENDED;
+    }
+}
+
+static hd_status load_args(strand *s, hd_value stored) {
+    s->args = hd_value_ref(stored);
+    bool lost =
+        (s->state == STRAND_READY || s->state == STRAND_BACKOFF) && !hd_value_exists(stored);
+    return lost ? walk_compute_args(s) : HD_OK;
+}
+
+static hd_status load_strand(loader *l, uint32_t number, hd_value v) {
+    activation *a;
+    hd_status status = find_place(l, v, &a);
+    if (status) return status;
+    uint32_t node =
+        plan_find_node(activation_function(a), hd_value_as_text(hd_value_at(v, "node"), ""));
+    uint64_t due = (uint64_t)hd_value_as_int(hd_value_at(v, "due"), 0);
+    if (node == PLAN_NONE) return corrupt(l, "/open", "a node that the workflow does not have");
+    strand *s = instance_strand(l->in, a);
+    if (!s) return out_of_memory(l);
+    s->number = number;
+    s->node = node;
+    s->due_ms = due;
+    s->stored = true;
+    strand_state state = state_at(&activation_function(a)->nodes[node], due);
+    if (state == STRAND_ENDED || !number_at(v, "step", &s->step))
+        return corrupt(l, "/open", "a strand that does not wait");
+    strand_set_state(s, state);
+    list_push_back(&l->in->unqueued, &s->unqueued);
+    s->attempt = (uint32_t)hd_value_as_int(hd_value_at(v, "attempt"), 1);
+    s->lost = (uint32_t)hd_value_as_int(hd_value_at(v, "lost"), 0);
+    s->cancelled = hd_value_as_bool(hd_value_at(v, "cancelled"), false);
+    return load_args(s, hd_value_at(v, "args"));
+}
+
+static hd_status find_waiters(loader *l) {
+    LIST_FOR (n, &l->in->fans) {
+        fan *f = LIST_ENTRY(n, fan, link);
+        char key[12];
+        uint32_t number;
+        snprintf(key, sizeof key, "%u", f->number);
+        if (!number_at(hd_value_at(hd_value_at(l->doc, "fans"), key), "strand", &number)) {
+            f->total = f->begun; /* nothing waits for it: no more are begun */
+            continue;
+        }
+        LIST_FOR (m, &l->in->strands) {
+            strand *s = LIST_ENTRY(m, strand, link);
+            if (s->number == number && s->state == STRAND_FAN) f->waiter = s, s->waits_for = f;
+        }
+        if (!f->waiter) return corrupt(l, "/fans", "the strand that waits for it is not there");
+    }
+    return HD_OK;
+}
+
+static hd_status load_all(loader *l) {
+    instance *in = l->in;
+    hd_status status = load_objects(l);
+    if (!status && !instance_activation(in, 0, NULL, PLAN_NONE)) status = out_of_memory(l);
+    if (!status) status = load_activation(l, in->root, l->doc);
+    if (!status) status = load_calls_and_fans(l);
+    for (hd_iter it = hd_iter_of(hd_value_at(l->doc, "open")); !status && hd_iter_next(&it);) {
+        uint32_t number;
+        status = number_of_key(it.key, &number) ? load_strand(l, number, it.value)
+                                                : corrupt(l, "/open", "a key is no number");
+    }
+    if (!status) status = find_waiters(l);
+    if (!status && !in->strand_count) status = corrupt(l, "/open", "nothing waits");
+    return status;
+}
+
+hd_status instance_load(instance *in, hd_value document, hd_error *error) {
+    loader l = { .in = in, .doc = document, .error = error };
+    in->w->freed_ctx = in;
+    hd_status status = load_all(&l);
+    in->next_number = (uint32_t)hd_value_as_int(hd_value_at(document, "next"), 1);
+    in->number_changed = false;
+    vec_fini(in->env, &l.objects);
+    world_journal_clear(in->w);
+    if (!status) instance_sweep(in); /* nothing of it is news */
+    if (!status) instance_check(in);
+    return status;
+}

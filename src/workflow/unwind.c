@@ -1,0 +1,181 @@
+/* unwind.c -- what an exception does.
+ *
+ * An exception is raised in a strand. The HANDLER that the strand's node names is asked first; if it has
+ * no clause for the exception's class, the HANDLER that this one names, and so on to the end of the
+ * function. There the activation ends: its other strands end with it, and the CALL above raises the exception.
+ *
+ * Cancelling is raising CancelledError where a strand waits. A strand that waits for branches is left
+ * alone: its branches are cancelled, and when they have ended it raises in its turn. So clean-up (what
+ * `finally` compiles to) runs innermost first, and may itself wait. */
+#include "workflow/unwind.h"
+
+#include "expr/raise.h"
+
+/* ---- handlers */
+
+static bool clause_takes(const instance *in, const plan_clause *c, ev exception) {
+    if (!c->class_count) return true;
+    for (uint32_t i = 0; i < c->class_count; i++)
+        if (class_is(in->w->classes, exception.o->class_, c->classes[i])) return true;
+    return false;
+}
+
+static const plan_clause *clause_for(const instance *in, const plan_node *handler, ev exception,
+                                     uint32_t *index) {
+    for (uint32_t i = 0; i < handler->clause_count; i++) {
+        *index = i;
+        if (clause_takes(in, &handler->clauses[i], exception)) return &handler->clauses[i];
+    }
+    return NULL;
+}
+
+/* The strand goes on in the clause. The HANDLER's own variable keeps the exception for a RAISE without
+ * value; the clause's is the program's. */
+static bool handle(strand *s, const plan_node *handler, const plan_clause *c, uint32_t index,
+                   ev exception) {
+    activation_assign(s->a, handler->caught, exception);
+    if (c->bind != PLAN_NONE) activation_assign(s->a, c->bind, exception);
+    return walk_along(s, EDGE_GUARD, index);
+}
+
+/* Whether a HANDLER of the strand's function takes it. */
+static bool find_handler(strand *s, ev exception, bool *taken) {
+    const plan_function *f = activation_function(s->a);
+    uint32_t index, at = strand_node(s)->except;
+    for (*taken = false; at != PLAN_NONE; at = f->nodes[at].except) {
+        const plan_clause *c = clause_for(s->in, &f->nodes[at], exception, &index);
+        if (!c) continue;
+        *taken = true;
+        s->node = at;
+        return handle(s, &f->nodes[at], c, index, exception);
+    }
+    return true;
+}
+
+/* ---- leaving functions */
+
+/* Everything that runs in the activation, or below it, ends without a word, but for this strand. */
+static void end_others(activation *f, const strand *except) {
+    if (f->users == 1) return; /* this strand alone */
+    LIST_FOR_SAFE (n, &f->in->strands) {
+        strand *s = LIST_ENTRY(n, strand, link);
+        if (s != except && s->state != STRAND_ENDED && activation_is_within(s->a, f))
+            instance_end_strand(s);
+    }
+}
+
+static void fail(instance *in, ev exception) {
+    bool cancelled =
+        in->cancelling && class_is(in->w->classes, exception.o->class_, CLASS_CancelledError);
+    instance_end(in, cancelled ? INSTANCE_CANCELLED : INSTANCE_FAILED, exception);
+}
+
+/* The exception leaves the function: back to the CALL, which raises it. False: there is none above. */
+static bool leave(strand *s) {
+    activation *a = s->a;
+    end_others(a, s);
+    if (!a->caller || a->fan) return false;
+    s->node = a->call_node;
+    strand_move(s, a->caller);
+    return true;
+}
+
+bool unwind(strand *s, ev exception) {
+    instance *in = s->in;
+    for (;;) {
+        bool taken;
+        if (!find_handler(s, exception, &taken)) return false;
+        if (taken) return true;
+        if (leave(s)) continue;
+        if (s->a->fan) return walk_branch_over(s, exception, true);
+        fail(in, exception);
+        return true;
+    }
+}
+
+bool unwind_pending(strand *s) {
+    world *w = s->in->w;
+    if (w->status) return false;
+    ev exception = raise_catch(w);
+    return exception.kind == EV_EXC && unwind(s, exception);
+}
+
+bool unwind_new(strand *s, uint32_t class_, const char *message) {
+    (void)raise_f(s->in->w, class_, "%s", message);
+    return unwind_pending(s);
+}
+
+/* ---- branches */
+
+/* The branches that are left go on without anybody to hear of them, and keep what they see of the
+ * variables around them as it is now. */
+static void detach(fan *f) {
+    f->waiter->waits_for = NULL;
+    f->waiter = NULL;
+    fan_mark(f);
+    LIST_FOR (n, &f->a->in->activations) {
+        activation *b = LIST_ENTRY(n, activation, link);
+        if (b->fan == f && !b->ended) activation_own_all(b);
+    }
+}
+
+static bool cancel_all(instance *in, const fan *within);
+
+static bool cancel_branches(fan *f) {
+    f->cancelled = true;
+    fan_mark(f);
+    return cancel_all(f->a->in, f);
+}
+
+bool unwind_branch_failed(fan *f, const plan_node *barrier, ev exception) {
+    strand *waiter = f->waiter;
+    if (!waiter || f->cancelled) return true;
+    if (barrier->mode == BARRIER_GROUP) return cancel_branches(f);
+    if (barrier->mode != BARRIER_ALL || f->done == f->total) return true;
+    detach(f);
+    return unwind(waiter, exception);
+}
+
+/* ---- cancelling */
+
+static bool cancel_strand(strand *s) {
+    world *w = s->in->w;
+    if (s->cancelled || s->state == STRAND_ENDED) return true;
+    s->cancelled = true;
+    if (s->state == STRAND_FAN) return cancel_branches(s->waits_for);
+    ev exception = exc_new(w, CLASS_CancelledError, w->empty_tuple);
+    return !ev_failed(exception) && unwind(s, exception);
+}
+
+/* Raising may begin and end strands: the ones to cancel are written down first. */
+static bool is_of(const activation *a, const fan *f) {
+    while (a && a->fan != f) a = a->caller;
+    return a != NULL;
+}
+
+/* Those in the branches of a fan-out; NULL: all. */
+static bool cancel_all(instance *in, const fan *within) {
+    VEC(strand *) all = { 0 };
+    bool ok = true;
+    LIST_FOR (n, &in->strands) {
+        strand *s = LIST_ENTRY(n, strand, link);
+        if (s->state == STRAND_ENDED || (within && !is_of(s->a, within))) continue;
+        ok = ok && vec_push(in->env, &all, s);
+    }
+    for (uint32_t i = 0; i < all.count && ok && !instance_is_over(in); i++)
+        ok = cancel_strand(all.items[i]);
+    vec_fini(in->env, &all);
+    return ok;
+}
+
+bool unwind_cancel(instance *in) {
+    in->cancelling = true;
+    return cancel_all(in, NULL);
+}
+
+/* ---- stalling */
+
+void unwind_if_stalled(instance *in) {
+    if (in->strand_count > in->fan_count) return;
+    instance_end(in, INSTANCE_STALLED, ev_none());
+}

@@ -1,0 +1,23 @@
+/* unwind.h -- exceptions and cancellation. */
+#ifndef WORKFLOW_UNWIND_H
+#define WORKFLOW_UNWIND_H
+
+#include "workflow/instance.h"
+
+/* Raises the exception in the strand: it goes on at the HANDLER that takes it, or its activation ends and
+ * the CALL above raises it, and so on; what leaves a branch is the branch's outcome, and what leaves the
+ * first activation ends the instance. False: no memory. */
+bool unwind(strand *s, ev exception);
+/* The same with what a function of the evaluator has raised. False also if it could not do its work (the
+ * world's status). */
+bool unwind_pending(strand *s);
+/* Raises a new exception of this class. */
+bool unwind_new(strand *s, uint32_t class_, const char *message);
+/* A branch has failed with this: what its BARRIER does about it before the others have ended. */
+bool unwind_branch_failed(fan *f, const plan_node *barrier, ev exception);
+/* Raises CancelledError in every strand. */
+bool unwind_cancel(instance *in);
+/* Ends an instance that waits for nothing (W3). */
+void unwind_if_stalled(instance *in);
+
+#endif

@@ -1,0 +1,553 @@
+/* walk.c -- pushes: what a finished node makes ready.
+ *
+ * A strand that has finished a node goes along the node's edges. At the other end there is one more
+ * arrival (deps_satisfied); when all that are required (deps_required) have come, the strand goes on with
+ * that node. CALC, BRANCH, MERGE, LOOP_HEAD, CALL and the like run here and now; at ACTION, SLEEP and WAIT
+ * the strand waits. Nothing looks for ready nodes: they are reached. docs/IR.md.
+ *
+ *     walk(): for each strand in the work list: run its node, follow its edges
+ *
+ * Every function that returns bool returns false when there is no memory (or the world's status says what
+ * else); exceptions of the workflow are not failures.
+ *
+ * Cost: the nodes that are run and the edges that are followed, whatever the size of the instance and
+ * however long it has been running. */
+#include "workflow/walk.h"
+
+#include "expr/dict.h"
+#include "expr/encode.h"
+#include "expr/iter.h"
+#include "expr/text.h"
+#include "expr/tuple.h"
+#include "workflow/unwind.h"
+#include <math.h>
+
+static bool run_node(strand *s);
+static bool walk_join(strand *s, const plan_node *barrier);
+static bool fan_over(fan *f);
+
+/* ---- the work list */
+
+static bool go_on(strand *s) {
+    strand_set_state(s, STRAND_WALKING);
+    strand_mark(s);
+    return vec_push(s->in->env, &s->in->walking, s);
+}
+
+/* Runs nodes until every strand waits. */
+static hd_status walk(instance *in, bool ok) {
+    for (uint32_t i = 0; ok && i < in->walking.count && !instance_is_over(in); i++) {
+        strand *s = in->walking.items[i];
+        if (s->state != STRAND_WALKING) continue; /* another strand has ended it */
+        in->counts.nodes++;
+        ok = run_node(s);
+    }
+    vec_clear(&in->walking);
+    if (!ok) return in->w->status ? in->w->status : HD_NOMEM;
+    if (!instance_is_over(in)) unwind_if_stalled(in);
+    instance_check(in);
+    return HD_OK;
+}
+
+/* ---- values */
+
+/* Evaluates in the strand's variables. OUTCOME_RAISED has been handled: the strand is elsewhere, and *ok
+ * says whether that worked. */
+static outcome eval(strand *s, code *c, ev *out, bool *ok) {
+    activation_mark(s->a);
+    outcome o = machine_eval(s->in->w->machine, c, s->a->vars, out);
+    *ok = o == OUTCOME_VALUE || (o == OUTCOME_RAISED && unwind(s, *out));
+    return o;
+}
+
+/* Gives a result to its target. *raised: that has raised an exception, and the strand is elsewhere. */
+static bool bind(strand *s, const plan_target *t, ev value, bool *raised) {
+    bool ok = true;
+    ev none;
+    *raised = false;
+    if (t->variable != PLAN_NONE) activation_assign(s->a, t->variable, value);
+    if (!t->assign) return true;
+    activation_assign(s->a, activation_function(s->a)->result, value);
+    *raised = eval(s, t->assign, &none, &ok) != OUTCOME_VALUE;
+    return ok;
+}
+
+/* ---- edges */
+
+static arrivals *arrivals_at(instance *in, activation *a, uint32_t node) {
+    for (uint32_t i = 0; i < a->ready.count; i++)
+        if (a->ready.items[i].node == node) return &a->ready.items[i];
+    return vec_push(in->env, &a->ready, ((arrivals){ .node = node })) ? &vec_last(&a->ready) : NULL;
+}
+
+/* One more arrival at a node that waits for several. The strand that completes them goes on; those that
+ * came before have ended there. */
+static bool count_arrival(strand *s, const plan_node *to, uint32_t node) {
+    arrivals *a = arrivals_at(s->in, s->a, node);
+    if (!a) return false;
+    a->changed = true;
+    activation_mark(s->a);
+    a->satisfied++;
+    assert(a->satisfied <= to->deps_required); /* W2 */
+    if (a->satisfied < to->deps_required) {
+        instance_end_strand(s);
+        return true;
+    }
+    a->satisfied = 0;
+    s->node = node;
+    return go_on(s);
+}
+
+static bool arrive(strand *s, const plan_edge *e) {
+    const plan_node *to = &activation_function(s->a)->nodes[e->to];
+    s->in->counts.arrivals++;
+    if (e->kind == EDGE_JOIN) return walk_join(s, to);
+    s->back = e->kind == EDGE_BACK;
+    if (to->deps_required > 1) return count_arrival(s, to, e->to);
+    s->node = e->to;
+    return go_on(s);
+}
+
+bool walk_along(strand *s, edge_kind kind, uint32_t index) {
+    const plan_function *f = activation_function(s->a);
+    const plan_node *n = strand_node(s);
+    for (uint32_t i = 0; i < n->out_count; i++) {
+        const plan_edge *e = plan_out(f, n, i);
+        if (e->kind == kind && e->index == index) return arrive(s, e);
+    }
+    assert(!"the plan has been checked: the edge is there");
+    return false;
+}
+
+/* Along all edges of its node: the strand takes the first, new strands the others. */
+static bool follow(strand *s) {
+    activation *here = s->a;
+    const plan_function *f = activation_function(here);
+    const plan_node *n = strand_node(s);
+    for (uint32_t i = 1; i < n->out_count; i++) {
+        strand *other = instance_strand(s->in, here);
+        if (!other || !arrive(other, plan_out(f, n, i))) return false;
+    }
+    return arrive(s, plan_out(f, n, 0));
+}
+
+/* The strand's node has this result. */
+static bool finish(strand *s, ev result) {
+    bool raised;
+    return bind(s, &strand_node(s)->into, result, &raised) && (raised || follow(s));
+}
+
+/* ---- loops */
+
+static loop_state *loop_at(activation *a, uint32_t node) {
+    for (uint32_t i = 0; i < a->loops.count; i++)
+        if (a->loops.items[i].node == node) return &a->loops.items[i];
+    return NULL;
+}
+
+static void loop_set(world *w, loop_state *l, ev over, ev source) {
+    world_ref(over);
+    world_ref(source);
+    world_unref(w, l->over);
+    world_unref(w, l->source);
+    l->over = over;
+    l->source = source;
+    l->size = source.kind == EV_UNBOUND ? 0 : ev_length(w, source);
+}
+
+/* Lists are iterated over as they are, by index: what the body appends is seen. Everything else is taken
+ * as a list first; a dict or set that changes its size meanwhile is an error, as in CPython. */
+static bool loop_begin(strand *s, ev over) {
+    world *w = s->in->w;
+    bool live = over.kind == EV_LIST || over.kind == EV_TUPLE || over.kind == EV_STR ||
+                over.kind == EV_RANGE;
+    bool sized = over.kind == EV_DICT || over.kind == EV_SET;
+    ev taken = live ? over : iter_list(w, over);
+    if (ev_failed(taken)) return false;
+    loop_state *l = loop_at(s->a, s->node);
+    if (!l) {
+        loop_state fresh = { .node = s->node, .over = ev_unbound(), .source = ev_unbound() };
+        if (!vec_push(s->in->env, &s->a->loops, fresh)) return w->status = HD_NOMEM, false;
+        l = &vec_last(&s->a->loops);
+    }
+    loop_set(w, l, taken, sized ? over : ev_unbound());
+    l->visit = 0;
+    l->ended = false;
+    l->entered = l->changed = true;
+    return true;
+}
+
+typedef enum turn { TURN_NEXT, TURN_OVER, TURN_RAISED } turn;
+
+/* The next element of a for loop. */
+static turn loop_element(world *w, const loop_state *l, ev *out) {
+    if (l->source.kind != EV_UNBOUND && ev_length(w, l->source) != l->size) {
+        (void)raise_f(w, CLASS_RuntimeError, "%s changed size during iteration",
+                      l->source.kind == EV_SET ? "Set" : "dictionary");
+        return TURN_RAISED;
+    }
+    if ((int64_t)l->visit >= ev_length(w, l->over)) return TURN_OVER;
+    *out = sequence_at(w, l->over, l->visit);
+    return ev_failed(*out) ? TURN_RAISED : TURN_NEXT;
+}
+
+/* CONTINUE or BREAK. Nothing of the body is reset: its state is kept by visit. */
+static bool loop_decide(strand *s, loop_state *l, turn t, ev element) {
+    bool raised;
+    if (t == TURN_RAISED) return unwind_pending(s);
+    if (t == TURN_OVER) {
+        loop_set(s->in->w, l, ev_unbound(), ev_unbound());
+        l->ended = l->changed = true;
+        return walk_along(s, EDGE_BREAK, 0);
+    }
+    l->visit++;
+    l->changed = true;
+    if (!bind(s, &strand_node(s)->into, element, &raised)) return false;
+    return raised || walk_along(s, EDGE_CONTINUE, 0);
+}
+
+static bool run_for(strand *s, const plan_node *n) {
+    bool ok;
+    ev over, element = ev_unbound();
+    if (!s->back) {
+        if (eval(s, n->code, &over, &ok) != OUTCOME_VALUE) return ok;
+        if (!loop_begin(s, over)) return unwind_pending(s);
+    }
+    s->back = false;
+    loop_state *l = loop_at(s->a, s->node);
+    turn t = loop_element(s->in->w, l, &element);
+    return loop_decide(s, l, t, element);
+}
+
+static bool run_while(strand *s, const plan_node *n) {
+    bool ok;
+    ev test;
+    if (!s->back && !loop_begin(s, s->in->w->empty_tuple)) return unwind_pending(s);
+    s->back = false;
+    if (eval(s, n->test, &test, &ok) != OUTCOME_VALUE) return ok;
+    return loop_decide(s, loop_at(s->a, s->node), ev_truth(s->in->w, test) ? TURN_NEXT : TURN_OVER,
+                       ev_unbound());
+}
+
+/* ---- branches */
+
+static const plan_node *fan_node(const fan *f) {
+    return &activation_function(f->a)->nodes[f->node];
+}
+
+static const plan_node *fan_barrier(const fan *f) {
+    return &activation_function(f->a)->nodes[fan_node(f)->pair];
+}
+
+static bool begin_branch(fan *f) {
+    instance *in = f->a->in;
+    uint32_t index = f->begun++;
+    bool each = f->items.kind != EV_UNBOUND, raised = false;
+    activation *a = instance_branch(in, f, index);
+    strand *s = a ? instance_strand(in, a) : NULL;
+    if (!s) return false;
+    s->node = f->node;
+    fan_mark(f);
+    if (each && !bind(s, &fan_node(f)->into, f->items.tuple->items[index], &raised)) return false;
+    memset(a->vars->changed.items, 0, a->vars->changed.count); /* loading binds the element again */
+    return raised || walk_along(s, EDGE_ELEM, each ? 0 : index);
+}
+
+hd_status walk_bind_element(fan *f, activation *a) {
+    const plan_target *t = &fan_node(f)->into;
+    world *w = a->in->w;
+    ev element, none;
+    if (f->items.kind == EV_UNBOUND) return HD_OK;
+    element = f->items.tuple->items[a->index];
+    if (t->variable != PLAN_NONE) activation_assign(a, t->variable, element);
+    if (t->assign) activation_assign(a, activation_function(a)->result, element);
+    if (t->assign && machine_eval(w->machine, t->assign, a->vars, &none) == OUTCOME_STOPPED)
+        return w->status ? w->status : HD_NOMEM;
+    memset(a->vars->changed.items, 0, a->vars->changed.count);
+    return HD_OK;
+}
+
+/* Begins as many as may be open at once. */
+static bool begin_branches(fan *f) {
+    uint32_t window = fan_node(f)->window ? fan_node(f)->window : FAN_WINDOW;
+    while (!f->cancelled && f->waiter && f->begun < f->total && f->begun - f->done < window)
+        if (!begin_branch(f)) return false;
+    return true;
+}
+
+static bool run_fan_head(strand *s, const plan_node *n) {
+    world *w = s->in->w;
+    ev over = ev_unbound();
+    bool ok;
+    if (n->code) {
+        if (eval(s, n->code, &over, &ok) != OUTCOME_VALUE) return ok;
+        over = iter_list(w, over);
+        if (!ev_failed(over)) over = tuple_of(w, over.list->items, over.list->count);
+        if (ev_failed(over)) return unwind_pending(s);
+    }
+    world_ref(over);
+    fan *f = instance_fan(s->in, s);
+    if (!f) return world_unref(w, over), false;
+    f->items = over;
+    f->total = n->code ? over.tuple->count : n->out_count;
+    strand_set_state(s, STRAND_FAN);
+    s->step++;
+    return f->total ? begin_branches(f) : fan_over(f);
+}
+
+/* The results in order of the branches, as a list. */
+static ev fan_list(fan *f) {
+    world *w = f->a->in->w;
+    ev all = plist_new(w, f->total);
+    for (uint32_t i = 0; i < f->total && !ev_failed(all); i++) {
+        const dict_entry *e = dict_find(w, f->results.dict, ev_int(i));
+        if (!e || !plist_append(w, all.list, e->value)) return ev_fail();
+    }
+    return all;
+}
+
+/* ExceptionGroup("unhandled errors in a TaskGroup", [...]). */
+static ev fan_group(fan *f) {
+    world *w = f->a->in->w;
+    uint32_t at = 0;
+    ev all = plist_new(w, 1), pair[2];
+    for (const dict_entry *e; !ev_failed(all) && (e = dict_next(f->results.dict, &at));)
+        if (e->value.kind == EV_EXC &&
+            !class_is(w->classes, e->value.o->class_, CLASS_CancelledError) &&
+            !plist_append(w, all.list, e->value))
+            return ev_fail();
+    pair[0] = text_of_ascii(w, "unhandled errors in a TaskGroup");
+    pair[1] = all;
+    if (ev_failed(all) || ev_failed(pair[0])) return ev_fail();
+    ev args = tuple_of(w, pair, 2);
+    return ev_failed(args) ? args : exc_new(w, CLASS_ExceptionGroup, args);
+}
+
+/* What the branches as a whole raise; EV_UNBOUND: nothing. */
+static ev fan_raises(fan *f) {
+    world *w = f->a->in->w;
+    barrier_mode mode = fan_barrier(f)->mode;
+    if (f->waiter->cancelled && f->cancelled)
+        return exc_new(w, CLASS_CancelledError, w->empty_tuple);
+    if (f->failed == PLAN_NONE || mode == BARRIER_SETTLED) return ev_unbound();
+    if (mode == BARRIER_GROUP) return fan_group(f);
+    const dict_entry *e = dict_find(w, f->results.dict, ev_int(f->failed));
+    return e ? e->value : ev_fail();
+}
+
+/* All branches have ended: the strand that waited goes on behind the BARRIER. */
+static bool fan_over(fan *f) {
+    strand *s = f->waiter;
+    if (!s) return instance_end_fan(f), true;
+    ev raises = fan_raises(f), all = raises.kind == EV_UNBOUND ? fan_list(f) : ev_unbound();
+    instance_end_fan(f);
+    if (ev_failed(raises) || ev_failed(all)) return unwind_pending(s);
+    if (raises.kind != EV_UNBOUND) return unwind(s, raises);
+    s->node = fan_node(f)->pair;
+    return finish(s, all);
+}
+
+bool walk_branch_over(strand *s, ev result, bool failed) {
+    fan *f = s->a->fan;
+    uint32_t index = s->a->index;
+    instance_end_strand(s);
+    f->done++;
+    if (!fan_keep(f, index, result, failed)) return false;
+    if (failed && !unwind_branch_failed(f, fan_barrier(f), result)) return false;
+    if (f->ended || !begin_branches(f)) return f->ended;
+    return f->done < f->begun || f->ended || fan_over(f);
+}
+
+static bool walk_join(strand *s, const plan_node *barrier) {
+    bool ok;
+    ev result = ev_none();
+    if (barrier->code && eval(s, barrier->code, &result, &ok) != OUTCOME_VALUE) return ok;
+    return walk_branch_over(s, result, false);
+}
+
+/* ---- nodes that wait */
+
+/* From here on (number, step) names the step. */
+static void begin_step(strand *s, strand_state state) {
+    s->step++;
+    s->attempt = 1;
+    s->lost = 0;
+    s->due_ms = 0;
+    strand_set_state(s, state);
+    strand_mark(s);
+}
+
+/* The arguments as a worker gets them: an object for named ones, else an array. */
+static bool compute_args(strand *s, const plan_node *n, bool *raised) {
+    hd_pool *pool;
+    bool ok = true;
+    *raised = true;
+    if (hd_pool_open(s->in->heap, &pool)) return false;
+    hd_value args = n->arg_names ? hd_object() : hd_array();
+    for (uint32_t i = 0; i < n->arg_count && ok; i++) {
+        ev v;
+        if (eval(s, n->args[i], &v, &ok) != OUTCOME_VALUE) return hd_pool_close(pool), ok;
+        hd_value plain = encode_value(s->in->w, pool, v);
+        if (!hd_value_exists(plain)) return hd_pool_close(pool), unwind_pending(s);
+        args = n->arg_names ? hd_object_set(pool, args, n->arg_names[i], plain)
+                            : hd_array_append(pool, args, plain);
+    }
+    *raised = false;
+    hd_value_unref(s->args);
+    s->args = hd_value_ref(args);
+    ok = hd_value_exists(args);
+    hd_pool_close(pool);
+    return ok;
+}
+
+hd_status walk_compute_args(strand *s) {
+    bool raised;
+    if (compute_args(s, strand_node(s), &raised) && !raised) return HD_OK;
+    return s->in->w->status ? s->in->w->status : HD_CORRUPT;
+}
+
+static bool run_action(strand *s, const plan_node *n) {
+    bool raised;
+    if (!compute_args(s, n, &raised)) return false;
+    if (!raised) begin_step(s, STRAND_READY);
+    return true;
+}
+
+/* Seconds as a time to wait until; false: no number, and the exception is raised. */
+static bool due_of(strand *s, ev v, bool until, bool *raised, uint64_t *due) {
+    double seconds = v.kind == EV_FLOAT ? v.d : (double)v.i;
+    *raised = !ev_is_number(v) || isnan(seconds);
+    if (*raised) return unwind_new(s, CLASS_TypeError, "seconds must be a number");
+    double at = until ? seconds * 1000 : (double)s->in->now_ms + seconds * 1000;
+    *due = at < 1 ? 1 : at > 9e15 ? (uint64_t)9e15 : (uint64_t)ceil(at);
+    return true;
+}
+
+/* SLEEP, and WAIT with a limit. */
+static bool run_wait(strand *s, const plan_node *n, strand_state state) {
+    bool ok, raised;
+    uint64_t due = 0;
+    ev seconds;
+    if (n->code) {
+        if (eval(s, n->code, &seconds, &ok) != OUTCOME_VALUE) return ok;
+        ok = due_of(s, seconds, n->until, &raised, &due);
+        if (!ok || raised) return ok;
+    }
+    begin_step(s, state);
+    s->due_ms = due;
+    return true;
+}
+
+/* ---- nodes that run at once */
+
+static bool run_branch(strand *s, const plan_node *n) {
+    uint32_t i = 0;
+    for (bool ok; i < n->arg_count; i++) {
+        ev test;
+        if (eval(s, n->args[i], &test, &ok) != OUTCOME_VALUE) return ok;
+        if (ev_truth(s->in->w, test)) break;
+    }
+    return walk_along(s, EDGE_GUARD, i);
+}
+
+static bool run_call(strand *s, const plan_node *n) {
+    activation *here = s->a, *a = instance_activation(s->in, n->callee, here, s->node);
+    if (!a) return false;
+    for (uint32_t i = 0; i < n->arg_count; i++) {
+        ev v;
+        bool ok;
+        if (eval(s, n->args[i], &v, &ok) != OUTCOME_VALUE) return activation_drop(a), ok;
+        activation_assign(a, i, v);
+    }
+    strand_move(s, a);
+    s->node = activation_function(a)->entry;
+    return go_on(s);
+}
+
+static bool run_return(strand *s, const plan_node *n) {
+    bool ok;
+    ev value = ev_none();
+    if (n->code && eval(s, n->code, &value, &ok) != OUTCOME_VALUE) return ok;
+    if (n->kind == NODE_RETURN) return instance_end(s->in, INSTANCE_DONE, value), true;
+    activation *a = s->a;
+    world_ref(value);
+    s->node = a->call_node;
+    strand_move(s, a->caller);
+    ok = finish(s, value);
+    world_unref(s->in->w, value);
+    return ok;
+}
+
+static bool run_raise(strand *s, const plan_node *n) {
+    bool ok;
+    ev exception;
+    if (!n->code) return unwind(s, s->a->vars->slots.items[n->caught]);
+    if (eval(s, n->code, &exception, &ok) != OUTCOME_VALUE) return ok;
+    if (exception.kind == EV_TYPE)
+        exception = exc_new(s->in->w, (uint32_t)exception.i, s->in->w->empty_tuple);
+    if (ev_failed(exception)) return unwind_pending(s);
+    if (exception.kind != EV_EXC)
+        return unwind_new(s, CLASS_TypeError, "exceptions must derive from BaseException");
+    return unwind(s, exception);
+}
+
+static bool run_calc(strand *s, const plan_node *n) {
+    bool ok;
+    ev none;
+    if (n->code && eval(s, n->code, &none, &ok) != OUTCOME_VALUE) return ok;
+    return follow(s);
+}
+
+static bool run_node(strand *s) {
+    const plan_node *n = strand_node(s);
+    switch (n->kind) {
+    case NODE_ENTRY:
+    case NODE_MERGE: return follow(s);
+    case NODE_CALC: return run_calc(s, n);
+    case NODE_ACTION: return run_action(s, n);
+    case NODE_BRANCH: return run_branch(s, n);
+    case NODE_LOOP_HEAD: return n->test ? run_while(s, n) : run_for(s, n);
+    case NODE_FAN_HEAD: return run_fan_head(s, n);
+    case NODE_SLEEP: return run_wait(s, n, STRAND_SLEEPING);
+    case NODE_WAIT: return run_wait(s, n, STRAND_SIGNAL);
+    case NODE_CALL: return run_call(s, n);
+    case NODE_RAISE: return run_raise(s, n);
+    case NODE_RET:
+    case NODE_RETURN: return run_return(s, n);
+    default: break;
+    }
+    assert(!"strands are led around these");
+    return false;
+}
+
+/* ---- from outside */
+
+hd_status walk_begin(instance *in, const ev *inputs) {
+    activation *a = instance_activation(in, 0, NULL, PLAN_NONE);
+    strand *s = a ? instance_strand(in, a) : NULL;
+    if (!s) return HD_NOMEM;
+    for (uint32_t i = 0; i < in->p->input_count; i++) activation_assign(a, i, inputs[i]);
+    return walk(in, go_on(s));
+}
+
+/* The step is over: no timer, no claim. */
+static void end_step(strand *s) {
+    assert(s->state > STRAND_WALKING && s->state < STRAND_FAN);
+    s->token = 0;
+    s->due_ms = 0;
+    strand_mark(s);
+    hd_value_unref(s->args);
+    s->args = (hd_value){ 0 };
+}
+
+hd_status walk_result(instance *in, strand *s, ev result) {
+    end_step(s);
+    return walk(in, finish(s, result));
+}
+
+hd_status walk_raise(instance *in, strand *s, ev exception) {
+    end_step(s);
+    return walk(in, unwind(s, exception));
+}
+
+hd_status walk_cancel(instance *in) { return walk(in, unwind_cancel(in)); }
