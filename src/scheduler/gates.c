@@ -146,7 +146,9 @@ bool gates_is_unsettled(const scheduler *s, const node *n) {
 
 bool gates_backoff_is_full(const scheduler *s, const node *n) {
     const cold *c = cold_of(s, n);
-    return c && c->gate.streak && BACKOFF_MS << (c->gate.streak - 1) >= BACKOFF_MAX_MS;
+    if (!c || !c->gate.streak) return false;
+    uint32_t doublings = c->gate.streak - 1u < 16 ? c->gate.streak - 1u : 16;
+    return (uint64_t)BACKOFF_MS << doublings >= BACKOFF_MAX_MS;
 }
 
 bool gates_is_stirred(const scheduler *s, const node *n, uint64_t since) {

@@ -162,6 +162,11 @@ static hd_status read_old(writing *w, const basis_entry *e, bool *fits, hd_value
         if (*fits) *spaces = log_json_read(w->f->heap, text, (size_t)sqlite3_column_bytes(s, 1));
     }
     sqlite3_reset(s);
+    if (!value_is_failed(*spaces) && *fits && value_tag(*spaces) != TAG_OBJECT) {
+        *fits = false; /* damaged: it names no spaces */
+        value_unref(*spaces);
+        *spaces = value_absent();
+    }
     if (!value_is_failed(*spaces)) return status;
     status = hd_value_status(*spaces) == HD_NOMEM ? HD_NOMEM : HD_OK;
     *fits = false; /* whatever cannot be read goes */

@@ -132,14 +132,15 @@ static bool prefix_related(const char *a, size_t n, const char *b) {
     return n == m || (n < m ? b : a)[shorter] == '/';
 }
 
-/* An element that comes or goes is near all of its array: a read may have gone through own appends. */
+/* A write may make the objects on its way, and a read that went through own commits is judged as if it had:
+ * so everything below the first key of its path is near. */
 static size_t near_from(const lab_op *o) {
-    size_t n = o->made;
-    while (n > 0 && o->path[n - 1] >= '0' && o->path[n - 1] <= '9') n--;
-    return n > 0 && n < o->made && o->path[n - 1] == '/' ? n - 1 : o->made;
+    size_t n = o->path[0] ? 1 + strcspn(o->path + 1, "/") : 0;
+    return n < o->made ? n : o->made;
 }
 
-/* Whether a commit wrote near what was read, or written (a write that changes nothing is a claim); a layer that a read went through is always near. */
+/* Whether a commit wrote near what was read, or written (a write that changes nothing is a claim); a layer
+ * that a read went through is always near. */
 static bool wrote_near(judge *j, size_t i, const lab_fate *f) {
     const lab_arrival *a = &lab_arrivals_of(j->l)->items[i];
     for (size_t k = 0; k < f->read_count; k++) {

@@ -369,7 +369,8 @@ static void check_rest(model *m) {
         hd_node_info info;
         if (!t->there || t->sink || hd_node_inspect(m->rt, t->node, &info) || !info.live) continue;
         int c = SOURCES + i, now = stored(m, c);
-        if (info.status != HD_NODE_CLEAN) fail_here(m, "node", i, "is not clean", info.why_not, 1);
+        if (info.status != HD_NODE_CLEAN)
+            fail_here(m, "node", i, "is not clean", (int)info.why_not, 1);
         if (!t->effect && now != m->values[c])
             fail_here(m, "node", i, "has the wrong value", now, m->values[c]);
         for (int k = 0; k < t->reads && t->effect; k++)

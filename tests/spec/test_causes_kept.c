@@ -47,7 +47,8 @@ static void tell_run(hd_tx *tx) {
 /* Reads "flag" and "n"; while flag is not 0, "x" as well. Writes "out". */
 static hd_status choose(lab_node *self, hd_tx *tx) {
     tell_run(tx);
-    double flag = lab_tx_number(self, tx, "flag"), n = lab_tx_number(self, tx, "n");
+    bool flag = lab_tx_number(self, tx, "flag") != 0;
+    double n = lab_tx_number(self, tx, "n");
     double x = flag ? lab_tx_number(self, tx, "x") : 0;
     return lab_tx_put(self, tx, "out", 100 * flag + 10 * n + x + (double)self->runs);
 }
@@ -140,7 +141,7 @@ static void a_refused_run_keeps_what_it_no_longer_reads(void **state) {
  * more: through a link that is gone. */
 static hd_status follow(lab_node *self, hd_tx *tx) {
     tell_run(tx);
-    double flag = lab_tx_number(self, tx, "flag");
+    bool flag = lab_tx_number(self, tx, "flag") != 0;
     if (flag) (void)hd_tx_get(tx, lab_cell(self->at, "doc#/link/value"));
     return lab_tx_put(self, tx, "out", flag);
 }
@@ -166,7 +167,7 @@ static void a_commit_holds_the_places_of_its_causes(void **state) {
 /* A run that meets a writer which has yet to run is set aside; begun again, it has its causes. */
 static hd_status ask_two(lab_node *self, hd_tx *tx) {
     tell_run(tx);
-    double flag = lab_tx_number(self, tx, "flag");
+    bool flag = lab_tx_number(self, tx, "flag") != 0;
     return lab_tx_put(self, tx, "ask_two",
                       flag ? lab_tx_number(self, tx, "late") : lab_tx_number(self, tx, "x"));
 }
@@ -230,7 +231,7 @@ static void what_changed_during_a_run_did_not_cause_it(void **state) {
 /* A failed run names them, too. */
 static hd_status choose_badly(lab_node *self, hd_tx *tx) {
     hd_status status = choose(self, tx);
-    return status || lab_tx_number(self, tx, "flag") ? status : HD_MISMATCH;
+    return status || lab_tx_number(self, tx, "flag") != 0 ? status : HD_MISMATCH;
 }
 static char failure_causes[64];
 static void note_failure(void *ctx, const hd_failure *f) {
@@ -346,7 +347,8 @@ static void each_document_of_a_seal_has_its_author(void **state) {
 
 static hd_status choose_sum(lab_node *self, hd_tx *tx) {
     tell_run(tx);
-    double flag = lab_tx_number(self, tx, "flag"), n = lab_tx_number(self, tx, "n");
+    bool flag = lab_tx_number(self, tx, "flag") != 0;
+    double n = lab_tx_number(self, tx, "n");
     return lab_tx_put(self, tx, "sum", n + (flag ? lab_tx_number(self, tx, "x") : 0));
 }
 static void register_sum(void) {

@@ -212,7 +212,7 @@ static char reader_saw[200];
 static hd_status read_what_w_says(lab_node *self, hd_tx *tx) {
     double w = lab_tx_number(self, tx, "w"), x = lab_tx_number(self, tx, "x");
     hd_value v = hd_int(NULL, 0);
-    if (w) v = hd_tx_get(tx, lab_cell(lab_on(l, "a"), "y"));
+    if (w != 0) v = hd_tx_get(tx, lab_cell(lab_on(l, "a"), "y"));
     if (hd_value_status(v)) return hd_value_status(v);
     size_t n = strlen(reader_saw);
     snprintf(reader_saw + n, sizeof reader_saw - n, "%g:%g ", x, hd_value_as_double(v, -1));
@@ -242,7 +242,7 @@ static hd_status follow(lab_node *self, hd_tx *tx) {
         double next = lab_tx_number(self, tx, name);
         sum = 10 * sum + next;
         if (hd_value_status(hd_tx_get(tx, lab_cell(lab_on(l, "a"), name)))) break;
-        if (!next) break;
+        if (next == 0) break;
         snprintf(name, sizeof name, "p%g", next);
     }
     return self->spec.effect ? HD_OK : lab_tx_put(self, tx, self->spec.name, sum);
@@ -302,7 +302,7 @@ static void what_an_effect_writes_is_derived_from_before_others_see_it(void **st
 
 static hd_status fail_on_b(lab_node *self, hd_tx *tx) {
     if (lab_tx_number(self, tx, "a") == 0) return HD_OK;
-    return lab_tx_number(self, tx, "b") ? HD_OK : HD_FAILED;
+    return lab_tx_number(self, tx, "b") != 0 ? HD_OK : HD_FAILED;
 }
 
 /* 7.3: what a failed run read for the first time makes it run again. */
