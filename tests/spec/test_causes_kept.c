@@ -141,8 +141,8 @@ static void a_refused_run_keeps_what_it_no_longer_reads(void **state) {
  * more: through a link that is gone. */
 static hd_status follow(lab_node *self, hd_tx *tx) {
     tell_run(tx);
-    bool flag = lab_tx_number(self, tx, "flag") != 0;
-    if (flag) (void)hd_tx_get(tx, lab_cell(self->at, "doc#/link/value"));
+    double flag = lab_tx_number(self, tx, "flag");
+    if (flag != 0) (void)hd_tx_get(tx, lab_cell(self->at, "doc#/link/value"));
     return lab_tx_put(self, tx, "out", flag);
 }
 static void a_commit_holds_the_places_of_its_causes(void **state) {
