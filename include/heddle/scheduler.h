@@ -199,6 +199,7 @@ HD_API void hd_hold_end(hd_runtime *rt, hd_hold hold);
  *     overwrite each other (echo)                                -          -      -       -
  *   events in line                                               yes        yes    begun   yes
  *     that wait for a presync, or a handler that is loaded       yes        -      -       yes
+ *     that wait for a suspended run                              yes        -      -       yes
  *     whose preflight said HD_PENDING                            -          -      -       -
  *   verdicts of commits                                          -          yes    yes     yes
  *   messages of the outbox that a channel has refused            -          -      -       -

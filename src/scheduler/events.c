@@ -246,14 +246,15 @@ bool events_hold_idle(const scheduler *s) {
     return false;
 }
 
-/* A lane in LANE_ASKED waits for the program itself, which cannot answer while it is blocked in a sync.
- * Sync does not wait for such lanes. */
+/* Sync does not wait for lanes that wait for the program itself: it cannot answer while it is blocked in a
+ * sync. */
 bool events_are_unsettled(const scheduler *s) {
     const events *ev = s->events;
     if (!ev) return false;
     if ((ev->arrivals.count && !ev->closing) || !list_empty(&ev->outcomes)) return true;
     for (int i = 0; i < LANE_STATES; i++)
-        if (i != LANE_READS && i != LANE_ASKED && !list_empty(&ev->lanes_in[i])) return true;
+        LIST_FOR (n, &ev->lanes_in[i])
+            if (!lane_waits_for_program(LIST_ENTRY(n, lane, link))) return true;
     return false;
 }
 

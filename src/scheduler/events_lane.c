@@ -97,6 +97,7 @@ void lane_wake(scheduler *s, lane *l) {
     events *ev = s->events;
     set_timer(ev, l, 0);
     l->blocker = (hd_node){ 0, 0 };
+    l->behind_suspended = false;
     s->tick = true;
     if (list_empty(&l->queue)) list_discard(&l->link);
     else put(ev, l, LANE_READY);
@@ -210,6 +211,17 @@ void lane_end_turn(scheduler *s, lane *l) {
 }
 
 /* ---- what others ask */
+
+bool lane_waits_for_program(const lane *l) {
+    const event *e = lane_head(l);
+    switch (l->state) {
+    case LANE_READS:
+    case LANE_ASKED: return true;
+    case LANE_NODES: return l->behind_suspended;
+    case LANE_PARKED: return e->waits == HD_EVENT_WAITS_ORIGIN && e->origin->state == LINEAGE_OPEN;
+    default: return false;
+    }
+}
 
 /* A lane in LANE_NODES without a blocker waits for nodes that run in this pass (events.again), or for nodes
  * that no time gate holds. What frees those (a document, the end of a suspended run) sets scheduler.tick,

@@ -67,6 +67,9 @@ typedef struct lane {
      * gate is closed the head cannot go on. id 0: every step looks at the head again. */
     hd_node blocker;
     uint64_t blocked_until;
+    /* LANE_NODES: one of the nodes that the head waits for is suspended, or waits for a suspended run. Set
+     * by preflight. */
+    bool behind_suspended;
 } lane;
 
 /* The piece that a handler is of, and its pattern: for errors and log lines. */
@@ -266,6 +269,9 @@ lane *lanes_next(events *ev);
 void lane_end_turn(scheduler *s, lane *l);
 /* Whether the next step has something to do. */
 bool lanes_have_work(const scheduler *s);
+/* Whether the head waits for something that only the program can end: a presync, a handler that it loads, a
+ * change, a suspended run, or the end of the transaction that sent the event. */
+bool lane_waits_for_program(const lane *l);
 /* When the first timer of a lane is due; UINT64_MAX: none is set. */
 uint64_t lanes_next_time(const events *ev);
 /* The oldest event of all that are first in line; NULL: there is none. O(lanes). */

@@ -106,10 +106,13 @@ static hd_status hold_back(scheduler *s, lane *l, const walks *w, const node_vec
     for (uint32_t i = 0; i < asked->count && !status; i++) status = demand(s, asked->items[i]);
     bool again = false;
     l->blocker = (hd_node){ 0, 0 };
+    l->behind_suspended = false;
     for (uint32_t i = 0; i < found->count && !status; i++) {
         if (node_of(s, found->items[i])->flags & NODE_MATERIALISER)
             status = demand(s, found->items[i]);
         again |= node_is_eligible(&s->graph, node_of(s, found->items[i]));
+        l->behind_suspended |=
+            (node_of(s, found->items[i])->flags & (NODE_SUSPENDED | NODE_BLOCKED)) != 0;
         wait_behind(s, l, found->items[i]);
     }
     if (again) l->blocker = (hd_node){ 0, 0 }; /* a node runs in this pass: look again after it */

@@ -367,6 +367,73 @@ static void a_quarrel_that_an_event_set_off_comes_to_rest(void **state) {
     lab_close(l);
 }
 
+/* ---- events behind suspended runs */
+
+typedef struct slow_node {
+    hd_run *run;    /* suspended */
+    double at_most; /* greater inputs are suspended */
+} slow_node;
+
+static hd_status copy_slowly(lab_node *self, hd_tx *tx) {
+    slow_node *slow = self->data;
+    double n = lab_tx_number(self, tx, "n");
+    if (n <= slow->at_most) return lab_tx_put(self, tx, "slow", n);
+    hd_status status = hd_tx_suspend(tx, &slow->run);
+    return status ? status : HD_PENDING;
+}
+
+static hd_status not_now(lab_handler *self, hd_tx *tx, const hd_event *event) {
+    hd_value v = lab_tx_get(self, tx, "copy");
+    return hd_value_status(v) ? hd_value_status(v) : HD_TRANSIENT;
+}
+
+/* 8.4: sync does not wait for suspended runs, nor for events behind them, also through other nodes; idle does,
+ * and the event is handled when the run has ended. */
+static void sync_does_not_wait_for_events_behind_suspended_runs(void **state) {
+    lab *l = lab_start();
+    slow_node slow = { NULL, 1 };
+    lab_outcome o = { 0 };
+    lab_set(l, "n", 2);
+    lab_add(l, .name = "slow", .declares = "n", .body = copy_slowly, .data = &slow);
+    lab_compute(l, "copy", "slow", NULL);
+    lab_handle(l, .stream = "see", .reads = "copy");
+    lab_fire(l, "see", "1", &o);
+    sync_now(l);
+    assert_non_null(slow.run);
+    assert_int_equal(o.told, 0);
+    assert_int_equal(waits_in(l, "main"), HD_EVENT_WAITS_NODES);
+    assert_false(hd_runtime_is_idle(lab_runtime_now(l)));
+    hd_run_resume(slow.run, HD_OK);
+    lab_idle(l);
+    sync_now(l);
+    assert_outcome(o, HD_OK);
+    lab_close(l);
+}
+
+/* Close tells HD_CLOSED to the senders of events behind suspended runs, also of those that were begun. */
+static void close_does_not_wait_for_events_behind_suspended_runs(void **state) {
+    lab *l = lab_start();
+    slow_node slow = { NULL, 1 };
+    lab_outcome begun = { 0 }, queued = { 0 };
+    lab_set(l, "n", 1);
+    lab_add(l, .name = "slow", .declares = "n", .body = copy_slowly, .data = &slow);
+    lab_compute(l, "copy", "slow", NULL);
+    lab_handle(l, .stream = "see", .reads = "copy", .body = not_now);
+    lab_fire(l, "see", "1", &begun);
+    lab_fire(l, "see", "2", &queued);
+    for (int i = 0; !lab_event_stats(l).runs; i++) {
+        assert_true(i < 100);
+        lab_turn(l);
+    }
+    lab_set(l, "n", 2);
+    assert_int_equal(begun.told, 0);
+    lab_runtime_close(lab_on(l, "a"));
+    assert_non_null(slow.run); /* close tried the event again, and that ran the computation */
+    assert_outcome(begun, HD_CLOSED);
+    assert_outcome(queued, HD_CLOSED);
+    lab_close(l);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_head_that_waits_holds_up_its_own_space_only),
@@ -380,6 +447,8 @@ int main(void) {
         cmocka_unit_test(a_handler_is_warned_of_once_each_time),
         cmocka_unit_test(a_debounced_input_beside_a_quarrel_is_waited_for),
         cmocka_unit_test(a_quarrel_that_an_event_set_off_comes_to_rest),
+        cmocka_unit_test(sync_does_not_wait_for_events_behind_suspended_runs),
+        cmocka_unit_test(close_does_not_wait_for_events_behind_suspended_runs),
     };
     LAB_EVERYWHERE(tests);
 }
