@@ -158,6 +158,8 @@ HD_API void hd_run_resume(hd_run *run, hd_status status);
  * `ms`, not counting runs that are retried or were set aside. 0 clears. While a gate holds a node it stays
  * invalid; then it runs on the latest values. While the node is dormant, changes after the first do not restart
  * its debounce: it may run as soon as it is demanded.
+ * A gate that is changed counts from when its window began. One that is set where there was none counts from the
+ * moment it is set: a debounce, if the node is invalid then; a throttle, if the node has run.
  * What is set here counts more than what the node was registered with, and is stored: a node of the same durable
  * name has it again after a restart, effects included. */
 HD_API hd_status hd_node_set_debounce(hd_runtime *rt, hd_node node, uint32_t ms);

@@ -255,29 +255,50 @@ void gates_converged(scheduler *s, node_id id) {
 
 /* ---- policies */
 
+/* A retry is due: debounce and throttle do not hold it. */
+static bool is_owed(const cold *c) { return c->stale || c->transient; }
+
+/* Whether a debounce that is set now holds a run that is due already. Not the first one, and none that is
+ * under way. */
+static bool is_held_from_now(const scheduler *s, const node *n, const cold *c) {
+    if (n->flags & (NODE_NEVER_RAN | NODE_RUNNING | NODE_SUSPENDED)) return false;
+    return node_is_invalid(&s->graph, n) && !is_owed(c);
+}
+
+/* A window that is running ends as if it had been of the new length from the start. When a node without a
+ * debounce became invalid is not known: there the window begins now. */
 hd_status gates_set_debounce(scheduler *s, node_id id, uint32_t ms) {
     cold *c = registry_cold(s, id);
     if (!c) return HD_NOMEM;
-    uint64_t now = env_now_ns(s->env), armed = c->gate.debounce_at;
+    uint64_t now = env_now_ns(s->env), at = c->gate.debounce_at;
     node *n = node_of(s, id);
     n->flags |= NODE_GATED;
-    /* A window that is running ends as if it had been of the new length from the start. */
-    if (armed) armed = armed - c->gate.debounce_ms * MS + ms * MS;
+    if (at) at = at - c->gate.debounce_ms * MS + ms * MS;
+    else if (!c->gate.debounce_ms && is_held_from_now(s, n, c)) at = now + ms * MS;
     c->gate.debounce_ms = ms;
-    c->gate.debounce_at = ms ? armed : 0;
+    c->gate.debounce_at = ms ? at : 0;
     gates_apply(s, id, now);
     return HD_OK;
 }
 
+/* Whether it has run in this process, and is not to run again because that run did not count. */
+static bool has_run_here(const node *n, const cold *c) {
+    return !(n->flags & (NODE_NEVER_RAN | NODE_RESUMED)) && !is_owed(c);
+}
+
+/* A window that is running is counted from the last run. When a node without a throttle ran last is not known:
+ * there the first window begins now. */
 hd_status gates_set_throttle(scheduler *s, node_id id, uint32_t ms) {
     cold *c = registry_cold(s, id);
     if (!c) return HD_NOMEM;
-    node_of(s, id)->flags |= NODE_GATED;
-    if (c->gate.throttle_at)
-        c->gate.throttle_at = c->gate.throttle_at - c->gate.throttle_ms * MS + ms * MS;
+    uint64_t now = env_now_ns(s->env), at = c->gate.throttle_at;
+    node *n = node_of(s, id);
+    n->flags |= NODE_GATED;
+    if (at) at = at - c->gate.throttle_ms * MS + ms * MS;
+    else if (!c->gate.throttle_ms && has_run_here(n, c)) at = now + ms * MS;
     c->gate.throttle_ms = ms;
-    if (!ms) c->gate.throttle_at = 0;
-    gates_apply(s, id, env_now_ns(s->env));
+    c->gate.throttle_at = ms ? at : 0;
+    gates_apply(s, id, now);
     return HD_OK;
 }
 

@@ -228,15 +228,20 @@ static void set_cell(void) {
     change(cell);
 }
 
-/* A window that is open is of the new length from its start; one that is cleared is closed. */
+/* A window that is open is of the new length from its start; one that is cleared is closed. Where there was
+ * no gate, the window of a run that is due begins now. */
 static void set_debounce(twin *t) {
+    bool had = t->debounce;
     t->debounce = some_ms();
+    if (!had && t->invalid && t->ran && !t->run && !t->owed && !t->in_a_row) t->quiet_since = now;
     if (!t->debounce) t->quiet_since = 0;
     assert_int_equal(hd_node_set_debounce(rt, t->handle, (uint32_t)t->debounce), HD_OK);
 }
 
 static void set_throttle(twin *t) {
+    bool had = t->throttle;
     t->throttle = some_ms();
+    if (!had && t->ran && !t->owed && !t->in_a_row) t->last_run = now;
     if (!t->throttle) t->last_run = 0;
     assert_int_equal(hd_node_set_throttle(rt, t->handle, (uint32_t)t->throttle), HD_OK);
 }

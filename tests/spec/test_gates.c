@@ -47,6 +47,44 @@ static void a_debounce_is_what_was_set(void **state) {
     assert_int_equal(hd_node_debounce(lab_runtime_now(l), gone), 0);
 }
 
+/* 8.1: a debounce that is set on an invalid node counts from then on, also after one that was cleared. */
+static void a_debounce_set_on_an_invalid_node_holds_it(void **state) {
+    lab_effect(l, "show", "n");
+    lab_settle(l);
+    lab_ran(l);
+    lab_set(l, "n", 1);
+    set_debounce("show", 400);
+    set_debounce("show", 0);
+    set_debounce("show", 300);
+    lab_turn(l);
+    assert_ran(l, "");
+    assert_int_equal(lab_info(l, "show").why_not, HD_WHY_NOT_DEBOUNCE);
+    lab_advance_ms(l, 299);
+    lab_turn(l);
+    assert_ran(l, "");
+    lab_advance_ms(l, 1);
+    lab_turn(l);
+    assert_ran(l, "show");
+}
+
+/* 8.1: a throttle that is set on a node that has run holds its next run, from the moment it was set. */
+static void a_throttle_set_after_a_run_holds_the_next_one(void **state) {
+    lab_effect(l, "show", "n");
+    lab_settle(l);
+    lab_ran(l);
+    set_throttle("show", 400);
+    lab_set(l, "n", 1);
+    lab_turn(l);
+    assert_ran(l, "");
+    assert_int_equal(lab_info(l, "show").why_not, HD_WHY_NOT_THROTTLE);
+    lab_advance_ms(l, 399);
+    lab_turn(l);
+    assert_ran(l, "");
+    lab_advance_ms(l, 1);
+    lab_turn(l);
+    assert_ran(l, "show");
+}
+
 /* C180, C181: a debounce given with the registration holds for the first run of an effect. */
 static void a_debounced_effect_waits_for_its_first_run(void **state) {
     lab_add(l, .name = "show", .reads = "n", .effect = true, .debounce_ms = 100);
@@ -635,6 +673,8 @@ static void i6_slices_do_not_hide_a_cycle(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         S(a_debounce_is_what_was_set),
+        S(a_debounce_set_on_an_invalid_node_holds_it),
+        S(a_throttle_set_after_a_run_holds_the_next_one),
         S(a_debounced_effect_waits_for_its_first_run),
         S(a_debounced_computation_runs_at_first_demand),
         S(a_burst_is_one_run),
