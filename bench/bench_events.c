@@ -5,8 +5,8 @@
  * gate: it may look at few nodes, however many there are. */
 #include "bench.h"
 
-#include "scheduler/events.h"
-#include "scheduler/preflight.h"
+#include "scheduler/events/events.h"
+#include "scheduler/events/preflight.h"
 #include "scheduler/scheduler.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #define INSPECT_ANSWER_H
 
 #include "inspect/inspector.h"
-#include "scheduler/introspection.h"
+#include "scheduler/introspection/introspection.h"
 
 /* A text; "?" for one that is not UTF-8, as a name may be. */
 hd_value answer_text(hd_pool *pool, const char *text);

@@ -4,7 +4,7 @@
 #include "base/env.h"
 #include "scheduler/registry.h"
 #include "scheduler/scheduler.h"
-#include "scheduler/trace.h"
+#include "scheduler/introspection/trace.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "inspect/answer.h"
 
 #include "base/env.h"
-#include "scheduler/export.h"
+#include "scheduler/introspection/export.h"
 #include "scheduler/registry.h"
 #include "scheduler/scheduler.h"
 #include <string.h>

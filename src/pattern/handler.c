@@ -2,7 +2,7 @@
 #include "pattern/pattern.h"
 
 #include "base/env.h"
-#include "scheduler/events_state.h"
+#include "scheduler/events/state.h"
 #include "scheduler/scheduler.h"
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #define SCHEDULER_INVALIDATION_H
 
 #include "scheduler/causes.h"
-#include "scheduler/gates.h"
+#include "scheduler/gates/gates.h"
 #include "scheduler/registry.h"
 
 /* Subscribes the scheduler to its runtime's changes. */

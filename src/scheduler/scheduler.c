@@ -2,14 +2,14 @@
 #include "scheduler/scheduler.h"
 
 #include "base/env.h"
-#include "scheduler/events.h"
-#include "scheduler/gates.h"
-#include "scheduler/introspection.h"
+#include "scheduler/events/events.h"
+#include "scheduler/gates/gates.h"
+#include "scheduler/introspection/introspection.h"
 #include "scheduler/invalidation.h"
 #include "scheduler/persistence/persistence.h"
 #include "scheduler/registry.h"
-#include "scheduler/runner.h"
-#include "scheduler/settle.h"
+#include "scheduler/runner/runner.h"
+#include "scheduler/settle/settle.h"
 #include "value/key.h"
 #include <stdio.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 #include "scheduler/scheduler.h"
 
 #include "base/env.h"
-#include "scheduler/events.h"
-#include "scheduler/outbox.h"
+#include "scheduler/events/events.h"
+#include "scheduler/events/outbox.h"
 #include "value/id.h"
 #include "value/key.h"
 #include <stdio.h>

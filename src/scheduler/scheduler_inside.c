@@ -1,11 +1,11 @@
 /* scheduler_inside.c -- the facade's other half: looking inside. */
 #include "scheduler/scheduler.h"
 
-#include "scheduler/export.h"
-#include "scheduler/introspection.h"
+#include "scheduler/introspection/export.h"
+#include "scheduler/introspection/introspection.h"
 #include "scheduler/registry.h"
-#include "scheduler/settle.h"
-#include "scheduler/why.h"
+#include "scheduler/settle/settle.h"
+#include "scheduler/introspection/why.h"
 #include "value/key.h"
 #include <stdio.h>
 #include <stdlib.h>

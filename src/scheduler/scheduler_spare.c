@@ -6,8 +6,8 @@
  * writes. */
 #include "scheduler/scheduler.h"
 
-#include "scheduler/events.h"
-#include "scheduler/readers.h"
+#include "scheduler/events/events.h"
+#include "scheduler/graph/readers.h"
 #include "value/key.h"
 
 static bool is_of(const places *ps, place_id at, const struct key *space) {

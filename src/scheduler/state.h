@@ -8,7 +8,7 @@
 #include "base/binheap.h"
 #include "base/hint.h"
 #include "base/list.h"
-#include "scheduler/graph.h"
+#include "scheduler/graph/graph.h"
 #include "store/runtime.h"
 #include "store/tx.h"
 #include "value/key.h"

@@ -4,9 +4,9 @@
 #include "store/tx.h"
 
 #include "base/env.h"
-#include "store/memory.h"
+#include "store/memory/memory.h"
 #include "store/overlay.h"
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 #include "value/key.h"
 #include <errno.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #ifndef HEDDLE_GRAPH_WORLD_H
 #define HEDDLE_GRAPH_WORLD_H
 
-#include "scheduler/live.h"
+#include "scheduler/graph/live.h"
 #include "base/env.h"
 #include "lab.h"
 

@@ -1,5 +1,5 @@
 /* lab_events_without.c -- leaving a part of events out, to see that it is missed. */
-#include "scheduler/events.h"
+#include "scheduler/events/events.h"
 #include "scheduler/scheduler.h"
 
 #include "lab_events.h"

@@ -3,7 +3,7 @@
 #include "lab_log.h"
 
 #include "store/basis.h"
-#include "store/sqlite_log.h"
+#include "store/sqlite/log.h"
 #include "value/array.h"
 #include "value/diff.h"
 #include "value/object.h"

@@ -4,8 +4,8 @@
 #include "lab_line.h"
 
 #include "store/admit.h"
-#include "store/memory.h"
-#include "store/sqlite.h"
+#include "store/memory/memory.h"
+#include "store/sqlite/sqlite.h"
 #include "value/diff.h"
 #include <errno.h>
 #include <poll.h>

@@ -9,7 +9,7 @@
  * The model hears of changes as any listener does. HD_STEPS is the number of steps; HD_SEED repeats a run. */
 #include "lab.h"
 
-#include "scheduler/settle.h"
+#include "scheduler/settle/settle.h"
 #include "scheduler/scheduler.h"
 #include <setjmp.h>
 #include <stdarg.h>

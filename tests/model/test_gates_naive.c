@@ -8,7 +8,7 @@
  *
  * HD_STEPS is the number of steps; HD_SEED repeats a run. */
 #include "lab_sched.h"
-#include "scheduler/gates.h"
+#include "scheduler/gates/gates.h"
 #include "scheduler/scheduler.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* test_causes.c -- area R: a run happens because something changed; what that was goes with it. */
 #include "scheduler/causes.h"
 #include "scheduler/sabotage.h"
-#include "scheduler/settle.h"
+#include "scheduler/settle/settle.h"
 #include "spec.h"
 
 static hd_runtime *rt(void) { return lab_runtime_now(l); }

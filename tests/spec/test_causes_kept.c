@@ -1,7 +1,7 @@
 /* test_causes_kept.c -- D9, I8, section 10: the causes of a run are what triggered it, whatever it reads
  * then; they go with its commit, come back with a retry, and are complete. */
 #include "scheduler/causes.h"
-#include "scheduler/settle.h"
+#include "scheduler/settle/settle.h"
 #include "spec.h"
 #include "store/overlay.h"
 #include "value/key.h"

@@ -1,6 +1,6 @@
 /* Events at the edges of their promises: what a waiting event holds on to, who is replaced in a full
  * stream, from where outcomes are told, which refusals are reported, and what a log line says. */
-#include "scheduler/events.h"
+#include "scheduler/events/events.h"
 #include "store/runtime.h"
 
 #include "lab_events.h"

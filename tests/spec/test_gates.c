@@ -1,5 +1,5 @@
 /* test_gates.c -- area I: time gates; the echo breaker (C351) and the time slice (C352). */
-#include "scheduler/gates.h"
+#include "scheduler/gates/gates.h"
 #include "scheduler/sabotage.h"
 #include "scheduler/scheduler.h"
 #include "store/runtime.h"

@@ -1,6 +1,6 @@
 /* test_introspection.c -- areas P and Q: errors and log lines; traces, stats, why and pictures.
  * Idempotency is in test_recheck.c. */
-#include "scheduler/settle.h"
+#include "scheduler/settle/settle.h"
 #include "scheduler/state.h"
 #include "spec.h"
 

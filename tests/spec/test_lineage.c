@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "events_control.h"
-#include "scheduler/lineage.h"
+#include "scheduler/events/lineage.h"
 
 static void sync_now(lab *l) { assert_status(hd_runtime_sync(lab_runtime_now(l)), HD_OK); }
 

@@ -1,6 +1,6 @@
 /* test_node_edges.c -- nodes at the edges: a parent that goes before its child, a run that does not
  * count, a suspended one that is given up, names with slashes, questions asked at a bad moment. */
-#include "scheduler/gates.h"
+#include "scheduler/gates/gates.h"
 #include <heddle/event.h>
 #include "scheduler/scheduler.h"
 

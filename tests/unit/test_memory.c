@@ -1,7 +1,7 @@
 /* test_memory.c -- the store in memory: who shares it, what it keeps, what it lets go. */
 #include "lab_judge.h"
 #include "store/admit.h"
-#include "store/memory.h"
+#include "store/memory/memory.h"
 #include "store/runtime.h"
 #include "store/tx.h"
 

@@ -2,7 +2,7 @@
  * memory for them. */
 #include "lab_store.h"
 #include "store/admit.h"
-#include "store/memory.h"
+#include "store/memory/memory.h"
 #include "store/runtime.h"
 #include "store/tx.h"
 #include "value/diff.h"

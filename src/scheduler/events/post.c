@@ -1,0 +1,346 @@
+/* post.c -- posted events: documents of kind "event" that wait for a program with a handler.
+ *
+ *     "event/<id>"   { "stream": link, "payload": ..., "time": ms }
+ *     beside it      { "kind": "event", "failed": { "status", "message", "handler", "time" } }
+ *
+ * A runtime with a handler for the stream follows the space, takes what is there when the handler is
+ * registered, in order of seq, and then what comes by. The handling's commit creates the receipt and
+ * deletes the event: one cannot happen without the other. One that fails stays, with the reason. */
+#include "scheduler/events/state.h"
+
+#include "base/env.h"
+#include "scheduler/events/events.h"
+#include "scheduler/events/outbox.h"
+#include "value/key.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define PREFIX "event/"
+
+/* ---- posting */
+
+static const hd_send_options no_options = { 0 };
+
+typedef struct posted {
+    scheduler *s;
+    place_id doc;
+    hd_outcome_fn done;
+    void *ctx;
+    char id[HD_EVENT_ID_SIZE];
+} posted;
+
+/* The commit of an event posted here was decided. Once stored, the event is taken up as any other posted
+ * event. */
+static void stored(void *ctx, hd_status status) {
+    posted *p = ctx;
+    scheduler *s = p->s;
+    if (!status) events_integrated(s, p->doc);
+    if (p->done) p->done(p->ctx, p->id, status);
+    place_unref(&s->r->places, p->doc);
+    env_free(s->env, p, sizeof *p);
+}
+
+static hd_status watch_verdict(scheduler *s, hd_tx *tx, place_id doc, const char *id,
+                               const hd_send_options *options) {
+    lineage *l = lineage_of(&s->events->lineages, tx);
+    posted *p = l ? env_new(s->env, sizeof *p) : NULL;
+    if (!p) return HD_NOMEM;
+    *p = (posted){ s, doc, options->done, options->ctx, { 0 } };
+    memcpy(p->id, id, sizeof p->id);
+    if (!vec_push(s->env, &l->afters, ((after_commit){ stored, p }))) {
+        env_free(s->env, p, sizeof *p);
+        return HD_NOMEM;
+    }
+    place_ref(&s->r->places, doc);
+    return HD_OK;
+}
+
+/* For an id that the sender chose. HD_EXISTS: the event was handled. *waiting: it is posted already, and
+ * stays as it is. */
+static hd_status check_named(scheduler *s, hd_tx *tx, const stream *to, const char *id,
+                             place_id doc, bool *waiting) {
+    place_id receipt;
+    hd_status status = event_document(s, to->home, RECEIPT, id, &receipt);
+    if (status) return status;
+    hd_value before = tx_read_place(tx, receipt, HD_READ_NO_CLAIM);
+    if (value_is_failed(before)) return hd_value_status(before);
+    if (value_exists(before)) return HD_EXISTS;
+    hd_value there = tx_read_place(tx, doc, 0);
+    if (value_is_failed(there)) return hd_value_status(there);
+    *waiting = value_exists(there);
+    return hd_tx_require_absent(tx, (hd_cell){ receipt });
+}
+
+void events_assume_absent(scheduler *s, place_id doc) {
+    place_at(&s->r->places, doc)->doc.flags |= DOC_KNOWN;
+}
+
+/* The id has just been made: no document has its name, in this store or any other. To load it and its
+ * metadata would only tell so, and on a store that loads late the post would have to wait for that. */
+static hd_status assume_new(scheduler *s, place_id doc) {
+    place_id meta;
+    hd_status status = runtime_meta(s->rt, doc, &meta);
+    if (status) return status;
+    events_assume_absent(s, doc);
+    events_assume_absent(s, meta);
+    return HD_OK;
+}
+
+static hd_value record_of(scheduler *s, hd_pool *pool, const stream *to, hd_value payload,
+                          uint64_t ms) {
+    hd_value v = hd_object_set(pool, hd_object(), "stream",
+                               hd_cell_link(s->rt, pool, (hd_cell){ to->place }));
+    v = hd_object_set(pool, v, "payload", payload);
+    return hd_object_set(pool, v, "time", hd_int(pool, (int64_t)ms));
+}
+
+hd_status events_post(scheduler *s, hd_tx *tx, hd_cell cell, hd_value payload,
+                      const hd_send_options *options, char id[HD_EVENT_ID_SIZE]) {
+    stream *to;
+    place_id doc;
+    uint64_t ms;
+    bool waiting = false;
+    if (!options) options = &no_options;
+    if (tx->class == HD_COMMIT_DERIVED)
+        return runtime_fail(s->rt, HD_USAGE, "a computation posts nothing: it may run at any time");
+    hd_status status = events_check_start(s, tx);
+    if (!status && value_is_failed(payload)) status = hd_value_status(payload);
+    if (!status) status = stream_of_cell(s, cell, &to);
+    if (!status) status = events_mint(s, tx, to, options, &ms, id);
+    if (!status) status = event_document(s, to->home, PREFIX, id, &doc);
+    hd_pool *pool = tx_pool(tx);
+    if (!status && !pool) status = HD_NOMEM;
+    if (status) return status;
+    place_ref(&s->r->places, doc);
+    status = options->id ? check_named(s, tx, to, id, doc, &waiting) : assume_new(s, doc);
+    if (value_is_absent(payload)) payload = hd_null();
+    if (!status && !waiting)
+        status = hd_tx_set(tx, (hd_cell){ doc }, record_of(s, pool, to, payload, ms));
+    if (!status && !waiting) status = hd_tx_set_kind(tx, (hd_cell){ doc }, "event");
+    if (!status) status = watch_verdict(s, tx, doc, id, options);
+    if (!status) s->events->stats.posted++;
+    place_unref(&s->r->places, doc);
+    return status;
+}
+
+/* ---- taking */
+
+static bool is_taken(const events *ev, place_id doc) {
+    for (table_probe p = table_find(&ev->taken, doc); table_next(&ev->taken, &p);)
+        if (p.index == doc) return true;
+    return false;
+}
+
+/* The event of this document, if it waits in a lane. One in flight ends with its own verdict. */
+static event *taken_event(const events *ev, place_id doc) {
+    LIST_FOR (n, &ev->posted) {
+        event *e = LIST_ENTRY(n, event, by_doc);
+        if (e->document == doc && !(e->flags & EVENT_IN_FLIGHT)) return e;
+    }
+    return NULL;
+}
+
+/* The stream that a posted event names. Not HD_OK and not HD_NOMEM: it is none of ours, or malformed. */
+static hd_status addressee(scheduler *s, place_id doc, hd_value record, stream **out) {
+    hd_value link = hd_value_at(record, "stream");
+    hd_status status;
+    hd_tx *tx;
+    if (value_tag(link) != TAG_LINK) return HD_KIND;
+    if (tx_open(s->rt, HD_COMMIT_NONE, &tx)) return HD_NOMEM;
+    place_id at = tx_link_target(tx, doc, link, &status);
+    tx_close(tx);
+    if (!status) status = stream_of_place(s, at, out);
+    return status || (*out)->spec.fn ? status : HD_NOT_FOUND;
+}
+
+static hd_status take(scheduler *s, place_id doc) {
+    events *ev = s->events;
+    const place *p = place_at(&s->r->places, doc);
+    const char *id = key_bytes(p->doc.id) + strlen(PREFIX);
+    hd_value record = p->value;
+    uint64_t ms = event_id_time(id);
+    stream *to;
+    if (ms == UINT64_MAX || strlen(id) >= HD_EVENT_ID_SIZE || is_taken(ev, doc)) return HD_OK;
+    hd_status status = addressee(s, doc, record, &to);
+    if (status) return status;
+    event *e = events_new(s, to);
+    if (!e || table_insert(&ev->taken, doc, doc)) {
+        if (e) slab_give(&ev->records, e);
+        return HD_NOMEM;
+    }
+    assert(!list_linked(&e->by_doc));
+    place_ref(&s->r->places, doc);
+    e->document = doc;
+    list_push_back(&ev->posted, &e->by_doc);
+    memcpy(e->id, id, strlen(id) + 1);
+    e->time_ms = ms;
+    e->payload = value_ref(hd_value_at(record, "payload"));
+    e->flags = EVENT_POSTED;
+    lane_insert(s, e);
+    ev->stats.taken++;
+    return HD_OK;
+}
+
+void events_integrated(scheduler *s, place_id doc) {
+    const place *p = place_at(&s->r->places, doc);
+    if (strncmp(key_bytes(p->doc.id), PREFIX, strlen(PREFIX))) return;
+    if (s->r->places.homes.items[p->doc.home].meta) return;
+    if (!vec_push(s->env, &s->events->arrivals, doc)) {
+        events_miss(s);
+        return;
+    }
+    place_ref(&s->r->places, doc);
+    s->tick = true;
+}
+
+void events_take_arrivals(scheduler *s) {
+    events *ev = s->events;
+    for (uint32_t i = 0; i < ev->arrivals.count; i++) {
+        place_id doc = ev->arrivals.items[i];
+        if (value_exists(place_at(&s->r->places, doc)->value)) {
+            if (take(s, doc) == HD_NOMEM) events_miss(s);
+        } else {
+            /* The document is gone: another runtime has handled the event. */
+            event *e = is_taken(ev, doc) ? taken_event(ev, doc) : NULL;
+            if (e) events_end(s, e, HD_EXISTS, NULL);
+        }
+        place_unref(&s->r->places, doc);
+    }
+    vec_clear(&ev->arrivals);
+}
+
+/* ---- what is there when a handler is registered */
+
+typedef struct finding {
+    scheduler *s;
+    listed_vec *found;
+    hd_status status;
+} finding;
+
+static bool find(void *ctx, const hd_listing *entry) {
+    finding *f = ctx;
+    scheduler *s = f->s;
+    hd_cell cell = hd_cell_of(s->rt, entry->space, entry->scope, entry->id, "");
+    listed one = { cell.id, entry->seq, NULL };
+    if (cell.id) one.id = key_bytes(place_at(&s->r->places, cell.id)->doc.id);
+    if (!cell.id || !vec_push(s->env, f->found, one)) f->status = HD_NOMEM;
+    return !f->status;
+}
+
+/* By seq. Events of one commit have ids that end with a count, in which more digits mean a greater count. */
+static int by_seq(const void *a, const void *b) {
+    const listed *x = a, *y = b;
+    if (x->seq != y->seq) return x->seq > y->seq ? 1 : -1;
+    size_t m = strlen(x->id), n = strlen(y->id);
+    return m != n ? (m > n ? 1 : -1) : strcmp(x->id, y->id);
+}
+
+hd_status events_find(scheduler *s, const char *space, const char *kind, const char *prefix,
+                      listed_vec *out) {
+    finding f = { .s = s, .found = out };
+    hd_status status = hd_runtime_list(s->rt, space, kind, prefix, find, &f);
+    if (out->count) qsort(out->items, out->count, sizeof(listed), by_seq);
+    return status ? status : f.status;
+}
+
+/* Whether the metadata of a posted event, which is loaded here, says that it failed. Such an event is tried
+ * again after a restart, or with another handler. */
+static bool find_failure(scheduler *s, place_id doc) {
+    place_id meta;
+    if (runtime_meta(s->rt, doc, &meta) || replica_load(s->r, meta)) return false;
+    return value_exists(hd_value_at(place_at(&s->r->places, meta)->value, EVENTS_FAILED));
+}
+
+static hd_status take_listed(scheduler *s, const stream *to, bool failed_too) {
+    const char *space = key_bytes(s->r->places.homes.items[to->home].space);
+    listed_vec waiting = { 0 };
+    hd_status status = events_find(s, space, "event", PREFIX, &waiting);
+    for (uint32_t i = 0; i < waiting.count && !status; i++) {
+        place_id doc = waiting.items[i].doc;
+        if (!failed_too && find_failure(s, doc)) continue;
+        status = replica_load(s->r, doc);
+        if (!status) events_integrated(s, doc);
+        if (status == HD_PENDING) status = HD_OK; /* taken when it arrives: events_arrived */
+    }
+    vec_fini(s->env, &waiting);
+    return status;
+}
+
+hd_status events_take_space(scheduler *s, stream *to) {
+    hd_status status =
+        hd_runtime_follow(s->rt, key_bytes(s->r->places.homes.items[to->home].space));
+    return status ? status : take_listed(s, to, true);
+}
+
+/* ---- what came while there was no memory */
+
+void events_miss(scheduler *s) {
+    s->events->missed = true;
+    s->starved = true;
+}
+
+void events_feed(scheduler *s) {
+    events *ev = s->events;
+    if (!ev || !ev->missed || ev->closing) return;
+    ev->missed = false;
+    hd_status status = outbox_feed(s);
+    for (uint32_t i = 0; i < ev->stream_list.count && !status; i++)
+        if (ev->stream_list.items[i]->spec.fn)
+            status = take_listed(s, ev->stream_list.items[i], false);
+    if (status) events_miss(s);
+}
+
+/* ---- what went wrong */
+
+static hd_value account_of(scheduler *s, hd_pool *pool, const event *e, hd_status status,
+                           const char *why) {
+    hd_value v =
+        hd_object_set(pool, hd_object(), "status", hd_string(pool, hd_status_name(status)));
+    v = hd_object_set(pool, v, "message", hd_string(pool, why));
+    if (e->to->name) v = hd_object_set(pool, v, "handler", hd_string(pool, e->to->name));
+    return hd_object_set(pool, v, "time", hd_int(pool, (int64_t)env_wall_ms(s->env)));
+}
+
+/* HD_ABORTED: the document is gone, because another runtime has handled the event. */
+static hd_status write_account(scheduler *s, hd_tx *tx, const event *e, hd_status status,
+                               const char *why) {
+    hd_pool *pool = tx_pool(tx);
+    hd_value there = tx_read_place(tx, e->document, 0);
+    if (!pool || !value_exists(there)) return HD_ABORTED;
+    return hd_tx_set_meta(tx, (hd_cell){ e->document }, EVENTS_FAILED,
+                          account_of(s, pool, e, status, why));
+}
+
+void events_note_failure(scheduler *s, const event *e, hd_status status, const char *why) {
+    hd_tx *tx;
+    if (s->events->closing || hd_tx_begin(s->rt, &tx)) return;
+    if (write_account(s, tx, e, status, why)) hd_tx_abort(tx);
+    else hd_tx_commit(tx, NULL, NULL);
+}
+
+/* ---- removing */
+
+void events_pass(scheduler *s, place_id doc) {
+    const authority *a = s->r->authority;
+    if (a->ops->reloads && a->ops->reloads(a))
+        place_at(&s->r->places, doc)->doc.flags |= DOC_PASSING;
+}
+
+hd_status events_remove(scheduler *s, hd_tx *tx, place_id doc) {
+    place_id meta;
+    hd_status status = tx_write_op(tx, OP_DELETE, doc, value_absent(), 0);
+    if (!status) status = runtime_meta(s->rt, doc, &meta);
+    if (!status) status = tx_write_op(tx, OP_DELETE, meta, value_absent(), 0);
+    if (status) return status;
+    events_pass(s, doc);
+    events_pass(s, meta);
+    return HD_OK;
+}
+
+void events_unpost(scheduler *s, place_id document) {
+    hd_tx *tx;
+    if (!document || !value_exists(place_at(&s->r->places, document)->value)) return;
+    if (hd_tx_begin(s->rt, &tx)) return;
+    if (events_remove(s, tx, document)) hd_tx_abort(tx);
+    else hd_tx_commit(tx, NULL, NULL);
+}

@@ -1,0 +1,361 @@
+/* gates.c -- one eligible_at, one timer. */
+#include "scheduler/gates/gates.h"
+
+#include "base/env.h"
+#include "scheduler/registry.h"
+#include "value/key.h"
+#include <stdio.h>
+
+#define MS                UINT64_C(1000000)
+#define AUTO_DEBOUNCE_MS  100
+#define AUTO_THRESHOLD_MS 50
+#define AUTO_MIN_RUNS     3
+#define AUTO_SLOW_NS      UINT64_C(200000) /* a run that is shorter adds nothing to the average */
+#define AUTO_FAST_NS      UINT64_C(20000)  /* after one that is shorter, most are not timed */
+#define ECHO_LIMIT        12
+#define ECHO_WINDOW_MS    60000
+#define ECHO_MS           500
+#define ECHO_MAX_MS       30000
+#define SEVENTH_NS        (25 * MS) /* the delay before the seventh retry; halved, doubled from there */
+#define RETRY_MAX_NS      (1000 * MS)
+#define FAILED_LATER      3 /* the delay after a failed run is that after so many more refusals */
+#define RETRY_ROW_NS      (2000 * MS) /* refusals that are further apart are not in a row */
+#define RETRIES_HELD      10          /* retries in a row that idle and sync wait for */
+#define NAMES_SHOWN       3
+#define STARVED_MS        10000
+
+static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+uint64_t gates_eligible_at(const scheduler *s, const node *n) {
+    const cold *c = cold_of(s, n);
+    if (!c) return 0;
+    const gate *g = &c->gate;
+    return later(later(later(g->debounce_at, g->throttle_at), later(g->backoff_at, g->echo_at)),
+                 later(g->hold_at, g->retry_at));
+}
+
+hd_why_not gates_reason(const scheduler *s, const node *n, uint64_t now) {
+    const cold *c = cold_of(s, n);
+    uint64_t at = gates_eligible_at(s, n);
+    if (at <= now) return HD_WHY_NOT_RUNS;
+    assert(c); /* a node without the record has no gates */
+    if (at == c->gate.hold_at) return HD_WHY_NOT_HELD;
+    if (at == c->gate.echo_at) return HD_WHY_NOT_ECHO;
+    if (at == c->gate.backoff_at) return HD_WHY_NOT_BACKOFF;
+    if (at == c->gate.retry_at) return HD_WHY_NOT_RETRY;
+    return at == c->gate.throttle_at ? HD_WHY_NOT_THROTTLE : HD_WHY_NOT_DEBOUNCE;
+}
+
+/* Whether the node waits for nothing but a time. A materialiser waits until settle promotes it; others for a
+ * document (NODE_WAITING), for the end of their own or another suspended run, or for memory, until the next
+ * pump. */
+static bool has_its_turn(const node *n) {
+    if (n->flags & (NODE_WAITING | NODE_SUSPENDED | NODE_BLOCKED | NODE_STARVED)) return false;
+    return !(n->flags & NODE_MATERIALISER) || (n->flags & NODE_PROMOTED);
+}
+
+void gates_apply(scheduler *s, node_id id, uint64_t now) {
+    node *n = node_of(s, id);
+    cold *c = cold_of(s, n);
+    uint64_t at = gates_eligible_at(s, n);
+    bool wait = at > now;
+    assert(!(n->flags & NODE_REMOVED) && (c || !at));
+    if (c) {
+        binheap_item *timer = &c->gate.timer;
+        if (!wait && binheap_linked(timer)) binheap_remove(&s->timers, timer);
+        /* Without memory for the timer the node does not wait: without a timer it would wait for ever. */
+        if (wait && binheap_linked(timer)) binheap_update(&s->timers, timer, at);
+        else if (wait && binheap_push(&s->timers, timer, at)) wait = false;
+    }
+    bool eligible = !wait && has_its_turn(n);
+    graph_set_eligible(&s->graph, n, eligible);
+    if (eligible) s->tick = true;
+}
+
+/* ---- events in a node's life */
+
+void gates_registered(scheduler *s, node_id id) {
+    node *n = node_of(s, id);
+    cold *c = cold_of(s, n);
+    bool first_waits = n->flags & (NODE_EFFECT | NODE_PROVISIONAL);
+    uint64_t now = 0;
+    if (c && c->gate.debounce_ms && first_waits) {
+        now = env_now_ns(s->env);
+        c->gate.debounce_at = now + c->gate.debounce_ms * MS;
+        c->gate.armed_at = now;
+    }
+    if (c || (n->flags & NODE_MATERIALISER)) gates_apply(s, id, now ? now : env_now_ns(s->env));
+}
+
+void gates_invalidated(scheduler *s, node_id id) {
+    node *n = node_of(s, id);
+    cold *c = cold_of(s, n);
+    if (!c || !c->gate.debounce_ms) return;
+    if (c->stale) return; /* a retry is due, and is not debounced */
+    /* The first run of a computation is not debounced: it runs when it is demanded. */
+    if ((n->flags & NODE_NEVER_RAN) && !(n->flags & (NODE_EFFECT | NODE_PROVISIONAL))) return;
+    uint64_t now = env_now_ns(s->env);
+    c->gate.debounce_at = now + c->gate.debounce_ms * MS;
+    gates_apply(s, id, now);
+}
+
+void gates_ran(scheduler *s, node_id id, uint64_t now, bool completed) {
+    node *n = node_of(s, id);
+    cold *c = cold_of(s, n);
+    /* Its next run waits for idle priority again. */
+    if (!node_is_invalid(&s->graph, n)) n->flags &= ~(uint32_t)NODE_PROMOTED;
+    if (c) c->gate.debounce_at = 0;
+    if (c && n->runs) c->gate.hold_at = 0; /* a hold that began during its first run */
+    if (c && completed && c->gate.throttle_ms) c->gate.throttle_at = now + c->gate.throttle_ms * MS;
+    gates_apply(s, id, now);
+}
+
+static uint64_t doubled(uint64_t base_ms, uint64_t max_ms, uint8_t *streak) {
+    uint64_t ms = base_ms << (*streak < 16 ? *streak : 16);
+    if (*streak < UINT8_MAX) (*streak)++;
+    return (ms < max_ms ? ms : max_ms) * MS;
+}
+
+void gates_exhausted(scheduler *s, node_id id, uint64_t now) {
+    if (SABOTAGED(s, LEAVE_OUT_BACKOFF)) return;
+    cold *c = registry_cold(s, id);
+    if (!c) return;
+    if (c->gate.holds_episode != s->episode) {
+        c->gate.holds_episode = s->episode;
+        c->gate.holds = 0;
+    }
+    if (c->gate.holds < UINT8_MAX) c->gate.holds++;
+    c->gate.backoff_at = now + doubled(BACKOFF_MS, BACKOFF_MAX_MS, &c->gate.streak);
+    c->gate.exhausted_rev = UINT64_MAX;
+    s->stats.filtered++;
+    gates_apply(s, id, now);
+}
+
+void gates_settled(scheduler *s, node_id id) {
+    cold *c = cold_of(s, node_of(s, id));
+    if (!c || !(c->gate.backoff_at || c->gate.streak)) return;
+    c->gate.backoff_at = 0;
+    c->gate.streak = 0;
+    gates_apply(s, id, env_now_ns(s->env));
+}
+
+bool gates_is_unsettled(const scheduler *s, const node *n) {
+    const cold *c = cold_of(s, n);
+    return c && (c->gate.streak || c->gate.echo_streak);
+}
+
+bool gates_backoff_is_full(const scheduler *s, const node *n) {
+    const cold *c = cold_of(s, n);
+    if (!c || !c->gate.streak) return false;
+    uint32_t doublings = c->gate.streak - 1u < 16 ? c->gate.streak - 1u : 16;
+    return (uint64_t)BACKOFF_MS << doublings >= BACKOFF_MAX_MS;
+}
+
+bool gates_is_stirred(const scheduler *s, const node *n, uint64_t since) {
+    const cold *c = cold_of(s, n);
+    const edge *reads = node_reads_const(n);
+    if (!c || !c->gate.streak) return false;
+    since = later(since, c->gate.exhausted_rev);
+    for (uint32_t i = 0; i < n->read_count; i++)
+        if (place_at(&s->r->places, reads[i].key & KEY_PLACE)->rev > since) return true;
+    return false;
+}
+
+/* ---- retries */
+
+uint64_t gates_delay_ns(const scheduler *s, uint32_t n) {
+    assert(n > 0);
+    uint64_t ns = n < 6 ? SEVENTH_NS >> (6 - n) : SEVENTH_NS << (n < 12 ? n - 6 : 6);
+    if (ns > RETRY_MAX_NS) ns = RETRY_MAX_NS;
+    return ns - env_random_u64(s->env) % (ns / 4);
+}
+
+void gates_release(scheduler *s, node_id id) {
+    cold *c = cold_of(s, node_of(s, id));
+    if (!c) return;
+    c->gate.debounce_at = c->gate.throttle_at = 0;
+    gates_apply(s, id, env_now_ns(s->env));
+}
+
+/* Without memory for the record the retry is made at once. */
+void gates_retry(scheduler *s, node_id id, bool failed) {
+    cold *c = registry_cold(s, id);
+    if (!c) return;
+    gate *g = &c->gate;
+    uint64_t now = env_now_ns(s->env);
+    if (now > g->retry_at + RETRY_ROW_NS) g->retries = 0;
+    if (g->retries < UINT8_MAX) g->retries++;
+    g->debounce_at = g->throttle_at = 0;
+    uint32_t times = g->retries - 1u + (failed ? FAILED_LATER : 0);
+    g->retry_at = g->retries > 1 ? now + gates_delay_ns(s, times) : now;
+    gates_apply(s, id, now);
+}
+
+void gates_accepted(scheduler *s, node_id id) {
+    cold *c = cold_of(s, node_of(s, id));
+    if (!c || !c->gate.retries) return;
+    c->gate.retries = 0;
+    c->gate.retry_at = 0;
+    gates_apply(s, id, env_now_ns(s->env));
+}
+
+bool gates_retry_holds(const cold *c) {
+    const gate *g = &c->gate;
+    return binheap_linked(&g->timer) && g->retry_at == g->timer.key && g->retries <= RETRIES_HELD;
+}
+
+/* ---- windows that do not end */
+
+uint64_t gates_patience_ns(const gate *g, bool ran) {
+    uint64_t ms = later(g->debounce_ms, g->throttle_ms) * ITERATIONS_MAX;
+    return (ms && !ran ? later(ms, STARVED_MS) : ms) * MS;
+}
+
+bool gates_is_starved(const gate *g) {
+    return g->debounce_at > g->armed_at + g->debounce_ms * MS + gates_patience_ns(g, false);
+}
+
+/* ---- names */
+
+void gates_print_names(const scheduler *s, const node_id *ids, uint32_t count, char *out,
+                       size_t size) {
+    size_t at = 0;
+    uint32_t named = count < NAMES_SHOWN ? count : NAMES_SHOWN;
+    for (uint32_t i = 0; i < named && at < size; i++)
+        at += (size_t)snprintf(out + at, size - at, "%s\"%.40s\"", i ? ", " : "",
+                               node_label(s, ids[i]));
+    if (count > named && at < size) snprintf(out + at, size - at, " and %u more", count - named);
+}
+
+void gates_echoed(scheduler *s, node_id id, uint64_t now) {
+    if (SABOTAGED(s, LEAVE_OUT_ECHO)) return;
+    cold *c = registry_cold(s, id);
+    if (!c) return;
+    gate *g = &c->gate;
+    if (!g->echoes || now - g->echo_since > ECHO_WINDOW_MS * MS) {
+        g->echoes = 0;
+        g->echo_since = now;
+    }
+    if (++g->echoes < ECHO_LIMIT) return;
+    g->echoes = ECHO_LIMIT - 1; /* the next echo reaches the limit again */
+    if (!g->echo_streak)
+        env_log(s->env, HD_LOG_WARN,
+                "node \"%s\" and another writer keep overwriting each other: slowed down",
+                node_label(s, id));
+    g->echo_at = now + doubled(ECHO_MS, ECHO_MAX_MS, &g->echo_streak);
+    gates_apply(s, id, now);
+}
+
+void gates_converged(scheduler *s, node_id id) {
+    cold *c = cold_of(s, node_of(s, id));
+    if (!c || !c->gate.echoes) return;
+    c->gate.echoes = c->gate.echo_streak = 0;
+    c->gate.echo_at = 0;
+}
+
+/* ---- policies */
+
+/* A retry is due: debounce and throttle do not hold it. */
+static bool is_owed(const cold *c) { return c->stale || c->transient; }
+
+/* Whether a debounce that is set now holds a run that is due already. Not the first one, and none that is
+ * under way. */
+static bool is_held_from_now(const scheduler *s, const node *n, const cold *c) {
+    if (n->flags & (NODE_NEVER_RAN | NODE_RUNNING | NODE_SUSPENDED)) return false;
+    return node_is_invalid(&s->graph, n) && !is_owed(c);
+}
+
+/* A window that is running ends as if it had been of the new length from the start. When a node without a
+ * debounce became invalid is not known: there the window begins now. */
+hd_status gates_set_debounce(scheduler *s, node_id id, uint32_t ms) {
+    cold *c = registry_cold(s, id);
+    if (!c) return HD_NOMEM;
+    uint64_t now = env_now_ns(s->env), at = c->gate.debounce_at;
+    node *n = node_of(s, id);
+    n->flags |= NODE_GATED;
+    if (at) at = at - c->gate.debounce_ms * MS + ms * MS;
+    else if (!c->gate.debounce_ms && is_held_from_now(s, n, c)) at = now + ms * MS;
+    c->gate.debounce_ms = ms;
+    c->gate.debounce_at = ms ? at : 0;
+    gates_apply(s, id, now);
+    return HD_OK;
+}
+
+/* Whether it has run in this process, and is not to run again because that run did not count. */
+static bool has_run_here(const node *n, const cold *c) {
+    return !(n->flags & (NODE_NEVER_RAN | NODE_RESUMED)) && !is_owed(c);
+}
+
+/* A window that is running is counted from the last run. When a node without a throttle ran last is not known:
+ * there the first window begins now. */
+hd_status gates_set_throttle(scheduler *s, node_id id, uint32_t ms) {
+    cold *c = registry_cold(s, id);
+    if (!c) return HD_NOMEM;
+    uint64_t now = env_now_ns(s->env), at = c->gate.throttle_at;
+    node *n = node_of(s, id);
+    n->flags |= NODE_GATED;
+    if (at) at = at - c->gate.throttle_ms * MS + ms * MS;
+    else if (!c->gate.throttle_ms && has_run_here(n, c)) at = now + ms * MS;
+    c->gate.throttle_ms = ms;
+    c->gate.throttle_at = ms ? at : 0;
+    gates_apply(s, id, now);
+    return HD_OK;
+}
+
+static void consider_auto(scheduler *s, node_id id, cold *c, uint64_t runs) {
+    gate *g = &c->gate;
+    if (g->no_auto || g->auto_set || g->debounce_ms) return;
+    if (g->timed_ns / runs < AUTO_THRESHOLD_MS * MS) return;
+    g->auto_set = true;
+    gates_set_debounce(s, id, AUTO_DEBOUNCE_MS);
+}
+
+/* The first run of an effect is not counted: it often does more than later ones. */
+void gates_timed(scheduler *s, node_id id, uint64_t took_ns) {
+    node *n = node_of(s, id);
+    uint64_t runs = node_runs(s, n); /* with this one, without the first */
+    assert((n->flags & (NODE_EFFECT | NODE_TIMED)) == (NODE_EFFECT | NODE_TIMED));
+    if (took_ns < AUTO_FAST_NS) n->flags &= ~(uint32_t)NODE_TIMED;
+    if (n->flags & NODE_EPHEMERAL) return;
+    cold *c = took_ns >= AUTO_SLOW_NS ? registry_cold(s, id) : cold_of(s, n);
+    if (!c) return;
+    c->gate.timed_runs++;
+    c->gate.timed_ns += took_ns;
+    if (runs + 1 >= AUTO_MIN_RUNS) consider_auto(s, id, c, later(runs, c->gate.timed_runs));
+}
+
+/* ---- memory */
+
+void gates_starve(scheduler *s, node_id id) {
+    node_of(s, id)->flags |= NODE_STARVED;
+    s->starved = true;
+    gates_apply(s, id, 0);
+}
+
+/* Looks at all nodes: a list of the starved ones would have needed memory. */
+void gates_feed(scheduler *s) {
+    uint64_t now = env_now_ns(s->env);
+    s->starved = false;
+    for (node_id id = 1; id < s->graph.node_count; id++) {
+        node *n = &s->graph.nodes[id];
+        if ((n->flags & NODE_REMOVED) || !(n->flags & NODE_STARVED)) continue;
+        n->flags &= ~(uint32_t)NODE_STARVED;
+        gates_apply(s, id, now);
+    }
+}
+
+/* ---- the timer */
+
+void gates_wake(scheduler *s, uint64_t now) {
+    for (binheap_item *timer; (timer = binheap_peek(&s->timers)) && timer->key <= now;) {
+        cold *c = BINHEAP_ENTRY(timer, cold, gate.timer);
+        assert(c->node && timer->key == gates_eligible_at(s, node_of(s, c->node)));
+        if (c->gate.streak > 1 && gates_is_stirred(s, node_of(s, c->node), 0)) c->gate.streak = 1;
+        gates_apply(s, c->node, now);
+    }
+}
+
+uint64_t gates_next(const scheduler *s) {
+    const binheap_item *timer = binheap_peek(&s->timers);
+    return timer ? timer->key : UINT64_MAX;
+}

@@ -1,0 +1,114 @@
+/* kept.c -- what nodes did that are gone.
+ *
+ * A table of fixed size by name. When it is full, the one that ran least recently is forgotten. Nodes
+ * that are there need no entry: their own records tell. */
+#include "scheduler/introspection/introspection.h"
+
+#include "base/env.h"
+#include "scheduler/registry.h"
+#include "value/key.h"
+
+static kept_stats *find(const introspection *in, const struct key *name) {
+    for (table_probe p = table_find(&in->kept_names, name->hash); table_next(&in->kept_names, &p);)
+        if (in->kept[p.index].name == name) return &in->kept[p.index];
+    return NULL;
+}
+
+static void forget(introspection *in, kept_stats *k) {
+    table_remove(&in->kept_names, k->name->hash, (uint32_t)(k - in->kept));
+    binheap_remove(&in->kept_order, &k->by_run);
+    key_unref(k->name);
+    k->name = NULL;
+}
+
+/* Room for one more, from the unused or from the one that ran least recently. */
+static kept_stats *take(introspection *in) {
+    if (in->kept_count < HD_KEPT_STATS) return &in->kept[in->kept_count++];
+    kept_stats *oldest = BINHEAP_ENTRY(binheap_peek(&in->kept_order), kept_stats, by_run);
+    forget(in, oldest);
+    return oldest;
+}
+
+static void read_stats(const scheduler *s, node_id id, hd_action_stats *out) {
+    const cold *c = cold_of(s, node_of(s, id));
+    *out = (hd_action_stats){ .runs = node_runs(s, node_of(s, id)),
+                              .timed_runs = s->sides[id].timed_runs,
+                              .total_ns = s->sides[id].total_ns,
+                              .failures = c ? c->failures : 0 };
+}
+
+static struct key *full_name(const scheduler *s, node_id id) {
+    size_t size;
+    char *text = introspection_name(s, id, &size);
+    struct key *name = text ? key_intern(s->r->heap, text, size - 1) : NULL;
+    if (text) env_free(s->env, text, size);
+    return name;
+}
+
+/* A name may come and go many times: what all its nodes did counts. */
+static void add_stats(hd_action_stats *to, const hd_action_stats *more) {
+    to->runs += more->runs;
+    to->timed_runs += more->timed_runs;
+    to->total_ns += more->total_ns;
+    to->failures += more->failures;
+}
+
+static void remember(scheduler *s, node_id id) {
+    introspection *in = s->introspection;
+    hd_action_stats stats;
+    if (!node_own_name(s, id)) return;
+    struct key *name = full_name(s, id);
+    if (!name) return; /* no memory: it is forgotten at once */
+    read_stats(s, id, &stats);
+    kept_stats *k = find(in, name);
+    if (k) {
+        add_stats(&stats, &k->stats);
+        forget(in, k);
+    } else {
+        k = take(in);
+    }
+    k->name = name;
+    k->stats = stats;
+    /* Neither can fail: room was made when it was switched on. */
+    hd_status status = binheap_push(&in->kept_order, &k->by_run, node_of(s, id)->ran_rev);
+    if (!status) status = table_insert(&in->kept_names, name->hash, (uint32_t)(k - in->kept));
+    assert(!status);
+    (void)status;
+}
+
+hd_status introspection_keep(scheduler *s, bool on) {
+    introspection *in = introspection_of(s);
+    if (!in) return HD_NOMEM;
+    if (on && !in->kept) {
+        in->kept = env_new_array(s->env, HD_KEPT_STATS, sizeof *in->kept);
+        if (!in->kept) return HD_NOMEM;
+        memset(in->kept, 0, HD_KEPT_STATS * sizeof *in->kept);
+        if (binheap_reserve(&in->kept_order, HD_KEPT_STATS) ||
+            table_reserve(&in->kept_names, HD_KEPT_STATS)) {
+            env_free(s->env, in->kept, HD_KEPT_STATS * sizeof *in->kept);
+            in->kept = NULL;
+            return HD_NOMEM;
+        }
+    }
+    s->removed = on ? remember : NULL;
+    return HD_OK;
+}
+
+void introspection_kept_fini(scheduler *s, introspection *in) {
+    for (uint32_t i = 0; i < in->kept_count; i++) key_unref(in->kept[i].name);
+    env_free(s->env, in->kept, HD_KEPT_STATS * sizeof *in->kept);
+    table_fini(&in->kept_names);
+    binheap_fini(&in->kept_order);
+}
+
+hd_status introspection_stats(const scheduler *s, const char *name, hd_action_stats *out) {
+    const introspection *in = s->introspection;
+    node_id id = introspection_find(s, name);
+    const struct key *k = in && in->kept ? key_find(s->r->heap, name, strlen(name)) : NULL;
+    const kept_stats *kept = k ? find(in, k) : NULL;
+    *out = (hd_action_stats){ 0 };
+    if (id) read_stats(s, id, out);
+    if (kept) add_stats(out, &kept->stats);
+    out->exists = id != 0;
+    return id || kept ? HD_OK : HD_NOT_FOUND;
+}

@@ -1,0 +1,146 @@
+/* async.c -- runs that are suspended: the transaction goes along, and its end comes later.
+ *
+ *     body: hd_tx_suspend --> suspensions --> hd_run_resume --> as any other run ends
+ *                                               |     ^
+ *                       from a body: resumed ---+-----+  between runs
+ *
+ * Until its run ends the node is invalid and not eligible: it does not run, and no node downstream of it
+ * does (runner_upstream.c); handlers and pulls that depend on it wait as for any node that is not clean.
+ * If the node is cancelled meanwhile, the end of its run commits nothing. */
+#include "scheduler/runner/runner.h"
+
+/* ---- the end */
+
+/* Whether something has changed that the run has read. */
+static bool is_stale(const scheduler *s, const hd_tx *tx) {
+    for (uint32_t i = 0; i < tx->reads.count; i++)
+        if (causes_changed_at(s, tx->reads.items[i]) > tx->epoch) return true;
+    return false;
+}
+
+static bool reads_as_before(const node *n, const hd_tx *tx) {
+    const edge *reads = node_reads_const(n);
+    if (n->read_count != tx->reads.count) return false;
+    for (uint32_t i = 0; i < n->read_count; i++)
+        if (reads[i].key != tx->reads.items[i]) return false;
+    return true;
+}
+
+static void end_suspended_node(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
+    node *n = node_of(s, id);
+    hd_node handle = registry_handle(s, id);
+    assert((n->flags & NODE_SUSPENDED) && s->suspended && cold_of(s, n)->run->tx == tx);
+    s->suspended--;
+    cold_of(s, n)->run = NULL;
+    n->flags &= ~(uint32_t)NODE_SUSPENDED;
+    s->clock_ns = env_now_ns(s->env);
+    bool stale = is_stale(s, tx);
+    if (!status && stale) status = HD_STALE;
+    /* Nothing that this run read has changed. The change that marked the node meanwhile is of something that
+     * only the run before had read. */
+    if (!stale) graph_set_clean(&s->graph, n);
+    /* If this run read less than the one before, a suspended run may no longer lie upstream of the nodes
+     * that it blocks. */
+    if (!reads_as_before(n, tx)) s->unblock = true;
+    status = runner_finish(s, id, tx, status);
+    if (!registry_get(s, handle)) return;
+    gates_apply(s, id, s->clock_ns);
+    if (s->tracer) s->tracer->run_end(s, id, tx, status);
+}
+
+/* The caller has taken `run` from its list; it is freed here. */
+static void end_suspended(scheduler *s, hd_run *run, hd_status status) {
+    assert(!list_linked(&run->link) && run->tx->owner == run);
+    node_id id = registry_get(s, (hd_node){ run->node, run->generation });
+    runner_unblock(s, run);
+    if (id) end_suspended_node(s, id, run->tx, status);
+    causes_end(s, run->tx);
+    tx_close(run->tx);
+    env_free(s->env, run, sizeof *run);
+}
+
+void runner_left_suspended(scheduler *s, node_id id, hd_status status) {
+    hd_run *run = cold_of(s, node_of(s, id))->run;
+    runner_remove_cancelled(s, id);
+    if (status != HD_PENDING) runner_resume(run, status);
+}
+
+/* ---- suspending and resuming */
+
+hd_status runner_suspend(scheduler *s, hd_tx *tx, hd_run **out) {
+    node_id id = s->running;
+    *out = NULL;
+    if (!id || tx != s->tx)
+        return runtime_fail(s->rt, HD_USAGE, "only the running node can be suspended");
+    hd_run *run = env_new(s->env, sizeof *run);
+    hd_tx *next = NULL;
+    cold *c = registry_cold(s, id);
+    hd_status status = tx_open(s->rt, HD_COMMIT_DERIVED, &next);
+    if (!status)
+        status = tx_reads_complete(tx); /* the expected reads are the node's, and may change */
+    if (!status) status = causes_take(s, id, tx); /* later revisions would not tell them any more */
+    if (!run || !c || status) {
+        causes_give_back(s, id, tx);
+        if (next) tx_close(next);
+        env_free(s->env, run, sizeof *run);
+        return HD_NOMEM;
+    }
+    *run = (hd_run){ .s = s, .tx = tx, .node = id, .generation = s->sides[id].generation };
+    list_init(&run->blocked);
+    list_push_back(&s->suspensions, &run->link);
+    tx->owner = run;
+    tx->flags |= TX_EPOCH;
+    tx->epoch = s->r->rev; /* nothing has changed since the body began */
+    tx_expect_nothing(tx);
+    c->run = run;
+    s->tx = next;
+    s->suspended++;
+    node_of(s, id)->flags |= NODE_RUNNING | NODE_SUSPENDED;
+    graph_set_eligible(&s->graph, node_of(s, id), false);
+    graph_set_invalid(&s->graph, node_of(s, id));
+    if (s->suspended == 1 || node_of(s, id)->pos < s->suspended_low)
+        s->suspended_low = node_of(s, id)->pos;
+    if (s->suspended == 1) s->upstream_moves = s->graph.repaired_nodes;
+    s->upstream_epoch++;
+    *out = run;
+    return HD_OK;
+}
+
+/* A suspended run does not end while a body is on the stack or a run is concluded: it would change values,
+ * read sets and positions under them. It waits in `resumed` for the next pass. */
+void runner_resume(hd_run *run, hd_status status) {
+    scheduler *s = run->s;
+    assert(list_linked(&run->link));
+    s->tick = true;
+    list_remove(&run->link);
+    if (!s->rt->in_run && !s->concluding) {
+        end_suspended(s, run, status);
+        return;
+    }
+    run->status = status;
+    list_push_back(&s->resumed, &run->link);
+}
+
+void runner_end_resumed(scheduler *s) {
+    while (!list_empty(&s->resumed)) {
+        hd_run *run = LIST_ENTRY(list_pop_front(&s->resumed), hd_run, link);
+        end_suspended(s, run, run->status);
+    }
+}
+
+/* ---- the runtime closes */
+
+static void drop_runs(scheduler *s, list *runs) {
+    while (!list_empty(runs)) {
+        hd_run *run = LIST_ENTRY(list_pop_front(runs), hd_run, link);
+        while (!list_empty(&run->blocked)) list_pop_front(&run->blocked);
+        causes_end(s, run->tx);
+        tx_close(run->tx);
+        env_free(s->env, run, sizeof *run);
+    }
+}
+
+void runner_drop_suspended(scheduler *s) {
+    drop_runs(s, &s->suspensions);
+    drop_runs(s, &s->resumed);
+}

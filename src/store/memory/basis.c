@@ -1,0 +1,117 @@
+/* basis.c -- rows about nodes in a memory store, and which documents have changed since. */
+#include "store/memory/state.h"
+
+#include "base/env.h"
+#include "value/key.h"
+#include "value/node.h"
+#include "value/object.h"
+#include "value/text.h"
+
+/* ---- keeping */
+
+static bool space_at(void *ctx, uint32_t i, struct key **name, uint64_t *seq) {
+    const heads *h = ctx;
+    if (i >= h->spaces.count) return false;
+    *name = h->spaces.items[i].name;
+    *seq = h->spaces.items[i].seq;
+    return true;
+}
+
+hd_status memory_check_extra(hd_memory *m, const commit *c) {
+    hd_error error;
+    if (basis_well_formed(c->extra, &error)) return HD_OK;
+    env_log(&m->env, HD_LOG_ERROR, "commit refused: %s", error.message);
+    return HD_PROTOCOL;
+}
+
+void memory_keep_extra(hd_memory *m, hd_value extra) {
+    basis_point now = { &m->h, space_at };
+    if (basis_apply(&m->basis, extra, &now, 0)) basis_drop(&m->basis, extra);
+}
+
+hd_value memory_seqs(hd_memory *m) {
+    hd_value seqs = node_value(NULL, true);
+    for (uint32_t i = 0; i < m->h.spaces.count && !value_is_failed(seqs); i++) {
+        hd_value n = int_make(m->heap, (int64_t)m->h.spaces.items[i].seq);
+        hd_value next = object_set(m->heap, seqs, m->h.spaces.items[i].name, n);
+        value_unref(n);
+        value_unref(seqs);
+        seqs = next;
+    }
+    return seqs;
+}
+
+/* ---- telling */
+
+static hd_status memory_rows(authority *a, const char *piece, basis_row_fn fn, void *ctx) {
+    basis_tell(&self(a)->m->basis, piece, fn, ctx);
+    return HD_OK;
+}
+
+static hd_status memory_pieces(authority *a, basis_piece_fn fn, void *ctx) {
+    const basis *b = &self(a)->m->basis;
+    bool more = true;
+    for (uint32_t i = 0; i < b->pieces.count && more; i++)
+        more = fn(ctx, hd_value_as_text(b->pieces.items[i].name, ""));
+    return HD_OK;
+}
+
+/* What has been decided and not been heard of here has not happened yet. */
+static hd_status memory_seq_of(authority *a, struct key *space, uint64_t *out) {
+    const memory_authority *ma = self(a);
+    const hd_memory *m = ma->m;
+    *out = 0;
+    for (uint32_t i = 0; i < m->h.spaces.count; i++)
+        if (m->h.spaces.items[i].name == space) *out = m->h.spaces.items[i].seq;
+    for (uint64_t at = ma->position; at < m->log_base + m->log.count; at++) {
+        const logged *entry = &m->log.items[at - m->log_base];
+        for (uint32_t i = 0; i < entry->op_count; i++) {
+            const logged_op *o = &m->ops.items[entry->first_op - m->ops_base + i];
+            if (m->h.heads.items[o->head].space != space) continue;
+            *out = o->seq - 1;
+            return HD_OK;
+        }
+    }
+    return HD_OK;
+}
+
+static hd_status memory_metadata(authority *a, place_id doc, hd_value *out) {
+    const hd_memory *m = self(a)->m;
+    const places *ps = &a->replica->places;
+    const place *p = place_at(ps, doc);
+    const doc_home *h = &ps->homes.items[p->doc.home];
+    uint32_t index;
+    bool found = heads_find(&m->h, h->space, h->scope, h->instance, true, p->doc.id, &index);
+    *out = found ? value_ref(m->h.heads.items[index].value) : value_absent();
+    return HD_OK;
+}
+
+static uint64_t last_change(const memory_authority *ma, place_id doc) {
+    const place *p = place_at(&ma->base.replica->places, doc);
+    uint32_t index;
+    if (p->doc.flags & DOC_VOLATILE) return 0;
+    if (memory_find_head(ma, doc, &index)) return ma->m->h.heads.items[index].seq;
+    return ma->sole ? p->doc.seq : 0;
+}
+
+/* By place, since the places are what is asked about, and there may be many more documents. */
+static hd_status memory_changes(authority *a, struct key *space, uint64_t after, basis_change_fn fn,
+                                void *ctx) {
+    const memory_authority *ma = self(a);
+    const places *ps = &a->replica->places;
+    bool more = true;
+    for (place_id id = 1; id < ps->count && more; id++) {
+        if (ps->at[id].root != id || ps->homes.items[ps->at[id].doc.home].space != space) continue;
+        uint64_t seq = last_change(ma, id);
+        if (seq > after) more = fn(ctx, id, seq);
+    }
+    return HD_OK;
+}
+
+const basis_ops memory_basis_ops = {
+    .rows = memory_rows,
+    .pieces = memory_pieces,
+    .changes = memory_changes,
+    .seq_of = memory_seq_of,
+    .metadata = memory_metadata,
+};

@@ -1,0 +1,856 @@
+/* memory.c -- the memory authority. */
+#include "store/memory/memory.h"
+
+#include "store/memory/state.h"
+
+#include "base/env.h"
+#include "base/hint.h"
+#include "store/runtime.h"
+#include "value/key.h"
+#include "value/id.h"
+#include <string.h>
+
+/* ---- places and heads */
+
+/* The head of a document, if it has one. What nobody has stored needs none: that is most outputs of
+ * computations. */
+bool memory_find_head(const memory_authority *ma, place_id doc, uint32_t *out) {
+    if (doc < ma->head_of.count && ma->head_of.items[doc]) {
+        *out = ma->head_of.items[doc] - 1;
+        return true;
+    }
+    if (ma->sole && !ma->apart) return false;
+    const places *ps = &ma->base.replica->places;
+    const place *p = place_at(ps, doc);
+    const doc_home *h = &ps->homes.items[p->doc.home];
+    return heads_find(&ma->m->h, h->space, h->scope, h->instance, h->meta, p->doc.id, out);
+}
+
+/* What the replica alone has known until now. A head that is there already is up to date. */
+static void fill_head(const memory_authority *ma, place_id doc, head *d) {
+    const replica *r = ma->base.replica;
+    const place *p = place_at(&r->places, doc);
+    if (d->flags & (HEAD_EXISTS | HEAD_TOMBSTONE)) return;
+    if (!p->doc.seq || (p->doc.flags & DOC_VOLATILE)) return;
+    d->seq = d->floor = p->doc.seq;
+    d->value = value_ref(replica_confirmed(r, doc));
+    d->flags = value_is_absent(d->value) ? HEAD_TOMBSTONE : HEAD_EXISTS;
+}
+
+/* The same, made if missing. */
+static hd_status head_of(memory_authority *ma, place_id doc, uint32_t *out) {
+    const replica *r = ma->base.replica;
+    if (doc < ma->head_of.count && ma->head_of.items[doc]) {
+        *out = ma->head_of.items[doc] - 1;
+        return HD_OK;
+    }
+    while (ma->head_of.count <= doc)
+        if (!vec_push(&ma->m->env, &ma->head_of, 0)) return HD_NOMEM;
+    const place *p = place_at(&r->places, doc);
+    const doc_home *h = &r->places.homes.items[p->doc.home];
+    hd_status status =
+        heads_intern(&ma->m->h, h->space, h->scope, h->instance, h->meta, p->doc.id, out);
+    if (status) return status;
+    ma->head_of.items[doc] = *out + 1;
+    if (ma->sole) fill_head(ma, doc, &ma->m->h.heads.items[*out]);
+    return HD_OK;
+}
+
+/* Finds the space of a home, so that confirming needs no search. */
+SELDOM static hd_status prepare_space(memory_authority *ma, uint32_t home) {
+    struct key *name = ma->base.replica->places.homes.items[home].space;
+    while (ma->space_of.count <= home)
+        if (!vec_push(&ma->m->env, &ma->space_of, 0)) return HD_NOMEM;
+    uint32_t index;
+    hd_status status = heads_space(&ma->m->h, name, &index);
+    if (!status) ma->space_of.items[home] = index + 1;
+    return status;
+}
+
+/* ---- from commit to submission */
+
+static hd_status add_claims(memory_authority *ma, const commit *c) {
+    hd_memory *m = ma->m;
+    const places *ps = &ma->base.replica->places;
+    for (uint32_t i = 0; i < c->claims.count; i++) {
+        const claim *cl = &c->claims.items[i];
+        place_id id = cl->key & KEY_PLACE;
+        uint32_t index;
+        hd_status status = head_of(ma, place_at(ps, id)->root, &index);
+        if (status) return status;
+        sub_claim sub = { .head = index,
+                          .path = place_path(ps, id),
+                          .shape = cl->key & KEY_SHAPE,
+                          .strict = cl->strict,
+                          .basis = cl->basis,
+                          .layer_count = cl->layer_count };
+        if (cl->layer_count) sub.layers = &c->layers.items[cl->first_layer];
+        if (!vec_push(&m->env, &m->claims, sub)) return HD_NOMEM;
+    }
+    return HD_OK;
+}
+
+/* Operations stand in the order of the footprints: *next is the first of this document. */
+static hd_status add_op_paths(hd_memory *m, const commit *c, place_id doc, uint32_t *next,
+                              bool *deletes) {
+    for (; *next < c->ops.count && c->ops.items[*next].doc == doc; ++*next) {
+        const op *o = &c->ops.items[*next];
+        bool whole = op_starts_anew(o->kind, o->path);
+        touched t = { o->path, (uint8_t)(TOUCH_KEYS | (whole ? TOUCH_WHOLE : 0)) };
+        *deletes = o->kind == OP_DELETE || (*deletes && o->kind == OP_INCREMENT);
+        if (!vec_push(&m->env, &m->op_paths, t)) return HD_NOMEM;
+    }
+    return HD_OK;
+}
+
+static hd_status add_writes(memory_authority *ma, const commit *c) {
+    hd_memory *m = ma->m;
+    for (uint32_t i = 0, next = 0; i < c->footprints.count; i++) {
+        const footprint *f = &c->footprints.items[i];
+        sub_write w = { .basis = f->basis,
+                        .under = f->under,
+                        .create = f->created,
+                        .account = f->accounted ? ACCOUNT_GIVEN : ACCOUNT_NONE };
+        uint32_t first = m->op_paths.count;
+        hd_status status = head_of(ma, f->doc, &w.head);
+        if (!status) status = add_op_paths(m, c, f->doc, &next, &w.delete_);
+        if (status) return status;
+        w.anew = m->op_paths.items[first].flags & TOUCH_WHOLE;
+        w.op_count = m->op_paths.count - first;
+        w.exact_count = f->path_count;
+        w.exact = f->path_count ? &c->paths.items[f->first_path] : NULL;
+        if (!vec_push(&m->env, &m->writes, w)) return HD_NOMEM;
+    }
+    assert(m->op_paths.count == c->ops.count);
+    /* The vector has stopped moving. */
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < m->writes.count; i++) {
+        m->writes.items[i].ops = &m->op_paths.items[at];
+        at += m->writes.items[i].op_count;
+    }
+    return HD_OK;
+}
+
+static bool value_holds(const hd_memory *m, uint32_t index, hd_path path, const uint8_t hash[32]) {
+    uint8_t now[ID_DIGEST_SIZE];
+    hd_value v = value_get_path(m->heap, m->h.heads.items[index].value, path);
+    return value_exists(v) && !id_digest(v, now) && !memcmp(now, hash, sizeof now);
+}
+
+static hd_status add_preconditions(memory_authority *ma, const commit *c) {
+    hd_memory *m = ma->m;
+    const places *ps = &ma->base.replica->places;
+    for (uint32_t i = 0; i < c->preconditions.count; i++) {
+        const precondition *pre = &c->preconditions.items[i];
+        sub_precondition sub = { .kind = (int)pre->kind, .origin = pre->origin };
+        if (pre->place) {
+            hd_status status = head_of(ma, place_at(ps, pre->place)->root, &sub.head);
+            if (status) return status;
+            if (pre->kind == PRE_EQUAL)
+                sub.holds = value_holds(m, sub.head, place_path(ps, pre->place), pre->hash);
+        }
+        if (!vec_push(&m->env, &m->preconditions, sub)) return HD_NOMEM;
+    }
+    return HD_OK;
+}
+
+static hd_status build_submission(memory_authority *ma, const commit *c, submission *out) {
+    hd_memory *m = ma->m;
+    vec_clear(&m->claims);
+    vec_clear(&m->writes);
+    vec_clear(&m->preconditions);
+    vec_clear(&m->op_paths);
+    hd_status status = add_claims(ma, c);
+    if (!status) status = add_writes(ma, c);
+    if (!status) status = add_preconditions(ma, c);
+    *out = (submission){
+        ma->session,     c->local_seq,           ma->base.replica->settled, 0,
+        c->class,        m->claims.items,        m->claims.count,           m->writes.items,
+        m->writes.count, m->preconditions.items, m->preconditions.count
+    };
+    return status;
+}
+
+/* ---- deciding */
+
+/* New seqs, one for each space written; several documents of one space share theirs. */
+static hd_status assign_seqs(hd_memory *m, commit *c) {
+    vec_clear(&m->seqs);
+    vec_clear(&m->seqs_before);
+    for (uint32_t i = 0; i < m->writes.count; i++) {
+        const head *d = &m->h.heads.items[m->writes.items[i].head];
+        uint64_t seq = 0;
+        for (uint32_t j = 0; j < c->seqs.count && !seq; j++)
+            if (c->seqs.items[j].space == d->space) seq = c->seqs.items[j].seq;
+        if (!seq) {
+            seq = m->h.spaces.items[d->space_index].seq + 1;
+            if (!vec_push(&m->env, &c->seqs, ((space_seq){ d->space, seq }))) return HD_NOMEM;
+            key_ref(d->space);
+        }
+        if (!vec_push(&m->env, &m->seqs, seq) || !vec_push(&m->env, &m->seqs_before, d->seq))
+            return HD_NOMEM;
+    }
+    return HD_OK;
+}
+
+/* Applies the operations to the heads' values. Worked out first, so that no memory means no
+ * change. Operations that do not fit what is there now are skipped, as on every side. */
+static hd_status fold_values(hd_memory *m, const commit *c, hd_value *after) {
+    uint32_t next = 0;
+    for (uint32_t i = 0; i < c->footprints.count; i++) {
+        hd_value v = value_ref(m->h.heads.items[m->writes.items[i].head].value);
+        for (; next < c->ops.count && c->ops.items[next].doc == c->footprints.items[i].doc;
+             next++) {
+            const op *o = &c->ops.items[next];
+            hd_value changed = op_apply(m->heap, v, o->kind, o->path, o->value, o->keep);
+            if (value_is_failed(changed) && hd_value_status(changed) != HD_NOMEM) continue;
+            value_unref(v);
+            v = changed;
+        }
+        after[i] = v;
+        if (value_is_failed(v)) {
+            while (i--) value_unref(after[i]);
+            return HD_NOMEM;
+        }
+    }
+    return HD_OK;
+}
+
+/* Logs a document's operations, before the head gets its new value. There is room. */
+static void log_ops(hd_memory *m, const commit *c, uint32_t write, uint32_t *next) {
+    const sub_write *w = &m->writes.items[write];
+    const head *d = &m->h.heads.items[w->head];
+    for (uint32_t i = 0; i < w->op_count; i++) {
+        const op *o = &c->ops.items[(*next)++];
+        assert(o->doc == c->footprints.items[write].doc);
+        m->ops.items[m->ops.count++] = (logged_op){ w->head,
+                                                    m->seqs.items[write],
+                                                    o->kind,
+                                                    path_ref(m->heap, o->path),
+                                                    value_ref(o->value),
+                                                    o->keep,
+                                                    value_ref(d->value),
+                                                    m->seqs_before.items[write] };
+    }
+}
+
+/* Where a test has a hand on the way, nobody takes the short one. */
+static bool alone(const hd_memory *m) {
+    return m->attached_count == 1 && !m->options.arrives && !m->options.hears;
+}
+
+static void tell_alone(hd_memory *m) {
+    LIST_FOR (n, &m->attached) LIST_ENTRY(n, memory_authority, link)->base.alone = alone(m);
+}
+
+static void drop_seqs(commit *c) {
+    for (uint32_t i = 0; i < c->seqs.count; i++) key_unref(c->seqs.items[i].space);
+    vec_clear(&c->seqs);
+}
+
+/* Takes the new value. Whether the document exists is what the fold says, not what was intended. */
+static void set_head(hd_memory *m, uint32_t index, hd_value after) {
+    head *d = &m->h.heads.items[index];
+    value_unref(d->value);
+    d->value = after;
+    d->flags &= (uint8_t) ~(HEAD_EXISTS | HEAD_TOMBSTONE);
+    d->flags |= value_is_absent(after) ? HEAD_TOMBSTONE : HEAD_EXISTS;
+}
+
+static hd_status accept_folded(hd_memory *m, commit *c, const submission *s, hd_value *after) {
+    hd_status status = fold_values(m, c, after);
+    if (status) return status;
+    status = admit_apply(&m->h, s, m->seqs.items);
+    for (uint32_t i = 0, next = 0; i < c->footprints.count; i++) {
+        if (status) {
+            value_unref(after[i]);
+            continue;
+        }
+        if (!alone(m)) log_ops(m, c, i, &next);
+        set_head(m, m->writes.items[i].head, after[i]);
+    }
+    return status;
+}
+
+static hd_status accept(hd_memory *m, commit *c, const submission *s) {
+    hd_value few[8], *after = few;
+    uint32_t n = c->footprints.count;
+    if (n > 8) {
+        after = env_new_array(&m->env, n, sizeof *after);
+        if (!after) return HD_NOMEM;
+    }
+    hd_status status = assign_seqs(m, c);
+    if (!status) status = accept_folded(m, c, s, after);
+    if (status) drop_seqs(c);
+    if (after != few) env_free(&m->env, after, n * sizeof *after);
+    return status;
+}
+
+/* Others hear of what it says of nodes if there is memory for it; else they find out by running. */
+static void keep_extra(hd_memory *m, logged *entry) {
+    memory_keep_extra(m, entry->c->extra);
+    if (alone(m)) return;
+    hd_value seqs = memory_seqs(m);
+    if (value_is_failed(seqs)) return;
+    entry->seqs = seqs;
+    entry->extra = value_ref(entry->c->extra);
+}
+
+/* What the heads say, unless it is refused in any case. HD_NOMEM: undecided, nothing changed. */
+static hd_status decide(memory_authority *ma, commit *c, hd_status refusal) {
+    hd_memory *m = ma->m;
+    submission s;
+    uint32_t ops_before = m->ops.count;
+    if (!vec_room(&m->env, &m->log, 1)) return HD_NOMEM;
+    hd_status status = build_submission(ma, c, &s);
+    if (!status) status = admit(&m->h, &s, &m->verdict);
+    if (status || m->verdict.replayed) return status; /* a replay's verdict is in the log already */
+    if (!m->verdict.status) m->verdict.status = refusal;
+    if (!m->verdict.status) m->verdict.status = memory_check_extra(m, c);
+    if (!m->verdict.status) {
+        if (!alone(m) && !vec_room(&m->env, &m->ops, c->ops.count)) return HD_NOMEM;
+        status = accept(m, c, &s);
+    } else {
+        status = admit_refuse(&m->h, &s, m->verdict.status);
+    }
+    if (status) return status;
+    logged entry = { .owner = ma,
+                     .c = c,
+                     .status = m->verdict.status,
+                     .class = c->class,
+                     .first_op = m->ops_base + ops_before,
+                     .op_count = m->ops.count - ops_before };
+    if (!entry.status && value_exists(c->extra)) keep_extra(m, &entry);
+    m->log.items[m->log.count++] = entry;
+    return HD_OK;
+}
+
+static hd_status memory_submit(authority *a, commit *c) {
+    memory_authority *ma = self(a);
+    return vec_push(&ma->m->env, &ma->inbox, c) ? HD_OK : HD_NOMEM;
+}
+
+static inline hd_status confirm_prepare(memory_authority *ma, place_id doc) {
+    uint32_t home = place_at(&ma->base.replica->places, doc)->doc.home, index;
+    if (RARELY(home >= ma->space_of.count || !ma->space_of.items[home])) {
+        hd_status status = prepare_space(ma, home);
+        if (status) return status;
+    }
+    return USUALLY(ma->sole) ? HD_OK : head_of(ma, doc, &index);
+}
+
+static hd_status memory_confirm_prepare(authority *a, place_id doc) {
+    return confirm_prepare(self(a), doc);
+}
+
+static inline uint64_t confirm(memory_authority *ma, place_id doc, hd_value after, bool first) {
+    hd_memory *m = ma->m;
+    assert(alone(m) && !ma->inbox.count);
+    uint32_t home = place_at(&ma->base.replica->places, doc)->doc.home, index;
+    head_space *space = &m->h.spaces.items[ma->space_of.items[home] - 1];
+    m->confirmed += first;
+    if (space->stamp != m->confirmed) {
+        space->stamp = m->confirmed;
+        space->seq++;
+    }
+    if (memory_find_head(ma, doc, &index)) {
+        head *d = &m->h.heads.items[index];
+        d->seq = d->floor = space->seq; /* whoever comes later starts from here */
+        d->last_local = 0;
+        set_head(m, index, value_ref(after));
+    }
+    return space->seq;
+}
+
+static uint64_t memory_confirm(authority *a, place_id doc, hd_value after, bool first) {
+    return confirm(self(a), doc, after, first);
+}
+
+static uint64_t memory_confirm_one(authority *a, place_id doc, hd_value after) {
+    return RARELY(confirm_prepare(self(a), doc)) ? 0 : confirm(self(a), doc, after, true);
+}
+
+static bool memory_never_was(authority *a, place_id doc) {
+    const memory_authority *ma = self(a);
+    uint32_t index;
+    if (memory_find_head(ma, doc, &index))
+        return !(ma->m->h.heads.items[index].flags & (HEAD_EXISTS | HEAD_TOMBSTONE));
+    return !ma->sole || !place_at(&a->replica->places, doc)->doc.seq;
+}
+
+static hd_runtime *runtime_of(const memory_authority *ma) {
+    return (hd_runtime *)(void *)((char *)ma->base.replica - offsetof(hd_runtime, r));
+}
+
+static hd_status arrive(memory_authority *ma, commit *c) {
+    const hd_memory_options *o = &ma->m->options;
+    hd_status said = o->arrives ? o->arrives(o->ctx, runtime_of(ma)) : HD_OK;
+    ma->kept_out = hd_status_class(said) == HD_CLASS_TRANSIENT;
+    return ma->kept_out ? said : decide(ma, c, said);
+}
+
+/* HD_NOMEM: some are left that could not be decided. Those that are kept out are left as well. */
+static hd_status decide_inbox(memory_authority *ma) {
+    uint32_t done = 0;
+    hd_status status = HD_OK;
+    while (done < ma->inbox.count && !(status = arrive(ma, ma->inbox.items[done]))) done++;
+    if (done) {
+        memmove(ma->inbox.items, ma->inbox.items + done,
+                (ma->inbox.count - done) * sizeof *ma->inbox.items);
+        ma->inbox.count -= done;
+    }
+    return ma->kept_out ? HD_OK : status;
+}
+
+static void memory_flush(authority *a) { decide_inbox(self(a)); }
+
+/* ---- delivering */
+
+/* The replica's place for a document, if it has one. */
+place_id memory_find_place(const memory_authority *ma, const head *d) {
+    const places *ps = &ma->base.replica->places;
+    for (uint32_t i = 1; i < ps->homes.count; i++) {
+        const doc_home *h = &ps->homes.items[i];
+        if (h->space == d->space && h->scope == d->scope && h->instance == d->instance &&
+            h->meta == d->meta)
+            return places_find_doc(ps, i, d->id);
+    }
+    return 0;
+}
+
+static bool is_followed(const memory_authority *ma, const head *d) {
+    for (uint32_t i = 0; i < ma->followed.count; i++)
+        if (ma->followed.items[i] == d->space) return d->scope == HD_SCOPE_SPACE;
+    return false;
+}
+
+/* The replica's place for a document, if it knows or follows it. 0: it does not care. */
+static hd_status place_of_head(memory_authority *ma, const head *d, place_id *out) {
+    places *ps = &ma->base.replica->places;
+    place_id doc = memory_find_place(ma, d);
+    bool followed = is_followed(ma, d);
+    bool concerns = doc && ((place_at(ps, doc)->doc.flags & DOC_KNOWN) || followed ||
+                            replica_awaits(ma->base.replica, doc));
+    *out = concerns ? doc : 0;
+    if (doc || !followed) return HD_OK;
+    uint32_t home;
+    hd_status status = places_home(ps, d->space, (hd_scope)d->scope, d->instance, d->meta, &home);
+    return status ? status : places_doc(ps, home, d->id, out);
+}
+
+/* A followed document that was never seen: its state before this frame is needed first. */
+static hd_status deliver_frame(memory_authority *ma, const logged *entry) {
+    hd_memory *m = ma->m;
+    replica *r = ma->base.replica;
+    replica_frame_begin(r, entry->class);
+    for (uint32_t i = 0; i < entry->op_count; i++) {
+        const logged_op *o = &m->ops.items[entry->first_op - m->ops_base + i];
+        place_id doc;
+        hd_status status = place_of_head(ma, &m->h.heads.items[o->head], &doc);
+        bool first = i == 0 || o[-1].head != o->head;
+        if (!status && doc && first && replica_awaits(r, doc))
+            replica_meet(r, doc,
+                         &(loaded){ .present = !value_is_absent(o->before),
+                                    .value = value_ref(o->before),
+                                    .seq = o->before_seq });
+        if (!status && doc && first && !(place_at(&r->places, doc)->doc.flags & DOC_KNOWN))
+            status = replica_frame_state(r, doc, o->before_seq, o->before);
+        if (!status && doc)
+            status = replica_frame_op(r, doc, o->seq, o->kind, o->path, o->value, o->keep);
+        if (status) return status;
+    }
+    hd_status status = replica_frame_end(r);
+    if (!status && value_exists(entry->extra)) replica_frame_observed(r, entry->extra, entry->seqs);
+    return status;
+}
+
+static hd_status deliver(memory_authority *ma, const logged *entry) {
+    replica *r = ma->base.replica;
+    if (entry->owner != ma) return entry->status ? HD_OK : deliver_frame(ma, entry);
+    if (entry->status) return replica_reject(r, entry->c, entry->status);
+    replica_accept(r, entry->c);
+    return HD_OK;
+}
+
+/* Drops what everybody has seen. */
+static void trim_log(hd_memory *m) {
+    uint64_t seen = UINT64_MAX;
+    LIST_FOR (n, &m->attached) {
+        uint64_t position = LIST_ENTRY(n, memory_authority, link)->position;
+        if (position < seen) seen = position;
+    }
+    uint32_t gone = seen == UINT64_MAX ? m->log.count : (uint32_t)(seen - m->log_base);
+    if (!gone) return;
+    uint32_t ops = 0;
+    for (uint32_t i = 0; i < gone; i++) {
+        ops += m->log.items[i].op_count;
+        value_unref(m->log.items[i].extra);
+        value_unref(m->log.items[i].seqs);
+    }
+    for (uint32_t i = 0; i < ops; i++) {
+        path_unref(m->heap, m->ops.items[i].path);
+        value_unref(m->ops.items[i].value);
+        value_unref(m->ops.items[i].before);
+    }
+    m->log.count -= gone;
+    m->ops.count -= ops;
+    memmove(m->log.items, m->log.items + gone, m->log.count * sizeof *m->log.items);
+    if (ops) memmove(m->ops.items, m->ops.items + ops, m->ops.count * sizeof *m->ops.items);
+    m->log_base += gone;
+    m->ops_base += ops;
+}
+
+static hd_status deliver_load(memory_authority *ma, place_id doc) {
+    uint32_t index;
+    hd_status status = head_of(ma, doc, &index);
+    if (status) return status;
+    const head *d = &ma->m->h.heads.items[index];
+    loaded state = { .present = !value_is_absent(d->value),
+                     .value = d->value,
+                     .seq = ma->m->h.spaces.items[d->space_index].seq };
+    return replica_arrived(ma->base.replica, doc, &state, HD_OK);
+}
+
+/* Without memory the rest waits for the next poll, as do those that are asked for from within. */
+static hd_status deliver_loads(memory_authority *ma) {
+    uint32_t count = ma->wanted.count, done = 0;
+    hd_status status = HD_OK;
+    while (done < count && !status) {
+        status = deliver_load(ma, ma->wanted.items[done]);
+        if (!status) done++;
+    }
+    ma->wanted.count -= done;
+    memmove(ma->wanted.items, ma->wanted.items + done, ma->wanted.count * sizeof *ma->wanted.items);
+    return status;
+}
+
+static bool hears(const memory_authority *ma) {
+    const hd_memory_options *o = &ma->m->options;
+    return !o->hears || o->hears(o->ctx, runtime_of(ma));
+}
+
+static hd_status memory_poll(authority *a) {
+    memory_authority *ma = self(a);
+    hd_memory *m = ma->m;
+    hd_status undecided = ma->inbox.count ? decide_inbox(ma) : HD_OK;
+    if (!hears(ma)) return undecided;
+    while (ma->position < m->log_base + m->log.count) {
+        logged entry = m->log.items[ma->position - m->log_base];
+        ma->position++; /* first: whoever hears of it and loads more must get what belongs to it */
+        hd_status status = deliver(ma, &entry);
+        if (status) {
+            ma->position--;
+            return status;
+        }
+    }
+    if (m->log.count) trim_log(m);
+    hd_status undelivered = ma->wanted.count ? deliver_loads(ma) : HD_OK;
+    return undecided ? undecided : undelivered;
+}
+
+/* One snapshot: a document as it was at the last poll, though the head may have moved on. */
+static void as_of_position(const memory_authority *ma, uint32_t index, hd_value *value,
+                           uint64_t *seq) {
+    const hd_memory *m = ma->m;
+    for (uint64_t at = ma->position; at < m->log_base + m->log.count; at++) {
+        const logged *entry = &m->log.items[at - m->log_base];
+        for (uint32_t i = 0; i < entry->op_count; i++) {
+            const logged_op *o = &m->ops.items[entry->first_op - m->ops_base + i];
+            if (o->head != index) continue;
+            *value = o->before;
+            *seq = o->before_seq;
+            return;
+        }
+    }
+}
+
+static hd_status memory_load(authority *a, place_id doc, loaded *out) {
+    memory_authority *ma = self(a);
+    if (ma->m->options.load_late)
+        return vec_push(&ma->m->env, &ma->wanted, doc) ? HD_PENDING : HD_NOMEM;
+    uint32_t index;
+    *out = (loaded){ 0 };
+    if (!memory_find_head(ma, doc, &index)) return HD_OK;
+    const head *d = &ma->m->h.heads.items[index];
+    hd_value value = d->value;
+    uint64_t seq = d->seq;
+    as_of_position(ma, index, &value, &seq);
+    *out = (loaded){ .present = !value_is_absent(value), .value = value_ref(value), .seq = seq };
+    return HD_OK;
+}
+
+/* ---- the rest */
+
+static bool memory_idle(const authority *a) { return !self_const(a)->inbox.count; }
+static bool memory_shared(const authority *a) { return !alone(self_const(a)->m); }
+static int memory_fd(authority *a) { return (void)a, -1; }
+static uint64_t memory_deadline(authority *a) {
+    memory_authority *ma = self(a);
+    bool told = ma->wanted.count || ma->position < ma->m->log_base + ma->m->log.count;
+    bool work = (ma->inbox.count && !ma->kept_out) || (told && hears(ma));
+    return work ? 0 : UINT64_MAX;
+}
+static hd_status memory_nothing(authority *a, hd_error *error) {
+    return (void)a, (void)error, HD_OK;
+}
+
+static hd_status memory_follow(authority *a, struct key *space) {
+    memory_authority *ma = self(a);
+    for (uint32_t i = 0; i < ma->followed.count; i++)
+        if (ma->followed.items[i] == space) return HD_OK;
+    if (!vec_push(&ma->m->env, &ma->followed, space)) return HD_NOMEM;
+    key_ref(space);
+    return HD_OK;
+}
+
+static void memory_unfollow(authority *a, const struct key *space) {
+    memory_authority *ma = self(a);
+    for (uint32_t i = 0; i < ma->followed.count; i++) {
+        if (ma->followed.items[i] != space) continue;
+        key_unref(ma->followed.items[i]);
+        vec_remove(&ma->followed, i);
+        return;
+    }
+}
+
+static hd_status memory_keep(authority *a, place_id doc) {
+    memory_authority *ma = self(a);
+    uint32_t index;
+    if (!ma->sole || !place_at(&a->replica->places, doc)->doc.seq) return HD_OK;
+    hd_status status = head_of(ma, doc, &index);
+    if (!status) ma->apart = true;
+    return status;
+}
+
+static void memory_forget(authority *a, place_id doc) {
+    memory_authority *ma = self(a);
+    if (doc < ma->head_of.count) ma->head_of.items[doc] = 0;
+}
+
+/* What this runtime sees of a document; borrowed. */
+static hd_value seen(const memory_authority *ma, uint32_t index) {
+    const head *d = &ma->m->h.heads.items[index];
+    const places *ps = &ma->base.replica->places;
+    place_id doc = memory_find_place(ma, d);
+    unsigned flags = doc ? (unsigned)place_at(ps, doc)->doc.flags : 0;
+    if ((flags & DOC_KNOWN) && !(flags & DOC_VOLATILE)) return place_at(ps, doc)->value;
+    hd_value value = d->value;
+    uint64_t seq = d->seq;
+    as_of_position(ma, index, &value, &seq);
+    return value;
+}
+
+/* Borrowed. */
+static hd_value kind_of(const memory_authority *ma, const head *d) {
+    uint32_t meta;
+    if (!heads_find(&ma->m->h, d->space, (hd_scope)d->scope, d->instance, true, d->id, &meta))
+        return value_absent();
+    return hd_value_at(seen(ma, meta), "kind");
+}
+
+/* Whose instance: ours, if we have such a home. */
+static bool is_ours(const memory_authority *ma, const head *d) {
+    const places *ps = &ma->base.replica->places;
+    if (d->scope == HD_SCOPE_SPACE) return true;
+    for (uint32_t i = 1; i < ps->homes.count; i++)
+        if (ps->homes.items[i].instance == d->instance && ps->homes.items[i].scope == d->scope)
+            return true;
+    return false;
+}
+
+static bool listed(const memory_authority *ma, uint32_t index, const struct key *space,
+                   const char *kind, const char *prefix) {
+    const head *d = &ma->m->h.heads.items[index];
+    if (d->space != space || d->meta || !is_ours(ma, d)) return false;
+    if (prefix && strncmp(key_bytes(d->id), prefix, strlen(prefix))) return false;
+    if (value_is_absent(seen(ma, index))) return false;
+    return !kind || !strcmp(hd_value_as_text(kind_of(ma, d), ""), kind);
+}
+
+static void sort_listing(const hd_memory *m, uint32_t *items, uint32_t count) {
+    /* Heap sort: no recursion, no worst case, and lists in memory are short. */
+    const head *d = m->h.heads.items;
+    for (uint32_t end = count, start = count / 2; end > 1;) {
+        if (start) {
+            start--;
+        } else {
+            end--;
+            uint32_t top = items[0];
+            items[0] = items[end];
+            items[end] = top;
+        }
+        for (uint32_t root = start, child; (child = 2 * root + 1) < end; root = child) {
+            if (child + 1 < end && key_compare(d[items[child]].id, d[items[child + 1]].id) < 0)
+                child++;
+            if (key_compare(d[items[root]].id, d[items[child]].id) >= 0) break;
+            uint32_t swap = items[root];
+            items[root] = items[child];
+            items[child] = swap;
+        }
+    }
+}
+
+/* A listing goes by heads: what only this runtime sees so far (outputs of computations, commits on
+ * their way) gets its head now. */
+static hd_status make_heads_of_seen(memory_authority *ma, const struct key *space) {
+    const places *ps = &ma->base.replica->places;
+    hd_status status = HD_OK;
+    for (place_id id = 1; id < ps->count && !status; id++) {
+        const place *p = place_at(ps, id);
+        uint32_t index;
+        if (p->root != id || value_is_absent(p->value) || (p->doc.flags & DOC_VOLATILE)) continue;
+        if (ps->homes.items[p->doc.home].space == space) status = head_of(ma, id, &index);
+    }
+    return status;
+}
+
+/* What it is told stays there meanwhile, whatever it writes. */
+static bool tell_listed(const memory_authority *ma, uint32_t index, hd_list_fn fn, void *ctx) {
+    const head *d = &ma->m->h.heads.items[index];
+    hd_value kind = value_ref(kind_of(ma, d));
+    hd_listing entry = { key_bytes(d->space), (hd_scope)d->scope, key_bytes(d->id),
+                         hd_value_as_text(kind, ""), d->seq };
+    bool more = fn(ctx, &entry);
+    value_unref(kind);
+    return more;
+}
+
+static hd_status memory_list(authority *a, struct key *space, const char *kind, const char *prefix,
+                             hd_list_fn fn, void *ctx) {
+    memory_authority *ma = self(a);
+    hd_memory *m = ma->m;
+    VEC(uint32_t) found = { 0 };
+    hd_status status = make_heads_of_seen(ma, space);
+    for (uint32_t i = 0; i < m->h.heads.count && !status; i++)
+        if (listed(ma, i, space, kind, prefix) && !vec_push(&m->env, &found, i)) status = HD_NOMEM;
+    if (!status) sort_listing(m, found.items, found.count);
+    for (uint32_t i = 0; i < found.count && !status; i++)
+        if (!tell_listed(ma, found.items[i], fn, ctx)) break;
+    vec_fini(&m->env, &found);
+    return status;
+}
+
+static hd_status memory_spaces(authority *a, bool (*fn)(void *ctx, const char *space), void *ctx) {
+    const hd_memory *m = self(a)->m;
+    for (uint32_t i = 0; i < m->h.spaces.count; i++)
+        if (m->h.spaces.items[i].seq && !fn(ctx, key_bytes(m->h.spaces.items[i].name))) break;
+    return HD_OK;
+}
+
+static void memory_detach(authority *a) {
+    memory_authority *ma = self(a);
+    hd_memory *m = ma->m;
+    list_remove(&ma->link);
+    m->attached_count--;
+    tell_alone(m);
+    trim_log(m);
+    for (uint32_t i = 0; i < ma->followed.count; i++) key_unref(ma->followed.items[i]);
+    vec_fini(&m->env, &ma->inbox);
+    vec_fini(&m->env, &ma->head_of);
+    vec_fini(&m->env, &ma->space_of);
+    vec_fini(&m->env, &ma->followed);
+    vec_fini(&m->env, &ma->wanted);
+    env_free(&m->env, ma, sizeof *ma);
+}
+
+static const authority_ops memory_ops = {
+    .name = "memory",
+    .submit = memory_submit,
+    .confirm_prepare = memory_confirm_prepare,
+    .confirm = memory_confirm,
+    .confirm_one = memory_confirm_one,
+    .never_was = memory_never_was,
+    .flush = memory_flush,
+    .poll = memory_poll,
+    .load = memory_load,
+    .idle = memory_idle,
+    .wants_derived = memory_shared,
+    .shared = memory_shared,
+    .follow = memory_follow,
+    .unfollow = memory_unfollow,
+    .keep = memory_keep,
+    .forget = memory_forget,
+    .fd = memory_fd,
+    .deadline = memory_deadline,
+    .list = memory_list,
+    .spaces = memory_spaces,
+    .checkpoint = memory_nothing,
+    .prune = memory_nothing,
+    .vacuum = memory_nothing,
+    .basis = &memory_basis_ops,
+    .close = memory_detach,
+};
+
+hd_heap *memory_heap(hd_memory *m) { return m->heap; }
+struct heads *memory_heads(hd_memory *m) {
+    return &m->h;
+}
+
+/* What a runtime committed while it was alone carries no claims: it must be decided before somebody
+ * else can write. */
+static hd_status decide_what_is_queued(hd_memory *m) {
+    hd_status status = HD_OK;
+    LIST_FOR (n, &m->attached)
+        if (!status) status = replica_send(LIST_ENTRY(n, memory_authority, link)->base.replica);
+    return status;
+}
+
+hd_status memory_attach(hd_memory *m, struct replica *r, bool sole, authority **out) {
+    memory_authority *ma = env_new0(&m->env, sizeof *ma);
+    *out = NULL;
+    if (!ma) return HD_NOMEM;
+    hd_status status = decide_what_is_queued(m);
+    if (!status) status = heads_session(&m->h, r->session, &ma->session);
+    if (status) {
+        env_free(&m->env, ma, sizeof *ma);
+        return status;
+    }
+    ma->base = (authority){ .ops = &memory_ops, .replica = r, .late = m->options.load_late };
+    ma->m = m;
+    ma->sole = sole;
+    ma->position = m->log_base + m->log.count;
+    list_push_back(&m->attached, &ma->link);
+    m->attached_count++;
+    tell_alone(m);
+    *out = &ma->base;
+    return HD_OK;
+}
+
+hd_status hd_memory_open(const hd_env *env, const hd_memory_options *options, hd_memory **out) {
+    *out = NULL;
+    hd_env copy = env_copy(env);
+    hd_memory *m = env_new0(&copy, sizeof *m);
+    if (!m) return HD_NOMEM;
+    m->env = copy;
+    if (options) m->options = *options;
+    list_init(&m->attached);
+    hd_status status = hd_heap_open(&m->env, NULL, &m->heap);
+    if (!status) status = heads_init(&m->h, &m->env, m->heap);
+    if (!status) basis_init(&m->basis, &m->env, m->heap, false);
+    if (status) {
+        hd_memory_close(m);
+        return status;
+    }
+    *out = m;
+    return HD_OK;
+}
+
+void hd_memory_close(hd_memory *m) {
+    if (!m) return;
+    assert(list_empty(&m->attached));
+    trim_log(m);
+    basis_fini(&m->basis);
+    heads_fini(&m->h);
+    vec_fini(&m->env, &m->log);
+    vec_fini(&m->env, &m->ops);
+    vec_fini(&m->env, &m->claims);
+    vec_fini(&m->env, &m->writes);
+    vec_fini(&m->env, &m->preconditions);
+    vec_fini(&m->env, &m->op_paths);
+    vec_fini(&m->env, &m->seqs);
+    vec_fini(&m->env, &m->seqs_before);
+    vec_fini(&m->env, &m->verdict.conflicts);
+    if (m->heap) hd_heap_close(m->heap);
+    hd_env env = m->env;
+    env_free(&env, m, sizeof *m);
+}

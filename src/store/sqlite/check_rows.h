@@ -1,0 +1,19 @@
+/* check_rows.h -- are the rows about nodes what they should be? */
+#ifndef STORE_SQLITE_CHECK_ROWS_H
+#define STORE_SQLITE_CHECK_ROWS_H
+
+#include "store/sqlite/basis.h"
+
+typedef struct row_check {
+    file *file;
+    hd_heap *heap;
+    const hd_env *env;
+    /* Told of everything that is wrong. */
+    void (*finding)(void *ctx, const char *line);
+    void *ctx;
+} row_check;
+
+/* Looks at `node`, in a file that has it. HD_NOMEM and the like only. */
+hd_status check_rows(row_check *k);
+
+#endif

@@ -1,0 +1,543 @@
+/* repair.c -- what is damaged, made good from what is not.
+ *
+ *     indexes   from their tables (REINDEX)
+ *     log       rows up to the checkpoint are history: damaged ones go, with those before them. A
+ *               damaged row after it cannot be had again, nor what came later.
+ *     heads     a document's value, and its metadata, by folding what the log still has of them: all of
+ *               it, or from a row on in which it was set anew. Where only one of the two can be had, the
+ *               hash of the row tells whether the other is as it was written.
+ *     the rest  rows of sessions and readers are of programs that run: malformed ones go.
+ *
+ * Everything happens in one transaction. Nothing that is not proved to be right is written with a new
+ * hash. */
+#include "base/env.h"
+#include "store/sqlite/fold.h"
+#include <stdio.h>
+
+/* What the log makes of one part of a damaged document. */
+typedef struct part {
+    hd_value value; /* owned */
+    uint64_t seq;
+    bool known;   /* the log says everything about it, up to the checkpoint */
+    bool guarded; /* it was created under "absent" */
+    bool
+        anew; /* the first change after the checkpoint replaces it: what it is now does not matter */
+    bool later; /* there was a change after the checkpoint */
+} part;
+
+typedef struct repairing {
+    writer w; /* its file, heap and env; nothing is learned */
+    hd_check_fn fn;
+    void *ctx;
+    bool drop;
+    uint64_t lost; /* things that are damaged still */
+    uint64_t checkpoint;
+    bool whole;   /* the log begins with row 1 */
+    tail damaged; /* documents whose rows cannot be read; value and metadata, one after the other */
+    VEC(part) parts; /* one for each name in it */
+} repairing;
+
+HD_PRINTF(2, 3)
+static void say(repairing *r, const char *format, ...) {
+    char line[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    if (r->fn) r->fn(r->ctx, line);
+}
+
+/* Of any length: a value that goes is the only copy of itself. */
+static void say_text(repairing *r, const doc_name *n, const char *what, row_text text) {
+    size_t room = text.length + n->space_length + n->id_length + 64;
+    char *line = r->fn && text.length ? env_new(&r->w.env, room) : NULL;
+    if (!line) return;
+    int length = snprintf(line, room, "its %s was: ", what);
+    memcpy(line + length, text.bytes, text.length);
+    line[(size_t)length + text.length] = '\0';
+    r->fn(r->ctx, line);
+    env_free(&r->w.env, line, room);
+}
+
+static hd_status each(repairing *r, const char *sql,
+                      hd_status (*fn)(repairing *r, sqlite3_stmt *s)) {
+    sqlite3_stmt *s = NULL;
+    int rc = sqlite3_prepare_v2(r->w.file.db, sql, -1, &s, NULL);
+    hd_status status = file_status(rc);
+    while (!status && (rc = sqlite3_step(s)) == SQLITE_ROW) status = fn(r, s);
+    if (!status) status = file_status(rc);
+    sqlite3_finalize(s);
+    return status;
+}
+
+/* Runs a statement, and says how many rows it took away, if any. */
+static hd_status remove_rows(repairing *r, const char *sql, const char *what) {
+    hd_status status = file_exec(&r->w.file, sql);
+    int count = status ? 0 : sqlite3_changes(r->w.file.db);
+    if (count) say(r, "removed: %d %s", count, what);
+    return status;
+}
+
+/* ---- Indexes ------------------------------------------------------------------------------------ */
+
+static hd_status note_integrity(repairing *r, sqlite3_stmt *s) {
+    const char *says = (const char *)sqlite3_column_text(s, 0);
+    if (says && strcmp(says, "ok") != 0) r->lost++;
+    return HD_OK;
+}
+
+static hd_status repair_indexes(repairing *r) {
+    hd_status status = each(r, "pragma integrity_check", note_integrity);
+    if (status || !r->lost) return status;
+    status = file_exec(&r->w.file, "reindex");
+    r->lost = 0;
+    if (!status) status = each(r, "pragma integrity_check", note_integrity);
+    if (!status && !r->lost) say(r, "restored: the indexes, from their tables");
+    if (!status && r->lost)
+        say(r, "not restored: pages of the file that SQLite cannot make sense of");
+    return status;
+}
+
+/* ---- The log ------------------------------------------------------------------------------------ */
+
+typedef struct log_damage {
+    uint64_t first, last; /* rows that there are */
+    uint64_t history;     /* the last damaged row up to the checkpoint; 0: none */
+    uint64_t tail;        /* the first damaged or missing row after it; 0: none */
+} log_damage;
+
+static void note_log_row(repairing *r, log_damage *d, uint64_t row, bool bad) {
+    uint64_t expected = d->last ? d->last + 1 : row;
+    if (!d->first) d->first = row;
+    if (!d->last && row > r->checkpoint + 1 && !d->tail) d->tail = r->checkpoint + 1;
+    if (row != expected && row <= r->checkpoint) d->history = row - 1;
+    if (row != expected && row > r->checkpoint && !d->tail)
+        d->tail = expected > r->checkpoint ? expected : r->checkpoint + 1;
+    if (bad && row <= r->checkpoint) d->history = row;
+    if (bad && row > r->checkpoint && !d->tail) d->tail = row;
+    d->last = row;
+}
+
+static hd_status look_at_log(repairing *r, log_damage *d) {
+    sqlite3_stmt *s = file_sql_get(&r->w.file, SQL_LOG_AFTER);
+    if (!s) return file_status(sqlite3_extended_errcode(r->w.file.db));
+    sqlite3_bind_int64(s, 1, 0);
+    hd_status status = HD_OK;
+    int rc = SQLITE_DONE;
+    while (!status && (rc = sqlite3_step(s)) == SQLITE_ROW) {
+        log_row row;
+        status = log_row_read(&r->w.file, r->w.heap, s, &row);
+        note_log_row(r, d, row.row, status == HD_CORRUPT);
+        if (status == HD_CORRUPT) status = HD_OK;
+        log_row_fini(r->w.heap, &row);
+    }
+    if (!status) status = file_status(rc);
+    sqlite3_reset(s);
+    r->w.file.damage[0] = '\0';
+    return status;
+}
+
+static hd_status delete_log(repairing *r, const char *which, uint64_t row) {
+    char sql[64];
+    snprintf(sql, sizeof sql, "delete from log where row %s %llu", which, (unsigned long long)row);
+    return file_exec(&r->w.file, sql);
+}
+
+/* What was committed there is gone, and what came after it was made on top of it. */
+static hd_status cut_tail(repairing *r, const log_damage *d) {
+    if (!r->drop) {
+        r->lost++;
+        say(r, "not restored: log row %llu, nor what rows up to %llu have changed",
+            (unsigned long long)d->tail, (unsigned long long)d->last);
+        return HD_OK;
+    }
+    say(r, "removed: log rows %llu to %llu, and what they have changed",
+        (unsigned long long)d->tail, (unsigned long long)d->last);
+    return delete_log(r, ">=", d->tail);
+}
+
+/* The seq before the first one that is left, or where the heads are. */
+static const char floors_sql[] =
+    "update space set floor = coalesce((select min(cast(q.value as integer)) - 1"
+    " from log, json_each(log.body, '$.commits') c, json_each(c.value, '$.p') p,"
+    " json_each(c.value, '$.q') q where q.key = p.key and p.value = space.name), checkpoint)";
+static const char kept_sql[] =
+    "replace into meta(key, value) select 'kept', coalesce(sum(length(cast(body as blob))), 0)"
+    " from log where row <= (select value from meta where key = 'checkpoint')";
+
+/* Rows whose hashes are right may still not follow each other: a writer that opens the file finds out. */
+static hd_status learn_tail(repairing *r, log_damage *d) {
+    hd_status status = d->tail ? HD_OK : writer_learn(&r->w);
+    if (status == HD_CORRUPT && r->w.row >= r->checkpoint && r->w.row < d->last) {
+        d->tail = r->w.row + 1;
+        status = HD_OK;
+    }
+    return status;
+}
+
+static hd_status repair_log(repairing *r) {
+    log_damage d = { 0 };
+    hd_status status = look_at_log(r, &d);
+    if (!status) status = learn_tail(r, &d);
+    if (!status && d.tail) status = cut_tail(r, &d);
+    if (!status && d.history) {
+        say(r, "removed: log rows %llu to %llu, which were history only",
+            (unsigned long long)d.first, (unsigned long long)d.history);
+        status = delete_log(r, "<=", d.history);
+    }
+    r->whole = d.first == 1 && !d.history;
+    if (!status && (d.history || (d.tail && r->drop))) status = file_exec(&r->w.file, floors_sql);
+    return status ? status : file_exec(&r->w.file, kept_sql);
+}
+
+/* ---- Which documents are damaged ---------------------------------------------------------------- */
+
+static const char *text_of(sqlite3_stmt *s, int column) {
+    const char *text = (const char *)sqlite3_column_text(s, column);
+    return text ? text : "";
+}
+
+static doc_name name_of_row(sqlite3_stmt *s) {
+    return (doc_name){ .space = text_of(s, 0),
+                       .space_length = (uint32_t)sqlite3_column_bytes(s, 0),
+                       .scope = scope_of_word(text_of(s, 1)),
+                       .instance = text_of(s, 2),
+                       .instance_length = (uint32_t)sqlite3_column_bytes(s, 2),
+                       .id = text_of(s, 3),
+                       .id_length = (uint32_t)sqlite3_column_bytes(s, 3) };
+}
+
+static hd_status note_damaged(repairing *r, doc_name name) {
+    for (int meta = 0; meta < 2; meta++) {
+        name.meta = meta;
+        hd_status status = tail_add(&r->damaged, &name, 1, 0);
+        if (status) return status;
+        if (r->parts.count < r->damaged.docs.count &&
+            !vec_push(&r->w.env, &r->parts, ((part){ .known = r->whole })))
+            return HD_NOMEM;
+    }
+    return HD_OK;
+}
+
+static hd_status look_at_head(repairing *r, sqlite3_stmt *s) {
+    doc_name n = name_of_row(s), beside = n;
+    beside.meta = true;
+    hd_value value = value_absent(), meta = value_absent();
+    uint64_t seq;
+    hd_status status = head_load(&r->w.file, r->w.heap, &n, &value, &seq);
+    if (!status) status = head_load(&r->w.file, r->w.heap, &beside, &meta, &seq);
+    value_unref(value);
+    value_unref(meta);
+    if (!status && sqlite3_column_int(s, 4)) status = HD_CORRUPT;
+    return status == HD_CORRUPT ? note_damaged(r, n) : status;
+}
+
+/* ---- What the log makes of them ----------------------------------------------------------------- */
+
+static hd_status fold_doc(repairing *r, const log_doc *doc, uint64_t row) {
+    const tail_doc *found = tail_find(&r->damaged, &doc->name);
+    if (!found) return HD_OK;
+    part *p = &r->parts.items[found - r->damaged.docs.items];
+    bool anew = log_ops_start_anew(log_doc_op_list(doc));
+    if (row > r->checkpoint) {
+        p->anew |= anew && !p->later;
+        p->later = true;
+        return HD_OK;
+    }
+    p->known |= anew;
+    p->seq = doc->seq;
+    p->guarded |= doc->guarded;
+    return p->known ? log_fold(r->w.heap, log_doc_op_list(doc), &p->value) : HD_OK;
+}
+
+static hd_status fold_log_row(repairing *r, sqlite3_stmt *s) {
+    log_row row;
+    hd_status status = log_row_read(&r->w.file, r->w.heap, s, &row);
+    for (size_t i = 0; i < log_row_commits(&row) && !status; i++) {
+        hd_value made = log_row_commit(&row, i);
+        for (size_t k = 0; k < log_commit_docs(made) && !status; k++) {
+            log_doc doc;
+            status = log_commit_doc(made, k, &doc) ? fold_doc(r, &doc, row.row) : HD_CORRUPT;
+        }
+    }
+    bool after = row.row > r->checkpoint; /* said already: it stays damaged */
+    log_row_fini(r->w.heap, &row);
+    return status == HD_CORRUPT && after ? HD_OK : status;
+}
+
+/* ---- One document ------------------------------------------------------------------------------- */
+
+/* A row as it stands, verified or not; texts are borrowed from the statement. */
+typedef struct raw_head {
+    sqlite3_stmt *statement;
+    uint64_t hash;
+    bool large;
+    const char *kind;
+    stored_head numbers; /* as they stand */
+    row_text value, meta;
+    uint64_t seq, meta_seq; /* 0 where they make no sense */
+    bool guarded;
+    int64_t doc;
+} raw_head;
+
+static row_text column_text(sqlite3_stmt *s, int column) {
+    row_text t = { sqlite3_column_blob(s, column), (size_t)sqlite3_column_bytes(s, column) };
+    return t.bytes ? t : (row_text){ "", 0 };
+}
+
+/* A seq that makes no sense becomes the highest that does: what was read before it is stale then. */
+static hd_status bound_seqs(repairing *r, const doc_name *name, raw_head *h) {
+    sqlite3_stmt *s = file_sql_get(&r->w.file, SQL_SPACE_GET);
+    if (!s) return file_status(sqlite3_extended_errcode(r->w.file.db));
+    sqlite3_bind_text(s, 1, name->space, (int)name->space_length, SQLITE_STATIC);
+    int rc = sqlite3_step(s);
+    uint64_t most = 0;
+    if (rc == SQLITE_ROW) (void)file_column_number(s, 0, &most);
+    sqlite3_reset(s);
+    if (!h->seq || h->seq > most) h->seq = most;
+    if (h->meta_seq > most) h->meta_seq = most;
+    return file_status(rc);
+}
+
+static hd_status read_raw(repairing *r, const doc_name *name, raw_head *out) {
+    sqlite3_stmt *s = file_sql_get(&r->w.file, SQL_HEAD_GET);
+    *out = (raw_head){ .statement = s, .kind = "", .value = { "", 0 }, .meta = { "", 0 } };
+    if (!s) return file_status(sqlite3_extended_errcode(r->w.file.db));
+    bind_name(s, name);
+    int rc = sqlite3_step(s);
+    if (rc != SQLITE_ROW) return file_status(rc);
+    out->doc = sqlite3_column_int64(s, 0);
+    (void)file_column_number(s, 2, &out->seq);
+    (void)file_column_number(s, 3, &out->meta_seq);
+    out->guarded = sqlite3_column_int(s, 4) != 0;
+    out->large = sqlite3_column_int(s, 5) != 0;
+    out->hash = (uint64_t)sqlite3_column_int64(s, 8);
+    out->kind = text_of(s, 1);
+    out->numbers = (stored_head){ .guarded = out->guarded,
+                                  .large = out->large,
+                                  .size = (uint64_t)sqlite3_column_int64(s, 6),
+                                  .seq = (uint64_t)sqlite3_column_int64(s, 2),
+                                  .meta_seq = (uint64_t)sqlite3_column_int64(s, 3) };
+    out->meta = column_text(s, 9);
+    out->value = out->large ? (row_text){ "", 0 } : column_text(s, 10);
+    return bound_seqs(r, name, out);
+}
+
+/* Whether the row's hash is that of these texts. Its numbers may be what is damaged: then it is not. */
+static bool hash_fits(const raw_head *h, const doc_name *name, row_text value, row_text meta) {
+    stored_head numbers = h->numbers;
+    if (!h->large) numbers.size = value.length;
+    return head_hash(name, &numbers, h->kind, value, meta) == h->hash ||
+           head_texts_hash(value, meta) == h->hash;
+}
+
+/* What a part's text would be. */
+static hd_status print_part(json_buffer *b, const part *p, row_text *out) {
+    b->length = 0;
+    hd_status status =
+        value_is_absent(p->value) ? HD_OK : json_print_to(b, p->value, HD_JSON_COMPACT);
+    *out = (row_text){ b->bytes ? b->bytes : "", b->length };
+    return status;
+}
+
+/* Takes the text of the row for the part, now that it is known to be right. */
+static bool take_text(repairing *r, part *p, row_text text, uint64_t seq) {
+    hd_value v = text.length ? log_json_read(r->w.heap, text.bytes, text.length) : value_absent();
+    if (value_is_failed(v)) return false;
+    value_unref(p->value);
+    p->value = v;
+    p->seq = seq;
+    p->known = true;
+    return true;
+}
+
+/* A large value that is whole while its head row is not. */
+static bool take_large(repairing *r, const doc_name *name, part *p, const raw_head *raw) {
+    stored_head was;
+    hd_value v;
+    if (head_find(&r->w.file, name, &was) || !was.large ||
+        large_load(&r->w.file, r->w.heap, name, &was, &v))
+        return false;
+    value_unref(p->value);
+    *p = (part){ .value = v, .seq = raw->seq, .known = true, .guarded = p->guarded };
+    return true;
+}
+
+/* Finds out what is known of both parts. */
+static hd_status complete(repairing *r, const doc_name *name, const raw_head *h, part *value,
+                          part *meta) {
+    json_buffer b;
+    row_text text;
+    json_buffer_init(&b, &r->w.env);
+    hd_status status = HD_OK;
+    if (!value->known && value->anew) { /* whatever it is, the log replaces it */
+        value->known = true;
+        value->seq = h->seq;
+    }
+    if (!value->known && !h->large && hash_fits(h, name, h->value, h->meta))
+        (void)take_text(r, value, h->value, h->seq);
+    if (!value->known && h->large) (void)take_large(r, name, value, h);
+    if (!meta->known && value->known) {
+        status = h->large ? HD_OK : print_part(&b, value, &text);
+        if (h->large) text = (row_text){ "", 0 };
+        if (!status && (hash_fits(h, name, text, h->meta) || hash_fits(h, name, h->value, h->meta)))
+            (void)take_text(r, meta, h->meta, h->meta_seq);
+    }
+    if (!value->known && meta->known && !h->large) {
+        status = print_part(&b, meta, &text);
+        if (!status && hash_fits(h, name, h->value, text))
+            (void)take_text(r, value, h->value, h->seq);
+    }
+    json_buffer_fini(&b);
+    return status;
+}
+
+static hd_status lose(repairing *r, const doc_name *n, const raw_head *h, const part *value) {
+    const char *what = value->known ? "the metadata" : "the value";
+    if (!r->drop) {
+        r->lost++;
+        say(r, "not restored: %.*s/%.*s: the log does not have %s any more", (int)n->space_length,
+            n->space, (int)n->id_length, n->id, what);
+        return HD_OK;
+    }
+    say(r, "removed: %.*s/%.*s: the log does not have %s any more%s", (int)n->space_length,
+        n->space, (int)n->id_length, n->id, what,
+        value->later && !value->known ? "; what was set in it since stays" : "");
+    say_text(r, n, "value", h->value);
+    say_text(r, n, "metadata", h->meta);
+    document_state none = { .value = value_absent(), .meta = value_absent(), .seq = h->seq };
+    return fold_rewrite(&r->w, n, &none);
+}
+
+static hd_status restore(repairing *r, const doc_name *n, const raw_head *h, const part *value,
+                         const part *meta) {
+    document_state to = { .value = value->value,
+                          .meta = meta->value,
+                          .seq = value->seq,
+                          .meta_seq = meta->seq,
+                          .guarded = h->guarded || value->guarded };
+    hd_status status = fold_rewrite(&r->w, n, &to);
+    if (!status)
+        say(r, "restored: %.*s/%.*s", (int)n->space_length, n->space, (int)n->id_length, n->id);
+    return status;
+}
+
+static hd_status repair_document(repairing *r, uint32_t at) {
+    const doc_name *name = &r->damaged.docs.items[at].name;
+    part *value = &r->parts.items[at], *meta = &r->parts.items[at + 1];
+    assert(!name->meta && r->damaged.docs.items[at + 1].name.meta);
+    raw_head h;
+    hd_status status = read_raw(r, name, &h);
+    if (!status) status = complete(r, name, &h, value, meta);
+    if (!status)
+        status = value->known && meta->known ? restore(r, name, &h, value, meta)
+                                             : lose(r, name, &h, value);
+    if (h.statement) sqlite3_reset(h.statement);
+    return status;
+}
+
+/* With whether its seqs are above where its space stands. */
+static const char heads_sql[] =
+    "select space, scope, instance, id, max(seq, meta_seq) >"
+    " coalesce((select checkpoint from space where name = head.space), 0) from head";
+static const char log_sql[] = "select row, hash, body from log order by row";
+
+static hd_status repair_heads(repairing *r) {
+    hd_status status = each(r, heads_sql, look_at_head);
+    if (status || !r->damaged.docs.count) return status;
+    status = each(r, log_sql, fold_log_row);
+    for (uint32_t i = 0; i < r->damaged.docs.count && !status; i += 2)
+        status = repair_document(r, i);
+    return status;
+}
+
+/* ---- The rest ----------------------------------------------------------------------------------- */
+
+static hd_status remove_malformed(repairing *r) {
+    hd_status status = remove_rows(
+        r,
+        "delete from session where typeof(id) <> 'text' or length(id) <> 32"
+        " or id glob '*[^0-9a-f]*' or not json_valid(verdicts) or typeof(settled) <> 'integer'"
+        " or typeof(last) <> 'integer' or settled < 0 or last < 0",
+        "malformed rows of sessions");
+    if (!status)
+        status = remove_rows(r,
+                             "delete from reader where typeof(session) <> 'text'"
+                             " or typeof(position) <> 'integer' or position < 0",
+                             "malformed rows of readers");
+    return status;
+}
+
+static hd_status remove_orphans(repairing *r) {
+    hd_status status =
+        remove_rows(r, "delete from large where doc not in (select doc from head where large)",
+                    "large values without a document");
+    if (!status)
+        status =
+            remove_rows(r, "delete from patch where doc not in (select doc from head where large)",
+                        "patches without a document");
+    return status;
+}
+
+/* As a writer would: there may be something that is not repaired above. */
+static hd_status try_to_open(repairing *r) {
+    hd_status status = writer_learn(&r->w);
+    if (status != HD_CORRUPT) return status;
+    r->lost++;
+    say(r, "not restored: %s", r->w.file.damage[0] ? r->w.file.damage : "rows about spaces");
+    return HD_OK;
+}
+
+static hd_status repair_all(repairing *r) {
+    hd_status status = repair_indexes(r);
+    if (!status) status = file_meta_get(&r->w.file, "checkpoint", &r->checkpoint);
+    if (status == HD_NOT_FOUND) {
+        r->lost++;
+        say(r, "not restored: where the log is folded up to, which everything else depends on");
+        return HD_OK;
+    }
+    if (!status) status = remove_malformed(r);
+    if (!status) status = repair_log(r);
+    if (!status) status = repair_heads(r);
+    if (!status) status = remove_orphans(r);
+    return status || r->lost ? status : try_to_open(r);
+}
+
+static void repairing_fini(repairing *r) {
+    for (uint32_t i = 0; i < r->parts.count; i++) value_unref(r->parts.items[i].value);
+    vec_fini(&r->w.env, &r->parts);
+    tail_fini(&r->damaged);
+    writer_forget(&r->w);
+    vec_fini(&r->w.env, &r->w.recovered);
+    vec_fini(&r->w.env, &r->w.recovered_seqs);
+    vec_fini(&r->w.env, &r->w.last_seqs);
+    file_close(&r->w.file);
+    if (r->w.heap) hd_heap_close(r->w.heap);
+}
+
+static hd_status repair_inside(repairing *r, hd_error *error) {
+    hd_status status = file_begin_write(&r->w.file);
+    if (!status) status = repair_all(r);
+    if (!status) status = file_commit(&r->w.file);
+    if (status) file_failure(&r->w.file, status, "repairing", error);
+    file_rollback(&r->w.file);
+    if (status || !r->lost) return status;
+    env_error(error, HD_CORRUPT, "%s: %llu thing%s could not be restored", r->w.file.shown,
+              (unsigned long long)r->lost, r->lost == 1 ? "" : "s");
+    return HD_CORRUPT;
+}
+
+hd_status hd_store_repair(const char *name, const hd_options *options, bool drop, hd_check_fn fn,
+                          void *ctx, hd_error *error) {
+    repairing r = {
+        .w.env = env_copy(options ? options->env : NULL), .fn = fn, .ctx = ctx, .drop = drop
+    };
+    file_options o = { .vfs = options ? options->vfs : NULL, .must_exist = true };
+    tail_init(&r.damaged, &r.w.env);
+    hd_status status = file_open(&r.w.file, name, &o, &r.w.env, error);
+    hd_limits widest = { HEAP_DEPTH_MAX, SIZE_MAX }; /* whatever programs have written */
+    if (!status) status = hd_heap_open(&r.w.env, &widest, &r.w.heap);
+    if (!status) status = repair_inside(&r, error);
+    repairing_fini(&r);
+    return status;
+}

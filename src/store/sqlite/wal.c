@@ -1,0 +1,78 @@
+/* wal.c -- see sqlite_wal.h. */
+#include "store/sqlite/wal.h"
+
+enum {
+    WAL_PAGES = 2000,  /* after which it is copied */
+    LONG_PAGES = 6000, /* from which on it is worth waiting for readers, so that it starts anew */
+    WAL_HEADER = 32,
+    FRAME_HEADER = 24,
+    FRAME = FRAME_HEADER + FILE_PAGE_SIZE,
+    SPARE_FRAMES = 4, /* inner pages of the log's tree, and the file's first */
+    ZEROS = 1 << 12,
+    FEW_PAGES = 16,     /* so few do not pay: a program that commits once and leaves */
+    ROOM_MIN = 1 << 15, /* by how much it becomes longer: as much again, within these */
+    ROOM_MAX = 1 << 18
+};
+
+static int count_pages(void *ctx, sqlite3 *db, const char *name, int pages) {
+    (void)db, (void)name;
+    ((wal *)ctx)->pages = pages;
+    return SQLITE_OK;
+}
+
+void wal_watch(wal *w, file *f) {
+    *w = (wal){ 0 };
+    sqlite3_wal_hook(f->db, count_pages, w);
+}
+
+/* ---- Room ------------------------------------------------------------------------------------- */
+
+/* Where the next COMMIT ends, as far as we know: others may have appended or begun it anew. */
+static sqlite3_int64 next_end(const wal *w, size_t bytes) {
+    sqlite3_int64 frames = w->pages + SPARE_FRAMES + (sqlite3_int64)(bytes / FILE_PAGE_SIZE);
+    return WAL_HEADER + frames * FRAME;
+}
+
+static sqlite3_int64 clamp(sqlite3_int64 n) {
+    return n < ROOM_MIN ? ROOM_MIN : n > ROOM_MAX ? ROOM_MAX : n;
+}
+
+static sqlite3_int64 lengthen(sqlite3_file *to, sqlite3_int64 from, sqlite3_int64 until) {
+    static const char zeros[ZEROS];
+    while (from < until && to->pMethods->xWrite(to, zeros, ZEROS, from) == SQLITE_OK) from += ZEROS;
+    return from;
+}
+
+void wal_make_room(wal *w, file *f, size_t bytes) {
+    sqlite3_int64 end = next_end(w, bytes), size;
+    if (end <= w->room || w->pages < FEW_PAGES) return;
+    sqlite3_file *to = NULL;
+    if (sqlite3_file_control(f->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &to) || !to ||
+        !to->pMethods || to->pMethods->xFileSize(to, &size))
+        return;
+    /* Only behind its end: whatever is in front may be frames of somebody else. */
+    if (size < end) size = lengthen(to, size, end + clamp(size));
+    w->room = size;
+}
+
+/* ---- Copying ---------------------------------------------------------------------------------- */
+
+bool wal_is_long(const wal *w) {
+    int copied = w->pages < w->copied ? 0 : w->copied; /* fewer: it has begun anew */
+    return w->pages - copied >= WAL_PAGES;
+}
+
+void wal_copy(wal *w, file *f) {
+    int left = 0, copied = 0;
+    int rc = sqlite3_wal_checkpoint_v2(f->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &left, &copied);
+    /* A reader in the middle of a snapshot keeps the next commit from starting the WAL anew. Readers
+     * come and go within a millisecond or so: once the WAL has become long, wait for such a moment. */
+    if (rc == SQLITE_OK && w->pages >= LONG_PAGES) {
+        w->restarting = true;
+        rc = sqlite3_wal_checkpoint_v2(f->db, NULL, SQLITE_CHECKPOINT_RESTART, &left, &copied);
+        w->restarting = false;
+    }
+    /* What a reader keeps from being copied is tried again when there is more. */
+    w->copied = w->pages;
+    if (rc == SQLITE_OK && left == copied) w->pages = w->copied = 0;
+}
