@@ -285,7 +285,8 @@ static void i6_settle_and_sync_return(void **state) {
     assert_status(hd_runtime_sync(rt), HD_OK);
     assert_outcome(a, HD_OK);
     assert_outcome(b, HD_OK);
-    for (int i = 0; i < 50 && !hd_runtime_is_idle(rt); i++) { /* in a file: verdicts come when they come */
+    for (int i = 0; i < 50 && !hd_runtime_is_idle(rt);
+         i++) { /* in a file: verdicts come when they come */
         assert_status(hd_runtime_sync(rt), HD_OK);
         lab_turn(l);
     }
