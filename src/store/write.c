@@ -240,16 +240,19 @@ static hd_status write_cell(hd_tx *tx, hd_cell cell, op_kind kind, hd_value v) {
     return misfit(tx, cell, tx_write_op(tx, kind, at, v, 0));
 }
 
-/* A first write of a whole document that is here: kept in two words until the commit, which has a
- * short way for it. */
+/* A first write of a whole document: kept in two words until the commit, which has a short way for it. */
 static bool is_single(const hd_tx *tx, hd_cell cell) {
     if (tx->flags & ~(uint32_t)(TX_OPEN | TX_DIVERGED | TX_BUSY | TX_ELIDED) || tx_has_output(tx))
         return false;
     if ((tx->flags & TX_BUSY) && (tx->writes.count || tx->failed)) return false;
     if (tx->rt->options.read_only || !cell.id || cell.id >= tx->r->places.count) return false;
-    const place *p = tx_place(tx, cell.id);
-    if (p->root != cell.id) return false;
-    return (p->doc.flags & DOC_KNOWN) || !replica_load(tx->r, cell.id);
+    return place_is_doc(&tx->r->places, cell.id);
+}
+
+/* Loads the document if it is not here. False: it cannot be loaded now. */
+static bool load_single(const hd_tx *tx, place_id doc) {
+    assert(place_is_doc(&tx->r->places, doc));
+    return (tx_place(tx, doc)->doc.flags & DOC_KNOWN) || !replica_load(tx->r, doc);
 }
 
 /* Whoever made a value may let it go before the end. Most often that was the transaction itself, just
@@ -271,7 +274,7 @@ static hd_status set_single(hd_tx *tx, hd_cell cell, hd_value v) {
 }
 
 hd_status hd_tx_set_otherwise_(hd_tx *tx, hd_cell cell, hd_value v) {
-    bool single = cell.id == tx->front.out || is_single(tx, cell);
+    bool single = cell.id == tx->front.out || (is_single(tx, cell) && load_single(tx, cell.id));
     if (single && value_exists(v)) return set_single(tx, cell, v);
     if (value_is_absent(v))
         return runtime_fail(tx->rt, HD_KIND, "absent cannot be stored: remove the cell instead");
