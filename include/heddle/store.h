@@ -110,7 +110,8 @@ HD_API const hd_error *hd_runtime_error(const hd_runtime *rt);
  * Does what there is to do now, without blocking: sends commits, applies verdicts and other
  * writers' changes, runs what has become runnable. Returns HD_OK, or HD_PENDING when it stopped
  * after its time slice and wants to be called again at once. HD_NOT_FOUND: the file was deleted or replaced
- * while it was open; from then on nothing is read or written, and the runtime can only be closed. */
+ * while it was open; from then on nothing is read or written, a commit returns HD_NOT_FOUND, and the runtime can
+ * only be closed. */
 HD_API hd_status hd_runtime_pump(hd_runtime *rt);
 /* When to call pump next even if the descriptor stays silent: nanoseconds of the env's monotonic
  * clock, 0 for now, UINT64_MAX for never. */

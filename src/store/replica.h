@@ -103,6 +103,8 @@ typedef struct replica {
     /* The authority has a snapshot of its file open for loads. While it has, the file's WAL cannot start
      * anew: it is ended before anything waits. Written by the authority only. */
     bool holding;
+    /* The store is gone while it was open: nothing is written any more. Written by the authority only. */
+    bool lost;
     observer observer;
     VEC(listener) listeners;
     uint32_t telling; /* whose turn is next, while they are told */

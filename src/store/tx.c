@@ -455,6 +455,8 @@ hd_status tx_submit(hd_tx *tx, commit **out) {
     if (local) status = replica_notice_room(tx->r, local); /* their notice comes when all is made */
     if (status) return status;
     if (needs_verdict(tx, stored)) {
+        if (tx->r->lost)
+            return runtime_fail(tx->rt, HD_NOT_FOUND, "the file was deleted or replaced");
         if (tx->class != HD_COMMIT_DERIVED) status = seal_what_was_read(tx);
         if (!status) status = submit_stored(tx, stored, out);
     } else {

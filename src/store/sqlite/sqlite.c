@@ -210,6 +210,7 @@ static hd_status check_name(sqlite_authority *s, bool told) {
         if (s->gone) env_log(&s->env, HD_LOG_ERROR, "%s was deleted or replaced while open", name);
     }
     if (!s->gone) return HD_OK;
+    s->base.replica->lost = true;
     env_error(&s->base.replica->error, HD_NOT_FOUND,
               "%s was deleted or replaced while it was open: close it, and open it again", name);
     return HD_NOT_FOUND;
