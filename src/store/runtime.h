@@ -67,7 +67,7 @@ struct hd_runtime {
     hd_tx *open;                     /* the program's; one at a time */
     runtime_hooks hooks;
     runtime_extension extension;
-    runtime_extension work; /* the workflow engine: closed before the rest is synced */
+    runtime_extension work;    /* the workflow engine: closed before the rest is synced */
     runtime_extension outside; /* who answers those that look from outside: src/inspect */
     _Atomic(post *) posts;     /* newest first; pushed by any thread */
     _Atomic int wake_fd;       /* -1: not made yet; read by any thread */

@@ -183,7 +183,7 @@ static hd_status make_branch(loader *l, fan *f, uint32_t index, activation **out
 
 /* {} is the first; {"call": n}; {"fan": n, "index": i}. */
 static hd_status find_place(loader *l, hd_value v, activation **out) {
-    uint32_t number_called, number, index;
+    uint32_t number_called, number, index = 0;
     bool called = number_at(v, "call", &number_called), branch = number_at(v, "fan", &number);
     if (!called && !branch) return *out = l->in->root, HD_OK;
     if (branch && !number_at(v, "index", &index))
