@@ -115,7 +115,7 @@ bool walk_along(strand *s, edge_kind kind, uint32_t index) {
         const plan_edge *e = plan_out(f, n, i);
         if (e->kind == kind && e->index == index) return arrive(s, e);
     }
-    assert(!"the plan has been checked: the edge is there");
+    assert(false); /* the plan has been checked: the edge is there */
     return false;
 }
 
@@ -516,7 +516,7 @@ static bool run_node(strand *s) {
     case NODE_RETURN: return run_return(s, n);
     default: break;
     }
-    assert(!"strands are led around these");
+    assert(false); /* strands are led around BARRIER and HANDLER */
     return false;
 }
 
