@@ -158,6 +158,33 @@ static void demand_survives_every_failed_allocation(void **state) {
     assert_true(lab_each_allocation_failure(a_piece_and_who_looks, NULL) > 50);
 }
 
+/* The gates that were set before a stop are stored or, without memory, lost; nobody waits for them. */
+static void a_piece_that_stops_with_gates(lab_env *world, void *ctx) {
+    hd_memory *memory;
+    life w;
+    hd_piece piece;
+    (void)ctx;
+    if (hd_memory_open(lab_env_of(world), NULL, &memory)) return;
+    bool well =
+        open_with_pattern(&w, world, memory) &&
+        !hd_write(w.rt, hd_cell_at(w.rt, "main/n"), hd_double(3)) &&
+        !hd_piece_start(w.rt, &(hd_piece_spec){ .id = "q", .pattern = "doubler" }, &piece, NULL) &&
+        settle(&w);
+    if (well) {
+        hd_node node = hd_node_find(w.rt, "main:q:d");
+        assert_true(node.id);
+        hd_node_set_throttle(w.rt, node, 400);
+        hd_piece_stop(w.rt, piece);
+    }
+    end(&w);
+    hd_memory_close(memory);
+}
+
+static void stopping_with_gates_survives_every_failed_allocation(void **state) {
+    (void)state;
+    assert_true(lab_each_allocation_failure(a_piece_that_stops_with_gates, NULL) > 50);
+}
+
 /* ---- lists: what somebody else has put in place of one does not stay */
 
 static hd_value is_many(hd_tx *tx, hd_value in, void *ctx) {
@@ -236,6 +263,7 @@ int main(void) {
         cmocka_unit_test(resuming_survives_every_failed_allocation),
         cmocka_unit_test(adopting_survives_every_failed_allocation),
         cmocka_unit_test(demand_survives_every_failed_allocation),
+        cmocka_unit_test(stopping_with_gates_survives_every_failed_allocation),
         cmocka_unit_test(mending_survives_every_failed_allocation),
         cmocka_unit_test(mending_what_arrives_late_survives_every_failed_allocation),
     };

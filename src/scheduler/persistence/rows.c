@@ -497,11 +497,12 @@ static bool stays_due(scheduler *s, node_id id) {
     return false;
 }
 
-/* The seal is made (`sent`: with rows): updates the nodes that were due. */
-static void conclude(scheduler *s, bool made, bool sent) {
+/* Updates the nodes that were due. `made`: all rows that could be written are in the seal; a node that has
+ * left since its gates were set has none, and is not asked for again. */
+static void conclude(scheduler *s, bool made) {
     persistence *p = s->persistence;
     uint32_t left = 0;
-    if (sent) {
+    if (made) {
         gone_clear(s);
         vec_clear(&p->gated);
     }
@@ -532,7 +533,7 @@ hd_status rows_keep(void *ctx, commit *c) {
     hd_value extra = value_absent();
     hd_status status = make_extra(s, c, &rows, &extra);
     bool sent = !status && (rows || s->persistence->gone.count);
-    conclude(s, !status, sent);
+    conclude(s, !status);
     if (!sent) value_unref(extra);
     else c->extra = extra, c->extra_is_ours = true;
     return status;
