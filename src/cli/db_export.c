@@ -12,7 +12,7 @@
 #include "cli/signals.h"
 #include "cli/store.h"
 #include "cli/tables.h"
-#include "store/sqlite/head.h"
+#include "store/log/head.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

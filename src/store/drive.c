@@ -6,7 +6,7 @@
 #include "base/env.h"
 #include "store/memory/memory.h"
 #include "store/overlay.h"
-#include "store/sqlite/sqlite.h"
+#include "store/log/authority.h"
 #include "value/key.h"
 #include <errno.h>
 #include <stdio.h>

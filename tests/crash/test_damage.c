@@ -16,7 +16,7 @@
 
 #include "lab.h"
 #include "sqlite_world.h"
-#include "store/sqlite/log.h"
+#include "store/log/rows.h"
 #include "times.h"
 #include "vfs.h"
 #include <heddle/store.h>

@@ -1,6 +1,6 @@
 /* Rows of the log, as another program might have left them: the text of a row, with the hash that
  * belongs to it. What can be read is also walked, recorded and folded, as an opening store does. */
-#include "store/sqlite/decode.h"
+#include "store/log/decode.h"
 
 #include <stdlib.h>
 #include <string.h>

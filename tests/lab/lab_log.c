@@ -3,7 +3,7 @@
 #include "lab_log.h"
 
 #include "store/basis.h"
-#include "store/sqlite/log.h"
+#include "store/log/rows.h"
 #include "value/array.h"
 #include "value/diff.h"
 #include "value/object.h"

@@ -5,7 +5,7 @@
 
 #include "store/admit.h"
 #include "store/memory/memory.h"
-#include "store/sqlite/sqlite.h"
+#include "store/log/authority.h"
 #include "value/diff.h"
 #include <errno.h>
 #include <poll.h>

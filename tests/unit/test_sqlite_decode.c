@@ -1,7 +1,7 @@
 /* test_sqlite_decode.c -- what is no message is refused, whatever it is instead. */
 #include "lab.h"
-#include "store/sqlite/decode.h"
-#include "store/sqlite/encode.h"
+#include "store/log/decode.h"
+#include "store/log/encode.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* test_sqlite_fold.c -- a long log tail is folded in slices, and commits have their turn in between. */
 #include "store/runtime.h"
-#include "store/sqlite/sqlite.h"
-#include "store/sqlite/fold.h"
+#include "store/log/authority.h"
+#include "store/log/fold.h"
 #include "disk_world.h"
 
 #include <setjmp.h>

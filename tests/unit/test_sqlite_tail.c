@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "lab.h"
-#include "store/sqlite/tail.h"
+#include "store/log/tail.h"
 #include <string.h>
 
 static lab_env *env;

@@ -6,7 +6,7 @@
  * folded. Nothing is written. */
 #include "base/env.h"
 #include "store/sqlite/check_rows.h"
-#include "store/sqlite/state.h"
+#include "store/log/state.h"
 #include "value/diff.h"
 #include "value/key.h"
 #include "value/object.h"

@@ -1,7 +1,7 @@
 /* check_rows.c -- rows that can be read, and promise no future. */
 #include "store/sqlite/check_rows.h"
 
-#include "store/sqlite/head.h"
+#include "store/log/head.h"
 #include <stdio.h>
 
 HD_PRINTF(2, 3)

@@ -2,7 +2,7 @@
 #ifndef STORE_SQLITE_CHECK_ROWS_H
 #define STORE_SQLITE_CHECK_ROWS_H
 
-#include "store/sqlite/basis.h"
+#include "store/log/node_rows.h"
 
 typedef struct row_check {
     file *file;

@@ -25,7 +25,7 @@
 #define FILE_SHOWN_SIZE  80
 #define FILE_DAMAGE_SIZE 160
 
-/* Prepared when first used; see sqlite_file.c for their text. */
+/* Prepared when first used; see file.c for their text. */
 typedef enum file_sql {
     SQL_BEGIN_READ,
     SQL_BEGIN_WRITE,

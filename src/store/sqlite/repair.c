@@ -11,7 +11,7 @@
  * Everything happens in one transaction. Nothing that is not proved to be right is written with a new
  * hash. */
 #include "base/env.h"
-#include "store/sqlite/fold.h"
+#include "store/log/fold.h"
 #include <stdio.h>
 
 /* What the log makes of one part of a damaged document. */

@@ -1,4 +1,4 @@
-/* wal.c -- see sqlite_wal.h. */
+/* wal.c -- see wal.h. */
 #include "store/sqlite/wal.h"
 
 enum {

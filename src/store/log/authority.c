@@ -1,0 +1,455 @@
+/* authority.c -- the authority's operations, put together from writer, client and wake.
+ *
+ *     submit, flush    commits as bytes, to the writer
+ *     poll             outcomes from the writer, each after the rows before it; others' rows
+ *     load, list       the reading connection, at our position in the log
+ *
+ * What our own writer has appended right behind our position needs no SQL at all: its outcome says
+ * everything. */
+#include "store/log/authority.h"
+
+#include "base/env.h"
+#include "store/log/client.h"
+#include "store/log/encode.h"
+#include "store/log/list.h"
+#include "store/log/resume.h"
+#include "store/log/resume.h"
+#include "store/log/wake.h"
+#include "store/log/writer.h"
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+/* How often the file is looked at when nobody says that it changed. */
+#define LOOK_WATCHED_NS UINT64_C(5000000000)
+#define LOOK_BLIND_NS   UINT64_C(250000000)
+/* The WAL is written to before the commit in it can be seen, and that it can be seen is not told: so
+ * after a write that shows nothing new we look again, soon and then less and less often. */
+#define LOOK_SOON_NS  UINT64_C(500000)
+#define LOOK_LATER_NS UINT64_C(128000000)
+/* How often a runtime that is busy looks whether the file still has its name. */
+#define NAME_NS UINT64_C(1000000000)
+/* How often a runtime that follows a space says how far it has come, at most. */
+#define REPORT_NS UINT64_C(1000000000)
+
+typedef struct sqlite_authority {
+    authority base;
+    hd_env env;
+    writer *writer; /* NULL: read-only */
+    client client;
+    wake wake;
+    encoder encoder;
+    json_buffer batch;   /* messages since the last flush */
+    bool pushed;         /* the writer has something that nobody has told it to start on */
+    bool decided;        /* outcomes of a turn of ours are ready */
+    uint32_t in_flight;  /* commits without a delivered verdict */
+    outcome *waiting;    /* taken from the writer, not delivered */
+    uint32_t next_item;  /* of the first */
+    uint64_t folded;     /* the checkpoint's row, as last heard from the writer */
+    bool look;           /* others may have written */
+    uint64_t look_at_ns; /* when to look in any case */
+    uint64_t look_in_ns; /* how long until the look after that; 0: nothing is expected */
+    bool follows;        /* has a row among the readers: pruning waits for us */
+    uint64_t reported;   /* the position that was last handed to the writer for that row */
+    uint64_t report_ns;  /* when the next may be */
+    hd_error trouble;    /* what keeps the writer from writing; its status is HD_OK: nothing */
+    uint64_t name_at_ns; /* when to look whether the file still has its name */
+    bool gone;           /* it has not: only check_name sets this, and it stays */
+} sqlite_authority;
+
+static sqlite_authority *self(const authority *a) { return (sqlite_authority *)(void *)a; }
+
+/* ---- Submitting -------------------------------------------------------------------------------- */
+
+/* The spaces whose seqs the verdict will bring, in the writer's order. */
+static hd_status list_spaces(sqlite_authority *s, commit *c) {
+    const encoder *e = &s->encoder;
+    if (!vec_room(s->client.r->env, &c->seqs, e->spaces.count)) return HD_NOMEM;
+    for (uint32_t i = 0; i < e->spaces.count; i++)
+        c->seqs.items[c->seqs.count++] = (space_seq){ key_ref(e->spaces.items[i]), 0 };
+    return HD_OK;
+}
+
+static hd_status sqlite_submit(authority *a, commit *c) {
+    sqlite_authority *s = self(a);
+    if (!s->writer) return HD_READ_ONLY;
+    size_t before = s->batch.length;
+    hd_status status = encode_commit(&s->encoder, c, &s->batch);
+    if (!status) status = list_spaces(s, c);
+    if (status) s->batch.length = before;
+    else s->in_flight++;
+    return status;
+}
+
+static void sqlite_flush(authority *a) {
+    sqlite_authority *s = self(a);
+    /* Without memory the batch stays, and poll tries again. */
+    if (s->batch.length && !writer_push(s->writer, &s->batch)) s->pushed = true;
+}
+
+static void sqlite_start(authority *a) {
+    sqlite_authority *s = self(a);
+    if (s->pushed) writer_start(s->writer);
+    s->pushed = false;
+}
+
+static bool sqlite_turn(authority *a) {
+    sqlite_authority *s = self(a);
+    if (!s->pushed) return false;
+    bool done = writer_turn(s->writer);
+    if (done) s->pushed = false;
+    s->decided |= done;
+    sqlite_start(a);
+    return done;
+}
+
+/* ---- Polling ------------------------------------------------------------------------------------ */
+
+static void take_outcomes(sqlite_authority *s) {
+    uint64_t folded;
+    outcome **end = &s->waiting;
+    while (*end) end = &(*end)->next;
+    *end = writer_take(s->writer, s->client.position, &folded, &s->trouble);
+    if (folded != s->folded) client_trim(&s->client, folded);
+    s->folded = folded;
+}
+
+/* One verdict. What is noted before the replica is told may be noted twice without harm. */
+static hd_status deliver_item(sqlite_authority *s, const outcome *o, const outcome_item *item) {
+    replica *r = s->base.replica;
+    commit *c = LIST_ENTRY(list_first(&r->pending), commit, link);
+    assert(!list_empty(&r->pending) && c->local_seq == item->local_seq);
+    if (item->status) return replica_reject(r, c, item->status);
+    for (uint32_t i = 0; i < c->seqs.count && i < item->seq_count; i++)
+        c->seqs.items[i].seq = o->seqs.items[item->first_seq + i];
+    hd_status status = client_note_own(&s->client, c, o->row);
+    if (!status) replica_accept(r, c);
+    return status;
+}
+
+static hd_status deliver(sqlite_authority *s) {
+    while (s->waiting) {
+        outcome *o = s->waiting;
+        hd_status status =
+            o->before > s->client.position ? client_advance(&s->client, o->before) : HD_OK;
+        s->client.telling = o->row; /* who hears of one of them, and loads, finds it as it is now */
+        for (; s->next_item < o->items.count && !status; s->next_item++) {
+            status = deliver_item(s, o, &o->items.items[s->next_item]);
+            if (status) break;
+            s->in_flight--;
+        }
+        s->client.telling = 0;
+        if (status) return status;
+        if (o->row > s->client.position) client_stand_at(&s->client, o->row);
+        s->waiting = o->next;
+        s->next_item = 0;
+        outcome_free(&s->env, o);
+    }
+    return HD_OK;
+}
+
+static void plan_look(sqlite_authority *s, uint64_t now) {
+    if (s->look_in_ns) {
+        s->look_at_ns = now + s->look_in_ns;
+        s->look_in_ns = s->look_in_ns < LOOK_LATER_NS ? s->look_in_ns * 2 : 0;
+    } else {
+        s->look_at_ns = now + (wake_watches(&s->wake) ? LOOK_WATCHED_NS : LOOK_BLIND_NS);
+    }
+}
+
+/* Something was loaded that has not been told yet, and is kept apart until then. */
+static bool is_behind(const sqlite_authority *s) { return s->base.replica->ahead.count > 0; }
+
+static bool is_time_to_look(const sqlite_authority *s, uint64_t now) {
+    if (is_behind(s)) return true;
+    if (s->in_flight) return false; /* their outcomes will tell of everything before them */
+    bool deaf = wake_watches(&s->wake) && !s->wake.armed;
+    return s->look || deaf || now >= s->look_at_ns;
+}
+
+/* Looks for others' rows. */
+static hd_status look(sqlite_authority *s) {
+    uint64_t now = env_now_ns(&s->env), before = s->client.position;
+    if (!is_time_to_look(s, now)) return HD_OK;
+    wake_arm(&s->wake); /* first, so that no write falls in between */
+    hd_status status = client_advance(&s->client, UINT64_MAX);
+    if (s->client.position != before) s->look_in_ns = 0;
+    plan_look(s, now);
+    if (!status) s->look = false;
+    return status == HD_BUSY ? HD_OK : status; /* busy: looked for again in the next poll */
+}
+
+/* After a turn: its outcome has told of everything before it, and whoever waits for one commit after
+ * the other is told the rest by the next. */
+static void look_later(sqlite_authority *s) {
+    s->look = true;
+    s->look_in_ns = LOOK_SOON_NS;
+    plan_look(s, env_now_ns(&s->env));
+}
+
+static bool has_news(const sqlite_authority *s) {
+    return s->follows && s->client.position != s->reported;
+}
+
+static void report_position(sqlite_authority *s) {
+    uint64_t now = env_now_ns(&s->env);
+    if (now < s->report_ns) return;
+    s->reported = s->client.position;
+    s->report_ns = now + REPORT_NS;
+    writer_report(s->writer, s->reported);
+}
+
+/* A file that was deleted or replaced while it was open can be written to, and all of it is lost with the
+ * last program that has it open: nothing more is read or written here. */
+static hd_status check_name(sqlite_authority *s, bool told) {
+    uint64_t now = env_now_ns(&s->env);
+    const char *name = s->client.file.name;
+    if (!s->gone && (told || now >= s->name_at_ns)) {
+        s->name_at_ns = now + NAME_NS;
+        s->gone = file_has_moved(&s->client.file);
+        if (s->gone) env_log(&s->env, HD_LOG_ERROR, "%s was deleted or replaced while open", name);
+    }
+    if (!s->gone) return HD_OK;
+    s->base.replica->lost = true;
+    env_error(&s->base.replica->error, HD_NOT_FOUND,
+              "%s was deleted or replaced while it was open: close it, and open it again", name);
+    return HD_NOT_FOUND;
+}
+
+static hd_status sqlite_poll(authority *a) {
+    sqlite_authority *s = self(a);
+    bool outcomes, written, turned = s->decided;
+    wake_take(&s->wake, &outcomes, &written);
+    if (written) {
+        s->look = true;
+        s->look_in_ns = LOOK_SOON_NS;
+    }
+    if (check_name(s, written)) return HD_NOT_FOUND;
+    client_release(&s->client);
+    sqlite_flush(a);
+    if (s->writer && (outcomes || s->decided)) take_outcomes(s);
+    s->decided = false;
+    hd_status status = deliver(s);
+    if (turned && !status && !is_behind(s)) look_later(s);
+    else if (!status) status = look(s);
+    if (status) file_failure(&s->client.file, status, "reading", &s->base.replica->error);
+    if (has_news(s)) report_position(s);
+    if (!status && s->batch.length) status = HD_NOMEM; /* said, and tried again next time */
+    if (status || !s->in_flight || !s->trouble.status) return status;
+    s->base.replica->error = s->trouble;
+    return s->trouble.status;
+}
+
+/* ---- The rest ------------------------------------------------------------------------------------ */
+
+static hd_status sqlite_load(authority *a, place_id doc, loaded *out) {
+    sqlite_authority *s = self(a);
+    hd_status status = client_load(&s->client, doc, out);
+    if (status) file_failure(&s->client.file, status, "reading", &s->base.replica->error);
+    if (out->ahead) s->look_at_ns = 0; /* somebody may wait for the rest */
+    return status;
+}
+
+static void sqlite_rest(authority *a) { client_release(&self(a)->client); }
+
+static bool sqlite_idle(const authority *a) { return self(a)->in_flight == 0; }
+bool sqlite_authority_decided(const authority *a) {
+    const sqlite_authority *s = self(a);
+    return !s->batch.length && (!s->writer || writer_idle(s->writer));
+}
+struct fold_counts sqlite_authority_folds(const authority *a) {
+    return writer_folds(self(a)->writer);
+}
+static bool sqlite_yes(const authority *a) { return self(a)->writer != NULL; }
+
+static hd_status sqlite_follow(authority *a, struct key *space) {
+    sqlite_authority *s = self(a);
+    client_space *entry;
+    hd_status status = client_space_at(&s->client, space, &entry);
+    if (status) return status;
+    entry->followed = true;
+    /* Without a row among the readers we would still see every change, but only the sum of those
+     * that were pruned before we looked. */
+    if (!s->writer) return HD_OK;
+    s->follows = !writer_do(s->writer, COMMAND_REGISTER, NULL);
+    if (!s->follows)
+        env_log(&s->env, HD_LOG_WARN, "%s: not registered as a reader", s->client.file.name);
+    return HD_OK;
+}
+
+static void sqlite_unfollow(authority *a, const struct key *space) {
+    sqlite_authority *s = self(a);
+    for (uint32_t i = 0; i < s->client.spaces.count; i++)
+        if (s->client.spaces.items[i].name == space) s->client.spaces.items[i].followed = false;
+}
+
+static int sqlite_fd(authority *a) { return self(a)->wake.epoll_fd; }
+
+static uint64_t sqlite_deadline(authority *a) {
+    const sqlite_authority *s = self(a);
+    if (s->waiting || s->batch.length || a->replica->holding) return 0;
+    if (s->in_flight) return UINT64_MAX; /* the writer will wake us */
+    return has_news(s) && s->report_ns < s->look_at_ns ? s->report_ns : s->look_at_ns;
+}
+
+static hd_status sqlite_wait(authority *a, uint64_t deadline_ns) {
+    env_wait(&self(a)->env, self(a)->wake.epoll_fd, deadline_ns);
+    return HD_OK;
+}
+
+static void sqlite_wake(authority *a) {
+    uint64_t one = 1;
+    if (write(self(a)->wake.event_fd, &one, sizeof one) < 0) {
+        /* The counter is full: it is readable already. */
+    }
+}
+
+static hd_status sqlite_list(authority *a, struct key *space, const char *kind, const char *prefix,
+                             hd_list_fn fn, void *ctx) {
+    return client_list(&self(a)->client, space, kind, prefix, fn, ctx);
+}
+
+static hd_status sqlite_spaces(authority *a, bool (*fn)(void *ctx, const char *space), void *ctx) {
+    const client *c = &self(a)->client;
+    for (uint32_t i = 0; i < c->spaces.count; i++)
+        if (c->spaces.items[i].seq && !fn(ctx, key_bytes(c->spaces.items[i].name))) break;
+    return HD_OK;
+}
+
+static hd_status command(authority *a, writer_command what, hd_error *error) {
+    sqlite_authority *s = self(a);
+    client_release(&s->client);
+    if (s->writer) writer_report(s->writer, s->client.position);
+    if (s->writer) return writer_do(s->writer, what, error);
+    env_error(error, HD_READ_ONLY, "the store was opened read-only");
+    return HD_READ_ONLY;
+}
+static hd_status sqlite_checkpoint(authority *a, hd_error *error) {
+    return command(a, COMMAND_CHECKPOINT, error);
+}
+static hd_status sqlite_prune(authority *a, hd_error *error) {
+    return command(a, COMMAND_PRUNE, error);
+}
+static hd_status sqlite_vacuum(authority *a, hd_error *error) {
+    return command(a, COMMAND_VACUUM, error);
+}
+
+static hd_status sqlite_rows(authority *a, const char *piece, basis_row_fn fn, void *ctx) {
+    return client_rows(&self(a)->client, piece, fn, ctx);
+}
+static hd_status sqlite_pieces(authority *a, basis_piece_fn fn, void *ctx) {
+    return client_pieces(&self(a)->client, fn, ctx);
+}
+static hd_status sqlite_changes(authority *a, struct key *space, uint64_t seq, basis_change_fn fn,
+                                void *ctx) {
+    return client_changes(&self(a)->client, space, seq, fn, ctx);
+}
+static hd_status sqlite_seq_of(authority *a, struct key *space, uint64_t *out) {
+    client_space *entry;
+    hd_status status = client_space_at(&self(a)->client, space, &entry);
+    *out = status ? 0 : entry->seq;
+    return status;
+}
+static hd_status sqlite_metadata(authority *a, place_id doc, hd_value *out) {
+    return client_metadata(&self(a)->client, doc, out);
+}
+static const basis_ops sqlite_basis_ops = {
+    .rows = sqlite_rows,
+    .pieces = sqlite_pieces,
+    .changes = sqlite_changes,
+    .seq_of = sqlite_seq_of,
+    .metadata = sqlite_metadata,
+};
+
+static void sqlite_close(authority *a) {
+    sqlite_authority *s = self(a);
+    client_release(&s->client);
+    client_close(&s->client); /* first, so that the writer is the last to leave the file */
+    writer_close(s->writer);
+    for (outcome *o = s->waiting, *next; o; o = next) {
+        next = o->next;
+        outcome_free(&s->env, o);
+    }
+    encoder_fini(&s->encoder);
+    json_buffer_fini(&s->batch);
+    wake_close(&s->wake);
+    hd_env env = s->env;
+    env_free(&env, s, sizeof *s);
+}
+
+static const char *sqlite_file_name(const authority *a) {
+    return sqlite3_db_filename(self(a)->client.file.db, "main");
+}
+
+static const authority_ops sqlite_ops = {
+    .name = "sqlite",
+    .submit = sqlite_submit,
+    .flush = sqlite_flush,
+    .start = sqlite_start,
+    .turn = sqlite_turn,
+    .poll = sqlite_poll,
+    .load = sqlite_load,
+    .rest = sqlite_rest,
+    .reloads = sqlite_yes,
+    .idle = sqlite_idle,
+    .wants_derived = sqlite_yes,
+    .shared = sqlite_yes,
+    .follow = sqlite_follow,
+    .unfollow = sqlite_unfollow,
+    .wait = sqlite_wait,
+    .fd = sqlite_fd,
+    .file = sqlite_file_name,
+    .deadline = sqlite_deadline,
+    .wake = sqlite_wake,
+    .list = sqlite_list,
+    .spaces = sqlite_spaces,
+    .checkpoint = sqlite_checkpoint,
+    .prune = sqlite_prune,
+    .vacuum = sqlite_vacuum,
+    .basis = &sqlite_basis_ops,
+    .close = sqlite_close,
+};
+
+static hd_status open_parts(sqlite_authority *s, const char *name, const hd_options *options,
+                            hd_error *error) {
+    replica *r = s->base.replica;
+    file_options o = { options->vfs, options->read_only, true, options->durability };
+    hd_status status = wake_open(&s->wake);
+    if (status) {
+        env_error(error, status, "%s: no descriptor for eventfd or epoll: %s", name,
+                  strerror(errno));
+        return status;
+    }
+    if (options->read_only) {
+        status = file_open(&s->client.file, name, &o, &s->env, error);
+    } else {
+        status =
+            writer_open(name, options, &s->env, r->session, s->wake.event_fd, &s->writer, error);
+        if (!status) status = file_open_again(&s->client.file, name, &o, &s->env, error);
+    }
+    if (status) return status;
+    status = client_open(&s->client, r, &s->env);
+    if (status) file_failure(&s->client.file, status, "reading", error);
+    if (!options->vfs) wake_watch(&s->wake, name);
+    return status;
+}
+
+hd_status sqlite_authority_open(const char *name, const hd_options *options, struct replica *r,
+                                authority **out, hd_error *error) {
+    *out = NULL;
+    sqlite_authority *s = env_new0(r->env, sizeof *s);
+    if (!s) return HD_NOMEM;
+    s->env = *r->env;
+    s->base = (authority){ .ops = &sqlite_ops, .replica = r };
+    wake_init(&s->wake);
+    encoder_init(&s->encoder, &s->env, r);
+    json_buffer_init(&s->batch, &s->env);
+    hd_status status = open_parts(s, name, options, error);
+    if (status) {
+        sqlite_close(&s->base);
+        return status;
+    }
+    s->look_at_ns = env_now_ns(&s->env);
+    *out = &s->base;
+    return HD_OK;
+}

@@ -1,0 +1,503 @@
+/* client.c -- from rows of the log to frames for the replica. */
+#include "store/log/client.h"
+
+#include "store/log/node_rows.h"
+#include "value/diff.h"
+#include "value/array.h"
+#include "value/node.h"
+#include "value/object.h"
+#include "value/text.h"
+
+/* ---- Names ------------------------------------------------------------------------------------ */
+
+doc_name client_name(const client *c, place_id doc) {
+    const places *ps = &c->r->places;
+    const place *p = place_at(ps, doc);
+    const doc_home *h = &ps->homes.items[p->doc.home];
+    return name_of_keys(h->space, h->scope, h->instance, p->doc.id, h->meta);
+}
+
+hd_status client_space_at(client *c, struct key *name, client_space **out) {
+    for (uint32_t i = 0; i < c->spaces.count; i++) {
+        if (c->spaces.items[i].name != name) continue;
+        *out = &c->spaces.items[i];
+        return HD_OK;
+    }
+    if (!vec_push(c->env, &c->spaces, ((client_space){ name, 0, false }))) return HD_NOMEM;
+    key_ref(name);
+    *out = &vec_last(&c->spaces);
+    return HD_OK;
+}
+
+static hd_status space_named(client *c, const char *text, size_t length, client_space **out) {
+    struct key *k;
+    hd_status status = key_make(c->r->heap, text, length, &k);
+    if (status) return status == HD_NOMEM ? HD_NOMEM : HD_CORRUPT;
+    status = client_space_at(c, k, out);
+    key_unref(k);
+    return status;
+}
+
+/* The home that a document of the log lives in, if this runtime has ever had to do with it. Another
+ * principal's instance is none of ours. */
+static bool find_home(const client *c, const doc_name *n, uint32_t *out) {
+    const places *ps = &c->r->places;
+    const struct key *space = key_find(c->r->heap, n->space, n->space_length);
+    const struct key *instance =
+        n->scope == HD_SCOPE_SPACE ? NULL : key_find(c->r->heap, n->instance, n->instance_length);
+    if (!space || (n->scope != HD_SCOPE_SPACE && !instance)) return false;
+    for (uint32_t i = 0; i < ps->homes.count; i++) {
+        const doc_home *h = &ps->homes.items[i];
+        if (h->space == space && h->scope == n->scope && h->instance == instance &&
+            h->meta == n->meta) {
+            *out = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+place_id client_find(const client *c, const doc_name *n) {
+    uint32_t home;
+    const struct key *id = key_find(c->r->heap, n->id, n->id_length);
+    return id && find_home(c, n, &home) ? places_find_doc(&c->r->places, home, id) : 0;
+}
+
+/* The same, made if need be. Only for documents of a followed space. */
+static hd_status make_place(client *c, const doc_name *n, place_id *out) {
+    struct key *space, *id = NULL;
+    uint32_t home;
+    hd_status status = key_make(c->r->heap, n->space, n->space_length, &space);
+    if (!status) status = key_make(c->r->heap, n->id, n->id_length, &id);
+    if (!status) status = places_home(&c->r->places, space, HD_SCOPE_SPACE, NULL, n->meta, &home);
+    if (!status) status = places_doc(&c->r->places, home, id, out);
+    key_unref(space);
+    key_unref(id);
+    return status;
+}
+
+/* ---- Reading rows ------------------------------------------------------------------------------ */
+
+static bool space_at(void *ctx, uint32_t i, struct key **name, uint64_t *seq) {
+    const client *c = ctx;
+    if (i >= c->spaces.count) return false;
+    *name = c->spaces.items[i].name;
+    *seq = c->spaces.items[i].seq;
+    return true;
+}
+
+/* What a commit says of nodes; the spaces stand where it left them. */
+static hd_status note_extra(client *c, hd_value extra, uint64_t row) {
+    basis_point now = { c, space_at };
+    return value_exists(extra) ? basis_apply(&c->rows, extra, &now, row) : HD_OK;
+}
+
+/* A row is told again from the start if it failed half way: it has moved some of the spaces already. */
+static bool follows_space(const client *c, const log_row *row, const client_space *space,
+                          uint64_t seq) {
+    return seq == space->seq + 1 || (row->row == c->half_told && seq <= space->seq);
+}
+
+static hd_status note_spaces(client *c, const log_row *row, hd_value made) {
+    for (size_t i = 0; i < log_commit_spaces(made); i++) {
+        const char *name;
+        size_t length;
+        uint64_t seq;
+        client_space *space;
+        if (!log_commit_space(made, i, &name, &length, &seq)) return HD_CORRUPT;
+        hd_status status = space_named(c, name, length, &space);
+        if (status) return status;
+        if (!follows_space(c, row, space, seq))
+            return log_row_damaged(&c->file, row->row, "it does not follow the rows before it");
+        if (space->seq < seq) space->seq = seq;
+    }
+    return HD_OK;
+}
+
+/* Remembers where documents changed, how far the spaces are, and what was said of nodes. */
+static hd_status note_commit(client *c, const log_row *row, hd_value made) {
+    hd_status noted = note_spaces(c, row, made);
+    if (noted) return noted;
+    for (size_t i = 0; i < log_commit_docs(made); i++) {
+        log_doc doc;
+        if (!log_commit_doc(made, i, &doc)) return HD_CORRUPT;
+        hd_status status = tail_add(&c->tail, &doc.name, row->row, doc.seq);
+        if (status) return status;
+    }
+    return note_extra(c, log_commit_extra(made), row->row);
+}
+
+static bool is_ours(const client *c, const log_row *row) {
+    size_t length;
+    const char *session =
+        hd_value_text(array_get(object_get_bytes(row->body, "sessions", 8), 0), &length);
+    return session && strcmp(session, c->session_text) == 0;
+}
+
+/* ---- Frames ------------------------------------------------------------------------------------ */
+
+static bool follows(const client *c, const doc_name *n) {
+    if (n->scope != HD_SCOPE_SPACE || n->meta) return false;
+    for (uint32_t i = 0; i < c->spaces.count; i++) {
+        const client_space *s = &c->spaces.items[i];
+        if (s->followed && s->name->length == n->space_length &&
+            memcmp(key_bytes(s->name), n->space, n->space_length) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Loads followed documents that are met for the first time, as they were before this commit. Where
+ * a checkpoint has already folded the commit in, that is past: the document then appears with it. */
+static hd_status meet_docs(client *c, hd_value made) {
+    hd_status status = HD_OK;
+    for (size_t i = 0; i < log_commit_docs(made) && !status; i++) {
+        log_doc doc;
+        place_id at;
+        if (!log_commit_doc(made, i, &doc)) return HD_CORRUPT;
+        bool followed = follows(c, &doc.name);
+        at = followed ? 0 : client_find(c, &doc.name);
+        if (!followed && !(at && replica_awaits(c->r, at))) continue;
+        if (followed) status = make_place(c, &doc.name, &at);
+        if (!status && c->checkpoint <= c->position) status = replica_load(c->r, at);
+    }
+    return status;
+}
+
+static hd_status frame_ops(client *c, place_id at, const log_doc *doc) {
+    hd_heap *heap = c->r->heap;
+    hd_value ops = log_doc_op_list(doc);
+    for (size_t i = 0; i < hd_value_count(ops); i++) {
+        log_op o;
+        hd_status status = log_ops_at(heap, ops, i, &o);
+        if (status) return status;
+        status = replica_frame_op(c->r, at, doc->seq, o.kind, o.path, o.value, o.keep);
+        path_unref(heap, o.path);
+        if (status) return status;
+    }
+    return HD_OK;
+}
+
+/* The document as the file has it now, in place of operations on a state that is gone. */
+static hd_status frame_state(client *c, place_id at, const doc_name *name) {
+    hd_value value;
+    uint64_t seq;
+    hd_status status = document_load(&c->file, c->r->heap, &c->tail, c->checkpoint, UINT64_MAX,
+                                     name, &value, &seq);
+    if (!status) status = replica_frame_state(c->r, at, seq, value);
+    value_unref(value);
+    return status;
+}
+
+static hd_status frame_doc(client *c, const log_doc *doc) {
+    place_id at = client_find(c, &doc->name);
+    if (!at) return HD_OK;
+    const place *p = place_at(&c->r->places, at);
+    if (!(p->doc.flags & DOC_KNOWN)) {
+        if (replica_awaits(c->r, at)) replica_touch(c->r, at);
+        if (!follows(c, &doc->name)) return HD_OK;
+        /* What it was before is past; that does not matter where nothing of it is left. */
+        return log_ops_start_anew(log_doc_op_list(doc)) ? frame_ops(c, at, doc)
+                                                        : frame_state(c, at, &doc->name);
+    }
+    if (p->doc.seq >= doc->seq) return HD_OK; /* loaded with this in it */
+    return frame_ops(c, at, doc);
+}
+
+/* Where the spaces stand, as an object; failed: no memory. */
+static hd_value seqs_now(const client *c) {
+    hd_value seqs = node_value(NULL, true);
+    for (uint32_t i = 0; i < c->spaces.count && !value_is_failed(seqs); i++) {
+        hd_value n = int_make(c->r->heap, (int64_t)c->spaces.items[i].seq);
+        hd_value next = object_set(c->r->heap, seqs, c->spaces.items[i].name, n);
+        value_unref(n);
+        value_unref(seqs);
+        seqs = next;
+    }
+    return seqs;
+}
+
+/* Without memory nobody hears of it, and nodes run that need not. */
+static void tell_extra(client *c, hd_value extra) {
+    if (value_is_absent(extra) || !c->r->observer.observed) return;
+    hd_value seqs = seqs_now(c);
+    if (value_is_failed(seqs)) return;
+    replica_frame_observed(c->r, extra, seqs);
+    value_unref(seqs);
+}
+
+/* What is met is loaded as it was before the commit; whoever hears of it and then loads something
+ * else must find that as it is afterwards. */
+static hd_status frame_commit(client *c, const log_row *row, hd_value made) {
+    hd_status status = meet_docs(c, made);
+    if (!status) status = note_commit(c, row, made);
+    if (status) return status;
+    c->telling = row->row;
+    replica_frame_begin(c->r, log_commit_class(made));
+    for (size_t i = 0; i < log_commit_docs(made) && !status; i++) {
+        log_doc doc;
+        status = log_commit_doc(made, i, &doc) ? frame_doc(c, &doc) : HD_CORRUPT;
+    }
+    if (!status) status = replica_frame_end(c->r);
+    if (!status) tell_extra(c, log_commit_extra(made));
+    c->telling = 0;
+    return status;
+}
+
+/* A row of somebody else. If it fails half way it is told again from the start: frames that were
+ * applied are recognised by their seqs. */
+static hd_status tell_row(client *c, const log_row *row) {
+    hd_status status = HD_OK;
+    for (size_t i = 0; i < log_row_commits(row) && !status; i++)
+        status = frame_commit(c, row, log_row_commit(row, i));
+    return status;
+}
+
+/* ---- Gaps --------------------------------------------------------------------------------------- */
+
+static hd_status learn_space(client *c, sqlite3_stmt *s) {
+    client_space *space;
+    const char *text = (const char *)sqlite3_column_text(s, 0);
+    if (!text) return HD_NOMEM;
+    hd_status status = space_named(c, text, (size_t)sqlite3_column_bytes(s, 0), &space);
+    return status ? status : file_column_number(s, 1, &space->seq);
+}
+
+static hd_status learn_row(client *c, sqlite3_stmt *s) {
+    log_row row;
+    hd_status status = log_row_read(&c->file, c->r->heap, s, &row);
+    if (!status && row.row != c->position + 1)
+        status = log_row_damaged(&c->file, row.row, "the row before it is missing");
+    for (size_t i = 0; i < log_row_commits(&row) && !status; i++)
+        status = note_commit(c, &row, log_row_commit(&row, i));
+    if (!status) client_stand_at(c, row.row);
+    log_row_fini(c->r->heap, &row);
+    return status;
+}
+
+static hd_status each_row(client *c, file_sql which, uint64_t after,
+                          hd_status (*fn)(client *c, sqlite3_stmt *s)) {
+    sqlite3_stmt *s = file_sql_get(&c->file, which);
+    if (!s) return file_status(sqlite3_extended_errcode(c->file.db));
+    if (which == SQL_LOG_AFTER) sqlite3_bind_int64(s, 1, (sqlite3_int64)after);
+    hd_status status = HD_OK;
+    int rc = SQLITE_DONE;
+    while (!status && (rc = sqlite3_step(s)) == SQLITE_ROW) status = fn(c, s);
+    if (!status) status = file_status(rc);
+    sqlite3_reset(s);
+    return status;
+}
+
+/* Everything the snapshot says, without telling anybody. */
+static hd_status learn(client *c) {
+    tail_fini(&c->tail);
+    tail_init(&c->tail, c->env);
+    basis_fini(&c->rows);
+    basis_init(&c->rows, c->env, c->r->heap, true);
+    for (uint32_t i = 0; i < c->spaces.count; i++) c->spaces.items[i].seq = 0;
+    hd_status status = each_row(c, SQL_SPACES, 0, learn_space);
+    client_stand_at(c, c->checkpoint);
+    return status ? status : each_row(c, SQL_LOG_AFTER, c->checkpoint, learn_row);
+}
+
+static hd_status resync_doc(client *c, place_id at) {
+    const place *p = place_at(&c->r->places, at);
+    if (p->root == at && replica_awaits(c->r, at)) replica_touch(c->r, at);
+    if (p->root != at || (p->doc.flags & (DOC_KNOWN | DOC_VOLATILE)) != DOC_KNOWN) return HD_OK;
+    doc_name name = client_name(c, at);
+    hd_value value;
+    uint64_t seq;
+    hd_status status = document_load(&c->file, c->r->heap, &c->tail, c->checkpoint, UINT64_MAX,
+                                     &name, &value, &seq);
+    client_space *space;
+    if (!status) status = space_named(c, name.space, name.space_length, &space);
+    /* Without a row it was deleted at some time: that it is absent holds as of now. */
+    if (!status && !value_exists(value) && seq < space->seq) seq = space->seq;
+    if (!status && seq > place_at(&c->r->places, at)->doc.seq)
+        status = replica_frame_state(c->r, at, seq, value);
+    value_unref(value);
+    return status;
+}
+
+/* Rows that we have not seen are gone: what changed meanwhile is found by looking at every document
+ * we hold, and announced as one change. */
+static hd_status resync(client *c) {
+    hd_status status = learn(c);
+    if (status) return status;
+    env_log(c->env, HD_LOG_INFO, "%s: the log was pruned past us, reading anew", c->file.name);
+    replica_frame_begin(c->r, HD_COMMIT_SOURCE);
+    for (place_id at = 1; at < c->r->places.count && !status; at++) status = resync_doc(c, at);
+    return status ? status : replica_frame_end(c->r);
+}
+
+/* ---- Moving on ----------------------------------------------------------------------------------- */
+
+void client_release(client *c) {
+    if (c->file.db && file_in_transaction(&c->file)) file_rollback(&c->file);
+    if (c->r) c->r->holding = false; /* not open yet: there was none */
+}
+
+hd_status client_snapshot(client *c) {
+    if (file_in_transaction(&c->file)) return HD_OK;
+    hd_status status = file_begin_read(&c->file);
+    c->r->holding = true;
+    if (!status) status = file_meta_get(&c->file, "checkpoint", &c->checkpoint);
+    if (status) client_release(c);
+    return status == HD_NOT_FOUND ? HD_CORRUPT : status;
+}
+
+/* Tells the row that the statement stands on. *stop: it is our own. */
+static hd_status advance_row(client *c, sqlite3_stmt *s, uint64_t until, bool *stop) {
+    log_row row;
+    hd_status status = log_row_read(&c->file, c->r->heap, s, &row);
+    if (!status && is_ours(c, &row)) {
+        *stop = until == UINT64_MAX;
+        for (size_t i = 0; i < log_row_commits(&row) && !status && !*stop; i++)
+            status = note_commit(c, &row, log_row_commit(&row, i));
+    } else if (!status) status = tell_row(c, &row);
+    if (!status && !*stop) client_stand_at(c, row.row);
+    if (status) c->half_told = row.row;
+    log_row_fini(c->r->heap, &row);
+    return status;
+}
+
+static hd_status advance_rows(client *c, uint64_t until, bool *gap) {
+    sqlite3_stmt *s = file_sql_get(&c->file, SQL_LOG_AFTER);
+    if (!s) return file_status(sqlite3_extended_errcode(c->file.db));
+    sqlite3_bind_int64(s, 1, (sqlite3_int64)c->position);
+    hd_status status = HD_OK;
+    int rc = SQLITE_DONE;
+    bool stop = false;
+    while (!status && !stop && c->position < until && (rc = sqlite3_step(s)) == SQLITE_ROW) {
+        *gap = (uint64_t)sqlite3_column_int64(s, 0) != c->position + 1;
+        if (*gap) break;
+        status = advance_row(c, s, until, &stop);
+    }
+    if (!status && rc != SQLITE_ROW) {
+        status = file_status(rc);
+        if (rc == SQLITE_DONE && !stop && c->checkpoint > c->position) *gap = true;
+    }
+    sqlite3_reset(s);
+    return status;
+}
+
+hd_status client_advance(client *c, uint64_t until) {
+    client_release(c);
+    hd_status status = client_snapshot(c);
+    bool gap = false;
+    if (!status) status = advance_rows(c, until, &gap);
+    if (!status && gap) status = resync(c);
+    if (!status && c->checkpoint <= c->position) {
+        client_trim(c, c->checkpoint);
+        replica_caught_up(c->r);
+    }
+    return status;
+}
+
+hd_status client_note_own(client *c, const commit *made, uint64_t row) {
+    for (uint32_t i = 0; i < made->seqs.count; i++) {
+        client_space *space;
+        hd_status status = client_space_at(c, made->seqs.items[i].space, &space);
+        if (status) return status;
+        if (space->seq < made->seqs.items[i].seq) space->seq = made->seqs.items[i].seq;
+    }
+    for (uint32_t i = 0; i < made->footprints.count; i++) {
+        doc_name name = client_name(c, made->footprints.items[i].doc);
+        client_space *space;
+        hd_status status = space_named(c, name.space, name.space_length, &space);
+        if (!status) status = tail_add(&c->tail, &name, row, space->seq);
+        if (status) return status;
+    }
+    return note_extra(c, made->extra, row);
+}
+
+/* The row up to which the replica has been told. */
+static uint64_t told_through(const client *c) { return c->telling ? c->telling : c->position; }
+
+hd_status client_document(client *c, const doc_name *name, hd_value *out, uint64_t *seq) {
+    return document_load(&c->file, c->r->heap, &c->tail, c->checkpoint, told_through(c), name, out,
+                         seq);
+}
+
+/* The seq at which the heads of a space stand; 0: it has none. */
+static hd_status folded_seq(client *c, const struct key *space, uint64_t *out) {
+    sqlite3_stmt *s = file_sql_get(&c->file, SQL_SPACE_GET);
+    *out = 0;
+    if (!s) return file_status(sqlite3_extended_errcode(c->file.db));
+    sqlite3_bind_text(s, 1, key_bytes(space), (int)space->length, SQLITE_STATIC);
+    int rc = sqlite3_step(s);
+    hd_status status = rc == SQLITE_ROW ? file_column_number(s, 0, out) : file_status(rc);
+    sqlite3_reset(s);
+    return status;
+}
+
+/* The document's own seq, 0 where it has no row, becomes the one at which it is known to hold. Where
+ * another process has folded rows that we have not told, it may be newer than they let us be: that it
+ * has no row, too, holds as of the fold, since what was there may have been deleted on the way. */
+static hd_status date(client *c, const client_space *space, loaded *out) {
+    hd_status status = HD_OK;
+    uint64_t folded = 0;
+    bool past = c->checkpoint > told_through(c);
+    if ((!out->seq && past) || out->seq > space->seq) status = folded_seq(c, space->name, &folded);
+    if (!status && out->seq > space->seq && out->seq > folded)
+        status = file_damaged(
+            &c->file, "a document of space %s has seq %llu, its heads are at %llu",
+            key_bytes(space->name), (unsigned long long)out->seq, (unsigned long long)folded);
+    if (!out->seq) out->seq = folded;
+    out->ahead = out->seq > space->seq;
+    if (!out->ahead) out->seq = space->seq;
+    return status;
+}
+
+hd_status client_load(client *c, place_id doc, loaded *out) {
+    *out = (loaded){ 0 };
+    hd_status status = client_snapshot(c);
+    if (status) return status;
+    doc_name name = client_name(c, doc);
+    client_space *space;
+    status = client_space_at(
+        c, c->r->places.homes.items[place_at(&c->r->places, doc)->doc.home].space, &space);
+    if (!status) status = client_document(c, &name, &out->value, &out->seq);
+    if (status) return status;
+    out->present = value_exists(out->value);
+    status = date(c, space, out);
+    if (status) value_unref(out->value);
+    if (status) *out = (loaded){ 0 };
+    return status;
+}
+
+/* The file's secret keys the hashes of what nodes read (basis_hash.h); one that could not be brought
+ * forward has none, and no rows. */
+static hd_status take_secret(client *c) {
+    sqlite3_stmt *s = file_sql_get(&c->file, SQL_META_GET);
+    if (!s) return file_status(sqlite3_extended_errcode(c->file.db));
+    sqlite3_bind_text(s, 1, "secret", -1, SQLITE_STATIC);
+    int rc = sqlite3_step(s);
+    if (rc == SQLITE_ROW && sqlite3_column_bytes(s, 0) > 0)
+        heap_take_secret(c->r->heap, sqlite3_column_blob(s, 0), (size_t)sqlite3_column_bytes(s, 0));
+    sqlite3_reset(s);
+    return file_status(rc);
+}
+
+hd_status client_open(client *c, replica *r, const hd_env *env) {
+    c->env = env;
+    c->r = r;
+    session_text(r->session, c->session_text);
+    tail_init(&c->tail, env);
+    basis_init(&c->rows, env, r->heap, true);
+    hd_status status = client_snapshot(c);
+    if (!status) status = take_secret(c);
+    if (!status) status = learn(c);
+    client_release(c);
+    return status;
+}
+
+void client_close(client *c) {
+    if (!c->env) return;
+    client_release(c);
+    tail_fini(&c->tail);
+    basis_fini(&c->rows);
+    for (uint32_t i = 0; i < c->spaces.count; i++) key_unref(c->spaces.items[i].name);
+    vec_fini(c->env, &c->spaces);
+    file_close(&c->file);
+}

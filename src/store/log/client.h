@@ -1,0 +1,72 @@
+/* client.h -- a runtime's view of the file: how far it has read the log, and what it loads.
+ *
+ * The client stands at a *position* in the log. Rows behind it have been told to the replica; rows
+ * ahead are told in order, one frame for each commit of somebody else, when the position moves over
+ * them, which happens only within poll(). Rows of our own move the position too; their verdicts
+ * come from the writer.
+ *
+ * Documents are loaded as of the position. A read transaction (the *snapshot*) is opened by a poll that
+ * looks into the file, or by the first load after it, and ended when the pump or the transaction that
+ * loaded is over. A runtime that waits has none: while one is open, no process can start the WAL anew
+ * and it only grows. If another process has checkpointed past our position between two snapshots, a
+ * document may be newer than the position: it is *ahead*, no transaction sees it beside others, and the
+ * next poll catches up. Its claim carries its true seq, and the commit is judged by it. */
+#ifndef STORE_LOG_CLIENT_H
+#define STORE_LOG_CLIENT_H
+
+#include "store/basis.h"
+#include "store/replica.h"
+#include "store/log/head.h"
+
+typedef struct client_space {
+    struct key *name; /* referenced */
+    uint64_t seq;     /* at our position */
+    bool followed;
+} client_space;
+
+typedef struct client {
+    const hd_env *env;
+    replica *r;
+    file file;
+    char session_text[33];
+    uint64_t position;   /* the last log row that has been told */
+    uint64_t half_told;  /* the row that failed while it was told; 0: none has */
+    uint64_t telling;    /* the row that is being told; 0: none */
+    uint64_t checkpoint; /* of the snapshot, while a transaction is open */
+    tail tail;           /* documents changed since the checkpoint, up to the position */
+    basis rows;          /* the same of nodes; those at or below the checkpoint say nothing */
+    VEC(client_space) spaces;
+} client;
+
+/* Takes the connection over and reads spaces and tail. */
+hd_status client_open(client *c, replica *r, const hd_env *env);
+void client_close(client *c);
+
+/* Ends the snapshot. */
+void client_release(client *c);
+hd_status client_snapshot(client *c);
+
+/* Tells the replica of rows up to `until`; with UINT64_MAX of all there are, but not beyond a row of
+ * our own, whose verdicts must come first. HD_NOMEM: what is not told yet comes next time. */
+hd_status client_advance(client *c, uint64_t until);
+
+/* A checkpoint has folded everything up to and including `row`. */
+static inline void client_trim(client *c, uint64_t row) {
+    tail_trim(&c->tail, row);
+    basis_trim(&c->rows, row);
+}
+
+/* A commit of ours was accepted in `row`. Its seqs are in it. */
+hd_status client_note_own(client *c, const commit *made, uint64_t row);
+
+static inline void client_stand_at(client *c, uint64_t row) { c->position = c->r->heard = row; }
+
+/* A document as of now: of the position, or of the commit that is being told. */
+hd_status client_document(client *c, const doc_name *name, hd_value *out, uint64_t *seq);
+/* The document's place; 0: this runtime does not know it. */
+place_id client_find(const client *c, const doc_name *name);
+hd_status client_load(client *c, place_id doc, loaded *out);
+hd_status client_space_at(client *c, struct key *name, client_space **out);
+doc_name client_name(const client *c, place_id doc);
+
+#endif

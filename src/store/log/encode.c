@@ -1,0 +1,522 @@
+/* encode.c -- from a replica's own numbers to names and text. */
+#include "store/log/encode.h"
+
+#include "store/basis.h"
+#include "value/json_scan.h"
+#include "value/text.h"
+#include "value/node.h"
+#include <stdio.h>
+
+/* ---- Operations as words ----------------------------------------------------------------- */
+
+static const char *const op_words[] = {
+    [OP_SET] = "set",       [OP_REMOVE] = "remove", [OP_SPLICE] = "splice",
+    [OP_APPEND] = "append", [OP_INCREMENT] = "add", [OP_DELETE] = "delete"
+};
+
+const char *op_word(op_kind kind) { return op_words[kind]; }
+
+bool op_of_word(const char *word, op_kind *out) {
+    for (int i = OP_SET; i <= OP_DELETE; i++) {
+        if (strcmp(word, op_words[i]) == 0) {
+            *out = (op_kind)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+uint8_t op_touch_flags(op_kind kind, hd_path path) {
+    return kind == OP_DELETE || path == HD_PATH_ROOT ? TOUCH_WHOLE : TOUCH_KEYS;
+}
+
+uint8_t op_plain_flags(op_kind kind, hd_path path, hd_value value) {
+    if (kind != OP_SET && kind != OP_INCREMENT) return op_touch_flags(kind, path);
+    if (value_is_leaf(value)) return TOUCH_LEAF;
+    return path == HD_PATH_ROOT ? TOUCH_WHOLE : 0;
+}
+
+/* ---- Bytes ------------------------------------------------------------------------------- */
+
+static bool put_word(json_buffer *b, const char *text) {
+    return json_buffer_add(b, text, strlen(text));
+}
+/* A text known when compiling. */
+#define put_literal(b, text) json_buffer_add(b, text, sizeof("" text) - 1)
+
+static bool put_long_varint(json_buffer *b, uint64_t v) {
+    unsigned char bytes[10];
+    size_t n = 0;
+    for (; v >= 0x80; v >>= 7) bytes[n++] = (unsigned char)(v | 0x80);
+    bytes[n++] = (unsigned char)v;
+    return json_buffer_add(b, bytes, n);
+}
+
+/* Most are small. */
+static inline bool put_varint(json_buffer *b, uint64_t v) {
+    if (v >= 0x80 || b->length == b->capacity) return put_long_varint(b, v);
+    b->bytes[b->length++] = (char)v;
+    return true;
+}
+
+static bool put_text(json_buffer *b, const char *text, size_t length) {
+    return put_varint(b, length) && json_buffer_add(b, text, length);
+}
+
+static bool put_key(json_buffer *b, const struct key *k) {
+    return k ? put_text(b, key_bytes(k), k->length) : put_varint(b, 0);
+}
+
+static bool put_decimal(json_buffer *b, uint64_t v) {
+    char digits[20];
+    size_t at = sizeof digits;
+    do digits[--at] = (char)('0' + v % 10);
+    while (v /= 10);
+    return json_buffer_add(b, digits + at, sizeof digits - at);
+}
+
+/* The inside of a JSON string. */
+static bool put_escaped(json_buffer *b, const char *text, size_t length) {
+    const char *end = text + length;
+    while (text < end) {
+        const char *stop = json_skip_printable(text, end);
+        if (!json_buffer_add(b, text, (size_t)(stop - text))) return false;
+        if (stop == end) break;
+        char escape[8];
+        int n = *stop == '"' || *stop == '\\' ? snprintf(escape, sizeof escape, "\\%c", *stop)
+                                              : snprintf(escape, sizeof escape, "\\u%04x", *stop);
+        if (!json_buffer_add(b, escape, (size_t)n)) return false;
+        text = stop + 1;
+    }
+    return true;
+}
+
+/* A JSON string; `prefix` stands in front of the text, inside the quotes. */
+static bool put_string(json_buffer *b, const char *prefix, const char *text, size_t length) {
+    return put_literal(b, "\"") && put_word(b, prefix) && put_escaped(b, text, length) &&
+           put_literal(b, "\"");
+}
+
+static bool put_key_string(json_buffer *b, const struct key *k) {
+    return put_string(b, "", key_bytes(k), k->length);
+}
+
+/* ---- Paths ------------------------------------------------------------------------------- */
+
+/* The pointer text of a path; in the encoder's scratch. */
+static const char *path_text(encoder *e, hd_path path, size_t *length) {
+    if (path == HD_PATH_ROOT) {
+        *length = 0;
+        return "";
+    }
+    *length = path_entry_of(e->r->heap, path)->length;
+    e->text.length = 0;
+    if (e->text.capacity < *length + 1 && !json_buffer_grow(&e->text, *length + 1)) return NULL;
+    hd_path_print(e->r->heap, path, e->text.bytes, *length + 1);
+    return e->text.bytes;
+}
+
+static bool put_path(encoder *e, json_buffer *b, hd_path path) {
+    size_t length;
+    const char *text = path_text(e, path, &length);
+    return text && put_text(b, text, length);
+}
+
+static bool put_path_string(encoder *e, json_buffer *b, const char *prefix, hd_path path) {
+    size_t length;
+    const char *text = path_text(e, path, &length);
+    return text && put_string(b, prefix, text, length);
+}
+
+/* ---- Numbering --------------------------------------------------------------------------- */
+
+void encoder_init(encoder *e, const hd_env *env, const replica *r) {
+    *e = (encoder){ .env = env, .r = r };
+    json_buffer_init(&e->text, env);
+}
+
+void encoder_fini(encoder *e) {
+    if (!e->env) return;
+    if (e->marks) env_free(e->env, e->marks, e->mark_count * sizeof *e->marks);
+    vec_fini(e->env, &e->docs);
+    vec_fini(e->env, &e->spaces);
+    json_buffer_fini(&e->text);
+    e->env = NULL;
+}
+
+static bool marks_reach(encoder *e, uint32_t count) {
+    if (count <= e->mark_count) return true;
+    uint32_t grown = e->mark_count ? e->mark_count : 64;
+    while (grown < count) grown *= 2;
+    struct encoder_mark *marks =
+        env_resize(e->env, e->marks, e->mark_count * sizeof *marks, grown * sizeof *marks);
+    if (!marks) return false;
+    memset(marks + e->mark_count, 0, (grown - e->mark_count) * sizeof *marks);
+    e->marks = marks;
+    e->mark_count = grown;
+    return true;
+}
+
+static const doc_home *home_of(const encoder *e, place_id doc) {
+    const places *ps = &e->r->places;
+    return &ps->homes.items[place_at(ps, doc)->doc.home];
+}
+
+static uint32_t space_number(const encoder *e, const struct key *space) {
+    uint32_t i = 0;
+    while (i < e->spaces.count && e->spaces.items[i] != space) i++;
+    return i;
+}
+
+/* Gives a document its number. */
+static bool number_doc(encoder *e, place_id doc) {
+    struct encoder_mark *m = &e->marks[doc];
+    if (m->epoch == e->epoch) return true;
+    struct key *space = home_of(e, doc)->space;
+    if (space_number(e, space) == e->spaces.count && !vec_push(e->env, &e->spaces, space))
+        return false;
+    *m = (struct encoder_mark){ e->epoch, e->docs.count, false };
+    return vec_push(e->env, &e->docs, doc);
+}
+
+static place_id root_of(const encoder *e, uint32_t key) {
+    return place_at(&e->r->places, key & KEY_PLACE)->root;
+}
+
+/* Written documents first, so that their spaces come first. */
+static bool number_all(encoder *e, const commit *c) {
+    if (!marks_reach(e, e->r->places.count)) return false;
+    if (++e->epoch == 0) { /* wrapped: old marks would look new */
+        memset(e->marks, 0, e->mark_count * sizeof *e->marks);
+        e->epoch = 1;
+    }
+    vec_clear(&e->docs);
+    vec_clear(&e->spaces);
+    bool ok = true;
+    for (uint32_t i = 0; i < c->footprints.count && ok; i++)
+        ok = number_doc(e, c->footprints.items[i].doc);
+    e->written = e->spaces.count;
+    for (uint32_t i = 0; i < c->claims.count && ok; i++)
+        ok = number_doc(e, root_of(e, c->claims.items[i].key));
+    for (uint32_t i = 0; i < c->preconditions.count && ok; i++) {
+        const precondition *pre = &c->preconditions.items[i];
+        if (pre->place) ok = number_doc(e, root_of(e, pre->place));
+        if (ok && pre->kind == PRE_ABSENT) e->marks[pre->place].guarded = true;
+    }
+    return ok;
+}
+
+static uint32_t doc_number(const encoder *e, place_id doc) {
+    assert(e->marks[doc].epoch == e->epoch);
+    return e->marks[doc].index;
+}
+
+/* ---- The part for admission -------------------------------------------------------------- */
+
+static bool put_names(encoder *e, json_buffer *b) {
+    bool ok = put_varint(b, e->spaces.count) && put_varint(b, e->written);
+    for (uint32_t i = 0; i < e->spaces.count && ok; i++) ok = put_key(b, e->spaces.items[i]);
+    ok = ok && put_varint(b, e->docs.count);
+    for (uint32_t i = 0; i < e->docs.count && ok; i++) {
+        const doc_home *h = home_of(e, e->docs.items[i]);
+        ok = put_varint(b, space_number(e, h->space)) &&
+             put_varint(b, (uint64_t)h->scope * 2 + h->meta) && put_key(b, h->instance) &&
+             put_key(b, place_at(&e->r->places, e->docs.items[i])->doc.id);
+    }
+    return ok;
+}
+
+/* The operations of a document stand together. */
+static uint32_t first_op(const commit *c, place_id doc, uint32_t from) {
+    for (uint32_t i = 0; i < c->ops.count; i++) {
+        uint32_t at = (from + i) % c->ops.count;
+        bool first = at == 0 || c->ops.items[at - 1].doc != doc;
+        if (c->ops.items[at].doc == doc && first) return at;
+    }
+    return c->ops.count;
+}
+
+static uint32_t op_end(const commit *c, uint32_t first) {
+    uint32_t end = first;
+    while (end < c->ops.count && c->ops.items[end].doc == c->ops.items[first].doc) end++;
+    return end;
+}
+
+static unsigned write_flags(const encoder *e, const commit *c, const footprint *f, uint32_t first,
+                            uint32_t end) {
+    unsigned flags = f->created ? WRITE_CREATE : 0;
+    if (end > first && c->ops.items[end - 1].kind == OP_DELETE) flags |= WRITE_DELETE;
+    if (e->marks[f->doc].guarded) flags |= WRITE_GUARDED;
+    if (f->accounted) flags |= WRITE_ACCOUNTED;
+    if (end > first && op_starts_anew(c->ops.items[first].kind, c->ops.items[first].path))
+        flags |= WRITE_ANEW;
+    return flags;
+}
+
+static bool put_touched(encoder *e, json_buffer *b, hd_path path, uint8_t flags) {
+    return put_varint(b, flags) && put_path(e, b, path);
+}
+
+static bool put_write(encoder *e, json_buffer *b, const commit *c, const footprint *f,
+                      uint32_t first) {
+    uint32_t end = op_end(c, first);
+    bool ok = put_varint(b, doc_number(e, f->doc)) && put_varint(b, f->basis) &&
+              put_varint(b, write_flags(e, c, f, first, end)) && put_varint(b, f->under) &&
+              put_varint(b, f->path_count);
+    for (uint32_t i = 0; i < f->path_count && ok; i++) {
+        const touched *t = &c->paths.items[f->first_path + i];
+        ok = put_touched(e, b, t->path, t->flags);
+    }
+    ok = ok && put_varint(b, end - first);
+    for (uint32_t i = first; i < end && ok; i++) {
+        const op *o = &c->ops.items[i];
+        ok = put_touched(e, b, o->path, op_touch_flags(o->kind, o->path));
+    }
+    return ok;
+}
+
+static bool put_writes(encoder *e, json_buffer *b, const commit *c) {
+    bool ok = put_varint(b, c->footprints.count);
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < c->footprints.count && ok; i++) {
+        at = first_op(c, c->footprints.items[i].doc, at);
+        ok = put_write(e, b, c, &c->footprints.items[i], at);
+        at = op_end(c, at);
+    }
+    return ok;
+}
+
+/* Ascending numbers, mostly without gaps: runs of them, each as its distance from the end of the one
+ * before and its length. */
+static bool put_layers(json_buffer *b, const uint64_t *layers, uint32_t count) {
+    uint64_t end = 0;
+    bool ok = put_varint(b, count);
+    for (uint32_t i = 0, run; i < count && ok; i += run) {
+        for (run = 1; i + run < count && layers[i + run] == layers[i] + run;) run++;
+        ok = put_varint(b, layers[i] - end) && put_varint(b, run);
+        end = layers[i] + run;
+    }
+    return ok;
+}
+
+static bool put_claims(encoder *e, json_buffer *b, const commit *c) {
+    const places *ps = &e->r->places;
+    bool ok = put_varint(b, c->claims.count);
+    for (uint32_t i = 0; i < c->claims.count && ok; i++) {
+        const claim *read = &c->claims.items[i];
+        uint32_t doc = doc_number(e, root_of(e, read->key));
+        ok = put_varint(b, (uint64_t)doc * 4 + (read->strict ? 2 : 0) +
+                               ((read->key & KEY_SHAPE) != 0)) &&
+             put_varint(b, read->basis) && put_path(e, b, place_path(ps, read->key & KEY_PLACE)) &&
+             put_layers(b, c->layers.items + read->first_layer, read->layer_count);
+    }
+    return ok;
+}
+
+static bool put_preconditions(encoder *e, json_buffer *b, const commit *c) {
+    bool ok = put_varint(b, c->preconditions.count);
+    for (uint32_t i = 0; i < c->preconditions.count && ok; i++) {
+        const precondition *p = &c->preconditions.items[i];
+        ok = put_varint(b, p->kind);
+        if (!ok) break;
+        if (p->kind == PRE_ORIGIN) ok = put_varint(b, p->origin);
+        else
+            ok = put_varint(b, doc_number(e, root_of(e, p->place))) &&
+                 put_path(e, b, place_path(&e->r->places, p->place)) &&
+                 json_buffer_add(b, p->hash, sizeof p->hash);
+    }
+    return ok;
+}
+
+/* ---- The part for the log ---------------------------------------------------------------- */
+
+static bool put_value(json_buffer *b, hd_value v) {
+    return json_print_to(b, v, HD_JSON_COMPACT) == HD_OK;
+}
+
+static bool put_op_json(encoder *e, json_buffer *b, const op *o) {
+    bool ok = put_literal(b, "[\"") && put_word(b, op_word(o->kind)) && put_literal(b, "\"");
+    if (o->kind != OP_DELETE) ok = ok && put_literal(b, ",") && put_path_string(e, b, "", o->path);
+    if (value_exists(o->value)) ok = ok && put_literal(b, ",") && put_value(b, o->value);
+    if (o->kind == OP_SPLICE) ok = ok && put_literal(b, ",") && put_decimal(b, o->keep);
+    return ok && put_literal(b, "]");
+}
+
+/* Whether the footprint is just what the operations say: then it need not be written. */
+static bool footprint_is_plain(const commit *c, const footprint *f, uint32_t first, uint32_t end) {
+    if (!f->accounted) return true; /* the writer says so */
+    if (f->path_count != end - first) return false;
+    for (uint32_t i = 0; i < f->path_count; i++) {
+        const touched *t = &c->paths.items[f->first_path + i];
+        const op *o = &c->ops.items[first + i];
+        uint8_t flags = t->flags & TOUCH_WHOLE ? TOUCH_WHOLE : t->flags; /* as it would be read */
+        if (t->path != o->path || flags != op_plain_flags(o->kind, o->path, o->value)) return false;
+    }
+    return true;
+}
+
+/* "/a": the value there, which is and was neither container nor link; "=/a": and all below it; with "+" in front: the
+ * key set around it, too; ">/a/3": the array around it, from there on, and its length; "*": the whole. */
+static const char *mark_of(uint8_t flags) {
+    if (flags & TOUCH_WHOLE) return "*";
+    if (flags & TOUCH_REST) return ">";
+    if (flags & TOUCH_LEAF) return flags & TOUCH_KEYS ? "+" : "";
+    return flags & TOUCH_KEYS ? "+=" : "=";
+}
+
+static bool put_footprint_json(encoder *e, json_buffer *b, const commit *c, const footprint *f) {
+    bool ok = put_literal(b, ",\"f\":[");
+    for (uint32_t i = 0; i < f->path_count && ok; i++) {
+        const touched *t = &c->paths.items[f->first_path + i];
+        ok = (i == 0 || put_literal(b, ",")) && put_path_string(e, b, mark_of(t->flags), t->path);
+    }
+    return ok && put_literal(b, "]");
+}
+
+static bool put_number_json(json_buffer *b, const char *key, uint64_t n) {
+    return put_word(b, key) && put_decimal(b, n);
+}
+
+static bool put_name_json(encoder *e, json_buffer *b, place_id doc) {
+    const doc_home *h = home_of(e, doc);
+    uint32_t space = space_number(e, h->space);
+    bool ok = put_literal(b, "{\"i\":") && put_key_string(b, place_at(&e->r->places, doc)->doc.id);
+    if (space) ok = ok && put_number_json(b, ",\"p\":", space);
+    if (h->scope == HD_SCOPE_USER || h->scope == HD_SCOPE_SESSION)
+        ok = ok && put_word(b, h->scope == HD_SCOPE_USER ? ",\"user\":" : ",\"session\":") &&
+             put_key_string(b, h->instance);
+    if (h->meta) ok = ok && put_literal(b, ",\"m\":1");
+    return ok;
+}
+
+/* A cause as "space/id#/path"; whose instance it was in does not matter for looking at it. */
+static bool put_cause_json(encoder *e, json_buffer *b, place_id at) {
+    const places *ps = &e->r->places;
+    const place *root = place_doc(ps, at);
+    const struct key *space = ps->homes.items[root->doc.home].space, *id = root->doc.id;
+    size_t length;
+    const char *text = path_text(e, place_path(ps, at), &length);
+    bool ok = text && put_string(b, "", key_bytes(space), space->length);
+    if (ok) b->bytes[b->length - 1] = '/'; /* in place of the closing quote */
+    ok = ok && put_escaped(b, key_bytes(id), id->length);
+    if (length) ok = ok && put_literal(b, "#") && put_escaped(b, text, length);
+    return ok && put_literal(b, "\"");
+}
+
+#define LOGGED_CAUSES 64 /* of a run; the others are counted */
+
+/* What made a run happen, and how many are not named. */
+static bool put_causes_json(encoder *e, json_buffer *b, const place_id *causes, uint32_t count) {
+    uint32_t named = count < LOGGED_CAUSES ? count : LOGGED_CAUSES;
+    if (!count) return true;
+    bool ok = put_literal(b, ",\"why\":[");
+    for (uint32_t i = 0; i < named && ok; i++)
+        ok = (i == 0 || put_literal(b, ",")) && put_cause_json(e, b, causes[i]);
+    ok = ok && put_literal(b, "]");
+    return ok && (named == count || put_number_json(b, ",\"more\":", count - named));
+}
+
+/* In a seal each document has an author of its own. */
+static bool put_author_json(encoder *e, json_buffer *b, const commit *c, const footprint *f) {
+    bool ok = !f->by || (put_literal(b, ",\"by\":") && put_key_string(b, f->by));
+    const place_id *causes = f->cause_count ? &c->causes.items[f->first_cause] : NULL;
+    return ok && put_causes_json(e, b, causes, f->cause_count);
+}
+
+static bool put_doc_json(encoder *e, json_buffer *b, const commit *c, const footprint *f,
+                         uint32_t first) {
+    uint32_t end = op_end(c, first);
+    unsigned flags = write_flags(e, c, f, first, end);
+    bool ok = put_name_json(e, b, f->doc);
+    if (flags & WRITE_CREATE) ok = ok && put_literal(b, ",\"new\":1");
+    if (flags & WRITE_GUARDED) ok = ok && put_literal(b, ",\"g\":1");
+    if (f->basis) ok = ok && put_number_json(b, ",\"b\":", f->basis);
+    if (!footprint_is_plain(c, f, first, end)) ok = ok && put_footprint_json(e, b, c, f);
+    ok = ok && put_author_json(e, b, c, f) && put_literal(b, ",\"o\":[");
+    for (uint32_t i = first; i < end && ok; i++)
+        ok = (i == first || put_literal(b, ",")) && put_op_json(e, b, &c->ops.items[i]);
+    return ok && put_literal(b, "]}");
+}
+
+static bool put_docs_json(encoder *e, json_buffer *b, const commit *c) {
+    bool ok = put_literal(b, ",\"d\":[");
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < c->footprints.count && ok; i++) {
+        at = first_op(c, c->footprints.items[i].doc, at);
+        ok = (i == 0 || put_literal(b, ",")) && put_doc_json(e, b, c, &c->footprints.items[i], at);
+        at = op_end(c, at);
+    }
+    return ok && put_literal(b, "]");
+}
+
+static bool put_stamp_json(encoder *e, json_buffer *b, const commit *c) {
+    bool ok = true;
+    if (c->by) ok = put_literal(b, ",\"by\":") && put_key_string(b, c->by);
+    if (c->as) ok = ok && put_literal(b, ",\"as\":") && put_key_string(b, c->as);
+    if (c->sealed) return ok; /* each document says it for itself */
+    return ok && put_causes_json(e, b, c->causes.items, c->causes.count);
+}
+
+static bool put_spaces_json(encoder *e, json_buffer *b) {
+    bool ok = put_literal(b, ",\"p\":[");
+    for (uint32_t i = 0; i < e->written && ok; i++)
+        ok = (i == 0 || put_literal(b, ",")) && put_key_string(b, e->spaces.items[i]);
+    return ok && put_literal(b, "]");
+}
+
+static bool put_fragment(encoder *e, json_buffer *b, const commit *c) {
+    bool ok = put_number_json(b, "\"n\":", c->local_seq);
+    if (c->class == HD_COMMIT_EVENT) ok = ok && put_literal(b, ",\"c\":\"event\"");
+    if (c->class == HD_COMMIT_DERIVED) ok = ok && put_literal(b, ",\"c\":\"derived\"");
+    /* Others only need to hear now and then what we have settled. */
+    if (c->local_seq % 32 == 0) ok = ok && put_number_json(b, ",\"z\":", e->r->settled);
+    if (e->written) ok = ok && put_spaces_json(e, b) && put_docs_json(e, b, c);
+    ok = ok && put_stamp_json(e, b, c);
+    if (value_exists(c->extra)) ok = ok && put_literal(b, ",\"x\":") && put_value(b, c->extra);
+    return ok && put_literal(b, "}");
+}
+
+/* ---- The message ------------------------------------------------------------------------- */
+
+/* The writer never looks at an extra; what it says of nodes is judged here, and refused there. */
+static bool has_bad_extra(const encoder *e, const commit *c) {
+    hd_error error;
+    if (c->extra_is_ours) return assert(basis_well_formed(c->extra, NULL)), false;
+    if (basis_well_formed(c->extra, &error)) return false;
+    env_log(e->env, HD_LOG_ERROR, "commit refused: %s", error.message);
+    return true;
+}
+
+/* True also where the fragment is longer than can be stored: *too_long tells. */
+static bool put_message(encoder *e, json_buffer *b, const commit *c, message_refusal refusal,
+                        bool *too_long) {
+    size_t start = b->length;
+    static const char header[MESSAGE_HEADER];
+    bool ok = number_all(e, c) && json_buffer_add(b, header, sizeof header) &&
+              put_varint(b, c->local_seq) && put_varint(b, e->r->settled) &&
+              put_varint(b, c->heard) && put_varint(b, (uint64_t)c->class * 4 + refusal) &&
+              put_names(e, b) && put_writes(e, b, c) && put_claims(e, b, c) &&
+              put_preconditions(e, b, c);
+    size_t fragment = b->length;
+    if (!ok || (refusal != REFUSAL_TOO_LONG && !put_fragment(e, b, c))) return false;
+    *too_long = b->length - fragment > FRAGMENT_MAX;
+    uint32_t sizes[2] = { (uint32_t)(b->length - start), (uint32_t)(b->length - fragment) };
+    memcpy(b->bytes + start, sizes, sizeof sizes);
+    return true;
+}
+
+hd_status encode_commit(encoder *e, const commit *c, json_buffer *out) {
+    size_t start = out->length;
+    bool too_long;
+    message_refusal refusal = has_bad_extra(e, c) ? REFUSAL_MALFORMED : REFUSAL_NONE;
+    bool ok = put_message(e, out, c, refusal, &too_long);
+    if (ok && too_long) {
+        out->length = start;
+        env_log(e->env, HD_LOG_ERROR, "commit refused: its operations are longer than %zu MiB",
+                FRAGMENT_MAX >> 20);
+        ok = put_message(e, out, c, REFUSAL_TOO_LONG, &too_long);
+    }
+    if (ok && out->length - start <= UINT32_MAX) return HD_OK;
+    out->length = start;
+    return HD_NOMEM;
+}

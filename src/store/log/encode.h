@@ -1,0 +1,78 @@
+/* encode.h -- a commit as bytes, for the writer thread and for the log.
+ *
+ * Only bytes cross between a runtime's thread and the writer. A *message* has two parts. The first
+ * is what admission needs, in a compact binary form: documents by name, claims with their basis,
+ * footprints, preconditions. The second is the *fragment*: the commit as it will stand in the log,
+ * JSON text but for the sequence numbers, which the writer puts in front. So the writer copies
+ * values without ever looking at them, and what is hashed for replays is what is stored.
+ *
+ *     u32 size, u32 fragment size                         fixed; everything else is a varint
+ *     local seq, settled, heard, class * 4 + refusal      refusal: see message_refusal
+ *     spaces:        count, written; names                the first `written` get a seq
+ *     documents:     count; space, scope * 2 + meta, instance, id
+ *     writes:        count; document, basis, flags, own commit under it, exact paths, operations' paths
+ *     claims:        count; document * 4 + strict * 2 + shape, basis, path, layers as runs
+ *     preconditions: count; kind, origin | document, path, hash
+ *     fragment:      "n":7,"p":["main"],"d":[...]}
+ *
+ * The fragment is described in docs/FORMAT.md. */
+#ifndef STORE_LOG_ENCODE_H
+#define STORE_LOG_ENCODE_H
+
+#include "store/replica.h"
+#include "value/json_write.h"
+
+#define MESSAGE_HEADER 8u
+
+/* A row of the log holds at least one commit, and SQLite holds no row of a gigabyte. What is longer than
+ * this can never be stored. */
+#define FRAGMENT_MAX ((size_t)900 << 20)
+
+/* Why the writer is to refuse the commit, whatever its claims are. */
+typedef enum message_refusal {
+    REFUSAL_NONE,
+    REFUSAL_MALFORMED, /* what it says of nodes cannot be kept: HD_PROTOCOL */
+    REFUSAL_TOO_LONG   /* longer than FRAGMENT_MAX: HD_LIMIT. The message has no fragment */
+} message_refusal;
+
+/* Flags of a write. */
+enum {
+    WRITE_CREATE = 1,
+    WRITE_DELETE = 2,
+    WRITE_GUARDED = 4,
+    WRITE_ACCOUNTED = 8, /* the exact paths are an account, if only of nothing */
+    WRITE_ANEW = 16      /* nothing is left of what was there */
+};
+
+/* Where the encoder keeps what it has numbered; one for each runtime, reused. */
+typedef struct encoder {
+    const hd_env *env;
+    const replica *r;
+    struct encoder_mark {
+        uint32_t epoch, index;
+        bool guarded; /* created under "absent" */
+    } * marks;        /* by place: its number in this message, if epoch is the present one */
+    uint32_t mark_count;
+    uint32_t epoch;
+    VEC(place_id) docs;       /* of this message, by number */
+    VEC(struct key *) spaces; /* of this message, written ones first; borrowed */
+    uint32_t written;         /* how many of them */
+    json_buffer text;         /* scratch for a path */
+} encoder;
+
+void encoder_init(encoder *e, const hd_env *env, const replica *r);
+void encoder_fini(encoder *e);
+
+/* Appends the message of a commit to `out`. HD_NOMEM: `out` is as it was. */
+hd_status encode_commit(encoder *e, const commit *c, json_buffer *out);
+
+/* What an operation can change at most; and what it changes in the plainest case, where the key was
+ * there already. A footprint that is the latter is not written into the log. */
+uint8_t op_touch_flags(op_kind kind, hd_path path);
+uint8_t op_plain_flags(op_kind kind, hd_path path, hd_value value);
+
+/* The words of operations in the log: "set", "remove", ... */
+const char *op_word(op_kind kind);
+bool op_of_word(const char *word, op_kind *out);
+
+#endif

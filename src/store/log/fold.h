@@ -1,0 +1,36 @@
+/* fold.h -- from rows of the log to head rows, a slice at a time.
+ *
+ * A slice begins at the checkpoint and ends behind the row in which it becomes full, so that nobody
+ * waits for the file longer than a slice takes, however long the tail is. Each leaves the file as a
+ * checkpoint at its last row would. */
+#ifndef STORE_LOG_FOLD_H
+#define STORE_LOG_FOLD_H
+
+#include "store/log/state.h"
+
+/* Full is a slice that has read so much of the log, or has so many documents and rows of nodes to
+ * write. */
+#define SLICE_BYTES  (UINT64_C(1) << 20)
+#define SLICE_THINGS UINT32_C(1024)
+
+typedef struct folded {
+    uint64_t row;    /* head rows are up to date with this one */
+    uint64_t bytes;  /* of log text that was read */
+    uint32_t things; /* documents and rows of nodes that were written */
+} folded;
+
+/* Within a transaction, with the state caught up. A large document that changed little gets a patch
+ * behind it, unless `full`. */
+hd_status fold_slice(writer *w, bool full, folded *out);
+/* What a document is to be, for fold_rewrite. */
+typedef struct document_state {
+    hd_value value, meta;   /* absent: none */
+    uint64_t seq, meta_seq; /* of their last changes */
+    bool guarded;
+} document_state;
+/* Writes a document's rows anew, whatever stands there now. For repair. */
+hd_status fold_rewrite(writer *w, const doc_name *name, const document_state *to);
+/* Writes some of the large documents whole that have patches. *more: there may be others. */
+hd_status fold_patches_slice(writer *w, bool *more);
+
+#endif

@@ -1,0 +1,433 @@
+/* judge.c -- admission under the file's write lock.
+ *
+ * Each commit that is admitted changes the heads at once, since the next one in the batch may depend
+ * on it. Should the COMMIT fail, the state is no longer what the file says; it is then learned anew
+ * (state.c) before anything else is judged. */
+#include "store/log/judge.h"
+
+#include "store/log/readers.h"
+#include "value/id.h"
+
+/* Where a row ends if there is more to store. */
+#define ROW_BYTES ((size_t)32 << 20)
+
+void outcome_free(const hd_env *env, outcome *o) {
+    if (!o) return;
+    vec_fini(env, &o->items);
+    vec_fini(env, &o->seqs);
+    env_free(env, o, sizeof *o);
+}
+
+void batch_free(const hd_env *env, batch *b) {
+    if (!b) return;
+    json_buffer_fini(&b->bytes);
+    env_free(env, b, sizeof *b);
+}
+
+/* ---- What admission needs to know ---------------------------------------------------------- */
+
+static doc_name name_of_head(const head *h) {
+    return name_of_keys(h->space, (hd_scope)h->scope, h->instance, h->id, h->meta);
+}
+
+/* What the file says of it. Its row tells the last change before the checkpoint; touches above the
+ * space's floor are all there. */
+static hd_status look_up(writer *w, uint32_t index) {
+    head *h = &w->heads.heads.items[index];
+    doc_name name = name_of_head(h);
+    stored_head stored;
+    hd_status status = head_find(&w->file, &name, &stored);
+    if (status) return status;
+    uint64_t seq = name.meta ? stored.meta_seq : stored.seq;
+    if (seq > w->heads.spaces.items[h->space_index].seq)
+        return head_damaged(&w->file, &name, stored.doc, "its seq is above that of its space");
+    bool touched_since = h->touches.count > 0;
+    /* A tombstone that is there only because nodes have read the document. */
+    bool for_nodes = !stored.has_value && !stored.guarded && !stored.meta_seq;
+    if (h->seq < seq) h->seq = seq;
+    /* What happened since has set the flags already. */
+    if (!touched_since && stored.exists && !for_nodes)
+        h->flags |= stored.has_value || name.meta ? HEAD_EXISTS : HEAD_TOMBSTONE;
+    if (stored.guarded) h->flags |= HEAD_GUARDED;
+    h->flags |= HEAD_FETCHED;
+    if (!(h->flags & HEAD_FLOOR) && seq <= w->heads.spaces.items[h->space_index].floor) {
+        h->floor = seq;
+        h->flags |= HEAD_FLOOR;
+    }
+    return HD_OK;
+}
+
+/* Documents not changed since we opened are known only to be at or below the checkpoint. */
+static hd_status fetch(writer *w, uint32_t index) {
+    return w->heads.heads.items[index].flags & HEAD_FETCHED ? HD_OK : look_up(w, index);
+}
+
+/* Whether a claim cannot be judged by what is in memory: nothing is known of the document, or not how far
+ * its touches go back. */
+static bool is_unknown(const writer *w, const sub_claim *c) {
+    const head *h = &w->heads.heads.items[c->head];
+    if (c->basis >= w->heads.spaces.items[h->space_index].floor) return false;
+    return !(h->flags & HEAD_FETCHED) || (h->seq > c->basis && !(h->flags & HEAD_FLOOR));
+}
+
+static hd_status fetch_claims(writer *w, const submission *s) {
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < s->claim_count && !status; i++)
+        if (is_unknown(w, &s->claims[i])) status = look_up(w, s->claims[i].head);
+    return status;
+}
+
+/* The rows of this very batch are not in the log yet: what they did to the document is folded from
+ * their fragments. */
+static hd_status fold_batch(writer *w, const doc_name *name, hd_value *value) {
+    if (!w->admitted) return HD_OK;
+    json_buffer text;
+    json_buffer_init(&text, &w->env);
+    hd_status status = HD_NOMEM;
+    if (json_buffer_grow(&text, w->commits.length + 2)) {
+        text.bytes[0] = '[';
+        memcpy(text.bytes + 1, w->commits.bytes, w->commits.length);
+        text.bytes[w->commits.length + 1] = ']';
+        hd_value all = log_json_read(w->heap, text.bytes, w->commits.length + 2);
+        status = value_is_failed(all) ? HD_NOMEM : HD_OK;
+        for (size_t i = 0; i < hd_value_count(all) && !status; i++) {
+            hd_value made = hd_value_index(all, i);
+            for (size_t k = 0; k < log_commit_docs(made) && !status; k++) {
+                log_doc doc;
+                if (!log_commit_doc(made, k, &doc)) status = HD_CORRUPT;
+                else if (doc_name_equal(&doc.name, name))
+                    status = log_fold(w->heap, log_doc_op_list(&doc), value);
+            }
+        }
+        value_unref(all);
+    }
+    json_buffer_fini(&text);
+    return status;
+}
+
+/* The tail names the row under way as well, which is not to be read yet. */
+static hd_status current_value(writer *w, const doc_name *name, hd_value *out) {
+    uint64_t seq;
+    hd_status status =
+        document_load(&w->file, w->heap, &w->tail, w->checkpoint, w->row, name, out, &seq);
+    return status ? status : fold_batch(w, name, out);
+}
+
+static hd_status compare(writer *w, candidate *work, const equal_check *e) {
+    sub_precondition *p = (sub_precondition *)&work->sub.preconditions[e->precondition];
+    doc_name name = name_of_head(&w->heads.heads.items[p->head]);
+    hd_value value = value_absent();
+    uint8_t hash[32];
+    hd_status status = current_value(w, &name, &value);
+    hd_value at = status ? value_absent() : value_get_path(w->heap, value, e->path);
+    p->holds = false; /* what is absent equals nothing */
+    if (!status && value_exists(at)) {
+        status = id_digest(at, hash);
+        p->holds = !status && memcmp(hash, e->hash, sizeof hash) == 0;
+    }
+    value_unref(value);
+    return status;
+}
+
+static hd_status prepare(writer *w, candidate *work) {
+    hd_status status = fetch_claims(w, &work->sub);
+    for (uint32_t i = 0; i < work->sub.precondition_count && !status; i++)
+        if (work->sub.preconditions[i].kind == PRE_ABSENT)
+            status = fetch(w, work->sub.preconditions[i].head);
+    for (uint32_t i = 0; i < work->equal_count && !status; i++)
+        status = compare(w, work, &work->equals[i]);
+    return status;
+}
+
+/* ---- The row under way ---------------------------------------------------------------------- */
+
+static bool append_number(json_buffer *b, uint64_t n) {
+    char digits[20];
+    size_t at = sizeof digits;
+    do digits[--at] = (char)('0' + n % 10);
+    while (n /= 10);
+    return json_buffer_add(b, digits + at, sizeof digits - at);
+}
+
+/* Where what happened since its runtime heard of us is no longer known, no account of what is on top of
+ * it can be believed. */
+static void doubt_accounts(const writer *w, const candidate *work) {
+    if (work->heard >= w->forgotten) return;
+    for (uint32_t i = 0; i < work->sub.write_count; i++)
+        if (!work->sub.writes[i].under) work->sub.writes[i].account = ACCOUNT_NONE;
+}
+
+/* "u":[documents whose accounts do not hold], */
+static bool add_untold(json_buffer *b, const submission *s) {
+    bool ok = true, first = true;
+    for (uint32_t i = 0; i < s->write_count && ok; i++) {
+        if (s->writes[i].account == ACCOUNT_HOLDS) continue;
+        ok = json_buffer_add(b, first ? "\"u\":[" : ",", first ? 5 : 1) && append_number(b, i);
+        first = false;
+    }
+    return ok && (first || json_buffer_add(b, "],", 2));
+}
+
+/* {"q":[seqs],"u":[...],fragment */
+static hd_status add_to_row(writer *w, const candidate *work) {
+    json_buffer *b = &w->commits;
+    bool ok =
+        w->admitted == 0 || (json_buffer_add(b, ",", 1) && json_buffer_add(&w->sizes, ",", 1));
+    size_t start = b->length;
+    ok = ok && json_buffer_add(b, "{", 1);
+    for (uint32_t i = 0; i < work->written && ok; i++)
+        ok = (i ? json_buffer_add(b, ",", 1) : json_buffer_add(b, "\"q\":[", 5)) &&
+             append_number(b, w->heads.spaces.items[work->spaces[i]].seq);
+    if (work->written) ok = ok && json_buffer_add(b, "],", 2);
+    ok = ok && add_untold(b, &work->sub) &&
+         json_buffer_add(b, work->fragment, work->fragment_length) &&
+         append_number(&w->sizes, b->length - start);
+    w->admitted++;
+    return ok ? HD_OK : HD_NOMEM;
+}
+
+_Static_assert(FILE_FORMAT == 4, "every row says in which format it was written");
+
+static hd_status store_row(writer *w) {
+    json_buffer *b = &w->body;
+    b->length = 0;
+    bool ok =
+        json_buffer_add(b, "{\"sessions\":[\"", 14) && json_buffer_add(b, w->session_text, 32) &&
+        json_buffer_add(b, "\"],\"sizes\":[", 12) &&
+        json_buffer_add(b, w->sizes.bytes, w->sizes.length) &&
+        json_buffer_add(b, "],\"v\":4,\"commits\":[", 19) &&
+        json_buffer_add(b, w->commits.bytes, w->commits.length) && json_buffer_add(b, "]}", 2);
+    if (!ok) return HD_NOMEM;
+    sqlite3_stmt *s = file_sql_get(&w->file, SQL_LOG_APPEND);
+    if (!s) return file_status(sqlite3_extended_errcode(w->file.db));
+    sqlite3_bind_int64(s, 1, (sqlite3_int64)w->row + 1);
+    sqlite3_bind_int64(s, 2, (sqlite3_int64)file_hash(b->bytes, b->length));
+    sqlite3_bind_text64(s, 3, b->bytes, b->length, SQLITE_STATIC, SQLITE_UTF8);
+    return file_finish(&w->file, s);
+}
+
+/* ---- Verdicts -------------------------------------------------------------------------------- */
+
+static hd_status tell(writer *w, outcome *o, uint64_t local_seq, hd_status status,
+                      const uint64_t *seqs, uint32_t seq_count) {
+    outcome_item item = { local_seq, status, o->seqs.count, seq_count };
+    if (!vec_room(&w->env, &o->seqs, seq_count)) return HD_NOMEM;
+    for (uint32_t i = 0; i < seq_count; i++) o->seqs.items[o->seqs.count++] = seqs[i];
+    return vec_push(&w->env, &o->items, item) ? HD_OK : HD_NOMEM;
+}
+
+/* With the seqs that its spaces have now. */
+static hd_status tell_accepted(writer *w, outcome *o, const candidate *work) {
+    uint64_t *seqs = arena_alloc_array(&w->decoder.arena, work->space_count + 1, sizeof *seqs);
+    if (!seqs) return HD_NOMEM;
+    for (uint32_t i = 0; i < work->space_count; i++)
+        seqs[i] = w->heads.spaces.items[work->spaces[i]].seq;
+    return tell(w, o, work->sub.local_seq, HD_OK, seqs, work->space_count);
+}
+
+static hd_status accept(writer *w, outcome *o, const candidate *work) {
+    doubt_accounts(w, work);
+    for (uint32_t i = 0; i < work->written; i++) w->heads.spaces.items[work->spaces[i]].seq++;
+    for (uint32_t i = 0; i < work->sub.write_count; i++) {
+        const head *h = &w->heads.heads.items[work->sub.writes[i].head];
+        work->seqs[i] = w->heads.spaces.items[h->space_index].seq;
+    }
+    hd_status status = admit_apply(&w->heads, &work->sub, work->seqs);
+    if (!status) status = add_to_row(w, work);
+    for (uint32_t i = 0; i < work->sub.write_count && !status; i++)
+        status = tail_add(&w->tail, &work->names[i], w->row + 1, work->seqs[i]);
+    return status ? status : tell_accepted(w, o, work);
+}
+
+/* What it claims or compares is damaged in the file, and trying again would not help. */
+static hd_status refuse_on_damage(writer *w, outcome *o, const candidate *work) {
+    hd_error error;
+    file_failure(&w->file, HD_CORRUPT, "judging a commit", &error);
+    env_log(&w->env, HD_LOG_ERROR, "%s", error.message);
+    hd_status status = admit_refuse(&w->heads, &work->sub, HD_CORRUPT);
+    return status ? status : tell(w, o, work->sub.local_seq, HD_CORRUPT, NULL, 0);
+}
+
+static hd_status judge(writer *w, outcome *o, candidate *work) {
+    hd_status status = prepare(w, work);
+    if (status == HD_CORRUPT) return refuse_on_damage(w, o, work);
+    if (!status) status = admit(&w->heads, &work->sub, &w->verdict);
+    if (status) return status;
+    hd_status fate = w->verdict.status;
+    if (!w->verdict.replayed) {
+        if (!fate && work->refusal == REFUSAL_MALFORMED) fate = HD_PROTOCOL;
+        if (work->refusal == REFUSAL_TOO_LONG) fate = HD_LIMIT;
+        if (!fate) return accept(w, o, work);
+        status = admit_refuse(&w->heads, &work->sub, fate);
+    }
+    if (status) return status;
+    return fate ? tell(w, o, work->sub.local_seq, fate, NULL, 0) : tell_accepted(w, o, work);
+}
+
+/* Reads the next message of a batch without consuming it. False: there is none. */
+static bool next_message(writer *w, const batch *b, candidate *work, size_t *used,
+                         hd_status *status) {
+    if (b->at == b->bytes.length) return false;
+    *status = decode_message(&w->decoder, w->session_index, b->bytes.bytes + b->at,
+                             b->bytes.length - b->at, work, used);
+    return true;
+}
+
+/* A row ends before it becomes too long; the first commit of a row always fits (FRAGMENT_MAX). */
+static bool is_row_full(const writer *w, const candidate *work) {
+    return w->admitted && w->commits.length + work->fragment_length > ROW_BYTES;
+}
+
+/* From `at` on; the batch itself is consumed only when its row is stored. */
+static hd_status judge_batch(writer *w, outcome *o, batch *given, bool *full) {
+    batch b = *given;
+    candidate work;
+    size_t used;
+    hd_status status = HD_OK;
+    while (!status && !*full && next_message(w, &b, &work, &used, &status)) {
+        *full = !status && is_row_full(w, &work);
+        if (*full) break;
+        if (!status) status = judge(w, o, &work);
+        b.at += used;
+    }
+    given->judged = b.at;
+    return status;
+}
+
+static hd_status judge_all(writer *w, outcome *o) {
+    w->commits.length = w->sizes.length = 0;
+    w->admitted = 0;
+    hd_status status = HD_OK;
+    bool full = false;
+    for (batch *b = w->todo; b; b = b->next) b->judged = b->at;
+    for (batch *b = w->todo; b && !full && !status; b = b->next)
+        status = judge_batch(w, o, b, &full);
+    return status;
+}
+
+/* ---- After a COMMIT whose result was not known ----------------------------------------------- */
+
+static const recovered *find_recovered(const writer *w, uint64_t local_seq) {
+    for (uint32_t i = 0; i < w->recovered.count; i++)
+        if (w->recovered.items[i].local_seq == local_seq) return &w->recovered.items[i];
+    return NULL;
+}
+
+/* The row of the attempt that seemed to fail, if it is in the log: commits up to `last` were decided
+ * by it. One that is not in the row was refused (S5: they resolve in order). */
+static hd_status tell_recovered(writer *w, outcome *o, uint64_t last, batch *b, bool *more) {
+    candidate work;
+    size_t used;
+    hd_status status = HD_OK;
+    while (!status && next_message(w, b, &work, &used, &status)) {
+        if (!status && work.sub.local_seq > last) {
+            *more = false;
+            break;
+        }
+        const recovered *r = status ? NULL : find_recovered(w, work.sub.local_seq);
+        if (r) {
+            o->row = r->row;
+            status = tell(w, o, r->local_seq, HD_OK, &w->recovered_seqs.items[r->first_seq],
+                          r->seq_count);
+        } else if (!status) {
+            status = tell(w, o, work.sub.local_seq, HD_STALE, NULL, 0);
+        }
+        if (!status) b->at += used;
+    }
+    return status;
+}
+
+static uint64_t first_undecided(writer *w, hd_status *status) {
+    candidate work;
+    size_t used;
+    if (!w->todo || !next_message(w, w->todo, &work, &used, status) || *status) return UINT64_MAX;
+    return work.sub.local_seq;
+}
+
+/* Sets o->row if there is something to tell without writing. */
+static hd_status recover(writer *w, outcome *o) {
+    hd_status status = HD_OK;
+    uint64_t last = w->recovered.count ? vec_last(&w->recovered).local_seq : 0;
+    if (!last || last < first_undecided(w, &status) || status) return status;
+    bool more = true;
+    for (batch *b = w->todo; b && more && !status; b = b->next)
+        status = tell_recovered(w, o, last, b, &more);
+    o->before = o->row - 1;
+    return status;
+}
+
+/* ---- One attempt ------------------------------------------------------------------------------ */
+
+/* One batch is kept for its memory, which the runtime then fills again. */
+static void give_back(writer *w, batch *b) {
+    pthread_mutex_lock(&w->lock);
+    batch *other = w->spare;
+    w->spare = b;
+    pthread_mutex_unlock(&w->lock);
+    batch_free(&w->env, other);
+}
+
+static void drop_consumed(writer *w) {
+    while (w->todo && w->todo->at == w->todo->bytes.length) {
+        batch *b = w->todo;
+        w->todo = b->next;
+        give_back(w, b);
+    }
+}
+
+/* Whether the position of our runtime is to be written along with the commits. */
+static bool takes_position(writer *w) {
+    pthread_mutex_lock(&w->lock);
+    bool due = w->report;
+    w->report = false;
+    pthread_mutex_unlock(&w->lock);
+    return due;
+}
+
+/* Judged and stored, but for the COMMIT. */
+static hd_status attempt_inside(writer *w, outcome *o) {
+    hd_status status = writer_catch_up(w);
+    if (!status && w->recovered.count) status = recover(w, o);
+    if (status || o->row) return status;
+    o->before = w->row;
+    status = judge_all(w, o);
+    if (!status && w->admitted) {
+        status = store_row(w);
+        wal_make_room(&w->wal, &w->file, w->body.length);
+    }
+    if (!status && w->registered && takes_position(w)) status = log_readers_move(w);
+    return status ? status : file_commit(&w->file);
+}
+
+static void attempt_stored(writer *w, outcome *o) {
+    if (w->admitted) {
+        w->row++;
+        w->tail.bytes += w->body.length;
+    }
+    o->row = w->row;
+    for (batch *b = w->todo; b; b = b->next) b->at = b->judged;
+    drop_consumed(w);
+}
+
+hd_status writer_attempt(writer *w, outcome **out) {
+    *out = NULL;
+    outcome *o = env_new0(&w->env, sizeof *o);
+    if (!o) return HD_NOMEM;
+    /* What is written to a file without a name is lost: it must not be acknowledged. */
+    hd_status status = file_has_moved(&w->file) ? HD_NOT_FOUND : file_begin_write(&w->file);
+    bool began = !status;
+    if (!status) status = attempt_inside(w, o);
+    if (began && file_in_transaction(&w->file)) file_rollback(&w->file);
+    decoder_reset(&w->decoder);
+    if (status) {
+        if (began) w->known = false;
+        outcome_free(&w->env, o);
+        return status;
+    }
+    if (o->row) drop_consumed(w);
+    else attempt_stored(w, o);
+    vec_clear(&w->recovered);
+    vec_clear(&w->recovered_seqs);
+    *out = o;
+    return HD_OK;
+}

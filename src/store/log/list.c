@@ -1,0 +1,215 @@
+/* list.c -- head rows from an index, merged with what has changed since.
+ *
+ * Changed since are the documents of the tail, and those of our own commits that have no verdict yet:
+ * a listing sees what its runtime sees. Both sides come in order of (id, scope, instance); where both
+ * know a document the change is right. */
+#include "store/log/list.h"
+
+typedef struct listed {
+    doc_name name; /* of the value; texts of the tail or the replica */
+    char kind[KIND_SIZE];
+    uint64_t seq;
+    bool shown; /* exists, and has the kind asked for */
+} listed;
+
+typedef struct listing {
+    client *c;
+    const struct key *space;
+    const char *kind, *prefix;
+    size_t prefix_length;
+    VEC(listed) changed;
+    hd_list_fn fn;
+    void *ctx;
+    bool stopped;
+} listing;
+
+static int compare_text(const char *a, size_t a_length, const char *b, size_t b_length) {
+    int order = memcmp(a, b, a_length < b_length ? a_length : b_length);
+    return order ? order : (a_length > b_length) - (a_length < b_length);
+}
+
+static int compare_names(const doc_name *a, const doc_name *b) {
+    int order = compare_text(a->id, a->id_length, b->id, b->id_length);
+    if (!order) order = strcmp(scope_word(a->scope), scope_word(b->scope));
+    return order ? order
+                 : compare_text(a->instance, a->instance_length, b->instance, b->instance_length);
+}
+
+static void sink(listed *items, uint32_t root, uint32_t end) {
+    for (uint32_t child; (child = 2 * root + 1) < end; root = child) {
+        if (child + 1 < end && compare_names(&items[child].name, &items[child + 1].name) < 0)
+            child++;
+        if (compare_names(&items[root].name, &items[child].name) >= 0) return;
+        listed swap = items[root];
+        items[root] = items[child];
+        items[child] = swap;
+    }
+}
+
+/* Heap sort: in place, no memory, no worst case. */
+static void sort_listed(listed *items, uint32_t count) {
+    for (uint32_t i = count / 2; i-- > 0;) sink(items, i, count);
+    for (uint32_t end = count; end-- > 1;) {
+        listed top = items[0];
+        items[0] = items[end];
+        items[end] = top;
+        sink(items, 0, end);
+    }
+}
+
+/* One principal's documents are not shown to another. */
+static bool may_see(const client *c, hd_scope scope, const char *instance, size_t length) {
+    if (scope == HD_SCOPE_SPACE) return true;
+    const places *ps = &c->r->places;
+    const struct key *whose = key_find(c->r->heap, instance, length);
+    for (uint32_t i = 0; whose && i < ps->homes.count; i++)
+        if (ps->homes.items[i].scope == scope && ps->homes.items[i].instance == whose) return true;
+    return false;
+}
+
+static bool concerns(const listing *l, const doc_name *n) {
+    return n->space_length == l->space->length &&
+           memcmp(n->space, key_bytes(l->space), n->space_length) == 0 &&
+           n->id_length >= l->prefix_length && memcmp(n->id, l->prefix, l->prefix_length) == 0 &&
+           may_see(l->c, n->scope, n->instance, n->instance_length);
+}
+
+/* What this runtime sees there; *kept is to be released. */
+static hd_status visible(client *c, const doc_name *name, hd_value *out, hd_value *kept,
+                         uint64_t *seq) {
+    place_id at = client_find(c, name);
+    const place *p = at ? place_at(&c->r->places, at) : NULL;
+    *kept = value_absent();
+    if (p && (p->doc.flags & DOC_KNOWN || p->doc.over)) {
+        *out = p->value;
+        *seq = p->doc.seq;
+        return HD_OK;
+    }
+    hd_status status = client_document(c, name, kept, seq);
+    *out = *kept;
+    return status;
+}
+
+/* A changed document as it is now. */
+static hd_status look_up(listing *l, listed *item) {
+    doc_name beside = item->name;
+    beside.meta = true;
+    hd_value value, meta, kept[2] = { { 0 }, { 0 } };
+    uint64_t ignored;
+    hd_status status = visible(l->c, &item->name, &value, &kept[0], &item->seq);
+    if (!status) status = visible(l->c, &beside, &meta, &kept[1], &ignored);
+    if (!status) {
+        const char *kind = hd_value_as_text(hd_value_at(meta, "kind"), "");
+        item->kind[0] = '\0';
+        strncat(item->kind, kind, sizeof item->kind - 1);
+        item->shown = value_exists(value) && (!l->kind || strcmp(kind, l->kind) == 0);
+    }
+    value_unref(kept[0]);
+    value_unref(kept[1]);
+    return status;
+}
+
+static hd_status gather_name(listing *l, doc_name name) {
+    if (!concerns(l, &name)) return HD_OK;
+    name.meta = false; /* a change of metadata may change the kind */
+    return vec_push(l->c->env, &l->changed, ((listed){ .name = name })) ? HD_OK : HD_NOMEM;
+}
+
+static hd_status gather_undecided(listing *l, const list *commits) {
+    LIST_FOR (node, commits) {
+        const commit *c = LIST_ENTRY(node, commit, link);
+        for (uint32_t i = 0; i < c->footprints.count; i++) {
+            hd_status status = gather_name(l, client_name(l->c, c->footprints.items[i].doc));
+            if (status) return status;
+        }
+    }
+    return HD_OK;
+}
+
+static hd_status gather(listing *l) {
+    const tail *t = &l->c->tail;
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < t->docs.count && !status; i++)
+        status = gather_name(l, t->docs.items[i].name);
+    if (!status) status = gather_undecided(l, &l->c->r->pending);
+    if (!status) status = gather_undecided(l, &l->c->r->queued);
+    if (status) return status;
+    sort_listed(l->changed.items, l->changed.count);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < l->changed.count && !status; i++) {
+        if (kept && !compare_names(&l->changed.items[kept - 1].name, &l->changed.items[i].name))
+            continue;
+        l->changed.items[kept++] = l->changed.items[i];
+        status = look_up(l, &l->changed.items[kept - 1]);
+    }
+    l->changed.count = kept;
+    return status;
+}
+
+static void show(listing *l, const doc_name *name, const char *kind, uint64_t seq) {
+    if (l->stopped) return;
+    hd_listing entry = { key_bytes(l->space), name->scope, name->id, kind, seq };
+    l->stopped = !l->fn(l->ctx, &entry);
+}
+
+static void show_changed(listing *l, uint32_t i) {
+    const listed *item = &l->changed.items[i];
+    if (item->shown) show(l, &item->name, item->kind, item->seq);
+}
+
+/* The row's name; false when it is beyond the prefix or not to be read. */
+static bool row_name(const listing *l, sqlite3_stmt *s, doc_name *out) {
+    *out = (doc_name){ .id = (const char *)sqlite3_column_text(s, 0),
+                       .id_length = (uint32_t)sqlite3_column_bytes(s, 0),
+                       .instance = (const char *)sqlite3_column_text(s, 2),
+                       .instance_length = (uint32_t)sqlite3_column_bytes(s, 2) };
+    const char *scope = (const char *)sqlite3_column_text(s, 1);
+    if (!out->id || !out->instance || !scope) return false;
+    out->scope = scope_of_word(scope);
+    return out->id_length >= l->prefix_length && memcmp(out->id, l->prefix, l->prefix_length) == 0;
+}
+
+static hd_status merge(listing *l, sqlite3_stmt *s) {
+    uint32_t next = 0;
+    int rc = SQLITE_DONE;
+    doc_name name;
+    while (!l->stopped && (rc = sqlite3_step(s)) == SQLITE_ROW && row_name(l, s, &name)) {
+        int order = -1;
+        while (next < l->changed.count &&
+               (order = compare_names(&l->changed.items[next].name, &name)) < 0)
+            show_changed(l, next++);
+        if (next < l->changed.count && order == 0) continue; /* shown in its turn, as it is now */
+        if (may_see(l->c, name.scope, name.instance, name.instance_length))
+            show(l, &name, (const char *)sqlite3_column_text(s, 3),
+                 (uint64_t)sqlite3_column_int64(s, 4));
+    }
+    while (next < l->changed.count) show_changed(l, next++);
+    return rc == SQLITE_ROW ? HD_OK : file_status(rc);
+}
+
+static hd_status list_rows(listing *l) {
+    sqlite3_stmt *s = file_sql_get(&l->c->file, l->kind ? SQL_LIST_KIND : SQL_LIST_ALL);
+    if (!s) return file_status(sqlite3_extended_errcode(l->c->file.db));
+    sqlite3_bind_text(s, 1, key_bytes(l->space), (int)l->space->length, SQLITE_STATIC);
+    sqlite3_bind_text(s, 2, l->prefix, (int)l->prefix_length, SQLITE_STATIC);
+    if (l->kind) sqlite3_bind_text(s, 3, l->kind, -1, SQLITE_STATIC);
+    hd_status status = merge(l, s);
+    sqlite3_reset(s);
+    return status;
+}
+
+hd_status client_list(client *c, struct key *space, const char *kind, const char *prefix,
+                      hd_list_fn fn, void *ctx) {
+    listing l = { .c = c,
+                  .space = space,
+                  .kind = kind && *kind ? kind : NULL,
+                  .prefix = prefix ? prefix : "",
+                  .fn = fn,
+                  .ctx = ctx };
+    l.prefix_length = strlen(l.prefix);
+    hd_status status = client_snapshot(c);
+    if (!status) status = gather(&l);
+    if (!status) status = list_rows(&l);
+    vec_fini(c->env, &l.changed);
+    return status;
+}

@@ -1,0 +1,307 @@
+/* rows.c -- what stands in a row. */
+#define _GNU_SOURCE /* memmem */
+#include "store/log/rows.h"
+
+#include "base/hash.h"
+#include "store/log/encode.h"
+#include "value/array.h"
+#include "value/json_read.h"
+#include "value/object.h"
+
+/* A commit's parts nest this much around the values in it. */
+enum { LOG_NESTING = 8 };
+/* Rows of this format say which accounts hold. */
+enum { LOG_ACCOUNTS = 3 };
+
+uint64_t file_hash(const void *bytes, size_t size) {
+    return hash_bytes(bytes, size, FILE_HASH_SEED);
+}
+
+void session_text(const uint8_t id[16], char out[33]) {
+    static const char digits[] = "0123456789abcdef";
+    for (int i = 0; i < 16; i++) {
+        out[2 * i] = digits[id[i] >> 4];
+        out[2 * i + 1] = digits[id[i] & 15];
+    }
+    out[32] = '\0';
+}
+
+static int hex_digit(char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool session_of_text(const char *text, size_t length, uint8_t out[16]) {
+    if (length != 32) return false;
+    for (int i = 0; i < 16; i++) {
+        int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
+        if (high < 0 || low < 0) return false;
+        out[i] = (uint8_t)(high * 16 + low);
+    }
+    return true;
+}
+
+hd_value log_json_read(hd_heap *heap, const char *text, size_t length) {
+    hd_limits limits = heap->limits;
+    heap->limits.depth = HEAP_DEPTH_MAX + LOG_NESTING; /* other programs may have wider limits */
+    heap->limits.size = SIZE_MAX / 4;
+    hd_value v = json_read(heap, text, length, NULL);
+    heap->limits = limits;
+    return v;
+}
+
+/* ---- Rows -------------------------------------------------------------------------------- */
+
+static hd_status bad_or_nomem(hd_value v) {
+    return hd_value_status(v) == HD_NOMEM ? HD_NOMEM : HD_CORRUPT;
+}
+
+/* Where the commits' text begins: the keys in front are written by us, in this order. */
+static const char *commits_text(const char *text, const char *end) {
+    static const char mark[] = "\"commits\":[";
+    for (; end - text > (ptrdiff_t)sizeof mark; text++)
+        if (*text == '"' && memcmp(text, mark, sizeof mark - 1) == 0) return text + sizeof mark - 1;
+    return NULL;
+}
+
+/* The fragment of a commit begins with its local seq; in front of it stand lists of numbers only. */
+static const char *fragment_text(const char *text, const char *end) {
+    for (; end - text > 4; text++)
+        if (memcmp(text, "\"n\":", 4) == 0) return text;
+    return NULL;
+}
+
+static hd_status hash_fragments(hd_heap *heap, const char *text, size_t length, log_row *row) {
+    hd_value sizes = object_get_bytes(row->body, "sizes", 5);
+    size_t n = log_row_commits(row);
+    const char *end = text + length, *at = commits_text(text, end);
+    if (!at || hd_value_count(sizes) != n) return HD_CORRUPT;
+    if (!vec_room(&heap->env, &row->payloads, n)) return HD_NOMEM;
+    for (size_t i = 0; i < n; i++) {
+        int64_t size = hd_value_as_int(array_get(sizes, i), -1);
+        if (size < 0 || size > end - at) return HD_CORRUPT;
+        const char *fragment = fragment_text(at, at + size);
+        if (!fragment) return HD_CORRUPT;
+        row->payloads.items[row->payloads.count++] =
+            file_hash(fragment, (size_t)(at + size - fragment));
+        at += size + 1; /* and the comma */
+    }
+    return HD_OK;
+}
+
+/* The text of the row that the statement stands on. */
+static hd_status text_of_row(sqlite3_stmt *s, log_row *out, const char **text) {
+    *out = (log_row){ .row = (uint64_t)sqlite3_column_int64(s, 0) };
+    uint64_t hash = (uint64_t)sqlite3_column_int64(s, 1);
+    *text = sqlite3_column_blob(s, 2);
+    out->length = (size_t)sqlite3_column_bytes(s, 2);
+    if (!out->length) return HD_CORRUPT;
+    if (!*text) return sqlite3_column_type(s, 2) == SQLITE_TEXT ? HD_NOMEM : HD_CORRUPT;
+    return file_hash(*text, out->length) == hash ? HD_OK : HD_CORRUPT;
+}
+
+static hd_status read_body(hd_heap *heap, const char *text, size_t length, log_row *out) {
+    out->body = log_json_read(heap, text, length);
+    if (value_is_failed(out->body)) return bad_or_nomem(out->body);
+    out->commits = object_get_bytes(out->body, "commits", 7);
+    return hd_value_kind(out->commits) == HD_KIND_ARRAY ? HD_OK : HD_CORRUPT;
+}
+
+hd_status log_row_damaged(file *f, uint64_t row, const char *how) {
+    return file_damaged(f, "log row %llu: %s", (unsigned long long)row, how);
+}
+
+hd_status log_row_read(file *f, hd_heap *heap, sqlite3_stmt *s, log_row *out) {
+    const char *text;
+    hd_status status = text_of_row(s, out, &text);
+    if (status == HD_CORRUPT) return log_row_damaged(f, out->row, "its hash is wrong");
+    if (!status) status = read_body(heap, text, out->length, out);
+    if (!status) status = hash_fragments(heap, text, out->length, out);
+    return status == HD_CORRUPT ? log_row_damaged(f, out->row, "its form is wrong") : status;
+}
+
+void log_row_fini(hd_heap *heap, log_row *row) {
+    value_unref(row->body);
+    vec_fini(&heap->env, &row->payloads);
+    *row = (log_row){ 0 };
+}
+
+hd_value log_row_commit(const log_row *row, size_t i) { return array_get(row->commits, i); }
+
+/* ---- Commits ----------------------------------------------------------------------------- */
+
+static uint64_t number_of(hd_value v) {
+    int64_t n = hd_value_as_int(v, 0);
+    return n < 0 ? 0 : (uint64_t)n;
+}
+
+static uint64_t number_at(hd_value object, const char *key) {
+    return number_of(hd_value_at(object, key));
+}
+
+hd_status log_commit_session(const log_row *row, hd_value made, uint8_t out[16]) {
+    hd_value sessions = object_get_bytes(row->body, "sessions", 8);
+    size_t length;
+    const char *text = hd_value_text(array_get(sessions, (size_t)number_at(made, "s")), &length);
+    return text && session_of_text(text, length, out) ? HD_OK : HD_CORRUPT;
+}
+
+uint64_t log_commit_local_seq(hd_value made) { return number_at(made, "n"); }
+
+hd_commit_class log_commit_class(hd_value made) {
+    const char *word = hd_value_as_text(object_get_bytes(made, "c", 1), "source");
+    if (strcmp(word, "event") == 0) return HD_COMMIT_EVENT;
+    return strcmp(word, "derived") == 0 ? HD_COMMIT_DERIVED : HD_COMMIT_SOURCE;
+}
+
+size_t log_commit_spaces(hd_value made) { return hd_value_count(object_get_bytes(made, "p", 1)); }
+
+bool log_commit_space(hd_value made, size_t i, const char **name, size_t *length, uint64_t *seq) {
+    *name = hd_value_text(hd_value_index(object_get_bytes(made, "p", 1), i), length);
+    int64_t n = hd_value_as_int(hd_value_index(object_get_bytes(made, "q", 1), i), -1);
+    *seq = (uint64_t)n;
+    return *name && n > 0 && n <= (int64_t)SEQ_MAX;
+}
+
+/* ---- Documents --------------------------------------------------------------------------- */
+
+size_t log_commit_docs(hd_value made) { return hd_value_count(object_get_bytes(made, "d", 1)); }
+
+static void take_instance(log_doc *out, hd_scope scope, hd_value whose) {
+    size_t length;
+    const char *text = hd_value_text(whose, &length);
+    if (!text || out->name.scope == HD_SCOPE_USER) return;
+    out->name.scope = scope;
+    out->name.instance = text;
+    out->name.instance_length = (uint32_t)length;
+}
+
+static void take_id(log_doc *out, hd_value id) {
+    size_t length;
+    out->name.id = hd_value_text(id, &length);
+    out->name.id_length = (uint32_t)length;
+}
+
+static bool is_key(const hd_iter *field, const char *key, size_t length) {
+    return field->key_length == length && !memcmp(field->key, key, length);
+}
+
+/* An entry has few fields, and most have the same ones: one walk over what is there. */
+static void take_field(log_doc *out, const hd_iter *field, uint64_t *space) {
+    if (field->key_length > 1) {
+        if (is_key(field, "user", 4)) take_instance(out, HD_SCOPE_USER, field->value);
+        else if (is_key(field, "session", 7)) take_instance(out, HD_SCOPE_SESSION, field->value);
+        else if (is_key(field, "new", 3)) out->created = number_of(field->value) != 0;
+        return;
+    }
+    switch (field->key_length ? *field->key : 0) {
+    case 'i': take_id(out, field->value); break;
+    case 'p': *space = number_of(field->value); break;
+    case 'm': out->name.meta = number_of(field->value) != 0; break;
+    case 'b': out->basis = number_of(field->value); break;
+    case 'g': out->guarded = number_of(field->value) != 0; break;
+    case 'o': out->ops = field->value; break;
+    default: break; /* not needed here */
+    }
+}
+
+bool log_commit_doc(hd_value made, size_t i, log_doc *out) {
+    hd_value entry = hd_value_index(object_get_bytes(made, "d", 1), i);
+    uint64_t space = 0;
+    size_t length;
+    *out = (log_doc){ .entry = entry, .name = { .scope = HD_SCOPE_SPACE, .instance = "" } };
+    for (hd_iter it = hd_iter_of(entry); hd_iter_next(&it);) take_field(out, &it, &space);
+    if (!out->name.id ||
+        !log_commit_space(made, (size_t)space, &out->name.space, &length, &out->seq))
+        return false;
+    out->name.space_length = (uint32_t)length;
+    hd_value last = hd_value_index(out->ops, hd_value_count(out->ops) - 1);
+    out->deleted = strcmp(hd_value_as_text(hd_value_index(last, 0), ""), "delete") == 0;
+    return hd_value_kind(out->ops) == HD_KIND_ARRAY;
+}
+
+uint64_t log_row_format(const log_row *row) { return number_at(row->body, "v"); }
+
+bool log_commit_told(const log_row *row, hd_value made) {
+    return number_at(row->body, "v") >= LOG_ACCOUNTS &&
+           value_is_absent(object_get_bytes(made, "u", 1));
+}
+
+bool log_doc_told(const log_row *row, hd_value made, size_t i) {
+    hd_value untold = object_get_bytes(made, "u", 1);
+    if (number_at(row->body, "v") < LOG_ACCOUNTS) return false;
+    for (size_t k = 0; k < hd_value_count(untold); k++)
+        if (hd_value_as_int(array_get(untold, k), -1) == (int64_t)i) return false;
+    return true;
+}
+
+hd_value log_doc_account(hd_value entry) { return object_get_bytes(entry, "f", 1); }
+
+/* What stands in front of a path; *path is behind it. */
+static uint8_t take_marks(const char *text, const char **path) {
+    *path = text + (*text == '*' || *text == '>');
+    if (*path != text) return *text == '*' ? TOUCH_WHOLE : TOUCH_REST;
+    uint8_t keys = *text == '+' ? TOUCH_KEYS : 0;
+    *path += keys != 0;
+    bool leaf = **path != '=';
+    *path += !leaf;
+    return keys | (leaf ? TOUCH_LEAF : 0);
+}
+
+static bool is_index(const hd_heap *heap, hd_path path) {
+    return path != HD_PATH_ROOT && path_key(heap, path)->index != KEY_NO_INDEX;
+}
+
+hd_status log_account_at(hd_heap *heap, hd_value account, size_t i, touched *out) {
+    size_t length;
+    const char *text = hd_value_text(array_get(account, i), &length);
+    if (!text) return HD_CORRUPT;
+    const char *path;
+    out->flags = take_marks(text, &path);
+    hd_status status = path_parse(heap, path, length - (size_t)(path - text), &out->path, NULL);
+    if (status) return status == HD_NOMEM ? HD_NOMEM : HD_CORRUPT;
+    if (!(out->flags & TOUCH_REST) || is_index(heap, out->path)) return HD_OK;
+    path_unref(heap, out->path);
+    return HD_CORRUPT;
+}
+
+hd_value log_doc_op_list(const log_doc *doc) { return doc->ops; }
+size_t log_doc_ops(const log_doc *doc) { return hd_value_count(log_doc_op_list(doc)); }
+
+/* ---- Operations -------------------------------------------------------------------------- */
+
+hd_status log_ops_at(hd_heap *heap, hd_value ops, size_t i, log_op *out) {
+    hd_value o = hd_value_index(ops, i);
+    *out = (log_op){ .path = HD_PATH_ROOT, .value = hd_value_index(o, 2) };
+    if (!op_of_word(hd_value_as_text(hd_value_index(o, 0), ""), &out->kind)) return HD_CORRUPT;
+    size_t length;
+    const char *path = hd_value_text(hd_value_index(o, 1), &length);
+    if (!path && out->kind != OP_DELETE) return HD_CORRUPT;
+    out->keep = (uint64_t)hd_value_as_int(hd_value_index(o, 3), 0);
+    hd_status status = path_parse(heap, path ? path : "", path ? length : 0, &out->path, NULL);
+    return status && status != HD_NOMEM ? HD_CORRUPT : status;
+}
+
+bool log_ops_start_anew(hd_value ops) {
+    hd_value first = hd_value_index(ops, 0);
+    const char *word = hd_value_as_text(hd_value_index(first, 0), "");
+    if (strcmp(word, "delete") == 0) return true;
+    return strcmp(word, "set") == 0 && hd_value_as_text(hd_value_index(first, 1), "/")[0] == '\0';
+}
+
+hd_status log_fold(hd_heap *heap, hd_value ops, hd_value *value) {
+    size_t n = hd_value_count(ops);
+    for (size_t i = 0; i < n; i++) {
+        log_op o;
+        hd_status status = log_ops_at(heap, ops, i, &o);
+        if (status) return status;
+        hd_value next = op_apply(heap, *value, o.kind, o.path, o.value, o.keep);
+        path_unref(heap, o.path);
+        if (value_is_failed(next)) {
+            if (hd_value_status(next) == HD_NOMEM) return HD_NOMEM;
+            continue;
+        }
+        value_unref(*value);
+        *value = next;
+    }
+    return HD_OK;
+}

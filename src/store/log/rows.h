@@ -1,0 +1,89 @@
+/* rows.h -- rows of the log, and the commits in them.
+ *
+ * A row is parsed as JSON into its reader's own heap and then walked: by the writer (to learn what
+ * other processes have committed), by a runtime (to tell its replica), by checkpoints and by the
+ * check (to fold). What a row looks like is told in docs/FORMAT.md. */
+#ifndef STORE_LOG_ROWS_H
+#define STORE_LOG_ROWS_H
+
+#include "store/commit.h"
+#include "store/sqlite/file.h"
+#include "store/log/tail.h"
+#include "value/json_write.h"
+
+/* A row, parsed. */
+typedef struct log_row {
+    uint64_t row;
+    hd_value body;          /* owned */
+    size_t length;          /* of its text */
+    hd_value commits;       /* borrowed from body */
+    VEC(uint64_t) payloads; /* hash of each commit's fragment */
+} log_row;
+
+/* Takes the row that a statement of SQL_LOG_AFTER or SQL_LOG_ROW stands on. HD_CORRUPT when its hash
+ * or form is wrong, HD_NOMEM. Finish it in any case. */
+hd_status log_row_read(file *f, hd_heap *heap, sqlite3_stmt *s, log_row *out);
+/* Notes that a row of the log is damaged, and how; returns HD_CORRUPT. */
+hd_status log_row_damaged(file *f, uint64_t row, const char *how);
+void log_row_fini(hd_heap *heap, log_row *row);
+
+static inline size_t log_row_commits(const log_row *row) { return hd_value_count(row->commits); }
+hd_value log_row_commit(const log_row *row, size_t i);
+/* In which it was written; 0: before rows said so. */
+uint64_t log_row_format(const log_row *row);
+/* The session of a commit, 16 bytes. HD_CORRUPT. */
+hd_status log_commit_session(const log_row *row, hd_value made, uint8_t out[16]);
+uint64_t log_commit_local_seq(hd_value made);
+hd_commit_class log_commit_class(hd_value made);
+
+/* The spaces written by a commit and the seqs they got. */
+size_t log_commit_spaces(hd_value made);
+bool log_commit_space(hd_value made, size_t i, const char **name, size_t *length, uint64_t *seq);
+
+/* A document that a commit changed. */
+typedef struct log_doc {
+    doc_name name;
+    uint64_t seq;
+    uint64_t basis;
+    bool created, guarded, deleted;
+    hd_value entry, ops; /* borrowed from the row */
+} log_doc;
+
+size_t log_commit_docs(hd_value made);
+/* False: the entry is malformed. */
+bool log_commit_doc(hd_value made, size_t i, log_doc *out);
+/* Whether all accounts of a commit hold; and that of one document: "f", or what its operations say. */
+bool log_commit_told(const log_row *row, hd_value made);
+bool log_doc_told(const log_row *row, hd_value made, size_t i);
+/* Its account, a list of places; absent: it is what the operations say. */
+hd_value log_doc_account(hd_value entry);
+/* One of them. HD_CORRUPT, HD_NOMEM. Let the path go with path_unref. */
+hd_status log_account_at(hd_heap *heap, hd_value account, size_t i, touched *out);
+
+typedef struct log_op {
+    op_kind kind;
+    hd_path path;   /* one reference, the caller's */
+    hd_value value; /* borrowed */
+    uint64_t keep;
+} log_op;
+
+size_t log_doc_ops(const log_doc *doc);
+/* HD_CORRUPT, HD_NOMEM. Let the path go with path_unref. */
+hd_status log_ops_at(hd_heap *heap, hd_value ops, size_t i, log_op *out);
+hd_value log_doc_op_list(const log_doc *doc);
+/* Whether the first operation replaces whatever was there. */
+bool log_ops_start_anew(hd_value ops);
+
+/* Folds operations (a list as in the log) over *value, which is replaced. Operations that do not
+ * fit what they find change nothing, as in a replica. HD_NOMEM, HD_CORRUPT. */
+hd_status log_fold(hd_heap *heap, hd_value ops, hd_value *value);
+
+/* JSON that may nest a little deeper than documents may, since they stand inside. Owned. */
+hd_value log_json_read(hd_heap *heap, const char *text, size_t length);
+
+uint64_t file_hash(const void *bytes, size_t size);
+/* A session as 32 hexadecimal digits. */
+void session_text(const uint8_t id[16], char out[33]);
+bool session_of_text(const char *text, size_t length, uint8_t out[16]);
+
+#endif

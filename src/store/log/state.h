@@ -1,0 +1,130 @@
+/* state.h -- what the writer thread knows, and how it comes to know it.
+ *
+ * Everything here belongs to the writer's thread (or to whoever has a turn while it rests), but for
+ * the part that says so. The state is a
+ * function of the file: writer_learn() builds it from checkpoint and log, writer_catch_up() adds the
+ * rows that other processes have appended since. */
+#ifndef STORE_LOG_STATE_H
+#define STORE_LOG_STATE_H
+
+#include "store/log/decode.h"
+#include "store/log/head.h"
+#include "store/sqlite/wal.h"
+#include "value/json_write.h"
+#include <pthread.h>
+
+/* The verdict on one commit. */
+typedef struct outcome_item {
+    uint64_t local_seq;
+    hd_status status;
+    uint32_t first_seq, seq_count; /* in outcome.seqs, in the order of the message's spaces */
+} outcome_item;
+
+/* The verdicts of one batch, in order of local seq. They hold at log row `row`; whoever delivers
+ * them must have delivered all rows up to `before`. */
+typedef struct outcome {
+    struct outcome *next;
+    uint64_t before, row; /* row == before when nothing was admitted */
+    VEC(outcome_item) items;
+    VEC(uint64_t) seqs;
+} outcome;
+
+typedef enum writer_command {
+    COMMAND_NONE,
+    COMMAND_CHECKPOINT, /* fold everything, large documents too */
+    COMMAND_PRUNE,
+    COMMAND_VACUUM,
+    COMMAND_REGISTER /* as a reader, so that nobody prunes what we have not seen */
+} writer_command;
+
+typedef struct batch {
+    struct batch *next;
+    json_buffer bytes; /* messages, one after the other */
+    size_t at;         /* those before are decided */
+    size_t judged;     /* those from `at` to here are in the row under way */
+} batch;
+
+/* A commit of ours that was found in the log after a COMMIT whose result was not known. */
+typedef struct recovered {
+    uint64_t local_seq, row;
+    uint32_t first_seq, seq_count;
+} recovered;
+
+/* What checkpoints have done, counted. */
+typedef struct fold_counts {
+    uint64_t slices;
+    uint32_t most;   /* documents and rows of nodes in the largest of them */
+    uint64_t groups; /* of commits, while a checkpoint was under way */
+    uint32_t waited; /* slices in a row that a queued commit has waited for, at most */
+} fold_counts;
+
+typedef struct writer {
+    hd_env env;
+    hd_options options; /* numbers only are used */
+    uint8_t session[16];
+    char session_text[33];
+
+    /* The thread's own. */
+    file file;
+    hd_heap *heap;
+    heads heads;
+    decoder decoder;
+    tail tail;
+    uint32_t session_index;  /* of our session in heads */
+    uint64_t row;            /* the last log row that heads and tail include */
+    uint64_t checkpoint;     /* the last log row that head rows include */
+    uint64_t kept;           /* bytes of log text at or below it that were not pruned */
+    uint64_t fold_to;        /* a checkpoint is under way up to this row; 0: none */
+    uint32_t waiting;        /* slices since a commit was queued, or since the last group */
+    VEC(uint64_t) last_seqs; /* of each space, at the checkpoint before */
+    uint64_t last_row;       /* the last row then */
+    uint64_t forgotten;      /* what changed after this row is all in the heads */
+    bool known;              /* heads and tail are what the file says; else learn it anew */
+    bool fold_is_blocked; /* a head row is damaged: nothing is folded unless a caller asks for it */
+    uint64_t prune_to;    /* log rows up to this one are being deleted; 0: none are */
+    bool registered;
+    uint64_t told; /* the position that our row in `reader` says */
+    verdict verdict;
+    json_buffer commits, sizes, body; /* of the row under way */
+    uint32_t admitted;                /* commits in it */
+    wal wal;
+    batch *todo; /* taken, not decided */
+    VEC(recovered) recovered;
+    VEC(uint64_t) recovered_seqs;
+    uint32_t attempts; /* failures in a row */
+    uint32_t courtesy; /* groups for which we still step aside for others */
+
+    /* Shared; under `lock`. */
+    pthread_t thread;
+    bool running;
+    pthread_mutex_t lock;
+    pthread_cond_t done; /* a command has been carried out, or a turn is over */
+    bool resting;        /* the thread sleeps: what is its own may be used in a turn */
+    bool watching;       /* it will wake by itself to fold the tail */
+    bool in_turn;        /* another thread has what is the thread's own; only if resting */
+    uint64_t turns;
+    int wake_fd;   /* eventfd: there is something to do */
+    int notify_fd; /* eventfd, borrowed: outcomes are ready */
+    batch *queue, **queue_end;
+    batch *spare; /* used up: its memory goes back to the runtime */
+    outcome *ready, **ready_end;
+    writer_command command;
+    hd_status command_status;
+    hd_error command_error;
+    bool stop;
+    hd_status trouble; /* of the last attempt; HD_OK: none */
+    hd_error trouble_error;
+    uint64_t folded; /* the last complete checkpoint, for the other side */
+    fold_counts folds;
+    bool busy;     /* a batch is with the thread */
+    uint64_t seen; /* the last row that our runtime has delivered */
+    bool report;   /* our row in `reader` is to say so */
+} writer;
+
+/* Builds the state anew from the file. On failure it is not `known`. */
+hd_status writer_learn(writer *w);
+/* Adds rows that others have appended; within a transaction. On failure it is not `known`. */
+hd_status writer_catch_up(writer *w);
+void writer_forget(writer *w);
+
+#endif

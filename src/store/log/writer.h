@@ -1,0 +1,50 @@
+/* writer.h -- the thread that writes: judges commits, appends them to the log, checkpoints.
+ *
+ * One for each open runtime on a file. It owns a connection, a heap and the heads that admission
+ * works on; a runtime hands it batches of messages (bytes) and takes back outcomes.
+ *
+ *     take everything queued --> lock the file --> catch up on others' rows --> admit each
+ *         --> one row for all that are admitted --> COMMIT (the one fsync) --> outcomes
+ *
+ * A runtime that has nothing to do but wait for the outcome takes a turn at this itself, so that a
+ * single commit costs no wake-ups.
+ *
+ * There is no timer: while one COMMIT waits for the disk the next batch gathers. Whatever happens in
+ * memory before COMMIT is thrown away when it fails: the writer then learns the file anew, finds out
+ * whether its row is there (S11), and judges again what is not.
+ *
+ * Transient trouble (busy, I/O, disk full) loses nothing: the batch stays and is tried again.
+ *
+ * The environment's `alloc` and `log` are called from this thread too, so they must be safe to call
+ * from two threads at once, as the system's are. */
+#ifndef STORE_LOG_WRITER_H
+#define STORE_LOG_WRITER_H
+
+#include "store/log/judge.h"
+
+/* Opens the file, learns it and starts the thread. `notify_fd` is written to when outcomes are
+ * ready. */
+hd_status writer_open(const char *file, const hd_options *options, const hd_env *env,
+                      const uint8_t session[16], int notify_fd, writer **out, hd_error *error);
+/* Gives a last try to what is queued, checkpoints, ends the thread. */
+void writer_close(writer *w);
+
+/* Takes the bytes over; `bytes` is empty afterwards. HD_NOMEM: it is as it was. Then either the
+ * thread starts on it, or, if it rests, whoever has pushed does the thread's work: judges, commits,
+ * and finds the outcome ready. False: somebody must start the thread. */
+hd_status writer_push(writer *w, json_buffer *bytes);
+void writer_start(writer *w);
+bool writer_turn(writer *w);
+/* All outcomes that are ready, in order; the caller's. `seen` is the last row that was delivered.
+ * *folded is the checkpoint's row, *trouble why the last attempts failed; its status is HD_OK if none did. */
+outcome *writer_take(writer *w, uint64_t seen, uint64_t *folded, hd_error *trouble);
+/* The runtime has delivered everything up to row `seen`: its row among the readers will say so. Not more
+ * often than once a second or so: somewhen it is written. */
+void writer_report(writer *w, uint64_t seen);
+/* Nothing is queued or under way. */
+bool writer_idle(writer *w);
+fold_counts writer_folds(writer *w);
+/* Carries a command out and waits for it. */
+hd_status writer_do(writer *w, writer_command command, hd_error *error);
+
+#endif
