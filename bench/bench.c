@@ -401,9 +401,9 @@ double bench_ns_per_op(const bench *b, void (*run)(void *ctx, uint64_t n), void 
 
 /* ---- Allocations ------------------------------------------------------------------------- */
 
-static void *counting_alloc(void *ctx, void *block, size_t old_size, size_t size) {
+static void *counting_alloc(void *block, size_t old_size, size_t size, void *ctx) {
     bench_allocs *counts = ctx;
-    void *moved = counts->inner.alloc(counts->inner.ctx, block, old_size, size);
+    void *moved = counts->inner.alloc(block, old_size, size, counts->inner.ctx);
     if (size == 0) {
         counts->frees += block != NULL;
         counts->live_bytes -= block ? old_size : 0;
@@ -426,14 +426,14 @@ static uint64_t counting_wall(void *ctx) {
     return counts->inner.wall_ms(counts->inner.ctx);
 }
 
-static void counting_random(void *ctx, void *out, size_t size) {
+static void counting_random(void *out, size_t size, void *ctx) {
     bench_allocs *counts = ctx;
-    counts->inner.random(counts->inner.ctx, out, size);
+    counts->inner.random(out, size, counts->inner.ctx);
 }
 
-static void counting_log(void *ctx, hd_log_level level, const char *line) {
+static void counting_log(hd_log_level level, const char *line, void *ctx) {
     bench_allocs *counts = ctx;
-    counts->inner.log(counts->inner.ctx, level, line);
+    counts->inner.log(level, line, counts->inner.ctx);
 }
 
 hd_env bench_count_allocs(hd_env inner, bench_allocs *counts) {

@@ -46,7 +46,7 @@ static hd_status look(hd_tx *tx, void *ctx) {
     return HD_OK;
 }
 
-static void note(void *ctx, const char *id, hd_status status) {
+static void note(const char *id, hd_status status, void *ctx) {
     world *w = ctx;
     w->told++;
     w->failed += status != HD_OK;
@@ -64,7 +64,7 @@ static void handle(world *w, hd_handler_fn fn) {
 
 static void wait_for(const world *w, uint64_t deadline) {
     const hd_env *env = hd_runtime_env(w->rt);
-    env->wait(env->ctx, hd_runtime_fd(w->rt), deadline);
+    env->wait(hd_runtime_fd(w->rt), deadline, env->ctx);
 }
 
 /* Keeps `flight` events waiting or under way until n have been handled. */
@@ -118,7 +118,7 @@ static void throughput(bench *b, const char *name, bool bare, double must) {
 
 /* ---- durable */
 
-static void ignore(void *ctx, hd_status status) { ((world *)ctx)->told += status == HD_OK; }
+static void ignore(hd_status status, void *ctx) { ((world *)ctx)->told += status == HD_OK; }
 
 /* The same store without events: what there is to be reached. */
 static double commit_rate(const char *file, uint64_t n, uint64_t flight) {
@@ -215,7 +215,7 @@ static hd_cell *copies(world *w, uint32_t n) {
     return pairs;
 }
 
-static void ignore_value(void *ctx, hd_value v) { BENCH_KEEP(v.bits); }
+static void ignore_value(hd_value v, void *ctx) { BENCH_KEEP(v.bits); }
 
 static void demand_all(world *w, const hd_cell *pairs, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) hd_pull(w->rt, pairs[2 * i + 1], ignore_value, NULL);

@@ -29,7 +29,7 @@ static hd_value price(hd_tx *tx, hd_value element, void *ctx) {
     return hd_int(hd_tx_pool(tx), 2 * hd_value_as_int(hd_value_at(element, "price"), 0));
 }
 
-static void look(void *ctx, hd_value v) {
+static void look(hd_value v, void *ctx) {
     (void)ctx;
     BENCH_KEEP(v.bits);
 }

@@ -266,7 +266,7 @@ static hd_value twice(hd_tx *tx, hd_value in, void *ctx) {
     return hd_int(hd_tx_pool(tx), 2 * hd_value_as_int(in, 0));
 }
 
-static void show(void *ctx, hd_value v) {
+static void show(hd_value v, void *ctx) {
     (void)ctx;
     effects += hd_value_as_int(v, 0) == 16;
 }
@@ -322,7 +322,7 @@ typedef struct told {
     uint64_t pieces, nodes;
 } told;
 
-static bool count_stale(void *ctx, const hd_stale_piece *piece) {
+static bool count_stale(const hd_stale_piece *piece, void *ctx) {
     told *t = ctx;
     t->pieces++;
     t->nodes += piece->nodes;

@@ -121,7 +121,7 @@ static hd_cell make_table(world *w, const char *name, uint32_t count) {
     return table;
 }
 
-static void look(void *ctx, hd_value v) {
+static void look(hd_value v, void *ctx) {
     (void)ctx;
     BENCH_KEEP(v.bits);
 }

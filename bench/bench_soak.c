@@ -159,7 +159,7 @@ typedef struct flight {
 
 static flight *spare;
 
-static void take_verdict(void *ctx, hd_status status) {
+static void take_verdict(hd_status status, void *ctx) {
     flight *f = ctx;
     if (status) bench_wrong(f->s->b, "soak: %s", hd_status_name(status));
     note_latency(f->s, f->due_ns, bench_wall_ns());

@@ -54,7 +54,7 @@ typedef struct committing {
     bool one_key; /* a small write into a document instead of a 400-byte one */
 } committing;
 
-static void count_verdict(void *ctx, hd_status status) {
+static void count_verdict(hd_status status, void *ctx) {
     committing *c = ctx;
     c->done++;
     if (status) c->wrong++;
@@ -92,7 +92,7 @@ static void commit_many(committing *c, uint64_t total, uint64_t in_flight) {
             return;
         }
         if (c->sent - c->done >= in_flight || (c->sent == total && c->done < total))
-            env.wait(env.ctx, fd, hd_runtime_deadline(c->rt));
+            env.wait(fd, hd_runtime_deadline(c->rt), env.ctx);
     }
 }
 
@@ -427,7 +427,7 @@ typedef struct watching {
     int pipe;
 } watching;
 
-static void tell_time(void *ctx, const hd_notice *notice) {
+static void tell_time(const hd_notice *notice, void *ctx) {
     if (notice->kind != HD_CHANGE_INTEGRATE) return;
     uint64_t now = bench_wall_ns();
     if (write(((watching *)ctx)->pipe, &now, sizeof now) < 0) _exit(1);

@@ -118,7 +118,7 @@ static void fill_document(world *w, hd_cell document) {
     if (hd_tx_commit(tx, NULL, NULL) || hd_runtime_sync(w->rt)) abort();
 }
 
-static void count_changes(void *ctx, const hd_notice *notice) {
+static void count_changes(const hd_notice *notice, void *ctx) {
     world *w = ctx;
     w->heard += notice->count;
 }

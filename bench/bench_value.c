@@ -132,8 +132,8 @@ static void bench_set(bench *b, uint32_t count, const char *name, const char *no
 
 /* ---- Comparing --------------------------------------------------------------------------- */
 
-static bool count_place(void *ctx, const hd_step *path, size_t depth, hd_value before,
-                        hd_value after) {
+static bool count_place(const hd_step *path, size_t depth, hd_value before, hd_value after,
+                        void *ctx) {
     (void)path, (void)depth, (void)before, (void)after;
     ++*(uint64_t *)ctx;
     return true;

@@ -57,7 +57,7 @@ static double cpu_us(void) {
 
 /* ---- commits */
 
-static void count_done(void *ctx, hd_status status) {
+static void count_done(hd_status status, void *ctx) {
     side *s = ctx;
     s->done++;
     if (status) bench_wrong(s->b, "a commit was refused: %s", hd_status_name(status));
@@ -113,7 +113,7 @@ static void commit_many(side *s, uint64_t count) {
         while (s->number < until && s->number - s->done < IN_FLIGHT) commit_one(s);
         if (hd_runtime_pump(s->rt)) bench_wrong(s->b, "pump failed");
         if (s->done < until && (s->number - s->done >= IN_FLIGHT || s->number == until))
-            env.wait(env.ctx, hd_runtime_fd(s->rt), hd_runtime_deadline(s->rt));
+            env.wait(hd_runtime_fd(s->rt), hd_runtime_deadline(s->rt), env.ctx);
     }
 }
 

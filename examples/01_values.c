@@ -11,8 +11,8 @@ static void print(hd_pool *pool, const char *label, hd_value v) {
 }
 
 /* Called once for each smallest place where the two carts differ. */
-static bool show_difference(void *ctx, const hd_step *path, size_t depth, hd_value before,
-                            hd_value after) {
+static bool show_difference(const hd_step *path, size_t depth, hd_value before, hd_value after,
+                            void *ctx) {
     hd_pool *pool = ctx;
     printf("differs");
     for (size_t i = 0; i < depth; i++) {

@@ -24,7 +24,7 @@ static hd_cell room(hd_build *b) {
     return hd_derive(b, "size", square_metres, describe, NULL);
 }
 
-static void show(void *ctx, hd_value v) {
+static void show(hd_value v, void *ctx) {
     (void)ctx;
     printf("the room is %s\n", hd_value_as_text(v, "?"));
 }

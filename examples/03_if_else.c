@@ -16,7 +16,7 @@ static hd_cell page(hd_build *b) {
                       hd_derive(b, "welcome", n, slowly, "welcome"));
 }
 
-static void show(void *ctx, hd_value v) {
+static void show(hd_value v, void *ctx) {
     (void)ctx;
     printf("%s\n", hd_value_as_text(v, "?"));
 }

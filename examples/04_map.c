@@ -24,7 +24,7 @@ static hd_cell cart(hd_build *b) {
     return hd_gather(b, "all", dear); /* values instead of links */
 }
 
-static void show(void *ctx, hd_value v) {
+static void show(hd_value v, void *ctx) {
     printf("%s\n", hd_json_print(ctx, v, HD_JSON_COMPACT, NULL));
 }
 

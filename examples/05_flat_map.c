@@ -16,7 +16,7 @@ static hd_cell blog(hd_build *b) {
     return hd_flat_map(b, "tags", articles, &(hd_each){ .fn = tags });
 }
 
-static void show(void *ctx, hd_value v) {
+static void show(hd_value v, void *ctx) {
     printf("%s\n", hd_json_print(ctx, v, HD_JSON_COMPACT, NULL));
 }
 

@@ -19,7 +19,7 @@ static hd_value is_even(hd_tx *tx, hd_value n, void *ctx) {
     return hd_bool(hd_value_as_int(n, 0) % 2 == 0);
 }
 
-static void show(void *ctx, hd_value v) {
+static void show(hd_value v, void *ctx) {
     printf("%s%s\n", (const char *)ctx, hd_value_as_bool(v, false) ? "even" : "odd");
 }
 

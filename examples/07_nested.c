@@ -32,7 +32,7 @@ static hd_cell generator(hd_build *b) {
     return hd_derive_pattern(b, "generated", generate, y, &x, 1);
 }
 
-static void show(void *ctx, hd_value v) {
+static void show(hd_value v, void *ctx) {
     (void)ctx;
     printf("x * y = %lld\n", (long long)hd_value_as_int(v, -1));
 }

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-static void show(void *ctx, hd_value v) {
+static void show(hd_value v, void *ctx) {
     (void)ctx;
     printf("a note says: %s\n", hd_value_as_text(v, "?"));
 }
@@ -25,7 +25,7 @@ static hd_status on_note(hd_tx *tx, const hd_event *event, void *ctx) {
     return hd_tx_launch_piece(tx, &spec, &piece);
 }
 
-static bool count(void *ctx, const hd_listing *entry) {
+static bool count(const hd_listing *entry, void *ctx) {
     (void)entry;
     ++*(int *)ctx;
     return true;
@@ -36,7 +36,7 @@ struct found {
     char id[HD_ID_SIZE];
 };
 
-static bool describe(void *ctx, const hd_piece_info *info) {
+static bool describe(const hd_piece_info *info, void *ctx) {
     struct found *last = ctx;
     last->piece = info->piece;
     snprintf(last->id, sizeof last->id, "%s", info->id); /* the texts go with the piece */

@@ -56,7 +56,7 @@ static hd_cell clock_ticks(hd_build *b, const char *name) {
 
 static hd_cell wall(hd_build *b) { return clock_ticks(b, "clock"); }
 
-static void show(void *ctx, hd_value v) {
+static void show(hd_value v, void *ctx) {
     (void)ctx;
     printf("%s\n", hd_value_as_text(v, "?"));
 }

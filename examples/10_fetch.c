@@ -16,7 +16,7 @@ static hd_cell weather(hd_build *b) {
     return hd_fetch(b, "report", url, &(hd_fetch_options){ .timeout_ms = 5000 });
 }
 
-static void show(void *ctx, hd_value v) {
+static void show(hd_value v, void *ctx) {
     printf("%s\n", hd_json_print(ctx, v, HD_JSON_COMPACT, NULL));
 }
 

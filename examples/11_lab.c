@@ -48,7 +48,7 @@ static void a_note_in_the_making_is_left_alone(void) {
     hd_lab_close(lab);
 }
 
-static void print_message(void *ctx, const char *message) {
+static void print_message(const char *message, void *ctx) {
     (void)ctx;
     printf("%s\n", message);
 }

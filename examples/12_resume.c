@@ -9,7 +9,7 @@ static hd_value with_tax(hd_tx *tx, hd_value price, void *ctx) {
     return hd_double(hd_value_number(price) * 1.25);
 }
 
-static void show(void *ctx, hd_value v) {
+static void show(hd_value v, void *ctx) {
     (void)ctx;
     printf("  total: %g\n", hd_value_number(v));
 }

@@ -17,7 +17,7 @@ static hd_cell article(hd_build *b) {
     return hd_lift(b, "gross", gross, NULL, in, 3);
 }
 
-static void show(void *ctx, hd_value v) {
+static void show(hd_value v, void *ctx) {
     printf("  %s costs %lld\n", (const char *)ctx, (long long)hd_value_as_int(v, 0));
 }
 

@@ -4,7 +4,7 @@
 #include "shop/shop.h"
 
 /* Told when the sale is stored, or why it is not. */
-static void tell(void *ctx, const char *id, hd_status status) {
+static void tell(const char *id, hd_status status, void *ctx) {
     (void)id;
     printf("%s: %s\n", (const char *)ctx, status ? hd_status_text(status) : "sold");
 }

@@ -36,6 +36,9 @@ extern "C" {
 
 #define HD_VERSION "0.1.0"
 
+/* Gives `ctx` back: what it was given to has ended, and does not use it any more. */
+typedef void (*hd_release_fn)(void *ctx);
+
 /* The version of the library that is linked, as text ("0.1.0"). */
 HD_API const char *hd_version(void);
 
@@ -120,6 +123,20 @@ typedef struct hd_error {
 
 typedef enum hd_log_level { HD_LOG_ERROR, HD_LOG_WARN, HD_LOG_INFO, HD_LOG_DEBUG } hd_log_level;
 
+/* Realloc-shaped: block NULL allocates, size 0 frees (and returns NULL), otherwise resizes.
+ * `old_size` is the size given when the block was made. Returns NULL when there is no memory; the old
+ * block is then untouched. Blocks are aligned for any type. */
+typedef void *(*hd_alloc_fn)(void *block, size_t old_size, size_t size, void *ctx);
+/* Reads a clock. */
+typedef uint64_t (*hd_clock_fn)(void *ctx);
+/* Fills `out` with unpredictable bytes. */
+typedef void (*hd_random_fn)(void *out, size_t size, void *ctx);
+/* One line, without a newline. */
+typedef void (*hd_line_fn)(hd_log_level level, const char *line, void *ctx);
+/* Blocks until the descriptor is readable (-1: none) or the monotonic clock reaches `deadline_ns`
+ * (UINT64_MAX: never). May return early. */
+typedef void (*hd_wait_fn)(int fd, uint64_t deadline_ns, void *ctx);
+
 /* Everything heddle takes from outside. Fill in what you want to replace and pass it at open;
  * start from hd_env_system(). The functions must outlive every object opened with them, and must be
  * safe to call from several threads: a store in a file has a thread of its own.
@@ -127,26 +144,12 @@ typedef enum hd_log_level { HD_LOG_ERROR, HD_LOG_WARN, HD_LOG_INFO, HD_LOG_DEBUG
  * The library copies the struct, so it may live on the stack of the opener. */
 typedef struct hd_env {
     void *ctx; /* passed to each function below */
-
-    /* Realloc-shaped: block NULL allocates, size 0 frees (and returns NULL), otherwise resizes.
-     * `old_size` is the size given when the block was made. Returns NULL when there is no memory;
-     * the old block is then untouched. Blocks are aligned for any type. */
-    void *(*alloc)(void *ctx, void *block, size_t old_size, size_t size);
-
-    /* Nanoseconds of a clock that never goes back, and milliseconds since 1970. */
-    uint64_t (*monotonic_ns)(void *ctx);
-    uint64_t (*wall_ms)(void *ctx);
-
-    /* Fills `out` with unpredictable bytes. */
-    void (*random)(void *ctx, void *out, size_t size);
-
-    /* One line, without a newline. */
-    void (*log)(void *ctx, hd_log_level level, const char *line);
-
-    /* Blocks until the descriptor is readable (-1: none) or the monotonic clock reaches
-     * `deadline_ns` (UINT64_MAX: never). May return early. Only the calls that say that they wait
-     * (settle, sync, run, close) use it. */
-    void (*wait)(void *ctx, int fd, uint64_t deadline_ns);
+    hd_alloc_fn alloc;
+    hd_clock_fn monotonic_ns; /* nanoseconds of a clock that never goes back */
+    hd_clock_fn wall_ms;      /* milliseconds since 1970 */
+    hd_random_fn random;
+    hd_line_fn log;
+    hd_wait_fn wait; /* only the calls that say that they wait (settle, sync, run, close) use it */
 } hd_env;
 
 /* The system's: malloc, CLOCK_MONOTONIC, getrandom; warnings and errors go to stderr. */

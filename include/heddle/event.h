@@ -85,7 +85,7 @@ typedef struct hd_handler_spec {
     hd_cell stream;
     hd_handler_fn fn;
     void *ctx;
-    void (*release)(void *ctx); /* called when the handler is gone; may be NULL */
+    hd_release_fn release; /* called when the handler is gone; may be NULL */
 
     /* What it reads: cells, best with a schema; what the event's schema describes of the payload,
      * through the links in it; or whatever `preflight` reads. One of these must be given, or
@@ -113,7 +113,7 @@ HD_API void hd_handler_remove(hd_runtime *rt, hd_handler handler);
 
 /* Called, once per event, when there is no handler for a stream: it may register one and return
  * HD_OK, or return HD_PENDING; then the program calls hd_handler_loaded later. */
-typedef hd_status (*hd_handler_load_fn)(void *ctx, hd_runtime *rt, hd_cell stream);
+typedef hd_status (*hd_handler_load_fn)(hd_runtime *rt, hd_cell stream, void *ctx);
 HD_API hd_status hd_runtime_on_unhandled(hd_runtime *rt, hd_handler_load_fn fn, void *ctx);
 HD_API void hd_handler_loaded(hd_runtime *rt, hd_cell stream, hd_status status);
 
@@ -124,7 +124,7 @@ HD_API void hd_handler_loaded(hd_runtime *rt, hd_cell stream, hd_status status);
  * in the store. HD_EXISTS: it was handled before, or elsewhere. HD_ORIGIN_FAILED: the transaction
  * that sent it did not commit. HD_NOT_FOUND: no handler. HD_BUSY: a later one took its place in a
  * stream that was full. HD_CLOSED: the runtime closed before. */
-typedef void (*hd_outcome_fn)(void *ctx, const char *id, hd_status status);
+typedef void (*hd_outcome_fn)(const char *id, hd_status status, void *ctx);
 
 typedef struct hd_send_options {
     /* The sender's own id, for events from outside that may be delivered twice: the same principal,
@@ -200,7 +200,7 @@ HD_API hd_status hd_tx_after_commit(hd_tx *tx, hd_verdict_fn fn, void *ctx);
  * the channel once that is confirmed: at least once, each time with the same key. */
 HD_API hd_status hd_tx_outbox(hd_tx *tx, const char *channel, hd_value message);
 /* HD_OK: done, the record is removed. Anything else: again later (100 ms, doubling to a minute). */
-typedef hd_status (*hd_channel_fn)(void *ctx, const char *key, hd_value message);
+typedef hd_status (*hd_channel_fn)(const char *key, hd_value message, void *ctx);
 /* Takes up what is waiting in the space too, from this process or an earlier one. Opened again: `fn`
  * and `ctx` are replaced. */
 HD_API hd_status hd_channel_open(hd_runtime *rt, const char *space, const char *channel,
@@ -243,7 +243,7 @@ typedef struct hd_event_trace {
     bool truncated;
 } hd_event_trace;
 /* Sets the function that is called at each stage of each handling; NULL: none. */
-typedef void (*hd_event_trace_fn)(void *ctx, const hd_event_trace *trace);
+typedef void (*hd_event_trace_fn)(const hd_event_trace *trace, void *ctx);
 HD_API hd_status hd_runtime_trace_events(hd_runtime *rt, hd_event_trace_fn fn, void *ctx);
 
 /* Why an event that is first in line does not run. */

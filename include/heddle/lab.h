@@ -99,21 +99,24 @@ HD_API void hd_lab_env_log_clear(hd_lab_env *world);
  * than that. After each run everything must be freed. The body calls what it tests, accepts HD_NOMEM, and
  * cleans up; if hd_lab_env_failed() is false, what it tests must have succeeded. Returns the number of
  * allocations of a run in which none fails. */
-typedef void (*hd_lab_body)(hd_lab_env *world, void *ctx);
-HD_API uint64_t hd_lab_each_allocation_failure(hd_lab_body body, void *ctx);
+typedef void (*hd_lab_body_fn)(hd_lab_env *world, void *ctx);
+HD_API uint64_t hd_lab_each_allocation_failure(hd_lab_body_fn body, void *ctx);
 
 /* ---- The lab ----------------------------------------------------------------------------- */
 
 /* A store, and runtimes on it. */
 typedef struct hd_lab hd_lab;
 
+/* Called when an expectation does not hold. It may leave by longjmp, as test frameworks do. If it returns,
+ * the expectation returns false. */
+typedef void (*hd_lab_fail_fn)(const char *message, void *ctx);
+
 typedef struct hd_lab_options {
     bool in_file;    /* the store is a SQLite file, removed at the end; default: in memory */
     bool load_late;  /* in memory: documents arrive late, as from a remote store */
     hd_lab_env *env; /* default: a new one. Borrowed: close it after the lab */
-    /* Called when an expectation does not hold. It may leave by longjmp, as test frameworks do. If it
-     * returns, the expectation returns false. Default: prints the message and aborts. */
-    void (*fail)(void *ctx, const char *message);
+    /* Default: prints the message and aborts. */
+    hd_lab_fail_fn fail;
     void *ctx;
 } hd_lab_options;
 

@@ -173,7 +173,7 @@ HD_API hd_cell hd_build_node(hd_build *b, const hd_node_spec *spec);
 /* Has fn called when the build ends, because the piece stops or the row or derived pattern ends, or when
  * a derived pattern is built again and does not mention fn. It is called after the nodes of the build have
  * ended, the function that was added last first. If this call fails, fn is called at once. */
-HD_API void hd_build_on_stop(hd_build *b, void (*fn)(void *ctx), void *ctx);
+HD_API void hd_build_on_stop(hd_build *b, hd_release_fn fn, void *ctx);
 
 /* ---- Fetch ------------------------------------------------------------------------------- */
 
@@ -262,8 +262,8 @@ typedef struct hd_piece_info {
 HD_API hd_status hd_piece_inspect(const hd_runtime *rt, hd_piece piece, hd_piece_info *out);
 /* Calls fn for every piece that runs, in order of their starts, until it returns false. To list stored
  * pieces that do not run, too: hd_runtime_list(rt, space, "piece", ...). */
-HD_API void hd_runtime_pieces(const hd_runtime *rt,
-                              bool (*fn)(void *ctx, const hd_piece_info *info), void *ctx);
+typedef bool (*hd_piece_fn)(const hd_piece_info *info, void *ctx);
+HD_API void hd_runtime_pieces(const hd_runtime *rt, hd_piece_fn fn, void *ctx);
 
 #ifdef __cplusplus
 }

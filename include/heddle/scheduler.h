@@ -61,7 +61,7 @@ typedef struct hd_node_spec {
     const char *name; /* unique among its siblings; NULL: anonymous, without durable identity */
     hd_action_fn fn;
     void *ctx;
-    void (*release)(void *ctx); /* called when the node is gone; may be NULL */
+    hd_release_fn release; /* called when the node is gone; may be NULL */
 
     bool effect;
     hd_cell output;              /* of a computation */
@@ -116,7 +116,7 @@ HD_API hd_node hd_compute(hd_runtime *rt, const char *name, hd_action_fn fn, voi
 HD_API hd_node hd_effect(hd_runtime *rt, const char *name, hd_action_fn fn, void *ctx);
 
 /* Calls fn with the cell's value now and whenever it changes. The value is borrowed. No cell: HD_USAGE. */
-typedef void (*hd_sink_fn)(void *ctx, hd_value v);
+typedef void (*hd_sink_fn)(hd_value v, void *ctx);
 HD_API hd_node hd_sink(hd_runtime *rt, hd_cell cell, hd_sink_fn fn, void *ctx);
 
 /* The same with more to say. What is left out of the spec is as in hd_sink; later versions may add to it. */
@@ -236,7 +236,7 @@ typedef struct hd_failure {
 } hd_failure;
 
 /* Every handler is called; without one, failures are logged as uncaught. */
-typedef void (*hd_error_fn)(void *ctx, const hd_failure *failure);
+typedef void (*hd_error_fn)(const hd_failure *failure, void *ctx);
 HD_API hd_status hd_runtime_on_error(hd_runtime *rt, hd_error_fn fn, void *ctx);
 /* For an action: sets the message that is reported with the status it is about to return, and returns that
  * status. Outside of actions and handlers the message is lost. */
@@ -249,7 +249,7 @@ typedef struct hd_log_entry {
     const char *action, *piece, *space; /* as in hd_failure */
     const char *pattern;                /* ditto */
 } hd_log_entry;
-typedef bool (*hd_log_fn)(void *ctx, hd_log_entry *entry);
+typedef bool (*hd_log_fn)(hd_log_entry *entry, void *ctx);
 HD_API void hd_runtime_on_log(hd_runtime *rt, hd_log_fn fn, void *ctx);
 HD_API void hd_tx_log(hd_tx *tx, hd_log_level level, const char *format, ...) HD_PRINTF(3, 4);
 
@@ -315,11 +315,12 @@ typedef struct hd_node_info {
 } hd_node_info;
 HD_API hd_status hd_node_inspect(const hd_runtime *rt, hd_node node, hd_node_info *out);
 /* Every node, in order of position. Return false to stop. */
-typedef bool (*hd_node_fn)(void *ctx, const hd_node_info *info);
+typedef bool (*hd_node_fn)(const hd_node_info *info, void *ctx);
 HD_API void hd_runtime_nodes(const hd_runtime *rt, hd_node_fn fn, void *ctx);
 /* Calls `fn` for each node that reads what this one writes, once; `fn` may cancel them. HD_NOT_FOUND;
  * HD_NOMEM: `fn` was not called. */
-HD_API hd_status hd_node_dependents(const hd_runtime *rt, hd_node node, void (*fn)(void *, hd_node),
+typedef void (*hd_dependent_fn)(hd_node dependent, void *ctx);
+HD_API hd_status hd_node_dependents(const hd_runtime *rt, hd_node node, hd_dependent_fn fn,
                                     void *ctx);
 
 typedef struct hd_scheduler_stats {
@@ -388,7 +389,7 @@ typedef struct hd_cause {
  * one that is invalid, what changed again since its last run is told as pending.
  * Texts are good during the call. False stops. */
 #define HD_WHY_DEPTH 32
-typedef bool (*hd_cause_fn)(void *ctx, const hd_cause *cause);
+typedef bool (*hd_cause_fn)(const hd_cause *cause, void *ctx);
 HD_API hd_status hd_node_why(const hd_runtime *rt, hd_node node, hd_cause_fn fn, void *ctx);
 
 /* ---- Traces -------------------------------------------------------------------------------- */
@@ -458,26 +459,26 @@ typedef struct hd_settle_trace {
 } hd_settle_trace;
 
 /* Oldest first; false stops. Texts and cells are good during the call. */
-HD_API void hd_trace_triggers(const hd_runtime *rt, bool (*fn)(void *, const hd_trigger *),
-                              void *ctx);
-HD_API void hd_trace_runs(const hd_runtime *rt, bool (*fn)(void *, const hd_run_trace *),
-                          void *ctx);
-HD_API void hd_trace_settles(const hd_runtime *rt, bool (*fn)(void *, const hd_settle_trace *),
-                             void *ctx);
+typedef bool (*hd_trigger_fn)(const hd_trigger *trigger, void *ctx);
+typedef bool (*hd_run_trace_fn)(const hd_run_trace *run, void *ctx);
+typedef bool (*hd_settle_trace_fn)(const hd_settle_trace *pass, void *ctx);
+HD_API void hd_trace_triggers(const hd_runtime *rt, hd_trigger_fn fn, void *ctx);
+HD_API void hd_trace_runs(const hd_runtime *rt, hd_run_trace_fn fn, void *ctx);
+HD_API void hd_trace_settles(const hd_runtime *rt, hd_settle_trace_fn fn, void *ctx);
 
 /* ---- Pictures ------------------------------------------------------------------------------ */
 
 /* The graph as {"nodes": [...], "edges": [...]}; a failed value: no memory. */
 HD_API hd_value hd_graph_snapshot(const hd_runtime *rt, hd_pool *pool);
-/* The same for Graphviz. HD_ABORTED: the sink said stop. */
-HD_API hd_status hd_graph_write_dot(const hd_runtime *rt, hd_json_sink sink, void *ctx);
+/* The same for Graphviz. HD_ABORTED: fn returned false. */
+HD_API hd_status hd_graph_write_dot(const hd_runtime *rt, hd_text_fn fn, void *ctx);
 /* The traced runs and passes in the format of chrome://tracing. */
 HD_API hd_value hd_trace_chrome(const hd_runtime *rt, hd_pool *pool);
 
 /* ---- Stopping at a node -------------------------------------------------------------------- */
 
 /* Called before the node's body. It may read and inspect, and must not write, register or cancel. */
-typedef void (*hd_break_fn)(void *ctx, hd_node node);
+typedef void (*hd_break_fn)(hd_node node, void *ctx);
 /* By handle, or by name (then `node` is not looked at). Set again: replaced. fn NULL: removed. */
 HD_API hd_status hd_break_node(hd_runtime *rt, hd_node node, hd_break_fn fn, void *ctx);
 HD_API hd_status hd_break_name(hd_runtime *rt, const char *name, hd_break_fn fn, void *ctx);
@@ -496,7 +497,7 @@ typedef struct hd_violation {
     const hd_written *first, *second;
     size_t first_count, second_count;
 } hd_violation;
-typedef void (*hd_violation_fn)(void *ctx, const hd_violation *violation);
+typedef void (*hd_violation_fn)(const hd_violation *violation, void *ctx);
 
 /* From now on every computation's run is made twice, the second time in a transaction that is never
  * committed; if it would change what the first one left, or does not write a document that the first one
@@ -529,7 +530,7 @@ typedef struct hd_telemetry {
 } hd_telemetry;
 #define HD_TELEMETRY_NAMES 10
 /* Sets the hook; NULL: none. It is called between runs; it may inspect, and start a diagnosis. */
-typedef void (*hd_telemetry_fn)(void *ctx, const hd_telemetry *t);
+typedef void (*hd_telemetry_fn)(const hd_telemetry *t, void *ctx);
 HD_API hd_status hd_runtime_on_telemetry(hd_runtime *rt, hd_telemetry_fn fn, void *ctx);
 
 /* Writes down what runs read and write, and looks for a node that writes differently although it
@@ -547,8 +548,8 @@ typedef struct hd_diagnosis {
     uint64_t runs; /* recorded */
     bool differs;  /* two runs read the same and wrote differently */
 } hd_diagnosis;
-HD_API void hd_diagnosis_report(const hd_runtime *rt, bool (*fn)(void *, const hd_diagnosis *),
-                                void *ctx);
+typedef bool (*hd_diagnosis_fn)(const hd_diagnosis *found, void *ctx); /* false stops */
+HD_API void hd_diagnosis_report(const hd_runtime *rt, hd_diagnosis_fn fn, void *ctx);
 
 #ifdef __cplusplus
 }

@@ -41,15 +41,17 @@ typedef struct hd_tx hd_tx;
 
 /* A store in memory, for runtimes of one thread that want to share one. */
 typedef struct hd_memory hd_memory;
+/* A commit of this runtime arrives. HD_OK: it is decided. A transient status: it waits, and is asked about
+ * again in the runtime's next pump. Any other: it is refused with that. */
+typedef hd_status (*hd_arrives_fn)(const hd_runtime *rt, void *ctx);
+/* Whether verdicts and other runtimes' commits reach this runtime now. */
+typedef bool (*hd_hears_fn)(const hd_runtime *rt, void *ctx);
 typedef struct hd_memory_options {
     /* For tests of what happens with a store that is far away (see heddle/lab.h). Documents load
      * late: a read of one that is not here yet is pending. */
     bool load_late;
-    /* A commit of this runtime arrives. HD_OK: it is decided. A transient status: it waits, and is
-     * asked about again in the runtime's next pump. Any other: it is refused with that. */
-    hd_status (*arrives)(void *ctx, const hd_runtime *rt);
-    /* Whether verdicts and other runtimes' commits reach this runtime now. */
-    bool (*hears)(void *ctx, const hd_runtime *rt);
+    hd_arrives_fn arrives;
+    hd_hears_fn hears;
     void *ctx;
 } hd_memory_options;
 HD_API hd_status hd_memory_open(const hd_env *env, const hd_memory_options *options,
@@ -128,7 +130,8 @@ HD_API hd_status hd_runtime_sync(hd_runtime *rt);
 HD_API hd_status hd_runtime_run(hd_runtime *rt);
 HD_API void hd_runtime_stop(hd_runtime *rt);
 /* From any thread: calls fn(rt, ctx) on the runtime's thread, in its next pump. */
-HD_API hd_status hd_runtime_post(hd_runtime *rt, void (*fn)(hd_runtime *rt, void *ctx), void *ctx);
+typedef void (*hd_post_fn)(hd_runtime *rt, void *ctx);
+HD_API hd_status hd_runtime_post(hd_runtime *rt, hd_post_fn fn, void *ctx);
 
 /* ---- Cells ------------------------------------------------------------------------------- */
 
@@ -164,7 +167,7 @@ typedef enum hd_commit_class {
 } hd_commit_class;
 
 /* Told once, in a later pump: HD_OK, or why not; by hd_close: HD_NO_VERDICT. */
-typedef void (*hd_verdict_fn)(void *ctx, hd_status status);
+typedef void (*hd_verdict_fn)(hd_status status, void *ctx);
 
 /* One transaction at a time may be open on a runtime, apart from those of suspended async runs.
  * Inside a run use the run's own. */
@@ -273,7 +276,7 @@ typedef struct hd_notice {
 
 /* Called for each change of a visible value, exactly once, synchronously, in order. The listener
  * may read; what it writes is refused with HD_USAGE. */
-typedef void (*hd_listener_fn)(void *ctx, const hd_notice *notice);
+typedef void (*hd_listener_fn)(const hd_notice *notice, void *ctx);
 HD_API hd_status hd_runtime_listen(hd_runtime *rt, hd_listener_fn fn, void *ctx);
 /* The same, leaving out the commits of a change group (hd_tx_set_group) of this runtime. That such a commit
  * was refused is told. Group 0: none is left out. */
@@ -306,14 +309,14 @@ typedef struct hd_listing {
     const char *kind; /* "" where it has none */
     uint64_t seq;
 } hd_listing;
-typedef bool (*hd_list_fn)(void *ctx, const hd_listing *entry); /* false stops */
+typedef bool (*hd_list_fn)(const hd_listing *entry, void *ctx); /* false stops */
 /* Documents of a space by kind (NULL: any) and id prefix (NULL: all), in order of id. Sees what
  * this runtime sees; documents of the user and of the session once it has named a cell of that scope.
  * Proportional to what is listed. */
 HD_API hd_status hd_runtime_list(hd_runtime *rt, const char *space, const char *kind,
                                  const char *prefix, hd_list_fn fn, void *ctx);
-HD_API hd_status hd_runtime_spaces(hd_runtime *rt, bool (*fn)(void *ctx, const char *space),
-                                   void *ctx);
+typedef bool (*hd_space_fn)(const char *space, void *ctx); /* false stops */
+HD_API hd_status hd_runtime_spaces(hd_runtime *rt, hd_space_fn fn, void *ctx);
 
 typedef struct hd_store_stats {
     uint64_t documents; /* known to this runtime, or meant by a handle */
@@ -346,11 +349,11 @@ typedef struct hd_stale_piece {
     const char *space, *id; /* good during the call */
     uint64_t nodes;
 } hd_stale_piece;
-typedef bool (*hd_stale_fn)(void *ctx, const hd_stale_piece *piece);
+typedef bool (*hd_stale_fn)(const hd_stale_piece *piece, void *ctx);
 HD_API hd_status hd_store_stale_pieces(hd_runtime *rt, hd_stale_fn fn, void *ctx);
 
 /* Verifies every invariant of a file. Reports each finding; HD_CORRUPT when there is one. */
-typedef void (*hd_check_fn)(void *ctx, const char *finding);
+typedef void (*hd_check_fn)(const char *finding, void *ctx);
 HD_API hd_status hd_store_check(const char *file, const hd_options *options, hd_check_fn fn,
                                 void *ctx, hd_error *error);
 

@@ -253,8 +253,8 @@ typedef struct hd_step {
 /* Reports each minimal place where two values differ, in path order: a key added or removed, a
  * scalar or kind changed; an array whose length changed at its own path, and then each index that
  * both have. `before` or `after` is absent where the place does not exist. Return false to stop. */
-typedef bool (*hd_diff_fn)(void *ctx, const hd_step *path, size_t depth, hd_value before,
-                           hd_value after);
+typedef bool (*hd_diff_fn)(const hd_step *path, size_t depth, hd_value before, hd_value after,
+                           void *ctx);
 HD_API hd_status hd_value_diff(hd_heap *heap, hd_value before, hd_value after, hd_diff_fn fn,
                                void *ctx);
 
@@ -300,8 +300,8 @@ typedef enum hd_json_style {
  * failed. */
 HD_API const char *hd_json_print(hd_pool *pool, hd_value v, hd_json_style style, size_t *length);
 /* Prints through a callback, in pieces of no particular size; return false to stop. */
-typedef bool (*hd_json_sink)(void *ctx, const char *text, size_t length);
-HD_API hd_status hd_json_write(hd_value v, hd_json_style style, hd_json_sink sink, void *ctx);
+typedef bool (*hd_text_fn)(const char *text, size_t length, void *ctx);
+HD_API hd_status hd_json_write(hd_value v, hd_json_style style, hd_text_fn fn, void *ctx);
 
 /* ---- Schemas ----------------------------------------------------------------------------- */
 

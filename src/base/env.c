@@ -66,7 +66,7 @@ static void *huge_cross(void *block, size_t old_size, size_t size) {
     return to;
 }
 
-static void *system_alloc(void *ctx, void *block, size_t old_size, size_t size) {
+static void *system_alloc(void *block, size_t old_size, size_t size, void *ctx) {
     (void)ctx;
     if (!size) {
         if (is_huge(old_size)) munmap(block, huge_round(old_size));
@@ -100,7 +100,7 @@ static uint64_t system_wall_ms(void *ctx) {
 
 /* Aborts without randomness: session ids would collide and hash seeds be guessable.
  * getrandom() fails only when interrupted, or on kernels that do not have it. */
-static void system_random(void *ctx, void *out, size_t size) {
+static void system_random(void *out, size_t size, void *ctx) {
     (void)ctx;
     for (size_t done = 0; done < size;) {
         ssize_t got = getrandom((char *)out + done, size - done, 0);
@@ -109,13 +109,13 @@ static void system_random(void *ctx, void *out, size_t size) {
     }
 }
 
-static void system_log(void *ctx, hd_log_level level, const char *line) {
+static void system_log(hd_log_level level, const char *line, void *ctx) {
     (void)ctx;
     if (level <= HD_LOG_WARN)
         fprintf(stderr, "heddle: %s: %s\n", level == HD_LOG_ERROR ? "error" : "warning", line);
 }
 
-static void system_wait(void *ctx, int fd, uint64_t deadline_ns) {
+static void system_wait(int fd, uint64_t deadline_ns, void *ctx) {
     uint64_t now = system_monotonic_ns(ctx);
     if (deadline_ns <= now) return;
     uint64_t left = deadline_ns - now;
@@ -150,7 +150,7 @@ hd_env env_copy(const hd_env *given) {
 
 void *env_new(const hd_env *env, size_t size) {
     assert(size > 0);
-    return env->alloc(env->ctx, NULL, 0, size);
+    return env->alloc(NULL, 0, size, env->ctx);
 }
 
 void *env_new0(const hd_env *env, size_t size) {
@@ -170,13 +170,13 @@ void *env_new_copy(const hd_env *env, const void *data, size_t size) {
 void env_free(const hd_env *env, void *block, size_t size) {
     if (!block) return;
     assert(size > 0);
-    env->alloc(env->ctx, block, size, 0);
+    env->alloc(block, size, 0, env->ctx);
 }
 
 void *env_resize(const hd_env *env, void *block, size_t old_size, size_t new_size) {
     assert(new_size > 0);
     assert((block == NULL) == (old_size == 0));
-    return env->alloc(env->ctx, block, old_size, new_size);
+    return env->alloc(block, old_size, new_size, env->ctx);
 }
 
 /* ---- Time and randomness ----------------------------------------------------------------- */
@@ -184,10 +184,10 @@ void *env_resize(const hd_env *env, void *block, size_t old_size, size_t new_siz
 uint64_t env_now_ns(const hd_env *env) { return env->monotonic_ns(env->ctx); }
 uint64_t env_wall_ms(const hd_env *env) { return env->wall_ms(env->ctx); }
 void env_wait(const hd_env *env, int fd, uint64_t deadline_ns) {
-    env->wait(env->ctx, fd, deadline_ns);
+    env->wait(fd, deadline_ns, env->ctx);
 }
 
-void env_random(const hd_env *env, void *out, size_t size) { env->random(env->ctx, out, size); }
+void env_random(const hd_env *env, void *out, size_t size) { env->random(out, size, env->ctx); }
 
 uint64_t env_random_u64(const hd_env *env) {
     uint64_t u;
@@ -219,7 +219,7 @@ void env_log_line(const hd_env *env, hd_log_level level, const char *line) {
         return;
     }
     blank_controls(copy);
-    env->log(env->ctx, level, copy);
+    env->log(level, copy, env->ctx);
     env_free(env, copy, size);
 }
 
@@ -229,7 +229,7 @@ void env_log(const hd_env *env, hd_log_level level, const char *format, ...) {
     va_start(arguments, format);
     env_format_line(line, sizeof line, format, arguments);
     va_end(arguments);
-    env->log(env->ctx, level, line);
+    env->log(level, line, env->ctx);
 }
 
 void env_error_v(hd_error *error, hd_status status, const char *format, va_list arguments) {

@@ -66,7 +66,7 @@ static hd_status double_it(hd_tx *tx, void *ctx) {
     return hd_tx_set_double(tx, b->out, 2 * hd_value_as_double(hd_tx_get(tx, b->in), 0));
 }
 
-static void see(void *ctx, hd_value v) { ((bench *)ctx)->sink += hd_value_as_double(v, 0); }
+static void see(hd_value v, void *ctx) { ((bench *)ctx)->sink += hd_value_as_double(v, 0); }
 
 static hd_status prepare_graph(bench *b) {
     if (!hd_compute(b->rt, "double", double_it, b, b->out).id || !hd_sink(b->rt, b->out, see, b).id)

@@ -13,7 +13,7 @@ typedef struct findings {
     ticker ticker;
 } findings;
 
-static void print_finding(void *ctx, const char *finding) {
+static void print_finding(const char *finding, void *ctx) {
     findings *f = ctx;
     f->count++;
     progress(f->c, "%s", "");

@@ -27,7 +27,7 @@ static void record_line(const char *line) {
     record_end(&r);
 }
 
-static void print_line(void *ctx, const char *line) {
+static void print_line(const char *line, void *ctx) {
     told *t = ctx;
     t->count++;
     progress(t->c, "%s", "");

@@ -47,7 +47,7 @@ static const char *kept(stats *st, const char *text) {
     return copy ? copy : "";
 }
 
-static bool count_document(void *ctx, const hd_listing *entry) {
+static bool count_document(const hd_listing *entry, void *ctx) {
     stats *st = ctx;
     for (size_t i = 0; i < st->kind_count; i++) {
         kind_count *k = &st->kinds[i];
@@ -63,7 +63,7 @@ static bool count_document(void *ctx, const hd_listing *entry) {
     return !st->no_memory;
 }
 
-static bool add_space(void *ctx, const char *name) {
+static bool add_space(const char *name, void *ctx) {
     stats *st = ctx;
     space_row *larger = realloc(st->spaces, (st->space_count + 1) * sizeof *larger);
     if (!larger) return !(st->no_memory = true);

@@ -82,7 +82,7 @@ typedef struct recount {
     char last[64]; /* name of one of the others */
 } recount;
 
-static bool count_run(void *ctx, const hd_run_trace *run) {
+static bool count_run(const hd_run_trace *run, void *ctx) {
     recount *count = ctx;
     hd_node_info info;
     if (run->effect || run->set_aside || hd_node_inspect(count->rt, run->node, &info)) return true;
@@ -107,7 +107,7 @@ static void check_resumed(story *s, const last_words *words) {
                 stats.computations, count.others, count.last, count.maps);
 }
 
-static void note_status(void *ctx, const char *id, hd_status status) {
+static void note_status(const char *id, hd_status status, void *ctx) {
     (void)id;
     *(hd_status *)ctx = status;
 }

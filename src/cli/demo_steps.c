@@ -204,7 +204,7 @@ typedef struct outcomes {
     size_t count;
 } outcomes;
 
-static void note_outcome(void *ctx, const char *id, hd_status status) {
+static void note_outcome(const char *id, hd_status status, void *ctx) {
     outcomes *o = ctx;
     (void)id;
     if (o->count < 2) o->status[o->count++] = status;

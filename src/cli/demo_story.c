@@ -160,7 +160,7 @@ typedef struct telling {
 } telling;
 
 /* The latest change of this cell before the run that concerned its node. */
-static bool find_trigger(void *ctx, const hd_trigger *t) {
+static bool find_trigger(const hd_trigger *t, void *ctx) {
     telling *told = ctx;
     if (t->at_ns > told->run->began_ns) return false;
     if (t->node.id != told->run->node.id || t->cell.id != told->cause.id) return true;
@@ -198,7 +198,7 @@ static void print_causes(telling *told, const hd_run_trace *run) {
     fputs(text, stdout);
 }
 
-static bool print_run(void *ctx, const hd_run_trace *run) {
+static bool print_run(const hd_run_trace *run, void *ctx) {
     telling *told = ctx;
     const cli *c = told->s->c;
     char name[NAME_SIZE];
@@ -224,7 +224,7 @@ static bool has_run(const telling *told, hd_node node) {
     return false;
 }
 
-static bool collect_idle(void *ctx, const hd_node_info *info) {
+static bool collect_idle(const hd_node_info *info, void *ctx) {
     telling *told = ctx;
     if (has_run(told, info->node)) return true;
     char name[NAME_SIZE], *list = told->names[info->why_not];
@@ -293,7 +293,7 @@ void story_wait_for(story *s, const char *node, uint64_t runs) {
         uint64_t now = env->monotonic_ns(env->ctx), until = hd_runtime_deadline(s->shop.rt);
         if (now >= end) break;
         if (until > end) until = end;
-        if (until > now) env->wait(env->ctx, hd_runtime_fd(s->shop.rt), until);
+        if (until > now) env->wait(hd_runtime_fd(s->shop.rt), until, env->ctx);
         hd_status status = hd_runtime_pump(s->shop.rt);
         story_ok(s, status == HD_PENDING ? HD_OK : status, "waiting");
     }
@@ -313,7 +313,7 @@ static const char *origin_text(hd_origin origin) {
     return "";
 }
 
-static bool print_link_of_chain(void *ctx, const hd_cause *cause) {
+static bool print_link_of_chain(const hd_cause *cause, void *ctx) {
     story *s = ctx;
     char name[NAME_SIZE], writer[NAME_SIZE];
     printf("  %*s%s<-%s %s", (int)(2 * cause->depth), "", out_colour(s->c, COLOUR_DIM),

@@ -92,14 +92,14 @@ static bool print_entry(listing *w, const hd_listing *entry, bool waiting) {
     return !w->status && !output_broken() && !interrupted();
 }
 
-static bool print_waiting(void *ctx, const hd_listing *entry) {
+static bool print_waiting(const hd_listing *entry, void *ctx) {
     return print_entry(ctx, entry, true);
 }
-static bool print_handled(void *ctx, const hd_listing *entry) {
+static bool print_handled(const hd_listing *entry, void *ctx) {
     return print_entry(ctx, entry, false);
 }
 
-static bool list_space(void *ctx, const char *space) {
+static bool list_space(const char *space, void *ctx) {
     listing *w = ctx;
     if (w->waiting) w->status = hd_runtime_list(w->s.rt, space, "event", NULL, print_waiting, w);
     if (!w->status && w->handled)

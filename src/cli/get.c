@@ -72,7 +72,7 @@ typedef struct id_search {
     int left;
 } id_search;
 
-static bool offer_id(void *ctx, const hd_listing *entry) {
+static bool offer_id(const hd_listing *entry, void *ctx) {
     id_search *search = ctx;
     size_t before = search->near.distance;
     nearest_offer(&search->near, entry->id);

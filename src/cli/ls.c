@@ -35,7 +35,7 @@ static void print_long(const cli *c, const hd_listing *entry) {
            entry->id);
 }
 
-static bool print_document(void *ctx, const hd_listing *entry) {
+static bool print_document(const hd_listing *entry, void *ctx) {
     const cli *c = ctx;
     if (c->json) print_record(entry);
     else if (option_given(c, "long")) print_long(c, entry);
@@ -43,7 +43,7 @@ static bool print_document(void *ctx, const hd_listing *entry) {
     return !output_broken() && !interrupted();
 }
 
-static bool print_space(void *ctx, const char *space) {
+static bool print_space(const char *space, void *ctx) {
     const cli *c = ctx;
     if (c->json) {
         record r = record_to(stdout);

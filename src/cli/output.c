@@ -264,7 +264,7 @@ const char *print_wrapped(const char *text, int at, int indent) {
     return *text ? text + 2 : NULL;
 }
 
-static bool to_stdout(void *ctx, const char *text, size_t length) {
+static bool to_stdout(const char *text, size_t length, void *ctx) {
     (void)ctx;
     return fwrite(text, 1, length, stdout) == length;
 }

@@ -70,7 +70,7 @@ static void print_line(listing *w, const hd_listing *entry, hd_cell document, hd
            out_colour(c, COLOUR_NONE));
 }
 
-static bool print_piece(void *ctx, const hd_listing *entry) {
+static bool print_piece(const hd_listing *entry, void *ctx) {
     listing *w = ctx;
     const cli *c = w->s.c;
     hd_cell document = hd_cell_of(w->s.rt, entry->space, entry->scope, entry->id, NULL);
@@ -86,7 +86,7 @@ static bool print_piece(void *ctx, const hd_listing *entry) {
     return !output_broken() && !interrupted();
 }
 
-static bool list_space(void *ctx, const char *space) {
+static bool list_space(const char *space, void *ctx) {
     listing *w = ctx;
     w->status = hd_runtime_list(w->s.rt, space, "piece", NULL, print_piece, w);
     return !w->status && !output_broken() && !interrupted();
@@ -136,7 +136,7 @@ static int list_all(listing *w) {
 
 /* ---- Those that would have work to do ---------------------------------------------------- */
 
-static bool print_stale(void *ctx, const hd_stale_piece *piece) {
+static bool print_stale(const hd_stale_piece *piece, void *ctx) {
     listing *w = ctx;
     const cli *c = w->s.c;
     w->count++;

@@ -66,7 +66,7 @@ void record_bool(record *r, const char *key, bool b) {
     fputs(b ? "true" : "false", r->to);
 }
 
-static bool to_file(void *ctx, const char *text, size_t length) {
+static bool to_file(const char *text, size_t length, void *ctx) {
     return fwrite(text, 1, length, ctx) == length;
 }
 

@@ -20,7 +20,7 @@ typedef struct sending {
     int64_t since_ms; /* wall clock when it was posted */
 } sending;
 
-static void note_stored(void *ctx, const char *id, hd_status status) {
+static void note_stored(const char *id, hd_status status, void *ctx) {
     sending *w = ctx;
     (void)id;
     w->stored = true;

@@ -13,7 +13,7 @@
 
 /* ---- Opening ----------------------------------------------------------------------------- */
 
-static void log_line(void *ctx, hd_log_level level, const char *line) {
+static void log_line(hd_log_level level, const char *line, void *ctx) {
     if (level <= HD_LOG_WARN) cli_warn(ctx, "%s", line);
 }
 
@@ -130,7 +130,7 @@ typedef struct space_search {
     nearest near;
 } space_search;
 
-static bool match_space(void *ctx, const char *space) {
+static bool match_space(const char *space, void *ctx) {
     space_search *search = ctx;
     nearest_offer(&search->near, space);
     search->found = strcmp(space, search->name) == 0;
@@ -216,7 +216,7 @@ int store_text(store *s, const char *what, const char *text, hd_value *out) {
 
 /* ---- Commits ----------------------------------------------------------------------------- */
 
-static void note_verdict(void *ctx, hd_status status) {
+static void note_verdict(hd_status status, void *ctx) {
     store *s = ctx;
     s->decided = true;
     s->verdict = status;

@@ -99,8 +99,8 @@ typedef struct difference_ctx {
     bool any;
 } difference_ctx;
 
-static bool record_difference(void *ctx, const hd_step *path, size_t depth, hd_value before,
-                              hd_value after) {
+static bool record_difference(const hd_step *path, size_t depth, hd_value before, hd_value after,
+                              void *ctx) {
     difference_ctx *d = ctx;
     size_t room = pointer_room(path, depth);
     char *text = malloc(room);
@@ -115,7 +115,7 @@ static bool record_difference(void *ctx, const hd_step *path, size_t depth, hd_v
     return true;
 }
 
-static bool to_stdout(void *ctx, const char *text, size_t length) {
+static bool to_stdout(const char *text, size_t length, void *ctx) {
     (void)ctx;
     return fwrite(text, 1, length, stdout) == length;
 }
@@ -127,8 +127,8 @@ static void print_side(const cli *c, hd_value v, colour shade) {
     fputs(out_colour(c, COLOUR_NONE), stdout);
 }
 
-static bool print_difference(void *ctx, const hd_step *path, size_t depth, hd_value before,
-                             hd_value after) {
+static bool print_difference(const hd_step *path, size_t depth, hd_value before, hd_value after,
+                             void *ctx) {
     difference_ctx *d = ctx;
     char text[1024];
     pointer_text(path, depth, text, sizeof text);
@@ -218,7 +218,7 @@ static void consider(watching *w, const hd_change *change) {
     }
 }
 
-static void on_notice(void *ctx, const hd_notice *notice) {
+static void on_notice(const hd_notice *notice, void *ctx) {
     /* A document that is read for the first time has not changed. */
     if (notice->kind == HD_CHANGE_LOAD) return;
     for (size_t i = 0; i < notice->count; i++) consider(ctx, &notice->changes[i]);
@@ -232,7 +232,7 @@ static bool is_followed(const watching *w, const char *space) {
     return false;
 }
 
-static bool follow(void *ctx, const char *space) {
+static bool follow(const char *space, void *ctx) {
     watching *w = ctx;
     if (is_followed(w, space)) return true;
     char **larger = realloc(w->followed, (w->followed_count + 1) * sizeof *larger);
@@ -265,13 +265,13 @@ static int add_item(watching *w, const char *name) {
     item->space = strndup(name, strcspn(name, "@/"));
     if (!item->space) w->status = HD_NOMEM;
     w->count++;
-    if (!w->status) follow(w, item->space);
+    if (!w->status) follow(item->space, w);
     return w->status ? store_fail(&w->s, w->status, name) : CLI_OK;
 }
 
 /* ---- What is there already --------------------------------------------------------------- */
 
-static bool print_present(void *ctx, const hd_listing *entry) {
+static bool print_present(const hd_listing *entry, void *ctx) {
     watching *w = ctx;
     hd_cell cell = hd_cell_of(w->s.rt, entry->space, entry->scope, entry->id, NULL);
     hd_change change = { cell, { 0 }, hd_read(w->s.rt, w->s.pool, cell), entry->seq };

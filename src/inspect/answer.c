@@ -83,7 +83,7 @@ typedef struct pieces_answer {
     uint32_t count;
 } pieces_answer;
 
-static bool put_piece(void *ctx, const hd_piece_info *info) {
+static bool put_piece(const hd_piece_info *info, void *ctx) {
     pieces_answer *w = ctx;
     hd_pool *pool = w->in->pool;
     hd_builder *b;

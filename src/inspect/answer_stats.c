@@ -34,7 +34,7 @@ static uint64_t weight_of(const hd_node_info *info, ask_order by) {
     }
 }
 
-static bool rank(void *ctx, const hd_node_info *info) {
+static bool rank(const hd_node_info *info, void *ctx) {
     ranking *r = ctx;
     ranked one = { info->node, weight_of(info, r->by), info->name, r->all.count };
     r->no_memory = !vec_push(r->env, &r->all, one);

@@ -15,7 +15,7 @@ static hd_value cells(inspector *in, const hd_trace_cells *c) {
     return items;
 }
 
-static bool put_run(void *ctx, const hd_run_trace *t) {
+static bool put_run(const hd_run_trace *t, void *ctx) {
     const trace_answer *w = ctx;
     hd_pool *pool = w->in->pool;
     const char *kind = t->effect ? "effect" : t->materialiser ? "materialiser" : "computation";

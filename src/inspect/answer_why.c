@@ -79,7 +79,7 @@ static const char *origin_name(hd_origin origin) {
     return names[origin];
 }
 
-static bool put_cause(void *ctx, const hd_cause *cause) {
+static bool put_cause(const hd_cause *cause, void *ctx) {
     const causes_answer *w = ctx;
     hd_pool *pool = w->in->pool;
     hd_builder *b;

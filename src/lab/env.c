@@ -153,7 +153,7 @@ static void *lab_resize(hd_lab_env *w, void *memory, size_t old_size, size_t siz
     return b + 1;
 }
 
-static void *lab_alloc(void *ctx, void *memory, size_t old_size, size_t size) {
+static void *lab_alloc(void *memory, size_t old_size, size_t size, void *ctx) {
     hd_lab_env *w = ctx;
     pthread_mutex_lock(&w->lock);
     void *resized = lab_resize(w, memory, old_size, size);
@@ -165,7 +165,7 @@ static void *lab_alloc(void *ctx, void *memory, size_t old_size, size_t size) {
 
 /* A wait in a lab takes no real time: the clock jumps to the deadline. If there is a descriptor, a thread
  * may write to it, and a thread needs real time: so a moment of real time passes first. */
-static void lab_wait(void *ctx, int fd, uint64_t deadline_ns) {
+static void lab_wait(int fd, uint64_t deadline_ns, void *ctx) {
     hd_lab_env *w = ctx;
     struct pollfd readable = { fd, POLLIN, 0 };
     if (fd >= 0 && poll(&readable, 1, deadline_ns == UINT64_MAX ? 1000 : 1) > 0) return;
@@ -175,7 +175,7 @@ static void lab_wait(void *ctx, int fd, uint64_t deadline_ns) {
 
 static uint64_t lab_monotonic_ns(void *ctx) { return ((hd_lab_env *)ctx)->now_ns; }
 static uint64_t lab_wall_ms(void *ctx) { return ((hd_lab_env *)ctx)->wall_ms; }
-static void lab_fill(void *ctx, void *out, size_t size) {
+static void lab_fill(void *out, size_t size, void *ctx) {
     hd_lab_env *w = ctx;
     pthread_mutex_lock(&w->lock);
     hd_lab_random_bytes(&w->random, out, size);
@@ -192,7 +192,7 @@ static void lab_keep_line(hd_lab_env *w, char *line) {
     pthread_mutex_unlock(&w->lock);
 }
 
-static void lab_log(void *ctx, hd_log_level level, const char *line) {
+static void lab_log(hd_log_level level, const char *line, void *ctx) {
     static const char *const names[] = { "error", "warning", "info", "debug" };
     hd_lab_env *w = ctx;
     size_t size = strlen(names[level]) + 2 + strlen(line) + 1;
@@ -257,7 +257,7 @@ uint64_t hd_lab_env_blocks(const hd_lab_env *w) { return w->blocks; }
 size_t hd_lab_env_bytes(const hd_lab_env *w) { return w->bytes; }
 
 /* Whether the body met the failure that was planned for it. */
-static bool lab_run_failing(hd_lab_body body, void *ctx, uint64_t nth, bool rest) {
+static bool lab_run_failing(hd_lab_body_fn body, void *ctx, uint64_t nth, bool rest) {
     hd_lab_env *w = hd_lab_env_open();
     hd_lab_env_plan_failure(w, nth, rest);
     body(w, ctx);
@@ -266,7 +266,7 @@ static bool lab_run_failing(hd_lab_body body, void *ctx, uint64_t nth, bool rest
     return failed;
 }
 
-uint64_t hd_lab_each_allocation_failure(hd_lab_body body, void *ctx) {
+uint64_t hd_lab_each_allocation_failure(hd_lab_body_fn body, void *ctx) {
     uint64_t nth = 1;
     while (lab_run_failing(body, ctx, nth, false)) {
         lab_run_failing(body, ctx, nth, true);

@@ -13,7 +13,7 @@ enum { MESSAGE_MAX = 4096, CAUSES_MAX = 12 };
 
 bool lab_tell(const hd_lab *lab, const char *message) {
     if (!lab->options.fail) hd_lab_fail("%s", message);
-    lab->options.fail(lab->options.ctx, message);
+    lab->options.fail(message, lab->options.ctx);
     return false;
 }
 
@@ -95,7 +95,7 @@ static const char *by_whom(const hd_cause *c) {
     }
 }
 
-static bool tell_cause(void *ctx, const hd_cause *c) {
+static bool tell_cause(const hd_cause *c, void *ctx) {
     told_causes *t = ctx;
     char cell[256];
     hd_cell_print(t->rt, c->cell, cell, sizeof cell);
@@ -198,7 +198,7 @@ typedef struct writer_search {
 } writer_search;
 
 /* The output is the cell, or a place above it. */
-static bool note_writer(void *ctx, const hd_node_info *info) {
+static bool note_writer(const hd_node_info *info, void *ctx) {
     writer_search *w = ctx;
     char output[256];
     if (!info->output.id) return true;

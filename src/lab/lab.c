@@ -23,9 +23,9 @@
 
 static const hd_env *world_of(void *ctx) { return hd_lab_env_of(((lab_runtime *)ctx)->lab->world); }
 
-static void *pass_alloc(void *ctx, void *block, size_t old_size, size_t size) {
+static void *pass_alloc(void *block, size_t old_size, size_t size, void *ctx) {
     const hd_env *e = world_of(ctx);
-    return e->alloc(e->ctx, block, old_size, size);
+    return e->alloc(block, old_size, size, e->ctx);
 }
 static uint64_t pass_monotonic_ns(void *ctx) {
     const hd_env *e = world_of(ctx);
@@ -35,22 +35,22 @@ static uint64_t pass_wall_ms(void *ctx) {
     const hd_env *e = world_of(ctx);
     return e->wall_ms(e->ctx);
 }
-static void pass_random(void *ctx, void *out, size_t size) {
+static void pass_random(void *out, size_t size, void *ctx) {
     const hd_env *e = world_of(ctx);
-    e->random(e->ctx, out, size);
+    e->random(out, size, e->ctx);
 }
-static void pass_log(void *ctx, hd_log_level level, const char *line) {
+static void pass_log(hd_log_level level, const char *line, void *ctx) {
     const hd_env *e = world_of(ctx);
-    e->log(e->ctx, level, line);
+    e->log(level, line, e->ctx);
 }
 
 /* A wait without a deadline is for another thread; if nothing comes after WAITS_MAX of them, the test
  * would wait for ever. */
-static void pass_wait(void *ctx, int fd, uint64_t deadline_ns) {
+static void pass_wait(int fd, uint64_t deadline_ns, void *ctx) {
     lab_runtime *r = ctx;
     const hd_env *e = world_of(ctx);
     struct pollfd readable = { fd, POLLIN, 0 };
-    e->wait(e->ctx, fd, deadline_ns);
+    e->wait(fd, deadline_ns, e->ctx);
     bool ended = deadline_ns != UINT64_MAX || (fd >= 0 && poll(&readable, 1, 0) > 0);
     r->waits = ended ? 0 : r->waits + 1;
     if (r->waits > WAITS_MAX)
@@ -66,7 +66,7 @@ lab_runtime *lab_runtime_of(const hd_runtime *rt) {
 
 /* ---- What the store asks ------------------------------------------------------------------- */
 
-static hd_status on_arrival(void *ctx, const hd_runtime *rt) {
+static hd_status on_arrival(const hd_runtime *rt, void *ctx) {
     lab_runtime *r = lab_runtime_of(rt);
     (void)ctx;
     if (r->held & HD_LAB_COMMITS) return HD_BUSY;
@@ -75,7 +75,7 @@ static hd_status on_arrival(void *ctx, const hd_runtime *rt) {
     return r->refusal;
 }
 
-static bool on_hearing(void *ctx, const hd_runtime *rt) {
+static bool on_hearing(const hd_runtime *rt, void *ctx) {
     (void)ctx;
     return !(lab_runtime_of(rt)->held & HD_LAB_NEWS);
 }
@@ -332,7 +332,7 @@ static void until_idle(hd_lab *lab) {
 }
 
 /* The end of the first window that a live node waits for which has run before. */
-static bool find_window(void *ctx, const hd_node_info *info) {
+static bool find_window(const hd_node_info *info, void *ctx) {
     uint64_t *first = ctx;
     bool waits = info->why_not == HD_WHY_NOT_DEBOUNCE || info->why_not == HD_WHY_NOT_THROTTLE;
     if (info->live && waits && info->eligible_at_ns < *first) *first = info->eligible_at_ns;

@@ -12,7 +12,7 @@ static void log_name(lab_runtime *r, const char *name) {
     if (*name) lab_text_add(&r->ran, "%s%s", r->ran.length ? " " : "", name);
 }
 
-static bool take_run(void *ctx, const hd_run_trace *run) {
+static bool take_run(const hd_run_trace *run, void *ctx) {
     lab_runtime *r = ctx;
     if (run->number <= r->last_run) return true;
     if (run->number > r->last_run + 1)
@@ -25,14 +25,14 @@ static bool take_run(void *ctx, const hd_run_trace *run) {
 
 void lab_record_take(lab_runtime *r) { hd_trace_runs(r->rt, take_run, r); }
 
-static void on_event(void *ctx, const hd_event_trace *trace) {
+static void on_event(const hd_event_trace *trace, void *ctx) {
     lab_runtime *r = ctx;
     if (trace->stage != HD_EVENT_COMMIT) return;
     lab_record_take(r);
     log_name(r, trace->handler);
 }
 
-static void on_failure(void *ctx, const hd_failure *f) {
+static void on_failure(const hd_failure *f, void *ctx) {
     lab_runtime *r = ctx;
     lab_text_add(&r->failures, "%s%s %s: %s", r->failures.length ? "; " : "", f->action,
                  hd_status_name(f->status), f->message);
@@ -99,7 +99,7 @@ static void add_writes(lab_runtime *r, const hd_written *writes, size_t count) {
     hd_pool_close(pool);
 }
 
-static void on_violation(void *ctx, const hd_violation *v) {
+static void on_violation(const hd_violation *v, void *ctx) {
     lab_runtime *r = ctx;
     lab_text_add(&r->violations, "%s%s wrote ", r->violations.length ? "; " : "", v->action);
     add_writes(r, v->first, v->first_count);

@@ -404,7 +404,7 @@ typedef struct raw_part {
     part part;
     hd_action_fn fn;
     void *ctx;
-    void (*release)(void *ctx);
+    hd_release_fn release;
     uint64_t rest; /* hash of the other fields of its spec */
 } raw_part;
 

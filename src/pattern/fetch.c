@@ -70,7 +70,7 @@ static void lose_stored(fetch_part *f, uint64_t url, hd_status status) {
 
 /* A response that is refused as stale, because a commit below it was refused, is no error: the computation
  * sees the response disappear, and makes the request again. */
-static void reply_decided(void *ctx, hd_status status) {
+static void reply_decided(hd_status status, void *ctx) {
     reply *r = ctx;
     bool there = hd_node_exists(r->all->rt, r->node) && r->from->in;
     if (status && hd_status_class(status) != HD_CLASS_STALE && there)

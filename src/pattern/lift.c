@@ -226,7 +226,7 @@ static hd_status sink_run(hd_tx *tx, void *ctx) {
     assert(k->fn && k->cell.id);
     hd_value v = hd_tx_get(tx, k->cell);
     if (hd_value_status(v)) return hd_value_status(v);
-    k->fn(k->ctx, v);
+    k->fn(v, k->ctx);
     return HD_OK;
 }
 static bool sink_same(const part *p, const part *fresh) {

@@ -104,8 +104,8 @@ typedef struct difference {
     bool nomem;
 } difference;
 
-static bool note_place(void *ctx, const hd_step *path, size_t depth, hd_value before,
-                       hd_value after) {
+static bool note_place(const hd_step *path, size_t depth, hd_value before, hd_value after,
+                       void *ctx) {
     difference *d = ctx;
     (void)before, (void)after;
     if (!depth) return true; /* the lengths differ: apply() compares them itself */
@@ -246,8 +246,8 @@ typedef struct elements_write {
     hd_status status;
 } elements_write;
 
-static bool write_element(void *ctx, const hd_step *path, size_t depth, hd_value before,
-                          hd_value after) {
+static bool write_element(const hd_step *path, size_t depth, hd_value before, hd_value after,
+                          void *ctx) {
     elements_write *w = ctx;
     (void)depth, (void)before, (void)after;
     hd_value element = hd_value_at_n(w->p->held, path->key, path->key_length);

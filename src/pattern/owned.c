@@ -11,7 +11,7 @@
 
 /* ---- stop functions */
 
-void hd_build_on_stop(hd_build *b, void (*fn)(void *ctx), void *ctx) {
+void hd_build_on_stop(hd_build *b, hd_release_fn fn, void *ctx) {
     if (!fn) {
         hd_build_fail(b, HD_USAGE, "%s: hd_build_on_stop: no function, fn is NULL", b->path);
         return;

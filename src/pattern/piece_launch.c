@@ -7,7 +7,7 @@
 #include "base/env.h"
 #include "scheduler/scheduler.h"
 
-static void launch_decided(void *ctx, hd_status status) {
+static void launch_decided(hd_status status, void *ctx) {
     launch *l = ctx;
     piece *p = piece_get(l->all, l->piece);
     assert(!p || p->launches);

@@ -74,8 +74,7 @@ static piece *first_after(const patterns *all, uint64_t order) {
 }
 
 /* fn may stop any piece. If it stopped the next one, the walk goes on by order of start. */
-void hd_runtime_pieces(const hd_runtime *rt, bool (*fn)(void *ctx, const hd_piece_info *info),
-                       void *ctx) {
+void hd_runtime_pieces(const hd_runtime *rt, hd_piece_fn fn, void *ctx) {
     const patterns *all = patterns_get(rt);
     for (piece *p = all ? first_after(all, 0) : NULL; p;) {
         uint64_t order = p->order;
@@ -83,7 +82,7 @@ void hd_runtime_pieces(const hd_runtime *rt, bool (*fn)(void *ctx, const hd_piec
         piece *next = after ? LIST_ENTRY(after, piece, link) : NULL;
         hd_piece handle = handle_of(next);
         hd_piece_info info = info_of(p);
-        if (!fn(ctx, &info)) return;
+        if (!fn(&info, ctx)) return;
         p = !next || piece_get(all, handle) == next ? next : first_after(all, order);
     }
 }

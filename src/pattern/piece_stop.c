@@ -158,7 +158,7 @@ typedef struct removal {
     hd_status status;
 } removal;
 
-static bool remove_document(void *ctx, const hd_listing *entry) {
+static bool remove_document(const hd_listing *entry, void *ctx) {
     removal *r = ctx;
     hd_cell doc = hd_cell_of(r->all->rt, entry->space, entry->scope, entry->id, "");
     r->status = doc.id ? hd_tx_remove(r->tx, doc) : HD_NOMEM;

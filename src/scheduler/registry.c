@@ -21,7 +21,7 @@ hd_status registry_init(scheduler *s) {
 static void let_go(scheduler *s) {
     for (uint32_t i = 1; i < s->colds.count; i++) {
         cold *c = s->colds.items[i];
-        void (*release)(void *) = c->node ? c->release : NULL;
+        hd_release_fn release = c->node ? c->release : NULL;
         c->release = NULL; /* before the call, which may cancel this node and others */
         if (release) release(node_of(s, c->node)->ctx);
     }
@@ -429,7 +429,7 @@ void registry_remove(scheduler *s, node_id id) {
     assert(!(n->flags & NODE_REMOVED));
     count(s, n, UINT32_MAX);
     cold *c = cold_of(s, n);
-    void (*release)(void *) = c ? c->release : NULL;
+    hd_release_fn release = c ? c->release : NULL;
     void *ctx = n->ctx;
     if (s->removed) s->removed(s, id);
     if (s->leaving) s->leaving(s, id);

@@ -333,7 +333,7 @@ static hd_status sink_run(hd_tx *tx, void *ctx) {
     sink *k = ctx;
     hd_value v = hd_tx_get(tx, k->cell);
     if (value_is_failed(v)) return hd_value_status(v);
-    k->fn(k->ctx, v);
+    k->fn(v, k->ctx);
     return HD_OK;
 }
 
@@ -396,7 +396,7 @@ typedef struct pulled {
     bool done;
 } pulled;
 
-static void keep_pulled(void *ctx, hd_value v) {
+static void keep_pulled(hd_value v, void *ctx) {
     pulled *p = ctx;
     p->value = hd_value_take(p->pool, value_ref(v));
     p->done = true;
@@ -566,7 +566,7 @@ static void log_line(hd_tx *tx, hd_log_level level, const char *line) {
                            .pattern = pattern };
     if (s && s->rechecking) return;
     if (s) events_sign(s, tx, &entry);
-    if (s && s->log_fn && !s->log_fn(s->log_ctx, &entry)) return;
+    if (s && s->log_fn && !s->log_fn(&entry, s->log_ctx)) return;
     env_log_line(&tx->rt->env, entry.level, entry.line);
 }
 

@@ -203,7 +203,7 @@ typedef struct pruning {
     hd_status status;
 } pruning;
 
-static bool find_old(void *ctx, const hd_listing *entry) {
+static bool find_old(const hd_listing *entry, void *ctx) {
     pruning *p = ctx;
     uint64_t ms = event_id_time(entry->id + strlen(RECEIPT));
     if (ms == UINT64_MAX || !event_id_expired(p->s, ms)) return true;

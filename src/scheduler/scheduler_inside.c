@@ -29,7 +29,7 @@ void hd_runtime_nodes(const hd_runtime *rt, hd_node_fn fn, void *ctx) {
         hd_node_info info;
         if (!id) continue;
         introspection_info(s, id, &info);
-        if (!fn(ctx, &info)) return;
+        if (!fn(&info, ctx)) return;
     }
 }
 
@@ -50,8 +50,7 @@ static int by_id(const void *a, const void *b) {
     return (x->id > y->id) - (x->id < y->id);
 }
 
-hd_status hd_node_dependents(const hd_runtime *rt, hd_node handle, void (*fn)(void *, hd_node),
-                             void *ctx) {
+hd_status hd_node_dependents(const hd_runtime *rt, hd_node handle, hd_dependent_fn fn, void *ctx) {
     const scheduler *s = scheduler_get(rt);
     node_id id = s ? registry_get(s, handle) : 0;
     dependents d = { .s = s };
@@ -59,7 +58,7 @@ hd_status hd_node_dependents(const hd_runtime *rt, hd_node handle, void (*fn)(vo
     graph_each_reader(&s->graph, id, note_dependent, &d);
     if (d.found.count) qsort(d.found.items, d.found.count, sizeof(hd_node), by_id);
     for (uint32_t i = 0; i < d.found.count && !d.nomem; i++)
-        if (!i || d.found.items[i].id != d.found.items[i - 1].id) fn(ctx, d.found.items[i]);
+        if (!i || d.found.items[i].id != d.found.items[i - 1].id) fn(d.found.items[i], ctx);
     vec_fini(s->env, &d.found);
     return d.nomem ? HD_NOMEM : HD_OK;
 }
@@ -155,27 +154,26 @@ void hd_trace_clear(hd_runtime *rt) {
     if (s && s->introspection) trace_clear(&s->introspection->trace, s);
 }
 
-void hd_trace_triggers(const hd_runtime *rt, bool (*fn)(void *, const hd_trigger *), void *ctx) {
+void hd_trace_triggers(const hd_runtime *rt, hd_trigger_fn fn, void *ctx) {
     const trace *t = trace_of(scheduler_get(rt));
     for (uint32_t i = 0; t && i < ring_count(&t->triggers); i++) {
         const trigger_entry *e = ring_at(&t->triggers, i);
-        if (!fn(ctx, &e->t)) return;
+        if (!fn(&e->t, ctx)) return;
     }
 }
 
-void hd_trace_runs(const hd_runtime *rt, bool (*fn)(void *, const hd_run_trace *), void *ctx) {
+void hd_trace_runs(const hd_runtime *rt, hd_run_trace_fn fn, void *ctx) {
     const trace *t = trace_of(scheduler_get(rt));
     for (uint32_t i = 0; t && i < ring_count(&t->runs); i++) {
         const run_entry *e = ring_at(&t->runs, i);
-        if (!fn(ctx, &e->t)) return;
+        if (!fn(&e->t, ctx)) return;
     }
 }
 
-void hd_trace_settles(const hd_runtime *rt, bool (*fn)(void *, const hd_settle_trace *),
-                      void *ctx) {
+void hd_trace_settles(const hd_runtime *rt, hd_settle_trace_fn fn, void *ctx) {
     const trace *t = trace_of(scheduler_get(rt));
     for (uint32_t i = 0; t && i < ring_count(&t->settles); i++)
-        if (!fn(ctx, ring_at(&t->settles, i))) return;
+        if (!fn(ring_at(&t->settles, i), ctx)) return;
 }
 
 /* ---- pictures */
@@ -187,11 +185,11 @@ hd_value hd_graph_snapshot(const hd_runtime *rt, hd_pool *pool) {
     return hd_object_set(pool, empty, "edges", hd_array());
 }
 
-hd_status hd_graph_write_dot(const hd_runtime *rt, hd_json_sink sink, void *ctx) {
+hd_status hd_graph_write_dot(const hd_runtime *rt, hd_text_fn sink, void *ctx) {
     static const char empty[] = "digraph heddle {\n}\n";
     const scheduler *s = scheduler_get(rt);
     if (s) return export_dot(s, sink, ctx);
-    return sink(ctx, empty, sizeof empty - 1) ? HD_OK : HD_ABORTED;
+    return sink(empty, sizeof empty - 1, ctx) ? HD_OK : HD_ABORTED;
 }
 
 hd_value hd_trace_chrome(const hd_runtime *rt, hd_pool *pool) {
@@ -307,8 +305,7 @@ hd_status hd_diagnosis_set_automatic(hd_runtime *rt, bool on) {
     return HD_OK;
 }
 
-void hd_diagnosis_report(const hd_runtime *rt, bool (*fn)(void *, const hd_diagnosis *),
-                         void *ctx) {
+void hd_diagnosis_report(const hd_runtime *rt, hd_diagnosis_fn fn, void *ctx) {
     const scheduler *s = scheduler_get(rt);
     if (s && s->introspection) diagnosis_report(&s->introspection->diagnosis, fn, ctx);
 }

@@ -58,7 +58,7 @@ typedef struct kept_causes kept_causes; /* of causes.c */
 typedef struct cold {
     node_id node; /* 0: free */
     uint32_t next_free;
-    void (*release)(void *ctx);
+    hd_release_fn release;
     uint64_t group;
     gate gate;
     uint32_t transient; /* transient failures in a row */
@@ -290,7 +290,7 @@ static inline const char *piece_of(const scheduler *s, node_id id, const char **
 }
 
 static inline void tell(const scheduler *s, const hd_telemetry *t) {
-    if (s->telemetry_fn) s->telemetry_fn(s->telemetry_ctx, t);
+    if (s->telemetry_fn) s->telemetry_fn(t, s->telemetry_ctx);
 }
 
 #endif

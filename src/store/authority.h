@@ -91,7 +91,7 @@ typedef struct authority_ops {
 
     hd_status (*list)(authority *a, struct key *space, const char *kind, const char *prefix,
                       hd_list_fn fn, void *ctx);
-    hd_status (*spaces)(authority *a, bool (*fn)(void *ctx, const char *space), void *ctx);
+    hd_status (*spaces)(authority *a, hd_space_fn fn, void *ctx);
     hd_status (*checkpoint)(authority *a, hd_error *error);
     hd_status (*prune)(authority *a, hd_error *error);
     hd_status (*vacuum)(authority *a, hd_error *error);

@@ -465,7 +465,7 @@ hd_status hd_runtime_list(hd_runtime *rt, const char *space, const char *kind, c
     return status;
 }
 
-hd_status hd_runtime_spaces(hd_runtime *rt, bool (*fn)(void *ctx, const char *space), void *ctx) {
+hd_status hd_runtime_spaces(hd_runtime *rt, hd_space_fn fn, void *ctx) {
     listing_begin(rt);
     hd_status status = rt->r.authority->ops->spaces(rt->r.authority, fn, ctx);
     listing_end(rt);

@@ -222,7 +222,7 @@ static void tell_listeners(replica *r) {
     for (r->telling = 0; r->telling < r->listeners.count;) {
         listener l = r->listeners.items[r->telling++];
         bool own = l.group && r->group == l.group && r->kind == HD_CHANGE_COMMIT;
-        if (!own) l.fn(l.ctx, &notice);
+        if (!own) l.fn(&notice, l.ctx);
     }
     r->announcing = false;
 }
@@ -660,7 +660,7 @@ static void tell_fates(replica *r, list *fated) {
         hd_status status = c->doom;
         tell_lineage(r, c);
         if (c->settled) c->settled(c->settled_ctx, c, status);
-        if (c->done) c->done(c->done_ctx, status);
+        if (c->done) c->done(status, c->done_ctx);
         replica_commit_free(r, c);
     }
 }
@@ -775,7 +775,7 @@ static void tell_doomed(replica *r) {
         c->settled = NULL;
         tell_lineage(r, c);
         if (settled) settled(c->settled_ctx, c, c->doom);
-        if (done) done(c->done_ctx, c->doom);
+        if (done) done(c->doom, c->done_ctx);
     }
 }
 
@@ -811,7 +811,7 @@ static void tell_undecided(list *commits) {
         commit *c = LIST_ENTRY(n, commit, link);
         hd_verdict_fn done = c->done;
         c->done = NULL;
-        if (done) done(c->done_ctx, HD_NO_VERDICT);
+        if (done) done(HD_NO_VERDICT, c->done_ctx);
     }
 }
 

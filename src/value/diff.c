@@ -107,7 +107,7 @@ static bool show(void *ctx, const diff_step *path, size_t depth, hd_value before
         const struct key *k = path[i].key;
         s->steps[i] = (hd_step){ k ? key_bytes(k) : NULL, k ? k->length : 0, path[i].index };
     }
-    return s->fn(s->ctx, s->steps, depth, before, after);
+    return s->fn(s->steps, depth, before, after, s->ctx);
 }
 
 hd_status hd_value_diff(hd_heap *heap, hd_value before, hd_value after, hd_diff_fn fn, void *ctx) {

@@ -9,7 +9,7 @@
 
 _Static_assert(HD_ID_SIZE == 1 + (ID_DIGEST_SIZE * 4 + 2) / 3 + 1, "~, base64url, NUL");
 
-static bool absorb(void *ctx, const char *text, size_t length) {
+static bool absorb(const char *text, size_t length, void *ctx) {
     crypto_generichash_state *state = ctx;
     crypto_generichash_update(state, (const unsigned char *)text, length);
     return true;

@@ -62,7 +62,7 @@ typedef struct place {
 
 typedef struct writer {
     json_buffer *buffer;
-    hd_json_sink sink; /* NULL: everything stays in the buffer */
+    hd_text_fn sink; /* NULL: everything stays in the buffer */
     void *ctx;
     hd_status status; /* the first failure */
     bool first;       /* no entry was written since the last opening bracket */
@@ -123,7 +123,7 @@ static inline bool put_between(writer *w, char c) {
 static bool flush(writer *w) {
     json_buffer *b = w->buffer;
     assert(w->sink && !w->on_trial);
-    if (b->length && !w->sink(w->ctx, b->bytes, b->length)) return fail(w, HD_ABORTED);
+    if (b->length && !w->sink(b->bytes, b->length, w->ctx)) return fail(w, HD_ABORTED);
     w->line_start -= b->length;
     b->length = 0;
     return true;
@@ -420,7 +420,7 @@ static bool put_pretty(writer *w, hd_value v) {
 
 /* ---- Entry points ------------------------------------------------------------------------ */
 
-static void writer_init(writer *w, json_buffer *buffer, hd_json_sink sink, void *ctx) {
+static void writer_init(writer *w, json_buffer *buffer, hd_text_fn sink, void *ctx) {
     w->buffer = buffer;
     w->sink = sink;
     w->ctx = ctx;
@@ -469,7 +469,7 @@ const char *hd_json_print(hd_pool *pool, hd_value v, hd_json_style style, size_t
     return text;
 }
 
-hd_status hd_json_write(hd_value v, hd_json_style style, hd_json_sink sink, void *ctx) {
+hd_status hd_json_write(hd_value v, hd_json_style style, hd_text_fn sink, void *ctx) {
     /* An immediate value has no heap to take memory from; its text fits into this buffer. */
     char few[WRITER_PIECE / 4];
     const hd_env *env = value_is_block(v) ? &heap_of(value_block(v))->env : NULL;

@@ -88,7 +88,7 @@ typedef struct found {
     bool nomem;
 } found;
 
-static bool note_found(void *ctx, const hd_listing *entry) {
+static bool note_found(const hd_listing *entry, void *ctx) {
     found *f = ctx;
     const char *prefix = "workflow/";
     char *id = strncmp(entry->id, prefix, strlen(prefix))

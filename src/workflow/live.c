@@ -245,7 +245,7 @@ static void end_live(live *l) {
     live_free(l);
 }
 
-static void verdict(void *ctx, hd_status status) {
+static void verdict(hd_status status, void *ctx) {
     hd_engine *e = ctx;
     e->waits = false;
     while (e->under_way.count) {
@@ -286,7 +286,7 @@ hd_status live_commit(hd_engine *e) {
     e->waits = true;
     e->stats.commits++;
     status = hd_tx_commit(tx, verdict, e);
-    if (status) verdict(e, status);
+    if (status) verdict(status, e);
     return status;
 }
 

@@ -128,7 +128,7 @@ static hd_status add(hd_tx *tx, const hd_event *event, void *ctx) {
     if (hd_value_status(now)) return hd_value_status(now);
     return hd_tx_set_int(tx, count, hd_value_as_int(now, 0) + hd_value_as_int(event->payload, 1));
 }
-static void look(void *ctx, hd_value v) { (void)ctx, (void)v; }
+static void look(hd_value v, void *ctx) { (void)ctx, (void)v; }
 
 /* ---- the piece -------------------------------------------------------------------------------- */
 

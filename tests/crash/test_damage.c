@@ -152,14 +152,14 @@ static void read_all(hd_runtime *rt, uint32_t except, seen *out) {
     hd_pool_close(pool);
 }
 
-static void ignore(void *ctx, const char *line) { (void)ctx, (void)line; }
+static void ignore(const char *line, void *ctx) { (void)ctx, (void)line; }
 
 static hd_status check_file(lab_disk *disk) {
     hd_options options = { .vfs = lab_disk_vfs(disk) };
     return hd_store_check(FILE_NAME, &options, ignore, NULL, NULL);
 }
 
-static void say_nothing(void *ctx, hd_log_level level, const char *line) {
+static void say_nothing(hd_log_level level, const char *line, void *ctx) {
     (void)ctx, (void)level, (void)line;
 }
 
@@ -330,7 +330,7 @@ typedef struct repaired {
     int restored, removed, not_restored;
 } repaired;
 
-static void take_line(void *ctx, const char *line) {
+static void take_line(const char *line, void *ctx) {
     repaired *r = ctx;
     r->restored += strncmp(line, "restored", 8) == 0;
     r->removed += strncmp(line, "removed", 7) == 0;

@@ -33,7 +33,7 @@ typedef struct acked {
     uint64_t number;
 } acked;
 
-static void mark_posted(void *ctx, const char *id, hd_status status) {
+static void mark_posted(const char *id, hd_status status, void *ctx) {
     const acked *a = ctx;
     (void)id;
     assert_int_equal(status, HD_OK);
@@ -93,7 +93,7 @@ static lab_recording *record_workload(uint64_t tail_bytes) {
     return recording;
 }
 
-static bool count_one(void *ctx, const hd_listing *entry) {
+static bool count_one(const hd_listing *entry, void *ctx) {
     (void)entry;
     (*(uint64_t *)ctx)++;
     return true;

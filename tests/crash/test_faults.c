@@ -14,7 +14,7 @@
 
 #define FILE_NAME "faults.db"
 
-static void no_log(void *ctx, hd_log_level level, const char *line) {
+static void no_log(hd_log_level level, const char *line, void *ctx) {
     (void)ctx, (void)level, (void)line;
 }
 
@@ -33,7 +33,7 @@ static hd_runtime *open_store(void) {
     return rt;
 }
 
-static void count_ok(void *ctx, hd_status status) {
+static void count_ok(hd_status status, void *ctx) {
     if (!status) ++*(int *)ctx;
 }
 
@@ -55,7 +55,7 @@ static size_t list_length(hd_runtime *rt) {
     return n;
 }
 
-static void print_finding(void *ctx, const char *finding) {
+static void print_finding(const char *finding, void *ctx) {
     (void)ctx;
     fprintf(stderr, "finding: %s\n", finding);
 }

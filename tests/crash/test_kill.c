@@ -41,7 +41,7 @@ typedef struct told {
     uint64_t number;
 } told;
 
-static void tell_accepted(void *ctx, hd_status status) {
+static void tell_accepted(hd_status status, void *ctx) {
     told *t = ctx;
     if (!status && write(t->pipe, &t->number, sizeof t->number) < 0) _exit(3);
     free(t);
@@ -77,7 +77,7 @@ static void child(int pipe, const char *own) {
         for (hd_runtime_pump(rt);; hd_runtime_pump(rt)) {
             hd_runtime_store_stats(rt, &stats);
             if (stats.pending < IN_FLIGHT) break;
-            env.wait(env.ctx, hd_runtime_fd(rt), hd_runtime_deadline(rt));
+            env.wait(hd_runtime_fd(rt), hd_runtime_deadline(rt), env.ctx);
         }
     }
 }
@@ -120,7 +120,7 @@ static void kill_it(victim *v) {
     close(v->pipe);
 }
 
-static void print_finding(void *ctx, const char *finding) {
+static void print_finding(const char *finding, void *ctx) {
     (void)ctx;
     fprintf(stderr, "finding: %s\n", finding);
 }

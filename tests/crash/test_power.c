@@ -38,7 +38,7 @@ typedef struct acked {
     uint64_t number;
 } acked;
 
-static void mark_accepted(void *ctx, hd_status status) {
+static void mark_accepted(hd_status status, void *ctx) {
     acked *a = ctx;
     assert_int_equal(status, HD_OK);
     lab_disk_mark(a->disk, a->number);
@@ -109,7 +109,7 @@ static lab_recording *record_workload(uint64_t tail_bytes) {
 
 /* ---- After the power is back ----------------------------------------------------------------- */
 
-static void report_finding(void *ctx, const char *finding) {
+static void report_finding(const char *finding, void *ctx) {
     (void)ctx;
     fprintf(stderr, "finding: %s\n", finding);
 }

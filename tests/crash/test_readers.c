@@ -282,7 +282,7 @@ static void step(crowd *c) {
     }
 }
 
-static void report_finding(void *ctx, const char *finding) {
+static void report_finding(const char *finding, void *ctx) {
     (void)ctx;
     fprintf(stderr, "finding: %s\n", finding);
 }

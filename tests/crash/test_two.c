@@ -32,7 +32,7 @@ static hd_runtime *open_store(void) {
     return status ? NULL : rt;
 }
 
-static void keep_status(void *ctx, hd_status status) { *(hd_status *)ctx = status; }
+static void keep_status(hd_status status, void *ctx) { *(hd_status *)ctx = status; }
 
 /* Reads, adds one, writes: refused as stale when the other was faster. */
 static hd_status increment(hd_runtime *rt, hd_cell cell) {
@@ -72,7 +72,7 @@ static pid_t start_child(void) {
     return pid;
 }
 
-static void print_finding(void *ctx, const char *finding) {
+static void print_finding(const char *finding, void *ctx) {
     (void)ctx;
     fprintf(stderr, "finding: %s\n", finding);
 }
@@ -96,7 +96,7 @@ static void increments_of_two_processes_all_count(void **state) {
     assert_int_equal(hd_store_check(file, NULL, print_finding, NULL, NULL), HD_OK);
 }
 
-static void hear(void *ctx, const hd_notice *notice) {
+static void hear(const hd_notice *notice, void *ctx) {
     if (notice->kind == HD_CHANGE_INTEGRATE) ++*(int *)ctx;
 }
 
@@ -113,7 +113,7 @@ static void a_watching_process_hears_each_commit(void **state) {
     while (heard < INCREMENTS && env.monotonic_ns(env.ctx) < give_up) {
         assert_int_equal(hd_runtime_pump(rt), HD_OK);
         uint64_t deadline = hd_runtime_deadline(rt);
-        env.wait(env.ctx, hd_runtime_fd(rt), deadline < give_up ? deadline : give_up);
+        env.wait(hd_runtime_fd(rt), deadline < give_up ? deadline : give_up, env.ctx);
     }
     assert_int_equal(heard, INCREMENTS);
     int status;

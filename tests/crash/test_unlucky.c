@@ -156,7 +156,7 @@ static void without_descriptors_there_is_an_error_at_once(void **state) {
 static int verdicts;
 static hd_status verdict;
 
-static void tell_verdict(void *ctx, hd_status status) {
+static void tell_verdict(hd_status status, void *ctx) {
     verdicts++;
     verdict = status;
     hd_tx *tx;
@@ -222,7 +222,7 @@ typedef struct told_verdict {
     hd_status status;
 } told_verdict;
 
-static void note_verdict(void *ctx, hd_status status) {
+static void note_verdict(hd_status status, void *ctx) {
     told_verdict *t = ctx;
     t->times++;
     t->status = status;

@@ -41,7 +41,7 @@ static hd_status complain(hd_tx *tx, void *ctx) {
     return price < 0 ? hd_tx_fail(tx, HD_FAILED, "the price is below zero") : HD_OK;
 }
 
-static void ignore(void *ctx, const hd_failure *failure) {
+static void ignore(const hd_failure *failure, void *ctx) {
     (void)ctx;
     (void)failure;
 }

@@ -12,7 +12,7 @@ static hd_status copy(hd_tx *tx, void *ctx) {
     hd_cell *cells = ctx;
     return hd_tx_set(tx, cells[1], hd_tx_get(tx, cells[0]));
 }
-static void look(void *ctx, hd_value v) {
+static void look(hd_value v, void *ctx) {
     (void)ctx;
     (void)v;
 }

@@ -19,7 +19,7 @@ hd_status add_up(hd_tx *tx, void *ctx) {
     return hd_tx_set_double(tx, s->total, total);
 }
 
-void show(void *ctx, hd_value v) { static_cast<sum *>(ctx)->shown = hd_value_number(v); }
+void show(hd_value v, void *ctx) { static_cast<sum *>(ctx)->shown = hd_value_number(v); }
 
 bool keeps_a_sum() {
     hd_runtime *rt = nullptr;

@@ -10,7 +10,7 @@ static hd_status twice(hd_tx *tx, void *ctx) {
     return hd_tx_set_double(tx, hd_cell_at(rt, "main/twice"), 2 * n);
 }
 
-static void show(void *ctx, hd_value v) {
+static void show(hd_value v, void *ctx) {
     (void)v;
     hd_lab_note((hd_runtime *)ctx, "show");
 }

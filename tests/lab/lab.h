@@ -40,7 +40,7 @@
 #define lab_env_log_line            hd_lab_env_log_line
 #define lab_env_logged              hd_lab_env_logged
 #define lab_env_log_clear           hd_lab_env_log_clear
-#define lab_body                    hd_lab_body
+#define lab_body                    hd_lab_body_fn
 #define lab_each_allocation_failure hd_lab_each_allocation_failure
 
 #endif

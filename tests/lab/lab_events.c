@@ -89,7 +89,7 @@ lab_handler *lab_handler_register(lab *l, lab_handler_spec spec) {
 
 /* ---- sending */
 
-void lab_outcome_note(void *ctx, const char *id, hd_status status) {
+void lab_outcome_note(const char *id, hd_status status, void *ctx) {
     lab_outcome *o = ctx;
     o->told++;
     o->status = status;

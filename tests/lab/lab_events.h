@@ -56,7 +56,7 @@ typedef struct lab_outcome {
     hd_status status;
     char id[HD_EVENT_ID_SIZE];
 } lab_outcome;
-void lab_outcome_note(void *ctx, const char *id, hd_status status);
+void lab_outcome_note(const char *id, hd_status status, void *ctx);
 
 /* `o` may be NULL. What is sent on the runtime of now. */
 hd_status lab_fire(lab *l, const char *to, const char *json, lab_outcome *o);

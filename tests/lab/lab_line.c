@@ -159,7 +159,7 @@ static hd_status line_list(authority *a, struct key *space, const char *kind, co
                            hd_list_fn fn, void *ctx) {
     return PASS(a, list, space, kind, prefix, fn, ctx);
 }
-static hd_status line_spaces(authority *a, bool (*fn)(void *ctx, const char *space), void *ctx) {
+static hd_status line_spaces(authority *a, hd_space_fn fn, void *ctx) {
     return PASS(a, spaces, fn, ctx);
 }
 static hd_status line_checkpoint(authority *a, hd_error *error) {

@@ -49,7 +49,7 @@ static void append_writes(lab_recheck *k, lab_runtime *r, const hd_written *writ
     hd_pool_close(pool);
 }
 
-static void on_violation(void *ctx, const hd_violation *v) {
+static void on_violation(const hd_violation *v, void *ctx) {
     watched *w = ctx;
     found *f = calloc(1, sizeof *f);
     if (!f) lab_fail("no memory");

@@ -247,7 +247,7 @@ static hd_status run_body(hd_tx *tx, void *ctx) {
     return n->spec.body ? n->spec.body(n, tx) : read_and_write(n, tx);
 }
 
-static void run_sink(void *ctx, hd_value v) {
+static void run_sink(hd_value v, void *ctx) {
     lab_node *n = ctx;
     hd_pool *pool;
     append(&sched_of(n->l)->ran, " ", n->spec.name);
@@ -365,7 +365,7 @@ typedef struct dependents {
     size_t count;
 } dependents;
 
-static void note_dependent(void *ctx, hd_node other) {
+static void note_dependent(hd_node other, void *ctx) {
     dependents *d = ctx;
     if (d->count < LIST_MAX) d->nodes[d->count++] = other;
 }
@@ -500,7 +500,7 @@ hd_scheduler_stats lab_stats(lab *l) {
     return stats;
 }
 
-static void collect_failure(void *ctx, const hd_failure *f) {
+static void collect_failure(const hd_failure *f, void *ctx) {
     sched *s = ctx;
     char text[160];
     snprintf(text, sizeof text, "%s %s", f->action, hd_status_name(f->status));

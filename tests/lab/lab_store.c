@@ -254,7 +254,7 @@ static void hear_change(lab_runtime *r, const hd_change *c) {
     free(json);
 }
 
-static void hear(void *ctx, const hd_notice *notice) {
+static void hear(const hd_notice *notice, void *ctx) {
     static const char *const kinds[] = { "commit", "load", "integrate", "revert" };
     lab_runtime *r = ctx;
     if (!notice->count) lab_fail("%s: a notice without a change", r->name);
@@ -477,7 +477,7 @@ void lab_write(lab_runtime *r, const char *cell, const char *json) {
     lab_check(r);
 }
 
-static void tell_fate(void *ctx, hd_status status) {
+static void tell_fate(hd_status status, void *ctx) {
     lab_fate *f = ctx;
     f->status = status;
     f->told++;

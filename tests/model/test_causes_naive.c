@@ -119,7 +119,7 @@ static void note_links(const hd_change *c, bool ours) {
     }
 }
 
-static void on_notice(void *ctx, const hd_notice *notice) {
+static void on_notice(const hd_notice *notice, void *ctx) {
     (void)ctx;
     bool ours = notice->kind == HD_CHANGE_COMMIT && notice->group == GROUP;
     for (size_t k = 0; k < notice->count; k++) {

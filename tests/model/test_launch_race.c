@@ -46,7 +46,7 @@ typedef struct race {
 static hd_value twice(hd_tx *tx, hd_value in, void *ctx) {
     return hd_double(2 * hd_value_number(in));
 }
-static void ignore(void *ctx, hd_value v) {}
+static void ignore(hd_value v, void *ctx) {}
 static hd_cell watcher(hd_build *b) {
     hd_cell d = hd_derive(b, "d", hd_argument(b, "x", hd_int(NULL, 1)), twice, NULL);
     hd_build_sink(b, "look", d, ignore, NULL);
@@ -127,12 +127,12 @@ static void conclude(race *g) {
 
 /* ---- afterwards */
 
-static bool count_piece(void *ctx, const hd_piece_info *info) {
+static bool count_piece(const hd_piece_info *info, void *ctx) {
     ++*(int *)ctx;
     return true;
 }
 
-static bool check_entry(void *ctx, const hd_listing *entry) {
+static bool check_entry(const hd_listing *entry, void *ctx) {
     race *g = ctx;
     char cell[128];
     hd_runtime *rt = lab_rt(g->rival);
@@ -167,7 +167,7 @@ static void check(race *g) {
     assert_true(stored <= EVENTS);
 }
 
-static bool count_entry(void *ctx, const hd_listing *entry) {
+static bool count_entry(const hd_listing *entry, void *ctx) {
     ++*(int *)ctx;
     return true;
 }

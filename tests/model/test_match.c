@@ -410,7 +410,7 @@ static bool related(const char *a, const char *b) {
     return n == m || (n < m ? b : a)[shorter] == '/';
 }
 
-static bool record(void *ctx, const hd_step *path, size_t depth, hd_value before, hd_value after) {
+static bool record(const hd_step *path, size_t depth, hd_value before, hd_value after, void *ctx) {
     records *all = ctx;
     char text[256] = "";
     size_t length = 0;

@@ -231,7 +231,7 @@ static void resume_one(model *m, bool well) {
     hd_run_resume(s.run, status);
 }
 
-static void look(void *ctx, hd_value v) {
+static void look(hd_value v, void *ctx) {
     twin *t = ctx;
     model *m = t->m;
     int value = (int)hd_value_as_int(v, 0), c = t->inputs[0];
@@ -240,7 +240,7 @@ static void look(void *ctx, hd_value v) {
     if (value != m->values[c]) fail_here(m, "sink", c, "is told of a mixture", value, m->values[c]);
 }
 
-static void look_once(void *ctx, hd_value v) {
+static void look_once(hd_value v, void *ctx) {
     model *m = ctx;
     (void)v;
     m->runs++;
@@ -395,7 +395,7 @@ static void rest(model *m) {
 
 /* ---- one world, many worlds */
 
-static void ignore_failure(void *ctx, const hd_failure *failure) { (void)ctx, (void)failure; }
+static void ignore_failure(const hd_failure *failure, void *ctx) { (void)ctx, (void)failure; }
 
 static void open_world(model *m, bool shared) {
     m->world = lab_env_open();

@@ -46,7 +46,7 @@ static hd_status record(hd_tx *tx, const hd_event *event, void *ctx) {
     return status;
 }
 
-static hd_status hand_over(void *ctx, const char *key, hd_value v) {
+static hd_status hand_over(const char *key, hd_value v, void *ctx) {
     int channel = (int)((const char *const *)ctx - names);
     message *m = &messages[(int)hd_value_number(v)];
     (void)key;

@@ -144,8 +144,8 @@ static void resume_run(void) {
 
 /* ---- those who listen */
 
-static void on_change(void *ctx, const hd_notice *notice) { (void)ctx, (void)notice, told(); }
-static void on_error(void *ctx, const hd_failure *f) {
+static void on_change(const hd_notice *notice, void *ctx) { (void)ctx, (void)notice, told(); }
+static void on_error(const hd_failure *f, void *ctx) {
     char text[256];
     (void)ctx;
     told();
@@ -153,8 +153,8 @@ static void on_error(void *ctx, const hd_failure *f) {
              f->space);
 }
 static void on_idle(void *ctx) { (void)ctx, told(); }
-static void on_value(void *ctx, hd_value v) { (void)ctx, (void)v, told(); }
-static void on_outcome(void *ctx, const char *id, hd_status status) {
+static void on_value(hd_value v, void *ctx) { (void)ctx, (void)v, told(); }
+static void on_outcome(const char *id, hd_status status, void *ctx) {
     (void)ctx, (void)status;
     due--;
     told();
@@ -166,18 +166,18 @@ static hd_status on_stop(void *ctx) {
     told();
     return HD_OK;
 }
-static void on_verdict(void *ctx, hd_status status) { (void)ctx, (void)status, told(); }
-static void on_violation(void *ctx, const hd_violation *v) {
+static void on_verdict(hd_status status, void *ctx) { (void)ctx, (void)status, told(); }
+static void on_violation(const hd_violation *v, void *ctx) {
     (void)ctx;
     told();
     assert_true(strlen(v->action) < 16);
 }
-static hd_status on_message(void *ctx, const char *key, hd_value message) {
+static hd_status on_message(const char *key, hd_value message, void *ctx) {
     (void)ctx, (void)key, (void)message;
     told();
     return quiet || !once_in(3) ? HD_OK : HD_IO;
 }
-static void on_stored(void *ctx, const char *id, hd_status status) {
+static void on_stored(const char *id, hd_status status, void *ctx) {
     (void)ctx, (void)id, (void)status;
     told();
 }
@@ -285,12 +285,12 @@ static void do_something(void) {
 }
 
 /* The way to a store that is shared: now and then a commit waits, or is refused, or nothing is heard. */
-static hd_status on_arrival(void *ctx, const hd_runtime *whose) {
+static hd_status on_arrival(const hd_runtime *whose, void *ctx) {
     (void)ctx, (void)whose;
     if (quiet || !once_in(8)) return HD_OK;
     return once_in(2) ? HD_BUSY : once_in(2) ? HD_STALE : HD_REJECTED;
 }
-static bool on_hearing(void *ctx, const hd_runtime *whose) {
+static bool on_hearing(const hd_runtime *whose, void *ctx) {
     (void)ctx, (void)whose;
     return quiet || !once_in(4);
 }

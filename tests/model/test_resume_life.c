@@ -64,7 +64,7 @@ static hd_value run_row(hd_tx *tx, hd_value in, void *ctx) {
     note_run(4 + (int)hd_value_as_int(hd_value_at(in, "id"), 0), price);
     return hd_int(NULL, price);
 }
-static void look(void *ctx, hd_value v) {}
+static void look(hd_value v, void *ctx) {}
 
 static hd_cell pattern(hd_build *b) {
     hd_runtime *r = hd_build_runtime(b);

@@ -150,7 +150,7 @@ static int now_at(side *x, int c) {
     return v;
 }
 
-static void on_notice(void *ctx, const hd_notice *notice) {
+static void on_notice(const hd_notice *notice, void *ctx) {
     side *x = ctx;
     for (size_t i = 0; i < notice->count; i++) {
         const hd_change *change = &notice->changes[i];

@@ -165,7 +165,7 @@ static void everything_is_right(scene *s) {
     assert_true(s->shown == expected(8, true));
 }
 
-static void quiet(void *ctx, const hd_failure *failure) { (void)ctx, (void)failure; }
+static void quiet(const hd_failure *failure, void *ctx) { (void)ctx, (void)failure; }
 
 /* True: the failure was met. Memory comes back before the end, so the lab's own loop will not do. */
 static bool one_run(uint64_t nth, bool and_all_after) {

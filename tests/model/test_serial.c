@@ -238,7 +238,7 @@ static hd_status write_in_tx(in_tx *t, program_step *s) {
     }
 }
 
-static void tell_verdict(void *ctx, hd_status status) {
+static void tell_verdict(hd_status status, void *ctx) {
     program *p = ctx;
     if (p->status != HD_PENDING) lab_fail("a verdict was told twice");
     p->status = status;
@@ -281,7 +281,7 @@ static void run_program(lab_runtime *r) {
 
 /* ---- sinks */
 
-static void tell_sink(void *ctx, hd_value v) {
+static void tell_sink(hd_value v, void *ctx) {
     sink_told *k = ctx;
     free(k->last);
     k->last = strdup(print(v));

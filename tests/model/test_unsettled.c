@@ -140,7 +140,7 @@ static hd_status serve(hd_tx *tx, const hd_event *event, void *ctx) {
     return HD_OK;
 }
 
-static void told(void *ctx, const char *id, hd_status status) {
+static void told(const char *id, hd_status status, void *ctx) {
     sent *e = ctx;
     e->told++;
     e->status = status;

@@ -9,7 +9,7 @@
 
 static inline hd_runtime *rt(void) { return lab_runtime_now(l); }
 
-static inline void show(void *ctx, hd_value v) { lab_note(l, ctx ? ctx : "show"); }
+static inline void show(hd_value v, void *ctx) { lab_note(l, ctx ? ctx : "show"); }
 
 static inline hd_value twice(hd_tx *tx, hd_value in, void *ctx) {
     lab_note(l, ctx ? ctx : "twice");
@@ -43,7 +43,7 @@ static inline hd_piece start_under(const char *id, hd_piece parent) {
 }
 static inline hd_piece start_watcher(const char *id) { return start_under(id, (hd_piece){ 0, 0 }); }
 
-static inline bool count_piece(void *ctx, const hd_piece_info *info) {
+static inline bool count_piece(const hd_piece_info *info, void *ctx) {
     (*(int *)ctx)++;
     return true;
 }

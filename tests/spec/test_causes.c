@@ -168,7 +168,7 @@ static void registered_again_it_starts_clean(void **state) {
 }
 
 /* C343: writes that change nothing are seen as attempts, never as dependencies. */
-static bool note_attempts(void *ctx, const hd_run_trace *r) {
+static bool note_attempts(const hd_run_trace *r, void *ctx) {
     char line[128];
     snprintf(line, sizeof line, "%s attempted %u wrote %u reads %u", r->action, r->attempted.count,
              r->written.count, r->reads);

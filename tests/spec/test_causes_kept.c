@@ -62,7 +62,7 @@ static void start_choosing(void) {
 }
 
 static char told[256];
-static bool keep_cause(void *ctx, const hd_cause *c) {
+static bool keep_cause(const hd_cause *c, void *ctx) {
     char name[64];
     if (c->depth) return true;
     hd_cell_print(rt(), c->cell, name, sizeof name);
@@ -234,7 +234,7 @@ static hd_status choose_badly(lab_node *self, hd_tx *tx) {
     return status || lab_tx_number(self, tx, "flag") != 0 ? status : HD_MISMATCH;
 }
 static char failure_causes[64];
-static void note_failure(void *ctx, const hd_failure *f) {
+static void note_failure(const hd_failure *f, void *ctx) {
     assert_int_equal(f->causes_more, 0);
     snprintf(failure_causes, sizeof failure_causes, "%s", names_of(f->causes, f->cause_count));
 }

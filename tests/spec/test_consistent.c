@@ -121,7 +121,7 @@ static void i4_a_handler_waits_for_the_suspended_run_of_its_input(void **state) 
     assert_json(l, "saw", "2020");
 }
 
-static void note_pulled(void *ctx, hd_value v) { *(double *)ctx = hd_value_as_double(v, -2); }
+static void note_pulled(hd_value v, void *ctx) { *(double *)ctx = hd_value_as_double(v, -2); }
 static void a_pull_waits_for_the_suspended_run(void **state) {
     double pulled = -1;
     begin_y();
@@ -251,7 +251,7 @@ static double plus_one(const double *in) { return in[0] + 1; }
 static double four(const double *in) { return 4 + 0 * in[0]; }
 
 static char shown[200];
-static void show_value(void *ctx, hd_value v) {
+static void show_value(hd_value v, void *ctx) {
     size_t n = strlen(shown);
     snprintf(shown + n, sizeof shown - n, "%g ", hd_value_as_double(v, -1));
 }

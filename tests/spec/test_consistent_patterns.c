@@ -29,11 +29,11 @@ static hd_cell sum_of_many(hd_build *b) {
 }
 
 static char told[400];
-static void note_number(void *ctx, hd_value v) {
+static void note_number(hd_value v, void *ctx) {
     size_t n = strlen(told);
     snprintf(told + n, sizeof told - n, "%g ", hd_value_as_double(v, -1));
 }
-static void note_list(void *ctx, hd_value v) {
+static void note_list(hd_value v, void *ctx) {
     hd_pool *pool;
     size_t n = strlen(told);
     assert_int_equal(hd_pool_open(hd_runtime_heap(rt()), &pool), HD_OK);

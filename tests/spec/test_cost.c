@@ -66,7 +66,7 @@ static hd_node add_copy(world *w, copy *c, hd_cell from, hd_cell to) {
     return n;
 }
 
-static void count_run(void *ctx, hd_value v) { ++*(uint64_t *)ctx; }
+static void count_run(hd_value v, void *ctx) { ++*(uint64_t *)ctx; }
 static hd_node watch_cell(world *w, hd_cell at) {
     return hd_sink(w->rt, at, count_run, &w->effect_runs);
 }

@@ -243,11 +243,11 @@ static hd_status note_stop(void *ctx) {
     return HD_OK;
 }
 
-static hd_status count_mail(void *ctx, const char *key, hd_value message) {
+static hd_status count_mail(const char *key, hd_value message, void *ctx) {
     ++*(int *)ctx;
     return HD_OK;
 }
-static bool count_entry(void *ctx, const hd_listing *entry) {
+static bool count_entry(const hd_listing *entry, void *ctx) {
     ++*(int *)ctx;
     return true;
 }
@@ -335,7 +335,7 @@ typedef struct loader {
     int asked;
 } loader;
 
-static hd_status load(void *ctx, hd_runtime *rt, hd_cell stream) {
+static hd_status load(hd_runtime *rt, hd_cell stream, void *ctx) {
     loader *w = ctx;
     w->asked++;
     if (w->registers) lab_handle(w->l, .stream = w->stream);
@@ -680,7 +680,7 @@ typedef struct traced {
     hd_event_trace first, last;
 } traced;
 
-static void note_trace(void *ctx, const hd_event_trace *t) {
+static void note_trace(const hd_event_trace *t, void *ctx) {
     traced *w = ctx;
     if (!w->preflights) w->first = *t;
     if (t->stage == HD_EVENT_PREFLIGHT) w->preflights++;

@@ -151,7 +151,7 @@ static void outcomes_of_a_full_stream_are_told_by_close(void **state) {
 
 /* ---- closing without a verdict */
 
-static void note_verdict(void *ctx, hd_status status) { lab_outcome_note(ctx, "", status); }
+static void note_verdict(hd_status status, void *ctx) { lab_outcome_note("", status, ctx); }
 
 static hd_status start_things(lab_handler *self, hd_tx *tx, const hd_event *e) {
     hd_status status = hd_tx_outbox(tx, "mail", e->payload);
@@ -202,14 +202,14 @@ typedef struct told {
     char action[32], space[32];
 } told;
 
-static void note_failure(void *ctx, const hd_failure *failure) {
+static void note_failure(const hd_failure *failure, void *ctx) {
     told *t = ctx;
     t->failures++;
     t->status = failure->status;
     snprintf(t->action, sizeof t->action, "%s", failure->action);
 }
 
-static void note_outcome(void *ctx, const char *id, hd_status status) {
+static void note_outcome(const char *id, hd_status status, void *ctx) {
     (void)id;
     ((told *)ctx)->outcomes++;
     assert_true(status == HD_EXPIRED || status == HD_EXISTS || status == HD_OK);
@@ -265,7 +265,7 @@ static void a_refusal_for_good_is_reported_once(void **state) {
     hd_lab_close(world);
 }
 
-static bool note_line(void *ctx, hd_log_entry *entry) {
+static bool note_line(hd_log_entry *entry, void *ctx) {
     told *t = ctx;
     snprintf(t->action, sizeof t->action, "%s", entry->action);
     snprintf(t->space, sizeof t->space, "%s", entry->space);

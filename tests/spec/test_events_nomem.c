@@ -18,7 +18,7 @@ typedef struct world {
     int taken, told, done;
 } world;
 
-static void note(void *ctx, const char *id, hd_status status) {
+static void note(const char *id, hd_status status, void *ctx) {
     world *w = ctx;
     (void)id;
     w->told++;
@@ -55,7 +55,7 @@ static hd_status on_child(hd_tx *tx, const hd_event *event, void *ctx) {
     return hd_tx_post(tx, w->parent, link, NULL, id) ? HD_NOMEM : HD_OK;
 }
 
-static void ignore(void *ctx, const hd_failure *failure) { (void)ctx, (void)failure; }
+static void ignore(const hd_failure *failure, void *ctx) { (void)ctx, (void)failure; }
 
 static hd_status build(world *w) {
     hd_handler h;
@@ -108,12 +108,12 @@ typedef struct office {
     int stored, handled, failed, mailed;
 } office;
 
-static void note_stored(void *ctx, const char *id, hd_status status) {
+static void note_stored(const char *id, hd_status status, void *ctx) {
     (void)id;
     ((office *)ctx)->stored += status == HD_OK;
 }
 
-static void note_failed(void *ctx, const hd_failure *failure) {
+static void note_failed(const hd_failure *failure, void *ctx) {
     (void)failure;
     ((office *)ctx)->failed++;
 }
@@ -123,11 +123,11 @@ static hd_status on_desk(hd_tx *tx, const hd_event *event, void *ctx) {
     return hd_tx_outbox(tx, "mail", event->payload);
 }
 
-static void note_commit(void *ctx, const hd_event_trace *trace) {
+static void note_commit(const hd_event_trace *trace, void *ctx) {
     ((office *)ctx)->handled += trace->stage == HD_EVENT_COMMIT && trace->status == HD_OK;
 }
 
-static hd_status mail(void *ctx, const char *key, hd_value message) {
+static hd_status mail(const char *key, hd_value message, void *ctx) {
     (void)key, (void)message;
     ((office *)ctx)->mailed++;
     return HD_OK;

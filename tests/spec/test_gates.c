@@ -306,7 +306,7 @@ static void a_slow_effect_is_debounced(void **state) {
     assert_int_equal(lab_info(l, "slow").why_not, HD_WHY_NOT_DEBOUNCE);
 }
 
-static void look_away(void *ctx, hd_node node_) { (void)ctx, (void)node_; }
+static void look_away(hd_node node_, void *ctx) { (void)ctx, (void)node_; }
 
 /* Ten runs of a slow effect beside a cheap computation and a cheap effect; what its debounce is then, and
  * after which run it had it. */
@@ -374,7 +374,7 @@ static void who_opted_out_is_not_debounced(void **state) {
     assert_int_equal(debounce_of("later"), 0);
 }
 
-static void dawdle(void *ctx, hd_value v) {
+static void dawdle(hd_value v, void *ctx) {
     lab_advance_ms(l, slow_ms);
     *(double *)ctx = hd_value_as_double(v, -1);
 }

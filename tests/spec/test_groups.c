@@ -33,7 +33,7 @@ static void a_computation_writes_for_its_group(void **state) {
 /* ---- who looks */
 
 static char shown[256];
-static void show(void *ctx, hd_value v) {
+static void show(hd_value v, void *ctx) {
     snprintf(shown + strlen(shown), sizeof shown - strlen(shown), "%s%s%lld", *shown ? " " : "",
              (const char *)ctx, (long long)hd_value_as_int(v, -1));
 }
@@ -58,8 +58,8 @@ static void a_sink_is_not_told_of_its_own_group(void **state) {
     assert_status(hd_sink_register(rt(), &spec, NULL), HD_USAGE);
 }
 
-static void heard(void *ctx, const hd_notice *notice) {
-    for (size_t i = 0; i < notice->count; i++) show(ctx, notice->changes[i].after);
+static void heard(const hd_notice *notice, void *ctx) {
+    for (size_t i = 0; i < notice->count; i++) show(notice->changes[i].after, ctx);
 }
 
 /* So is a listener. */
@@ -79,7 +79,7 @@ static void a_listener_is_not_told_of_its_own_group(void **state) {
 
 static char line_space[32], line_pattern[32];
 static size_t line_length;
-static bool note_line(void *ctx, hd_log_entry *entry) {
+static bool note_line(hd_log_entry *entry, void *ctx) {
     snprintf(line_space, sizeof line_space, "%s", entry->space);
     snprintf(line_pattern, sizeof line_pattern, "%s", entry->pattern);
     line_length = strlen(entry->line);
@@ -107,7 +107,7 @@ static void a_long_line_is_not_cut(void **state) {
 }
 
 static char failed_in[32];
-static void note_failure(void *ctx, const hd_failure *f) {
+static void note_failure(const hd_failure *f, void *ctx) {
     snprintf(failed_in, sizeof failed_in, "%s", f->space);
 }
 static hd_status fail_there(lab_node *self, hd_tx *tx) {

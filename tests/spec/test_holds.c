@@ -129,7 +129,7 @@ static void a_hold_covers_what_is_below(void **state) {
     assert_ran(l, "child");
 }
 
-static void show(void *ctx, hd_value v) { lab_note(l, "look"); }
+static void show(hd_value v, void *ctx) { lab_note(l, "look"); }
 static hd_value twice(hd_tx *tx, hd_value in, void *ctx) {
     lab_note(l, "twice");
     return hd_double(2 * hd_value_number(in));

@@ -138,7 +138,7 @@ static hd_status handle(hd_tx *tx, const hd_event *event, void *ctx) {
     return hd_tx_set(tx, hd_cell_at(hd_tx_runtime(tx), "main/handled"), event->payload);
 }
 
-static void note(void *ctx, const char *id, hd_status status) {
+static void note(const char *id, hd_status status, void *ctx) {
     (void)id;
     *(hd_status *)ctx = status;
 }

@@ -15,7 +15,7 @@ typedef struct caught {
     char text[512];
 } caught;
 
-static void note_failure(void *ctx, const hd_failure *f) {
+static void note_failure(const hd_failure *f, void *ctx) {
     caught *c = ctx;
     c->count++;
     c->status = f->status;
@@ -44,7 +44,7 @@ static void a_handler_receives_what_failed(void **state) {
 
 /* C315: the causes of the failed run come along. */
 static size_t last_cause_count;
-static void note_causes(void *ctx, const hd_failure *f) {
+static void note_causes(const hd_failure *f, void *ctx) {
     last_cause_count = f->cause_count;
     if (f->cause_count) hd_cell_print(rt(), f->causes[0], ctx, 64);
 }
@@ -96,7 +96,7 @@ static hd_status talks(lab_node *self, hd_tx *tx) {
     hd_tx_log(tx, HD_LOG_INFO, "n is %g", lab_tx_number(self, tx, "n"));
     return HD_OK;
 }
-static bool rewrite(void *ctx, hd_log_entry *entry) {
+static bool rewrite(hd_log_entry *entry, void *ctx) {
     static char line[128];
     if (strstr(entry->line, "n is 2")) return false;
     snprintf(line, sizeof line, "[%s] %s", entry->action, entry->line);
@@ -124,7 +124,7 @@ typedef struct heard {
     uint64_t busy_ns, window_ns;
     char action[64];
 } heard;
-static void note_telemetry(void *ctx, const hd_telemetry *t) {
+static void note_telemetry(const hd_telemetry *t, void *ctx) {
     heard *h = ctx;
     h->kinds[t->kind]++;
     h->busy_ns = t->busy_ns;
@@ -179,7 +179,7 @@ static const char *cell_name(hd_cell cell) {
     return strncmp(out, "main/", 5) ? out : out + 5;
 }
 
-static bool story_of_trigger(void *ctx, const hd_trigger *t) {
+static bool story_of_trigger(const hd_trigger *t, void *ctx) {
     char line[256];
     snprintf(line, sizeof line, "%s %s %s %s->%s by %s", t->action,
              hd_trigger_decision_name(t->decision), cell_name(t->cell), t->before, t->after,
@@ -229,7 +229,7 @@ static void the_trigger_trace_tells_what_is_skipped(void **state) {
     assert_non_null(strstr(told, "editor mark-invalid n 5->10 by own"));
 }
 
-static bool story_of_run(void *ctx, const hd_run_trace *r) {
+static bool story_of_run(const hd_run_trace *r, void *ctx) {
     char line[256];
     snprintf(line, sizeof line, "%s%s%s causes", r->action, r->effect ? " effect" : "",
              r->first ? " first" : "");
@@ -268,7 +268,7 @@ static void the_run_trace_tells_runs(void **state) {
                                 "show effect causes double, may write, wrote");
 }
 
-static bool note_parent(void *ctx, const hd_run_trace *r) {
+static bool note_parent(const hd_run_trace *r, void *ctx) {
     *(hd_node *)ctx = r->parent;
     return true;
 }
@@ -285,17 +285,17 @@ static void the_run_trace_tells_parents(void **state) {
     assert_int_equal(parent.id, lab_find(l, "parent")->node.id);
 }
 
-static bool count_runs(void *ctx, const hd_run_trace *r) {
+static bool count_runs(const hd_run_trace *r, void *ctx) {
     uint64_t *seen = ctx;
     if (!seen[0]++) seen[1] = r->number;
     seen[2] = r->number;
     return true;
 }
-static bool count_triggers(void *ctx, const hd_trigger *t) {
+static bool count_triggers(const hd_trigger *t, void *ctx) {
     (*(uint64_t *)ctx)++;
     return true;
 }
-static bool count_settles(void *ctx, const hd_settle_trace *t) {
+static bool count_settles(const hd_settle_trace *t, void *ctx) {
     (*(uint64_t *)ctx)++;
     return true;
 }
@@ -326,7 +326,7 @@ static hd_status suspends(lab_node *self, hd_tx *tx) {
     hd_status status = hd_tx_suspend(tx, &suspended);
     return status ? status : HD_PENDING;
 }
-static bool note_run(void *ctx, const hd_run_trace *r) {
+static bool note_run(const hd_run_trace *r, void *ctx) {
     *(hd_run_trace *)ctx = *r;
     return true;
 }
@@ -374,7 +374,7 @@ static void traces_allocate_nothing(void **state) {
     if (!lab_is_sqlite(l)) assert_true(with <= without);
 }
 
-static bool note_settle(void *ctx, const hd_settle_trace *t) {
+static bool note_settle(const hd_settle_trace *t, void *ctx) {
     if (t->runs) *(hd_settle_trace *)ctx = *t;
     return true;
 }
@@ -433,7 +433,7 @@ static void looking_changes_nothing(void **state) {
 typedef struct counted {
     uint64_t nodes, effects, invalid, live;
 } counted;
-static bool count_node(void *ctx, const hd_node_info *info) {
+static bool count_node(const hd_node_info *info, void *ctx) {
     counted *c = ctx;
     c->nodes++;
     c->effects += info->effect;
@@ -579,7 +579,7 @@ static void a_busy_window_starts_the_diagnosis(void **state) {
 
 /* ---- why */
 
-static bool story_of_cause(void *ctx, const hd_cause *c) {
+static bool story_of_cause(const hd_cause *c, void *ctx) {
     char line[256];
     snprintf(line, sizeof line, "%u %s %s->%s by %s%s%s", c->depth, cell_name(c->cell),
              c->before ? c->before : "?", c->after,
@@ -713,11 +713,11 @@ static void the_snapshot_shows_nodes_and_edges(void **state) {
     hd_pool_close(pool);
 }
 
-static bool collect_text(void *ctx, const char *text, size_t length) {
+static bool collect_text(const char *text, size_t length, void *ctx) {
     strncat(ctx, text, length);
     return true;
 }
-static bool stop_at_once(void *ctx, const char *text, size_t length) { return false; }
+static bool stop_at_once(const char *text, size_t length, void *ctx) { return false; }
 
 static void the_graph_can_be_drawn(void **state) {
     static char text[8192];
@@ -745,7 +745,7 @@ static void the_run_trace_can_be_seen_in_a_browser(void **state) {
 
 /* ---- stopping at a node */
 
-static void note_stop(void *ctx, hd_node at) {
+static void note_stop(hd_node at, void *ctx) {
     hd_node_info info;
     hd_node_inspect(rt(), at, &info);
     tell_story(info.name);
@@ -780,11 +780,11 @@ static hd_status set_double(hd_tx *tx, void *ctx) {
 static hd_status look_at_double(hd_tx *tx, void *ctx) {
     return hd_value_status(hd_tx_get(tx, hd_cell_at(ctx, "main/double")));
 }
-static void ignore_telemetry(void *ctx, const hd_telemetry *t) {}
-static void ignore_violation(void *ctx, const hd_violation *v) {}
-static void ignore_stop(void *ctx, hd_node at) {}
-static bool ignore_cause(void *ctx, const hd_cause *c) { return true; }
-static bool ignore_text(void *ctx, const char *text, size_t length) { return true; }
+static void ignore_telemetry(const hd_telemetry *t, void *ctx) {}
+static void ignore_violation(const hd_violation *v, void *ctx) {}
+static void ignore_stop(hd_node at, void *ctx) {}
+static bool ignore_cause(const hd_cause *c, void *ctx) { return true; }
+static bool ignore_text(const char *text, size_t length, void *ctx) { return true; }
 
 static void look_in_every_way(hd_runtime *r, hd_node shown_) {
     hd_pool *pool;

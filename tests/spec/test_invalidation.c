@@ -286,7 +286,7 @@ static void i5_suppression_goes_by_identity(void **state) {
     assert_json(l, "counter", "2");
 }
 
-static void note_pull(void *ctx, hd_value v) { *(double *)ctx = hd_value_number(v); }
+static void note_pull(hd_value v, void *ctx) { *(double *)ctx = hd_value_number(v); }
 
 /* C117: two pulls of one cell are both answered. */
 static void two_pulls_of_one_cell_are_both_answered(void **state) {

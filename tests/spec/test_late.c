@@ -35,7 +35,7 @@ static void handle(hd_runtime *rt) {
     assert_int_equal(hd_handler_register(rt, &spec, NULL), HD_OK);
 }
 
-static void tell_stored(void *ctx, const char *id, hd_status status) {
+static void tell_stored(const char *id, hd_status status, void *ctx) {
     stored_count++;
     stored_status = status;
 }

@@ -50,7 +50,7 @@ static hd_status stop_it(void *ctx) {
     ((family *)ctx)->stopped++;
     return HD_OK;
 }
-static void after_it(void *ctx, hd_status status) {
+static void after_it(hd_status status, void *ctx) {
     ((family *)ctx)->after++;
     ((family *)ctx)->after_status = status;
 }
@@ -418,7 +418,7 @@ static void a_cancel_group_stops_each_once(void **state) {
     lab_env_close(world);
 }
 
-static void note_verdict(void *ctx, hd_status status) { *(hd_status *)ctx = status; }
+static void note_verdict(hd_status status, void *ctx) { *(hd_status *)ctx = status; }
 
 /* C277: a commit that requires its origin: accepted after it, refused for good without it. */
 static void a_commit_that_requires_its_origin_falls_with_it(void **state) {

@@ -60,7 +60,7 @@ static void expect_number(world *w, hd_cell cell, double number) {
 
 /* ---- listeners */
 
-static void write_when_told(void *ctx, const hd_notice *notice) {
+static void write_when_told(const hd_notice *notice, void *ctx) {
     world *w = ctx;
     w->told++;
     w->said[0] = hd_write_json(w->rt, w->b, "7");
@@ -96,7 +96,7 @@ static void a_listener_cannot_write_nor_pump_nor_close(void **state) {
 
 /* ---- verdicts */
 
-static void wait_when_told(void *ctx, hd_status status) {
+static void wait_when_told(hd_status status, void *ctx) {
     world *w = ctx;
     assert_int_not_equal(status, HD_OK);
     w->told++;
@@ -320,7 +320,7 @@ static void set_kind(hd_runtime *rt, const char *name, const char *kind) {
     assert_int_equal(hd_tx_commit(tx, NULL, NULL), HD_OK);
 }
 
-static bool change_kind(void *ctx, const hd_listing *entry) {
+static bool change_kind(const hd_listing *entry, void *ctx) {
     world *w = ctx;
     char name[64];
     snprintf(name, sizeof name, "%s/%s", entry->space, entry->id);
@@ -342,7 +342,7 @@ static void what_is_listed_stays_readable_when_it_is_changed(void **state) {
 }
 
 /* Reads the listed document in a transaction of its own, and notes its id. */
-static bool read_listed(void *ctx, const hd_listing *entry) {
+static bool read_listed(const hd_listing *entry, void *ctx) {
     world *w = ctx;
     char name[64];
     hd_tx *tx;
@@ -355,7 +355,7 @@ static bool read_listed(void *ctx, const hd_listing *entry) {
     return true;
 }
 
-static bool list_space(void *ctx, const char *space) {
+static bool list_space(const char *space, void *ctx) {
     world *w = ctx;
     w->told = 0;
     assert_int_equal(hd_runtime_list(w->rt, space, NULL, NULL, read_listed, w), HD_OK);

@@ -27,7 +27,7 @@ static void a_child_outlives_its_parent(void **state) {
     assert_int_equal(lab_stats(l).nodes, 0);
 }
 
-static void see(void *ctx, hd_value v) { ++*(int *)ctx; }
+static void see(hd_value v, void *ctx) { ++*(int *)ctx; }
 
 /* A slip in a name gives no cell: whoever looks there would see nothing for ever. */
 static void a_sink_needs_a_cell(void **state) {
@@ -180,7 +180,7 @@ static hd_status read_shape(hd_tx *tx, void *ctx) {
     return f->fails ? HD_FAILED : hd_tx_set_int(tx, f->out, f->runs);
 }
 
-static void look_at(void *ctx, hd_value v) { (void)ctx, (void)v; }
+static void look_at(hd_value v, void *ctx) { (void)ctx, (void)v; }
 
 /* Others, who take lists that were free. */
 static hd_status read_shape_only(hd_tx *tx, void *ctx) {
@@ -448,7 +448,7 @@ static void a_dormant_node_is_set_aside_without_a_trace(void **state) {
     assert_ran(l, "");
 }
 
-static bool note_action(void *ctx, hd_log_entry *entry) {
+static bool note_action(hd_log_entry *entry, void *ctx) {
     snprintf(ctx, 32, "%s", entry->action);
     return false;
 }
@@ -467,7 +467,7 @@ static void log_lines_of_a_suspended_run_carry_its_name(void **state) {
 
 /* ---- listeners */
 
-static void cancel_both(void *ctx, const hd_notice *notice) {
+static void cancel_both(const hd_notice *notice, void *ctx) {
     hd_node *nodes = ctx;
     hd_node_cancel(rt(), nodes[0]);
     hd_node_cancel(rt(), nodes[1]);
@@ -559,7 +559,7 @@ typedef struct told {
     int count;
 } told;
 
-static bool keep_cause(void *ctx, const hd_cause *cause) {
+static bool keep_cause(const hd_cause *cause, void *ctx) {
     told *t = ctx;
     if (cause->depth) return true;
     t->origin = cause->origin;
@@ -586,7 +586,7 @@ static void who_ran_later_and_changed_nothing_is_no_cause(void **state) {
     assert_int_equal(t.origin, HD_ORIGIN_SOURCE);
 }
 
-static bool list_cause(void *ctx, const hd_cause *cause) {
+static bool list_cause(const hd_cause *cause, void *ctx) {
     char cell[64], *text = ctx;
     hd_cell_print(rt(), cause->cell, cell, sizeof cell);
     snprintf(text + strlen(text), 256 - strlen(text), "%s%s:%s>%s", *text ? " " : "", cell,
@@ -621,7 +621,7 @@ static void a_trace_that_was_switched_off_tells_of_its_time_only(void **state) {
     assert_string_equal(why("show"), "main/a:?>3");
 }
 
-static bool count_cause(void *ctx, const hd_cause *cause) {
+static bool count_cause(const hd_cause *cause, void *ctx) {
     *(int *)ctx += cause->before != NULL;
     return true;
 }
@@ -659,7 +659,7 @@ static void a_run_without_memory_has_not_been_the_last_one(void **state) {
     assert_string_equal(why("show"), "main/a:2>3");
 }
 
-static void keep_failure(void *ctx, const hd_failure *failure) {
+static void keep_failure(const hd_failure *failure, void *ctx) {
     char *text = ctx;
     if (failure->cause_count) hd_cell_print(rt(), failure->causes[0], text, 64);
     else strcpy(text, "none");
@@ -689,7 +689,7 @@ static hd_status trace_as_told(lab_node *self, hd_tx *tx) {
     return HD_OK;
 }
 
-static bool count_settle(void *ctx, const hd_settle_trace *pass) {
+static bool count_settle(const hd_settle_trace *pass, void *ctx) {
     (void)pass;
     ++*(int *)ctx;
     return true;
@@ -711,7 +711,7 @@ static void a_pass_in_which_its_trace_is_switched_on_is_not_recorded(void **stat
 
 /* ---- messages */
 
-static void keep_message(void *ctx, const hd_failure *failure) {
+static void keep_message(const hd_failure *failure, void *ctx) {
     snprintf(ctx, 64, "%s", failure->message);
 }
 
@@ -730,12 +730,12 @@ static void a_message_belongs_to_the_run_that_gave_it(void **state) {
 
 /* ---- dependents */
 
-static void count_one(void *ctx, hd_node who) {
+static void count_one(hd_node who, void *ctx) {
     (void)who;
     ++*(int *)ctx;
 }
 
-static void cancel_all(void *ctx, hd_node who) {
+static void cancel_all(hd_node who, void *ctx) {
     (void)who;
     for (int i = 0; i < 5; i++) {
         char name[16];

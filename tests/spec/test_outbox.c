@@ -29,7 +29,7 @@ typedef struct office {
     int refusals; /* this often the store will not remove the record */
 } office;
 
-static hd_status deliver(void *ctx, const char *key, hd_value message) {
+static hd_status deliver(const char *key, hd_value message, void *ctx) {
     office *o = ctx;
     (void)key;
     assert_string_equal(hd_value_as_text(message, ""), "hello");
@@ -163,7 +163,7 @@ typedef struct counter {
     int failures; /* this many calls fail first */
 } counter;
 
-static hd_status expect_next(void *ctx, const char *key, hd_value message) {
+static hd_status expect_next(const char *key, hd_value message, void *ctx) {
     counter *c = ctx;
     (void)key;
     if (c->failures-- > 0) return HD_BUSY;
@@ -276,7 +276,7 @@ static void messages_of_two_programs_are_delivered_in_the_order_of_their_commits
 
 /* ---- no memory */
 
-static hd_status now_and_then(void *ctx, const char *key, hd_value message) {
+static hd_status now_and_then(const char *key, hd_value message, void *ctx) {
     (void)key, (void)message;
     return ++*(int *)ctx % 3 ? HD_OK : HD_BUSY;
 }

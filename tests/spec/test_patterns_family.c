@@ -56,7 +56,7 @@ static hd_value same(hd_tx *tx, hd_value in, void *ctx) {
 static hd_cell plain(hd_build *b) {
     return hd_derive(b, "d", hd_argument(b, "x", hd_int(NULL, 1)), same, NULL);
 }
-static void look(void *ctx, hd_value v) { (void)ctx, (void)v; }
+static void look(hd_value v, void *ctx) { (void)ctx, (void)v; }
 
 static const hd_piece none = { 0, 0 };
 

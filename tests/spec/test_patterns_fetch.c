@@ -80,7 +80,7 @@ static const hd_fetch_options *options;
 static hd_cell page(hd_build *b) {
     return hd_fetch(b, "page", hd_argument(b, "url", hd_null()), options);
 }
-static void ignore(void *ctx, hd_value v) { (*(int *)ctx)++; }
+static void ignore(hd_value v, void *ctx) { (*(int *)ctx)++; }
 
 static hd_piece start_page(void) {
     hd_piece p;
@@ -371,7 +371,7 @@ static void an_answer_outlives_the_process(void **state) {
 /* ---- answers that cannot be stored */
 
 /* The commits from now on until one is refused; 0: none will be. */
-static hd_status arrives(void *ctx, const hd_runtime *from) {
+static hd_status arrives(const hd_runtime *from, void *ctx) {
     uint32_t *left = ctx;
     (void)from;
     return *left && --*left == 0 ? HD_REJECTED : HD_OK;
@@ -412,17 +412,17 @@ typedef struct scarce {
     bool failed;
 } scarce;
 
-static void *scarce_alloc(void *ctx, void *block, size_t old_size, size_t size) {
+static void *scarce_alloc(void *block, size_t old_size, size_t size, void *ctx) {
     scarce *c = ctx;
     if (size > old_size && c->left && (c->left == 1 || --c->left == 0)) {
         c->left = c->others;
         c->failed = true;
         return NULL;
     }
-    return c->system.alloc(c->system.ctx, block, old_size, size);
+    return c->system.alloc(block, old_size, size, c->system.ctx);
 }
 
-static void keep_quiet(void *ctx, hd_log_level level, const char *line) {
+static void keep_quiet(hd_log_level level, const char *line, void *ctx) {
     (void)ctx, (void)level, (void)line;
 }
 

@@ -3,7 +3,7 @@
 #include "piece_world.h"
 #include "lab_events.h"
 
-static bool count_entry(void *ctx, const hd_listing *entry) {
+static bool count_entry(const hd_listing *entry, void *ctx) {
     (*(int *)ctx)++;
     return true;
 }

@@ -24,7 +24,7 @@ static hd_cell values(hd_build *b) {
     return hd_gather(b, "all", rows);
 }
 
-static void ignore(void *ctx, hd_value v) {}
+static void ignore(hd_value v, void *ctx) {}
 
 /* ---- random edits */
 

@@ -43,7 +43,7 @@ static void one_changed_element_runs_one_row(void **state) {
     assert_int_equal(info.rows, 1);
 }
 
-static bool keep_line(void *ctx, hd_log_entry *entry) {
+static bool keep_line(hd_log_entry *entry, void *ctx) {
     snprintf(ctx, 200, "%s", entry->line);
     return false;
 }

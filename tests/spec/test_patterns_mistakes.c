@@ -162,7 +162,7 @@ static hd_cell rows_ask(hd_build *b) {
     return hd_map(b, "rows", hd_argument(b, "list", hd_array()), &(hd_each){ .build = asking_row });
 }
 
-static void note_error(void *ctx, const hd_failure *failure) {
+static void note_error(const hd_failure *failure, void *ctx) {
     snprintf(ctx, sizeof message, "%s", failure->message);
 }
 

@@ -39,7 +39,7 @@ static hd_value sum(hd_tx *tx, const hd_value *in, void *ctx) {
     for (hd_iter it = hd_iter_of(in[1]); hd_iter_next(&it);) all += hd_value_as_int(it.value, 0);
     return hd_int(hd_tx_pool(tx), all);
 }
-static void show(void *ctx, hd_value v) {
+static void show(hd_value v, void *ctx) {
     (void)ctx, (void)v;
     w->shown++;
 }
@@ -126,7 +126,7 @@ static hd_status settle(hd_runtime *rt) {
     return status;
 }
 
-static void ignore(void *ctx, const hd_failure *failure) { (void)ctx, (void)failure; }
+static void ignore(const hd_failure *failure, void *ctx) { (void)ctx, (void)failure; }
 
 static hd_status begin(hd_runtime *rt, hd_piece *out) {
     hd_status status = hd_runtime_on_error(rt, ignore, NULL);

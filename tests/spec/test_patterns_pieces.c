@@ -87,9 +87,9 @@ static void children_stop_with_their_parent(void **state) {
     assert_true(hd_piece_runs(rt(), d));
 }
 
-static void note_verdict(void *ctx, hd_status status) { *(hd_status *)ctx = status; }
+static void note_verdict(hd_status status, void *ctx) { *(hd_status *)ctx = status; }
 
-static bool count_entry(void *ctx, const hd_listing *entry) {
+static bool count_entry(const hd_listing *entry, void *ctx) {
     (*(int *)ctx)++;
     return true;
 }
@@ -157,7 +157,7 @@ static hd_cell unlucky(hd_build *b) {
     hd_build_sink(b, "look", d, show, NULL);
     return d;
 }
-static void note_failure(void *ctx, const hd_failure *f) {
+static void note_failure(const hd_failure *f, void *ctx) {
     snprintf(ctx, 200, "%s: %s in %s of %s (%s)", f->space, f->message, f->action, f->piece,
              f->pattern);
 }
@@ -219,7 +219,7 @@ static hd_cell touchy(hd_build *b) {
     hd_handle(b, hd_stream(b, "poke"), poke, NULL, NULL, 0);
     return hd_state(b, "calm", hd_bool(true));
 }
-static bool note_piece(void *ctx, hd_log_entry *entry) {
+static bool note_piece(hd_log_entry *entry, void *ctx) {
     snprintf(ctx, 32, "%s", entry->piece);
     return false;
 }
@@ -244,7 +244,7 @@ static void an_error_in_a_handler_names_its_piece(void **state) {
 static hd_status outcome_status;
 static hd_piece launched;
 
-static void told(void *ctx, const char *id, hd_status status) { outcome_status = status; }
+static void told(const char *id, hd_status status, void *ctx) { outcome_status = status; }
 
 static hd_status launch(hd_tx *tx, const hd_event *event, void *ctx) {
     hd_piece_spec spec = { .pattern = "watcher" };

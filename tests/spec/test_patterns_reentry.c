@@ -64,7 +64,7 @@ static hd_cell plain(hd_build *b) {
 
 /* ---- stopping */
 
-static bool stop_it(void *ctx, const hd_piece_info *info) {
+static bool stop_it(const hd_piece_info *info, void *ctx) {
     (void)ctx;
     w->seen++;
     hd_piece_stop(w->rt, info->piece);
@@ -154,7 +154,7 @@ static hd_status stop_in_handler(hd_tx *tx, const hd_event *event, void *ctx) {
     return HD_OK;
 }
 
-static void sent(void *ctx, const char *id, hd_status status) {
+static void sent(const char *id, hd_status status, void *ctx) {
     (void)ctx, (void)id, (void)status;
     /* The stop is posted, and has not happened. */
     w->status =
@@ -236,7 +236,7 @@ static void a_piece_that_waits_for_its_launch_can_be_started(void **state) {
     assert_true(hd_piece_runs(w->rt, w->piece));
 }
 
-static void failing(void *ctx, const hd_failure *failure) {
+static void failing(const hd_failure *failure, void *ctx) {
     (void)ctx;
     hd_piece_stop(w->rt, hd_piece_find(w->rt, "main", failure->piece));
     w->seen++;
@@ -246,7 +246,7 @@ static hd_value no_value(hd_tx *tx, hd_value in, void *ctx) {
     (void)in, (void)ctx;
     return hd_failed(hd_tx_fail(tx, HD_FAILED, "it does not work"));
 }
-static void look(void *ctx, hd_value v) { (void)ctx, (void)v; }
+static void look(hd_value v, void *ctx) { (void)ctx, (void)v; }
 static hd_cell bad_row_seen(hd_build *b, hd_cell element, void *ctx) {
     (void)ctx;
     hd_cell d = hd_derive(b, "bad", element, no_value, NULL);
@@ -330,7 +330,7 @@ static void a_pattern_that_is_used_has_a_name_of_its_own(void **state) {
                      HD_USAGE);
 }
 
-static bool count_entry(void *ctx, const hd_listing *entry) {
+static bool count_entry(const hd_listing *entry, void *ctx) {
     (void)entry;
     (*(int *)ctx)++;
     return true;

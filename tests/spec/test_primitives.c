@@ -15,7 +15,7 @@ static hd_node_info info_of(const char *name) {
 }
 
 static char seen[32];
-static void see(void *ctx, hd_value v) {
+static void see(hd_value v, void *ctx) {
     lab_note(l, "see");
     snprintf(seen, sizeof seen, "%g", hd_value_as_double(v, -1));
 }

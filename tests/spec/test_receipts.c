@@ -37,7 +37,7 @@ static const char *meta_of(lab *l, const char *id, const char *key) {
     return out;
 }
 
-static bool count_one(void *ctx, const hd_listing *entry) {
+static bool count_one(const hd_listing *entry, void *ctx) {
     (*(int *)ctx)++;
     return true;
 }
@@ -286,7 +286,7 @@ static void i11_a_deleted_receipt_still_counts(void **state) {
     lab_close(l);
 }
 
-static void note_verdict(void *ctx, hd_status status) { *(hd_status *)ctx = status; }
+static void note_verdict(hd_status status, void *ctx) { *(hd_status *)ctx = status; }
 
 /* C290: "must be absent": applies to what is not there; refuses what is, or was; also alone. C292:
  * the kind of failure comes through. */
@@ -342,7 +342,7 @@ typedef struct journey {
     int arrived, stayed;
 } journey;
 
-static void navigate(void *ctx, hd_status status) {
+static void navigate(hd_status status, void *ctx) {
     journey *j = ctx;
     if (status) j->stayed++;
     else j->arrived++;
@@ -437,7 +437,7 @@ typedef struct post_office {
     char key[2][128];
 } post_office;
 
-static hd_status deliver(void *ctx, const char *key, hd_value message) {
+static hd_status deliver(const char *key, hd_value message, void *ctx) {
     post_office *o = ctx;
     snprintf(o->key[o->calls % 2], 128, "%s", key);
     o->calls++;

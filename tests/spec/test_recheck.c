@@ -10,13 +10,13 @@ typedef struct heard {
     int kinds[8];
     char action[64];
 } heard;
-static void note_telemetry(void *ctx, const hd_telemetry *t) {
+static void note_telemetry(const hd_telemetry *t, void *ctx) {
     heard *h = ctx;
     h->kinds[t->kind]++;
     snprintf(h->action, sizeof h->action, "%s", t->action);
 }
 
-static void ignore_violation(void *ctx, const hd_violation *v) { (void)ctx, (void)v; }
+static void ignore_violation(const hd_violation *v, void *ctx) { (void)ctx, (void)v; }
 
 static int dice;
 static double throw_dice(const double *in) { return in[0] + ++dice; }
@@ -178,7 +178,7 @@ static void a_recheck_registers_nothing(void **state) {
 typedef struct diagnosed {
     char text[256];
 } diagnosed;
-static bool note_diagnosis(void *ctx, const hd_diagnosis *d) {
+static bool note_diagnosis(const hd_diagnosis *d, void *ctx) {
     diagnosed *out = ctx;
     size_t length = strlen(out->text);
     snprintf(out->text + length, sizeof out->text - length, "%s%s %llu%s", length ? "; " : "",

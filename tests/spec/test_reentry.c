@@ -36,7 +36,7 @@ static world open_world(void) {
     return w;
 }
 
-static void note(void *ctx, const char *id, hd_status status) {
+static void note(const char *id, hd_status status, void *ctx) {
     world *w = ctx;
     (void)id;
     w->told++;
@@ -68,7 +68,7 @@ static hd_status look(hd_tx *tx, void *ctx) {
     return HD_OK;
 }
 
-static void cancel_failed(void *ctx, const hd_failure *failure) {
+static void cancel_failed(const hd_failure *failure, void *ctx) {
     world *w = ctx;
     hd_node_cancel(w->rt, failure->node);
     snprintf(w->seen, sizeof w->seen, "%s", failure->action);
@@ -208,7 +208,7 @@ static hd_status leave_in_preflight(hd_tx *tx, const hd_event *event, void *ctx)
     return (*(world **)ctx)->rt ? HD_OK : HD_USAGE;
 }
 
-static void leave_when_traced(void *ctx, const hd_event_trace *trace) {
+static void leave_when_traced(const hd_event_trace *trace, void *ctx) {
     world *w = ctx;
     hd_handler_remove(w->rt, w->handler);
     snprintf(w->seen, sizeof w->seen, "%s", trace->handler);
@@ -258,7 +258,7 @@ static hd_status refuse(hd_tx *tx, const hd_event *event, void *ctx) {
     return hd_tx_fail(tx, HD_FAILED, "no");
 }
 
-static void remove_failed(void *ctx, const hd_failure *failure) {
+static void remove_failed(const hd_failure *failure, void *ctx) {
     world *w = ctx;
     hd_handler_remove(w->rt, w->handler);
     snprintf(w->seen, sizeof w->seen, "%s", failure->action);
@@ -361,13 +361,13 @@ static void who_waits_for_idle_is_told_when_it_is(void **state) {
     hd_close(w.rt);
 }
 
-static void listen_once(void *ctx, const hd_notice *notice) {
+static void listen_once(const hd_notice *notice, void *ctx) {
     world *w = ctx;
     (void)notice;
     hd_runtime_unlisten(w->rt, listen_once, w);
 }
 
-static void listen_on(void *ctx, const hd_notice *notice) {
+static void listen_on(const hd_notice *notice, void *ctx) {
     world *w = ctx;
     w->told += notice->count == 1;
 }
@@ -384,13 +384,13 @@ static void a_listener_that_leaves_takes_nobody_along(void **state) {
     hd_close(w.rt);
 }
 
-static void stop_once(void *ctx, hd_node node) {
+static void stop_once(hd_node node, void *ctx) {
     world *w = ctx;
     w->told++;
     hd_break_node(w->rt, node, NULL, NULL);
 }
 
-static void stop_too(void *ctx, hd_node node) {
+static void stop_too(hd_node node, void *ctx) {
     world *w = ctx;
     (void)node;
     w->told += 10;
@@ -415,7 +415,7 @@ static hd_status count(hd_tx *tx, void *ctx) {
     return hd_tx_set_double(tx, w->b, ++w->runs);
 }
 
-static void cancel_violator(void *ctx, const hd_violation *violation) {
+static void cancel_violator(const hd_violation *violation, void *ctx) {
     world *w = ctx;
     hd_node_cancel(w->rt, violation->node);
     snprintf(w->seen, sizeof w->seen, "%s", violation->action);
@@ -467,7 +467,7 @@ static hd_status send_two_and_suspend(hd_tx *tx, void *ctx) {
     return HD_PENDING;
 }
 
-static void give_up_the_run(void *ctx, const char *id, hd_status status) {
+static void give_up_the_run(const char *id, hd_status status, void *ctx) {
     world *w = ctx;
     (void)id, (void)status;
     hd_run_resume(w->run, HD_ABORTED);
@@ -569,7 +569,7 @@ static hd_value refuse_value(hd_tx *tx, hd_value in, void *ctx) {
     return hd_failed(hd_tx_fail(tx, HD_FAILED, "no"));
 }
 
-static void ignore_value(void *ctx, hd_value v) { (void)ctx, (void)v; }
+static void ignore_value(hd_value v, void *ctx) { (void)ctx, (void)v; }
 
 static hd_cell faulty(hd_build *b) {
     hd_cell d = hd_derive(b, "d", hd_argument(b, "x", hd_int(NULL, 1)), refuse_value, NULL);
@@ -579,7 +579,7 @@ static hd_cell faulty(hd_build *b) {
 
 static hd_piece piece;
 
-static void stop_piece(void *ctx, const hd_failure *failure) {
+static void stop_piece(const hd_failure *failure, void *ctx) {
     world *w = ctx;
     hd_piece_stop(w->rt, piece);
     snprintf(w->seen, sizeof w->seen, "%s of %s", failure->piece, failure->pattern);

@@ -175,7 +175,7 @@ static hd_status write_far_below(hd_tx *tx, void *ctx) {
     hd_value n = hd_tx_get(tx, hd_cell_at(lab_runtime_now(l), "main/n"));
     return hd_tx_set(tx, far_below(), n);
 }
-static void see_far_below(void *ctx, hd_value v) { lab_note(l, "show"); }
+static void see_far_below(hd_value v, void *ctx) { lab_note(l, "show"); }
 static void writes_far_below(void) {
     hd_runtime *rt = lab_runtime_now(l);
     hd_compute(rt, "far", write_far_below, NULL, far_below());

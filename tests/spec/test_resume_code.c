@@ -174,7 +174,7 @@ static void with_surfaces(void) {
 }
 
 static char names[128];
-static void add_name(void *ctx, hd_node node) {
+static void add_name(hd_node node, void *ctx) {
     hd_node_info info;
     assert_int_equal(hd_node_inspect(rt(), node, &info), HD_OK);
     snprintf(names + strlen(names), sizeof names - strlen(names), "%s ", info.name);

@@ -30,7 +30,7 @@ static hd_value price_twice(hd_tx *tx, hd_value in, void *ctx) {
 }
 
 /* Notes what it sees: "all=[10,20]". */
-static void see(void *ctx, hd_value v) {
+static void see(hd_value v, void *ctx) {
     char text[256];
     hd_pool *pool;
     assert_int_equal(hd_pool_open(hd_runtime_heap(rt()), &pool), HD_OK);
@@ -244,7 +244,7 @@ static void a_container_that_is_missing_is_rebuilt(void **state) {
     assert_computed(COORDINATORS); /* and that is known */
 }
 
-static bool take_stale(void *ctx, const hd_stale_piece *piece) {
+static bool take_stale(const hd_stale_piece *piece, void *ctx) {
     assert_string_equal(piece->id, "k");
     *(uint64_t *)ctx = piece->nodes;
     return true;

@@ -8,7 +8,7 @@ static hd_value price(hd_tx *tx, hd_value in, void *ctx) {
     return hd_value_at(in, "price");
 }
 
-static void show_list(void *ctx, hd_value v) { lab_note(l, "list"); }
+static void show_list(hd_value v, void *ctx) { lab_note(l, "list"); }
 
 static hd_cell basket(hd_build *b) {
     hd_cell items = hd_cell_at(rt(), "main/items");

@@ -41,7 +41,7 @@ static hd_status look(hd_tx *tx, void *ctx) {
     return HD_OK;
 }
 
-static void ignore(void *ctx, const hd_failure *failure) { (void)ctx, (void)failure; }
+static void ignore(const hd_failure *failure, void *ctx) { (void)ctx, (void)failure; }
 
 static bool start(life *w, lab_env *world, hd_memory *memory, double n) {
     hd_options options = { .env = lab_env_of(world), .memory = memory };

@@ -316,7 +316,7 @@ static void a_run_replaces_its_row(void **state) {
 }
 
 static hd_value price(hd_tx *tx, hd_value in, void *ctx) { return hd_value_at(in, "price"); }
-static void ignore(void *ctx, hd_value v) {}
+static void ignore(hd_value v, void *ctx) {}
 static hd_cell basket(hd_build *b) {
     hd_cell items = hd_cell_at(rt(), "main/items");
     hd_cell all =
@@ -371,7 +371,7 @@ static void launching(void) {
     hd_pattern_register(rt(), "doubler", "1", doubler);
     lab_add(l, .name = "launcher", .body = launch, .effect = true);
 }
-static bool count_piece(void *ctx, const hd_piece_info *info) {
+static bool count_piece(const hd_piece_info *info, void *ctx) {
     ++*(int *)ctx;
     return true;
 }

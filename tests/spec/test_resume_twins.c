@@ -62,7 +62,7 @@ static hd_value plus(hd_tx *tx, hd_value in, void *ctx) {
     note(of(tx), ctx, in);
     return hd_int(hd_tx_pool(tx), hd_value_as_int(in, 0) + 1);
 }
-static void look(void *ctx, hd_value v) { (void)ctx, (void)v; }
+static void look(hd_value v, void *ctx) { (void)ctx, (void)v; }
 
 static hd_cell used(hd_build *b) {
     static char name[] = "used";

@@ -289,7 +289,7 @@ typedef struct strict_store {
     hd_status then;
 } strict_store;
 
-static hd_status arrives(void *ctx, const hd_runtime *from) {
+static hd_status arrives(const hd_runtime *from, void *ctx) {
     strict_store *to = ctx;
     (void)from;
     to->arrived++;
@@ -308,12 +308,12 @@ static hd_status run_double(hd_tx *tx, void *ctx) {
     d->runs++;
     return hd_tx_set_double(tx, d->out, 2 * hd_value_as_double(hd_tx_get(tx, d->n), 0));
 }
-static void count_failure(void *ctx, const hd_failure *failure) {
+static void count_failure(const hd_failure *failure, void *ctx) {
     doubling *d = ctx;
     assert_string_equal(failure->action, "double");
     d->failures++;
 }
-static void look_at_it(void *ctx, hd_value v) { (void)ctx, (void)v; }
+static void look_at_it(hd_value v, void *ctx) { (void)ctx, (void)v; }
 
 static doubling refuse_the_seal(hd_status with) {
     doubling d = { 0 };
@@ -366,7 +366,7 @@ static hd_status write_then_fail(lab_node *self, hd_tx *tx) {
 }
 
 static char message[128];
-static void note_message(void *ctx, const hd_failure *f) {
+static void note_message(const hd_failure *f, void *ctx) {
     snprintf(message, sizeof message, "%s: %s", f->action, f->message);
 }
 

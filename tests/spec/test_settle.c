@@ -535,7 +535,7 @@ typedef struct markers {
     size_t names;
 } markers;
 
-static void note_marker(void *ctx, const hd_telemetry *t) {
+static void note_marker(const hd_telemetry *t, void *ctx) {
     markers *m = ctx;
     if (t->kind != HD_TELEMETRY_NOT_SETTLING) return;
     m->count++;
@@ -595,7 +595,7 @@ static hd_status pass_on(hd_tx *tx, void *ctx) {
     return hd_tx_set(tx, k->to, hd_tx_get(tx, k->from));
 }
 
-static void keep_number(void *ctx, hd_value v) { *(double *)ctx = hd_value_number(v); }
+static void keep_number(hd_value v, void *ctx) { *(double *)ctx = hd_value_number(v); }
 
 /* No recursion over the graph: a chain of a million settles. */
 static void a_chain_of_a_million_settles(void **state) {

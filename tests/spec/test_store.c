@@ -415,7 +415,7 @@ static void s4_a_cascade_is_one_change(void **state) {
 
 static int resolved[4];
 static int resolved_count;
-static void resolve(void *ctx, hd_status status) { resolved[resolved_count++] = *(int *)ctx; }
+static void resolve(hd_status status, void *ctx) { resolved[resolved_count++] = *(int *)ctx; }
 
 static void s5_verdicts_come_in_the_order_of_the_commits(void **state) {
     static int names[] = { 0, 1, 2, 3 };

@@ -159,7 +159,7 @@ static void a_slot_of_the_user_is_no_trespass(void **state) {
     assert_int_equal(lab_stats(l).outside_surface, 0);
 }
 
-static bool last_run(void *ctx, const hd_run_trace *run) {
+static bool last_run(const hd_run_trace *run, void *ctx) {
     *(hd_run_trace *)ctx = *run;
     return true;
 }

@@ -175,7 +175,7 @@ static void writing_goes_on_after_a_reload(void **state) {
     assert_json(l, "side/a", "4");
 }
 
-static void look(void *ctx, hd_value v) {
+static void look(hd_value v, void *ctx) {
     (void)ctx;
     lab_note(l, hd_value_as_double(v, 0) == 6 ? "six" : "other");
 }
@@ -283,7 +283,7 @@ static double number_at(hd_runtime *own, const char *cell) {
     return d;
 }
 
-static void note_verdict(void *ctx, hd_status status) { *(hd_status *)ctx = status; }
+static void note_verdict(hd_status status, void *ctx) { *(hd_status *)ctx = status; }
 
 static hd_status create(hd_runtime *own, const char *cell) {
     hd_tx *tx;
@@ -296,7 +296,7 @@ static hd_status create(hd_runtime *own, const char *cell) {
     return verdict;
 }
 
-static bool count_one(void *ctx, const hd_listing *entry) {
+static bool count_one(const hd_listing *entry, void *ctx) {
     (void)entry;
     (*(int *)ctx)++;
     return true;

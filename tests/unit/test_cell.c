@@ -199,7 +199,7 @@ static void metadata_is_beside_the_value(void **state) {
 }
 
 static char listed[256];
-static bool list_one(void *ctx, const hd_listing *e) {
+static bool list_one(const hd_listing *e, void *ctx) {
     size_t n = strlen(listed);
     snprintf(listed + n, sizeof listed - n, "%s%s:%s", n ? " " : "", e->id, e->kind);
     return !ctx || strcmp(e->id, ctx);
@@ -237,7 +237,7 @@ static void a_listing_sees_what_its_runtime_sees(void **state) {
     assert_string_equal(list(b, "main", NULL, NULL, NULL), "n:task");
 }
 
-static bool space_one(void *ctx, const char *space) {
+static bool space_one(const char *space, void *ctx) {
     size_t n = strlen(listed);
     snprintf(listed + n, sizeof listed - n, "%s%s", n ? " " : "", space);
     return true;

@@ -65,8 +65,8 @@ static void record_sides(record *r, hd_value before, hd_value after) {
                                           : " added\n");
 }
 
-static bool record_place(void *ctx, const hd_step *path, size_t depth, hd_value before,
-                         hd_value after) {
+static bool record_place(const hd_step *path, size_t depth, hd_value before, hd_value after,
+                         void *ctx) {
     record *r = ctx;
     for (size_t i = 0; i < depth; i++) record_step(r, &path[i]);
     record_sides(r, before, after);
@@ -102,7 +102,7 @@ static void oracle_at(oracle *o, hd_step step, hd_value a, hd_value b) {
 
 static void oracle_arrays(oracle *o, hd_value a, hd_value b) {
     size_t an = hd_value_count(a), bn = hd_value_count(b);
-    if (an != bn) record_place(o->out, o->path, o->depth, a, b);
+    if (an != bn) record_place(o->path, o->depth, a, b, o->out);
     for (size_t i = 0; i < an && i < bn; i++)
         oracle_at(o, (hd_step){ .index = i }, hd_value_index(a, i), hd_value_index(b, i));
 }
@@ -126,7 +126,7 @@ static void oracle_diff(oracle *o, hd_value a, hd_value b) {
     if (naive_equal(a, b)) return;
     if (kind == HD_KIND_ARRAY && hd_value_kind(b) == kind) oracle_arrays(o, a, b);
     else if (kind == HD_KIND_OBJECT && hd_value_kind(b) == kind) oracle_objects(o, a, b);
-    else record_place(o->out, o->path, o->depth, a, b);
+    else record_place(o->path, o->depth, a, b, o->out);
 }
 
 /* ---- By hand ---- */
@@ -180,8 +180,8 @@ static void a_whole_that_appears_or_goes_is_one_place(void **state) {
     world_close(&w);
 }
 
-static bool stop_at_two(void *ctx, const hd_step *path, size_t depth, hd_value before,
-                        hd_value after) {
+static bool stop_at_two(const hd_step *path, size_t depth, hd_value before, hd_value after,
+                        void *ctx) {
     return ++*(int *)ctx < 2;
 }
 

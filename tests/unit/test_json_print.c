@@ -44,7 +44,7 @@ static void assert_prints(world *w, hd_value v, const char *expected) {
     assert_int_equal(length, strlen(expected));
 }
 
-static bool gather(void *ctx, const char *text, size_t length) {
+static bool gather(const char *text, size_t length, void *ctx) {
     json_buffer *b = ctx;
     if (!json_buffer_grow(b, length)) return false;
     memcpy(b->bytes + b->length, text, length);
@@ -181,7 +181,7 @@ static void absent_and_failed_values_are_not_printed(void **state) {
     world_close(&w);
 }
 
-static bool count_down(void *ctx, const char *text, size_t length) {
+static bool count_down(const char *text, size_t length, void *ctx) {
     (void)text;
     (void)length;
     return --*(int *)ctx > 0;

@@ -13,7 +13,7 @@
 
 /* What would have ended a test. */
 static char told[4096];
-static void keep_message(void *ctx, const char *message) {
+static void keep_message(const char *message, void *ctx) {
     (void)ctx;
     snprintf(told, sizeof told, "%s", message);
 }
@@ -86,7 +86,7 @@ static void what_ran_is_told_in_order_and_once(void **state) {
     assert_string_equal(told, "");
 }
 
-static void see(void *ctx, hd_value v) { hd_lab_note(ctx, "sink"); }
+static void see(hd_value v, void *ctx) { hd_lab_note(ctx, "sink"); }
 
 static void a_sink_is_in_the_log_where_it_says_so(void **state) {
     start_graph(rt);
@@ -233,7 +233,7 @@ static void several_runtimes_see_each_other(void **state) {
     assert_true(hd_lab_expect_cell(rt, "main/total", "4.0"));
 }
 
-static void note_verdict(void *ctx, hd_status status) { *(hd_status *)ctx = status; }
+static void note_verdict(hd_status status, void *ctx) { *(hd_status *)ctx = status; }
 
 /* Reads a number and writes it back, one more. */
 static hd_status count_up(hd_runtime *on, hd_status *verdict) {
@@ -322,7 +322,7 @@ static void a_file_is_made_in_however_long_a_place(void **state) {
 }
 
 static jmp_buf out;
-static void leave(void *ctx, const char *message) {
+static void leave(const char *message, void *ctx) {
     (void)ctx;
     snprintf(told, sizeof told, "%s", message);
     longjmp(out, 1);

@@ -145,7 +145,7 @@ typedef struct twin {
     hd_status verdict[STORES];
 } twin;
 
-static void hear(void *ctx, hd_status status) { *(hd_status *)ctx = status; }
+static void hear(hd_status status, void *ctx) { *(hd_status *)ctx = status; }
 
 static void twin_cell_name(uint32_t n, char out[24]) { snprintf(out, 24, "main/d%u", n % 7); }
 
@@ -173,7 +173,7 @@ static void twin_step(twin *t, int which, uint32_t doc, uint32_t how, int64_t v)
     assert_status(hd_runtime_sync(rt), HD_OK);
 }
 
-static bool list_one(void *ctx, const hd_listing *entry) {
+static bool list_one(const hd_listing *entry, void *ctx) {
     char *text = ctx;
     size_t at = strlen(text);
     snprintf(text + at, 512 - at, "%s@%u ", entry->id, (unsigned)entry->seq);

@@ -97,7 +97,7 @@ static void following_begins_with_what_is_there(void **state) {
     lab_check(b);
 }
 
-static void look_at_m(void *ctx, const hd_notice *notice) { lab_read_cell(ctx, "m"); }
+static void look_at_m(const hd_notice *notice, void *ctx) { lab_read_cell(ctx, "m"); }
 
 /* A listener may read what nobody has read before: as of the frame it hears of. */
 static void a_document_loaded_by_a_listener_belongs_to_the_new_snapshot(void **state) {
@@ -114,7 +114,7 @@ static void a_document_loaded_by_a_listener_belongs_to_the_new_snapshot(void **s
 
 static uint64_t group_heard;
 static hd_commit_class class_heard;
-static void hear_group(void *ctx, const hd_notice *notice) {
+static void hear_group(const hd_notice *notice, void *ctx) {
     group_heard = notice->group;
     class_heard = notice->commit_class;
 }
@@ -275,7 +275,7 @@ static bool recover(lab_env *world) {
 static void fail_again(lab_env *world) {
     const hd_env *env = lab_env_of(world);
     lab_env_fail_at(world, 1);
-    assert_null(env->alloc(env->ctx, NULL, 0, 1));
+    assert_null(env->alloc(NULL, 0, 1, env->ctx));
 }
 
 static void tell(lab_env *world, void *ctx) {

@@ -51,14 +51,14 @@ static void await_cell(hd_runtime *rt, const char *cell, const char *json) {
         assert_int_equal(hd_runtime_pump(rt), HD_OK);
         if (strcmp(read_cell(rt, cell), json) == 0) return;
         hd_env env = hd_env_system();
-        env.wait(env.ctx, hd_runtime_fd(rt), env.monotonic_ns(env.ctx) + 5000000);
+        env.wait(hd_runtime_fd(rt), env.monotonic_ns(env.ctx) + 5000000, env.ctx);
     }
     fail_msg("%s is %s, not %s", cell, printed, json);
 }
 
-static void keep_status(void *ctx, hd_status status) { *(hd_status *)ctx = status; }
+static void keep_status(hd_status status, void *ctx) { *(hd_status *)ctx = status; }
 
-static void print_finding(void *ctx, const char *finding) {
+static void print_finding(const char *finding, void *ctx) {
     snprintf(printed, sizeof printed, "%s", finding);
     if (ctx) ++*(int *)ctx;
     else fprintf(stderr, "finding: %s\n", finding);
@@ -248,7 +248,7 @@ typedef struct heard {
     char text[1024];
 } heard;
 
-static void hear(void *ctx, const hd_notice *notice) {
+static void hear(const hd_notice *notice, void *ctx) {
     heard *h = ctx;
     for (size_t i = 0; i < notice->count && notice->kind == HD_CHANGE_INTEGRATE; i++) {
         size_t n = strlen(h->text);
@@ -361,7 +361,7 @@ static void principal_and_session_need_a_name(void **state) {
 
 /* ---- Listing ---------------------------------------------------------------------------------------- */
 
-static bool add_id(void *ctx, const hd_listing *entry) {
+static bool add_id(const hd_listing *entry, void *ctx) {
     char *out = ctx;
     strcat(out, entry->id);
     strcat(out, " ");
@@ -576,7 +576,7 @@ static hd_status copy_n(hd_tx *tx, void *ctx) {
     hd_runtime *rt = hd_tx_runtime(tx);
     return hd_tx_set(tx, hd_cell_at(rt, "main/copy"), hd_tx_get(tx, hd_cell_at(rt, "main/n")));
 }
-static void look(void *ctx, hd_value v) { *(int64_t *)ctx = hd_value_as_int(v, -1); }
+static void look(hd_value v, void *ctx) { *(int64_t *)ctx = hd_value_as_int(v, -1); }
 
 /* It computes for itself: that nothing of it can be stored is no failure. */
 static void who_only_reads_may_compute(void **state) {

@@ -108,10 +108,10 @@ static lab_disk *make_file(void) {
 
 static bool take_row(void *ctx, const basis_row *row) { return row->name != ctx; }
 static bool take_change(void *ctx, place_id doc, uint64_t seq) { return doc || seq || ctx; }
-static bool take_stale(void *ctx, const hd_stale_piece *piece) { return piece != ctx; }
-static bool take_listed(void *ctx, const hd_listing *entry) { return entry != ctx; }
-static bool take_space(void *ctx, const char *space) { return space != ctx; }
-static void take_finding(void *ctx, const char *line) { assert_ptr_not_equal(line, ctx); }
+static bool take_stale(const hd_stale_piece *piece, void *ctx) { return piece != ctx; }
+static bool take_listed(const hd_listing *entry, void *ctx) { return entry != ctx; }
+static bool take_space(const char *space, void *ctx) { return space != ctx; }
+static void take_finding(const char *line, void *ctx) { assert_ptr_not_equal(line, ctx); }
 
 static void ask_rows(const char *piece) {
     authority *a = rt->r.authority;

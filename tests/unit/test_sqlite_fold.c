@@ -59,7 +59,7 @@ static int64_t read_number(hd_runtime *rt, hd_cell cell) {
     return n;
 }
 
-static void print_finding(void *ctx, const char *finding) {
+static void print_finding(const char *finding, void *ctx) {
     (void)ctx;
     fprintf(stderr, "finding: %s\n", finding);
 }

@@ -24,16 +24,16 @@ typedef struct shared_env {
     pthread_mutex_t lock;
 } shared_env;
 
-static void *locked_alloc(void *ctx, void *block, size_t old_size, size_t size) {
+static void *locked_alloc(void *block, size_t old_size, size_t size, void *ctx) {
     shared_env *s = ctx;
     const hd_env *inner = lab_env_of(s->world);
     pthread_mutex_lock(&s->lock);
-    void *result = inner->alloc(inner->ctx, block, old_size, size);
+    void *result = inner->alloc(block, old_size, size, inner->ctx);
     pthread_mutex_unlock(&s->lock);
     return result;
 }
 
-static void no_log(void *ctx, hd_log_level level, const char *line) {
+static void no_log(hd_log_level level, const char *line, void *ctx) {
     (void)ctx, (void)level, (void)line;
 }
 
@@ -48,7 +48,7 @@ static hd_env env_of(shared_env *s) {
 
 /* ---- The story ------------------------------------------------------------------------------------- */
 
-static void count_ok(void *ctx, hd_status status) {
+static void count_ok(hd_status status, void *ctx) {
     if (!status) ++*(int *)ctx;
 }
 

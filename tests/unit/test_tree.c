@@ -101,8 +101,8 @@ static void deeper_than_the_limit_cannot_be_built(void **state) {
     world_close(&w);
 }
 
-static bool count_one(void *ctx, const hd_step *path, size_t depth, hd_value before,
-                      hd_value after) {
+static bool count_one(const hd_step *path, size_t depth, hd_value before, hd_value after,
+                      void *ctx) {
     (*(size_t *)ctx) += depth;
     return true;
 }

@@ -168,7 +168,7 @@ static hd_event_wait ask_for_handler(scheduler *s, event *e) {
     hd_status status = HD_NOT_FOUND;
     if (!(e->flags & EVENT_ASKED)) {
         e->flags |= EVENT_ASKED;
-        if (ev->load) status = ev->load(ev->load_ctx, s->rt, (hd_cell){ to->place });
+        if (ev->load) status = ev->load(s->rt, (hd_cell){ to->place }, ev->load_ctx);
         if (status == HD_NOT_FOUND && s->unhandled) status = s->unhandled(s, to->place);
         if (status == HD_PENDING) {
             to->loading = !to->spec.fn;
@@ -339,7 +339,7 @@ void events_report(scheduler *s, const event *e, hd_status status, const char *m
     s->stats.failures++;
     streams_begin(s);
     for (uint32_t i = 0; i < s->error_handlers.count; i++)
-        s->error_handlers.items[i].fn(s->error_handlers.items[i].ctx, &failure);
+        s->error_handlers.items[i].fn(&failure, s->error_handlers.items[i].ctx);
     if (!s->error_handlers.count)
         env_log(s->env, HD_LOG_ERROR, "uncaught%s%s%s event %s: %s (%s)",
                 *failure.action ? " in handler \"" : "", failure.action,
@@ -398,7 +398,7 @@ void events_end(scheduler *s, event *e, hd_status status, const char *why) {
     count_end(ev, status);
     s->tick = true;
     if (why) events_report(s, e, status, why);
-    if (e->done) e->done(e->ctx, e->id, status);
+    if (e->done) e->done(e->id, status, e->ctx);
     slab_give(&ev->records, e);
 }
 

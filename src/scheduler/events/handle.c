@@ -200,7 +200,7 @@ static void trace(scheduler *s, const handling *h, const hd_tx *tx, uint32_t wri
                          .truncated = writes > HD_EVENT_SAMPLE };
     for (uint32_t i = 0; i < writes && i < HD_EVENT_SAMPLE; i++)
         t.sample[i] = (hd_cell){ tx->writes.items[i].doc };
-    ev->trace(ev->trace_ctx, &t);
+    ev->trace(&t, ev->trace_ctx);
 }
 
 static void count_outside(scheduler *s, const handling *h, hd_tx *tx) {

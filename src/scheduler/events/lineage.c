@@ -96,7 +96,7 @@ static void stop_all(lineages *ls, lineage *l) {
 
 static void tell_afters(lineage *l, hd_status status) {
     for (uint32_t i = 0; i < l->afters.count; i++)
-        l->afters.items[i].fn(l->afters.items[i].ctx, status);
+        l->afters.items[i].fn(status, l->afters.items[i].ctx);
     vec_clear(&l->afters);
 }
 

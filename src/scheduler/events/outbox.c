@@ -56,7 +56,7 @@ typedef struct recorded {
     place_id doc;
 } recorded;
 
-static void confirmed(void *ctx, hd_status status) {
+static void confirmed(hd_status status, void *ctx) {
     recorded *r = ctx;
     scheduler *s = r->s;
     if (!status && take_up(s, r->doc)) events_miss(s);
@@ -97,7 +97,7 @@ hd_status outbox_record(scheduler *s, hd_tx *tx, const char *name, hd_value v) {
 /* ---- delivering */
 
 /* A record that could not be removed is delivered once more. */
-static void removed(void *ctx, hd_status status) {
+static void removed(hd_status status, void *ctx) {
     message *m = ctx;
     outbox *o = m->of;
     assert(m->state == MESSAGE_REMOVING);
@@ -123,7 +123,7 @@ static hd_status remove_record(scheduler *s, message *m) {
 static void deliver(scheduler *s, message *m, const channel *c) {
     const place *p = place_at(&s->r->places, m->doc);
     hd_value v = value_ref(p->value); /* the channel's function may change the document */
-    hd_status status = c->fn(c->ctx, key_bytes(p->doc.id), hd_value_at(v, "message"));
+    hd_status status = c->fn(key_bytes(p->doc.id), hd_value_at(v, "message"), c->ctx);
     value_unref(v);
     if (!status) status = remove_record(s, m);
     if (status) again_later(s, m);

@@ -31,11 +31,11 @@ typedef struct posted {
 
 /* The commit of an event posted here was decided. Once stored, the event is taken up as any other posted
  * event. */
-static void stored(void *ctx, hd_status status) {
+static void stored(hd_status status, void *ctx) {
     posted *p = ctx;
     scheduler *s = p->s;
     if (!status) events_integrated(s, p->doc);
-    if (p->done) p->done(p->ctx, p->id, status);
+    if (p->done) p->done(p->id, status, p->ctx);
     place_unref(&s->r->places, p->doc);
     env_free(s->env, p, sizeof *p);
 }
@@ -217,7 +217,7 @@ typedef struct finding {
     hd_status status;
 } finding;
 
-static bool find(void *ctx, const hd_listing *entry) {
+static bool find(const hd_listing *entry, void *ctx) {
     finding *f = ctx;
     scheduler *s = f->s;
     hd_cell cell = hd_cell_of(s->rt, entry->space, entry->scope, entry->id, "");

@@ -191,7 +191,7 @@ static void trace(scheduler *s, const event *e, const preflight *p, hd_status st
                          .closure = p->tx->reads.count,
                          .visits = p->walks.visits,
                          .invalid = p->invalid };
-    ev->trace(ev->trace_ctx, &t);
+    ev->trace(&t, ev->trace_ctx);
 }
 
 static hd_status consult_gate(scheduler *s, event *e, preflight *p) {

@@ -81,7 +81,7 @@ static hd_status tell_later(scheduler *s, hd_outcome_fn done, void *ctx, const c
 void events_tell_outcomes(scheduler *s) {
     while (!list_empty(&s->events->outcomes)) {
         outcome *o = LIST_ENTRY(list_pop_front(&s->events->outcomes), outcome, link);
-        o->done(o->ctx, o->id, o->status);
+        o->done(o->id, o->status, o->ctx);
         env_free(s->env, o, sizeof *o);
     }
 }

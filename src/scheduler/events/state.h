@@ -83,7 +83,7 @@ typedef struct handler_owner {
 typedef struct belongings {
     list_node link; /* in events.left, once it is removed */
     struct stream *of;
-    void (*release)(void *ctx);
+    hd_release_fn release;
     void *ctx;
     size_t size;         /* of all of this */
     handler_owner owner; /* in `name`, behind the name */

@@ -99,7 +99,7 @@ static void release_left(scheduler *s) {
     events *ev = s->events;
     while (!ev->busy && !list_empty(&ev->left)) {
         belongings *b = LIST_ENTRY(list_pop_front(&ev->left), belongings, link);
-        void (*release)(void *) = b->release;
+        hd_release_fn release = b->release;
         void *ctx = b->ctx;
         if (b->of->name == b->name) {
             b->of->name = NULL;

@@ -126,7 +126,7 @@ void diagnosis_run_end(diagnosis *d, const scheduler *s, hd_status status) {
                                  .count = 2 });
 }
 
-void diagnosis_report(const diagnosis *d, bool (*fn)(void *, const hd_diagnosis *), void *ctx) {
+void diagnosis_report(const diagnosis *d, hd_diagnosis_fn fn, void *ctx) {
     for (uint32_t i = 0; i < count(d); i++) {
         const diagnosis_record *r = &d->records[i];
         hd_diagnosis found = { r->node, r->name ? key_bytes(r->name) : "", 0, false };
@@ -138,7 +138,7 @@ void diagnosis_report(const diagnosis *d, bool (*fn)(void *, const hd_diagnosis 
         }
         if (before) continue; /* told already */
         found.differs = is_known_to_differ(d, r->node);
-        if (!fn(ctx, &found)) return;
+        if (!fn(&found, ctx)) return;
     }
 }
 

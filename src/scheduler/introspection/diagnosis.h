@@ -43,6 +43,6 @@ void diagnosis_pass_begin(diagnosis *d, const scheduler *s);
 /* True: the runtime has just been found to be busy. */
 bool diagnosis_pass_end(diagnosis *d, const scheduler *s);
 
-void diagnosis_report(const diagnosis *d, bool (*fn)(void *, const hd_diagnosis *), void *ctx);
+void diagnosis_report(const diagnosis *d, hd_diagnosis_fn fn, void *ctx);
 
 #endif

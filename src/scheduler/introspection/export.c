@@ -172,13 +172,13 @@ hd_status export_node_json(const scheduler *s, hd_pool *pool, node_id id, json_b
 /* ---- DOT */
 
 typedef struct dot {
-    hd_json_sink sink;
+    hd_text_fn sink;
     void *ctx;
     bool stopped;
 } dot;
 
 static void put(dot *d, const char *text, size_t length) {
-    if (!d->stopped) d->stopped = !d->sink(d->ctx, text, length);
+    if (!d->stopped) d->stopped = !d->sink(text, length, d->ctx);
 }
 
 HD_PRINTF(2, 3) static void print(dot *d, const char *format, ...) {
@@ -230,7 +230,7 @@ static hd_status put_dot_lines(dot *d, const scheduler *s, node_id id, edge_vec 
     return status;
 }
 
-static bool to_buffer(void *ctx, const char *text, size_t length) {
+static bool to_buffer(const char *text, size_t length, void *ctx) {
     return json_buffer_add(ctx, text, length);
 }
 
@@ -243,7 +243,7 @@ hd_status export_node_dot(const scheduler *s, node_id id, json_buffer *out, uint
     return d.stopped ? HD_NOMEM : status;
 }
 
-hd_status export_dot(const scheduler *s, hd_json_sink sink, void *ctx) {
+hd_status export_dot(const scheduler *s, hd_text_fn sink, void *ctx) {
     dot d = { sink, ctx, false };
     edge_vec found = { 0 };
     hd_status status = HD_OK;

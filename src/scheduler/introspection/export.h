@@ -13,7 +13,7 @@ hd_status export_node_json(const scheduler *s, hd_pool *pool, node_id id, json_b
 hd_status export_node_dot(const scheduler *s, node_id id, json_buffer *out, uint64_t *parts);
 extern const char export_dot_begin[];
 hd_value export_snapshot(const scheduler *s, hd_pool *pool);
-hd_status export_dot(const scheduler *s, hd_json_sink sink, void *ctx);
+hd_status export_dot(const scheduler *s, hd_text_fn sink, void *ctx);
 hd_value export_chrome(const scheduler *s, hd_pool *pool);
 
 #endif

@@ -34,7 +34,7 @@ static void on_run_begin(scheduler *s, node_id id) {
     hd_node handle = registry_handle(s, id);
     for (uint32_t i = 0; i < in->breaks.count;) {
         breakpoint b = in->breaks.items[i];
-        if (stops_at(s, &b, handle)) b.fn(b.ctx, handle);
+        if (stops_at(s, &b, handle)) b.fn(handle, b.ctx);
         /* It may have removed itself, or others: then the next one stands here. */
         if (i < in->breaks.count && is_same_break(&in->breaks.items[i], &b)) i++;
     }

@@ -126,7 +126,7 @@ static void report(recheck *k, scheduler *s, node_id id, const hd_tx *first, con
     if (name) key_ref(name); /* the callback may cancel the node */
     hd_violation v = { handle,          node_label(s, id), k->first.items,
                        k->second.items, k->first.count,    k->second.count };
-    k->fn(k->ctx, &v);
+    k->fn(&v, k->ctx);
     key_unref(name);
 }
 

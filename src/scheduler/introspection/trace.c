@@ -100,7 +100,7 @@ typedef struct cut_text {
     bool cut;
 } cut_text;
 
-static bool put_cut(void *ctx, const char *text, size_t length) {
+static bool put_cut(const char *text, size_t length, void *ctx) {
     cut_text *c = ctx;
     c->cut = length > c->room;
     if (c->cut) length = c->room;

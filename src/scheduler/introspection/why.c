@@ -112,7 +112,7 @@ static void tell_cause(asking *a, node_id id, uint32_t depth, place_id at, uint6
     find_writer(a, seen, &cause);
     node_id author = registry_get(s, cause.writer);
     if (author) cause.repeated = !plan_node(a, author, depth + 1);
-    if (!a->fn(a->ctx, &cause)) a->stopped = true;
+    if (!a->fn(&cause, a->ctx)) a->stopped = true;
 }
 
 /* What caused its last run: as it was traced then, where that tells more than the reads do (what has

@@ -256,7 +256,7 @@ static bool tell_stale(void *ctx, const char *name) {
     resume_set *set = set_make(w->s, name);
     hd_stale_piece piece = { space, colon + 1, set ? count_stale(w->s, set) : 0 };
     set_free(w->s, set);
-    return !piece.nodes || w->fn(w->ctx, &piece);
+    return !piece.nodes || w->fn(&piece, w->ctx);
 }
 
 hd_status resume_tell_stale(scheduler *s, hd_stale_fn fn, void *ctx) {

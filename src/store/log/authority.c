@@ -309,10 +309,10 @@ static hd_status sqlite_list(authority *a, struct key *space, const char *kind, 
     return client_list(&self(a)->client, space, kind, prefix, fn, ctx);
 }
 
-static hd_status sqlite_spaces(authority *a, bool (*fn)(void *ctx, const char *space), void *ctx) {
+static hd_status sqlite_spaces(authority *a, hd_space_fn fn, void *ctx) {
     const client *c = &self(a)->client;
     for (uint32_t i = 0; i < c->spaces.count; i++)
-        if (c->spaces.items[i].seq && !fn(ctx, key_bytes(c->spaces.items[i].name))) break;
+        if (c->spaces.items[i].seq && !fn(key_bytes(c->spaces.items[i].name), ctx)) break;
     return HD_OK;
 }
 

@@ -146,15 +146,15 @@ static hd_status gather(listing *l) {
     return status;
 }
 
-static void show(listing *l, const doc_name *name, const char *kind, uint64_t seq) {
+static void show(const doc_name *name, const char *kind, uint64_t seq, listing *l) {
     if (l->stopped) return;
     hd_listing entry = { key_bytes(l->space), name->scope, name->id, kind, seq };
-    l->stopped = !l->fn(l->ctx, &entry);
+    l->stopped = !l->fn(&entry, l->ctx);
 }
 
 static void show_changed(listing *l, uint32_t i) {
     const listed *item = &l->changed.items[i];
-    if (item->shown) show(l, &item->name, item->kind, item->seq);
+    if (item->shown) show(&item->name, item->kind, item->seq, l);
 }
 
 /* The row's name; false when it is beyond the prefix or not to be read. */
@@ -180,8 +180,8 @@ static hd_status merge(listing *l, sqlite3_stmt *s) {
             show_changed(l, next++);
         if (next < l->changed.count && order == 0) continue; /* shown in its turn, as it is now */
         if (may_see(l->c, name.scope, name.instance, name.instance_length))
-            show(l, &name, (const char *)sqlite3_column_text(s, 3),
-                 (uint64_t)sqlite3_column_int64(s, 4));
+            show(&name, (const char *)sqlite3_column_text(s, 3),
+                 (uint64_t)sqlite3_column_int64(s, 4), l);
     }
     while (next < l->changed.count) show_changed(l, next++);
     return rc == SQLITE_ROW ? HD_OK : file_status(rc);

@@ -384,7 +384,7 @@ static hd_runtime *runtime_of(const memory_authority *ma) {
 
 static hd_status arrive(memory_authority *ma, commit *c) {
     const hd_memory_options *o = &ma->m->options;
-    hd_status said = o->arrives ? o->arrives(o->ctx, runtime_of(ma)) : HD_OK;
+    hd_status said = o->arrives ? o->arrives(runtime_of(ma), o->ctx) : HD_OK;
     ma->kept_out = hd_status_class(said) == HD_CLASS_TRANSIENT;
     return ma->kept_out ? said : decide(ma, c, said);
 }
@@ -526,7 +526,7 @@ static hd_status deliver_loads(memory_authority *ma) {
 
 static bool hears(const memory_authority *ma) {
     const hd_memory_options *o = &ma->m->options;
-    return !o->hears || o->hears(o->ctx, runtime_of(ma));
+    return !o->hears || o->hears(runtime_of(ma), o->ctx);
 }
 
 static hd_status memory_poll(authority *a) {
@@ -710,7 +710,7 @@ static bool tell_listed(const memory_authority *ma, uint32_t index, hd_list_fn f
     hd_value kind = value_ref(kind_of(ma, d));
     hd_listing entry = { key_bytes(d->space), (hd_scope)d->scope, key_bytes(d->id),
                          hd_value_as_text(kind, ""), d->seq };
-    bool more = fn(ctx, &entry);
+    bool more = fn(&entry, ctx);
     value_unref(kind);
     return more;
 }
@@ -730,10 +730,10 @@ static hd_status memory_list(authority *a, struct key *space, const char *kind, 
     return status;
 }
 
-static hd_status memory_spaces(authority *a, bool (*fn)(void *ctx, const char *space), void *ctx) {
+static hd_status memory_spaces(authority *a, hd_space_fn fn, void *ctx) {
     const hd_memory *m = self(a)->m;
     for (uint32_t i = 0; i < m->h.spaces.count; i++)
-        if (m->h.spaces.items[i].seq && !fn(ctx, key_bytes(m->h.spaces.items[i].name))) break;
+        if (m->h.spaces.items[i].seq && !fn(key_bytes(m->h.spaces.items[i].name), ctx)) break;
     return HD_OK;
 }
 

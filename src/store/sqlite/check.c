@@ -49,7 +49,7 @@ static void finding(checking *k, const char *format, ...) {
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
     k->findings++;
-    if (k->fn) k->fn(k->ctx, line);
+    if (k->fn) k->fn(line, k->ctx);
 }
 
 /* Calls fn for each row of a query. */
@@ -330,7 +330,7 @@ static hd_status compare_heads(checking *k) {
 
 /* ---- The whole ------------------------------------------------------------------------------------- */
 
-static void row_finding(void *ctx, const char *line) { finding(ctx, "%s", line); }
+static void row_finding(const char *line, void *ctx) { finding(ctx, "%s", line); }
 
 static hd_status check_all(checking *k) {
     hd_status status = each(k, "pragma integrity_check", integrity_row);

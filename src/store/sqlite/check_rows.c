@@ -11,7 +11,7 @@ static void report(const row_check *k, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    k->finding(k->ctx, line);
+    k->finding(line, k->ctx);
 }
 
 static const char *text_at(sqlite3_stmt *s, int column) {

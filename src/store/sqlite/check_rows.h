@@ -9,7 +9,7 @@ typedef struct row_check {
     hd_heap *heap;
     const hd_env *env;
     /* Told of everything that is wrong. */
-    void (*finding)(void *ctx, const char *line);
+    hd_check_fn finding;
     void *ctx;
 } row_check;
 

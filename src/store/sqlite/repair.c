@@ -44,7 +44,7 @@ static void say(repairing *r, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    if (r->fn) r->fn(r->ctx, line);
+    if (r->fn) r->fn(line, r->ctx);
 }
 
 /* Of any length: a value that goes is the only copy of itself. */
@@ -55,7 +55,7 @@ static void say_text(repairing *r, const doc_name *n, const char *what, row_text
     int length = snprintf(line, room, "its %s was: ", what);
     memcpy(line + length, text.bytes, text.length);
     line[(size_t)length + text.length] = '\0';
-    r->fn(r->ctx, line);
+    r->fn(line, r->ctx);
     env_free(&r->w.env, line, room);
 }
 
