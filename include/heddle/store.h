@@ -124,7 +124,8 @@ HD_API int hd_runtime_fd(hd_runtime *rt);
 /* Pumps and waits until the runtime is idle; scheduler.h, "Idle", says for what that waits. Verdicts of
  * commits may still be outstanding. HD_UNSETTLED: it is idle, but a part of the graph does not settle. */
 HD_API hd_status hd_runtime_settle(hd_runtime *rt);
-/* Pumps and waits until every commit has its verdict and derived state is stored. */
+/* Pumps and waits until every commit has its verdict and derived state is stored. HD_STALE and the like: a
+ * commit of this program was refused whose verdict nobody had asked for; said once. */
 HD_API hd_status hd_runtime_sync(hd_runtime *rt);
 /* Pumps and waits until hd_runtime_stop. For programs without a loop of their own. */
 HD_API hd_status hd_runtime_run(hd_runtime *rt);
@@ -174,13 +175,31 @@ typedef void (*hd_verdict_fn)(hd_status status, void *ctx);
 HD_API hd_status hd_tx_begin(hd_runtime *rt, hd_tx **out);
 /* A transaction that only reads: its commit does nothing. */
 HD_API hd_status hd_tx_begin_read(hd_runtime *rt, hd_tx **out);
-/* Applies the writes locally, announces them, and queues the commit. The transaction is gone
- * afterwards, whatever the result. If a read or a write of it has failed (HD_CYCLE, HD_PENDING, ...) nothing is
+/* Applies the writes locally, announces them, and queues the commit: it is stored when `fn` is told HD_OK, or
+ * when hd_runtime_sync has returned HD_OK. A commit that read what another writer has changed meanwhile is
+ * refused: hd_transact below runs it again. Where `fn` is NULL a refusal is logged with the cell, and the next
+ * sync, or the close, returns it. The transaction is gone afterwards, whatever the result. If a read or a write of it has failed (HD_CYCLE, HD_PENDING, ...) nothing is
  * committed, that status is returned, and `fn` is not told. A commit that changes nothing is not submitted, unless it has read what
  * another commit of this runtime wrote that has no verdict yet; `fn` (may be NULL) is told HD_OK in the
  * next pump in that case too. */
 HD_API hd_status hd_tx_commit(hd_tx *tx, hd_verdict_fn fn, void *ctx);
 HD_API void hd_tx_abort(hd_tx *tx);
+
+/* What is to be done in one transaction: reads, writes, and HD_OK to commit them. Any other status aborts. It
+ * may be called several times, so it changes nothing but through `tx`. */
+typedef hd_status (*hd_tx_fn)(hd_tx *tx, void *ctx);
+
+/* Runs `fn` in a transaction and returns when its commit is stored: HD_OK. It is run again, after a wait that
+ * grows, while what it read has been changed by another writer (HD_CLASS_STALE, up to 200 times), while a
+ * document is still loading (HD_CLASS_PENDING), and after a transient failure (up to 10 times). Any other status of `fn` or
+ * of its commit is returned, and nothing is changed. Waiting pumps, so computations and
+ * handlers run meanwhile; HD_USAGE inside a run, a transaction or a function that the pump calls. */
+HD_API hd_status hd_transact(hd_runtime *rt, hd_tx_fn fn, void *ctx);
+/* The same without waiting: the first attempt is made at once, further ones in later pumps, and `told` (may
+ * be NULL) hears in a pump how it ended. Sync and close wait for it. If the first attempt ends with a status for which there
+ * is no other, that is returned and `told` is not called. */
+HD_API hd_status hd_transact_later(hd_runtime *rt, hd_tx_fn fn, void *ctx, hd_verdict_fn told,
+                                   void *told_ctx);
 
 HD_API hd_runtime *hd_tx_runtime(const hd_tx *tx);
 HD_API hd_pool *hd_tx_pool(hd_tx *tx);

@@ -216,7 +216,8 @@ void hd_lab_runtime_close(hd_runtime *rt) {
     lab_runtime **at = &lab->runtimes;
     while (*at != r) at = &(*at)->next;
     *at = r->next;
-    if (status && status != HD_NOMEM)
+    bool refused = hd_status_class(status) == HD_CLASS_STALE; /* a commit: the test may mean it */
+    if (status && status != HD_NOMEM && !refused)
         hd_lab_fail("%s does not close: %s", r->name, hd_status_text(status));
     char unseen[512];
     tell_unseen(r, unseen, sizeof unseen);

@@ -170,7 +170,7 @@ static bool remove_document(const hd_listing *entry, void *ctx) {
 static hd_status make_listable(hd_runtime *rt, const char *space, const char *id) {
     bool named = hd_cell_of(rt, space, HD_SCOPE_USER, id, "").id &&
                  hd_cell_of(rt, space, HD_SCOPE_SESSION, id, "").id;
-    return named ? hd_runtime_sync(rt) : hd_runtime_error(rt)->status;
+    return named ? runtime_sync(rt) : hd_runtime_error(rt)->status;
 }
 
 /* Removes the document of a stopped piece and all documents whose id begins with `prefix`: "corner/". */

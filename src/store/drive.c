@@ -1,5 +1,6 @@
 /* drive.c -- opening, driving and closing a runtime. */
 #define _GNU_SOURCE
+#include "store/repeat.h"
 #include "store/runtime.h"
 #include "store/tx.h"
 
@@ -82,6 +83,8 @@ static void runtime_free(hd_runtime *rt) {
     for (uint32_t i = 0; i < rt->schema_cells.count; i++)
         hd_schema_free((hd_schema *)(uintptr_t)rt->schema_cells.items[i].schema);
     vec_fini(&rt->env, &rt->schema_cells);
+    binheap_fini(&rt->repeats);
+    vec_fini(&rt->env, &rt->untold_of);
     replica_fini(&rt->r);
     key_unref(rt->principal);
     key_unref(rt->session);
@@ -107,6 +110,8 @@ hd_status hd_open(const char *file, const hd_options *options, hd_runtime **out,
     rt->options.env = &rt->env;
     rt->memory = rt->options.memory;
     rt->wake_fd = rt->epoll_fd = -1;
+    binheap_init(&rt->repeats, &rt->env);
+    list_init(&rt->repeating);
     if (error) *error = (hd_error){ 0 };
 
     hd_status status = HD_OK;
@@ -149,6 +154,7 @@ hd_status hd_close(hd_runtime *rt) {
     hd_status status = hd_runtime_sync(rt);
     rt->closing = true; /* a verdict function that tries again would never come to an end */
     replica_tell_undecided(&rt->r);
+    repeat_close(rt);
     rt->closing = false;
     if (rt->hooks.close) rt->hooks.close(rt->hooks.ctx);
     if (rt->extension.close) rt->extension.close(rt->extension.ctx);
@@ -198,7 +204,7 @@ static void start(hd_runtime *rt) {
 }
 
 /* Half of what is delivered would be delivered again. */
-static hd_status may_pump(hd_runtime *rt) {
+hd_status runtime_may_pump(hd_runtime *rt) {
     if (rt->open || rt->in_run)
         return runtime_fail(rt, HD_USAGE, "pump cannot be called inside a transaction or run");
     if (rt->pumping || rt->r.announcing)
@@ -228,12 +234,13 @@ static hd_status pump_rest(hd_runtime *rt) {
 /* All but the start: a caller that will wait may yet do the work itself. Nothing is half done while
  * posts run, so they may wait for something. */
 static hd_status pump(hd_runtime *rt) {
-    hd_status status = may_pump(rt);
+    hd_status status = runtime_may_pump(rt);
     if (status) return status;
     bool driven = rt->driven;
     rt->driven = true;
     if (atomic_load_explicit(&rt->woken, memory_order_relaxed)) drain_wake(rt);
     if (atomic_load_explicit(&rt->posts, memory_order_relaxed)) run_posts(rt);
+    if (binheap_count(&rt->repeats)) repeat_pump(rt);
     if (rt->extension.prepare) rt->extension.prepare(rt->extension.ctx);
     if (rt->work.prepare) rt->work.prepare(rt->work.ctx);
     rt->pumping = true;
@@ -262,7 +269,9 @@ uint64_t hd_runtime_deadline(const hd_runtime *rt) {
     uint64_t others = extension_deadline(&rt->extension);
     uint64_t outside = extension_deadline(&rt->outside);
     uint64_t work = extension_deadline(&rt->work);
+    uint64_t repeats = repeat_next(rt);
     if (work < outside) outside = work;
+    if (repeats < outside) outside = repeats;
     uint64_t first = store < runs ? store : runs, then = others < outside ? others : outside;
     return first < then ? first : then;
 }
@@ -371,7 +380,7 @@ hd_status hd_runtime_settle(hd_runtime *rt) {
     if (rt->hooks.settle_alone && is_alone(rt) && settle_alone(rt)) {
         if (!rt->r.pending_count) return HD_OK;
     }
-    hd_status status = may_pump(rt);
+    hd_status status = runtime_may_pump(rt);
     if (status) return status;
     status = runtime_settle_until(rt, NULL);
     if (status || !rt->hooks.left_unsettled || !rt->hooks.left_unsettled(rt->hooks.ctx))
@@ -386,7 +395,8 @@ static hd_status sync_all(hd_runtime *rt) {
         if (status == HD_PENDING) continue;
         if (status) return status;
         bool more = rt->hooks.unsettled && rt->hooks.unsettled(rt->hooks.ctx);
-        bool waits = rt->r.pending_count || !list_empty(&rt->r.trivial) || more;
+        bool waits = rt->r.pending_count || !list_empty(&rt->r.trivial) || more ||
+                     binheap_count(&rt->repeats);
         bool due = rt->r.due && rt->hooks.due && rt->hooks.due(rt->hooks.ctx);
         if (!waits && !due) return HD_OK;
         if (waits) status = wait_for_more(rt, !more);
@@ -394,11 +404,26 @@ static hd_status sync_all(hd_runtime *rt) {
     }
 }
 
-hd_status hd_runtime_sync(hd_runtime *rt) {
-    hd_status status = may_pump(rt);
+/* A refused commit whose verdict the program did not ask for. Reported once. */
+static hd_status report_untold(hd_runtime *rt) {
+    hd_status status = rt->untold;
+    rt->untold = HD_OK;
+    if (!status) return HD_OK;
+    return runtime_fail(rt, status,
+                        "a commit was refused, and its caller had asked for no verdict: %s",
+                        hd_status_text(status));
+}
+
+hd_status runtime_sync(hd_runtime *rt) {
+    hd_status status = runtime_may_pump(rt);
     if (!status) status = sync_all(rt);
     start(rt);
     return status;
+}
+
+hd_status hd_runtime_sync(hd_runtime *rt) {
+    hd_status status = runtime_sync(rt);
+    return status ? status : report_untold(rt);
 }
 
 hd_status hd_runtime_run(hd_runtime *rt) {

@@ -5,6 +5,7 @@
 #ifndef STORE_RUNTIME_H
 #define STORE_RUNTIME_H
 
+#include "base/binheap.h"
 #include "store/replica.h"
 #include <stdatomic.h>
 
@@ -65,6 +66,10 @@ struct hd_runtime {
     VEC(schema_cell) schema_cells;   /* by hd_cell.id - CELL_SCHEMA */
     hd_tx *spare;                    /* transactions to use again */
     hd_tx *open;                     /* the program's; one at a time */
+    binheap repeats;  /* of hd_transact: those that wait for their next attempt, by time */
+    list repeating;   /* all that are not over */
+    hd_status untold; /* of the first refused commit that nobody was told of since the last sync */
+    VEC(uint32_t) untold_of; /* cells that the log has named for it */
     runtime_hooks hooks;
     runtime_extension extension;
     runtime_extension work;    /* the workflow engine: closed before the rest is synced */
@@ -116,8 +121,14 @@ static inline void runtime_rest(hd_runtime *rt) {
  * where there is nothing else to seal, if asked. */
 hd_status runtime_seal(hd_runtime *rt, bool rows_alone);
 
+/* HD_USAGE: a transaction, a run or the pump is on the stack, so that pump cannot be called. */
+hd_status runtime_may_pump(hd_runtime *rt);
+
 /* Pumps and waits until done(ctx), whatever else there is to do. */
 hd_status runtime_run_until(hd_runtime *rt, bool (*done)(void *ctx), void *ctx);
+
+/* hd_runtime_sync, which leaves refused commits that nobody was told of for the program's own call. */
+hd_status runtime_sync(hd_runtime *rt);
 
 /* Pumps and waits until *done (may be NULL) or nothing is left to run. */
 hd_status runtime_settle_until(hd_runtime *rt, const bool *done);

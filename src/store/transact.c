@@ -11,6 +11,8 @@
 #include "value/diff.h"
 #include "value/pool.h"
 
+enum { UNTOLD_MAX = 64 }; /* cells that the log names */
+
 /* ---- the short way */
 
 static bool is_alone(const replica *r) { return !r->pending_count && r->authority->alone; }
@@ -198,6 +200,39 @@ static hd_status tell_later(replica *r, hd_verdict_fn fn, void *ctx) {
     return HD_OK;
 }
 
+/* The claim whose document another commit has changed since; 0: it cannot be told. */
+static hd_cell overtaken(const replica *r, const commit *c) {
+    for (uint32_t i = 0; i < c->claims.count; i++) {
+        place_id at = c->claims.items[i].key & KEY_PLACE;
+        const place *doc = place_at(&r->places, place_at(&r->places, at)->root);
+        if (doc->doc.seq > c->claims.items[i].basis) return (hd_cell){ at };
+    }
+    return (hd_cell){ 0 };
+}
+
+/* Once for each cell, and for a few of them. Without memory it is logged again. */
+static bool is_news(hd_runtime *rt, hd_cell cell) {
+    for (uint32_t i = 0; i < rt->untold_of.count; i++)
+        if (rt->untold_of.items[i] == cell.id) return false;
+    return rt->untold_of.count < UNTOLD_MAX;
+}
+
+/* A commit of the program whose verdict it did not ask for. A refusal is logged, and the next sync or the
+ * close returns it. */
+static void settle_untold(void *ctx, commit *c, hd_status status) {
+    hd_runtime *rt = ctx;
+    char name[256] = "";
+    if (!status) return;
+    if (!rt->untold) rt->untold = status;
+    hd_cell cell = overtaken(&rt->r, c);
+    if (!is_news(rt, cell)) return;
+    (void)vec_push(&rt->env, &rt->untold_of, cell.id);
+    if (cell.id) hd_cell_print(rt, cell, name, sizeof name);
+    bool again = hd_status_class(status) == HD_CLASS_STALE;
+    env_log(&rt->env, HD_LOG_WARN, "a commit was refused: %s%s%s%s", hd_status_text(status),
+            cell.id ? ": " : "", name, again ? " (hd_transact would run it again)" : "");
+}
+
 SELDOM static hd_status commit_otherwise(hd_tx *tx, hd_verdict_fn fn, void *ctx) {
     if (tx->flags & TX_RUN)
         return runtime_fail(tx->rt, HD_USAGE, "a run commits by returning HD_OK");
@@ -209,6 +244,7 @@ SELDOM static hd_status commit_otherwise(hd_tx *tx, hd_verdict_fn fn, void *ctx)
     if (!status && c) {
         c->done = fn;
         c->done_ctx = ctx;
+        if (!fn) c->settled = settle_untold, c->settled_ctx = tx->rt;
     } else if (!status && fn) {
         status = tell_later(tx->r, fn, ctx);
     }

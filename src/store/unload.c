@@ -45,7 +45,7 @@ static void forget_all(replica *r, const struct key *space) {
 }
 
 static hd_status unload(hd_runtime *rt, const struct key *space) {
-    hd_status status = hd_runtime_sync(rt);
+    hd_status status = runtime_sync(rt);
     if (!status && rt->r.pending_count)
         status = runtime_fail(rt, HD_PENDING, "commits wait for their verdict");
     if (!status && rt->hooks.spare) status = rt->hooks.spare(rt->hooks.ctx, space);

@@ -73,7 +73,7 @@ static void close_engine(void *ctx) {
     hd_engine *e = ctx;
     e->closing = true;
     pool_close(e);
-    if (e->waits) (void)hd_runtime_sync(e->rt);
+    if (e->waits) (void)runtime_sync(e->rt);
     e->rt->work = (runtime_extension){ 0 };
     free_engine(e);
 }
