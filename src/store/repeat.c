@@ -31,7 +31,7 @@ static void end(repeat *q, hd_status status) {
     assert(list_linked(&q->link) && !binheap_linked(&q->timer));
     list_remove(&q->link);
     env_free(&rt->env, q, sizeof *q);
-    if (told) told(ctx, status);
+    if (told) told(status, ctx);
 }
 
 /* Between three quarters of the time and all of it, so that two writers do not meet again. */
@@ -60,7 +60,7 @@ static hd_status plan(repeat *q, hd_status status) {
     return binheap_push(&q->rt->repeats, &q->timer, at) ? status : HD_OK;
 }
 
-static void on_verdict(void *ctx, hd_status status) {
+static void on_verdict(hd_status status, void *ctx) {
     repeat *q = ctx;
     hd_status final = status ? plan(q, status) : HD_OK;
     if (!status || final) end(q, final);
@@ -125,7 +125,7 @@ typedef struct waiting {
     bool over;
 } waiting;
 
-static void on_over(void *ctx, hd_status status) { *(waiting *)ctx = (waiting){ status, true }; }
+static void on_over(hd_status status, void *ctx) { *(waiting *)ctx = (waiting){ status, true }; }
 static bool is_over(void *ctx) { return ((waiting *)ctx)->over; }
 
 /* The caller waits no longer, because the pump fails. The commit that is under way may still be accepted;

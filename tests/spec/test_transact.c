@@ -109,7 +109,7 @@ typedef struct fate {
     int told;
     hd_status status;
 } fate;
-static void note(void *ctx, hd_status status) {
+static void note(hd_status status, void *ctx) {
     fate *f = ctx;
     f->told++;
     f->status = status;
