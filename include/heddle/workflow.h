@@ -73,12 +73,18 @@ typedef struct hd_action_spec {
      * thread of the engine, and must not touch the runtime. */
     bool here;
 } hd_action_spec;
-/* Registered again under a name: replaced. HD_USAGE, HD_NOMEM. */
+/* Registered again under a name: replaced; `here` must be the same. HD_USAGE, HD_NOMEM. */
 HD_API hd_status hd_action_register(hd_engine *engine, const hd_action_spec *spec);
 
 HD_API const char *hd_action_id(
     const hd_action *action); /* the same in every attempt at the step */
 HD_API uint32_t hd_action_attempt(const hd_action *action); /* 1, 2, ... */
+/* Says that the action is still at work. One whose step has a `heartbeat` and that is silent for longer counts as
+ * lost: the step is begun again elsewhere, which is no attempt in the sense of its `retry`. */
+HD_API void hd_action_heartbeat(hd_action *action);
+/* The engine does not wait for this attempt any more (timeout, cancelled, closing): what it returns is dropped.
+ * A long action asks now and then, and returns. */
+HD_API bool hd_action_is_revoked(const hd_action *action);
 /* Values that the action makes belong to this pool. */
 HD_API hd_pool *hd_action_pool(hd_action *action);
 HD_API hd_status hd_action_return(hd_action *action, hd_value result);
@@ -127,6 +133,7 @@ typedef struct hd_engine_stats {
     uint64_t steps;    /* completions applied */
     uint64_t attempts; /* actions begun */
     uint64_t retries;
+    uint64_t lost;       /* claims whose worker was lost */
     uint64_t duplicates; /* completions that were late or came twice: counted, and nothing else */
     uint64_t commits;    /* that completions were stored with */
     uint64_t nodes, arrivals;        /* run, and pushed along edges, by all walks */

@@ -44,11 +44,6 @@ static void free_engine(hd_engine *e) {
     while (!list_empty(&e->lives)) live_free(LIST_ENTRY(list_first(&e->lives), live, link));
     for (uint32_t i = 0; i < e->plans.count; i++) plan_unref(e->plans.items[i]);
     for (uint32_t i = 0; i < e->actions.count; i++) free_text(e->env, e->actions.items[i].name);
-    while (!list_empty(&e->completions)) {
-        completion *c = LIST_ENTRY(list_pop_front(&e->completions), completion, link);
-        hd_value_unref(c->result);
-        env_free(e->env, c, sizeof *c);
-    }
     if (e->w) {
         machine_close(e->w->machine);
         world_close(e->w);
@@ -60,10 +55,9 @@ static void free_engine(hd_engine *e) {
     vec_fini(e->env, &e->all);
     vec_fini(e->env, &e->changed);
     vec_fini(e->env, &e->under_way);
-    vec_fini(e->env, &e->running);
+    vec_fini(e->env, &e->free_indices);
     table_fini(&e->by_id);
-    table_fini(&e->tokens);
-    binheap_fini(&e->ready);
+    task_fini(e);
     binheap_fini(&e->timers);
     free_text(e->env, e->space);
     env_free(e->env, e, sizeof *e);
@@ -73,6 +67,7 @@ static void close_engine(void *ctx) {
     hd_engine *e = ctx;
     e->closing = true;
     pool_close(e);
+    here_close(e);
     if (e->waits) (void)runtime_sync(e->rt);
     e->rt->work = (runtime_extension){ 0 };
     free_engine(e);
@@ -133,10 +128,11 @@ hd_status hd_engine_open(hd_runtime *rt, const hd_engine_options *options, hd_en
     e->heap = rt->heap;
     e->threads = options->threads ? options->threads : 4;
     list_init(&e->lives);
-    list_init(&e->completions);
+    list_init(&e->hot);
+    list_init(&e->workers);
     table_init(&e->by_id, e->env);
-    table_init(&e->tokens, e->env);
-    binheap_init(&e->ready, e->env);
+    table_init(&e->by_action, e->env);
+    binheap_init(&e->deadlines, e->env);
     binheap_init(&e->timers, e->env);
     e->space = copy_text(e->env, options->space ? options->space : "main");
     hd_status status = e->space ? open_world(e) : HD_NOMEM;
@@ -225,37 +221,45 @@ hd_status hd_workflow_register(hd_engine *e, hd_value ir, char version[HD_ID_SIZ
 
 /* ---- actions */
 
-const action *engine_action(const hd_engine *e, const char *name) {
+const action_entry *engine_action(const hd_engine *e, const char *name) {
     for (uint32_t i = 0; i < e->actions.count; i++)
         if (!strcmp(e->actions.items[i].name, name)) return &e->actions.items[i];
     return NULL;
 }
 
-/* Steps that wait for the action are found when the queue is looked at: it keeps those that nobody serves. */
+static hd_status serve(hd_engine *e, const action_entry *a) {
+    return a->spec.here ? here_serve(e, a->name) : pool_serve(e, a->name);
+}
+
 hd_status hd_action_register(hd_engine *e, const hd_action_spec *spec) {
     if (!spec->name || !*spec->name || !spec->fn)
         return runtime_fail(e->rt, HD_USAGE,
                             "hd_action_register: an action has a name and a function");
-    action *known = (action *)(uintptr_t)engine_action(e, spec->name);
+    action_entry *known = (action_entry *)(uintptr_t)engine_action(e, spec->name);
+    if (known && known->spec.here != spec->here)
+        return runtime_fail(e->rt, HD_USAGE,
+                            "hd_action_register: %s was registered with another `here`",
+                            spec->name);
     if (known) {
         char *name = known->name;
-        *known = (action){ name, *spec };
+        *known = (action_entry){ name, *spec };
         known->spec.name = name;
         return HD_OK;
     }
     char *name = copy_text(e->env, spec->name);
-    if (!name || !vec_push(e->env, &e->actions, ((action){ name, *spec }))) {
+    if (!name || !vec_push(e->env, &e->actions, ((action_entry){ name, *spec }))) {
         free_text(e->env, name);
         return HD_NOMEM;
     }
     vec_last(&e->actions).spec.name = name;
-    LIST_FOR (n, &e->lives) step_queue(LIST_ENTRY(n, live, link));
-    return HD_OK;
+    hd_status status = serve(e, &vec_last(&e->actions));
+    if (status) free_text(e->env, vec_pop(&e->actions).name);
+    return status;
 }
 
 void hd_engine_stat(const hd_engine *e, hd_engine_stats *out) {
     *out = e->stats;
-    out->ready = binheap_count(&e->ready);
+    out->ready = e->ready_count;
     out->timers = binheap_count(&e->timers);
-    out->running = table_count(&e->tokens);
+    out->running = e->claimed_count;
 }

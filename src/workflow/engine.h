@@ -2,21 +2,22 @@
  *
  *     engine.c   life, versions, actions
  *     live.c     instances: start, load, store, end
- *     step.c     steps: dispatch, completion, retries, timers
- *     pool.c     threads for actions
+ *     step.c     steps: completion, retries, timers
+ *     dispatch.c queues of ready steps, workers, claims
+ *     here.c     the worker that runs actions on the runtime's thread
+ *     pool.c     the worker that runs them on threads
  *
- * One pump does: completions and timers, which walk instances; then one commit with all that they changed;
- * when that is stored, the steps that have become ready are begun. There is one commit under way at a time:
- * completions that arrive meanwhile share the next one. Nothing is begun, and nobody is told of an end, before
- * it is stored. */
+ * Completions and timers walk instances; one commit stores all that they have changed; when it is stored, the
+ * steps that have become ready are offered to workers. There is one commit under way at a time: completions that
+ * arrive meanwhile share the next one. No step is begun, and no end is told, before it is stored. */
 #ifndef WORKFLOW_ENGINE_H
 #define WORKFLOW_ENGINE_H
 
 #include "store/tx.h"
 #include "store/runtime.h"
 #include "workflow/save.h"
+#include "workflow/task.h"
 #include "workflow/walk.h"
-#include <heddle/workflow.h>
 
 /* A signal that came before anything waited for it. */
 typedef struct mail {
@@ -39,21 +40,13 @@ typedef struct live {
     bool stored;  /* no change of it is under way: its steps may begin */
 } live;
 
-typedef struct action {
+typedef struct action_entry {
     char *name; /* owned */
     hd_action_spec spec;
-} action;
-
-/* What an action has made of an attempt. */
-typedef struct completion {
-    list_node link; /* in engine.completions */
-    uint64_t token;
-    hd_value result;     /* owned; absent: it failed */
-    char class_name[64]; /* of the exception */
-    char message[400];
-} completion;
+} action_entry;
 
 struct pool;
+struct here;
 
 struct hd_engine {
     hd_runtime *rt;
@@ -64,21 +57,28 @@ struct hd_engine {
     world *w;
     VEC(plan *) plans;    /* every version that is known; referenced */
     VEC(uint32_t) latest; /* indices into plans: what new instances of a name begin with */
-    VEC(action) actions;
+    VEC(action_entry) actions;
     list lives;
-    table by_id;           /* of `all` */
-    VEC(live *) all;       /* by index of by_id; NULL: free */
-    VEC(live *) changed;   /* to be stored with the next commit */
-    VEC(live *) under_way; /* in the commit that waits for its verdict */
-    bool waits;            /* there is such a commit */
+    table by_id;                /* of `all` */
+    VEC(live *) all;            /* by index of by_id; NULL: free */
+    VEC(uint32_t) free_indices; /* of `all` */
+    VEC(live *) changed;        /* to be stored with the next commit */
+    VEC(live *) under_way;      /* in the commit that waits for its verdict */
+    bool waits;                 /* there is such a commit */
     bool closing;
-    binheap ready;  /* steps that may begin, by priority, then by age */
-    binheap timers; /* by due time, wall clock ms */
-    uint64_t next_token, age;
-    list completions;      /* of this thread's actions and of posts: to be walked */
-    table tokens;          /* running steps by token */
-    VEC(strand *) running; /* by index of tokens; NULL: free */
-    struct pool *pool;     /* NULL: no thread was needed yet */
+    binheap timers;      /* of strands, by due time, wall clock ms */
+    uint64_t age;        /* counts steps that became ready */
+    VEC(queue *) queues; /* one for each action that was heard of; owned */
+    table by_action;     /* of `queues` */
+    list hot;            /* queues with steps to offer, and workers with room */
+    list workers;
+    VEC(task *) claims;      /* all that were ever made, by the low bits of their tokens; owned */
+    VEC(task *) free_claims; /* of them, those that can be used again */
+    uint64_t claim_serial;
+    binheap deadlines; /* of claims, by the monotonic clock */
+    uint64_t ready_count, claimed_count;
+    struct here *here; /* NULL: no action has asked for it yet */
+    struct pool *pool; /* NULL: no thread was needed yet */
     uint32_t threads;
     hd_engine_stats stats;
 };
@@ -88,6 +88,7 @@ struct hd_action {
     const char *id;
     uint32_t attempt;
     hd_pool *pool;
+    struct job *job; /* of the thread pool; NULL: it runs on the runtime's thread */
     hd_value result;
     char class_name[64];
     char message[400];
@@ -95,7 +96,7 @@ struct hd_action {
 
 /* ---- engine.c */
 plan *engine_plan(hd_engine *e, const char *version);
-const action *engine_action(const hd_engine *e, const char *name);
+const action_entry *engine_action(const hd_engine *e, const char *name);
 
 /* ---- live.c */
 live *live_find(const hd_engine *e, const char *id);
@@ -115,19 +116,26 @@ void step_queue(live *l);
 /* Takes those that the walk has changed, or all of them, out. */
 void step_unqueue_news(live *l);
 void step_unqueue(live *l);
-/* Begins ready steps, fires timers, walks completions. True: there was something to do. */
+/* The step's claim has ended, with a result; with an exception; or because its worker is lost. */
+void step_succeed(hd_engine *e, strand *s, hd_value result);
+void step_fail(hd_engine *e, strand *s, const char *class_name, const char *message);
+void step_lost(hd_engine *e, strand *s);
+/* Fires timers, offers ready steps. True: there was something to do. */
 bool step_work(hd_engine *e);
 uint64_t step_deadline(const hd_engine *e);
-void step_arrived(hd_engine *e, completion *c);
 /* Gives signals that have come to the WAITs of the instance. */
 hd_status step_deliver(live *l);
-/* Runs an action's function and puts what it makes of it into `c`. On any thread. */
-void step_run(const action *a, const char *id, uint32_t attempt, hd_pool *pool, hd_value args,
-              completion *c);
+
+/* ---- here.c */
+/* The action is run on this thread from now on. HD_NOMEM. */
+hd_status here_serve(hd_engine *e, const char *action);
+void here_close(hd_engine *e);
+/* Runs an action's function; false: it failed, and class_name and message are set. On any thread. */
+bool here_run(const hd_action_spec *spec, hd_action *a, hd_value args);
 
 /* ---- pool.c */
-/* Hands an attempt to a thread. HD_NOMEM. */
-hd_status pool_give(hd_engine *e, const action *a, strand *s, const char *id);
+hd_status pool_serve(hd_engine *e, const char *action);
+/* Waits for what the threads are doing. */
 void pool_close(hd_engine *e);
 
 #endif

@@ -23,6 +23,7 @@
 #include "workflow/plan.h"
 
 struct instance;
+struct queue;
 
 /* deps_satisfied of a node that waits for more than one arrival. */
 typedef struct arrivals {
@@ -90,7 +91,7 @@ typedef struct strand {
     uint64_t due_ms;    /* wall clock; 0: no timer */
     binheap_item timer; /* in the engine's timers while due_ms is set */
     struct fan *waits_for;
-    uint64_t token; /* of the claim; 0: not claimed. A completion with another one is late */
+    uint64_t token; /* of the claim; 0: not claimed. Written by dispatch.c */
     hd_value args;  /* of an ACTION, owned, as the worker gets them; absent: not computed */
     bool back;      /* it has come along a BACK edge; while it walks */
     bool cancelled; /* CancelledError has been raised in it: it cleans up */
@@ -98,7 +99,8 @@ typedef struct strand {
     bool stored;
     list_node
         unqueued; /* in instance.unqueued: it waits, and the engine has not put it into its queues */
-    binheap_item ready; /* in the engine's queue of ready steps */
+    binheap_item ready;  /* in queue->ready */
+    struct queue *queue; /* task.h: the step waits for a worker there; NULL: it does not */
 } strand;
 
 /* The branches of one FAN_HEAD under way. */

@@ -42,7 +42,7 @@ const char *edge_kind_name(edge_kind kind) { return kind < EDGE_KINDS ? edge_nam
 static const char *const node_keys[NODE_KINDS] = {
     [NODE_ENTRY] = "",
     [NODE_CALC] = "do",
-    [NODE_ACTION] = "action args into retry timeout priority",
+    [NODE_ACTION] = "action args into retry timeout heartbeat priority",
     [NODE_BRANCH] = "when",
     [NODE_MERGE] = "",
     [NODE_LOOP_HEAD] = "over into while",
@@ -265,6 +265,7 @@ static hd_status read_action(reader *r, hd_value v, plan_node *n) {
     if (!status) status = read_args(r, hd_value_at(v, "args"), true, n);
     if (!status) status = read_retry(r, hd_value_at(v, "retry"), &n->retry);
     if (!status) status = read_seconds(r, v, "timeout", &n->timeout_s);
+    if (!status) status = read_seconds(r, v, "heartbeat", &n->heartbeat_s);
     if (!status) status = read_count(r, v, "priority", -1000, 1000, &priority);
     n->priority = (int32_t)priority;
     return status;

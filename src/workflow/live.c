@@ -36,9 +36,10 @@ static hd_cell cell_of(hd_engine *e, const char *id) {
 
 hd_cell hd_workflow_cell(hd_engine *engine, const char *id) { return cell_of(engine, id); }
 
+/* Room for it among the free ones is made here, so that giving it back cannot fail. */
 static uint32_t free_index(hd_engine *e) {
-    for (uint32_t i = e->all.count; i-- > 0;)
-        if (!e->all.items[i]) return i;
+    if (e->free_indices.count) return vec_pop(&e->free_indices);
+    if (!vec_room(e->env, &e->free_indices, e->all.count + 1)) return UINT32_MAX;
     return vec_push(e->env, &e->all, NULL) ? e->all.count - 1 : UINT32_MAX;
 }
 
@@ -50,6 +51,7 @@ static hd_status new_live(hd_engine *e, const char *id, live **out) {
     l->id = env_new_copy(e->env, id, strlen(id) + 1);
     uint32_t index = l->id ? free_index(e) : UINT32_MAX;
     if (index == UINT32_MAX || table_insert(&e->by_id, hash_id(id), index)) {
+        if (index != UINT32_MAX) (void)vec_push(e->env, &e->free_indices, index);
         free_text(e->env, l->id);
         env_free(e->env, l, sizeof *l);
         return HD_NOMEM;
@@ -94,6 +96,7 @@ void live_free(live *l) {
         uint32_t index = p.index;
         table_remove(&e->by_id, hash_id(l->id), index);
         e->all.items[index] = NULL;
+        (void)vec_push(e->env, &e->free_indices, index);
         break;
     }
     if (l->doc) place_unref(&e->rt->r.places, l->doc);

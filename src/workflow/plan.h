@@ -138,7 +138,8 @@ typedef struct plan_node {
     uint32_t window; /* FAN_HEAD: branches that may be open at once; 0: FAN_WINDOW */
     barrier_mode mode;
     plan_retry retry;
-    double timeout_s; /* ACTION, for each attempt; 0: none */
+    double timeout_s;   /* ACTION, for each attempt; 0: none */
+    double heartbeat_s; /* ACTION: a worker that is silent for longer is lost; 0: none */
 
     code *code, *test;
     plan_target into;

@@ -530,10 +530,10 @@ hd_status walk_begin(instance *in, const ev *inputs) {
     return walk(in, go_on(s));
 }
 
-/* The step is over: no timer, no claim. */
+/* The step is over: its claim has ended, and no timer is left. */
 static void end_step(strand *s) {
     assert(s->state > STRAND_WALKING && s->state < STRAND_FAN);
-    s->token = 0;
+    assert(!s->token);
     s->due_ms = 0;
     strand_mark(s);
     hd_value_unref(s->args);

@@ -1,0 +1,390 @@
+/* dispatch.c -- queues of ready steps, workers, claims: what task.h declares. */
+#include "workflow/task.h"
+
+#include "base/env.h"
+#include "base/hash.h"
+#include "workflow/engine.h"
+#include <math.h>
+#include <stdio.h>
+
+#define INDEX_BITS 24 /* of a token: where the claim is; the rest counts claims */
+
+/* ---- queues */
+
+static uint32_t hash_name(const char *name) { return (uint32_t)hash_bytes(name, strlen(name), 0); }
+
+static queue *find_queue(const hd_engine *e, const char *action) {
+    for (table_probe p = table_find(&e->by_action, hash_name(action));
+         table_next(&e->by_action, &p);)
+        if (!strcmp(e->queues.items[p.index]->name, action)) return e->queues.items[p.index];
+    return NULL;
+}
+
+static void free_queue(hd_engine *e, queue *q) {
+    if (q->name) env_free(e->env, q->name, strlen(q->name) + 1);
+    vec_fini(e->env, &q->workers);
+    binheap_fini(&q->ready);
+    list_discard(&q->hot);
+    env_free(e->env, q, sizeof *q);
+}
+
+queue *task_queue(hd_engine *e, const char *action) {
+    queue *q = find_queue(e, action);
+    if (q || !(q = env_new0(e->env, sizeof *q))) return q;
+    binheap_init(&q->ready, e->env);
+    q->name = env_new_copy(e->env, action, strlen(action) + 1);
+    if (q->name && vec_room(e->env, &e->queues, 1) &&
+        !table_insert(&e->by_action, hash_name(action), e->queues.count)) {
+        (void)vec_push(e->env, &e->queues, q);
+        return q;
+    }
+    free_queue(e, q);
+    return NULL;
+}
+
+bool task_is_served(const hd_engine *e, const char *action) {
+    const queue *q = find_queue(e, action);
+    return q && q->workers.count;
+}
+
+static void heat(hd_engine *e, queue *q) {
+    if (binheap_count(&q->ready) && q->room && !list_linked(&q->hot))
+        list_push_back(&e->hot, &q->hot);
+}
+
+hd_status task_push(hd_engine *e, strand *s, uint64_t rank) {
+    queue *q = task_queue(e, strand_node(s)->name);
+    assert(s->state == STRAND_READY && !s->token);
+    hd_status status = q ? binheap_push(&q->ready, &s->ready, rank) : HD_NOMEM;
+    if (status) return status;
+    s->queue = q;
+    e->ready_count++;
+    heat(e, q);
+    return HD_OK;
+}
+
+static void take_out(hd_engine *e, strand *s) {
+    binheap_remove(&s->queue->ready, &s->ready);
+    s->queue = NULL;
+    e->ready_count--;
+}
+
+/* ---- workers */
+
+static bool is_full(const worker *w) { return w->held >= w->capacity; }
+
+/* The worker has become full, or has got room again. */
+static void room_changed(worker *w) {
+    bool full = is_full(w);
+    for (uint32_t i = 0; i < w->serves.count; i++) {
+        w->serves.items[i]->room += full ? UINT32_MAX : 1;
+        if (!full) heat(w->e, w->serves.items[i]);
+    }
+}
+
+static void set_held(worker *w, uint32_t held) {
+    bool before = is_full(w);
+    w->held = held;
+    if (is_full(w) != before) room_changed(w);
+}
+
+void worker_join(hd_engine *e, worker *w) {
+    w->e = e;
+    w->held = 0;
+    list_init(&w->claims);
+    list_push_back(&e->workers, &w->link);
+}
+
+hd_status worker_serve(worker *w, const char *action) {
+    hd_engine *e = w->e;
+    queue *q = task_queue(e, action);
+    if (!q) return HD_NOMEM;
+    for (uint32_t i = 0; i < w->serves.count; i++)
+        if (w->serves.items[i] == q) return HD_OK;
+    if (!vec_room(e->env, &q->workers, 1) || !vec_push(e->env, &w->serves, q)) return HD_NOMEM;
+    (void)vec_push(e->env, &q->workers, w);
+    q->room += !is_full(w);
+    heat(e, q);
+    return HD_OK;
+}
+
+void worker_set_capacity(worker *w, uint32_t capacity) {
+    bool before = is_full(w);
+    w->capacity = capacity;
+    if (is_full(w) != before) room_changed(w);
+}
+
+static void stop_serving(worker *w, queue *q) {
+    for (uint32_t i = 0; i < q->workers.count; i++)
+        if (q->workers.items[i] == w) {
+            vec_remove(&q->workers, i);
+            break;
+        }
+    q->room -= !is_full(w);
+}
+
+void worker_leave(worker *w) {
+    hd_engine *e = w->e;
+    if (!e) return;
+    for (uint32_t i = 0; i < w->serves.count; i++) stop_serving(w, w->serves.items[i]);
+    vec_fini(e->env, &w->serves);
+    while (!list_empty(&w->claims))
+        (void)task_lost(e, LIST_ENTRY(list_first(&w->claims), task, link)->token);
+    list_discard(&w->link);
+    w->e = NULL;
+}
+
+/* ---- claims */
+
+static task *claim_of(const hd_engine *e, uint64_t token) {
+    uint64_t index = token & ((UINT64_C(1) << INDEX_BITS) - 1);
+    task *c = index < e->claims.count ? e->claims.items[index] : NULL;
+    return c && c->s && c->token == token ? c : NULL;
+}
+
+/* A free one; NULL: no memory, or too many. */
+static task *new_claim(hd_engine *e) {
+    if (e->free_claims.count) return vec_pop(&e->free_claims);
+    uint32_t index = e->claims.count;
+    if (index >> INDEX_BITS || !vec_room(e->env, &e->claims, 1) ||
+        !vec_room(e->env, &e->free_claims, index + 1) || binheap_reserve(&e->deadlines, index + 1))
+        return NULL;
+    task *c = env_new0(e->env, sizeof *c);
+    if (!c) return NULL;
+    c->token = index;
+    (void)vec_push(e->env, &e->claims, c);
+    return c;
+}
+
+/* Room for it was made in new_claim: this cannot fail. */
+static void end_claim(hd_engine *e, task *c) {
+    worker *w = c->w;
+    assert(c->s && c->s->token == c->token);
+    if (binheap_linked(&c->timer)) binheap_remove(&e->deadlines, &c->timer);
+    c->s->token = 0;
+    c->s = NULL;
+    c->w = NULL;
+    list_remove(&c->link);
+    e->claimed_count--;
+    (void)vec_push(e->env, &e->free_claims, c);
+    set_held(w, w->held - 1);
+}
+
+static void revoke(hd_engine *e, task *c, const char *why) {
+    worker *w = c->w;
+    uint64_t token = c->token;
+    end_claim(e, c);
+    if (w->ops->revoke) w->ops->revoke(w, token, why);
+}
+
+void task_withdraw(hd_engine *e, strand *s) {
+    if (s->queue) take_out(e, s);
+    task *c = s->token ? claim_of(e, s->token) : NULL;
+    if (c) revoke(e, c, "gone");
+    s->token = 0;
+}
+
+/* ---- claiming */
+
+static uint64_t ns_of(double seconds) {
+    return seconds < 1e9 ? (uint64_t)(seconds * 1e9) : (uint64_t)1e18;
+}
+
+static void set_timer(hd_engine *e, task *c) {
+    uint64_t due = c->timeout_ns;
+    if (c->silent_ns && (!due || c->silent_ns < due)) due = c->silent_ns;
+    if (due) (void)binheap_push(&e->deadlines, &c->timer, due);
+}
+
+static void begin_claim(hd_engine *e, task *c, worker *w, strand *s) {
+    const plan_node *n = strand_node(s);
+    uint64_t now = n->timeout_s > 0 || n->heartbeat_s > 0 ? env_now_ns(e->env) : 0;
+    c->s = s;
+    c->w = w;
+    c->token = (c->token & ((UINT64_C(1) << INDEX_BITS) - 1)) | ++e->claim_serial << INDEX_BITS;
+    c->beat_ns = ns_of(n->heartbeat_s);
+    c->timeout_ns = n->timeout_s > 0 ? now + ns_of(n->timeout_s) : 0;
+    c->silent_ns = c->beat_ns ? now + c->beat_ns : 0;
+    list_push_back(&w->claims, &c->link);
+    s->token = c->token;
+    strand_set_state(s, STRAND_RUNNING);
+    e->claimed_count++;
+    e->stats.attempts++;
+    set_timer(e, c);
+    set_held(w, w->held + 1);
+}
+
+static queue *best_queue(const worker *w) {
+    queue *best = NULL;
+    for (uint32_t i = 0; i < w->serves.count; i++) {
+        queue *q = w->serves.items[i];
+        if (!binheap_count(&q->ready)) continue;
+        if (!best || binheap_peek(&q->ready)->key < binheap_peek(&best->ready)->key) best = q;
+    }
+    return best;
+}
+
+static void describe(const strand *s, task_view *out) {
+    const plan_node *n = strand_node(s);
+    const live *l = s->in->owner;
+    *out = (task_view){ .token = s->token,
+                        .action = n->name,
+                        .instance = l->id,
+                        .node = n->id,
+                        .args = s->args,
+                        .attempt = s->attempt,
+                        .timeout_ms = (uint64_t)ceil(n->timeout_s * 1000),
+                        .heartbeat_ms = (uint64_t)ceil(n->heartbeat_s * 1000) };
+    snprintf(out->id, sizeof out->id, "%s/%u.%u", l->id, s->number, s->step);
+}
+
+bool task_claim(worker *w, task_view *out) {
+    hd_engine *e = w->e;
+    if (!e || e->closing || is_full(w)) return false;
+    queue *q = best_queue(w);
+    task *c = q ? new_claim(e) : NULL;
+    if (!c) return false;
+    strand *s = BINHEAP_ENTRY(binheap_peek(&q->ready), strand, ready);
+    take_out(e, s);
+    begin_claim(e, c, w, s);
+    describe(s, out);
+    return true;
+}
+
+/* One worker after the other, until there is no step or no room left. A worker may refuse. */
+static void offer_queue(queue *q) {
+    for (uint32_t asked = 0; asked < q->workers.count && q->room && binheap_count(&q->ready);
+         asked++) {
+        worker *w = q->workers.items[q->turn++ % q->workers.count];
+        if (!is_full(w)) w->ops->offer(w);
+    }
+}
+
+bool task_offer(hd_engine *e) {
+    bool any = !list_empty(&e->hot);
+    for (list_node *n; (n = list_pop_front(&e->hot));) offer_queue(LIST_ENTRY(n, queue, hot));
+    return any;
+}
+
+/* ---- what a worker says */
+
+static hd_status late(hd_engine *e) {
+    e->stats.duplicates++;
+    return HD_NOT_FOUND;
+}
+
+/* Ends the claim; NULL: the token is old. */
+static strand *end_with(hd_engine *e, uint64_t token) {
+    task *c = claim_of(e, token);
+    strand *s = c ? c->s : NULL;
+    if (c) end_claim(e, c);
+    return s;
+}
+
+hd_status task_complete(hd_engine *e, uint64_t token, hd_value result) {
+    strand *s = end_with(e, token);
+    if (!s) return late(e);
+    step_succeed(e, s, result);
+    return HD_OK;
+}
+
+hd_status task_fail(hd_engine *e, uint64_t token, const char *class_name, const char *message) {
+    strand *s = end_with(e, token);
+    if (!s) return late(e);
+    step_fail(e, s, class_name, message);
+    return HD_OK;
+}
+
+/* The timer stays where it is: when it fires it finds that the worker has been heard of since. */
+hd_status task_heartbeat(hd_engine *e, uint64_t token) {
+    task *c = claim_of(e, token);
+    if (!c) return late(e);
+    if (c->beat_ns) c->silent_ns = env_now_ns(e->env) + c->beat_ns;
+    return HD_OK;
+}
+
+hd_status task_give_back(hd_engine *e, uint64_t token) {
+    strand *s = end_with(e, token);
+    if (!s) return late(e);
+    strand_set_state(s, STRAND_READY);
+    if (task_push(e, s, s->ready.key)) live_lost(s->in->owner);
+    return HD_OK;
+}
+
+hd_status task_lost(hd_engine *e, uint64_t token) {
+    strand *s = end_with(e, token);
+    if (!s) return late(e);
+    step_lost(e, s);
+    return HD_OK;
+}
+
+/* ---- time */
+
+static void fire(hd_engine *e, task *c, uint64_t now) {
+    strand *s = c->s;
+    if (c->timeout_ns && c->timeout_ns <= now) {
+        revoke(e, c, "timeout");
+        step_fail(e, s, "TimeoutError", "");
+    } else if (c->silent_ns && c->silent_ns <= now) {
+        revoke(e, c, "silent");
+        step_lost(e, s);
+    } else {
+        set_timer(e, c);
+    }
+}
+
+bool task_fire(hd_engine *e) {
+    const binheap_item *first = binheap_peek(&e->deadlines);
+    if (!first) return false;
+    uint64_t now = env_now_ns(e->env);
+    bool any = false;
+    for (binheap_item *i; (i = binheap_peek(&e->deadlines)) && i->key <= now; any = true) {
+        binheap_remove(&e->deadlines, i);
+        fire(e, BINHEAP_ENTRY(i, task, timer), now);
+    }
+    return any;
+}
+
+uint64_t task_deadline(const hd_engine *e) {
+    if (!list_empty(&e->hot)) return 0;
+    const binheap_item *first = binheap_peek(&e->deadlines);
+    return first ? first->key : UINT64_MAX;
+}
+
+/* ---- life */
+
+void task_fini(hd_engine *e) {
+    while (!list_empty(&e->workers))
+        worker_leave(LIST_ENTRY(list_first(&e->workers), worker, link));
+    for (uint32_t i = 0; i < e->queues.count; i++) free_queue(e, e->queues.items[i]);
+    for (uint32_t i = 0; i < e->claims.count; i++)
+        env_free(e->env, e->claims.items[i], sizeof *e->claims.items[i]);
+    vec_fini(e->env, &e->queues);
+    vec_fini(e->env, &e->claims);
+    vec_fini(e->env, &e->free_claims);
+    table_fini(&e->by_action);
+    binheap_fini(&e->deadlines);
+}
+
+void task_check(const hd_engine *e) {
+#ifndef NDEBUG
+    uint64_t claimed = 0, ready = 0;
+    for (uint32_t i = 0; i < e->claims.count; i++) {
+        const task *c = e->claims.items[i];
+        if (!c->s) continue;
+        claimed++;
+        assert(c->s->token == c->token && c->s->state == STRAND_RUNNING && c->w->e == e);
+    }
+    for (uint32_t i = 0; i < e->queues.count; i++) {
+        const queue *q = e->queues.items[i];
+        uint32_t room = 0;
+        ready += binheap_count(&q->ready);
+        for (uint32_t k = 0; k < q->workers.count; k++) room += !is_full(q->workers.items[k]);
+        assert(room == q->room);
+    }
+    assert(claimed == e->claimed_count && ready == e->ready_count);
+    assert(claimed + e->free_claims.count == e->claims.count);
+#else
+    (void)e;
+#endif
+}

@@ -1,0 +1,106 @@
+/* here.c -- the worker that runs actions on the runtime's thread, inside pump: for actions that are over at once.
+ *
+ * It claims one step at a time, so that priorities decide. An action may itself pump (wait for another
+ * instance): then this runs within itself, and the inner run uses a pool of its own. */
+#include "workflow/engine.h"
+
+#include "base/env.h"
+#include <stdio.h>
+
+struct here {
+    worker w; /* first */
+    hd_pool *pool;
+    bool busy; /* `pool` is in use */
+};
+
+/* ---- what the function of an action sees */
+
+const char *hd_action_id(const hd_action *a) { return a->id; }
+uint32_t hd_action_attempt(const hd_action *a) { return a->attempt; }
+hd_pool *hd_action_pool(hd_action *a) { return a->pool; }
+
+hd_status hd_action_return(hd_action *a, hd_value result) {
+    a->result = result;
+    return hd_value_status(result);
+}
+
+hd_status hd_action_raise(hd_action *a, const char *class_name, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(a->message, sizeof a->message, format, arguments);
+    va_end(arguments);
+    snprintf(a->class_name, sizeof a->class_name, "%s", class_name);
+    return HD_FAILED;
+}
+
+bool here_run(const hd_action_spec *spec, hd_action *a, hd_value args) {
+    a->result = hd_null();
+    hd_status status = spec->fn(a, args, spec->ctx);
+    if (!status && hd_value_exists(a->result)) return true;
+    if (a->class_name[0]) return false;
+    bool transient = hd_status_class(status) == HD_CLASS_TRANSIENT;
+    snprintf(a->class_name, sizeof a->class_name, "%s",
+             transient ? "ConnectionError" : "RuntimeError");
+    snprintf(a->message, sizeof a->message, "%s", hd_status_text(status));
+    return false;
+}
+
+/* ---- the worker */
+
+static void run(hd_engine *e, const task_view *t, hd_pool *pool) {
+    const action_entry *known = engine_action(e, t->action);
+    hd_action_spec spec = known->spec; /* the function may register actions */
+    hd_action now = { .id = t->id, .attempt = t->attempt, .pool = pool };
+    hd_value args = hd_value_ref(t->args); /* the function may end its own instance */
+    if (here_run(&spec, &now, args)) (void)task_complete(e, t->token, now.result);
+    else (void)task_fail(e, t->token, now.class_name, now.message);
+    hd_value_unref(args);
+}
+
+static void run_with_own_pool(hd_engine *e, const task_view *t) {
+    hd_pool *pool;
+    if (hd_pool_open(e->heap, &pool)) {
+        (void)task_fail(e, t->token, "MemoryError", "");
+        return;
+    }
+    run(e, t, pool);
+    hd_pool_close(pool);
+}
+
+static void offer(worker *w) {
+    struct here *h = (struct here *)(void *)w;
+    hd_engine *e = w->e;
+    task_view t;
+    while (!e->closing && task_claim(w, &t)) {
+        if (h->busy) {
+            run_with_own_pool(e, &t);
+            continue;
+        }
+        h->busy = true;
+        run(e, &t, h->pool);
+        h->busy = false;
+        hd_pool_clear(h->pool);
+    }
+}
+
+static const worker_ops ops = { .offer = offer };
+
+hd_status here_serve(hd_engine *e, const char *action) {
+    if (!e->here) {
+        struct here *h = env_new0(e->env, sizeof *h);
+        if (!h || hd_pool_open(e->heap, &h->pool)) return env_free(e->env, h, sizeof *h), HD_NOMEM;
+        /* As deep as actions may pump within each other. */
+        h->w = (worker){ .ops = &ops, .capacity = 64 };
+        worker_join(e, &h->w);
+        e->here = h;
+    }
+    return worker_serve(&e->here->w, action);
+}
+
+void here_close(hd_engine *e) {
+    if (!e->here) return;
+    worker_leave(&e->here->w);
+    hd_pool_close(e->here->pool);
+    env_free(e->env, e->here, sizeof *e->here);
+    e->here = NULL;
+}

@@ -1,0 +1,124 @@
+/* task.h -- steps and the workers that do them.
+ *
+ * A *worker* serves actions by name: the runtime's own thread (here.c), the thread pool (pool.c), a connection of
+ * the worker socket. Steps that are ready wait in the *queue* of their action. A worker that has room is offered
+ * steps; it *claims* one and gets a token. With the token it completes the step, lets it fail, says that it is
+ * still at it, or gives it back. A token is good for one claim: whatever comes with an old one is late, is counted,
+ * and changes nothing (W1).
+ *
+ *     step_queue --> queue.ready --task_claim--> claim --task_complete, task_fail--> step.c walks on
+ *                        ^                         |
+ *                        +---- give back, lost ----+
+ *
+ * The engine takes a claim back when the attempt takes longer than its timeout, when its worker has not been heard
+ * of for longer than the step's heartbeat, and when the step itself is gone (cancelled, instance over).
+ *
+ * Everything here is called on the runtime's thread. Cost: claim O(log n) in the steps of the queue plus the
+ * number of actions that the worker serves; complete and heartbeat O(log n) in the claims. */
+#ifndef WORKFLOW_TASK_H
+#define WORKFLOW_TASK_H
+
+#include "workflow/instance.h"
+#include <heddle/workflow.h>
+
+struct worker;
+
+/* So often a step's worker may be lost before the step fails. */
+#define TASK_LOST_MAX 10
+
+/* The steps that wait for one action, and the workers that serve it. */
+typedef struct queue {
+    char *name;    /* owned */
+    binheap ready; /* strands, by rank */
+    VEC(struct worker *) workers;
+    uint32_t room; /* of its workers, those that are not full */
+    uint32_t turn; /* of its workers, the one that is offered something next */
+    list_node hot; /* in engine.hot: it has steps that have not been offered */
+} queue;
+
+/* A step that a worker has. */
+typedef struct task {
+    list_node link; /* in worker.claims; in no list while it is free */
+    strand *s;      /* NULL: free */
+    struct worker *w;
+    uint64_t token;      /* of the present claim, or of the last */
+    uint64_t timeout_ns; /* when the attempt is over, by the monotonic clock; 0: never */
+    uint64_t silent_ns;  /* when the worker counts as lost; 0: never */
+    uint64_t beat_ns;    /* a heartbeat is good for so long; 0: none is asked for */
+    binheap_item timer;  /* in engine.deadlines; may be due too early, never too late */
+} task;
+
+typedef struct worker_ops {
+    /* There are steps for it, and it has room: it calls task_claim until that returns false, or it is full. */
+    void (*offer)(struct worker *w);
+    /* The claim has ended without the worker: what it still says about this token is late. `why` is a word:
+     * "timeout", "silent", "gone". NULL: the worker does not want to know. */
+    void (*revoke)(struct worker *w, uint64_t token, const char *why);
+} worker_ops;
+
+/* Embedded by its owner, who sets ops and capacity, and zeroes the rest. */
+typedef struct worker {
+    const worker_ops *ops;
+    uint32_t capacity; /* claims that it may have at once. Changed by worker_set_capacity */
+    struct hd_engine *e;
+    uint32_t held; /* claims that it has */
+    list claims;
+    list_node link; /* in engine.workers */
+    VEC(queue *) serves;
+} worker;
+
+/* What a worker is told about a step. `args` are borrowed: good until the next call into the engine. */
+typedef struct task_view {
+    uint64_t token;
+    const char *action, *instance, *node; /* borrowed as `args` are */
+    hd_value args;
+    uint32_t attempt;
+    uint64_t timeout_ms, heartbeat_ms; /* 0: none */
+    char id[HD_INSTANCE_ID_SIZE + 32]; /* hd_action_id */
+} task_view;
+
+/* ---- workers */
+
+void worker_join(struct hd_engine *e, worker *w);
+/* It serves this action too. HD_NOMEM: nothing has changed. */
+hd_status worker_serve(worker *w, const char *action);
+void worker_set_capacity(worker *w, uint32_t capacity);
+/* It serves nothing any more. What it has claimed is lost. */
+void worker_leave(worker *w);
+
+/* ---- claims */
+
+/* The next step, by priority and age, of those it serves. False: there is none, or the worker is full. */
+bool task_claim(worker *w, task_view *out);
+
+/* HD_OK; HD_NOT_FOUND: the token is old. That is counted, and nothing changes. Values and texts are borrowed.
+ * `class_name` is a class of exceptions; one that is not known counts as RuntimeError. */
+hd_status task_complete(struct hd_engine *e, uint64_t token, hd_value result);
+hd_status task_fail(struct hd_engine *e, uint64_t token, const char *class_name,
+                    const char *message);
+hd_status task_heartbeat(struct hd_engine *e, uint64_t token);
+/* Back into the queue, at its place, as if it had not been claimed. */
+hd_status task_give_back(struct hd_engine *e, uint64_t token);
+/* The worker is gone, nobody knows how far it came: the step is tried again, which does not count as an
+ * attempt; after TASK_LOST_MAX times it fails with ConnectionError. */
+hd_status task_lost(struct hd_engine *e, uint64_t token);
+
+/* ---- for step.c and engine.c */
+
+/* The action's queue, made where there is none; NULL: no memory. */
+queue *task_queue(struct hd_engine *e, const char *action);
+bool task_is_served(const struct hd_engine *e, const char *action);
+/* The strand waits for a worker from here on. HD_NOMEM. */
+hd_status task_push(struct hd_engine *e, strand *s, uint64_t rank);
+/* The strand waits no more, and no worker has it. */
+void task_withdraw(struct hd_engine *e, strand *s);
+/* Offers what there is to workers that have room. True: there was something to offer. */
+bool task_offer(struct hd_engine *e);
+/* Ends claims whose time is over; when to look next. */
+bool task_fire(struct hd_engine *e);
+uint64_t task_deadline(const struct hd_engine *e);
+void task_fini(struct hd_engine *e);
+/* Asserts that queues, workers, claims and strands agree. O(all of them). */
+void task_check(const struct hd_engine *e);
+
+#endif
