@@ -142,6 +142,25 @@ typedef struct hd_engine_stats {
 } hd_engine_stats;
 HD_API void hd_engine_stat(const hd_engine *engine, hd_engine_stats *out);
 
+/* ---- Looking at a workflow --------------------------------------------------------------- */
+
+typedef enum hd_graph_form {
+    HD_GRAPH_TEXT, /* for people: a line for each node and edge */
+    HD_GRAPH_MERMAID,
+    HD_GRAPH_DOT, /* for Graphviz */
+    HD_GRAPH_SVG, /* a drawing */
+    HD_GRAPH_JSON
+} hd_graph_form;
+/* A picture of a workflow, as a text of the pool. It needs no engine. `instance` is an instance's document, and
+ * the picture shows where it stands; absent: the workflow alone. Failed, with the error: what registration
+ * refuses (HD_SYNTAX, HD_SCHEMA, HD_LIMIT); HD_LIMIT: more than 2,000 nodes for a drawing; HD_NOMEM. */
+HD_API hd_value hd_workflow_graph(hd_pool *pool, hd_value ir, hd_graph_form form, hd_value instance,
+                                  hd_error *error);
+/* Its loops and parallel parts, as an array of the pool: {"function", "node", "at", "kind": "LOOP_HEAD" or
+ * "FAN_HEAD", "parallel", "actions": names, "why": texts}. A loop that runs one iteration after the other has the
+ * reasons: what an iteration reads of the one before, what it changes, how it may end. Failed as above. */
+HD_API hd_value hd_workflow_explain(hd_pool *pool, hd_value ir, hd_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -22,6 +22,16 @@ const command *const commands[] = {
     /* events */
     &command_send,
     &command_events,
+    /* workflows */
+    &command_workflow_register,
+    &command_workflow_start,
+    &command_workflow_await,
+    &command_workflow_ls,
+    &command_workflow_show,
+    &command_workflow_graph,
+    &command_workflow_explain,
+    &command_workflow_cancel,
+    &command_workflow_signal,
     /* a running program */
     &command_graph,
     &command_why,

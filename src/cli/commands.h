@@ -9,6 +9,9 @@ extern const command command_get, command_set, command_patch, command_rm, comman
 extern const command command_send, command_events;
 extern const command command_graph, command_why, command_why_not, command_trace, command_stats,
     command_pieces;
+extern const command command_workflow_register, command_workflow_start, command_workflow_await,
+    command_workflow_ls, command_workflow_show, command_workflow_graph, command_workflow_explain,
+    command_workflow_cancel, command_workflow_signal;
 extern const command command_db_check, command_db_repair, command_db_stats, command_db_checkpoint,
     command_db_prune, command_db_vacuum, command_db_backup, command_db_export, command_db_import;
 extern const command command_demo, command_bench, command_doctor, command_version, command_help;

@@ -78,7 +78,7 @@ static int overview(cli *c) {
     for (const command *const *at = commands; *at; at++) {
         if (strcmp(section, (*at)->section)) print_heading(c, (*at)->section);
         section = (*at)->section;
-        print_term(c, (*at)->name, (*at)->summary, 18);
+        print_term(c, (*at)->name, (*at)->summary, 21);
     }
     print_heading(c, "More");
     print_term(c, "heddle help COMMAND", "what it does, its options, examples", 28);
@@ -114,7 +114,7 @@ static int show_topic(cli *c, const topic *t) {
 /* Help on a group is the overview's part about it. */
 static int show_group(cli *c, const char *group) {
     for (const command *const *at = commands; *at; at++)
-        if (command_in_group(*at, group)) print_term(c, (*at)->name, (*at)->summary, 18);
+        if (command_in_group(*at, group)) print_term(c, (*at)->name, (*at)->summary, 21);
     return CLI_OK;
 }
 

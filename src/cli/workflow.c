@@ -1,0 +1,206 @@
+/* workflow.c -- what the commands of "heddle workflow" share. */
+#define _POSIX_C_SOURCE 200809L
+#include "cli/workflow.h"
+
+#include "cli/nearest.h"
+#include "cli/output.h"
+#include "cli/parse.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define PREFIX         "workflow/"
+#define VERSION_PREFIX "workflow-version/"
+
+/* ---- Opening ----------------------------------------------------------------------------- */
+
+int flow_open(cli *c, flow *f, store_mode mode) {
+    const char *space = option_text(c, "space");
+    *f = (flow){ .space = space ? space : "main" };
+    return store_open(c, &f->s, c->operands[0], mode);
+}
+
+int flow_open_engine(cli *c, flow *f) {
+    hd_error error = { 0 };
+    int failed = flow_open(c, f, STORE_CREATE);
+    if (failed) return failed;
+    hd_status status =
+        hd_engine_open(f->s.rt, &(hd_engine_options){ .space = f->space }, &f->engine, &error);
+    if (status && *error.message)
+        return cli_fail(c, exit_of(status), NULL, "%s: %s", f->s.file, error.message);
+    return status ? store_fail(&f->s, status, f->s.file) : CLI_OK;
+}
+
+int flow_close(flow *f, int status) {
+    f->engine = NULL; /* closed with its runtime */
+    return store_close(&f->s, status);
+}
+
+int flow_sync(flow *f, const char *what) {
+    hd_status status = hd_runtime_sync(f->s.rt);
+    return status ? store_fail(&f->s, status, what) : CLI_OK;
+}
+
+/* ---- Instances and versions -------------------------------------------------------------- */
+
+const char *flow_text(hd_value v, const char *key) {
+    return hd_value_as_text(hd_value_at(v, key), "");
+}
+uint64_t flow_number(hd_value v, const char *key) {
+    int64_t n = hd_value_as_int(hd_value_at(v, key), 0);
+    return n > 0 ? (uint64_t)n : 0;
+}
+
+bool flow_is_over(hd_value document) {
+    static const char *const open[] = { "queued", "running", "paused" };
+    const char *status = flow_text(document, "status");
+    for (size_t i = 0; i < sizeof open / sizeof *open; i++)
+        if (strcmp(status, open[i]) == 0) return false;
+    return true;
+}
+
+const char *flow_error_text(hd_value error, char *out, size_t size) {
+    const char *class_name = flow_text(error, "$error"), *message = flow_text(error, "message");
+    out[0] = '\0';
+    if (hd_value_exists(error))
+        snprintf(out, size, ": %s%s%s", class_name, *message ? ": " : "", message);
+    return out;
+}
+
+static const char *without(const char *text, const char *prefix) {
+    size_t length = strlen(prefix);
+    return strncmp(text, prefix, length) == 0 ? text + length : text;
+}
+
+/* "name/key" of what was typed. */
+static const char *instance_id(flow *f, const char *name) {
+    char space[256];
+    snprintf(space, sizeof space, "%.200s/", f->space);
+    const char *rest = without(name, space);
+    return without(rest, PREFIX);
+}
+
+hd_cell flow_cell(flow *f, const char *id) {
+    return hd_cell_at(
+        f->s.rt, hd_value_as_text(hd_string_f(f->s.pool, "%s/" PREFIX "%s", f->space, id), ""));
+}
+
+typedef struct id_search {
+    nearest near;
+    uint32_t seen;
+} id_search;
+
+static bool offer_id(const hd_listing *entry, void *ctx) {
+    id_search *s = ctx;
+    nearest_offer(&s->near, entry->id + strlen(PREFIX));
+    return ++s->seen < 2000;
+}
+
+static int no_instance(flow *f, const char *id) {
+    id_search s = { .near = nearest_to(id) };
+    char hint[256];
+    (void)hd_runtime_list(f->s.rt, f->space, NULL, PREFIX, offer_id, &s);
+    if (*s.near.best) snprintf(hint, sizeof hint, "Did you mean %s?", s.near.best);
+    else snprintf(hint, sizeof hint, "\"heddle workflow ls %.200s\" lists them.", f->s.file);
+    return cli_fail(f->s.c, CLI_NOT_FOUND, hint, "there is no instance %s", id);
+}
+
+int flow_instance(flow *f, const char *name, hd_value *document) {
+    f->id = hd_value_as_text(hd_string(f->s.pool, instance_id(f, name)), "");
+    hd_cell cell = flow_cell(f, f->id);
+    *document = cell.id ? hd_read(f->s.rt, f->s.pool, cell) : (hd_value){ 0 };
+    if (!strchr(f->id, '/') || !*flow_text(*document, "status")) return no_instance(f, f->id);
+    return CLI_OK;
+}
+
+int flow_version(flow *f, const char *version, hd_value *ir) {
+    hd_value name = hd_string_f(f->s.pool, "%s/" VERSION_PREFIX "%s", f->space, version);
+    *ir = hd_read(f->s.rt, f->s.pool, hd_cell_at(f->s.rt, hd_value_as_text(name, "")));
+    if (hd_value_exists(*ir)) return CLI_OK;
+    return cli_fail(f->s.c, CLI_FILE, NULL, "version %s of the workflow is not in %s", version,
+                    f->s.file);
+}
+
+typedef struct version_search {
+    flow *f;
+    const char *wanted;
+    nearest near;
+    uint64_t seq;
+    hd_value ir;
+} version_search;
+
+static bool look_at_version(const hd_listing *entry, void *ctx) {
+    version_search *s = ctx;
+    hd_value name = hd_string_f(s->f->s.pool, "%s/%s", s->f->space, entry->id);
+    hd_value ir =
+        hd_read(s->f->s.rt, s->f->s.pool, hd_cell_at(s->f->s.rt, hd_value_as_text(name, "")));
+    nearest_offer(&s->near, flow_text(ir, "name"));
+    if (strcmp(flow_text(ir, "name"), s->wanted) || entry->seq < s->seq) return true;
+    s->seq = entry->seq;
+    s->ir = ir;
+    return true;
+}
+
+int flow_latest(flow *f, const char *workflow, hd_value *ir) {
+    version_search s = { .f = f, .wanted = workflow, .near = nearest_to(workflow) };
+    char hint[256];
+    hd_status status =
+        hd_runtime_list(f->s.rt, f->space, "workflow.version", NULL, look_at_version, &s);
+    if (status) return store_fail(&f->s, status, f->s.file);
+    *ir = s.ir;
+    if (hd_value_exists(s.ir)) return CLI_OK;
+    if (*s.near.best) snprintf(hint, sizeof hint, "Did you mean %s?", s.near.best);
+    else
+        snprintf(hint, sizeof hint, "Register it: heddle workflow register %.160s FILE.json",
+                 f->s.file);
+    return cli_fail(f->s.c, CLI_NOT_FOUND, hint, "there is no workflow \"%s\" in %s", workflow,
+                    f->s.file);
+}
+
+int flow_find(flow *f, const char *name, hd_value *ir, hd_value *document) {
+    *document = (hd_value){ 0 };
+    if (!strchr(instance_id(f, name), '/')) return flow_latest(f, name, ir);
+    int failed = flow_instance(f, name, document);
+    return failed ? failed : flow_version(f, flow_text(*document, "version"), ir);
+}
+
+/* ---- Times ------------------------------------------------------------------------------- */
+
+uint64_t wall_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+const char *when_text(uint64_t ms, char out[WHEN_TEXT]) {
+    time_t seconds = (time_t)(ms / 1000), today = time(NULL);
+    struct tm then, now;
+    if (!localtime_r(&seconds, &then) || !localtime_r(&today, &now)) return "?";
+    bool same_day = then.tm_yday == now.tm_yday && then.tm_year == now.tm_year;
+    if (!strftime(out, WHEN_TEXT, same_day ? "%H:%M:%S" : "%Y-%m-%d %H:%M:%S", &then)) return "?";
+    return out;
+}
+
+const char *span_text(uint64_t ms, char out[SPAN_TEXT]) {
+    uint64_t s = ms / 1000;
+    if (ms < 1000) snprintf(out, SPAN_TEXT, "%" PRIu64 " ms", ms);
+    else if (s < 60) snprintf(out, SPAN_TEXT, "%.1f s", (double)ms / 1000);
+    else if (s < 3600) snprintf(out, SPAN_TEXT, "%" PRIu64 " min %" PRIu64 " s", s / 60, s % 60);
+    else if (s < 86400)
+        snprintf(out, SPAN_TEXT, "%" PRIu64 " h %" PRIu64 " min", s / 3600, s / 60 % 60);
+    else snprintf(out, SPAN_TEXT, "%" PRIu64 " d %" PRIu64 " h", s / 86400, s / 3600 % 24);
+    return out;
+}
+
+void print_status(const cli *c, FILE *to, const char *status, bool coloured) {
+    colour which = strcmp(status, "done") == 0      ? COLOUR_GREEN
+                   : strcmp(status, "failed") == 0  ? COLOUR_RED
+                   : strcmp(status, "stalled") == 0 ? COLOUR_RED
+                   : strcmp(status, "running") == 0 ? COLOUR_CYAN
+                                                    : COLOUR_YELLOW;
+    const char *(*sequence)(const cli *, colour) = to == stderr ? err_colour : out_colour;
+    fputs(coloured ? sequence(c, which) : "", to);
+    print_plain(to, status);
+    fputs(coloured ? sequence(c, COLOUR_NONE) : "", to);
+}

@@ -1,0 +1,61 @@
+/* workflow.h -- what the commands of "heddle workflow" share: a store with its workflows, instances by name, times.
+ *
+ * Commands that look read documents. Commands that change something open an engine that runs nothing
+ * (an observer): the program that runs the space's instances acts on what they commit. */
+#ifndef CLI_WORKFLOW_H
+#define CLI_WORKFLOW_H
+
+#include "cli/store.h"
+#include <heddle/workflow.h>
+#include <stdio.h>
+
+#define OPTION_SPACE                                                                               \
+    { "space", "NAME", "the space of the workflows (default: main)" }
+
+#define FLOW_SECTION "Workflows"
+
+typedef struct flow {
+    store s;
+    hd_engine *engine; /* NULL: not opened */
+    const char *space;
+    const char *id; /* of the instance that flow_instance has found: "name/key"; of the pool */
+} flow;
+
+/* All of these say what is wrong and return an exit status. */
+
+/* Opens the store that the first operand names. */
+int flow_open(cli *c, flow *f, store_mode mode);
+/* The same, with an engine. */
+int flow_open_engine(cli *c, flow *f);
+int flow_close(flow *f, int status);
+/* Waits until everything is stored. */
+int flow_sync(flow *f, const char *what);
+
+/* The document of an instance: "name/key", "workflow/name/key" or "space/workflow/name/key". */
+int flow_instance(flow *f, const char *name, hd_value *document);
+hd_cell flow_cell(flow *f, const char *id);
+/* The IR of a version; and of what new instances of a workflow begin with. */
+int flow_version(flow *f, const char *version, hd_value *ir);
+int flow_latest(flow *f, const char *workflow, hd_value *ir);
+/* A workflow, or an instance of one (then *document is its document): by name. */
+int flow_find(flow *f, const char *name, hd_value *ir, hd_value *document);
+
+const char *flow_text(hd_value v, const char *key); /* "" */
+uint64_t flow_number(hd_value v, const char *key);  /* 0 */
+bool flow_is_over(hd_value document);
+/* ": ValueError: too large" of an instance's error; "" if there is none. */
+const char *flow_error_text(hd_value error, char *out, size_t size);
+
+/* "2026-11-16 12:03:04", local time; without the day if that is today. */
+#define WHEN_TEXT 32
+const char *when_text(uint64_t ms, char out[WHEN_TEXT]);
+/* "0.21 s", "3 min 20 s", "2 d 4 h". */
+#define SPAN_TEXT 32
+const char *span_text(uint64_t ms, char out[SPAN_TEXT]);
+/* Milliseconds since 1970. */
+uint64_t wall_ms(void);
+
+/* The status of an instance, in its colour. */
+void print_status(const cli *c, FILE *to, const char *status, bool coloured);
+
+#endif

@@ -1,0 +1,100 @@
+/* workflow_control.c -- what changes the course of an instance: cancel, signal. */
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/record.h"
+#include "cli/workflow.h"
+#include <stdio.h>
+#include <string.h>
+
+static int control_failed(flow *f, hd_status status) {
+    if (status == HD_USAGE)
+        return cli_fail(f->s.c, CLI_INPUT, NULL, "%s", hd_runtime_error(f->s.rt)->message);
+    return store_fail(&f->s, status, f->id);
+}
+
+static void print_done(flow *f, const char *what) {
+    if (f->s.c->json) {
+        record r = record_to(stdout);
+        record_open(&r, NULL, '{');
+        record_text(&r, "id", f->id);
+        record_text(&r, "done", what);
+        record_close(&r, '}');
+        record_end(&r);
+    } else {
+        print_plain(stdout, f->id);
+        printf(" %s\n", what);
+    }
+}
+
+/* Runs `change` on the instance of the second operand. An instance that is over is left alone. */
+static int control(cli *c, int (*change)(flow *f), const char *done) {
+    flow f;
+    hd_value doc;
+    int failed = flow_open_engine(c, &f);
+    if (!failed) failed = flow_instance(&f, c->operands[1], &doc);
+    if (!failed && flow_is_over(doc))
+        failed =
+            cli_fail(c, CLI_CONFLICT, NULL, "%s is over: it is %s", f.id, flow_text(doc, "status"));
+    if (!failed) failed = change(&f);
+    if (!failed) failed = flow_sync(&f, f.id);
+    if (!failed) print_done(&f, done);
+    return flow_close(&f, failed);
+}
+
+/* ---- cancel ------------------------------------------------------------------------------ */
+
+static int cancel(flow *f) {
+    hd_status status = hd_workflow_cancel(f->engine, f->id);
+    return status ? control_failed(f, status) : CLI_OK;
+}
+
+static int run_cancel(cli *c) { return control(c, cancel, "is being cancelled"); }
+
+const command command_workflow_cancel = {
+    .name = "workflow cancel",
+    .section = FLOW_SECTION,
+    .operands = "STORE INSTANCE",
+    .least = 2,
+    .most = 2,
+    .summary = "cancel an instance; its clean-up still runs",
+    .text = "Raises CancelledError wherever the instance (name/key) waits. What its handlers do "
+            "then is "
+            "still done; it is over when they are. An instance that is over is left as it is, with "
+            "exit "
+            "status 3.",
+    .options = (const cli_option[]){ OPTION_SPACE, { NULL, NULL, NULL } },
+    .examples = (const cli_example[]){ { "heddle workflow cancel shop.db checkout/order-17",
+                                         "no longer wanted" },
+                                       { NULL, NULL } },
+    .run = run_cancel,
+};
+
+/* ---- signal ------------------------------------------------------------------------------ */
+
+static int signal_it(flow *f) {
+    cli *c = f->s.c;
+    hd_value payload = hd_null();
+    int failed = CLI_OK;
+    if (c->operand_count > 3) failed = store_json(&f->s, "PAYLOAD", c->operands[3], &payload);
+    if (failed) return failed;
+    hd_status status = hd_workflow_signal(f->engine, f->id, c->operands[2], payload);
+    return status ? control_failed(f, status) : CLI_OK;
+}
+
+static int run_signal(cli *c) { return control(c, signal_it, "has the signal"); }
+
+const command command_workflow_signal = {
+    .name = "workflow signal",
+    .section = FLOW_SECTION,
+    .operands = "STORE INSTANCE SIGNAL [PAYLOAD]",
+    .least = 3,
+    .most = 4,
+    .summary = "give an instance a signal it waits for",
+    .text = "Gives a signal with a JSON payload (default: null; \"-\" for stdin) to an instance "
+            "(name/key): to the WAIT that waits for it, or to the next one that will.",
+    .options = (const cli_option[]){ OPTION_SPACE, { NULL, NULL, NULL } },
+    .examples = (const cli_example[]){ { "heddle workflow signal shop.db approval/7 approve true",
+                                         "somebody said yes" },
+                                       { NULL, NULL } },
+    .run = run_signal,
+};

@@ -1,0 +1,76 @@
+/* workflow_show.c -- one instance: its status, steps, variables, result. */
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/record.h"
+#include "cli/workflow_tree.h"
+#include <stdio.h>
+#include <string.h>
+
+static void print_field(const cli *c, const char *name, hd_value v) {
+    if (!hd_value_exists(v)) return;
+    printf("  %s%-9s%s ", out_colour(c, COLOUR_DIM), name, out_colour(c, COLOUR_NONE));
+    print_value(v, HD_JSON_COMPACT);
+}
+
+static void print_head(flow *f, hd_value doc) {
+    const cli *c = f->s.c;
+    char when[WHEN_TEXT], span[SPAN_TEXT];
+    uint64_t began = flow_number(doc, "started"), ended = flow_number(doc, "finished");
+    printf("%s", out_colour(c, COLOUR_BOLD));
+    print_plain(stdout, f->id);
+    printf("%s  ", out_colour(c, COLOUR_NONE));
+    print_status(c, stdout, flow_text(doc, "status"), true);
+    if (began) printf("  started %s", when_text(began, when));
+    if (began)
+        printf(", %s%s", ended ? "took " : "for ",
+               span_text((ended ? ended : wall_ms()) - began, span));
+    printf("\n  %s%-9s%s ", out_colour(c, COLOUR_DIM), "version", out_colour(c, COLOUR_NONE));
+    printf("%s\n", flow_text(doc, "version"));
+}
+
+static int show(flow *f, hd_value ir, hd_value doc) {
+    tree t;
+    if (f->s.c->json) {
+        doc = hd_object_set(f->s.pool, doc, "id", hd_string(f->s.pool, f->id));
+        return print_value(doc, HD_JSON_COMPACT) ? CLI_INTERNAL : CLI_OK;
+    }
+    print_head(f, doc);
+    print_field(f->s.c, "input", hd_value_at(doc, "input"));
+    print_field(f->s.c, "variables", hd_value_at(doc, "vars"));
+    print_field(f->s.c, "signals", hd_value_at(doc, "signals"));
+    print_field(f->s.c, "result", hd_value_at(doc, "result"));
+    print_field(f->s.c, "error", hd_value_at(doc, "error"));
+    if (flow_is_over(doc)) return CLI_OK;
+    int failed = tree_open(f->s.c, &t, &f->s, ir, f->id);
+    if (!failed && tree_look(&t, doc)) tree_print(&t, stdout, wall_ms());
+    tree_close(&t);
+    return failed;
+}
+
+static int run(cli *c) {
+    flow f;
+    hd_value doc, ir = { 0 };
+    int failed = flow_open(c, &f, STORE_READ);
+    if (!failed) failed = flow_instance(&f, c->operands[1], &doc);
+    if (!failed && !flow_is_over(doc) && *flow_text(doc, "version"))
+        failed = flow_version(&f, flow_text(doc, "version"), &ir);
+    if (!failed) failed = show(&f, ir, doc);
+    return flow_close(&f, failed);
+}
+
+const command command_workflow_show = {
+    .name = "workflow show",
+    .section = FLOW_SECTION,
+    .operands = "STORE INSTANCE",
+    .least = 2,
+    .most = 2,
+    .summary = "one instance: steps, variables, result",
+    .text = "Prints the status of an instance (name/key), its input, its variables, its result or "
+            "error, and a tree of its steps with what is open now. With --json the instance's "
+            "document, with its id.",
+    .options = (const cli_option[]){ OPTION_SPACE, { NULL, NULL, NULL } },
+    .examples =
+        (const cli_example[]){ { "heddle workflow show shop.db checkout/order-17", "one instance" },
+                               { NULL, NULL } },
+    .run = run,
+};

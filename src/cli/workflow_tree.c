@@ -1,0 +1,257 @@
+/* workflow_tree.c -- steps of a workflow as a tree. */
+#define _DEFAULT_SOURCE
+#include "cli/workflow_tree.h"
+
+#include "cli/output.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { DEPTH_MAX = 12, ROWS_MAX = 2000, STATE_WIDTH = 9, NAME_WIDTH = 40 };
+
+/* ---- Rows -------------------------------------------------------------------------------- */
+
+static bool is_shown(node_kind kind) {
+    switch (kind) {
+    case NODE_ACTION:
+    case NODE_LOOP_HEAD:
+    case NODE_FAN_HEAD:
+    case NODE_SLEEP:
+    case NODE_WAIT:
+    case NODE_CALL: return true;
+    default: return false;
+    }
+}
+
+static bool add_row(tree *t, uint32_t of, const plan_node *n, uint32_t depth) {
+    if (t->count == t->capacity) {
+        size_t capacity = t->capacity * 2 + 16;
+        tree_row *larger = realloc(t->rows, capacity * sizeof *larger);
+        if (!larger) return false;
+        t->rows = larger;
+        t->capacity = capacity;
+    }
+    t->rows[t->count++] = (tree_row){ .function = of, .n = n, .depth = depth, .state = "" };
+    return true;
+}
+
+/* Loops after what is in them would be hard to read: nodes come in the plan's order, in which a loop's BREAK may
+ * come before its body; so a body is added where its head stands. */
+static bool add_rows(tree *t, uint32_t of, uint32_t loop, uint32_t depth) {
+    const plan_function *f = &t->o.p->functions[of];
+    for (uint32_t i = 0; i < f->node_count && t->count < ROWS_MAX; i++) {
+        const plan_node *n = &f->nodes[i];
+        if (n->loop != loop || !is_shown(n->kind)) continue;
+        uint32_t inner = 0;
+        for (uint32_t at = n->fan; at != PLAN_NONE && inner < DEPTH_MAX; at = f->nodes[at].fan)
+            inner += f->nodes[at].loop == loop;
+        if (!add_row(t, of, n, depth + inner)) return false;
+        if (n->kind == NODE_LOOP_HEAD && !add_rows(t, of, i, depth + inner + 1)) return false;
+        if (n->kind == NODE_CALL && n->callee > of && depth < DEPTH_MAX &&
+            !add_rows(t, n->callee, PLAN_NONE, depth + inner + 1))
+            return false;
+    }
+    return true;
+}
+
+int tree_open(cli *c, tree *t, store *s, hd_value ir, const char *id) {
+    hd_error error = { 0 };
+    *t = (tree){ .c = c, .id = id };
+    hd_status status = outline_open(hd_runtime_heap(s->rt), ir, &t->o, &error);
+    if (status) return cli_fail(c, exit_of(status), NULL, "%s: %s", id, error.message);
+    bool good = add_rows(t, 0, PLAN_NONE, 0);
+    for (uint32_t i = 1; good && i < t->o.p->function_count; i++) {
+        bool there = false;
+        for (size_t k = 0; k < t->count; k++) there = there || t->rows[k].function == i;
+        if (!there) good = add_rows(t, i, PLAN_NONE, 1);
+    }
+    return good ? CLI_OK : cli_fail(c, CLI_INTERNAL, NULL, "out of memory");
+}
+
+void tree_close(tree *t) {
+    outline_close(&t->o);
+    free(t->rows);
+    free(t->steps);
+    *t = (tree){ 0 };
+}
+
+static tree_row *row_at(tree *t, hd_value document, hd_value place, const char *node) {
+    uint32_t of = outline_function_of(&t->o, document, place);
+    for (size_t i = 0; i < t->count; i++)
+        if (t->rows[i].function == of && strcmp(t->rows[i].n->id, node) == 0) return &t->rows[i];
+    return NULL;
+}
+
+/* ---- Looking at a document --------------------------------------------------------------- */
+
+static const char *state_of(const plan_node *n, hd_value step) {
+    if (n->kind == NODE_SLEEP) return "sleeps";
+    if (n->kind == NODE_WAIT) return "waits";
+    if (n->kind == NODE_ACTION) return flow_number(step, "due") ? "retries" : "open";
+    return "runs";
+}
+
+static void say(const tree *t, const tree_row *r, const char *what, uint64_t ms) {
+    char span[SPAN_TEXT];
+    if (!t->lines) return;
+    fprintf(stderr, "%-8s ", what);
+    print_plain(stderr, outline_label(r->n));
+    if (ms != UINT64_MAX) fprintf(stderr, "  %s", span_text(ms, span));
+    fputc('\n', stderr);
+}
+
+static bool was_open(const tree_step *old, size_t count, const char *name) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(old[i].name, name) == 0) return true;
+    return false;
+}
+
+static bool keep_step(tree *t, const tree_step *step) {
+    if (t->step_count == t->step_capacity) {
+        size_t capacity = t->step_capacity * 2 + 16;
+        tree_step *larger = realloc(t->steps, capacity * sizeof *larger);
+        if (!larger) return false;
+        t->steps = larger;
+        t->step_capacity = capacity;
+    }
+    t->steps[t->step_count++] = *step;
+    return true;
+}
+
+static bool look_at_step(tree *t, hd_value document, const char *strand, hd_value step,
+                         const tree_step *old, size_t old_count) {
+    tree_row *r = row_at(t, document, step, flow_text(step, "node"));
+    if (!r) return true;
+    tree_step now = { .row = (uint32_t)(r - t->rows), .since = flow_number(step, "since") };
+    snprintf(now.name, sizeof now.name, "%.10s.%" PRIu64, strand, flow_number(step, "step"));
+    r->state = state_of(r->n, step);
+    if (!r->open++ || now.since < r->since) r->since = now.since;
+    if (flow_number(step, "attempt") > r->attempt)
+        r->attempt = (uint32_t)flow_number(step, "attempt");
+    if (flow_number(step, "due")) r->due = flow_number(step, "due");
+    if (!was_open(old, old_count, now.name)) say(t, r, "begins", UINT64_MAX);
+    return keep_step(t, &now);
+}
+
+/* Steps that were open and are not any more have ended. */
+static void note_ended(tree *t, const tree_step *old, size_t old_count, uint64_t now) {
+    for (size_t i = 0; i < old_count; i++) {
+        tree_row *r = &t->rows[old[i].row];
+        if (was_open(t->steps, t->step_count, old[i].name)) continue;
+        uint64_t ms = now > old[i].since ? now - old[i].since : 0;
+        r->ended++;
+        r->spent += ms;
+        say(t, r, "done", ms);
+    }
+}
+
+static void note_loops(tree *t, hd_value document, hd_value place, hd_value record) {
+    for (hd_iter it = hd_iter_of(hd_value_at(record, "loops")); hd_iter_next(&it);) {
+        tree_row *r = row_at(t, document, place, it.key);
+        if (!r) continue;
+        r->visit = flow_number(it.value, "visit");
+        r->state = "runs";
+    }
+}
+
+static void note_fans(tree *t, hd_value document) {
+    for (hd_iter it = hd_iter_of(hd_value_at(document, "fans")); hd_iter_next(&it);) {
+        tree_row *r = row_at(t, document, hd_value_at(it.value, "in"), flow_text(it.value, "node"));
+        if (!r) continue;
+        hd_value items = hd_value_at(hd_value_at(it.value, "items"), "$tuple");
+        r->done = hd_value_count(hd_value_at(it.value, "results"));
+        r->total = hd_value_exists(items) ? hd_value_count(items) : r->n->out_count;
+        r->state = "runs";
+    }
+}
+
+bool tree_look(tree *t, hd_value document) {
+    tree_step *old = t->steps;
+    size_t old_count = t->step_count;
+    bool good = true;
+    t->steps = NULL;
+    t->step_count = t->step_capacity = 0;
+    for (size_t i = 0; i < t->count; i++) {
+        tree_row *r = &t->rows[i];
+        r->state = "";
+        r->open = r->attempt = 0;
+        r->since = r->due = r->done = r->total = r->visit = 0;
+    }
+    for (hd_iter it = hd_iter_of(hd_value_at(document, "open")); good && hd_iter_next(&it);)
+        good = look_at_step(t, document, it.key, it.value, old, old_count);
+    note_loops(t, document, hd_object(), document);
+    note_fans(t, document);
+    if (good) note_ended(t, old, old_count, wall_ms());
+    free(old);
+    t->looked = true;
+    return good;
+}
+
+/* ---- Printing ---------------------------------------------------------------------------- */
+
+/* What stands on the right of a row. */
+static void row_text(const tree_row *r, uint64_t now, char *out, size_t size) {
+    char span[SPAN_TEXT], when[WHEN_TEXT];
+    size_t at = 0;
+    out[0] = '\0';
+    if (r->total) at += (size_t)snprintf(out, size, "%" PRIu64 " of %" PRIu64, r->done, r->total);
+    else if (r->visit) at += (size_t)snprintf(out, size, "visit %" PRIu64, r->visit);
+    else if (r->open > 1) at += (size_t)snprintf(out, size, "%" PRIu32 " open", r->open);
+    else if (r->ended > 1) at += (size_t)snprintf(out, size, "%" PRIu64 " done", r->ended);
+    const char *gap = at ? ", " : "";
+    if (r->due && r->open)
+        snprintf(out + at, size - at, "%suntil %s", gap, when_text(r->due, when));
+    else if (r->open && now > r->since)
+        snprintf(out + at, size - at, "%s%s", gap, span_text(now - r->since, span));
+    else if (r->ended) snprintf(out + at, size - at, "%s%s", gap, span_text(r->spent, span));
+    at = strlen(out);
+    if (r->attempt > 1)
+        snprintf(out + at, size - at, "%sattempt %" PRIu32, at ? ", " : "", r->attempt);
+}
+
+static void print_row(const tree *t, const tree_row *r, FILE *to, uint64_t now) {
+    const char *(*shade)(const cli *, colour) = to == stderr ? err_colour : out_colour;
+    const char *state = *r->state ? r->state : r->ended ? "done" : "";
+    colour which = *r->state ? COLOUR_CYAN : r->ended ? COLOUR_GREEN : COLOUR_DIM;
+    char right[64], name[NAME_WIDTH + 1];
+    int indent = (int)(2 * r->depth < 16 ? 2 * r->depth : 16);
+    row_text(r, now, right, sizeof right);
+    snprintf(name, sizeof name, "%.*s", NAME_WIDTH - indent, outline_label(r->n));
+    fprintf(to, "  %s%-*s %*s", shade(t->c, which), STATE_WIDTH, state, indent, "");
+    print_plain(to, name);
+    fprintf(to, "%s", shade(t->c, COLOUR_NONE));
+    if (*right)
+        fprintf(to, "%*s%s", (int)(NAME_WIDTH - (size_t)indent - strlen(name) + 2), "", right);
+    fputc('\n', to);
+}
+
+void tree_print(const tree *t, FILE *to, uint64_t now) {
+    for (size_t i = 0; i < t->count; i++) print_row(t, &t->rows[i], to, now);
+}
+
+static unsigned screen_rows(void) {
+    struct winsize w = { 0 };
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &w) || w.ws_row < 6) return 24;
+    return w.ws_row;
+}
+
+void tree_draw(tree *t, hd_value document) {
+    uint64_t now = wall_ms(), began = flow_number(document, "started");
+    char span[SPAN_TEXT];
+    size_t most = screen_rows() - 3, shown = t->count < most ? t->count : most;
+    if (!t->c->progress) return;
+    if (t->drawn) fprintf(stderr, "\033[%uA\033[J", t->drawn);
+    fputs(err_colour(t->c, COLOUR_BOLD), stderr);
+    print_plain(stderr, t->id);
+    fprintf(stderr, "%s  ", err_colour(t->c, COLOUR_NONE));
+    print_status(t->c, stderr, flow_text(document, "status"), true);
+    fprintf(stderr, "  %s\n", span_text(began && now > began ? now - began : 0, span));
+    for (size_t i = 0; i < shown; i++) print_row(t, &t->rows[i], stderr, now);
+    if (shown < t->count) fprintf(stderr, "  and %zu more\n", t->count - shown);
+    t->drawn = (unsigned)shown + 1 + (shown < t->count);
+    fflush(stderr);
+}
+
+void tree_leave(tree *t) { t->drawn = 0; }

@@ -1,0 +1,112 @@
+# workflow.sh -- workflows from the command line: registered, started, looked at, steered, and run by a program that is
+# killed in the middle.
+
+shop=${heddle%/*}/tests/e2e/workflow_shop
+irs=$here/workflows
+start_flow_shop() { # start_flow_shop ARGUMENTS...; leaves its number in $pid
+    : >ready
+    "$shop" "$@" >ready 2>shop.err &
+    pid=$!
+    until_true grep -q ready ready
+}
+flow() { "$heddle" workflow "$@"; }
+says() { # says PATTERN ARGUMENTS...
+    pattern=$1
+    shift
+    flow "$@" 2>&1 | grep -q -- "$pattern" || { flow "$@"; false; }
+}
+narrow() { flow "$@" >wide 2>&1; ! grep -E '.{81}' wide || { cat wide; false; }; }
+
+# ---- without a program
+
+check "register stores workflows" holds says "^registered data_pipeline, version ~" register w.db "$irs/pipeline.json"
+check "several, from files and stdin" holds sh -c \
+    '"$0" workflow register w.db "$1/approval.json" - <"$1/steps.json" | grep -c registered | grep -qx 2' "$heddle" "$irs"
+check "--json has name and version" holds says '^{"name":"fails","version":"~' register w.db "$irs/fails.json" --json
+printf '{"heddle":1,"name":"bad","functions":[{"name":"run","nodes":[{"id":"in","kind":"ENTRY"}],"edges":[["in","out"]]}]}' >bad.json
+check "a wrong one is refused with its place" fails 4 'bad.json: /functions/run/edges/0: .*out' workflow register w.db bad.json
+printf '{"heddle":1,\n"name":}' >broken.json
+check "malformed JSON with line and mark" fails 4 "broken.json, line 2" workflow register w.db broken.json
+check "a missing file is named" fails 2 "none.json" workflow register w.db none.json
+
+check "graph: nodes and edges by their names" holds says "loop_head  LOOP_HEAD  deps_required 1" graph w.db data_pipeline
+for word in FORWARD CONTINUE BREAK BACK; do
+    check "graph: $word" holds says "$word  *-> " graph w.db data_pipeline
+    check "graph --json: $word" holds says "\"kind\":\"$word\"" graph w.db data_pipeline --json
+done
+check "graph as mermaid" holds says "^flowchart TD" graph w.db data_pipeline --as mermaid
+check "graph as dot" holds says "^digraph workflow" graph w.db data_pipeline --as dot
+drawn() { flow graph w.db approval --as svg >a.svg && python3 -c '
+import sys, xml.etree.ElementTree as tree
+boxes = [e for e in tree.parse("a.svg").iter() if "box" in e.get("class", "").split()]
+assert len(boxes) == 17, len(boxes)'; }
+check "graph as SVG, a box for each node" holds drawn
+check "an unknown form is refused" fails 1 "svg" workflow graph w.db approval --as png
+check "an unknown workflow names the nearest" fails 2 "Did you mean approval" workflow graph w.db aproval
+check "explain: parallel" holds says "fan  FAN_HEAD, parallel" explain w.db data_pipeline
+check "explain: why not" holds says "reads sum, which the one before has assigned" explain w.db steps
+check "explain --json" holds says '"parallel":true' explain w.db data_pipeline --json
+
+check "start prints the instance" gives 0 "data_pipeline/one" workflow start w.db data_pipeline --key one
+check "twice with one key is one instance" holds says "was started before" start w.db data_pipeline --key one
+check "start --json says so" gives 0 '{"id":"data_pipeline/one","existed":true}' workflow start w.db data_pipeline --key one --json
+check "an unknown input is refused" fails 4 'no input "fan_ou"' workflow start w.db data_pipeline '{"fan_ou": 3}'
+check "an unknown workflow is refused" fails 2 "no workflow" workflow start w.db nothing
+check "ls" holds says "^data_pipeline/one  *running" ls w.db
+check "ls by status" gives 0 "there are no instances" workflow ls w.db --status done
+check "ls by workflow, as JSON" holds says '^{"id":"data_pipeline/one","workflow":"data_pipeline","status":"running"' ls w.db data_pipeline --json
+check "an unknown status is refused" fails 1 "queued, running" workflow ls w.db --status gone
+check "show: the open step" holds says "open  *fetch_items" show w.db data_pipeline/one
+check "show takes the cell's name, too" holds says "open  *fetch_items" show w.db main/workflow/data_pipeline/one
+check "show --json is the document with its id" holds says '"id":"data_pipeline/one"' show w.db data_pipeline/one --json
+check "graph of an instance: what is ready" holds says "fetch_items  ACTION fetch_items  deps_required 1  \* ready" graph w.db data_pipeline/one
+check "a misspelt instance names the nearest" fails 2 "Did you mean data_pipeline/one" workflow show w.db data_pipeline/on
+check "await with a limit" fails 6 "not over yet" workflow await w.db data_pipeline/one --timeout 0.1 --quiet
+
+# ---- a program runs them
+
+check "a program goes on with it" holds start_flow_shop w.db calls
+check "and the result is the seed's" gives 0 270 workflow await w.db data_pipeline/one --timeout 20 --quiet
+counted() { [ "$(grep -c "^$1\$" calls)" = "$2" ]; }
+check "with 8 parallel elements" holds counted process_item 8
+check "and 4 iterations" holds counted aggregate_chunk 4
+check "show: the result" holds says "result *270" show w.db data_pipeline/one
+kill "$pid"; wait "$pid" 2>/dev/null
+
+# ---- killed in the middle
+
+flow start w.db steps --key k >/dev/null
+rm -f calls
+check "a program works at it" holds start_flow_shop w.db calls
+check "some steps are done" holds until_true lines_in calls 5
+kill -9 "$pid"; wait "$pid" 2>/dev/null
+check "killed, the instance is where it was" holds says '"status":"running"' show w.db steps/k --json
+before=$(wc -l <calls)
+check "another program goes on" holds start_flow_shop w.db calls
+check "to the right result" gives 0 190 workflow await w.db steps/k --timeout 20 --quiet
+check "at most one step has run twice" holds test "$(wc -l <calls)" -le 21
+check "and what was done stays done" holds test "$before" -ge 5
+kill "$pid"; wait "$pid" 2>/dev/null
+
+# ---- failing, waiting, ending
+
+flow start w.db fails --key f >/dev/null
+flow start w.db approval --key a >/dev/null
+start_flow_shop w.db
+check "a failed instance has its exception and a status of its own" fails 3 "fails/f is failed: ValueError: it does not work" workflow await w.db fails/f --timeout 20 --quiet
+check "--json has it on stdout" holds sh -c '"$0" workflow await w.db fails/f --json | grep -q "\"status\":\"failed\""' "$heddle"
+check "ls finds it by status" holds says "^fails/f " ls w.db --status failed
+kill "$pid"; wait "$pid" 2>/dev/null
+check "a signal nobody waits for is refused" fails 4 "no signal" workflow signal w.db approval/a aprove true
+check "a signal is kept" gives 0 "approval/a has the signal" workflow signal w.db approval/a approve true
+check "cancel" gives 0 "approval/a is being cancelled" workflow cancel w.db approval/a
+check "a cancelled instance says so" fails 3 "is cancelled" workflow await w.db approval/a --quiet
+check "what is over is left alone" fails 3 "is over" workflow cancel w.db approval/a
+
+for words in "ls w.db" "show w.db data_pipeline/one" "graph w.db data_pipeline" "explain w.db data_pipeline" "await w.db data_pipeline/one"; do
+    check "workflow $words fits 80 columns" holds narrow $words
+done
+flow start w.db steps --key t >/dev/null
+start_flow_shop w.db
+check "on a terminal await draws a tree of steps" on_terminal "done .*slow" workflow await w.db steps/t
+kill "$pid"; wait "$pid" 2>/dev/null

@@ -1,0 +1,208 @@
+/* test_workflow_graph.c -- pictures of workflows: the words they use, that boxes do not cover each other, where an
+ * instance stands; and what explain says about loops. */
+#define _DEFAULT_SOURCE
+#include "lab.h"
+#include "workflow/chart.h"
+#include <heddle/workflow.h>
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+static hd_heap *heap;
+static hd_pool *pool;
+
+static int set_up(void **state) {
+    assert_int_equal(hd_heap_open(NULL, NULL, &heap), HD_OK);
+    return hd_pool_open(heap, &pool) != HD_OK;
+}
+static int tear_down(void **state) {
+    hd_pool_close(pool);
+    hd_heap_close(heap);
+    return 0;
+}
+
+static hd_value parse(const char *json) {
+    hd_error error = { 0 };
+    hd_value v = hd_json_parse(pool, json, strlen(json), &error);
+    if (!hd_value_exists(v)) fail_msg("%s", error.message);
+    return v;
+}
+
+/* A loop with an accumulator, in which a fan-out of two branches joins; behind it a guard and a handler. */
+static const char loops[] =
+    "{\"heddle\":1,\"name\":\"loops\",\"inputs\":[{\"name\":\"n\",\"default\":2}],"
+    "\"functions\":[{\"name\":\"run\",\"params\":[\"n\"],\"nodes\":["
+    "{\"id\":\"in\",\"kind\":\"ENTRY\"},"
+    "{\"id\":\"zero\",\"kind\":\"CALC\",\"do\":[[\"assign\",0,[\"name\",\"sum\"]]]},"
+    "{\"id\":\"each\",\"kind\":\"LOOP_HEAD\",\"over\":[\"call\",\"range\",[[\"name\",\"n\"]]],"
+    "\"into\":[\"name\",\"i\"]},"
+    "{\"id\":\"split\",\"kind\":\"FAN_HEAD\"},"
+    "{\"id\":\"left\",\"kind\":\"ACTION\",\"action\":\"work\",\"args\":[1],\"into\":[\"name\","
+    "\"got\"]},"
+    "{\"id\":\"right\",\"kind\":\"ACTION\",\"action\":\"<work>\",\"args\":[2],\"into\":[\"name\","
+    "\"got\"]},"
+    "{\"id\":\"both\",\"kind\":\"BARRIER\",\"give\":[\"name\",\"got\"],\"into\":[\"name\",\"pair\"]"
+    "},"
+    "{\"id\":\"add\",\"kind\":\"CALC\",\"do\":[[\"aug\",\"+\",[\"name\",\"sum\"],[\"call\",\"sum\","
+    "[[\"name\",\"pair\"]]]]]},"
+    "{\"id\":\"big\",\"kind\":\"BRANCH\",\"when\":[[\"cmp\",[\"name\",\"sum\"],\">\",5]]},"
+    "{\"id\":\"yes\",\"kind\":\"RETURN\",\"value\":true},"
+    "{\"id\":\"no\",\"kind\":\"RETURN\",\"value\":false}],"
+    "\"edges\":[[\"in\",\"zero\"],[\"zero\",\"each\"],[\"each\",\"split\",\"CONTINUE\"],[\"each\","
+    "\"big\",\"BREAK\"],[\"split\",\"left\",\"ELEM\",0],[\"split\",\"right\",\"ELEM\",1],[\"left\","
+    "\"both\",\"JOIN\"],[\"right\",\"both\",\"JOIN\"],[\"both\",\"add\"],[\"add\",\"each\","
+    "\"BACK\"],"
+    "[\"big\",\"yes\",\"GUARD\",0],[\"big\",\"no\",\"GUARD\",1]]}]}";
+
+static const char *graph(hd_graph_form form, hd_value instance) {
+    hd_error error = { 0 };
+    hd_value v = hd_workflow_graph(pool, parse(loops), form, instance, &error);
+    if (hd_value_status(v)) fail_msg("%s", error.message);
+    return hd_value_as_text(v, "");
+}
+
+#define assert_has(whole, part)                                                                    \
+    do {                                                                                           \
+        const char *text_ = (whole);                                                               \
+        if (!strstr(text_, part)) fail_msg("%s\nis not in: %s", part, text_);                      \
+    } while (0)
+
+/* ---- tests */
+
+/* Issue words: "the seed's words are the names ... in `heddle workflow graph`". */
+static void every_form_has_the_words_of_the_plan(void **state) {
+    static const char *const words[] = { "CONTINUE", "BREAK", "BACK", "LOOP_HEAD",
+                                         "deps_required" };
+    for (int form = HD_GRAPH_TEXT; form <= HD_GRAPH_JSON; form++)
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+            assert_has(graph((hd_graph_form)form, (hd_value){ 0 }), words[i]);
+    assert_has(graph(HD_GRAPH_TEXT, (hd_value){ 0 }), "FORWARD  -> zero");
+    assert_has(graph(HD_GRAPH_TEXT, (hd_value){ 0 }), "both  BARRIER  deps_required 2");
+}
+
+static void json_is_json_and_names_are_escaped_in_a_drawing(void **state) {
+    hd_value v = parse(graph(HD_GRAPH_JSON, (hd_value){ 0 }));
+    hd_value run = hd_value_index(hd_value_at(v, "functions"), 0);
+    assert_int_equal(hd_value_count(hd_value_at(run, "nodes")), 11);
+    assert_int_equal(hd_value_count(hd_value_at(run, "edges")), 12);
+    const char *svg = graph(HD_GRAPH_SVG, (hd_value){ 0 });
+    assert_has(svg, "&lt;work&gt;");
+    assert_null(strstr(svg, "<work>"));
+}
+
+static void a_picture_of_an_instance_shows_where_it_stands(void **state) {
+    hd_value document =
+        parse("{\"status\":\"running\",\"open\":{\"1\":{\"node\":\"left\",\"step\":1,"
+              "\"since\":1,\"fan\":3,\"index\":0},\"0\":{\"node\":\"split\",\"step\":1,"
+              "\"since\":1}},\"loops\":{\"each\":{\"visit\":2}},\"fans\":{\"3\":{"
+              "\"node\":\"split\",\"in\":{},\"results\":{\"1\":7}}}}");
+    const char *got = graph(HD_GRAPH_TEXT, document);
+    assert_has(got, "left  ACTION work  deps_required 1  * ready");
+    assert_has(got, "both  BARRIER  deps_required 2  * deps_satisfied 1");
+    assert_has(got, "each  LOOP_HEAD  deps_required 1  * visit 2");
+    assert_has(got, "split  FAN_HEAD  deps_required 1  * waits for its branches");
+    assert_has(graph(HD_GRAPH_JSON, document), "\"deps_satisfied\":1");
+    assert_has(graph(HD_GRAPH_JSON, document), "\"ready\":true");
+}
+
+/* A document that fits nothing is drawn as if nothing stood anywhere. */
+static void a_document_that_does_not_fit_harms_nothing(void **state) {
+    static const char *const odd[] = {
+        "{}",
+        "[]",
+        "3",
+        "{\"open\":{\"0\":{\"node\":\"nowhere\"},\"1\":7}}",
+        "{\"open\":{\"0\":{\"node\":\"left\",\"fan\":9}},\"fans\":{\"9\":{\"in\":{\"fan\":9}}}}",
+        "{\"calls\":{\"1\":{\"function\":\"none\"}},\"fans\":{\"1\":{\"node\":\"big\",\"in\":{}}}}"
+    };
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
+        assert_has(graph(HD_GRAPH_TEXT, parse(odd[i])), "BACK     -> each");
+}
+
+static void boxes_of_a_drawing_do_not_cover_each_other(void **state) {
+    chart c;
+    chart_layout l;
+    hd_error error = { 0 };
+    assert_int_equal(chart_open(heap, parse(loops), (hd_value){ 0 }, &c, &error), HD_OK);
+    assert_int_equal(chart_layout_make(&c, &c.functions[0], &l), HD_OK);
+    for (uint32_t i = 0; i < l.boxes.count; i++) {
+        const chart_box *a = &l.boxes.items[i];
+        assert_true(a->x - a->width / 2 >= 0 && a->x + a->width / 2 <= l.width);
+        assert_true(a->y - a->height / 2 >= 0 && a->y + a->height / 2 <= l.height);
+        for (uint32_t k = 0; k < i; k++) {
+            const chart_box *b = &l.boxes.items[k];
+            bool apart = fabs(a->x - b->x) >= (a->width + b->width) / 2 - 0.01 ||
+                         fabs(a->y - b->y) >= (a->height + b->height) / 2 - 0.01;
+            assert_true(apart);
+        }
+    }
+    chart_layout_free(&l);
+    chart_close(&c);
+}
+
+static void what_registration_refuses_is_not_drawn(void **state) {
+    hd_error error = { 0 };
+    hd_value bad = parse("{\"heddle\":1,\"name\":\"w\",\"functions\":[{\"name\":\"run\",\"nodes\":"
+                         "[{\"id\":\"in\",\"kind\":\"ENTRY\"}],\"edges\":[[\"in\",\"out\"]]}]}");
+    assert_int_equal(
+        hd_value_status(hd_workflow_graph(pool, bad, HD_GRAPH_SVG, (hd_value){ 0 }, &error)),
+        HD_SYNTAX);
+    assert_has(error.message, "out");
+    assert_int_equal(hd_value_status(hd_workflow_explain(pool, bad, &error)), HD_SYNTAX);
+}
+
+static void more_nodes_than_a_drawing_holds_are_refused(void **state) {
+    static char ir[400000];
+    size_t at = (size_t)snprintf(ir, sizeof ir,
+                                 "{\"heddle\":1,\"name\":\"w\",\"functions\":[{\"name\":\"run\","
+                                 "\"nodes\":[{\"id\":\"n0\",\"kind\":\"ENTRY\"}");
+    for (int i = 1; i < 2100; i++)
+        at += (size_t)snprintf(ir + at, sizeof ir - at, ",{\"id\":\"n%d\",\"kind\":\"MERGE\"}", i);
+    at += (size_t)snprintf(ir + at, sizeof ir - at,
+                           ",{\"id\":\"e\",\"kind\":\"RETURN\",\"value\":1}],\"edges\":[");
+    for (int i = 1; i < 2100; i++)
+        at += (size_t)snprintf(ir + at, sizeof ir - at, "[\"n%d\",\"n%d\"],", i - 1, i);
+    snprintf(ir + at, sizeof ir - at, "[\"n2099\",\"e\"]]}]}");
+    hd_error error = { 0 };
+    hd_value v = parse(ir);
+    assert_int_equal(
+        hd_value_status(hd_workflow_graph(pool, v, HD_GRAPH_SVG, (hd_value){ 0 }, &error)),
+        HD_LIMIT);
+    assert_has(error.message, "too many for a drawing");
+    hd_value dot = hd_workflow_graph(pool, v, HD_GRAPH_DOT, (hd_value){ 0 }, &error);
+    assert_int_equal(hd_value_status(dot), HD_OK);
+}
+
+/* Issue words: "`heddle workflow explain` says which loops are parallel and why the others are not". */
+static void explain_says_what_an_iteration_needs_of_the_one_before(void **state) {
+    hd_error error = { 0 };
+    hd_value all = hd_workflow_explain(pool, parse(loops), &error);
+    assert_int_equal(hd_value_count(all), 2);
+    const char *got = hd_json_print(pool, all, HD_JSON_COMPACT, NULL);
+    assert_has(got, "an iteration reads sum, which the one before has assigned");
+    assert_has(got, "2 branches at once");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_form_has_the_words_of_the_plan, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(json_is_json_and_names_are_escaped_in_a_drawing, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_picture_of_an_instance_shows_where_it_stands, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_document_that_does_not_fit_harms_nothing, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(boxes_of_a_drawing_do_not_cover_each_other, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(what_registration_refuses_is_not_drawn, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(more_nodes_than_a_drawing_holds_are_refused, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(explain_says_what_an_iteration_needs_of_the_one_before,
+                                        set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
