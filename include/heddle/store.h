@@ -82,6 +82,9 @@ typedef struct hd_options {
     uint32_t timing_period; /* one run in so many is timed; default 64 */
     uint32_t slice_ms;      /* pump returns after about this long; default 16 */
     void *context;          /* of the program's own; see hd_runtime_context */
+    /* SIGINT and SIGTERM end hd_runtime_run, so that the program can close the runtime. While it is on the
+     * stack they do nothing else. For one runtime of a process at a time: HD_BUSY. */
+    bool signals;
 } hd_options;
 
 /* Opens a runtime on a SQLite file, which is created where it does not exist. `file` NULL (or
@@ -127,7 +130,8 @@ HD_API hd_status hd_runtime_settle(hd_runtime *rt);
 /* Pumps and waits until every commit has its verdict and derived state is stored. HD_STALE and the like: a
  * commit of this program was refused whose verdict nobody had asked for; said once. */
 HD_API hd_status hd_runtime_sync(hd_runtime *rt);
-/* Pumps and waits until hd_runtime_stop. For programs without a loop of their own. */
+/* Pumps and waits until hd_runtime_stop, or a signal (hd_options.signals). For programs without a loop of
+ * their own. */
 HD_API hd_status hd_runtime_run(hd_runtime *rt);
 HD_API void hd_runtime_stop(hd_runtime *rt);
 /* From any thread: calls fn(rt, ctx) on the runtime's thread, in its next pump. */

@@ -1,6 +1,7 @@
 /* drive.c -- opening, driving and closing a runtime. */
 #define _GNU_SOURCE
 #include "store/repeat.h"
+#include "store/signals.h"
 #include "store/runtime.h"
 #include "store/tx.h"
 
@@ -426,15 +427,31 @@ hd_status hd_runtime_sync(hd_runtime *rt) {
     return status ? status : report_untold(rt);
 }
 
-hd_status hd_runtime_run(hd_runtime *rt) {
-    rt->stop = false;
+static hd_status run_until_stopped(hd_runtime *rt) {
     hd_status status = HD_OK;
     while (!rt->stop && (!status || status == HD_PENDING)) {
         status = pump(rt);
+        if (rt->options.signals && signals_came()) {
+            rt->stop = true;
+            atomic_store(&rt->woken, true); /* the next pump drains the descriptor */
+        }
         if (!status && !rt->stop) status = wait_for_more(rt, false);
     }
     start(rt);
     return status == HD_PENDING ? HD_OK : status;
+}
+
+hd_status hd_runtime_run(hd_runtime *rt) {
+    signals before;
+    rt->stop = false;
+    if (!rt->options.signals) return run_until_stopped(rt);
+    (void)hd_runtime_fd(rt); /* makes wake_fd; without one wait_for_more fails */
+    hd_status status = signals_take(&before, rt->wake_fd);
+    if (status)
+        return runtime_fail(rt, status, "another runtime of this process has SIGINT and SIGTERM");
+    status = run_until_stopped(rt);
+    signals_give_back(&before);
+    return status;
 }
 
 void hd_runtime_stop(hd_runtime *rt) { rt->stop = true; }

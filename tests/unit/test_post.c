@@ -1,9 +1,11 @@
 /* test_post.c -- other threads reach a runtime: what they post is run, in order, and wakes it. */
+#define _DEFAULT_SOURCE
 #include <heddle/store.h>
 
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -109,11 +111,77 @@ static void a_runtime_that_was_woken_comes_to_rest(void **state) {
     assert_int_equal(hd_close(rt), HD_OK);
 }
 
+/* ---- signals */
+
+static int others;
+static void count_other(int number) { others++; }
+
+static void send_signal(hd_runtime *rt, void *ctx) { raise(*(int *)ctx); }
+
+static void *signal_later(void *ctx) {
+    kill(getpid(), *(int *)ctx);
+    return NULL;
+}
+
+/* The program's own handlers are back when hd_runtime_run has returned. */
+static void sigint_and_sigterm_end_a_run_that_asked_for_them(void **state) {
+    int numbers[] = { SIGINT, SIGTERM };
+    hd_runtime *rt;
+    pthread_t thread;
+    others = 0;
+    alarm(PATIENCE_S);
+    for (int i = 0; i < 2; i++) {
+        signal(numbers[i], count_other);
+        assert_int_equal(hd_open(NULL, &(hd_options){ .signals = true }, &rt, NULL), HD_OK);
+        hd_runtime_post(rt, send_signal, &numbers[i]);
+        assert_int_equal(hd_runtime_run(rt), HD_OK);
+        hd_runtime_post(rt, send_signal, &numbers[i]);
+        assert_int_equal(hd_runtime_run(rt), HD_OK);
+        assert_int_equal(hd_runtime_pump(rt), HD_OK);
+        assert_false(is_readable(rt)); /* a runtime that is driven on is not woken for nothing */
+        assert_int_equal(hd_close(rt), HD_OK);
+        assert_int_equal(others, i);
+        raise(numbers[i]);
+        assert_int_equal(others, i + 1);
+        signal(numbers[i], SIG_DFL);
+    }
+    /* One that comes while the runtime waits. */
+    signal(SIGTERM, SIG_IGN);
+    assert_int_equal(hd_open(NULL, &(hd_options){ .signals = true }, &rt, NULL), HD_OK);
+    hd_runtime_post(rt, send_signal, &numbers[0]);
+    assert_int_equal(pthread_create(&thread, NULL, signal_later, &numbers[1]), 0);
+    assert_int_equal(hd_runtime_run(rt), HD_OK);
+    pthread_join(thread, NULL);
+    assert_int_equal(hd_close(rt), HD_OK);
+    signal(SIGTERM, SIG_DFL);
+    alarm(0);
+}
+
+static void run_another(hd_runtime *rt, void *ctx) {
+    *(hd_status *)ctx = hd_runtime_run(hd_runtime_context(rt));
+    hd_runtime_stop(rt);
+}
+
+static void one_runtime_at_a_time_has_the_signals(void **state) {
+    hd_runtime *one, *other;
+    hd_status status = HD_OK;
+    assert_int_equal(hd_open(NULL, &(hd_options){ .signals = true }, &other, NULL), HD_OK);
+    hd_options options = { .signals = true, .context = other };
+    assert_int_equal(hd_open(NULL, &options, &one, NULL), HD_OK);
+    hd_runtime_post(one, run_another, &status);
+    assert_int_equal(hd_runtime_run(one), HD_OK);
+    assert_int_equal(status, HD_BUSY);
+    assert_int_equal(hd_close(one), HD_OK);
+    assert_int_equal(hd_close(other), HD_OK);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_post_ends_the_first_wait),
         cmocka_unit_test(a_runtime_that_was_woken_comes_to_rest),
         cmocka_unit_test(nothing_that_is_posted_gets_lost),
+        cmocka_unit_test(sigint_and_sigterm_end_a_run_that_asked_for_them),
+        cmocka_unit_test(one_runtime_at_a_time_has_the_signals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,46 @@
+/* signals.c -- SIGINT and SIGTERM end hd_runtime_run, for programs that ask for it (hd_options.signals).
+ *
+ * The handlers are installed while hd_runtime_run is on the stack, and those of before are put back when it
+ * returns. A handler may do next to nothing: it sets a flag and makes the runtime's descriptor readable. One
+ * runtime at a time has the signals, because they come to the process. */
+#define _GNU_SOURCE
+#include "store/signals.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <unistd.h>
+
+static const int CAUGHT[SIGNALS_CAUGHT] = { SIGINT, SIGTERM };
+static atomic_flag taken = ATOMIC_FLAG_INIT; /* by the runtime that has the signals */
+static atomic_bool came;
+static atomic_int wake_fd;
+
+static void on_signal(int number) {
+    int before = errno;
+    uint64_t one = 1;
+    (void)number;
+    atomic_store(&came, true);
+    if (write(atomic_load(&wake_fd), &one, sizeof one) < 0) {
+        /* The counter is full: it is readable already. */
+    }
+    errno = before;
+}
+
+hd_status signals_take(signals *s, int fd) {
+    struct sigaction action = { .sa_handler = on_signal };
+    if (atomic_flag_test_and_set(&taken)) return HD_BUSY;
+    atomic_store(&came, false);
+    atomic_store(&wake_fd, fd);
+    sigemptyset(&action.sa_mask);
+    for (int i = 0; i < SIGNALS_CAUGHT; i++) sigaction(CAUGHT[i], &action, &s->before[i]);
+    return HD_OK;
+}
+
+void signals_give_back(const signals *s) {
+    for (int i = 0; i < SIGNALS_CAUGHT; i++) sigaction(CAUGHT[i], &s->before[i], NULL);
+    atomic_flag_clear(&taken);
+}
+
+bool signals_came(void) { return atomic_load(&came); }
