@@ -35,14 +35,14 @@ static void look(hd_value v, void *ctx) {
 }
 
 static hd_cell watched_row(hd_build *row, hd_cell element, void *ctx) {
-    hd_cell out = hd_derive(row, "price", element, price, ctx);
+    hd_cell out = hd_build_derive(row, "price", element, price, ctx);
     hd_build_sink(row, "look", out, look, NULL);
     return out;
 }
 
-static hd_cell shop(hd_build *b) {
+static hd_cell shop(hd_build *b, void *ctx) {
     hd_each each = { .build = watched_row, .ctx = now, .key = now->keyed ? "/id" : NULL };
-    hd_cell rows = hd_map(b, "rows", now->items, &each);
+    hd_cell rows = hd_build_map(b, "rows", now->items, &each);
     hd_build_sink(b, "look", rows, look, NULL);
     return rows;
 }
@@ -68,7 +68,7 @@ static void world_open(world *w, uint32_t count, bool keyed) {
     for (uint32_t i = 0; i < count; i++) hd_builder_add(builder, element(w, i));
     if (hd_write(w->rt, w->items, hd_builder_close(builder))) abort();
     now = w;
-    if (hd_pattern_register(w->rt, "shop", "1", shop)) abort();
+    if (hd_pattern_register(w->rt, "shop", "1", shop, NULL)) abort();
     if (hd_piece_start(w->rt, &(hd_piece_spec){ .id = "shop", .pattern = "shop" }, &piece, NULL))
         abort();
     settle(w);

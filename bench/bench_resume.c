@@ -256,9 +256,9 @@ static void count_rows(hd_runtime *rt) {
 
 static uint64_t effects, built; /* patterns' functions have no context */
 
-static hd_cell build_dormant(hd_build *b) {
+static hd_cell build_dormant(hd_build *b, void *ctx) {
     built++;
-    return hd_constant(b, "nothing", hd_null());
+    return hd_build_constant(b, "nothing", hd_null());
 }
 
 static hd_value twice(hd_tx *tx, hd_value in, void *ctx) {
@@ -271,8 +271,9 @@ static void show(hd_value v, void *ctx) {
     effects += hd_value_as_int(v, 0) == 16;
 }
 
-static hd_cell build_other(hd_build *b) {
-    hd_cell out = hd_derive(b, "twice", hd_argument(b, "n", hd_int(NULL, 8)), twice, NULL);
+static hd_cell build_other(hd_build *b, void *ctx) {
+    hd_cell out =
+        hd_build_derive(b, "twice", hd_build_argument(b, "n", hd_int(NULL, 8)), twice, NULL);
     hd_build_sink(b, "show", out, show, NULL);
     return out;
 }
@@ -285,8 +286,8 @@ static double start_other(world *w) {
     uint64_t began = bench_now_ns();
     open_store(w);
     count_rows(w->rt);
-    if (hd_pattern_register(w->rt, "dormant", "1", build_dormant) ||
-        hd_pattern_register(w->rt, "other", "1", build_other) ||
+    if (hd_pattern_register(w->rt, "dormant", "1", build_dormant, NULL) ||
+        hd_pattern_register(w->rt, "other", "1", build_other, NULL) ||
         hd_piece_start(w->rt, &spec, &piece, NULL) || hd_runtime_settle(w->rt))
         bench_wrong(w->b, "the other piece: %s", hd_runtime_error(w->rt)->message);
     double ms = (double)(bench_now_ns() - began) / 1e6;

@@ -432,7 +432,7 @@ static counts replace_rows(uint32_t count, bool apart, double *ns) {
     counts then = counts_of(&w);
     uint64_t began = bench_now_ns();
     for (uint32_t i = 0; i < count; i++) {
-        hd_node_cancel(w.rt, nodes[i]);
+        hd_node_unregister(w.rt, nodes[i]);
         if (apart) settle(&w);
     }
     settle(&w);

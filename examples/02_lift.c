@@ -17,11 +17,13 @@ static hd_value describe(hd_tx *tx, hd_value square_metres, void *ctx) {
     return hd_string(hd_tx_pool(tx), hd_value_as_int(square_metres, 0) > 20 ? "large" : "small");
 }
 
-static hd_cell room(hd_build *b) {
-    hd_cell sides[] = { hd_argument(b, "width", hd_int(NULL, 3)), /* 3 if nobody says otherwise */
-                        hd_argument(b, "length", hd_int(NULL, 4)) };
-    hd_cell square_metres = hd_lift(b, "area", area, NULL, sides, 2);
-    return hd_derive(b, "size", square_metres, describe, NULL);
+static hd_cell room(hd_build *b, void *ctx) {
+    (void)ctx;
+    hd_cell sides[] = { hd_build_argument(b, "width",
+                                          hd_int(NULL, 3)), /* 3 if nobody says otherwise */
+                        hd_build_argument(b, "length", hd_int(NULL, 4)) };
+    hd_cell square_metres = hd_build_lift(b, "area", area, NULL, sides, 2);
+    return hd_build_derive(b, "size", square_metres, describe, NULL);
 }
 
 static void show(hd_value v, void *ctx) {
@@ -34,7 +36,7 @@ int main(void) {
     hd_piece kitchen;
     hd_error error;
     if (hd_open("rooms.db", NULL, &rt, &error)) return 1;
-    hd_pattern_register(rt, "room", "1", room);
+    hd_pattern_register(rt, "room", "1", room, NULL);
     hd_piece_spec spec = { .id = "kitchen", .pattern = "room" };
     if (hd_piece_start(rt, &spec, &kitchen, &error)) {
         fprintf(stderr, "%s\n", error.message);

@@ -17,11 +17,12 @@ static hd_value is_dear(hd_tx *tx, hd_value sum, void *ctx) {
     return hd_bool(hd_value_as_int(sum, 0) >= 10);
 }
 
-static hd_cell cart(hd_build *b) {
-    hd_cell items = hd_argument(b, "items", hd_array());
-    hd_cell totals = hd_map(b, "totals", items, &(hd_each){ .fn = total, .key = "/id" });
-    hd_cell dear = hd_filter(b, "dear", totals, &(hd_each){ .fn = is_dear });
-    return hd_gather(b, "all", dear); /* values instead of links */
+static hd_cell cart(hd_build *b, void *ctx) {
+    (void)ctx;
+    hd_cell items = hd_build_argument(b, "items", hd_array());
+    hd_cell totals = hd_build_map(b, "totals", items, &(hd_each){ .fn = total, .key = "/id" });
+    hd_cell dear = hd_build_filter(b, "dear", totals, &(hd_each){ .fn = is_dear });
+    return hd_build_gather(b, "all", dear); /* values instead of links */
 }
 
 static void show(hd_value v, void *ctx) {
@@ -38,7 +39,7 @@ int main(void) {
     hd_pool *pool;
     hd_piece piece;
     if (hd_open(NULL, NULL, &rt, NULL) || hd_pool_open(hd_runtime_heap(rt), &pool)) return 1;
-    hd_pattern_register(rt, "cart", "1", cart);
+    hd_pattern_register(rt, "cart", "1", cart, NULL);
     if (hd_piece_start(rt, &(hd_piece_spec){ .id = "mine", .pattern = "cart" }, &piece, NULL))
         return 1;
     hd_sink(rt, hd_piece_result(rt, piece), show, pool);

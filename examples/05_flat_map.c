@@ -11,9 +11,10 @@ static hd_value tags(hd_tx *tx, hd_value article, void *ctx) {
     return hd_value_at(article, "tags");
 }
 
-static hd_cell blog(hd_build *b) {
-    hd_cell articles = hd_argument(b, "articles", hd_array());
-    return hd_flat_map(b, "tags", articles, &(hd_each){ .fn = tags });
+static hd_cell blog(hd_build *b, void *ctx) {
+    (void)ctx;
+    hd_cell articles = hd_build_argument(b, "articles", hd_array());
+    return hd_build_flat_map(b, "tags", articles, &(hd_each){ .fn = tags });
 }
 
 static void show(hd_value v, void *ctx) {
@@ -28,7 +29,7 @@ int main(void) {
     hd_write_json(rt, hd_cell_at(rt, "main/first"), "{\"title\": \"A\", \"tags\": [\"c\"]}");
     hd_write_json(rt, hd_cell_at(rt, "main/second"),
                   "{\"title\": \"B\", \"tags\": [\"db\", \"ui\"]}");
-    hd_pattern_register(rt, "blog", "1", blog);
+    hd_pattern_register(rt, "blog", "1", blog, NULL);
     if (hd_piece_start(rt, &(hd_piece_spec){ .id = "blog", .pattern = "blog" }, &piece, NULL))
         return 1;
     hd_write_json(rt, hd_cell_at(rt, "main/blog#/arguments/articles"),

@@ -23,12 +23,13 @@ static void show(hd_value v, void *ctx) {
     printf("%s%s\n", (const char *)ctx, hd_value_as_bool(v, false) ? "even" : "odd");
 }
 
-static hd_cell count_up(hd_build *b) {
+static hd_cell count_up(hd_build *b, void *ctx) {
+    (void)ctx;
     struct counter *c = hd_build_memory(b, "counter", sizeof *c); /* this piece's own */
     if (!c) return (hd_cell){ 0 };
-    c->count = hd_state(b, "count", hd_int(NULL, 0));
-    hd_handle(b, hd_stream(b, "add"), add, c, &c->count, 1);
-    hd_cell even = hd_derive(b, "even", c->count, is_even, NULL);
+    c->count = hd_build_state(b, "count", hd_int(NULL, 0));
+    hd_build_handler(b, hd_build_stream(b, "add"), add, c, &c->count, 1);
+    hd_cell even = hd_build_derive(b, "even", c->count, is_even, NULL);
     hd_build_sink(b, "show", even, show, "the count is ");
     return c->count;
 }
@@ -39,7 +40,7 @@ int main(void) {
     hd_piece piece;
     if (hd_open("counter.db", NULL, &rt, NULL) || hd_pool_open(hd_runtime_heap(rt), &pool))
         return 1;
-    hd_pattern_register(rt, "count_up", "1", count_up);
+    hd_pattern_register(rt, "count_up", "1", count_up, NULL);
     if (hd_piece_start(rt, &(hd_piece_spec){ .id = "c", .pattern = "count_up" }, &piece, NULL))
         return 1;
     hd_runtime_settle(rt);

@@ -8,8 +8,9 @@ static void show(hd_value v, void *ctx) {
     printf("a note says: %s\n", hd_value_as_text(v, "?"));
 }
 
-static hd_cell note(hd_build *b) {
-    hd_cell text = hd_argument(b, "text", hd_null());
+static hd_cell note(hd_build *b, void *ctx) {
+    (void)ctx;
+    hd_cell text = hd_build_argument(b, "text", hd_null());
     hd_build_sink(b, "show", text, show, NULL);
     return text;
 }
@@ -64,7 +65,7 @@ int main(void) {
     struct found last = { 0 };
     int stored = 0;
     if (hd_open("notes.db", NULL, &rt, NULL) || hd_pool_open(hd_runtime_heap(rt), &pool)) return 1;
-    hd_pattern_register(rt, "note", "1", note);
+    hd_pattern_register(rt, "note", "1", note, NULL);
     hd_handler_spec spec = { .stream = hd_cell_at(rt, "main/notes"),
                              .fn = on_note,
                              .reads_nothing = true };

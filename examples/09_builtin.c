@@ -54,7 +54,10 @@ static hd_cell clock_ticks(hd_build *b, const char *name) {
                                              .read_count = 1 });
 }
 
-static hd_cell wall(hd_build *b) { return clock_ticks(b, "clock"); }
+static hd_cell wall(hd_build *b, void *ctx) {
+    (void)ctx;
+    return clock_ticks(b, "clock");
+}
 
 static void show(hd_value v, void *ctx) {
     (void)ctx;
@@ -65,7 +68,7 @@ int main(void) {
     hd_runtime *rt;
     hd_piece piece;
     if (hd_open(NULL, NULL, &rt, NULL)) return 1;
-    hd_pattern_register(rt, "wall", "1", wall);
+    hd_pattern_register(rt, "wall", "1", wall, NULL);
     if (hd_piece_start(rt, &(hd_piece_spec){ .id = "w", .pattern = "wall" }, &piece, NULL))
         return 1;
     hd_node looking = hd_sink(rt, hd_piece_result(rt, piece), show, NULL);
@@ -74,7 +77,7 @@ int main(void) {
         tick();
         if (i >= 59) hd_runtime_settle(rt); /* what nobody looked at in between was not computed */
     }
-    hd_node_cancel(rt, looking);
+    hd_node_unregister(rt, looking);
     hd_piece_stop(rt, piece);
     return hd_close(rt) != HD_OK;
 }

@@ -11,9 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static hd_cell weather(hd_build *b) {
-    hd_cell url = hd_argument(b, "url", hd_null());
-    return hd_fetch(b, "report", url, &(hd_fetch_options){ .timeout_ms = 5000 });
+static hd_cell weather(hd_build *b, void *ctx) {
+    (void)ctx;
+    hd_cell url = hd_build_argument(b, "url", hd_null());
+    return hd_build_fetch(b, "report", url, &(hd_fetch_options){ .timeout_ms = 5000 });
 }
 
 static void show(hd_value v, void *ctx) {
@@ -47,7 +48,7 @@ int main(void) {
     char url[64];
     int port = serve_once();
     if (hd_open(NULL, NULL, &rt, NULL) || hd_pool_open(hd_runtime_heap(rt), &pool)) return 1;
-    hd_pattern_register(rt, "weather", "1", weather);
+    hd_pattern_register(rt, "weather", "1", weather, NULL);
     if (hd_piece_start(rt, &(hd_piece_spec){ .id = "w", .pattern = "weather" }, &piece, NULL))
         return 1;
     hd_sink(rt, hd_piece_result(rt, piece), show, pool);

@@ -14,8 +14,10 @@ static void show(hd_value v, void *ctx) {
     printf("  total: %g\n", hd_value_number(v));
 }
 
-static hd_cell till(hd_build *b) {
-    hd_cell total = hd_derive(b, "total", hd_argument(b, "price", hd_int(NULL, 8)), with_tax, NULL);
+static hd_cell till(hd_build *b, void *ctx) {
+    (void)ctx;
+    hd_cell total =
+        hd_build_derive(b, "total", hd_build_argument(b, "price", hd_int(NULL, 8)), with_tax, NULL);
     hd_build_sink(b, "show", total, show, NULL); /* effects run once after each start */
     return total;
 }
@@ -27,7 +29,7 @@ static hd_status live(const char *what, int64_t price) {
     hd_status status = hd_open("till.db", NULL, &rt, NULL);
     if (status) return status;
     printf("%s\n", what);
-    hd_pattern_register(rt, "till", "1", till);
+    hd_pattern_register(rt, "till", "1", till, NULL);
     hd_pool *pool;
     status = hd_pool_open(hd_runtime_heap(rt), &pool);
     if (status) return status;

@@ -10,11 +10,13 @@ static hd_value gross(hd_tx *tx, const hd_value *in, void *ctx) {
     return hd_int(hd_tx_pool(tx), net * (100 + tax) / 100 - discount);
 }
 
-static hd_cell article(hd_build *b) {
-    hd_cell in[] = { hd_argument(b, "net", hd_int(NULL, 100)), /* 100 if nobody says otherwise */
-                     hd_constant(b, "tax", hd_int(NULL, 19)),  /* the same for everybody */
+static hd_cell article(hd_build *b, void *ctx) {
+    (void)ctx;
+    hd_cell in[] = { hd_build_argument(b, "net",
+                                       hd_int(NULL, 100)), /* 100 if nobody says otherwise */
+                     hd_build_constant(b, "tax", hd_int(NULL, 19)), /* the same for everybody */
                      hd_cell_at(hd_build_runtime(b), "main/discount") };
-    return hd_lift(b, "gross", gross, NULL, in, 3);
+    return hd_build_lift(b, "gross", gross, NULL, in, 3);
 }
 
 static void show(hd_value v, void *ctx) {
@@ -43,7 +45,7 @@ int main(void) {
     hd_pool *pool;
     if (hd_open("articles.db", NULL, &rt, NULL) || hd_pool_open(hd_runtime_heap(rt), &pool))
         return 1;
-    hd_pattern_register(rt, "article", "1", article);
+    hd_pattern_register(rt, "article", "1", article, NULL);
     hd_value list_price = hd_cell_link(rt, pool, hd_cell_at(rt, "main/catalogue#/pot"));
     set(rt, "main/catalogue", "{\"pot\": 300}");
     if (sell(rt, pool, "tea", (hd_value){ 0 }) || sell(rt, pool, "cup", hd_int(pool, 200)) ||

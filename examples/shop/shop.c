@@ -187,17 +187,17 @@ static hd_value parsed(hd_build *b, const char *json) {
 
 static void build_totals(hd_build *b, shop *s) {
     hd_each each = { .fn = amount, .ctx = s, .key = "/id" };
-    s->amounts = hd_map(b, "amounts", s->orders, &each);
-    s->subtotal = hd_derive(b, "subtotal", s->amounts, add_up, s);
-    hd_cell earned = hd_derive(b, "earned", s->subtotal, is_earned, NULL);
-    hd_cell reduced = hd_derive(b, "reduced", s->subtotal, reduce, NULL);
-    s->total = hd_if_else(b, "total", earned, reduced, s->subtotal);
+    s->amounts = hd_build_map(b, "amounts", s->orders, &each);
+    s->subtotal = hd_build_derive(b, "subtotal", s->amounts, add_up, s);
+    hd_cell earned = hd_build_derive(b, "earned", s->subtotal, is_earned, NULL);
+    hd_cell reduced = hd_build_derive(b, "reduced", s->subtotal, reduce, NULL);
+    s->total = hd_build_if_else(b, "total", earned, reduced, s->subtotal);
 }
 
 static void build_reorder(hd_build *b, shop *s) {
     hd_each each = { .fn = shortage, .key = "/id" };
-    s->shortages = hd_map(b, "shortages", s->stock, &each);
-    s->reorder = hd_derive(b, "reorder", s->shortages, list_shortages, s);
+    s->shortages = hd_build_map(b, "shortages", s->stock, &each);
+    s->reorder = hd_build_derive(b, "reorder", s->shortages, list_shortages, s);
 }
 
 static void build_effects(hd_build *b, shop *s) {
@@ -217,17 +217,17 @@ static void build_effects(hd_build *b, shop *s) {
                                       .read_count = 1 });
 }
 
-static hd_cell tea_shop(hd_build *b) {
-    shop *s = hd_runtime_context(hd_build_runtime(b));
-    s->stock = hd_state(b, "stock", parsed(b, first_stock));
-    s->prices = hd_state(b, "prices", parsed(b, first_prices));
-    s->orders = hd_state(b, "orders", hd_array());
+static hd_cell tea_shop(hd_build *b, void *ctx) {
+    shop *s = ctx;
+    s->stock = hd_build_state(b, "stock", parsed(b, first_stock));
+    s->prices = hd_build_state(b, "prices", parsed(b, first_prices));
+    s->orders = hd_build_state(b, "orders", hd_array());
     build_totals(b, s);
     build_reorder(b, s);
-    s->best = hd_derive(b, "best_seller", s->orders, best_seller, NULL);
+    s->best = hd_build_derive(b, "best_seller", s->orders, best_seller, NULL);
     build_effects(b, s);
-    s->checkout = hd_stream(b, "checkout");
-    hd_handle(b, s->checkout, sell, s, (hd_cell[]){ s->stock, s->orders }, 2);
+    s->checkout = hd_build_stream(b, "checkout");
+    hd_build_handler(b, s->checkout, sell, s, (hd_cell[]){ s->stock, s->orders }, 2);
     return s->total;
 }
 
@@ -250,7 +250,7 @@ hd_status shop_sell(shop *s, const char *item, int64_t count, const char *id, hd
 
 hd_status shop_open(shop *s, const char *file, hd_error *error) {
     hd_status status = hd_open(file, &(hd_options){ .context = s }, &s->rt, error);
-    if (!status) status = hd_pattern_register(s->rt, "tea_shop", "1", tea_shop);
+    if (!status) status = hd_pattern_register(s->rt, "tea_shop", "1", tea_shop, s);
     if (status) return status;
     hd_piece_spec spec = { .space = SHOP_SPACE, .id = SHOP_PIECE, .pattern = "tea_shop" };
     return hd_piece_start(s->rt, &spec, &s->piece, error);

@@ -10,6 +10,20 @@
  *   - In option structs zero means "the default".
  *   - heddle has no global state. Time, randomness, memory and log lines come from one hd_env.
  *   - An object belongs to one thread at a time, unless its header says otherwise.
+ *   - A function that the program gives is always followed by a `ctx`, which the library passes to it
+ *     unchanged, as its last argument.
+ *
+ * Endings. One verb for each kind, the same everywhere:
+ *
+ *     open, compile ... close       gives back a handle and its memory
+ *     register ... unregister       takes back what the runtime was told to use: a node, a handler
+ *     on_x ... off_x                the same for functions of which there can be several, without a name
+ *     set_x(fn) ... set_x(NULL)     the same for a function of which there is one
+ *     listen ... unlisten, ref ... unref
+ *     start, run, serve ... stop    stops what runs; it can be started again, and its documents stay
+ *     begin ... end                 a stretch of time; of a transaction: begin ... commit or abort
+ *     remove                        deletes data: a key, a document, a piece with its documents
+ *     cancel                        asks a workflow instance to end; it may clean up first
  */
 #ifndef HEDDLE_BASE_H
 #define HEDDLE_BASE_H

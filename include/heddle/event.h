@@ -109,12 +109,12 @@ HD_API hd_status hd_handler_register(hd_runtime *rt, const hd_handler_spec *spec
 /* Events that are queued stay queued, and fail with HD_NOT_FOUND if the stream has no other handler when
  * their turn comes. Called from the handler's own body, or from a callback that is given its name: the
  * handling under way goes on, and `release` is called after it. */
-HD_API void hd_handler_remove(hd_runtime *rt, hd_handler handler);
+HD_API void hd_handler_unregister(hd_runtime *rt, hd_handler handler);
 
 /* Called, once per event, when there is no handler for a stream: it may register one and return
  * HD_OK, or return HD_PENDING; then the program calls hd_handler_loaded later. */
 typedef hd_status (*hd_handler_load_fn)(hd_runtime *rt, hd_cell stream, void *ctx);
-HD_API hd_status hd_runtime_on_unhandled(hd_runtime *rt, hd_handler_load_fn fn, void *ctx);
+HD_API hd_status hd_runtime_set_handler_load(hd_runtime *rt, hd_handler_load_fn fn, void *ctx);
 HD_API void hd_handler_loaded(hd_runtime *rt, hd_cell stream, hd_status status);
 
 /* ---- Sending ----------------------------------------------------------------------------- */
@@ -203,8 +203,8 @@ HD_API hd_status hd_tx_outbox(hd_tx *tx, const char *channel, hd_value message);
 typedef hd_status (*hd_channel_fn)(const char *key, hd_value message, void *ctx);
 /* Takes up what is waiting in the space too, from this process or an earlier one. Opened again: `fn`
  * and `ctx` are replaced. */
-HD_API hd_status hd_channel_open(hd_runtime *rt, const char *space, const char *channel,
-                                 hd_channel_fn fn, void *ctx);
+HD_API hd_status hd_channel_register(hd_runtime *rt, const char *space, const char *channel,
+                                     hd_channel_fn fn, void *ctx);
 
 /* ---- Looking inside ---------------------------------------------------------------------- */
 
@@ -244,7 +244,7 @@ typedef struct hd_event_trace {
 } hd_event_trace;
 /* Sets the function that is called at each stage of each handling; NULL: none. */
 typedef void (*hd_event_trace_fn)(const hd_event_trace *trace, void *ctx);
-HD_API hd_status hd_runtime_trace_events(hd_runtime *rt, hd_event_trace_fn fn, void *ctx);
+HD_API hd_status hd_runtime_set_event_trace(hd_runtime *rt, hd_event_trace_fn fn, void *ctx);
 
 /* Why an event that is first in line does not run. */
 typedef enum hd_event_wait {

@@ -157,8 +157,8 @@ HD_API void hd_lab_advance_ms(hd_lab *lab, uint64_t ms);
  * HD_LAB_NEWS: the runtime receives no verdict and no other runtime's commit. The first pump after release
  * delivers what was held. */
 enum { HD_LAB_COMMITS = 1, HD_LAB_NEWS = 2 };
-HD_API void hd_lab_hold(hd_runtime *rt, unsigned what);
-HD_API void hd_lab_release(hd_runtime *rt);
+HD_API void hd_lab_delay(hd_runtime *rt, unsigned what);
+HD_API void hd_lab_deliver(hd_runtime *rt);
 /* The store refuses the next `times` commits that arrive from this runtime with this status: HD_STALE, as
  * if another runtime had written first, HD_REJECTED, ... */
 HD_API void hd_lab_refuse(hd_runtime *rt, hd_status status, uint32_t times);

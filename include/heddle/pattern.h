@@ -8,12 +8,12 @@
  *         return hd_double(hd_value_number(price) * 1.19);
  *     }
  *
- *     static hd_cell shop(hd_build *b) {
- *         hd_cell items = hd_argument(b, "items", hd_array());
- *         return hd_map(b, "prices", items, &(hd_each){ .fn = add_tax });
+ *     static hd_cell shop(hd_build *b, void *ctx) {
+ *         hd_cell items = hd_build_argument(b, "items", hd_array());
+ *         return hd_build_map(b, "prices", items, &(hd_each){ .fn = add_tax });
  *     }
  *
- *     hd_pattern_register(rt, "shop", "1", shop);
+ *     hd_pattern_register(rt, "shop", "1", shop, NULL);
  *     hd_piece_start(rt, &(hd_piece_spec){ .id = "corner", .pattern = "shop" }, &piece, &error);
  *     hd_sink(rt, hd_piece_result(rt, piece), show, NULL);
  *
@@ -45,30 +45,30 @@ extern "C" {
 typedef struct hd_build hd_build;
 
 /* Builds the graph of one piece and returns the cell of its result. */
-typedef hd_cell (*hd_pattern_fn)(hd_build *b);
+typedef hd_cell (*hd_pattern_fn)(hd_build *b, void *ctx);
 
 /* Registers a pattern. When its `version` changes, the nodes of its pieces run again on resume. NULL: the
  * build id of the program or library that `fn` is in. HD_USAGE: another pattern has this name. */
 HD_API hd_status hd_pattern_register(hd_runtime *rt, const char *name, const char *version,
-                                     hd_pattern_fn fn);
+                                     hd_pattern_fn fn, void *ctx);
 
 /* ---- Inputs ------------------------------------------------------------------------------ */
 
 /* An argument of the piece: a cell in its document, which can be written; if it holds a link, readers read
  * the link's target. If the start gives no such argument, `otherwise` is written there (absent: nothing
- * is written). In a pattern that hd_use builds it is the cell that was given, or else a constant. Not in
+ * is written). In a pattern that hd_build_use builds it is the cell that was given, or else a constant. Not in
  * rows and derived patterns (HD_USAGE). An argument that is given and that the pattern does not ask for
  * causes a warning in the log. */
-HD_API hd_cell hd_argument(hd_build *b, const char *name, hd_value otherwise);
+HD_API hd_cell hd_build_argument(hd_build *b, const char *name, hd_value otherwise);
 /* A value that does not change. */
-HD_API hd_cell hd_constant(hd_build *b, const char *name, hd_value v);
+HD_API hd_cell hd_build_constant(hd_build *b, const char *name, hd_value v);
 /* Memory for the functions of the pattern, to be their `ctx`: zeroed at first, and the same block whenever
  * this build asks for this name and size again. It is freed after the build's nodes have ended. A name
  * of memory may also be the name of a primitive. NULL: the build has failed. */
 HD_API void *hd_build_memory(hd_build *b, const char *name, size_t size);
 /* A document of the piece for handlers to write; `initial` is written if it does not exist. Not in rows
  * and derived patterns (HD_USAGE), because these end while the piece runs. */
-HD_API hd_cell hd_state(hd_build *b, const char *name, hd_value initial);
+HD_API hd_cell hd_build_state(hd_build *b, const char *name, hd_value initial);
 
 /* ---- Computing --------------------------------------------------------------------------- */
 
@@ -79,15 +79,16 @@ typedef hd_value (*hd_lift_fn)(hd_tx *tx, const hd_value *in, void *ctx);
 typedef hd_value (*hd_derive_fn)(hd_tx *tx, hd_value in, void *ctx);
 
 /* A computation over several inputs, and over one. It runs while a live node or a sink reads its result. */
-HD_API hd_cell hd_lift(hd_build *b, const char *name, hd_lift_fn fn, void *ctx, const hd_cell *in,
-                       size_t count);
-HD_API hd_cell hd_derive(hd_build *b, const char *name, hd_cell in, hd_derive_fn fn, void *ctx);
+HD_API hd_cell hd_build_lift(hd_build *b, const char *name, hd_lift_fn fn, void *ctx,
+                             const hd_cell *in, size_t count);
+HD_API hd_cell hd_build_derive(hd_build *b, const char *name, hd_cell in, hd_derive_fn fn,
+                               void *ctx);
 
 /* The value of one of two cells. The node reads the chosen one only: nodes that compute the other do not
  * run for it, except once if a run has just built them. Absent, null, false, 0 and "" choose
  * `otherwise`. */
-HD_API hd_cell hd_if_else(hd_build *b, const char *name, hd_cell condition, hd_cell then,
-                          hd_cell otherwise);
+HD_API hd_cell hd_build_if_else(hd_build *b, const char *name, hd_cell condition, hd_cell then,
+                                hd_cell otherwise);
 HD_API bool hd_value_is_true(hd_value v);
 
 /* ---- Lists ------------------------------------------------------------------------------- */
@@ -111,14 +112,14 @@ typedef struct hd_each {
  * runs one row and takes O(log n), and so does an append. The nodes of a row run once after they have been
  * built, and from then on while a live node or a sink follows the link. A `list` that is not an array has
  * no rows; the log has a warning then, unless it is absent or null. */
-HD_API hd_cell hd_map(hd_build *b, const char *name, hd_cell list, const hd_each *each);
+HD_API hd_cell hd_build_map(hd_build *b, const char *name, hd_cell list, const hd_each *each);
 /* The elements whose row is true. Links stay links. */
-HD_API hd_cell hd_filter(hd_build *b, const char *name, hd_cell list, const hd_each *each);
+HD_API hd_cell hd_build_filter(hd_build *b, const char *name, hd_cell list, const hd_each *each);
 /* The elements of the rows' arrays, one after the other; a row that is not an array adds nothing. */
-HD_API hd_cell hd_flat_map(hd_build *b, const char *name, hd_cell list, const hd_each *each);
-/* The values that a list's links lead to. hd_filter, hd_flat_map and hd_gather read every row: when one row
+HD_API hd_cell hd_build_flat_map(hd_build *b, const char *name, hd_cell list, const hd_each *each);
+/* The values that a list's links lead to. hd_build_filter, hd_build_flat_map and hd_build_gather read every row: when one row
  * changes, that row runs, and the gathering node, which takes O(n). */
-HD_API hd_cell hd_gather(hd_build *b, const char *name, hd_cell list);
+HD_API hd_cell hd_build_gather(hd_build *b, const char *name, hd_cell list);
 /* The same for use in an action. A failed value as from hd_tx_get. */
 HD_API hd_value hd_tx_get_list(hd_tx *tx, hd_cell list);
 
@@ -130,16 +131,16 @@ typedef struct hd_named_cell {
 } hd_named_cell;
 /* Builds another pattern into this piece, with these cells as its arguments. Returns the cell of its
  * result. */
-HD_API hd_cell hd_use(hd_build *b, const char *name, const char *pattern, const hd_named_cell *in,
-                      size_t count);
+HD_API hd_cell hd_build_use(hd_build *b, const char *name, const char *pattern,
+                            const hd_named_cell *in, size_t count);
 
 /* A graph that depends on values, of 16 cells at most: `fn` builds a graph for them, and builds again when
  * they change. Nodes that it builds run once, as in rows; nodes that are the same as before stay and do not
  * run again; nodes that it no longer builds end. The result is the value of the cell that fn returned. A
  * change inside the graph does not run fn. */
 typedef hd_cell (*hd_derive_pattern_fn)(hd_build *b, hd_tx *tx, const hd_value *in, void *ctx);
-HD_API hd_cell hd_derive_pattern(hd_build *b, const char *name, hd_derive_pattern_fn fn, void *ctx,
-                                 const hd_cell *in, size_t count);
+HD_API hd_cell hd_build_derive_pattern(hd_build *b, const char *name, hd_derive_pattern_fn fn,
+                                       void *ctx, const hd_cell *in, size_t count);
 
 /* ---- Effects and events ------------------------------------------------------------------ */
 
@@ -148,10 +149,10 @@ HD_API void hd_build_sink(hd_build *b, const char *name, hd_cell cell, hd_sink_f
 /* The same with more to say; the spec must have a name. */
 HD_API void hd_build_sink_spec(hd_build *b, const hd_sink_spec *spec);
 /* An address to send events to. */
-HD_API hd_cell hd_stream(hd_build *b, const char *name);
+HD_API hd_cell hd_build_stream(hd_build *b, const char *name);
 /* Handles the events of a stream as long as the build exists. `in` are the cells that the handler reads. */
-HD_API void hd_handle(hd_build *b, hd_cell stream, hd_handler_fn fn, void *ctx, const hd_cell *in,
-                      size_t count);
+HD_API void hd_build_handler(hd_build *b, hd_cell stream, hd_handler_fn fn, void *ctx,
+                             const hd_cell *in, size_t count);
 
 /* ---- Making primitives ------------------------------------------------------------------- */
 
@@ -189,8 +190,8 @@ typedef struct hd_fetch_options {
  * request is not made again until that document is removed; a request without an answer is made again by
  * the next process. The library libcurl.so.4 is loaded at the first request; if it is missing, "error"
  * says so. */
-HD_API hd_cell hd_fetch(hd_build *b, const char *name, hd_cell url,
-                        const hd_fetch_options *options);
+HD_API hd_cell hd_build_fetch(hd_build *b, const char *name, hd_cell url,
+                              const hd_fetch_options *options);
 
 /* ---- Pieces ------------------------------------------------------------------------------ */
 
@@ -229,7 +230,7 @@ HD_API hd_status hd_piece_start(hd_runtime *rt, const hd_piece_spec *spec, hd_pi
 HD_API hd_status hd_piece_open(hd_runtime *rt, const char *space, const char *id, hd_piece *out,
                                hd_error *error);
 /* Starts a piece with a transaction of a handler, an effect or the program; not of a computation
- * (HD_USAGE), which can use hd_derive_pattern. The transaction writes the piece's document. The piece runs
+ * (HD_USAGE), which can use hd_build_derive_pattern. The transaction writes the piece's document. The piece runs
  * from now on (launched by an effect: from the next pump on), and stops if every transaction that launched
  * it fails. */
 HD_API hd_status hd_tx_launch_piece(hd_tx *tx, const hd_piece_spec *spec, hd_piece *out);

@@ -100,7 +100,7 @@ HD_API hd_status hd_node_register(hd_runtime *rt, const hd_node_spec *spec, hd_n
 /* Removes the node. Its children stay, but hd_node_find does not find them any more. A node that cancels
  * itself is removed after its run, which commits nothing. A node that is cancelled by a listener, while what
  * it wrote is announced, is removed after the listeners. */
-HD_API void hd_node_cancel(hd_runtime *rt, hd_node node);
+HD_API void hd_node_unregister(hd_runtime *rt, hd_node node);
 /* A computation becomes an effect, in place. The other way round: HD_USAGE. */
 HD_API hd_status hd_node_promote(hd_runtime *rt, hd_node node);
 /* Demands one run of the node if it is invalid, also if no live node reads its output. */
@@ -250,7 +250,7 @@ typedef struct hd_log_entry {
     const char *pattern;                /* ditto */
 } hd_log_entry;
 typedef bool (*hd_log_fn)(hd_log_entry *entry, void *ctx);
-HD_API void hd_runtime_on_log(hd_runtime *rt, hd_log_fn fn, void *ctx);
+HD_API void hd_runtime_set_log(hd_runtime *rt, hd_log_fn fn, void *ctx);
 HD_API void hd_tx_log(hd_tx *tx, hd_log_level level, const char *format, ...) HD_PRINTF(3, 4);
 
 /* The causes of the run this transaction belongs to: the cells that the node read in its last completed
@@ -531,7 +531,7 @@ typedef struct hd_telemetry {
 #define HD_TELEMETRY_NAMES 10
 /* Sets the hook; NULL: none. It is called between runs; it may inspect, and start a diagnosis. */
 typedef void (*hd_telemetry_fn)(const hd_telemetry *t, void *ctx);
-HD_API hd_status hd_runtime_on_telemetry(hd_runtime *rt, hd_telemetry_fn fn, void *ctx);
+HD_API hd_status hd_runtime_set_telemetry(hd_runtime *rt, hd_telemetry_fn fn, void *ctx);
 
 /* Writes down what runs read and write, and looks for a node that writes differently although it
  * reads the same: why a graph does not settle. Keeps the last 1,000 runs. With `automatic` it starts

@@ -329,7 +329,7 @@ HD_API hd_status hd_json_write(hd_value v, hd_json_style style, hd_text_fn fn, v
 typedef struct hd_schema hd_schema;
 HD_API hd_status hd_schema_compile(hd_heap *heap, hd_value schema, hd_schema **out,
                                    hd_error *error);
-HD_API void hd_schema_free(hd_schema *schema);
+HD_API void hd_schema_close(hd_schema *schema);
 /* The value the schema was compiled from. */
 HD_API hd_value hd_schema_source(const hd_schema *schema);
 /* Whether v matches; when not, error says where and why. Links match any type. */

@@ -60,10 +60,10 @@ static void look_for_curl(report *r) {
     char text[64] = "";
     if (version) snprintf(text, sizeof text, "%s", version());
     text[strcspn(text, " ")] = '\0';
-    if (version) find(r, "libcurl", GOOD, NULL, "%s, for hd_fetch", text);
+    if (version) find(r, "libcurl", GOOD, NULL, "%s, for hd_build_fetch", text);
     else
-        find(r, "libcurl", WARNING, "Install libcurl.so.4 if programs use hd_fetch.",
-             "not found: hd_fetch answers with an error, the rest works");
+        find(r, "libcurl", WARNING, "Install libcurl.so.4 if programs use hd_build_fetch.",
+             "not found: hd_build_fetch answers with an error, the rest works");
 }
 
 static void look_at_versions(report *r) {

@@ -211,7 +211,7 @@ static void tell_unseen(const lab_runtime *r, char *out, size_t size) {
 void hd_lab_runtime_close(hd_runtime *rt) {
     lab_runtime *r = lab_runtime_of(rt);
     hd_lab *lab = r->lab;
-    hd_lab_release(rt);
+    hd_lab_deliver(rt);
     hd_status status = hd_close(rt);
     lab_runtime **at = &lab->runtimes;
     while (*at != r) at = &(*at)->next;
@@ -227,7 +227,7 @@ void hd_lab_runtime_close(hd_runtime *rt) {
 
 void hd_lab_close(hd_lab *lab) {
     if (!lab) return;
-    for (lab_runtime *r = lab->runtimes; r; r = r->next) hd_lab_release(r->rt);
+    for (lab_runtime *r = lab->runtimes; r; r = r->next) hd_lab_deliver(r->rt);
     while (lab->runtimes) hd_lab_runtime_close(lab->runtimes->rt);
     hd_memory_close(lab->memory);
     if (lab->options.in_file) remove_file(lab);
@@ -362,13 +362,13 @@ static lab_runtime *in_memory(hd_runtime *rt) {
     return r;
 }
 
-void hd_lab_hold(hd_runtime *rt, unsigned what) { in_memory(rt)->held |= what; }
-void hd_lab_release(hd_runtime *rt) { lab_runtime_of(rt)->held = 0; }
+void hd_lab_delay(hd_runtime *rt, unsigned what) { in_memory(rt)->held |= what; }
+void hd_lab_deliver(hd_runtime *rt) { lab_runtime_of(rt)->held = 0; }
 
 void hd_lab_refuse(hd_runtime *rt, hd_status status, uint32_t times) {
     lab_runtime *r = in_memory(rt);
     if (hd_status_class(status) == HD_CLASS_TRANSIENT || !status)
-        hd_lab_fail("%s is not a refusal; for a store that is busy see hd_lab_hold",
+        hd_lab_fail("%s is not a refusal; for a store that is busy see hd_lab_delay",
                     hd_status_name(status));
     r->refusal = status;
     r->refusals = times;

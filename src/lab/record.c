@@ -40,7 +40,7 @@ static void on_failure(const hd_failure *f, void *ctx) {
 
 hd_status lab_record_start(lab_runtime *r) {
     hd_status status = hd_runtime_on_error(r->rt, on_failure, r);
-    if (!status) status = hd_runtime_trace_events(r->rt, on_event, r);
+    if (!status) status = hd_runtime_set_event_trace(r->rt, on_event, r);
     if (!status) status = hd_runtime_keep_stats(r->rt, true);
     return status;
 }

@@ -87,7 +87,7 @@ static void let_go(part *p) {
     hd_node handle = p->node;
     p->in = NULL;
     if (handle.id && hd_node_exists(rt, handle))
-        hd_node_cancel(rt, handle); /* releases, which frees p: now, or after the node's run */
+        hd_node_unregister(rt, handle); /* releases, which frees p: now, or after the node's run */
     else part_free(p);
 }
 

@@ -229,7 +229,8 @@ static const part_kind fetch_kind = {
     .run = fetch_run, .same = same, .drop = drop, .fini = fini, .check = check
 };
 
-hd_cell hd_fetch(hd_build *b, const char *name, hd_cell url, const hd_fetch_options *options) {
+hd_cell hd_build_fetch(hd_build *b, const char *name, hd_cell url,
+                       const hd_fetch_options *options) {
     char text[256];
     if (!check_inputs(b, name, &url, 1)) return (hd_cell){ 0 };
     fetch_part *f = part_new(b, &fetch_kind, sizeof *f, name);

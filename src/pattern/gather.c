@@ -1,4 +1,4 @@
-/* gather.c -- hd_filter, hd_flat_map, hd_gather: a map, and a node that reads all of its rows. */
+/* gather.c -- hd_build_filter, hd_build_flat_map, hd_build_gather: a map, and a node that reads all of its rows. */
 #include "pattern/pattern.h"
 
 #include <stdio.h>
@@ -8,7 +8,8 @@ typedef enum gathering { GATHER_VALUES, GATHER_CHOSEN, GATHER_FLAT } gathering;
 typedef struct gather_part {
     part part;
     gathering how;
-    hd_cell list, rows; /* rows: what hd_map made of list, an array of links; VALUES: the list */
+    hd_cell list,
+        rows; /* rows: what hd_build_map made of list, an array of links; VALUES: the list */
 } gather_part;
 
 /* The element, or the value that it links to. */
@@ -90,16 +91,16 @@ static hd_cell map_and_gather(hd_build *b, const char *name, gathering how, hd_c
     char rows[256];
     if (!check_inputs(b, name, &items, 1)) return (hd_cell){ 0 };
     snprintf(rows, sizeof rows, "%s.rows", name);
-    return add_gather(b, name, how, items, hd_map(b, rows, items, each));
+    return add_gather(b, name, how, items, hd_build_map(b, rows, items, each));
 }
 
-hd_cell hd_filter(hd_build *b, const char *name, hd_cell items, const hd_each *each) {
+hd_cell hd_build_filter(hd_build *b, const char *name, hd_cell items, const hd_each *each) {
     return map_and_gather(b, name, GATHER_CHOSEN, items, each);
 }
-hd_cell hd_flat_map(hd_build *b, const char *name, hd_cell items, const hd_each *each) {
+hd_cell hd_build_flat_map(hd_build *b, const char *name, hd_cell items, const hd_each *each) {
     return map_and_gather(b, name, GATHER_FLAT, items, each);
 }
-hd_cell hd_gather(hd_build *b, const char *name, hd_cell items) {
+hd_cell hd_build_gather(hd_build *b, const char *name, hd_cell items) {
     return add_gather(b, name, GATHER_VALUES, items, items);
 }
 

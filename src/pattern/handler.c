@@ -1,4 +1,4 @@
-/* handler.c -- hd_stream, and hd_handle: a handler that is registered as long as its build exists. */
+/* handler.c -- hd_build_stream, and hd_build_handler: a handler that is registered as long as its build exists. */
 #include "pattern/pattern.h"
 
 #include "base/env.h"
@@ -23,7 +23,7 @@ static bool same(const part *p, const part *fresh) {
            a->count == b->count && (!a->count || !memcmp(a->in, b->in, a->count * sizeof *a->in));
 }
 
-static void drop(part *p) { hd_handler_remove(p->in->all->rt, ((handler_part *)p)->handler); }
+static void drop(part *p) { hd_handler_unregister(p->in->all->rt, ((handler_part *)p)->handler); }
 
 static void fini(part *p) {
     handler_part *h = (handler_part *)p;
@@ -38,7 +38,7 @@ static bool stream_same(const part *p, const part *fresh) {
 }
 static const part_kind stream_kind = { .same = stream_same };
 
-hd_cell hd_stream(hd_build *b, const char *name) { return add_name(b, &stream_kind, name); }
+hd_cell hd_build_stream(hd_build *b, const char *name) { return add_name(b, &stream_kind, name); }
 
 static void register_handler(handler_part *h) {
     hd_build *b = h->part.in;
@@ -72,8 +72,8 @@ static bool check_handler(hd_build *b, const char *name, hd_cell to, const hd_ce
     return !b->status;
 }
 
-void hd_handle(hd_build *b, hd_cell to, hd_handler_fn fn, void *ctx, const hd_cell *in,
-               size_t count) {
+void hd_build_handler(hd_build *b, hd_cell to, hd_handler_fn fn, void *ctx, const hd_cell *in,
+                      size_t count) {
     char name[32];
     if (!to.id || !fn)
         hd_build_fail(b, HD_USAGE, "%s: a handler needs a stream and a function", b->path);

@@ -1,4 +1,4 @@
-/* ifelse.c -- hd_if_else: the value of one of two cells.
+/* ifelse.c -- hd_build_if_else: the value of one of two cells.
  *
  * The node does not read the branch that it does not take, so the nodes that compute that branch are not
  * demanded by it (I2). It copies the value and does not write a link: a reader that followed a link would
@@ -42,8 +42,8 @@ static bool same(const part *p, const part *fresh) {
 
 static const part_kind choice_kind = { .run = choose, .same = same };
 
-hd_cell hd_if_else(hd_build *b, const char *name, hd_cell condition, hd_cell then,
-                   hd_cell otherwise) {
+hd_cell hd_build_if_else(hd_build *b, const char *name, hd_cell condition, hd_cell then,
+                         hd_cell otherwise) {
     const hd_cell in[] = { condition, then, otherwise };
     if (!check_inputs(b, name, in, 3)) return (hd_cell){ 0 };
     choice_part *c = part_new(b, &choice_kind, sizeof *c, name);

@@ -80,14 +80,14 @@ static hd_cell add_lift(hd_build *b, const part_kind *kind, const char *name, li
     return add_computation(&l->part, l->in, count, NULL);
 }
 
-hd_cell hd_lift(hd_build *b, const char *name, hd_lift_fn fn, void *ctx, const hd_cell *in,
-                size_t count) {
+hd_cell hd_build_lift(hd_build *b, const char *name, hd_lift_fn fn, void *ctx, const hd_cell *in,
+                      size_t count) {
     if (!check_inputs(b, name, in, count)) return (hd_cell){ 0 };
     if (!fn) return hd_build_fail(b, HD_USAGE, "%s: no function", name);
     return add_lift(b, &lift_kind, name, (lift_part){ .lift = fn, .ctx = ctx }, in, count);
 }
 
-hd_cell hd_derive(hd_build *b, const char *name, hd_cell in, hd_derive_fn fn, void *ctx) {
+hd_cell hd_build_derive(hd_build *b, const char *name, hd_cell in, hd_derive_fn fn, void *ctx) {
     if (!check_inputs(b, name, &in, 1)) return (hd_cell){ 0 };
     if (!fn) return hd_build_fail(b, HD_USAGE, "%s: no function", name);
     return add_lift(b, &derive_kind, name, (lift_part){ .derive = fn, .ctx = ctx }, &in, 1);
@@ -114,7 +114,7 @@ static const part_kind constant_kind = { .run = constant_run,
                                          .same = constant_same,
                                          .fini = constant_fini };
 
-hd_cell hd_constant(hd_build *b, const char *name, hd_value v) {
+hd_cell hd_build_constant(hd_build *b, const char *name, hd_value v) {
     if (!check_inputs(b, name, NULL, 0)) return (hd_cell){ 0 };
     if (hd_value_status(v))
         return hd_build_fail(b, hd_value_status(v), "%s: the value could not be made", name);
@@ -128,7 +128,7 @@ hd_cell hd_constant(hd_build *b, const char *name, hd_value v) {
 
 /* ---- arguments and state */
 
-/* An argument of a pattern that is used: the cell that hd_use was given; if none, the document
+/* An argument of a pattern that is used: the cell that hd_build_use was given; if none, the document
  * "<name>.argument" with the default. */
 static hd_cell given(hd_build *b, const char *name, hd_value otherwise) {
     char own[256];
@@ -142,7 +142,7 @@ static hd_cell given(hd_build *b, const char *name, hd_value otherwise) {
         return hd_build_fail(b, HD_LIMIT, "\"%.80s...\": the name is too long", name);
     if (!hd_value_exists(otherwise)) return hd_build_cell(b, own);
     const part *p = find_part(b, own);
-    return p && p->round == b->round ? p->output : hd_constant(b, own, otherwise);
+    return p && p->round == b->round ? p->output : hd_build_constant(b, own, otherwise);
 }
 
 /* Writes a default argument or an initial state. A piece that is opened on a read-only store does
@@ -170,7 +170,7 @@ static bool check_argument(hd_build *b, const char *name, hd_value otherwise) {
     return !b->status;
 }
 
-hd_cell hd_argument(hd_build *b, const char *name, hd_value otherwise) {
+hd_cell hd_build_argument(hd_build *b, const char *name, hd_value otherwise) {
     if (b->status || !check_argument(b, name, otherwise)) return (hd_cell){ 0 };
     if (b->up) return given(b, name, otherwise);
     piece *p = b->of;
@@ -198,7 +198,7 @@ static bool state_same(const part *p, const part *fresh) {
 }
 static const part_kind state_kind = { .same = state_same };
 
-hd_cell hd_state(hd_build *b, const char *name, hd_value initial) {
+hd_cell hd_build_state(hd_build *b, const char *name, hd_value initial) {
     if (comes_and_goes(b))
         return hd_build_fail(b, HD_USAGE, "%s: only a piece has state, not its rows", name);
     hd_cell cell = add_name(b, &state_kind, name);

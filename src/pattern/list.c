@@ -1,4 +1,4 @@
-/* list.c -- hd_map: a coordinator node that makes and removes rows, and rows that compute.
+/* list.c -- hd_build_map: a coordinator node that makes and removes rows, and rows that compute.
  *
  *     list  --->  coordinator  --->  [link, link, link]     the result
  *                      |                |
@@ -386,7 +386,7 @@ static hd_status copy_key(list_part *p, const hd_each *each) {
     return HD_OK;
 }
 
-hd_cell hd_map(hd_build *b, const char *name, hd_cell items, const hd_each *each) {
+hd_cell hd_build_map(hd_build *b, const char *name, hd_cell items, const hd_each *each) {
     char text[256];
     if (!items.id) hd_build_fail(b, HD_USAGE, "%s: the list is no cell", name);
     const hd_each none = { 0 };

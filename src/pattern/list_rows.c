@@ -115,7 +115,7 @@ static hd_status build_row(list_part *p, hd_tx *tx, row *r, hd_cell element) {
     if (!element.id) return HD_NOMEM;
     build_begin(b, tx);
     if (p->each.build) result = p->each.build(b, element, p->each.ctx);
-    else result = hd_derive(b, "", element, p->each.fn, p->each.ctx);
+    else result = hd_build_derive(b, "", element, p->each.fn, p->each.ctx);
     if (!result.id) hd_build_fail(b, HD_USAGE, "the row %s has no result", b->path);
     hd_status status = build_end(b);
     if (status) return status;

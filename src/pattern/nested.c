@@ -1,4 +1,4 @@
-/* nested.c -- patterns in patterns: hd_use, and hd_derive_pattern, where a run of a node builds. */
+/* nested.c -- patterns in patterns: hd_build_use, and hd_build_derive_pattern, where a run of a node builds. */
 #include "pattern/pattern.h"
 
 #include "base/env.h"
@@ -48,8 +48,8 @@ static void tell_unasked(const hd_build *child) {
                     child->path, child->what.name, child->in[i].name);
 }
 
-hd_cell hd_use(hd_build *b, const char *name, const char *pattern_name, const hd_named_cell *in,
-               size_t count) {
+hd_cell hd_build_use(hd_build *b, const char *name, const char *pattern_name,
+                     const hd_named_cell *in, size_t count) {
     if (b->status) return (hd_cell){ 0 };
     const pattern *what = pattern_name ? patterns_find(b->all, pattern_name) : NULL;
     if (!what)
@@ -68,7 +68,7 @@ hd_cell hd_use(hd_build *b, const char *name, const char *pattern_name, const hd
     child->in_count = count;
     child->in_asked = 0;
     build_begin(child, b->tx);
-    hd_cell result = what->fn(child);
+    hd_cell result = what->fn(child, what->ctx);
     hd_status status = build_end(child);
     if (!status && first) tell_unasked(child);
     child->in = NULL;
@@ -79,7 +79,7 @@ hd_cell hd_use(hd_build *b, const char *name, const char *pattern_name, const hd
 
 /* ---- derive */
 
-/* hd_derive_pattern makes two nodes: "name.pattern" builds, and writes a link to the result of what it
+/* hd_build_derive_pattern makes two nodes: "name.pattern" builds, and writes a link to the result of what it
  * built; "name" copies the value that the link leads to. If readers followed the link themselves, they
  * would run right after the build, before the new graph has computed its result. */
 
@@ -163,8 +163,8 @@ static bool nest_fill(nest_part *n, const char *name, const hd_cell *in, size_t 
     return true;
 }
 
-hd_cell hd_derive_pattern(hd_build *b, const char *name, hd_derive_pattern_fn fn, void *ctx,
-                          const hd_cell *in, size_t count) {
+hd_cell hd_build_derive_pattern(hd_build *b, const char *name, hd_derive_pattern_fn fn, void *ctx,
+                                const hd_cell *in, size_t count) {
     if (!check_inputs(b, name, in, count)) return (hd_cell){ 0 };
     if (!fn) hd_build_fail(b, HD_USAGE, "%s: no function", name);
     if (count > INPUTS_MAX) hd_build_fail(b, HD_LIMIT, "%s: more than %d inputs", name, INPUTS_MAX);
@@ -178,5 +178,5 @@ hd_cell hd_derive_pattern(hd_build *b, const char *name, hd_derive_pattern_fn fn
         part_free(&n->part);
         return hd_build_fail(b, HD_NOMEM, "%s: no memory", name);
     }
-    return hd_derive(b, name, add_computation(&n->part, n->in, count, NULL), pass_on, NULL);
+    return hd_build_derive(b, name, add_computation(&n->part, n->in, count, NULL), pass_on, NULL);
 }

@@ -33,6 +33,7 @@ typedef struct part part;
 typedef struct pattern {
     const char *name, *version;
     hd_pattern_fn fn;
+    void *ctx;
 } pattern;
 
 /* ---- Parts */
@@ -66,8 +67,9 @@ struct part {
 /* ---- Builds */
 
 #define NAME_MAX_LENGTH 512 /* bytes of a node's name, with the names of all builds above it */
-#define IN_ASKED_MAX    64 /* hd_use: the arguments after these cause no "has no argument" warning */
-#define PART_NAME_MAX   220 /* bytes of a part's name: leaves room for ".elements" and keys of rows */
+#define IN_ASKED_MAX                                                                               \
+    64 /* hd_build_use: the arguments after these cause no "has no argument" warning */
+#define PART_NAME_MAX 220 /* bytes of a part's name: leaves room for ".elements" and keys of rows */
 
 typedef struct build_memory build_memory;
 typedef struct build_stop_fn {
@@ -83,8 +85,9 @@ struct hd_build {
     list_node sibling; /* in up->children */
     list children;
     pattern what; /* whose code it runs: the pattern of the piece, or the pattern that is used */
-    part *owner;  /* the list or derived pattern that made it; NULL: the root, or made by hd_use */
-    list parts;   /* parts without a node first, then those with one, in the order of part_add */
+    part *
+        owner; /* the list or derived pattern that made it; NULL: the root, or made by hd_build_use */
+    list parts; /* parts without a node first, then those with one, in the order of part_add */
     VEC(build_stop_fn) stops;
     VEC(build_memory *) memories;
 
@@ -93,18 +96,18 @@ struct hd_build {
     hd_node under;  /* parent of its nodes; id 0: none */
 
     hd_tx *tx;               /* of the round in progress; NULL between rounds */
-    const hd_named_cell *in; /* hd_use: the arguments, during the round; else NULL */
+    const hd_named_cell *in; /* hd_build_use: the arguments, during the round; else NULL */
     size_t in_count;
     uint64_t in_asked;   /* bit i: the function has asked for argument i (up to IN_ASKED_MAX) */
     hd_status status;    /* the first failure of the round */
-    uint32_t used_round; /* hd_use: the last round of `up` that mentioned it */
+    uint32_t used_round; /* hd_build_use: the last round of `up` that mentioned it */
     part *cursor;        /* the part that follows the one mentioned last; NULL: none */
     uint32_t round;      /* how many have begun */
 };
 
 /* Makes a build below `up`, for `owner`; the names of its nodes begin at `local`. NULL: no memory. */
 hd_build *build_new(hd_build *up, part *owner, const char *name, uint32_t local, hd_node under);
-/* The child that hd_use made under this name; NULL: there is none. */
+/* The child that hd_build_use made under this name; NULL: there is none. */
 hd_build *build_find(const hd_build *b, const char *name);
 /* Stops and frees the build and all builds below it. */
 void build_stop(hd_build *b);

@@ -74,7 +74,7 @@ const pattern *patterns_find(const patterns *all, const char *name) {
 }
 
 hd_status hd_pattern_register(hd_runtime *rt, const char *name, const char *version,
-                              hd_pattern_fn fn) {
+                              hd_pattern_fn fn, void *ctx) {
     patterns *all = patterns_of(rt);
     if (!all) return HD_NOMEM;
     if (!name || !name_is_plain(name) || !fn)
@@ -82,8 +82,9 @@ hd_status hd_pattern_register(hd_runtime *rt, const char *name, const char *vers
                             "a pattern needs a name without '/', ':' and '#', and a "
                             "function");
     const pattern *known = patterns_find(all, name);
-    if (known && known->fn == fn && texts_equal(known->version, version)) return HD_OK;
+    if (known && known->fn == fn && known->ctx == ctx && texts_equal(known->version, version))
+        return HD_OK;
     if (known) return runtime_fail(rt, HD_USAGE, "there is another pattern \"%s\" already", name);
-    pattern p = { name, version, fn };
+    pattern p = { name, version, fn, ctx };
     return vec_push(all->env, &all->known, p) ? HD_OK : HD_NOMEM;
 }

@@ -160,7 +160,7 @@ static hd_status build(piece *p, hd_tx *tx) {
     p->asked = hd_object();
     build_begin(p->root, tx);
     p->all->building++;
-    p->result = p->what.fn(p->root);
+    p->result = p->what.fn(p->root, p->what.ctx);
     assert(p->all->building && p->root && p->id);
     p->all->building--;
     rt->driven = driven;
@@ -375,7 +375,7 @@ static hd_status check_outside(const patterns *all) {
     if (!all->rt->open && !all->building) return HD_OK;
     return runtime_fail(all->rt, HD_USAGE,
                         "a piece cannot be started inside a transaction or a pattern: see "
-                        "hd_tx_launch_piece for the one, hd_use for the other");
+                        "hd_tx_launch_piece for the one, hd_build_use for the other");
 }
 
 static hd_status failure(const patterns *all, hd_status status, hd_error *error) {

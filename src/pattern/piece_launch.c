@@ -45,9 +45,10 @@ static bool must_wait(const hd_runtime *rt, const hd_piece_spec *spec) {
 static hd_status check_launch(hd_runtime *rt) {
     const scheduler *s = scheduler_get(rt);
     if (!s || !s->running || (node_of(s, s->running)->flags & NODE_EFFECT)) return HD_OK;
-    return runtime_fail(rt, HD_USAGE,
-                        "a computation cannot launch a piece: use hd_derive_pattern, or launch it "
-                        "in a handler or an effect");
+    return runtime_fail(
+        rt, HD_USAGE,
+        "a computation cannot launch a piece: use hd_build_derive_pattern, or launch it "
+        "in a handler or an effect");
 }
 
 /* A piece that waits to be built, because of an earlier launch, is built now if this launch need not wait. */

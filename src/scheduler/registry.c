@@ -435,7 +435,7 @@ void registry_remove(scheduler *s, node_id id) {
     if (s->leaving) s->leaving(s, id);
     /* Nodes downstream of it may have been blocked by its suspended run, or through it by another's. */
     if (s->suspended) s->unblock = s->tick = true;
-    assert(id != s->running && id != s->concluding); /* hd_node_cancel defers those */
+    assert(id != s->running && id != s->concluding); /* hd_node_unregister defers those */
     if (n->flags & NODE_SUSPENDED) s->suspended--;
     drop_name(s, id);
     causes_forget(s, id);

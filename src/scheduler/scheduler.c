@@ -236,7 +236,7 @@ hd_status hd_node_register(hd_runtime *rt, const hd_node_spec *spec, hd_node *ou
     return HD_OK;
 }
 
-void hd_node_cancel(hd_runtime *rt, hd_node handle) {
+void hd_node_unregister(hd_runtime *rt, hd_node handle) {
     scheduler *s = scheduler_get(rt);
     node_id id = s ? registry_get(s, handle) : 0;
     if (!id || s->rechecking) return;
@@ -407,7 +407,7 @@ hd_value hd_pull_now(hd_runtime *rt, hd_pool *pool, hd_cell cell) {
     hd_node n;
     hd_status status = pull(rt, cell, keep_pulled, &p, &n);
     if (!status) status = runtime_settle_until(rt, &p.done);
-    if (!p.done) hd_node_cancel(rt, n); /* it must not look later: `p` is gone then */
+    if (!p.done) hd_node_unregister(rt, n); /* it must not look later: `p` is gone then */
     return status ? value_failed(status) : p.value;
 }
 
@@ -539,7 +539,7 @@ hd_status hd_tx_fail(hd_tx *tx, hd_status status, const char *format, ...) {
     return status;
 }
 
-void hd_runtime_on_log(hd_runtime *rt, hd_log_fn fn, void *ctx) {
+void hd_runtime_set_log(hd_runtime *rt, hd_log_fn fn, void *ctx) {
     scheduler *s = scheduler_of(rt);
     if (!s) return;
     s->log_fn = fn;

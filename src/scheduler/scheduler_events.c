@@ -24,12 +24,12 @@ hd_status hd_handler_register(hd_runtime *rt, const hd_handler_spec *spec, hd_ha
     return s ? stream_register(s, spec, NULL, out) : HD_NOMEM;
 }
 
-void hd_handler_remove(hd_runtime *rt, hd_handler handler) {
+void hd_handler_unregister(hd_runtime *rt, hd_handler handler) {
     scheduler *s = scheduler_get(rt);
     if (s && s->events) stream_unregister(s, handler);
 }
 
-hd_status hd_runtime_on_unhandled(hd_runtime *rt, hd_handler_load_fn fn, void *ctx) {
+hd_status hd_runtime_set_handler_load(hd_runtime *rt, hd_handler_load_fn fn, void *ctx) {
     scheduler *s = with_events(rt);
     if (!s) return HD_NOMEM;
     s->events->load = fn;
@@ -145,8 +145,8 @@ hd_status hd_tx_outbox(hd_tx *tx, const char *channel, hd_value message) {
     return s ? outbox_record(s, tx, channel, message) : HD_NOMEM;
 }
 
-hd_status hd_channel_open(hd_runtime *rt, const char *space, const char *channel, hd_channel_fn fn,
-                          void *ctx) {
+hd_status hd_channel_register(hd_runtime *rt, const char *space, const char *channel,
+                              hd_channel_fn fn, void *ctx) {
     scheduler *s = with_events(rt);
     return s ? outbox_open(s, space, channel, fn, ctx) : HD_NOMEM;
 }
@@ -162,7 +162,7 @@ void hd_runtime_event_stats(const hd_runtime *rt, hd_event_stats *out) {
     out->in_flight = s->events->flying;
 }
 
-hd_status hd_runtime_trace_events(hd_runtime *rt, hd_event_trace_fn fn, void *ctx) {
+hd_status hd_runtime_set_event_trace(hd_runtime *rt, hd_event_trace_fn fn, void *ctx) {
     scheduler *s = with_events(rt);
     if (!s) return HD_NOMEM;
     s->events->trace = fn;

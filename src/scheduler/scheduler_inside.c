@@ -267,7 +267,7 @@ hd_status hd_node_recheck(hd_runtime *rt, hd_node handle) {
 
 /* ---- telemetry and diagnosis */
 
-hd_status hd_runtime_on_telemetry(hd_runtime *rt, hd_telemetry_fn fn, void *ctx) {
+hd_status hd_runtime_set_telemetry(hd_runtime *rt, hd_telemetry_fn fn, void *ctx) {
     scheduler *s = scheduler_of(rt);
     introspection *in = s ? introspection_of(s) : NULL;
     if (!in) return HD_NOMEM;

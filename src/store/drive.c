@@ -82,7 +82,7 @@ static void runtime_free(hd_runtime *rt) {
         env_free(&rt->env, p, sizeof *p);
     }
     for (uint32_t i = 0; i < rt->schema_cells.count; i++)
-        hd_schema_free((hd_schema *)(uintptr_t)rt->schema_cells.items[i].schema);
+        hd_schema_close((hd_schema *)(uintptr_t)rt->schema_cells.items[i].schema);
     vec_fini(&rt->env, &rt->schema_cells);
     binheap_fini(&rt->repeats);
     vec_fini(&rt->env, &rt->untold_of);

@@ -100,10 +100,10 @@ struct hd_schema {
     const schema_node *root;
     uint32_t node_count;
     arena memory;  /* nodes, names, arrays; filled while the schema is compiled */
-    uint32_t refs; /* the owner, until hd_schema_free, and each runtime that reads through it */
+    uint32_t refs; /* the owner, until hd_schema_close, and each runtime that reads through it */
 };
 
-/* Keeps the schema for a runtime that reads through it, until the runtime calls hd_schema_free. */
+/* Keeps the schema for a runtime that reads through it, until the runtime calls hd_schema_close. */
 static inline const hd_schema *schema_ref(const hd_schema *schema) {
     ((hd_schema *)(uintptr_t)schema)->refs++;
     return schema;

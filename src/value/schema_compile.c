@@ -217,11 +217,11 @@ hd_status hd_schema_compile(hd_heap *heap, hd_value source, hd_schema **out, hd_
     c.schema = NULL; /* handed to the caller */
 done:
     compiler_fini(&c);
-    hd_schema_free(c.schema);
+    hd_schema_close(c.schema);
     return c.status;
 }
 
-void hd_schema_free(hd_schema *schema) {
+void hd_schema_close(hd_schema *schema) {
     if (!schema) return;
     assert(schema->refs);
     if (--schema->refs) return;

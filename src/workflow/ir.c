@@ -716,7 +716,7 @@ void plan_unref(plan *p) {
     for (uint32_t i = 0; i < p->function_count; i++) scope_close(p->functions[i].names);
     for (uint32_t i = 0; i < p->input_count; i++) {
         hd_value_unref(p->inputs[i].otherwise);
-        hd_schema_free(p->inputs[i].schema);
+        hd_schema_close(p->inputs[i].schema);
     }
     hd_value_unref(p->source);
     arena_fini(&p->memory);

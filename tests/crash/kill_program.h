@@ -132,19 +132,20 @@ static void look(hd_value v, void *ctx) { (void)ctx, (void)v; }
 
 /* ---- the piece -------------------------------------------------------------------------------- */
 
-static hd_cell inner(hd_build *b) {
-    return hd_derive(b, "d", hd_argument(b, "x", hd_int(NULL, 1)), plus, NULL);
+static hd_cell inner(hd_build *b, void *ctx) {
+    return hd_build_derive(b, "d", hd_build_argument(b, "x", hd_int(NULL, 1)), plus, NULL);
 }
 static hd_cell row(hd_build *b, hd_cell element, void *ctx) {
     (void)ctx;
-    return hd_derive(b, "second", hd_derive(b, "first", element, price, NULL), plus, NULL);
+    return hd_build_derive(b, "second", hd_build_derive(b, "first", element, price, NULL), plus,
+                           NULL);
 }
 static hd_cell decided(hd_build *b, hd_tx *tx, const hd_value *in, void *ctx) {
     (void)ctx;
     hd_cell n = hd_cell_at(hd_tx_runtime(tx), "main/in0");
-    if (hd_value_as_int(in[0], 0) % 3 == 0) return hd_derive(b, "no", n, plus, NULL);
-    return hd_use(b, "yes", "inner", &(hd_named_cell){ "x", hd_derive(b, "yes.in", n, plus, NULL) },
-                  1);
+    if (hd_value_as_int(in[0], 0) % 3 == 0) return hd_build_derive(b, "no", n, plus, NULL);
+    return hd_build_use(b, "yes", "inner",
+                        &(hd_named_cell){ "x", hd_build_derive(b, "yes.in", n, plus, NULL) }, 1);
 }
 
 static const char *const results[] = { "places.all", "keyed.all", "odd", "pairs", "some", "pick",
@@ -152,30 +153,31 @@ static const char *const results[] = { "places.all", "keyed.all", "odd", "pairs"
 enum { RESULTS = sizeof results / sizeof *results };
 
 static void build_fields(hd_build *b, hd_runtime *rt) {
-    hd_cell a = hd_derive(b, "a", hd_cell_at(rt, "main/form#/a"), plus, NULL);
-    hd_cell of_b = hd_derive(b, "b", hd_cell_at(rt, "main/form#/b"), plus, NULL);
-    hd_derive(b, "cd", hd_cell_at(rt, "main/form#/c/d"), plus, NULL);
-    hd_lift(b, "ab", both, NULL, (hd_cell[]){ a, of_b }, 2);
-    hd_use(b, "used", "inner", &(hd_named_cell){ "x", of_b }, 1);
+    hd_cell a = hd_build_derive(b, "a", hd_cell_at(rt, "main/form#/a"), plus, NULL);
+    hd_cell of_b = hd_build_derive(b, "b", hd_cell_at(rt, "main/form#/b"), plus, NULL);
+    hd_build_derive(b, "cd", hd_cell_at(rt, "main/form#/c/d"), plus, NULL);
+    hd_build_lift(b, "ab", both, NULL, (hd_cell[]){ a, of_b }, 2);
+    hd_build_use(b, "used", "inner", &(hd_named_cell){ "x", of_b }, 1);
 }
 
 static void build_lists(hd_build *b, hd_cell list) {
-    hd_gather(b, "places.all", hd_map(b, "places", list, &(hd_each){ .build = row }));
-    hd_gather(b, "keyed.all", hd_map(b, "keyed", list, &(hd_each){ .fn = price, .key = "/id" }));
-    hd_filter(b, "odd", list, &(hd_each){ .fn = is_odd, .key = "/id" });
-    hd_flat_map(b, "pairs", list, &(hd_each){ .fn = pair });
-    hd_derive(b, "size", list, size, NULL);
+    hd_build_gather(b, "places.all", hd_build_map(b, "places", list, &(hd_each){ .build = row }));
+    hd_build_gather(b, "keyed.all",
+                    hd_build_map(b, "keyed", list, &(hd_each){ .fn = price, .key = "/id" }));
+    hd_build_filter(b, "odd", list, &(hd_each){ .fn = is_odd, .key = "/id" });
+    hd_build_flat_map(b, "pairs", list, &(hd_each){ .fn = pair });
+    hd_build_derive(b, "size", list, size, NULL);
 }
 
-static hd_cell piece(hd_build *b) {
+static hd_cell piece(hd_build *b, void *ctx) {
     hd_runtime *rt = hd_build_runtime(b);
-    hd_cell n = hd_cell_at(rt, "main/n3"), count = hd_state(b, "count", hd_int(NULL, 0));
-    hd_handle(b, hd_stream(b, "add"), add, NULL, &count, 1);
+    hd_cell n = hd_cell_at(rt, "main/n3"), count = hd_build_state(b, "count", hd_int(NULL, 0));
+    hd_build_handler(b, hd_build_stream(b, "add"), add, NULL, &count, 1);
     build_fields(b, rt);
     build_lists(b, hd_cell_at(rt, "main/list"));
-    hd_derive_pattern(b, "some", decided, NULL, &n, 1);
-    hd_if_else(b, "pick", count, hd_derive(b, "then", count, plus, NULL),
-               hd_derive(b, "else", n, plus, NULL));
+    hd_build_derive_pattern(b, "some", decided, NULL, &n, 1);
+    hd_build_if_else(b, "pick", count, hd_build_derive(b, "then", count, plus, NULL),
+                     hd_build_derive(b, "else", n, plus, NULL));
     for (size_t i = 0; i < RESULTS; i++) {
         char name[32];
         snprintf(name, sizeof name, "look %s", results[i]);
@@ -209,8 +211,8 @@ static void program_begin(program *p, const char *file, story *told, uint64_t se
     told->done = (uint32_t)hd_value_as_int(hd_read(p->rt, p->pool, cell_at(p, "main/step")), 0);
     told->now = AT_START;
     register_numbers(p);
-    check(hd_pattern_register(p->rt, "inner", "1", inner));
-    check(hd_pattern_register(p->rt, "piece", "1", piece));
+    check(hd_pattern_register(p->rt, "inner", "1", inner, NULL));
+    check(hd_pattern_register(p->rt, "piece", "1", piece, NULL));
     if (hd_piece_start(p->rt, &(hd_piece_spec){ .id = "p", .pattern = "piece" }, &made, &error))
         lab_fail("%s", error.message);
 }

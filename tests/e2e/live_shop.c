@@ -52,9 +52,9 @@ static hd_value with_tax(hd_tx *tx, hd_value in, void *ctx) {
     return hd_double(hd_value_number(in) * 1.5);
 }
 
-static hd_cell till(hd_build *b) {
-    hd_cell amount = hd_argument(b, "amount", hd_int(NULL, 2));
-    return hd_derive(b, "due", amount, with_tax, NULL);
+static hd_cell till(hd_build *b, void *ctx) {
+    hd_cell amount = hd_build_argument(b, "amount", hd_int(NULL, 2));
+    return hd_build_derive(b, "due", amount, with_tax, NULL);
 }
 
 static int fail(const hd_runtime *rt, const char *doing) {
@@ -72,7 +72,7 @@ static bool build(shop *s) {
            hd_compute(s->rt, "unseen", nobody_looks, s, hd_cell_at(s->rt, "main/unseen")).id &&
            hd_effect(s->rt, "show", show, s).id && hd_effect(s->rt, "complain", complain, s).id &&
            !hd_node_set_debounce(s->rt, waits, 60000) &&
-           !hd_pattern_register(s->rt, "till", "1", till) &&
+           !hd_pattern_register(s->rt, "till", "1", till, NULL) &&
            !hd_piece_start(s->rt, &(hd_piece_spec){ .id = "corner", .pattern = "till" }, &piece,
                            &error);
 }

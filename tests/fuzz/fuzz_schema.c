@@ -44,7 +44,7 @@ static void compile_and_use(hd_heap *heap, hd_pool *pool, hd_value source, hd_va
     must(status == HD_OK || status == HD_LIMIT);
     if (hd_value_exists(v)) use(pool, schema, v);
     use(pool, schema, source);
-    hd_schema_free(schema);
+    hd_schema_close(schema);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -20,8 +20,8 @@ static hd_status run(hd_tx *tx, const hd_event *event, void *ctx) {
 
 static void release(void *ctx) {
     lab_handler *h = ctx;
-    hd_schema_free(h->schema);
-    hd_schema_free(h->input_schema);
+    hd_schema_close(h->schema);
+    hd_schema_close(h->input_schema);
     free(h);
 }
 

@@ -347,7 +347,7 @@ lab_node *lab_find(lab *l, const char *name) {
 
 void lab_cancel(lab *l, const char *name) {
     lab_node *n = lab_find(l, name);
-    hd_node_cancel(lab_rt(n->at), n->node);
+    hd_node_unregister(lab_rt(n->at), n->node);
 }
 
 hd_node_info lab_info(lab *l, const char *name) {

@@ -289,7 +289,7 @@ static void act(void) {
     case 9: resume(t); break;
     case 10:
         if (below(4)) break;
-        hd_node_cancel(rt, t->handle);
+        hd_node_unregister(rt, t->handle);
         register_one(t);
         break;
     default:

@@ -47,8 +47,8 @@ static hd_value twice(hd_tx *tx, hd_value in, void *ctx) {
     return hd_double(2 * hd_value_number(in));
 }
 static void ignore(hd_value v, void *ctx) {}
-static hd_cell watcher(hd_build *b) {
-    hd_cell d = hd_derive(b, "d", hd_argument(b, "x", hd_int(NULL, 1)), twice, NULL);
+static hd_cell watcher(hd_build *b, void *ctx) {
+    hd_cell d = hd_build_derive(b, "d", hd_build_argument(b, "x", hd_int(NULL, 1)), twice, NULL);
     hd_build_sink(b, "look", d, ignore, NULL);
     return d;
 }
@@ -68,7 +68,7 @@ static void open_racer(race *g, int which) {
     *r = (racer){ .life = r->life + 1 };
     snprintf(r->name, sizeof r->name, "r%d.%d", which, r->life);
     r->at = lab_on(g->l, r->name);
-    assert_status(hd_pattern_register(lab_rt(r->at), "watcher", "1", watcher), HD_OK);
+    assert_status(hd_pattern_register(lab_rt(r->at), "watcher", "1", watcher, NULL), HD_OK);
     lab_handle(g->l, .stream = "go", .reads = "hot", .body = launch);
 }
 

@@ -127,7 +127,7 @@ static void act(void) {
     if (!t->handle.id) {
         add(t);
     } else if (below(3)) {
-        hd_node_cancel(rt, t->handle);
+        hd_node_unregister(rt, t->handle);
         leave(t);
     } else {
         move(i);

@@ -313,7 +313,7 @@ static void make_or_remove(model *m) {
     }
     if (m->told) fprintf(stderr, "cancel %d\n", i);
     t->there = false;
-    hd_node_cancel(m->rt, t->node);
+    hd_node_unregister(m->rt, t->node);
 }
 
 static void write_sources(model *m) {

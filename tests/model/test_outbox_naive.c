@@ -110,8 +110,8 @@ static void send_some(void) {
 
 /* Opened again it is the same; what was not looked at for want of it is looked at now. */
 static void open_one(int channel) {
-    hd_status status =
-        hd_channel_open(rt, "main", names[channel], hand_over, (void *)(uintptr_t)&names[channel]);
+    hd_status status = hd_channel_register(rt, "main", names[channel], hand_over,
+                                           (void *)(uintptr_t)&names[channel]);
     assert_int_equal(status, HD_OK);
     is_open[channel] = true;
 }

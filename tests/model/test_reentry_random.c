@@ -133,7 +133,7 @@ static void add_node(void) {
     s->handle = (hd_node){ 0, 0 };
 }
 
-static void cancel_node(void) { hd_node_cancel(rt, slots[below(NODES)].handle); }
+static void cancel_node(void) { hd_node_unregister(rt, slots[below(NODES)].handle); }
 
 static void resume_run(void) {
     int i = (int)below(RUNS);
@@ -256,7 +256,7 @@ static void look_inside(void) {
     if (once_in(3)) hd_trace_enable(rt, below(8));
     if (once_in(9)) hd_trace_clear(rt);
     if (once_in(5)) hd_recheck_enable(rt, once_in(2) ? on_violation : NULL, NULL);
-    if (once_in(5)) hd_channel_open(rt, "main", "mail", on_message, NULL);
+    if (once_in(5)) hd_channel_register(rt, "main", "mail", on_message, NULL);
 }
 
 static void do_something(void) {
@@ -271,7 +271,7 @@ static void do_something(void) {
     case 6: write_cell(); break;
     case 7: once_in(4) ? post() : send(); break;
     case 8: handle(); break;
-    case 9: hd_handler_remove(rt, handlers[below(STREAMS)]); break;
+    case 9: hd_handler_unregister(rt, handlers[below(STREAMS)]); break;
     case 10: hd_node_set_debounce(rt, n, below(3) * 5); break;
     case 11: hd_node_set_throttle(rt, n, below(3) * 5); break;
     case 12: once_in(2) ? hd_node_promote(rt, n) : hd_node_request(rt, n); break;
@@ -322,7 +322,7 @@ static void open_world(void) {
 
 static void close_world(void) {
     quiet = true;
-    for (int i = 0; i < NODES; i++) hd_node_cancel(rt, slots[i].handle);
+    for (int i = 0; i < NODES; i++) hd_node_unregister(rt, slots[i].handle);
     hd_runtime_pump(rt);
     for (int i = 0; i < 3000 && !hd_runtime_is_idle(rt); i++) {
         hd_runtime_pump(rt);

@@ -66,13 +66,14 @@ static hd_value run_row(hd_tx *tx, hd_value in, void *ctx) {
 }
 static void look(hd_value v, void *ctx) {}
 
-static hd_cell pattern(hd_build *b) {
+static hd_cell pattern(hd_build *b, void *ctx) {
     hd_runtime *r = hd_build_runtime(b);
-    hd_cell n = hd_cell_at(r, "main/n"), d = hd_derive(b, "d", n, run_d, NULL);
-    hd_build_sink(b, "look_e", hd_derive(b, "e", d, run_e, NULL), look, NULL);
-    hd_build_sink(b, "look_f", hd_derive(b, "f", n, run_f, NULL), look, NULL);
+    hd_cell n = hd_cell_at(r, "main/n"), d = hd_build_derive(b, "d", n, run_d, NULL);
+    hd_build_sink(b, "look_e", hd_build_derive(b, "e", d, run_e, NULL), look, NULL);
+    hd_build_sink(b, "look_f", hd_build_derive(b, "f", n, run_f, NULL), look, NULL);
     hd_each each = { .fn = run_row, .key = "/id" };
-    hd_cell all = hd_gather(b, "all", hd_map(b, "rows", hd_cell_at(r, "main/items"), &each));
+    hd_cell all =
+        hd_build_gather(b, "all", hd_build_map(b, "rows", hd_cell_at(r, "main/items"), &each));
     hd_build_sink(b, "look_all", all, look, NULL);
     return all;
 }
@@ -81,7 +82,7 @@ static hd_piece p;
 static bool runs;
 static void start(void) {
     hd_error error;
-    assert_int_equal(hd_pattern_register(rt(), "p", "1", pattern), HD_OK);
+    assert_int_equal(hd_pattern_register(rt(), "p", "1", pattern, NULL), HD_OK);
     if (hd_piece_start(rt(), &(hd_piece_spec){ .id = "p", .pattern = "p" }, &p, &error))
         fail_msg("%s", error.message);
     runs = true;

@@ -350,7 +350,7 @@ static void cancel_node(side *x, int i) {
     t->maker = -1;
     if (t->child >= 0) x->nodes[t->child].maker = -1;
     if (x->m->told) fprintf(stderr, "side %d: cancel %d\n", (int)(x - x->m->sides), i);
-    hd_node_cancel(x->rt, t->node);
+    hd_node_unregister(x->rt, t->node);
 }
 
 /* ---- steps */

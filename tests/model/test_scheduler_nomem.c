@@ -143,7 +143,7 @@ static bool do_everything(scene *s) {
     if (!make_cells(s) || !make_nodes(s)) return false;
     if (!change(s, 1, 0) || !settle(s)) return false;
     if (!change(s, 2, 1) || !settle(s)) return false;
-    hd_node_cancel(s->rt, s->nodes[FILL]);
+    hd_node_unregister(s->rt, s->nodes[FILL]);
     return settle(s);
 }
 
@@ -263,7 +263,7 @@ static bool one_crowd(uint64_t nth, bool and_all_after) {
     crowd_has_seen(&c, 1);
     assert_true(fill_crowd(&c, 2)); /* all that they read is known */
     crowd_has_seen(&c, 2);
-    for (int i = 0; i < CROWD; i++) hd_node_cancel(c.rt, c.lookers[i].node);
+    for (int i = 0; i < CROWD; i++) hd_node_unregister(c.rt, c.lookers[i].node);
     assert_int_equal(hd_close(c.rt), HD_OK);
     lab_env_close(world);
     return met;

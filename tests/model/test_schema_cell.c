@@ -193,7 +193,7 @@ static void run_round(lab_env *env) {
         check(rt, schema, root, before);
     }
     hd_pool_close(pool);
-    hd_schema_free(schema);
+    hd_schema_close(schema);
     hd_close(rt);
 }
 

@@ -276,7 +276,7 @@ static void random_schemas_agree_with_a_naive_reading(void **state) {
             fail_msg("%s: %s in %s", error.path, error.message,
                      hd_json_print(w.pool, root, HD_JSON_COMPACT, NULL));
         for (int i = 0; i < 20; i++) compare_with_model(&w, schema, root, random_value(&w, &r, 3));
-        hd_schema_free(schema);
+        hd_schema_close(schema);
         hd_pool_clear(w.pool);
     }
     world_close(&w);

@@ -298,7 +298,7 @@ static void open_sinks(void) {
 
 static void close_sinks(void) {
     for (int i = 0; i < RUNTIMES * SINKS; i++) {
-        hd_node_cancel(lab_rt(sinks[i].runtime), sinks[i].node);
+        hd_node_unregister(lab_rt(sinks[i].runtime), sinks[i].node);
         free(sinks[i].last);
     }
 }

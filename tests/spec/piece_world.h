@@ -20,7 +20,7 @@ static inline hd_value twice(hd_tx *tx, hd_value in, void *ctx) {
 static inline hd_piece start_piece(const char *id, hd_pattern_fn fn) {
     hd_piece p;
     hd_error error;
-    assert_int_equal(hd_pattern_register(rt(), id, "1", fn), HD_OK);
+    assert_int_equal(hd_pattern_register(rt(), id, "1", fn, NULL), HD_OK);
     hd_status status =
         hd_piece_start(rt(), &(hd_piece_spec){ .id = id, .pattern = id }, &p, &error);
     if (status) fail_msg("%s", error.message);
@@ -28,15 +28,15 @@ static inline hd_piece start_piece(const char *id, hd_pattern_fn fn) {
 }
 
 /* A pattern with something to look at, and a piece of it. */
-static inline hd_cell watcher(hd_build *b) {
-    hd_cell d = hd_derive(b, "d", hd_argument(b, "x", hd_int(NULL, 1)), twice, NULL);
+static inline hd_cell watcher(hd_build *b, void *ctx) {
+    hd_cell d = hd_build_derive(b, "d", hd_build_argument(b, "x", hd_int(NULL, 1)), twice, NULL);
     hd_build_sink(b, "look", d, show, NULL);
     return d;
 }
 static inline hd_piece start_under(const char *id, hd_piece parent) {
     hd_piece p;
     hd_error error;
-    assert_int_equal(hd_pattern_register(rt(), "watcher", "1", watcher), HD_OK);
+    assert_int_equal(hd_pattern_register(rt(), "watcher", "1", watcher, NULL), HD_OK);
     hd_piece_spec spec = { .id = id, .pattern = "watcher", .parent = parent };
     if (hd_piece_start(rt(), &spec, &p, &error)) fail_msg("%s", error.message);
     return p;

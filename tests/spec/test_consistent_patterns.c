@@ -19,13 +19,13 @@ static hd_cell build_sum(hd_build *b, hd_tx *tx, const hd_value *in, void *ctx) 
     for (size_t i = 0; i < n; i++) {
         char name[32];
         snprintf(name, sizeof name, "d%zu", i);
-        parts[i] = hd_derive(b, name, x, times, (void *)(i + 1));
+        parts[i] = hd_build_derive(b, name, x, times, (void *)(i + 1));
     }
-    return hd_lift(b, "sum", add_all, (void *)n, parts, n);
+    return hd_build_lift(b, "sum", add_all, (void *)n, parts, n);
 }
-static hd_cell sum_of_many(hd_build *b) {
+static hd_cell sum_of_many(hd_build *b, void *ctx) {
     hd_cell n = hd_cell_at(hd_build_runtime(b), "main/n");
-    return hd_derive_pattern(b, "some", build_sum, NULL, &n, 1);
+    return hd_build_derive_pattern(b, "some", build_sum, NULL, &n, 1);
 }
 
 static char told[400];
@@ -93,11 +93,12 @@ static hd_value is_above(hd_tx *tx, hd_value in, void *ctx) {
     return hd_bool(hd_value_as_int(in, 0) > hd_value_as_int(limit, 0));
 }
 static hd_cell above(hd_build *b, hd_cell element, void *ctx) {
-    return hd_derive(b, "above", element, is_above, NULL);
+    return hd_build_derive(b, "above", element, is_above, NULL);
 }
-static hd_cell filtered(hd_build *b) {
+static hd_cell filtered(hd_build *b, void *ctx) {
     hd_cell list = hd_cell_at(hd_build_runtime(b), "main/list");
-    return hd_gather(b, "values", hd_filter(b, "filtered", list, &(hd_each){ .build = above }));
+    return hd_build_gather(b, "values",
+                           hd_build_filter(b, "filtered", list, &(hd_each){ .build = above }));
 }
 
 static void look_again(void) {

@@ -170,7 +170,7 @@ static void a_dormant_reader_is_told_once(void **state) {
         sinks[i] = watch_cell(&w, out);
     }
     settle(&w);
-    for (int i = 0; i < READERS; i++) hd_node_cancel(w.rt, sinks[i]);
+    for (int i = 0; i < READERS; i++) hd_node_unregister(w.rt, sinks[i]);
     settle(&w);
     cost first = cost_of_write(&w, g.n, 3), second = cost_of_write(&w, g.n, 4);
     assert_int_equal(first.runs, 3);
@@ -272,7 +272,7 @@ static uint64_t work_of_replacing(int rows) {
     }
     settle(&w);
     cost before = cost_now(&w);
-    for (int i = 0; i < rows; i++) hd_node_cancel(w.rt, sinks[i]);
+    for (int i = 0; i < rows; i++) hd_node_unregister(w.rt, sinks[i]);
     settle(&w);
     for (int i = 0; i < rows; i++) watch_cell(&w, copies[i].to);
     settle(&w);

@@ -401,7 +401,7 @@ static void random_step(lab_random *r, hd_node *nodes, char names[][8], unsigned
     snprintf(output, sizeof output, "c%u", (unsigned)lab_random_below(r, CELLS));
     switch (lab_random_below(r, 6)) {
     case 0: lab_set(l, output, (double)lab_random_below(r, 3)); return;
-    case 1: hd_node_cancel(rt, nodes[slot]); return;
+    case 1: hd_node_unregister(rt, nodes[slot]); return;
     case 2:
         if (lab_random_once_in(r, 4)) hd_node_promote(rt, nodes[slot]);
         return;
@@ -430,7 +430,7 @@ static void random_histories_leave_the_counts_right(void **state) {
             graph_check(&lab_scheduler(l)->graph);
             if (lab_random_once_in(&r, 3)) lab_turn(l);
         }
-        for (int i = 0; i < SLOTS; i++) hd_node_cancel(lab_runtime_now(l), nodes[i]);
+        for (int i = 0; i < SLOTS; i++) hd_node_unregister(lab_runtime_now(l), nodes[i]);
         assert_int_equal(lab_stats(l).nodes, 0);
         assert_int_equal(lab_stats(l).live, 0);
     }
@@ -500,7 +500,7 @@ static void depth_is_no_problem(void **state) {
     lab_idle(l);
     assert_json(l, "d10000", "7");
     assert_int_equal(lab_stats(l).live, DEEP + 1);
-    hd_node_cancel(rt, show);
+    hd_node_unregister(rt, show);
     assert_int_equal(lab_stats(l).live, 0);
     lab_on(l, "a");
     lab_runtime_close(a); /* before what its nodes point to */

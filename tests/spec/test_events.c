@@ -130,7 +130,7 @@ static void a_removed_handler_does_not_run(void **state) {
     lab_outcome o = { 0 };
     lab_catch(l);
     lab_handler *h = lab_handle(l, .stream = "buy");
-    hd_handler_remove(lab_runtime_now(l), h->handler);
+    hd_handler_unregister(lab_runtime_now(l), h->handler);
     lab_fire(l, "buy", "1", &o);
     lab_idle(l);
     assert_ran(l, "");
@@ -181,7 +181,7 @@ static void a_stream_may_be_reached_by_schema_or_link(void **state) {
     lab_idle(l);
     assert_json(l, "buy_log", "[1,2]");
     hd_pool_close(pool);
-    hd_schema_free(schema);
+    hd_schema_close(schema);
     lab_close(l);
 }
 
@@ -267,7 +267,7 @@ static void a_handler_that_fails_leaves_nothing(void **state) {
     int stopped = 0, mail = 0, documents = 0;
     lab_outcome o = { 0 };
     lab_catch(l);
-    assert_status(hd_channel_open(rt, "main", "mail", count_mail, &mail), HD_OK);
+    assert_status(hd_channel_register(rt, "main", "mail", count_mail, &mail), HD_OK);
     lab_handle(l, .stream = "buy", .reads = "n", .body = throw_up, .data = &stopped);
     lab_fire(l, "buy", "1", &o);
     lab_idle(l);
@@ -346,7 +346,7 @@ static hd_status load(hd_runtime *rt, hd_cell stream, void *ctx) {
 static void an_event_keeps_its_place_while_its_handler_is_loaded(void **state) {
     lab *l = lab_start();
     loader w = { l, "slow", HD_PENDING, false, 0 };
-    hd_runtime_on_unhandled(lab_runtime_now(l), load, &w);
+    hd_runtime_set_handler_load(lab_runtime_now(l), load, &w);
     lab_handle(l, .stream = "quick");
     lab_fire(l, "slow", "1", NULL);
     lab_fire(l, "quick", "2", NULL);
@@ -368,7 +368,7 @@ static void a_handler_that_cannot_be_loaded_ends_the_event_once(void **state) {
     lab *l = lab_start();
     loader w = { l, "s", HD_FAILED, false, 0 };
     lab_outcome failed = { 0 }, empty = { 0 }, good = { 0 };
-    hd_runtime_on_unhandled(lab_runtime_now(l), load, &w);
+    hd_runtime_set_handler_load(lab_runtime_now(l), load, &w);
     lab_fire(l, "s", "1", &failed);
     lab_idle(l);
     assert_outcome(failed, HD_FAILED);
@@ -406,7 +406,7 @@ static void an_event_whose_origin_failed_is_not_brought_back(void **state) {
     loader w = { l, "slow", HD_PENDING, false, 0 };
     lab_runtime *b = lab_on(l, "b"), *a = lab_on(l, "a");
     hd_runtime_set_retry_window(lab_rt(a), 0);
-    hd_runtime_on_unhandled(lab_rt(a), load, &w);
+    hd_runtime_set_handler_load(lab_rt(a), load, &w);
     lab_catch(l);
     lab_handle(l, .stream = "go", .reads = "hot", .body = send_to_slow, .data = &f);
     lab_cut(a);
@@ -704,7 +704,7 @@ static void telemetry_is_there_when_it_is_asked_for(void **state) {
     lab *l = lab_start();
     traced w = { 0 };
     lab_handle(l, .stream = "forty", .reads = "a b", .body = write_forty);
-    hd_runtime_trace_events(lab_runtime_now(l), note_trace, &w);
+    hd_runtime_set_event_trace(lab_runtime_now(l), note_trace, &w);
     lab_fire(l, "forty", "1", NULL);
     lab_idle(l);
     assert_int_equal(w.preflights, 1);
@@ -713,7 +713,7 @@ static void telemetry_is_there_when_it_is_asked_for(void **state) {
     assert_int_equal(w.last.writes, 40);
     assert_true(w.last.truncated);
     assert_int_equal(w.last.sample[24].id, hd_cell_at(lab_runtime_now(l), "main/w24").id);
-    hd_runtime_trace_events(lab_runtime_now(l), NULL, NULL);
+    hd_runtime_set_event_trace(lab_runtime_now(l), NULL, NULL);
     lab_fire(l, "forty", "1", NULL);
     lab_idle(l);
     assert_int_equal(w.preflights + w.commits, 2);
@@ -724,7 +724,7 @@ static void telemetry_is_there_when_it_is_asked_for(void **state) {
 static void commits_carry_the_identity_of_their_handler(void **state) {
     lab *l = lab_start();
     traced w = { 0 };
-    hd_runtime_trace_events(lab_runtime_now(l), note_trace, &w);
+    hd_runtime_set_event_trace(lab_runtime_now(l), note_trace, &w);
     lab_handle(l, .stream = "a", .name = "handler of a");
     lab_handle(l, .stream = "b", .name = "handler of b");
     lab_fire(l, "a", "1", NULL);
@@ -744,7 +744,7 @@ static void commits_carry_the_identity_of_their_handler(void **state) {
 static hd_status removes_its_handler(lab_node *self, hd_tx *tx) {
     lab_handler *h = self->data;
     hd_value heard = hd_tx_get(tx, lab_cell(self->at, "bye_log"));
-    if (hd_value_count(heard)) hd_handler_remove(h->rt, h->handler);
+    if (hd_value_count(heard)) hd_handler_unregister(h->rt, h->handler);
     return HD_OK;
 }
 

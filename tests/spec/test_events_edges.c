@@ -278,7 +278,7 @@ static void log_lines_of_a_handler_carry_its_name(void **state) {
     told t = { 0 };
     hd_lab *world = hd_lab_open(NULL);
     hd_runtime *rt = open_shop(world, &t);
-    hd_runtime_on_log(rt, note_line, &t);
+    hd_runtime_set_log(rt, note_line, &t);
     refuse_one(world, rt, &t, HD_OK);
     assert_string_equal(t.action, "till");
     assert_string_equal(t.space, "shop");
@@ -302,7 +302,7 @@ static void log_lines_of_a_preflight_carry_the_name_of_its_handler(void **state)
     told t = { 0 };
     hd_lab *world = hd_lab_open(NULL);
     hd_runtime *rt = open_shop_with(world, &t, keep_silent, hello_early);
-    hd_runtime_on_log(rt, note_line, &t);
+    hd_runtime_set_log(rt, note_line, &t);
     refuse_one(world, rt, &t, HD_OK);
     assert_string_equal(t.action, "till");
     assert_string_equal(t.space, "shop");

@@ -138,8 +138,8 @@ static hd_status open_office(office *o) {
     o->desk = hd_cell_at(o->rt, "main/desk");
     hd_handler_spec spec = { .stream = o->desk, .fn = on_desk, .ctx = o, .reads_nothing = true };
     hd_status status = o->desk.id ? hd_runtime_on_error(o->rt, note_failed, o) : HD_NOMEM;
-    if (!status) status = hd_runtime_trace_events(o->rt, note_commit, o);
-    if (!status) status = hd_channel_open(o->rt, "main", "mail", mail, o);
+    if (!status) status = hd_runtime_set_event_trace(o->rt, note_commit, o);
+    if (!status) status = hd_channel_register(o->rt, "main", "mail", mail, o);
     return status ? status : hd_handler_register(o->rt, &spec, &h);
 }
 

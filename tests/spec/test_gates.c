@@ -42,7 +42,7 @@ static void a_debounce_is_what_was_set(void **state) {
     set_debounce("show", 0);
     assert_int_equal(debounce_of("show"), 0);
     hd_node gone = node_named("show");
-    hd_node_cancel(lab_runtime_now(l), gone);
+    hd_node_unregister(lab_runtime_now(l), gone);
     assert_int_equal(hd_node_set_debounce(lab_runtime_now(l), gone, 5), HD_NOT_FOUND);
     assert_int_equal(hd_node_debounce(lab_runtime_now(l), gone), 0);
 }

@@ -96,7 +96,7 @@ static hd_status log_much(lab_node *self, hd_tx *tx) {
 
 /* A log line is whole, however long; it names the space of an effect: that of what it reads. */
 static void a_long_line_is_not_cut(void **state) {
-    hd_runtime_on_log(rt(), note_line, NULL);
+    hd_runtime_set_log(rt(), note_line, NULL);
     lab_add(l, .name = "talker", .body = log_much, .effect = true);
     lab_settle(l);
     assert_int_equal(line_length, 2999);

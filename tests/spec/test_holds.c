@@ -134,8 +134,8 @@ static hd_value twice(hd_tx *tx, hd_value in, void *ctx) {
     lab_note(l, "twice");
     return hd_double(2 * hd_value_number(in));
 }
-static hd_cell watcher(hd_build *b) {
-    hd_cell d = hd_derive(b, "d", hd_argument(b, "x", hd_int(NULL, 1)), twice, NULL);
+static hd_cell watcher(hd_build *b, void *ctx) {
+    hd_cell d = hd_build_derive(b, "d", hd_build_argument(b, "x", hd_int(NULL, 1)), twice, NULL);
     hd_build_sink(b, "look", d, show, NULL);
     return d;
 }
@@ -145,7 +145,7 @@ static void hold_the_piece(const char *name) {
     hd_piece p;
     hd_error error;
     hd_hold h = hold(name, 0);
-    assert_int_equal(hd_pattern_register(rt(), "watcher", "1", watcher), HD_OK);
+    assert_int_equal(hd_pattern_register(rt(), "watcher", "1", watcher, NULL), HD_OK);
     hd_piece_spec spec = { .id = "w", .pattern = "watcher" };
     assert_int_equal(hd_piece_start(rt(), &spec, &p, &error), HD_OK);
     lab_effect(l, "other", "n");

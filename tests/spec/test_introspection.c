@@ -110,7 +110,7 @@ static void a_hook_may_rewrite_log_lines(void **state) {
     lab_add(l, .name = "talker", .body = talks, .effect = true);
     lab_settle(l);
     assert_int_equal(lab_env_logged(lab_world(l), "info: n is 0"), 1);
-    hd_runtime_on_log(rt(), rewrite, NULL);
+    hd_runtime_set_log(rt(), rewrite, NULL);
     lab_set(l, "n", 1);
     lab_settle(l);
     assert_int_equal(lab_env_logged(lab_world(l), "warning: [talker] n is 1"), 1);
@@ -144,7 +144,7 @@ static void not_settling_is_no_action_error(void **state) {
     heard h = { 0 };
     caught c = { 0 };
     hd_runtime_on_error(rt(), note_failure, &c);
-    hd_runtime_on_telemetry(rt(), note_telemetry, &h);
+    hd_runtime_set_telemetry(rt(), note_telemetry, &h);
     two_that_never_agree();
     lab_turn(l);
     assert_int_equal(h.kinds[HD_TELEMETRY_NOT_SETTLING], 1);
@@ -419,13 +419,13 @@ static void looking_changes_nothing(void **state) {
     spec_open(NULL);
     heard h = { 0 };
     hd_trace_enable(rt(), HD_TRACE_ALL);
-    hd_runtime_on_telemetry(rt(), note_telemetry, &h);
+    hd_runtime_set_telemetry(rt(), note_telemetry, &h);
     hd_diagnosis_start(rt());
     a_busy_day();
     assert_string_equal(lab_ran(l), first);
     hd_trace_enable(rt(), 0);
     hd_diagnosis_stop(rt());
-    hd_runtime_on_telemetry(rt(), NULL, NULL);
+    hd_runtime_set_telemetry(rt(), NULL, NULL);
     assert_null(lab_scheduler(l)->tracer); /* nobody looks: nobody pays */
     assert_null(lab_scheduler(l)->pass_tracer);
 }
@@ -497,7 +497,7 @@ static void stats_of_the_gone_are_bounded(void **state) {
         lab_set(l, "m", i); /* so that each ran at another time */
         nodes[i] = lab_add(l, .name = name, .reads = "m", .effect = true)->node;
         settle_pass(lab_scheduler(l));
-        hd_node_cancel(rt(), nodes[i]);
+        hd_node_unregister(rt(), nodes[i]);
     }
     assert_status(hd_runtime_action_stats(rt(), "action0", &stats), HD_NOT_FOUND);
     assert_status(hd_runtime_action_stats(rt(), "action4999", &stats), HD_NOT_FOUND);
@@ -519,7 +519,7 @@ static hd_status takes_long(lab_node *self, hd_tx *tx) {
 /* C328: busy for more than 30 % and 1 s of a window of 5 s: told once. */
 static void a_busy_window_is_told_once(void **state) {
     heard h = { 0 };
-    hd_runtime_on_telemetry(rt(), note_telemetry, &h);
+    hd_runtime_set_telemetry(rt(), note_telemetry, &h);
     lab_add(l, .name = "slow", .body = takes_long, .effect = true, .no_auto_debounce = true);
     lab_turn(l);
     for (int i = 0; i < 20; i++) {
@@ -535,7 +535,7 @@ static void a_busy_window_is_told_once(void **state) {
 /* C328: less than that is not; and after a quiet window it would be told again. */
 static void a_quiet_window_is_not_told(void **state) {
     heard h = { 0 };
-    hd_runtime_on_telemetry(rt(), note_telemetry, &h);
+    hd_runtime_set_telemetry(rt(), note_telemetry, &h);
     lab_add(l, .name = "slow", .body = takes_long, .effect = true, .no_auto_debounce = true);
     lab_turn(l);
     for (int i = 0; i < 20; i++) {
@@ -564,7 +564,7 @@ static void a_quiet_window_is_not_told(void **state) {
 /* C329: with automatic diagnosis a busy window starts one. */
 static void a_busy_window_starts_the_diagnosis(void **state) {
     heard h = { 0 };
-    hd_runtime_on_telemetry(rt(), note_telemetry, &h);
+    hd_runtime_set_telemetry(rt(), note_telemetry, &h);
     assert_status(hd_diagnosis_set_automatic(rt(), true), HD_OK);
     lab_add(l, .name = "slow", .body = takes_long, .effect = true, .no_auto_debounce = true);
     lab_turn(l);
@@ -801,7 +801,7 @@ static void look_without_memory(lab_env *world, void *ctx) {
     hd_options options = { .env = lab_env_of(world) };
     if (hd_open(NULL, &options, &r, NULL)) return;
     hd_trace_enable(r, HD_TRACE_ALL);
-    hd_runtime_on_telemetry(r, ignore_telemetry, NULL);
+    hd_runtime_set_telemetry(r, ignore_telemetry, NULL);
     hd_recheck_enable(r, ignore_violation, NULL);
     hd_diagnosis_start(r);
     hd_runtime_keep_stats(r, true);
@@ -813,7 +813,7 @@ static void look_without_memory(lab_env *world, void *ctx) {
         hd_runtime_pump(r);
     }
     look_in_every_way(r, show);
-    hd_node_cancel(r, show);
+    hd_node_unregister(r, show);
     hd_close(r);
 }
 

@@ -280,7 +280,7 @@ static void a_schema_sink_reads_structure_by_shape(void **state) {
     lab_settle(l);
     assert_ran(l, "");
     lab_cancel(l, "sink");
-    hd_schema_free(schema);
+    hd_schema_close(schema);
     hd_pool_close(pool);
 }
 

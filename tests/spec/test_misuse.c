@@ -224,8 +224,8 @@ static hd_status do_nothing(hd_tx *tx, void *ctx) { return (void)tx, (void)ctx, 
 static void cancel_both(void *ctx) {
     owner *o = ctx;
     o->released++;
-    hd_node_cancel(o->rt, o->other);
-    hd_node_cancel(o->rt, o->node);
+    hd_node_unregister(o->rt, o->other);
+    hd_node_unregister(o->rt, o->node);
 }
 
 static void who_is_released_at_the_close_is_released_once(void **state) {
@@ -282,7 +282,9 @@ static void a_node_does_not_move_under_its_own_child(void **state) {
 /* ---- handles that nobody wants */
 
 static hd_status hear_nothing(hd_tx *tx, const hd_event *event, void *ctx) { return HD_OK; }
-static hd_cell build_nothing(hd_build *b) { return hd_constant(b, "one", hd_bool(true)); }
+static hd_cell build_nothing(hd_build *b, void *ctx) {
+    return hd_build_constant(b, "one", hd_bool(true));
+}
 
 static void who_needs_no_handle_gives_no_room_for_it(void **state) {
     (void)state;
@@ -296,7 +298,7 @@ static void who_needs_no_handle_gives_no_room_for_it(void **state) {
                                 .fn = hear_nothing,
                                 .reads_nothing = true };
     assert_int_equal(hd_handler_register(rt, &handler, NULL), HD_OK);
-    assert_int_equal(hd_pattern_register(rt, "p", "1", build_nothing), HD_OK);
+    assert_int_equal(hd_pattern_register(rt, "p", "1", build_nothing, NULL), HD_OK);
     hd_piece_spec spec = { .id = "a", .pattern = "p" }, other = { .id = "b", .pattern = "p" };
     assert_int_equal(hd_piece_start(rt, &spec, NULL, NULL), HD_OK);
     assert_int_equal(hd_piece_open(rt, NULL, "a", NULL, NULL), HD_OK);

@@ -209,7 +209,7 @@ static bool fail_without_memory(int lists_used) {
     hd_compute(own, "faulty", read_shape, &f, f.out);
     hd_node sink = hd_sink(own, f.out, look_at, NULL);
     hd_runtime_settle(own);
-    hd_node_cancel(own, sink);
+    hd_node_unregister(own, sink);
     hd_write_json(own, f.in, "[1, 2]"); /* dormant and invalid: in no list */
     f.fails = true;
     use_lists(own, others, lists_used);
@@ -418,7 +418,7 @@ static hd_status suspend_unread(lab_node *self, hd_tx *tx) {
 static hd_node short_lived;
 static hd_status live_shortly(hd_tx *tx, void *ctx) {
     (void)tx, (void)ctx;
-    hd_node_cancel(rt(), short_lived);
+    hd_node_unregister(rt(), short_lived);
     return HD_OK;
 }
 
@@ -459,7 +459,7 @@ static void log_lines_of_a_suspended_run_carry_its_name(void **state) {
     char action[32] = "";
     lab_add(l, .name = "waits", .body = suspend_here, .data = &a, .effect = true);
     lab_settle(l);
-    hd_runtime_on_log(rt(), note_action, action);
+    hd_runtime_set_log(rt(), note_action, action);
     hd_tx_log(hd_run_tx(a.run), HD_LOG_INFO, "still here");
     assert_string_equal(action, "waits");
     hd_run_resume(a.run, HD_OK);
@@ -469,8 +469,8 @@ static void log_lines_of_a_suspended_run_carry_its_name(void **state) {
 
 static void cancel_both(const hd_notice *notice, void *ctx) {
     hd_node *nodes = ctx;
-    hd_node_cancel(rt(), nodes[0]);
-    hd_node_cancel(rt(), nodes[1]);
+    hd_node_unregister(rt(), nodes[0]);
+    hd_node_unregister(rt(), nodes[1]);
     if (!hd_node_find(rt(), "new").id) lab_effect(l, "new", "m");
     (void)notice;
 }
@@ -792,7 +792,7 @@ static void a_schema_may_be_freed_when_its_cell_is_made(void **state) {
     hd_value source = hd_json_parse(pool, text, sizeof text - 1, NULL);
     assert_int_equal(hd_schema_compile(hd_runtime_heap(rt), source, &schema, &error), HD_OK);
     hd_cell cell = hd_cell_with_schema(rt, hd_cell_at(rt, "main/doc"), schema);
-    hd_schema_free(schema);
+    hd_schema_close(schema);
     lab_set_json(l, "doc", "{\"a\":1,\"b\":2}");
     assert_string_equal(hd_json_print(pool, hd_read(rt, pool, cell), HD_JSON_COMPACT, NULL),
                         "{\"a\":1}");

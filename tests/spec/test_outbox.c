@@ -85,10 +85,10 @@ static void a_message_is_delivered_although_its_space_was_unloaded(void **state)
     (void)state;
     world w = open_world();
     office o = { .says = HD_BUSY };
-    assert_int_equal(hd_channel_open(w.rt, "shop", "mail", deliver, &o), HD_OK);
+    assert_int_equal(hd_channel_register(w.rt, "shop", "mail", deliver, &o), HD_OK);
     mail(&w);
     assert_int_equal(o.calls, 1);
-    hd_handler_remove(w.rt, w.handler);
+    hd_handler_unregister(w.rt, w.handler);
     assert_int_equal(hd_runtime_unload(w.rt, "shop"), HD_OK);
     o.says = HD_OK;
     for (int i = 0; i < 3; i++) {
@@ -104,10 +104,10 @@ static void a_channel_that_is_opened_again_is_replaced(void **state) {
     (void)state;
     world w = open_world();
     office first = { .says = HD_BUSY }, second = { .says = HD_OK };
-    assert_int_equal(hd_channel_open(w.rt, "shop", "mail", deliver, &first), HD_OK);
+    assert_int_equal(hd_channel_register(w.rt, "shop", "mail", deliver, &first), HD_OK);
     mail(&w);
     assert_int_equal(first.calls, 1);
-    assert_int_equal(hd_channel_open(w.rt, "shop", "mail", deliver, &second), HD_OK);
+    assert_int_equal(hd_channel_register(w.rt, "shop", "mail", deliver, &second), HD_OK);
     lab_env_advance_ns(w.env, SECOND);
     settle(&w);
     assert_int_equal(first.calls, 1);
@@ -123,7 +123,7 @@ static void a_record_that_cannot_be_removed_is_delivered_again_later(void **stat
     world w = { .rt = hd_lab_runtime(shop, "a") };
     office o = { .says = HD_OK, .of = w.rt, .refusals = 2 };
     listen(&w);
-    assert_int_equal(hd_channel_open(w.rt, "shop", "mail", deliver, &o), HD_OK);
+    assert_int_equal(hd_channel_register(w.rt, "shop", "mail", deliver, &o), HD_OK);
     send_hello(&w);
     hd_lab_settle(shop);
     assert_int_equal(o.calls, 1);
@@ -211,12 +211,12 @@ static void passes_do_not_visit_messages_that_wait_for_a_channel(void **state) {
     for (int i = 0; i < 100; i++) hd_runtime_pump(w.rt);
     assert_int_equal(visits(w.rt), MANY);
 
-    assert_int_equal(hd_channel_open(w.rt, "shop", "mail", deliver, &o), HD_OK);
+    assert_int_equal(hd_channel_register(w.rt, "shop", "mail", deliver, &o), HD_OK);
     for (int i = 0; i < 10; i++) mail(&w);
     assert_int_equal(o.calls, 10);
     assert_int_equal(visits(w.rt), MANY + 10);
 
-    assert_int_equal(hd_channel_open(w.rt, "shop", "later", expect_next, &c), HD_OK);
+    assert_int_equal(hd_channel_register(w.rt, "shop", "later", expect_next, &c), HD_OK);
     settle(&w);
     assert_int_equal(c.next, MANY);
     assert_int_equal(visits(w.rt), 2 * MANY + 10);
@@ -231,7 +231,7 @@ static void messages_that_wait_for_a_time_stay_in_order(void **state) {
     int next = 0;
     counter c = { .failures = 3 * EACH };
     handle_many(w.rt, &next);
-    assert_int_equal(hd_channel_open(w.rt, "shop", "later", expect_next, &c), HD_OK);
+    assert_int_equal(hd_channel_register(w.rt, "shop", "later", expect_next, &c), HD_OK);
     fill(w.rt, "later", 3 * EACH);
     assert_int_equal(visits(w.rt), 3 * EACH);
     settle(&w);
@@ -261,13 +261,13 @@ static void messages_of_two_programs_are_delivered_in_the_order_of_their_commits
         hd_pool_close(pool);
         hd_lab_settle(shop);
     }
-    assert_int_equal(hd_channel_open(a, "shop", "later", expect_next, &c), HD_OK);
+    assert_int_equal(hd_channel_register(a, "shop", "later", expect_next, &c), HD_OK);
     hd_lab_settle(shop);
     assert_int_equal(c.next, 4 * EACH);
     /* The other one had parked what is delivered now, and has looked to see that it is gone. */
     int before = visits(b);
     counter none = { 0 };
-    assert_int_equal(hd_channel_open(b, "shop", "later", expect_next, &none), HD_OK);
+    assert_int_equal(hd_channel_register(b, "shop", "later", expect_next, &none), HD_OK);
     hd_lab_settle(shop);
     assert_int_equal(none.next, 0);
     assert_int_equal(visits(b), before);
@@ -294,7 +294,7 @@ static void one_life(lab_env *env, void *ctx) {
         status = hd_event_send(w.rt, w.stream, hd_int(NULL, i), NULL);
         settle(&w);
     }
-    if (!status) status = hd_channel_open(w.rt, "shop", "mail", now_and_then, &calls);
+    if (!status) status = hd_channel_register(w.rt, "shop", "mail", now_and_then, &calls);
     for (int i = 0; i < 4; i++) {
         lab_env_advance_ns(env, SECOND);
         settle(&w);

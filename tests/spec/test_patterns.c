@@ -8,10 +8,10 @@ static hd_value sum(hd_tx *tx, const hd_value *in, void *ctx) {
 
 /* ---- lift, derive, constants, defaults */
 
-static hd_cell adder(hd_build *b) {
-    hd_cell in[] = { hd_argument(b, "x", hd_int(NULL, 2)),
-                     hd_constant(b, "ten", hd_int(NULL, 10)) };
-    return hd_lift(b, "sum", sum, NULL, in, 2);
+static hd_cell adder(hd_build *b, void *ctx) {
+    hd_cell in[] = { hd_build_argument(b, "x", hd_int(NULL, 2)),
+                     hd_build_constant(b, "ten", hd_int(NULL, 10)) };
+    return hd_build_lift(b, "sum", sum, NULL, in, 2);
 }
 
 /* Seed 000, lift: a computation over inputs, which runs when somebody looks. */
@@ -31,15 +31,15 @@ static void a_lift_runs_when_somebody_looks(void **state) {
     assert_true(hd_node_find(rt(), "main:adder:sum").id);
 }
 
-static hd_cell doubler(hd_build *b) {
-    return hd_derive(b, "d", hd_argument(b, "x", hd_int(NULL, 1)), twice, NULL);
+static hd_cell doubler(hd_build *b, void *ctx) {
+    return hd_build_derive(b, "d", hd_build_argument(b, "x", hd_int(NULL, 1)), twice, NULL);
 }
 
 /* Seed 000, derive. A link as an argument is looked through. */
 static void a_derive_follows_a_linked_argument(void **state) {
     hd_piece p;
     lab_set(l, "n", 4);
-    hd_pattern_register(rt(), "doubler", NULL, doubler);
+    hd_pattern_register(rt(), "doubler", NULL, doubler, NULL);
     hd_pool *pool;
     hd_pool_open(hd_runtime_heap(rt()), &pool);
     hd_value link = hd_cell_link(rt(), pool, hd_cell_at(rt(), "main/n"));
@@ -61,7 +61,7 @@ static void a_derive_follows_a_linked_argument(void **state) {
 static void start_linked(void) {
     hd_piece p;
     hd_pool *pool;
-    assert_int_equal(hd_pattern_register(rt(), "doubler", "1", doubler), HD_OK);
+    assert_int_equal(hd_pattern_register(rt(), "doubler", "1", doubler, NULL), HD_OK);
     hd_pool_open(hd_runtime_heap(rt()), &pool);
     hd_value link = hd_cell_link(rt(), pool, hd_cell_at(rt(), "main/far"));
     hd_piece_spec spec = { .id = "p",
@@ -114,10 +114,11 @@ static void i2_a_piece_without_demand_reads_nothing(void **state) {
 
 /* ---- ifElse */
 
-static hd_cell chooser(hd_build *b) {
-    hd_cell n = hd_argument(b, "n", hd_int(NULL, 1));
-    return hd_if_else(b, "chosen", hd_argument(b, "c", hd_bool(true)),
-                      hd_derive(b, "yes", n, twice, "yes"), hd_derive(b, "no", n, twice, "no"));
+static hd_cell chooser(hd_build *b, void *ctx) {
+    hd_cell n = hd_build_argument(b, "n", hd_int(NULL, 1));
+    return hd_build_if_else(b, "chosen", hd_build_argument(b, "c", hd_bool(true)),
+                            hd_build_derive(b, "yes", n, twice, "yes"),
+                            hd_build_derive(b, "no", n, twice, "no"));
 }
 
 /* C48: the branch that is not chosen does not run; after a switch the other does not. */
@@ -141,11 +142,11 @@ static void only_the_chosen_branch_runs(void **state) {
     assert_ran(l, "no show");
 }
 
-static hd_cell long_way(hd_build *b) {
-    hd_cell n = hd_argument(b, "n", hd_int(NULL, 1));
-    hd_cell far = hd_derive(b, "far", n, twice, "far");
-    return hd_if_else(b, "chosen", hd_argument(b, "c", hd_bool(true)),
-                      hd_derive(b, "near", far, twice, "near"), n);
+static hd_cell long_way(hd_build *b, void *ctx) {
+    hd_cell n = hd_build_argument(b, "n", hd_int(NULL, 1));
+    hd_cell far = hd_build_derive(b, "far", n, twice, "far");
+    return hd_build_if_else(b, "chosen", hd_build_argument(b, "c", hd_bool(true)),
+                            hd_build_derive(b, "near", far, twice, "near"), n);
 }
 
 /* A branch that is taken again is brought up to date from its beginning, in one go. */
@@ -167,15 +168,15 @@ static void a_branch_is_brought_up_to_date_from_its_beginning(void **state) {
 
 /* ---- patterns in patterns */
 
-static hd_cell user(hd_build *b) {
-    hd_cell n = hd_argument(b, "n", hd_int(NULL, 1));
-    hd_cell first = hd_use(b, "first", "doubler", &(hd_named_cell){ "x", n }, 1);
-    return hd_use(b, "second", "doubler", &(hd_named_cell){ "x", first }, 1);
+static hd_cell user(hd_build *b, void *ctx) {
+    hd_cell n = hd_build_argument(b, "n", hd_int(NULL, 1));
+    hd_cell first = hd_build_use(b, "first", "doubler", &(hd_named_cell){ "x", n }, 1);
+    return hd_build_use(b, "second", "doubler", &(hd_named_cell){ "x", first }, 1);
 }
 
 /* A pattern's result is the input of another. */
 static void a_pattern_uses_another(void **state) {
-    assert_int_equal(hd_pattern_register(rt(), "doubler", NULL, doubler), HD_OK);
+    assert_int_equal(hd_pattern_register(rt(), "doubler", NULL, doubler, NULL), HD_OK);
     hd_piece p = start_piece("user", user);
     hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
     lab_settle(l);
@@ -190,16 +191,16 @@ static hd_value multiply(hd_tx *tx, const hd_value *in, void *ctx) {
 }
 static hd_cell generate(hd_build *b, hd_tx *tx, const hd_value *in, void *ctx) {
     lab_note(l, "generate");
-    hd_cell of[] = { hd_constant(b, "x", in[0]), hd_cell_at(hd_build_runtime(b), "main/y") };
-    return hd_lift(b, "multiply", multiply, NULL, of, 2);
+    hd_cell of[] = { hd_build_constant(b, "x", in[0]), hd_cell_at(hd_build_runtime(b), "main/y") };
+    return hd_build_lift(b, "multiply", multiply, NULL, of, 2);
 }
-static hd_cell generator(hd_build *b) {
-    hd_cell x = hd_argument(b, "x", hd_int(NULL, 2));
-    return hd_derive_pattern(b, "generated", generate, NULL, &x, 1);
+static hd_cell generator(hd_build *b, void *ctx) {
+    hd_cell x = hd_build_argument(b, "x", hd_int(NULL, 2));
+    return hd_build_derive_pattern(b, "generated", generate, NULL, &x, 1);
 }
 
 /* A piece of this pattern, and somebody who looks at its result. */
-static void look_at(const char *name, hd_cell (*pattern)(hd_build *b)) {
+static void look_at(const char *name, hd_pattern_fn pattern) {
     hd_piece p = start_piece(name, pattern);
     hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
     lab_settle(l);
@@ -232,12 +233,12 @@ static void a_change_below_does_not_run_the_parent(void **state) {
 static hd_cell same_again(hd_build *b, hd_tx *tx, const hd_value *in, void *ctx) {
     lab_note(l, "generate");
     hd_cell y = hd_cell_at(hd_build_runtime(b), "main/y");
-    if (hd_value_as_int(in[0], 0) < 0) return hd_derive(b, "other", y, twice, "other");
-    return hd_derive(b, "child", y, twice, "child");
+    if (hd_value_as_int(in[0], 0) < 0) return hd_build_derive(b, "other", y, twice, "other");
+    return hd_build_derive(b, "child", y, twice, "child");
 }
-static hd_cell steady(hd_build *b) {
-    hd_cell x = hd_argument(b, "x", hd_int(NULL, 2));
-    return hd_derive_pattern(b, "generated", same_again, NULL, &x, 1);
+static hd_cell steady(hd_build *b, void *ctx) {
+    hd_cell x = hd_build_argument(b, "x", hd_int(NULL, 2));
+    return hd_build_derive_pattern(b, "generated", same_again, NULL, &x, 1);
 }
 
 /* C147: the same structure again: what is there stays, and does not run. Another: it goes. */
@@ -260,11 +261,11 @@ static void the_same_structure_again_stays(void **state) {
 
 /* ---- what goes wrong */
 
-static hd_cell twins(hd_build *b) {
-    hd_cell n = hd_argument(b, "n", hd_int(NULL, 1));
-    hd_derive(b, "same", n, twice, NULL);
+static hd_cell twins(hd_build *b, void *ctx) {
+    hd_cell n = hd_build_argument(b, "n", hd_int(NULL, 1));
+    hd_build_derive(b, "same", n, twice, NULL);
     assert_int_equal(hd_build_status(b), HD_OK);
-    hd_cell second = hd_derive(b, "same", n, twice, NULL);
+    hd_cell second = hd_build_derive(b, "same", n, twice, NULL);
     assert_int_equal(hd_build_status(b), HD_USAGE);
     return second;
 }
@@ -273,7 +274,7 @@ static hd_cell twins(hd_build *b) {
 static void two_of_a_name_are_refused(void **state) {
     hd_piece p;
     hd_error error;
-    hd_pattern_register(rt(), "twins", NULL, twins);
+    hd_pattern_register(rt(), "twins", NULL, twins, NULL);
     assert_int_equal(
         hd_piece_start(rt(), &(hd_piece_spec){ .id = "t", .pattern = "twins" }, &p, &error),
         HD_USAGE);
@@ -289,17 +290,17 @@ static void two_of_a_name_are_refused(void **state) {
         HD_USAGE);
 }
 
-static hd_cell state_and_node(hd_build *b) {
-    return hd_derive(b, "n", hd_state(b, "n", hd_int(NULL, 1)), twice, NULL);
+static hd_cell state_and_node(hd_build *b, void *ctx) {
+    return hd_build_derive(b, "n", hd_build_state(b, "n", hd_int(NULL, 1)), twice, NULL);
 }
-static hd_cell node_and_stream(hd_build *b) {
-    hd_cell d = hd_derive(b, "n", hd_argument(b, "n", hd_int(NULL, 1)), twice, NULL);
-    hd_stream(b, "n");
+static hd_cell node_and_stream(hd_build *b, void *ctx) {
+    hd_cell d = hd_build_derive(b, "n", hd_build_argument(b, "n", hd_int(NULL, 1)), twice, NULL);
+    hd_build_stream(b, "n");
     return d;
 }
-static hd_cell state_and_stream(hd_build *b) {
-    hd_stream(b, "n");
-    return hd_state(b, "n", hd_int(NULL, 1));
+static hd_cell state_and_stream(hd_build *b, void *ctx) {
+    hd_build_stream(b, "n");
+    return hd_build_state(b, "n", hd_int(NULL, 1));
 }
 
 /* States and streams are documents of the piece like the outputs of nodes. */
@@ -309,40 +310,43 @@ static void a_state_or_a_stream_has_a_name_of_its_own(void **state) {
     hd_piece p;
     hd_error error;
     for (int i = 0; i < 3; i++) {
-        hd_pattern_register(rt(), names[i], NULL, all[i]);
+        hd_pattern_register(rt(), names[i], NULL, all[i], NULL);
         hd_piece_spec spec = { .id = names[i], .pattern = names[i] };
         assert_int_equal(hd_piece_start(rt(), &spec, &p, &error), HD_USAGE);
         assert_non_null(strstr(error.message, "two of the name \"n\""));
     }
 }
 
-static hd_cell mentions_twice(hd_build *b) {
-    hd_cell n = hd_state(b, "n", hd_int(NULL, 1)), again = hd_state(b, "n", hd_int(NULL, 2));
-    hd_cell s = hd_stream(b, "s");
-    bool same = n.id == again.id && s.id == hd_stream(b, "s").id &&
-                hd_argument(b, "x", hd_int(NULL, 1)).id == hd_argument(b, "x", hd_null()).id;
+static hd_cell mentions_twice(hd_build *b, void *ctx) {
+    hd_cell n = hd_build_state(b, "n", hd_int(NULL, 1)),
+            again = hd_build_state(b, "n", hd_int(NULL, 2));
+    hd_cell s = hd_build_stream(b, "s");
+    bool same =
+        n.id == again.id && s.id == hd_build_stream(b, "s").id &&
+        hd_build_argument(b, "x", hd_int(NULL, 1)).id == hd_build_argument(b, "x", hd_null()).id;
     return same ? n : hd_build_fail(b, HD_FAILED, "they are others");
 }
-static hd_cell mentions_and_uses(hd_build *b) {
-    hd_use(b, "used", "mentions_twice", NULL, 0);
-    return mentions_twice(b);
+static hd_cell mentions_and_uses(hd_build *b, void *ctx) {
+    hd_build_use(b, "used", "mentions_twice", NULL, 0);
+    return mentions_twice(b, ctx);
 }
 
 /* A state, a stream and an argument may be asked for again. */
 static void what_is_mentioned_twice_is_one(void **state) {
-    assert_int_equal(hd_pattern_register(rt(), "mentions_twice", "1", mentions_twice), HD_OK);
+    assert_int_equal(hd_pattern_register(rt(), "mentions_twice", "1", mentions_twice, NULL), HD_OK);
     start_piece("mentions_and_uses", mentions_and_uses);
     assert_json(l, "main/mentions_and_uses/n", "1");
     assert_json(l, "main/mentions_and_uses/used/n", "1");
 }
 
-static hd_cell argument_and_node(hd_build *b) {
-    hd_cell x = hd_argument(b, "x", hd_int(NULL, 3)), y = hd_argument(b, "y", (hd_value){ 0 });
-    hd_derive(b, "y", y, twice, "y");
-    return hd_derive(b, "x", x, twice, "x");
+static hd_cell argument_and_node(hd_build *b, void *ctx) {
+    hd_cell x = hd_build_argument(b, "x", hd_int(NULL, 3)),
+            y = hd_build_argument(b, "y", (hd_value){ 0 });
+    hd_build_derive(b, "y", y, twice, "y");
+    return hd_build_derive(b, "x", x, twice, "x");
 }
-static hd_cell uses_argument_and_node(hd_build *b) {
-    return hd_use(b, "u", "argument_and_node", NULL, 0);
+static hd_cell uses_argument_and_node(hd_build *b, void *ctx) {
+    return hd_build_use(b, "u", "argument_and_node", NULL, 0);
 }
 
 /* Arguments have names of their own, also in a pattern that is used. */
@@ -364,9 +368,9 @@ static hd_cell with_gate(hd_build *b, hd_tx *tx, const hd_value *in, void *ctx) 
                                              .output = hd_cell_at(rt(), "main/own"),
                                              .throttle_ms = hd_value_is_true(in[0]) ? 400 : 0 });
 }
-static hd_cell gated(hd_build *b) {
-    hd_cell x = hd_argument(b, "x", hd_bool(true));
-    return hd_derive_pattern(b, "generated", with_gate, NULL, &x, 1);
+static hd_cell gated(hd_build *b, void *ctx) {
+    hd_cell x = hd_build_argument(b, "x", hd_bool(true));
+    return hd_build_derive_pattern(b, "generated", with_gate, NULL, &x, 1);
 }
 
 /* A node of one's own is the same if all that its spec says is. */
@@ -390,11 +394,11 @@ static hd_cell with_last_words(hd_build *b, hd_tx *tx, const hd_value *in, void 
     hd_cell y = hd_cell_at(hd_build_runtime(b), "main/y");
     hd_build_on_stop(b, note_stop, always);
     if (hd_value_is_true(in[0])) hd_build_on_stop(b, note_stop, yes);
-    return hd_derive(b, hd_value_is_true(in[0]) ? "yes" : "no", y, twice, "child");
+    return hd_build_derive(b, hd_value_is_true(in[0]) ? "yes" : "no", y, twice, "child");
 }
-static hd_cell talkative(hd_build *b) {
-    hd_cell x = hd_argument(b, "x", hd_bool(true));
-    return hd_derive_pattern(b, "generated", with_last_words, NULL, &x, 1);
+static hd_cell talkative(hd_build *b, void *ctx) {
+    hd_cell x = hd_build_argument(b, "x", hd_bool(true));
+    return hd_build_derive_pattern(b, "generated", with_last_words, NULL, &x, 1);
 }
 
 /* What is no longer built is told so at once, what stays is not. */
@@ -425,16 +429,16 @@ static hd_cell scale_row(hd_build *row, hd_cell element, void *ctx) {
     if (!own) return (hd_cell){ 0 };
     assert_int_equal(own->builds++, 0);
     own->by = above->by;
-    return hd_derive(row, "n", element, scaled, own);
+    return hd_build_derive(row, "n", element, scaled, own);
 }
-static hd_cell scaler(hd_build *b) {
+static hd_cell scaler(hd_build *b, void *ctx) {
     scale *own = hd_build_memory(b, "scale", sizeof *own);
     if (!own) return (hd_cell){ 0 };
     assert_ptr_equal(own, hd_build_memory(b, "scale", sizeof *own));
-    own->by = hd_argument(b, "by", hd_int(NULL, 2));
-    hd_cell list = hd_argument(b, "list", hd_array());
-    hd_cell rows = hd_map(b, "scale", list, &(hd_each){ .build = scale_row, .ctx = own });
-    return hd_gather(b, "all", rows);
+    own->by = hd_build_argument(b, "by", hd_int(NULL, 2));
+    hd_cell list = hd_build_argument(b, "list", hd_array());
+    hd_cell rows = hd_build_map(b, "scale", list, &(hd_each){ .build = scale_row, .ctx = own });
+    return hd_build_gather(b, "all", rows);
 }
 
 /* Pieces of one pattern, and rows of one list, know each their own. */
@@ -464,11 +468,11 @@ static hd_cell remembers(hd_build *b, hd_tx *tx, const hd_value *in, void *ctx) 
     if (!own) return (hd_cell){ 0 };
     own->by = hd_cell_at(rt(), "main/y");
     if (hd_value_is_true(in[0])) hd_build_memory(b, "more", 1000);
-    return hd_derive(b, "n", hd_cell_at(rt(), "main/y"), scaled, own);
+    return hd_build_derive(b, "n", hd_cell_at(rt(), "main/y"), scaled, own);
 }
-static hd_cell rememberer(hd_build *b) {
-    hd_cell x = hd_argument(b, "x", hd_bool(true));
-    return hd_derive_pattern(b, "generated", remembers, NULL, &x, 1);
+static hd_cell rememberer(hd_build *b, void *ctx) {
+    hd_cell x = hd_build_argument(b, "x", hd_bool(true));
+    return hd_build_derive_pattern(b, "generated", remembers, NULL, &x, 1);
 }
 
 /* It is the same memory, so what is built with it stays; what is no longer asked for goes. */
@@ -484,9 +488,9 @@ static void memory_outlasts_a_round(void **state) {
 }
 
 /* A pattern reaches what its program gave the runtime, and may build the values it begins with. */
-static hd_cell greeter(hd_build *b) {
+static hd_cell greeter(hd_build *b, void *ctx) {
     const char *name = hd_runtime_context(hd_build_runtime(b));
-    return hd_state(b, "greeting", hd_string_f(hd_build_pool(b), "hello, %s", name));
+    return hd_build_state(b, "greeting", hd_string_f(hd_build_pool(b), "hello, %s", name));
 }
 static void a_pattern_knows_its_program(void **state) {
     char name[] = "Ada";
@@ -495,7 +499,7 @@ static void a_pattern_knows_its_program(void **state) {
     hd_piece p;
     assert_int_equal(hd_open(NULL, &(hd_options){ .context = name }, &own, NULL), HD_OK);
     assert_int_equal(hd_pool_open(hd_runtime_heap(own), &pool), HD_OK);
-    hd_pattern_register(own, "greeter", "1", greeter);
+    hd_pattern_register(own, "greeter", "1", greeter, NULL);
     assert_int_equal(
         hd_piece_start(own, &(hd_piece_spec){ .id = "g", .pattern = "greeter" }, &p, NULL), HD_OK);
     hd_value greeting = hd_read(own, pool, hd_piece_result(own, p));

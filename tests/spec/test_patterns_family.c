@@ -53,15 +53,15 @@ static hd_value same(hd_tx *tx, hd_value in, void *ctx) {
     (void)tx, (void)ctx;
     return in;
 }
-static hd_cell plain(hd_build *b) {
-    return hd_derive(b, "d", hd_argument(b, "x", hd_int(NULL, 1)), same, NULL);
+static hd_cell plain(hd_build *b, void *ctx) {
+    return hd_build_derive(b, "d", hd_build_argument(b, "x", hd_int(NULL, 1)), same, NULL);
 }
 static void look(hd_value v, void *ctx) { (void)ctx, (void)v; }
 
 static const hd_piece none = { 0, 0 };
 
 static hd_status try_to_start(const char *id, hd_pattern_fn fn, hd_piece parent, hd_piece *out) {
-    assert_int_equal(hd_pattern_register(w->rt, id, "1", fn), HD_OK);
+    assert_int_equal(hd_pattern_register(w->rt, id, "1", fn, NULL), HD_OK);
     hd_piece_spec spec = { .id = id, .pattern = id, .parent = parent };
     return hd_piece_start(w->rt, &spec, out, &w->error);
 }
@@ -78,7 +78,7 @@ static void settle(void) { assert_int_equal(hd_runtime_settle(w->rt), HD_OK); }
 static hd_status launch(const hd_piece_spec *spec, hd_pattern_fn fn, const char *absent,
                         hd_piece *out) {
     hd_tx *tx;
-    assert_int_equal(hd_pattern_register(w->rt, spec->pattern, "1", fn), HD_OK);
+    assert_int_equal(hd_pattern_register(w->rt, spec->pattern, "1", fn, NULL), HD_OK);
     assert_int_equal(hd_tx_begin(w->rt, &tx), HD_OK);
     if (absent) hd_tx_require_absent(tx, hd_cell_at(w->rt, absent));
     hd_status status = hd_tx_launch_piece(tx, spec, out);
@@ -140,9 +140,9 @@ static void start_below(void *ctx) {
     w->stopped++;
     w->status = try_to_start("late", plain, w->piece, &w->other);
 }
-static hd_cell starts_below(hd_build *b) {
+static hd_cell starts_below(hd_build *b, void *ctx) {
     hd_build_on_stop(b, start_below, NULL);
-    return plain(b);
+    return plain(b, ctx);
 }
 
 static void nothing_starts_below_a_piece_that_is_being_stopped(void **state) {
@@ -161,9 +161,9 @@ static void start_again(void *ctx) {
     w->status =
         hd_piece_start(w->rt, &(hd_piece_spec){ .id = "a", .pattern = "a" }, &w->other, NULL);
 }
-static hd_cell phoenix(hd_build *b) {
+static hd_cell phoenix(hd_build *b, void *ctx) {
     hd_build_on_stop(b, start_again, NULL);
-    return plain(b);
+    return plain(b, ctx);
 }
 
 static void a_closing_runtime_starts_nothing(void **state) {
@@ -179,10 +179,10 @@ static void close_it(void *ctx) {
     (void)ctx;
     w->status = hd_close(w->rt);
 }
-static hd_cell closes(hd_build *b) {
+static hd_cell closes(hd_build *b, void *ctx) {
     assert_int_equal(hd_close(w->rt), HD_USAGE);
     hd_build_on_stop(b, close_it, NULL);
-    return plain(b);
+    return plain(b, ctx);
 }
 
 static void a_pattern_does_not_close_the_runtime(void **state) {
@@ -209,7 +209,9 @@ static void a_second_launch_does_not_wait_for_the_first(void **state) {
     assert_true(hd_piece_runs(w->rt, second));
 }
 
-static hd_cell counter(hd_build *b) { return hd_state(b, "count", hd_int(NULL, 5)); }
+static hd_cell counter(hd_build *b, void *ctx) {
+    return hd_build_state(b, "count", hd_int(NULL, 5));
+}
 
 /* It was launched, and has a document, but it was never built. */
 static void a_piece_that_was_only_launched_gets_its_state(void **state) {
@@ -230,14 +232,14 @@ static void a_piece_that_was_only_launched_is_built_when_it_is_opened(void **sta
     hd_piece p;
     const char *launched = "{\"pattern\":\"a\",\"version\":\"1\",\"arguments\":{},\"started\":1}";
     assert_int_equal(hd_write_json(w->rt, hd_cell_at(w->rt, "main/a"), launched), HD_OK);
-    hd_pattern_register(w->rt, "a", "1", counter);
+    hd_pattern_register(w->rt, "a", "1", counter, NULL);
     assert_int_equal(hd_piece_open(w->rt, "main", "a", &p, &w->error), HD_OK);
     settle();
     hd_value count = hd_read(w->rt, w->pool, hd_piece_result(w->rt, p));
     assert_int_equal(hd_value_as_int(count, 0), 5);
     die();
     live();
-    hd_pattern_register(w->rt, "a", "1", counter);
+    hd_pattern_register(w->rt, "a", "1", counter, NULL);
     hd_cell document = hd_cell_at(w->rt, "main/a"); /* from then on it is as others */
     hd_value before = hd_read(w->rt, w->pool, document);
     assert_true(hd_value_exists(hd_value_at(before, "result")));
@@ -251,13 +253,13 @@ static hd_value launching(hd_tx *tx, hd_value in, void *ctx) {
     w->status = hd_tx_launch_piece(tx, &spec, &w->other);
     return in;
 }
-static hd_cell launches(hd_build *b) {
-    return hd_derive(b, "d", hd_argument(b, "x", hd_int(NULL, 1)), launching, NULL);
+static hd_cell launches(hd_build *b, void *ctx) {
+    return hd_build_derive(b, "d", hd_build_argument(b, "x", hd_int(NULL, 1)), launching, NULL);
 }
 
 static void a_computation_launches_nothing(void **state) {
     (void)state;
-    hd_pattern_register(w->rt, "plain", "1", plain);
+    hd_pattern_register(w->rt, "plain", "1", plain, NULL);
     hd_sink(w->rt, hd_piece_result(w->rt, start("a", launches)), look, NULL);
     settle();
     assert_int_equal(w->status, HD_USAGE);
@@ -272,7 +274,7 @@ static void play(lab_env *env, void *ctx) {
     hd_options options = { .env = lab_env_of(env) };
     (void)ctx;
     hd_status status = hd_open(NULL, &options, &rt, NULL);
-    if (!status) status = hd_pattern_register(rt, "a", "1", plain);
+    if (!status) status = hd_pattern_register(rt, "a", "1", plain, NULL);
     if (!status) status = hd_tx_begin(rt, &tx);
     if (!status) {
         hd_piece_spec spec = { .id = "a", .pattern = "a", .after_commit = true };
@@ -339,8 +341,8 @@ static void demand_does_not_open_what_stopped_with_its_parent(void **state) {
 }
 
 static bool refuses; /* for one start */
-static hd_cell now_and_then(hd_build *b) {
-    return refuses ? hd_build_fail(b, HD_FAILED, "not now") : plain(b);
+static hd_cell now_and_then(hd_build *b, void *ctx) {
+    return refuses ? hd_build_fail(b, HD_FAILED, "not now") : plain(b, ctx);
 }
 
 /* It was not started: what the program wanted before still holds. */
@@ -363,7 +365,7 @@ static void many_pieces_are_stopped_and_started_again(void **state) {
     (void)state;
     char id[32];
     hd_piece p[300];
-    hd_pattern_register(w->rt, "plain", "1", plain);
+    hd_pattern_register(w->rt, "plain", "1", plain, NULL);
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < 300; i++) {
             snprintf(id, sizeof id, "p%d", i);
@@ -409,7 +411,7 @@ static void the_documents_of_the_user_are_removed_too(void **state) {
 static void what_cannot_be_opened_is_told(void **state) {
     (void)state;
     hd_piece p;
-    hd_pattern_register(w->rt, "plain", "1", plain);
+    hd_pattern_register(w->rt, "plain", "1", plain, NULL);
     hd_write_json(w->rt, hd_cell_at(w->rt, "main/main"), "{\"pattern\": \"plain\"}");
     assert_int_equal(hd_piece_open(w->rt, "main", "a/b", &p, &w->error), HD_USAGE);
     assert_non_null(strstr(w->error.message, "id"));
@@ -424,9 +426,10 @@ static hd_value is_there(hd_tx *tx, hd_value in, void *ctx) {
     (void)tx, (void)ctx;
     return hd_bool(hd_value_exists(in));
 }
-static hd_cell grows(hd_build *b) {
-    if (grown) hd_state(b, "count", hd_int(NULL, 7));
-    return hd_derive(b, "d", hd_argument(b, grown ? "y" : "x", hd_int(NULL, 1)), is_there, NULL);
+static hd_cell grows(hd_build *b, void *ctx) {
+    if (grown) hd_build_state(b, "count", hd_int(NULL, 7));
+    return hd_build_derive(b, "d", hd_build_argument(b, grown ? "y" : "x", hd_int(NULL, 1)),
+                           is_there, NULL);
 }
 
 /* What new code asks for is not there, and cannot be written: it goes without. */
@@ -440,7 +443,7 @@ static void who_only_reads_opens_a_piece_as_it_is(void **state) {
     hd_options options = { .memory = w->memory, .read_only = true };
     assert_int_equal(hd_open(NULL, &options, &w->rt, NULL), HD_OK);
     assert_int_equal(hd_pool_open(hd_runtime_heap(w->rt), &w->pool), HD_OK);
-    hd_pattern_register(w->rt, "a", "2", grows);
+    hd_pattern_register(w->rt, "a", "2", grows, NULL);
     assert_int_equal(hd_piece_open(w->rt, NULL, "a", &p, &w->error), HD_OK);
     hd_sink(w->rt, hd_piece_result(w->rt, p), look, NULL);
     settle();

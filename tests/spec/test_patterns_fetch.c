@@ -77,8 +77,8 @@ static hd_pool *pool;
 static hd_node looking;
 static const hd_fetch_options *options;
 
-static hd_cell page(hd_build *b) {
-    return hd_fetch(b, "page", hd_argument(b, "url", hd_null()), options);
+static hd_cell page(hd_build *b, void *ctx) {
+    return hd_build_fetch(b, "page", hd_build_argument(b, "url", hd_null()), options);
 }
 static void ignore(hd_value v, void *ctx) { (*(int *)ctx)++; }
 
@@ -93,7 +93,7 @@ static hd_piece start_page(void) {
 static hd_piece open_page_in(const char *file, const hd_options *in, const char *url, int *seen) {
     assert_int_equal(hd_open(file, in, &rt, NULL), HD_OK);
     assert_int_equal(hd_pool_open(hd_runtime_heap(rt), &pool), HD_OK);
-    assert_int_equal(hd_pattern_register(rt, "page", "1", page), HD_OK);
+    assert_int_equal(hd_pattern_register(rt, "page", "1", page, NULL), HD_OK);
     hd_piece p = start_page();
     hd_cell at = hd_cell_at(rt, "main/p#/arguments/url");
     if (url) assert_int_equal(hd_write_json(rt, at, url), HD_OK);
@@ -212,7 +212,7 @@ static void a_request_is_cancelled_with_its_node(void **state) {
     hd_runtime_pump(rt);
     hd_node node = hd_node_find(rt, "main:p:page");
     assert_int_not_equal(node.id, 0);
-    hd_node_cancel(rt, node);
+    hd_node_unregister(rt, node);
     assert_int_equal(hd_runtime_settle(rt), HD_OK);
     assert_true(hd_runtime_is_idle(rt));
     close_page();
@@ -243,7 +243,7 @@ static void an_answer_comes_after_its_space_was_unloaded(void **state) {
     open_page(s.url, &seen);
     hd_runtime_pump(rt);
     assert_int_equal(hd_runtime_unload(rt, "main"), HD_BUSY);
-    hd_node_cancel(rt, looking);
+    hd_node_unregister(rt, looking);
     assert_int_equal(hd_runtime_unload(rt, "main"), HD_OK);
     assert_int_equal(hd_runtime_settle(rt), HD_OK);
     hd_sink(rt, hd_cell_at(rt, "main/p/page"), ignore, &seen);
@@ -254,12 +254,12 @@ static void an_answer_comes_after_its_space_was_unloaded(void **state) {
 }
 
 static hd_cell fetch_row(hd_build *row, hd_cell url, void *ctx) {
-    return hd_fetch(row, "page", url, NULL);
+    return hd_build_fetch(row, "page", url, NULL);
 }
-static hd_cell pages(hd_build *b) {
-    hd_cell urls = hd_argument(b, "urls", hd_array());
-    hd_cell rows = hd_map(b, "rows", urls, &(hd_each){ .build = fetch_row, .key = "" });
-    return hd_gather(b, "all", rows);
+static hd_cell pages(hd_build *b, void *ctx) {
+    hd_cell urls = hd_build_argument(b, "urls", hd_array());
+    hd_cell rows = hd_build_map(b, "rows", urls, &(hd_each){ .build = fetch_row, .key = "" });
+    return hd_build_gather(b, "all", rows);
 }
 
 /* A row takes its request along, and the others go on. */
@@ -269,7 +269,7 @@ static void a_request_is_cancelled_with_its_row(void **state) {
     hd_piece p;
     server mute = server_open(NULL), s = server_open("HTTP/1.1 200 OK\r\n\r\n1");
     open_page("null", &seen);
-    assert_int_equal(hd_pattern_register(rt, "pages", "1", pages), HD_OK);
+    assert_int_equal(hd_pattern_register(rt, "pages", "1", pages, NULL), HD_OK);
     hd_piece_spec spec = { .id = "q", .pattern = "pages" };
     assert_int_equal(hd_piece_start(rt, &spec, &p, NULL), HD_OK);
     hd_sink(rt, hd_piece_result(rt, p), ignore, &seen);

@@ -91,7 +91,7 @@ static void a_handling_that_never_converges_leaves_no_piece(void **state) {
 static void of_many_attempts_one_piece_stays(void **state) {
     quarrel q = quarrel_of(3);
     lab_outcome o = { 0 };
-    hd_pattern_register(rt(), "watcher", "1", watcher);
+    hd_pattern_register(rt(), "watcher", "1", watcher, NULL);
     lab_handler *h = lab_handle(l, .stream = "go", .reads = "hot", .body = launch, .data = &q);
     lab_fire(l, "go", "1", &o);
     conclude();
@@ -171,7 +171,7 @@ static void c272_its_parent_stops_while_the_commit_is_under_way(void **state) {
 static hd_piece launch_in_vain(bool gated) {
     hd_tx *tx;
     hd_piece p;
-    hd_pattern_register(rt(), "watcher", "1", watcher);
+    hd_pattern_register(rt(), "watcher", "1", watcher, NULL);
     lab_set(l, "there", 1);
     hd_runtime_sync(rt());
     lab_hold(lab_on(l, "a"));
@@ -223,13 +223,13 @@ static hd_status launch_elsewhere(lab_handler *self, hd_tx *tx, const hd_event *
 static void a_launch_into_another_space_is_one_result_there(void **state) {
     quarrel q = { 0 };
     char receipt[HD_EVENT_ID_SIZE + 64];
-    hd_pattern_register(rt(), "watcher", "1", watcher);
+    hd_pattern_register(rt(), "watcher", "1", watcher, NULL);
     lab_handle(l, .stream = "go", .reads = "n", .body = launch_elsewhere, .data = &q);
     for (int i = 0; i < 3; i++) {
         lab_outcome o = { 0 };
         if (i == 2) {
             lab_on(l, "b");
-            hd_pattern_register(rt(), "watcher", "1", watcher);
+            hd_pattern_register(rt(), "watcher", "1", watcher, NULL);
             lab_handle(l, .stream = "go", .reads = "n", .body = launch_elsewhere, .data = &q);
         }
         lab_fire_id(l, "go", i ? "7" : "5", "once", &o);
@@ -247,8 +247,8 @@ static void a_launch_into_another_space_is_one_result_there(void **state) {
 
 /* ---- a stop from inside */
 
-static hd_cell follower(hd_build *b) {
-    hd_cell d = hd_derive(b, "d", hd_cell_at(rt(), "main/x"), twice, NULL);
+static hd_cell follower(hd_build *b, void *ctx) {
+    hd_cell d = hd_build_derive(b, "d", hd_cell_at(rt(), "main/x"), twice, NULL);
     hd_build_sink(b, "look", d, show, NULL);
     return d;
 }
@@ -301,7 +301,7 @@ static hd_status relaunch(lab_node *self, hd_tx *tx) {
 }
 static void launching(const char *runtime) {
     lab_on(l, runtime);
-    assert_int_equal(hd_pattern_register(rt(), "watcher", "1", watcher), HD_OK);
+    assert_int_equal(hd_pattern_register(rt(), "watcher", "1", watcher, NULL), HD_OK);
     lab_add(l, .name = "launcher", .body = relaunch, .effect = true);
     settle();
 }

@@ -18,10 +18,10 @@ static hd_value value_of(hd_tx *tx, hd_value in, void *ctx) {
     return hd_value_at(in, "v");
 }
 
-static hd_cell values(hd_build *b) {
-    hd_cell xs = hd_argument(b, "xs", hd_array());
-    hd_cell rows = hd_map(b, "rows", xs, &(hd_each){ .fn = value_of, .key = key });
-    return hd_gather(b, "all", rows);
+static hd_cell values(hd_build *b, void *ctx) {
+    hd_cell xs = hd_build_argument(b, "xs", hd_array());
+    hd_cell rows = hd_build_map(b, "rows", xs, &(hd_each){ .fn = value_of, .key = key });
+    return hd_build_gather(b, "all", rows);
 }
 
 static void ignore(hd_value v, void *ctx) {}
@@ -102,7 +102,7 @@ static void edit_at_random(const char *by) {
     assert_int_equal(hd_pool_open(hd_runtime_heap(w.rt), &w.pool), HD_OK);
     hd_write_json(w.rt, hd_cell_at(w.rt, "main/linked0"), "{\"v\": \"l0\"}");
     hd_write_json(w.rt, hd_cell_at(w.rt, "main/linked1"), "{\"v\": \"l1\"}");
-    assert_int_equal(hd_pattern_register(w.rt, "values", "1", values), HD_OK);
+    assert_int_equal(hd_pattern_register(w.rt, "values", "1", values, NULL), HD_OK);
     hd_piece_spec spec = { .id = "p", .pattern = "values" };
     assert_int_equal(hd_piece_start(w.rt, &spec, &w.piece, NULL), HD_OK);
     w.xs = hd_cell_at(w.rt, "main/p#/arguments/xs");
@@ -133,7 +133,7 @@ static void play(lab_env *env, void *ctx) {
     hd_options options = { .env = lab_env_of(env) };
     hd_status status = hd_open(NULL, &options, &rt, NULL);
     key = ctx;
-    if (!status) status = hd_pattern_register(rt, "values", "1", values);
+    if (!status) status = hd_pattern_register(rt, "values", "1", values, NULL);
     hd_piece_spec spec = { .id = "p", .pattern = "values" };
     if (!status) status = hd_piece_start(rt, &spec, &piece, NULL);
     hd_cell xs = status ? (hd_cell){ 0 } : hd_cell_at(rt, "main/p#/arguments/xs");

@@ -3,9 +3,10 @@
 
 /* ---- a function for each row */
 
-static hd_cell lister(hd_build *b) {
-    return hd_gather(
-        b, "all", hd_map(b, "rows", hd_argument(b, "xs", hd_array()), &(hd_each){ .fn = twice }));
+static hd_cell lister(hd_build *b, void *ctx) {
+    return hd_build_gather(
+        b, "all",
+        hd_build_map(b, "rows", hd_build_argument(b, "xs", hd_array()), &(hd_each){ .fn = twice }));
 }
 
 static hd_value note_id(hd_tx *tx, hd_value in, void *ctx) {
@@ -13,9 +14,10 @@ static hd_value note_id(hd_tx *tx, hd_value in, void *ctx) {
     return hd_value_at(in, "v");
 }
 
-static hd_cell keyed(hd_build *b) {
-    hd_cell xs = hd_argument(b, "xs", hd_array());
-    return hd_gather(b, "all", hd_map(b, "rows", xs, &(hd_each){ .fn = note_id, .key = "/id" }));
+static hd_cell keyed(hd_build *b, void *ctx) {
+    hd_cell xs = hd_build_argument(b, "xs", hd_array());
+    return hd_build_gather(b, "all",
+                           hd_build_map(b, "rows", xs, &(hd_each){ .fn = note_id, .key = "/id" }));
 }
 
 /* I7 (its live half): one element changes, one row runs; an append runs the new row alone. */
@@ -52,7 +54,7 @@ static bool keep_line(hd_log_entry *entry, void *ctx) {
 static void what_is_no_list_has_no_rows(void **state) {
     char line[200] = "";
     hd_piece p = start_piece("lister", lister);
-    hd_runtime_on_log(rt(), keep_line, line);
+    hd_runtime_set_log(rt(), keep_line, line);
     lab_set_json(l, "lister#/arguments/xs", "null");
     hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
     lab_settle(l);
@@ -157,10 +159,10 @@ static hd_value pair(hd_tx *tx, hd_value in, void *ctx) {
     if (hd_value_number(in) > 8) return hd_object_set(hd_tx_pool(tx), hd_object(), "no", in);
     return hd_array_of(hd_tx_pool(tx), (hd_value[]){ in, in }, 2);
 }
-static hd_cell sieve(hd_build *b) {
-    hd_cell xs = hd_argument(b, "xs", hd_array());
-    hd_cell big = hd_filter(b, "big", xs, &(hd_each){ .fn = is_big });
-    return hd_flat_map(b, "pairs", big, &(hd_each){ .fn = pair });
+static hd_cell sieve(hd_build *b, void *ctx) {
+    hd_cell xs = hd_build_argument(b, "xs", hd_array());
+    hd_cell big = hd_build_filter(b, "big", xs, &(hd_each){ .fn = is_big });
+    return hd_build_flat_map(b, "pairs", big, &(hd_each){ .fn = pair });
 }
 
 static void filter_and_flat_map(void **state) {
@@ -185,13 +187,13 @@ static void filter_and_flat_map(void **state) {
 /* ---- a graph for each row */
 
 static hd_cell row_of_two(hd_build *row, hd_cell element, void *ctx) {
-    hd_cell once = hd_derive(row, "once", element, twice, "once");
-    return hd_derive(row, "again", once, twice, "again");
+    hd_cell once = hd_build_derive(row, "once", element, twice, "once");
+    return hd_build_derive(row, "again", once, twice, "again");
 }
-static hd_cell builder(hd_build *b) {
-    return hd_gather(
-        b, "all",
-        hd_map(b, "rows", hd_argument(b, "xs", hd_array()), &(hd_each){ .build = row_of_two }));
+static hd_cell builder(hd_build *b, void *ctx) {
+    return hd_build_gather(b, "all",
+                           hd_build_map(b, "rows", hd_build_argument(b, "xs", hd_array()),
+                                        &(hd_each){ .build = row_of_two }));
 }
 
 static void a_row_may_be_a_graph(void **state) {
@@ -217,10 +219,10 @@ static hd_value add_up(hd_tx *tx, const hd_value *in, void *ctx) {
     for (hd_iter it = hd_iter_of(list); hd_iter_next(&it);) all += hd_value_number(it.value);
     return hd_double(all);
 }
-static hd_cell adding_up(hd_build *b) {
-    hd_cell xs = hd_argument(b, "xs", hd_array());
-    doubled = hd_map(b, "rows", xs, &(hd_each){ .fn = twice });
-    hd_build_sink(b, "look", hd_lift(b, "sum", add_up, NULL, &doubled, 1), show, NULL);
+static hd_cell adding_up(hd_build *b, void *ctx) {
+    hd_cell xs = hd_build_argument(b, "xs", hd_array());
+    doubled = hd_build_map(b, "rows", xs, &(hd_each){ .fn = twice });
+    hd_build_sink(b, "look", hd_build_lift(b, "sum", add_up, NULL, &doubled, 1), show, NULL);
     return hd_build_status(b) ? (hd_cell){ 0 } : doubled;
 }
 
@@ -238,12 +240,13 @@ static void a_function_reads_the_values_of_a_list(void **state) {
 }
 
 static hd_cell choosing_row(hd_build *row, hd_cell element, void *ctx) {
-    hd_cell yes = hd_derive(row, "yes", element, twice, "yes");
-    hd_cell no = hd_derive(row, "no", element, twice, "no");
-    return hd_if_else(row, "chosen", element, yes, no);
+    hd_cell yes = hd_build_derive(row, "yes", element, twice, "yes");
+    hd_cell no = hd_build_derive(row, "no", element, twice, "no");
+    return hd_build_if_else(row, "chosen", element, yes, no);
 }
-static hd_cell unread(hd_build *b) {
-    return hd_map(b, "rows", hd_argument(b, "xs", hd_array()), &(hd_each){ .build = choosing_row });
+static hd_cell unread(hd_build *b, void *ctx) {
+    return hd_build_map(b, "rows", hd_build_argument(b, "xs", hd_array()),
+                        &(hd_each){ .build = choosing_row });
 }
 
 /* C51, C52: a row runs once when it has been built; then it waits for somebody who follows its link, and

@@ -64,8 +64,8 @@ static hd_cell builtin(hd_build *b, const char *name, bool *there) {
 
 /* ---- patterns */
 
-static hd_cell child(hd_build *b) {
-    hd_cell d = hd_derive(b, "d", hd_argument(b, "x", hd_int(NULL, 1)), twice, NULL);
+static hd_cell child(hd_build *b, void *ctx) {
+    hd_cell d = hd_build_derive(b, "d", hd_build_argument(b, "x", hd_int(NULL, 1)), twice, NULL);
     hd_build_sink(b, "look", d, show, NULL);
     return d;
 }
@@ -86,29 +86,32 @@ static hd_cell row(hd_build *b, hd_cell element, void *ctx) {
     (void)ctx;
     int *own = hd_build_memory(b, "own", sizeof *own);
     if (own) *own = 1; /* ours alone */
-    hd_cell inner = hd_use(b, "used", "child", &(hd_named_cell){ "x", element }, 1);
-    return hd_if_else(b, "chosen", element, inner, hd_constant(b, "none", hd_int(NULL, 0)));
+    hd_cell inner = hd_build_use(b, "used", "child", &(hd_named_cell){ "x", element }, 1);
+    return hd_build_if_else(b, "chosen", element, inner,
+                            hd_build_constant(b, "none", hd_int(NULL, 0)));
 }
 
 static hd_cell derived(hd_build *b, hd_tx *tx, const hd_value *in, void *ctx) {
     (void)tx, (void)ctx;
     hd_cell list = hd_cell_at(hd_build_runtime(b), "main/list");
-    if (!hd_value_is_true(in[0])) return hd_flat_map(b, "pairs", list, &(hd_each){ .fn = pair });
+    if (!hd_value_is_true(in[0]))
+        return hd_build_flat_map(b, "pairs", list, &(hd_each){ .fn = pair });
     builtin(b, "own", &w->derived_own);
-    return hd_filter(b, "odd", list, &(hd_each){ .fn = is_odd, .key = "" });
+    return hd_build_filter(b, "odd", list, &(hd_each){ .fn = is_odd, .key = "" });
 }
 
-static hd_cell parent(hd_build *b) {
-    hd_cell which = hd_argument(b, "which", hd_bool(true));
-    hd_cell list = hd_argument(b, "list", hd_array());
-    hd_cell count = hd_state(b, "count", hd_int(NULL, 0));
-    hd_handle(b, hd_stream(b, "add"), add, NULL, &count, 1);
+static hd_cell parent(hd_build *b, void *ctx) {
+    hd_cell which = hd_build_argument(b, "which", hd_bool(true));
+    hd_cell list = hd_build_argument(b, "list", hd_array());
+    hd_cell count = hd_build_state(b, "count", hd_int(NULL, 0));
+    hd_build_handler(b, hd_build_stream(b, "add"), add, NULL, &count, 1);
     builtin(b, "own", &w->own);
-    hd_cell rows = hd_gather(b, "rows", hd_map(b, "map", list, &(hd_each){ .build = row }));
-    hd_cell some = hd_derive_pattern(b, "some", derived, NULL, &which, 1);
+    hd_cell rows =
+        hd_build_gather(b, "rows", hd_build_map(b, "map", list, &(hd_each){ .build = row }));
+    hd_cell some = hd_build_derive_pattern(b, "some", derived, NULL, &which, 1);
     hd_build_sink(b, "look", some, show, NULL);
     hd_cell in[] = { count, rows };
-    hd_cell total = hd_lift(b, "total", sum, NULL, in, 2);
+    hd_cell total = hd_build_lift(b, "total", sum, NULL, in, 2);
     hd_build_sink(b, "total.look", total, show, NULL);
     return total;
 }
@@ -130,8 +133,8 @@ static void ignore(const hd_failure *failure, void *ctx) { (void)ctx, (void)fail
 
 static hd_status begin(hd_runtime *rt, hd_piece *out) {
     hd_status status = hd_runtime_on_error(rt, ignore, NULL);
-    if (!status) status = hd_pattern_register(rt, "child", "1", child);
-    if (!status) status = hd_pattern_register(rt, "parent", "1", parent);
+    if (!status) status = hd_pattern_register(rt, "child", "1", child, NULL);
+    if (!status) status = hd_pattern_register(rt, "parent", "1", parent, NULL);
     hd_piece_spec spec = { .id = "p", .pattern = "parent" };
     if (!status) status = hd_piece_start(rt, &spec, out, NULL);
     if (!status) status = set(rt, "main/list", "[1, 2, 3]");

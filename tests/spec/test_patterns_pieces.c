@@ -152,8 +152,9 @@ static void a_new_document_that_was_read_is_noticed(void **state) {
 static hd_value fail_always(hd_tx *tx, hd_value in, void *ctx) {
     return hd_failed(hd_tx_fail(tx, HD_FAILED, "no such luck"));
 }
-static hd_cell unlucky(hd_build *b) {
-    hd_cell d = hd_derive(b, "d", hd_argument(b, "x", hd_int(NULL, 1)), fail_always, NULL);
+static hd_cell unlucky(hd_build *b, void *ctx) {
+    hd_cell d =
+        hd_build_derive(b, "d", hd_build_argument(b, "x", hd_int(NULL, 1)), fail_always, NULL);
     hd_build_sink(b, "look", d, show, NULL);
     return d;
 }
@@ -167,7 +168,7 @@ static void an_error_names_its_piece(void **state) {
     char text[200] = "";
     hd_piece p;
     hd_runtime_on_error(rt(), note_failure, text);
-    hd_pattern_register(rt(), "unlucky", NULL, unlucky);
+    hd_pattern_register(rt(), "unlucky", NULL, unlucky, NULL);
     hd_piece_start(rt(), &(hd_piece_spec){ .id = "u", .pattern = "unlucky" }, &p, NULL);
     lab_settle(l);
     assert_string_equal(text, "main: no such luck in main:u:d of u (unlucky)");
@@ -181,16 +182,16 @@ static hd_status add(hd_tx *tx, const hd_event *event, void *ctx) {
     return hd_tx_set_int(
         tx, count, hd_value_as_int(hd_tx_get(tx, count), 0) + hd_value_as_int(event->payload, 1));
 }
-static hd_cell counter(hd_build *b) {
-    hd_cell count = hd_state(b, "count", hd_int(NULL, 5));
-    hd_handle(b, hd_stream(b, "add"), add, NULL, &count, 1);
-    return hd_derive(b, "d", count, twice, NULL);
+static hd_cell counter(hd_build *b, void *ctx) {
+    hd_cell count = hd_build_state(b, "count", hd_int(NULL, 5));
+    hd_build_handler(b, hd_build_stream(b, "add"), add, NULL, &count, 1);
+    return hd_build_derive(b, "d", count, twice, NULL);
 }
 
 /* Seed 000, event handlers: state is kept, handlers write it, and go with the piece. */
 static void handlers_write_the_state_of_a_piece(void **state) {
     hd_piece p;
-    hd_pattern_register(rt(), "counter", "1", counter);
+    hd_pattern_register(rt(), "counter", "1", counter, NULL);
     hd_piece_spec spec = { .id = "counter", .pattern = "counter" };
     assert_int_equal(hd_piece_start(rt(), &spec, &p, NULL), HD_OK);
     hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
@@ -215,9 +216,9 @@ static hd_status poke(hd_tx *tx, const hd_event *event, void *ctx) {
     hd_tx_log(tx, HD_LOG_INFO, "ouch");
     return hd_tx_fail(tx, HD_FAILED, "not today");
 }
-static hd_cell touchy(hd_build *b) {
-    hd_handle(b, hd_stream(b, "poke"), poke, NULL, NULL, 0);
-    return hd_state(b, "calm", hd_bool(true));
+static hd_cell touchy(hd_build *b, void *ctx) {
+    hd_build_handler(b, hd_build_stream(b, "poke"), poke, NULL, NULL, 0);
+    return hd_build_state(b, "calm", hd_bool(true));
 }
 static bool note_piece(hd_log_entry *entry, void *ctx) {
     snprintf(ctx, 32, "%s", entry->piece);
@@ -229,8 +230,8 @@ static void an_error_in_a_handler_names_its_piece(void **state) {
     char text[200] = "", logged[32] = "";
     hd_piece p;
     hd_runtime_on_error(rt(), note_failure, text);
-    hd_runtime_on_log(rt(), note_piece, logged);
-    hd_pattern_register(rt(), "touchy", NULL, touchy);
+    hd_runtime_set_log(rt(), note_piece, logged);
+    hd_pattern_register(rt(), "touchy", NULL, touchy, NULL);
     hd_piece_start(rt(), &(hd_piece_spec){ .id = "t", .pattern = "touchy" }, &p, NULL);
     lab_settle(l);
     assert_int_equal(hd_event_send(rt(), hd_piece_cell(rt(), p, "poke"), hd_null(), NULL), HD_OK);
@@ -260,7 +261,7 @@ static hd_cell launcher(void) {
     hd_handler handler;
     hd_cell stream = hd_cell_at(rt(), "main/launch");
     hd_handler_spec spec = { .stream = stream, .fn = launch, .reads_nothing = true };
-    hd_pattern_register(rt(), "watcher", "1", watcher);
+    hd_pattern_register(rt(), "watcher", "1", watcher, NULL);
     assert_int_equal(hd_handler_register(rt(), &spec, &handler), HD_OK);
     outcome_status = HD_PENDING;
     return stream;
@@ -359,7 +360,7 @@ static void a_launch_into_another_space_has_one_receipt(void **state) {
     hd_cell stream = hd_cell_at(rt(), "main/launch");
     hd_handler_spec spec = { .stream = stream, .fn = launch_elsewhere, .reads_nothing = true };
     hd_send_options options = { .id = "once", .done = told };
-    hd_pattern_register(rt(), "watcher", "1", watcher);
+    hd_pattern_register(rt(), "watcher", "1", watcher, NULL);
     assert_int_equal(hd_handler_register(rt(), &spec, &handler), HD_OK);
     for (int64_t i = 5; i < 7; i++) {
         assert_int_equal(hd_event_send(rt(), stream, hd_int(NULL, i), &options), HD_OK);
@@ -415,7 +416,7 @@ static void a_gated_launch_begins_with_its_confirmation(void **state) {
 static hd_piece launch_in_vain(void) {
     hd_tx *tx;
     hd_piece p;
-    hd_pattern_register(rt(), "watcher", "1", watcher);
+    hd_pattern_register(rt(), "watcher", "1", watcher, NULL);
     lab_set(l, "there", 1);
     hd_runtime_sync(rt());
     hd_tx_begin(rt(), &tx);
@@ -452,7 +453,7 @@ static void a_refused_commit_takes_its_piece_along(void **state) {
 static void an_aborted_transaction_launches_nothing(void **state) {
     hd_tx *tx;
     hd_piece p;
-    hd_pattern_register(rt(), "watcher", "1", watcher);
+    hd_pattern_register(rt(), "watcher", "1", watcher, NULL);
     hd_tx_begin(rt(), &tx);
     assert_int_equal(
         hd_tx_launch_piece(tx, &(hd_piece_spec){ .id = "x", .pattern = "watcher" }, &p), HD_OK);
@@ -471,7 +472,7 @@ static hd_status relaunch(hd_tx *tx, void *ctx) {
 
 /* An effect that relaunches a piece yields one piece. */
 static void an_effect_that_relaunches_yields_one_piece(void **state) {
-    hd_pattern_register(rt(), "watcher", "1", watcher);
+    hd_pattern_register(rt(), "watcher", "1", watcher, NULL);
     hd_effect(rt(), "relaunch", relaunch, NULL);
     lab_idle(l);
     assert_ran(l, "effect twice show");

@@ -36,7 +36,7 @@ static int tear_down(void **state) {
 }
 
 static hd_status try_to_start(const char *id, hd_pattern_fn fn, hd_piece parent, hd_piece *out) {
-    assert_int_equal(hd_pattern_register(w->rt, id, "1", fn), HD_OK);
+    assert_int_equal(hd_pattern_register(w->rt, id, "1", fn, NULL), HD_OK);
     return hd_piece_start(w->rt, &(hd_piece_spec){ .id = id, .pattern = id, .parent = parent }, out,
                           NULL);
 }
@@ -58,8 +58,8 @@ static hd_value same(hd_tx *tx, hd_value in, void *ctx) {
     return in;
 }
 
-static hd_cell plain(hd_build *b) {
-    return hd_derive(b, "d", hd_argument(b, "x", hd_int(NULL, 1)), same, NULL);
+static hd_cell plain(hd_build *b, void *ctx) {
+    return hd_build_derive(b, "d", hd_build_argument(b, "x", hd_int(NULL, 1)), same, NULL);
 }
 
 /* ---- stopping */
@@ -90,9 +90,9 @@ static void stop_all_of_them(void *ctx) {
     assert_int_not_equal(hd_piece_remove(w->rt, w->piece), HD_OK);
 }
 
-static hd_cell last_words(hd_build *b) {
+static hd_cell last_words(hd_build *b, void *ctx) {
     hd_build_on_stop(b, stop_all_of_them, NULL);
-    return plain(b);
+    return plain(b, ctx);
 }
 
 static void a_piece_that_is_stopped_stops_itself_and_others(void **state) {
@@ -113,9 +113,9 @@ static void start_again(void *ctx) {
         hd_piece_start(w->rt, &(hd_piece_spec){ .id = "a", .pattern = "a" }, &w->other, NULL);
 }
 
-static hd_cell phoenix(hd_build *b) {
+static hd_cell phoenix(hd_build *b, void *ctx) {
     hd_build_on_stop(b, start_again, NULL);
-    return plain(b);
+    return plain(b, ctx);
 }
 
 static void a_piece_that_is_stopped_starts_itself_again(void **state) {
@@ -130,12 +130,12 @@ static void a_piece_that_is_stopped_starts_itself_again(void **state) {
     assert_false(runs("a"));
 }
 
-static hd_cell hasty(hd_build *b) {
-    hd_cell d = plain(b);
+static hd_cell hasty(hd_build *b, void *ctx) {
+    hd_cell d = plain(b, ctx);
     hd_piece_stop(w->rt, hd_piece_find(w->rt, "main", "a"));
     hd_piece_stop(w->rt, hd_piece_find(w->rt, "main", "parent"));
     w->status = hd_piece_remove(w->rt, hd_piece_find(w->rt, "main", "a"));
-    return hd_derive(b, "e", d, same, NULL);
+    return hd_build_derive(b, "e", d, same, NULL);
 }
 
 static void a_pattern_stops_the_piece_that_it_builds(void **state) {
@@ -225,7 +225,7 @@ static void a_piece_that_waits_for_its_launch_can_be_started(void **state) {
     (void)state;
     hd_tx *tx;
     hd_piece_spec spec = { .id = "a", .pattern = "a", .after_commit = true };
-    assert_int_equal(hd_pattern_register(w->rt, "a", "1", plain), HD_OK);
+    assert_int_equal(hd_pattern_register(w->rt, "a", "1", plain, NULL), HD_OK);
     assert_int_equal(hd_tx_begin(w->rt, &tx), HD_OK);
     assert_int_equal(hd_tx_launch_piece(tx, &spec, &w->piece), HD_OK);
     assert_int_equal(hd_tx_commit(tx, NULL, NULL), HD_OK);
@@ -249,14 +249,14 @@ static hd_value no_value(hd_tx *tx, hd_value in, void *ctx) {
 static void look(hd_value v, void *ctx) { (void)ctx, (void)v; }
 static hd_cell bad_row_seen(hd_build *b, hd_cell element, void *ctx) {
     (void)ctx;
-    hd_cell d = hd_derive(b, "bad", element, no_value, NULL);
+    hd_cell d = hd_build_derive(b, "bad", element, no_value, NULL);
     hd_build_sink(b, "look", d, look, NULL);
     return d;
 }
-static hd_cell bad_list(hd_build *b) {
-    hd_cell list = hd_argument(b, "list", hd_array());
-    hd_cell rows = hd_map(b, "rows", list, &(hd_each){ .build = bad_row_seen });
-    hd_build_sink(b, "all", hd_gather(b, "gathered", rows), look, NULL);
+static hd_cell bad_list(hd_build *b, void *ctx) {
+    hd_cell list = hd_build_argument(b, "list", hd_array());
+    hd_cell rows = hd_build_map(b, "rows", list, &(hd_each){ .build = bad_row_seen });
+    hd_build_sink(b, "all", hd_build_gather(b, "gathered", rows), look, NULL);
     return rows;
 }
 
@@ -273,7 +273,7 @@ static void an_error_handler_stops_the_piece_that_failed(void **state) {
 
 /* ---- names */
 
-static hd_cell uses_itself(hd_build *b) { return hd_use(b, "u", "a", NULL, 0); }
+static hd_cell uses_itself(hd_build *b, void *ctx) { return hd_build_use(b, "u", "a", NULL, 0); }
 
 static void a_pattern_that_uses_itself_is_refused(void **state) {
     (void)state;
@@ -290,8 +290,8 @@ static void a_name_that_is_none_does_not_take_the_others_away(void **state) {
     assert_int_not_equal(hd_piece_cell(w->rt, w->piece, "d").id, 0);
 }
 
-static hd_cell nameless(hd_build *b) {
-    return hd_derive(b, "", hd_argument(b, "x", hd_int(NULL, 1)), same, NULL);
+static hd_cell nameless(hd_build *b, void *ctx) {
+    return hd_build_derive(b, "", hd_build_argument(b, "x", hd_int(NULL, 1)), same, NULL);
 }
 
 static void a_primitive_without_a_name_does_not_write_the_piece(void **state) {
@@ -299,9 +299,9 @@ static void a_primitive_without_a_name_does_not_write_the_piece(void **state) {
     assert_int_equal(try_to_start("a", nameless, (hd_piece){ 0, 0 }, &w->piece), HD_USAGE);
 }
 
-static hd_cell long_map(hd_build *b) {
-    hd_cell list = hd_argument(b, "list", hd_array());
-    return hd_map(b, w->name, list, &(hd_each){ .fn = same, .key = "" });
+static hd_cell long_map(hd_build *b, void *ctx) {
+    hd_cell list = hd_build_argument(b, "list", hd_array());
+    return hd_build_map(b, w->name, list, &(hd_each){ .fn = same, .key = "" });
 }
 
 static void a_name_that_is_too_long_is_refused(void **state) {
@@ -310,21 +310,21 @@ static void a_name_that_is_too_long_is_refused(void **state) {
     assert_int_equal(try_to_start("a", long_map, (hd_piece){ 0, 0 }, &w->piece), HD_LIMIT);
 }
 
-static hd_cell two_of_a_name(hd_build *b) {
-    hd_cell x = hd_argument(b, "x", hd_int(NULL, 1));
-    hd_cell d = hd_derive(b, "d", x, same, NULL);
-    hd_use(b, "d", "used", NULL, 0);
+static hd_cell two_of_a_name(hd_build *b, void *ctx) {
+    hd_cell x = hd_build_argument(b, "x", hd_int(NULL, 1));
+    hd_cell d = hd_build_derive(b, "d", x, same, NULL);
+    hd_build_use(b, "d", "used", NULL, 0);
     return d;
 }
-static hd_cell two_of_a_name_reversed(hd_build *b) {
-    hd_cell x = hd_argument(b, "x", hd_int(NULL, 1));
-    hd_use(b, "d", "used", NULL, 0);
-    return hd_derive(b, "d", x, same, NULL);
+static hd_cell two_of_a_name_reversed(hd_build *b, void *ctx) {
+    hd_cell x = hd_build_argument(b, "x", hd_int(NULL, 1));
+    hd_build_use(b, "d", "used", NULL, 0);
+    return hd_build_derive(b, "d", x, same, NULL);
 }
 
 static void a_pattern_that_is_used_has_a_name_of_its_own(void **state) {
     (void)state;
-    assert_int_equal(hd_pattern_register(w->rt, "used", "1", plain), HD_OK);
+    assert_int_equal(hd_pattern_register(w->rt, "used", "1", plain, NULL), HD_OK);
     assert_int_equal(try_to_start("a", two_of_a_name, (hd_piece){ 0, 0 }, &w->piece), HD_USAGE);
     assert_int_equal(try_to_start("b", two_of_a_name_reversed, (hd_piece){ 0, 0 }, &w->piece),
                      HD_USAGE);
@@ -341,7 +341,7 @@ static void a_piece_is_removed_whatever_its_space_is_called(void **state) {
     int count = 0;
     memset(w->name, 's', 300);
     hd_piece_spec spec = { .space = w->name, .id = "a", .pattern = "a" };
-    assert_int_equal(hd_pattern_register(w->rt, "a", "1", plain), HD_OK);
+    assert_int_equal(hd_pattern_register(w->rt, "a", "1", plain, NULL), HD_OK);
     assert_int_equal(hd_piece_start(w->rt, &spec, &w->piece, NULL), HD_OK);
     hd_sink(w->rt, hd_piece_result(w->rt, w->piece), look, NULL);
     assert_int_equal(hd_runtime_settle(w->rt), HD_OK);
@@ -354,22 +354,22 @@ static void a_piece_is_removed_whatever_its_space_is_called(void **state) {
     assert_int_equal(count, 0);
 }
 
-static hd_cell sink_of_none(hd_build *b) {
-    hd_cell x = hd_argument(b, "x", hd_int(NULL, 1));
+static hd_cell sink_of_none(hd_build *b, void *ctx) {
+    hd_cell x = hd_build_argument(b, "x", hd_int(NULL, 1));
     hd_build_sink(b, "look", x, NULL, NULL);
     return x;
 }
-static hd_cell pattern_of_none(hd_build *b) {
-    hd_cell x = hd_argument(b, "x", hd_int(NULL, 1));
-    return hd_derive_pattern(b, "p", NULL, NULL, &x, 1);
+static hd_cell pattern_of_none(hd_build *b, void *ctx) {
+    hd_cell x = hd_build_argument(b, "x", hd_int(NULL, 1));
+    return hd_build_derive_pattern(b, "p", NULL, NULL, &x, 1);
 }
-static hd_cell node_of_none(hd_build *b) {
+static hd_cell node_of_none(hd_build *b, void *ctx) {
     hd_build_node(b, &(hd_node_spec){ .name = "n", .output = hd_build_cell(b, "n") });
     return hd_build_cell(b, "n");
 }
 
-static hd_cell list_of_none(hd_build *b) {
-    return hd_map(b, "m", hd_argument(b, "x", hd_array()), NULL);
+static hd_cell list_of_none(hd_build *b, void *ctx) {
+    return hd_build_map(b, "m", hd_build_argument(b, "x", hd_array()), NULL);
 }
 
 static void a_primitive_without_a_function_is_refused(void **state) {

@@ -42,10 +42,10 @@ static void a_sink_is_an_effect(void **state) {
     assert_ran(l, "");
 }
 
-static hd_cell computing(hd_build *b) {
+static hd_cell computing(hd_build *b, void *ctx) {
     hd_cell in[] = { hd_cell_at(rt(), "main/n"), hd_cell_at(rt(), "main/m") };
-    hd_cell lifted = hd_lift(b, "lifted", sum, NULL, in, 2);
-    return hd_derive(b, "derived", lifted, twice, "derive");
+    hd_cell lifted = hd_build_lift(b, "lifted", sum, NULL, in, 2);
+    return hd_build_derive(b, "derived", lifted, twice, "derive");
 }
 
 /* A computation: it writes its output cell, and runs only when an effect needs that. */
@@ -80,7 +80,7 @@ static void lift_and_derive_are_computations(void **state) {
     assert_ran(l, "sum derive see");
     assert_json(l, "main/computing/lifted", "7.0");
     assert_json(l, "main/computing/derived", "14.0");
-    hd_node_cancel(rt(), sink);
+    hd_node_unregister(rt(), sink);
     lab_set(l, "m", 5);
     lab_settle(l);
     assert_ran(l, ""); /* it stays invalid until somebody looks again */
@@ -94,10 +94,10 @@ static hd_status add(hd_tx *tx, const hd_event *event, void *ctx) {
     double now = hd_value_number(hd_tx_get(tx, count));
     return hd_tx_set_double(tx, count, now + hd_value_number(event->payload));
 }
-static hd_cell counting(hd_build *b) {
-    hd_cell count = hd_state(b, "count", hd_int(NULL, 0));
-    hd_handle(b, hd_stream(b, "add"), add, NULL, &count, 1);
-    return hd_derive(b, "d", count, twice, "derive");
+static hd_cell counting(hd_build *b, void *ctx) {
+    hd_cell count = hd_build_state(b, "count", hd_int(NULL, 0));
+    hd_build_handler(b, hd_build_stream(b, "add"), add, NULL, &count, 1);
+    return hd_build_derive(b, "d", count, twice, "derive");
 }
 
 /* event handlers | Effect (one-time) | responds to user events: once for each, never for a change */
@@ -125,10 +125,10 @@ static void a_handler_runs_once_for_an_event(void **state) {
 
 /* ---- ifElse, in the settle loop's example */
 
-static hd_cell branches(hd_build *b) {
-    hd_cell a = hd_derive(b, "a", hd_cell_at(rt(), "main/n"), twice, "branch_a");
-    hd_cell other = hd_derive(b, "b", hd_cell_at(rt(), "main/m"), twice, "branch_b");
-    return hd_if_else(b, "result", hd_cell_at(rt(), "main/condition"), a, other);
+static hd_cell branches(hd_build *b, void *ctx) {
+    hd_cell a = hd_build_derive(b, "a", hd_cell_at(rt(), "main/n"), twice, "branch_a");
+    hd_cell other = hd_build_derive(b, "b", hd_cell_at(rt(), "main/m"), twice, "branch_b");
+    return hd_build_if_else(b, "result", hd_cell_at(rt(), "main/condition"), a, other);
 }
 
 /* The condition changes, and the branch that it now means is out of date: that runs, and whoever looks sees
@@ -161,11 +161,11 @@ static hd_cell generate(hd_build *b, hd_tx *tx, const hd_value *in, void *ctx) {
     hd_cell of[] = { hd_cell_at(rt(), "main/x"), hd_cell_at(rt(), "main/y") };
     lab_note(l, "generate");
     bool big = hd_value_number(in[0]) > 100;
-    return hd_lift(b, big ? other : plain, multiply, big ? other : plain, of, 2);
+    return hd_build_lift(b, big ? other : plain, multiply, big ? other : plain, of, 2);
 }
-static hd_cell multiply_generator(hd_build *b) {
+static hd_cell multiply_generator(hd_build *b, void *ctx) {
     hd_cell in[] = { hd_cell_at(rt(), "main/x"), hd_cell_at(rt(), "main/y") };
-    return hd_derive_pattern(b, "generated", generate, NULL, in, 2);
+    return hd_build_derive_pattern(b, "generated", generate, NULL, in, 2);
 }
 
 static hd_piece start_generator(void) {

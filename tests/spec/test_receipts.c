@@ -456,7 +456,7 @@ static void messages_leave_after_the_commit_at_least_once(void **state) {
     lab *l = lab_start();
     hd_runtime *rt = lab_runtime_now(l);
     post_office o = { .says = HD_BUSY };
-    assert_status(hd_channel_open(rt, "main", "mail", deliver, &o), HD_OK);
+    assert_status(hd_channel_register(rt, "main", "mail", deliver, &o), HD_OK);
     lab_handle(l, .stream = "buy", .reads = "hot", .body = send_mail);
     lab_cut(lab_on(l, "a"));
     lab_fire(l, "buy", "\"hello\"", NULL);
@@ -491,7 +491,7 @@ static void messages_left_behind_are_delivered_by_the_next_program(void **state)
     sync_now(l);
     assert_int_equal(o.calls, 0);
     lab_on(l, "b");
-    assert_status(hd_channel_open(lab_runtime_now(l), "main", "mail", deliver, &o), HD_OK);
+    assert_status(hd_channel_register(lab_runtime_now(l), "main", "mail", deliver, &o), HD_OK);
     lab_idle(l);
     assert_int_equal(o.calls, 1);
     sync_now(l);

@@ -191,7 +191,7 @@ static void the_diagnosis_finds_pairs(void **state) {
     heard h = { 0 };
     diagnosed d = { "" };
     dice = 0;
-    hd_runtime_on_telemetry(rt(), note_telemetry, &h);
+    hd_runtime_set_telemetry(rt(), note_telemetry, &h);
     assert_status(hd_diagnosis_start(rt()), HD_OK);
     lab_set(l, "n", 1);
     lab_compute(l, "dice", "n", throw_dice);
@@ -241,7 +241,7 @@ static void a_recheck_releases_what_it_does_not_need(void **state) {
     lab_settle(l);
     assert_int_equal(made, 2);
     assert_int_equal(released, 1);
-    hd_node_cancel(rt(), hd_node_find(rt(), "parent/child"));
+    hd_node_unregister(rt(), hd_node_find(rt(), "parent/child"));
     assert_int_equal(released, 2);
 }
 

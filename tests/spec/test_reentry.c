@@ -70,7 +70,7 @@ static hd_status look(hd_tx *tx, void *ctx) {
 
 static void cancel_failed(const hd_failure *failure, void *ctx) {
     world *w = ctx;
-    hd_node_cancel(w->rt, failure->node);
+    hd_node_unregister(w->rt, failure->node);
     snprintf(w->seen, sizeof w->seen, "%s", failure->action);
 }
 
@@ -99,7 +99,7 @@ static void an_error_handler_cancels_the_node_that_failed(void **state) {
 static hd_status suspend_and_cancel(hd_tx *tx, void *ctx) {
     world *w = ctx;
     assert_int_equal(hd_tx_suspend(tx, &w->run), HD_OK);
-    hd_node_cancel(w->rt, w->node);
+    hd_node_unregister(w->rt, w->node);
     return HD_PENDING;
 }
 
@@ -149,7 +149,7 @@ static hd_status count_up(hd_tx *tx, const hd_event *event, void *ctx) {
 
 static hd_status leave_then_count_up(hd_tx *tx, const hd_event *event, void *ctx) {
     world *w = *(world **)ctx;
-    hd_handler_remove(w->rt, w->handler);
+    hd_handler_unregister(w->rt, w->handler);
     assert_int_equal(w->released, 0);
     return count_up(tx, event, ctx);
 }
@@ -197,20 +197,20 @@ static void a_handler_hands_over_to_another(void **state) {
 static hd_status leave_while_syncing(hd_presync *sync, const hd_event *event, void *ctx) {
     world *w = *(world **)ctx;
     (void)sync, (void)event;
-    hd_handler_remove(w->rt, w->handler);
+    hd_handler_unregister(w->rt, w->handler);
     return (*(world **)ctx)->rt ? HD_OK : HD_USAGE; /* ctx is still there */
 }
 
 static hd_status leave_in_preflight(hd_tx *tx, const hd_event *event, void *ctx) {
     world *w = *(world **)ctx;
     (void)tx, (void)event;
-    hd_handler_remove(w->rt, w->handler);
+    hd_handler_unregister(w->rt, w->handler);
     return (*(world **)ctx)->rt ? HD_OK : HD_USAGE;
 }
 
 static void leave_when_traced(const hd_event_trace *trace, void *ctx) {
     world *w = ctx;
-    hd_handler_remove(w->rt, w->handler);
+    hd_handler_unregister(w->rt, w->handler);
     snprintf(w->seen, sizeof w->seen, "%s", trace->handler);
 }
 
@@ -248,7 +248,7 @@ static void a_handler_removed_by_the_trace_of_its_preflight_does_not_run(void **
     world w = open_world();
     hd_handler_spec spec = spec_of(&w, count_up);
     handle(&w, &spec);
-    assert_int_equal(hd_runtime_trace_events(w.rt, leave_when_traced, &w), HD_OK);
+    assert_int_equal(hd_runtime_set_event_trace(w.rt, leave_when_traced, &w), HD_OK);
     expect_nobody(&w);
     assert_string_equal(w.seen, spec.name);
 }
@@ -260,7 +260,7 @@ static hd_status refuse(hd_tx *tx, const hd_event *event, void *ctx) {
 
 static void remove_failed(const hd_failure *failure, void *ctx) {
     world *w = ctx;
-    hd_handler_remove(w->rt, w->handler);
+    hd_handler_unregister(w->rt, w->handler);
     snprintf(w->seen, sizeof w->seen, "%s", failure->action);
 }
 
@@ -314,8 +314,8 @@ static void a_payload_is_checked_against_the_schema_of_whoever_takes_over(void *
     assert_int_equal(w.told, 1);
     assert_int_equal(w.outcome, HD_MISMATCH);
     assert_int_equal(w.runs, 0);
-    hd_schema_free(any);
-    hd_schema_free(number);
+    hd_schema_close(any);
+    hd_schema_close(number);
     hd_close(w.rt);
 }
 
@@ -417,7 +417,7 @@ static hd_status count(hd_tx *tx, void *ctx) {
 
 static void cancel_violator(const hd_violation *violation, void *ctx) {
     world *w = ctx;
-    hd_node_cancel(w->rt, violation->node);
+    hd_node_unregister(w->rt, violation->node);
     snprintf(w->seen, sizeof w->seen, "%s", violation->action);
     w->told++;
 }
@@ -571,8 +571,9 @@ static hd_value refuse_value(hd_tx *tx, hd_value in, void *ctx) {
 
 static void ignore_value(hd_value v, void *ctx) { (void)ctx, (void)v; }
 
-static hd_cell faulty(hd_build *b) {
-    hd_cell d = hd_derive(b, "d", hd_argument(b, "x", hd_int(NULL, 1)), refuse_value, NULL);
+static hd_cell faulty(hd_build *b, void *ctx) {
+    hd_cell d =
+        hd_build_derive(b, "d", hd_build_argument(b, "x", hd_int(NULL, 1)), refuse_value, NULL);
     hd_build_sink(b, "look", d, ignore_value, NULL);
     return d;
 }
@@ -592,7 +593,8 @@ static void an_error_handler_stops_the_piece_that_failed(void **state) {
     hd_error error;
     assert_int_equal(hd_runtime_on_error(w.rt, stop_piece, &w), HD_OK);
     assert_int_equal(
-        hd_pattern_register(w.rt, "a pattern with a long name of its own", "1", faulty), HD_OK);
+        hd_pattern_register(w.rt, "a pattern with a long name of its own", "1", faulty, NULL),
+        HD_OK);
     hd_piece_spec spec = { .id = "a piece with a long name of its own",
                            .pattern = "a pattern with a long name of its own" };
     assert_int_equal(hd_piece_start(w.rt, &spec, &piece, &error), HD_OK);

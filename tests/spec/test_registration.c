@@ -224,7 +224,7 @@ static void an_old_handle_is_harmless(void **state) {
     assert_int_equal(hd_node_request(rt, old), HD_NOT_FOUND);
     assert_int_equal(hd_node_promote(rt, old), HD_NOT_FOUND);
     assert_int_equal(hd_node_set_debounce(rt, old, 5), HD_NOT_FOUND);
-    hd_node_cancel(rt, old);
+    hd_node_unregister(rt, old);
     assert_true(hd_node_exists(rt, young));
     assert_int_equal(hd_node_find(rt, "x").id, 0);
     assert_int_equal(hd_node_find(rt, "y").id, young.id);
@@ -244,7 +244,7 @@ static void register_and_cancel_many(hd_cell *n) {
         nodes[i] = hd_effect(rt, name, read_n, n);
     }
     lab_settle(l);
-    for (int i = 0; i < 200; i++) hd_node_cancel(rt, nodes[i]);
+    for (int i = 0; i < 200; i++) hd_node_unregister(rt, nodes[i]);
     lab_settle(l);
 }
 
@@ -355,7 +355,7 @@ static hd_status slide(lab_node *self, hd_tx *tx) {
     hd_runtime *rt = lab_rt(self->at);
     lab_tx_number(self, tx, "n");
     int row = w->slides++ % WINDOW;
-    hd_node_cancel(rt, w->rows[row]);
+    hd_node_unregister(rt, w->rows[row]);
     w->rows[row] = hd_effect(rt, NULL, read_n, &w->n);
     return HD_OK;
 }

@@ -24,20 +24,20 @@ static hd_cell build_some(hd_build *b, hd_tx *tx, const hd_value *in, void *ctx)
     char name[16];
     for (int64_t i = 0; i < n; i++) {
         snprintf(name, sizeof name, "d%d", (int)i);
-        cells[i] = hd_derive(b, name, hd_cell_at(rt(), "main/n"), times_ten, NULL);
+        cells[i] = hd_build_derive(b, name, hd_cell_at(rt(), "main/n"), times_ten, NULL);
     }
-    return hd_lift(b, "all", add, (void *)(uintptr_t)n, cells, (size_t)n);
+    return hd_build_lift(b, "all", add, (void *)(uintptr_t)n, cells, (size_t)n);
 }
 
-static hd_cell some(hd_build *b) {
+static hd_cell some(hd_build *b, void *ctx) {
     hd_cell n = hd_cell_at(rt(), "main/n");
-    return hd_derive_pattern(b, "some", build_some, NULL, &n, 1);
+    return hd_build_derive_pattern(b, "some", build_some, NULL, &n, 1);
 }
 
 static hd_piece p;
 static void begin(hd_pattern_fn fn) {
     hd_error error;
-    assert_int_equal(hd_pattern_register(rt(), "p", "1", fn), HD_OK);
+    assert_int_equal(hd_pattern_register(rt(), "p", "1", fn, NULL), HD_OK);
     if (hd_piece_start(rt(), &(hd_piece_spec){ .id = "p", .pattern = "p" }, &p, &error))
         fail_msg("%s", error.message);
 }
@@ -66,8 +66,8 @@ static void a_piece_that_is_started_again_shows_its_input_of_now(void **state) {
     assert_true(result() == 30);
 }
 
-static hd_cell plain(hd_build *b) {
-    hd_cell d = hd_derive(b, "d", hd_cell_at(rt(), "main/n"), twice, NULL);
+static hd_cell plain(hd_build *b, void *ctx) {
+    hd_cell d = hd_build_derive(b, "d", hd_cell_at(rt(), "main/n"), twice, NULL);
     hd_build_sink(b, "look", d, show, NULL);
     return d;
 }
@@ -118,10 +118,10 @@ static hd_value price(hd_tx *tx, hd_value in, void *ctx) {
     return hd_value_at(in, "price");
 }
 
-static hd_cell prices(hd_build *b) {
-    hd_cell rows =
-        hd_map(b, "rows", hd_cell_at(rt(), "main/items"), &(hd_each){ .fn = price, .key = "/id" });
-    hd_cell all = hd_gather(b, "all", rows);
+static hd_cell prices(hd_build *b, void *ctx) {
+    hd_cell rows = hd_build_map(b, "rows", hd_cell_at(rt(), "main/items"),
+                                &(hd_each){ .fn = price, .key = "/id" });
+    hd_cell all = hd_build_gather(b, "all", rows);
     hd_build_sink(b, "look", all, show, NULL);
     return all;
 }
@@ -149,8 +149,8 @@ static void rows_that_left_and_came_back_do_not_run_at_the_next_start(void **sta
 
 /* ---- one's own commits */
 
-static hd_cell of_left(hd_build *b) {
-    hd_cell d = hd_derive(b, "d", hd_cell_at(rt(), "main/doc#/left"), twice, NULL);
+static hd_cell of_left(hd_build *b, void *ctx) {
+    hd_cell d = hd_build_derive(b, "d", hd_cell_at(rt(), "main/doc#/left"), twice, NULL);
     hd_build_sink(b, "look", d, show, NULL);
     return d;
 }
@@ -182,8 +182,8 @@ static hd_value moody(hd_tx *tx, hd_value in, void *ctx) {
     lab_note(l, "moody");
     return ill ? hd_failed(HD_FAILED) : hd_double(hd_value_number(in));
 }
-static hd_cell moodily(hd_build *b) {
-    hd_cell d = hd_derive(b, "d", hd_cell_at(rt(), "main/n"), moody, NULL);
+static hd_cell moodily(hd_build *b, void *ctx) {
+    hd_cell d = hd_build_derive(b, "d", hd_cell_at(rt(), "main/n"), moody, NULL);
     hd_build_sink(b, "look", d, show, NULL);
     return d;
 }
@@ -263,8 +263,8 @@ static void gates_are_what_was_registered_then_what_was_set(void **state) {
     assert_gates(0, 70);
     again_with(300);
     assert_gates(0, 70);
-    hd_node_cancel(rt(), computation);
-    hd_node_cancel(rt(), effect);
+    hd_node_unregister(rt(), computation);
+    hd_node_unregister(rt(), effect);
     add_gated(); /* they are others */
     again_with(300);
     assert_gates(300, 0);

@@ -47,7 +47,7 @@ static void register_two(const code *c) {
                           .reads = &declared,
                           .read_count = 1 };
     assert_int_equal(hd_node_register(rt(), &spec, &node), HD_OK);
-    hd_schema_free(schema);
+    hd_schema_close(schema);
 }
 
 /* One life of the program. What ran in it. */
@@ -133,10 +133,10 @@ static void a_node_that_is_new_runs_alone(void **state) {
     assert_ran(l, "show");
 }
 
-static hd_cell pair(hd_build *b) {
+static hd_cell pair(hd_build *b, void *ctx) {
     hd_cell x = hd_cell_at(rt(), "main/x");
-    hd_build_sink(b, "look", hd_derive(b, "left", x, twice, "left"), show, NULL);
-    if (more) hd_build_sink(b, "see", hd_derive(b, "right", x, twice, "right"), show, NULL);
+    hd_build_sink(b, "look", hd_build_derive(b, "left", x, twice, "left"), show, NULL);
+    if (more) hd_build_sink(b, "see", hd_build_derive(b, "right", x, twice, "right"), show, NULL);
     return x;
 }
 

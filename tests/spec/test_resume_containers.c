@@ -50,16 +50,17 @@ static hd_value prices_of(hd_tx *tx, hd_value in, void *ctx) {
     return out;
 }
 
-static hd_cell containers(hd_build *b) {
+static hd_cell containers(hd_build *b, void *ctx) {
     hd_cell items = hd_cell_at(rt(), "main/items");
     hd_each each = { .fn = price, .key = now->key };
-    hd_cell rows = hd_map(b, "rows", items, &each);
+    hd_cell rows = hd_build_map(b, "rows", items, &each);
     each.fn = is_dear;
-    hd_cell dear = hd_filter(b, "dear", items, &each);
+    hd_cell dear = hd_build_filter(b, "dear", items, &each);
     each.fn = price_twice;
-    hd_cell flat = hd_flat_map(b, "flat", items, &each);
-    hd_build_sink(b, "see_all", hd_gather(b, "all", rows), see, "all");
-    hd_build_sink(b, "see_dear", hd_derive(b, "dear_prices", dear, prices_of, NULL), see, "dear");
+    hd_cell flat = hd_build_flat_map(b, "flat", items, &each);
+    hd_build_sink(b, "see_all", hd_build_gather(b, "all", rows), see, "all");
+    hd_build_sink(b, "see_dear", hd_build_derive(b, "dear_prices", dear, prices_of, NULL), see,
+                  "dear");
     hd_build_sink(b, "see_flat", flat, see, "flat");
     return rows;
 }
@@ -70,7 +71,7 @@ static void begin_version(const char *version) {
     hd_error error;
     hd_status status;
     hd_piece_spec spec = { .id = "k", .pattern = "containers" };
-    hd_pattern_register(rt(), "containers", version, containers);
+    hd_pattern_register(rt(), "containers", version, containers, NULL);
     while ((status = hd_piece_start(rt(), &spec, &p, &error)) == HD_PENDING)
         lab_hear(lab_on(l, "a"));
     if (status) fail_msg("%s", error.message);

@@ -10,10 +10,10 @@ static hd_value price(hd_tx *tx, hd_value in, void *ctx) {
 
 static void show_list(hd_value v, void *ctx) { lab_note(l, "list"); }
 
-static hd_cell basket(hd_build *b) {
+static hd_cell basket(hd_build *b, void *ctx) {
     hd_cell items = hd_cell_at(rt(), "main/items");
-    hd_cell prices = hd_map(b, "prices", items, &(hd_each){ .fn = price, .key = "/id" });
-    hd_cell all = hd_gather(b, "all", prices);
+    hd_cell prices = hd_build_map(b, "prices", items, &(hd_each){ .fn = price, .key = "/id" });
+    hd_cell all = hd_build_gather(b, "all", prices);
     hd_build_sink(b, "look", all, show_list, NULL);
     return all;
 }
@@ -22,7 +22,7 @@ static void start(const char *id, const char *pattern, hd_pattern_fn fn) {
     hd_piece p;
     hd_error error;
     hd_piece_spec spec = { .id = id, .pattern = pattern };
-    hd_pattern_register(rt(), pattern, "1", fn);
+    hd_pattern_register(rt(), pattern, "1", fn, NULL);
     if (hd_piece_start(rt(), &spec, &p, &error)) fail_msg("%s", error.message);
 }
 static void start_basket(void) { start("b", "basket", basket); }
@@ -102,14 +102,14 @@ static hd_value price_twice(hd_tx *tx, hd_value in, void *ctx) {
     hd_value price_of = hd_value_at(in, "price");
     return hd_array_of(hd_tx_pool(tx), (hd_value[]){ price_of, price_of }, 2);
 }
-static hd_cell containers(hd_build *b) {
+static hd_cell containers(hd_build *b, void *ctx) {
     hd_cell items = hd_cell_at(rt(), "main/items");
-    hd_cell dear = hd_filter(b, "dear", items, &(hd_each){ .fn = is_dear, .key = "/id" });
-    hd_cell flat = hd_flat_map(b, "flat", items, &(hd_each){ .fn = price_twice });
-    hd_cell rows = hd_map(b, "prices", items, &(hd_each){ .fn = price, .key = "/id" });
+    hd_cell dear = hd_build_filter(b, "dear", items, &(hd_each){ .fn = is_dear, .key = "/id" });
+    hd_cell flat = hd_build_flat_map(b, "flat", items, &(hd_each){ .fn = price_twice });
+    hd_cell rows = hd_build_map(b, "prices", items, &(hd_each){ .fn = price, .key = "/id" });
     hd_build_sink(b, "look_dear", dear, show_list, NULL);
     hd_build_sink(b, "look_flat", flat, show_list, NULL);
-    hd_build_sink(b, "look", hd_gather(b, "all", rows), show_list, NULL);
+    hd_build_sink(b, "look", hd_build_gather(b, "all", rows), show_list, NULL);
     return rows;
 }
 static void start_containers(void) {

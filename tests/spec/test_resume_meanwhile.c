@@ -5,24 +5,24 @@
 
 /* ---- a piece that reads another one's results */
 
-static hd_cell maker(hd_build *b) {
+static hd_cell maker(hd_build *b, void *ctx) {
     hd_cell x = hd_cell_at(rt(), "main/x"), y = hd_cell_at(rt(), "main/y");
-    hd_derive(b, "steady", y, twice, "steady");
-    return hd_derive(b, "made", x, twice, "made");
+    hd_build_derive(b, "steady", y, twice, "steady");
+    return hd_build_derive(b, "made", x, twice, "made");
 }
-static hd_cell user(hd_build *b) {
+static hd_cell user(hd_build *b, void *ctx) {
     hd_cell made = hd_cell_at(rt(), "main/maker/made"), own = hd_cell_at(rt(), "main/own");
     hd_cell steady = hd_cell_at(rt(), "main/maker/steady");
-    hd_cell of_made = hd_derive(b, "of_made", made, twice, "of_made");
+    hd_cell of_made = hd_build_derive(b, "of_made", made, twice, "of_made");
     hd_build_sink(b, "look", of_made, show, "show_made");
-    hd_build_sink(b, "see", hd_derive(b, "of_own", own, twice, "of_own"), show, "show_own");
-    hd_build_sink(b, "watch", hd_derive(b, "of_steady", steady, twice, "of_steady"), show,
+    hd_build_sink(b, "see", hd_build_derive(b, "of_own", own, twice, "of_own"), show, "show_own");
+    hd_build_sink(b, "watch", hd_build_derive(b, "of_steady", steady, twice, "of_steady"), show,
                   "show_steady");
     return of_made;
 }
 static void register_both(void) {
-    assert_int_equal(hd_pattern_register(rt(), "maker", "1", maker), HD_OK);
-    assert_int_equal(hd_pattern_register(rt(), "user", "1", user), HD_OK);
+    assert_int_equal(hd_pattern_register(rt(), "maker", "1", maker, NULL), HD_OK);
+    assert_int_equal(hd_pattern_register(rt(), "user", "1", user, NULL), HD_OK);
 }
 static void open_piece(const char *id) {
     hd_piece p;
@@ -201,10 +201,10 @@ static void a_failure_waits_for_a_change(void **state) {
 
 /* ---- another space */
 
-static hd_cell abroad(hd_build *b) {
+static hd_cell abroad(hd_build *b, void *ctx) {
     hd_cell there = hd_cell_at(rt(), "other/n"), here = hd_cell_at(rt(), "home/n");
-    hd_build_sink(b, "look", hd_derive(b, "there", there, twice, "there"), show, NULL);
-    return hd_derive(b, "here", here, twice, "here");
+    hd_build_sink(b, "look", hd_build_derive(b, "there", there, twice, "there"), show, NULL);
+    return hd_build_derive(b, "here", here, twice, "here");
 }
 
 /* C303: a piece in one space reads another: a write there makes its reader stale, one in a third space
@@ -215,7 +215,7 @@ static void a_write_in_another_space_concerns_its_reader(void **state) {
     hd_piece_spec spec = { .space = "home", .id = "p", .pattern = "abroad" };
     lab_set(l, "other/n", 1);
     lab_set(l, "home/n", 2);
-    hd_pattern_register(rt(), "abroad", "1", abroad);
+    hd_pattern_register(rt(), "abroad", "1", abroad, NULL);
     assert_int_equal(hd_piece_start(rt(), &spec, &p, NULL), HD_OK);
     hd_sink(rt(), hd_piece_result(rt(), p), show, "result");
     settle();
@@ -226,7 +226,7 @@ static void a_write_in_another_space_concerns_its_reader(void **state) {
         settle();
         lab_on(l, "a");
         lab_ran(l);
-        hd_pattern_register(rt(), "abroad", "1", abroad);
+        hd_pattern_register(rt(), "abroad", "1", abroad, NULL);
         assert_int_equal(hd_piece_start(rt(), &spec, &p, NULL), HD_OK);
         settle();
         assert_ran(l, i == 0 ? "there show" : "show");

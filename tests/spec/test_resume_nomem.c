@@ -120,8 +120,8 @@ static hd_value doubled(hd_tx *tx, hd_value in, void *ctx) {
     (void)ctx;
     return hd_int(hd_tx_pool(tx), 2 * hd_value_as_int(in, 0));
 }
-static hd_cell build_doubler(hd_build *b) {
-    return hd_derive(b, "d", hd_cell_at(hd_build_runtime(b), "main/n"), doubled, NULL);
+static hd_cell build_doubler(hd_build *b, void *ctx) {
+    return hd_build_derive(b, "d", hd_cell_at(hd_build_runtime(b), "main/n"), doubled, NULL);
 }
 static bool open_with_pattern(life *w, lab_env *world, hd_memory *memory) {
     hd_options options = { .env = lab_env_of(world), .memory = memory };
@@ -129,7 +129,7 @@ static bool open_with_pattern(life *w, lab_env *world, hd_memory *memory) {
     if (hd_open(NULL, &options, &w->rt, NULL)) return false;
     w->more = hd_cell_at(w->rt, "main/q/d");
     return !hd_runtime_on_error(w->rt, ignore, NULL) &&
-           !hd_pattern_register(w->rt, "doubler", "1", build_doubler) &&
+           !hd_pattern_register(w->rt, "doubler", "1", build_doubler, NULL) &&
            hd_effect(w->rt, "look", look, w).id;
 }
 
@@ -198,9 +198,9 @@ static hd_status look_at_first(hd_tx *tx, void *ctx) {
     w->seen = hd_value_as_double(hd_value_index(v, 0), 0);
     return HD_OK;
 }
-static hd_cell build_many(hd_build *b) {
+static hd_cell build_many(hd_build *b, void *ctx) {
     hd_cell items = hd_cell_at(hd_build_runtime(b), "main/items");
-    return hd_filter(b, "many", items, &(hd_each){ .fn = is_many });
+    return hd_build_filter(b, "many", items, &(hd_each){ .fn = is_many });
 }
 
 /* What has yet to arrive has done so after a few pumps. */
@@ -230,8 +230,9 @@ static bool live_with_list(life *w, lab_env *world, hd_memory *memory, const cha
     if (hd_open(NULL, &options, &w->rt, NULL)) return false;
     w->more = hd_cell_at(w->rt, "main/q/many");
     bool well = w->more.id && !hd_runtime_on_error(w->rt, ignore, NULL) &&
-                !hd_pattern_register(w->rt, "many", "1", build_many) && write_json(w, cell, json) &&
-                start_piece(w) && hd_effect(w->rt, "look", look_at_first, w).id && settle(w);
+                !hd_pattern_register(w->rt, "many", "1", build_many, NULL) &&
+                write_json(w, cell, json) && start_piece(w) &&
+                hd_effect(w->rt, "look", look_at_first, w).id && settle(w);
     return end(w) && well;
 }
 

@@ -2,9 +2,10 @@
 #include "piece_world.h"
 #include "lab_events.h"
 
-static hd_cell shop(hd_build *b) {
-    hd_cell x = hd_argument(b, "x", hd_int(NULL, 1)), y = hd_argument(b, "y", hd_int(NULL, 1));
-    hd_cell a = hd_derive(b, "a", x, twice, "a"), c = hd_derive(b, "c", y, twice, "c");
+static hd_cell shop(hd_build *b, void *ctx) {
+    hd_cell x = hd_build_argument(b, "x", hd_int(NULL, 1)),
+            y = hd_build_argument(b, "y", hd_int(NULL, 1));
+    hd_cell a = hd_build_derive(b, "a", x, twice, "a"), c = hd_build_derive(b, "c", y, twice, "c");
     hd_build_sink(b, "look_a", a, show, "show_a");
     hd_build_sink(b, "look_c", c, show, "show_c");
     return a;
@@ -13,12 +14,12 @@ static hd_cell shop(hd_build *b) {
 static hd_cell nested(hd_build *b, hd_tx *tx, const hd_value *in, void *ctx) {
     lab_note(l, "build");
     hd_cell x = hd_cell_at(rt(), "main/x");
-    return hd_value_is_true(in[0]) ? hd_derive(b, "yes", x, twice, "yes")
-                                   : hd_derive(b, "no", x, twice, "no");
+    return hd_value_is_true(in[0]) ? hd_build_derive(b, "yes", x, twice, "yes")
+                                   : hd_build_derive(b, "no", x, twice, "no");
 }
-static hd_cell chooser(hd_build *b) {
+static hd_cell chooser(hd_build *b, void *ctx) {
     hd_cell which = hd_cell_at(rt(), "main/which");
-    hd_cell r = hd_derive_pattern(b, "part", nested, NULL, &which, 1);
+    hd_cell r = hd_build_derive_pattern(b, "part", nested, NULL, &which, 1);
     hd_build_sink(b, "look", r, show, NULL);
     return r;
 }
@@ -29,8 +30,8 @@ static hd_piece start(const char *id, const char *pattern, const char *arguments
     hd_piece p;
     hd_error error;
     hd_pool *pool;
-    hd_pattern_register(rt(), "shop", version, shop);
-    hd_pattern_register(rt(), "chooser", version, chooser);
+    hd_pattern_register(rt(), "shop", version, shop, NULL);
+    hd_pattern_register(rt(), "chooser", version, chooser, NULL);
     hd_pool_open(hd_runtime_heap(rt()), &pool);
     hd_value given =
         arguments ? hd_json_parse(pool, arguments, strlen(arguments), NULL) : (hd_value){ 0 };
@@ -103,30 +104,30 @@ static void an_opened_piece_resumes(void **state) {
     settle();
     lab_ran(l);
     restart();
-    hd_pattern_register(rt(), "shop", version, shop);
+    hd_pattern_register(rt(), "shop", version, shop, NULL);
     assert_int_equal(hd_piece_open(rt(), "main", "s", &p, NULL), HD_OK);
     settle();
     assert_ran(l, "show_a show_c");
 }
 
-static hd_cell grown(hd_build *b) {
+static hd_cell grown(hd_build *b, void *ctx) {
     bool second = *version == '2';
-    hd_cell y =
-        second ? hd_argument(b, "y", hd_int(NULL, 20)) : hd_argument(b, "x", hd_int(NULL, 1));
-    if (second) hd_state(b, "count", hd_int(NULL, 7));
-    return hd_derive(b, "a", y, twice, "a");
+    hd_cell y = second ? hd_build_argument(b, "y", hd_int(NULL, 20))
+                       : hd_build_argument(b, "x", hd_int(NULL, 1));
+    if (second) hd_build_state(b, "count", hd_int(NULL, 7));
+    return hd_build_derive(b, "a", y, twice, "a");
 }
 
 /* Code that has learnt to ask for more finds its defaults, also where demand opens the piece. */
 static void an_opened_piece_has_the_defaults_of_new_code(void **state) {
     hd_piece p;
-    hd_pattern_register(rt(), "grown", version, grown);
+    hd_pattern_register(rt(), "grown", version, grown, NULL);
     hd_sink(rt(), hd_piece_result(rt(), start("g", "grown", NULL)), show, NULL);
     settle();
     stop();
     version = "2";
     lab_on(l, "a");
-    hd_pattern_register(rt(), "grown", version, grown);
+    hd_pattern_register(rt(), "grown", version, grown, NULL);
     assert_int_equal(hd_piece_open(rt(), "main", "g", &p, NULL), HD_OK);
     hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
     settle();
@@ -137,7 +138,7 @@ static void an_opened_piece_has_the_defaults_of_new_code(void **state) {
     lab_set(l, "main/g/count", 8);
     settle();
     restart();
-    hd_pattern_register(rt(), "grown", version, grown);
+    hd_pattern_register(rt(), "grown", version, grown, NULL);
     assert_int_equal(hd_piece_open(rt(), "main", "g", &p, NULL), HD_OK);
     settle();
     assert_json(l, "main/g/count", "8");
@@ -158,14 +159,14 @@ static void another_version_of_the_pattern_runs(void **state) {
     assert_ran(l, "a c show_a show_c");
 }
 
-static hd_cell saying(hd_build *b) {
-    hd_state(b, version, hd_int(NULL, 3));
-    return hd_derive(b, "said", hd_cell_at(rt(), "main/x"), twice, "said");
+static hd_cell saying(hd_build *b, void *ctx) {
+    hd_build_state(b, version, hd_int(NULL, 3));
+    return hd_build_derive(b, "said", hd_cell_at(rt(), "main/x"), twice, "said");
 }
-static hd_cell outer(hd_build *b) {
+static hd_cell outer(hd_build *b, void *ctx) {
     hd_cell x = hd_cell_at(rt(), "main/x");
-    hd_build_sink(b, "look", hd_use(b, "inner", "saying", NULL, 0), show, NULL);
-    hd_build_sink(b, "own", hd_derive(b, "mine", x, twice, "mine"), show, NULL);
+    hd_build_sink(b, "look", hd_build_use(b, "inner", "saying", NULL, 0), show, NULL);
+    hd_build_sink(b, "own", hd_build_derive(b, "mine", x, twice, "mine"), show, NULL);
     return x;
 }
 
@@ -174,8 +175,8 @@ static void another_version_of_a_used_pattern_runs(void **state) {
     lab_set(l, "x", 1);
     for (int i = 1; i <= 2; i++) {
         version = i == 1 ? "1" : "2";
-        hd_pattern_register(rt(), "saying", version, saying);
-        hd_pattern_register(rt(), "outer", "1", outer);
+        hd_pattern_register(rt(), "saying", version, saying, NULL);
+        hd_pattern_register(rt(), "outer", "1", outer, NULL);
         start("o", "outer", NULL);
         settle();
         if (i == 2) break;
@@ -193,13 +194,13 @@ static void a_piece_resumes_in_a_space_with_colons(void **state) {
     hd_piece p;
     hd_piece_spec spec = { .space = "did:key:z6", .id = "s", .pattern = "shop" };
     for (int i = 0; i < 2; i++) {
-        hd_pattern_register(rt(), "shop", "1", shop);
+        hd_pattern_register(rt(), "shop", "1", shop, NULL);
         assert_int_equal(hd_piece_start(rt(), &spec, &p, NULL), HD_OK);
         settle();
         assert_ran(l, i ? "show_a show_c" : "a c show_a show_c");
         restart();
     }
-    hd_pattern_register(rt(), "shop", "1", shop);
+    hd_pattern_register(rt(), "shop", "1", shop, NULL);
     hd_sink(rt(), hd_cell_at(rt(), "did:key:z6/s/a"), show, "outside");
     settle();
     assert_int_not_equal(hd_piece_find(rt(), "did:key:z6", "s").id, 0);
@@ -209,14 +210,14 @@ static void a_piece_resumes_in_a_space_with_colons(void **state) {
     settle();
     lab_ran(l);
     restart();
-    hd_pattern_register(rt(), "shop", "1", shop);
+    hd_pattern_register(rt(), "shop", "1", shop, NULL);
     assert_int_equal(hd_piece_start(rt(), &spec, &p, NULL), HD_OK);
     settle();
     assert_ran(l, "a c show_a show_c");
 }
 
-static hd_cell far_reader(hd_build *b) {
-    hd_cell d = hd_derive(b, "d", hd_cell_at(rt(), "~zod/x"), twice, "d");
+static hd_cell far_reader(hd_build *b, void *ctx) {
+    hd_cell d = hd_build_derive(b, "d", hd_cell_at(rt(), "~zod/x"), twice, "d");
     hd_build_sink(b, "look", d, show, NULL);
     return d;
 }
@@ -226,14 +227,14 @@ static void a_change_in_a_space_with_a_tilde_runs_its_readers(void **state) {
     hd_piece p;
     hd_piece_spec spec = { .id = "f", .pattern = "far" };
     hd_write_json(rt(), hd_cell_at(rt(), "~zod/x"), "1");
-    hd_pattern_register(rt(), "far", "1", far_reader);
+    hd_pattern_register(rt(), "far", "1", far_reader, NULL);
     assert_int_equal(hd_piece_start(rt(), &spec, &p, NULL), HD_OK);
     settle();
     assert_ran(l, "d show");
     restart();
     hd_write_json(rt(), hd_cell_at(rt(), "~zod/x"), "2");
     settle();
-    hd_pattern_register(rt(), "far", "1", far_reader);
+    hd_pattern_register(rt(), "far", "1", far_reader, NULL);
     assert_int_equal(hd_piece_start(rt(), &spec, &p, NULL), HD_OK);
     settle();
     assert_ran(l, "d show");
@@ -244,8 +245,8 @@ static hd_value maybe_far(hd_tx *tx, hd_value in, void *ctx) {
     lab_note(l, ctx);
     return hd_value_is_true(in) ? hd_tx_get(tx, hd_cell_at(rt(), "main/odd!")) : in;
 }
-static hd_cell strayer(hd_build *b) {
-    hd_cell d = hd_derive(b, "d", hd_cell_at(rt(), "main/x"), maybe_far, "d");
+static hd_cell strayer(hd_build *b, void *ctx) {
+    hd_cell d = hd_build_derive(b, "d", hd_cell_at(rt(), "main/x"), maybe_far, "d");
     hd_build_sink(b, "look", d, show, NULL);
     return d;
 }
@@ -254,7 +255,7 @@ static hd_cell strayer(hd_build *b) {
 static void a_row_goes_with_a_read_that_it_cannot_name(void **state) {
     hd_piece p;
     hd_piece_spec spec = { .id = "f", .pattern = "strayer" };
-    hd_pattern_register(rt(), "strayer", "1", strayer);
+    hd_pattern_register(rt(), "strayer", "1", strayer, NULL);
     lab_set(l, "x", 0);
     lab_set(l, "odd!", 1);
     assert_int_equal(hd_piece_start(rt(), &spec, &p, NULL), HD_OK);
@@ -267,7 +268,7 @@ static void a_row_goes_with_a_read_that_it_cannot_name(void **state) {
     restart();
     lab_set(l, "odd!", 2);
     settle();
-    hd_pattern_register(rt(), "strayer", "1", strayer);
+    hd_pattern_register(rt(), "strayer", "1", strayer, NULL);
     assert_int_equal(hd_piece_start(rt(), &spec, &p, NULL), HD_OK);
     start("s", "shop", NULL);
     settle();
@@ -329,14 +330,14 @@ static void a_derived_pattern_resumes(void **state) {
 }
 
 /* Nobody looks at its result from within. */
-static hd_cell quiet(hd_build *b) {
-    return hd_derive(b, "d", hd_cell_at(rt(), "main/x"), twice, "quiet");
+static hd_cell quiet(hd_build *b, void *ctx) {
+    return hd_build_derive(b, "d", hd_cell_at(rt(), "main/x"), twice, "quiet");
 }
 
 /* C300: a piece that does not run, and that somebody looks at, is opened: what changed runs. */
 static void demand_reaches_a_piece_that_does_not_run(void **state) {
     lab_set(l, "x", 2);
-    hd_pattern_register(rt(), "quiet", "1", quiet);
+    hd_pattern_register(rt(), "quiet", "1", quiet, NULL);
     start("q", "quiet", NULL);
     lab_effect(l, "look", "main/q/d");
     settle();
@@ -346,7 +347,7 @@ static void demand_reaches_a_piece_that_does_not_run(void **state) {
     lab_set(l, "x", 3);
     settle();
     lab_on(l, "a");
-    hd_pattern_register(rt(), "quiet", "1", quiet);
+    hd_pattern_register(rt(), "quiet", "1", quiet, NULL);
     settle();
     assert_ran(l, "");
     lab_effect(l, "look", "main/q/d");
@@ -354,7 +355,7 @@ static void demand_reaches_a_piece_that_does_not_run(void **state) {
     assert_true(hd_piece_find(rt(), "main", "q").id != 0);
     assert_seen(l, "look", "6.0");
     restart();
-    hd_pattern_register(rt(), "quiet", "1", quiet);
+    hd_pattern_register(rt(), "quiet", "1", quiet, NULL);
     lab_ran(l);
     lab_effect(l, "look", "main/q/d");
     settle();
@@ -362,26 +363,26 @@ static void demand_reaches_a_piece_that_does_not_run(void **state) {
 }
 
 static bool ill;
-static hd_cell quiet_unless_ill(hd_build *b) {
-    return ill ? hd_build_fail(b, HD_FAILED, "it is ill") : quiet(b);
+static hd_cell quiet_unless_ill(hd_build *b, void *ctx) {
+    return ill ? hd_build_fail(b, HD_FAILED, "it is ill") : quiet(b, ctx);
 }
 
 /* Nobody called for it who could be told: the log is. */
 static void what_demand_cannot_open_is_told(void **state) {
     lab_set(l, "x", 2);
-    hd_pattern_register(rt(), "q", "1", quiet_unless_ill);
+    hd_pattern_register(rt(), "q", "1", quiet_unless_ill, NULL);
     start("q", "q", NULL);
     lab_effect(l, "look", "main/q/d");
     settle();
     ill = true;
     restart();
-    hd_pattern_register(rt(), "q", "1", quiet_unless_ill);
+    hd_pattern_register(rt(), "q", "1", quiet_unless_ill, NULL);
     lab_effect(l, "look", "main/q/d");
     settle();
     ill = false;
     assert_int_equal(lab_env_logged(lab_world(l), "\"q\" could not be opened: it is ill"), 1);
     restart();
-    hd_pattern_register(rt(), "another", "1", quiet);
+    hd_pattern_register(rt(), "another", "1", quiet, NULL);
     lab_effect(l, "look", "main/q/d");
     settle();
     assert_int_equal(lab_env_logged(lab_world(l), "\"q\" is not opened: no pattern \"q\""), 1);
@@ -392,12 +393,12 @@ static hd_value first_of(hd_tx *tx, hd_value in, void *ctx) {
     lab_note(l, "first");
     return hd_double(hd_value_as_double(in, 0));
 }
-static hd_cell partial(hd_build *b) {
-    return hd_derive(b, "d", hd_cell_at(rt(), "main/doc#/a"), first_of, NULL);
+static hd_cell partial(hd_build *b, void *ctx) {
+    return hd_build_derive(b, "d", hd_cell_at(rt(), "main/doc#/a"), first_of, NULL);
 }
 
 static hd_piece start_partial(void) {
-    hd_pattern_register(rt(), "partial", "1", partial);
+    hd_pattern_register(rt(), "partial", "1", partial, NULL);
     hd_piece p = start("w", "partial", NULL);
     lab_effect(l, "look", "main/w/d");
     settle();
@@ -428,19 +429,19 @@ static hd_status put_total(hd_tx *tx, void *ctx) {
     double x = hd_value_as_double(hd_tx_get(tx, hd_cell_at(rt(), "main/x")), 0);
     return hd_tx_set_double(tx, hd_cell_at(rt(), "main/total"), 10 * x);
 }
-static hd_cell teller(hd_build *b) {
+static hd_cell teller(hd_build *b, void *ctx) {
     return hd_build_node(
         b,
         &(hd_node_spec){ .name = "t", .fn = put_total, .output = hd_cell_at(rt(), "main/total") });
 }
-static hd_cell bystander(hd_build *b) {
+static hd_cell bystander(hd_build *b, void *ctx) {
     lab_note(l, "bystander");
-    return hd_constant(b, "c", hd_null());
+    return hd_build_constant(b, "c", hd_null());
 }
 
 static void register_tellers(void) {
-    hd_pattern_register(rt(), "teller", "1", teller);
-    hd_pattern_register(rt(), "bystander", "1", bystander);
+    hd_pattern_register(rt(), "teller", "1", teller, NULL);
+    hd_pattern_register(rt(), "bystander", "1", bystander, NULL);
 }
 
 static void while_down_x_is(double x) {
@@ -524,9 +525,9 @@ static hd_status add(hd_tx *tx, const hd_event *e, void *ctx) {
     lab_note(l, "add");
     return hd_tx_set(tx, hd_cell_at(rt(), "main/added"), e->payload);
 }
-static hd_cell adder(hd_build *b) {
-    hd_cell in = hd_stream(b, "in");
-    hd_handle(b, in, add, NULL, NULL, 0);
+static hd_cell adder(hd_build *b, void *ctx) {
+    hd_cell in = hd_build_stream(b, "in");
+    hd_build_handler(b, in, add, NULL, NULL, 0);
     return in;
 }
 
@@ -534,11 +535,11 @@ static hd_cell adder(hd_build *b) {
  * twice. */
 static void an_event_starts_its_piece(void **state) {
     lab_outcome first = { 0 }, second = { 0 };
-    hd_pattern_register(rt(), "adder", "1", adder);
+    hd_pattern_register(rt(), "adder", "1", adder, NULL);
     start("e", "adder", NULL);
     settle();
     restart();
-    hd_pattern_register(rt(), "adder", "1", adder);
+    hd_pattern_register(rt(), "adder", "1", adder, NULL);
     lab_fire(l, "main/e/in", "7", &first);
     lab_fire(l, "main/e/other", "7", &second);
     settle();
@@ -548,7 +549,7 @@ static void an_event_starts_its_piece(void **state) {
     assert_json(l, "added", "7");
 }
 
-static hd_cell broken(hd_build *b) {
+static hd_cell broken(hd_build *b, void *ctx) {
     lab_note(l, "build");
     return hd_build_fail(b, HD_FAILED, "it does not start today");
 }
@@ -557,7 +558,7 @@ static hd_cell broken(hd_build *b) {
  * once, nothing of the piece runs, and the next event is handled. */
 static void an_event_whose_piece_does_not_start_is_told_once(void **state) {
     lab_outcome failed = { 0 }, missing = { 0 }, good = { 0 };
-    hd_pattern_register(rt(), "adder", "1", adder);
+    hd_pattern_register(rt(), "adder", "1", adder, NULL);
     start("e", "adder", NULL);
     settle();
     restart();
@@ -565,7 +566,7 @@ static void an_event_whose_piece_does_not_start_is_told_once(void **state) {
     lab_fire(l, "main/e/in", "7", &missing);
     lab_idle(l);
     assert_outcome(missing, HD_NOT_FOUND);
-    hd_pattern_register(rt(), "adder", "1", broken);
+    hd_pattern_register(rt(), "adder", "1", broken, NULL);
     lab_fire(l, "main/e/in", "7", &failed);
     lab_handle(l, .stream = "other");
     lab_fire(l, "other", "1", &good);

@@ -42,14 +42,14 @@ static hd_value add(hd_tx *tx, const hd_value *in, void *ctx) {
     lab_note(l, "add");
     return hd_double(hd_value_number(in[0]) + hd_value_number(in[1]));
 }
-static hd_cell wide(hd_build *b) {
+static hd_cell wide(hd_build *b, void *ctx) {
     hd_cell last = hd_cell_at(rt(), "main/x");
     char name[32];
     for (int i = 0; i < width; i++) {
         snprintf(name, sizeof name, "main/in%d", i);
         hd_cell in[] = { last, hd_cell_at(rt(), name) };
         snprintf(name, sizeof name, "n%d", i);
-        last = hd_lift(b, name, add, NULL, in, 2);
+        last = hd_build_lift(b, name, add, NULL, in, 2);
     }
     return last;
 }
@@ -70,12 +70,12 @@ static void has_run(int nodes) {
     hd_piece p = start_piece("wide", wide);
     hd_node looking = hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
     settle();
-    hd_node_cancel(rt(), looking);
+    hd_node_unregister(rt(), looking);
     settle();
     lab_ran(l);
     restart();
     count_queries();
-    assert_int_equal(hd_pattern_register(rt(), "wide", "1", wide), HD_OK);
+    assert_int_equal(hd_pattern_register(rt(), "wide", "1", wide, NULL), HD_OK);
 }
 
 static uint64_t loads_of_a_resume(int nodes) {
@@ -111,7 +111,7 @@ static void one_change_reads_what_its_readers_read(void **state) {
     settle();
     lab_on(l, "a");
     count_queries();
-    assert_int_equal(hd_pattern_register(rt(), "wide", "1", wide), HD_OK);
+    assert_int_equal(hd_pattern_register(rt(), "wide", "1", wide, NULL), HD_OK);
     assert_int_equal(hd_piece_open(rt(), "main", "wide", &p, NULL), HD_OK);
     assert_int_equal(row_queries, 1);
     assert_int_equal(lab_stats(l).invalid, 1);
@@ -189,7 +189,7 @@ static void starts_afresh_when(hd_status (*rows)(authority *, const char *, basi
     if (rows) counting.rows = rows;
     if (changes) counting.changes = changes;
     lab_catch(l);
-    assert_int_equal(hd_pattern_register(rt(), "wide", "1", wide), HD_OK);
+    assert_int_equal(hd_pattern_register(rt(), "wide", "1", wide, NULL), HD_OK);
     assert_int_equal(hd_piece_open(rt(), "main", "wide", &p, NULL), HD_OK);
     hd_sink(rt(), hd_piece_result(rt(), p), show, NULL);
     settle();
@@ -204,11 +204,11 @@ static void changes_that_cannot_be_read(void **state) { starts_afresh_when(NULL,
 /* ---- one phase */
 
 static uint64_t passes_at_build;
-static hd_cell three(hd_build *b) {
+static hd_cell three(hd_build *b, void *ctx) {
     static char names[3][8] = { "a", "b", "c" };
     hd_cell at = hd_cell_at(rt(), "main/x");
     for (int i = 0; i < 3; i++) {
-        at = hd_derive(b, names[i], at, twice, names[i]);
+        at = hd_build_derive(b, names[i], at, twice, names[i]);
         hd_build_sink(b, i ? i > 1 ? "look_c" : "look_b" : "look_a", at, show, NULL);
         assert_int_equal(lab_stats(l).passes, passes_at_build);
     }
@@ -255,15 +255,17 @@ static hd_value both(hd_tx *tx, hd_value in, void *ctx) {
     hd_value v = hd_value_at(in, "price");
     return hd_array_of(hd_tx_pool(tx), (hd_value[]){ v, v }, 2);
 }
-static hd_cell lists(hd_build *b) {
+static hd_cell lists(hd_build *b, void *ctx) {
     static char name[] = "price", link[] = "link";
     hd_cell items = hd_cell_at(rt(), "main/items"), links = hd_cell_at(rt(), "main/links");
     hd_cell some[] = {
-        hd_gather(b, "all",
-                  hd_map(b, "prices", items, &(hd_each){ .fn = price, .ctx = name, .key = "/id" })),
-        hd_filter(b, "dear", items, &(hd_each){ .fn = is_dear, .key = "/id" }),
-        hd_flat_map(b, "flat", items, &(hd_each){ .fn = both, .key = "/id" }),
-        hd_gather(b, "linked", hd_map(b, "behind", links, &(hd_each){ .fn = price, .ctx = link })),
+        hd_build_gather(
+            b, "all",
+            hd_build_map(b, "prices", items, &(hd_each){ .fn = price, .ctx = name, .key = "/id" })),
+        hd_build_filter(b, "dear", items, &(hd_each){ .fn = is_dear, .key = "/id" }),
+        hd_build_flat_map(b, "flat", items, &(hd_each){ .fn = both, .key = "/id" }),
+        hd_build_gather(b, "linked",
+                        hd_build_map(b, "behind", links, &(hd_each){ .fn = price, .ctx = link })),
     };
     static const char *const sinks[] = { "s0", "s1", "s2", "s3" };
     for (int i = 0; i < 4; i++) hd_build_sink(b, sinks[i], some[i], show, NULL);

@@ -317,10 +317,10 @@ static void a_run_replaces_its_row(void **state) {
 
 static hd_value price(hd_tx *tx, hd_value in, void *ctx) { return hd_value_at(in, "price"); }
 static void ignore(hd_value v, void *ctx) {}
-static hd_cell basket(hd_build *b) {
+static hd_cell basket(hd_build *b, void *ctx) {
     hd_cell items = hd_cell_at(rt(), "main/items");
-    hd_cell all =
-        hd_gather(b, "all", hd_map(b, "prices", items, &(hd_each){ .fn = price, .key = "/id" }));
+    hd_cell all = hd_build_gather(
+        b, "all", hd_build_map(b, "prices", items, &(hd_each){ .fn = price, .key = "/id" }));
     hd_build_sink(b, "look", all, ignore, NULL);
     return all;
 }
@@ -336,13 +336,13 @@ static void narrowing_deletes_stranded_rows(void **state) {
     hd_piece p;
     lab_set_json(l, "items",
                  "[{\"id\":1,\"price\":1},{\"id\":2,\"price\":2},{\"id\":3,\"price\":3}]");
-    hd_pattern_register(rt(), "basket", "1", basket);
+    hd_pattern_register(rt(), "basket", "1", basket, NULL);
     hd_piece_spec spec = { .id = "b", .pattern = "basket" };
     assert_int_equal(hd_piece_start(rt(), &spec, &p, NULL), HD_OK);
     leave("a");
     lab_on(l, "b");
     size_t before = row_count("main:b");
-    hd_pattern_register(rt(), "basket", "1", basket);
+    hd_pattern_register(rt(), "basket", "1", basket, NULL);
     assert_int_equal(hd_piece_open(rt(), "main", "b", &p, NULL), HD_OK);
     settle();
     lab_set_json(l, "items", "[{\"id\":2,\"price\":2}]");
@@ -357,8 +357,8 @@ static hd_value twice(hd_tx *tx, hd_value in, void *ctx) {
     lab_note(l, "twice");
     return hd_double(2 * hd_value_number(in));
 }
-static hd_cell doubler(hd_build *b) {
-    hd_cell d = hd_derive(b, "d", hd_cell_at(rt(), "main/x"), twice, NULL);
+static hd_cell doubler(hd_build *b, void *ctx) {
+    hd_cell d = hd_build_derive(b, "d", hd_cell_at(rt(), "main/x"), twice, NULL);
     hd_build_sink(b, "look", d, ignore, NULL);
     return d;
 }
@@ -368,7 +368,7 @@ static hd_status launch(lab_node *self, hd_tx *tx) {
     return hd_tx_launch_piece(tx, &(hd_piece_spec){ .id = "kid", .pattern = "doubler" }, &p);
 }
 static void launching(void) {
-    hd_pattern_register(rt(), "doubler", "1", doubler);
+    hd_pattern_register(rt(), "doubler", "1", doubler, NULL);
     lab_add(l, .name = "launcher", .body = launch, .effect = true);
 }
 static bool count_piece(const hd_piece_info *info, void *ctx) {

@@ -64,23 +64,23 @@ static hd_value plus(hd_tx *tx, hd_value in, void *ctx) {
 }
 static void look(hd_value v, void *ctx) { (void)ctx, (void)v; }
 
-static hd_cell used(hd_build *b) {
+static hd_cell used(hd_build *b, void *ctx) {
     static char name[] = "used";
-    return hd_derive(b, "d", hd_argument(b, "x", hd_int(NULL, 1)), plus, name);
+    return hd_build_derive(b, "d", hd_build_argument(b, "x", hd_int(NULL, 1)), plus, name);
 }
 static hd_cell row(hd_build *b, hd_cell element, void *ctx) {
     (void)ctx;
     static char first[] = "first", second[] = "second";
-    hd_cell v = hd_derive(b, "first", element, price, first);
-    return hd_derive(b, "second", v, plus, second);
+    hd_cell v = hd_build_derive(b, "first", element, price, first);
+    return hd_build_derive(b, "second", v, plus, second);
 }
 static hd_cell derived(hd_build *b, hd_tx *tx, const hd_value *in, void *ctx) {
     (void)ctx;
     static char yes[] = "yes", no[] = "no";
     hd_cell n = hd_cell_at(hd_tx_runtime(tx), "main/n");
-    if (hd_value_as_int(in[0], 0) % 3 == 0) return hd_derive(b, "no", n, plus, no);
-    return hd_use(b, "yes", "used", &(hd_named_cell){ "x", hd_derive(b, "yes.in", n, plus, yes) },
-                  1);
+    if (hd_value_as_int(in[0], 0) % 3 == 0) return hd_build_derive(b, "no", n, plus, no);
+    return hd_build_use(b, "yes", "used",
+                        &(hd_named_cell){ "x", hd_build_derive(b, "yes.in", n, plus, yes) }, 1);
 }
 static hd_status add(hd_tx *tx, const hd_event *event, void *ctx) {
     (void)ctx;
@@ -94,23 +94,24 @@ static const char *const results[] = { "prices.all", "rows.all", "odd",  "pairs"
                                        "links.all",  "some",     "pick", "count" };
 enum { RESULTS = sizeof results / sizeof *results };
 
-static hd_cell program(hd_build *b) {
+static hd_cell program(hd_build *b, void *ctx) {
     static char by_key[] = "price", by_link[] = "link", yes[] = "then", no[] = "else";
     hd_runtime *rt = hd_build_runtime(b);
     hd_cell list = hd_cell_at(rt, "main/list"), n = hd_cell_at(rt, "main/n");
-    hd_cell count = hd_state(b, "count", hd_int(NULL, 0));
-    hd_handle(b, hd_stream(b, "add"), add, NULL, &count, 1);
-    hd_gather(b, "prices.all",
-              hd_map(b, "prices", list, &(hd_each){ .fn = price, .ctx = by_key, .key = "/id" }));
-    hd_gather(b, "rows.all", hd_map(b, "rows", list, &(hd_each){ .build = row }));
-    hd_filter(b, "odd", list, &(hd_each){ .fn = is_odd, .key = "/id" });
-    hd_flat_map(b, "pairs", list, &(hd_each){ .fn = pair, .key = "" });
-    hd_gather(b, "links.all",
-              hd_map(b, "links", hd_cell_at(rt, "main/links"),
-                     &(hd_each){ .fn = price, .ctx = by_link }));
-    hd_derive_pattern(b, "some", derived, NULL, &n, 1);
-    hd_if_else(b, "pick", count, hd_derive(b, "then", count, plus, yes),
-               hd_derive(b, "else", n, plus, no));
+    hd_cell count = hd_build_state(b, "count", hd_int(NULL, 0));
+    hd_build_handler(b, hd_build_stream(b, "add"), add, NULL, &count, 1);
+    hd_build_gather(
+        b, "prices.all",
+        hd_build_map(b, "prices", list, &(hd_each){ .fn = price, .ctx = by_key, .key = "/id" }));
+    hd_build_gather(b, "rows.all", hd_build_map(b, "rows", list, &(hd_each){ .build = row }));
+    hd_build_filter(b, "odd", list, &(hd_each){ .fn = is_odd, .key = "/id" });
+    hd_build_flat_map(b, "pairs", list, &(hd_each){ .fn = pair, .key = "" });
+    hd_build_gather(b, "links.all",
+                    hd_build_map(b, "links", hd_cell_at(rt, "main/links"),
+                                 &(hd_each){ .fn = price, .ctx = by_link }));
+    hd_build_derive_pattern(b, "some", derived, NULL, &n, 1);
+    hd_build_if_else(b, "pick", count, hd_build_derive(b, "then", count, plus, yes),
+                     hd_build_derive(b, "else", n, plus, no));
     for (size_t i = 0; i < RESULTS; i++) {
         char name[32];
         snprintf(name, sizeof name, "look %s", results[i]);
@@ -139,8 +140,8 @@ static void start(twin *t) {
 }
 static void live(twin *t) {
     open_store(t);
-    assert_int_equal(hd_pattern_register(t->rt, "used", "1", used), HD_OK);
-    assert_int_equal(hd_pattern_register(t->rt, "program", "1", program), HD_OK);
+    assert_int_equal(hd_pattern_register(t->rt, "used", "1", used, NULL), HD_OK);
+    assert_int_equal(hd_pattern_register(t->rt, "program", "1", program, NULL), HD_OK);
     start(t);
 }
 static void die(twin *t) {

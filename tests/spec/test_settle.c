@@ -550,7 +550,7 @@ static void what_does_not_settle_is_named_once_per_episode(void **state) {
     lab *l = lab_start();
     markers m = { 0 };
     char name[16];
-    hd_runtime_on_telemetry(lab_runtime_now(l), note_marker, &m);
+    hd_runtime_set_telemetry(lab_runtime_now(l), note_marker, &m);
     lab_effect(l, "show", "n");
     lab_turn(l);
     assert_int_equal(m.count, 0);

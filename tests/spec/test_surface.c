@@ -326,7 +326,7 @@ static void collect_cells(const char *json, collected *out) {
     hd_value text = hd_json_parse(pool, json, strlen(json), NULL);
     assert_int_equal(hd_schema_compile(hd_pool_heap(pool), text, &schema, NULL), HD_OK);
     assert_int_equal(schema_collect_cells(schema, collect_cell, out), HD_OK);
-    hd_schema_free(schema);
+    hd_schema_close(schema);
     hd_pool_close(pool);
 }
 

@@ -116,7 +116,7 @@ static void a_handler_is_in_the_way(void **state) {
     assert_string_equal(
         hd_runtime_error(rt())->message,
         "space \"side\" is in use: handler \"click\" takes events at side/clicks; cancel it first");
-    hd_handler_remove(rt(), handler);
+    hd_handler_unregister(rt(), handler);
     assert_int_equal(unload("side"), HD_OK);
 }
 
@@ -184,8 +184,8 @@ static hd_value twice(hd_tx *tx, hd_value in, void *ctx) {
     lab_note(l, "twice");
     return hd_double(2 * hd_value_number(in));
 }
-static hd_cell watcher(hd_build *b) {
-    hd_cell d = hd_derive(b, "d", hd_argument(b, "x", hd_int(NULL, 1)), twice, NULL);
+static hd_cell watcher(hd_build *b, void *ctx) {
+    hd_cell d = hd_build_derive(b, "d", hd_build_argument(b, "x", hd_int(NULL, 1)), twice, NULL);
     hd_build_sink(b, "look", d, look, NULL);
     return d;
 }
@@ -194,7 +194,7 @@ static hd_cell watcher(hd_build *b) {
 static void a_stopped_piece_goes_on_after_a_reload(void **state) {
     hd_piece p;
     hd_error error;
-    assert_int_equal(hd_pattern_register(rt(), "watcher", "1", watcher), HD_OK);
+    assert_int_equal(hd_pattern_register(rt(), "watcher", "1", watcher, NULL), HD_OK);
     hd_piece_spec spec = { .space = "side", .id = "w", .pattern = "watcher" };
     assert_int_equal(hd_piece_start(rt(), &spec, &p, &error), HD_OK);
     lab_set(l, "side/w#/arguments/x", 3);
@@ -214,13 +214,13 @@ static void a_stopped_piece_goes_on_after_a_reload(void **state) {
 }
 
 /* One that nobody looks at need not be stopped. */
-static hd_cell unseen(hd_build *b) {
-    return hd_derive(b, "d", hd_argument(b, "x", hd_int(NULL, 3)), twice, NULL);
+static hd_cell unseen(hd_build *b, void *ctx) {
+    return hd_build_derive(b, "d", hd_build_argument(b, "x", hd_int(NULL, 3)), twice, NULL);
 }
 static void a_dormant_piece_is_not_in_the_way(void **state) {
     hd_piece p;
     hd_error error;
-    assert_int_equal(hd_pattern_register(rt(), "unseen", "1", unseen), HD_OK);
+    assert_int_equal(hd_pattern_register(rt(), "unseen", "1", unseen, NULL), HD_OK);
     hd_piece_spec spec = { .space = "side", .id = "u", .pattern = "unseen" };
     assert_int_equal(hd_piece_start(rt(), &spec, &p, &error), HD_OK);
     lab_effect(l, "show", "side/u/d");

@@ -263,17 +263,17 @@ static void what_is_held_moves_on_when_released(void **state) {
     hd_runtime *b = hd_lab_runtime(lab, "b");
     hd_status verdict;
     hd_lab_get(b, "main/n");
-    hd_lab_hold(rt, HD_LAB_COMMITS);
+    hd_lab_delay(rt, HD_LAB_COMMITS);
     count_up(rt, &verdict);
     hd_lab_settle(lab);
     assert_int_equal(verdict, HD_PENDING);
     assert_true(hd_lab_expect_cell(b, "main/n", "-"));
-    hd_lab_release(rt);
-    hd_lab_hold(rt, HD_LAB_NEWS);
+    hd_lab_deliver(rt);
+    hd_lab_delay(rt, HD_LAB_NEWS);
     hd_lab_settle(lab);
     assert_int_equal(verdict, HD_PENDING); /* decided, not heard of */
     assert_true(hd_lab_expect_cell(b, "main/n", "1"));
-    hd_lab_release(rt);
+    hd_lab_deliver(rt);
     hd_lab_settle(lab);
     assert_int_equal(verdict, HD_OK);
 }

@@ -17,7 +17,7 @@ static hd_schema *schemas[16];
 static size_t schema_count;
 
 static int close_schemas(void **state) {
-    while (schema_count) hd_schema_free(schemas[--schema_count]);
+    while (schema_count) hd_schema_close(schemas[--schema_count]);
     return close_all(state);
 }
 
@@ -251,7 +251,7 @@ static void late_documents_are_pending(void **state) {
     hd_tx_abort(tx);
     lab_pump(x);
     assert_cell(x, "n", "-");
-    hd_schema_free(schemas[--schema_count]);
+    hd_schema_close(schemas[--schema_count]);
     lab_close(late);
 }
 

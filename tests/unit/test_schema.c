@@ -75,7 +75,7 @@ static void what_is_no_value_is_no_schema(void **state) {
     assert_int_equal(hd_schema_compile(w.heap, (hd_value){ 0 }, &schema, &error), HD_SCHEMA);
     assert_int_equal(hd_schema_compile(w.heap, hd_failed(HD_RANGE), &schema, &error), HD_RANGE);
     assert_int_equal(error.status, HD_RANGE);
-    hd_schema_free(NULL);
+    hd_schema_close(NULL);
     world_close(&w);
 }
 
@@ -94,7 +94,7 @@ static void a_schema_nested_too_deep_is_refused(void **state) {
     hd_error error;
     hd_value deep = nest(&w, "items", 500, hd_object());
     assert_int_equal(hd_schema_compile(w.heap, deep, &schema, &error), HD_OK);
-    hd_schema_free(schema);
+    hd_schema_close(schema);
     deep = nest(&w, "items", SCHEMA_DEPTH_MAX + 1, hd_object());
     if (hd_value_exists(deep)) {
         assert_int_equal(hd_schema_compile(w.heap, deep, &schema, &error), HD_SCHEMA);
@@ -143,7 +143,7 @@ static void assert_validates(const char *text, const struct expectation *cases, 
         if (!strstr(error.message, cases[i].message))
             fail_msg("%s on %s: %s", text, cases[i].value, error.message);
     }
-    hd_schema_free(schema);
+    hd_schema_close(schema);
     world_close(&w);
 }
 #define VALIDATES(text, ...)                                                                       \
@@ -173,7 +173,7 @@ static void each_type_matches_its_own_kind(void **state) {
                              values[i].matches >> t & 1);
         hd_value bytes = hd_bytes(w.pool, "b", 1);
         assert_int_equal(hd_schema_validate(schema, bytes, NULL) == HD_OK, t == 5);
-        hd_schema_free(schema);
+        hd_schema_close(schema);
     }
     world_close(&w);
 }
@@ -273,7 +273,7 @@ static void what_is_no_value_does_not_match(void **state) {
     assert_int_equal(error.status, HD_RANGE);
     assert_int_equal(hd_value_kind(hd_schema_project(w.pool, schema, hd_failed(HD_RANGE))),
                      HD_KIND_FAILED);
-    hd_schema_free(schema);
+    hd_schema_close(schema);
     world_close(&w);
 }
 
@@ -295,7 +295,7 @@ static void alternatives_do_not_multiply(void **state) {
     hd_error error;
     assert_int_equal(hd_schema_validate(schema, bad, &error), HD_MISMATCH);
     assert_false(hd_value_exists(hd_schema_project(w.pool, schema, bad)));
-    hd_schema_free(schema);
+    hd_schema_close(schema);
     world_close(&w);
 }
 
@@ -314,7 +314,7 @@ static void alternatives_of_a_number_do_not_multiply(void **state) {
     assert_int_equal(hd_schema_validate(schema, hd_int(w.pool, 5), NULL), HD_MISMATCH);
     assert_int_equal(hd_schema_validate(schema, json(&w, "'x'"), NULL), HD_OK);
     assert_true(value_is_absent(hd_schema_project(w.pool, schema, json(&w, "[]"))));
-    hd_schema_free(schema);
+    hd_schema_close(schema);
     world_close(&w);
 }
 
@@ -326,7 +326,7 @@ static void values_as_deep_as_they_come_are_matched(void **state) {
     assert_true(hd_value_exists(v));
     assert_int_equal(hd_schema_validate(schema, v, NULL), HD_OK);
     assert_int_equal(hd_schema_project(w.pool, schema, v).bits, v.bits);
-    hd_schema_free(schema);
+    hd_schema_close(schema);
     world_close(&w);
 }
 
@@ -353,7 +353,7 @@ static void a_chain_of_alternatives_beyond_the_limit_says_so(void **state) {
     assert_int_equal(hd_schema_validate(schema, hd_null(), &error), HD_LIMIT);
     assert_int_equal(error.status, HD_LIMIT);
     assert_int_equal(hd_value_status(hd_schema_project(w.pool, schema, hd_null())), HD_LIMIT);
-    hd_schema_free(schema);
+    hd_schema_close(schema);
     world_close(&w);
 }
 
@@ -377,7 +377,7 @@ static hd_status use_schema(hd_heap *heap, hd_pool *pool) {
     hd_status status = hd_schema_compile(heap, source, &schema, &error);
     if (!status) status = hd_schema_validate(schema, v, &error);
     if (!status) status = hd_value_status(hd_schema_project(pool, schema, v));
-    hd_schema_free(schema);
+    hd_schema_close(schema);
     return status;
 }
 

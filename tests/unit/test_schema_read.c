@@ -28,7 +28,7 @@ static void assert_projects(const char *text, const struct projection *cases, si
         /* What stays the same is the same. */
         if (hd_value_exists(v) && hd_value_equal(got, v)) assert_int_equal(got.bits, v.bits);
     }
-    hd_schema_free(schema);
+    hd_schema_close(schema);
     world_close(&w);
 }
 #define PROJECTS(text, ...)                                                                        \
@@ -123,7 +123,7 @@ static void the_pool_holds_the_result(void **state) {
     hd_pool *other;
     assert_int_equal(hd_pool_open(w.heap, &other), HD_OK);
     hd_value text = hd_schema_project(other, schema, hd_object());
-    hd_schema_free(schema);
+    hd_schema_close(schema);
     hd_pool_clear(w.pool);
     assert_string_equal(hd_value_as_text(hd_value_at(text, "a"), ""), "long enough for a block");
     hd_pool_close(other);
@@ -155,7 +155,7 @@ static void a_walk_asks_each_node_what_to_read(void **state) {
     assert_ptr_equal(schema_node_items(items, 1)->body, root);
     assert_true(items->reach & SCHEMA_CELL);
     assert_false(root->reach & SCHEMA_STREAM);
-    hd_schema_free(schema);
+    hd_schema_close(schema);
     world_close(&w);
 }
 
@@ -172,7 +172,7 @@ static void the_alternative_of_a_value_is_chosen(void **state) {
     assert_int_equal(node->types, SCHEMA_ARRAY); /* nothing to choose */
     assert_int_equal(schema_choose(schema, schema_root(schema), json(&w, "3"), &node), HD_OK);
     assert_null(node);
-    hd_schema_free(schema);
+    hd_schema_close(schema);
     world_close(&w);
 }
 
@@ -207,7 +207,7 @@ static void assert_collects(const char *text, schema_flag brand, const char *pat
     struct collected c = { .most = 100 };
     assert_int_equal(schema_collect(schema, brand, collect_text, &c), HD_OK);
     assert_string_equal(c.text, paths);
-    hd_schema_free(schema);
+    hd_schema_close(schema);
     world_close(&w);
 }
 
@@ -250,7 +250,7 @@ static void a_collection_stops_when_told_or_when_there_is_too_much(void **state)
     struct collected c = { .most = 1 };
     assert_int_equal(schema_collect_cells(schema, collect_text, &c), HD_OK);
     assert_string_equal(c.text, "/a ");
-    hd_schema_free(schema);
+    hd_schema_close(schema);
 
     char text[4096] = "{'$ref': '#/$defs/d0', '$defs': {";
     for (int i = 0; i < 30; i++)
@@ -264,7 +264,7 @@ static void a_collection_stops_when_told_or_when_there_is_too_much(void **state)
     assert_string_equal(c.text, "");
     c.most = 10;
     assert_int_equal(schema_collect_streams(schema, collect_text, &c), HD_OK);
-    hd_schema_free(schema);
+    hd_schema_close(schema);
     world_close(&w);
 }
 
@@ -283,7 +283,7 @@ static void too_many_paths_are_refused(void **state) {
     strcat(text, "'d30': {'asCell': true}}}");
     hd_schema *schema = compile(&w, text);
     assert_int_equal(schema_collect_cells(schema, collect_nothing, NULL), HD_LIMIT);
-    hd_schema_free(schema);
+    hd_schema_close(schema);
     world_close(&w);
 }
 

@@ -126,7 +126,7 @@ enum {
     EVENT_POSTED = 1,
     EVENT_NAMED = 2,     /* the sender's own id */
     EVENT_PRESYNCED = 4, /* or need not be */
-    EVENT_ASKED = 8,     /* the program was asked for a handler (hd_runtime_on_unhandled) */
+    EVENT_ASKED = 8,     /* the program was asked for a handler (hd_runtime_set_handler_load) */
     EVENT_IN_FLIGHT = 16,
     EVENT_CANCELLED = 32, /* its origin failed while it was in flight */
     EVENT_WAITED = 64,    /* it has waited for nodes */
