@@ -22,7 +22,8 @@
     X("events", bench_group_events)                                                                \
     X("resume", bench_group_resume)                                                                \
     X("pattern", bench_group_patterns)                                                             \
-    X("workflow", bench_group_workflow)
+    X("workflow", bench_group_workflow)                                                            \
+    X("workflow", bench_group_workflow_scale)
 
 #define DECLARE(name, function) __attribute__((weak)) void function(bench *b);
 GROUPS(DECLARE)

@@ -1,4 +1,4 @@
-/* peers.c -- runs bench/peers/run.mjs and reads its lines. */
+/* peers.c -- runs the scripts of bench/peers and reads their lines. */
 #define _GNU_SOURCE
 #include "peers.h"
 
@@ -13,6 +13,7 @@ typedef struct measured {
     char graph[BENCH_NAME];
     double ms;
     double runs; /* 0: not told */
+    double rate; /* per second, of a peer that has no graphs; 0: it has */
 } measured;
 
 typedef struct framework {
@@ -25,20 +26,22 @@ typedef struct framework {
 static framework frameworks[FRAMEWORKS_MAX];
 static int framework_count;
 
-/* Where the scripts are: beside the sources, from which the bench is run. */
-static const char *folder(void) {
+/* Where the scripts are: beside the sources, from which the bench is run. DBOS has a folder of its own: its
+ * packages are not those of the signals libraries. */
+static void folder_of(const char *framework_name, char *out, size_t size) {
     const char *set = getenv("BENCH_PEERS");
-    return set ? set : "bench/peers";
+    bool apart = strcmp(framework_name, PEER_DBOS) == 0;
+    snprintf(out, size, "%s%s", set ? set : "bench/peers", apart ? "/dbos" : "");
 }
 
 static bool succeeds(const char *command) { return system(command) == 0; }
 
 /* True when the frameworks are there, now or already. */
-static bool install(bench *b) {
-    char path[LINE], command[2 * LINE];
-    snprintf(path, sizeof path, "%s/node_modules/.package-lock.json", folder());
+static bool install(bench *b, const char *folder) {
+    char path[2 * LINE], command[2 * LINE];
+    snprintf(path, sizeof path, "%s/node_modules/.package-lock.json", folder);
     if (access(path, R_OK) == 0) return true;
-    snprintf(path, sizeof path, "%s/package-lock.json", folder());
+    snprintf(path, sizeof path, "%s/package-lock.json", folder);
     if (access(path, R_OK) != 0) {
         bench_note(b, "no peers: %s is not there (run from the root of the sources)", path);
         return false;
@@ -49,7 +52,7 @@ static bool install(bench *b) {
     }
     bench_note(b, "installing the peers with npm");
     snprintf(command, sizeof command,
-             "cd '%s' && npm ci --silent --fetch-retries=1 --fetch-timeout=20000", folder());
+             "cd '%s' && npm ci --silent --fetch-retries=1 --fetch-timeout=20000", folder);
     if (succeeds(command)) return true;
     bench_note(b, "no peers: npm could not install them (no network?)");
     return false;
@@ -59,20 +62,22 @@ static bool install(bench *b) {
 static void take_line(bench *b, framework *f, const char *line) {
     measured m = { .runs = 0 };
     const char *ms = strstr(line, "\"ms\":"), *runs = strstr(line, "\"runs\":");
+    const char *rate = strstr(line, "\"rate\":");
     if (sscanf(line, "{\"name\":\"%63[^\"]\"", m.graph) != 1) return;
-    if (!ms) {
+    if (!ms && !rate) {
         bench_note(b, "%s: %.*s", f->name, (int)strcspn(line, "\n"), line);
         return;
     }
-    m.ms = strtod(ms + strlen("\"ms\":"), NULL);
+    if (ms) m.ms = strtod(ms + strlen("\"ms\":"), NULL);
+    if (rate) m.rate = strtod(rate + strlen("\"rate\":"), NULL);
     if (runs) m.runs = strtod(runs + strlen("\"runs\":"), NULL);
     if (f->count < GRAPHS_MAX) f->results[f->count++] = m;
 }
 
-static void run_framework(bench *b, framework *f) {
-    char command[LINE], line[LINE];
-    snprintf(command, sizeof command, "node --expose-gc '%s/run.mjs' %s%s%s", folder(), f->name,
-             bench_quick(b) ? " --quick" : "", bench_cpu(b) ? " --cpu" : "");
+static void run_framework(bench *b, framework *f, const char *folder) {
+    char command[2 * LINE], line[LINE];
+    snprintf(command, sizeof command, "node --no-deprecation --expose-gc '%s/run.mjs' %s%s%s",
+             folder, f->name, bench_quick(b) ? " --quick" : "", bench_cpu(b) ? " --cpu" : "");
     bench_note(b, "measuring %s", f->name);
     FILE *in = popen(command, "r");
     if (!in) return;
@@ -86,8 +91,10 @@ static framework *find_framework(bench *b, const char *name) {
     }
     if (framework_count == FRAMEWORKS_MAX) return NULL;
     framework *f = &frameworks[framework_count++];
+    char folder[LINE];
     f->name = name;
-    if (install(b)) run_framework(b, f);
+    folder_of(name, folder, sizeof folder);
+    if (install(b, folder)) run_framework(b, f, folder);
     return f;
 }
 
@@ -99,6 +106,16 @@ bool peer_value(bench *b, const char *name, const graph *g, double *value) {
         if (g->unit == GRAPH_NS_PER_RUN && m->runs == 0) return false;
         *value = g->unit == GRAPH_MS ? m->ms : m->ms * 1e6 / m->runs;
         return true;
+    }
+    return false;
+}
+
+bool peer_rate(bench *b, const char *name, const char *work, double *per_s) {
+    const framework *f = find_framework(b, name);
+    for (int i = 0; f && i < f->count; i++) {
+        if (strcmp(f->results[i].graph, work) != 0) continue;
+        *per_s = f->results[i].rate;
+        return *per_s > 0;
     }
     return false;
 }

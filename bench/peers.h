@@ -1,4 +1,4 @@
-/* peers.h -- what signals libraries from npm take for the same graphs, in the same run.
+/* peers.h -- what libraries from npm take for the same work, in the same run.
  *
  * The frameworks are installed on first use (bench/peers, versions pinned); without npm, node or
  * the network there are no peers, which is said once and is no failure. Each framework runs in a
@@ -17,5 +17,12 @@
 /* What `framework` took for the graph, in the graph's unit; false where it is not known. The
  * first question about a framework runs it on all graphs, which takes a minute or two. */
 bool peer_value(bench *b, const char *framework, const graph *g, double *value);
+
+/* DBOS, a workflow engine on PostgreSQL: bench/peers/dbos. Without PostgreSQL it is left out, with a line
+ * that says so. */
+#define PEER_DBOS "dbos"
+
+/* How often per second the framework did this work; false where it is not known. */
+bool peer_rate(bench *b, const char *framework, const char *work, double *per_s);
 
 #endif

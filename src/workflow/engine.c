@@ -68,7 +68,7 @@ static void close_engine(void *ctx) {
     e->closing = true;
     pool_close(e);
     here_close(e);
-    if (e->waits) (void)runtime_sync(e->rt);
+    if (e->waits || e->starting) (void)runtime_sync(e->rt);
     e->rt->work = (runtime_extension){ 0 };
     free_engine(e);
 }

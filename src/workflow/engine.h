@@ -35,9 +35,12 @@ typedef struct live {
     int32_t priority;
     VEC(mail) mail;
     bool mail_changed;
-    bool fresh;   /* its document is not in the store yet */
-    bool changed; /* in engine.changed: its next save is due */
-    bool stored;  /* no change of it is under way: its steps may begin */
+    bool fresh;       /* its document is not in the store yet */
+    bool changed;     /* in engine.changed: its next save is due */
+    bool stored;      /* no change of it is under way: its steps may begin */
+    uint32_t commits; /* that wait for their verdicts and have changes of it */
+    bool starting;    /* its start is one of them; then its memory stays until the verdict */
+    bool gone;        /* live_free has been called meanwhile */
 } live;
 
 typedef struct action_entry {
@@ -65,6 +68,7 @@ struct hd_engine {
     VEC(live *) changed;        /* to be stored with the next commit */
     VEC(live *) under_way;      /* in the commit that waits for its verdict */
     bool waits;                 /* there is such a commit */
+    uint32_t starting;          /* starts that wait for their verdicts */
     bool closing;
     binheap timers;      /* of strands, by due time, wall clock ms */
     uint64_t age;        /* counts steps that became ready */

@@ -91,11 +91,12 @@ typedef struct strand {
     uint64_t due_ms;    /* wall clock; 0: no timer */
     binheap_item timer; /* in the engine's timers while due_ms is set */
     struct fan *waits_for;
-    uint64_t token; /* of the claim; 0: not claimed. Written by dispatch.c */
-    hd_value args;  /* of an ACTION, owned, as the worker gets them; absent: not computed */
-    bool back;      /* it has come along a BACK edge; while it walks */
-    bool cancelled; /* CancelledError has been raised in it: it cleans up */
-    list_node news; /* in instance.news.strands: it has changed */
+    uint64_t token;  /* of the claim; 0: not claimed. Written by dispatch.c */
+    hd_value args;   /* of an ACTION, owned, as the worker gets them; absent: not computed */
+    bool back;       /* it has come along a BACK edge; while it walks */
+    bool cancelled;  /* CancelledError has been raised in it: it cleans up */
+    list_node news;  /* in instance.news.strands: it has changed */
+    bool off_queues; /* while it is news: the engine has taken it out of its queues */
     bool stored;
     list_node
         unqueued; /* in instance.unqueued: it waits, and the engine has not put it into its queues */
@@ -139,6 +140,7 @@ typedef struct instance {
     bool status_changed;
     uint32_t next_number; /* of strands, activations and fans; from 1, 0 is the first of each */
     bool number_changed;
+    uint8_t parts; /* bits: which parts of the document save.c may have written */
     list strands, activations, fans;
     struct { /* those of them that the next save looks at */
         list strands, activations, fans;
@@ -210,7 +212,9 @@ static inline const plan_node *strand_node(const strand *s) {
 }
 /* The next save looks at it. */
 static inline void strand_mark(strand *s) {
-    if (!list_linked(&s->news)) list_push_back(&s->in->news.strands, &s->news);
+    if (list_linked(&s->news)) return;
+    list_push_back(&s->in->news.strands, &s->news);
+    s->off_queues = false;
 }
 static inline void activation_mark(activation *a) {
     if (!list_linked(&a->news)) list_push_back(&a->in->news.activations, &a->news);

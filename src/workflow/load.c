@@ -380,6 +380,7 @@ hd_status instance_load(instance *in, hd_value document, hd_error *error) {
     hd_status status = load_all(&l);
     in->next_number = (uint32_t)hd_value_as_int(hd_value_at(document, "next"), 1);
     in->number_changed = false;
+    in->parts = UINT8_MAX;
     vec_fini(in->env, &l.objects);
     world_journal_clear(in->w);
     if (!status) instance_sweep(in); /* nothing of it is news */

@@ -34,9 +34,20 @@ static number_text text_of(uint32_t number) {
 
 /* ---- writing */
 
+/* The parts of the document that an instance has until it is over. */
+static const char *const parts[] = { "vars",  "loops", "ready",   "open",
+                                     "calls", "fans",  "objects", "next" };
+enum { PARTS = sizeof parts / sizeof *parts };
+
+static void note_part(instance *in, const char *key) {
+    for (uint32_t i = 0; i < PARTS; i++)
+        if (!strcmp(parts[i], key)) in->parts |= (uint8_t)(1u << i);
+}
+
 static void put(saver *s, doc_op op, hd_value value) {
     if (!s->status && op != DOC_REMOVE) s->status = hd_value_status(value);
     if (!s->status) s->status = s->out->write(s->out->ctx, op, s->path, s->length, value);
+    if (op != DOC_REMOVE) note_part(s->in, s->path[0]);
 }
 
 /* The path for a while. */
@@ -344,11 +355,9 @@ static void save_open(saver *s) {
 }
 
 static void save_over(saver *s) {
-    static const char *const working[] = { "vars",  "loops", "ready",   "open",
-                                           "calls", "fans",  "objects", "next" };
     instance *in = s->in;
-    for (uint32_t i = 0; i < sizeof working / sizeof *working; i++)
-        put_at(s, working[i], (hd_value){ 0 });
+    for (uint32_t i = 0; i < PARTS; i++)
+        if (in->parts >> i & 1) put_at(s, parts[i], (hd_value){ 0 });
     world_journal_clear(in->w);
     if (in->status == INSTANCE_STALLED) return;
     hd_value v = encode_value(in->w, s->pool, in->result);

@@ -46,8 +46,16 @@ static void unqueue(hd_engine *e, strand *s) {
     task_withdraw(e, s);
 }
 
+/* News are added at the end: what stands before one that is off the queues is off them too, since the queues get
+ * strands back only when they are news no more. So a batch of completions costs each strand once. */
 void step_unqueue_news(live *l) {
-    LIST_FOR (n, &l->in->news.strands) unqueue(l->e, LIST_ENTRY(n, strand, news));
+    const list *news = &l->in->news.strands;
+    for (list_node *n = list_last(news); n && n != &news->head; n = n->prev) {
+        strand *s = LIST_ENTRY(n, strand, news);
+        if (s->off_queues) break;
+        unqueue(l->e, s);
+        s->off_queues = true;
+    }
 }
 
 void step_unqueue(live *l) {

@@ -270,6 +270,18 @@ static void two_starts_with_one_key_are_one_instance(void **state) {
     assert_int_equal(calls[0], 1);
 }
 
+/* Many starts touch few pages of an index only if their ids are neighbours. */
+static void ids_that_are_not_given_are_in_the_order_of_the_starts(void **state) {
+    char before[HD_INSTANCE_ID_SIZE] = "";
+    register_ir(pipeline);
+    for (int i = 0; i < 20; i++) {
+        start("data_pipeline", "{}");
+        assert_true(strcmp(before, id) < 0);
+        memcpy(before, id, sizeof before);
+        lab_env_advance_ms(env, (uint64_t)i * 7 + 1);
+    }
+}
+
 static void inputs_are_checked(void **state) {
     register_ir("{\"heddle\":1,\"name\":\"w\",\"inputs\":[{\"name\":\"n\",\"schema\":{\"type\":"
                 "\"integer\"}}],"
@@ -550,6 +562,7 @@ int main(void) {
         TEST(the_example_returns_270),
         TEST(the_operations_of_a_loop_are_linear),
         TEST(two_starts_with_one_key_are_one_instance),
+        TEST(ids_that_are_not_given_are_in_the_order_of_the_starts),
         TEST(inputs_are_checked),
         TEST(a_failed_attempt_is_repeated_after_its_backoff),
         TEST(after_the_last_attempt_the_exception_ends_the_instance),
