@@ -76,7 +76,7 @@ static bool is_right(sqlite3_stmt *s) {
                          .size = column_number(s, SIZE) };
     row_text value = text_of(s, VALUE), meta = text_of(s, META), inside = value;
     if (head.size != value.length) return false;
-    if (head.large && file_hash(value.bytes, value.length) != column_number(s, LARGE_HASH))
+    if (head.large && log_hash(value.bytes, value.length) != column_number(s, LARGE_HASH))
         return false;
     if (head.large) inside.length = 0;
     uint64_t hash = column_number(s, HASH);

@@ -22,8 +22,6 @@ typedef struct loaded {
 typedef struct authority authority;
 
 typedef struct authority_ops {
-    const char *name;
-
     /* Takes a queued commit over; it stays the replica's memory until its verdict. Order of calls
      * is order of local seqs. HD_OK, or a transient status: the replica offers it again. */
     hd_status (*submit)(authority *a, commit *c);
@@ -81,13 +79,11 @@ typedef struct authority_ops {
     /* The document's place is about to stand for another. NULL: that is nothing to us. */
     void (*forget)(authority *a, place_id doc);
 
-    /* Blocks until poll() has something, or until `deadline_ns`. */
-    hd_status (*wait)(authority *a, uint64_t deadline_ns);
-    int (*fd)(authority *a); /* -1: none */
+    /* Readable when poll() has something; -1: there is none. */
+    int (*fd)(authority *a);
     /* The file's full name, for what stands beside it. NULL, also the function: there is no file. */
     const char *(*file)(const authority *a);
     uint64_t (*deadline)(authority *a); /* when poll() should be called at the latest */
-    void (*wake)(authority *a);         /* from any thread: makes wait() return and fd readable */
 
     hd_status (*list)(authority *a, struct key *space, const char *kind, const char *prefix,
                       hd_list_fn fn, void *ctx);

@@ -9,6 +9,7 @@
 #include "store/memory/memory.h"
 #include "store/overlay.h"
 #include "store/log/authority.h"
+#include "store/sqlite/backend.h"
 #include "value/key.h"
 #include <errno.h>
 #include <stdio.h>
@@ -66,7 +67,7 @@ static hd_status open_identity(hd_runtime *rt) {
 
 static hd_status open_authority(hd_runtime *rt, const char *file, hd_error *error) {
     if (rt->memory) return memory_attach(rt->memory, &rt->r, rt->owns_memory, &rt->r.authority);
-    return sqlite_authority_open(file, &rt->options, &rt->r, &rt->r.authority, error);
+    return log_authority_open(&sqlite_backend, file, &rt->options, &rt->r, &rt->r.authority, error);
 }
 
 static void runtime_free(hd_runtime *rt) {

@@ -265,7 +265,7 @@ static void add_log_row(sqlite3 *db, int64_t row, const char *body) {
     sqlite3_stmt *s = NULL;
     assert_int_equal(sqlite3_prepare_v2(db, "insert into log values(?1, ?2, ?3)", -1, &s, NULL), 0);
     sqlite3_bind_int64(s, 1, row);
-    sqlite3_bind_int64(s, 2, (sqlite3_int64)file_hash(body, strlen(body)));
+    sqlite3_bind_int64(s, 2, (sqlite3_int64)log_hash(body, strlen(body)));
     sqlite3_bind_text(s, 3, body, -1, SQLITE_STATIC);
     assert_int_equal(sqlite3_step(s), SQLITE_DONE);
     sqlite3_finalize(s);

@@ -76,10 +76,8 @@ static bool line_turn(authority *a) {
     return open && line->inner->ops->turn(line->inner);
 }
 
-/* The way to a file does not get lost: what is in the writer's hands is not handed over twice. */
-static bool takes_replays(const lab_line *line) {
-    return strcmp(line->inner->ops->name, "sqlite") != 0;
-}
+/* The way to a writer thread does not get lost: what it has is not handed over twice. */
+static bool takes_replays(const lab_line *line) { return !line->inner->ops->turn; }
 
 static void submit_again(lab_line *line, list *commits) {
     LIST_FOR (n, commits) {
@@ -198,7 +196,6 @@ static void line_close(authority *a) {
 }
 
 static const authority_ops line_ops = {
-    .name = "line",
     .submit = line_submit,
     .flush = line_flush,
     .start = line_start,

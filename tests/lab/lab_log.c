@@ -4,6 +4,7 @@
 
 #include "store/basis.h"
 #include "store/log/rows.h"
+#include "store/sqlite/store.h"
 #include "value/array.h"
 #include "value/diff.h"
 #include "value/object.h"
@@ -209,7 +210,9 @@ static void take_commit(lab_log *log, hd_value made) {
 
 static void take_log_row(lab_log *log, sqlite3_stmt *s) {
     log_row row;
-    check(log_row_read(NULL, log->heap, s, &row), "log");
+    log_text text;
+    check(sqlite_log_text(s, &text), "log");
+    check(log_row_read(NULL, log->heap, &text, &row), "log");
     if (row.row != log->row + 1) lab_fail("the log is not whole");
     log->row = row.row;
     for (size_t i = 0; i < log_row_commits(&row); i++) take_commit(log, log_row_commit(&row, i));

@@ -393,7 +393,7 @@ static void wait_until_decided(lab_runtime *r) {
     authority *inner = r->line->inner;
     if (!lab_is_sqlite(r->l)) return;
     for (int i = 0; i < DECIDED_WITHIN; i++) {
-        if (sqlite_authority_decided(inner)) return;
+        if (log_authority_decided(inner)) return;
         poll(NULL, 0, 1);
     }
     lab_fail("%s: the writer does not come to rest", r->name);

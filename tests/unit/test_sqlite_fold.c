@@ -30,7 +30,7 @@ static hd_runtime *open_on(lab_disk *where, uint64_t tail_bytes) {
     return rt;
 }
 
-static fold_counts counts_of(hd_runtime *rt) { return sqlite_authority_folds(rt->r.authority); }
+static fold_counts counts_of(hd_runtime *rt) { return log_authority_folds(rt->r.authority); }
 
 static hd_cell document(hd_runtime *rt, int n) {
     char name[32];

@@ -13,12 +13,10 @@
 #include "store/log/encode.h"
 #include "store/log/list.h"
 #include "store/log/resume.h"
-#include "store/log/resume.h"
 #include "store/log/wake.h"
 #include "store/log/writer.h"
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 /* How often the file is looked at when nobody says that it changed. */
 #define LOOK_WATCHED_NS UINT64_C(5000000000)
@@ -32,7 +30,7 @@
 /* How often a runtime that follows a space says how far it has come, at most. */
 #define REPORT_NS UINT64_C(1000000000)
 
-typedef struct sqlite_authority {
+typedef struct log_authority {
     authority base;
     hd_env env;
     writer *writer; /* NULL: read-only */
@@ -55,14 +53,14 @@ typedef struct sqlite_authority {
     hd_error trouble;    /* what keeps the writer from writing; its status is HD_OK: nothing */
     uint64_t name_at_ns; /* when to look whether the file still has its name */
     bool gone;           /* it has not: only check_name sets this, and it stays */
-} sqlite_authority;
+} log_authority;
 
-static sqlite_authority *self(const authority *a) { return (sqlite_authority *)(void *)a; }
+static log_authority *self(const authority *a) { return (log_authority *)(void *)a; }
 
 /* ---- Submitting -------------------------------------------------------------------------------- */
 
 /* The spaces whose seqs the verdict will bring, in the writer's order. */
-static hd_status list_spaces(sqlite_authority *s, commit *c) {
+static hd_status list_spaces(log_authority *s, commit *c) {
     const encoder *e = &s->encoder;
     if (!vec_room(s->client.r->env, &c->seqs, e->spaces.count)) return HD_NOMEM;
     for (uint32_t i = 0; i < e->spaces.count; i++)
@@ -70,8 +68,8 @@ static hd_status list_spaces(sqlite_authority *s, commit *c) {
     return HD_OK;
 }
 
-static hd_status sqlite_submit(authority *a, commit *c) {
-    sqlite_authority *s = self(a);
+static hd_status log_submit(authority *a, commit *c) {
+    log_authority *s = self(a);
     if (!s->writer) return HD_READ_ONLY;
     size_t before = s->batch.length;
     hd_status status = encode_commit(&s->encoder, c, &s->batch);
@@ -81,31 +79,31 @@ static hd_status sqlite_submit(authority *a, commit *c) {
     return status;
 }
 
-static void sqlite_flush(authority *a) {
-    sqlite_authority *s = self(a);
+static void log_flush(authority *a) {
+    log_authority *s = self(a);
     /* Without memory the batch stays, and poll tries again. */
     if (s->batch.length && !writer_push(s->writer, &s->batch)) s->pushed = true;
 }
 
-static void sqlite_start(authority *a) {
-    sqlite_authority *s = self(a);
+static void log_start(authority *a) {
+    log_authority *s = self(a);
     if (s->pushed) writer_start(s->writer);
     s->pushed = false;
 }
 
-static bool sqlite_turn(authority *a) {
-    sqlite_authority *s = self(a);
+static bool log_turn(authority *a) {
+    log_authority *s = self(a);
     if (!s->pushed) return false;
     bool done = writer_turn(s->writer);
     if (done) s->pushed = false;
     s->decided |= done;
-    sqlite_start(a);
+    log_start(a);
     return done;
 }
 
 /* ---- Polling ------------------------------------------------------------------------------------ */
 
-static void take_outcomes(sqlite_authority *s) {
+static void take_outcomes(log_authority *s) {
     uint64_t folded;
     outcome **end = &s->waiting;
     while (*end) end = &(*end)->next;
@@ -115,7 +113,7 @@ static void take_outcomes(sqlite_authority *s) {
 }
 
 /* One verdict. What is noted before the replica is told may be noted twice without harm. */
-static hd_status deliver_item(sqlite_authority *s, const outcome *o, const outcome_item *item) {
+static hd_status deliver_item(log_authority *s, const outcome *o, const outcome_item *item) {
     replica *r = s->base.replica;
     commit *c = LIST_ENTRY(list_first(&r->pending), commit, link);
     assert(!list_empty(&r->pending) && c->local_seq == item->local_seq);
@@ -127,7 +125,7 @@ static hd_status deliver_item(sqlite_authority *s, const outcome *o, const outco
     return status;
 }
 
-static hd_status deliver(sqlite_authority *s) {
+static hd_status deliver(log_authority *s) {
     while (s->waiting) {
         outcome *o = s->waiting;
         hd_status status =
@@ -148,7 +146,7 @@ static hd_status deliver(sqlite_authority *s) {
     return HD_OK;
 }
 
-static void plan_look(sqlite_authority *s, uint64_t now) {
+static void plan_look(log_authority *s, uint64_t now) {
     if (s->look_in_ns) {
         s->look_at_ns = now + s->look_in_ns;
         s->look_in_ns = s->look_in_ns < LOOK_LATER_NS ? s->look_in_ns * 2 : 0;
@@ -158,9 +156,9 @@ static void plan_look(sqlite_authority *s, uint64_t now) {
 }
 
 /* Something was loaded that has not been told yet, and is kept apart until then. */
-static bool is_behind(const sqlite_authority *s) { return s->base.replica->ahead.count > 0; }
+static bool is_behind(const log_authority *s) { return s->base.replica->ahead.count > 0; }
 
-static bool is_time_to_look(const sqlite_authority *s, uint64_t now) {
+static bool is_time_to_look(const log_authority *s, uint64_t now) {
     if (is_behind(s)) return true;
     if (s->in_flight) return false; /* their outcomes will tell of everything before them */
     bool deaf = wake_watches(&s->wake) && !s->wake.armed;
@@ -168,7 +166,7 @@ static bool is_time_to_look(const sqlite_authority *s, uint64_t now) {
 }
 
 /* Looks for others' rows. */
-static hd_status look(sqlite_authority *s) {
+static hd_status look(log_authority *s) {
     uint64_t now = env_now_ns(&s->env), before = s->client.position;
     if (!is_time_to_look(s, now)) return HD_OK;
     wake_arm(&s->wake); /* first, so that no write falls in between */
@@ -181,17 +179,17 @@ static hd_status look(sqlite_authority *s) {
 
 /* After a turn: its outcome has told of everything before it, and whoever waits for one commit after
  * the other is told the rest by the next. */
-static void look_later(sqlite_authority *s) {
+static void look_later(log_authority *s) {
     s->look = true;
     s->look_in_ns = LOOK_SOON_NS;
     plan_look(s, env_now_ns(&s->env));
 }
 
-static bool has_news(const sqlite_authority *s) {
+static bool has_news(const log_authority *s) {
     return s->follows && s->client.position != s->reported;
 }
 
-static void report_position(sqlite_authority *s) {
+static void report_position(log_authority *s) {
     uint64_t now = env_now_ns(&s->env);
     if (now < s->report_ns) return;
     s->reported = s->client.position;
@@ -201,12 +199,13 @@ static void report_position(sqlite_authority *s) {
 
 /* A file that was deleted or replaced while it was open can be written to, and all of it is lost with the
  * last program that has it open: nothing more is read or written here. */
-static hd_status check_name(sqlite_authority *s, bool told) {
+static hd_status check_name(log_authority *s, bool told) {
     uint64_t now = env_now_ns(&s->env);
-    const char *name = s->client.file.name;
+    log_store *store = s->client.store;
+    const char *name = store->shown;
     if (!s->gone && (told || now >= s->name_at_ns)) {
         s->name_at_ns = now + NAME_NS;
-        s->gone = file_has_moved(&s->client.file);
+        s->gone = store->ops->is_lost(store);
         if (s->gone) env_log(&s->env, HD_LOG_ERROR, "%s was deleted or replaced while open", name);
     }
     if (!s->gone) return HD_OK;
@@ -216,8 +215,8 @@ static hd_status check_name(sqlite_authority *s, bool told) {
     return HD_NOT_FOUND;
 }
 
-static hd_status sqlite_poll(authority *a) {
-    sqlite_authority *s = self(a);
+static hd_status log_poll(authority *a) {
+    log_authority *s = self(a);
     bool outcomes, written, turned = s->decided;
     wake_take(&s->wake, &outcomes, &written);
     if (written) {
@@ -226,13 +225,13 @@ static hd_status sqlite_poll(authority *a) {
     }
     if (check_name(s, written)) return HD_NOT_FOUND;
     client_release(&s->client);
-    sqlite_flush(a);
+    log_flush(a);
     if (s->writer && (outcomes || s->decided)) take_outcomes(s);
     s->decided = false;
     hd_status status = deliver(s);
     if (turned && !status && !is_behind(s)) look_later(s);
     else if (!status) status = look(s);
-    if (status) file_failure(&s->client.file, status, "reading", &s->base.replica->error);
+    if (status) log_store_failure(s->client.store, status, "reading", &s->base.replica->error);
     if (has_news(s)) report_position(s);
     if (!status && s->batch.length) status = HD_NOMEM; /* said, and tried again next time */
     if (status || !s->in_flight || !s->trouble.status) return status;
@@ -242,28 +241,28 @@ static hd_status sqlite_poll(authority *a) {
 
 /* ---- The rest ------------------------------------------------------------------------------------ */
 
-static hd_status sqlite_load(authority *a, place_id doc, loaded *out) {
-    sqlite_authority *s = self(a);
+static hd_status log_load(authority *a, place_id doc, loaded *out) {
+    log_authority *s = self(a);
     hd_status status = client_load(&s->client, doc, out);
-    if (status) file_failure(&s->client.file, status, "reading", &s->base.replica->error);
+    if (status) log_store_failure(s->client.store, status, "reading", &s->base.replica->error);
     if (out->ahead) s->look_at_ns = 0; /* somebody may wait for the rest */
     return status;
 }
 
-static void sqlite_rest(authority *a) { client_release(&self(a)->client); }
+static void log_rest(authority *a) { client_release(&self(a)->client); }
 
-static bool sqlite_idle(const authority *a) { return self(a)->in_flight == 0; }
-bool sqlite_authority_decided(const authority *a) {
-    const sqlite_authority *s = self(a);
+static bool log_idle(const authority *a) { return self(a)->in_flight == 0; }
+bool log_authority_decided(const authority *a) {
+    const log_authority *s = self(a);
     return !s->batch.length && (!s->writer || writer_idle(s->writer));
 }
-struct fold_counts sqlite_authority_folds(const authority *a) {
+struct fold_counts log_authority_folds(const authority *a) {
     return writer_folds(self(a)->writer);
 }
-static bool sqlite_yes(const authority *a) { return self(a)->writer != NULL; }
+static bool log_yes(const authority *a) { return self(a)->writer != NULL; }
 
-static hd_status sqlite_follow(authority *a, struct key *space) {
-    sqlite_authority *s = self(a);
+static hd_status log_follow(authority *a, struct key *space) {
+    log_authority *s = self(a);
     client_space *entry;
     hd_status status = client_space_at(&s->client, space, &entry);
     if (status) return status;
@@ -273,43 +272,31 @@ static hd_status sqlite_follow(authority *a, struct key *space) {
     if (!s->writer) return HD_OK;
     s->follows = !writer_do(s->writer, COMMAND_REGISTER, NULL);
     if (!s->follows)
-        env_log(&s->env, HD_LOG_WARN, "%s: not registered as a reader", s->client.file.name);
+        env_log(&s->env, HD_LOG_WARN, "%s: not registered as a reader", s->client.store->shown);
     return HD_OK;
 }
 
-static void sqlite_unfollow(authority *a, const struct key *space) {
-    sqlite_authority *s = self(a);
+static void log_unfollow(authority *a, const struct key *space) {
+    log_authority *s = self(a);
     for (uint32_t i = 0; i < s->client.spaces.count; i++)
         if (s->client.spaces.items[i].name == space) s->client.spaces.items[i].followed = false;
 }
 
-static int sqlite_fd(authority *a) { return self(a)->wake.epoll_fd; }
+static int log_fd(authority *a) { return self(a)->wake.epoll_fd; }
 
-static uint64_t sqlite_deadline(authority *a) {
-    const sqlite_authority *s = self(a);
+static uint64_t log_deadline(authority *a) {
+    const log_authority *s = self(a);
     if (s->waiting || s->batch.length || a->replica->holding) return 0;
     if (s->in_flight) return UINT64_MAX; /* the writer will wake us */
     return has_news(s) && s->report_ns < s->look_at_ns ? s->report_ns : s->look_at_ns;
 }
 
-static hd_status sqlite_wait(authority *a, uint64_t deadline_ns) {
-    env_wait(&self(a)->env, self(a)->wake.epoll_fd, deadline_ns);
-    return HD_OK;
-}
-
-static void sqlite_wake(authority *a) {
-    uint64_t one = 1;
-    if (write(self(a)->wake.event_fd, &one, sizeof one) < 0) {
-        /* The counter is full: it is readable already. */
-    }
-}
-
-static hd_status sqlite_list(authority *a, struct key *space, const char *kind, const char *prefix,
-                             hd_list_fn fn, void *ctx) {
+static hd_status log_list(authority *a, struct key *space, const char *kind, const char *prefix,
+                          hd_list_fn fn, void *ctx) {
     return client_list(&self(a)->client, space, kind, prefix, fn, ctx);
 }
 
-static hd_status sqlite_spaces(authority *a, hd_space_fn fn, void *ctx) {
+static hd_status log_spaces(authority *a, hd_space_fn fn, void *ctx) {
     const client *c = &self(a)->client;
     for (uint32_t i = 0; i < c->spaces.count; i++)
         if (c->spaces.items[i].seq && !fn(key_bytes(c->spaces.items[i].name), ctx)) break;
@@ -317,52 +304,52 @@ static hd_status sqlite_spaces(authority *a, hd_space_fn fn, void *ctx) {
 }
 
 static hd_status command(authority *a, writer_command what, hd_error *error) {
-    sqlite_authority *s = self(a);
+    log_authority *s = self(a);
     client_release(&s->client);
     if (s->writer) writer_report(s->writer, s->client.position);
     if (s->writer) return writer_do(s->writer, what, error);
     env_error(error, HD_READ_ONLY, "the store was opened read-only");
     return HD_READ_ONLY;
 }
-static hd_status sqlite_checkpoint(authority *a, hd_error *error) {
+static hd_status log_checkpoint(authority *a, hd_error *error) {
     return command(a, COMMAND_CHECKPOINT, error);
 }
-static hd_status sqlite_prune(authority *a, hd_error *error) {
+static hd_status log_prune(authority *a, hd_error *error) {
     return command(a, COMMAND_PRUNE, error);
 }
-static hd_status sqlite_vacuum(authority *a, hd_error *error) {
+static hd_status log_vacuum(authority *a, hd_error *error) {
     return command(a, COMMAND_VACUUM, error);
 }
 
-static hd_status sqlite_rows(authority *a, const char *piece, basis_row_fn fn, void *ctx) {
+static hd_status log_rows(authority *a, const char *piece, basis_row_fn fn, void *ctx) {
     return client_rows(&self(a)->client, piece, fn, ctx);
 }
-static hd_status sqlite_pieces(authority *a, basis_piece_fn fn, void *ctx) {
+static hd_status log_pieces(authority *a, basis_piece_fn fn, void *ctx) {
     return client_pieces(&self(a)->client, fn, ctx);
 }
-static hd_status sqlite_changes(authority *a, struct key *space, uint64_t seq, basis_change_fn fn,
-                                void *ctx) {
+static hd_status log_changes(authority *a, struct key *space, uint64_t seq, basis_change_fn fn,
+                             void *ctx) {
     return client_changes(&self(a)->client, space, seq, fn, ctx);
 }
-static hd_status sqlite_seq_of(authority *a, struct key *space, uint64_t *out) {
+static hd_status log_seq_of(authority *a, struct key *space, uint64_t *out) {
     client_space *entry;
     hd_status status = client_space_at(&self(a)->client, space, &entry);
     *out = status ? 0 : entry->seq;
     return status;
 }
-static hd_status sqlite_metadata(authority *a, place_id doc, hd_value *out) {
+static hd_status log_metadata(authority *a, place_id doc, hd_value *out) {
     return client_metadata(&self(a)->client, doc, out);
 }
-static const basis_ops sqlite_basis_ops = {
-    .rows = sqlite_rows,
-    .pieces = sqlite_pieces,
-    .changes = sqlite_changes,
-    .seq_of = sqlite_seq_of,
-    .metadata = sqlite_metadata,
+static const basis_ops log_basis_ops = {
+    .rows = log_rows,
+    .pieces = log_pieces,
+    .changes = log_changes,
+    .seq_of = log_seq_of,
+    .metadata = log_metadata,
 };
 
-static void sqlite_close(authority *a) {
-    sqlite_authority *s = self(a);
+static void log_close(authority *a) {
+    log_authority *s = self(a);
     client_release(&s->client);
     client_close(&s->client); /* first, so that the writer is the last to leave the file */
     writer_close(s->writer);
@@ -377,76 +364,77 @@ static void sqlite_close(authority *a) {
     env_free(&env, s, sizeof *s);
 }
 
-static const char *sqlite_file_name(const authority *a) {
-    return sqlite3_db_filename(self(a)->client.file.db, "main");
+static const char *log_file_name(const authority *a) {
+    const log_store *store = self(a)->client.store;
+    return store->ops->file(store);
 }
 
-static const authority_ops sqlite_ops = {
-    .name = "sqlite",
-    .submit = sqlite_submit,
-    .flush = sqlite_flush,
-    .start = sqlite_start,
-    .turn = sqlite_turn,
-    .poll = sqlite_poll,
-    .load = sqlite_load,
-    .rest = sqlite_rest,
-    .reloads = sqlite_yes,
-    .idle = sqlite_idle,
-    .wants_derived = sqlite_yes,
-    .shared = sqlite_yes,
-    .follow = sqlite_follow,
-    .unfollow = sqlite_unfollow,
-    .wait = sqlite_wait,
-    .fd = sqlite_fd,
-    .file = sqlite_file_name,
-    .deadline = sqlite_deadline,
-    .wake = sqlite_wake,
-    .list = sqlite_list,
-    .spaces = sqlite_spaces,
-    .checkpoint = sqlite_checkpoint,
-    .prune = sqlite_prune,
-    .vacuum = sqlite_vacuum,
-    .basis = &sqlite_basis_ops,
-    .close = sqlite_close,
+static const authority_ops log_ops = {
+    .submit = log_submit,
+    .flush = log_flush,
+    .start = log_start,
+    .turn = log_turn,
+    .poll = log_poll,
+    .load = log_load,
+    .rest = log_rest,
+    .reloads = log_yes,
+    .idle = log_idle,
+    .wants_derived = log_yes,
+    .shared = log_yes,
+    .follow = log_follow,
+    .unfollow = log_unfollow,
+    .fd = log_fd,
+    .file = log_file_name,
+    .deadline = log_deadline,
+    .list = log_list,
+    .spaces = log_spaces,
+    .checkpoint = log_checkpoint,
+    .prune = log_prune,
+    .vacuum = log_vacuum,
+    .basis = &log_basis_ops,
+    .close = log_close,
 };
 
-static hd_status open_parts(sqlite_authority *s, const char *name, const hd_options *options,
-                            hd_error *error) {
+/* The writer first: it creates the store, and learns it before anything is read. */
+static hd_status open_parts(log_authority *s, const log_backend *backend, const char *name,
+                            const hd_options *options, hd_error *error) {
     replica *r = s->base.replica;
-    file_options o = { options->vfs, options->read_only, true, options->durability };
+    log_store *store;
     hd_status status = wake_open(&s->wake);
     if (status) {
         env_error(error, status, "%s: no descriptor for eventfd or epoll: %s", name,
                   strerror(errno));
         return status;
     }
-    if (options->read_only) {
-        status = file_open(&s->client.file, name, &o, &s->env, error);
-    } else {
-        status =
-            writer_open(name, options, &s->env, r->session, s->wake.event_fd, &s->writer, error);
-        if (!status) status = file_open_again(&s->client.file, name, &o, &s->env, error);
+    if (!options->read_only) {
+        status = backend->open(name, options, &s->env, LOG_WRITING, &store, error);
+        if (!status)
+            status = writer_open(store, options, r->session, s->wake.event_fd, &s->writer, error);
+        if (status) return status;
     }
+    log_role role = options->read_only ? LOG_ALONE : LOG_READING;
+    status = backend->open(name, options, &s->env, role, &store, error);
     if (status) return status;
-    status = client_open(&s->client, r, &s->env);
-    if (status) file_failure(&s->client.file, status, "reading", error);
-    if (!options->vfs) wake_watch(&s->wake, name);
+    status = client_open(&s->client, store, r);
+    if (status) log_store_failure(store, status, "reading", error);
+    wake_watch(&s->wake, store);
     return status;
 }
 
-hd_status sqlite_authority_open(const char *name, const hd_options *options, struct replica *r,
-                                authority **out, hd_error *error) {
+hd_status log_authority_open(const log_backend *backend, const char *name,
+                             const hd_options *options, struct replica *r, authority **out,
+                             hd_error *error) {
     *out = NULL;
-    sqlite_authority *s = env_new0(r->env, sizeof *s);
+    log_authority *s = env_new0(r->env, sizeof *s);
     if (!s) return HD_NOMEM;
     s->env = *r->env;
-    s->base = (authority){ .ops = &sqlite_ops, .replica = r };
+    s->base = (authority){ .ops = &log_ops, .replica = r };
     wake_init(&s->wake);
     encoder_init(&s->encoder, &s->env, r);
     json_buffer_init(&s->batch, &s->env);
-    hd_status status = open_parts(s, name, options, error);
+    hd_status status = open_parts(s, backend, name, options, error);
     if (status) {
-        sqlite_close(&s->base);
+        log_close(&s->base);
         return status;
     }
     s->look_at_ns = env_now_ns(&s->env);

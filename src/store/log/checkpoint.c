@@ -12,8 +12,9 @@
 
 static hd_status slice_inside(writer *w, bool full, folded *done) {
     hd_status status = fold_slice(w, full, done);
-    if (!status) status = file_meta_set(&w->file, "checkpoint", done->row);
-    if (!status) status = file_meta_set(&w->file, "kept", w->kept + done->bytes);
+    log_store *s = w->store;
+    if (!status) status = s->ops->set_number(s, LOG_CHECKPOINT, done->row);
+    if (!status) status = s->ops->set_number(s, LOG_KEPT, w->kept + done->bytes);
     if (!status && w->registered) status = log_readers_put(w);
     return status;
 }
@@ -39,6 +40,10 @@ static void note_slice(writer *w, const folded *done) {
     w->tail.bytes -= done->bytes < w->tail.bytes ? done->bytes : w->tail.bytes;
 }
 
+static hd_status read_kept(writer *w) {
+    return w->store->ops->get_number(w->store, LOG_KEPT, &w->kept);
+}
+
 /* The checkpoint is complete. */
 static hd_status complete(writer *w) {
     w->fold_to = 0;
@@ -49,64 +54,55 @@ static hd_status complete(writer *w) {
     tail_check(&w->tail);
     heads_check(&w->heads);
 #endif
-    hd_status status = file_meta_get(&w->file, "kept", &w->kept);
+    hd_status status = read_kept(w);
     bool due = !status && !w->options.keep_history && w->kept > KEPT_MAX;
     return due ? prune_begin(w) : status;
 }
 
 hd_status writer_fold(writer *w, bool full) {
     folded done = { 0 };
-    /* Soft: what it makes is in the log already, and nobody should wait for the disk while we hold the
-     * lock. What deletes log rows comes after it in the WAL, so it cannot survive without it. */
-    hd_status status = file_begin_soft(&w->file);
+    hd_status status = writer_begin_soft(w);
     if (!status) status = writer_catch_up(w);
     bool nothing = !status && w->row == w->checkpoint;
     if (!status && !nothing) status = slice_inside(w, full, &done);
-    if (!status && !nothing) status = file_commit(&w->file);
+    if (!nothing) status = writer_end(w, status);
     if (status || nothing) {
-        file_rollback(&w->file);
+        w->store->ops->rollback(w->store);
         w->fold_to = 0;
         return status;
     }
     note_slice(w, &done);
-    if (w->checkpoint < w->fold_to && w->checkpoint < w->row)
-        return file_meta_get(&w->file, "kept", &w->kept);
+    if (w->checkpoint < w->fold_to && w->checkpoint < w->row) return read_kept(w);
     return complete(w);
 }
 
 hd_status writer_unpatch(writer *w, bool *more) {
-    hd_status status = file_begin_soft(&w->file);
+    hd_status status = writer_begin_soft(w);
     if (!status) status = fold_patches_slice(w, more);
-    if (!status) status = file_commit(&w->file);
-    if (status) file_rollback(&w->file);
-    return status;
+    return writer_end(w, status);
 }
 
 /* ---- Readers ---------------------------------------------------------------------------------- */
 
 hd_status writer_register(writer *w) {
     if (w->registered) return HD_OK;
-    hd_status status = file_begin_soft(&w->file);
-    if (status) return status;
-    status = log_readers_put(w);
-    if (!status) status = file_commit(&w->file);
-    if (status) file_rollback(&w->file);
-    else w->registered = true;
+    hd_status status = writer_begin_soft(w);
+    if (!status) status = log_readers_put(w);
+    status = writer_end(w, status);
+    if (!status) w->registered = true;
     return status;
 }
 
 hd_status writer_move_reader(writer *w) {
-    hd_status status = file_begin_soft(&w->file);
+    hd_status status = writer_begin_soft(w);
     if (!status) status = log_readers_move(w);
-    if (!status) status = file_commit(&w->file);
-    if (status) file_rollback(&w->file);
-    return status;
+    return writer_end(w, status);
 }
 
 void writer_unregister(writer *w) {
-    if (!w->registered || file_begin_soft(&w->file)) return;
-    hd_status status = log_readers_drop(w);
-    if (!status) status = file_commit(&w->file);
-    if (status) file_rollback(&w->file);
+    if (!w->registered) return;
+    hd_status status = writer_begin_soft(w);
+    if (!status) status = log_readers_drop(w);
+    (void)writer_end(w, status);
     w->registered = false;
 }

@@ -14,7 +14,7 @@ doc_name client_name(const client *c, place_id doc) {
     const places *ps = &c->r->places;
     const place *p = place_at(ps, doc);
     const doc_home *h = &ps->homes.items[p->doc.home];
-    return name_of_keys(h->space, h->scope, h->instance, p->doc.id, h->meta);
+    return doc_name_of_keys(h->space, h->scope, h->instance, p->doc.id, h->meta);
 }
 
 hd_status client_space_at(client *c, struct key *name, client_space **out) {
@@ -108,7 +108,7 @@ static hd_status note_spaces(client *c, const log_row *row, hd_value made) {
         hd_status status = space_named(c, name, length, &space);
         if (status) return status;
         if (!follows_space(c, row, space, seq))
-            return log_row_damaged(&c->file, row->row, "it does not follow the rows before it");
+            return log_row_damaged(c->store, row->row, "it does not follow the rows before it");
         if (space->seq < seq) space->seq = seq;
     }
     return HD_OK;
@@ -182,7 +182,7 @@ static hd_status frame_ops(client *c, place_id at, const log_doc *doc) {
 static hd_status frame_state(client *c, place_id at, const doc_name *name) {
     hd_value value;
     uint64_t seq;
-    hd_status status = document_load(&c->file, c->r->heap, &c->tail, c->checkpoint, UINT64_MAX,
+    hd_status status = document_load(c->store, c->r->heap, &c->tail, c->checkpoint, UINT64_MAX,
                                      name, &value, &seq);
     if (!status) status = replica_frame_state(c->r, at, seq, value);
     value_unref(value);
@@ -255,19 +255,21 @@ static hd_status tell_row(client *c, const log_row *row) {
 
 /* ---- Gaps --------------------------------------------------------------------------------------- */
 
-static hd_status learn_space(client *c, sqlite3_stmt *s) {
+static hd_status learn_space(void *ctx, const space_row *row, bool *stop) {
     client_space *space;
-    const char *text = (const char *)sqlite3_column_text(s, 0);
-    if (!text) return HD_NOMEM;
-    hd_status status = space_named(c, text, (size_t)sqlite3_column_bytes(s, 0), &space);
-    return status ? status : file_column_number(s, 1, &space->seq);
+    (void)stop;
+    hd_status status = space_named(ctx, row->name.bytes, row->name.length, &space);
+    if (status) return status;
+    return log_number_of(row->seq, &space->seq) ? HD_OK : HD_CORRUPT;
 }
 
-static hd_status learn_row(client *c, sqlite3_stmt *s) {
+static hd_status learn_row(void *ctx, const log_text *text, bool *stop) {
+    client *c = ctx;
     log_row row;
-    hd_status status = log_row_read(&c->file, c->r->heap, s, &row);
+    (void)stop;
+    hd_status status = log_row_read(c->store, c->r->heap, text, &row);
     if (!status && row.row != c->position + 1)
-        status = log_row_damaged(&c->file, row.row, "the row before it is missing");
+        status = log_row_damaged(c->store, row.row, "the row before it is missing");
     for (size_t i = 0; i < log_row_commits(&row) && !status; i++)
         status = note_commit(c, &row, log_row_commit(&row, i));
     if (!status) client_stand_at(c, row.row);
@@ -275,29 +277,17 @@ static hd_status learn_row(client *c, sqlite3_stmt *s) {
     return status;
 }
 
-static hd_status each_row(client *c, file_sql which, uint64_t after,
-                          hd_status (*fn)(client *c, sqlite3_stmt *s)) {
-    sqlite3_stmt *s = file_sql_get(&c->file, which);
-    if (!s) return file_status(sqlite3_extended_errcode(c->file.db));
-    if (which == SQL_LOG_AFTER) sqlite3_bind_int64(s, 1, (sqlite3_int64)after);
-    hd_status status = HD_OK;
-    int rc = SQLITE_DONE;
-    while (!status && (rc = sqlite3_step(s)) == SQLITE_ROW) status = fn(c, s);
-    if (!status) status = file_status(rc);
-    sqlite3_reset(s);
-    return status;
-}
-
-/* Everything the snapshot says, without telling anybody. */
+/* Everything the snapshot says, without telling the replica. */
 static hd_status learn(client *c) {
+    log_store *s = c->store;
     tail_fini(&c->tail);
     tail_init(&c->tail, c->env);
     basis_fini(&c->rows);
     basis_init(&c->rows, c->env, c->r->heap, true);
     for (uint32_t i = 0; i < c->spaces.count; i++) c->spaces.items[i].seq = 0;
-    hd_status status = each_row(c, SQL_SPACES, 0, learn_space);
+    hd_status status = s->ops->each_space(s, learn_space, c);
     client_stand_at(c, c->checkpoint);
-    return status ? status : each_row(c, SQL_LOG_AFTER, c->checkpoint, learn_row);
+    return status ? status : s->ops->read_after(s, c->checkpoint, learn_row, c);
 }
 
 static hd_status resync_doc(client *c, place_id at) {
@@ -307,7 +297,7 @@ static hd_status resync_doc(client *c, place_id at) {
     doc_name name = client_name(c, at);
     hd_value value;
     uint64_t seq;
-    hd_status status = document_load(&c->file, c->r->heap, &c->tail, c->checkpoint, UINT64_MAX,
+    hd_status status = document_load(c->store, c->r->heap, &c->tail, c->checkpoint, UINT64_MAX,
                                      &name, &value, &seq);
     client_space *space;
     if (!status) status = space_named(c, name.space, name.space_length, &space);
@@ -324,7 +314,7 @@ static hd_status resync_doc(client *c, place_id at) {
 static hd_status resync(client *c) {
     hd_status status = learn(c);
     if (status) return status;
-    env_log(c->env, HD_LOG_INFO, "%s: the log was pruned past us, reading anew", c->file.name);
+    env_log(c->env, HD_LOG_INFO, "%s: the log was pruned past us, reading anew", c->store->shown);
     replica_frame_begin(c->r, HD_COMMIT_SOURCE);
     for (place_id at = 1; at < c->r->places.count && !status; at++) status = resync_doc(c, at);
     return status ? status : replica_frame_end(c->r);
@@ -333,51 +323,59 @@ static hd_status resync(client *c) {
 /* ---- Moving on ----------------------------------------------------------------------------------- */
 
 void client_release(client *c) {
-    if (c->file.db && file_in_transaction(&c->file)) file_rollback(&c->file);
-    if (c->r) c->r->holding = false; /* not open yet: there was none */
+    if (!c->store) return; /* not open yet */
+    c->store->ops->rollback(c->store);
+    c->r->holding = false;
 }
 
 hd_status client_snapshot(client *c) {
-    if (file_in_transaction(&c->file)) return HD_OK;
-    hd_status status = file_begin_read(&c->file);
+    log_store *s = c->store;
+    if (s->ops->in_transaction(s)) return HD_OK;
+    hd_status status = s->ops->begin_read(s);
     c->r->holding = true;
-    if (!status) status = file_meta_get(&c->file, "checkpoint", &c->checkpoint);
+    if (!status) status = s->ops->get_number(s, LOG_CHECKPOINT, &c->checkpoint);
     if (status) client_release(c);
     return status == HD_NOT_FOUND ? HD_CORRUPT : status;
 }
 
-/* Tells the row that the statement stands on. *stop: it is our own. */
-static hd_status advance_row(client *c, sqlite3_stmt *s, uint64_t until, bool *stop) {
+/* The rows up to `until` that are told in one go. */
+typedef struct advance {
+    client *c;
+    uint64_t until;
+    bool own; /* it ended before a row of our own */
+    bool gap; /* it ended where a row is missing */
+} advance;
+
+static hd_status advance_row(advance *g, const log_text *text) {
+    client *c = g->c;
     log_row row;
-    hd_status status = log_row_read(&c->file, c->r->heap, s, &row);
+    hd_status status = log_row_read(c->store, c->r->heap, text, &row);
     if (!status && is_ours(c, &row)) {
-        *stop = until == UINT64_MAX;
-        for (size_t i = 0; i < log_row_commits(&row) && !status && !*stop; i++)
+        g->own = g->until == UINT64_MAX;
+        for (size_t i = 0; i < log_row_commits(&row) && !status && !g->own; i++)
             status = note_commit(c, &row, log_row_commit(&row, i));
     } else if (!status) status = tell_row(c, &row);
-    if (!status && !*stop) client_stand_at(c, row.row);
+    if (!status && !g->own) client_stand_at(c, row.row);
     if (status) c->half_told = row.row;
     log_row_fini(c->r->heap, &row);
     return status;
 }
 
+static hd_status advance_next(void *ctx, const log_text *text, bool *stop) {
+    advance *g = ctx;
+    g->gap = text->row != g->c->position + 1;
+    hd_status status = g->gap ? HD_OK : advance_row(g, text);
+    *stop = g->gap || g->own || g->c->position >= g->until;
+    return status;
+}
+
 static hd_status advance_rows(client *c, uint64_t until, bool *gap) {
-    sqlite3_stmt *s = file_sql_get(&c->file, SQL_LOG_AFTER);
-    if (!s) return file_status(sqlite3_extended_errcode(c->file.db));
-    sqlite3_bind_int64(s, 1, (sqlite3_int64)c->position);
-    hd_status status = HD_OK;
-    int rc = SQLITE_DONE;
-    bool stop = false;
-    while (!status && !stop && c->position < until && (rc = sqlite3_step(s)) == SQLITE_ROW) {
-        *gap = (uint64_t)sqlite3_column_int64(s, 0) != c->position + 1;
-        if (*gap) break;
-        status = advance_row(c, s, until, &stop);
-    }
-    if (!status && rc != SQLITE_ROW) {
-        status = file_status(rc);
-        if (rc == SQLITE_DONE && !stop && c->checkpoint > c->position) *gap = true;
-    }
-    sqlite3_reset(s);
+    advance g = { .c = c, .until = until };
+    if (c->position >= until) return HD_OK;
+    hd_status status = c->store->ops->read_after(c->store, c->position, advance_next, &g);
+    /* The log ends before the checkpoint: the rows in between have been pruned. */
+    bool short_of = c->position < until && !g.own && c->checkpoint > c->position;
+    *gap = !status && (g.gap || short_of);
     return status;
 }
 
@@ -415,20 +413,14 @@ hd_status client_note_own(client *c, const commit *made, uint64_t row) {
 static uint64_t told_through(const client *c) { return c->telling ? c->telling : c->position; }
 
 hd_status client_document(client *c, const doc_name *name, hd_value *out, uint64_t *seq) {
-    return document_load(&c->file, c->r->heap, &c->tail, c->checkpoint, told_through(c), name, out,
+    return document_load(c->store, c->r->heap, &c->tail, c->checkpoint, told_through(c), name, out,
                          seq);
 }
 
-/* The seq at which the heads of a space stand; 0: it has none. */
+/* The seq that the heads of a space include; 0: it has none. */
 static hd_status folded_seq(client *c, const struct key *space, uint64_t *out) {
-    sqlite3_stmt *s = file_sql_get(&c->file, SQL_SPACE_GET);
-    *out = 0;
-    if (!s) return file_status(sqlite3_extended_errcode(c->file.db));
-    sqlite3_bind_text(s, 1, key_bytes(space), (int)space->length, SQLITE_STATIC);
-    int rc = sqlite3_step(s);
-    hd_status status = rc == SQLITE_ROW ? file_column_number(s, 0, out) : file_status(rc);
-    sqlite3_reset(s);
-    return status;
+    row_text name = text_of_bytes(key_bytes(space), space->length);
+    return c->store->ops->get_space(c->store, name, out);
 }
 
 /* The document's own seq, 0 where it has no row, becomes the one at which it is known to hold. Where
@@ -440,8 +432,8 @@ static hd_status date(client *c, const client_space *space, loaded *out) {
     bool past = c->checkpoint > told_through(c);
     if ((!out->seq && past) || out->seq > space->seq) status = folded_seq(c, space->name, &folded);
     if (!status && out->seq > space->seq && out->seq > folded)
-        status = file_damaged(
-            &c->file, "a document of space %s has seq %llu, its heads are at %llu",
+        status = log_store_damaged(
+            c->store, "a document of space %s has seq %llu, its heads are at %llu",
             key_bytes(space->name), (unsigned long long)out->seq, (unsigned long long)folded);
     if (!out->seq) out->seq = folded;
     out->ahead = out->seq > space->seq;
@@ -466,25 +458,23 @@ hd_status client_load(client *c, place_id doc, loaded *out) {
     return status;
 }
 
-/* The file's secret keys the hashes of what nodes read (basis_hash.h); one that could not be brought
- * forward has none, and no rows. */
+/* The store's secret keys the hashes of what nodes read (basis_hash.h). A store without one, a file of an
+ * old format that is opened read-only, has no rows about nodes either. */
 static hd_status take_secret(client *c) {
-    sqlite3_stmt *s = file_sql_get(&c->file, SQL_META_GET);
-    if (!s) return file_status(sqlite3_extended_errcode(c->file.db));
-    sqlite3_bind_text(s, 1, "secret", -1, SQLITE_STATIC);
-    int rc = sqlite3_step(s);
-    if (rc == SQLITE_ROW && sqlite3_column_bytes(s, 0) > 0)
-        heap_take_secret(c->r->heap, sqlite3_column_blob(s, 0), (size_t)sqlite3_column_bytes(s, 0));
-    sqlite3_reset(s);
-    return file_status(rc);
+    uint8_t secret[64];
+    size_t length = 0;
+    hd_status status = c->store->ops->get_secret(c->store, secret, &length);
+    if (!status && length) heap_take_secret(c->r->heap, secret, length);
+    return status;
 }
 
-hd_status client_open(client *c, replica *r, const hd_env *env) {
-    c->env = env;
+hd_status client_open(client *c, log_store *store, replica *r) {
+    c->store = store;
+    c->env = &store->env;
     c->r = r;
     session_text(r->session, c->session_text);
-    tail_init(&c->tail, env);
-    basis_init(&c->rows, env, r->heap, true);
+    tail_init(&c->tail, c->env);
+    basis_init(&c->rows, c->env, r->heap, true);
     hd_status status = client_snapshot(c);
     if (!status) status = take_secret(c);
     if (!status) status = learn(c);
@@ -493,11 +483,12 @@ hd_status client_open(client *c, replica *r, const hd_env *env) {
 }
 
 void client_close(client *c) {
-    if (!c->env) return;
+    if (!c->store) return;
     client_release(c);
     tail_fini(&c->tail);
     basis_fini(&c->rows);
     for (uint32_t i = 0; i < c->spaces.count; i++) key_unref(c->spaces.items[i].name);
     vec_fini(c->env, &c->spaces);
-    file_close(&c->file);
+    c->store->ops->close(c->store);
+    c->store = NULL;
 }

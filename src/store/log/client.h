@@ -1,6 +1,6 @@
-/* client.h -- a runtime's view of the file: how far it has read the log, and what it loads.
+/* client.h -- a runtime's view of the store: how far it has read the log, and what it loads.
  *
- * The client stands at a *position* in the log. Rows behind it have been told to the replica; rows
+ * The client is at a *position* in the log. Rows behind it have been told to the replica; rows
  * ahead are told in order, one frame for each commit of somebody else, when the position moves over
  * them, which happens only within poll(). Rows of our own move the position too; their verdicts
  * come from the writer.
@@ -27,7 +27,7 @@ typedef struct client_space {
 typedef struct client {
     const hd_env *env;
     replica *r;
-    file file;
+    log_store *store; /* owned */
     char session_text[33];
     uint64_t position;   /* the last log row that has been told */
     uint64_t half_told;  /* the row that failed while it was told; 0: none has */
@@ -38,8 +38,8 @@ typedef struct client {
     VEC(client_space) spaces;
 } client;
 
-/* Takes the connection over and reads spaces and tail. */
-hd_status client_open(client *c, replica *r, const hd_env *env);
+/* Takes the connection over, also where it fails, and reads spaces and tail. */
+hd_status client_open(client *c, log_store *store, replica *r);
 void client_close(client *c);
 
 /* Ends the snapshot. */

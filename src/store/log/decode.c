@@ -300,7 +300,7 @@ hd_status decode_message(decoder *d, uint32_t session, const char *bytes, size_t
     uint64_t class = take_varint(&m.c);
     out->sub.class = (hd_commit_class)(class / 4);
     out->refusal = (message_refusal)(class & 3);
-    out->sub.payload = file_hash(out->fragment, out->fragment_length);
+    out->sub.payload = log_hash(out->fragment, out->fragment_length);
     hd_status status = m.c.bad ? HD_PROTOCOL : take_spaces(d, &m, out);
     if (!status) status = take_docs(d, &m, out);
     if (!status) status = take_writes(d, &m, out);

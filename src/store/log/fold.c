@@ -1,4 +1,4 @@
-/* fold.c -- the log is the truth; head rows are a cache of it, brought up to date here.
+/* fold.c -- the log is the truth; head rows are a cache of it, which is brought up to date here.
  *
  * One pass over rows of the log folds each changed document in memory; then each is written once,
  * however often it changed. A large document is not even loaded when its changes are small against
@@ -27,7 +27,7 @@ typedef struct folding {
     VEC(fold) folds;
     table by_doc;            /* folds by their document's index in the tail */
     folded done;             /* how far it has come */
-    basis_fold basis;        /* what the rows say of nodes, and where they leave the spaces */
+    node_fold nodes;         /* what the rows say of nodes, and where they leave the spaces */
     json_buffer value, meta; /* texts of the row under way */
 } folding;
 
@@ -68,7 +68,7 @@ static void become_value(fold *f, hd_value v) {
 static hd_status start_fold(folding *g, fold *f, const doc_name *name) {
     stored_head stored;
     writer *w = g->w;
-    hd_status status = head_find(&w->file, name, &stored);
+    hd_status status = head_find(w->store, name, &stored);
     if (status) return status;
     if (stored.large && !name->meta && !g->full) {
         f->mode = FOLD_PATCH;
@@ -76,7 +76,7 @@ static hd_status start_fold(folding *g, fold *f, const doc_name *name) {
     }
     hd_value v;
     uint64_t seq;
-    status = head_load(&w->file, w->heap, name, &v, &seq);
+    status = head_load(w->store, w->heap, name, &v, &seq);
     if (!status) become_value(f, v);
     return status;
 }
@@ -114,7 +114,7 @@ static hd_status fold_row(folding *g, const log_row *row) {
             hd_status status = log_commit_doc(made, k, &doc) ? fold_doc(g, &doc) : HD_CORRUPT;
             if (status) return status;
         }
-        hd_status status = basis_fold_commit(&g->basis, row, i);
+        hd_status status = node_fold_commit(&g->nodes, row, i);
         if (status) return status;
     }
     return HD_OK;
@@ -122,38 +122,31 @@ static hd_status fold_row(folding *g, const log_row *row) {
 
 static bool is_full(const folding *g) {
     return g->done.bytes >= SLICE_BYTES ||
-           g->folds.count + g->basis.rows.entries.count >= SLICE_THINGS;
+           g->folds.count + g->nodes.rows.entries.count >= SLICE_THINGS;
+}
+
+static hd_status fold_text(void *ctx, const log_text *text, bool *stop) {
+    folding *g = ctx;
+    writer *w = g->w;
+    log_row row;
+    hd_status status = log_row_read(w->store, w->heap, text, &row);
+    if (!status && row.row != g->done.row + 1)
+        status = log_row_damaged(w->store, row.row, "the row before it is missing");
+    if (!status) status = fold_row(g, &row);
+    g->done.row = row.row;
+    g->done.bytes += row.length;
+    log_row_fini(w->heap, &row);
+    *stop = is_full(g);
+    return status;
 }
 
 /* From the checkpoint on, until the slice is full. */
 static hd_status fold_rows(folding *g) {
-    writer *w = g->w;
-    sqlite3_stmt *s = file_sql_get(&w->file, SQL_LOG_AFTER);
-    if (!s) return file_status(sqlite3_extended_errcode(w->file.db));
-    sqlite3_bind_int64(s, 1, (sqlite3_int64)w->checkpoint);
-    hd_status status = HD_OK;
-    int rc = SQLITE_DONE;
-    while (!status && !is_full(g) && (rc = sqlite3_step(s)) == SQLITE_ROW) {
-        log_row row;
-        status = log_row_read(&w->file, w->heap, s, &row);
-        if (!status) status = fold_row(g, &row);
-        g->done.row = row.row;
-        g->done.bytes += row.length;
-        log_row_fini(w->heap, &row);
-    }
-    if (!status) status = file_status(rc);
-    sqlite3_reset(s);
-    return status;
+    log_store *s = g->w->store;
+    return s->ops->read_after(s, g->w->checkpoint, fold_text, g);
 }
 
 /* ---- Writing --------------------------------------------------------------------------------- */
-
-static hd_status drop_rows(file *f, int64_t doc, file_sql which) {
-    sqlite3_stmt *s = file_sql_get(f, which);
-    if (!s) return file_status(sqlite3_extended_errcode(f->db));
-    sqlite3_bind_int64(s, 1, doc);
-    return file_finish(f, s);
-}
 
 /* Half of the document: then writing it anew costs no more than what was written for its changes. */
 static bool patch_pays(const stored_head *was, const fold *f) {
@@ -171,28 +164,21 @@ static bool enclose(json_buffer *b) {
 }
 
 static hd_status put_patch(folding *g, const stored_head *was, fold *f) {
-    file *to = &g->w->file;
+    log_store *s = g->w->store;
     json_buffer *b = &f->ops;
+    assert(was->exists && was->large && f->mode == FOLD_PATCH);
     if (!enclose(b)) return HD_NOMEM;
-    sqlite3_stmt *s = file_sql_get(to, SQL_PATCH_PUT);
-    if (!s) return file_status(sqlite3_extended_errcode(to->db));
-    sqlite3_bind_int64(s, 1, was->doc);
-    sqlite3_bind_int64(s, 2, (sqlite3_int64)f->seq);
-    sqlite3_bind_int64(s, 3, (sqlite3_int64)file_hash(b->bytes, b->length));
-    sqlite3_bind_text64(s, 4, b->bytes, b->length, SQLITE_STATIC, SQLITE_UTF8);
-    hd_status status = file_finish(to, s);
-    if (status || !(s = file_sql_get(to, SQL_HEAD_PATCHED))) return status ? status : HD_NOMEM;
-    sqlite3_bind_int64(s, 1, was->doc);
-    sqlite3_bind_int64(s, 2, (sqlite3_int64)f->seq);
-    sqlite3_bind_int64(s, 3, (sqlite3_int64)(was->patched + b->length));
-    return file_finish(to, s);
+    head_part patch = { (int64_t)f->seq, log_hash(b->bytes, b->length),
+                        text_of_bytes(b->bytes, b->length) };
+    hd_status status = s->ops->put_patch(s, was->doc, &patch);
+    return status ? status : s->ops->touch_head(s, was->doc, f->seq, was->patched + b->length);
 }
 
 /* The patch has grown too long: load, fold, and go on as a value. */
 static hd_status unpatch(folding *g, const doc_name *name, const stored_head *was, fold *f) {
     hd_value v = value_absent();
     writer *w = g->w;
-    hd_status status = large_load(&w->file, w->heap, name, was, &v);
+    hd_status status = large_load(w->store, w->heap, name, was, &v);
     if (!status && !enclose(&f->ops)) status = HD_NOMEM;
     if (!status) {
         hd_value ops = log_json_read(w->heap, f->ops.bytes, f->ops.length);
@@ -219,20 +205,12 @@ typedef struct new_head {
     char kind[KIND_SIZE];
 } new_head;
 
-static void bind_or_null(sqlite3_stmt *s, int at, const json_buffer *b) {
-    if (b->length) sqlite3_bind_text64(s, at, b->bytes, b->length, SQLITE_STATIC, SQLITE_UTF8);
-    else sqlite3_bind_null(s, at);
-}
-
 static hd_status put_large(folding *g, int64_t doc) {
-    file *f = &g->w->file;
-    sqlite3_stmt *s = file_sql_get(f, SQL_LARGE_PUT);
-    if (!s) return file_status(sqlite3_extended_errcode(f->db));
-    sqlite3_bind_int64(s, 1, doc);
-    sqlite3_bind_int64(s, 2, (sqlite3_int64)file_hash(g->value.bytes, g->value.length));
-    bind_or_null(s, 3, &g->value);
-    hd_status status = file_finish(f, s);
-    return status ? status : drop_rows(f, doc, SQL_PATCH_DROP);
+    log_store *s = g->w->store;
+    row_text value = text_of_bytes(g->value.bytes, g->value.length);
+    assert(value.length >= LARGE_MIN);
+    hd_status status = s->ops->put_large(s, doc, log_hash(value.bytes, value.length), value);
+    return status ? status : s->ops->drop_patches(s, doc);
 }
 
 static uint64_t hash_of_row(const folding *g, const new_head *h) {
@@ -247,25 +225,21 @@ static uint64_t hash_of_row(const folding *g, const new_head *h) {
 }
 
 static hd_status put_head(folding *g, const new_head *h, int64_t *doc) {
-    file *f = &g->w->file;
-    sqlite3_stmt *s = file_sql_get(f, SQL_HEAD_PUT);
-    if (!s) return file_status(sqlite3_extended_errcode(f->db));
-    bind_name(s, h->name);
-    if (h->was.exists) sqlite3_bind_int64(s, 5, h->was.doc);
-    sqlite3_bind_text(s, 6, h->kind, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(s, 7, (sqlite3_int64)h->seq);
-    sqlite3_bind_int64(s, 8, (sqlite3_int64)h->meta_seq);
-    sqlite3_bind_int(s, 9, h->guarded);
-    sqlite3_bind_int(s, 10, h->large);
-    sqlite3_bind_int64(s, 11, (sqlite3_int64)h->size);
-    sqlite3_bind_int64(s, 12, (sqlite3_int64)h->patched);
-    sqlite3_bind_int64(s, 13, (sqlite3_int64)hash_of_row(g, h));
-    bind_or_null(s, 14, &g->meta);
-    if (h->large) sqlite3_bind_null(s, 15);
-    else bind_or_null(s, 15, &g->value);
-    hd_status status = file_finish(f, s);
-    *doc = h->was.exists ? h->was.doc : sqlite3_last_insert_rowid(f->db);
-    return status;
+    log_store *s = g->w->store;
+    assert(h->large || !h->patched);
+    head_row row = { .exists = h->was.exists,
+                     .doc = h->was.doc,
+                     .seq = (int64_t)h->seq,
+                     .meta_seq = (int64_t)h->meta_seq,
+                     .guarded = h->guarded,
+                     .large = h->large,
+                     .size = (int64_t)h->size,
+                     .patched = (int64_t)h->patched,
+                     .hash = hash_of_row(g, h),
+                     .kind = h->kind,
+                     .value = text_of_bytes(g->value.bytes, h->large ? 0 : g->value.length),
+                     .meta = text_of_bytes(g->meta.bytes, g->meta.length) };
+    return s->ops->put_head(s, h->name, &row, doc);
 }
 
 static hd_status copy_text(row_text text, json_buffer *out) {
@@ -276,9 +250,10 @@ static hd_status copy_text(row_text text, json_buffer *out) {
 /* The row as it is: texts into the buffers, the rest into `h`. A row that is damaged is not written on,
  * unless nothing of it stays: `anew`, the value is replaced, and there is no metadata. */
 static hd_status take_old(folding *g, new_head *h, bool anew) {
-    head_texts texts;
-    hd_status status = head_read(&g->w->file, h->name, &h->was, &texts);
-    if (status == HD_CORRUPT && anew && !texts.meta.length) status = HD_OK;
+    log_store *s = g->w->store;
+    head_row row;
+    hd_status status = head_read(s, h->name, &h->was, &row);
+    if (status == HD_CORRUPT && anew && row.exists && !row.meta.length) status = HD_OK;
     h->seq = h->was.seq;
     h->meta_seq = h->was.meta_seq;
     h->guarded = h->was.guarded;
@@ -286,10 +261,10 @@ static hd_status take_old(folding *g, new_head *h, bool anew) {
     h->size = (size_t)h->was.size;
     h->patched = h->was.patched;
     h->kind[0] = '\0';
-    strncat(h->kind, texts.kind, sizeof h->kind - 1);
-    if (!status) status = copy_text(texts.meta, &g->meta);
-    if (!status) status = copy_text(texts.value, &g->value);
-    head_texts_end(&texts);
+    strncat(h->kind, row.kind, sizeof h->kind - 1);
+    if (!status) status = copy_text(row.meta, &g->meta);
+    if (!status) status = copy_text(row.value, &g->value);
+    s->ops->end_head(s);
     return status;
 }
 
@@ -315,22 +290,24 @@ static hd_status take_new_meta(folding *g, new_head *h, const fold *f) {
     return print_fold(&g->meta, f->value);
 }
 
+static hd_status drop_large(log_store *s, int64_t doc) {
+    hd_status status = s->ops->drop_large(s, doc);
+    return status ? status : s->ops->drop_patches(s, doc);
+}
+
 static hd_status write_row(folding *g, const new_head *h, bool value_changed) {
-    file *f = &g->w->file;
+    log_store *s = g->w->store;
     bool gone = !h->size && !g->meta.length && !h->guarded, read = false;
     /* Nodes that have read it find out by its tombstone that it is gone; pruning takes that away. */
-    hd_status status = gone ? basis_has_rows(f, &read) : HD_OK;
+    hd_status status = gone ? s->ops->has_nodes(s, &read) : HD_OK;
     gone = gone && !read;
-    if (status) return status;
-    if (h->was.large && value_changed && (gone || !h->large)) {
-        status = drop_rows(f, h->was.doc, SQL_LARGE_DROP);
-        if (!status) status = drop_rows(f, h->was.doc, SQL_PATCH_DROP);
-    }
-    if (gone) return status || !h->was.exists ? status : drop_rows(f, h->was.doc, SQL_HEAD_DROP);
+    if (!status && h->was.large && value_changed && (gone || !h->large))
+        status = drop_large(s, h->was.doc);
+    if (status || (gone && !h->was.exists)) return status;
+    if (gone) return s->ops->drop_head(s, h->was.doc);
     int64_t doc = 0;
-    if (!status) status = put_head(g, h, &doc);
-    if (!status && h->large && value_changed) status = put_large(g, doc);
-    return status;
+    status = put_head(g, h, &doc);
+    return status || !h->large || !value_changed ? status : put_large(g, doc);
 }
 
 static hd_status write_doc(folding *g, const doc_name *given) {
@@ -342,7 +319,7 @@ static hd_status write_doc(folding *g, const doc_name *given) {
     new_head h = { .name = &name };
     hd_status status = HD_OK;
     if (value && value->mode == FOLD_PATCH) {
-        status = head_find(&g->w->file, &name, &h.was);
+        status = head_find(g->w->store, &name, &h.was);
         if (status) return status;
         if (!patch_pays(&h.was, value)) status = unpatch(g, &name, &h.was, value);
         else status = put_patch(g, &h.was, value);
@@ -364,15 +341,12 @@ static hd_status write_docs(folding *g) {
 
 /* Where the slice leaves them: the log may go on. */
 static hd_status write_spaces(folding *g) {
-    file *f = &g->w->file;
+    log_store *s = g->w->store;
     hd_status status = HD_OK;
-    for (uint32_t i = 0; i < g->basis.spaces.count && !status; i++) {
-        const space_seq *at = &g->basis.spaces.items[i];
-        sqlite3_stmt *s = file_sql_get(f, SQL_SPACE_SET);
-        if (!s) return file_status(sqlite3_extended_errcode(f->db));
-        sqlite3_bind_text(s, 1, key_bytes(at->space), (int)at->space->length, SQLITE_STATIC);
-        sqlite3_bind_int64(s, 2, (sqlite3_int64)at->seq);
-        status = file_finish(f, s);
+    for (uint32_t i = 0; i < g->nodes.spaces.count && !status; i++) {
+        const space_seq *at = &g->nodes.spaces.items[i];
+        row_text name = text_of_bytes(key_bytes(at->space), at->space->length);
+        status = s->ops->put_space(s, name, at->seq);
     }
     return status;
 }
@@ -384,7 +358,7 @@ static hd_status folding_init(folding *g, writer *w, bool full) {
     json_buffer_init(&g->value, &w->env);
     json_buffer_init(&g->meta, &w->env);
     table_init(&g->by_doc, &w->env);
-    return basis_fold_init(&g->basis, &w->file, w->heap, &w->env);
+    return node_fold_init(&g->nodes, w->store, w->heap);
 }
 
 static void folding_fini(folding *g) {
@@ -394,7 +368,7 @@ static void folding_fini(folding *g) {
     }
     vec_fini(&g->w->env, &g->folds);
     table_fini(&g->by_doc);
-    basis_fold_fini(&g->basis);
+    node_fold_fini(&g->nodes);
     json_buffer_fini(&g->value);
     json_buffer_fini(&g->meta);
 }
@@ -403,11 +377,11 @@ hd_status fold_slice(writer *w, bool full, folded *out) {
     folding g;
     hd_status status = folding_init(&g, w, full);
     if (!status) status = fold_rows(&g);
-    if (!status) status = basis_fold_write(&g.basis); /* first: are there rows? */
+    if (!status) status = node_fold_write(&g.nodes); /* first: are there rows? */
     if (!status) status = write_docs(&g);
     if (!status) status = write_spaces(&g);
     *out = g.done;
-    out->things = g.folds.count + g.basis.rows.entries.count;
+    out->things = g.folds.count + g.nodes.rows.entries.count;
     folding_fini(&g);
     return status;
 }
@@ -417,12 +391,11 @@ hd_status fold_slice(writer *w, bool full, folded *out) {
 static hd_status rewrite(folding *g, new_head *h, const document_state *to) {
     fold value = { .mode = FOLD_VALUE, .value = to->value, .seq = to->seq, .guarded = to->guarded };
     fold meta = { .mode = FOLD_VALUE, .value = to->meta, .seq = to->meta_seq };
-    hd_status status = head_find(&g->w->file, h->name, &h->was);
+    hd_status status = head_find(g->w->store, h->name, &h->was);
     if (status == HD_CORRUPT) status = HD_OK; /* that is why it is written anew */
     if (!status) status = take_new_value(g, h, &value);
     if (!status) status = take_new_meta(g, h, &meta);
-    if (!status && h->was.exists) status = drop_rows(&g->w->file, h->was.doc, SQL_LARGE_DROP);
-    if (!status && h->was.exists) status = drop_rows(&g->w->file, h->was.doc, SQL_PATCH_DROP);
+    if (!status && h->was.exists) status = drop_large(g->w->store, h->was.doc);
     return status ? status : write_row(g, h, true);
 }
 
@@ -444,7 +417,7 @@ static hd_status unpatch_doc(folding *g, const doc_name *name, int64_t doc) {
     fold f = { .mode = FOLD_VALUE };
     hd_status status = take_old(g, &h, false);
     if (!status && (!h.was.exists || h.was.doc != doc)) status = HD_CORRUPT;
-    if (!status) status = large_load(&g->w->file, g->w->heap, name, &h.was, &f.value);
+    if (!status) status = large_load(g->w->store, g->w->heap, name, &h.was, &f.value);
     f.seq = h.seq;
     if (!status) status = take_new_value(g, &h, &f);
     if (!status) status = write_row(g, &h, true);
@@ -453,26 +426,22 @@ static hd_status unpatch_doc(folding *g, const doc_name *name, int64_t doc) {
     return status;
 }
 
+typedef struct unpatching {
+    folding *g;
+    bool found;
+} unpatching;
+
+static hd_status unpatch_item(void *ctx, const head_item *item, bool *stop) {
+    unpatching *u = ctx;
+    u->found = *stop = true;
+    return unpatch_doc(u->g, &item->name, item->doc);
+}
+
 static hd_status unpatch_next(folding *g, bool *more) {
-    static const char sql[] = "select space, scope, instance, id, doc from head where patched > 0";
-    sqlite3_stmt *s = NULL;
-    int rc = sqlite3_prepare_v2(g->w->file.db, sql, -1, &s, NULL);
-    if (!rc) rc = sqlite3_step(s);
-    hd_status status = file_status(rc);
-    *more = rc == SQLITE_ROW;
-    const char *scope = *more ? (const char *)sqlite3_column_text(s, 1) : NULL;
-    if (*more) {
-        doc_name name = { .space = (const char *)sqlite3_column_text(s, 0),
-                          .instance = (const char *)sqlite3_column_text(s, 2),
-                          .id = (const char *)sqlite3_column_text(s, 3),
-                          .space_length = (uint32_t)sqlite3_column_bytes(s, 0),
-                          .instance_length = (uint32_t)sqlite3_column_bytes(s, 2),
-                          .id_length = (uint32_t)sqlite3_column_bytes(s, 3),
-                          .scope = scope_of_word(scope ? scope : "") };
-        bool named = scope && name.space && name.instance && name.id;
-        status = named ? unpatch_doc(g, &name, sqlite3_column_int64(s, 4)) : HD_CORRUPT;
-    }
-    sqlite3_finalize(s);
+    log_store *s = g->w->store;
+    unpatching u = { g, false };
+    hd_status status = s->ops->find_patched(s, unpatch_item, &u);
+    *more = u.found;
     return status;
 }
 

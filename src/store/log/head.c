@@ -3,32 +3,8 @@
 
 #include "base/hash.h"
 
-static void bind_text(sqlite3_stmt *s, int at, const char *text, uint32_t length) {
-    sqlite3_bind_text(s, at, text, (int)length, SQLITE_STATIC);
-}
-
-void bind_name(sqlite3_stmt *s, const doc_name *n) {
-    bind_text(s, 1, n->space, n->space_length);
-    bind_text(s, 2, n->id, n->id_length);
-    sqlite3_bind_text(s, 3, scope_word(n->scope), -1, SQLITE_STATIC);
-    bind_text(s, 4, n->instance, n->instance_length);
-}
-
-doc_name name_of_keys(const struct key *space, hd_scope scope, const struct key *instance,
-                      const struct key *id, bool meta) {
-    return (doc_name){ .space = key_bytes(space),
-                       .space_length = space->length,
-                       .instance = instance ? key_bytes(instance) : "",
-                       .instance_length = instance ? instance->length : 0,
-                       .id = key_bytes(id),
-                       .id_length = id->length,
-                       .scope = scope,
-                       .meta = meta };
-}
-
 uint64_t head_texts_hash(row_text value, row_text meta) {
-    return hash_bytes(meta.bytes, meta.length,
-                      hash_bytes(value.bytes, value.length, FILE_HASH_SEED));
+    return hash_bytes(meta.bytes, meta.length, log_hash(value.bytes, value.length));
 }
 
 uint64_t head_hash(const doc_name *n, const stored_head *h, const char *kind, row_text value,
@@ -45,242 +21,141 @@ uint64_t head_hash(const doc_name *n, const stored_head *h, const char *kind, ro
 
 /* ---- Rows, verified ------------------------------------------------------------------------ */
 
-/* Columns of SQL_HEAD_GET, and its first ones of SQL_HEAD_SEQ. */
-enum {
-    HEAD_DOC,
-    HEAD_KIND,
-    HEAD_SEQ,
-    HEAD_META_SEQ,
-    HEAD_IS_GUARDED,
-    HEAD_IS_LARGE,
-    HEAD_SIZE,
-    HEAD_PATCHED,
-    HEAD_HASH,
-    HEAD_META,
-    HEAD_VALUE,
-    HEAD_SPACE,
-    HEAD_ID,
-    HEAD_SCOPE,
-    HEAD_INSTANCE
-};
-
-hd_status head_damaged(file *f, const doc_name *name, int64_t doc, const char *how) {
-    return file_damaged(f, "head row %lld (%.*s/%.*s): %s", (long long)doc, (int)name->space_length,
-                        name->space, (int)name->id_length, name->id, how);
+hd_status head_damaged(log_store *s, const doc_name *name, int64_t doc, const char *how) {
+    return log_store_damaged(s, "head row %lld (%.*s/%.*s): %s", (long long)doc,
+                             (int)name->space_length, name->space, (int)name->id_length, name->id,
+                             how);
 }
 
-static hd_status take_head(file *f, const doc_name *name, sqlite3_stmt *s, stored_head *out) {
-    *out = (stored_head){ .exists = true,
-                          .doc = sqlite3_column_int64(s, HEAD_DOC),
-                          .guarded = sqlite3_column_int(s, HEAD_IS_GUARDED) != 0,
-                          .large = sqlite3_column_int(s, HEAD_IS_LARGE) != 0 };
-    hd_status status = file_column_number(s, HEAD_SEQ, &out->seq);
-    if (!status) status = file_column_number(s, HEAD_META_SEQ, &out->meta_seq);
-    if (!status) status = file_column_number(s, HEAD_SIZE, &out->size);
-    if (!status) status = file_column_number(s, HEAD_PATCHED, &out->patched);
-    if (!status && out->patched && !out->large) status = HD_CORRUPT;
+static hd_status take_numbers(log_store *s, const doc_name *name, const head_row *row,
+                              stored_head *out) {
+    *out = (stored_head){
+        .exists = row->exists, .doc = row->doc, .guarded = row->guarded, .large = row->large
+    };
+    bool sane = log_number_of(row->seq, &out->seq) &&
+                log_number_of(row->meta_seq, &out->meta_seq) &&
+                log_number_of(row->size, &out->size) && log_number_of(row->patched, &out->patched);
     out->has_value = out->size > 0;
-    return status ? head_damaged(f, name, out->doc, "a number is out of range") : HD_OK;
+    if (sane && (out->large || !out->patched)) return HD_OK;
+    return head_damaged(s, name, out->doc, "a number is out of range");
 }
 
-/* Stands on the row, or not; the caller resets. */
-static hd_status seek(file *f, file_sql which, const doc_name *name, sqlite3_stmt **out,
-                      bool *found) {
-    sqlite3_stmt *s = *out = file_sql_get(f, which);
-    if (!s) return file_status(sqlite3_extended_errcode(f->db));
-    bind_name(s, name);
-    int rc = sqlite3_step(s);
-    *found = rc == SQLITE_ROW;
-    return file_status(rc);
-}
-
-hd_status head_find(file *f, const doc_name *name, stored_head *out) {
+hd_status head_find(log_store *s, const doc_name *name, stored_head *out) {
+    head_row row;
     *out = (stored_head){ 0 };
-    sqlite3_stmt *s;
-    bool found;
-    hd_status status = seek(f, SQL_HEAD_SEQ, name, &s, &found);
-    if (!status && found) status = take_head(f, name, s, out);
-    if (s) sqlite3_reset(s);
-    return status;
+    hd_status status = s->ops->find_head(s, name, &row);
+    return status || !row.exists ? status : take_numbers(s, name, &row, out);
 }
 
-/* A column's text; of length 0 for null. As a blob: as text it would be copied for a NUL. HD_NOMEM. */
-static hd_status column_text(sqlite3_stmt *s, int column, row_text *out) {
-    out->bytes = sqlite3_column_blob(s, column);
-    out->length = (size_t)sqlite3_column_bytes(s, column);
-    return out->length && !out->bytes ? HD_NOMEM : HD_OK;
-}
-
-static const char *column_word(sqlite3_stmt *s, int column) {
-    const char *text = (const char *)sqlite3_column_text(s, column);
-    return text ? text : "";
-}
-
-static bool is_text(sqlite3_stmt *s, int column, const char *text, uint32_t length) {
-    return (uint32_t)sqlite3_column_bytes(s, column) == length &&
-           memcmp(column_word(s, column), text, length) == 0;
-}
-
-/* An index that is damaged leads to the row of another document. */
-static bool is_named(sqlite3_stmt *s, const doc_name *n) {
-    return is_text(s, HEAD_ID, n->id, n->id_length) &&
-           is_text(s, HEAD_SPACE, n->space, n->space_length) &&
-           is_text(s, HEAD_INSTANCE, n->instance, n->instance_length) &&
-           strcmp(column_word(s, HEAD_SCOPE), scope_word(n->scope)) == 0;
-}
-
-/* Stands on the row; texts are borrowed from the statement. Nothing of a row is used before its hash and
- * its size are found to be right. */
-static hd_status take_row(file *f, const doc_name *name, sqlite3_stmt *s, stored_head *head,
-                          row_text *value, row_text *meta) {
-    hd_status status = take_head(f, name, s, head);
-    if (!status) status = column_text(s, HEAD_VALUE, value);
-    if (!status) status = column_text(s, HEAD_META, meta);
-    if (status) return status;
-    uint64_t hash = (uint64_t)sqlite3_column_int64(s, HEAD_HASH);
-    if (!is_named(s, name)) return head_damaged(f, name, head->doc, "it has another name");
-    if (hash != head_hash(name, head, column_word(s, HEAD_KIND), *value, *meta) &&
-        hash != head_texts_hash(*value, *meta))
-        return head_damaged(f, name, head->doc, "its hash is wrong");
-    if (head->large ? value->length != 0 : value->length != head->size)
-        return head_damaged(f, name, head->doc, "its size is wrong");
+/* Nothing of a row is used before its hash and its size are found to be right. */
+static hd_status verify(log_store *s, const doc_name *name, const head_row *row,
+                        const stored_head *head) {
+    if (row->hash != head_hash(name, head, row->kind, row->value, row->meta) &&
+        row->hash != head_texts_hash(row->value, row->meta))
+        return head_damaged(s, name, head->doc, "its hash is wrong");
+    if (head->large ? row->value.length != 0 : row->value.length != head->size)
+        return head_damaged(s, name, head->doc, "its size is wrong");
     return HD_OK;
 }
 
-static hd_status parse(file *f, hd_heap *heap, const doc_name *name, int64_t doc, row_text text,
-                       hd_value *out) {
+hd_status head_read(log_store *s, const doc_name *name, stored_head *out, head_row *row) {
+    *out = (stored_head){ 0 };
+    *row = (head_row){ .kind = "" };
+    hd_status status = s->ops->read_head(s, name, row);
+    if (!row->exists) return status;
+    hd_status numbers = take_numbers(s, name, row, out);
+    if (!status) status = numbers;
+    return status ? status : verify(s, name, row, out);
+}
+
+static hd_status parse(log_store *s, hd_heap *heap, const doc_name *name, int64_t doc,
+                       row_text text, hd_value *out) {
     *out = value_absent();
     if (!text.length) return HD_OK;
-    hd_value v = log_json_read(heap, text.bytes, text.length);
-    if (!value_is_failed(v)) *out = v;
-    else if (hd_value_status(v) == HD_NOMEM) return HD_NOMEM;
-    else return head_damaged(f, name, doc, "it cannot be read as JSON");
-    return HD_OK;
-}
-
-/* A document without a row is absent; unless the index, or the page with the row, is damaged. Then
- * operations of the log would be folded over nothing, and look good. */
-static hd_status verify_none(file *f, const doc_name *name) {
-    sqlite3_stmt *s;
-    bool found, none = false;
-    hd_status status = seek(f, SQL_HEAD_NONE, name, &s, &found);
-    if (!status && found) none = sqlite3_column_int(s, 0) != 0;
-    if (s) sqlite3_reset(s);
-    return status || none ? status
-                          : head_damaged(f, name, 0, "it is missing, or its index is wrong");
-}
-
-hd_status head_read(file *f, const doc_name *name, stored_head *out, head_texts *texts) {
-    *out = (stored_head){ 0 };
-    texts->value = texts->meta = (row_text){ 0 };
-    texts->kind = "";
-    bool found;
-    hd_status status = seek(f, SQL_HEAD_GET, name, &texts->statement, &found);
-    if (status || !found) return status ? status : verify_none(f, name);
-    texts->kind = column_word(texts->statement, HEAD_KIND);
-    return take_row(f, name, texts->statement, out, &texts->value, &texts->meta);
-}
-
-void head_texts_end(head_texts *texts) {
-    if (texts->statement) sqlite3_reset(texts->statement);
+    hd_status status = log_json_of(heap, text, out);
+    return status == HD_CORRUPT ? head_damaged(s, name, doc, "it cannot be read as JSON") : status;
 }
 
 /* ---- Large values -------------------------------------------------------------------------- */
 
-/* Columns of SQL_LARGE_GET, and of SQL_PATCH_GET with a seq in front: a hash, and its text. */
-static hd_status take_text(file *f, const doc_name *name, int64_t doc, sqlite3_stmt *s, int column,
-                           row_text *out) {
-    hd_status status = column_text(s, column + 1, out);
-    if (status) return status;
-    if (out->length &&
-        file_hash(out->bytes, out->length) == (uint64_t)sqlite3_column_int64(s, column))
-        return HD_OK;
-    return head_damaged(f, name, doc,
-                        column ? "the hash of a patch is wrong"
-                               : "the hash of its large value is wrong");
+/* A large value while it and its patches are read. */
+typedef struct large_reading {
+    log_store *s;
+    hd_heap *heap;
+    const doc_name *name;
+    const stored_head *head;
+    hd_value value;   /* owned */
+    uint64_t patched; /* bytes of the patches so far */
+    int64_t last;     /* the seq of the last of them */
+} large_reading;
+
+static hd_status large_damaged(const large_reading *g, const char *how) {
+    return head_damaged(g->s, g->name, g->head->doc, how);
 }
 
-typedef struct patching {
-    uint64_t bytes, seq; /* of the patches so far */
-} patching;
+static bool is_whole(const head_part *part) {
+    return part->text.length && log_hash(part->text.bytes, part->text.length) == part->hash;
+}
 
-static hd_status fold_patch(file *f, hd_heap *heap, const doc_name *name, int64_t doc,
-                            sqlite3_stmt *s, patching *p, hd_value *value) {
-    row_text text;
-    hd_value ops = value_absent();
-    hd_status status = take_text(f, name, doc, s, 1, &text);
-    if (!status) status = parse(f, heap, name, doc, text, &ops);
-    if (!status) status = log_fold(heap, ops, value);
-    if (status == HD_CORRUPT && !value_is_absent(ops))
-        status = head_damaged(f, name, doc, "a patch is malformed");
+static hd_status take_value(void *ctx, const head_part *part, bool *stop) {
+    large_reading *g = ctx;
+    *stop = true; /* there is one */
+    if (!is_whole(part)) return large_damaged(g, "the hash of its large value is wrong");
+    if (part->text.length != g->head->size)
+        return large_damaged(g, "the size of its large value is wrong");
+    return parse(g->s, g->heap, g->name, g->head->doc, part->text, &g->value);
+}
+
+static hd_status take_patch(void *ctx, const head_part *part, bool *stop) {
+    large_reading *g = ctx;
+    (void)stop;
+    if (!is_whole(part)) return large_damaged(g, "the hash of a patch is wrong");
+    hd_value ops;
+    hd_status status = parse(g->s, g->heap, g->name, g->head->doc, part->text, &ops);
+    if (status) return status;
+    status = log_fold(g->heap, ops, &g->value);
     value_unref(ops);
-    p->bytes += text.length;
-    p->seq = (uint64_t)sqlite3_column_int64(s, 0);
-    return status;
+    g->patched += part->text.length;
+    g->last = part->seq;
+    return status == HD_CORRUPT ? large_damaged(g, "a patch is malformed") : status;
 }
 
 /* All patches that the head row speaks of, and no others. */
-static hd_status fold_patches(file *f, hd_heap *heap, const doc_name *name, const stored_head *head,
-                              hd_value *value) {
-    sqlite3_stmt *s = file_sql_get(f, SQL_PATCH_GET);
-    if (!s) return file_status(sqlite3_extended_errcode(f->db));
-    sqlite3_bind_int64(s, 1, head->doc);
-    patching p = { 0 };
-    int rc = SQLITE_DONE;
-    hd_status status = HD_OK;
-    while (!status && (rc = sqlite3_step(s)) == SQLITE_ROW)
-        status = fold_patch(f, heap, name, head->doc, s, &p, value);
-    if (!status) status = file_status(rc);
-    sqlite3_reset(s);
+static hd_status read_patches(large_reading *g) {
+    const stored_head *head = g->head;
+    hd_status status = g->s->ops->each_patch(g->s, head->doc, take_patch, g);
     if (status) return status;
-    if (p.bytes != head->patched || (p.bytes && p.seq != head->seq))
-        return head_damaged(f, name, head->doc, "patches are missing, or too many");
-    return HD_OK;
+    bool all = g->patched == head->patched && (!g->patched || (uint64_t)g->last == head->seq);
+    return all ? HD_OK : large_damaged(g, "patches are missing, or too many");
 }
 
-static hd_status load_unpatched(file *f, hd_heap *heap, const doc_name *name,
-                                const stored_head *head, hd_value *out) {
-    sqlite3_stmt *s = file_sql_get(f, SQL_LARGE_GET);
-    if (!s) return file_status(sqlite3_extended_errcode(f->db));
-    sqlite3_bind_int64(s, 1, head->doc);
-    int rc = sqlite3_step(s);
-    row_text text = { 0 };
-    hd_status status = file_status(rc);
-    if (rc == SQLITE_DONE) status = head_damaged(f, name, head->doc, "its large value is missing");
-    if (!status) status = take_text(f, name, head->doc, s, 0, &text);
-    if (!status && text.length != head->size)
-        status = head_damaged(f, name, head->doc, "the size of its large value is wrong");
-    if (!status) status = parse(f, heap, name, head->doc, text, out);
-    sqlite3_reset(s);
-    return status;
-}
-
-hd_status large_load(file *f, hd_heap *heap, const doc_name *name, const stored_head *head,
+hd_status large_load(log_store *s, hd_heap *heap, const doc_name *name, const stored_head *head,
                      hd_value *out) {
+    large_reading g = { s, heap, name, head, value_absent(), 0, 0 };
     *out = value_absent();
-    if (!head->large) return head_damaged(f, name, head->doc, "it has patches, and no large value");
-    hd_status status = load_unpatched(f, heap, name, head, out);
-    if (!status) status = fold_patches(f, heap, name, head, out);
-    if (status) {
-        value_unref(*out);
-        *out = value_absent();
-    }
+    if (!head->large) return large_damaged(&g, "it has patches, and no large value");
+    hd_status status = s->ops->read_large(s, head->doc, take_value, &g);
+    if (status == HD_NOT_FOUND) status = large_damaged(&g, "its large value is missing");
+    if (!status) status = read_patches(&g);
+    if (status) value_unref(g.value);
+    else *out = g.value;
     return status;
 }
 
-hd_status head_load(file *f, hd_heap *heap, const doc_name *name, hd_value *out, uint64_t *seq) {
+hd_status head_load(log_store *s, hd_heap *heap, const doc_name *name, hd_value *out,
+                    uint64_t *seq) {
     *out = value_absent();
     *seq = 0;
     stored_head head;
-    head_texts texts;
-    hd_status status = head_read(f, name, &head, &texts);
+    head_row row;
+    hd_status status = head_read(s, name, &head, &row);
     if (!status && head.exists) {
         *seq = name->meta ? head.meta_seq : head.seq;
-        status = parse(f, heap, name, head.doc, name->meta ? texts.meta : texts.value, out);
+        status = parse(s, heap, name, head.doc, name->meta ? row.meta : row.value, out);
     }
-    head_texts_end(&texts);
+    s->ops->end_head(s);
     bool large = !status && head.large && !name->meta;
-    return large ? large_load(f, heap, name, &head, out) : status;
+    return large ? large_load(s, heap, name, &head, out) : status;
 }
 
 /* ---- With the tail ----------------------------------------------------------------------- */
@@ -301,30 +176,39 @@ static hd_status fold_row(hd_heap *heap, const log_row *row, const doc_name *nam
     return status;
 }
 
-static hd_status fold_at(file *f, hd_heap *heap, const tail_at *at, const doc_name *name,
-                         hd_value *value) {
-    sqlite3_stmt *s = file_sql_get(f, SQL_LOG_ROW);
-    if (!s) return file_status(sqlite3_extended_errcode(f->db));
-    sqlite3_bind_int64(s, 1, (sqlite3_int64)at->row);
-    int rc = sqlite3_step(s);
-    hd_status status = file_status(rc);
-    log_row r = { 0 };
-    if (rc == SQLITE_DONE) status = log_row_damaged(f, at->row, "it is missing");
-    if (!status) status = log_row_read(f, heap, s, &r);
-    if (!status) status = fold_row(heap, &r, name, at->seq, value);
-    log_row_fini(heap, &r);
-    sqlite3_reset(s);
+typedef struct row_fold {
+    log_store *s;
+    hd_heap *heap;
+    const tail_at *at;
+    const doc_name *name;
+    hd_value *value;
+} row_fold;
+
+static hd_status fold_text(void *ctx, const log_text *text, bool *stop) {
+    const row_fold *g = ctx;
+    log_row row;
+    *stop = true;
+    hd_status status = log_row_read(g->s, g->heap, text, &row);
+    if (!status) status = fold_row(g->heap, &row, g->name, g->at->seq, g->value);
+    log_row_fini(g->heap, &row);
     return status;
 }
 
-hd_status document_load(file *f, hd_heap *heap, const tail *t, uint64_t checkpoint,
+static hd_status fold_at(const row_fold *g) {
+    hd_status status = g->s->ops->read_row(g->s, g->at->row, fold_text, (void *)g);
+    return status == HD_NOT_FOUND ? log_row_damaged(g->s, g->at->row, "it is missing") : status;
+}
+
+hd_status document_load(log_store *s, hd_heap *heap, const tail *t, uint64_t checkpoint,
                         uint64_t through, const doc_name *name, hd_value *out, uint64_t *seq) {
-    hd_status status = head_load(f, heap, name, out, seq);
+    assert(s->ops->in_transaction(s));
+    hd_status status = head_load(s, heap, name, out, seq);
     const tail_doc *changes = status ? NULL : tail_find(t, name);
     for (uint32_t i = 0; changes && i < changes->at.count && !status; i++) {
         const tail_at *at = &changes->at.items[i];
         if (at->row <= checkpoint || at->row > through) continue;
-        status = fold_at(f, heap, at, name, out);
+        row_fold g = { s, heap, at, name, out };
+        status = fold_at(&g);
         *seq = at->seq;
     }
     if (status) {

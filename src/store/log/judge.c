@@ -1,8 +1,8 @@
-/* judge.c -- admission under the file's write lock.
+/* judge.c -- admission, within one write transaction of the store.
  *
  * Each commit that is admitted changes the heads at once, since the next one in the batch may depend
- * on it. Should the COMMIT fail, the state is no longer what the file says; it is then learned anew
- * (state.c) before anything else is judged. */
+ * on it. Should the transaction fail, the state is no longer what the store says; it is then learned
+ * anew (state.c) before anything else is judged. */
 #include "store/log/judge.h"
 
 #include "store/log/readers.h"
@@ -27,7 +27,7 @@ void batch_free(const hd_env *env, batch *b) {
 /* ---- What admission needs to know ---------------------------------------------------------- */
 
 static doc_name name_of_head(const head *h) {
-    return name_of_keys(h->space, (hd_scope)h->scope, h->instance, h->id, h->meta);
+    return doc_name_of_keys(h->space, (hd_scope)h->scope, h->instance, h->id, h->meta);
 }
 
 /* What the file says of it. Its row tells the last change before the checkpoint; touches above the
@@ -36,11 +36,11 @@ static hd_status look_up(writer *w, uint32_t index) {
     head *h = &w->heads.heads.items[index];
     doc_name name = name_of_head(h);
     stored_head stored;
-    hd_status status = head_find(&w->file, &name, &stored);
+    hd_status status = head_find(w->store, &name, &stored);
     if (status) return status;
     uint64_t seq = name.meta ? stored.meta_seq : stored.seq;
     if (seq > w->heads.spaces.items[h->space_index].seq)
-        return head_damaged(&w->file, &name, stored.doc, "its seq is above that of its space");
+        return head_damaged(w->store, &name, stored.doc, "its seq is above that of its space");
     bool touched_since = h->touches.count > 0;
     /* A tombstone that is there only because nodes have read the document. */
     bool for_nodes = !stored.has_value && !stored.guarded && !stored.meta_seq;
@@ -109,7 +109,7 @@ static hd_status fold_batch(writer *w, const doc_name *name, hd_value *value) {
 static hd_status current_value(writer *w, const doc_name *name, hd_value *out) {
     uint64_t seq;
     hd_status status =
-        document_load(&w->file, w->heap, &w->tail, w->checkpoint, w->row, name, out, &seq);
+        document_load(w->store, w->heap, &w->tail, w->checkpoint, w->row, name, out, &seq);
     return status ? status : fold_batch(w, name, out);
 }
 
@@ -186,7 +186,7 @@ static hd_status add_to_row(writer *w, const candidate *work) {
     return ok ? HD_OK : HD_NOMEM;
 }
 
-_Static_assert(FILE_FORMAT == 4, "every row says in which format it was written");
+#define ROW_MIDDLE "],\"v\":" LOG_FORMAT_TEXT ",\"commits\":["
 
 static hd_status store_row(writer *w) {
     json_buffer *b = &w->body;
@@ -195,15 +195,11 @@ static hd_status store_row(writer *w) {
         json_buffer_add(b, "{\"sessions\":[\"", 14) && json_buffer_add(b, w->session_text, 32) &&
         json_buffer_add(b, "\"],\"sizes\":[", 12) &&
         json_buffer_add(b, w->sizes.bytes, w->sizes.length) &&
-        json_buffer_add(b, "],\"v\":4,\"commits\":[", 19) &&
+        json_buffer_add(b, ROW_MIDDLE, sizeof ROW_MIDDLE - 1) &&
         json_buffer_add(b, w->commits.bytes, w->commits.length) && json_buffer_add(b, "]}", 2);
     if (!ok) return HD_NOMEM;
-    sqlite3_stmt *s = file_sql_get(&w->file, SQL_LOG_APPEND);
-    if (!s) return file_status(sqlite3_extended_errcode(w->file.db));
-    sqlite3_bind_int64(s, 1, (sqlite3_int64)w->row + 1);
-    sqlite3_bind_int64(s, 2, (sqlite3_int64)file_hash(b->bytes, b->length));
-    sqlite3_bind_text64(s, 3, b->bytes, b->length, SQLITE_STATIC, SQLITE_UTF8);
-    return file_finish(&w->file, s);
+    return w->store->ops->append(w->store, w->row + 1, log_hash(b->bytes, b->length),
+                                 text_of_bytes(b->bytes, b->length));
 }
 
 /* ---- Verdicts -------------------------------------------------------------------------------- */
@@ -242,7 +238,7 @@ static hd_status accept(writer *w, outcome *o, const candidate *work) {
 /* What it claims or compares is damaged in the file, and trying again would not help. */
 static hd_status refuse_on_damage(writer *w, outcome *o, const candidate *work) {
     hd_error error;
-    file_failure(&w->file, HD_CORRUPT, "judging a commit", &error);
+    log_store_failure(w->store, HD_CORRUPT, "judging a commit", &error);
     env_log(&w->env, HD_LOG_ERROR, "%s", error.message);
     hd_status status = admit_refuse(&w->heads, &work->sub, HD_CORRUPT);
     return status ? status : tell(w, o, work->sub.local_seq, HD_CORRUPT, NULL, 0);
@@ -391,12 +387,9 @@ static hd_status attempt_inside(writer *w, outcome *o) {
     if (status || o->row) return status;
     o->before = w->row;
     status = judge_all(w, o);
-    if (!status && w->admitted) {
-        status = store_row(w);
-        wal_make_room(&w->wal, &w->file, w->body.length);
-    }
+    if (!status && w->admitted) status = store_row(w);
     if (!status && w->registered && takes_position(w)) status = log_readers_move(w);
-    return status ? status : file_commit(&w->file);
+    return status ? status : w->store->ops->commit(w->store);
 }
 
 static void attempt_stored(writer *w, outcome *o) {
@@ -414,10 +407,11 @@ hd_status writer_attempt(writer *w, outcome **out) {
     outcome *o = env_new0(&w->env, sizeof *o);
     if (!o) return HD_NOMEM;
     /* What is written to a file without a name is lost: it must not be acknowledged. */
-    hd_status status = file_has_moved(&w->file) ? HD_NOT_FOUND : file_begin_write(&w->file);
+    log_store *s = w->store;
+    hd_status status = s->ops->is_lost(s) ? HD_NOT_FOUND : s->ops->begin_write(s, LOG_DURABLE);
     bool began = !status;
     if (!status) status = attempt_inside(w, o);
-    if (began && file_in_transaction(&w->file)) file_rollback(&w->file);
+    s->ops->rollback(s);
     decoder_reset(&w->decoder);
     if (status) {
         if (began) w->known = false;

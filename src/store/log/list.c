@@ -18,28 +18,17 @@ typedef struct listing {
     const char *kind, *prefix;
     size_t prefix_length;
     VEC(listed) changed;
+    uint32_t next; /* of them to be shown */
     hd_list_fn fn;
     void *ctx;
     bool stopped;
 } listing;
 
-static int compare_text(const char *a, size_t a_length, const char *b, size_t b_length) {
-    int order = memcmp(a, b, a_length < b_length ? a_length : b_length);
-    return order ? order : (a_length > b_length) - (a_length < b_length);
-}
-
-static int compare_names(const doc_name *a, const doc_name *b) {
-    int order = compare_text(a->id, a->id_length, b->id, b->id_length);
-    if (!order) order = strcmp(scope_word(a->scope), scope_word(b->scope));
-    return order ? order
-                 : compare_text(a->instance, a->instance_length, b->instance, b->instance_length);
-}
-
 static void sink(listed *items, uint32_t root, uint32_t end) {
     for (uint32_t child; (child = 2 * root + 1) < end; root = child) {
-        if (child + 1 < end && compare_names(&items[child].name, &items[child + 1].name) < 0)
+        if (child + 1 < end && doc_name_compare(&items[child].name, &items[child + 1].name) < 0)
             child++;
-        if (compare_names(&items[root].name, &items[child].name) >= 0) return;
+        if (doc_name_compare(&items[root].name, &items[child].name) >= 0) return;
         listed swap = items[root];
         items[root] = items[child];
         items[child] = swap;
@@ -68,9 +57,8 @@ static bool may_see(const client *c, hd_scope scope, const char *instance, size_
 }
 
 static bool concerns(const listing *l, const doc_name *n) {
-    return n->space_length == l->space->length &&
-           memcmp(n->space, key_bytes(l->space), n->space_length) == 0 &&
-           n->id_length >= l->prefix_length && memcmp(n->id, l->prefix, l->prefix_length) == 0 &&
+    return doc_name_in_space(n, l->space) && n->id_length >= l->prefix_length &&
+           memcmp(n->id, l->prefix, l->prefix_length) == 0 &&
            may_see(l->c, n->scope, n->instance, n->instance_length);
 }
 
@@ -137,7 +125,7 @@ static hd_status gather(listing *l) {
     sort_listed(l->changed.items, l->changed.count);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < l->changed.count && !status; i++) {
-        if (kept && !compare_names(&l->changed.items[kept - 1].name, &l->changed.items[i].name))
+        if (kept && !doc_name_compare(&l->changed.items[kept - 1].name, &l->changed.items[i].name))
             continue;
         l->changed.items[kept++] = l->changed.items[i];
         status = look_up(l, &l->changed.items[kept - 1]);
@@ -157,44 +145,34 @@ static void show_changed(listing *l, uint32_t i) {
     if (item->shown) show(&item->name, item->kind, item->seq, l);
 }
 
-/* The row's name; false when it is beyond the prefix or not to be read. */
-static bool row_name(const listing *l, sqlite3_stmt *s, doc_name *out) {
-    *out = (doc_name){ .id = (const char *)sqlite3_column_text(s, 0),
-                       .id_length = (uint32_t)sqlite3_column_bytes(s, 0),
-                       .instance = (const char *)sqlite3_column_text(s, 2),
-                       .instance_length = (uint32_t)sqlite3_column_bytes(s, 2) };
-    const char *scope = (const char *)sqlite3_column_text(s, 1);
-    if (!out->id || !out->instance || !scope) return false;
-    out->scope = scope_of_word(scope);
-    return out->id_length >= l->prefix_length && memcmp(out->id, l->prefix, l->prefix_length) == 0;
+static bool has_prefix(const listing *l, const doc_name *n) {
+    return n->id_length >= l->prefix_length && memcmp(n->id, l->prefix, l->prefix_length) == 0;
 }
 
-static hd_status merge(listing *l, sqlite3_stmt *s) {
-    uint32_t next = 0;
-    int rc = SQLITE_DONE;
-    doc_name name;
-    while (!l->stopped && (rc = sqlite3_step(s)) == SQLITE_ROW && row_name(l, s, &name)) {
-        int order = -1;
-        while (next < l->changed.count &&
-               (order = compare_names(&l->changed.items[next].name, &name)) < 0)
-            show_changed(l, next++);
-        if (next < l->changed.count && order == 0) continue; /* shown in its turn, as it is now */
-        if (may_see(l->c, name.scope, name.instance, name.instance_length))
-            show(&name, (const char *)sqlite3_column_text(s, 3),
-                 (uint64_t)sqlite3_column_int64(s, 4), l);
+/* Shows the changed documents that come before a stored one, and then that, if it has not changed. */
+static hd_status merge(void *ctx, const head_item *item, bool *stop) {
+    listing *l = ctx;
+    int order = -1;
+    if (!has_prefix(l, &item->name)) { /* beyond it: ids come in order */
+        *stop = true;
+        return HD_OK;
     }
-    while (next < l->changed.count) show_changed(l, next++);
-    return rc == SQLITE_ROW ? HD_OK : file_status(rc);
+    while (l->next < l->changed.count &&
+           (order = doc_name_compare(&l->changed.items[l->next].name, &item->name)) < 0)
+        show_changed(l, l->next++);
+    bool changed = l->next < l->changed.count && order == 0; /* shown in its turn, as it is now */
+    const doc_name *n = &item->name;
+    if (!changed && may_see(l->c, n->scope, n->instance, n->instance_length))
+        show(n, item->kind, (uint64_t)item->seq, l);
+    *stop = l->stopped;
+    return HD_OK;
 }
 
 static hd_status list_rows(listing *l) {
-    sqlite3_stmt *s = file_sql_get(&l->c->file, l->kind ? SQL_LIST_KIND : SQL_LIST_ALL);
-    if (!s) return file_status(sqlite3_extended_errcode(l->c->file.db));
-    sqlite3_bind_text(s, 1, key_bytes(l->space), (int)l->space->length, SQLITE_STATIC);
-    sqlite3_bind_text(s, 2, l->prefix, (int)l->prefix_length, SQLITE_STATIC);
-    if (l->kind) sqlite3_bind_text(s, 3, l->kind, -1, SQLITE_STATIC);
-    hd_status status = merge(l, s);
-    sqlite3_reset(s);
+    log_store *s = l->c->store;
+    row_text space = text_of_bytes(key_bytes(l->space), l->space->length);
+    hd_status status = s->ops->list_heads(s, space, l->kind, l->prefix, merge, l);
+    while (!status && l->next < l->changed.count) show_changed(l, l->next++);
     return status;
 }
 

@@ -1,7 +1,6 @@
 /* node_rows.c -- folding extras, and writing what has changed of them. */
 #include "store/log/node_rows.h"
 
-#include "store/log/head.h"
 #include "value/json_write.h"
 #include "value/node.h"
 #include "value/object.h"
@@ -12,26 +11,17 @@ hd_value log_commit_extra(hd_value made) {
     return value_exists(extra) && basis_well_formed(extra, NULL) ? extra : value_absent();
 }
 
-hd_status basis_has_rows(file *f, bool *out) {
-    sqlite3_stmt *s = file_sql_get(f, SQL_NODE_ANY);
-    if (!s) return file_status(sqlite3_extended_errcode(f->db));
-    int rc = sqlite3_step(s);
-    *out = rc == SQLITE_ROW;
-    sqlite3_reset(s);
-    return file_status(rc);
-}
-
 /* ---- Folding ------------------------------------------------------------------------------ */
 
 static bool space_at(void *ctx, uint32_t i, struct key **name, uint64_t *seq) {
-    const basis_fold *f = ctx;
+    const node_fold *f = ctx;
     if (i >= f->spaces.count) return false;
     *name = f->spaces.items[i].space;
     *seq = f->spaces.items[i].seq;
     return true;
 }
 
-static hd_status move_space(basis_fold *f, const char *text, size_t length, uint64_t seq) {
+static hd_status move_space(node_fold *f, const char *text, size_t length, uint64_t seq) {
     struct key *k;
     hd_status status = key_make(f->heap, text, length, &k);
     if (status) return status == HD_NOMEM ? HD_NOMEM : HD_CORRUPT;
@@ -47,29 +37,21 @@ static hd_status move_space(basis_fold *f, const char *text, size_t length, uint
     return HD_NOMEM;
 }
 
-static hd_status read_spaces(basis_fold *f) {
-    sqlite3_stmt *s = file_sql_get(f->file, SQL_SPACES);
-    if (!s) return file_status(sqlite3_extended_errcode(f->file->db));
-    hd_status status = HD_OK;
-    int rc = SQLITE_DONE;
-    while (!status && (rc = sqlite3_step(s)) == SQLITE_ROW) {
-        const char *text = (const char *)sqlite3_column_text(s, 0);
-        uint64_t seq;
-        status = text ? file_column_number(s, 1, &seq) : HD_NOMEM;
-        if (!status) status = move_space(f, text, (size_t)sqlite3_column_bytes(s, 0), seq);
-    }
-    if (!status) status = file_status(rc);
-    sqlite3_reset(s);
-    return status;
+static hd_status take_space(void *ctx, const space_row *space, bool *stop) {
+    (void)stop;
+    uint64_t seq;
+    if (!log_number_of(space->seq, &seq)) return HD_CORRUPT;
+    return move_space(ctx, space->name.bytes, space->name.length, seq);
 }
 
-hd_status basis_fold_init(basis_fold *f, file *in, hd_heap *heap, const hd_env *env) {
-    *f = (basis_fold){ .file = in, .heap = heap };
-    basis_init(&f->rows, env, heap, true);
-    return read_spaces(f);
+hd_status node_fold_init(node_fold *f, log_store *store, hd_heap *heap) {
+    *f = (node_fold){ .store = store, .heap = heap };
+    assert(store->ops->in_transaction(store));
+    basis_init(&f->rows, &store->env, heap, true);
+    return store->ops->each_space(store, take_space, f);
 }
 
-void basis_fold_fini(basis_fold *f) {
+void node_fold_fini(node_fold *f) {
     if (!f->heap) return;
     for (uint32_t i = 0; i < f->spaces.count; i++) key_unref(f->spaces.items[i].space);
     vec_fini(f->rows.env, &f->spaces);
@@ -77,7 +59,7 @@ void basis_fold_fini(basis_fold *f) {
     f->heap = NULL;
 }
 
-hd_status basis_fold_commit(basis_fold *f, const log_row *row, size_t number) {
+hd_status node_fold_commit(node_fold *f, const log_row *row, size_t number) {
     hd_value made = log_row_commit(row, number);
     for (size_t i = 0, spaces = log_commit_spaces(made); i < spaces; i++) {
         const char *name;
@@ -95,31 +77,21 @@ hd_status basis_fold_commit(basis_fold *f, const log_row *row, size_t number) {
 /* ---- Writing ------------------------------------------------------------------------------ */
 
 typedef struct writing {
-    basis_fold *f;
+    node_fold *f;
     json_buffer seqs, body;
 } writing;
 
-static hd_status step_done(file *f, sqlite3_stmt *s) {
-    return s ? file_finish(f, s) : file_status(sqlite3_extended_errcode(f->db));
+static row_text text_of_value(hd_value v) {
+    row_text t;
+    t.bytes = hd_value_text(v, &t.length);
+    return t;
 }
 
-static void bind_buffer(sqlite3_stmt *s, int at, const json_buffer *b) {
-    sqlite3_bind_text64(s, at, b->bytes, b->length, SQLITE_STATIC, SQLITE_UTF8);
-}
+static row_text text_of_buffer(const json_buffer *b) { return text_of_bytes(b->bytes, b->length); }
 
-static void bind_value_text(sqlite3_stmt *s, int at, hd_value v) {
-    size_t length;
-    const char *text = hd_value_text(v, &length);
-    sqlite3_bind_text64(s, at, text, length, SQLITE_STATIC, SQLITE_UTF8);
-}
-
-/* A statement on the row's key: name, instance. */
-static sqlite3_stmt *key_statement(writing *w, file_sql which, const basis_entry *e) {
-    sqlite3_stmt *s = file_sql_get(w->f->file, which);
-    if (!s) return NULL;
-    bind_value_text(s, 1, array_get(e->item, ROW_NAME));
-    bind_value_text(s, 2, array_get(e->item, ROW_INSTANCE));
-    return s;
+static node_row row_named(const basis_entry *e) {
+    return (node_row){ .name = text_of_value(array_get(e->item, ROW_NAME)),
+                       .instance = text_of_value(array_get(e->item, ROW_INSTANCE)) };
 }
 
 static hd_status print(json_buffer *b, hd_value v) {
@@ -128,50 +100,47 @@ static hd_status print(json_buffer *b, hd_value v) {
 }
 
 static hd_status write_gone(writing *w, const basis_entry *e) {
-    return step_done(w->f->file, key_statement(w, SQL_NODE_DROP, e));
+    log_store *s = w->f->store;
+    node_row row = row_named(e);
+    return s->ops->drop_node(s, row.name, row.instance);
 }
 
 static hd_status write_whole(writing *w, const basis_entry *e) {
+    log_store *s = w->f->store;
     hd_value seqs = basis_seqs_of(&w->f->rows, e);
     hd_status status = value_is_failed(seqs) ? HD_NOMEM : print(&w->seqs, seqs);
     if (!value_is_failed(seqs)) value_unref(seqs);
     if (!status) status = print(&w->body, array_get(e->whole, ROW_BODY));
     if (status) return status;
-    sqlite3_stmt *s = key_statement(w, SQL_NODE_PUT, e);
-    if (s) {
-        bind_value_text(s, 3, array_get(e->whole, ROW_MARK));
-        bind_value_text(s, 4, array_get(e->item, ROW_HASHES));
-        bind_buffer(s, 5, &w->seqs);
-        bind_value_text(s, 6, array_get(e->whole, ROW_PRINT));
-        bind_buffer(s, 7, &w->body);
-    }
-    return step_done(w->f->file, s);
+    node_row row = row_named(e);
+    row.mark = text_of_value(array_get(e->whole, ROW_MARK));
+    row.hashes = text_of_value(array_get(e->item, ROW_HASHES));
+    row.print = text_of_value(array_get(e->whole, ROW_PRINT));
+    row.seqs = text_of_buffer(&w->seqs);
+    row.body = text_of_buffer(&w->body);
+    return s->ops->put_node(s, &row);
 }
 
-/* What the file has of the row: *fits if the entry renews that very row; the spaces that it reads. */
-static hd_status read_old(writing *w, const basis_entry *e, bool *fits, hd_value *spaces) {
-    sqlite3_stmt *s = key_statement(w, SQL_NODE_GET, e);
-    *fits = false;
-    *spaces = value_absent();
-    if (!s) return file_status(sqlite3_extended_errcode(w->f->file->db));
-    int rc = sqlite3_step(s);
-    hd_status status = file_status(rc);
-    if (rc == SQLITE_ROW) {
-        const char *mark = sqlite3_column_blob(s, 0), *text = sqlite3_column_blob(s, 1);
-        *fits = mark && text && basis_is_about(e, mark, (size_t)sqlite3_column_bytes(s, 0));
-        if (*fits) *spaces = log_json_read(w->f->heap, text, (size_t)sqlite3_column_bytes(s, 1));
-    }
-    sqlite3_reset(s);
-    if (!value_is_failed(*spaces) && *fits && value_tag(*spaces) != TAG_OBJECT) {
-        *fits = false; /* damaged: it names no spaces */
-        value_unref(*spaces);
-        *spaces = value_absent();
-    }
-    if (!value_is_failed(*spaces)) return status;
-    status = hd_value_status(*spaces) == HD_NOMEM ? HD_NOMEM : HD_OK;
-    *fits = false; /* whatever cannot be read goes */
-    *spaces = value_absent();
-    return status;
+/* The stored row that an entry without a whole row may renew. */
+typedef struct old_row {
+    const basis_entry *entry;
+    hd_heap *heap;
+    bool fits;       /* the entry renews that very row */
+    hd_value spaces; /* owned: the spaces that it reads, an object; only if it fits */
+} old_row;
+
+/* A row that cannot be read does not fit: it goes, and its node runs. */
+static hd_status take_old(void *ctx, const node_row *row, bool *stop) {
+    old_row *old = ctx;
+    *stop = true;
+    hd_value spaces;
+    if (!basis_is_about(old->entry, row->mark.bytes, row->mark.length)) return HD_OK;
+    hd_status status = log_json_of(old->heap, row->seqs, &spaces);
+    if (status) return status == HD_NOMEM ? HD_NOMEM : HD_OK;
+    old->fits = value_is_object(spaces);
+    if (old->fits) old->spaces = spaces;
+    else value_unref(spaces);
+    return HD_OK;
 }
 
 /* The seqs of now, of the spaces that the row reads. */
@@ -191,7 +160,7 @@ static hd_status narrow_seqs(writing *w, hd_value seqs, hd_value spaces, hd_valu
     return HD_OK;
 }
 
-static hd_status write_seqs(writing *w, const basis_entry *e, hd_value spaces) {
+static hd_status print_seqs(writing *w, const basis_entry *e, hd_value spaces) {
     hd_value seqs = value_absent(), all = basis_seqs_of(&w->f->rows, e);
     hd_status status = value_is_failed(all) ? HD_NOMEM : narrow_seqs(w, all, spaces, &seqs);
     if (!status) status = print(&w->seqs, seqs);
@@ -201,19 +170,17 @@ static hd_status write_seqs(writing *w, const basis_entry *e, hd_value spaces) {
 }
 
 static hd_status write_renewed(writing *w, const basis_entry *e) {
-    bool fits;
-    hd_value spaces;
-    hd_status status = read_old(w, e, &fits, &spaces);
-    if (!status && !fits) return write_gone(w, e);
-    if (!status) status = write_seqs(w, e, spaces);
-    value_unref(spaces);
+    log_store *s = w->f->store;
+    node_row row = row_named(e);
+    old_row old = { .entry = e, .heap = w->f->heap, .spaces = value_absent() };
+    hd_status status = s->ops->get_node(s, row.name, row.instance, take_old, &old);
+    if (!status && !old.fits) return write_gone(w, e);
+    if (!status) status = print_seqs(w, e, old.spaces);
+    value_unref(old.spaces);
     if (status) return status;
-    sqlite3_stmt *s = key_statement(w, SQL_NODE_RENEW, e);
-    if (s) {
-        bind_value_text(s, 3, array_get(e->item, ROW_HASHES));
-        bind_buffer(s, 4, &w->seqs);
-    }
-    return step_done(w->f->file, s);
+    row.hashes = text_of_value(array_get(e->item, ROW_HASHES));
+    row.seqs = text_of_buffer(&w->seqs);
+    return s->ops->renew_node(s, &row);
 }
 
 static hd_status write_entry(writing *w, const basis_entry *e) {
@@ -221,7 +188,7 @@ static hd_status write_entry(writing *w, const basis_entry *e) {
     return value_exists(e->whole) ? write_whole(w, e) : write_renewed(w, e);
 }
 
-/* In order of name: neighbours in the file, too. */
+/* In order of name: neighbours in the store, too. */
 static hd_status write_piece(writing *w, basis_piece *p) {
     const basis *rows = &w->f->rows;
     hd_status status = HD_OK;
@@ -231,7 +198,7 @@ static hd_status write_piece(writing *w, basis_piece *p) {
     return status;
 }
 
-hd_status basis_fold_write(basis_fold *f) {
+hd_status node_fold_write(node_fold *f) {
     writing w = { .f = f };
     hd_status status = HD_OK;
     json_buffer_init(&w.seqs, f->rows.env);

@@ -1,32 +1,30 @@
-/* node_rows.h -- rows about nodes, from the log into the file.
+/* node_rows.h -- rows about nodes, from the log into the store.
  *
- * Extras stand in the log like operations do; a checkpoint folds them: what was said last of each node
- * becomes its row in `node`. */
+ * The extras of commits (store/basis.h) are in the log as operations are, and a checkpoint folds them, too:
+ * what the last one says of a node becomes the node's row. */
 #ifndef STORE_LOG_NODE_ROWS_H
 #define STORE_LOG_NODE_ROWS_H
 
 #include "store/basis.h"
 #include "store/log/rows.h"
 
-/* What a commit of the log says of nodes; absent: nothing, or nothing that is understood, as what formats
- * before NODE_FORMAT said. */
+/* What a commit of the log says of nodes; absent: nothing, or something in a form that was written before
+ * format 4 and is no longer read. */
 hd_value log_commit_extra(hd_value made);
 
 /* The log's extras while they are folded. */
-typedef struct basis_fold {
-    file *file;
+typedef struct node_fold {
+    log_store *store;
     hd_heap *heap;
     basis rows;
-    VEC(space_seq) spaces; /* where they stand; names referenced */
-} basis_fold;
+    VEC(space_seq)
+    spaces; /* the seqs that the rows read so far leave the spaces at; names referenced */
+} node_fold;
 
 /* Within the checkpoint's transaction, before the spaces' rows are written. */
-hd_status basis_fold_init(basis_fold *f, file *in, hd_heap *heap, const hd_env *env);
-void basis_fold_fini(basis_fold *f);
-hd_status basis_fold_commit(basis_fold *f, const log_row *row, size_t i);
-hd_status basis_fold_write(basis_fold *f);
-
-/* Whether there are rows: then the end of a document must be remembered, which may have been read. */
-hd_status basis_has_rows(file *f, bool *out);
+hd_status node_fold_init(node_fold *f, log_store *store, hd_heap *heap);
+void node_fold_fini(node_fold *f);
+hd_status node_fold_commit(node_fold *f, const log_row *row, size_t i);
+hd_status node_fold_write(node_fold *f);
 
 #endif

@@ -5,6 +5,8 @@
 
 /* What a slice deletes. */
 typedef struct slice {
+    writer *w;
+    uint64_t floor;       /* every reader has delivered the rows up to this one */
     uint64_t first, last; /* rows; last is 0: none */
     uint64_t bytes;       /* of their text */
     uint32_t rows;
@@ -49,9 +51,10 @@ static hd_status raise_floors(writer *w, slice *s, const log_row *row) {
     return status;
 }
 
-static hd_status take_row(writer *w, slice *s, sqlite3_stmt *statement) {
+static hd_status take_row(slice *s, const log_text *text) {
+    writer *w = s->w;
     log_row row;
-    hd_status status = log_row_read(&w->file, w->heap, statement, &row);
+    hd_status status = log_row_read(w->store, w->heap, text, &row);
     if (!status) status = raise_floors(w, s, &row);
     if (!status) {
         if (!s->first) s->first = row.row;
@@ -67,92 +70,67 @@ static bool is_full(const slice *s) { return s->bytes >= PRUNE_BYTES || s->rows 
 
 /* Rows up to `floor`, which every reader has delivered; and up to `prune_to` as long as more is kept than
  * readers may lag behind. */
-static hd_status gather(writer *w, slice *s, uint64_t floor) {
-    sqlite3_stmt *statement = file_sql_get(&w->file, SQL_LOG_AFTER);
-    if (!statement) return file_status(sqlite3_extended_errcode(w->file.db));
-    sqlite3_bind_int64(statement, 1, 0);
-    hd_status status = HD_OK;
-    int rc = SQLITE_DONE;
-    while (!status && !is_full(s) && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
-        uint64_t row = (uint64_t)sqlite3_column_int64(statement, 0);
-        if (row > w->prune_to || (row > floor && w->kept <= s->bytes + LAG_MAX)) break;
-        status = take_row(w, s, statement);
-    }
-    if (!status && rc != SQLITE_ROW) status = file_status(rc);
-    sqlite3_reset(statement);
-    return status;
+static hd_status gather(void *ctx, const log_text *text, bool *stop) {
+    slice *s = ctx;
+    const writer *w = s->w;
+    bool needed = text->row > s->floor && w->kept <= s->bytes + LAG_MAX;
+    *stop = is_full(s) || text->row > w->prune_to || needed;
+    return *stop ? HD_OK : take_row(s, text);
 }
 
 static hd_status read_slice(writer *w, slice *s) {
-    uint64_t floor = w->prune_to;
-    hd_status status = file_begin_read(&w->file);
-    if (!status) status = file_meta_get(&w->file, "kept", &w->kept);
-    if (!status) status = log_readers_oldest(w, &floor);
-    if (!status) status = gather(w, s, floor);
-    file_rollback(&w->file);
+    log_store *store = w->store;
+    s->floor = w->prune_to;
+    hd_status status = store->ops->begin_read(store);
+    if (!status) status = store->ops->get_number(store, LOG_KEPT, &w->kept);
+    if (!status) status = log_readers_oldest(w, &s->floor);
+    if (!status) status = store->ops->read_after(store, 0, gather, s);
+    store->ops->rollback(store);
     return status;
 }
 
 /* ---- Deleting it ------------------------------------------------------------------------------ */
-
-static hd_status with_floor(writer *w, file_sql which, const space_seq *at) {
-    sqlite3_stmt *statement = file_sql_get(&w->file, which);
-    if (!statement) return file_status(sqlite3_extended_errcode(w->file.db));
-    sqlite3_bind_text(statement, 1, key_bytes(at->space), (int)at->space->length, SQLITE_STATIC);
-    sqlite3_bind_int64(statement, 2, (sqlite3_int64)at->seq);
-    return file_finish(&w->file, statement);
-}
 
 /* Tombstones below the floor go with the log: rows about nodes that are older than that are compared
  * without them (resume.c). */
 static hd_status put_floors(writer *w, const slice *s) {
     hd_status status = HD_OK;
     for (uint32_t i = 0; i < s->floors.count && !status; i++) {
-        status = with_floor(w, SQL_SPACE_FLOOR, &s->floors.items[i]);
-        if (!status) status = with_floor(w, SQL_TOMBSTONES_DROP, &s->floors.items[i]);
+        const space_seq *at = &s->floors.items[i];
+        row_text name = text_of_bytes(key_bytes(at->space), at->space->length);
+        status = w->store->ops->raise_floor(w->store, name, at->seq);
     }
     return status;
 }
 
-static hd_status delete_rows(writer *w, const slice *s) {
-    sqlite3_stmt *statement = file_sql_get(&w->file, SQL_LOG_PRUNE);
-    if (!statement) return file_status(sqlite3_extended_errcode(w->file.db));
-    sqlite3_bind_int64(statement, 1, (sqlite3_int64)s->last);
-    return file_finish(&w->file, statement);
+static hd_status see(void *ctx, const log_text *text, bool *stop) {
+    (void)ctx, (void)text;
+    *stop = true;
+    return HD_OK;
 }
 
-/* Whether another process has deleted some of it meanwhile: what they weighed is counted there. */
-static hd_status is_gone(writer *w, const slice *s, bool *out) {
-    sqlite3_stmt *statement = file_sql_get(&w->file, SQL_LOG_ROW);
-    if (!statement) return file_status(sqlite3_extended_errcode(w->file.db));
-    sqlite3_bind_int64(statement, 1, (sqlite3_int64)s->first);
-    int rc = sqlite3_step(statement);
-    *out = rc == SQLITE_DONE;
-    sqlite3_reset(statement);
-    return file_status(rc);
-}
-
+/* If another process has deleted some of it meanwhile, that process has counted it. */
 static hd_status delete_inside(writer *w, const slice *s) {
-    bool gone = false;
-    hd_status status = is_gone(w, s, &gone);
-    if (status || gone) return status;
+    log_store *store = w->store;
+    hd_status status = store->ops->read_row(store, s->first, see, NULL);
+    if (status) return status == HD_NOT_FOUND ? HD_OK : status;
     status = put_floors(w, s);
-    if (!status) status = delete_rows(w, s);
-    if (!status) status = file_meta_get(&w->file, "kept", &w->kept);
+    if (!status) status = store->ops->delete_rows(store, s->last);
+    if (!status) status = store->ops->get_number(store, LOG_KEPT, &w->kept);
     if (status) return status;
     w->kept -= s->bytes < w->kept ? s->bytes : w->kept;
-    return file_meta_set(&w->file, "kept", w->kept);
+    return store->ops->set_number(store, LOG_KEPT, w->kept);
 }
 
 hd_status prune_slice(writer *w) {
     assert(w->prune_to);
-    slice s = { 0 };
+    slice s = { .w = w };
     hd_status status = read_slice(w, &s);
+    assert(s.last <= w->prune_to && s.first <= s.last);
     if (!status && s.last) {
-        status = file_begin_soft(&w->file);
+        status = writer_begin_soft(w);
         if (!status) status = delete_inside(w, &s);
-        if (!status) status = file_commit(&w->file);
-        if (status) file_rollback(&w->file);
+        status = writer_end(w, status);
     }
     if (status || !is_full(&s)) w->prune_to = 0;
     slice_fini(w, &s);
@@ -160,11 +138,9 @@ hd_status prune_slice(writer *w) {
 }
 
 static hd_status drop_dead(writer *w) {
-    hd_status status = file_begin_soft(&w->file);
+    hd_status status = writer_begin_soft(w);
     if (!status) status = log_readers_drop_dead(w);
-    if (!status) status = file_commit(&w->file);
-    if (status) file_rollback(&w->file);
-    return status;
+    return writer_end(w, status);
 }
 
 /* No further than the checkpoint is now: folds that come later have their own pruning. */
@@ -175,7 +151,7 @@ hd_status prune_begin(writer *w) {
     bool dead = false;
     hd_status status = log_readers_has_dead(w, &dead);
     if (!status && dead) status = drop_dead(w);
-    if (!status) status = file_meta_get(&w->file, "checkpoint", &checkpoint);
+    if (!status) status = w->store->ops->get_number(w->store, LOG_CHECKPOINT, &checkpoint);
     if (!status) w->prune_to = checkpoint;
     return status;
 }

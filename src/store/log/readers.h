@@ -24,8 +24,4 @@ hd_status log_readers_drop_dead(writer *w);
 /* Lowers *floor to the lowest position of our runtime and of all readers that live. */
 hd_status log_readers_oldest(writer *w, uint64_t *floor);
 
-/* When a process started, in ticks since boot; 0 when the system does not say. With the pid it names
- * a process for good. */
-uint64_t process_started(int64_t pid);
-
 #endif

@@ -1,16 +1,13 @@
 /* resume.c -- the rows of a piece, and which documents have changed since.
  *
- * Rows are one query, with the tail's merged in: both come in order of name and instance, so this is one
- * pass. Rows of one checkpoint have the same seqs, letter by letter: their text is read once. */
+ * Stored rows and those of the tail both come in order of name and instance, so they are merged in one
+ * pass. Rows of one checkpoint have the same seqs, letter by letter: their text is parsed once. */
 #include "store/log/resume.h"
 
 #include "value/node.h"
 #include <stdio.h>
 
-enum { PIECE_SIZE = 1100 };
-
-/* Of SQL_NODES: the first are those of an item. */
-enum { COLUMN_SEQS = ROW_BODY, COLUMN_BODY };
+enum { PIECE_SIZE = 1104 };
 
 typedef struct reading {
     client *c;
@@ -20,7 +17,8 @@ typedef struct reading {
     const basis_piece *over; /* of the tail; NULL: it has none */
     uint32_t next;           /* of its rows */
     hd_value seqs;           /* of the row before; owned */
-    char seqs_text[256];     /* the same as text; empty: none */
+    char seqs_text[256];     /* the same as text */
+    size_t seqs_length;      /* 0: none */
 } reading;
 
 /* ---- The tail's rows --------------------------------------------------------------------- */
@@ -44,60 +42,52 @@ static void tell_entry(reading *g, const basis_entry *e) {
     value_unref(seqs);
 }
 
-static int compare_entry(const basis_entry *e, sqlite3_stmt *s) {
-    for (int i = 0; i < 2; i++) {
-        size_t length;
-        const char *text = basis_item_text(e->item, (size_t)i, &length);
-        size_t other = (size_t)sqlite3_column_bytes(s, i);
-        int differs = memcmp(text, sqlite3_column_text(s, i), length < other ? length : other);
+static int compare_entry(const basis_entry *e, const node_row *row) {
+    const row_text texts[] = { row->name, row->instance };
+    for (size_t i = 0; i < 2; i++) {
+        size_t length, other = texts[i].length;
+        const char *text = basis_item_text(e->item, i, &length);
+        int differs = memcmp(text, texts[i].bytes, length < other ? length : other);
         if (differs || length != other) return differs ? differs : length < other ? -1 : 1;
     }
     return 0;
 }
 
-/* ---- The file's rows ---------------------------------------------------------------------- */
+/* ---- Stored rows ---------------------------------------------------------------------------- */
 
-static hd_status column_json(const reading *g, sqlite3_stmt *s, int column, hd_value *out) {
-    const char *text = sqlite3_column_blob(s, column);
-    *out = text ? log_json_read(g->c->r->heap, text, (size_t)sqlite3_column_bytes(s, column))
-                : value_failed(HD_CORRUPT);
-    if (!value_is_failed(*out)) return HD_OK;
-    hd_status status = hd_value_status(*out);
-    *out = value_absent();
-    return status == HD_NOMEM ? HD_NOMEM : HD_CORRUPT;
+static hd_status take_body(const reading *g, row_text text, basis_row *row) {
+    if (text.length) row->plain = basis_plain_of(text.bytes, text.length);
+    return row->plain.at ? HD_OK : log_json_of(g->c->r->heap, text, &row->body);
 }
 
-static hd_status take_body(const reading *g, sqlite3_stmt *s, basis_row *row) {
-    const char *text = sqlite3_column_blob(s, COLUMN_BODY);
-    if (text) row->plain = basis_plain_of(text, (size_t)sqlite3_column_bytes(s, COLUMN_BODY));
-    return row->plain.at ? HD_OK : column_json(g, s, COLUMN_BODY, &row->body);
-}
-
-static hd_status take_seqs(reading *g, sqlite3_stmt *s) {
-    const char *text = (const char *)sqlite3_column_text(s, COLUMN_SEQS);
-    size_t length = (size_t)sqlite3_column_bytes(s, COLUMN_SEQS);
-    if (!text) return HD_NOMEM;
-    if (g->seqs_text[0] && strcmp(text, g->seqs_text) == 0) return HD_OK;
+/* Rows of one checkpoint have the same seqs, letter by letter. */
+static hd_status take_seqs(reading *g, row_text text) {
+    if (text.length && text.length == g->seqs_length &&
+        memcmp(text.bytes, g->seqs_text, text.length) == 0)
+        return HD_OK;
     value_unref(g->seqs);
-    g->seqs_text[0] = '\0';
-    hd_status status = column_json(g, s, COLUMN_SEQS, &g->seqs);
+    g->seqs_length = 0;
+    hd_status status = log_json_of(g->c->r->heap, text, &g->seqs);
     if (!status && !value_is_object(g->seqs)) status = HD_CORRUPT;
-    if (!status && length < sizeof g->seqs_text) memcpy(g->seqs_text, text, length + 1);
+    if (!status && text.length <= sizeof g->seqs_text) {
+        memcpy(g->seqs_text, text.bytes, text.length);
+        g->seqs_length = text.length;
+    }
     return status;
 }
 
 /* `e` is what the tail knows of it: nothing, or that it was renewed. */
-static hd_status tell_stored(reading *g, sqlite3_stmt *s, const basis_entry *e) {
-    basis_row row = { .name = (const char *)sqlite3_column_text(s, ROW_NAME),
-                      .instance = (const char *)sqlite3_column_text(s, ROW_INSTANCE),
-                      .mark = (const char *)sqlite3_column_text(s, ROW_MARK),
-                      .hashes = (const char *)sqlite3_column_text(s, ROW_HASHES),
-                      .print = (const char *)sqlite3_column_text(s, ROW_PRINT) };
-    if (!row.name || !row.instance || !row.mark || !row.hashes || !row.print) return HD_NOMEM;
-    if (e && !basis_is_about(e, row.mark, strlen(row.mark))) return HD_OK; /* it is not valid now */
+static hd_status tell_stored(reading *g, const node_row *stored, const basis_entry *e) {
+    basis_row row = { .name = stored->name.bytes,
+                      .instance = stored->instance.bytes,
+                      .mark = stored->mark.bytes,
+                      .hashes = stored->hashes.bytes,
+                      .print = stored->print.bytes };
+    if (e && !basis_is_about(e, stored->mark.bytes, stored->mark.length))
+        return HD_OK; /* it is not valid now */
     if (e) row.hashes = basis_item_text(e->item, ROW_HASHES, NULL);
-    hd_status status = e ? HD_OK : take_seqs(g, s);
-    if (!status) status = take_body(g, s, &row);
+    hd_status status = e ? HD_OK : take_seqs(g, stored->seqs);
+    if (!status) status = take_body(g, stored->body, &row);
     row.seqs = e ? basis_seqs_of(&g->c->rows, e) : value_ref(g->seqs);
     if (value_is_failed(row.seqs)) status = HD_NOMEM;
     if (!status) g->stopped = !g->fn(g->ctx, &row);
@@ -106,30 +96,20 @@ static hd_status tell_stored(reading *g, sqlite3_stmt *s, const basis_entry *e) 
     return status == HD_CORRUPT ? HD_OK : status; /* a node without a row runs, that is all */
 }
 
-static hd_status merge_row(reading *g, sqlite3_stmt *s) {
+static hd_status merge_row(void *ctx, const node_row *row, bool *stop) {
+    reading *g = ctx;
     const basis_entry *e;
     int differs = 1;
-    while ((e = entry_at(g)) && (differs = compare_entry(e, s)) < 0 && !g->stopped) {
+    while ((e = entry_at(g)) && (differs = compare_entry(e, row)) < 0 && !g->stopped) {
         tell_entry(g, e);
         g->next++;
     }
-    if (g->stopped) return HD_OK;
-    if (!e || differs || !counts(g, e)) return tell_stored(g, s, NULL);
-    if (!e->gone && value_is_absent(e->whole)) return tell_stored(g, s, e);
-    return HD_OK; /* replaced, which comes in its turn, or gone */
-}
-
-static bool has_rows(const client *c) { return c->file.format >= NODE_FORMAT; }
-
-static hd_status read_nodes(reading *g, const char *piece) {
-    sqlite3_stmt *s = file_sql_get(&g->c->file, SQL_NODES);
-    if (!s) return file_status(sqlite3_extended_errcode(g->c->file.db));
-    sqlite3_bind_text(s, 1, piece, -1, SQLITE_STATIC);
     hd_status status = HD_OK;
-    int rc = SQLITE_DONE;
-    while (!status && !g->stopped && (rc = sqlite3_step(s)) == SQLITE_ROW) status = merge_row(g, s);
-    if (!status) status = file_status(rc);
-    sqlite3_reset(s);
+    bool changed = e && !differs && counts(g, e);
+    bool renewed = changed && !e->gone && value_is_absent(e->whole);
+    /* What the tail has replaced comes in its turn; what is gone there is not told. */
+    if (!g->stopped && (!changed || renewed)) status = tell_stored(g, row, changed ? e : NULL);
+    *stop = g->stopped;
     return status;
 }
 
@@ -138,7 +118,7 @@ hd_status client_rows(client *c, const char *piece, basis_row_fn fn, void *ctx) 
     reading g = { .c = c, .fn = fn, .ctx = ctx, .over = above };
     hd_status status = client_snapshot(c);
     if (above) basis_sort(&c->rows, above);
-    if (!status && has_rows(c)) status = read_nodes(&g, piece);
+    if (!status) status = c->store->ops->each_node(c->store, piece, merge_row, &g);
     for (const basis_entry *e; !status && !g.stopped && (e = entry_at(&g)); g.next++)
         tell_entry(&g, e);
     value_unref(g.seqs);
@@ -150,16 +130,9 @@ hd_status client_rows(client *c, const char *piece, basis_row_fn fn, void *ctx) 
 /* The piece of the first row whose name is `from` or later, up to the second ':', into `out`; empty:
  * there is none. */
 static hd_status next_piece(client *c, const char *from, char *out, size_t size) {
-    sqlite3_stmt *s = file_sql_get(&c->file, SQL_NODE_NEXT);
-    if (!s) return file_status(sqlite3_extended_errcode(c->file.db));
-    sqlite3_bind_text(s, 1, from, -1, SQLITE_STATIC);
-    int rc = sqlite3_step(s);
-    const char *name = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(s, 0) : NULL;
-    size_t length = name ? basis_piece_length(name, strlen(name)) : 0;
-    *out = '\0';
-    if (length && length < size) snprintf(out, length + 1, "%s", name);
-    sqlite3_reset(s);
-    return file_status(rc);
+    hd_status status = c->store->ops->next_node(c->store, from, out, size);
+    out[status ? 0 : basis_piece_length(out, strlen(out))] = '\0';
+    return status;
 }
 
 /* Behind all names of a piece: ';' follows ':'. */
@@ -168,7 +141,7 @@ static bool pass(const char *piece, char *next, size_t size) {
     return n > 0 && (size_t)n < size;
 }
 
-static hd_status tell_file_pieces(client *c, basis_piece_fn fn, void *ctx, bool *more) {
+static hd_status tell_stored_pieces(client *c, basis_piece_fn fn, void *ctx, bool *more) {
     char piece[PIECE_SIZE], next[PIECE_SIZE] = "";
     for (;;) {
         hd_status status = next_piece(c, next, piece, sizeof piece);
@@ -185,7 +158,7 @@ static hd_status tell_tail_piece(client *c, const basis_piece *p, basis_piece_fn
     const char *name = text_of(p->name, &length);
     int n = snprintf(from, sizeof from, "%s:", name);
     bool fits = n > 0 && (size_t)n < sizeof from;
-    hd_status status = fits && has_rows(c) ? next_piece(c, from, found, sizeof found) : HD_OK;
+    hd_status status = fits ? next_piece(c, from, found, sizeof found) : HD_OK;
     if (!status && strcmp(found, name) != 0) *more = fn(ctx, name);
     return status;
 }
@@ -193,7 +166,7 @@ static hd_status tell_tail_piece(client *c, const basis_piece *p, basis_piece_fn
 hd_status client_pieces(client *c, basis_piece_fn fn, void *ctx) {
     bool more = true;
     hd_status status = client_snapshot(c);
-    if (!status && has_rows(c)) status = tell_file_pieces(c, fn, ctx, &more);
+    if (!status) status = tell_stored_pieces(c, fn, ctx, &more);
     for (uint32_t i = 0; i < c->rows.pieces.count && more && !status; i++)
         status = tell_tail_piece(c, &c->rows.pieces.items[i], fn, ctx, &more);
     return status;
@@ -226,39 +199,17 @@ static void tell(telling *t, place_id doc, uint64_t seq) {
     if (doc && seq > t->after && !t->stopped) t->stopped = !t->fn(t->ctx, doc, seq);
 }
 
-static hd_status tell_row(telling *t, sqlite3_stmt *s, bool meta) {
-    const char *scope = (const char *)sqlite3_column_text(s, 1);
-    doc_name name = { .space = key_bytes(t->space),
-                      .space_length = t->space->length,
-                      .id = (const char *)sqlite3_column_text(s, 0),
-                      .id_length = (uint32_t)sqlite3_column_bytes(s, 0),
-                      .instance = (const char *)sqlite3_column_text(s, 2),
-                      .instance_length = (uint32_t)sqlite3_column_bytes(s, 2),
-                      .meta = meta };
-    if (!name.id || !name.instance || !scope) return HD_NOMEM;
-    name.scope = scope_of_word(scope);
-    tell(t, client_find(t->c, &name), (uint64_t)sqlite3_column_int64(s, 3));
+static hd_status tell_item(void *ctx, const head_item *item, bool *stop) {
+    telling *t = ctx;
+    tell(t, client_find(t->c, &item->name), (uint64_t)item->seq);
+    *stop = t->stopped;
     return HD_OK;
 }
 
-static hd_status tell_heads(telling *t, file_sql which, bool meta) {
-    file *f = &t->c->file;
-    sqlite3_stmt *s = file_sql_get(f, which);
-    if (!s) return file_status(sqlite3_extended_errcode(f->db));
-    sqlite3_bind_text(s, 1, key_bytes(t->space), (int)t->space->length, SQLITE_STATIC);
-    sqlite3_bind_int64(s, 2, (sqlite3_int64)t->after);
-    hd_status status = HD_OK;
-    int rc = SQLITE_DONE;
-    while (!status && !t->stopped && (rc = sqlite3_step(s)) == SQLITE_ROW)
-        status = tell_row(t, s, meta);
-    if (!status) status = file_status(rc);
-    sqlite3_reset(s);
-    return status;
-}
-
-static bool in_space(const telling *t, const doc_name *name) {
-    return name->space_length == t->space->length &&
-           memcmp(name->space, key_bytes(t->space), t->space->length) == 0;
+static hd_status tell_heads(telling *t, bool meta) {
+    log_store *s = t->c->store;
+    row_text space = text_of_bytes(key_bytes(t->space), t->space->length);
+    return t->stopped ? HD_OK : s->ops->heads_since(s, space, t->after, meta, tell_item, t);
 }
 
 static void tell_tail(telling *t) {
@@ -266,24 +217,32 @@ static void tell_tail(telling *t) {
     for (uint32_t i = 0; i < of->docs.count; i++) {
         const tail_doc *d = &of->docs.items[i];
         uint64_t seq = vec_last(&d->at).seq;
-        if (seq > t->after && in_space(t, &d->name)) tell(t, client_find(t->c, &d->name), seq);
+        if (seq > t->after && doc_name_in_space(&d->name, t->space))
+            tell(t, client_find(t->c, &d->name), seq);
     }
 }
 
-/* Up to where the tombstones of the space have been pruned. */
+typedef struct floor_of {
+    const struct key *space;
+    uint64_t floor;
+} floor_of;
+
+static hd_status take_floor(void *ctx, const space_row *row, bool *stop) {
+    floor_of *f = ctx;
+    *stop = row->name.length == f->space->length &&
+            memcmp(row->name.bytes, key_bytes(f->space), f->space->length) == 0;
+    /* One that makes no sense hides how far pruning went: then nothing is taken from the indexes. */
+    if (*stop && !log_number_of(row->floor, &f->floor)) f->floor = UINT64_MAX;
+    return HD_OK;
+}
+
+/* The seq up to which the tombstones of the space have been pruned. */
 static hd_status read_floor(const telling *t, uint64_t *out) {
-    file *f = &t->c->file;
-    sqlite3_stmt *s = file_sql_get(f, SQL_SPACES);
-    if (!s) return file_status(sqlite3_extended_errcode(f->db));
-    int rc;
-    *out = 0;
-    while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
-        doc_name name = { .space = (const char *)sqlite3_column_text(s, 0),
-                          .space_length = (uint32_t)sqlite3_column_bytes(s, 0) };
-        if (name.space && in_space(t, &name)) *out = (uint64_t)sqlite3_column_int64(s, 2);
-    }
-    sqlite3_reset(s);
-    return file_status(rc);
+    floor_of f = { t->space, 0 };
+    log_store *s = t->c->store;
+    hd_status status = s->ops->each_space(s, take_floor, &f);
+    *out = f.floor;
+    return status;
 }
 
 static hd_status tell_place(telling *t, place_id doc) {
@@ -295,7 +254,7 @@ static hd_status tell_place(telling *t, place_id doc) {
         tell(t, doc, vec_last(&after->at).seq);
         return HD_OK;
     }
-    hd_status status = head_find(&c->file, &name, &head);
+    hd_status status = head_find(c->store, &name, &head);
     if (status) return status;
     uint64_t seq = name.meta ? head.meta_seq : head.seq;
     tell(t, doc, head.exists && seq ? seq : UINT64_MAX);
@@ -324,8 +283,8 @@ hd_status client_changes(client *c, struct key *space, uint64_t seq, basis_chang
     if (!status) status = read_floor(&t, &floor);
     if (status) return status;
     if (seq < floor) return tell_places(&t);
-    status = tell_heads(&t, SQL_HEADS_SINCE, false);
-    if (!status && c->file.format >= 2) status = tell_heads(&t, SQL_METAS_SINCE, true);
+    status = tell_heads(&t, false);
+    if (!status) status = tell_heads(&t, true);
     if (!status) tell_tail(&t);
     return status;
 }

@@ -13,9 +13,9 @@ enum { LOG_NESTING = 8 };
 /* Rows of this format say which accounts hold. */
 enum { LOG_ACCOUNTS = 3 };
 
-uint64_t file_hash(const void *bytes, size_t size) {
-    return hash_bytes(bytes, size, FILE_HASH_SEED);
-}
+enum { HASH_SEED = 0x68656464 };
+
+uint64_t log_hash(const void *bytes, size_t size) { return hash_bytes(bytes, size, HASH_SEED); }
 
 void session_text(const uint8_t id[16], char out[33]) {
     static const char digits[] = "0123456789abcdef";
@@ -47,6 +47,14 @@ hd_value log_json_read(hd_heap *heap, const char *text, size_t length) {
     hd_value v = json_read(heap, text, length, NULL);
     heap->limits = limits;
     return v;
+}
+
+hd_status log_json_of(hd_heap *heap, row_text text, hd_value *out) {
+    *out = text.length ? log_json_read(heap, text.bytes, text.length) : value_failed(HD_CORRUPT);
+    if (!value_is_failed(*out)) return HD_OK;
+    hd_status status = hd_value_status(*out) == HD_NOMEM ? HD_NOMEM : HD_CORRUPT;
+    *out = value_absent();
+    return status;
 }
 
 /* ---- Rows -------------------------------------------------------------------------------- */
@@ -82,21 +90,10 @@ static hd_status hash_fragments(hd_heap *heap, const char *text, size_t length, 
         const char *fragment = fragment_text(at, at + size);
         if (!fragment) return HD_CORRUPT;
         row->payloads.items[row->payloads.count++] =
-            file_hash(fragment, (size_t)(at + size - fragment));
+            log_hash(fragment, (size_t)(at + size - fragment));
         at += size + 1; /* and the comma */
     }
     return HD_OK;
-}
-
-/* The text of the row that the statement stands on. */
-static hd_status text_of_row(sqlite3_stmt *s, log_row *out, const char **text) {
-    *out = (log_row){ .row = (uint64_t)sqlite3_column_int64(s, 0) };
-    uint64_t hash = (uint64_t)sqlite3_column_int64(s, 1);
-    *text = sqlite3_column_blob(s, 2);
-    out->length = (size_t)sqlite3_column_bytes(s, 2);
-    if (!out->length) return HD_CORRUPT;
-    if (!*text) return sqlite3_column_type(s, 2) == SQLITE_TEXT ? HD_NOMEM : HD_CORRUPT;
-    return file_hash(*text, out->length) == hash ? HD_OK : HD_CORRUPT;
 }
 
 static hd_status read_body(hd_heap *heap, const char *text, size_t length, log_row *out) {
@@ -106,17 +103,18 @@ static hd_status read_body(hd_heap *heap, const char *text, size_t length, log_r
     return hd_value_kind(out->commits) == HD_KIND_ARRAY ? HD_OK : HD_CORRUPT;
 }
 
-hd_status log_row_damaged(file *f, uint64_t row, const char *how) {
-    return file_damaged(f, "log row %llu: %s", (unsigned long long)row, how);
+hd_status log_row_damaged(log_store *s, uint64_t row, const char *how) {
+    return log_store_damaged(s, "log row %llu: %s", (unsigned long long)row, how);
 }
 
-hd_status log_row_read(file *f, hd_heap *heap, sqlite3_stmt *s, log_row *out) {
-    const char *text;
-    hd_status status = text_of_row(s, out, &text);
-    if (status == HD_CORRUPT) return log_row_damaged(f, out->row, "its hash is wrong");
-    if (!status) status = read_body(heap, text, out->length, out);
-    if (!status) status = hash_fragments(heap, text, out->length, out);
-    return status == HD_CORRUPT ? log_row_damaged(f, out->row, "its form is wrong") : status;
+hd_status log_row_read(log_store *s, hd_heap *heap, const log_text *text, log_row *out) {
+    *out = (log_row){ .row = text->row, .length = text->body.length };
+    const char *bytes = text->body.bytes;
+    if (!out->length || log_hash(bytes, out->length) != text->hash)
+        return log_row_damaged(s, out->row, "its hash is wrong");
+    hd_status status = read_body(heap, bytes, out->length, out);
+    if (!status) status = hash_fragments(heap, bytes, out->length, out);
+    return status == HD_CORRUPT ? log_row_damaged(s, out->row, "its form is wrong") : status;
 }
 
 void log_row_fini(hd_heap *heap, log_row *row) {

@@ -7,9 +7,13 @@
 #define STORE_LOG_ROWS_H
 
 #include "store/commit.h"
-#include "store/sqlite/file.h"
+#include "store/log/backend.h"
 #include "store/log/tail.h"
 #include "value/json_write.h"
+
+/* The format of the rows that are written now; each row says its own (docs/FORMAT.md). */
+#define LOG_FORMAT      4
+#define LOG_FORMAT_TEXT "4"
 
 /* A row, parsed. */
 typedef struct log_row {
@@ -20,11 +24,11 @@ typedef struct log_row {
     VEC(uint64_t) payloads; /* hash of each commit's fragment */
 } log_row;
 
-/* Takes the row that a statement of SQL_LOG_AFTER or SQL_LOG_ROW stands on. HD_CORRUPT when its hash
- * or form is wrong, HD_NOMEM. Finish it in any case. */
-hd_status log_row_read(file *f, hd_heap *heap, sqlite3_stmt *s, log_row *out);
+/* Parses a row. HD_CORRUPT: its hash or form is wrong, which is noted in `s` unless that is NULL;
+ * HD_NOMEM. In any case log_row_fini is to be called. */
+hd_status log_row_read(log_store *s, hd_heap *heap, const log_text *text, log_row *out);
 /* Notes that a row of the log is damaged, and how; returns HD_CORRUPT. */
-hd_status log_row_damaged(file *f, uint64_t row, const char *how);
+hd_status log_row_damaged(log_store *s, uint64_t row, const char *how);
 void log_row_fini(hd_heap *heap, log_row *row);
 
 static inline size_t log_row_commits(const log_row *row) { return hd_value_count(row->commits); }
@@ -80,8 +84,11 @@ hd_status log_fold(hd_heap *heap, hd_value ops, hd_value *value);
 
 /* JSON that may nest a little deeper than documents may, since they stand inside. Owned. */
 hd_value log_json_read(hd_heap *heap, const char *text, size_t length);
+/* The same with a status: HD_CORRUPT if the text is empty or no JSON, HD_NOMEM; *out is then absent. */
+hd_status log_json_of(hd_heap *heap, row_text text, hd_value *out);
 
-uint64_t file_hash(const void *bytes, size_t size);
+/* The hash that is kept beside every text of a store: XXH3 with a seed of ours. */
+uint64_t log_hash(const void *bytes, size_t size);
 /* A session as 32 hexadecimal digits. */
 void session_text(const uint8_t id[16], char out[33]);
 bool session_of_text(const char *text, size_t length, uint8_t out[16]);

@@ -1,4 +1,4 @@
-/* state.c -- learning a file, and keeping up with it. */
+/* state.c -- learning a store, and keeping up with it. */
 #include "store/log/state.h"
 
 #include "value/array.h"
@@ -8,6 +8,9 @@ void writer_forget(writer *w) {
     tail_fini(&w->tail);
     if (w->heads.env) heads_fini(&w->heads);
     w->heads.env = NULL;
+    vec_fini(&w->env, &w->recovered);
+    vec_fini(&w->env, &w->recovered_seqs);
+    vec_fini(&w->env, &w->last_seqs);
     w->known = false;
 }
 
@@ -34,9 +37,6 @@ static hd_status start_empty(writer *w) {
     head_session kept;
     take_refused(w, &kept);
     writer_forget(w);
-    vec_clear(&w->recovered);
-    vec_clear(&w->recovered_seqs);
-    vec_clear(&w->last_seqs); /* spaces are numbered anew */
     tail_init(&w->tail, &w->env);
     hd_status status = heads_init(&w->heads, &w->env, w->heap);
     if (!status) {
@@ -49,13 +49,13 @@ static hd_status start_empty(writer *w) {
 
 /* ---- What checkpoints have written -------------------------------------------------------- */
 
-static hd_status learn_space(writer *w, sqlite3_stmt *s) {
+static hd_status learn_space(void *ctx, const space_row *row, bool *stop) {
+    writer *w = ctx;
     struct key *name;
-    const char *text = (const char *)sqlite3_column_text(s, 0);
-    hd_status status =
-        text ? key_make(w->heap, text, (size_t)sqlite3_column_bytes(s, 0), &name) : HD_NOMEM;
+    (void)stop;
+    hd_status status = key_make(w->heap, row->name.bytes, row->name.length, &name);
     if (status && status != HD_NOMEM)
-        return file_damaged(&w->file, "space: a name that none can have");
+        return log_store_damaged(w->store, "space: a name that none can have");
     if (status) return status;
     uint32_t index;
     status = heads_space(&w->heads, name, &index);
@@ -64,17 +64,17 @@ static hd_status learn_space(writer *w, sqlite3_stmt *s) {
     /* No claim of ours is older than the moment we opened, and what is below the checkpoint is
      * answered by head rows. */
     head_space *space = &w->heads.spaces.items[index];
-    status = file_column_number(s, 1, &space->seq);
+    bool sane = log_number_of(row->seq, &space->seq);
     space->floor = space->seq;
-    if (status) return file_damaged(&w->file, "space %s: its seq is out of range", text);
-    return HD_OK;
+    return sane ? HD_OK
+                : log_store_damaged(w->store, "space %.*s: its seq is out of range",
+                                    (int)row->name.length, row->name.bytes);
 }
 
 /* [[local seq, payload, status name], ...]: verdicts that a client may still ask for. */
-static hd_status learn_verdicts(writer *w, head_session *session, const char *text, size_t length) {
-    hd_value all = log_json_read(w->heap, text, length);
-    if (value_is_failed(all)) return hd_value_status(all) == HD_NOMEM ? HD_NOMEM : HD_CORRUPT;
-    hd_status status = HD_OK;
+static hd_status learn_verdicts(writer *w, head_session *session, row_text text) {
+    hd_value all;
+    hd_status status = log_json_of(w->heap, text, &all);
     for (size_t i = 0; i < hd_value_count(all) && !status; i++) {
         hd_value v = hd_value_index(all, i);
         decided d = { .local_seq = (uint64_t)hd_value_as_int(hd_value_index(v, 0), 0),
@@ -90,35 +90,23 @@ static hd_status learn_verdicts(writer *w, head_session *session, const char *te
     return status;
 }
 
-static hd_status learn_session(writer *w, sqlite3_stmt *s) {
-    const char *text = (const char *)sqlite3_column_text(s, 0);
-    const char *verdicts = (const char *)sqlite3_column_text(s, 4);
+static hd_status learn_session(void *ctx, const session_row *row, bool *stop) {
+    writer *w = ctx;
     uint8_t id[16];
-    if (!text || !verdicts) return HD_NOMEM;
-    if (!session_of_text(text, (size_t)sqlite3_column_bytes(s, 0), id))
-        return file_damaged(&w->file, "session: '%.40s' is not the id of one", text);
+    (void)stop;
+    if (!session_of_text(row->id.bytes, row->id.length, id))
+        return log_store_damaged(w->store, "session: '%.40s' is not the id of one", row->id.bytes);
     uint32_t index;
     hd_status status = heads_session(&w->heads, id, &index);
     if (status) return status;
     head_session *session = &w->heads.sessions.items[index];
-    session->settled = (uint64_t)sqlite3_column_int64(s, 2);
-    session->last = (uint64_t)sqlite3_column_int64(s, 3);
-    status = learn_verdicts(w, session, verdicts, (size_t)sqlite3_column_bytes(s, 4));
+    session->settled = (uint64_t)row->settled;
+    session->last = (uint64_t)row->last;
+    status = learn_verdicts(w, session, row->verdicts);
     return status == HD_CORRUPT
-               ? file_damaged(&w->file, "session %s: its verdicts are malformed", text)
+               ? log_store_damaged(w->store, "session %s: its verdicts are malformed",
+                                   row->id.bytes)
                : status;
-}
-
-static hd_status learn_rows(writer *w, file_sql which,
-                            hd_status (*learn)(writer *w, sqlite3_stmt *s)) {
-    sqlite3_stmt *s = file_sql_get(&w->file, which);
-    if (!s) return file_status(sqlite3_extended_errcode(w->file.db));
-    hd_status status = HD_OK;
-    int rc = SQLITE_DONE;
-    while (!status && (rc = sqlite3_step(s)) == SQLITE_ROW) status = learn(w, s);
-    if (!status) status = file_status(rc);
-    sqlite3_reset(s);
-    return status;
 }
 
 /* ---- The log ------------------------------------------------------------------------------ */
@@ -161,7 +149,7 @@ static hd_status record_commit(writer *w, const log_row *row, size_t i) {
     hd_value made = log_row_commit(row, i);
     hd_status status = decode_log_commit(&w->decoder, row, i, &work);
     if (!status && !follows(w, &work, made))
-        status = log_row_damaged(&w->file, row->row, "it does not follow the rows before it");
+        status = log_row_damaged(w->store, row->row, "it does not follow the rows before it");
     if (!status) status = admit_apply(&w->heads, &work.sub, work.seqs);
     for (uint32_t k = 0; k < work.sub.write_count && !status; k++)
         status = tail_add(&w->tail, &work.names[k], row->row, work.seqs[k]);
@@ -170,13 +158,13 @@ static hd_status record_commit(writer *w, const log_row *row, size_t i) {
     return status;
 }
 
-static hd_status record_row(writer *w, sqlite3_stmt *s) {
+static hd_status record_row(writer *w, const log_text *text) {
     log_row row;
-    hd_status status = log_row_read(&w->file, w->heap, s, &row);
+    hd_status status = log_row_read(w->store, w->heap, text, &row);
     for (size_t i = 0; i < log_row_commits(&row) && !status; i++)
         status = record_commit(w, &row, i);
-    if (status == HD_CORRUPT && !w->file.damage[0])
-        log_row_damaged(&w->file, row.row, "its form is wrong");
+    if (status == HD_CORRUPT && !w->store->damage[0])
+        log_row_damaged(w->store, row.row, "its form is wrong");
     if (!status) {
         w->row = row.row;
         w->tail.bytes += row.length;
@@ -186,50 +174,49 @@ static hd_status record_row(writer *w, sqlite3_stmt *s) {
     return status;
 }
 
-static hd_status record_rows(writer *w) {
-    sqlite3_stmt *s = file_sql_get(&w->file, SQL_LOG_AFTER);
-    if (!s) return file_status(sqlite3_extended_errcode(w->file.db));
-    sqlite3_bind_int64(s, 1, (sqlite3_int64)w->row);
-    hd_status status = HD_OK;
-    int rc = SQLITE_DONE;
-    while (!status && (rc = sqlite3_step(s)) == SQLITE_ROW) {
-        if ((uint64_t)sqlite3_column_int64(s, 0) != w->row + 1) status = HD_RESYNC;
-        else status = record_row(w, s);
-    }
-    if (!status) status = file_status(rc);
-    sqlite3_reset(s);
-    return status;
+/* A gap: another process has pruned rows that we have not read. */
+static hd_status record_next(void *ctx, const log_text *text, bool *stop) {
+    writer *w = ctx;
+    (void)stop;
+    return text->row == w->row + 1 ? record_row(w, text) : HD_RESYNC;
 }
 
-/* Within a transaction. */
+static hd_status record_rows(writer *w) {
+    return w->store->ops->read_after(w->store, w->row, record_next, w);
+}
+
 static hd_status learn_all(writer *w) {
+    log_store *s = w->store;
+    assert(s->ops->in_transaction(s));
     hd_status status = start_empty(w);
-    if (!status) status = file_meta_get(&w->file, "checkpoint", &w->checkpoint);
-    if (!status) status = file_meta_get(&w->file, "kept", &w->kept);
-    if (!status) status = learn_rows(w, SQL_SPACES, learn_space);
-    if (!status) status = learn_rows(w, SQL_SESSIONS, learn_session);
+    if (!status) status = s->ops->get_number(s, LOG_CHECKPOINT, &w->checkpoint);
+    if (!status) status = s->ops->get_number(s, LOG_KEPT, &w->kept);
+    if (!status) status = s->ops->each_space(s, learn_space, w);
+    if (!status) status = s->ops->each_session(s, learn_session, w);
     w->row = w->forgotten = w->last_row = w->checkpoint;
     if (!status) status = record_rows(w);
     w->known = !status;
     if (status == HD_NOT_FOUND)
-        return file_damaged(&w->file, "meta: 'checkpoint' or 'kept' is missing");
+        return log_store_damaged(s, "meta: 'checkpoint' or 'kept' is missing");
     if (status == HD_RESYNC)
-        return log_row_damaged(&w->file, w->row + 1, "it is missing, and there are later ones");
+        return log_row_damaged(s, w->row + 1, "it is missing, and there are later ones");
     return status;
 }
 
 hd_status writer_learn(writer *w) {
-    bool inside = file_in_transaction(&w->file);
-    hd_status status = inside ? HD_OK : file_begin_read(&w->file);
+    log_store *s = w->store;
+    bool inside = s->ops->in_transaction(s);
+    hd_status status = inside ? HD_OK : s->ops->begin_read(s);
     if (!status) status = learn_all(w);
-    if (!inside) file_rollback(&w->file);
+    if (!inside) s->ops->rollback(s);
     return status;
 }
 
 /* Another process may have checkpointed and pruned past us. */
 static hd_status follow_checkpoint(writer *w) {
+    log_store *s = w->store;
     uint64_t checkpoint;
-    hd_status status = file_meta_get(&w->file, "checkpoint", &checkpoint);
+    hd_status status = s->ops->get_number(s, LOG_CHECKPOINT, &checkpoint);
     if (status) return status;
     if (checkpoint > w->row) return HD_RESYNC;
     if (checkpoint != w->checkpoint) {
@@ -237,15 +224,25 @@ static hd_status follow_checkpoint(writer *w) {
         tail_trim(&w->tail, checkpoint);
         if (checkpoint == w->row) w->tail.bytes = 0;
     }
-    return file_meta_get(&w->file, "kept", &w->kept);
+    return s->ops->get_number(s, LOG_KEPT, &w->kept);
 }
 
 hd_status writer_catch_up(writer *w) {
-    uint64_t before = w->row;
+    assert(w->store->ops->in_transaction(w->store));
     hd_status status = w->known ? record_rows(w) : HD_RESYNC;
     if (!status) status = follow_checkpoint(w);
     if (status == HD_RESYNC) return writer_learn(w);
-    if (status && w->row != before) w->known = false;
     if (status) w->known = false;
+    return status;
+}
+
+hd_status writer_begin_soft(writer *w) {
+    assert(!w->store->ops->in_transaction(w->store));
+    return w->store->ops->begin_write(w->store, LOG_SOFT);
+}
+
+hd_status writer_end(writer *w, hd_status status) {
+    if (!status) status = w->store->ops->commit(w->store);
+    if (status) w->store->ops->rollback(w->store);
     return status;
 }

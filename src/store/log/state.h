@@ -1,15 +1,14 @@
 /* state.h -- what the writer thread knows, and how it comes to know it.
  *
- * Everything here belongs to the writer's thread (or to whoever has a turn while it rests), but for
- * the part that says so. The state is a
- * function of the file: writer_learn() builds it from checkpoint and log, writer_catch_up() adds the
- * rows that other processes have appended since. */
+ * Everything here belongs to the writer's thread, but for the part that says so. While that thread rests,
+ * the runtime's thread may use it for the length of a turn (log/writer.h). The state is a function of the
+ * store: writer_learn() builds it from checkpoint and log, writer_catch_up() adds the rows that other
+ * processes have appended since. */
 #ifndef STORE_LOG_STATE_H
 #define STORE_LOG_STATE_H
 
 #include "store/log/decode.h"
 #include "store/log/head.h"
-#include "store/sqlite/wal.h"
 #include "value/json_write.h"
 #include <pthread.h>
 
@@ -65,7 +64,7 @@ typedef struct writer {
     char session_text[33];
 
     /* The thread's own. */
-    file file;
+    log_store *store; /* owned */
     hd_heap *heap;
     heads heads;
     decoder decoder;
@@ -87,11 +86,11 @@ typedef struct writer {
     verdict verdict;
     json_buffer commits, sizes, body; /* of the row under way */
     uint32_t admitted;                /* commits in it */
-    wal wal;
-    batch *todo; /* taken, not decided */
+    batch *todo;                      /* taken, not decided */
     VEC(recovered) recovered;
     VEC(uint64_t) recovered_seqs;
     uint32_t attempts; /* failures in a row */
+    uint32_t races;    /* groups in a row before which another writer appended its row */
     uint32_t courtesy; /* groups for which we still step aside for others */
 
     /* Shared; under `lock`. */
@@ -121,10 +120,17 @@ typedef struct writer {
     bool report;   /* our row in `reader` is to say so */
 } writer;
 
-/* Builds the state anew from the file. On failure it is not `known`. */
+/* Builds the state anew from the store. On failure it is not `known`. */
 hd_status writer_learn(writer *w);
 /* Adds rows that others have appended; within a transaction. On failure it is not `known`. */
 hd_status writer_catch_up(writer *w);
 void writer_forget(writer *w);
+
+/* A transaction whose loss in a power failure does no harm, since it can be made again from the log: its
+ * commit does not wait for the disk, so that no other writer waits for it. */
+hd_status writer_begin_soft(writer *w);
+/* Ends a transaction, if there is one: commits it if `status` is HD_OK, else rolls it back. Returns
+ * `status`, or that of the commit. */
+hd_status writer_end(writer *w, hd_status status);
 
 #endif

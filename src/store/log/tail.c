@@ -2,34 +2,6 @@
 #include "store/log/tail.h"
 
 #include "base/env.h"
-#include "base/hash.h"
-
-const char *scope_word(hd_scope scope) {
-    return scope == HD_SCOPE_USER ? "user" : scope == HD_SCOPE_SESSION ? "session" : "space";
-}
-
-hd_scope scope_of_word(const char *word) {
-    if (strcmp(word, "user") == 0) return HD_SCOPE_USER;
-    return strcmp(word, "session") == 0 ? HD_SCOPE_SESSION : HD_SCOPE_SPACE;
-}
-
-static bool text_equal(const char *a, uint32_t a_length, const char *b, uint32_t b_length) {
-    return a_length == b_length && memcmp(a, b, a_length) == 0;
-}
-
-bool doc_name_equal(const doc_name *a, const doc_name *b) {
-    return a->scope == b->scope && a->meta == b->meta &&
-           text_equal(a->id, a->id_length, b->id, b->id_length) &&
-           text_equal(a->space, a->space_length, b->space, b->space_length) &&
-           text_equal(a->instance, a->instance_length, b->instance, b->instance_length);
-}
-
-uint32_t doc_name_hash(const doc_name *n) {
-    uint64_t h = hash_bytes(n->id, n->id_length, (uint64_t)n->scope * 2 + n->meta);
-    h = hash_bytes(n->space, n->space_length, h);
-    if (n->instance_length) h = hash_bytes(n->instance, n->instance_length, h);
-    return hash_fold(h);
-}
 
 static size_t name_size(const doc_name *n) {
     return (size_t)n->space_length + n->instance_length + n->id_length + 3;

@@ -9,15 +9,7 @@
 
 #include "base/table.h"
 #include "base/vec.h"
-#include <heddle/value.h>
-
-/* A document's full name; texts are borrowed and carry their lengths. */
-typedef struct doc_name {
-    const char *space, *instance, *id; /* instance is "" for space scope */
-    uint32_t space_length, instance_length, id_length;
-    hd_scope scope; /* never HERE */
-    bool meta;
-} doc_name;
+#include "store/log/doc_name.h"
 
 typedef struct tail_at {
     uint64_t row;
@@ -49,10 +41,5 @@ hd_status tail_add(tail *t, const doc_name *name, uint64_t row, uint64_t seq);
 const tail_doc *tail_find(const tail *t, const doc_name *name);
 /* A checkpoint has folded everything up to and including `row`. */
 void tail_trim(tail *t, uint64_t row);
-
-bool doc_name_equal(const doc_name *a, const doc_name *b);
-uint32_t doc_name_hash(const doc_name *n);
-const char *scope_word(hd_scope scope); /* "space", "user", "session" */
-hd_scope scope_of_word(const char *word);
 
 #endif

@@ -1,21 +1,19 @@
 /* wake.h -- when is there something to look at? One descriptor that knows.
  *
- * Our own writer says so through an eventfd. Other processes write to the WAL, or delete or replace the
- * file, which the system tells through inotify; where it cannot (another VFS, a network file system), the file is looked at
- * from time to time. */
+ * Our own writer says so through an eventfd. The backend says through a descriptor of its own that another
+ * process may have committed (log_backend.notify_fd); where it has none, the store is looked at from time
+ * to time. Both are watched by one epoll descriptor, which is the runtime's. */
 #ifndef STORE_LOG_WAKE_H
 #define STORE_LOG_WAKE_H
 
-#include <heddle/base.h>
-
-#define WAKE_PATH_MAX 4096
+#include "store/log/backend.h"
 
 typedef struct wake {
     int epoll_fd;
-    int event_fd;  /* outcomes, and wake-ups from other threads */
-    int notify_fd; /* inotify; -1: none */
-    bool armed;    /* the next write to the WAL will be told */
-    char wal[WAKE_PATH_MAX];
+    int event_fd;     /* the writer has outcomes */
+    int notify_fd;    /* the backend's; -1: none */
+    log_store *store; /* whose it is; borrowed */
+    bool armed;       /* the next commit of another process will be told */
 } wake;
 
 /* Before anything else: a wake that is not open. */
@@ -23,14 +21,14 @@ void wake_init(wake *w);
 /* HD_IO: no descriptor is left; errno tells why. */
 hd_status wake_open(wake *w);
 void wake_close(wake *w);
-/* Makes ready to watch the WAL of a file of the operating system. */
-void wake_watch(wake *w, const char *file);
+/* Watches a connection, which is not closed before wake_close. */
+void wake_watch(wake *w, log_store *store);
 
-/* Asks to be told of the next write to the WAL, once. Our own writer writes there too, and each write
- * to a watched file costs something, so nobody asks while it is at work. */
+/* Asks to be told of the next commit of another process, once. A notification may cost the writers
+ * something, our own one too, so this is not called while our writer is at work. */
 void wake_arm(wake *w);
 
-/* Takes what has come: whether the writer has something, whether the WAL was written to. */
+/* Takes what has come: whether our writer has something, whether another process has committed. */
 void wake_take(wake *w, bool *outcomes, bool *written);
 
 static inline bool wake_watches(const wake *w) { return w->notify_fd >= 0; }

@@ -26,10 +26,9 @@ enum {
     IDLE_MS = 1000,
     BACKOFF_MS = 5,       /* doubles with each failure */
     BACKOFF_MAX_MS = 500, /* up to this */
-    PATIENCE = 3,         /* failures in a row before anybody is told */
-    LOCK_TRIES = 2000,    /* for the file's write lock, a millisecond apart */
-    RESTART_TRIES = 10,   /* the same for readers to leave the WAL */
-    COURTESY = 8          /* groups after others' rows were met, during which we step aside */
+    PATIENCE = 3,         /* failures in a row before the runtime is told */
+    RACES = 100, /* other writers that may be faster, one after the other: then it is a failure */
+    COURTESY = 8 /* groups after others' rows were met, during which we step aside */
 };
 
 static void signal_fd(int fd) {
@@ -88,7 +87,7 @@ static void post_outcome(writer *w, outcome *o) {
 static void post_trouble(writer *w, hd_status status) {
     if (w->attempts != PATIENCE) return;
     hd_error error;
-    file_failure(&w->file, status, "writing", &error);
+    log_store_failure(w->store, status, "writing", &error);
     env_log(&w->env, HD_LOG_ERROR, "%s (%s); trying on", error.message, hd_status_name(status));
     pthread_mutex_lock(&w->lock);
     w->trouble = status;
@@ -104,8 +103,10 @@ static void back_off(writer *w) {
     (void)poll(NULL, 0, ms);
 }
 
-static void copy_wal(writer *w) {
-    if (wal_is_long(&w->wal)) wal_copy(&w->wal, &w->file);
+static bool has_store_work(const writer *w) { return w->store->ops->has_work(w->store); }
+
+static void do_store_work(writer *w) {
+    if (has_store_work(w)) w->store->ops->work(w->store);
 }
 
 static bool is_queued(writer *w) {
@@ -117,12 +118,10 @@ static bool is_queued(writer *w) {
 
 /* Once: the log keeps everything until the file is repaired, and commits go on. */
 static void tell_of_damage(writer *w) {
-    char damage[FILE_DAMAGE_SIZE];
-    memcpy(damage, w->file.damage, sizeof damage);
     env_log(
         &w->env, HD_LOG_ERROR,
         "%s: no checkpoint: %s: close all programs that use the file, and run `heddle db repair`",
-        w->file.shown, damage[0] ? damage : sqlite3_errmsg(w->file.db));
+        w->store->shown, log_store_words(w->store, HD_CORRUPT));
 }
 
 /* The next slice of the checkpoint under way. */
@@ -135,7 +134,7 @@ static hd_status fold_on(writer *w, bool full) {
     if (w->folds.waited < w->waiting) w->folds.waited = w->waiting;
     if (!w->fold_to) w->folded = w->checkpoint;
     pthread_mutex_unlock(&w->lock);
-    copy_wal(w);
+    do_store_work(w);
     return status;
 }
 
@@ -152,7 +151,7 @@ static hd_status checkpoint(writer *w, bool full) {
         status = writer_unpatch(w, &more);
         if (more) make_way();
     }
-    copy_wal(w);
+    do_store_work(w);
     return status;
 }
 
@@ -163,7 +162,7 @@ static hd_status prune_on(writer *w) {
         status = prune_slice(w);
         if (w->prune_to) make_way();
     }
-    copy_wal(w);
+    do_store_work(w);
     return status;
 }
 
@@ -179,14 +178,6 @@ static void step_aside(writer *w) {
     make_way();
 }
 
-/* Within a turn nobody waits: the thread does it then. */
-static int await_lock(void *ctx, int tries) {
-    const writer *w = ctx;
-    if (w->in_turn) return 0;
-    (void)poll(NULL, 0, 1);
-    return tries < (w->wal.restarting ? RESTART_TRIES : LOCK_TRIES);
-}
-
 /* One group commit. */
 static hd_status work_once(writer *w) {
     outcome *o;
@@ -194,8 +185,9 @@ static hd_status work_once(writer *w) {
     hd_status status = writer_attempt(w, &o);
     if (status) return status;
     if (w->attempts >= PATIENCE)
-        env_log(&w->env, HD_LOG_INFO, "%s can be written again", w->file.name);
+        env_log(&w->env, HD_LOG_INFO, "%s can be written again", w->store->shown);
     w->attempts = 0;
+    w->races = 0;
     w->waiting = 0;
     if (o->before != before) w->courtesy = COURTESY;
     post_outcome(w, o);
@@ -204,7 +196,7 @@ static hd_status work_once(writer *w) {
 
 static bool has_housework(const writer *w) {
     bool fold = w->tail.bytes > tail_limit(w) && !w->fold_is_blocked;
-    return w->prune_to || fold || wal_is_long(&w->wal);
+    return w->prune_to || fold || has_store_work(w);
 }
 
 /* At most one slice at a time: commits come first. */
@@ -213,11 +205,12 @@ static void keep_house(writer *w) {
     if (!w->fold_to && due) w->fold_to = w->row;
     if (w->fold_to) (void)fold_on(w, false);
     else if (w->prune_to) (void)prune_slice(w);
-    else copy_wal(w);
+    else do_store_work(w);
 }
 
 static void work_off(writer *w) {
     hd_status status = work_once(w);
+    if (status == HD_RESYNC && w->races++ < RACES) return; /* judge again, at once */
     if (status) {
         w->attempts++;
         post_trouble(w, status);
@@ -238,8 +231,8 @@ static hd_status carry_out(writer *w, writer_command command) {
         return status ? status : prune_on(w);
     }
     case COMMAND_VACUUM: {
-        hd_status status = file_exec(&w->file, "vacuum");
-        wal_copy(&w->wal, &w->file);
+        hd_status status = w->store->ops->vacuum(w->store);
+        w->store->ops->work(w->store);
         return status;
     }
     case COMMAND_REGISTER: return writer_register(w);
@@ -251,7 +244,7 @@ static void do_command(writer *w, writer_command command) {
     hd_status status = carry_out(w, command);
     hd_error error = { 0 };
     if (status) {
-        file_failure(&w->file, status, "housekeeping", &error);
+        log_store_failure(w->store, status, "housekeeping", &error);
     }
     pthread_mutex_lock(&w->lock);
     w->command = COMMAND_NONE;
@@ -312,7 +305,7 @@ static void close_log(writer *w) {
         if (w->fold_to) make_way();
     }
     if (!status && w->prune_to && w->row == last) (void)prune_on(w);
-    copy_wal(w);
+    do_store_work(w);
 }
 
 static void *writer_main(void *argument) {
@@ -343,14 +336,11 @@ static void free_batches(const hd_env *env, batch *b) {
 
 static void writer_free(writer *w) {
     writer_forget(w);
-    file_close(&w->file);
+    if (w->store) w->store->ops->close(w->store);
     if (w->heap) hd_heap_close(w->heap);
     json_buffer_fini(&w->commits);
     json_buffer_fini(&w->sizes);
     json_buffer_fini(&w->body);
-    vec_fini(&w->env, &w->recovered);
-    vec_fini(&w->env, &w->recovered_seqs);
-    vec_fini(&w->env, &w->last_seqs);
     vec_fini(&w->env, &w->verdict.conflicts);
     free_batches(&w->env, w->todo);
     free_batches(&w->env, w->queue);
@@ -378,26 +368,20 @@ static hd_status start(writer *w, hd_error *error) {
     return HD_NOMEM;
 }
 
-static hd_status open_state(writer *w, const char *name, hd_error *error) {
-    file_options o = { w->options.vfs, w->options.read_only, w->options.must_exist,
-                       w->options.durability };
-    hd_status status = file_open(&w->file, name, &o, &w->env, error);
-    if (status) return status;
+static hd_status open_state(writer *w, hd_error *error) {
     hd_limits limits = { HEAP_DEPTH_MAX, SIZE_MAX }; /* of whatever programs write */
-    status = hd_heap_open(&w->env, &limits, &w->heap);
+    hd_status status = hd_heap_open(&w->env, &limits, &w->heap);
     if (!status) status = writer_learn(w);
-    if (status) file_failure(&w->file, status, "reading", error);
-    wal_watch(&w->wal, &w->file);
-    sqlite3_busy_handler(w->file.db, await_lock, w);
+    if (status) log_store_failure(w->store, status, "reading", error);
     return status;
 }
 
-hd_status writer_open(const char *name, const hd_options *options, const hd_env *env,
-                      const uint8_t session[16], int notify_fd, writer **out, hd_error *error) {
-    *out = NULL;
-    writer *w = env_new0(env, sizeof *w);
-    if (!w) return HD_NOMEM;
-    w->env = *env;
+static writer *new_writer(log_store *store, const hd_options *options, const uint8_t session[16],
+                          int notify_fd) {
+    writer *w = env_new0(&store->env, sizeof *w);
+    if (!w) return NULL;
+    w->env = store->env;
+    w->store = store;
     w->options = *options;
     w->notify_fd = notify_fd;
     w->queue_end = &w->queue;
@@ -410,10 +394,22 @@ hd_status writer_open(const char *name, const hd_options *options, const hd_env 
     json_buffer_init(&w->sizes, &w->env);
     json_buffer_init(&w->body, &w->env);
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    hd_status status = w->wake_fd < 0 ? HD_IO : open_state(w, name, error);
+    return w;
+}
+
+hd_status writer_open(log_store *store, const hd_options *options, const uint8_t session[16],
+                      int notify_fd, writer **out, hd_error *error) {
+    assert(!options->read_only);
+    *out = NULL;
+    writer *w = new_writer(store, options, session, notify_fd);
+    if (!w) {
+        store->ops->close(store);
+        return HD_NOMEM;
+    }
+    hd_status status = w->wake_fd < 0 ? HD_IO : open_state(w, error);
     if (w->wake_fd < 0)
-        env_error(error, HD_IO, "%s: no descriptor for eventfd: %s", name, strerror(errno));
-    if (!status && !options->read_only) status = start(w, error);
+        env_error(error, HD_IO, "%s: no descriptor for eventfd: %s", store->shown, strerror(errno));
+    if (!status) status = start(w, error);
     if (status) {
         writer_free(w);
         return status;
@@ -468,6 +464,7 @@ static bool begin_turn(writer *w) {
     if (ours) {
         assert(!w->in_turn);
         w->in_turn = true;
+        w->store->impatient = true; /* the thread waits for the lock, not we */
         w->turns++;
         take_queue(w);
     }
@@ -481,6 +478,7 @@ static void end_turn(writer *w, bool done) {
     bool worth = !w->watching && w->tail.bytes >= TAIL_IDLE;
     bool more = !done || worth || w->todo || has_housework(w);
     w->in_turn = false;
+    w->store->impatient = false;
     w->busy = w->todo != NULL;
     pthread_cond_broadcast(&w->done);
     pthread_mutex_unlock(&w->lock);
@@ -491,7 +489,7 @@ bool writer_turn(writer *w) {
     if (!w->running || !begin_turn(w)) return false;
     /* With others at the file the thread is the one that steps aside. */
     hd_status status = w->courtesy ? HD_BUSY : work_once(w);
-    if (status && status != HD_BUSY) w->attempts++;
+    if (status && status != HD_BUSY && status != HD_RESYNC) w->attempts++;
     end_turn(w, !status);
     return !status;
 }

@@ -22,10 +22,10 @@
 
 #include "store/log/judge.h"
 
-/* Opens the file, learns it and starts the thread. `notify_fd` is written to when outcomes are
- * ready. */
-hd_status writer_open(const char *file, const hd_options *options, const hd_env *env,
-                      const uint8_t session[16], int notify_fd, writer **out, hd_error *error);
+/* Learns the store and starts the thread. `notify_fd` is written to when outcomes are ready. Takes the
+ * connection over, also where it fails. */
+hd_status writer_open(log_store *store, const hd_options *options, const uint8_t session[16],
+                      int notify_fd, writer **out, hd_error *error);
 /* Gives a last try to what is queued, checkpoints, ends the thread. */
 void writer_close(writer *w);
 

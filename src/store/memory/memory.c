@@ -754,7 +754,6 @@ static void memory_detach(authority *a) {
 }
 
 static const authority_ops memory_ops = {
-    .name = "memory",
     .submit = memory_submit,
     .confirm_prepare = memory_confirm_prepare,
     .confirm = memory_confirm,

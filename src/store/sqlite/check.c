@@ -7,6 +7,7 @@
 #include "base/env.h"
 #include "store/sqlite/check_rows.h"
 #include "store/log/state.h"
+#include "store/sqlite/backend.h"
 #include "value/diff.h"
 #include "value/key.h"
 #include "value/object.h"
@@ -29,7 +30,7 @@ typedef struct checked_space {
 
 typedef struct checking {
     hd_env env;
-    file file;
+    sqlite_store store; /* its connection; there is nothing of a backend's to be watched */
     hd_heap *heap;
     hd_check_fn fn;
     void *ctx;
@@ -52,32 +53,20 @@ static void finding(checking *k, const char *format, ...) {
     if (k->fn) k->fn(line, k->ctx);
 }
 
-/* Calls fn for each row of a query. */
-static hd_status each(checking *k, const char *sql, hd_status (*fn)(checking *k, sqlite3_stmt *s)) {
-    sqlite3_stmt *s = NULL;
-    int rc = sqlite3_prepare_v2(k->file.db, sql, -1, &s, NULL);
-    hd_status status = file_status(rc);
-    while (!status && (rc = sqlite3_step(s)) == SQLITE_ROW) status = fn(k, s);
-    if (!status) status = file_status(rc);
-    sqlite3_finalize(s);
-    return status;
-}
-
-static const char *text_of_column(sqlite3_stmt *s, int column) {
-    const char *text = (const char *)sqlite3_column_text(s, column);
-    return text ? text : "";
-}
-
 /* ---- SQLite's own ------------------------------------------------------------------------------- */
 
-static hd_status integrity_row(checking *k, sqlite3_stmt *s) {
-    const char *says = text_of_column(s, 0);
+static hd_status integrity_row(void *ctx, sqlite3_stmt *s, bool *stop) {
+    checking *k = ctx;
+    (void)stop;
+    const char *says = sqlite_word(s, 0);
     if (strcmp(says, "ok") != 0) finding(k, "integrity: %s", says);
     return HD_OK;
 }
 
-static hd_status orphan_row(checking *k, sqlite3_stmt *s) {
-    finding(k, "%s: row for document %lld, which has no head", text_of_column(s, 0),
+static hd_status orphan_row(void *ctx, sqlite3_stmt *s, bool *stop) {
+    checking *k = ctx;
+    (void)stop;
+    finding(k, "%s: row for document %lld, which has no head", sqlite_word(s, 0),
             (long long)sqlite3_column_int64(s, 1));
     return HD_OK;
 }
@@ -99,8 +88,10 @@ static checked_space *space_named(checking *k, const char *name, size_t length) 
     return NULL;
 }
 
-static hd_status space_row(checking *k, sqlite3_stmt *s) {
-    checked_space *p = space_named(k, text_of_column(s, 0), (size_t)sqlite3_column_bytes(s, 0));
+static hd_status check_space_row(void *ctx, sqlite3_stmt *s, bool *stop) {
+    checking *k = ctx;
+    (void)stop;
+    checked_space *p = space_named(k, sqlite_word(s, 0), (size_t)sqlite3_column_bytes(s, 0));
     if (!p) return HD_NOMEM;
     p->row = true;
     p->checkpoint = (uint64_t)sqlite3_column_int64(s, 1);
@@ -192,9 +183,13 @@ static hd_status check_commits(checking *k, const log_row *row) {
 
 static hd_status compare_heads(checking *k);
 
-static hd_status check_log_row(checking *k, sqlite3_stmt *s) {
+static hd_status check_log_row(void *ctx, sqlite3_stmt *s, bool *stop) {
+    checking *k = ctx;
+    (void)stop;
+    log_text text;
     log_row row;
-    hd_status status = log_row_read(&k->file, k->heap, s, &row);
+    if (sqlite_log_text(s, &text)) return HD_NOMEM;
+    hd_status status = log_row_read(&k->store.base, k->heap, &text, &row);
     if (k->last_row && row.row != k->last_row + 1)
         finding(k, "log: row %llu follows row %llu", (unsigned long long)row.row,
                 (unsigned long long)k->last_row);
@@ -203,14 +198,16 @@ static hd_status check_log_row(checking *k, sqlite3_stmt *s) {
         status = compare_heads(k);
     k->last_row = row.row;
     if (status == HD_CORRUPT) {
-        finding(k, "%s", k->file.damage);
+        finding(k, "%s", k->store.base.damage);
         status = HD_OK;
     } else if (!status) status = check_commits(k, &row);
     log_row_fini(k->heap, &row);
     return status;
 }
 
-static hd_status log_ends(checking *k, sqlite3_stmt *s) {
+static hd_status log_ends(void *ctx, sqlite3_stmt *s, bool *stop) {
+    checking *k = ctx;
+    (void)stop;
     k->first_row = (uint64_t)sqlite3_column_int64(s, 0);
     k->last_row = 0;
     uint64_t last = (uint64_t)sqlite3_column_int64(s, 1);
@@ -225,16 +222,6 @@ static hd_status log_ends(checking *k, sqlite3_stmt *s) {
 }
 
 /* ---- Head rows ------------------------------------------------------------------------------------ */
-
-static doc_name name_of_row(sqlite3_stmt *s) {
-    return (doc_name){ .space = text_of_column(s, 0),
-                       .space_length = (uint32_t)sqlite3_column_bytes(s, 0),
-                       .scope = scope_of_word(text_of_column(s, 1)),
-                       .instance = text_of_column(s, 2),
-                       .instance_length = (uint32_t)sqlite3_column_bytes(s, 2),
-                       .id = text_of_column(s, 3),
-                       .id_length = (uint32_t)sqlite3_column_bytes(s, 3) };
-}
 
 static const char head_sql[] =
     "select space, scope, instance, id, kind, seq, meta_seq, large, size, hash, meta, value, doc"
@@ -258,28 +245,32 @@ static void check_head_seqs(checking *k, const doc_name *n, sqlite3_stmt *s) {
 }
 
 /* As any reader would read it. */
-static hd_status head_row(checking *k, sqlite3_stmt *s) {
-    doc_name n = name_of_row(s), beside = n;
+static hd_status check_head_row(void *ctx, sqlite3_stmt *s, bool *stop) {
+    checking *k = ctx;
+    (void)stop;
+    doc_name n = sqlite_name(s, 0), beside = n;
     beside.meta = true;
     check_head_seqs(k, &n, s);
     hd_value v = value_absent(), m = value_absent();
     uint64_t seq;
-    hd_status status = head_load(&k->file, k->heap, &n, &v, &seq);
-    if (!status) status = head_load(&k->file, k->heap, &beside, &m, &seq);
+    hd_status status = head_load(&k->store.base, k->heap, &n, &v, &seq);
+    if (!status) status = head_load(&k->store.base, k->heap, &beside, &m, &seq);
     if (status == HD_CORRUPT) {
-        finding(k, "%s", k->file.damage[0] ? k->file.damage : sqlite3_errmsg(k->file.db));
+        finding(k, "%s", log_store_words(&k->store.base, HD_CORRUPT));
         status = HD_OK;
-    } else if (!status) check_head_kind(k, &n, text_of_column(s, 4), m);
+    } else if (!status) check_head_kind(k, &n, sqlite_word(s, 4), m);
     value_unref(v);
     value_unref(m);
     return status;
 }
 
-static hd_status patch_row(checking *k, sqlite3_stmt *s) {
-    const char *text = text_of_column(s, 3);
-    uint64_t hash = file_hash(text, (size_t)sqlite3_column_bytes(s, 3));
+static hd_status patch_row(void *ctx, sqlite3_stmt *s, bool *stop) {
+    checking *k = ctx;
+    (void)stop;
+    const char *text = sqlite_word(s, 3);
+    uint64_t hash = log_hash(text, (size_t)sqlite3_column_bytes(s, 3));
     if (hash != (uint64_t)sqlite3_column_int64(s, 2))
-        finding(k, "%s of document %lld: hash is wrong", text_of_column(s, 0),
+        finding(k, "%s of document %lld: hash is wrong", sqlite_word(s, 0),
                 (long long)sqlite3_column_int64(s, 1));
     return HD_OK;
 }
@@ -290,8 +281,8 @@ static hd_status compare_doc(checking *k, const doc_name *n, const replayed *r) 
     stored_head stored;
     hd_value value;
     uint64_t seq;
-    hd_status status = head_find(&k->file, n, &stored);
-    if (!status) status = head_load(&k->file, k->heap, n, &value, &seq);
+    hd_status status = head_find(&k->store.base, n, &stored);
+    if (!status) status = head_load(&k->store.base, k->heap, n, &value, &seq);
     if (status) return status == HD_CORRUPT ? HD_OK : status; /* reported by head_row */
     const char *part = n->meta ? "metadata" : "value";
     if (!value_equal(value, r->value))
@@ -305,8 +296,10 @@ static hd_status compare_doc(checking *k, const doc_name *n, const replayed *r) 
     return HD_OK;
 }
 
-static hd_status known_to_log(checking *k, sqlite3_stmt *s) {
-    doc_name n = name_of_row(s);
+static hd_status known_to_log(void *ctx, sqlite3_stmt *s, bool *stop) {
+    checking *k = ctx;
+    (void)stop;
+    doc_name n = sqlite_name(s, 0);
     if (!tail_find(&k->docs, &n)) {
         n.meta = true;
         if (!tail_find(&k->docs, &n)) finding(k, "head %s/%s: not in the log", n.space, n.id);
@@ -325,7 +318,7 @@ static hd_status compare_heads(checking *k) {
     hd_status status = HD_OK;
     for (uint32_t i = 0; i < k->docs.docs.count && !status; i++)
         status = compare_doc(k, &k->docs.docs.items[i].name, &k->replayed.items[i]);
-    return status ? status : each(k, head_sql, known_to_log);
+    return status ? status : sqlite_each_of(&k->store.file, head_sql, known_to_log, k);
 }
 
 /* ---- The whole ------------------------------------------------------------------------------------- */
@@ -333,43 +326,43 @@ static hd_status compare_heads(checking *k) {
 static void row_finding(const char *line, void *ctx) { finding(ctx, "%s", line); }
 
 static hd_status check_all(checking *k) {
-    hd_status status = each(k, "pragma integrity_check", integrity_row);
-    if (!status && file_meta_get(&k->file, "checkpoint", &k->checkpoint))
+    hd_status status = sqlite_each_of(&k->store.file, "pragma integrity_check", integrity_row, k);
+    if (!status && file_meta_get(&k->store.file, "checkpoint", &k->checkpoint))
         finding(k, "meta: there is no checkpoint");
-    if (!status) status = each(k, "select name, checkpoint, floor from space", space_row);
-    if (!status) status = each(k, head_sql, head_row);
     if (!status)
-        status = each(k,
-                      "select 'large', doc, hash, value from large"
-                      " union all select 'patch', doc, hash, body from patch",
-                      patch_row);
+        status = sqlite_each_of(&k->store.file, "select name, checkpoint, floor from space",
+                                check_space_row, k);
+    if (!status) status = sqlite_each_of(&k->store.file, head_sql, check_head_row, k);
     if (!status)
-        status = each(k,
-                      "select 'large', doc from large where doc not in"
-                      " (select doc from head where large) union all"
-                      " select 'patch', doc from patch where doc not in"
-                      " (select doc from head where large)",
-                      orphan_row);
-    row_check rows = { &k->file, k->heap, &k->env, row_finding, k };
+        status = sqlite_each_of(&k->store.file,
+                                "select 'large', doc, hash, value from large"
+                                " union all select 'patch', doc, hash, body from patch",
+                                patch_row, k);
+    if (!status)
+        status = sqlite_each_of(&k->store.file,
+                                "select 'large', doc from large where doc not in"
+                                " (select doc from head where large) union all"
+                                " select 'patch', doc from patch where doc not in"
+                                " (select doc from head where large)",
+                                orphan_row, k);
+    row_check rows = { &k->store.file, k->heap, row_finding, k };
     if (!status) status = check_rows(&rows);
-    if (!status) status = each(k, "select min(row), max(row) from log", log_ends);
-    if (!status) status = each(k, "select row, hash, body from log order by row", check_log_row);
+    if (!status)
+        status = sqlite_each_of(&k->store.file, "select min(row), max(row) from log", log_ends, k);
+    if (!status)
+        status = sqlite_each_of(&k->store.file, "select row, hash, body from log order by row",
+                                check_log_row, k);
     if (!status && k->last_row <= k->checkpoint && k->last_row) status = compare_heads(k);
     return status;
 }
 
 /* Whoever opens the file for writing learns it first: that must work, too. Nothing is written. */
 static hd_status learn_as_writer(checking *k) {
-    writer w = { .env = k->env, .file = k->file, .heap = k->heap };
+    writer w = { .env = k->env, .store = &k->store.base, .heap = k->heap };
     hd_status status = writer_learn(&w);
     if (status == HD_CORRUPT && !k->findings)
-        finding(k, "it cannot be opened for writing: %s",
-                w.file.damage[0] ? w.file.damage : sqlite3_errmsg(w.file.db));
+        finding(k, "it cannot be opened for writing: %s", log_store_words(w.store, HD_CORRUPT));
     writer_forget(&w);
-    vec_fini(&w.env, &w.recovered);
-    vec_fini(&w.env, &w.recovered_seqs);
-    vec_fini(&w.env, &w.last_seqs);
-    k->file = w.file; /* with the statements that were prepared */
     return status == HD_CORRUPT ? HD_OK : status;
 }
 
@@ -380,7 +373,7 @@ static void checking_fini(checking *k) {
     vec_fini(&k->env, &k->replayed);
     vec_fini(&k->env, &k->spaces);
     tail_fini(&k->docs);
-    file_close(&k->file);
+    file_close(&k->store.file);
     if (k->heap) hd_heap_close(k->heap);
 }
 
@@ -391,16 +384,17 @@ hd_status hd_store_check(const char *name, const hd_options *options, hd_check_f
                        .read_only = true,
                        .must_exist = true };
     tail_init(&k.docs, &k.env);
-    hd_status status = file_open(&k.file, name, &o, &k.env, error);
+    log_store_init(&k.store.base, &sqlite_backend, &k.env, name);
+    hd_status status = file_open(&k.store.file, name, &o, &k.env, error);
     hd_limits widest = { HEAP_DEPTH_MAX, SIZE_MAX }; /* whatever programs have written */
     if (!status) status = hd_heap_open(&k.env, &widest, &k.heap);
-    if (!status) status = file_begin_read(&k.file);
+    if (!status) status = file_begin_read(&k.store.file);
     if (!status) {
         status = check_all(&k);
         if (!status) status = learn_as_writer(&k);
-        if (status == HD_CORRUPT) finding(&k, "%s", sqlite3_errmsg(k.file.db));
-        else if (status) file_failure(&k.file, status, "checking", error);
-        file_rollback(&k.file);
+        if (status == HD_CORRUPT) finding(&k, "%s", sqlite3_errmsg(k.store.file.db));
+        else if (status) log_store_failure(&k.store.base, status, "checking", error);
+        file_rollback(&k.store.file);
     }
     if (!status && k.findings) status = HD_CORRUPT;
     if (status == HD_CORRUPT && k.findings)

@@ -1,7 +1,6 @@
 /* check_rows.c -- rows that can be read, and promise no future. */
 #include "store/sqlite/check_rows.h"
 
-#include "store/log/head.h"
 #include <stdio.h>
 
 HD_PRINTF(2, 3)
@@ -14,43 +13,28 @@ static void report(const row_check *k, const char *format, ...) {
     k->finding(line, k->ctx);
 }
 
-static const char *text_at(sqlite3_stmt *s, int column) {
-    const char *text = (const char *)sqlite3_column_text(s, column);
-    return text ? text : "";
-}
-
-static hd_status each(row_check *k, const char *sql, hd_status (*fn)(row_check *, sqlite3_stmt *)) {
-    sqlite3_stmt *s = NULL;
-    int rc = sqlite3_prepare_v2(k->file->db, sql, -1, &s, NULL);
-    hd_status status = file_status(rc);
-    while (!status && (rc = sqlite3_step(s)) == SQLITE_ROW) status = fn(k, s);
-    if (!status) status = file_status(rc);
-    sqlite3_finalize(s);
-    return status;
-}
-
 /* ---- One row -------------------------------------------------------------------------------- */
 
+/* A text that is no JSON is absent, and is found to be malformed as that. */
 static hd_status column_json(const row_check *k, sqlite3_stmt *s, int column, hd_value *out) {
-    const char *text = text_at(s, column);
-    *out = log_json_read(k->heap, text, (size_t)sqlite3_column_bytes(s, column));
-    if (!value_is_failed(*out)) return HD_OK;
-    hd_status status = hd_value_status(*out);
+    row_text text;
+    hd_status status = sqlite_bytes(s, column, &text);
     *out = value_absent();
-    return status == HD_NOMEM ? HD_NOMEM : HD_OK;
+    if (!status) status = log_json_of(k->heap, text, out);
+    return status == HD_CORRUPT ? HD_OK : status;
+}
+
+static hd_status take_seq(void *ctx, sqlite3_stmt *s, bool *stop) {
+    *(int64_t *)ctx = sqlite3_column_int64(s, 0);
+    *stop = true;
+    return HD_OK;
 }
 
 static hd_status space_seq_of(row_check *k, const char *space, size_t length, int64_t *out) {
-    sqlite3_stmt *s = NULL;
-    int rc = sqlite3_prepare_v2(k->file->db, "select checkpoint from space where name = ?1", -1, &s,
-                                NULL);
-    if (!rc) {
-        sqlite3_bind_text64(s, 1, space, length, SQLITE_STATIC, SQLITE_UTF8);
-        rc = sqlite3_step(s);
-    }
-    *out = rc == SQLITE_ROW ? sqlite3_column_int64(s, 0) : 0;
-    sqlite3_finalize(s);
-    return file_status(rc);
+    sqlite3_stmt *s = file_sql_get(k->file, SQL_SPACE_GET);
+    *out = 0;
+    if (s) sqlite_bind(s, 1, text_of_bytes(space, length));
+    return sqlite_each(k->file, s, take_seq, out);
 }
 
 static hd_status check_seqs(row_check *k, const char *what, const char *name, hd_value seqs) {
@@ -70,15 +54,17 @@ static hd_status check_seqs(row_check *k, const char *what, const char *name, hd
 }
 
 /* name, instance, seqs, body, print, mark, hashes */
-static hd_status check_node(row_check *k, sqlite3_stmt *s) {
-    const char *name = text_at(s, 0), *instance = text_at(s, 1);
+static hd_status check_node(void *ctx, sqlite3_stmt *s, bool *stop) {
+    row_check *k = ctx;
+    (void)stop;
+    const char *name = sqlite_word(s, 0), *instance = sqlite_word(s, 1);
     hd_value body, seqs = value_absent();
     if (!basis_piece_length(name, strlen(name))) report(k, "node %s: it is of no piece", name);
     if (!basis_is_instance(instance, strlen(instance)))
         report(k, "node %s: its instance is '%s'", name, instance);
-    if (!*text_at(s, 4)) report(k, "node %s: there is no fingerprint", name);
-    if (!*text_at(s, 5)) report(k, "node %s: there is no mark", name);
-    if (strlen(text_at(s, 6)) % HASH_TEXT) report(k, "node %s: its hashes are malformed", name);
+    if (!*sqlite_word(s, 4)) report(k, "node %s: there is no fingerprint", name);
+    if (!*sqlite_word(s, 5)) report(k, "node %s: there is no mark", name);
+    if (strlen(sqlite_word(s, 6)) % HASH_TEXT) report(k, "node %s: its hashes are malformed", name);
     hd_status status = column_json(k, s, 3, &body);
     if (!status) status = column_json(k, s, 2, &seqs);
     if (!status) status = check_seqs(k, "node", name, seqs);
@@ -91,5 +77,6 @@ static hd_status check_node(row_check *k, sqlite3_stmt *s) {
 
 hd_status check_rows(row_check *k) {
     if (k->file->format < NODE_FORMAT) return HD_OK;
-    return each(k, "select name, instance, seqs, body, print, mark, hashes from node", check_node);
+    return sqlite_each_of(
+        k->file, "select name, instance, seqs, body, print, mark, hashes from node", check_node, k);
 }

@@ -3,11 +3,11 @@
 #define STORE_SQLITE_CHECK_ROWS_H
 
 #include "store/log/node_rows.h"
+#include "store/sqlite/store.h"
 
 typedef struct row_check {
     file *file;
     hd_heap *heap;
-    const hd_env *env;
     /* Told of everything that is wrong. */
     hd_check_fn finding;
     void *ctx;

@@ -129,29 +129,9 @@ hd_status file_status(int rc) {
 }
 
 /* SQLite's result is what failed, and not something of ours after it. */
-static bool is_from_sqlite(const file *f, hd_status status) {
-    return f->db && sqlite3_errcode(f->db) != SQLITE_OK &&
-           file_status(sqlite3_errcode(f->db)) == status;
-}
-
-void file_failure(file *f, hd_status status, const char *doing, hd_error *error) {
-    bool ours = status == HD_CORRUPT && f->damage[0];
-    const char *words = is_from_sqlite(f, status) ? sqlite3_errmsg(f->db)
-                        : ours                    ? f->damage
-                                                  : hd_status_text(status);
-    env_error(error, status ? status : HD_FAILED, "%s: %s: %s", f->name ? f->shown : "store", doing,
-              words);
-    f->damage[0] = '\0'; /* told */
-}
-
-hd_status file_damaged(file *f, const char *format, ...) {
-    if (!f) return HD_CORRUPT;
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(f->damage, sizeof f->damage, format, arguments);
-    va_end(arguments);
-    if (length >= (int)sizeof f->damage) memcpy(f->damage + sizeof f->damage - 4, "...", 4);
-    return HD_CORRUPT;
+const char *file_words(const file *f, hd_status status) {
+    int rc = f->db ? sqlite3_errcode(f->db) : SQLITE_OK;
+    return rc != SQLITE_OK && file_status(rc) == status ? sqlite3_errmsg(f->db) : NULL;
 }
 
 /* The end of a name tells more than its beginning. */
@@ -501,7 +481,9 @@ static hd_status compare_schemas(file *f, sqlite3_stmt *ours, sqlite3_stmt *thei
         if (a == SQLITE_DONE && b == SQLITE_DONE) return HD_OK;
         if (a == b && same_columns(ours, theirs)) continue;
         const char *name = (const char *)sqlite3_column_text(b == SQLITE_ROW ? theirs : ours, 1);
-        return file_damaged(f, "'%.60s' in its schema is not what heddle makes", name ? name : "?");
+        snprintf(f->damage, sizeof f->damage, "'%.60s' in its schema is not what heddle makes",
+                 name ? name : "?");
+        return HD_CORRUPT;
     }
 }
 

@@ -14,11 +14,9 @@
 
 #define FILE_APPLICATION_ID 0x48644C31 /* "HdL1" */
 #define FILE_FORMAT         4
+#define META_FORMAT         2 /* the first with an index of metadata by seq */
 #define NODE_FORMAT         4 /* the first with such rows about nodes as are read now */
 #define FILE_PAGE_SIZE      2048
-
-/* Hashes in the file: XXH3 with this seed. */
-#define FILE_HASH_SEED UINT64_C(0x68656464)
 
 /* How much of a file's name stands in messages, so that there is room for the reason; and how long the
  * words are that say which row is damaged. */
@@ -82,7 +80,7 @@ typedef struct file {
     size_t name_size;
     const hd_env *env;
     char shown[FILE_SHOWN_SIZE];   /* the name, or its end where it is long, for messages */
-    char damage[FILE_DAMAGE_SIZE]; /* what file_damaged was last told; "": nothing */
+    char damage[FILE_DAMAGE_SIZE]; /* what is wrong with its schema; "": nothing */
     bool read_only;
     bool synchronous; /* a COMMIT waits for the disk, unless it is a soft one */
     bool soft;        /* a COMMIT does not wait for the disk now; only set_soft writes this */
@@ -109,13 +107,10 @@ void file_close(file *f);
 
 /* What an SQLite result means to us. */
 hd_status file_status(int rc);
-/* Says in `error` (may be NULL) what failed with `status`: the damage that was found, SQLite's words if
- * it is what SQLite reported, else those of the status. */
-void file_failure(file *f, hd_status status, const char *doing, hd_error *error);
-/* Notes which row is damaged and how, for file_failure, unless `f` is NULL; returns HD_CORRUPT. */
-hd_status file_damaged(file *f, const char *format, ...) HD_PRINTF(2, 3);
+/* SQLite's words, if `status` is what it reported last; else NULL. */
+const char *file_words(const file *f, hd_status status);
 
-/* A statement ready to be bound and stepped; NULL: file_failure(). Reset it when done. */
+/* A statement ready to be bound and stepped; NULL: sqlite3_errmsg(). Reset it when done. */
 sqlite3_stmt *file_sql_get(file *f, file_sql which);
 /* Runs a statement without parameters or rows to its end. */
 hd_status file_run(file *f, file_sql which);

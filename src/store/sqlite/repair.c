@@ -12,6 +12,8 @@
  * hash. */
 #include "base/env.h"
 #include "store/log/fold.h"
+#include "store/sqlite/backend.h"
+#include "store/sqlite/store.h"
 #include <stdio.h>
 
 /* What the log makes of one part of a damaged document. */
@@ -26,7 +28,8 @@ typedef struct part {
 } part;
 
 typedef struct repairing {
-    writer w; /* its file, heap and env; nothing is learned */
+    sqlite_store store;
+    writer w; /* with that store, a heap and env */
     hd_check_fn fn;
     void *ctx;
     bool drop;
@@ -59,39 +62,31 @@ static void say_text(repairing *r, const doc_name *n, const char *what, row_text
     env_free(&r->w.env, line, room);
 }
 
-static hd_status each(repairing *r, const char *sql,
-                      hd_status (*fn)(repairing *r, sqlite3_stmt *s)) {
-    sqlite3_stmt *s = NULL;
-    int rc = sqlite3_prepare_v2(r->w.file.db, sql, -1, &s, NULL);
-    hd_status status = file_status(rc);
-    while (!status && (rc = sqlite3_step(s)) == SQLITE_ROW) status = fn(r, s);
-    if (!status) status = file_status(rc);
-    sqlite3_finalize(s);
-    return status;
-}
-
 /* Runs a statement, and says how many rows it took away, if any. */
 static hd_status remove_rows(repairing *r, const char *sql, const char *what) {
-    hd_status status = file_exec(&r->w.file, sql);
-    int count = status ? 0 : sqlite3_changes(r->w.file.db);
+    hd_status status = file_exec(&r->store.file, sql);
+    int count = status ? 0 : sqlite3_changes(r->store.file.db);
     if (count) say(r, "removed: %d %s", count, what);
     return status;
 }
 
 /* ---- Indexes ------------------------------------------------------------------------------------ */
 
-static hd_status note_integrity(repairing *r, sqlite3_stmt *s) {
+static hd_status note_integrity(void *ctx, sqlite3_stmt *s, bool *stop) {
+    repairing *r = ctx;
+    (void)stop;
     const char *says = (const char *)sqlite3_column_text(s, 0);
     if (says && strcmp(says, "ok") != 0) r->lost++;
     return HD_OK;
 }
 
 static hd_status repair_indexes(repairing *r) {
-    hd_status status = each(r, "pragma integrity_check", note_integrity);
+    hd_status status = sqlite_each_of(&r->store.file, "pragma integrity_check", note_integrity, r);
     if (status || !r->lost) return status;
-    status = file_exec(&r->w.file, "reindex");
+    status = file_exec(&r->store.file, "reindex");
     r->lost = 0;
-    if (!status) status = each(r, "pragma integrity_check", note_integrity);
+    if (!status)
+        status = sqlite_each_of(&r->store.file, "pragma integrity_check", note_integrity, r);
     if (!status && !r->lost) say(r, "restored: the indexes, from their tables");
     if (!status && r->lost)
         say(r, "not restored: pages of the file that SQLite cannot make sense of");
@@ -118,29 +113,33 @@ static void note_log_row(repairing *r, log_damage *d, uint64_t row, bool bad) {
     d->last = row;
 }
 
+typedef struct log_look {
+    repairing *r;
+    log_damage *damage;
+} log_look;
+
+static hd_status look_at_row(void *ctx, const log_text *text, bool *stop) {
+    const log_look *g = ctx;
+    hd_heap *heap = g->r->w.heap;
+    log_row row;
+    (void)stop;
+    hd_status status = log_row_read(g->r->w.store, heap, text, &row);
+    note_log_row(g->r, g->damage, text->row, status == HD_CORRUPT);
+    log_row_fini(heap, &row);
+    return status == HD_CORRUPT ? HD_OK : status;
+}
+
 static hd_status look_at_log(repairing *r, log_damage *d) {
-    sqlite3_stmt *s = file_sql_get(&r->w.file, SQL_LOG_AFTER);
-    if (!s) return file_status(sqlite3_extended_errcode(r->w.file.db));
-    sqlite3_bind_int64(s, 1, 0);
-    hd_status status = HD_OK;
-    int rc = SQLITE_DONE;
-    while (!status && (rc = sqlite3_step(s)) == SQLITE_ROW) {
-        log_row row;
-        status = log_row_read(&r->w.file, r->w.heap, s, &row);
-        note_log_row(r, d, row.row, status == HD_CORRUPT);
-        if (status == HD_CORRUPT) status = HD_OK;
-        log_row_fini(r->w.heap, &row);
-    }
-    if (!status) status = file_status(rc);
-    sqlite3_reset(s);
-    r->w.file.damage[0] = '\0';
+    log_look g = { r, d };
+    hd_status status = sqlite_read_after(r->w.store, 0, look_at_row, &g);
+    r->w.store->damage[0] = '\0';
     return status;
 }
 
 static hd_status delete_log(repairing *r, const char *which, uint64_t row) {
     char sql[64];
     snprintf(sql, sizeof sql, "delete from log where row %s %llu", which, (unsigned long long)row);
-    return file_exec(&r->w.file, sql);
+    return file_exec(&r->store.file, sql);
 }
 
 /* What was committed there is gone, and what came after it was made on top of it. */
@@ -186,26 +185,12 @@ static hd_status repair_log(repairing *r) {
         status = delete_log(r, "<=", d.history);
     }
     r->whole = d.first == 1 && !d.history;
-    if (!status && (d.history || (d.tail && r->drop))) status = file_exec(&r->w.file, floors_sql);
-    return status ? status : file_exec(&r->w.file, kept_sql);
+    if (!status && (d.history || (d.tail && r->drop)))
+        status = file_exec(&r->store.file, floors_sql);
+    return status ? status : file_exec(&r->store.file, kept_sql);
 }
 
 /* ---- Which documents are damaged ---------------------------------------------------------------- */
-
-static const char *text_of(sqlite3_stmt *s, int column) {
-    const char *text = (const char *)sqlite3_column_text(s, column);
-    return text ? text : "";
-}
-
-static doc_name name_of_row(sqlite3_stmt *s) {
-    return (doc_name){ .space = text_of(s, 0),
-                       .space_length = (uint32_t)sqlite3_column_bytes(s, 0),
-                       .scope = scope_of_word(text_of(s, 1)),
-                       .instance = text_of(s, 2),
-                       .instance_length = (uint32_t)sqlite3_column_bytes(s, 2),
-                       .id = text_of(s, 3),
-                       .id_length = (uint32_t)sqlite3_column_bytes(s, 3) };
-}
 
 static hd_status note_damaged(repairing *r, doc_name name) {
     for (int meta = 0; meta < 2; meta++) {
@@ -219,13 +204,15 @@ static hd_status note_damaged(repairing *r, doc_name name) {
     return HD_OK;
 }
 
-static hd_status look_at_head(repairing *r, sqlite3_stmt *s) {
-    doc_name n = name_of_row(s), beside = n;
+static hd_status look_at_head(void *ctx, sqlite3_stmt *s, bool *stop) {
+    repairing *r = ctx;
+    (void)stop;
+    doc_name n = sqlite_name(s, 0), beside = n;
     beside.meta = true;
     hd_value value = value_absent(), meta = value_absent();
     uint64_t seq;
-    hd_status status = head_load(&r->w.file, r->w.heap, &n, &value, &seq);
-    if (!status) status = head_load(&r->w.file, r->w.heap, &beside, &meta, &seq);
+    hd_status status = head_load(r->w.store, r->w.heap, &n, &value, &seq);
+    if (!status) status = head_load(r->w.store, r->w.heap, &beside, &meta, &seq);
     value_unref(value);
     value_unref(meta);
     if (!status && sqlite3_column_int(s, 4)) status = HD_CORRUPT;
@@ -250,9 +237,13 @@ static hd_status fold_doc(repairing *r, const log_doc *doc, uint64_t row) {
     return p->known ? log_fold(r->w.heap, log_doc_op_list(doc), &p->value) : HD_OK;
 }
 
-static hd_status fold_log_row(repairing *r, sqlite3_stmt *s) {
+static hd_status fold_log_row(void *ctx, sqlite3_stmt *s, bool *stop) {
+    repairing *r = ctx;
+    (void)stop;
+    log_text text;
     log_row row;
-    hd_status status = log_row_read(&r->w.file, r->w.heap, s, &row);
+    if (sqlite_log_text(s, &text)) return HD_NOMEM;
+    hd_status status = log_row_read(r->w.store, r->w.heap, &text, &row);
     for (size_t i = 0; i < log_row_commits(&row) && !status; i++) {
         hd_value made = log_row_commit(&row, i);
         for (size_t k = 0; k < log_commit_docs(made) && !status; k++) {
@@ -267,68 +258,44 @@ static hd_status fold_log_row(repairing *r, sqlite3_stmt *s) {
 
 /* ---- One document ------------------------------------------------------------------------------- */
 
-/* A row as it stands, verified or not; texts are borrowed from the statement. */
+/* A row as it is stored, verified or not; texts are borrowed until end_head. */
 typedef struct raw_head {
-    sqlite3_stmt *statement;
-    uint64_t hash;
-    bool large;
-    const char *kind;
-    stored_head numbers; /* as they stand */
-    row_text value, meta;
-    uint64_t seq, meta_seq; /* 0 where they make no sense */
-    bool guarded;
-    int64_t doc;
+    head_row row;
+    stored_head numbers;    /* as they are */
+    uint64_t seq, meta_seq; /* made sense of */
 } raw_head;
-
-static row_text column_text(sqlite3_stmt *s, int column) {
-    row_text t = { sqlite3_column_blob(s, column), (size_t)sqlite3_column_bytes(s, column) };
-    return t.bytes ? t : (row_text){ "", 0 };
-}
 
 /* A seq that makes no sense becomes the highest that does: what was read before it is stale then. */
 static hd_status bound_seqs(repairing *r, const doc_name *name, raw_head *h) {
-    sqlite3_stmt *s = file_sql_get(&r->w.file, SQL_SPACE_GET);
-    if (!s) return file_status(sqlite3_extended_errcode(r->w.file.db));
-    sqlite3_bind_text(s, 1, name->space, (int)name->space_length, SQLITE_STATIC);
-    int rc = sqlite3_step(s);
-    uint64_t most = 0;
-    if (rc == SQLITE_ROW) (void)file_column_number(s, 0, &most);
-    sqlite3_reset(s);
-    if (!h->seq || h->seq > most) h->seq = most;
+    uint64_t most;
+    row_text space = text_of_bytes(name->space, name->space_length);
+    hd_status status = sqlite_get_space(r->w.store, space, &most);
+    if (!log_number_of(h->row.seq, &h->seq) || !h->seq || h->seq > most) h->seq = most;
+    (void)log_number_of(h->row.meta_seq, &h->meta_seq);
     if (h->meta_seq > most) h->meta_seq = most;
-    return file_status(rc);
+    return status == HD_CORRUPT ? HD_OK : status;
 }
 
 static hd_status read_raw(repairing *r, const doc_name *name, raw_head *out) {
-    sqlite3_stmt *s = file_sql_get(&r->w.file, SQL_HEAD_GET);
-    *out = (raw_head){ .statement = s, .kind = "", .value = { "", 0 }, .meta = { "", 0 } };
-    if (!s) return file_status(sqlite3_extended_errcode(r->w.file.db));
-    bind_name(s, name);
-    int rc = sqlite3_step(s);
-    if (rc != SQLITE_ROW) return file_status(rc);
-    out->doc = sqlite3_column_int64(s, 0);
-    (void)file_column_number(s, 2, &out->seq);
-    (void)file_column_number(s, 3, &out->meta_seq);
-    out->guarded = sqlite3_column_int(s, 4) != 0;
-    out->large = sqlite3_column_int(s, 5) != 0;
-    out->hash = (uint64_t)sqlite3_column_int64(s, 8);
-    out->kind = text_of(s, 1);
-    out->numbers = (stored_head){ .guarded = out->guarded,
-                                  .large = out->large,
-                                  .size = (uint64_t)sqlite3_column_int64(s, 6),
-                                  .seq = (uint64_t)sqlite3_column_int64(s, 2),
-                                  .meta_seq = (uint64_t)sqlite3_column_int64(s, 3) };
-    out->meta = column_text(s, 9);
-    out->value = out->large ? (row_text){ "", 0 } : column_text(s, 10);
+    *out = (raw_head){ 0 };
+    hd_status status = sqlite_read_head(r->w.store, name, &out->row);
+    if (status == HD_CORRUPT) status = HD_OK; /* there is nothing that can be read of it */
+    if (status || !out->row.exists) return status;
+    if (out->row.large) out->row.value.length = 0;
+    out->numbers = (stored_head){ .guarded = out->row.guarded,
+                                  .large = out->row.large,
+                                  .size = (uint64_t)out->row.size,
+                                  .seq = (uint64_t)out->row.seq,
+                                  .meta_seq = (uint64_t)out->row.meta_seq };
     return bound_seqs(r, name, out);
 }
 
 /* Whether the row's hash is that of these texts. Its numbers may be what is damaged: then it is not. */
 static bool hash_fits(const raw_head *h, const doc_name *name, row_text value, row_text meta) {
     stored_head numbers = h->numbers;
-    if (!h->large) numbers.size = value.length;
-    return head_hash(name, &numbers, h->kind, value, meta) == h->hash ||
-           head_texts_hash(value, meta) == h->hash;
+    if (!h->row.large) numbers.size = value.length;
+    return head_hash(name, &numbers, h->row.kind, value, meta) == h->row.hash ||
+           head_texts_hash(value, meta) == h->row.hash;
 }
 
 /* What a part's text would be. */
@@ -355,8 +322,8 @@ static bool take_text(repairing *r, part *p, row_text text, uint64_t seq) {
 static bool take_large(repairing *r, const doc_name *name, part *p, const raw_head *raw) {
     stored_head was;
     hd_value v;
-    if (head_find(&r->w.file, name, &was) || !was.large ||
-        large_load(&r->w.file, r->w.heap, name, &was, &v))
+    if (head_find(r->w.store, name, &was) || !was.large ||
+        large_load(r->w.store, r->w.heap, name, &was, &v))
         return false;
     value_unref(p->value);
     *p = (part){ .value = v, .seq = raw->seq, .known = true, .guarded = p->guarded };
@@ -374,19 +341,20 @@ static hd_status complete(repairing *r, const doc_name *name, const raw_head *h,
         value->known = true;
         value->seq = h->seq;
     }
-    if (!value->known && !h->large && hash_fits(h, name, h->value, h->meta))
-        (void)take_text(r, value, h->value, h->seq);
-    if (!value->known && h->large) (void)take_large(r, name, value, h);
+    if (!value->known && !h->row.large && hash_fits(h, name, h->row.value, h->row.meta))
+        (void)take_text(r, value, h->row.value, h->seq);
+    if (!value->known && h->row.large) (void)take_large(r, name, value, h);
     if (!meta->known && value->known) {
-        status = h->large ? HD_OK : print_part(&b, value, &text);
-        if (h->large) text = (row_text){ "", 0 };
-        if (!status && (hash_fits(h, name, text, h->meta) || hash_fits(h, name, h->value, h->meta)))
-            (void)take_text(r, meta, h->meta, h->meta_seq);
+        status = h->row.large ? HD_OK : print_part(&b, value, &text);
+        if (h->row.large) text = (row_text){ "", 0 };
+        if (!status && (hash_fits(h, name, text, h->row.meta) ||
+                        hash_fits(h, name, h->row.value, h->row.meta)))
+            (void)take_text(r, meta, h->row.meta, h->meta_seq);
     }
-    if (!value->known && meta->known && !h->large) {
+    if (!value->known && meta->known && !h->row.large) {
         status = print_part(&b, meta, &text);
-        if (!status && hash_fits(h, name, h->value, text))
-            (void)take_text(r, value, h->value, h->seq);
+        if (!status && hash_fits(h, name, h->row.value, text))
+            (void)take_text(r, value, h->row.value, h->seq);
     }
     json_buffer_fini(&b);
     return status;
@@ -403,8 +371,8 @@ static hd_status lose(repairing *r, const doc_name *n, const raw_head *h, const 
     say(r, "removed: %.*s/%.*s: the log does not have %s any more%s", (int)n->space_length,
         n->space, (int)n->id_length, n->id, what,
         value->later && !value->known ? "; what was set in it since stays" : "");
-    say_text(r, n, "value", h->value);
-    say_text(r, n, "metadata", h->meta);
+    say_text(r, n, "value", h->row.value);
+    say_text(r, n, "metadata", h->row.meta);
     document_state none = { .value = value_absent(), .meta = value_absent(), .seq = h->seq };
     return fold_rewrite(&r->w, n, &none);
 }
@@ -415,7 +383,7 @@ static hd_status restore(repairing *r, const doc_name *n, const raw_head *h, con
                           .meta = meta->value,
                           .seq = value->seq,
                           .meta_seq = meta->seq,
-                          .guarded = h->guarded || value->guarded };
+                          .guarded = h->row.guarded || value->guarded };
     hd_status status = fold_rewrite(&r->w, n, &to);
     if (!status)
         say(r, "restored: %.*s/%.*s", (int)n->space_length, n->space, (int)n->id_length, n->id);
@@ -432,7 +400,7 @@ static hd_status repair_document(repairing *r, uint32_t at) {
     if (!status)
         status = value->known && meta->known ? restore(r, name, &h, value, meta)
                                              : lose(r, name, &h, value);
-    if (h.statement) sqlite3_reset(h.statement);
+    sqlite_end_head(r->w.store);
     return status;
 }
 
@@ -443,9 +411,9 @@ static const char heads_sql[] =
 static const char log_sql[] = "select row, hash, body from log order by row";
 
 static hd_status repair_heads(repairing *r) {
-    hd_status status = each(r, heads_sql, look_at_head);
+    hd_status status = sqlite_each_of(&r->store.file, heads_sql, look_at_head, r);
     if (status || !r->damaged.docs.count) return status;
-    status = each(r, log_sql, fold_log_row);
+    status = sqlite_each_of(&r->store.file, log_sql, fold_log_row, r);
     for (uint32_t i = 0; i < r->damaged.docs.count && !status; i += 2)
         status = repair_document(r, i);
     return status;
@@ -484,13 +452,13 @@ static hd_status try_to_open(repairing *r) {
     hd_status status = writer_learn(&r->w);
     if (status != HD_CORRUPT) return status;
     r->lost++;
-    say(r, "not restored: %s", r->w.file.damage[0] ? r->w.file.damage : "rows about spaces");
+    say(r, "not restored: %s", r->w.store->damage[0] ? r->w.store->damage : "rows about spaces");
     return HD_OK;
 }
 
 static hd_status repair_all(repairing *r) {
     hd_status status = repair_indexes(r);
-    if (!status) status = file_meta_get(&r->w.file, "checkpoint", &r->checkpoint);
+    if (!status) status = file_meta_get(&r->store.file, "checkpoint", &r->checkpoint);
     if (status == HD_NOT_FOUND) {
         r->lost++;
         say(r, "not restored: where the log is folded up to, which everything else depends on");
@@ -508,21 +476,18 @@ static void repairing_fini(repairing *r) {
     vec_fini(&r->w.env, &r->parts);
     tail_fini(&r->damaged);
     writer_forget(&r->w);
-    vec_fini(&r->w.env, &r->w.recovered);
-    vec_fini(&r->w.env, &r->w.recovered_seqs);
-    vec_fini(&r->w.env, &r->w.last_seqs);
-    file_close(&r->w.file);
+    file_close(&r->store.file);
     if (r->w.heap) hd_heap_close(r->w.heap);
 }
 
 static hd_status repair_inside(repairing *r, hd_error *error) {
-    hd_status status = file_begin_write(&r->w.file);
+    hd_status status = file_begin_write(&r->store.file);
     if (!status) status = repair_all(r);
-    if (!status) status = file_commit(&r->w.file);
-    if (status) file_failure(&r->w.file, status, "repairing", error);
-    file_rollback(&r->w.file);
+    if (!status) status = file_commit(&r->store.file);
+    if (status) log_store_failure(&r->store.base, status, "repairing", error);
+    file_rollback(&r->store.file);
     if (status || !r->lost) return status;
-    env_error(error, HD_CORRUPT, "%s: %llu thing%s could not be restored", r->w.file.shown,
+    env_error(error, HD_CORRUPT, "%s: %llu thing%s could not be restored", r->store.base.shown,
               (unsigned long long)r->lost, r->lost == 1 ? "" : "s");
     return HD_CORRUPT;
 }
@@ -534,7 +499,9 @@ hd_status hd_store_repair(const char *name, const hd_options *options, bool drop
     };
     file_options o = { .vfs = options ? options->vfs : NULL, .must_exist = true };
     tail_init(&r.damaged, &r.w.env);
-    hd_status status = file_open(&r.w.file, name, &o, &r.w.env, error);
+    log_store_init(&r.store.base, &sqlite_backend, &r.w.env, name);
+    r.w.store = &r.store.base;
+    hd_status status = file_open(&r.store.file, name, &o, &r.w.env, error);
     hd_limits widest = { HEAP_DEPTH_MAX, SIZE_MAX }; /* whatever programs have written */
     if (!status) status = hd_heap_open(&r.w.env, &widest, &r.w.heap);
     if (!status) status = repair_inside(&r, error);

@@ -1,0 +1,46 @@
+/* backend.c -- what every connection has: its name in messages, and what was found to be damaged. */
+#include "store/log/backend.h"
+
+#include "store/place.h"
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void log_store_init(log_store *s, const log_backend *ops, const hd_env *env, const char *name) {
+    *s = (log_store){ .ops = ops, .env = *env };
+    size_t length = strlen(name);
+    bool fits = length < sizeof s->shown;
+    /* The end of a name tells more than its beginning. */
+    snprintf(s->shown, sizeof s->shown, "%s%s", fits ? "" : "...",
+             fits ? name : name + length - (sizeof s->shown - 4));
+}
+
+hd_status log_store_damaged(log_store *s, const char *format, ...) {
+    if (!s) return HD_CORRUPT;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(s->damage, sizeof s->damage, format, arguments);
+    va_end(arguments);
+    if (length >= (int)sizeof s->damage) memcpy(s->damage + sizeof s->damage - 4, "...", 4);
+    assert(s->damage[0]);
+    return HD_CORRUPT;
+}
+
+const char *log_store_words(const log_store *s, hd_status status) {
+    const char *words = s->ops->words(s, status);
+    if (words) return words;
+    return status == HD_CORRUPT && s->damage[0] ? s->damage : hd_status_text(status);
+}
+
+void log_store_failure(log_store *s, hd_status status, const char *doing, hd_error *error) {
+    assert(status);
+    env_error(error, status, "%s: %s: %s", s->shown, doing, log_store_words(s, status));
+    s->damage[0] = '\0'; /* it has been told */
+}
+
+bool log_number_of(int64_t stored, uint64_t *out) {
+    bool sane = stored >= 0 && stored <= (int64_t)SEQ_MAX;
+    *out = sane ? (uint64_t)stored : 0;
+    return sane;
+}

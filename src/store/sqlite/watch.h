@@ -1,0 +1,27 @@
+/* watch.h -- hearing of writes to a file by other processes.
+ *
+ * Other processes write to the WAL, or delete or replace the file; the system tells of both through
+ * inotify. Where it cannot (another VFS, a network file system) there is no descriptor. */
+#ifndef STORE_SQLITE_WATCH_H
+#define STORE_SQLITE_WATCH_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+
+typedef struct watch {
+    int fd;          /* inotify; -1: none */
+    const char *wal; /* its name, borrowed from the connection */
+} watch;
+
+/* Before anything else: a watch that is not open. */
+void watch_init(watch *w);
+/* Watches the file of a connection, and makes ready to watch its WAL. */
+void watch_open(watch *w, sqlite3 *db);
+void watch_close(watch *w);
+
+/* Asks to be told of the next write to the WAL, once. False: there is nothing to watch it with any more. */
+bool watch_arm(watch *w);
+/* Takes what has come. */
+void watch_take(watch *w);
+
+#endif
