@@ -138,6 +138,10 @@ static hd_status spare(const void *ctx, const struct key *space) {
     return scheduler_spare(ctx, space);
 }
 
+static uint64_t body_on_stack(const void *ctx) {
+    return runner_body(ctx, ((const scheduler *)ctx)->running);
+}
+
 scheduler *scheduler_get(const hd_runtime *rt) { return rt->hooks.ctx; }
 
 scheduler *scheduler_of(hd_runtime *rt) {
@@ -159,6 +163,7 @@ scheduler *scheduler_of(hd_runtime *rt) {
                                  .unsettled = is_unsettled,
                                  .due = is_due,
                                  .spare = spare,
+                                 .body = body_on_stack,
                                  .closing = closing,
                                  .close = scheduler_close };
     rt->hooks.left_unsettled = has_unsettled_nodes;

@@ -172,6 +172,7 @@ typedef struct scheduler {
     uint64_t upstream_moves; /* graph.repaired_nodes when suspended_low was found */
     VEC(node_id) upstream_walk; /* visited by the search under way; else empty */
     char message[256];          /* of hd_tx_fail, for the run or handling under way */
+    uint64_t handlings;         /* handler bodies begun: runner_body tells them apart */
 
     /* settle */
     uint64_t pass;

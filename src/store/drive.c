@@ -23,6 +23,7 @@ hd_status runtime_fail(hd_runtime *rt, hd_status status, const char *format, ...
     va_start(arguments, format);
     env_error_v(&rt->r.error, status, format, arguments);
     va_end(arguments);
+    rt->error_body = rt->in_run && rt->hooks.body ? rt->hooks.body(rt->hooks.ctx) : 0;
     return status;
 }
 

@@ -26,6 +26,8 @@ typedef struct runtime_hooks {
     /* A space is about to be unloaded: HD_BUSY if anybody needs it, who is named as the runtime's
      * error. */
     hd_status (*spare)(const void *ctx, const struct key *space);
+    /* Which run or handling is on the stack: a number that no other one has. */
+    uint64_t (*body)(const void *ctx);
     /* Nothing new is begun from here on; what was begun is synced next. NULL: nothing to do. */
     void (*closing)(void *ctx);
     void (*close)(void *ctx);
@@ -81,6 +83,7 @@ struct hd_runtime {
     bool stop;
     bool closing; /* hd_close tells of commits that have no verdict: no transaction may begin */
     bool leaves_derived; /* it closes, and the store stays: derived state is worth storing now */
+    uint64_t error_body; /* hooks.body when r.error was written; 0: outside of bodies */
     bool in_run;         /* a run's or handler's body is on the stack */
     bool driven;         /* a pump or the close is on the stack: it returns here */
     bool pumping;        /* the pump is past its posts: it cannot begin anew */

@@ -78,6 +78,27 @@ static void a_message_belongs_to_one_failure(void **state) {
     assert_null(strstr(c.text, "it was one"));
 }
 
+/* A body that returns the status of the call that failed is reported with the message of that call. */
+static hd_status puts_text_into_a_list(lab_node *self, hd_tx *tx) {
+    bool tries = lab_tx_number(self, tx, "n") == 1;
+    hd_cell at = hd_cell_at(hd_tx_runtime(tx), "main/list#/x");
+    return tries ? hd_tx_set_int(tx, at, 1) : HD_KIND;
+}
+static void the_message_of_the_call_that_failed_is_reported(void **state) {
+    caught c = { 0 };
+    hd_runtime_on_error(rt(), note_failure, &c);
+    lab_set_json(l, "list", "[1]");
+    lab_set(l, "n", 1);
+    lab_add(l, .name = "bad", .body = puts_text_into_a_list, .effect = true);
+    lab_settle(l);
+    assert_int_equal(c.count, 1);
+    assert_non_null(strstr(c.text, "main/list#/x"));
+    lab_set(l, "n", 2); /* the same status, not of a call of this run */
+    lab_settle(l);
+    assert_int_equal(c.count, 2);
+    assert_null(strstr(c.text, "main/list"));
+}
+
 /* C316: without a handler the failure is logged as uncaught; every handler is called. */
 static void without_a_handler_it_is_uncaught(void **state) {
     caught first = { 0 }, second = { 0 };
@@ -827,6 +848,7 @@ int main(void) {
         S(a_handler_receives_what_failed),
         S(a_failure_names_its_causes),
         S(a_message_belongs_to_one_failure),
+        S(the_message_of_the_call_that_failed_is_reported),
         S(without_a_handler_it_is_uncaught),
         S(a_hook_may_rewrite_log_lines),
         S(not_settling_is_no_action_error),

@@ -260,6 +260,7 @@ static hd_status call_body(scheduler *s, hd_tx *tx, handling *h) {
     h->view = (hd_event){ e->id,      { e->to->place }, payload,
                           e->time_ms, e->attempts,      e->flags & EVENT_POSTED };
     s->events->stats.runs++;
+    s->handlings++;
     s->rt->in_run = true;
     hd_status status = e->to->spec.fn(tx, &h->view, e->to->spec.ctx);
     s->rt->in_run = false;
@@ -269,6 +270,7 @@ static hd_status call_body(scheduler *s, hd_tx *tx, handling *h) {
 /* A permanent status, HD_EXISTS above all, is a verdict of the store. A body that returns one has failed. */
 static hd_status failure_of_body(scheduler *s, const hd_tx *tx, hd_status status) {
     status = tx_true_reason(tx, status);
+    runner_take_message(s, 0, status);
     if (hd_status_class(status) != HD_CLASS_PERMANENT) return status;
     if (!s->message[0])
         snprintf(s->message, sizeof s->message, "the body returned %s", hd_status_name(status));

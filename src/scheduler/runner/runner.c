@@ -392,7 +392,20 @@ static hd_status keep_reads(scheduler *s, node_id id, hd_tx *tx) {
     return graph_link(&s->graph, id);
 }
 
+uint64_t runner_body(const scheduler *s, node_id id) {
+    if (id) return (uint64_t)id << 32 | node_of(s, id)->runs;
+    return UINT64_C(1) << 63 | s->handlings;
+}
+
+void runner_take_message(scheduler *s, node_id id, hd_status status) {
+    const hd_runtime *rt = s->rt;
+    if (s->message[0] || rt->r.error.status != status || rt->error_body != runner_body(s, id))
+        return;
+    snprintf(s->message, sizeof s->message, "%s", rt->r.error.message);
+}
+
 static void failed(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
+    runner_take_message(s, id, status);
     switch (hd_status_class(status)) {
     case HD_CLASS_PENDING:
         if (tx->flags & TX_UNSETTLED) read_early(s, id, tx);

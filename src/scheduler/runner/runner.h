@@ -69,6 +69,12 @@ hd_status runner_finish(scheduler *s, node_id id, hd_tx *tx, hd_status status);
 /* Removes the node if it was cancelled during its run, by its body or by a listener. True: it is gone. */
 bool runner_remove_cancelled(scheduler *s, node_id id);
 
+/* The present run of the node, or with 0 the present handling, as a number that no other one has. */
+uint64_t runner_body(const scheduler *s, node_id id);
+/* The body of that run or handling returned `status` without hd_tx_fail. If that is the status of the last call
+ * that failed in it, its message becomes that of the failure. */
+void runner_take_message(scheduler *s, node_id id, hd_status status);
+
 /* Calls the error handlers. `message` NULL: the text of the status. */
 void runner_report(scheduler *s, node_id id, hd_status status, const char *message);
 
