@@ -12,6 +12,7 @@
 
 #include "store/basis.h"
 #include "store/runtime.h"
+#include "store/sqlite/head.h"
 
 #include <heddle/pattern.h>
 #include <heddle/scheduler.h>
@@ -55,10 +56,20 @@ static void open_store(world *w) {
     }
 }
 
+/* text_hash(value): the hash of a head row with that value and no metadata. */
+static void text_hash(sqlite3_context *call, int count, sqlite3_value **args) {
+    (void)count;
+    row_text value = { (const char *)sqlite3_value_text(args[0]), 0 };
+    value.length = (size_t)sqlite3_value_bytes(args[0]);
+    sqlite3_result_int64(call, (sqlite3_int64)head_texts_hash(value, (row_text){ "", 0 }));
+}
+
 static void run_sql(world *w, const char *sql) {
     sqlite3 *db;
     char *wrong = NULL;
-    if (sqlite3_open(w->file, &db) || sqlite3_exec(db, sql, NULL, NULL, &wrong))
+    if (sqlite3_open(w->file, &db) ||
+        sqlite3_create_function(db, "text_hash", 1, SQLITE_UTF8, NULL, text_hash, NULL, NULL) ||
+        sqlite3_exec(db, sql, NULL, NULL, &wrong))
         bench_wrong(w->b, "filling: %s", wrong ? wrong : sqlite3_errmsg(db));
     sqlite3_free(wrong);
     sqlite3_close(db);
@@ -75,7 +86,7 @@ static void fill(world *w) {
         "with recursive n(i) as (select 0 union all select i + 1 from n where i + 1 < %llu)"
         " insert into head(space, scope, instance, id, kind, seq, meta_seq, guarded, large,"
         " size, patched, hash, value) select 'main', 'space', '', 'd' || i, '', i + 1, 0, 0, 0,"
-        " length(i), 0, 0, i from n;"
+        " length(i), 0, text_hash(i), i from n;"
         "insert into space values('main', %llu, %llu); commit",
         (unsigned long long)w->documents, (unsigned long long)w->documents,
         (unsigned long long)w->documents);
@@ -213,12 +224,13 @@ static const char dormant_sql[] =
     "insert into head(space, scope, instance, id, kind, seq, meta_seq, guarded, large, size,"
     "  patched, hash, value) select 'main', 'space', '', printf('p%d', i / 100), 'piece', seq, 0, "
     "0, 0,"
-    "  length(v), 0, 0, v from (select i, seq, json_object('arguments', json('{}'), 'pattern',"
+    "  length(v), 0, text_hash(v), v from (select i, seq, json_object('arguments', json('{}'), "
+    "'pattern',"
     "  'dormant', 'started', 1, 'version', '1') as v from n, here where i % 100 = 0);"
-    "insert into node(name, instance, mark, hashes, seqs, print, body)"
-    "  select printf('main:p%d:n%02d', i / 100, i % 100), '', 'mark', case when i % 100 then"
-    "  'AAAAAAAAAAAAAAAAAAAAAA' else 'AAAAAAAAAAA' end, seqs, '5f0c5f0c5f0c5f0c',"
-    "  printf('{\"r\":[\"main/d%d\",\"main/d%d\"]}', i, i - i % 100) from n, here"
+    "insert into node(name, instance, hashes, print, flags, reads, seqs)"
+    "  select printf('main:p%d:n%02d', i / 100, i % 100), '', case when i % 100 then"
+    "  'AAAAAAAAAAAAAAAAAAAAAA' else 'AAAAAAAAAAA' end, '5f0c5f0c5f0c5f0c', '',"
+    "  printf('main/d%d' || char(10) || 'main/d%d', i, i - i % 100), seqs from n, here"
     "  order by 1; commit";
 
 /* How many rows a start asks the store for: its own way to them is counted. */

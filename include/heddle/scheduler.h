@@ -88,10 +88,6 @@ typedef struct hd_node_spec {
      * run after a restart unless its version, its cells, or something that it read has changed. NULL: the
      * build of the module that contains fn. */
     const char *version;
-    /* Also for resuming: after a restart the node also runs if another writer has written over one of its
-     * outputs, or removed it, while the program was not running. Without this, what the other writer wrote
-     * stays until something that the node reads changes. Costs nothing until then. */
-    bool mends;
 } hd_node_spec;
 
 /* `out` may be NULL. HD_USAGE for a spec that makes no sense, HD_SYNTAX for a name that is not UTF-8 (the

@@ -423,7 +423,7 @@ static uint64_t hash_cells(const hd_cell *cells, size_t count, uint64_t seed) {
     return count ? hash_bytes(cells, count * sizeof *cells, seed) : seed;
 }
 static uint64_t hash_rest(const hd_node_spec *s) {
-    uint64_t more[] = { s->effect, s->no_auto_debounce, s->run_once,   s->mends,
+    uint64_t more[] = { s->effect, s->no_auto_debounce, s->run_once,
                         s->group,  s->debounce_ms,      s->throttle_ms };
     uint64_t hash = hash_bytes(more, sizeof more, 0);
     hash = hash_cells(s->reads, s->read_count, hash);

@@ -77,11 +77,8 @@ static hd_cell add_gather(hd_build *b, const char *name, gathering how, hd_cell 
     g->how = how;
     g->list = items;
     g->rows = rows;
-    /* A coordinator writes its whole result in each run; a gathering node gets that by `mends`. */
     g->part.output = hd_build_cell(b, name);
-    hd_node_spec spec = {
-        .output = g->part.output, .reads = &g->rows, .read_count = 1, .mends = true
-    };
+    hd_node_spec spec = { .output = g->part.output, .reads = &g->rows, .read_count = 1 };
     const part *p = part_add(&g->part, &spec);
     return p ? p->output : (hd_cell){ 0 };
 }

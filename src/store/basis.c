@@ -1,8 +1,7 @@
-/* basis.c -- rows about nodes, in memory: what was said last of each counts.
+/* basis.c -- rows about nodes, in memory: the last commit that writes or deletes a row counts.
  *
  * An entry keeps the very item of the extra that wrote it, shared with the commit: taking a row in
- * copies nothing. A row is as of the seqs of the spaces that it reads. That is nearly always one space:
- * it stands in the entry itself, and becomes an object only if it is asked for.
+ * copies nothing.
  *
  * Cost: a row taken in one hash lookup, plus a look at its reads; rows of a piece in order, O(rows)
  * unless they came out of order. */
@@ -25,9 +24,7 @@ void basis_init(basis *b, const hd_env *env, hd_heap *heap, bool overlay) {
 
 static void entry_fini(basis_entry *e) {
     value_unref(e->item);
-    value_unref(e->whole);
     value_unref(e->seqs);
-    key_unref(e->space);
 }
 
 static void piece_fini(basis *b, basis_piece *p) {
@@ -92,30 +89,15 @@ basis_piece *basis_find_piece(const basis *b, const char *name, size_t length) {
     return i == TABLE_NONE ? NULL : &b->pieces.items[i];
 }
 
-hd_value basis_seqs_of(const basis *b, const basis_entry *e) {
-    if (!e->space) return value_ref(e->seqs);
-    hd_value n = int_make(b->heap, (int64_t)e->seq);
-    hd_value seqs = object_set(b->heap, node_value(NULL, true), e->space, n);
-    value_unref(n);
-    return seqs;
-}
-
-basis_row basis_row_of(const basis_entry *e, hd_value seqs) {
-    assert(!e->gone && basis_is_whole(e->whole));
-    return (basis_row){ .name = basis_item_text(e->whole, ROW_NAME, NULL),
-                        .instance = basis_item_text(e->whole, ROW_INSTANCE, NULL),
-                        .mark = basis_item_text(e->whole, ROW_MARK, NULL),
+basis_row basis_row_of(const basis_entry *e) {
+    assert(!basis_is_gone(e) && array_count(e->item) == ROW_ITEMS);
+    return (basis_row){ .name = basis_item_text(e->item, ROW_NAME, NULL),
+                        .instance = basis_item_text(e->item, ROW_INSTANCE, NULL),
                         .hashes = basis_item_text(e->item, ROW_HASHES, NULL),
-                        .print = basis_item_text(e->whole, ROW_PRINT, NULL),
-                        .body = array_get(e->whole, ROW_BODY),
-                        .seqs = seqs };
-}
-
-bool basis_is_about(const basis_entry *e, const char *mark, size_t length) {
-    size_t n;
-    if (e->gone) return false;
-    const char *its = basis_item_text(e->item, ROW_MARK, &n);
-    return text_is(its, n, mark, length);
+                        .print = basis_item_text(e->item, ROW_PRINT, NULL),
+                        .flags = basis_item_text(e->item, ROW_FLAGS, NULL),
+                        .reads = basis_item_text(e->item, ROW_READS, NULL),
+                        .seqs = e->seqs };
 }
 
 /* ---- order */
@@ -246,153 +228,87 @@ static uint32_t entry_of(const basis *b, hd_value item, uint32_t *hash) {
     return find(b, *hash, name, n, instance, k);
 }
 
-/* ---- as of when: where the spaces stand that a row reads */
+/* ---- as of when: the seqs of the spaces that a row reads */
 
-typedef struct moment {
-    basis *b;
-    const basis_point *now;
-    struct key *space; /* as in an entry; referenced */
-    uint64_t seq;
-    hd_value seqs; /* owned */
-    hd_status status;
-} moment;
-
-static void moment_clear(moment *m) {
-    key_unref(m->space);
-    value_unref(m->seqs);
-    m->space = NULL;
-    m->seqs = value_absent();
-}
-
-static void put_seq(moment *m, struct key *space, uint64_t seq) {
-    hd_value n = int_make(m->b->heap, (int64_t)seq);
-    hd_value before = value_exists(m->seqs) ? m->seqs : node_value(NULL, true);
-    hd_value next = object_set(m->b->heap, before, space, n);
-    value_unref(n);
-    if (value_is_failed(next)) {
-        m->status = HD_NOMEM;
-        return;
-    }
-    value_unref(m->seqs);
-    m->seqs = next;
-}
-
-static void add_seq(moment *m, struct key *space, uint64_t seq) {
-    if (!m->space && value_is_absent(m->seqs)) {
-        m->space = key_ref(space);
-        m->seq = seq;
-        return;
-    }
-    if (m->space) put_seq(m, m->space, m->seq);
-    key_unref(m->space);
-    m->space = NULL;
-    if (!m->status) put_seq(m, space, seq);
-}
-
-static bool has_space(const moment *m, const char *name, size_t length) {
-    if (m->space) return text_is(key_bytes(m->space), m->space->length, name, length);
-    return value_exists(object_get_bytes(m->seqs, name, length));
-}
-
-/* A space that was never written stands at 0. It is named all the same. */
-static void add_space(moment *m, const char *name, size_t length) {
-    if (m->status || has_space(m, name, length)) return;
+/* A space that was never written is at seq 0. */
+static uint64_t seq_now(const basis_point *now, const char *name, size_t length) {
     struct key *k;
     uint64_t seq;
-    for (uint32_t i = 0; m->now->space(m->now->ctx, i, &k, &seq); i++) {
-        if (!text_is(key_bytes(k), k->length, name, length)) continue;
-        add_seq(m, k, seq);
-        return;
-    }
-    k = key_intern(m->b->heap, name, length);
-    if (k) add_seq(m, k, 0);
-    else m->status = HD_NOMEM;
+    for (uint32_t i = 0; now->space(now->ctx, i, &k, &seq); i++)
+        if (text_is(key_bytes(k), k->length, name, length)) return seq;
+    return 0;
+}
+
+/* Adds a space to *seqs. HD_NOMEM. */
+static hd_status add_space(basis *b, const basis_point *now, const basis_read *r, hd_value *seqs) {
+    struct key *k = key_intern(b->heap, r->space, r->space_length);
+    if (!k) return HD_NOMEM;
+    hd_value seq = int_make(b->heap, (int64_t)seq_now(now, r->space, r->space_length));
+    hd_value next = object_set(b->heap, *seqs, k, seq);
+    value_unref(seq);
     key_unref(k);
+    if (value_is_failed(next)) return HD_NOMEM;
+    value_unref(*seqs);
+    *seqs = next;
+    return HD_OK;
 }
 
-static void add_spaces_read(moment *m, hd_value body) {
-    hd_value reads = basis_reads_of(body);
+/* Owned; failed: HD_NOMEM. */
+static hd_value seqs_of_reads(basis *b, const basis_point *now, const char *reads) {
+    hd_value seqs = node_value(NULL, true);
     basis_read read, last = { .space = "" };
-    for (size_t i = 0, count = array_count(reads); i < count; i++) {
-        if (!basis_read_at(reads, i, &read)) continue;
-        if (!text_is(read.space, read.space_length, last.space, last.space_length))
-            add_space(m, read.space, read.space_length);
+    const char *cell;
+    size_t length;
+    while (basis_next_cell(&reads, &cell, &length)) {
+        if (!basis_parse_cell(cell, length, &read)) continue;
+        bool again = text_is(read.space, read.space_length, last.space, last.space_length) ||
+                     value_exists(object_get_bytes(seqs, read.space, read.space_length));
         last = read;
+        if (again || !add_space(b, now, &read, &seqs)) continue;
+        value_unref(seqs);
+        return value_failed(HD_NOMEM);
     }
-}
-
-/* Where the row is not at hand every space may be concerned. */
-static void add_all_spaces(moment *m) {
-    struct key *k;
-    uint64_t seq;
-    for (uint32_t i = 0; m->now->space(m->now->ctx, i, &k, &seq) && !m->status; i++)
-        if (!has_space(m, key_bytes(k), k->length)) add_seq(m, k, seq);
-}
-
-static void take_moment(moment *m, hd_value whole) {
-    moment_clear(m);
-    if (value_exists(whole)) add_spaces_read(m, array_get(whole, ROW_BODY));
-    else add_all_spaces(m);
-    if (!m->space && value_is_absent(m->seqs)) m->seqs = node_value(NULL, true);
+    return seqs;
 }
 
 /* ---- taking an extra in */
 
-/* What is said last of a node. `m` NULL: it is gone. */
-static void become(basis_entry *e, hd_value item, hd_value whole, const moment *m, uint64_t at) {
-    basis_entry before = *e;
+/* `seqs` is taken; absent: the row is deleted. */
+static hd_status become(basis *b, hd_value item, hd_value seqs, uint64_t at) {
+    uint32_t hash, i = entry_of(b, item, &hash);
+    hd_status status = i == TABLE_NONE ? entry_new(b, item, hash, &i) : HD_OK;
+    if (status) {
+        value_unref(seqs);
+        return status;
+    }
+    basis_entry *e = &b->entries.items[i], before = *e;
     e->item = value_ref(item);
-    e->whole = value_ref(whole);
-    e->seqs = m ? value_ref(m->seqs) : value_absent();
-    e->space = m && m->space ? key_ref(m->space) : NULL;
-    e->seq = m ? m->seq : 0;
-    e->gone = !m;
+    e->seqs = seqs;
     e->at = at;
     entry_fini(&before);
+    return HD_OK;
 }
 
 static hd_status apply_gone(basis *b, hd_value item, uint64_t at) {
-    uint32_t hash, i = entry_of(b, item, &hash);
-    if (!b->overlay) {
-        if (i != TABLE_NONE) entry_drop(b, i);
-        return HD_OK;
-    }
-    hd_status status = i == TABLE_NONE ? entry_new(b, item, hash, &i) : HD_OK;
-    if (!status) become(&b->entries.items[i], item, value_absent(), NULL, at);
-    return status;
+    uint32_t hash, i = b->overlay ? TABLE_NONE : entry_of(b, item, &hash);
+    if (b->overlay) return become(b, item, value_absent(), at);
+    if (i != TABLE_NONE) entry_drop(b, i);
+    return HD_OK;
 }
 
-/* Whether an item that is not whole speaks of the row that the entry has, or may have below it. */
-static bool fits(const basis_entry *e, hd_value item) {
-    size_t length;
-    const char *mark = basis_item_text(item, ROW_MARK, &length);
-    return basis_is_about(e, mark, length);
-}
-
-static hd_status apply_node(moment *m, hd_value item, uint64_t at) {
-    basis *b = m->b;
-    uint32_t hash, i = entry_of(b, item, &hash);
-    bool known = i != TABLE_NONE, whole = basis_is_whole(item);
-    if (!whole && !known && !b->overlay) return HD_OK; /* no row: there is nothing to renew */
-    if (!whole && known && !fits(&b->entries.items[i], item)) return apply_gone(b, item, at);
-    hd_value row = whole ? item : known ? b->entries.items[i].whole : value_absent();
-    take_moment(m, row);
-    hd_status status = m->status;
-    if (!status && !known) status = entry_new(b, item, hash, &i);
-    if (!status) become(&b->entries.items[i], item, row, m, at);
-    return status;
+static hd_status apply_node(basis *b, const basis_point *now, hd_value item, uint64_t at) {
+    hd_value seqs = seqs_of_reads(b, now, basis_item_text(item, ROW_READS, NULL));
+    return value_is_failed(seqs) ? HD_NOMEM : become(b, item, seqs, at);
 }
 
 hd_status basis_apply(basis *b, hd_value extra, const basis_point *now, uint64_t at) {
     basis_extra x = basis_extra_of(extra);
-    moment m = { .b = b, .now = now, .seqs = value_absent() };
     hd_status status = HD_OK;
     if (at && at <= b->trimmed) b->trimmed = at - 1; /* an earlier part of the log is read again */
-    for (size_t i = 0, count = array_count(x.nodes); !status && i < count; i++)
-        status = apply_node(&m, array_get(x.nodes, i), at);
     for (size_t i = 0, count = array_count(x.gone); !status && i < count; i++)
         status = apply_gone(b, array_get(x.gone, i), at);
-    moment_clear(&m);
+    for (size_t i = 0, count = array_count(x.nodes); !status && i < count; i++)
+        status = apply_node(b, now, array_get(x.nodes, i), at);
     return status;
 }
 
@@ -418,7 +334,6 @@ void basis_trim(basis *b, uint64_t at) {
 
 /* ---- telling */
 
-/* Without memory for its seqs a row is left out: a node without a row runs, that is all. */
 void basis_tell(basis *b, const char *piece, basis_row_fn fn, void *ctx) {
     basis_piece *p = basis_find_piece(b, piece, strlen(piece));
     if (!p) return;
@@ -426,12 +341,9 @@ void basis_tell(basis *b, const char *piece, basis_row_fn fn, void *ctx) {
     bool more = true;
     for (uint32_t i = 0; i < p->rows.count && more; i++) {
         const basis_entry *e = &b->entries.items[p->rows.items[i]];
-        if (e->gone || value_is_absent(e->whole)) continue;
-        hd_value seqs = basis_seqs_of(b, e);
-        if (value_is_failed(seqs)) continue;
-        basis_row row = basis_row_of(e, seqs);
+        if (basis_is_gone(e)) continue;
+        basis_row row = basis_row_of(e);
         more = fn(ctx, &row);
-        value_unref(seqs);
     }
 }
 
@@ -457,9 +369,8 @@ static void check_entry(const basis *b, uint32_t i) {
     uint32_t hash;
     assert(!b->trimmed || e->at > b->trimmed);
     assert(entry_of(b, e->item, &hash) == i && hash == e->hash);
-    assert(value_is_absent(e->whole) || basis_is_whole(e->whole));
-    assert(b->overlay || (!e->gone && value_exists(e->whole)));
-    assert(e->gone ? value_is_absent(e->whole) : !e->space == value_exists(e->seqs));
+    assert(b->overlay || !basis_is_gone(e));
+    assert(basis_is_gone(e) || (value_is_object(e->seqs) && array_count(e->item) == ROW_ITEMS));
     (void)e;
     (void)hash;
 }

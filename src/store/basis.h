@@ -1,34 +1,31 @@
 /* basis.h -- what a store keeps about nodes, so that a restart runs nothing that need not run.
  *
- * Every named computation has a *row*: which code it was, what it read, and a hash of what it found
- * there. Rows travel in the `extra` of a commit, the one that carries the node's outputs, and the
- * authority keeps them: memory in a table, SQLite in the log first and with the next checkpoint in
- * `node`. The whole design is told in docs/RESUME.md.
+ * A computation with a durable name has a *row*: which code it was, what it read and wrote, and hashes of
+ * what it found there. Rows travel in the `extra` of a commit, and the authority keeps them: memory in a
+ * table, SQLite in the log first and from the next checkpoint on in the table `node`. docs/RESUME.md
+ * describes the whole design.
  *
- *     {"nodes": [["main:corner:prices", "", "mrk", "hashes", "print", {"r": ["main/corner#/items"]}],
- *                ["main:corner:total", "", "mrk", "hashes"]],
- *      "gone":  [["main:corner:prices/7", ""], ...]}
+ *     {"gone":  [["main:corner:prices/7", ""], ...],
+ *      "nodes": [["main:corner:prices", "", "hashes", "print", "", "main/corner#/items\n=main/prices"], ...]}
  *
- * nodes   [name, instance, mark, hashes, print, body]: replaces the row. `print` is the fingerprint of
- *         the code, `mark` a short hash of code and reads, `hashes` a text of HASH_TEXT characters for
- *         each slot (basis_hash.h). The body is the scheduler's: "r", the reads, as cells in text
- *         ("space/id#/path", with a scope "space@user/id", of metadata "space/id!"), with a '~' in
- *         front where only the shape was read, and before that a '?' where it is not claimed; behind them, with a '=' in front, what the node writes,
- *         if a write by others there is a reason to run; "seen", seqs by space, for reads that the
- *         commit does not claim; "derived", "failed". "r" must be there, if only empty.
- *         [name, instance, mark, hashes]: the node ran again, with the same code and the same reads;
- *         these are the hashes now. If the store has a row with another mark, that row is not about
- *         the outputs that are there now: it is deleted.
- *         Either holds as of the moment of admission: of the seqs that all spaces have then, this
- *         commit's own included.
- * gone    [name, instance]: the row is deleted. Comes after the nodes.
+ * gone    [name, instance]: the row is deleted. Deletions come before the nodes.
+ * nodes   [name, instance, hashes, print, flags, reads], all texts: replaces the row.
+ *         hashes  HASH_TEXT characters for each slot (basis_hash.h)
+ *         print   the fingerprint of the code
+ *         flags   'd': other pieces write some of what it reads; 'f': the run failed
+ *         reads   cells, one in a line: "space/id#/path", with a scope "space@user/id", of metadata
+ *                 "space/id!", with a '~' in front where only the shape was read, and before that a '?'
+ *                 where the run did not claim it; behind the reads, with a '=' in front, what the node writes
+ *         A row is as of the moment of admission: of the seqs that the spaces which it reads have then,
+ *         this commit's own included.
  *
- * What is not of this form is refused, the commit with it (HD_PROTOCOL).
+ * An extra of another form is refused, and the commit with it (HD_PROTOCOL).
  *
  * A name is "space:piece:path"; the part before the second ':' is the piece, and the row is owned by that
  * space. An instance is "" where the node reads and writes documents of space scope only; else "user:NAME"
  * or "session:NAME", the narrower of them: one principal's rows never serve another. The instance "gates"
- * is a row beside these: its body has the gates that the program has set, and no reads.
+ * is a row beside these: its flags are the gates that the program has set, "debounce throttle" in
+ * milliseconds, and it has no reads.
  *
  * A commit with an extra and nothing else is admitted (its claims are judged) and takes no seq. */
 #ifndef STORE_BASIS_H
@@ -42,16 +39,9 @@
 
 enum { HASH_TEXT = 11 }; /* characters of one hash */
 
-/* The reads of a body that says nothing else, in its text, where they stand as they are. */
-typedef struct basis_plain {
-    const char *at, *end; /* from the first cell's quote on; NULL: it is not such a body */
-} basis_plain;
-
 /* One row as it is kept. Texts and values are borrowed for the call. */
 typedef struct basis_row {
-    const char *name, *instance, *mark, *hashes, *print;
-    hd_value body;
-    basis_plain plain; /* instead of a body: most rows of a file need no value */
+    const char *name, *instance, *hashes, *print, *flags, *reads;
     /* As of these seqs, by space: an object. It has at least the spaces that the row reads, with 0 if
      * they had never been written. Absent: the store has not admitted the row yet. */
     hd_value seqs;
@@ -92,53 +82,42 @@ basis_extra basis_extra_of(hd_value extra);
  * have other keys as well. O(size). */
 bool basis_well_formed(hd_value extra, hd_error *error);
 
-enum { ROW_NAME, ROW_INSTANCE, ROW_MARK, ROW_HASHES, ROW_PRINT, ROW_BODY, ROW_ITEMS };
-/* An item of "nodes" that is a whole row. */
-static inline bool basis_is_whole(hd_value item) { return array_count(item) == ROW_ITEMS; }
+/* Of an item of "nodes"; one of "gone" has the first two. */
+enum { ROW_NAME, ROW_INSTANCE, ROW_HASHES, ROW_PRINT, ROW_FLAGS, ROW_READS, ROW_ITEMS };
 /* One of the texts of an item, borrowed. */
 static inline const char *basis_item_text(hd_value item, size_t i, size_t *length) {
     size_t unwanted;
     return text_of(array_get(item, i), length ? length : &unwanted);
 }
 
-/* One read of a body, taken apart; texts are borrowed from it and carry their lengths. */
+/* One cell of a row's reads, taken apart; texts are borrowed from it and carry their lengths. */
 typedef struct basis_read {
     const char *space, *id, *path; /* path is a pointer, "" for the whole document */
     size_t space_length, id_length, path_length;
     hd_scope scope;
     bool shape;
-    bool unclaimed; /* the commit does not claim it */
+    bool unclaimed; /* the run did not claim it */
     bool output;    /* it was not read but written */
 } basis_read;
-/* A cell in its text. False: it is malformed. */
-bool basis_parse_cell(const char *text, size_t length, basis_read *out);
-/* The reads of a body, borrowed: a list, else nothing well formed. */
-hd_value basis_reads_of(hd_value body);
 /* False: it is malformed. */
-bool basis_read_at(hd_value reads, size_t i, basis_read *out);
-bool basis_body_is_well_formed(hd_value body);
-
-/* {"r":["cell","cell"]}: no other field, nothing escaped. */
-basis_plain basis_plain_of(const char *text, size_t length);
-/* The next cell; false: there is none. */
-bool basis_plain_next(basis_plain *p, const char **cell, size_t *length);
+bool basis_parse_cell(const char *text, size_t length, basis_read *out);
+/* The next cell of *reads, which moves behind it; false: there is none. */
+bool basis_next_cell(const char **reads, const char **cell, size_t *length);
+bool basis_reads_are_well_formed(const char *reads);
 
 /* ---- Rows in memory: those of a memory authority, what a file's log has after its checkpoint, and what
  * a runtime has sent and not heard of yet. */
 
 typedef struct basis_entry {
-    hd_value item;  /* owned: the item of the extra that came last; two texts where it is gone */
-    hd_value whole; /* owned: the last whole row; absent: it is below, or gone */
-    /* As of: one space and its seq, as most rows read but one; else an object, owned. */
-    struct key *space;
-    uint64_t seq;
-    hd_value seqs;
+    hd_value item;  /* owned: the item of the extra that came last */
+    hd_value seqs;  /* owned: as of; an object. Absent: the row is deleted (basis.overlay) */
     uint64_t at;    /* the log row that changed it last */
     uint32_t hash;  /* of name and instance */
     uint32_t piece; /* index into pieces */
     uint32_t slot;  /* in the piece's rows */
-    bool gone;      /* only where something may be below */
 } basis_entry;
+
+static inline bool basis_is_gone(const basis_entry *e) { return value_is_absent(e->seqs); }
 
 typedef struct basis_piece {
     hd_value name; /* owned: a text */
@@ -150,8 +129,7 @@ typedef struct basis_piece {
 typedef struct basis {
     const hd_env *env;
     hd_heap *heap;
-    /* There are rows below these, in the file: that a row is gone must be remembered, and an item that
-     * is not whole may speak of a row there. */
+    /* There are rows below these, in the file: entries of deleted rows are kept, to hide those. */
     bool overlay;
     VEC(basis_entry) entries;
     VEC(basis_piece) pieces;
@@ -182,13 +160,9 @@ basis_piece *basis_find_piece(const basis *b, const char *name, size_t length);
 /* Brings the rows of a piece into order. */
 void basis_sort(const basis *b, basis_piece *p);
 
-/* Its seqs as an object, owned; failed: HD_NOMEM. */
-hd_value basis_seqs_of(const basis *b, const basis_entry *e);
-/* The entry as a row, borrowed; of one with a whole row only. The seqs are the caller's business. */
-basis_row basis_row_of(const basis_entry *e, hd_value seqs);
-/* Whether what the entry says last is about a row with this mark. */
-bool basis_is_about(const basis_entry *e, const char *mark, size_t length);
-/* Tells the whole rows of a piece in order of name; gone ones are left out. */
+/* The entry as a row, borrowed. The row must not be deleted. */
+basis_row basis_row_of(const basis_entry *e);
+/* Tells the rows of a piece in order of name; deleted ones are left out. */
 void basis_tell(basis *b, const char *piece, basis_row_fn fn, void *ctx);
 
 #endif

@@ -2,14 +2,13 @@
 #include "store/basis.h"
 
 #include "base/env.h"
-#include "value/json_scan.h"
 #include "value/node.h"
 #include "value/object.h"
 #include <string.h>
 
 /* ---- parts */
 
-/* Most speak of nodes and of nothing else: then that is all that is looked for. */
+/* Most extras have nodes and nothing else: then nothing else is looked for. */
 basis_extra basis_extra_of(hd_value extra) {
     basis_extra x = { value_absent(), value_absent() };
     x.nodes = object_get_bytes(extra, "nodes", 5);
@@ -52,52 +51,20 @@ bool basis_parse_cell(const char *text, size_t length, basis_read *out) {
     return out->space_length && out->id_length && take_scope(at, (size_t)(slash - at), &out->scope);
 }
 
-hd_value basis_reads_of(hd_value body) { return object_get_bytes(body, "r", 1); }
-
-bool basis_read_at(hd_value reads, size_t i, basis_read *out) {
-    size_t length;
-    const char *text = hd_value_text(array_get(reads, i), &length);
-    return text && basis_parse_cell(text, length, out);
-}
-
-bool basis_body_is_well_formed(hd_value body) {
-    hd_value reads = basis_reads_of(body);
-    basis_read read;
-    if (!value_is_array(reads)) return false;
-    for (size_t i = 0, count = array_count(reads); i < count; i++)
-        if (!basis_read_at(reads, i, &read)) return false;
+bool basis_next_cell(const char **reads, const char **cell, size_t *length) {
+    if (!**reads) return false;
+    *cell = *reads;
+    *length = strcspn(*reads, "\n");
+    *reads += *length + ((*reads)[*length] == '\n');
     return true;
 }
 
-/* ---- reads in a text */
-
-/* Behind a cell at `p`, where a comma or the end follows; NULL: something else is there. */
-static const char *skip_cell(const char *p, const char *end) {
-    if (end - p < 4 || *p != '"') return NULL;
-    p = json_skip_plain(p + 1, end);
-    return end - p >= 3 && *p == '"' ? p + 1 : NULL;
-}
-
-basis_plain basis_plain_of(const char *text, size_t length) {
-    static const char begin[] = "{\"r\":[";
-    const basis_plain other = { NULL, NULL };
-    if (length < sizeof begin + 1 || memcmp(text, begin, sizeof begin - 1)) return other;
-    basis_plain all = { text + sizeof begin - 1, text + length };
-    const char *p = all.at;
-    for (bool more = *p != ']'; more; p += more) {
-        p = skip_cell(p, all.end);
-        if (!p) return other;
-        more = *p == ',';
-    }
-    return all.end - p == 2 && p[0] == ']' && p[1] == '}' ? all : other;
-}
-
-bool basis_plain_next(basis_plain *p, const char **cell, size_t *length) {
-    if (*p->at != '"') return false;
-    *cell = p->at + 1;
-    p->at = skip_cell(p->at, p->end);
-    *length = (size_t)(p->at - *cell) - 1;
-    p->at += *p->at == ',';
+bool basis_reads_are_well_formed(const char *reads) {
+    const char *cell;
+    size_t length;
+    basis_read read;
+    while (basis_next_cell(&reads, &cell, &length))
+        if (!basis_parse_cell(cell, length, &read)) return false;
     return true;
 }
 
@@ -122,28 +89,21 @@ static bool check_name(hd_value item, const char *where, size_t i, hd_error *err
     return true;
 }
 
-static bool check_texts(hd_value item, size_t count, size_t i, hd_error *error) {
-    size_t length;
-    if (!hd_value_text(array_get(item, ROW_MARK), &length) || !length)
-        return wrong(error, "nodes", i, "the mark must be a text that is not empty");
-    if (!hd_value_text(array_get(item, ROW_HASHES), &length) || length % HASH_TEXT)
-        return wrong(error, "nodes", i, "the hashes must be a text of eleven characters each");
-    if (count == ROW_PRINT) return true;
-    if (!hd_value_text(array_get(item, ROW_PRINT), &length) || !length)
-        return wrong(error, "nodes", i, "the fingerprint must be a text that is not empty");
-    if (!basis_body_is_well_formed(array_get(item, ROW_BODY)))
-        return wrong(error, "nodes", i,
-                     "the body must be an object with a list \"r\" of reads \"space/id#/path\"");
-    return true;
-}
-
 static bool check_node(hd_value item, size_t i, hd_error *error) {
-    size_t count = value_is_array(item) ? array_count(item) : 0;
-    if (count != ROW_PRINT && count != ROW_ITEMS)
+    size_t length;
+    bool texts = value_is_array(item) && array_count(item) == ROW_ITEMS;
+    for (size_t k = 0; texts && k < ROW_ITEMS; k++)
+        texts = hd_value_text(array_get(item, k), &length);
+    if (!texts)
         return wrong(error, "nodes", i,
-                     "must be [name, instance, mark, hashes] or [name, instance, mark, hashes, "
-                     "fingerprint, body]");
-    return check_name(item, "nodes", i, error) && check_texts(item, count, i, error);
+                     "must be texts: [name, instance, hashes, fingerprint, flags, reads]");
+    if (!check_name(item, "nodes", i, error)) return false;
+    if (basis_item_text(item, ROW_HASHES, &length), length % HASH_TEXT)
+        return wrong(error, "nodes", i, "the hashes must have eleven characters each");
+    if (!*basis_item_text(item, ROW_PRINT, NULL))
+        return wrong(error, "nodes", i, "the fingerprint must not be empty");
+    return basis_reads_are_well_formed(basis_item_text(item, ROW_READS, NULL)) ||
+           wrong(error, "nodes", i, "the reads must be \"space/id#/path\", one in a line");
 }
 
 static bool check_gone(hd_value item, size_t i, hd_error *error) {

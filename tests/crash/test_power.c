@@ -63,8 +63,8 @@ static hd_cell counter(hd_runtime *rt, uint64_t k) {
 static void add_row(hd_runtime *rt, uint64_t k) {
     char text[160];
     int n = snprintf(text, sizeof text,
-                     "{\"nodes\":[[\"main:p:c%d\",\"\",\"m\",\"AAAAAAAAAAAAAAAAAAAAAA\",\"f%d\","
-                     "{\"r\":[\"main/c%d#/last\",\"main/x%d\"]}]]}",
+                     "{\"nodes\":[[\"main:p:c%d\",\"\",\"AAAAAAAAAAAAAAAAAAAAAA\",\"f%d\",\"\","
+                     "\"main/c%d#/last\\nmain/x%d\"]]}",
                      (int)(k % COUNTERS), (int)k, (int)(k % COUNTERS), (int)(k % 7));
     commit *c = LIST_ENTRY(list_last(&rt->r.queued), commit, link);
     c->extra = json_read(rt->heap, text, (size_t)n, NULL);

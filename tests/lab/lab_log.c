@@ -29,7 +29,7 @@ typedef struct seen {
 } seen;
 
 typedef struct proof {
-    char name[NAME_SIZE], instance[64], mark[HD_ID_SIZE];
+    char name[NAME_SIZE], instance[64];
     bool gone;
     seen *reads;
     size_t count;
@@ -144,26 +144,23 @@ static void add_read(lab_log *log, proof *p, const basis_read *read) {
     p->reads[p->count++] = (seen){ doc_at(log, name), path, read->shape, value_absent(), 0 };
 }
 
-static void take_whole_row(lab_log *log, proof *p, hd_value row) {
-    hd_value reads = basis_reads_of(hd_value_index(row, ROW_BODY));
-    size_t count = hd_value_count(reads);
+static void take_reads(lab_log *log, proof *p, hd_value row) {
+    const char *reads = text_at(row, ROW_READS), *cell;
+    size_t length;
     forget_reads(log, p);
-    p->reads = calloc(count + 1, sizeof *p->reads);
+    p->reads = calloc(strlen(reads) + 1, sizeof *p->reads);
     if (!p->reads) lab_fail("no memory for a log");
-    snprintf(p->mark, sizeof p->mark, "%s", text_at(row, ROW_MARK));
-    for (size_t i = 0; i < count; i++) {
+    while (basis_next_cell(&reads, &cell, &length)) {
         basis_read read;
-        if (!basis_read_at(reads, i, &read)) lab_fail("%s: a read is malformed", p->name);
-        add_read(log, p, &read);
+        if (!basis_parse_cell(cell, length, &read)) lab_fail("%s: a read is malformed", p->name);
+        if (!read.output) add_read(log, p, &read);
     }
 }
 
 /* What it reads is by definition what is there now. */
 static void take_row(lab_log *log, hd_value row) {
     proof *p = proof_made(log, row);
-    if (basis_is_whole(row)) take_whole_row(log, p, row);
-    else if (p->gone || strcmp(text_at(row, ROW_MARK), p->mark)) p->gone = true;
-    if (p->gone && !basis_is_whole(row)) return;
+    take_reads(log, p, row);
     p->gone = false;
     *p->why = 0;
     for (size_t i = 0; i < p->count; i++) {
@@ -176,12 +173,12 @@ static void take_row(lab_log *log, hd_value row) {
 
 static void take_rows(lab_log *log, hd_value extra) {
     basis_extra x = basis_extra_of(extra);
-    for (size_t i = 0; i < hd_value_count(x.nodes); i++) take_row(log, array_get(x.nodes, i));
     for (size_t i = 0; i < hd_value_count(x.gone); i++) {
         hd_value row = array_get(x.gone, i);
         proof *p = proof_of(log, text_at(row, 0), text_at(row, 1));
         if (p) p->gone = true;
     }
+    for (size_t i = 0; i < hd_value_count(x.nodes); i++) take_row(log, array_get(x.nodes, i));
 }
 
 /* ---- commits */

@@ -312,7 +312,6 @@ lab_node *lab_register(lab *l, lab_spec spec) {
         .throttle_ms = spec.throttle_ms,
         .no_auto_debounce = spec.no_auto_debounce,
         .version = spec.version,
-        .mends = spec.mends,
         .run_once = spec.run_once,
     };
     n->status = hd_node_register(lab_rt(s->at), &full, &n->node);

@@ -83,7 +83,6 @@ typedef struct lab_spec {
     uint32_t debounce_ms, throttle_ms;
     uint64_t group;
     const char *version; /* default: the build */
-    bool mends;
 } lab_spec;
 
 /* Lives as long as the lab, also when the node is gone. */

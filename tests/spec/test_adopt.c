@@ -19,13 +19,12 @@ static void hears(const char *runtime) {
 }
 
 static const char *version;
-static bool mends;
 
 /* The same nodes on each, and an effect of its own. */
 static void chain(const char *runtime) {
     lab_on(l, runtime);
-    lab_add(l, .name = "double", .reads = "n n", .version = version, .mends = mends);
-    lab_add(l, .name = "plus", .reads = "double m", .version = version, .mends = mends);
+    lab_add(l, .name = "double", .reads = "n n", .version = version);
+    lab_add(l, .name = "plus", .reads = "double m", .version = version);
     lab_effect(l, runtime, "plus");
 }
 
@@ -67,13 +66,6 @@ static void what_another_has_run_is_adopted(void **state) {
     only("a");
     assert_ran(l, "double plus a");
     assert_seen(l, "a", "11");
-}
-
-/* C313: outputs that stand in a row are no reads: a node that mends them is adopted like any other. */
-static void a_node_that_mends_is_adopted(void **state) {
-    mends = true;
-    what_another_has_run_is_adopted(state);
-    mends = false;
 }
 
 /* C313: also by a node that has never run here: its reads are those of the other's run. */
@@ -302,7 +294,6 @@ static void a_running_node_goes_on(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         S(what_another_has_run_is_adopted),
-        S(a_node_that_mends_is_adopted),
         S(a_node_that_never_ran_is_adopted),
         S(another_code_is_not_adopted),
         S(a_replaced_row_is_written_again),

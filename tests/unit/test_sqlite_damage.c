@@ -70,11 +70,11 @@ static void write_first_half(void) {
     write_cell("other/b", "\"text\"");
     write_large("main/large");
     set_kind("main/a");
-    keep("{\"nodes\":[[\"main:p:x\",\"\",\"m\",\"AAAAAAAAAAABBBBBBBBBBB\",\"f\","
-         "{\"r\":[\"main/a#/x\",\"main/gone\"]}],"
-         "[\"main:p:y\",\"user:ann\",\"m\",\"AAAAAAAAAAABBBBBBBBBBB\",\"f\","
-         "{\"r\":[\"main@user/mine\",\"?other/b\"],\"seen\":{\"other\":1}}],"
-         "[\"main:q:z\",\"\",\"m\",\"AAAAAAAAAAA\",\"f\",{\"r\":[\"main/large\"]}]]}");
+    keep("{\"nodes\":[[\"main:p:x\",\"\",\"AAAAAAAAAAABBBBBBBBBBB\",\"f\",\"\","
+         "\"main/a#/x\\nmain/gone\"],"
+         "[\"main:p:y\",\"user:ann\",\"AAAAAAAAAAABBBBBBBBBBB\",\"f\",\"d\","
+         "\"main@user/mine\\n?other/b\"],"
+         "[\"main:q:z\",\"\",\"AAAAAAAAAAA\",\"f\",\"\",\"main/large\"]]}");
 }
 
 /* The second half stands in the log behind the checkpoint. */
@@ -92,8 +92,9 @@ static lab_disk *make_file(void) {
     assert_int_equal(open_store(disk, false), HD_OK);
     write_cell("main/a#/x", "2");
     write_cell("main/gone", "3");
-    keep("{\"nodes\":[[\"main:p:x\",\"\",\"m\",\"CCCCCCCCCCCDDDDDDDDDDD\"],"
-         "[\"main:n:n\",\"\",\"m\",\"AAAAAAAAAAA\",\"g\",{\"r\":[\"main/a\"]}]]}");
+    keep("{\"nodes\":[[\"main:p:x\",\"\",\"CCCCCCCCCCCDDDDDDDDDDD\",\"f\",\"\","
+         "\"main/a#/x\\nmain/gone\"],"
+         "[\"main:n:n\",\"\",\"AAAAAAAAAAA\",\"g\",\"\",\"main/a\"]]}");
     lab_disk *left = lab_disk_clone(disk); /* as a killed program leaves it: with its tail */
     hd_close(rt);
     lab_disk_free(disk);

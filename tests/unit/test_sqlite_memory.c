@@ -56,8 +56,8 @@ static void count_ok(hd_status status, void *ctx) {
 static void add_row(hd_runtime *rt, int i) {
     char text[200];
     int n = snprintf(text, sizeof text,
-                     "{\"nodes\":[[\"main:p:n%d\",\"\",\"m\",\"AAAAAAAAAAABBBBBBBBBBB\",\"f\",{"
-                     "\"r\":[\"main/list\",\"main/x%d\"]}]],"
+                     "{\"nodes\":[[\"main:p:n%d\",\"\",\"AAAAAAAAAAABBBBBBBBBBB\",\"f\",\"\","
+                     "\"main/list\\nmain/x%d\"]],"
                      "\"gone\":[[\"main:p:n%d\",\"\"]]}",
                      i % 3, i, (i + 1) % 3);
     list_node *last = list_last(&rt->r.queued);

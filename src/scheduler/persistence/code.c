@@ -180,7 +180,6 @@ hd_value fingerprint_of(scheduler *s, node_id id, const hd_node_spec *spec, cons
     runtime_place(s->rt, spec->output, &schema);
     put_schema(&w, schema);
     for (size_t i = 0; i < spec->read_count; i++) put_cell(&w, 'r', spec->reads[i]);
-    if (spec->mends) put_text(&w, "mends"); /* rows of earlier versions do not have its outputs */
     if (w.status) return value_failed(w.status);
     id_of_text(s->persistence->text.items, s->persistence->text.count, print);
     return text_string(s->r->heap, print, PRINT_LENGTH);

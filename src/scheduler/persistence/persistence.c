@@ -25,30 +25,23 @@ hd_status persistence_init(scheduler *s) {
     if (!p) return HD_NOMEM;
     table_init(&p->piece_names, s->env);
     table_init(&p->names, s->env);
-    table_init(&p->gone_names, s->env);
     for (int i = 0; i <= HD_SCOPE_SESSION; i++) p->instances[i] = value_absent();
     s->persistence = p;
     p->wanted = s->r->authority->ops->wants_derived(s->r->authority);
     s->r->observer.keep = rows_keep;
     s->r->observer.refused = rows_refused;
     s->r->observer.observed = adopt_observed;
-    p->arrived = s->r->observer.arrived;
-    s->r->observer.arrived = resume_arrived;
     s->leaving = on_leaving;
     return HD_OK;
 }
 
 static kept_node without_name(void) {
-    return (kept_node){ .name = value_absent(),
-                        .print = value_absent(),
-                        .mark = value_absent(),
-                        .hashes = value_absent() };
+    return (kept_node){ .name = value_absent(), .print = value_absent(), .hashes = value_absent() };
 }
 
 static void kept_clear(kept_node *k) {
     value_unref(k->name);
     value_unref(k->print);
-    value_unref(k->mark);
     value_unref(k->hashes);
     *k = without_name();
 }
@@ -57,14 +50,13 @@ void persistence_fini(scheduler *s) {
     persistence *p = s->persistence;
     if (!p) return;
     s->r->observer.observed = NULL;
-    s->r->observer.arrived = p->arrived;
     for (uint32_t i = 0; i < p->nodes.count; i++) kept_clear(&p->nodes.items[i]);
     for (uint32_t i = 0; i < p->pieces.count; i++) {
         resume_free(s, &p->pieces.items[i]);
         value_unref(p->pieces.items[i].name);
     }
     for (int i = 0; i <= HD_SCOPE_SESSION; i++) value_unref(p->instances[i]);
-    gone_clear(s);
+    rows_forget_deletions(s);
     vec_fini(s->env, &p->nodes);
     vec_fini(s->env, &p->pieces);
     vec_fini(s->env, &p->due);
@@ -76,7 +68,6 @@ void persistence_fini(scheduler *s) {
     vec_fini(s->env, &p->gone);
     table_fini(&p->piece_names);
     table_fini(&p->names);
-    table_fini(&p->gone_names);
     env_free(s->env, p, sizeof *p);
     s->persistence = NULL;
 }
@@ -104,13 +95,21 @@ void persistence_due(scheduler *s, node_id id) {
     persistence_count_due(s);
 }
 
+/* The row has hashes of all outputs, also of those that the run did not write. If one cannot be loaded now,
+ * there is no row until it has arrived. */
+static void load_outputs(scheduler *s, node_id id) {
+    for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0; i++)
+        if (!(out & WRITER_ENVELOPE) && !(doc_of(s, out)->doc.flags & DOC_KNOWN))
+            (void)replica_load(s->r, place_at(&s->r->places, out)->root);
+}
+
 /* NODE_NOTED is cleared: until its row is written, further runs need not be noted. */
 void persistence_ran_slow(scheduler *s, node_id id) {
     kept_node *k = kept_of(s, id);
     node_of(s, id)->flags &= ~(uint32_t)NODE_NOTED;
-    if (k->flags & KEPT_FAILED) k->flags |= KEPT_CHANGED;
-    k->flags &= (uint16_t) ~(KEPT_FAILED | KEPT_REPLACED);
-    k->flags |= KEPT_RAN;
+    if (k->flags & KEPT_FAILED) k->flags |= KEPT_AGAIN;
+    k->flags &= (uint16_t)~KEPT_FAILED;
+    load_outputs(s, id);
     persistence_due(s, id);
 }
 
@@ -119,12 +118,15 @@ void persistence_failed(scheduler *s, node_id id) {
     if (!s->persistence || !kept_has_name(kept_of(s, id))) return;
     kept_node *k = kept_of(s, id);
     if (k->flags & KEPT_CREATES) return;
-    k->flags |= KEPT_FAILED | KEPT_CHANGED;
+    k->flags |= KEPT_FAILED | KEPT_AGAIN;
     if (s->persistence->wanted) node_of(s, id)->flags |= NODE_NOTED;
 }
 
 void persistence_reads_changed(scheduler *s, node_id id) {
-    if (s->persistence) kept_of(s, id)->flags |= KEPT_CHANGED;
+    if (!s->persistence) return;
+    kept_node *k = kept_of(s, id);
+    value_unref(k->hashes);
+    k->hashes = value_absent();
 }
 
 void persistence_wrote(scheduler *s, node_id id, uint64_t local_seq) {
@@ -137,7 +139,7 @@ void persistence_creates(scheduler *s, node_id id) {
     if (k->flags & KEPT_CREATES) return;
     k->flags |= KEPT_CREATES;
     node_of(s, id)->flags &= ~(uint32_t)NODE_NOTED;
-    if ((k->flags & KEPT_ROW) && kept_has_name(k)) gone_add_node(s, id);
+    if ((k->flags & KEPT_ROW) && kept_has_name(k)) rows_delete_of(s, id);
     k->flags &= (uint16_t)~KEPT_ROW;
 }
 
@@ -184,7 +186,6 @@ static void due_all(scheduler *s, bool resumed_too) {
         if (n->flags & not_yet) {
             node_of(s, id)->flags |= NODE_NOTED;
         } else if (!(n->flags & NODE_NOTED)) {
-            if (!(n->flags & NODE_RESUMED)) k->flags |= KEPT_RAN;
             persistence_due(s, id);
         }
     }
@@ -337,7 +338,7 @@ static hd_status name_node(scheduler *s, node_id id, const hd_node_spec *spec, c
     }
     k->name = text;
     k->print = print;
-    k->flags = (uint16_t)(KEPT_CHANGED | (spec->mends ? KEPT_MENDS : 0));
+    k->flags = 0;
     s->persistence->pieces.items[k->piece].nodes++;
     return HD_OK;
 }
@@ -357,25 +358,15 @@ hd_status persistence_registered(scheduler *s, node_id id, const hd_node_spec *s
     return status;
 }
 
-/* Whether the row in the store does not belong to the present outputs: the node has run since it was
- * written. */
-static bool is_outdated(const scheduler *s, node_id id) {
-    const kept_node *k = kept_of(s, id);
-    bool ran = !(node_of(s, id)->flags & (NODE_NEVER_RAN | NODE_RESUMED));
-    bool written = (k->flags & KEPT_ROW) && !(k->flags & (KEPT_RAN | KEPT_CHANGED));
-    if (!ran || (k->flags & KEPT_CREATES)) return false;
-    return s->persistence->wanted ? !written : (k->flags & KEPT_ROW) != 0;
-}
-
 /* A node is removed: its row is deleted, unless its piece stops (it may be started again). */
 static void on_leaving(scheduler *s, node_id id) {
     persistence *p = s->persistence;
     if (!p || id >= p->nodes.count) return;
     kept_node *k = kept_of(s, id);
     if (!kept_has_name(k)) return;
-    if (p->stopping ? is_outdated(s, id) : (k->flags & KEPT_ROW) != 0) gone_add_node(s, id);
     size_t length;
-    if ((k->flags & KEPT_GATES) && !p->stopping) gone_add(s, kept_name(k, &length), BASIS_GATES);
+    if ((k->flags & KEPT_ROW) && !p->stopping) rows_delete_of(s, id);
+    if ((k->flags & KEPT_GATES) && !p->stopping) rows_delete(s, kept_name(k, &length), BASIS_GATES);
     kept_piece *of = &p->pieces.items[k->piece];
     assert(of->nodes);
     if (--of->nodes == 0) {

@@ -1,22 +1,27 @@
 /* persistence.h -- rows: what the store keeps of nodes, and how a restart uses it (spec 9; docs/RESUME.md).
  *
- * A computation with a durable name has a *row* in the store: which code it was, what it read, and a
- * hash of what it found there (store/basis.h). A restart registers the node, finds the row, puts the
- * reads into the index and calls the node clean, without loading a document. Only documents that have
- * changed since the row was written are loaded, and what the node would read there now is compared.
+ * A computation with a durable name has a *row* in the store: which code it was, what it read and wrote,
+ * and hashes of what it found there (store/basis.h). A row is true by value: whenever the reads and the
+ * outputs have these hashes, a run would change nothing. So a row may be written late, or not at all, and
+ * may be taken up at any time by any runtime with the same code; a node without a row runs, and that is all.
  *
- *     run --> due --> seal: claims + row --> store           (rows.c, match.c)
- *     register --> resume set of its piece --> reads, clean  (resume.c, set.c, reads.c)
- *     another runtime's seal --> reads, clean                (adopt.c)
- *     first run --> metadata of its outputs: the piece       (origin.c)
+ * A restart registers the node, finds the row, puts the reads into the index and calls the node clean,
+ * without loading a document. Documents that have changed since the row was written, and no others, are
+ * loaded, and what the node would find there now is compared.
+ *
+ *     run --> due --> seal: row + claims --> store                 (persistence.c, rows.c, match.c)
+ *     register --> resume set of its piece --> reads, clean        (set.c, resume.c, reads.c)
+ *     another runtime's commit --> reads, clean                    (adopt.c)
+ *     first run --> metadata of its outputs: the piece             (origin.c)
  *
  * Names (name.c): "space:piece:path", a child's below its parent's with a '/'. A node that was
  * registered on the runtime itself belongs to the piece `main` of its output's space. Without a name, or
  * below a node without one, nothing is kept. Effects have no row of what they read: they run once after
  * a restart. Nor has a node whose run creates others: it runs to create them again, and they do not run.
- * Nor one that reads or writes volatile documents. Gates that the program sets have a row of their own.
+ * Nor has a node that reads or writes volatile documents. Gates that the program sets have a row of their
+ * own.
  *
- * Off, and free, where the store dies with the runtime. */
+ * s->persistence is NULL where the store ends with the runtime: there rows would be of no use. */
 #ifndef SCHEDULER_PERSISTENCE_H
 #define SCHEDULER_PERSISTENCE_H
 
@@ -24,38 +29,30 @@
 #include "scheduler/registry.h"
 #include "store/basis_hash.h"
 
-#define FINGERPRINT_FORMAT "2" /* another one: nothing kept before is taken up */
+#define FINGERPRINT_FORMAT "3" /* rows with another format in their fingerprint are not taken up */
 
 enum {
-    KEPT_DUE = 1,      /* in the list of nodes to keep */
-    KEPT_ROW = 2,      /* the store has, or has been sent, a row */
-    KEPT_CHANGED = 4,  /* the row must be written as a whole: code, reads or outcome have changed */
-    KEPT_RAN = 8,      /* it has run since its hashes were made */
-    KEPT_FAILED = 16,  /* its last run failed */
-    KEPT_CREATES = 32, /* it has no row of what it reads: an effect, or its runs create nodes */
-    KEPT_TAKEN = 64,   /* scratch of a seal: its row is in there */
-    KEPT_DERIVED = 128, /* as in the row: it reads what other pieces write */
-    KEPT_MENDS = 256, /* its outputs stand in the row: it holds only while they are what it wrote */
-    KEPT_GATES = 512, /* the program has set its gates: they have a row */
-    KEPT_AGED = 1024, /* documents that it reads have changed since, elsewhere: renew the row */
-    KEPT_SAME = 2048, /* scratch of a seal: the row in the store is still right */
-    KEPT_UNSURE = 4096,  /* taken for clean until documents arrive that its row is compared with */
-    KEPT_REPLACED = 8192 /* another version has written its outputs since its last run: no row */
+    KEPT_DUE = 1,      /* in persistence.due */
+    KEPT_ROW = 2,      /* the store has, or has been sent, a row of it */
+    KEPT_AGAIN = 4,    /* its next row is written even if the hashes are those of the last one */
+    KEPT_FAILED = 8,   /* its last run failed */
+    KEPT_CREATES = 16, /* it has no row of what it reads: an effect, or its runs create nodes */
+    KEPT_DERIVED = 32, /* as in the row: it reads what other pieces write */
+    KEPT_GATES = 64,   /* the program has set its gates: they have a row */
+    KEPT_TAKEN = 128,  /* scratch of a seal: its row is in there */
+    KEPT_SAME = 256    /* scratch of a seal: the row in the store is still right */
 };
 
 /* Beside each node. Values are owned. */
 typedef struct kept_node {
     hd_value name;     /* a string; absent: the node has no durable name */
     hd_value print;    /* its fingerprint, a string */
-    hd_value mark;     /* of its row; absent: it has none */
-    hd_value hashes;   /* the same */
+    hd_value hashes;   /* of its last row; absent: its reads have changed since, or it has none */
     uint64_t rev;      /* the replica's, as of which the hashes are right */
-    uint64_t sent_in;  /* local seq of the commit that carried its row last */
-    uint64_t full_in;  /* local seq of the commit that carried the whole row last */
     uint64_t wrote_in; /* local seq of its own last commit: until its verdict no row is written */
     uint32_t piece;    /* index into persistence.pieces */
-    uint16_t flags;
-    uint8_t narrow; /* of the instance: hd_scope; 0 is HD_SCOPE_SPACE */
+    uint16_t flags;    /* KEPT_ */
+    uint8_t narrow;    /* of the instance: hd_scope; 0 is HD_SCOPE_SPACE */
 } kept_node;
 
 struct resume_set;
@@ -78,17 +75,15 @@ typedef struct persistence {
     VEC(node_id) gated;   /* whose gates are to be stored */
     VEC(node_id) unasked; /* resumed nodes for which ask_for_writers has not been called */
     VEC(node_id) unsaid;  /* nodes whose outputs' metadata does not name their piece yet */
-    VEC(hd_value) gone;   /* rows to be deleted: [name, instance], owned */
-    table gone_names;
+    VEC(hd_value) gone;   /* rows that the next seal deletes: [name, instance], owned */
     hd_value instances[HD_SCOPE_SESSION + 1]; /* texts, owned; absent: not asked for yet */
     uint64_t due_at; /* when rows that are due are sealed alone, if no seal takes them; 0: not */
     uint64_t refused_at; /* the replica's revision when a seal was refused last; 0: never */
-    void (*arrived)(void *ctx, place_id doc, hd_status status); /* the observer before this one */
-    bool wanted;        /* rows are written while the runtime runs; else when it closes */
-    bool lost;          /* there was no memory to note that a node is due: look at all nodes */
-    uint32_t stopping;  /* pieces; not 0: nodes that are removed now keep their rows */
-    VEC(uint32_t) keys; /* scratch: a node's reads */
-    VEC(char) text;     /* scratch of fingerprints and marks */
+    bool wanted;         /* rows are written while the runtime runs; else when it closes */
+    bool lost;           /* there was no memory to note that a node is due: look at all nodes */
+    uint32_t stopping;   /* pieces; not 0: nodes that are removed now keep their rows */
+    VEC(uint32_t) keys;  /* scratch of match_keys */
+    VEC(char) text;      /* scratch: a fingerprint, or the reads of a row */
     uintptr_t code_from, code_size; /* the module of the last function asked about (code.c) */
     char build[HD_ID_SIZE];         /* its build */
     char build_mark[12];            /* the beginning of `build` */
@@ -187,50 +182,40 @@ const char *persistence_build_of(scheduler *s, const void *fn);
 /* Enough of it to tell builds apart, for stamps; NULL: nothing outlives the runtime. */
 const char *persistence_mark_of(scheduler *s, const void *fn);
 
-/* match.c: hashes of what reads find now. */
-/* The node's reads, and its outputs if it mends them, as they stand in its row; borrowed: scratch. NULL:
- * no memory. */
+/* match.c: hashes of what a node's keys find now. The keys of a row are the node's reads and, behind them,
+ * its outputs (not its envelopes: other nodes may write there as well). */
+/* Borrowed: scratch. NULL: no memory. */
 const uint32_t *match_keys(scheduler *s, node_id id, uint32_t *count);
-/* Hashes of the slots in `mask`, of `count` reads; returns how many slots there are. Their documents
- * must be known. */
-uint32_t match_hash(const scheduler *s, const uint32_t *keys, uint32_t count, uint32_t mask,
-                    uint64_t out[SLOTS]);
-/* Whether the reads in the slots of `mask` find what the hashes of a row say. Loads their documents. */
-typedef enum match {
-    MATCH_NO, /* or one cannot be loaded */
-    MATCH_YES,
-    MATCH_LATER /* some of them will arrive */
-} match;
-match match_reads(scheduler *s, const uint32_t *keys, uint32_t count, uint32_t mask,
-                  const char *hashes);
-/* Of slots all of whose documents are known here: those in which the hashes differ. */
-uint32_t match_differing(const scheduler *s, const uint32_t *keys, uint32_t count,
-                         const char *hashes);
+/* The slots of keys whose place has changed after `rev`. */
+uint32_t match_changed(const scheduler *s, const uint32_t *keys, uint32_t count, uint64_t rev);
 /* The slots all of whose documents are known here. */
 uint32_t match_known(const scheduler *s, const uint32_t *keys, uint32_t count);
+/* Hashes of the slots in `mask`; returns how many slots there are. Their documents must be known. */
+uint32_t match_hash(const scheduler *s, const uint32_t *keys, uint32_t count, uint32_t mask,
+                    uint64_t out[SLOTS]);
+/* The slots of `mask` whose hashes differ from those of a row; all, if the row has another number of slots.
+ * Their documents must be known. */
+uint32_t match_differing(const scheduler *s, const uint32_t *keys, uint32_t count, uint32_t mask,
+                         const char *hashes);
+/* Whether the keys in the slots of `mask` find what the hashes of a row say. Loads their documents; false
+ * also if one cannot be loaded now. */
+bool match_row(scheduler *s, const uint32_t *keys, uint32_t count, uint32_t mask,
+               const char *hashes);
 
 /* rows.c: what the store asks at a seal; see observer in store/replica.h. */
 hd_status rows_keep(void *ctx, struct commit *c);
 void rows_refused(void *ctx, const struct commit *c);
 /* The text of an instance, borrowed; absent: no memory. */
 hd_value rows_instance(scheduler *s, hd_scope scope);
-/* What the node's own commit, about to be made, must say of its row; owned, absent: nothing. HD_NOMEM. */
-hd_status rows_outrun(scheduler *s, node_id id, hd_value *extra);
 /* Whether a row of the node could be written now. */
 bool rows_can_keep(const scheduler *s, node_id id);
 /* Nodes of the piece (UINT32_MAX: all) are due whose row holds, and whose documents have changed since. */
 void rows_renew(scheduler *s, uint32_t piece);
-
-/* gone.c */
 /* The next seal deletes the row. Without memory the row stays: it has no effect while its node is not
  * registered. */
-void gone_add(scheduler *s, const char *name, const char *instance);
-void gone_add_node(scheduler *s, node_id id);
-/* The node has a row again: it is not deleted. */
-void gone_take_back(scheduler *s, hd_value name, hd_value instance);
-/* Whether the row is to be deleted. */
-bool gone_is(const scheduler *s, const char *name, const char *instance);
-void gone_clear(scheduler *s);
+void rows_delete(scheduler *s, const char *name, const char *instance);
+void rows_delete_of(scheduler *s, node_id id);
+void rows_forget_deletions(scheduler *s);
 
 /* adopt.c: another runtime's rows; see observer in store/replica.h. */
 void adopt_observed(void *ctx, hd_value extra, hd_value seqs);
@@ -251,64 +236,71 @@ bool origin_reads_others(const scheduler *s, node_id id);
  * *output: it is no read, but what the node writes. */
 hd_status reads_parse(scheduler *s, const char *text, size_t length, uint32_t *home, uint32_t *out,
                       bool *output);
-/* "space/id#/path", owned; failed: HD_LIMIT if it cannot be written down. */
-hd_value reads_print(scheduler *s, uint32_t key, bool output);
+/* Appends the cell "space/id#/path", as a line, to persistence.text. HD_NOMEM; HD_LIMIT: it cannot be written
+ * down. */
+hd_status reads_print(scheduler *s, uint32_t key, bool output);
 
 /* set.c: the rows of a piece, when its first node is registered. */
+enum { SCOPE_GATES = HD_SCOPE_HERE }; /* set_row.scope of a row of the instance "gates" */
+
 typedef struct set_row {
-    uint32_t name, print, mark, hashes; /* in resume_set.text, each with its NUL */
-    uint32_t first_read, reads;         /* in resume_set.reads */
-    uint32_t outputs;                   /* the last of these are not read but written */
-    uint64_t sent_in;                   /* the own commit that carries it; 0: it is in the store */
-    hd_value seqs;                      /* as of; owned */
-    uint8_t scope;                      /* of its instance: hd_scope */
-    bool claimed;
+    uint32_t name, print, hashes;      /* in resume_set.text, each with its NUL */
+    uint32_t first_key, keys, outputs; /* in resume_set.keys; the last are not read but written */
+    uint32_t debounce_ms, throttle_ms; /* of SCOPE_GATES */
+    hd_value seqs;        /* as of; owned. Absent: it is in an own commit without a verdict */
+    uint8_t scope;        /* of its instance: hd_scope, or SCOPE_GATES */
+    bool claimed;         /* its node has been registered, or the row is to be deleted */
     bool derived, failed; /* as its body says */
 } set_row;
 
-/* Gates that the program had set. */
-typedef struct gate_row {
-    uint32_t name;
-    uint32_t debounce_ms, throttle_ms;
-} gate_row;
+/* A document that has changed. */
+typedef struct set_change {
+    place_id doc;
+    uint64_t seq; /* its last; UINT64_MAX: not known */
+} set_change;
 
 struct resume_set {
-    VEC(set_row) rows;   /* in order of name, each name once */
-    VEC(gate_row) gates; /* in order of name */
+    VEC(set_row) rows; /* in order of name; of a name the gates first, and at most one other */
     VEC(char) text;
-    VEC(uint32_t) reads;   /* keys, with a reference to each place */
-    VEC(uint32_t) rows_of; /* by read: its row; only while it is being made */
-    VEC(uint8_t) changed;  /* by read: its document has changed since; empty: none has */
-    table by_doc;          /* document -> read; only while it is being made */
-    uint64_t rev;          /* the replica's, when this was made */
+    VEC(uint32_t) keys; /* with a reference to each place */
+    VEC(set_change) changes;
+    table by_doc; /* document -> index into changes; a document may stand there twice */
+    uint64_t rev; /* the replica's, when this was made */
     uint32_t unclaimed;
     uint32_t next;    /* behind the row that was found last */
     hd_status status; /* while it is being made */
 };
 typedef struct resume_set resume_set;
 
-/* What the store knows of a piece, and what this runtime has sent and not heard of yet. NULL: nothing. */
+/* What the store has of a piece, and what own commits without a verdict say of it. NULL: nothing. */
 resume_set *set_make(scheduler *s, const char *piece);
+/* One row, as it stands in an extra. NULL: it cannot be read, or is not this principal's. */
+resume_set *set_of_item(scheduler *s, hd_value item);
 void set_free(scheduler *s, resume_set *set);
 static inline const char *set_text(const resume_set *set, uint32_t at) {
+    assert(at < set->text.count);
     return &set->text.items[at];
 }
-/* The row or the gates of a name; NULL: there are none. */
-set_row *set_find(resume_set *set, const char *name);
-const gate_row *set_find_gate(const resume_set *set, const char *name);
-/* The first row whose name is not before this. */
+static inline const uint32_t *set_keys(const resume_set *set, const set_row *of) {
+    assert(of->first_key + of->keys <= set->keys.count && of->outputs <= of->keys);
+    return set->keys.items ? &set->keys.items[of->first_key] : NULL;
+}
+/* The index of the first row of a name; TABLE_NONE: there is none. */
+uint32_t set_find(resume_set *set, const char *name);
+bool set_is_named(const resume_set *set, uint32_t i, const char *name);
+/* The index of the first row whose name is not before this. */
 uint32_t set_first_at_or_after(const resume_set *set, const char *name);
-/* Whether a run now would find what the row's run found. Loads documents that have changed: *looked if
- * there were any. */
-match set_match(scheduler *s, const resume_set *set, const set_row *row, bool *looked);
+/* The slots of a row whose documents may have changed since it was written: these must be compared. */
+uint32_t set_changed_slots(const scheduler *s, const resume_set *set, const set_row *row);
 
 /* resume.c */
 /* The node has its reads without a run: if pieces write some of them, those are opened when it is
  * live. */
 hd_status resume_ask_later(scheduler *s, node_id id);
 hd_status resume_take(scheduler *s, node_id id);
-/* See observer in store/replica.h: rows that could not be compared are, now. */
-void resume_arrived(void *ctx, place_id doc, hd_status status);
+/* Gives the node the reads and hashes of its row, and if the row holds calls it clean. HD_NOMEM. */
+hd_status resume_install(scheduler *s, node_id id, const resume_set *set, const set_row *row,
+                         bool holds);
 void resume_free(scheduler *s, kept_piece *of);
 /* Deletes the rows whose name begins with `prefix` and that no node has taken up. */
 void resume_drop_below(scheduler *s, kept_piece *of, const char *prefix);

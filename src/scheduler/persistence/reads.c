@@ -72,25 +72,28 @@ static bool can_be_told(const doc_home *h, const struct key *id) {
     return !strchr("~=?", *key_bytes(h->space));
 }
 
-hd_value reads_print(scheduler *s, uint32_t key, bool output) {
+hd_status reads_print(scheduler *s, uint32_t key, bool output) {
     static const char *const suffix[] = { "", "", "@user", "@session" };
     char out[CELL_SIZE];
+    persistence *p = s->persistence;
     const places *ps = &s->r->places;
-    place_id at = key & KEY_PLACE;
-    const place *doc = doc_of(s, at);
+    const place *doc = doc_of(s, key & KEY_PLACE);
     const doc_home *h = &ps->homes.items[doc->doc.home];
-    if (!can_be_told(h, doc->doc.id)) return value_failed(HD_LIMIT);
+    const char *how = output ? "=" : key & KEY_SHAPE ? "~" : "";
+    if (!can_be_told(h, doc->doc.id)) return HD_LIMIT;
     int n =
-        snprintf(out, CELL_SIZE, "%s%s%s%s/%s%s", key & KEY_NO_CLAIM ? "?" : "",
-                 output            ? "="
-                 : key & KEY_SHAPE ? "~"
-                                   : "",
+        snprintf(out, CELL_SIZE, "%s%s%s%s/%s%s", key & KEY_NO_CLAIM ? "?" : "", how,
                  key_bytes(h->space), suffix[h->scope], key_bytes(doc->doc.id), h->meta ? "!" : "");
     size_t length = n < 0 ? CELL_SIZE : (size_t)n;
-    hd_path path = place_path(ps, at);
+    hd_path path = place_path(ps, key & KEY_PLACE);
     if (path != HD_PATH_ROOT && length + 1 < CELL_SIZE) {
         out[length++] = '#';
         length += hd_path_print(s->r->heap, path, out + length, CELL_SIZE - length);
     }
-    return length < CELL_SIZE ? text_string(s->r->heap, out, length) : value_failed(HD_LIMIT);
+    if (length + 1 >= CELL_SIZE || memchr(out, '\n', length)) return HD_LIMIT;
+    if (!vec_room(s->env, &p->text, length + 1)) return HD_NOMEM;
+    out[length++] = '\n';
+    memcpy(p->text.items + p->text.count, out, length);
+    p->text.count += (uint32_t)length;
+    return HD_OK;
 }

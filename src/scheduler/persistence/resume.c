@@ -12,30 +12,32 @@ void resume_free(scheduler *s, kept_piece *of) {
     of->set = NULL;
 }
 
-/* The set goes when every row has been taken up, or dropped; gates are asked for by nodes that have no
- * row, too. */
+/* The set is freed when every row has been taken up, or is to be deleted. */
 static void free_if_used(scheduler *s, kept_piece *of) {
-    if (!of->set->unclaimed && !of->set->gates.count) resume_free(s, of);
+    if (!of->set->unclaimed) resume_free(s, of);
+}
+
+static void mark_claimed(resume_set *set, set_row *row) {
+    assert(!row->claimed && set->unclaimed);
+    row->claimed = true;
+    set->unclaimed--;
 }
 
 /* ---- rows that no node will take up */
 
-static const char *instance_text(scheduler *s, hd_scope scope) {
-    size_t length;
-    hd_value instance = rows_instance(s, scope);
-    return value_exists(instance) ? text_of(instance, &length) : NULL;
-}
-
 static void drop_row(scheduler *s, resume_set *set, set_row *row) {
-    const char *instance = instance_text(s, (hd_scope)row->scope);
-    assert(!row->claimed && set->unclaimed);
-    row->claimed = true;
-    set->unclaimed--;
-    if (instance) gone_add(s, set_text(set, row->name), instance);
+    const char *instance = BASIS_GATES;
+    size_t length;
+    mark_claimed(set, row);
+    if (row->scope != SCOPE_GATES) {
+        hd_value text = rows_instance(s, (hd_scope)row->scope);
+        instance = value_exists(text) ? text_of(text, &length) : NULL;
+    }
+    if (instance) rows_delete(s, set_text(set, row->name), instance);
 }
 
 static bool drop_told(void *ctx, const basis_row *row) {
-    gone_add(ctx, row->name, row->instance);
+    rows_delete(ctx, row->name, row->instance);
     return true;
 }
 
@@ -48,7 +50,7 @@ static void drop_sent(scheduler *s, const list *commits, const char *piece) {
             size_t length;
             const char *name = basis_item_text(it.value, ROW_NAME, &length);
             if (basis_piece_length(name, length) == wanted && !memcmp(name, piece, wanted))
-                gone_add(s, name, basis_item_text(it.value, ROW_INSTANCE, NULL));
+                rows_delete(s, name, basis_item_text(it.value, ROW_INSTANCE, NULL));
         }
     }
 }
@@ -95,7 +97,7 @@ hd_status resume_ask_later(scheduler *s, node_id id) {
 }
 
 /* What the program has set counts more than what the node was registered with. */
-static void restore_gates(scheduler *s, node_id id, const gate_row *row) {
+static void restore_gates(scheduler *s, node_id id, const set_row *row) {
     cold *c = registry_cold(s, id);
     if (!c) return;
     kept_of(s, id)->flags |= KEPT_GATES;
@@ -104,139 +106,109 @@ static void restore_gates(scheduler *s, node_id id, const gate_row *row) {
     if (row->debounce_ms || row->throttle_ms) node_of(s, id)->flags |= NODE_GATED;
 }
 
-static hd_status take_texts(scheduler *s, kept_node *k, const resume_set *set, const set_row *row) {
-    const char *mark = set_text(set, row->mark), *hashes = set_text(set, row->hashes);
-    assert(value_is_absent(k->mark) && value_is_absent(k->hashes));
-    hd_value made = text_string(s->r->heap, mark, strlen(mark));
-    if (value_is_failed(made)) return HD_NOMEM;
-    k->mark = made;
-    made = text_string(s->r->heap, hashes, strlen(hashes));
-    if (value_is_failed(made)) return HD_NOMEM;
-    k->hashes = made;
-    return HD_OK;
-}
-
-/* What was found changed causes the first run here (section 10): the reads in slots that differ. */
-static void note_causes(scheduler *s, node_id id, const uint32_t *keys, uint32_t count,
-                        const char *hashes) {
-    uint32_t reads = node_of(s, id)->read_count;
-    uint32_t differing = match_differing(s, keys, count, hashes);
+/* The keys in slots that differ cause the first run here (section 10). An output that differs is no cause. */
+static void note_causes(scheduler *s, node_id id, const resume_set *set, const set_row *row) {
+    const uint32_t *keys = set_keys(set, row);
+    uint32_t differing = match_differing(s, keys, row->keys, match_known(s, keys, row->keys),
+                                         set_text(set, row->hashes));
     slots of = { 0 };
-    for (uint32_t i = 0; i < reads && i < count; i++) {
+    for (uint32_t i = 0; i < row->keys - row->outputs; i++) {
         uint32_t slot = slots_take(&of, place_at(&s->r->places, keys[i] & KEY_PLACE)->root);
         if (differing >> slot & 1) causes_add(s, id, keys[i] & KEY_PLACE);
     }
 }
 
-/* The next run makes all of them anew. */
-static void forget_hashes(kept_node *k) {
+static hd_status take_hashes(scheduler *s, kept_node *k, const char *hashes) {
+    hd_value made = text_string(s->r->heap, hashes, strlen(hashes));
+    if (value_is_failed(made)) return HD_NOMEM;
     value_unref(k->hashes);
-    k->hashes = value_absent();
+    k->hashes = made;
+    return HD_OK;
 }
 
-/* Where documents arrive late (authority.late), a node whose row cannot be compared yet is taken for clean:
- * what was made of the old state stays, and is seen, until it is known that it must be made anew. */
-static hd_status install(scheduler *s, node_id id, const resume_set *set, const set_row *row) {
+hd_status resume_install(scheduler *s, node_id id, const resume_set *set, const set_row *row,
+                         bool holds) {
     kept_node *k = kept_of(s, id);
     node *n = node_of(s, id);
-    const uint32_t *keys = set->reads.items ? &set->reads.items[row->first_read] : NULL;
-    hd_status status = graph_apply_reads(&s->graph, id, keys, row->reads - row->outputs);
-    if (!status) status = take_texts(s, k, set, row);
+    assert(node_is_invalid(&s->graph, n) && !(k->flags & KEPT_CREATES));
+    hd_status status =
+        graph_apply_reads(&s->graph, id, set_keys(set, row), row->keys - row->outputs);
+    if (!status && row->derived) status = resume_ask_later(s, id);
+    if (!status && holds) status = take_hashes(s, k, set_text(set, row->hashes));
+    if (!status && holds) status = graph_mark_clean(&s->graph, id);
     if (status) return status;
     n->flags &= ~(uint32_t)NODE_NEVER_RAN;
     n->flags |= NODE_RESUMED;
-    n->ran_rev = k->rev = set->rev;
-    k->sent_in = k->full_in = row->sent_in;
-    k->flags &= KEPT_MENDS | KEPT_GATES;
+    n->ran_rev = k->rev = holds ? s->r->rev : set->rev;
+    k->narrow = row->scope;
+    k->flags &= (uint16_t) ~(KEPT_AGAIN | KEPT_FAILED | KEPT_DERIVED);
     k->flags |=
         (uint16_t)(KEPT_ROW | (row->derived ? KEPT_DERIVED : 0) | (row->failed ? KEPT_FAILED : 0));
-    k->narrow = row->scope;
-    if (row->derived && resume_ask_later(s, id)) return HD_NOMEM;
-    bool looked;
-    match holds = set_match(s, set, row, &looked);
-    if (holds == MATCH_NO) {
-        note_causes(s, id, keys, row->reads, set_text(set, row->hashes));
-        forget_hashes(k);
-        return HD_OK;
-    }
-    n->ran_rev = k->rev = s->r->rev;
-    if (looked) k->flags |= KEPT_AGED;
-    if (holds == MATCH_LATER) k->flags |= KEPT_UNSURE;
-    return graph_mark_clean(&s->graph, id);
+    if (!holds) note_causes(s, id, set, row);
+    return HD_OK;
 }
 
-static hd_status take_row(scheduler *s, node_id id, resume_set *set) {
+/* A row that was compared is written again: then the next resume need not compare it. So is one that a seal
+ * to come deletes, because a node of the same name has left. */
+static hd_status take_row(scheduler *s, node_id id, const resume_set *set, const set_row *row) {
     kept_node *k = kept_of(s, id);
     size_t length;
-    const char *name = kept_name(k, &length), *instance;
-    set_row *row = set_find(set, name);
+    if (strcmp(set_text(set, row->print), text_of(k->print, &length)) != 0) {
+        k->flags |= KEPT_ROW;
+        return HD_OK;
+    }
+    uint32_t mask = set_changed_slots(s, set, row);
+    bool holds =
+        !mask || match_row(s, set_keys(set, row), row->keys, mask, set_text(set, row->hashes));
+    hd_status status = resume_install(s, id, set, row, holds);
+    if (status) return status;
+    if (mask || s->persistence->gone.count) k->flags |= KEPT_AGAIN;
+    if (s->persistence->gone.count) persistence_due(s, id);
+    return HD_OK;
+}
+
+static hd_status take_rows(scheduler *s, node_id id, resume_set *set) {
+    size_t length;
+    const char *name = kept_name(kept_of(s, id), &length);
+    bool computes = !(kept_of(s, id)->flags & KEPT_CREATES);
     hd_status status = HD_OK;
-    if (!row || row->claimed) return HD_OK;
-    instance = instance_text(s, (hd_scope)row->scope);
-    bool same = !strcmp(set_text(set, row->print), text_of(k->print, &length));
-    if (same && instance && !gone_is(s, name, instance)) status = install(s, id, set, row);
-    else k->flags |= KEPT_ROW; /* the row in the store is replaced, or deleted with the node */
-    assert(set->unclaimed);
-    row->claimed = true;
-    set->unclaimed--;
+    for (uint32_t i = set_find(set, name); !status && set_is_named(set, i, name); i++) {
+        set_row *row = &set->rows.items[i];
+        bool gates = row->scope == SCOPE_GATES;
+        if (row->claimed || !(gates || computes)) continue;
+        mark_claimed(set, row);
+        if (gates) restore_gates(s, id, row);
+        else status = take_row(s, id, set, row);
+    }
     return status;
 }
 
 hd_status resume_take(scheduler *s, node_id id) {
-    kept_node *k = kept_of(s, id);
-    kept_piece *of = &s->persistence->pieces.items[k->piece];
+    uint32_t piece = kept_of(s, id)->piece;
+    kept_piece *of = &s->persistence->pieces.items[piece];
     size_t length;
+    assert(kept_has_name(kept_of(s, id)) && of->nodes);
     if (!of->asked) {
         of->asked = true;
         of->set = set_make(s, text_of(of->name, &length));
     }
     if (!of->set) return HD_OK;
-    const gate_row *set_by_program = set_find_gate(of->set, kept_name(k, &length));
-    if (set_by_program) restore_gates(s, id, set_by_program);
-    hd_status status = k->flags & KEPT_CREATES ? HD_OK : take_row(s, id, of->set);
-    free_if_used(s, &s->persistence->pieces.items[k->piece]);
+    hd_status status = take_rows(s, id, of->set);
+    free_if_used(s, of);
     return status;
-}
-
-/* ---- documents that arrive late */
-
-static bool still_holds(scheduler *s, node_id id) {
-    uint32_t count;
-    size_t length;
-    const uint32_t *keys = match_keys(s, id, &count);
-    return keys && match_reads(s, keys, count, match_known(s, keys, count),
-                               text_of(kept_of(s, id)->hashes, &length)) != MATCH_NO;
-}
-
-static void compare_again(void *ctx, node_id id) {
-    scheduler *s = ctx;
-    if (id >= s->persistence->nodes.count || !(kept_of(s, id)->flags & KEPT_UNSURE)) return;
-    kept_node *k = kept_of(s, id);
-    bool ran = !(node_of(s, id)->flags & NODE_RESUMED) || value_is_absent(k->hashes);
-    if (!ran && still_holds(s, id)) return;
-    k->flags &= (uint16_t)~KEPT_UNSURE;
-    if (ran) return;
-    uint32_t count;
-    size_t length;
-    const uint32_t *keys = match_keys(s, id, &count);
-    if (keys) note_causes(s, id, keys, count, text_of(k->hashes, &length));
-    forget_hashes(k);
-    graph_mark_invalid(&s->graph, id);
-    s->tick = true;
-}
-
-void resume_arrived(void *ctx, place_id doc, hd_status status) {
-    scheduler *s = ctx;
-    graph_each_reader_of(&s->graph, doc, compare_again, s);
-    if (s->persistence->arrived) s->persistence->arrived(ctx, doc, status);
 }
 
 /* ---- which pieces have work to do? */
 
+static bool is_stale(scheduler *s, const resume_set *set, const set_row *row) {
+    uint32_t mask = set_changed_slots(s, set, row);
+    return mask && row->scope != SCOPE_GATES &&
+           !match_row(s, set_keys(set, row), row->keys, mask, set_text(set, row->hashes));
+}
+
 static uint64_t count_stale(scheduler *s, const resume_set *set) {
     uint64_t count = 0;
-    for (uint32_t i = 0; i < set->rows.count; i++)
-        count += set_match(s, set, &set->rows.items[i], &(bool){ false }) == MATCH_NO;
+    for (uint32_t i = 0; i < set->rows.count; i++) count += is_stale(s, set, &set->rows.items[i]);
     return count;
 }
 

@@ -230,15 +230,10 @@ static hd_status commit_writes(scheduler *s, node_id id, hd_tx *tx) {
     tx->stamp.action = node_own_name(s, id) ? node_label(s, id) : NULL;
     if (tx->stamp.action)
         tx->stamp.implementation = persistence_mark_of(s, (const void *)(uintptr_t)n->fn);
-    hd_value extra;
-    hd_status status = rows_outrun(s, id, &extra);
-    if (!status) status = tx_submit(tx, &c);
-    if (status || !c) value_unref(extra);
+    hd_status status = tx_submit(tx, &c);
     if (status) return status;
     if (!c) overcome(s, id); /* else its verdict says so */
     if (c) {
-        c->extra = extra;
-        c->extra_is_ours = value_exists(extra);
         c->settled = settled;
         c->settled_ctx = s;
         c->owner = pack(registry_handle(s, id));

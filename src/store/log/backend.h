@@ -128,10 +128,10 @@ typedef struct reader_row {
 } reader_row;
 typedef hd_status (*reader_row_fn)(void *ctx, const reader_row *reader, bool *stop);
 
-/* What is kept about a node: store/basis.h. All texts but `seqs` and `body` end with a NUL. */
+/* What is kept about a node: store/basis.h. All texts but `seqs` end with a NUL. */
 typedef struct node_row {
-    row_text name, instance, mark, hashes, print;
-    row_text seqs, body; /* JSON */
+    row_text name, instance, hashes, print, flags, reads;
+    row_text seqs; /* JSON */
 } node_row;
 typedef hd_status (*node_row_fn)(void *ctx, const node_row *node, bool *stop);
 
@@ -256,12 +256,7 @@ typedef struct log_backend {
     hd_status (*each_node)(log_store *s, const char *piece, node_row_fn fn, void *ctx);
     /* Any. The first name that is `from` or comes after it, cut to `size` - 1 bytes; "": none. */
     hd_status (*next_node)(log_store *s, const char *from, char *out, size_t size);
-    /* Any. fn is called once with `mark` and `seqs` of the row, or not at all. */
-    hd_status (*get_node)(log_store *s, row_text name, row_text instance, node_row_fn fn,
-                          void *ctx);
-    hd_status (*put_node)(log_store *s, const node_row *row); /* write; replaces */
-    hd_status (*renew_node)(log_store *s,
-                            const node_row *row); /* write; `hashes` and `seqs` alone */
+    hd_status (*put_node)(log_store *s, const node_row *row);               /* write; replaces */
     hd_status (*drop_node)(log_store *s, row_text name, row_text instance); /* write */
 
     /* ---- Runtimes ---- Sessions are 32 digits, and end with a NUL. */

@@ -2,7 +2,6 @@
 #include "store/log/node_rows.h"
 
 #include "value/json_write.h"
-#include "value/node.h"
 #include "value/object.h"
 #include "value/text.h"
 
@@ -78,7 +77,7 @@ hd_status node_fold_commit(node_fold *f, const log_row *row, size_t number) {
 
 typedef struct writing {
     node_fold *f;
-    json_buffer seqs, body;
+    json_buffer seqs;
 } writing;
 
 static row_text text_of_value(hd_value v) {
@@ -87,16 +86,9 @@ static row_text text_of_value(hd_value v) {
     return t;
 }
 
-static row_text text_of_buffer(const json_buffer *b) { return text_of_bytes(b->bytes, b->length); }
-
 static node_row row_named(const basis_entry *e) {
     return (node_row){ .name = text_of_value(array_get(e->item, ROW_NAME)),
                        .instance = text_of_value(array_get(e->item, ROW_INSTANCE)) };
-}
-
-static hd_status print(json_buffer *b, hd_value v) {
-    b->length = 0;
-    return json_print_to(b, v, HD_JSON_COMPACT);
 }
 
 static hd_status write_gone(writing *w, const basis_entry *e) {
@@ -105,87 +97,22 @@ static hd_status write_gone(writing *w, const basis_entry *e) {
     return s->ops->drop_node(s, row.name, row.instance);
 }
 
-static hd_status write_whole(writing *w, const basis_entry *e) {
+static hd_status write_row(writing *w, const basis_entry *e) {
     log_store *s = w->f->store;
-    hd_value seqs = basis_seqs_of(&w->f->rows, e);
-    hd_status status = value_is_failed(seqs) ? HD_NOMEM : print(&w->seqs, seqs);
-    if (!value_is_failed(seqs)) value_unref(seqs);
-    if (!status) status = print(&w->body, array_get(e->whole, ROW_BODY));
+    w->seqs.length = 0;
+    hd_status status = json_print_to(&w->seqs, e->seqs, HD_JSON_COMPACT);
     if (status) return status;
     node_row row = row_named(e);
-    row.mark = text_of_value(array_get(e->whole, ROW_MARK));
     row.hashes = text_of_value(array_get(e->item, ROW_HASHES));
-    row.print = text_of_value(array_get(e->whole, ROW_PRINT));
-    row.seqs = text_of_buffer(&w->seqs);
-    row.body = text_of_buffer(&w->body);
+    row.print = text_of_value(array_get(e->item, ROW_PRINT));
+    row.flags = text_of_value(array_get(e->item, ROW_FLAGS));
+    row.reads = text_of_value(array_get(e->item, ROW_READS));
+    row.seqs = text_of_bytes(w->seqs.bytes, w->seqs.length);
     return s->ops->put_node(s, &row);
 }
 
-/* The stored row that an entry without a whole row may renew. */
-typedef struct old_row {
-    const basis_entry *entry;
-    hd_heap *heap;
-    bool fits;       /* the entry renews that very row */
-    hd_value spaces; /* owned: the spaces that it reads, an object; only if it fits */
-} old_row;
-
-/* A row that cannot be read does not fit: it goes, and its node runs. */
-static hd_status take_old(void *ctx, const node_row *row, bool *stop) {
-    old_row *old = ctx;
-    *stop = true;
-    hd_value spaces;
-    if (!basis_is_about(old->entry, row->mark.bytes, row->mark.length)) return HD_OK;
-    hd_status status = log_json_of(old->heap, row->seqs, &spaces);
-    if (status) return status == HD_NOMEM ? HD_NOMEM : HD_OK;
-    old->fits = value_is_object(spaces);
-    if (old->fits) old->spaces = spaces;
-    else value_unref(spaces);
-    return HD_OK;
-}
-
-/* The seqs of now, of the spaces that the row reads. */
-static hd_status narrow_seqs(writing *w, hd_value seqs, hd_value spaces, hd_value *out) {
-    hd_value narrow = node_value(NULL, true);
-    for (hd_iter it = hd_iter_of(spaces); hd_iter_next(&it);) {
-        hd_value seq = object_get_bytes(seqs, it.key, it.key_length);
-        struct key *k = key_intern(w->f->heap, it.key, it.key_length);
-        hd_value next = k ? object_set(w->f->heap, narrow, k, value_exists(seq) ? seq : it.value)
-                          : value_failed(HD_NOMEM);
-        key_unref(k);
-        value_unref(narrow);
-        narrow = next;
-        if (value_is_failed(narrow)) return HD_NOMEM;
-    }
-    *out = narrow;
-    return HD_OK;
-}
-
-static hd_status print_seqs(writing *w, const basis_entry *e, hd_value spaces) {
-    hd_value seqs = value_absent(), all = basis_seqs_of(&w->f->rows, e);
-    hd_status status = value_is_failed(all) ? HD_NOMEM : narrow_seqs(w, all, spaces, &seqs);
-    if (!status) status = print(&w->seqs, seqs);
-    if (!value_is_failed(all)) value_unref(all);
-    value_unref(seqs);
-    return status;
-}
-
-static hd_status write_renewed(writing *w, const basis_entry *e) {
-    log_store *s = w->f->store;
-    node_row row = row_named(e);
-    old_row old = { .entry = e, .heap = w->f->heap, .spaces = value_absent() };
-    hd_status status = s->ops->get_node(s, row.name, row.instance, take_old, &old);
-    if (!status && !old.fits) return write_gone(w, e);
-    if (!status) status = print_seqs(w, e, old.spaces);
-    value_unref(old.spaces);
-    if (status) return status;
-    row.hashes = text_of_value(array_get(e->item, ROW_HASHES));
-    row.seqs = text_of_buffer(&w->seqs);
-    return s->ops->renew_node(s, &row);
-}
-
 static hd_status write_entry(writing *w, const basis_entry *e) {
-    if (e->gone) return write_gone(w, e);
-    return value_exists(e->whole) ? write_whole(w, e) : write_renewed(w, e);
+    return basis_is_gone(e) ? write_gone(w, e) : write_row(w, e);
 }
 
 /* In order of name: neighbours in the store, too. */
@@ -202,10 +129,8 @@ hd_status node_fold_write(node_fold *f) {
     writing w = { .f = f };
     hd_status status = HD_OK;
     json_buffer_init(&w.seqs, f->rows.env);
-    json_buffer_init(&w.body, f->rows.env);
     for (uint32_t i = 0; i < f->rows.pieces.count && !status; i++)
         status = write_piece(&w, &f->rows.pieces.items[i]);
     json_buffer_fini(&w.seqs);
-    json_buffer_fini(&w.body);
     return status;
 }

@@ -1,15 +1,15 @@
 /* node_rows.h -- rows about nodes, from the log into the store.
  *
  * The extras of commits (store/basis.h) are in the log as operations are, and a checkpoint folds them, too:
- * what the last one says of a node becomes the node's row. */
+ * the last row of a node becomes its stored row. */
 #ifndef STORE_LOG_NODE_ROWS_H
 #define STORE_LOG_NODE_ROWS_H
 
 #include "store/basis.h"
 #include "store/log/rows.h"
 
-/* What a commit of the log says of nodes; absent: nothing, or something in a form that was written before
- * format 4 and is no longer read. */
+/* The extra of a commit of the log; absent: there is none, or it has a form that was written before format 4
+ * and is no longer read. */
 hd_value log_commit_extra(hd_value made);
 
 /* The log's extras while they are folded. */

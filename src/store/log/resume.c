@@ -32,14 +32,10 @@ static const basis_entry *entry_at(const reading *g) {
 /* What another process has folded already is in the file, and newer there. */
 static bool counts(const reading *g, const basis_entry *e) { return e->at > g->c->checkpoint; }
 
-/* Without memory for its seqs it is left out: a node without a row runs, that is all. */
 static void tell_entry(reading *g, const basis_entry *e) {
-    if (!counts(g, e) || e->gone || value_is_absent(e->whole)) return;
-    hd_value seqs = basis_seqs_of(&g->c->rows, e);
-    if (value_is_failed(seqs)) return;
-    basis_row row = basis_row_of(e, seqs);
+    if (!counts(g, e) || basis_is_gone(e)) return;
+    basis_row row = basis_row_of(e);
     g->stopped = !g->fn(g->ctx, &row);
-    value_unref(seqs);
 }
 
 static int compare_entry(const basis_entry *e, const node_row *row) {
@@ -54,11 +50,6 @@ static int compare_entry(const basis_entry *e, const node_row *row) {
 }
 
 /* ---- Stored rows ---------------------------------------------------------------------------- */
-
-static hd_status take_body(const reading *g, row_text text, basis_row *row) {
-    if (text.length) row->plain = basis_plain_of(text.bytes, text.length);
-    return row->plain.at ? HD_OK : log_json_of(g->c->r->heap, text, &row->body);
-}
 
 /* Rows of one checkpoint have the same seqs, letter by letter. */
 static hd_status take_seqs(reading *g, row_text text) {
@@ -76,26 +67,21 @@ static hd_status take_seqs(reading *g, row_text text) {
     return status;
 }
 
-/* `e` is what the tail knows of it: nothing, or that it was renewed. */
-static hd_status tell_stored(reading *g, const node_row *stored, const basis_entry *e) {
+/* A row that cannot be read is left out: its node runs. */
+static hd_status tell_stored(reading *g, const node_row *stored) {
+    hd_status status = take_seqs(g, stored->seqs);
     basis_row row = { .name = stored->name.bytes,
                       .instance = stored->instance.bytes,
-                      .mark = stored->mark.bytes,
                       .hashes = stored->hashes.bytes,
-                      .print = stored->print.bytes };
-    if (e && !basis_is_about(e, stored->mark.bytes, stored->mark.length))
-        return HD_OK; /* it is not valid now */
-    if (e) row.hashes = basis_item_text(e->item, ROW_HASHES, NULL);
-    hd_status status = e ? HD_OK : take_seqs(g, stored->seqs);
-    if (!status) status = take_body(g, stored->body, &row);
-    row.seqs = e ? basis_seqs_of(&g->c->rows, e) : value_ref(g->seqs);
-    if (value_is_failed(row.seqs)) status = HD_NOMEM;
+                      .print = stored->print.bytes,
+                      .flags = stored->flags.bytes,
+                      .reads = stored->reads.bytes,
+                      .seqs = g->seqs };
     if (!status) g->stopped = !g->fn(g->ctx, &row);
-    if (!value_is_failed(row.seqs)) value_unref(row.seqs);
-    value_unref(row.body);
-    return status == HD_CORRUPT ? HD_OK : status; /* a node without a row runs, that is all */
+    return status == HD_CORRUPT ? HD_OK : status;
 }
 
+/* An entry of the tail replaces or deletes the stored row of the same name: it is told in its turn. */
 static hd_status merge_row(void *ctx, const node_row *row, bool *stop) {
     reading *g = ctx;
     const basis_entry *e;
@@ -106,9 +92,7 @@ static hd_status merge_row(void *ctx, const node_row *row, bool *stop) {
     }
     hd_status status = HD_OK;
     bool changed = e && !differs && counts(g, e);
-    bool renewed = changed && !e->gone && value_is_absent(e->whole);
-    /* What the tail has replaced comes in its turn; what is gone there is not told. */
-    if (!g->stopped && (!changed || renewed)) status = tell_stored(g, row, changed ? e : NULL);
+    if (!g->stopped && !changed) status = tell_stored(g, row);
     *stop = g->stopped;
     return status;
 }

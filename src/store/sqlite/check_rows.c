@@ -53,30 +53,27 @@ static hd_status check_seqs(row_check *k, const char *what, const char *name, hd
     return status;
 }
 
-/* name, instance, seqs, body, print, mark, hashes */
+/* name, instance, hashes, print, reads, seqs */
 static hd_status check_node(void *ctx, sqlite3_stmt *s, bool *stop) {
     row_check *k = ctx;
     (void)stop;
     const char *name = sqlite_word(s, 0), *instance = sqlite_word(s, 1);
-    hd_value body, seqs = value_absent();
+    hd_value seqs;
     if (!basis_piece_length(name, strlen(name))) report(k, "node %s: it is of no piece", name);
     if (!basis_is_instance(instance, strlen(instance)))
         report(k, "node %s: its instance is '%s'", name, instance);
-    if (!*sqlite_word(s, 4)) report(k, "node %s: there is no fingerprint", name);
-    if (!*sqlite_word(s, 5)) report(k, "node %s: there is no mark", name);
-    if (strlen(sqlite_word(s, 6)) % HASH_TEXT) report(k, "node %s: its hashes are malformed", name);
-    hd_status status = column_json(k, s, 3, &body);
-    if (!status) status = column_json(k, s, 2, &seqs);
+    if (strlen(sqlite_word(s, 2)) % HASH_TEXT) report(k, "node %s: its hashes are malformed", name);
+    if (!*sqlite_word(s, 3)) report(k, "node %s: there is no fingerprint", name);
+    if (!basis_reads_are_well_formed(sqlite_word(s, 4)))
+        report(k, "node %s: its reads are malformed", name);
+    hd_status status = column_json(k, s, 5, &seqs);
     if (!status) status = check_seqs(k, "node", name, seqs);
-    if (!status && !basis_body_is_well_formed(body))
-        report(k, "node %s: its body is malformed", name);
-    value_unref(body);
     value_unref(seqs);
     return status;
 }
 
 hd_status check_rows(row_check *k) {
     if (k->file->format < NODE_FORMAT) return HD_OK;
-    return sqlite_each_of(
-        k->file, "select name, instance, seqs, body, print, mark, hashes from node", check_node, k);
+    return sqlite_each_of(k->file, "select name, instance, hashes, print, reads, seqs from node",
+                          check_node, k);
 }

@@ -86,14 +86,12 @@ static const char *const sql_text[SQL_COUNT_] = {
     [SQL_METAS_SINCE] = "select id, scope, instance, meta_seq from head indexed by head_meta"
                         " where space = ?1 and meta_seq > ?2 and meta_seq > 0",
     /* Names of a piece begin with it and a ':'; ';' follows ':'. */
-    [SQL_NODES] = "select name, instance, mark, hashes, print, seqs, body from node"
+    [SQL_NODES] = "select name, instance, hashes, print, flags, reads, seqs from node"
                   " where name >= ?1 || ':' and name < ?1 || ';' order by name, instance",
     [SQL_NODE_NEXT] = "select name from node where name >= ?1 order by name limit 1",
     [SQL_NODE_ANY] = "select 1 from node limit 1",
-    [SQL_NODE_GET] = "select mark, seqs from node where name = ?1 and instance = ?2",
-    [SQL_NODE_PUT] = "replace into node(name, instance, mark, hashes, seqs, print, body)"
+    [SQL_NODE_PUT] = "replace into node(name, instance, hashes, print, flags, reads, seqs)"
                      " values(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-    [SQL_NODE_RENEW] = "update node set hashes = ?3, seqs = ?4 where name = ?1 and instance = ?2",
     [SQL_NODE_DROP] = "delete from node where name = ?1 and instance = ?2",
     [SQL_TOMBSTONES_DROP] = "delete from head where doc in (select doc from head indexed by"
                             " head_gone where space = ?1 and seq <= ?2 and size = 0"

@@ -65,9 +65,7 @@ typedef enum file_sql {
     SQL_NODES,
     SQL_NODE_NEXT,
     SQL_NODE_ANY,
-    SQL_NODE_GET,
     SQL_NODE_PUT,
-    SQL_NODE_RENEW,
     SQL_NODE_DROP,
     SQL_TOMBSTONES_DROP,
     SQL_COUNT_

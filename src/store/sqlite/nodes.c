@@ -30,11 +30,11 @@ static hd_status tell_node(void *ctx, sqlite3_stmt *s, bool *stop) {
     node_row row;
     hd_status status = sqlite_text(s, 0, &row.name);
     if (!status) status = sqlite_text(s, 1, &row.instance);
-    if (!status) status = sqlite_text(s, 2, &row.mark);
-    if (!status) status = sqlite_text(s, 3, &row.hashes);
-    if (!status) status = sqlite_text(s, 4, &row.print);
-    if (!status) status = sqlite_bytes(s, 5, &row.seqs);
-    if (!status) status = sqlite_bytes(s, 6, &row.body);
+    if (!status) status = sqlite_text(s, 2, &row.hashes);
+    if (!status) status = sqlite_text(s, 3, &row.print);
+    if (!status) status = sqlite_text(s, 4, &row.flags);
+    if (!status) status = sqlite_text(s, 5, &row.reads);
+    if (!status) status = sqlite_bytes(s, 6, &row.seqs);
     return status ? status : g->fn(g->ctx, &row, stop);
 }
 
@@ -78,47 +78,20 @@ static sqlite3_stmt *on_key(file *f, file_sql which, row_text name, row_text ins
     return s;
 }
 
-static hd_status tell_mark(void *ctx, sqlite3_stmt *s, bool *stop) {
-    const node_reading *g = ctx;
-    node_row row = { .name = { 0 } };
-    *stop = true;
-    hd_status status = sqlite_text(s, 0, &row.mark);
-    if (!status) status = sqlite_bytes(s, 1, &row.seqs);
-    return status ? status : g->fn(g->ctx, &row, stop);
-}
-
-hd_status sqlite_get_node(log_store *s, row_text name, row_text instance, node_row_fn fn,
-                          void *ctx) {
-    file *f = file_of(s);
-    node_reading g = { fn, ctx };
-    return sqlite_each(f, on_key(f, SQL_NODE_GET, name, instance), tell_mark, &g);
-}
-
 /* ---- Writing -------------------------------------------------------------------------------- */
 
 hd_status sqlite_put_node(log_store *s, const node_row *row) {
     file *f = file_of(s);
-    assert(file_in_transaction(f) && row->mark.length && row->print.length);
+    assert(file_in_transaction(f) && row->print.length);
     sqlite3_stmt *put = on_key(f, SQL_NODE_PUT, row->name, row->instance);
     if (put) {
-        sqlite_bind(put, 3, row->mark);
-        sqlite_bind(put, 4, row->hashes);
-        sqlite_bind(put, 5, row->seqs);
-        sqlite_bind(put, 6, row->print);
-        sqlite_bind(put, 7, row->body);
+        sqlite_bind(put, 3, row->hashes);
+        sqlite_bind(put, 4, row->print);
+        sqlite_bind(put, 5, row->flags);
+        sqlite_bind(put, 6, row->reads);
+        sqlite_bind(put, 7, row->seqs);
     }
     return sqlite_finish(f, put);
-}
-
-hd_status sqlite_renew_node(log_store *s, const node_row *row) {
-    file *f = file_of(s);
-    assert(file_in_transaction(f));
-    sqlite3_stmt *renew = on_key(f, SQL_NODE_RENEW, row->name, row->instance);
-    if (renew) {
-        sqlite_bind(renew, 3, row->hashes);
-        sqlite_bind(renew, 4, row->seqs);
-    }
-    return sqlite_finish(f, renew);
 }
 
 hd_status sqlite_drop_node(log_store *s, row_text name, row_text instance) {

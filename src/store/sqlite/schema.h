@@ -47,13 +47,13 @@ static const char *const schema_steps[] = {
     "create index head_meta on head(space, meta_seq) where meta_seq > 0;",
     /* 2 -> 3: commits in the log say whose account of what it changed does not hold */
     "",
-    /* 3 -> 4: rows about nodes have hashes of what was read. Earlier ones go: their nodes run once. The
-     * secret keys the hashes. */
+    /* 3 -> 4: rows about nodes have hashes of what was read and written. Earlier ones go: their nodes run
+     * once. The secret keys the hashes. */
     "drop table basis;"
     "drop table node;"
     "drop table piece;"
-    "create table node(name text not null, instance text not null, mark text not null,"
-    "  hashes text not null, seqs text not null, print text not null, body text not null,"
+    "create table node(name text not null, instance text not null, hashes text not null,"
+    "  print text not null, flags text not null, reads text not null, seqs text not null,"
     "  primary key(name, instance)) without rowid;"
     "create index head_gone on head(space, seq)"
     "  where size = 0 and meta is null and not guarded;"

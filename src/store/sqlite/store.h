@@ -87,10 +87,7 @@ hd_status sqlite_find_patched(log_store *s, head_item_fn fn, void *ctx);
 hd_status sqlite_has_nodes(log_store *s, bool *out);
 hd_status sqlite_each_node(log_store *s, const char *piece, node_row_fn fn, void *ctx);
 hd_status sqlite_next_node(log_store *s, const char *from, char *out, size_t size);
-hd_status sqlite_get_node(log_store *s, row_text name, row_text instance, node_row_fn fn,
-                          void *ctx);
 hd_status sqlite_put_node(log_store *s, const node_row *row);
-hd_status sqlite_renew_node(log_store *s, const node_row *row);
 hd_status sqlite_drop_node(log_store *s, row_text name, row_text instance);
 
 /* ---- session, reader (runtimes.c) */
