@@ -12,7 +12,7 @@
 
 #include "store/basis.h"
 #include "store/runtime.h"
-#include "store/sqlite/head.h"
+#include "store/log/head.h"
 
 #include <heddle/pattern.h>
 #include <heddle/scheduler.h>
