@@ -40,7 +40,7 @@ static int post(sending *w, hd_value payload) {
     if (!status) status = hd_runtime_sync(s->rt);
     if (!status && w->stored) status = w->verdict;
     w->handled = status == HD_EXISTS;
-    return status && !w->handled ? store_fail(s, status, name) : CLI_OK;
+    return status && !w->handled ? store_refused(s, status, name) : CLI_OK;
 }
 
 static int print_id(const sending *w) {

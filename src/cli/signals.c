@@ -43,6 +43,7 @@ void signals_init(void) {
     sigaction(SIGTERM, &ask, NULL);
     sigaction(SIGALRM, &late, NULL);
     sigaction(SIGPIPE, &ignore, NULL);
+    sigaction(SIGXFSZ, &ignore, NULL); /* a write beyond the shell's limit fails instead */
 }
 
 bool interrupted(void) { return caught != 0; }

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+enum { HINT_SIZE = 8192 }; /* it is to be copied: names in it are whole */
+
 /* ---- Opening ----------------------------------------------------------------------------- */
 
 static void log_line(hd_log_level level, const char *line, void *ctx) {
@@ -29,27 +31,27 @@ static bool is_empty(const char *file) {
 
 int store_home(cli *c, const char *file) {
     struct stat st;
-    char home[4096], hint[256];
+    char home[4096], hint[HINT_SIZE];
     const char *slash = strrchr(file, '/');
     snprintf(home, sizeof home, "%.*s", slash ? (int)(slash - file) : 0, file);
     if (!*home || stat(home, &st) == 0) return CLI_OK;
-    snprintf(hint, sizeof hint, "Make it first: mkdir -p %.200s", home);
+    snprintf(hint, sizeof hint, "Make it first: mkdir -p %s", home);
     return cli_fail(c, CLI_NOT_FOUND, hint, "the directory of %s does not exist", file);
 }
 
 int store_open_failed(cli *c, const char *file, hd_status status, const hd_error *error) {
-    char hint[256];
+    char hint[HINT_SIZE];
     if (is_directory(file))
         return cli_fail(c, CLI_FILE, "A store is a file: name one in it.", "%s is a directory",
                         file);
     int failed = store_home(c, file);
     if (failed) return failed;
     if (status == HD_NOT_FOUND) {
-        snprintf(hint, sizeof hint, "To create it: heddle set %.160s main/first '\"hello\"'", file);
+        snprintf(hint, sizeof hint, "To create it: heddle set %s main/first '\"hello\"'", file);
         return cli_fail(c, CLI_NOT_FOUND, hint, "there is no file %s", file);
     }
-    if (is_empty(file)) {
-        snprintf(hint, sizeof hint, "To fill it: heddle set %.160s main/first '\"hello\"'", file);
+    if (status == HD_NOT_HEDDLE && is_empty(file)) {
+        snprintf(hint, sizeof hint, "To fill it: heddle set %s main/first '\"hello\"'", file);
         return cli_fail(c, CLI_FILE, hint, "%s is empty: nothing has been stored in it yet", file);
     }
     return cli_fail(c, status == HD_USAGE ? CLI_USAGE : exit_of(status), NULL, "%s",
@@ -142,9 +144,9 @@ int store_space(store *s, const char *space) {
     hd_status status = hd_runtime_spaces(s->rt, match_space, &search);
     if (status) return store_fail(s, status, s->file);
     if (search.found) return CLI_OK;
-    char hint[256];
+    char hint[HINT_SIZE];
     if (*search.near.best) snprintf(hint, sizeof hint, "Did you mean %s?", search.near.best);
-    else snprintf(hint, sizeof hint, "\"heddle ls %.200s\" lists the spaces.", s->file);
+    else snprintf(hint, sizeof hint, "\"heddle ls %s\" lists the spaces.", s->file);
     return cli_fail(s->c, CLI_NOT_FOUND, hint, "there is no space \"%s\" in %s", space, s->file);
 }
 
@@ -239,7 +241,7 @@ void store_wait_until(store *s, uint64_t end) {
     if (ms) wait_readable(hd_runtime_fd(s->rt), ms);
 }
 
-static int refused(store *s, hd_status status, const char *what) {
+int store_refused(store *s, hd_status status, const char *what) {
     if (status == HD_HASH_DIFFERS)
         return cli_fail(s->c, CLI_CONFLICT, "Read it again and decide anew.",
                         "%s: the present value is not the one given with --if", what);
@@ -265,5 +267,5 @@ int store_commit(store *s, hd_tx *tx, const char *what) {
     }
     if (!status && !s->decided) return interrupted_status(); /* closing still syncs it */
     if (!status) status = s->verdict;
-    return status ? refused(s, status, what) : CLI_OK;
+    return status ? store_refused(s, status, what) : CLI_OK;
 }

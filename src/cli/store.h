@@ -57,6 +57,8 @@ const char *scope_suffix(hd_scope scope);
 int store_space(store *s, const char *space);
 /* A call failed with `status`: prints the runtime's error about `what`. */
 int store_fail(store *s, hd_status status, const char *what);
+/* Says why a commit was refused, and what to do. */
+int store_refused(store *s, hd_status status, const char *what);
 
 /* Commits and waits for the verdict. */
 int store_commit(store *s, hd_tx *tx, const char *what);

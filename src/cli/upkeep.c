@@ -52,6 +52,12 @@ static void report(const cli *c, const sizes *before, const sizes *after) {
            after->tail_rows);
 }
 
+/* Each of them writes before it gives anything back. */
+static const char *hint_on(hd_status status) {
+    if (status != HD_FULL) return NULL;
+    return "Make room first; a vacuum needs as much again as the file has.";
+}
+
 int upkeep_run(cli *c, const char *doing, upkeep_fn fn) {
     store s;
     sizes before = { 0 }, after = { 0 };
@@ -64,7 +70,7 @@ int upkeep_run(cli *c, const char *doing, upkeep_fn fn) {
         hd_status status = fn(s.rt, &error);
         ticker_stop(&t);
         if (status)
-            failed = cli_fail(c, exit_of(status), NULL, "%s",
+            failed = cli_fail(c, exit_of(status), hint_on(status), "%s",
                               *error.message ? error.message : hd_status_text(status));
     }
     failed = store_close(&s, failed);

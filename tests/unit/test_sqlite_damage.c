@@ -255,6 +255,11 @@ static void a_schema_that_is_not_ours_is_refused(void **state) {
         "drop index head_list",
         "alter table log rename to old; create view log as select row, hash, body from old",
         "alter table reader add column x default 1",
+        "pragma writable_schema = on; insert into sqlite_schema values('trigger', "
+        "'sqlite_stat_log',"
+        " 'log', 0, 'create trigger sqlite_stat_log after insert on log begin select 1; end')",
+        "pragma writable_schema = on; insert into sqlite_schema values('view', 'sqlite_stat1',"
+        " 'sqlite_stat1', 0, 'create view sqlite_stat1 as select 1')",
     };
     lab_disk *whole = make_file();
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
@@ -267,6 +272,18 @@ static void a_schema_that_is_not_ours_is_refused(void **state) {
         lab_disk_free(disk);
     }
     lab_disk_free(whole);
+}
+
+/* SQLite would open it read-only without a word (issue: check opens as a writer would). */
+static void a_header_that_bars_writing_is_damage(void **state) {
+    lab_disk *disk = make_file();
+    hd_options options = { .vfs = lab_disk_vfs(disk) };
+    lab_disk_corrupt(disk, FILE_NAME, 18, 1, 77);
+    assert_int_equal(hd_store_check(FILE_NAME, &options, take_finding, NULL, NULL), HD_CORRUPT);
+    assert_int_equal(open_store(disk, false), HD_CORRUPT);
+    assert_int_equal(open_store(disk, true), HD_OK);
+    hd_close(rt);
+    lab_disk_free(disk);
 }
 
 /* A check finds whatever keeps a writer from opening the file. */
@@ -290,6 +307,7 @@ static void what_cannot_be_opened_for_writing_is_found_by_a_check(void **state) 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_schema_that_is_not_ours_is_refused),
+        cmocka_unit_test(a_header_that_bars_writing_is_damage),
         cmocka_unit_test(what_cannot_be_opened_for_writing_is_found_by_a_check),
         cmocka_unit_test(a_format_below_the_first_is_refused),
         cmocka_unit_test(any_value_in_the_log_is_survived),

@@ -415,6 +415,7 @@ static hd_status open_parts(log_authority *s, const log_backend *backend, const 
     log_role role = options->read_only ? LOG_ALONE : LOG_READING;
     status = backend->open(name, options, &s->env, role, &store, error);
     if (status) return status;
+    s->encoder.longest = store->text_max;
     status = client_open(&s->client, store, r);
     if (status) log_store_failure(store, status, "reading", error);
     wake_watch(&s->wake, store);

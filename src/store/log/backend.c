@@ -8,7 +8,7 @@
 #include <string.h>
 
 void log_store_init(log_store *s, const log_backend *ops, const hd_env *env, const char *name) {
-    *s = (log_store){ .ops = ops, .env = *env };
+    *s = (log_store){ .ops = ops, .env = *env, .text_max = SIZE_MAX };
     size_t length = strlen(name);
     bool fits = length < sizeof s->shown;
     /* The end of a name tells more than its beginning. */

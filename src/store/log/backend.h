@@ -58,6 +58,9 @@ typedef struct log_store {
     hd_env env;
     char shown[STORE_SHOWN_SIZE];   /* the store's name, or its end where it is long */
     char damage[STORE_DAMAGE_SIZE]; /* what log_store_damaged was last told; "": nothing */
+    /* How many bytes log/ may put into a text of one row; what is longer can never be stored in one. Set by
+     * the backend in open(), where there is a limit; it never changes. */
+    size_t text_max;
     /* begin_write returns HD_BUSY at once where it would have to wait for another writer. Only the
      * writer changes this, for the length of a turn. */
     bool impatient;
@@ -245,9 +248,9 @@ typedef struct log_backend {
      * order. Takes as long as there are such rows, not as long as there are documents. */
     hd_status (*heads_since)(log_store *s, row_text space, uint64_t seq, bool meta, head_item_fn fn,
                              void *ctx);
-    /* Write. One head row that has patches, if there is any: fn is called once or not at all, and may
-     * change that row. */
-    hd_status (*find_patched)(log_store *s, head_item_fn fn, void *ctx);
+    /* Write. The first head row that has patches and a number above `after`, if there is any: fn is called
+     * once or not at all, and may change that row. */
+    hd_status (*find_patched)(log_store *s, int64_t after, head_item_fn fn, void *ctx);
 
     /* ---- Nodes ---- A store that has no such rows (an old file) says that there are none. */
 

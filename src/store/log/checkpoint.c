@@ -10,8 +10,8 @@
 
 /* ---- A slice ---------------------------------------------------------------------------------- */
 
-static hd_status slice_inside(writer *w, bool full, folded *done) {
-    hd_status status = fold_slice(w, full, done);
+static hd_status slice_inside(writer *w, folded *done) {
+    hd_status status = fold_slice(w, done);
     log_store *s = w->store;
     if (!status) status = s->ops->set_number(s, LOG_CHECKPOINT, done->row);
     if (!status) status = s->ops->set_number(s, LOG_KEPT, w->kept + done->bytes);
@@ -59,12 +59,12 @@ static hd_status complete(writer *w) {
     return due ? prune_begin(w) : status;
 }
 
-hd_status writer_fold(writer *w, bool full) {
+hd_status writer_fold(writer *w) {
     folded done = { 0 };
     hd_status status = writer_begin_soft(w);
     if (!status) status = writer_catch_up(w);
     bool nothing = !status && w->row == w->checkpoint;
-    if (!status && !nothing) status = slice_inside(w, full, &done);
+    if (!status && !nothing) status = slice_inside(w, &done);
     if (!nothing) status = writer_end(w, status);
     if (status || nothing) {
         w->store->ops->rollback(w->store);
@@ -76,9 +76,9 @@ hd_status writer_fold(writer *w, bool full) {
     return complete(w);
 }
 
-hd_status writer_unpatch(writer *w, bool *more) {
+hd_status writer_unpatch(writer *w, int64_t *after, bool *more) {
     hd_status status = writer_begin_soft(w);
-    if (!status) status = fold_patches_slice(w, more);
+    if (!status) status = fold_patches_slice(w, after, more);
     return writer_end(w, status);
 }
 

@@ -131,7 +131,7 @@ static bool put_path_string(encoder *e, json_buffer *b, const char *prefix, hd_p
 /* ---- Numbering --------------------------------------------------------------------------- */
 
 void encoder_init(encoder *e, const hd_env *env, const replica *r) {
-    *e = (encoder){ .env = env, .r = r };
+    *e = (encoder){ .env = env, .r = r, .longest = SIZE_MAX };
     json_buffer_init(&e->text, env);
 }
 
@@ -499,7 +499,7 @@ static bool put_message(encoder *e, json_buffer *b, const commit *c, message_ref
               put_preconditions(e, b, c);
     size_t fragment = b->length;
     if (!ok || (refusal != REFUSAL_TOO_LONG && !put_fragment(e, b, c))) return false;
-    *too_long = b->length - fragment > FRAGMENT_MAX;
+    *too_long = b->length - fragment > e->longest;
     uint32_t sizes[2] = { (uint32_t)(b->length - start), (uint32_t)(b->length - fragment) };
     memcpy(b->bytes + start, sizes, sizeof sizes);
     return true;
@@ -513,7 +513,7 @@ hd_status encode_commit(encoder *e, const commit *c, json_buffer *out) {
     if (ok && too_long) {
         out->length = start;
         env_log(e->env, HD_LOG_ERROR, "commit refused: its operations are longer than %zu MiB",
-                FRAGMENT_MAX >> 20);
+                e->longest >> 20);
         ok = put_message(e, out, c, REFUSAL_TOO_LONG, &too_long);
     }
     if (ok && out->length - start <= UINT32_MAX) return HD_OK;

@@ -24,15 +24,11 @@
 
 #define MESSAGE_HEADER 8u
 
-/* A row of the log holds at least one commit, and SQLite holds no row of a gigabyte. What is longer than
- * this can never be stored. */
-#define FRAGMENT_MAX ((size_t)900 << 20)
-
 /* Why the writer is to refuse the commit, whatever its claims are. */
 typedef enum message_refusal {
     REFUSAL_NONE,
     REFUSAL_MALFORMED, /* what it says of nodes cannot be kept: HD_PROTOCOL */
-    REFUSAL_TOO_LONG   /* longer than FRAGMENT_MAX: HD_LIMIT. The message has no fragment */
+    REFUSAL_TOO_LONG   /* longer than `longest`: HD_LIMIT. The message has no fragment */
 } message_refusal;
 
 /* Flags of a write. */
@@ -48,6 +44,8 @@ enum {
 typedef struct encoder {
     const hd_env *env;
     const replica *r;
+    size_t
+        longest; /* a fragment of more bytes than this can never be stored (log_store.text_max) */
     struct encoder_mark {
         uint32_t epoch, index;
         bool guarded; /* created under "absent" */
@@ -60,6 +58,7 @@ typedef struct encoder {
     json_buffer text;         /* scratch for a path */
 } encoder;
 
+/* `longest` is SIZE_MAX until the caller sets it. */
 void encoder_init(encoder *e, const hd_env *env, const replica *r);
 void encoder_fini(encoder *e);
 

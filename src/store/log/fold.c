@@ -3,7 +3,8 @@
  * One pass over rows of the log folds each changed document in memory; then each is written once,
  * however often it changed. A large document is not even loaded when its changes are small against
  * its size: its operations become a patch behind it, and only when patches have grown to half of it
- * is it written anew, so bytes written stay in proportion to bytes changed. */
+ * is it written anew, so bytes written stay in proportion to bytes changed. A document that has grown longer
+ * than a row may be keeps its patches: each of them fits, since it comes from rows of the log. */
 #include "store/log/fold.h"
 
 #include "base/hash.h"
@@ -23,7 +24,6 @@ typedef struct fold {
 
 typedef struct folding {
     writer *w;
-    bool full;
     VEC(fold) folds;
     table by_doc;            /* folds by their document's index in the tail */
     folded done;             /* how far it has come */
@@ -70,7 +70,7 @@ static hd_status start_fold(folding *g, fold *f, const doc_name *name) {
     writer *w = g->w;
     hd_status status = head_find(w->store, name, &stored);
     if (status) return status;
-    if (stored.large && !name->meta && !g->full) {
+    if (stored.large && !name->meta) {
         f->mode = FOLD_PATCH;
         return HD_OK;
     }
@@ -148,9 +148,20 @@ static hd_status fold_rows(folding *g) {
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* Half of the document: then writing it anew costs no more than what was written for its changes. */
-static bool patch_pays(const stored_head *was, const fold *f) {
-    return was->patched + f->ops.length <= was->size / 2;
+/* Whether the document as one text may be longer than a row holds. */
+static bool may_be_too_long(const folding *g, const stored_head *was, const fold *f) {
+    return was->size + was->patched + f->ops.length > g->w->store->text_max;
+}
+
+/* Whether both have the same highest bit. */
+static bool same_magnitude(uint64_t a, uint64_t b) { return (a ^ b) < (a & b); }
+
+/* Half of the document: then writing it anew costs no more than what was written for its changes. One that
+ * may be too long for that is tried again each time its patches have doubled. */
+static bool patch_pays(const folding *g, const stored_head *was, const fold *f) {
+    uint64_t after = was->patched + f->ops.length;
+    return after <= was->size / 2 ||
+           (may_be_too_long(g, was, f) && same_magnitude(was->patched, after));
 }
 
 /* What was gathered becomes a list. */
@@ -165,29 +176,44 @@ static bool enclose(json_buffer *b) {
 
 static hd_status put_patch(folding *g, const stored_head *was, fold *f) {
     log_store *s = g->w->store;
-    json_buffer *b = &f->ops;
+    const json_buffer *b = &f->ops;
     assert(was->exists && was->large && f->mode == FOLD_PATCH);
-    if (!enclose(b)) return HD_NOMEM;
     head_part patch = { (int64_t)f->seq, log_hash(b->bytes, b->length),
                         text_of_bytes(b->bytes, b->length) };
     hd_status status = s->ops->put_patch(s, was->doc, &patch);
     return status ? status : s->ops->touch_head(s, was->doc, f->seq, was->patched + b->length);
 }
 
-/* The patch has grown too long: load, fold, and go on as a value. */
+static hd_status print_fold(json_buffer *out, hd_value v) {
+    out->length = 0;
+    return value_is_absent(v) ? HD_OK : json_print_to(out, v, HD_JSON_COMPACT);
+}
+
+/* The patches have grown too long: load, fold, and go on as a value; unless that is longer than a row may
+ * be: then go on as a patch. */
 static hd_status unpatch(folding *g, const doc_name *name, const stored_head *was, fold *f) {
     hd_value v = value_absent();
     writer *w = g->w;
+    bool doubtful = may_be_too_long(g, was, f);
     hd_status status = large_load(w->store, w->heap, name, was, &v);
-    if (!status && !enclose(&f->ops)) status = HD_NOMEM;
     if (!status) {
         hd_value ops = log_json_read(w->heap, f->ops.bytes, f->ops.length);
         status = value_is_failed(ops) ? HD_NOMEM : log_fold(w->heap, ops, &v);
         value_unref(ops);
     }
-    if (status) value_unref(v);
+    if (!status && doubtful) status = print_fold(&g->value, v);
+    if (status || (doubtful && g->value.length > w->store->text_max)) value_unref(v);
     else become_value(f, v);
     return status;
+}
+
+/* Afterwards `f` is a patch that has been stored, or a value that is to be. */
+static hd_status put_or_unpatch(folding *g, const doc_name *name, const stored_head *was, fold *f) {
+    assert(f->mode == FOLD_PATCH);
+    bool pays = patch_pays(g, was, f);
+    if (!enclose(&f->ops)) return HD_NOMEM;
+    hd_status status = pays ? HD_OK : unpatch(g, name, was, f);
+    return !status && f->mode == FOLD_PATCH ? put_patch(g, was, f) : status;
 }
 
 static const char *kind_of(hd_value meta) {
@@ -268,11 +294,6 @@ static hd_status take_old(folding *g, new_head *h, bool anew) {
     return status;
 }
 
-static hd_status print_fold(json_buffer *out, hd_value v) {
-    out->length = 0;
-    return value_is_absent(v) ? HD_OK : json_print_to(out, v, HD_JSON_COMPACT);
-}
-
 static hd_status take_new_value(folding *g, new_head *h, const fold *f) {
     hd_status status = print_fold(&g->value, f->value);
     h->seq = f->seq;
@@ -320,9 +341,7 @@ static hd_status write_doc(folding *g, const doc_name *given) {
     hd_status status = HD_OK;
     if (value && value->mode == FOLD_PATCH) {
         status = head_find(g->w->store, &name, &h.was);
-        if (status) return status;
-        if (!patch_pays(&h.was, value)) status = unpatch(g, &name, &h.was, value);
-        else status = put_patch(g, &h.was, value);
+        if (!status) status = put_or_unpatch(g, &name, &h.was, value);
         if (status || (value->mode == FOLD_PATCH && !meta)) return status;
     }
     bool value_changed = value && value->mode == FOLD_VALUE;
@@ -353,8 +372,8 @@ static hd_status write_spaces(folding *g) {
 
 /* ---- A slice ---------------------------------------------------------------------------------- */
 
-static hd_status folding_init(folding *g, writer *w, bool full) {
-    *g = (folding){ .w = w, .full = full, .done = { .row = w->checkpoint } };
+static hd_status folding_init(folding *g, writer *w) {
+    *g = (folding){ .w = w, .done = { .row = w->checkpoint } };
     json_buffer_init(&g->value, &w->env);
     json_buffer_init(&g->meta, &w->env);
     table_init(&g->by_doc, &w->env);
@@ -373,9 +392,9 @@ static void folding_fini(folding *g) {
     json_buffer_fini(&g->meta);
 }
 
-hd_status fold_slice(writer *w, bool full, folded *out) {
+hd_status fold_slice(writer *w, folded *out) {
     folding g;
-    hd_status status = folding_init(&g, w, full);
+    hd_status status = folding_init(&g, w);
     if (!status) status = fold_rows(&g);
     if (!status) status = node_fold_write(&g.nodes); /* first: are there rows? */
     if (!status) status = write_docs(&g);
@@ -402,7 +421,7 @@ static hd_status rewrite(folding *g, new_head *h, const document_state *to) {
 hd_status fold_rewrite(writer *w, const doc_name *name, const document_state *to) {
     folding g;
     new_head h = { .name = name };
-    hd_status status = folding_init(&g, w, true);
+    hd_status status = folding_init(&g, w);
     if (!status) status = rewrite(&g, &h, to);
     folding_fini(&g);
     return status;
@@ -410,8 +429,7 @@ hd_status fold_rewrite(writer *w, const doc_name *name, const document_state *to
 
 /* ---- Large documents whose patches are still apart: loaded and written whole ------------------- */
 
-/* `doc` is the row that was found to have patches: if its name leads to another one, that would be
- * written for ever. */
+/* `doc` is the row that was found to have patches: its name must lead to it. */
 static hd_status unpatch_doc(folding *g, const doc_name *name, int64_t doc) {
     new_head h = { .name = name };
     fold f = { .mode = FOLD_VALUE };
@@ -420,7 +438,7 @@ static hd_status unpatch_doc(folding *g, const doc_name *name, int64_t doc) {
     if (!status) status = large_load(g->w->store, g->w->heap, name, &h.was, &f.value);
     f.seq = h.seq;
     if (!status) status = take_new_value(g, &h, &f);
-    if (!status) status = write_row(g, &h, true);
+    if (!status && h.size <= g->w->store->text_max) status = write_row(g, &h, true);
     g->done.bytes += h.size;
     value_unref(f.value);
     return status;
@@ -428,28 +446,30 @@ static hd_status unpatch_doc(folding *g, const doc_name *name, int64_t doc) {
 
 typedef struct unpatching {
     folding *g;
+    int64_t *after;
     bool found;
 } unpatching;
 
 static hd_status unpatch_item(void *ctx, const head_item *item, bool *stop) {
     unpatching *u = ctx;
     u->found = *stop = true;
+    *u->after = item->doc;
     return unpatch_doc(u->g, &item->name, item->doc);
 }
 
-static hd_status unpatch_next(folding *g, bool *more) {
+static hd_status unpatch_next(folding *g, int64_t *after, bool *more) {
     log_store *s = g->w->store;
-    unpatching u = { g, false };
-    hd_status status = s->ops->find_patched(s, unpatch_item, &u);
+    unpatching u = { g, after, false };
+    hd_status status = s->ops->find_patched(s, *after, unpatch_item, &u);
     *more = u.found;
     return status;
 }
 
-hd_status fold_patches_slice(writer *w, bool *more) {
+hd_status fold_patches_slice(writer *w, int64_t *after, bool *more) {
     folding g;
     *more = true;
-    hd_status status = folding_init(&g, w, true);
-    while (!status && *more && !is_full(&g)) status = unpatch_next(&g, more);
+    hd_status status = folding_init(&g, w);
+    while (!status && *more && !is_full(&g)) status = unpatch_next(&g, after, more);
     folding_fini(&g);
     return status;
 }

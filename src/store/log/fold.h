@@ -20,8 +20,8 @@ typedef struct folded {
 } folded;
 
 /* Within a transaction, with the state caught up. A large document that changed little gets a patch
- * behind it, unless `full`. */
-hd_status fold_slice(writer *w, bool full, folded *out);
+ * behind it. */
+hd_status fold_slice(writer *w, folded *out);
 /* What a document is to be, for fold_rewrite. */
 typedef struct document_state {
     hd_value value, meta;   /* absent: none */
@@ -30,7 +30,8 @@ typedef struct document_state {
 } document_state;
 /* Writes a document's rows anew, whatever stands there now. For repair. */
 hd_status fold_rewrite(writer *w, const doc_name *name, const document_state *to);
-/* Writes some of the large documents whole that have patches. *more: there may be others. */
-hd_status fold_patches_slice(writer *w, bool *more);
+/* Writes some of the large documents whole that have patches, from number *after on, which it moves on; not
+ * those whose text would be longer than a row may be. *more: there may be others. */
+hd_status fold_patches_slice(writer *w, int64_t *after, bool *more);
 
 #endif

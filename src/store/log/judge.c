@@ -269,9 +269,11 @@ static bool next_message(writer *w, const batch *b, candidate *work, size_t *use
     return true;
 }
 
-/* A row ends before it becomes too long; the first commit of a row always fits (FRAGMENT_MAX). */
+/* A row ends before it becomes too long; the first commit of a row always fits (encoder.longest). */
 static bool is_row_full(const writer *w, const candidate *work) {
-    return w->admitted && w->commits.length + work->fragment_length > ROW_BYTES;
+    size_t most = w->store->text_max;
+    if (most > ROW_BYTES) most = ROW_BYTES;
+    return w->admitted && w->commits.length + work->fragment_length > most;
 }
 
 /* From `at` on; the batch itself is consumed only when its row is stored. */

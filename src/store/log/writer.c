@@ -125,9 +125,9 @@ static void tell_of_damage(writer *w) {
 }
 
 /* The next slice of the checkpoint under way. */
-static hd_status fold_on(writer *w, bool full) {
+static hd_status fold_on(writer *w) {
     w->waiting = is_queued(w) ? w->waiting + 1 : 0;
-    hd_status status = writer_fold(w, full);
+    hd_status status = writer_fold(w);
     if (status == HD_CORRUPT && !w->fold_is_blocked) tell_of_damage(w);
     w->fold_is_blocked = status == HD_CORRUPT;
     pthread_mutex_lock(&w->lock);
@@ -141,14 +141,15 @@ static hd_status fold_on(writer *w, bool full) {
 /* Whoever else waits for the file asks for it again every millisecond. */
 static void make_way(void) { (void)poll(NULL, 0, 1); }
 
-/* All of it, for somebody who waits. */
+/* All of it, for a caller that waits. `full`: large documents and their patches become one text, too. */
 static hd_status checkpoint(writer *w, bool full) {
     hd_status status;
     bool more = full;
+    int64_t after = 0;
     w->fold_to = UINT64_MAX;
-    while (!(status = fold_on(w, full)) && w->fold_to) make_way();
+    while (!(status = fold_on(w)) && w->fold_to) make_way();
     while (!status && more) {
-        status = writer_unpatch(w, &more);
+        status = writer_unpatch(w, &after, &more);
         if (more) make_way();
     }
     do_store_work(w);
@@ -203,7 +204,7 @@ static bool has_housework(const writer *w) {
 static void keep_house(writer *w) {
     bool due = w->tail.bytes > tail_limit(w) && !w->fold_is_blocked;
     if (!w->fold_to && due) w->fold_to = w->row;
-    if (w->fold_to) (void)fold_on(w, false);
+    if (w->fold_to) (void)fold_on(w);
     else if (w->prune_to) (void)prune_slice(w);
     else do_store_work(w);
 }
@@ -240,12 +241,19 @@ static hd_status carry_out(writer *w, writer_command command) {
     }
 }
 
+static const char *command_word(writer_command command) {
+    switch (command) {
+    case COMMAND_CHECKPOINT: return "checkpoint";
+    case COMMAND_PRUNE: return "prune";
+    case COMMAND_VACUUM: return "vacuum";
+    default: return "registering as a reader";
+    }
+}
+
 static void do_command(writer *w, writer_command command) {
     hd_status status = carry_out(w, command);
     hd_error error = { 0 };
-    if (status) {
-        log_store_failure(w->store, status, "housekeeping", &error);
-    }
+    if (status) log_store_failure(w->store, status, command_word(command), &error);
     pthread_mutex_lock(&w->lock);
     w->command = COMMAND_NONE;
     w->command_status = status;
@@ -301,7 +309,7 @@ static void close_log(writer *w) {
     hd_status status = HD_OK;
     uint64_t last = w->fold_to = w->row;
     while (!status && w->fold_to && w->row == last) {
-        status = fold_on(w, false);
+        status = fold_on(w);
         if (w->fold_to) make_way();
     }
     if (!status && w->prune_to && w->row == last) (void)prune_on(w);

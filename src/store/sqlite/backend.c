@@ -26,8 +26,10 @@ static int await_lock(void *ctx, int tries) {
 
 static hd_status connect(sqlite_store *s, const char *name, const hd_options *options,
                          log_role role, hd_error *error) {
-    file_options o = { options->vfs, options->read_only, options->must_exist || role != LOG_WRITING,
-                       options->durability };
+    file_options o = { .vfs = options->vfs,
+                       .read_only = options->read_only,
+                       .must_exist = options->must_exist || role != LOG_WRITING,
+                       .durability = options->durability };
     return role == LOG_READING ? file_open_again(&s->file, name, &o, &s->base.env, error)
                                : file_open(&s->file, name, &o, &s->base.env, error);
 }
@@ -44,6 +46,7 @@ static hd_status sqlite_open(const char *name, const hd_options *options, const 
         env_free(env, s, sizeof *s);
         return status;
     }
+    s->base.text_max = file_text_max(&s->file);
     if (role == LOG_WRITING) {
         wal_watch(&s->wal, &s->file);
         sqlite3_busy_handler(s->file.db, await_lock, s);

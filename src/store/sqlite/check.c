@@ -382,7 +382,8 @@ hd_status hd_store_check(const char *name, const hd_options *options, hd_check_f
     checking k = { .env = env_copy(options ? options->env : NULL), .fn = fn, .ctx = ctx };
     file_options o = { .vfs = options ? options->vfs : NULL,
                        .read_only = true,
-                       .must_exist = true };
+                       .must_exist = true,
+                       .as_writer = true };
     tail_init(&k.docs, &k.env);
     log_store_init(&k.store.base, &sqlite_backend, &k.env, name);
     hd_status status = file_open(&k.store.file, name, &o, &k.env, error);

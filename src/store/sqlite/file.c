@@ -382,6 +382,18 @@ static hd_status judge_look(const file *f, const look *seen, hd_error *error) {
     return HD_NEWER;
 }
 
+/* Byte 18 of the file is the version that a writer must know. SQLite writes 1 or 2, and opens a file with
+ * more than that read-only, without an error. */
+static const char barred[] = "its header says that SQLite must not write to it";
+enum { WRITE_VERSION_AT = 18, WRITE_VERSION_MAX = 2 };
+
+static bool header_bars_writing(const file *f) {
+    unsigned char version = 0;
+    sqlite3_file *at = NULL;
+    return !sqlite3_file_control(f->db, "main", SQLITE_FCNTL_FILE_POINTER, &at) && at->pMethods &&
+           !at->pMethods->xRead(at, &version, 1, WRITE_VERSION_AT) && version > WRITE_VERSION_MAX;
+}
+
 /* "file:name?immutable=1", with the characters escaped that mean something there. */
 static size_t immutable_uri(const char *name, char *out) {
     static const char hex[] = "0123456789ABCDEF";
@@ -427,6 +439,8 @@ static hd_status look_at(const char *name, const file_options *o, const hd_env *
     look seen = { 0 };
     bool missing = status == HD_IO && f.db && sqlite3_errcode(f.db) == SQLITE_CANTOPEN;
     if (!status) status = read_look(&f, &seen);
+    if (!status && (!o->read_only || o->as_writer) && header_bars_writing(&f))
+        status = file_damaged(&f, "%s", barred);
     env_free(env, f.name, f.name_size); /* messages name the file, not the address */
     f.name_size = strlen(name) + 1;
     f.name = env_new_copy(env, name, f.name_size);
@@ -447,10 +461,11 @@ static hd_status look_at(const char *name, const file_options *o, const hd_env *
 
 /* ---- The schema -------------------------------------------------------------------------- */
 
-/* Everything in it, in one order. Statistics of SQLite's own are not ours to judge. */
+/* Everything in it, in one order. Tables in which SQLite keeps statistics may be there or not. */
 static const char schema_sql[] =
     "select type, name, tbl_name, coalesce(sql, '') from sqlite_schema"
-    " where name not like 'sqlite_stat%' order by type, name, tbl_name";
+    " where type <> 'table' or name not in ('sqlite_stat1', 'sqlite_stat4')"
+    " order by type, name, tbl_name";
 
 /* The same tables, made by our own steps. */
 static int make_model(int64_t format, sqlite3 **out) {
@@ -593,6 +608,8 @@ static hd_status accept(file *f, const file_options *o, look *seen, hd_error *er
         return HD_NOT_HEDDLE;
     }
     status = ours ? verify_schema(f, seen->format) : HD_OK;
+    if (!status && !o->read_only && sqlite3_db_readonly(f->db, "main") == 1)
+        status = file_damaged(f, "%s", barred);
     return status ? refuse(f, status, error) : HD_OK;
 }
 
@@ -615,6 +632,15 @@ static hd_status become_store(file *f, const file_options *o, hd_error *error) {
     if (status == HD_IO && sqlite3_errcode(f->db) == SQLITE_CANTOPEN) status = HD_READ_ONLY;
     if (status && !(error && error->status)) refuse(f, status, error);
     return status;
+}
+
+/* Opens the file, and makes a store of it where it is none yet. The caller closes `f` in any case. */
+static hd_status make_store(file *f, const char *name, const file_options *o, const hd_env *env,
+                            hd_error *error) {
+    hd_status status = open_connection(f, name, o, env);
+    if (!status) return become_store(f, o, error);
+    bool no_way = status == HD_IO && f->db && sqlite3_errcode(f->db) == SQLITE_CANTOPEN;
+    return refuse(f, no_way ? HD_READ_ONLY : status, error);
 }
 
 /* SQLite would take some names for others, and wait at a pipe for whoever writes into it. */
@@ -654,13 +680,14 @@ static hd_status open_once(file *f, const char *name, const file_options *o, con
     hd_status status = check_name(name, o, error);
     if (!status) status = look_again(name, o, env, error);
     if (status) return status;
-    status = open_connection(f, name, o, env);
-    if (status) {
-        bool no_way = status == HD_IO && f->db && sqlite3_errcode(f->db) == SQLITE_CANTOPEN;
-        status = refuse(f, no_way ? HD_READ_ONLY : status, error);
-    } else status = become_store(f, o, error);
+    status = make_store(f, name, o, env, error);
     if (status) file_close(f);
     return status;
+}
+
+size_t file_text_max(const file *f) {
+    size_t limit = (size_t)sqlite3_limit(f->db, SQLITE_LIMIT_LENGTH, -1);
+    return limit - limit / 16;
 }
 
 bool file_has_moved(const file *f) {
@@ -684,39 +711,58 @@ static bool make_unfinished(const char *name, const hd_env *env, char *out, size
     uint64_t unique;
     env_random(env, &unique, sizeof unique);
     int length = snprintf(out, size, "%s-new-%016" PRIx64, name, unique);
-    if (length < 0 || (size_t)length >= size) return false;
+    if (length < 0 || (size_t)length >= size) return errno = ENAMETOOLONG, false;
     int fd = open(out, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd >= 0) close(fd);
     return fd >= 0;
+}
+
+/* Copies the whole WAL into the file, which can then stand without it. */
+static hd_status fold_wal(file *f) {
+    int left = 0, copied = 0;
+    int rc = sqlite3_wal_checkpoint_v2(f->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, &left, &copied);
+    return rc == SQLITE_OK && left != copied ? HD_BUSY : file_status(rc);
 }
 
 /* Two programs may create the same file at the same moment. While a file is made in place, another
  * program can meet each of its unfinished states: empty, in the wrong journal mode, with a WAL that goes
  * away, locked. So a store is made complete under a name of its own and then gets the right one, unless
  * another program has been faster. Where that does not work (a VFS of the program's, a file system
- * without links, no permission) the file is made in place by open_once, which also says what is wrong. */
-static void create_beside(const char *name, const file_options *o, const hd_env *env) {
+ * without links, no permission) the file is made in place by open_once, which also says what is wrong.
+ * HD_FULL, HD_IO: it would not work in place either, and nothing is left behind. */
+static hd_status create_beside(const char *name, const file_options *o, const hd_env *env,
+                               hd_error *error) {
     char unfinished[PATH_MAX];
     struct stat st;
-    if (o->vfs || o->must_exist || o->read_only || lstat(name, &st) == 0) return;
-    if (!make_unfinished(name, env, unfinished, sizeof unfinished)) return;
+    if (o->vfs || o->must_exist || o->read_only || lstat(name, &st) == 0) return HD_OK;
+    if (!make_unfinished(name, env, unfinished, sizeof unfinished)) {
+        if (errno != ENOSPC && errno != EDQUOT) return HD_OK;
+        env_error(error, HD_FULL, "%s: the disk is full: make room", name);
+        return HD_FULL;
+    }
     file f;
-    hd_status status = open_connection(&f, unfinished, o, env);
-    if (!status) status = become_store(&f, o, NULL);
-    file_close(&f); /* folds the WAL in: all of it is in the file */
+    hd_status status = make_store(&f, unfinished, o, env, NULL);
+    show_name(name, f.shown); /* messages name the file to be */
+    if (!status) status = fold_wal(&f);
+    bool hopeless = status == HD_FULL || status == HD_IO;
+    if (hopeless) refuse(&f, status, error);
+    file_close(&f); /* before another program can open it by its other name, with another WAL */
     if (!status) (void)link(unfinished, name);
     remove_unfinished(unfinished);
+    return hopeless ? status : HD_OK;
 }
 
 hd_status file_open(file *f, const char *name, const file_options *o, const hd_env *env,
                     hd_error *error) {
-    create_beside(name, o, env);
-    for (int i = 0; i < OPENINGS_MAX; i++) {
-        hd_status status = open_once(f, name, o, env, error);
+    *f = (file){ 0 };
+    hd_status status = create_beside(name, o, env, error);
+    for (int i = 0; i < OPENINGS_MAX && !status; i++) {
+        status = open_once(f, name, o, env, error);
         /* From now on our lock says that it is in use. */
         if (status || !file_has_moved(f)) return status;
         file_close(f);
     }
+    if (status) return status;
     env_error(error, HD_BUSY, "%s is being replaced: try again", name);
     return HD_BUSY;
 }

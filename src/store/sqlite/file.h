@@ -89,6 +89,7 @@ typedef struct file_options {
     const char *vfs;
     bool read_only, must_exist;
     hd_durability durability;
+    bool as_writer; /* read-only, but a file that cannot be opened for writing is refused */
 } file_options;
 
 /* HD_NOT_HEDDLE, HD_NEWER, HD_CORRUPT, HD_READ_ONLY, HD_NOT_FOUND, HD_IO, HD_BUSY, HD_NOMEM, with an
@@ -98,6 +99,9 @@ hd_status file_open(file *f, const char *name, const file_options *options, cons
 /* A further connection to a file that file_open has accepted. */
 hd_status file_open_again(file *f, const char *name, const file_options *options, const hd_env *env,
                           hd_error *error);
+/* How many bytes of ours a row may have: somewhat less than SQLite's own limit (by default a billion), so
+ * that there is room for what stands around them. */
+size_t file_text_max(const file *f);
 /* Whether the name stands for another file by now, or for none: the open one is lost when it is closed.
  * Always false on a VFS that cannot tell. */
 bool file_has_moved(const file *f);

@@ -2,6 +2,7 @@
 #include "store/sqlite/store.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- One head ------------------------------------------------------------------------------ */
@@ -286,9 +287,12 @@ static hd_status tell_patched(void *ctx, sqlite3_stmt *s, bool *stop) {
     return g->fn(g->ctx, &item, stop);
 }
 
-hd_status sqlite_find_patched(log_store *s, head_item_fn fn, void *ctx) {
+hd_status sqlite_find_patched(log_store *s, int64_t after, head_item_fn fn, void *ctx) {
     patched_reading g = { fn, ctx };
-    return sqlite_each_of(file_of(s),
-                          "select space, scope, instance, id, doc, seq from head where patched > 0",
-                          tell_patched, &g);
+    char sql[160];
+    snprintf(sql, sizeof sql,
+             "select space, scope, instance, id, doc, seq from head"
+             " where patched > 0 and doc > %lld order by doc",
+             (long long)after);
+    return sqlite_each_of(file_of(s), sql, tell_patched, &g);
 }

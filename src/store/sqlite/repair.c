@@ -89,7 +89,9 @@ static hd_status repair_indexes(repairing *r) {
         status = sqlite_each_of(&r->store.file, "pragma integrity_check", note_integrity, r);
     if (!status && !r->lost) say(r, "restored: the indexes, from their tables");
     if (!status && r->lost)
-        say(r, "not restored: pages of the file that SQLite cannot make sense of");
+        say(r,
+            "not restored: pages of the file that SQLite cannot make sense of; `heddle db vacuum`"
+            " writes all pages anew, if every row can be read");
     return status;
 }
 

@@ -80,7 +80,7 @@ hd_status sqlite_list_heads(log_store *s, row_text space, const char *kind, cons
                             head_item_fn fn, void *ctx);
 hd_status sqlite_heads_since(log_store *s, row_text space, uint64_t seq, bool meta, head_item_fn fn,
                              void *ctx);
-hd_status sqlite_find_patched(log_store *s, head_item_fn fn, void *ctx);
+hd_status sqlite_find_patched(log_store *s, int64_t after, head_item_fn fn, void *ctx);
 
 /* ---- node (nodes.c) */
 
