@@ -157,7 +157,8 @@ static int copy(cli *c, const char *to) {
 static void report(const cli *c, const char *to) {
     char size[SIZE_TEXT];
     if (!c->json) {
-        printf("%s  %s\n", to, size_text(file_size(to, ""), size));
+        print_plain(stdout, to);
+        printf("  %s\n", size_text(file_size(to, ""), size));
         return;
     }
     record r = record_to(stdout);

@@ -18,7 +18,7 @@ static void print_finding(const char *finding, void *ctx) {
     f->count++;
     progress(f->c, "%s", "");
     if (!f->c->json) {
-        for (const char *c = finding; *c; c++) putchar(*c == '\n' ? ' ' : *c);
+        print_one_line(stdout, finding);
         putchar('\n');
         return;
     }
@@ -41,7 +41,10 @@ static int run(cli *c) {
         return cli_fail(
             c, CLI_FILE, "Repair it as far as possible: heddle db repair. Or restore a backup.",
             "%s: %" PRIu64 " finding%s", c->operands[0], f.count, f.count == 1 ? "" : "s");
-    if (!c->json) printf("%s: in order\n", c->operands[0]);
+    if (!c->json) {
+        print_plain(stdout, c->operands[0]);
+        puts(": in order");
+    }
     return CLI_OK;
 }
 

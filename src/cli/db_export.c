@@ -42,6 +42,7 @@ enum {
     SIZE,
     HASH,
     LARGE_HASH,
+    PATCHED,
     DOC = KIND
 };
 
@@ -51,7 +52,7 @@ static const char names[] = "select space, scope, instance, id, doc from head"
 static const char row[] = "select space, scope, instance, id, kind, meta, case when large then"
                           " (select l.value from large l where l.doc = h.doc) else value end,"
                           " seq, meta_seq, guarded, large, size, hash,"
-                          " (select l.hash from large l where l.doc = h.doc)"
+                          " (select l.hash from large l where l.doc = h.doc), patched"
                           " from head h where doc = ?1";
 
 static row_text text_of(sqlite3_stmt *s, int column) {
@@ -59,16 +60,20 @@ static row_text text_of(sqlite3_stmt *s, int column) {
     return t;
 }
 
+static doc_name name_of(sqlite3_stmt *s) {
+    row_text id = text_of(s, ID), space = text_of(s, SPACE), whose = text_of(s, INSTANCE);
+    return (doc_name){ .space = space.bytes,
+                       .space_length = (uint32_t)space.length,
+                       .id = id.bytes,
+                       .id_length = (uint32_t)id.length,
+                       .instance = whose.bytes,
+                       .instance_length = (uint32_t)whose.length,
+                       .scope = scope_of_word(column_text(s, SCOPE)) };
+}
+
 /* As the library does before it uses a row. */
 static bool is_right(sqlite3_stmt *s) {
-    row_text id = text_of(s, ID), space = text_of(s, SPACE), whose = text_of(s, INSTANCE);
-    doc_name name = { .space = space.bytes,
-                      .space_length = (uint32_t)space.length,
-                      .id = id.bytes,
-                      .id_length = (uint32_t)id.length,
-                      .instance = whose.bytes,
-                      .instance_length = (uint32_t)whose.length,
-                      .scope = scope_of_word(column_text(s, SCOPE)) };
+    doc_name name = name_of(s);
     stored_head head = { .seq = column_number(s, SEQ),
                          .meta_seq = column_number(s, META_SEQ),
                          .guarded = column_number(s, GUARDED) != 0,
@@ -93,7 +98,8 @@ static void record_meta(exporting *x, record *r, sqlite3_stmt *s) {
     hd_pool_clear(x->s.pool);
 }
 
-static void export_row(exporting *x, sqlite3_stmt *s) {
+/* `patched`: the value, where it is not all in the row; absent otherwise. */
+static void export_row(exporting *x, sqlite3_stmt *s, hd_value patched) {
     record r = record_to(x->to);
     record_open(&r, NULL, '{');
     record_text(&r, "space", column_text(s, SPACE));
@@ -104,17 +110,28 @@ static void export_row(exporting *x, sqlite3_stmt *s) {
     record_text(&r, "id", column_text(s, ID));
     if (*column_text(s, KIND)) record_text(&r, "kind", column_text(s, KIND));
     record_meta(x, &r, s);
-    record_json(&r, "value", column_text(s, VALUE), (size_t)sqlite3_column_bytes(s, VALUE));
+    if (hd_value_exists(patched)) record_value(&r, "value", patched);
+    else record_json(&r, "value", column_text(s, VALUE), (size_t)sqlite3_column_bytes(s, VALUE));
     record_close(&r, '}');
     record_end(&r);
     if (++x->documents % 1024 == 0) progress_bar(x->s.c, "export", x->documents, x->total);
 }
 
+/* A large value with patches behind it, as the library reads it. */
+static bool load_patched(exporting *x, sqlite3_stmt *s, hd_value *out) {
+    uint64_t seq;
+    doc_name name = name_of(s);
+    return !head_load(x->t.store, hd_runtime_heap(x->s.rt), &name, out, &seq);
+}
+
 static void export_document(exporting *x, sqlite3_stmt *name, sqlite3_stmt *s) {
     sqlite3_bind_int64(s, 1, sqlite3_column_int64(name, DOC));
     bool found = sqlite3_step(s) == SQLITE_ROW;
-    if (found && is_right(s)) {
-        export_row(x, s);
+    hd_value patched = { 0 };
+    bool whole = found && !column_number(s, PATCHED);
+    if (found && (whole ? is_right(s) : load_patched(x, s, &patched))) {
+        export_row(x, s, patched);
+        value_unref(patched);
     } else {
         x->damaged++;
         cli_warn(x->s.c, "%s/%s cannot be read: %s", column_text(name, SPACE),
@@ -170,33 +187,17 @@ static int open_for_writing(exporting *x) {
     return failed ? failed : store_open(c, &x->s, path, STORE_WRITE);
 }
 
-/* Begins the read transaction, and ends it again if the query finds a row that a checkpoint must fold
- * first. */
-static int try_to_begin(exporting *x, const char *in_the_way, bool *begun) {
-    if (sqlite3_exec(x->t.db, "begin", NULL, NULL, NULL)) return tables_fail(&x->t, "reading");
-    *begun = !tables_number(&x->t, in_the_way);
-    if (!*begun) sqlite3_exec(x->t.db, "rollback", NULL, NULL, NULL);
-    return CLI_OK;
-}
-
-/* Begins at a moment in which head rows hold whole values. If another program's checkpoint has put patches
- * beside a large value since our checkpoint, ours is made again. */
+/* Begins the read transaction at a moment in which head rows hold all commits of some moment. */
 static int begin(exporting *x) {
-    bool begun = false;
+    static const char is_behind[] = "select exists(select 1 from log where"
+                                    " row > (select value from meta where key = 'checkpoint'))";
     int failed = tables_open(x->s.c, &x->t, x->s.file);
-    if (!failed)
-        failed = try_to_begin(x,
-                              "select exists(select 1 from patch) or exists(select 1 from log where"
-                              " row > (select value from meta where key = 'checkpoint'))",
-                              &begun);
-    if (!failed && !begun) failed = open_for_writing(x);
-    for (int attempt = 0; !failed && !begun && attempt < 10; attempt++) {
-        failed = checkpoint(&x->s);
-        if (!failed) failed = try_to_begin(x, "select exists(select 1 from patch)", &begun);
+    if (!failed && tables_number(&x->t, is_behind)) {
+        failed = open_for_writing(x);
+        if (!failed) failed = checkpoint(&x->s);
     }
-    if (failed || begun) return failed;
-    return cli_fail(x->s.c, CLI_IO, "Run it again, or export a backup of it.",
-                    "%s: another program writes too much", x->s.file);
+    if (failed || !sqlite3_exec(x->t.db, "begin", NULL, NULL, NULL)) return failed;
+    return tables_fail(&x->t, "reading");
 }
 
 static int run(cli *c) {

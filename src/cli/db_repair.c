@@ -35,7 +35,7 @@ static void print_line(const char *line, void *ctx) {
         record_line(line);
         return;
     }
-    for (const char *c = line; *c; c++) putchar((unsigned char)*c < ' ' || *c == 0x7f ? ' ' : *c);
+    print_one_line(stdout, line);
     putchar('\n');
 }
 
@@ -52,7 +52,10 @@ static int run(cli *c) {
                         drop ? "Restore a backup."
                              : "Restore a backup, or remove what is lost: heddle db repair --drop",
                         "%s", error.message);
-    if (!c->json && !t.count) printf("%s: in order\n", c->operands[0]);
+    if (!c->json && !t.count) {
+        print_plain(stdout, c->operands[0]);
+        puts(": in order");
+    }
     return CLI_OK;
 }
 

@@ -174,8 +174,10 @@ static void print_kind(const kind_count *k) {
 static void print_spaces(const stats *st) {
     for (size_t i = 0; i < st->space_count; i++) {
         const space_row *row = &st->spaces[i];
-        printf("\nspace %s  (checkpoint at seq %" PRIu64 ", history from seq %" PRIu64 ")\n",
-               row->name, row->checkpoint, row->floor + 1);
+        printf("\nspace ");
+        print_plain(stdout, row->name);
+        printf("  (checkpoint at seq %" PRIu64 ", history from seq %" PRIu64 ")\n", row->checkpoint,
+               row->floor + 1);
         for (size_t k = 0; k < st->kind_count; k++)
             if (strcmp(st->kinds[k].space, row->name) == 0) print_kind(&st->kinds[k]);
     }
@@ -183,7 +185,8 @@ static void print_spaces(const stats *st) {
 
 static void print_text(const stats *st, const char *file) {
     char a[SIZE_TEXT], b[SIZE_TEXT];
-    printf("%s  heddle store, format %" PRIu64 "\n\n", file, st->format);
+    print_plain(stdout, file);
+    printf("  heddle store, format %" PRIu64 "\n\n", st->format);
     printf("  %-16s %10s   WAL beside it %s\n", "file", size_text(st->file_bytes, a),
            size_text(st->wal_bytes, b));
     printf("  %-16s %10" PRIu64 "   of %" PRIu64 " bytes, %" PRIu64 " free\n", "pages", st->pages,

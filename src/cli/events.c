@@ -68,8 +68,14 @@ static void print_json(listing *w, const shown *e) {
 static void print_line(listing *w, const shown *e) {
     const cli *c = w->s.c;
     const char *stream = e->waiting ? stream_name(w, e->document, e->value) : "";
-    printf("%s%-8s%s %s/%s %s%s", out_colour(c, e->waiting ? COLOUR_BOLD : COLOUR_DIM), state_of(e),
-           out_colour(c, COLOUR_NONE), e->entry->space, e->id, stream, e->waiting ? " " : "");
+    printf("%s%-8s%s ", out_colour(c, e->waiting ? COLOUR_BOLD : COLOUR_DIM), state_of(e),
+           out_colour(c, COLOUR_NONE));
+    print_plain(stdout, e->entry->space);
+    putchar('/');
+    print_plain(stdout, e->id);
+    putchar(' ');
+    print_plain(stdout, stream);
+    if (e->waiting) putchar(' ');
     w->status =
         print_value(e->waiting ? hd_value_at(e->value, "payload") : e->value, HD_JSON_COMPACT);
     if (!hd_value_exists(e->failure)) return;

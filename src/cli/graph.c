@@ -102,7 +102,7 @@ static int run(cli *c) {
     int failed = live_open(c, &p.l, c->operands[0]);
     if (!failed && dot) more = hd_object_set(p.l.pool, more, "as", hd_string(p.l.pool, "dot"));
     if (!failed) failed = live_ask(&p.l, "graph", more, &answer);
-    if (!failed && dot) fputs(hd_value_as_text(answer, ""), stdout);
+    if (!failed && dot) print_plain_lines(stdout, hd_value_as_text(answer, ""));
     else if (!failed && c->json) print_value(answer, HD_JSON_COMPACT);
     else if (!failed) failed = print_graph(&p, answer);
     live_close(&p.l);

@@ -79,7 +79,11 @@ static void print_operation(const cli *c, const char *id, hd_value doc, hd_value
     const char *scope = hd_value_exists(hd_value_at(doc, "user"))      ? " (user)"
                         : hd_value_exists(hd_value_at(doc, "session")) ? " (session)"
                                                                        : "";
-    printf("          %s%s %s%s%s", word, meta ? " meta" : "", id, scope, *path ? "#" : "");
+    printf("          ");
+    print_plain(stdout, word);
+    printf("%s ", meta ? " meta" : "");
+    print_plain(stdout, id);
+    printf("%s%s", scope, *path ? "#" : "");
     print_plain(stdout, path);
     hd_value v = hd_value_index(op, 2);
     if (hd_value_exists(v)) {
@@ -140,7 +144,9 @@ static void print_entry(const history *h, const entry *e) {
     printf("%s%8" PRIu64 "%s  %s by session %.8s%s", out_colour(h->c, COLOUR_BOLD), e->seq,
            out_colour(h->c, COLOUR_NONE), class_word, e->session, *by ? ", " : "");
     print_plain(stdout, by);
-    printf("%s%s\n", *build ? ", build " : "", build);
+    fputs(*build ? ", build " : "", stdout);
+    print_plain(stdout, build);
+    putchar('\n');
     if (hd_value_count(hd_value_at(e->commit, "why")))
         print_causes(e->commit, (size_t)printf("          "));
     for (hd_iter it = hd_iter_of(hd_value_at(e->commit, "d")); hd_iter_next(&it);) {

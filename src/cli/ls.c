@@ -26,20 +26,27 @@ static void print_record(const hd_listing *entry) {
     record_end(&r);
 }
 
+static void print_name(const hd_listing *entry) {
+    print_plain(stdout, entry->space);
+    printf("%s/", scope_suffix(entry->scope));
+    print_plain(stdout, entry->id);
+    putchar('\n');
+}
+
 static void print_long(const cli *c, const hd_listing *entry) {
     const char *kind = *entry->kind ? entry->kind : "-";
     size_t width = strlen(kind);
     printf("%s%8" PRIu64 "  ", out_colour(c, COLOUR_DIM), entry->seq);
     print_cell(kind, width < KIND_WIDTH ? KIND_WIDTH : (int)width);
-    printf("%s  %s%s/%s\n", out_colour(c, COLOUR_NONE), entry->space, scope_suffix(entry->scope),
-           entry->id);
+    printf("%s  ", out_colour(c, COLOUR_NONE));
+    print_name(entry);
 }
 
 static bool print_document(const hd_listing *entry, void *ctx) {
     const cli *c = ctx;
     if (c->json) print_record(entry);
     else if (option_given(c, "long")) print_long(c, entry);
-    else printf("%s%s/%s\n", entry->space, scope_suffix(entry->scope), entry->id);
+    else print_name(entry);
     return !output_broken() && !interrupted();
 }
 
@@ -52,7 +59,8 @@ static bool print_space(const char *space, void *ctx) {
         record_close(&r, '}');
         record_end(&r);
     } else {
-        puts(space);
+        print_plain(stdout, space);
+        putchar('\n');
     }
     return !output_broken();
 }

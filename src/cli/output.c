@@ -80,20 +80,25 @@ static size_t control_at(const char *at) {
     return a < 0x20 || a == 0x7F;
 }
 
-static void put_plain(FILE *to, const char *text, const char *end, bool lines) {
+/* The end of a line becomes `line_end`, any other control character '?'. */
+static void put_plain(FILE *to, const char *text, const char *end, char line_end) {
     while (text < end) {
-        size_t control = lines && *text == '\n' ? 0 : control_at(text);
-        fputc(control ? '?' : *text, to);
+        size_t control = control_at(text);
+        fputc(*text == '\n' ? line_end : control ? '?' : *text, to);
         text += control ? control : 1;
     }
 }
 
-void print_plain(FILE *to, const char *text) { put_plain(to, text, text + strlen(text), false); }
+void print_plain(FILE *to, const char *text) { put_plain(to, text, text + strlen(text), '?'); }
+void print_plain_lines(FILE *to, const char *text) {
+    put_plain(to, text, text + strlen(text), '\n');
+}
+void print_one_line(FILE *to, const char *text) { put_plain(to, text, text + strlen(text), ' '); }
 
 /* A hint is a text of this program; only what it quotes may have control characters. */
 static void print_hint(const char *hint) {
     fputs("  ", stderr);
-    put_plain(stderr, hint, hint + strlen(hint), true);
+    print_plain_lines(stderr, hint);
     fputc('\n', stderr);
 }
 
@@ -197,7 +202,7 @@ static void print_mark(const cli *c, const char *text, size_t offset) {
     while (text[end] && text[end] != '\n' && end - start < 70) end++;
     while (end > offset && continues(text[end])) end--;
     fputs("  ", stderr);
-    put_plain(stderr, text + start, text + end, false);
+    put_plain(stderr, text + start, text + end, '?');
     fputs("\n  ", stderr);
     for (size_t i = start; i < offset; i++)
         if (!continues(text[i])) fputc(' ', stderr);
@@ -255,7 +260,7 @@ const char *print_wrapped(const char *text, int at, int indent) {
             fresh = true;
         }
         if (!fresh) column += printf(" ");
-        put_plain(stdout, text, text + length, false);
+        put_plain(stdout, text, text + length, '?');
         column += length;
         fresh = false;
         text += length;
@@ -264,13 +269,8 @@ const char *print_wrapped(const char *text, int at, int indent) {
     return *text ? text + 2 : NULL;
 }
 
-static bool to_stdout(const char *text, size_t length, void *ctx) {
-    (void)ctx;
-    return fwrite(text, 1, length, stdout) == length;
-}
-
 hd_status print_value(hd_value v, hd_json_style style) {
-    hd_status status = hd_json_write(v, style, to_stdout, NULL);
+    hd_status status = write_json(stdout, v, style);
     putchar('\n');
     return status;
 }
@@ -315,7 +315,7 @@ void print_cell(const char *name, int width) {
     int head = (width - 3) / 2, tail = width - 3 - head, seen = 0;
     const char *at = name;
     for (; *at && (seen < head || continues(*at)); at++) seen += !continues(*at);
-    put_plain(stdout, name, at, false);
+    put_plain(stdout, name, at, '?');
     fputs("...", stdout);
     for (; *at && columns - seen > tail; at++) seen += !continues(*at);
     while (continues(*at)) at++;

@@ -16,6 +16,9 @@ bool output_broken(void);
 /* Prints text from the store (names, keys, kinds): control characters, which could drive a
  * terminal, show as "?". */
 void print_plain(FILE *to, const char *text);
+/* The same for a text of several lines, which stay or become one. */
+void print_plain_lines(FILE *to, const char *text);
+void print_one_line(FILE *to, const char *text);
 
 /* Escape sequences, or "" where there are no colours. */
 typedef enum colour {

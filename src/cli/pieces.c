@@ -66,8 +66,9 @@ static void print_line(listing *w, const hd_listing *entry, hd_cell document, hd
     print_cell(live_text(piece, "pattern"), PATTERN_WIDTH);
     printf(" %7" PRIu64 "  %s%s%s\n", live_number(piece, "started"), out_colour(c, COLOUR_GREEN),
            state, out_colour(c, COLOUR_NONE));
-    printf("%s  result %s%s\n", out_colour(c, COLOUR_DIM), result_name(w, document, piece),
-           out_colour(c, COLOUR_NONE));
+    printf("%s  result ", out_colour(c, COLOUR_DIM));
+    print_plain(stdout, result_name(w, document, piece));
+    printf("%s\n", out_colour(c, COLOUR_NONE));
 }
 
 static bool print_piece(const hd_listing *entry, void *ctx) {

@@ -5,7 +5,6 @@
 #include "cli/clock.h"
 #include <fcntl.h>
 #include <libgen.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,23 +83,22 @@ static void time_fsync(place *p, int fd) {
     p->fsync_ns = times[FSYNCS / 2];
 }
 
-static int note_mode(void *ctx, int count, char **values, char **names) {
-    (void)names;
-    snprintf(ctx, 16, "%s", count && values[0] ? values[0] : "");
-    return 0;
-}
-
-static void try_wal(place *p, const char *file) {
-    sqlite3 *db = NULL;
-    char mode[16] = "";
-    int rc = sqlite3_open(file, &db);
-    if (!rc) rc = sqlite3_exec(db, "pragma journal_mode = wal", note_mode, mode, NULL);
-    if (!rc) rc = sqlite3_exec(db, "create table t(x); insert into t values(1)", NULL, NULL, NULL);
-    p->wal_works = !rc && strcmp(mode, "wal") == 0;
-    if (!p->wal_works)
+/* As a program would: a store, a commit. */
+static void try_store(place *p, const char *file) {
+    hd_runtime *rt;
+    hd_error error = { 0 };
+    hd_status status = hd_open(file, NULL, &rt, &error);
+    if (!status) {
+        status = hd_write_json(rt, hd_cell_at(rt, "main/try"), "1");
+        if (!status) status = hd_runtime_sync(rt);
+        if (status) error = *hd_runtime_error(rt);
+        hd_status closed = hd_close(rt);
+        if (!status) status = closed;
+    }
+    p->wal_works = !status;
+    if (status)
         snprintf(p->wal_problem, sizeof p->wal_problem, "%s",
-                 rc ? sqlite3_errmsg(db) : "SQLite refuses it here");
-    sqlite3_close(db);
+                 *error.message ? error.message : hd_status_text(status));
 }
 
 /* Makes a small store, which is removed afterwards with the files that SQLite makes beside it. */
@@ -112,8 +110,8 @@ static void try_it(place *p) {
     if (fd < 0) return;
     p->tried = true;
     time_fsync(p, fd);
-    if (ftruncate(fd, 0) == 0) try_wal(p, file);
     close(fd);
+    if (unlink(file) == 0) try_store(p, file);
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
         snprintf(beside, sizeof beside, "%s%s", file, suffixes[i]);
         unlink(beside);

@@ -2,8 +2,7 @@
 #ifndef CLI_PLACE_H
 #define CLI_PLACE_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include <heddle/store.h>
 
 #define PLACE_PATH 4096
 
@@ -17,7 +16,7 @@ typedef struct place {
 
     /* Tried with a small file that is removed again; only where it can be written. */
     bool tried, wal_works;
-    char wal_problem[128];
+    char wal_problem[sizeof(((hd_error *)0)->message)];
     uint64_t fsync_ns; /* the median of a few; 0: not known */
 
     bool inotify_works;

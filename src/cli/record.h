@@ -31,4 +31,9 @@ void record_json(record *r, const char *key, const char *json, size_t length);
 /* Ends the line. */
 void record_end(record *r);
 
+/* JSON, on one line or several, without a line's end. What JSON leaves as it is (U+007F to U+009F) and some
+ * terminals obey is escaped. */
+hd_status write_json(FILE *to, hd_value v, hd_json_style style);
+void write_json_text(FILE *to, const char *json, size_t length);
+
 #endif

@@ -3,26 +3,27 @@
 #include "cli/tables.h"
 
 #include "cli/output.h"
+#include "cli/store.h"
+#include "store/sqlite/backend.h"
+#include "store/sqlite/store.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum { BUSY_MS = 2000 };
-
-const char *plain_name(const char *file, char out[PLAIN_NAME]) {
-    if (strncmp(file, "file:", 5) != 0) return file;
-    snprintf(out, PLAIN_NAME, "./%s", file);
+const char *plain_name(const char *name, char out[PLAIN_NAME]) {
+    if (strncmp(name, "file:", 5) != 0) return name;
+    snprintf(out, PLAIN_NAME, "./%s", name);
     return out;
 }
 
-int tables_open(cli *c, tables *t, const char *file) {
-    char plain[PLAIN_NAME];
-    *t = (tables){ .c = c, .file = file };
-    if (sqlite3_open_v2(plain_name(file, plain), &t->db, SQLITE_OPEN_READONLY, NULL))
-        return tables_fail(t, "opening");
-    sqlite3_busy_timeout(t->db, BUSY_MS);
-    sqlite3_db_config(t->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    sqlite3_db_config(t->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+int tables_open(cli *c, tables *t, const char *name) {
+    hd_error error = { 0 };
+    hd_env env = hd_env_system();
+    hd_options options = { .read_only = true };
+    *t = (tables){ .c = c, .file = name };
+    hd_status status = sqlite_backend.open(name, &options, &env, LOG_ALONE, &t->store, &error);
+    if (status) return store_open_failed(c, name, status, &error);
+    t->db = file_of(t->store)->db;
     return CLI_OK;
 }
 
@@ -43,7 +44,9 @@ sqlite3_stmt *tables_query(tables *t, const char *sql, int *failed) {
 }
 
 void tables_close(tables *t) {
-    sqlite3_close(t->db);
+    if (!t->store) return;
+    t->store->ops->close(t->store);
+    t->store = NULL;
     t->db = NULL;
 }
 
@@ -65,10 +68,10 @@ uint64_t column_number(sqlite3_stmt *s, int column) {
     return (uint64_t)sqlite3_column_int64(s, column);
 }
 
-uint64_t file_size(const char *file, const char *suffix) {
-    char name[4096];
+uint64_t file_size(const char *name, const char *suffix) {
+    char whole[4096];
     struct stat st;
-    int length = snprintf(name, sizeof name, "%s%s", file, suffix);
-    if (length < 0 || (size_t)length >= sizeof name || stat(name, &st)) return 0;
+    int length = snprintf(whole, sizeof whole, "%s%s", name, suffix);
+    if (length < 0 || (size_t)length >= sizeof whole || stat(whole, &st)) return 0;
     return (uint64_t)st.st_size;
 }

@@ -115,14 +115,9 @@ static bool record_difference(const hd_step *path, size_t depth, hd_value before
     return true;
 }
 
-static bool to_stdout(const char *text, size_t length, void *ctx) {
-    (void)ctx;
-    return fwrite(text, 1, length, stdout) == length;
-}
-
 static void print_side(const cli *c, hd_value v, colour shade) {
     fputs(out_colour(c, shade), stdout);
-    if (hd_value_exists(v)) (void)hd_json_write(v, HD_JSON_COMPACT, to_stdout, NULL);
+    if (hd_value_exists(v)) (void)write_json(stdout, v, HD_JSON_COMPACT);
     else putchar('-');
     fputs(out_colour(c, COLOUR_NONE), stdout);
 }
@@ -171,9 +166,10 @@ static hd_status print_line(watching *w, const hd_change *change, hd_value befor
     const cli *c = w->s.c;
     char *name = whole_name(w, change->document);
     if (!name) return HD_NOMEM;
-    printf("%s%6" PRIu64 "%s  %s%s%s ", out_colour(c, COLOUR_DIM), change->seq,
-           out_colour(c, COLOUR_NONE), out_colour(c, COLOUR_BOLD), name,
-           out_colour(c, COLOUR_NONE));
+    printf("%s%6" PRIu64 "%s  %s", out_colour(c, COLOUR_DIM), change->seq,
+           out_colour(c, COLOUR_NONE), out_colour(c, COLOUR_BOLD));
+    print_plain(stdout, name);
+    printf("%s ", out_colour(c, COLOUR_NONE));
     free(name);
     difference_ctx d = { c, NULL, false };
     hd_status status = hd_value_diff(hd_runtime_heap(w->s.rt), before, after, print_difference, &d);

@@ -145,9 +145,11 @@ static int check_space(cli *c, const char *space) {
 static int print_commits(cli *c, log_query q, bool alone) {
     uint64_t printed = 0;
     int failed = alone ? check_space(c, q.space) : CLI_OK;
-    if (!failed && !c->json)
-        printf("%sthe last commits that touched %s%s\n", alone ? "" : "\n", c->operands[1],
-               alone ? ", as the file tells" : "");
+    if (!failed && !c->json) {
+        printf("%sthe last commits that touched ", alone ? "" : "\n");
+        print_plain(stdout, c->operands[1]);
+        puts(alone ? ", as the file tells" : "");
+    }
     if (!failed) failed = log_print(c, &q, &printed);
     if (!failed && !printed && !c->json)
         printf("  none in the log: older ones have been folded into the documents\n");

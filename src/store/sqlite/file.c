@@ -384,8 +384,12 @@ static hd_status judge_look(const file *f, const look *seen, hd_error *error) {
 
 /* Byte 18 of the file is the version that a writer must know. SQLite writes 1 or 2, and opens a file with
  * more than that read-only, without an error. */
-static const char barred[] = "its header says that SQLite must not write to it";
 enum { WRITE_VERSION_AT = 18, WRITE_VERSION_MAX = 2 };
+
+static hd_status bar_writing(file *f) {
+    snprintf(f->damage, sizeof f->damage, "its header says that SQLite must not write to it");
+    return HD_CORRUPT;
+}
 
 static bool header_bars_writing(const file *f) {
     unsigned char version = 0;
@@ -440,7 +444,7 @@ static hd_status look_at(const char *name, const file_options *o, const hd_env *
     bool missing = status == HD_IO && f.db && sqlite3_errcode(f.db) == SQLITE_CANTOPEN;
     if (!status) status = read_look(&f, &seen);
     if (!status && (!o->read_only || o->as_writer) && header_bars_writing(&f))
-        status = file_damaged(&f, "%s", barred);
+        status = bar_writing(&f);
     env_free(env, f.name, f.name_size); /* messages name the file, not the address */
     f.name_size = strlen(name) + 1;
     f.name = env_new_copy(env, name, f.name_size);
@@ -609,7 +613,7 @@ static hd_status accept(file *f, const file_options *o, look *seen, hd_error *er
     }
     status = ours ? verify_schema(f, seen->format) : HD_OK;
     if (!status && !o->read_only && sqlite3_db_readonly(f->db, "main") == 1)
-        status = file_damaged(f, "%s", barred);
+        status = bar_writing(f);
     return status ? refuse(f, status, error) : HD_OK;
 }
 
