@@ -27,7 +27,7 @@ static hd_status complain(hd_tx *tx, void *ctx) {
     return status ? status : hd_tx_fail(tx, HD_FAILED, "a message" RED);
 }
 
-static void ignore(void *ctx, const hd_failure *failure) { (void)ctx, (void)failure; }
+static void ignore(const hd_failure *failure, void *ctx) { (void)ctx, (void)failure; }
 
 int main(int argc, char **argv) {
     hd_runtime *rt;
