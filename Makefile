@@ -14,7 +14,8 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 .DEFAULT_GOAL := all
 
 VERSION := $(shell sed -n 's/^.define HD_VERSION "\(.*\)"/\1/p' include/heddle/base.h)
-SONAME  := libheddle.so.0
+# Until 1.0 a minor version may change the binary interface: the soname has both numbers.
+SONAME  := libheddle.so.$(shell echo $(VERSION) | sed 's/^\(0\.[0-9]*\).*/\1/; s/^\([1-9][0-9]*\)\..*/\1/')
 
 VARIANT ?= debug
 PREFIX  ?= /usr/local

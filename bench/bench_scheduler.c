@@ -5,6 +5,7 @@
  * claim about work (visits, runs, allocations) the row is the count itself; the time stands beside. */
 #include "bench.h"
 
+#include <heddle/introspect.h>
 #include <heddle/scheduler.h>
 
 #include <stdio.h>

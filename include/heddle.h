@@ -7,6 +7,7 @@
 #include <heddle/scheduler.h>
 #include <heddle/event.h>
 #include <heddle/pattern.h>
+#include <heddle/introspect.h>
 #include <heddle/workflow.h>
 #include <heddle/inspect.h>
 #endif

@@ -7,7 +7,8 @@
  *   - Arguments are borrowed for the call unless the verb is `take`. A returned pointer is
  *     borrowed from the object it came from. A `T **out` argument is yours afterwards; it is set
  *     to NULL on failure.
- *   - In option structs zero means "the default".
+ *   - Structs that the program fills (options, specs) are zeroed first, as `= { .name = value }` does:
+ *     zero is the default of every member.
  *   - heddle has no global state. Time, randomness, memory and log lines come from one hd_env.
  *   - An object belongs to one thread at a time, unless its header says otherwise.
  *   - A function that the program gives is always followed by a `ctx`, which the library passes to it
@@ -24,7 +25,18 @@
  *     begin ... end                 a stretch of time; of a transaction: begin ... commit or abort
  *     remove                        deletes data: a key, a document, a piece with its documents
  *     cancel                        asks a workflow instance to end; it may clean up first
- */
+ *
+ * Growing. Structs whose memory belongs to the program (options, specs, stats, infos, hd_env) end in
+ * `reserved_`: room for members of later versions, which take the place of reserved ones and mean, at zero,
+ * what the library did before. So a program that was compiled with an older header goes on working with a
+ * newer library of the same soname, and a member never moves. Structs that the library passes to a callback
+ * by pointer grow at their end. Handles and plain values (hd_value, hd_cell, hd_node, hd_error, hd_limits,
+ * hd_link, hd_iter, ...) and numbers of enums that exist do not change. What cannot be done in this way changes the soname;
+ * docs/EMBEDDING.md, "Versions", has the details.
+ *
+ * Inlines. A few functions that computations call most are inline, and know the beginning of hd_tx and of
+ * hd_runtime. A program that defines HD_NO_INLINE before it includes heddle calls the library's own instead
+ * and depends on no layout but of the structs it can see. */
 #ifndef HEDDLE_BASE_H
 #define HEDDLE_BASE_H
 
@@ -46,6 +58,11 @@ extern "C" {
 #define HD_API
 #define HD_PRINTF(fmt, first)
 #define HD_USUALLY_(x) (x)
+#endif
+#ifdef HD_NO_INLINE
+#define HD_INLINE_
+#else
+#define HD_INLINE_ inline
 #endif
 
 #define HD_VERSION "0.1.0"
@@ -164,6 +181,7 @@ typedef struct hd_env {
     hd_random_fn random;
     hd_line_fn log;
     hd_wait_fn wait; /* only the calls that say that they wait (settle, sync, run, close) use it */
+    void (*reserved_[4])(void); /* room for later members */
 } hd_env;
 
 /* The system's: malloc, CLOCK_MONOTONIC, getrandom; warnings and errors go to stderr. */

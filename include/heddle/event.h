@@ -99,6 +99,7 @@ typedef struct hd_handler_spec {
     hd_presync_fn presync;
     bool
         one_shot; /* an event that would have to wait for a document fails with HD_PENDING instead */
+    uint64_t reserved_[4]; /* room for later members; zero */
 } hd_handler_spec;
 
 /* One handler for each stream: a second registration takes the place of the first, with a warning. `out`
@@ -143,6 +144,7 @@ typedef struct hd_send_options {
     uint64_t not_before_ns;
     hd_outcome_fn done;
     void *ctx;
+    uint64_t reserved_[4]; /* room for later members; zero */
 } hd_send_options;
 
 /* How many events can wait on one stream. If that many wait, a send without an id of the sender's replaces
@@ -206,62 +208,7 @@ typedef hd_status (*hd_channel_fn)(const char *key, hd_value message, void *ctx)
 HD_API hd_status hd_channel_register(hd_runtime *rt, const char *space, const char *channel,
                                      hd_channel_fn fn, void *ctx);
 
-/* ---- Looking inside ---------------------------------------------------------------------- */
-
-typedef struct hd_event_stats {
-    uint64_t sent, posted, taken; /* taken: posted ones that were found in the store */
-    uint64_t queued, in_flight;   /* now: waiting for their turn; for their verdict */
-    uint64_t runs;                /* bodies begun */
-    uint64_t handled;             /* confirmed */
-    uint64_t retries;
-    uint64_t duplicates; /* ended with HD_EXISTS */
-    uint64_t failed;     /* ended with any other failure */
-    uint64_t cancelled;  /* with their origin */
-    uint64_t collapsed, refused;
-    uint64_t preflights, preflight_visits; /* nodes looked at by the consistency gate */
-    uint64_t parked;                       /* turns at which a head had to wait */
-    uint64_t unsettled;                    /* events that went on although inputs do not settle */
-    uint64_t outside_reads;                /* of bodies, outside their declared inputs */
-    uint64_t outbox_visits;                /* messages looked at, delivered or not */
-} hd_event_stats;
-HD_API void hd_runtime_event_stats(const hd_runtime *rt, hd_event_stats *out);
-
-typedef enum hd_event_stage { HD_EVENT_PREFLIGHT, HD_EVENT_COMMIT } hd_event_stage;
-#define HD_EVENT_SAMPLE 25
-typedef struct hd_event_trace {
-    hd_event_stage stage;
-    const char *id;
-    const char *handler;
-    hd_cell stream;
-    hd_status status; /* PREFLIGHT: HD_OK go, HD_PENDING wait. COMMIT: of submitting it */
-    /* PREFLIGHT */
-    uint32_t closure; /* places read */
-    uint32_t visits, invalid;
-    /* COMMIT */
-    uint32_t writes;                 /* documents */
-    hd_cell sample[HD_EVENT_SAMPLE]; /* the first of them */
-    bool truncated;
-} hd_event_trace;
-/* Sets the function that is called at each stage of each handling; NULL: none. */
-typedef void (*hd_event_trace_fn)(const hd_event_trace *trace, void *ctx);
-HD_API hd_status hd_runtime_set_event_trace(hd_runtime *rt, hd_event_trace_fn fn, void *ctx);
-
-/* Why an event that is first in line does not run. */
-typedef enum hd_event_wait {
-    HD_EVENT_WAITS_NOT, /* there is none, or it runs in the next pump */
-    HD_EVENT_WAITS_TIME,
-    HD_EVENT_WAITS_NODES, /* computations that feed it cannot run yet */
-    HD_EVENT_WAITS_LOAD,
-    HD_EVENT_WAITS_ORIGIN,
-    HD_EVENT_WAITS_PRESYNC,
-    HD_EVENT_WAITS_HANDLER,
-    HD_EVENT_WAITS_READS,    /* its preflight said so: until something changes */
-    HD_EVENT_WAITS_DUPLICATE /* an earlier delivery has no verdict yet */
-} hd_event_wait;
-/* What the first event of a space waits for: of all spaces, the event that was sent first. */
-HD_API hd_event_wait hd_runtime_event_waits(const hd_runtime *rt);
-/* The same for the first event of this space. */
-HD_API hd_event_wait hd_space_event_waits(const hd_runtime *rt, const char *space);
+/* ---- Housekeeping ------------------------------------------------------------------------ */
 
 /* How long an event whose data keeps changing is tried again; default 30 s. 0: not at all. */
 HD_API hd_status hd_runtime_set_retry_window(hd_runtime *rt, uint32_t ms);

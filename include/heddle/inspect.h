@@ -20,6 +20,7 @@
 #ifndef HEDDLE_INSPECT_H
 #define HEDDLE_INSPECT_H
 
+#include <heddle/introspect.h>
 #include <heddle/pattern.h>
 
 #ifdef __cplusplus
@@ -32,6 +33,7 @@ typedef struct hd_serve_options {
     const char *socket;
     /* The program's name in the answers; NULL: the name of the process. */
     const char *name;
+    uint64_t reserved_[4]; /* room for later members; zero */
 } hd_serve_options;
 
 /* Answers from now on, until hd_runtime_stop_serving or hd_close, which remove the socket. Sockets

@@ -25,6 +25,7 @@
 #ifndef HEDDLE_LAB_H
 #define HEDDLE_LAB_H
 
+#include <heddle/introspect.h>
 #include <heddle/pattern.h>
 
 #ifdef __cplusplus
@@ -118,6 +119,7 @@ typedef struct hd_lab_options {
     /* Default: prints the message and aborts. */
     hd_lab_fail_fn fail;
     void *ctx;
+    uint64_t reserved_[4]; /* room for later members; zero */
 } hd_lab_options;
 
 HD_API hd_lab *hd_lab_open(const hd_lab_options *options);
@@ -162,6 +164,20 @@ HD_API void hd_lab_deliver(hd_runtime *rt);
 /* The store refuses the next `times` commits that arrive from this runtime with this status: HD_STALE, as
  * if another runtime had written first, HD_REJECTED, ... */
 HD_API void hd_lab_refuse(hd_runtime *rt, hd_status status, uint32_t times);
+
+/* The same for a store in memory of your own (hd_memory_open), before a runtime is opened on it. These are
+ * functions of the library; the rest of this header is in the lab.
+ *
+ * Documents load late, as from a store that is far away: a read of one that is not here yet is pending. */
+HD_API void hd_memory_load_late(hd_memory *memory);
+/* A commit of this runtime arrives. HD_OK: it is decided. A transient status: it waits, and is asked about
+ * again in the runtime's next pump. Any other: it is refused with that. */
+typedef hd_status (*hd_arrives_fn)(const hd_runtime *rt, void *ctx);
+/* Whether verdicts and other runtimes' commits reach this runtime now. */
+typedef bool (*hd_hears_fn)(const hd_runtime *rt, void *ctx);
+/* Has these called from now on. Either may be NULL. */
+HD_API void hd_memory_intercept(hd_memory *memory, hd_arrives_fn arrives, hd_hears_fn hears,
+                                void *ctx);
 
 /* ---- Writing and reading ----------------------------------------------------------------- */
 

@@ -105,6 +105,7 @@ typedef struct hd_each {
      * itself; NULL: its index in the list. If several elements have the same key, the row depends on their
      * order, too. */
     const char *key;
+    uint64_t reserved_[4]; /* room for later members; zero */
 } hd_each;
 
 /* An array of links, one for each element, to the result of the element's row. A row stays as long as its
@@ -179,9 +180,10 @@ HD_API void hd_build_on_stop(hd_build *b, hd_release_fn fn, void *ctx);
 /* ---- Fetch ------------------------------------------------------------------------------- */
 
 typedef struct hd_fetch_options {
-    uint32_t timeout_ms; /* default 30,000 */
-    size_t max_bytes;    /* of the response; default 8 MiB */
-    bool text;           /* the body as a string; else as JSON */
+    uint32_t timeout_ms;   /* default 30,000 */
+    size_t max_bytes;      /* of the response; default 8 MiB */
+    bool text;             /* the body as a string; else as JSON */
+    uint64_t reserved_[4]; /* room for later members; zero */
 } hd_fetch_options;
 /* Fetches the URL in a cell (http and https) while a live node or a sink reads the result, which is
  * {"pending": bool, "value"?: ..., "error"?: "..."}; without a URL (absent or null) only "pending", which
@@ -209,6 +211,7 @@ typedef struct hd_piece_spec {
     hd_piece parent;    /* the piece stops with its parent, which must run (else HD_NOT_FOUND) */
     /* hd_tx_launch_piece: build when the commit is confirmed, and only if the parent still runs. */
     bool after_commit;
+    uint64_t reserved_[4]; /* room for later members; zero */
 } hd_piece_spec;
 
 /* In the three functions below `out` may be NULL: hd_piece_find finds the piece by its id.
@@ -218,7 +221,7 @@ typedef struct hd_piece_spec {
  * read, or their code, has changed (docs/PATTERNS.md); stored arguments that are not given stay. If the
  * piece runs already, the given arguments are written. The id "main" is reserved: HD_USAGE. Outside of
  * transactions and runs. HD_NOT_FOUND: no such pattern, or parent; HD_USAGE; HD_CLOSED: the runtime is being
- * closed; HD_NOMEM; HD_PENDING: the store has not sent the document yet (hd_memory_options.load_late): call
+ * closed; HD_NOMEM; HD_PENDING: the store has not sent the document yet (hd_lab_options.load_late): call
  * again after a pump; or the status that its function failed with. */
 HD_API hd_status hd_piece_start(hd_runtime *rt, const hd_piece_spec *spec, hd_piece *out,
                                 hd_error *error);
@@ -259,6 +262,7 @@ typedef struct hd_piece_info {
     uint32_t nodes; /* rows and nested patterns included */
     uint32_t rows;
     hd_cell result;
+    uint64_t reserved_[4]; /* room for later members; zero */
 } hd_piece_info;
 HD_API hd_status hd_piece_inspect(const hd_runtime *rt, hd_piece piece, hd_piece_info *out);
 /* Calls fn for every piece that runs, in order of their starts, until it returns false. To list stored

@@ -41,21 +41,7 @@ typedef struct hd_tx hd_tx;
 
 /* A store in memory, for runtimes of one thread that want to share one. */
 typedef struct hd_memory hd_memory;
-/* A commit of this runtime arrives. HD_OK: it is decided. A transient status: it waits, and is asked about
- * again in the runtime's next pump. Any other: it is refused with that. */
-typedef hd_status (*hd_arrives_fn)(const hd_runtime *rt, void *ctx);
-/* Whether verdicts and other runtimes' commits reach this runtime now. */
-typedef bool (*hd_hears_fn)(const hd_runtime *rt, void *ctx);
-typedef struct hd_memory_options {
-    /* For tests of what happens with a store that is far away (see heddle/lab.h). Documents load
-     * late: a read of one that is not here yet is pending. */
-    bool load_late;
-    hd_arrives_fn arrives;
-    hd_hears_fn hears;
-    void *ctx;
-} hd_memory_options;
-HD_API hd_status hd_memory_open(const hd_env *env, const hd_memory_options *options,
-                                hd_memory **out);
+HD_API hd_status hd_memory_open(const hd_env *env, hd_memory **out);
 /* Close every runtime on it first. */
 HD_API void hd_memory_close(hd_memory *memory);
 
@@ -85,6 +71,7 @@ typedef struct hd_options {
     /* SIGINT and SIGTERM end hd_runtime_run, so that the program can close the runtime. While it is on the
      * stack they do nothing else. For one runtime of a process at a time: HD_BUSY. */
     bool signals;
+    uint64_t reserved_[8]; /* room for later members; zero */
 } hd_options;
 
 /* Opens a runtime on a SQLite file, which is created where it does not exist. `file` NULL (or
@@ -218,7 +205,7 @@ HD_API hd_pool *hd_tx_pool(hd_tx *tx);
  * reader of /a/b. All reads of a transaction see one state of the store. HD_STALE: another
  * process has folded that state away before this cell was first read here; pump, and begin anew. A
  * transaction that reads one document never gets it, nor does one that only writes. */
-HD_API inline hd_value hd_tx_get(hd_tx *tx, hd_cell cell);
+HD_API HD_INLINE_ hd_value hd_tx_get(hd_tx *tx, hd_cell cell);
 /* Only the shape: kind, keys or length, scalar value, where a link points. Changes below do not
  * count. The value returned is the whole, for looking at its shape. */
 HD_API hd_value hd_tx_get_shape(hd_tx *tx, hd_cell cell);
@@ -238,9 +225,9 @@ HD_API hd_value hd_tx_read(hd_tx *tx, hd_cell cell, unsigned flags);
  * failed value is refused with its status. A link on the cell's way is followed (and is a claim like
  * any read), at its end it is replaced. A write that changes nothing is not sent; it becomes a claim:
  * if the commit changes something else, it is refused when the cell holds another value by then. */
-HD_API inline hd_status hd_tx_set(hd_tx *tx, hd_cell cell, hd_value v);
+HD_API HD_INLINE_ hd_status hd_tx_set(hd_tx *tx, hd_cell cell, hd_value v);
 HD_API hd_status hd_tx_set_json(hd_tx *tx, hd_cell cell, const char *json);
-HD_API inline hd_status hd_tx_set_double(hd_tx *tx, hd_cell cell, double d);
+HD_API HD_INLINE_ hd_status hd_tx_set_double(hd_tx *tx, hd_cell cell, double d);
 HD_API hd_status hd_tx_set_int(hd_tx *tx, hd_cell cell, int64_t i);
 HD_API hd_status hd_tx_set_text(hd_tx *tx, hd_cell cell, const char *text);
 /* Removes the cell's place; of a whole document: deletes it. */
@@ -272,7 +259,7 @@ HD_API void hd_tx_set_group(hd_tx *tx, uint64_t group);
 HD_API hd_status hd_write(hd_runtime *rt, hd_cell cell, hd_value v);
 HD_API hd_status hd_write_json(hd_runtime *rt, hd_cell cell, const char *json);
 /* The current value, for looking; owned by the pool. */
-HD_API inline hd_value hd_read(hd_runtime *rt, hd_pool *pool, hd_cell cell);
+HD_API HD_INLINE_ hd_value hd_read(hd_runtime *rt, hd_pool *pool, hd_cell cell);
 
 /* ---- Changes ----------------------------------------------------------------------------- */
 
@@ -350,9 +337,10 @@ typedef struct hd_store_stats {
     uint64_t frames; /* other writers' commits applied */
     uint64_t loads;  /* documents read from the store */
     uint64_t notices, changes;
-    uint64_t seals;   /* commits of derived state */
-    uint64_t walked;  /* index entries visited to find what a change concerns */
-    uint64_t pending; /* commits without a verdict now */
+    uint64_t seals;        /* commits of derived state */
+    uint64_t walked;       /* index entries visited to find what a change concerns */
+    uint64_t pending;      /* commits without a verdict now */
+    uint64_t reserved_[8]; /* room for later members; zero */
 } hd_store_stats;
 HD_API void hd_runtime_store_stats(const hd_runtime *rt, hd_store_stats *out);
 
@@ -396,6 +384,8 @@ HD_API hd_status hd_store_repair(const char *file, const hd_options *options, bo
  * A body that reads what it read the last time, and writes its output, finds all it needs at the
  * beginning of its transaction: the reads that are expected, and room for the output. At anything
  * else the library takes over. Names with a final underscore are private. */
+
+#ifndef HD_NO_INLINE
 
 struct hd_expected_ {
     uint32_t key, slot;
@@ -473,6 +463,7 @@ HD_API inline hd_status hd_tx_set_double(hd_tx *tx, hd_cell cell, double d) {
     memset(front->again, 0, sizeof front->again);
     return HD_OK;
 }
+#endif /* HD_NO_INLINE */
 
 #ifdef __cplusplus
 }

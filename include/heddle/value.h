@@ -51,12 +51,13 @@ HD_API hd_status hd_heap_open(const hd_env *env, const hd_limits *limits, hd_hea
 HD_API void hd_heap_close(hd_heap *heap);
 
 typedef struct hd_heap_stats {
-    uint64_t bytes;       /* taken from the environment now */
-    uint64_t live_blocks; /* values and tree nodes that exist */
-    uint64_t made_blocks; /* ever made: counts copies; see the bench */
-    uint64_t visited;     /* tree nodes and entries looked at by equality and diff */
-    uint64_t keys;        /* interned keys */
-    uint64_t paths;       /* interned paths */
+    uint64_t bytes;        /* taken from the environment now */
+    uint64_t live_blocks;  /* values and tree nodes that exist */
+    uint64_t made_blocks;  /* ever made: counts copies; see the bench */
+    uint64_t visited;      /* tree nodes and entries looked at by equality and diff */
+    uint64_t keys;         /* interned keys */
+    uint64_t paths;        /* interned paths */
+    uint64_t reserved_[4]; /* room for later members; zero */
 } hd_heap_stats;
 HD_API void hd_heap_stat(const hd_heap *heap, hd_heap_stats *out);
 
@@ -106,7 +107,7 @@ HD_API hd_value hd_value_take(hd_pool *pool, hd_value v);
 /* These need no memory, and so no pool. hd_failed makes the value that carries a status. */
 HD_API hd_value hd_null(void);
 HD_API hd_value hd_bool(bool b);
-HD_API inline hd_value hd_double(double d);
+HD_API HD_INLINE_ hd_value hd_double(double d);
 HD_API hd_value hd_failed(hd_status status);
 
 /* Integers of 2^50 and beyond, either sign, need a small block, hence the pool; for smaller ones it
@@ -161,7 +162,7 @@ HD_API hd_value hd_builder_close(hd_builder *b);
 HD_API bool hd_value_as_bool(hd_value v, bool otherwise);
 HD_API int64_t hd_value_as_int(hd_value v, int64_t otherwise);
 HD_API double hd_value_as_double(hd_value v, double otherwise);
-HD_API inline double hd_value_number(hd_value v);
+HD_API HD_INLINE_ double hd_value_number(hd_value v);
 /* NUL-terminated text (which may itself contain NUL: use the _n form), or `otherwise`. */
 HD_API const char *hd_value_as_text(hd_value v, const char *otherwise);
 /* The text and its length in bytes; NULL and 0 for anything but a string. */
@@ -344,6 +345,8 @@ HD_API hd_value hd_schema_project(hd_pool *pool, const hd_schema *schema, hd_val
  * Computations over numbers call these most. They are in the library too, for builds without
  * optimisation, debuggers and other languages. Names with a final underscore are private. */
 
+#ifndef HD_NO_INLINE
+
 /* The bits of a double are its own, XORed with a mask; every NaN is stored as the same one. */
 #define HD_VALUE_MASK_ UINT64_C(0x7FF9000000000000)
 #define HD_VALUE_NAN_  UINT64_C(0x7FF8000000000000)
@@ -367,6 +370,7 @@ HD_API inline double hd_value_number(hd_value v) {
     memcpy(&d, &raw, sizeof d);
     return HD_VALUE_IS_DOUBLE_(v) ? d : hd_value_as_double(v, d);
 }
+#endif /* HD_NO_INLINE */
 
 #ifdef __cplusplus
 }

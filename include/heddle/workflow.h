@@ -45,6 +45,7 @@ typedef struct hd_engine hd_engine;
 typedef struct hd_engine_options {
     const char *space; /* default "main" */
     uint32_t threads; /* for actions that do not say `here`; default 4, started when first needed */
+    uint64_t reserved_[4]; /* room for later members; zero */
 } hd_engine_options;
 
 /* Takes up the instances that are not over. `options` may be NULL. HD_EXISTS: the runtime has an engine.
@@ -72,6 +73,7 @@ typedef struct hd_action_spec {
     /* Runs on the runtime's thread, inside pump: for actions that are over at once. Otherwise it runs on a
      * thread of the engine, and must not touch the runtime. */
     bool here;
+    uint64_t reserved_[4]; /* room for later members; zero */
 } hd_action_spec;
 /* Registered again under a name: replaced; `here` must be the same. HD_USAGE, HD_NOMEM. */
 HD_API hd_status hd_action_register(hd_engine *engine, const hd_action_spec *spec);
@@ -104,7 +106,8 @@ typedef struct hd_start_options {
     /* Two starts of a workflow with one key are one instance: the second returns its id and HD_EXISTS. NULL:
      * a new instance. At most 100 bytes, without control characters and slashes. */
     const char *key;
-    int32_t priority; /* higher goes first */
+    int32_t priority;      /* higher goes first */
+    uint64_t reserved_[4]; /* room for later members; zero */
 } hd_start_options;
 
 /* Starts an instance; `id` gets its name, "name/key". It is stored when the next sync has returned, and
@@ -139,6 +142,7 @@ typedef struct hd_engine_stats {
     uint64_t nodes, arrivals;        /* run, and pushed along edges, by all walks */
     uint64_t open;                   /* instances now */
     uint64_t ready, running, timers; /* steps now */
+    uint64_t reserved_[8];           /* room for later members; zero */
 } hd_engine_stats;
 HD_API void hd_engine_stat(const hd_engine *engine, hd_engine_stats *out);
 

@@ -11,6 +11,8 @@
 #include "cli/demo_steps.h"
 
 #include "cli/output.h"
+#include <heddle/introspect.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

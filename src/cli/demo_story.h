@@ -8,6 +8,8 @@
 #include "cli/command.h"
 #include "shop/shop.h"
 
+#include <heddle/introspect.h>
+
 /* What stands above, for the empty lines between. */
 typedef enum story_mark { STORY_HEADING, STORY_SAID, STORY_DREW, STORY_CHECKED } story_mark;
 

@@ -212,7 +212,13 @@ hd_lab_env *hd_lab_env_open(void) {
                        .show_log = getenv("HD_LAB_LOG") != NULL };
     pthread_mutex_init(&w->lock, NULL);
     w->ring.prev = w->ring.next = &w->ring;
-    w->env = (hd_env){ w, lab_alloc, lab_monotonic_ns, lab_wall_ms, lab_fill, lab_log, lab_wait };
+    w->env = (hd_env){ .ctx = w,
+                       .alloc = lab_alloc,
+                       .monotonic_ns = lab_monotonic_ns,
+                       .wall_ms = lab_wall_ms,
+                       .random = lab_fill,
+                       .log = lab_log,
+                       .wait = lab_wait };
     return w;
 }
 

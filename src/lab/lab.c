@@ -116,10 +116,11 @@ hd_lab_env *hd_lab_world(hd_lab *lab) { return lab->world; }
 /* The store in memory is made with the first runtime, because hd_lab_open cannot return a status. */
 static hd_status open_memory(hd_lab *lab) {
     if (lab->memory || lab->options.in_file) return HD_OK;
-    hd_memory_options options = { .load_late = lab->options.load_late,
-                                  .arrives = on_arrival,
-                                  .hears = on_hearing };
-    return hd_memory_open(hd_lab_env_of(lab->world), &options, &lab->memory);
+    hd_status status = hd_memory_open(hd_lab_env_of(lab->world), &lab->memory);
+    if (status) return status;
+    if (lab->options.load_late) hd_memory_load_late(lab->memory);
+    hd_memory_intercept(lab->memory, on_arrival, on_hearing, NULL);
+    return HD_OK;
 }
 
 static void free_runtime(lab_runtime *r) {
@@ -135,8 +136,13 @@ static lab_runtime *new_runtime(hd_lab *lab, const char *name) {
     lab_runtime *r = calloc(1, sizeof *r);
     if (!r || !(r->name = strdup(name))) hd_lab_fail("the machine is out of memory");
     r->lab = lab;
-    r->env = (hd_env){ r,           pass_alloc, pass_monotonic_ns, pass_wall_ms,
-                       pass_random, pass_log,   pass_wait };
+    r->env = (hd_env){ .ctx = r,
+                       .alloc = pass_alloc,
+                       .monotonic_ns = pass_monotonic_ns,
+                       .wall_ms = pass_wall_ms,
+                       .random = pass_random,
+                       .log = pass_log,
+                       .wait = pass_wait };
     return r;
 }
 

@@ -21,6 +21,7 @@
 #include "base/table.h"
 #include "base/vec.h"
 #include "store/runtime.h"
+#include <heddle/introspect.h>
 #include <heddle/pattern.h>
 #include <assert.h>
 #include <string.h>

@@ -19,7 +19,7 @@
 
 #include "store/place.h"
 #include "store/tx.h"
-#include <heddle/scheduler.h>
+#include <heddle/introspect.h>
 
 typedef uint32_t node_id; /* 0 is no node */
 #define NODE_MAX UINT32_C(0x7FFFFFFE)

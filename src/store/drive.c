@@ -119,7 +119,7 @@ hd_status hd_open(const char *file, const hd_options *options, hd_runtime **out,
 
     hd_status status = HD_OK;
     if (!file && !rt->memory) {
-        status = hd_memory_open(&rt->env, NULL, &rt->memory);
+        status = hd_memory_open(&rt->env, &rt->memory);
         rt->owns_memory = !status;
     }
     if (!status) status = open_heap(rt);

@@ -35,8 +35,47 @@ static int use_the_library(void) {
     return wrong;
 }
 
+/* Twice and once again: calls every function that is inline unless HD_NO_INLINE is defined. */
+struct numbers {
+    hd_cell in, twice, copy;
+    double seen;
+};
+
+static hd_status make_twice(hd_tx *tx, void *ctx) {
+    const struct numbers *n = ctx;
+    return hd_tx_set_double(tx, n->twice, 2 * hd_value_number(hd_tx_get(tx, n->in)));
+}
+
+static hd_status make_copy(hd_tx *tx, void *ctx) {
+    const struct numbers *n = ctx;
+    return hd_tx_set(tx, n->copy, hd_tx_get(tx, n->twice));
+}
+
+static void see(hd_value v, void *ctx) { ((struct numbers *)ctx)->seen = hd_value_number(v); }
+
+static int use_a_runtime(void) {
+    hd_runtime *rt;
+    hd_pool *pool;
+    if (hd_open(NULL, NULL, &rt, NULL) || hd_pool_open(hd_runtime_heap(rt), &pool)) return 4;
+    struct numbers n = { .in = hd_cell_at(rt, "main/in"),
+                         .twice = hd_cell_at(rt, "main/twice"),
+                         .copy = hd_cell_at(rt, "main/copy") };
+    hd_compute(rt, "twice", make_twice, &n, n.twice);
+    hd_compute(rt, "copy", make_copy, &n, n.copy);
+    hd_sink(rt, n.copy, see, &n);
+    int wrong = 0;
+    for (int i = 1; i <= 4; i++) { /* the first run takes another way than those that follow */
+        hd_write(rt, n.in, hd_double(i));
+        hd_runtime_settle(rt);
+        wrong += n.seen != 2 * i || hd_value_number(hd_read(rt, pool, n.twice)) != 2 * i;
+    }
+    hd_pool_close(pool);
+    return hd_close(rt) || wrong ? 5 : 0;
+}
+
 int main(void) {
     if (strcmp(hd_version(), HD_VERSION) != 0) return 2;
     if (table_find(1) + intern_take(1) + graph_match(1) + env_new(1) != 14) return 3;
-    return use_the_library();
+    int status = use_the_library();
+    return status ? status : use_a_runtime();
 }

@@ -105,9 +105,9 @@ lab *lab_open_with(lab_options options) {
         make_file(l);
         return l;
     }
-    hd_memory_options memory = { .load_late = options.load_late };
-    hd_status status = hd_memory_open(lab_env_of(l->world), &memory, &l->memory);
+    hd_status status = hd_memory_open(lab_env_of(l->world), &l->memory);
     if (status && status != HD_NOMEM) lab_fail("hd_memory_open: %s", hd_status_name(status));
+    if (!status && options.load_late) hd_memory_load_late(l->memory);
     return l;
 }
 

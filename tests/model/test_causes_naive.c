@@ -290,7 +290,7 @@ static void a_run_is_told_its_causes_and_no_others(void **state) {
     ending = false;
     env = lab_env_open();
     r = lab_random_of(lab_seed());
-    assert_int_equal(hd_memory_open(lab_env_of(env), NULL, &memory), HD_OK);
+    assert_int_equal(hd_memory_open(lab_env_of(env), &memory), HD_OK);
     open_world();
     for (long i = 0; i < (steps ? atol(steps) : STEPS); i++) {
         act();

@@ -399,7 +399,7 @@ static void ignore_failure(const hd_failure *failure, void *ctx) { (void)ctx, (v
 
 static void open_world(model *m, bool shared) {
     m->world = lab_env_open();
-    hd_memory_open(lab_env_of(m->world), NULL, &m->memory);
+    hd_memory_open(lab_env_of(m->world), &m->memory);
     hd_options options = { .env = lab_env_of(m->world), .memory = m->memory };
     assert_int_equal(hd_open(NULL, &options, &m->rt, NULL), HD_OK);
     if (shared) assert_int_equal(hd_open(NULL, &options, &m->beside, NULL), HD_OK);

@@ -297,8 +297,10 @@ static bool on_hearing(const hd_runtime *whose, void *ctx) {
 
 static void open_world(void) {
     env = lab_env_open();
-    hd_memory_options way = { .load_late = once_in(2), .arrives = on_arrival, .hears = on_hearing };
-    assert_int_equal(hd_memory_open(lab_env_of(env), shared ? &way : NULL, &memory), HD_OK);
+    bool late = once_in(2);
+    assert_int_equal(hd_memory_open(lab_env_of(env), &memory), HD_OK);
+    if (shared && late) hd_memory_load_late(memory);
+    if (shared) hd_memory_intercept(memory, on_arrival, on_hearing, NULL);
     hd_options options = { .env = lab_env_of(env), .memory = memory };
     assert_int_equal(hd_open(NULL, &options, &rt, NULL), HD_OK);
     other = NULL;

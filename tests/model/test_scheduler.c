@@ -564,7 +564,7 @@ static void fail_here(side *x, int i, const char *what) {
 
 static void open_sides(model *m, int count) {
     m->world = lab_env_open();
-    hd_memory_open(lab_env_of(m->world), NULL, &m->memory);
+    hd_memory_open(lab_env_of(m->world), &m->memory);
     m->side_count = count;
     for (int i = 0; i < count; i++) {
         side *x = &m->sides[i];

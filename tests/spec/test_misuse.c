@@ -28,7 +28,7 @@ typedef struct world {
 
 static world open_world(void) {
     world w = { 0 };
-    assert_int_equal(hd_memory_open(NULL, NULL, &w.memory), HD_OK);
+    assert_int_equal(hd_memory_open(NULL, &w.memory), HD_OK);
     hd_options options = { .memory = w.memory, .principal = "me" };
     assert_int_equal(hd_open(NULL, &options, &w.rt, NULL), HD_OK);
     assert_int_equal(hd_open(NULL, &options, &w.other, NULL), HD_OK);

@@ -38,7 +38,7 @@ static int set_up(void **state) {
     (void)state;
     w = &one;
     *w = (world){ 0 };
-    if (hd_memory_open(NULL, NULL, &w->memory)) return 1;
+    if (hd_memory_open(NULL, &w->memory)) return 1;
     live();
     return 0;
 }

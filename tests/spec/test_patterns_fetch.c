@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "folder.h"
 
-#include <heddle/pattern.h>
+#include <heddle/lab.h>
 
 #include <arpa/inet.h>
 #include <setjmp.h>
@@ -299,7 +299,7 @@ static void a_request_without_an_answer_is_made_again(void **state) {
     int seen = 0;
     hd_memory *memory;
     server s = server_open(one);
-    assert_int_equal(hd_memory_open(NULL, NULL, &memory), HD_OK);
+    assert_int_equal(hd_memory_open(NULL, &memory), HD_OK);
     hd_options in = { .memory = memory };
     open_page_in(NULL, &in, s.url, &seen);
     hd_runtime_pump(rt);
@@ -381,9 +381,9 @@ static void an_answer_that_the_store_refuses_is_an_error(void **state) {
     int seen = 0;
     uint32_t left = 0;
     hd_memory *memory;
-    hd_memory_options how = { .arrives = arrives, .ctx = &left };
     server s = server_open(one);
-    assert_int_equal(hd_memory_open(NULL, &how, &memory), HD_OK);
+    assert_int_equal(hd_memory_open(NULL, &memory), HD_OK);
+    hd_memory_intercept(memory, arrives, NULL, &left);
     open_page_in(NULL, &(hd_options){ .memory = memory }, "null", &seen);
     hd_runtime_settle(rt);
     assert_int_equal(hd_runtime_sync(rt), HD_OK);

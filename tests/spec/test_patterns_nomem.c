@@ -186,7 +186,7 @@ static void live(lab_env *env, hd_memory *memory, int how) {
 static void play(lab_env *env, void *ctx) {
     hd_memory *memory;
     (void)ctx;
-    if (hd_memory_open(lab_env_of(env), NULL, &memory)) return;
+    if (hd_memory_open(lab_env_of(env), &memory)) return;
     for (int how = 0; how < 3; how++) live(env, memory, how);
     hd_memory_close(memory);
 }

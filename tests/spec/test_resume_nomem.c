@@ -72,7 +72,7 @@ static void two_lives(lab_env *world, void *ctx) {
     hd_memory *memory;
     life first, second;
     (void)ctx;
-    if (hd_memory_open(lab_env_of(world), NULL, &memory)) return;
+    if (hd_memory_open(lab_env_of(world), &memory)) return;
     bool one = live(&first, world, memory, 3);
     bool two = live(&second, world, memory, 0);
     if (one && two) assert_true(second.seen == 12);
@@ -93,7 +93,7 @@ static void two_at_once(lab_env *world, void *ctx) {
     hd_memory *memory;
     life one = { 0 }, other = { 0 };
     (void)ctx;
-    if (hd_memory_open(lab_env_of(world), NULL, &memory)) return;
+    if (hd_memory_open(lab_env_of(world), &memory)) return;
     bool well = start(&one, world, memory, 3) && settle(&one) && start(&other, world, memory, 0) &&
                 settle(&other) && settle(&one);
     int before = one.runs;
@@ -139,7 +139,7 @@ static void a_piece_and_who_looks(lab_env *world, void *ctx) {
     life w;
     hd_piece piece;
     (void)ctx;
-    if (hd_memory_open(lab_env_of(world), NULL, &memory)) return;
+    if (hd_memory_open(lab_env_of(world), &memory)) return;
     bool well =
         open_with_pattern(&w, world, memory) &&
         !hd_write(w.rt, hd_cell_at(w.rt, "main/n"), hd_double(3)) &&
@@ -164,7 +164,7 @@ static void a_piece_that_stops_with_gates(lab_env *world, void *ctx) {
     life w;
     hd_piece piece;
     (void)ctx;
-    if (hd_memory_open(lab_env_of(world), NULL, &memory)) return;
+    if (hd_memory_open(lab_env_of(world), &memory)) return;
     bool well =
         open_with_pattern(&w, world, memory) &&
         !hd_write(w.rt, hd_cell_at(w.rt, "main/n"), hd_double(3)) &&
@@ -239,9 +239,8 @@ static bool live_with_list(life *w, lab_env *world, hd_memory *memory, const cha
 static void a_list_that_is_mended(lab_env *world, void *ctx) {
     hd_memory *memory;
     life first, second;
-    if (hd_memory_open(lab_env_of(world), &(hd_memory_options){ .load_late = ctx != NULL },
-                       &memory))
-        return;
+    if (hd_memory_open(lab_env_of(world), &memory)) return;
+    if (ctx) hd_memory_load_late(memory);
     bool one = live_with_list(&first, world, memory, "main/items", "[1,2,3]");
     bool two = one && live_with_list(&second, world, memory, "main/q/many", "[7]");
     if (one && two) assert_true(first.seen == 2 && second.seen == 2);

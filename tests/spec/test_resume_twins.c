@@ -152,7 +152,7 @@ static void die(twin *t) {
 static void open_twin(twin *t, const char *name, bool shared) {
     *t = (twin){ 0 };
     if (name) folder_file(t->file, sizeof t->file, name);
-    else assert_int_equal(hd_memory_open(NULL, NULL, &t->memory), HD_OK);
+    else assert_int_equal(hd_memory_open(NULL, &t->memory), HD_OK);
     hd_options options = { .memory = t->memory };
     if (shared) assert_int_equal(hd_open(NULL, &options, &t->bystander, NULL), HD_OK);
     live(t);

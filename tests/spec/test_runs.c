@@ -320,8 +320,8 @@ static doubling refuse_the_seal(hd_status with) {
     strict_store to = { .left = UINT32_MAX, .then = with };
     hd_memory *memory;
     hd_runtime *rt, *other;
-    hd_memory_options how = { .arrives = arrives, .ctx = &to };
-    assert_int_equal(hd_memory_open(NULL, &how, &memory), HD_OK);
+    assert_int_equal(hd_memory_open(NULL, &memory), HD_OK);
+    hd_memory_intercept(memory, arrives, NULL, &to);
     hd_options options = { .memory = memory };
     assert_int_equal(hd_open(NULL, &options, &rt, NULL), HD_OK);
     assert_int_equal(hd_open(NULL, &options, &other, NULL), HD_OK); /* who wants derived values */

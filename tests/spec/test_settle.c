@@ -69,7 +69,7 @@ static void a_counting_cycle_is_bounded(void **state) {
 
 static void a_ring_of(int size) {
     lab *l = lab_start();
-    char name[16], reads[16];
+    char name[16], reads[24];
     lab_set(l, "limit", 6);
     for (int i = 0; i < size; i++) {
         snprintf(name, sizeof name, "r%d", i);
@@ -113,7 +113,7 @@ static void a_computation_of_itself_is_bounded(void **state) {
 static void levels_discovered_by_running_are_all_there(void **state) {
     enum { LEVELS = 12 };
     lab *l = lab_start();
-    char name[16], reads[16];
+    char name[16], reads[24];
     lab_set(l, "c0", 5);
     lab_add(l, .name = "watch", .reads = "c12", .effect = true, .declares = "-");
     for (int i = LEVELS; i > 0; i--) {

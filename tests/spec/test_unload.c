@@ -363,7 +363,7 @@ static bool unload_and_read(life *w) {
 static void one_life(lab_env *world, void *ctx) {
     hd_memory *memory = NULL;
     bool shared = *(bool *)ctx;
-    if (shared && hd_memory_open(lab_env_of(world), NULL, &memory)) return;
+    if (shared && hd_memory_open(lab_env_of(world), &memory)) return;
     hd_options options = { .env = lab_env_of(world), .memory = memory };
     life w = { 0 };
     bool well = !hd_open(NULL, &options, &w.rt, NULL);

@@ -208,7 +208,7 @@ static void a_store_of_ones_own_behaves_like_one_that_could_be_shared(void **sta
     hd_memory *memory;
     twin t;
     lab_random random = lab_random_of(lab_seed());
-    assert_status(hd_memory_open(NULL, NULL, &memory), HD_OK);
+    assert_status(hd_memory_open(NULL, &memory), HD_OK);
     assert_status(hd_open(NULL, NULL, &t.rt[OWN], NULL), HD_OK);
     assert_status(hd_open(NULL, &(hd_options){ .memory = memory }, &t.rt[SHARED], NULL), HD_OK);
     for (int i = 0; i < 3000; i++) {

@@ -235,9 +235,7 @@ static void log_ops(hd_memory *m, const commit *c, uint32_t write, uint32_t *nex
 }
 
 /* Where a test has a hand on the way, nobody takes the short one. */
-static bool alone(const hd_memory *m) {
-    return m->attached_count == 1 && !m->options.arrives && !m->options.hears;
-}
+static bool alone(const hd_memory *m) { return m->attached_count == 1 && !m->arrives && !m->hears; }
 
 static void tell_alone(hd_memory *m) {
     LIST_FOR (n, &m->attached) LIST_ENTRY(n, memory_authority, link)->base.alone = alone(m);
@@ -383,8 +381,8 @@ static hd_runtime *runtime_of(const memory_authority *ma) {
 }
 
 static hd_status arrive(memory_authority *ma, commit *c) {
-    const hd_memory_options *o = &ma->m->options;
-    hd_status said = o->arrives ? o->arrives(runtime_of(ma), o->ctx) : HD_OK;
+    const hd_memory *m = ma->m;
+    hd_status said = m->arrives ? m->arrives(runtime_of(ma), m->hooks_ctx) : HD_OK;
     ma->kept_out = hd_status_class(said) == HD_CLASS_TRANSIENT;
     return ma->kept_out ? said : decide(ma, c, said);
 }
@@ -525,8 +523,8 @@ static hd_status deliver_loads(memory_authority *ma) {
 }
 
 static bool hears(const memory_authority *ma) {
-    const hd_memory_options *o = &ma->m->options;
-    return !o->hears || o->hears(runtime_of(ma), o->ctx);
+    const hd_memory *m = ma->m;
+    return !m->hears || m->hears(runtime_of(ma), m->hooks_ctx);
 }
 
 static hd_status memory_poll(authority *a) {
@@ -566,8 +564,7 @@ static void as_of_position(const memory_authority *ma, uint32_t index, hd_value 
 
 static hd_status memory_load(authority *a, place_id doc, loaded *out) {
     memory_authority *ma = self(a);
-    if (ma->m->options.load_late)
-        return vec_push(&ma->m->env, &ma->wanted, doc) ? HD_PENDING : HD_NOMEM;
+    if (ma->m->load_late) return vec_push(&ma->m->env, &ma->wanted, doc) ? HD_PENDING : HD_NOMEM;
     uint32_t index;
     *out = (loaded){ 0 };
     if (!memory_find_head(ma, doc, &index)) return HD_OK;
@@ -804,7 +801,7 @@ hd_status memory_attach(hd_memory *m, struct replica *r, bool sole, authority **
         env_free(&m->env, ma, sizeof *ma);
         return status;
     }
-    ma->base = (authority){ .ops = &memory_ops, .replica = r, .late = m->options.load_late };
+    ma->base = (authority){ .ops = &memory_ops, .replica = r, .late = m->load_late };
     ma->m = m;
     ma->sole = sole;
     ma->position = m->log_base + m->log.count;
@@ -815,13 +812,12 @@ hd_status memory_attach(hd_memory *m, struct replica *r, bool sole, authority **
     return HD_OK;
 }
 
-hd_status hd_memory_open(const hd_env *env, const hd_memory_options *options, hd_memory **out) {
+hd_status hd_memory_open(const hd_env *env, hd_memory **out) {
     *out = NULL;
     hd_env copy = env_copy(env);
     hd_memory *m = env_new0(&copy, sizeof *m);
     if (!m) return HD_NOMEM;
     m->env = copy;
-    if (options) m->options = *options;
     list_init(&m->attached);
     hd_status status = hd_heap_open(&m->env, NULL, &m->heap);
     if (!status) status = heads_init(&m->h, &m->env, m->heap);
@@ -832,6 +828,19 @@ hd_status hd_memory_open(const hd_env *env, const hd_memory_options *options, hd
     }
     *out = m;
     return HD_OK;
+}
+
+void hd_memory_load_late(hd_memory *m) {
+    assert(list_empty(&m->attached));
+    m->load_late = true;
+}
+
+void hd_memory_intercept(hd_memory *m, memory_arrives_fn *on_arrival, memory_hears_fn *on_hearing,
+                         void *ctx) {
+    assert(list_empty(&m->attached));
+    m->arrives = on_arrival;
+    m->hears = on_hearing;
+    m->hooks_ctx = ctx;
 }
 
 void hd_memory_close(hd_memory *m) {

@@ -31,12 +31,22 @@ typedef struct logged {
     hd_value extra, seqs; /* what it says of nodes, and where the spaces stood then; owned */
 } logged;
 
+/* For tests; heddle/lab.h declares both, and says what they mean. Before a runtime is attached. */
+typedef hd_status memory_arrives_fn(const hd_runtime *rt, void *ctx);
+typedef bool memory_hears_fn(const hd_runtime *rt, void *ctx);
+HD_API void hd_memory_load_late(hd_memory *m);
+HD_API void hd_memory_intercept(hd_memory *m, memory_arrives_fn *arrives, memory_hears_fn *hears,
+                                void *ctx);
+
 struct hd_memory {
     hd_env env;
     hd_heap *heap;
     heads h;
-    hd_memory_options options;
-    basis basis; /* rows about nodes */
+    bool load_late;             /* set before the first runtime is attached */
+    memory_arrives_fn *arrives; /* of a test; usually NULL, and so is the next */
+    memory_hears_fn *hears;
+    void *hooks_ctx; /* of both */
+    basis basis;     /* rows about nodes */
     list attached;
     uint32_t attached_count;
     uint64_t confirmed; /* commits taken the short way; see head_space.stamp */
