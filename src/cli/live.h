@@ -1,12 +1,12 @@
 /* live.h -- asking a running program: one line through its socket, one line back.
  *
- * The socket is beside the file (inspect/address.h), or where --socket says. Options of every command
+ * The socket is beside the file (socket/address.h), or where --socket says. Options of every command
  * that asks: OPTIONS_LIVE. */
 #ifndef CLI_LIVE_H
 #define CLI_LIVE_H
 
 #include "cli/command.h"
-#include "inspect/address.h"
+#include "socket/address.h"
 #include <heddle/value.h>
 
 #define OPTIONS_LIVE                                                                               \

@@ -65,7 +65,7 @@ static hd_value answer_hello(inspector *in) {
     if (hd_builder_open(in->pool, HD_KIND_OBJECT, &b)) return hd_failed(HD_NOMEM);
     hd_runtime_scheduler_stats(in->rt, &stats);
     hd_builder_put(b, "name", answer_text(in->pool, in->name));
-    hd_builder_put(b, "pid", hd_int(in->pool, in->pid));
+    hd_builder_put(b, "pid", hd_int(in->pool, in->at.pid));
     hd_builder_put(b, "version", hd_string(in->pool, hd_version()));
     hd_builder_put(b, "serves_ns", answer_count(in->pool, env_now_ns(&in->rt->env) - in->began_ns));
     hd_builder_put(b, "nodes", answer_count(in->pool, stats.nodes));

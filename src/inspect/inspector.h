@@ -8,8 +8,8 @@
 #ifndef INSPECT_INSPECTOR_H
 #define INSPECT_INSPECTOR_H
 
-#include "inspect/address.h"
 #include "inspect/request.h"
+#include "socket/port.h"
 #include "store/runtime.h"
 #include "value/json_write.h"
 
@@ -21,7 +21,6 @@
 #define PIECES_MAX      50000
 #define ASK_WITHIN_NS   UINT64_C(5000000000)  /* from connecting to the end of the line */
 #define TAKE_WITHIN_NS  UINT64_C(30000000000) /* from the answer's start to its end */
-#define ACCEPT_PAUSE_NS UINT64_C(1000000000)  /* when there are no descriptors left */
 
 #define GRAPH_SLICE 2000 /* nodes, reads and edges that are drawn in one pump, for all askers */
 
@@ -38,13 +37,9 @@ typedef struct asker {
 
 typedef struct inspector {
     hd_runtime *rt;
-    int epoll_fd;  /* the sockets below; itself in the runtime's own */
-    int listen_fd; /* in epoll_fd unless paused */
-    pid_t pid;     /* that made the socket: a process forked from it must not remove it */
-    char path[ADDRESS_MAX];
+    port at;
     char name[64];
     uint64_t began_ns;
-    uint64_t paused_until_ns; /* 0: not */
     uint64_t answered, refused;
     hd_pool *pool; /* of one answer */
     asker askers[ASKERS_MAX];

@@ -16,11 +16,6 @@
 
 /* ---- connections */
 
-static bool watch(inspector *in, int how, int fd, uint32_t events) {
-    struct epoll_event event = { .events = events, .data = { .fd = fd } };
-    return epoll_ctl(in->epoll_fd, how, fd, &event) == 0;
-}
-
 static asker *seat_of(inspector *in, int fd) {
     for (int i = 0; i < ASKERS_MAX; i++)
         if (in->askers[i].fd == fd) return &in->askers[i];
@@ -51,7 +46,7 @@ static void hand_over(inspector *in, asker *a) {
             continue;
         }
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0 && would_block() && watch(in, EPOLL_CTL_MOD, a->fd, EPOLLOUT)) return;
+        if (n < 0 && would_block() && port_watch(&in->at, EPOLL_CTL_MOD, a->fd, EPOLLOUT)) return;
         break;
     }
     leave(in, a);
@@ -69,7 +64,7 @@ static void reply(inspector *in, asker *a, const char *end) {
         answer_line(in, a->line.bytes, length, &a->answer);
     /* While the picture is drawn, epoll reports nothing but that the client hung up. */
     if (!a->drawing) hand_over(in, a);
-    else if (!watch(in, EPOLL_CTL_MOD, a->fd, 0)) leave(in, a);
+    else if (!port_watch(&in->at, EPOLL_CTL_MOD, a->fd, 0)) leave(in, a);
 }
 
 /* Begins with another asker in each pump, so that a large picture does not hold up the others. */
@@ -118,14 +113,13 @@ static void turn_away(inspector *in, int fd, hd_status status, const char *messa
     in->refused++;
 }
 
-static void receive(inspector *in, int fd) {
-    uid_t peer;
+static void receive(inspector *in, int fd, bool allowed) {
     asker *a = seat_of(in, -1);
-    if (!address_peer(fd, &peer) || !address_may_ask(peer, geteuid())) {
+    if (!allowed) {
         turn_away(in, fd, HD_REJECTED, "only the user who runs the program, and root, may ask");
         return;
     }
-    if (!a || !watch(in, EPOLL_CTL_ADD, fd, EPOLLIN)) {
+    if (!a || !port_watch(&in->at, EPOLL_CTL_ADD, fd, EPOLLIN)) {
         turn_away(in, fd, HD_BUSY, "too many connections: try again");
         return;
     }
@@ -137,22 +131,12 @@ static void receive(inspector *in, int fd) {
     json_buffer_init(&a->answer, &in->rt->env);
 }
 
-/* accept() fails without a free descriptor, and the socket stays readable: for a second it is not watched,
- * so that the loop does not spin. */
-static void pause_accepting(inspector *in) {
-    epoll_ctl(in->epoll_fd, EPOLL_CTL_DEL, in->listen_fd, NULL);
-    in->paused_until_ns = env_now_ns(&in->rt->env) + ACCEPT_PAUSE_NS;
-}
-
 static void accept_some(inspector *in) {
+    bool allowed;
     for (int i = 0; i < ASKERS_MAX; i++) {
-        int fd = accept4(in->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd >= 0) {
-            receive(in, fd);
-            continue;
-        }
-        if (!would_block() && errno != EINTR && errno != ECONNABORTED) pause_accepting(in);
-        return;
+        int fd = port_accept(&in->at, &allowed);
+        if (fd < 0) return;
+        receive(in, fd, allowed);
     }
 }
 
@@ -166,18 +150,16 @@ static void look_at_clock(inspector *in) {
         if (!now) now = env_now_ns(&in->rt->env);
         if (now >= a->deadline_ns) leave(in, a);
     }
-    if (!in->paused_until_ns || env_now_ns(&in->rt->env) < in->paused_until_ns) return;
-    in->paused_until_ns = 0;
-    if (!watch(in, EPOLL_CTL_ADD, in->listen_fd, EPOLLIN)) pause_accepting(in);
+    port_look_at_clock(&in->at);
 }
 
 static void pump(void *ctx) {
     inspector *in = ctx;
     struct epoll_event ready[ASKERS_MAX + 1];
-    int count = epoll_wait(in->epoll_fd, ready, ASKERS_MAX + 1, 0);
+    int count = epoll_wait(in->at.epoll_fd, ready, ASKERS_MAX + 1, 0);
     for (int i = 0; i < count; i++) {
         int fd = ready[i].data.fd;
-        if (fd == in->listen_fd) {
+        if (fd == in->at.listen_fd) {
             accept_some(in);
             continue;
         }
@@ -193,7 +175,7 @@ static void pump(void *ctx) {
 
 static uint64_t deadline(const void *ctx) {
     const inspector *in = ctx;
-    uint64_t first = in->paused_until_ns ? in->paused_until_ns : UINT64_MAX;
+    uint64_t first = port_deadline(&in->at);
     for (int i = 0; i < ASKERS_MAX; i++) {
         if (in->askers[i].fd < 0) continue;
         if (in->askers[i].drawing) return 0;
@@ -208,67 +190,13 @@ static void inspector_close(void *ctx) {
     assert(!rt->outside.ctx || rt->outside.ctx == in);
     for (int i = 0; i < ASKERS_MAX; i++)
         if (in->askers[i].fd >= 0) leave(in, &in->askers[i]);
-    if (in->listen_fd >= 0) {
-        if (in->pid == getpid()) unlink(in->path);
-        close(in->listen_fd);
-    }
-    if (in->epoll_fd >= 0) close(in->epoll_fd); /* this also removes it from the runtime's */
+    port_close(&in->at);
     hd_pool_close(in->pool);
     rt->outside = (runtime_extension){ 0 };
     env_free(&rt->env, in, sizeof *in);
 }
 
 /* ---- beginning to serve */
-
-static hd_status listen_failed(hd_runtime *rt, const char *path) {
-    switch (errno) {
-    case EADDRINUSE:
-        return runtime_fail(rt, HD_EXISTS, "%.100s: another program serves there already", path);
-    case ENAMETOOLONG:
-        return runtime_fail(rt, HD_LIMIT, "%.100s: too long for a socket; choose a shorter name",
-                            path);
-    case EACCES:
-    case EROFS:
-        return runtime_fail(rt, HD_READ_ONLY, "%.100s: the directory cannot be written", path);
-    case EMFILE:
-    case ENFILE:
-    case ENOMEM: return runtime_fail(rt, HD_NOMEM, "%.100s: %s", path, strerror(errno));
-    default:
-        return runtime_fail(rt, HD_IO, "%.100s: no socket can be made there: %s", path,
-                            strerror(errno));
-    }
-}
-
-/* A file at the path is left alone, unless it is a socket that refuses connections. */
-static hd_status listen_at(inspector *in, const char *path) {
-    if (strlen(path) >= sizeof in->path) {
-        errno = ENAMETOOLONG;
-        return listen_failed(in->rt, path);
-    }
-    snprintf(in->path, sizeof in->path, "%s", path);
-    in->listen_fd = address_listen(path);
-    if (in->listen_fd < 0 && errno == EADDRINUSE) {
-        if (address_is_stale(path, in->pid) && !unlink(path)) in->listen_fd = address_listen(path);
-        else errno = EADDRINUSE;
-    }
-    return in->listen_fd < 0 ? listen_failed(in->rt, path) : HD_OK;
-}
-
-/* Beside the store's file, under the first free number: other runtimes of this process may serve, too. */
-static hd_status listen_beside(inspector *in, const char *file) {
-    char path[ADDRESS_MAX];
-    hd_status status = HD_LIMIT;
-    address_sweep(file);
-    for (unsigned n = 1; n <= 64; n++) {
-        if (!address_of(file, in->pid, n, path)) {
-            errno = ENAMETOOLONG;
-            return listen_failed(in->rt, file);
-        }
-        status = listen_at(in, path);
-        if (status != HD_EXISTS) return status;
-    }
-    return status;
-}
 
 static void name_process(char *out, size_t size) {
     int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
@@ -279,22 +207,11 @@ static void name_process(char *out, size_t size) {
     if (!*out) snprintf(out, size, "a program");
 }
 
-static hd_status join_loop(inspector *in) {
-    struct epoll_event event = { .events = EPOLLIN };
-    int loop = hd_runtime_fd(in->rt);
-    event.data.fd = in->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (loop < 0 || in->epoll_fd < 0 || epoll_ctl(loop, EPOLL_CTL_ADD, in->epoll_fd, &event) ||
-        !watch(in, EPOLL_CTL_ADD, in->listen_fd, EPOLLIN))
-        return runtime_fail(in->rt, HD_NOMEM, "no file descriptors are left for a socket");
-    return HD_OK;
-}
-
 static inspector *inspector_new(hd_runtime *rt, const hd_serve_options *options) {
     inspector *in = env_new0(&rt->env, sizeof *in);
     if (!in) return NULL;
     in->rt = rt;
-    in->epoll_fd = in->listen_fd = -1;
-    in->pid = getpid();
+    port_init(&in->at, rt);
     in->began_ns = env_now_ns(&rt->env);
     for (int i = 0; i < ASKERS_MAX; i++) in->askers[i].fd = -1;
     if (options && options->name) snprintf(in->name, sizeof in->name, "%s", options->name);
@@ -304,13 +221,8 @@ static inspector *inspector_new(hd_runtime *rt, const hd_serve_options *options)
     return in;
 }
 
-static const char *file_of(const hd_runtime *rt) {
-    const authority *a = rt->r.authority;
-    return a->ops->file ? a->ops->file(a) : NULL;
-}
-
 hd_status hd_runtime_serve(hd_runtime *rt, const hd_serve_options *options) {
-    const char *path = options ? options->socket : NULL, *file = file_of(rt);
+    const char *path = options ? options->socket : NULL, *file = port_file(rt);
     if (rt->outside.ctx) return runtime_fail(rt, HD_USAGE, "the runtime serves already");
     if (!path && (!file || !*file))
         return runtime_fail(rt, HD_USAGE, "a store in memory has no file: name a socket");
@@ -318,8 +230,8 @@ hd_status hd_runtime_serve(hd_runtime *rt, const hd_serve_options *options) {
     if (!in) return runtime_fail(rt, HD_NOMEM, "%s", hd_status_text(HD_NOMEM));
     hd_status status = hd_pool_open(rt->heap, &in->pool);
     if (status) runtime_fail(rt, status, "%s", hd_status_text(status));
-    if (!status) status = path ? listen_at(in, path) : listen_beside(in, file);
-    if (!status) status = join_loop(in);
+    if (!status) status = path ? port_open(&in->at, path) : port_open_beside(&in->at, file);
+    if (!status) status = port_join(&in->at);
     if (status) {
         inspector_close(in);
         return status;
@@ -336,5 +248,5 @@ void hd_runtime_stop_serving(hd_runtime *rt) {
 
 const char *hd_runtime_socket(const hd_runtime *rt) {
     const inspector *in = rt->outside.ctx;
-    return in ? in->path : NULL;
+    return in ? in->at.path : NULL;
 }

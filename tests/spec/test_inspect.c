@@ -7,7 +7,7 @@
 
 #include "spec.h"
 
-#include "inspect/address.h"
+#include "socket/address.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <heddle/inspect.h>

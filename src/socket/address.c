@@ -1,7 +1,7 @@
 /* address.c -- sockets by path. A socket's address has room for 108 bytes only; a longer path is
  * reached through a descriptor of its directory. */
 #define _GNU_SOURCE
-#include "inspect/address.h"
+#include "socket/address.h"
 
 #include <assert.h>
 #include <dirent.h>

@@ -6,8 +6,8 @@
  * The name has the process id, so that a client can choose a program before it connects. A socket is stale
  * if it refuses connections and its process does not exist; the library and the command, which share this
  * file, remove stale sockets when they list or make some. */
-#ifndef INSPECT_ADDRESS_H
-#define INSPECT_ADDRESS_H
+#ifndef SOCKET_ADDRESS_H
+#define SOCKET_ADDRESS_H
 
 #include <heddle/base.h>
 #include <sys/types.h>
