@@ -94,6 +94,26 @@ HD_API hd_status hd_action_return(hd_action *action, hd_value result);
 HD_API hd_status hd_action_raise(hd_action *action, const char *class_name, const char *format, ...)
     HD_PRINTF(3, 4);
 
+/* ---- Workers in other processes ----------------------------------------------------------- */
+
+typedef struct hd_engine_serve_options {
+    const char
+        *socket; /* NULL: "FILE-workers" beside the store's file; of a space other than "main"
+                             * "FILE-workers-SPACE" */
+    uint32_t connections;   /* at most so many at once; default 64 */
+    uint32_t message_limit; /* bytes of a message; default 16 MiB */
+} hd_engine_serve_options;
+/* Listens for workers at a Unix socket, on the runtime's descriptors (docs/WORKERS.md says what they speak). Steps of
+ * the actions that they name are offered to them, as to the actions of this program. Only the user who runs the
+ * program, and root, may connect. Served until the engine is closed. `options` may be NULL. HD_EXISTS: another program
+ * serves there; HD_USAGE: it serves already, or a store in memory needs a socket's name; HD_LIMIT, HD_READ_ONLY, HD_IO,
+ * HD_NOMEM; hd_runtime_error says what. */
+HD_API hd_status hd_engine_serve(hd_engine *engine, const hd_engine_serve_options *options);
+/* The socket's path, the engine's; NULL: it does not serve. */
+HD_API const char *hd_engine_socket(const hd_engine *engine);
+/* Closes all connections; the steps that the workers have are given to others. */
+HD_API void hd_engine_stop_serving(hd_engine *engine);
+
 /* ---- Workflows --------------------------------------------------------------------------- */
 
 /* Stores the IR under its version and makes it the one that new instances of its name begin with.

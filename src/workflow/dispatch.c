@@ -142,6 +142,11 @@ static task *claim_of(const hd_engine *e, uint64_t token) {
     return c && c->s && c->token == token ? c : NULL;
 }
 
+bool task_is_held_by(const worker *w, uint64_t token) {
+    const task *c = w->e ? claim_of(w->e, token) : NULL;
+    return c && c->w == w;
+}
+
 /* A free one; NULL: no memory, or too many. */
 static task *new_claim(hd_engine *e) {
     if (e->free_claims.count) return vec_pop(&e->free_claims);

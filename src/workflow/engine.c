@@ -14,6 +14,7 @@
 static void work(void *ctx) {
     hd_engine *e = ctx;
     uint64_t end = env_now_ns(e->env) + UINT64_C(16000000);
+    if (!e->closing && !e->rt->open) remotes_pump(e->remotes);
     for (bool more = true; more && !e->closing && !e->rt->open;) {
         more = step_work(e);
         if (e->changed.count && !e->waits) {
@@ -22,13 +23,15 @@ static void work(void *ctx) {
         }
         if (e->waits || env_now_ns(e->env) >= end) break;
     }
+    remotes_flush(e->remotes);
 }
 
 static uint64_t deadline(const void *ctx) {
     const hd_engine *e = ctx;
     if (e->closing) return UINT64_MAX;
     if (e->changed.count && !e->waits) return 0;
-    return step_deadline(e);
+    uint64_t steps = step_deadline(e), workers = remotes_deadline(e->remotes);
+    return steps < workers ? steps : workers;
 }
 
 /* ---- opening and closing */
@@ -60,7 +63,9 @@ static void free_engine(hd_engine *e) {
     task_fini(e);
     binheap_fini(&e->timers);
     free_text(e->env, e->space);
-    env_free(e->env, e, sizeof *e);
+    /* A commit without a verdict holds on to the engine: the verdict frees it. */
+    e->orphan = e->waits;
+    if (!e->orphan) env_free(e->env, e, sizeof *e);
 }
 
 static void close_engine(void *ctx) {
@@ -69,6 +74,9 @@ static void close_engine(void *ctx) {
     pool_close(e);
     here_close(e);
     if (e->waits || e->starting) (void)runtime_sync(e->rt);
+    remotes_flush(e->remotes); /* workers are told what has been stored */
+    remotes_close(e->remotes);
+    e->remotes = NULL;
     e->rt->work = (runtime_extension){ 0 };
     free_engine(e);
 }

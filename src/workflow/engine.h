@@ -6,6 +6,7 @@
  *     dispatch.c queues of ready steps, workers, claims
  *     here.c     the worker that runs actions on the runtime's thread
  *     pool.c     the worker that runs them on threads
+ *     remote.c   workers in other processes
  *
  * Completions and timers walk instances; one commit stores all that they have changed; when it is stored, the
  * steps that have become ready are offered to workers. There is one commit under way at a time: completions that
@@ -50,6 +51,7 @@ typedef struct action_entry {
 
 struct pool;
 struct here;
+struct remotes;
 
 struct hd_engine {
     hd_runtime *rt;
@@ -70,6 +72,8 @@ struct hd_engine {
     bool waits;                 /* there is such a commit */
     uint32_t starting;          /* starts that wait for their verdicts */
     bool closing;
+    bool
+        orphan; /* closed while a commit waits for its verdict: everything but the engine itself is freed */
     binheap timers;      /* of strands, by due time, wall clock ms */
     uint64_t age;        /* counts steps that became ready */
     VEC(queue *) queues; /* one for each action that was heard of; owned */
@@ -84,6 +88,7 @@ struct hd_engine {
     struct here *here; /* NULL: no action has asked for it yet */
     struct pool *pool; /* NULL: no thread was needed yet */
     uint32_t threads;
+    struct remotes *remotes; /* workers in other processes; NULL: not served */
     hd_engine_stats stats;
 };
 
@@ -136,6 +141,14 @@ hd_status here_serve(hd_engine *e, const char *action);
 void here_close(hd_engine *e);
 /* Runs an action's function; false: it failed, and class_name and message are set. On any thread. */
 bool here_run(const hd_action_spec *spec, hd_action *a, hd_value args);
+
+/* ---- remote.c. These accept NULL. */
+/* Takes in what workers have said. */
+void remotes_pump(struct remotes *r);
+/* Tells them what there is to tell. */
+void remotes_flush(struct remotes *r);
+uint64_t remotes_deadline(const struct remotes *r);
+void remotes_close(struct remotes *r);
 
 /* ---- pool.c */
 hd_status pool_serve(hd_engine *e, const char *action);

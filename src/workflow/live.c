@@ -76,10 +76,10 @@ static void forget_in(live *l) {
 
 static void take_out(live *l) {
     hd_engine *e = l->e;
-    for (uint32_t i = 0; i < e->changed.count; i++)
-        if (e->changed.items[i] == l) vec_swap_remove(&e->changed, i--);
-    for (uint32_t i = 0; i < e->under_way.count; i++)
-        if (e->under_way.items[i] == l) vec_swap_remove(&e->under_way, i--);
+    for (uint32_t i = e->changed.count; i-- > 0;)
+        if (e->changed.items[i] == l) vec_swap_remove(&e->changed, i);
+    for (uint32_t i = e->under_way.count; i-- > 0;)
+        if (e->under_way.items[i] == l) vec_swap_remove(&e->under_way, i);
 }
 
 void live_free(live *l) {
@@ -263,6 +263,10 @@ static void stored(live *l) {
 
 static void verdict(hd_status status, void *ctx) {
     hd_engine *e = ctx;
+    if (e->orphan) {
+        env_free(e->env, e, sizeof *e);
+        return;
+    }
     e->waits = false;
     while (e->under_way.count) {
         live *l = vec_pop(&e->under_way);

@@ -103,6 +103,9 @@ hd_status task_give_back(struct hd_engine *e, uint64_t token);
  * attempt; after TASK_LOST_MAX times it fails with ConnectionError. */
 hd_status task_lost(struct hd_engine *e, uint64_t token);
 
+/* Whether the token names a claim that this worker has now. */
+bool task_is_held_by(const worker *w, uint64_t token);
+
 /* ---- for step.c and engine.c */
 
 /* The action's queue, made where there is none; NULL: no memory. */
