@@ -110,3 +110,42 @@ flow start w.db steps --key t >/dev/null
 start_flow_shop w.db
 check "on a terminal await draws a tree of steps" on_terminal "done .*slow" workflow await w.db steps/t
 kill "$pid"; wait "$pid" 2>/dev/null
+
+# ---- workers in other processes
+
+cat >cries.json <<'IR'
+{"heddle": 1, "name": "cries", "functions": [{"name": "run",
+ "nodes": [{"id": "in", "kind": "ENTRY"}, {"id": "cry", "kind": "ACTION", "action": "cry", "args": []},
+  {"id": "end", "kind": "RETURN", "value": null}], "edges": [["in", "cry"], ["cry", "end"]]}]}
+IR
+start_worker() { # start_worker ARGUMENTS...; leaves its number in $worker
+    : >worker.ready
+    python3 "$here/worker.py" "$@" >worker.ready 2>worker.err &
+    worker=$!
+    until_true grep -q ready worker.ready
+}
+if command -v python3 >/dev/null; then
+    flow register v.db "$irs/pipeline.json" "$irs/steps.json" cries.json >/dev/null
+    flow start v.db data_pipeline --key p >/dev/null
+    flow start v.db cries --key c >/dev/null
+    flow start v.db steps --key s >/dev/null
+    check "an engine serves workers" holds start_flow_shop v.db - serve
+    check "its socket is the owner's alone" holds sh -c '[ "$(stat -c %a v.db-workers)" = 600 ]'
+    nonsense() { python3 -c '
+import socket, sys
+for garbage in (b"GET / HTTP/1.0\r\n\r\n", b"\0\0\0\2{}", b"\xff" * 1000, b""):
+    s = socket.socket(socket.AF_UNIX)
+    s.connect("v.db-workers")
+    s.sendall(garbage)
+    s.shutdown(socket.SHUT_WR)
+    while s.recv(4096): pass'; }
+    check "one that speaks garbage is sent away" holds nonsense
+    check "a worker in Python comes, and is killed in its fourth step" holds start_worker v.db-workers --threads 1 --die-after 4
+    wait "$worker" 2>/dev/null
+    check "another comes" holds start_worker v.db-workers
+    check "the seed's example with a worker in Python" gives 0 270 workflow await v.db data_pipeline/p --timeout 30 --quiet
+    check "a loop of twenty steps" gives 0 190 workflow await v.db steps/s --timeout 30 --quiet
+    check "its exception crosses" fails 3 "cries/c is failed: KeyError: .*it hurts" workflow await v.db cries/c --timeout 30 --quiet
+    kill "$worker"; wait "$worker" 2>/dev/null
+    kill "$pid"; wait "$pid" 2>/dev/null
+fi

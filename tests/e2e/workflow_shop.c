@@ -2,6 +2,7 @@
  * killed.
  *
  *     workflow_shop FILE [CALLS]     prints "ready" when it can be asked; each call of an action is a line in CALLS
+ *     workflow_shop FILE - serve     has no actions: workers come to its socket
  *
  * Actions: the seed's fetch_items, process_item, validate_chunk, aggregate_chunk, finalize; echo, which returns its
  * first argument; slow, which takes a while; fail, which raises ValueError. */
@@ -106,13 +107,15 @@ int main(int count, char **words) {
     hd_engine *engine;
     hd_error error = { 0 };
     if (count < 2) return 2;
-    if (count > 2) calls = fopen(words[2], "a");
+    bool serve = count > 3 && strcmp(words[3], "serve") == 0;
+    if (count > 2 && !serve) calls = fopen(words[2], "a");
     if (hd_open(words[1], NULL, &rt, &error)) return fprintf(stderr, "%s\n", error.message), 1;
     if (hd_engine_open(rt, NULL, &engine, &error)) return stop(rt, &error);
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+    for (size_t i = 0; i < sizeof functions / sizeof *functions && !serve; i++)
         if (hd_action_register(
                 engine, &(hd_action_spec){ .name = names[i], .fn = functions[i], .ctx = names[i] }))
             return stop(rt, NULL);
+    if (serve && hd_engine_serve(engine, NULL)) return stop(rt, NULL);
     if (hd_runtime_serve(rt, NULL)) return stop(rt, NULL);
     printf("ready\n");
     fflush(stdout);

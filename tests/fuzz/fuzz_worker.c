@@ -4,6 +4,7 @@
 #include "workflow/engine.h"
 #include "workflow/remote.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,7 @@ static void pump(hd_runtime *rt, hd_engine *e) {
 
 /* Calls fn for each message that a connection was told. */
 static void told(remote *r, hd_pool *pool, void (*fn)(remote *r, hd_value message)) {
+    if (!r->out.length) return;
     const char *at = r->out.bytes + r->sent, *end = r->out.bytes + r->out.length;
     size_t start = r->out.length;
     hd_value messages = hd_array();
