@@ -63,8 +63,8 @@ static void free_engine(hd_engine *e) {
     task_fini(e);
     binheap_fini(&e->timers);
     free_text(e->env, e->space);
-    /* A commit without a verdict holds on to the engine: the verdict frees it. */
-    e->orphan = e->waits;
+    /* Commits without a verdict hold on to the engine: the last verdict frees it. */
+    e->orphan = e->waits || e->starting;
     if (!e->orphan) env_free(e->env, e, sizeof *e);
 }
 

@@ -73,7 +73,7 @@ struct hd_engine {
     uint32_t starting;          /* starts that wait for their verdicts */
     bool closing;
     bool
-        orphan; /* closed while a commit waits for its verdict: everything but the engine itself is freed */
+        orphan; /* closed while commits wait for verdicts: everything but the engine itself is freed */
     binheap timers;      /* of strands, by due time, wall clock ms */
     uint64_t age;        /* counts steps that became ready */
     VEC(queue *) queues; /* one for each action that was heard of; owned */

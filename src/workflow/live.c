@@ -261,13 +261,18 @@ static void stored(live *l) {
     else step_queue(l);
 }
 
+/* The engine was closed before this verdict came. */
+static void free_orphan(hd_engine *e) {
+    if (e->orphan && !e->waits && !e->starting) env_free(e->env, e, sizeof *e);
+}
+
 static void verdict(hd_status status, void *ctx) {
     hd_engine *e = ctx;
+    e->waits = false;
     if (e->orphan) {
-        env_free(e->env, e, sizeof *e);
+        free_orphan(e);
         return;
     }
-    e->waits = false;
     while (e->under_way.count) {
         live *l = vec_pop(&e->under_way);
         if (status) live_lost(l);
@@ -379,6 +384,7 @@ static void started(hd_status status, void *ctx) {
     e->starting--;
     if (l->gone) {
         env_free(e->env, l, sizeof *l);
+        free_orphan(e);
     } else if (status) {
         env_log(e->env, HD_LOG_ERROR, "workflow instance %s is not started: %s", l->id,
                 hd_status_text(status));
