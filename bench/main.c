@@ -23,7 +23,8 @@
     X("resume", bench_group_resume)                                                                \
     X("pattern", bench_group_patterns)                                                             \
     X("workflow", bench_group_workflow)                                                            \
-    X("workflow", bench_group_workflow_scale)
+    X("workflow", bench_group_workflow_scale)                                                      \
+    X("workflow", bench_group_worker)
 
 #define DECLARE(name, function) __attribute__((weak)) void function(bench *b);
 GROUPS(DECLARE)

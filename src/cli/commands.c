@@ -32,6 +32,7 @@ const command *const commands[] = {
     &command_workflow_explain,
     &command_workflow_cancel,
     &command_workflow_signal,
+    &command_workflow_worker,
     /* a running program */
     &command_graph,
     &command_why,

@@ -149,3 +149,48 @@ for garbage in (b"GET / HTTP/1.0\r\n\r\n", b"\0\0\0\2{}", b"\xff" * 1000, b""):
     kill "$worker"; wait "$worker" 2>/dev/null
     kill "$pid"; wait "$pid" 2>/dev/null
 fi
+
+# ---- actions as commands
+
+cat >double.json <<'IR'
+{"heddle": 1, "name": "double", "inputs": [{"name": "n", "default": 4}], "functions": [{"name": "run", "params": ["n"],
+ "nodes": [{"id": "in", "kind": "ENTRY"}, {"id": "do", "kind": "ACTION", "action": "double", "args": {"n": ["name", "n"]},
+  "into": ["name", "r"]}, {"id": "end", "kind": "RETURN", "value": ["name", "r"]}], "edges": [["in", "do"], ["do", "end"]]}]}
+IR
+cat >double.sh <<'SH'
+n=$(sed 's/.*"n": *\([^}]*\)}.*/\1/')
+case $n in
+    null) exit ;;
+    '"text"') echo nonsense; exit ;;
+    '"fail"') echo "some words" >&2; echo "ValueError: $n is no number" >&2; exit 1 ;;
+    '"env"') printf '"%s %s %s"\n' "$HEDDLE_ACTION" "$HEDDLE_INSTANCE" "$HEDDLE_ATTEMPT"; exit ;;
+esac
+echo $((n * 2))
+SH
+start_exec() { # start_exec ARGUMENTS...; leaves its number in $worker
+    : >worker.err
+    "$heddle" workflow worker "$@" 2>worker.err >worker.out &
+    worker=$!
+    until_true grep -q "Ctrl-C" worker.err
+}
+flow register d.db double.json >/dev/null
+for key in null text fail env; do flow start d.db double "{\"n\": $([ $key = null ] && echo null || echo "\"$key\"")}" --key $key >/dev/null; done
+check "worker: --exec is needed" fails 1 "exec" workflow worker d.db double
+check "worker: where no engine runs, it runs the workflows itself" holds start_exec d.db double --exec "sh double.sh"
+check "nothing printed is null" gives 0 null workflow await d.db double/null --timeout 20 --quiet
+check "what is no JSON is an exception" fails 3 "ValueError: the command printed" workflow await d.db double/text --timeout 20 --quiet
+check "an exit status is an exception, by the last line of stderr" fails 3 'ValueError: "fail" is no number' workflow await d.db double/fail --timeout 20 --quiet
+check "the command knows what it does" gives 0 '"double double/env 1"' workflow await d.db double/env --timeout 20 --quiet
+kill "$worker"
+wait "$worker" 2>/dev/null
+check "it leaves no socket behind" holds test ! -e d.db-workers
+
+flow start d.db double '{"n": 21}' --key one >/dev/null
+flow start d.db double '{"n": "fail"}' --key two >/dev/null
+start_flow_shop d.db - serve
+check "worker: where an engine serves, it is one of its workers" holds start_exec d.db double --exec "sh double.sh" --jobs 2
+check "and does its steps" gives 0 42 workflow await d.db double/one --timeout 20 --quiet
+check "with their exceptions" fails 3 'ValueError: "fail" is no number' workflow await d.db double/two --timeout 20 --quiet
+kill -9 "$pid"; wait "$pid" 2>/dev/null
+check "when that engine is killed, it takes over" holds until_true grep -q "running the workflows" worker.err
+kill "$worker"; wait "$worker" 2>/dev/null
