@@ -435,7 +435,7 @@ hd_status hd_store_stale_pieces(hd_runtime *rt, hd_stale_fn fn, void *ctx) {
         return runtime_fail(rt, HD_USAGE,
                             "a store that ends with its runtime has no pieces that wait");
     rt->listing++; /* the callback must not end the snapshot from which the listing goes on */
-    hd_status status = resume_tell_stale(s, fn, ctx);
+    hd_status status = stale_tell(s, fn, ctx);
     rt->listing--;
     runtime_rest(rt);
     return status;

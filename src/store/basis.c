@@ -5,6 +5,7 @@
  *
  * Cost: a row taken in one hash lookup, plus a look at its reads; rows of a piece in order, O(rows)
  * unless they came out of order. */
+#define _GNU_SOURCE
 #include "store/basis.h"
 
 #include "base/env.h"
@@ -12,6 +13,7 @@
 #include "value/key.h"
 #include "value/node.h"
 #include "value/object.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- life */
@@ -115,27 +117,15 @@ static int compare(const basis *b, uint32_t i, uint32_t k) {
     return differs ? differs : compare_text(x, y, ROW_INSTANCE);
 }
 
-/* Heap sort: no recursion, no memory; rows mostly come in order and need none of it. */
+static int compare_rows(const void *x, const void *y, void *ctx) {
+    return compare(ctx, *(const uint32_t *)x, *(const uint32_t *)y);
+}
+
 void basis_sort(const basis *b, basis_piece *p) {
-    uint32_t *rows = p->rows.items;
     if (p->sorted) return;
-    for (uint32_t end = p->rows.count, start = end / 2; end > 1;) {
-        if (start) {
-            start--;
-        } else {
-            uint32_t top = rows[0];
-            rows[0] = rows[--end];
-            rows[end] = top;
-        }
-        for (uint32_t root = start, child; (child = 2 * root + 1) < end; root = child) {
-            if (child + 1 < end && compare(b, rows[child], rows[child + 1]) < 0) child++;
-            if (compare(b, rows[root], rows[child]) >= 0) break;
-            uint32_t swap = rows[root];
-            rows[root] = rows[child];
-            rows[child] = swap;
-        }
-    }
-    for (uint32_t i = 0; i < p->rows.count; i++) b->entries.items[rows[i]].slot = i;
+    qsort_r(p->rows.items, p->rows.count, sizeof *p->rows.items, compare_rows,
+            (void *)(uintptr_t)b);
+    for (uint32_t i = 0; i < p->rows.count; i++) b->entries.items[p->rows.items[i]].slot = i;
     p->sorted = true;
 }
 

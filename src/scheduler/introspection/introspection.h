@@ -62,4 +62,7 @@ void introspection_kept_fini(scheduler *s, introspection *in);
 /* HD_NOT_FOUND: neither there nor remembered. */
 hd_status introspection_stats(const scheduler *s, const char *name, hd_action_stats *out);
 
+/* stale.c: tells the pieces of the store that have rows which do not hold; see hd_store_stale_pieces. */
+hd_status stale_tell(scheduler *s, hd_stale_fn fn, void *ctx);
+
 #endif

@@ -76,21 +76,21 @@ void persistence_fini(scheduler *s) {
 
 void persistence_count_due(scheduler *s) {
     const persistence *p = s->persistence;
-    s->r->due = p->due.count + p->gated.count + p->gone.count + p->lost;
+    s->r->due = p->due.count + p->gated.count + p->gone.count;
 }
 
 void persistence_soon(scheduler *s) {
     persistence *p = s->persistence;
-    if (!p->due_at) p->due_at = env_now_ns(s->env) + QUIET_NS;
+    if (p->wanted && !p->due_at) p->due_at = env_now_ns(s->env) + QUIET_NS;
 }
 
+/* Without memory for the list the node is due after its next run. */
 void persistence_due(scheduler *s, node_id id) {
-    persistence *p = s->persistence;
     kept_node *k = kept_of(s, id);
-    assert(kept_has_name(k));
+    assert(kept_has_name(k) && !(k->flags & KEPT_CREATES));
     if (k->flags & KEPT_DUE) return;
-    if (vec_push(s->env, &p->due, id)) k->flags |= KEPT_DUE;
-    else p->lost = true;
+    if (vec_push(s->env, &s->persistence->due, id)) k->flags |= KEPT_DUE;
+    else node_of(s, id)->flags |= NODE_NOTED;
     persistence_soon(s);
     persistence_count_due(s);
 }
@@ -119,7 +119,7 @@ void persistence_failed(scheduler *s, node_id id) {
     kept_node *k = kept_of(s, id);
     if (k->flags & KEPT_CREATES) return;
     k->flags |= KEPT_FAILED | KEPT_AGAIN;
-    if (s->persistence->wanted) node_of(s, id)->flags |= NODE_NOTED;
+    node_of(s, id)->flags |= NODE_NOTED;
 }
 
 void persistence_reads_changed(scheduler *s, node_id id) {
@@ -174,26 +174,10 @@ bool persistence_is_ready(const scheduler *s) {
 
 /* ---- when */
 
-/* Makes all nodes due that have run without being noted. */
-static void due_all(scheduler *s, bool resumed_too) {
-    persistence *p = s->persistence;
-    uint32_t not_yet = NODE_NEVER_RAN | (resumed_too ? 0 : NODE_RESUMED);
-    p->lost = false;
-    for (node_id id = 1; id < p->nodes.count; id++) {
-        const node *n = &s->graph.nodes[id];
-        kept_node *k = &p->nodes.items[id];
-        if ((n->flags & NODE_REMOVED) || !kept_has_name(k) || (k->flags & KEPT_CREATES)) continue;
-        if (n->flags & not_yet) {
-            node_of(s, id)->flags |= NODE_NOTED;
-        } else if (!(n->flags & NODE_NOTED)) {
-            persistence_due(s, id);
-        }
-    }
-}
-
-static void want(scheduler *s, bool resumed_too) {
+/* From now on rows are written: nodes that have run are due. */
+static void want(scheduler *s) {
     s->persistence->wanted = true;
-    due_all(s, resumed_too);
+    if (s->persistence->due.count) persistence_soon(s);
 }
 
 /* Calls ask_for_writers for resumed nodes that have become live. */
@@ -234,24 +218,15 @@ void persistence_pump(scheduler *s) {
     if (p->due_at) keep_alone(s);
     if (p->unsaid.count) origin_pump(s);
     if (p->unasked.count) ask_for_all(s);
-    if (p->lost) due_all(s, false);
-    if (p->wanted || !s->r->authority->ops->wants_derived(s->r->authority)) return;
-    want(s, false);
+    if (!p->wanted && s->r->authority->ops->wants_derived(s->r->authority)) want(s);
 }
 
-/* Rows that were not written as their nodes ran are written now. */
 void persistence_closing(scheduler *s) {
-    if (s->persistence && !s->persistence->wanted) want(s, true);
-}
-
-static bool can_renew(const scheduler *s) {
-    authority *a = s->r->authority;
-    const persistence *p = s->persistence;
-    return p && !p->lost && a->ops->wants_derived(a);
+    if (s->persistence) want(s);
 }
 
 void persistence_last(scheduler *s) {
-    if (!can_renew(s) || s->r->pending_count) return;
+    if (!s->persistence || !s->persistence->wanted || s->r->pending_count) return;
     rows_renew(s, UINT32_MAX);
     if (s->r->due) (void)overlay_seal(s->r, true); /* without it the next resume loads more */
     if (s->r->pending_count) (void)replica_send(s->r);
@@ -262,9 +237,9 @@ void persistence_last(scheduler *s) {
 /* It may be started again here: from now on rows are wanted also where no other runtime wants them. */
 void persistence_stops(scheduler *s, const char *space, const char *piece) {
     persistence *p = s->persistence;
-    const kept_piece *of = p && !p->lost ? persistence_piece(s, space, piece) : NULL;
+    const kept_piece *of = p ? persistence_piece(s, space, piece) : NULL;
     if (!of || !of->nodes) return;
-    if (!p->wanted) want(s, false);
+    want(s);
     s->rt->leaves_derived = !s->rt->options.read_only;
     rows_renew(s, (uint32_t)(of - p->pieces.items));
 }
@@ -354,7 +329,7 @@ hd_status persistence_registered(scheduler *s, node_id id, const hd_node_spec *s
     if (status) return status;
     if (!row) kept_of(s, id)->flags |= KEPT_CREATES;
     status = resume_take(s, id);
-    if (row && s->persistence->wanted) node_of(s, id)->flags |= NODE_NOTED;
+    if (row) node_of(s, id)->flags |= NODE_NOTED;
     return status;
 }
 

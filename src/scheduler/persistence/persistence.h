@@ -79,11 +79,10 @@ typedef struct persistence {
     hd_value instances[HD_SCOPE_SESSION + 1]; /* texts, owned; absent: not asked for yet */
     uint64_t due_at; /* when rows that are due are sealed alone, if no seal takes them; 0: not */
     uint64_t refused_at; /* the replica's revision when a seal was refused last; 0: never */
-    bool wanted;         /* rows are written while the runtime runs; else when it closes */
-    bool lost;           /* there was no memory to note that a node is due: look at all nodes */
-    uint32_t stopping;   /* pieces; not 0: nodes that are removed now keep their rows */
-    VEC(uint32_t) keys;  /* scratch of match_keys */
-    VEC(char) text;      /* scratch: a fingerprint, or the reads of a row */
+    bool wanted;        /* rows are written now; else they wait, at most until the runtime closes */
+    uint32_t stopping;  /* pieces; not 0: nodes that are removed now keep their rows */
+    VEC(uint32_t) keys; /* scratch of match_keys */
+    VEC(char) text;     /* scratch: a fingerprint, or the reads of a row */
     uintptr_t code_from, code_size; /* the module of the last function asked about (code.c) */
     char build[HD_ID_SIZE];         /* its build */
     char build_mark[12];            /* the beginning of `build` */
@@ -306,7 +305,5 @@ void resume_free(scheduler *s, kept_piece *of);
 void resume_drop_below(scheduler *s, kept_piece *of, const char *prefix);
 void resume_drop_all(scheduler *s, const char *piece);
 void resume_drop_unbuilt(scheduler *s, kept_piece *of);
-/* Tells the pieces of the store that have rows which do not hold: see hd_store_stale_pieces. */
-hd_status resume_tell_stale(scheduler *s, hd_stale_fn fn, void *ctx);
 
 #endif

@@ -41,28 +41,16 @@ static bool drop_told(void *ctx, const basis_row *row) {
     return true;
 }
 
-/* Of own commits that are on their way. */
-static void drop_sent(scheduler *s, const list *commits, const char *piece) {
-    size_t wanted = strlen(piece);
-    LIST_FOR (n, commits) {
-        basis_extra x = basis_extra_of(LIST_ENTRY(n, commit, link)->extra);
-        for (hd_iter it = hd_iter_of(x.nodes); hd_iter_next(&it);) {
-            size_t length;
-            const char *name = basis_item_text(it.value, ROW_NAME, &length);
-            if (basis_piece_length(name, length) == wanted && !memcmp(name, piece, wanted))
-                rows_delete(s, name, basis_item_text(it.value, ROW_INSTANCE, NULL));
-        }
-    }
-}
-
+/* The rows of all principals in the store, and those of own commits that are on their way there. */
 void resume_drop_all(scheduler *s, const char *piece) {
     authority *a = s->r->authority;
+    resume_set *set = set_make(s, piece);
     hd_status status = a->ops->basis->rows(a, piece, drop_told, s);
     if (status)
         env_log(s->env, HD_LOG_WARN, "the rows of piece %s cannot be deleted: %s", piece,
                 hd_status_text(status));
-    drop_sent(s, &s->r->pending, piece);
-    drop_sent(s, &s->r->queued, piece);
+    for (uint32_t i = 0; set && i < set->rows.count; i++) drop_row(s, set, &set->rows.items[i]);
+    set_free(s, set);
 }
 
 /* A row below a node that is there waits for that one to run. */
@@ -196,43 +184,4 @@ hd_status resume_take(scheduler *s, node_id id) {
     hd_status status = take_rows(s, id, of->set);
     free_if_used(s, of);
     return status;
-}
-
-/* ---- which pieces have work to do? */
-
-static bool is_stale(scheduler *s, const resume_set *set, const set_row *row) {
-    uint32_t mask = set_changed_slots(s, set, row);
-    return mask && row->scope != SCOPE_GATES &&
-           !match_row(s, set_keys(set, row), row->keys, mask, set_text(set, row->hashes));
-}
-
-static uint64_t count_stale(scheduler *s, const resume_set *set) {
-    uint64_t count = 0;
-    for (uint32_t i = 0; i < set->rows.count; i++) count += is_stale(s, set, &set->rows.items[i]);
-    return count;
-}
-
-typedef struct stale_listing {
-    scheduler *s;
-    hd_stale_fn fn;
-    void *ctx;
-} stale_listing;
-
-/* A piece's name is "space:id". */
-static bool tell_stale(void *ctx, const char *name) {
-    const stale_listing *w = ctx;
-    char space[NAME_SIZE];
-    const char *colon = strchr(name, ':');
-    if (!colon || !basis_parse_space(name, (size_t)(colon - name), space, sizeof space))
-        return true;
-    resume_set *set = set_make(w->s, name);
-    hd_stale_piece piece = { space, colon + 1, set ? count_stale(w->s, set) : 0 };
-    set_free(w->s, set);
-    return !piece.nodes || w->fn(&piece, w->ctx);
-}
-
-hd_status resume_tell_stale(scheduler *s, hd_stale_fn fn, void *ctx) {
-    authority *a = s->r->authority;
-    stale_listing w = { s, fn, ctx };
-    return a->ops->basis->pieces(a, tell_stale, &w);
 }

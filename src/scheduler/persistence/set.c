@@ -7,6 +7,7 @@
  * the set.
  *
  * A row that cannot be read is left out: its node runs. */
+#define _GNU_SOURCE
 #include "scheduler/persistence/persistence.h"
 
 #include "base/env.h"
@@ -174,19 +175,17 @@ static hd_status gather_sent(filling *f, const list *commits) {
 
 /* ---- order */
 
-static _Thread_local const resume_set *sorting; /* qsort has no context */
-
-static int compare_rows(const void *a, const void *b) {
+static int compare_rows(const void *a, const void *b, void *ctx) {
     const set_row *x = a, *y = b;
-    int differs = strcmp(set_text(sorting, x->name), set_text(sorting, y->name));
+    int differs = strcmp(set_text(ctx, x->name), set_text(ctx, y->name));
     return differs ? differs : (x->scope > y->scope) - (x->scope < y->scope);
 }
 
 /* The narrowest of several rows of a name decides, even if it does not hold (C298). Gates come first. */
 static void sort_rows(resume_set *set) {
     uint32_t kept = 0;
-    sorting = set;
-    if (set->rows.count) qsort(set->rows.items, set->rows.count, sizeof(set_row), compare_rows);
+    if (set->rows.count)
+        qsort_r(set->rows.items, set->rows.count, sizeof(set_row), compare_rows, set);
     for (uint32_t i = 0; i < set->rows.count; i++) {
         const set_row *row = &set->rows.items[i];
         bool again = kept && set->rows.items[kept - 1].scope != SCOPE_GATES &&

@@ -1,0 +1,13 @@
+/* build_id.h -- which build of a program contains a function? */
+#ifndef VALUE_BUILD_ID_H
+#define VALUE_BUILD_ID_H
+
+#include "value/id.h"
+#include <stdint.h>
+
+/* The id of the module (program or shared library) that contains the function: its GNU build id, hashed; of a
+ * module without one, the hash of its file's name, size and time. "~": the module cannot be told. *from and
+ * *size are the segment that contains the function: all functions there have the same id. */
+void build_id_of(const void *fn, char id[HD_ID_SIZE], uintptr_t *from, uintptr_t *size);
+
+#endif
