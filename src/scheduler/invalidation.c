@@ -4,6 +4,7 @@
 #include "base/env.h"
 
 void invalidation_mark_special(scheduler *s, node_id id, bool was_invalid) {
+    assert(node_is_invalid(&s->graph, node_of(s, id)) || was_invalid);
     node *n = node_of(s, id);
     if (n->flags & NODE_GATED) {
         gates_invalidated(s, id);
@@ -36,6 +37,7 @@ static bool suppress(scheduler *s, node_id id, node_id self) {
 /* A node with a change group is not told of every change, so the revisions of what it reads do not tell its
  * causes: they are written down. */
 static void note_cause(scheduler *s, node_id id, place_id at) {
+    assert(node_of(s, id)->flags & NODE_GATED);
     const cold *c = cold_of(s, node_of(s, id));
     if (c && c->group) causes_add(s, id, at);
 }
@@ -43,6 +45,7 @@ static void note_cause(scheduler *s, node_id id, place_id at) {
 /* ---- marking */
 
 static void mark_one(scheduler *s, place_id at, uint32_t reader_node, bool shape, node_id self) {
+    assert(at && !(node_of(s, reader_node & ~READER_SHAPE)->flags & NODE_REMOVED));
     if ((reader_node & READER_SHAPE) && !shape) return;
     node_id id = reader_node & ~READER_SHAPE;
     if (suppress(s, id, self)) return;
@@ -71,6 +74,7 @@ void invalidation_mark_some(scheduler *s, place_id at, uint32_t count, bool shap
 }
 
 void invalidation_mark_readers(scheduler *s, place_id at, bool shape, node_id self) {
+    assert(at);
     uint64_t word = place_at(&s->r->places, at)->watch;
     if (!word) return;
     s->tick = true;
@@ -97,6 +101,7 @@ static inline uint32_t mark_plain(graph *g, const watch *w, node_id self) {
 }
 
 SELDOM static void mark_rest(scheduler *s, place_id at, watch *w, uint32_t left, node_id self) {
+    assert(left <= w->count);
     w->shape_rev = s->r->rev;
     if (left) invalidation_mark_some(s, at, left, true, self);
 }
@@ -110,6 +115,7 @@ void invalidation_mark_list(scheduler *s, place_id at, watch *w, node_id self) {
 /* A document was loaded: marks its readers, but for nodes that were resumed from the store. Those depended
  * on the document as it is now, so for them nothing has changed. From the end, as above. */
 static void mark_unresumed(scheduler *s, place_id at, bool shape) {
+    assert(s->r->kind == HD_CHANGE_LOAD);
     uint64_t word = place_at(&s->r->places, at)->watch;
     if (!word) return;
     uint32_t count = watch_is_inline(word) ? 1 : watch_list(word)->count;
@@ -162,6 +168,7 @@ static void on_arrived(void *ctx, place_id doc, hd_status status) {
 }
 
 void invalidation_attach(scheduler *s) {
+    assert(s->r == &s->rt->r);
     s->r->observer.ctx = s;
     s->r->observer.changed = on_changed;
     s->r->observer.arrived = on_arrived;

@@ -69,6 +69,7 @@ static hd_status grow_nodes(graph *g) {
 
 /* Room for one more record. */
 static hd_status grow(scheduler *s) {
+    assert(s->graph.node_count <= s->side_capacity || !s->side_capacity);
     hd_status status = HD_OK;
     if (s->graph.node_count >= s->side_capacity) status = grow_sides(s);
     if (!status && s->graph.node_count >= s->graph.node_capacity) status = grow_nodes(&s->graph);
@@ -104,6 +105,7 @@ static void give_record(scheduler *s, node_id id) {
 }
 
 cold *registry_cold(scheduler *s, node_id id) {
+    assert(!(node_of(s, id)->flags & NODE_REMOVED));
     node *n = node_of(s, id);
     if (n->cold) return s->colds.items[n->cold];
     uint32_t index = s->colds_free;
@@ -122,6 +124,7 @@ cold *registry_cold(scheduler *s, node_id id) {
     }
     *c = (cold){ .node = id };
     n->cold = index;
+    assert(index && index < s->colds.count);
     return c;
 }
 
@@ -144,6 +147,7 @@ static uint32_t name_hash(node_id parent, const struct key *name) {
 }
 
 static node_id find_key(const scheduler *s, node_id parent, const struct key *name) {
+    assert(!parent || !(node_of(s, parent)->flags & NODE_REMOVED));
     for (table_probe p = table_find(&s->names, name_hash(parent, name)); table_next(&s->names, &p);)
         if (node_own_name(s, p.index) == name && graph_parent(&s->graph, p.index) == parent)
             return p.index;
@@ -167,6 +171,7 @@ static hd_status room_for_name(scheduler *s, node_id id) {
     memset(names + old, 0, (capacity - old) * size);
     s->node_names = names;
     s->name_capacity = capacity;
+    assert(id < s->name_capacity);
     return HD_OK;
 }
 
@@ -191,11 +196,13 @@ static hd_status set_name(scheduler *s, node_id id, node_id parent, const char *
     status = table_insert(&s->names, name_hash(parent, k), id);
     if (status) key_unref(k);
     else s->node_names[id] = k;
+    assert(status || find_key(s, parent, k) == id);
     return status;
 }
 
 /* Takes the node out of the names below `parent`, if it is there. */
 static void unlist(scheduler *s, node_id id, node_id parent) {
+    assert(!(node_of(s, id)->flags & NODE_REMOVED));
     const struct key *name = node_own_name(s, id);
     if (!name) return;
     uint32_t hash = name_hash(parent, name);
@@ -235,6 +242,7 @@ static bool is_ignored(const scheduler *s, const hd_node_spec *spec, place_id at
 }
 
 static hd_status add_output(scheduler *s, node_id id, const hd_node_spec *spec, hd_cell cell) {
+    assert(!(node_of(s, id)->flags & NODE_EFFECT));
     const hd_schema *schema;
     place_id at = runtime_place(s->rt, cell, &schema);
     if (!at) return runtime_fail(s->rt, HD_USAGE, "an output is no cell of this runtime");
@@ -284,6 +292,7 @@ static bool place_list_has(const place_list *l, place_id at) {
 }
 
 static hd_status place_list_add(place_list *l, place_id at) {
+    assert(at && !place_list_has(l, at));
     hd_status status = HD_OK;
     if (l->count >= PLACES_FEW) status = table_insert(&l->seen, hash_fold(hash_combine(0, at)), at);
     if (!status) l->items[l->count++] = at;
@@ -333,6 +342,7 @@ static node_id parent_of(const scheduler *s, const hd_node_spec *spec) {
 /* ---- registering and removing */
 
 static hd_status fill(scheduler *s, node_id id, const hd_node_spec *spec) {
+    assert(node_of(s, id)->flags & NODE_NEVER_RAN);
     node_id parent = parent_of(s, spec);
     hd_status status = parent ? graph_set_parent(&s->graph, id, parent) : HD_OK;
     if (!status && spec->name) status = set_name(s, id, parent, spec->name);
@@ -355,6 +365,7 @@ static bool is_above(const scheduler *s, node_id id, node_id below) {
 
 /* Moves the node, name and all, under another parent. On failure it stays where it was. */
 static hd_status adopt(scheduler *s, node_id id, node_id parent) {
+    assert(id != parent && parent);
     const struct key *name = node_own_name(s, id);
     node_id former = graph_parent(&s->graph, id);
     if (former == parent) return HD_OK;
@@ -438,6 +449,7 @@ void registry_remove(scheduler *s, node_id id) {
     assert(id != s->running && id != s->concluding); /* hd_node_unregister defers those */
     if (n->flags & NODE_SUSPENDED) s->suspended--;
     drop_name(s, id);
+    assert(!node_own_name(s, id));
     causes_forget(s, id);
     graph_remove_node(&s->graph, id);
     give_cold(s, node_of(s, id));
@@ -461,4 +473,5 @@ void registry_promote(scheduler *s, node_id id) {
     n->flags &= ~(uint32_t)NODE_ROOT_OUT;
     count(s, n, 1);
     graph_demand(&s->graph, id);
+    assert(node_is_live(&s->graph, n));
 }

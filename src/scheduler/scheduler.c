@@ -75,6 +75,7 @@ static inline bool is_at_rest(const scheduler *s) {
 static hd_status pump(void *ctx) {
     scheduler *s = ctx;
     bool behind = s->r->ahead.count;
+    assert(!s->running && !s->iteration && !s->concluding);
     s->slice_end = 0;
     s->must_wait = false;
     if (is_at_rest(s) && !s->persistence && !s->events) { /* as most pumps find it */
@@ -101,6 +102,7 @@ static hd_status pump(void *ctx) {
 static bool settle_alone(void *ctx) {
     scheduler *s = ctx;
     if (!is_quiet(s) || (s->persistence && s->persistence->unasked.count)) return false;
+    assert(!s->running && !s->iteration);
     s->slice_end = 0;
     for (int i = 0; s->tick && !s->must_wait && i < ITERATIONS_MAX; i++) settle_pass(s);
     if (!is_at_rest(s) || s->must_wait) return false;
@@ -169,6 +171,7 @@ scheduler *scheduler_of(hd_runtime *rt) {
     rt->hooks.left_unsettled = has_unsettled_nodes;
     s->unsettled_episode = 1;
     hd_status status = registry_init(s);
+    assert(rt->hooks.ctx == s);
     if (!status) status = runner_init(s);
     if (!status) status = persistence_init(s);
     if (status) {
@@ -184,10 +187,14 @@ scheduler *scheduler_of(hd_runtime *rt) {
 /* A computation that a live run creates is demanded by that (5.3); effects and materialisers
  * always are. */
 static hd_status grant_first_demand(scheduler *s, node_id id, const hd_node_spec *spec) {
+    assert(!node_of(s, id)->live_refs || (node_of(s, id)->flags & NODE_NEVER_RAN) ||
+           (node_of(s, id)->flags & NODE_RESUMED));
     node *n = node_of(s, id);
     if (n->flags & (NODE_EFFECT | NODE_MATERIALISER)) {
         graph_demand(&s->graph, id);
-        if (n->flags & NODE_MATERIALISER) invalidation_mark_special(s, id, false);
+        /* One that was resumed as clean has nothing to wait for. */
+        if ((n->flags & NODE_MATERIALISER) && node_is_invalid(&s->graph, n))
+            invalidation_mark_special(s, id, false);
     } else if (s->running && node_is_live(&s->graph, node_of(s, s->running))) {
         if (!vec_push(s->env, &s->provisional, id)) return HD_NOMEM;
         n->flags |= NODE_PROVISIONAL;
@@ -202,6 +209,7 @@ static hd_status grant_first_demand(scheduler *s, node_id id, const hd_node_spec
 
 /* A body that is run again for comparison finds the nodes that it registered when it ran. */
 static hd_status find_rechecked(const scheduler *s, const hd_node_spec *spec, hd_node *out) {
+    assert(s->rechecking && s->running);
     node_id parent = registry_get(s, spec->parent), id = registry_get(s, spec->again);
     if (!id && spec->name)
         id = registry_find(s, parent ? parent : s->running, spec->name, strlen(spec->name));
@@ -223,6 +231,7 @@ hd_status hd_node_register(hd_runtime *rt, const hd_node_spec *spec, hd_node *ou
     if (s->running) s->tx->flags |= TX_BUSY; /* the order is put right before another node runs */
     hd_status status = registry_register(s, spec, &id);
     if (status) return status;
+    assert(id && !(node_of(s, id)->flags & NODE_REMOVED));
     s->upstream_epoch++;
     if (!spec->again.id) {
         if (s->persistence) status = persistence_registered(s, id, spec);
@@ -246,6 +255,7 @@ void hd_node_unregister(hd_runtime *rt, hd_node handle) {
     node_id id = s ? registry_get(s, handle) : 0;
     if (!id || s->rechecking) return;
     if (id == s->running || id == s->concluding) {
+        assert(!(node_of(s, id)->flags & NODE_REMOVED));
         s->cancelled = true;
         s->tx->flags |= TX_BUSY;
         return;
@@ -303,6 +313,7 @@ hd_node hd_compute(hd_runtime *rt, const char *name, hd_action_fn fn, void *ctx,
 /* The quick way for an effect without a name: it has no row in the store, no parent and no gates. Programs
  * may register many thousands. */
 static hd_node effect_alone(scheduler *s, hd_action_fn fn, void *ctx) {
+    assert(!s->persistence && !s->running && fn);
     node_id id;
     if (registry_add_effect(s, fn, ctx, &id)) return (hd_node){ 0, 0 };
     s->tick = true;
@@ -335,6 +346,7 @@ static void sink_release(void *ctx) {
 }
 
 static hd_status sink_run(hd_tx *tx, void *ctx) {
+    assert(ctx);
     sink *k = ctx;
     hd_value v = hd_tx_get(tx, k->cell);
     if (value_is_failed(v)) return hd_value_status(v);
@@ -386,6 +398,7 @@ static hd_status pull(hd_runtime *rt, hd_cell cell, hd_sink_fn fn, void *ctx, hd
     hd_status status = sink_register(rt, &spec, true, out);
     if (status) return status;
     node_of(s, out->id)->flags |= NODE_EPHEMERAL;
+    assert(node_of(s, out->id)->flags & NODE_EFFECT);
     s->requested.items[s->requested.count++] = out->id;
     return HD_OK;
 }
@@ -402,6 +415,7 @@ typedef struct pulled {
 } pulled;
 
 static void keep_pulled(hd_value v, void *ctx) {
+    assert(!((pulled *)ctx)->done);
     pulled *p = ctx;
     p->value = hd_value_take(p->pool, value_ref(v));
     p->done = true;
@@ -553,6 +567,7 @@ void hd_runtime_set_log(hd_runtime *rt, hd_log_fn fn, void *ctx) {
 
 /* The node whose run a transaction belongs to: the one on the stack, or a suspended one. 0: none. */
 static node_id runs_in(const scheduler *s, const hd_tx *tx) {
+    assert(tx->rt == s->rt);
     if (!(tx->flags & TX_RUN)) return 0;
     if (tx == s->tx || s->rechecking) return s->running;
     const hd_run *run = tx->flags & TX_EPOCH ? tx->owner : NULL;

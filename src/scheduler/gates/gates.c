@@ -50,6 +50,7 @@ hd_why_not gates_reason(const scheduler *s, const node *n, uint64_t now) {
  * document (NODE_WAITING), for the end of their own or another suspended run, or for memory, until the next
  * pump. */
 static bool has_its_turn(const node *n) {
+    assert(!(n->flags & NODE_REMOVED));
     if (n->flags & (NODE_WAITING | NODE_SUSPENDED | NODE_BLOCKED | NODE_STARVED)) return false;
     return !(n->flags & NODE_MATERIALISER) || (n->flags & NODE_PROMOTED);
 }
@@ -75,6 +76,7 @@ void gates_apply(scheduler *s, node_id id, uint64_t now) {
 /* ---- events in a node's life */
 
 void gates_registered(scheduler *s, node_id id) {
+    assert(!(node_of(s, id)->flags & (NODE_REMOVED | NODE_RUNNING)));
     node *n = node_of(s, id);
     cold *c = cold_of(s, n);
     bool first_waits = n->flags & (NODE_EFFECT | NODE_PROVISIONAL);
@@ -111,6 +113,7 @@ void gates_ran(scheduler *s, node_id id, uint64_t now, bool completed) {
 }
 
 static uint64_t doubled(uint64_t base_ms, uint64_t max_ms, uint8_t *streak) {
+    assert(base_ms && base_ms <= max_ms);
     uint64_t ms = base_ms << (*streak < 16 ? *streak : 16);
     if (*streak < UINT8_MAX) (*streak)++;
     return (ms < max_ms ? ms : max_ms) * MS;
@@ -127,6 +130,7 @@ void gates_exhausted(scheduler *s, node_id id, uint64_t now) {
     if (c->gate.holds < UINT8_MAX) c->gate.holds++;
     c->gate.backoff_at = now + doubled(BACKOFF_MS, BACKOFF_MAX_MS, &c->gate.streak);
     c->gate.exhausted_rev = UINT64_MAX;
+    assert(c->gate.backoff_at > now && c->gate.streak);
     s->stats.filtered++;
     gates_apply(s, id, now);
 }
@@ -188,6 +192,7 @@ void gates_retry(scheduler *s, node_id id, bool failed) {
     g->debounce_at = g->throttle_at = 0;
     uint32_t times = g->retries - 1u + (failed ? FAILED_LATER : 0);
     g->retry_at = g->retries > 1 ? now + gates_delay_ns(s, times) : now;
+    assert(g->retries && g->retry_at >= now);
     gates_apply(s, id, now);
 }
 
@@ -200,6 +205,7 @@ void gates_accepted(scheduler *s, node_id id) {
 }
 
 bool gates_retry_holds(const cold *c) {
+    assert(c->node);
     const gate *g = &c->gate;
     return binheap_linked(&g->timer) && g->retry_at == g->timer.key && g->retries <= RETRIES_HELD;
 }
@@ -212,6 +218,7 @@ uint64_t gates_patience_ns(const gate *g, bool ran) {
 }
 
 bool gates_is_starved(const gate *g) {
+    assert(g->debounce_ms || !g->debounce_at);
     return g->debounce_at > g->armed_at + g->debounce_ms * MS + gates_patience_ns(g, false);
 }
 
@@ -243,6 +250,7 @@ void gates_echoed(scheduler *s, node_id id, uint64_t now) {
                 "node \"%s\" and another writer keep overwriting each other: slowed down",
                 node_label(s, id));
     g->echo_at = now + doubled(ECHO_MS, ECHO_MAX_MS, &g->echo_streak);
+    assert(g->echo_streak && g->echoes < ECHO_LIMIT);
     gates_apply(s, id, now);
 }
 
@@ -261,6 +269,7 @@ static bool is_owed(const cold *c) { return c->stale || c->transient; }
 /* Whether a debounce that is set now holds a run that is due already. Not the first one, and none that is
  * under way. */
 static bool is_held_from_now(const scheduler *s, const node *n, const cold *c) {
+    assert(c->node && c == cold_of(s, n));
     if (n->flags & (NODE_NEVER_RAN | NODE_RUNNING | NODE_SUSPENDED)) return false;
     return node_is_invalid(&s->graph, n) && !is_owed(c);
 }
@@ -303,6 +312,7 @@ hd_status gates_set_throttle(scheduler *s, node_id id, uint32_t ms) {
 }
 
 static void consider_auto(scheduler *s, node_id id, cold *c, uint64_t runs) {
+    assert(runs && c->node == id);
     gate *g = &c->gate;
     if (g->no_auto || g->auto_set || g->debounce_ms) return;
     if (g->timed_ns / runs < AUTO_THRESHOLD_MS * MS) return;
@@ -342,6 +352,7 @@ void gates_feed(scheduler *s) {
         n->flags &= ~(uint32_t)NODE_STARVED;
         gates_apply(s, id, now);
     }
+    assert(!s->starved);
 }
 
 /* ---- the timer */

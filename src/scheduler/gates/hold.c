@@ -37,6 +37,7 @@ static bool is_of_piece(const scheduler *s, node_id id, const struct key *piece)
 }
 
 static bool covers(const scheduler *s, const hold *h, node_id id) {
+    assert(h->id && id);
     if (!h->name) return true;
     for (node_id up; id; id = up) {
         if (path_is(s, id, key_bytes(h->name), h->name->length)) return true;
@@ -61,6 +62,7 @@ static uint64_t held_until(const scheduler *s, node_id id) {
 static hd_status stage(scheduler *s, node_id id) {
     uint64_t until = held_until(s, id);
     if (!until) return HD_OK;
+    assert(!node_of(s, id)->runs);
     cold *c = registry_cold(s, id);
     /* Other gates let a node run early when there is no memory for its timer. A hold must not: it fails
      * here instead. */
@@ -72,6 +74,7 @@ static hd_status stage(scheduler *s, node_id id) {
 /* ---- the life of a hold */
 
 static void drop(scheduler *s, uint32_t i) {
+    assert(i < s->holds.count);
     key_unref(s->holds.items[i].name);
     vec_remove(&s->holds, i);
 }
@@ -83,6 +86,7 @@ static void drop_over(scheduler *s, uint64_t now) {
 
 /* Drops holds whose time is over first, so that new nodes do not get a cold record because of them. */
 hd_status gates_stage(scheduler *s, node_id id) {
+    assert(!(node_of(s, id)->flags & NODE_REMOVED));
     drop_over(s, env_now_ns(s->env));
     return stage(s, id);
 }
@@ -103,6 +107,7 @@ hd_status gates_begin_hold(scheduler *s, const char *name, uint32_t ms, uint64_t
     uint64_t now = env_now_ns(s->env);
     drop_over(s, now);
     h.until = now + (ms ? ms : HOLD_MS) * MS;
+    assert(h.id > s->next_hold);
     hd_status status = name ? registry_make_name(s, "hold", name, &h.name) : HD_OK;
     if (status) return status;
     if (!vec_push(s->env, &s->holds, h)) {
@@ -117,6 +122,7 @@ hd_status gates_begin_hold(scheduler *s, const char *name, uint32_t ms, uint64_t
 }
 
 void gates_end_hold(scheduler *s, uint64_t hold_id) {
+    assert(hold_id && hold_id <= s->next_hold);
     uint64_t now = env_now_ns(s->env);
     for (uint32_t i = 0; i < s->holds.count; i++) {
         if (s->holds.items[i].id != hold_id) continue;

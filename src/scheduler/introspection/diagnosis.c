@@ -22,6 +22,7 @@ hd_status diagnosis_start(diagnosis *d, const hd_env *env) {
 }
 
 void diagnosis_stop(diagnosis *d) {
+    assert(!d->on || d->records);
     d->on = false;
     d->next = (diagnosis_record){ 0 };
 }
@@ -97,6 +98,7 @@ static bool contradicts(const diagnosis_record *a, const diagnosis_record *b) {
 
 /* Whether one of the records before `end` contradicts this one. */
 static bool is_contradicted(const diagnosis *d, const diagnosis_record *r, uint32_t end) {
+    assert(end <= count(d));
     for (uint32_t i = 0; i < end; i++)
         if (contradicts(&d->records[i], r)) return true;
     return false;
@@ -113,6 +115,7 @@ void diagnosis_run_end(diagnosis *d, const scheduler *s, hd_status status) {
     diagnosis_record r = d->next;
     d->next = (diagnosis_record){ 0 };
     if (!d->on || !r.node.id || status) return;
+    assert(d->records);
     bool fresh = is_contradicted(d, &r, count(d)) && !is_known_to_differ(d, r.node);
     diagnosis_record *at = &d->records[d->total % DIAGNOSIS_RUNS];
     if (d->total >= DIAGNOSIS_RUNS) key_unref(at->name);
@@ -155,12 +158,14 @@ void diagnosis_pass_begin(diagnosis *d, const scheduler *s) {
 }
 
 static bool is_busy(const diagnosis *d, uint64_t window) {
+    assert(d->window_began);
     return window >= WINDOW_NS && d->busy_ns > BUSY_NS && d->busy_ns * 100 > window * BUSY_PER_CENT;
 }
 
 bool diagnosis_pass_end(diagnosis *d, const scheduler *s) {
     if (!d->in_pass || !s->telemetry_fn) return false;
     d->in_pass = false;
+    assert(d->window_began && d->pass_began >= d->window_began);
     uint64_t now = env_now_ns(s->env), window = now - d->window_began;
     d->busy_ns += now - d->pass_began;
     if (window < WINDOW_NS) return false;

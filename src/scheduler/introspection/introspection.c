@@ -12,14 +12,17 @@
 /* ---- hooks */
 
 static void on_change(scheduler *s, place_id at, hd_value before, hd_value after) {
+    assert(s->introspection && at);
     trace_change(&s->introspection->trace, at, before, after);
 }
 
 static void on_trigger(scheduler *s, node_id id, trigger_decision decision) {
+    assert(s->introspection && id);
     trace_trigger(&s->introspection->trace, s, id, decision);
 }
 
 static bool stops_at(const scheduler *s, const breakpoint *b, hd_node handle) {
+    assert(b->fn && handle.id);
     if (b->name) return introspection_find(s, key_bytes(b->name)) == handle.id;
     return b->node.id == handle.id && b->node.generation == handle.generation;
 }
@@ -32,6 +35,7 @@ static bool is_same_break(const breakpoint *a, const breakpoint *b) {
 static void on_run_begin(scheduler *s, node_id id) {
     introspection *in = s->introspection;
     hd_node handle = registry_handle(s, id);
+    assert(in && !(node_of(s, id)->flags & NODE_REMOVED));
     for (uint32_t i = 0; i < in->breaks.count;) {
         breakpoint b = in->breaks.items[i];
         if (stops_at(s, &b, handle)) b.fn(handle, b.ctx);
@@ -42,6 +46,7 @@ static void on_run_begin(scheduler *s, node_id id) {
 }
 
 static void on_run_body(scheduler *s, node_id id, const hd_tx *tx, hd_status status) {
+    assert(s->introspection && id);
     trace_run_body(&s->introspection->trace, s);
     diagnosis_run_body(&s->introspection->diagnosis, s, id, tx, status);
 }
@@ -70,6 +75,7 @@ static void on_pass_end(scheduler *s) {
 }
 
 void introspection_attach(scheduler *s) {
+    assert(s->introspection);
     static const tracer hooks = { on_change, on_trigger, on_run_begin, on_run_body, on_run_end };
     static const pass_tracer pass_hooks = { on_pass_begin, on_pass_end };
     const introspection *in = s->introspection;
@@ -112,6 +118,7 @@ void introspection_fini(scheduler *s) {
 
 /* With a NUL, or a slash, behind each part. */
 static size_t name_size(const scheduler *s, node_id id) {
+    assert(id);
     size_t size = 0;
     for (node_id up = id; up; up = graph_parent(&s->graph, up))
         size += strlen(node_label(s, up)) + 1;
@@ -179,6 +186,7 @@ static uint32_t count_children(const scheduler *s, node_id id) {
 }
 
 static hd_node_status status_of(const scheduler *s, const node *n) {
+    assert(!(n->flags & NODE_REMOVED));
     if (n->flags & NODE_NEVER_RAN) return HD_NODE_NEVER_RAN;
     return node_is_invalid(&s->graph, n) ? HD_NODE_INVALID : HD_NODE_CLEAN;
 }

@@ -15,6 +15,7 @@ static kept_stats *find(const introspection *in, const struct key *name) {
 }
 
 static void forget(introspection *in, kept_stats *k) {
+    assert(k->name && binheap_linked(&k->by_run));
     table_remove(&in->kept_names, k->name->hash, (uint32_t)(k - in->kept));
     binheap_remove(&in->kept_order, &k->by_run);
     key_unref(k->name);
@@ -23,6 +24,7 @@ static void forget(introspection *in, kept_stats *k) {
 
 /* Room for one more, from the unused or from the one that ran least recently. */
 static kept_stats *take(introspection *in) {
+    assert(in->kept && in->kept_count <= HD_KEPT_STATS);
     if (in->kept_count < HD_KEPT_STATS) return &in->kept[in->kept_count++];
     kept_stats *oldest = BINHEAP_ENTRY(binheap_peek(&in->kept_order), kept_stats, by_run);
     forget(in, oldest);
@@ -47,6 +49,7 @@ static struct key *full_name(const scheduler *s, node_id id) {
 
 /* A name may come and go many times: what all its nodes did counts. */
 static void add_stats(hd_action_stats *to, const hd_action_stats *more) {
+    assert(more->runs >= more->timed_runs);
     to->runs += more->runs;
     to->timed_runs += more->timed_runs;
     to->total_ns += more->total_ns;
@@ -54,6 +57,7 @@ static void add_stats(hd_action_stats *to, const hd_action_stats *more) {
 }
 
 static void remember(scheduler *s, node_id id) {
+    assert(s->introspection && s->introspection->kept);
     introspection *in = s->introspection;
     hd_action_stats stats;
     if (!node_own_name(s, id)) return;

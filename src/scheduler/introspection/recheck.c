@@ -13,6 +13,7 @@ void recheck_fini(recheck *k, const hd_env *env) {
 
 /* Runs the body in a transaction of its own, which is the caller's to close. */
 static hd_status run_again(scheduler *s, node_id id, hd_tx **out) {
+    assert(!s->running && !s->rechecking && !s->rt->in_run);
     hd_status status = tx_open(s->rt, HD_COMMIT_DERIVED, out);
     if (status) return status;
     hd_action_fn fn = node_of(s, id)->fn;
@@ -32,6 +33,7 @@ static hd_status run_again(scheduler *s, node_id id, hd_tx **out) {
 /* Whether a write of the second run would change something. A document that another writer has changed since
  * the first run is left out of the comparison. */
 static bool differs(const scheduler *s, const node *n, const tx_write *w) {
+    assert(w->doc && !(n->flags & NODE_NEVER_RAN));
     if (!w->first || value_equal(w->before, w->now)) return false;
     return place_at(&s->r->places, w->doc)->rev <= n->ran_rev;
 }
@@ -76,6 +78,7 @@ static bool can_be_rechecked(const scheduler *s, node_id id) {
 }
 
 hd_status recheck_node(scheduler *s, node_id id) {
+    assert(id && !s->running);
     hd_tx *tx;
     if (!can_be_rechecked(s, id)) return HD_STALE;
     hd_status status = run_again(s, id, &tx);
@@ -119,6 +122,7 @@ static bool collect_second(recheck *k, scheduler *s, node_id id, const hd_tx *tx
 }
 
 static void report(recheck *k, scheduler *s, node_id id, const hd_tx *first, const hd_tx *second) {
+    assert(k->fn && !was_reported(k, registry_handle(s, id)));
     hd_node handle = registry_handle(s, id);
     if (!collect_first(k, s, first) || !collect_second(k, s, id, second)) return;
     if (!vec_push(s->env, &k->reported, handle)) return;

@@ -22,6 +22,7 @@ static hd_status ring_open(ring *r, const hd_env *env, uint32_t capacity, size_t
 }
 
 static void ring_close(ring *r, const hd_env *env) {
+    assert(!r->items == !r->capacity);
     env_free(env, r->items, (size_t)r->capacity * r->size);
     *r = (ring){ 0 };
 }
@@ -29,6 +30,7 @@ static void ring_close(ring *r, const hd_env *env) {
 static bool ring_is_full(const ring *r) { return r->total >= r->capacity; }
 /* The place of the next record, which is also that of the oldest once the ring is full. */
 static void *ring_next(const ring *r) {
+    assert(r->items && r->capacity);
     return r->items + (size_t)(r->total % r->capacity) * r->size;
 }
 
@@ -50,6 +52,7 @@ hd_status trace_enable(trace *t, const hd_env *env, unsigned kinds) {
 /* ---- references that records hold */
 
 static void drop_trigger(scheduler *s, trigger_entry *e) {
+    assert(e->t.cell.id);
     key_unref(e->name);
     key_unref(e->writer_name);
     place_unref(&s->r->places, e->t.cell.id);
@@ -69,6 +72,7 @@ static void drop_run(scheduler *s, run_entry *e) {
 }
 
 static void add_cell(scheduler *s, hd_trace_cells *c, place_id at) {
+    assert(at);
     if (c->count < HD_TRACE_CELLS) {
         place_ref(&s->r->places, at);
         c->cells[c->count] = (hd_cell){ at };

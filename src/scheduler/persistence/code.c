@@ -64,6 +64,7 @@ static void put_path(writing *w, hd_path path) {
 }
 
 static void put_place(writing *w, char kind, place_id at) {
+    assert(at);
     const places *ps = &w->s->r->places;
     const place *doc = place_doc(ps, at);
     const doc_home *home = &ps->homes.items[doc->doc.home];
@@ -90,6 +91,7 @@ static void put_cell(writing *w, char kind, hd_cell cell) {
 }
 
 hd_value fingerprint_of(scheduler *s, node_id id, const hd_node_spec *spec, const char *name) {
+    assert(spec->fn && *name && s->persistence);
     writing w = { .s = s };
     const hd_schema *schema;
     char print[HD_ID_SIZE];

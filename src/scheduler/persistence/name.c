@@ -34,6 +34,7 @@ static const char *space_of(const scheduler *s, node_id id) {
 }
 
 static bool append(char *out, size_t *length, const char *text) {
+    assert(*length < NAME_SIZE);
     size_t more = strlen(text);
     if (*length + more >= NAME_SIZE) return false;
     memcpy(out + *length, text, more + 1);
@@ -75,6 +76,7 @@ bool name_of_node(const scheduler *s, node_id id, char out[NAME_SIZE]) {
 /* ---- pieces */
 
 static kept_piece *find_piece(const persistence *p, const char *name, size_t length) {
+    assert(length && !memchr(name, 0, length));
     table_probe at = table_find(&p->piece_names, kept_name_hash(name, length));
     while (table_next(&p->piece_names, &at)) {
         size_t known;
@@ -86,6 +88,7 @@ static kept_piece *find_piece(const persistence *p, const char *name, size_t len
 }
 
 static bool is_plain(const char *name) {
+    assert(basis_piece_length(name, strlen(name)));
     return !strncmp(strchr(name, ':'), ":main:", strlen(":main:"));
 }
 
@@ -98,6 +101,7 @@ hd_status name_piece(scheduler *s, const char *name, uint32_t *out) {
         return HD_OK;
     }
     if (!vec_room(s->env, &p->pieces, 1)) return HD_NOMEM;
+    assert(length);
     hd_value text = text_string(s->r->heap, name, length);
     if (hd_value_status(text)) return hd_value_status(text);
     *out = p->pieces.count;

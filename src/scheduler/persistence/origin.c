@@ -21,6 +21,7 @@
 
 /* The name of the node's piece, borrowed; absent: it is in none. */
 static hd_value piece_of_node(const scheduler *s, node_id id) {
+    assert(!(node_of(s, id)->flags & NODE_REMOVED));
     const kept_node *k = kept_of(s, id);
     if (!kept_has_name(k)) return value_absent();
     const kept_piece *of = &s->persistence->pieces.items[k->piece];
@@ -39,6 +40,7 @@ static hd_status with_piece(scheduler *s, hd_value before, hd_value piece, hd_va
 
 /* DOC_PASSING: the replica forgets the metadata when it has been stored; nodes seldom read it. */
 static hd_status name_doc(scheduler *s, place_id doc, hd_value piece, node_id author) {
+    assert(value_exists(piece) && author);
     place_id meta;
     hd_value after = value_absent();
     bool changed = false;
@@ -90,6 +92,7 @@ void origin_pump(scheduler *s) {
 
 /* The metadata's place, if it has one. */
 static place_id find_meta(const places *ps, place_id doc) {
+    assert(place_at(ps, doc)->root == doc);
     const place *p = place_at(ps, doc);
     const doc_home *of = &ps->homes.items[p->doc.home];
     for (uint32_t i = 0; i < ps->homes.count; i++) {
@@ -113,6 +116,7 @@ static hd_status metadata_of(const scheduler *s, place_id doc, hd_value *out) {
 }
 
 hd_value origin_of(const scheduler *s, place_id doc) {
+    assert(place_at(&s->r->places, doc)->root == doc);
     const places *ps = &s->r->places;
     const place *p = place_at(ps, doc);
     hd_value metadata;
@@ -127,6 +131,7 @@ hd_value origin_of(const scheduler *s, place_id doc) {
 /* ---- for rows */
 
 static bool is_of_another(const scheduler *s, const kept_node *own, place_id at) {
+    assert(kept_has_name(own));
     const place *doc = doc_of(s, at);
     if (!doc->doc.writer) return doc->doc.flags & DOC_OF_PIECE;
     if (doc->doc.flags & DOC_MULTI_WRITER) return true; /* found out if it is asked about */

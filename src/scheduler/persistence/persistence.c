@@ -98,6 +98,7 @@ void persistence_due(scheduler *s, node_id id) {
 /* The row has hashes of all outputs, also of those that the run did not write. If one cannot be loaded now,
  * there is no row until it has arrived. */
 static void load_outputs(scheduler *s, node_id id) {
+    assert(!(node_of(s, id)->flags & NODE_NEVER_RAN));
     for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0; i++)
         if (!(out & WRITER_ENVELOPE) && !(doc_of(s, out)->doc.flags & DOC_KNOWN))
             (void)replica_load(s->r, place_at(&s->r->places, out)->root);
@@ -130,6 +131,7 @@ void persistence_reads_changed(scheduler *s, node_id id) {
 }
 
 void persistence_wrote(scheduler *s, node_id id, uint64_t local_seq) {
+    assert(local_seq < s->r->next_local);
     if (s->persistence) kept_of(s, id)->wrote_in = local_seq;
 }
 
@@ -176,6 +178,7 @@ bool persistence_is_ready(const scheduler *s) {
 
 /* From now on rows are written: nodes that have run are due. */
 static void want(scheduler *s) {
+    assert(s->persistence);
     s->persistence->wanted = true;
     if (s->persistence->due.count) persistence_soon(s);
 }
@@ -219,6 +222,7 @@ void persistence_pump(scheduler *s) {
     if (p->unsaid.count) origin_pump(s);
     if (p->unasked.count) ask_for_all(s);
     if (!p->wanted && s->r->authority->ops->wants_derived(s->r->authority)) want(s);
+    persistence_check(s);
 }
 
 void persistence_closing(scheduler *s) {
@@ -297,6 +301,7 @@ static bool has_row(const scheduler *s, node_id id) {
 }
 
 static hd_status name_node(scheduler *s, node_id id, const hd_node_spec *spec, const char *name) {
+    assert(basis_piece_length(name, strlen(name)));
     kept_node *k = kept_of(s, id);
     size_t length = strlen(name);
     hd_value print = fingerprint_of(s, id, spec, name), text;

@@ -101,6 +101,13 @@ void persistence_last(scheduler *s);
 /* Whether a seal now would write or delete a row. */
 bool persistence_is_ready(const scheduler *s);
 
+/* Asserts what must hold between pumps (check.c). */
+#ifndef NDEBUG
+void persistence_check(const scheduler *s);
+#else
+static inline void persistence_check(const scheduler *s) { (void)s; }
+#endif
+
 /* ---- a node's life */
 
 /* The node was just registered. If the store has a row of the same code, the node gets its reads from the row

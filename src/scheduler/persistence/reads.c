@@ -23,6 +23,7 @@ static bool is_home(const places *ps, uint32_t home, const basis_read *r, bool m
 
 /* *home may be the right one already. */
 static hd_status find_home(scheduler *s, const basis_read *r, bool meta, uint32_t *home) {
+    assert(r->space_length);
     struct key *space;
     if (is_home(&s->r->places, *home, r, meta)) return HD_OK;
     hd_status status = key_make(s->r->heap, r->space, r->space_length, &space);
@@ -34,6 +35,7 @@ static hd_status find_home(scheduler *s, const basis_read *r, bool meta, uint32_
 
 /* Metadata has a '!' behind the id. */
 static hd_status find_doc(scheduler *s, const basis_read *r, uint32_t *home, place_id *out) {
+    assert(r->id_length);
     bool meta = r->id[r->id_length - 1] == '!';
     struct key *id;
     if (r->id_length == meta) return HD_CORRUPT;
@@ -68,11 +70,13 @@ hd_status reads_parse(scheduler *s, const char *text, size_t length, uint32_t *h
 /* A '!' at the end stands for metadata, and marks in front say how it was read: names that look so cannot
  * be told from them. */
 static bool can_be_told(const doc_home *h, const struct key *id) {
+    assert(id->length && h->space->length);
     if (!h->meta && key_bytes(id)[id->length - 1] == '!') return false;
     return !strchr("~=?", *key_bytes(h->space));
 }
 
 hd_status reads_print(scheduler *s, uint32_t key, bool output) {
+    assert(!output || !(key & (KEY_SHAPE | KEY_NO_CLAIM)));
     static const char *const suffix[] = { "", "", "@user", "@session" };
     char out[CELL_SIZE];
     persistence *p = s->persistence;

@@ -60,6 +60,7 @@ static bool is_expected(const scheduler *s, const char *name) {
 }
 
 void resume_drop_unbuilt(scheduler *s, kept_piece *of) {
+    assert(of->set);
     for (uint32_t i = 0; i < of->set->rows.count; i++) {
         set_row *row = &of->set->rows.items[i];
         if (!row->claimed && !is_expected(s, set_text(of->set, row->name)))
@@ -69,6 +70,7 @@ void resume_drop_unbuilt(scheduler *s, kept_piece *of) {
 }
 
 void resume_drop_below(scheduler *s, kept_piece *of, const char *prefix) {
+    assert(of->set && *prefix);
     size_t begin = strlen(prefix);
     for (uint32_t i = set_first_at_or_after(of->set, prefix); i < of->set->rows.count; i++) {
         set_row *row = &of->set->rows.items[i];
@@ -86,6 +88,7 @@ hd_status resume_ask_later(scheduler *s, node_id id) {
 
 /* What the program has set counts more than what the node was registered with. */
 static void restore_gates(scheduler *s, node_id id, const set_row *row) {
+    assert(row->scope == SCOPE_GATES);
     cold *c = registry_cold(s, id);
     if (!c) return;
     kept_of(s, id)->flags |= KEPT_GATES;
@@ -139,6 +142,7 @@ hd_status resume_install(scheduler *s, node_id id, const resume_set *set, const 
 /* A row that was compared is written again: then the next resume need not compare it. So is one that a seal
  * to come deletes, because a node of the same name has left. */
 static hd_status take_row(scheduler *s, node_id id, const resume_set *set, const set_row *row) {
+    assert(row->claimed && row->scope != SCOPE_GATES);
     kept_node *k = kept_of(s, id);
     size_t length;
     if (strcmp(set_text(set, row->print), text_of(k->print, &length)) != 0) {

@@ -89,6 +89,7 @@ bool rows_can_keep(const scheduler *s, node_id id) {
 }
 
 static bool goes_alone(const node *n) {
+    assert(!(n->flags & NODE_REMOVED));
     const edge *reads = node_reads_const(n);
     if (n->read_count >= LONG_ROW) return true;
     for (uint32_t i = 0; i < n->read_count; i++)
@@ -176,6 +177,7 @@ static hd_status push_item(scheduler *s, build *b, node_id id) {
 
 /* [name, "gates", "", "-", "debounce throttle", ""] */
 static hd_status push_gates(scheduler *s, build *b, node_id id) {
+    assert(kept_of(s, id)->flags & KEPT_GATES);
     const cold *c = cold_of(s, node_of(s, id));
     char gates[32];
     snprintf(gates, sizeof gates, "%u %u", c ? c->gate.debounce_ms : 0,
@@ -251,6 +253,7 @@ static hd_status claim_unread(scheduler *s, uint32_t key, commit *c) {
 
 /* Outputs of this very commit need no claim. */
 static hd_status add_claim(scheduler *s, uint32_t key, commit *c) {
+    assert(!(key & KEY_NO_CLAIM));
     const layer *top = replica_top(s->r, place_at(&s->r->places, key & KEY_PLACE)->root);
     if (top && top->c == c) return HD_OK;
     bool known = doc_of(s, key & KEY_PLACE)->doc.flags & DOC_KNOWN;
@@ -384,6 +387,8 @@ static bool conclude_node(scheduler *s, node_id id, bool made) {
 /* Updates the nodes that were due. `made`: all rows that could be written are in the seal; a node that has
  * left since its gates were set has none, and is not asked for again. */
 static void conclude(scheduler *s, bool made) {
+    assert(s->r->due ==
+           s->persistence->due.count + s->persistence->gated.count + s->persistence->gone.count);
     persistence *p = s->persistence;
     uint32_t left = 0;
     if (made) {

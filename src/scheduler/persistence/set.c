@@ -78,6 +78,7 @@ static void take_flags(const char *flags, set_row *row) {
 }
 
 static void forget_keys(scheduler *s, resume_set *set, uint32_t count) {
+    assert(count <= set->keys.count);
     while (set->keys.count > count) place_unref(&s->r->places, vec_pop(&set->keys) & KEY_PLACE);
 }
 
@@ -123,6 +124,7 @@ static hd_status fill_row(filling *f, const basis_row *from, set_row *row) {
     }
     row->keys = set->keys.count - row->first_key;
     row->outputs = f->outputs;
+    assert(row->outputs <= row->keys);
     take_flags(from->flags, row);
     return HD_OK;
 }
@@ -194,6 +196,7 @@ static void sort_rows(resume_set *set) {
         set->rows.items[again ? kept - 1 : kept++] = *row;
     }
     set->rows.count = kept;
+    assert(!kept || set->text.count);
 }
 
 bool set_is_named(const resume_set *set, uint32_t i, const char *name) {
@@ -216,6 +219,7 @@ uint32_t set_find(resume_set *set, const char *name) {
     if (!set_is_named(set, at, name)) at = set_first_at_or_after(set, name);
     if (!set_is_named(set, at, name)) return TABLE_NONE;
     set->next = at + 1;
+    assert(at < set->rows.count);
     return at;
 }
 
@@ -256,6 +260,7 @@ static hd_status note_spaces(scheduler *s, const resume_set *set, since_vec *spa
 static uint32_t doc_hash(place_id doc) { return hash_fold(hash_u64(doc)); }
 
 static hd_status add_change(scheduler *s, resume_set *set, place_id doc, uint64_t seq) {
+    assert(doc && place_at(&s->r->places, doc)->root == doc);
     if (!vec_room(s->env, &set->changes, 1)) return HD_NOMEM;
     hd_status status = table_insert(&set->by_doc, doc_hash(doc), set->changes.count);
     if (!status) set->changes.items[set->changes.count++] = (set_change){ doc, seq };
@@ -337,6 +342,7 @@ static resume_set *set_new(scheduler *s) {
 
 /* NULL instead of an empty set. */
 static resume_set *complete(scheduler *s, resume_set *set, hd_status status) {
+    assert(!set->unclaimed);
     set->unclaimed = set->rows.count;
     if (!status && set->rows.count) return set;
     set_free(s, set);
@@ -358,6 +364,7 @@ resume_set *set_make(scheduler *s, const char *piece) {
 }
 
 resume_set *set_of_item(scheduler *s, hd_value item) {
+    assert(array_count(item) == ROW_ITEMS);
     filling f = { .s = s, .set = set_new(s) };
     if (!f.set) return NULL;
     basis_row row = basis_row_of(&(basis_entry){ .item = item, .seqs = hd_object() });
@@ -368,6 +375,7 @@ resume_set *set_of_item(scheduler *s, hd_value item) {
 
 /* As of which seq of the document's space the row is. */
 static uint64_t as_of(const scheduler *s, const set_row *row, const place *doc) {
+    assert(place_at(&s->r->places, doc->root) == doc);
     const struct key *space = s->r->places.homes.items[doc->doc.home].space;
     hd_value seq = object_get_bytes(row->seqs, key_bytes(space), space->length);
     return (uint64_t)hd_value_as_int(seq, 0);
