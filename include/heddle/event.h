@@ -203,10 +203,12 @@ HD_API hd_status hd_tx_after_commit(hd_tx *tx, hd_verdict_fn fn, void *ctx);
 HD_API hd_status hd_tx_outbox(hd_tx *tx, const char *channel, hd_value message);
 /* HD_OK: done, the record is removed. Anything else: again later (100 ms, doubling to a minute). */
 typedef hd_status (*hd_channel_fn)(const char *key, hd_value message, void *ctx);
-/* Takes up what is waiting in the space too, from this process or an earlier one. Opened again: `fn`
+/* Takes up what is waiting in the space too, from this process or an earlier one. Registered again: `fn`
  * and `ctx` are replaced. */
 HD_API hd_status hd_channel_register(hd_runtime *rt, const char *space, const char *channel,
                                      hd_channel_fn fn, void *ctx);
+/* Takes it back: messages of the channel wait in the store until it is registered again, here or elsewhere. */
+HD_API void hd_channel_unregister(hd_runtime *rt, const char *space, const char *channel);
 
 /* ---- Housekeeping ------------------------------------------------------------------------ */
 

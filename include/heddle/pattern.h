@@ -51,6 +51,9 @@ typedef hd_cell (*hd_pattern_fn)(hd_build *b, void *ctx);
  * build id of the program or library that `fn` is in. HD_USAGE: another pattern has this name. */
 HD_API hd_status hd_pattern_register(hd_runtime *rt, const char *name, const char *version,
                                      hd_pattern_fn fn, void *ctx);
+/* Takes the pattern back: no piece of it starts any more. Pieces that run go on, and use what was registered
+ * until they stop. HD_NOT_FOUND. */
+HD_API hd_status hd_pattern_unregister(hd_runtime *rt, const char *name);
 
 /* ---- Inputs ------------------------------------------------------------------------------ */
 

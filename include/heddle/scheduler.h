@@ -213,6 +213,8 @@ HD_API void hd_hold_end(hd_runtime *rt, hd_hold hold);
 /* `fn` is called once, from pump, when the runtime is idle as above. */
 typedef void (*hd_idle_fn)(void *ctx);
 HD_API hd_status hd_runtime_on_idle(hd_runtime *rt, hd_idle_fn fn, void *ctx);
+/* Takes it back before it was called. Does nothing if there is no such function. */
+HD_API void hd_runtime_off_idle(hd_runtime *rt, hd_idle_fn fn, void *ctx);
 HD_API bool hd_runtime_is_idle(const hd_runtime *rt);
 /* Work outside of the runtime that idle waits for. hd_work_end logs a status that is a failure. */
 HD_API void hd_work_begin(hd_runtime *rt);
@@ -236,6 +238,8 @@ typedef struct hd_failure {
 /* Every handler is called; without one, failures are logged as uncaught. */
 typedef void (*hd_error_fn)(const hd_failure *failure, void *ctx);
 HD_API hd_status hd_runtime_on_error(hd_runtime *rt, hd_error_fn fn, void *ctx);
+/* Takes it back, also while it is called. Does nothing if there is no such function. */
+HD_API void hd_runtime_off_error(hd_runtime *rt, hd_error_fn fn, void *ctx);
 /* For an action: sets the message that is reported with the status it is about to return, and returns that
  * status. Outside of actions and handlers the message is lost. */
 HD_API hd_status hd_tx_fail(hd_tx *tx, hd_status status, const char *format, ...) HD_PRINTF(3, 4);

@@ -68,7 +68,7 @@ hd_cell hd_build_use(hd_build *b, const char *name, const char *pattern_name,
     child->in_count = count;
     child->in_asked = 0;
     build_begin(child, b->tx);
-    hd_cell result = what->fn(child, what->ctx);
+    hd_cell result = child->what.fn(child, child->what.ctx);
     hd_status status = build_end(child);
     if (!status && first) tell_unasked(child);
     child->in = NULL;

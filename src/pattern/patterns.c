@@ -88,3 +88,11 @@ hd_status hd_pattern_register(hd_runtime *rt, const char *name, const char *vers
     pattern p = { name, version, fn, ctx };
     return vec_push(all->env, &all->known, p) ? HD_OK : HD_NOMEM;
 }
+
+hd_status hd_pattern_unregister(hd_runtime *rt, const char *name) {
+    patterns *all = rt->extension.ctx;
+    const pattern *known = all && name ? patterns_find(all, name) : NULL;
+    if (!known) return HD_NOT_FOUND;
+    vec_remove(&all->known, (uint32_t)(known - all->known.items));
+    return HD_OK;
+}

@@ -37,7 +37,8 @@ static void tell_first_idler(scheduler *s) {
 static void tell_idle(scheduler *s) {
     settle_end_episode(s);
     uint32_t n = s->idlers.count;
-    for (bool idle = true; n && idle; n--, idle = nothing_to_do(s)) tell_first_idler(s);
+    for (bool idle = true; n && idle && s->idlers.count; n--, idle = nothing_to_do(s))
+        tell_first_idler(s);
 }
 
 /* The next time at which something may run; UINT64_MAX: none. */
@@ -120,7 +121,7 @@ static uint64_t deadline(const void *ctx) {
 static void scheduler_close(void *ctx) {
     scheduler *s = ctx;
     const hd_env *env = s->env;
-    for (uint32_t n = s->idlers.count; n; n--) tell_first_idler(s);
+    for (uint32_t n = s->idlers.count; n && s->idlers.count; n--) tell_first_idler(s);
     persistence_last(s);
     events_fini(s);
     runner_fini(s);
@@ -514,6 +515,15 @@ hd_status hd_runtime_on_idle(hd_runtime *rt, hd_idle_fn fn, void *ctx) {
     return s && vec_push(s->env, &s->idlers, ((idle_waiter){ fn, ctx })) ? HD_OK : HD_NOMEM;
 }
 
+void hd_runtime_off_idle(hd_runtime *rt, hd_idle_fn fn, void *ctx) {
+    scheduler *s = scheduler_get(rt);
+    for (uint32_t i = 0; s && i < s->idlers.count; i++) {
+        if (s->idlers.items[i].fn != fn || s->idlers.items[i].ctx != ctx) continue;
+        vec_remove(&s->idlers, i);
+        return;
+    }
+}
+
 bool hd_runtime_is_idle(const hd_runtime *rt) {
     return !rt->hooks.idle || rt->hooks.idle(rt->hooks.ctx);
 }
@@ -536,6 +546,16 @@ hd_status hd_runtime_on_error(hd_runtime *rt, hd_error_fn fn, void *ctx) {
     scheduler *s = scheduler_of(rt);
     return s && vec_push(s->env, &s->error_handlers, ((error_handler){ fn, ctx })) ? HD_OK
                                                                                    : HD_NOMEM;
+}
+
+void hd_runtime_off_error(hd_runtime *rt, hd_error_fn fn, void *ctx) {
+    scheduler *s = scheduler_get(rt);
+    for (uint32_t i = 0; s && i < s->error_handlers.count; i++) {
+        if (s->error_handlers.items[i].fn != fn || s->error_handlers.items[i].ctx != ctx) continue;
+        vec_remove(&s->error_handlers, i);
+        if (i < s->telling) s->telling--; /* one of those that were called already */
+        return;
+    }
 }
 
 /* What does not fit ends in "...". */

@@ -151,6 +151,11 @@ hd_status hd_channel_register(hd_runtime *rt, const char *space, const char *cha
     return s ? outbox_open(s, space, channel, fn, ctx) : HD_NOMEM;
 }
 
+void hd_channel_unregister(hd_runtime *rt, const char *space, const char *channel) {
+    scheduler *s = scheduler_get(rt);
+    if (s) outbox_close_channel(s, space, channel);
+}
+
 /* ---- looking inside */
 
 void hd_runtime_event_stats(const hd_runtime *rt, hd_event_stats *out) {

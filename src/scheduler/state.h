@@ -212,6 +212,7 @@ typedef struct scheduler {
     uint32_t work; /* hd_work_begin */
     VEC(idle_waiter) idlers;
     VEC(error_handler) error_handlers;
+    uint32_t telling; /* the error handler that is called next, while a failure is reported */
     hd_log_fn log_fn;
     void *log_ctx;
 
@@ -292,6 +293,18 @@ static inline const char *piece_of(const scheduler *s, node_id id, const char **
 
 static inline void tell(const scheduler *s, const hd_telemetry *t) {
     if (s->telemetry_fn) s->telemetry_fn(t, s->telemetry_ctx);
+}
+
+/* Calls the error handlers, which may take back each other and themselves. False: there are none. */
+static inline bool scheduler_tell_error(scheduler *s, const hd_failure *failure) {
+    bool handled = s->error_handlers.count > 0;
+    uint32_t outer = s->telling;
+    for (s->telling = 0; s->telling < s->error_handlers.count;) {
+        error_handler h = s->error_handlers.items[s->telling++];
+        h.fn(failure, h.ctx);
+    }
+    s->telling = outer;
+    return handled;
 }
 
 #endif

@@ -338,9 +338,7 @@ void events_report(scheduler *s, const event *e, hd_status status, const char *m
                            .space = key_bytes(space) };
     s->stats.failures++;
     streams_begin(s);
-    for (uint32_t i = 0; i < s->error_handlers.count; i++)
-        s->error_handlers.items[i].fn(&failure, s->error_handlers.items[i].ctx);
-    if (!s->error_handlers.count)
+    if (!scheduler_tell_error(s, &failure))
         env_log(s->env, HD_LOG_ERROR, "uncaught%s%s%s event %s: %s (%s)",
                 *failure.action ? " in handler \"" : "", failure.action,
                 *failure.action ? "\"," : ":", e->id, failure.message, hd_status_name(status));

@@ -205,6 +205,16 @@ static hd_status find_left(scheduler *s, const char *space, const channel *c) {
     return status;
 }
 
+void outbox_close_channel(scheduler *s, const char *space, const char *name) {
+    outbox *o = s->events ? s->events->outbox : NULL;
+    for (uint32_t i = 0; o && i < o->channels.count; i++) {
+        channel *c = o->channels.items[i];
+        if (strcmp(key_bytes(c->space), space) || strcmp(c->name, name)) continue;
+        c->fn = NULL;
+        c->ctx = NULL;
+    }
+}
+
 hd_status outbox_open(scheduler *s, const char *space, const char *name, hd_channel_fn fn,
                       void *ctx) {
     struct key *k;

@@ -10,6 +10,8 @@
 #include "scheduler/events/state.h"
 
 hd_status outbox_record(scheduler *s, hd_tx *tx, const char *channel, hd_value message);
+/* From now on the channel's messages wait, in the store, until it is opened again. */
+void outbox_close_channel(scheduler *s, const char *space, const char *channel);
 hd_status outbox_open(scheduler *s, const char *space, const char *channel, hd_channel_fn fn,
                       void *ctx);
 /* Delivers what is due. */

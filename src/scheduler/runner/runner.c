@@ -104,9 +104,7 @@ static void report(scheduler *s, node_id id, hd_status status, const char *messa
                            .cause_count = named_count,
                            .causes_more = count - named_count };
     s->stats.failures++;
-    for (uint32_t i = 0; i < s->error_handlers.count; i++)
-        s->error_handlers.items[i].fn(&failure, s->error_handlers.items[i].ctx);
-    bool handled = s->error_handlers.count > 0;
+    bool handled = scheduler_tell_error(s, &failure);
     env_log(s->env, handled ? HD_LOG_INFO : HD_LOG_ERROR, "%s in node \"%s\": %s (%s)",
             handled ? "handled" : "uncaught", failure.action, failure.message,
             hd_status_name(status));
