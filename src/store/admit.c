@@ -36,7 +36,7 @@ bool touch_overlaps(const hd_heap *heap, hd_path path, uint8_t flags, hd_path re
 }
 
 /* A touch that may have made objects on its way can have made one that is on the way of the read. */
-static bool ways_meet(const hd_heap *heap, const touch *t, hd_path read) {
+static bool ways_meet(const hd_heap *heap, const head_touch *t, hd_path read) {
     if (!(t->flags & TOUCH_WAY) || t->path == HD_PATH_ROOT || read == HD_PATH_ROOT) return false;
     return path_ancestor(heap, t->path, 1) == path_ancestor(heap, read, 1);
 }
@@ -44,7 +44,7 @@ static bool ways_meet(const hd_heap *heap, const touch *t, hd_path read) {
 /* A read through commits of its own session, or through the transaction's own writes: what they made of
  * the document depended on what there was to stand on, and on how long an array was, also where the read
  * itself finds nothing of that. */
-static bool overlaps_strictly(const hd_heap *heap, const touch *t, hd_path read, bool shape) {
+static bool overlaps_strictly(const hd_heap *heap, const head_touch *t, hd_path read, bool shape) {
     bool element = (t->flags & (TOUCH_KEYS | TOUCH_REST)) && t->path != HD_PATH_ROOT &&
                    path_key(heap, t->path)->index != KEY_NO_INDEX;
     if (element && path_is_prefix(heap, path_parent(heap, t->path), read)) return true;
@@ -87,7 +87,7 @@ static bool read_is_stale(const heads *h, const sub_claim *c, uint32_t session, 
     layer_walk own = walk_layers(c->layers, c->layer_count);
     bool strict = c->strict || c->layer_count;
     for (uint32_t i = first_above(d, c->basis); i < d->touches.count; i++) {
-        const touch *t = &d->touches.items[i];
+        const head_touch *t = &d->touches.items[i];
         if (t->session == session && among(&own, t->local_seq)) continue;
         bool hit = strict ? overlaps_strictly(h->heap, t, c->path, c->shape)
                           : touch_overlaps(h->heap, t->path, t->flags, c->path, c->shape);
@@ -259,17 +259,18 @@ hd_status admit(const heads *h, const submission *s, verdict *out) {
 
 /* ---- recording */
 
-/* Its author saw the document at the basis, or, over pending commits of the same session, as the topmost
- * of them left it: if that one was the last to change it, and found it as its author saw it, and so on
- * down. Whoever came in between, or a layer that was refused, breaks the chain. */
-static bool account_holds(const heads *h, const submission *s, const sub_write *w) {
+/* Whether the document is what the author of the commit saw. Without pending commits under it: it has not
+ * changed since the basis. Over pending commits of the same session: the topmost of them was the last to
+ * change it, and for that one the same held (HEAD_SEEN), and so on down. Another writer in between, or a
+ * commit of the chain that was refused, breaks it. */
+static bool footprint_holds(const heads *h, const submission *s, const sub_write *w) {
     const head *d = &h->heads.items[w->head];
-    if (w->account != ACCOUNT_GIVEN) return w->account == ACCOUNT_HOLDS;
+    if (w->footprint != FOOTPRINT_GIVEN) return w->footprint == FOOTPRINT_HOLDS;
     if (!w->under) return d->seq <= w->basis;
     return (d->flags & HEAD_SEEN) && d->last_session == s->session && d->last_local == w->under;
 }
 
-static void record_account(heads *h, const submission *s, const sub_write *w, uint64_t seq) {
+static void record_exact(heads *h, const submission *s, const sub_write *w, uint64_t seq) {
     for (uint32_t i = 0; i < w->exact_count; i++)
         heads_touch(h, w->head, seq, s->session, s->local_seq, w->exact[i].path, w->exact[i].flags);
 }
@@ -283,9 +284,9 @@ static void record_ops(heads *h, const submission *s, const sub_write *w, uint64
 }
 
 static void record_write(heads *h, const submission *s, sub_write *w, uint64_t seq) {
-    bool holds = account_holds(h, s, w);
-    w->account = holds ? ACCOUNT_HOLDS : ACCOUNT_NONE;
-    if (holds) record_account(h, s, w, seq);
+    bool holds = footprint_holds(h, s, w);
+    w->footprint = holds ? FOOTPRINT_HOLDS : FOOTPRINT_COARSE;
+    if (holds) record_exact(h, s, w, seq);
     else record_ops(h, s, w, seq);
     heads_bound(h, w->head);
     head *d = &h->heads.items[w->head];

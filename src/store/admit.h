@@ -31,30 +31,30 @@ enum {
     HEAD_TOMBSTONE = 4, /* was deleted, and that is remembered */
     HEAD_GUARDED = 8,   /* was created under "absent": deleting it leaves a tombstone for good */
     HEAD_FLOOR = 16,    /* `floor` is known: else only that it is not above the space's */
-    HEAD_SEEN = 32      /* it is what the author of the last change thought that it would be */
+    HEAD_SEEN = 32      /* it is what the author of the last change expected to make of it */
 };
 
-/* One path that an accepted commit changed. */
-typedef struct touch {
+/* A touch of an accepted commit: which commit, and what it changed. */
+typedef struct head_touch {
     uint64_t seq;
     uint64_t local_seq;
     uint32_t session; /* index into heads.sessions */
     hd_path path;     /* referenced */
     uint8_t flags;
-} touch;
+} head_touch;
 
 typedef struct head {
     struct key *space, *instance, *id; /* referenced; instance NULL for space scope */
     uint8_t scope;                     /* hd_scope, never HERE */
     bool meta;
     uint8_t flags;
-    uint32_t space_index; /* into heads.spaces */
-    uint64_t seq;         /* of the last change; 0: never existed, as far as fetched */
-    uint64_t floor;       /* the last change whose touches are forgotten */
-    VEC(touch) touches;   /* above the floor, by seq */
-    hd_value value;       /* owned; for authorities that keep values here; else absent */
-    uint64_t extra;       /* free for the authority */
-    uint64_t last_local;  /* of the last change: who made it; 0: nobody knows */
+    uint32_t space_index;    /* into heads.spaces */
+    uint64_t seq;            /* of the last change; 0: never existed, as far as fetched */
+    uint64_t floor;          /* the last change whose touches are forgotten */
+    VEC(head_touch) touches; /* above the floor, by seq */
+    hd_value value;          /* owned; for authorities that keep values here; else absent */
+    uint64_t extra;          /* free for the authority */
+    uint64_t last_local;     /* of the last change: who made it; 0: nobody knows */
     uint32_t last_session;
 } head;
 
@@ -135,12 +135,12 @@ typedef struct sub_claim {
     uint32_t layer_count;
 } sub_claim;
 
-/* What a write says of the places it changes. */
-typedef enum account_state {
-    ACCOUNT_NONE,  /* nothing, or nothing that holds */
-    ACCOUNT_GIVEN, /* what it changes if the document is what its author saw */
-    ACCOUNT_HOLDS  /* that has been found to be so */
-} account_state;
+/* Which paths a write changes (footprint.h). */
+typedef enum footprint_state {
+    FOOTPRINT_COARSE, /* its operations' paths: no exact one was given, or it does not hold */
+    FOOTPRINT_GIVEN,  /* an exact one, which holds if the document is what its author saw */
+    FOOTPRINT_HOLDS   /* it does: only admit_apply finds that out */
+} footprint_state;
 
 typedef struct sub_write {
     uint32_t head;
@@ -148,10 +148,10 @@ typedef struct sub_write {
     uint64_t under;       /* the pending commit of its own session that it was made on; 0: none */
     bool create, delete_; /* the whole document appears or goes */
     bool anew;            /* its operations leave nothing of what was there */
-    account_state account;
-    const touched *exact; /* the account */
+    footprint_state footprint;
+    const touch *exact; /* of the exact footprint */
     uint32_t exact_count;
-    const touched *ops; /* what the operations can change at most */
+    const touch *ops; /* what the operations can change at most */
     uint32_t op_count;
 } sub_write;
 
@@ -168,7 +168,7 @@ typedef struct submission {
     hd_commit_class class;
     const sub_claim *claims;
     uint32_t claim_count;
-    sub_write *writes; /* whose accounts admit_apply finds to hold, or not */
+    sub_write *writes; /* admit_apply changes their footprint_state */
     uint32_t write_count;
     const sub_precondition *preconditions;
     uint32_t precondition_count;

@@ -66,7 +66,8 @@ typedef struct precondition {
     uint8_t hash[32];
 } precondition;
 
-/* A path that changes. */
+/* A touch: one path that a commit changes, and how. The touches of one document are the commit's
+ * *footprint* there (footprint.h). */
 enum {
     TOUCH_WHOLE = 1, /* the whole document is set, created or deleted */
     TOUCH_KEYS = 2,  /* the key set of the parent changes */
@@ -74,28 +75,27 @@ enum {
     TOUCH_REST = 8,  /* of an array: its elements from this index on come or go */
     TOUCH_LEAF = 16  /* what was there and what is there now has nothing below it: value_is_leaf */
 };
-typedef struct touched {
+typedef struct touch {
     hd_path path; /* referenced */
     uint8_t flags;
-} touched;
+} touch;
 
 typedef VEC(place_id) place_vec;
 
-/* A document that a commit writes: on what, and what changes there if that is still so when it is
- * admitted (its *account*: the minimal changed paths of MATCHING 2.2, commit.paths[first .. + count)).
- * If it is not so, or there is no account, the operations' own paths are the footprint. */
-typedef struct footprint {
+/* One document that a commit writes. `exact`: its footprint is c->touches[first_touch .. + touch_count), if
+ * the document is still at `basis`, or as the commit `under` left it, when this commit is admitted. */
+typedef struct doc_write {
     place_id doc; /* referenced by the operations */
     uint64_t basis;
     uint64_t under; /* local seq of the pending commit of ours that it lies on; 0: on none */
-    uint32_t first_path, path_count;
-    bool accounted;
+    uint32_t first_touch, touch_count;
+    bool exact;
     bool created; /* did not exist at the basis */
     /* In a seal: the node that wrote it (referenced; NULL: it has no name, or there are several), and
      * what caused that run: commit.causes[first_cause .. + cause_count). */
     struct key *by;
     uint32_t first_cause, cause_count;
-} footprint;
+} doc_write;
 
 typedef enum commit_state {
     COMMIT_QUEUED, /* layers applied, not sent */
@@ -131,8 +131,8 @@ typedef struct commit {
     VEC(claim) claims;
     VEC(uint64_t) layers; /* local seqs named by claims */
     VEC(precondition) preconditions;
-    VEC(footprint) footprints;
-    VEC(touched) paths; /* of footprints */
+    VEC(doc_write) writes;
+    VEC(touch) touches; /* of the writes' exact footprints */
     /* The addresses whose change made the run happen, referenced. Of a seal: those of each document, one
      * after the other. */
     place_vec causes;

@@ -1,4 +1,4 @@
-/* footprint.c -- which places a commit changes in a document. */
+/* footprint.c -- from the difference of two values to a list of touches. */
 #include "store/footprint.h"
 
 #include "base/env.h"
@@ -8,8 +8,8 @@
 #include "value/node.h"
 #include <stdio.h>
 
-#define FOOTPRINT_MAX 256 /* more places than this in one document: the operations' paths will do */
-#define ELEMENTS_MAX  16  /* more than this at the end of an array are told together */
+#define FOOTPRINT_MAX 256 /* more touches than this in one document: it gets no exact footprint */
+#define ELEMENTS_MAX  16  /* more than this at the end of an array become one touch */
 
 typedef struct foot {
     replica *r;
@@ -44,11 +44,11 @@ static hd_status path_of_steps(hd_heap *heap, const diff_step *steps, size_t dep
 
 /* Takes the path. False stops the walk. */
 static bool push_path(foot *f, hd_path path, uint8_t flags) {
-    if (f->count++ == FOOTPRINT_MAX) { /* too many: told by the count */
+    if (f->count++ == FOOTPRINT_MAX) { /* too many: the count says so */
         path_unref(f->r->heap, path);
         return false;
     }
-    if (vec_push(f->r->env, &f->c->paths, ((touched){ path, flags }))) return true;
+    if (vec_push(f->r->env, &f->c->touches, ((touch){ path, flags }))) return true;
     path_unref(f->r->heap, path);
     f->status = HD_NOMEM;
     return false;
@@ -62,8 +62,8 @@ static bool push_element(foot *f, hd_path array, size_t index, uint8_t flags) {
     return !f->status && push_path(f, path, flags);
 }
 
-/* Elements that both have are told by themselves. The others come or go one by one; if they are many, it
- * is all from the first of them on. */
+/* Elements that both arrays have are compared one by one (diff_walk). The others come or go: each is a touch,
+ * or, if they are many, one touch stands for all from the first of them on. */
 static bool push_rest(foot *f, hd_path array, hd_value before, hd_value after) {
     hd_value longer = array_count(before) < array_count(after) ? after : before;
     size_t to = array_count(longer), from = array_count(before) + array_count(after) - to;
@@ -93,26 +93,26 @@ static bool add_foot(void *ctx, const diff_step *steps, size_t depth, hd_value b
     return push_path(f, path, flags);
 }
 
-static hd_status add_account(replica *r, commit *c, footprint *fp, hd_value before, hd_value now) {
+static hd_status add_exact(replica *r, commit *c, doc_write *fp, hd_value before, hd_value now) {
     foot f = { r, c, 0, HD_OK };
     hd_status status = diff_walk(r->heap, before, now, add_foot, &f);
     if (status || f.status) return HD_NOMEM;
-    fp->accounted = f.count <= FOOTPRINT_MAX;
-    if (fp->accounted) fp->path_count = f.count;
-    while (c->paths.count > fp->first_path + fp->path_count)
-        path_unref(r->heap, c->paths.items[--c->paths.count].path);
+    fp->exact = f.count <= FOOTPRINT_MAX;
+    if (fp->exact) fp->touch_count = f.count;
+    while (c->touches.count > fp->first_touch + fp->touch_count)
+        path_unref(r->heap, c->touches.items[--c->touches.count].path);
     return HD_OK;
 }
 
-hd_status footprint_add(replica *r, commit *c, place_id doc, hd_value now, bool wanted) {
+hd_status footprint_add(replica *r, commit *c, place_id doc, hd_value now, bool exact) {
     const layer *top = replica_top(r, doc);
     hd_value confirmed = replica_confirmed(r, doc);
-    footprint fp = { .doc = doc,
+    doc_write fp = { .doc = doc,
                      .basis = place_at(&r->places, doc)->doc.seq,
                      .under = top ? top->c->local_seq : 0,
-                     .first_path = c->paths.count,
+                     .first_touch = c->touches.count,
                      .created = value_is_absent(confirmed) };
-    hd_status status = wanted ? add_account(r, c, &fp, top ? top->after : confirmed, now) : HD_OK;
+    hd_status status = exact ? add_exact(r, c, &fp, top ? top->after : confirmed, now) : HD_OK;
     if (status) return status;
-    return vec_push(r->env, &c->footprints, fp) ? HD_OK : HD_NOMEM;
+    return vec_push(r->env, &c->writes, fp) ? HD_OK : HD_NOMEM;
 }

@@ -1,15 +1,17 @@
-/* footprint.h -- which places a commit changes in a document (MATCHING 2.2).
+/* footprint.h -- which paths a commit changes in a document (MATCHING 2.2).
  *
- * The replica's own account, from the difference of the values. It holds if the document is, when the
- * commit is admitted, what it was when the commit was made: at the same seq, or, where the commit lies
- * on others of ours that had no verdict yet, as the topmost of them left it (admit.c). */
+ * The exact footprint of a write is the difference of two values: what the replica showed of the document
+ * without the commit, and what the commit makes of it. It *holds* if the document is, when the commit is
+ * admitted, what it was when the commit was made: at the same seq, or, where the commit was made over
+ * others of its own session that had no verdict yet, as the topmost of them left it (admit.c). Where it does
+ * not hold, or there is none, the paths of the operations are the footprint, which is coarser. */
 #ifndef STORE_FOOTPRINT_H
 #define STORE_FOOTPRINT_H
 
 #include "store/replica.h"
 
-/* Adds the footprint of a document that is to become `now`; before the commit's layers are pushed.
- * With an account where one is `wanted` and not too long. HD_NOMEM: the commit is of no use any more. */
-hd_status footprint_add(replica *r, commit *c, place_id doc, hd_value now, bool wanted);
+/* Adds to the commit the write of a document that is to become `now`; before the commit's layers are pushed.
+ * Its footprint is exact if that is wanted and not too long. HD_NOMEM: the commit can only be freed. */
+hd_status footprint_add(replica *r, commit *c, place_id doc, hd_value now, bool exact);
 
 #endif

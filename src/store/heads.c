@@ -109,7 +109,7 @@ hd_status heads_session(heads *h, const uint8_t id[16], uint32_t *out) {
 hd_status heads_touch(heads *h, uint32_t index, uint64_t seq, uint32_t session, uint64_t local_seq,
                       hd_path path, uint8_t flags) {
     head *d = &h->heads.items[index];
-    touch t = { seq, local_seq, session, path, flags };
+    head_touch t = { seq, local_seq, session, path, flags };
     assert(!d->touches.count || vec_last(&d->touches).seq <= seq);
     if (!vec_push(h->env, &d->touches, t)) return HD_NOMEM;
     path_ref(h->heap, path);

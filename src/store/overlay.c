@@ -6,7 +6,9 @@
 #include "value/diff.h"
 #include "value/key.h"
 
-hd_status overlay_open(replica *r, place_id doc) {
+/* Prepares a document for writing in place: after HD_OK it has DOC_OVERLAY, and what was confirmed is
+ * kept. */
+static hd_status overlay_open(replica *r, place_id doc) {
     place *p = place_at(&r->places, doc);
     if (p->doc.flags & (DOC_OVERLAY | DOC_VOLATILE)) return HD_OK;
     /* Where nothing is confirmed there is nothing to keep: most outputs never get a record. */
@@ -50,8 +52,8 @@ static void seal_settled(void *ctx, commit *c, hd_status status) {
     if (status && value_exists(c->extra) && r->observer.refused)
         r->observer.refused(r->observer.ctx, c);
     if (!status || !r->observer.unseal) return;
-    for (uint32_t i = 0; i < c->footprints.count; i++)
-        r->observer.unseal(r->observer.ctx, c, &c->footprints.items[i], status);
+    for (uint32_t i = 0; i < c->writes.count; i++)
+        r->observer.unseal(r->observer.ctx, c, &c->writes.items[i], status);
 }
 
 /* The operation says all there is now; the footprint only where it differs from before, so that a
@@ -62,7 +64,7 @@ static hd_status seal_add(replica *r, commit *c, place_id doc, struct key *by, u
     if (!vec_room(r->env, &c->ops, 1)) return HD_NOMEM;
     hd_status status = footprint_add(r, c, doc, p->value, true);
     if (status) return status;
-    footprint *f = &vec_last(&c->footprints);
+    doc_write *f = &vec_last(&c->writes);
     f->by = by ? key_ref(by) : NULL;
     f->first_cause = causes;
     f->cause_count = c->causes.count - causes;
@@ -107,19 +109,19 @@ static hd_status seal_collect(replica *r, commit *c) {
 
 /* On failure the collected outputs go back to the list they came from: there is room. */
 static void seal_undo(replica *r, commit *c) {
-    for (uint32_t i = 0; i < c->footprints.count; i++)
-        r->unsealed.items[r->unsealed.count++] = c->footprints.items[i].doc;
+    for (uint32_t i = 0; i < c->writes.count; i++)
+        r->unsealed.items[r->unsealed.count++] = c->writes.items[i].doc;
     replica_commit_free(r, c);
 }
 
 static hd_status seal_push(replica *r, commit *c) {
-    if (!c->footprints.count) return HD_OK; /* rows about nodes alone */
-    hd_value *after = env_new_array(r->env, c->footprints.count, sizeof *after);
+    if (!c->writes.count) return HD_OK; /* rows about nodes alone */
+    hd_value *after = env_new_array(r->env, c->writes.count, sizeof *after);
     if (!after) return HD_NOMEM;
-    for (uint32_t i = 0; i < c->footprints.count; i++)
-        after[i] = place_at(&r->places, c->footprints.items[i].doc)->value;
+    for (uint32_t i = 0; i < c->writes.count; i++)
+        after[i] = place_at(&r->places, c->writes.items[i].doc)->value;
     hd_status status = replica_push_layers(r, c, after);
-    env_free(r->env, after, c->footprints.count * sizeof *after);
+    env_free(r->env, after, c->writes.count * sizeof *after);
     return status;
 }
 
@@ -135,9 +137,9 @@ hd_status overlay_seal(replica *r, bool rows_alone) {
         return status;
     }
     /* Without memory for them rows stay where they are, for the next seal. */
-    if (r->observer.keep && (c->footprints.count || (rows_alone && r->due)))
+    if (r->observer.keep && (c->writes.count || (rows_alone && r->due)))
         status = r->observer.keep(r->observer.ctx, c);
-    if (!c->footprints.count && !value_exists(c->extra)) {
+    if (!c->writes.count && !value_exists(c->extra)) {
         replica_commit_free(r, c);
         return status;
     }

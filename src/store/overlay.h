@@ -17,10 +17,6 @@
 hd_status overlay_write(replica *r, place_id doc, hd_value v, uint64_t group, uint32_t origin_node,
                         bool *changed);
 
-/* Prepares a document for writing in place: after HD_OK it has DOC_OVERLAY, and what was confirmed
- * is kept. */
-hd_status overlay_open(replica *r, place_id doc);
-
 /* Seals every output that can be sealed into one commit and queues it, with what is to be kept of
  * nodes. Where there is no output to seal, that goes alone if asked. */
 hd_status overlay_seal(replica *r, bool rows_alone);

@@ -162,7 +162,7 @@ hd_status places_doc(places *ps, uint32_t home_index, struct key *id, place_id *
 
 /* ---- inner places */
 
-place_id places_find_child(const places *ps, place_id parent, const struct key *k) {
+static place_id find_child(const places *ps, place_id parent, const struct key *k) {
     for (table_probe p = table_find(&ps->children, child_hash(parent, k));
          table_next(&ps->children, &p);) {
         const place *c = &ps->at[p.index];
@@ -187,7 +187,7 @@ static void unlink_child(places *ps, place_id child) {
 }
 
 hd_status places_child(places *ps, place_id parent, struct key *k, place_id *out) {
-    place_id found = places_find_child(ps, parent, k);
+    place_id found = find_child(ps, parent, k);
     if (found) {
         *out = found;
         return HD_OK;
@@ -362,12 +362,12 @@ static place_id child_of_index(const places *ps, place_id id, size_t i) {
     do digits[--at] = (char)('0' + i % 10);
     while (i /= 10);
     const struct key *k = key_find(ps->heap, digits + at, sizeof digits - at);
-    return k ? places_find_child(ps, id, k) : 0;
+    return k ? find_child(ps, id, k) : 0;
 }
 
 /* The place for an entry that differs, if there is one. */
 static place_id child_of_pair(const places *ps, place_id id, const pairs *p) {
-    return p->key ? places_find_child(ps, id, p->key) : child_of_index(ps, id, p->index);
+    return p->key ? find_child(ps, id, p->key) : child_of_index(ps, id, p->index);
 }
 
 /* Elements that only the longer of two arrays has: pairs go as far as both. */
@@ -420,7 +420,7 @@ static void walk_pairs(const walk *w, place_id id, side before, side after) {
     }
     if (value_tag(before.value) != TAG_ARRAY) return;
     walk_tail(w, id, before, after);
-    place_id length = ps->heap->length_key ? places_find_child(ps, id, ps->heap->length_key) : 0;
+    place_id length = ps->heap->length_key ? find_child(ps, id, ps->heap->length_key) : 0;
     if (length) walk_child(w, length, before, after);
 }
 
@@ -498,7 +498,7 @@ static void check_inner(const places *ps, place_id id) {
     const place *p = &ps->at[id];
     const place *parent = &ps->at[p->in.parent];
     assert(parent->root == p->root);
-    assert(places_find_child(ps, p->in.parent, p->in.key) == id);
+    assert(find_child(ps, p->in.parent, p->in.key) == id);
     assert(p->value.bits == value_step(ps->heap, parent->value, p->in.key, true).bits);
     assert(p->rev <= ps->at[p->root].rev);
     assert(!p->in.next || ps->at[p->in.next].in.prev == id);

@@ -154,7 +154,6 @@ hd_status places_new_doc(places *ps, uint32_t home, struct key *id, place_id *ou
 hd_status places_child(places *ps, place_id parent, struct key *key, place_id *out);
 hd_status places_inner(places *ps, place_id doc, hd_path path, place_id *out);
 place_id places_find_doc(const places *ps, uint32_t home, const struct key *id);
-place_id places_find_child(const places *ps, place_id parent, const struct key *key);
 
 static inline void place_ref(places *ps, place_id id) {
     place *p = place_at(ps, id);

@@ -58,8 +58,8 @@ static void commit_destroy(replica *r, commit *c) {
     vec_fini(env, &c->claims);
     vec_fini(env, &c->layers);
     vec_fini(env, &c->preconditions);
-    vec_fini(env, &c->footprints);
-    vec_fini(env, &c->paths);
+    vec_fini(env, &c->writes);
+    vec_fini(env, &c->touches);
     vec_fini(env, &c->causes);
     vec_fini(env, &c->seqs);
     env_free(env, c, sizeof *c);
@@ -123,16 +123,16 @@ static void commit_clear(replica *r, commit *c) {
     for (uint32_t i = 0; i < c->causes.count; i++) place_unref(ps, c->causes.items[i]);
     for (uint32_t i = 0; i < c->preconditions.count; i++)
         if (c->preconditions.items[i].place) place_unref(ps, c->preconditions.items[i].place);
-    for (uint32_t i = 0; i < c->paths.count; i++) path_unref(r->heap, c->paths.items[i].path);
-    for (uint32_t i = 0; i < c->footprints.count; i++) key_unref(c->footprints.items[i].by);
+    for (uint32_t i = 0; i < c->touches.count; i++) path_unref(r->heap, c->touches.items[i].path);
+    for (uint32_t i = 0; i < c->writes.count; i++) key_unref(c->writes.items[i].by);
     for (uint32_t i = 0; i < c->seqs.count; i++) key_unref(c->seqs.items[i].space);
     value_unref(c->extra);
     vec_clear(&c->ops);
     vec_clear(&c->claims);
     vec_clear(&c->layers);
     vec_clear(&c->preconditions);
-    vec_clear(&c->footprints);
-    vec_clear(&c->paths);
+    vec_clear(&c->writes);
+    vec_clear(&c->touches);
     vec_clear(&c->causes);
     vec_clear(&c->seqs);
     c->extra = value_absent();
@@ -355,7 +355,7 @@ hd_status replica_arrived(replica *r, place_id doc, const loaded *state, hd_stat
 /* ---- committing */
 
 /* Index of the first operation of a document. They stand together, and mostly in the order of the
- * footprints: `from` is where those of the last one end. */
+ * writes: `from` is where those of the last one end. */
 static uint32_t first_op_of(const commit *c, place_id doc, uint32_t from) {
     uint32_t i = from < c->ops.count ? from : 0;
     while (c->ops.items[i].doc != doc) i = i + 1 < c->ops.count ? i + 1 : 0;
@@ -388,7 +388,7 @@ static uint32_t push_layer(replica *r, commit *c, place_id doc, hd_value after, 
 static hd_status reserve_layers(replica *r, commit *c, layer **out) {
     layer *chain = NULL;
     hd_status status = HD_OK;
-    for (uint32_t i = 0; i < c->footprints.count && !status; i++) {
+    for (uint32_t i = 0; i < c->writes.count && !status; i++) {
         layer *l = slab_take(&r->layers);
         if (!l) {
             status = HD_NOMEM;
@@ -396,15 +396,14 @@ static hd_status reserve_layers(replica *r, commit *c, layer **out) {
         }
         l->next = chain;
         chain = l;
-        status = replica_over(r, c->footprints.items[i].doc);
+        status = replica_over(r, c->writes.items[i].doc);
     }
     if (status) {
         for (layer *l = chain, *next; l; l = next) {
             next = l->next;
             slab_give(&r->layers, l);
         }
-        for (uint32_t i = 0; i < c->footprints.count; i++)
-            replica_over_trim(r, c->footprints.items[i].doc);
+        for (uint32_t i = 0; i < c->writes.count; i++) replica_over_trim(r, c->writes.items[i].doc);
         chain = NULL;
     }
     *out = chain;
@@ -412,10 +411,10 @@ static hd_status reserve_layers(replica *r, commit *c, layer **out) {
 }
 
 static void push_reserved(replica *r, commit *c, hd_value *after, layer *chain) {
-    for (uint32_t i = 0, from = 0; i < c->footprints.count; i++) {
+    for (uint32_t i = 0, from = 0; i < c->writes.count; i++) {
         layer *l = chain;
         chain = chain->next;
-        from = push_layer(r, c, c->footprints.items[i].doc, after[i], l, from);
+        from = push_layer(r, c, c->writes.items[i].doc, after[i], l, from);
     }
 }
 
@@ -435,7 +434,7 @@ void replica_enqueue(replica *r, commit *c) {
 }
 
 hd_status replica_commit(replica *r, commit *c, hd_value *after) {
-    uint32_t n = c->footprints.count;
+    uint32_t n = c->writes.count;
     layer *chain;
     hd_status status = reserve_layers(r, c, &chain);
     if (!status)
@@ -447,7 +446,7 @@ hd_status replica_commit(replica *r, commit *c, hd_value *after) {
             slab_give(&r->layers, l);
         }
         for (uint32_t i = 0; i < n; i++) {
-            replica_over_trim(r, c->footprints.items[i].doc);
+            replica_over_trim(r, c->writes.items[i].doc);
             value_unref(after[i]);
         }
         replica_commit_free(r, c);
@@ -455,7 +454,7 @@ hd_status replica_commit(replica *r, commit *c, hd_value *after) {
     }
     replica_enqueue(r, c);
     push_reserved(r, c, after, chain);
-    for (uint32_t i = 0; i < n; i++) replica_show(r, c->footprints.items[i].doc, after[i]);
+    for (uint32_t i = 0; i < n; i++) replica_show(r, c->writes.items[i].doc, after[i]);
     replica_notice_end(r);
     return HD_OK;
 }
@@ -685,7 +684,7 @@ static void promote(replica *r, commit *c, place_id doc) {
 
 void replica_accept(replica *r, commit *c) {
     assert(c->state == COMMIT_SENT);
-    for (uint32_t i = 0; i < c->footprints.count; i++) promote(r, c, c->footprints.items[i].doc);
+    for (uint32_t i = 0; i < c->writes.count; i++) promote(r, c, c->writes.items[i].doc);
     r->stats.accepted++;
     fate(r, c, HD_OK);
 }
@@ -736,8 +735,8 @@ static hd_status doom(replica *r) {
 }
 
 static hd_status plan_removal(replica *r, const commit *c) {
-    for (uint32_t i = 0; i < c->footprints.count; i++)
-        if (!plan_doc(r, c->footprints.items[i].doc)) return HD_NOMEM;
+    for (uint32_t i = 0; i < c->writes.count; i++)
+        if (!plan_doc(r, c->writes.items[i].doc)) return HD_NOMEM;
     return HD_OK;
 }
 

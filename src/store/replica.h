@@ -65,7 +65,7 @@ typedef struct observer {
     /* Another writer's change became visible; documents of followed spaces included. */
     void (*integrated)(void *ctx, place_id doc);
     /* A seal was refused, and why: the outputs are gone, and the nodes behind them may run again. */
-    void (*unseal)(void *ctx, const struct commit *c, const struct footprint *of, hd_status status);
+    void (*unseal)(void *ctx, const struct commit *c, const struct doc_write *of, hd_status status);
     /* Another writer's commit, whose changes are visible by now, said this of nodes (basis.h); seqs
      * by space as of then, its own included. */
     void (*observed)(void *ctx, hd_value extra, hd_value seqs);
@@ -172,7 +172,7 @@ void replica_commit_free(replica *r, commit *c);
 /* Makes sure that the document is known, loading it if the authority can. HD_PENDING otherwise. */
 hd_status replica_load(replica *r, place_id doc);
 
-/* Takes the commit over. `after` is, for each footprint, the new visible value (owned, taken).
+/* Takes the commit over. `after` is, for each write, the new visible value (owned, taken).
  * Assigns the local seq, pushes layers, announces, queues. On HD_NOMEM nothing has changed and the
  * commit is freed. */
 hd_status replica_commit(replica *r, commit *c, hd_value *after);

@@ -374,8 +374,8 @@ static hd_status fill_commit(hd_tx *tx, commit *c, bool shared) {
         if (!w->first || is_volatile(tx->r, w->doc)) continue;
         status = move_ops(tx, c, w);
         /* What is written over an output that has not been sealed is made of what nobody else has. */
-        bool told = shared && !overlay_is_open(tx->r, w->doc);
-        if (!status) status = footprint_add(tx->r, c, w->doc, w->now, told);
+        bool exact = shared && !overlay_is_open(tx->r, w->doc);
+        if (!status) status = footprint_add(tx->r, c, w->doc, w->now, exact);
     }
     if (!status && shared) status = add_claims(tx, c);
     if (!status && shared && (tx->flags & TX_TAKES_UNSEALED)) status = claim_first_unsealed(tx, c);
@@ -391,7 +391,7 @@ static hd_status fill_commit(hd_tx *tx, commit *c, bool shared) {
     return status;
 }
 
-/* New values in the order of the commit's footprints. */
+/* New values in the order of the commit's writes. */
 static void collect_after(const hd_tx *tx, hd_value *after) {
     for (uint32_t i = 0; i < tx->writes.count; i++) {
         const tx_write *w = &tx->writes.items[i];

@@ -83,7 +83,7 @@ typedef struct made {
     sub_claim claims[3];
     uint32_t claim_paths[3], claim_count;
     uint64_t layers[4];
-    touched touch;
+    touch touch;
     uint32_t path, doc;
     submission s;
     sub_write write;
@@ -111,10 +111,10 @@ static void make(lab_random *r, made *out) {
                                       through ? layers : 0 };
     }
     static const uint8_t flags[] = { 0, TOUCH_KEYS, TOUCH_KEYS, TOUCH_WHOLE };
-    out->touch = (touched){ paths[out->path], flags[lab_random_below(r, 4)] };
+    out->touch = (touch){ paths[out->path], flags[lab_random_below(r, 4)] };
     out->write = (sub_write){ .head = out->doc,
                               .basis = naive.seq,
-                              .account = ACCOUNT_GIVEN,
+                              .footprint = FOOTPRINT_GIVEN,
                               .exact = &out->touch,
                               .exact_count = 1 };
     out->s = (submission){ .session = session,

@@ -304,14 +304,14 @@ static void a_hundred_causes_are_a_hundred(void **state) {
 static double sum_of(const double *in) { return in[0] + in[1]; }
 static double ten_times(const double *in) { return 10 * in[0]; }
 
-static const footprint *sealed(const commit *c, const char *cell) {
+static const doc_write *sealed(const commit *c, const char *cell) {
     place_id doc = lab_cell(lab_first(l), cell).id;
-    for (uint32_t i = 0; i < c->footprints.count; i++)
-        if (c->footprints.items[i].doc == doc) return &c->footprints.items[i];
+    for (uint32_t i = 0; i < c->writes.count; i++)
+        if (c->writes.items[i].doc == doc) return &c->writes.items[i];
     return NULL;
 }
 
-static const char *causes_in(const commit *c, const footprint *f) {
+static const char *causes_in(const commit *c, const doc_write *f) {
     hd_cell cells[16];
     for (uint32_t i = 0; i < f->cause_count; i++)
         cells[i] = (hd_cell){ c->causes.items[f->first_cause + i] };
@@ -332,7 +332,7 @@ static void each_document_of_a_seal_has_its_author(void **state) {
     settle_pass(lab_scheduler(l));
     assert_status(overlay_seal(lab_replica(lab_first(l)), false), HD_OK);
     const commit *c = last_commit();
-    const footprint *sum = sealed(c, "sum"), *tens = sealed(c, "tens");
+    const doc_write *sum = sealed(c, "sum"), *tens = sealed(c, "tens");
     assert_non_null(sum);
     assert_non_null(tens);
     assert_string_equal(key_bytes(sum->by), "sum");

@@ -55,9 +55,9 @@ static hd_path path(const char *pointer) {
 /* A write of one path, as from basis 0. */
 static void accept_write(uint32_t who, uint64_t local, uint32_t doc, const char *pointer,
                          uint8_t flags) {
-    touched t = { path(pointer), flags };
+    touch t = { path(pointer), flags };
     sub_write w = {
-        .head = doc, .basis = seq, .account = ACCOUNT_GIVEN, .exact = &t, .exact_count = 1
+        .head = doc, .basis = seq, .footprint = FOOTPRINT_GIVEN, .exact = &t, .exact_count = 1
     };
     submission s = {
         .session = who, .local_seq = local, .payload = local, .writes = &w, .write_count = 1
@@ -200,7 +200,7 @@ static void below_the_floor_only_the_head_is_known(void **state) {
 
 /* What is below the floor, and stored, is dropped; what was deleted and is stored nowhere is not. */
 static void spent_heads_are_dropped(void **state) {
-    touched t = { path(""), TOUCH_WHOLE };
+    touch t = { path(""), TOUCH_WHOLE };
     sub_write gone = { .head = m, .ops = &t, .op_count = 1, .delete_ = true };
     accept_write(session, 1, n, "/a", 0);
     submission deletion = { .session = session, .local_seq = 2, .writes = &gone, .write_count = 1 };
@@ -243,7 +243,7 @@ static void a_replay_with_other_content_is_a_protocol_error(void **state) {
 
 static void replay_is_checked_before_preconditions(void **state) {
     sub_precondition absent = { .kind = PRE_ABSENT, .head = n };
-    touched t = { path(""), TOUCH_WHOLE };
+    touch t = { path(""), TOUCH_WHOLE };
     sub_write w = { .head = n, .create = true, .ops = &t, .op_count = 1 };
     submission create = { .session = session,
                           .local_seq = 1,
@@ -342,9 +342,9 @@ static void a_permanent_failure_counts_more_than_a_stale_one(void **state) {
 
 static void an_account_from_an_old_basis_is_not_believed(void **state) {
     accept_write(other, 1, n, "/x", TOUCH_KEYS);
-    touched exact = { path("/a"), 0 }, ops = { path("/a/b/c"), TOUCH_KEYS };
+    touch exact = { path("/a"), 0 }, ops = { path("/a/b/c"), TOUCH_KEYS };
     sub_write w = { .head = n,
-                    .account = ACCOUNT_GIVEN,
+                    .footprint = FOOTPRINT_GIVEN,
                     .exact = &exact,
                     .exact_count = 1,
                     .ops = &ops,
@@ -354,17 +354,18 @@ static void an_account_from_an_old_basis_is_not_believed(void **state) {
     };
     seq++;
     assert_int_equal(admit_apply(&h, &s, &seq), HD_OK);
-    const touch *last = &vec_last(&h.heads.items[n].touches);
+    const head_touch *last = &vec_last(&h.heads.items[n].touches);
     assert_int_equal(last->path, path("/a/b/c"));
     assert_true(last->flags & TOUCH_WAY);
 }
 
 /* A write on top of the pending commit `under`, made at seq 0, that says it changes /a. */
-static const touch *stack_write(uint64_t local, uint64_t under, account_state account, bool anew) {
-    touched exact = { path("/a"), 0 }, ops = { path("/a/b/c"), TOUCH_KEYS };
+static const head_touch *stack_write(uint64_t local, uint64_t under, footprint_state footprint,
+                                     bool anew) {
+    touch exact = { path("/a"), 0 }, ops = { path("/a/b/c"), TOUCH_KEYS };
     sub_write w = { .head = n,
                     .under = under,
-                    .account = account,
+                    .footprint = footprint,
                     .anew = anew,
                     .exact = &exact,
                     .exact_count = 1,
@@ -379,27 +380,27 @@ static const touch *stack_write(uint64_t local, uint64_t under, account_state ac
 }
 
 static void an_account_over_own_commits_holds_if_all_of_them_stand(void **state) {
-    assert_int_equal(stack_write(1, 0, ACCOUNT_GIVEN, false)->path, path("/a"));
-    assert_int_equal(stack_write(2, 1, ACCOUNT_GIVEN, false)->path, path("/a"));
-    assert_int_equal(stack_write(3, 2, ACCOUNT_GIVEN, false)->path, path("/a"));
+    assert_int_equal(stack_write(1, 0, FOOTPRINT_GIVEN, false)->path, path("/a"));
+    assert_int_equal(stack_write(2, 1, FOOTPRINT_GIVEN, false)->path, path("/a"));
+    assert_int_equal(stack_write(3, 2, FOOTPRINT_GIVEN, false)->path, path("/a"));
     /* 4 was refused: 5 was made on top of it */
-    assert_int_equal(stack_write(5, 4, ACCOUNT_GIVEN, false)->path, path("/a/b/c"));
+    assert_int_equal(stack_write(5, 4, FOOTPRINT_GIVEN, false)->path, path("/a/b/c"));
     /* what 5 found was not what its author saw, so neither is what it left */
-    assert_int_equal(stack_write(6, 5, ACCOUNT_GIVEN, false)->path, path("/a/b/c"));
+    assert_int_equal(stack_write(6, 5, FOOTPRINT_GIVEN, false)->path, path("/a/b/c"));
 }
 
 static void an_account_over_own_commits_fails_when_somebody_came_between(void **state) {
-    stack_write(1, 0, ACCOUNT_GIVEN, false);
+    stack_write(1, 0, FOOTPRINT_GIVEN, false);
     accept_write(other, 1, n, "/x", TOUCH_KEYS);
-    assert_int_equal(stack_write(2, 1, ACCOUNT_GIVEN, false)->path, path("/a/b/c"));
+    assert_int_equal(stack_write(2, 1, FOOTPRINT_GIVEN, false)->path, path("/a/b/c"));
 }
 
 static void whoever_replaces_everything_knows_what_is_there(void **state) {
     accept_write(other, 1, n, "/x", TOUCH_KEYS);
-    assert_int_equal(stack_write(1, 0, ACCOUNT_GIVEN, true)->path, path("/a/b/c"));
-    assert_int_equal(stack_write(2, 1, ACCOUNT_GIVEN, false)->path, path("/a"));
-    stack_write(3, 2, ACCOUNT_NONE, false);
-    assert_int_equal(stack_write(4, 3, ACCOUNT_GIVEN, false)->path, path("/a/b/c"));
+    assert_int_equal(stack_write(1, 0, FOOTPRINT_GIVEN, true)->path, path("/a/b/c"));
+    assert_int_equal(stack_write(2, 1, FOOTPRINT_GIVEN, false)->path, path("/a"));
+    stack_write(3, 2, FOOTPRINT_COARSE, false);
+    assert_int_equal(stack_write(4, 3, FOOTPRINT_GIVEN, false)->path, path("/a/b/c"));
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, open_heads, close_heads)

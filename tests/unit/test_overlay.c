@@ -27,7 +27,7 @@ static bool vouch(void *ctx, place_id doc, commit *c, struct key **by, hd_status
     if (node.reads) *status = tx_claim(r, c, lab_cell(a, node.reads).id);
     return !*status;
 }
-static void unseal(void *ctx, const commit *c, const footprint *of, hd_status status) {
+static void unseal(void *ctx, const commit *c, const doc_write *of, hd_status status) {
     node.unsealed++;
 }
 

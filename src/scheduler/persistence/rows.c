@@ -319,7 +319,7 @@ static hd_status push_due(scheduler *s, build *b, commit *c, uint32_t *count) {
     for (uint32_t i = 0; i < p->due.count && !status; i++) {
         node_id id = p->due.items[i];
         if ((kept_of(s, id)->flags & SCRATCH) || !rows_can_keep(s, id)) continue;
-        if (c->footprints.count && goes_alone(node_of(s, id))) {
+        if (c->writes.count && goes_alone(node_of(s, id))) {
             persistence_soon(s);
             continue;
         }

@@ -593,7 +593,7 @@ static bool is_for_good(hd_status status) {
     return (class == HD_CLASS_PERMANENT || class == HD_CLASS_TERMINAL) && status != HD_CLOSED;
 }
 
-static void unseal(void *ctx, const commit *c, const footprint *of, hd_status status) {
+static void unseal(void *ctx, const commit *c, const doc_write *of, hd_status status) {
     scheduler *s = ctx;
     const place *doc = place_at(&s->r->places, of->doc);
     node_id author = doc->doc.writer;

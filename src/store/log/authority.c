@@ -263,7 +263,7 @@ static bool log_yes(const authority *a) { return self(a)->writer != NULL; }
 
 static hd_status log_follow(authority *a, struct key *space) {
     log_authority *s = self(a);
-    client_space *entry;
+    log_space *entry;
     hd_status status = client_space_at(&s->client, space, &entry);
     if (status) return status;
     entry->followed = true;
@@ -278,8 +278,9 @@ static hd_status log_follow(authority *a, struct key *space) {
 
 static void log_unfollow(authority *a, const struct key *space) {
     log_authority *s = self(a);
-    for (uint32_t i = 0; i < s->client.spaces.count; i++)
-        if (s->client.spaces.items[i].name == space) s->client.spaces.items[i].followed = false;
+    for (uint32_t i = 0; i < s->client.spaces.items.count; i++)
+        if (s->client.spaces.items.items[i].name == space)
+            s->client.spaces.items.items[i].followed = false;
 }
 
 static int log_fd(authority *a) { return self(a)->wake.epoll_fd; }
@@ -296,10 +297,11 @@ static hd_status log_list(authority *a, struct key *space, const char *kind, con
     return client_list(&self(a)->client, space, kind, prefix, fn, ctx);
 }
 
-static hd_status log_spaces(authority *a, hd_space_fn fn, void *ctx) {
+static hd_status log_space_names(authority *a, hd_space_fn fn, void *ctx) {
     const client *c = &self(a)->client;
-    for (uint32_t i = 0; i < c->spaces.count; i++)
-        if (c->spaces.items[i].seq && !fn(key_bytes(c->spaces.items[i].name), ctx)) break;
+    for (uint32_t i = 0; i < c->spaces.items.count; i++)
+        if (c->spaces.items.items[i].seq && !fn(key_bytes(c->spaces.items.items[i].name), ctx))
+            break;
     return HD_OK;
 }
 
@@ -332,7 +334,7 @@ static hd_status log_changes(authority *a, struct key *space, uint64_t seq, basi
     return client_changes(&self(a)->client, space, seq, fn, ctx);
 }
 static hd_status log_seq_of(authority *a, struct key *space, uint64_t *out) {
-    client_space *entry;
+    log_space *entry;
     hd_status status = client_space_at(&self(a)->client, space, &entry);
     *out = status ? 0 : entry->seq;
     return status;
@@ -387,7 +389,7 @@ static const authority_ops log_ops = {
     .file = log_file_name,
     .deadline = log_deadline,
     .list = log_list,
-    .spaces = log_spaces,
+    .spaces = log_space_names,
     .checkpoint = log_checkpoint,
     .prune = log_prune,
     .vacuum = log_vacuum,

@@ -17,25 +17,12 @@ doc_name client_name(const client *c, place_id doc) {
     return doc_name_of_keys(h->space, h->scope, h->instance, p->doc.id, h->meta);
 }
 
-hd_status client_space_at(client *c, struct key *name, client_space **out) {
-    for (uint32_t i = 0; i < c->spaces.count; i++) {
-        if (c->spaces.items[i].name != name) continue;
-        *out = &c->spaces.items[i];
-        return HD_OK;
-    }
-    if (!vec_push(c->env, &c->spaces, ((client_space){ name, 0, false }))) return HD_NOMEM;
-    key_ref(name);
-    *out = &vec_last(&c->spaces);
-    return HD_OK;
+hd_status client_space_at(client *c, struct key *name, log_space **out) {
+    return log_spaces_at(&c->spaces, c->env, name, out);
 }
 
-static hd_status space_named(client *c, const char *text, size_t length, client_space **out) {
-    struct key *k;
-    hd_status status = key_make(c->r->heap, text, length, &k);
-    if (status) return status == HD_NOMEM ? HD_NOMEM : HD_CORRUPT;
-    status = client_space_at(c, k, out);
-    key_unref(k);
-    return status;
+static hd_status space_named(client *c, const char *text, size_t length, log_space **out) {
+    return log_spaces_named(&c->spaces, c->env, c->r->heap, text, length, out);
 }
 
 /* The home that a document of the log lives in, if this runtime has ever had to do with it. Another
@@ -78,22 +65,14 @@ static hd_status make_place(client *c, const doc_name *n, place_id *out) {
 
 /* ---- Reading rows ------------------------------------------------------------------------------ */
 
-static bool space_at(void *ctx, uint32_t i, struct key **name, uint64_t *seq) {
-    const client *c = ctx;
-    if (i >= c->spaces.count) return false;
-    *name = c->spaces.items[i].name;
-    *seq = c->spaces.items[i].seq;
-    return true;
-}
-
 /* What a commit says of nodes; the spaces stand where it left them. */
 static hd_status note_extra(client *c, hd_value extra, uint64_t row) {
-    basis_point now = { c, space_at };
+    basis_point now = log_spaces_point(&c->spaces);
     return value_exists(extra) ? basis_apply(&c->rows, extra, &now, row) : HD_OK;
 }
 
 /* A row is told again from the start if it failed half way: it has moved some of the spaces already. */
-static bool follows_space(const client *c, const log_row *row, const client_space *space,
+static bool follows_space(const client *c, const log_row *row, const log_space *space,
                           uint64_t seq) {
     return seq == space->seq + 1 || (row->row == c->half_told && seq <= space->seq);
 }
@@ -103,7 +82,7 @@ static hd_status note_spaces(client *c, const log_row *row, hd_value made) {
         const char *name;
         size_t length;
         uint64_t seq;
-        client_space *space;
+        log_space *space;
         if (!log_commit_space(made, i, &name, &length, &seq)) return HD_CORRUPT;
         hd_status status = space_named(c, name, length, &space);
         if (status) return status;
@@ -138,8 +117,8 @@ static bool is_ours(const client *c, const log_row *row) {
 
 static bool follows(const client *c, const doc_name *n) {
     if (n->scope != HD_SCOPE_SPACE || n->meta) return false;
-    for (uint32_t i = 0; i < c->spaces.count; i++) {
-        const client_space *s = &c->spaces.items[i];
+    for (uint32_t i = 0; i < c->spaces.items.count; i++) {
+        const log_space *s = &c->spaces.items.items[i];
         if (s->followed && s->name->length == n->space_length &&
             memcmp(key_bytes(s->name), n->space, n->space_length) == 0)
             return true;
@@ -207,9 +186,9 @@ static hd_status frame_doc(client *c, const log_doc *doc) {
 /* Where the spaces stand, as an object; failed: no memory. */
 static hd_value seqs_now(const client *c) {
     hd_value seqs = node_value(NULL, true);
-    for (uint32_t i = 0; i < c->spaces.count && !value_is_failed(seqs); i++) {
-        hd_value n = int_make(c->r->heap, (int64_t)c->spaces.items[i].seq);
-        hd_value next = object_set(c->r->heap, seqs, c->spaces.items[i].name, n);
+    for (uint32_t i = 0; i < c->spaces.items.count && !value_is_failed(seqs); i++) {
+        hd_value n = int_make(c->r->heap, (int64_t)c->spaces.items.items[i].seq);
+        hd_value next = object_set(c->r->heap, seqs, c->spaces.items.items[i].name, n);
         value_unref(n);
         value_unref(seqs);
         seqs = next;
@@ -256,7 +235,7 @@ static hd_status tell_row(client *c, const log_row *row) {
 /* ---- Gaps --------------------------------------------------------------------------------------- */
 
 static hd_status learn_space(void *ctx, const space_row *row, bool *stop) {
-    client_space *space;
+    log_space *space;
     (void)stop;
     hd_status status = space_named(ctx, row->name.bytes, row->name.length, &space);
     if (status) return status;
@@ -284,7 +263,7 @@ static hd_status learn(client *c) {
     tail_init(&c->tail, c->env);
     basis_fini(&c->rows);
     basis_init(&c->rows, c->env, c->r->heap, true);
-    for (uint32_t i = 0; i < c->spaces.count; i++) c->spaces.items[i].seq = 0;
+    for (uint32_t i = 0; i < c->spaces.items.count; i++) c->spaces.items.items[i].seq = 0;
     hd_status status = s->ops->each_space(s, learn_space, c);
     client_stand_at(c, c->checkpoint);
     return status ? status : s->ops->read_after(s, c->checkpoint, learn_row, c);
@@ -299,7 +278,7 @@ static hd_status resync_doc(client *c, place_id at) {
     uint64_t seq;
     hd_status status = document_load(c->store, c->r->heap, &c->tail, c->checkpoint, UINT64_MAX,
                                      &name, &value, &seq);
-    client_space *space;
+    log_space *space;
     if (!status) status = space_named(c, name.space, name.space_length, &space);
     /* Without a row it was deleted at some time: that it is absent holds as of now. */
     if (!status && !value_exists(value) && seq < space->seq) seq = space->seq;
@@ -394,14 +373,14 @@ hd_status client_advance(client *c, uint64_t until) {
 
 hd_status client_note_own(client *c, const commit *made, uint64_t row) {
     for (uint32_t i = 0; i < made->seqs.count; i++) {
-        client_space *space;
+        log_space *space;
         hd_status status = client_space_at(c, made->seqs.items[i].space, &space);
         if (status) return status;
         if (space->seq < made->seqs.items[i].seq) space->seq = made->seqs.items[i].seq;
     }
-    for (uint32_t i = 0; i < made->footprints.count; i++) {
-        doc_name name = client_name(c, made->footprints.items[i].doc);
-        client_space *space;
+    for (uint32_t i = 0; i < made->writes.count; i++) {
+        doc_name name = client_name(c, made->writes.items[i].doc);
+        log_space *space;
         hd_status status = space_named(c, name.space, name.space_length, &space);
         if (!status) status = tail_add(&c->tail, &name, row, space->seq);
         if (status) return status;
@@ -426,7 +405,7 @@ static hd_status folded_seq(client *c, const struct key *space, uint64_t *out) {
 /* The document's own seq, 0 where it has no row, becomes the one at which it is known to hold. Where
  * another process has folded rows that we have not told, it may be newer than they let us be: that it
  * has no row, too, holds as of the fold, since what was there may have been deleted on the way. */
-static hd_status date(client *c, const client_space *space, loaded *out) {
+static hd_status date(client *c, const log_space *space, loaded *out) {
     hd_status status = HD_OK;
     uint64_t folded = 0;
     bool past = c->checkpoint > told_through(c);
@@ -446,7 +425,7 @@ hd_status client_load(client *c, place_id doc, loaded *out) {
     hd_status status = client_snapshot(c);
     if (status) return status;
     doc_name name = client_name(c, doc);
-    client_space *space;
+    log_space *space;
     status = client_space_at(
         c, c->r->places.homes.items[place_at(&c->r->places, doc)->doc.home].space, &space);
     if (!status) status = client_document(c, &name, &out->value, &out->seq);
@@ -487,8 +466,7 @@ void client_close(client *c) {
     client_release(c);
     tail_fini(&c->tail);
     basis_fini(&c->rows);
-    for (uint32_t i = 0; i < c->spaces.count; i++) key_unref(c->spaces.items[i].name);
-    vec_fini(c->env, &c->spaces);
+    log_spaces_fini(&c->spaces, c->env);
     c->store->ops->close(c->store);
     c->store = NULL;
 }

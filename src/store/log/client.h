@@ -17,12 +17,7 @@
 #include "store/basis.h"
 #include "store/replica.h"
 #include "store/log/head.h"
-
-typedef struct client_space {
-    struct key *name; /* referenced */
-    uint64_t seq;     /* at our position */
-    bool followed;
-} client_space;
+#include "store/log/spaces.h"
 
 typedef struct client {
     const hd_env *env;
@@ -35,7 +30,7 @@ typedef struct client {
     uint64_t checkpoint; /* of the snapshot, while a transaction is open */
     tail tail;           /* documents changed since the checkpoint, up to the position */
     basis rows;          /* the same of nodes; those at or below the checkpoint say nothing */
-    VEC(client_space) spaces;
+    log_spaces spaces;   /* their seqs at the position */
 } client;
 
 /* Takes the connection over, also where it fails, and reads spaces and tail. */
@@ -66,7 +61,7 @@ hd_status client_document(client *c, const doc_name *name, hd_value *out, uint64
 /* The document's place; 0: this runtime does not know it. */
 place_id client_find(const client *c, const doc_name *name);
 hd_status client_load(client *c, place_id doc, loaded *out);
-hd_status client_space_at(client *c, struct key *name, client_space **out);
+hd_status client_space_at(client *c, struct key *name, log_space **out);
 doc_name client_name(const client *c, place_id doc);
 
 #endif

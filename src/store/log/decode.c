@@ -164,9 +164,9 @@ static hd_status take_docs(decoder *d, message *m, const candidate *w) {
     return status;
 }
 
-static hd_status take_touched(decoder *d, cursor *c, const touched **out, uint32_t *count) {
+static hd_status take_touches(decoder *d, cursor *c, const touch **out, uint32_t *count) {
     *count = take_count(c);
-    touched *paths = NEW_ARRAY(d, touched, *count);
+    touch *paths = NEW_ARRAY(d, touch, *count);
     if (!paths) return HD_NOMEM;
     hd_status status = HD_OK;
     for (uint32_t i = 0; i < *count && !status; i++) {
@@ -190,9 +190,9 @@ static hd_status take_write(decoder *d, message *m, sub_write *w, doc_name *name
                       .create = flags & WRITE_CREATE,
                       .delete_ = flags & WRITE_DELETE,
                       .anew = flags & WRITE_ANEW,
-                      .account = flags & WRITE_ACCOUNTED ? ACCOUNT_GIVEN : ACCOUNT_NONE };
-    hd_status status = take_touched(d, &m->c, &w->exact, &w->exact_count);
-    return status ? status : take_touched(d, &m->c, &w->ops, &w->op_count);
+                      .footprint = flags & WRITE_EXACT ? FOOTPRINT_GIVEN : FOOTPRINT_COARSE };
+    hd_status status = take_touches(d, &m->c, &w->exact, &w->exact_count);
+    return status ? status : take_touches(d, &m->c, &w->ops, &w->op_count);
 }
 
 static hd_status take_writes(decoder *d, message *m, candidate *w) {
@@ -311,13 +311,13 @@ hd_status decode_message(decoder *d, uint32_t session, const char *bytes, size_t
 
 /* ---- Commits of the log ------------------------------------------------------------------ */
 
-static hd_status log_touched(decoder *d, const log_doc *doc, const touched **out, uint32_t *count) {
-    hd_value account = log_doc_account(doc->entry);
-    *count = (uint32_t)hd_value_count(account);
-    touched *paths = NEW_ARRAY(d, touched, *count);
+static hd_status log_touches(decoder *d, const log_doc *doc, const touch **out, uint32_t *count) {
+    hd_value footprint = log_doc_footprint(doc->entry);
+    *count = (uint32_t)hd_value_count(footprint);
+    touch *paths = NEW_ARRAY(d, touch, *count);
     if (!paths || !vec_room(d->arena.env, &d->held, *count)) return HD_NOMEM;
     for (uint32_t i = 0; i < *count; i++) {
-        hd_status status = log_account_at(d->h->heap, account, i, &paths[i]);
+        hd_status status = log_touch_at(d->h->heap, footprint, i, &paths[i]);
         if (status) return status;
         d->held.items[d->held.count++] = paths[i].path;
     }
@@ -325,36 +325,36 @@ static hd_status log_touched(decoder *d, const log_doc *doc, const touched **out
     return HD_OK;
 }
 
-static hd_status log_op_touched(decoder *d, const log_doc *doc, bool plain, const touched **out,
+static hd_status log_op_touches(decoder *d, const log_doc *doc, bool plain, const touch **out,
                                 uint32_t *count) {
     *count = (uint32_t)log_doc_ops(doc);
-    touched *paths = NEW_ARRAY(d, touched, *count);
+    touch *paths = NEW_ARRAY(d, touch, *count);
     if (!paths || !vec_room(d->arena.env, &d->held, *count)) return HD_NOMEM;
     for (uint32_t i = 0; i < *count; i++) {
         log_op o;
         hd_status status = log_ops_at(d->h->heap, log_doc_op_list(doc), i, &o);
         if (status) return status;
         d->held.items[d->held.count++] = o.path;
-        paths[i] = (touched){ o.path, plain ? op_plain_flags(o.kind, o.path, o.value)
-                                            : op_touch_flags(o.kind, o.path) };
+        paths[i] = (touch){ o.path, plain ? op_plain_flags(o.kind, o.path, o.value)
+                                          : op_touch_flags(o.kind, o.path) };
     }
     *out = paths;
     return HD_OK;
 }
 
-static hd_status log_write(decoder *d, const log_doc *doc, bool told, sub_write *w) {
+static hd_status log_write(decoder *d, const log_doc *doc, bool holds, sub_write *w) {
     *w = (sub_write){ .create = doc->created,
                       .delete_ = doc->deleted,
                       .anew = log_ops_start_anew(log_doc_op_list(doc)),
-                      .account = told ? ACCOUNT_HOLDS : ACCOUNT_NONE };
+                      .footprint = holds ? FOOTPRINT_HOLDS : FOOTPRINT_COARSE };
     uint32_t space;
     hd_status status = space_of(d, doc->name.space, doc->name.space_length, &space);
     if (!status) status = head_of(d, space, &doc->name, &w->head);
-    if (!status) status = log_op_touched(d, doc, false, &w->ops, &w->op_count);
-    if (status || !told) return status;
-    return value_exists(log_doc_account(doc->entry))
-               ? log_touched(d, doc, &w->exact, &w->exact_count)
-               : log_op_touched(d, doc, true, &w->exact, &w->exact_count);
+    if (!status) status = log_op_touches(d, doc, false, &w->ops, &w->op_count);
+    if (status || !holds) return status;
+    return value_exists(log_doc_footprint(doc->entry))
+               ? log_touches(d, doc, &w->exact, &w->exact_count)
+               : log_op_touches(d, doc, true, &w->exact, &w->exact_count);
 }
 
 static hd_status log_spaces(decoder *d, hd_value made, candidate *w) {
@@ -385,7 +385,7 @@ static hd_status log_writes(decoder *d, const log_row *row, hd_value made, candi
         uint32_t i = w->sub.write_count;
         log_doc doc;
         if (!log_commit_doc(made, i, &doc)) return HD_CORRUPT;
-        status = log_write(d, &doc, log_doc_told(row, made, i), &writes[i]);
+        status = log_write(d, &doc, log_doc_footprint_holds(row, made, i), &writes[i]);
         w->names[i] = doc.name;
         w->seqs[i] = doc.seq;
         if (doc.guarded)

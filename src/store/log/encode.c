@@ -14,7 +14,7 @@ static const char *const op_words[] = {
     [OP_APPEND] = "append", [OP_INCREMENT] = "add", [OP_DELETE] = "delete"
 };
 
-const char *op_word(op_kind kind) { return op_words[kind]; }
+static const char *op_word(op_kind kind) { return op_words[kind]; }
 
 bool op_of_word(const char *word, op_kind *out) {
     for (int i = OP_SET; i <= OP_DELETE; i++) {
@@ -193,8 +193,7 @@ static bool number_all(encoder *e, const commit *c) {
     vec_clear(&e->docs);
     vec_clear(&e->spaces);
     bool ok = true;
-    for (uint32_t i = 0; i < c->footprints.count && ok; i++)
-        ok = number_doc(e, c->footprints.items[i].doc);
+    for (uint32_t i = 0; i < c->writes.count && ok; i++) ok = number_doc(e, c->writes.items[i].doc);
     e->written = e->spaces.count;
     for (uint32_t i = 0; i < c->claims.count && ok; i++)
         ok = number_doc(e, root_of(e, c->claims.items[i].key));
@@ -242,12 +241,12 @@ static uint32_t op_end(const commit *c, uint32_t first) {
     return end;
 }
 
-static unsigned write_flags(const encoder *e, const commit *c, const footprint *f, uint32_t first,
+static unsigned write_flags(const encoder *e, const commit *c, const doc_write *f, uint32_t first,
                             uint32_t end) {
     unsigned flags = f->created ? WRITE_CREATE : 0;
     if (end > first && c->ops.items[end - 1].kind == OP_DELETE) flags |= WRITE_DELETE;
     if (e->marks[f->doc].guarded) flags |= WRITE_GUARDED;
-    if (f->accounted) flags |= WRITE_ACCOUNTED;
+    if (f->exact) flags |= WRITE_EXACT;
     if (end > first && op_starts_anew(c->ops.items[first].kind, c->ops.items[first].path))
         flags |= WRITE_ANEW;
     return flags;
@@ -257,14 +256,14 @@ static bool put_touched(encoder *e, json_buffer *b, hd_path path, uint8_t flags)
     return put_varint(b, flags) && put_path(e, b, path);
 }
 
-static bool put_write(encoder *e, json_buffer *b, const commit *c, const footprint *f,
+static bool put_write(encoder *e, json_buffer *b, const commit *c, const doc_write *f,
                       uint32_t first) {
     uint32_t end = op_end(c, first);
     bool ok = put_varint(b, doc_number(e, f->doc)) && put_varint(b, f->basis) &&
               put_varint(b, write_flags(e, c, f, first, end)) && put_varint(b, f->under) &&
-              put_varint(b, f->path_count);
-    for (uint32_t i = 0; i < f->path_count && ok; i++) {
-        const touched *t = &c->paths.items[f->first_path + i];
+              put_varint(b, f->touch_count);
+    for (uint32_t i = 0; i < f->touch_count && ok; i++) {
+        const touch *t = &c->touches.items[f->first_touch + i];
         ok = put_touched(e, b, t->path, t->flags);
     }
     ok = ok && put_varint(b, end - first);
@@ -276,11 +275,11 @@ static bool put_write(encoder *e, json_buffer *b, const commit *c, const footpri
 }
 
 static bool put_writes(encoder *e, json_buffer *b, const commit *c) {
-    bool ok = put_varint(b, c->footprints.count);
+    bool ok = put_varint(b, c->writes.count);
     uint32_t at = 0;
-    for (uint32_t i = 0; i < c->footprints.count && ok; i++) {
-        at = first_op(c, c->footprints.items[i].doc, at);
-        ok = put_write(e, b, c, &c->footprints.items[i], at);
+    for (uint32_t i = 0; i < c->writes.count && ok; i++) {
+        at = first_op(c, c->writes.items[i].doc, at);
+        ok = put_write(e, b, c, &c->writes.items[i], at);
         at = op_end(c, at);
     }
     return ok;
@@ -343,11 +342,11 @@ static bool put_op_json(encoder *e, json_buffer *b, const op *o) {
 }
 
 /* Whether the footprint is just what the operations say: then it need not be written. */
-static bool footprint_is_plain(const commit *c, const footprint *f, uint32_t first, uint32_t end) {
-    if (!f->accounted) return true; /* the writer says so */
-    if (f->path_count != end - first) return false;
-    for (uint32_t i = 0; i < f->path_count; i++) {
-        const touched *t = &c->paths.items[f->first_path + i];
+static bool footprint_is_plain(const commit *c, const doc_write *f, uint32_t first, uint32_t end) {
+    if (!f->exact) return true; /* the writer says so */
+    if (f->touch_count != end - first) return false;
+    for (uint32_t i = 0; i < f->touch_count; i++) {
+        const touch *t = &c->touches.items[f->first_touch + i];
         const op *o = &c->ops.items[first + i];
         uint8_t flags = t->flags & TOUCH_WHOLE ? TOUCH_WHOLE : t->flags; /* as it would be read */
         if (t->path != o->path || flags != op_plain_flags(o->kind, o->path, o->value)) return false;
@@ -364,10 +363,10 @@ static const char *mark_of(uint8_t flags) {
     return flags & TOUCH_KEYS ? "+=" : "=";
 }
 
-static bool put_footprint_json(encoder *e, json_buffer *b, const commit *c, const footprint *f) {
+static bool put_footprint_json(encoder *e, json_buffer *b, const commit *c, const doc_write *f) {
     bool ok = put_literal(b, ",\"f\":[");
-    for (uint32_t i = 0; i < f->path_count && ok; i++) {
-        const touched *t = &c->paths.items[f->first_path + i];
+    for (uint32_t i = 0; i < f->touch_count && ok; i++) {
+        const touch *t = &c->touches.items[f->first_touch + i];
         ok = (i == 0 || put_literal(b, ",")) && put_path_string(e, b, mark_of(t->flags), t->path);
     }
     return ok && put_literal(b, "]");
@@ -417,13 +416,13 @@ static bool put_causes_json(encoder *e, json_buffer *b, const place_id *causes, 
 }
 
 /* In a seal each document has an author of its own. */
-static bool put_author_json(encoder *e, json_buffer *b, const commit *c, const footprint *f) {
+static bool put_author_json(encoder *e, json_buffer *b, const commit *c, const doc_write *f) {
     bool ok = !f->by || (put_literal(b, ",\"by\":") && put_key_string(b, f->by));
     const place_id *causes = f->cause_count ? &c->causes.items[f->first_cause] : NULL;
     return ok && put_causes_json(e, b, causes, f->cause_count);
 }
 
-static bool put_doc_json(encoder *e, json_buffer *b, const commit *c, const footprint *f,
+static bool put_doc_json(encoder *e, json_buffer *b, const commit *c, const doc_write *f,
                          uint32_t first) {
     uint32_t end = op_end(c, first);
     unsigned flags = write_flags(e, c, f, first, end);
@@ -441,9 +440,9 @@ static bool put_doc_json(encoder *e, json_buffer *b, const commit *c, const foot
 static bool put_docs_json(encoder *e, json_buffer *b, const commit *c) {
     bool ok = put_literal(b, ",\"d\":[");
     uint32_t at = 0;
-    for (uint32_t i = 0; i < c->footprints.count && ok; i++) {
-        at = first_op(c, c->footprints.items[i].doc, at);
-        ok = (i == 0 || put_literal(b, ",")) && put_doc_json(e, b, c, &c->footprints.items[i], at);
+    for (uint32_t i = 0; i < c->writes.count && ok; i++) {
+        at = first_op(c, c->writes.items[i].doc, at);
+        ok = (i == 0 || put_literal(b, ",")) && put_doc_json(e, b, c, &c->writes.items[i], at);
         at = op_end(c, at);
     }
     return ok && put_literal(b, "]");

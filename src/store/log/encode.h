@@ -36,8 +36,8 @@ enum {
     WRITE_CREATE = 1,
     WRITE_DELETE = 2,
     WRITE_GUARDED = 4,
-    WRITE_ACCOUNTED = 8, /* the exact paths are an account, if only of nothing */
-    WRITE_ANEW = 16      /* nothing is left of what was there */
+    WRITE_EXACT = 8, /* the exact paths are an account, if only of nothing */
+    WRITE_ANEW = 16  /* nothing is left of what was there */
 };
 
 /* Where the encoder keeps what it has numbered; one for each runtime, reused. */
@@ -70,8 +70,7 @@ hd_status encode_commit(encoder *e, const commit *c, json_buffer *out);
 uint8_t op_touch_flags(op_kind kind, hd_path path);
 uint8_t op_plain_flags(op_kind kind, hd_path path, hd_value value);
 
-/* The words of operations in the log: "set", "remove", ... */
-const char *op_word(op_kind kind);
+/* The operation that a word of the log stands for: "set", "remove", ... */
 bool op_of_word(const char *word, op_kind *out);
 
 #endif

@@ -362,10 +362,9 @@ static hd_status write_docs(folding *g) {
 static hd_status write_spaces(folding *g) {
     log_store *s = g->w->store;
     hd_status status = HD_OK;
-    for (uint32_t i = 0; i < g->nodes.spaces.count && !status; i++) {
-        const space_seq *at = &g->nodes.spaces.items[i];
-        row_text name = text_of_bytes(key_bytes(at->space), at->space->length);
-        status = s->ops->put_space(s, name, at->seq);
+    for (uint32_t i = 0; i < g->nodes.spaces.items.count && !status; i++) {
+        const log_space *at = &g->nodes.spaces.items.items[i];
+        status = s->ops->put_space(s, text_of_key(at->name), at->seq);
     }
     return status;
 }

@@ -149,19 +149,19 @@ static bool append_number(json_buffer *b, uint64_t n) {
     return json_buffer_add(b, digits + at, sizeof digits - at);
 }
 
-/* Where what happened since its runtime heard of us is no longer known, no account of what is on top of
- * it can be believed. */
-static void doubt_accounts(const writer *w, const candidate *work) {
+/* A footprint holds if the document has not changed since its basis. Heads forget documents that have not
+ * changed for long: for a commit that was made before the row `forgotten`, it cannot be told any more. */
+static void doubt_footprints(const writer *w, const candidate *work) {
     if (work->heard >= w->forgotten) return;
     for (uint32_t i = 0; i < work->sub.write_count; i++)
-        if (!work->sub.writes[i].under) work->sub.writes[i].account = ACCOUNT_NONE;
+        if (!work->sub.writes[i].under) work->sub.writes[i].footprint = FOOTPRINT_COARSE;
 }
 
-/* "u":[documents whose accounts do not hold], */
-static bool add_untold(json_buffer *b, const submission *s) {
+/* "u":[documents whose exact footprints do not hold], */
+static bool add_doubted(json_buffer *b, const submission *s) {
     bool ok = true, first = true;
     for (uint32_t i = 0; i < s->write_count && ok; i++) {
-        if (s->writes[i].account == ACCOUNT_HOLDS) continue;
+        if (s->writes[i].footprint == FOOTPRINT_HOLDS) continue;
         ok = json_buffer_add(b, first ? "\"u\":[" : ",", first ? 5 : 1) && append_number(b, i);
         first = false;
     }
@@ -179,7 +179,7 @@ static hd_status add_to_row(writer *w, const candidate *work) {
         ok = (i ? json_buffer_add(b, ",", 1) : json_buffer_add(b, "\"q\":[", 5)) &&
              append_number(b, w->heads.spaces.items[work->spaces[i]].seq);
     if (work->written) ok = ok && json_buffer_add(b, "],", 2);
-    ok = ok && add_untold(b, &work->sub) &&
+    ok = ok && add_doubted(b, &work->sub) &&
          json_buffer_add(b, work->fragment, work->fragment_length) &&
          append_number(&w->sizes, b->length - start);
     w->admitted++;
@@ -222,7 +222,7 @@ static hd_status tell_accepted(writer *w, outcome *o, const candidate *work) {
 }
 
 static hd_status accept(writer *w, outcome *o, const candidate *work) {
-    doubt_accounts(w, work);
+    doubt_footprints(w, work);
     for (uint32_t i = 0; i < work->written; i++) w->heads.spaces.items[work->spaces[i]].seq++;
     for (uint32_t i = 0; i < work->sub.write_count; i++) {
         const head *h = &w->heads.heads.items[work->sub.writes[i].head];

@@ -106,8 +106,8 @@ static hd_status gather_name(listing *l, doc_name name) {
 static hd_status gather_undecided(listing *l, const list *commits) {
     LIST_FOR (node, commits) {
         const commit *c = LIST_ENTRY(node, commit, link);
-        for (uint32_t i = 0; i < c->footprints.count; i++) {
-            hd_status status = gather_name(l, client_name(l->c, c->footprints.items[i].doc));
+        for (uint32_t i = 0; i < c->writes.count; i++) {
+            hd_status status = gather_name(l, client_name(l->c, c->writes.items[i].doc));
             if (status) return status;
         }
     }
@@ -170,7 +170,7 @@ static hd_status merge(void *ctx, const head_item *item, bool *stop) {
 
 static hd_status list_rows(listing *l) {
     log_store *s = l->c->store;
-    row_text space = text_of_bytes(key_bytes(l->space), l->space->length);
+    row_text space = text_of_key(l->space);
     hd_status status = s->ops->list_heads(s, space, l->kind, l->prefix, merge, l);
     while (!status && l->next < l->changed.count) show_changed(l, l->next++);
     return status;

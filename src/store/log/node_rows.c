@@ -12,35 +12,13 @@ hd_value log_commit_extra(hd_value made) {
 
 /* ---- Folding ------------------------------------------------------------------------------ */
 
-static bool space_at(void *ctx, uint32_t i, struct key **name, uint64_t *seq) {
-    const node_fold *f = ctx;
-    if (i >= f->spaces.count) return false;
-    *name = f->spaces.items[i].space;
-    *seq = f->spaces.items[i].seq;
-    return true;
-}
-
-static hd_status move_space(node_fold *f, const char *text, size_t length, uint64_t seq) {
-    struct key *k;
-    hd_status status = key_make(f->heap, text, length, &k);
-    if (status) return status == HD_NOMEM ? HD_NOMEM : HD_CORRUPT;
-    uint32_t i = 0;
-    while (i < f->spaces.count && f->spaces.items[i].space != k) i++;
-    if (i < f->spaces.count) {
-        f->spaces.items[i].seq = seq;
-        key_unref(k);
-        return HD_OK;
-    }
-    if (vec_push(f->rows.env, &f->spaces, ((space_seq){ k, seq }))) return HD_OK;
-    key_unref(k);
-    return HD_NOMEM;
-}
-
-static hd_status take_space(void *ctx, const space_row *space, bool *stop) {
+static hd_status take_space(void *ctx, const space_row *row, bool *stop) {
+    node_fold *f = ctx;
+    log_space *space;
     (void)stop;
-    uint64_t seq;
-    if (!log_number_of(space->seq, &seq)) return HD_CORRUPT;
-    return move_space(ctx, space->name.bytes, space->name.length, seq);
+    hd_status status = log_spaces_named(&f->spaces, f->rows.env, f->heap, row->name.bytes,
+                                        row->name.length, &space);
+    return status || log_number_of(row->seq, &space->seq) ? status : HD_CORRUPT;
 }
 
 hd_status node_fold_init(node_fold *f, log_store *store, hd_heap *heap) {
@@ -52,25 +30,17 @@ hd_status node_fold_init(node_fold *f, log_store *store, hd_heap *heap) {
 
 void node_fold_fini(node_fold *f) {
     if (!f->heap) return;
-    for (uint32_t i = 0; i < f->spaces.count; i++) key_unref(f->spaces.items[i].space);
-    vec_fini(f->rows.env, &f->spaces);
+    log_spaces_fini(&f->spaces, f->rows.env);
     basis_fini(&f->rows);
     f->heap = NULL;
 }
 
-hd_status node_fold_commit(node_fold *f, const log_row *row, size_t number) {
-    hd_value made = log_row_commit(row, number);
-    for (size_t i = 0, spaces = log_commit_spaces(made); i < spaces; i++) {
-        const char *name;
-        size_t length;
-        uint64_t seq;
-        if (!log_commit_space(made, i, &name, &length, &seq)) return HD_CORRUPT;
-        hd_status status = move_space(f, name, length, seq);
-        if (status) return status;
-    }
-    basis_point now = { f, space_at };
-    hd_value extra = log_commit_extra(made);
-    return value_exists(extra) ? basis_apply(&f->rows, extra, &now, row->row) : HD_OK;
+hd_status node_fold_commit(node_fold *f, const log_row *row, size_t i) {
+    hd_value made = log_row_commit(row, i), extra = log_commit_extra(made);
+    hd_status status = log_spaces_take(&f->spaces, f->rows.env, f->heap, made);
+    if (status || value_is_absent(extra)) return status;
+    basis_point now = log_spaces_point(&f->spaces);
+    return basis_apply(&f->rows, extra, &now, row->row);
 }
 
 /* ---- Writing ------------------------------------------------------------------------------ */

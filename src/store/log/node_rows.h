@@ -6,7 +6,7 @@
 #define STORE_LOG_NODE_ROWS_H
 
 #include "store/basis.h"
-#include "store/log/rows.h"
+#include "store/log/spaces.h"
 
 /* The extra of a commit of the log; absent: there is none, or it has a form that was written before format 4
  * and is no longer read. */
@@ -17,8 +17,7 @@ typedef struct node_fold {
     log_store *store;
     hd_heap *heap;
     basis rows;
-    VEC(space_seq)
-    spaces; /* the seqs that the rows read so far leave the spaces at; names referenced */
+    log_spaces spaces; /* the seqs that the rows read so far leave the spaces at */
 } node_fold;
 
 /* Within the checkpoint's transaction, before the spaces' rows are written. */

@@ -2,6 +2,7 @@
 #include "store/log/prune.h"
 
 #include "store/log/readers.h"
+#include "store/log/spaces.h"
 
 /* What a slice deletes. */
 typedef struct slice {
@@ -10,44 +11,16 @@ typedef struct slice {
     uint64_t first, last; /* rows; last is 0: none */
     uint64_t bytes;       /* of their text */
     uint32_t rows;
-    VEC(space_seq) floors; /* the highest seq that each space has in them; keys are referenced */
+    log_spaces floors; /* the highest seq that each space has in them */
 } slice;
-
-static void slice_fini(writer *w, slice *s) {
-    for (uint32_t i = 0; i < s->floors.count; i++) key_unref(s->floors.items[i].space);
-    vec_fini(&w->env, &s->floors);
-}
 
 /* ---- Reading what is to go -------------------------------------------------------------------- */
 
-static hd_status raise_floor(writer *w, slice *s, const char *name, size_t length, uint64_t seq) {
-    struct key *space;
-    hd_status status = key_make(w->heap, name, length, &space);
-    if (status) return status == HD_NOMEM ? HD_NOMEM : HD_CORRUPT;
-    for (uint32_t i = 0; i < s->floors.count; i++) {
-        if (s->floors.items[i].space != space) continue;
-        s->floors.items[i].seq = seq;
-        key_unref(space);
-        return HD_OK;
-    }
-    if (vec_push(&w->env, &s->floors, ((space_seq){ space, seq }))) return HD_OK;
-    key_unref(space);
-    return HD_NOMEM;
-}
-
-static hd_status raise_floors(writer *w, slice *s, const log_row *row) {
+static hd_status raise_floors(slice *s, const log_row *row) {
+    writer *w = s->w;
     hd_status status = HD_OK;
-    for (size_t i = 0; i < log_row_commits(row) && !status; i++) {
-        hd_value made = log_row_commit(row, i);
-        for (size_t k = 0; k < log_commit_spaces(made) && !status; k++) {
-            const char *name;
-            size_t length;
-            uint64_t seq;
-            status = log_commit_space(made, k, &name, &length, &seq)
-                         ? raise_floor(w, s, name, length, seq)
-                         : HD_CORRUPT;
-        }
-    }
+    for (size_t i = 0; i < log_row_commits(row) && !status; i++)
+        status = log_spaces_take(&s->floors, &w->env, w->heap, log_row_commit(row, i));
     return status;
 }
 
@@ -55,7 +28,7 @@ static hd_status take_row(slice *s, const log_text *text) {
     writer *w = s->w;
     log_row row;
     hd_status status = log_row_read(w->store, w->heap, text, &row);
-    if (!status) status = raise_floors(w, s, &row);
+    if (!status) status = raise_floors(s, &row);
     if (!status) {
         if (!s->first) s->first = row.row;
         s->last = row.row;
@@ -95,10 +68,9 @@ static hd_status read_slice(writer *w, slice *s) {
  * without them (resume.c). */
 static hd_status put_floors(writer *w, const slice *s) {
     hd_status status = HD_OK;
-    for (uint32_t i = 0; i < s->floors.count && !status; i++) {
-        const space_seq *at = &s->floors.items[i];
-        row_text name = text_of_bytes(key_bytes(at->space), at->space->length);
-        status = w->store->ops->raise_floor(w->store, name, at->seq);
+    for (uint32_t i = 0; i < s->floors.items.count && !status; i++) {
+        const log_space *at = &s->floors.items.items[i];
+        status = w->store->ops->raise_floor(w->store, text_of_key(at->name), at->seq);
     }
     return status;
 }
@@ -133,7 +105,7 @@ hd_status prune_slice(writer *w) {
         status = writer_end(w, status);
     }
     if (status || !is_full(&s)) w->prune_to = 0;
-    slice_fini(w, &s);
+    log_spaces_fini(&s.floors, &w->env);
     return status;
 }
 

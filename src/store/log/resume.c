@@ -192,7 +192,7 @@ static hd_status tell_item(void *ctx, const head_item *item, bool *stop) {
 
 static hd_status tell_heads(telling *t, bool meta) {
     log_store *s = t->c->store;
-    row_text space = text_of_bytes(key_bytes(t->space), t->space->length);
+    row_text space = text_of_key(t->space);
     return t->stopped ? HD_OK : s->ops->heads_since(s, space, t->after, meta, tell_item, t);
 }
 
@@ -259,7 +259,7 @@ static hd_status tell_places(telling *t) {
 hd_status client_changes(client *c, struct key *space, uint64_t seq, basis_change_fn fn,
                          void *ctx) {
     telling t = { c, space, seq, fn, ctx, false };
-    client_space *known;
+    log_space *known;
     uint64_t floor = 0;
     hd_status status = client_space_at(c, space, &known);
     if (status || known->seq <= seq) return status;

@@ -10,8 +10,8 @@
 
 /* A commit's parts nest this much around the values in it. */
 enum { LOG_NESTING = 8 };
-/* Rows of this format say which accounts hold. */
-enum { LOG_ACCOUNTS = 3 };
+/* Rows of this format say which footprints hold. */
+enum { LOG_FOOTPRINTS = 3 };
 
 enum { HASH_SEED = 0x68656464 };
 
@@ -219,20 +219,15 @@ bool log_commit_doc(hd_value made, size_t i, log_doc *out) {
 
 uint64_t log_row_format(const log_row *row) { return number_at(row->body, "v"); }
 
-bool log_commit_told(const log_row *row, hd_value made) {
-    return number_at(row->body, "v") >= LOG_ACCOUNTS &&
-           value_is_absent(object_get_bytes(made, "u", 1));
-}
-
-bool log_doc_told(const log_row *row, hd_value made, size_t i) {
-    hd_value untold = object_get_bytes(made, "u", 1);
-    if (number_at(row->body, "v") < LOG_ACCOUNTS) return false;
-    for (size_t k = 0; k < hd_value_count(untold); k++)
-        if (hd_value_as_int(array_get(untold, k), -1) == (int64_t)i) return false;
+bool log_doc_footprint_holds(const log_row *row, hd_value made, size_t i) {
+    hd_value doubted = object_get_bytes(made, "u", 1);
+    if (number_at(row->body, "v") < LOG_FOOTPRINTS) return false;
+    for (size_t k = 0; k < hd_value_count(doubted); k++)
+        if (hd_value_as_int(array_get(doubted, k), -1) == (int64_t)i) return false;
     return true;
 }
 
-hd_value log_doc_account(hd_value entry) { return object_get_bytes(entry, "f", 1); }
+hd_value log_doc_footprint(hd_value entry) { return object_get_bytes(entry, "f", 1); }
 
 /* What stands in front of a path; *path is behind it. */
 static uint8_t take_marks(const char *text, const char **path) {
@@ -249,9 +244,9 @@ static bool is_index(const hd_heap *heap, hd_path path) {
     return path != HD_PATH_ROOT && path_key(heap, path)->index != KEY_NO_INDEX;
 }
 
-hd_status log_account_at(hd_heap *heap, hd_value account, size_t i, touched *out) {
+hd_status log_touch_at(hd_heap *heap, hd_value footprint, size_t i, touch *out) {
     size_t length;
-    const char *text = hd_value_text(array_get(account, i), &length);
+    const char *text = hd_value_text(array_get(footprint, i), &length);
     if (!text) return HD_CORRUPT;
     const char *path;
     out->flags = take_marks(text, &path);

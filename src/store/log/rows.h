@@ -56,13 +56,12 @@ typedef struct log_doc {
 size_t log_commit_docs(hd_value made);
 /* False: the entry is malformed. */
 bool log_commit_doc(hd_value made, size_t i, log_doc *out);
-/* Whether all accounts of a commit hold; and that of one document: "f", or what its operations say. */
-bool log_commit_told(const log_row *row, hd_value made);
-bool log_doc_told(const log_row *row, hd_value made, size_t i);
-/* Its account, a list of places; absent: it is what the operations say. */
-hd_value log_doc_account(hd_value entry);
-/* One of them. HD_CORRUPT, HD_NOMEM. Let the path go with path_unref. */
-hd_status log_account_at(hd_heap *heap, hd_value account, size_t i, touched *out);
+/* Whether the exact footprint of document `i` of a commit holds: "f", or the paths of its operations. */
+bool log_doc_footprint_holds(const log_row *row, hd_value made, size_t i);
+/* The exact footprint, a list of touches; absent: it is what the operations say. */
+hd_value log_doc_footprint(hd_value entry);
+/* One of them. HD_CORRUPT, HD_NOMEM. Release the path with path_unref. */
+hd_status log_touch_at(hd_heap *heap, hd_value footprint, size_t i, touch *out);
 
 typedef struct log_op {
     op_kind kind;

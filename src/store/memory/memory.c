@@ -96,7 +96,7 @@ static hd_status add_op_paths(hd_memory *m, const commit *c, place_id doc, uint3
     for (; *next < c->ops.count && c->ops.items[*next].doc == doc; ++*next) {
         const op *o = &c->ops.items[*next];
         bool whole = op_starts_anew(o->kind, o->path);
-        touched t = { o->path, (uint8_t)(TOUCH_KEYS | (whole ? TOUCH_WHOLE : 0)) };
+        touch t = { o->path, (uint8_t)(TOUCH_KEYS | (whole ? TOUCH_WHOLE : 0)) };
         *deletes = o->kind == OP_DELETE || (*deletes && o->kind == OP_INCREMENT);
         if (!vec_push(&m->env, &m->op_paths, t)) return HD_NOMEM;
     }
@@ -105,20 +105,20 @@ static hd_status add_op_paths(hd_memory *m, const commit *c, place_id doc, uint3
 
 static hd_status add_writes(memory_authority *ma, const commit *c) {
     hd_memory *m = ma->m;
-    for (uint32_t i = 0, next = 0; i < c->footprints.count; i++) {
-        const footprint *f = &c->footprints.items[i];
+    for (uint32_t i = 0, next = 0; i < c->writes.count; i++) {
+        const doc_write *f = &c->writes.items[i];
         sub_write w = { .basis = f->basis,
                         .under = f->under,
                         .create = f->created,
-                        .account = f->accounted ? ACCOUNT_GIVEN : ACCOUNT_NONE };
+                        .footprint = f->exact ? FOOTPRINT_GIVEN : FOOTPRINT_COARSE };
         uint32_t first = m->op_paths.count;
         hd_status status = head_of(ma, f->doc, &w.head);
         if (!status) status = add_op_paths(m, c, f->doc, &next, &w.delete_);
         if (status) return status;
         w.anew = m->op_paths.items[first].flags & TOUCH_WHOLE;
         w.op_count = m->op_paths.count - first;
-        w.exact_count = f->path_count;
-        w.exact = f->path_count ? &c->paths.items[f->first_path] : NULL;
+        w.exact_count = f->touch_count;
+        w.exact = f->touch_count ? &c->touches.items[f->first_touch] : NULL;
         if (!vec_push(&m->env, &m->writes, w)) return HD_NOMEM;
     }
     assert(m->op_paths.count == c->ops.count);
@@ -197,10 +197,9 @@ static hd_status assign_seqs(hd_memory *m, commit *c) {
  * change. Operations that do not fit what is there now are skipped, as on every side. */
 static hd_status fold_values(hd_memory *m, const commit *c, hd_value *after) {
     uint32_t next = 0;
-    for (uint32_t i = 0; i < c->footprints.count; i++) {
+    for (uint32_t i = 0; i < c->writes.count; i++) {
         hd_value v = value_ref(m->h.heads.items[m->writes.items[i].head].value);
-        for (; next < c->ops.count && c->ops.items[next].doc == c->footprints.items[i].doc;
-             next++) {
+        for (; next < c->ops.count && c->ops.items[next].doc == c->writes.items[i].doc; next++) {
             const op *o = &c->ops.items[next];
             hd_value changed = op_apply(m->heap, v, o->kind, o->path, o->value, o->keep);
             if (value_is_failed(changed) && hd_value_status(changed) != HD_NOMEM) continue;
@@ -222,7 +221,7 @@ static void log_ops(hd_memory *m, const commit *c, uint32_t write, uint32_t *nex
     const head *d = &m->h.heads.items[w->head];
     for (uint32_t i = 0; i < w->op_count; i++) {
         const op *o = &c->ops.items[(*next)++];
-        assert(o->doc == c->footprints.items[write].doc);
+        assert(o->doc == c->writes.items[write].doc);
         m->ops.items[m->ops.count++] = (logged_op){ w->head,
                                                     m->seqs.items[write],
                                                     o->kind,
@@ -259,7 +258,7 @@ static hd_status accept_folded(hd_memory *m, commit *c, const submission *s, hd_
     hd_status status = fold_values(m, c, after);
     if (status) return status;
     status = admit_apply(&m->h, s, m->seqs.items);
-    for (uint32_t i = 0, next = 0; i < c->footprints.count; i++) {
+    for (uint32_t i = 0, next = 0; i < c->writes.count; i++) {
         if (status) {
             value_unref(after[i]);
             continue;
@@ -272,7 +271,7 @@ static hd_status accept_folded(hd_memory *m, commit *c, const submission *s, hd_
 
 static hd_status accept(hd_memory *m, commit *c, const submission *s) {
     hd_value few[8], *after = few;
-    uint32_t n = c->footprints.count;
+    uint32_t n = c->writes.count;
     if (n > 8) {
         after = env_new_array(&m->env, n, sizeof *after);
         if (!after) return HD_NOMEM;
@@ -405,7 +404,8 @@ static void memory_flush(authority *a) { decide_inbox(self(a)); }
 /* ---- delivering */
 
 /* The replica's place for a document, if it has one. */
-place_id memory_find_place(const memory_authority *ma, const head *d) {
+/* The replica's place for a document; 0: it has none. */
+static place_id find_place(const memory_authority *ma, const head *d) {
     const places *ps = &ma->base.replica->places;
     for (uint32_t i = 1; i < ps->homes.count; i++) {
         const doc_home *h = &ps->homes.items[i];
@@ -425,7 +425,7 @@ static bool is_followed(const memory_authority *ma, const head *d) {
 /* The replica's place for a document, if it knows or follows it. 0: it does not care. */
 static hd_status place_of_head(memory_authority *ma, const head *d, place_id *out) {
     places *ps = &ma->base.replica->places;
-    place_id doc = memory_find_place(ma, d);
+    place_id doc = find_place(ma, d);
     bool followed = is_followed(ma, d);
     bool concerns = doc && ((place_at(ps, doc)->doc.flags & DOC_KNOWN) || followed ||
                             replica_awaits(ma->base.replica, doc));
@@ -628,7 +628,7 @@ static void memory_forget(authority *a, place_id doc) {
 static hd_value seen(const memory_authority *ma, uint32_t index) {
     const head *d = &ma->m->h.heads.items[index];
     const places *ps = &ma->base.replica->places;
-    place_id doc = memory_find_place(ma, d);
+    place_id doc = find_place(ma, d);
     unsigned flags = doc ? (unsigned)place_at(ps, doc)->doc.flags : 0;
     if ((flags & DOC_KNOWN) && !(flags & DOC_VOLATILE)) return place_at(ps, doc)->value;
     hd_value value = d->value;

@@ -60,7 +60,7 @@ struct hd_memory {
     VEC(sub_claim) claims;
     VEC(sub_write) writes;
     VEC(sub_precondition) preconditions;
-    VEC(touched) op_paths;
+    VEC(touch) op_paths;
     VEC(uint64_t) seqs, seqs_before; /* of each write's document */
     verdict verdict;
 };
@@ -88,8 +88,6 @@ static inline const memory_authority *self_const(const authority *a) {
     return (const memory_authority *)(const void *)a;
 }
 
-/* The replica's place for a document, if it has one. */
-place_id memory_find_place(const memory_authority *ma, const head *d);
 /* The head of a document, if it has one. */
 bool memory_find_head(const memory_authority *ma, place_id doc, uint32_t *out);
 
