@@ -221,7 +221,9 @@ static int import_lines(importing *m) {
     int why = ferror(m->from) ? errno : 0;
     free(text);
     if (!failed && why)
-        failed = cli_fail(m->c, CLI_IO, NULL, "cannot read the lines: %s", strerror(why));
+        failed = interrupted()
+                     ? interrupted_status()
+                     : cli_fail(m->c, CLI_IO, NULL, "cannot read the lines: %s", strerror(why));
     if (!failed) failed = finish_batch(m);
     return failed ? failed : interrupted() ? interrupted_status() : CLI_OK;
 }

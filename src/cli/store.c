@@ -190,6 +190,7 @@ int store_parse(store *s, const char *what, uint32_t above, const char *text, si
 }
 
 static int no_stdin(store *s) {
+    if (interrupted()) return interrupted_status();
     return cli_fail(s->c, CLI_IO, NULL, "cannot read the value from stdin");
 }
 

@@ -23,3 +23,19 @@ check "kill -9 ends it" holds interrupt KILL kill.db 137
 check "and leaves a first part" holds is_prefix kill.db
 check "in order" gives 0 "kill.db: in order" db check kill.db
 check "and to be written on" gives 0 "" set kill.db m/d000000 0
+
+# What waits for its input ends, too, and says by its status why.
+mkfifo silent
+ends() { # ends ARGUMENTS...
+    "$heddle" "$@" <silent >out.wait 2>&1 &
+    waiting=$!
+    exec 8>silent
+    until_true test -e "/proc/$waiting/fd/3"
+    kill -TERM $waiting
+    wait $waiting
+    got=$?
+    exec 8>&-
+    [ "$got" = 143 ] || { echo "status $got"; cat out.wait; false; }
+}
+check "SIGTERM ends a set that waits for its value" holds ends set wait.db m/a -
+check "and an import that waits for lines" holds ends db import wait.db
