@@ -14,7 +14,7 @@
  * OPTIMISTIC. A commit is visible to this runtime as soon as hd_tx_commit returns, and its one
  * change notification has been delivered by then. The store decides later whether it stands: the
  * verdict arrives in hd_runtime_pump, never earlier. A commit is refused when something it read
- * has been changed by somebody else meanwhile (class HD_CLASS_STALE: read again and retry); its
+ * has been changed by another writer meanwhile (class HD_CLASS_STALE: read again and retry); its
  * effects are then taken back and that too is announced. Blind writes are never stale.
  *
  * ONE SNAPSHOT. Between two calls of pump nothing changes but by your own commits.
@@ -115,7 +115,7 @@ HD_API int hd_runtime_fd(hd_runtime *rt);
  * commits may still be outstanding. HD_UNSETTLED: it is idle, but a part of the graph does not settle. */
 HD_API hd_status hd_runtime_settle(hd_runtime *rt);
 /* Pumps and waits until every commit has its verdict and derived state is stored. HD_STALE and the like: a
- * commit of this program was refused whose verdict nobody had asked for; said once. */
+ * commit of this program was refused whose verdict it had not asked for; said once. */
 HD_API hd_status hd_runtime_sync(hd_runtime *rt);
 /* Pumps and waits until hd_runtime_stop, or a signal (hd_options.signals). For programs without a loop of
  * their own. */
@@ -299,10 +299,10 @@ HD_API void hd_runtime_unlisten(hd_runtime *rt, hd_listener_fn fn, void *ctx);
 HD_API hd_status hd_runtime_follow(hd_runtime *rt, const char *space);
 
 /* Lets go of a space, for a program that has to do with many in turn. Syncs; then what this runtime holds
- * of its documents is given back, nobody stands in its index of readers any more, and it is followed no
- * longer. Nothing changes for anybody: the store has it all (one in memory too), handles stay good,
+ * of its documents is given back, its index of readers is empty, and the space is followed no
+ * longer. No value changes: the store has it all (one in memory too), handles stay good,
  * and the next read loads again, without which changes by others are not heard of. Cells that a notice
- * brought are good no longer. Computations that nobody demands and that have read there run when they are
+ * brought are good no longer. Dormant computations that have read there run when they are
  * demanded again. What lives in this runtime only stays: volatile documents, and derived values that
  * cannot be stored now. Costs a look at every place that this runtime knows.
  * Refused, and nothing is let go of: HD_BUSY while a live node reads there or a handler takes events

@@ -18,7 +18,7 @@
 #include "base/table.h"
 #include "base/vec.h"
 #include "store/commit.h"
-#include "store/sabotage.h"
+#include "base/sabotage.h"
 #include "value/key.h"
 #include "value/path.h"
 #include <heddle/store.h>

@@ -22,7 +22,7 @@
 #include "base/slab.h"
 #include "store/authority.h"
 #include "store/commit.h"
-#include "store/sabotage.h"
+#include "base/sabotage.h"
 
 /* A commit's part in one document. */
 typedef struct layer {

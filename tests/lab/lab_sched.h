@@ -52,7 +52,7 @@ bool lab_is_shared(const lab *l);
 lab *lab_start_with(lab_options options);
 /* The same on a store in memory from which documents arrive late, by polling. */
 lab *lab_start_late(void);
-/* From now on the schedulers of new worlds leave out these (LEAVE_OUT_* of scheduler/sabotage.h).
+/* From now on the schedulers of new worlds leave out these (LEAVE_OUT_* of base/sabotage.h).
  * False: this build cannot. */
 bool lab_leave_out(unsigned what);
 /* The runtime that the following calls speak of; opened at first mention. */

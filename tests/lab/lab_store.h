@@ -47,7 +47,7 @@ lab *lab_open_with(lab_options options);
 /* Closes what is still open. Leaks end the test. */
 void lab_close(lab *l);
 
-/* From now on every world leaves out these (SABOTAGE_* of store/sabotage.h). False: this build
+/* From now on every world leaves out these (SABOTAGE_* of base/sabotage.h). False: this build
  * cannot. */
 bool lab_sabotage(unsigned what);
 

@@ -42,7 +42,7 @@ static inline bool spec_succeeds(struct CMUnitTest test) {
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* The test holds, and no longer without the part named (LEAVE_OUT_* of scheduler/sabotage.h). */
+/* The test holds, and no longer without the part named (LEAVE_OUT_* of base/sabotage.h). */
 static inline void spec_must_notice(unsigned what, struct CMUnitTest test) {
     if (!lab_leave_out(0)) skip();
     assert_true(spec_succeeds(test));

@@ -1,6 +1,6 @@
 /* test_causes.c -- area R: a run happens because something changed; what that was goes with it. */
 #include "scheduler/causes.h"
-#include "scheduler/sabotage.h"
+#include "base/sabotage.h"
 #include "scheduler/settle/settle.h"
 #include "spec.h"
 

@@ -1,6 +1,6 @@
 /* test_demand.c -- area B: demand and liveness. A node runs if it is invalid and somebody looks. */
 #include "scheduler/state.h" /* first: it names things l, too */
-#include "scheduler/sabotage.h"
+#include "base/sabotage.h"
 #include "spec.h"
 
 static double twice(const double *in) { return 2 * in[0]; }

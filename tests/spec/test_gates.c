@@ -1,6 +1,6 @@
 /* test_gates.c -- area I: time gates; the echo breaker (C351) and the time slice (C352). */
 #include "scheduler/gates/gates.h"
-#include "scheduler/sabotage.h"
+#include "base/sabotage.h"
 #include "scheduler/scheduler.h"
 #include "store/runtime.h"
 

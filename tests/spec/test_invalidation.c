@@ -1,6 +1,6 @@
 /* test_invalidation.c -- area E, the channel: every change, whoever made it, invalidates those who read
  * what changed, at once, and nobody else. What counts as a change: test_matching.c. */
-#include "scheduler/sabotage.h"
+#include "base/sabotage.h"
 #include "spec.h"
 
 static double twice(const double *in) { return 2 * in[0]; }

@@ -1,6 +1,6 @@
 /* test_provisional.c -- area C: a run that creates a computation is itself evidence that somebody
  * wants it. That demand lasts until the creating pass and the first run are both over. */
-#include "scheduler/sabotage.h"
+#include "base/sabotage.h"
 #include "spec.h"
 
 static double twice(const double *in) { return 2 * in[0]; }

@@ -3,7 +3,7 @@
  * A program here is a function that registers its nodes; restart() closes the runtime and runs the
  * program again on the same store. */
 #include "lab_line.h"
-#include "scheduler/sabotage.h"
+#include "base/sabotage.h"
 #include "store/basis.h"
 
 #include "spec.h"

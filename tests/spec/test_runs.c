@@ -1,5 +1,5 @@
 /* test_runs.c -- area J: runs, retries, rejections; I8, provenance. */
-#include "scheduler/sabotage.h"
+#include "base/sabotage.h"
 #include "scheduler/scheduler.h"
 #include "store/replica.h"
 #include "store/runtime.h"

@@ -3,7 +3,7 @@
  * Runs on memory, or on a file with HD_STORE=sqlite. */
 #define _DEFAULT_SOURCE
 #include "lab_store.h"
-#include "store/sabotage.h"
+#include "base/sabotage.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

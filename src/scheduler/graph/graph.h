@@ -31,7 +31,7 @@
 #include "base/hint.h"
 #include "base/slab.h"
 #include "scheduler/node.h"
-#include "scheduler/sabotage.h"
+#include "base/sabotage.h"
 
 /* Bits of node.flags that the files of the graph write, as well as NODE_LINKED, NODE_MATERIALISER and
  * NODE_DORMANT. */
