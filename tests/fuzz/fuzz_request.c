@@ -2,7 +2,7 @@
  * JSON with either an answer or an error; and asking changes nothing but the trace. */
 #include "inspect/inspector.h"
 
-#include <heddle/scheduler.h>
+#include <heddle/introspect.h>
 #include <stdlib.h>
 #include <string.h>
 
