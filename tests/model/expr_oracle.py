@@ -19,7 +19,7 @@ import resource
 import sys
 
 CASES = int(os.environ.get("HD_EXPR_CASES", "100000"))
-SEED = int(os.environ.get("HD_EXPR_SEED", "1"))
+SEED = int(os.environ.get("HD_EXPR_SEED", os.environ.get("HD_SEED", "1")))
 BATCH = 500
 R = random.Random(SEED)
 LOW, HIGH = -2 ** 63, 2 ** 63 - 1
