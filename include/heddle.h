@@ -9,5 +9,6 @@
 #include <heddle/pattern.h>
 #include <heddle/introspect.h>
 #include <heddle/workflow.h>
+#include <heddle/workflow_build.h>
 #include <heddle/inspect.h>
 #endif

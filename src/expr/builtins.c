@@ -308,6 +308,9 @@ static ev extreme(world *w, const call *c, const char *name, compare_op better) 
     ev fallback = call_named(c, "default"), key = call_named(c, "key");
     if (c->count == 0)
         return raise_f(w, CLASS_TypeError, "%s expected at least 1 argument, got 0", name);
+    if (c->named > 2)
+        return raise_f(w, CLASS_TypeError, "%s() takes at most 2 keyword arguments (%u given)",
+                       name, c->named);
     if (!call_only_names(w, c, name, "key", "default")) return ev_fail();
     if (c->count > 1 && arg_given(fallback))
         return raise_f(w, CLASS_TypeError,

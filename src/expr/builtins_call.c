@@ -6,6 +6,8 @@
 #include "expr/strings.h"
 #include "expr/tuple.h"
 
+#include <errno.h>
+
 /* ---- By name ----------------------------------------------------------------------------- */
 
 const function *methods_of(uint32_t kind) {
@@ -88,10 +90,41 @@ ev call_method(world *w, ev self, ev name, const call *c) {
 
 /* ---- Constructors ------------------------------------------------------------------------ */
 
+/* OSError(errno, text) is the class of the number, as in CPython on Linux. */
+static uint32_t class_of_errno(int64_t number) {
+    static const struct {
+        int number;
+        uint32_t class_;
+    } rows[] = { { EAGAIN, CLASS_BlockingIOError },
+                 { EALREADY, CLASS_BlockingIOError },
+                 { EINPROGRESS, CLASS_BlockingIOError },
+                 { EPIPE, CLASS_BrokenPipeError },
+                 { ESHUTDOWN, CLASS_BrokenPipeError },
+                 { ECHILD, CLASS_ChildProcessError },
+                 { ECONNABORTED, CLASS_ConnectionAbortedError },
+                 { ECONNREFUSED, CLASS_ConnectionRefusedError },
+                 { ECONNRESET, CLASS_ConnectionResetError },
+                 { EEXIST, CLASS_FileExistsError },
+                 { ENOENT, CLASS_FileNotFoundError },
+                 { EISDIR, CLASS_IsADirectoryError },
+                 { ENOTDIR, CLASS_NotADirectoryError },
+                 { EINTR, CLASS_InterruptedError },
+                 { EACCES, CLASS_PermissionError },
+                 { EPERM, CLASS_PermissionError },
+                 { ESRCH, CLASS_ProcessLookupError },
+                 { ETIMEDOUT, CLASS_TimeoutError } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].number == number) return rows[i].class_;
+    return CLASS_OSError;
+}
+
 static ev make_exception(world *w, uint32_t class_, const call *c) {
     if (c->named)
         return raise_f(w, CLASS_TypeError, "%s() takes no keyword arguments",
                        class_of(w->classes, class_)->name);
+    bool numbered =
+        c->count >= 2 && c->count <= 5 && (c->args[0].kind == EV_INT || c->args[0].kind == EV_BOOL);
+    if (class_ == CLASS_OSError && numbered) class_ = class_of_errno(c->args[0].i);
     ev args = tuple_of(w, c->args, c->count);
     return ev_failed(args) ? args : exc_new(w, class_, args);
 }

@@ -220,7 +220,6 @@ static ev bytes_argument(world *w, ev v) {
 
 static ev int_from_bytes(world *w, ev self, const ev *a, const call *c) {
     ev sign_arg = call_named(c, "signed");
-    (void)self;
     if (c->count > 2)
         return raise_f(w, CLASS_TypeError,
                        "from_bytes() takes at most 2 positional arguments (%u given)", c->count);
@@ -238,7 +237,9 @@ static ev int_from_bytes(world *w, ev self, const ev *a, const call *c) {
         if (value > ((arith_i128)1 << 100) || value < -((arith_i128)1 << 100))
             return raise_int_overflow(w);
     }
-    return arith_int(w, value);
+    /* A method of the class: of bool it makes a bool. */
+    bool of_bool = self.kind == EV_BOOL || (self.kind == EV_TYPE && self.i == CLASS_bool);
+    return of_bool ? ev_bool(value != 0) : arith_int(w, value);
 }
 
 const function int_methods[] = {

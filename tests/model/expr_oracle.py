@@ -187,7 +187,7 @@ def guarded(op, a, b):
                 raise Skip
     if op == "**" and isinstance(a, int) and isinstance(b, int) and b > 64 and a not in (0, 1, -1):
         raise OverflowError("integer beyond 64 bits")
-    if op == "**" and isinstance(a, (int, float)) and isinstance(b, float) and a < 0 and b != b // 1 and abs(a) != math.inf and abs(b) != math.inf:
+    if op == "**" and isinstance(a, (int, float)) and isinstance(b, float) and a < 0 and b == b and b != b // 1 and abs(a) != math.inf and abs(b) != math.inf:
         raise Unsupported("complex numbers: a negative number to a fractional power")
     if op == "<<" and isinstance(a, int) and isinstance(b, int) and b > 64 and a:
         raise OverflowError("integer beyond 64 bits")
@@ -219,6 +219,13 @@ def it(v, depth=3):
     if depth and isinstance(v, (list, tuple, dict, Item, Frozen)):
         for x in (v.values() if isinstance(v, dict) else vars(v).values() if isinstance(v, (Item, Frozen)) else v):
             it(x, depth - 1)
+    return v
+
+
+def kept(v):
+    """An iterator in a variable is refused there; here it shows at the end only, if it is still there."""
+    if isinstance(v, (zip, map, filter, enumerate, reversed)) or hasattr(v, "__next__"):
+        raise Skip
     return v
 
 
@@ -394,6 +401,8 @@ def statement(f):
     op = f[0]
     if op == "assign":
         value = "it(%s)" % src(f[1]) if any(t[0] in ("tuple", "list", "slice") for t in f[2:]) else src(f[1])
+        if any(t[0] == "name" for t in f[2:]):
+            value = "kept(%s)" % value
         return " = ".join([target(t) for t in f[2:]] + [value])
     if op == "aug":
         op, t, v = "iop%d" % OPERATORS.index(f[1]), f[2], src(f[3])

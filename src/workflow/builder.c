@@ -1,0 +1,482 @@
+/* builder.c -- the calls of heddle/workflow_build.h: each adds to the tree of flow.h.
+ *
+ * Text is parsed when it is given, so that a problem has the place of the call. After a problem the calls go on as
+ * well as they can: further ones are worth hearing of. */
+#define HD_FLOW_WITHOUT_PLACES
+#include "workflow/flow.h"
+
+#include "base/env.h"
+#include "expr/parse.h"
+#include "value/heap.h"
+#include "value/pool.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Memory and problems ------------------------------------------------------------------- */
+
+static void *flow_new(hd_flow *f, size_t size) {
+    void *block = arena_alloc(&f->memory, size);
+    if (block) memset(block, 0, size);
+    else f->nomem = true;
+    return block;
+}
+
+static const char *flow_copy(hd_flow *f, const char *text) {
+    char *copy = arena_copy(&f->memory, text, strlen(text) + 1);
+    if (!copy) f->nomem = true;
+    return copy ? copy : "";
+}
+
+void flow_refuse(hd_flow *f, const char *at, const char *call, hd_status status, const char *format,
+                 ...) {
+    hd_error e = { .status = status };
+    char what[200];
+    va_list arguments;
+    if (status == HD_NOMEM) {
+        f->nomem = true;
+        return;
+    }
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    snprintf(e.message, sizeof e.message, "%.60s%s%s: %.180s", at, *at ? ": " : "", call, what);
+    if (!vec_push(f->env, &f->problems, e)) f->nomem = true;
+}
+
+static hd_value checked(hd_flow *f, hd_value v) {
+    if (hd_value_status(v) == HD_NOMEM) f->nomem = true;
+    return v;
+}
+
+static hd_value with(hd_flow *f, hd_value object, const char *key, hd_value v) {
+    return hd_value_exists(v) ? checked(f, hd_object_set(f->pool, object, key, v)) : object;
+}
+
+/* ---- Text ---------------------------------------------------------------------------------- */
+
+typedef hd_status parse_fn(hd_pool *pool, const char *text, hd_value *out, hd_error *error);
+
+/* Columns are those of the text as it was given. */
+static hd_value parse(hd_flow *f, const char *call, parse_fn *fn, const char *text,
+                      uint32_t before) {
+    hd_error error = { 0 };
+    hd_value form = { 0 };
+    hd_status status = fn(f->pool, text, &form, &error);
+    if (!status) return form;
+    uint32_t column =
+        error.line == 1 && error.column > before ? error.column - before : error.column;
+    flow_refuse(f, f->at, call, status, "line %u, column %u: %s", error.line, column,
+                error.message);
+    return hd_null();
+}
+
+static hd_value expression(hd_flow *f, const char *call, const char *text) {
+    if (!text) return (hd_value){ 0 };
+    return parse(f, call, parse_expression, text, 0);
+}
+static hd_value target(hd_flow *f, const char *call, const char *text) {
+    if (!text) return (hd_value){ 0 };
+    return parse(f, call, parse_target, text, 0);
+}
+
+/* The names of [[name, value], ...] as an object. */
+static hd_value by_name(hd_flow *f, const char *call, hd_value names) {
+    hd_value all = hd_object();
+    for (hd_iter it = hd_iter_of(names); hd_iter_next(&it);) {
+        const char *name = hd_value_as_text(hd_value_index(it.value, 0), "");
+        if (!strcmp(name, "**"))
+            flow_refuse(f, f->at, call, HD_SYNTAX, "'**' cannot be given to an action");
+        else if (hd_value_exists(hd_value_at(all, name)))
+            flow_refuse(f, f->at, call, HD_SYNTAX, "the argument \"%s\" is given twice", name);
+        all = with(f, all, name, hd_value_index(it.value, 1));
+    }
+    return all;
+}
+
+/* What stands between the parentheses of a call. */
+static hd_value arguments_of(hd_flow *f, const char *call, const char *text) {
+    char room[512], *whole = room;
+    if (!text || !*text) return (hd_value){ 0 };
+    size_t size = strlen(text) + 4;
+    if (size > sizeof room) whole = flow_new(f, size);
+    if (!whole) return (hd_value){ 0 };
+    snprintf(whole, size, "_(%s)", text);
+    hd_value form = parse(f, call, parse_expression, whole, 2);
+    hd_value args = hd_value_index(form, 2), names = hd_value_index(form, 3);
+    if (hd_value_kind(form) != HD_KIND_ARRAY ||
+        strcmp(hd_value_as_text(hd_value_index(form, 0), ""), "new"))
+        return (hd_value){ 0 };
+    for (hd_iter it = hd_iter_of(args); hd_iter_next(&it);)
+        if (hd_value_count(it.value) == 2 &&
+            !strcmp(hd_value_as_text(hd_value_index(it.value, 0), ""), "*"))
+            flow_refuse(f, f->at, call, HD_SYNTAX, "'*' cannot be given to an action");
+    if (!hd_value_count(names)) return args;
+    if (hd_value_count(args))
+        flow_refuse(f, f->at, call, HD_SYNTAX, "arguments are all by name or all by place");
+    return by_name(f, call, names);
+}
+
+/* "a, b" as an array of names. */
+static hd_value names_of(hd_flow *f, const char *call, const char *text) {
+    hd_value all = hd_array();
+    while (text && *text) {
+        text += strspn(text, " \t,");
+        size_t n = strcspn(text, " \t,");
+        if (!n) break;
+        all = checked(f, hd_array_append(f->pool, all, hd_string_n(f->pool, text, n)));
+        text += n;
+        if (text[strspn(text, " \t")] && text[strspn(text, " \t")] != ',') {
+            flow_refuse(f, f->at, call, HD_SYNTAX, "names stand with commas between them");
+            break;
+        }
+    }
+    return all;
+}
+
+/* ---- Life ---------------------------------------------------------------------------------- */
+
+static void begin_function(hd_flow *f, const char *name, hd_value params) {
+    flow_function *fn = flow_new(f, sizeof *fn);
+    if (!fn) return;
+    *fn = (flow_function){ .name = flow_copy(f, name), .params = params };
+    vec_clear(&f->open);
+    flow_open body = { NULL, &fn->body };
+    if (!vec_push(f->env, &f->functions, fn) || !vec_push(f->env, &f->open, body)) f->nomem = true;
+}
+
+hd_status hd_flow_open(hd_pool *pool, const char *name, hd_flow **out) {
+    const hd_env *env = &pool->heap->env;
+    hd_flow *f = env_new0(env, sizeof *f);
+    *out = NULL;
+    if (!f) return HD_NOMEM;
+    f->pool = pool;
+    f->env = env;
+    f->at = "";
+    arena_init(&f->memory, env);
+    f->name = flow_copy(f, name);
+    f->inputs = hd_array();
+    begin_function(f, "run", hd_array());
+    if (f->nomem) return hd_flow_close(f), HD_NOMEM;
+    *out = f;
+    return HD_OK;
+}
+
+void hd_flow_close(hd_flow *f) {
+    if (!f) return;
+    vec_fini(f->env, &f->functions);
+    vec_fini(f->env, &f->open);
+    vec_fini(f->env, &f->problems);
+    arena_fini(&f->memory);
+    env_free(f->env, f, sizeof *f);
+}
+
+bool hd_flow_problem(const hd_flow *f, size_t index, hd_error *problem) {
+    if (index >= f->problems.count) return false;
+    *problem = f->problems.items[index];
+    return true;
+}
+
+hd_status hd_flow_ir(hd_flow *f, hd_value *ir, hd_error *error) {
+    *ir = (hd_value){ 0 };
+    if (f->open.count > 1 && !f->problems.count) {
+        const flow_step *s = vec_last(&f->open).step;
+        flow_refuse(f, s->at, s->call, HD_USAGE, "the block is not ended");
+    }
+    hd_value made = f->problems.count || f->nomem ? (hd_value){ 0 } : flow_lower(f);
+    if (f->nomem) return HD_NOMEM;
+    if (!f->problems.count) {
+        *ir = made;
+        return hd_value_status(made);
+    }
+    if (error) *error = f->problems.items[0];
+    if (error && f->problems.count > 1) {
+        size_t n = strlen(error->message);
+        snprintf(error->message + n, sizeof error->message - n, " (and %u more)",
+                 f->problems.count - 1);
+    }
+    return f->problems.items[0].status;
+}
+
+void hd_flow_at(hd_flow *f, const char *file, int line) {
+    char text[300];
+    snprintf(text, sizeof text, "%.280s:%d", file, line);
+    f->at = flow_copy(f, text);
+}
+
+void hd_flow_id(hd_flow *f, const char *id) { f->next_id = flow_copy(f, id); }
+
+/* ---- Steps --------------------------------------------------------------------------------- */
+
+static flow_step *add_step(hd_flow *f, flow_kind kind, const char *call, const char *label) {
+    flow_step *s = flow_new(f, sizeof *s);
+    if (!s || !f->open.count) return NULL;
+    *s = (flow_step){ .kind = kind, .call = call, .label = flow_copy(f, label), .at = f->at };
+    s->id = f->next_id;
+    f->next_id = NULL;
+    flow_block *b = vec_last(&f->open).block;
+    if (b->last) b->last->next = s;
+    else b->first = s;
+    b->last = s;
+    f->last = s;
+    s->keys = hd_object();
+    return s;
+}
+
+/* A step that is one node. */
+static flow_step *add_node(hd_flow *f, const char *kind, const char *call, const char *label) {
+    flow_step *s = add_step(f, FLOW_NODE, call, label);
+    if (s) s->keys = with(f, s->keys, "kind", hd_string(f->pool, kind));
+    return s;
+}
+
+static void put(hd_flow *f, flow_step *s, const char *key, hd_value v) {
+    if (s) s->keys = with(f, s->keys, key, v);
+}
+
+void hd_flow_input(hd_flow *f, const char *name, hd_value otherwise) {
+    if (f->functions.count != 1)
+        flow_refuse(f, f->at, "hd_flow_input", HD_USAGE, "inputs belong to the first function");
+    hd_value input = with(f, hd_object(), "name", hd_string(f->pool, name));
+    f->inputs =
+        checked(f, hd_array_append(f->pool, f->inputs, with(f, input, "default", otherwise)));
+    flow_function *run = f->functions.items[0];
+    run->params = checked(f, hd_array_append(f->pool, run->params, hd_string(f->pool, name)));
+}
+
+void hd_flow_schema(hd_flow *f, hd_value schema) {
+    size_t n = hd_value_count(f->inputs);
+    if (!n) {
+        flow_refuse(f, f->at, "hd_flow_schema", HD_USAGE, "there is no input yet");
+        return;
+    }
+    hd_value input = with(f, hd_value_index(f->inputs, n - 1), "schema", schema);
+    f->inputs = checked(f, hd_array_set(f->pool, f->inputs, n - 1, input));
+}
+
+void hd_flow_do(hd_flow *f, const char *statements) {
+    flow_step *s = add_node(f, "CALC", "hd_flow_do", "do");
+    put(f, s, "do", parse(f, "hd_flow_do", parse_statements, statements, 0));
+}
+
+void hd_flow_action(hd_flow *f, const char *into, const char *action, const char *args) {
+    flow_step *s = add_node(f, "ACTION", "hd_flow_action", action);
+    put(f, s, "action", hd_string(f->pool, action));
+    put(f, s, "args", arguments_of(f, "hd_flow_action", args));
+    put(f, s, "into", target(f, "hd_flow_action", into));
+}
+
+static void put_number(hd_flow *f, hd_value *object, const char *key, double n) {
+    if (n != 0) *object = with(f, *object, key, hd_double(n));
+}
+
+void hd_flow_retried(hd_flow *f, const hd_flow_retry *r) {
+    flow_step *s = f->last;
+    if (!s || strcmp(hd_value_as_text(hd_value_at(s->keys, "kind"), ""), "ACTION")) {
+        flow_refuse(f, f->at, "hd_flow_retried", HD_USAGE, "the call before it is no action");
+        return;
+    }
+    hd_value retry = hd_object();
+    if (r->attempts) retry = with(f, retry, "attempts", hd_int(f->pool, r->attempts));
+    put_number(f, &retry, "backoff", r->backoff_s);
+    put_number(f, &retry, "factor", r->factor);
+    put_number(f, &retry, "max", r->max_s);
+    if (r->on) retry = with(f, retry, "on", names_of(f, "hd_flow_retried", r->on));
+    if (hd_value_count(retry)) put(f, s, "retry", retry);
+    if (r->timeout_s != 0) put(f, s, "timeout", hd_double(r->timeout_s));
+}
+
+void hd_flow_sleep(hd_flow *f, const char *seconds) {
+    put(f, add_node(f, "SLEEP", "hd_flow_sleep", "sleep"), "seconds",
+        expression(f, "hd_flow_sleep", seconds));
+}
+void hd_flow_sleep_until(hd_flow *f, const char *time) {
+    put(f, add_node(f, "SLEEP", "hd_flow_sleep_until", "sleep"), "until",
+        expression(f, "hd_flow_sleep_until", time));
+}
+
+void hd_flow_wait(hd_flow *f, const char *into, const char *signal, const char *timeout) {
+    flow_step *s = add_node(f, "WAIT", "hd_flow_wait", signal);
+    put(f, s, "signal", hd_string(f->pool, signal));
+    put(f, s, "timeout", expression(f, "hd_flow_wait", timeout));
+    put(f, s, "into", target(f, "hd_flow_wait", into));
+}
+
+void hd_flow_return(hd_flow *f, const char *value) {
+    put(f, add_step(f, FLOW_RETURN, "hd_flow_return", "return"), "value",
+        expression(f, "hd_flow_return", value));
+}
+
+void hd_flow_raise(hd_flow *f, const char *exception) {
+    put(f, add_node(f, "RAISE", "hd_flow_raise", "raise"), "value",
+        expression(f, "hd_flow_raise", exception));
+}
+
+void hd_flow_break(hd_flow *f) { add_step(f, FLOW_BREAK, "hd_flow_break", "break"); }
+void hd_flow_continue(hd_flow *f) { add_step(f, FLOW_CONTINUE, "hd_flow_continue", "continue"); }
+
+void hd_flow_call(hd_flow *f, const char *into, const char *function, const char *args) {
+    flow_step *s = add_node(f, "CALL", "hd_flow_call", function);
+    hd_value given = arguments_of(f, "hd_flow_call", args);
+    if (hd_value_kind(given) == HD_KIND_OBJECT)
+        flow_refuse(f, f->at, "hd_flow_call", HD_SYNTAX, "arguments of a function are by place");
+    put(f, s, "function", hd_string(f->pool, function));
+    put(f, s, "args", given);
+    put(f, s, "into", target(f, "hd_flow_call", into));
+}
+
+/* ---- Blocks -------------------------------------------------------------------------------- */
+
+/* Opens a block of the step: its first, or the one after the open one. */
+static flow_block *open_block(hd_flow *f, flow_step *s, hd_value condition) {
+    flow_block *b = s ? flow_new(f, sizeof *b) : NULL;
+    flow_open open = { s, b };
+    if (!b) return NULL;
+    b->condition = condition;
+    if (!s->blocks) {
+        s->blocks = b;
+        if (!vec_push(f->env, &f->open, open)) f->nomem = true;
+    } else {
+        vec_last(&f->open).block->next = b;
+        vec_last(&f->open).block = b;
+    }
+    f->last = NULL;
+    return b;
+}
+
+/* The step whose block is open, if it is of this kind. */
+static flow_step *open_step(hd_flow *f, const char *call, flow_kind kind, const char *what) {
+    flow_step *s = f->open.count ? vec_last(&f->open).step : NULL;
+    if (s && s->kind == kind) return s;
+    flow_refuse(f, f->at, call, HD_USAGE, "there is no %s above it", what);
+    return NULL;
+}
+
+void hd_flow_if(hd_flow *f, const char *condition) {
+    open_block(f, add_step(f, FLOW_IF, "hd_flow_if", "if"), expression(f, "hd_flow_if", condition));
+}
+
+static void alternative(hd_flow *f, const char *call, hd_value condition) {
+    flow_step *s = open_step(f, call, FLOW_IF, "if");
+    if (!s) return;
+    if (vec_last(&f->open).block != s->blocks &&
+        !hd_value_exists(vec_last(&f->open).block->condition))
+        flow_refuse(f, f->at, call, HD_USAGE, "the else above it was the last alternative");
+    open_block(f, s, condition);
+}
+void hd_flow_elif(hd_flow *f, const char *condition) {
+    alternative(f, "hd_flow_elif", expression(f, "hd_flow_elif", condition));
+}
+void hd_flow_else(hd_flow *f) { alternative(f, "hd_flow_else", (hd_value){ 0 }); }
+
+static flow_step *add_loop(hd_flow *f, const char *call, const char *label) {
+    flow_step *s = add_step(f, FLOW_LOOP, call, label);
+    put(f, s, "kind", hd_string(f->pool, "LOOP_HEAD"));
+    return s;
+}
+void hd_flow_while(hd_flow *f, const char *condition) {
+    flow_step *s = add_loop(f, "hd_flow_while", "while");
+    put(f, s, "while", expression(f, "hd_flow_while", condition));
+    open_block(f, s, (hd_value){ 0 });
+}
+void hd_flow_for(hd_flow *f, const char *into, const char *iterable) {
+    flow_step *s = add_loop(f, "hd_flow_for", "for");
+    put(f, s, "over", expression(f, "hd_flow_for", iterable));
+    put(f, s, "into", target(f, "hd_flow_for", into));
+    open_block(f, s, (hd_value){ 0 });
+}
+
+void hd_flow_try(hd_flow *f) {
+    open_block(f, add_step(f, FLOW_TRY, "hd_flow_try", "try"), (hd_value){ 0 });
+}
+void hd_flow_except(hd_flow *f, const char *classes, const char *as) {
+    flow_step *s = open_step(f, "hd_flow_except", FLOW_TRY, "try");
+    hd_value clause = hd_object();
+    if (classes) clause = with(f, clause, "classes", names_of(f, "hd_flow_except", classes));
+    if (as) clause = with(f, clause, "as", hd_string(f->pool, as));
+    if (s && vec_last(&f->open).block->is_finally)
+        flow_refuse(f, f->at, "hd_flow_except", HD_USAGE, "finally comes last");
+    if (s) open_block(f, s, clause);
+}
+void hd_flow_finally(hd_flow *f) {
+    flow_step *s = open_step(f, "hd_flow_finally", FLOW_TRY, "try");
+    if (s && vec_last(&f->open).block->is_finally)
+        flow_refuse(f, f->at, "hd_flow_finally", HD_USAGE, "there is a finally already");
+    flow_block *b = s ? open_block(f, s, (hd_value){ 0 }) : NULL;
+    if (b) b->is_finally = true;
+}
+
+void hd_flow_end(hd_flow *f) {
+    const flow_step *s = f->open.count ? vec_last(&f->open).step : NULL;
+    if (!s) flow_refuse(f, f->at, "hd_flow_end", HD_USAGE, "no block is open");
+    else if (s->kind == FLOW_FAN)
+        flow_refuse(f, f->at, "hd_flow_end", HD_USAGE, "branches are ended by hd_flow_join");
+    else if (s->kind == FLOW_TRY && !s->blocks->next)
+        flow_refuse(f, f->at, "hd_flow_end", HD_USAGE, "a try has an except or a finally");
+    if (s) (void)vec_pop(&f->open);
+    f->last = NULL;
+}
+
+/* ---- Branches ------------------------------------------------------------------------------ */
+
+void hd_flow_each(hd_flow *f, const char *into, const char *iterable) {
+    flow_step *s = add_step(f, FLOW_FAN, "hd_flow_each", "each");
+    if (s) s->each = true;
+    put(f, s, "kind", hd_string(f->pool, "FAN_HEAD"));
+    put(f, s, "over", expression(f, "hd_flow_each", iterable));
+    put(f, s, "into", target(f, "hd_flow_each", into));
+    open_block(f, s, (hd_value){ 0 });
+}
+
+void hd_flow_window(hd_flow *f, uint32_t branches) {
+    flow_step *s = open_step(f, "hd_flow_window", FLOW_FAN, "each");
+    put(f, s, "window", hd_int(f->pool, branches));
+}
+
+/* The block before the first hd_flow_branch stays empty. */
+void hd_flow_gather(hd_flow *f) {
+    flow_step *s = add_step(f, FLOW_FAN, "hd_flow_gather", "gather");
+    put(f, s, "kind", hd_string(f->pool, "FAN_HEAD"));
+    open_block(f, s, (hd_value){ 0 });
+}
+void hd_flow_branch(hd_flow *f) {
+    flow_step *s = open_step(f, "hd_flow_branch", FLOW_FAN, "gather");
+    if (s && s->each)
+        flow_refuse(f, f->at, "hd_flow_branch", HD_USAGE, "hd_flow_each has one branch");
+    else if (s) open_block(f, s, (hd_value){ 0 });
+}
+
+void hd_flow_join(hd_flow *f, const char *into, const char *give) {
+    flow_step *s = open_step(f, "hd_flow_join", FLOW_FAN, "each or gather");
+    if (!s) return;
+    if (!s->each && s->blocks->first)
+        flow_refuse(f, s->blocks->first->at, s->blocks->first->call, HD_USAGE,
+                    "between gather and the first branch stands nothing");
+    if (!s->each && !s->blocks->next)
+        flow_refuse(f, f->at, "hd_flow_join", HD_USAGE, "the gather above it has no branch");
+    hd_value join = with(f, hd_object(), "kind", hd_string(f->pool, "BARRIER"));
+    if (s->each) join = with(f, join, "mode", hd_string(f->pool, "ordered"));
+    join = with(f, join, "give", expression(f, "hd_flow_join", give));
+    s->join = with(f, join, "into", target(f, "hd_flow_join", into));
+    s->join_id = f->next_id;
+    s->join_at = f->at;
+    f->next_id = NULL;
+    (void)vec_pop(&f->open);
+    f->last = s;
+}
+
+void hd_flow_mode(hd_flow *f, const char *mode) {
+    if (f->last && f->last->kind == FLOW_FAN)
+        f->last->join = with(f, f->last->join, "mode", hd_string(f->pool, mode));
+    else flow_refuse(f, f->at, "hd_flow_mode", HD_USAGE, "the call before it is no hd_flow_join");
+}
+
+void hd_flow_function(hd_flow *f, const char *name, const char *params) {
+    if (f->open.count > 1) {
+        const flow_step *s = vec_last(&f->open).step;
+        flow_refuse(f, s->at, s->call, HD_USAGE, "the block is not ended");
+    }
+    begin_function(f, name, names_of(f, "hd_flow_function", params));
+    f->last = NULL;
+}

@@ -1,0 +1,480 @@
+/* test_workflow_build.c -- workflows written with heddle/workflow_build.h: the same plan as IR by hand, the meaning of
+ * every block, and what is said when a call is wrong. */
+#define _GNU_SOURCE
+#include "lab.h"
+#include <heddle/workflow.h>
+#include <heddle/workflow_build.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static lab_env *env;
+static hd_runtime *rt;
+static hd_engine *engine;
+static hd_pool *pool;
+static hd_flow *flow;
+static char said[400]; /* by the action "say", in order */
+static int failures;   /* how often "fail" fails first */
+
+static hd_status say(hd_action *a, hd_value args, void *ctx) {
+    const char *word = hd_value_as_text(hd_value_index(args, 0), "?");
+    snprintf(said + strlen(said), sizeof said - strlen(said), "%s ", word);
+    return hd_action_return(a, hd_value_index(args, 0));
+}
+
+static hd_status flaky(hd_action *a, hd_value args, void *ctx) {
+    if (failures-- > 0) return hd_action_raise(a, "ValueError", "no");
+    return hd_action_return(a, hd_int(NULL, 5));
+}
+
+static int set_up(void **state) {
+    static const hd_action_spec actions[] = { { .name = "say", .fn = say, .here = true },
+                                              { .name = "fail", .fn = flaky, .here = true } };
+    hd_error error = { 0 };
+    env = lab_env_open();
+    hd_options options = { .env = lab_env_of(env) };
+    assert_int_equal(hd_open(NULL, &options, &rt, &error), HD_OK);
+    assert_int_equal(hd_engine_open(rt, NULL, &engine, &error), HD_OK);
+    for (int i = 0; i < 2; i++) assert_int_equal(hd_action_register(engine, &actions[i]), HD_OK);
+    assert_int_equal(hd_pool_open(hd_runtime_heap(rt), &pool), HD_OK);
+    assert_int_equal(hd_flow_open(pool, "w", &flow), HD_OK);
+    said[0] = 0;
+    failures = 0;
+    return 0;
+}
+static int tear_down(void **state) {
+    hd_flow_close(flow);
+    hd_pool_close(pool);
+    assert_int_equal(hd_close(rt), HD_OK);
+    lab_env_close(env);
+    return 0;
+}
+
+/* JSON with single quotes. */
+static hd_value parse(const char *text) {
+    hd_error error = { 0 };
+    char *json = strdup(text);
+    for (char *c = json; *c; c++)
+        if (*c == '\'') *c = '"';
+    hd_value v = hd_json_parse(pool, json, strlen(json), &error);
+    if (!hd_value_exists(v)) fail_msg("%s at %zu of %s", error.message, error.offset, json);
+    free(json);
+    return v;
+}
+
+static hd_value built(void) {
+    hd_value ir;
+    hd_error error = { 0 };
+    if (hd_flow_ir(flow, &ir, &error)) fail_msg("%s", error.message);
+    return ir;
+}
+
+static void assert_result(const char *input, const char *json) {
+    hd_error error = { 0 };
+    hd_value result;
+    char id[HD_INSTANCE_ID_SIZE];
+    hd_value ir = built();
+    if (hd_workflow_register(engine, ir, NULL, &error))
+        fail_msg("%s: %s", error.message, hd_json_print(pool, ir, HD_JSON_COMPACT, NULL));
+    assert_int_equal(hd_workflow_start(engine, "w", parse(input), NULL, id), HD_OK);
+    hd_status status = hd_workflow_await(engine, id, pool, &result);
+    const char *text = hd_json_print(pool, result, HD_JSON_COMPACT, NULL);
+    if (status && *json != '{') fail_msg("%s: %s", hd_status_name(status), text);
+    assert_string_equal(text, json);
+}
+
+/* ---- the seed's example */
+
+static const char by_hand[] =
+    "{'heddle':1,'name':'data_pipeline','inputs':[{'name':'fan_out','default':8},{'name':'loop_"
+    "iters',"
+    "'default':4}],'functions':[{'name':'run','params':['fan_out','loop_iters'],'nodes':["
+    "{'id':'entry','kind':'ENTRY'},"
+    "{'id':'fetch_items','kind':'ACTION','action':'fetch_items','args':{'count':['name','fan_out']}"
+    ","
+    "'into':['name','items']},"
+    "{'id':'fan','kind':'FAN_HEAD','over':['name','items'],'into':['name','item']},"
+    "{'id':'process_item','kind':'ACTION','action':'process_item','args':[['name','item']],"
+    "'into':['name','result']},"
+    "{'id':'processed','kind':'BARRIER','mode':'ordered','give':['name','result'],'into':['name',"
+    "'processed']},"
+    "{'id':'iter_source','kind':'CALC','do':[['assign',['//',['call','len',[['name','processed']]],"
+    "['name','loop_iters']],['name','chunk_size']],['assign',['list'],['name','results']]]},"
+    "{'id':'loop_head','kind':'LOOP_HEAD','over':['call','range',[['name','loop_iters']]],'into':["
+    "'name','chunk_id']},"
+    "{'id':'chunk','kind':'CALC','do':[['assign',['slice',['name','processed'],['*',['name',"
+    "'chunk_id'],['name','chunk_size']],['*',['+',['name','chunk_id'],1],['name','chunk_size']],"
+    "null]"
+    ",['name','chunk']]]},"
+    "{'id':'validate_chunk','kind':'ACTION','action':'validate_chunk','args':{'chunk_id':['name',"
+    "'chunk_id'],'items':['name','chunk']},'into':['name','is_valid']},"
+    "{'id':'aggregate_chunk','kind':'ACTION','action':'aggregate_chunk','args':{'chunk_id':['name',"
+    "'chunk_id'],'items':['name','chunk'],'is_valid':['name','is_valid']},'into':['name',"
+    "'chunk_result']},"
+    "{'id':'append','kind':'CALC','do':[['expr',['method',['name','results'],'append',[['name',"
+    "'chunk_result']]]]]},"
+    "{'id':'finalize','kind':'ACTION','action':'finalize','args':[['name','results']],'into':['"
+    "name',"
+    "'total']},"
+    "{'id':'return','kind':'RETURN','value':['name','total']}],"
+    "'edges':[['entry','fetch_items'],['fetch_items','fan'],['fan','process_item','ELEM'],"
+    "['process_item','processed','JOIN'],['processed','iter_source'],['iter_source','loop_head'],"
+    "['loop_head','chunk','CONTINUE'],['loop_head','finalize','BREAK'],['chunk','validate_chunk'],"
+    "['validate_chunk','aggregate_chunk'],['aggregate_chunk','append'],['append','loop_head','BACK'"
+    "],"
+    "['finalize','return']]}]}";
+
+static void write_pipeline(hd_flow *f) {
+    hd_flow_input(f, "fan_out", hd_int(pool, 8));
+    hd_flow_input(f, "loop_iters", hd_int(pool, 4));
+    hd_flow_action(f, "items", "fetch_items", "count=fan_out");
+    hd_flow_id(f, "fan");
+    hd_flow_each(f, "item", "items");
+    hd_flow_id(f, "process_item");
+    hd_flow_action(f, "result", "process_item", "item");
+    hd_flow_id(f, "processed");
+    hd_flow_join(f, "processed", "result");
+    hd_flow_id(f, "iter_source");
+    hd_flow_do(f, "chunk_size = len(processed) // loop_iters; results = []");
+    hd_flow_id(f, "loop_head");
+    hd_flow_for(f, "chunk_id", "range(loop_iters)");
+    hd_flow_id(f, "chunk");
+    hd_flow_do(f, "chunk = processed[chunk_id * chunk_size:(chunk_id + 1) * chunk_size]");
+    hd_flow_id(f, "validate_chunk");
+    hd_flow_action(f, "is_valid", "validate_chunk", "chunk_id=chunk_id, items=chunk");
+    hd_flow_id(f, "aggregate_chunk");
+    hd_flow_action(f, "chunk_result", "aggregate_chunk",
+                   "chunk_id=chunk_id, items=chunk, is_valid=is_valid");
+    hd_flow_id(f, "append");
+    hd_flow_do(f, "results.append(chunk_result)");
+    hd_flow_end(f);
+    hd_flow_action(f, "total", "finalize", "results");
+    hd_flow_return(f, "total");
+}
+
+static void the_example_has_the_version_of_the_ir_by_hand(void **state) {
+    char one[HD_ID_SIZE], other[HD_ID_SIZE];
+    hd_error error = { 0 };
+    hd_value ir;
+    hd_flow *f;
+    assert_int_equal(hd_flow_open(pool, "data_pipeline", &f), HD_OK);
+    write_pipeline(f);
+    assert_int_equal(hd_flow_ir(f, &ir, &error), HD_OK);
+    assert_int_equal(hd_workflow_register(engine, parse(by_hand), one, &error), HD_OK);
+    assert_int_equal(hd_workflow_register(engine, ir, other, &error), HD_OK);
+    assert_string_equal(one, other);
+    hd_flow_close(f);
+}
+
+/* ---- blocks */
+
+static void alternatives_are_tried_in_order(void **state) {
+    hd_flow_input(flow, "n", hd_int(pool, 0));
+    hd_flow_if(flow, "n < 0");
+    hd_flow_do(flow, "r = 'less'");
+    hd_flow_elif(flow, "n == 0");
+    hd_flow_do(flow, "r = 'none'");
+    hd_flow_else(flow);
+    hd_flow_return(flow, "'more'");
+    hd_flow_end(flow);
+    hd_flow_return(flow, "r");
+    assert_result("{'n':0}", "\"none\"");
+    assert_result("{'n':-1}", "\"less\"");
+    assert_result("{'n':1}", "\"more\"");
+}
+
+static void loops_break_and_continue(void **state) {
+    hd_flow_do(flow, "seen = []; n = 0");
+    hd_flow_while(flow, "True");
+    hd_flow_do(flow, "n += 1");
+    hd_flow_if(flow, "n == 2");
+    hd_flow_continue(flow);
+    hd_flow_end(flow);
+    hd_flow_for(flow, "a, b", "[(n, 1), (n, 2), (n, 3)]");
+    hd_flow_if(flow, "b == 3");
+    hd_flow_break(flow);
+    hd_flow_end(flow);
+    hd_flow_do(flow, "seen.append(a * 10 + b)");
+    hd_flow_end(flow);
+    hd_flow_if(flow, "n > 3");
+    hd_flow_break(flow);
+    hd_flow_end(flow);
+    hd_flow_end(flow);
+    hd_flow_return(flow, "seen");
+    assert_result("{}", "[11,12,31,32,41,42]");
+}
+
+static void an_exception_is_caught_by_its_class(void **state) {
+    failures = 1;
+    hd_flow_try(flow);
+    hd_flow_action(flow, "r", "fail", NULL);
+    hd_flow_except(flow, "KeyError, OSError", NULL);
+    hd_flow_return(flow, "1");
+    hd_flow_except(flow, "ValueError", "e");
+    hd_flow_return(flow, "f'caught {e}'");
+    hd_flow_end(flow);
+    hd_flow_return(flow, "r");
+    assert_result("{}", "\"caught no\"");
+}
+
+/* `return` in a try whose finally acts: the value is that of before, and finally is done once. */
+static void finally_is_done_on_every_way_out(void **state) {
+    hd_flow_input(flow, "way", hd_string(pool, "on"));
+    hd_flow_do(flow, "x = 1");
+    hd_flow_for(flow, "i", "range(2)");
+    hd_flow_try(flow);
+    hd_flow_try(flow);
+    hd_flow_if(flow, "way == 'return'");
+    hd_flow_return(flow, "x");
+    hd_flow_elif(flow, "way == 'break'");
+    hd_flow_break(flow);
+    hd_flow_elif(flow, "way == 'continue'");
+    hd_flow_continue(flow);
+    hd_flow_elif(flow, "way == 'raise'");
+    hd_flow_raise(flow, "KeyError('k')");
+    hd_flow_end(flow);
+    hd_flow_action(flow, NULL, "say", "'body'");
+    hd_flow_finally(flow);
+    hd_flow_do(flow, "x = 2");
+    hd_flow_action(flow, NULL, "say", "'inner'");
+    hd_flow_end(flow);
+    hd_flow_finally(flow);
+    hd_flow_action(flow, NULL, "say", "'outer'");
+    hd_flow_end(flow);
+    hd_flow_end(flow);
+    hd_flow_return(flow, "'end'");
+    assert_result("{'way':'on'}", "\"end\"");
+    assert_string_equal(said, "body inner outer body inner outer ");
+    said[0] = 0;
+    assert_result("{'way':'return'}", "1");
+    assert_string_equal(said, "inner outer ");
+    said[0] = 0;
+    assert_result("{'way':'break'}", "\"end\"");
+    assert_string_equal(said, "inner outer ");
+    said[0] = 0;
+    assert_result("{'way':'continue'}", "\"end\"");
+    assert_string_equal(said, "inner outer inner outer ");
+    said[0] = 0;
+    assert_result("{'way':'raise'}",
+                  "{\"$$error\":\"KeyError\",\"args\":[\"k\"],\"message\":\"'k'\"}");
+    assert_string_equal(said, "inner outer ");
+}
+
+static void branches_run_side_by_side_and_are_joined(void **state) {
+    hd_flow_gather(flow);
+    hd_flow_branch(flow);
+    hd_flow_sleep(flow, "10");
+    hd_flow_action(flow, "r", "say", "'a'");
+    hd_flow_branch(flow);
+    hd_flow_action(flow, "r", "say", "'b'");
+    hd_flow_join(flow, "first, second", "r");
+    hd_flow_each(flow, "n", "range(5)");
+    hd_flow_window(flow, 2);
+    hd_flow_if(flow, "n % 2");
+    hd_flow_do(flow, "n = -n");
+    hd_flow_end(flow);
+    hd_flow_join(flow, "rest", "n");
+    hd_flow_mode(flow, "settled");
+    hd_flow_return(flow, "[first, second, rest]");
+    assert_result("{}", "[\"a\",\"b\",[0,-1,2,-3,4]]");
+    assert_string_equal(said, "b a ");
+}
+
+static void a_function_is_called_with_a_frame_of_its_own(void **state) {
+    hd_flow_do(flow, "n = 5");
+    hd_flow_call(flow, "r", "fact", "n");
+    hd_flow_return(flow, "(n, r)[1]");
+    hd_flow_function(flow, "fact", "n");
+    hd_flow_if(flow, "n < 2");
+    hd_flow_return(flow, "1");
+    hd_flow_end(flow);
+    hd_flow_call(flow, "less", "fact", "n - 1");
+    hd_flow_return(flow, "n * less");
+    assert_result("{}", "120");
+}
+
+static void an_action_is_tried_again_as_it_says(void **state) {
+    failures = 2;
+    hd_flow_action(flow, "r", "fail", NULL);
+    hd_flow_retried(flow, &(hd_flow_retry){ .attempts = 3, .backoff_s = 60, .on = "ValueError" });
+    hd_flow_return(flow, "r");
+    assert_result("{}", "5");
+}
+
+static void a_wait_ends_with_its_timeout(void **state) {
+    hd_flow_try(flow);
+    hd_flow_wait(flow, "x", "go", "30 * 86400");
+    hd_flow_except(flow, "TimeoutError", NULL);
+    hd_flow_return(flow, "'late'");
+    hd_flow_end(flow);
+    hd_flow_return(flow, "x");
+    assert_result("{}", "\"late\"");
+}
+
+static void a_step_that_fails_names_its_line(void **state) {
+    hd_error error = { 0 };
+    int line = __LINE__ + 1;
+    hd_flow_return(flow, "nothing");
+    char expected[80];
+    snprintf(expected, sizeof expected, "test_workflow_build.c:%d", line);
+    assert_int_equal(hd_workflow_register(engine, built(), NULL, &error), HD_SYNTAX);
+    assert_non_null(strstr(error.message, expected));
+}
+
+/* ---- problems */
+
+static void w_text(hd_flow *f) { hd_flow_do(f, "a = = 1"); }
+static void w_args(hd_flow *f) { hd_flow_action(f, "r", "say", "1, x=2"); }
+static void w_args_twice(hd_flow *f) { hd_flow_action(f, "r", "say", "x=1, x=2"); }
+static void w_column(hd_flow *f) { hd_flow_action(f, "r", "say", "1 +"); }
+static void w_target(hd_flow *f) { hd_flow_action(f, "1", "say", NULL); }
+static void w_else(hd_flow *f) { hd_flow_else(f); }
+static void w_end(hd_flow *f) { hd_flow_end(f); }
+static void w_open(hd_flow *f) { hd_flow_while(f, "True"); }
+static void w_break(hd_flow *f) { hd_flow_break(f); }
+static void w_join(hd_flow *f) { hd_flow_join(f, "a", "b"); }
+static void w_retry(hd_flow *f) { hd_flow_retried(f, &(hd_flow_retry){ .attempts = 2 }); }
+static void w_after(hd_flow *f) {
+    hd_flow_return(f, "1");
+    hd_flow_do(f, "a = 1");
+}
+static void w_try(hd_flow *f) {
+    hd_flow_try(f);
+    hd_flow_do(f, "a = 1");
+    hd_flow_end(f);
+}
+static void w_two_else(hd_flow *f) {
+    hd_flow_if(f, "1");
+    hd_flow_else(f);
+    hd_flow_else(f);
+    hd_flow_end(f);
+}
+static void w_return_in_branch(hd_flow *f) {
+    hd_flow_each(f, "i", "range(2)");
+    hd_flow_return(f, "i");
+    hd_flow_join(f, "given", "i");
+}
+static void w_end_of_branches(hd_flow *f) {
+    hd_flow_each(f, "i", "range(2)");
+    hd_flow_end(f);
+}
+static void w_no_way_back(hd_flow *f) {
+    hd_flow_while(f, "True");
+    hd_flow_break(f);
+    hd_flow_end(f);
+}
+static void w_gather(hd_flow *f) {
+    hd_flow_gather(f);
+    hd_flow_join(f, "a", "b");
+}
+static void w_schema(hd_flow *f) { hd_flow_schema(f, hd_object()); }
+
+static void what_is_wrong_is_said_with_call_and_line(void **state) {
+    static const struct {
+        void (*write)(hd_flow *f);
+        const char *why;
+    } rows[] = {
+        { w_text, "hd_flow_do: line 1, column 5: expected an expression" },
+        { w_args, "hd_flow_action: arguments are all by name or all by place" },
+        { w_args_twice, "the argument \"x\" is given twice" },
+        { w_column, "hd_flow_action: line 1, column 4: expected an expression" },
+        { w_target, "this cannot be assigned to" },
+        { w_else, "hd_flow_else: there is no if above it" },
+        { w_end, "hd_flow_end: no block is open" },
+        { w_open, "hd_flow_while: the block is not ended" },
+        { w_break, "hd_flow_break: there is no loop around it" },
+        { w_join, "there is no each or gather above it" },
+        { w_retry, "the call before it is no action" },
+        { w_after, "hd_flow_do: nothing leads here" },
+        { w_try, "a try has an except or a finally" },
+        { w_two_else, "the else above it was the last alternative" },
+        { w_return_in_branch, "a branch cannot return" },
+        { w_end_of_branches, "branches are ended by hd_flow_join" },
+        { w_no_way_back, "no way through its body comes back" },
+        { w_gather, "the gather above it has no branch" },
+        { w_schema, "there is no input yet" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        hd_flow *f;
+        hd_value ir;
+        hd_error error = { 0 }, problem;
+        assert_int_equal(hd_flow_open(pool, "w", &f), HD_OK);
+        rows[i].write(f);
+        hd_status status = hd_flow_ir(f, &ir, &error);
+        bool kept = hd_flow_problem(f, 0, &problem);
+        hd_flow_close(f);
+        if (!status || !strstr(error.message, rows[i].why)) fail_msg("%zu: %s", i, error.message);
+        assert_true(kept);
+        assert_false(hd_value_exists(ir));
+        assert_non_null(strstr(error.message, "test_workflow_build.c:"));
+    }
+}
+
+static void every_problem_is_kept(void **state) {
+    hd_error error = { 0 }, problem;
+    hd_value ir;
+    hd_flow_do(flow, "1 +");
+    hd_flow_else(flow);
+    hd_flow_action(flow, "x", "say", ")");
+    assert_int_equal(hd_flow_ir(flow, &ir, &error), HD_SYNTAX);
+    assert_non_null(strstr(error.message, "(and 2 more)"));
+    assert_true(hd_flow_problem(flow, 2, &problem));
+    assert_non_null(strstr(problem.message, "hd_flow_action"));
+    assert_false(hd_flow_problem(flow, 3, &problem));
+}
+
+static void every_failed_allocation_is_reported(void **state) {
+    bool done = false;
+    for (uint64_t n = 1; !done && n < 20000; n++) {
+        lab_env *small = lab_env_open();
+        hd_heap *heap;
+        hd_pool *p = NULL;
+        hd_flow *f;
+        hd_value ir;
+        lab_env_fail_from(small, n);
+        hd_status status = hd_heap_open(lab_env_of(small), NULL, &heap);
+        if (!status) {
+            status = hd_pool_open(heap, &p);
+            if (!status) status = hd_flow_open(p, "data_pipeline", &f);
+            if (!status) {
+                hd_pool *before = pool;
+                pool = p;
+                write_pipeline(f);
+                pool = before;
+                status = hd_flow_ir(f, &ir, NULL);
+                hd_flow_close(f);
+            }
+            if (p) hd_pool_close(p);
+            hd_heap_close(heap);
+        }
+        if (status && status != HD_NOMEM) fail_msg("%d: %s", (int)n, hd_status_name(status));
+        done = !status;
+        assert_int_equal(lab_env_blocks(small), 0);
+        lab_env_close(small);
+    }
+    assert_true(done);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(the_example_has_the_version_of_the_ir_by_hand),
+        TEST(alternatives_are_tried_in_order),
+        TEST(loops_break_and_continue),
+        TEST(an_exception_is_caught_by_its_class),
+        TEST(finally_is_done_on_every_way_out),
+        TEST(branches_run_side_by_side_and_are_joined),
+        TEST(a_function_is_called_with_a_frame_of_its_own),
+        TEST(an_action_is_tried_again_as_it_says),
+        TEST(a_wait_ends_with_its_timeout),
+        TEST(a_step_that_fails_names_its_line),
+        TEST(what_is_wrong_is_said_with_call_and_line),
+        TEST(every_problem_is_kept),
+        TEST(every_failed_allocation_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
