@@ -211,8 +211,36 @@ static void free_fan(fan *f, instance *in) {
 /* The world says that an object is gone which the document has. */
 static void note_freed(void *ctx, uint32_t number) {
     instance *in = ctx;
+    assert(in); /* objects are freed while an instance is worked on */
     (void)vec_push(in->env, &in->freed,
                    number); /* without memory it stays in the document, unused */
+}
+
+void instance_enter(instance *in) {
+    assert(!in->w->freed_ctx && !in->w->journal.count);
+    in->w->freed_ctx = in;
+}
+
+hd_status instance_leave(instance *in) {
+    world *w = in->w;
+    assert(w->freed_ctx == in);
+    bool room = vec_room(in->env, &in->changes, w->journal.count);
+    for (uint32_t i = 0; room && i < w->journal.count; i++)
+        (void)vec_push(in->env, &in->changes, w->journal.items[i]);
+    if (room) vec_clear(&w->journal); /* the references are the instance's now */
+    else world_journal_clear(w);
+    world_sweep(w);
+    w->freed_ctx = NULL;
+    return room ? HD_OK : HD_NOMEM;
+}
+
+void instance_forget_changes(instance *in) {
+    for (uint32_t i = 0; i < in->changes.count; i++) {
+        world_unref(in->w, in->changes.items[i].object);
+        world_unref(in->w, in->changes.items[i].key);
+        world_unref(in->w, in->changes.items[i].value);
+    }
+    vec_clear(&in->changes);
 }
 
 hd_status instance_open(world *w, plan *p, instance **out) {
@@ -225,7 +253,6 @@ hd_status instance_open(world *w, plan *p, instance **out) {
     in->heap = p->heap;
     in->next_number = 1;
     w->freed = note_freed;
-    w->freed_ctx = in;
     in->result = ev_unbound();
     list_init(&in->strands);
     list_init(&in->activations);
@@ -282,13 +309,15 @@ void instance_close(instance *in) {
     if (!in) return;
     if (!instance_is_over(in))
         in->status = INSTANCE_CANCELLED; /* in memory only: everything goes */
-    in->w->freed_ctx = in;
+    instance_enter(in);
+    instance_forget_changes(in);
     instance_sweep(in);
     world_unref(in->w, in->result);
-    world_sweep(in->w);
+    (void)instance_leave(in);
+    instance_forget_changes(in);
     vec_fini(in->env, &in->walking);
     vec_fini(in->env, &in->freed);
-    in->w->freed = NULL;
+    vec_fini(in->env, &in->changes);
     plan_unref(in->p);
     env_free(in->env, in, sizeof *in);
 }

@@ -153,6 +153,7 @@ typedef struct instance {
     VEC(strand *) walking; /* the work list */
     uint32_t objects;      /* the highest number that an object has */
     VEC(uint32_t) freed;   /* numbers of objects that are gone and still stored */
+    VEC(change) changes;   /* of stored objects, since the last save; they hold references */
     uint64_t now_ms;       /* of the walk under way: one reading of the clock */
     struct {
         uint64_t nodes;    /* run */
@@ -168,6 +169,13 @@ typedef struct instance {
 
 hd_status instance_open(world *w, plan *p, instance **out);
 void instance_close(instance *in);
+/* All instances of an engine share one world. Between these two it works for this one: what it changes and frees
+ * belongs to the document of this one, and nothing of it is left in the world afterwards. HD_NOMEM: the instance is of
+ * no use any more. */
+void instance_enter(instance *in);
+hd_status instance_leave(instance *in);
+/* Drops the changes, once they are stored. */
+void instance_forget_changes(instance *in);
 /* The instance is over, with this result or exception: every strand ends. */
 void instance_end(instance *in, instance_status status, ev result);
 

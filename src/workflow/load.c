@@ -376,7 +376,7 @@ static hd_status load_all(loader *l) {
 
 hd_status instance_load(instance *in, hd_value document, hd_error *error) {
     loader l = { .in = in, .doc = document, .error = error };
-    in->w->freed_ctx = in;
+    instance_enter(in);
     hd_status status = load_all(&l);
     in->next_number = (uint32_t)hd_value_as_int(hd_value_at(document, "next"), 1);
     in->number_changed = false;
@@ -385,5 +385,6 @@ hd_status instance_load(instance *in, hd_value document, hd_error *error) {
     world_journal_clear(in->w);
     if (!status) instance_sweep(in); /* nothing of it is news */
     if (!status) instance_check(in);
-    return status;
+    hd_status left = instance_leave(in);
+    return status ? status : left;
 }

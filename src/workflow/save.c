@@ -117,12 +117,11 @@ static void save_change(saver *s, const change *c) {
 }
 
 static void save_changes(saver *s) {
-    world *w = s->in->w;
     push(s, "objects");
-    for (uint32_t i = 0; i < w->journal.count && !s->status; i++)
-        save_change(s, &w->journal.items[i]);
+    for (uint32_t i = 0; i < s->in->changes.count && !s->status; i++)
+        save_change(s, &s->in->changes.items[i]);
     pop(s, 1);
-    world_journal_clear(w);
+    instance_forget_changes(s->in);
 }
 
 /* Writing one may number further ones. */
@@ -358,7 +357,7 @@ static void save_over(saver *s) {
     instance *in = s->in;
     for (uint32_t i = 0; i < PARTS; i++)
         if (in->parts >> i & 1) put_at(s, parts[i], (hd_value){ 0 });
-    world_journal_clear(in->w);
+    instance_forget_changes(in);
     if (in->status == INSTANCE_STALLED) return;
     hd_value v = encode_value(in->w, s->pool, in->result);
     put_at(s, in->status == INSTANCE_DONE ? "result" : "error", v);
@@ -368,7 +367,7 @@ hd_status instance_save(instance *in, const doc_writer *out) {
     saver s = { .in = in, .out = out };
     s.status = hd_pool_open(in->heap, &s.pool);
     if (s.status) return s.status;
-    in->w->freed_ctx = in;
+    instance_enter(in);
     if (instance_is_over(in)) save_over(&s);
     else save_open(&s);
     instance_sweep(in); /* objects that nothing refers to any more are noted in `freed` */
@@ -380,5 +379,7 @@ hd_status instance_save(instance *in, const doc_writer *out) {
     vec_fini(in->env, &s.fresh);
     vec_fini(in->env, &s.whole);
     hd_pool_close(s.pool);
-    return s.status;
+    hd_status left = instance_leave(in);
+    assert(!in->changes.count);
+    return s.status ? s.status : left;
 }

@@ -43,10 +43,11 @@ static hd_status walk(instance *in, bool ok) {
         ok = run_node(s);
     }
     vec_clear(&in->walking);
-    if (!ok) return in->w->status ? in->w->status : HD_NOMEM;
-    if (!instance_is_over(in)) unwind_if_stalled(in);
-    instance_check(in);
-    return HD_OK;
+    hd_status status = ok ? HD_OK : in->w->status ? in->w->status : HD_NOMEM;
+    if (ok && !instance_is_over(in)) unwind_if_stalled(in);
+    if (ok) instance_check(in);
+    hd_status left = instance_leave(in);
+    return status ? status : left;
 }
 
 /* ---- values */
@@ -526,6 +527,7 @@ hd_status walk_begin(instance *in, const ev *inputs) {
     activation *a = instance_activation(in, 0, NULL, PLAN_NONE);
     strand *s = a ? instance_strand(in, a) : NULL;
     if (!s) return HD_NOMEM;
+    instance_enter(in);
     for (uint32_t i = 0; i < in->p->input_count; i++) activation_assign(a, i, inputs[i]);
     return walk(in, go_on(s));
 }
@@ -541,13 +543,18 @@ static void end_step(strand *s) {
 }
 
 hd_status walk_result(instance *in, strand *s, ev result) {
+    instance_enter(in);
     end_step(s);
     return walk(in, finish(s, result));
 }
 
 hd_status walk_raise(instance *in, strand *s, ev exception) {
+    instance_enter(in);
     end_step(s);
     return walk(in, unwind(s, exception));
 }
 
-hd_status walk_cancel(instance *in) { return walk(in, unwind_cancel(in)); }
+hd_status walk_cancel(instance *in) {
+    instance_enter(in);
+    return walk(in, unwind_cancel(in));
+}
