@@ -74,6 +74,7 @@ static void forget_in(live *l) {
     l->in = NULL;
 }
 
+/* From the end: what is moved into a place has been looked at. */
 static void take_out(live *l) {
     hd_engine *e = l->e;
     for (uint32_t i = e->changed.count; i-- > 0;)

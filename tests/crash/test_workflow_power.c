@@ -118,7 +118,7 @@ static void cut_power(uint64_t tail_bytes) {
     lab_recording *recording = record(tail_bytes);
     size_t count = lab_recording_count(recording);
     lab_random random = lab_random_of(seed);
-    for (uint64_t i = lab_times("HD_WORKFLOW_CUTS", LAB_SLOW ? 40 : 200); i > 0; i--) {
+    for (uint64_t i = lab_times("HD_WORKFLOW_CUTS", LAB_SLOW ? 25 : 80); i > 0; i--) {
         size_t marks, n = (size_t)lab_random_below(&random, count + 1);
         lab_disk *disk = lab_disk_at(recording, n, lab_random_u64(&random));
         const uint64_t *all = lab_recording_marks(recording, n, &marks);

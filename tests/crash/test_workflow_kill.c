@@ -1,0 +1,177 @@
+/* test_workflow_kill.c -- the process that runs workflows is killed, again and again: every instance ends with the
+ * result it would have had (W4).
+ *
+ * A child opens the store and its engine, registers random workflows, starts each under a key and runs them. It is
+ * killed with SIGKILL: in the middle of an action, or a random time after it began. The next child goes on. At the end
+ * the results are those of the same workflows in memory, without any interruption. Steps whose completion was stored
+ * do not run again: what the children have run twice is what was open when they were killed.
+ *
+ * HD_WORKFLOW_KILLS: how many children are killed; HD_SEED: which workflows. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "folder.h"
+#include "random_flow.h"
+#include "times.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { WORKFLOWS = LAB_SLOW ? 60 : 300 };
+
+/* Shared by processes. */
+typedef struct shared {
+    uint64_t calls; /* of actions, by all children */
+} shared;
+
+static char file[96];
+static shared *all;
+static uint64_t seed;
+static uint64_t dies_after; /* so many calls of this child; 0: not by itself */
+
+static int make_folder(void **state) {
+    if (folder_make(state)) return -1;
+    folder_file(file, sizeof file, "kill.db");
+    all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return all == MAP_FAILED ? -1 : 0;
+}
+
+static void count_call(const char *step) {
+    (void)step;
+    all->calls++;
+    if (dies_after && --dies_after == 0) raise(SIGKILL);
+}
+
+/* ---- Running all of them ----------------------------------------------------------------------- */
+
+typedef struct world {
+    hd_runtime *rt;
+    hd_engine *engine;
+    hd_pool *pool;
+} world;
+
+static void name_of(char name[32], uint32_t i) { snprintf(name, 32, "w%u", i); }
+
+static void open_world(world *w, const char *where) {
+    hd_error error = { 0 };
+    hd_options options = { .tail_bytes = 32 << 10 }; /* checkpoints are to be interrupted too */
+    if (hd_open(where, &options, &w->rt, &error) ||
+        hd_engine_open(w->rt, NULL, &w->engine, &error) ||
+        hd_pool_open(hd_runtime_heap(w->rt), &w->pool) || random_flow_actions(w->engine, true))
+        lab_fail("open: %s", error.message);
+    for (uint32_t i = 0; i < WORKFLOWS; i++) {
+        char name[32];
+        hd_value ir;
+        name_of(name, i);
+        if (random_flow(w->pool, name, seed * 1000 + i, &ir, &error) ||
+            hd_workflow_register(w->engine, ir, NULL, &error))
+            lab_fail("%s: %s", name, error.message);
+    }
+}
+
+static void run_all(world *w) {
+    for (uint32_t i = 0; i < WORKFLOWS; i++) {
+        char name[32], id[HD_INSTANCE_ID_SIZE];
+        name_of(name, i);
+        hd_status status = hd_workflow_start(w->engine, name, hd_object(),
+                                             &(hd_start_options){ .key = "one" }, id);
+        if (status && status != HD_EXISTS) lab_fail("start: %s", hd_status_name(status));
+    }
+    for (uint32_t i = 0; i < WORKFLOWS; i++) {
+        char id[HD_INSTANCE_ID_SIZE];
+        hd_value result;
+        snprintf(id, sizeof id, "w%u/one", i);
+        hd_status status = hd_workflow_await(w->engine, id, w->pool, &result);
+        if (status && status != HD_FAILED) lab_fail("%s: %s", id, hd_status_name(status));
+    }
+}
+
+static void close_world(world *w) {
+    hd_pool_close(w->pool);
+    if (hd_close(w->rt)) lab_fail("close");
+}
+
+/* ---- Children ------------------------------------------------------------------------------------ */
+
+static void die(int signal_) {
+    (void)signal_;
+    kill(getpid(), SIGKILL);
+}
+
+static void child(uint64_t how) {
+    world w;
+    random_flow_called = count_call;
+    if (how % 2) {
+        dies_after = 1 + how / 2 % 2000;
+    } else {
+        struct itimerval soon = { .it_value.tv_usec = 1000 + (int)(how / 2 % 900000) };
+        signal(SIGALRM, die);
+        setitimer(ITIMER_REAL, &soon, NULL);
+    }
+    open_world(&w, file);
+    run_all(&w);
+    close_world(&w);
+    _exit(0);
+}
+
+/* True: it came to its end. */
+static bool run_child(uint64_t how) {
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) child(how);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFSIGNALED(status)) {
+        assert_int_equal(WTERMSIG(status), SIGKILL);
+        return false;
+    }
+    assert_int_equal(WEXITSTATUS(status), 0);
+    return true;
+}
+
+static const char *document(world *w, uint32_t i) {
+    char id[HD_INSTANCE_ID_SIZE];
+    snprintf(id, sizeof id, "w%u/one", i);
+    hd_value d = hd_read(w->rt, w->pool, hd_workflow_cell(w->engine, id)), v = hd_object();
+    static const char *const keys[] = { "status", "result", "error" };
+    for (int k = 0; k < 3; k++)
+        if (hd_value_exists(hd_value_at(d, keys[k])))
+            v = hd_object_set(w->pool, v, keys[k], hd_value_at(d, keys[k]));
+    return hd_json_print(w->pool, v, HD_JSON_COMPACT, NULL);
+}
+
+static void w4_results_do_not_depend_on_kills(void **state) {
+    uint64_t kills = lab_times("HD_WORKFLOW_KILLS", LAB_SLOW ? 3 : 6);
+    world kept, clean;
+    (void)state;
+    seed = lab_seed();
+    lab_random random = lab_random_of(seed);
+    for (uint64_t i = 0; i < kills && !run_child(lab_random_u64(&random)); i++) {}
+    open_world(&kept, file);
+    run_all(&kept);
+    open_world(&clean, NULL);
+    run_all(&clean);
+    for (uint32_t i = 0; i < WORKFLOWS; i++) {
+        const char *is = document(&kept, i), *should_be = document(&clean, i);
+        if (strcmp(is, should_be))
+            fail_msg("w%u of seed %llu: %s, not %s", i, (unsigned long long)seed, is, should_be);
+    }
+    close_world(&clean);
+    close_world(&kept);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(w4_results_do_not_depend_on_kills, make_folder,
+                                        folder_remove),
+    };
+    return cmocka_run_group_tests_name("workflows and kills", tests, NULL, NULL);
+}
