@@ -247,9 +247,13 @@ bool task_claim(worker *w, task_view *out) {
     hd_engine *e = w->e;
     if (!e || e->closing || is_full(w)) return false;
     queue *q = best_queue(w);
-    task *c = q ? new_claim(e) : NULL;
-    if (!c) return false;
+    if (!q) return false;
     strand *s = BINHEAP_ENTRY(binheap_peek(&q->ready), strand, ready);
+    task *c = new_claim(e);
+    if (!c) { /* its instance is loaded again, and the step offered again */
+        live_lost(s->in->owner);
+        return false;
+    }
     take_out(e, s);
     begin_claim(e, c, w, s);
     describe(s, out);

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/table.h"
 #include "workflow/draft.h"
+#include <ctype.h>
 #include <stdio.h>
 
 #define NODES_MAX     100000
@@ -115,6 +116,16 @@ static bool is_name(hd_value v) {
     return true;
 }
 
+/* It is a part of names of documents. */
+static bool is_workflow_name(hd_value v) {
+    size_t length;
+    const char *name = hd_value_text(v, &length);
+    if (!is_name(v)) return false;
+    for (size_t i = 0; i < length; i++)
+        if (!isalnum((unsigned char)name[i]) && !strchr("_-.", name[i])) return false;
+    return true;
+}
+
 /* ---- code */
 
 /* Remembers it for plan_unref, and what it touches. */
@@ -179,12 +190,13 @@ static hd_status read_target(reader *r, hd_value target, plan_target *out) {
 }
 
 /* A list of expressions, or an object of them. */
-static hd_status read_args(reader *r, hd_value args, bool may_be_named, plan_node *n) {
+static hd_status read_args(reader *r, hd_value v, const char *key, bool may_be_named,
+                           plan_node *n) {
+    hd_value args = hd_value_at(v, key);
     bool named = hd_value_kind(args) == HD_KIND_OBJECT;
     if (!hd_value_exists(args)) return HD_OK;
     if (hd_value_kind(args) != HD_KIND_ARRAY && !(named && may_be_named))
-        return refuse_node(r,
-                           may_be_named ? "\"args\" is a list or an object" : "\"args\" is a list");
+        return refuse_node(r, "\"%s\" is a list%s", key, may_be_named ? " or an object" : "");
     n->arg_count = (uint32_t)hd_value_count(args);
     n->args = arena_alloc_array(&r->p->memory, n->arg_count + 1, sizeof *n->args);
     if (named)
@@ -262,7 +274,7 @@ static hd_status read_name(reader *r, hd_value node, const char *key, const char
 static hd_status read_action(reader *r, hd_value v, plan_node *n) {
     int64_t priority = 0;
     hd_status status = read_name(r, v, "action", &n->name);
-    if (!status) status = read_args(r, hd_value_at(v, "args"), true, n);
+    if (!status) status = read_args(r, v, "args", true, n);
     if (!status) status = read_retry(r, hd_value_at(v, "retry"), &n->retry);
     if (!status) status = read_seconds(r, v, "timeout", &n->timeout_s);
     if (!status) status = read_seconds(r, v, "heartbeat", &n->heartbeat_s);
@@ -343,7 +355,7 @@ static hd_status read_handler(reader *r, hd_value v, plan_node *n) {
 /* The function is looked up when all are known. */
 static hd_status read_call(reader *r, hd_value v, plan_node *n) {
     hd_status status = read_name(r, v, "function", &n->name);
-    return status ? status : read_args(r, hd_value_at(v, "args"), false, n);
+    return status ? status : read_args(r, v, "args", false, n);
 }
 
 static hd_status read_kind(reader *r, hd_value v, plan_node *n) {
@@ -351,7 +363,7 @@ static hd_status read_kind(reader *r, hd_value v, plan_node *n) {
     switch (n->kind) {
     case NODE_CALC: return read_code(r, hd_value_at(v, "do"), true, &n->code);
     case NODE_ACTION: return read_action(r, v, n);
-    case NODE_BRANCH: return read_args(r, hd_value_at(v, "when"), false, n);
+    case NODE_BRANCH: return read_args(r, v, "when", false, n);
     case NODE_LOOP_HEAD: return read_loop(r, v, n);
     case NODE_FAN_HEAD: return read_fan(r, v, n);
     case NODE_BARRIER:
@@ -411,7 +423,10 @@ static hd_status read_node(reader *r, size_t index, hd_value v) {
     size_t length;
     const char *id = hd_value_text(hd_value_at(v, "id"), &length);
     if (find_id(r, id, length) != PLAN_NONE) return refuse(r, path, "a second node \"%s\"", id);
-    if (++r->p->node_count > NODES_MAX) return refuse(r, path, "more than %d nodes", NODES_MAX);
+    if (++r->p->node_count > NODES_MAX) {
+        refuse(r, path, "more than %d nodes", NODES_MAX);
+        return r->error->status = HD_LIMIT;
+    }
     hd_status status = new_node(r, v, &n);
     if (!status) status = table_insert(&r->ids, hash_id(id, length), r->d.nodes.count - 1);
     if (status) return status;
@@ -645,7 +660,8 @@ static hd_status read_document(reader *r, hd_value ir) {
         return refuse(r, "/heddle", "this library reads IR of version %d, not %lld", IR_FORMAT,
                       (long long)format);
     if (unknown) return refuse(r, "", "unknown key \"%s\"", unknown);
-    if (!is_name(hd_value_at(ir, "name"))) return refuse(r, "/name", "a workflow has a \"name\"");
+    if (!is_workflow_name(hd_value_at(ir, "name")))
+        return refuse(r, "/name", "a workflow has a \"name\" of letters, digits, '_', '-' and '.'");
     r->p->name = copy_text(r, hd_value_at(ir, "name"));
     if (!r->p->name) return HD_NOMEM;
     hd_status status = read_inputs(r, hd_value_at(ir, "inputs"));

@@ -491,6 +491,8 @@ static hd_status outcome_of(hd_value doc, hd_value *result) {
     if (!strcmp(status, "done")) return HD_OK;
     *result = hd_value_at(doc, "error");
     if (!strcmp(status, "cancelled")) return HD_ABORTED;
+    /* Not over: the engine could not keep it in memory. It goes on when the space has an engine again. */
+    if (!strcmp(status, "running")) return HD_NOMEM;
     return *status ? HD_FAILED : HD_NOT_FOUND;
 }
 

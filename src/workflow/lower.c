@@ -117,7 +117,7 @@ static uint32_t new_node(lowering *l, hd_value record, const char *id, const cha
     if (*at) record = set(l, record, "at", hd_string(l->f->pool, at));
     flow_node n = { id, record };
     if (!vec_push(l->f->env, &l->nodes, n)) nomem(l);
-    return l->nodes.count - 1;
+    return l->nodes.count ? l->nodes.count - 1 : 0;
 }
 
 static hd_value of_kind(lowering *l, const char *kind) {
@@ -466,7 +466,7 @@ static hd_value lower_function(hd_flow *f, const flow_function *fn, bool is_main
     add_end(&l, &l.ends, new_node(&l, of_kind(&l, "ENTRY"), "entry", ""), NULL, 0);
     lower_block(&l, &fn->body, "");
     if (l.ends.count && !f->problems.count) lower_return(&l, &end);
-    hd_value v = function_value(&l, fn);
+    hd_value v = f->nomem ? (hd_value){ 0 } : function_value(&l, fn);
     vec_fini(f->env, &l.nodes);
     vec_fini(f->env, &l.edges);
     vec_fini(f->env, &l.ends);

@@ -1,0 +1,322 @@
+/* test_workflow_refused.c -- IR that could not run: every construct that registration refuses, with what is wrong, the
+ * node and its position in the source; and IR by strangers: very large, very deep, of the wrong shape. */
+#define _GNU_SOURCE
+#include "lab.h"
+#include <heddle/workflow.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static lab_env *env;
+static hd_runtime *rt;
+static hd_engine *engine;
+static hd_pool *pool;
+
+static int set_up(void **state) {
+    env = lab_env_open();
+    hd_options options = { .env = lab_env_of(env) };
+    assert_int_equal(hd_open(NULL, &options, &rt, NULL), HD_OK);
+    assert_int_equal(hd_engine_open(rt, NULL, &engine, NULL), HD_OK);
+    assert_int_equal(hd_pool_open(hd_runtime_heap(rt), &pool), HD_OK);
+    return 0;
+}
+static int tear_down(void **state) {
+    hd_pool_close(pool);
+    assert_int_equal(hd_close(rt), HD_OK);
+    lab_env_close(env);
+    return 0;
+}
+
+/* JSON with single quotes. */
+static hd_value parse(const char *text) {
+    hd_error error = { 0 };
+    char *json = strdup(text);
+    for (char *c = json; *c; c++)
+        if (*c == '\'') *c = '"';
+    hd_value v = hd_json_parse(pool, json, strlen(json), &error);
+    if (!hd_value_exists(v)) fail_msg("%s at %zu of %s", error.message, error.offset, json);
+    free(json);
+    return v;
+}
+
+static hd_status try(hd_value ir, hd_error *error) {
+    *error = (hd_error){ 0 };
+    hd_status status = hd_workflow_register(engine, ir, NULL, error);
+    if (status) assert_true(error->message[0] != 0);
+    return status;
+}
+
+/* ---- of the document */
+
+static void documents_of_another_shape_are_refused(void **state) {
+    static const char *const documents[][2] = {
+        { "5", "" },
+        { "[]", "" },
+        { "{}", "IR of version 1" },
+        { "{'heddle':2,'name':'w','functions':[]}", "IR of version 1" },
+        { "{'heddle':1,'functions':[]}", "name" },
+        { "{'heddle':1,'name':'a/b','functions':[]}", "letters, digits" },
+        { "{'heddle':1,'name':'','functions':[]}", "name" },
+        { "{'heddle':1,'name':'w'}", "functions" },
+        { "{'heddle':1,'name':'w','functions':[]}", "at least one" },
+        { "{'heddle':1,'name':'w','functions':{}}", "functions" },
+        { "{'heddle':1,'name':'w','functions':[5]}", "" },
+        { "{'heddle':1,'name':'w','donut':1,'functions':[]}", "donut" },
+        { "{'heddle':1,'name':'w','inputs':5,'functions':[{'name':'run','nodes':[],'edges':[]}]}",
+          "inputs" },
+        { "{'heddle':1,'name':'w','inputs':[{'default':1}],'functions':[{'name':'run','nodes':[],'"
+          "edges':"
+          "[]}]}",
+          "" },
+        { "{'heddle':1,'name':'w','functions':[{'name':'run','nodes':[],'edges':[]}]}", "ENTRY" },
+        { "{'heddle':1,'name':'w','functions':[{'name':'run','nodes':5,'edges':[]}]}", "list" },
+        { "{'heddle':1,'name':'w','functions':[{'name':'run','nodes':[],'edges':5}]}", "list" },
+        { "{'heddle':1,'name':'w','functions':[{'name':'run','nodes':[5],'edges':[]}]}", "" },
+        { "{'heddle':1,'name':'w','functions':[{'name':'run','params':5,'nodes':[],'edges':[]}]}",
+          "list of names" },
+    };
+    int wrong = 0;
+    for (size_t i = 0; i < sizeof documents / sizeof *documents; i++) {
+        hd_error error;
+        hd_status status = try(parse(documents[i][0]), &error);
+        if (status && strstr(error.message, documents[i][1])) continue;
+        print_error("%s: %s\n", documents[i][0], status ? error.message : "is taken");
+        wrong++;
+    }
+    assert_int_equal(wrong, 0);
+}
+
+/* ---- of nodes and edges: the node at "f.py:7" is the one that is wrong */
+
+#define AT  "'at':'f.py:7'"
+#define OUT "{'id':'out','kind':'RETURN'}"
+
+static const struct {
+    const char *nodes, *edges, *why;
+} rows[] = {
+    { "{'id':'x','kind':'CALC'," AT ",'donut':1}," OUT, "['in','x'],['x','out']", "donut" },
+    { "{'id':'x','kind':'ACTION'," AT "}," OUT, "['in','x'],['x','out']", "\"action\" is a name" },
+    { "{'id':'x','kind':'ACTION','action':'a','args':5," AT "}," OUT, "['in','x'],['x','out']",
+      "a list or an object" },
+    { "{'id':'x','kind':'ACTION','action':'a','timeout':-1," AT "}," OUT, "['in','x'],['x','out']",
+      "number of seconds" },
+    { "{'id':'x','kind':'ACTION','action':'a','priority':9999," AT "}," OUT,
+      "['in','x'],['x','out']", "from -1000 to 1000" },
+    { "{'id':'x','kind':'ACTION','action':'a','retry':5," AT "}," OUT, "['in','x'],['x','out']",
+      "\"retry\" is an object" },
+    { "{'id':'x','kind':'ACTION','action':'a','retry':{'tries':2}," AT "}," OUT,
+      "['in','x'],['x','out']", "tries" },
+    { "{'id':'x','kind':'ACTION','action':'a','retry':{'attempts':0}," AT "}," OUT,
+      "['in','x'],['x','out']", "attempts" },
+    { "{'id':'x','kind':'ACTION','action':'a','retry':{'on':['int']}," AT "}," OUT,
+      "['in','x'],['x','out']", "no class of exceptions" },
+    { "{'id':'x','kind':'ACTION','action':'a','into':['+',1,2]," AT "}," OUT,
+      "['in','x'],['x','out']", "" },
+    { "{'id':'x','kind':'BRANCH','when':5," AT "}," OUT, "['in','x'],['x','out','GUARD',0]",
+      "when" },
+    { "{'id':'x','kind':'BRANCH','when':[true]," AT "}," OUT, "['in','x'],['x','out','GUARD',0]",
+      "GUARD" },
+    { "{'id':'x','kind':'BRANCH','when':[true]," AT "}," OUT,
+      "['in','x'],['x','out','GUARD',0],['x','out','GUARD',0]", "GUARD" },
+    { "{'id':'x','kind':'LOOP_HEAD'," AT "}," OUT, "['in','x'],['x','out','BREAK']", "over" },
+    { "{'id':'x','kind':'LOOP_HEAD','while':1,'into':['name','y']," AT "}," OUT,
+      "['in','x'],['x','out','BREAK']", "into" },
+    { "{'id':'x','kind':'LOOP_HEAD','while':1," AT "}," OUT, "['in','x'],['x','out','BREAK']",
+      "CONTINUE" },
+    { "{'id':'x','kind':'LOOP_HEAD','while':1," AT "},{'id':'c','kind':'CALC'}," OUT,
+      "['in','x'],['x','c','CONTINUE'],['c','out']", "BREAK" },
+    { "{'id':'x','kind':'FAN_HEAD','over':['list'],'window':0," AT "}," OUT,
+      "['in','x'],['x','out','ELEM']", "window" },
+    { "{'id':'x','kind':'FAN_HEAD','over':['list']," AT "},{'id':'c','kind':'CALC'}," OUT,
+      "['in','x'],['x','c','ELEM'],['c','out']", "" },
+    { "{'id':'f','kind':'FAN_HEAD','over':['list']},{'id':'x','kind':'BARRIER','mode':'any'," AT
+      "},"
+      "{'id':'c','kind':'CALC'}," OUT,
+      "['in','f'],['f','c','ELEM'],['c','x','JOIN'],['x','out']", "mode" },
+    { "{'id':'x','kind':'SLEEP'," AT "}," OUT, "['in','x'],['x','out']",
+      "\"seconds\" or \"until\"" },
+    { "{'id':'x','kind':'SLEEP','seconds':1,'until':2," AT "}," OUT, "['in','x'],['x','out']",
+      "\"seconds\" or \"until\"" },
+    { "{'id':'x','kind':'WAIT'," AT "}," OUT, "['in','x'],['x','out']", "signal" },
+    { "{'id':'x','kind':'CALL','function':'nowhere'," AT "}," OUT, "['in','x'],['x','out']",
+      "not there" },
+    { "{'id':'x','kind':'CALL','function':'run'," AT "}," OUT, "['in','x'],['x','out']",
+      "first function" },
+    { "{'id':'x','kind':'RAISE'," AT "}", "['in','x']", "nothing to raise" },
+    { "{'id':'x','kind':'RET'," AT "}", "['in','x']", "RETURN" },
+    { "{'id':'x','kind':'CALC','do':[['frobnicate']]," AT "}," OUT, "['in','x'],['x','out']",
+      "statement" },
+    { "{'id':'x','kind':'CALC','do':[['expr',['call','frobnicate',[]]]]," AT "}," OUT,
+      "['in','x'],['x','out']", "frobnicate" },
+    { "{'id':'x','kind':'CALC','do':[['expr',['name','ghost']]]," AT "}," OUT,
+      "['in','x'],['x','out']", "\"ghost\"" },
+    { "{'id':'x','kind':'CALC'," AT "}", "['in','x']", "nothing follows" },
+    { "{'id':'x','kind':'CALC'," AT "}," OUT, "['in','out'],['x','out']", "no edge leads to it" },
+    { "{'id':'x','kind':'CALC'," AT "},{'id':'b','kind':'CALC'," AT "}," OUT,
+      "['in','x'],['x','b'],['b','x'],['b','out']", "circle" },
+    { "{'id':'x','kind':'CALC'," AT "}," OUT, "['in','x'],['x','out'],['x','in','BACK']", "ENTRY" },
+    { "{'id':'a','kind':'CALC'},{'id':'x','kind':'CALC'," AT "}," OUT,
+      "['in','a'],['a','x'],['x','out'],['x','a','BACK']", "LOOP_HEAD" },
+    { "{'id':'x','kind':'RETURN'," AT "}," OUT, "['in','x'],['x','out']", "has no FORWARD edge" },
+    { "{'id':'x','kind':'ENTRY'," AT "}," OUT, "['in','out'],['x','out']", "second ENTRY" },
+    { "{'id':'x','kind':'HANDLER'," AT "}," OUT, "['in','x'],['x','out','GUARD',0]", "clauses" },
+    { "{'id':'x','kind':'HANDLER','clauses':[{'classes':['Nothing']}]," AT "}," OUT,
+      "['in','x'],['x','out','GUARD',0]", "Nothing" },
+    { "{'id':'h','kind':'HANDLER','clauses':[{}]},{'id':'x','kind':'CALC'," AT "}," OUT,
+      "['in','x'],['x','h'],['x','out'],['h','out','GUARD',0]", "EXCEPT edges, and no others" },
+    { "{'id':'x','kind':'CALC','do':[['assign',1,['name','v']]]," AT
+      "},{'id':'b','kind':'CALC','do':[["
+      "'assign',2,['name','v']]]," AT "}," OUT,
+      "['in','x'],['in','b'],['x','out'],['b','out']", "shares \"v\"" },
+    { "{'id':'a','kind':'CALC'},{'id':'b','kind':'CALC'},{'id':'x','kind':'MERGE'," AT "}," OUT,
+      "['in','a'],['in','b'],['a','x'],['b','x'],['x','out']", "meet" },
+};
+
+static void what_could_not_run_is_refused_with_its_node_and_position(void **state) {
+    int wrong = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[4000];
+        hd_error error;
+        snprintf(text, sizeof text,
+                 "{'heddle':1,'name':'w','functions':[{'name':'run','nodes':[{'id':'in','kind':'"
+                 "ENTRY'},%s],"
+                 "'edges':[%s]}]}",
+                 rows[i].nodes, rows[i].edges);
+        hd_status status = try(parse(text), &error);
+        if (status == HD_SYNTAX && strstr(error.message, rows[i].why) &&
+            strstr(error.message, "f.py:7"))
+            continue;
+        print_error("%s: %s\n", rows[i].nodes, status ? error.message : "is taken");
+        wrong++;
+    }
+    assert_int_equal(wrong, 0);
+}
+
+/* Edges have no position: what they name is told. */
+static void edges_to_nowhere_are_refused(void **state) {
+    static const char *const edges[][2] = {
+        { "['in','nowhere']", "\"nowhere\"" },
+        { "['nowhere','out']", "\"nowhere\"" },
+        { "['in']", "an edge is" },
+        { "5", "an edge is" },
+        { "['in','out','SIDEWAYS']", "SIDEWAYS" },
+        { "['in','out','GUARD',-1]", "number from 0" },
+        { "['in','out','FORWARD',0,0]", "an edge is" },
+    };
+    for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
+        char text[600];
+        hd_error error;
+        snprintf(text, sizeof text,
+                 "{'heddle':1,'name':'w','functions':[{'name':'run','nodes':[{'id':'in','kind':'"
+                 "ENTRY'}," OUT "],'edges':[%s]}]}",
+                 edges[i][0]);
+        assert_int_equal(try(parse(text), &error), HD_SYNTAX);
+        if (!strstr(error.message, edges[i][1])) fail_msg("%s: %s", edges[i][0], error.message);
+    }
+}
+
+/* ---- of strangers */
+
+static hd_value many(size_t count, const char *format) {
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    fprintf(
+        out,
+        "{'heddle':1,'name':'w','functions':[{'name':'run','nodes':[{'id':'in','kind':'ENTRY'}");
+    for (size_t i = 0; i < count; i++) fprintf(out, format, i);
+    fprintf(out, "],'edges':[]}]}");
+    fclose(out);
+    hd_value v = parse(text);
+    free(text);
+    return v;
+}
+
+static void more_than_100000_nodes_are_too_many(void **state) {
+    hd_error error;
+    assert_int_equal(try(many(100001, ",{'id':'n%zu','kind':'CALC'}"), &error), HD_LIMIT);
+    assert_non_null(strstr(error.message, "100000"));
+}
+
+static void a_thousand_variables_and_clauses_are_taken(void **state) {
+    char *text;
+    size_t size;
+    hd_error error;
+    FILE *out = open_memstream(&text, &size);
+    fprintf(
+        out,
+        "{'heddle':1,'name':'w','functions':[{'name':'run','nodes':[{'id':'in','kind':'ENTRY'},{"
+        "'id':'c','kind':'CALC','do':[");
+    for (int i = 0; i < 1000; i++)
+        fprintf(out, "%s['assign',%d,['name','v%d']]", i ? "," : "", i, i);
+    fprintf(out, "]}," OUT "],'edges':[['in','c'],['c','out']]}]}");
+    fclose(out);
+    hd_status status = try(parse(text), &error);
+    free(text);
+    if (status) fail_msg("%s", error.message);
+}
+
+static void expressions_that_are_nested_deeply_are_refused(void **state) {
+    char *text;
+    size_t size;
+    hd_error error;
+    FILE *out = open_memstream(&text, &size);
+    fprintf(
+        out,
+        "{'heddle':1,'name':'w','functions':[{'name':'run','nodes':[{'id':'in','kind':'ENTRY'},{"
+        "'id':'x'," AT ",'kind':'RETURN','value':");
+    for (int i = 0; i < 200; i++) fprintf(out, "['neg',");
+    fprintf(out, "1");
+    for (int i = 0; i < 200; i++) fprintf(out, "]");
+    fprintf(out, "}],'edges':[['in','x']]}]}");
+    fclose(out);
+    hd_status status = try(parse(text), &error);
+    free(text);
+    assert_int_not_equal(status, HD_OK);
+    assert_non_null(strstr(error.message, "f.py:7"));
+}
+
+/* A line of nodes is checked in time that grows with it, not with its square. */
+static void loops_in_loops_are_checked_quickly(void **state) {
+    enum { DEEP = 2000 };
+    char *text;
+    size_t size;
+    hd_error error;
+    FILE *out = open_memstream(&text, &size);
+    fprintf(out, "{'heddle':1,'name':'w','functions':[{'name':'run','nodes':[{'id':'in','kind':'"
+                 "ENTRY'}," OUT);
+    for (int i = 0; i < DEEP; i++)
+        fprintf(out, ",{'id':'l%d','kind':'LOOP_HEAD','while':false},{'id':'m%d','kind':'MERGE'}",
+                i, i);
+    fprintf(out, ",{'id':'c','kind':'CALC'}],'edges':[['in','l0'],['l0','out','BREAK']");
+    for (int i = 0; i < DEEP; i++) {
+        fprintf(out,
+                i + 1 < DEEP ? ",['l%d','l%d','CONTINUE'],['l%d','m%d','BREAK']"
+                             : ",['l%d','c','CONTINUE']",
+                i, i + 1, i + 1, i);
+        fprintf(out, ",['m%d','l%d','BACK']", i, i);
+    }
+    fprintf(out, ",['c','m%d']]}]}", DEEP - 1);
+    fclose(out);
+    hd_status status = try(parse(text), &error);
+    free(text);
+    if (status) fail_msg("%s", error.message);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(documents_of_another_shape_are_refused),
+        TEST(what_could_not_run_is_refused_with_its_node_and_position),
+        TEST(edges_to_nowhere_are_refused),
+        TEST(more_than_100000_nodes_are_too_many),
+        TEST(a_thousand_variables_and_clauses_are_taken),
+        TEST(expressions_that_are_nested_deeply_are_refused),
+        TEST(loops_in_loops_are_checked_quickly),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
