@@ -68,6 +68,7 @@ static int by_root(const void *a, const void *b) {
 
 /* One address for each document. */
 static hd_status join(const scheduler *s, place_vec *out) {
+    assert(out->count);
     const places *ps = &s->r->places;
     rooted *all = env_new_array(s->env, out->count, sizeof *all);
     uint32_t count = out->count, joined = 0;
@@ -82,6 +83,7 @@ static hd_status join(const scheduler *s, place_vec *out) {
         else out->items[joined++] = all[i].at;
     }
     out->count = joined;
+    assert(joined && joined <= count);
     env_free(s->env, all, count * sizeof *all);
     return HD_OK;
 }
@@ -121,6 +123,7 @@ static hd_status gather(const scheduler *s, node_id id, const window *w, place_v
 }
 
 static hd_status copy(const scheduler *s, const place_vec *from, place_vec *out) {
+    assert(from != out);
     vec_clear(out);
     if (!vec_room(s->env, out, from->count)) return HD_NOMEM;
     if (from->count) memcpy(out->items, from->items, from->count * sizeof *out->items);
@@ -191,6 +194,7 @@ static hd_status room_for_record(scheduler *s, node_id id) {
     memset(caused + old, 0, (capacity - old) * size);
     s->caused = caused;
     s->caused_capacity = capacity;
+    assert(id < s->caused_capacity);
     return HD_OK;
 }
 
@@ -255,6 +259,7 @@ void causes_fini(scheduler *s) {
 /* ---- of the next run */
 
 static void forget_next(scheduler *s, node_id id, kept_causes *k) {
+    assert(kept(s, id) == k);
     drop_places(s, &k->next);
     k->of_next = false;
     node_of(s, id)->flags &= ~(uint32_t)NODE_TOLD_WHY;
@@ -281,6 +286,7 @@ static int by_number(const void *a, const void *b) {
 
 /* Each address once again. */
 static void tidy(scheduler *s, place_vec *v) {
+    assert(v->count);
     uint32_t kept_ = 0;
     qsort(v->items, v->count, sizeof *v->items, by_number);
     for (uint32_t i = 0; i < v->count; i++) {
@@ -305,6 +311,7 @@ static void add_next(scheduler *s, kept_causes *k, place_id at, uint64_t since) 
 }
 
 void causes_add(scheduler *s, node_id id, place_id at) {
+    assert(at);
     node *n = node_of(s, id);
     kept_causes *k = n->flags & NODE_NEVER_RAN ? NULL : record_of(s, id);
     if (!k) return;
@@ -372,6 +379,7 @@ static hd_status take_named(scheduler *s, node_id id, kept_causes *k, hd_tx *tx)
 }
 
 static hd_status take_told(scheduler *s, node_id id, hd_tx *tx) {
+    assert(!tx->causes.count);
     window w = next_window(s, id);
     hd_status status = gather(s, id, &w, &tx->causes);
     if (status) {
@@ -409,10 +417,12 @@ hd_status causes_take(scheduler *s, node_id id, hd_tx *tx) {
     if (tx->causes.count > CAUSES_FEW) take_joined(s, tx);
     tx->causes_rev = s->r->rev;
     tx->flags |= TX_CAUSES;
+    assert(kept(s, id) || tx->room);
     return HD_OK;
 }
 
 static void into_next(scheduler *s, node_id id, kept_causes *k, place_vec *causes, uint64_t since) {
+    assert(kept(s, id) == k);
     if (!k->of_next) {
         swap(&k->next, causes);
         begin_next(s, id, k, since);

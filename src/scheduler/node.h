@@ -45,7 +45,7 @@ enum {
     NODE_GATED = 2048,       /* has gate state in its cold record */
     NODE_WAITING = 4096,     /* its last run met a document that is still loading */
     NODE_EPHEMERAL = 8192,   /* a pull: removed after its run */
-    NODE_BLOCKED = 16384,    /* a suspended run upstream has to end first; see runner_upstream.c */
+    NODE_BLOCKED = 16384,    /* a suspended run upstream has to end first; see runner/upstream.c */
     NODE_STARVED = 32768,    /* its last run had no memory: it waits for the next pump */
     NODE_NOTED = 1 << 16,    /* its next completed run calls persistence_ran_slow */
     NODE_RESUMED = 1 << 17,  /* its reads are from a row of the store: it has not run here yet */
@@ -53,7 +53,7 @@ enum {
     NODE_CAUSED = 1 << 19,   /* has a record of causes; by causes */
     NODE_TOLD_WHY = 1 << 29, /* the record names causes of its next run; by causes */
     NODE_TIMED = 1 << 30,    /* an effect whose next run is timed, for its automatic debounce */
-    NODE_VISITED = 1 << 28   /* scratch of runner_upstream.c */
+    NODE_VISITED = 1 << 28   /* scratch of runner/upstream.c */
 };
 
 /* 64 bytes. Written by registry, except where a field says otherwise. */

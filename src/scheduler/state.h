@@ -43,7 +43,7 @@ typedef struct gate {
     binheap_item timer; /* linked while the node waits for a time; its key is gates_eligible_at() */
 } gate;
 
-/* While a hold lasts, nodes of a name do not run for the first time. Written by gates_hold.c. */
+/* While a hold lasts, nodes of a name do not run for the first time. Written by gates/hold.c. */
 typedef struct hold {
     uint64_t id;
     struct key *name; /* referenced; NULL: all nodes */
@@ -164,7 +164,7 @@ typedef struct scheduler {
     list resumed;       /* runs that were resumed from inside a body: the next pass ends them */
     bool
         unblock; /* edges are gone: the next pass unblocks all nodes; the sweep blocks them again */
-    /* The memory of runner_upstream.c. */
+    /* The memory of runner/upstream.c. */
     uint64_t *checked; /* by node: the last epoch in which nothing upstream was out of date */
     uint32_t checked_capacity; /* 0: none yet */
     uint64_t upstream_epoch; /* raised when something upstream of checked nodes may have changed */

@@ -1,4 +1,4 @@
-/* events.h -- events, as the pass and the facade see them; events_state.h has what is behind it. */
+/* events.h -- events, as the pass and the facade see them; state.h has what is behind it. */
 #ifndef SCHEDULER_EVENTS_H
 #define SCHEDULER_EVENTS_H
 

@@ -35,6 +35,7 @@ void outbox_fini(scheduler *s) {
 }
 
 static hd_status take_up(scheduler *s, place_id doc) {
+    assert(doc);
     outbox *o = outbox_of(s);
     if (!o) return HD_NOMEM;
     if (outbox_find(o, doc)) return HD_OK;
@@ -43,6 +44,7 @@ static hd_status take_up(scheduler *s, place_id doc) {
 }
 
 static void again_later(scheduler *s, message *m) {
+    assert(m->of == s->events->outbox);
     uint64_t ms = (uint64_t)AGAIN_MS << (m->times < 10 ? m->times : 10);
     m->times++;
     outbox_wait_until(s->events->outbox, m,
@@ -57,6 +59,7 @@ typedef struct recorded {
 } recorded;
 
 static void confirmed(hd_status status, void *ctx) {
+    assert(((recorded *)ctx)->doc);
     recorded *r = ctx;
     scheduler *s = r->s;
     if (!status && take_up(s, r->doc)) events_miss(s);
@@ -108,6 +111,7 @@ static void removed(hd_status status, void *ctx) {
 
 /* The message waits for the verdict. */
 static hd_status remove_record(scheduler *s, message *m) {
+    assert(m->of == s->events->outbox && m->doc);
     hd_tx *tx;
     hd_status status = hd_tx_begin(s->rt, &tx);
     if (status) return status;
@@ -121,6 +125,7 @@ static hd_status remove_record(scheduler *s, message *m) {
 }
 
 static void deliver(scheduler *s, message *m, const channel *c) {
+    assert(c->fn);
     const place *p = place_at(&s->r->places, m->doc);
     hd_value v = value_ref(p->value); /* the channel's function may change the document */
     hd_status status = c->fn(key_bytes(p->doc.id), hd_value_at(v, "message"), c->ctx);
@@ -131,6 +136,7 @@ static void deliver(scheduler *s, message *m, const channel *c) {
 
 /* The channel that the record names. NULL: no memory. */
 static channel *channel_of(scheduler *s, place_id doc) {
+    assert(s->events->outbox);
     const place *p = place_at(&s->r->places, doc);
     const char *name = hd_value_as_text(hd_value_at(p->value, "channel"), "");
     return outbox_channel(s->events->outbox, s->r->places.homes.items[p->doc.home].space, name);
@@ -152,6 +158,7 @@ static void look_at(scheduler *s, message *m) {
 }
 
 void outbox_step(scheduler *s) {
+    assert(s->events->outbox);
     outbox *o = s->events->outbox;
     if (binheap_count(&o->timed)) outbox_release_due(o, env_now_ns(s->env));
     for (message *m; (m = outbox_take(o));) look_at(s, m);
@@ -193,6 +200,7 @@ void outbox_integrated(scheduler *s, place_id doc) {
 /* Makes the messages ready that wait in the space for this channel, and takes up those that another program
  * has recorded, in the order in which they were recorded. */
 static hd_status find_left(scheduler *s, const char *space, const channel *c) {
+    assert(s->events->outbox && c->fn);
     listed_vec left = { 0 };
     outbox *o = s->events->outbox;
     hd_status status = events_find(s, space, "outbox", NULL, &left);
@@ -232,6 +240,7 @@ hd_status outbox_open(scheduler *s, const char *space, const char *name, hd_chan
     /* The listing may have failed, or may not contain what another program has recorded just now. */
     while (!list_empty(&c->parked))
         outbox_release(o, LIST_ENTRY(list_first(&c->parked), message, link));
+    assert(c->fn == fn);
     return status;
 }
 

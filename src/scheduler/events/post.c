@@ -32,6 +32,7 @@ typedef struct posted {
 /* The commit of an event posted here was decided. Once stored, the event is taken up as any other posted
  * event. */
 static void stored(hd_status status, void *ctx) {
+    assert(((posted *)ctx)->doc);
     posted *p = ctx;
     scheduler *s = p->s;
     if (!status) events_integrated(s, p->doc);
@@ -42,6 +43,7 @@ static void stored(hd_status status, void *ctx) {
 
 static hd_status watch_verdict(scheduler *s, hd_tx *tx, place_id doc, const char *id,
                                const hd_send_options *options) {
+    assert(doc && *id);
     lineage *l = lineage_of(&s->events->lineages, tx);
     posted *p = l ? env_new(s->env, sizeof *p) : NULL;
     if (!p) return HD_NOMEM;
@@ -59,6 +61,7 @@ static hd_status watch_verdict(scheduler *s, hd_tx *tx, place_id doc, const char
  * stays as it is. */
 static hd_status check_named(scheduler *s, hd_tx *tx, const stream *to, const char *id,
                              place_id doc, bool *waiting) {
+    assert(to->home && *id);
     place_id receipt;
     hd_status status = event_document(s, to->home, RECEIPT, id, &receipt);
     if (status) return status;
@@ -72,6 +75,7 @@ static hd_status check_named(scheduler *s, hd_tx *tx, const stream *to, const ch
 }
 
 void events_assume_absent(scheduler *s, place_id doc) {
+    assert(place_at(&s->r->places, doc)->root == doc);
     place_at(&s->r->places, doc)->doc.flags |= DOC_KNOWN;
 }
 
@@ -88,6 +92,7 @@ static hd_status assume_new(scheduler *s, place_id doc) {
 
 static hd_value record_of(scheduler *s, hd_pool *pool, const stream *to, hd_value payload,
                           uint64_t ms) {
+    assert(to->place && value_exists(payload));
     hd_value v = hd_object_set(pool, hd_object(), "stream",
                                hd_cell_link(s->rt, pool, (hd_cell){ to->place }));
     v = hd_object_set(pool, v, "payload", payload);
@@ -142,6 +147,7 @@ static event *taken_event(const events *ev, place_id doc) {
 
 /* The stream that a posted event names. Not HD_OK and not HD_NOMEM: it is none of ours, or malformed. */
 static hd_status addressee(scheduler *s, place_id doc, hd_value record, stream **out) {
+    assert(place_at(&s->r->places, doc)->root == doc);
     hd_value link = hd_value_at(record, "stream");
     hd_status status;
     hd_tx *tx;
@@ -154,6 +160,7 @@ static hd_status addressee(scheduler *s, place_id doc, hd_value record, stream *
 }
 
 static hd_status take(scheduler *s, place_id doc) {
+    assert(s->events && place_at(&s->r->places, doc)->root == doc);
     events *ev = s->events;
     const place *p = place_at(&s->r->places, doc);
     const char *id = key_bytes(p->doc.id) + strlen(PREFIX);
@@ -178,10 +185,12 @@ static hd_status take(scheduler *s, place_id doc) {
     e->flags = EVENT_POSTED;
     lane_insert(s, e);
     ev->stats.taken++;
+    assert(is_taken(ev, doc) && to->queued);
     return HD_OK;
 }
 
 void events_integrated(scheduler *s, place_id doc) {
+    assert(s->events);
     const place *p = place_at(&s->r->places, doc);
     if (strncmp(key_bytes(p->doc.id), PREFIX, strlen(PREFIX))) return;
     if (s->r->places.homes.items[p->doc.home].meta) return;
@@ -246,6 +255,7 @@ hd_status events_find(scheduler *s, const char *space, const char *kind, const c
 /* Whether the metadata of a posted event, which is loaded here, says that it failed. Such an event is tried
  * again after a restart, or with another handler. */
 static bool find_failure(scheduler *s, place_id doc) {
+    assert(doc);
     place_id meta;
     if (runtime_meta(s->rt, doc, &meta) || replica_load(s->r, meta)) return false;
     return value_exists(hd_value_at(place_at(&s->r->places, meta)->value, EVENTS_FAILED));
@@ -275,6 +285,7 @@ hd_status events_take_space(scheduler *s, stream *to) {
 /* ---- what came while there was no memory */
 
 void events_miss(scheduler *s) {
+    assert(s->events);
     s->events->missed = true;
     s->starved = true;
 }
@@ -304,6 +315,7 @@ static hd_value account_of(scheduler *s, hd_pool *pool, const event *e, hd_statu
 /* HD_ABORTED: the document is gone, because another runtime has handled the event. */
 static hd_status write_account(scheduler *s, hd_tx *tx, const event *e, hd_status status,
                                const char *why) {
+    assert(e->document && status);
     hd_pool *pool = tx_pool(tx);
     hd_value there = tx_read_place(tx, e->document, 0);
     if (!pool || !value_exists(there)) return HD_ABORTED;

@@ -41,6 +41,7 @@ static bool is_as_certain(const event *e, const lineage *origin) {
 }
 
 static event *queued_with_id(const stream *to, const lineage *origin, const char *id) {
+    assert(to->lane && *id);
     LIST_FOR (n, &to->lane->queue) {
         event *e = LIST_ENTRY(n, event, link);
         if (e->to == to && !strcmp(e->id, id) && is_as_certain(e, origin)) return e;
@@ -55,6 +56,7 @@ static bool turn_has_come(const event *e) {
 
 /* The last one waiting on the stream from the same origin, under an id of ours. */
 static event *last_of_origin(const stream *to, const lineage *origin) {
+    assert(to->lane);
     const list *queue = &to->lane->queue;
     for (list_node *n = list_last(queue); n; n = list_before(queue, n)) {
         event *e = LIST_ENTRY(n, event, link);
@@ -68,6 +70,7 @@ static event *last_of_origin(const stream *to, const lineage *origin) {
  * the next step tells them. */
 static hd_status tell_later(scheduler *s, hd_outcome_fn done, void *ctx, const char *id,
                             hd_status status) {
+    assert(*id);
     if (!done) return HD_OK;
     outcome *o = env_new0(s->env, sizeof *o);
     if (!o) return HD_NOMEM;
@@ -116,6 +119,7 @@ static hd_status collapse(scheduler *s, event *e, const newcomer *newer) {
 
 /* The same event is waiting already, and stays as it is. */
 static hd_status coalesce(scheduler *s, const event *e, const hd_send_options *options) {
+    assert(!(e->flags & EVENT_IN_FLIGHT));
     hd_status status = tell_later(s, options->done, options->ctx, e->id, HD_EXISTS);
     if (!status) s->events->stats.collapsed++;
     return status;
@@ -124,6 +128,7 @@ static hd_status coalesce(scheduler *s, const event *e, const hd_send_options *o
 /* The stream is full: HD_OK, or why the event is not taken. */
 static hd_status squeeze_in(scheduler *s, stream *to, const lineage *origin,
                             const newcomer *newer) {
+    assert(to->queued >= HD_EVENT_BACKLOG);
     events *ev = s->events;
     bool named = newer->options->id;
     event *e = named ? queued_with_id(to, origin, newer->id) : last_of_origin(to, origin);
@@ -141,6 +146,7 @@ hd_status events_check_start(scheduler *s, const hd_tx *tx) {
 }
 
 static hd_status check_sender(scheduler *s, const hd_tx *tx) {
+    assert(!tx || tx->rt == s->rt);
     if (s->events && s->events->closing) return HD_CLOSED;
     if (!tx && (s->rt->in_run || s->rt->open))
         return runtime_fail(s->rt, HD_USAGE, "inside a transaction send with hd_tx_send");
@@ -151,6 +157,7 @@ static hd_status check_sender(scheduler *s, const hd_tx *tx) {
 
 static hd_status enqueue(scheduler *s, hd_tx *tx, stream *to, hd_value payload,
                          const hd_send_options *options) {
+    assert(to->lane && value_exists(payload));
     events *ev = s->events;
     newcomer newer;
     newer.payload = payload;

@@ -11,12 +11,12 @@
  * behind it, and no other lane. Spec 7.5, 7.6, I4, I11.
  *
  *     events.c          the step of a pass, what idle waits for, the end of an event
- *     events_lane.c     lanes: which of them have something to do, and what the others wait for
- *     events_id.c       ids and what derives from them
- *     events_send.c     sending, and the backlog
- *     events_stream.c   streams and their handlers
- *     events_handle.c   one handling: body, receipt, commit, verdict, retry
- *     events_post.c     events that are documents
+ *     lane.c     lanes: which of them have something to do, and what the others wait for
+ *     id.c       ids and what derives from them
+ *     send.c     sending, and the backlog
+ *     stream.c   streams and their handlers
+ *     handle.c   one handling: body, receipt, commit, verdict, retry
+ *     post.c     events that are documents
  *     lineage.c         what depends on whether a transaction commits
  *     preflight.c       what a handler will read, and whether that is up to date
  *     outbox.c          side effects after the commit
@@ -55,7 +55,7 @@ typedef enum lane_state {
 } lane_state;
 
 /* The events of one space, in order. Lanes are independent of each other and live as long as the
- * runtime. Written by events_lane.c, except for the last two fields, which preflight.c sets. */
+ * runtime. Written by lane.c, except for the last two fields, which preflight.c sets. */
 typedef struct lane {
     const struct key *space; /* of the replica's homes, which stay */
     list queue;              /* events by order */
@@ -245,7 +245,7 @@ hd_status events_receipt(scheduler *s, event *e, place_id *out);
 /* A blank record with its stream. NULL: no memory. */
 event *events_new(scheduler *s, stream *to);
 
-/* ---- events_lane.c */
+/* ---- lane.c */
 
 void lanes_init(events *ev, const hd_env *env);
 void lanes_fini(events *ev, const hd_env *env);
@@ -280,7 +280,7 @@ event *lanes_oldest(const events *ev);
  * the counts of events agree; timers agree with states. */
 void lanes_check(const events *ev);
 
-/* ---- events_id.c */
+/* ---- id.c */
 
 /* Milliseconds in the id; 0: none. UINT64_MAX: this is no id of an event. */
 uint64_t event_id_time(const char *id);
@@ -296,7 +296,7 @@ bool event_id_expired(const scheduler *s, uint64_t ms);
 hd_status event_document(scheduler *s, uint32_t home, const char *prefix, const char *id,
                          place_id *out);
 
-/* ---- events_stream.c */
+/* ---- stream.c */
 
 hd_status stream_of_cell(scheduler *s, hd_cell cell, stream **out);
 hd_status stream_of_place(scheduler *s, place_id at, stream **out);
@@ -312,7 +312,7 @@ void streams_begin(scheduler *s);
 void streams_end(scheduler *s);
 void streams_fini(scheduler *s);
 
-/* ---- events_send.c */
+/* ---- send.c */
 
 /* A transaction of its own, or a part of `tx`. */
 hd_status events_send(scheduler *s, hd_tx *tx, hd_cell cell, hd_value payload,
@@ -325,7 +325,7 @@ hd_status events_check_start(scheduler *s, const hd_tx *tx);
 hd_status events_mint(scheduler *s, hd_tx *tx, const stream *to, const hd_send_options *options,
                       uint64_t *ms, char *out);
 
-/* ---- events_handle.c */
+/* ---- handle.c */
 
 /* Runs the handler of an event that is ready. */
 void events_handle(scheduler *s, event *e);
@@ -335,7 +335,7 @@ static inline handling *handling_of(const hd_tx *tx) {
     return (tx->flags & TX_RUN) && tx->class == HD_COMMIT_EVENT ? tx->owner : NULL;
 }
 
-/* ---- events_post.c */
+/* ---- post.c */
 
 hd_status events_post(scheduler *s, hd_tx *tx, hd_cell cell, hd_value payload,
                       const hd_send_options *options, char id[HD_EVENT_ID_SIZE]);

@@ -21,6 +21,7 @@ static stream *find(const events *ev, place_id at) {
 }
 
 static void stream_free(const hd_env *env, stream *to) {
+    assert(!to->has && !to->queued);
     env_free(env, to->link, to->link_size);
     vec_fini(env, &to->inputs);
     env_free(env, to, sizeof *to);
@@ -28,6 +29,7 @@ static void stream_free(const hd_env *env, stream *to) {
 
 /* The stream's link as JSON, from which the ids of its events are derived. */
 static hd_status write_link(scheduler *s, stream *to) {
+    assert(to->place && !to->link);
     hd_pool *pool;
     hd_status status = hd_pool_open(s->r->heap, &pool);
     if (status) return status;
@@ -42,6 +44,7 @@ static hd_status write_link(scheduler *s, stream *to) {
 }
 
 static void pin(const scheduler *s, place_id at) {
+    assert(at);
     place *p = place_at(&s->r->places, at);
     if (p->root == at) p->doc.flags |= DOC_PINNED;
     else p->in.flags |= DOC_PINNED;
@@ -66,6 +69,7 @@ hd_status stream_of_place(scheduler *s, place_id at, stream **out) {
         return status;
     }
     ev->stream_list.items[ev->stream_list.count++] = to;
+    assert(find(ev, at) == to && to->lane);
     *out = to;
     return HD_OK;
 }
@@ -119,12 +123,14 @@ void streams_end(scheduler *s) {
 }
 
 static void leave(scheduler *s, belongings *b) {
+    assert(!b || !list_linked(&b->link));
     if (!b) return;
     list_push_back(&s->events->left, &b->link);
     release_left(s);
 }
 
 static void drop_handler(scheduler *s, stream *to) {
+    assert(!to->has == !to->spec.fn);
     belongings *b = to->has;
     to->has = NULL;
     to->spec = (hd_handler_spec){ 0 };
@@ -186,6 +192,7 @@ static hd_status fill(scheduler *s, stream *to, const hd_handler_spec *spec,
         to->inputs.items[to->inputs.count++] = spec->inputs[i];
     to->generation++;
     to->warned_outside = false;
+    assert(to->spec.fn && to->inputs.count == spec->input_count);
     leave(s, before);
     return HD_OK;
 }
@@ -220,6 +227,7 @@ void stream_unregister(scheduler *s, hd_handler handler) {
 }
 
 void stream_loaded(scheduler *s, stream *to, hd_status status) {
+    assert(to->lane);
     to->loading = false;
     lane_wake(s, to->lane);
     if (status)

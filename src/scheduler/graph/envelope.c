@@ -8,6 +8,7 @@
 
 /* Invalid materialisers are counted, so that the search for them costs nothing when there is none. */
 static void set_materialiser(graph *g, node *n, bool on) {
+    assert(!(n->flags & NODE_REMOVED));
     bool was = n->flags & NODE_MATERIALISER;
     if (was == on) return;
     n->flags ^= NODE_MATERIALISER;
@@ -17,6 +18,7 @@ static void set_materialiser(graph *g, node *n, bool on) {
 }
 
 hd_status graph_add_envelope(graph *g, node_id id, place_id envelope) {
+    assert(envelope && !(envelope & WRITER_ENVELOPE));
     hd_status status = surface_add(g, id, envelope | WRITER_ENVELOPE);
     if (status) return status;
     status = writers_add(g, (writer){ id | WRITER_ENVELOPE, envelope });
@@ -33,6 +35,7 @@ hd_status graph_add_envelope(graph *g, node_id id, place_id envelope) {
 }
 
 void graph_remove_envelope(graph *g, node_id id, place_id envelope) {
+    assert(graph_node(g, id)->flags & NODE_MATERIALISER);
     reader r;
     if (g->back_edges.count || g->back_lost)
         for (reader_walk w = readers_of(g, envelope); readers_next(&w, &r);)
@@ -46,6 +49,7 @@ void graph_remove_envelope(graph *g, node_id id, place_id envelope) {
 
 void graph_each_promoted_slow(const graph *g, node_id id, void (*fn)(void *ctx, node_id m),
                               void *ctx) {
+    assert(g->materialisers_invalid);
     const node *n = graph_node(g, id);
     for (uint32_t i = 0; i < n->read_count; i++) {
         writer_walk walk;

@@ -8,7 +8,7 @@
  *              an edge violates it                                    (order.c, order_search.c,
  *                                                                      order_sort.c, order_back.c)
  *   liveness   the least fixed point of spec 5.1                      (live.c, live_settle.c)
- *   kin        parents and children, which the order follows          (graph_kin.c)
+ *   kin        parents and children, which the order follows          (kin.c)
  *
  * An *edge* W -> R exists when a linked read of R and an output of W lie on one path of one document
  * (place_related); values do not matter. Edges are not stored, but for those that point down: they are

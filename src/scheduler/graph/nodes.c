@@ -61,11 +61,13 @@ hd_status graph_add_demanded(graph *g, node_id id) {
     node *n = graph_node(g, id);
     n->live_refs = 1;
     live_wake_alone(g, n);
+    assert(node_is_live(g, n) && node_is_invalid(g, n));
     return HD_OK;
 }
 
 /* Takes back the references that the node gave, and takes its reads out of the reader lists. */
 static void leave_readers(graph *g, node_id id) {
+    assert(!(graph_node(g, id)->flags & NODE_REMOVED));
     node *n = graph_node(g, id);
     if (!(n->flags & NODE_LINKED)) return;
     bool live = node_is_live(g, n);
@@ -98,6 +100,7 @@ void graph_remove_node(graph *g, node_id id) {
 /* ---- outputs */
 
 static hd_status enter_output(graph *g, node_id id, place_id output) {
+    assert(output && !(output & WRITER_ENVELOPE));
     node *n = graph_node(g, id);
     bool primary = !n->output;
     if (primary) n->output = output;
@@ -110,6 +113,7 @@ static hd_status enter_output(graph *g, node_id id, place_id output) {
 }
 
 hd_status graph_add_output(graph *g, node_id id, place_id output) {
+    assert(output);
     node *n = graph_node(g, id);
     hd_status status = enter_output(g, id, output);
     if (status) return status;

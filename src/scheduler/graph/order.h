@@ -143,7 +143,7 @@ bool edge_exists(graph *g, node_id from, node_id to);
 /* Tries those again that lie among the positions noted. */
 void order_retry(graph *g);
 
-/* ---- kin (graph_kin.c) */
+/* ---- kin (kin.c) */
 
 /* The node leaves: no parent, no children. */
 void kin_forget(graph *g, node_id id);

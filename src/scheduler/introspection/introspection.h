@@ -4,7 +4,7 @@
  *   why         causes, and what a node waits for      (why.c)
  *   recheck     is a computation idempotent?           (recheck.c)
  *   diagnosis   is the runtime too busy, and why?      (diagnosis.c)
- *   kept        what nodes did that are gone           (introspection_kept.c)
+ *   kept        what nodes did that are gone           (kept.c)
  *   export      pictures of all this                   (export.c)
  *
  * Introspection observes (P10): scheduling does not depend on whether it is on. Until something is switched

@@ -17,12 +17,12 @@ const char *persistence_build_of(scheduler *s, const void *fn) {
     if (!p) return "";
     if ((uintptr_t)fn - p->code_from < p->code_size) return p->build;
     build_id_of(fn, p->build, &p->code_from, &p->code_size);
-    memcpy(p->build_mark, p->build, sizeof p->build_mark - 1); /* the rest of it stays 0 */
+    memcpy(p->build_prefix, p->build, sizeof p->build_prefix - 1); /* the rest of it stays 0 */
     return p->build;
 }
 
-const char *persistence_mark_of(scheduler *s, const void *fn) {
-    return *persistence_build_of(s, fn) ? s->persistence->build_mark : NULL;
+const char *persistence_build_prefix(scheduler *s, const void *fn) {
+    return *persistence_build_of(s, fn) ? s->persistence->build_prefix : NULL;
 }
 
 /* ---- fingerprints */

@@ -85,7 +85,7 @@ typedef struct persistence {
     VEC(char) text;     /* scratch: a fingerprint, or the reads of a row */
     uintptr_t code_from, code_size; /* the module of the last function asked about (code.c) */
     char build[HD_ID_SIZE];         /* its build */
-    char build_mark[12];            /* the beginning of `build` */
+    char build_prefix[12];          /* the beginning of `build` */
 } persistence;
 
 hd_status persistence_init(scheduler *s);
@@ -186,7 +186,7 @@ hd_value fingerprint_of(scheduler *s, node_id id, const hd_node_spec *spec, cons
 /* The build that contains the function, as text; good until the next call. */
 const char *persistence_build_of(scheduler *s, const void *fn);
 /* Enough of it to tell builds apart, for stamps; NULL: nothing outlives the runtime. */
-const char *persistence_mark_of(scheduler *s, const void *fn);
+const char *persistence_build_prefix(scheduler *s, const void *fn);
 
 /* match.c: hashes of what a node's keys find now. The keys of a row are the node's reads and, behind them,
  * its outputs (not its envelopes: other nodes may write there as well). */

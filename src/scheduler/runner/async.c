@@ -5,7 +5,7 @@
  *                       from a body: resumed ---+-----+  between runs
  *
  * Until its run ends the node is invalid and not eligible: it does not run, and no node downstream of it
- * does (runner_upstream.c); handlers and pulls that depend on it wait as for any node that is not clean.
+ * does (upstream.c); handlers and pulls that depend on it wait as for any node that is not clean.
  * If the node is cancelled meanwhile, the end of its run commits nothing. */
 #include "scheduler/runner/runner.h"
 

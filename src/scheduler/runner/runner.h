@@ -18,7 +18,7 @@
 hd_status runner_init(scheduler *s);
 void runner_fini(scheduler *s);
 
-/* ---- async runs (runner_async.c) */
+/* ---- async runs (async.c) */
 
 /* Suspends the running node: its transaction stays open in *out. */
 hd_status runner_suspend(scheduler *s, hd_tx *tx, hd_run **out);
@@ -31,7 +31,7 @@ void runner_left_suspended(scheduler *s, node_id id, hd_status status);
 void runner_end_resumed(scheduler *s);
 void runner_drop_suspended(scheduler *s);
 
-/* ---- waiting (runner_late.c) */
+/* ---- waiting (late.c) */
 
 /* There was no memory for the node's run: it is invalid and runs in the next pump; this pump returns
  * HD_NOMEM. */
@@ -43,7 +43,7 @@ void runner_wait_for(scheduler *s, node_id id, place_id missing);
  * document that is missing. So a node does not run on a part of its inputs and then once more. */
 bool runner_load_ahead(scheduler *s, node_id id);
 
-/* ---- what stands before a run (runner_upstream.c) */
+/* ---- what stands before a run (upstream.c) */
 
 /* True: a node upstream has to run, or to end its suspended run, before this one. In the second case the
  * node is blocked, and so not eligible, until that run ends. Called while a run is suspended or

@@ -32,7 +32,7 @@ static inline void settle_end_episode(scheduler *s) {
 
 void settle_fini(scheduler *s);
 
-/* Asserts what must hold between passes; see settle_check.c. Above CHECKED_NODES nodes it leaves out what
+/* Asserts what must hold between passes; see check.c. Above CHECKED_NODES nodes it leaves out what
  * takes more than O(nodes + reads), and checks one pass in so many. Nothing in release builds. */
 #define CHECKED_NODES 512
 #ifndef NDEBUG

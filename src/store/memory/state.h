@@ -91,7 +91,7 @@ static inline const memory_authority *self_const(const authority *a) {
 /* The head of a document, if it has one. */
 bool memory_find_head(const memory_authority *ma, place_id doc, uint32_t *out);
 
-/* ---- Rows about nodes (memory_basis.c) */
+/* ---- Rows about nodes (basis.c) */
 
 /* HD_OK, or HD_PROTOCOL: what the commit says of nodes is malformed, which is logged. */
 hd_status memory_check_extra(hd_memory *m, const commit *c);
