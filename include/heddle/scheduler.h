@@ -138,7 +138,8 @@ HD_API hd_value hd_pull_now(hd_runtime *rt, hd_pool *pool, hd_cell cell);
 /* ---- Async runs -------------------------------------------------------------------------- */
 
 /* Suspends the running node: its action then returns HD_PENDING, and hd_run_resume is called later,
- * on the runtime's thread, once. Until then the node is not clean: nodes, handlers and pulls that depend
+ * on the runtime's thread, once. A node whose runs set off each other, ten times in a row, is slowed down as any
+ * node in a cycle is; one that the program keeps busy is not. Until then the node is not clean: nodes, handlers and pulls that depend
  * on its output wait (HD_WHY_NOT_AWAITS); everything else goes on. Meanwhile the program may read and write
  * with `hd_run_tx`; the run fails with HD_STALE, and the node runs again, if something it read has changed.
  * If the action returns anything but HD_PENDING its run ends with that, and *out is gone. If the node is

@@ -130,6 +130,37 @@ static void mark_unresumed(scheduler *s, place_id at, bool shape) {
     }
 }
 
+/* ---- which node changed a place */
+
+node_id invalidation_author(const scheduler *s, place_id at) {
+    return at < s->author_capacity ? s->authors[at] : 0;
+}
+
+/* Without memory the author is not known. */
+static bool room_for_author(scheduler *s, place_id at) {
+    uint32_t old = s->author_capacity, capacity = s->r->places.capacity;
+    if (at < old) return true;
+    assert(at < capacity);
+    node_id *authors =
+        env_resize(s->env, s->authors, old * sizeof *authors, capacity * sizeof *authors);
+    if (!authors) return false;
+    memset(authors + old, 0, (capacity - old) * sizeof *authors);
+    s->authors = authors;
+    s->author_capacity = capacity;
+    return true;
+}
+
+/* A commit that a body, or a listener during a run, made beside its transaction is that node's. The only
+ * writer of a document is known without this. */
+SELDOM static void note_author(scheduler *s, place_id at) {
+    node_id author = s->r->origin_node ? s->r->origin_node : s->running;
+    const place *doc = place_doc(&s->r->places, at);
+    if (!author) author = s->concluding;
+    if (s->r->kind != HD_CHANGE_COMMIT) author = 0;
+    if (doc->doc.writer == author && !(doc->doc.flags & DOC_MULTI_WRITER)) author = 0;
+    if ((author || at < s->author_capacity) && room_for_author(s, at)) s->authors[at] = author;
+}
+
 SELDOM static void changed_otherwise(scheduler *s, place_id at, bool shape, hd_value before,
                                      hd_value after) {
     if (s->tracer) s->tracer->change(s, at, before, after);
@@ -141,6 +172,7 @@ SELDOM static void changed_otherwise(scheduler *s, place_id at, bool shape, hd_v
 
 static void on_changed(void *ctx, place_id at, bool shape, hd_value before, hd_value after) {
     scheduler *s = ctx;
+    if (RARELY(s->asynchronous)) note_author(s, at);
     if (RARELY(s->tracer || !shape || s->r->kind != HD_CHANGE_COMMIT)) {
         changed_otherwise(s, at, shape, before, after);
         return;
@@ -165,6 +197,10 @@ static void on_arrived(void *ctx, place_id doc, hd_status status) {
         invalidation_mark(s, c->node);
         gates_apply(s, c->node, 0);
     }
+}
+
+void invalidation_fini(scheduler *s) {
+    env_free(s->env, s->authors, s->author_capacity * sizeof *s->authors);
 }
 
 void invalidation_attach(scheduler *s) {

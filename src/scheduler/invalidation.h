@@ -12,6 +12,12 @@
 
 /* Subscribes the scheduler to its runtime's changes. */
 void invalidation_attach(scheduler *s);
+void invalidation_fini(scheduler *s);
+
+/* The node whose commit changed the place last; 0: the program, a handler or another runtime did, or it is not
+ * known, because no node had been suspended yet (scheduler.authors). The node may be gone. Plain runs are
+ * not noted: graph_each_writer tells those nodes. */
+node_id invalidation_author(const scheduler *s, place_id at);
 
 /* Marks the readers of a place: those by value, and those by shape if its shape changed. `self`, the node
  * whose run made the change, is not marked. */

@@ -130,6 +130,7 @@ static void scheduler_close(void *ctx) {
     settle_fini(s);
     introspection_fini(s);
     gates_fini(s);
+    invalidation_fini(s);
     vec_fini(env, &s->idlers);
     vec_fini(env, &s->error_handlers);
     replica_forget_observer(s->r);

@@ -25,8 +25,13 @@
 typedef struct gate {
     uint32_t debounce_ms, throttle_ms;
     bool no_auto, auto_set;
-    bool backed;         /* is in scheduler.backed; by settle */
-    uint8_t streak;      /* consecutive exhaustions; not 0: it has not settled since */
+    bool backed;    /* is in scheduler.backed */
+    uint8_t streak; /* consecutive exhaustions; not 0: it has not settled since */
+    /* How often a run of the node was suspended, or waited for a suspended run, and its causes led back to
+     * the node itself, since the node was last exhausted; see runner/rounds.c. goes_round: it was so at
+     * least once since the node settled. */
+    uint8_t rounds;
+    bool goes_round;
     uint32_t timed_runs; /* runs with NODE_TIMED since the first slow one; and the time they took */
     uint64_t timed_ns;
     uint8_t retries; /* refusals and transient failures in a row */
@@ -37,6 +42,8 @@ typedef struct gate {
     /* The replica's revision at the end of the pass that exhausted the node; UINT64_MAX: that pass has not
      * ended. A change of what the node reads after it comes from outside of the node's own cycle. */
     uint64_t exhausted_rev;
+    uint64_t
+        round_rev; /* node.ran_rev when a round was last looked for: each run is looked at once */
     uint64_t told; /* scheduler.unsettled_episode when the node was named last; by settle */
     uint64_t echo_since, holds_episode;
     uint64_t armed_at;  /* when the debounce of its first run began */
@@ -152,6 +159,11 @@ typedef struct scheduler {
     kept_causes *spare_causes; /* an empty one, or NULL */
     place_vec told;            /* scratch of callers of causes_of_next and _last; no references */
 
+    /* invalidation */
+    bool asynchronous; /* a run has been suspended: from then on `authors` is kept */
+    node_id *authors;  /* by place: the node that changed it last; 0: none, or not known */
+    uint32_t author_capacity;
+
     /* runner */
     hd_tx *tx;          /* the transaction of the next run */
     uint64_t runs[2];   /* completed runs: of computations, of effects */
@@ -196,7 +208,7 @@ typedef struct scheduler {
     bool behind;            /* something below the cursor may be runnable; by runner and settle */
     VEC(node_id) requested; /* nodes with NODE_DEMANDED, and pulls */
     VEC(node_id) waiting;   /* invalid materialisers that wait for idle priority */
-    VEC(node_id) backed;    /* nodes with gate.backed */
+    VEC(node_id) backed;    /* nodes with gate.backed: with a backoff, or in a round */
     uint32_t deferred_passes;   /* passes in a row that ended at the limit of sweeps */
     uint64_t episode;           /* how often the runtime has become idle */
     uint64_t idle_rev;          /* the replica's revision when it last did */

@@ -1,7 +1,8 @@
 /* test_unsettled.c -- events beside graphs that do not settle, in random worlds.
  *
  * A world has computations that never agree (some of them looked at, some not; some begin to agree later),
- * debounced and throttled nodes, plain ones, and effects that commit; a lane of events in each of a few
+ * debounced and throttled nodes, plain ones, effects that commit, and asynchronous nodes of all these kinds,
+ * whose runs end after a while; a lane of events in each of a few
  * spaces, whose handlers read any of that; a second runtime whose commits cause refusals; stores that
  * refuse, bodies that fail for now, follow-ups into other spaces. Whatever happens:
  *
@@ -21,19 +22,32 @@
 #include <string.h>
 #include <cmocka.h>
 
-enum { SPACES = 3, CYCLES = 3, PLAIN = 6, EVENTS = 60, WORLDS = 100, STEPS = 90 };
+enum { SPACES = 3, CYCLES = 3, PLAIN = 6, EVENTS = 60, WORLDS = 70, STEPS = 90 };
 /* Of one wait: the longest debounce after the full growth of a backoff, and some retries. */
 #define WAIT_MS     20000
 #define LAB_IDLE_MS 1000000 /* hd_lab_idle: 100 windows, and some backoffs after each */
 
+/* An asynchronous node. */
+typedef struct slow {
+    uint32_t ms; /* how long its runs take; 0: they are not suspended */
+    bool
+        at_once; /* its result is in the transaction when it is suspended; else it is written at the end */
+    hd_run *run; /* suspended */
+    uint64_t due_ms;
+    hd_cell to;
+    double result;
+} slow;
+
 typedef struct cycle_node {
     hd_cell from, other, limit, to;
+    slow slow;
 } cycle_node;
 
 typedef struct plain_node {
     hd_cell from[2], to;
     uint32_t fails; /* runs to come that fail for now */
     bool effect;
+    slow slow;
 } plain_node;
 
 typedef struct lane_world {
@@ -57,6 +71,7 @@ static plain_node plains[PLAIN];
 static lane_world lanes[SPACES];
 static sent events[EVENTS + STEPS]; /* the free ones behind the others */
 static int event_count, free_runs, free_sent;
+static bool waiting; /* in settle or sync: runs are resumed by hd_runtime_post */
 static uint64_t world;
 
 static uint32_t below(uint32_t n) { return (uint32_t)hd_lab_random_below(&r, n); }
@@ -80,11 +95,45 @@ static double number(hd_tx *tx, hd_cell from) {
     return hd_value_exists(v) ? hd_value_number(v) : 0;
 }
 
+static void resume(slow *w) {
+    hd_run *run = w->run;
+    w->run = NULL;
+    if (!run) return;
+    hd_status status = w->at_once ? HD_OK : hd_tx_set_double(hd_run_tx(run), w->to, w->result);
+    hd_run_resume(run, status);
+}
+
+static void resume_posted(hd_runtime *rt, void *ctx) { resume(ctx); }
+
+static void resume_due(bool all) {
+    for (int i = 0; i < CYCLES * 2; i++)
+        if (all || cycles[i].slow.due_ms <= now_ms()) resume(&cycles[i].slow);
+    for (int i = 0; i < PLAIN; i++)
+        if (all || plains[i].slow.due_ms <= now_ms()) resume(&plains[i].slow);
+}
+
+/* The end of a body: writes the result, now or later. */
+static hd_status give(hd_tx *tx, slow *w, hd_cell to, double result) {
+    w->to = to;
+    w->result = result;
+    hd_status status = !w->ms || w->at_once ? hd_tx_set_double(tx, to, result) : HD_OK;
+    if (status || !w->ms) return status;
+    status = hd_tx_suspend(tx, &w->run);
+    w->due_ms = now_ms() + w->ms;
+    if (!status && waiting) status = hd_runtime_post(a, resume_posted, w);
+    return status ? status : HD_PENDING;
+}
+
+static slow make_slow(void) {
+    return once_in(4) ? (slow){ .ms = 1 + below(once_in(4) ? 60 : 10), .at_once = once_in(2) }
+                      : (slow){ 0 };
+}
+
 /* One more than the other says, up to the limit. */
 static hd_status disagree(hd_tx *tx, void *ctx) {
-    const cycle_node *n = ctx;
+    cycle_node *n = ctx;
     double limit = number(tx, n->limit), v = number(tx, n->other) + number(tx, n->from) * 0 + 1;
-    return hd_tx_set_double(tx, n->to, v < limit ? v : limit);
+    return give(tx, &n->slow, n->to, v < limit ? v : limit);
 }
 
 static hd_status add(hd_tx *tx, void *ctx) {
@@ -94,7 +143,7 @@ static hd_status add(hd_tx *tx, void *ctx) {
         n->fails--;
         return HD_BUSY;
     }
-    return hd_tx_set_double(tx, n->to, sum);
+    return give(tx, &n->slow, n->to, sum);
 }
 
 static hd_status look(hd_tx *tx, void *ctx) {
@@ -162,7 +211,7 @@ static void make_cycles(void) {
     for (int i = 0; i < CYCLES * 2; i++) outputs[i] = cell("main/cycle%d", i);
     for (int i = 0; i < CYCLES * 2; i++) {
         cycles[i] = (cycle_node){ outputs[below(CYCLES * 2)], outputs[i ^ 1],
-                                  cell("main/limit%d", i / 2), outputs[i] };
+                                  cell("main/limit%d", i / 2), outputs[i], make_slow() };
         snprintf(name, sizeof name, "cycle%d", i);
         register_node(name, disagree, &cycles[i], outputs[i], once_in(8), once_in(6));
     }
@@ -180,7 +229,9 @@ static void make_plain(void) {
     }
     for (int i = 0; i < PLAIN; i++) {
         plain_node *n = &plains[i];
-        *n = (plain_node){ .to = outputs[CYCLES * 2 + i], .effect = once_in(4) };
+        *n = (plain_node){ .to = outputs[CYCLES * 2 + i],
+                           .effect = once_in(4),
+                           .slow = make_slow() };
         n->from[0] = sources[below(PLAIN)];
         n->from[1] = i && once_in(2) ? outputs[below((uint32_t)(CYCLES * 2 + i))] : sources[i];
         snprintf(name, sizeof name, "plain%d", i);
@@ -269,7 +320,10 @@ static void check_time(uint64_t began, uint64_t most_ms, const char *what) {
 static void settle_or_sync(void) {
     uint64_t began = now_ms();
     bool settles = once_in(2);
+    waiting = true;
+    resume_due(true);
     hd_status status = settles ? hd_runtime_settle(a) : hd_runtime_sync(a);
+    waiting = false;
     if (status &&
         status != (settles ? HD_UNSETTLED : HD_STALE)) /* the store refuses now and then */
         hd_lab_fail("world %llu: %s", (unsigned long long)world, hd_status_name(status));
@@ -308,6 +362,7 @@ static void step(void) {
     case 13: hd_lab_pump(b); break;
     default: hd_lab_advance_ms(lab, below(once_in(4) ? 1000 : 30)); break;
     }
+    resume_due(once_in(20));
     if (!once_in(3)) hd_lab_pump(a);
 }
 
@@ -341,6 +396,7 @@ static void finish(void) {
     uint64_t began = now_ms();
     while (!all_told()) {
         hd_lab_advance_ms(lab, 10);
+        resume_due(false);
         hd_lab_pump(b);
         hd_lab_pump(a);
         check_time(began, WAIT_MS, "handling what was left");
@@ -354,7 +410,10 @@ static void finish(void) {
     for (int i = 0; i < PLAIN; i++) plains[i].fails = 0; /* close, too, makes runs */
     if (!once_in(4)) return; /* it waits for many windows: most of the time of a world */
     began = now_ms();
+    waiting = true;
+    resume_due(true);
     hd_lab_idle(lab);
+    waiting = false;
     check_time(began, LAB_IDLE_MS, "idle");
 }
 

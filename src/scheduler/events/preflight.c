@@ -2,8 +2,9 @@
 #include "scheduler/events/preflight.h"
 
 #include "base/env.h"
-#include "scheduler/gates/gates.h"
 #include "scheduler/events/preflight_walk.h"
+#include "scheduler/gates/gates.h"
+#include "scheduler/runner/runner.h"
 
 #define MS UINT64_C(1000000)
 
@@ -91,35 +92,6 @@ static hd_status demand(scheduler *s, node_id id) {
     return HD_OK;
 }
 
-/* If a time gate holds this node, the lane need not look at its head again before the gate opens. */
-static void wait_behind(const scheduler *s, lane *l, node_id id) {
-    const cold *c = cold_of(s, node_of(s, id));
-    if (l->blocker.id || !c || !binheap_linked(&c->gate.timer)) return;
-    l->blocker = registry_handle(s, id);
-    l->blocked_until = c->gate.timer.key;
-}
-
-/* Something upstream has to run first. */
-static hd_status hold_back(scheduler *s, lane *l, const walks *w, const node_vec *found) {
-    hd_status status = HD_OK;
-    const node_vec *asked = walks_ended_up(w, found) ? &w->up.direct : found;
-    for (uint32_t i = 0; i < asked->count && !status; i++) status = demand(s, asked->items[i]);
-    bool again = false;
-    l->blocker = (hd_node){ 0, 0 };
-    l->behind_suspended = false;
-    for (uint32_t i = 0; i < found->count && !status; i++) {
-        if (node_of(s, found->items[i])->flags & NODE_MATERIALISER)
-            status = demand(s, found->items[i]);
-        again |= node_is_eligible(&s->graph, node_of(s, found->items[i]));
-        l->behind_suspended |=
-            (node_of(s, found->items[i])->flags & (NODE_SUSPENDED | NODE_BLOCKED)) != 0;
-        wait_behind(s, l, found->items[i]);
-    }
-    if (again) l->blocker = (hd_node){ 0, 0 }; /* a node runs in this pass: look again after it */
-    s->events->again |= again;
-    return status;
-}
-
 /* ---- inputs that do not settle
  *
  * An event does not wait for ever for nodes that do not settle (I6): it waits until their backoff has reached
@@ -136,11 +108,28 @@ static bool goes_round(const scheduler *s, const patience *p, const node *n, uin
     return wait_ns && now - p->from >= wait_ns;
 }
 
-/* Whether the event has waited for the node as long as events do. */
-static bool is_given_up(const scheduler *s, const patience *p, node_id id, uint64_t now) {
+/* Whether a node that can run, or whose run is suspended, reads what does not settle: it may be out of date
+ * again before it is done, and a run that takes longer than a backoff never ends in time. Of a node that waits
+ * for a suspended run: whether that run's node does. */
+static bool follows_unsettled(scheduler *s, node_id id) {
     const node *n = node_of(s, id);
-    if (!gates_is_unsettled(s, n)) return goes_round(s, p, n, now);
-    if (now - p->unsettled >= BACKOFF_MAX_MS * MS) return true;
+    if (!s->backed.count) return false; /* no node has a backoff */
+    if (n->flags & NODE_BLOCKED) {
+        const hd_run *run = cold_of(s, n)->blocked_by;
+        id = registry_get(s, (hd_node){ run->node, run->generation });
+        return id && runner_reads_unsettled(s, id);
+    }
+    bool busy = node_is_eligible(&s->graph, n) || (n->flags & NODE_SUSPENDED);
+    return busy && runner_reads_unsettled(s, id);
+}
+
+/* Whether the event has waited for the node as long as events do. */
+static bool is_given_up(scheduler *s, const patience *p, node_id id, uint64_t now) {
+    const node *n = node_of(s, id);
+    bool waited = p->unsettled && now - p->unsettled >= BACKOFF_MAX_MS * MS;
+    if (!gates_is_unsettled(s, n))
+        return goes_round(s, p, n, now) || (waited && follows_unsettled(s, id));
+    if (waited) return true;
     return gates_backoff_is_full(s, n) && !node_is_eligible(&s->graph, n);
 }
 
@@ -158,13 +147,50 @@ static bool goes_on_without(scheduler *s, event *e, const node_vec *found) {
     bool all = true, first = !(e->flags & EVENT_WAITED);
     if (first) begin_patience(s, e, now);
     for (uint32_t i = 0; i < found->count && !p->unsettled; i++)
-        if (gates_is_unsettled(s, node_of(s, found->items[i]))) p->unsettled = now;
+        if (gates_is_unsettled(s, node_of(s, found->items[i])) ||
+            follows_unsettled(s, found->items[i]))
+            p->unsettled = now;
     /* A node that can run now is waited for at least once by each event. */
     for (uint32_t i = 0; i < found->count && all; i++)
         all = is_given_up(s, p, found->items[i], now) &&
               !(first && node_is_eligible(&s->graph, node_of(s, found->items[i])));
     if (all) p->gave_up_at = now;
     return all;
+}
+
+/* ---- waiting */
+
+/* If a time gate holds a node that is waited for, the lane need not look at its head again before the gate
+ * opens. */
+static void wait_behind(const scheduler *s, lane *l, node_id id) {
+    const cold *c = cold_of(s, node_of(s, id));
+    if (l->blocker.id || !c || !binheap_linked(&c->gate.timer)) return;
+    l->blocker = registry_handle(s, id);
+    l->blocked_until = c->gate.timer.key;
+}
+
+/* Something upstream has to run first. */
+static hd_status hold_back(scheduler *s, event *e, const walks *w, const node_vec *found) {
+    lane *l = e->to->lane;
+    uint64_t now = env_now_ns(s->env);
+    hd_status status = HD_OK;
+    const node_vec *asked = walks_ended_up(w, found) ? &w->up.direct : found;
+    for (uint32_t i = 0; i < asked->count && !status; i++) status = demand(s, asked->items[i]);
+    bool again = false;
+    l->blocker = (hd_node){ 0, 0 };
+    l->behind_suspended = false;
+    for (uint32_t i = 0; i < found->count && !status; i++) {
+        if (node_of(s, found->items[i])->flags & NODE_MATERIALISER)
+            status = demand(s, found->items[i]);
+        again |= node_is_eligible(&s->graph, node_of(s, found->items[i]));
+        l->behind_suspended |=
+            (node_of(s, found->items[i])->flags & (NODE_SUSPENDED | NODE_BLOCKED)) != 0;
+        if (!is_given_up(s, &e->to->patience, found->items[i], now))
+            wait_behind(s, l, found->items[i]);
+    }
+    if (again) l->blocker = (hd_node){ 0, 0 }; /* a node runs in this pass: look again after it */
+    s->events->again |= again;
+    return status;
 }
 
 /* Warns once, until a handler of this stream has run on settled inputs. */
@@ -211,7 +237,7 @@ static hd_status consult_gate(scheduler *s, event *e, preflight *p) {
         warn_unsettled(s, e, found);
         return HD_OK;
     }
-    hd_status status = hold_back(s, e->to->lane, w, found);
+    hd_status status = hold_back(s, e, w, found);
     if (status) return status;
     e->waits = HD_EVENT_WAITS_NODES;
     return HD_PENDING;

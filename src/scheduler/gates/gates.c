@@ -130,14 +130,30 @@ void gates_exhausted(scheduler *s, node_id id, uint64_t now) {
     if (c->gate.holds < UINT8_MAX) c->gate.holds++;
     c->gate.backoff_at = now + doubled(BACKOFF_MS, BACKOFF_MAX_MS, &c->gate.streak);
     c->gate.exhausted_rev = UINT64_MAX;
+    c->gate.rounds = 0;
     assert(c->gate.backoff_at > now && c->gate.streak);
     s->stats.filtered++;
     gates_apply(s, id, now);
 }
 
+void gates_went_round(scheduler *s, node_id id) {
+    cold *c = registry_cold(s, id);
+    if (!c || !(c->gate.backed || vec_push(s->env, &s->backed, id))) return;
+    c->gate.backed = c->gate.goes_round = true;
+    if (c->gate.rounds < ITERATIONS_MAX) c->gate.rounds++;
+}
+
+bool gates_is_round_too_often(const scheduler *s, const node *n) {
+    const cold *c = cold_of(s, n);
+    return c && c->gate.rounds >= ITERATIONS_MAX;
+}
+
 void gates_settled(scheduler *s, node_id id) {
     cold *c = cold_of(s, node_of(s, id));
-    if (!c || !(c->gate.backoff_at || c->gate.streak)) return;
+    if (!c) return;
+    c->gate.rounds = 0;
+    c->gate.goes_round = false;
+    if (!(c->gate.backoff_at || c->gate.streak)) return;
     c->gate.backoff_at = 0;
     c->gate.streak = 0;
     gates_apply(s, id, env_now_ns(s->env));

@@ -33,6 +33,10 @@ void gates_ran(scheduler *s, node_id id, uint64_t now, bool completed);
 
 /* It used up its runs in a pass without settling. */
 void gates_exhausted(scheduler *s, node_id id, uint64_t now);
+/* A run of the node was suspended or had to wait, and its causes led back to the node (runner/rounds.c); and
+ * whether that was so as often, since it settled, as a node may run in a pass. */
+void gates_went_round(scheduler *s, node_id id);
+bool gates_is_round_too_often(const scheduler *s, const node *n);
 /* It settled: no backoff any more. */
 void gates_settled(scheduler *s, node_id id);
 /* Whether it did not settle, or overwrites another writer and is overwritten, and has not ended clean since;

@@ -102,6 +102,8 @@ hd_status runner_suspend(scheduler *s, hd_tx *tx, hd_run **out) {
         s->suspended_low = node_of(s, id)->pos;
     if (s->suspended == 1) s->upstream_moves = s->graph.repaired_nodes;
     s->upstream_epoch++;
+    s->asynchronous = true;
+    runner_note_round(s, id, &tx->causes);
     *out = run;
     return HD_OK;
 }

@@ -397,7 +397,9 @@ void runner_take_message(scheduler *s, node_id id, hd_status status) {
     snprintf(s->message, sizeof s->message, "%s", rt->r.error.message);
 }
 
-static void failed(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
+/* `refused`: the body succeeded, and the store does not take its commit now: it has read an output whose node
+ * is not clean and waits behind a gate. Nothing newer is visible yet, so the retry takes its time. */
+static void failed(scheduler *s, node_id id, hd_tx *tx, hd_status status, bool refused) {
     runner_take_message(s, id, status);
     switch (hd_status_class(status)) {
     case HD_CLASS_PENDING:
@@ -406,7 +408,8 @@ static void failed(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
         return;
     case HD_CLASS_STALE:
         count_stale(s, id);
-        again(s, id);
+        if (refused) again_later(s, id, false);
+        else again(s, id);
         return;
     case HD_CLASS_TRANSIENT:
         if (retry_transient(s, id)) return;
@@ -470,8 +473,9 @@ static hd_status conclude_with(scheduler *s, node_id id, hd_tx *tx, hd_status st
     uint32_t runs = node_of(s, id)->runs;
     assert(!s->concluding && !s->running && !(node_of(s, id)->flags & NODE_RUNNING));
     s->concluding = id;
+    bool succeeded = !status && !tx->failed;
     if (!status) status = how(s, id, tx);
-    if (status) failed(s, id, tx, status);
+    if (status) failed(s, id, tx, status, succeeded);
     causes_give_back(s, id, tx); /* if the run took them and has not completed */
     s->concluding = 0;
     const node *n = node_of(s, id);

@@ -62,6 +62,17 @@ bool runner_was_early(scheduler *s, node_id id);
 /* A commit, or a change of the order, during the sweep: nodes below the cursor may be runnable now. */
 void runner_note_behind(scheduler *s);
 
+/* ---- cycles with asynchronous nodes (rounds.c) */
+
+/* A run with these causes is being suspended, or has to wait for a suspended one: counts a round if the causes
+ * lead back to the node itself. Follows what has changed since the last runs of the nodes on the way. */
+void runner_note_round(scheduler *s, node_id id, const place_vec *causes);
+/* Whether the node is clean, and so is everything upstream of it, effects included that wrote what it reads.
+ * Of a dormant node: whether it is clean. O(reads upstream). */
+bool runner_is_settled(scheduler *s, node_id id);
+/* Whether a node upstream of this one, or the node itself, does not settle. O(reads upstream). */
+bool runner_reads_unsettled(scheduler *s, node_id id);
+
 /* ---- the end of a run (runner.c) */
 
 /* Ends a run that took the long way. Returns its outcome; the node may be gone. */

@@ -140,6 +140,7 @@ static void block(scheduler *s, node_id id, hd_run *run) {
     c->blocked_by = run;
     list_push_back(&run->blocked, &c->blocked);
     node_of(s, id)->flags |= NODE_BLOCKED;
+    if (causes_of_next(s, id, &s->told) == HD_OK) runner_note_round(s, id, &s->told);
     gates_apply(s, id, s->clock_ns ? s->clock_ns : env_now_ns(s->env));
 }
 

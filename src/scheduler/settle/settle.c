@@ -144,6 +144,10 @@ static bool admit(scheduler *s, node_id id, uint32_t pos) {
     s->cursor = pos + 1;
     if ((s->suspended | s->behind) && runner_wait_upstream(s, id)) return false;
     if (s->r->authority->late && !runner_load_ahead(s, id)) return false;
+    if (gates_is_round_too_often(s, node_of(s, id))) {
+        exhaust(s, id, env_now_ns(s->env));
+        return false;
+    }
     return !s->counting || count_run(s, id);
 }
 
@@ -202,7 +206,8 @@ static uint32_t sweep_from(scheduler *s) {
 static bool sweep(scheduler *s) {
     graph *g = &s->graph;
     assert(s->iteration >= 1 && s->iteration <= ITERATIONS_MAX);
-    bool late = s->r->ahead.count > 0 || s->must_wait, waits = s->r->authority->late;
+    bool late = s->r->ahead.count > 0 || s->must_wait;
+    bool asks = s->r->authority->late || s->backed.count; /* each node, whether it may run */
     s->stats.iterations++;
     graph_settle(g); /* an event may have demanded nodes, whose declared reads brought edges */
     s->cursor = sweep_from(s);
@@ -212,7 +217,7 @@ static bool sweep(scheduler *s) {
     runner_begin_row(s);
     for (uint32_t pos; !late && next_runnable(g, s->cursor, &pos);) {
         node_id id = g->node_at[pos];
-        if (RARELY(g->materialisers_invalid | s->counting | waits | s->suspended | s->behind) &&
+        if (RARELY(g->materialisers_invalid | s->counting | asks | s->suspended | s->behind) &&
             !admit(s, id, pos))
             continue;
         s->cursor = pos + 1;
@@ -254,7 +259,8 @@ static uint32_t name_new(scheduler *s, node_id named[HD_TELEMETRY_NAMES]) {
         node_id id = s->backed.items[i];
         const node *n = &s->graph.nodes[id];
         cold *c = n->flags & NODE_REMOVED ? NULL : cold_of(s, n);
-        if (!c || !c->gate.backed || c->gate.told == s->unsettled_episode) continue;
+        if (!c || !c->gate.backed || !c->gate.streak) continue;
+        if (c->gate.told == s->unsettled_episode) continue;
         c->gate.told = s->unsettled_episode;
         if (count < HD_TELEMETRY_NAMES) named[count] = id;
         count++;
@@ -299,7 +305,13 @@ static void defer_unsettled(scheduler *s) {
     }
 }
 
-/* A node that ends clean has settled. */
+/* A node that ends the pass clean has settled; if it is in a cycle of asynchronous nodes, everything upstream
+ * of it must be clean as well. */
+static bool has_settled(scheduler *s, node_id id, const cold *c) {
+    if (node_is_invalid(&s->graph, node_of(s, id))) return false;
+    return !c->gate.goes_round || runner_is_settled(s, id);
+}
+
 static void clear_backoffs(scheduler *s) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < s->backed.count; i++) {
@@ -307,7 +319,7 @@ static void clear_backoffs(scheduler *s) {
         node *n = &s->graph.nodes[id];
         cold *c = n->flags & NODE_REMOVED ? NULL : cold_of(s, n);
         if (!c || !c->gate.backed) continue; /* the node is gone, and its id may be reused */
-        if (node_is_invalid(&s->graph, n)) {
+        if (!has_settled(s, id, c)) {
             if (c->gate.exhausted_rev == UINT64_MAX) c->gate.exhausted_rev = s->r->rev;
             s->backed.items[kept++] = id;
             continue;
