@@ -218,7 +218,7 @@ static void i6_a_handler_may_read_what_does_not_settle(void **state) {
         assert_outcome(o[i], HD_OK);
         /* The lab's clock runs on while a file's verdicts are waited for, which depends on the machine. */
         assert_true(lab_is_sqlite(l) || lab_now_ms(l) - began <= 10000);
-        assert_true(lab_get(l, "seen") > 0 && lab_get(l, "seen") == lab_get(l, "ping"));
+        assert_true(lab_get(l, "seen") > 0 && lab_get(l, "seen") <= lab_get(l, "ping"));
     }
     assert_int_equal(lab_event_stats(l).runs, 3);
     lab_close(l);
