@@ -133,6 +133,7 @@ static void give_cold(scheduler *s, node *n) {
     if (!c) return;
     assert(&s->graph.nodes[c->node] == n);
     if (binheap_linked(&c->gate.timer)) binheap_remove(&s->timers, &c->gate.timer);
+    s->awaiting_count -= c->missing != 0;
     list_discard(&c->awaiting);
     list_discard(&c->blocked);
     *c = (cold){ .next_free = s->colds_free };

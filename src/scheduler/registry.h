@@ -33,6 +33,8 @@ static inline void registry_await(scheduler *s, cold *c, place_id doc) {
     uint32_t waiting = NODE_WAITING;
     node *n = node_of(s, c->node);
     assert(!c->missing == !list_linked(&c->awaiting));
+    s->awaiting_count -= c->missing != 0;
+    s->awaiting_count += doc != 0;
     list_discard(&c->awaiting);
     if (doc) list_push_back(&s->awaiting[doc % AWAITING_LISTS], &c->awaiting);
     n->flags = doc ? n->flags | waiting : n->flags & ~waiting;

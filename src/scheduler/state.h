@@ -249,6 +249,7 @@ typedef struct scheduler {
     hd_status (*unhandled)(struct scheduler *s, place_id stream);
     struct persistence *persistence;                  /* NULL: the store ends with the runtime */
     void (*leaving)(struct scheduler *s, node_id id); /* as `removed`, for persistence; NULL */
+    uint32_t awaiting_count;                          /* of them */
     list awaiting
         [AWAITING_LISTS]; /* cold records of nodes that wait for a document, by its number */
     SABOTAGE_FIELD

@@ -2,7 +2,7 @@
  *
  * A run that reads a document which is not loaded is set aside until the document arrives. Where every
  * document may be late (authority.late), the runner looks before the run: if a document that the node writes
- * is not loaded, or a writer of what it reads waits for a document, the run is not begun.
+ * is not loaded, or a node upstream of it waits for a document, the run is not begun.
  *
  *     waiting --> in scheduler.awaiting, by document --> arrived: eligible again (invalidation.c) */
 #include "scheduler/runner/runner.h"
@@ -36,25 +36,16 @@ static hd_status ask_for_outputs(scheduler *s, node_id id, place_id *missing) {
     return HD_OK; /* any other failure is met again by the write, which reports it */
 }
 
-typedef struct upstream {
-    const scheduler *s;
-    place_id missing;
-} upstream;
-
-static void note_waiting(void *ctx, node_id id) {
-    upstream *u = ctx;
-    const node *n = node_of(u->s, id);
-    if (n->flags & NODE_WAITING) u->missing = cold_of(u->s, n)->missing;
+static bool is_waiting(const scheduler *s, const node *n) {
+    return (n->flags & NODE_WAITING) && cold_of(s, n)->missing;
 }
 
-/* A document that a writer of what the node reads waits for; 0: none. */
-static place_id missing_upstream(const scheduler *s, node_id id) {
-    const node *n = node_of(s, id);
-    const edge *reads = node_reads_const(n);
-    upstream u = { s, 0 };
-    for (uint32_t i = 0; i < n->read_count && !u.missing; i++)
-        graph_each_writer(&s->graph, reads[i].key & KEY_PLACE, note_waiting, &u);
-    return u.missing;
+/* A document that a node upstream waits for, also through nodes that are clean; 0: none. They may become
+ * invalid when it has arrived, and a run that did not wait would see a mixture. */
+static place_id missing_upstream(scheduler *s, node_id id) {
+    if (!s->awaiting_count) return 0;
+    node_id waits = runner_find_upstream(s, id, is_waiting);
+    return waits ? cold_of(s, node_of(s, waits))->missing : 0;
 }
 
 bool runner_load_ahead(scheduler *s, node_id id) {

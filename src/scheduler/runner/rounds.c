@@ -13,56 +13,51 @@
 
 #include "scheduler/graph/writers.h"
 
-typedef struct trail {
-    scheduler *s;
-    node_id from;
-    bool found;
-} trail;
-
-/* Without memory the search does not go beyond this node. */
-static void enter(trail *t, node_id id) {
-    node *n = node_of(t->s, id);
+/* The nodes that a search has entered are in scheduler.upstream_walk, marked NODE_VISITED. Without memory the
+ * search does not go beyond a node. */
+static void enter(scheduler *s, node_id id) {
+    node *n = node_of(s, id);
     if (n->flags & (NODE_VISITED | NODE_REMOVED)) return;
-    if (vec_push(t->s->env, &t->s->upstream_walk, id)) n->flags |= NODE_VISITED;
+    if (vec_push(s->env, &s->upstream_walk, id)) n->flags |= NODE_VISITED;
 }
 
 /* Enters the nodes that write the place, and the one that changed it last. */
-static void enter_writers(trail *t, place_id at) {
+static void enter_writers(scheduler *s, place_id at) {
     writer_walk walk;
     writer w;
-    writers_begin(&walk, &t->s->graph, at);
-    while (writers_next(&walk, &w)) enter(t, w.node & ~WRITER_ENVELOPE);
-    node_id author = invalidation_author(t->s, at);
-    if (author) enter(t, author);
+    writers_begin(&walk, &s->graph, at);
+    while (writers_next(&walk, &w)) enter(s, w.node & ~WRITER_ENVELOPE);
+    node_id author = invalidation_author(s, at);
+    if (author) enter(s, author);
 }
 
-/* Calls `look` for the nodes that were entered, and for those that it enters, until something is found. */
-static bool follow(trail *t, void (*look)(trail *t, node_id id)) {
-    scheduler *s = t->s;
-    for (uint32_t i = 0; i < s->upstream_walk.count && !t->found; i++)
-        look(t, s->upstream_walk.items[i]);
+static void end_search(scheduler *s) {
     for (uint32_t i = 0; i < s->upstream_walk.count; i++)
         node_of(s, s->upstream_walk.items[i])->flags &= ~(uint32_t)NODE_VISITED;
     vec_clear(&s->upstream_walk);
-    return t->found;
 }
 
-/* What caused the node's last run; what has changed since then as well, as its place may have changed twice. */
-static void look_at_causes(trail *t, node_id id) {
-    const node *n = node_of(t->s, id);
+/* ---- rounds */
+
+/* Enters what caused the node's last run; what has changed since then as well, as its place may have changed
+ * twice. */
+static void enter_causes(scheduler *s, const node *n) {
     const edge *reads = node_reads_const(n);
     uint64_t since = causes_last_since(n);
-    t->found = id == t->from;
-    for (uint32_t i = 0; i < n->read_count && !t->found; i++)
-        if (causes_changed_at(t->s, reads[i].key) > since)
-            enter_writers(t, reads[i].key & KEY_PLACE);
+    for (uint32_t i = 0; i < n->read_count; i++)
+        if (causes_changed_at(s, reads[i].key) > since) enter_writers(s, reads[i].key & KEY_PLACE);
 }
 
 static bool leads_back(scheduler *s, node_id id, const place_vec *causes) {
-    trail t = { s, id, false };
+    bool found = false;
     assert(!s->upstream_walk.count);
-    for (uint32_t i = 0; i < causes->count; i++) enter_writers(&t, causes->items[i]);
-    return follow(&t, look_at_causes);
+    for (uint32_t i = 0; i < causes->count; i++) enter_writers(s, causes->items[i]);
+    for (uint32_t i = 0; i < s->upstream_walk.count && !found; i++) {
+        found = s->upstream_walk.items[i] == id;
+        enter_causes(s, node_of(s, s->upstream_walk.items[i]));
+    }
+    end_search(s);
+    return found;
 }
 
 /* Most graphs have no cycle: then nothing is followed. */
@@ -76,39 +71,37 @@ void runner_note_round(scheduler *s, node_id id, const place_vec *causes) {
     if (leads_back(s, id, causes)) gates_went_round(s, id);
 }
 
+/* ---- upstream */
+
 /* Enters the writers of what the node reads; what a suspended run has read is not registered yet. */
-static void enter_upstream(trail *t, const node *n) {
+static void enter_upstream(scheduler *s, const node *n) {
     const edge *reads = node_reads_const(n);
-    for (uint32_t i = 0; i < n->read_count; i++) enter_writers(t, reads[i].key & KEY_PLACE);
+    for (uint32_t i = 0; i < n->read_count; i++) enter_writers(s, reads[i].key & KEY_PLACE);
     if (!(n->flags & NODE_SUSPENDED)) return;
-    const hd_tx *tx = cold_of(t->s, n)->run->tx;
-    for (uint32_t i = 0; i < tx->reads.count; i++) enter_writers(t, tx->reads.items[i] & KEY_PLACE);
+    const hd_tx *tx = cold_of(s, n)->run->tx;
+    for (uint32_t i = 0; i < tx->reads.count; i++) enter_writers(s, tx->reads.items[i] & KEY_PLACE);
 }
 
-static void look_upstream(trail *t, node_id id) {
-    const node *n = node_of(t->s, id);
-    t->found = node_is_invalid(&t->s->graph, n);
-    if (!t->found) enter_upstream(t, n);
+node_id runner_find_upstream(scheduler *s, node_id id, runner_is_fn is) {
+    node_id found = 0;
+    assert(!s->upstream_walk.count);
+    enter(s, id);
+    for (uint32_t i = 0; i < s->upstream_walk.count && !found; i++) {
+        const node *n = node_of(s, s->upstream_walk.items[i]);
+        if (is(s, n)) found = s->upstream_walk.items[i];
+        else enter_upstream(s, n);
+    }
+    end_search(s);
+    return found;
 }
+
+static bool is_invalid(const scheduler *s, const node *n) { return node_is_invalid(&s->graph, n); }
 
 bool runner_is_settled(scheduler *s, node_id id) {
-    trail t = { s, id, false };
-    assert(!s->upstream_walk.count);
-    if (!node_is_live(&s->graph, node_of(s, id)))
-        return !node_is_invalid(&s->graph, node_of(s, id));
-    enter(&t, id);
-    return !follow(&t, look_upstream);
-}
-
-static void look_for_unsettled(trail *t, node_id id) {
-    const node *n = node_of(t->s, id);
-    t->found = gates_is_unsettled(t->s, n);
-    if (!t->found) enter_upstream(t, n);
+    if (!node_is_live(&s->graph, node_of(s, id))) return !is_invalid(s, node_of(s, id));
+    return !runner_find_upstream(s, id, is_invalid);
 }
 
 bool runner_reads_unsettled(scheduler *s, node_id id) {
-    trail t = { s, id, false };
-    assert(!s->upstream_walk.count);
-    enter(&t, id);
-    return follow(&t, look_for_unsettled);
+    return runner_find_upstream(s, id, gates_is_unsettled) != 0;
 }

@@ -39,7 +39,7 @@ void runner_postpone(scheduler *s, node_id id);
 /* The node is invalid, and waits until the document has arrived. `missing` 0: it runs again at once. */
 void runner_wait_for(scheduler *s, node_id id, place_id missing);
 /* Where documents arrive late (authority.late): asks for the documents that the node writes. True: they are
- * loaded, and no writer of what the node reads waits for a document. False: the node waits for the first
+ * loaded, and no node upstream waits for a document. False: the node waits for the first
  * document that is missing. So a node does not run on a part of its inputs and then once more. */
 bool runner_load_ahead(scheduler *s, node_id id);
 
@@ -72,6 +72,9 @@ void runner_note_round(scheduler *s, node_id id, const place_vec *causes);
 bool runner_is_settled(scheduler *s, node_id id);
 /* Whether a node upstream of this one, or the node itself, does not settle. O(reads upstream). */
 bool runner_reads_unsettled(scheduler *s, node_id id);
+/* The node itself or one upstream of it, the nearest, of which `is` is true; 0: none. O(reads upstream). */
+typedef bool (*runner_is_fn)(const scheduler *s, const node *n);
+node_id runner_find_upstream(scheduler *s, node_id id, runner_is_fn is);
 
 /* ---- the end of a run (runner.c) */
 

@@ -17,7 +17,7 @@
 /* How many nodes are in a state that scheduler has a list or a counter for. */
 typedef struct census {
     uint32_t effects, computations, materialisers;
-    uint32_t suspended, provisional, requested, backed, timers, unpromoted;
+    uint32_t suspended, provisional, requested, backed, timers, unpromoted, awaiting;
 } census;
 
 /* ---- one node */
@@ -104,6 +104,7 @@ static void count_node(const scheduler *s, const node *n, census *all) {
     all->provisional += (n->flags & NODE_PROVISIONAL) != 0;
     all->requested += (n->flags & (NODE_DEMANDED | NODE_EPHEMERAL)) != 0;
     all->backed += c && c->gate.backed;
+    all->awaiting += c && c->missing;
     all->timers += c && binheap_linked(&c->gate.timer);
 }
 
@@ -114,7 +115,7 @@ static void count_node(const scheduler *s, const node *n, census *all) {
 static void check_census(const scheduler *s, const census *all) {
     assert(all->effects == s->effects && all->computations == s->computations);
     assert(all->materialisers == s->materialisers);
-    assert(all->suspended == s->suspended);
+    assert(all->suspended == s->suspended && all->awaiting == s->awaiting_count);
     assert(all->provisional <= s->provisional.count && all->requested <= s->requested.count);
     assert(all->backed <= s->backed.count);
     assert(all->timers == binheap_count(&s->timers));
