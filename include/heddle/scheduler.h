@@ -155,7 +155,9 @@ HD_API void hd_run_resume(hd_run *run, hd_status status);
 
 /* Debounce: the node runs when nothing that it reads has changed for `ms`. Throttle: at most one run in
  * `ms`, not counting runs that are retried or were set aside. 0 clears. While a gate holds a node it stays
- * invalid; then it runs on the latest values. While the node is dormant, changes after the first do not restart
+ * invalid; then it runs on the latest values. What reads its output and runs meanwhile, effects and pulls
+ * included, reads its last result; handlers that declare it wait. The same holds for a backoff, and for the
+ * delay before a run is tried again that was refused or failed for now. While the node is dormant, changes after the first do not restart
  * its debounce: it may run as soon as it is demanded.
  * A gate that is changed counts from when its window began. One that is set where there was none counts from the
  * moment it is set: a debounce, if the node is invalid then; a throttle, if the node has run.

@@ -39,6 +39,24 @@ static void a_transient_failure_is_tried_ten_times(void **state) {
     assert_string_equal(lab_failures(l), "");
 }
 
+/* C202, 8.3: while a retry is delayed the node is behind a gate like any other. What reads its output and runs
+ * meanwhile reads its last result, and runs again when the retry has changed it. */
+static void a_reader_of_what_is_tried_again_reads_its_last_result(void **state) {
+    lab_set(l, "n", 1);
+    lab_compute(l, "copy", "n", NULL);
+    lab_effect(l, "show", "n copy");
+    lab_settle(l);
+    lab_fail_next(l, "copy", HD_BUSY, 3);
+    lab_set(l, "n", 2);
+    lab_settle(l);
+    assert_int_equal(lab_info(l, "copy").why_not, HD_WHY_NOT_RETRY);
+    assert_seen(l, "show", "2 1");
+    assert_false(lab_is_clean(l, "copy"));
+    lab_idle(l);
+    assert_seen(l, "show", "2 2");
+    assert_string_equal(lab_failures(l), "");
+}
+
 /* Runs out of memory behind itself: the next allocation, which is the one of the retry, fails. */
 static hd_status fails_and_leaves_no_memory(lab_node *self, hd_tx *tx) {
     lab_tx_number(self, tx, "n");
@@ -577,6 +595,7 @@ static void a_blind_run_that_meets_a_fold_stands(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         S(a_transient_failure_is_tried_ten_times),
+        S(a_reader_of_what_is_tried_again_reads_its_last_result),
         S(a_retry_that_cannot_be_arranged_is_contained),
         S(a_commit_that_fails_for_now_is_tried_ten_times),
         S(a_completion_that_fails_for_now_is_tried_again),
