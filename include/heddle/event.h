@@ -113,7 +113,8 @@ HD_API hd_status hd_handler_register(hd_runtime *rt, const hd_handler_spec *spec
 HD_API void hd_handler_unregister(hd_runtime *rt, hd_handler handler);
 
 /* Called, once per event, when there is no handler for a stream: it may register one and return
- * HD_OK, or return HD_PENDING; then the program calls hd_handler_loaded later. */
+ * HD_OK, or return HD_PENDING; then the program calls hd_handler_loaded later, or has called it already. If
+ * there is no handler by then, the event ends with HD_NOT_FOUND. */
 typedef hd_status (*hd_handler_load_fn)(hd_runtime *rt, hd_cell stream, void *ctx);
 HD_API hd_status hd_runtime_set_handler_load(hd_runtime *rt, hd_handler_load_fn fn, void *ctx);
 HD_API void hd_handler_loaded(hd_runtime *rt, hd_cell stream, hd_status status);

@@ -230,7 +230,8 @@ HD_API hd_status hd_piece_start(hd_runtime *rt, const hd_piece_spec *spec, hd_pi
                                 hd_error *error);
 /* Starts a stored piece as its document says, and writes nothing, with two exceptions: a piece that was
  * launched and never built gets its result, and arguments and states that the code asks for and the store
- * does not have get their defaults. `space` NULL is "main". The runtime opens a piece by itself when a live
+ * does not have get their defaults. `space` NULL is "main". Of a piece that runs already it returns the handle;
+ * one that a transaction has launched ends all the same if that transaction fails. The runtime opens a piece by itself when a live
  * node reads a document that the piece writes, or an event is sent to "ID/...", if its pattern is
  * registered and the program has not stopped it. */
 HD_API hd_status hd_piece_open(hd_runtime *rt, const char *space, const char *id, hd_piece *out,

@@ -158,8 +158,9 @@ struct piece {
     hd_cell document, result;
     uint64_t started; /* "started" in its document: how often it was started, in any runtime */
     hd_piece parent;
-    /* How many transactions launched it and have not failed, plus one for each hd_piece_start and
-     * hd_piece_open, which cannot fail any more. A launch that fails and leaves 0 ends the piece. */
+    /* How many transactions launched it and have not failed, plus one for each hd_piece_start, and for the
+     * hd_piece_open that started it: those cannot fail any more. A launch that fails and leaves 0 ends the
+     * piece. Opening a piece that runs counts nothing: if its launch fails, it has no document. */
     uint32_t launches;
     list below;        /* its children, in the order in which they got it as their parent */
     list_node sibling; /* in parent's `below`, while the parent runs */

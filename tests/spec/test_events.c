@@ -362,6 +362,35 @@ static void an_event_keeps_its_place_while_its_handler_is_loaded(void **state) {
     lab_close(l);
 }
 
+/* The answer comes before the function has said that it will come later. */
+static hd_status answer_at_once(hd_runtime *rt, hd_cell stream, void *ctx) {
+    loader *w = ctx;
+    w->asked++;
+    if (w->registers) lab_handle(w->l, .stream = w->stream);
+    hd_handler_loaded(rt, stream, w->says);
+    return HD_PENDING;
+}
+
+/* C230: a handler that was loaded, or could not be, before the function returns HD_PENDING is not waited for. */
+static void a_handler_that_is_loaded_at_once_is_not_waited_for(void **state) {
+    lab *l = lab_start();
+    loader w = { l, "s", HD_FAILED, false, 0 };
+    lab_outcome failed = { 0 }, good = { 0 };
+    hd_runtime_set_handler_load(lab_runtime_now(l), answer_at_once, &w);
+    lab_fire(l, "s", "1", &failed);
+    lab_idle(l);
+    assert_outcome(failed, HD_NOT_FOUND);
+    w.says = HD_OK;
+    w.registers = true;
+    lab_fire(l, "s", "2", &good);
+    lab_idle(l);
+    sync_all(l);
+    assert_outcome(good, HD_OK);
+    assert_int_equal(w.asked, 2);
+    lab_failures(l);
+    lab_close(l);
+}
+
 /* C230: loading fails: settled exactly once. C231: loading that registers nothing is not tried
  * twice; loading that registers the handler has the event handled. */
 static void a_handler_that_cannot_be_loaded_ends_the_event_once(void **state) {
@@ -783,6 +812,7 @@ int main(void) {
         cmocka_unit_test(a_failing_preflight_does_not_wedge_the_queue),
         cmocka_unit_test(an_event_keeps_its_place_while_its_handler_is_loaded),
         cmocka_unit_test(a_handler_that_cannot_be_loaded_ends_the_event_once),
+        cmocka_unit_test(a_handler_that_is_loaded_at_once_is_not_waited_for),
         cmocka_unit_test(an_event_whose_origin_failed_is_not_brought_back),
         cmocka_unit_test(every_send_has_an_id_of_its_own),
         cmocka_unit_test(a_senders_id_is_scoped),

@@ -183,6 +183,21 @@ static hd_piece launch_in_vain(bool gated) {
     return p;
 }
 
+/* I10: opening a piece that a transaction has launched and that runs does not save it: if the transaction is
+ * refused there is no document, and the piece ends. */
+static void an_open_does_not_save_a_piece_whose_launch_is_refused(void **state) {
+    hd_piece launched = launch_in_vain(false), opened;
+    lab_turn(l);
+    assert_true(hd_piece_runs(rt(), launched));
+    assert_int_equal(hd_piece_open(rt(), NULL, "x", &opened, NULL), HD_OK);
+    assert_true(opened.id == launched.id && opened.generation == launched.generation);
+    lab_mend(lab_on(l, "a"));
+    conclude();
+    assert_false(hd_piece_runs(rt(), opened));
+    assert_int_equal(documents("main", "piece", NULL), 0);
+    assert_int_equal(hd_piece_open(rt(), NULL, "x", &opened, NULL), HD_NOT_FOUND);
+}
+
 /* C273: the first owner of a place is stopped and another one started there; then the first one's commit
  * is refused. The second runs, is stored, and follows its input. */
 static void a_replacement_survives(bool gated) {
@@ -344,6 +359,7 @@ int main(void) {
         S(a_retry_adds_nothing_below_a_parent_that_has_gone),
         S(c272_its_parent_stops_inside_the_transaction),
         S(c272_its_parent_stops_while_the_commit_is_under_way),
+        S(an_open_does_not_save_a_piece_whose_launch_is_refused),
         S(c273_a_replacement_of_a_piece_that_ran),
         S(c273_a_replacement_of_a_piece_that_waited),
         S(a_launch_into_another_space_is_one_result_there),

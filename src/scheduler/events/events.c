@@ -162,18 +162,27 @@ void events_head_step(scheduler *s) {
 
 /* ---- a handler that is not there */
 
+/* HD_PENDING: hd_handler_loaded is still to be called. If it was called already, from inside of the call that
+ * says so, there is nothing to wait for. */
+static hd_status load_handler(scheduler *s, stream *to) {
+    const events *ev = s->events;
+    hd_status status = HD_NOT_FOUND;
+    to->loading = true;
+    if (ev->load) status = ev->load(s->rt, (hd_cell){ to->place }, ev->load_ctx);
+    if (status == HD_NOT_FOUND && s->unhandled) status = s->unhandled(s, to->place);
+    bool answered = !to->loading;
+    to->loading = status == HD_PENDING && !answered && !to->spec.fn;
+    return status == HD_PENDING && !to->loading ? HD_NOT_FOUND : status;
+}
+
 static hd_event_wait ask_for_handler(scheduler *s, event *e) {
-    events *ev = s->events;
     stream *to = e->to;
     hd_status status = HD_NOT_FOUND;
+    assert(!to->loading && !to->spec.fn);
     if (!(e->flags & EVENT_ASKED)) {
         e->flags |= EVENT_ASKED;
-        if (ev->load) status = ev->load(s->rt, (hd_cell){ to->place }, ev->load_ctx);
-        if (status == HD_NOT_FOUND && s->unhandled) status = s->unhandled(s, to->place);
-        if (status == HD_PENDING) {
-            to->loading = !to->spec.fn;
-            return to->loading ? HD_EVENT_WAITS_HANDLER : HD_EVENT_WAITS_NOT;
-        }
+        status = load_handler(s, to);
+        if (to->loading) return HD_EVENT_WAITS_HANDLER;
     }
     if (!to->spec.fn) {
         char name[160], message[256];
