@@ -125,7 +125,9 @@ HD_API void hd_handler_loaded(hd_runtime *rt, hd_cell stream, hd_status status);
  * (hd_tx_abort of the transaction that sent it, hd_close), not from the send. HD_OK: its effects are
  * in the store. HD_EXISTS: it was handled before, or elsewhere. HD_ORIGIN_FAILED: the transaction
  * that sent it did not commit. HD_NOT_FOUND: no handler. HD_BUSY: a later one took its place in a
- * stream that was full. HD_CLOSED: the runtime closed before. */
+ * stream that was full. HD_CLOSED: the runtime closed before. HD_REJECTED: its commit was refused, because what
+ * the handler had read kept changing, until the retry window was over (hd_runtime_set_retry_window). Otherwise
+ * the status with which the handler failed, or with which the store refused its commit for good. */
 typedef void (*hd_outcome_fn)(const char *id, hd_status status, void *ctx);
 
 typedef struct hd_send_options {
@@ -213,7 +215,9 @@ HD_API void hd_channel_unregister(hd_runtime *rt, const char *space, const char 
 
 /* ---- Housekeeping ------------------------------------------------------------------------ */
 
-/* How long an event whose data keeps changing is tried again; default 30 s. 0: not at all. */
+/* How long an event whose data keeps changing is tried again; default 30 s. 0: not at all. When that time is
+ * over the event ends with HD_REJECTED: none of its attempts has had an effect, and the sender may send it
+ * again. */
 HD_API hd_status hd_runtime_set_retry_window(hd_runtime *rt, uint32_t ms);
 
 /* Deletes receipts whose ids are older than the horizon. Events with such ids are refused (HD_EXPIRED). */

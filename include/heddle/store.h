@@ -258,7 +258,10 @@ HD_API void hd_tx_set_group(hd_tx *tx, uint64_t group);
 /* One-write transactions. Inside a run they are a usage error. */
 HD_API hd_status hd_write(hd_runtime *rt, hd_cell cell, hd_value v);
 HD_API hd_status hd_write_json(hd_runtime *rt, hd_cell cell, const char *json);
-/* The current value, for looking; owned by the pool. */
+/* The current value, for looking; owned by the pool. Inside a run or handler it is not what the transaction
+ * reads: it registers no dependency, so that the node does not run when the value changes; it claims nothing;
+ * it does not see what the transaction has written, and may see an output that is not up to date. Use hd_tx_get
+ * there. HD_PENDING as for hd_tx_get. */
 HD_API HD_INLINE_ hd_value hd_read(hd_runtime *rt, hd_pool *pool, hd_cell cell);
 
 /* ---- Changes ----------------------------------------------------------------------------- */

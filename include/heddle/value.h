@@ -19,6 +19,10 @@
  * EQUALITY is by kind and content: 1 is not 1.0, +0.0 is not -0.0, NaN equals NaN, the order in
  * which keys were added is irrelevant. Objects iterate in the byte order of their keys.
  *
+ * HEAPS. Values, paths and compiled schemas belong to one heap. None may be given to a function together with
+ * those of another heap, or to a runtime whose heap is another: keys and paths are numbers of their heap. To carry
+ * a value over, print it as JSON and parse it there; a schema is compiled again.
+ *
  * THREADS. A heap, its pools and its values belong to one thread at a time.
  */
 #ifndef HEDDLE_VALUE_H
@@ -322,6 +326,9 @@ HD_API hd_status hd_json_write(hd_value v, hd_json_style style, hd_text_fn fn, v
  *   - prefixItems gives the schemas of the first elements, items that of the others. Elements that
  *     are missing do not matter: neither says how many there are.
  *   - A required property that has a default is never missing; neither is a stream.
+ *   - A read through anyOf takes the first alternative that matches, and depends on what the alternatives before
+ *     it fail for. A change of that which fails in another way runs the reader, although its value is the same;
+ *     a change that makes another alternative match always does.
  *   - A link matches wherever a value does: what it points at is looked at when it is followed.
  *   - true matches everything, false nothing. Beside $ref only asCell, asStream, shallow, default,
  *     $defs, title and description may stand; beside anyOf nothing that speaks of keys or elements.
