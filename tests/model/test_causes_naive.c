@@ -6,6 +6,10 @@
  * are refused. Whenever a body begins it asks for its causes: of the cells that its last completed run read, those
  * that have changed since, and what caused a run whose commit was refused.
  *
+ * A second world has restarts: computations with names read what a selector says. They are told, in the program
+ * that computed them and in the next one, which of the cells that they had read differ from what they had read;
+ * a computation for which none does is not run.
+ *
  * The model hears of changes as any listener does. HD_STEPS is the number of steps; HD_SEED repeats a run. */
 #include "lab.h"
 
@@ -312,9 +316,189 @@ static void a_run_is_told_its_causes_and_no_others(void **state) {
     lab_env_close(env);
 }
 
+/* ---- restarts */
+
+enum { KEEPERS = 6, KEEPER_STEPS = 600 };
+
+/* Reads its selector, and the cells whose bits are set in it. */
+typedef struct keeper {
+    int64_t saw[CELLS + 1]; /* by its last completed run; the selector is the last; -1: not read */
+    hd_cell selector, to;
+    int runs, index;
+    bool wanted; /* the model says that it is to run */
+} keeper;
+
+static keeper keepers[KEEPERS];
+static int64_t now[CELLS], selected[KEEPERS]; /* what the store holds */
+static unsigned restarts, resumed_runs;
+
+static bool has_changed(const keeper *k, int i) {
+    int64_t is = i < CELLS ? now[i] : selected[k->index];
+    return k->saw[i] >= 0 && k->saw[i] != is;
+}
+
+static bool must_run(const keeper *k) {
+    for (int i = 0; i <= CELLS; i++)
+        if (has_changed(k, i)) return true;
+    return !k->runs;
+}
+
+static void compare_kept(const keeper *k, const hd_cell *causes, size_t count) {
+    for (int i = 0; i <= CELLS; i++) {
+        bool told = false, due = k->runs && has_changed(k, i);
+        hd_cell cell = i < CELLS ? cells[i] : k->selector;
+        for (size_t c = 0; c < count; c++) told = told || causes[c].id == cell.id;
+        if (told != due)
+            lab_fail("%s %d is %s cause of run %d of keeper %d, restart %u",
+                     i < CELLS ? "cell" : "selector", i, told ? "no" : "a", k->runs, k->index,
+                     restarts);
+    }
+}
+
+static hd_status keep(hd_tx *tx, void *ctx) {
+    keeper *k = ctx;
+    hd_cell causes[CELLS + 1];
+    int64_t sum = 0, saw[CELLS + 1];
+    size_t count = hd_tx_causes(tx, causes, CELLS + 1);
+    hd_value v = hd_tx_get(tx, k->selector);
+    if (hd_value_status(v)) return hd_value_status(v);
+    memset(saw, -1, sizeof saw);
+    saw[CELLS] = hd_value_as_int(v, 0);
+    for (int i = 0; i < CELLS; i++) {
+        if (!(saw[CELLS] >> i & 1)) continue;
+        v = hd_tx_get(tx, cells[i]);
+        if (hd_value_status(v)) return hd_value_status(v);
+        sum += saw[i] = hd_value_as_int(v, 0);
+    }
+    compare_kept(k, causes, count);
+    if (!k->wanted) lab_fail("keeper %d runs though nothing has changed", k->index);
+    resumed_runs += restarts > 0;
+    memcpy(k->saw, saw, sizeof saw);
+    k->wanted = false;
+    k->runs++;
+    return hd_tx_set_int(tx, k->to, sum);
+}
+
+static void want_runs(void) {
+    for (int i = 0; i < KEEPERS; i++) keepers[i].wanted = must_run(&keepers[i]);
+}
+
+static void ran_all(void) {
+    for (int i = 0; i < KEEPERS; i++)
+        if (keepers[i].wanted) lab_fail("keeper %d did not run", i);
+}
+
+static void see(hd_value v, void *ctx) { (void)v, (void)ctx; }
+
+/* One commit with a few changes, by the program or by another one; it may write what is there already. */
+static void change_kept(hd_runtime *by) {
+    hd_tx *tx;
+    char name[32];
+    assert_int_equal(hd_runtime_sync(rt), HD_OK); /* or it would be refused */
+    assert_int_equal(hd_runtime_sync(by), HD_OK);
+    assert_int_equal(hd_tx_begin(by, &tx), HD_OK);
+    for (uint32_t n = 1 + below(3); n; n--) {
+        int i = (int)below(CELLS + KEEPERS);
+        int64_t *at = i < CELLS ? &now[i] : &selected[i - CELLS];
+        *at = i < CELLS ? below(4) : below(1u << CELLS) & below(1u << CELLS) & below(1u << CELLS);
+        snprintf(name, sizeof name, i < CELLS ? "main/c%d" : "main/sel%d",
+                 i < CELLS ? i : i - CELLS);
+        assert_int_equal(hd_tx_set_int(tx, hd_cell_at(by, name), *at), HD_OK);
+    }
+    assert_int_equal(hd_tx_commit(tx, NULL, NULL), HD_OK);
+}
+
+/* An absent cell would read as 0, and differ from 0. */
+static void fill_kept(void) {
+    hd_tx *tx;
+    char name[32];
+    assert_int_equal(hd_tx_begin(other, &tx), HD_OK);
+    for (int i = 0; i < CELLS + KEEPERS; i++) {
+        snprintf(name, sizeof name, i < CELLS ? "main/c%d" : "main/sel%d",
+                 i < CELLS ? i : i - CELLS);
+        assert_int_equal(hd_tx_set_int(tx, hd_cell_at(other, name), 0), HD_OK);
+    }
+    assert_int_equal(hd_tx_commit(tx, NULL, NULL), HD_OK);
+    assert_int_equal(hd_runtime_sync(other), HD_OK);
+}
+
+static void start_keepers(void) {
+    hd_options options = { .env = lab_env_of(env), .memory = memory };
+    char name[32];
+    assert_int_equal(hd_open(NULL, &options, &rt, NULL), HD_OK);
+    for (int i = 0; i < CELLS; i++) {
+        snprintf(name, sizeof name, "main/c%d", i);
+        cells[i] = hd_cell_at(rt, name);
+    }
+    for (int i = 0; i < KEEPERS; i++) {
+        keeper *k = &keepers[i];
+        snprintf(name, sizeof name, "main/sel%d", i);
+        k->selector = hd_cell_at(rt, name);
+        snprintf(name, sizeof name, "main/kept%d", i);
+        k->to = hd_cell_at(rt, name);
+        k->index = i;
+        assert_true(hd_compute(rt, name, keep, k, k->to).id);
+        assert_true(hd_sink(rt, k->to, see, NULL).id);
+    }
+}
+
+static void restart(void) {
+    assert_int_equal(hd_close(rt), HD_OK);
+    rt = other;
+    for (uint32_t n = below(4); n; n--) {
+        change_kept(other);
+        assert_int_equal(hd_runtime_sync(other), HD_OK);
+    }
+    restarts++;
+    start_keepers();
+    want_runs();
+    assert_int_equal(hd_runtime_settle(rt), HD_OK);
+    ran_all();
+}
+
+static void a_resumed_computation_is_told_what_has_changed(void **state) {
+    const char *steps = getenv("HD_STEPS");
+    (void)state;
+    env = lab_env_open();
+    r = lab_random_of(lab_seed());
+    hd_options options = { .env = lab_env_of(env) };
+    assert_int_equal(hd_memory_open(lab_env_of(env), &memory), HD_OK);
+    options.memory = memory;
+    assert_int_equal(hd_open(NULL, &options, &other, NULL), HD_OK);
+    memset(keepers, 0, sizeof keepers);
+    memset(now, 0, sizeof now);
+    memset(selected, 0, sizeof selected);
+    restarts = resumed_runs = 0;
+    for (int i = 0; i < KEEPERS; i++) memset(keepers[i].saw, -1, sizeof keepers[i].saw);
+    fill_kept();
+    start_keepers();
+    want_runs();
+    assert_int_equal(hd_runtime_settle(rt), HD_OK);
+    for (long i = 0; i < (steps ? atol(steps) : KEEPER_STEPS); i++) {
+        bool here = below(3);
+        if (!below(4)) {
+            restart();
+            continue;
+        }
+        change_kept(here ? rt : other);
+        if (!here) assert_int_equal(hd_runtime_sync(other), HD_OK);
+        want_runs();
+        assert_int_equal(hd_runtime_settle(rt), HD_OK);
+        if (!here) assert_int_equal(hd_runtime_sync(rt), HD_OK);
+        ran_all();
+        if (!below(3)) assert_int_equal(hd_runtime_sync(rt), HD_OK);
+    }
+    print_message("%u restarts, %u runs after the first\n", restarts, resumed_runs);
+    assert_int_equal(hd_close(rt), HD_OK);
+    assert_int_equal(hd_close(other), HD_OK);
+    hd_memory_close(memory);
+    lab_env_close(env);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_is_told_its_causes_and_no_others),
+        cmocka_unit_test(a_resumed_computation_is_told_what_has_changed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
