@@ -97,12 +97,14 @@ void lab_line_mend(lab_line *line) {
 
 /* ---- answers */
 
-/* So that the runtime can close: its commits end here, whatever the authority made of them. */
+/* So that the runtime can close: its commits end here, whatever the authority made of them. The rest of what was
+ * loaded ahead will not be told either; events that wait for it would keep close waiting for ever. */
 static hd_status abandon(lab_line *line) {
     replica *r = line->base.replica;
     hd_status status = HD_OK;
     while (!status && !list_empty(&r->pending))
         status = replica_reject(r, LIST_ENTRY(list_first(&r->pending), commit, link), HD_CLOSED);
+    replica_caught_up(r);
     return status;
 }
 
