@@ -190,10 +190,14 @@ static void drain_wake(hd_runtime *rt) {
     if (read(rt->wake_fd, &count, sizeof count) < 0) return; /* drained before */
 }
 
-hd_status runtime_seal(hd_runtime *rt, bool rows_alone) {
+/* Whether derived values and rows go to the store now: not while no other runtime uses a store in memory. */
+static bool seals(const hd_runtime *rt) {
     const authority *a = rt->r.authority;
-    if (!rt->leaves_derived && !a->ops->wants_derived(a)) return HD_OK;
-    return overlay_seal(&rt->r, rows_alone);
+    return rt->leaves_derived || a->ops->wants_derived(a);
+}
+
+hd_status runtime_seal(hd_runtime *rt, bool rows_alone) {
+    return seals(rt) ? overlay_seal(&rt->r, rows_alone) : HD_OK;
 }
 
 static bool is_idle(const hd_runtime *rt) {
@@ -400,7 +404,7 @@ static hd_status sync_all(hd_runtime *rt) {
         bool more = rt->hooks.unsettled && rt->hooks.unsettled(rt->hooks.ctx);
         bool waits = rt->r.pending_count || !list_empty(&rt->r.trivial) || more ||
                      binheap_count(&rt->repeats);
-        bool due = rt->r.due && rt->hooks.due && rt->hooks.due(rt->hooks.ctx);
+        bool due = rt->r.due && seals(rt) && rt->hooks.due && rt->hooks.due(rt->hooks.ctx);
         if (!waits && !due) return HD_OK;
         if (waits) status = wait_for_more(rt, !more);
         if (status) return status;
