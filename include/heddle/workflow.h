@@ -102,6 +102,7 @@ typedef struct hd_engine_serve_options {
                              * "FILE-workers-SPACE" */
     uint32_t connections;   /* at most so many at once; default 64 */
     uint32_t message_limit; /* bytes of a message; default 16 MiB */
+    uint64_t reserved_[4];  /* room for later members; zero */
 } hd_engine_serve_options;
 /* Listens for workers at a Unix socket, on the runtime's descriptors (docs/WORKERS.md says what they speak). Steps of
  * the actions that they name are offered to them, as to the actions of this program. Only the user who runs the
