@@ -252,6 +252,7 @@ hd_status instance_open(world *w, plan *p, instance **out) {
     in->p = plan_ref(p);
     in->heap = p->heap;
     in->next_number = 1;
+    in->most_nodes = WALK_NODES_MAX;
     w->freed = note_freed;
     in->result = ev_unbound();
     list_init(&in->strands);

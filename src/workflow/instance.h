@@ -155,6 +155,7 @@ typedef struct instance {
     VEC(uint32_t) freed;   /* numbers of objects that are gone and still stored */
     VEC(change) changes;   /* of stored objects, since the last save; they hold references */
     uint64_t now_ms;       /* of the walk under way: one reading of the clock */
+    uint64_t most_nodes;   /* that one walk may run; default WALK_NODES_MAX */
     struct {
         uint64_t nodes;    /* run */
         uint64_t arrivals; /* pushed along edges */
@@ -162,6 +163,7 @@ typedef struct instance {
     void *owner; /* free for the engine */
 } instance;
 
+#define WALK_NODES_MAX 10000000 /* of one walk: some seconds */
 #define FAN_WINDOW                                                                                 \
     1000 /* branches of one fan-out that are open at once, unless the plan says otherwise */
 

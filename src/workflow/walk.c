@@ -35,12 +35,27 @@ static bool go_on(strand *s) {
 }
 
 /* Runs nodes until every strand waits. */
+/* A loop that waits for nothing would hold up every other instance. No handler is asked: one in the loop would go
+ * on with it. */
+static bool give_up(instance *in, const strand *s) {
+    (void)raise_f(in->w, CLASS_Unsupported, "more than %llu nodes without waiting, at \"%s\"",
+                  (unsigned long long)in->most_nodes, strand_node(s)->id);
+    ev exception = raise_catch(in->w);
+    if (exception.kind != EV_EXC) return false;
+    instance_end(in, INSTANCE_FAILED, exception);
+    return true;
+}
+
 static hd_status walk(instance *in, bool ok) {
-    for (uint32_t i = 0; ok && i < in->walking.count && !instance_is_over(in); i++) {
-        strand *s = in->walking.items[i];
+    uint64_t last = in->counts.nodes + in->most_nodes;
+    for (uint32_t i = 0; ok && i < in->walking.count && !instance_is_over(in);) {
+        strand *s = in->walking.items[i++];
+        if (i == in->walking.count) { /* a long walk needs no more room */
+            vec_clear(&in->walking);
+            i = 0;
+        }
         if (s->state != STRAND_WALKING) continue; /* another strand has ended it */
-        in->counts.nodes++;
-        ok = run_node(s);
+        ok = in->counts.nodes++ < last ? run_node(s) : give_up(in, s);
     }
     vec_clear(&in->walking);
     hd_status status = ok ? HD_OK : in->w->status ? in->w->status : HD_NOMEM;

@@ -307,6 +307,23 @@ static void loops_in_loops_are_checked_quickly(void **state) {
     if (status) fail_msg("%s", error.message);
 }
 
+/* It would hold up every other instance for good. */
+static void a_loop_that_waits_for_nothing_is_ended(void **state) {
+    hd_error error;
+    hd_value why;
+    char id[HD_INSTANCE_ID_SIZE];
+    assert_int_equal(try(parse("{'heddle':1,'name':'w','functions':[{'name':'run','nodes':[{'id':'"
+                               "in','kind':'ENTRY'},{'id':"
+                               "'l','kind':'LOOP_HEAD','while':true},{'id':'c','kind':'MERGE'}," OUT
+                               "],'edges':[['in','l'],["
+                               "'l','c','CONTINUE'],['c','l','BACK'],['l','out','BREAK']]}]}"),
+                         &error),
+                     HD_OK);
+    assert_int_equal(hd_workflow_start(engine, "w", hd_object(), NULL, id), HD_OK);
+    assert_int_equal(hd_workflow_await(engine, id, pool, &why), HD_FAILED);
+    assert_non_null(strstr(hd_value_as_text(hd_value_at(why, "message"), ""), "without waiting"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -317,6 +334,7 @@ int main(void) {
         TEST(a_thousand_variables_and_clauses_are_taken),
         TEST(expressions_that_are_nested_deeply_are_refused),
         TEST(loops_in_loops_are_checked_quickly),
+        TEST(a_loop_that_waits_for_nothing_is_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
