@@ -265,7 +265,7 @@ BOUNDED = {"pow": bounded_pow, "round": bounded_round, "range": bounded_range}
 
 OPERATORS = ["+", "-", "*", "/", "//", "%", "**", "<<", ">>", "&", "|", "^"]
 NAMES = {"neg": "-", "pos": "+", "inv": "~", "not": "not "}
-GLOBALS = {"checked": checked, "one": one, "it": it, "ints": ints, "Item": Item, "Frozen": Frozen, "Point": Point, "Color": Color,
+GLOBALS = {"checked": checked, "one": one, "it": it, "kept": kept, "ints": ints, "Item": Item, "Frozen": Frozen, "Point": Point, "Color": Color,
            "ShopError": ShopError, "inf": math.inf, "nan": math.nan}
 GLOBALS.update({"bounded_" + name: f for name, f in BOUNDED.items()})
 for n, o in enumerate(OPERATORS):
