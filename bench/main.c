@@ -24,7 +24,7 @@
     X("pattern", bench_group_patterns)                                                             \
     X("workflow", bench_group_workflow)                                                            \
     X("workflow", bench_group_workflow_scale)                                                      \
-    X("workflow", bench_group_worker)
+    X("workflow-worker", bench_group_worker)
 
 #define DECLARE(name, function) __attribute__((weak)) void function(bench *b);
 GROUPS(DECLARE)

@@ -10,6 +10,7 @@
 #include "cli/parse.h"
 #include "cli/store.h"
 #include "cli/suggest.h"
+#include "cli/workflow_why.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,7 +169,9 @@ static int ask_file(cli *c, bool alone) {
 
 static int run(cli *c) {
     bool alone;
-    int failed = ask_program(c, &alone);
+    int failed;
+    if (why_instance(c, &failed)) return failed;
+    failed = ask_program(c, &alone);
     if (alone && !strchr(c->operands[1], '/'))
         return cli_fail(c, CLI_NO_PROGRAM,
                         "Start the program; it must call hd_runtime_serve(rt, NULL). Of a cell\n"
@@ -186,13 +189,15 @@ static int run(cli *c) {
 const command command_why = {
     .name = "why",
     .section = "A running program",
-    .operands = "FILE CELL|NODE",
+    .operands = "FILE CELL|NODE|INSTANCE",
     .least = 2,
     .most = 2,
     .summary = "why a value is what it is, or a node ran",
     .text = "Of a cell: its value, the node that writes it, what made that run, and what made "
             "that change, down to commits; then the last commits of the file that touched it. Of "
-            "a node (a name as heddle graph shows it, or #7): the same of its last run.\n\n"
+            "a node (a name as heddle graph shows it, or #7): the same of its last run. Of an "
+            "instance of a "
+            "workflow (name/key): its status, and what its steps wait for.\n\n"
             "The program that serves FILE is asked. If none does, the commits in the file are "
             "shown, with who made them and because of what. Values before and after are known "
             "while the program traces (heddle trace --on).",

@@ -4,6 +4,7 @@
 #include "cli/output.h"
 #include "cli/parse.h"
 #include "cli/suggest.h"
+#include "cli/workflow_why.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -71,7 +72,9 @@ static int run(cli *c) {
     live l;
     hd_value answer;
     bool not_found = false;
-    int failed = live_open(c, &l, c->operands[0]);
+    int failed;
+    if (why_instance(c, &failed)) return failed;
+    failed = live_open(c, &l, c->operands[0]);
     if (!failed) {
         hd_value of = hd_string(l.pool, c->operands[1]);
         failed = live_ask_gently(&l, "why-not", hd_object_set(l.pool, hd_object(), "of", of),
@@ -87,17 +90,24 @@ static int run(cli *c) {
 const command command_why_not = {
     .name = "why-not",
     .section = "A running program",
-    .operands = "FILE NODE",
+    .operands = "FILE NODE|INSTANCE",
     .least = 2,
     .most = 2,
     .summary = "why a node does not run now",
     .text = "Asks the program that serves FILE what NODE waits for: nothing has changed, nobody "
             "looks, it is debounced, throttled, backing off, loading or suspended. NODE is a name "
             "as heddle graph shows it (parent/child for children, #7 for one without a name), or "
-            "a cell: then the nodes that write it.",
+            "a cell: then the nodes that write it.\n\n"
+            "Of an instance of a workflow (name/key), or a step of one (name/key#node): what it "
+            "waits for. "
+            "That no worker serves an action is known by the program that runs the instance; "
+            "without it "
+            "the store is read.",
     .options = (const cli_option[]){ OPTIONS_LIVE, { NULL, NULL, NULL } },
     .examples = (const cli_example[]){ { "heddle why-not shop.db reorder", "what it waits for" },
                                        { "heddle why-not shop.db main/total", "who writes a cell" },
+                                       { "heddle why-not shop.db checkout/order-17",
+                                         "what an instance waits for" },
                                        { NULL, NULL } },
     .run = run,
 };

@@ -14,6 +14,7 @@
 #include "workflow/wire.h"
 #include <assert.h>
 #include <errno.h>
+#include <heddle/inspect.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -358,6 +359,8 @@ static int open_own(serving *s, flow *f, own_action *all) {
             &(hd_action_spec){ .name = s->c->operands[i], .fn = run_here, .ctx = &all[i] });
     }
     if (!status) status = hd_engine_serve(f->engine, NULL);
+    /* So that heddle why-not can ask. Where it cannot serve, that is all that is missing. */
+    if (!status) (void)hd_runtime_serve(f->s.rt, NULL);
     if (status && *error.message)
         return cli_fail(s->c, exit_of(status), NULL, "%s: %s", f->s.file, error.message);
     return status ? store_fail(&f->s, status, f->s.file) : CLI_OK;

@@ -126,6 +126,7 @@ static hd_value answer_to(inspector *in, const request *r, hd_error *error) {
     case ASK_STATS: return answer_stats(in, r, error);
     case ASK_TRACE: return answer_trace(in, r, error);
     case ASK_PIECES: return answer_pieces(in, error);
+    case ASK_WORKFLOW: return answer_workflow(in, r, error);
     }
     return hd_failed(HD_USAGE);
 }

@@ -10,10 +10,11 @@ typedef struct word {
     int value;
 } word;
 
-static const word asks[] = { { "hello", ASK_HELLO },   { "graph", ASK_GRAPH },
-                             { "why", ASK_WHY },       { "why-not", ASK_WHY_NOT },
-                             { "stats", ASK_STATS },   { "trace", ASK_TRACE },
-                             { "pieces", ASK_PIECES }, { NULL, 0 } };
+static const word asks[] = {
+    { "hello", ASK_HELLO },     { "graph", ASK_GRAPH },       { "why", ASK_WHY },
+    { "why-not", ASK_WHY_NOT }, { "stats", ASK_STATS },       { "trace", ASK_TRACE },
+    { "pieces", ASK_PIECES },   { "workflow", ASK_WORKFLOW }, { NULL, 0 }
+};
 static const word forms[] = { { "json", FORM_JSON },
                               { "dot", FORM_DOT },
                               { "runs", FORM_RUNS },
@@ -95,10 +96,11 @@ static hd_status take(const hd_iter *it, request *r, hd_error *error) {
 
 /* HD_USAGE: keys were given that do not go together. */
 static hd_status check(const request *r, hd_error *error) {
-    bool about = r->ask == ASK_WHY || r->ask == ASK_WHY_NOT;
+    bool about = r->ask == ASK_WHY || r->ask == ASK_WHY_NOT || r->ask == ASK_WORKFLOW;
     const char *problem = NULL;
-    if (about && !*r->of) problem = "\"of\" must name a node or a cell";
-    else if (!about && *r->of) problem = "\"of\" belongs to why and why-not";
+    if (about && !*r->of)
+        problem = "\"of\" must name a node or a cell, or an instance of a workflow";
+    else if (!about && *r->of) problem = "\"of\" belongs to why, why-not and workflow";
     else if ((r->as == FORM_JSON || r->as == FORM_DOT) && r->ask != ASK_GRAPH)
         problem = "\"as\": json and dot belong to graph";
     else if ((r->as == FORM_RUNS || r->as == FORM_CHROME) && r->ask != ASK_TRACE)

@@ -106,10 +106,46 @@ check "what is over is left alone" fails 3 "is over" workflow cancel w.db approv
 for words in "ls w.db" "show w.db data_pipeline/one" "graph w.db data_pipeline" "explain w.db data_pipeline" "await w.db data_pipeline/one"; do
     check "workflow $words fits 80 columns" holds narrow $words
 done
-flow start w.db steps --key t >/dev/null
+flow start w.db steps '{"count": 60}' --key t >/dev/null
+# The command looks on before anything runs it.
+watched() {
+    terminal workflow await w.db steps/t >tree.out 2>&1 &
+    looker=$!
+    start_flow_shop w.db
+    wait "$looker"
+    grep -q "done .*slow" tree.out || { cat tree.out; false; }
+}
+if python3 -c 'import os; os.openpty()' 2>/dev/null; then
+    check "on a terminal await draws a tree of steps" holds watched
+    kill "$pid"; wait "$pid" 2>/dev/null
+fi
+
+# ---- what it waits for
+
+flow register w.db "$irs/orphan.json" "$irs/nap.json" >/dev/null
+flow start w.db orphan --key o >/dev/null
+flow start w.db nap --key n >/dev/null
 start_flow_shop w.db
-check "on a terminal await draws a tree of steps" on_terminal "done .*slow" workflow await w.db steps/t
+why_not() { # why_not PATTERN OPERAND
+    "$heddle" why-not w.db "$2" | grep -q -- "$1" || { "$heddle" why-not w.db "$2"; false; }
+}
+check "why-not: no worker" holds until_true why_not "do  *no worker for unserved since [0-9][0-9]:" orphan/o
+check "why-not of a step, with advice" holds why_not "start a worker" "orphan/o#do"
+check "why-not: it sleeps" holds until_true why_not "nap  *sleeps until 20" nap/n
+check "why-not of a step that it does not stand at" fails 2 "does not stand at" why-not w.db orphan/o#end
+check "why-not --json" holds sh -c '"$0" why-not w.db orphan/o --json | grep -q "\"state\":\"no worker\""' "$heddle"
+check "why: the status" holds sh -c '"$0" why w.db fails/f | grep -q "fails/f is failed, since .*ValueError: it does not work"' "$heddle"
+check "why-not of instances fits 80 columns" holds sh -c '"$0" why-not w.db orphan/o >wide && ! grep -E ".{81}" wide' "$heddle"
 kill "$pid"; wait "$pid" 2>/dev/null
+check "without the program the store tells" holds why_not "do  *waits for a worker for unserved since" orphan/o
+
+flow register b.db "$irs/pipeline.json" >/dev/null
+flow start b.db data_pipeline --key p >/dev/null
+"$heddle" workflow worker b.db fetch_items --exec 'echo "[{\"id\": 1}, {\"id\": 2}, {\"id\": 3}]"' >/dev/null 2>&1 &
+worker=$!
+waits_at_barrier() { "$heddle" why-not b.db data_pipeline/p | grep -q "fan  *waits for 3 of 3 arrivals at barrier processed"; }
+check "why-not: arrivals at a barrier" holds until_true waits_at_barrier
+kill "$worker"; wait "$worker" 2>/dev/null
 
 # ---- workers in other processes
 

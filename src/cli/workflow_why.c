@@ -1,0 +1,285 @@
+/* workflow_why.c -- what an instance waits for, in words.
+ *
+ * The program that runs the instances is asked, if one serves: it knows which steps run and which have no worker. Otherwise the
+ * store is read, and a step that waits for a worker is just that. */
+#define _POSIX_C_SOURCE 200809L
+#include "cli/workflow_why.h"
+
+#include "cli/live.h"
+#include "cli/output.h"
+#include "cli/workflow.h"
+#include "workflow/outline.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What was asked about. */
+typedef struct question {
+    flow f;
+    char *text;       /* malloc; the operand, taken apart */
+    const char *node; /* NULL: the whole instance */
+    hd_value document;
+    bool answered; /* by a program that runs the instance */
+} question;
+
+/* ---- Is it an instance ------------------------------------------------------------------- */
+
+/* "space/workflow/name/key" has the space; "#node" is the step. A path of a cell begins with "#/". */
+static bool take_apart(question *q, const char *operand) {
+    q->text = strdup(operand);
+    if (!q->text) return false;
+    char *hash = strchr(q->text, '#'), *infix = strstr(q->text, "/workflow/");
+    if (hash && hash[1] == '/') return false;
+    if (hash) *hash = '\0', q->node = hash + 1;
+    q->f.space = "main";
+    if (infix && !memchr(q->text, '/', (size_t)(infix - q->text)) && infix != q->text) {
+        *infix = '\0';
+        q->f.space = q->text;
+        q->f.id = infix + strlen("/workflow/");
+    } else {
+        q->f.id = strncmp(q->text, "workflow/", 9) ? q->text : q->text + 9;
+    }
+    return strchr(q->f.id, '/') != NULL;
+}
+
+static bool is_instance(question *q, cli *c) {
+    const char *space, *id;
+    FILE *there = fopen(c->operands[0], "rb");
+    if (there) fclose(there);
+    if (!there || !take_apart(q, c->operands[1])) return false;
+    space = q->f.space;
+    id = q->f.id;
+    if (store_open_as(c, &q->f.s, c->operands[0], STORE_READ, NULL, NULL)) return false;
+    q->f.space = space;
+    q->f.id = id;
+    q->document = hd_read(q->f.s.rt, q->f.s.pool, flow_cell(&q->f, id));
+    return *flow_text(q->document, "status") && *flow_text(q->document, "workflow");
+}
+
+/* ---- What it does ------------------------------------------------------------------------ */
+
+/* What the program that runs the instance knows: which actions have workers, which steps run. Absent: no program was
+ * asked. */
+static hd_value ask_program(question *q) {
+    live l;
+    hd_value said = { 0 };
+    bool not_found = false;
+    if (!live_open_quietly(q->f.s.c, &l, q->f.s.file)) {
+        hd_value of = hd_object_set(l.pool, hd_object(), "of", hd_string(l.pool, q->f.id));
+        if (live_ask_gently(&l, "workflow", of, &said, &not_found)) said = (hd_value){ 0 };
+        q->answered = hd_value_exists(said) && strcmp(flow_text(said, "space"), q->f.space) == 0;
+        const char *words = q->answered ? hd_json_print(l.pool, said, HD_JSON_COMPACT, NULL) : NULL;
+        said = words ? hd_json_parse(q->f.s.pool, words, strlen(words), NULL) : (hd_value){ 0 };
+    }
+    live_close(&l);
+    return said;
+}
+
+static bool has_text(hd_value array, const char *wanted) {
+    for (hd_iter it = hd_iter_of(array); hd_iter_next(&it);)
+        if (strcmp(hd_value_as_text(it.value, ""), wanted) == 0) return true;
+    return false;
+}
+
+static const char *state_word(const plan_node *n, hd_value open, const char *step, hd_value said) {
+    if (n->kind == NODE_SLEEP) return "sleeping";
+    if (n->kind == NODE_WAIT) return "waiting";
+    if (n->kind == NODE_FAN_HEAD) return "branches";
+    if (flow_number(open, "due")) return "retrying";
+    if (!hd_value_exists(said)) return "queued";
+    if (has_text(hd_value_at(said, "running"), step)) return "running";
+    return flow_number(hd_value_at(said, "workers"), n->name ? n->name : "") ? "queued"
+                                                                             : "no worker";
+}
+
+/* One open step, from the document and what the program has said. */
+static hd_value step_of(question *q, const outline *o, const char *number, hd_value open,
+                        hd_value said) {
+    static const char *const kept[] = { "node", "since", "due", "attempt", "lost" };
+    hd_pool *pool = q->f.s.pool;
+    uint32_t of = outline_function_of(o, q->document, open);
+    const plan_function *f = of == PLAN_NONE ? NULL : &o->p->functions[of];
+    uint32_t node = f ? plan_find_node(f, flow_text(open, "node")) : PLAN_NONE;
+    if (node == PLAN_NONE) return (hd_value){ 0 };
+    const plan_node *n = &f->nodes[node];
+    hd_value name = hd_string_f(pool, "%s.%" PRIu64, number, flow_number(open, "step"));
+    hd_value r = hd_object_set(pool, hd_object(), "step", name);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        if (hd_value_exists(hd_value_at(open, kept[i])))
+            r = hd_object_set(pool, r, kept[i], hd_value_at(open, kept[i]));
+    if (n->name)
+        r = hd_object_set(pool, r, n->kind == NODE_WAIT ? "signal" : "action",
+                          hd_string(pool, n->name));
+    const char *word = state_word(n, open, hd_value_as_text(name, ""), said);
+    return hd_object_set(pool, r, "state", hd_string(pool, word));
+}
+
+static hd_value state_of(question *q) {
+    outline o;
+    hd_value ir, steps = hd_array(), said = ask_program(q);
+    hd_pool *pool = q->f.s.pool;
+    hd_value r = hd_object_set(pool, hd_object(), "id", hd_string(pool, q->f.id));
+    r = hd_object_set(pool, r, "status", hd_value_at(q->document, "status"));
+    if (hd_value_exists(hd_value_at(q->document, "error")))
+        r = hd_object_set(pool, r, "error", hd_value_at(q->document, "error"));
+    if (flow_is_over(q->document) || flow_version(&q->f, flow_text(q->document, "version"), &ir) ||
+        outline_open(hd_runtime_heap(q->f.s.rt), ir, &o, NULL))
+        return r;
+    for (hd_iter it = hd_iter_of(hd_value_at(q->document, "open")); hd_iter_next(&it);) {
+        hd_value step = step_of(q, &o, it.key, it.value, said);
+        if (hd_value_exists(step)) steps = hd_array_append(pool, steps, step);
+    }
+    outline_close(&o);
+    return hd_object_set(pool, r, "steps", steps);
+}
+
+/* ---- In words ---------------------------------------------------------------------------- */
+
+/* The BARRIER at which the branches of a FAN_HEAD arrive; *branches: how many, if the plan says so. */
+static const char *barrier_of(question *q, const char *node, uint64_t *branches) {
+    outline o;
+    hd_value ir;
+    const char *found = node;
+    *branches = 0;
+    if (flow_version(&q->f, flow_text(q->document, "version"), &ir) ||
+        outline_open(hd_runtime_heap(q->f.s.rt), ir, &o, NULL))
+        return node;
+    for (uint32_t i = 0; i < o.p->function_count; i++) {
+        const plan_function *fn = &o.p->functions[i];
+        uint32_t head = plan_find_node(fn, node);
+        if (head == PLAN_NONE || fn->nodes[head].kind != NODE_FAN_HEAD) continue;
+        found = hd_value_as_text(hd_string(q->f.s.pool, fn->nodes[fn->nodes[head].pair].id), node);
+        *branches = fn->nodes[head].out_count;
+    }
+    outline_close(&o);
+    return found;
+}
+
+static void print_since(hd_value step) {
+    char when[WHEN_TEXT];
+    if (flow_number(step, "since"))
+        printf(" since %s", when_text(flow_number(step, "since"), when));
+}
+
+static void print_until(hd_value step) {
+    char when[WHEN_TEXT];
+    if (flow_number(step, "due")) printf(" until %s", when_text(flow_number(step, "due"), when));
+}
+
+static void print_fan(question *q, hd_value step) {
+    const char *node = flow_text(step, "node");
+    uint64_t total, done = 0;
+    const char *barrier = barrier_of(q, node, &total);
+    for (hd_iter it = hd_iter_of(hd_value_at(q->document, "fans")); hd_iter_next(&it);) {
+        hd_value items = hd_value_at(hd_value_at(it.value, "items"), "$tuple");
+        if (strcmp(flow_text(it.value, "node"), node)) continue;
+        if (hd_value_exists(items)) total = hd_value_count(items);
+        done = hd_value_count(hd_value_at(it.value, "results"));
+    }
+    printf("waits for %" PRIu64 " of %" PRIu64 " arrivals at barrier ", total - done, total);
+    print_plain(stdout, barrier);
+}
+
+static void print_named(const char *before, const char *name) {
+    fputs(before, stdout);
+    print_plain(stdout, name);
+}
+
+static void print_what(question *q, hd_value step) {
+    const char *state = flow_text(step, "state"), *action = flow_text(step, "action");
+    uint64_t attempt = flow_number(step, "attempt");
+    if (strcmp(state, "no worker") == 0) print_named("no worker for ", action);
+    else if (strcmp(state, "queued") == 0) print_named("waits for a worker for ", action);
+    else if (strcmp(state, "running") == 0) print_named("a worker runs ", action);
+    else if (strcmp(state, "retrying") == 0) print_named("failed, and tries again: ", action);
+    else if (strcmp(state, "sleeping") == 0) fputs("sleeps", stdout);
+    else if (strcmp(state, "waiting") == 0)
+        print_named("waits for the signal ", flow_text(step, "signal"));
+    else if (strcmp(state, "child") == 0)
+        print_named("waits for the child ", flow_text(step, "child"));
+    else if (strcmp(state, "branches") == 0) print_fan(q, step);
+    else print_named("is ", state);
+    if (attempt > 1) printf(", attempt %" PRIu64 "", attempt);
+}
+
+static const char *advice_on(const char *state) {
+    if (strcmp(state, "no worker") == 0)
+        return "Register the action, or start a worker for it (heddle workflow worker).";
+    if (strcmp(state, "waiting") == 0) return "heddle workflow signal gives it one.";
+    if (strcmp(state, "paused") == 0) return "heddle workflow resume lets it go on.";
+    return NULL;
+}
+
+static void print_step(question *q, hd_value step) {
+    const cli *c = q->f.s.c;
+    const char *state = flow_text(step, "state"), *advice = advice_on(state);
+    printf("  %s", out_colour(c, COLOUR_BOLD));
+    print_cell(flow_text(step, "node"), 16);
+    printf("%s ", out_colour(c, COLOUR_NONE));
+    print_what(q, step);
+    if (flow_number(step, "due")) print_until(step);
+    else print_since(step);
+    putchar('\n');
+    if (advice && q->node)
+        printf("  %s%s%s\n", out_colour(c, COLOUR_DIM), advice, out_colour(c, COLOUR_NONE));
+}
+
+static void print_head(question *q) {
+    const cli *c = q->f.s.c;
+    hd_value doc = q->document;
+    char when[WHEN_TEXT], words[300];
+    const char *status = flow_text(doc, "status");
+    uint64_t at = flow_number(doc, flow_is_over(doc) ? "finished" : "started");
+    printf("%s", out_colour(c, COLOUR_BOLD));
+    print_plain(stdout, q->f.id);
+    printf("%s is ", out_colour(c, COLOUR_NONE));
+    print_status(c, stdout, status, true);
+    if (at) printf(", %s %s", flow_is_over(doc) ? "since" : "started", when_text(at, when));
+    print_plain(stdout, flow_error_text(hd_value_at(doc, "error"), words, sizeof words));
+    putchar('\n');
+    if (strcmp(status, "queued") == 0)
+        printf("  it begins when a program runs the workflows of the store\n");
+    else if (!flow_is_over(doc) && !q->answered)
+        printf("  %sas the store tells: no program that runs it was asked%s\n",
+               out_colour(c, COLOUR_DIM), out_colour(c, COLOUR_NONE));
+}
+
+static bool stands_at(hd_value state, const char *node) {
+    for (hd_iter it = hd_iter_of(hd_value_at(state, "steps")); hd_iter_next(&it);)
+        if (strcmp(node, flow_text(it.value, "node")) == 0) return true;
+    return false;
+}
+
+static void print_steps(question *q, hd_value state) {
+    for (hd_iter it = hd_iter_of(hd_value_at(state, "steps")); hd_iter_next(&it);)
+        if (!q->node || strcmp(q->node, flow_text(it.value, "node")) == 0) print_step(q, it.value);
+    if (!q->node && hd_value_exists(hd_value_at(state, "more")))
+        printf("  and %" PRIu64 " steps more\n", flow_number(state, "more"));
+}
+
+static int answer(question *q) {
+    hd_value state = state_of(q);
+    if (q->node && !stands_at(state, q->node))
+        return cli_fail(q->f.s.c, CLI_NOT_FOUND, "heddle workflow show prints its steps.",
+                        "%s does not stand at %s", q->f.id, q->node);
+    if (q->f.s.c->json) {
+        hd_value all = hd_value_exists(state) ? state : q->document;
+        return print_value(all, HD_JSON_COMPACT) ? CLI_INTERNAL : CLI_OK;
+    }
+    print_head(q);
+    print_steps(q, state);
+    return CLI_OK;
+}
+
+bool why_instance(cli *c, int *status) {
+    question q = { .node = NULL };
+    bool is = is_instance(&q, c);
+    if (is) *status = answer(&q);
+    if (q.f.s.rt) {
+        int closed = store_close(&q.f.s, is ? *status : CLI_OK);
+        if (is) *status = closed;
+    }
+    free(q.text);
+    return is;
+}
