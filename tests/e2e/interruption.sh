@@ -24,7 +24,7 @@ check "and leaves a first part" holds is_prefix kill.db
 check "in order" gives 0 "kill.db: in order" db check kill.db
 check "and to be written on" gives 0 "" set kill.db m/d000000 0
 
-# What waits for its input ends, too, and says by its status why.
+# A command that waits for its input ends on SIGTERM, and its status (143) says why.
 mkfifo silent
 ends() { # ends ARGUMENTS...
     "$heddle" "$@" <silent >out.wait 2>&1 &
