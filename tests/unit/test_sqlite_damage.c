@@ -246,6 +246,8 @@ static void a_format_below_the_first_is_refused(void **state) {
     lab_disk_free(disk);
 }
 
+#define ADD_TO_SCHEMA "pragma writable_schema = on; insert into sqlite_schema values("
+
 /* Whatever a stranger has made of the tables: it is refused, and nothing of it runs. */
 static void a_schema_that_is_not_ours_is_refused(void **state) {
     static const char *const changes[] = {
@@ -255,11 +257,11 @@ static void a_schema_that_is_not_ours_is_refused(void **state) {
         "drop index head_list",
         "alter table log rename to old; create view log as select row, hash, body from old",
         "alter table reader add column x default 1",
-        "pragma writable_schema = on; insert into sqlite_schema values('trigger', "
-        "'sqlite_stat_log',"
-        " 'log', 0, 'create trigger sqlite_stat_log after insert on log begin select 1; end')",
-        "pragma writable_schema = on; insert into sqlite_schema values('view', 'sqlite_stat1',"
-        " 'sqlite_stat1', 0, 'create view sqlite_stat1 as select 1')",
+        (ADD_TO_SCHEMA
+         "'trigger', 'sqlite_stat_log', 'log', 0,"
+         " 'create trigger sqlite_stat_log after insert on log begin select 1; end')"),
+        (ADD_TO_SCHEMA "'view', 'sqlite_stat1', 'sqlite_stat1', 0,"
+                       " 'create view sqlite_stat1 as select 1')"),
     };
     lab_disk *whole = make_file();
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
