@@ -7,6 +7,7 @@
 
 /* An array that has become longer or shorter, seen by who reads it, its length, or what came or went. */
 static bool rest_overlaps(const hd_heap *heap, hd_path path, hd_path read, bool shape) {
+    assert(path != HD_PATH_ROOT);
     hd_path array = path_parent(heap, path);
     if (path_is_prefix(heap, read, array)) return !shape || read == array;
     if (!path_is_prefix(heap, array, read)) return false;
@@ -68,6 +69,7 @@ static bool among(layer_walk *w, uint64_t local_seq) {
 
 /* Touches above the basis are at the end. */
 static uint32_t first_above(const head *d, uint64_t basis) {
+    assert(d->seq > basis || !d->touches.count);
     uint32_t low = 0, high = d->touches.count;
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
@@ -80,6 +82,7 @@ static uint32_t first_above(const head *d, uint64_t basis) {
 /* Whether what was claimed can have changed since its basis. The layers of the claim are commits of
  * `session`. */
 static bool read_is_stale(const heads *h, const sub_claim *c, uint32_t session, conflict *out) {
+    assert(c->head < h->heads.count && session < h->sessions.count);
     const head *d = &h->heads.items[c->head];
     if (d->seq <= c->basis) return false;
     *out = (conflict){ c->head, c->path, HD_PATH_ROOT, c->basis, 0 };
@@ -107,6 +110,7 @@ enum { REFUSED_MAX = 1 << 14 };
 /* The numbers ascend, so one stands at most as far from the first as it is greater: exactly there if
  * none was left out, which is the rule. */
 static const decided *find_decided(const head_session *s, uint64_t local_seq) {
+    assert(local_seq);
     const decided *items = s->verdicts.items;
     if (!s->verdicts.count || local_seq < items[0].local_seq) return NULL;
     uint64_t at = local_seq - items[0].local_seq;
@@ -145,6 +149,7 @@ static bool were_accepted(const head_session *s, const uint64_t *local_seqs, uin
 }
 
 static void forget_oldest_refused(head_session *session) {
+    assert(session->refused.count <= REFUSED_MAX);
     if (session->refused.count < REFUSED_MAX) return;
     uint32_t gone = REFUSED_MAX / 2;
     session->forgotten = session->refused.items[gone - 1];
@@ -155,6 +160,7 @@ static void forget_oldest_refused(head_session *session) {
 
 /* Verdicts that the client needs no more; there is room for what stays of them. */
 static void settle_verdicts(head_session *session, uint32_t gone) {
+    assert(gone <= session->verdicts.count);
     for (uint32_t i = 0; i < gone; i++) {
         const decided *d = &session->verdicts.items[i];
         if (!d->status) continue;
@@ -167,6 +173,7 @@ static void settle_verdicts(head_session *session, uint32_t gone) {
 }
 
 static hd_status remember(heads *h, const submission *s, hd_status status, uint64_t seq) {
+    assert(s->local_seq && s->session < h->sessions.count);
     head_session *session = &h->sessions.items[s->session];
     /* A session's row may be newer than the checkpoint: the log then tells it again. */
     if (s->local_seq <= session->last) return HD_OK;
@@ -235,6 +242,7 @@ static hd_status add_conflict(const heads *h, verdict *out, conflict c, hd_statu
 
 static hd_status check_claim(const heads *h, const submission *s, const sub_claim *c,
                              verdict *out) {
+    assert(c->head < h->heads.count && (!c->layer_count || c->layers));
     conflict found = { c->head, c->path, HD_PATH_ROOT, c->basis, 0 };
     if (!were_accepted(&h->sessions.items[s->session], c->layers, c->layer_count))
         return add_conflict(h, out, found, HD_DEAD_LAYER);
@@ -243,6 +251,7 @@ static hd_status check_claim(const heads *h, const submission *s, const sub_clai
 }
 
 hd_status admit(const heads *h, const submission *s, verdict *out) {
+    assert(s->session < h->sessions.count && s->local_seq);
     out->status = HD_OK;
     out->replayed = false;
     out->seq = 0;
@@ -284,6 +293,7 @@ static void record_ops(heads *h, const submission *s, const sub_write *w, uint64
 }
 
 static void record_write(heads *h, const submission *s, sub_write *w, uint64_t seq) {
+    assert(seq > h->heads.items[w->head].seq);
     bool holds = footprint_holds(h, s, w);
     w->footprint = holds ? FOOTPRINT_HOLDS : FOOTPRINT_COARSE;
     if (holds) record_exact(h, s, w, seq);
@@ -332,5 +342,6 @@ hd_status admit_apply(heads *h, const submission *s, const uint64_t *seqs) {
 }
 
 hd_status admit_refuse(heads *h, const submission *s, hd_status status) {
+    assert(status != HD_OK);
     return remember(h, s, status, 0);
 }

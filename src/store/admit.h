@@ -113,6 +113,8 @@ hd_status heads_touch(heads *h, uint32_t head, uint64_t seq, uint32_t session, u
 /* Keeps only the newest touches of a head that has many: older claims on it will be told to resync.
  * Amortised O(1) per touch. */
 void heads_bound(heads *h, uint32_t head);
+/* Forgets the touches of one head up to `floor`, which becomes its floor. */
+void heads_raise_floor(heads *h, uint32_t head, uint64_t floor);
 /* Touches above this are all there. A document that has not changed for long has a low one, wherever
  * the space's is: what is known of it goes back to its last change before that. */
 static inline uint64_t heads_floor(const heads *h, const head *d) {

@@ -95,6 +95,9 @@ typedef struct authority_ops {
     /* What it keeps about nodes, for resume; basis.h. NULL: nothing. */
     const struct basis_ops *basis;
 
+    /* Asserts what must hold of what it keeps for this runtime. Debug builds only; NULL: nothing. */
+    void (*check)(const authority *a);
+
     void (*close)(authority *a);
 } authority_ops;
 

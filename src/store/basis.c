@@ -19,6 +19,7 @@
 /* ---- life */
 
 void basis_init(basis *b, const hd_env *env, hd_heap *heap, bool overlay) {
+    assert(env && heap);
     *b = (basis){ .env = env, .heap = heap, .overlay = overlay };
     table_init(&b->by_name, env);
     table_init(&b->by_piece, env);
@@ -149,6 +150,7 @@ static hd_status piece_at(basis *b, const char *name, size_t length, uint32_t *o
 
 /* A piece goes with its last row. */
 static void piece_trim(basis *b, uint32_t i) {
+    assert(i < b->pieces.count);
     basis_piece *p = &b->pieces.items[i];
     if (p->rows.count) return;
     table_remove(&b->by_piece, p->hash, i);
@@ -163,6 +165,7 @@ static void piece_trim(basis *b, uint32_t i) {
 }
 
 static void piece_add(basis *b, uint32_t i, uint32_t entry) {
+    assert(i < b->pieces.count && entry < b->entries.count);
     basis_piece *p = &b->pieces.items[i];
     uint32_t slot = p->rows.count;
     p->rows.items[p->rows.count++] = entry; /* there is room */
@@ -190,6 +193,7 @@ static hd_status entry_new(basis *b, hd_value item, uint32_t hash, uint32_t *out
 
 /* Takes an entry out; the last one moves into its place. */
 static void entry_drop(basis *b, uint32_t i) {
+    assert(i < b->entries.count);
     basis_entry *e = &b->entries.items[i];
     basis_piece *p = &b->pieces.items[e->piece];
     uint32_t piece = e->piece, last = b->entries.count - 1;
@@ -292,6 +296,7 @@ static hd_status apply_node(basis *b, const basis_point *now, hd_value item, uin
 }
 
 hd_status basis_apply(basis *b, hd_value extra, const basis_point *now, uint64_t at) {
+    assert(now && now->space && value_exists(extra));
     basis_extra x = basis_extra_of(extra);
     hd_status status = HD_OK;
     if (at && at <= b->trimmed) b->trimmed = at - 1; /* an earlier part of the log is read again */
@@ -316,6 +321,7 @@ void basis_drop(basis *b, hd_value extra) {
 }
 
 void basis_trim(basis *b, uint64_t at) {
+    assert(at != UINT64_MAX);
     if (at <= b->trimmed) return; /* as at most looks into a file */
     b->trimmed = at;
     for (uint32_t i = b->entries.count; i-- > 0;)

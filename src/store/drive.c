@@ -221,6 +221,19 @@ hd_status runtime_may_pump(hd_runtime *rt) {
     return HD_OK;
 }
 
+#ifndef NDEBUG
+enum { CHECKED_PLACES = 256 };
+
+/* Looks at everything after each pump of a small runtime. In a large one every so many pumps, so that the
+ * average cost of a pump stays that of a small runtime. */
+static void check_sometimes(hd_runtime *rt) {
+    uint32_t rarely = 1 + rt->r.places.count / CHECKED_PLACES;
+    if (rt->pumps++ % rarely) return;
+    replica_check(&rt->r);
+    if (rt->r.authority->ops->check) rt->r.authority->ops->check(rt->r.authority);
+}
+#endif
+
 static hd_status pump_rest(hd_runtime *rt) {
     if (rt->outside.pump) rt->outside.pump(rt->outside.ctx);
     if (rt->extension.pump) rt->extension.pump(rt->extension.ctx);
@@ -253,6 +266,9 @@ static hd_status pump(hd_runtime *rt) {
     rt->pumping = true;
     status = pump_rest(rt);
     rt->pumping = false;
+#ifndef NDEBUG
+    check_sometimes(rt);
+#endif
     runtime_rest(rt);
     rt->driven = driven;
     return status;

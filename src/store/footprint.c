@@ -44,6 +44,7 @@ static hd_status path_of_steps(hd_heap *heap, const diff_step *steps, size_t dep
 
 /* Takes the path. False stops the walk. */
 static bool push_path(foot *f, hd_path path, uint8_t flags) {
+    assert(f->count <= FOOTPRINT_MAX);
     if (f->count++ == FOOTPRINT_MAX) { /* too many: the count says so */
         path_unref(f->r->heap, path);
         return false;
@@ -65,6 +66,7 @@ static bool push_element(foot *f, hd_path array, size_t index, uint8_t flags) {
 /* Elements that both arrays have are compared one by one (diff_walk). The others come or go: each is a touch,
  * or, if they are many, one touch stands for all from the first of them on. */
 static bool push_rest(foot *f, hd_path array, hd_value before, hd_value after) {
+    assert(value_is_array(before) && value_is_array(after));
     hd_value longer = array_count(before) < array_count(after) ? after : before;
     size_t to = array_count(longer), from = array_count(before) + array_count(after) - to;
     bool more = true;
@@ -99,12 +101,15 @@ static hd_status add_exact(replica *r, commit *c, doc_write *fp, hd_value before
     if (status || f.status) return HD_NOMEM;
     fp->exact = f.count <= FOOTPRINT_MAX;
     if (fp->exact) fp->touch_count = f.count;
+    assert(fp->touch_count <= FOOTPRINT_MAX && c->touches.count >= fp->first_touch);
     while (c->touches.count > fp->first_touch + fp->touch_count)
         path_unref(r->heap, c->touches.items[--c->touches.count].path);
     return HD_OK;
 }
 
 hd_status footprint_add(replica *r, commit *c, place_id doc, hd_value now, bool exact) {
+    assert(place_is_doc(&r->places, doc) && !value_is_failed(now));
+    assert(!c->writes.count || vec_last(&c->writes).doc != doc);
     const layer *top = replica_top(r, doc);
     hd_value confirmed = replica_confirmed(r, doc);
     doc_write fp = { .doc = doc,

@@ -16,6 +16,7 @@ static uint32_t name_hash(const struct key *space, hd_scope scope, const struct 
 }
 
 hd_status heads_init(heads *h, const hd_env *env, hd_heap *heap) {
+    assert(env && heap);
     *h = (heads){ .env = env, .heap = heap };
     table_init(&h->by_name, env);
     return HD_OK;
@@ -73,6 +74,7 @@ bool heads_find(const heads *h, const struct key *space, hd_scope scope, const s
 
 hd_status heads_intern(heads *h, struct key *space, hd_scope scope, struct key *instance, bool meta,
                        struct key *id, uint32_t *out) {
+    assert(scope != HD_SCOPE_HERE);
     if (heads_find(h, space, scope, instance, meta, id, out)) return HD_OK;
     head d = {
         .space = space, .instance = instance, .id = id, .scope = (uint8_t)scope, .meta = meta
@@ -108,6 +110,8 @@ hd_status heads_session(heads *h, const uint8_t id[16], uint32_t *out) {
 
 hd_status heads_touch(heads *h, uint32_t index, uint64_t seq, uint32_t session, uint64_t local_seq,
                       hd_path path, uint8_t flags) {
+    assert(index < h->heads.count && session < h->sessions.count);
+    assert(seq <= SEQ_MAX);
     head *d = &h->heads.items[index];
     head_touch t = { seq, local_seq, session, path, flags };
     assert(!d->touches.count || vec_last(&d->touches).seq <= seq);
@@ -129,13 +133,23 @@ static void forget_touches(heads *h, head *d, uint64_t floor) {
     d->touches.count -= gone;
 }
 
+void heads_raise_floor(heads *h, uint32_t index, uint64_t floor) {
+    head *d = &h->heads.items[index];
+    assert(floor >= d->floor);
+    if (d->touches.count) forget_touches(h, d, floor);
+    d->floor = floor;
+}
+
 void heads_bound(heads *h, uint32_t index) {
+    assert(index < h->heads.count);
     head *d = &h->heads.items[index];
     if (d->touches.count > TOUCHES_MAX)
         forget_touches(h, d, d->touches.items[d->touches.count - TOUCHES_KEPT].seq);
 }
 
 void heads_prune(heads *h, uint32_t space, uint64_t floor) {
+    assert(space < h->spaces.count);
+    assert(floor <= h->spaces.items[space].seq);
     if (floor <= h->spaces.items[space].floor) return;
     h->spaces.items[space].floor = floor;
     for (uint32_t i = 0; i < h->heads.count; i++)
@@ -169,7 +183,22 @@ void heads_compact(heads *h) {
     h->heads.count = kept;
 }
 
+static void check_sessions(const heads *h) {
+    for (uint32_t i = 0; i < h->sessions.count; i++) {
+        const head_session *s = &h->sessions.items[i];
+        assert(!s->verdicts.count || vec_last(&s->verdicts).local_seq <= s->last);
+        for (uint32_t k = 1; k < s->verdicts.count; k++)
+            assert(s->verdicts.items[k - 1].local_seq < s->verdicts.items[k].local_seq);
+        for (uint32_t k = 1; k < s->refused.count; k++)
+            assert(s->refused.items[k - 1] < s->refused.items[k]);
+        assert(!s->refused.count || s->refused.items[0] > s->forgotten);
+        (void)s;
+    }
+}
+
 void heads_check(const heads *h) {
+    assert(table_count(&h->by_name) == h->heads.count);
+    check_sessions(h);
     for (uint32_t i = 0; i < h->heads.count; i++) {
         const head *d = &h->heads.items[i];
         const head_space *s = &h->spaces.items[d->space_index];
@@ -178,7 +207,10 @@ void heads_check(const heads *h) {
             assert(d->touches.items[j].seq >= last);
             last = d->touches.items[j].seq;
         }
-        assert(d->seq <= s->seq);
+        assert(d->seq <= s->seq && d->floor <= s->seq && s->floor <= s->seq);
+        assert(!d->touches.count || vec_last(&d->touches).seq <= d->seq);
+        assert((d->flags & (HEAD_EXISTS | HEAD_TOMBSTONE)) != (HEAD_EXISTS | HEAD_TOMBSTONE));
+        assert(!value_is_failed(d->value) && d->scope != HD_SCOPE_HERE);
         (void)s, (void)last;
     }
 }

@@ -26,6 +26,7 @@ static inline bool among_reads(const hd_tx *tx, uint32_t key) {
 
 /* A deep read covers what lies below it. One without a claim covers only such. */
 static bool is_covered(const hd_tx *tx, uint32_t key) {
+    assert(key & KEY_PLACE);
     const places *ps = &tx->r->places;
     if (key & KEY_SHAPE) return false;
     for (place_id id = key & KEY_PLACE; !place_is_doc(ps, id);) {
@@ -39,6 +40,7 @@ static bool is_covered(const hd_tx *tx, uint32_t key) {
 
 /* Past FEW_READS the keys are in a table as well, which spreads them. */
 static hd_status index_keys(table *keys, const uint32_t *items, uint32_t count) {
+    assert(count > FEW_READS);
     uint32_t from = count == FEW_READS + 1 ? 0 : count - 1;
     for (uint32_t i = from; i < count; i++) {
         hd_status status = table_insert(keys, items[i], items[i]);
@@ -48,6 +50,7 @@ static hd_status index_keys(table *keys, const uint32_t *items, uint32_t count) 
 }
 
 static inline hd_status add_read(hd_tx *tx, uint32_t key) {
+    assert((key & KEY_PLACE) && (tx->flags & TX_DIVERGED));
     if (!vec_push(tx->r->env, &tx->reads, key)) return HD_NOMEM;
     /* It may be nobody else's, as in a read by schema. */
     place_ref(&tx->r->places, key & KEY_PLACE);
@@ -58,6 +61,7 @@ static inline hd_status add_read(hd_tx *tx, uint32_t key) {
 }
 
 static hd_status copy_agreed(hd_tx *tx, uint32_t agreed) {
+    assert(agreed <= tx->expected_count);
     for (uint32_t i = 0; i < agreed; i++) {
         hd_status status = add_read(tx, tx->front.first[i].key);
         if (status) return tx_fail(tx, status);
@@ -93,6 +97,8 @@ static hd_status note_known(const hd_tx *tx) {
 }
 
 hd_status tx_note_slow(hd_tx *tx, uint32_t key) {
+    assert(key & KEY_PLACE);
+    assert(tx_agreed(tx) <= tx->expected_count);
     if (!(tx->flags & TX_DIVERGED)) {
         /* A repetition; in a long list it is cheaper to find out after diverging. */
         if (tx_agreed(tx) <= 2 * FEW_READS && (among_expected(tx, key) || is_covered(tx, key)))
@@ -119,6 +125,7 @@ static hd_status note_again(hd_tx *tx, place_id doc) {
 }
 
 hd_status tx_note_document(hd_tx *tx, place_id doc) {
+    assert(place_is_doc(&tx->r->places, doc));
     if (!(tx->flags & TX_DIVERGED)) {
         if (expected_lately(tx, doc)) return note_again(tx, doc);
         hd_status status = diverge(tx);
@@ -136,6 +143,7 @@ static bool among_claims(const hd_tx *tx, uint32_t key) {
 }
 
 hd_status tx_note_claim(hd_tx *tx, uint32_t key) {
+    assert(!(key & KEY_NO_CLAIM));
     tx->flags |= TX_BUSY;
     if (among_claims(tx, key)) return HD_OK;
     if (!vec_push(tx->r->env, &tx->claim_only, key)) return tx_fail(tx, HD_NOMEM);

@@ -9,6 +9,7 @@
 /* Prepares a document for writing in place: after HD_OK it has DOC_OVERLAY, and what was confirmed is
  * kept. */
 static hd_status overlay_open(replica *r, place_id doc) {
+    assert(place_is_doc(&r->places, doc));
     place *p = place_at(&r->places, doc);
     if (p->doc.flags & (DOC_OVERLAY | DOC_VOLATILE)) return HD_OK;
     /* Where nothing is confirmed there is nothing to keep: most outputs never get a record. */
@@ -27,6 +28,7 @@ static hd_status overlay_open(replica *r, place_id doc) {
 
 hd_status overlay_write(replica *r, place_id doc, hd_value v, uint64_t group, uint32_t origin_node,
                         bool *changed) {
+    assert(place_is_doc(&r->places, doc) && !value_is_failed(v));
     *changed = false;
     hd_status status = replica_load(r, doc); /* the true basis of what is about to be covered */
     if (status) return status;
@@ -48,6 +50,7 @@ hd_status overlay_write(replica *r, place_id doc, hd_value v, uint64_t group, ui
 /* The seal was refused: by now the layers have left and that has been announced; the nodes behind
  * the outputs must know, also where nothing they read has changed: most are to run again. */
 static void seal_settled(void *ctx, commit *c, hd_status status) {
+    assert(c->sealed && c->class == HD_COMMIT_DERIVED);
     replica *r = ctx;
     if (status && value_exists(c->extra) && r->observer.refused)
         r->observer.refused(r->observer.ctx, c);
@@ -59,6 +62,8 @@ static void seal_settled(void *ctx, commit *c, hd_status status) {
 /* The operation says all there is now; the footprint only where it differs from before, so that a
  * restart does not take the readers of the rest for stale. */
 static hd_status seal_add(replica *r, commit *c, place_id doc, struct key *by, uint32_t causes) {
+    assert(place_at(&r->places, doc)->doc.flags & DOC_OVERLAY);
+    assert(causes <= c->causes.count);
     place *p = place_at(&r->places, doc);
     bool absent = value_is_absent(p->value);
     if (!vec_room(r->env, &c->ops, 1)) return HD_NOMEM;
@@ -109,6 +114,7 @@ static hd_status seal_collect(replica *r, commit *c) {
 
 /* On failure the collected outputs go back to the list they came from: there is room. */
 static void seal_undo(replica *r, commit *c) {
+    assert(r->unsealed.count + c->writes.count <= r->unsealed.capacity);
     for (uint32_t i = 0; i < c->writes.count; i++)
         r->unsealed.items[r->unsealed.count++] = c->writes.items[i].doc;
     replica_commit_free(r, c);
@@ -126,6 +132,7 @@ static hd_status seal_push(replica *r, commit *c) {
 }
 
 hd_status overlay_seal(replica *r, bool rows_alone) {
+    assert(!r->announcing);
     if (!r->unsealed.count && !(rows_alone && r->due)) return HD_OK;
     commit *c = replica_commit_new(r, HD_COMMIT_DERIVED);
     if (!c) return HD_NOMEM;

@@ -26,6 +26,7 @@ static uint32_t child_hash(place_id parent, const struct key *k) { return mix(pa
 /* ---- the table */
 
 hd_status places_init(places *ps, const hd_env *env, hd_heap *heap) {
+    assert(env && heap);
     *ps = (places){ .env = env, .heap = heap, .count = 1, .capacity = 16 };
     table_init(&ps->names, env);
     table_init(&ps->children, env);
@@ -77,6 +78,7 @@ static hd_status grow(places *ps) {
 static hd_status take_record(places *ps, place_id *out) {
     if (ps->free) {
         *out = ps->free;
+        assert(!ps->at[*out].root && ps->freed); /* not in use */
         ps->free = ps->at[*out].first_child;
         ps->freed--;
     } else {
@@ -91,6 +93,7 @@ static hd_status take_record(places *ps, place_id *out) {
 }
 
 static void give_record(places *ps, place_id id) {
+    assert(id && id < ps->count);
     ps->at[id] = (place){ .first_child = ps->free };
     ps->free = id;
     ps->freed++;
@@ -126,6 +129,7 @@ hd_status places_home(places *ps, struct key *space, hd_scope scope, struct key 
 }
 
 place_id places_find_doc(const places *ps, uint32_t home_index, const struct key *id) {
+    assert(home_index < ps->homes.count);
     for (table_probe p = table_find(&ps->names, name_hash(home_index, id));
          table_next(&ps->names, &p);) {
         const place *d = &ps->at[p.index];
@@ -135,6 +139,7 @@ place_id places_find_doc(const places *ps, uint32_t home_index, const struct key
 }
 
 hd_status places_new_doc(places *ps, uint32_t home_index, struct key *id, place_id *out) {
+    assert(home_index && home_index < ps->homes.count);
     assert(!places_find_doc(ps, home_index, id));
     place_id doc;
     hd_status status = take_record(ps, &doc);
@@ -172,6 +177,7 @@ static place_id find_child(const places *ps, place_id parent, const struct key *
 }
 
 static void link_child(places *ps, place_id parent, place_id child) {
+    assert(parent != child && ps->at[child].root == ps->at[parent].root);
     place *p = &ps->at[parent], *c = &ps->at[child];
     c->in.prev = 0;
     c->in.next = p->first_child;
@@ -180,6 +186,7 @@ static void link_child(places *ps, place_id parent, place_id child) {
 }
 
 static void unlink_child(places *ps, place_id child) {
+    assert(ps->at[child].root != child);
     place *c = &ps->at[child];
     if (c->in.prev) ps->at[c->in.prev].in.next = c->in.next;
     else ps->at[c->in.parent].first_child = c->in.next;
@@ -187,6 +194,8 @@ static void unlink_child(places *ps, place_id child) {
 }
 
 hd_status places_child(places *ps, place_id parent, struct key *k, place_id *out) {
+    assert(parent && parent < ps->count);
+    assert(ps->at[parent].root);
     place_id found = find_child(ps, parent, k);
     if (found) {
         *out = found;
@@ -253,6 +262,8 @@ static bool doc_needed(const place *p) {
 }
 
 static void doc_forget(places *ps, place_id id) {
+    assert(!ps->at[id].first_child && !ps->at[id].doc.refs);
+    assert(!ps->at[id].doc.over);
     place *p = &ps->at[id];
     if (ps->ended) ps->ended(ps->ended_ctx, id);
     table_remove(&ps->names, name_hash(p->doc.home, p->doc.id), id);
@@ -340,6 +351,7 @@ static bool same_side(side a, side b) {
 static void walk_place(const walk *w, place_id id, side before, side after);
 
 static void walk_child(const walk *w, place_id child, side before, side after) {
+    assert(w->ps->at[child].root != child);
     const struct key *k = w->ps->at[child].in.key;
     walk_place(w, child, step(w->ps, before, k), step(w->ps, after, k));
 }
@@ -372,6 +384,7 @@ static place_id child_of_pair(const places *ps, place_id id, const pairs *p) {
 
 /* Elements that only the longer of two arrays has: pairs go as far as both. */
 static void walk_tail(const walk *w, place_id id, side before, side after) {
+    assert(is_container(before.value) && is_container(after.value));
     places *ps = w->ps;
     size_t was = array_count(before.value), is = array_count(after.value);
     size_t from = was < is ? was : is, to = was < is ? is : was;
@@ -403,6 +416,7 @@ static void walk_rest(const walk *w, place_id id, side before, side after, const
 /* Two containers of one kind with many places below: go by what differs between them, until so much
  * does that going by the places is cheaper. */
 static void walk_pairs(const walk *w, place_id id, side before, side after) {
+    assert(value_tag(before.value) == value_tag(after.value));
     places *ps = w->ps;
     pairs p;
     uint32_t seen = 0;
@@ -445,6 +459,7 @@ static void walk_place(const walk *w, place_id id, side before, side after) {
     place *p = &ps->at[id];
     if (p->root != id) p->value = after.value;
     if (differs(before, after, value_equal)) {
+        assert(p->rev <= w->rev);
         p->rev = w->rev;
         if (p->watch) {
             bool reshaped =
@@ -456,6 +471,7 @@ static void walk_place(const walk *w, place_id id, side before, side after) {
 }
 
 void place_walk(places *ps, place_id doc, hd_value before, place_changed_fn fn, void *ctx) {
+    assert(!value_is_failed(before));
     assert(place_is_doc(ps, doc));
     const place *p = &ps->at[doc];
     hd_value after = p->value;
@@ -482,6 +498,7 @@ static place_id next_place(const places *ps, place_id id) {
 }
 
 void place_touch(places *ps, place_id doc, uint64_t rev, place_changed_fn fn, void *ctx) {
+    assert(rev >= place_at(ps, doc)->rev);
     assert(place_is_doc(ps, doc));
     place_show(place_at(ps, doc), place_at(ps, doc)->value, rev);
     for (place_id id = doc; id; id = next_place(ps, id)) {
@@ -502,13 +519,17 @@ static void check_inner(const places *ps, place_id id) {
     assert(p->value.bits == value_step(ps->heap, parent->value, p->in.key, true).bits);
     assert(p->rev <= ps->at[p->root].rev);
     assert(!p->in.next || ps->at[p->in.next].in.prev == id);
+    assert(p->in.prev ? ps->at[p->in.prev].in.next == id : parent->first_child == id);
+    assert(path_key(ps->heap, p->in.path) == p->in.key);
     (void)parent;
 }
 
 void places_check(const places *ps) {
-    uint32_t documents = 0;
+    uint32_t documents = 0, unused = 0;
+    assert(!ps->at[0].root && value_is_absent(ps->at[0].value));
     for (place_id id = 1; id < ps->count; id++) {
         const place *p = &ps->at[id];
+        unused += !p->root;
         if (!p->root) continue;
         if (p->root != id) {
             check_inner(ps, id);
@@ -518,6 +539,6 @@ void places_check(const places *ps) {
         assert(places_find_doc(ps, p->doc.home, p->doc.id) == id);
         assert(!value_is_failed(p->value));
     }
-    assert(documents == ps->documents);
-    (void)documents;
+    assert(documents == ps->documents && unused == ps->freed);
+    (void)documents, (void)unused;
 }

@@ -24,6 +24,7 @@ tx_write *tx_write_of(const hd_tx *tx, place_id doc) {
 }
 
 hd_value tx_peek(const hd_tx *tx, place_id id) {
+    assert(id && id < tx->r->places.count);
     const place *p = tx_place(tx, id);
     if (tx_has_output(tx) && p->root == tx->front.out)
         return value_get_path(tx->r->heap, tx->front.out_value, place_path(&tx->r->places, id));
@@ -33,6 +34,7 @@ hd_value tx_peek(const hd_tx *tx, place_id id) {
 }
 
 static hd_status know(hd_tx *tx, place_id id) {
+    assert(id && id < tx->r->places.count);
     place_id doc = tx_place(tx, id)->root;
     if (tx_place(tx, doc)->doc.flags & (DOC_KNOWN | DOC_VOLATILE)) return HD_OK;
     hd_status status = replica_load(tx->r, doc);
@@ -84,6 +86,7 @@ static void note_read_after_write(hd_tx *tx, place_id id) {
 }
 
 hd_status tx_note_place(hd_tx *tx, place_id id, unsigned flags) {
+    assert(id && id < tx->r->places.count);
     uint32_t key = id | (flags & HD_READ_SHAPE ? KEY_SHAPE : 0);
     hd_status status = check_epoch(tx, id);
     if (!status) status = check_snapshot(tx, id, flags);
@@ -97,6 +100,7 @@ hd_status tx_note_place(hd_tx *tx, place_id id, unsigned flags) {
 /* ---- links */
 
 place_id tx_link_target(hd_tx *tx, place_id from, hd_value link, hd_status *status) {
+    assert(from && value_tag(link) == TAG_LINK);
     const link_block *l = link_of(link);
     places *ps = &tx->r->places;
     const place *here = place_doc(ps, from);
@@ -138,6 +142,7 @@ static hd_status continue_from(hd_tx *tx, place_id link_at, place_id id, place_i
 }
 
 hd_status tx_resolve(hd_tx *tx, place_id *id, bool last_too, unsigned flags) {
+    assert(*id);
     for (int hops = 0; hops <= LINK_HOPS_MAX; hops++) {
         hd_status status = know(tx, *id);
         if (status) return status;

@@ -19,6 +19,7 @@ static void record_ended(void *ctx, place_id doc) {
 }
 
 hd_status replica_init(replica *r, const hd_env *env, hd_heap *heap) {
+    assert(env && heap);
     *r = (replica){ .env = env, .heap = heap, .next_local = 1 };
     replica_forget_observer(r);
     list_init(&r->queued);
@@ -94,6 +95,7 @@ void replica_fini(replica *r) {
 /* ---- commits as records */
 
 commit *replica_commit_new(replica *r, hd_commit_class class) {
+    assert(r->authority);
     commit *c;
     if (r->spare.count) {
         c = vec_pop(&r->spare);
@@ -180,6 +182,8 @@ hd_status replica_notice_begin(replica *r, hd_change_kind kind, hd_commit_class 
 }
 
 void replica_show(replica *r, place_id doc, hd_value after) {
+    assert(place_is_doc(&r->places, doc));
+    assert(!value_is_failed(after));
     hd_value before = place_at(&r->places, doc)->value;
     if (before.bits == after.bits || value_equal(before, after))
         value_unref(after); /* S7: no change, no announcement */
@@ -211,6 +215,7 @@ void replica_show_changed(replica *r, place_id doc, hd_value after) {
 }
 
 static void tell_listeners(replica *r) {
+    assert(!r->announcing && r->changes.capacity >= r->shown.count);
     vec_clear(&r->changes);
     for (uint32_t i = 0; i < r->shown.count; i++) {
         shown *s = &r->shown.items[i];
@@ -228,6 +233,7 @@ static void tell_listeners(replica *r) {
 }
 
 void replica_notice_end(replica *r) {
+    assert(!r->announcing);
     r->stats.notices++;
     if (r->shown.count) tell_listeners(r);
     for (uint32_t i = 0; i < r->shown.count; i++) {
@@ -241,6 +247,7 @@ void replica_notice_end(replica *r) {
 /* ---- over records */
 
 hd_status replica_over(replica *r, place_id doc) {
+    assert(place_is_doc(&r->places, doc));
     place *p = place_at(&r->places, doc);
     if (p->doc.over) return HD_OK;
     uint32_t index = r->overs_free;
@@ -256,12 +263,14 @@ hd_status replica_over(replica *r, place_id doc) {
 }
 
 void replica_over_trim(replica *r, place_id doc) {
+    assert(place_is_doc(&r->places, doc));
     place *p = place_at(&r->places, doc);
     over *o = &r->overs.items[p->doc.over];
     if (!p->doc.over || o->bottom) return;
     /* An overlay needs its confirmed value kept, unless there is none to keep. */
     if ((p->doc.flags & DOC_OVERLAY) && !value_is_absent(o->confirmed)) return;
     value_unref(o->confirmed);
+    assert(!o->top && !o->layers);
     o->next_free = r->overs_free;
     r->overs_free = p->doc.over;
     p->doc.over = 0;
@@ -277,12 +286,15 @@ bool replica_is_ahead(const replica *r, place_id doc) {
 
 /* It is no part of the snapshot that everything else is in; tx_note_place sees to that. */
 static hd_status note_ahead(replica *r, place_id doc) {
+    assert(place_is_doc(&r->places, doc));
     if (!vec_push(r->env, &r->ahead, doc)) return HD_NOMEM;
     if (r->observer.ahead) r->observer.ahead(r->observer.ctx);
     return HD_OK;
 }
 
 hd_status replica_load(replica *r, place_id doc) {
+    assert(place_is_doc(&r->places, doc));
+    assert(r->authority);
     place *p = place_at(&r->places, doc);
     if (p->doc.flags & (DOC_KNOWN | DOC_VOLATILE)) return HD_OK;
     if (p->doc.flags & DOC_LOADING) return HD_PENDING;
@@ -309,6 +321,7 @@ void replica_meet(replica *r, place_id doc, const loaded *state) {
 }
 
 void replica_touch(replica *r, place_id doc) {
+    assert(place_is_doc(&r->places, doc) && !r->announcing);
     r->kind = HD_CHANGE_INTEGRATE;
     r->origin_node = 0;
     r->group = 0;
@@ -322,6 +335,7 @@ bool replica_can_forget(const replica *r, place_id doc) {
 }
 
 void replica_forget(replica *r, place_id doc) {
+    assert(!replica_top(r, doc));
     assert(replica_can_forget(r, doc));
     replica_touch(r, doc);
     place *p = place_at(&r->places, doc);
@@ -335,6 +349,7 @@ void replica_forget(replica *r, place_id doc) {
 }
 
 hd_status replica_arrived(replica *r, place_id doc, const loaded *state, hd_status status) {
+    assert((status || state) && place_is_doc(&r->places, doc));
     place *p = place_at(&r->places, doc);
     bool news = !status && !(p->doc.flags & DOC_KNOWN);
     hd_status begun =
@@ -357,6 +372,7 @@ hd_status replica_arrived(replica *r, place_id doc, const loaded *state, hd_stat
 /* Index of the first operation of a document. They stand together, and mostly in the order of the
  * writes: `from` is where those of the last one end. */
 static uint32_t first_op_of(const commit *c, place_id doc, uint32_t from) {
+    assert(c->ops.count);
     uint32_t i = from < c->ops.count ? from : 0;
     while (c->ops.items[i].doc != doc) i = i + 1 < c->ops.count ? i + 1 : 0;
     while (i && c->ops.items[i - 1].doc == doc) i--;
@@ -372,6 +388,7 @@ static uint32_t op_count_of(const commit *c, uint32_t first) {
 /* Returns where the document's operations end. */
 static uint32_t push_layer(replica *r, commit *c, place_id doc, hd_value after, layer *l,
                            uint32_t from) {
+    assert(place_at(&r->places, doc)->doc.over);
     place *p = place_at(&r->places, doc);
     over *o = &r->overs.items[p->doc.over];
     uint32_t first = first_op_of(c, doc, from);
@@ -419,6 +436,7 @@ static void push_reserved(replica *r, commit *c, hd_value *after, layer *chain) 
 }
 
 hd_status replica_push_layers(replica *r, commit *c, hd_value *after) {
+    assert(c->state == COMMIT_QUEUED && c->writes.count);
     layer *chain;
     hd_status status = reserve_layers(r, c, &chain);
     if (!status) push_reserved(r, c, after, chain);
@@ -426,6 +444,8 @@ hd_status replica_push_layers(replica *r, commit *c, hd_value *after) {
 }
 
 void replica_enqueue(replica *r, commit *c) {
+    assert(c->state == COMMIT_QUEUED);
+    assert(r->next_local > r->settled);
     c->local_seq = r->next_local++;
     c->state = COMMIT_QUEUED;
     list_push_back(&r->queued, &c->link);
@@ -434,6 +454,7 @@ void replica_enqueue(replica *r, commit *c) {
 }
 
 hd_status replica_commit(replica *r, commit *c, hd_value *after) {
+    assert(c->ops.count >= c->writes.count);
     uint32_t n = c->writes.count;
     layer *chain;
     hd_status status = reserve_layers(r, c, &chain);
@@ -511,6 +532,7 @@ static hd_value fold_layer(replica *r, const layer *l, hd_value base) {
 
 /* Works out what the layers that stay make of the new confirmed value. */
 static hd_status plan_fold(replica *r, plan_item *item) {
+    assert(item->afters == 0 && !value_is_failed(item->confirmed));
     over *o = &r->overs.items[place_at(&r->places, item->doc)->doc.over];
     hd_value below = item->confirmed;
     item->first_after = r->plan_afters.count;
@@ -541,6 +563,7 @@ static void relayer(replica *r, over *o, const plan_item *item) {
             slab_give(&r->layers, l);
             continue;
         }
+        assert(o->layers < item->afters); /* plan_fold has worked out one for each that stays */
         l->after = *after++;
         o->top = l;
         o->layers++;
@@ -550,6 +573,7 @@ static void relayer(replica *r, over *o, const plan_item *item) {
 
 /* Carries out one item; takes what it owns. */
 static void plan_apply(replica *r, plan_item *item) {
+    assert(item->seq >= place_at(&r->places, item->doc)->doc.seq);
     place *p = place_at(&r->places, item->doc);
     place_set_seq(p, item->seq);
     p->doc.flags |= DOC_KNOWN;
@@ -588,6 +612,7 @@ static hd_status plan_run(replica *r, hd_change_kind kind, hd_commit_class class
     }
     for (uint32_t i = 0; i < r->plan.count; i++) plan_apply(r, &r->plan.items[i]);
     plan_clear(r);
+    assert(!r->plan.count && !r->plan_afters.count);
     replica_notice_end(r);
     return HD_OK;
 }
@@ -601,6 +626,9 @@ void replica_frame_begin(replica *r, hd_commit_class class) {
 
 hd_status replica_frame_op(replica *r, place_id doc, uint64_t seq, op_kind kind, hd_path path,
                            hd_value value, uint64_t keep) {
+    assert(place_is_doc(&r->places, doc));
+    assert(seq <= SEQ_MAX);
+    assert(!value_is_failed(value));
     if (place_at(&r->places, doc)->doc.flags & DOC_VOLATILE) return HD_OK; /* ours alone */
     plan_item *item = plan_doc(r, doc);
     if (!item) return HD_NOMEM;
@@ -620,6 +648,7 @@ hd_status replica_frame_state(replica *r, place_id doc, uint64_t seq, hd_value v
 }
 
 hd_status replica_frame_end(replica *r) {
+    assert(!r->in_body);
     if (!r->plan.count) return HD_OK;
     hd_status status = plan_run(r, HD_CHANGE_INTEGRATE, r->frame_class);
     if (!status) r->stats.frames++;
@@ -637,6 +666,8 @@ static uint64_t seq_of(const replica *r, const commit *c, place_id doc) {
 
 /* Takes a commit out of the pending list; its owners are told by replica_tell_fates. */
 static void fate(replica *r, commit *c, hd_status status) {
+    assert(r->pending_count > 0);
+    assert(c->local_seq > r->settled);
     if (c->state == COMMIT_QUEUED || c->state == COMMIT_SENT) c->doom = status;
     list_remove(&c->link);
     r->pending_count--;
@@ -683,6 +714,7 @@ static void promote(replica *r, commit *c, place_id doc) {
 }
 
 void replica_accept(replica *r, commit *c) {
+    assert(LIST_ENTRY(list_first(&r->pending), commit, link) == c);
     assert(c->state == COMMIT_SENT);
     for (uint32_t i = 0; i < c->writes.count; i++) promote(r, c, c->writes.items[i].doc);
     r->stats.accepted++;
@@ -722,6 +754,7 @@ static void doom_list(replica *r, list *commits) {
             c->doom = doom;
             r->stats.doomed++;
         }
+        assert(!r->dead.count || vec_last(&r->dead) < c->local_seq);
         if (c->state >= COMMIT_DEAD) r->dead.items[r->dead.count++] = c->local_seq;
     }
 }
@@ -780,6 +813,7 @@ static void tell_doomed(replica *r) {
 
 /* The commit falls, with all that is stacked on it. HD_NOMEM: nothing has changed but who is dead. */
 static hd_status let_fall(replica *r, commit *c, hd_status why) {
+    assert(why != HD_OK && c->state != COMMIT_GONE);
     if (c->state != COMMIT_DEAD) {
         c->state = COMMIT_DEAD;
         c->doom = why;
@@ -794,6 +828,8 @@ static hd_status let_fall(replica *r, commit *c, hd_status why) {
 }
 
 hd_status replica_reject(replica *r, commit *c, hd_status why) {
+    assert(why != HD_OK);
+    assert(c->state != COMMIT_QUEUED);
     bool known = c->state == COMMIT_GONE; /* it fell with another one */
     hd_status status = known ? HD_OK : let_fall(r, c, why);
     if (status) return status;
@@ -832,12 +868,14 @@ static void redate_claims(replica *r, commit *c) {
 }
 
 hd_status replica_send(replica *r) {
+    assert(!r->announcing);
     hd_status status = HD_OK;
     while (!list_empty(&r->queued)) {
         commit *c = LIST_ENTRY(list_first(&r->queued), commit, link);
         if (SABOTAGED(r, SABOTAGE_BASIS)) redate_claims(r, c);
         status = r->authority->ops->submit(r->authority, c);
         if (status) break;
+        assert(c->state == COMMIT_QUEUED);
         list_remove(&c->link);
         list_push_back(&r->pending, &c->link);
         c->state = COMMIT_SENT;
@@ -859,12 +897,15 @@ hd_status replica_pump(replica *r) {
 
 static void check_over(const replica *r, place_id id) {
     const place *p = &r->places.at[id];
+    assert(p->doc.over < r->overs.count);
     const over *o = &r->overs.items[p->doc.over];
+    assert(o->bottom || (p->doc.flags & DOC_OVERLAY)); /* else it says nothing, and is trimmed */
     uint32_t layers = 0;
     uint64_t last = 0;
     const layer *top = NULL;
     for (const layer *l = o->bottom; l; l = l->next) {
-        assert(l->c->local_seq > last);
+        assert(l->c->local_seq > last && l->c->state != COMMIT_GONE);
+        assert(l->op_count && l->c->ops.items[l->first_op].doc == id);
         last = l->c->local_seq;
         top = l;
         layers++;
@@ -875,12 +916,49 @@ static void check_over(const replica *r, place_id id) {
     (void)layers, (void)top, (void)last;
 }
 
+/* The commits of a list in order of local seq, above `last`; returns the last one. */
+static uint64_t check_commits(const replica *r, const list *commits, uint64_t last,
+                              uint32_t *count) {
+    LIST_FOR (n, commits) {
+        const commit *c = LIST_ENTRY(n, commit, link);
+        assert(c->local_seq > last && c->local_seq < r->next_local);
+        assert(commits != &r->queued || c->state == COMMIT_QUEUED);
+        assert(commits != &r->pending || c->state != COMMIT_QUEUED);
+        assert(c->ops.count >= c->writes.count);
+        last = c->local_seq;
+        (*count)++;
+    }
+    return last;
+}
+
+/* Every document that waits for a seal is in the list (others may be, too). */
+static void check_unsealed(const replica *r) {
+    uint32_t listed = 0, flagged = 0;
+    for (uint32_t i = 0; i < r->unsealed.count; i++)
+        listed += (place_at(&r->places, r->unsealed.items[i])->doc.flags & DOC_UNSEALED) != 0;
+    for (place_id id = 1; id < r->places.count; id++)
+        flagged += r->places.at[id].root == id && (r->places.at[id].doc.flags & DOC_UNSEALED);
+    assert(listed >= flagged);
+    (void)listed, (void)flagged;
+}
+
 void replica_check(const replica *r) {
+    uint32_t count = 0;
+    uint64_t last = check_commits(r, &r->pending, r->settled, &count);
+    (void)check_commits(r, &r->queued, last, &count);
+    assert(count == r->pending_count);
+    assert(!r->announcing && !r->shown.count && !r->plan.count);
+    for (uint32_t i = 0; i < r->ahead.count; i++)
+        assert(place_is_doc(&r->places, r->ahead.items[i]));
+    check_unsealed(r);
     places_check(&r->places);
     for (place_id id = 1; id < r->places.count; id++) {
         const place *p = &r->places.at[id];
         if (p->root != id) continue;
         assert(p->rev <= r->rev);
+        assert(!(p->doc.flags & DOC_PLANNED) && p->doc.home < r->places.homes.count);
+        assert(!(p->doc.flags & DOC_UNSEALED) || (p->doc.flags & DOC_OVERLAY));
+        assert(!((p->doc.flags & DOC_LOADING) && (p->doc.flags & DOC_KNOWN)));
         if (p->doc.over) check_over(r, id);
     }
 }

@@ -86,8 +86,11 @@ struct hd_runtime {
     uint64_t error_body; /* hooks.body when r.error was written; 0: outside of bodies */
     bool in_run;         /* a run's or handler's body is on the stack */
     bool driven;         /* a pump or the close is on the stack: it returns here */
-    bool pumping;        /* the pump is past its posts: it cannot begin anew */
-    uint32_t listing;    /* listings on the stack: each reads a snapshot while its callback runs */
+#ifndef NDEBUG
+    uint32_t pumps; /* so far: decides which of them are followed by a check */
+#endif
+    bool pumping;     /* the pump is past its posts: it cannot begin anew */
+    uint32_t listing; /* listings on the stack: each reads a snapshot while its callback runs */
 };
 
 _Static_assert(offsetof(hd_runtime, r.places.at) == offsetof(struct hd_runtime_front_, places) &&

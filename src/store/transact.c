@@ -33,6 +33,7 @@ static void confirm_now(hd_tx *tx, place_id doc, hd_value after, bool first) {
 /* A notice of one change, as by replica_show_changed, for a document without inner places on a runtime
  * without listeners. Takes `after`. */
 static inline void show_alone(hd_tx *tx, place *p, place_id doc, hd_value after, uint64_t seq) {
+    assert(p->root == doc);
     replica *r = tx->r;
     assert(!p->first_child && !r->listeners.count);
     hd_value before = place_show(p, after, ++r->rev);
@@ -62,6 +63,7 @@ SELDOM static hd_status confirm_and_tell(hd_tx *tx, place_id doc, hd_value v) {
 }
 
 static inline hd_status confirm_single(hd_tx *tx, place *p, place_id doc, hd_value v) {
+    assert(place_is_doc(&tx->r->places, doc));
     replica *r = tx->r;
     if (RARELY(p->first_child || r->listeners.count)) return confirm_and_tell(tx, doc, v);
     uint64_t seq = r->authority->ops->confirm_one(r->authority, doc, v);
@@ -176,6 +178,7 @@ static inline void leave(hd_tx *tx) {
 }
 
 static void finish(hd_tx *tx, hd_status status) {
+    assert(tx->flags & TX_OPEN);
     if (tx->lineage) tx_launched(tx, status);
     leave(tx);
     tx_close(tx);

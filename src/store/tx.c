@@ -73,6 +73,7 @@ static void reset_rest(hd_tx *tx) {
 }
 
 void tx_reset(hd_tx *tx) {
+    assert(tx->r == &tx->rt->r);
     if (tx->flags & ~(uint32_t)TX_OPEN) reset_rest(tx);
     if (tx->pool && tx->pool->count) hd_pool_clear(tx->pool);
     tx->flags = TX_OPEN;
@@ -97,6 +98,7 @@ SELDOM static hd_status tx_new(hd_runtime *rt) {
 }
 
 hd_status tx_open(hd_runtime *rt, hd_commit_class class, hd_tx **out) {
+    assert(!rt->spare || !rt->spare->flags);
     *out = NULL;
     if (RARELY(!rt->spare) && tx_new(rt)) return HD_NOMEM;
     hd_tx *tx = rt->spare;
@@ -109,12 +111,14 @@ hd_status tx_open(hd_runtime *rt, hd_commit_class class, hd_tx **out) {
 }
 
 static inline void give_back(hd_tx *tx) {
+    assert(!tx->writes.count && !tx->reads.count && !tx->ops.count);
     tx->flags = 0;
     tx->next = tx->rt->spare;
     tx->rt->spare = tx;
 }
 
 void tx_close(hd_tx *tx) {
+    assert(tx->flags & TX_OPEN);
     tx_reset(tx);
     give_back(tx);
 }
@@ -145,6 +149,7 @@ void tx_destroy(hd_tx *tx) {
 }
 
 hd_pool *tx_pool(hd_tx *tx) {
+    assert(tx->flags & TX_OPEN);
     if (!tx->pool && hd_pool_open(tx->r->heap, &tx->pool)) tx_fail(tx, HD_NOMEM);
     return tx->pool;
 }
@@ -159,6 +164,7 @@ void hd_tx_set_group(hd_tx *tx, uint64_t group) {
 /* ---- savepoints: a patch is all or nothing */
 
 tx_savepoint tx_save(hd_tx *tx) {
+    assert(tx->kept <= tx->ops.count);
     tx_savepoint save = { tx->ops.count, tx->kept };
     tx->kept = tx->ops.count;
     return save;
@@ -166,6 +172,7 @@ tx_savepoint tx_save(hd_tx *tx) {
 
 /* Cuts a document's list of operations back to the first `count` of the transaction's. */
 static void cut_ops(hd_tx *tx, tx_write *w, uint32_t count) {
+    assert(count <= tx->ops.count);
     uint32_t last = 0;
     for (uint32_t i = w->first; i && i <= count; i = tx->ops.items[i - 1].next) last = i;
     if (last) tx->ops.items[last - 1].next = 0;
@@ -189,6 +196,7 @@ static hd_status refold(hd_tx *tx, tx_write *w) {
 
 /* Documents first written after the savepoint keep their entry, at what they were before. */
 void tx_restore(hd_tx *tx, const tx_savepoint *save, bool back) {
+    assert(save->kept <= save->ops && save->ops <= tx->ops.count);
     tx->kept = save->kept;
     if (!back) return;
     for (uint32_t i = 0; i < tx->writes.count; i++) {
@@ -204,6 +212,7 @@ void tx_restore(hd_tx *tx, const tx_savepoint *save, bool back) {
 /* ---- claims */
 
 static hd_status add_claim(replica *r, commit *c, uint32_t key, bool strict) {
+    assert((key & KEY_PLACE) && c->state == COMMIT_QUEUED);
     place_id id = key & KEY_PLACE;
     const place *doc = place_doc(&r->places, id);
     if (doc->doc.flags & (DOC_VOLATILE | DOC_OVERLAY)) return HD_OK;
@@ -222,6 +231,7 @@ static hd_status add_claim(replica *r, commit *c, uint32_t key, bool strict) {
 hd_status tx_claim(replica *r, commit *c, uint32_t key) { return add_claim(r, c, key, false); }
 
 hd_status tx_cause(replica *r, commit *c, place_id at) {
+    assert(at && c->state == COMMIT_QUEUED);
     if (!vec_push(r->env, &c->causes, at)) return HD_NOMEM;
     place_ref(&r->places, at);
     return HD_OK;
@@ -305,6 +315,7 @@ static bool left_as_it_was(const hd_tx *tx, const tx_write *w) {
 /* Operations that lead there and back do not travel: each leaves a claim, like a write that changes
  * nothing at once (write.c). */
 static hd_status claim_unchanged(hd_tx *tx, const tx_write *w) {
+    assert(w->doc);
     hd_status status = HD_OK;
     if (!w->first || is_volatile(tx->r, w->doc) || !left_as_it_was(tx, w)) return HD_OK;
     tx->flags |= TX_ELIDED;
@@ -345,6 +356,7 @@ void tx_count_changes(hd_tx *tx, uint32_t *stored, uint32_t *local) {
 
 /* Moves a document's operations over: the commit owns them from here. */
 static hd_status move_ops(hd_tx *tx, commit *c, const tx_write *w) {
+    assert(w->first && w->last);
     for (uint32_t i = w->first; i; i = tx->ops.items[i - 1].next) {
         op *o = &tx->ops.items[i - 1].o;
         if (!vec_push(tx->r->env, &c->ops, *o)) return HD_NOMEM;
@@ -376,6 +388,7 @@ static hd_status fill_commit(hd_tx *tx, commit *c, bool shared) {
         /* What is written over an output that has not been sealed is made of what nobody else has. */
         bool exact = shared && !overlay_is_open(tx->r, w->doc);
         if (!status) status = footprint_add(tx->r, c, w->doc, w->now, exact);
+        assert(status || vec_last(&c->writes).doc == w->doc);
     }
     if (!status && shared) status = add_claims(tx, c);
     if (!status && shared && (tx->flags & TX_TAKES_UNSEALED)) status = claim_first_unsealed(tx, c);
@@ -393,6 +406,7 @@ static hd_status fill_commit(hd_tx *tx, commit *c, bool shared) {
 
 /* New values in the order of the commit's writes. */
 static void collect_after(const hd_tx *tx, hd_value *after) {
+    assert(after);
     for (uint32_t i = 0; i < tx->writes.count; i++) {
         const tx_write *w = &tx->writes.items[i];
         if (w->first && !is_volatile(tx->r, w->doc)) *after++ = value_ref(w->now);
@@ -400,6 +414,7 @@ static void collect_after(const hd_tx *tx, hd_value *after) {
 }
 
 static hd_status show_volatile(hd_tx *tx, uint32_t count) {
+    assert(count);
     replica *r = tx->r;
     hd_status status = replica_notice_begin(r, HD_CHANGE_COMMIT, tx->class, tx->stamp.group,
                                             tx->stamp.node, count);
@@ -413,6 +428,7 @@ static hd_status show_volatile(hd_tx *tx, uint32_t count) {
 }
 
 static hd_status submit_stored(hd_tx *tx, uint32_t stored, commit **out) {
+    assert(!tx->failed);
     replica *r = tx->r;
     hd_value few[8], *after = few;
     commit *c = replica_commit_new(r, tx->class);
@@ -426,6 +442,7 @@ static hd_status submit_stored(hd_tx *tx, uint32_t stored, commit **out) {
         replica_commit_free(r, c);
         return status;
     }
+    assert(c->writes.count == stored);
     collect_after(tx, after);
     status = replica_commit(r, c, after);
     if (after != few) env_free(r->env, after, stored * sizeof *after);
@@ -445,6 +462,8 @@ static hd_status seal_what_was_read(hd_tx *tx) {
 }
 
 hd_status tx_submit(hd_tx *tx, commit **out) {
+    assert(tx->flags & TX_OPEN);
+    assert(!(tx->flags & TX_PREFLIGHT));
     *out = NULL;
     if (tx->failed) return tx->failed;
     uint32_t stored, local;

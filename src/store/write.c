@@ -24,6 +24,7 @@
 /* ---- the list of documents */
 
 static hd_status index_writes(hd_tx *tx) {
+    assert(tx->writes.count);
     if (tx->writes.count <= FEW_WRITES) return HD_OK;
     uint32_t from = tx->writes.count == FEW_WRITES + 1 ? 0 : tx->writes.count - 1;
     for (uint32_t i = from; i < tx->writes.count; i++) {
@@ -35,6 +36,8 @@ static hd_status index_writes(hd_tx *tx) {
 
 /* The transaction's version of a document, made at the first write. NULL: no memory. */
 static tx_write *write_open(hd_tx *tx, place_id doc) {
+    assert(place_is_doc(&tx->r->places, doc));
+    assert(!(tx->flags & TX_READ_ONLY));
     tx_write *w = tx_write_of(tx, doc);
     if (w) return w;
     hd_value v = place_at(&tx->r->places, doc)->value;
@@ -57,6 +60,8 @@ static bool same_place_set(const op *o, op_kind kind, hd_path path) {
 /* Appends an operation to a document's list; a repeated set of one place replaces the one before. */
 static hd_status add_op(hd_tx *tx, tx_write *w, op_kind kind, hd_path path, hd_value v,
                         uint64_t keep) {
+    assert(!value_is_failed(v));
+    assert(w->last <= tx->ops.count && !w->first == !w->last);
     replica *r = tx->r;
     if (w->last > tx->kept && same_place_set(&tx->ops.items[w->last - 1].o, kind, path)) {
         op *o = &tx->ops.items[w->last - 1].o;
@@ -95,6 +100,7 @@ static bool is_too_deep(const hd_heap *heap, op_kind kind, hd_path path, hd_valu
 
 static hd_status apply(hd_tx *tx, tx_write *w, op_kind kind, hd_path path, hd_value v,
                        uint64_t keep) {
+    assert(!value_is_failed(w->now));
     if (is_too_deep(tx->r->heap, kind, path, v)) return HD_LIMIT;
     hd_value next = op_apply(tx->r->heap, w->now, kind, path, v, keep);
     if (value_is_failed(next)) return hd_value_status(next);
@@ -111,6 +117,7 @@ static hd_status apply(hd_tx *tx, tx_write *w, op_kind kind, hd_path path, hd_va
 /* Removing an element in the middle, or setting through "length", has no operation of its own: the
  * array is replaced, so that matching by leaf path stays sound. */
 static hd_status remove_element(hd_tx *tx, tx_write *w, place_id at) {
+    assert(!place_is_doc(&tx->r->places, at));
     hd_heap *heap = tx->r->heap;
     hd_path path = place_path(&tx->r->places, at);
     hd_path parent = path_parent(heap, path);
@@ -171,12 +178,14 @@ static bool repeats_the_store(const hd_tx *tx, const tx_write *w, place_id doc, 
 
 /* The write that changes nothing becomes a claim, and is no dependency. */
 static hd_status elide(hd_tx *tx, place_id at) {
+    assert(at);
     note_attempt(tx, at);
     tx->flags |= TX_ELIDED;
     return tx_note_claim(tx, at);
 }
 
 hd_status tx_write_op(hd_tx *tx, op_kind kind, place_id at, hd_value v, uint64_t keep) {
+    assert(at && (tx->flags & TX_OPEN));
     hd_status status = writable(tx, v);
     /* The links on the way say where the write goes: they are claimed like any read. */
     if (!status) status = tx_resolve(tx, &at, false, 0);
@@ -195,6 +204,8 @@ hd_status tx_write_op(hd_tx *tx, op_kind kind, place_id at, hd_value v, uint64_t
 
 /* A write of the library itself, at a path that has no links: nothing is resolved and nothing is left out. */
 hd_status tx_write_path(hd_tx *tx, op_kind kind, place_id doc, hd_path path, hd_value v) {
+    assert(place_is_doc(&tx->r->places, doc));
+    assert(tx->flags & TX_OPEN);
     hd_status status = kind == OP_REMOVE ? HD_OK : writable(tx, v);
     if (!status && !(tx_place(tx, doc)->doc.flags & DOC_KNOWN)) status = replica_load(tx->r, doc);
     if (status) return status;
@@ -262,6 +273,7 @@ static bool is_last_made(const hd_pool *pool, hd_value v) {
 }
 
 static hd_status set_single(hd_tx *tx, hd_cell cell, hd_value v) {
+    assert(place_is_doc(&tx->r->places, cell.id) && value_exists(v));
     if (value_is_block(v) && !is_last_made(tx->pool, v)) {
         hd_pool *pool = tx_pool(tx);
         v = pool ? pool_take(pool, value_ref(v)) : value_failed(HD_NOMEM);
@@ -395,6 +407,7 @@ hd_status hd_tx_patch(hd_tx *tx, hd_cell cell, hd_value patch, hd_error *error) 
 /* ---- preconditions, properties */
 
 static hd_status require(hd_tx *tx, precondition pre) {
+    assert(tx->flags & TX_OPEN);
     tx->flags |= TX_BUSY;
     if (!vec_push(tx->r->env, &tx->preconditions, pre)) return tx_fail(tx, HD_NOMEM);
     if (pre.place) place_ref(&tx->r->places, pre.place);

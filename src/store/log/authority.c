@@ -61,6 +61,7 @@ static log_authority *self(const authority *a) { return (log_authority *)(void *
 
 /* The spaces whose seqs the verdict will bring, in the writer's order. */
 static hd_status list_spaces(log_authority *s, commit *c) {
+    assert(!c->seqs.count);
     const encoder *e = &s->encoder;
     if (!vec_room(s->client.r->env, &c->seqs, e->spaces.count)) return HD_NOMEM;
     for (uint32_t i = 0; i < e->spaces.count; i++)
@@ -104,6 +105,7 @@ static bool log_turn(authority *a) {
 /* ---- Polling ------------------------------------------------------------------------------------ */
 
 static void take_outcomes(log_authority *s) {
+    assert(s->writer);
     uint64_t folded;
     outcome **end = &s->waiting;
     while (*end) end = &(*end)->next;
@@ -114,6 +116,7 @@ static void take_outcomes(log_authority *s) {
 
 /* One verdict. What is noted before the replica is told may be noted twice without harm. */
 static hd_status deliver_item(log_authority *s, const outcome *o, const outcome_item *item) {
+    assert(item->local_seq);
     replica *r = s->base.replica;
     commit *c = LIST_ENTRY(list_first(&r->pending), commit, link);
     assert(!list_empty(&r->pending) && c->local_seq == item->local_seq);
@@ -190,6 +193,7 @@ static bool has_news(const log_authority *s) {
 }
 
 static void report_position(log_authority *s) {
+    assert(s->writer && s->follows);
     uint64_t now = env_now_ns(&s->env);
     if (now < s->report_ns) return;
     s->reported = s->client.position;
@@ -371,6 +375,15 @@ static const char *log_file_name(const authority *a) {
     return store->ops->file(store);
 }
 
+static void log_check(const authority *a) {
+    const log_authority *s = self(a);
+    tail_check(&s->client.tail);
+    basis_check(&s->client.rows);
+    assert(!s->client.telling && s->client.position == s->client.r->heard);
+    assert(!s->waiting || s->in_flight);
+    assert(s->in_flight <= s->client.r->pending_count);
+}
+
 static const authority_ops log_ops = {
     .submit = log_submit,
     .flush = log_flush,
@@ -394,6 +407,7 @@ static const authority_ops log_ops = {
     .prune = log_prune,
     .vacuum = log_vacuum,
     .basis = &log_basis_ops,
+    .check = log_check,
     .close = log_close,
 };
 

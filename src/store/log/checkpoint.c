@@ -11,6 +11,7 @@
 /* ---- A slice ---------------------------------------------------------------------------------- */
 
 static hd_status slice_inside(writer *w, folded *done) {
+    assert(w->checkpoint < w->row);
     hd_status status = fold_slice(w, done);
     log_store *s = w->store;
     if (!status) status = s->ops->set_number(s, LOG_CHECKPOINT, done->row);
@@ -32,6 +33,7 @@ static void forget_footprints(writer *w) {
 }
 
 static void note_slice(writer *w, const folded *done) {
+    assert(done->row > w->checkpoint && done->row <= w->row);
     pthread_mutex_lock(&w->lock);
     w->folds.slices++;
     if (w->folds.most < done->things) w->folds.most = done->things;
@@ -46,6 +48,7 @@ static hd_status read_kept(writer *w) {
 
 /* The checkpoint is complete. */
 static hd_status complete(writer *w) {
+    assert(w->checkpoint <= w->row);
     w->fold_to = 0;
     tail_trim(&w->tail, w->checkpoint);
     if (w->checkpoint == w->row) w->tail.bytes = 0;

@@ -45,6 +45,7 @@ static bool find_home(const client *c, const doc_name *n, uint32_t *out) {
 }
 
 place_id client_find(const client *c, const doc_name *n) {
+    assert(n->scope != HD_SCOPE_HERE);
     uint32_t home;
     const struct key *id = key_find(c->r->heap, n->id, n->id_length);
     return id && find_home(c, n, &home) ? places_find_doc(&c->r->places, home, id) : 0;
@@ -52,6 +53,7 @@ place_id client_find(const client *c, const doc_name *n) {
 
 /* The same, made if need be. Only for documents of a followed space. */
 static hd_status make_place(client *c, const doc_name *n, place_id *out) {
+    assert(n->scope == HD_SCOPE_SPACE && !n->meta);
     struct key *space, *id = NULL;
     uint32_t home;
     hd_status status = key_make(c->r->heap, n->space, n->space_length, &space);
@@ -67,6 +69,7 @@ static hd_status make_place(client *c, const doc_name *n, place_id *out) {
 
 /* What a commit says of nodes; the spaces stand where it left them. */
 static hd_status note_extra(client *c, hd_value extra, uint64_t row) {
+    assert(row);
     basis_point now = log_spaces_point(&c->spaces);
     return value_exists(extra) ? basis_apply(&c->rows, extra, &now, row) : HD_OK;
 }
@@ -208,6 +211,7 @@ static void tell_extra(client *c, hd_value extra) {
 /* What is met is loaded as it was before the commit; whoever hears of it and then loads something
  * else must find that as it is afterwards. */
 static hd_status frame_commit(client *c, const log_row *row, hd_value made) {
+    assert(!c->telling);
     hd_status status = meet_docs(c, made);
     if (!status) status = note_commit(c, row, made);
     if (status) return status;
@@ -226,6 +230,7 @@ static hd_status frame_commit(client *c, const log_row *row, hd_value made) {
 /* A row of somebody else. If it fails half way it is told again from the start: frames that were
  * applied are recognised by their seqs. */
 static hd_status tell_row(client *c, const log_row *row) {
+    assert(row->row == c->position + 1);
     hd_status status = HD_OK;
     for (size_t i = 0; i < log_row_commits(row) && !status; i++)
         status = frame_commit(c, row, log_row_commit(row, i));
@@ -258,6 +263,7 @@ static hd_status learn_row(void *ctx, const log_text *text, bool *stop) {
 
 /* Everything the snapshot says, without telling the replica. */
 static hd_status learn(client *c) {
+    assert(c->store->ops->in_transaction(c->store));
     log_store *s = c->store;
     tail_fini(&c->tail);
     tail_init(&c->tail, c->env);
@@ -291,6 +297,7 @@ static hd_status resync_doc(client *c, place_id at) {
 /* Rows that we have not seen are gone: what changed meanwhile is found by looking at every document
  * we hold, and announced as one change. */
 static hd_status resync(client *c) {
+    assert(c->store->ops->in_transaction(c->store));
     hd_status status = learn(c);
     if (status) return status;
     env_log(c->env, HD_LOG_INFO, "%s: the log was pruned past us, reading anew", c->store->shown);
@@ -372,6 +379,8 @@ hd_status client_advance(client *c, uint64_t until) {
 }
 
 hd_status client_note_own(client *c, const commit *made, uint64_t row) {
+    assert(row);
+    assert(made->state == COMMIT_SENT);
     for (uint32_t i = 0; i < made->seqs.count; i++) {
         log_space *space;
         hd_status status = client_space_at(c, made->seqs.items[i].space, &space);
@@ -392,6 +401,7 @@ hd_status client_note_own(client *c, const commit *made, uint64_t row) {
 static uint64_t told_through(const client *c) { return c->telling ? c->telling : c->position; }
 
 hd_status client_document(client *c, const doc_name *name, hd_value *out, uint64_t *seq) {
+    assert(c->store->ops->in_transaction(c->store));
     return document_load(c->store, c->r->heap, &c->tail, c->checkpoint, told_through(c), name, out,
                          seq);
 }
@@ -406,6 +416,7 @@ static hd_status folded_seq(client *c, const struct key *space, uint64_t *out) {
  * another process has folded rows that we have not told, it may be newer than they let us be: that it
  * has no row, too, holds as of the fold, since what was there may have been deleted on the way. */
 static hd_status date(client *c, const log_space *space, loaded *out) {
+    assert(c->store->ops->in_transaction(c->store));
     hd_status status = HD_OK;
     uint64_t folded = 0;
     bool past = c->checkpoint > told_through(c);
@@ -421,6 +432,7 @@ static hd_status date(client *c, const log_space *space, loaded *out) {
 }
 
 hd_status client_load(client *c, place_id doc, loaded *out) {
+    assert(place_is_doc(&c->r->places, doc));
     *out = (loaded){ 0 };
     hd_status status = client_snapshot(c);
     if (status) return status;
@@ -448,6 +460,7 @@ static hd_status take_secret(client *c) {
 }
 
 hd_status client_open(client *c, log_store *store, replica *r) {
+    assert(!c->store && store);
     c->store = store;
     c->env = &store->env;
     c->r = r;

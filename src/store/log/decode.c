@@ -54,6 +54,7 @@ static uint32_t take_index(cursor *c, uint32_t count) {
 /* ---- Making submissions ------------------------------------------------------------------ */
 
 void decoder_init(decoder *d, heads *h, const hd_env *env) {
+    assert(h && env);
     *d = (decoder){ .h = h };
     arena_init(&d->arena, env);
 }
@@ -397,6 +398,7 @@ static hd_status log_writes(decoder *d, const log_row *row, hd_value made, candi
 }
 
 hd_status decode_log_commit(decoder *d, const log_row *row, size_t i, candidate *out) {
+    assert(i < log_row_commits(row));
     *out = (candidate){ 0 };
     hd_value made = log_row_commit(row, i);
     uint8_t session[16];

@@ -505,6 +505,7 @@ static bool put_message(encoder *e, json_buffer *b, const commit *c, message_ref
 }
 
 hd_status encode_commit(encoder *e, const commit *c, json_buffer *out) {
+    assert(c->local_seq && e->r);
     size_t start = out->length;
     bool too_long;
     message_refusal refusal = has_bad_extra(e, c) ? REFUSAL_MALFORMED : REFUSAL_NONE;

@@ -46,6 +46,7 @@ static fold *fold_of(const folding *g, const doc_name *name) {
 }
 
 static hd_status new_fold(folding *g, const doc_name *name, fold **out) {
+    assert(!fold_of(g, name));
     const tail_doc *d = tail_find(&g->w->tail, name);
     if (!d) return HD_CORRUPT;
     fold f = { .doc = (uint32_t)(d - g->w->tail.docs.items) };
@@ -59,6 +60,7 @@ static hd_status new_fold(folding *g, const doc_name *name, fold **out) {
 }
 
 static void become_value(fold *f, hd_value v) {
+    assert(!value_is_failed(v));
     json_buffer_fini(&f->ops);
     value_unref(f->value);
     f->mode = FOLD_VALUE;
@@ -83,6 +85,7 @@ static hd_status start_fold(folding *g, fold *f, const doc_name *name) {
 
 /* Appends a printed list without its brackets. */
 static hd_status gather_ops(fold *f, hd_value ops) {
+    assert(f->mode == FOLD_PATCH);
     json_buffer *b = &f->ops;
     size_t before = b->length;
     hd_status status = json_print_to(b, ops, HD_JSON_COMPACT);
@@ -94,6 +97,7 @@ static hd_status gather_ops(fold *f, hd_value ops) {
 }
 
 static hd_status fold_doc(folding *g, const log_doc *doc) {
+    assert(doc->seq);
     fold *f = fold_of(g, &doc->name);
     hd_status status = f ? HD_OK : new_fold(g, &doc->name, &f);
     if (status) return status;
@@ -159,6 +163,7 @@ static bool same_magnitude(uint64_t a, uint64_t b) { return (a ^ b) < (a & b); }
 /* Half of the document: then writing it anew costs no more than what was written for its changes. One that
  * may be too long for that is tried again each time its patches have doubled. */
 static bool patch_pays(const folding *g, const stored_head *was, const fold *f) {
+    assert(was->large);
     uint64_t after = was->patched + f->ops.length;
     return after <= was->size / 2 ||
            (may_be_too_long(g, was, f) && same_magnitude(was->patched, after));
@@ -192,6 +197,7 @@ static hd_status print_fold(json_buffer *out, hd_value v) {
 /* The patches have grown too long: load, fold, and go on as a value; unless that is longer than a row may
  * be: then go on as a patch. */
 static hd_status unpatch(folding *g, const doc_name *name, const stored_head *was, fold *f) {
+    assert(f->mode == FOLD_PATCH && was->exists);
     hd_value v = value_absent();
     writer *w = g->w;
     bool doubtful = may_be_too_long(g, was, f);
@@ -295,6 +301,7 @@ static hd_status take_old(folding *g, new_head *h, bool anew) {
 }
 
 static hd_status take_new_value(folding *g, new_head *h, const fold *f) {
+    assert(f->mode == FOLD_VALUE);
     hd_status status = print_fold(&g->value, f->value);
     h->seq = f->seq;
     h->guarded |= f->guarded;
@@ -317,6 +324,7 @@ static hd_status drop_large(log_store *s, int64_t doc) {
 }
 
 static hd_status write_row(folding *g, const new_head *h, bool value_changed) {
+    assert(h->was.exists || !h->was.large);
     log_store *s = g->w->store;
     bool gone = !h->size && !g->meta.length && !h->guarded, read = false;
     /* Nodes that have read it find out by its tombstone that it is gone; pruning takes that away. */
@@ -392,12 +400,15 @@ static void folding_fini(folding *g) {
 }
 
 hd_status fold_slice(writer *w, folded *out) {
+    assert(w->store->ops->in_transaction(w->store));
+    assert(w->known && w->checkpoint < w->row);
     folding g;
     hd_status status = folding_init(&g, w);
     if (!status) status = fold_rows(&g);
     if (!status) status = node_fold_write(&g.nodes); /* first: are there rows? */
     if (!status) status = write_docs(&g);
     if (!status) status = write_spaces(&g);
+    assert(status || (g.done.row > w->checkpoint && g.done.row <= w->row));
     *out = g.done;
     out->things = g.folds.count + g.nodes.rows.entries.count;
     folding_fini(&g);
@@ -465,6 +476,7 @@ static hd_status unpatch_next(folding *g, int64_t *after, bool *more) {
 }
 
 hd_status fold_patches_slice(writer *w, int64_t *after, bool *more) {
+    assert(w->store->ops->in_transaction(w->store));
     folding g;
     *more = true;
     hd_status status = folding_init(&g, w);

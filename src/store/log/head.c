@@ -29,6 +29,7 @@ hd_status head_damaged(log_store *s, const doc_name *name, int64_t doc, const ch
 
 static hd_status take_numbers(log_store *s, const doc_name *name, const head_row *row,
                               stored_head *out) {
+    assert(row->exists);
     *out = (stored_head){
         .exists = row->exists, .doc = row->doc, .guarded = row->guarded, .large = row->large
     };
@@ -131,6 +132,7 @@ static hd_status read_patches(large_reading *g) {
 
 hd_status large_load(log_store *s, hd_heap *heap, const doc_name *name, const stored_head *head,
                      hd_value *out) {
+    assert(head->exists);
     large_reading g = { s, heap, name, head, value_absent(), 0, 0 };
     *out = value_absent();
     if (!head->large) return large_damaged(&g, "it has patches, and no large value");
@@ -144,6 +146,7 @@ hd_status large_load(log_store *s, hd_heap *heap, const doc_name *name, const st
 
 hd_status head_load(log_store *s, hd_heap *heap, const doc_name *name, hd_value *out,
                     uint64_t *seq) {
+    assert(s->ops->in_transaction(s));
     *out = value_absent();
     *seq = 0;
     stored_head head;
@@ -195,6 +198,7 @@ static hd_status fold_text(void *ctx, const log_text *text, bool *stop) {
 }
 
 static hd_status fold_at(const row_fold *g) {
+    assert(g->at->row && g->at->seq);
     hd_status status = g->s->ops->read_row(g->s, g->at->row, fold_text, (void *)g);
     return status == HD_NOT_FOUND ? log_row_damaged(g->s, g->at->row, "it is missing") : status;
 }

@@ -33,6 +33,7 @@ static doc_name name_of_head(const head *h) {
 /* What the file says of it. Its row tells the last change before the checkpoint; touches above the
  * space's floor are all there. */
 static hd_status look_up(writer *w, uint32_t index) {
+    assert(index < w->heads.heads.count);
     head *h = &w->heads.heads.items[index];
     doc_name name = name_of_head(h);
     stored_head stored;
@@ -65,6 +66,7 @@ static hd_status fetch(writer *w, uint32_t index) {
 /* Whether a claim cannot be judged by what is in memory: nothing is known of the document, or not how far
  * its touches go back. */
 static bool is_unknown(const writer *w, const sub_claim *c) {
+    assert(c->head < w->heads.heads.count);
     const head *h = &w->heads.heads.items[c->head];
     if (c->basis >= w->heads.spaces.items[h->space_index].floor) return false;
     return !(h->flags & HEAD_FETCHED) || (h->seq > c->basis && !(h->flags & HEAD_FLOOR));
@@ -107,6 +109,7 @@ static hd_status fold_batch(writer *w, const doc_name *name, hd_value *value) {
 
 /* The tail names the row under way as well, which is not to be read yet. */
 static hd_status current_value(writer *w, const doc_name *name, hd_value *out) {
+    assert(w->store->ops->in_transaction(w->store));
     uint64_t seq;
     hd_status status =
         document_load(w->store, w->heap, &w->tail, w->checkpoint, w->row, name, out, &seq);
@@ -170,6 +173,7 @@ static bool add_doubted(json_buffer *b, const submission *s) {
 
 /* {"q":[seqs],"u":[...],fragment */
 static hd_status add_to_row(writer *w, const candidate *work) {
+    assert(work->fragment_length);
     json_buffer *b = &w->commits;
     bool ok =
         w->admitted == 0 || (json_buffer_add(b, ",", 1) && json_buffer_add(&w->sizes, ",", 1));
@@ -189,6 +193,8 @@ static hd_status add_to_row(writer *w, const candidate *work) {
 #define ROW_MIDDLE "],\"v\":" LOG_FORMAT_TEXT ",\"commits\":["
 
 static hd_status store_row(writer *w) {
+    assert(w->admitted && w->commits.length);
+    assert(w->known);
     json_buffer *b = &w->body;
     b->length = 0;
     bool ok =
@@ -222,6 +228,7 @@ static hd_status tell_accepted(writer *w, outcome *o, const candidate *work) {
 }
 
 static hd_status accept(writer *w, outcome *o, const candidate *work) {
+    assert(work->refusal == REFUSAL_NONE);
     doubt_footprints(w, work);
     for (uint32_t i = 0; i < work->written; i++) w->heads.spaces.items[work->spaces[i]].seq++;
     for (uint32_t i = 0; i < work->sub.write_count; i++) {
@@ -237,6 +244,7 @@ static hd_status accept(writer *w, outcome *o, const candidate *work) {
 
 /* What it claims or compares is damaged in the file, and trying again would not help. */
 static hd_status refuse_on_damage(writer *w, outcome *o, const candidate *work) {
+    assert(work->sub.local_seq);
     hd_error error;
     log_store_failure(w->store, HD_CORRUPT, "judging a commit", &error);
     env_log(&w->env, HD_LOG_ERROR, "%s", error.message);
@@ -245,6 +253,8 @@ static hd_status refuse_on_damage(writer *w, outcome *o, const candidate *work) 
 }
 
 static hd_status judge(writer *w, outcome *o, candidate *work) {
+    assert(w->known);
+    assert(work->sub.session == w->session_index);
     hd_status status = prepare(w, work);
     if (status == HD_CORRUPT) return refuse_on_damage(w, o, work);
     if (!status) status = admit(&w->heads, &work->sub, &w->verdict);
@@ -278,6 +288,7 @@ static bool is_row_full(const writer *w, const candidate *work) {
 
 /* From `at` on; the batch itself is consumed only when its row is stored. */
 static hd_status judge_batch(writer *w, outcome *o, batch *given, bool *full) {
+    assert(given->at <= given->bytes.length);
     batch b = *given;
     candidate work;
     size_t used;
@@ -344,6 +355,7 @@ static uint64_t first_undecided(writer *w, hd_status *status) {
 
 /* Sets o->row if there is something to tell without writing. */
 static hd_status recover(writer *w, outcome *o) {
+    assert(w->recovered.count);
     hd_status status = HD_OK;
     uint64_t last = w->recovered.count ? vec_last(&w->recovered).local_seq : 0;
     if (!last || last < first_undecided(w, &status) || status) return status;
@@ -366,6 +378,7 @@ static void give_back(writer *w, batch *b) {
 }
 
 static void drop_consumed(writer *w) {
+    assert(!w->todo || w->todo->at <= w->todo->bytes.length);
     while (w->todo && w->todo->at == w->todo->bytes.length) {
         batch *b = w->todo;
         w->todo = b->next;
@@ -384,6 +397,7 @@ static bool takes_position(writer *w) {
 
 /* Judged and stored, but for the COMMIT. */
 static hd_status attempt_inside(writer *w, outcome *o) {
+    assert(w->store->ops->in_transaction(w->store));
     hd_status status = writer_catch_up(w);
     if (!status && w->recovered.count) status = recover(w, o);
     if (status || o->row) return status;
@@ -395,6 +409,7 @@ static hd_status attempt_inside(writer *w, outcome *o) {
 }
 
 static void attempt_stored(writer *w, outcome *o) {
+    assert(!w->store->ops->in_transaction(w->store));
     if (w->admitted) {
         w->row++;
         w->tail.bytes += w->body.length;
@@ -405,6 +420,8 @@ static void attempt_stored(writer *w, outcome *o) {
 }
 
 hd_status writer_attempt(writer *w, outcome **out) {
+    assert(!w->store->ops->in_transaction(w->store));
+    assert(w->todo);
     *out = NULL;
     outcome *o = env_new0(&w->env, sizeof *o);
     if (!o) return HD_NOMEM;

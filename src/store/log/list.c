@@ -80,6 +80,7 @@ static hd_status visible(client *c, const doc_name *name, hd_value *out, hd_valu
 
 /* A changed document as it is now. */
 static hd_status look_up(listing *l, listed *item) {
+    assert(!item->name.meta);
     doc_name beside = item->name;
     beside.meta = true;
     hd_value value, meta, kept[2] = { { 0 }, { 0 } };
@@ -115,6 +116,7 @@ static hd_status gather_undecided(listing *l, const list *commits) {
 }
 
 static hd_status gather(listing *l) {
+    assert(!l->changed.count);
     const tail *t = &l->c->tail;
     hd_status status = HD_OK;
     for (uint32_t i = 0; i < t->docs.count && !status; i++)

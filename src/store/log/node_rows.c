@@ -68,6 +68,7 @@ static hd_status write_gone(writing *w, const basis_entry *e) {
 }
 
 static hd_status write_row(writing *w, const basis_entry *e) {
+    assert(!basis_is_gone(e));
     log_store *s = w->f->store;
     w->seqs.length = 0;
     hd_status status = json_print_to(&w->seqs, e->seqs, HD_JSON_COMPACT);
@@ -96,6 +97,7 @@ static hd_status write_piece(writing *w, basis_piece *p) {
 }
 
 hd_status node_fold_write(node_fold *f) {
+    assert(f->heap);
     writing w = { .f = f };
     hd_status status = HD_OK;
     json_buffer_init(&w.seqs, f->rows.env);

@@ -25,6 +25,7 @@ static hd_status raise_floors(slice *s, const log_row *row) {
 }
 
 static hd_status take_row(slice *s, const log_text *text) {
+    assert(text->row > s->last);
     writer *w = s->w;
     log_row row;
     hd_status status = log_row_read(w->store, w->heap, text, &row);
@@ -67,6 +68,7 @@ static hd_status read_slice(writer *w, slice *s) {
 /* Tombstones below the floor go with the log: rows about nodes that are older than that are compared
  * without them (resume.c). */
 static hd_status put_floors(writer *w, const slice *s) {
+    assert(w->store->ops->in_transaction(w->store));
     hd_status status = HD_OK;
     for (uint32_t i = 0; i < s->floors.items.count && !status; i++) {
         const log_space *at = &s->floors.items.items[i];
@@ -83,6 +85,7 @@ static hd_status see(void *ctx, const log_text *text, bool *stop) {
 
 /* If another process has deleted some of it meanwhile, that process has counted it. */
 static hd_status delete_inside(writer *w, const slice *s) {
+    assert(s->first && s->first <= s->last && s->last <= w->prune_to);
     log_store *store = w->store;
     hd_status status = store->ops->read_row(store, s->first, see, NULL);
     if (status) return status == HD_NOT_FOUND ? HD_OK : status;

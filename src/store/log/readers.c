@@ -29,6 +29,7 @@ static hd_status print_verdicts(const head_session *session, json_buffer *b) {
 }
 
 static hd_status put_session(writer *w) {
+    assert(w->session_index < w->heads.sessions.count);
     const head_session *session = &w->heads.sessions.items[w->session_index];
     json_buffer text;
     json_buffer_init(&text, &w->env);
@@ -43,12 +44,14 @@ static hd_status put_session(writer *w) {
 }
 
 hd_status log_readers_put(writer *w) {
+    assert(w->store->ops->in_transaction(w->store));
     w->told = seen_by_runtime(w);
     hd_status status = w->store->ops->put_reader(w->store, w->session_text, w->told);
     return status ? status : put_session(w);
 }
 
 hd_status log_readers_move(writer *w) {
+    assert(w->store->ops->in_transaction(w->store));
     w->told = seen_by_runtime(w);
     return w->store->ops->move_reader(w->store, w->session_text, w->told);
 }
@@ -88,6 +91,7 @@ hd_status log_readers_has_dead(writer *w, bool *out) {
 }
 
 hd_status log_readers_drop_dead(writer *w) {
+    assert(w->store->ops->in_transaction(w->store));
     for (;;) {
         looking g = { .floor = UINT64_MAX };
         hd_status status = look_at_readers(w, &g);

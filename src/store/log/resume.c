@@ -33,6 +33,7 @@ static const basis_entry *entry_at(const reading *g) {
 static bool counts(const reading *g, const basis_entry *e) { return e->at > g->c->checkpoint; }
 
 static void tell_entry(reading *g, const basis_entry *e) {
+    assert(!g->stopped);
     if (!counts(g, e) || basis_is_gone(e)) return;
     basis_row row = basis_row_of(e);
     g->stopped = !g->fn(g->ctx, &row);
@@ -98,6 +99,7 @@ static hd_status merge_row(void *ctx, const node_row *row, bool *stop) {
 }
 
 hd_status client_rows(client *c, const char *piece, basis_row_fn fn, void *ctx) {
+    assert(*piece);
     basis_piece *above = basis_find_piece(&c->rows, piece, strlen(piece));
     reading g = { .c = c, .fn = fn, .ctx = ctx, .over = above };
     hd_status status = client_snapshot(c);
@@ -159,6 +161,7 @@ hd_status client_pieces(client *c, basis_piece_fn fn, void *ctx) {
 /* ---- Who writes a document -------------------------------------------------------------------- */
 
 hd_status client_metadata(client *c, place_id doc, hd_value *out) {
+    assert(place_is_doc(&c->r->places, doc));
     uint64_t seq;
     *out = value_absent();
     hd_status status = client_snapshot(c);
@@ -230,6 +233,7 @@ static hd_status read_floor(const telling *t, uint64_t *out) {
 }
 
 static hd_status tell_place(telling *t, place_id doc) {
+    assert(place_is_doc(&t->c->r->places, doc));
     client *c = t->c;
     doc_name name = client_name(c, doc);
     const tail_doc *after = tail_find(&c->tail, &name);

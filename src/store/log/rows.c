@@ -245,6 +245,7 @@ static bool is_index(const hd_heap *heap, hd_path path) {
 }
 
 hd_status log_touch_at(hd_heap *heap, hd_value footprint, size_t i, touch *out) {
+    assert(i < hd_value_count(footprint));
     size_t length;
     const char *text = hd_value_text(array_get(footprint, i), &length);
     if (!text) return HD_CORRUPT;
@@ -282,6 +283,7 @@ bool log_ops_start_anew(hd_value ops) {
 }
 
 hd_status log_fold(hd_heap *heap, hd_value ops, hd_value *value) {
+    assert(!value_is_failed(*value));
     size_t n = hd_value_count(ops);
     for (size_t i = 0; i < n; i++) {
         log_op o;

@@ -9,6 +9,7 @@ void log_spaces_fini(log_spaces *s, const hd_env *env) {
 }
 
 hd_status log_spaces_at(log_spaces *s, const hd_env *env, struct key *name, log_space **out) {
+    assert(name);
     for (uint32_t i = 0; i < s->items.count; i++) {
         if (s->items.items[i].name != name) continue;
         *out = &s->items.items[i];

@@ -25,6 +25,7 @@ static void take_refused(writer *w, head_session *kept) {
 }
 
 static hd_status start_session(writer *w, const head_session *kept) {
+    assert(w->heads.env);
     hd_status status = heads_session(&w->heads, w->session, &w->session_index);
     if (status) return status;
     head_session *ours = &w->heads.sessions.items[w->session_index];
@@ -84,6 +85,9 @@ static hd_status learn_verdicts(writer *w, head_session *session, row_text text)
         const char *name = hd_value_as_text(hd_value_index(v, 2), "");
         for (int k = 0; k < HD_STATUS_COUNT_; k++)
             if (strcmp(hd_status_name((hd_status)k), name) == 0) d.status = (hd_status)k;
+        /* A row that was tampered with: what does not come in order cannot be looked up. */
+        uint64_t before = session->verdicts.count ? vec_last(&session->verdicts).local_seq : 0;
+        if (d.local_seq <= before || d.local_seq > session->last) continue;
         if (!vec_push(&w->env, &session->verdicts, d)) status = HD_NOMEM;
     }
     value_unref(all);
@@ -114,6 +118,7 @@ static hd_status learn_session(void *ctx, const session_row *row, bool *stop) {
 /* A commit of ours in the log: either it has been told already, or its COMMIT reported failure. */
 static hd_status note_recovered(writer *w, const log_row *row, const candidate *work,
                                 hd_value made) {
+    assert(work->sub.session == w->session_index);
     recovered r = { work->sub.local_seq, row->row, w->recovered_seqs.count, work->written };
     for (uint32_t i = 0; i < work->written; i++) {
         const char *name;
@@ -159,6 +164,8 @@ static hd_status record_commit(writer *w, const log_row *row, size_t i) {
 }
 
 static hd_status record_row(writer *w, const log_text *text) {
+    assert(w->known || !w->row || w->row >= w->checkpoint);
+    assert(text->row == w->row + 1);
     log_row row;
     hd_status status = log_row_read(w->store, w->heap, text, &row);
     for (size_t i = 0; i < log_row_commits(&row) && !status; i++)
@@ -214,6 +221,7 @@ hd_status writer_learn(writer *w) {
 
 /* Another process may have checkpointed and pruned past us. */
 static hd_status follow_checkpoint(writer *w) {
+    assert(w->known);
     log_store *s = w->store;
     uint64_t checkpoint;
     hd_status status = s->ops->get_number(s, LOG_CHECKPOINT, &checkpoint);

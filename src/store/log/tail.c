@@ -16,6 +16,7 @@ static const char *keep(char **at, const char *text, uint32_t length) {
 }
 
 void tail_init(tail *t, const hd_env *env) {
+    assert(env);
     *t = (tail){ .env = env };
     table_init(&t->by_name, env);
 }
@@ -45,6 +46,7 @@ const tail_doc *tail_find(const tail *t, const doc_name *name) {
 }
 
 static hd_status doc_new(tail *t, const doc_name *name, uint32_t hash, uint32_t *out) {
+    assert(name->scope != HD_SCOPE_HERE);
     tail_doc d = { .name = *name, .hash = hash };
     d.memory = env_new(t->env, name_size(name));
     if (!d.memory) return HD_NOMEM;
@@ -62,6 +64,7 @@ static hd_status doc_new(tail *t, const doc_name *name, uint32_t hash, uint32_t 
 }
 
 static void doc_drop(tail *t, uint32_t i) {
+    assert(i < t->docs.count);
     tail_doc *d = &t->docs.items[i];
     table_remove(&t->by_name, d->hash, i);
     doc_fini(t, d);
@@ -74,6 +77,8 @@ static void doc_drop(tail *t, uint32_t i) {
 }
 
 hd_status tail_add(tail *t, const doc_name *name, uint64_t row, uint64_t seq) {
+    assert(row && seq);
+    assert(name->scope != HD_SCOPE_HERE);
     uint32_t hash = doc_name_hash(name);
     uint32_t i = find(t, name, hash);
     hd_status status = i == TABLE_NONE ? doc_new(t, name, hash, &i) : HD_OK;
@@ -97,6 +102,7 @@ static uint32_t rows_through(const tail_doc *d, uint64_t row) {
 }
 
 void tail_trim(tail *t, uint64_t row) {
+    assert(t->env);
     if (row <= t->trimmed) return;
     t->trimmed = row;
     for (uint32_t i = t->docs.count; i-- > 0;) {

@@ -75,6 +75,7 @@ static writer_command take_work(writer *w, bool *stop) {
 }
 
 static void post_outcome(writer *w, outcome *o) {
+    assert(!o->next && o->before <= o->row);
     pthread_mutex_lock(&w->lock);
     *w->ready_end = o;
     w->ready_end = &o->next;
@@ -98,6 +99,7 @@ static void post_trouble(writer *w, hd_status status) {
 }
 
 static void back_off(writer *w) {
+    assert(w->attempts);
     int ms = BACKOFF_MS << (w->attempts < 7 ? w->attempts : 7);
     if (ms > BACKOFF_MAX_MS) ms = BACKOFF_MAX_MS;
     (void)poll(NULL, 0, ms);
@@ -126,6 +128,7 @@ static void tell_of_damage(writer *w) {
 
 /* The next slice of the checkpoint under way. */
 static hd_status fold_on(writer *w) {
+    assert(w->fold_to);
     w->waiting = is_queued(w) ? w->waiting + 1 : 0;
     hd_status status = writer_fold(w);
     if (status == HD_CORRUPT && !w->fold_is_blocked) tell_of_damage(w);
@@ -158,6 +161,7 @@ static hd_status checkpoint(writer *w, bool full) {
 
 /* The rest of the pruning that has begun, for a caller that waits. */
 static hd_status prune_on(writer *w) {
+    assert(!w->fold_to);
     hd_status status = HD_OK;
     while (!status && w->prune_to) {
         status = prune_slice(w);
@@ -181,6 +185,7 @@ static void step_aside(writer *w) {
 
 /* One group commit. */
 static hd_status work_once(writer *w) {
+    assert(w->todo);
     outcome *o;
     uint64_t before = w->row;
     hd_status status = writer_attempt(w, &o);
@@ -224,6 +229,7 @@ static void work_off(writer *w) {
 }
 
 static hd_status carry_out(writer *w, writer_command command) {
+    assert(command != COMMAND_NONE);
     switch (command) {
     case COMMAND_CHECKPOINT: return checkpoint(w, true);
     case COMMAND_PRUNE: {
@@ -264,6 +270,7 @@ static void do_command(writer *w, writer_command command) {
 
 static void begin_rest(writer *w, bool watching) {
     pthread_mutex_lock(&w->lock);
+    assert(!w->resting && !w->in_turn);
     w->resting = true;
     w->watching = watching;
     pthread_mutex_unlock(&w->lock);
@@ -365,6 +372,7 @@ static void writer_free(writer *w) {
 }
 
 static hd_status start(writer *w, hd_error *error) {
+    assert(!w->running && w->known);
     w->folded = w->checkpoint;
     w->seen = w->row;
     if (pthread_create(&w->thread, NULL, writer_main, w) == 0) {
@@ -441,6 +449,7 @@ void writer_close(writer *w) {
 /* ---- The other side --------------------------------------------------------------------------- */
 
 hd_status writer_push(writer *w, json_buffer *bytes) {
+    assert(bytes->length);
     pthread_mutex_lock(&w->lock);
     batch *b = w->spare;
     w->spare = NULL;
@@ -482,6 +491,7 @@ static bool begin_turn(writer *w) {
 
 /* The thread goes on with whatever is left. */
 static void end_turn(writer *w, bool done) {
+    assert(w->in_turn && w->resting);
     pthread_mutex_lock(&w->lock);
     bool worth = !w->watching && w->tail.bytes >= TAIL_IDLE;
     bool more = !done || worth || w->todo || has_housework(w);
@@ -540,11 +550,13 @@ bool writer_idle(writer *w) {
 }
 
 hd_status writer_do(writer *w, writer_command command, hd_error *error) {
+    assert(command != COMMAND_NONE);
     if (!w->running) {
         env_error(error, HD_READ_ONLY, "the store was opened read-only");
         return HD_READ_ONLY;
     }
     pthread_mutex_lock(&w->lock);
+    assert(w->command == COMMAND_NONE && !w->stop);
     w->command = command;
     signal_fd(w->wake_fd);
     while (w->command != COMMAND_NONE) pthread_cond_wait(&w->done, &w->lock);

@@ -25,6 +25,7 @@ hd_status memory_check_extra(hd_memory *m, const commit *c) {
 }
 
 void memory_keep_extra(hd_memory *m, hd_value extra) {
+    assert(value_exists(extra));
     basis_point now = { &m->h, space_at };
     if (basis_apply(&m->basis, extra, &now, 0)) basis_drop(&m->basis, extra);
 }

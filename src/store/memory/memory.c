@@ -39,6 +39,7 @@ static void fill_head(const memory_authority *ma, place_id doc, head *d) {
 
 /* The same, made if missing. */
 static hd_status head_of(memory_authority *ma, place_id doc, uint32_t *out) {
+    assert(place_is_doc(&ma->base.replica->places, doc));
     const replica *r = ma->base.replica;
     if (doc < ma->head_of.count && ma->head_of.items[doc]) {
         *out = ma->head_of.items[doc] - 1;
@@ -93,6 +94,7 @@ static hd_status add_claims(memory_authority *ma, const commit *c) {
 /* Operations stand in the order of the footprints: *next is the first of this document. */
 static hd_status add_op_paths(hd_memory *m, const commit *c, place_id doc, uint32_t *next,
                               bool *deletes) {
+    assert(*next <= c->ops.count);
     for (; *next < c->ops.count && c->ops.items[*next].doc == doc; ++*next) {
         const op *o = &c->ops.items[*next];
         bool whole = op_starts_anew(o->kind, o->path);
@@ -132,6 +134,7 @@ static hd_status add_writes(memory_authority *ma, const commit *c) {
 }
 
 static bool value_holds(const hd_memory *m, uint32_t index, hd_path path, const uint8_t hash[32]) {
+    assert(index < m->h.heads.count);
     uint8_t now[ID_DIGEST_SIZE];
     hd_value v = value_get_path(m->heap, m->h.heads.items[index].value, path);
     return value_exists(v) && !id_digest(v, now) && !memcmp(now, hash, sizeof now);
@@ -247,6 +250,7 @@ static void drop_seqs(commit *c) {
 
 /* Takes the new value. Whether the document exists is what the fold says, not what was intended. */
 static void set_head(hd_memory *m, uint32_t index, hd_value after) {
+    assert(index < m->h.heads.count && !value_is_failed(after));
     head *d = &m->h.heads.items[index];
     value_unref(d->value);
     d->value = after;
@@ -270,6 +274,8 @@ static hd_status accept_folded(hd_memory *m, commit *c, const submission *s, hd_
 }
 
 static hd_status accept(hd_memory *m, commit *c, const submission *s) {
+    assert(c->state == COMMIT_SENT || c->state >= COMMIT_DEAD || c->state == COMMIT_QUEUED);
+    assert(m->writes.count == c->writes.count);
     hd_value few[8], *after = few;
     uint32_t n = c->writes.count;
     if (n > 8) {
@@ -285,6 +291,7 @@ static hd_status accept(hd_memory *m, commit *c, const submission *s) {
 
 /* Others hear of what it says of nodes if there is memory for it; else they find out by running. */
 static void keep_extra(hd_memory *m, logged *entry) {
+    assert(!entry->status && value_exists(entry->c->extra));
     memory_keep_extra(m, entry->c->extra);
     if (alone(m)) return;
     hd_value seqs = memory_seqs(m);
@@ -295,6 +302,7 @@ static void keep_extra(hd_memory *m, logged *entry) {
 
 /* What the heads say, unless it is refused in any case. HD_NOMEM: undecided, nothing changed. */
 static hd_status decide(memory_authority *ma, commit *c, hd_status refusal) {
+    assert(c->local_seq);
     hd_memory *m = ma->m;
     submission s;
     uint32_t ops_before = m->ops.count;
@@ -352,7 +360,8 @@ static inline uint64_t confirm(memory_authority *ma, place_id doc, hd_value afte
     }
     if (memory_find_head(ma, doc, &index)) {
         head *d = &m->h.heads.items[index];
-        d->seq = d->floor = space->seq; /* whoever comes later starts from here */
+        d->seq = space->seq;
+        heads_raise_floor(&m->h, index, space->seq); /* a runtime that comes later starts here */
         d->last_local = 0;
         set_head(m, index, value_ref(after));
     }
@@ -438,6 +447,7 @@ static hd_status place_of_head(memory_authority *ma, const head *d, place_id *ou
 
 /* A followed document that was never seen: its state before this frame is needed first. */
 static hd_status deliver_frame(memory_authority *ma, const logged *entry) {
+    assert(!entry->status && entry->owner != ma);
     hd_memory *m = ma->m;
     replica *r = ma->base.replica;
     replica_frame_begin(r, entry->class);
@@ -472,6 +482,7 @@ static hd_status deliver(memory_authority *ma, const logged *entry) {
 
 /* Drops what everybody has seen. */
 static void trim_log(hd_memory *m) {
+    assert(m->log_base <= UINT64_MAX - m->log.count);
     uint64_t seen = UINT64_MAX;
     LIST_FOR (n, &m->attached) {
         uint64_t position = LIST_ENTRY(n, memory_authority, link)->position;
@@ -734,6 +745,14 @@ static hd_status memory_spaces(authority *a, hd_space_fn fn, void *ctx) {
     return HD_OK;
 }
 
+static void memory_check(const authority *a) {
+    const memory_authority *ma = self_const(a);
+    heads_check(&ma->m->h);
+    basis_check(&ma->m->basis);
+    assert(ma->position >= ma->m->log_base && ma->position <= ma->m->log_base + ma->m->log.count);
+    assert(ma->base.alone == alone(ma->m));
+}
+
 static void memory_detach(authority *a) {
     memory_authority *ma = self(a);
     hd_memory *m = ma->m;
@@ -774,6 +793,7 @@ static const authority_ops memory_ops = {
     .prune = memory_nothing,
     .vacuum = memory_nothing,
     .basis = &memory_basis_ops,
+    .check = memory_check,
     .close = memory_detach,
 };
 

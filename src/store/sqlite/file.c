@@ -143,6 +143,7 @@ static void show_name(const char *name, char out[FILE_SHOWN_SIZE]) {
 /* ---- Statements -------------------------------------------------------------------------- */
 
 sqlite3_stmt *file_sql_get(file *f, file_sql which) {
+    assert(which < SQL_COUNT_ && f->db);
     sqlite3_stmt **s = &f->statements[which];
     if (!*s && sqlite3_prepare_v3(f->db, sql_text[which], -1, SQLITE_PREPARE_PERSISTENT, s, NULL))
         return NULL;
@@ -150,6 +151,7 @@ sqlite3_stmt *file_sql_get(file *f, file_sql which) {
 }
 
 hd_status file_finish(file *f, sqlite3_stmt *s) {
+    assert(!sqlite3_stmt_busy(s));
     (void)f;
     int rc = sqlite3_step(s);
     if (rc == SQLITE_ROW) rc = SQLITE_DONE;
@@ -212,6 +214,7 @@ hd_status file_meta_get(file *f, const char *key, uint64_t *out) {
 }
 
 hd_status file_meta_set(file *f, const char *key, uint64_t value) {
+    assert(file_in_transaction(f));
     sqlite3_stmt *s = file_sql_get(f, SQL_META_SET);
     if (!s) return file_status(sqlite3_extended_errcode(f->db));
     sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);

@@ -1,6 +1,8 @@
 /* wal.c -- see wal.h. */
 #include "store/sqlite/wal.h"
 
+#include <assert.h>
+
 enum {
     WAL_PAGES = 2000,  /* after which it is copied */
     LONG_PAGES = 6000, /* from which on it is worth waiting for readers, so that it starts anew */
@@ -44,6 +46,7 @@ static sqlite3_int64 lengthen(sqlite3_file *to, sqlite3_int64 from, sqlite3_int6
 }
 
 void wal_make_room(wal *w, file *f, size_t bytes) {
+    assert(file_in_transaction(f));
     sqlite3_int64 end = next_end(w, bytes), size;
     if (end <= w->room || w->pages < FEW_PAGES) return;
     sqlite3_file *to = NULL;
@@ -63,6 +66,7 @@ bool wal_is_long(const wal *w) {
 }
 
 void wal_copy(wal *w, file *f) {
+    assert(!file_in_transaction(f));
     int left = 0, copied = 0;
     int rc = sqlite3_wal_checkpoint_v2(f->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &left, &copied);
     /* A reader in the middle of a snapshot keeps the next commit from starting the WAL anew. Readers
