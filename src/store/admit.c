@@ -5,7 +5,8 @@
 
 /* ---- overlap */
 
-/* An array that has become longer or shorter, seen by who reads it, its length, or what came or went. */
+/* An array has become longer or shorter from `path` on: whether a read of the array, of its length, or of
+ * an element that came or went sees that. */
 static bool rest_overlaps(const hd_heap *heap, hd_path path, hd_path read, bool shape) {
     assert(path != HD_PATH_ROOT);
     hd_path array = path_parent(heap, path);
@@ -28,7 +29,7 @@ static bool length_overlaps(const hd_heap *heap, hd_path path, uint8_t flags, hd
 bool touch_overlaps(const hd_heap *heap, hd_path path, uint8_t flags, hd_path read, bool shape) {
     if (flags & TOUCH_WHOLE) return true;
     if ((flags & TOUCH_REST) && path != HD_PATH_ROOT) return rest_overlaps(heap, path, read, shape);
-    /* Who reads below a leaf has found nothing there, and finds nothing. */
+    /* A read below a leaf found nothing there before, and finds nothing now. */
     bool reaches = flags & TOUCH_LEAF ? path == read : path_is_prefix(heap, path, read);
     if (reaches || length_overlaps(heap, path, flags, read)) return true;
     if (!shape || (flags & TOUCH_WAY)) return path_is_prefix(heap, read, path);
@@ -53,7 +54,7 @@ static bool overlaps_strictly(const hd_heap *heap, const head_touch *t, hd_path 
     return touch_overlaps(heap, t->path, t->flags & (uint8_t)~TOUCH_LEAF, read, shape);
 }
 
-/* Layers ascend, and whoever asks does too: one walk answers all. */
+/* Layers ascend, and so do the touches that are looked up among them: one walk answers all. */
 typedef struct layer_walk {
     const uint64_t *at, *end;
 } layer_walk;

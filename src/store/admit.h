@@ -4,7 +4,7 @@
  * The order is fixed: replay, preconditions, then all reads, and a rejection lists all conflicts.
  *
  * Heads are an authority's memory of its documents: the seq of each one's last change, and which
- * paths each commit since the floor touched. Both authorities, memory and SQLite, keep this same
+ * paths each commit since the floor touched. Every authority, in memory or with a log, keeps this same
  * structure; only what is behind it differs.
  *
  * Conflicts are decided by path and depth, never by value: a read at seq s conflicts with a later
@@ -54,7 +54,7 @@ typedef struct head {
     VEC(head_touch) touches; /* above the floor, by seq */
     hd_value value;          /* owned; for authorities that keep values here; else absent */
     uint64_t extra;          /* free for the authority */
-    uint64_t last_local;     /* of the last change: who made it; 0: nobody knows */
+    uint64_t last_local;     /* of the commit that changed it last; 0: unknown */
     uint32_t last_session;
 } head;
 
@@ -130,7 +130,7 @@ void heads_compact(heads *h);
 
 typedef struct sub_claim {
     uint32_t head;
-    hd_path path;       /* borrowed from whoever made the submission */
+    hd_path path;       /* borrowed from the maker of the submission */
     bool shape, strict; /* see claim of commit.h */
     uint64_t basis;
     const uint64_t *layers; /* local seqs of the same session it was read through, ascending */

@@ -1,4 +1,4 @@
-/* authority.h -- who decides: the interface between a replica and the store behind it.
+/* authority.h -- what decides on commits: the interface between a replica and the store behind it.
  *
  * One ordered stream comes back for each authority: other writers' commits (frames), and verdicts
  * on our own, in the order in which the authority decided. An authority calls the functions of
@@ -26,7 +26,7 @@ typedef struct authority_ops {
      * is order of local seqs. HD_OK, or a transient status: the replica offers it again. */
     hd_status (*submit)(authority *a, commit *c);
 
-    /* Of an authority that nobody else uses: stores a document's new value, at once, and returns its
+    /* Of an authority that no other runtime uses: stores a document's new value, at once, and returns its
      * seq. `first` begins a commit: what follows without it belongs to the same one. After prepare
      * of each document nothing can fail. NULL: there is no such way. */
     hd_status (*confirm_prepare)(authority *a, place_id doc);
@@ -64,8 +64,9 @@ typedef struct authority_ops {
     /* A commit can be submitted without waiting: the writer is free. Gates sealing. */
     bool (*idle)(const authority *a);
 
-    /* Whether anybody but this replica profits from derived state (a file, other runtimes); and
-     * whether anybody can be in conflict with it, so that claims and footprints matter. */
+    /* Whether derived state is of use to anything but this replica (it is kept in a file, or other
+     * runtimes read it); and whether another writer can be in conflict, so that claims and footprints
+     * matter. */
     bool (*wants_derived)(const authority *a);
     bool (*shared)(const authority *a);
 
@@ -73,7 +74,7 @@ typedef struct authority_ops {
     hd_status (*follow)(authority *a, struct key *space);
     void (*unfollow)(authority *a, const struct key *space);
 
-    /* The replica is about to forget a document: keeps what nobody else knows. HD_NOMEM: nothing has
+    /* The replica is about to forget a document: keeps what is known to the replica alone. HD_NOMEM: nothing has
      * changed. NULL: there is no such thing. */
     hd_status (*keep)(authority *a, place_id doc);
     /* The document's place is about to stand for another. NULL: that is nothing to us. */
@@ -104,7 +105,7 @@ typedef struct authority_ops {
 struct authority {
     const authority_ops *ops;
     struct replica *replica;
-    /* Nobody else uses it now, and there is a `confirm`. Kept up to date by the authority. */
+    /* No other runtime uses it now, and there is a `confirm`. Written by the authority only. */
     bool alone;
     bool late; /* documents may arrive later than asked for: `load` answers HD_PENDING */
 };

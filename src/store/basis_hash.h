@@ -3,7 +3,7 @@
  * One read, deep or by shape, gives 64 bits: of the value, or of its keys, or, where the way to it ends
  * early, of how far it goes (MATCHING 2.4), so that two hashes are equal just where a change between the
  * two moments would not have been a reason to run. Hashes are keyed by the heap's secret, which for a
- * store in a file is the file's own: nobody can prepare collisions, and processes agree.
+ * store in a file is the file's own: input cannot be prepared to collide, and all processes get the same hashes.
  *
  * A row keeps one hash for each *slot*. The first SLOTS - 1 documents that it reads have a slot each, in
  * the order of its reads; all further ones share the last. So a row stays small whatever it reads, and

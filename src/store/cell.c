@@ -95,7 +95,7 @@ static hd_status doc_in_home(hd_runtime *rt, uint32_t home, const char *id, size
     struct key *k;
     hd_status status = key_make(rt->heap, id, length, &k);
     if (status) return status;
-    /* A text that nobody else holds names no document yet. */
+    /* A text that was interned just now names no document yet. */
     status = k->refs == 1 ? places_new_doc(&rt->r.places, home, k, out)
                           : places_doc(&rt->r.places, home, k, out);
     key_unref(k);
@@ -320,7 +320,7 @@ hd_status hd_cell_set_volatile(hd_runtime *rt, hd_cell document) {
     if (!at || !place_is_doc(&rt->r.places, at))
         return runtime_fail(rt, HD_USAGE, "only a whole document can be volatile");
     place_id meta;
-    hd_status status = replica_load(&rt->r, at); /* it may have a value that nobody has looked at */
+    hd_status status = replica_load(&rt->r, at); /* it may have a value that was never loaded */
     if (!status) status = runtime_meta(rt, at, &meta);
     if (status) return status;
     place *p = place_at(&rt->r.places, at);

@@ -109,7 +109,7 @@ typedef struct space_seq {
     uint64_t seq;
 } space_seq;
 
-/* Who makes it, for provenance; texts are good as long as the transaction. */
+/* What makes the commit, for provenance; texts are good as long as the transaction. */
 typedef struct stamp {
     uint32_t node;              /* the runtime's node; 0: the program */
     const char *action;         /* durable identity of node or handler; NULL */
@@ -124,7 +124,7 @@ typedef struct commit {
     commit_state state;
     hd_status doom; /* why it is dead */
     stamp stamp;
-    /* The stamp's texts, referenced: whose they are may be gone by now. NULL: none is told. */
+    /* The stamp's texts, referenced, since their node may be gone when the commit is sent. NULL: none. */
     struct key *by, *as;
 
     VEC(op) ops;
@@ -138,7 +138,7 @@ typedef struct commit {
     place_vec causes;
     VEC(space_seq) seqs; /* filled by acceptance, one for each space written or claimed */
     hd_value extra;      /* JSON for the log beside the operations: nodes, basis, events; absent */
-    bool extra_is_ours;  /* made by the scheduler: nobody needs to look at its form */
+    bool extra_is_ours;  /* made by the scheduler: its form need not be checked */
     uint64_t heard;      /* how far the authority had been heard when it was made: replica.heard */
     bool sealed;         /* derived outputs: each document has its author and causes */
 

@@ -44,7 +44,7 @@ static hd_status open_heap(hd_runtime *rt) {
     return status;
 }
 
-/* The name of nobody stands for anybody's where reads are written down. */
+/* A principal needs a name: rows about nodes use the empty instance for what all principals share. */
 static hd_status refuse_nameless(const hd_options *o, hd_error *error) {
     const char *who = o->principal && !*o->principal ? "principal"
                       : o->session && !*o->session   ? "session"
@@ -137,7 +137,7 @@ hd_status hd_open(const char *file, const hd_options *options, hd_runtime **out,
     return HD_OK;
 }
 
-/* Whoever is called by the runtime returns into it. */
+/* Functions that the runtime calls return into it, so they must not close it. */
 static bool is_at_work(const hd_runtime *rt) {
     return rt->driven || rt->in_run || rt->r.announcing;
 }
@@ -384,7 +384,7 @@ hd_status runtime_settle_until(hd_runtime *rt, const bool *done) {
     return status;
 }
 
-/* Nothing is on its way, and nobody else uses the store: only runs can be left. */
+/* Nothing is on its way, and no other runtime uses the store: only runs can be left. */
 static bool is_alone(const hd_runtime *rt) {
     const replica *r = &rt->r;
     return !rt->open && !rt->in_run && !rt->driven && !rt->outside.ctx && !r->pending_count &&

@@ -40,7 +40,7 @@ static hd_value incremented(hd_heap *heap, hd_value number, hd_value by) {
     return int_make(heap, sum);
 }
 
-/* An object's key. Whoever took an array for an object would move all its elements, unawares. */
+/* An object's key. Removing an element of an array would move all elements behind it: that is refused. */
 static hd_value removed(hd_heap *heap, hd_value document, hd_path path) {
     hd_value around = path == HD_PATH_ROOT
                           ? value_absent()

@@ -52,7 +52,7 @@ static hd_status index_keys(table *keys, const uint32_t *items, uint32_t count) 
 static inline hd_status add_read(hd_tx *tx, uint32_t key) {
     assert((key & KEY_PLACE) && (tx->flags & TX_DIVERGED));
     if (!vec_push(tx->r->env, &tx->reads, key)) return HD_NOMEM;
-    /* It may be nobody else's, as in a read by schema. */
+    /* Nothing else may refer to the place, as in a read by schema. */
     place_ref(&tx->r->places, key & KEY_PLACE);
     if (tx->reads.count <= FEW_READS) return HD_OK;
     hd_status status = index_keys(&tx->seen, tx->reads.items, tx->reads.count);

@@ -238,7 +238,7 @@ hd_status places_inner(places *ps, place_id doc, hd_path path, place_id *out) {
         place_id next;
         hd_status status = places_child(ps, at, path_key(ps->heap, step), &next);
         if (status) {
-            if (at != doc) { /* nobody may need the part that was made */
+            if (at != doc) { /* the part that was made may be needed by nothing: then it is freed */
                 place_ref(ps, at);
                 place_unref(ps, at);
             }
@@ -254,7 +254,7 @@ static bool inner_needed(const place *p) {
     return p->in.refs || p->watch || p->first_child || (p->in.flags & DOC_PINNED);
 }
 
-/* Nobody has a hold on the document, and nothing is said of it that is not stored. */
+/* Whether the record must stay: something refers to the document, or knows of it what is not stored. */
 static bool doc_needed(const place *p) {
     unsigned held = DOC_PINNED | DOC_VOLATILE | DOC_OVERLAY | DOC_UNSEALED | DOC_LOADING;
     return p->doc.refs || p->watch || p->first_child || p->doc.over || p->doc.writer ||

@@ -1,4 +1,4 @@
-/* place.h -- documents, and the places in them that somebody cares about.
+/* place.h -- documents, and the places in them that are read, written or named by a handle.
  *
  * A *place* is an address that has been interned: a document, or a path inside one. It is a small
  * integer; reads, claims and causes are arrays of them. The record behind it is one cache line that
@@ -50,11 +50,11 @@ enum {
     DOC_LOADING = 32,       /* a late load is in flight */
     DOC_PINNED = 64,        /* a handle was given out: never freed */
     DOC_MULTI_WRITER = 128, /* `writer` is an index into the observer's list of lists */
-    DOC_ASKED = 512,        /* belongs to the observer: whoever may write it has been asked for */
-    DOC_OF_PIECE = 1024,    /* ditto: a piece writes it that may not run here */
-    DOC_PASSING = 256,      /* goes with its last reference: nobody is expected to read it */
-    DOC_PLANNED = 2048,     /* the replica's plan under way has an item for it */
-    DOC_FORSWORN = 8192     /* belongs to the patterns: a piece that the program has stopped */
+    DOC_ASKED = 512,     /* belongs to the observer: the piece that may write it was looked for */
+    DOC_OF_PIECE = 1024, /* ditto: a piece writes it that may not run here */
+    DOC_PASSING = 256,   /* goes with its last reference: it is not expected to be read again */
+    DOC_PLANNED = 2048,  /* the replica's plan under way has an item for it */
+    DOC_FORSWORN = 8192  /* belongs to the patterns: a piece that the program has stopped */
 };
 
 /* 64 bytes, one cache line; see places_check for the invariants. */
@@ -69,7 +69,7 @@ typedef struct place {
      * above its root's. Written like `value`. */
     uint64_t rev;
 
-    /* Belongs to the observer (the scheduler's reader lists). 0: nobody watches. */
+    /* Belongs to the observer (the scheduler's reader lists). 0: it is not watched. */
     uint64_t watch;
 
     place_id root;        /* the document's place; its own id for a document */
@@ -79,7 +79,7 @@ typedef struct place {
         struct {
             struct key *id;    /* of the document; one reference */
             uint32_t over;     /* index of pending layers or kept confirmed value; 0: none */
-            uint32_t refs;     /* journals, commits, inner places: who needs the record */
+            uint32_t refs;     /* by journals, commits and inner places, which need the record */
             uint32_t home;     /* index into places.homes */
             uint32_t writer;   /* belongs to the observer: the node whose static output it is */
             uint64_t seq : 48; /* confirmed as of, in its space's sequence */
@@ -118,8 +118,8 @@ typedef struct places {
     table children; /* (parent, key) -> inner place */
     VEC(doc_home) homes;
     uint64_t walked; /* index entries visited by place_walk */
-    /* Told when the record of a document ends, before it stands for another: whoever keeps something under
-     * its number forgets that. NULL: nobody does. */
+    /* Told when the record of a document ends, before it stands for another: what is kept elsewhere
+     * under its number is to be forgotten. NULL: nothing is. */
     void (*ended)(void *ctx, place_id doc);
     void *ended_ctx;
 } places;
@@ -160,10 +160,10 @@ static inline void place_ref(places *ps, place_id id) {
     if (p->root == id) p->doc.refs++;
     else p->in.refs++;
 }
-/* Frees what nobody needs any more, upwards. Documents stay known, but for DOC_PASSING. */
+/* Frees the record if nothing needs it any more, and then its parents. Documents stay known, but for DOC_PASSING. */
 void place_unref(places *ps, place_id id);
 
-/* Frees the record of a document that nobody needs: nothing refers to it, no handle was given out, and
+/* Frees the record of a document that is not needed: nothing refers to it, no handle was given out, and
  * all that is known of it is stored. */
 bool places_forget(places *ps, place_id doc);
 
@@ -185,8 +185,8 @@ static inline hd_value place_show(place *doc, hd_value after, uint64_t rev) {
     return before;
 }
 
-/* Tells of each *watched* place whose value changed; `shape` if its shape did too (or nobody reads it
- * by shape).
+/* Tells of each *watched* place whose value changed; `shape` if its shape did too (or it has no
+ * readers by shape).
  * `before` and `after` are what it read before and reads now. */
 typedef void (*place_changed_fn)(void *ctx, place_id id, bool shape, hd_value before,
                                  hd_value after);

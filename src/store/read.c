@@ -8,7 +8,7 @@
 #include "value/key.h"
 #include "value/link.h"
 
-#define LINK_HOPS_MAX 64 /* more on one way is a cycle, or nobody's intention */
+#define LINK_HOPS_MAX 64 /* more on one way counts as a cycle */
 
 /* ---- what is there */
 
@@ -201,7 +201,7 @@ static bool read_lately(const hd_tx *tx, uint32_t key) {
     return false;
 }
 
-/* Reads need not look at the transaction's own writes, nor at a clock, nor at who is ahead. */
+/* Reads need not look at the transaction's own writes, nor at a clock, nor at documents that are ahead. */
 static inline bool reads_plainly(const hd_tx *tx) {
     return !(tx->flags & (TX_EPOCH | TX_UNSETTLED)) && !tx_has_output(tx) && !tx->writes.count &&
            !tx->r->ahead.count;

@@ -675,7 +675,7 @@ static void fate(replica *r, commit *c, hd_status status) {
     list_push_back(&r->fated, &c->link);
 }
 
-/* What was launched with the commit hears first: nobody must find it alive after a failure. */
+/* What was launched with the commit hears first: the commit's owner must not find it alive after a failure. */
 static void tell_lineage(replica *r, commit *c) {
     void *lineage = c->lineage;
     c->lineage = NULL;
@@ -811,7 +811,8 @@ static void tell_doomed(replica *r) {
     }
 }
 
-/* The commit falls, with all that is stacked on it. HD_NOMEM: nothing has changed but who is dead. */
+/* The commit falls, with all that is stacked on it. HD_NOMEM: nothing has changed, except that the
+ * commits are marked dead. */
 static hd_status let_fall(replica *r, commit *c, hd_status why) {
     assert(why != HD_OK && c->state != COMMIT_GONE);
     if (c->state != COMMIT_DEAD) {

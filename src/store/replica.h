@@ -124,7 +124,7 @@ typedef struct replica {
     uint32_t overs_free;
     slab layers;
 
-    VEC(shown) shown;       /* of the notice under way; only while somebody listens */
+    VEC(shown) shown;       /* of the notice under way; only while there are listeners */
     VEC(hd_change) changes; /* the same, for listeners */
     hd_change_kind kind;    /* of the notice under way */
     hd_commit_class class;  /* ditto */
@@ -156,7 +156,7 @@ typedef struct replica {
 
 hd_status replica_init(replica *r, const hd_env *env, hd_heap *heap);
 void replica_fini(replica *r);
-/* Changes are told to nobody any more. */
+/* Changes are no longer told to the observer. */
 void replica_forget_observer(replica *r);
 void replica_check(const replica *r);
 
@@ -198,8 +198,8 @@ static inline void replica_frame_observed(replica *r, hd_value extra, hd_value s
     if (r->observer.observed) r->observer.observed(r->observer.ctx, extra, seqs);
 }
 
-/* A document of which nothing is known here, though somebody depends on it: a node that was taken up
- * from the store and has not run. Its changes must be heard. */
+/* A document of which nothing is known here, though a node depends on it that was resumed from its row and
+ * has not run. Its changes must be heard. */
 static inline bool replica_awaits(const replica *r, place_id doc) {
     const place *p = place_at(&r->places, doc);
     return !(p->doc.flags & (DOC_KNOWN | DOC_VOLATILE)) &&
@@ -207,7 +207,7 @@ static inline bool replica_awaits(const replica *r, place_id doc) {
 }
 /* It was this (the value is taken) before the frame that is about to be told. */
 void replica_meet(replica *r, place_id doc, const loaded *state);
-/* It has changed, and what it was is past: whoever depends on any of it is told. */
+/* It has changed, and what it was before is not known: the readers of all its places are told. */
 void replica_touch(replica *r, place_id doc);
 
 /* All that was loaded ahead has been told by now. */
@@ -216,7 +216,8 @@ bool replica_is_ahead(const replica *r, place_id doc);
 
 /* What is known of the document is stored, and nothing else is said of it. */
 bool replica_can_forget(const replica *r, place_id doc);
-/* Nothing is known of it any more. Whoever has read it is told; nobody may depend on hearing more. */
+/* Nothing is known of it any more. Its readers are told, and hear no more of it: the caller has made sure
+ * that none of them depends on it. */
 void replica_forget(replica *r, place_id doc);
 
 /* A late load: HD_OK with the state, or why it failed. HD_NOMEM: nothing has changed, say it again in the

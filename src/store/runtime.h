@@ -68,17 +68,18 @@ struct hd_runtime {
     VEC(schema_cell) schema_cells;   /* by hd_cell.id - CELL_SCHEMA */
     hd_tx *spare;                    /* transactions to use again */
     hd_tx *open;                     /* the program's; one at a time */
-    binheap repeats;  /* of hd_transact: those that wait for their next attempt, by time */
-    list repeating;   /* all that are not over */
-    hd_status untold; /* of the first refused commit that nobody was told of since the last sync */
+    binheap repeats; /* of hd_transact: those that wait for their next attempt, by time */
+    list repeating;  /* all that are not over */
+    hd_status
+        untold; /* of the first refused commit whose verdict had no function to be told, since the last sync */
     VEC(uint32_t) untold_of; /* cells that the log has named for it */
     runtime_hooks hooks;
     runtime_extension extension;
     runtime_extension work;    /* the workflow engine: closed before the rest is synced */
-    runtime_extension outside; /* who answers those that look from outside: src/inspect */
+    runtime_extension outside; /* answers inspectors: src/inspect */
     _Atomic(post *) posts;     /* newest first; pushed by any thread */
     _Atomic int wake_fd;       /* -1: not made yet; read by any thread */
-    _Atomic bool woken;        /* wake_fd was written to: set by who posts, cleared by pump */
+    _Atomic bool woken;        /* wake_fd was written to: set by a post, cleared by pump */
     int epoll_fd;              /* -1: not made yet */
     bool stop;
     bool closing; /* hd_close tells of commits that have no verdict: no transaction may begin */
@@ -123,7 +124,7 @@ static inline void runtime_rest(hd_runtime *rt) {
         rt->r.authority->ops->rest(rt->r.authority);
 }
 
-/* Seals derived state if somebody wants it, and with it what is to be kept of nodes; the latter also
+/* Seals derived state if the authority wants it, and with it what is to be kept of nodes; the latter also
  * where there is nothing else to seal, if asked. */
 hd_status runtime_seal(hd_runtime *rt, bool rows_alone);
 
@@ -133,7 +134,7 @@ hd_status runtime_may_pump(hd_runtime *rt);
 /* Pumps and waits until done(ctx), whatever else there is to do. */
 hd_status runtime_run_until(hd_runtime *rt, bool (*done)(void *ctx), void *ctx);
 
-/* hd_runtime_sync, which leaves refused commits that nobody was told of for the program's own call. */
+/* hd_runtime_sync, which leaves refused commits without a function to be told for the program's own call. */
 hd_status runtime_sync(hd_runtime *rt);
 
 /* Pumps and waits until *done (may be NULL) or nothing is left to run. */

@@ -1,7 +1,7 @@
 /* transact.c -- the program's transactions: begin, commit, and the short way between them.
  *
- * A store that nobody else uses has no reason to refuse: a transaction without preconditions whose
- * outcome nobody asked for is confirmed as it is applied. Shortest is the way of a single write of a
+ * A store that no other runtime uses has no reason to refuse: a transaction without preconditions whose
+ * verdict has no function to be told is confirmed as it is applied. Shortest is the way of a single write of a
  * whole document, which is how most input comes; the transaction then goes back to the spares as it
  * was, with nothing to clear but those two words. */
 #include "store/runtime.h"
@@ -131,7 +131,7 @@ static bool commit_each(hd_tx *tx, hd_status *status) {
     return true;
 }
 
-/* Nobody else writes, so what is absent now is absent when the commit is decided. */
+/* No other runtime writes, so what is absent now is absent when the commit is decided. */
 static bool absences_hold(const hd_tx *tx) {
     authority *a = tx->r->authority;
     for (uint32_t i = 0; i < tx->preconditions.count; i++) {
@@ -193,7 +193,7 @@ void hd_tx_abort(hd_tx *tx) {
     finish(tx, HD_ABORTED);
 }
 
-/* Somebody waits for the outcome of nothing: told in the next pump, like any other. */
+/* The commit is empty, but its caller still gets a verdict: HD_OK in the next pump. */
 static hd_status tell_later(replica *r, hd_verdict_fn fn, void *ctx) {
     commit *c = replica_commit_new(r, HD_COMMIT_NONE);
     if (!c) return HD_NOMEM;

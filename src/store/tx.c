@@ -373,7 +373,7 @@ static hd_status keep_text(hd_tx *tx, const char *text, struct key **out) {
     return status == HD_NOMEM ? status : HD_OK;
 }
 
-/* Whoever it is may be gone when the commit is sent. */
+/* The node or handler may be gone when the commit is sent: its texts are kept. */
 static hd_status name_author(hd_tx *tx, commit *c) {
     hd_status status = keep_text(tx, tx->stamp.action, &c->by);
     return status ? status : keep_text(tx, tx->stamp.implementation, &c->as);
@@ -385,7 +385,7 @@ static hd_status fill_commit(hd_tx *tx, commit *c, bool shared) {
         const tx_write *w = &tx->writes.items[i];
         if (!w->first || is_volatile(tx->r, w->doc)) continue;
         status = move_ops(tx, c, w);
-        /* What is written over an output that has not been sealed is made of what nobody else has. */
+        /* What is written over an output that has not been sealed is made of what no other runtime has. */
         bool exact = shared && !overlay_is_open(tx->r, w->doc);
         if (!status) status = footprint_add(tx->r, c, w->doc, w->now, exact);
         assert(status || vec_last(&c->writes).doc == w->doc);

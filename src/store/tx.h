@@ -37,7 +37,7 @@ enum {
     TX_DIVERGED = 8,   /* the journal is in `reads`; else it is expected[0 .. cursor) */
     TX_EPOCH = 32,     /* async: a read of what changed since `epoch` is stale */
     TX_RUN = 64,       /* belongs to a run or a handling: committed by the scheduler */
-    TX_ATTEMPTS = 128, /* somebody wants to know of writes that change nothing */
+    TX_ATTEMPTS = 128, /* writes that change nothing are listed, in `attempted` */
     TX_LAUNCHED = 256, /* `lineage` is set: something was sent or started that depends on it */
     TX_UNSETTLED =
         512,          /* a read met a value that is about to change: all reads fail from there on */
@@ -137,7 +137,7 @@ static inline hd_status tx_fail(hd_tx *tx, hd_status status) {
 }
 
 /* A body may give up for a reason of its own when a read has failed. What decides is why that failed, if
- * it was nobody's fault: then it is to be tried again. */
+ * no program made a mistake: then it is to be tried again. */
 static inline hd_status tx_true_reason(const hd_tx *tx, hd_status status) {
     hd_class class = hd_status_class(tx->failed);
     if (tx->flags & TX_UNSETTLED && class == HD_CLASS_PENDING) return tx->failed;
@@ -157,7 +157,7 @@ void tx_count_changes(hd_tx *tx, uint32_t *stored, uint32_t *local);
  * at once. No precondition but absence. False: it has to be submitted. */
 bool tx_commit_now(hd_tx *tx, hd_status *status);
 
-/* The transaction ends without a commit to wait for: tells who depends on it. */
+/* The transaction ends without a commit to wait for: tells what was launched with it. */
 void tx_launched(hd_tx *tx, hd_status status);
 
 /* Adds a claim for a read key to a commit under construction. HD_NOMEM. */
@@ -189,7 +189,7 @@ static inline hd_status tx_note(hd_tx *tx, uint32_t key) {
 }
 /* A claim that is no dependency. */
 hd_status tx_note_claim(hd_tx *tx, uint32_t key);
-/* Forgets all reads; and where somebody has taken them with their references. */
+/* Forgets all reads; and where the caller has taken them over with their references. */
 void tx_drop_reads(hd_tx *tx);
 void tx_reads_taken(hd_tx *tx);
 

@@ -3,7 +3,7 @@
  * What the replica holds of a space is a copy: everything is stored before, so that the next read
  * finds in the store what it would have found here. Three things do not go: what lives here only
  * (volatile documents, derived values that cannot be stored now), places that handles stand for
- * (without their value), and a space that somebody needs. Nothing is decided half way: first what can
+ * (without their value), and a space that is needed. Nothing is decided half way: first what can
  * fail, then the rest. */
 #include "store/runtime.h"
 
@@ -58,7 +58,7 @@ hd_status hd_runtime_unload(hd_runtime *rt, const char *space) {
     if (rt->open || rt->in_run)
         return runtime_fail(rt, HD_USAGE, "a space is unloaded outside of transactions and runs");
     struct key *name = key_find(rt->heap, space, strlen(space));
-    if (!name) return HD_OK; /* nobody has ever mentioned it */
+    if (!name) return HD_OK; /* no cell was ever made in it */
     key_ref(name);
     hd_status status = unload(rt, name);
     key_unref(name);

@@ -266,7 +266,7 @@ static bool load_single(const hd_tx *tx, place_id doc) {
     return (tx_place(tx, doc)->doc.flags & DOC_KNOWN) || !replica_load(tx->r, doc);
 }
 
-/* Whoever made a value may let it go before the end. Most often that was the transaction itself, just
+/* The program may release a value that it made before the transaction ends. Most often that was the transaction itself, just
  * now. */
 static bool is_last_made(const hd_pool *pool, hd_value v) {
     return pool && pool->count && pool->items[pool->count - 1].bits == v.bits;

@@ -18,7 +18,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* How often the file is looked at when nobody says that it changed. */
+/* How often the store is looked at when no notification has come. */
 #define LOOK_WATCHED_NS UINT64_C(5000000000)
 #define LOOK_BLIND_NS   UINT64_C(250000000)
 /* The WAL is written to before the commit in it can be seen, and that it can be seen is not told: so
@@ -38,7 +38,7 @@ typedef struct log_authority {
     wake wake;
     encoder encoder;
     json_buffer batch;   /* messages since the last flush */
-    bool pushed;         /* the writer has something that nobody has told it to start on */
+    bool pushed;         /* the writer has messages that it was not told to start on */
     bool decided;        /* outcomes of a turn of ours are ready */
     uint32_t in_flight;  /* commits without a delivered verdict */
     outcome *waiting;    /* taken from the writer, not delivered */
@@ -133,7 +133,7 @@ static hd_status deliver(log_authority *s) {
         outcome *o = s->waiting;
         hd_status status =
             o->before > s->client.position ? client_advance(&s->client, o->before) : HD_OK;
-        s->client.telling = o->row; /* who hears of one of them, and loads, finds it as it is now */
+        s->client.telling = o->row; /* a listener that loads a document finds it as of this row */
         for (; s->next_item < o->items.count && !status; s->next_item++) {
             status = deliver_item(s, o, &o->items.items[s->next_item]);
             if (status) break;
@@ -180,8 +180,8 @@ static hd_status look(log_authority *s) {
     return status == HD_BUSY ? HD_OK : status; /* busy: looked for again in the next poll */
 }
 
-/* After a turn: its outcome has told of everything before it, and whoever waits for one commit after
- * the other is told the rest by the next. */
+/* After a turn: its outcome has told of everything before it, and a program that waits for one commit
+ * after the other is told the rest by the next. */
 static void look_later(log_authority *s) {
     s->look = true;
     s->look_in_ns = LOOK_SOON_NS;
@@ -249,7 +249,7 @@ static hd_status log_load(authority *a, place_id doc, loaded *out) {
     log_authority *s = self(a);
     hd_status status = client_load(&s->client, doc, out);
     if (status) log_store_failure(s->client.store, status, "reading", &s->base.replica->error);
-    if (out->ahead) s->look_at_ns = 0; /* somebody may wait for the rest */
+    if (out->ahead) s->look_at_ns = 0; /* a transaction may wait until the rest has caught up */
     return status;
 }
 

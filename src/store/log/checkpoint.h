@@ -8,12 +8,12 @@
 
 #include "store/log/state.h"
 
-/* One slice. `fold_to` is 0 afterwards if that was the last, or if it failed: then somebody has to
- * begin again. The last one begins to prune (prune.h) when enough has gathered. */
+/* One slice. `fold_to` is 0 afterwards if that was the last, or if it failed: then the caller
+ * begins again. The last one begins to prune (prune.h) when enough has gathered. */
 hd_status writer_fold(writer *w);
 /* Writes large documents whole that have patches behind them, some at a time. */
 hd_status writer_unpatch(writer *w, int64_t *after, bool *more);
-/* Makes this process known as a reader, so that nobody prunes what it has not seen. */
+/* Makes this process known as a reader, so that no process prunes rows that it has not seen. */
 hd_status writer_register(writer *w);
 /* Says how far this process has come, without waiting for the disk. */
 hd_status writer_move_reader(writer *w);

@@ -199,7 +199,7 @@ static hd_value seqs_now(const client *c) {
     return seqs;
 }
 
-/* Without memory nobody hears of it, and nodes run that need not. */
+/* Without memory the scheduler does not hear of it, and nodes run that need not. */
 static void tell_extra(client *c, hd_value extra) {
     if (value_is_absent(extra) || !c->r->observer.observed) return;
     hd_value seqs = seqs_now(c);
@@ -208,8 +208,8 @@ static void tell_extra(client *c, hd_value extra) {
     value_unref(seqs);
 }
 
-/* What is met is loaded as it was before the commit; whoever hears of it and then loads something
- * else must find that as it is afterwards. */
+/* What is met is loaded as it was before the commit; a listener that hears of it and then loads
+ * another document must find that as it is after the commit. */
 static hd_status frame_commit(client *c, const log_row *row, hd_value made) {
     assert(!c->telling);
     hd_status status = meet_docs(c, made);
@@ -227,7 +227,7 @@ static hd_status frame_commit(client *c, const log_row *row, hd_value made) {
     return status;
 }
 
-/* A row of somebody else. If it fails half way it is told again from the start: frames that were
+/* A row of another runtime. If it fails half way it is told again from the start: frames that were
  * applied are recognised by their seqs. */
 static hd_status tell_row(client *c, const log_row *row) {
     assert(row->row == c->position + 1);

@@ -1,7 +1,7 @@
 /* client.h -- a runtime's view of the store: how far it has read the log, and what it loads.
  *
  * The client is at a *position* in the log. Rows behind it have been told to the replica; rows
- * ahead are told in order, one frame for each commit of somebody else, when the position moves over
+ * ahead are told in order, one frame for each commit of another runtime, when the position moves over
  * them, which happens only within poll(). Rows of our own move the position too; their verdicts
  * come from the writer.
  *

@@ -10,7 +10,7 @@
 #include "store/admit.h"
 #include "store/log/rows.h"
 
-/* A precondition of kind PRE_EQUAL that somebody has to look up a value for. */
+/* A precondition of kind PRE_EQUAL: the judge loads the value and compares its hash. */
 typedef struct equal_check {
     uint32_t precondition; /* index into the submission's */
     hd_path path;
@@ -25,7 +25,7 @@ typedef struct candidate {
     uint32_t *spaces; /* indices into heads.spaces, all of the commit; the written ones first */
     uint32_t space_count, written;
     doc_name *names; /* of the writes; texts borrowed */
-    uint64_t *seqs;  /* one for each write: filled in by whoever knows */
+    uint64_t *seqs;  /* one for each write: filled in by the judge, or from the log */
     equal_check *equals;
     uint32_t equal_count;
     uint64_t heard; /* the log row up to which its runtime had been told when it made the commit */

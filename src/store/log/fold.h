@@ -1,7 +1,7 @@
 /* fold.h -- from rows of the log to head rows, a slice at a time.
  *
- * A slice begins at the checkpoint and ends behind the row in which it becomes full, so that nobody
- * waits for the file longer than a slice takes, however long the tail is. Each leaves the file as a
+ * A slice begins at the checkpoint and ends behind the row in which it becomes full, so that no commit
+ * waits longer than a slice takes, however long the tail is. Each leaves the file as a
  * checkpoint at its last row would. */
 #ifndef STORE_LOG_FOLD_H
 #define STORE_LOG_FOLD_H

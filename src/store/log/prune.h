@@ -1,10 +1,10 @@
-/* prune.h -- deleting log rows that nobody needs, a slice at a time.
+/* prune.h -- deleting log rows that are no longer needed, a slice at a time.
  *
  * A row may go when it is folded into the heads and every reader that lives has delivered it. A reader
  * that lags further behind than LAG_MAX is overtaken: it meets a gap and reads its documents anew from
  * the heads, which costs it more than the rows would, but no file grows for a program that hangs.
  *
- * A slice reads the rows that are to go, without a lock, since nobody changes them; then it deletes them
+ * A slice reads the rows that are to go, without a lock, since rows never change; then it deletes them
  * in one short transaction, which does not wait for the disk. Commits have their turn between slices. */
 #ifndef STORE_LOG_PRUNE_H
 #define STORE_LOG_PRUNE_H

@@ -158,7 +158,7 @@ hd_status client_pieces(client *c, basis_piece_fn fn, void *ctx) {
     return status;
 }
 
-/* ---- Who writes a document -------------------------------------------------------------------- */
+/* ---- Metadata ---------------------------------------------------------------------------------- */
 
 hd_status client_metadata(client *c, place_id doc, hd_value *out) {
     assert(place_is_doc(&c->r->places, doc));

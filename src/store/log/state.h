@@ -19,8 +19,8 @@ typedef struct outcome_item {
     uint32_t first_seq, seq_count; /* in outcome.seqs, in the order of the message's spaces */
 } outcome_item;
 
-/* The verdicts of one batch, in order of local seq. They hold at log row `row`; whoever delivers
- * them must have delivered all rows up to `before`. */
+/* The verdicts of one batch, in order of local seq. They hold at log row `row`; the client
+ * delivers them after all rows up to `before`. */
 typedef struct outcome {
     struct outcome *next;
     uint64_t before, row; /* row == before when nothing was admitted */
@@ -33,7 +33,7 @@ typedef enum writer_command {
     COMMAND_CHECKPOINT, /* fold everything, large documents too */
     COMMAND_PRUNE,
     COMMAND_VACUUM,
-    COMMAND_REGISTER /* as a reader, so that nobody prunes what we have not seen */
+    COMMAND_REGISTER /* as a reader, so that no process prunes rows that we have not seen */
 } writer_command;
 
 typedef struct batch {

@@ -1,4 +1,4 @@
-/* writer.c -- the thread, the two queues between it and its runtime, and who does the work.
+/* writer.c -- the thread, the two queues between it and its runtime, and which of the two threads works.
  *
  * One of two threads holds the writer's state: its own, or, while that rests, the runtime's thread
  * for the length of one turn. Both sides of the change of hands are under `lock`:
@@ -6,7 +6,7 @@
  *     the thread    ... work, work --> resting ------------ woken --> waits while there is a turn
  *     the runtime                          push, turn: judge, COMMIT, give back
  *
- * A turn saves a commit that somebody waits for two wake-ups, which on a fast disk take as long as
+ * A turn saves a commit that the program waits for two wake-ups, which on a fast disk take as long as
  * the disk does. Whatever is not plain, a turn leaves to the thread. */
 #define _GNU_SOURCE
 #include "store/log/writer.h"
@@ -46,7 +46,7 @@ static bool sleep_on(int fd, int ms) {
     bool woken = poll(&p, 1, ms) != 0;
     uint64_t count;
     if (p.revents && read(fd, &count, sizeof count) < 0) {
-        /* Somebody else took it; looking at the queue is harmless. */
+        /* It was read already; looking at the queue is harmless. */
     }
     return woken;
 }
@@ -141,7 +141,7 @@ static hd_status fold_on(writer *w) {
     return status;
 }
 
-/* Whoever else waits for the file asks for it again every millisecond. */
+/* Another process that waits for the file asks for it again every millisecond. */
 static void make_way(void) { (void)poll(NULL, 0, 1); }
 
 /* All of it, for a caller that waits. `full`: large documents and their patches become one text, too. */

@@ -30,8 +30,8 @@ hd_status writer_open(log_store *store, const hd_options *options, const uint8_t
 void writer_close(writer *w);
 
 /* Takes the bytes over; `bytes` is empty afterwards. HD_NOMEM: it is as it was. Then either the
- * thread starts on it, or, if it rests, whoever has pushed does the thread's work: judges, commits,
- * and finds the outcome ready. False: somebody must start the thread. */
+ * thread starts on it, or, if it rests, the runtime does the thread's work in writer_turn: judges,
+ * commits, and finds the outcome ready. False: the caller is to call writer_start. */
 hd_status writer_push(writer *w, json_buffer *bytes);
 void writer_start(writer *w);
 bool writer_turn(writer *w);

@@ -12,7 +12,7 @@
 
 /* ---- places and heads */
 
-/* The head of a document, if it has one. What nobody has stored needs none: that is most outputs of
+/* The head of a document, if it has one. What was never stored needs none: that is most outputs of
  * computations. */
 bool memory_find_head(const memory_authority *ma, place_id doc, uint32_t *out) {
     if (doc < ma->head_of.count && ma->head_of.items[doc]) {
@@ -236,7 +236,7 @@ static void log_ops(hd_memory *m, const commit *c, uint32_t write, uint32_t *nex
     }
 }
 
-/* Where a test has a hand on the way, nobody takes the short one. */
+/* Tests can intercept commits; then every commit goes through submit(), never through confirm(). */
 static bool alone(const hd_memory *m) { return m->attached_count == 1 && !m->arrives && !m->hears; }
 
 static void tell_alone(hd_memory *m) {
@@ -545,7 +545,7 @@ static hd_status memory_poll(authority *a) {
     if (!hears(ma)) return undecided;
     while (ma->position < m->log_base + m->log.count) {
         logged entry = m->log.items[ma->position - m->log_base];
-        ma->position++; /* first: whoever hears of it and loads more must get what belongs to it */
+        ma->position++; /* first: a listener that loads more must get what belongs to it */
         hd_status status = deliver(ma, &entry);
         if (status) {
             ma->position--;
@@ -802,8 +802,8 @@ struct heads *memory_heads(hd_memory *m) {
     return &m->h;
 }
 
-/* What a runtime committed while it was alone carries no claims: it must be decided before somebody
- * else can write. */
+/* What a runtime committed while it was alone carries no claims: it must be decided before another
+ * runtime can write. */
 static hd_status decide_what_is_queued(hd_memory *m) {
     hd_status status = HD_OK;
     LIST_FOR (n, &m->attached)

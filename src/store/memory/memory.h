@@ -2,7 +2,7 @@
  *
  * Shared by runtimes of one thread, which all use its heap: values travel as references. It decides
  * like every authority, in the order in which commits are flushed to it, and keeps a log of what it
- * decided until every attached runtime has polled it. A store with one runtime attached has nobody
+ * decided until every attached runtime has polled it. A store with one runtime attached has no other runtime
  * to conflict with, and skips what would only serve others: claims, footprints, sealing. */
 #ifndef STORE_MEMORY_H
 #define STORE_MEMORY_H

@@ -356,7 +356,7 @@ static hd_status check_all(checking *k) {
     return status;
 }
 
-/* Whoever opens the file for writing learns it first: that must work, too. Nothing is written. */
+/* A program that opens the file for writing learns it first: that must work, too. Nothing is written. */
 static hd_status learn_as_writer(checking *k) {
     writer w = { .env = k->env, .store = &k->store.base, .heap = k->heap };
     hd_status status = writer_learn(&w);

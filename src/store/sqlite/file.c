@@ -270,7 +270,7 @@ void file_close(file *f) {
     *f = (file){ 0 };
 }
 
-/* Who a file says it is. */
+/* What a file says it is. */
 typedef struct look {
     int64_t application_id, format, tables;
 } look;
@@ -507,8 +507,8 @@ static hd_status compare_schemas(file *f, sqlite3_stmt *ours, sqlite3_stmt *thei
     }
 }
 
-/* Tables that are views, triggers, columns that check or compute something: whoever wrote them is not
- * heddle, and what they would do is not known. */
+/* Tables that are views, triggers, columns that check or compute something: heddle did not write
+ * them, and what they would do is not known. */
 static hd_status verify_schema(file *f, int64_t format) {
     sqlite3 *model = NULL;
     sqlite3_stmt *ours = NULL, *theirs = NULL;
@@ -650,7 +650,7 @@ static hd_status make_store(file *f, const char *name, const file_options *o, co
     return refuse(f, no_way ? HD_READ_ONLY : status, error);
 }
 
-/* SQLite would take some names for others, and wait at a pipe for whoever writes into it. */
+/* SQLite would take some names for others, and would wait at a pipe until something is written into it. */
 static hd_status check_name(const char *name, const file_options *o, hd_error *error) {
     struct stat st;
     if (o->vfs) return HD_OK; /* whose names these are we do not know */

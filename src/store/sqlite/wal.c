@@ -53,7 +53,7 @@ void wal_make_room(wal *w, file *f, size_t bytes) {
     if (sqlite3_file_control(f->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &to) || !to ||
         !to->pMethods || to->pMethods->xFileSize(to, &size))
         return;
-    /* Only behind its end: whatever is in front may be frames of somebody else. */
+    /* Only behind its end: what is in front may be frames of another process. */
     if (size < end) size = lengthen(to, size, end + clamp(size));
     w->room = size;
 }

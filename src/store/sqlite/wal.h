@@ -22,7 +22,7 @@ typedef struct wal {
 /* Counts pages from here on. `w` stays where it is. */
 void wal_watch(wal *w, file *f);
 
-/* Before a COMMIT of about so many bytes, within its transaction: nobody else appends meanwhile.
+/* Before a COMMIT of about so many bytes, within its transaction: no other process appends meanwhile.
  * Failing is no harm. */
 void wal_make_room(wal *w, file *f, size_t bytes);
 
