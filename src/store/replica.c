@@ -929,6 +929,7 @@ static uint64_t check_commits(const replica *r, const list *commits, uint64_t la
         last = c->local_seq;
         (*count)++;
     }
+    (void)r;
     return last;
 }
 
