@@ -157,7 +157,8 @@ static hd_status take_docs(decoder *d, message *m, const candidate *w) {
         *n = (doc_name){ .scope = (hd_scope)(kind >> 1), .meta = kind & 1 };
         n->instance = take_text(&m->c, &n->instance_length);
         n->id = take_text(&m->c, &n->id_length);
-        if (m->c.bad || kind >> 1 > HD_SCOPE_SESSION) return HD_PROTOCOL;
+        if (m->c.bad || kind >> 1 > HD_SCOPE_SESSION || n->scope == HD_SCOPE_HERE)
+            return HD_PROTOCOL;
         n->space = m->space_text[space];
         n->space_length = m->space_length[space];
         status = head_of(d, w->spaces[space], n, &m->docs[i]);
