@@ -62,7 +62,9 @@ static void pop(saver *s, uint32_t keys) {
 
 static void put_at(saver *s, const char *key, hd_value value) {
     push(s, key);
-    put(s, hd_value_exists(value) ? DOC_SET : DOC_REMOVE, value);
+    bool failed =
+        hd_value_status(value) != HD_OK; /* put takes the status: nothing is removed for it */
+    put(s, hd_value_exists(value) || failed ? DOC_SET : DOC_REMOVE, value);
     pop(s, 1);
 }
 
