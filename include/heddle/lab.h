@@ -129,7 +129,7 @@ HD_API hd_lab *hd_lab_open(const hd_lab_options *options);
 HD_API void hd_lab_close(hd_lab *lab);
 HD_API hd_lab_env *hd_lab_world(hd_lab *lab);
 
-/* The runtime of this name; the first call opens it. */
+/* The runtime of this name; the first call opens it, strict (hd_options.strict). */
 HD_API hd_runtime *hd_lab_runtime(hd_lab *lab, const char *name);
 /* Opens a runtime with options (principal, limits, ...; env and memory are the lab's), and returns the
  * status, for tests in which memory runs out. If one is open under this name: HD_EXISTS, and fails as an

@@ -71,6 +71,9 @@ typedef struct hd_options {
     /* SIGINT and SIGTERM end hd_runtime_run, so that the program can close the runtime. While it is on the
      * stack they do nothing else. For one runtime of a process at a time: HD_BUSY. */
     bool signals;
+    /* What is otherwise warned of once for each node is an error: a computation that writes outside of its
+     * outputs fails (HD_USAGE), and one whose output another one has already is not registered. */
+    bool strict;
     uint64_t reserved_[8]; /* room for later members; zero */
 } hd_options;
 

@@ -151,6 +151,7 @@ static hd_status open_runtime(lab_runtime *r, const hd_options *options, hd_erro
     hd_options ours = options ? *options : (hd_options){ 0 };
     hd_status status = open_memory(lab);
     if (status) return status;
+    if (!options) ours.strict = true;
     ours.env = &r->env;
     ours.memory = lab->memory;
     status = hd_open(lab->file.bytes, &ours, &r->rt, error);

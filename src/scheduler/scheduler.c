@@ -9,6 +9,7 @@
 #include "scheduler/persistence/persistence.h"
 #include "scheduler/registry.h"
 #include "scheduler/runner/runner.h"
+#include "scheduler/runner/surface.h"
 #include "scheduler/settle/settle.h"
 #include "value/key.h"
 #include <stdio.h>
@@ -237,6 +238,7 @@ hd_status hd_node_register(hd_runtime *rt, const hd_node_spec *spec, hd_node *ou
     s->upstream_epoch++;
     if (!spec->again.id) {
         if (s->persistence) status = persistence_registered(s, id, spec);
+        if (!status) status = surface_check_rivals(s, id);
         if (!status) status = grant_first_demand(s, id, spec);
         if (!status && s->holds.count) status = gates_stage(s, id);
         if (status) {

@@ -75,6 +75,7 @@ typedef struct cold {
     list_node blocked;  /* NODE_BLOCKED: in blocked_by->blocked */
     place_id missing;   /* the document that the node waits for; 0: none */
     list_node awaiting; /* linked while `missing` is set: in scheduler.awaiting */
+    bool warned;        /* surface.c has warned of it */
     uint32_t failures;  /* reported to the error handlers */
     uint32_t runs_over; /* how many times RUNS_OVER has been taken off node.runs */
 } cold;

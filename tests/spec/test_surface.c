@@ -141,6 +141,71 @@ static void a_write_outside_the_surface_is_counted(void **state) {
     assert_true(lab_env_logged(lab_world(l), "main/y") > 0);
 }
 
+/* One warning for a node, however often it writes there. */
+static void a_write_outside_the_surface_is_warned_of_once(void **state) {
+    lab_add(l, .name = "w", .body = write_by_turns, .output = "x", .declares = "n");
+    lab_effect(l, "show", "x");
+    lab_set(l, "n", 3);
+    lab_settle(l);
+    lab_set(l, "n", 5);
+    lab_settle(l);
+    assert_int_equal(lab_env_logged(lab_world(l), "node \"w\" wrote main/y"), 1);
+}
+
+static hd_status write_nothing(hd_tx *tx, void *ctx) { return HD_OK; }
+static hd_status write_there(hd_tx *tx, void *ctx) {
+    return hd_tx_set_int(tx, hd_cell_at(hd_tx_runtime(tx), "main/there"), 1);
+}
+
+static void one_output_of_two_nodes_is_warned_of(void **state) {
+    hd_runtime *rt = lab_runtime_now(l);
+    hd_cell x = hd_cell_at(rt, "main/x");
+    assert_true(hd_compute(rt, "one", write_nothing, NULL, x).id);
+    assert_int_equal(lab_env_logged(lab_world(l), "warning"), 0);
+    assert_true(hd_compute(rt, "two", write_nothing, NULL, x).id);
+    assert_int_equal(
+        lab_env_logged(lab_world(l), "node \"two\": main/x is the output of another node as well"),
+        1);
+}
+
+static hd_status read_alone(hd_tx *tx, void *ctx) {
+    return hd_value_status(hd_tx_get(tx, hd_cell_at(hd_tx_runtime(tx), "main/n")));
+}
+static void an_output_that_a_first_run_does_not_write_is_told(void **state) {
+    hd_runtime *rt = lab_runtime_now(l);
+    hd_node_spec spec = {
+        .name = "idle", .fn = read_alone, .output = hd_cell_at(rt, "main/x"), .run_once = true
+    };
+    assert_int_equal(hd_node_register(rt, &spec, NULL), HD_OK);
+    lab_settle(l);
+    assert_int_equal(lab_env_logged(lab_world(l), "left its output main/x absent"), 1);
+}
+
+static void note_message(const hd_failure *f, void *ctx) { snprintf(ctx, 128, "%s", f->message); }
+
+/* hd_options.strict: the same are errors. */
+static void a_strict_runtime_refuses_them(void **state) {
+    hd_runtime *rt;
+    char message[128] = "";
+    hd_options options = { .env = lab_env_of(lab_world(l)), .strict = true };
+    assert_int_equal(hd_open(NULL, &options, &rt, NULL), HD_OK);
+    hd_cell x = hd_cell_at(rt, "main/x");
+    assert_int_equal(hd_runtime_on_error(rt, note_message, message), HD_OK);
+    hd_node_spec spec = { .name = "one", .fn = write_there, .output = x, .run_once = true };
+    assert_int_equal(hd_node_register(rt, &spec, NULL), HD_OK);
+    spec.name = "two";
+    assert_int_equal(hd_node_register(rt, &spec, NULL), HD_USAGE);
+    assert_string_equal(hd_runtime_error(rt)->message,
+                        "main/x is the output of the node \"one\" already");
+    assert_int_equal(hd_runtime_settle(rt), HD_OK);
+    assert_string_equal(message, "it wrote main/there, which is none of its outputs");
+    hd_pool *pool;
+    hd_pool_open(hd_runtime_heap(rt), &pool);
+    assert_false(hd_value_exists(hd_read(rt, pool, hd_cell_at(rt, "main/there"))));
+    hd_pool_close(pool);
+    assert_int_equal(hd_close(rt), HD_OK);
+}
+
 static hd_status write_slots(lab_node *self, hd_tx *tx) {
     double n = lab_tx_number(self, tx, "n");
     hd_status status = lab_tx_put(self, tx, "main@user/mine", n);
@@ -412,6 +477,10 @@ int main(void) {
         S(registering_again_keeps_the_surface),
         S(ignored_targets_are_left_out),
         S(a_write_outside_the_surface_is_counted),
+        S(a_write_outside_the_surface_is_warned_of_once),
+        S(one_output_of_two_nodes_is_warned_of),
+        S(an_output_that_a_first_run_does_not_write_is_told),
+        S(a_strict_runtime_refuses_them),
         S(a_slot_of_the_user_is_no_trespass),
         S(the_trace_lists_what_an_effect_wrote),
         S(a_materialiser_needs_no_reader),

@@ -2,6 +2,7 @@
 #include "scheduler/runner/runner.h"
 
 #include "base/env.h"
+#include "scheduler/runner/surface.h"
 #include "store/overlay.h"
 #include "value/diff.h"
 #include "value/key.h"
@@ -188,24 +189,6 @@ static void settled(void *ctx, commit *commit_, hd_status status) {
     if (status) report(s, id, status, NULL, commit_->causes.items, commit_->causes.count);
 }
 
-/* Counts writes outside of the node's declared outputs and envelopes, of which the order knows nothing.
- * They are committed (4.3). */
-static void check_surface(scheduler *s, node_id id, const hd_tx *tx) {
-    const places *ps = &s->r->places;
-    for (uint32_t i = 0; i < tx->writes.count; i++) {
-        place_id doc = tx->writes.items[i].doc;
-        bool inside = ps->homes.items[place_at(ps, doc)->doc.home].scope != HD_SCOPE_SPACE;
-        for (uint32_t j = 0, out; (out = graph_output(&s->graph, id, j)) != 0 && !inside; j++)
-            inside = place_at(ps, out & ~WRITER_ENVELOPE)->root == doc;
-        if (inside) continue;
-        char name[128];
-        s->stats.outside_surface++;
-        hd_cell_print(s->rt, (hd_cell){ doc }, name, sizeof name);
-        env_log(s->env, HD_LOG_DEBUG, "node \"%s\" wrote %s, which is none of its outputs",
-                node_label(s, id), name);
-    }
-}
-
 /* Whether the run's commit changed a place that the node reads: it overwrote what made it run. */
 static bool is_echo(const scheduler *s, node_id id, uint64_t since) {
     const node *n = node_of(s, id);
@@ -223,12 +206,13 @@ static hd_status commit_writes(scheduler *s, node_id id, hd_tx *tx) {
     bool triggered = tx->causes.count > 0;
     uint64_t before = s->r->rev;
     uint64_t since = n->flags & NODE_NEVER_RAN ? UINT64_MAX : n->ran_rev; /* of the run before */
-    if (!(n->flags & NODE_EFFECT)) check_surface(s, id, tx);
+    hd_status status = n->flags & NODE_EFFECT ? HD_OK : surface_check_writes(s, id, tx);
+    if (status) return status;
     tx->stamp.node = id;
     tx->stamp.action = node_own_name(s, id) ? node_label(s, id) : NULL;
     if (tx->stamp.action)
         tx->stamp.implementation = persistence_build_prefix(s, (const void *)(uintptr_t)n->fn);
-    hd_status status = tx_submit(tx, &c);
+    status = tx_submit(tx, &c);
     if (status) return status;
     if (!c) overcome(s, id); /* else its verdict says so */
     if (c) {
@@ -332,6 +316,7 @@ static hd_status conclude_first(scheduler *s, node_id id, hd_tx *tx) {
     tx_reads_taken(tx);
     if (aside) return HD_OK;
     if (tx_has_output(tx)) status = write_output(s, id, tx);
+    else surface_check_first(s, id);
     if (status) return status;
     node *n = node_of(s, id);
     n->flags &= ~(uint32_t)NODE_NEVER_RAN; /* its writers have been asked for */
@@ -358,6 +343,7 @@ static hd_status conclude(scheduler *s, node_id id, hd_tx *tx) {
     if (!status && commits) status = commit_writes(s, id, tx);
     if (status) return status;
     if (!commits) overcome(s, id);
+    if (first && !commits && !tx_has_output(tx)) surface_check_first(s, id);
     if (tx->lineage) tx_launched(tx, HD_OK); /* nothing was written: what it sent stands */
     completed(s, id, tx);
     return HD_OK;

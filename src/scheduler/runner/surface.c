@@ -1,0 +1,100 @@
+/* surface.c -- what a node writes, held against the outputs that it declares.
+ *
+ * The order of the graph follows declared outputs alone. So three things are worth a warning, once for each
+ * node: a write outside of them, an output that another node declares as well, and a first run that leaves
+ * its output unwritten. In a strict runtime (hd_options.strict) the first two are errors. */
+#include "scheduler/runner/surface.h"
+
+#include "base/env.h"
+#include <stdio.h>
+
+enum { CELL_TEXT = 160 };
+
+/* Whether the node has not been warned of before. Without memory it is warned of again. */
+static bool note_warned(scheduler *s, node_id id) {
+    cold *c = registry_cold(s, id);
+    if (!c) return true;
+    bool news = !c->warned;
+    c->warned = true;
+    return news;
+}
+
+static bool is_declared(const scheduler *s, node_id id, place_id doc) {
+    const places *ps = &s->r->places;
+    if (ps->homes.items[place_at(ps, doc)->doc.home].scope != HD_SCOPE_SPACE) return true;
+    for (uint32_t j = 0, out; (out = graph_output(&s->graph, id, j)) != 0; j++)
+        if (place_at(ps, out & ~WRITER_ENVELOPE)->root == doc) return true;
+    return false;
+}
+
+static hd_status found_outside(scheduler *s, node_id id, place_id doc) {
+    char name[CELL_TEXT];
+    s->stats.outside_surface++;
+    hd_cell_print(s->rt, (hd_cell){ doc }, name, sizeof name);
+    if (s->rt->options.strict) {
+        snprintf(s->message, sizeof s->message, "it wrote %s, which is none of its outputs", name);
+        return HD_USAGE;
+    }
+    if (note_warned(s, id))
+        env_log(s->env, HD_LOG_WARN, "node \"%s\" wrote %s, which is none of its outputs",
+                node_label(s, id), name);
+    return HD_OK;
+}
+
+hd_status surface_check_writes(scheduler *s, node_id id, const hd_tx *tx) {
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < tx->writes.count && !status; i++)
+        if (!is_declared(s, id, tx->writes.items[i].doc))
+            status = found_outside(s, id, tx->writes.items[i].doc);
+    return status;
+}
+
+/* ---- two nodes with one output */
+
+typedef struct rivals {
+    scheduler *s;
+    node_id id, other; /* other: 0 until one is found */
+    place_id output;
+} rivals;
+
+static void look_for_rival(void *ctx, node_id other) {
+    rivals *r = ctx;
+    if (other == r->id || r->other) return;
+    for (uint32_t i = 0, out; (out = graph_output(&r->s->graph, other, i)) != 0; i++)
+        if (out == r->output) r->other = other;
+}
+
+static hd_status found_rival(const rivals *r) {
+    char name[CELL_TEXT];
+    scheduler *s = r->s;
+    hd_cell_print(s->rt, (hd_cell){ r->output }, name, sizeof name);
+    if (s->rt->options.strict)
+        return runtime_fail(s->rt, HD_USAGE, "%s is the output of the node \"%s\" already", name,
+                            node_label(s, r->other));
+    if (note_warned(s, r->id))
+        env_log(s->env, HD_LOG_WARN, "node \"%s\": %s is the output of another node as well",
+                node_label(s, r->id), name);
+    return HD_OK;
+}
+
+hd_status surface_check_rivals(scheduler *s, node_id id) {
+    for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0; i++) {
+        rivals r = { .s = s, .id = id, .output = out };
+        if (out & WRITER_ENVELOPE) continue;
+        graph_each_writer(&s->graph, out, look_for_rival, &r);
+        if (r.other) return found_rival(&r);
+    }
+    return HD_OK;
+}
+
+/* ---- an output that is not written */
+
+void surface_check_first(scheduler *s, node_id id) {
+    char name[CELL_TEXT];
+    place_id output = node_of(s, id)->output;
+    if (!output || value_exists(place_at(&s->r->places, output)->value)) return;
+    if (!note_warned(s, id)) return;
+    hd_cell_print(s->rt, (hd_cell){ output }, name, sizeof name);
+    env_log(s->env, HD_LOG_INFO, "node \"%s\" ran for the first time and left its output %s absent",
+            node_label(s, id), name);
+}
