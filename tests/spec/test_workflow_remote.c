@@ -414,8 +414,7 @@ static void a_worker_that_speaks_garbage_harms_no_other(void **state) {
         "{\"type\":\"heartbeat\",\"tokens\":\"1-1\"}",
         "{\"type\":\"give_back\"}",
         "\xff\xfe",
-        "{\"type\":\"complete\",\"token\":\"1234567890123456789012345678901234567890\",\"result\":"
-        "1}",
+        "{\"type\":\"give_back\",\"token\":\"1234567890123456789012345678901234567890\"}",
         "{\"type\":\"complete\",\"token\":\"a\\u0000b\",\"result\":1}"
     };
     int good = worker_for("[\"work\"]", 0);
