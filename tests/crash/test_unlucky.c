@@ -319,7 +319,7 @@ static void check_parts(hd_runtime *rt, int parts, size_t bytes) {
     hd_value all = hd_read(rt, pool, hd_cell_at(rt, "main/doc"));
     assert_int_equal(hd_value_count(all), parts);
     for (int i = 0; i < parts; i++) {
-        char key[8];
+        char key[16];
         size_t length = 0;
         snprintf(key, sizeof key, "n%d", i);
         assert_non_null(hd_value_text(hd_value_at(all, key), &length));
