@@ -13,16 +13,20 @@
 #include <unistd.h>
 
 static const int CAUGHT[SIGNALS_CAUGHT] = { SIGINT, SIGTERM };
-static atomic_flag taken = ATOMIC_FLAG_INIT; /* by the runtime that has the signals */
-static atomic_bool came;
-static atomic_int wake_fd;
+
+/* The library's only data that is the process's: a handler has no other way to its runtime. */
+static struct {
+    atomic_bool taken; /* a runtime has the signals */
+    atomic_bool came;
+    atomic_int wake_fd;
+} signals_of_process;
 
 static void on_signal(int number) {
     int before = errno;
     uint64_t one = 1;
     (void)number;
-    atomic_store(&came, true);
-    if (write(atomic_load(&wake_fd), &one, sizeof one) < 0) {
+    atomic_store(&signals_of_process.came, true);
+    if (write(atomic_load(&signals_of_process.wake_fd), &one, sizeof one) < 0) {
         /* The counter is full: it is readable already. */
     }
     errno = before;
@@ -30,9 +34,9 @@ static void on_signal(int number) {
 
 hd_status signals_take(signals *s, int fd) {
     struct sigaction action = { .sa_handler = on_signal };
-    if (atomic_flag_test_and_set(&taken)) return HD_BUSY;
-    atomic_store(&came, false);
-    atomic_store(&wake_fd, fd);
+    if (atomic_exchange(&signals_of_process.taken, true)) return HD_BUSY;
+    atomic_store(&signals_of_process.came, false);
+    atomic_store(&signals_of_process.wake_fd, fd);
     sigemptyset(&action.sa_mask);
     for (int i = 0; i < SIGNALS_CAUGHT; i++) sigaction(CAUGHT[i], &action, &s->before[i]);
     return HD_OK;
@@ -40,7 +44,7 @@ hd_status signals_take(signals *s, int fd) {
 
 void signals_give_back(const signals *s) {
     for (int i = 0; i < SIGNALS_CAUGHT; i++) sigaction(CAUGHT[i], &s->before[i], NULL);
-    atomic_flag_clear(&taken);
+    atomic_store(&signals_of_process.taken, false);
 }
 
-bool signals_came(void) { return atomic_load(&came); }
+bool signals_came(void) { return atomic_load(&signals_of_process.came); }
