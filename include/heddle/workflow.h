@@ -38,22 +38,29 @@ extern "C" {
 
 /* ---- The engine -------------------------------------------------------------------------- */
 
-/* Runs the workflows of one space, inside hd_runtime_pump. One program at a time may have an engine open
- * for a space. It belongs to its runtime and is closed with it, or before. */
+/* Runs the workflows of one space, inside hd_runtime_pump. It belongs to its runtime and is closed with it, or
+ * before. Any number of programs on one machine may have an engine open for a space: one of them is *active* and
+ * runs the instances, with the actions that are registered there. The others stand by; everything below works in
+ * them too, and reaches the active one through the store. When the active one is closed another takes over at
+ * once, and within a second when its process is killed. Programs that share a file see each other's process ids. */
 typedef struct hd_engine hd_engine;
 
 typedef struct hd_engine_options {
     const char *space; /* default "main" */
     uint32_t threads; /* for actions that do not say `here`; default 4, started when first needed */
+    bool observer;    /* never active: for tools that start, signal and look */
     uint64_t reserved_[4]; /* room for later members; zero */
 } hd_engine_options;
 
-/* Takes up the instances that are not over. `options` may be NULL. HD_EXISTS: the runtime has an engine.
- * HD_CORRUPT with the instance that cannot be read; HD_NOMEM. */
+/* Becomes active if no other engine is, and takes up the instances that are not over; one that cannot be read is
+ * logged and marked as stalled. Pumps meanwhile. `options` may be NULL. HD_EXISTS: the runtime has an engine;
+ * HD_SYNTAX: no name for a space; HD_NOMEM; what a commit returns (HD_IO, ...). */
 HD_API hd_status hd_engine_open(hd_runtime *rt, const hd_engine_options *options, hd_engine **out,
                                 hd_error *error);
 /* Waits for actions that run; what they return is lost, and they run again when the space has an engine. */
 HD_API void hd_engine_close(hd_engine *engine);
+/* Whether it runs the space's instances now. */
+HD_API bool hd_engine_is_active(const hd_engine *engine);
 
 /* ---- Actions ----------------------------------------------------------------------------- */
 
@@ -137,12 +144,25 @@ typedef struct hd_start_options {
 HD_API hd_status hd_workflow_start(hd_engine *engine, const char *name, hd_value input,
                                    const hd_start_options *options, char id[HD_INSTANCE_ID_SIZE]);
 
+/* The same inside a transaction: of the program, of a run or of an event handler. The instance starts if the
+ * transaction commits, and only then. HD_EXISTS also where the transaction itself has started it. */
+HD_API hd_status hd_workflow_start_in(hd_engine *engine, hd_tx *tx, const char *name,
+                                      hd_value input, const hd_start_options *options,
+                                      char id[HD_INSTANCE_ID_SIZE]);
+
 /* The instance's document. */
 HD_API hd_cell hd_workflow_cell(hd_engine *engine, const char *id);
 /* Pumps and waits until the instance is over. HD_OK: *result is its result; HD_FAILED: its error, an object
- * with the exception's class at "$error"; HD_ABORTED: it was cancelled; HD_NOT_FOUND. */
+ * with the exception's class at "$error"; HD_ABORTED: it was cancelled; HD_NOT_FOUND; HD_NOMEM: the engine could not go on for want of memory. It goes on when
+ * there is some: wait again. */
 HD_API hd_status hd_workflow_await(hd_engine *engine, const char *id, hd_pool *pool,
                                    hd_value *result);
+
+/* Calls `fn` once, in a later pump, when the instance is over: with what hd_workflow_await returns. `result` is good
+ * during the call. HD_NOT_FOUND is told too. Forgotten when the engine is closed. HD_NOMEM. */
+typedef void (*hd_workflow_end_fn)(const char *id, hd_status status, hd_value result, void *ctx);
+HD_API hd_status hd_workflow_then(hd_engine *engine, const char *id, hd_workflow_end_fn fn,
+                                  void *ctx);
 
 /* Raises CancelledError wherever the instance waits; what its clean-up waits for is waited for. HD_OK also
  * for an instance that is over. HD_NOT_FOUND. */
@@ -151,6 +171,53 @@ HD_API hd_status hd_workflow_cancel(hd_engine *engine, const char *id);
  * instance, or it is over; HD_USAGE: its workflow knows no signal of that name. */
 HD_API hd_status hd_workflow_signal(hd_engine *engine, const char *id, const char *signal,
                                     hd_value payload);
+/* A paused instance begins no step and no timer of it fires; what runs may finish, and its result is kept. Signals
+ * and cancelling reach it. HD_NOT_FOUND: it is over, or there is none. */
+HD_API hd_status hd_workflow_pause(hd_engine *engine, const char *id);
+HD_API hd_status hd_workflow_resume(hd_engine *engine, const char *id);
+/* Runs an instance that is over again, with the version it was started with: from this node of its first function, with
+ * the variables it had when it failed, was cancelled or stalled; with NULL from the beginning, with its input. Its
+ * steps have new ids. HD_NOT_FOUND; HD_USAGE, with hd_runtime_error: it is not over, it is done (its variables are
+ * gone) and a node is given, or it cannot begin there (in a branch, in a loop that it was not in). In an engine that
+ * is not active the latter is found out by the active one, which then leaves the instance as it is. */
+HD_API hd_status hd_workflow_rerun(hd_engine *engine, const char *id, const char *node);
+
+/* ---- Looking ----------------------------------------------------------------------------- */
+
+/* NULL and 0 stand for all. */
+typedef struct hd_workflow_filter {
+    const char
+        *status;      /* "queued", "running", "paused", "done", "failed", "cancelled", "stalled" */
+    const char *name; /* of the workflow */
+    uint64_t since_ms,
+        until_ms;      /* started at or after, and before; ms since 1970. Reads each document */
+    const char *after; /* an id: those behind it in the order. Steps over the ones before */
+    uint32_t limit;
+    uint64_t reserved_[4]; /* room for later members; zero */
+} hd_workflow_filter;
+typedef struct hd_workflow_entry {
+    const char *id, *status; /* good during the call */
+} hd_workflow_entry;
+typedef bool (*hd_workflow_list_fn)(const hd_workflow_entry *entry, void *ctx); /* false stops */
+/* Instances in order of id. Costs what is shown, however many others there are. */
+HD_API hd_status hd_workflow_list(hd_engine *engine, const hd_workflow_filter *filter,
+                                  hd_workflow_list_fn fn, void *ctx);
+
+/* What an instance is and does now, as a value of the pool: {"id", "workflow", "version", "status", "started",
+ * "finished", "input", "result" or "error", "steps": [...]}. A step that waits is {"step", "node", "kind", "state",
+ * "since", "due", "attempt", "lost", "action" or "signal", "fan": {"done", "total"}}; its state is "queued", "limited",
+* "running", "no worker", "retrying", "sleeping", "waiting" (for a signal), "child", "branches" or "paused". "running"
+ * and "no worker" are known where the engine is active; elsewhere such a step is "queued". At most 1,000 steps are
+ * shown; "more" says how many there are besides. HD_NOT_FOUND. */
+HD_API hd_status hd_workflow_state(hd_engine *engine, const char *id, hd_pool *pool, hd_value *out);
+
+/* What the instance has done, in order, where its workflow asks for a journal (docs/IR.md). An entry is {"seq", "at",
+ * "what", "node", "edge", "step", "attempt"}; "what" is "start", "done", "raise", "retry", "lost", "signal",
+ * "cancel", "pause", "resume" or "end", and with "nodes" also "run" (a node) and "edge" (one that is not FORWARD was
+ * taken). Entries are good during the call; false stops. HD_NOT_FOUND. */
+typedef bool (*hd_journal_fn)(hd_value entry, void *ctx);
+HD_API hd_status hd_workflow_journal(hd_engine *engine, const char *id, hd_journal_fn fn,
+                                     void *ctx);
 
 typedef struct hd_engine_stats {
     uint64_t started, finished;

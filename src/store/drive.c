@@ -86,6 +86,7 @@ static void runtime_free(hd_runtime *rt) {
     for (uint32_t i = 0; i < rt->schema_cells.count; i++)
         hd_schema_close((hd_schema *)(uintptr_t)rt->schema_cells.items[i].schema);
     vec_fini(&rt->env, &rt->schema_cells);
+    vec_fini(&rt->env, &rt->watched);
     binheap_fini(&rt->repeats);
     vec_fini(&rt->env, &rt->untold_of);
     replica_fini(&rt->r);
@@ -313,7 +314,27 @@ int hd_runtime_fd(hd_runtime *rt) {
         if (epoll_fd >= 0) close(epoll_fd);
         return -1;
     }
-    return rt->epoll_fd = epoll_fd;
+    rt->epoll_fd = epoll_fd;
+    for (uint32_t i = 0; i < rt->watched.count; i++)
+        (void)add_to_epoll(epoll_fd, rt->watched.items[i]);
+    return epoll_fd;
+}
+
+hd_status runtime_watch(hd_runtime *rt, int fd) {
+    assert(fd >= 0);
+    if (!vec_push(&rt->env, &rt->watched, fd)) return HD_NOMEM;
+    if (rt->epoll_fd < 0 || add_to_epoll(rt->epoll_fd, fd)) return HD_OK;
+    rt->watched.count--;
+    return HD_IO;
+}
+
+void runtime_unwatch(hd_runtime *rt, int fd) {
+    for (uint32_t i = 0; i < rt->watched.count; i++) {
+        if (rt->watched.items[i] != fd) continue;
+        vec_swap_remove(&rt->watched, i);
+        if (rt->epoll_fd >= 0) (void)epoll_ctl(rt->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+        return;
+    }
 }
 
 hd_status hd_runtime_post(hd_runtime *rt, void (*fn)(hd_runtime *rt, void *ctx), void *ctx) {

@@ -81,6 +81,7 @@ struct hd_runtime {
     _Atomic int wake_fd;       /* -1: not made yet; read by any thread */
     _Atomic bool woken;        /* wake_fd was written to: set by a post, cleared by pump */
     int epoll_fd;              /* -1: not made yet */
+    VEC(int) watched;          /* descriptors beside it: runtime_watch */
     bool stop;
     bool closing; /* hd_close tells of commits that have no verdict: no transaction may begin */
     bool leaves_derived; /* it closes, and the store stays: derived state is worth storing now */
@@ -130,6 +131,11 @@ hd_status runtime_seal(hd_runtime *rt, bool rows_alone);
 
 /* HD_USAGE: a transaction, a run or the pump is on the stack, so that pump cannot be called. */
 hd_status runtime_may_pump(hd_runtime *rt);
+
+/* The runtime is woken, and pumps, when the descriptor is readable. It stays the caller's, who ends the watch before
+ * closing it. HD_NOMEM, HD_IO. */
+hd_status runtime_watch(hd_runtime *rt, int fd);
+void runtime_unwatch(hd_runtime *rt, int fd);
 
 /* Pumps and waits until done(ctx), whatever else there is to do. */
 hd_status runtime_run_until(hd_runtime *rt, bool (*done)(void *ctx), void *ctx);

@@ -53,6 +53,12 @@ static void heat(hd_engine *e, queue *q) {
 }
 
 hd_status task_push(hd_engine *e, strand *s, uint64_t rank) {
+    bool may_queue;
+    hd_status status = limit_enter(e, s, rank, &may_queue);
+    return status || !may_queue ? status : task_push_admitted(e, s, rank);
+}
+
+hd_status task_push_admitted(hd_engine *e, strand *s, uint64_t rank) {
     queue *q = task_queue(e, strand_node(s)->name);
     assert(s->state == STRAND_READY && !s->token);
     hd_status status = q ? binheap_push(&q->ready, &s->ready, rank) : HD_NOMEM;
@@ -166,13 +172,15 @@ static void end_claim(hd_engine *e, task *c) {
     worker *w = c->w;
     assert(c->s && c->s->token == c->token);
     if (binheap_linked(&c->timer)) binheap_remove(&e->deadlines, &c->timer);
-    c->s->token = 0;
+    strand *s = c->s;
+    s->token = 0;
     c->s = NULL;
     c->w = NULL;
     list_remove(&c->link);
     e->claimed_count--;
     (void)vec_push(e->env, &e->free_claims, c);
     set_held(w, w->held - 1);
+    limit_leave(e, s);
 }
 
 static void revoke(hd_engine *e, task *c, const char *why) {
@@ -187,6 +195,7 @@ void task_withdraw(hd_engine *e, strand *s) {
     task *c = s->token ? claim_of(e, s->token) : NULL;
     if (c) revoke(e, c, "gone");
     s->token = 0;
+    limit_leave(e, s);
 }
 
 /* ---- claiming */

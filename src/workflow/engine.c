@@ -1,89 +1,70 @@
-/* engine.c -- an engine's life: versions of workflows, actions, and how it hangs on the runtime. */
+/* engine.c -- an engine's life: the lease, actions, and how it hangs on the runtime.
+ *
+ * Of all engines that are open for a space one is *active*: the one that has the space's lease (store/lease.h). It
+ * has the open instances in memory and runs them. The others stand by: they write what they are asked for as
+ * documents (inbox.c), and one of them rises when the active one closes or its process ends. In a store in memory
+ * that belongs to one runtime there is no other, and no lease. */
 #include "workflow/engine.h"
 
 #include "base/env.h"
 #include "value/key.h"
 #include <stdio.h>
 
-#define VERSION_PREFIX "workflow-version/"
+/* ---- documents */
 
-/* ---- on the runtime */
+char *engine_text(const hd_engine *e, const char *from) {
+    return env_new_copy(e->env, from, strlen(from) + 1);
+}
 
-/* Before the pump: steps, then the commit with what they have changed. In memory a commit is stored at once,
- * so that this goes on until every instance waits, or the time slice is over. */
-static void work(void *ctx) {
-    hd_engine *e = ctx;
-    uint64_t end = env_now_ns(e->env) + UINT64_C(16000000);
-    if (!e->closing && !e->rt->open) remotes_pump(e->remotes);
-    for (bool more = true; more && !e->closing && !e->rt->open;) {
-        more = step_work(e);
-        if (e->changed.count && !e->waits) {
-            if (live_commit(e)) break;
-            more = true;
-        }
-        if (e->waits || env_now_ns(e->env) >= end) break;
+void engine_free_text(const hd_engine *e, char *chars) {
+    if (chars) env_free(e->env, chars, strlen(chars) + 1);
+}
+
+/* The replica forgets it, and its metadata, when nothing refers to them: most instances are looked at once. */
+static void let_pass(hd_engine *e, place_id doc) {
+    const authority *a = e->rt->r.authority;
+    place_id meta;
+    if (!a->ops->reloads || !a->ops->reloads(a)) return;
+    place_at(&e->rt->r.places, doc)->doc.flags |= DOC_PASSING;
+    if (!runtime_meta(e->rt, doc, &meta))
+        place_at(&e->rt->r.places, meta)->doc.flags |= DOC_PASSING;
+}
+
+place_id engine_document(hd_engine *e, const char *prefix, const char *id) {
+    char name[HD_INSTANCE_ID_SIZE + 64];
+    struct key *key;
+    uint32_t home;
+    place_id doc = 0;
+    int length = snprintf(name, sizeof name, "%s%s", prefix, id);
+    if ((size_t)length >= sizeof name || key_make(e->heap, name, (size_t)length, &key)) return 0;
+    if (!runtime_home(e->rt, e->space_key, HD_SCOPE_SPACE, false, &home) &&
+        !places_doc(&e->rt->r.places, home, key, &doc)) {
+        place_ref(&e->rt->r.places, doc);
+        let_pass(e, doc);
     }
-    remotes_flush(e->remotes);
+    key_unref(key);
+    return doc;
 }
 
-static uint64_t deadline(const void *ctx) {
-    const hd_engine *e = ctx;
-    if (e->closing) return UINT64_MAX;
-    if (e->changed.count && !e->waits) return 0;
-    uint64_t steps = step_deadline(e), workers = remotes_deadline(e->remotes);
-    return steps < workers ? steps : workers;
+hd_value engine_read(hd_engine *e, hd_pool *pool, const char *prefix, const char *id) {
+    place_id doc = engine_document(e, prefix, id);
+    if (!doc) return (hd_value){ 0 };
+    hd_value v = hd_read(e->rt, pool, (hd_cell){ doc });
+    place_unref(&e->rt->r.places, doc);
+    return v;
 }
 
-/* ---- opening and closing */
-
-static char *copy_text(const hd_env *env, const char *from) {
-    return env_new_copy(env, from, strlen(from) + 1);
-}
-static void free_text(const hd_env *env, char *chars) {
-    if (chars) env_free(env, chars, strlen(chars) + 1);
-}
-
-static void free_engine(hd_engine *e) {
-    while (!list_empty(&e->lives)) live_free(LIST_ENTRY(list_first(&e->lives), live, link));
-    for (uint32_t i = 0; i < e->plans.count; i++) plan_unref(e->plans.items[i]);
-    for (uint32_t i = 0; i < e->actions.count; i++) free_text(e->env, e->actions.items[i].name);
-    if (e->w) {
-        machine_close(e->w->machine);
-        world_close(e->w);
-    }
-    if (e->classes) classes_close(e->classes);
-    vec_fini(e->env, &e->plans);
-    vec_fini(e->env, &e->latest);
-    vec_fini(e->env, &e->actions);
-    vec_fini(e->env, &e->all);
-    vec_fini(e->env, &e->changed);
-    vec_fini(e->env, &e->under_way);
-    vec_fini(e->env, &e->free_indices);
-    table_fini(&e->by_id);
-    task_fini(e);
-    binheap_fini(&e->timers);
-    free_text(e->env, e->space);
-    /* Commits without a verdict hold on to the engine: the last verdict frees it. */
-    e->orphan = e->waits || e->starting;
-    if (!e->orphan) env_free(e->env, e, sizeof *e);
+hd_status engine_begin(hd_engine *e, hd_tx **out) {
+    hd_status status = hd_tx_begin(e->rt, out);
+    if (status) return status;
+    (*out)->class = HD_COMMIT_EVENT;
+    hd_tx_set_group(*out, e->group);
+    if (e->lease.doc) status = lease_fence(&e->lease, *out);
+    if (status) hd_tx_abort(*out);
+    return status;
 }
 
-static void close_engine(void *ctx) {
-    hd_engine *e = ctx;
-    e->closing = true;
-    pool_close(e);
-    here_close(e);
-    if (e->waits || e->starting) (void)runtime_sync(e->rt);
-    remotes_flush(e->remotes); /* workers are told what has been stored */
-    remotes_close(e->remotes);
-    e->remotes = NULL;
-    e->rt->work = (runtime_extension){ 0 };
-    free_engine(e);
-}
-
-void hd_engine_close(hd_engine *engine) {
-    if (engine) close_engine(engine);
-}
+/* ---- active or not */
 
 typedef struct found {
     hd_engine *e;
@@ -93,27 +74,165 @@ typedef struct found {
 
 static bool note_found(const hd_listing *entry, void *ctx) {
     found *f = ctx;
-    const char *prefix = "workflow/";
-    char *id = strncmp(entry->id, prefix, strlen(prefix))
+    char *id = strncmp(entry->id, INSTANCE_PREFIX, strlen(INSTANCE_PREFIX))
                    ? NULL
-                   : copy_text(f->e->env, entry->id + strlen(prefix));
+                   : engine_text(f->e, entry->id + strlen(INSTANCE_PREFIX));
     if (!id) return true;
     f->nomem = !vec_push(f->e->env, &f->ids, id);
-    if (f->nomem) free_text(f->e->env, id);
+    if (f->nomem) engine_free_text(f->e, id);
     return !f->nomem;
 }
 
-/* Instances that are not over: as many as are open, whatever else the store has. */
-static hd_status take_up_all(hd_engine *e, hd_error *error) {
+/* Instances that are not over: as many as are open, whatever else the store has. One that cannot be read is marked
+ * as stalled, and does not keep the others. */
+static hd_status take_up_all(hd_engine *e) {
+    static const char *const kinds[] = { "workflow.running", "workflow.paused" };
     found f = { .e = e };
-    hd_status status = hd_runtime_list(e->rt, e->space, "workflow.running", NULL, note_found, &f);
+    hd_status status = HD_OK;
+    for (size_t i = 0; i < 2 && !status; i++)
+        status = hd_runtime_list(e->rt, e->space, kinds[i], INSTANCE_PREFIX, note_found, &f);
     if (!status && f.nomem) status = HD_NOMEM;
     for (uint32_t i = 0; i < f.ids.count; i++) {
-        if (!status) status = live_take_up(e, f.ids.items[i], error);
-        free_text(e->env, f.ids.items[i]);
+        if (!status && !live_find(e, f.ids.items[i]) && live_take_up(e, f.ids.items[i]) == HD_NOMEM)
+            status = HD_NOMEM;
+        engine_free_text(e, f.ids.items[i]);
     }
     vec_fini(e->env, &f.ids);
     return status;
+}
+
+/* From here on this engine runs the space's instances. */
+static hd_status rise(hd_engine *e) {
+    e->shall_rise = false;
+    e->active = true;
+    hd_status status = e->lease.doc ? hd_runtime_follow(e->rt, e->space) : HD_OK;
+    if (!status && e->lease.doc) status = inbox_listen(e);
+    if (!status) status = take_up_all(e);
+    if (!status) status = inbox_recover(e);
+    if (status) engine_stand_down(e);
+    return status;
+}
+
+void engine_stand_down(hd_engine *e) {
+    e->active = e->shall_rise = false;
+    while (!list_empty(&e->lives)) live_free(LIST_ENTRY(list_first(&e->lives), live, link));
+}
+
+/* Told in the middle of a pump: instances are taken up when the next one begins. */
+static void lease_taken(bool held, void *ctx) {
+    hd_engine *e = ctx;
+    e->shall_rise = held;
+    if (!held && e->active) {
+        env_log(e->env, HD_LOG_WARN, "another process runs the workflows of space %s now",
+                e->space);
+        engine_stand_down(e);
+    }
+}
+
+bool hd_engine_is_active(const hd_engine *e) { return e->active; }
+
+/* ---- on the runtime */
+
+static void work_once(hd_engine *e, bool *more) {
+    inbox_work(e);
+    *more = e->active && step_work(e);
+    if (!live_has_news(e) || e->waits || !e->active) return;
+    hd_status status = live_commit(e);
+    if (status == HD_NOMEM) e->starved = true;
+    *more = status == HD_OK;
+}
+
+/* Before the pump: steps, then the commit with what they have changed. In memory a commit is stored at once,
+ * so that this goes on until every instance waits, or the time slice is over. */
+static void work(void *ctx) {
+    hd_engine *e = ctx;
+    uint64_t end = env_now_ns(e->env) + UINT64_C(16000000);
+    if (e->closing || e->rt->open) return;
+    e->starved = false;
+    remotes_pump(e->remotes);
+    if (e->shall_rise && rise(e)) e->shall_rise = true; /* no memory: tried again */
+    if (e->lease.doc && !e->lease.held && !e->observer) (void)lease_try(&e->lease);
+    if (e->active && !list_empty(&e->lame)) live_retry(e);
+    for (bool more = true; more && !e->closing && !e->rt->open;) {
+        work_once(e, &more);
+        if (e->waits || env_now_ns(e->env) >= end) break;
+    }
+    remotes_flush(e->remotes);
+}
+
+static uint64_t deadline(const void *ctx) {
+    const hd_engine *e = ctx;
+    if (e->closing) return UINT64_MAX;
+    uint64_t workers = remotes_deadline(e->remotes);
+    uint64_t lease_due = e->lease.doc && !e->observer ? lease_deadline(&e->lease) : UINT64_MAX;
+    if (e->shall_rise || e->heard.count) return 0;
+    if (!e->active) return lease_due < workers ? lease_due : workers;
+    if (e->overheard || (live_has_news(e) && !e->waits)) return 0;
+    uint64_t due = step_deadline(e), later = env_now_ns(e->env) + UINT64_C(10000000);
+    if (workers < due) due = workers;
+    return list_empty(&e->lame) || due < later ? due : later; /* no memory: soon, but not at once */
+}
+
+/* ---- opening and closing */
+
+void engine_free_orphan(void *ctx) {
+    hd_engine *e = ctx;
+    if (e->orphan && !e->waits && !e->lease.asked) env_free(e->env, e, sizeof *e);
+}
+
+static void free_engine(hd_engine *e) {
+    engine_stand_down(e);
+    inbox_fini(e);
+    control_fini(e);
+    lease_close(&e->lease);
+    for (uint32_t i = 0; i < e->plans.count; i++) plan_unref(e->plans.items[i]);
+    for (uint32_t i = 0; i < e->actions.count; i++) engine_free_text(e, e->actions.items[i].name);
+    if (e->w) {
+        machine_close(e->w->machine);
+        world_close(e->w);
+    }
+    if (e->classes) classes_close(e->classes);
+    vec_fini(e->env, &e->plans);
+    vec_fini(e->env, &e->actions);
+    vec_fini(e->env, &e->all);
+    vec_fini(e->env, &e->changed);
+    vec_fini(e->env, &e->under_way);
+    vec_fini(e->env, &e->free_indices);
+    table_fini(&e->by_id);
+    task_fini(e);
+    limit_fini(e);
+    binheap_fini(&e->timers);
+    engine_free_text(e, e->space);
+    key_unref(e->space_key);
+    /* Commits without a verdict hold on to the engine: the last verdict frees it. */
+    e->orphan = e->waits || e->lease.asked;
+    if (!e->orphan) env_free(e->env, e, sizeof *e);
+}
+
+/* Stores what has changed: starts that were asked for, and steps that are done. */
+static void flush(hd_engine *e) {
+    if (e->waits) (void)runtime_sync(e->rt);
+    if (e->active && !e->waits && !e->rt->open) (void)live_commit(e);
+    if (e->waits) (void)runtime_sync(e->rt);
+}
+
+static void close_engine(void *ctx) {
+    hd_engine *e = ctx;
+    e->closing = true;
+    pool_close(e);
+    here_close(e);
+    flush(e);
+    remotes_flush(e->remotes); /* workers are told what has been stored */
+    remotes_close(e->remotes);
+    e->remotes = NULL;
+    engine_stand_down(e);
+    lease_close(&e->lease);
+    e->rt->work = (runtime_extension){ 0 };
+    free_engine(e);
+}
+
+void hd_engine_close(hd_engine *engine) {
+    if (engine) close_engine(engine);
 }
 
 static hd_status open_world(hd_engine *e) {
@@ -123,29 +242,68 @@ static hd_status open_world(hd_engine *e) {
     return status ? status : machine_open(e->w, &m);
 }
 
+static void init_parts(hd_engine *e) {
+    list_init(&e->lives);
+    list_init(&e->hot);
+    list_init(&e->workers);
+    list_init(&e->waiters);
+    list_init(&e->families);
+    list_init(&e->lame);
+    table_init(&e->by_id, e->env);
+    table_init(&e->by_action, e->env);
+    table_init(&e->by_key, e->env);
+    binheap_init(&e->deadlines, e->env);
+    binheap_init(&e->timers, e->env);
+    e->lease.watch_fd = -1;
+    env_random(e->env, &e->group, sizeof e->group);
+    e->group |= 1; /* 0 is no group */
+}
+
+static bool lease_is_decided(void *ctx) { return !((const hd_engine *)ctx)->lease.asked; }
+
+/* Takes the lease if it is free. A store that nobody else can use needs none. */
+static hd_status seek_activity(hd_engine *e) {
+    if (e->rt->owns_memory) return e->observer ? HD_OK : rise(e);
+    hd_status status = lease_open(&e->lease, e->rt, e->space, "workflow", lease_taken, e);
+    e->lease.ended = engine_free_orphan;
+    if (!status) status = inbox_listen(e);
+    if (status || e->observer) return status;
+    status = lease_try(&e->lease);
+    if (!status) status = runtime_run_until(e->rt, lease_is_decided, e);
+    return status || !e->shall_rise ? status : rise(e);
+}
+
+static hd_status open_parts(hd_engine *e, const hd_engine_options *options) {
+    const char *space = options->space ? options->space : "main";
+    e->space = engine_text(e, space);
+    hd_status status = e->space ? key_make(e->heap, space, strlen(space), &e->space_key) : HD_NOMEM;
+    return status ? status : open_world(e);
+}
+
 hd_status hd_engine_open(hd_runtime *rt, const hd_engine_options *options, hd_engine **out,
                          hd_error *error) {
     static const hd_engine_options defaults;
     *out = NULL;
     if (!options) options = &defaults;
-    if (rt->work.ctx) return runtime_fail(rt, HD_EXISTS, "the runtime has an engine already");
+    if (rt->work.ctx) {
+        env_error(error, HD_EXISTS, "the runtime has an engine already");
+        return HD_EXISTS;
+    }
     hd_engine *e = env_new0(&rt->env, sizeof *e);
     if (!e) return HD_NOMEM;
     e->rt = rt;
     e->env = &rt->env;
     e->heap = rt->heap;
     e->threads = options->threads ? options->threads : 4;
-    list_init(&e->lives);
-    list_init(&e->hot);
-    list_init(&e->workers);
-    table_init(&e->by_id, e->env);
-    table_init(&e->by_action, e->env);
-    binheap_init(&e->deadlines, e->env);
-    binheap_init(&e->timers, e->env);
-    e->space = copy_text(e->env, options->space ? options->space : "main");
-    hd_status status = e->space ? open_world(e) : HD_NOMEM;
-    if (!status) status = take_up_all(e, error);
+    e->observer = options->observer;
+    init_parts(e);
+    hd_status status = open_parts(e, options);
+    if (!status) status = seek_activity(e);
     if (status) {
+        if (error) *error = rt->r.error;
+        if (error && error->status != status)
+            env_error(error, status, "the engine cannot be opened: %s", hd_status_text(status));
+        e->closing = true;
         free_engine(e);
         return status;
     }
@@ -153,77 +311,6 @@ hd_status hd_engine_open(hd_runtime *rt, const hd_engine_options *options, hd_en
         .ctx = e, .prepare = work, .deadline = deadline, .close = close_engine
     };
     *out = e;
-    return HD_OK;
-}
-
-/* ---- versions */
-
-static plan *known_plan(const hd_engine *e, const char *version) {
-    for (uint32_t i = 0; i < e->plans.count; i++)
-        if (!strcmp(e->plans.items[i]->version, version)) return e->plans.items[i];
-    return NULL;
-}
-
-static hd_cell version_cell(hd_engine *e, const char *version) {
-    char name[300];
-    snprintf(name, sizeof name, "%s/" VERSION_PREFIX "%s", e->space, version);
-    return hd_cell_at(e->rt, name);
-}
-
-/* The plan of a version that an instance was started with; NULL: it is not in the store, or no memory. */
-plan *engine_plan(hd_engine *e, const char *version) {
-    plan *p = known_plan(e, version);
-    hd_pool *pool;
-    if (p || hd_pool_open(e->heap, &pool)) return p;
-    hd_value ir = hd_read(e->rt, pool, version_cell(e, version));
-    if (hd_value_exists(ir) && !plan_make(e->w, e->heap, ir, &p, NULL) &&
-        !vec_push(e->env, &e->plans, p)) {
-        plan_unref(p);
-        p = NULL;
-    }
-    hd_pool_close(pool);
-    return p;
-}
-
-static hd_status store_version(hd_engine *e, const plan *p) {
-    hd_tx *tx;
-    hd_cell cell = version_cell(e, p->version);
-    hd_status status = hd_tx_begin(e->rt, &tx);
-    if (status) return status;
-    status = hd_tx_set(tx, cell, p->source);
-    if (!status) status = hd_tx_set_kind(tx, cell, "workflow.version");
-    if (!status) return hd_tx_commit(tx, NULL, NULL);
-    hd_tx_abort(tx);
-    return status;
-}
-
-static hd_status make_latest(hd_engine *e, uint32_t index) {
-    for (uint32_t i = 0; i < e->latest.count; i++)
-        if (!strcmp(e->plans.items[e->latest.items[i]]->name, e->plans.items[index]->name))
-            return e->latest.items[i] = index, HD_OK;
-    return vec_push(e->env, &e->latest, index) ? HD_OK : HD_NOMEM;
-}
-
-hd_status hd_workflow_register(hd_engine *e, hd_value ir, char version[HD_ID_SIZE],
-                               hd_error *error) {
-    plan *p;
-    hd_status status = plan_make(e->w, e->heap, ir, &p, error);
-    if (status) return status;
-    plan *known = known_plan(e, p->version);
-    if (version) memcpy(version, p->version, HD_ID_SIZE);
-    if (known) {
-        plan_unref(p);
-        p = known;
-    } else {
-        status = store_version(e, p);
-        if (!status && !vec_push(e->env, &e->plans, p)) status = HD_NOMEM;
-        if (status) {
-            plan_unref(p);
-            return status;
-        }
-    }
-    for (uint32_t i = 0; i < e->plans.count; i++)
-        if (e->plans.items[i] == p) return make_latest(e, i);
     return HD_OK;
 }
 
@@ -254,14 +341,14 @@ hd_status hd_action_register(hd_engine *e, const hd_action_spec *spec) {
         known->spec.name = name;
         return HD_OK;
     }
-    char *name = copy_text(e->env, spec->name);
+    char *name = engine_text(e, spec->name);
     if (!name || !vec_push(e->env, &e->actions, ((action_entry){ name, *spec }))) {
-        free_text(e->env, name);
+        engine_free_text(e, name);
         return HD_NOMEM;
     }
     vec_last(&e->actions).spec.name = name;
     hd_status status = serve(e, &vec_last(&e->actions));
-    if (status) free_text(e->env, vec_pop(&e->actions).name);
+    if (status) engine_free_text(e, vec_pop(&e->actions).name);
     return status;
 }
 

@@ -141,14 +141,20 @@ void instance_end_strand(strand *s) {
     strand_mark(s);
     if (s->waits_for) s->waits_for->waiter = NULL;
     s->waits_for = NULL;
+    if (!s->child) list_discard(&s->want);
+    else if (!list_linked(&s->want)) list_push_back(&s->in->wanted, &s->want);
     release(s->a);
 }
 
 static void free_strand(strand *s) {
     assert(!binheap_linked(&s->timer) && !binheap_linked(&s->ready));
+    assert(!s->limited_by);
     hd_value_unref(s->args);
+    hd_value_unref(s->limit);
     list_discard(&s->news);
     list_discard(&s->unqueued);
+    list_discard(&s->want);
+    assert(!s->child);
     list_remove(&s->link);
     env_free(s->in->env, s, sizeof *s);
 }
@@ -262,6 +268,7 @@ hd_status instance_open(world *w, plan *p, instance **out) {
     list_init(&in->news.activations);
     list_init(&in->news.fans);
     list_init(&in->unqueued);
+    list_init(&in->wanted);
     return HD_OK;
 }
 
@@ -271,10 +278,24 @@ void instance_end(instance *in, instance_status status, ev result) {
     in->status_changed = true;
     world_ref(result);
     in->result = result;
+    instance_note(in, JOURNAL_STEPS, JOURNAL_END, NULL);
     LIST_FOR (n, &in->strands) {
         strand *s = LIST_ENTRY(n, strand, link);
         if (s->state != STRAND_ENDED) instance_end_strand(s);
     }
+}
+
+void instance_note(instance *in, journal_level level, journal_word what, const strand *s) {
+    journal_entry j = { .at_ms = in->now_ms, .what = what, .node = PLAN_NONE };
+    if (in->p->journal < level) return;
+    if (s) {
+        j.function = s->a->function;
+        j.node = s->node;
+        j.strand = s->number;
+        j.step = level == JOURNAL_STEPS ? s->step : 0;
+        j.attempt = s->attempt;
+    }
+    (void)vec_push(in->env, &in->journal, j);
 }
 
 /* When an instance is over everything goes; else what has ended among the news, which are none any more. */
@@ -318,6 +339,7 @@ void instance_close(instance *in) {
     instance_forget_changes(in);
     vec_fini(in->env, &in->walking);
     vec_fini(in->env, &in->freed);
+    vec_fini(in->env, &in->journal);
     vec_fini(in->env, &in->changes);
     plan_unref(in->p);
     env_free(in->env, in, sizeof *in);

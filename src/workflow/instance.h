@@ -23,6 +23,8 @@
 #include "workflow/plan.h"
 
 struct instance;
+struct limit;
+struct live;
 struct queue;
 
 /* deps_satisfied of a node that waits for more than one arrival. */
@@ -65,6 +67,35 @@ typedef struct activation {
     VEC(arrivals) ready;
 } activation;
 
+/* An entry of the journal, and its word. */
+#define JOURNAL_TABLE(X)                                                                           \
+    X(START, "start")                                                                              \
+    X(RUN, "run")   /* a node; with JOURNAL_NODES */                                               \
+    X(EDGE, "edge") /* that is not FORWARD was taken from the node; with JOURNAL_NODES */          \
+    X(DONE, "done") /* a step has its result */                                                    \
+    X(RAISE, "raise")                                                                              \
+    X(RETRY, "retry")                                                                              \
+    X(LOST, "lost")                                                                                \
+    X(SIGNAL, "signal")                                                                            \
+    X(CANCEL, "cancel")                                                                            \
+    X(PAUSE, "pause")                                                                              \
+    X(RESUME, "resume")                                                                            \
+    X(END, "end")
+
+typedef enum journal_word {
+#define JOURNAL_ROW(name, word) JOURNAL_##name,
+    JOURNAL_TABLE(JOURNAL_ROW)
+#undef JOURNAL_ROW
+} journal_word;
+
+typedef struct journal_entry {
+    uint64_t at_ms;
+    journal_word what;
+    uint32_t function, node; /* PLAN_NONE: it concerns the instance */
+    edge_kind edge;
+    uint32_t strand, step, attempt; /* step 0: none */
+} journal_entry;
+
 /* Why a strand does not walk. */
 typedef enum strand_state {
     STRAND_WALKING, /* in the work list of the walk under way; never at rest */
@@ -73,6 +104,7 @@ typedef enum strand_state {
     STRAND_BACKOFF, /* a failed attempt waits for its next, until `due_ms` */
     STRAND_SLEEPING,
     STRAND_SIGNAL, /* waits for a signal, until `due_ms` if that is not 0 */
+    STRAND_CHILD,  /* waits for an instance of its own */
     STRAND_FAN,    /* waits for the branches of `waits_for` */
     STRAND_ENDED   /* save removes it, then it is freed */
 } strand_state;
@@ -88,10 +120,13 @@ typedef struct strand {
     strand_state state;
     uint32_t attempt;   /* of the action, from 1 */
     uint32_t lost;      /* attempts whose worker was lost; they do not count against the policy */
+    uint64_t since_ms;  /* wall clock: when it began to wait here */
     uint64_t due_ms;    /* wall clock; 0: no timer */
     binheap_item timer; /* in the engine's timers while due_ms is set */
     struct fan *waits_for;
-    uint64_t token;  /* of the claim; 0: not claimed. Written by dispatch.c */
+    uint64_t token;           /* of the claim; 0: not claimed. Written by dispatch.c */
+    hd_value limit;           /* the key of its limit, a text, owned; absent: none */
+    struct limit *limited_by; /* it counts there, or waits there; NULL: neither */
     hd_value args;   /* of an ACTION, owned, as the worker gets them; absent: not computed */
     bool back;       /* it has come along a BACK edge; while it walks */
     bool cancelled;  /* CancelledError has been raised in it: it cleans up */
@@ -100,7 +135,9 @@ typedef struct strand {
     bool stored;
     list_node
         unqueued; /* in instance.unqueued: it waits, and the engine has not put it into its queues */
-    binheap_item ready;  /* in queue->ready */
+    binheap_item ready; /* in queue->ready */
+    list_node want; /* in instance.wanted: at a CHILD, something is to be done about its instance */
+    struct live *child;  /* the instance that it waits for, while that is in memory; by child.c */
     struct queue *queue; /* task.h: the step waits for a worker there; NULL: it does not */
 } strand;
 
@@ -146,6 +183,8 @@ typedef struct instance {
         list strands, activations, fans;
     } news;
     list unqueued;
+    /* Strands whose child is to be begun, found or cancelled; also those that have ended before it. */
+    list wanted;
     uint32_t strand_count; /* that have not ended */
     uint32_t fan_count;    /* of those, in state STRAND_FAN: they wait for other strands */
     activation *root;
@@ -153,9 +192,10 @@ typedef struct instance {
     VEC(strand *) walking; /* the work list */
     uint32_t objects;      /* the highest number that an object has */
     VEC(uint32_t) freed;   /* numbers of objects that are gone and still stored */
-    VEC(change) changes;   /* of stored objects, since the last save; they hold references */
-    uint64_t now_ms;       /* of the walk under way: one reading of the clock */
-    uint64_t most_nodes;   /* that one walk may run; default WALK_NODES_MAX */
+    VEC(journal_entry) journal; /* not stored yet; what does not fit into memory is left out */
+    VEC(change) changes;        /* of stored objects, since the last save; they hold references */
+    uint64_t now_ms;            /* of the walk under way: one reading of the clock */
+    uint64_t most_nodes;        /* that one walk may run; default WALK_NODES_MAX */
     struct {
         uint64_t nodes;    /* run */
         uint64_t arrivals; /* pushed along edges */
@@ -208,6 +248,9 @@ fan *instance_fan_at(instance *in, activation *a, uint32_t node);
 void instance_end_fan(fan *f);
 /* Keeps a branch's outcome until all have one. */
 bool fan_keep(fan *f, uint32_t index, ev outcome, bool failed);
+
+/* Notes an entry, if the plan's journal is at least that detailed. `s` NULL: it concerns the instance. */
+void instance_note(instance *in, journal_level level, journal_word what, const strand *s);
 
 /* Frees what has ended, after a save. */
 void instance_sweep(instance *in);

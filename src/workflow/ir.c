@@ -14,9 +14,10 @@
 #include <ctype.h>
 #include <stdio.h>
 
-#define NODES_MAX     100000
-#define NAME_MAX_SIZE 200
-#define IR_FORMAT     1
+#define NODES_MAX         100000
+#define NAME_MAX_SIZE     200
+#define IR_FORMAT         1
+#define WORKFLOW_NAME_MAX 100
 
 typedef struct reader {
     plan *p;
@@ -43,7 +44,7 @@ const char *edge_kind_name(edge_kind kind) { return kind < EDGE_KINDS ? edge_nam
 static const char *const node_keys[NODE_KINDS] = {
     [NODE_ENTRY] = "",
     [NODE_CALC] = "do",
-    [NODE_ACTION] = "action args into retry timeout heartbeat priority",
+    [NODE_ACTION] = "action args into retry timeout heartbeat limit priority",
     [NODE_BRANCH] = "when",
     [NODE_MERGE] = "",
     [NODE_LOOP_HEAD] = "over into while",
@@ -52,6 +53,7 @@ static const char *const node_keys[NODE_KINDS] = {
     [NODE_SLEEP] = "seconds until",
     [NODE_WAIT] = "signal timeout into",
     [NODE_CALL] = "function args into",
+    [NODE_CHILD] = "workflow args into priority",
     [NODE_HANDLER] = "clauses",
     [NODE_RAISE] = "value",
     [NODE_RET] = "value",
@@ -120,7 +122,7 @@ static bool is_name(hd_value v) {
 static bool is_workflow_name(hd_value v) {
     size_t length;
     const char *name = hd_value_text(v, &length);
-    if (!is_name(v)) return false;
+    if (!is_name(v) || length > WORKFLOW_NAME_MAX) return false;
     for (size_t i = 0; i < length; i++)
         if (!isalnum((unsigned char)name[i]) && !strchr("_-.", name[i])) return false;
     return true;
@@ -271,6 +273,17 @@ static hd_status read_name(reader *r, hd_value node, const char *key, const char
 
 /* ---- nodes, by kind */
 
+static hd_status read_limit(reader *r, hd_value v, plan_node *n) {
+    int64_t most = 1;
+    if (!hd_value_exists(v)) return HD_OK;
+    if (hd_value_kind(v) != HD_KIND_OBJECT) return refuse_node(r, "\"limit\" is an object");
+    const char *unknown = unknown_key(v, "key most", "");
+    if (unknown) return refuse_node(r, "unknown key \"%s\" in \"limit\"", unknown);
+    hd_status status = read_count(r, v, "most", 1, 1000000, &most);
+    n->limit_most = (uint32_t)most;
+    return status ? status : read_expression(r, v, "key", true, &n->limit_key);
+}
+
 static hd_status read_action(reader *r, hd_value v, plan_node *n) {
     int64_t priority = 0;
     hd_status status = read_name(r, v, "action", &n->name);
@@ -278,6 +291,7 @@ static hd_status read_action(reader *r, hd_value v, plan_node *n) {
     if (!status) status = read_retry(r, hd_value_at(v, "retry"), &n->retry);
     if (!status) status = read_seconds(r, v, "timeout", &n->timeout_s);
     if (!status) status = read_seconds(r, v, "heartbeat", &n->heartbeat_s);
+    if (!status) status = read_limit(r, hd_value_at(v, "limit"), n);
     if (!status) status = read_count(r, v, "priority", -1000, 1000, &priority);
     n->priority = (int32_t)priority;
     return status;
@@ -358,6 +372,18 @@ static hd_status read_call(reader *r, hd_value v, plan_node *n) {
     return status ? status : read_args(r, v, "args", false, n);
 }
 
+static hd_status read_child(reader *r, hd_value v, plan_node *n) {
+    int64_t priority = 0;
+    hd_value args = hd_value_at(v, "args");
+    if (hd_value_exists(args) && hd_value_kind(args) != HD_KIND_OBJECT)
+        return refuse_node(r, "\"args\" of a CHILD is an object: its inputs by name");
+    hd_status status = read_name(r, v, "workflow", &n->name);
+    if (!status) status = read_args(r, v, "args", true, n);
+    if (!status) status = read_count(r, v, "priority", -1000, 1000, &priority);
+    n->priority = (int32_t)priority;
+    return status;
+}
+
 static hd_status read_kind(reader *r, hd_value v, plan_node *n) {
     hd_status status;
     switch (n->kind) {
@@ -374,6 +400,7 @@ static hd_status read_kind(reader *r, hd_value v, plan_node *n) {
         status = read_name(r, v, "signal", &n->name);
         return status ? status : read_expression(r, v, "timeout", false, &n->code);
     case NODE_CALL: return read_call(r, v, n);
+    case NODE_CHILD: return read_child(r, v, n);
     case NODE_HANDLER: return read_handler(r, v, n);
     case NODE_RAISE:
     case NODE_RET:
@@ -538,6 +565,7 @@ static hd_status note_variables(reader *r) {
         if (!n->reads.words || !n->assigns.words) return HD_NOMEM;
         draft_note(d, i, p->code);
         draft_note(d, i, p->test);
+        draft_note(d, i, p->limit_key);
         for (uint32_t k = 0; k < p->arg_count; k++) draft_note(d, i, p->args[k]);
         note_target(d, i, &p->into);
         for (uint32_t k = 0; k < p->clause_count; k++)
@@ -652,8 +680,17 @@ static hd_status check_inputs(reader *r) {
     return same ? HD_OK : refuse(r, "/inputs", "the parameters of %s are not the inputs", f->name);
 }
 
+static hd_status read_journal(reader *r, hd_value v) {
+    static const char *const levels[] = { "none", "steps", "nodes" };
+    if (!hd_value_exists(v)) return HD_OK;
+    for (uint32_t i = 0; i < 3; i++)
+        if (!strcmp(hd_value_as_text(v, ""), levels[i]))
+            return r->p->journal = (journal_level)i, HD_OK;
+    return refuse(r, "/journal", "\"journal\" is one of none, steps, nodes");
+}
+
 static hd_status read_document(reader *r, hd_value ir) {
-    const char *unknown = unknown_key(ir, "heddle name inputs functions", "at comment");
+    const char *unknown = unknown_key(ir, "heddle name inputs functions journal", "at comment");
     int64_t format = hd_value_as_int(hd_value_at(ir, "heddle"), 0);
     if (hd_value_kind(ir) != HD_KIND_OBJECT) return refuse(r, "", "a workflow is an object");
     if (format != IR_FORMAT)
@@ -664,7 +701,8 @@ static hd_status read_document(reader *r, hd_value ir) {
         return refuse(r, "/name", "a workflow has a \"name\" of letters, digits, '_', '-' and '.'");
     r->p->name = copy_text(r, hd_value_at(ir, "name"));
     if (!r->p->name) return HD_NOMEM;
-    hd_status status = read_inputs(r, hd_value_at(ir, "inputs"));
+    hd_status status = read_journal(r, hd_value_at(ir, "journal"));
+    if (!status) status = read_inputs(r, hd_value_at(ir, "inputs"));
     if (!status) status = read_functions(r, hd_value_at(ir, "functions"));
     if (!status) status = find_callees(r);
     return status ? status : check_inputs(r);

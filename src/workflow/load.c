@@ -302,6 +302,7 @@ static strand_state state_at(const plan_node *n, uint64_t due) {
     case NODE_ACTION: return due ? STRAND_BACKOFF : STRAND_READY;
     case NODE_SLEEP: return STRAND_SLEEPING;
     case NODE_WAIT: return STRAND_SIGNAL;
+    case NODE_CHILD: return STRAND_CHILD;
     case NODE_FAN_HEAD: return STRAND_FAN;
     default: return STRAND_ENDED;
     }
@@ -310,7 +311,8 @@ static strand_state state_at(const plan_node *n, uint64_t due) {
 static hd_status load_args(strand *s, hd_value stored) {
     s->args = hd_value_ref(stored);
     bool lost =
-        (s->state == STRAND_READY || s->state == STRAND_BACKOFF) && !hd_value_exists(stored);
+        (s->state == STRAND_READY || s->state == STRAND_BACKOFF || s->state == STRAND_CHILD) &&
+        !hd_value_exists(stored);
     return lost ? walk_compute_args(s) : HD_OK;
 }
 
@@ -327,14 +329,17 @@ static hd_status load_strand(loader *l, uint32_t number, hd_value v) {
     s->number = number;
     s->node = node;
     s->due_ms = due;
+    s->since_ms = (uint64_t)hd_value_as_int(hd_value_at(v, "since"), 0);
     s->stored = true;
     strand_state state = state_at(&activation_function(a)->nodes[node], due);
     if (state == STRAND_ENDED || !number_at(v, "step", &s->step))
         return corrupt(l, "/open", "a strand that does not wait");
     strand_set_state(s, state);
     list_push_back(&l->in->unqueued, &s->unqueued);
+    if (state == STRAND_CHILD) list_push_back(&l->in->wanted, &s->want);
     s->attempt = (uint32_t)hd_value_as_int(hd_value_at(v, "attempt"), 1);
     s->lost = (uint32_t)hd_value_as_int(hd_value_at(v, "lost"), 0);
+    s->limit = hd_value_ref(hd_value_at(v, "limit"));
     s->cancelled = hd_value_as_bool(hd_value_at(v, "cancelled"), false);
     return load_args(s, hd_value_at(v, "args"));
 }
@@ -372,6 +377,19 @@ static hd_status load_all(loader *l) {
     if (!status) status = find_waiters(l);
     if (!status && !in->strand_count) status = corrupt(l, "/open", "nothing waits");
     return status;
+}
+
+hd_status instance_load_last(instance *in, hd_value document, hd_error *error) {
+    loader l = { .in = in, .doc = document, .error = error };
+    instance_enter(in);
+    hd_status status = load_objects(&l);
+    if (!status && !instance_activation(in, 0, NULL, PLAN_NONE)) status = out_of_memory(&l);
+    if (!status) status = load_activation(&l, in->root, document);
+    vec_fini(in->env, &l.objects);
+    world_journal_clear(in->w);
+    in->parts = UINT8_MAX;
+    hd_status left = instance_leave(in);
+    return status ? status : left;
 }
 
 hd_status instance_load(instance *in, hd_value document, hd_error *error) {

@@ -29,6 +29,7 @@
     X(SLEEP, FLOW)                                                                                 \
     X(WAIT, FLOW)                                                                                  \
     X(CALL, FLOW)                                                                                  \
+    X(CHILD, FLOW)                                                                                 \
     X(HANDLER, GUARDS)                                                                             \
     X(RAISE, END)                                                                                  \
     X(RET, END)                                                                                    \
@@ -112,6 +113,7 @@ typedef enum barrier_mode {
  *     SLEEP      code: seconds, or with `until` seconds since 1970
  *     WAIT       name: of the signal; code: how many seconds at most; into
  *     CALL       callee; args; into
+ *     CHILD      name: of the workflow; args, named; into
  *     HANDLER    clauses
  *     RAISE      code; none: what the HANDLER above it has caught
  *     RET, RETURN  code
@@ -129,8 +131,8 @@ typedef struct plan_node {
     uint32_t loop;          /* the innermost LOOP_HEAD in whose body it lies; PLAN_NONE: in none */
     uint32_t pair;          /* FAN_HEAD: its BARRIER; BARRIER: its FAN_HEAD */
 
-    const char
-        *name; /* ACTION: the action's; CALL: the function's; WAIT: the signal's; else NULL */
+    const char *
+        name; /* ACTION: the action's; CALL: the function's; CHILD: the workflow's; WAIT: the signal's; else NULL */
     int32_t priority;
     bool until;      /* SLEEP */
     uint32_t callee; /* CALL: the function */
@@ -138,8 +140,10 @@ typedef struct plan_node {
     uint32_t window; /* FAN_HEAD: branches that may be open at once; 0: FAN_WINDOW */
     barrier_mode mode;
     plan_retry retry;
-    double timeout_s;   /* ACTION, for each attempt; 0: none */
-    double heartbeat_s; /* ACTION: a worker that is silent for longer is lost; 0: none */
+    code *limit_key;     /* ACTION: steps with the same key ...; NULL: no limit */
+    uint32_t limit_most; /* ... run at most so many at once */
+    double timeout_s;    /* ACTION, for each attempt; 0: none */
+    double heartbeat_s;  /* ACTION: a worker that is silent for longer is lost; 0: none */
 
     code *code, *test;
     plan_target into;
@@ -168,12 +172,16 @@ typedef struct plan_input {
     hd_schema *schema;  /* NULL: any value */
 } plan_input;
 
+/* What is noted about an instance; journal.c. */
+typedef enum journal_level { JOURNAL_NONE, JOURNAL_STEPS, JOURNAL_NODES } journal_level;
+
 typedef struct plan {
     const hd_env *env;
     hd_heap *heap;
     world *w;          /* that its code was compiled for */
     arena memory;      /* of everything below but values, schemas, code and scopes */
     VEC(code *) codes; /* all there are; owned */
+    journal_level journal;
     const char *name;
     char version[HD_ID_SIZE]; /* hash of the IR without positions and comments */
     hd_value source;          /* the IR; owned */

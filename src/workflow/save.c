@@ -315,11 +315,12 @@ static hd_value strand_record(saver *s, const strand *t) {
     const plan_node *n = strand_node(t);
     hd_value r = hd_object_set(s->pool, hd_object(), "node", hd_string(s->pool, n->id));
     r = hd_object_set(s->pool, r, "step", hd_int(s->pool, t->step));
-    r = hd_object_set(s->pool, r, "since", hd_int(s->pool, (int64_t)s->in->now_ms));
+    r = hd_object_set(s->pool, r, "since", hd_int(s->pool, (int64_t)t->since_ms));
     r = with_place(s, r, t->a);
     if (t->attempt > 1) r = hd_object_set(s->pool, r, "attempt", hd_int(s->pool, t->attempt));
     if (t->lost) r = hd_object_set(s->pool, r, "lost", hd_int(s->pool, t->lost));
     if (t->due_ms) r = hd_object_set(s->pool, r, "due", hd_int(s->pool, (int64_t)t->due_ms));
+    if (hd_value_exists(t->limit)) r = hd_object_set(s->pool, r, "limit", t->limit);
     if (t->cancelled) r = hd_object_set(s->pool, r, "cancelled", hd_bool(true));
     /* With one strand nothing can change before a restart what the arguments are computed from. */
     if (hd_value_exists(t->args) && s->in->strand_count > 1)
@@ -355,10 +356,32 @@ static void save_open(saver *s) {
     in->number_changed = false;
 }
 
+/* An instance that did not come to its end keeps the variables of its first function, so that it can be run again from
+ * one of its nodes. */
+static void save_last_variables(saver *s) {
+    activation *root = s->in->root;
+    save_changes(s);
+    save_variables(s, root);
+    save_loops(s, root);
+    save_fresh(s);
+}
+
+/* Numbers are never used again, also not by a rerun. */
+static bool is_kept(const char *part, bool variables) {
+    if (!strcmp(part, "next")) return true;
+    return variables &&
+           (!strcmp(part, "vars") || !strcmp(part, "loops") || !strcmp(part, "objects"));
+}
+
 static void save_over(saver *s) {
     instance *in = s->in;
+    bool variables = in->status != INSTANCE_DONE && in->root;
+    if (variables) save_last_variables(s);
     for (uint32_t i = 0; i < PARTS; i++)
-        if (in->parts >> i & 1) put_at(s, parts[i], (hd_value){ 0 });
+        if (in->parts >> i & 1 && !is_kept(parts[i], variables))
+            put_at(s, parts[i], (hd_value){ 0 });
+    if (in->number_changed) put_at(s, "next", hd_int(s->pool, in->next_number));
+    in->number_changed = false;
     instance_forget_changes(in);
     if (in->status == INSTANCE_STALLED) return;
     hd_value v = encode_value(in->w, s->pool, in->result);

@@ -21,6 +21,10 @@ typedef struct doc_writer {
  * its status and result (or error), and nothing of how it got there. */
 hd_status instance_save(instance *in, const doc_writer *out);
 
+/* Makes an instance, without activations, what the document of one that is over has kept of it: variables and loops
+ * of the first function. HD_CORRUPT, HD_NOMEM. */
+hd_status instance_load_last(instance *in, hd_value document, hd_error *error);
+
 /* Makes an instance, without activations, what its document says. HD_CORRUPT with what is wrong; HD_NOMEM. */
 hd_status instance_load(instance *in, hd_value document, hd_error *error);
 

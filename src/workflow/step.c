@@ -24,10 +24,10 @@ static uint64_t rank(hd_engine *e, const live *l, const plan_node *n) {
     return (uint64_t)(2000 - priority) << 48 | (++e->age & UINT64_C(0xFFFFFFFFFFFF));
 }
 
-/* Called when what the instance waits for is stored. A step that no worker serves waits in its queue too. */
+/* Called when what the instance waits for is stored. A paused instance's steps wait in its own list. A step that no worker serves waits in its queue too. */
 void step_queue(live *l) {
     hd_engine *e = l->e;
-    if (!l->in || !l->stored || instance_is_over(l->in)) return;
+    if (!l->in || !l->stored || l->in->status != INSTANCE_RUNNING) return;
     l->in->owner = l;
     for (list_node *n; (n = list_pop_front(&l->in->unqueued));) {
         strand *s = LIST_ENTRY(n, strand, unqueued);
@@ -59,7 +59,19 @@ void step_unqueue_news(live *l) {
 }
 
 void step_unqueue(live *l) {
-    LIST_FOR (n, &l->in->strands) unqueue(l->e, LIST_ENTRY(n, strand, link));
+    LIST_FOR (n, &l->in->strands) {
+        child_unlink(LIST_ENTRY(n, strand, link));
+        unqueue(l->e, LIST_ENTRY(n, strand, link));
+    }
+}
+
+void step_suspend(live *l) {
+    LIST_FOR (n, &l->in->strands) {
+        strand *s = LIST_ENTRY(n, strand, link);
+        if (s->state == STRAND_RUNNING || s->state == STRAND_ENDED) continue;
+        unqueue(l->e, s);
+        if (!list_linked(&s->unqueued)) list_push_back(&l->in->unqueued, &s->unqueued);
+    }
 }
 
 /* ---- completing */
@@ -101,6 +113,7 @@ static hd_status fail(hd_engine *e, strand *s, const char *class_name, const cha
     if (s->attempt >= r->attempts || s->cancelled || !is_worth_retrying(e, r, class_))
         return raise(e, s, class_, message);
     e->stats.retries++;
+    instance_note(s->in, JOURNAL_STEPS, JOURNAL_RETRY, s);
     return retry_later(s, r);
 }
 
@@ -144,9 +157,20 @@ void step_fail(hd_engine *e, strand *s, const char *class_name, const char *mess
     end_walk(l, fail(e, s, class_name, message));
 }
 
+void step_raise(hd_engine *e, strand *s, uint32_t class_, const char *message) {
+    live *l = begin_walk(e, s);
+    end_walk(l, raise(e, s, class_, message));
+}
+
+void step_raise_value(hd_engine *e, strand *s, ev exception) {
+    live *l = begin_walk(e, s);
+    end_walk(l, walk_raise(s->in, s, exception));
+}
+
 void step_lost(hd_engine *e, strand *s) {
     live *l = begin_walk(e, s);
     e->stats.lost++;
+    instance_note(s->in, JOURNAL_STEPS, JOURNAL_LOST, s);
     if (++s->lost > TASK_LOST_MAX) {
         end_walk(l, raise(e, s, CLASS_ConnectionError, "the worker was lost too often"));
         return;

@@ -36,6 +36,14 @@ typedef struct queue {
     list_node hot; /* in engine.hot: it has steps that have not been offered */
 } queue;
 
+/* The steps of one key, of which a limited number may be queued or running; limit.c. */
+typedef struct limit {
+    char *key; /* owned */
+    uint32_t most;
+    uint32_t held;   /* that are queued or running; may exceed `most` when that was lowered */
+    binheap waiting; /* the others, by rank */
+} limit;
+
 /* A step that a worker has. */
 typedef struct task {
     list_node link; /* in worker.claims; in no list while it is free */
@@ -113,6 +121,8 @@ queue *task_queue(struct hd_engine *e, const char *action);
 bool task_is_served(const struct hd_engine *e, const char *action);
 /* The strand waits for a worker from here on. HD_NOMEM. */
 hd_status task_push(struct hd_engine *e, strand *s, uint64_t rank);
+/* The same for one that its limit has let in. */
+hd_status task_push_admitted(struct hd_engine *e, strand *s, uint64_t rank);
 /* The strand waits no more, and no worker has it. */
 void task_withdraw(struct hd_engine *e, strand *s);
 /* Offers what there is to workers that have room. True: there was something to offer. */
@@ -121,6 +131,12 @@ bool task_offer(struct hd_engine *e);
 bool task_fire(struct hd_engine *e);
 uint64_t task_deadline(const struct hd_engine *e);
 void task_fini(struct hd_engine *e);
+/* *may_queue: the strand counts from now on; else it waits for its turn. HD_NOMEM. */
+hd_status limit_enter(struct hd_engine *e, strand *s, uint64_t rank, bool *may_queue);
+/* It counts no more, and waits no more. */
+void limit_leave(struct hd_engine *e, strand *s);
+void limit_fini(struct hd_engine *e);
+
 /* Asserts that queues, workers, claims and strands agree. O(all of them). */
 void task_check(const struct hd_engine *e);
 

@@ -143,6 +143,12 @@ static bool cancel_strand(strand *s) {
     if (s->cancelled || s->state == STRAND_ENDED) return true;
     s->cancelled = true;
     if (s->state == STRAND_FAN) return cancel_branches(s->waits_for);
+    if (s->state ==
+        STRAND_CHILD) { /* the child is cancelled; when it has ended, the strand raises */
+        if (!list_linked(&s->want)) list_push_back(&s->in->wanted, &s->want);
+        strand_mark(s);
+        return true;
+    }
     ev exception = exc_new(w, CLASS_CancelledError, w->empty_tuple);
     return !ev_failed(exception) && unwind(s, exception);
 }

@@ -55,6 +55,7 @@ static hd_status walk(instance *in, bool ok) {
             i = 0;
         }
         if (s->state != STRAND_WALKING) continue; /* another strand has ended it */
+        instance_note(in, JOURNAL_NODES, JOURNAL_RUN, s);
         ok = in->counts.nodes++ < last ? run_node(s) : give_up(in, s);
     }
     vec_clear(&in->walking);
@@ -114,9 +115,16 @@ static bool count_arrival(strand *s, const plan_node *to, uint32_t node) {
     return go_on(s);
 }
 
+static void note_edge(strand *s, edge_kind kind) {
+    uint32_t before = s->in->journal.count;
+    instance_note(s->in, JOURNAL_NODES, JOURNAL_EDGE, s);
+    if (s->in->journal.count > before) vec_last(&s->in->journal).edge = kind;
+}
+
 static bool arrive(strand *s, const plan_edge *e) {
     const plan_node *to = &activation_function(s->a)->nodes[e->to];
     s->in->counts.arrivals++;
+    if (e->kind != EDGE_FORWARD) note_edge(s, e->kind);
     if (e->kind == EDGE_JOIN) return walk_join(s, to);
     s->back = e->kind == EDGE_BACK;
     if (to->deps_required > 1) return count_arrival(s, to, e->to);
@@ -307,6 +315,7 @@ static bool run_fan_head(strand *s, const plan_node *n) {
     f->items = over;
     f->total = n->code ? over.tuple->count : n->out_count;
     strand_set_state(s, STRAND_FAN);
+    s->since_ms = s->in->now_ms;
     s->step++;
     return f->total ? begin_branches(f) : fan_over(f);
 }
@@ -389,6 +398,7 @@ static void begin_step(strand *s, strand_state state) {
     s->attempt = 1;
     s->lost = 0;
     s->due_ms = 0;
+    s->since_ms = s->in->now_ms;
     strand_set_state(s, state);
     strand_mark(s);
 }
@@ -422,9 +432,45 @@ hd_status walk_compute_args(strand *s) {
     return s->in->w->status ? s->in->w->status : HD_CORRUPT;
 }
 
+static bool run_child(strand *s, const plan_node *n) {
+    bool raised;
+    if (!compute_args(s, n, &raised)) return false;
+    if (raised) return true;
+    begin_step(s, STRAND_CHILD);
+    list_push_back(&s->in->wanted, &s->want);
+    return true;
+}
+
+/* The key of the step's limit: a text as it is, any other value as JSON. */
+static bool compute_limit(strand *s, const plan_node *n, bool *raised) {
+    hd_pool *pool;
+    bool ok;
+    ev v;
+    size_t length = 0;
+    *raised = false;
+    hd_value_unref(s->limit);
+    s->limit = (hd_value){ 0 };
+    if (!n->limit_key) return true;
+    *raised = eval(s, n->limit_key, &v, &ok) != OUTCOME_VALUE;
+    if (*raised) return ok;
+    if (hd_pool_open(s->in->heap, &pool)) return false;
+    hd_value key = encode_value(s->in->w, pool, v);
+    *raised = !hd_value_exists(key);
+    if (!*raised && hd_value_kind(key) != HD_KIND_STRING) {
+        const char *json = hd_json_print(pool, key, HD_JSON_COMPACT, &length);
+        key = json ? hd_string_n(pool, json, length) : hd_failed(HD_NOMEM);
+    }
+    ok = *raised ? unwind_pending(s) : hd_value_exists(key);
+    if (!*raised && ok) s->limit = hd_value_ref(key);
+    hd_pool_close(pool);
+    return ok;
+}
+
 static bool run_action(strand *s, const plan_node *n) {
     bool raised;
     if (!compute_args(s, n, &raised)) return false;
+    if (raised) return true;
+    if (!compute_limit(s, n, &raised)) return false;
     if (!raised) begin_step(s, STRAND_READY);
     return true;
 }
@@ -527,6 +573,7 @@ static bool run_node(strand *s) {
     case NODE_SLEEP: return run_wait(s, n, STRAND_SLEEPING);
     case NODE_WAIT: return run_wait(s, n, STRAND_SIGNAL);
     case NODE_CALL: return run_call(s, n);
+    case NODE_CHILD: return run_child(s, n);
     case NODE_RAISE: return run_raise(s, n);
     case NODE_RET:
     case NODE_RETURN: return run_return(s, n);
@@ -543,33 +590,48 @@ hd_status walk_begin(instance *in, const ev *inputs) {
     strand *s = a ? instance_strand(in, a) : NULL;
     if (!s) return HD_NOMEM;
     instance_enter(in);
+    instance_note(in, JOURNAL_STEPS, JOURNAL_START, NULL);
     for (uint32_t i = 0; i < in->p->input_count; i++) activation_assign(a, i, inputs[i]);
+    return walk(in, go_on(s));
+}
+
+hd_status walk_at(instance *in, uint32_t node) {
+    strand *s = instance_strand(in, in->root);
+    if (!s) return HD_NOMEM;
+    instance_enter(in);
+    instance_note(in, JOURNAL_STEPS, JOURNAL_START, NULL);
+    s->node = node;
     return walk(in, go_on(s));
 }
 
 /* The step is over: its claim has ended, and no timer is left. */
 static void end_step(strand *s) {
     assert(s->state > STRAND_WALKING && s->state < STRAND_FAN);
-    assert(!s->token);
+    assert(!s->token && !s->child);
+    list_discard(&s->want);
     s->due_ms = 0;
     strand_mark(s);
     hd_value_unref(s->args);
-    s->args = (hd_value){ 0 };
+    hd_value_unref(s->limit);
+    s->args = s->limit = (hd_value){ 0 };
 }
 
 hd_status walk_result(instance *in, strand *s, ev result) {
     instance_enter(in);
+    instance_note(in, JOURNAL_STEPS, JOURNAL_DONE, s);
     end_step(s);
     return walk(in, finish(s, result));
 }
 
 hd_status walk_raise(instance *in, strand *s, ev exception) {
     instance_enter(in);
+    instance_note(in, JOURNAL_STEPS, JOURNAL_RAISE, s);
     end_step(s);
     return walk(in, unwind(s, exception));
 }
 
 hd_status walk_cancel(instance *in) {
     instance_enter(in);
+    instance_note(in, JOURNAL_STEPS, JOURNAL_CANCEL, NULL);
     return walk(in, unwind_cancel(in));
 }

@@ -10,6 +10,8 @@
 
 /* The first walk of an instance: the inputs are the parameters of the first function. */
 hd_status walk_begin(instance *in, const ev *inputs);
+/* A strand begins at this node of the first function, whose variables are there. */
+hd_status walk_at(instance *in, uint32_t node);
 /* The step of a strand that waits has this result, or has raised this exception. */
 hd_status walk_result(instance *in, strand *s, ev result);
 hd_status walk_raise(instance *in, strand *s, ev exception);

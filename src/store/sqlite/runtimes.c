@@ -5,7 +5,7 @@
 #define _GNU_SOURCE
 #include "store/sqlite/store.h"
 
-#include "store/log/process.h"
+#include "base/process.h"
 #include <assert.h>
 #include <unistd.h>
 

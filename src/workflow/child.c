@@ -1,0 +1,213 @@
+/* child.c -- instances that are steps of others.
+ *
+ * A strand at a CHILD waits for an instance of its own, whose id is made from the parent's id and the step. The first
+ * commit of the child is the one that stores that its parent waits, and the child's end and what the parent makes of
+ * it are one commit too. Both know each other in memory (live.awaited, strand.child); after a restart the parent
+ * finds its child by the id.
+ *
+ * Walks only note that something is to be done: the instance is put into engine.families, and child_work goes
+ * through them one by one before the next commit, so that children of children need no deep stack. A child whose
+ * parent waits no longer is cancelled. */
+#include "workflow/engine.h"
+
+#include "base/env.h"
+#include "base/hash.h"
+#include "expr/encode.h"
+#include <stdio.h>
+
+#define DEPTH_MAX 100 /* children within children */
+#define KEY_MAX   100
+
+/* "charge/<parent's id with : for />.<strand>.<step>"; a long one becomes a hash. */
+static void child_id(const strand *s, char out[HD_INSTANCE_ID_SIZE]) {
+    const live *parent = s->in->owner;
+    char key[HD_INSTANCE_ID_SIZE + 32];
+    int length = snprintf(key, sizeof key, "%s.%u.%u", parent->id, s->number, s->step);
+    for (char *c = key; *c; c++)
+        if (*c == '/') *c = ':';
+    if (length > KEY_MAX)
+        snprintf(key, sizeof key, "%016llx%016llx",
+                 (unsigned long long)hash_bytes(key, (size_t)length, 1),
+                 (unsigned long long)hash_bytes(key, (size_t)length, 2));
+    snprintf(out, HD_INSTANCE_ID_SIZE, "%.100s/%.120s", strand_node(s)->name, key);
+}
+
+/* ---- noting */
+
+void child_note(live *l) {
+    bool is_due = l->in && (!list_empty(&l->in->wanted) || l->orphaned ||
+                            (instance_is_over(l->in) && l->awaited));
+    if (is_due && !list_linked(&l->family)) list_push_back(&l->e->families, &l->family);
+}
+
+void child_unlink(strand *s) {
+    live *c = s->child;
+    if (c) c->awaited = NULL;
+    s->child = NULL;
+}
+
+/* The strand has ended, and its child has not. */
+static void orphan(strand *s) {
+    live *c = s->child;
+    child_unlink(s);
+    if (!c) return;
+    c->orphaned = true;
+    child_note(c);
+}
+
+void child_forget(live *l) {
+    strand *s = l->awaited;
+    list_discard(&l->family);
+    if (!s) return;
+    child_unlink(s);
+    if (s->state != STRAND_CHILD || list_linked(&s->want)) return;
+    list_push_back(&s->in->wanted, &s->want); /* it looks at what the store says */
+    child_note(s->in->owner);
+}
+
+/* ---- the end of a child */
+
+/* The child's outcome, as its document has it. */
+static void deliver(hd_engine *e, strand *s, const char *status, hd_value result, hd_value error) {
+    ev exception;
+    if (s->cancelled) step_raise(e, s, CLASS_CancelledError, "");
+    else if (!strcmp(status, "done")) step_succeed(e, s, result);
+    else if (!strcmp(status, "cancelled")) step_raise(e, s, CLASS_CancelledError, "");
+    else if (hd_value_exists(error) && !decode_value(e->w, error, &exception, NULL) &&
+             exception.kind == EV_EXC)
+        step_raise_value(e, s, exception);
+    else step_raise(e, s, CLASS_RuntimeError, "the child workflow has stalled");
+}
+
+/* Values cross as documents do: an object of the child is a copy in the parent. */
+static void deliver_live(strand *s, const live *c) {
+    hd_engine *e = c->e;
+    hd_pool *pool;
+    bool is_done = c->in->status == INSTANCE_DONE;
+    if (hd_pool_open(e->heap, &pool)) {
+        step_raise(e, s, CLASS_MemoryError, "");
+        return;
+    }
+    hd_value v =
+        c->in->result.kind == EV_UNBOUND ? hd_null() : encode_value(e->w, pool, c->in->result);
+    deliver(e, s, instance_status_name(c->in->status), is_done ? v : (hd_value){ 0 },
+            is_done ? (hd_value){ 0 } : v);
+    hd_pool_close(pool);
+}
+
+static void deliver_stored(hd_engine *e, strand *s, hd_value doc) {
+    deliver(e, s, hd_value_as_text(hd_value_at(doc, "status"), ""), hd_value_at(doc, "result"),
+            hd_value_at(doc, "error"));
+}
+
+static void tell_parent(live *c) {
+    strand *s = c->awaited;
+    if (!s || !c->in || !instance_is_over(c->in)) return;
+    child_unlink(s);
+    deliver_live(s, c);
+}
+
+/* ---- the beginning */
+
+static void cancel_child(live *c) {
+    if (c->in && !instance_is_over(c->in) && !c->in->cancelling) (void)control_cancel(c);
+}
+
+static void join(strand *s, live *c) {
+    assert(!c->awaited || c->awaited == s);
+    c->awaited = s;
+    s->child = c;
+    if (s->cancelled) cancel_child(c);
+    child_note(c);
+}
+
+static hd_value parent_record(hd_pool *pool, const strand *s) {
+    const live *parent = s->in->owner;
+    hd_value r = hd_object_set(pool, hd_object(), "id", hd_string(pool, parent->id));
+    r = hd_object_set(pool, r, "strand", hd_int(pool, s->number));
+    return hd_object_set(pool, r, "step", hd_int(pool, s->step));
+}
+
+static void start_child(hd_engine *e, hd_pool *pool, strand *s, const char *id) {
+    const live *parent = s->in->owner;
+    const plan_node *n = strand_node(s);
+    plan *p;
+    hd_status status = version_latest(e, n->name, &p);
+    char why[300];
+    if (parent->depth >= DEPTH_MAX) {
+        step_raise(e, s, CLASS_RecursionError, "too many child workflows within each other");
+        return;
+    }
+    snprintf(why, sizeof why, "no workflow \"%.200s\" is registered", n->name);
+    hd_value args = n->arg_count ? s->args : hd_object();
+    hd_value input = p ? start_input(e, pool, p, args) : hd_failed(status);
+    if (hd_value_status(input) == HD_NOMEM) {
+        step_raise(e, s, CLASS_MemoryError, "");
+        return;
+    }
+    if (!p || !hd_value_exists(input)) {
+        step_raise(e, s, p ? CLASS_TypeError : CLASS_LookupError,
+                   p ? hd_runtime_error(e->rt)->message : why);
+        return;
+    }
+    hd_value record = start_record(e, pool, p, input, parent->priority + n->priority);
+    record = hd_object_set(pool, record, "parent", parent_record(pool, s));
+    record = hd_object_set(pool, record, "depth", hd_int(pool, parent->depth + 1));
+    status = live_start(e, id, record);
+    live *c = status ? NULL : live_find(e, id);
+    if (c) join(s, c);
+    else step_raise(e, s, CLASS_MemoryError, "");
+    e->stats.started += !status;
+}
+
+/* The strand waits for a child: it is there, it is over, or it begins now. */
+static void begin(hd_engine *e, strand *s) {
+    char id[HD_INSTANCE_ID_SIZE];
+    hd_pool *pool;
+    if (s->state != STRAND_CHILD) {
+        orphan(s);
+        return;
+    }
+    child_id(s, id);
+    live *c = live_find(e, id);
+    if (s->child || c) {
+        join(s, c ? c : s->child);
+        return;
+    }
+    if (hd_pool_open(e->heap, &pool)) {
+        step_raise(e, s, CLASS_MemoryError, "");
+        return;
+    }
+    hd_value doc = engine_read(e, pool, INSTANCE_PREFIX, id);
+    if (hd_value_exists(doc) && control_is_over(doc)) deliver_stored(e, s, doc);
+    else if (s->cancelled && !hd_value_exists(doc)) step_raise(e, s, CLASS_CancelledError, "");
+    else if (!hd_value_exists(doc)) start_child(e, pool, s, id);
+    else if (!live_take_up(e, id)) join(s, live_find(e, id));
+    else step_raise(e, s, CLASS_MemoryError, "");
+    hd_pool_close(pool);
+}
+
+/* ---- a turn */
+
+/* Each call may walk the instance, and a walk that fails loads or frees it: it is looked up by its list. */
+static void serve(hd_engine *e, live *l) {
+    if (l->orphaned) {
+        l->orphaned = false;
+        cancel_child(l);
+    } else if (l->in && !list_empty(&l->in->wanted)) {
+        begin(e, LIST_ENTRY(list_pop_front(&l->in->wanted), strand, want));
+    } else {
+        tell_parent(l);
+    }
+}
+
+bool child_work(hd_engine *e) {
+    bool any = !list_empty(&e->families);
+    for (list_node *n; (n = list_first(&e->families)) && !list_empty(&e->families);) {
+        live *l = LIST_ENTRY(n, live, family);
+        list_remove(n);
+        child_note(l); /* still something to do: it stays in the list while it is served */
+        if (list_linked(&l->family)) serve(e, l);
+    }
+    return any;
+}

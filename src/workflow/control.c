@@ -1,0 +1,288 @@
+/* control.c -- what is done to an instance from outside: waiting for it, cancelling, signals, pausing.
+ * * Each of these is a message in the inbox (inbox.c), left there after some checks. An active engine acts on its own
+ * at once. */
+#include "workflow/engine.h"
+
+#include "base/env.h"
+#include <stdio.h>
+
+/* ---- waiting */
+
+bool control_is_over(hd_value doc) {
+    static const char *const ends[] = { "done", "failed", "cancelled", "stalled" };
+    const char *status = hd_value_as_text(hd_value_at(doc, "status"), "");
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (!strcmp(status, ends[i])) return true;
+    return false;
+}
+
+static hd_status outcome_of(hd_value doc, hd_value *result) {
+    const char *status = hd_value_as_text(hd_value_at(doc, "status"), "");
+    *result = hd_value_at(doc, "result");
+    if (!strcmp(status, "done")) return HD_OK;
+    *result = hd_value_at(doc, "error");
+    if (!strcmp(status, "cancelled")) return HD_ABORTED;
+    return *status ? HD_FAILED : HD_NOT_FOUND;
+}
+
+/* Of an instance that is over, or that there is not; HD_PENDING: it is open. An end that is not stored is none. */
+static hd_status end_of(hd_engine *e, hd_pool *pool, const char *id, hd_value *result) {
+    *result = (hd_value){ 0 };
+    if (live_find(e, id)) return HD_PENDING;
+    hd_value doc = engine_read(e, pool, INSTANCE_PREFIX, id);
+    if (hd_value_exists(doc) && !control_is_over(doc)) return HD_PENDING;
+    return outcome_of(doc, result);
+}
+
+typedef struct awaited {
+    hd_engine *e;
+    const char *id;
+    place_id doc;
+} awaited;
+
+static bool is_over(void *ctx) {
+    const awaited *a = ctx;
+    hd_pool *pool;
+    if (a->e->starved) return true;
+    if (live_find(a->e, a->id)) return false;
+    if (hd_pool_open(a->e->heap, &pool)) return true;
+    hd_value doc = hd_read(a->e->rt, pool, (hd_cell){ a->doc });
+    bool ended = !hd_value_exists(doc) || control_is_over(doc);
+    hd_pool_close(pool);
+    return ended;
+}
+
+/* The document stays known while it is waited for, so that changes by others are heard. */
+hd_status hd_workflow_await(hd_engine *e, const char *id, hd_pool *pool, hd_value *result) {
+    awaited a = { e, id, engine_document(e, INSTANCE_PREFIX, id) };
+    *result = (hd_value){ 0 };
+    if (!a.doc) return HD_NOT_FOUND;
+    hd_status status = runtime_run_until(e->rt, is_over, &a);
+    if (!status) status = end_of(e, pool, id, result);
+    place_unref(&e->rt->r.places, a.doc);
+    return status == HD_PENDING ? HD_NOMEM : status;
+}
+
+static void free_waiter(hd_engine *e, waiter *w) {
+    if (w->doc) place_unref(&e->rt->r.places, w->doc);
+    engine_free_text(e, w->id);
+    list_discard(&w->link);
+    env_free(e->env, w, sizeof *w);
+}
+
+static void tell(hd_engine *e, waiter *w, hd_pool *pool) {
+    hd_value result;
+    hd_status status = end_of(e, pool, w->id, &result);
+    if (status == HD_PENDING) return;
+    list_remove(&w->link);
+    w->fn(w->id, status, result, w->ctx);
+    free_waiter(e, w);
+}
+
+void control_tell(hd_engine *e, const char *id) {
+    hd_pool *pool;
+    if (list_empty(&e->waiters) || hd_pool_open(e->heap, &pool)) return;
+    LIST_FOR_SAFE (n, &e->waiters) {
+        waiter *w = LIST_ENTRY(n, waiter, link);
+        if (!strcmp(w->id, id)) tell(e, w, pool);
+    }
+    hd_pool_close(pool);
+}
+
+void control_fini(hd_engine *e) {
+    LIST_FOR_SAFE (n, &e->waiters) free_waiter(e, LIST_ENTRY(n, waiter, link));
+}
+
+static void tell_later(hd_runtime *rt, void *ctx) {
+    hd_engine *e = rt->work.ctx;
+    char *id = ctx;
+    if (e) control_tell(e, id);
+    env_free(&rt->env, id, strlen(id) + 1);
+}
+
+hd_status hd_workflow_then(hd_engine *e, const char *id, hd_workflow_end_fn fn, void *ctx) {
+    waiter *w = env_new0(e->env, sizeof *w);
+    char *copy = engine_text(e, id);
+    hd_status status = w && copy ? inbox_listen(e) : HD_NOMEM;
+    if (w) *w = (waiter){ .id = engine_text(e, id), .fn = fn, .ctx = ctx };
+    if (w) w->doc = engine_document(e, INSTANCE_PREFIX, id);
+    if (!status && (!w->id || !w->doc)) status = HD_NOMEM;
+    if (!status) status = hd_runtime_post(e->rt, tell_later, copy);
+    if (status) {
+        engine_free_text(e, copy);
+        if (w) free_waiter(e, w);
+        return status;
+    }
+    list_push_back(&e->waiters, &w->link);
+    return HD_OK;
+}
+
+/* ---- doing */
+
+/* After a walk that something from outside has begun. */
+static hd_status walked(live *l, hd_status status) {
+    if (!status) status = step_deliver(l);
+    step_unqueue_news(l);
+    if (status) live_lost(l);
+    else live_changed(l);
+    return status;
+}
+
+hd_status control_cancel(live *l) {
+    l->in->now_ms = env_wall_ms(l->e->env);
+    return walked(l, walk_cancel(l->in));
+}
+
+static hd_status apply_signal(live *l, hd_value message) {
+    hd_engine *e = l->e;
+    hd_value payload = hd_value_at(message, "payload");
+    mail m = { engine_text(e, hd_value_as_text(hd_value_at(message, "signal"), "")),
+               hd_value_exists(payload) ? hd_value_ref(payload) : hd_null() };
+    if (!m.name || !vec_push(e->env, &l->mail, m)) {
+        engine_free_text(e, m.name);
+        hd_value_unref(m.payload);
+        return HD_NOMEM;
+    }
+    l->mail_changed = true;
+    l->in->now_ms = env_wall_ms(e->env);
+    instance_note(l->in, JOURNAL_STEPS, JOURNAL_SIGNAL, NULL);
+    return walked(l, HD_OK);
+}
+
+/* Steps that wait for a worker leave the queues; what runs may finish. */
+static hd_status apply_pause(live *l) {
+    if (l->in->status == INSTANCE_PAUSED) return HD_OK;
+    l->in->status = INSTANCE_PAUSED;
+    l->in->now_ms = env_wall_ms(l->e->env);
+    instance_note(l->in, JOURNAL_STEPS, JOURNAL_PAUSE, NULL);
+    l->in->status_changed = true;
+    step_suspend(l);
+    live_changed(l);
+    return HD_OK;
+}
+
+static hd_status apply_resume(live *l) {
+    if (l->in->status != INSTANCE_PAUSED) return HD_OK;
+    l->in->status = INSTANCE_RUNNING;
+    l->in->now_ms = env_wall_ms(l->e->env);
+    instance_note(l->in, JOURNAL_STEPS, JOURNAL_RESUME, NULL);
+    l->in->status_changed = true;
+    live_changed(l);
+    return HD_OK;
+}
+
+hd_status control_apply(hd_engine *e, const char *id, hd_value message) {
+    const char *verb = hd_value_as_text(hd_value_at(message, "verb"), "");
+    live *l = live_find(e, id);
+    if (!strcmp(verb, "rerun")) {
+        const char *node = hd_value_as_text(hd_value_at(message, "node"), "");
+        return live_rerun(e, id, *node ? node : NULL);
+    }
+    if (!l || !l->in || instance_is_over(l->in)) return HD_NOT_FOUND;
+    if (!strcmp(verb, "cancel")) return control_cancel(l);
+    if (!strcmp(verb, "signal")) return apply_signal(l, message);
+    if (!strcmp(verb, "pause")) return apply_pause(l);
+    if (!strcmp(verb, "resume")) return apply_resume(l);
+    return HD_USAGE;
+}
+
+/* ---- asking */
+
+/* A message is a document, also in the active engine: if the commit with its effect is refused, it is read again. */
+static hd_status ask(hd_engine *e, hd_value message) {
+    hd_status status = hd_value_status(message);
+    if (!status) status = inbox_listen(e);
+    if (!status) status = inbox_post(e, message);
+    if (!status && e->active) inbox_work(e);
+    return status;
+}
+
+static hd_value message_of(hd_pool *pool, const char *id, const char *verb) {
+    hd_value m = hd_object_set(pool, hd_object(), "to", hd_string(pool, id));
+    return hd_object_set(pool, m, "verb", hd_string(pool, verb));
+}
+
+static hd_status not_open(hd_engine *e, const char *id) {
+    return runtime_fail(e->rt, HD_NOT_FOUND, "there is no open instance %s", id);
+}
+
+/* The instance's document; absent: there is none. What has been heard is acted on before. */
+static hd_value look_at(hd_engine *e, hd_pool *pool, const char *id) {
+    inbox_work(e);
+    if (e->active && !list_empty(&e->lame) && !e->rt->open) live_retry(e);
+    return engine_read(e, pool, INSTANCE_PREFIX, id);
+}
+
+static hd_status say(hd_engine *e, const char *id, const char *verb, bool when_over_too) {
+    hd_pool *pool;
+    hd_status status = hd_pool_open(e->heap, &pool);
+    if (status) return status;
+    hd_value doc = look_at(e, pool, id);
+    const live *l = live_find(e, id);
+    bool open =
+        l ? l->in && !instance_is_over(l->in) : hd_value_exists(doc) && !control_is_over(doc);
+    if (l && !l->in) status = HD_NOMEM;
+    else if (open) status = ask(e, message_of(pool, id, verb));
+    else if (!when_over_too || !(l || hd_value_exists(doc))) status = not_open(e, id);
+    hd_pool_close(pool);
+    return status;
+}
+
+hd_status hd_workflow_cancel(hd_engine *e, const char *id) { return say(e, id, "cancel", true); }
+hd_status hd_workflow_pause(hd_engine *e, const char *id) { return say(e, id, "pause", false); }
+hd_status hd_workflow_resume(hd_engine *e, const char *id) { return say(e, id, "resume", false); }
+
+hd_status hd_workflow_rerun(hd_engine *e, const char *id, const char *node) {
+    hd_pool *pool;
+    hd_status status = hd_pool_open(e->heap, &pool);
+    if (status) return status;
+    hd_value doc = look_at(e, pool, id), m = message_of(pool, id, "rerun");
+    if (node) m = hd_object_set(pool, m, "node", hd_string(pool, node));
+    if (!hd_value_exists(doc) && !live_find(e, id))
+        status = runtime_fail(e->rt, HD_NOT_FOUND, "there is no instance %s", id);
+    else if (live_find(e, id) || !control_is_over(doc))
+        status = runtime_fail(e->rt, HD_USAGE, "%s is not over", id);
+    else status = e->active ? control_apply(e, id, m) : ask(e, m);
+    hd_pool_close(pool);
+    return status;
+}
+
+static bool plan_knows_signal(const plan *p, const char *name) {
+    for (uint32_t i = 0; i < p->function_count; i++)
+        for (uint32_t k = 0; k < p->functions[i].node_count; k++) {
+            const plan_node *n = &p->functions[i].nodes[k];
+            if (n->kind == NODE_WAIT && !strcmp(n->name, name)) return true;
+        }
+    return false;
+}
+
+static hd_status check_signal(hd_engine *e, const char *id, hd_value doc, const char *signal) {
+    const live *l = live_find(e, id);
+    plan *p = l && l->in ? l->in->p : NULL;
+    bool open =
+        l ? l->in && !instance_is_over(l->in) : hd_value_exists(doc) && !control_is_over(doc);
+    if (l && !l->in) return HD_NOMEM;
+    if (!open) return not_open(e, id);
+    if (!p) (void)version_plan(e, hd_value_as_text(hd_value_at(doc, "version"), ""), &p);
+    if (!p || plan_knows_signal(p, signal)) return HD_OK;
+    return runtime_fail(e->rt, HD_USAGE, "%s waits for no signal \"%s\"", p->name, signal);
+}
+
+hd_status hd_workflow_signal(hd_engine *e, const char *id, const char *signal, hd_value payload) {
+    hd_pool *pool;
+    hd_status status = hd_pool_open(e->heap, &pool);
+    if (status) return status;
+    status = check_signal(e, id, look_at(e, pool, id), signal);
+    hd_value m = message_of(pool, id, "signal");
+    m = hd_object_set(pool, m, "signal", hd_string(pool, signal));
+    if (hd_value_exists(payload)) m = hd_object_set(pool, m, "payload", payload);
+    if (!status) status = ask(e, m);
+    hd_pool_close(pool);
+    return status;
+}
+
+hd_cell hd_workflow_cell(hd_engine *e, const char *id) {
+    char name[HD_INSTANCE_ID_SIZE + sizeof INSTANCE_PREFIX];
+    snprintf(name, sizeof name, INSTANCE_PREFIX "%s", id);
+    return hd_cell_of(e->rt, e->space, HD_SCOPE_SPACE, name, NULL);
+}

@@ -1,0 +1,206 @@
+/* inbox.c -- what other processes ask the active engine for.
+ *
+ * They ask by documents: "workflow/<name>/<key>" with the status "queued" is a start, and "workflow-inbox/..." a
+ * message to an instance. A listener notes the documents that others write; the next pump acts on them. What a
+ * message does to its instance and the removal of the message are one commit, so that it happens once. The names of
+ * messages rise with time: after a restart they are read in the order in which they were left. */
+#include "workflow/engine.h"
+
+#include "base/env.h"
+#include "value/key.h"
+#include <inttypes.h>
+#include <stdio.h>
+
+static bool has_prefix(const char *id, const char *prefix) {
+    return !strncmp(id, prefix, strlen(prefix));
+}
+
+static const char *name_of(const hd_engine *e, place_id doc) {
+    return key_bytes(place_at(&e->rt->r.places, doc)->doc.id);
+}
+
+/* ---- hearing */
+
+static bool concerns(const hd_engine *e, place_id doc) {
+    const places *ps = &e->rt->r.places;
+    const doc_home *home = &ps->homes.items[place_at(ps, doc)->doc.home];
+    if (home->meta || home->scope != HD_SCOPE_SPACE || home->space != e->space_key) return false;
+    return doc == e->lease.doc || has_prefix(name_of(e, doc), INSTANCE_PREFIX) ||
+           has_prefix(name_of(e, doc), INBOX_PREFIX);
+}
+
+static void note(hd_engine *e, place_id doc) {
+    if (vec_push(e->env, &e->heard, doc)) place_ref(&e->rt->r.places, doc);
+    else e->overheard = true;
+}
+
+static void hear(const hd_notice *notice, void *ctx) {
+    hd_engine *e = ctx;
+    for (size_t i = 0; i < notice->count; i++)
+        if (concerns(e, notice->changes[i].document.id)) note(e, notice->changes[i].document.id);
+}
+
+hd_status inbox_listen(hd_engine *e) {
+    if (e->listens) return HD_OK;
+    hd_status status = hd_runtime_listen_except(e->rt, hear, e, e->group);
+    e->listens = !status;
+    return status;
+}
+
+/* ---- acting */
+
+static void spend(hd_engine *e, place_id doc) {
+    if (vec_push(e->env, &e->spent, doc)) place_ref(&e->rt->r.places, doc);
+    else e->overheard = true;
+}
+
+/* Those that its instance has answered already, and waits to have stored. */
+static bool is_in_hand(const hd_engine *e, const live *l, place_id doc) {
+    for (uint32_t i = 0; l && i < l->messages.count; i++)
+        if (l->messages.items[i] == doc) return true;
+    for (uint32_t i = 0; i < e->spent.count; i++)
+        if (e->spent.items[i] == doc) return true;
+    return false;
+}
+
+/* The message is removed with the instance's next commit. */
+static bool keep_message(hd_engine *e, live *l, place_id doc) {
+    bool kept = l && vec_push(e->env, &l->messages, doc);
+    if (kept) place_ref(&e->rt->r.places, doc);
+    else e->overheard = true;
+    return kept;
+}
+
+/* It had no effect: it is looked at again. */
+static void drop_message(hd_engine *e, live *l, place_id doc) {
+    e->overheard = true;
+    for (uint32_t i = 0; l && i < l->messages.count; i++) {
+        if (l->messages.items[i] != doc) continue;
+        vec_remove(&l->messages, i);
+        place_unref(&e->rt->r.places, doc);
+        return;
+    }
+}
+
+static void act_on_message(hd_engine *e, hd_pool *pool, place_id doc) {
+    hd_value message = hd_read(e->rt, pool, (hd_cell){ doc });
+    const char *to = hd_value_as_text(hd_value_at(message, "to"), "");
+    live *l = live_find(e, to);
+    if (!hd_value_exists(message) || is_in_hand(e, l, doc)) return;
+    bool again = !strcmp(hd_value_as_text(hd_value_at(message, "verb"), ""), "rerun");
+    if (again && !l && !control_apply(e, to, message)) {
+        keep_message(e, live_find(e, to), doc);
+        return;
+    }
+    if (!l || !l->in || instance_is_over(l->in) || again) {
+        spend(e, doc); /* nothing can be done any more */
+        return;
+    }
+    if (!keep_message(e, l, doc)) return;
+    hd_status status = control_apply(e, to, message);
+    l = live_find(e, to);
+    if (status == HD_NOMEM) drop_message(e, l, doc);
+    if (l && l->messages.count && !l->changed)
+        live_changed(l); /* the removal is stored in any case */
+}
+
+static void act_on_instance(hd_engine *e, hd_pool *pool, place_id doc) {
+    const char *id = name_of(e, doc) + strlen(INSTANCE_PREFIX);
+    hd_value v = hd_read(e->rt, pool, (hd_cell){ doc });
+    const char *status = hd_value_as_text(hd_value_at(v, "status"), "");
+    if (e->active && !strcmp(status, "queued") && !live_find(e, id)) (void)live_take_up(e, id);
+    if (control_is_over(v)) control_tell(e, id);
+}
+
+static void act_on(hd_engine *e, hd_pool *pool, place_id doc) {
+    if (doc == e->lease.doc) {
+        lease_look(&e->lease);
+        if (!e->observer) (void)lease_try(&e->lease);
+    } else if (has_prefix(name_of(e, doc), INBOX_PREFIX)) {
+        if (e->active) act_on_message(e, pool, doc);
+    } else {
+        act_on_instance(e, pool, doc);
+    }
+}
+
+void inbox_work(hd_engine *e) {
+    hd_pool *pool;
+    if ((!e->heard.count && !e->overheard) || e->rt->open || e->rt->in_run) return;
+    if (hd_pool_open(e->heap, &pool)) return;
+    if (e->overheard && e->active) {
+        e->overheard = false;
+        if (inbox_recover(e)) e->overheard = e->starved = true;
+    }
+    for (uint32_t i = 0; i < e->heard.count; i++) { /* may grow meanwhile */
+        place_id doc = e->heard.items[i];
+        act_on(e, pool, doc);
+        place_unref(&e->rt->r.places, doc);
+        hd_pool_clear(pool);
+    }
+    vec_clear(&e->heard);
+    hd_pool_close(pool);
+}
+
+/* ---- what came before */
+
+typedef struct found {
+    hd_engine *e;
+    const char *prefix;
+    bool nomem;
+} found;
+
+static bool note_found(const hd_listing *entry, void *ctx) {
+    found *f = ctx;
+    size_t skip = strlen(f->prefix);
+    if (!has_prefix(entry->id, f->prefix)) return true;
+    place_id doc = engine_document(f->e, f->prefix, entry->id + skip);
+    f->nomem = !doc || !vec_push(f->e->env, &f->e->heard, doc);
+    if (f->nomem && doc) place_unref(&f->e->rt->r.places, doc);
+    return !f->nomem;
+}
+
+static hd_status find(hd_engine *e, const char *kind, const char *prefix) {
+    found f = { .e = e, .prefix = prefix };
+    hd_status status = hd_runtime_list(e->rt, e->space, kind, prefix, note_found, &f);
+    return status ? status : f.nomem ? HD_NOMEM : HD_OK;
+}
+
+hd_status inbox_recover(hd_engine *e) {
+    hd_status status = find(e, "workflow.queued", INSTANCE_PREFIX);
+    return status ? status : find(e, "workflow.inbox", INBOX_PREFIX);
+}
+
+/* ---- leaving a message */
+
+static hd_status write_message(hd_engine *e, hd_tx *tx, hd_value message) {
+    char name[64];
+    uint64_t number;
+    env_random(e->env, &number, sizeof number);
+    snprintf(name, sizeof name, "%012" PRIx64 "-%08" PRIx32 "-%016" PRIx64, env_wall_ms(e->env),
+             ++e->message_serial, number);
+    place_id doc = engine_document(e, INBOX_PREFIX, name);
+    if (!doc) return HD_NOMEM;
+    hd_status status = hd_tx_set(tx, (hd_cell){ doc }, message);
+    if (!status) status = hd_tx_set_kind(tx, (hd_cell){ doc }, "workflow.inbox");
+    place_unref(&e->rt->r.places, doc);
+    return status;
+}
+
+hd_status inbox_post(hd_engine *e, hd_value message) {
+    hd_tx *tx;
+    hd_status status = hd_tx_begin(e->rt, &tx);
+    if (status) return status;
+    tx->class = HD_COMMIT_EVENT;
+    status = write_message(e, tx, message);
+    if (!status) return hd_tx_commit(tx, NULL, NULL);
+    hd_tx_abort(tx);
+    return status;
+}
+
+void inbox_fini(hd_engine *e) {
+    if (e->listens) hd_runtime_unlisten(e->rt, hear, e);
+    for (uint32_t i = 0; i < e->heard.count; i++) place_unref(&e->rt->r.places, e->heard.items[i]);
+    for (uint32_t i = 0; i < e->spent.count; i++) place_unref(&e->rt->r.places, e->spent.items[i]);
+    vec_fini(e->env, &e->heard);
+    vec_fini(e->env, &e->spent);
+}

@@ -1,0 +1,238 @@
+/* look.c -- instances as others see them: lists, and what one does now.
+ *
+ * A list comes from the index of documents by kind ("workflow.<status>") and id, and costs what it shows. The
+ * state of an instance is put together from its document; where the engine is active, from the instance in memory,
+ * which knows in addition which steps a worker has. */
+#include "workflow/engine.h"
+
+#include "base/env.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- listing */
+
+#define KIND_PREFIX "workflow."
+
+typedef struct looker {
+    hd_engine *e;
+    const hd_workflow_filter *f;
+    hd_workflow_list_fn fn;
+    void *ctx;
+    uint32_t shown;
+    hd_status status;
+} looker;
+
+static bool is_within(looker *l, const char *id) {
+    hd_pool *pool;
+    if (!l->f->since_ms && !l->f->until_ms) return true;
+    l->status = hd_pool_open(l->e->heap, &pool);
+    if (l->status) return false;
+    hd_value doc = engine_read(l->e, pool, INSTANCE_PREFIX, id);
+    uint64_t started = (uint64_t)hd_value_as_int(hd_value_at(doc, "started"), 0);
+    hd_pool_close(pool);
+    return started >= l->f->since_ms && (!l->f->until_ms || started < l->f->until_ms);
+}
+
+static bool show(const hd_listing *entry, void *ctx) {
+    looker *l = ctx;
+    if (entry->scope != HD_SCOPE_SPACE ||
+        strncmp(entry->id, INSTANCE_PREFIX, strlen(INSTANCE_PREFIX)) != 0 ||
+        strncmp(entry->kind, KIND_PREFIX, strlen(KIND_PREFIX)) != 0)
+        return true;
+    hd_workflow_entry e = { entry->id + strlen(INSTANCE_PREFIX),
+                            entry->kind + strlen(KIND_PREFIX) };
+    if (l->f->after && strcmp(e.id, l->f->after) <= 0) return true;
+    if (!is_within(l, e.id)) return !l->status;
+    l->shown++;
+    return l->fn(&e, l->ctx) && (!l->f->limit || l->shown < l->f->limit);
+}
+
+hd_status hd_workflow_list(hd_engine *e, const hd_workflow_filter *filter, hd_workflow_list_fn fn,
+                           void *ctx) {
+    static const hd_workflow_filter all;
+    looker l = { .e = e, .f = filter ? filter : &all, .fn = fn, .ctx = ctx };
+    char kind[64], prefix[HD_INSTANCE_ID_SIZE + 32];
+    snprintf(kind, sizeof kind, KIND_PREFIX "%s", l.f->status ? l.f->status : "");
+    snprintf(prefix, sizeof prefix, INSTANCE_PREFIX "%s%s", l.f->name ? l.f->name : "",
+             l.f->name ? "/" : "");
+    hd_status status =
+        hd_runtime_list(e->rt, e->space, l.f->status ? kind : NULL, prefix, show, &l);
+    return status ? status : l.status;
+}
+
+/* ---- steps */
+
+#define STEPS_SHOWN 1000
+
+/* A step that waits, from a strand or from the document. */
+typedef struct step_view {
+    const plan_node *n;
+    const char *state;
+    uint32_t number, step, attempt, lost;
+    uint64_t since_ms, due_ms;
+    const fan *fan;
+} step_view;
+
+typedef struct stater {
+    hd_pool *pool;
+    hd_value steps;
+    uint32_t more; /* that are not shown */
+} stater;
+
+static hd_value with_number(hd_pool *pool, hd_value to, const char *key, uint64_t n) {
+    return n ? hd_object_set(pool, to, key, hd_int(pool, (int64_t)n)) : to;
+}
+
+static hd_value with_text(hd_pool *pool, hd_value to, const char *key, const char *chars) {
+    return chars && *chars ? hd_object_set(pool, to, key, hd_string(pool, chars)) : to;
+}
+
+static void add_step(stater *s, const step_view *v) {
+    hd_pool *pool = s->pool;
+    const char *word = v->n->kind == NODE_WAIT    ? "signal"
+                       : v->n->kind == NODE_CHILD ? "workflow"
+                                                  : "action";
+    if (hd_value_count(s->steps) >= STEPS_SHOWN) {
+        s->more++;
+        return;
+    }
+    hd_value r =
+        hd_object_set(pool, hd_object(), "step", hd_string_f(pool, "%u.%u", v->number, v->step));
+    r = with_text(pool, r, "node", v->n->id);
+    r = with_text(pool, r, "kind", node_kind_name(v->n->kind));
+    r = with_text(pool, r, "at", v->n->at);
+    r = with_text(pool, r, word, v->n->name);
+    r = with_text(pool, r, "state", v->state);
+    r = with_number(pool, r, "since", v->since_ms);
+    r = with_number(pool, r, "due", v->due_ms);
+    r = with_number(pool, r, "attempt", v->attempt);
+    r = with_number(pool, r, "lost", v->lost);
+    if (v->fan) {
+        hd_value count = hd_object_set(pool, hd_object(), "done", hd_int(pool, v->fan->done));
+        count = hd_object_set(pool, count, "total", hd_int(pool, v->fan->total));
+        r = hd_object_set(pool, r, "fan", count);
+    }
+    s->steps = hd_array_append(pool, s->steps, r);
+}
+
+static const char *state_of(const hd_engine *e, const strand *s) {
+    switch (s->state) {
+    case STRAND_READY:
+        if (s->in->status == INSTANCE_PAUSED) return "paused";
+        if (s->limited_by && !s->queue) return "limited";
+        return task_is_served(e, strand_node(s)->name) ? "queued" : "no worker";
+    case STRAND_RUNNING: return "running";
+    case STRAND_BACKOFF: return "retrying";
+    case STRAND_SLEEPING: return "sleeping";
+    case STRAND_SIGNAL: return "waiting";
+    case STRAND_CHILD: return "child";
+    default: return "branches";
+    }
+}
+
+static void add_strand(stater *to, const hd_engine *e, const strand *s) {
+    bool is_action = strand_node(s)->kind == NODE_ACTION;
+    step_view v = { .n = strand_node(s),
+                    .state = state_of(e, s),
+                    .number = s->number,
+                    .step = s->step,
+                    .attempt = is_action ? s->attempt : 0,
+                    .lost = s->lost,
+                    .since_ms = s->since_ms,
+                    .due_ms = s->due_ms,
+                    .fan = s->waits_for };
+    add_step(to, &v);
+}
+
+static void add_live(stater *to, const live *l) {
+    LIST_FOR (n, &l->in->strands) {
+        const strand *s = LIST_ENTRY(n, strand, link);
+        if (s->state != STRAND_ENDED) add_strand(to, l->e, s);
+    }
+}
+
+/* ---- from the document alone */
+
+/* The function that a stored strand stands in; PLAN_NONE: the plan does not have it. A branch is of the function
+ * that its fan was begun in. */
+static uint32_t function_of(const plan *p, hd_value doc, hd_value open) {
+    hd_value where = open, in_fan = hd_value_at(open, "fan");
+    char key[24];
+    if (hd_value_exists(in_fan)) {
+        snprintf(key, sizeof key, "%lld", (long long)hd_value_as_int(in_fan, 0));
+        where = hd_value_at(hd_value_at(hd_value_at(doc, "fans"), key), "in");
+        if (hd_value_exists(hd_value_at(where, "fan"))) return function_of(p, doc, where);
+    }
+    if (!hd_value_exists(hd_value_at(where, "call"))) return 0;
+    snprintf(key, sizeof key, "%lld", (long long)hd_value_as_int(hd_value_at(where, "call"), 0));
+    hd_value record = hd_value_at(hd_value_at(doc, "calls"), key);
+    return plan_find_function(p, hd_value_as_text(hd_value_at(record, "function"), ""));
+}
+
+static const plan_node *node_of(const plan *p, hd_value doc, hd_value open) {
+    uint32_t fn = function_of(p, doc, open);
+    if (fn == PLAN_NONE) return NULL;
+    uint32_t node =
+        plan_find_node(&p->functions[fn], hd_value_as_text(hd_value_at(open, "node"), ""));
+    return node == PLAN_NONE ? NULL : &p->functions[fn].nodes[node];
+}
+
+static const char *stored_state(const plan_node *n, bool due, bool paused) {
+    switch (n->kind) {
+    case NODE_ACTION: return due ? "retrying" : paused ? "paused" : "queued";
+    case NODE_SLEEP: return "sleeping";
+    case NODE_WAIT: return "waiting";
+    case NODE_CHILD: return "child";
+    default: return "branches";
+    }
+}
+
+static void add_stored(stater *to, const plan *p, hd_value doc) {
+    bool paused = !strcmp(hd_value_as_text(hd_value_at(doc, "status"), ""), "paused");
+    for (hd_iter it = hd_iter_of(hd_value_at(doc, "open")); hd_iter_next(&it);) {
+        const plan_node *n = node_of(p, doc, it.value);
+        if (!n) continue;
+        uint64_t due = (uint64_t)hd_value_as_int(hd_value_at(it.value, "due"), 0);
+        step_view v = { .n = n,
+                        .state = stored_state(n, due != 0, paused),
+                        .number = (uint32_t)strtoul(it.key, NULL, 10),
+                        .step = (uint32_t)hd_value_as_int(hd_value_at(it.value, "step"), 0),
+                        .lost = (uint32_t)hd_value_as_int(hd_value_at(it.value, "lost"), 0),
+                        .since_ms = (uint64_t)hd_value_as_int(hd_value_at(it.value, "since"), 0),
+                        .due_ms = due };
+        if (n->kind == NODE_ACTION)
+            v.attempt = (uint32_t)hd_value_as_int(hd_value_at(it.value, "attempt"), 1);
+        add_step(to, &v);
+    }
+}
+
+/* ---- the whole */
+
+static hd_value head_of(hd_pool *pool, const char *id, hd_value doc) {
+    static const char *const keys[] = { "workflow", "version",  "status", "priority", "parent",
+                                        "started",  "finished", "input",  "result",   "error" };
+    hd_value r = hd_object_set(pool, hd_object(), "id", hd_string(pool, id));
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        hd_value v = hd_value_at(doc, keys[i]);
+        if (hd_value_exists(v)) r = hd_object_set(pool, r, keys[i], v);
+    }
+    return r;
+}
+
+hd_status hd_workflow_state(hd_engine *e, const char *id, hd_pool *pool, hd_value *out) {
+    stater s = { .pool = pool, .steps = hd_array() };
+    hd_value doc = engine_read(e, pool, INSTANCE_PREFIX, id);
+    const live *l = live_find(e, id);
+    *out = (hd_value){ 0 };
+    if (!hd_value_exists(doc) && l) doc = l->record;
+    if (!hd_value_exists(doc))
+        return runtime_fail(e->rt, HD_NOT_FOUND, "there is no instance %s", id);
+    plan *p;
+    (void)version_plan(e, hd_value_as_text(hd_value_at(doc, "version"), ""), &p);
+    if (l && l->in && !instance_is_over(l->in)) add_live(&s, l);
+    else if (p && !control_is_over(doc)) add_stored(&s, p, doc);
+    hd_value r = head_of(pool, id, doc);
+    if (hd_value_count(s.steps)) r = hd_object_set(pool, r, "steps", s.steps);
+    *out = with_number(pool, r, "more", s.more);
+    return hd_value_status(*out);
+}

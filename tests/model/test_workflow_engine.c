@@ -1,0 +1,227 @@
+/* test_workflow_engine.c -- random workflows through the engine, against a direct interpretation.
+ *
+ * The programs of workflow_programs.h, with some calls as child workflows, run in an engine on a store. Steps are
+ * claimed by two workers and completed in a random order; completions come twice or with old tokens; workers lose
+ * steps, give them back, or leave; now and then the engine drops everything from memory, as after a crash, and
+ * takes it up from the store. The result is that of the interpretation, and each step has its effect once: as many
+ * different steps complete, with the same arguments, as actions are called (W1, W4). */
+#define _DEFAULT_SOURCE
+#include "lab.h"
+#include "workflow/engine.h"
+
+#include "workflow_programs.h"
+
+enum { HELD_MAX = 64, STEPS_MAX = 20000 };
+
+static lab_env *env;
+static hd_memory *memory;
+static hd_runtime *rt;
+static hd_engine *engine;
+static hd_pool *pool;
+static long completed, crashes, losses, twices, families, skipped;
+
+/* ---- workers */
+
+typedef struct held {
+    uint64_t token;
+    long x;
+    char id[HD_INSTANCE_ID_SIZE + 32];
+} held;
+
+static worker workers[2];
+static held mine[HELD_MAX];
+static int held_count;
+
+static void note_offer(worker *w) { (void)w; }
+static const worker_ops ops = { .offer = note_offer };
+
+static void join_worker(worker *w) {
+    *w = (worker){ .ops = &ops, .capacity = HELD_MAX / 2 };
+    worker_join(engine, w);
+    assert_int_equal(worker_serve(w, "act"), HD_OK);
+}
+
+static void claim_some(void) {
+    task_view t;
+    for (int n = roll(4); n-- > 0 && held_count < HELD_MAX;) {
+        if (!task_claim(&workers[roll(2)], &t)) continue;
+        held *h = &mine[held_count++];
+        h->token = t.token;
+        h->x = (long)hd_value_as_int(hd_value_index(t.args, 0), -1);
+        assert_in_range(h->x, 0, ARGUMENTS * 2 - 1);
+        memcpy(h->id, t.id, sizeof h->id);
+    }
+}
+
+/* ---- which steps have completed */
+
+typedef struct done {
+    uint64_t hash;
+    long x;
+} done;
+static done dones[STEPS_MAX];
+static int done_count;
+
+/* A step that completes again, because what it did was not stored, has the same arguments. */
+static void note_done(const held *h) {
+    uint64_t hash = 1469598103934665603u;
+    for (const char *c = h->id; *c; c++) hash = (hash ^ (uint8_t)*c) * 1099511628211u;
+    for (int i = 0; i < done_count; i++) {
+        if (dones[i].hash != hash) continue;
+        assert_int_equal(dones[i].x, h->x);
+        return;
+    }
+    assert_true(done_count < STEPS_MAX);
+    dones[done_count++] = (done){ hash, h->x };
+    engine_calls[h->x % ARGUMENTS]++;
+}
+
+static hd_status finish(const held *h) {
+    bool failed;
+    int y = act((int)(h->x % ARGUMENTS), &failed);
+    if (failed) return task_fail(engine, h->token, "ValueError", "act");
+    return task_complete(engine, h->token, hd_int(pool, y));
+}
+
+static int lost_now; /* of this program: below TASK_LOST_MAX */
+
+static void do_one(void) {
+    if (!held_count) return;
+    int i = roll(held_count), what = roll(12);
+    held h = mine[i];
+    mine[i] = mine[--held_count];
+    if (what == 0) {
+        (void)task_give_back(engine, h.token);
+    } else if (what == 1 && lost_now < TASK_LOST_MAX - 2) {
+        lost_now++;
+        losses += !task_lost(engine, h.token);
+    } else {
+        hd_status status = finish(&h);
+        if (!status) note_done(&h), completed++;
+        if (!status && what == 2) {
+            assert_int_equal(finish(&h), HD_NOT_FOUND); /* W1 */
+            twices++;
+        }
+    }
+}
+
+static void leave_and_join(void) {
+    worker *w = &workers[roll(2)];
+    if (lost_now >= TASK_LOST_MAX - 2) return;
+    lost_now++;
+    worker_leave(w);
+    join_worker(w);
+}
+
+/* What was not stored never was. */
+static void crash(void) {
+    engine_stand_down(engine);
+    engine->shall_rise = true;
+    crashes++;
+}
+
+/* ---- a run */
+
+static bool is_over(const char *id) {
+    hd_value doc = engine_read(engine, pool, INSTANCE_PREFIX, id);
+    return !live_find(engine, id) && control_is_over(doc);
+}
+
+static void pump(void) {
+    while (hd_runtime_pump(rt) == HD_PENDING) {}
+    task_check(engine);
+}
+
+static void drive(const char *id) {
+    held_count = done_count = lost_now = 0;
+    for (long turn = 0; !is_over(id); turn++) {
+        if (turn > 200000) fail_msg("%s does not end", id);
+        pump();
+        claim_some();
+        for (int n = roll(3); n-- > 0;) do_one();
+        if (roll(25) == 0) crash();
+        if (roll(80) == 0) leave_and_join();
+        if (!held_count && !engine->ready_count) lab_env_advance_ms(env, 100000);
+        if (turn % 64 == 0) hd_pool_clear(pool);
+    }
+}
+
+static void register_program(uint64_t seed) {
+    for (int f = 0; f < FUNCTIONS; f++) {
+        hd_error error = { 0 };
+        emit_all(f);
+        hd_value ir = hd_json_parse(pool, ir_text, ir_length, &error);
+        if (!hd_value_exists(ir) || hd_workflow_register(engine, ir, NULL, &error))
+            fail_msg("seed %llu: %s\n%s", (unsigned long long)seed, error.message, ir_text);
+    }
+}
+
+static void compare(uint64_t seed) {
+    char id[HD_INSTANCE_ID_SIZE];
+    bool raises;
+    long right;
+    make_program(seed);
+    long input = roll(ARGUMENTS);
+    if (!interpret(input, &raises, &right)) {
+        skipped++;
+        return;
+    }
+    register_program(seed);
+    hd_value given = hd_object_set(pool, hd_object(), "v0", hd_int(pool, input));
+    assert_int_equal(hd_workflow_start(engine, "w0", given, NULL, id), HD_OK);
+    uint64_t started = engine->stats.started;
+    drive(id);
+    families += engine->stats.started > started;
+    hd_value doc = engine_read(engine, pool, INSTANCE_PREFIX, id);
+    const char *status = hd_value_as_text(hd_value_at(doc, "status"), "");
+    long result = (long)hd_value_as_int(hd_value_at(doc, "result"), -1);
+    if (strcmp(status, raises ? "failed" : "done") != 0 || (!raises && result != right))
+        fail_msg("seed %llu: %s, result %ld instead of %ld", (unsigned long long)seed, status,
+                 result, right);
+    if (memcmp(naive_calls, engine_calls, sizeof naive_calls) != 0)
+        fail_msg("seed %llu: other actions", (unsigned long long)seed);
+    assert_int_equal(engine->stats.open, 0);
+    hd_pool_clear(pool);
+}
+
+static void a_random_workflow_means_what_it_says_whatever_its_workers_do(void **state) {
+    const char *given = getenv("HD_SEED"), *count = getenv("HD_WORKFLOWS");
+    uint64_t seed = given ? strtoull(given, NULL, 0) : 1;
+    long n = given ? 1 : count ? atol(count) : 1500;
+    children = true;
+    for (long i = 0; i < n; i++, seed++) compare(given ? seed : seed * 104729);
+    print_message(
+        "%ld completions, %ld crashes, %ld lost, %ld twice, %ld with children, %ld too long\n",
+        completed, crashes, losses, twices, families, skipped);
+    assert_true(n < 1000 || (completed > n && crashes > n / 4 && losses > n / 10 &&
+                             twices > n / 10 && families > n / 20 && skipped < n / 4));
+}
+
+static int set_up(void **state) {
+    hd_error error;
+    env = lab_env_open();
+    hd_options options = { .env = lab_env_of(env) };
+    assert_int_equal(hd_memory_open(lab_env_of(env), &memory), HD_OK);
+    options.memory = memory;
+    assert_int_equal(hd_open(NULL, &options, &rt, &error), HD_OK);
+    assert_int_equal(hd_engine_open(rt, NULL, &engine, &error), HD_OK);
+    assert_int_equal(hd_pool_open(hd_runtime_heap(rt), &pool), HD_OK);
+    for (int i = 0; i < 2; i++) join_worker(&workers[i]);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    hd_pool_close(pool);
+    assert_int_equal(hd_close(rt), HD_OK);
+    hd_memory_close(memory);
+    lab_env_close(env);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            a_random_workflow_means_what_it_says_whatever_its_workers_do, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,195 @@
+/* test_workflow_child.c -- workflows as steps of workflows: results, exceptions, cancelling, restarts. */
+#define _DEFAULT_SOURCE
+#include "workflow_world.h"
+
+static int calls;
+static char file[64];
+
+static hd_status twice(hd_action *a, hd_value args, void *ctx) {
+    calls++;
+    return hd_action_return(a, hd_int(NULL, 2 * hd_value_as_int(hd_value_index(args, 0), 0)));
+}
+
+static void register_actions(hd_engine *e) {
+    hd_action_spec spec = { .name = "twice", .fn = twice, .here = true };
+    assert_int_equal(hd_action_register(e, &spec), HD_OK);
+}
+
+static int set_up(void **state) {
+    calls = 0;
+    return set_up_world(state);
+}
+
+/* "double" {n}: 2n by an action; "outer": double(n=20) + 1. */
+static void register_family(void) {
+    register_ir("{'heddle':1,'name':'double','inputs':[{'name':'n','schema':{'type':'integer'}}],'"
+                "functions':[{'name':'run',"
+                "'params':['n'],'nodes':[{'id':'in','kind':'ENTRY'},{'id':'a','kind':'ACTION','"
+                "action':'twice',"
+                "'args':[['name','n']],'into':['name','r']},{'id':'out','kind':'RETURN','value':['"
+                "name','r']}],"
+                "'edges':[['in','a'],['a','out']]}]}");
+    register_nodes(
+        "outer",
+        "{'id':'c','kind':'CHILD','workflow':'double','args':{'n':20},'into':['name','r']},"
+        "{'id':'out','kind':'RETURN','value':['+',['name','r'],1]}",
+        "['in','c'],['c','out']");
+}
+
+static void a_child_runs_as_a_step_and_gives_its_result(void **state) {
+    hd_value v;
+    register_family();
+    start_keyed("outer", "k", "{}");
+    assert_result("41");
+    assert_int_equal(calls, 1);
+    assert_int_equal(hd_workflow_state(engine, "double/outer:k.0.1", pool, &v), HD_OK);
+    assert_string_equal(hd_value_as_text(hd_value_at(v, "status"), ""), "done");
+    assert_string_equal(hd_value_as_text(hd_value_at(hd_value_at(v, "parent"), "id"), ""),
+                        "outer/k");
+    assert_int_equal(stats_now().finished, 2);
+}
+
+static void register_handled(const char *child, const char *args, const char *class_name) {
+    char nodes[800];
+    snprintf(nodes, sizeof nodes,
+             "{'id':'c','kind':'CHILD','workflow':'%s'%s,'into':['name','r']},{'id':'h','kind':'"
+             "HANDLER',"
+             "'clauses':[{'classes':['%s'],'as':'e'}]},{'id':'caught','kind':'RETURN','value':['"
+             "call','str',[['name','e']]]},"
+             "{'id':'out','kind':'RETURN','value':['name','r']}",
+             child, args, class_name);
+    register_nodes("outer", nodes,
+                   "['in','c'],['c','out'],['c','h','EXCEPT'],['h','caught','GUARD',0]");
+}
+
+static void what_a_child_raises_is_raised_in_its_parent(void **state) {
+    register_nodes("bad", "{'id':'r','kind':'RAISE','value':['new','ValueError',['oh']]}",
+                   "['in','r']");
+    register_handled("bad", "", "ValueError");
+    start("outer", "{}");
+    assert_result("\"oh\"");
+}
+
+static void a_child_that_cannot_start_raises_in_its_parent(void **state) {
+    register_handled("nothing", "", "LookupError");
+    start("outer", "{}");
+    assert_result("\"no workflow \\\"nothing\\\" is registered\"");
+    register_family();
+    register_handled("double", ",'args':{'n':'text'}", "TypeError");
+    start("outer", "{}");
+    hd_value result;
+    assert_int_equal(await(&result), HD_OK);
+    assert_non_null(strstr(hd_value_as_text(result, ""), "\"n\""));
+}
+
+static void register_waiting(void) {
+    register_nodes("inner",
+                   "{'id':'w','kind':'WAIT','signal':'go','into':['name','p']},{'id':'out','kind':'"
+                   "RETURN','value':['name','p']}",
+                   "['in','w'],['w','out']");
+    register_nodes("outer",
+                   "{'id':'c','kind':'CHILD','workflow':'inner','into':['name','r']},{'id':'out','"
+                   "kind':'RETURN','value':['name','r']}",
+                   "['in','c'],['c','out']");
+}
+
+static const char *status_of(const char *which) {
+    hd_value v;
+    if (hd_workflow_state(engine, which, pool, &v)) return "none";
+    return hd_value_as_text(hd_value_at(v, "status"), "");
+}
+
+static void cancelling_a_parent_cancels_its_child_first(void **state) {
+    hd_value result;
+    register_waiting();
+    start_keyed("outer", "k", "{}");
+    pump();
+    assert_string_equal(status_of("inner/outer:k.0.1"), "running");
+    assert_int_equal(hd_workflow_cancel(engine, id), HD_OK);
+    assert_int_equal(await(&result), HD_ABORTED);
+    assert_string_equal(status_of("inner/outer:k.0.1"), "cancelled");
+    assert_int_equal(stats_now().open, 0);
+}
+
+static void a_child_that_nothing_waits_for_any_more_is_cancelled(void **state) {
+    register_nodes("inner", "{'id':'w','kind':'WAIT','signal':'go'},{'id':'out','kind':'RETURN'}",
+                   "['in','w'],['w','out']");
+    register_nodes(
+        "outer",
+        "{'id':'c','kind':'CHILD','workflow':'inner'},{'id':'j','kind':'RETURN','value':1},"
+        "{'id':'s','kind':'SLEEP','seconds':5},{'id':'out','kind':'RETURN','value':2}",
+        "['in','c'],['in','s'],['c','j'],['s','out']");
+    start_keyed("outer", "k", "{}");
+    assert_result("2");
+    pump();
+    assert_string_equal(status_of("inner/outer:k.0.1"), "cancelled");
+}
+
+static void a_workflow_that_starts_itself_ends_with_recursion_error(void **state) {
+    register_nodes("outer",
+                   "{'id':'c','kind':'CHILD','workflow':'outer'},{'id':'out','kind':'RETURN'}",
+                   "['in','c'],['c','out']");
+    start("outer", "{}");
+    assert_raised("RecursionError");
+    pump();
+    assert_int_equal(stats_now().open, 0);
+}
+
+/* The seed's fan-out, with workflows as elements. */
+static void register_fan(void) {
+    register_family();
+    register_nodes("outer",
+                   "{'id':'fan','kind':'FAN_HEAD','over':['call','range',[300]],'into':['name','i']"
+                   ",'window':50},"
+                   "{'id':'c','kind':'CHILD','workflow':'double','args':{'n':['name','i']},'into':["
+                   "'name','r']},"
+                   "{'id':'all','kind':'BARRIER','give':['name','r'],'into':['name','rs']},"
+                   "{'id':'out','kind':'RETURN','value':['call','sum',[['name','rs']]]}",
+                   "['in','fan'],['fan','c','ELEM'],['c','all','JOIN'],['all','out']");
+}
+
+static void children_run_in_parallel_branches(void **state) {
+    register_fan();
+    start("outer", "{}");
+    assert_result("89700");
+    assert_int_equal(calls, 300);
+    assert_int_equal(stats_now().finished, 301);
+}
+
+/* After a restart the parent finds its children, and they find it. */
+static void a_family_goes_on_in_the_next_program(void **state) {
+    close_store();
+    snprintf(file, sizeof file, "/tmp/heddle-child-%d.db", (int)getpid());
+    unlink(file);
+    where = file;
+    open_store();
+    register_waiting();
+    start_keyed("outer", "k", "{}");
+    pump();
+    close_store();
+    open_store();
+    pump();
+    assert_int_equal(stats_now().open, 2);
+    assert_int_equal(hd_workflow_signal(engine, "inner/outer:k.0.1", "go", parse("'now'")), HD_OK);
+    assert_result("\"now\"");
+    assert_int_equal(stats_now().open, 0);
+    close_store();
+    unlink(file);
+    where = NULL;
+    open_store();
+}
+
+int main(void) {
+#define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down_world)
+    const struct CMUnitTest tests[] = {
+        IN_A_WORLD(a_child_runs_as_a_step_and_gives_its_result),
+        IN_A_WORLD(what_a_child_raises_is_raised_in_its_parent),
+        IN_A_WORLD(a_child_that_cannot_start_raises_in_its_parent),
+        IN_A_WORLD(cancelling_a_parent_cancels_its_child_first),
+        IN_A_WORLD(a_child_that_nothing_waits_for_any_more_is_cancelled),
+        IN_A_WORLD(a_workflow_that_starts_itself_ends_with_recursion_error),
+        IN_A_WORLD(children_run_in_parallel_branches),
+        IN_A_WORLD(a_family_goes_on_in_the_next_program),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

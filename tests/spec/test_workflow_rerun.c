@@ -1,0 +1,144 @@
+/* test_workflow_rerun.c -- instances that are over run again: from the beginning, or from a node. */
+#define _DEFAULT_SOURCE
+#include "workflow_world.h"
+
+static int calls[3];
+static bool broken;
+static char ids[2000];
+
+static void note_id(hd_action *a) {
+    size_t n = strlen(ids);
+    snprintf(ids + n, sizeof ids - n, "%s ", hd_action_id(a));
+}
+static hd_status first(hd_action *a, hd_value args, void *ctx) {
+    calls[0]++;
+    note_id(a);
+    return hd_action_return(a, hd_int(NULL, 5));
+}
+static hd_status second(hd_action *a, hd_value args, void *ctx) {
+    calls[1]++;
+    note_id(a);
+    if (broken) return hd_action_raise(a, "ValueError", "broken");
+    return hd_action_return(a, hd_int(NULL, 100 + hd_value_as_int(hd_value_index(args, 0), 0)));
+}
+
+static void register_actions(hd_engine *e) {
+    hd_action_spec all[] = { { .name = "first", .fn = first, .here = true },
+                             { .name = "second", .fn = second, .here = true } };
+    memset(calls, 0, sizeof calls);
+    ids[0] = 0;
+    broken = true;
+    for (size_t i = 0; i < 2; i++) assert_int_equal(hd_action_register(e, &all[i]), HD_OK);
+}
+
+static void register_two(void) {
+    register_nodes(
+        "w",
+        "{'id':'a','kind':'ACTION','action':'first','into':['name','x']},"
+        "{'id':'l','kind':'CALC','do':[['assign',['list',['name','x']],['name','all']]]},"
+        "{'id':'b','kind':'ACTION','action':'second','args':[['name','x']],'into':['name','y']},"
+        "{'id':'c','kind':'CALC','do':[['expr',['method',['name','all'],'append',[['name','y']]]]]}"
+        ","
+        "{'id':'out','kind':'RETURN','value':['name','all']}",
+        "['in','a'],['a','l'],['l','b'],['b','c'],['c','out']");
+}
+
+static void a_failed_instance_goes_on_from_the_node_that_failed(void **state) {
+    register_two();
+    start("w", "{}");
+    assert_raised("ValueError");
+    broken = false;
+    assert_int_equal(hd_workflow_rerun(engine, id, "b"), HD_OK);
+    pump();
+    assert_result("[5,105]");
+    assert_int_equal(calls[0], 1);
+    assert_int_equal(calls[1], 2);
+    assert_string_equal(field("status"), "done");
+    assert_false(hd_value_exists(hd_value_at(document(), "error")));
+}
+
+static void the_steps_of_a_rerun_have_new_ids(void **state) {
+    register_two();
+    start_keyed("w", "k", "{}");
+    assert_raised("ValueError");
+    assert_int_equal(hd_workflow_rerun(engine, id, "b"), HD_OK);
+    assert_raised("ValueError");
+    assert_int_equal(hd_workflow_rerun(engine, id, "b"), HD_OK);
+    assert_raised("ValueError");
+    assert_string_equal(ids, "w/k/0.1 w/k/0.2 w/k/2.1 w/k/3.1 ");
+}
+
+static void an_instance_runs_again_from_the_beginning(void **state) {
+    register_two();
+    broken = false;
+    start("w", "{}");
+    assert_result("[5,105]");
+    assert_int_equal(hd_workflow_rerun(engine, id, "b"), HD_USAGE); /* its variables are gone */
+    assert_non_null(strstr(hd_runtime_error(rt)->message, "done"));
+    assert_int_equal(hd_workflow_rerun(engine, id, NULL), HD_OK);
+    pump();
+    assert_result("[5,105]");
+    assert_int_equal(calls[0], 2);
+}
+
+static void a_rerun_that_cannot_be_is_refused(void **state) {
+    register_nodes(
+        "w",
+        "{'id':'fan','kind':'FAN_HEAD','over':['call','range',[2]],'into':['name','i']},"
+        "{'id':'a','kind':'ACTION','action':'second','args':[['name','i']]},{'id':'all','kind':'"
+        "BARRIER'},"
+        "{'id':'loop','kind':'LOOP_HEAD','over':['call','range',[2]],'into':['name','i']},"
+        "{'id':'body','kind':'ACTION','action':'first'},{'id':'out','kind':'RETURN'}",
+        "['in','fan'],['fan','a','ELEM'],['a','all','JOIN'],['all','loop'],['loop','body','"
+        "CONTINUE'],"
+        "['body','loop','BACK'],['loop','out','BREAK']");
+    start("w", "{}");
+    assert_int_equal(hd_workflow_rerun(engine, id, NULL), HD_USAGE); /* not over */
+    assert_raised("ValueError");
+    pump();
+    assert_int_equal(hd_workflow_rerun(engine, id, "nothing"), HD_USAGE);
+    assert_int_equal(hd_workflow_rerun(engine, id, "a"), HD_USAGE);
+    assert_int_equal(hd_workflow_rerun(engine, id, "all"), HD_USAGE);
+    assert_int_equal(hd_workflow_rerun(engine, id, "body"), HD_USAGE);
+    assert_int_equal(hd_workflow_rerun(engine, "w/none", "a"), HD_NOT_FOUND);
+    assert_string_equal(field("status"), "failed");
+    broken = false;
+    assert_int_equal(hd_workflow_rerun(engine, id, "loop"), HD_OK);
+    pump();
+    assert_result("null");
+    assert_int_equal(calls[0], 2);
+}
+
+static void a_loop_goes_on_where_it_failed(void **state) {
+    register_nodes(
+        "w",
+        "{'id':'s','kind':'CALC','do':[['assign',0,['name','sum']]]},"
+        "{'id':'loop','kind':'LOOP_HEAD','over':['call','range',[4]],'into':['name','i']},"
+        "{'id':'b','kind':'BRANCH','when':[['cmp',['name','i'],'==',2]]},"
+        "{'id':'t','kind':'ACTION','action':'second','args':[['name','i']],'into':['name','x']},"
+        "{'id':'f','kind':'ACTION','action':'first','into':['name','x']},{'id':'m','kind':'MERGE'},"
+        "{'id':'add','kind':'CALC','do':[['assign',['+',['name','sum'],['name','x']],['name','sum']"
+        "]]},"
+        "{'id':'out','kind':'RETURN','value':['name','sum']}",
+        "['in','s'],['s','loop'],['loop','b','CONTINUE'],['b','t','GUARD',0],['b','f','GUARD',1],['"
+        "t','m'],['f','m'],"
+        "['m','add'],['add','loop','BACK'],['loop','out','BREAK']");
+    start("w", "{}");
+    assert_raised("ValueError");
+    broken = false;
+    assert_int_equal(hd_workflow_rerun(engine, id, "t"), HD_OK);
+    pump();
+    assert_result("117"); /* 5 + 5 + 102 + 5 */
+}
+
+int main(void) {
+#define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, set_up_world, tear_down_world)
+    const struct CMUnitTest tests[] = {
+        IN_A_WORLD(a_failed_instance_goes_on_from_the_node_that_failed),
+        IN_A_WORLD(the_steps_of_a_rerun_have_new_ids),
+        IN_A_WORLD(an_instance_runs_again_from_the_beginning),
+        IN_A_WORLD(a_rerun_that_cannot_be_is_refused),
+        IN_A_WORLD(a_loop_goes_on_where_it_failed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
