@@ -113,11 +113,12 @@ typedef struct hd_engine_serve_options {
 } hd_engine_serve_options;
 /* Listens for workers at a Unix socket, on the runtime's descriptors (docs/WORKERS.md says what they speak). Steps of
  * the actions that they name are offered to them, as to the actions of this program. Only the user who runs the
- * program, and root, may connect. Served until the engine is closed. `options` may be NULL. HD_EXISTS: another program
- * serves there; HD_USAGE: it serves already, or a store in memory needs a socket's name; HD_LIMIT, HD_READ_ONLY, HD_IO,
- * HD_NOMEM; hd_runtime_error says what. */
+ * program, and root, may connect. Served while the engine is active, until it is closed: one that stands by makes the
+ * socket when it takes over, and workers connect again. `options` may be NULL. HD_EXISTS: another program serves there;
+ * HD_USAGE: it serves already, is an observer, or a store in memory needs a socket's name; HD_LIMIT, HD_READ_ONLY,
+ * HD_IO, HD_NOMEM; hd_runtime_error says what. */
 HD_API hd_status hd_engine_serve(hd_engine *engine, const hd_engine_serve_options *options);
-/* The socket's path, the engine's; NULL: it does not serve. */
+/* The socket's path, the engine's, also while it stands by; NULL: it does not serve. */
 HD_API const char *hd_engine_socket(const hd_engine *engine);
 /* Closes all connections; the steps that the workers have are given to others. */
 HD_API void hd_engine_stop_serving(hd_engine *engine);

@@ -32,6 +32,9 @@ const command *const commands[] = {
     &command_workflow_explain,
     &command_workflow_cancel,
     &command_workflow_signal,
+    &command_workflow_pause,
+    &command_workflow_resume,
+    &command_workflow_rerun,
     &command_workflow_worker,
     /* a running program */
     &command_graph,

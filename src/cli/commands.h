@@ -11,7 +11,8 @@ extern const command command_graph, command_why, command_why_not, command_trace,
     command_pieces;
 extern const command command_workflow_register, command_workflow_start, command_workflow_await,
     command_workflow_ls, command_workflow_show, command_workflow_graph, command_workflow_explain,
-    command_workflow_cancel, command_workflow_signal, command_workflow_worker;
+    command_workflow_cancel, command_workflow_signal, command_workflow_pause,
+    command_workflow_resume, command_workflow_rerun, command_workflow_worker;
 extern const command command_db_check, command_db_repair, command_db_stats, command_db_checkpoint,
     command_db_prune, command_db_vacuum, command_db_backup, command_db_export, command_db_import;
 extern const command command_demo, command_bench, command_doctor, command_version, command_help;

@@ -12,6 +12,7 @@
 
 #define PREFIX         "workflow/"
 #define VERSION_PREFIX "workflow-version/"
+#define NAME_PREFIX    "workflow-name/"
 
 /* ---- Opening ----------------------------------------------------------------------------- */
 
@@ -25,8 +26,8 @@ int flow_open_engine(cli *c, flow *f) {
     hd_error error = { 0 };
     int failed = flow_open(c, f, STORE_CREATE);
     if (failed) return failed;
-    hd_status status =
-        hd_engine_open(f->s.rt, &(hd_engine_options){ .space = f->space }, &f->engine, &error);
+    hd_status status = hd_engine_open(
+        f->s.rt, &(hd_engine_options){ .space = f->space, .observer = true }, &f->engine, &error);
     if (status && *error.message)
         return cli_fail(c, exit_of(status), NULL, "%s: %s", f->s.file, error.message);
     return status ? store_fail(&f->s, status, f->s.file) : CLI_OK;
@@ -122,40 +123,29 @@ int flow_version(flow *f, const char *version, hd_value *ir) {
                     f->s.file);
 }
 
-typedef struct version_search {
-    flow *f;
-    const char *wanted;
-    nearest near;
-    uint64_t seq;
-    hd_value ir;
-} version_search;
-
-static bool look_at_version(const hd_listing *entry, void *ctx) {
-    version_search *s = ctx;
-    hd_value name = hd_string_f(s->f->s.pool, "%s/%s", s->f->space, entry->id);
-    hd_value ir =
-        hd_read(s->f->s.rt, s->f->s.pool, hd_cell_at(s->f->s.rt, hd_value_as_text(name, "")));
-    nearest_offer(&s->near, flow_text(ir, "name"));
-    if (strcmp(flow_text(ir, "name"), s->wanted) || entry->seq < s->seq) return true;
-    s->seq = entry->seq;
-    s->ir = ir;
+static bool offer_name(const hd_listing *entry, void *ctx) {
+    nearest_offer(ctx, entry->id + strlen(NAME_PREFIX));
     return true;
 }
 
-int flow_latest(flow *f, const char *workflow, hd_value *ir) {
-    version_search s = { .f = f, .wanted = workflow, .near = nearest_to(workflow) };
+static int no_workflow(flow *f, const char *workflow) {
+    nearest n = nearest_to(workflow);
     char hint[256];
-    hd_status status =
-        hd_runtime_list(f->s.rt, f->space, "workflow.version", NULL, look_at_version, &s);
-    if (status) return store_fail(&f->s, status, f->s.file);
-    *ir = s.ir;
-    if (hd_value_exists(s.ir)) return CLI_OK;
-    if (*s.near.best) snprintf(hint, sizeof hint, "Did you mean %s?", s.near.best);
+    (void)hd_runtime_list(f->s.rt, f->space, "workflow.name", NULL, offer_name, &n);
+    if (*n.best) snprintf(hint, sizeof hint, "Did you mean %s?", n.best);
     else
         snprintf(hint, sizeof hint, "Register it: heddle workflow register %.160s FILE.json",
                  f->s.file);
     return cli_fail(f->s.c, CLI_NOT_FOUND, hint, "there is no workflow \"%s\" in %s", workflow,
                     f->s.file);
+}
+
+int flow_latest(flow *f, const char *workflow, hd_value *ir) {
+    hd_value name = hd_string_f(f->s.pool, "%s/" NAME_PREFIX "%s", f->space, workflow);
+    hd_cell cell = hd_cell_at(f->s.rt, hd_value_as_text(name, ""));
+    hd_value latest = cell.id ? hd_read(f->s.rt, f->s.pool, cell) : (hd_value){ 0 };
+    if (!*flow_text(latest, "version")) return no_workflow(f, workflow);
+    return flow_version(f, flow_text(latest, "version"), ir);
 }
 
 int flow_find(flow *f, const char *name, hd_value *ir, hd_value *document) {

@@ -1,4 +1,4 @@
-/* workflow_control.c -- what changes the course of an instance: cancel, signal. */
+/* workflow_control.c -- what changes the course of an instance: cancel, signal, pause, resume, rerun. */
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/record.h"
@@ -97,4 +97,95 @@ const command command_workflow_signal = {
                                          "somebody said yes" },
                                        { NULL, NULL } },
     .run = run_signal,
+};
+
+/* ---- pause and resume -------------------------------------------------------------------- */
+
+static int pause_it(flow *f) {
+    hd_status status = hd_workflow_pause(f->engine, f->id);
+    return status ? control_failed(f, status) : CLI_OK;
+}
+
+static int resume_it(flow *f) {
+    hd_status status = hd_workflow_resume(f->engine, f->id);
+    return status ? control_failed(f, status) : CLI_OK;
+}
+
+static int run_pause(cli *c) { return control(c, pause_it, "is being paused"); }
+static int run_resume(cli *c) { return control(c, resume_it, "goes on"); }
+
+const command command_workflow_pause = {
+    .name = "workflow pause",
+    .section = FLOW_SECTION,
+    .operands = "STORE INSTANCE",
+    .least = 2,
+    .most = 2,
+    .summary = "begin no more steps of an instance",
+    .text =
+        "A paused instance (name/key) begins no step, and none of its timers fires; what runs may "
+        "finish. Signals and cancelling reach it.",
+    .options = (const cli_option[]){ OPTION_SPACE, { NULL, NULL, NULL } },
+    .examples = (const cli_example[]){ { "heddle workflow pause shop.db checkout/order-17",
+                                         "until somebody has looked at it" },
+                                       { NULL, NULL } },
+    .run = run_pause,
+};
+
+const command command_workflow_resume = {
+    .name = "workflow resume",
+    .section = FLOW_SECTION,
+    .operands = "STORE INSTANCE",
+    .least = 2,
+    .most = 2,
+    .summary = "let a paused instance go on",
+    .text = "Lets an instance (name/key) that was paused go on where it was.",
+    .options = (const cli_option[]){ OPTION_SPACE, { NULL, NULL, NULL } },
+    .examples =
+        (const cli_example[]){ { "heddle workflow resume shop.db checkout/order-17", "go on" },
+                               { NULL, NULL } },
+    .run = run_resume,
+};
+
+/* ---- rerun ------------------------------------------------------------------------------- */
+
+static int rerun(flow *f, hd_value doc) {
+    cli *c = f->s.c;
+    const char *node = c->operand_count > 2 ? c->operands[2] : NULL;
+    if (!flow_is_over(doc))
+        return cli_fail(c, CLI_CONFLICT, "heddle workflow cancel ends it.",
+                        "%s is not over: it is %s", f->id, flow_text(doc, "status"));
+    if (node && strcmp(flow_text(doc, "status"), "done") == 0)
+        return cli_fail(c, CLI_INPUT, "Without NODE it runs from the beginning.",
+                        "%s is done: its variables are gone", f->id);
+    hd_status status = hd_workflow_rerun(f->engine, f->id, node);
+    return status ? control_failed(f, status) : flow_sync(f, f->id);
+}
+
+static int run_rerun(cli *c) {
+    flow f;
+    hd_value doc;
+    int failed = flow_open_engine(c, &f);
+    if (!failed) failed = flow_instance(&f, c->operands[1], &doc);
+    if (!failed) failed = rerun(&f, doc);
+    if (!failed) print_done(&f, "runs again");
+    return flow_close(&f, failed);
+}
+
+const command command_workflow_rerun = {
+    .name = "workflow rerun",
+    .section = FLOW_SECTION,
+    .operands = "STORE INSTANCE [NODE]",
+    .least = 2,
+    .most = 3,
+    .summary = "run an instance that is over again",
+    .text = "Runs an instance (name/key) that is over again, with the version it was started with: "
+            "from the "
+            "beginning, with its input; or from NODE of its first function, with the variables "
+            "that it had when it "
+            "failed, stalled or was cancelled.",
+    .options = (const cli_option[]){ OPTION_SPACE, { NULL, NULL, NULL } },
+    .examples = (const cli_example[]){ { "heddle workflow rerun shop.db checkout/order-17 charge",
+                                         "from the step that failed, after the cause is mended" },
+                                       { NULL, NULL } },
+    .run = run_rerun,
 };

@@ -37,15 +37,13 @@ static void print_started(const cli *c, const char *id, bool existed) {
 static int start(flow *f, char id[HD_INSTANCE_ID_SIZE]) {
     cli *c = f->s.c;
     hd_value input = hd_object(), ir;
-    hd_error error = { 0 };
     hd_start_options options = { .key = option_text(c, "key") };
     int failed = priority_of(c, &options.priority);
     if (!failed && c->operand_count > 2)
         failed = store_json(&f->s, "INPUT", c->operands[2], &input);
     if (!failed) failed = flow_latest(f, c->operands[1], &ir);
     if (failed) return failed;
-    hd_status status = hd_workflow_register(f->engine, ir, NULL, &error);
-    if (!status) status = hd_workflow_start(f->engine, c->operands[1], input, &options, id);
+    hd_status status = hd_workflow_start(f->engine, c->operands[1], input, &options, id);
     if (status && status != HD_EXISTS) {
         if (status == HD_MISMATCH)
             return cli_fail(c, CLI_INPUT, NULL, "%s", hd_runtime_error(f->s.rt)->message);

@@ -186,7 +186,7 @@ static void hear_outcome(remote *r, const wire_message *m) {
                                                 : task_fail(e, token, m->class_name, m->message);
     assert(!status);
     (void)status;
-    (void)vec_push(e->env, &r->acks, ((remote_ack){ token, e->stats.commits + 1 }));
+    (void)vec_push(e->env, &r->acks, ((remote_ack){ token, e->commits_begun + 1 }));
     set_capacity(r);
 }
 
@@ -257,8 +257,7 @@ void remote_hear(remote *r, const char *bytes, size_t length) {
 
 /* Whether the commit with this number is stored, or there is nothing that it could store. */
 static bool is_stored(const hd_engine *e, uint64_t number) {
-    uint64_t stored = e->stats.commits - (e->waits ? 1 : 0);
-    return number <= stored || (!e->waits && !e->changed.count);
+    return number <= e->commits_done || (!e->waits && !live_has_news(e));
 }
 
 static void tell_stored(remote *r) {
@@ -395,9 +394,32 @@ static void look_at_clock(remotes *all) {
     port_look_at_clock(&all->at);
 }
 
+static hd_status listen_now(remotes *all) {
+    hd_status status = port_open(&all->at, all->path);
+    if (!status) status = port_join(&all->at);
+    if (status) port_close(&all->at);
+    all->again_ns = status ? env_now_ns(all->e->env) + REMOTE_AGAIN_NS : 0;
+    return status;
+}
+
+static void stop_listening(remotes *all) {
+    while (!list_empty(&all->all)) remote_close(LIST_ENTRY(list_first(&all->all), remote, link));
+    port_close(&all->at);
+}
+
+/* An engine that was active before this one may still be about to close its socket. */
+static void follow_engine(remotes *all) {
+    bool listens = all->at.listen_fd >= 0;
+    if (!*all->path || all->e->active == listens) return;
+    if (listens) stop_listening(all);
+    else if (!all->again_ns || env_now_ns(all->e->env) >= all->again_ns) (void)listen_now(all);
+}
+
 void remotes_pump(remotes *all) {
     struct epoll_event ready[64];
-    if (!all || all->at.epoll_fd < 0) return;
+    if (!all) return;
+    follow_engine(all);
+    if (all->at.epoll_fd < 0) return;
     int count = epoll_wait(all->at.epoll_fd, ready, 64, 0);
     for (int i = 0; i < count; i++) {
         if (ready[i].data.fd == all->at.listen_fd) {
@@ -425,6 +447,7 @@ void remotes_flush(remotes *all) {
 uint64_t remotes_deadline(const remotes *all) {
     if (!all) return UINT64_MAX;
     uint64_t first = port_deadline(&all->at);
+    if (*all->path && all->at.listen_fd < 0) return all->again_ns;
     LIST_FOR (n, &all->all) {
         const remote *r = LIST_ENTRY(n, remote, link);
         if (r->acks.count && is_stored(all->e, r->acks.items[0].commit)) return 0;
@@ -451,40 +474,47 @@ hd_status remotes_open(hd_engine *e, remotes **out) {
 
 void remotes_close(remotes *all) {
     if (!all) return;
-    while (!list_empty(&all->all)) remote_close(LIST_ENTRY(list_first(&all->all), remote, link));
-    port_close(&all->at);
+    stop_listening(all);
     hd_pool_close(all->pool);
     env_free(all->e->env, all, sizeof *all);
 }
 
 /* ---- public */
 
+static hd_status choose_path(const hd_engine *e, const hd_engine_serve_options *options,
+                             char out[ADDRESS_MAX]) {
+    const char *file = port_file(e->rt);
+    bool is_main = !strcmp(e->space, "main");
+    if (!options->socket && (!file || !*file))
+        return runtime_fail(e->rt, HD_USAGE, "a store in memory has no file: name a socket");
+    int length = options->socket ? snprintf(out, ADDRESS_MAX, "%s", options->socket)
+                                 : snprintf(out, ADDRESS_MAX, "%s-workers%s%s", file,
+                                            is_main ? "" : "-", is_main ? "" : e->space);
+    if (length > 0 && length < ADDRESS_MAX) return HD_OK;
+    return runtime_fail(e->rt, HD_LIMIT, "the name is too long for a socket");
+}
+
 hd_status hd_engine_serve(hd_engine *e, const hd_engine_serve_options *options) {
     static const hd_engine_serve_options defaults;
-    char beside[ADDRESS_MAX];
-    const char *file = port_file(e->rt);
+    char path[ADDRESS_MAX];
     remotes *all;
     if (!options) options = &defaults;
-    const char *path = options->socket;
     if (e->remotes) return runtime_fail(e->rt, HD_USAGE, "the engine serves workers already");
-    if (!path && (!file || !*file))
-        return runtime_fail(e->rt, HD_USAGE, "a store in memory has no file: name a socket");
-    bool is_main = !strcmp(e->space, "main");
-    if (!path && snprintf(beside, sizeof beside, "%s-workers%s%s", file, is_main ? "" : "-",
-                          is_main ? "" : e->space) >= (int)sizeof beside)
-        return runtime_fail(e->rt, HD_LIMIT, "the name of the store is too long for a socket");
-    hd_status status = remotes_open(e, &all);
+    if (e->observer) return runtime_fail(e->rt, HD_USAGE, "an observer has no steps for workers");
+    hd_status status = choose_path(e, options, path);
+    if (status) return status;
+    status = remotes_open(e, &all);
     if (status) return runtime_fail(e->rt, status, "%s", hd_status_text(status));
+    memcpy(all->path, path, sizeof path);
     if (options->connections) all->most = options->connections;
     if (options->message_limit) all->message_max = options->message_limit;
-    status = port_open(&all->at, path ? path : beside);
-    if (!status) status = port_join(&all->at);
+    if (e->active) status = listen_now(all);
     if (status) remotes_close(all);
     else e->remotes = all;
     return status;
 }
 
-const char *hd_engine_socket(const hd_engine *e) { return e->remotes ? e->remotes->at.path : NULL; }
+const char *hd_engine_socket(const hd_engine *e) { return e->remotes ? e->remotes->path : NULL; }
 
 void hd_engine_stop_serving(hd_engine *e) {
     remotes_close(e->remotes);

@@ -8,6 +8,9 @@
  * understood, loses the steps that it has: they go to other workers. A token is good on the connection that it was given
  * to, so that what a worker says after it has connected again is late.
  *
+ * Only an active engine listens. One that rises makes the socket; one that stands down closes it, and workers connect
+ * again to the one that has risen.
+ *
  * Everything happens in the runtime's pump, on its thread; nothing blocks. At rest nothing wakes it. */
 #ifndef WORKFLOW_REMOTE_H
 #define WORKFLOW_REMOTE_H
@@ -16,10 +19,12 @@
 #include "workflow/task.h"
 #include "workflow/wire.h"
 
-#define REMOTES_MAX     64                    /* connections, unless the program says otherwise */
-#define REMOTE_READ     ((size_t)256 << 10)   /* bytes of one recv */
-#define REMOTE_TURN     ((size_t)1 << 20)     /* bytes read from one connection in one pump */
-#define REMOTE_CHOKE    ((size_t)4 << 20)     /* unread bytes from which on it gets nothing more */
+#define REMOTES_MAX  64                  /* connections, unless the program says otherwise */
+#define REMOTE_READ  ((size_t)256 << 10) /* bytes of one recv */
+#define REMOTE_TURN  ((size_t)1 << 20)   /* bytes read from one connection in one pump */
+#define REMOTE_CHOKE ((size_t)4 << 20)   /* unread bytes from which on it gets nothing more */
+#define REMOTE_AGAIN_NS                                                                            \
+    UINT64_C(200000000) /* until a socket that could not be made is tried again */
 #define REMOTE_HELLO_NS UINT64_C(10000000000) /* from connecting to hello */
 #define REMOTE_READS_NS UINT64_C(30000000000) /* it must read something within this time */
 
@@ -56,6 +61,9 @@ typedef struct remotes {
     uint32_t count, most;
     size_t message_max;
     hd_pool *pool; /* of one message */
+    char path
+        [ADDRESS_MAX]; /* where it listens while the engine is active; "": nowhere, only in tests */
+    uint64_t again_ns; /* the socket could not be made: tried again then; 0: not */
 } remotes;
 
 /* ---- for tests and fuzzers: a server without a socket, and what a connection says */

@@ -52,14 +52,14 @@ check "twice with one key is one instance" holds says "was started before" start
 check "start --json says so" gives 0 '{"id":"data_pipeline/one","existed":true}' workflow start w.db data_pipeline --key one --json
 check "an unknown input is refused" fails 4 'no input "fan_ou"' workflow start w.db data_pipeline '{"fan_ou": 3}'
 check "an unknown workflow is refused" fails 2 "no workflow" workflow start w.db nothing
-check "ls" holds says "^data_pipeline/one  *running" ls w.db
+check "ls: it is queued until a program runs workflows" holds says "^data_pipeline/one  *queued" ls w.db
 check "ls by status" gives 0 "there are no instances" workflow ls w.db --status done
-check "ls by workflow, as JSON" holds says '^{"id":"data_pipeline/one","workflow":"data_pipeline","status":"running"' ls w.db data_pipeline --json
+check "ls by workflow, as JSON" holds says '^{"id":"data_pipeline/one","workflow":"data_pipeline","status":"queued"' ls w.db data_pipeline --json
 check "an unknown status is refused" fails 1 "queued, running" workflow ls w.db --status gone
-check "show: the open step" holds says "open  *fetch_items" show w.db data_pipeline/one
-check "show takes the cell's name, too" holds says "open  *fetch_items" show w.db main/workflow/data_pipeline/one
+check "show: its steps" holds says "  fetch_items" show w.db data_pipeline/one
+check "show takes the cell's name, too" holds says "  fetch_items" show w.db main/workflow/data_pipeline/one
+check "why-not: it is queued" holds sh -c '"$0" why-not w.db data_pipeline/one | grep -q "begins when a program runs"' "$heddle"
 check "show --json is the document with its id" holds says '"id":"data_pipeline/one"' show w.db data_pipeline/one --json
-check "graph of an instance: what is ready" holds says "fetch_items  ACTION fetch_items  deps_required 1  \* ready" graph w.db data_pipeline/one
 check "a misspelt instance names the nearest" fails 2 "Did you mean data_pipeline/one" workflow show w.db data_pipeline/on
 check "await with a limit" fails 6 "not over yet" workflow await w.db data_pipeline/one --timeout 0.1 --quiet
 
@@ -96,12 +96,17 @@ start_flow_shop w.db
 check "a failed instance has its exception and a status of its own" fails 3 "fails/f is failed: ValueError: it does not work" workflow await w.db fails/f --timeout 20 --quiet
 check "--json has it on stdout" holds sh -c '"$0" workflow await w.db fails/f --json | grep -q "\"status\":\"failed\""' "$heddle"
 check "ls finds it by status" holds says "^fails/f " ls w.db --status failed
-kill "$pid"; wait "$pid" 2>/dev/null
 check "a signal nobody waits for is refused" fails 4 "no signal" workflow signal w.db approval/a aprove true
 check "a signal is kept" gives 0 "approval/a has the signal" workflow signal w.db approval/a approve true
+check "pause" gives 0 "approval/a is being paused" workflow pause w.db approval/a
+is_now() { flow ls w.db approval --status "$1" | grep -q "approval/a"; }
+check "a paused instance says so" holds until_true is_now paused
+check "resume" gives 0 "approval/a goes on" workflow resume w.db approval/a
+check "and it runs" holds until_true is_now running
 check "cancel" gives 0 "approval/a is being cancelled" workflow cancel w.db approval/a
-check "a cancelled instance says so" fails 3 "is cancelled" workflow await w.db approval/a --quiet
+check "a cancelled instance says so" fails 3 "is cancelled" workflow await w.db approval/a --timeout 20 --quiet
 check "what is over is left alone" fails 3 "is over" workflow cancel w.db approval/a
+kill "$pid"; wait "$pid" 2>/dev/null
 
 for words in "ls w.db" "show w.db data_pipeline/one" "graph w.db data_pipeline" "explain w.db data_pipeline" "await w.db data_pipeline/one"; do
     check "workflow $words fits 80 columns" holds narrow $words
@@ -229,4 +234,19 @@ check "and does its steps" gives 0 42 workflow await d.db double/one --timeout 2
 check "with their exceptions" fails 3 'ValueError: "fail" is no number' workflow await d.db double/two --timeout 20 --quiet
 kill -9 "$pid"; wait "$pid" 2>/dev/null
 check "when that engine is killed, it takes over" holds until_true grep -q "running the workflows" worker.err
+kill "$worker"; wait "$worker" 2>/dev/null
+
+# ---- again
+
+flow register r.db double.json >/dev/null
+flow start r.db double '{"n": 5}' --key a >/dev/null
+start_exec r.db double --exec 'test -e ready.flag && echo 10'
+check "it fails the first time" fails 3 "is failed" workflow await r.db double/a --timeout 20 --quiet
+touch ready.flag
+check "rerun: from the node that failed" gives 0 "double/a runs again" workflow rerun r.db double/a do
+again() { [ "$(flow await r.db double/a --timeout 20 --quiet 2>/dev/null)" = 10 ]; }
+check "and it is done" holds until_true again
+check "what is done cannot begin in the middle" fails 4 "done" workflow rerun r.db double/a do
+check "but from the beginning" gives 0 "double/a runs again" workflow rerun r.db double/a
+check "to the same end" holds until_true again
 kill "$worker"; wait "$worker" 2>/dev/null

@@ -603,6 +603,69 @@ static void a_socket_in_use_is_left_alone(void **state) {
     close(worker_now());
 }
 
+/* ---- several engines on one space */
+
+/* Issue words: "when the one with the engine is killed another goes on". */
+static void workers_come_to_the_engine_that_takes_over(void **state) {
+    hd_memory *memory;
+    hd_runtime *first, *second, *own = rt;
+    hd_engine *active, *standby, *own_engine = engine;
+    char socket_path[140];
+    snprintf(socket_path, sizeof socket_path, "%s/shared", folder);
+    hd_engine_serve_options at = { .socket = socket_path };
+    assert_int_equal(hd_memory_open(lab_env_of(env), &memory), HD_OK);
+    hd_options options = { .env = lab_env_of(env), .memory = memory };
+    assert_int_equal(hd_open(NULL, &options, &first, NULL), HD_OK);
+    assert_int_equal(hd_open(NULL, &options, &second, NULL), HD_OK);
+    assert_int_equal(hd_engine_open(first, NULL, &active, NULL), HD_OK);
+    assert_int_equal(hd_engine_open(second, NULL, &standby, NULL), HD_OK);
+    assert_int_equal(hd_engine_serve(active, &at), HD_OK);
+    assert_int_equal(hd_engine_serve(standby, &at), HD_OK); /* it does not listen yet */
+    memcpy(path, socket_path, sizeof path);
+    hd_pool *own_pool = pool;
+    rt = first;
+    engine = active;
+    assert_int_equal(hd_pool_open(hd_runtime_heap(rt), &pool), HD_OK);
+    register_one("");
+    int fd = worker_now();
+    start("{}");
+    (void)token_heard(fd);
+    hd_pool_close(pool);
+    assert_int_equal(hd_close(first), HD_OK);
+    assert_string_equal(hear(fd), "closed");
+    close(fd);
+    rt = second;
+    engine = standby;
+    assert_int_equal(hd_pool_open(hd_runtime_heap(rt), &pool), HD_OK);
+    for (int i = 0; i < 20 && !hd_engine_is_active(standby); i++) {
+        lab_env_advance_ms(env, 100);
+        pump();
+    }
+    assert_true(hd_engine_is_active(standby));
+    fd = worker_now();
+    say_token(fd, "complete", token_heard(fd), ",\"result\":5");
+    assert_has(hear(fd), "done");
+    assert_string_equal(result_now(), "5");
+    close(fd);
+    hd_pool_close(pool);
+    assert_int_equal(hd_close(second), HD_OK);
+    hd_memory_close(memory);
+    pool = own_pool;
+    rt = own;
+    engine = own_engine;
+}
+
+static void an_observer_serves_no_workers(void **state) {
+    hd_runtime *looks;
+    hd_engine *tool;
+    hd_options options = { .env = lab_env_of(env) };
+    assert_int_equal(hd_open(NULL, &options, &looks, NULL), HD_OK);
+    assert_int_equal(hd_engine_open(looks, &(hd_engine_options){ .observer = true }, &tool, NULL),
+                     HD_OK);
+    assert_int_equal(hd_engine_serve(tool, NULL), HD_USAGE);
+    hd_close(looks);
+}
+
 /* ---- without memory */
 
 static void script(lab_env *small, void *ctx) {
@@ -677,6 +740,8 @@ int main(void) {
         TEST(at_rest_nothing_wakes_the_engine),
         TEST(an_engine_serves_once_and_stops),
         TEST(a_socket_in_use_is_left_alone),
+        TEST(workers_come_to_the_engine_that_takes_over),
+        TEST(an_observer_serves_no_workers),
         cmocka_unit_test(without_memory_a_worker_is_dropped_and_nothing_else),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
