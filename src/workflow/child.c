@@ -67,16 +67,21 @@ void child_forget(live *l) {
 
 /* ---- the end of a child */
 
+static void deliver_error(hd_engine *e, strand *s, hd_value error) {
+    ev exception = ev_unbound();
+    hd_status status = hd_value_status(error);
+    if (!status && hd_value_exists(error)) status = decode_value(e->w, error, &exception, NULL);
+    if (!status && exception.kind == EV_EXC) step_raise_value(e, s, exception);
+    else if (status == HD_NOMEM) step_raise(e, s, CLASS_MemoryError, "");
+    else step_raise(e, s, CLASS_RuntimeError, "the child workflow has stalled");
+}
+
 /* The child's outcome, as its document has it. */
 static void deliver(hd_engine *e, strand *s, const char *status, hd_value result, hd_value error) {
-    ev exception;
     if (s->cancelled) step_raise(e, s, CLASS_CancelledError, "");
     else if (!strcmp(status, "done")) step_succeed(e, s, result);
     else if (!strcmp(status, "cancelled")) step_raise(e, s, CLASS_CancelledError, "");
-    else if (hd_value_exists(error) && !decode_value(e->w, error, &exception, NULL) &&
-             exception.kind == EV_EXC)
-        step_raise_value(e, s, exception);
-    else step_raise(e, s, CLASS_RuntimeError, "the child workflow has stalled");
+    else deliver_error(e, s, error);
 }
 
 /* Values cross as documents do: an object of the child is a copy in the parent. */

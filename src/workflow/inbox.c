@@ -86,6 +86,7 @@ static void act_on_message(hd_engine *e, hd_pool *pool, place_id doc) {
     hd_value message = hd_read(e->rt, pool, (hd_cell){ doc });
     const char *to = hd_value_as_text(hd_value_at(message, "to"), "");
     live *l = live_find(e, to);
+    if (hd_value_status(message) == HD_NOMEM) e->overheard = true; /* it is there: read it again */
     if (!hd_value_exists(message) || is_in_hand(e, l, doc)) return;
     bool again = !strcmp(hd_value_as_text(hd_value_at(message, "verb"), ""), "rerun");
     if (again && !l && !control_apply(e, to, message)) {
@@ -108,6 +109,7 @@ static void act_on_instance(hd_engine *e, hd_pool *pool, place_id doc) {
     const char *id = name_of(e, doc) + strlen(INSTANCE_PREFIX);
     hd_value v = hd_read(e->rt, pool, (hd_cell){ doc });
     const char *status = hd_value_as_text(hd_value_at(v, "status"), "");
+    if (hd_value_status(v) == HD_NOMEM) e->overheard = true;
     if (e->active && !strcmp(status, "queued") && !live_find(e, id)) (void)live_take_up(e, id);
     if (control_is_over(v)) control_tell(e, id);
 }
