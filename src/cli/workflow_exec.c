@@ -199,10 +199,11 @@ static bool exited(exec_step *s, process *p, int status) {
     const char *line = last_line(p->tail);
     size_t length = class_in(&line);
     if (length) {
-        snprintf(words, sizeof words, "%.*s", (int)length, line);
+        char class_name[EXEC_CLASS];
+        snprintf(class_name, sizeof class_name, "%.*s", (int)length, line);
         line += length;
         line += strspn(line, ": ");
-        return failed(s, words, line);
+        return failed(s, class_name, line);
     }
     if (*line) return failed(s, "RuntimeError", line);
     snprintf(words, sizeof words, "the command exited with status %d", WEXITSTATUS(status));

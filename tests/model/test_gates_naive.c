@@ -1,7 +1,7 @@
 /* test_gates_naive.c -- time gates against a model that looks at every node each time.
  *
  * A few effects, each reading two of a few cells, with debounces and throttles that come, change and go,
- * holds, transient failures, and async runs that end late or are given up. The model keeps, of each
+ * holds, transient failures, tracing that is switched on and off, and async runs that end late or are given up. The model keeps, of each
  * node, the times of which seed 8.1 speaks, and says after every step which of them must have run, how
  * often, which is next and when, and why the others do not. How long a retry waits is drawn by chance: the
  * model looks it up, and checks that it is within its bounds.
@@ -276,7 +276,7 @@ static void resume(twin *t) {
 
 static void act(void) {
     twin *t = &twins[below(EFFECTS)];
-    switch (below(12)) {
+    switch (below(13)) {
     case 0:
     case 1:
     case 2: set_cell(); break;
@@ -291,6 +291,9 @@ static void act(void) {
         if (below(4)) break;
         hd_node_unregister(rt, t->handle);
         register_one(t);
+        break;
+    case 11: /* who looks on decides nothing (P10) */
+        assert_int_equal(hd_trace_enable(rt, below(2) ? HD_TRACE_ALL : 0), HD_OK);
         break;
     default:
         now += 1 + below(40);

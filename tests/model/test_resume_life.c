@@ -1,6 +1,6 @@
 /* test_resume_life.c -- I7 within one life and over restarts: a piece is stopped, started and removed at
  * random, its runtime is closed and opened again, with and without a sync, its inputs change and change
- * back, rows of a list leave and come back, runs fail. Now and then another program runs the piece with another
+ * back, rows of a list leave and come back, runs fail, a gate is set and cleared. Now and then another program runs the piece with another
  * version of the code, at the same time, and overwrites its outputs and rows; after the next start everything
  * is of the first version again.
  *
@@ -104,12 +104,30 @@ static hd_cell other_pattern(hd_build *b, void *ctx) {
 
 static hd_piece p;
 static bool runs;
+static uint32_t throttle; /* of the node f, as it was set last; 0: none */
+
+static hd_node node_f(void) {
+    hd_node f = hd_node_find(rt(), "main:p:f");
+    assert_true(f.id);
+    return f;
+}
+
+/* The gate that was set last is there after every start, until the piece is removed. */
+static void change_throttle(void) {
+    throttle = 20 * (uint32_t)lab_random_below(&dice, 3);
+    tell(" throttle=%u", throttle);
+    hd_node_set_throttle(rt(), node_f(), throttle);
+}
+
 static void start(void) {
     hd_error error;
     assert_int_equal(hd_pattern_register(rt(), "p", "1", pattern, NULL), HD_OK);
     if (hd_piece_start(rt(), &(hd_piece_spec){ .id = "p", .pattern = "p" }, &p, &error))
         fail_msg("%s", error.message);
     runs = true;
+    if (hd_node_throttle(rt(), node_f()) != throttle)
+        fail_msg("HD_SEED=%llu: the throttle is %u, and %u was set:%s", (unsigned long long)seed,
+                 hd_node_throttle(rt(), node_f()), throttle, history);
 }
 
 /* ---- steps */
@@ -160,6 +178,8 @@ static void assert_values(void) {
 static void rest(void) {
     tell(" ;");
     lab_settle(l);
+    lab_advance_ms(l, 40); /* the longest throttle */
+    lab_settle(l);
     if (runs) assert_values();
 }
 
@@ -176,6 +196,7 @@ static void remove_piece(void) {
     tell(" REMOVE");
     assert_int_equal(hd_piece_remove(rt(), p), HD_OK);
     memset(twins, 0, sizeof twins);
+    throttle = 0;
     runs = false;
 }
 
@@ -219,7 +240,7 @@ static void step(void) {
         live_beside_another_version();
         return;
     }
-    switch (lab_random_below(&dice, 12)) {
+    switch (lab_random_below(&dice, 13)) {
     case 0:
     case 1:
     case 2: change_n(); break;
@@ -237,6 +258,9 @@ static void step(void) {
         if (!runs) start(), tell(" START");
         else if (!lab_random_below(&dice, 3)) remove_piece();
         break;
+    case 11:
+        if (runs) change_throttle();
+        break;
     default: reopen();
     }
 }
@@ -253,6 +277,7 @@ static void a_piece_runs_what_a_living_one_would(void **state) {
         dice = lab_random_of(seed);
         memset(twins, 0, sizeof twins);
         memset(prices, 0, sizeof prices);
+        throttle = 0;
         history[0] = '\0';
         lab_catch(l);
         n_now = 1;
