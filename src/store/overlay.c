@@ -132,7 +132,6 @@ static hd_status seal_push(replica *r, commit *c) {
 }
 
 hd_status overlay_seal(replica *r, bool rows_alone) {
-    assert(!r->announcing);
     if (!r->unsealed.count && !(rows_alone && r->due)) return HD_OK;
     commit *c = replica_commit_new(r, HD_COMMIT_DERIVED);
     if (!c) return HD_NOMEM;

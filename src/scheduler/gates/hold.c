@@ -122,7 +122,7 @@ hd_status gates_begin_hold(scheduler *s, const char *name, uint32_t ms, uint64_t
 }
 
 void gates_end_hold(scheduler *s, uint64_t hold_id) {
-    assert(hold_id && hold_id <= s->next_hold);
+    assert(hold_id);
     uint64_t now = env_now_ns(s->env);
     for (uint32_t i = 0; i < s->holds.count; i++) {
         if (s->holds.items[i].id != hold_id) continue;

@@ -22,7 +22,8 @@ static void check_node(const scheduler *s, node_id id, uint32_t *named, uint32_t
     if (value_exists(k->hashes)) text_of(k->hashes, &length);
     assert(length % HASH_TEXT == 0 && length <= SLOTS * HASH_TEXT);
     const char *name = kept_name(k, &length);
-    assert(persistence_find(s, name, length) == id);
+    /* Children of a removed node keep their names, which children of its successor may have too. */
+    assert(persistence_find(s, name, length));
     (void)name;
 }
 

@@ -84,11 +84,12 @@ void persistence_soon(scheduler *s) {
     if (p->wanted && !p->due_at) p->due_at = env_now_ns(s->env) + QUIET_NS;
 }
 
-/* Without memory for the list the node is due after its next run. */
+/* Without memory for the list the node is due after its next run. A node that has begun to register others
+ * meanwhile has no row. */
 void persistence_due(scheduler *s, node_id id) {
     kept_node *k = kept_of(s, id);
-    assert(kept_has_name(k) && !(k->flags & KEPT_CREATES));
-    if (k->flags & KEPT_DUE) return;
+    assert(kept_has_name(k));
+    if (k->flags & (KEPT_DUE | KEPT_CREATES)) return;
     if (vec_push(s->env, &s->persistence->due, id)) k->flags |= KEPT_DUE;
     else node_of(s, id)->flags |= NODE_NOTED;
     persistence_soon(s);

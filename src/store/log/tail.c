@@ -77,7 +77,7 @@ static void doc_drop(tail *t, uint32_t i) {
 }
 
 hd_status tail_add(tail *t, const doc_name *name, uint64_t row, uint64_t seq) {
-    assert(row && seq);
+    assert(row); /* seq: 0 where repair collects names */
     assert(name->scope != HD_SCOPE_HERE);
     uint32_t hash = doc_name_hash(name);
     uint32_t i = find(t, name, hash);
