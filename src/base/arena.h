@@ -1,4 +1,4 @@
-/* arena.h -- memory that is all let go at once.
+/* arena.h -- memory that is all freed at once.
  *
  * A bump allocator for one pass, one parse, one compilation. Chunks double in size; a request that
  * does not fit gets a chunk of at least its size. arena_reset forgets everything and keeps the

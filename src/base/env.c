@@ -7,13 +7,16 @@
 #include "base/env.h"
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#ifdef __linux__
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <time.h>
+#endif
 
 /* ---- The system's ------------------------------------------------------------------------ */
 
@@ -23,12 +26,16 @@
 #define HUGE_PAGE ((size_t)2 << 20)
 #define HUGE_FROM ((size_t)1 << 20) /* blocks of this size at least */
 
-#ifdef __SANITIZE_ADDRESS__ /* the sanitizer cannot watch memory from mmap */
-static bool is_huge(size_t size) { return (void)size, false; }
+#if !defined __linux__ ||                                                                          \
+    defined __SANITIZE_ADDRESS__ /* the sanitizer cannot watch memory from mmap */
+static void *system_alloc(void *block, size_t old_size, size_t size, void *ctx) {
+    (void)ctx, (void)old_size;
+    if (size) return realloc(block, size);
+    free(block);
+    return NULL;
+}
 #else
 static bool is_huge(size_t size) { return size >= HUGE_FROM; }
-#endif
-
 static size_t huge_round(size_t size) { return (size + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1); }
 
 /* Fresh memory at a multiple of HUGE_PAGE; `size` is one too. */
@@ -77,6 +84,7 @@ static void *system_alloc(void *block, size_t old_size, size_t size, void *ctx) 
     if (is_huge(old_size) || is_huge(size)) return huge_cross(block, old_size, size);
     return realloc(block, size);
 }
+#endif
 
 static struct timespec system_clock(clockid_t id) {
     struct timespec t = { 0 };
@@ -98,6 +106,7 @@ static uint64_t system_wall_ms(void *ctx) {
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
+#ifdef __linux__
 /* Aborts without randomness: session ids would collide and hash seeds be guessable.
  * getrandom() fails only when interrupted, or on kernels that do not have it. */
 static void system_random(void *out, size_t size, void *ctx) {
@@ -108,6 +117,12 @@ static void system_random(void *out, size_t size, void *ctx) {
         else if (errno != EINTR) abort();
     }
 }
+#else
+static void system_random(void *out, size_t size, void *ctx) {
+    (void)ctx;
+    arc4random_buf(out, size);
+}
+#endif
 
 static void system_log(hd_log_level level, const char *line, void *ctx) {
     (void)ctx;
@@ -119,9 +134,15 @@ static void system_wait(int fd, uint64_t deadline_ns, void *ctx) {
     uint64_t now = system_monotonic_ns(ctx);
     if (deadline_ns <= now) return;
     uint64_t left = deadline_ns - now;
-    struct timespec limit = { (time_t)(left / 1000000000), (long)(left % 1000000000) };
     struct pollfd readable = { fd, POLLIN, 0 };
+#ifdef __linux__
+    struct timespec limit = { (time_t)(left / 1000000000), (long)(left % 1000000000) };
     ppoll(&readable, fd < 0 ? 0 : 1, deadline_ns == UINT64_MAX ? NULL : &limit, NULL);
+#else /* whole milliseconds, rounded up: waking too early would be waking twice */
+    uint64_t ms = left / 1000000 + (left % 1000000 > 0);
+    int limit = deadline_ns == UINT64_MAX ? -1 : ms < INT_MAX ? (int)ms : INT_MAX;
+    poll(&readable, fd < 0 ? 0 : 1, limit);
+#endif
 }
 
 hd_env hd_env_system(void) {

@@ -42,6 +42,13 @@ void env_log(const hd_env *env, hd_log_level level, const char *format, ...) HD_
 /* The same for a line of any length, which is not cut unless there is no memory for a copy. */
 void env_log_line(const hd_env *env, hd_log_level level, const char *line);
 
+/* Whether a commit that was refused with this status would be refused again. HD_CLOSED is not such a status, because it
+ * says nothing about the commit. */
+static inline bool status_is_for_good(hd_status status) {
+    hd_class class_ = hd_status_class(status);
+    return (class_ == HD_CLASS_PERMANENT || class_ == HD_CLASS_TERMINAL) && status != HD_CLOSED;
+}
+
 /* Fills `error` (which may be NULL): status and message, no position, no path. */
 void env_error(hd_error *error, hd_status status, const char *format, ...) HD_PRINTF(3, 4);
 void env_error_v(hd_error *error, hd_status status, const char *format, va_list arguments)

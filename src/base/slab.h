@@ -33,7 +33,7 @@ typedef struct slab {
 } slab;
 
 void slab_init(slab *s, const hd_env *env, size_t object_size);
-/* Returns all chunks, whether or not objects are still live: owners that care look at `live`. */
+/* Frees all chunks, whether or not objects are still live; an owner that must not lose any checks `live` first. */
 void slab_fini(slab *s);
 
 /* Private: opens a new chunk and takes its first object. */

@@ -59,9 +59,7 @@ static ev f_hex(world *w, ev self, const ev *a, const call *c) {
 static ev f_chr(world *w, ev self, const ev *a, const call *c) {
     int64_t i;
     ARGUMENTS;
-    if (!arg_int(w, a[0], &i)) return ev_fail();
-    if (i > INT32_MAX || i < INT32_MIN)
-        return raise_f(w, CLASS_OverflowError, "Python int too large to convert to C int");
+    if (!arg_c_int(w, a[0], &i)) return ev_fail();
     if (i < 0 || i > 0x10FFFF)
         return raise_f(w, CLASS_ValueError, "chr() arg not in range(0x110000)");
     return text_of_point(w, (uint32_t)i);
@@ -299,7 +297,7 @@ static ev f_sorted(world *w, ev self, const ev *a, const call *c) {
         return raise_f(w, CLASS_TypeError, "sort() takes at most 2 keyword arguments (%u given)",
                        c->named);
     if (!call_only_names(w, c, "sort", "key", "reverse")) return ev_fail();
-    if (arg_given(given) && !arg_int(w, given, &reverse)) return ev_fail();
+    if (arg_given(given) && !arg_c_int(w, given, &reverse)) return ev_fail();
     return sort_list(w, out.list, call_named(c, "key"), reverse != 0) ? out : ev_fail();
 }
 
@@ -478,6 +476,37 @@ static ev f_dict(world *w, ev self, const ev *a, const call *c) {
     return out;
 }
 
+/* ---- Recorded values: not CPython's. What a walk has computed is stored before anything depends on it. */
+
+static ev f_now(world *w, ev self, const ev *a, const call *c) {
+    ARGUMENTS;
+    return ev_float((double)env_wall_ms(&w->env) / 1000);
+}
+
+static ev f_random(world *w, ev self, const ev *a, const call *c) {
+    ARGUMENTS;
+    return ev_float((double)(env_random_u64(&w->env) >> 11) * 0x1p-53);
+}
+
+/* A random UUID (version 4), as text. */
+static ev f_uuid(world *w, ev self, const ev *a, const call *c) {
+    static const char hex[] = "0123456789abcdef";
+    uint8_t bytes[16];
+    char out[37];
+    uint32_t n = 0;
+    ARGUMENTS;
+    env_random(&w->env, bytes, sizeof bytes);
+    bytes[6] = (uint8_t)((bytes[6] & 0x0f) | 0x40);
+    bytes[8] = (uint8_t)((bytes[8] & 0x3f) | 0x80);
+    for (uint32_t i = 0; i < 16; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10) out[n++] = '-';
+        out[n++] = hex[bytes[i] >> 4];
+        out[n++] = hex[bytes[i] & 15];
+    }
+    out[n] = 0;
+    return text_of_ascii(w, out);
+}
+
 #define ONE(name)                                                                                  \
     {                                                                                              \
 #name, f_##name, CALL_ONE, 1, 1, 0, { 0 }                                                  \
@@ -490,6 +519,14 @@ static ev f_dict(world *w, ev self, const ev *a, const call *c) {
     {                                                                                              \
 #name, f_##name, CALL_RAW, 0, 0, 0, { 0 }                                                  \
     }
+
+/* heddle.method(object, name): raises AttributeError if there is no such method. CPython looks a method up before it
+ * evaluates the arguments; a compiler that must wait for an argument asks for it first. */
+static ev f_method(world *w, ev self, const ev *a, const call *c) {
+    ARGUMENTS;
+    if (a[1].kind != EV_STR) return raise_f(w, CLASS_TypeError, "a method has a name");
+    return method_exists(w, a[0], a[1]) ? ev_none() : ev_fail();
+}
 
 const function builtins[] = {
     ONE(abs),
@@ -515,9 +552,12 @@ const function builtins[] = {
     RAW(map),
     RAW(max),
     RAW(min),
+    { "heddle.method", f_method, CALL_PLACES, 2, 2, 0, { 0 } },
+    { "heddle.now", f_now, CALL_PLACES, 0, 0, 0, { 0 } },
     ONE(oct),
     ONE(ord),
     { "pow", f_pow, CALL_KEYWORDS, 2, 3, 0, { "base", "exp", "mod" } },
+    { "heddle.random", f_random, CALL_PLACES, 0, 0, 0, { 0 } },
     PLACES(range, 1, 3),
     ONE(repr),
     PLACES(reversed, 1, 1),
@@ -528,6 +568,7 @@ const function builtins[] = {
     { "sum", f_sum, CALL_KEYWORDS, 1, 2, 1, { "", "start" } },
     PLACES(tuple, 0, 1),
     RAW(type),
+    { "heddle.uuid", f_uuid, CALL_PLACES, 0, 0, 0, { 0 } },
     RAW(zip),
     { NULL, NULL, 0, 0, 0, 0, { 0 } },
 };

@@ -70,6 +70,13 @@ static ev call_on_class(world *w, uint32_t class_, const function *f, uint32_t k
     return call_function(w, f, owner, c->args[0], &rest);
 }
 
+bool method_exists(world *w, ev self, ev name) {
+    const function *table = methods_of(self.kind);
+    bool found = table && !text_is_wide(name.text) &&
+                 function_find(table, (const char *)name.text->data, name.text->count);
+    return found || self.kind == EV_TYPE || !ev_failed(attr_get(w, self, name));
+}
+
 ev call_method(world *w, ev self, ev name, const call *c) {
     char chars[64];
     uint32_t kind = self.kind;
@@ -121,7 +128,7 @@ static uint32_t class_of_errno(int64_t number) {
 static ev make_exception(world *w, uint32_t class_, const call *c) {
     if (c->named)
         return raise_f(w, CLASS_TypeError, "%s() takes no keyword arguments",
-                       class_of(w->classes, class_)->name);
+                       class_shown(class_of(w->classes, class_)));
     bool numbered =
         c->count >= 2 && c->count <= 5 && (c->args[0].kind == EV_INT || c->args[0].kind == EV_BOOL);
     if (class_ == CLASS_OSError && numbered) class_ = class_of_errno(c->args[0].i);
@@ -131,8 +138,8 @@ static ev make_exception(world *w, uint32_t class_, const call *c) {
 
 static ev too_many(world *w, const class_info *info, uint32_t count) {
     return raise_f(w, CLASS_TypeError,
-                   "%s.__init__() takes %u positional arguments but %u were given", info->name,
-                   info->fields_count + 1, count + 1);
+                   "%s.__init__() takes %u positional arguments but %u were given",
+                   class_shown(info), info->fields_count + 1, count + 1);
 }
 
 /* Fields from places and names, as a dataclass takes them. Fields beyond `required` that are not given
@@ -146,13 +153,13 @@ static bool bind_fields(world *w, const class_info *info, const call *c, ev *out
         while (i < info->fields_count && !text_is(name, info->fields[i])) i++;
         if (i == info->fields_count) {
             raise_f(w, CLASS_TypeError, "%s.__init__() got an unexpected keyword argument '%.*s'",
-                    info->name, text_is_wide(name) ? 1 : (int)name->count,
+                    class_shown(info), text_is_wide(name) ? 1 : (int)name->count,
                     text_is_wide(name) ? "?" : (const char *)name->data);
             return false;
         }
         if (arg_given(out[i])) {
             raise_f(w, CLASS_TypeError, "%s.__init__() got multiple values for argument '%s'",
-                    info->name, info->fields[i]);
+                    class_shown(info), info->fields[i]);
             return false;
         }
         out[i] = c->args[c->count + k];
@@ -182,7 +189,7 @@ static ev missing_fields(world *w, const class_info *info, const ev *given) {
     }
     names[n] = 0;
     return raise_f(w, CLASS_TypeError,
-                   "%s.__init__() missing %u required positional argument%s: %s", info->name,
+                   "%s.__init__() missing %u required positional argument%s: %s", class_shown(info),
                    missing, missing == 1 ? "" : "s", names);
 }
 
@@ -216,5 +223,5 @@ ev call_class(world *w, uint32_t class_, const call *c) {
     if (info->kind == CLASS_RECORD || info->kind == CLASS_TUPLE) return make_record(w, class_, c);
     const function *f = function_find(builtins, info->name, strlen(info->name));
     if (f && info->kind == CLASS_BUILTIN) return call_builtin(w, (uint32_t)(f - builtins), c);
-    return raise_f(w, CLASS_Unsupported, "calling the class '%s'", info->name);
+    return raise_f(w, CLASS_Unsupported, "calling the class '%s'", class_shown(info));
 }

@@ -147,6 +147,13 @@ bool arg_int(world *w, ev v, int64_t *out) {
     return false;
 }
 
+bool arg_c_int(world *w, ev v, int64_t *out) {
+    if (!arg_int(w, v, out)) return false;
+    if (*out >= INT32_MIN && *out <= INT32_MAX) return true;
+    raise_f(w, CLASS_OverflowError, "Python int too large to convert to C int");
+    return false;
+}
+
 bool arg_size(world *w, ev v, int64_t otherwise, int64_t *out) {
     if (!arg_given(v)) return *out = otherwise, true;
     return arg_int(w, v, out);

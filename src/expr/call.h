@@ -50,6 +50,8 @@ bool call_only_names(world *w, const call *c, const char *function, const char *
 
 /* Arguments of common kinds. False: TypeError "'str' object cannot be interpreted as an integer". */
 bool arg_int(world *w, ev v, int64_t *out);
+/* The same for an argument that CPython takes as a C int. */
+bool arg_c_int(world *w, ev v, int64_t *out);
 /* The same, cut to what a length can be; `otherwise` where it is not given. */
 bool arg_size(world *w, ev v, int64_t otherwise, int64_t *out);
 static inline bool arg_given(ev v) { return v.kind != EV_UNBOUND; }

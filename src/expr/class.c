@@ -99,6 +99,20 @@ hd_status classes_add(classes *c, const class_info *info, uint32_t *out) {
     return status;
 }
 
+hd_status classes_define(classes *c, const class_info *info, uint32_t *out) {
+    class_info own;
+    hd_status status = classes_add(c, info, out);
+    if (status != HD_EXISTS) return status;
+    class_info *known = &c->all.items[*out];
+    if (known->kind != info->kind || *out < CLASS_BUILTIN_COUNT || class_is(c, info->base, *out))
+        return HD_EXISTS;
+    status = copy_info(&c->env, info, &own);
+    if (status) return status;
+    free_info(&c->env, known);
+    *known = own;
+    return HD_OK;
+}
+
 /* A walk: classes are looked up when code is compiled and when records are read, from tables of a few
  * dozen. */
 uint32_t classes_find(const classes *c, const char *name, size_t length) {
@@ -112,6 +126,8 @@ uint32_t classes_find(const classes *c, const char *name, size_t length) {
 bool class_is(const classes *c, uint32_t id, uint32_t base) {
     for (;; id = class_of(c, id)->base) {
         if (id == base) return true;
+        /* The only class with two bases. */
+        if (id == CLASS_ExceptionGroup && base == CLASS_BaseExceptionGroup) return true;
         if (id == CLASS_object) return false;
     }
 }

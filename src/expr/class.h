@@ -131,10 +131,13 @@ enum {
     CLASS_FROZEN = 1, /* records: attributes cannot be set; hashable */
     CLASS_OPEN = 2,   /* records: attributes that are no fields can be set */
     CLASS_BY_ID = 4,  /* records: equal only to themselves */
+    CLASS_PARTIAL =
+        8,          /* objects have attributes in the program (methods) that are not known here */
+    CLASS_OWN = 16, /* the program has operators for its objects: their text, their order, ... */
 };
 
 typedef struct class_info {
-    char *name;    /* NUL-terminated */
+    char *name;    /* NUL-terminated; of classes of a program "module:Class" */
     uint32_t base; /* a class; of `object` itself */
     uint8_t kind;  /* a class_kind */
     uint8_t flags;
@@ -143,7 +146,8 @@ typedef struct class_info {
     uint32_t required; /* fields without a default come first: so many */
 } class_info;
 
-#define CLASS_NONE UINT32_MAX
+#define CLASS_NONE      UINT32_MAX
+#define CLASS_NAME_SIZE 256 /* of classes of a program, with the NUL */
 
 typedef struct classes {
     hd_env env;
@@ -157,6 +161,16 @@ void classes_close(classes *c);
 /* Registers a class; its number goes to *out. HD_EXISTS: the name is taken by a class that is not
  * the same. HD_LIMIT: too many. */
 hd_status classes_add(classes *c, const class_info *info, uint32_t *out);
+
+/* The same, but a class of the program that has the name and the kind already is changed into this one: a program's next
+ * version may have more fields. HD_EXISTS: the name is that of a built-in class, or of one of another kind. */
+hd_status classes_define(classes *c, const class_info *info, uint32_t *out);
+
+/* The name without the module, and without classes and functions around it: "Item" of "shop:Cart.Item". */
+static inline const char *class_shown(const class_info *info) {
+    const char *dot = strrchr(info->name, '.'), *colon = strchr(info->name, ':');
+    return colon ? (dot > colon ? dot : colon) + 1 : info->name;
+}
 
 /* CLASS_NONE: there is none of that name. */
 uint32_t classes_find(const classes *c, const char *name, size_t length);

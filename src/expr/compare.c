@@ -79,6 +79,9 @@ static bool is_set_like(ev v) {
 
 /* ---- Equality ---------------------------------------------------------------------------- */
 
+/* The operator ==: 1, 0, or -1: an exception is pending. */
+static int ev_equal(world *w, ev a, ev b);
+
 int ev_same(world *w, ev a, ev b) { return ev_is(a, b) ? 1 : ev_equal(w, a, b); }
 
 static int equal_items(world *w, const ev *a, const ev *b, uint32_t count) {
@@ -110,7 +113,7 @@ static int equal_records(world *w, ev a, ev b) {
         dict_entry *x = dict_find_name(a.dict, info->fields[i]),
                    *y = dict_find_name(b.dict, info->fields[i]);
         if (!x || !y) {
-            raise_f(w, CLASS_AttributeError, "'%s' object has no attribute '%s'", info->name,
+            raise_f(w, CLASS_AttributeError, "'%s' object has no attribute '%s'", class_shown(info),
                     info->fields[i]);
             return -1;
         }
@@ -147,7 +150,7 @@ static int equal_objects(world *w, ev a, ev b) {
     }
 }
 
-int ev_equal(world *w, ev a, ev b) {
+static int ev_equal(world *w, ev a, ev b) {
     if (ev_is_number(a) && ev_is_number(b)) return number_same(a, b);
     if (ev_is_text(a) && a.kind == b.kind) return text_same(a.text, b.text);
     if (!ev_is_obj(a) || !ev_is_obj(b)) return key_same(a, b);
@@ -196,8 +199,12 @@ static int order_objects(world *w, compare_op op, ev a, ev b) {
     if (a.kind == EV_TUPLE && b.kind == EV_TUPLE)
         return order_items(w, op, a.tuple->items, a.tuple->count, b.tuple->items, b.tuple->count);
     if (is_set_like(a) && is_set_like(b)) return order_sets(w, op, a, b);
-    raise_f(w, CLASS_TypeError, "'%s' not supported between instances of '%s' and '%s'",
-            compare_text(op), type_name(w, a), type_name(w, b));
+    bool own =
+        (class_of(w->classes, ev_class(a))->flags | class_of(w->classes, ev_class(b))->flags) &
+        CLASS_OWN;
+    raise_f(w, own ? CLASS_Unsupported : CLASS_TypeError,
+            "'%s' not supported between instances of '%s' and '%s'", compare_text(op),
+            type_name(w, a), type_name(w, b));
     return -1;
 }
 

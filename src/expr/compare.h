@@ -21,9 +21,7 @@ typedef enum compare_op {
 /* The text of an operator ("not in"). */
 const char *compare_text(compare_op op);
 
-/* 1, 0, or -1: an exception is pending. */
-int ev_equal(world *w, ev a, ev b);
-/* The same where identity counts as equality: elements of containers. */
+/* 1, 0, or -1: an exception is pending. Identity counts as equality, as for elements of containers. */
 int ev_same(world *w, ev a, ev b);
 bool ev_is(ev a, ev b);
 /* LT to GE: 1, 0, or -1 with TypeError "'<' not supported between instances of ...". */

@@ -223,7 +223,9 @@ static bool compile_lambda(compiler *k, hd_value form) {
         if (!vec_push(&k->w->env, &k->locals, param)) return refuse_nomem(k);
     }
     k->inner++;
+    k->lambdas++;
     bool good = compile_element(k, form, 2);
+    k->lambdas--;
     k->inner--;
     k->locals.count = known;
     emit(k, CODE_RETURN, 0, 0, 0);

@@ -272,6 +272,8 @@ static bool compile_walrus(compiler *k, hd_value form) {
     const char *name;
     size_t length;
     if (!counts(k, form, 2, 2) || !form_text(k, form, 1, "a name", &name, &length)) return false;
+    /* In CPython the name is one of the lambda alone. */
+    if (k->lambdas) return refuse(k, "':=' in a lambda: assign '%.*s' outside", (int)length, name);
     return compile_element(k, form, 2) && emit(k, CODE_DUP, 0, 0, 0) &&
            compile_name_store(k, name, length, false);
 }

@@ -82,7 +82,7 @@ static bool delete_name(compiler *k, hd_value target) {
     return emit(k, CODE_DELETE_NAME, 0, slot, 0);
 }
 
-bool compile_delete(compiler *k, hd_value target) {
+static bool delete_target(compiler *k, hd_value target) {
     uint32_t at;
     if (is_form(target, "name") && form_count(target) == 2) return delete_name(k, target);
     if (is_form(target, "attr"))
@@ -173,7 +173,7 @@ bool compile_statement(compiler *k, hd_value form) {
     if (!is_form(form, "del") || form_count(form) < 2)
         return refuse(k, "a statement is assign, aug, del or expr");
     for (size_t i = 1; i < form_count(form); i++) {
-        if (!enter(k, (uint32_t)i) || !compile_delete(k, hd_value_index(form, i))) return false;
+        if (!enter(k, (uint32_t)i) || !delete_target(k, hd_value_index(form, i))) return false;
         leave(k);
     }
     return !k->status;

@@ -26,6 +26,7 @@ typedef struct compiler {
     uint32_t depth;
     uint32_t nodes;
     uint32_t inner; /* comprehensions and lambdas around us: their names are free variables there */
+    uint32_t lambdas; /* around us */
     VEC(local_name) locals;
 } compiler;
 
@@ -68,7 +69,6 @@ bool compile_generator(compiler *k, hd_value form);
 
 /* compile_target.c */
 bool compile_store(compiler *k, hd_value target);
-bool compile_delete(compiler *k, hd_value target);
 bool compile_statement(compiler *k, hd_value form);
 bool compile_name_store(compiler *k, const char *name, size_t length, bool comprehension);
 

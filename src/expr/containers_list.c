@@ -131,7 +131,7 @@ static ev method_sort(world *w, ev self, const ev *a, const call *c) {
     if (c->count) return raise_f(w, CLASS_TypeError, "sort() takes no positional arguments");
     if (!call_only_names(w, c, "sort", "key", "reverse")) return ev_fail();
     ev given = call_named(c, "reverse");
-    if (arg_given(given) && !arg_int(w, given, &reverse)) return ev_fail();
+    if (arg_given(given) && !arg_c_int(w, given, &reverse)) return ev_fail();
     return done(sort_list(w, self.list, call_named(c, "key"), reverse != 0));
 }
 

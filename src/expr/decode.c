@@ -31,11 +31,12 @@ static ev decode_string(decoder *d, hd_value v) {
 }
 
 static ev decode_key(decoder *d, const char *key, size_t length) {
-    bool dollar = length && key[0] == '$';
+    bool dollar = length > 1 && key[0] == '$' && key[1] == '$';
     return text_of_utf8(d->w, key + dollar, length - dollar);
 }
 
-static ev decode_points(decoder *d, hd_value points) {
+static ev decode_points(decoder *d, hd_value from) {
+    hd_value points = hd_value_at(from, "$str");
     text_builder b = write_text(d->w);
     for (hd_iter it = hd_iter_of(points); hd_iter_next(&it);) {
         int64_t p = hd_value_as_int(it.value, -1);
@@ -86,15 +87,14 @@ static bool put_name(decoder *d, dict *to, const char *key, size_t length, hd_va
     return !ev_failed(value) && dict_set(d->w, to, name, value);
 }
 
-/* A key that is ours: one dollar, and what follows is no dollar. */
-static bool is_tag(const char *key, size_t length) {
-    return length && key[0] == '$' && !(length > 1 && key[1] == '$');
+/* Any key with a dollar that is not part of a form was not written by encode, which doubles it: it is the key of a
+ * program that does not know of encodings. */
+static bool is_record_tag(const char *key, size_t length) {
+    return length == 7 && !memcmp(key, "$record", 7);
 }
 
 /* In the order of "$keys", which must name each key once. */
-static bool fill_ordered(decoder *d, dict *to, hd_value from, hd_value keys, size_t tags) {
-    if (hd_value_count(keys) + tags != hd_value_count(from))
-        return refuse(d, "\"$keys\" does not fit"), false;
+static bool fill_ordered(decoder *d, dict *to, hd_value from, hd_value keys) {
     for (hd_iter it = hd_iter_of(keys); hd_iter_next(&it);) {
         size_t length;
         const char *name = hd_value_text(it.value, &length);
@@ -112,12 +112,14 @@ static bool fill_ordered(decoder *d, dict *to, hd_value from, hd_value keys, siz
     return to->count == hd_value_count(keys) || (refuse(d, "\"$keys\" does not fit"), false);
 }
 
-static bool fill_names(decoder *d, dict *to, hd_value from) {
+/* `record`: "$record" is no name. */
+static bool fill_names(decoder *d, dict *to, hd_value from, bool record) {
     hd_value keys = hd_value_at(from, "$keys");
-    size_t tags = hd_value_exists(keys) + hd_value_exists(hd_value_at(from, "$record"));
-    if (hd_value_exists(keys)) return fill_ordered(d, to, from, keys, tags);
+    if (hd_value_kind(keys) == HD_KIND_ARRAY &&
+        hd_value_count(keys) + 1 + record == hd_value_count(from))
+        return fill_ordered(d, to, from, keys);
     for (hd_iter it = hd_iter_of(from); hd_iter_next(&it);) {
-        if (is_tag(it.key, it.key_length)) continue;
+        if (record && is_record_tag(it.key, it.key_length)) continue;
         if (!put_name(d, to, it.key, it.key_length, it.value)) return false;
     }
     return true;
@@ -125,13 +127,43 @@ static bool fill_names(decoder *d, dict *to, hd_value from) {
 
 /* ---- Tagged forms ------------------------------------------------------------------------ */
 
-static bool find_class(decoder *d, hd_value name, class_kind kind, uint32_t *out) {
+/* A class of the program that nothing has declared: all that is known is its name. */
+static bool make_class(decoder *d, hd_value name, class_kind kind, uint32_t base, uint32_t *out) {
     size_t length;
     const char *chars = hd_value_text(name, &length);
-    *out = chars ? classes_find(d->w->classes, chars, length) : CLASS_NONE;
-    if (*out != CLASS_NONE && class_of(d->w->classes, *out)->kind == kind) return true;
-    refuse(d, "an encoding names a class that is not registered");
+    char own[CLASS_NAME_SIZE];
+    if (!length || length >= sizeof own || memchr(chars, 0, length))
+        return refuse(d, "an encoding names a class that cannot be one"), false;
+    memcpy(own, chars, length);
+    own[length] = 0;
+    hd_status status = classes_add(
+        d->w->classes,
+        &(class_info){
+            .name = own, .base = base, .kind = (uint8_t)kind, .flags = CLASS_OPEN | CLASS_PARTIAL },
+        out);
+    if (status == HD_NOMEM) d->w->status = d->status = status;
+    return !status || (refuse(d, "too many classes"), false);
+}
+
+/* `base`: of a class that is made; CLASS_object for all but exceptions and named tuples. */
+static bool find_class(decoder *d, hd_value name, class_kind kind, uint32_t base, uint32_t *out) {
+    size_t length;
+    const char *chars = hd_value_text(name, &length);
+    if (!chars) return refuse(d, "an encoding names no class"), false;
+    *out = classes_find(d->w->classes, chars, length);
+    if (*out == CLASS_NONE) return make_class(d, name, kind, base, out);
+    if (class_of(d->w->classes, *out)->kind == kind) return true;
+    refuse(d, "an encoding names a class of another kind");
     return false;
+}
+
+/* The class of an exception: where it is not known, below its bases, the closest of which comes first. */
+static bool find_error_class(decoder *d, hd_value from, const char *tag, uint32_t *out) {
+    hd_value bases = hd_value_at(from, "bases");
+    uint32_t base = CLASS_Exception;
+    for (size_t i = hd_value_kind(bases) == HD_KIND_ARRAY ? hd_value_count(bases) : 0; i-- > 0;)
+        if (!find_class(d, hd_value_index(bases, i), CLASS_EXCEPTION, base, &base)) return false;
+    return find_class(d, hd_value_at(from, tag), CLASS_EXCEPTION, base, out);
 }
 
 static ev decode_tuple(decoder *d, hd_value from) {
@@ -139,13 +171,15 @@ static ev decode_tuple(decoder *d, hd_value from) {
     hd_value name = hd_value_at(from, "class");
     ev items = decode_list(d, hd_value_at(from, "$tuple"));
     if (ev_failed(items)) return items;
-    if (hd_value_exists(name) && !find_class(d, name, CLASS_TUPLE, &class_)) return ev_fail();
+    if (hd_value_exists(name) && !find_class(d, name, CLASS_TUPLE, CLASS_tuple, &class_))
+        return ev_fail();
     ev out = tuple_of(d->w, items.list->items, items.list->count);
     if (!ev_failed(out) && class_ && out.tuple->count) out.o->class_ = (uint16_t)class_;
     return out;
 }
 
-static ev decode_range(decoder *d, hd_value parts) {
+static ev decode_range(decoder *d, hd_value from) {
+    hd_value parts = hd_value_at(from, "$range");
     int64_t step = hd_value_as_int(hd_value_index(parts, 2), 0);
     if (hd_value_count(parts) != 3 || step == 0)
         return refuse(d, "\"$range\" holds three integers");
@@ -156,14 +190,14 @@ static ev decode_range(decoder *d, hd_value parts) {
 static ev decode_error(decoder *d, hd_value from) {
     uint32_t class_;
     hd_value attrs = hd_value_at(from, "attrs"), cause = hd_value_at(from, "cause");
-    if (!find_class(d, hd_value_at(from, "$error"), CLASS_EXCEPTION, &class_)) return ev_fail();
+    if (!find_error_class(d, from, "$error", &class_)) return ev_fail();
     ev items = decode_list(d, hd_value_at(from, "args"));
     ev args = ev_failed(items) ? items : tuple_of(d->w, items.list->items, items.list->count);
     ev out = ev_failed(args) ? args : exc_new(d->w, class_, args);
     if (ev_failed(out)) return out;
     if (hd_value_exists(attrs)) {
         ev all = dict_new(d->w, EV_DICT);
-        if (ev_failed(all) || !fill_names(d, all.dict, attrs)) return ev_fail();
+        if (ev_failed(all) || !fill_names(d, all.dict, attrs, false)) return ev_fail();
         out.exc->attrs = all;
         world_ref(all);
     }
@@ -178,7 +212,8 @@ static ev decode_error(decoder *d, hd_value from) {
 
 static ev decode_enum(decoder *d, hd_value from) {
     uint32_t class_;
-    if (!find_class(d, hd_value_at(from, "$enum"), CLASS_ENUM, &class_)) return ev_fail();
+    if (!find_class(d, hd_value_at(from, "$enum"), CLASS_ENUM, CLASS_Enum, &class_))
+        return ev_fail();
     ev name = decode_string(d, hd_value_at(from, "name"));
     hd_value value = hd_value_at(from, "value");
     ev v = ev_failed(name) || !hd_value_exists(value) ? refuse(d, "an enum has a name and a value")
@@ -193,47 +228,81 @@ static ev decode_enum(decoder *d, hd_value from) {
     return ev_of(e);
 }
 
-static ev decode_ref(decoder *d, hd_value number) {
-    int64_t n = hd_value_as_int(number, 0);
+static ev decode_ref(decoder *d, hd_value from) {
+    int64_t n = hd_value_as_int(hd_value_at(from, "$ref"), 0);
     if (!d->find || n <= 0 || n > UINT32_MAX) return refuse(d, "\"$ref\" is a number of an object");
     return d->find(d->ctx, d->w, (uint32_t)n);
 }
 
-static ev decode_type(decoder *d, hd_value name) {
+static ev decode_type(decoder *d, hd_value from) {
     size_t length;
-    const char *chars = hd_value_text(name, &length);
+    const char *chars = hd_value_text(hd_value_at(from, "$type"), &length);
     uint32_t class_ = chars ? classes_find(d->w->classes, chars, length) : CLASS_NONE;
+    if (class_ == CLASS_NONE && hd_value_exists(hd_value_at(from, "bases")) &&
+        !find_error_class(d, from, "$type", &class_))
+        return ev_fail();
     return class_ == CLASS_NONE ? refuse(d, "an encoding names a class that is not registered")
                                 : ev_type(class_);
 }
 
 static ev decode_record(decoder *d, hd_value from) {
     uint32_t class_;
-    if (!find_class(d, hd_value_at(from, "$record"), CLASS_RECORD, &class_)) return ev_fail();
+    if (!find_class(d, hd_value_at(from, "$record"), CLASS_RECORD, CLASS_object, &class_))
+        return ev_fail();
     ev out = record_new(d->w, class_);
-    return ev_failed(out) || !fill_names(d, out.dict, from) ? ev_fail() : out;
+    return ev_failed(out) || !fill_names(d, out.dict, from, true) ? ev_fail() : out;
+}
+
+static ev decode_set(decoder *d, hd_value from) {
+    ev out = dict_new(d->w, EV_SET);
+    return ev_failed(out) || !fill_set(d, out.dict, hd_value_at(from, "$set")) ? ev_fail() : out;
+}
+
+static ev decode_pairs(decoder *d, hd_value from) {
+    ev out = dict_new(d->w, EV_DICT);
+    return ev_failed(out) || !fill_pairs(d, out.dict, hd_value_at(from, "$dict")) ? ev_fail() : out;
+}
+
+/* An object with such a tag is that form if the tag's value is of this kind and every other key is one of the form's own.
+ * Anything else is an object of a program that does not know of encodings. */
+typedef struct form {
+    const char *tag;
+    hd_kind kind;
+    const char *beside[5]; /* NULL behind the last */
+    bool any;              /* beside it */
+    ev (*decode)(decoder *d, hd_value from);
+} form;
+
+static const form forms[] = {
+    { "$record", HD_KIND_STRING, { 0 }, true, decode_record },
+    { "$tuple", HD_KIND_ARRAY, { "class" }, false, decode_tuple },
+    { "$error",
+      HD_KIND_STRING,
+      { "args", "attrs", "bases", "cause", "message" },
+      false,
+      decode_error },
+    { "$enum", HD_KIND_STRING, { "name", "value" }, false, decode_enum },
+    { "$range", HD_KIND_ARRAY, { 0 }, false, decode_range },
+    { "$ref", HD_KIND_INT, { 0 }, false, decode_ref },
+    { "$str", HD_KIND_ARRAY, { 0 }, false, decode_points },
+    { "$type", HD_KIND_STRING, { "bases" }, false, decode_type },
+    { "$set", HD_KIND_ARRAY, { 0 }, false, decode_set },
+    { "$dict", HD_KIND_ARRAY, { 0 }, false, decode_pairs },
+};
+
+static bool has_form(const form *f, hd_value from) {
+    size_t known = 1;
+    if (hd_value_kind(hd_value_at(from, f->tag)) != f->kind) return false;
+    for (size_t i = 0; i < 5 && f->beside[i]; i++)
+        known += hd_value_exists(hd_value_at(from, f->beside[i]));
+    return f->any || known == hd_value_count(from);
 }
 
 static ev decode_object_form(decoder *d, hd_value from) {
-    hd_value v;
-    ev out;
-    if (hd_value_exists(hd_value_at(from, "$record"))) return decode_record(d, from);
-    if (hd_value_exists(hd_value_at(from, "$tuple"))) return decode_tuple(d, from);
-    if (hd_value_exists(hd_value_at(from, "$error"))) return decode_error(d, from);
-    if (hd_value_exists(hd_value_at(from, "$enum"))) return decode_enum(d, from);
-    if (hd_value_exists(v = hd_value_at(from, "$range"))) return decode_range(d, v);
-    if (hd_value_exists(v = hd_value_at(from, "$ref"))) return decode_ref(d, v);
-    if (hd_value_exists(v = hd_value_at(from, "$str"))) return decode_points(d, v);
-    if (hd_value_exists(v = hd_value_at(from, "$type"))) return decode_type(d, v);
-    if (hd_value_exists(v = hd_value_at(from, "$set"))) {
-        out = dict_new(d->w, EV_SET);
-        return ev_failed(out) || !fill_set(d, out.dict, v) ? ev_fail() : out;
-    }
-    out = dict_new(d->w, EV_DICT);
-    if (ev_failed(out)) return out;
-    if (hd_value_exists(v = hd_value_at(from, "$dict")))
-        return fill_pairs(d, out.dict, v) ? out : ev_fail();
-    return fill_names(d, out.dict, from) ? out : ev_fail();
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (has_form(&forms[i], from)) return forms[i].decode(d, from);
+    ev out = dict_new(d->w, EV_DICT);
+    return ev_failed(out) || !fill_names(d, out.dict, from, false) ? ev_fail() : out;
 }
 
 /* ---- All --------------------------------------------------------------------------------- */
@@ -288,14 +357,30 @@ hd_status decode_value(world *w, hd_value from, ev *out, hd_error *error) {
     return decode_slot(w, from, NULL, NULL, out, error);
 }
 
+uint32_t decode_record_class(world *w, hd_value name) {
+    decoder d = { w, NULL, NULL, NULL, HD_OK };
+    uint32_t class_;
+    return find_class(&d, name, CLASS_RECORD, CLASS_object, &class_) ? class_ : CLASS_NONE;
+}
+
+static dict_form form_of(ev object, hd_value from) {
+    hd_value keys = hd_value_at(from, "$keys");
+    if (object.kind == EV_SET) return DICT_SET;
+    if (hd_value_kind(hd_value_at(from, "$dict")) == HD_KIND_ARRAY) return DICT_PAIRS;
+    if (!hd_value_exists(keys)) return DICT_ORDERED;
+    bool listed = hd_value_kind(keys) == HD_KIND_ARRAY;
+    return listed && hd_value_count(keys) == object.dict->count ? DICT_KEYS : DICT_WHOLE;
+}
+
 hd_status decode_object(world *w, hd_value from, ev object, decode_ref_fn find, void *ctx,
                         hd_error *error) {
     decoder d = { w, find, ctx, error, HD_OK };
     bool good;
     if (object.kind == EV_LIST) good = fill_list(&d, object.list, from);
     else if (object.kind == EV_SET) good = fill_set(&d, object.dict, hd_value_at(from, "$set"));
-    else if (hd_value_exists(hd_value_at(from, "$dict")))
+    else if (hd_value_kind(hd_value_at(from, "$dict")) == HD_KIND_ARRAY)
         good = fill_pairs(&d, object.dict, hd_value_at(from, "$dict"));
-    else good = fill_names(&d, object.dict, from);
+    else good = fill_names(&d, object.dict, from, object.kind == EV_RECORD);
+    if (object.kind != EV_LIST) object.dict->form = form_of(object, from);
     return good && !d.status ? HD_OK : decode_status(&d);
 }

@@ -114,6 +114,7 @@ bool dict_set(world *w, dict *d, ev key, ev value) {
     assert(key.kind >= EV_NONE && value.kind >= EV_NONE);
     if (!key_hash(w, key, &hash)) return false;
     dict_entry *e = find_hashed(d, key, hash);
+    change_op how = e ? CHANGE_SET : CHANGE_APPEND;
     if (e) {
         if (d->head.kind == EV_SET) return true;
         world_ref(value);
@@ -128,7 +129,7 @@ bool dict_set(world *w, dict *d, ev key, ev value) {
         d->count++;
         if (d->index_size) index_put(d, d->used - 1);
     }
-    world_note(w, d, CHANGE_SET, 0, e->key, value);
+    world_note(w, d, how, (uint32_t)(e - d->entries), e->key, value);
     return true;
 }
 

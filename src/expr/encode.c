@@ -10,6 +10,7 @@ typedef struct encoder {
     hd_pool *pool;
     encode_number_fn number; /* NULL: by value */
     void *ctx;
+    bool plain; /* dicts have their keys as they are, in the order of the store */
 } encoder;
 
 static hd_value encode(encoder *e, ev v);
@@ -46,8 +47,12 @@ static hd_value encode_text(encoder *e, const text *t) {
 
 static bool is_dollar(const text *t) { return t->count && text_at(t, 0) == '$'; }
 
-/* A key of an object: with the dollar doubled. */
-static ev key_text(world *w, const text *t) { return utf8_of(w, t, is_dollar(t) ? "$" : ""); }
+ev encode_name(world *w, const text *t) { return utf8_of(w, t, is_dollar(t) ? "$" : ""); }
+
+/* A key of an object. */
+static ev key_text(const encoder *e, const text *t) {
+    return e->plain ? utf8_of(e->w, t, "") : encode_name(e->w, t);
+}
 
 /* ---- Containers -------------------------------------------------------------------------- */
 
@@ -93,7 +98,7 @@ static hd_value encode_names(encoder *e, const dict *d, const char *tag, const c
     if (hd_builder_open(e->pool, HD_KIND_OBJECT, &b)) return hd_failed(HD_NOMEM);
     if (tag) hd_builder_put(b, tag, hd_string(e->pool, name));
     for (dict_entry *entry; (entry = dict_next(d, &at));) {
-        ev key = key_text(e->w, entry->key.text);
+        ev key = key_text(e, entry->key.text);
         hd_value v = ev_failed(key) ? failed(e) : encode(e, entry->value);
         if (ev_failed(key)) {
             hd_builder_put(b, "", v);
@@ -102,7 +107,7 @@ static hd_value encode_names(encoder *e, const dict *d, const char *tag, const c
         hd_builder_put_n(b, (const char *)key.text->data, key.text->count, v);
         if (hd_value_status(v)) break;
     }
-    if (!keys_are_sorted(d)) hd_builder_put(b, "$keys", encode_keys(e, d));
+    if (!e->plain && !keys_are_sorted(d)) hd_builder_put(b, "$keys", encode_keys(e, d));
     return hd_builder_close(b);
 }
 
@@ -127,10 +132,25 @@ static hd_value encode_set(encoder *e, const dict *d) {
     return tagged(e, "$set", hd_builder_close(b));
 }
 
+static const char *class_name(const world *w, ev v) {
+    return class_of(w->classes, ev_class(v))->name;
+}
+
+/* Of an exception of the program: the classes above it, to the first built-in one. */
+static hd_value encode_bases(encoder *e, uint32_t class_) {
+    hd_builder *b;
+    if (hd_builder_open(e->pool, HD_KIND_ARRAY, &b)) return hd_failed(HD_NOMEM);
+    do {
+        class_ = class_of(e->w->classes, class_)->base;
+        hd_builder_add(b, hd_string(e->pool, class_of(e->w->classes, class_)->name));
+    } while (class_ >= CLASS_BUILTIN_COUNT);
+    return hd_builder_close(b);
+}
+
 static hd_value encode_tuple(encoder *e, ev v) {
     hd_value out = tagged(e, "$tuple", encode_items(e, v.tuple->items, v.tuple->count));
     if (!v.o->class_) return out;
-    return hd_object_set(e->pool, out, "class", hd_string(e->pool, type_name(e->w, v)));
+    return hd_object_set(e->pool, out, "class", hd_string(e->pool, class_name(e->w, v)));
 }
 
 static hd_value encode_range(encoder *e, const range *r) {
@@ -140,7 +160,7 @@ static hd_value encode_range(encoder *e, const range *r) {
 
 static hd_value encode_error(encoder *e, ev v) {
     const exc *x = v.exc;
-    hd_value out = tagged(e, "$error", hd_string(e->pool, type_name(e->w, v)));
+    hd_value out = tagged(e, "$error", hd_string(e->pool, class_name(e->w, v)));
     ev message = exc_message(e->w, v);
     if (ev_failed(message)) return failed(e);
     out = hd_object_set(e->pool, out, "message", encode_text(e, message.text));
@@ -148,12 +168,22 @@ static hd_value encode_error(encoder *e, ev v) {
                         encode_items(e, x->args.tuple->items, x->args.tuple->count));
     if (x->attrs.kind == EV_DICT)
         out = hd_object_set(e->pool, out, "attrs", encode_names(e, x->attrs.dict, NULL, NULL));
+    if (v.o->class_ >= CLASS_BUILTIN_COUNT)
+        out = hd_object_set(e->pool, out, "bases", encode_bases(e, v.o->class_));
     if (x->cause.kind == EV_EXC) out = hd_object_set(e->pool, out, "cause", encode(e, x->cause));
     return out;
 }
 
+/* An exception class that nothing has declared is made again, by its bases. */
+static hd_value encode_type(encoder *e, uint32_t class_) {
+    const class_info *info = class_of(e->w->classes, class_);
+    hd_value out = tagged(e, "$type", hd_string(e->pool, info->name));
+    if (class_ < CLASS_BUILTIN_COUNT || info->kind != CLASS_EXCEPTION) return out;
+    return hd_object_set(e->pool, out, "bases", encode_bases(e, class_));
+}
+
 static hd_value encode_enum(encoder *e, ev v) {
-    hd_value out = tagged(e, "$enum", hd_string(e->pool, type_name(e->w, v)));
+    hd_value out = tagged(e, "$enum", hd_string(e->pool, class_name(e->w, v)));
     out = hd_object_set(e->pool, out, "name", encode_text(e, v.enumer->name.text));
     return hd_object_set(e->pool, out, "value", encode(e, v.enumer->value));
 }
@@ -165,7 +195,7 @@ static hd_value encode_inside(encoder *e, ev v) {
     case EV_SET: return encode_set(e, v.dict);
     case EV_EXC: return encode_error(e, v);
     case EV_ENUM: return encode_enum(e, v);
-    case EV_RECORD: return encode_names(e, v.dict, "$record", type_name(e->w, v));
+    case EV_RECORD: return encode_names(e, v.dict, "$record", class_name(e->w, v));
     default:
         return keys_are_names(v.dict) ? encode_names(e, v.dict, NULL, NULL)
                                       : encode_pairs(e, v.dict);
@@ -197,8 +227,7 @@ static hd_value encode(encoder *e, ev v) {
     case EV_STR: return encode_text(e, v.text);
     case EV_BYTES: return hd_bytes(e->pool, v.text->data, v.text->count);
     case EV_RANGE: return encode_range(e, v.range);
-    case EV_TYPE:
-        return tagged(e, "$type", hd_string(e->pool, class_of(e->w->classes, (uint32_t)v.i)->name));
+    case EV_TYPE: return encode_type(e, (uint32_t)v.i);
     case EV_LIST:
     case EV_DICT:
     case EV_SET:
@@ -219,14 +248,26 @@ static hd_value encode(encoder *e, ev v) {
 }
 
 hd_value encode_value(world *w, hd_pool *pool, ev v) {
-    return encode(&(encoder){ w, pool, NULL, NULL }, v);
+    return encode(&(encoder){ w, pool, NULL, NULL, false }, v);
+}
+
+hd_value encode_plain(world *w, hd_pool *pool, ev v) {
+    return encode(&(encoder){ w, pool, NULL, NULL, true }, v);
 }
 
 hd_value encode_slot(world *w, hd_pool *pool, ev v, encode_number_fn number, void *ctx) {
-    return encode(&(encoder){ w, pool, number, ctx }, v);
+    return encode(&(encoder){ w, pool, number, ctx, false }, v);
+}
+
+static dict_form form_of(const dict *d) {
+    if (d->head.kind == EV_SET) return DICT_SET;
+    if (keys_are_names(d)) return keys_are_sorted(d) ? DICT_ORDERED : DICT_KEYS;
+    return d->used == d->count ? DICT_PAIRS : DICT_WHOLE;
 }
 
 hd_value encode_object(world *w, hd_pool *pool, ev object, encode_number_fn number, void *ctx) {
     assert(ev_has_identity(object));
-    return encode_content(&(encoder){ w, pool, number, ctx }, object);
+    hd_value out = encode_content(&(encoder){ w, pool, number, ctx, false }, object);
+    if (object.kind != EV_LIST) object.dict->form = form_of(object.dict);
+    return out;
 }

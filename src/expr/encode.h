@@ -10,13 +10,18 @@
  *     named tuple                        {"$tuple": [...], "class": "Point"}
  *     record                             {"$record": "Item", field: value, ...}, "$keys" as in a dict
  *     exception                          {"$error": "ValueError", "message": str, "args": [...],
- *                                        "attrs": {...}, "cause": {...}}
+ *                                        "attrs": {...}, "cause": {...}}; of a class of the program also
+ *                                        "bases", the classes above it to the first built-in one
  *     enum                               {"$enum": "Color", "name": "RED", "value": 1}
  *     class                              {"$type": "int"}
  *     object by number                   {"$ref": 17}, see below
  *
+ * A class that is not known when it is decoded is made: a record that may have any attribute, a named tuple without
+ * names, an exception below its "bases".
+ *
  * A key of the program that begins with "$" is written with the "$" doubled, so a dict that looks like an
- * encoding crosses unchanged. */
+ * encoding crosses unchanged. An object that has such a tag and is not of its form, because the tag's value is of another
+ * kind or a key beside it is none of the form's, is no encoding: it is a dict with those keys. */
 #ifndef EXPR_ENCODE_H
 #define EXPR_ENCODE_H
 
@@ -28,10 +33,30 @@
  * what cannot cross, ValueError for a circle), or the status is HD_NOMEM. */
 hd_value encode_value(world *w, hd_pool *pool, ev v);
 
+/* For those who do not know of encodings: the same, with the keys of dicts as they are, and without their order. */
+hd_value encode_plain(world *w, hd_pool *pool, ev v);
+
 /* The content of one object, where what it refers to with identity is written as {"$ref": number}. An
  * object that has no number gets one from `number`, which also decides what to do with it. */
 typedef uint32_t (*encode_number_fn)(void *ctx, world *w, ev object);
 hd_value encode_object(world *w, hd_pool *pool, ev object, encode_number_fn number, void *ctx);
+/* A change of an object whose content is stored, as operations below that content. False: none are small; the content
+ * is to be written by encode_object. A failed value in one of them means what it means for encode_slot. */
+typedef enum encode_how { ENCODE_SET, ENCODE_REMOVE, ENCODE_APPEND } encode_how;
+typedef struct encode_op {
+    encode_how how;
+    uint32_t length;
+    const char *path[3]; /* belong to the pool */
+    hd_value value;
+} encode_op;
+typedef struct encode_ops {
+    uint32_t count;
+    encode_op ops[2];
+} encode_ops;
+bool encode_change(world *w, hd_pool *pool, const change *c, encode_number_fn number, void *ctx,
+                   encode_ops *out);
+/* A key of a dict as the name that it has in an object, as bytes: with the dollar doubled. */
+ev encode_name(world *w, const text *t);
 /* A value for a variable: {"$ref": number} for an object, also inside tuples. */
 hd_value encode_slot(world *w, hd_pool *pool, ev v, encode_number_fn number, void *ctx);
 
@@ -41,6 +66,8 @@ hd_status decode_value(world *w, hd_value from, ev *out, hd_error *error);
 typedef ev (*decode_ref_fn)(void *ctx, world *w, uint32_t number);
 hd_status decode_slot(world *w, hd_value from, decode_ref_fn find, void *ctx, ev *out,
                       hd_error *error);
+/* The class that "$record" names, made if it is not known; CLASS_NONE: it names none, or no memory. */
+uint32_t decode_record_class(world *w, hd_value name);
 /* Fills an object made by world_stub() with its content. */
 hd_status decode_object(world *w, hd_value from, ev object, decode_ref_fn find, void *ctx,
                         hd_error *error);

@@ -109,6 +109,15 @@ typedef struct dict_entry {
     uint32_t hash;
 } dict_entry;
 
+/* The form in which a dict, set or record is stored: encode.h. */
+typedef enum dict_form {
+    DICT_WHOLE,   /* not stored yet, or in a form that is written whole at each change */
+    DICT_ORDERED, /* an object; the order of its names is that of the entries */
+    DICT_KEYS,    /* an object with "$keys" */
+    DICT_PAIRS,   /* "$dict"; the nth pair is the nth entry, none is deleted */
+    DICT_SET,     /* "$set" */
+} dict_form;
+
 /* Entries in the order of insertion; from DICT_SMALL entries on an index by hash. A set has no values,
  * the keys of a record are the names of its attributes. */
 typedef struct dict {
@@ -118,7 +127,8 @@ typedef struct dict {
     uint32_t used;   /* entries including deleted ones; count <= used <= capacity */
     uint32_t capacity;
     uint32_t index_size; /* 0 or a power of two; slots hold entry + 1, 0 is empty */
-    uint32_t spare_;
+    uint32_t
+        form; /* a dict_form: what is stored of it. Written by encode_object and decode_object */
     dict_entry *entries;
     uint32_t *index;
 } dict;
@@ -134,6 +144,8 @@ typedef struct exc {
     ev args;  /* a tuple */
     ev attrs; /* a dict of further attributes, or None */
     ev cause; /* an exception, or None */
+    const void
+        *raised_at; /* for the workflow that runs: where it was raised first; NULL: not said */
 } exc;
 
 typedef struct enumer {

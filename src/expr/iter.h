@@ -6,9 +6,9 @@
 #include "expr/plist.h"
 
 ev iter_new(world *w, iter_what what, ev a, ev b);
-/* iter(v). TypeError "'int' object is not iterable". */
+/* iter(v); v itself if it is an iterator. TypeError "'int' object is not iterable". */
 ev iter_of(world *w, ev v);
-/* The same; v itself where it is an iterator. NULL: failed. reversed(v). */
+/* reversed(v). TypeError if v has no order that can be reversed. */
 ev iter_back(world *w, ev v);
 /* 1: *out is the next; 0: the end; -1: failed. */
 int iter_next(world *w, ev iterator, ev *out);

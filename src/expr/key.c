@@ -64,7 +64,7 @@ static bool hash_record(world *w, ev v, uint64_t *h) {
     const class_info *info = class_of(w->classes, v.o->class_);
     if (info->flags & CLASS_BY_ID) return *h = hash_u64((uint64_t)(uintptr_t)v.o), true;
     if (!(info->flags & CLASS_FROZEN)) {
-        raise_f(w, CLASS_TypeError, "unhashable type: '%s'", info->name);
+        raise_f(w, CLASS_TypeError, "unhashable type: '%s'", class_shown(info));
         return false;
     }
     if (!world_need(w, v)) return false;

@@ -153,7 +153,8 @@ static hd_value star_or(parser *p, hd_value (*otherwise)(parser *)) {
     return form_of(p, "*", bits(p), NONE, NONE);
 }
 
-static bool is_comprehension(parser *p, hd_value first) {
+/* Whether a comprehension follows `first`. Where that is not allowed the parser fails. */
+static bool check_comprehension(parser *p, hd_value first) {
     if (parser_is(p, "async"))
         parser_fail(p, p->now.at, HD_SYNTAX, "'async' cannot stand in an expression");
     bool starred = is_star(first, "*") || is_star(first, "**");
@@ -174,7 +175,7 @@ static hd_value elements(parser *p, const char *name, hd_value first, const char
 static hd_value list_display(parser *p) {
     if (parser_take(p, "]")) return form_of(p, "list", NONE, NONE, NONE);
     hd_value first = star_or(p, named);
-    if (!is_comprehension(p, first)) return elements(p, "list", first, "]");
+    if (!check_comprehension(p, first)) return elements(p, "list", first, "]");
     hd_value form = clauses(p, form_of(p, "listcomp", first, NONE, NONE));
     parser_expect(p, "]");
     return form;
@@ -184,7 +185,7 @@ static hd_value parentheses(parser *p) {
     if (parser_take(p, ")")) return form_of(p, "tuple", NONE, NONE, NONE);
     const char *where = p->now.at;
     hd_value first = star_or(p, named);
-    if (is_comprehension(p, first)) first = clauses(p, form_of(p, "gen", first, NONE, NONE));
+    if (check_comprehension(p, first)) first = clauses(p, form_of(p, "gen", first, NONE, NONE));
     else if (parser_is(p, ",")) return elements(p, "tuple", first, ")");
     else if (is_star(first, "*"))
         parser_fail(p, where, HD_SYNTAX, "'*' stands in a list of elements only");
@@ -214,12 +215,13 @@ static hd_value braces(parser *p) {
     hd_value first = star_or(p, named);
     if (!is_star(first, "*") && parser_take(p, ":")) {
         hd_value value = test(p);
-        if (!is_comprehension(p, NONE)) return dict_rest(p, form_of(p, "dict", first, value, NONE));
+        if (!check_comprehension(p, NONE))
+            return dict_rest(p, form_of(p, "dict", first, value, NONE));
         hd_value form = clauses(p, form_of(p, "dictcomp", first, value, NONE));
         parser_expect(p, "}");
         return form;
     }
-    if (!is_comprehension(p, first)) return elements(p, "set", first, "}");
+    if (!check_comprehension(p, first)) return elements(p, "set", first, "}");
     hd_value form = clauses(p, form_of(p, "setcomp", first, NONE, NONE));
     parser_expect(p, "}");
     return form;
@@ -254,7 +256,7 @@ static void one_argument(parser *p, arguments *a, bool first) {
         named_argument(p, a);
     } else {
         hd_value arg = parser_take(p, "*") ? form_of(p, "*", test(p), NONE, NONE) : named(p);
-        if (is_comprehension(p, arg)) {
+        if (check_comprehension(p, arg)) {
             arg = clauses(p, form_of(p, "gen", arg, NONE, NONE));
             if (!first || !parser_is(p, ")"))
                 parser_fail(p, where, HD_SYNTAX,
@@ -682,13 +684,18 @@ hd_status parse_statements(hd_pool *pool, const char *source, hd_value *out, hd_
     parser p = parser_open(pool, source, error);
     hd_value all = hd_array();
     while (!p.status && p.now.kind != TOKEN_END) {
-        if (p.now.kind == TOKEN_NEWLINE) {
+        if (p.now.kind == TOKEN_NEWLINE && *p.now.at == '\n') {
             parser_advance(&p);
             continue;
+        }
+        if (p.now.kind == TOKEN_NEWLINE) {
+            parser_fail(&p, p.now.at, HD_SYNTAX, "';' stands behind a statement");
+            break;
         }
         if (!parser_take(&p, "pass")) all = form_add(&p, all, statement(&p));
         if (!p.status && p.now.kind != TOKEN_END && p.now.kind != TOKEN_NEWLINE)
             parser_fail(&p, p.now.at, HD_SYNTAX, "%s is not expected here", parser_show(&p).text);
+        if (!p.status && p.now.kind == TOKEN_NEWLINE) parser_advance(&p);
     }
     return parser_end(&p, all, out);
 }

@@ -166,7 +166,8 @@ static literal open_literal(const token *t) {
     return l;
 }
 
-static bool prefix_is_good(parser *p, const token *t, const literal *l) {
+/* False: the letters in front of the quote are no prefix, and the parser fails. */
+static bool check_prefix(parser *p, const token *t, const literal *l) {
     size_t n = 0;
     while (t->at[n] != '"' && t->at[n] != '\'') n++;
     bool u = n && strchr("uU", t->at[0]);
@@ -315,7 +316,7 @@ hd_value parse_strings(parser *p) {
     while (p->now.kind == TOKEN_STRING && !p->status) {
         token t = p->now;
         literal l = open_literal(&t);
-        if (!prefix_is_good(p, &t, &l)) break;
+        if (!check_prefix(p, &t, &l)) break;
         if (!first && l.bytes != bytes)
             parser_fail(p, t.at, HD_SYNTAX, "bytes and strings cannot stand side by side");
         bytes = l.bytes;

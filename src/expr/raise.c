@@ -8,7 +8,9 @@
 
 #define MESSAGE_MAX 1000
 
-const char *type_name(const world *w, ev v) { return class_of(w->classes, ev_class(v))->name; }
+const char *type_name(const world *w, ev v) {
+    return class_shown(class_of(w->classes, ev_class(v)));
+}
 
 ev exc_new(world *w, uint32_t class_, ev args) {
     assert(args.kind == EV_TUPLE);
@@ -17,6 +19,7 @@ ev exc_new(world *w, uint32_t class_, ev args) {
     e->head.class_ = (uint16_t)class_;
     e->args = args;
     e->attrs = e->cause = ev_none();
+    e->raised_at = NULL;
     world_ref(args);
     return ev_of(e);
 }

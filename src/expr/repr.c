@@ -3,6 +3,7 @@
 
 #include "expr/dict.h"
 #include "expr/floattext.h"
+#include "expr/iter.h"
 #include "expr/unicode.h"
 #include "value/number.h"
 
@@ -51,6 +52,9 @@ static void repr_text(text_builder *b, const text *t, bool bytes) {
 
 /* ---- Containers -------------------------------------------------------------------------- */
 
+/* Appends; false: failed (too deep, no memory). */
+static bool repr_build(text_builder *b, ev v);
+
 static bool repr_items(text_builder *b, const ev *items, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         if (i) write_ascii(b, ", ");
@@ -61,7 +65,7 @@ static bool repr_items(text_builder *b, const ev *items, uint32_t count) {
 
 static bool repr_tuple(text_builder *b, ev v) {
     const class_info *info = v.o->class_ ? class_of(b->w->classes, v.o->class_) : NULL;
-    if (info) write_ascii(b, info->name);
+    if (info) write_ascii(b, class_shown(info));
     write_point(b, '(');
     for (uint32_t i = 0; i < v.tuple->count; i++) {
         if (i) write_ascii(b, ", ");
@@ -104,17 +108,29 @@ static bool repr_view(text_builder *b, const view *v) {
     return true;
 }
 
-/* The fields of its class; of a class without fields, all attributes. */
+/* <class 'shop.Item'> */
+static void repr_class(text_builder *b, const class_info *info) {
+    write_ascii(b, "<class '");
+    for (const char *c = info->name; *c; c++) write_point(b, *c == ':' ? '.' : (uint8_t)*c);
+    write_ascii(b, "'>");
+}
+
+/* The fields of its class; of a class without fields, all attributes. A dataclass shows what is around it, too. */
 static bool repr_record(text_builder *b, ev v) {
     const class_info *info = class_of(b->w->classes, v.o->class_);
-    write_ascii(b, info->name);
+    const char *colon = strchr(info->name, ':');
+    if (info->flags & CLASS_OWN) {
+        raise_f(b->w, CLASS_Unsupported, "the text of a '%s' object", class_shown(info));
+        return false;
+    }
+    write_ascii(b, colon ? colon + 1 : info->name);
     write_point(b, '(');
     if (!info->fields_count && !repr_entries(b, v.dict, "=", true)) return false;
     for (uint32_t i = 0; i < info->fields_count; i++) {
         dict_entry *e = dict_find_name(v.dict, info->fields[i]);
         if (!e) {
-            raise_f(b->w, CLASS_AttributeError, "'%s' object has no attribute '%s'", info->name,
-                    info->fields[i]);
+            raise_f(b->w, CLASS_AttributeError, "'%s' object has no attribute '%s'",
+                    class_shown(info), info->fields[i]);
             return false;
         }
         if (i) write_ascii(b, ", ");
@@ -177,6 +193,10 @@ static bool repr_container(text_builder *b, ev v) {
 /* ---- The others -------------------------------------------------------------------------- */
 
 static bool repr_exc(text_builder *b, ev v) {
+    if (class_of(b->w->classes, v.o->class_)->flags & CLASS_OWN) {
+        raise_f(b->w, CLASS_Unsupported, "the text of a '%s' object", type_name(b->w, v));
+        return false;
+    }
     write_ascii(b, type_name(b->w, v));
     write_point(b, '(');
     bool good = repr_items(b, v.exc->args.tuple->items, v.exc->args.tuple->count);
@@ -214,7 +234,7 @@ static void repr_float(text_builder *b, double d) {
     write_chars(b, out, float_repr(d, out));
 }
 
-bool repr_build(text_builder *b, ev v) {
+static bool repr_build(text_builder *b, ev v) {
     switch (v.kind) {
     case EV_NONE: write_ascii(b, "None"); break;
     case EV_BOOL: write_ascii(b, v.i ? "True" : "False"); break;
@@ -225,11 +245,7 @@ bool repr_build(text_builder *b, ev v) {
     case EV_RANGE: repr_range(b, v.range); break;
     case EV_ENUM: return repr_enum(b, v);
     case EV_EXC: return repr_exc(b, v);
-    case EV_TYPE:
-        write_ascii(b, "<class '");
-        write_ascii(b, class_of(b->w->classes, (uint32_t)v.i)->name);
-        write_ascii(b, "'>");
-        break;
+    case EV_TYPE: repr_class(b, class_of(b->w->classes, (uint32_t)v.i)); break;
     case EV_LIST:
     case EV_DICT:
     case EV_SET:
@@ -300,9 +316,23 @@ static bool is_codec_error(const world *w, ev v, const tuple *args, uint32_t cla
            args->items[4].kind == EV_STR;
 }
 
+/* "unhandled errors in a TaskGroup (2 sub-exceptions)" */
+static ev group_message(world *w, const tuple *args) {
+    text_builder b = write_text(w);
+    char count[60];
+    ev what = ev_str(w, args->items[0]);
+    int64_t n = ev_length(w, args->items[1]);
+    if (!ev_failed(what)) write_whole(&b, what.text);
+    snprintf(count, sizeof count, " (%lld sub-exception%s)", (long long)n, n == 1 ? "" : "s");
+    write_ascii(&b, count);
+    return write_str(&b);
+}
+
 ev exc_message(world *w, ev v) {
     const tuple *args = v.exc->args.tuple;
     if (args->count == 0) return w->empty_str;
+    if (class_is(w->classes, v.o->class_, CLASS_BaseExceptionGroup) && args->count == 2)
+        return group_message(w, args);
     if (is_codec_error(w, v, args, CLASS_UnicodeEncodeError, EV_STR))
         return codec_message(w, args->items, true);
     if (is_codec_error(w, v, args, CLASS_UnicodeDecodeError, EV_BYTES))

@@ -5,8 +5,6 @@
 #include "expr/raise.h"
 #include "expr/text.h"
 
-/* Appends; false: failed (too deep, no memory). */
-bool repr_build(text_builder *b, ev v);
 ev ev_repr(world *w, ev v);
 ev ev_ascii(world *w, ev v);
 /* str(v): v itself where it is a str. */

@@ -80,11 +80,9 @@ static void sort_items(sorting *s, size_t n) {
             merge(s, from, from + width, from + 2 * width < n ? from + 2 * width : n);
 }
 
-static bool make_keys(sorting *s, const plist *l, size_t n, ev key) {
+static bool make_keys(sorting *s, const plist *l, ev key) {
     bool plain = key.kind == EV_UNBOUND || key.kind == EV_NONE;
-    for (size_t i = 0; i < n; i++) {
-        if (i >= l->count)
-            return raise_f(s->w, CLASS_ValueError, "list modified during sort"), false;
+    for (size_t i = 0; i < l->count; i++) {
         ev v = l->items[i];
         s->items[i] = (pair){ plain ? v : s->w->invoke(s->w, key, &v, 1), v };
         if (ev_failed(s->items[i].key)) return false;
@@ -92,19 +90,47 @@ static bool make_keys(sorting *s, const plist *l, size_t n, ev key) {
     return true;
 }
 
+/* Also after a comparison that failed every element is there once. */
+static bool sort_taken(sorting *s, plist *taken, ev key, bool reverse) {
+    size_t n = taken->count;
+    if (!make_keys(s, taken, key)) return false;
+    if (reverse) turn(s->items, 0, n);
+    sort_items(s, n);
+    if (reverse) turn(s->items, 0, n);
+    for (size_t i = 0; i < n; i++) taken->items[i] = s->items[i].value;
+    return !s->failed;
+}
+
+/* The list is empty while it is sorted, as in CPython: that is what a key function or a comparison sees of a list that
+ * contains itself. */
+static plist take_items(plist *l) {
+    plist taken = *l;
+    l->items = NULL;
+    l->count = l->capacity = 0;
+    return taken;
+}
+
+/* What was added meanwhile goes. True: there was something. */
+static bool give_items_back(world *w, plist *l, const plist *taken) {
+    plist added = *l;
+    l->items = taken->items;
+    l->count = taken->count;
+    l->capacity = taken->capacity;
+    for (uint32_t i = 0; i < added.count; i++) world_unref(w, added.items[i]);
+    if (added.capacity) world_free(w, added.items, added.capacity * sizeof(ev));
+    return added.capacity != 0;
+}
+
 bool sort_list(world *w, plist *l, ev key, bool reverse) {
     size_t n = l->count, bytes = (n ? n : 1) * sizeof(pair);
     sorting s = { .w = w };
     bool good = (s.items = world_alloc(w, bytes)) && (n < 64 || (s.spare = world_alloc(w, bytes)));
-    if (good) good = make_keys(&s, l, n, key);
     if (good) {
-        if (reverse) turn(s.items, 0, n);
-        sort_items(&s, n);
-        if (reverse) turn(s.items, 0, n);
-        good = !s.failed;
-        if (l->count != n) good = false, raise_f(w, CLASS_ValueError, "list modified during sort");
-        /* Also after a failure every element is there once. */
-        for (size_t i = 0; i < n && l->count == n; i++) l->items[i] = s.items[i].value;
+        plist taken = take_items(l);
+        good = sort_taken(&s, &taken, key, reverse);
+        bool modified = give_items_back(w, l, &taken);
+        if (modified && good)
+            good = false, raise_f(w, CLASS_ValueError, "list modified during sort");
         plist_reordered(w, l);
     }
     if (s.items) world_free(w, s.items, bytes);

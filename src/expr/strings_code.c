@@ -365,7 +365,7 @@ ev bytes_method_hex(world *w, ev self, const ev *a, const call *c) {
     uint32_t separator = 0, n = self.text->count;
     int64_t group = 1;
     (void)c;
-    if (arg_given(a[1]) && !arg_int(w, a[1], &group)) return ev_fail();
+    if (arg_given(a[1]) && !arg_c_int(w, a[1], &group)) return ev_fail();
     if (arg_given(a[0]) && !separator_of(w, a[0], &separator)) return ev_fail();
     uint64_t size = group < 0 ? -(uint64_t)group : (uint64_t)group;
     bool grouped = arg_given(a[0]) && size;

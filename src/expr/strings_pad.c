@@ -83,9 +83,7 @@ ev text_method_zfill(world *w, ev self, const ev *a, const call *c) {
 ev text_method_expandtabs(world *w, ev self, const ev *a, const call *c) {
     int64_t size = 8, column = 0;
     (void)c;
-    if (arg_given(a[0]) && !arg_int(w, a[0], &size)) return ev_fail();
-    if (size > INT32_MAX || size < INT32_MIN)
-        return raise_f(w, CLASS_OverflowError, "Python int too large to convert to C int");
+    if (arg_given(a[0]) && !arg_c_int(w, a[0], &size)) return ev_fail();
     text_builder b = write_text(w);
     for (uint32_t i = 0; i < self.text->count && !b.failed; i++) {
         uint32_t point = text_at(self.text, i);

@@ -109,7 +109,7 @@ ev text_method_splitlines(world *w, ev self, const ev *a, const call *c) {
     int64_t keep = 0;
     uint32_t n = self.text->count;
     (void)c;
-    if (arg_given(a[0]) && !arg_int(w, a[0], &keep)) return ev_fail();
+    if (arg_given(a[0]) && !arg_c_int(w, a[0], &keep)) return ev_fail();
     ev out = plist_new(w, 0);
     for (uint32_t at = 0; !ev_failed(out) && at < n;) {
         uint32_t start = at;

@@ -268,9 +268,13 @@ static ev refuse_attr(world *w, ev v, ev name) {
     for (uint32_t i = 0; i < name.text->count && n < sizeof shown - 5; i++)
         n += (uint32_t)utf8_put((uint8_t *)shown + n, text_at(name.text, i));
     shown[n] = 0;
+    const class_info *info = class_of(w->classes, v.kind == EV_TYPE ? (uint32_t)v.i : ev_class(v));
+    if (info->flags & CLASS_PARTIAL)
+        return raise_f(w, CLASS_Unsupported, "'%s' of a '%s' object is not data", shown,
+                       class_shown(info));
     if (v.kind == EV_TYPE)
         return raise_f(w, CLASS_AttributeError, "type object '%s' has no attribute '%s'",
-                       class_of(w->classes, (uint32_t)v.i)->name, shown);
+                       class_shown(info), shown);
     return raise_f(w, CLASS_AttributeError, "'%s' object has no attribute '%s'", type_name(w, v),
                    shown);
 }
@@ -292,6 +296,13 @@ static ev exc_attr(world *w, ev v, ev name) {
     if (e->attrs.kind == EV_DICT && (at = dict_find(w, e->attrs.dict, name))) return at->value;
     bool system = class_is(w->classes, e->head.class_, CLASS_OSError);
     uint32_t count = e->args.tuple->count;
+    if (class_is(w->classes, e->head.class_, CLASS_BaseExceptionGroup) && count == 2) {
+        ev inner = e->args.tuple->items[1];
+        if (text_is(name.text, "message")) return e->args.tuple->items[0];
+        if (text_is(name.text, "exceptions"))
+            return inner.kind == EV_LIST ? tuple_of(w, inner.list->items, inner.list->count)
+                                         : inner;
+    }
     if (system && text_is(name.text, "errno"))
         return count >= 2 ? e->args.tuple->items[0] : ev_none();
     if (system && text_is(name.text, "strerror"))
@@ -332,12 +343,31 @@ ev attr_get(world *w, ev v, ev name) {
     else if (v.kind == EV_ENUM && text_is(name.text, "name")) found = v.enumer->name;
     else if (v.kind == EV_ENUM && text_is(name.text, "value")) found = v.enumer->value;
     else if (v.kind == EV_TYPE && text_is(name.text, "__name__"))
-        return text_of_ascii(w, class_of(w->classes, (uint32_t)v.i)->name);
+        return text_of_ascii(w, class_shown(class_of(w->classes, (uint32_t)v.i)));
     if (text_is(name.text, "__class__") && found.kind == EV_UNBOUND) return ev_type(ev_class(v));
     return found.kind == EV_UNBOUND ? refuse_attr(w, v, name) : found;
 }
 
+/* raise ... from cause */
+static bool set_cause(world *w, exc *e, ev cause) {
+    if (cause.kind != EV_EXC && cause.kind != EV_NONE) {
+        raise_f(w, CLASS_TypeError, "exception causes must derive from BaseException");
+        return false;
+    }
+    world_ref(cause);
+    world_unref(w, e->cause);
+    e->cause = cause;
+    return true;
+}
+
 bool attr_set(world *w, ev v, ev name, ev value) {
+    if (text_is(name.text, "__cause__")) {
+        if (v.kind == EV_EXC) return set_cause(w, v.exc, value);
+        raise_f(w, v.kind == EV_TYPE ? CLASS_Unsupported : CLASS_TypeError,
+                v.kind == EV_TYPE ? "a cause for a class"
+                                  : "exceptions must derive from BaseException");
+        return false;
+    }
     if (v.kind == EV_EXC) {
         if (v.exc->attrs.kind != EV_DICT) {
             v.exc->attrs = dict_new(w, EV_DICT);

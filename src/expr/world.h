@@ -41,8 +41,8 @@ typedef struct world_limits {
 
 /* What happened to an object that is tracked. */
 typedef enum change_op {
-    CHANGE_APPEND, /* list: value at the end */
-    CHANGE_SET,    /* list: index; dict, record: key; set: key added */
+    CHANGE_APPEND, /* list: value at the end; dict, set, record: key was not there */
+    CHANGE_SET,    /* list: index; dict, record: key, which is entry number `index` */
     CHANGE_DELETE, /* list: index (count of them); dict, set, record: key */
     CHANGE_INSERT, /* list: value before index */
     CHANGE_CLEAR,

@@ -1,5 +1,6 @@
 /* array.c -- reading and changing arrays; the trees behind them are in tree.c and node.c. */
 #include "value/array.h"
+#include "value/diff.h"
 #include "value/pool.h"
 #include "value/tree.h"
 
@@ -123,6 +124,33 @@ hd_value array_take(hd_heap *heap, const hd_value *items, size_t count) {
     node *root;
     hd_status status = tree_build(heap, NULL, items, count, &root);
     return finish(status, root);
+}
+
+/* ---- Comparing ---- */
+
+/* The elements from the beginning of a node that both arrays have to their element `index` (of a) and `other`
+ * (of b), with that element: these are equal. 0: no node on the way to both elements is the same. */
+static size_t shared_before(const node *a, size_t index, const node *b, size_t other) {
+    while (a->level > b->level) a = inner_children(a)[inner_locate(a, &index)];
+    while (b->level > a->level) b = inner_children(b)[inner_locate(b, &other)];
+    while (a != b || index != other) {
+        if (!a->level) return 0;
+        a = inner_children(a)[inner_locate(a, &index)];
+        b = inner_children(b)[inner_locate(b, &other)];
+    }
+    return index + 1;
+}
+
+size_t array_common_tail(hd_value a, hd_value b, size_t most) {
+    size_t of_a = array_count(a), of_b = array_count(b), same = 0;
+    assert(most <= of_a && most <= of_b);
+    while (same < most) {
+        size_t at = of_a - 1 - same, other = of_b - 1 - same;
+        size_t shared = shared_before(value_node(a), at, value_node(b), other);
+        if (!shared && !value_equal(array_get(a, at), array_get(b, other))) break;
+        same += shared ? shared : 1;
+    }
+    return same < most ? same : most;
 }
 
 /* ---- Public ---- */

@@ -11,6 +11,9 @@
 
 hd_value array_get(hd_value array, size_t index); /* borrowed; absent beyond the end; O(log n) */
 size_t array_count(hd_value array);               /* O(1) */
+/* How many elements at the ends of two arrays are equal, `most` at most. It walks from the back, past the
+ * nodes that both share: O(log n) for versions of one array, with elements inserted or removed anywhere. */
+size_t array_common_tail(hd_value a, hd_value b, size_t most);
 
 hd_value array_set(hd_heap *heap, hd_value array, size_t index, hd_value v);    /* O(log n) */
 hd_value array_append(hd_heap *heap, hd_value array, hd_value v);               /* O(log n) */

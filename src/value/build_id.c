@@ -3,8 +3,12 @@
 #include "value/build_id.h"
 
 #include <dlfcn.h>
+#ifdef __APPLE__
+#include <mach-o/loader.h>
+#else
 #include <elf.h>
 #include <link.h>
+#endif
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +19,33 @@ typedef struct module_search {
     uintptr_t from, size; /* the segment that contains it; size 0: none does */
     char *id;             /* HD_ID_SIZE; "": none found */
 } module_search;
+
+#ifdef __APPLE__
+
+/* The module's header is where dladdr says it begins. Its load commands name its segments, as they would be at the
+ * address that it was linked for, and its UUID. */
+static void look_for_module(module_search *m) {
+    Dl_info info;
+    if (!dladdr((const void *)m->address, &info) || !info.dli_fbase) return;
+    const struct mach_header_64 *header = info.dli_fbase;
+    const char *at = (const char *)(header + 1);
+    uintptr_t slide = 0;
+    for (uint32_t i = 0; i < header->ncmds; i++) {
+        const struct load_command *c = (const void *)at;
+        const struct segment_command_64 *s = (const void *)at;
+        const struct uuid_command *u = (const void *)at;
+        at += c->cmdsize;
+        if (c->cmd == LC_UUID) id_of_text((const char *)u->uuid, sizeof u->uuid, m->id);
+        if (c->cmd != LC_SEGMENT_64) continue;
+        if (!strcmp(s->segname, SEG_TEXT)) slide = (uintptr_t)header - s->vmaddr;
+        uintptr_t from = s->vmaddr + slide;
+        if (m->address - from >= s->vmsize || !slide) continue;
+        m->from = from;
+        m->size = s->vmsize;
+    }
+}
+
+#else
 
 static bool contains(const struct dl_phdr_info *info, module_search *m) {
     for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -59,6 +90,10 @@ static int look_at_module(struct dl_phdr_info *info, size_t size, void *ctx) {
     return 1;
 }
 
+static void look_for_module(module_search *m) { dl_iterate_phdr(look_at_module, m); }
+
+#endif
+
 /* A module without a build id: which file it is. */
 static void id_of_file(const void *fn, char id[HD_ID_SIZE]) {
     Dl_info info;
@@ -69,16 +104,21 @@ static void id_of_file(const void *fn, char id[HD_ID_SIZE]) {
         return;
     }
     if (stat(info.dli_fname, &file)) file = (struct stat){ 0 };
+#ifdef __APPLE__
+    struct timespec changed = file.st_mtimespec;
+#else
+    struct timespec changed = file.st_mtim;
+#endif
     /* What changes with each build comes first: the name may be cut off. */
     int n = snprintf(text, sizeof text, "%lld %lld.%09ld %s", (long long)file.st_size,
-                     (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec, info.dli_fname);
+                     (long long)changed.tv_sec, changed.tv_nsec, info.dli_fname);
     id_of_text(text, n > 0 && (size_t)n < sizeof text ? (size_t)n : sizeof text - 1, id);
 }
 
 void build_id_of(const void *fn, char id[HD_ID_SIZE], uintptr_t *from, uintptr_t *size) {
     module_search m = { .address = (uintptr_t)fn, .id = id };
     id[0] = 0;
-    dl_iterate_phdr(look_at_module, &m);
+    look_for_module(&m);
     if (!id[0]) id_of_file(fn, id);
     *from = m.from;
     *size = m.size;

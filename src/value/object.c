@@ -32,6 +32,24 @@ hd_value object_get_bytes(hd_value v, const char *bytes, size_t length) {
     return found ? leaf_values(n)[slot] : value_absent();
 }
 
+struct key *object_before(hd_value v, const char *bytes, size_t length) {
+    if (object_count(v) == 0) return NULL;
+    needle k = needle_of(bytes, length);
+    const node *n = value_node(v),
+               *left = NULL; /* left: all its keys are before; the nearest such */
+    bool found;
+    while (n->level) {
+        unsigned slot = inner_search(n, &k);
+        if (slot) left = inner_children(n)[slot - 1];
+        n = inner_children(n)[slot];
+    }
+    unsigned slot = leaf_search(n, &k, &found);
+    if (slot) return leaf_shape(n)->keys[slot - 1];
+    if (!left) return NULL;
+    while (left->level) left = inner_children(left)[left->count - 1u];
+    return leaf_shape(left)->keys[left->count - 1u];
+}
+
 /* The way to a key, or to where it belongs; true if it is there. */
 static bool way_to(way *w, const node *n, const struct key *k) {
     needle sought = needle_of_key(k);

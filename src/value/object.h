@@ -17,6 +17,9 @@ hd_value object_get(hd_value v, const struct key *k);
 /* By text; O(log n) comparisons of bytes. */
 hd_value object_get_bytes(hd_value v, const char *bytes, size_t length);
 
+/* The last key before this text, in the order of keys; NULL: there is none. O(log n). */
+struct key *object_before(hd_value v, const char *bytes, size_t length);
+
 hd_value object_set(hd_heap *heap, hd_value object, struct key *k, hd_value v); /* O(log n) */
 hd_value object_remove(hd_heap *heap, hd_value object, const struct key *k);    /* O(log n) */
 

@@ -3,20 +3,21 @@
 
 /* ---- Runs ---- */
 
-void run_load(run *r, const node *n) {
-    r->count = 0;
-    r->level = n->level;
-    r->object = n->object;
-    run_load_more(r, n);
-}
-
-void run_load_more(run *r, const node *n) {
+/* The entries of n behind those that are there. */
+static void load_more(run *r, const node *n) {
     assert(n->level == r->level && n->object == r->object);
     if (n->level) memcpy(r->children + r->count, inner_children(n), n->count * sizeof *r->children);
     else memcpy(r->values + r->count, leaf_values(n), n->count * sizeof *r->values);
     if (n->object && n->level == 0)
         memcpy(r->keys + r->count, leaf_shape(n)->keys, n->count * sizeof *r->keys);
     r->count += n->count;
+}
+
+void run_load(run *r, const node *n) {
+    r->count = 0;
+    r->level = n->level;
+    r->object = n->object;
+    load_more(r, n);
 }
 
 void run_insert(run *r, unsigned slot, struct key *k, hd_value v) {
@@ -101,7 +102,7 @@ static bool join_neighbour(hd_heap *heap, const node *parent, unsigned *from, pa
     const node *neighbour = inner_children(parent)[right ? *from + 1 : *from - 1];
     run r;
     run_load(&r, right ? p->node[0] : neighbour);
-    run_load_more(&r, right ? neighbour : p->node[0]);
+    load_more(&r, right ? neighbour : p->node[0]);
     if (!right) --*from;
     parts joined;
     if (!run_emit(&r, heap, false, false, &joined)) return false;

@@ -38,8 +38,7 @@ typedef struct run {
 static inline const node *way_leaf(const way *w) { return w->node[w->depth - 1]; }
 static inline unsigned way_slot(const way *w) { return w->slot[w->depth - 1]; }
 
-void run_load(run *r, const node *n);      /* the entries of n */
-void run_load_more(run *r, const node *n); /* those of its right neighbour behind them */
+void run_load(run *r, const node *n); /* the entries of n */
 void run_insert(run *r, unsigned slot, struct key *k, hd_value v);
 void run_remove(run *r, unsigned slot);
 /* One node, or two when it is too much for one; none when it is empty. `share`: see shape_of. */

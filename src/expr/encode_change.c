@@ -1,0 +1,133 @@
+/* encode_change.c -- a change of a stored object as small operations on its content.
+ *
+ * How much is written for a change must not depend on how large the object is. What can be said about the stored form
+ * (encode.h) in one or two small operations is; anything else is written as the whole content:
+ *
+ *     list                    append, set an index
+ *     dict, names in order    set or remove a key; add one behind all others
+ *     dict with "$keys"       set a key; add one, and its name at the end of "$keys"
+ *     dict with "$dict"       add a pair; set the value of one
+ *     set                     add
+ *
+ * A dict whose keys come in no order is written whole once, when the first of them comes out of order: that makes its
+ * "$keys". Changes are replayed in the order in which they happened. */
+#include "expr/encode.h"
+
+#include "expr/dict.h"
+#include "expr/text.h"
+#include "value/number.h"
+
+typedef struct change_encoder {
+    world *w;
+    hd_pool *pool;
+    encode_number_fn number_of;
+    void *ctx;
+    const change *c;
+    encode_ops *out;
+} change_encoder;
+
+static encode_op *add_op(change_encoder *e, encode_how how, hd_value value) {
+    encode_op *op = &e->out->ops[e->out->count++];
+    *op = (encode_op){ .how = how, .value = value };
+    return op;
+}
+
+static hd_value slot(change_encoder *e, ev v) {
+    return encode_slot(e->w, e->pool, v, e->number_of, e->ctx);
+}
+
+static const char *index_text(change_encoder *e) {
+    char chars[NUMBER_TEXT_MAX];
+    size_t length = number_print_int(e->c->index, chars);
+    return hd_value_as_text(hd_string_n(e->pool, chars, length), "");
+}
+
+static bool change_list(change_encoder *e) {
+    if (e->c->op != CHANGE_APPEND && e->c->op != CHANGE_SET) return false;
+    bool append = e->c->op == CHANGE_APPEND;
+    encode_op *op = add_op(e, append ? ENCODE_APPEND : ENCODE_SET, slot(e, e->c->value));
+    if (!append) op->path[op->length++] = index_text(e);
+    return true;
+}
+
+/* The order of the names says the order of the keys still: the new one stands behind the one before it. */
+static bool is_in_order(change_encoder *e) {
+    const dict *d = e->c->object.dict;
+    const dict_entry *at = dict_find(e->w, d, e->c->key);
+    if (!at) return false;
+    uint32_t index = (uint32_t)(at - d->entries);
+    const dict_entry *before = dict_before(d, &index);
+    return !before || text_order(before->key.text, at->key.text) < 0;
+}
+
+/* The key as a path names it; NULL: it cannot, or there is no memory. */
+static const char *name_of(change_encoder *e) {
+    ev key = e->c->key;
+    if (key.kind != EV_STR || text_has_surrogate(key.text)) return NULL;
+    ev bytes = encode_name(e->w, key.text);
+    if (ev_failed(bytes) || memchr(bytes.text->data, 0, bytes.text->count)) return NULL;
+    const char *chars = (const char *)bytes.text->data;
+    return hd_value_text(hd_string_n(e->pool, chars, bytes.text->count), NULL);
+}
+
+static bool change_name(change_encoder *e) {
+    bool ordered = e->c->object.dict->form == DICT_ORDERED;
+    const char *name = name_of(e);
+    if (!name) return false;
+    switch (e->c->op) {
+    case CHANGE_APPEND:
+        if (ordered && !is_in_order(e)) return false;
+        if (!ordered) {
+            encode_op *op = add_op(e, ENCODE_APPEND, slot(e, e->c->key));
+            op->path[op->length++] = "$keys";
+        }
+        break;
+    case CHANGE_SET: break;
+    case CHANGE_DELETE:
+        if (!ordered) return false;
+        break;
+    default: return false;
+    }
+    bool gone = e->c->op == CHANGE_DELETE;
+    encode_op *op =
+        add_op(e, gone ? ENCODE_REMOVE : ENCODE_SET, gone ? (hd_value){ 0 } : slot(e, e->c->value));
+    op->path[op->length++] = name;
+    return true;
+}
+
+static bool change_pair(change_encoder *e) {
+    encode_op *op;
+    if (e->c->op == CHANGE_APPEND) {
+        hd_value pair[] = { slot(e, e->c->key), slot(e, e->c->value) };
+        op = add_op(e, ENCODE_APPEND, hd_array_of(e->pool, pair, 2));
+        op->path[op->length++] = "$dict";
+        return true;
+    }
+    if (e->c->op != CHANGE_SET) return false;
+    op = add_op(e, ENCODE_SET, slot(e, e->c->value));
+    op->path[op->length++] = "$dict";
+    op->path[op->length++] = index_text(e);
+    op->path[op->length++] = "1";
+    return true;
+}
+
+static bool change_set(change_encoder *e) {
+    if (e->c->op != CHANGE_APPEND) return false;
+    encode_op *op = add_op(e, ENCODE_APPEND, slot(e, e->c->key));
+    op->path[op->length++] = "$set";
+    return true;
+}
+
+bool encode_change(world *w, hd_pool *pool, const change *c, encode_number_fn number_of, void *ctx,
+                   encode_ops *out) {
+    change_encoder e = { w, pool, number_of, ctx, c, out };
+    out->count = 0;
+    if (c->object.kind == EV_LIST) return change_list(&e);
+    switch ((dict_form)c->object.dict->form) {
+    case DICT_ORDERED:
+    case DICT_KEYS: return change_name(&e);
+    case DICT_PAIRS: return change_pair(&e);
+    case DICT_SET: return change_set(&e);
+    default: return false;
+    }
+}
