@@ -1,8 +1,9 @@
-/* address.c -- sockets by path. A socket's address has room for 108 bytes only; a longer path is
+/* address.c -- sockets by path. A socket's address has room for 108 bytes only; on Linux a longer path is
  * reached through a descriptor of its directory. */
 #define _GNU_SOURCE
 #include "socket/address.h"
 
+#include "base/system.h"
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
@@ -55,17 +56,30 @@ static bool reach(const char *path, reached *at) {
     size_t size = sizeof at->address.sun_path;
     if (strlen(path) < size) return finish_reach(at, snprintf(out, size, "%s", path));
     if (!split(path, directory, &name)) return finish_reach(at, -1);
+#ifdef __linux__
     at->directory = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (at->directory < 0) return false;
     return finish_reach(at, snprintf(out, size, "/proc/self/fd/%d/%s", at->directory, name));
+#else
+    return finish_reach(at, -1);
+#endif
+}
+
+/* bind() makes the socket's file with the mode that fchmod gives to the unbound socket. macOS cannot do that: there the
+ * file has the mode of the umask, and only address_peer keeps other users out. */
+static bool close_to_others(int fd) {
+#ifdef __linux__
+    return !fchmod(fd, 0600);
+#else
+    return fd >= 0;
+#endif
 }
 
 static int with_address(const char *path, int (*fn)(int, const struct sockaddr *, socklen_t)) {
     reached at;
     if (!reach(path, &at)) return -1;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    /* bind() makes the socket's file with the mode that fchmod gives to the unbound socket. */
-    int failed = fd < 0 || fchmod(fd, 0600) ||
+    int fd = system_socket();
+    int failed = fd < 0 || !close_to_others(fd) ||
                  fn(fd, (const struct sockaddr *)&at.address, sizeof at.address);
     int saved = errno;
     if (at.directory >= 0) close(at.directory);
@@ -161,9 +175,14 @@ unsigned address_sweep(const char *file) {
 bool address_may_ask(uid_t peer, uid_t ours) { return peer == ours || peer == 0; }
 
 bool address_peer(int fd, uid_t *out) {
+#ifdef __linux__
     struct ucred who;
     socklen_t size = sizeof who;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size)) return false;
     *out = who.uid;
     return true;
+#else
+    gid_t group;
+    return getpeereid(fd, out, &group) == 0;
+#endif
 }

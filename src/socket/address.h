@@ -23,14 +23,14 @@ int address_connect(const char *path);
 /* The nth socket of this process beside `file`; n from 1. False: too long. */
 bool address_of(const char *file, pid_t pid, unsigned n, char out[ADDRESS_MAX]);
 
-/* Whether no process listens at the socket, now or later. */
+/* Whether the socket belongs to a process that has ended. */
 bool address_is_stale(const char *path, pid_t pid);
 
 /* Calls fn for each socket beside `file`, in no particular order. False stops. */
 typedef bool (*address_fn)(void *ctx, const char *path, pid_t pid);
 void address_each(const char *file, address_fn fn, void *ctx);
 
-/* Removes what dead programs left beside `file`. Returns how many. */
+/* Removes the sockets that dead programs left beside `file`. Returns how many. */
 unsigned address_sweep(const char *file);
 
 /* Whether a program of user `ours` may answer user `peer`, or trust the answers of user `peer`. */

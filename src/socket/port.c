@@ -3,23 +3,17 @@
 #include "socket/port.h"
 
 #include "base/env.h"
+#include "base/system.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #define ACCEPT_PAUSE_NS UINT64_C(1000000000) /* when there are no descriptors left */
 
 void port_init(port *p, hd_runtime *rt) {
-    *p = (port){ .rt = rt, .epoll_fd = -1, .listen_fd = -1, .pid = getpid() };
-}
-
-bool port_watch(port *p, int how, int fd, uint32_t events) {
-    struct epoll_event event = { .events = events, .data = { .fd = fd } };
-    assert(p->epoll_fd >= 0 && fd >= 0);
-    return epoll_ctl(p->epoll_fd, how, fd, &event) == 0;
+    *p = (port){ .rt = rt, .set = -1, .listen_fd = -1, .pid = getpid() };
 }
 
 /* ---- opening */
@@ -75,12 +69,11 @@ hd_status port_open_beside(port *p, const char *file) {
 }
 
 hd_status port_join(port *p) {
-    struct epoll_event event = { .events = EPOLLIN };
     int loop = hd_runtime_fd(p->rt);
-    assert(p->listen_fd >= 0 && p->epoll_fd < 0);
-    event.data.fd = p->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (loop < 0 || p->epoll_fd < 0 || epoll_ctl(loop, EPOLL_CTL_ADD, p->epoll_fd, &event) ||
-        !port_watch(p, EPOLL_CTL_ADD, p->listen_fd, EPOLLIN))
+    assert(p->listen_fd >= 0 && p->set < 0);
+    p->set = poller_open();
+    if (loop < 0 || p->set < 0 || !poller_add(loop, p->set, POLLER_IN) ||
+        !poller_add(p->set, p->listen_fd, POLLER_IN))
         return runtime_fail(p->rt, HD_NOMEM, "no file descriptors are left for a socket");
     return HD_OK;
 }
@@ -90,8 +83,8 @@ void port_close(port *p) {
         if (p->pid == getpid()) unlink(p->path);
         close(p->listen_fd);
     }
-    if (p->epoll_fd >= 0) close(p->epoll_fd); /* this also removes it from the runtime's */
-    p->listen_fd = p->epoll_fd = -1;
+    if (p->set >= 0) close(p->set); /* this also removes it from the runtime's */
+    p->listen_fd = p->set = -1;
     p->paused_until_ns = 0;
 }
 
@@ -105,13 +98,13 @@ const char *port_file(const hd_runtime *rt) {
 /* accept() fails without a free descriptor, and the socket stays readable: for a second it is not watched,
  * so that the loop does not spin. */
 static void pause_accepting(port *p) {
-    epoll_ctl(p->epoll_fd, EPOLL_CTL_DEL, p->listen_fd, NULL);
+    poller_remove(p->set, p->listen_fd);
     p->paused_until_ns = env_now_ns(&p->rt->env) + ACCEPT_PAUSE_NS;
 }
 
 int port_accept(port *p, bool *allowed) {
     uid_t peer;
-    int fd = accept4(p->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    int fd = system_accept(p->listen_fd);
     if (fd >= 0) {
         *allowed = address_peer(fd, &peer) && address_may_ask(peer, geteuid());
         return fd;
@@ -125,5 +118,5 @@ int port_accept(port *p, bool *allowed) {
 void port_look_at_clock(port *p) {
     if (!p->paused_until_ns || env_now_ns(&p->rt->env) < p->paused_until_ns) return;
     p->paused_until_ns = 0;
-    if (!port_watch(p, EPOLL_CTL_ADD, p->listen_fd, EPOLLIN)) pause_accepting(p);
+    if (!poller_add(p->set, p->listen_fd, POLLER_IN)) pause_accepting(p);
 }

@@ -218,6 +218,7 @@ static hd_status precondition_status(const heads *h, const submission *s,
     case PRE_ABSENT:
         return h->heads.items[p->head].flags & (HEAD_EXISTS | HEAD_TOMBSTONE) ? HD_EXISTS : HD_OK;
     case PRE_EQUAL: return p->holds ? HD_OK : HD_HASH_DIFFERS;
+    case PRE_FORGET: return HD_OK;
     default: return HD_PROTOCOL;
     }
 }
@@ -309,13 +310,16 @@ static void record_write(heads *h, const submission *s, sub_write *w, uint64_t s
     d->flags |= HEAD_FETCHED | (holds || w->anew ? HEAD_SEEN : 0);
 }
 
-/* Documents that were required to be absent, and that this very commit has written. */
+/* Documents that were required to be absent, and that this very commit has written; and documents that it has deleted
+ * for good. */
 static void guard_created(heads *h, const submission *s) {
     for (uint32_t i = 0; i < s->precondition_count; i++) {
-        if (s->preconditions[i].kind != PRE_ABSENT) continue;
+        int kind = s->preconditions[i].kind;
+        if (kind != PRE_ABSENT && kind != PRE_FORGET) continue;
         head *d = &h->heads.items[s->preconditions[i].head];
-        if (d->last_session == s->session && d->last_local == s->local_seq)
-            d->flags |= HEAD_GUARDED;
+        if (d->last_session != s->session || d->last_local != s->local_seq) continue;
+        if (kind == PRE_ABSENT) d->flags |= HEAD_GUARDED;
+        else if (d->flags & HEAD_TOMBSTONE) d->flags &= (uint8_t) ~(HEAD_GUARDED | HEAD_TOMBSTONE);
     }
 }
 
@@ -345,4 +349,18 @@ hd_status admit_apply(heads *h, const submission *s, const uint64_t *seqs) {
 hd_status admit_refuse(heads *h, const submission *s, hd_status status) {
     assert(status != HD_OK);
     return remember(h, s, status, 0);
+}
+
+hd_status admit_refuse_late(heads *h, const submission *s, hd_status status) {
+    assert(status != HD_OK);
+    head_session *session = &h->sessions.items[s->session];
+    decided d = { s->local_seq, s->payload, status, 0 };
+    assert(s->local_seq > session->settled && !find_decided(session, s->local_seq));
+    if (!vec_push(h->env, &session->verdicts, d)) return HD_NOMEM;
+    uint32_t at = session->verdicts.count - 1;
+    for (; at && session->verdicts.items[at - 1].local_seq > d.local_seq; at--)
+        session->verdicts.items[at] = session->verdicts.items[at - 1];
+    session->verdicts.items[at] = d;
+    if (session->last < d.local_seq) session->last = d.local_seq;
+    return HD_OK;
 }

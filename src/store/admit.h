@@ -53,7 +53,7 @@ typedef struct head {
     uint64_t floor;          /* the last change whose touches are forgotten */
     VEC(head_touch) touches; /* above the floor, by seq */
     hd_value value;          /* owned; for authorities that keep values here; else absent */
-    uint64_t extra;          /* free for the authority */
+    uint64_t met;            /* decoder.commits when it was last in a commit of a log; 0: never */
     uint64_t last_local;     /* of the commit that changed it last; 0: unknown */
     uint32_t last_session;
 } head;
@@ -118,6 +118,7 @@ void heads_raise_floor(heads *h, uint32_t head, uint64_t floor);
 /* Touches above this are all there. A document that has not changed for long has a low one, wherever
  * the space's is: what is known of it goes back to its last change before that. */
 static inline uint64_t heads_floor(const heads *h, const head *d) {
+    assert(d->space_index < h->spaces.count);
     uint64_t space = h->spaces.items[d->space_index].floor;
     return (d->flags & HEAD_FLOOR) || space < d->floor ? d->floor : space;
 }
@@ -141,7 +142,7 @@ typedef struct sub_claim {
 typedef enum footprint_state {
     FOOTPRINT_COARSE, /* its operations' paths: no exact one was given, or it does not hold */
     FOOTPRINT_GIVEN,  /* an exact one, which holds if the document is what its author saw */
-    FOOTPRINT_HOLDS   /* it does: only admit_apply finds that out */
+    FOOTPRINT_HOLDS   /* it does: admit_apply has found that out, now or, of a log commit, then */
 } footprint_state;
 
 typedef struct sub_write {
@@ -200,5 +201,7 @@ hd_status admit(const heads *h, const submission *s, verdict *out);
 hd_status admit_apply(heads *h, const submission *s, const uint64_t *seqs);
 /* Records a rejection, so that a replay gets the same answer. */
 hd_status admit_refuse(heads *h, const submission *s, hd_status status);
+/* The same for a commit that comes before others which are decided. Its client has not been told of any. */
+hd_status admit_refuse_late(heads *h, const submission *s, hd_status status);
 
 #endif

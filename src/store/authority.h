@@ -46,7 +46,8 @@ typedef struct authority_ops {
     void (*start)(authority *a);
     bool (*turn)(authority *a);
 
-    /* Delivers what has arrived, in order, by calling the replica. Never blocks. */
+    /* Delivers what has arrived, in order, by calling the replica. Does not wait for anything to arrive, but reads the
+     * store, which on a server takes a round trip or two. */
     hd_status (*poll)(authority *a);
 
     /* Loads a document at the snapshot of the last poll. HD_OK with `out`, HD_PENDING when it
@@ -90,6 +91,9 @@ typedef struct authority_ops {
                       hd_list_fn fn, void *ctx);
     hd_status (*spaces)(authority *a, hd_space_fn fn, void *ctx);
     hd_status (*checkpoint)(authority *a, hd_error *error);
+    /* Many documents are about to be loaded: folds the log if many of them may have to be read from there, where each
+     * costs the rows that it has changed in. Waits for that. A failure costs time alone. NULL: loading is cheap. */
+    void (*expect_loads)(authority *a);
     hd_status (*prune)(authority *a, hd_error *error);
     hd_status (*vacuum)(authority *a, hd_error *error);
 
@@ -100,6 +104,12 @@ typedef struct authority_ops {
     void (*check)(const authority *a);
 
     void (*close)(authority *a);
+    /* Of a remote authority. From now on our session is kept alive, until the runtime is closed; returns when that
+     * is known to others. HD_BUSY: it is being kept alive, but others do not know that now. present_until: as far as is known now, on our own clock; 0: it is not kept alive. lasts: for
+     * how many ms another session is certain to live; 0: it does not. */
+    hd_status (*stay)(authority *a);
+    uint64_t (*present_until)(authority *a);
+    hd_status (*lasts)(authority *a, const char *session, uint32_t *ms);
 } authority_ops;
 
 struct authority {
@@ -107,6 +117,9 @@ struct authority {
     struct replica *replica;
     /* No other runtime uses it now, and there is a `confirm`. Written by the authority only. */
     bool alone;
+    /* Runtimes may be on other machines: whether their sessions live is told by `lasts`, and not by their
+     * processes. Written by the authority when it is opened. */
+    bool remote;
     bool late; /* documents may arrive later than asked for: `load` answers HD_PENDING */
 };
 

@@ -16,6 +16,7 @@ place_id runtime_place(const hd_runtime *rt, hd_cell cell, const hd_schema **sch
     uint32_t index = cell.id - CELL_SCHEMA;
     if (index >= rt->schema_cells.count) return 0;
     *schema = rt->schema_cells.items[index].schema;
+    assert(*schema && place_at(&rt->r.places, rt->schema_cells.items[index].place)->root);
     return rt->schema_cells.items[index].place;
 }
 
@@ -34,6 +35,7 @@ hd_status runtime_home(hd_runtime *rt, struct key *space, hd_scope scope, bool m
 hd_status runtime_meta(hd_runtime *rt, place_id doc, place_id *out) {
     places *ps = &rt->r.places;
     const place *p = place_at(ps, doc);
+    assert(place_is_doc(ps, doc));
     doc_home h = ps->homes.items[p->doc.home];
     uint32_t home;
     hd_status status = places_home(ps, h.space, h.scope, h.instance, true, &home);
@@ -58,6 +60,7 @@ static bool plain(const char *text, size_t length, uint8_t forbidden) {
 /* Handles stay good as long as the runtime: their places are never freed. */
 static hd_cell pinned(hd_runtime *rt, place_id id) {
     place *p = place_at(&rt->r.places, id);
+    assert(id && p->root && id <= PLACE_MAX);
     if (p->root == id) p->doc.flags |= DOC_PINNED;
     else p->in.flags |= DOC_PINNED;
     return (hd_cell){ id };
@@ -93,6 +96,7 @@ static hd_status home_named(hd_runtime *rt, const char *space, size_t length, hd
 static hd_status doc_in_home(hd_runtime *rt, uint32_t home, const char *id, size_t length,
                              place_id *out) {
     struct key *k;
+    assert(home && home < rt->r.places.homes.count);
     hd_status status = key_make(rt->heap, id, length, &k);
     if (status) return status;
     /* A text that was interned just now names no document yet. */
@@ -126,6 +130,7 @@ static hd_cell cell_named(hd_runtime *rt, const char *space, size_t space_length
     if (status) return (hd_cell){ 0 };
     status = places_inner(&rt->r.places, doc, path, &at);
     path_unref(rt->heap, path);
+    assert(status || place_at(&rt->r.places, at)->root == doc);
     if (status) {
         runtime_fail(rt, status, "path %s: %s", pointer, hd_status_text(status));
         return (hd_cell){ 0 };
@@ -204,6 +209,7 @@ hd_status runtime_look_at(hd_runtime *rt, const char *name, place_id *out) {
     if (doc) status = places_inner(&rt->r.places, doc, path, out);
     if (*out) place_ref(&rt->r.places, *out);
     if (path != HD_PATH_ROOT) path_unref(rt->heap, path);
+    assert(!status || !*out);
     return status;
 }
 
@@ -212,12 +218,12 @@ hd_cell hd_cell_of(hd_runtime *rt, const char *space, hd_scope scope, const char
     return cell_named(rt, space, strlen(space), scope, id, strlen(id), path);
 }
 
-hd_cell hd_cell_child(hd_runtime *rt, hd_cell cell, const char *key) {
+hd_cell runtime_child(hd_runtime *rt, hd_cell cell, const char *key, size_t length) {
     const hd_schema *schema;
     place_id parent = runtime_place(rt, cell, &schema), child;
     if (!parent) return (hd_cell){ 0 };
     struct key *k;
-    hd_status status = key_make(rt->heap, key, strlen(key), &k);
+    hd_status status = key_make(rt->heap, key, length, &k);
     if (!status) {
         status = places_child(&rt->r.places, parent, k, &child);
         key_unref(k);
@@ -227,6 +233,10 @@ hd_cell hd_cell_child(hd_runtime *rt, hd_cell cell, const char *key) {
         return (hd_cell){ 0 };
     }
     return pinned(rt, child);
+}
+
+hd_cell hd_cell_child(hd_runtime *rt, hd_cell cell, const char *key) {
+    return runtime_child(rt, cell, key, strlen(key));
 }
 
 hd_cell hd_cell_of_link(hd_runtime *rt, hd_cell from, hd_value link) {
@@ -252,6 +262,8 @@ hd_cell hd_cell_with_schema(hd_runtime *rt, hd_cell cell, const hd_schema *schem
     }
     if (!vec_push(&rt->env, &rt->schema_cells, sc)) return (hd_cell){ 0 };
     schema_ref(schema);
+    assert(rt->schema_cells.count <=
+           KEY_PLACE - CELL_SCHEMA); /* each was looked for among the others */
     return (hd_cell){ CELL_SCHEMA + rt->schema_cells.count - 1 };
 }
 
@@ -331,6 +343,7 @@ hd_status hd_cell_set_volatile(hd_runtime *rt, hd_cell document) {
             rt, HD_BUSY,
             "a document cannot become volatile before its removal, and what was said "
             "of it, is stored: wait with hd_runtime_sync");
+    assert(!p->doc.over && !(p->doc.flags & DOC_UNSEALED)); /* nothing of it is to be stored */
     p->doc.flags |= DOC_VOLATILE | DOC_KNOWN;
     place_at(&rt->r.places, meta)->doc.flags |= DOC_VOLATILE | DOC_KNOWN;
     return HD_OK;

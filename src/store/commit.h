@@ -56,7 +56,8 @@ typedef struct claim {
 typedef enum precondition_kind {
     PRE_ORIGIN, /* that local seq of this session was accepted: else permanent */
     PRE_ABSENT, /* no row of any kind for the document, tombstones included: else permanent */
-    PRE_EQUAL   /* the value at path hashes (BLAKE2b of its JSON) to this: else stale */
+    PRE_EQUAL,  /* the value at path hashes (BLAKE2b of its JSON) to this: else stale */
+    PRE_FORGET /* no condition: the commit deletes the document, and its tombstone is not kept for PRE_ABSENT */
 } precondition_kind;
 
 typedef struct precondition {
@@ -82,15 +83,24 @@ typedef struct touch {
 
 typedef VEC(place_id) place_vec;
 
-/* One document that a commit writes. `exact`: its footprint is c->touches[first_touch .. + touch_count), if
- * the document is still at `basis`, or as the commit `under` left it, when this commit is admitted. */
+/* Where a footprint is not listed, but follows from the operations. */
+typedef enum footprint_form {
+    FOOTPRINT_LISTED,
+    FOOTPRINT_PLAIN, /* each operation touches its path, by op_plain_flags */
+    FOOTPRINT_LOOSE  /* ... or makes it: by op_touch_flags, with TOUCH_WAY */
+} footprint_form;
+
+/* One document that a commit writes. `exact`: its footprint is c->touches[first_touch .. + touch_count), or what
+ * `by_ops` says, if the document is still at `basis`, or as the commit `under` left it, when this commit is
+ * admitted. */
 typedef struct doc_write {
     place_id doc; /* referenced by the operations */
     uint64_t basis;
     uint64_t under; /* local seq of the pending commit of ours that it lies on; 0: on none */
     uint32_t first_touch, touch_count;
     bool exact;
-    bool created; /* did not exist at the basis */
+    footprint_form by_ops; /* with `exact` */
+    bool created;          /* did not exist at the basis */
     /* In a seal: the node that wrote it (referenced; NULL: it has no name, or there are several), and
      * what caused that run: commit.causes[first_cause .. + cause_count). */
     struct key *by;
@@ -104,6 +114,10 @@ typedef enum commit_state {
     COMMIT_GONE    /* they have left, its owners know; only its own verdict is still to come */
 } commit_state;
 
+_Static_assert(COMMIT_QUEUED < COMMIT_SENT && COMMIT_SENT < COMMIT_DEAD &&
+                   COMMIT_DEAD < COMMIT_GONE,
+               "states are compared: from COMMIT_DEAD on the layers of a commit do not count");
+
 typedef struct space_seq {
     struct key *space; /* referenced */
     uint64_t seq;
@@ -115,6 +129,7 @@ typedef struct stamp {
     const char *action;         /* durable identity of node or handler; NULL */
     const char *implementation; /* of its code: the build; NULL */
     uint64_t group;
+    uint64_t from; /* of a handling: local seq of the commit that sent its event; 0: none did */
 } stamp;
 
 typedef struct commit {

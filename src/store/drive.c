@@ -6,20 +6,23 @@
 #include "store/tx.h"
 
 #include "base/env.h"
+#include "base/poller.h"
 #include "store/memory/memory.h"
 #include "store/overlay.h"
+#include "store/session.h"
 #include "store/log/authority.h"
+#include "store/log/check.h"
+#include "store/postgres/backend.h"
 #include "store/sqlite/backend.h"
 #include "value/key.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 hd_status runtime_fail(hd_runtime *rt, hd_status status, const char *format, ...) {
     va_list arguments;
+    assert(status != HD_OK);
     va_start(arguments, format);
     env_error_v(&rt->r.error, status, format, arguments);
     va_end(arguments);
@@ -55,23 +58,30 @@ static hd_status refuse_nameless(const hd_options *o, hd_error *error) {
 }
 
 static hd_status open_identity(hd_runtime *rt) {
-    char unique[33];
+    char unique[SESSION_TEXT];
     const char *principal = rt->options.principal ? rt->options.principal : "local";
     const char *session = rt->options.session;
     if (!session) {
-        for (int i = 0; i < 16; i++) snprintf(unique + 2 * i, 3, "%02x", rt->r.session[i]);
+        session_text(rt->r.session, unique);
         session = unique;
     }
     hd_status status = key_make(rt->heap, principal, strlen(principal), &rt->principal);
     return status ? status : key_make(rt->heap, session, strlen(session), &rt->session);
 }
 
-static hd_status open_authority(hd_runtime *rt, const char *file, hd_error *error) {
+const log_backend *runtime_backend_of(const char *name) {
+    return postgres_is_address(name) ? &postgres_backend : &sqlite_backend;
+}
+
+static hd_status open_authority(hd_runtime *rt, const char *file, const struct log_backend *backend,
+                                hd_error *error) {
     if (rt->memory) return memory_attach(rt->memory, &rt->r, rt->owns_memory, &rt->r.authority);
-    return log_authority_open(&sqlite_backend, file, &rt->options, &rt->r, &rt->r.authority, error);
+    return log_authority_open(backend, file, &rt->options, &rt->r, &rt->r.authority, error);
 }
 
 static void runtime_free(hd_runtime *rt) {
+    assert(!rt->open && !rt->in_run && !rt->pumping && !rt->listing);
+    assert(list_empty(&rt->repeating) && !binheap_count(&rt->repeats));
     if (rt->r.authority) rt->r.authority->ops->close(rt->r.authority);
     rt->r.authority = NULL;
     while (rt->spare) {
@@ -95,12 +105,18 @@ static void runtime_free(hd_runtime *rt) {
     if (rt->owns_heap) hd_heap_close(rt->heap);
     if (rt->owns_memory) hd_memory_close(rt->memory);
     if (rt->wake_fd >= 0) close(rt->wake_fd);
-    if (rt->epoll_fd >= 0) close(rt->epoll_fd);
+    if (rt->set >= 0) close(rt->set);
     hd_env env = rt->env;
     env_free(&env, rt, sizeof *rt);
 }
 
 hd_status hd_open(const char *file, const hd_options *options, hd_runtime **out, hd_error *error) {
+    const log_backend *backend = runtime_backend_of(file ? file : "");
+    return runtime_open_with(backend, file, options, out, error);
+}
+
+hd_status runtime_open_with(const struct log_backend *backend, const char *file,
+                            const hd_options *options, hd_runtime **out, hd_error *error) {
     *out = NULL;
     if (options && refuse_nameless(options, error)) return HD_USAGE;
     hd_env env = env_copy(options ? options->env : NULL);
@@ -113,7 +129,7 @@ hd_status hd_open(const char *file, const hd_options *options, hd_runtime **out,
     if (options) rt->options = *options;
     rt->options.env = &rt->env;
     rt->memory = rt->options.memory;
-    rt->wake_fd = rt->epoll_fd = -1;
+    rt->wake_fd = rt->set = -1;
     binheap_init(&rt->repeats, &rt->env);
     list_init(&rt->repeating);
     if (error) *error = (hd_error){ 0 };
@@ -126,7 +142,7 @@ hd_status hd_open(const char *file, const hd_options *options, hd_runtime **out,
     if (!status) status = open_heap(rt);
     if (!status) status = replica_init(&rt->r, &rt->env, rt->heap);
     if (!status) status = open_identity(rt);
-    if (!status) status = open_authority(rt, file, error);
+    if (!status) status = open_authority(rt, file, backend, error);
     if (status) {
         if (error && !error->status)
             env_error(error, status, "%s: %s", file ? file : "store in memory",
@@ -138,7 +154,8 @@ hd_status hd_open(const char *file, const hd_options *options, hd_runtime **out,
     return HD_OK;
 }
 
-/* Functions that the runtime calls return into it, so they must not close it. */
+/* Whether a function that the runtime has called is on the stack. It returns into the runtime, so it must not
+ * close it. */
 static bool is_at_work(const hd_runtime *rt) {
     return rt->driven || rt->in_run || rt->r.announcing;
 }
@@ -152,14 +169,18 @@ hd_status hd_close(hd_runtime *rt) {
     rt->driven = true;
     if (rt->open) hd_tx_abort(rt->open);
     if (rt->outside.close) rt->outside.close(rt->outside.ctx);
+    rt->r.leaving = true; /* an engine that gives its leases up does not wait for a server either */
     if (rt->work.close) rt->work.close(rt->work.ctx);
     rt->leaves_derived = !rt->owns_memory && !rt->options.read_only;
     if (rt->hooks.closing) rt->hooks.closing(rt->hooks.ctx);
     hd_status status = hd_runtime_sync(rt);
-    rt->closing = true; /* a verdict function that tries again would never come to an end */
+    rt->closing =
+        true; /* no transaction may begin: a verdict function that tries again would do so for ever */
     replica_tell_undecided(&rt->r);
     repeat_close(rt);
+    assert(list_empty(&rt->r.trivial) && list_empty(&rt->r.fated)); /* all have been told */
     rt->closing = false;
+    if (rt->work.free) rt->work.free(rt->work.ctx);
     if (rt->hooks.close) rt->hooks.close(rt->hooks.ctx);
     if (rt->extension.close) rt->extension.close(rt->extension.ctx);
     runtime_free(rt);
@@ -169,6 +190,7 @@ hd_status hd_close(hd_runtime *rt) {
 /* ---- driving */
 
 static void run_posts(hd_runtime *rt) {
+    assert(rt->driven && !rt->pumping); /* nothing is half done: a post may pump */
     post *newest = atomic_exchange(&rt->posts, NULL), *oldest = NULL;
     while (newest) {
         post *next = newest->next;
@@ -184,11 +206,10 @@ static void run_posts(hd_runtime *rt) {
     }
 }
 
-/* Before the posts are taken: what is posted from here on wakes us again. */
+/* Called before the posts are taken, so that a later post makes the descriptor readable again. */
 static void drain_wake(hd_runtime *rt) {
-    uint64_t count;
     atomic_store(&rt->woken, false);
-    if (read(rt->wake_fd, &count, sizeof count) < 0) return; /* drained before */
+    (void)bell_take(rt->wake_fd);
 }
 
 /* Whether derived values and rows go to the store now: not while no other runtime uses a store in memory. */
@@ -205,13 +226,13 @@ static bool is_idle(const hd_runtime *rt) {
     return !rt->hooks.idle || rt->hooks.idle(rt->hooks.ctx);
 }
 
-/* What has been sent is worked on from here on. */
+/* The store's own thread begins to work on what has been sent. */
 static void start(hd_runtime *rt) {
     authority *a = rt->r.authority;
     if (a->ops->start) a->ops->start(a);
 }
 
-/* Half of what is delivered would be delivered again. */
+/* HD_USAGE: a pump is under way. A second one inside it would deliver again what the first is delivering. */
 hd_status runtime_may_pump(hd_runtime *rt) {
     if (rt->open || rt->in_run)
         return runtime_fail(rt, HD_USAGE, "pump cannot be called inside a transaction or run");
@@ -225,22 +246,57 @@ hd_status runtime_may_pump(hd_runtime *rt) {
 #ifndef NDEBUG
 enum { CHECKED_PLACES = 256 };
 
+/* Transactions that wait to be used again hold nothing, and only the program's own may be open between pumps. */
+static void check_transactions(const hd_runtime *rt) {
+    for (const hd_tx *tx = rt->spare; tx; tx = tx->next) {
+        assert(tx->rt == rt && tx->r == &rt->r && !tx->flags);
+        assert(!tx->reads.count && !tx->writes.count && !tx->ops.count && !tx->lineage);
+        assert(!tx->claim_only.count && !tx->preconditions.count && !tx->causes.count);
+        assert(tx != rt->open);
+    }
+    assert(!rt->open || ((rt->open->flags & TX_OPEN) && !(rt->open->flags & TX_RUN)));
+    assert(rt->r.in_body == (rt->open != NULL) && !rt->in_run);
+}
+
+static void runtime_check(const hd_runtime *rt) {
+    uint32_t repeating = 0;
+    LIST_FOR (n, &rt->repeating) repeating++;
+    assert(binheap_count(&rt->repeats) <= repeating); /* the others have a commit under way */
+    binheap_check(&rt->repeats);
+    for (uint32_t i = 0; i < rt->schema_cells.count; i++)
+        assert(place_at(&rt->r.places, rt->schema_cells.items[i].place)->root);
+    for (uint32_t i = 0; i < rt->watched.count; i++) assert(rt->watched.items[i] >= 0);
+    assert(rt->r.authority->replica == &rt->r && rt->r.env == &rt->env);
+    assert(!rt->pumping && !rt->closing && rt->owns_memory <= (rt->memory != NULL));
+    check_transactions(rt);
+}
+
 /* Looks at everything after each pump of a small runtime. In a large one every so many pumps, so that the
  * average cost of a pump stays that of a small runtime. */
 static void check_sometimes(hd_runtime *rt) {
     uint32_t rarely = 1 + rt->r.places.count / CHECKED_PLACES;
     if (rt->pumps++ % rarely) return;
+    runtime_check(rt);
     replica_check(&rt->r);
     if (rt->r.authority->ops->check) rt->r.authority->ops->check(rt->r.authority);
 }
 #endif
 
+/* What reads of the transaction find must not change, so the pump does not go on before it has ended. */
+static hd_status refuse_left_open(hd_runtime *rt) {
+    return runtime_fail(rt, HD_USAGE,
+                        "a function that the pump called has left a transaction open: end it");
+}
+
 static hd_status pump_rest(hd_runtime *rt) {
+    assert(rt->pumping && !rt->open && !rt->in_run && !rt->r.announcing);
     if (rt->outside.pump) rt->outside.pump(rt->outside.ctx);
     if (rt->extension.pump) rt->extension.pump(rt->extension.ctx);
     hd_status status = replica_pump(&rt->r);
+    if (rt->open) return refuse_left_open(rt);
     if (rt->r.authority->ops->start && !is_idle(rt)) start(rt); /* runs go on meanwhile */
     hd_status more = rt->hooks.pump ? rt->hooks.pump(rt->hooks.ctx) : HD_OK;
+    if (rt->open) return refuse_left_open(rt);
     if (rt->r.unsealed.count && rt->r.authority->ops->idle(rt->r.authority))
         runtime_seal(rt, false);
     if (!list_empty(&rt->r.queued)) {
@@ -252,8 +308,8 @@ static hd_status pump_rest(hd_runtime *rt) {
     return status ? status : more;
 }
 
-/* All but the start: a caller that will wait may yet do the work itself. Nothing is half done while
- * posts run, so they may wait for something. */
+/* A pump without start(): a caller that then waits may do the work of the store's thread itself (take_turn). Posts run
+ * first, when nothing is half done, so they may call what pumps. */
 static hd_status pump(hd_runtime *rt) {
     hd_status status = runtime_may_pump(rt);
     if (status) return status;
@@ -265,7 +321,7 @@ static hd_status pump(hd_runtime *rt) {
     if (rt->extension.prepare) rt->extension.prepare(rt->extension.ctx);
     if (rt->work.prepare) rt->work.prepare(rt->work.ctx);
     rt->pumping = true;
-    status = pump_rest(rt);
+    status = rt->open ? refuse_left_open(rt) : pump_rest(rt);
     rt->pumping = false;
 #ifndef NDEBUG
     check_sometimes(rt);
@@ -300,30 +356,33 @@ uint64_t hd_runtime_deadline(const hd_runtime *rt) {
     return first < then ? first : then;
 }
 
-static bool add_to_epoll(int epoll_fd, int fd) {
-    struct epoll_event event = { .events = EPOLLIN, .data = { .fd = fd } };
-    return fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+static bool add_to(int set, int fd) { return fd < 0 || poller_add(set, fd, POLLER_IN); }
+
+static bool add_all_to(const hd_runtime *rt, int set) {
+    if (!add_to(set, rt->wake_fd) || !add_to(set, rt->r.authority->ops->fd(rt->r.authority)))
+        return false;
+    for (uint32_t i = 0; i < rt->watched.count; i++)
+        if (!add_to(set, rt->watched.items[i])) return false;
+    return true;
 }
 
+/* If one of the descriptors cannot be added there is none: a program would wait for ever for what was left out. */
 int hd_runtime_fd(hd_runtime *rt) {
-    if (rt->epoll_fd >= 0) return rt->epoll_fd;
-    if (rt->wake_fd < 0) rt->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (rt->wake_fd < 0 || epoll_fd < 0 || !add_to_epoll(epoll_fd, rt->wake_fd) ||
-        !add_to_epoll(epoll_fd, rt->r.authority->ops->fd(rt->r.authority))) {
-        if (epoll_fd >= 0) close(epoll_fd);
-        return -1;
-    }
-    rt->epoll_fd = epoll_fd;
-    for (uint32_t i = 0; i < rt->watched.count; i++)
-        (void)add_to_epoll(epoll_fd, rt->watched.items[i]);
-    return epoll_fd;
+    if (rt->set >= 0) return rt->set;
+    if (rt->wake_fd < 0) rt->wake_fd = bell_open();
+    if (rt->wake_fd < 0) return -1;
+    int set = poller_open();
+    if (set < 0 || add_all_to(rt, set)) return rt->set = set;
+    int why = errno;
+    close(set);
+    errno = why;
+    return -1;
 }
 
 hd_status runtime_watch(hd_runtime *rt, int fd) {
     assert(fd >= 0);
     if (!vec_push(&rt->env, &rt->watched, fd)) return HD_NOMEM;
-    if (rt->epoll_fd < 0 || add_to_epoll(rt->epoll_fd, fd)) return HD_OK;
+    if (rt->set < 0 || add_to(rt->set, fd)) return HD_OK;
     rt->watched.count--;
     return HD_IO;
 }
@@ -332,7 +391,7 @@ void runtime_unwatch(hd_runtime *rt, int fd) {
     for (uint32_t i = 0; i < rt->watched.count; i++) {
         if (rt->watched.items[i] != fd) continue;
         vec_swap_remove(&rt->watched, i);
-        if (rt->epoll_fd >= 0) (void)epoll_ctl(rt->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+        if (rt->set >= 0) poller_remove(rt->set, fd);
         return;
     }
 }
@@ -342,21 +401,19 @@ hd_status hd_runtime_post(hd_runtime *rt, void (*fn)(hd_runtime *rt, void *ctx),
     if (!p) return HD_NOMEM;
     *p = (post){ atomic_load(&rt->posts), fn, ctx };
     while (!atomic_compare_exchange_weak(&rt->posts, &p->next, p)) {}
-    uint64_t one = 1;
     int fd = rt->wake_fd;
-    if (fd < 0) return HD_OK; /* the deadline tells */
-    if (write(fd, &one, sizeof one) < 0) {
-        /* The counter is full: it is readable already. */
-    }
+    if (fd < 0) return HD_OK; /* hd_runtime_deadline tells of it */
+    bell_ring(fd);
     atomic_store(&rt->woken, true); /* last: a drain must find what was written */
     return HD_OK;
 }
 
-/* Doing the writer's work ourselves is the shortest way to a verdict; but while it lasts nothing else
- * is heard, and the commits of others do not gather. So it is for those who wait for verdicts
- * alone, or for a single one with nothing else planned. */
+/* The runtime's thread does the work of the store's thread: the shortest way to a verdict. While that lasts, the
+ * runtime hears of nothing else, and further commits do not gather into groups. So it is done for a caller that waits
+ * for verdicts alone, or for a single commit while nothing else is planned. */
 static bool take_turn(hd_runtime *rt, bool verdicts_only) {
     authority *a = rt->r.authority;
+    assert(!rt->pumping && !rt->open && !rt->in_run);
     if (!a->ops->turn) return false;
     bool alone = rt->r.pending_count == 1 && extension_deadline(&rt->extension) == UINT64_MAX &&
                  extension_deadline(&rt->work) == UINT64_MAX &&
@@ -364,16 +421,15 @@ static bool take_turn(hd_runtime *rt, bool verdicts_only) {
     return (verdicts_only || alone) && a->ops->turn(a);
 }
 
-/* The descriptor first: a post that comes before it exists is seen by the deadline, one that comes
- * later wakes it. */
+/* The descriptor is made before the deadline is read: a post that comes before that shows in the deadline, a later
+ * one makes the descriptor readable. */
 static hd_status wait_for_more(hd_runtime *rt, bool verdicts_only) {
     int fd = hd_runtime_fd(rt), why = errno;
     uint64_t deadline = hd_runtime_deadline(rt);
     if (!deadline || take_turn(rt, verdicts_only)) return HD_OK;
     start(rt);
     if (fd < 0)
-        return runtime_fail(rt, HD_IO, "cannot wait: no descriptor for eventfd or epoll: %s",
-                            strerror(why));
+        return runtime_fail(rt, HD_IO, "cannot wait: no descriptor is left: %s", strerror(why));
     env_wait(&rt->env, fd, deadline);
     return HD_OK;
 }
@@ -382,7 +438,7 @@ hd_status runtime_run_until(hd_runtime *rt, bool (*done)(void *ctx), void *ctx) 
     hd_status status = HD_OK;
     while (!done(ctx) && (!status || status == HD_PENDING)) {
         status = pump(rt);
-        if (!status && !done(ctx)) wait_for_more(rt, false);
+        if (!status && !done(ctx)) status = wait_for_more(rt, false);
     }
     start(rt);
     return status == HD_PENDING ? HD_OK : status;
@@ -414,6 +470,7 @@ static bool is_alone(const hd_runtime *rt) {
 }
 
 static bool settle_alone(hd_runtime *rt) {
+    assert(!rt->driven && !rt->pumping && rt->r.authority->alone);
     rt->driven = rt->pumping = true;
     bool done = rt->hooks.settle_alone(rt->hooks.ctx);
     rt->driven = rt->pumping = false;
@@ -510,10 +567,12 @@ hd_status hd_runtime_listen_except(hd_runtime *rt, hd_listener_fn fn, void *ctx,
 }
 
 void hd_runtime_unlisten(hd_runtime *rt, hd_listener_fn fn, void *ctx) {
+    assert(rt->r.telling <= rt->r.listeners.count);
     for (uint32_t i = 0; i < rt->r.listeners.count; i++) {
         if (rt->r.listeners.items[i].fn != fn || rt->r.listeners.items[i].ctx != ctx) continue;
         vec_remove(&rt->r.listeners, i);
-        if (i < rt->r.telling) rt->r.telling--; /* it may leave while it is told */
+        if (i < rt->r.telling)
+            rt->r.telling--; /* a listener may be removed while listeners are called */
         return;
     }
 }
@@ -560,6 +619,7 @@ hd_status hd_runtime_spaces(hd_runtime *rt, hd_space_fn fn, void *ctx) {
 void hd_runtime_store_stats(const hd_runtime *rt, hd_store_stats *out) {
     const places *ps = &rt->r.places;
     *out = rt->r.stats;
+    assert(ps->count > ps->freed);
     out->documents = ps->documents;
     out->places = ps->count - 1 - ps->freed;
     out->walked = ps->walked;
@@ -577,4 +637,18 @@ hd_status hd_store_prune(hd_runtime *rt, hd_error *error) {
 hd_status hd_store_vacuum(hd_runtime *rt, hd_error *error) {
     hd_status status = hd_runtime_sync(rt);
     return status ? status : rt->r.authority->ops->vacuum(rt->r.authority, error);
+}
+
+hd_status hd_store_check(const char *file, const hd_options *options, hd_check_fn fn, void *ctx,
+                         hd_error *error) {
+    return log_check(runtime_backend_of(file), file, options, fn, ctx, error);
+}
+
+/* A server repairs its own tables, and has backups of its own. */
+hd_status hd_store_repair(const char *file, const hd_options *options, bool drop, hd_check_fn fn,
+                          void *ctx, hd_error *error) {
+    if (!postgres_is_address(file)) return sqlite_repair(file, options, drop, fn, ctx, error);
+    env_error(error, HD_USAGE,
+              "a store on a server is not repaired here: restore it from a backup");
+    return HD_USAGE;
 }

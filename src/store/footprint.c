@@ -107,17 +107,49 @@ static hd_status add_exact(replica *r, commit *c, doc_write *fp, hd_value before
     return HD_OK;
 }
 
-hd_status footprint_add(replica *r, commit *c, place_id doc, hd_value now, bool exact) {
-    assert(place_is_doc(&r->places, doc) && !value_is_failed(now));
+/* The write without its touches; *before is what the replica shows without it, borrowed. */
+static doc_write write_of(replica *r, const commit *c, place_id doc, hd_value *before) {
+    assert(place_is_doc(&r->places, doc));
     assert(!c->writes.count || vec_last(&c->writes).doc != doc);
     const layer *top = replica_top(r, doc);
     hd_value confirmed = replica_confirmed(r, doc);
-    doc_write fp = { .doc = doc,
-                     .basis = place_at(&r->places, doc)->doc.seq,
-                     .under = top ? top->c->local_seq : 0,
-                     .first_touch = c->touches.count,
-                     .created = value_is_absent(confirmed) };
-    hd_status status = exact ? add_exact(r, c, &fp, top ? top->after : confirmed, now) : HD_OK;
+    *before = top ? top->after : confirmed;
+    return (doc_write){ .doc = doc,
+                        .basis = place_at(&r->places, doc)->doc.seq,
+                        .under = top ? top->c->local_seq : 0,
+                        .first_touch = c->touches.count,
+                        .created = value_is_absent(confirmed) };
+}
+
+hd_status footprint_add(replica *r, commit *c, place_id doc, hd_value now, bool exact) {
+    assert(!value_is_failed(now));
+    hd_value before;
+    doc_write fp = write_of(r, c, doc, &before);
+    hd_status status = exact ? add_exact(r, c, &fp, before, now) : HD_OK;
     if (status) return status;
+    return vec_push(r->env, &c->writes, fp) ? HD_OK : HD_NOMEM;
+}
+
+/* ---- by operations */
+
+/* Whether the operation changes at most what is at its path and below it (op_plain_flags). */
+static bool is_plain(const hd_heap *heap, hd_value before, const op *o) {
+    hd_value there = value_get_path(heap, before, o->path);
+    if (o->kind == OP_DELETE || o->kind == OP_REMOVE) return true;
+    if (o->path == HD_PATH_ROOT) return !value_is_leaf(o->value);
+    if (value_is_absent(there)) return false;
+    return (o->kind != OP_SET && o->kind != OP_INCREMENT) || !value_is_leaf(o->value) ||
+           value_is_leaf(there);
+}
+
+hd_status footprint_add_ops(replica *r, commit *c, place_id doc, uint32_t first) {
+    assert(first < c->ops.count && c->ops.items[first].doc == doc);
+    hd_value before;
+    doc_write fp = write_of(r, c, doc, &before);
+    fp.by_ops = FOOTPRINT_PLAIN;
+    assert(!fp.touch_count); /* none is listed */
+    for (uint32_t i = first; i < c->ops.count && fp.by_ops == FOOTPRINT_PLAIN; i++)
+        if (!is_plain(r->heap, before, &c->ops.items[i])) fp.by_ops = FOOTPRINT_LOOSE;
+    fp.exact = true;
     return vec_push(r->env, &c->writes, fp) ? HD_OK : HD_NOMEM;
 }

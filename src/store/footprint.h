@@ -14,4 +14,9 @@
  * Its footprint is exact if that is wanted and not too long. HD_NOMEM: the commit can only be freed. */
 hd_status footprint_add(replica *r, commit *c, place_id doc, hd_value now, bool exact);
 
+/* The same for a commit that says what it changes by its operations, c->ops[first ..]: each touches its own path and
+ * all below it, and where a key may be new, the objects on its way. That is coarser than the difference, but nothing is
+ * compared, and the log need not list the paths again. */
+hd_status footprint_add_ops(replica *r, commit *c, place_id doc, uint32_t first);
+
 #endif

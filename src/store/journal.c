@@ -24,7 +24,8 @@ static inline bool among_reads(const hd_tx *tx, uint32_t key) {
     return false;
 }
 
-/* A deep read covers what lies below it. One without a claim covers only such. */
+/* Whether an earlier read includes this one: a deep read includes all places below its own. A read without a claim
+ * includes reads without a claim alone. */
 static bool is_covered(const hd_tx *tx, uint32_t key) {
     assert(key & KEY_PLACE);
     const places *ps = &tx->r->places;
@@ -38,7 +39,7 @@ static bool is_covered(const hd_tx *tx, uint32_t key) {
     return false;
 }
 
-/* Past FEW_READS the keys are in a table as well, which spreads them. */
+/* From FEW_READS on the keys are also in a hash table: a scan for repetitions would take too long. */
 static hd_status index_keys(table *keys, const uint32_t *items, uint32_t count) {
     assert(count > FEW_READS);
     uint32_t from = count == FEW_READS + 1 ? 0 : count - 1;
@@ -52,7 +53,7 @@ static hd_status index_keys(table *keys, const uint32_t *items, uint32_t count) 
 static inline hd_status add_read(hd_tx *tx, uint32_t key) {
     assert((key & KEY_PLACE) && (tx->flags & TX_DIVERGED));
     if (!vec_push(tx->r->env, &tx->reads, key)) return HD_NOMEM;
-    /* Nothing else may refer to the place, as in a read by schema. */
+    /* The journal may have the only reference to the place: a read through a schema makes such places. */
     place_ref(&tx->r->places, key & KEY_PLACE);
     if (tx->reads.count <= FEW_READS) return HD_OK;
     hd_status status = index_keys(&tx->seen, tx->reads.items, tx->reads.count);
@@ -69,7 +70,8 @@ static hd_status copy_agreed(hd_tx *tx, uint32_t agreed) {
     return HD_OK;
 }
 
-/* The part that went as expected becomes the beginning of a journal of its own. */
+/* From here on the run reads otherwise than its last one. The reads that were the same become the beginning of a
+ * journal of its own. */
 static inline hd_status diverge(hd_tx *tx) {
     assert(!(tx->flags & TX_DIVERGED) && tx->reads.count == 0);
     uint32_t agreed = tx_agreed(tx);
@@ -110,7 +112,7 @@ hd_status tx_note_slow(hd_tx *tx, uint32_t key) {
     return add_new(tx, key);
 }
 
-/* Among the last of the reads that went as expected. */
+/* Whether it is one of the last reads that were the same as in the run before. */
 static bool expected_lately(const hd_tx *tx, uint32_t key) {
     uint32_t i = tx_agreed(tx), stop = i > 2 * FEW_READS ? i - 2 * FEW_READS : 0;
     while (i > stop)
@@ -118,7 +120,7 @@ static bool expected_lately(const hd_tx *tx, uint32_t key) {
     return false;
 }
 
-/* The next time it is found at once. */
+/* The document is read repeatedly: the short way of a read looks into `again` first. */
 static hd_status note_again(hd_tx *tx, place_id doc) {
     tx->front.again[doc & 3] = doc;
     return HD_OK;

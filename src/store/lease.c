@@ -8,21 +8,29 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define LOOK_NS UINT64_C(500000000) /* where the end of a process is not told */
+#define LOOK_NS UINT64_C(500000000) /* where the end of a process is not told, or a read failed */
+#define TEND_NS UINT64_C(10000000)  /* pumps look whether a holder lives no more often than this */
 
 /* ---- the document */
 
-static void session_text(const lease *l, char out[33]) {
-    for (int i = 0; i < 16; i++) snprintf(out + 2 * i, 3, "%02x", l->rt->r.session[i]);
-}
+static void look_later(lease *l) { l->look_ns = env_now_ns(&l->rt->env) + LOOK_NS; }
 
+/* Absent, or a failed value, from which nothing follows: neither that the lease is free nor that it was lost. It
+ * is read again after LOOK_NS. */
 static hd_value read_holder(lease *l, hd_pool *pool) {
-    return hd_read(l->rt, pool, (hd_cell){ l->doc });
+    hd_value holder = hd_read(l->rt, pool, (hd_cell){ l->doc });
+    l->look_ns = 0;
+    if (value_is_failed(holder)) return look_later(l), holder;
+    const char *session = hd_value_as_text(hd_value_at(holder, "session"), "");
+    if (strcmp(session, l->holder) != 0) l->sure_ns = 0; /* that was said of another session */
+    l->checked_ns = env_now_ns(&l->rt->env);
+    snprintf(l->holder, sizeof l->holder, "%s", session);
+    return holder;
 }
 
 static bool is_ours(const lease *l, hd_value holder) {
-    char ours[33];
-    session_text(l, ours);
+    char ours[SESSION_TEXT];
+    session_text(l->rt->r.session, ours);
     return !strcmp(hd_value_as_text(hd_value_at(holder, "session"), ""), ours);
 }
 
@@ -40,6 +48,7 @@ static void unwatch(lease *l) {
 /* A runtime of our own process gives its lease up when it closes: there is nothing to watch. */
 static void watch(lease *l, int64_t pid) {
     if (l->pid == pid) return;
+    assert(!l->held); /* a holder watches nobody */
     unwatch(l);
     l->pid = pid;
     if (pid == getpid()) return;
@@ -47,11 +56,38 @@ static void watch(lease *l, int64_t pid) {
     if (l->watch_fd >= 0 && !runtime_watch(l->rt, l->watch_fd)) return;
     if (l->watch_fd >= 0) close(l->watch_fd);
     l->watch_fd = -1;
-    l->look_ns = env_now_ns(&l->rt->env) + LOOK_NS;
+    look_later(l);
 }
 
-/* Whether a live session has it. */
-static bool is_taken(lease *l, hd_value holder) {
+/* ---- sessions anywhere */
+
+static bool is_remote(const lease *l) { return l->rt->r.authority->remote; }
+
+/* By our own clock: what we last told the others still holds. */
+static bool is_present(const lease *l) {
+    authority *a = l->rt->r.authority;
+    return env_now_ns(&l->rt->env) < a->ops->present_until(a);
+}
+
+/* Whether the session lives. If so it is asked for again when it may have ended. */
+static bool lives_somewhere(lease *l, const char *session) {
+    authority *a = l->rt->r.authority;
+    uint32_t ms = 0;
+    uint64_t now = env_now_ns(&l->rt->env);
+    assert(a->remote && *session);
+    if (now >= l->sure_ns) {
+        if (a->ops->lasts(a, session, &ms)) return look_later(l), true; /* the server is away */
+        l->sure_ns = ms ? now + ms * UINT64_C(1000000) : 0;
+    }
+    l->look_ns = l->sure_ns;
+    return l->sure_ns != 0;
+}
+
+/* Whether a live session has it. If not its own, its process is watched from here on. */
+static bool find_taken(lease *l, hd_value holder) {
+    assert(!value_is_failed(holder));
+    const char *session = hd_value_as_text(hd_value_at(holder, "session"), "");
+    if (is_remote(l) && *session && !is_ours(l, holder)) return lives_somewhere(l, session);
     int64_t pid = hd_value_as_int(hd_value_at(holder, "pid"), 0);
     uint64_t started = (uint64_t)hd_value_as_int(hd_value_at(holder, "started"), 0);
     if (!*hd_value_as_text(hd_value_at(holder, "session"), "")) return false;
@@ -65,6 +101,7 @@ static bool is_taken(lease *l, hd_value holder) {
 
 static void set_held(lease *l, bool held) {
     if (l->held == held) return;
+    assert(l->doc && !(held && l->closing));
     l->held = held;
     if (held) unwatch(l);
     if (l->taken) l->taken(held, l->ctx);
@@ -72,35 +109,43 @@ static void set_held(lease *l, bool held) {
 
 static void verdict(hd_status status, void *ctx) {
     lease *l = ctx;
-    l->asked = false;
+    assert(l->asked); /* one commit at a time */
+    bool takes = !l->closing && !l->giving;
+    l->asked = l->giving = false;
+    if (status) l->checked_ns = 0; /* whose it is now is to be read */
     if (!l->doc) {
         if (l->ended) l->ended(l->ctx);
         return;
     }
-    if (!status) set_held(l, !l->closing);
+    if (!status && takes) session_text(l->rt->r.session, l->holder);
+    if (!status) set_held(l, takes);
 }
 
-static hd_value record(const lease *l, hd_pool *pool, bool take) {
-    char ours[33];
-    session_text(l, ours);
-    hd_value r = hd_object_set(pool, hd_object(), "epoch",
-                               hd_int(pool, (int64_t)(l->epoch + (take ? 1 : 0))));
-    if (!take) return r;
-    r = hd_object_set(pool, r, "session", hd_string(pool, ours));
+hd_value lease_record(hd_runtime *rt, hd_pool *pool) {
+    char ours[SESSION_TEXT], host[PROCESS_HOST];
+    session_text(rt->r.session, ours);
+    hd_value r = hd_object_set(pool, hd_object(), "session", hd_string(pool, ours));
     r = hd_object_set(pool, r, "pid", hd_int(pool, getpid()));
+    r = hd_object_set(pool, r, "host", hd_string(pool, process_host(host)));
+    r = hd_object_set(pool, r, "since", hd_int(pool, (int64_t)env_wall_ms(&rt->env)));
     return hd_object_set(pool, r, "started", hd_int(pool, (int64_t)process_started(getpid())));
 }
 
 /* The commit is refused if the document has changed since it was read. */
-static hd_status write_record(lease *l, bool take) {
+static hd_status write_record(lease *l, hd_value record) {
     hd_tx *tx;
     hd_cell cell = { l->doc };
+    assert(l->doc && !l->asked);
     hd_status status = hd_tx_begin(l->rt, &tx);
     if (status) return status;
     tx->class = HD_COMMIT_EVENT;
     hd_value before = hd_tx_get(tx, cell);
+    status = hd_value_status(before);
     l->epoch = (uint64_t)hd_value_as_int(hd_value_at(before, "epoch"), 0);
-    status = hd_tx_set(tx, cell, record(l, hd_tx_pool(tx), take));
+    int64_t epoch = (int64_t)l->epoch + hd_value_exists(hd_value_at(record, "session"));
+    hd_pool *pool = hd_tx_pool(tx);
+    if (!status)
+        status = hd_tx_set(tx, cell, hd_object_set(pool, record, "epoch", hd_int(pool, epoch)));
     if (!status) status = hd_tx_set_kind(tx, cell, "lease");
     if (status) {
         hd_tx_abort(tx);
@@ -112,33 +157,130 @@ static hd_status write_record(lease *l, bool take) {
     return status;
 }
 
+/* Ours, and not held: it was given to us; or it was put down because we could not say that we live, and no other
+ * session has taken it. */
+static void take_up(lease *l) {
+    assert(!l->held);
+    if (!is_remote(l) || is_present(l)) set_held(l, true);
+    else look_later(l);
+}
+
+/* On a server others must see that we live before they see that we hold a lease; and the beats that say so also ask
+ * whether the holder lives, for one that stands by. */
+static hd_status be_present(lease *l) {
+    authority *a = l->rt->r.authority;
+    if (!is_remote(l) || is_present(l)) return HD_OK;
+    hd_status status = a->ops->stay(a);
+    if (status) look_later(l);
+    return status;
+}
+
+static hd_status take(lease *l) {
+    hd_pool *pool = NULL;
+    hd_status status = be_present(l);
+    if (!status) status = hd_pool_open(l->rt->heap, &pool);
+    if (!status) status = write_record(l, lease_record(l->rt, pool));
+    hd_pool_close(pool);
+    return status;
+}
+
 hd_status lease_try(lease *l) {
     hd_pool *pool;
     if (l->held || l->asked || l->closing || l->rt->open) return HD_OK;
     if (l->rt->options.read_only) return HD_OK;
     hd_status status = hd_pool_open(l->rt->heap, &pool);
     if (status) return status;
-    l->look_ns = 0;
-    bool taken = is_taken(l, read_holder(l, pool));
+    hd_value holder = read_holder(l, pool);
+    status = hd_value_status(holder);
+    bool taken = status || find_taken(l, holder);
+    bool ours = !status && taken && is_ours(l, holder);
     hd_pool_close(pool);
-    if (taken && l->pid && l->watch_fd < 0 && l->pid != getpid())
-        l->look_ns = env_now_ns(&l->rt->env) + LOOK_NS;
-    return taken ? HD_OK : write_record(l, true);
+    if (taken && !status) status = be_present(l);
+    if (ours && !status) take_up(l);
+    if (!status && taken && l->pid && l->watch_fd < 0 && l->pid != getpid()) look_later(l);
+    if (!taken) return take(l);
+    return status == HD_PENDING ? HD_OK : status; /* the document is on its way */
 }
 
 void lease_look(lease *l) {
     hd_pool *pool;
-    if (!l->held || hd_pool_open(l->rt->heap, &pool)) return;
-    bool ours = is_ours(l, read_holder(l, pool));
+    if (!l->held) return;
+    if (hd_pool_open(l->rt->heap, &pool)) {
+        look_later(l);
+        return;
+    }
+    hd_value holder = read_holder(l, pool);
+    bool lost = !value_is_failed(holder) && !is_ours(l, holder);
     hd_pool_close(pool);
-    if (!ours) set_held(l, false);
+    if (lost) set_held(l, false);
 }
 
-hd_status lease_fence(const lease *l, hd_tx *tx) { return tx_note_claim(tx, l->doc); }
+/* A holder that cannot say that it lives stands down before others take its lease. */
+static void stand_down_in_time(lease *l) {
+    authority *a = l->rt->r.authority;
+    assert(l->held && is_remote(l));
+    if (is_present(l)) {
+        l->look_ns = a->ops->present_until(a);
+        return;
+    }
+    env_log(&l->rt->env, HD_LOG_WARN,
+            "a lease is put down: that this runtime lives could not be stored in time");
+    set_held(l, false);
+    look_later(l);
+}
+
+void lease_look_if_due(lease *l) {
+    if (l->held && is_remote(l)) stand_down_in_time(l);
+    if (l->held && l->look_ns && env_now_ns(&l->rt->env) >= l->look_ns) lease_look(l);
+}
+
+/* A pump that has other things to do asks for the holder's process now and then. */
+void lease_tend(lease *l) {
+    uint64_t now = env_now_ns(&l->rt->env);
+    bool fresh =
+        l->checked_ns && now < l->checked_ns + TEND_NS && !(l->look_ns && now >= l->look_ns);
+    if (l->held) lease_look_if_due(l);
+    else if (!fresh) (void)lease_try(l);
+}
+
+hd_status lease_give(lease *l, hd_value record) {
+    assert(l->held && !l->closing);
+    l->giving = true;
+    hd_status status = write_record(l, record); /* in memory it has its verdict here */
+    if (status) l->giving = false;
+    if (status) return status;
+    l->held = false;
+    snprintf(l->holder, sizeof l->holder, "%s",
+             hd_value_as_text(hd_value_at(record, "session"), ""));
+    return HD_OK;
+}
+
+hd_status lease_fence(const lease *l, hd_tx *tx) {
+    assert(l->doc && tx->rt == l->rt);
+    return tx_note_claim(tx, l->doc);
+}
 
 uint64_t lease_deadline(const lease *l) {
-    if (l->held || l->asked || !l->look_ns) return UINT64_MAX;
-    return l->look_ns;
+    return l->asked || !l->look_ns ? UINT64_MAX : l->look_ns;
+}
+
+/* ---- looking */
+
+hd_status lease_holder_of(hd_runtime *rt, hd_value document, lease_holder *out) {
+    uint32_t ms = 0;
+    authority *a = rt->r.authority;
+    *out = (lease_holder){
+        .session = hd_value_as_text(hd_value_at(document, "session"), ""),
+        .host = hd_value_as_text(hd_value_at(document, "host"), ""),
+        .pid = hd_value_as_int(hd_value_at(document, "pid"), 0),
+        .since_ms = (uint64_t)hd_value_as_int(hd_value_at(document, "since"), 0),
+        .epoch = (uint64_t)hd_value_as_int(hd_value_at(document, "epoch"), 0),
+    };
+    if (!*out->session) return hd_value_status(document);
+    uint64_t started = (uint64_t)hd_value_as_int(hd_value_at(document, "started"), 0);
+    hd_status status = a->remote ? a->ops->lasts(a, out->session, &ms) : HD_OK;
+    out->lives = a->remote ? ms > 0 : process_lives(out->pid, started);
+    return status;
 }
 
 /* ---- life */
@@ -156,12 +298,18 @@ hd_status lease_open(lease *l, hd_runtime *rt, const char *space, const char *jo
 
 static bool is_decided(void *ctx) { return !((const lease *)ctx)->asked; }
 
-void lease_close(lease *l) {
-    if (!l->rt || !l->doc) return;
+void lease_release(lease *l) {
+    if (!l->rt || !l->doc || l->closing) return;
     if (l->asked) (void)runtime_run_until(l->rt, is_decided, l);
     l->closing = true;
     l->taken = NULL;
-    if (l->held && !write_record(l, false)) (void)runtime_run_until(l->rt, is_decided, l);
+    if (l->held) (void)write_record(l, hd_object());
+}
+
+void lease_close(lease *l) {
+    if (!l->rt || !l->doc) return;
+    lease_release(l);
+    if (l->asked) (void)runtime_run_until(l->rt, is_decided, l);
     unwatch(l);
     place_unref(&l->rt->r.places, l->doc);
     l->doc = 0;

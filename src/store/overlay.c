@@ -47,8 +47,8 @@ hd_status overlay_write(replica *r, place_id doc, hd_value v, uint64_t group, ui
 
 /* ---- sealing */
 
-/* The seal was refused: by now the layers have left and that has been announced; the nodes behind
- * the outputs must know, also where nothing they read has changed: most are to run again. */
+/* A seal has its verdict. If it was refused, the outputs have been taken back, and readers have been told. The nodes that
+ * made the outputs are told here: most have to run again, also if nothing that they read has changed. */
 static void seal_settled(void *ctx, commit *c, hd_status status) {
     assert(c->sealed && c->class == HD_COMMIT_DERIVED);
     replica *r = ctx;
@@ -79,8 +79,8 @@ static hd_status seal_add(replica *r, commit *c, place_id doc, struct key *by, u
     return HD_OK;
 }
 
-/* A commit over an output leaves it in the list without its flag, and when it is written again it stands
- * there twice. Each once, and only those that are to be sealed. */
+/* Removes documents from `unsealed` that have no DOC_UNSEALED, and repetitions. A commit that writes over an output
+ * clears the flag and leaves the entry; if the output is then written again, the document has two entries. */
 static void tidy_unsealed(replica *r) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < r->unsealed.count; i++) {

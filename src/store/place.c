@@ -101,7 +101,8 @@ static void give_record(places *ps, place_id id) {
 
 /* ---- homes and documents */
 
-/* Few per runtime, and looked up only when a cell is made from a name. The newest first. */
+/* A runtime has few, and looks for one when a cell is named, a link is followed or another writer's document is met.
+ * The newest first. */
 uint32_t places_find_home(const places *ps, const struct key *space, hd_scope scope,
                           const struct key *instance, bool meta) {
     for (uint32_t i = ps->homes.count - 1; i > 0; i--) {

@@ -37,6 +37,10 @@ typedef uint32_t place_id; /* 0 is no place */
 /* A cell with a schema is no place: its handle lies above them. */
 #define CELL_SCHEMA UINT32_C(0x3F000000)
 
+_Static_assert(!(KEY_SHAPE & KEY_NO_CLAIM) && !((KEY_SHAPE | KEY_NO_CLAIM) & KEY_PLACE),
+               "a key is a place and two flags");
+_Static_assert(PLACE_MAX < CELL_SCHEMA && CELL_SCHEMA < KEY_PLACE, "no cell has two meanings");
+
 /* Sequence numbers stay below this: a thousand commits a second for nine thousand years. */
 #define SEQ_MAX ((UINT64_C(1) << 48) - 1)
 
@@ -56,6 +60,8 @@ enum {
     DOC_PLANNED = 2048,  /* the replica's plan under way has an item for it */
     DOC_FORSWORN = 8192  /* belongs to the patterns: a piece that the program has stopped */
 };
+
+_Static_assert(DOC_FORSWORN <= UINT16_MAX, "a place has 16 bits for them");
 
 /* 64 bytes, one cache line; see places_check for the invariants. */
 typedef struct place {
@@ -138,9 +144,13 @@ static inline void place_set_seq(place *doc, uint64_t seq) {
 }
 /* The record of the document that it is in. */
 static inline place *place_doc(const places *ps, place_id id) {
+    assert(place_at(ps, id)->root);
     return place_at(ps, place_at(ps, id)->root);
 }
-static inline bool place_is_doc(const places *ps, place_id id) { return ps->at[id].root == id; }
+static inline bool place_is_doc(const places *ps, place_id id) {
+    assert(id && id < ps->count);
+    return ps->at[id].root == id;
+}
 
 /* Interns; `out` is unchanged on failure. The record stays while refs > 0 or it is pinned, watched
  * or has inner places. */
@@ -157,6 +167,7 @@ place_id places_find_doc(const places *ps, uint32_t home, const struct key *id);
 
 static inline void place_ref(places *ps, place_id id) {
     place *p = place_at(ps, id);
+    assert(p->root); /* the record stands for something */
     if (p->root == id) p->doc.refs++;
     else p->in.refs++;
 }

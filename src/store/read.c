@@ -42,6 +42,8 @@ static hd_status know(hd_tx *tx, place_id id) {
         tx->flags |= TX_BUSY;
         tx->missing = doc;
     }
+    /* Whatever its body returns, nothing of it counts. A preflight goes on, and asks for all that it will read. */
+    if (status == HD_PENDING && !(tx->flags & TX_PREFLIGHT)) tx_fail(tx, status);
     return status;
 }
 

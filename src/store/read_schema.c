@@ -32,15 +32,19 @@ typedef struct schema_read {
 static hd_status project(schema_read *s, place_id id, const schema_node *n, bool *present);
 
 static hd_status push(schema_read *s, hd_value v, bool *present) {
-    *present = value_exists(v);
-    return !*present || build_push(&s->b, value_ref(v)) ? HD_OK : HD_NOMEM;
+    *present = false;
+    if (value_is_failed(v)) return hd_value_status(v); /* a link could not be made */
+    *present = value_exists(v) && build_push(&s->b, value_ref(v));
+    return *present == value_exists(v) ? HD_OK : HD_NOMEM;
 }
 
 static void drop_values(schema_read *s, size_t mark) {
+    assert(mark <= s->b.count);
     while (s->b.count > mark) value_unref((hd_value){ s->b.items[--s->b.count] });
 }
 
 static void drop_pairs(schema_read *s, size_t mark) {
+    assert(mark <= s->b.count && (s->b.count - mark) % 2 == 0);
     while (s->b.count > mark) {
         value_unref((hd_value){ s->b.items[--s->b.count] });
         s->b.count--; /* the key */
@@ -75,6 +79,7 @@ static hd_status project_child(schema_read *s, place_id at, struct key *k, const
 static hd_status project_property(schema_read *s, place_id object, const char *name, size_t length,
                                   const schema_node *n, bool *present) {
     struct key *k = key_intern(s->tx->r->heap, name, length);
+    size_t mark = s->b.count;
     *present = false;
     if (!k) return HD_NOMEM;
     hd_status status = build_push_key(&s->b, k) ? HD_OK : HD_NOMEM;
@@ -83,6 +88,8 @@ static hd_status project_property(schema_read *s, place_id object, const char *n
         if (!*present) s->b.count--; /* a key without a value must not stay */
     }
     key_unref(k);
+    assert(s->b.count == mark + (*present ? 2 : 0));
+    (void)mark;
     return status;
 }
 
@@ -123,6 +130,7 @@ static hd_status project_named(schema_read *s, place_id id, const schema_node *n
 static hd_status project_object(schema_read *s, place_id id, const schema_node *n, bool *present) {
     size_t mark = s->b.count;
     bool complete = true;
+    assert(value_tag(tx_peek(s->tx, id)) == TAG_OBJECT && !*present);
     hd_status status = tx_note_place(s->tx, id, s->flags | HD_READ_SHAPE);
     if (!status) status = project_named(s, id, n, &complete);
     if (!status && !(n->flags & SCHEMA_NAMED_ONLY)) status = project_others(s, id, n);
@@ -137,6 +145,7 @@ static hd_status project_object(schema_read *s, place_id id, const schema_node *
 
 static hd_status project_array(schema_read *s, place_id id, const schema_node *n, bool *present) {
     size_t mark = s->b.count, count = hd_value_count(tx_peek(s->tx, id));
+    assert(value_tag(tx_peek(s->tx, id)) == TAG_ARRAY && !*present);
     bool there = true; /* an array has no holes: one element that does not match spoils it */
     hd_status status = tx_note_place(s->tx, id, s->flags | HD_READ_SHAPE);
     for (size_t i = 0; i < count && there && !status; i++) {
@@ -150,6 +159,7 @@ static hd_status project_array(schema_read *s, place_id id, const schema_node *n
         drop_values(s, mark);
         return status;
     }
+    assert(s->b.count == mark + count);
     status = build_array(&s->b, count);
     *present = !status;
     return status;
@@ -201,6 +211,7 @@ static hd_status note_way(schema_read *s, place_id at, const schema_place *to, b
         if (length == READ_DEPTH_MAX) return tx_note_place(s->tx, at, s->flags);
         chain[length++] = to;
     }
+    assert(length < READ_DEPTH_MAX || !to || !to->parent);
     bool whole = !length && !lacks_key;
     hd_status status = tx_note_place(s->tx, at, s->flags | (whole ? 0 : (unsigned)HD_READ_SHAPE));
     place_ref(&s->tx->r->places, at);
@@ -291,6 +302,7 @@ static hd_status project(schema_read *s, place_id id, const schema_node *n, bool
     if (s->depth >= READ_DEPTH_MAX)
         return runtime_fail(s->tx->rt, HD_LIMIT, "a read by schema nests deeper than %d levels",
                             READ_DEPTH_MAX);
+    size_t mark = s->b.count;
     s->depth++;
     bool boundary = (n->flags & SCHEMA_BOUNDARY) && !(s->tx->flags & TX_PREFLIGHT);
     hd_status status = tx_resolve(s->tx, &id, !boundary, s->flags);
@@ -300,6 +312,9 @@ static hd_status project(schema_read *s, place_id id, const schema_node *n, bool
         place_unref(&s->tx->r->places, id);
     }
     s->depth--;
+    assert(s->b.count == mark + *present); /* one value, or the stack as it was */
+    assert(!status || !*present);
+    (void)mark;
     return status;
 }
 
@@ -311,6 +326,7 @@ static hd_value read_from(hd_tx *tx, place_id id, const hd_schema *schema, const
     bool present = false;
     build_init(&s.b, tx->r->heap);
     hd_status status = project(&s, id, node, &present);
+    assert(s.b.count == present && !s.depth);
     hd_value v = value_absent();
     if (status) v = value_failed(status);
     else if (present) v = pool_take(pool, build_take(&s.b));

@@ -54,6 +54,7 @@ static bool count_as_passing(repeat *q, hd_status status) {
 
 /* HD_OK: another attempt is planned. Otherwise it is over, with the status returned. */
 static hd_status plan(repeat *q, hd_status status) {
+    assert(status != HD_OK && !binheap_linked(&q->timer));
     if (!count_as_passing(q, status)) return status;
     q->last = status;
     uint64_t at = env_now_ns(&q->rt->env) + wait_ns(q);
@@ -62,6 +63,7 @@ static hd_status plan(repeat *q, hd_status status) {
 
 static void on_verdict(hd_status status, void *ctx) {
     repeat *q = ctx;
+    assert(list_linked(&q->link) && !binheap_linked(&q->timer)); /* it was under way */
     hd_status final = status ? plan(q, status) : HD_OK;
     if (!status || final) end(q, final);
 }

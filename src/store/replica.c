@@ -177,6 +177,7 @@ hd_status replica_notice_begin(replica *r, hd_change_kind kind, hd_commit_class 
     r->class = class;
     r->group = group;
     r->origin_node = origin_node;
+    r->overwrites = false;
     r->rev++;
     return HD_OK;
 }
@@ -206,6 +207,8 @@ void replica_show_changed(replica *r, place_id doc, hd_value after) {
     place_walk(&r->places, doc, before, r->observer.changed, r->observer.ctx);
     if (r->kind == HD_CHANGE_INTEGRATE && r->observer.integrated)
         r->observer.integrated(r->observer.ctx, doc);
+    if (r->overwrites && place_at(&r->places, doc)->doc.writer && r->observer.overwritten)
+        r->observer.overwritten(r->observer.ctx, doc);
     if (r->listeners.count) {
         assert(r->shown.count < r->shown.capacity);
         r->shown.items[r->shown.count++] = (shown){ doc, before, value_ref(after) };
@@ -288,8 +291,13 @@ bool replica_is_ahead(const replica *r, place_id doc) {
 static hd_status note_ahead(replica *r, place_id doc) {
     assert(place_is_doc(&r->places, doc));
     if (!vec_push(r->env, &r->ahead, doc)) return HD_NOMEM;
+    place_ref(&r->places, doc);
     if (r->observer.ahead) r->observer.ahead(r->observer.ctx);
     return HD_OK;
+}
+
+void replica_caught_up(replica *r) {
+    while (r->ahead.count) place_unref(&r->places, vec_pop(&r->ahead));
 }
 
 hd_status replica_load(replica *r, place_id doc) {
@@ -303,6 +311,8 @@ hd_status replica_load(replica *r, place_id doc) {
     p = place_at(&r->places, doc);
     if (status == HD_PENDING) p->doc.flags |= DOC_LOADING;
     if (!status && state.ahead) status = note_ahead(r, doc);
+    /* The commits that made it so will be told, and passed over: nodes that were resumed hear of them now. */
+    if (!status && state.ahead && replica_awaits(r, doc)) replica_touch(r, doc);
     if (!status) replica_meet(r, doc, &state);
     else value_unref(state.value);
     return status;
@@ -342,10 +352,13 @@ void replica_forget(replica *r, place_id doc) {
     hd_value before = place_show(p, value_absent(), r->rev);
     p->doc.seq = 0;
     p->doc.flags &= (uint16_t) ~(DOC_KNOWN | DOC_ASKED);
-    for (uint32_t i = r->ahead.count; i-- > 0;)
-        if (r->ahead.items[i] == doc) vec_remove(&r->ahead, i);
     place_walk(&r->places, doc, before, observer_ignore, NULL);
     value_unref(before);
+    for (uint32_t i = r->ahead.count; i-- > 0;) {
+        if (r->ahead.items[i] != doc) continue;
+        vec_remove(&r->ahead, i);
+        place_unref(&r->places, doc);
+    }
 }
 
 hd_status replica_arrived(replica *r, place_id doc, const loaded *state, hd_status status) {
@@ -601,7 +614,8 @@ static void plan_apply(replica *r, plan_item *item) {
     value_unref(item->confirmed);
 }
 
-static hd_status plan_run(replica *r, hd_change_kind kind, hd_commit_class class) {
+/* `overwrites`: see the field of the replica. */
+static hd_status plan_run(replica *r, hd_change_kind kind, hd_commit_class class, bool overwrites) {
     hd_status status = HD_OK;
     for (uint32_t i = 0; i < r->plan.count && !status; i++)
         status = plan_fold(r, &r->plan.items[i]);
@@ -610,6 +624,7 @@ static hd_status plan_run(replica *r, hd_change_kind kind, hd_commit_class class
         plan_drop(r);
         return status;
     }
+    r->overwrites = overwrites;
     for (uint32_t i = 0; i < r->plan.count; i++) plan_apply(r, &r->plan.items[i]);
     plan_clear(r);
     assert(!r->plan.count && !r->plan_afters.count);
@@ -622,6 +637,7 @@ static hd_status plan_run(replica *r, hd_change_kind kind, hd_commit_class class
 void replica_frame_begin(replica *r, hd_commit_class class) {
     plan_drop(r);
     r->frame_class = class;
+    r->frame_of_many = false;
 }
 
 hd_status replica_frame_op(replica *r, place_id doc, uint64_t seq, op_kind kind, hd_path path,
@@ -647,10 +663,13 @@ hd_status replica_frame_state(replica *r, place_id doc, uint64_t seq, hd_value v
                             value, 0);
 }
 
+/* HD_USAGE, here and in replica_reject: a listener or a verdict function has begun a transaction and not ended it, and
+ * what it reads must not change. The pump says so; the authority says the frame or verdict again in the next poll. */
 hd_status replica_frame_end(replica *r) {
-    assert(!r->in_body);
     if (!r->plan.count) return HD_OK;
-    hd_status status = plan_run(r, HD_CHANGE_INTEGRATE, r->frame_class);
+    if (r->in_body) return plan_drop(r), HD_USAGE;
+    bool computed = r->frame_class == HD_COMMIT_DERIVED || r->frame_of_many;
+    hd_status status = plan_run(r, HD_CHANGE_INTEGRATE, r->frame_class, computed);
     if (!status) r->stats.frames++;
     return status;
 }
@@ -744,14 +763,16 @@ static hd_status doom_of(const replica *r, const commit *c) {
 }
 
 /* Everything stacked on a dead commit is dead too (S4). Later commits only name earlier ones, so
- * one pass in order of local seq finds them all. */
-static void doom_list(replica *r, list *commits) {
+ * one pass in order of local seq finds them all. Where nothing says whether a commit is stored, nothing says
+ * that of those which were sent after it either. */
+static void doom_list(replica *r, list *commits, hd_status why) {
     LIST_FOR (n, commits) {
         commit *c = LIST_ENTRY(n, commit, link);
         hd_status doom = c->state >= COMMIT_DEAD ? HD_OK : doom_of(r, c);
         if (doom) {
+            bool unknown = why == HD_NO_VERDICT && c->state == COMMIT_SENT;
             c->state = COMMIT_DEAD;
-            c->doom = doom;
+            c->doom = unknown ? why : doom;
             r->stats.doomed++;
         }
         assert(!r->dead.count || vec_last(&r->dead) < c->local_seq);
@@ -759,11 +780,11 @@ static void doom_list(replica *r, list *commits) {
     }
 }
 
-static hd_status doom(replica *r) {
+static hd_status doom(replica *r, hd_status why) {
     vec_clear(&r->dead);
     if (!vec_room(r->env, &r->dead, r->pending_count)) return HD_NOMEM;
-    doom_list(r, &r->pending);
-    doom_list(r, &r->queued);
+    doom_list(r, &r->pending, why);
+    doom_list(r, &r->queued, why);
     return HD_OK;
 }
 
@@ -820,10 +841,12 @@ static hd_status let_fall(replica *r, commit *c, hd_status why) {
         c->doom = why;
     }
     plan_drop(r);
-    hd_status status = doom(r);
+    hd_status status = doom(r, why);
     if (!status) status = plan_dead(r, &r->pending);
     if (!status) status = plan_dead(r, &r->queued);
-    if (!status && r->plan.count) status = plan_run(r, HD_CHANGE_REVERT, c->class);
+    /* Of a seal that is refused the observer hears by `unseal`, also why. */
+    if (!status && r->plan.count)
+        status = plan_run(r, HD_CHANGE_REVERT, c->class, c->class != HD_COMMIT_DERIVED);
     if (status) plan_drop(r);
     return status;
 }
@@ -831,6 +854,7 @@ static hd_status let_fall(replica *r, commit *c, hd_status why) {
 hd_status replica_reject(replica *r, commit *c, hd_status why) {
     assert(why != HD_OK);
     assert(c->state != COMMIT_QUEUED);
+    if (r->in_body) return HD_USAGE;
     bool known = c->state == COMMIT_GONE; /* it fell with another one */
     hd_status status = known ? HD_OK : let_fall(r, c, why);
     if (status) return status;
@@ -839,6 +863,21 @@ hd_status replica_reject(replica *r, commit *c, hd_status why) {
     if (!known) bury_queued(r);
     tell_fates(r, &r->fated);
     if (!known) tell_doomed(r);
+    return HD_OK;
+}
+
+hd_status replica_absorb(replica *r, commit *c) {
+    assert(LIST_ENTRY(list_first(&r->pending), commit, link) == c);
+    assert(c->state == COMMIT_SENT);
+    plan_drop(r);
+    c->state = COMMIT_DEAD; /* for plan_run: only its own layers leave */
+    hd_status status = plan_removal(r, c);
+    if (!status && r->plan.count) status = plan_run(r, HD_CHANGE_INTEGRATE, c->class, true);
+    if (status) plan_drop(r);
+    c->state = COMMIT_SENT;
+    if (status) return status;
+    r->stats.accepted++;
+    fate(r, c, HD_OK);
     return HD_OK;
 }
 

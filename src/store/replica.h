@@ -64,11 +64,13 @@ typedef struct observer {
     void (*lineage)(void *ctx, void *lineage, const struct commit *c, hd_status status);
     /* Another writer's change became visible; documents of followed spaces included. */
     void (*integrated)(void *ctx, place_id doc);
+    /* The visible value of an output (place.doc.writer) has changed, and no run here made it so: a computation
+     * of another runtime has written it, or a commit that lay over it was refused. Called during the walk. */
+    void (*overwritten)(void *ctx, place_id doc);
     /* A seal was refused, and why: the outputs are gone, and the nodes behind them may run again. */
     void (*unseal)(void *ctx, const struct commit *c, const struct doc_write *of, hd_status status);
-    /* Another writer's commit, whose changes are visible by now, said this of nodes (basis.h); seqs
-     * by space as of then, its own included. */
-    void (*observed)(void *ctx, hd_value extra, hd_value seqs);
+    /* Another writer's commit, whose changes are visible by now, said this of nodes (basis.h). */
+    void (*observed)(void *ctx, hd_value extra);
     /* A seal is about to be queued, its layers are pushed: adds what is to be kept of nodes, as
      * `extra`, and the claims that prove it. On HD_NOMEM it goes without. NULL: nothing. */
     hd_status (*keep)(void *ctx, struct commit *c);
@@ -103,6 +105,7 @@ typedef struct replica {
     /* The authority has a snapshot of its file open for loads. While it has, the file's WAL cannot start
      * anew: it is ended before anything waits. Written by the authority only. */
     bool holding;
+    bool leaving; /* the runtime is being closed: what cannot be stored now is given up */
     /* The store is gone while it was open: nothing is written any more. Written by the authority only. */
     bool lost;
     observer observer;
@@ -130,13 +133,15 @@ typedef struct replica {
     hd_commit_class class;  /* ditto */
     uint64_t group;         /* ditto */
     uint32_t origin_node;   /* ditto */
+    bool overwrites;        /* ditto: outputs that change are told to observer.overwritten */
 
     VEC(plan_item) plan;
     VEC(hd_value) plan_afters; /* owned */
     hd_commit_class frame_class;
+    bool frame_of_many; /* the frame stands for commits of any class (replica_frame_of_many) */
 
     /* Documents in a later state than all others, until the authority has caught up with them: a
-     * snapshot may hold one of them alone, or none (S10). */
+     * snapshot may hold one of them alone, or none (S10). One reference for each. */
     VEC(place_id) ahead;
 
     VEC(uint64_t) dead; /* local seqs of dead commits, ascending; scratch of replica_reject */
@@ -180,28 +185,35 @@ hd_status replica_commit(replica *r, commit *c, hd_value *after);
 /* ---- for authorities, within poll() */
 
 /* The verdict on the oldest pending commit `c`, which is gone afterwards. Seqs are in c->seqs.
- * HD_NOMEM of reject: nothing has changed, say it again in the next poll. */
+ * HD_NOMEM or HD_USAGE (a transaction is open) of reject: nothing has changed, say it again in the next poll. */
 void replica_accept(replica *r, commit *c);
+/* The same where what is confirmed has the commit in it already, since it was loaded anew: its layers leave. */
+hd_status replica_absorb(replica *r, commit *c);
 hd_status replica_reject(replica *r, commit *c, hd_status status);
 
 /* Another writer's commit: begin, one call for each operation of a document that this replica
  * knows (or follows), end. Values are borrowed. Frames of one space come in order of seq. Nothing
- * changes before end; HD_NOMEM of any of them drops the frame: begin it again in the next poll. */
+ * changes before end; HD_NOMEM of any of them, or HD_USAGE of the end (a transaction is open), drops the frame: begin it
+ * again in the next poll. */
 void replica_frame_begin(replica *r, hd_commit_class class);
 hd_status replica_frame_op(replica *r, place_id doc, uint64_t seq, op_kind kind, hd_path path,
                            hd_value value, uint64_t keep);
+/* After the begin: the frame stands for an unknown number of commits, of computations too. */
+static inline void replica_frame_of_many(replica *r) { r->frame_of_many = true; }
 /* The document is now this, whatever it was (resync, late load). */
 hd_status replica_frame_state(replica *r, place_id doc, uint64_t seq, hd_value value);
 hd_status replica_frame_end(replica *r);
-/* After the end: what the commit says of nodes, and where the spaces stood with it. */
-static inline void replica_frame_observed(replica *r, hd_value extra, hd_value seqs) {
-    if (r->observer.observed) r->observer.observed(r->observer.ctx, extra, seqs);
+/* After the end: what the commit says of nodes. */
+static inline void replica_frame_observed(replica *r, hd_value extra) {
+    assert(!r->plan.count); /* the frame has ended */
+    if (r->observer.observed) r->observer.observed(r->observer.ctx, extra);
 }
 
 /* A document of which nothing is known here, though a node depends on it that was resumed from its row and
  * has not run. Its changes must be heard. */
 static inline bool replica_awaits(const replica *r, place_id doc) {
     const place *p = place_at(&r->places, doc);
+    assert(p->root == doc);
     return !(p->doc.flags & (DOC_KNOWN | DOC_VOLATILE)) &&
            (p->watch || p->first_child || p->doc.refs);
 }
@@ -211,7 +223,7 @@ void replica_meet(replica *r, place_id doc, const loaded *state);
 void replica_touch(replica *r, place_id doc);
 
 /* All that was loaded ahead has been told by now. */
-static inline void replica_caught_up(replica *r) { vec_clear(&r->ahead); }
+void replica_caught_up(replica *r);
 bool replica_is_ahead(const replica *r, place_id doc);
 
 /* What is known of the document is stored, and nothing else is said of it. */
@@ -234,6 +246,7 @@ hd_status replica_send(replica *r);
 /* The confirmed value and seq of a document; borrowed. */
 static inline hd_value replica_confirmed(const replica *r, place_id doc) {
     const place *p = place_at(&r->places, doc);
+    assert(p->root == doc && p->doc.over < r->overs.count);
     if (p->doc.over) return r->overs.items[p->doc.over].confirmed;
     return p->doc.flags & DOC_OVERLAY ? value_absent() : p->value;
 }
@@ -241,6 +254,7 @@ static inline hd_value replica_confirmed(const replica *r, place_id doc) {
 /* The top layer of a document, or NULL. */
 static inline layer *replica_top(const replica *r, place_id doc) {
     const place *p = place_at(&r->places, doc);
+    assert(p->root == doc && p->doc.over < r->overs.count);
     return p->doc.over ? r->overs.items[p->doc.over].top : NULL;
 }
 

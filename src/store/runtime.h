@@ -43,6 +43,8 @@ typedef struct runtime_extension {
     void (*pump)(void *ctx);
     uint64_t (*deadline)(const void *ctx);
     void (*close)(void *ctx);
+    /* After everything is synced: what the program calls meanwhile may still be given `ctx`. NULL: close frees. */
+    void (*free)(void *ctx);
 } runtime_extension;
 
 typedef struct schema_cell {
@@ -75,12 +77,12 @@ struct hd_runtime {
     VEC(uint32_t) untold_of; /* cells that the log has named for it */
     runtime_hooks hooks;
     runtime_extension extension;
-    runtime_extension work;    /* the workflow engine: closed before the rest is synced */
+    runtime_extension work; /* the workflow engine: closed before the rest is synced, freed after */
     runtime_extension outside; /* answers inspectors: src/inspect */
     _Atomic(post *) posts;     /* newest first; pushed by any thread */
     _Atomic int wake_fd;       /* -1: not made yet; read by any thread */
     _Atomic bool woken;        /* wake_fd was written to: set by a post, cleared by pump */
-    int epoll_fd;              /* -1: not made yet */
+    int set;                   /* of descriptors (base/poller.h); -1: not made yet */
     VEC(int) watched;          /* descriptors beside it: runtime_watch */
     bool stop;
     bool closing; /* hd_close tells of commits that have no verdict: no transaction may begin */
@@ -100,8 +102,15 @@ _Static_assert(offsetof(hd_runtime, r.places.at) == offsetof(struct hd_runtime_f
                        offsetof(struct hd_runtime_front_, count),
                "hd_read finds the places");
 
+/* hd_open on a store whose rows this backend keeps (log/backend.h). */
+struct log_backend;
+hd_status runtime_open_with(const struct log_backend *backend, const char *file,
+                            const hd_options *options, hd_runtime **out, hd_error *error);
+
 /* The place behind a cell, and its schema (NULL: none). 0: no cell. */
 place_id runtime_place(const hd_runtime *rt, hd_cell cell, const hd_schema **schema);
+/* hd_cell_child for a key that may contain NUL. */
+hd_cell runtime_child(hd_runtime *rt, hd_cell cell, const char *key, size_t length);
 /* The place of this name, for a look that leaves nothing behind: one reference, to be given back; 0 if
  * nobody knows the document. HD_SYNTAX, HD_LIMIT, HD_NOMEM. */
 hd_status runtime_look_at(hd_runtime *rt, const char *name, place_id *out);
@@ -116,6 +125,10 @@ hd_status runtime_meta(hd_runtime *rt, place_id doc, place_id *out);
 /* Remembers why a call failed, for hd_runtime_error; returns `status`. */
 hd_status runtime_fail(hd_runtime *rt, hd_status status, const char *format, ...) HD_PRINTF(3, 4);
 
+struct log_backend;
+/* What keeps the store of this name: a file, or an address on a server. */
+const struct log_backend *runtime_backend_of(const char *name);
+
 /* Ends the snapshot that loads have opened, unless a body, a transaction, a listing or the pump still
  * needs it. While a program reads without a transaction the snapshot stays, so that a thousand reads
  * cost one: the deadline is then 0, and the pump that it asks for ends it. */
@@ -123,6 +136,8 @@ static inline void runtime_rest(hd_runtime *rt) {
     if (rt->r.holding && !rt->open && !rt->in_run && !rt->pumping && !rt->listing &&
         !rt->r.announcing)
         rt->r.authority->ops->rest(rt->r.authority);
+    assert(!rt->r.holding ||
+           rt->r.authority->ops->rest); /* only such an authority holds anything */
 }
 
 /* Seals derived state if the authority wants it, and with it what is to be kept of nodes; the latter also

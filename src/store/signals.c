@@ -6,11 +6,11 @@
 #define _GNU_SOURCE
 #include "store/signals.h"
 
+#include "base/poller.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <unistd.h>
 
 static const int CAUGHT[SIGNALS_CAUGHT] = { SIGINT, SIGTERM };
 
@@ -23,12 +23,9 @@ static struct {
 
 static void on_signal(int number) {
     int before = errno;
-    uint64_t one = 1;
     (void)number;
     atomic_store(&signals_of_process.came, true);
-    if (write(atomic_load(&signals_of_process.wake_fd), &one, sizeof one) < 0) {
-        /* The counter is full: it is readable already. */
-    }
+    bell_ring(atomic_load(&signals_of_process.wake_fd));
     errno = before;
 }
 

@@ -10,7 +10,7 @@ typedef struct signals {
     struct sigaction before[SIGNALS_CAUGHT]; /* what the program had installed */
 } signals;
 
-/* From now on a signal makes `fd` (an eventfd) readable, and signals_came true. HD_BUSY: another runtime of the
+/* From now on a signal rings the bell `fd`, and signals_came true. HD_BUSY: another runtime of the
  * process has the signals. */
 hd_status signals_take(signals *s, int fd);
 /* Puts the program's own handlers back. */

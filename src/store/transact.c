@@ -25,6 +25,7 @@ static bool is_ordinary(const place *p) {
 static void confirm_now(hd_tx *tx, place_id doc, hd_value after, bool first) {
     authority *a = tx->r->authority;
     place *p = tx_place(tx, doc);
+    assert(is_alone(tx->r) && is_ordinary(p));
     place_set_seq(p, a->ops->confirm(a, doc, after, first));
     p->doc.flags |= DOC_KNOWN;
     replica_show_changed(tx->r, doc, value_ref(after));
@@ -79,6 +80,7 @@ static inline bool commit_single(hd_tx *tx, hd_status *status) {
     place_id doc = tx->front.out;
     hd_value v = tx->front.out_value;
     place *p = tx_place(tx, doc);
+    assert(p->root == doc && value_exists(v) && !tx->failed);
     if (!is_ordinary(p) || !is_alone(r)) return false;
     *status = HD_OK;
     if (p->value.bits == v.bits ||
@@ -160,6 +162,7 @@ static inline hd_status begin(hd_runtime *rt, hd_commit_class class, uint32_t fl
     hd_status status = tx_open(rt, class, out);
     if (RARELY(status)) return status;
     (*out)->flags |= flags;
+    assert(!rt->r.in_body);
     rt->open = *out;
     rt->r.in_body = true;
     return HD_OK;
@@ -171,7 +174,8 @@ hd_status hd_tx_begin_read(hd_runtime *rt, hd_tx **out) {
 }
 
 static inline void leave(hd_tx *tx) {
-    assert(tx->rt->open == tx);
+    assert(tx->rt->open == tx && !(tx->flags & TX_RUN));
+    assert(tx->rt->r.in_body);
     tx->rt->open = NULL;
     tx->rt->r.in_body = false;
     runtime_rest(tx->rt);
@@ -190,6 +194,12 @@ void hd_tx_abort(hd_tx *tx) {
         tx_fail(tx, HD_ABORTED); /* the run that it belongs to ends it */
         return;
     }
+    if (tx->flags & TX_LENT) {
+        tx_fail(tx, runtime_fail(tx->rt, HD_USAGE,
+                                 "hd_tx_abort: what an action writes is dropped if it returns "
+                                 "anything but HD_OK"));
+        return;
+    }
     finish(tx, HD_ABORTED);
 }
 
@@ -197,6 +207,7 @@ void hd_tx_abort(hd_tx *tx) {
 static hd_status tell_later(replica *r, hd_verdict_fn fn, void *ctx) {
     commit *c = replica_commit_new(r, HD_COMMIT_NONE);
     if (!c) return HD_NOMEM;
+    assert(!c->ops.count && !c->claims.count);
     c->done = fn;
     c->done_ctx = ctx;
     list_push_back(&r->trivial, &c->link);
@@ -239,6 +250,8 @@ static void settle_untold(void *ctx, commit *c, hd_status status) {
 SELDOM static hd_status commit_otherwise(hd_tx *tx, hd_verdict_fn fn, void *ctx) {
     if (tx->flags & TX_RUN)
         return runtime_fail(tx->rt, HD_USAGE, "a run commits by returning HD_OK");
+    if (tx->flags & TX_LENT)
+        return runtime_fail(tx->rt, HD_USAGE, "hd_tx_commit: an action commits by returning HD_OK");
     commit *c = NULL;
     bool writes = !(tx->flags & TX_READ_ONLY);
     hd_status status = tx_unpack_single(tx);

@@ -180,7 +180,7 @@ static void cut_ops(hd_tx *tx, tx_write *w, uint32_t count) {
     w->last = last;
 }
 
-/* The document as its operations make it. They have fitted before, so only memory can be missing. */
+/* The document as its operations make it. On what they have fitted before only memory can be missing. */
 static hd_status refold(hd_tx *tx, tx_write *w) {
     value_unref(w->now);
     w->now = value_ref(w->before);
@@ -192,6 +192,25 @@ static hd_status refold(hd_tx *tx, tx_write *w) {
         w->now = next;
     }
     return HD_OK;
+}
+
+/* The document has changed since the first write: the operations are made on what is there now. */
+static hd_status rebase(hd_tx *tx, tx_write *w) {
+    hd_status status = replica_load(tx->r, w->doc); /* it may have been unloaded */
+    if (status == HD_PENDING) tx->missing = w->doc;
+    if (status || place_at(&tx->r->places, w->doc)->value.bits == w->before.bits) return status;
+    value_unref(w->before);
+    w->before = value_ref(place_at(&tx->r->places, w->doc)->value);
+    status = refold(tx, w);
+    return status && status != HD_NOMEM ? HD_STALE : status;
+}
+
+hd_status tx_rebase(hd_tx *tx) {
+    hd_status status = tx->failed;
+    assert(tx->flags & TX_EPOCH);
+    for (uint32_t i = 0; i < tx->writes.count && !status; i++)
+        status = rebase(tx, &tx->writes.items[i]);
+    return status ? tx_fail(tx, status) : HD_OK;
 }
 
 /* Documents first written after the savepoint keep their entry, at what they were before. */
@@ -384,10 +403,13 @@ static hd_status fill_commit(hd_tx *tx, commit *c, bool shared) {
     for (uint32_t i = 0; i < tx->writes.count && !status; i++) {
         const tx_write *w = &tx->writes.items[i];
         if (!w->first || is_volatile(tx->r, w->doc)) continue;
+        uint32_t first = c->ops.count;
         status = move_ops(tx, c, w);
         /* What is written over an output that has not been sealed is made of what no other runtime has. */
         bool exact = shared && !overlay_is_open(tx->r, w->doc);
-        if (!status) status = footprint_add(tx->r, c, w->doc, w->now, exact);
+        if (!status && exact && (tx->flags & TX_BY_OPS))
+            status = footprint_add_ops(tx->r, c, w->doc, first);
+        else if (!status) status = footprint_add(tx->r, c, w->doc, w->now, exact);
         assert(status || vec_last(&c->writes).doc == w->doc);
     }
     if (!status && shared) status = add_claims(tx, c);

@@ -46,7 +46,11 @@ enum {
     TX_BUSY = 4096,   /* there is more than reads and an output: writes, claims, a failure, ... */
     /* A handling whose inputs do not settle: outputs that cannot be sealed are taken as they are, and its
      * commit stands on all commits of ours that have no verdict. By the scheduler. */
-    TX_TAKES_UNSEALED = 8192
+    TX_TAKES_UNSEALED = 8192,
+    /* The commit says what it changes by its operations (footprint_add_ops). By the library itself, where it claims
+     * the documents that it writes. */
+    TX_BY_OPS = 16384,
+    TX_LENT = 32768 /* to a function of the program, which neither commits nor aborts it */
 };
 
 struct hd_tx {
@@ -114,6 +118,8 @@ static inline void tx_slow_down(hd_tx *tx) {
 }
 /* The reads this run is expected to make. */
 static inline void tx_expect(hd_tx *tx, const expected *reads, uint32_t count) {
+    assert(!(tx->flags & TX_DIVERGED) && !tx->reads.count); /* nothing has been read */
+    assert(reads || !count);
     tx->front.first = tx->front.next = reads;
     tx->front.end = reads + count;
     tx->expected_count = count;
@@ -126,14 +132,21 @@ static inline void tx_expect_nothing(hd_tx *tx) {
 }
 /* How many of them it has made so far. */
 static inline uint32_t tx_agreed(const hd_tx *tx) {
+    assert(tx->front.next >= tx->front.first);
     return (uint32_t)(tx->front.next - tx->front.first);
 }
 /* The output that is to be written; absent: none. */
 static inline bool tx_has_output(const hd_tx *tx) { return !value_is_absent(tx->front.out_value); }
 
 static inline hd_status tx_fail(hd_tx *tx, hd_status status) {
+    assert(status != HD_OK && (tx->flags & TX_OPEN));
     tx->flags |= TX_BUSY;
     return tx->failed = status;
+}
+
+/* A read has failed because the store could not be reached. */
+static inline bool tx_is_unread(const hd_tx *tx) {
+    return hd_status_class(tx->failed) == HD_CLASS_TRANSIENT;
 }
 
 /* A body may give up for a reason of its own when a read has failed. What decides is why that failed, if
@@ -141,7 +154,8 @@ static inline hd_status tx_fail(hd_tx *tx, hd_status status) {
 static inline hd_status tx_true_reason(const hd_tx *tx, hd_status status) {
     hd_class class = hd_status_class(tx->failed);
     if (tx->flags & TX_UNSETTLED && class == HD_CLASS_PENDING) return tx->failed;
-    return class == HD_CLASS_STALE || class == HD_CLASS_NOMEM ? tx->failed : status;
+    bool again = class == HD_CLASS_STALE || class == HD_CLASS_NOMEM || tx_is_unread(tx);
+    return again ? tx->failed : status;
 }
 
 static inline place *tx_place(const hd_tx *tx, place_id id) { return place_at(&tx->r->places, id); }
@@ -149,6 +163,11 @@ static inline place *tx_place(const hd_tx *tx, place_id id) { return place_at(&t
 /* Turns reads and writes into a commit and hands it to the replica. HD_OK when nothing had to be
  * submitted too (*out is NULL then). The transaction stays open for tx_close or tx_reset. */
 hd_status tx_submit(hd_tx *tx, commit **out);
+
+/* A suspended run ends: documents that it writes may have changed since. Its operations are made on what is there now.
+ * HD_STALE: one of them does not fit. HD_PENDING: a document is no longer loaded. HD_NOMEM. All three fail the
+ * transaction. */
+hd_status tx_rebase(hd_tx *tx);
 
 /* Documents that really change: *stored of them travel, *local ones are volatile. */
 void tx_count_changes(hd_tx *tx, uint32_t *stored, uint32_t *local);
@@ -165,6 +184,9 @@ hd_status tx_claim(replica *r, commit *c, uint32_t key);
 /* Adds a cause: an address whose change made the run happen. HD_NOMEM. */
 hd_status tx_cause(replica *r, commit *c, place_id at);
 hd_status tx_require_origin(hd_tx *tx, uint64_t local_seq);
+/* The transaction deletes this document, and afterwards it counts as one that never was: for hd_tx_require_absent,
+ * at the latest when the log up to this commit has been pruned. */
+hd_status tx_forget(hd_tx *tx, place_id doc);
 
 /* What the transaction had written, to go back to. */
 typedef struct tx_savepoint {
@@ -180,6 +202,7 @@ hd_status tx_note_slow(hd_tx *tx, uint32_t key);
 /* A deep read of a whole document, which can be read without looking closer: nothing stands above. */
 hd_status tx_note_document(hd_tx *tx, place_id doc);
 static inline hd_status tx_note(hd_tx *tx, uint32_t key) {
+    assert((key & KEY_PLACE) && tx_agreed(tx) <= tx->expected_count);
     if (!(tx->flags & TX_DIVERGED) && tx_agreed(tx) < tx->expected_count &&
         tx->front.next->key == key) {
         tx->front.next++;
@@ -195,6 +218,7 @@ void tx_reads_taken(hd_tx *tx);
 
 /* True if the run read exactly what was expected. */
 static inline bool tx_reads_unchanged(const hd_tx *tx) {
+    assert((tx->flags & TX_DIVERGED) || !tx->reads.count);
     return !(tx->flags & TX_DIVERGED) && tx_agreed(tx) == tx->expected_count;
 }
 /* Makes `reads` the whole journal in any case. HD_NOMEM. */

@@ -35,11 +35,12 @@ static void tidy_unsealed(replica *r) {
 }
 
 static void forget_all(replica *r, const struct key *space) {
+    assert(!r->pending_count && !r->in_body); /* everything is stored */
     tidy_unsealed(r);
     for (place_id id = 1; id < r->places.count; id++) {
         if (!is_meant(r, id, space)) continue;
         replica_forget(r, id);
-        places_forget(&r->places, id);
+        if (place_is_doc(&r->places, id)) places_forget(&r->places, id);
     }
     r->authority->ops->unfollow(r->authority, space);
 }

@@ -166,6 +166,12 @@ static bool may_be_withdrawn(const hd_tx *tx, place_id doc) {
     return tx->class != HD_COMMIT_DERIVED && overlay_is_open(tx->r, doc);
 }
 
+/* A suspended run writes in a document that has changed since the run began. The claim of a write that is left out would
+ * be taken for one of what was there then. */
+static bool has_changed_meanwhile(const hd_tx *tx, place_id doc) {
+    return (tx->flags & TX_EPOCH) && place_at(&tx->r->places, doc)->rev > tx->epoch;
+}
+
 /* Whether the write repeats what the store holds: then it does not travel. What the transaction itself
  * has made equal does: an increment before it may find another number when it is admitted. */
 static bool repeats_the_store(const hd_tx *tx, const tx_write *w, place_id doc, op_kind kind,
@@ -173,7 +179,8 @@ static bool repeats_the_store(const hd_tx *tx, const tx_write *w, place_id doc, 
     const hd_heap *heap = tx->r->heap;
     hd_value stored = w ? w->before : place_at(&tx->r->places, doc)->value;
     return changes_nothing(stored, heap, kind, path, v) &&
-           (!w || changes_nothing(w->now, heap, kind, path, v)) && !may_be_withdrawn(tx, doc);
+           (!w || changes_nothing(w->now, heap, kind, path, v)) && !may_be_withdrawn(tx, doc) &&
+           !has_changed_meanwhile(tx, doc);
 }
 
 /* The write that changes nothing becomes a claim, and is no dependency. */
@@ -234,8 +241,9 @@ static hd_status misfit(hd_tx *tx, hd_cell cell, hd_status status) {
     if (status != HD_KIND && status != HD_RANGE) return status;
     hd_cell_print(tx->rt, cell, name, sizeof name);
     return runtime_fail(tx->rt, status, "%s: %s", name,
-                        status == HD_RANGE ? "the array there is shorter, or the sum too large"
-                                           : "what is there is of another kind");
+                        status == HD_RANGE
+                            ? "not an index of the array there, or the sum is too large"
+                            : "what is there is of another kind");
 }
 
 static hd_status write_cell(hd_tx *tx, hd_cell cell, op_kind kind, hd_value v) {
@@ -424,6 +432,11 @@ hd_status hd_tx_require_absent(hd_tx *tx, hd_cell document) {
     if (!at || !place_is_doc(&tx->r->places, at))
         return runtime_fail(tx->rt, HD_USAGE, "only a whole document can be required absent");
     return require(tx, (precondition){ .kind = PRE_ABSENT, .place = at });
+}
+
+hd_status tx_forget(hd_tx *tx, place_id doc) {
+    assert(place_is_doc(&tx->r->places, doc));
+    return require(tx, (precondition){ .kind = PRE_FORGET, .place = doc });
 }
 
 hd_status hd_tx_require_equal(hd_tx *tx, hd_cell cell, hd_value v) {

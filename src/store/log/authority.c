@@ -18,15 +18,19 @@
 #include <errno.h>
 #include <string.h>
 
-/* How often the store is looked at when no notification has come. */
-#define LOOK_WATCHED_NS UINT64_C(5000000000)
-#define LOOK_BLIND_NS   UINT64_C(250000000)
+/* How often the store is looked at where no notifications come. */
+#define LOOK_BLIND_NS UINT64_C(250000000)
 /* The WAL is written to before the commit in it can be seen, and that it can be seen is not told: so
- * after a write that shows nothing new we look again, soon and then less and less often. */
+ * after a write we look again, soon and then less and less often, as long as a write transaction is under way. Asking
+ * for that gets in the way of one that begins: not before writes have stopped for a while. A runtime at rest then looks
+ * at nothing until the next write. */
 #define LOOK_SOON_NS  UINT64_C(500000)
+#define LOOK_ASK_NS   UINT64_C(2000000)
 #define LOOK_LATER_NS UINT64_C(128000000)
 /* How often a runtime that is busy looks whether the file still has its name. */
 #define NAME_NS UINT64_C(1000000000)
+/* How soon a store that could not be reached is looked at again. */
+#define RETRY_NS UINT64_C(100000000)
 /* How often a runtime that follows a space says how far it has come, at most. */
 #define REPORT_NS UINT64_C(1000000000)
 
@@ -45,11 +49,13 @@ typedef struct log_authority {
     uint32_t next_item;  /* of the first */
     uint64_t folded;     /* the checkpoint's row, as last heard from the writer */
     bool look;           /* others may have written */
-    uint64_t look_at_ns; /* when to look in any case */
-    uint64_t look_in_ns; /* how long until the look after that; 0: nothing is expected */
+    uint64_t look_at_ns; /* when to look in any case; UINT64_MAX: when a notification comes */
+    bool look_is_net;    /* only because a notification may be lost */
+    uint64_t look_in_ns; /* after a write: how long until the next look, if there is one */
     bool follows;        /* has a row among the readers: pruning waits for us */
     uint64_t reported;   /* the position that was last handed to the writer for that row */
     uint64_t report_ns;  /* when the next may be */
+    uint64_t retry_ns;   /* the store could not be reached: when to try again; 0: it could */
     hd_error trouble;    /* what keeps the writer from writing; its status is HD_OK: nothing */
     uint64_t name_at_ns; /* when to look whether the file still has its name */
     bool gone;           /* it has not: only check_name sets this, and it stays */
@@ -72,6 +78,7 @@ static hd_status list_spaces(log_authority *s, commit *c) {
 static hd_status log_submit(authority *a, commit *c) {
     log_authority *s = self(a);
     if (!s->writer) return HD_READ_ONLY;
+    assert(c->local_seq && c->local_seq < a->replica->next_local);
     size_t before = s->batch.length;
     hd_status status = encode_commit(&s->encoder, c, &s->batch);
     if (!status) status = list_spaces(s, c);
@@ -84,6 +91,7 @@ static void log_flush(authority *a) {
     log_authority *s = self(a);
     /* Without memory the batch stays, and poll tries again. */
     if (s->batch.length && !writer_push(s->writer, &s->batch)) s->pushed = true;
+    assert(!s->batch.length || s->in_flight);
 }
 
 static void log_start(authority *a) {
@@ -106,10 +114,11 @@ static bool log_turn(authority *a) {
 
 static void take_outcomes(log_authority *s) {
     assert(s->writer);
-    uint64_t folded;
+    uint64_t folded, heard;
     outcome **end = &s->waiting;
     while (*end) end = &(*end)->next;
-    *end = writer_take(s->writer, s->client.position, &folded, &s->trouble);
+    *end = writer_take(s->writer, s->client.position, &folded, &heard, &s->trouble);
+    if (heard > s->client.position) s->look = true; /* a notification was lost */
     if (folded != s->folded) client_trim(&s->client, folded);
     s->folded = folded;
 }
@@ -123,6 +132,9 @@ static hd_status deliver_item(log_authority *s, const outcome *o, const outcome_
     if (item->status) return replica_reject(r, c, item->status);
     for (uint32_t i = 0; i < c->seqs.count && i < item->seq_count; i++)
         c->seqs.items[i].seq = o->seqs.items[item->first_seq + i];
+    /* The log was pruned past us, and we have read the store as it was after this row. */
+    bool is_in = o->row <= s->client.position && !SABOTAGED(s->client.store, LOG_LEAVE_OUT_ABSORB);
+    if (is_in) return replica_absorb(r, c);
     hd_status status = client_note_own(&s->client, c, o->row);
     if (!status) replica_accept(r, c);
     return status;
@@ -131,12 +143,16 @@ static hd_status deliver_item(log_authority *s, const outcome *o, const outcome_
 static hd_status deliver(log_authority *s) {
     while (s->waiting) {
         outcome *o = s->waiting;
-        hd_status status =
-            o->before > s->client.position ? client_advance(&s->client, o->before) : HD_OK;
+        assert(o->before <= o->row && s->next_item <= o->items.count && !s->client.telling);
+        bool behind =
+            o->before > s->client.position && !SABOTAGED(s->client.store, LOG_LEAVE_OUT_BEFORE);
+        behind |= s->client.torn;
+        hd_status status = behind ? client_advance(&s->client, o->before) : HD_OK;
         s->client.telling = o->row; /* a listener that loads a document finds it as of this row */
         for (; s->next_item < o->items.count && !status; s->next_item++) {
             status = deliver_item(s, o, &o->items.items[s->next_item]);
             if (status) break;
+            assert(s->in_flight);
             s->in_flight--;
         }
         s->client.telling = 0;
@@ -149,33 +165,60 @@ static hd_status deliver(log_authority *s) {
     return HD_OK;
 }
 
-static void plan_look(log_authority *s, uint64_t now) {
-    if (s->look_in_ns) {
+/* `expected`: something was written that may not have been seen. */
+static void plan_look(log_authority *s, uint64_t now, bool expected) {
+    assert(s->look_in_ns >= LOOK_SOON_NS && s->look_in_ns < 2 * LOOK_LATER_NS);
+    if (expected) {
         s->look_at_ns = now + s->look_in_ns;
-        s->look_in_ns = s->look_in_ns < LOOK_LATER_NS ? s->look_in_ns * 2 : 0;
+        if (s->look_in_ns < LOOK_LATER_NS) s->look_in_ns *= 2;
     } else {
-        s->look_at_ns = now + (wake_watches(&s->wake) ? LOOK_WATCHED_NS : LOOK_BLIND_NS);
+        uint64_t in_ns = wake_watches(&s->wake) ? s->client.store->look_ns : LOOK_BLIND_NS;
+        s->look_at_ns = in_ns == UINT64_MAX ? UINT64_MAX : now + in_ns;
     }
+    s->look_is_net = !expected && wake_watches(&s->wake);
+}
+
+/* Asked before the log is read: what was committed by then is seen. */
+static bool may_come(const log_authority *s) {
+    log_store *store = s->client.store;
+    if (!wake_watches(&s->wake)) return s->look_in_ns < LOOK_ASK_NS;
+    return s->look_in_ns < LOOK_ASK_NS || store->ops->is_being_written(store);
 }
 
 /* Something was loaded that has not been told yet, and is kept apart until then. */
 static bool is_behind(const log_authority *s) { return s->base.replica->ahead.count > 0; }
 
+/* The writer's beats look for rows, too: a look that is only the net below notifications waits until they stop. */
+static uint64_t net_until(const log_authority *s) {
+    return s->writer && s->look_is_net ? writer_present_until(s->writer) : 0;
+}
+
 static bool is_time_to_look(const log_authority *s, uint64_t now) {
     if (is_behind(s)) return true;
     if (s->in_flight) return false; /* their outcomes will tell of everything before them */
     bool deaf = wake_watches(&s->wake) && !s->wake.armed;
-    return s->look || deaf || now >= s->look_at_ns;
+    return s->look || deaf || (now >= s->look_at_ns && now >= net_until(s));
+}
+
+/* Reads what is new. Where nothing has been heard there most often is nothing, and a backend may find that out at
+ * less cost. */
+static hd_status look_for_rows(log_authority *s) {
+    log_store *store = s->client.store;
+    bool any = true;
+    hd_status status = HD_OK;
+    if (store->ops->has_after && !s->look && !is_behind(s))
+        status = store->ops->has_after(store, s->client.position, &any);
+    return status || !any ? status : client_advance(&s->client, UINT64_MAX);
 }
 
 /* Looks for others' rows. */
 static hd_status look(log_authority *s) {
-    uint64_t now = env_now_ns(&s->env), before = s->client.position;
+    uint64_t now = env_now_ns(&s->env);
     if (!is_time_to_look(s, now)) return HD_OK;
     wake_arm(&s->wake); /* first, so that no write falls in between */
-    hd_status status = client_advance(&s->client, UINT64_MAX);
-    if (s->client.position != before) s->look_in_ns = 0;
-    plan_look(s, now);
+    bool expected = may_come(s);
+    hd_status status = look_for_rows(s);
+    plan_look(s, now, expected || status);
     if (!status) s->look = false;
     return status == HD_BUSY ? HD_OK : status; /* busy: looked for again in the next poll */
 }
@@ -185,7 +228,7 @@ static hd_status look(log_authority *s) {
 static void look_later(log_authority *s) {
     s->look = true;
     s->look_in_ns = LOOK_SOON_NS;
-    plan_look(s, env_now_ns(&s->env));
+    plan_look(s, env_now_ns(&s->env), true);
 }
 
 static bool has_news(const log_authority *s) {
@@ -219,10 +262,19 @@ static hd_status check_name(log_authority *s, bool told) {
     return HD_NOT_FOUND;
 }
 
-static hd_status log_poll(authority *a) {
+/* A store that cannot be reached will be reached again: until then hd_runtime_error says what is waited for. A
+ * runtime that is being closed does not wait. */
+static hd_status be_patient(log_authority *s, hd_status status) {
+    assert(!s->retry_ns); /* poll_once has begun anew */
+    bool wait = status == HD_BUSY && s->client.store->patient && !s->base.replica->leaving;
+    if (wait) s->retry_ns = env_now_ns(&s->env) + RETRY_NS;
+    return wait ? HD_OK : status;
+}
+
+static hd_status poll_once(authority *a) {
     log_authority *s = self(a);
     bool outcomes, written, turned = s->decided;
-    wake_take(&s->wake, &outcomes, &written);
+    wake_take(&s->wake, s->client.position, &outcomes, &written);
     if (written) {
         s->look = true;
         s->look_in_ns = LOOK_SOON_NS;
@@ -232,15 +284,25 @@ static hd_status log_poll(authority *a) {
     log_flush(a);
     if (s->writer && (outcomes || s->decided)) take_outcomes(s);
     s->decided = false;
+    s->retry_ns = 0;
     hd_status status = deliver(s);
     if (turned && !status && !is_behind(s)) look_later(s);
     else if (!status) status = look(s);
     if (status) log_store_failure(s->client.store, status, "reading", &s->base.replica->error);
     if (has_news(s)) report_position(s);
     if (!status && s->batch.length) status = HD_NOMEM; /* said, and tried again next time */
-    if (status || !s->in_flight || !s->trouble.status) return status;
+    if (status || !s->in_flight || !s->trouble.status) return be_patient(s, status);
     s->base.replica->error = s->trouble;
-    return s->trouble.status;
+    return be_patient(s, s->trouble.status);
+}
+
+static bool is_stepped(const log_authority *s) { return s->writer && s->client.store->stepped; }
+
+static hd_status log_poll(authority *a) {
+    log_authority *s = self(a);
+    hd_status status = poll_once(a);
+    if (is_stepped(s)) writer_step(s->writer); /* its outcomes come with the next poll */
+    return status;
 }
 
 /* ---- The rest ------------------------------------------------------------------------------------ */
@@ -249,7 +311,9 @@ static hd_status log_load(authority *a, place_id doc, loaded *out) {
     log_authority *s = self(a);
     hd_status status = client_load(&s->client, doc, out);
     if (status) log_store_failure(s->client.store, status, "reading", &s->base.replica->error);
-    if (out->ahead) s->look_at_ns = 0; /* a transaction may wait until the rest has caught up */
+    if (out->ahead)
+        s->look_at_ns = 0,
+        s->look_is_net = false; /* a transaction may wait until the rest has caught up */
     return status;
 }
 
@@ -260,6 +324,7 @@ bool log_authority_decided(const authority *a) {
     const log_authority *s = self(a);
     return !s->batch.length && (!s->writer || writer_idle(s->writer));
 }
+void log_authority_look(authority *a) { self(a)->look = true; }
 struct fold_counts log_authority_folds(const authority *a) {
     return writer_folds(self(a)->writer);
 }
@@ -280,6 +345,32 @@ static hd_status log_follow(authority *a, struct key *space) {
     return HD_OK;
 }
 
+static hd_status log_stay(authority *a) {
+    log_authority *s = self(a);
+    assert(a->remote);
+    if (!s->writer) return HD_READ_ONLY;
+    uint64_t until = writer_present_until(s->writer);
+    if (until) return until > env_now_ns(&s->env) ? HD_OK : HD_BUSY; /* beats go on by themselves */
+    client_release(&s->client);
+    return writer_do(s->writer, COMMAND_STAY, &a->replica->error);
+}
+
+static uint64_t log_present_until(authority *a) {
+    return self(a)->writer ? writer_present_until(self(a)->writer) : 0;
+}
+
+static hd_status log_lasts(authority *a, const char *session, uint32_t *ms) {
+    log_authority *s = self(a);
+    log_store *store = s->client.store;
+    uint64_t now = env_now_ns(&s->env);
+    uint64_t until = s->writer ? writer_lives_until(s->writer, session) : 0;
+    if (until > now) return *ms = (uint32_t)((until - now) / 1000000) + 1, HD_OK;
+    hd_status status = store->ops->lasts(store, session, ms);
+    if (!status && s->writer)
+        writer_note_life(s->writer, session, *ms ? now + *ms * UINT64_C(1000000) : 0);
+    return status;
+}
+
 static void log_unfollow(authority *a, const struct key *space) {
     log_authority *s = self(a);
     for (uint32_t i = 0; i < s->client.spaces.items.count; i++)
@@ -287,13 +378,15 @@ static void log_unfollow(authority *a, const struct key *space) {
             s->client.spaces.items.items[i].followed = false;
 }
 
-static int log_fd(authority *a) { return self(a)->wake.epoll_fd; }
+static int log_fd(authority *a) { return self(a)->wake.set; }
 
 static uint64_t log_deadline(authority *a) {
     const log_authority *s = self(a);
+    if (s->retry_ns) return s->retry_ns;
     if (s->waiting || s->batch.length || a->replica->holding) return 0;
-    if (s->in_flight) return UINT64_MAX; /* the writer will wake us */
-    return has_news(s) && s->report_ns < s->look_at_ns ? s->report_ns : s->look_at_ns;
+    if (s->in_flight) return is_stepped(s) ? 0 : UINT64_MAX; /* the writer will wake us */
+    uint64_t net = net_until(s), look_ns = net > s->look_at_ns ? net : s->look_at_ns;
+    return has_news(s) && s->report_ns < look_ns ? s->report_ns : look_ns;
 }
 
 static hd_status log_list(authority *a, struct key *space, const char *kind, const char *prefix,
@@ -320,6 +413,18 @@ static hd_status command(authority *a, writer_command what, hd_error *error) {
 static hd_status log_checkpoint(authority *a, hd_error *error) {
     return command(a, COMMAND_CHECKPOINT, error);
 }
+/* So many documents are read from the log one by one in less time than folding takes to begin. */
+enum { FEW_DOCUMENTS = 100 };
+
+static void log_expect_loads(authority *a) {
+    log_authority *s = self(a);
+    client *c = &s->client;
+    if (!s->writer || c->tail.docs.count <= FEW_DOCUMENTS) return;
+    if (command(a, COMMAND_FOLD, NULL) || client_snapshot(c)) return;
+    if (c->checkpoint <= c->position) client_trim(c, c->checkpoint);
+    client_release(c);
+}
+
 static hd_status log_prune(authority *a, hd_error *error) {
     return command(a, COMMAND_PRUNE, error);
 }
@@ -375,13 +480,30 @@ static const char *log_file_name(const authority *a) {
     return store->ops->file(store);
 }
 
+/* Verdicts come in order of local seq, and none of them has been delivered. */
+static void check_waiting(const log_authority *s) {
+    uint64_t last = s->client.r->settled;
+    for (const outcome *o = s->waiting; o; o = o->next) {
+        assert(o->before <= o->row && o->items.count);
+        for (uint32_t i = o == s->waiting ? s->next_item : 0; i < o->items.count; i++) {
+            const outcome_item *item = &o->items.items[i];
+            assert(item->local_seq > last && item->local_seq < s->client.r->next_local);
+            assert(item->first_seq + item->seq_count <= o->seqs.count);
+            last = item->local_seq;
+        }
+    }
+    (void)last;
+}
+
 static void log_check(const authority *a) {
     const log_authority *s = self(a);
-    tail_check(&s->client.tail);
-    basis_check(&s->client.rows);
-    assert(!s->client.telling && s->client.position == s->client.r->heard);
+    client_check(&s->client, s->waiting ? s->waiting->row : 0);
+    check_waiting(s);
     assert(!s->waiting || s->in_flight);
     assert(s->in_flight <= s->client.r->pending_count);
+    assert(s->writer || (!s->in_flight && !s->batch.length && !s->pushed && !s->follows));
+    assert(s->follows || !s->reported);
+    assert(!s->gone || s->client.r->lost);
 }
 
 static const authority_ops log_ops = {
@@ -404,11 +526,15 @@ static const authority_ops log_ops = {
     .list = log_list,
     .spaces = log_space_names,
     .checkpoint = log_checkpoint,
+    .expect_loads = log_expect_loads,
     .prune = log_prune,
     .vacuum = log_vacuum,
     .basis = &log_basis_ops,
     .check = log_check,
     .close = log_close,
+    .stay = log_stay,
+    .present_until = log_present_until,
+    .lasts = log_lasts,
 };
 
 /* The writer first: it creates the store, and learns it before anything is read. */
@@ -418,20 +544,20 @@ static hd_status open_parts(log_authority *s, const log_backend *backend, const 
     log_store *store;
     hd_status status = wake_open(&s->wake);
     if (status) {
-        env_error(error, status, "%s: no descriptor for eventfd or epoll: %s", name,
-                  strerror(errno));
+        env_error(error, status, "%s: no descriptor for waiting: %s", name, strerror(errno));
         return status;
     }
     if (!options->read_only) {
         status = backend->open(name, options, &s->env, LOG_WRITING, &store, error);
         if (!status)
-            status = writer_open(store, options, r->session, s->wake.event_fd, &s->writer, error);
+            status = writer_open(store, options, r->session, s->wake.bell, &s->writer, error);
         if (status) return status;
     }
     log_role role = options->read_only ? LOG_ALONE : LOG_READING;
     status = backend->open(name, options, &s->env, role, &store, error);
     if (status) return status;
     s->encoder.longest = store->text_max;
+    s->base.remote = store->ops->beat != NULL;
     status = client_open(&s->client, store, r);
     if (status) log_store_failure(store, status, "reading", error);
     wake_watch(&s->wake, store);
@@ -455,6 +581,7 @@ hd_status log_authority_open(const log_backend *backend, const char *name,
         return status;
     }
     s->look_at_ns = env_now_ns(&s->env);
+    s->look_in_ns = LOOK_SOON_NS;
     *out = &s->base;
     return HD_OK;
 }

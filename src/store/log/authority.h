@@ -20,6 +20,8 @@ hd_status log_authority_open(const struct log_backend *backend, const char *name
 /* Whether the writer has decided everything that was handed to it; verdicts may still wait for a
  * poll. For tests, which hold answers back. */
 bool log_authority_decided(const authority *a);
+/* The next poll looks for rows of others, although nothing was heard of them; for tests. */
+void log_authority_look(authority *a);
 /* What its checkpoints have done so far; for tests. */
 struct fold_counts log_authority_folds(const authority *a);
 

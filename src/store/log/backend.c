@@ -7,13 +7,17 @@
 #include <stdio.h>
 #include <string.h>
 
-void log_store_init(log_store *s, const log_backend *ops, const hd_env *env, const char *name) {
-    *s = (log_store){ .ops = ops, .env = *env, .text_max = SIZE_MAX };
+void log_show_name(const char *name, char out[STORE_SHOWN_SIZE]) {
     size_t length = strlen(name);
-    bool fits = length < sizeof s->shown;
-    /* The end of a name tells more than its beginning. */
-    snprintf(s->shown, sizeof s->shown, "%s%s", fits ? "" : "...",
-             fits ? name : name + length - (sizeof s->shown - 4));
+    bool fits = length < STORE_SHOWN_SIZE;
+    snprintf(out, STORE_SHOWN_SIZE, "%s%s", fits ? "" : "...",
+             fits ? name : name + length - (STORE_SHOWN_SIZE - 4));
+}
+
+void log_store_init(log_store *s, const log_backend *ops, const hd_env *env, const char *name) {
+    assert(ops && env && name);
+    *s = (log_store){ .ops = ops, .env = *env, .text_max = SIZE_MAX, .look_ns = UINT64_MAX };
+    log_show_name(name, s->shown);
 }
 
 hd_status log_store_damaged(log_store *s, const char *format, ...) {
@@ -28,6 +32,7 @@ hd_status log_store_damaged(log_store *s, const char *format, ...) {
 }
 
 const char *log_store_words(const log_store *s, hd_status status) {
+    assert(status != HD_OK);
     const char *words = s->ops->words(s, status);
     if (words) return words;
     return status == HD_CORRUPT && s->damage[0] ? s->damage : hd_status_text(status);

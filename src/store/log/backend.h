@@ -1,10 +1,8 @@
 /* backend.h -- what a store with a log asks of the database below it.
  *
- * log/ has the whole behaviour of such a store: commits become rows of one log, checkpoints fold the
- * log into head rows, pruning deletes what is folded. A *backend* (sqlite/) knows how rows are kept and
- * nothing else: it judges nothing, folds nothing and never looks into a text. `log_backend` is
- * everything that log/ calls of it; a second backend stands beside sqlite/ and implements the same
- * struct.
+ * log/ has the whole behaviour of such a store: it makes rows of one log from commits, folds the log into head rows
+ * at checkpoints, and deletes by pruning what is folded. A *backend* (sqlite/, postgres/) keeps the rows. It does not
+ * judge commits, and does not look into texts. `log_backend` has all the functions of it that log/ calls.
  *
  *     log          row (1, 2, 3, ... without a gap) -> body          the truth
  *     head         document -> value, metadata, numbers              as of the checkpoint
@@ -13,7 +11,7 @@
  *     node         name, instance -> what a node has read            as of the checkpoint
  *     session      verdicts that a runtime may ask for again         as of a runtime's last report
  *     reader       session -> the log row it has delivered           ditto
- *     numbers      checkpoint, kept                                  two of them; and a secret
+ *     numbers      checkpoint, kept: see log_number                  and a secret: see get_secret
  *
  * Connections. A `log_store` is one connection. A runtime has two, each used by one thread at a time:
  * the *writing* one by the writer's thread (or by the runtime's thread during a turn, while the writer's
@@ -43,8 +41,11 @@
 #define STORE_LOG_BACKEND_H
 
 #include "base/env.h"
+#include "base/sabotage.h"
+#include "store/basis/name.h"
 #include "store/log/doc_name.h"
 #include <heddle/store.h>
+#include <assert.h>
 
 struct log_backend;
 
@@ -61,9 +62,21 @@ typedef struct log_store {
     /* How many bytes log/ may put into a text of one row; what is longer can never be stored in one. Set by
      * the backend in open(), where there is a limit; it never changes. */
     size_t text_max;
+    /* Writers do not keep each other out: append finds out that another one was faster. The writer need not
+     * read the log before it appends, and undoes what it has judged when it lost. Set in open(). */
+    bool optimistic;
+    /* HD_BUSY means that the store cannot be reached: programs wait until it can, and are told by
+     * hd_runtime_error alone. Set in open(). */
+    bool patient;
+    /* How often the store is looked at although notifications come, in ns; UINT64_MAX: never. Set in open(). */
+    uint64_t look_ns;
     /* begin_write returns HD_BUSY at once where it would have to wait for another writer. Only the
      * writer changes this, for the length of a turn. */
     bool impatient;
+    /* The writer has no thread and never waits: each poll of the runtime does one step of its work. Set by the
+     * backend in open(); for simulations, in which one thread has everything happen in an order of its choice. */
+    bool stepped;
+    SABOTAGE_FIELD
 } log_store;
 
 /* A text, borrowed; length 0: there is none. */
@@ -79,6 +92,13 @@ typedef struct log_text {
     row_text body; /* length 0: there is no text in the row, which is damage */
 } log_text;
 typedef hd_status (*log_text_fn)(void *ctx, const log_text *row, bool *stop);
+
+/* A session that a beat asks for. */
+typedef struct log_life {
+    char session[33]; /* ends with a NUL */
+    uint32_t ms;      /* for how long it is certain to live; 0: it does not live */
+} log_life;
+enum { LOG_LIVES = 64 }; /* so many at most */
 
 /* A head row. `doc` is the backend's own number for it; large and patch rows are found by it. */
 typedef struct head_row {
@@ -131,12 +151,21 @@ typedef struct reader_row {
 } reader_row;
 typedef hd_status (*reader_row_fn)(void *ctx, const reader_row *reader, bool *stop);
 
-/* What is kept about a node: store/basis.h. All texts but `seqs` end with a NUL. */
+/* What is kept about a node: the texts of an item (ROW_NAME and so on, store/basis/basis.h), each with a NUL behind it, and
+ * the sequence numbers as JSON. */
+enum { NODE_SEQS = ROW_ITEMS, NODE_TEXTS };
 typedef struct node_row {
-    row_text name, instance, hashes, print, flags, reads;
-    row_text seqs; /* JSON */
+    row_text text[NODE_TEXTS];
 } node_row;
 typedef hd_status (*node_row_fn)(void *ctx, const node_row *node, bool *stop);
+
+/* How much of what there is, for people. */
+typedef struct store_sizes {
+    uint64_t format;
+    uint64_t bytes; /* on disk, as far as the backend knows */
+    uint64_t log_rows, log_bytes, first_row, last_row, checkpoint, tail_rows, tail_bytes;
+    uint64_t large, tombstones, nodes, sessions, readers;
+} store_sizes;
 
 typedef enum log_number {
     LOG_CHECKPOINT, /* the last log row that head rows include */
@@ -147,12 +176,15 @@ typedef enum log_number {
 typedef enum log_role {
     LOG_WRITING, /* the first connection of a runtime that writes: creates the store if need be */
     LOG_READING, /* the second one */
-    LOG_ALONE    /* the only connection of a runtime that does not write */
+    LOG_ALONE,   /* the only connection of a runtime that does not write */
+    LOG_CHECKING /* the same, but a store that could not be opened for writing is refused */
 } log_role;
 
 typedef enum log_durability {
     LOG_DURABLE, /* commit returns when the changes survive a loss of power */
-    LOG_SOFT /* commit need not wait: the changes may be lost, but only together with all later ones */
+    LOG_SOFT, /* commit need not wait: the changes may be lost, but only together with all later ones */
+    /* Soft; for checkpoints and pruning. One connection at a time: HD_BUSY at once if another one is at it. */
+    LOG_HOUSEWORK
 } log_durability;
 
 typedef struct log_backend {
@@ -188,7 +220,8 @@ typedef struct log_backend {
 
     /* ---- The log ---- */
 
-    /* Write, durable. Adds row `row`, which is one above the last row that this connection has read.
+    /* Write, durable. Adds row `row`, which is one above the last row that this connection has read. An
+     * optimistic backend may store it before commit.
      * HD_RESYNC: there is such a row already, another writer was faster; the caller rolls back, reads
      * the rows that it has not seen and judges its commits again. The body is borrowed for the call. */
     hd_status (*append)(log_store *s, uint64_t row, uint64_t hash, row_text body);
@@ -196,7 +229,12 @@ typedef struct log_backend {
     hd_status (*read_after)(log_store *s, uint64_t after, log_text_fn fn, void *ctx);
     /* Any. One row; HD_NOT_FOUND. May be called while read_after is under way. */
     hd_status (*read_row)(log_store *s, uint64_t row, log_text_fn fn, void *ctx);
-    /* Write, soft. Deletes the rows up to and including `row`. */
+    /* Any. The numbers of the first and the last row; 0: there is none. */
+    hd_status (*row_ends)(log_store *s, uint64_t *first, uint64_t *last);
+    /* Any or none. Whether there is a row after `after`: for a look that most often finds nothing. NULL: reading
+     * is as cheap. */
+    hd_status (*has_after)(log_store *s, uint64_t after, bool *out);
+    /* Write, housework. Deletes the rows up to and including `row`. An optimistic backend keeps the last one. */
     hd_status (*delete_rows)(log_store *s, uint64_t row);
 
     /* Any; write. HD_NOT_FOUND: it is not there, which is damage; HD_CORRUPT: it is no number. */
@@ -218,11 +256,14 @@ typedef struct log_backend {
 
     /* ---- Documents ---- `name->meta` does not matter to any of these. */
 
+    /* Any or none. find_head and read_head will be called for these documents, in this transaction; none: no
+     * longer for those that were named before. NULL: there is nothing to be gained. */
+    hd_status (*expect_heads)(log_store *s, const doc_name *names, uint32_t count);
     /* Any. The numbers of a head row, without hash, kind and texts. */
     hd_status (*find_head)(log_store *s, const doc_name *name, head_row *out);
     /* Any. The whole row. Its texts are borrowed until end_head, which is to be called in any case;
-     * one row at a time. `exists` is false only if the row is certainly not there: where a damaged
-     * index hides it, this is HD_CORRUPT. A row with another name is HD_CORRUPT, too. */
+     * one row at a time. If an index that is damaged hides the row, and the backend can find that out, this is
+     * HD_CORRUPT, and not a row that does not exist. A row with another name is HD_CORRUPT, too. */
     hd_status (*read_head)(log_store *s, const doc_name *name, head_row *out);
     void (*end_head)(log_store *s);
     /* Write. Adds the row (row->exists is false; *doc is its new number) or replaces it by row->doc. */
@@ -244,6 +285,8 @@ typedef struct log_backend {
      * doc_name_compare; of one kind, unless that is NULL. `from` and `kind` end with a NUL. */
     hd_status (*list_heads)(log_store *s, row_text space, const char *kind, const char *from,
                             head_item_fn fn, void *ctx);
+    /* Any. Every head row, tombstones included, in any order. */
+    hd_status (*each_head)(log_store *s, head_item_fn fn, void *ctx);
     /* Any. Head rows, tombstones included, whose value (or whose metadata) has a seq above `seq`, in any
      * order. Takes as long as there are such rows, not as long as there are documents. */
     hd_status (*heads_since)(log_store *s, row_text space, uint64_t seq, bool meta, head_item_fn fn,
@@ -255,7 +298,8 @@ typedef struct log_backend {
     /* ---- Nodes ---- A store that has no such rows (an old file) says that there are none. */
 
     hd_status (*has_nodes)(log_store *s, bool *out); /* any */
-    /* Any. The rows of a piece: names that begin with `piece` and a ':', by name and instance. */
+    /* Any. The rows of a piece: names that begin with `piece` and a ':', by name and instance; of all pieces
+     * where it is NULL. */
     hd_status (*each_node)(log_store *s, const char *piece, node_row_fn fn, void *ctx);
     /* Any. The first name that is `from` or comes after it, cut to `size` - 1 bytes; "": none. */
     hd_status (*next_node)(log_store *s, const char *from, char *out, size_t size);
@@ -274,13 +318,28 @@ typedef struct log_backend {
     hd_status (*drop_runtime)(log_store *s,
                               const char *session); /* write; reader and session rows */
 
+    /* Who lives, where runtimes are on several machines; all three NULL where all are processes of this one.
+     * None; one statement. Our session is certain to live for so long from now on, by the clock of the database.
+     * Brings the number of the log's last row, and for how long each of the others is certain to live. */
+    hd_status (*beat)(log_store *s, const char *session, uint32_t ms, log_life *others,
+                      uint32_t count, uint64_t *row);
+    hd_status (*leave)(log_store *s, const char *session); /* write, soft: our session is gone */
+    /* Any or none. For how long a session is certain to live; 0: it does not. */
+    hd_status (*lasts)(log_store *s, const char *session, uint32_t *ms);
+
     /* ---- Housework ---- */
 
     /* None. Whether there is work that the backend would like to do between groups of commits, and doing
-     * it. Never in the way of a commit for longer than one takes. */
+     * it. The next group waits meanwhile: no more is done at once than takes about as long as a group. */
     bool (*has_work)(const log_store *s);
     void (*work)(log_store *s);
+    /* In how many ms there will be such work; -1: not before something is written. NULL: never by time alone. */
+    int (*work_in_ms)(const log_store *s);
     hd_status (*vacuum)(log_store *s); /* none. Gives room back to the system. */
+    /* Read. Tells what is wrong with the tables by themselves: indexes, large and patch rows without a head row or
+     * with a wrong hash. */
+    hd_status (*check)(log_store *s, hd_check_fn fn, void *ctx);
+    hd_status (*measure)(log_store *s, store_sizes *out); /* read */
 
     /* ---- Hearing of other writers ---- On the reading connection. */
 
@@ -290,10 +349,14 @@ typedef struct log_backend {
     /* Asks to be told of the next commit, once. False: that is not possible any more, the descriptor is
      * closed. Called before the log is read, so that no commit falls in between. */
     bool (*notify_arm)(log_store *s);
-    /* The descriptor was readable: makes it unreadable again. */
-    void (*notify_take)(log_store *s);
+    /* The descriptor was readable: makes it unreadable again. Whether there may be rows after `position`. */
+    bool (*notify_take)(log_store *s, uint64_t position);
+    /* Whether any connection is in a write transaction now, or may be: it will commit without another notification. */
+    bool (*is_being_written)(log_store *s);
 } log_backend;
 
+/* A name as messages show it: whole, or its end, which tells more than its beginning. */
+void log_show_name(const char *name, char out[STORE_SHOWN_SIZE]);
 /* Sets the fields of a new connection. */
 void log_store_init(log_store *s, const log_backend *ops, const hd_env *env, const char *name);
 /* Notes which row is damaged and how, for log_store_failure; returns HD_CORRUPT. `s` may be NULL. */
@@ -308,6 +371,7 @@ void log_store_failure(log_store *s, hd_status status, const char *doing, hd_err
 bool log_number_of(int64_t stored, uint64_t *out);
 
 static inline row_text text_of_bytes(const char *bytes, size_t length) {
+    assert(bytes || !length);
     return (row_text){ bytes, length };
 }
 

@@ -5,7 +5,8 @@
 #include "store/log/prune.h"
 #include "store/log/readers.h"
 
-/* Automatic pruning waits for this much: small lags of other processes then never meet a gap. */
+/* Automatic pruning waits for this much, so that it is rare: a process that is a little behind and has no row among the
+ * readers has to read anew when it finds rows gone. */
 #define KEPT_MAX (UINT64_C(4) << 20)
 
 /* ---- A slice ---------------------------------------------------------------------------------- */
@@ -22,6 +23,7 @@ static hd_status slice_inside(writer *w, folded *done) {
 
 /* Footprints from before the last checkpoint are let go; the one before that was their floor. */
 static void forget_footprints(writer *w) {
+    assert(w->last_seqs.count <= w->heads.spaces.count && w->last_row <= w->row);
     for (uint32_t i = 0; i < w->heads.spaces.count; i++) {
         if (i < w->last_seqs.count) heads_prune(&w->heads, i, w->last_seqs.items[i]);
         else if (!vec_push(&w->env, &w->last_seqs, 0)) return;
@@ -43,7 +45,11 @@ static void note_slice(writer *w, const folded *done) {
 }
 
 static hd_status read_kept(writer *w) {
-    return w->store->ops->get_number(w->store, LOG_KEPT, &w->kept);
+    const log_backend *ops = w->store->ops;
+    hd_status status = ops->begin_read(w->store);
+    if (!status) status = ops->get_number(w->store, LOG_KEPT, &w->kept);
+    ops->rollback(w->store);
+    return status;
 }
 
 /* The checkpoint is complete. */
@@ -64,7 +70,7 @@ static hd_status complete(writer *w) {
 
 hd_status writer_fold(writer *w) {
     folded done = { 0 };
-    hd_status status = writer_begin_soft(w);
+    hd_status status = writer_begin_housework(w);
     if (!status) status = writer_catch_up(w);
     bool nothing = !status && w->row == w->checkpoint;
     if (!status && !nothing) status = slice_inside(w, &done);
@@ -75,12 +81,14 @@ hd_status writer_fold(writer *w) {
         return status;
     }
     note_slice(w, &done);
+    assert(!w->store->ops->in_transaction(w->store));
     if (w->checkpoint < w->fold_to && w->checkpoint < w->row) return read_kept(w);
     return complete(w);
 }
 
 hd_status writer_unpatch(writer *w, int64_t *after, bool *more) {
-    hd_status status = writer_begin_soft(w);
+    assert(!w->fold_to); /* the checkpoint is complete */
+    hd_status status = writer_begin_housework(w);
     if (!status) status = fold_patches_slice(w, after, more);
     return writer_end(w, status);
 }
@@ -97,6 +105,7 @@ hd_status writer_register(writer *w) {
 }
 
 hd_status writer_move_reader(writer *w) {
+    assert(w->registered);
     hd_status status = writer_begin_soft(w);
     if (!status) status = log_readers_move(w);
     return writer_end(w, status);

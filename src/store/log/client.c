@@ -81,6 +81,7 @@ static bool follows_space(const client *c, const log_row *row, const log_space *
 }
 
 static hd_status note_spaces(client *c, const log_row *row, hd_value made) {
+    assert(row->row > c->position);
     for (size_t i = 0; i < log_commit_spaces(made); i++) {
         const char *name;
         size_t length;
@@ -147,6 +148,7 @@ static hd_status meet_docs(client *c, hd_value made) {
 }
 
 static hd_status frame_ops(client *c, place_id at, const log_doc *doc) {
+    assert(c->telling && place_is_doc(&c->r->places, at));
     hd_heap *heap = c->r->heap;
     hd_value ops = log_doc_op_list(doc);
     for (size_t i = 0; i < hd_value_count(ops); i++) {
@@ -186,28 +188,6 @@ static hd_status frame_doc(client *c, const log_doc *doc) {
     return frame_ops(c, at, doc);
 }
 
-/* Where the spaces stand, as an object; failed: no memory. */
-static hd_value seqs_now(const client *c) {
-    hd_value seqs = node_value(NULL, true);
-    for (uint32_t i = 0; i < c->spaces.items.count && !value_is_failed(seqs); i++) {
-        hd_value n = int_make(c->r->heap, (int64_t)c->spaces.items.items[i].seq);
-        hd_value next = object_set(c->r->heap, seqs, c->spaces.items.items[i].name, n);
-        value_unref(n);
-        value_unref(seqs);
-        seqs = next;
-    }
-    return seqs;
-}
-
-/* Without memory the scheduler does not hear of it, and nodes run that need not. */
-static void tell_extra(client *c, hd_value extra) {
-    if (value_is_absent(extra) || !c->r->observer.observed) return;
-    hd_value seqs = seqs_now(c);
-    if (value_is_failed(seqs)) return;
-    replica_frame_observed(c->r, extra, seqs);
-    value_unref(seqs);
-}
-
 /* What is met is loaded as it was before the commit; a listener that hears of it and then loads
  * another document must find that as it is after the commit. */
 static hd_status frame_commit(client *c, const log_row *row, hd_value made) {
@@ -222,7 +202,8 @@ static hd_status frame_commit(client *c, const log_row *row, hd_value made) {
         status = log_commit_doc(made, i, &doc) ? frame_doc(c, &doc) : HD_CORRUPT;
     }
     if (!status) status = replica_frame_end(c->r);
-    if (!status) tell_extra(c, log_commit_extra(made));
+    hd_value extra = status ? value_absent() : log_commit_extra(made);
+    if (value_exists(extra)) replica_frame_observed(c->r, extra);
     c->telling = 0;
     return status;
 }
@@ -294,16 +275,76 @@ static hd_status resync_doc(client *c, place_id at) {
     return status;
 }
 
+/* A document of a followed space that this runtime has not met: it may have been made by the rows that are gone. */
+static hd_status meet_anew(client *c, const doc_name *name) {
+    place_id at;
+    if (!follows(c, name)) return HD_OK;
+    hd_status status = make_place(c, name, &at);
+    if (status || (place_at(&c->r->places, at)->doc.flags & DOC_KNOWN)) return status;
+    return frame_state(c, at, name);
+}
+
+static hd_status meet_head(void *ctx, const head_item *item, bool *stop) {
+    (void)stop;
+    return meet_anew(ctx, &item->name);
+}
+
+/* Documents that have changed after `seq`: in the heads, and in the log behind the checkpoint. */
+static hd_status meet_changed(client *c, const log_space *space, uint64_t seq) {
+    log_store *s = c->store;
+    hd_status status = s->ops->heads_since(s, text_of_key(space->name), seq, false, meet_head, c);
+    for (uint32_t i = 0; i < c->tail.docs.count && !status; i++) {
+        const doc_name *name = &c->tail.docs.items[i].name;
+        if (doc_name_in_space(name, space->name)) status = meet_anew(c, name);
+    }
+    return status;
+}
+
+/* Where the followed spaces stood. They are as many as before: none is let go of. */
+typedef VEC(uint64_t) space_seqs;
+
+static hd_status note_seqs(const client *c, space_seqs *out) {
+    for (uint32_t i = 0; i < c->spaces.items.count; i++)
+        if (!vec_push(c->env, out, c->spaces.items.items[i].seq)) return HD_NOMEM;
+    return HD_OK;
+}
+
+static hd_status meet_all(client *c, const space_seqs *before) {
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < before->count && !status; i++) {
+        log_space space = c->spaces.items.items[i];
+        if (space.followed) status = meet_changed(c, &space, before->items[i]);
+    }
+    return status;
+}
+
 /* Rows that we have not seen are gone: what changed meanwhile is found by looking at every document
  * we hold, and announced as one change. */
-static hd_status resync(client *c) {
-    assert(c->store->ops->in_transaction(c->store));
+static hd_status reload(client *c, const space_seqs *before) {
     hd_status status = learn(c);
     if (status) return status;
     env_log(c->env, HD_LOG_INFO, "%s: the log was pruned past us, reading anew", c->store->shown);
+    if (SABOTAGED(c->store, LOG_LEAVE_OUT_RELOAD)) return HD_OK;
     replica_frame_begin(c->r, HD_COMMIT_SOURCE);
-    for (place_id at = 1; at < c->r->places.count && !status; at++) status = resync_doc(c, at);
+    replica_frame_of_many(c->r);
+    place_id count = c->r->places.count;
+    for (place_id at = 1; at < count && !status; at++) status = resync_doc(c, at);
+    if (!status) status = meet_all(c, before);
     return status ? status : replica_frame_end(c->r);
+}
+
+static hd_status resync(client *c) {
+    assert(c->store->ops->in_transaction(c->store));
+    space_seqs before = { 0 };
+    hd_status status = c->torn ? HD_OK : note_seqs(c, &before);
+    /* After a failure it is not known any more where the spaces stood: everything is met. */
+    for (uint32_t i = 0; c->torn && i < c->spaces.items.count && !status; i++)
+        status = vec_push(c->env, &before, 0) ? HD_OK : HD_NOMEM;
+    c->torn = true;
+    if (!status) status = reload(c, &before);
+    c->torn = status && !SABOTAGED(c->store, LOG_LEAVE_OUT_TORN);
+    vec_fini(c->env, &before);
+    return status;
 }
 
 /* ---- Moving on ----------------------------------------------------------------------------------- */
@@ -311,6 +352,7 @@ static hd_status resync(client *c) {
 void client_release(client *c) {
     if (!c->store) return; /* not open yet */
     c->store->ops->rollback(c->store);
+    assert(!c->store->ops->in_transaction(c->store));
     c->r->holding = false;
 }
 
@@ -336,13 +378,15 @@ static hd_status advance_row(advance *g, const log_text *text) {
     client *c = g->c;
     log_row row;
     hd_status status = log_row_read(c->store, c->r->heap, text, &row);
-    if (!status && is_ours(c, &row)) {
+    bool ours = !status && is_ours(c, &row);
+    if (ours) {
         g->own = g->until == UINT64_MAX;
         for (size_t i = 0; i < log_row_commits(&row) && !status && !g->own; i++)
             status = note_commit(c, &row, log_row_commit(&row, i));
     } else if (!status) status = tell_row(c, &row);
     if (!status && !g->own) client_stand_at(c, row.row);
     if (status) c->half_told = row.row;
+    if (status && SABOTAGED(c->store, LOG_LEAVE_OUT_ORDER)) client_stand_at(c, row.row);
     log_row_fini(c->r->heap, &row);
     return status;
 }
@@ -361,15 +405,16 @@ static hd_status advance_rows(client *c, uint64_t until, bool *gap) {
     hd_status status = c->store->ops->read_after(c->store, c->position, advance_next, &g);
     /* The log ends before the checkpoint: the rows in between have been pruned. */
     bool short_of = c->position < until && !g.own && c->checkpoint > c->position;
-    *gap = !status && (g.gap || short_of);
+    *gap = !status && (g.gap || short_of) && !SABOTAGED(c->store, LOG_LEAVE_OUT_GAP);
     return status;
 }
 
 hd_status client_advance(client *c, uint64_t until) {
+    assert(!c->telling);
     client_release(c);
     hd_status status = client_snapshot(c);
-    bool gap = false;
-    if (!status) status = advance_rows(c, until, &gap);
+    bool gap = c->torn;
+    if (!status && !gap) status = advance_rows(c, until, &gap);
     if (!status && gap) status = resync(c);
     if (!status && c->checkpoint <= c->position) {
         client_trim(c, c->checkpoint);
@@ -449,7 +494,7 @@ hd_status client_load(client *c, place_id doc, loaded *out) {
     return status;
 }
 
-/* The store's secret keys the hashes of what nodes read (basis_hash.h). A store without one, a file of an
+/* The store's secret keys the hashes of what nodes read (hash.h). A store without one, a file of an
  * old format that is opened read-only, has no rows about nodes either. */
 static hd_status take_secret(client *c) {
     uint8_t secret[64];
@@ -482,4 +527,32 @@ void client_close(client *c) {
     log_spaces_fini(&c->spaces, c->env);
     c->store->ops->close(c->store);
     c->store = NULL;
+}
+
+/* ---- Invariants ----------------------------------------------------------------------------------- */
+
+/* The tail ends where we stand, and no document is newer there than its space. Rows that were told in part are in it,
+ * too, and so are those of a resync that failed. */
+static void check_tail(const client *c, uint64_t noted) {
+    tail_check(&c->tail);
+    uint64_t end = c->half_told > c->position ? c->half_told : c->position;
+    if (noted > end) end = noted;
+    for (uint32_t i = 0; i < c->tail.docs.count && !c->torn; i++) {
+        const tail_doc *d = &c->tail.docs.items[i];
+        assert(vec_last(&d->at).row <= end);
+        (void)d;
+    }
+    (void)end;
+}
+
+void client_check(const client *c, uint64_t noted) {
+    check_tail(c, noted);
+    basis_check(&c->rows);
+    assert(!c->telling && c->position == c->r->heard);
+    assert(c->r->holding || !c->store->ops->in_transaction(c->store));
+    for (uint32_t i = 0; i < c->spaces.items.count; i++) {
+        assert(c->spaces.items.items[i].seq <= SEQ_MAX);
+        for (uint32_t k = 0; k < i; k++)
+            assert(c->spaces.items.items[k].name != c->spaces.items.items[i].name);
+    }
 }

@@ -14,7 +14,7 @@
 #ifndef STORE_LOG_CLIENT_H
 #define STORE_LOG_CLIENT_H
 
-#include "store/basis.h"
+#include "store/basis/basis.h"
 #include "store/replica.h"
 #include "store/log/head.h"
 #include "store/log/spaces.h"
@@ -24,9 +24,10 @@ typedef struct client {
     replica *r;
     log_store *store; /* owned */
     char session_text[33];
-    uint64_t position;   /* the last log row that has been told */
-    uint64_t half_told;  /* the row that failed while it was told; 0: none has */
-    uint64_t telling;    /* the row that is being told; 0: none */
+    uint64_t position;  /* the last log row that has been told */
+    uint64_t half_told; /* the row that failed while it was told; 0: none has */
+    bool torn;          /* a resync has failed half way: the next advance begins with another one */
+    uint64_t telling;   /* the row that is being told; 0: none */
     uint64_t checkpoint; /* of the snapshot, while a transaction is open */
     tail tail;           /* documents changed since the checkpoint, up to the position */
     basis rows;          /* the same of nodes; those at or below the checkpoint say nothing */
@@ -36,6 +37,9 @@ typedef struct client {
 /* Takes the connection over, also where it fails, and reads spaces and tail. */
 hd_status client_open(client *c, log_store *store, replica *r);
 void client_close(client *c);
+/* Asserts what must hold between two polls. `noted`: commits of ours up to this row may have been noted before their
+ * verdicts are delivered. */
+void client_check(const client *c, uint64_t noted);
 
 /* Ends the snapshot. */
 void client_release(client *c);
@@ -54,7 +58,11 @@ static inline void client_trim(client *c, uint64_t row) {
 /* A commit of ours was accepted in `row`. Its seqs are in it. */
 hd_status client_note_own(client *c, const commit *made, uint64_t row);
 
-static inline void client_stand_at(client *c, uint64_t row) { c->position = c->r->heard = row; }
+/* The only writer of the position. Reading anew begins at the checkpoint, which is not behind it. */
+static inline void client_stand_at(client *c, uint64_t row) {
+    assert(row >= c->position || c->torn);
+    c->position = c->r->heard = row;
+}
 
 /* A document as of now: of the position, or of the commit that is being told. */
 hd_status client_document(client *c, const doc_name *name, hd_value *out, uint64_t *seq);

@@ -42,12 +42,14 @@ static const char *take_text(cursor *c, uint32_t *length) {
     *length = take_count(c);
     const char *text = (const char *)c->at;
     c->at += *length;
+    assert(c->at <= c->end); /* take_count has seen to it */
     return text;
 }
 
 static uint32_t take_index(cursor *c, uint32_t count) {
     uint64_t i = take_varint(c);
     if (i >= count) c->bad = true;
+    assert(c->bad || i < count);
     return c->bad ? 0 : (uint32_t)i;
 }
 
@@ -76,19 +78,12 @@ void decoder_fini(decoder *d) {
 #define NEW_ARRAY(d, T, n) ((T *)arena_alloc_array(&(d)->arena, (n) ? (n) : 1, sizeof(T)))
 
 static hd_status hold_path(decoder *d, const char *text, size_t length, hd_path *out) {
+    assert(d->h); /* between init and fini */
     if (!vec_room(d->arena.env, &d->held, 1)) return HD_NOMEM;
     hd_status status = path_parse(d->h->heap, text, length, out, NULL);
     if (status) return status == HD_NOMEM ? HD_NOMEM : HD_PROTOCOL;
     d->held.items[d->held.count++] = *out;
     return HD_OK;
-}
-
-static hd_status take_path(decoder *d, cursor *c, hd_path *out) {
-    uint32_t length;
-    const char *text = take_text(c, &length);
-    *out = HD_PATH_ROOT;
-    if (c->bad) return HD_PROTOCOL;
-    return length ? hold_path(d, text, length, out) : HD_OK; /* the root is always there */
 }
 
 /* The key of a text, held by `*out` until key_unref. */
@@ -107,11 +102,13 @@ static hd_status space_of(decoder *d, const char *text, size_t length, uint32_t 
 }
 
 static hd_status head_of(decoder *d, uint32_t space_index, const doc_name *n, uint32_t *out) {
+    assert(space_index < d->h->spaces.count && n->scope != HD_SCOPE_HERE);
     struct key *space = d->h->spaces.items[space_index].name, *instance = NULL, *id = NULL;
     hd_status status = key_of(d->h, n->id, n->id_length, &id);
     if (!status && n->scope != HD_SCOPE_SPACE)
         status = key_of(d->h, n->instance, n->instance_length, &instance);
     if (!status) status = heads_intern(d->h, space, n->scope, instance, n->meta, id, out);
+    assert(status || d->h->heads.items[*out].space_index == space_index);
     key_unref(instance);
     key_unref(id);
     return status;
@@ -124,6 +121,8 @@ typedef struct message {
     doc_name *names;
     uint32_t *docs; /* head of each document */
     uint32_t doc_count;
+    hd_path *paths; /* by number; the first is the root */
+    uint32_t path_count;
 } message;
 
 static hd_status take_spaces(decoder *d, message *m, candidate *w) {
@@ -166,17 +165,53 @@ static hd_status take_docs(decoder *d, message *m, const candidate *w) {
     return status;
 }
 
-static hd_status take_touches(decoder *d, cursor *c, const touch **out, uint32_t *count) {
-    *count = take_count(c);
+static hd_status take_paths(decoder *d, message *m) {
+    uint32_t count = take_count(&m->c), length;
+    if (m->c.bad) return HD_PROTOCOL;
+    m->paths = NEW_ARRAY(d, hd_path, (size_t)count + 1);
+    if (!m->paths) return HD_NOMEM;
+    m->paths[0] = HD_PATH_ROOT; /* always there */
+    m->path_count = count + 1;
+    hd_status status = HD_OK;
+    for (uint32_t i = 1; i <= count && !status; i++) {
+        const char *text = take_text(&m->c, &length);
+        status = m->c.bad ? HD_PROTOCOL : hold_path(d, text, length, &m->paths[i]);
+    }
+    return status;
+}
+
+static hd_path take_path(message *m) {
+    assert(m->paths && m->path_count); /* the root is always there */
+    return m->paths[take_index(&m->c, m->path_count)];
+}
+
+static hd_status take_touches(decoder *d, message *m, const touch **out, uint32_t *count) {
+    *count = take_count(&m->c);
     touch *paths = NEW_ARRAY(d, touch, *count);
     if (!paths) return HD_NOMEM;
-    hd_status status = HD_OK;
-    for (uint32_t i = 0; i < *count && !status; i++) {
-        paths[i].flags = (uint8_t)take_varint(c);
-        status = take_path(d, c, &paths[i].path);
+    for (uint32_t i = 0; i < *count; i++) {
+        paths[i].flags = (uint8_t)take_varint(&m->c);
+        paths[i].path = take_path(m);
     }
     *out = paths;
-    return status;
+    return m->c.bad ? HD_PROTOCOL : HD_OK;
+}
+
+/* WRITE_PLAIN, WRITE_LOOSE: one path, of which follow two sets of flags, for each operation. */
+static hd_status take_both(decoder *d, message *m, bool loose, sub_write *w) {
+    uint32_t count = take_count(&m->c);
+    touch *ops = NEW_ARRAY(d, touch, count), *exact = NEW_ARRAY(d, touch, count);
+    if (!ops || !exact) return HD_NOMEM;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t flags = take_varint(&m->c);
+        hd_path path = take_path(m);
+        ops[i] = (touch){ path, flags % 32 };
+        exact[i] = (touch){ path, loose ? (flags % 32) | TOUCH_WAY : flags / 32 % 32 };
+    }
+    w->ops = ops;
+    w->exact = exact;
+    w->op_count = w->exact_count = count;
+    return m->c.bad ? HD_PROTOCOL : HD_OK;
 }
 
 static hd_status take_write(decoder *d, message *m, sub_write *w, doc_name *name) {
@@ -193,8 +228,9 @@ static hd_status take_write(decoder *d, message *m, sub_write *w, doc_name *name
                       .delete_ = flags & WRITE_DELETE,
                       .anew = flags & WRITE_ANEW,
                       .footprint = flags & WRITE_EXACT ? FOOTPRINT_GIVEN : FOOTPRINT_COARSE };
-    hd_status status = take_touches(d, &m->c, &w->exact, &w->exact_count);
-    return status ? status : take_touches(d, &m->c, &w->ops, &w->op_count);
+    if (flags & (WRITE_PLAIN | WRITE_LOOSE)) return take_both(d, m, flags & WRITE_LOOSE, w);
+    hd_status status = take_touches(d, m, &w->exact, &w->exact_count);
+    return status ? status : take_touches(d, m, &w->ops, &w->op_count);
 }
 
 static hd_status take_writes(decoder *d, message *m, candidate *w) {
@@ -222,6 +258,7 @@ static hd_status take_layers(decoder *d, message *m, uint64_t below, sub_claim *
         if (m->c.bad || !run || run > count - i) return HD_PROTOCOL;
         for (end = first; run--; end++) layers[i++] = end;
     }
+    assert(count < below); /* fits */
     out->layers = layers;
     out->layer_count = (uint32_t)count;
     return HD_OK;
@@ -232,8 +269,8 @@ static hd_status take_claim(decoder *d, message *m, const candidate *w, sub_clai
     if (m->c.bad || doc / 4 >= m->doc_count) return HD_PROTOCOL;
     *out = (sub_claim){ .head = m->docs[doc / 4], .shape = doc & 1, .strict = doc & 2 };
     out->basis = take_varint(&m->c);
-    hd_status status = take_path(d, &m->c, &out->path);
-    if (!status) status = take_layers(d, m, w->sub.local_seq, out);
+    out->path = take_path(m);
+    hd_status status = take_layers(d, m, w->sub.local_seq, out);
     return status ? status : m->c.bad ? HD_PROTOCOL : HD_OK;
 }
 
@@ -248,7 +285,7 @@ static hd_status take_claims(decoder *d, message *m, candidate *w) {
     return status;
 }
 
-static hd_status take_precondition(decoder *d, message *m, candidate *w, uint32_t index,
+static hd_status take_precondition(message *m, candidate *w, uint32_t index,
                                    sub_precondition *out) {
     *out = (sub_precondition){ .kind = (int)take_varint(&m->c) };
     if (out->kind == PRE_ORIGIN) {
@@ -257,9 +294,9 @@ static hd_status take_precondition(decoder *d, message *m, candidate *w, uint32_
     }
     uint32_t doc = take_index(&m->c, m->doc_count);
     equal_check *e = &w->equals[w->equal_count];
-    hd_status status = m->c.bad || !m->doc_count ? HD_PROTOCOL : take_path(d, &m->c, &e->path);
-    if (!status && m->c.end - m->c.at < (ptrdiff_t)sizeof e->hash) status = HD_PROTOCOL;
-    if (status) return status;
+    e->path = take_path(m);
+    if (m->c.bad || !m->doc_count || m->c.end - m->c.at < (ptrdiff_t)sizeof e->hash)
+        return HD_PROTOCOL;
     memcpy(e->hash, m->c.at, sizeof e->hash);
     m->c.at += sizeof e->hash;
     out->head = m->docs[doc];
@@ -275,7 +312,7 @@ static hd_status take_preconditions(decoder *d, message *m, candidate *w) {
     w->equals = NEW_ARRAY(d, equal_check, n);
     if (!all || !w->equals) return HD_NOMEM;
     hd_status status = HD_OK;
-    for (uint32_t i = 0; i < n && !status; i++) status = take_precondition(d, m, w, i, &all[i]);
+    for (uint32_t i = 0; i < n && !status; i++) status = take_precondition(m, w, i, &all[i]);
     w->sub.preconditions = all;
     w->sub.precondition_count = n;
     return status;
@@ -292,6 +329,7 @@ hd_status decode_message(decoder *d, uint32_t session, const char *bytes, size_t
     *used = sizes[0];
     out->fragment_length = sizes[1];
     out->fragment = bytes + sizes[0] - sizes[1];
+    assert(out->fragment >= bytes + MESSAGE_HEADER && out->fragment <= bytes + size);
 
     message m = { .c = { (const unsigned char *)bytes + MESSAGE_HEADER,
                          (const unsigned char *)out->fragment, false } };
@@ -305,6 +343,7 @@ hd_status decode_message(decoder *d, uint32_t session, const char *bytes, size_t
     out->sub.payload = log_hash(out->fragment, out->fragment_length);
     hd_status status = m.c.bad ? HD_PROTOCOL : take_spaces(d, &m, out);
     if (!status) status = take_docs(d, &m, out);
+    if (!status) status = take_paths(d, &m);
     if (!status) status = take_writes(d, &m, out);
     if (!status) status = take_claims(d, &m, out);
     if (!status) status = take_preconditions(d, &m, out);
@@ -327,8 +366,9 @@ static hd_status log_touches(decoder *d, const log_doc *doc, const touch **out, 
     return HD_OK;
 }
 
-static hd_status log_op_touches(decoder *d, const log_doc *doc, bool plain, const touch **out,
-                                uint32_t *count) {
+/* By op_plain_flags, or by op_touch_flags and what is to be added to them. */
+static hd_status log_op_touches(decoder *d, const log_doc *doc, bool plain, uint8_t more,
+                                const touch **out, uint32_t *count) {
     *count = (uint32_t)log_doc_ops(doc);
     touch *paths = NEW_ARRAY(d, touch, *count);
     if (!paths || !vec_room(d->arena.env, &d->held, *count)) return HD_NOMEM;
@@ -337,8 +377,9 @@ static hd_status log_op_touches(decoder *d, const log_doc *doc, bool plain, cons
         hd_status status = log_ops_at(d->h->heap, log_doc_op_list(doc), i, &o);
         if (status) return status;
         d->held.items[d->held.count++] = o.path;
-        paths[i] = (touch){ o.path, plain ? op_plain_flags(o.kind, o.path, o.value)
-                                          : op_touch_flags(o.kind, o.path) };
+        uint8_t flags =
+            plain ? op_plain_flags(o.kind, o.path, o.value) : op_touch_flags(o.kind, o.path);
+        paths[i] = (touch){ o.path, flags | more };
     }
     *out = paths;
     return HD_OK;
@@ -352,11 +393,14 @@ static hd_status log_write(decoder *d, const log_doc *doc, bool holds, sub_write
     uint32_t space;
     hd_status status = space_of(d, doc->name.space, doc->name.space_length, &space);
     if (!status) status = head_of(d, space, &doc->name, &w->head);
-    if (!status) status = log_op_touches(d, doc, false, &w->ops, &w->op_count);
+    if (!status) status = log_op_touches(d, doc, false, 0, &w->ops, &w->op_count);
     if (status || !holds) return status;
-    return value_exists(log_doc_footprint(doc->entry))
-               ? log_touches(d, doc, &w->exact, &w->exact_count)
-               : log_op_touches(d, doc, true, &w->exact, &w->exact_count);
+    hd_value listed = log_doc_footprint(doc->entry);
+    if (hd_value_kind(listed) == HD_KIND_ARRAY)
+        return log_touches(d, doc, &w->exact, &w->exact_count);
+    bool plain = !value_exists(listed);
+    assert(w->footprint == FOOTPRINT_HOLDS);
+    return log_op_touches(d, doc, plain, plain ? 0 : TOUCH_WAY, &w->exact, &w->exact_count);
 }
 
 static hd_status log_spaces(decoder *d, hd_value made, candidate *w) {
@@ -375,6 +419,15 @@ static hd_status log_spaces(decoder *d, hd_value made, candidate *w) {
     return status;
 }
 
+/* A commit has one entry for each document that it changes. False: this is another one. */
+static bool note_met(decoder *d, uint32_t index) {
+    assert(index < d->h->heads.count && d->h->heads.items[index].met <= d->commits);
+    head *h = &d->h->heads.items[index];
+    bool first = h->met != d->commits;
+    h->met = d->commits;
+    return first;
+}
+
 static hd_status log_writes(decoder *d, const log_row *row, hd_value made, candidate *w,
                             sub_precondition *guards) {
     sub_write *writes = NEW_ARRAY(d, sub_write, log_commit_docs(made));
@@ -388,11 +441,13 @@ static hd_status log_writes(decoder *d, const log_row *row, hd_value made, candi
         log_doc doc;
         if (!log_commit_doc(made, i, &doc)) return HD_CORRUPT;
         status = log_write(d, &doc, log_doc_footprint_holds(row, made, i), &writes[i]);
+        if (!status && !note_met(d, writes[i].head)) status = HD_CORRUPT;
         w->names[i] = doc.name;
         w->seqs[i] = doc.seq;
-        if (doc.guarded)
+        if (doc.guarded || doc.forgotten)
             guards[w->sub.precondition_count++] =
-                (sub_precondition){ .kind = PRE_ABSENT, .head = writes[i].head };
+                (sub_precondition){ .kind = doc.guarded ? PRE_ABSENT : PRE_FORGET,
+                                    .head = writes[i].head };
     }
     w->sub.preconditions = guards;
     return status;
@@ -406,6 +461,8 @@ hd_status decode_log_commit(decoder *d, const log_row *row, size_t i, candidate 
     hd_status status = log_commit_session(row, made, session);
     if (!status) status = heads_session(d->h, session, &out->sub.session);
     if (status) return status;
+    d->commits++;
+    assert(row->payloads.count == log_row_commits(row)); /* log_row_read has counted them */
     out->sub.local_seq = log_commit_local_seq(made);
     out->sub.settled = (uint64_t)hd_value_as_int(
         object_get_bytes(made, "z", 1), (int64_t)d->h->sessions.items[out->sub.session].settled);

@@ -36,6 +36,7 @@ typedef struct decoder {
     heads *h;
     arena arena;
     VEC(hd_path) held; /* paths of the submissions made since the last reset */
+    uint64_t commits;  /* of logs, decoded so far: to find a document that is twice in one */
 } decoder;
 
 void decoder_init(decoder *d, heads *h, const hd_env *env);

@@ -1,6 +1,6 @@
 /* encode.h -- a commit as bytes, for the writer thread and for the log.
  *
- * Only bytes cross between a runtime's thread and the writer. A *message* has two parts. The first
+ * A runtime's thread hands commits to the writer as bytes. A *message* has two parts. The first
  * is what admission needs, in a compact binary form: documents by name, claims with their basis,
  * footprints, preconditions. The second is the *fragment*: the commit as it will stand in the log,
  * JSON text but for the sequence numbers, which the writer puts in front. So the writer copies
@@ -10,7 +10,9 @@
  *     local seq, settled, heard, class * 4 + refusal      refusal: see message_refusal
  *     spaces:        count, written; names                the first `written` get a seq
  *     documents:     count; space, scope * 2 + meta, instance, id
- *     writes:        count; document, basis, flags, own commit under it, exact paths, operations' paths
+ *     paths:         count; texts                         elsewhere a path is its number here, from 1; 0: the root
+ *     writes:        count; document, basis, flags, own commit under it; exact paths, unless WRITE_PLAIN or
+ *                    WRITE_LOOSE; operations' paths
  *     claims:        count; document * 4 + strict * 2 + shape, basis, path, layers as runs
  *     preconditions: count; kind, origin | document, path, hash
  *     fragment:      "n":7,"p":["main"],"d":[...]}
@@ -36,9 +38,17 @@ enum {
     WRITE_CREATE = 1,
     WRITE_DELETE = 2,
     WRITE_GUARDED = 4,
-    WRITE_EXACT = 8, /* the exact paths are an account, if only of nothing */
-    WRITE_ANEW = 16  /* nothing is left of what was there */
+    WRITE_EXACT = 8, /* an exact footprint is given; it may be empty */
+    WRITE_ANEW = 16, /* nothing is left of what was there */
+    /* The exact paths are those of the operations, whose flags then are op_touch_flags + op_plain_flags * 32. */
+    WRITE_PLAIN = 32,
+    WRITE_LOOSE = 64,  /* ditto, but whatever op_touch_flags and TOUCH_WAY say */
+    WRITE_FORGET = 128 /* deleted, without a tombstone that is kept for "absent" */
 };
+
+_Static_assert(TOUCH_LEAF < 32 && (TOUCH_WHOLE | TOUCH_KEYS | TOUCH_WAY | TOUCH_REST) < 32,
+               "the flags of a touch have five bits, so that two sets fit into one number");
+_Static_assert(REFUSAL_TOO_LONG < 4, "a refusal has two bits beside the class");
 
 /* Where the encoder keeps what it has numbered; one for each runtime, reused. */
 typedef struct encoder {
@@ -48,14 +58,21 @@ typedef struct encoder {
         longest; /* a fragment of more bytes than this can never be stored (log_store.text_max) */
     struct encoder_mark {
         uint32_t epoch, index;
-        bool guarded; /* created under "absent" */
-    } * marks;        /* by place: its number in this message, if epoch is the present one */
+        bool guarded;   /* created under "absent" */
+        bool forgotten; /* deleted under "forget" */
+    } * marks;          /* by place: its number in this message, if epoch is the present one */
     uint32_t mark_count;
     uint32_t epoch;
     VEC(place_id) docs;       /* of this message, by number */
     VEC(struct key *) spaces; /* of this message, written ones first; borrowed */
     uint32_t written;         /* how many of them */
-    json_buffer text;         /* scratch for a path */
+    struct encoder_path {
+        uint32_t epoch, index;
+        uint32_t at, length; /* its text, in `text` */
+    } * paths;               /* by hd_path: as `marks` */
+    uint32_t path_room;
+    VEC(hd_path) numbered; /* paths of this message, by number */
+    json_buffer text;      /* theirs, one after the other, without NULs; and room for one more */
 } encoder;
 
 /* `longest` is SIZE_MAX until the caller sets it. */

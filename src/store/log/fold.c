@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "store/log/node_rows.h"
+#include <stdlib.h>
 
 enum { FOLD_NONE, FOLD_VALUE, FOLD_PATCH };
 
@@ -20,11 +21,14 @@ typedef struct fold {
     json_buffer ops; /* FOLD_PATCH: operations with commas between */
     uint64_t seq;
     bool guarded; /* created under "absent" in this tail */
+    bool
+        forgotten; /* deleted in this tail, without a tombstone that is kept, whatever came after */
 } fold;
 
 typedef struct folding {
     writer *w;
     VEC(fold) folds;
+    uint32_t rows;           /* that they will be: a document and its metadata are one */
     table by_doc;            /* folds by their document's index in the tail */
     folded done;             /* how far it has come */
     node_fold nodes;         /* what the rows say of nodes, and where they leave the spaces */
@@ -40,9 +44,17 @@ static fold *fold_of(const folding *g, const doc_name *name) {
     const tail_doc *d = tail_find(&g->w->tail, name);
     if (!d) return NULL;
     uint32_t doc = (uint32_t)(d - g->w->tail.docs.items);
+    assert(doc < g->w->tail.docs.count);
     for (table_probe p = table_find(&g->by_doc, doc_hash(doc)); table_next(&g->by_doc, &p);)
         if (g->folds.items[p.index].doc == doc) return &g->folds.items[p.index];
     return NULL;
+}
+
+/* Whether the document's other half, value or metadata, is folded already. */
+static bool has_other_half(const folding *g, const doc_name *name) {
+    doc_name other = *name;
+    other.meta = !name->meta;
+    return fold_of(g, &other) != NULL;
 }
 
 static hd_status new_fold(folding *g, const doc_name *name, fold **out) {
@@ -54,6 +66,7 @@ static hd_status new_fold(folding *g, const doc_name *name, fold **out) {
     if (!vec_room(&g->w->env, &g->folds, 1) ||
         table_insert(&g->by_doc, doc_hash(f.doc), g->folds.count))
         return HD_NOMEM;
+    g->rows += !has_other_half(g, name);
     g->folds.items[g->folds.count++] = f;
     *out = &vec_last(&g->folds);
     return HD_OK;
@@ -76,9 +89,10 @@ static hd_status start_fold(folding *g, fold *f, const doc_name *name) {
         f->mode = FOLD_PATCH;
         return HD_OK;
     }
-    hd_value v;
+    hd_value v = value_absent();
     uint64_t seq;
-    status = head_load(w->store, w->heap, name, &v, &seq);
+    if (!SABOTAGED(w->store, LOG_LEAVE_OUT_HEAD))
+        status = head_load(w->store, w->heap, name, &v, &seq);
     if (!status) become_value(f, v);
     return status;
 }
@@ -103,11 +117,31 @@ static hd_status fold_doc(folding *g, const log_doc *doc) {
     if (status) return status;
     hd_value ops = log_doc_op_list(doc);
     f->seq = doc->seq;
-    f->guarded |= doc->guarded;
+    f->guarded = (f->guarded && !doc->forgotten) || doc->guarded;
+    f->forgotten = f->forgotten || doc->forgotten;
     if (log_ops_start_anew(ops)) become_value(f, value_absent());
     else if (f->mode == FOLD_NONE) status = start_fold(g, f, &doc->name);
     if (status) return status;
     return f->mode == FOLD_PATCH ? gather_ops(f, ops) : log_fold(g->w->heap, ops, &f->value);
+}
+
+/* The documents of a row that these rows have not changed before, for backends that fetch many at once. */
+static hd_status expect_row(folding *g, const log_row *row) {
+    log_store *s = g->w->store;
+    VEC(doc_name) names = { 0 };
+    hd_status status = HD_OK;
+    for (size_t i = 0; s->ops->expect_heads && i < log_row_commits(row); i++) {
+        hd_value made = log_row_commit(row, i);
+        for (size_t k = 0, docs = log_commit_docs(made); k < docs && !status; k++) {
+            log_doc doc;
+            if (!log_commit_doc(made, k, &doc)) status = HD_CORRUPT;
+            else if (!fold_of(g, &doc.name) && !vec_push(&g->w->env, &names, doc.name))
+                status = HD_NOMEM;
+        }
+    }
+    if (!status && names.count) status = s->ops->expect_heads(s, names.items, names.count);
+    vec_fini(&g->w->env, &names);
+    return status;
 }
 
 static hd_status fold_row(folding *g, const log_row *row) {
@@ -124,9 +158,13 @@ static hd_status fold_row(folding *g, const log_row *row) {
     return HD_OK;
 }
 
+/* What there is to write. A row of a node costs about half of what a document costs: nothing is read for it. */
+static uint32_t things_of(const folding *g) { return g->rows + g->nodes.rows.entries.count / 2; }
+
+/* What changes in two slices is written twice: long slices write less. */
 static bool is_full(const folding *g) {
-    return g->done.bytes >= SLICE_BYTES ||
-           g->folds.count + g->nodes.rows.entries.count >= SLICE_THINGS;
+    uint32_t times = g->w->leaving ? SLICE_LEAVING : 1;
+    return g->done.bytes >= times * SLICE_BYTES || things_of(g) >= times * SLICE_THINGS;
 }
 
 static hd_status fold_text(void *ctx, const log_text *text, bool *stop) {
@@ -136,6 +174,7 @@ static hd_status fold_text(void *ctx, const log_text *text, bool *stop) {
     hd_status status = log_row_read(w->store, w->heap, text, &row);
     if (!status && row.row != g->done.row + 1)
         status = log_row_damaged(w->store, row.row, "the row before it is missing");
+    if (!status) status = expect_row(g, &row);
     if (!status) status = fold_row(g, &row);
     g->done.row = row.row;
     g->done.bytes += row.length;
@@ -304,7 +343,7 @@ static hd_status take_new_value(folding *g, new_head *h, const fold *f) {
     assert(f->mode == FOLD_VALUE);
     hd_status status = print_fold(&g->value, f->value);
     h->seq = f->seq;
-    h->guarded |= f->guarded;
+    h->guarded = (h->guarded && !f->forgotten) || f->guarded;
     h->size = g->value.length;
     h->large = g->value.length >= LARGE_MIN;
     h->patched = 0;
@@ -344,6 +383,7 @@ static hd_status write_doc(folding *g, const doc_name *given) {
     name.meta = false;
     beside.meta = true;
     fold *value = fold_of(g, &name), *meta = fold_of(g, &beside);
+    assert(value || meta);                  /* the slice has changed one of them */
     if (given->meta && value) return HD_OK; /* written with the value */
     new_head h = { .name = &name };
     hd_status status = HD_OK;
@@ -359,10 +399,22 @@ static hd_status write_doc(folding *g, const doc_name *given) {
     return status ? status : write_row(g, &h, value_changed);
 }
 
+static int by_name(const void *a, const void *b) {
+    return doc_name_compare(*(const doc_name *const *)a, *(const doc_name *const *)b);
+}
+
+/* In the order of the indexes: documents that were made one after the other often have names side by side, so that
+ * writing them touches each page once. */
 static hd_status write_docs(folding *g) {
+    uint32_t count = g->folds.count;
+    const doc_name **names = env_new_array(&g->w->env, count + 1, sizeof *names);
+    if (!names) return HD_NOMEM;
+    for (uint32_t i = 0; i < count; i++)
+        names[i] = &g->w->tail.docs.items[g->folds.items[i].doc].name;
+    qsort(names, count, sizeof *names, by_name);
     hd_status status = HD_OK;
-    for (uint32_t i = 0; i < g->folds.count && !status; i++)
-        status = write_doc(g, &g->w->tail.docs.items[g->folds.items[i].doc].name);
+    for (uint32_t i = 0; i < count && !status; i++) status = write_doc(g, names[i]);
+    env_free(&g->w->env, names, (count + 1) * sizeof *names);
     return status;
 }
 
@@ -410,7 +462,7 @@ hd_status fold_slice(writer *w, folded *out) {
     if (!status) status = write_spaces(&g);
     assert(status || (g.done.row > w->checkpoint && g.done.row <= w->row));
     *out = g.done;
-    out->things = g.folds.count + g.nodes.rows.entries.count;
+    out->things = things_of(&g);
     folding_fini(&g);
     return status;
 }
@@ -478,6 +530,7 @@ static hd_status unpatch_next(folding *g, int64_t *after, bool *more) {
 hd_status fold_patches_slice(writer *w, int64_t *after, bool *more) {
     assert(w->store->ops->in_transaction(w->store));
     folding g;
+    assert(w->known && w->checkpoint <= w->row);
     *more = true;
     hd_status status = folding_init(&g, w);
     while (!status && *more && !is_full(&g)) status = unpatch_next(&g, after, more);

@@ -8,15 +8,17 @@
 
 #include "store/log/state.h"
 
-/* Full is a slice that has read so much of the log, or has so many documents and rows of nodes to
- * write. */
+/* Full is a slice that has read so much of the log, or has so many documents to write; two rows of nodes count as
+ * one. */
 #define SLICE_BYTES  (UINT64_C(1) << 20)
 #define SLICE_THINGS UINT32_C(1024)
+/* So many times that when the runtime closes: only other processes can wait for it then. */
+#define SLICE_LEAVING UINT32_C(4)
 
 typedef struct folded {
     uint64_t row;    /* head rows are up to date with this one */
     uint64_t bytes;  /* of log text that was read */
-    uint32_t things; /* documents and rows of nodes that were written */
+    uint32_t things; /* documents that were written, and half of the rows of nodes */
 } folded;
 
 /* Within a transaction, with the state caught up. A large document that changed little gets a patch

@@ -6,6 +6,7 @@
 #include "store/log/judge.h"
 
 #include "store/log/readers.h"
+#include "store/log/undo.h"
 #include "value/id.h"
 
 /* Where a row ends if there is more to store. */
@@ -30,6 +31,13 @@ static doc_name name_of_head(const head *h) {
     return doc_name_of_keys(h->space, (hd_scope)h->scope, h->instance, h->id, h->meta);
 }
 
+/* The highest seq that a head row of the space can have. A writer that has not read the log before this group
+ * compares with what it knew then: commits of the group have raised the seqs since. */
+static uint64_t highest_seq(const writer *w, uint32_t space) {
+    if (w->abreast) return w->heads.spaces.items[space].seq;
+    return space < w->undo.seqs.count ? w->undo.seqs.items[space] : 0;
+}
+
 /* What the file says of it. Its row tells the last change before the checkpoint; touches above the
  * space's floor are all there. */
 static hd_status look_up(writer *w, uint32_t index) {
@@ -40,7 +48,9 @@ static hd_status look_up(writer *w, uint32_t index) {
     hd_status status = head_find(w->store, &name, &stored);
     if (status) return status;
     uint64_t seq = name.meta ? stored.meta_seq : stored.seq;
-    if (seq > w->heads.spaces.items[h->space_index].seq)
+    bool ahead = seq > highest_seq(w, h->space_index);
+    if (ahead && !w->abreast) return HD_RESYNC; /* another process has appended and folded */
+    if (ahead)
         return head_damaged(w->store, &name, stored.doc, "its seq is above that of its space");
     bool touched_since = h->touches.count > 0;
     /* A tombstone that is there only because nodes have read the document. */
@@ -117,6 +127,8 @@ static hd_status current_value(writer *w, const doc_name *name, hd_value *out) {
 }
 
 static hd_status compare(writer *w, candidate *work, const equal_check *e) {
+    /* A value is made of head rows and of the log after the checkpoint: both must be of one snapshot. */
+    if (!w->abreast) return HD_RESYNC;
     sub_precondition *p = (sub_precondition *)&work->sub.preconditions[e->precondition];
     doc_name name = name_of_head(&w->heads.heads.items[p->head]);
     hd_value value = value_absent();
@@ -220,6 +232,7 @@ static hd_status tell(writer *w, outcome *o, uint64_t local_seq, hd_status statu
 
 /* With the seqs that its spaces have now. */
 static hd_status tell_accepted(writer *w, outcome *o, const candidate *work) {
+    assert(work->written <= work->space_count);
     uint64_t *seqs = arena_alloc_array(&w->decoder.arena, work->space_count + 1, sizeof *seqs);
     if (!seqs) return HD_NOMEM;
     for (uint32_t i = 0; i < work->space_count; i++)
@@ -230,6 +243,7 @@ static hd_status tell_accepted(writer *w, outcome *o, const candidate *work) {
 static hd_status accept(writer *w, outcome *o, const candidate *work) {
     assert(work->refusal == REFUSAL_NONE);
     doubt_footprints(w, work);
+    if (w->undo.begun && undo_note(w, &work->sub)) return HD_NOMEM;
     for (uint32_t i = 0; i < work->written; i++) w->heads.spaces.items[work->spaces[i]].seq++;
     for (uint32_t i = 0; i < work->sub.write_count; i++) {
         const head *h = &w->heads.heads.items[work->sub.writes[i].head];
@@ -237,6 +251,8 @@ static hd_status accept(writer *w, outcome *o, const candidate *work) {
     }
     hd_status status = admit_apply(&w->heads, &work->sub, work->seqs);
     if (!status) status = add_to_row(w, work);
+    assert(status || w->heads.sessions.items[w->session_index].last == work->sub.local_seq ||
+           SABOTAGED(&w->heads, SABOTAGE_MARK));
     for (uint32_t i = 0; i < work->sub.write_count && !status; i++)
         status = tail_add(&w->tail, &work->names[i], w->row + 1, work->seqs[i]);
     return status ? status : tell_accepted(w, o, work);
@@ -260,6 +276,8 @@ static hd_status judge(writer *w, outcome *o, candidate *work) {
     if (!status) status = admit(&w->heads, &work->sub, &w->verdict);
     if (status) return status;
     hd_status fate = w->verdict.status;
+    if (fate == HD_STALE && SABOTAGED(w->store, LOG_LEAVE_OUT_CLAIMS)) fate = HD_OK;
+    if (fate == HD_EXISTS && SABOTAGED(w->store, LOG_LEAVE_OUT_ABSENT)) fate = HD_OK;
     if (!w->verdict.replayed) {
         if (!fate && work->refusal == REFUSAL_MALFORMED) fate = HD_PROTOCOL;
         if (work->refusal == REFUSAL_TOO_LONG) fate = HD_LIMIT;
@@ -294,6 +312,7 @@ static hd_status judge_batch(writer *w, outcome *o, batch *given, bool *full) {
     size_t used;
     hd_status status = HD_OK;
     while (!status && !*full && next_message(w, &b, &work, &used, &status)) {
+        assert(status || (used && used <= b.bytes.length - b.at));
         *full = !status && is_row_full(w, &work);
         if (*full) break;
         if (!status) status = judge(w, o, &work);
@@ -314,6 +333,53 @@ static hd_status judge_all(writer *w, outcome *o) {
     return status;
 }
 
+/* ---- What the backend can fetch beforehand ---------------------------------------------------- */
+
+typedef struct expectation {
+    VEC(doc_name) names;
+} expectation;
+
+static bool is_wanted(const writer *w, uint32_t index) {
+    return !(w->heads.heads.items[index].flags & HEAD_FETCHED);
+}
+
+static bool expect_head(writer *w, expectation *e, uint32_t index) {
+    return vec_push(&w->env, &e->names, name_of_head(&w->heads.heads.items[index]));
+}
+
+static hd_status expect_message(writer *w, expectation *e, const submission *s) {
+    bool ok = true;
+    for (uint32_t i = 0; i < s->claim_count && ok; i++)
+        if (is_unknown(w, &s->claims[i])) ok = expect_head(w, e, s->claims[i].head);
+    for (uint32_t i = 0; i < s->precondition_count && ok; i++)
+        if (s->preconditions[i].kind == PRE_ABSENT && is_wanted(w, s->preconditions[i].head))
+            ok = expect_head(w, e, s->preconditions[i].head);
+    return ok ? HD_OK : HD_NOMEM;
+}
+
+static hd_status expect_batch(writer *w, expectation *e, const batch *given) {
+    batch b = *given;
+    candidate work;
+    size_t used;
+    hd_status status = HD_OK;
+    while (!status && next_message(w, &b, &work, &used, &status)) {
+        if (!status) status = expect_message(w, e, &work.sub);
+        b.at += used;
+    }
+    return status;
+}
+
+/* Everything that judging will look up, in one go. */
+static hd_status expect_all(writer *w) {
+    expectation e = { 0 };
+    hd_status status = HD_OK;
+    for (batch *b = w->todo; b && !status; b = b->next) status = expect_batch(w, &e, b);
+    if (!status && e.names.count)
+        status = w->store->ops->expect_heads(w->store, e.names.items, e.names.count);
+    vec_fini(&w->env, &e.names);
+    return status;
+}
+
 /* ---- After a COMMIT whose result was not known ----------------------------------------------- */
 
 static const recovered *find_recovered(const writer *w, uint64_t local_seq) {
@@ -322,9 +388,10 @@ static const recovered *find_recovered(const writer *w, uint64_t local_seq) {
     return NULL;
 }
 
-/* The row of the attempt that seemed to fail, if it is in the log: commits up to `last` were decided
- * by it. One that is not in the row was refused (S5: they resolve in order). */
-static hd_status tell_recovered(writer *w, outcome *o, uint64_t last, batch *b, bool *more) {
+/* Verdicts on the commits up to `last`, which the attempt has decided that seemed to fail. Those that are not in
+ * its row were refused (S5: they resolve in order): `otherwise` says how. */
+static hd_status tell_recovered(writer *w, outcome *o, uint64_t last, hd_status otherwise, batch *b,
+                                bool *more) {
     candidate work;
     size_t used;
     hd_status status = HD_OK;
@@ -339,10 +406,19 @@ static hd_status tell_recovered(writer *w, outcome *o, uint64_t last, batch *b, 
             status = tell(w, o, r->local_seq, HD_OK, &w->recovered_seqs.items[r->first_seq],
                           r->seq_count);
         } else if (!status) {
-            status = tell(w, o, work.sub.local_seq, HD_STALE, NULL, 0);
+            status = admit_refuse_late(&w->heads, &work.sub, otherwise);
+            if (!status) status = tell(w, o, work.sub.local_seq, otherwise, NULL, 0);
         }
         if (!status) b->at += used;
     }
+    return status;
+}
+
+static hd_status tell_all_recovered(writer *w, outcome *o, uint64_t last, hd_status otherwise) {
+    hd_status status = HD_OK;
+    bool more = true;
+    for (batch *b = w->todo; b && more && !status; b = b->next)
+        status = tell_recovered(w, o, last, otherwise, b, &more);
     return status;
 }
 
@@ -355,15 +431,34 @@ static uint64_t first_undecided(writer *w, hd_status *status) {
 
 /* Sets o->row if there is something to tell without writing. */
 static hd_status recover(writer *w, outcome *o) {
-    assert(w->recovered.count);
     hd_status status = HD_OK;
     uint64_t last = w->recovered.count ? vec_last(&w->recovered).local_seq : 0;
     if (!last || last < first_undecided(w, &status) || status) return status;
-    bool more = true;
-    for (batch *b = w->todo; b && more && !status; b = b->next)
-        status = tell_recovered(w, o, last, b, &more);
+    status = tell_all_recovered(w, o, last, HD_STALE);
     o->before = o->row - 1;
     return status;
+}
+
+/* The commits of the attempt may be stored or not: telling either could be wrong, and so would be trying again. */
+static hd_status give_up_doubted(writer *w, outcome *o) {
+    assert(w->doubt && w->doubt <= w->checkpoint);
+    env_log(
+        &w->env, HD_LOG_WARN,
+        "%s: commits have no verdict: the store failed while they were written, and the log was "
+        "pruned past them",
+        w->store->shown);
+    o->before = o->row = w->row;
+    return tell_all_recovered(w, o, w->doubted, HD_NO_VERDICT);
+}
+
+static hd_status recover_all(writer *w, outcome *o) {
+    bool unknowable;
+    hd_status status = writer_resolve_doubt(w, &unknowable);
+    if (status) return status;
+    if (unknowable) return give_up_doubted(w, o);
+    /* If no writer has appended that row, the database may still be about to store ours. */
+    if (w->doubt <= w->row) w->doubt = 0;
+    return recover(w, o);
 }
 
 /* ---- One attempt ------------------------------------------------------------------------------ */
@@ -382,6 +477,7 @@ static void drop_consumed(writer *w) {
     while (w->todo && w->todo->at == w->todo->bytes.length) {
         batch *b = w->todo;
         w->todo = b->next;
+        b->next = NULL;
         give_back(w, b);
     }
 }
@@ -397,19 +493,34 @@ static bool takes_position(writer *w) {
 
 /* Judged and stored, but for the COMMIT. */
 static hd_status attempt_inside(writer *w, outcome *o) {
-    assert(w->store->ops->in_transaction(w->store));
-    hd_status status = writer_catch_up(w);
-    if (!status && w->recovered.count) status = recover(w, o);
+    log_store *s = w->store;
+    assert(s->ops->in_transaction(s));
+    w->abreast = !s->optimistic || w->behind || !w->known;
+    hd_status status = w->abreast ? writer_catch_up(w) : HD_OK;
+    if (!status && (w->doubt || w->recovered.count)) status = recover_all(w, o);
     if (status || o->row) return status;
     o->before = w->row;
-    status = judge_all(w, o);
+    if (s->optimistic) status = undo_begin(w);
+    if (!status && s->ops->expect_heads) status = expect_all(w);
+    if (!status) status = judge_all(w, o);
     if (!status && w->admitted) status = store_row(w);
     if (!status && w->registered && takes_position(w)) status = log_readers_move(w);
-    return status ? status : w->store->ops->commit(w->store);
+    if (!status) status = s->ops->commit(s);
+    return status && w->admitted && SABOTAGED(s, LOG_LEAVE_OUT_COMMIT) ? HD_OK : status;
+}
+
+/* The group is not stored, or it is not known whether it is. */
+static void attempt_failed(writer *w) {
+    bool undone = w->undo.begun && w->known;
+    w->behind = true;
+    if (SABOTAGED(w->store, LOG_LEAVE_OUT_LEARNING)) return;
+    if (undone) undo_all(w);
+    else if (!w->store->optimistic) w->known = false;
 }
 
 static void attempt_stored(writer *w, outcome *o) {
     assert(!w->store->ops->in_transaction(w->store));
+    assert(!o->row && o->before == w->row);
     if (w->admitted) {
         w->row++;
         w->tail.bytes += w->body.length;
@@ -417,6 +528,13 @@ static void attempt_stored(writer *w, outcome *o) {
     o->row = w->row;
     for (batch *b = w->todo; b; b = b->next) b->at = b->judged;
     drop_consumed(w);
+}
+
+/* The row that was to be appended may be in the store: the next attempt looks for it. */
+static void note_doubt(writer *w) {
+    assert(!w->doubt || w->doubt == w->row + 1);
+    w->doubt = w->row + 1;
+    w->doubted = w->heads.sessions.items[w->session_index].last;
 }
 
 hd_status writer_attempt(writer *w, outcome **out) {
@@ -429,16 +547,22 @@ hd_status writer_attempt(writer *w, outcome **out) {
     log_store *s = w->store;
     hd_status status = s->ops->is_lost(s) ? HD_NOT_FOUND : s->ops->begin_write(s, LOG_DURABLE);
     bool began = !status;
+    w->admitted = 0;
     if (!status) status = attempt_inside(w, o);
     s->ops->rollback(s);
     decoder_reset(&w->decoder);
     if (status) {
-        if (began) w->known = false;
+        if (w->admitted && status != HD_RESYNC) note_doubt(w);
+        if (began) attempt_failed(w);
         outcome_free(&w->env, o);
         return status;
     }
+    assert(o->items.count); /* there was something to decide */
+    w->behind = w->undo.begun = false;
     if (o->row) drop_consumed(w);
     else attempt_stored(w, o);
+    w->doubt = 0;
+    w->decided = w->heads.sessions.items[w->session_index].last;
     vec_clear(&w->recovered);
     vec_clear(&w->recovered_seqs);
     *out = o;

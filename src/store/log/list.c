@@ -5,6 +5,8 @@
  * know a document the change is right. */
 #include "store/log/list.h"
 
+#include <stdlib.h>
+
 typedef struct listed {
     doc_name name; /* of the value; texts of the tail or the replica */
     char kind[KIND_SIZE];
@@ -24,26 +26,8 @@ typedef struct listing {
     bool stopped;
 } listing;
 
-static void sink(listed *items, uint32_t root, uint32_t end) {
-    for (uint32_t child; (child = 2 * root + 1) < end; root = child) {
-        if (child + 1 < end && doc_name_compare(&items[child].name, &items[child + 1].name) < 0)
-            child++;
-        if (doc_name_compare(&items[root].name, &items[child].name) >= 0) return;
-        listed swap = items[root];
-        items[root] = items[child];
-        items[child] = swap;
-    }
-}
-
-/* Heap sort: in place, no memory, no worst case. */
-static void sort_listed(listed *items, uint32_t count) {
-    for (uint32_t i = count / 2; i-- > 0;) sink(items, i, count);
-    for (uint32_t end = count; end-- > 1;) {
-        listed top = items[0];
-        items[0] = items[end];
-        items[end] = top;
-        sink(items, 0, end);
-    }
+static int by_name(const void *a, const void *b) {
+    return doc_name_compare(&((const listed *)a)->name, &((const listed *)b)->name);
 }
 
 /* One principal's documents are not shown to another. */
@@ -124,11 +108,13 @@ static hd_status gather(listing *l) {
     if (!status) status = gather_undecided(l, &l->c->r->pending);
     if (!status) status = gather_undecided(l, &l->c->r->queued);
     if (status) return status;
-    sort_listed(l->changed.items, l->changed.count);
+    if (l->changed.count) qsort(l->changed.items, l->changed.count, sizeof(listed), by_name);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < l->changed.count && !status; i++) {
         if (kept && !doc_name_compare(&l->changed.items[kept - 1].name, &l->changed.items[i].name))
             continue;
+        assert(!kept ||
+               doc_name_compare(&l->changed.items[kept - 1].name, &l->changed.items[i].name) < 0);
         l->changed.items[kept++] = l->changed.items[i];
         status = look_up(l, &l->changed.items[kept - 1]);
     }
@@ -144,6 +130,7 @@ static void show(const doc_name *name, const char *kind, uint64_t seq, listing *
 
 static void show_changed(listing *l, uint32_t i) {
     const listed *item = &l->changed.items[i];
+    assert(!item->name.meta && i < l->changed.count);
     if (item->shown) show(&item->name, item->kind, item->seq, l);
 }
 
@@ -172,6 +159,7 @@ static hd_status merge(void *ctx, const head_item *item, bool *stop) {
 
 static hd_status list_rows(listing *l) {
     log_store *s = l->c->store;
+    assert(s->ops->in_transaction(s) && !l->next);
     row_text space = text_of_key(l->space);
     hd_status status = s->ops->list_heads(s, space, l->kind, l->prefix, merge, l);
     while (!status && l->next < l->changed.count) show_changed(l, l->next++);

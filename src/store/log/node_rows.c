@@ -50,50 +50,16 @@ typedef struct writing {
     json_buffer seqs;
 } writing;
 
-static row_text text_of_value(hd_value v) {
-    row_text t;
-    t.bytes = hd_value_text(v, &t.length);
-    return t;
-}
-
-static node_row row_named(const basis_entry *e) {
-    return (node_row){ .name = text_of_value(array_get(e->item, ROW_NAME)),
-                       .instance = text_of_value(array_get(e->item, ROW_INSTANCE)) };
-}
-
-static hd_status write_gone(writing *w, const basis_entry *e) {
+static hd_status write_entry(writing *w, const basis_entry *e) {
     log_store *s = w->f->store;
-    node_row row = row_named(e);
-    return s->ops->drop_node(s, row.name, row.instance);
-}
-
-static hd_status write_row(writing *w, const basis_entry *e) {
-    assert(!basis_is_gone(e));
-    log_store *s = w->f->store;
+    node_row row = { 0 };
+    for (size_t i = 0, count = array_count(e->item); i < count; i++)
+        row.text[i].bytes = basis_item_text(e->item, i, &row.text[i].length);
+    if (basis_is_gone(e)) return s->ops->drop_node(s, row.text[ROW_NAME], row.text[ROW_INSTANCE]);
     w->seqs.length = 0;
     hd_status status = json_print_to(&w->seqs, e->seqs, HD_JSON_COMPACT);
-    if (status) return status;
-    node_row row = row_named(e);
-    row.hashes = text_of_value(array_get(e->item, ROW_HASHES));
-    row.print = text_of_value(array_get(e->item, ROW_PRINT));
-    row.flags = text_of_value(array_get(e->item, ROW_FLAGS));
-    row.reads = text_of_value(array_get(e->item, ROW_READS));
-    row.seqs = text_of_bytes(w->seqs.bytes, w->seqs.length);
-    return s->ops->put_node(s, &row);
-}
-
-static hd_status write_entry(writing *w, const basis_entry *e) {
-    return basis_is_gone(e) ? write_gone(w, e) : write_row(w, e);
-}
-
-/* In order of name: neighbours in the store, too. */
-static hd_status write_piece(writing *w, basis_piece *p) {
-    const basis *rows = &w->f->rows;
-    hd_status status = HD_OK;
-    basis_sort(rows, p);
-    for (uint32_t i = 0; i < p->rows.count && !status; i++)
-        status = write_entry(w, &rows->entries.items[p->rows.items[i]]);
-    return status;
+    row.text[NODE_SEQS] = text_of_bytes(w->seqs.bytes, w->seqs.length);
+    return status ? status : s->ops->put_node(s, &row);
 }
 
 hd_status node_fold_write(node_fold *f) {
@@ -101,8 +67,8 @@ hd_status node_fold_write(node_fold *f) {
     writing w = { .f = f };
     hd_status status = HD_OK;
     json_buffer_init(&w.seqs, f->rows.env);
-    for (uint32_t i = 0; i < f->rows.pieces.count && !status; i++)
-        status = write_piece(&w, &f->rows.pieces.items[i]);
+    for (uint32_t i = 0; i < f->rows.entries.count && !status; i++)
+        status = write_entry(&w, &f->rows.entries.items[i]);
     json_buffer_fini(&w.seqs);
     return status;
 }

@@ -1,11 +1,11 @@
 /* node_rows.h -- rows about nodes, from the log into the store.
  *
- * The extras of commits (store/basis.h) are in the log as operations are, and a checkpoint folds them, too:
+ * The extras of commits (store/basis/basis.h) are in the log as operations are, and a checkpoint folds them, too:
  * the last row of a node becomes its stored row. */
 #ifndef STORE_LOG_NODE_ROWS_H
 #define STORE_LOG_NODE_ROWS_H
 
-#include "store/basis.h"
+#include "store/basis/basis.h"
 #include "store/log/spaces.h"
 
 /* The extra of a commit of the log; absent: there is none, or it has a form that was written before format 4

@@ -1,4 +1,4 @@
-/* prune.c -- from the oldest row on, and the floors of the spaces with them. */
+/* prune.c -- deletes log rows from the oldest on, and raises the floors of the spaces that they belong to. */
 #include "store/log/prune.h"
 
 #include "store/log/readers.h"
@@ -14,7 +14,7 @@ typedef struct slice {
     log_spaces floors; /* the highest seq that each space has in them */
 } slice;
 
-/* ---- Reading what is to go -------------------------------------------------------------------- */
+/* ---- Reading the rows to be deleted -------------------------------------------------------------------- */
 
 static hd_status raise_floors(slice *s, const log_row *row) {
     writer *w = s->w;
@@ -25,9 +25,10 @@ static hd_status raise_floors(slice *s, const log_row *row) {
 }
 
 static hd_status take_row(slice *s, const log_text *text) {
-    assert(text->row > s->last);
     writer *w = s->w;
     log_row row;
+    if (text->row <= s->last)
+        return log_row_damaged(w->store, text->row, "it comes after a later one");
     hd_status status = log_row_read(w->store, w->heap, text, &row);
     if (!status) status = raise_floors(s, &row);
     if (!status) {
@@ -42,8 +43,8 @@ static hd_status take_row(slice *s, const log_text *text) {
 
 static bool is_full(const slice *s) { return s->bytes >= PRUNE_BYTES || s->rows >= PRUNE_ROWS; }
 
-/* Rows up to `floor`, which every reader has delivered; and up to `prune_to` as long as more is kept than
- * readers may lag behind. */
+/* A row is deleted if every reader has delivered it (up to `floor`). Later rows, up to `prune_to`, are deleted too
+ * while the file keeps more than LAG_MAX bytes of log for readers. */
 static hd_status gather(void *ctx, const log_text *text, bool *stop) {
     slice *s = ctx;
     const writer *w = s->w;
@@ -63,10 +64,10 @@ static hd_status read_slice(writer *w, slice *s) {
     return status;
 }
 
-/* ---- Deleting it ------------------------------------------------------------------------------ */
+/* ---- Deleting them ------------------------------------------------------------------------------ */
 
-/* Tombstones below the floor go with the log: rows about nodes that are older than that are compared
- * without them (resume.c). */
+/* Raising the floor deletes the tombstones below it. A row about a node that is older than the floor is compared by
+ * looking each of its documents up (resume.c). */
 static hd_status put_floors(writer *w, const slice *s) {
     assert(w->store->ops->in_transaction(w->store));
     hd_status status = HD_OK;
@@ -83,7 +84,7 @@ static hd_status see(void *ctx, const log_text *text, bool *stop) {
     return HD_OK;
 }
 
-/* If another process has deleted some of it meanwhile, that process has counted it. */
+/* If another process has deleted the first row meanwhile, it has taken all of them off `kept`: nothing is left to do. */
 static hd_status delete_inside(writer *w, const slice *s) {
     assert(s->first && s->first <= s->last && s->last <= w->prune_to);
     log_store *store = w->store;
@@ -101,9 +102,9 @@ hd_status prune_slice(writer *w) {
     assert(w->prune_to);
     slice s = { .w = w };
     hd_status status = read_slice(w, &s);
-    assert(s.last <= w->prune_to && s.first <= s.last);
+    assert(s.last <= w->prune_to && s.first <= s.last && !s.first == !s.last);
     if (!status && s.last) {
-        status = writer_begin_soft(w);
+        status = writer_begin_housework(w);
         if (!status) status = delete_inside(w, &s);
         status = writer_end(w, status);
     }
@@ -113,20 +114,31 @@ hd_status prune_slice(writer *w) {
 }
 
 static hd_status drop_dead(writer *w) {
-    hd_status status = writer_begin_soft(w);
+    hd_status status = writer_begin_housework(w);
     if (!status) status = log_readers_drop_dead(w);
     return writer_end(w, status);
 }
 
-/* No further than the checkpoint is now: folds that come later have their own pruning. */
+static hd_status read_numbers(writer *w, bool *dead, uint64_t *checkpoint) {
+    const log_backend *ops = w->store->ops;
+    hd_status status = ops->begin_read(w->store);
+    if (!status) status = log_readers_has_dead(w, dead);
+    if (!status) status = ops->get_number(w->store, LOG_CHECKPOINT, checkpoint);
+    ops->rollback(w->store);
+    return status;
+}
+
+/* Rows up to the present checkpoint may be deleted. A later checkpoint begins a pruning of its own. */
 hd_status prune_begin(writer *w) {
+    assert(!w->store->ops->in_transaction(w->store));
     w->prune_to = 0;
     if (w->options.keep_history) return HD_OK;
     uint64_t checkpoint = 0;
     bool dead = false;
-    hd_status status = log_readers_has_dead(w, &dead);
+    hd_status status = read_numbers(w, &dead, &checkpoint);
     if (!status && dead) status = drop_dead(w);
-    if (!status) status = w->store->ops->get_number(w->store, LOG_CHECKPOINT, &checkpoint);
+    /* Where writers find each other by the last row, that one stays: it may be the checkpoint's. */
+    if (!status && w->store->optimistic && checkpoint && checkpoint >= w->row) checkpoint--;
     if (!status) w->prune_to = checkpoint;
     return status;
 }

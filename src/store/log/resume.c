@@ -1,58 +1,24 @@
 /* resume.c -- the rows of a piece, and which documents have changed since.
  *
- * Stored rows and those of the tail both come in order of name and instance, so they are merged in one
- * pass. Rows of one checkpoint have the same seqs, letter by letter: their text is parsed once. */
+ * A row of the tail takes the place of the stored one. Rows of one checkpoint have the same seqs, letter by letter:
+ * their text is parsed once. */
 #include "store/log/resume.h"
 
 #include "value/node.h"
 #include <stdio.h>
-
-enum { PIECE_SIZE = 1104 };
 
 typedef struct reading {
     client *c;
     basis_row_fn fn;
     void *ctx;
     bool stopped;
-    const basis_piece *over; /* of the tail; NULL: it has none */
-    uint32_t next;           /* of its rows */
-    hd_value seqs;           /* of the row before; owned */
-    char seqs_text[256];     /* the same as text */
-    size_t seqs_length;      /* 0: none */
+    hd_value seqs;       /* of the row before; owned */
+    char seqs_text[256]; /* the same as text */
+    size_t seqs_length;  /* 0: none */
 } reading;
-
-/* ---- The tail's rows --------------------------------------------------------------------- */
-
-static const basis_entry *entry_at(const reading *g) {
-    return g->over && g->next < g->over->rows.count
-               ? &g->c->rows.entries.items[g->over->rows.items[g->next]]
-               : NULL;
-}
-
-/* What another process has folded already is in the file, and newer there. */
-static bool counts(const reading *g, const basis_entry *e) { return e->at > g->c->checkpoint; }
-
-static void tell_entry(reading *g, const basis_entry *e) {
-    assert(!g->stopped);
-    if (!counts(g, e) || basis_is_gone(e)) return;
-    basis_row row = basis_row_of(e);
-    g->stopped = !g->fn(g->ctx, &row);
-}
-
-static int compare_entry(const basis_entry *e, const node_row *row) {
-    const row_text texts[] = { row->name, row->instance };
-    for (size_t i = 0; i < 2; i++) {
-        size_t length, other = texts[i].length;
-        const char *text = basis_item_text(e->item, i, &length);
-        int differs = memcmp(text, texts[i].bytes, length < other ? length : other);
-        if (differs || length != other) return differs ? differs : length < other ? -1 : 1;
-    }
-    return 0;
-}
 
 /* ---- Stored rows ---------------------------------------------------------------------------- */
 
-/* Rows of one checkpoint have the same seqs, letter by letter. */
 static hd_status take_seqs(reading *g, row_text text) {
     if (text.length && text.length == g->seqs_length &&
         memcmp(text.bytes, g->seqs_text, text.length) == 0)
@@ -61,6 +27,7 @@ static hd_status take_seqs(reading *g, row_text text) {
     g->seqs_length = 0;
     hd_status status = log_json_of(g->c->r->heap, text, &g->seqs);
     if (!status && !value_is_object(g->seqs)) status = HD_CORRUPT;
+    assert(status || value_is_object(g->seqs));
     if (!status && text.length <= sizeof g->seqs_text) {
         memcpy(g->seqs_text, text.bytes, text.length);
         g->seqs_length = text.length;
@@ -68,45 +35,38 @@ static hd_status take_seqs(reading *g, row_text text) {
     return status;
 }
 
-/* A row that cannot be read is left out: its node runs. */
-static hd_status tell_stored(reading *g, const node_row *stored) {
-    hd_status status = take_seqs(g, stored->seqs);
-    basis_row row = { .name = stored->name.bytes,
-                      .instance = stored->instance.bytes,
-                      .hashes = stored->hashes.bytes,
-                      .print = stored->print.bytes,
-                      .flags = stored->flags.bytes,
-                      .reads = stored->reads.bytes,
-                      .seqs = g->seqs };
-    if (!status) g->stopped = !g->fn(g->ctx, &row);
-    return status == HD_CORRUPT ? HD_OK : status;
+/* Whether the tail replaces or deletes the stored row. What another process has folded already is in the file, and
+ * newer there. */
+static bool is_replaced(const client *c, const node_row *stored) {
+    const basis_entry *e =
+        basis_find(&c->rows, stored->text[ROW_NAME].bytes, stored->text[ROW_INSTANCE].bytes);
+    return e && e->at > c->checkpoint;
 }
 
-/* An entry of the tail replaces or deletes the stored row of the same name: it is told in its turn. */
-static hd_status merge_row(void *ctx, const node_row *row, bool *stop) {
+/* A row that cannot be read is left out: its node runs. */
+static hd_status tell_stored(void *ctx, const node_row *stored, bool *stop) {
     reading *g = ctx;
-    const basis_entry *e;
-    int differs = 1;
-    while ((e = entry_at(g)) && (differs = compare_entry(e, row)) < 0 && !g->stopped) {
-        tell_entry(g, e);
-        g->next++;
-    }
-    hd_status status = HD_OK;
-    bool changed = e && !differs && counts(g, e);
-    if (!g->stopped && !changed) status = tell_stored(g, row);
-    *stop = g->stopped;
-    return status;
+    assert(!g->stopped);
+    if (is_replaced(g->c, stored)) return HD_OK;
+    const row_text *text = stored->text;
+    hd_status status = take_seqs(g, text[NODE_SEQS]);
+    basis_row row = { .name = text[ROW_NAME].bytes,
+                      .instance = text[ROW_INSTANCE].bytes,
+                      .hashes = text[ROW_HASHES].bytes,
+                      .print = text[ROW_PRINT].bytes,
+                      .flags = text[ROW_FLAGS].bytes,
+                      .reads = text[ROW_READS].bytes,
+                      .seqs = g->seqs };
+    if (!status) g->stopped = *stop = !g->fn(g->ctx, &row);
+    return status == HD_CORRUPT ? HD_OK : status;
 }
 
 hd_status client_rows(client *c, const char *piece, basis_row_fn fn, void *ctx) {
     assert(*piece);
-    basis_piece *above = basis_find_piece(&c->rows, piece, strlen(piece));
-    reading g = { .c = c, .fn = fn, .ctx = ctx, .over = above };
+    reading g = { .c = c, .fn = fn, .ctx = ctx };
     hd_status status = client_snapshot(c);
-    if (above) basis_sort(&c->rows, above);
-    if (!status) status = c->store->ops->each_node(c->store, piece, merge_row, &g);
-    for (const basis_entry *e; !status && !g.stopped && (e = entry_at(&g)); g.next++)
-        tell_entry(&g, e);
+    if (!status) status = c->store->ops->each_node(c->store, piece, tell_stored, &g);
+    if (!status && !g.stopped) basis_tell(&c->rows, piece, c->checkpoint + 1, fn, ctx);
     value_unref(g.seqs);
     return status;
 }
@@ -116,6 +76,7 @@ hd_status client_rows(client *c, const char *piece, basis_row_fn fn, void *ctx) 
 /* The piece of the first row whose name is `from` or later, up to the second ':', into `out`; empty:
  * there is none. */
 static hd_status next_piece(client *c, const char *from, char *out, size_t size) {
+    assert(c->store->ops->in_transaction(c->store));
     hd_status status = c->store->ops->next_node(c->store, from, out, size);
     out[status ? 0 : basis_piece_length(out, strlen(out))] = '\0';
     return status;
@@ -137,24 +98,25 @@ static hd_status tell_stored_pieces(client *c, basis_piece_fn fn, void *ctx, boo
     }
 }
 
-static hd_status tell_tail_piece(client *c, const basis_piece *p, basis_piece_fn fn, void *ctx,
+/* A piece that has rows in the log's tail, unless it has stored ones, too. */
+static hd_status tell_tail_piece(client *c, const char *piece, basis_piece_fn fn, void *ctx,
                                  bool *more) {
     char found[PIECE_SIZE] = "", from[PIECE_SIZE];
-    size_t length;
-    const char *name = text_of(p->name, &length);
-    int n = snprintf(from, sizeof from, "%s:", name);
+    int n = snprintf(from, sizeof from, "%s:", piece);
     bool fits = n > 0 && (size_t)n < sizeof from;
     hd_status status = fits ? next_piece(c, from, found, sizeof found) : HD_OK;
-    if (!status && strcmp(found, name) != 0) *more = fn(ctx, name);
+    if (!status && strcmp(found, piece) != 0) *more = fn(ctx, piece);
     return status;
 }
 
 hd_status client_pieces(client *c, basis_piece_fn fn, void *ctx) {
+    char piece[PIECE_SIZE];
     bool more = true;
     hd_status status = client_snapshot(c);
     if (!status) status = tell_stored_pieces(c, fn, ctx, &more);
-    for (uint32_t i = 0; i < c->rows.pieces.count && more && !status; i++)
-        status = tell_tail_piece(c, &c->rows.pieces.items[i], fn, ctx, &more);
+    for (uint32_t i = 0; i < c->rows.entries.count && more && !status; i++)
+        if (basis_first_of(&c->rows.entries.items[i], piece))
+            status = tell_tail_piece(c, piece, fn, ctx, &more);
     return status;
 }
 
@@ -196,6 +158,7 @@ static hd_status tell_item(void *ctx, const head_item *item, bool *stop) {
 static hd_status tell_heads(telling *t, bool meta) {
     log_store *s = t->c->store;
     row_text space = text_of_key(t->space);
+    assert(s->ops->in_transaction(s));
     return t->stopped ? HD_OK : s->ops->heads_since(s, space, t->after, meta, tell_item, t);
 }
 

@@ -17,51 +17,31 @@ enum { HASH_SEED = 0x68656464 };
 
 uint64_t log_hash(const void *bytes, size_t size) { return hash_bytes(bytes, size, HASH_SEED); }
 
-void session_text(const uint8_t id[16], char out[33]) {
-    static const char digits[] = "0123456789abcdef";
-    for (int i = 0; i < 16; i++) {
-        out[2 * i] = digits[id[i] >> 4];
-        out[2 * i + 1] = digits[id[i] & 15];
-    }
-    out[32] = '\0';
-}
-
-static int hex_digit(char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-bool session_of_text(const char *text, size_t length, uint8_t out[16]) {
-    if (length != 32) return false;
-    for (int i = 0; i < 16; i++) {
-        int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
-        if (high < 0 || low < 0) return false;
-        out[i] = (uint8_t)(high * 16 + low);
-    }
-    return true;
-}
-
 hd_value log_json_read(hd_heap *heap, const char *text, size_t length) {
     hd_limits limits = heap->limits;
     heap->limits.depth = HEAP_DEPTH_MAX + LOG_NESTING; /* other programs may have wider limits */
     heap->limits.size = SIZE_MAX / 4;
     hd_value v = json_read(heap, text, length, NULL);
+    assert(heap->limits.depth == HEAP_DEPTH_MAX + LOG_NESTING); /* nothing else reads meanwhile */
     heap->limits = limits;
     return v;
+}
+
+/* Why a text could not be read. */
+static hd_status bad_or_nomem(hd_value v) {
+    assert(value_is_failed(v));
+    return hd_value_status(v) == HD_NOMEM ? HD_NOMEM : HD_CORRUPT;
 }
 
 hd_status log_json_of(hd_heap *heap, row_text text, hd_value *out) {
     *out = text.length ? log_json_read(heap, text.bytes, text.length) : value_failed(HD_CORRUPT);
     if (!value_is_failed(*out)) return HD_OK;
-    hd_status status = hd_value_status(*out) == HD_NOMEM ? HD_NOMEM : HD_CORRUPT;
+    hd_status status = bad_or_nomem(*out);
     *out = value_absent();
     return status;
 }
 
 /* ---- Rows -------------------------------------------------------------------------------- */
-
-static hd_status bad_or_nomem(hd_value v) {
-    return hd_value_status(v) == HD_NOMEM ? HD_NOMEM : HD_CORRUPT;
-}
 
 /* Where the commits' text begins: the keys in front are written by us, in this order. */
 static const char *commits_text(const char *text, const char *end) {
@@ -93,6 +73,7 @@ static hd_status hash_fragments(hd_heap *heap, const char *text, size_t length, 
             log_hash(fragment, (size_t)(at + size - fragment));
         at += size + 1; /* and the comma */
     }
+    assert(row->payloads.count == n);
     return HD_OK;
 }
 
@@ -123,7 +104,10 @@ void log_row_fini(hd_heap *heap, log_row *row) {
     *row = (log_row){ 0 };
 }
 
-hd_value log_row_commit(const log_row *row, size_t i) { return array_get(row->commits, i); }
+hd_value log_row_commit(const log_row *row, size_t i) {
+    assert(i < log_row_commits(row));
+    return array_get(row->commits, i);
+}
 
 /* ---- Commits ----------------------------------------------------------------------------- */
 
@@ -196,22 +180,45 @@ static void take_field(log_doc *out, const hd_iter *field, uint64_t *space) {
     case 'p': *space = number_of(field->value); break;
     case 'm': out->name.meta = number_of(field->value) != 0; break;
     case 'b': out->basis = number_of(field->value); break;
-    case 'g': out->guarded = number_of(field->value) != 0; break;
+    case 'g':
+        out->guarded = number_of(field->value) != 0;
+        out->forgotten = !out->guarded;
+        break;
     case 'o': out->ops = field->value; break;
     default: break; /* not needed here */
     }
 }
 
+/* [id, operations] has nothing else to say. */
+static void take_entry(hd_value entry, log_doc *out, uint64_t *space) {
+    if (hd_value_kind(entry) == HD_KIND_ARRAY) {
+        take_id(out, array_count(entry) == 2 ? array_get(entry, 0) : value_absent());
+        out->ops = hd_value_index(entry, 1);
+        return;
+    }
+    for (hd_iter it = hd_iter_of(entry); hd_iter_next(&it);) take_field(out, &it, space);
+}
+
+/* An entry without a name is the metadata of the document before it. */
+static void take_name_before(hd_value all, size_t i, log_doc *out, uint64_t *space) {
+    log_doc before = { .name = { .scope = HD_SCOPE_SPACE, .instance = "" } };
+    if (i) take_entry(hd_value_index(all, i - 1), &before, space);
+    out->name = before.name;
+    out->name.meta = true;
+}
+
 bool log_commit_doc(hd_value made, size_t i, log_doc *out) {
-    hd_value entry = hd_value_index(object_get_bytes(made, "d", 1), i);
+    hd_value all = object_get_bytes(made, "d", 1), entry = hd_value_index(all, i);
     uint64_t space = 0;
     size_t length;
     *out = (log_doc){ .entry = entry, .name = { .scope = HD_SCOPE_SPACE, .instance = "" } };
-    for (hd_iter it = hd_iter_of(entry); hd_iter_next(&it);) take_field(out, &it, &space);
+    take_entry(entry, out, &space);
+    if (!out->name.id && out->name.meta) take_name_before(all, i, out, &space);
     if (!out->name.id ||
         !log_commit_space(made, (size_t)space, &out->name.space, &length, &out->seq))
         return false;
     out->name.space_length = (uint32_t)length;
+    assert(out->seq && out->seq <= SEQ_MAX && out->name.scope != HD_SCOPE_HERE);
     hd_value last = hd_value_index(out->ops, hd_value_count(out->ops) - 1);
     out->deleted = strcmp(hd_value_as_text(hd_value_index(last, 0), ""), "delete") == 0;
     return hd_value_kind(out->ops) == HD_KIND_ARRAY;
@@ -227,7 +234,10 @@ bool log_doc_footprint_holds(const log_row *row, hd_value made, size_t i) {
     return true;
 }
 
-hd_value log_doc_footprint(hd_value entry) { return object_get_bytes(entry, "f", 1); }
+hd_value log_doc_footprint(hd_value entry) {
+    return hd_value_kind(entry) == HD_KIND_OBJECT ? object_get_bytes(entry, "f", 1)
+                                                  : value_absent();
+}
 
 /* What stands in front of a path; *path is behind it. */
 static uint8_t take_marks(const char *text, const char **path) {
@@ -251,6 +261,7 @@ hd_status log_touch_at(hd_heap *heap, hd_value footprint, size_t i, touch *out) 
     if (!text) return HD_CORRUPT;
     const char *path;
     out->flags = take_marks(text, &path);
+    assert(path <= text + length); /* a text ends with a NUL, and no mark is one */
     hd_status status = path_parse(heap, path, length - (size_t)(path - text), &out->path, NULL);
     if (status) return status == HD_NOMEM ? HD_NOMEM : HD_CORRUPT;
     if (!(out->flags & TOUCH_REST) || is_index(heap, out->path)) return HD_OK;
@@ -263,23 +274,36 @@ size_t log_doc_ops(const log_doc *doc) { return hd_value_count(log_doc_op_list(d
 
 /* ---- Operations -------------------------------------------------------------------------- */
 
+/* A set may stand without its word: its path begins with a slash, or is empty, and no word does. Returns where the
+ * path is in the operation; false: neither. */
+static bool take_kind(hd_value o, op_kind *kind, size_t *path_at) {
+    const char *first = hd_value_as_text(hd_value_index(o, 0), "?");
+    bool is_path = *first == '/' || !*first;
+    *path_at = is_path ? 0 : 1;
+    *kind = OP_SET;
+    return is_path || op_of_word(first, kind);
+}
+
 hd_status log_ops_at(hd_heap *heap, hd_value ops, size_t i, log_op *out) {
     hd_value o = hd_value_index(ops, i);
-    *out = (log_op){ .path = HD_PATH_ROOT, .value = hd_value_index(o, 2) };
-    if (!op_of_word(hd_value_as_text(hd_value_index(o, 0), ""), &out->kind)) return HD_CORRUPT;
-    size_t length;
-    const char *path = hd_value_text(hd_value_index(o, 1), &length);
+    size_t length, at;
+    *out = (log_op){ .path = HD_PATH_ROOT };
+    if (!take_kind(o, &out->kind, &at)) return HD_CORRUPT;
+    out->value = hd_value_index(o, at + 1);
+    const char *path = hd_value_text(hd_value_index(o, at), &length);
     if (!path && out->kind != OP_DELETE) return HD_CORRUPT;
-    out->keep = (uint64_t)hd_value_as_int(hd_value_index(o, 3), 0);
+    out->keep = (uint64_t)hd_value_as_int(hd_value_index(o, at + 2), 0);
     hd_status status = path_parse(heap, path ? path : "", path ? length : 0, &out->path, NULL);
     return status && status != HD_NOMEM ? HD_CORRUPT : status;
 }
 
 bool log_ops_start_anew(hd_value ops) {
     hd_value first = hd_value_index(ops, 0);
-    const char *word = hd_value_as_text(hd_value_index(first, 0), "");
-    if (strcmp(word, "delete") == 0) return true;
-    return strcmp(word, "set") == 0 && hd_value_as_text(hd_value_index(first, 1), "/")[0] == '\0';
+    op_kind kind;
+    size_t at;
+    if (!take_kind(first, &kind, &at)) return false;
+    return kind == OP_DELETE ||
+           (kind == OP_SET && hd_value_as_text(hd_value_index(first, at), "/")[0] == '\0');
 }
 
 hd_status log_fold(hd_heap *heap, hd_value ops, hd_value *value) {
@@ -298,5 +322,6 @@ hd_status log_fold(hd_heap *heap, hd_value ops, hd_value *value) {
         value_unref(*value);
         *value = next;
     }
+    assert(!value_is_failed(*value));
     return HD_OK;
 }

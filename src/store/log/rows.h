@@ -9,11 +9,12 @@
 #include "store/commit.h"
 #include "store/log/backend.h"
 #include "store/log/tail.h"
+#include "store/session.h"
 #include "value/json_write.h"
 
 /* The format of the rows that are written now; each row says its own (docs/FORMAT.md). */
-#define LOG_FORMAT      4
-#define LOG_FORMAT_TEXT "4"
+#define LOG_FORMAT      5
+#define LOG_FORMAT_TEXT "5"
 
 /* A row, parsed. */
 typedef struct log_row {
@@ -50,6 +51,7 @@ typedef struct log_doc {
     uint64_t seq;
     uint64_t basis;
     bool created, guarded, deleted;
+    bool forgotten;      /* deleted without a tombstone that is kept */
     hd_value entry, ops; /* borrowed from the row */
 } log_doc;
 
@@ -88,8 +90,5 @@ hd_status log_json_of(hd_heap *heap, row_text text, hd_value *out);
 
 /* The hash that is kept beside every text of a store: XXH3 with a seed of ours. */
 uint64_t log_hash(const void *bytes, size_t size);
-/* A session as 32 hexadecimal digits. */
-void session_text(const uint8_t id[16], char out[33]);
-bool session_of_text(const char *text, size_t length, uint8_t out[16]);
 
 #endif

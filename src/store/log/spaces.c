@@ -45,12 +45,14 @@ hd_status log_spaces_take(log_spaces *s, const hd_env *env, hd_heap *heap, hd_va
     return HD_OK;
 }
 
-static bool space_at(void *ctx, uint32_t i, struct key **name, uint64_t *seq) {
+static uint64_t seq_of(void *ctx, const char *space, size_t length) {
     const log_spaces *s = ctx;
-    if (i >= s->items.count) return false;
-    *name = s->items.items[i].name;
-    *seq = s->items.items[i].seq;
-    return true;
+    for (uint32_t i = 0; i < s->items.count; i++) {
+        const log_space *of = &s->items.items[i];
+        if (of->name->length == length && !memcmp(key_bytes(of->name), space, length))
+            return of->seq;
+    }
+    return 0;
 }
 
-basis_point log_spaces_point(log_spaces *s) { return (basis_point){ s, space_at }; }
+basis_point log_spaces_point(log_spaces *s) { return (basis_point){ s, seq_of }; }

@@ -4,7 +4,7 @@
 #ifndef STORE_LOG_SPACES_H
 #define STORE_LOG_SPACES_H
 
-#include "store/basis.h"
+#include "store/basis/basis.h"
 #include "store/log/rows.h"
 
 typedef struct log_space {

@@ -11,32 +11,39 @@ void writer_forget(writer *w) {
     vec_fini(&w->env, &w->recovered);
     vec_fini(&w->env, &w->recovered_seqs);
     vec_fini(&w->env, &w->last_seqs);
+    vec_fini(&w->env, &w->undo.writes);
+    vec_fini(&w->env, &w->undo.seqs);
+    w->undo.begun = false;
     w->known = false;
 }
 
-/* Which of our commits were refused no file says. */
-static void take_refused(writer *w, head_session *kept) {
+/* What was told of our own commits, taken out of the heads. The store does not say which were refused; and what an
+ * attempt decided that failed, was not told. */
+static void take_session(writer *w, head_session *kept) {
     *kept = (head_session){ 0 };
     if (!w->heads.env || w->session_index >= w->heads.sessions.count) return;
     head_session *ours = &w->heads.sessions.items[w->session_index];
+    while (ours->verdicts.count && vec_last(&ours->verdicts).local_seq > w->decided)
+        ours->verdicts.count--;
     *kept = *ours;
-    ours->refused.items = NULL;
-    ours->refused.count = ours->refused.capacity = 0;
+    assert(!kept->verdicts.count || vec_last(&kept->verdicts).local_seq <= w->decided);
+    kept->last = w->decided;
+    kept->logged = 0; /* the log is read anew */
+    *ours = (head_session){ 0 };
 }
 
-static hd_status start_session(writer *w, const head_session *kept) {
+static hd_status start_session(writer *w, head_session *kept) {
     assert(w->heads.env);
     hd_status status = heads_session(&w->heads, w->session, &w->session_index);
     if (status) return status;
-    head_session *ours = &w->heads.sessions.items[w->session_index];
-    memcpy(&ours->refused, &kept->refused, sizeof ours->refused);
-    ours->forgotten = kept->forgotten;
+    memcpy(kept->id, w->session, sizeof kept->id);
+    w->heads.sessions.items[w->session_index] = *kept;
     return HD_OK;
 }
 
 static hd_status start_empty(writer *w) {
     head_session kept;
-    take_refused(w, &kept);
+    take_session(w, &kept);
     writer_forget(w);
     tail_init(&w->tail, &w->env);
     hd_status status = heads_init(&w->heads, &w->env, w->heap);
@@ -44,7 +51,9 @@ static hd_status start_empty(writer *w) {
         decoder_init(&w->decoder, &w->heads, &w->env);
         status = start_session(w, &kept);
     }
-    if (status) vec_fini(&w->env, &kept.refused);
+    if (!status) return HD_OK;
+    vec_fini(&w->env, &kept.refused);
+    vec_fini(&w->env, &kept.verdicts);
     return status;
 }
 
@@ -102,7 +111,7 @@ static hd_status learn_session(void *ctx, const session_row *row, bool *stop) {
         return log_store_damaged(w->store, "session: '%.40s' is not the id of one", row->id.bytes);
     uint32_t index;
     hd_status status = heads_session(&w->heads, id, &index);
-    if (status) return status;
+    if (status || index == w->session_index) return status; /* of ours we know more */
     head_session *session = &w->heads.sessions.items[index];
     session->settled = (uint64_t)row->settled;
     session->last = (uint64_t)row->last;
@@ -153,13 +162,17 @@ static hd_status record_commit(writer *w, const log_row *row, size_t i) {
     candidate work;
     hd_value made = log_row_commit(row, i);
     hd_status status = decode_log_commit(&w->decoder, row, i, &work);
+    bool ours = work.sub.session == w->session_index;
+    uint64_t last = w->heads.sessions.items[w->session_index].last;
+    assert(status || work.sub.session < w->heads.sessions.count);
     if (!status && !follows(w, &work, made))
         status = log_row_damaged(w->store, row->row, "it does not follow the rows before it");
     if (!status) status = admit_apply(&w->heads, &work.sub, work.seqs);
     for (uint32_t k = 0; k < work.sub.write_count && !status; k++)
         status = tail_add(&w->tail, &work.names[k], row->row, work.seqs[k]);
-    if (!status && work.sub.session == w->session_index)
-        status = note_recovered(w, row, &work, made);
+    if (SABOTAGED(w->store, LOG_LEAVE_OUT_RECOVERY) && ours)
+        w->heads.sessions.items[w->session_index].last = last;
+    else if (!status && ours) status = note_recovered(w, row, &work, made);
     return status;
 }
 
@@ -172,6 +185,7 @@ static hd_status record_row(writer *w, const log_text *text) {
         status = record_commit(w, &row, i);
     if (status == HD_CORRUPT && !w->store->damage[0])
         log_row_damaged(w->store, row.row, "its form is wrong");
+    if (status) w->known = false; /* some of its commits are applied */
     if (!status) {
         w->row = row.row;
         w->tail.bytes += row.length;
@@ -210,6 +224,42 @@ static hd_status learn_all(writer *w) {
     return status;
 }
 
+/* Whether a row that has been folded is ours; if so its commits are noted, with the seqs that it gave them. */
+static hd_status recover_folded(void *ctx, const log_text *text, bool *stop) {
+    writer *w = ctx;
+    log_row row;
+    (void)stop;
+    hd_status status = log_row_read(w->store, w->heap, text, &row);
+    for (size_t i = 0; i < log_row_commits(&row) && !status; i++) {
+        candidate work;
+        status = decode_log_commit(&w->decoder, &row, i, &work);
+        if (!status && work.sub.session == w->session_index)
+            status = note_recovered(w, &row, &work, log_row_commit(&row, i));
+    }
+    decoder_reset(&w->decoder);
+    log_row_fini(w->heap, &row);
+    return status;
+}
+
+/* A row that was read from the tail before it was folded. */
+static bool has_recovered(const writer *w, uint64_t row) {
+    assert(row);
+    for (uint32_t i = 0; i < w->recovered.count; i++)
+        if (w->recovered.items[i].row == row) return true;
+    return false;
+}
+
+hd_status writer_resolve_doubt(writer *w, bool *unknowable) {
+    assert(w->known && w->store->ops->in_transaction(w->store));
+    *unknowable = false;
+    if (!w->doubt || w->doubt > w->checkpoint || has_recovered(w, w->doubt)) return HD_OK;
+    vec_clear(&w->recovered);
+    vec_clear(&w->recovered_seqs);
+    hd_status status = w->store->ops->read_row(w->store, w->doubt, recover_folded, w);
+    *unknowable = status == HD_NOT_FOUND && !SABOTAGED(w->store, LOG_LEAVE_OUT_DOUBT);
+    return status == HD_NOT_FOUND ? HD_OK : status;
+}
+
 hd_status writer_learn(writer *w) {
     log_store *s = w->store;
     bool inside = s->ops->in_transaction(s);
@@ -239,9 +289,12 @@ hd_status writer_catch_up(writer *w) {
     assert(w->store->ops->in_transaction(w->store));
     hd_status status = w->known ? record_rows(w) : HD_RESYNC;
     if (!status) status = follow_checkpoint(w);
-    if (status == HD_RESYNC) return writer_learn(w);
-    if (status) w->known = false;
-    return status;
+    return status == HD_RESYNC ? writer_learn(w) : status;
+}
+
+hd_status writer_begin_housework(writer *w) {
+    assert(!w->store->ops->in_transaction(w->store));
+    return w->store->ops->begin_write(w->store, LOG_HOUSEWORK);
 }
 
 hd_status writer_begin_soft(writer *w) {

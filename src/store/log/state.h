@@ -31,9 +31,11 @@ typedef struct outcome {
 typedef enum writer_command {
     COMMAND_NONE,
     COMMAND_CHECKPOINT, /* fold everything, large documents too */
+    COMMAND_FOLD,       /* fold the log */
     COMMAND_PRUNE,
     COMMAND_VACUUM,
-    COMMAND_REGISTER /* as a reader, so that no process prunes rows that we have not seen */
+    COMMAND_REGISTER, /* as a reader, so that no process prunes rows that we have not seen */
+    COMMAND_STAY      /* others can see that we live, from now on */
 } writer_command;
 
 typedef struct batch {
@@ -49,6 +51,20 @@ typedef struct recovered {
     uint32_t first_seq, seq_count;
 } recovered;
 
+/* What a head was before a commit of the present group changed it. */
+typedef struct undo_write {
+    uint32_t head, last_session;
+    uint8_t flags;
+    uint64_t seq, last_local;
+} undo_write;
+
+typedef struct undo {
+    bool begun; /* there is a group to take back */
+    VEC(undo_write) writes;
+    VEC(uint64_t) seqs; /* of the spaces */
+    uint64_t last;      /* of our session */
+} undo;
+
 /* What checkpoints have done, counted. */
 typedef struct fold_counts {
     uint64_t slices;
@@ -57,9 +73,17 @@ typedef struct fold_counts {
     uint32_t waited; /* slices in a row that a queued commit has waited for, at most */
 } fold_counts;
 
+/* Another session whose life our beats ask for. */
+typedef struct pulse {
+    char session[33];
+    uint64_t until_ns; /* it lives until then, on our clock; 0: nothing says so */
+    uint64_t asked_ns; /* when our runtime last wanted to know */
+} pulse;
+
 typedef struct writer {
     hd_env env;
-    hd_options options; /* numbers only are used */
+    hd_options
+        options; /* of which tail_bytes and keep_history are used: its pointers may be gone */
     uint8_t session[16];
     char session_text[33];
 
@@ -79,6 +103,8 @@ typedef struct writer {
     uint64_t last_row;       /* the last row then */
     uint64_t forgotten;      /* what changed after this row is all in the heads */
     bool known;              /* heads and tail are what the file says; else learn it anew */
+    bool
+        leaving; /* the runtime closes: none of its commits waits for a slice, which may be longer */
     bool fold_is_blocked; /* a head row is damaged: nothing is folded unless a caller asks for it */
     uint64_t prune_to;    /* log rows up to this one are being deleted; 0: none are */
     bool registered;
@@ -87,11 +113,24 @@ typedef struct writer {
     json_buffer commits, sizes, body; /* of the row under way */
     uint32_t admitted;                /* commits in it */
     batch *todo;                      /* taken, not decided */
+    /* The last local seq of ours whose verdict was told, or is on its way to be. */
+    uint64_t decided;
+    /* An attempt has failed that may have stored this row all the same, with commits up to the local seq
+     * `doubted`; 0: there is none. */
+    uint64_t doubt, doubted;
     VEC(recovered) recovered;
     VEC(uint64_t) recovered_seqs;
+    bool staying;     /* others can see that we live */
+    uint64_t beat_ns; /* when to say so again */
+    undo undo;        /* of an optimistic store */
+    bool behind;  /* others have appended, or our append may have been lost: read before judging */
+    bool abreast; /* what is judged now is judged on a snapshot that has been read to its end */
     uint32_t attempts; /* failures in a row */
     uint32_t races;    /* groups in a row before which another writer appended its row */
     uint32_t courtesy; /* groups for which we still step aside for others */
+#ifndef NDEBUG
+    uint32_t checks; /* groups so far: decides which of them are followed by a check */
+#endif
 
     /* Shared; under `lock`. */
     pthread_t thread;
@@ -100,10 +139,11 @@ typedef struct writer {
     pthread_cond_t done; /* a command has been carried out, or a turn is over */
     bool resting;        /* the thread sleeps: what is its own may be used in a turn */
     bool watching;       /* it will wake by itself to fold the tail */
+    bool timed;          /* it will wake by itself for work of the backend */
     bool in_turn;        /* another thread has what is the thread's own; only if resting */
     uint64_t turns;
-    int wake_fd;   /* eventfd: there is something to do */
-    int notify_fd; /* eventfd, borrowed: outcomes are ready */
+    int wake_fd;   /* a bell: there is something to do */
+    int notify_fd; /* a bell, borrowed: outcomes are ready */
     batch *queue, **queue_end;
     batch *spare; /* used up: its memory goes back to the runtime */
     outcome *ready, **ready_end;
@@ -113,6 +153,10 @@ typedef struct writer {
     bool stop;
     hd_status trouble; /* of the last attempt; HD_OK: none */
     hd_error trouble_error;
+    uint64_t present_ns; /* until then others see that we live; on our clock, and somewhat early */
+    pulse pulses[LOG_LIVES];
+    uint32_t pulse_count;
+    uint64_t heard;  /* the last row of the log, as of the last beat */
     uint64_t folded; /* the last complete checkpoint, for the other side */
     fold_counts folds;
     bool busy;     /* a batch is with the thread */
@@ -125,7 +169,12 @@ hd_status writer_learn(writer *w);
 /* Adds rows that others have appended; within a transaction. On failure it is not `known`. */
 hd_status writer_catch_up(writer *w);
 void writer_forget(writer *w);
+/* After a failed attempt, when the store was learned anew: notes the commits of the row in doubt, if it is ours.
+ * *unknowable: other writers have folded and pruned it; whether it was ours, nothing says any more. */
+hd_status writer_resolve_doubt(writer *w, bool *unknowable);
 
+/* A transaction that no other process has at the same time, for checkpoints and pruning. */
+hd_status writer_begin_housework(writer *w);
 /* A transaction whose loss in a power failure does no harm, since it can be made again from the log: its
  * commit does not wait for the disk, so that no other writer waits for it. */
 hd_status writer_begin_soft(writer *w);

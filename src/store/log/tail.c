@@ -89,10 +89,18 @@ hd_status tail_add(tail *t, const doc_name *name, uint64_t row, uint64_t seq) {
         return HD_OK;
     }
     assert(!d->at.count || vec_last(&d->at).row < row);
+    assert(!d->at.count || vec_last(&d->at).seq < seq); /* of one space, which only moves forward */
     if (row <= t->trimmed) t->trimmed = row - 1; /* an earlier part of the log is read again */
     if (vec_push(t->env, &d->at, ((tail_at){ row, seq }))) return HD_OK;
-    if (!d->at.count) doc_drop(t, i); /* none without a row */
+    if (!d->at.count) doc_drop(t, i); /* a document in the table has at least one row */
     return HD_NOMEM;
+}
+
+void tail_take_back(tail *t, const doc_name *name, uint64_t row) {
+    uint32_t i = find(t, name, doc_name_hash(name));
+    assert(row > t->trimmed);
+    if (i == TABLE_NONE || vec_last(&t->docs.items[i].at).row != row) return;
+    if (!--t->docs.items[i].at.count) doc_drop(t, i);
 }
 
 static uint32_t rows_through(const tail_doc *d, uint64_t row) {
@@ -122,9 +130,12 @@ void tail_check(const tail *t) {
     for (uint32_t i = 0; i < t->docs.count; i++) {
         const tail_doc *d = &t->docs.items[i];
         assert(find(t, &d->name, d->hash) == i);
-        for (uint32_t k = 1; k < d->at.count; k++)
+        for (uint32_t k = 1; k < d->at.count; k++) {
             assert(d->at.items[k - 1].row < d->at.items[k].row);
+            assert(d->at.items[k - 1].seq < d->at.items[k].seq);
+        }
         assert(d->at.count && d->at.items[0].row > t->trimmed);
+        assert(d->hash == doc_name_hash(&d->name) && d->name.scope != HD_SCOPE_HERE);
         (void)d;
     }
 }

@@ -39,6 +39,8 @@ void tail_check(const tail *t);
 hd_status tail_add(tail *t, const doc_name *name, uint64_t row, uint64_t seq);
 /* NULL: unchanged since the checkpoint. Borrowed until the next change of the tail. */
 const tail_doc *tail_find(const tail *t, const doc_name *name);
+/* Forgets what tail_add has noted of a row that was not stored after all. */
+void tail_take_back(tail *t, const doc_name *name, uint64_t row);
 /* A checkpoint has folded everything up to and including `row`. */
 void tail_trim(tail *t, uint64_t row);
 

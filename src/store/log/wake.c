@@ -1,35 +1,28 @@
-/* wake.c -- epoll over an eventfd and the backend's descriptor. */
-#define _GNU_SOURCE
+/* wake.c -- a set of two: the writer's bell and the backend's descriptor. */
 #include "store/log/wake.h"
 
+#include "base/poller.h"
 #include <assert.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
-static bool add(int epoll_fd, int fd) {
-    struct epoll_event event = { .events = EPOLLIN, .data = { .fd = fd } };
-    return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
-}
-
-void wake_init(wake *w) { *w = (wake){ .epoll_fd = -1, .event_fd = -1, .notify_fd = -1 }; }
+void wake_init(wake *w) { *w = (wake){ .set = -1, .bell = -1, .notify_fd = -1 }; }
 
 hd_status wake_open(wake *w) {
-    w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    w->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return w->epoll_fd < 0 || w->event_fd < 0 || !add(w->epoll_fd, w->event_fd) ? HD_IO : HD_OK;
+    w->set = poller_open();
+    w->bell = bell_open();
+    return w->set < 0 || w->bell < 0 || !poller_add(w->set, w->bell, POLLER_IN) ? HD_IO : HD_OK;
 }
 
 void wake_watch(wake *w, log_store *store) {
-    assert(w->epoll_fd >= 0 && w->notify_fd < 0);
+    assert(w->set >= 0 && w->notify_fd < 0);
     int fd = store->ops->notify_fd(store);
     w->store = store;
-    if (fd >= 0 && add(w->epoll_fd, fd)) w->notify_fd = fd;
+    if (fd >= 0 && poller_add(w->set, fd, POLLER_IN)) w->notify_fd = fd;
 }
 
 void wake_close(wake *w) {
-    if (w->event_fd >= 0) close(w->event_fd);
-    if (w->epoll_fd >= 0) close(w->epoll_fd);
+    if (w->bell >= 0) close(w->bell);
+    if (w->set >= 0) close(w->set);
     wake_init(w);
 }
 
@@ -39,19 +32,17 @@ void wake_arm(wake *w) {
     if (!w->armed) w->notify_fd = -1; /* closed: the store is looked at from time to time */
 }
 
-void wake_take(wake *w, bool *outcomes, bool *written) {
-    struct epoll_event events[2];
-    uint64_t count;
+void wake_take(wake *w, uint64_t position, bool *outcomes, bool *written) {
+    poller_event events[2];
     *outcomes = *written = false;
-    int n = epoll_wait(w->epoll_fd, events, 2, 0);
+    int n = poller_take(w->set, events, 2);
     for (int i = 0; i < n; i++) {
-        if (events[i].data.fd == w->event_fd) {
-            *outcomes = read(w->event_fd, &count, sizeof count) > 0;
+        if (events[i].fd == w->bell) {
+            *outcomes = bell_take(w->bell);
         } else {
-            assert(events[i].data.fd == w->notify_fd);
-            w->store->ops->notify_take(w->store);
-            *written = true;
-            w->armed = false;
+            assert(events[i].fd == w->notify_fd);
+            *written = w->store->ops->notify_take(w->store, position);
+            if (*written) w->armed = false;
         }
     }
 }

@@ -1,16 +1,16 @@
 /* wake.h -- when is there something to look at? One descriptor that knows.
  *
- * Our own writer says so through an eventfd. The backend says through a descriptor of its own that another
+ * Our own writer says so by ringing a bell. The backend says through a descriptor of its own that another
  * process may have committed (log_backend.notify_fd); where it has none, the store is looked at from time
- * to time. Both are watched by one epoll descriptor, which is the runtime's. */
+ * to time. Both are watched by one set of descriptors (base/poller.h), which is the runtime's. */
 #ifndef STORE_LOG_WAKE_H
 #define STORE_LOG_WAKE_H
 
 #include "store/log/backend.h"
 
 typedef struct wake {
-    int epoll_fd;
-    int event_fd;     /* the writer has outcomes */
+    int set;
+    int bell;         /* the writer has outcomes */
     int notify_fd;    /* the backend's; -1: none */
     log_store *store; /* whose it is; borrowed */
     bool armed;       /* the next commit of another process will be told */
@@ -28,8 +28,9 @@ void wake_watch(wake *w, log_store *store);
  * something, our own one too, so this is not called while our writer is at work. */
 void wake_arm(wake *w);
 
-/* Takes what has come: whether our writer has something, whether another process has committed. */
-void wake_take(wake *w, bool *outcomes, bool *written);
+/* Takes what has come: whether our writer has something, whether another process may have
+ * committed rows after `position`. */
+void wake_take(wake *w, uint64_t position, bool *outcomes, bool *written);
 
 static inline bool wake_watches(const wake *w) { return w->notify_fd >= 0; }
 

@@ -1,22 +1,22 @@
 /* writer.c -- the thread, the two queues between it and its runtime, and which of the two threads works.
  *
- * One of two threads holds the writer's state: its own, or, while that rests, the runtime's thread
- * for the length of one turn. Both sides of the change of hands are under `lock`:
+ * At any time one of two threads may use the writer's state: the writer's own thread, or, while that one sleeps,
+ * the runtime's thread for the length of one *turn*. The state changes hands under `lock`:
  *
  *     the thread    ... work, work --> resting ------------ woken --> waits while there is a turn
  *     the runtime                          push, turn: judge, COMMIT, give back
  *
- * A turn saves a commit that the program waits for two wake-ups, which on a fast disk take as long as
- * the disk does. Whatever is not plain, a turn leaves to the thread. */
+ * When a program waits for its commit, a turn saves two wake-ups of threads, which on a fast disk take as long as
+ * the disk does. A turn only judges and commits. Checkpoints, pruning and retries are left to the thread. */
 #define _GNU_SOURCE
 #include "store/log/writer.h"
 
+#include "base/poller.h"
 #include "store/log/checkpoint.h"
 #include "store/log/prune.h"
 #include <errno.h>
 #include <string.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #define TAIL_DEFAULT (UINT64_C(64) << 20)
@@ -26,17 +26,16 @@ enum {
     IDLE_MS = 1000,
     BACKOFF_MS = 5,       /* doubles with each failure */
     BACKOFF_MAX_MS = 500, /* up to this */
-    PATIENCE = 3,         /* failures in a row before the runtime is told */
+    PATIENCE = 3,         /* failures in a row before the runtime is told of them */
+    STAY_MS = 2600,       /* for how long others take us for alive */
+    STAY_SURE_MS = 2300,  /* for how long we rely on that */
+    BEAT_MS = 1000,       /* how often we say so */
+    BEAT_AGAIN_MS = 100,  /* and how soon after that has failed */
+    PULSE_MS = 10000, /* for how long a session is asked for that our runtime does not name again */
     RACES = 100, /* other writers that may be faster, one after the other: then it is a failure */
-    COURTESY = 8 /* groups after others' rows were met, during which we step aside */
+    COURTESY =
+        8 /* groups for which the writer pauses between commits, after it has met another process' rows */
 };
-
-static void signal_fd(int fd) {
-    uint64_t one = 1;
-    if (write(fd, &one, sizeof one) < 0) {
-        /* The counter is full: it is readable already. */
-    }
-}
 
 /* ---- The thread ---------------------------------------------------------------------------- */
 
@@ -44,10 +43,7 @@ static void signal_fd(int fd) {
 static bool sleep_on(int fd, int ms) {
     struct pollfd p = { fd, POLLIN, 0 };
     bool woken = poll(&p, 1, ms) != 0;
-    uint64_t count;
-    if (p.revents && read(fd, &count, sizeof count) < 0) {
-        /* It was read already; looking at the queue is harmless. */
-    }
+    if (p.revents) (void)bell_take(fd); /* not rung: looking at the queue is harmless */
     return woken;
 }
 
@@ -58,6 +54,7 @@ static void append_batches(batch **list_end, batch *more) {
 
 /* Moves the queue to `todo`; under the lock. */
 static void take_queue(writer *w) {
+    assert(!*w->queue_end);
     append_batches(&w->todo, w->queue);
     w->queue = NULL;
     w->queue_end = &w->queue;
@@ -77,6 +74,7 @@ static writer_command take_work(writer *w, bool *stop) {
 static void post_outcome(writer *w, outcome *o) {
     assert(!o->next && o->before <= o->row);
     pthread_mutex_lock(&w->lock);
+    assert(!*w->ready_end);
     *w->ready_end = o;
     w->ready_end = &o->next;
     w->trouble = HD_OK;
@@ -84,7 +82,7 @@ static void post_outcome(writer *w, outcome *o) {
     pthread_mutex_unlock(&w->lock);
 }
 
-/* Tells of trouble that lasts, once. */
+/* Logs a failure that lasts: once, until an attempt succeeds. */
 static void post_trouble(writer *w, hd_status status) {
     if (w->attempts != PATIENCE) return;
     hd_error error;
@@ -95,11 +93,12 @@ static void post_trouble(writer *w, hd_status status) {
     w->trouble_error = error;
     w->trouble_error.status = status;
     pthread_mutex_unlock(&w->lock);
-    signal_fd(w->notify_fd);
+    bell_ring(w->notify_fd);
 }
 
 static void back_off(writer *w) {
     assert(w->attempts);
+    if (w->store->stepped) return; /* the test decides when the next step is */
     int ms = BACKOFF_MS << (w->attempts < 7 ? w->attempts : 7);
     if (ms > BACKOFF_MAX_MS) ms = BACKOFF_MAX_MS;
     (void)poll(NULL, 0, ms);
@@ -111,6 +110,12 @@ static void do_store_work(writer *w) {
     if (has_store_work(w)) w->store->ops->work(w->store);
 }
 
+/* In how many ms the backend will have work that nothing else will wake the thread for; -1: it has none. */
+static int work_in_ms(const writer *w) {
+    const log_backend *ops = w->store->ops;
+    return ops->work_in_ms ? ops->work_in_ms(w->store) : -1;
+}
+
 static bool is_queued(writer *w) {
     pthread_mutex_lock(&w->lock);
     bool queued = w->queue || w->todo;
@@ -118,7 +123,7 @@ static bool is_queued(writer *w) {
     return queued;
 }
 
-/* Once: the log keeps everything until the file is repaired, and commits go on. */
+/* Logs once that checkpoints fail. Commits go on; the log keeps everything until the file is repaired. */
 static void tell_of_damage(writer *w) {
     env_log(
         &w->env, HD_LOG_ERROR,
@@ -141,19 +146,21 @@ static hd_status fold_on(writer *w) {
     return status;
 }
 
-/* Another process that waits for the file asks for it again every millisecond. */
-static void make_way(void) { (void)poll(NULL, 0, 1); }
+/* Pauses between slices: a process that waits for the file's lock asks for it again every millisecond. */
+static void make_way(const writer *w) {
+    if (!w->store->stepped) (void)poll(NULL, 0, 1);
+}
 
-/* All of it, for a caller that waits. `full`: large documents and their patches become one text, too. */
+/* The whole checkpoint, for a caller that waits. `full`: large documents and their patches become one text, too. */
 static hd_status checkpoint(writer *w, bool full) {
     hd_status status;
     bool more = full;
     int64_t after = 0;
     w->fold_to = UINT64_MAX;
-    while (!(status = fold_on(w)) && w->fold_to) make_way();
+    while (!(status = fold_on(w)) && w->fold_to) make_way(w);
     while (!status && more) {
         status = writer_unpatch(w, &after, &more);
-        if (more) make_way();
+        if (more) make_way(w);
     }
     do_store_work(w);
     return status;
@@ -165,7 +172,7 @@ static hd_status prune_on(writer *w) {
     hd_status status = HD_OK;
     while (!status && w->prune_to) {
         status = prune_slice(w);
-        if (w->prune_to) make_way();
+        if (w->prune_to) make_way(w);
     }
     do_store_work(w);
     return status;
@@ -175,13 +182,43 @@ static uint64_t tail_limit(const writer *w) {
     return w->options.tail_bytes ? w->options.tail_bytes : TAIL_DEFAULT;
 }
 
-/* SQLite's locks are not fair: a process that commits back to back would keep the others out. While
- * there are others, each of us leaves the lock alone for a moment after using it. */
+/* SQLite's locks are not fair: a process that commits back to back would keep all others from committing. While
+ * several processes write, each writer pauses for a moment after each group. */
 static void step_aside(writer *w) {
     if (!w->courtesy) return;
     w->courtesy--;
-    make_way();
+    make_way(w);
 }
+
+#ifndef NDEBUG
+enum { CHECKED_DOCUMENTS = 64 };
+
+/* Of what waits to be decided, the first batch alone may be decided in part. */
+static void check_todo(const writer *w) {
+    for (const batch *b = w->todo; b; b = b->next) {
+        assert(b->at < b->bytes.length || !b->bytes.length);
+        assert(b == w->todo || !b->at);
+    }
+}
+
+static void writer_check(const writer *w) {
+    const head_session *ours = &w->heads.sessions.items[w->session_index];
+    heads_check(&w->heads);
+    tail_check(&w->tail);
+    check_todo(w);
+    assert(!memcmp(ours->id, w->session, sizeof ours->id) && ours->last == w->decided);
+    assert(w->checkpoint <= w->row && w->last_row <= w->row && w->forgotten <= w->last_row);
+    assert(!w->doubt && !w->recovered.count && !w->recovered_seqs.count && !w->undo.begun);
+    assert(!w->store->ops->in_transaction(w->store) && !w->attempts);
+    (void)ours;
+}
+
+/* After each group of a small store; of a large one after every so many, so that the average cost stays. */
+static void check_sometimes(writer *w) {
+    uint32_t rarely = 1 + (w->heads.heads.count + w->tail.docs.count) / CHECKED_DOCUMENTS;
+    if (w->known && !(w->checks++ % rarely)) writer_check(w);
+}
+#endif
 
 /* One group commit. */
 static hd_status work_once(writer *w) {
@@ -196,6 +233,9 @@ static hd_status work_once(writer *w) {
     w->races = 0;
     w->waiting = 0;
     if (o->before != before) w->courtesy = COURTESY;
+#ifndef NDEBUG
+    check_sometimes(w);
+#endif
     post_outcome(w, o);
     return HD_OK;
 }
@@ -223,15 +263,88 @@ static void work_off(writer *w) {
         back_off(w);
         return;
     }
-    signal_fd(w->notify_fd);
+    bell_ring(w->notify_fd);
     step_aside(w);
     keep_house(w);
 }
+
+/* ---- Saying that we live, and hearing who does ------------------------------------------------ */
+
+static pulse *find_pulse(writer *w, const char *session) {
+    for (uint32_t i = 0; i < w->pulse_count; i++)
+        if (!strcmp(w->pulses[i].session, session)) return &w->pulses[i];
+    return NULL;
+}
+
+/* Those that our runtime still wants to know of. */
+static uint32_t take_pulses(writer *w, uint64_t now, log_life others[LOG_LIVES]) {
+    pthread_mutex_lock(&w->lock);
+    for (uint32_t i = w->pulse_count; i-- > 0;)
+        if (now > w->pulses[i].asked_ns + PULSE_MS * UINT64_C(1000000))
+            w->pulses[i] = w->pulses[--w->pulse_count];
+    uint32_t count = w->pulse_count;
+    for (uint32_t i = 0; i < count; i++) {
+        others[i].ms = 0;
+        memcpy(others[i].session, w->pulses[i].session, sizeof others[i].session);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return count;
+}
+
+/* True: there are rows that the runtime has not seen. `now` is from before the statement was sent: the database's
+ * times begin later than ours, and end later. */
+static bool post_beat(writer *w, uint64_t now, const log_life *others, uint32_t count,
+                      uint64_t row) {
+    pthread_mutex_lock(&w->lock);
+    w->present_ns = now + STAY_SURE_MS * UINT64_C(1000000);
+    w->heard = row;
+    for (uint32_t i = 0; i < count; i++) {
+        pulse *p = find_pulse(w, others[i].session);
+        if (p && others[i].ms) p->until_ns = now + others[i].ms * UINT64_C(1000000);
+    }
+    bool news = row > w->seen;
+    pthread_mutex_unlock(&w->lock);
+    return news;
+}
+
+/* One statement says that we live, asks who else does, and looks for rows. */
+static hd_status beat(writer *w) {
+    log_life others[LOG_LIVES];
+    uint64_t now = env_now_ns(&w->env), row = 0;
+    assert(w->store->ops->beat); /* only a remote authority asks for it */
+    uint32_t count = take_pulses(w, now, others);
+    hd_status status = w->store->ops->beat(w->store, w->session_text, STAY_MS, others, count, &row);
+    w->beat_ns = now + (status ? BEAT_AGAIN_MS : BEAT_MS) * UINT64_C(1000000);
+    if (status) return status;
+    w->staying = true;
+    if (post_beat(w, now, others, count, row)) bell_ring(w->notify_fd);
+    return HD_OK;
+}
+
+static void beat_if_due(writer *w) {
+    if (w->staying && env_now_ns(&w->env) >= w->beat_ns) (void)beat(w);
+}
+
+static int beat_in_ms(const writer *w) {
+    if (!w->staying) return -1;
+    uint64_t now = env_now_ns(&w->env);
+    return now >= w->beat_ns ? 0 : (int)((w->beat_ns - now) / 1000000) + 1;
+}
+
+static void leave(writer *w) {
+    if (!w->staying) return;
+    hd_status status = writer_begin_soft(w);
+    if (!status) status = w->store->ops->leave(w->store, w->session_text);
+    (void)writer_end(w, status);
+}
+
+/* ---- Commands -------------------------------------------------------------------------------- */
 
 static hd_status carry_out(writer *w, writer_command command) {
     assert(command != COMMAND_NONE);
     switch (command) {
     case COMMAND_CHECKPOINT: return checkpoint(w, true);
+    case COMMAND_FOLD: return checkpoint(w, false);
     case COMMAND_PRUNE: {
         hd_status status = checkpoint(w, false);
         if (!status) status = prune_begin(w);
@@ -243,13 +356,15 @@ static hd_status carry_out(writer *w, writer_command command) {
         return status;
     }
     case COMMAND_REGISTER: return writer_register(w);
+    case COMMAND_STAY: return beat(w);
     default: return HD_OK;
     }
 }
 
 static const char *command_word(writer_command command) {
     switch (command) {
-    case COMMAND_CHECKPOINT: return "checkpoint";
+    case COMMAND_CHECKPOINT:
+    case COMMAND_FOLD: return "checkpoint";
     case COMMAND_PRUNE: return "prune";
     case COMMAND_VACUUM: return "vacuum";
     default: return "registering as a reader";
@@ -268,11 +383,12 @@ static void do_command(writer *w, writer_command command) {
     pthread_mutex_unlock(&w->lock);
 }
 
-static void begin_rest(writer *w, bool watching) {
+static void begin_rest(writer *w, bool watching, bool timed) {
     pthread_mutex_lock(&w->lock);
     assert(!w->resting && !w->in_turn);
     w->resting = true;
     w->watching = watching;
+    w->timed = timed;
     pthread_mutex_unlock(&w->lock);
 }
 
@@ -286,18 +402,23 @@ static uint64_t end_rest(writer *w) {
     return turns;
 }
 
+/* The first of two times in ms, of which -1 is none. */
+static int sooner(int a, int b) { return a < 0 || (b >= 0 && b < a) ? b : a; }
+
 /* Sleeps until there is something to do; folds the tail when there has been nothing for a while. */
 static void rest(writer *w) {
     bool worth = w->tail.bytes >= TAIL_IDLE && !w->fold_is_blocked;
     uint64_t turns = w->turns;
-    begin_rest(w, worth);
-    bool woken = sleep_on(w->wake_fd, worth ? IDLE_MS : -1);
-    bool idle = end_rest(w) == turns;
+    int work_ms = work_in_ms(w), other_ms = sooner(work_ms, beat_in_ms(w));
+    begin_rest(w, worth, work_ms >= 0);
+    bool woken = sleep_on(w->wake_fd, sooner(other_ms, worth ? IDLE_MS : -1));
+    bool idle = end_rest(w) == turns && (other_ms < 0 || other_ms > IDLE_MS);
+    if (work_ms >= 0 && !woken) w->store->ops->work(w->store);
     if (worth && idle && !woken) w->fold_to = w->row;
     if (!is_queued(w)) keep_house(w);
 }
 
-/* Our row in `reader` is behind, and nothing that is written anyway has taken the position along. */
+/* Writes the runtime's position into its row of `reader`, if no commit has done so for a while. */
 static bool take_report(writer *w) {
     pthread_mutex_lock(&w->lock);
     bool due = w->report && w->registered && w->seen != w->told;
@@ -306,8 +427,8 @@ static bool take_report(writer *w) {
     return due;
 }
 
-/* Leaves a short log to the runtime that opens the file next. Where another one has written after us, it
- * does so when it closes: then we need not even read what it wrote. */
+/* Checkpoints, so that the next runtime that opens the file finds a short log. If another runtime has written
+ * after this one, it makes the checkpoint when it closes, and its rows need not be read here. */
 static void close_log(writer *w) {
     pthread_mutex_lock(&w->lock);
     bool behind = w->seen > w->row;
@@ -315,28 +436,40 @@ static void close_log(writer *w) {
     if (behind) return;
     hd_status status = HD_OK;
     uint64_t last = w->fold_to = w->row;
+    w->leaving = true;
     while (!status && w->fold_to && w->row == last) {
         status = fold_on(w);
-        if (w->fold_to) make_way();
+        if (w->fold_to) make_way(w);
     }
     if (!status && w->prune_to && w->row == last) (void)prune_on(w);
     do_store_work(w);
 }
 
+/* Does the next thing that there is to do. False: there is none, or the writer is to stop. */
+static bool work_step(writer *w, bool *stop) {
+    writer_command command = take_work(w, stop);
+    beat_if_due(w);
+    if (w->todo && !(*stop && w->attempts)) work_off(w);
+    else if (command) do_command(w, command);
+    else if (*stop) return false;
+    else if (w->fold_to || w->prune_to) keep_house(w);
+    else if (take_report(w)) (void)writer_move_reader(w);
+    else return false;
+    return true;
+}
+
+/* Works until it is to stop, and leaves the store. A writer without a thread has nothing to sleep for. */
 static void *writer_main(void *argument) {
     writer *w = argument;
     for (;;) {
         bool stop;
-        writer_command command = take_work(w, &stop);
-        if (w->todo && !(stop && w->attempts)) work_off(w);
-        else if (command) do_command(w, command);
-        else if (stop) break;
-        else if (w->fold_to || w->prune_to) keep_house(w);
-        else if (take_report(w)) (void)writer_move_reader(w);
-        else rest(w);
+        if (work_step(w, &stop)) continue;
+        if (stop) break;
+        rest(w);
     }
     if (!w->todo) close_log(w);
     writer_unregister(w);
+    leave(w);
     return NULL;
 }
 
@@ -375,8 +508,12 @@ static hd_status start(writer *w, hd_error *error) {
     assert(!w->running && w->known);
     w->folded = w->checkpoint;
     w->seen = w->row;
+    w->running = w->store->stepped;
+    if (w->running) return HD_OK;
     if (pthread_create(&w->thread, NULL, writer_main, w) == 0) {
+#ifdef __linux__ /* elsewhere only the thread itself can say so */
         (void)pthread_setname_np(w->thread, "heddle-writer");
+#endif
         w->running = true;
         return HD_OK;
     }
@@ -409,7 +546,7 @@ static writer *new_writer(log_store *store, const hd_options *options, const uin
     json_buffer_init(&w->commits, &w->env);
     json_buffer_init(&w->sizes, &w->env);
     json_buffer_init(&w->body, &w->env);
-    w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    w->wake_fd = bell_open();
     return w;
 }
 
@@ -424,7 +561,7 @@ hd_status writer_open(log_store *store, const hd_options *options, const uint8_t
     }
     hd_status status = w->wake_fd < 0 ? HD_IO : open_state(w, error);
     if (w->wake_fd < 0)
-        env_error(error, HD_IO, "%s: no descriptor for eventfd: %s", store->shown, strerror(errno));
+        env_error(error, HD_IO, "%s: no descriptor for waiting: %s", store->shown, strerror(errno));
     if (!status) status = start(w, error);
     if (status) {
         writer_free(w);
@@ -440,13 +577,14 @@ void writer_close(writer *w) {
         pthread_mutex_lock(&w->lock);
         w->stop = true;
         pthread_mutex_unlock(&w->lock);
-        signal_fd(w->wake_fd);
-        pthread_join(w->thread, NULL);
+        bell_ring(w->wake_fd);
+        if (w->store->stepped) (void)writer_main(w);
+        else pthread_join(w->thread, NULL);
     }
     writer_free(w);
 }
 
-/* ---- The other side --------------------------------------------------------------------------- */
+/* ---- On the runtime's thread --------------------------------------------------------------------------- */
 
 hd_status writer_push(writer *w, json_buffer *bytes) {
     assert(bytes->length);
@@ -466,22 +604,29 @@ hd_status writer_push(writer *w, json_buffer *bytes) {
     b->bytes.env = &w->env;
     *bytes = empty;
     pthread_mutex_lock(&w->lock);
+    assert(!*w->queue_end && !w->stop);
     *w->queue_end = b;
     w->queue_end = &b->next;
     pthread_mutex_unlock(&w->lock);
     return HD_OK;
 }
 
-void writer_start(writer *w) { signal_fd(w->wake_fd); }
+void writer_start(writer *w) { bell_ring(w->wake_fd); }
 
-/* What a turn could not do, because others were at the file, is the thread's, which is on its way. */
+void writer_step(writer *w) {
+    bool stop;
+    assert(w->store->stepped);
+    (void)work_step(w, &stop);
+}
+
+/* If another process has the file's lock, the turn ends, and the thread, which has been woken, does the work. */
 static bool begin_turn(writer *w) {
     pthread_mutex_lock(&w->lock);
     bool ours = w->resting && w->queue && !w->todo && !w->command && !w->stop;
     if (ours) {
         assert(!w->in_turn);
         w->in_turn = true;
-        w->store->impatient = true; /* the thread waits for the lock, not we */
+        w->store->impatient = true; /* the thread waits for the lock, the runtime does not */
         w->turns++;
         take_queue(w);
     }
@@ -494,7 +639,8 @@ static void end_turn(writer *w, bool done) {
     assert(w->in_turn && w->resting);
     pthread_mutex_lock(&w->lock);
     bool worth = !w->watching && w->tail.bytes >= TAIL_IDLE;
-    bool more = !done || worth || w->todo || has_housework(w);
+    bool work = !w->timed && work_in_ms(w) >= 0;
+    bool more = !done || worth || w->todo || work || has_housework(w);
     w->in_turn = false;
     w->store->impatient = false;
     w->busy = w->todo != NULL;
@@ -505,20 +651,24 @@ static void end_turn(writer *w, bool done) {
 
 bool writer_turn(writer *w) {
     if (!w->running || !begin_turn(w)) return false;
-    /* With others at the file the thread is the one that steps aside. */
+    /* While other processes write, the thread does the work: it pauses between groups (COURTESY). */
     hd_status status = w->courtesy ? HD_BUSY : work_once(w);
     if (status && status != HD_BUSY && status != HD_RESYNC) w->attempts++;
+    if (!status && w->store->optimistic)
+        do_store_work(w); /* it is a message for whose outcome no caller waits */
     end_turn(w, !status);
     return !status;
 }
 
-outcome *writer_take(writer *w, uint64_t seen, uint64_t *folded, hd_error *trouble) {
+outcome *writer_take(writer *w, uint64_t seen, uint64_t *folded, uint64_t *heard,
+                     hd_error *trouble) {
     pthread_mutex_lock(&w->lock);
     outcome *o = w->ready;
     w->ready = NULL;
     w->ready_end = &w->ready;
     w->seen = seen;
     *folded = w->folded;
+    *heard = w->heard;
     if (w->trouble) *trouble = w->trouble_error;
     else trouble->status = HD_OK;
     pthread_mutex_unlock(&w->lock);
@@ -527,12 +677,47 @@ outcome *writer_take(writer *w, uint64_t seen, uint64_t *folded, hd_error *troub
 
 void writer_report(writer *w, uint64_t seen) {
     pthread_mutex_lock(&w->lock);
-    assert(seen >= w->seen);
-    w->seen = seen;
+    w->seen = seen; /* may be lower than before: a server that was set back to a backup */
     w->report = true;
     bool asleep = w->resting && !w->in_turn;
     pthread_mutex_unlock(&w->lock);
     if (asleep) writer_start(w);
+}
+
+uint64_t writer_present_until(writer *w) {
+    pthread_mutex_lock(&w->lock);
+    uint64_t until = w->present_ns;
+    pthread_mutex_unlock(&w->lock);
+    return until;
+}
+
+uint64_t writer_lives_until(writer *w, const char *session) {
+    pthread_mutex_lock(&w->lock);
+    pulse *p = find_pulse(w, session);
+    uint64_t until = p ? p->until_ns : 0;
+    if (p) p->asked_ns = env_now_ns(&w->env);
+    pthread_mutex_unlock(&w->lock);
+    return until;
+}
+
+/* Its place; or a new one, if need be that of the one that was not asked for for the longest time. */
+static pulse *place_pulse(writer *w, const char *session) {
+    pulse *p = find_pulse(w, session);
+    if (p) return p;
+    if (w->pulse_count < LOG_LIVES) return &w->pulses[w->pulse_count++];
+    p = &w->pulses[0];
+    for (uint32_t i = 1; i < LOG_LIVES; i++)
+        if (w->pulses[i].asked_ns < p->asked_ns) p = &w->pulses[i];
+    return p;
+}
+
+void writer_note_life(writer *w, const char *session, uint64_t until_ns) {
+    assert(strlen(session) < sizeof w->pulses[0].session);
+    pthread_mutex_lock(&w->lock);
+    pulse *p = place_pulse(w, session);
+    *p = (pulse){ .until_ns = until_ns, .asked_ns = env_now_ns(&w->env) };
+    memcpy(p->session, session, strlen(session));
+    pthread_mutex_unlock(&w->lock);
 }
 
 fold_counts writer_folds(writer *w) {
@@ -549,6 +734,13 @@ bool writer_idle(writer *w) {
     return idle;
 }
 
+/* Commits that are queued wait: what keeps them from being stored may last until the test ends it. */
+static void carry_out_now(writer *w) {
+    pthread_mutex_unlock(&w->lock);
+    do_command(w, w->command);
+    pthread_mutex_lock(&w->lock);
+}
+
 hd_status writer_do(writer *w, writer_command command, hd_error *error) {
     assert(command != COMMAND_NONE);
     if (!w->running) {
@@ -558,7 +750,8 @@ hd_status writer_do(writer *w, writer_command command, hd_error *error) {
     pthread_mutex_lock(&w->lock);
     assert(w->command == COMMAND_NONE && !w->stop);
     w->command = command;
-    signal_fd(w->wake_fd);
+    bell_ring(w->wake_fd);
+    if (w->store->stepped) carry_out_now(w);
     while (w->command != COMMAND_NONE) pthread_cond_wait(&w->done, &w->lock);
     hd_status status = w->command_status;
     if (status && error) *error = w->command_error;

@@ -22,7 +22,7 @@
 
 #include "store/log/judge.h"
 
-/* Learns the store and starts the thread. `notify_fd` is written to when outcomes are ready. Takes the
+/* Learns the store and starts the thread. `notify_fd` is a bell that is rung when outcomes are ready. Takes the
  * connection over, also where it fails. */
 hd_status writer_open(log_store *store, const hd_options *options, const uint8_t session[16],
                       int notify_fd, writer **out, hd_error *error);
@@ -34,17 +34,27 @@ void writer_close(writer *w);
  * commits, and finds the outcome ready. False: the caller is to call writer_start. */
 hd_status writer_push(writer *w, json_buffer *bytes);
 void writer_start(writer *w);
+/* For a store that is stepped (log_store.stepped): does the next thing that the thread would do. */
+void writer_step(writer *w);
 bool writer_turn(writer *w);
 /* All outcomes that are ready, in order; the caller's. `seen` is the last row that was delivered.
- * *folded is the checkpoint's row, *trouble why the last attempts failed; its status is HD_OK if none did. */
-outcome *writer_take(writer *w, uint64_t seen, uint64_t *folded, hd_error *trouble);
-/* The runtime has delivered everything up to row `seen`: its row among the readers will say so. Not more
- * often than once a second or so: somewhen it is written. */
+ * *folded is the checkpoint's row, *heard the log's last one as of the last beat, *trouble why the last attempts failed; its status is HD_OK if none did. */
+outcome *writer_take(writer *w, uint64_t seen, uint64_t *folded, uint64_t *heard,
+                     hd_error *trouble);
+/* The runtime has delivered everything up to row `seen`. The writer notes that in the runtime's row of `reader`, with
+ * the next commit or after about a second. */
 void writer_report(writer *w, uint64_t seen);
 /* Nothing is queued or under way. */
 bool writer_idle(writer *w);
 fold_counts writer_folds(writer *w);
 /* Carries a command out and waits for it. */
 hd_status writer_do(writer *w, writer_command command, hd_error *error);
+
+/* Until when others can see that we live, on our own clock; 0: we have not begun to say so (COMMAND_STAY). */
+uint64_t writer_present_until(writer *w);
+/* Until when another session lives, on our clock, as the last beat has told; 0: it was not noted. Sessions that are
+ * noted are asked for by each beat, as long as they are asked for here. */
+uint64_t writer_lives_until(writer *w, const char *session);
+void writer_note_life(writer *w, const char *session, uint64_t until_ns);
 
 #endif

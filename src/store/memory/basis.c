@@ -9,12 +9,14 @@
 
 /* ---- keeping */
 
-static bool space_at(void *ctx, uint32_t i, struct key **name, uint64_t *seq) {
+static uint64_t seq_of(void *ctx, const char *space, size_t length) {
     const heads *h = ctx;
-    if (i >= h->spaces.count) return false;
-    *name = h->spaces.items[i].name;
-    *seq = h->spaces.items[i].seq;
-    return true;
+    for (uint32_t i = 0; i < h->spaces.count; i++) {
+        const struct key *k = h->spaces.items[i].name;
+        if (k->length == length && !memcmp(key_bytes(k), space, length))
+            return h->spaces.items[i].seq;
+    }
+    return 0;
 }
 
 hd_status memory_check_extra(hd_memory *m, const commit *c) {
@@ -26,34 +28,23 @@ hd_status memory_check_extra(hd_memory *m, const commit *c) {
 
 void memory_keep_extra(hd_memory *m, hd_value extra) {
     assert(value_exists(extra));
-    basis_point now = { &m->h, space_at };
+    basis_point now = { &m->h, seq_of };
     if (basis_apply(&m->basis, extra, &now, 0)) basis_drop(&m->basis, extra);
-}
-
-hd_value memory_seqs(hd_memory *m) {
-    hd_value seqs = node_value(NULL, true);
-    for (uint32_t i = 0; i < m->h.spaces.count && !value_is_failed(seqs); i++) {
-        hd_value n = int_make(m->heap, (int64_t)m->h.spaces.items[i].seq);
-        hd_value next = object_set(m->heap, seqs, m->h.spaces.items[i].name, n);
-        value_unref(n);
-        value_unref(seqs);
-        seqs = next;
-    }
-    return seqs;
 }
 
 /* ---- telling */
 
 static hd_status memory_rows(authority *a, const char *piece, basis_row_fn fn, void *ctx) {
-    basis_tell(&self(a)->m->basis, piece, fn, ctx);
+    basis_tell(&self(a)->m->basis, piece, 0, fn, ctx);
     return HD_OK;
 }
 
 static hd_status memory_pieces(authority *a, basis_piece_fn fn, void *ctx) {
     const basis *b = &self(a)->m->basis;
+    char piece[PIECE_SIZE];
     bool more = true;
-    for (uint32_t i = 0; i < b->pieces.count && more; i++)
-        more = fn(ctx, hd_value_as_text(b->pieces.items[i].name, ""));
+    for (uint32_t i = 0; i < b->entries.count && more; i++)
+        if (basis_first_of(&b->entries.items[i], piece)) more = fn(ctx, piece);
     return HD_OK;
 }
 
@@ -61,6 +52,7 @@ static hd_status memory_pieces(authority *a, basis_piece_fn fn, void *ctx) {
 static hd_status memory_seq_of(authority *a, struct key *space, uint64_t *out) {
     const memory_authority *ma = self(a);
     const hd_memory *m = ma->m;
+    assert(ma->position >= m->log_base);
     *out = 0;
     for (uint32_t i = 0; i < m->h.spaces.count; i++)
         if (m->h.spaces.items[i].name == space) *out = m->h.spaces.items[i].seq;
@@ -80,6 +72,7 @@ static hd_status memory_metadata(authority *a, place_id doc, hd_value *out) {
     const hd_memory *m = self(a)->m;
     const places *ps = &a->replica->places;
     const place *p = place_at(ps, doc);
+    assert(place_is_doc(ps, doc));
     const doc_home *h = &ps->homes.items[p->doc.home];
     uint32_t index;
     bool found = heads_find(&m->h, h->space, h->scope, h->instance, true, p->doc.id, &index);

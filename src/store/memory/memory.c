@@ -1,4 +1,5 @@
 /* memory.c -- the memory authority. */
+#define _GNU_SOURCE
 #include "store/memory/memory.h"
 
 #include "store/memory/state.h"
@@ -8,6 +9,7 @@
 #include "store/runtime.h"
 #include "value/key.h"
 #include "value/id.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- places and heads */
@@ -59,6 +61,7 @@ static hd_status head_of(memory_authority *ma, place_id doc, uint32_t *out) {
 
 /* Finds the space of a home, so that confirming needs no search. */
 SELDOM static hd_status prepare_space(memory_authority *ma, uint32_t home) {
+    assert(home && home < ma->base.replica->places.homes.count);
     struct key *name = ma->base.replica->places.homes.items[home].space;
     while (ma->space_of.count <= home)
         if (!vec_push(&ma->m->env, &ma->space_of, 0)) return HD_NOMEM;
@@ -79,6 +82,7 @@ static hd_status add_claims(memory_authority *ma, const commit *c) {
         uint32_t index;
         hd_status status = head_of(ma, place_at(ps, id)->root, &index);
         if (status) return status;
+        assert(cl->first_layer + cl->layer_count <= c->layers.count);
         sub_claim sub = { .head = index,
                           .path = place_path(ps, id),
                           .shape = cl->key & KEY_SHAPE,
@@ -112,11 +116,13 @@ static hd_status add_writes(memory_authority *ma, const commit *c) {
         sub_write w = { .basis = f->basis,
                         .under = f->under,
                         .create = f->created,
-                        .footprint = f->exact ? FOOTPRINT_GIVEN : FOOTPRINT_COARSE };
+                        /* By operations: they are what is taken anyway. */
+                        .footprint = f->exact && !f->by_ops ? FOOTPRINT_GIVEN : FOOTPRINT_COARSE };
         uint32_t first = m->op_paths.count;
         hd_status status = head_of(ma, f->doc, &w.head);
         if (!status) status = add_op_paths(m, c, f->doc, &next, &w.delete_);
         if (status) return status;
+        assert(m->op_paths.count > first); /* every write has an operation */
         w.anew = m->op_paths.items[first].flags & TOUCH_WHOLE;
         w.op_count = m->op_paths.count - first;
         w.exact_count = f->touch_count;
@@ -187,6 +193,7 @@ static hd_status assign_seqs(hd_memory *m, commit *c) {
             if (c->seqs.items[j].space == d->space) seq = c->seqs.items[j].seq;
         if (!seq) {
             seq = m->h.spaces.items[d->space_index].seq + 1;
+            assert(d->seq < seq && seq <= SEQ_MAX);
             if (!vec_push(&m->env, &c->seqs, ((space_seq){ d->space, seq }))) return HD_NOMEM;
             key_ref(d->space);
         }
@@ -248,12 +255,14 @@ static void drop_seqs(commit *c) {
     vec_clear(&c->seqs);
 }
 
-/* Takes the new value. Whether the document exists is what the fold says, not what was intended. */
+/* Takes the new value. Whether the document exists is what the fold says, not what was intended. Without either flag
+ * it was deleted, and has left no tombstone (PRE_FORGET). */
 static void set_head(hd_memory *m, uint32_t index, hd_value after) {
     assert(index < m->h.heads.count && !value_is_failed(after));
     head *d = &m->h.heads.items[index];
     value_unref(d->value);
     d->value = after;
+    if (value_is_absent(after) && !(d->flags & (HEAD_EXISTS | HEAD_TOMBSTONE))) return;
     d->flags &= (uint8_t) ~(HEAD_EXISTS | HEAD_TOMBSTONE);
     d->flags |= value_is_absent(after) ? HEAD_TOMBSTONE : HEAD_EXISTS;
 }
@@ -289,15 +298,11 @@ static hd_status accept(hd_memory *m, commit *c, const submission *s) {
     return status;
 }
 
-/* Others hear of what it says of nodes if there is memory for it; else they find out by running. */
+/* Keeps what the commit says of nodes, and for other runtimes that use the store, too. */
 static void keep_extra(hd_memory *m, logged *entry) {
     assert(!entry->status && value_exists(entry->c->extra));
     memory_keep_extra(m, entry->c->extra);
-    if (alone(m)) return;
-    hd_value seqs = memory_seqs(m);
-    if (value_is_failed(seqs)) return;
-    entry->seqs = seqs;
-    entry->extra = value_ref(entry->c->extra);
+    if (!alone(m)) entry->extra = value_ref(entry->c->extra);
 }
 
 /* What the heads say, unless it is refused in any case. HD_NOMEM: undecided, nothing changed. */
@@ -332,6 +337,7 @@ static hd_status decide(memory_authority *ma, commit *c, hd_status refusal) {
 
 static hd_status memory_submit(authority *a, commit *c) {
     memory_authority *ma = self(a);
+    assert(c->local_seq && c->local_seq < a->replica->next_local);
     return vec_push(&ma->m->env, &ma->inbox, c) ? HD_OK : HD_NOMEM;
 }
 
@@ -352,6 +358,7 @@ static inline uint64_t confirm(memory_authority *ma, place_id doc, hd_value afte
     hd_memory *m = ma->m;
     assert(alone(m) && !ma->inbox.count);
     uint32_t home = place_at(&ma->base.replica->places, doc)->doc.home, index;
+    assert(home < ma->space_of.count && ma->space_of.items[home]); /* prepared */
     head_space *space = &m->h.spaces.items[ma->space_of.items[home] - 1];
     m->confirmed += first;
     if (space->stamp != m->confirmed) {
@@ -412,7 +419,6 @@ static void memory_flush(authority *a) { decide_inbox(self(a)); }
 
 /* ---- delivering */
 
-/* The replica's place for a document, if it has one. */
 /* The replica's place for a document; 0: it has none. */
 static place_id find_place(const memory_authority *ma, const head *d) {
     const places *ps = &ma->base.replica->places;
@@ -468,12 +474,13 @@ static hd_status deliver_frame(memory_authority *ma, const logged *entry) {
         if (status) return status;
     }
     hd_status status = replica_frame_end(r);
-    if (!status && value_exists(entry->extra)) replica_frame_observed(r, entry->extra, entry->seqs);
+    if (!status && value_exists(entry->extra)) replica_frame_observed(r, entry->extra);
     return status;
 }
 
 static hd_status deliver(memory_authority *ma, const logged *entry) {
     replica *r = ma->base.replica;
+    assert(entry->owner != ma || entry->c->local_seq > r->settled);
     if (entry->owner != ma) return entry->status ? HD_OK : deliver_frame(ma, entry);
     if (entry->status) return replica_reject(r, entry->c, entry->status);
     replica_accept(r, entry->c);
@@ -488,13 +495,14 @@ static void trim_log(hd_memory *m) {
         uint64_t position = LIST_ENTRY(n, memory_authority, link)->position;
         if (position < seen) seen = position;
     }
+    assert(seen >= m->log_base);
     uint32_t gone = seen == UINT64_MAX ? m->log.count : (uint32_t)(seen - m->log_base);
+    assert(gone <= m->log.count);
     if (!gone) return;
     uint32_t ops = 0;
     for (uint32_t i = 0; i < gone; i++) {
         ops += m->log.items[i].op_count;
         value_unref(m->log.items[i].extra);
-        value_unref(m->log.items[i].seqs);
     }
     for (uint32_t i = 0; i < ops; i++) {
         path_unref(m->heap, m->ops.items[i].path);
@@ -675,27 +683,9 @@ static bool listed(const memory_authority *ma, uint32_t index, const struct key 
     return !kind || !strcmp(hd_value_as_text(kind_of(ma, d), ""), kind);
 }
 
-static void sort_listing(const hd_memory *m, uint32_t *items, uint32_t count) {
-    /* Heap sort: no recursion, no worst case, and lists in memory are short. */
-    const head *d = m->h.heads.items;
-    for (uint32_t end = count, start = count / 2; end > 1;) {
-        if (start) {
-            start--;
-        } else {
-            end--;
-            uint32_t top = items[0];
-            items[0] = items[end];
-            items[end] = top;
-        }
-        for (uint32_t root = start, child; (child = 2 * root + 1) < end; root = child) {
-            if (child + 1 < end && key_compare(d[items[child]].id, d[items[child + 1]].id) < 0)
-                child++;
-            if (key_compare(d[items[root]].id, d[items[child]].id) >= 0) break;
-            uint32_t swap = items[root];
-            items[root] = items[child];
-            items[child] = swap;
-        }
-    }
+static int by_id(const void *a, const void *b, void *ctx) {
+    const head *of = ctx;
+    return key_compare(of[*(const uint32_t *)a].id, of[*(const uint32_t *)b].id);
 }
 
 /* A listing goes by heads: what only this runtime sees so far (outputs of computations, commits on
@@ -731,7 +721,8 @@ static hd_status memory_list(authority *a, struct key *space, const char *kind, 
     hd_status status = make_heads_of_seen(ma, space);
     for (uint32_t i = 0; i < m->h.heads.count && !status; i++)
         if (listed(ma, i, space, kind, prefix) && !vec_push(&m->env, &found, i)) status = HD_NOMEM;
-    if (!status) sort_listing(m, found.items, found.count);
+    if (!status && found.count)
+        qsort_r(found.items, found.count, sizeof *found.items, by_id, m->h.heads.items);
     for (uint32_t i = 0; i < found.count && !status; i++)
         if (!tell_listed(ma, found.items[i], fn, ctx)) break;
     vec_fini(&m->env, &found);
@@ -745,17 +736,57 @@ static hd_status memory_spaces(authority *a, hd_space_fn fn, void *ctx) {
     return HD_OK;
 }
 
+/* Entries of the log have their operations one behind the other, and the operations of a document stand together. */
+static void check_log(const hd_memory *m) {
+    uint64_t next = m->ops_base;
+    for (uint32_t i = 0; i < m->log.count; i++) {
+        const logged *entry = &m->log.items[i];
+        assert(entry->first_op == next && (!entry->status || !entry->op_count));
+        next += entry->op_count;
+    }
+    assert(next == m->ops_base + m->ops.count);
+    for (uint32_t i = 0; i < m->ops.count; i++) {
+        const logged_op *o = &m->ops.items[i];
+        assert(o->head < m->h.heads.count && o->seq > o->before_seq);
+        assert(o->seq <= m->h.heads.items[o->head].seq);
+        (void)o;
+    }
+    (void)next;
+}
+
+/* What was looked up once is still so. */
+static void check_attached(const memory_authority *ma) {
+    const places *ps = &ma->base.replica->places;
+    for (place_id id = 1; id < ps->count && id < ma->head_of.count; id++) {
+        if (!ma->head_of.items[id]) continue;
+        const head *d = &ma->m->h.heads.items[ma->head_of.items[id] - 1];
+        assert(place_is_doc(ps, id) && d->id == place_at(ps, id)->doc.id);
+        assert(d->space == ps->homes.items[place_at(ps, id)->doc.home].space);
+        (void)d;
+    }
+    for (uint32_t i = 0; i < ma->inbox.count; i++) assert(ma->inbox.items[i]->local_seq);
+    for (uint32_t i = 0; i < ma->wanted.count; i++) assert(place_is_doc(ps, ma->wanted.items[i]));
+}
+
 static void memory_check(const authority *a) {
     const memory_authority *ma = self_const(a);
+    uint32_t attached = 0;
     heads_check(&ma->m->h);
     basis_check(&ma->m->basis);
+    check_log(ma->m);
+    check_attached(ma);
+    LIST_FOR (n, &ma->m->attached) attached++;
+    assert(attached == ma->m->attached_count && (!ma->sole || attached == 1));
     assert(ma->position >= ma->m->log_base && ma->position <= ma->m->log_base + ma->m->log.count);
     assert(ma->base.alone == alone(ma->m));
+    assert(ma->base.late == ma->m->load_late);
+    (void)attached;
 }
 
 static void memory_detach(authority *a) {
     memory_authority *ma = self(a);
     hd_memory *m = ma->m;
+    assert(m->attached_count && list_linked(&ma->link));
     list_remove(&ma->link);
     m->attached_count--;
     tell_alone(m);
@@ -822,6 +853,7 @@ hd_status memory_attach(hd_memory *m, struct replica *r, bool sole, authority **
         return status;
     }
     ma->base = (authority){ .ops = &memory_ops, .replica = r, .late = m->load_late };
+    assert(!sole || !m->attached_count);
     ma->m = m;
     ma->sole = sole;
     ma->position = m->log_base + m->log.count;

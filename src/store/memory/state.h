@@ -5,7 +5,7 @@
 
 #include "base/list.h"
 #include "store/admit.h"
-#include "store/basis.h"
+#include "store/basis/basis.h"
 #include "store/replica.h"
 
 /* One operation of a decided commit, for the other runtimes. */
@@ -28,7 +28,7 @@ typedef struct logged {
     hd_commit_class class;
     uint64_t first_op; /* counted from the beginning, like positions */
     uint32_t op_count;
-    hd_value extra, seqs; /* what it says of nodes, and where the spaces stood then; owned */
+    hd_value extra; /* what it says of nodes; owned */
 } logged;
 
 /* For tests; heddle/lab.h declares both, and says what they mean. Before a runtime is attached. */
@@ -97,8 +97,6 @@ bool memory_find_head(const memory_authority *ma, place_id doc, uint32_t *out);
 hd_status memory_check_extra(hd_memory *m, const commit *c);
 /* Keeps what an accepted commit says of nodes. Without memory nothing is known of them afterwards. */
 void memory_keep_extra(hd_memory *m, hd_value extra);
-/* Where the spaces stand now, as an object; failed: no memory. */
-hd_value memory_seqs(hd_memory *m);
 extern const basis_ops memory_basis_ops;
 
 #endif

@@ -29,7 +29,8 @@ static hd_status connect(sqlite_store *s, const char *name, const hd_options *op
     file_options o = { .vfs = options->vfs,
                        .read_only = options->read_only,
                        .must_exist = options->must_exist || role != LOG_WRITING,
-                       .durability = options->durability };
+                       .durability = options->durability,
+                       .as_writer = role == LOG_CHECKING };
     return role == LOG_READING ? file_open_again(&s->file, name, &o, &s->base.env, error)
                                : file_open(&s->file, name, &o, &s->base.env, error);
 }
@@ -64,6 +65,11 @@ static void sqlite_close(log_store *s) {
     env_free(&env, mine, sizeof *mine);
 }
 
+struct sqlite3 *sqlite_connection(const log_store *s) {
+    assert(s->ops == &sqlite_backend);
+    return file_of(s)->db;
+}
+
 static const char *sqlite_words(const log_store *s, hd_status status) {
     return file_words(file_of(s), status);
 }
@@ -83,11 +89,12 @@ static hd_status sqlite_begin_read(log_store *s) {
 
 static hd_status sqlite_begin_write(log_store *s, log_durability durability) {
     assert(!file_in_transaction(file_of(s)) && !file_of(s)->read_only);
-    return durability == LOG_SOFT ? file_begin_soft(file_of(s)) : file_begin_write(file_of(s));
+    return durability == LOG_DURABLE ? file_begin_write(file_of(s)) : file_begin_soft(file_of(s));
 }
 
 static hd_status sqlite_commit(log_store *s) {
     assert(file_in_transaction(file_of(s)));
+    wal_mark(&store_of(s)->wal, file_of(s));
     return file_commit(file_of(s));
 }
 
@@ -112,7 +119,12 @@ static hd_status sqlite_vacuum(log_store *s) { return file_exec(file_of(s), "vac
 
 static int sqlite_notify_fd(log_store *s) { return store_of(s)->watch.fd; }
 static bool sqlite_notify_arm(log_store *s) { return watch_arm(&store_of(s)->watch); }
-static void sqlite_notify_take(log_store *s) { watch_take(&store_of(s)->watch); }
+static bool sqlite_notify_take(log_store *s, uint64_t position) {
+    (void)position; /* the system does not tell what was written */
+    watch_take(&store_of(s)->watch);
+    return true;
+}
+static bool sqlite_is_being_written(log_store *s) { return watch_sees_writing(file_of(s)->db); }
 
 const log_backend sqlite_backend = {
     .open = sqlite_open,
@@ -128,6 +140,7 @@ const log_backend sqlite_backend = {
     .append = sqlite_append,
     .read_after = sqlite_read_after,
     .read_row = sqlite_read_row,
+    .row_ends = sqlite_row_ends,
     .delete_rows = sqlite_delete_rows,
     .get_number = sqlite_get_number,
     .set_number = sqlite_set_number,
@@ -150,6 +163,7 @@ const log_backend sqlite_backend = {
     .drop_patches = sqlite_drop_patches,
     .list_heads = sqlite_list_heads,
     .heads_since = sqlite_heads_since,
+    .each_head = sqlite_each_head,
     .find_patched = sqlite_find_patched,
     .has_nodes = sqlite_has_nodes,
     .each_node = sqlite_each_node,
@@ -165,7 +179,10 @@ const log_backend sqlite_backend = {
     .has_work = sqlite_has_work,
     .work = sqlite_work,
     .vacuum = sqlite_vacuum,
+    .check = sqlite_check,
+    .measure = sqlite_measure,
     .notify_fd = sqlite_notify_fd,
     .notify_arm = sqlite_notify_arm,
     .notify_take = sqlite_notify_take,
+    .is_being_written = sqlite_is_being_written,
 };

@@ -1,405 +1,119 @@
-/* check.c -- is the file what it says it is?
- *
- * Everything that must hold is looked at, and each thing that does not is reported: SQLite's own
- * integrity, hashes of log rows, head rows and patches, sequences without gaps, head rows that are
- * the fold of the log where the log is whole, rows about nodes and their index, and a tail that can be
- * folded. Nothing is written. */
-#include "base/env.h"
-#include "store/sqlite/check_rows.h"
-#include "store/log/state.h"
-#include "store/sqlite/backend.h"
-#include "value/diff.h"
-#include "value/key.h"
-#include "value/object.h"
+/* check.c -- what is wrong with the tables of a file by themselves, and how large they are. */
+#define _POSIX_C_SOURCE 200809L
+#include "base/process.h"
+#include "store/log/rows.h"
+#include "store/sqlite/store.h"
+#include <assert.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 
-/* A document as the log makes it. */
-typedef struct replayed {
-    hd_value value; /* owned */
-    uint64_t seq;   /* of the last change */
-    bool guarded;
-} replayed;
-
-typedef struct checked_space {
-    char *name; /* owned */
-    size_t size;
-    uint64_t checkpoint, floor; /* as its row says */
-    uint64_t seq;               /* the last one met in the log; 0: none yet */
-    bool row;                   /* has a row in `space` */
-} checked_space;
+/* ---- Checking ------------------------------------------------------------------------------- */
 
 typedef struct checking {
-    hd_env env;
-    sqlite_store store; /* its connection; there is nothing of a backend's to be watched */
-    hd_heap *heap;
     hd_check_fn fn;
     void *ctx;
-    uint64_t findings;
-    uint64_t checkpoint, first_row, last_row;
-    bool whole; /* no log row was ever pruned: heads can be replayed */
-    VEC(checked_space) spaces;
-    tail docs;              /* every document met in rows up to the checkpoint */
-    VEC(replayed) replayed; /* one for each of them */
 } checking;
 
 HD_PRINTF(2, 3)
-static void finding(checking *k, const char *format, ...) {
+static void finding(const checking *k, const char *format, ...) {
     char line[512];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    k->findings++;
-    if (k->fn) k->fn(line, k->ctx);
+    k->fn(line, k->ctx);
 }
-
-/* ---- SQLite's own ------------------------------------------------------------------------------- */
 
 static hd_status integrity_row(void *ctx, sqlite3_stmt *s, bool *stop) {
-    checking *k = ctx;
     (void)stop;
     const char *says = sqlite_word(s, 0);
-    if (strcmp(says, "ok") != 0) finding(k, "integrity: %s", says);
+    if (strcmp(says, "ok") != 0) finding(ctx, "integrity: %s", says);
     return HD_OK;
 }
 
-static hd_status orphan_row(void *ctx, sqlite3_stmt *s, bool *stop) {
-    checking *k = ctx;
-    (void)stop;
-    finding(k, "%s: row for document %lld, which has no head", sqlite_word(s, 0),
-            (long long)sqlite3_column_int64(s, 1));
-    return HD_OK;
-}
-
-/* ---- Spaces ------------------------------------------------------------------------------------- */
-
-static checked_space *space_named(checking *k, const char *name, size_t length) {
-    for (uint32_t i = 0; i < k->spaces.count; i++) {
-        checked_space *p = &k->spaces.items[i];
-        if (p->size == length + 1 && memcmp(p->name, name, length) == 0) return p;
-    }
-    checked_space p = { .size = length + 1 };
-    p.name = env_new(&k->env, p.size);
-    if (!p.name) return NULL;
-    memcpy(p.name, name, length);
-    p.name[length] = '\0';
-    if (vec_push(&k->env, &k->spaces, p)) return &vec_last(&k->spaces);
-    env_free(&k->env, p.name, p.size);
-    return NULL;
-}
-
-static hd_status check_space_row(void *ctx, sqlite3_stmt *s, bool *stop) {
-    checking *k = ctx;
-    (void)stop;
-    checked_space *p = space_named(k, sqlite_word(s, 0), (size_t)sqlite3_column_bytes(s, 0));
-    if (!p) return HD_NOMEM;
-    p->row = true;
-    p->checkpoint = (uint64_t)sqlite3_column_int64(s, 1);
-    p->floor = (uint64_t)sqlite3_column_int64(s, 2);
-    if (p->floor > p->checkpoint)
-        finding(k, "space %s: floor %llu above checkpoint %llu", p->name,
-                (unsigned long long)p->floor, (unsigned long long)p->checkpoint);
-    return HD_OK;
-}
-
-/* ---- The log ------------------------------------------------------------------------------------ */
-
-/* Where the space's seqs begin in this log; UINT64_MAX: cannot be told. */
-static uint64_t seq_before_log(const checking *k, const checked_space *p) {
-    return k->whole ? 0 : p->row ? p->floor : 0;
-}
-
-static hd_status check_seqs(checking *k, const log_row *row, hd_value made) {
-    for (size_t i = 0; i < log_commit_spaces(made); i++) {
-        const char *name;
-        size_t length;
-        uint64_t seq;
-        if (!log_commit_space(made, i, &name, &length, &seq)) {
-            finding(k, "log row %llu: a space without a seq", (unsigned long long)row->row);
-            continue;
-        }
-        checked_space *p = space_named(k, name, length);
-        if (!p) return HD_NOMEM;
-        uint64_t last = p->seq ? p->seq : seq_before_log(k, p);
-        if (seq != last + 1)
-            finding(k, "log row %llu: space %s goes from seq %llu to %llu",
-                    (unsigned long long)row->row, p->name, (unsigned long long)last,
-                    (unsigned long long)seq);
-        p->seq = seq;
-    }
-    return HD_OK;
-}
-
-static hd_status replay_doc(checking *k, const log_doc *doc) {
-    hd_status status = tail_add(&k->docs, &doc->name, 1, doc->seq);
-    if (status) return status;
-    while (k->replayed.count < k->docs.docs.count)
-        if (!vec_push(&k->env, &k->replayed, (replayed){ 0 })) return HD_NOMEM;
-    uint32_t index = (uint32_t)(tail_find(&k->docs, &doc->name) - k->docs.docs.items);
-    replayed *r = &k->replayed.items[index];
-    r->seq = doc->seq;
-    r->guarded |= doc->guarded;
-    return log_fold(k->heap, log_doc_op_list(doc), &r->value);
-}
-
-static hd_status check_docs(checking *k, const log_row *row, hd_value made) {
-    for (size_t i = 0; i < log_commit_docs(made); i++) {
-        log_doc doc;
-        if (!log_commit_doc(made, i, &doc)) {
-            finding(k, "log row %llu: a document without name or operations",
-                    (unsigned long long)row->row);
-            continue;
-        }
-        if (doc.basis >= doc.seq)
-            finding(k, "log row %llu: %s/%s has basis %llu at seq %llu",
-                    (unsigned long long)row->row, doc.name.space, doc.name.id,
-                    (unsigned long long)doc.basis, (unsigned long long)doc.seq);
-        hd_status status = k->whole || row->row > k->checkpoint ? replay_doc(k, &doc) : HD_OK;
-        if (status == HD_CORRUPT)
-            finding(k, "log row %llu: operations of %s/%s cannot be read",
-                    (unsigned long long)row->row, doc.name.space, doc.name.id);
-        else if (status) return status;
-    }
-    return HD_OK;
-}
-
-static hd_status check_commits(checking *k, const log_row *row) {
-    hd_status status = HD_OK;
-    for (size_t i = 0; i < log_row_commits(row) && !status; i++) {
-        hd_value made = log_row_commit(row, i);
-        uint8_t session[16];
-        if (log_commit_session(row, made, session) || !log_commit_local_seq(made))
-            finding(k, "log row %llu: a commit without session or number",
-                    (unsigned long long)row->row);
-        hd_error error;
-        bool known = log_row_format(row) >= NODE_FORMAT;
-        if (known && !basis_well_formed(object_get_bytes(made, "x", 1), &error))
-            finding(k, "log row %llu: %s", (unsigned long long)row->row, error.message);
-        status = check_seqs(k, row, made);
-        if (!status) status = check_docs(k, row, made);
-    }
-    return status;
-}
-
-static hd_status compare_heads(checking *k);
-
-static hd_status check_log_row(void *ctx, sqlite3_stmt *s, bool *stop) {
-    checking *k = ctx;
-    (void)stop;
-    log_text text;
-    log_row row;
-    if (sqlite_log_text(s, &text)) return HD_NOMEM;
-    hd_status status = log_row_read(&k->store.base, k->heap, &text, &row);
-    if (k->last_row && row.row != k->last_row + 1)
-        finding(k, "log: row %llu follows row %llu", (unsigned long long)row.row,
-                (unsigned long long)k->last_row);
-    /* Between the last folded row and the first that is not: the moment that head rows speak of. */
-    if (!status && row.row > k->checkpoint && k->last_row <= k->checkpoint)
-        status = compare_heads(k);
-    k->last_row = row.row;
-    if (status == HD_CORRUPT) {
-        finding(k, "%s", k->store.base.damage);
-        status = HD_OK;
-    } else if (!status) status = check_commits(k, &row);
-    log_row_fini(k->heap, &row);
-    return status;
-}
-
-static hd_status log_ends(void *ctx, sqlite3_stmt *s, bool *stop) {
-    checking *k = ctx;
-    (void)stop;
-    k->first_row = (uint64_t)sqlite3_column_int64(s, 0);
-    k->last_row = 0;
-    uint64_t last = (uint64_t)sqlite3_column_int64(s, 1);
-    k->whole = k->first_row == 1 || (k->first_row == 0 && k->checkpoint == 0);
-    if (k->first_row > k->checkpoint + 1)
-        finding(k, "log: begins at row %llu, the checkpoint is %llu",
-                (unsigned long long)k->first_row, (unsigned long long)k->checkpoint);
-    if (last && last < k->checkpoint)
-        finding(k, "log: ends at row %llu, the checkpoint is %llu", (unsigned long long)last,
-                (unsigned long long)k->checkpoint);
-    return HD_OK;
-}
-
-/* ---- Head rows ------------------------------------------------------------------------------------ */
-
-static const char head_sql[] =
-    "select space, scope, instance, id, kind, seq, meta_seq, large, size, hash, meta, value, doc"
-    " from head";
-
-static void check_head_kind(checking *k, const doc_name *n, const char *kind, hd_value meta) {
-    const char *says = hd_value_as_text(hd_value_at(meta, "kind"), "");
-    if (strcmp(kind, says) != 0)
-        finding(k, "head %s/%s: kind '%s', its metadata says '%s'", n->space, n->id, kind, says);
-}
-
-static void check_head_seqs(checking *k, const doc_name *n, sqlite3_stmt *s) {
-    checked_space *p = space_named(k, n->space, n->space_length);
-    uint64_t seq = (uint64_t)sqlite3_column_int64(s, 5);
-    uint64_t meta_seq = (uint64_t)sqlite3_column_int64(s, 6);
-    uint64_t newest = seq > meta_seq ? seq : meta_seq;
-    if (!p || !p->row) finding(k, "head %s/%s: its space has no row", n->space, n->id);
-    else if (newest > p->checkpoint || newest == 0)
-        finding(k, "head %s/%s: seq %llu, the checkpoint is %llu", n->space, n->id,
-                (unsigned long long)newest, (unsigned long long)p->checkpoint);
-}
-
-/* As any reader would read it. */
-static hd_status check_head_row(void *ctx, sqlite3_stmt *s, bool *stop) {
-    checking *k = ctx;
-    (void)stop;
-    doc_name n = sqlite_name(s, 0), beside = n;
-    beside.meta = true;
-    check_head_seqs(k, &n, s);
-    hd_value v = value_absent(), m = value_absent();
-    uint64_t seq;
-    hd_status status = head_load(&k->store.base, k->heap, &n, &v, &seq);
-    if (!status) status = head_load(&k->store.base, k->heap, &beside, &m, &seq);
-    if (status == HD_CORRUPT) {
-        finding(k, "%s", log_store_words(&k->store.base, HD_CORRUPT));
-        status = HD_OK;
-    } else if (!status) check_head_kind(k, &n, sqlite_word(s, 4), m);
-    value_unref(v);
-    value_unref(m);
-    return status;
-}
-
-static hd_status patch_row(void *ctx, sqlite3_stmt *s, bool *stop) {
-    checking *k = ctx;
+static hd_status part_row(void *ctx, sqlite3_stmt *s, bool *stop) {
     (void)stop;
     const char *text = sqlite_word(s, 3);
     uint64_t hash = log_hash(text, (size_t)sqlite3_column_bytes(s, 3));
     if (hash != (uint64_t)sqlite3_column_int64(s, 2))
-        finding(k, "%s of document %lld: hash is wrong", sqlite_word(s, 0),
+        finding(ctx, "%s of document %lld: hash is wrong", sqlite_word(s, 0),
                 (long long)sqlite3_column_int64(s, 1));
     return HD_OK;
 }
 
-/* ---- Heads against the replayed log ------------------------------------------------------------- */
-
-static hd_status compare_doc(checking *k, const doc_name *n, const replayed *r) {
-    stored_head stored;
-    hd_value value;
-    uint64_t seq;
-    hd_status status = head_find(&k->store.base, n, &stored);
-    if (!status) status = head_load(&k->store.base, k->heap, n, &value, &seq);
-    if (status) return status == HD_CORRUPT ? HD_OK : status; /* reported by head_row */
-    const char *part = n->meta ? "metadata" : "value";
-    if (!value_equal(value, r->value))
-        finding(k, "head %s/%s: %s is not what the log makes of it", n->space, n->id, part);
-    if (stored.exists && seq != r->seq)
-        finding(k, "head %s/%s: %s has seq %llu, the log says %llu", n->space, n->id, part,
-                (unsigned long long)seq, (unsigned long long)r->seq);
-    if (r->guarded && !stored.exists)
-        finding(k, "head %s/%s: its tombstone is missing", n->space, n->id);
-    value_unref(value);
-    return HD_OK;
-}
-
-static hd_status known_to_log(void *ctx, sqlite3_stmt *s, bool *stop) {
-    checking *k = ctx;
+static hd_status orphan_row(void *ctx, sqlite3_stmt *s, bool *stop) {
     (void)stop;
-    doc_name n = sqlite_name(s, 0);
-    if (!tail_find(&k->docs, &n)) {
-        n.meta = true;
-        if (!tail_find(&k->docs, &n)) finding(k, "head %s/%s: not in the log", n.space, n.id);
-    }
+    finding(ctx, "%s: row for document %lld, which has no head", sqlite_word(s, 0),
+            (long long)sqlite3_column_int64(s, 1));
     return HD_OK;
 }
 
-static hd_status compare_heads(checking *k) {
-    for (uint32_t i = 0; i < k->spaces.count; i++) {
-        const checked_space *p = &k->spaces.items[i];
-        if (p->seq && p->seq != p->checkpoint)
-            finding(k, "space %s: checkpoint %llu, the log was at %llu", p->name,
-                    (unsigned long long)p->checkpoint, (unsigned long long)p->seq);
-    }
-    if (!k->whole) return HD_OK;
-    hd_status status = HD_OK;
-    for (uint32_t i = 0; i < k->docs.docs.count && !status; i++)
-        status = compare_doc(k, &k->docs.docs.items[i].name, &k->replayed.items[i]);
-    return status ? status : sqlite_each_of(&k->store.file, head_sql, known_to_log, k);
-}
-
-/* ---- The whole ------------------------------------------------------------------------------------- */
-
-static void row_finding(const char *line, void *ctx) { finding(ctx, "%s", line); }
-
-static hd_status check_all(checking *k) {
-    hd_status status = sqlite_each_of(&k->store.file, "pragma integrity_check", integrity_row, k);
-    if (!status && file_meta_get(&k->store.file, "checkpoint", &k->checkpoint))
-        finding(k, "meta: there is no checkpoint");
+hd_status sqlite_check(log_store *s, hd_check_fn fn, void *ctx) {
+    checking k = { fn, ctx };
+    file *f = file_of(s);
+    assert(fn && file_in_transaction(f));
+    hd_status status = sqlite_each_of(f, "pragma integrity_check", integrity_row, &k);
     if (!status)
-        status = sqlite_each_of(&k->store.file, "select name, checkpoint, floor from space",
-                                check_space_row, k);
-    if (!status) status = sqlite_each_of(&k->store.file, head_sql, check_head_row, k);
-    if (!status)
-        status = sqlite_each_of(&k->store.file,
+        status = sqlite_each_of(f,
                                 "select 'large', doc, hash, value from large"
                                 " union all select 'patch', doc, hash, body from patch",
-                                patch_row, k);
+                                part_row, &k);
     if (!status)
-        status = sqlite_each_of(&k->store.file,
+        status = sqlite_each_of(f,
                                 "select 'large', doc from large where doc not in"
                                 " (select doc from head where large) union all"
                                 " select 'patch', doc from patch where doc not in"
                                 " (select doc from head where large)",
-                                orphan_row, k);
-    row_check rows = { &k->store.file, k->heap, row_finding, k };
-    if (!status) status = check_rows(&rows);
-    if (!status)
-        status = sqlite_each_of(&k->store.file, "select min(row), max(row) from log", log_ends, k);
-    if (!status)
-        status = sqlite_each_of(&k->store.file, "select row, hash, body from log order by row",
-                                check_log_row, k);
-    if (!status && k->last_row <= k->checkpoint && k->last_row) status = compare_heads(k);
+                                orphan_row, &k);
     return status;
 }
 
-/* A program that opens the file for writing learns it first: that must work, too. Nothing is written. */
-static hd_status learn_as_writer(checking *k) {
-    writer w = { .env = k->env, .store = &k->store.base, .heap = k->heap };
-    hd_status status = writer_learn(&w);
-    if (status == HD_CORRUPT && !k->findings)
-        finding(k, "it cannot be opened for writing: %s", log_store_words(w.store, HD_CORRUPT));
-    writer_forget(&w);
-    return status == HD_CORRUPT ? HD_OK : status;
+/* ---- Measuring ------------------------------------------------------------------------------ */
+
+static const char sizes_sql[] =
+    "select (select count(*) from log), (select sum(length(cast(body as blob))) from log),"
+    " (select min(row) from log), (select max(row) from log), checkpoint,"
+    " (select count(*) from log where row > checkpoint),"
+    " (select sum(length(cast(body as blob))) from log where row > checkpoint),"
+    " (select count(*) from large),"
+    " (select count(*) from head where value is null and not large)"
+    " from (select value as checkpoint from meta where key = 'checkpoint')";
+
+static hd_status take_sizes(void *ctx, sqlite3_stmt *s, bool *stop) {
+    store_sizes *out = ctx;
+    uint64_t *const to[] = { &out->log_rows,   &out->log_bytes,  &out->first_row,
+                             &out->last_row,   &out->checkpoint, &out->tail_rows,
+                             &out->tail_bytes, &out->large,      &out->tombstones };
+    assert(sqlite3_column_count(s) == sizeof to / sizeof *to);
+    for (size_t i = 0; i < sizeof to / sizeof *to; i++)
+        *to[i] = (uint64_t)sqlite3_column_int64(s, (int)i);
+    *stop = true;
+    return HD_OK;
 }
 
-static void checking_fini(checking *k) {
-    for (uint32_t i = 0; i < k->replayed.count; i++) value_unref(k->replayed.items[i].value);
-    for (uint32_t i = 0; i < k->spaces.count; i++)
-        env_free(&k->env, k->spaces.items[i].name, k->spaces.items[i].size);
-    vec_fini(&k->env, &k->replayed);
-    vec_fini(&k->env, &k->spaces);
-    tail_fini(&k->docs);
-    file_close(&k->store.file);
-    if (k->heap) hd_heap_close(k->heap);
+/* Rows whose process lives. Those of killed programs stay until the next one cleans up. */
+static hd_status count_living(void *ctx, sqlite3_stmt *s, bool *stop) {
+    (void)stop;
+    *(uint64_t *)ctx += process_lives(sqlite3_column_int64(s, 0), 0);
+    return HD_OK;
 }
 
-hd_status hd_store_check(const char *name, const hd_options *options, hd_check_fn fn, void *ctx,
-                         hd_error *error) {
-    checking k = { .env = env_copy(options ? options->env : NULL), .fn = fn, .ctx = ctx };
-    file_options o = { .vfs = options ? options->vfs : NULL,
-                       .read_only = true,
-                       .must_exist = true,
-                       .as_writer = true };
-    tail_init(&k.docs, &k.env);
-    log_store_init(&k.store.base, &sqlite_backend, &k.env, name);
-    hd_status status = file_open(&k.store.file, name, &o, &k.env, error);
-    hd_limits widest = { HEAP_DEPTH_MAX, SIZE_MAX }; /* whatever programs have written */
-    if (!status) status = hd_heap_open(&k.env, &widest, &k.heap);
-    if (!status) status = file_begin_read(&k.store.file);
-    if (!status) {
-        status = check_all(&k);
-        if (!status) status = learn_as_writer(&k);
-        if (status == HD_CORRUPT) finding(&k, "%s", sqlite3_errmsg(k.store.file.db));
-        else if (status) log_store_failure(&k.store.base, status, "checking", error);
-        file_rollback(&k.store.file);
-    }
-    if (!status && k.findings) status = HD_CORRUPT;
-    if (status == HD_CORRUPT && k.findings)
-        env_error(error, status, "%s: %llu findings", name, (unsigned long long)k.findings);
-    checking_fini(&k);
-    return status;
+static hd_status take_nodes(void *ctx, sqlite3_stmt *s, bool *stop) {
+    ((store_sizes *)ctx)->nodes = (uint64_t)sqlite3_column_int64(s, 0);
+    *stop = true;
+    return HD_OK;
+}
+
+hd_status sqlite_measure(log_store *s, store_sizes *out) {
+    file *f = file_of(s);
+    struct stat st;
+    *out = (store_sizes){ .format = (uint64_t)f->format };
+    if (stat(sqlite3_db_filename(f->db, "main"), &st) == 0) out->bytes = (uint64_t)st.st_size;
+    hd_status status = sqlite_each_of(f, sizes_sql, take_sizes, out);
+    if (!status)
+        status = sqlite_each_of(f, "select pid from session", count_living, &out->sessions);
+    if (!status) status = sqlite_each_of(f, "select pid from reader", count_living, &out->readers);
+    if (status || f->format < NODE_FORMAT) return status;
+    return sqlite_each_of(f, "select count(*) from node", take_nodes, out);
 }

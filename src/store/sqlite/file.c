@@ -2,7 +2,8 @@
 #define _GNU_SOURCE
 #include "store/sqlite/file.h"
 
-#include "store/place.h"
+#include "store/log/columns.h"
+#include "store/sqlite/identity.h"
 #include "store/sqlite/schema.h"
 #include <assert.h>
 #include <errno.h>
@@ -24,6 +25,8 @@ enum {
     WAL_BYTES_KEPT = 16 << 20 /* a WAL that was longer is cut to this when it starts anew */
 };
 
+_Static_assert(NODE_FORMAT <= FILE_FORMAT && META_FORMAT <= NODE_FORMAT, "formats only grow");
+
 static const char *const sql_text[SQL_COUNT_] = {
     [SQL_BEGIN_READ] = "begin",
     [SQL_BEGIN_WRITE] = "begin immediate",
@@ -41,16 +44,14 @@ static const char *const sql_text[SQL_COUNT_] = {
                       " on conflict(name) do update set checkpoint = ?2",
     [SQL_SPACE_FLOOR] = "update space set floor = ?2 where name = ?1 and floor < ?2",
     /* By its number, so that names come from the row and not from the index that led to it. */
-    [SQL_HEAD_GET] =
-        "select doc, kind, seq, meta_seq, guarded, large, size, patched, hash, meta,"
-        " value, space, id, scope, instance from head where doc = (select doc from head"
-        " where space = ?1 and id = ?2 and scope = ?3 and instance = ?4)",
+    [SQL_HEAD_GET] = "select " HEAD_COLUMNS " from head where doc = (select doc from head"
+                     " where space = ?1 and id = ?2 and scope = ?3 and instance = ?4)",
     /* Whether there really is no row: two indexes say so. */
     [SQL_HEAD_NONE] = "select not exists(select 1 from head indexed by head_name"
                       " where space = ?1 and id = ?2 and scope = ?3 and instance = ?4)"
                       " and not exists(select 1 from head indexed by head_list"
                       " where space = ?1 and id = ?2 and scope = ?3 and instance = ?4)",
-    [SQL_HEAD_SEQ] = "select doc, kind, seq, meta_seq, guarded, large, size, patched"
+    [SQL_HEAD_SEQ] = "select " HEAD_NUMBERS
                      " from head where space = ?1 and id = ?2 and scope = ?3 and instance = ?4",
     [SQL_HEAD_PUT] = "insert into head(space, id, scope, instance, doc, kind, seq, meta_seq,"
                      " guarded, large, size, patched, hash, meta, value)"
@@ -86,11 +87,11 @@ static const char *const sql_text[SQL_COUNT_] = {
     [SQL_METAS_SINCE] = "select id, scope, instance, meta_seq from head indexed by head_meta"
                         " where space = ?1 and meta_seq > ?2 and meta_seq > 0",
     /* Names of a piece begin with it and a ':'; ';' follows ':'. */
-    [SQL_NODES] = "select name, instance, hashes, print, flags, reads, seqs from node"
+    [SQL_NODES] = "select " NODE_COLUMNS " from node"
                   " where name >= ?1 || ':' and name < ?1 || ';' order by name, instance",
     [SQL_NODE_NEXT] = "select name from node where name >= ?1 order by name limit 1",
     [SQL_NODE_ANY] = "select 1 from node limit 1",
-    [SQL_NODE_PUT] = "replace into node(name, instance, hashes, print, flags, reads, seqs)"
+    [SQL_NODE_PUT] = "replace into node(" NODE_COLUMNS ")"
                      " values(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     [SQL_NODE_DROP] = "delete from node where name = ?1 and instance = ?2",
     [SQL_TOMBSTONES_DROP] = "delete from head where doc in (select doc from head indexed by"
@@ -132,19 +133,12 @@ const char *file_words(const file *f, hd_status status) {
     return rc != SQLITE_OK && file_status(rc) == status ? sqlite3_errmsg(f->db) : NULL;
 }
 
-/* The end of a name tells more than its beginning. */
-static void show_name(const char *name, char out[FILE_SHOWN_SIZE]) {
-    size_t length = strlen(name);
-    bool fits = length < FILE_SHOWN_SIZE;
-    snprintf(out, FILE_SHOWN_SIZE, "%s%s", fits ? "" : "...",
-             fits ? name : name + length - (FILE_SHOWN_SIZE - 4));
-}
-
 /* ---- Statements -------------------------------------------------------------------------- */
 
 sqlite3_stmt *file_sql_get(file *f, file_sql which) {
     assert(which < SQL_COUNT_ && f->db);
     sqlite3_stmt **s = &f->statements[which];
+    assert(sql_text[which]);
     if (!*s && sqlite3_prepare_v3(f->db, sql_text[which], -1, SQLITE_PREPARE_PERSISTENT, s, NULL))
         return NULL;
     return *s;
@@ -166,6 +160,7 @@ hd_status file_run(file *f, file_sql which) {
 }
 
 hd_status file_exec(file *f, const char *sql) {
+    assert(f->db);
     return file_status(sqlite3_exec(f->db, sql, NULL, NULL, NULL));
 }
 
@@ -181,11 +176,13 @@ static hd_status set_soft(file *f, bool soft) {
 
 hd_status file_begin_write(file *f) {
     hd_status status = set_soft(f, false);
+    assert(status || !f->soft);
     return status ? status : file_run(f, SQL_BEGIN_WRITE);
 }
 
 hd_status file_begin_soft(file *f) {
     hd_status status = set_soft(f, true);
+    assert(status || f->soft || !f->synchronous);
     return status ? status : file_run(f, SQL_BEGIN_WRITE);
 }
 
@@ -193,13 +190,12 @@ void file_rollback(file *f) {
     for (int i = 0; i < SQL_COUNT_; i++)
         if (f->statements[i]) sqlite3_reset(f->statements[i]);
     if (f->db && file_in_transaction(f)) (void)file_run(f, SQL_ROLLBACK);
+    for (int i = 0; i < SQL_COUNT_; i++)
+        assert(!f->statements[i] || !sqlite3_stmt_busy(f->statements[i]));
 }
 
 hd_status file_column_number(sqlite3_stmt *s, int column, uint64_t *out) {
-    sqlite3_int64 number = sqlite3_column_int64(s, column);
-    bool sane = number >= 0 && number <= (sqlite3_int64)SEQ_MAX;
-    *out = sane ? (uint64_t)number : 0;
-    return sane ? HD_OK : HD_CORRUPT;
+    return log_number_of(sqlite3_column_int64(s, column), out) ? HD_OK : HD_CORRUPT;
 }
 
 hd_status file_meta_get(file *f, const char *key, uint64_t *out) {
@@ -235,9 +231,10 @@ static hd_status pragma_int(file *f, const char *sql, int64_t *out) {
 
 static hd_status connect(file *f, const char *name, const char *vfs, int flags, const hd_env *env) {
     *f = (file){ .env = env, .name_size = strlen(name) + 1 };
-    show_name(name, f->shown);
+    log_show_name(name, f->shown);
     f->name = env_new_copy(env, name, f->name_size);
     if (!f->name) return HD_NOMEM;
+    assert(strlen(f->shown) < sizeof f->shown && !f->db);
     int rc = sqlite3_open_v2(name, &f->db, flags | SQLITE_OPEN_NOMUTEX, vfs);
     if (rc) return file_status(rc);
     sqlite3_extended_result_codes(f->db, 1);
@@ -264,6 +261,7 @@ static hd_status connect_plain(file *f, const char *name, const char *vfs, int f
 
 void file_close(file *f) {
     if (!f->db && !f->name) return;
+    assert(f->env);
     for (int i = 0; i < SQL_COUNT_; i++) sqlite3_finalize(f->statements[i]);
     sqlite3_close_v2(f->db);
     env_free(f->env, f->name, f->name_size);
@@ -275,17 +273,19 @@ typedef struct look {
     int64_t application_id, format, tables;
 } look;
 
-/* What is wrong with where the file is to stand; NULL: nothing. */
-static const char *misplaced(const char *name) {
+/* Whether the directory that the file is to stand in does not exist. */
+static bool lacks_directory(const char *name) {
     struct stat st;
     char folder[PATH_MAX];
     const char *slash = strrchr(name, '/');
-    if (stat(name, &st) == 0)
-        return S_ISDIR(st.st_mode) ? "is a directory: name a file in it" : NULL;
-    if (!slash || slash == name || (size_t)(slash - name) >= sizeof folder) return NULL;
+    if (!slash || slash == name || (size_t)(slash - name) >= sizeof folder) return false;
     snprintf(folder, sizeof folder, "%.*s", (int)(slash - name), name);
-    if (stat(folder, &st) == 0) return NULL;
-    return "is to stand in a directory that does not exist: make it first";
+    return stat(folder, &st) && (errno == ENOENT || errno == ENOTDIR);
+}
+
+static bool is_directory(const char *name) {
+    struct stat st;
+    return stat(name, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 /* Also to read a file SQLite needs one beside it. */
@@ -314,7 +314,9 @@ static const char *misnamed(const char *name) {
         return "is too long a name for a file: choose one of at most 247 bytes";
     if (strlen(name) > NAME_MAX_BYTES)
         return "is too long a name for SQLite: go to its directory, and name it from there";
-    return misplaced(name);
+    if (is_directory(name)) return "is a directory: name a file in it";
+    return lacks_directory(name) ? "is to stand in a directory that does not exist: make it first"
+                                 : NULL;
 }
 
 /* SQLite says only that a file cannot be opened. */
@@ -324,14 +326,15 @@ static bool lacks_descriptors(const file *f) {
 }
 
 static hd_status refuse(const file *f, hd_status status, hd_error *error) {
+    assert(status != HD_OK);
     const char *name = f->name ? f->shown : "store";
     if ((status == HD_READ_ONLY || status == HD_IO) && lacks_descriptors(f)) {
         env_error(error, HD_IO, "%s cannot be opened: %s", name,
                   strerror(sqlite3_system_errno(f->db)));
         return HD_IO;
     }
-    const char *where =
-        f->name && (status == HD_READ_ONLY || status == HD_IO) ? misnamed(f->name) : NULL;
+    bool placed = status != HD_READ_ONLY && status != HD_IO && status != HD_NOT_FOUND;
+    const char *where = f->name && !placed ? misnamed(f->name) : NULL;
     if (where) {
         env_error(error, status, "%s %s", name, where);
         return status;
@@ -417,6 +420,7 @@ static size_t immutable_uri(const char *name, char *out) {
         out[n++] = hex[c & 15];
     }
     memcpy(out + n, "?immutable=1", 13);
+    assert(strlen(out) == n + 12);
     return n + 12;
 }
 
@@ -431,18 +435,27 @@ static bool has_wal(const char *name, const char *vfs_name) {
     return vfs->xAccess(vfs, path, SQLITE_ACCESS_EXISTS, &exists) == SQLITE_OK && exists;
 }
 
-/* Looks at the main file alone, without locks, journals or shared memory: nothing is created,
- * recovered or changed by it. What is not there yet, or only in the WAL, looks empty; that is looked
- * at again under the lock. */
-static hd_status look_at(const char *name, const file_options *o, const hd_env *env,
-                         hd_error *error) {
+/* A connection to the main file alone, without locks, journals or shared memory: nothing is created,
+ * recovered or changed by it. The caller closes `f` in any case. */
+static hd_status connect_alone(file *f, const char *name, const char *vfs, const hd_env *env) {
     size_t room = 3 * strlen(name) + 32;
     char *uri = env_new(env, room);
+    *f = (file){ 0 };
     if (!uri) return HD_NOMEM;
-    immutable_uri(name, uri);
-    file f;
-    hd_status status = connect(&f, uri, o->vfs, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, env);
+    size_t length = immutable_uri(name, uri);
+    assert(length < room);
+    (void)length;
+    hd_status status = connect(f, uri, vfs, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, env);
     env_free(env, uri, room);
+    return status;
+}
+
+/* What is not there yet, or only in the WAL, looks empty; that is looked at again under the lock. */
+static hd_status look_at(const char *name, const file_options *o, const hd_env *env,
+                         hd_error *error) {
+    file f;
+    hd_status status = connect_alone(&f, name, o->vfs, env);
+    if (status && !f.name) return status;
     look seen = { 0 };
     bool missing = status == HD_IO && f.db && sqlite3_errcode(f.db) == SQLITE_CANTOPEN;
     if (!status) status = read_look(&f, &seen);
@@ -451,7 +464,7 @@ static hd_status look_at(const char *name, const file_options *o, const hd_env *
     env_free(env, f.name, f.name_size); /* messages name the file, not the address */
     f.name_size = strlen(name) + 1;
     f.name = env_new_copy(env, name, f.name_size);
-    show_name(name, f.shown);
+    log_show_name(name, f.shown);
     f.read_only = o->read_only;
     if (!f.name) status = HD_NOMEM;
     else if (missing && !o->vfs && access(name, F_OK) == 0)
@@ -476,6 +489,7 @@ static const char schema_sql[] =
 
 /* The same tables, made by our own steps. */
 static int make_model(int64_t format, sqlite3 **out) {
+    assert(format >= 1 && format <= FILE_FORMAT); /* judge_look has seen to it */
     int rc = sqlite3_open_v2(
         ":memory:", out, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
     for (int64_t i = 0; i < format && !rc; i++)
@@ -525,6 +539,7 @@ static hd_status verify_schema(file *f, int64_t format) {
 
 static hd_status migrate_step(file *f, int64_t from) {
     char tail[128];
+    assert(from >= 0 && from < FILE_FORMAT && file_in_transaction(f) && !f->read_only);
     snprintf(tail, sizeof tail, "pragma application_id = %d; pragma user_version = %d",
              FILE_APPLICATION_ID, (int)from + 1);
     hd_status status = file_exec(f, schema_steps[from]);
@@ -533,6 +548,7 @@ static hd_status migrate_step(file *f, int64_t from) {
 
 /* Under the write lock, since two programs may create the same file at the same moment. */
 static hd_status migrate(file *f, hd_error *error) {
+    assert(!file_in_transaction(f) && !f->read_only);
     for (;;) {
         look seen = { 0 };
         hd_status status = file_begin_write(f);
@@ -546,12 +562,19 @@ static hd_status migrate(file *f, hd_error *error) {
     }
 }
 
+/* On macOS fsync leaves the data in the drive's own cache; SQLite knows what to call instead if it is told to. */
+#ifdef __APPLE__
+#define FULL_SYNC "pragma fullfsync = on; pragma checkpoint_fullfsync = on;"
+#else
+#define FULL_SYNC ""
+#endif
+
 static hd_status set_up(file *f, const file_options *o) {
     char sql[512];
     snprintf(sql, sizeof sql,
              "pragma page_size = %d; pragma synchronous = %s; pragma wal_autocheckpoint = 0;"
              "pragma foreign_keys = off; pragma secure_delete = off; pragma temp_store = memory; "
-             "pragma cell_size_check = on;"
+             "pragma cell_size_check = on;" FULL_SYNC
              "pragma cache_size = -16384; pragma journal_size_limit = %d",
              FILE_PAGE_SIZE, o->durability == HD_DURABILITY_NORMAL ? "normal" : "full",
              WAL_BYTES_KEPT);
@@ -591,6 +614,7 @@ static void sync_directory(const file *f, const char *vfs) {
  * has what the other one needs. */
 static hd_status enter_wal_mode(file *f) {
     int64_t mode;
+    assert(!file_in_transaction(f)); /* SQLite changes the mode only outside of one */
     hd_status status = HD_BUSY;
     sqlite3_busy_timeout(f->db, FILE_BUSY_MS / MODE_TRIES);
     for (int i = 0; i < MODE_TRIES && status == HD_BUSY; i++) {
@@ -599,6 +623,29 @@ static hd_status enter_wal_mode(file *f) {
     }
     sqlite3_busy_timeout(f->db, FILE_BUSY_MS);
     return status;
+}
+
+/* Whether the WAL beside the file is another file's. What the file says alone may be changing, or torn by a power
+ * loss, in the middle of being copied from the WAL: then it does not say another id, but none. */
+static bool has_foreign_wal(const file *f, const char *vfs) {
+    identity alone, whole;
+    file main_file;
+    if (!has_wal(f->name, vfs)) return false;
+    hd_status status = connect_alone(&main_file, f->name, vfs, f->env);
+    if (!status) identity_read(main_file.db, &alone);
+    file_close(&main_file);
+    if (status) return false;
+    identity_read(f->db, &whole);
+    return identity_differs(&alone, &whole);
+}
+
+static hd_status refuse_wal(const file *f, hd_error *error) {
+    env_error(
+        error, HD_CORRUPT,
+        "%s-wal belongs to another file, perhaps to the one that this name stood for before: move "
+        "it away, or put that file back",
+        f->shown);
+    return HD_CORRUPT;
 }
 
 /* Looks again, now that journals are read too. The caller has begun a transaction: identity, format and
@@ -614,6 +661,7 @@ static hd_status accept(file *f, const file_options *o, look *seen, hd_error *er
         env_error(error, HD_NOT_HEDDLE, "%s is empty: open it for writing first", f->shown);
         return HD_NOT_HEDDLE;
     }
+    if (ours && has_foreign_wal(f, o->vfs)) return refuse_wal(f, error);
     status = ours ? verify_schema(f, seen->format) : HD_OK;
     if (!status && !o->read_only && sqlite3_db_readonly(f->db, "main") == 1)
         status = bar_writing(f);
@@ -629,6 +677,7 @@ static hd_status become_store(file *f, const file_options *o, hd_error *error) {
     if (status) return refuse(f, status, error);
     status = accept(f, o, &seen, error);
     file_rollback(f);
+    assert(!file_in_transaction(f));
     if (status) return status;
     f->format = o->read_only ? seen.format : FILE_FORMAT;
     if (o->read_only) return HD_OK;
@@ -647,7 +696,8 @@ static hd_status make_store(file *f, const char *name, const file_options *o, co
     hd_status status = open_connection(f, name, o, env);
     if (!status) return become_store(f, o, error);
     bool no_way = status == HD_IO && f->db && sqlite3_errcode(f->db) == SQLITE_CANTOPEN;
-    return refuse(f, no_way ? HD_READ_ONLY : status, error);
+    if (no_way) status = !o->vfs && lacks_directory(name) ? HD_NOT_FOUND : HD_READ_ONLY;
+    return refuse(f, status, error);
 }
 
 /* SQLite would take some names for others, and would wait at a pipe until something is written into it. */
@@ -717,6 +767,7 @@ static void remove_unfinished(const char *name) {
 static bool make_unfinished(const char *name, const hd_env *env, char *out, size_t size) {
     uint64_t unique;
     env_random(env, &unique, sizeof unique);
+    assert(size && *name);
     int length = snprintf(out, size, "%s-new-%016" PRIx64, name, unique);
     if (length < 0 || (size_t)length >= size) return errno = ENAMETOOLONG, false;
     int fd = open(out, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
@@ -741,7 +792,7 @@ static hd_status create_beside(const char *name, const file_options *o, const hd
                                hd_error *error) {
     char unfinished[PATH_MAX];
     struct stat st;
-    if (o->vfs || o->must_exist || o->read_only || lstat(name, &st) == 0) return HD_OK;
+    if (!*name || o->vfs || o->must_exist || o->read_only || lstat(name, &st) == 0) return HD_OK;
     if (!make_unfinished(name, env, unfinished, sizeof unfinished)) {
         if (errno != ENOSPC && errno != EDQUOT) return HD_OK;
         env_error(error, HD_FULL, "%s: the disk is full: make room", name);
@@ -749,7 +800,8 @@ static hd_status create_beside(const char *name, const file_options *o, const hd
     }
     file f;
     hd_status status = make_store(&f, unfinished, o, env, NULL);
-    show_name(name, f.shown); /* messages name the file to be */
+    log_show_name(name, f.shown); /* messages name the file to be */
+    assert(status || f.format == FILE_FORMAT);
     if (!status) status = fold_wal(&f);
     bool hopeless = status == HD_FULL || status == HD_IO;
     if (hopeless) refuse(&f, status, error);
@@ -764,6 +816,7 @@ hd_status file_open(file *f, const char *name, const file_options *o, const hd_e
     *f = (file){ 0 };
     hd_status status = create_beside(name, o, env, error);
     for (int i = 0; i < OPENINGS_MAX && !status; i++) {
+        assert(!f->db && !f->name);
         status = open_once(f, name, o, env, error);
         /* From now on our lock says that it is in use. */
         if (status || !file_has_moved(f)) return status;

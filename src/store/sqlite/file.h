@@ -8,20 +8,15 @@
 #ifndef STORE_SQLITE_FILE_H
 #define STORE_SQLITE_FILE_H
 
-#include "base/env.h"
+#include "store/log/backend.h"
 #include <heddle/store.h>
 #include <sqlite3.h>
 
 #define FILE_APPLICATION_ID 0x48644C31 /* "HdL1" */
-#define FILE_FORMAT         4
+#define FILE_FORMAT         5
 #define META_FORMAT         2 /* the first with an index of metadata by seq */
 #define NODE_FORMAT         4 /* the first with such rows about nodes as are read now */
 #define FILE_PAGE_SIZE      2048
-
-/* How much of a file's name stands in messages, so that there is room for the reason; and how long the
- * words are that say which row is damaged. */
-#define FILE_SHOWN_SIZE  80
-#define FILE_DAMAGE_SIZE 160
 
 /* Prepared when first used; see file.c for their text. */
 typedef enum file_sql {
@@ -77,8 +72,8 @@ typedef struct file {
     char *name; /* owned, of `env` */
     size_t name_size;
     const hd_env *env;
-    char shown[FILE_SHOWN_SIZE];   /* the name, or its end where it is long, for messages */
-    char damage[FILE_DAMAGE_SIZE]; /* what is wrong with its schema; "": nothing */
+    char shown[STORE_SHOWN_SIZE];   /* the name, or its end where it is long, for messages */
+    char damage[STORE_DAMAGE_SIZE]; /* what is wrong with its schema; "": nothing */
     bool read_only;
     bool synchronous; /* a COMMIT waits for the disk, unless it is a soft one */
     bool soft;        /* a COMMIT does not wait for the disk now; only set_soft writes this */

@@ -1,30 +1,13 @@
 /* heads.c -- the tables head, large and patch. */
 #include "store/sqlite/store.h"
 
+#include "store/log/columns.h"
+#include "store/log/head.h"
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 /* ---- One head ------------------------------------------------------------------------------ */
-
-/* Columns of SQL_HEAD_GET; the first ones are those of SQL_HEAD_SEQ. */
-enum {
-    HEAD_DOC,
-    HEAD_KIND,
-    HEAD_SEQ,
-    HEAD_META_SEQ,
-    HEAD_IS_GUARDED,
-    HEAD_IS_LARGE,
-    HEAD_SIZE,
-    HEAD_PATCHED,
-    HEAD_HASH,
-    HEAD_META,
-    HEAD_VALUE,
-    HEAD_SPACE,
-    HEAD_ID,
-    HEAD_SCOPE,
-    HEAD_INSTANCE
-};
 
 static head_row take_numbers(sqlite3_stmt *s) {
     return (head_row){ .exists = true,
@@ -44,6 +27,7 @@ static hd_status seek(file *f, file_sql which, const doc_name *name, sqlite3_stm
     sqlite3_stmt *s = *out = file_sql_get(f, which);
     *found = false;
     if (!s) return file_status(sqlite3_extended_errcode(f->db));
+    assert(!sqlite3_stmt_busy(s)); /* one row at a time */
     sqlite_bind_name(s, name);
     int rc = sqlite3_step(s);
     *found = rc == SQLITE_ROW;
@@ -60,11 +44,6 @@ hd_status sqlite_find_head(log_store *s, const doc_name *name, head_row *out) {
     return status;
 }
 
-static hd_status damaged(log_store *s, const doc_name *n, int64_t doc, const char *how) {
-    return log_store_damaged(s, "head row %lld (%.*s/%.*s): %s", (long long)doc,
-                             (int)n->space_length, n->space, (int)n->id_length, n->id, how);
-}
-
 /* A document without a row is absent; unless the index, or the page with the row, is damaged. Then
  * operations of the log would be folded over nothing, and look good. */
 static hd_status verify_none(log_store *s, const doc_name *name) {
@@ -73,7 +52,8 @@ static hd_status verify_none(log_store *s, const doc_name *name) {
     hd_status status = seek(file_of(s), SQL_HEAD_NONE, name, &select, &found);
     if (!status && found) none = sqlite3_column_int(select, 0) != 0;
     if (select) sqlite3_reset(select);
-    return status || none ? status : damaged(s, name, 0, "it is missing, or its index is wrong");
+    return status || none ? status
+                          : head_damaged(s, name, 0, "it is missing, or its index is wrong");
 }
 
 static bool is_text(sqlite3_stmt *s, int column, const char *text, uint32_t length) {
@@ -96,7 +76,7 @@ hd_status sqlite_read_head(log_store *s, const doc_name *name, head_row *out) {
     hd_status status = seek(file_of(s), SQL_HEAD_GET, name, &select, &found);
     if (status || !found) return status ? status : verify_none(s, name);
     if (!is_named(select, name))
-        return damaged(s, name, sqlite3_column_int64(select, HEAD_DOC), "it has another name");
+        return head_damaged(s, name, sqlite3_column_int64(select, HEAD_DOC), "it has another name");
     *out = take_numbers(select);
     out->kind = sqlite_word(select, HEAD_KIND);
     out->hash = (uint64_t)sqlite3_column_int64(select, HEAD_HASH);
@@ -112,6 +92,7 @@ void sqlite_end_head(log_store *s) {
 hd_status sqlite_put_head(log_store *s, const doc_name *name, const head_row *row, int64_t *doc) {
     file *f = file_of(s);
     assert(file_in_transaction(f) && (!row->large || !row->value.length));
+    assert(row->large || !row->patched);
     sqlite3_stmt *put = file_sql_get(f, SQL_HEAD_PUT);
     if (put) {
         sqlite_bind_name(put, name);
@@ -134,6 +115,7 @@ hd_status sqlite_put_head(log_store *s, const doc_name *name, const head_row *ro
 
 hd_status sqlite_touch_head(log_store *s, int64_t doc, uint64_t seq, uint64_t patched) {
     file *f = file_of(s);
+    assert(file_in_transaction(f) && seq && patched);
     sqlite3_stmt *update = file_sql_get(f, SQL_HEAD_PATCHED);
     if (update) {
         sqlite3_bind_int64(update, 1, doc);
@@ -204,7 +186,7 @@ hd_status sqlite_put_large(log_store *s, int64_t doc, uint64_t hash, row_text va
 
 hd_status sqlite_put_patch(log_store *s, int64_t doc, const head_part *patch) {
     file *f = file_of(s);
-    assert(file_in_transaction(f) && patch->text.length);
+    assert(file_in_transaction(f) && patch->text.length && patch->seq > 0);
     sqlite3_stmt *put = file_sql_get(f, SQL_PATCH_PUT);
     if (put) {
         sqlite3_bind_int64(put, 1, doc);
@@ -233,14 +215,7 @@ static hd_status tell_item(void *ctx, sqlite3_stmt *s, bool *stop) {
     if (!status) status = sqlite_text(s, 1, &scope);
     if (!status) status = sqlite_text(s, 2, &instance);
     if (status) return status;
-    head_item item = { .name = { .space = g->space.bytes,
-                                 .space_length = (uint32_t)g->space.length,
-                                 .id = id.bytes,
-                                 .id_length = (uint32_t)id.length,
-                                 .instance = instance.bytes,
-                                 .instance_length = (uint32_t)instance.length,
-                                 .scope = scope_of_word(scope.bytes),
-                                 .meta = g->meta },
+    head_item item = { .name = name_of_texts(g->space, id, scope.bytes, instance, g->meta),
                        .kind = g->kind ? sqlite_word(s, g->kind) : "",
                        .seq = sqlite3_column_int64(s, g->seq) };
     return g->fn(g->ctx, &item, stop);
@@ -248,6 +223,7 @@ static hd_status tell_item(void *ctx, sqlite3_stmt *s, bool *stop) {
 
 hd_status sqlite_list_heads(log_store *s, row_text space, const char *kind, const char *from,
                             head_item_fn fn, void *ctx) {
+    assert(from && (!kind || *kind)); /* no document has the kind "" */
     item_reading g = { fn, ctx, space, 3, 4, false };
     sqlite3_stmt *select = file_sql_get(file_of(s), kind ? SQL_LIST_KIND : SQL_LIST_ALL);
     if (select) {
@@ -272,27 +248,34 @@ hd_status sqlite_heads_since(log_store *s, row_text space, uint64_t seq, bool me
     return sqlite_each(f, select, tell_item, &g);
 }
 
-typedef struct patched_reading {
+typedef struct named_reading {
     head_item_fn fn;
     void *ctx;
-} patched_reading;
+    bool once; /* the first row alone */
+} named_reading;
 
-static hd_status tell_patched(void *ctx, sqlite3_stmt *s, bool *stop) {
-    const patched_reading *g = ctx;
+static hd_status tell_named(void *ctx, sqlite3_stmt *s, bool *stop) {
+    const named_reading *g = ctx;
     head_item item = { .name = sqlite_name(s, 0),
-                       .kind = "",
+                       .kind = sqlite_word(s, 6),
                        .doc = sqlite3_column_int64(s, 4),
                        .seq = sqlite3_column_int64(s, 5) };
-    *stop = true;
+    *stop = g->once;
     return g->fn(g->ctx, &item, stop);
 }
 
 hd_status sqlite_find_patched(log_store *s, int64_t after, head_item_fn fn, void *ctx) {
-    patched_reading g = { fn, ctx };
+    named_reading g = { fn, ctx, true };
     char sql[160];
     snprintf(sql, sizeof sql,
-             "select space, scope, instance, id, doc, seq from head"
+             "select space, scope, instance, id, doc, seq, kind from head"
              " where patched > 0 and doc > %lld order by doc",
              (long long)after);
-    return sqlite_each_of(file_of(s), sql, tell_patched, &g);
+    return sqlite_each_of(file_of(s), sql, tell_named, &g);
+}
+
+hd_status sqlite_each_head(log_store *s, head_item_fn fn, void *ctx) {
+    named_reading g = { fn, ctx, false };
+    return sqlite_each_of(file_of(s), "select space, scope, instance, id, doc, seq, kind from head",
+                          tell_named, &g);
 }

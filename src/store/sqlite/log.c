@@ -1,6 +1,7 @@
 /* log.c -- the tables log, meta and space. */
 #include "store/sqlite/store.h"
 
+#include "store/log/columns.h"
 #include <assert.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@ hd_status sqlite_log_text(sqlite3_stmt *s, log_text *out) {
 hd_status sqlite_append(log_store *s, uint64_t row, uint64_t hash, row_text body) {
     file *f = file_of(s);
     assert(file_in_transaction(f) && !f->soft);
+    assert(row && body.length);
     sqlite3_stmt *insert = file_sql_get(f, SQL_LOG_APPEND);
     if (insert) {
         sqlite3_bind_int64(insert, 1, (sqlite3_int64)row);
@@ -58,6 +60,22 @@ hd_status sqlite_read_row(log_store *s, uint64_t row, log_text_fn fn, void *ctx)
     return status || g.found ? status : HD_NOT_FOUND;
 }
 
+static hd_status take_ends(void *ctx, sqlite3_stmt *s, bool *stop) {
+    uint64_t *const *ends = ctx;
+    *ends[0] = (uint64_t)sqlite3_column_int64(s, 0);
+    *ends[1] = (uint64_t)sqlite3_column_int64(s, 1);
+    *stop = true;
+    return HD_OK;
+}
+
+hd_status sqlite_row_ends(log_store *s, uint64_t *first, uint64_t *last) {
+    uint64_t *ends[] = { first, last };
+    *first = *last = 0;
+    return sqlite_each_of(file_of(s),
+                          "select (select min(row) from log), (select max(row) from log)",
+                          take_ends, ends);
+}
+
 hd_status sqlite_delete_rows(log_store *s, uint64_t row) {
     file *f = file_of(s);
     assert(file_in_transaction(f));
@@ -68,17 +86,13 @@ hd_status sqlite_delete_rows(log_store *s, uint64_t row) {
 
 /* ---- meta --------------------------------------------------------------------------------- */
 
-static const char *const number_keys[LOG_NUMBERS_] = {
-    [LOG_CHECKPOINT] = "checkpoint", [LOG_KEPT] = "kept"
-};
-
 hd_status sqlite_get_number(log_store *s, log_number which, uint64_t *out) {
-    return file_meta_get(file_of(s), number_keys[which], out);
+    return file_meta_get(file_of(s), number_key(which), out);
 }
 
 hd_status sqlite_set_number(log_store *s, log_number which, uint64_t value) {
     assert(file_in_transaction(file_of(s)));
-    return file_meta_set(file_of(s), number_keys[which], value);
+    return file_meta_set(file_of(s), number_key(which), value);
 }
 
 typedef struct secret {

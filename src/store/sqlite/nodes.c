@@ -1,6 +1,7 @@
 /* nodes.c -- the table node. Files of an old format that could not be brought forward have none. */
 #include "store/sqlite/store.h"
 
+#include "store/log/columns.h"
 #include <assert.h>
 #include <stdio.h>
 
@@ -28,13 +29,8 @@ typedef struct node_reading {
 static hd_status tell_node(void *ctx, sqlite3_stmt *s, bool *stop) {
     const node_reading *g = ctx;
     node_row row;
-    hd_status status = sqlite_text(s, 0, &row.name);
-    if (!status) status = sqlite_text(s, 1, &row.instance);
-    if (!status) status = sqlite_text(s, 2, &row.hashes);
-    if (!status) status = sqlite_text(s, 3, &row.print);
-    if (!status) status = sqlite_text(s, 4, &row.flags);
-    if (!status) status = sqlite_text(s, 5, &row.reads);
-    if (!status) status = sqlite_bytes(s, 6, &row.seqs);
+    hd_status status = sqlite_bytes(s, NODE_SEQS, &row.text[NODE_SEQS]);
+    for (int i = 0; i < ROW_ITEMS && !status; i++) status = sqlite_text(s, i, &row.text[i]);
     return status ? status : g->fn(g->ctx, &row, stop);
 }
 
@@ -42,6 +38,11 @@ hd_status sqlite_each_node(log_store *s, const char *piece, node_row_fn fn, void
     file *f = file_of(s);
     node_reading g = { fn, ctx };
     if (!has_table(f)) return HD_OK;
+    if (!piece)
+        return sqlite_each_of(f,
+                              "select " NODE_COLUMNS " from node"
+                              " order by name, instance",
+                              tell_node, &g);
     sqlite3_stmt *select = file_sql_get(f, SQL_NODES);
     if (select) sqlite3_bind_text(select, 1, piece, -1, SQLITE_STATIC);
     return sqlite_each(f, select, tell_node, &g);
@@ -69,33 +70,21 @@ hd_status sqlite_next_node(log_store *s, const char *from, char *out, size_t siz
     return sqlite_each(f, select, take_name, &to);
 }
 
-/* A statement on the row's key. */
-static sqlite3_stmt *on_key(file *f, file_sql which, row_text name, row_text instance) {
-    sqlite3_stmt *s = file_sql_get(f, which);
-    if (!s) return NULL;
-    sqlite_bind(s, 1, name);
-    sqlite_bind(s, 2, instance);
-    return s;
-}
-
 /* ---- Writing -------------------------------------------------------------------------------- */
 
 hd_status sqlite_put_node(log_store *s, const node_row *row) {
     file *f = file_of(s);
-    assert(file_in_transaction(f) && row->print.length);
-    sqlite3_stmt *put = on_key(f, SQL_NODE_PUT, row->name, row->instance);
-    if (put) {
-        sqlite_bind(put, 3, row->hashes);
-        sqlite_bind(put, 4, row->print);
-        sqlite_bind(put, 5, row->flags);
-        sqlite_bind(put, 6, row->reads);
-        sqlite_bind(put, 7, row->seqs);
-    }
+    sqlite3_stmt *put = file_sql_get(f, SQL_NODE_PUT);
+    assert(has_table(f) && row->text[ROW_NAME].length && row->text[NODE_SEQS].length);
+    assert(file_in_transaction(f) && row->text[ROW_PRINT].length);
+    for (int i = 0; put && i < NODE_TEXTS; i++) sqlite_bind(put, i + 1, row->text[i]);
     return sqlite_finish(f, put);
 }
 
 hd_status sqlite_drop_node(log_store *s, row_text name, row_text instance) {
     file *f = file_of(s);
+    sqlite3_stmt *drop = file_sql_get(f, SQL_NODE_DROP);
     assert(file_in_transaction(f));
-    return sqlite_finish(f, on_key(f, SQL_NODE_DROP, name, instance));
+    if (drop) sqlite_bind(drop, 1, name), sqlite_bind(drop, 2, instance);
+    return sqlite_finish(f, drop);
 }

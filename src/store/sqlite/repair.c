@@ -20,8 +20,9 @@
 typedef struct part {
     hd_value value; /* owned */
     uint64_t seq;
-    bool known;   /* the log says everything about it, up to the checkpoint */
-    bool guarded; /* it was created under "absent" */
+    bool known;     /* the log says everything about it, up to the checkpoint */
+    bool guarded;   /* it was created under "absent" */
+    bool forgotten; /* it was deleted without a tombstone that is kept */
     bool
         anew; /* the first change after the checkpoint replaces it: what it is now does not matter */
     bool later; /* there was a change after the checkpoint */
@@ -56,6 +57,7 @@ static void say_text(repairing *r, const doc_name *n, const char *what, row_text
     char *line = r->fn && text.length ? env_new(&r->w.env, room) : NULL;
     if (!line) return;
     int length = snprintf(line, room, "its %s was: ", what);
+    assert((size_t)length + text.length < room);
     memcpy(line + length, text.bytes, text.length);
     line[(size_t)length + text.length] = '\0';
     r->fn(line, r->ctx);
@@ -64,6 +66,7 @@ static void say_text(repairing *r, const doc_name *n, const char *what, row_text
 
 /* Runs a statement, and says how many rows it took away, if any. */
 static hd_status remove_rows(repairing *r, const char *sql, const char *what) {
+    assert(file_in_transaction(&r->store.file));
     hd_status status = file_exec(&r->store.file, sql);
     int count = status ? 0 : sqlite3_changes(r->store.file.db);
     if (count) say(r, "removed: %d %s", count, what);
@@ -80,10 +83,60 @@ static hd_status note_integrity(void *ctx, sqlite3_stmt *s, bool *stop) {
     return HD_OK;
 }
 
+/* Rows whose name in the table is another than in the index of names, with the latter. */
+static const char renamed_sql[] =
+    "create temp table renamed as select n.doc, n.space, n.scope, n.instance, n.id"
+    " from (select doc, space, scope, instance, id from head indexed by head_name) as n"
+    " join head as h not indexed on h.doc = n.doc"
+    " where h.space is not n.space or h.scope is not n.scope"
+    " or h.instance is not n.instance or h.id is not n.id";
+static const char names_sql[] =
+    "select h.space, h.scope, h.instance, h.id, h.doc from temp.renamed join head as h using(doc)";
+
+/* Whether the row can be read under the name that the table has: then it was written with it. */
+static hd_status try_name(repairing *r, const doc_name *name, bool *fits) {
+    head_row row;
+    hd_value value = value_absent();
+    uint64_t seq;
+    hd_status status = sqlite_read_head(r->w.store, name, &row);
+    *fits = !status && row.exists;
+    sqlite_end_head(r->w.store);
+    if (!status) status = head_load(r->w.store, r->w.heap, name, &value, &seq);
+    value_unref(value);
+    *fits = *fits && !status;
+    return status == HD_CORRUPT ? HD_OK : status;
+}
+
+static hd_status rename_back(void *ctx, sqlite3_stmt *s, bool *stop) {
+    repairing *r = ctx;
+    (void)stop;
+    bool fits;
+    char sql[256];
+    doc_name name = sqlite_name(s, 0);
+    hd_status status = try_name(r, &name, &fits);
+    if (status || fits) return status;
+    snprintf(sql, sizeof sql,
+             "update or ignore head set (space, scope, instance, id) ="
+             " (select space, scope, instance, id from temp.renamed where doc = %lld)"
+             " where doc = %lld",
+             (long long)sqlite3_column_int64(s, 4), (long long)sqlite3_column_int64(s, 4));
+    return file_exec(&r->store.file, sql);
+}
+
+/* The index of names is a second copy of every name. Where the row is damaged the name may be too, and changes of the
+ * document in the log would find no row to stand on: they would look like a document that begins with them. */
+static hd_status reindex(repairing *r) {
+    bool has_names = !file_exec(&r->store.file, renamed_sql); /* the index may be past reading */
+    hd_status status = file_exec(&r->store.file, "reindex");
+    if (!status && has_names) status = sqlite_each_of(&r->store.file, names_sql, rename_back, r);
+    if (has_names) (void)file_exec(&r->store.file, "drop table temp.renamed");
+    return status;
+}
+
 static hd_status repair_indexes(repairing *r) {
     hd_status status = sqlite_each_of(&r->store.file, "pragma integrity_check", note_integrity, r);
     if (status || !r->lost) return status;
-    status = file_exec(&r->store.file, "reindex");
+    status = reindex(r);
     r->lost = 0;
     if (!status)
         status = sqlite_each_of(&r->store.file, "pragma integrity_check", note_integrity, r);
@@ -146,6 +199,7 @@ static hd_status delete_log(repairing *r, const char *which, uint64_t row) {
 
 /* What was committed there is gone, and what came after it was made on top of it. */
 static hd_status cut_tail(repairing *r, const log_damage *d) {
+    assert(d->tail > r->checkpoint);
     if (!r->drop) {
         r->lost++;
         say(r, "not restored: log row %llu, nor what rows up to %llu have changed",
@@ -179,6 +233,7 @@ static hd_status learn_tail(repairing *r, log_damage *d) {
 static hd_status repair_log(repairing *r) {
     log_damage d = { 0 };
     hd_status status = look_at_log(r, &d);
+    assert(d.history <= r->checkpoint && (!d.tail || d.tail > r->checkpoint));
     if (!status) status = learn_tail(r, &d);
     if (!status && d.tail) status = cut_tail(r, &d);
     if (!status && d.history) {
@@ -203,6 +258,7 @@ static hd_status note_damaged(repairing *r, doc_name name) {
             !vec_push(&r->w.env, &r->parts, ((part){ .known = r->whole })))
             return HD_NOMEM;
     }
+    assert(r->parts.count == r->damaged.docs.count && r->parts.count % 2 == 0);
     return HD_OK;
 }
 
@@ -226,6 +282,7 @@ static hd_status look_at_head(void *ctx, sqlite3_stmt *s, bool *stop) {
 static hd_status fold_doc(repairing *r, const log_doc *doc, uint64_t row) {
     const tail_doc *found = tail_find(&r->damaged, &doc->name);
     if (!found) return HD_OK;
+    assert(found < r->damaged.docs.items + r->parts.count);
     part *p = &r->parts.items[found - r->damaged.docs.items];
     bool anew = log_ops_start_anew(log_doc_op_list(doc));
     if (row > r->checkpoint) {
@@ -235,7 +292,8 @@ static hd_status fold_doc(repairing *r, const log_doc *doc, uint64_t row) {
     }
     p->known |= anew;
     p->seq = doc->seq;
-    p->guarded |= doc->guarded;
+    p->guarded = (p->guarded && !doc->forgotten) || doc->guarded;
+    p->forgotten |= doc->forgotten;
     return p->known ? log_fold(r->w.heap, log_doc_op_list(doc), &p->value) : HD_OK;
 }
 
@@ -283,6 +341,7 @@ static hd_status read_raw(repairing *r, const doc_name *name, raw_head *out) {
     hd_status status = sqlite_read_head(r->w.store, name, &out->row);
     if (status == HD_CORRUPT) status = HD_OK; /* there is nothing that can be read of it */
     if (status || !out->row.exists) return status;
+    assert(out->row.kind);
     if (out->row.large) out->row.value.length = 0;
     out->numbers = (stored_head){ .guarded = out->row.guarded,
                                   .large = out->row.large,
@@ -313,6 +372,7 @@ static hd_status print_part(json_buffer *b, const part *p, row_text *out) {
 static bool take_text(repairing *r, part *p, row_text text, uint64_t seq) {
     hd_value v = text.length ? log_json_read(r->w.heap, text.bytes, text.length) : value_absent();
     if (value_is_failed(v)) return false;
+    assert(!p->known);
     value_unref(p->value);
     p->value = v;
     p->seq = seq;
@@ -363,6 +423,7 @@ static hd_status complete(repairing *r, const doc_name *name, const raw_head *h,
 }
 
 static hd_status lose(repairing *r, const doc_name *n, const raw_head *h, const part *value) {
+    assert(!n->meta);
     const char *what = value->known ? "the metadata" : "the value";
     if (!r->drop) {
         r->lost++;
@@ -381,11 +442,12 @@ static hd_status lose(repairing *r, const doc_name *n, const raw_head *h, const 
 
 static hd_status restore(repairing *r, const doc_name *n, const raw_head *h, const part *value,
                          const part *meta) {
+    assert(value->known && meta->known && !value_is_failed(value->value));
     document_state to = { .value = value->value,
                           .meta = meta->value,
                           .seq = value->seq,
                           .meta_seq = meta->seq,
-                          .guarded = h->row.guarded || value->guarded };
+                          .guarded = (h->row.guarded && !value->forgotten) || value->guarded };
     hd_status status = fold_rewrite(&r->w, n, &to);
     if (!status)
         say(r, "restored: %.*s/%.*s", (int)n->space_length, n->space, (int)n->id_length, n->id);
@@ -459,6 +521,7 @@ static hd_status try_to_open(repairing *r) {
 }
 
 static hd_status repair_all(repairing *r) {
+    assert(file_in_transaction(&r->store.file) && !r->lost); /* all of it, or nothing */
     hd_status status = repair_indexes(r);
     if (!status) status = file_meta_get(&r->store.file, "checkpoint", &r->checkpoint);
     if (status == HD_NOT_FOUND) {
@@ -488,14 +551,15 @@ static hd_status repair_inside(repairing *r, hd_error *error) {
     if (!status) status = file_commit(&r->store.file);
     if (status) log_store_failure(&r->store.base, status, "repairing", error);
     file_rollback(&r->store.file);
+    assert(!file_in_transaction(&r->store.file));
     if (status || !r->lost) return status;
     env_error(error, HD_CORRUPT, "%s: %llu thing%s could not be restored", r->store.base.shown,
               (unsigned long long)r->lost, r->lost == 1 ? "" : "s");
     return HD_CORRUPT;
 }
 
-hd_status hd_store_repair(const char *name, const hd_options *options, bool drop, hd_check_fn fn,
-                          void *ctx, hd_error *error) {
+hd_status sqlite_repair(const char *name, const hd_options *options, bool drop, hd_check_fn fn,
+                        void *ctx, hd_error *error) {
     repairing r = {
         .w.env = env_copy(options ? options->env : NULL), .fn = fn, .ctx = ctx, .drop = drop
     };

@@ -58,6 +58,8 @@ static const char *const schema_steps[] = {
     "create index head_gone on head(space, seq)"
     "  where size = 0 and meta is null and not guarded;"
     "insert into meta values('secret', randomblob(32));",
+    /* 4 -> 5: in the log, a set may stand without its word, and a footprint may be "+" */
+    "",
 };
 
 #endif

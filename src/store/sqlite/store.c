@@ -36,6 +36,7 @@ hd_status sqlite_finish(file *f, sqlite3_stmt *s) {
 }
 
 void sqlite_bind(sqlite3_stmt *s, int at, row_text text) {
+    assert(s && at > 0 && (text.bytes || !text.length));
     const char *bytes = text.bytes ? text.bytes : "";
     sqlite3_bind_text64(s, at, bytes, text.length, SQLITE_STATIC, SQLITE_UTF8);
 }
@@ -58,6 +59,7 @@ const char *sqlite_word(sqlite3_stmt *s, int column) {
 }
 
 hd_status sqlite_text(sqlite3_stmt *s, int column, row_text *out) {
+    assert(column < sqlite3_column_count(s));
     bool null = sqlite3_column_type(s, column) == SQLITE_NULL;
     out->bytes = (const char *)sqlite3_column_text(s, column);
     out->length = (size_t)sqlite3_column_bytes(s, column);
@@ -65,6 +67,7 @@ hd_status sqlite_text(sqlite3_stmt *s, int column, row_text *out) {
 }
 
 hd_status sqlite_bytes(sqlite3_stmt *s, int column, row_text *out) {
+    assert(column < sqlite3_column_count(s));
     out->bytes = sqlite3_column_blob(s, column);
     out->length = (size_t)sqlite3_column_bytes(s, column);
     return out->length && !out->bytes ? HD_NOMEM : HD_OK;

@@ -53,6 +53,7 @@ hd_status sqlite_log_text(sqlite3_stmt *s, log_text *out);
 hd_status sqlite_append(log_store *s, uint64_t row, uint64_t hash, row_text body);
 hd_status sqlite_read_after(log_store *s, uint64_t after, log_text_fn fn, void *ctx);
 hd_status sqlite_read_row(log_store *s, uint64_t row, log_text_fn fn, void *ctx);
+hd_status sqlite_row_ends(log_store *s, uint64_t *first, uint64_t *last);
 hd_status sqlite_delete_rows(log_store *s, uint64_t row);
 hd_status sqlite_get_number(log_store *s, log_number which, uint64_t *out);
 hd_status sqlite_set_number(log_store *s, log_number which, uint64_t value);
@@ -80,7 +81,13 @@ hd_status sqlite_list_heads(log_store *s, row_text space, const char *kind, cons
                             head_item_fn fn, void *ctx);
 hd_status sqlite_heads_since(log_store *s, row_text space, uint64_t seq, bool meta, head_item_fn fn,
                              void *ctx);
+hd_status sqlite_each_head(log_store *s, head_item_fn fn, void *ctx);
 hd_status sqlite_find_patched(log_store *s, int64_t after, head_item_fn fn, void *ctx);
+
+/* ---- The tables by themselves (check.c) */
+
+hd_status sqlite_check(log_store *s, hd_check_fn fn, void *ctx);
+hd_status sqlite_measure(log_store *s, store_sizes *out);
 
 /* ---- node (nodes.c) */
 

@@ -17,16 +17,23 @@ typedef struct wal {
     int copied;         /* of them when it was last copied into the file */
     sqlite3_int64 room; /* bytes that the file is known to have */
     bool restarting;    /* waits for readers to leave it: the busy handler gives up soon */
+    uint64_t salt;      /* of the WAL into which this connection has written the file's id last */
+    bool marked;        /* it has */
 } wal;
 
 /* Counts pages from here on. `w` stays where it is. */
 void wal_watch(wal *w, file *f);
 
+/* Before a COMMIT that writes: sees to it that the WAL has the file's id (identity.h). Each time the WAL begins anew it
+ * has another salt; a commit with which it begins anew is followed by one that writes the id again. */
+void wal_mark(wal *w, file *f);
+
 /* Before a COMMIT of about so many bytes, within its transaction: no other process appends meanwhile.
  * Failing is no harm. */
 void wal_make_room(wal *w, file *f, size_t bytes);
 
-/* Whether there is enough to copy, and doing so; never in the way of a commit. */
+/* Whether there is enough to copy, and doing so, between two commits of ours. Commits of other processes do not wait for
+ * it. */
 bool wal_is_long(const wal *w);
 void wal_copy(wal *w, file *f);
 

@@ -1,7 +1,7 @@
 /* watch.h -- hearing of writes to a file by other processes.
  *
  * Other processes write to the WAL, or delete or replace the file; the system tells of both through
- * inotify. Where it cannot (another VFS, a network file system) there is no descriptor. */
+ * inotify, or a kqueue. Where it cannot (another VFS, a network file system) there is no descriptor. */
 #ifndef STORE_SQLITE_WATCH_H
 #define STORE_SQLITE_WATCH_H
 
@@ -9,8 +9,9 @@
 #include <stdbool.h>
 
 typedef struct watch {
-    int fd;          /* inotify; -1: none */
-    const char *wal; /* its name, borrowed from the connection */
+    int fd;                   /* inotify or kqueue; -1: none */
+    int wal_fd, directory_fd; /* what a kqueue looks at; -1: none */
+    const char *wal;          /* its name, borrowed from the connection */
 } watch;
 
 /* Before anything else: a watch that is not open. */
@@ -23,5 +24,8 @@ void watch_close(watch *w);
 bool watch_arm(watch *w);
 /* Takes what has come. */
 void watch_take(watch *w);
+
+/* Whether a connection of any process is in a write transaction. Not while this one is. */
+bool watch_sees_writing(sqlite3 *db);
 
 #endif

@@ -10,7 +10,7 @@
  *
  * gone    [name, instance]: the row is deleted. Deletions come before the nodes.
  * nodes   [name, instance, hashes, print, flags, reads], all texts: replaces the row.
- *         hashes  HASH_TEXT characters for each slot (basis_hash.h)
+ *         hashes  HASH_TEXT characters for each cell of the reads (hash.h)
  *         print   the fingerprint of the code
  *         flags   'd': other pieces write some of what it reads; 'f': the run failed
  *         reads   cells, one in a line: "space/id#/path", with a scope "space@user/id", of metadata
@@ -28,12 +28,12 @@
  * milliseconds, and it has no reads.
  *
  * A commit with an extra and nothing else is admitted (its claims are judged) and takes no seq. */
-#ifndef STORE_BASIS_H
-#define STORE_BASIS_H
+#ifndef STORE_BASIS_BASIS_H
+#define STORE_BASIS_BASIS_H
 
 #include "base/table.h"
 #include "store/authority.h"
-#include "store/basis_name.h"
+#include "store/basis/name.h"
 #include "value/array.h"
 #include "value/text.h"
 
@@ -55,8 +55,8 @@ typedef bool (*basis_change_fn)(void *ctx, place_id doc, uint64_t seq);
 typedef bool (*basis_piece_fn)(void *ctx, const char *piece);
 
 typedef struct basis_ops {
-    /* All rows of a piece ("space:piece") at the snapshot of the last poll, in order of name and
-     * instance. One query, whatever their number. */
+    /* All rows of a piece ("space:piece") at the snapshot of the last poll, in any order. One query,
+     * whatever their number. */
     hd_status (*rows)(authority *a, const char *piece, basis_row_fn fn, void *ctx);
     /* The pieces that have rows, each once. */
     hd_status (*pieces)(authority *a, basis_piece_fn fn, void *ctx);
@@ -70,7 +70,7 @@ typedef struct basis_ops {
     hd_status (*metadata)(authority *a, place_id doc, hd_value *out);
 } basis_ops;
 
-/* ---- The form (basis_form.c) */
+/* ---- The form (form.c) */
 
 /* The parts of an extra, borrowed; absent: it has none. */
 typedef struct basis_extra {
@@ -82,11 +82,10 @@ basis_extra basis_extra_of(hd_value extra);
  * have other keys as well. O(size). */
 bool basis_well_formed(hd_value extra, hd_error *error);
 
-/* Of an item of "nodes"; one of "gone" has the first two. */
-enum { ROW_NAME, ROW_INSTANCE, ROW_HASHES, ROW_PRINT, ROW_FLAGS, ROW_READS, ROW_ITEMS };
 /* One of the texts of an item, borrowed. */
 static inline const char *basis_item_text(hd_value item, size_t i, size_t *length) {
     size_t unwanted;
+    assert(i < array_count(item)); /* the extra was found to be well formed */
     return text_of(array_get(item, i), length ? length : &unwanted);
 }
 
@@ -109,22 +108,15 @@ bool basis_reads_are_well_formed(const char *reads);
  * a runtime has sent and not heard of yet. */
 
 typedef struct basis_entry {
-    hd_value item;  /* owned: the item of the extra that came last */
-    hd_value seqs;  /* owned: as of; an object. Absent: the row is deleted (basis.overlay) */
-    uint64_t at;    /* the log row that changed it last */
-    uint32_t hash;  /* of name and instance */
-    uint32_t piece; /* index into pieces */
-    uint32_t slot;  /* in the piece's rows */
+    hd_value item;         /* owned: the item of the extra that came last */
+    hd_value seqs;         /* owned: as of; an object. Absent: the row is deleted (basis.overlay) */
+    uint64_t at;           /* the log row that changed it last */
+    uint32_t hash;         /* of name and instance */
+    uint32_t piece_hash;   /* of the piece in front of the name */
+    uint32_t before, next; /* entries of the same piece; TABLE_NONE: there is none */
 } basis_entry;
 
 static inline bool basis_is_gone(const basis_entry *e) { return value_is_absent(e->seqs); }
-
-typedef struct basis_piece {
-    hd_value name; /* owned: a text */
-    uint32_t hash;
-    bool sorted;        /* rows are in order of name and instance */
-    VEC(uint32_t) rows; /* indices into entries; never empty */
-} basis_piece;
 
 typedef struct basis {
     const hd_env *env;
@@ -132,15 +124,15 @@ typedef struct basis {
     /* There are rows below these, in the file: entries of deleted rows are kept, to hide those. */
     bool overlay;
     VEC(basis_entry) entries;
-    VEC(basis_piece) pieces;
-    table by_name, by_piece;
+    table by_name;    /* every entry */
+    table by_piece;   /* the first entry of each piece */
     uint64_t trimmed; /* there is nothing up to this log row */
 } basis;
 
-/* Where the sequences stand: space number i, from 0 until false. */
+/* Where the sequences stand; 0 for a space that was never written. */
 typedef struct basis_point {
     void *ctx;
-    bool (*space)(void *ctx, uint32_t i, struct key **name, uint64_t *seq);
+    uint64_t (*seq_of)(void *ctx, const char *space, size_t length);
 } basis_point;
 
 void basis_init(basis *b, const hd_env *env, hd_heap *heap, bool overlay);
@@ -156,13 +148,12 @@ void basis_drop(basis *b, hd_value extra);
 void basis_trim(basis *b, uint64_t at);
 
 const basis_entry *basis_find(const basis *b, const char *name, const char *instance);
-basis_piece *basis_find_piece(const basis *b, const char *name, size_t length);
-/* Brings the rows of a piece into order. */
-void basis_sort(const basis *b, basis_piece *p);
-
-/* The entry as a row, borrowed. The row must not be deleted. */
-basis_row basis_row_of(const basis_entry *e);
-/* Tells the rows of a piece in order of name; deleted ones are left out. */
-void basis_tell(basis *b, const char *piece, basis_row_fn fn, void *ctx);
+/* Whether the entry is the first of its piece, whose name it then prints. False, too: the name is too long. */
+enum { PIECE_SIZE = 1104 };
+bool basis_first_of(const basis_entry *e, char piece[PIECE_SIZE]);
+/* An item of "nodes" as a row, borrowed. */
+basis_row basis_row_of(hd_value item, hd_value seqs);
+/* Tells the rows of a piece, in any order; not deleted ones, nor those that log rows before `from` changed last. */
+void basis_tell(const basis *b, const char *piece, uint64_t from, basis_row_fn fn, void *ctx);
 
 #endif

@@ -1,17 +1,9 @@
-/* basis_hash.c -- hashes of reads. */
-#include "store/basis_hash.h"
+/* hash.c -- hashes of reads. */
+#include "store/basis/hash.h"
 
+#include "base/hash.h"
 #include "value/diff.h"
 #include "value/node.h"
-
-uint32_t slots_take(slots *of, place_id doc) {
-    if (of->count && of->docs[of->last] == doc) return of->last;
-    for (of->last = 0; of->last < of->count; of->last++)
-        if (of->docs[of->last] == doc) return of->last;
-    if (of->count == SLOTS) return of->last = SLOTS - 1;
-    of->docs[of->count] = doc;
-    return of->last = of->count++;
-}
 
 /* The way to a place, as in a walk (place.c). */
 typedef struct way {
@@ -43,6 +35,7 @@ static uint64_t absent_hash(const places *ps, place_id at) {
 
 uint64_t basis_hash_read(const places *ps, uint32_t key) {
     place_id at = key & KEY_PLACE;
+    assert(at && place_at(ps, at)->root);
     hd_value v = place_at(ps, at)->value;
     if (value_is_absent(v)) return absent_hash(ps, at);
     return key & KEY_SHAPE ? value_shape_hash(ps->heap, v).lo : value_hash(ps->heap, v).lo;

@@ -1,5 +1,5 @@
-/* basis_form.c -- what an extra says about nodes: is it well formed, and what does a read name? */
-#include "store/basis.h"
+/* form.c -- what an extra says about nodes: is it well formed, and what does a read name? */
+#include "store/basis/basis.h"
 
 #include "base/env.h"
 #include "value/node.h"
@@ -47,15 +47,17 @@ bool basis_parse_cell(const char *text, size_t length, basis_read *out) {
     out->id_length = (size_t)(hash - slash) - 1;
     out->path = hash < end ? hash + 1 : end;
     out->path_length = (size_t)(end - out->path);
+    assert(out->path + out->path_length == end && out->id <= hash);
     if (out->path_length && *out->path != '/') return false;
     return out->space_length && out->id_length && take_scope(at, (size_t)(slash - at), &out->scope);
 }
 
 bool basis_next_cell(const char **reads, const char **cell, size_t *length) {
     if (!**reads) return false;
+    const char *end = strchr(*reads, '\n');
     *cell = *reads;
-    *length = strcspn(*reads, "\n");
-    *reads += *length + ((*reads)[*length] == '\n');
+    *length = end ? (size_t)(end - *reads) : strlen(*reads);
+    *reads += *length + (end != NULL);
     return true;
 }
 

@@ -1,5 +1,5 @@
-/* basis_name.c -- see basis_name.h. */
-#include "store/basis_name.h"
+/* name.c -- see name.h. */
+#include "store/basis/name.h"
 
 #include <string.h>
 

@@ -1,9 +1,12 @@
-/* basis_name.h -- what nodes are called in rows: "space:piece:path", and whose instance a row is. */
+/* name.h -- what nodes are called in rows: "space:piece:path", and whose instance a row is. */
 #ifndef STORE_BASIS_NAME_H
 #define STORE_BASIS_NAME_H
 
 #include <stdbool.h>
 #include <stddef.h>
+
+/* The texts of an item of "nodes" (basis.h); one of "gone" has the first two. */
+enum { ROW_NAME, ROW_INSTANCE, ROW_HASHES, ROW_PRINT, ROW_FLAGS, ROW_READS, ROW_ITEMS };
 
 #define BASIS_GATES "gates" /* the instance of rows that have the gates a program has set */
 

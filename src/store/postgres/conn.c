@@ -1,0 +1,518 @@
+/* conn.c -- pipelines, results, and what failures mean. */
+#define _GNU_SOURCE
+#include "store/postgres/conn.h"
+
+#include "base/poller.h"
+#include <assert.h>
+#include <endian.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    QUEUE_MAX =
+        128, /* statements between two waits: the server's answers must fit into its socket */
+    QUEUE_BYTES = 1 << 20,
+    CONNECT_MS = 5000,   /* for the first connection */
+    RECONNECT_MS = 1000, /* for the attempt to come back */
+    CONN_RETRY_MS = 100
+};
+
+/* ---- Failures ------------------------------------------------------------------------------ */
+
+/* One line, without the password. */
+static void take_words(conn *c, const char *text) {
+    size_t n = 0;
+    for (; text && *text && n + 1 < sizeof c->words; text++) {
+        bool space = *text == '\n' || *text == '\t' || *text == ' ';
+        if (space && (!n || c->words[n - 1] == ' ')) continue;
+        c->words[n++] = space ? ' ' : *text;
+    }
+    while (n && c->words[n - 1] == ' ') n--;
+    c->words[n] = '\0';
+    url_hide(&c->url, c->words);
+}
+
+typedef struct state_status {
+    const char *state; /* the beginning of an SQLSTATE */
+    hd_status status;
+} state_status;
+
+/* The first that fits. */
+static const state_status states[] = {
+    { "40", HD_BUSY },         /* lost to another transaction */
+    { "55P03", HD_BUSY },      /* another one does the housework */
+    { "57P", HD_BUSY },        /* the server shuts down, or starts */
+    { "08", HD_BUSY },         /* the connection is lost */
+    { "53100", HD_FULL },      /* the disk is full */
+    { "53200", HD_BUSY },      /* out of memory, there */
+    { "53", HD_BUSY },         /* too many connections */
+    { "25006", HD_READ_ONLY }, /* a standby */
+    { "42501", HD_READ_ONLY }, /* no right to */
+    { "42P01", HD_CORRUPT },   /* a table is gone */
+    { "42703", HD_CORRUPT },   /* a column is */
+    { "3F", HD_CORRUPT },      /* the schema is */
+    { "54", HD_LIMIT },        { "58", HD_IO }, { "XX001", HD_CORRUPT }, { "XX002", HD_CORRUPT },
+};
+
+static hd_status status_of_state(const char *state) {
+    for (size_t i = 0; state && i < sizeof states / sizeof *states; i++)
+        if (strncmp(state, states[i].state, strlen(states[i].state)) == 0) return states[i].status;
+    return HD_IO;
+}
+
+static void fail(conn *c, hd_status status, const char *words) {
+    assert(status);
+    c->broken = true;
+    if (c->failure) return; /* the first says what it is */
+    c->failure = status;
+    take_words(c, words);
+}
+
+static void fail_by(conn *c, const PGresult *r) {
+    const char *state = c->pq.PQresultErrorField(r, PG_DIAG_SQLSTATE);
+    fail(c, state ? status_of_state(state) : HD_BUSY,
+         c->pq.PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY));
+}
+
+static void clear_results(conn *c) {
+    assert(c->count <= CONN_RESULTS);
+    while (c->count) c->pq.PQclear(c->results[--c->count]);
+}
+
+/* The connection is gone, and everything that the server knew of it. */
+static void lose(conn *c) {
+    if (c->c) {
+        fail(c, HD_BUSY, c->pq.PQerrorMessage(c->c));
+        c->pq.PQfinish(c->c);
+    }
+    assert(!c->c || c->failure);
+    c->c = NULL;
+    memset(c->prepared, 0, sizeof c->prepared);
+    memset(c->fresh, 0, sizeof c->fresh);
+    c->queued = c->syncs = 0;
+    c->begun = false;
+}
+
+static bool is_lost(const conn *c) { return c->pq.PQstatus(c->c) == CONNECTION_BAD; }
+
+/* ---- Connecting ---------------------------------------------------------------------------- */
+
+static void ignore_notice(void *ctx, const char *message) { (void)ctx, (void)message; }
+
+/* Values in the address stand behind these, and so before them. */
+static PGconn *start(conn *c) {
+    const char *const names[] = { "connect_timeout",
+                                  "tcp_user_timeout",
+                                  "keepalives_idle",
+                                  "fallback_application_name",
+                                  "dbname",
+                                  "client_encoding",
+                                  NULL };
+    const char *const values[] = { "5", "10000", "10", "heddle", c->url.text, "UTF8", NULL };
+    return c->pq.PQconnectStartParams(names, values, 1);
+}
+
+static bool wait_socket(conn *c, PostgresPollingStatusType what, uint64_t until) {
+    uint64_t now = env_now_ns(c->env);
+    if (now >= until) return false;
+    struct pollfd p = { c->pq.PQsocket(c->c), what == PGRES_POLLING_READING ? POLLIN : POLLOUT, 0 };
+    (void)poll(&p, 1, (int)((until - now) / 1000000) + 1);
+    return true;
+}
+
+static bool finish_connecting(conn *c, int ms) {
+    uint64_t until = env_now_ns(c->env) + (uint64_t)ms * 1000000;
+    PostgresPollingStatusType what = PGRES_POLLING_WRITING;
+    if (is_lost(c)) return false;
+    while (wait_socket(c, what, until)) {
+        what = c->pq.PQconnectPoll(c->c);
+        if (what == PGRES_POLLING_OK) return true;
+        if (what == PGRES_POLLING_FAILED) return false;
+    }
+    fail(c, HD_BUSY, "the server does not answer");
+    return false;
+}
+
+PGresult *conn_exec(conn *c, const char *sql) {
+    PGresult *r = c->pq.PQexec(c->c, sql);
+    ExecStatusType got = c->pq.PQresultStatus(r);
+    if (got == PGRES_COMMAND_OK || got == PGRES_TUPLES_OK) return r;
+    if (r && !is_lost(c)) fail_by(c, r);
+    c->pq.PQclear(r);
+    return NULL;
+}
+
+/* A standby refuses it: there the store is looked at from time to time. */
+static bool listen_if_possible(conn *c) {
+    char sql[64];
+    if (!c->channel) return true;
+    snprintf(sql, sizeof sql, "listen %s", c->channel);
+    PGresult *r = conn_exec(c, sql);
+    c->pq.PQclear(r);
+    if (r || c->failure != HD_READ_ONLY) return r != NULL;
+    c->broken = false;
+    c->failure = HD_OK;
+    return true;
+}
+
+/* What every connection begins with. */
+static bool set_up(conn *c) {
+    char sql[512];
+    char *schema = c->pq.PQescapeIdentifier(c->c, c->url.schema, strlen(c->url.schema));
+    if (!schema) return false;
+    snprintf(sql, sizeof sql,
+             "set search_path to %s; set default_transaction_isolation to 'read committed';"
+             " set client_min_messages to error; set statement_timeout to 0; set lock_timeout to 0;"
+             " set idle_in_transaction_session_timeout to 0%s",
+             schema, c->soft ? "; set synchronous_commit to off" : "");
+    c->pq.PQfreemem(schema);
+    PGresult *r = conn_exec(c, sql);
+    c->pq.PQclear(r);
+    return r && listen_if_possible(c) && c->pq.PQenterPipelineMode(c->c);
+}
+
+static hd_status connect_within(conn *c, int ms) {
+    assert(!c->c);
+    c->failure = HD_OK;
+    c->retry_ns = env_now_ns(c->env) + CONN_RETRY_MS * UINT64_C(1000000);
+    c->c = start(c);
+    if (!c->c) return c->broken = true, c->failure = HD_NOMEM;
+    c->pq.PQsetNoticeProcessor(c->c, ignore_notice, NULL);
+    if (finish_connecting(c, ms) && set_up(c)) return HD_OK;
+    lose(c);
+    return c->failure;
+}
+
+/* A transaction that has lost its connection does not get another one. */
+static hd_status ensure(conn *c) {
+    if (c->c && !c->broken) return HD_OK;
+    if (c->broken && c->mode != CONN_FREE) return c->failure ? c->failure : HD_BUSY;
+    if (c->c) return c->broken = false, c->failure = HD_OK;
+    if (env_now_ns(c->env) < c->retry_ns) return c->failure = HD_BUSY;
+    c->broken = false;
+    return connect_within(c, RECONNECT_MS);
+}
+
+hd_status conn_open(conn *c, const char *name, const hd_env *env, hd_error *error) {
+    c->env = env;
+    hd_status status = pq_load(&c->pq, error);
+    if (!status) status = url_init(&c->url, name, env, error);
+    if (status) return status;
+    status = connect_within(c, CONNECT_MS);
+    if (status == HD_BUSY) status = HD_IO; /* it was not there before */
+    if (status) env_error(error, status, "%s: %s", c->url.shown, c->words);
+    return status;
+}
+
+void conn_close(conn *c) {
+    clear_results(c);
+    if (c->c) c->pq.PQfinish(c->c);
+    c->c = NULL;
+    url_fini(&c->url, c->env);
+}
+
+/* ---- Parameters ----------------------------------------------------------------------------- */
+
+static void add(conn_args *a, const char *bytes, size_t length) {
+    assert(a->count < CONN_PARAMETERS);
+    a->values[a->count] = bytes;
+    a->lengths[a->count++] = (int)length;
+}
+
+void args_number(conn_args *a, int64_t n) {
+    a->numbers[a->count] = htobe64((uint64_t)n);
+    add(a, (const char *)&a->numbers[a->count], sizeof a->numbers[0]);
+}
+
+void args_bool(conn_args *a, bool b) { add(a, b ? "\1" : "\0", 1); }
+
+void args_text(conn_args *a, row_text text) { add(a, text.bytes ? text.bytes : "", text.length); }
+
+void args_text_or_null(conn_args *a, row_text text) {
+    add(a, text.length ? text.bytes : NULL, text.length);
+}
+
+void args_word(conn_args *a, const char *word) { add(a, word, strlen(word)); }
+
+void args_name(conn_args *a, const doc_name *n) {
+    args_text(a, text_of_bytes(n->space, n->space_length));
+    args_text(a, text_of_bytes(n->id, n->id_length));
+    args_word(a, scope_word(n->scope));
+    args_text(a, text_of_bytes(n->instance, n->instance_length));
+}
+
+/* ---- Sending --------------------------------------------------------------------------------- */
+
+static Oid type_of(char letter) {
+    switch (letter) {
+    case 'n': return 20;   /* bigint */
+    case 'b': return 16;   /* boolean */
+    case 'y': return 17;   /* bytea */
+    case 'T': return 1009; /* text[] */
+    default: return 25;    /* text */
+    }
+}
+
+_Static_assert(PG_SQL_COUNT_ < 1000000, "a name has room for six digits");
+static void statement_name(pg_sql which, char out[8]) { snprintf(out, 8, "s%d", (int)which); }
+
+static bool prepare(conn *c, pg_sql which) {
+    const pg_statement *s = &pg_statements[which];
+    Oid types[CONN_PARAMETERS];
+    char name[8];
+    int n = (int)strlen(s->types);
+    assert(s->text && n <= CONN_PARAMETERS);
+    if (c->prepared[which]) return true;
+    for (int i = 0; i < n; i++) types[i] = type_of(s->types[i]);
+    statement_name(which, name);
+    c->prepared[which] = c->fresh[which] = c->pq.PQsendPrepare(c->c, name, s->text, n, types);
+    c->queued += c->prepared[which];
+    return c->prepared[which];
+}
+
+static hd_status send(conn *c, pg_sql which, const conn_args *a) {
+    static const conn_args none;
+    int binary[CONN_PARAMETERS];
+    char name[8];
+    if (!a) a = &none;
+    assert(c->c && which < PG_SQL_COUNT_);
+    assert(a->count == (int)strlen(pg_statements[which].types));
+    for (int i = 0; i < CONN_PARAMETERS; i++) binary[i] = 1;
+    statement_name(which, name);
+    bool sent = prepare(c, which) &&
+                c->pq.PQsendQueryPrepared(c->c, name, a->count, a->values, a->lengths, binary, 1);
+    if (!sent) {
+        lose(c);
+        return c->failure;
+    }
+    c->queued++;
+    c->statements++;
+    for (int i = 0; i < a->count; i++) c->bytes += (size_t)a->lengths[i];
+    return HD_OK;
+}
+
+static hd_status send_begin(conn *c) {
+    static const pg_sql begins[] = { [CONN_READ] = PG_BEGIN_READ,
+                                     [CONN_APPEND] = PG_BEGIN_READ,
+                                     [CONN_SOFT] = PG_BEGIN_SOFT,
+                                     [CONN_HOUSEWORK] = PG_BEGIN_HOUSEWORK };
+    assert(c->mode != CONN_FREE && !c->begun);
+    hd_status status = send(c, begins[c->mode], NULL);
+    bool writes = c->mode == CONN_SOFT || c->mode == CONN_HOUSEWORK;
+    if (!status && writes) status = send(c, PG_NO_WAIT, NULL);
+    if (!status && c->mode == CONN_HOUSEWORK) status = send(c, PG_LOCK_HOUSE, NULL);
+    if (!status) c->begun = true;
+    return status;
+}
+
+void conn_begin(conn *c, conn_mode mode) {
+    assert(c->mode == CONN_FREE && mode != CONN_FREE);
+    c->mode = mode;
+    c->broken = c->begun = false;
+    c->failure = HD_OK;
+}
+
+static bool writes_alone(const conn *c, pg_sql which) {
+    return c->mode == CONN_APPEND && (which == PG_LOG_APPEND || which == PG_READER_PUT);
+}
+
+hd_status conn_send(conn *c, pg_sql which, const conn_args *args) {
+    hd_status status = ensure(c);
+    if (!status && (c->queued >= QUEUE_MAX || c->bytes >= QUEUE_BYTES)) status = conn_wait(c);
+    if (!status && c->mode != CONN_FREE && !c->begun && !writes_alone(c, which))
+        status = send_begin(c);
+    return status ? status : send(c, which, args);
+}
+
+/* ---- Waiting --------------------------------------------------------------------------------- */
+
+static bool sync_now(conn *c) {
+    c->queued = 0;
+    c->bytes = 0;
+    if (!c->pq.PQpipelineSync(c->c)) return false;
+    c->syncs++;
+    return true;
+}
+
+static void keep_rows(conn *c, PGresult *r) {
+    if (c->count == CONN_RESULTS) { /* only rows of the last ones are asked for */
+        c->pq.PQclear(c->results[0]);
+        memmove(c->results, c->results + 1, (CONN_RESULTS - 1) * sizeof *c->results);
+        c->count--;
+    }
+    c->results[c->count++] = r;
+}
+
+/* One result. `ours`: it belongs to what is waited for, and not to what was pushed before. */
+static void take_result(conn *c, PGresult *r, bool ours) {
+    switch (c->pq.PQresultStatus(r)) {
+    case PGRES_PIPELINE_SYNC:
+        assert(c->syncs); /* each answers one that was sent */
+        c->syncs--;
+        break;
+    case PGRES_TUPLES_OK:
+        if (!ours) break;
+        c->affected = strtol(c->pq.PQcmdTuples(r), NULL, 10);
+        keep_rows(c, r);
+        return;
+    case PGRES_COMMAND_OK:
+        if (ours) c->affected = strtol(c->pq.PQcmdTuples(r), NULL, 10);
+        break;
+    case PGRES_FATAL_ERROR:
+        if (ours) fail_by(c, r);
+        break;
+    default: break; /* skipped because of an earlier failure */
+    }
+    c->pq.PQclear(r);
+}
+
+/* A failure skips everything up to the next sync, PREPAREs too. */
+static void forget_fresh(conn *c) {
+    for (int i = 0; i < PG_SQL_COUNT_; i++) {
+        if (c->failure && c->fresh[i]) c->prepared[i] = false;
+        c->fresh[i] = false;
+    }
+}
+
+static bool take_notifications(conn *c) {
+    uint64_t before = c->heard;
+    for (PGnotify *n; (n = c->pq.PQnotifies(c->c)); c->pq.PQfreemem(n)) {
+        uint64_t row = strtoull(n->extra, NULL, 10);
+        if (row > c->heard) c->heard = row;
+    }
+    return c->heard > before;
+}
+
+/* Takes the next result from libpq, or the NULL that stands between the results of two statements; *nulls counts those
+ * in a row. False: libpq has nothing left, although answers are due. It can be so when the server has closed the
+ * connection, and PQstatus still calls it good. */
+static bool take_next(conn *c, bool ours, int *nulls) {
+    PGresult *r = c->pq.PQgetResult(c->c);
+    *nulls = r ? 0 : *nulls + 1;
+    if (r) take_result(c, r, ours);
+    return *nulls < 3;
+}
+
+/* libpq gives no notification out that has come behind a result which nobody has taken: those of what was pushed
+ * are taken here, as far as they have come. False: the connection is lost. */
+static bool take_pushed(conn *c) {
+    int nulls = 0;
+    while (c->syncs && !c->queued && !is_lost(c) && !c->pq.PQisBusy(c->c))
+        if (!take_next(c, false, &nulls)) return false;
+    return true;
+}
+
+bool conn_hear(conn *c) {
+    if (!c->pq.PQconsumeInput(c->c) || !take_pushed(c)) return false;
+    take_notifications(c);
+    return true;
+}
+
+/* A notification that was read together with the answer to a statement: the socket will not tell of it. */
+static void pass_on_notifications(conn *c) {
+    if (c->c && c->channel && take_notifications(c) && c->heard_fd >= 0) bell_ring(c->heard_fd);
+}
+
+hd_status conn_wait(conn *c) {
+    clear_results(c);
+    c->affected = 0;
+    if (!c->c) return c->failure ? c->failure : HD_BUSY;
+    if (!sync_now(c)) return lose(c), c->failure;
+    hd_status before = c->failure;
+    c->failure = HD_OK;
+    int nulls = 0;
+    while (c->syncs && !is_lost(c) && take_next(c, c->syncs == 1, &nulls)) continue;
+    if (c->syncs) lose(c);
+    pass_on_notifications(c);
+    forget_fresh(c);
+    if (!c->failure) c->failure = before;
+    return c->failure;
+}
+
+hd_status conn_ask(conn *c, pg_sql which, const conn_args *args) {
+    hd_status status = conn_send(c, which, args);
+    if (!status) status = conn_wait(c);
+    if (!status && !c->count) status = HD_IO;
+    return status;
+}
+
+PGresult *conn_take(conn *c) {
+    assert(c->count);
+    return c->results[--c->count];
+}
+
+hd_status conn_each(conn *c, pg_sql which, const conn_args *args, conn_row_fn fn, void *ctx) {
+    hd_status status = conn_ask(c, which, args);
+    if (status) return status;
+    PGresult *r = conn_take(c);
+    bool stop = false;
+    for (int i = 0; i < rows_of(c, r) && !status && !stop; i++) status = fn(ctx, c, r, i, &stop);
+    c->pq.PQclear(r);
+    return status;
+}
+
+void conn_push(conn *c) {
+    if (c->c && c->queued && !sync_now(c)) lose(c);
+}
+
+/* ---- Ending ---------------------------------------------------------------------------------- */
+
+hd_status conn_leave_snapshot(conn *c) {
+    assert(c->mode == CONN_APPEND);
+    if (!c->begun) return HD_OK;
+    c->begun = false;
+    return send(c, PG_COMMIT, NULL);
+}
+
+static void end(conn *c) {
+    clear_results(c);
+    assert(c->mode != CONN_FREE && !c->count);
+    c->mode = CONN_FREE;
+    c->begun = c->broken = false;
+}
+
+/* Reading transactions have nothing to commit. */
+hd_status conn_commit(conn *c) {
+    assert(c->mode != CONN_FREE);
+    hd_status status = c->broken ? (c->failure ? c->failure : HD_BUSY) : HD_OK;
+    if (!status && c->begun) status = send(c, PG_COMMIT, NULL);
+    if (!status && c->queued) status = conn_wait(c);
+    if (status) return status;
+    end(c);
+    return HD_OK;
+}
+
+void conn_rollback(conn *c) {
+    if (c->mode == CONN_FREE) return;
+    if (c->c && c->begun && !send(c, PG_ROLLBACK, NULL)) conn_push(c);
+    end(c);
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+int rows_of(const conn *c, const PGresult *r) { return c->pq.PQntuples(r); }
+
+int64_t number_at(const conn *c, const PGresult *r, int row, int column) {
+    uint64_t n = 0;
+    assert(row >= 0 && row < rows_of(c, r));
+    if (c->pq.PQgetlength(r, row, column) == sizeof n)
+        memcpy(&n, c->pq.PQgetvalue(r, row, column), sizeof n);
+    return (int64_t)be64toh(n);
+}
+
+bool bool_at(const conn *c, const PGresult *r, int row, int column) {
+    return c->pq.PQgetlength(r, row, column) == 1 && *c->pq.PQgetvalue(r, row, column);
+}
+
+row_text text_at(const conn *c, const PGresult *r, int row, int column) {
+    assert(row >= 0 && row < rows_of(c, r));
+    return text_of_bytes(c->pq.PQgetvalue(r, row, column),
+                         (size_t)c->pq.PQgetlength(r, row, column));
+}
+
+const char *word_at(const conn *c, const PGresult *r, int row, int column) {
+    assert(row >= 0 && row < rows_of(c, r));
+    return c->pq.PQgetvalue(r, row, column);
+}

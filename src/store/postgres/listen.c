@@ -1,0 +1,102 @@
+/* listen.c -- LISTEN and NOTIFY.
+ *
+ * After a commit, and outside of it, a writer tells the others which row of the log it has appended: at once, but
+ * TELL_BURST times at most faster than once in TELL_MS. A NOTIFY inside the commit would make all writers of a
+ * database wait for one another. The reading connection listens. A notification of a row that its runtime has
+ * delivered already says nothing new: often it is our own. */
+#define _GNU_SOURCE
+#include "store/postgres/store.h"
+
+#include "base/poller.h"
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { TELL_MS = 10, TELL_BURST = 10 };
+#define TELL_NS (TELL_MS * UINT64_C(1000000))
+
+/* ---- Telling --------------------------------------------------------------------------------- */
+
+/* In how many ms the others may be told again. */
+static int due_in_ms(const pg_store *s) {
+    uint64_t now = env_now_ns(s->conn.env), latest = now + TELL_BURST * TELL_NS;
+    return s->tell_ns <= latest ? 0 : (int)((s->tell_ns - latest) / 1000000) + 1;
+}
+
+/* Behind what was waited for, in an implicit transaction of its own, and not waited for. */
+static void notify(pg_store *s) {
+    char row[24];
+    conn_args a = { 0 };
+    assert(s->appended != s->notified && s->conn.mode == CONN_FREE);
+    snprintf(row, sizeof row, "%" PRIu64, s->appended);
+    args_word(&a, s->channel);
+    args_word(&a, row);
+    s->notified = s->appended;
+    uint64_t now = env_now_ns(s->conn.env);
+    s->tell_ns = (s->tell_ns > now ? s->tell_ns : now) + TELL_NS;
+    if (!conn_send(&s->conn, PG_NOTIFY, &a)) conn_push(&s->conn);
+}
+
+/* In the mode of an append, a statement that is not part of it would begin a snapshot: so the notification goes
+ * out when the transaction has ended. */
+void pg_tell(pg_store *s, uint64_t row) {
+    assert(row && s->conn.mode == CONN_APPEND);
+    s->appended = row;
+}
+
+bool pg_has_work(const log_store *s) {
+    const pg_store *mine = pg_of(s);
+    return mine->appended != mine->notified && !due_in_ms(mine);
+}
+
+void pg_work(log_store *s) {
+    if (pg_of(s)->appended != pg_of(s)->notified) notify(pg_of(s));
+}
+
+int pg_work_in_ms(const log_store *s) {
+    const pg_store *mine = pg_of(s);
+    return mine->appended == mine->notified ? -1 : due_in_ms(mine);
+}
+
+/* ---- Hearing --------------------------------------------------------------------------------- */
+
+static bool watch_fd(const pg_store *s, int fd) {
+    return fd >= 0 && s->set >= 0 && poller_add(s->set, fd, POLLER_IN);
+}
+
+/* The socket of the present connection is the one that is watched; a closed one leaves by itself. */
+static void watch_socket(pg_store *s) {
+    if (s->conn.c) (void)watch_fd(s, s->conn.pq.PQsocket(s->conn.c));
+}
+
+/* Without descriptors the store is looked at from time to time. */
+void pg_listen_open(pg_store *s) {
+    assert(s->set < 0 && s->conn.channel); /* the connection listens */
+    s->set = poller_open();
+    s->conn.heard_fd = bell_open();
+    (void)watch_fd(s, s->conn.heard_fd);
+    watch_socket(s);
+}
+
+void pg_listen_close(pg_store *s) {
+    if (s->set >= 0) close(s->set);
+    if (s->conn.heard_fd >= 0) close(s->conn.heard_fd);
+    s->set = s->conn.heard_fd = -1;
+}
+
+int pg_notify_fd(log_store *s) { return pg_of(s)->set; }
+
+/* The server tells of commits without being asked again. After a loss the connection has another socket. */
+bool pg_notify_arm(log_store *s) {
+    watch_socket(pg_of(s)); /* it fails where the socket is in the set already */
+    return true;
+}
+
+bool pg_notify_take(log_store *s, uint64_t position) {
+    conn *c = conn_of(s);
+    if (c->heard_fd >= 0) (void)bell_take(c->heard_fd);
+    if (!c->c) return false;
+    if (!conn_hear(c)) return true; /* lost: whoever reads next finds out, and connects again */
+    return c->heard > position;
+}

@@ -1,0 +1,185 @@
+/* rows.c -- the tables node, session, reader and presence.
+ *
+ * Runtimes are on several machines, so a row of `reader` says when its runtime was last heard of, by the clock of
+ * the database. One that was taken for dead and lives has its row again with its next report. */
+#include "store/postgres/store.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- node ---------------------------------------------------------------------------------- */
+
+hd_status pg_has_nodes(log_store *s, bool *out) {
+    conn *c = conn_of(s);
+    hd_status status = conn_ask(c, PG_NODE_ANY, NULL);
+    *out = !status && rows_of(c, c->results[c->count - 1]) > 0;
+    return status;
+}
+
+typedef struct node_reading {
+    node_row_fn fn;
+    void *ctx;
+} node_reading;
+
+static hd_status tell_node(void *ctx, const conn *c, const PGresult *r, int i, bool *stop) {
+    const node_reading *g = ctx;
+    node_row row;
+    for (int k = 0; k < NODE_TEXTS; k++) row.text[k] = text_at(c, r, i, k);
+    return g->fn(g->ctx, &row, stop);
+}
+
+hd_status pg_each_node(log_store *s, const char *piece, node_row_fn fn, void *ctx) {
+    conn_args a = { 0 };
+    if (piece) args_word(&a, piece);
+    return conn_each(conn_of(s), piece ? PG_NODES : PG_NODES_ALL, &a, tell_node,
+                     &(node_reading){ fn, ctx });
+}
+
+hd_status pg_next_node(log_store *s, const char *from, char *out, size_t size) {
+    conn *c = conn_of(s);
+    conn_args a = { 0 };
+    *out = '\0';
+    args_word(&a, from);
+    hd_status status = conn_ask(c, PG_NODE_NEXT, &a);
+    const PGresult *r = status ? NULL : c->results[c->count - 1];
+    if (r && rows_of(c, r)) snprintf(out, size, "%s", word_at(c, r, 0, 0));
+    return status;
+}
+
+hd_status pg_put_node(log_store *s, const node_row *row) {
+    conn_args a = { 0 };
+    assert(row->text[ROW_NAME].length && row->text[NODE_SEQS].length);
+    assert(conn_of(s)->mode == CONN_HOUSEWORK);
+    for (int i = 0; i < NODE_TEXTS; i++) args_text(&a, row->text[i]);
+    return conn_send(conn_of(s), PG_NODE_PUT, &a);
+}
+
+hd_status pg_drop_node(log_store *s, row_text name, row_text instance) {
+    conn_args a = { 0 };
+    args_text(&a, name);
+    args_text(&a, instance);
+    return conn_send(conn_of(s), PG_NODE_DROP, &a);
+}
+
+/* ---- session ------------------------------------------------------------------------------- */
+
+typedef struct session_reading {
+    session_row_fn fn;
+    void *ctx;
+} session_reading;
+
+static hd_status tell_session(void *ctx, const conn *c, const PGresult *r, int i, bool *stop) {
+    const session_reading *g = ctx;
+    session_row row = { .id = text_at(c, r, i, 0),
+                        .settled = number_at(c, r, i, 1),
+                        .last = number_at(c, r, i, 2),
+                        .verdicts = text_at(c, r, i, 3) };
+    return g->fn(g->ctx, &row, stop);
+}
+
+hd_status pg_each_session(log_store *s, session_row_fn fn, void *ctx) {
+    return conn_each(conn_of(s), PG_SESSIONS, NULL, tell_session, &(session_reading){ fn, ctx });
+}
+
+hd_status pg_put_session(log_store *s, const session_row *row) {
+    conn_args a = { 0 };
+    assert(row->id.length == 32);
+    args_text(&a, row->id);
+    args_number(&a, row->settled);
+    args_number(&a, row->last);
+    args_text(&a, row->verdicts);
+    return conn_send(conn_of(s), PG_SESSION_PUT, &a);
+}
+
+/* ---- reader -------------------------------------------------------------------------------- */
+
+typedef struct reader_reading {
+    reader_row_fn fn;
+    void *ctx;
+} reader_reading;
+
+static hd_status tell_reader(void *ctx, const conn *c, const PGresult *r, int i, bool *stop) {
+    const reader_reading *g = ctx;
+    reader_row row = { .session = word_at(c, r, i, 0),
+                       .position = (uint64_t)number_at(c, r, i, 1),
+                       .lives = bool_at(c, r, i, 2) };
+    return g->fn(g->ctx, &row, stop);
+}
+
+hd_status pg_each_reader(log_store *s, reader_row_fn fn, void *ctx) {
+    return conn_each(conn_of(s), PG_READERS, NULL, tell_reader, &(reader_reading){ fn, ctx });
+}
+
+/* Along with an append it is written on its own, since that reads in a transaction that cannot write. */
+hd_status pg_put_reader(log_store *s, const char *session, uint64_t position) {
+    conn *c = conn_of(s);
+    conn_args a = { 0 };
+    assert(c->mode != CONN_FREE && c->mode != CONN_READ && strlen(session) == 32);
+    args_word(&a, session);
+    args_number(&a, (int64_t)position);
+    hd_status status = c->mode == CONN_APPEND ? conn_leave_snapshot(c) : HD_OK;
+    return status ? status : conn_send(c, PG_READER_PUT, &a);
+}
+
+hd_status pg_drop_runtime(log_store *s, const char *session) {
+    conn *c = conn_of(s);
+    conn_args a = { 0 };
+    args_word(&a, session);
+    hd_status status = conn_send(c, PG_READER_DROP, &a);
+    return status ? status : conn_send(c, PG_SESSION_DROP, NULL);
+}
+
+/* ---- presence ------------------------------------------------------------------------------- */
+
+static void join_sessions(const log_life *others, uint32_t count,
+                          char out[LOG_LIVES * sizeof others->session]) {
+    assert(count <= LOG_LIVES);
+    char *at = out;
+    *out = 0;
+    for (uint32_t i = 0; i < count; i++) at += sprintf(at, "%s%s", i ? "," : "", others[i].session);
+}
+
+/* The first row has the number of the log's last row, each other one a session that lives. */
+static void take_lives(const conn *c, const PGresult *r, log_life *others, uint32_t count) {
+    for (int i = 1; i < rows_of(c, r); i++)
+        for (uint32_t k = 0; k < count; k++)
+            if (!strcmp(word_at(c, r, i, 0), others[k].session))
+                others[k].ms = (uint32_t)number_at(c, r, i, 1) + 1; /* less than one is left */
+}
+
+hd_status pg_beat(log_store *s, const char *session, uint32_t ms, log_life *others, uint32_t count,
+                  uint64_t *row) {
+    conn *c = conn_of(s);
+    conn_args a = { 0 };
+    char watched[LOG_LIVES * sizeof others->session];
+    assert(c->mode == CONN_FREE && strlen(session) == 32);
+    join_sessions(others, count, watched);
+    args_word(&a, session);
+    args_number(&a, ms);
+    args_word(&a, watched);
+    hd_status status = conn_ask(c, PG_BEAT, &a);
+    const PGresult *r = status ? NULL : c->results[c->count - 1];
+    if (!r || !rows_of(c, r)) return status ? status : HD_IO;
+    *row = (uint64_t)number_at(c, r, 0, 1);
+    take_lives(c, r, others, count);
+    return HD_OK;
+}
+
+hd_status pg_leave(log_store *s, const char *session) {
+    conn_args a = { 0 };
+    assert(conn_of(s)->mode == CONN_SOFT && strlen(session) == 32);
+    args_word(&a, session);
+    return conn_send(conn_of(s), PG_LEAVE, &a);
+}
+
+hd_status pg_lasts(log_store *s, const char *session, uint32_t *ms) {
+    conn *c = conn_of(s);
+    conn_args a = { 0 };
+    *ms = 0;
+    args_word(&a, session);
+    hd_status status = conn_ask(c, PG_LASTS, &a);
+    const PGresult *r = status ? NULL : c->results[c->count - 1];
+    if (r && rows_of(c, r)) *ms = (uint32_t)number_at(c, r, 0, 0) + 1; /* less than one is left */
+    return status;
+}

@@ -1,0 +1,204 @@
+/* url.c -- taking an address apart. libpq looks for mistakes in it; here only what must be known is found. */
+#include "store/postgres/url.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *after_scheme(const char *name) {
+    static const char *const schemes[] = { "postgresql://", "postgres://" };
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+        if (strncmp(name, schemes[i], strlen(schemes[i])) == 0) return name + strlen(schemes[i]);
+    return NULL;
+}
+
+bool url_is_one(const char *name) { return after_scheme(name) != NULL; }
+
+/* A part of the address. */
+typedef struct span {
+    const char *at;
+    size_t length;
+} span;
+
+static bool is_named(span parameter, const char *name) {
+    size_t n = strlen(name);
+    return parameter.length > n && parameter.at[n] == '=' && !strncmp(parameter.at, name, n);
+}
+
+static bool is_secret(span parameter) {
+    return is_named(parameter, "password") || is_named(parameter, "sslpassword");
+}
+
+/* The next name=value behind '?' or '&'; *at moves behind it. */
+static bool next_parameter(const char **at, span *out) {
+    if (!**at) return false;
+    assert(**at == '?' || **at == '&');
+    out->at = *at + 1;
+    out->length = strcspn(out->at, "&");
+    *at = out->at + out->length;
+    return true;
+}
+
+static const char *last_at_sign(const char *from, size_t length) {
+    while (length && from[length - 1] != '@') length--;
+    return length ? from + length - 1 : NULL;
+}
+
+/* Where the password between user and host begins and ends; length 0: there is none. One with a '/', '?' or '@'
+ * in it that is not written as %2F, %3F or %40 makes the address wrong; it must not be shown all the same. */
+static span user_password(const char *name) {
+    const char *rest = after_scheme(name);
+    assert(rest); /* url_is_one */
+    const char *end = last_at_sign(rest, strcspn(rest, "?"));
+    if (!end) end = last_at_sign(rest, strlen(rest));
+    const char *colon = end ? memchr(rest, ':', (size_t)(end - rest)) : NULL;
+    return colon ? (span){ colon + 1, (size_t)(end - colon - 1) } : (span){ rest, 0 };
+}
+
+/* ---- What is shown ------------------------------------------------------------------------- */
+
+typedef struct writing {
+    char *out;
+    size_t size, length;
+} writing;
+
+static void put(writing *w, const char *text, size_t length) {
+    assert(w->length < w->size);
+    for (size_t i = 0; i < length && w->length + 1 < w->size; i++) w->out[w->length++] = text[i];
+    w->out[w->length] = '\0';
+}
+
+void url_show(const char *name, char *out, size_t size) {
+    writing w = { out, size, 0 };
+    span password = user_password(name), p;
+    const char *host = password.length ? password.at + password.length : name;
+    const char *query = host + strcspn(host, "?");
+    char mark = '?';
+    if (password.length) put(&w, name, (size_t)(password.at - 1 - name));
+    put(&w, host, (size_t)(query - host));
+    while (next_parameter(&query, &p)) {
+        if (is_secret(p)) continue;
+        put(&w, &mark, 1);
+        put(&w, p.at, p.length);
+        mark = '&';
+    }
+}
+
+/* ---- What libpq gets ------------------------------------------------------------------------ */
+
+static int hex(char c) { return isdigit((unsigned char)c) ? c - '0' : (c | 32) - 'a' + 10; }
+
+/* The byte at *at, with its percent sign resolved; *at moves behind it. */
+static char resolved(span from, size_t *at) {
+    const char *c = from.at + *at;
+    bool written = *c == '%' && *at + 2 < from.length && isxdigit((unsigned char)c[1]) &&
+                   isxdigit((unsigned char)c[2]);
+    *at += written ? 3 : 1;
+    return written ? (char)(hex(c[1]) * 16 + hex(c[2])) : *c;
+}
+
+/* Percent signs resolved; cut to size - 1 bytes. Returns the length without the cut. */
+static size_t decode(span from, char *out, size_t size) {
+    size_t n = 0;
+    for (size_t i = 0; i < from.length; n++) {
+        char c = resolved(from, &i);
+        if (n + 1 < size) out[n] = c;
+    }
+    assert(size && n <= from.length);
+    out[n < size ? n : size - 1] = '\0';
+    return n;
+}
+
+static hd_status take_schema(url *u, span p, hd_error *error) {
+    size_t skip = strlen("schema=");
+    assert(is_named(p, "schema"));
+    size_t n = decode((span){ p.at + skip, p.length - skip }, u->schema, sizeof u->schema);
+    if (n && n < sizeof u->schema && strlen(u->schema) == n) return HD_OK;
+    env_error(error, HD_USAGE, "%s: a schema needs a name of at most %d bytes, none of them 0",
+              u->shown, URL_SCHEMA_SIZE - 1);
+    return HD_USAGE;
+}
+
+static hd_status split(url *u, const char *name, hd_error *error) {
+    writing w = { u->text, u->size, 0 };
+    const char *query = name + strcspn(name, "?");
+    hd_status status = HD_OK;
+    char mark = '?';
+    span p;
+    put(&w, name, (size_t)(query - name));
+    while (!status && next_parameter(&query, &p)) {
+        if (is_named(p, "schema")) {
+            status = take_schema(u, p, error);
+            continue;
+        }
+        put(&w, &mark, 1);
+        put(&w, p.at, p.length);
+        mark = '&';
+    }
+    return status;
+}
+
+/* libpq would take it for parts of the address, and quote them in its messages. */
+static hd_status refuse_password(const url *u, const char *name, hd_error *error) {
+    span password = user_password(name);
+    if (!password.length || strcspn(password.at, "/?@") >= password.length) return HD_OK;
+    env_error(error, HD_USAGE, "%s: in a password '/' is written %%2F, '?' %%3F and '@' %%40",
+              u->shown);
+    return HD_USAGE;
+}
+
+hd_status url_init(url *u, const char *name, const hd_env *env, hd_error *error) {
+    *u = (url){ .size = strlen(name) + 1, .schema = "heddle" };
+    url_show(name, u->shown, sizeof u->shown);
+    if (refuse_password(u, name, error)) return HD_USAGE;
+    u->text = env_new0(env, u->size);
+    hd_status status = u->text ? split(u, name, error) : HD_NOMEM;
+    if (status) url_fini(u, env);
+    return status;
+}
+
+void url_fini(url *u, const hd_env *env) {
+    env_free(env, u->text, u->size);
+    u->text = NULL;
+}
+
+/* ---- Secrets -------------------------------------------------------------------------------- */
+
+/* So many bytes of a secret at the end of a text are hidden, too: the text may have been cut there. */
+enum { CUT_LEAST = 3 };
+
+/* How many bytes at the beginning of the text are the secret, as it is written or resolved; 0: they are not. */
+static size_t match(const char *text, span secret, bool as_written) {
+    size_t n = 0;
+    for (size_t i = 0; i < secret.length; n++) {
+        char c = as_written ? secret.at[i++] : resolved(secret, &i);
+        if (!text[n]) return n >= CUT_LEAST ? n : 0;
+        if (text[n] != c) return 0;
+    }
+    return n;
+}
+
+static void hide(char *text, span secret, bool as_written) {
+    while (*text) {
+        size_t n = match(text, secret, as_written);
+        memset(text, '*', n);
+        text += n ? n : 1;
+    }
+}
+
+static void hide_span(char *text, span secret) {
+    hide(text, secret, false);
+    hide(text, secret, true);
+}
+
+void url_hide(const url *u, char *text) {
+    const char *query = u->text + strcspn(u->text, "?");
+    span password = user_password(u->text), p;
+    if (password.length) hide_span(text, password);
+    while (next_parameter(&query, &p)) {
+        if (!is_secret(p)) continue;
+        size_t skip = strcspn(p.at, "=") + 1;
+        hide_span(text, (span){ p.at + skip, p.length - skip });
+    }
+}
