@@ -10,5 +10,6 @@
 #include <heddle/introspect.h>
 #include <heddle/workflow.h>
 #include <heddle/workflow_build.h>
+#include <heddle/join.h>
 #include <heddle/inspect.h>
 #endif

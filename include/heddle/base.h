@@ -7,36 +7,37 @@
  *   - Arguments are borrowed for the call unless the verb is `take`. A returned pointer is
  *     borrowed from the object it came from. A `T **out` argument is yours afterwards; it is set
  *     to NULL on failure.
- *   - Structs that the program fills (options, specs) are zeroed first, as `= { .name = value }` does:
+ *   - The program zeroes a struct before it fills it (options, specs), as `= { .name = value }` does:
  *     zero is the default of every member.
  *   - heddle has no global state. Time, randomness, memory and log lines come from one hd_env.
  *   - An object belongs to one thread at a time, unless its header says otherwise.
- *   - A function that the program gives is always followed by a `ctx`, which the library passes to it
- *     unchanged, as its last argument.
+ *   - Where the program passes a function (a callback), the next argument or member is its `ctx`. The library
+ *     passes that pointer, unchanged, as the last argument of the callback.
  *
- * Endings. One verb for each kind, the same everywhere:
+ * Endings. Each verb that begins something has one verb that ends it:
  *
- *     open, compile ... close       gives back a handle and its memory
- *     register ... unregister       takes back what the runtime was told to use: a node, a handler
- *     on_x ... off_x                the same for functions of which there can be several, without a name
- *     set_x(fn) ... set_x(NULL)     the same for a function of which there is one
+ *     open, compile ... close       ends the handle and frees its memory
+ *     register ... unregister       the runtime no longer uses the node, handler, pattern, action or channel
+ *     on_x ... off_x                the same for callbacks without a name, of which there can be several
+ *     set_x(fn) ... set_x(NULL)     the same for a callback of which there is one
  *     listen ... unlisten, ref ... unref
  *     start, run, serve ... stop    stops what runs; it can be started again, and its documents stay
  *     begin ... end                 a stretch of time; of a transaction: begin ... commit or abort
  *     remove                        deletes data: a key, a document, a piece with its documents
- *     cancel                        asks a workflow instance to end; it may clean up first
+ *     cancel                        asks a workflow instance to end, after its clean-up; deletes an event posted
+ *                                   for later
  *
- * Growing. Structs whose memory belongs to the program (options, specs, stats, infos, hd_env) end in
- * `reserved_`: room for members of later versions, which take the place of reserved ones and mean, at zero,
- * what the library did before. So a program that was compiled with an older header goes on working with a
- * newer library of the same soname, and a member never moves. Structs that the library passes to a callback
- * by pointer grow at their end. Handles and plain values (hd_value, hd_cell, hd_node, hd_error, hd_limits,
- * hd_link, hd_iter, ...) and numbers of enums that exist do not change. What cannot be done in this way changes the soname;
+ * Growing. Options, specs, stats, infos and hd_env, whose memory belongs to the program, end in `reserved_`. A
+ * later version of heddle replaces reserved members by new ones, and zero in a new member means the behaviour
+ * of the version before. So a program that was compiled with an older header works with a newer library of the
+ * same soname, and no member moves. Structs that the library passes to a callback by pointer grow at their end.
+ * Handles, plain values (hd_value, hd_cell, hd_node, hd_error, hd_limits, hd_link, hd_iter, ...) and the numbers
+ * of existing enum constants do not change. A change that does not fit these rules changes the soname;
  * docs/EMBEDDING.md, "Versions", has the details.
  *
- * Inlines. A few functions that computations call most are inline, and know the beginning of hd_tx and of
- * hd_runtime. A program that defines HD_NO_INLINE before it includes heddle calls the library's own instead
- * and depends on no layout but of the structs it can see. */
+ * Inlines. The few functions that computations call most are inline. Their code depends on the layout of the
+ * first members of hd_tx and hd_runtime. A program that defines HD_NO_INLINE before it includes heddle calls the
+ * functions of the library instead, and depends only on the structs that these headers show. */
 #ifndef HEDDLE_BASE_H
 #define HEDDLE_BASE_H
 
@@ -67,7 +68,8 @@ extern "C" {
 
 #define HD_VERSION "0.1.0"
 
-/* Gives `ctx` back: what it was given to has ended, and does not use it any more. */
+/* Called once, when the object that `ctx` was registered with has ended: the library does not use `ctx` any more,
+ * and the program may free it. */
 typedef void (*hd_release_fn)(void *ctx);
 
 /* The version of the library that is linked, as text ("0.1.0"). */
@@ -75,13 +77,13 @@ HD_API const char *hd_version(void);
 
 /* ---- Status ------------------------------------------------------------------------------ */
 
-/* What a caller does about a status. */
+/* What the caller should do about a status. */
 typedef enum hd_class {
     HD_CLASS_OK,         /* it worked */
     HD_CLASS_STALE,      /* what was read has changed since: read again and retry */
     HD_CLASS_NO_VERDICT, /* the outcome is not known yet: replay the same commit */
     HD_CLASS_PERMANENT,  /* a precondition failed: never retry */
-    HD_CLASS_TERMINAL,   /* anything else the store refuses: report, do not retry */
+    HD_CLASS_TERMINAL,   /* any other refusal or failure: report it, do not retry */
     HD_CLASS_TRANSIENT,  /* busy, I/O, disk full: retry within a budget */
     HD_CLASS_PENDING,    /* not finished: it completes later */
     HD_CLASS_INPUT,      /* the data given is malformed or does not fit; the message says where */
@@ -133,14 +135,14 @@ typedef enum hd_status {
         HD_STATUS_COUNT_ /* not a status */
 } hd_status;
 
-/* The code's own name ("HD_STALE"), its text, and what to do about it. A number that is no
- * status reads as HD_REJECTED, terminal: nothing unknown is ever retried silently. */
+/* The status's name ("HD_STALE"), its text, and its class. Callable from any thread; the texts are static. A number
+ * that is no status is treated as HD_REJECTED, which is terminal, so that callers do not retry after it. */
 HD_API const char *hd_status_name(hd_status status);
 HD_API const char *hd_status_text(hd_status status);
 HD_API hd_class hd_status_class(hd_status status);
 
-/* Where and why something failed. Functions that take an hd_error accept NULL; on failure they
- * fill every field, on success they leave it alone. */
+/* Where and why a call failed. Functions that take an hd_error accept NULL; on failure they fill
+ * every field, on success they leave it alone. */
 typedef struct hd_error {
     hd_status status;
     uint32_t line;     /* 1-based; 0 where there is no text */
@@ -162,17 +164,18 @@ typedef void *(*hd_alloc_fn)(void *block, size_t old_size, size_t size, void *ct
 typedef uint64_t (*hd_clock_fn)(void *ctx);
 /* Fills `out` with unpredictable bytes. */
 typedef void (*hd_random_fn)(void *out, size_t size, void *ctx);
-/* One line, without a newline. */
+/* Writes one log line; `line` ends without a newline. */
 typedef void (*hd_line_fn)(hd_log_level level, const char *line, void *ctx);
 /* Blocks until the descriptor is readable (-1: none) or the monotonic clock reaches `deadline_ns`
  * (UINT64_MAX: never). May return early. */
 typedef void (*hd_wait_fn)(int fd, uint64_t deadline_ns, void *ctx);
 
-/* Everything heddle takes from outside. Fill in what you want to replace and pass it at open;
- * start from hd_env_system(). The functions must outlive every object opened with them, and must be
- * safe to call from several threads: a store in a file has a thread of its own.
+/* Memory, time, randomness and log lines: everything that heddle takes from the operating system. Start
+ * from hd_env_system(), replace the members you want, and pass the struct at open. The functions must outlive
+ * every object opened with them, and must be safe to call from several threads: a runtime on a file or on a
+ * server writes its commits on a second thread.
  *
- * The library copies the struct, so it may live on the stack of the opener. */
+ * The library copies the struct, so it may live on the caller's stack. */
 typedef struct hd_env {
     void *ctx; /* passed to each function below */
     hd_alloc_fn alloc;
@@ -180,11 +183,12 @@ typedef struct hd_env {
     hd_clock_fn wall_ms;      /* milliseconds since 1970 */
     hd_random_fn random;
     hd_line_fn log;
-    hd_wait_fn wait; /* only the calls that say that they wait (settle, sync, run, close) use it */
+    hd_wait_fn wait;            /* used by the calls that wait: settle, sync, run, close, ... */
     void (*reserved_[4])(void); /* room for later members */
 } hd_env;
 
-/* The system's: malloc, CLOCK_MONOTONIC, getrandom; warnings and errors go to stderr. */
+/* The environment of the operating system: malloc, CLOCK_MONOTONIC, getrandom; warnings and errors go to
+ * stderr. */
 HD_API hd_env hd_env_system(void);
 
 #ifdef __cplusplus

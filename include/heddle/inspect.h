@@ -1,8 +1,8 @@
 /* heddle/inspect.h -- a running program answers the questions of the heddle command.
  *
- * The command reads documents and the log from the store's file. The graph, why a node ran or does not
- * run, how often and how long, are known to the running program only; the command asks it through a
- * local socket beside the file. A program serves nothing unless it calls:
+ * The command reads documents and the log from the store's file. Only the running program knows its graph,
+ * why a node ran or does not run, how often it ran and how long it took; the command asks the program through a
+ * local socket beside the file. A program opens that socket only if it calls:
  *
  *     hd_runtime_serve(rt, NULL);          // from now on: heddle why shop.db main/total
  *
@@ -42,8 +42,9 @@ typedef struct hd_serve_options {
  * HD_LIMIT (the path is too long), HD_IO (the file system has no sockets), HD_NOMEM. On failure nothing
  * has changed, and hd_runtime_error says what to do. */
 HD_API hd_status hd_runtime_serve(hd_runtime *rt, const hd_serve_options *options);
+/* Closes the connections and removes the socket. Does nothing if the runtime does not serve. */
 HD_API void hd_runtime_stop_serving(hd_runtime *rt);
-/* The path of the socket; NULL: nothing is served. */
+/* The path of the socket, borrowed until serving stops; NULL: the runtime does not serve. */
 HD_API const char *hd_runtime_socket(const hd_runtime *rt);
 
 #ifdef __cplusplus

@@ -13,11 +13,11 @@
  *     hd_lab_set(rt, "main/cart#/note", "\"gift\"");
  *     hd_lab_settle(lab);
  *     hd_lab_expect_ran(rt, "");                          // no node reads /note
- *     hd_lab_close(lab);                                  // nothing leaked, nothing failed unseen
+ *     hd_lab_close(lab);                                  // checks for leaks and for failures not asked for
  *
- * An expectation that does not hold prints what was expected, what was found and why, with file and
- * line, and ends the test: by abort, or as options.fail does it. A lab works with any test framework and
- * without one. docs/TESTING.md shows a complete test.
+ * An expectation that does not hold prints the expected and the found value, and why, with file and line, and
+ * ends the test: it calls options.fail, or abort. A lab works with any test framework and without one.
+ * docs/TESTING.md shows a complete test.
  *
  * Link with `pkg-config --libs heddle-lab`. A lab and what is in it belong to one thread. Variables of
  * the process environment: HD_SEED gives the seed of random tests; HD_LAB_LOG=1 shows log lines as
@@ -39,7 +39,7 @@ typedef struct hd_lab_random {
     uint64_t state;
 } hd_lab_random;
 
-/* HD_SEED from the process environment, else a fixed number; prints it, so that a failure can be
+/* Returns HD_SEED from the process environment, else a fixed number. Prints it, so that a failure can be
  * repeated. */
 HD_API uint64_t hd_lab_seed(void);
 
@@ -57,6 +57,7 @@ HD_API void hd_lab_random_bytes(hd_lab_random *r, void *out, size_t size);
  * Use one directly to test what takes an hd_env; a lab has one of its own. */
 typedef struct hd_lab_env hd_lab_env;
 
+/* Aborts if there is no memory. */
 HD_API hd_lab_env *hd_lab_env_open(void);
 /* Aborts, and lists the blocks, if anything allocated was not freed. Accepts NULL. */
 HD_API void hd_lab_env_close(hd_lab_env *world);
@@ -95,11 +96,10 @@ HD_API const char *hd_lab_env_log_line(const hd_lab_env *world, size_t i);
 HD_API size_t hd_lab_env_logged(const hd_lab_env *world, const char *text);
 HD_API void hd_lab_env_log_clear(hd_lab_env *world);
 
-/* Runs `body` again and again, each time in a fresh world: with its first allocation failing, then its
- * second, and so on, each once alone and once with all that follow, until a run needs fewer allocations
- * than that. After each run everything must be freed. The body calls what it tests, accepts HD_NOMEM, and
- * cleans up; if hd_lab_env_failed() is false, what it tests must have succeeded. Returns the number of
- * allocations of a run in which none fails. */
+/* Runs `body` many times, each time in a new hd_lab_env. Run n fails the nth allocation: once that one alone,
+ * once that one and all after it. It stops when a run makes fewer than n allocations. The body calls the functions
+ * under test, accepts HD_NOMEM from them, and frees everything; if hd_lab_env_failed() is false at its end, they
+ * must have succeeded. Returns the number of allocations of a run in which none fails. */
 typedef void (*hd_lab_body_fn)(hd_lab_env *world, void *ctx);
 HD_API uint64_t hd_lab_each_allocation_failure(hd_lab_body_fn body, void *ctx);
 
@@ -114,7 +114,7 @@ typedef void (*hd_lab_fail_fn)(const char *message, void *ctx);
 
 typedef struct hd_lab_options {
     bool in_file;    /* the store is a SQLite file, removed at the end; default: in memory */
-    bool load_late;  /* in memory: documents arrive late, as from a remote store */
+    bool load_late;  /* in memory: a document loads in a later pump, as from a remote store */
     hd_lab_env *env; /* default: a new one. Borrowed: close it after the lab */
     /* Default: prints the message and aborts. */
     hd_lab_fail_fn fail;
@@ -132,8 +132,8 @@ HD_API hd_lab_env *hd_lab_world(hd_lab *lab);
 /* The runtime of this name; the first call opens it, strict (hd_options.strict). */
 HD_API hd_runtime *hd_lab_runtime(hd_lab *lab, const char *name);
 /* Opens a runtime with options (principal, limits, ...; env and memory are the lab's), and returns the
- * status, for tests in which memory runs out. If one is open under this name: HD_EXISTS, and fails as an
- * expectation does. */
+ * status, for tests in which memory runs out. If a runtime of this name is open, the call returns HD_EXISTS and
+ * fails the test as an expectation does. */
 HD_API hd_status hd_lab_runtime_with(hd_lab *lab, const char *name, const hd_options *options,
                                      hd_runtime **out);
 /* Use this in place of hd_close for the runtimes of a lab. */
@@ -146,9 +146,9 @@ HD_API void hd_lab_runtime_close(hd_runtime *rt);
  * for other runtimes' commits from time to time: with several runtimes settle takes some multiples of
  * 100 ms of the lab's time. */
 HD_API void hd_lab_settle(hd_lab *lab);
-/* The same, and advances the clock as needed, until nothing waits for a time either, apart from nodes that
- * do not settle or quarrel, and those that keep each other busy through debounces or throttles for more
- * than 100 windows. scheduler.h, "Idle", has the list. */
+/* The same, and advances the clock as needed until no node or commit waits for a time either. It does not wait for
+ * nodes that do not settle, that overwrite each other (echo), or that keep each other busy through debounces or
+ * throttles for more than 100 windows. scheduler.h, "Idle", has the list. */
 HD_API void hd_lab_idle(hd_lab *lab);
 /* Pumps one runtime once: its commits reach the store, it receives verdicts and other runtimes' commits,
  * and runs nodes. The order of these calls is the order of delivery. */
@@ -156,8 +156,8 @@ HD_API void hd_lab_pump(hd_runtime *rt);
 HD_API void hd_lab_advance_ms(hd_lab *lab, uint64_t ms);
 
 /* For a store in memory. HD_LAB_COMMITS: from now on the runtime's commits do not reach the store.
- * HD_LAB_NEWS: the runtime receives no verdict and no other runtime's commit. The first pump after release
- * delivers what was held. */
+ * HD_LAB_NEWS: the runtime receives no verdict and no other runtime's commit. hd_lab_deliver ends both; the
+ * runtime's next pump delivers what was held. */
 enum { HD_LAB_COMMITS = 1, HD_LAB_NEWS = 2 };
 HD_API void hd_lab_delay(hd_runtime *rt, unsigned what);
 HD_API void hd_lab_deliver(hd_runtime *rt);
@@ -165,36 +165,38 @@ HD_API void hd_lab_deliver(hd_runtime *rt);
  * if another runtime had written first, HD_REJECTED, ... */
 HD_API void hd_lab_refuse(hd_runtime *rt, hd_status status, uint32_t times);
 
-/* The same for a store in memory of your own (hd_memory_open), before a runtime is opened on it. These are
- * functions of the library; the rest of this header is in the lab.
+/* The same for a store in memory that the program opened (hd_memory_open); call these before a runtime is opened on
+ * it. They are in the library itself; all other functions of this header are in the lab.
  *
- * Documents load late, as from a store that is far away: a read of one that is not here yet is pending. */
+ * Documents load late, as from a remote store: the first read of a document returns HD_PENDING. */
 HD_API void hd_memory_load_late(hd_memory *memory);
-/* A commit of this runtime arrives. HD_OK: it is decided. A transient status: it waits, and is asked about
- * again in the runtime's next pump. Any other: it is refused with that. */
+/* Called when a commit of this runtime arrives at the store. HD_OK: the store decides about it. A transient status:
+ * the commit waits, and the function is called again in the runtime's next pump. Any other: the store refuses the
+ * commit with that status. */
 typedef hd_status (*hd_arrives_fn)(const hd_runtime *rt, void *ctx);
-/* Whether verdicts and other runtimes' commits reach this runtime now. */
+/* Returns whether verdicts and other runtimes' commits reach this runtime now. */
 typedef bool (*hd_hears_fn)(const hd_runtime *rt, void *ctx);
-/* Has these called from now on. Either may be NULL. */
+/* From now on the store calls these functions, both with `ctx`. Either may be NULL. */
 HD_API void hd_memory_intercept(hd_memory *memory, hd_arrives_fn arrives, hd_hears_fn hears,
                                 void *ctx);
 
 /* ---- Writing and reading ----------------------------------------------------------------- */
 
-/* Writes JSON to a cell ("main/cart#/items"); "-" removes it. Fails as an expectation does. */
+/* Writes JSON to a cell ("main/cart#/items"); "-" removes it. If that fails, the test fails as by an expectation. */
 HD_API void hd_lab_set(hd_runtime *rt, const char *cell, const char *json);
-/* The value that the runtime sees in a cell, as JSON; "-": absent. Makes no node run. The text is good
- * until the fourth call after this one. */
+/* The value that the runtime sees in a cell, as JSON; "-": absent. Runs no node. The text is good until the fourth
+ * call after this one. */
 HD_API const char *hd_lab_get(hd_runtime *rt, const char *cell);
 
 /* ---- What ran ---------------------------------------------------------------------------- */
 
-/* The names of the nodes and handlers that ran since the last call, in order, separated by spaces.
- * Without runs that were set aside because they read something about to change (hd_run_trace), and without
- * nodes that have no name, such as sinks; to see those, let their functions call hd_lab_note. */
+/* The names of the nodes and handlers that ran since the last call, in order, separated by spaces. It leaves out runs
+ * that were set aside (hd_run_trace), and nodes without a name, such as sinks: a function of those can call
+ * hd_lab_note. */
 HD_API const char *hd_lab_ran(hd_runtime *rt);
+/* Adds a name to what hd_lab_ran returns. */
 HD_API void hd_lab_note(hd_runtime *rt, const char *name);
-/* How often the node of this name has run since its runtime was opened, also if it is gone. */
+/* How often nodes of this name have run since the runtime was opened, removed ones included. */
 HD_API uint64_t hd_lab_runs(hd_runtime *rt, const char *name);
 /* Runs that failed since the last call: "add_up HD_FAILED: the cart is full; ...". */
 HD_API const char *hd_lab_failures(hd_runtime *rt);

@@ -17,17 +17,17 @@
  *     hd_piece_start(rt, &(hd_piece_spec){ .id = "corner", .pattern = "shop" }, &piece, &error);
  *     hd_sink(rt, hd_piece_result(rt, piece), show, NULL);
  *
- * NAMES ARE IDENTITY. Every primitive takes a name, which must be unique in its pattern (arguments have
- * names of their own; a state, a stream and an argument may be asked for again): the node
+ * NAMES ARE IDENTITY. Every primitive takes a name, which must be unique in its pattern. (Names of arguments are
+ * separate from the others; a pattern may ask for the same state, stream or argument again.) The node
  * "prices" of the piece "corner" in space "main" is the node "main:corner:prices", and writes the
  * document "main/corner/prices". The same piece, started again, finds its documents by these names. A row
  * of a list has the key of its element in its name. Names, and the ids of pieces, have no '/', ':' or
  * '#', and names at most 200 bytes. In the names of nodes a ':' of the space's name is "%3A", a '%'
  * "%25".
  *
- * ONE CHECK AT THE END. A primitive that fails returns no cell, and the build keeps the first failure; the
- * primitives after it do nothing. Starting the piece then fails with that status, and no part of the
- * piece is left.
+ * ONE CHECK AT THE END. A primitive that fails returns no cell (id 0), and the build keeps the first failure; the
+ * primitives after it do nothing. Starting the piece then fails with that status, and everything that was built of
+ * it is removed. So the comments below name no failures, except where a primitive has one of its own.
  *
  * Functions here that take an hd_build may be called only while that build's function runs. Arguments
  * are borrowed for the call, but `ctx` and the texts of a pattern's registration must outlive the
@@ -51,17 +51,17 @@ typedef hd_cell (*hd_pattern_fn)(hd_build *b, void *ctx);
  * build id of the program or library that `fn` is in. HD_USAGE: another pattern has this name. */
 HD_API hd_status hd_pattern_register(hd_runtime *rt, const char *name, const char *version,
                                      hd_pattern_fn fn, void *ctx);
-/* Takes the pattern back: no piece of it starts any more. Pieces that run go on, and use what was registered
- * until they stop. HD_NOT_FOUND. */
+/* Removes the pattern: no piece of it starts any more. Pieces that run go on, and use its function and `ctx` until they
+ * stop. HD_NOT_FOUND. */
 HD_API hd_status hd_pattern_unregister(hd_runtime *rt, const char *name);
 
 /* ---- Inputs ------------------------------------------------------------------------------ */
 
 /* An argument of the piece: a cell in its document, which can be written; if it holds a link, readers read
  * the link's target. If the start gives no such argument, `otherwise` is written there (absent: nothing
- * is written). In a pattern that hd_build_use builds it is the cell that was given, or else a constant. Not in
- * rows and derived patterns (HD_USAGE). An argument that is given and that the pattern does not ask for
- * causes a warning in the log. */
+ * is written). In a pattern that hd_build_use builds, the argument is the cell that hd_build_use was given, or else a
+ * constant. HD_USAGE in rows and derived patterns. If the start gives an argument that the pattern does not ask for,
+ * the log has a warning. */
 HD_API hd_cell hd_build_argument(hd_build *b, const char *name, hd_value otherwise);
 /* A value that does not change. */
 HD_API hd_cell hd_build_constant(hd_build *b, const char *name, hd_value v);
@@ -75,8 +75,8 @@ HD_API hd_cell hd_build_state(hd_build *b, const char *name, hd_value initial);
 
 /* ---- Computing --------------------------------------------------------------------------- */
 
-/* Returns the result for these inputs; absent: there is none. A failed value fails the run: return
- * hd_failed(hd_tx_fail(tx, HD_FAILED, "...")). The function may read more through `tx`, and must be
+/* Computes the result from these inputs; absent: there is none. A failed value fails the run: return
+ * hd_failed(hd_tx_fail(tx, HD_FAILED, "...")). The function may read more cells through `tx`, and must be
  * idempotent. */
 typedef hd_value (*hd_lift_fn)(hd_tx *tx, const hd_value *in, void *ctx);
 typedef hd_value (*hd_derive_fn)(hd_tx *tx, hd_value in, void *ctx);
@@ -87,11 +87,12 @@ HD_API hd_cell hd_build_lift(hd_build *b, const char *name, hd_lift_fn fn, void 
 HD_API hd_cell hd_build_derive(hd_build *b, const char *name, hd_cell in, hd_derive_fn fn,
                                void *ctx);
 
-/* The value of one of two cells. The node reads the chosen one only: nodes that compute the other do not
- * run for it, except once if a run has just built them. Absent, null, false, 0 and "" choose
- * `otherwise`. */
+/* The value of one of two cells. The node reads the chosen cell only: nodes that compute the other do not run
+ * because of it, except for the first run of a node that a run has just built. `otherwise` is chosen when
+ * hd_value_is_true(condition) is false. */
 HD_API hd_cell hd_build_if_else(hd_build *b, const char *name, hd_cell condition, hd_cell then,
                                 hd_cell otherwise);
+/* False for absent, null, false, 0 and "". */
 HD_API bool hd_value_is_true(hd_value v);
 
 /* ---- Lists ------------------------------------------------------------------------------- */
@@ -111,21 +112,73 @@ typedef struct hd_each {
     uint64_t reserved_[4]; /* room for later members; zero */
 } hd_each;
 
-/* An array of links, one for each element, to the result of the element's row. A row stays as long as its
- * element is in the list, at any index, and runs when its element changes: a change of one of n elements
- * runs one row and takes O(log n), and so does an append. The nodes of a row run once after they have been
- * built, and from then on while a live node or a sink follows the link. A `list` that is not an array has
- * no rows; the log has a warning then, unless it is absent or null. */
+/* A *list* is an array, or an object whose properties are the elements, in the order of their names.
+ *
+ * Of an array: an array of links, one for each element, to the result of the element's row. A row stays as long
+ * as its element is in the list, at any index, and runs when its element changes: a change of one of n elements
+ * runs one row and takes O(log n), and so does an append. Of an object: an object with the same names, whose
+ * properties are the links. A row then belongs to its property's name (`key` is not used), and a property that
+ * is added or removed is one row, and O(log n).
+ * The nodes of a row run once after they have been built, and from then on while a live node or a sink follows
+ * the link. When the element leaves the list, the documents that the row's nodes wrote are removed, in the next pump
+ * (not when the piece stops). A `list` that is neither an array nor an object has no rows, and the map is an empty array; the log
+ * has a warning then, unless the list is absent or null. */
 HD_API hd_cell hd_build_map(hd_build *b, const char *name, hd_cell list, const hd_each *each);
-/* The elements whose row is true. Links stay links. */
+/* The elements whose row is true; of an object, the properties. Links stay links. */
 HD_API hd_cell hd_build_filter(hd_build *b, const char *name, hd_cell list, const hd_each *each);
 /* The elements of the rows' arrays, one after the other; a row that is not an array adds nothing. */
 HD_API hd_cell hd_build_flat_map(hd_build *b, const char *name, hd_cell list, const hd_each *each);
-/* The values that a list's links lead to. hd_build_filter, hd_build_flat_map and hd_build_gather read every row: when one row
- * changes, that row runs, and the gathering node, which takes O(n). */
+/* The values that a list's links lead to; of an object, an object. hd_build_filter, hd_build_flat_map and
+ * hd_build_gather read every row: when one row changes, that row runs, and the gathering node, which takes O(n). */
 HD_API hd_cell hd_build_gather(hd_build *b, const char *name, hd_cell list);
-/* The same for use in an action. A failed value as from hd_tx_get. */
+/* The same for use in an action: reads the list and follows its links. Fails as hd_tx_get does. */
 HD_API hd_value hd_tx_get_list(hd_tx *tx, hd_cell list);
+
+/* The elements of a list by a key, the result of the element's row: an object {key: [link, ...]}, with the links
+ * to a group's elements in the order of the list; of an object {key: {name: link, ...}}. A group is a list for
+ * maps and folds, and the groups are one, too: hd_build_map over the result has a row for each group, which stays
+ * as long as the group has an element. The name of a group is its key, if that is a text, else its JSON; an
+ * element whose key is absent or null is in no group. The change of an element that does not change its key runs
+ * the element's row and nothing else. Another key of one element, or another element, costs O(log n) nodes on average
+ * and what the one or two groups hold that it concerns; the first change after a start of the piece costs O(n). */
+HD_API hd_cell hd_build_group(hd_build *b, const char *name, hd_cell list, const hd_each *each);
+
+/* Combines the values of two neighbours, or of two groups of neighbours, `a` being in front of `b`. It must be
+ * associative: combine(combine(a, b), c) equals combine(a, combine(b, c)); it need not be commutative. As hd_lift_fn
+ * it may fail and must be idempotent. If it returns absent, the elements combined so far add nothing. */
+typedef hd_value (*hd_combine_fn)(hd_tx *tx, hd_value a, hd_value b, void *ctx);
+
+typedef enum hd_fold_kind {
+    HD_FOLD_OWN,   /* `combine`, over all elements that are not absent */
+    HD_FOLD_COUNT, /* how many elements are not absent, null or false */
+    /* Of the numbers; other elements are left out. Ints give an int, exactly, unless that is more than 64 bits;
+     * doubles are added in pairs of neighbours, and rounded each time. */
+    HD_FOLD_SUM,
+    /* Ints and doubles by their numbers, others in the order of hd_value_compare; absent and null are left
+     * out. Of equal elements the first. */
+    HD_FOLD_MINIMUM,
+    HD_FOLD_MAXIMUM
+} hd_fold_kind;
+
+typedef struct hd_fold {
+    hd_fold_kind kind;
+    hd_combine_fn combine; /* HD_FOLD_OWN */
+    void *ctx;             /* of combine */
+    /* The result if there is nothing to combine. Default: 0 for count and sum, otherwise absent. */
+    hd_value neutral;
+    /* Computes the value that is folded from each element: the result of its row, as in hd_build_map. Without .fn and
+     * .build: the element itself, or the value that it links to. */
+    hd_each each;
+    uint64_t reserved_[4]; /* room for later members; zero */
+} hd_fold;
+
+/* One value for all elements of a list, in the list's order: combine(combine(v0, v1), v2) and so on, with any
+ * brackets. The change of one of n elements costs O(log n) calls of combine on average, and so does an element
+ * that is inserted or removed, if the list is one of links or an object; in an array of values the elements
+ * behind it move to other indices, which costs O(n), unless it is at the end or `each` has a key. The brackets
+ * depend on the elements' keys only (docs/DECISIONS/0130-folds-are-trees.md), so the same list has the same
+ * result to the last bit in every program. */
+HD_API hd_cell hd_build_fold(hd_build *b, const char *name, hd_cell list, const hd_fold *fold);
 
 /* ---- Patterns in patterns ---------------------------------------------------------------- */
 
@@ -150,7 +203,7 @@ HD_API hd_cell hd_build_derive_pattern(hd_build *b, const char *name, hd_derive_
 
 /* Calls fn with the cell's value, as hd_sink does, as long as the build exists. */
 HD_API void hd_build_sink(hd_build *b, const char *name, hd_cell cell, hd_sink_fn fn, void *ctx);
-/* The same with more to say; the spec must have a name. */
+/* The same with the options of hd_sink_spec; the spec must have a name. */
 HD_API void hd_build_sink_spec(hd_build *b, const hd_sink_spec *spec);
 /* An address to send events to. */
 HD_API hd_cell hd_build_stream(hd_build *b, const char *name);
@@ -217,7 +270,7 @@ typedef struct hd_piece_spec {
     uint64_t reserved_[4]; /* room for later members; zero */
 } hd_piece_spec;
 
-/* In the three functions below `out` may be NULL: hd_piece_find finds the piece by its id.
+/* In the three functions below `out` may be NULL; hd_piece_find then finds the piece by its id.
  *
  * Starts a piece: writes its document (kind "piece": pattern, version, arguments, result, started) and
  * builds its graph. If the document exists, the piece resumes: its nodes run only if something that they
@@ -230,16 +283,15 @@ HD_API hd_status hd_piece_start(hd_runtime *rt, const hd_piece_spec *spec, hd_pi
                                 hd_error *error);
 /* Starts a stored piece as its document says, and writes nothing, with two exceptions: a piece that was
  * launched and never built gets its result, and arguments and states that the code asks for and the store
- * does not have get their defaults. `space` NULL is "main". Of a piece that runs already it returns the handle;
- * one that a transaction has launched ends all the same if that transaction fails. The runtime opens a piece by itself when a live
- * node reads a document that the piece writes, or an event is sent to "ID/...", if its pattern is
- * registered and the program has not stopped it. */
+ * does not have get their defaults. `space` NULL is "main". If the piece runs already, *out is its handle; a piece
+ * that a transaction has launched still ends if that transaction fails. The runtime opens a piece by itself
+ * when a live node reads a document that the piece writes, or an event is sent to "ID/...", if its pattern is
+ * registered and the program has not stopped it. Fails as hd_piece_start does. */
 HD_API hd_status hd_piece_open(hd_runtime *rt, const char *space, const char *id, hd_piece *out,
                                hd_error *error);
-/* Starts a piece with a transaction of a handler, an effect or the program; not of a computation
- * (HD_USAGE), which can use hd_build_derive_pattern. The transaction writes the piece's document. The piece runs
- * from now on (launched by an effect: from the next pump on), and stops if every transaction that launched
- * it fails. */
+/* Starts a piece in a transaction of a handler, an effect or the program. In a computation: HD_USAGE; use
+ * hd_build_derive_pattern there. The transaction writes the piece's document. The piece runs at once (launched by
+ * an effect: from the next pump on), and stops again if every transaction that launched it fails. */
 HD_API hd_status hd_tx_launch_piece(hd_tx *tx, const hd_piece_spec *spec, hd_piece *out);
 /* Stops the piece and its children; inside a run, after that run. Its documents stay in the store, and so
  * does what resume needs. */
@@ -249,6 +301,7 @@ HD_API void hd_piece_stop(hd_runtime *rt, hd_piece piece);
 HD_API hd_status hd_piece_remove(hd_runtime *rt, hd_piece piece);
 
 HD_API bool hd_piece_runs(const hd_runtime *rt, hd_piece piece);
+/* The running piece of this id; `space` NULL is "main". id 0: no such piece runs. */
 HD_API hd_piece hd_piece_find(const hd_runtime *rt, const char *space, const char *id);
 /* The cell that its pattern returned; no cell: the piece does not run. */
 HD_API hd_cell hd_piece_result(const hd_runtime *rt, hd_piece piece);
@@ -268,6 +321,7 @@ typedef struct hd_piece_info {
     hd_cell result;
     uint64_t reserved_[4]; /* room for later members; zero */
 } hd_piece_info;
+/* The texts are good until the runtime is called again. HD_NOT_FOUND. */
 HD_API hd_status hd_piece_inspect(const hd_runtime *rt, hd_piece piece, hd_piece_info *out);
 /* Calls fn for every piece that runs, in order of their starts, until it returns false. To list stored
  * pieces that do not run, too: hd_runtime_list(rt, space, "piece", ...). */

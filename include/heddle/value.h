@@ -5,7 +5,7 @@
  * blocks that share structure: changing one key of an object of 100,000 keys copies a handful of
  * tree nodes and leaves the old value as it was.
  *
- * OWNERSHIP. A value that you build or derive belongs to the *pool* you name when you make
+ * OWNERSHIP. A value that you build belongs to the *pool* you pass to the function that makes
  * it, and lives until that pool is cleared or closed. You never free single values. A transaction
  * has a pool of its own (hd_tx_pool), so a computation frees nothing. To keep a value beyond its
  * pool, call hd_value_ref, and hd_value_unref when you no longer need it. What you read out of a
@@ -19,9 +19,9 @@
  * EQUALITY is by kind and content: 1 is not 1.0, +0.0 is not -0.0, NaN equals NaN, the order in
  * which keys were added is irrelevant. Objects iterate in the byte order of their keys.
  *
- * HEAPS. Values, paths and compiled schemas belong to one heap. None may be given to a function together with
- * those of another heap, or to a runtime whose heap is another: keys and paths are numbers of their heap. To carry
- * a value over, print it as JSON and parse it there; a schema is compiled again.
+ * HEAPS. Values, paths and compiled schemas belong to one heap, because keys and paths are numbers of that heap. Do not
+ * mix those of two heaps in one call, or give them to a runtime that has another heap. To copy a value to another heap,
+ * print it as JSON and parse it there; compile a schema again there.
  *
  * THREADS. A heap, its pools and its values belong to one thread at a time.
  */
@@ -40,17 +40,17 @@ extern "C" {
 typedef struct hd_heap hd_heap;
 typedef struct hd_pool hd_pool;
 
-/* Of what a program makes and writes. What it reads from a store may have been written by a program with
- * wider limits. */
+/* Limits of the values that a program makes and writes; beyond them: HD_LIMIT. A value that it reads from a store may
+ * be larger, if a program with wider limits wrote it. */
 typedef struct hd_limits {
     uint32_t depth; /* nesting of arrays and objects; default 512, and never more than 2048 */
     size_t size;    /* bytes of text, and of one string; default 256 MiB */
 } hd_limits;
 
 /* A heap holds the memory of values and the tables of interned keys and paths. A runtime has one
- * (hd_runtime_heap); programs that only want values open their own. `env` may be NULL for the
- * system's. Closing a heap while values of it are still referenced is a bug, which debug builds
- * report; all its memory is returned in any case. */
+ * (hd_runtime_heap); programs that only want values open their own. `env` may be NULL: hd_env_system(); `limits` may be
+ * NULL: the defaults. HD_NOMEM. Closing a heap while values of it are still referenced is a bug, which debug builds
+ * report; all its memory is freed in any case. */
 HD_API hd_status hd_heap_open(const hd_env *env, const hd_limits *limits, hd_heap **out);
 HD_API void hd_heap_close(hd_heap *heap);
 
@@ -65,7 +65,7 @@ typedef struct hd_heap_stats {
 } hd_heap_stats;
 HD_API void hd_heap_stat(const hd_heap *heap, hd_heap_stats *out);
 
-/* Pools may be opened, cleared and closed in any order. */
+/* Pools may be opened, cleared and closed in any order, before their heap is closed. HD_NOMEM. */
 HD_API hd_status hd_pool_open(hd_heap *heap, hd_pool **out);
 HD_API void hd_pool_clear(hd_pool *pool);
 HD_API void hd_pool_close(hd_pool *pool);
@@ -99,11 +99,11 @@ HD_API bool hd_value_exists(hd_value v);
 /* HD_OK, or for a failed value the reason. */
 HD_API hd_status hd_value_status(hd_value v);
 
-/* Keep a value beyond its pool, and let it go. Both accept every kind; ref returns its argument. */
+/* Keep a value beyond its pool, and release it again. Both accept every kind; ref returns its argument. */
 HD_API hd_value hd_value_ref(hd_value v);
 HD_API void hd_value_unref(hd_value v);
-/* Gives a value that you hold a reference to over to the pool. Returns v, or on failure a failed
- * value; the reference is gone in either case. */
+/* Moves a reference that you hold (hd_value_ref) into the pool, which releases it when it is cleared or closed. Returns
+ * v, or a failed value without memory; you no longer hold the reference in either case. */
 HD_API hd_value hd_value_take(hd_pool *pool, hd_value v);
 
 /* ---- Building ---------------------------------------------------------------------------- */
@@ -141,7 +141,7 @@ HD_API hd_value hd_array_remove(hd_pool *pool, hd_value array, size_t index);
 /* The first `count` elements. */
 HD_API hd_value hd_array_truncate(hd_pool *pool, hd_value array, size_t count);
 
-/* A builder makes a large array or object in one go, without an intermediate value per step.
+/* A builder makes a large array or object without an intermediate value for each step.
  *
  *     hd_builder *b;
  *     hd_status s = hd_builder_open(pool, HD_KIND_OBJECT, &b);
@@ -161,8 +161,9 @@ HD_API hd_value hd_builder_close(hd_builder *b);
 
 /* ---- Reading ----------------------------------------------------------------------------- */
 
-/* Conversions take what fits and otherwise return `otherwise`. hd_value_number accepts int and
- * double and otherwise returns NaN; hd_value_as_int accepts a double that is a whole number. */
+/* Each returns the value if it has the right kind, else `otherwise`. hd_value_as_double and hd_value_number accept int
+ * and double; hd_value_number returns NaN for any other kind. hd_value_as_int accepts a double that is a whole
+ * number. */
 HD_API bool hd_value_as_bool(hd_value v, bool otherwise);
 HD_API int64_t hd_value_as_int(hd_value v, int64_t otherwise);
 HD_API double hd_value_as_double(hd_value v, double otherwise);
@@ -173,8 +174,9 @@ HD_API const char *hd_value_as_text(hd_value v, const char *otherwise);
 HD_API const char *hd_value_text(hd_value v, size_t *length);
 HD_API const void *hd_value_bytes(hd_value v, size_t *size);
 
-/* Elements of an array, keys of an object; 0 for everything else. O(1). */
+/* The number of elements of an array or of keys of an object; 0 for every other kind. O(1). */
 HD_API size_t hd_value_count(hd_value v);
+/* The value at a key or an index; absent if there is none. Borrowed from v. */
 HD_API hd_value hd_value_at(hd_value v, const char *key);
 HD_API hd_value hd_value_at_n(hd_value v, const char *key, size_t length);
 HD_API hd_value hd_value_index(hd_value v, size_t index);
@@ -219,11 +221,12 @@ HD_API uint32_t hd_path_depth(const hd_heap *heap, hd_path path);
 /* Writes the pointer text with a NUL; returns its full length, like snprintf. */
 HD_API size_t hd_path_print(const hd_heap *heap, hd_path path, char *out, size_t size);
 
+/* The value at a path; absent if there is none. Borrowed from v. */
 HD_API hd_value hd_value_get(const hd_heap *heap, hd_value v, hd_path path);
 
-/* A changed copy with `to` at `path`; missing objects on the way are made. In an array the segment
- * must be an index at most the length (equal appends). Fails with HD_KIND where the way leads
- * through something that is no container, HD_RANGE for a bad index. */
+/* A changed copy with `to` at `path`; missing objects on the path are made. In an array the segment
+ * must be an index from 0 to the length; the length itself appends. HD_KIND: the path leads through a value that is
+ * neither array nor object; HD_RANGE: a bad index. */
 HD_API hd_value hd_value_set(hd_pool *pool, hd_value v, hd_path path, hd_value to);
 /* A changed copy without `path`. A key that is not there changes nothing; an array closes up.
  * Removing the root gives the absent value. */
@@ -233,10 +236,10 @@ HD_API hd_value hd_value_append(hd_pool *pool, hd_value v, hd_path path, hd_valu
 
 /* ---- Comparing --------------------------------------------------------------------------- */
 
-/* By kind and content. Stops at shared structure: the cost is what differs. */
+/* By kind and content. Skips parts that the two values share, so the cost depends on what differs. */
 HD_API bool hd_value_equal(hd_value a, hd_value b);
-/* By shape: two arrays of one length, two objects with one key set, anything else as
- * hd_value_equal. Links by where they point. */
+/* By shape: true for two arrays of the same length, and for two objects with the same keys. Any other kind is compared
+ * as by hd_value_equal; links by where they point. */
 HD_API bool hd_value_same_shape(hd_value a, hd_value b);
 /* A total order over all values, by kind and then by content; for sorting. */
 HD_API int hd_value_compare(hd_value a, hd_value b);
@@ -313,8 +316,8 @@ HD_API hd_status hd_json_write(hd_value v, hd_json_style style, hd_text_fn fn, v
 /* A compiled schema: a subset of JSON Schema (type, properties, required, items, prefixItems,
  * additionalProperties, $ref to "#/$defs/...", $defs, default, anyOf, enum, const, asCell,
  * asStream, shallow, title, description). Unknown keywords are refused with their path. Schemas
- * guide reads; see heddle/store.h. Compiled schemas are immutable, hold no reference to the text,
- * and must be freed before their heap closes; what a runtime reads through it keeps itself (hd_cell_with_schema).
+ * guide reads; see heddle/store.h. A compiled schema is immutable. Close it before its heap closes; a runtime keeps a
+ * reference of its own to the schemas it reads through (hd_cell_with_schema).
  *
  * In JSON text a key with a leading "$" is written with two: a schema given to hd_json_parse, or in
  * a file or on a command line, says {"$$ref": "#/$defs/item", "$$defs": {...}}. The pointer is a
@@ -323,15 +326,15 @@ HD_API hd_status hd_json_write(hd_value v, hd_json_style style, hd_text_fn fn, v
  * Where it differs from JSON Schema, or had a choice:
  *
  *   - "integer" matches a double that is a whole number; in enum and const 1 is not 1.0.
- *   - prefixItems gives the schemas of the first elements, items that of the others. Elements that
- *     are missing do not matter: neither says how many there are.
+ *   - prefixItems gives the schemas of the first elements, items that of the others. Neither requires
+ *     elements: an array with fewer elements matches.
  *   - A required property that has a default is never missing; neither is a stream.
- *   - A read through anyOf takes the first alternative that matches, and depends on what the alternatives before
- *     it fail for. A change of that which fails in another way runs the reader, although its value is the same;
- *     a change that makes another alternative match always does.
- *   - A link matches wherever a value does: what it points at is looked at when it is followed.
+ *   - A read through anyOf takes the first alternative that matches. The reader also depends on the places because of
+ *     which the alternatives before that one do not match: a change there that makes one of them match runs the
+ *     reader, and a change there that does not can run it too, although its value is the same.
+ *   - A link matches any schema; the value it points at is matched when the link is followed.
  *   - true matches everything, false nothing. Beside $ref only asCell, asStream, shallow, default,
- *     $defs, title and description may stand; beside anyOf nothing that speaks of keys or elements.
+ *     $defs, title and description may stand; beside anyOf no keyword about keys or elements.
  *   - additionalProperties is true where it is not given. A read leaves the unnamed keys out all the
  *     same where properties are named. */
 typedef struct hd_schema hd_schema;
@@ -340,7 +343,7 @@ HD_API hd_status hd_schema_compile(hd_heap *heap, hd_value schema, hd_schema **o
 HD_API void hd_schema_close(hd_schema *schema);
 /* The value the schema was compiled from. */
 HD_API hd_value hd_schema_source(const hd_schema *schema);
-/* Whether v matches; when not, error says where and why. Links match any type. */
+/* HD_OK: v matches; HD_MISMATCH: error says where and why not. Links match any type. */
 HD_API hd_status hd_schema_validate(const hd_schema *schema, hd_value v, hd_error *error);
 /* The part of v that the schema describes, with defaults filled in: named properties only (unless
  * additional ones are allowed); a mismatching optional property is left out; a missing required

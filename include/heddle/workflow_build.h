@@ -1,7 +1,7 @@
 /* heddle/workflow_build.h -- writing a workflow in C, by hand.
  *
- * A flow is written from top to bottom, like a program; hd_flow_ir gives the IR that hd_workflow_register takes.
- * What is computed is written as text in Python's syntax (docs/EXPRESSIONS.md).
+ * A program writes a flow from top to bottom, with one call for each statement; hd_flow_ir returns the IR that
+ * hd_workflow_register takes. Expressions are texts in Python's syntax (docs/EXPRESSIONS.md).
  *
  *     hd_flow *f;
  *     hd_flow_open(pool, "checkout", &f);
@@ -17,9 +17,9 @@
  *     if (hd_flow_ir(f, &ir, &error)) ...
  *     hd_flow_close(f);
  *
- * ERRORS. The calls return nothing. What is wrong (a text that is no expression, an `else` without `if`) is kept with
- * the place of the call; hd_flow_ir returns the first, hd_flow_problem every one. The same place is told when an
- * instance fails there: every call is noted with file and line (define HD_FLOW_WITHOUT_PLACES to leave that out).
+ * ERRORS. The calls return nothing. The flow keeps each problem (a text that is no expression, an `else` without `if`)
+ * with the place of the call; hd_flow_ir returns the first, hd_flow_problem every one. The macros below record the file
+ * and line of every call, and an instance that fails names them (define HD_FLOW_WITHOUT_PLACES to leave them out).
  *
  * OWNERSHIP. Text is copied. The flow lives in the pool: it must be closed before the pool is cleared or closed; the IR
  * is a value of the pool. A flow belongs to one thread. */
@@ -34,27 +34,28 @@ extern "C" {
 
 typedef struct hd_flow hd_flow;
 
-/* `name` is that of the workflow. HD_NOMEM, with *out NULL. */
+/* Begins the flow of the workflow `name`. HD_NOMEM, with *out NULL. */
 HD_API hd_status hd_flow_open(hd_pool *pool, const char *name, hd_flow **out);
 HD_API void hd_flow_close(hd_flow *flow); /* NULL is accepted */
 
 /* The IR. HD_SYNTAX, HD_LIMIT, HD_USAGE with the first problem: error->message says where, which call, and what;
  * HD_NOMEM. */
 HD_API hd_status hd_flow_ir(hd_flow *flow, hd_value *ir, hd_error *error);
-/* Problem number `index`, in the order of the calls. False: there are not so many. */
+/* Copies problem number `index`, from 0, in the order of the calls. False: there are fewer. */
 HD_API bool hd_flow_problem(const hd_flow *flow, size_t index, hd_error *problem);
 
-/* Where the next call stands in the source; the macros below call it. */
+/* Sets the source position of the next call; the macros below call this. */
 HD_API void hd_flow_at(hd_flow *flow, const char *file, int line);
-/* The id of the node that the next call makes, in place of one made from its position. Ids name the steps of running
- * instances: give them where a step must keep its name when others are put before it. */
+/* Sets the id of the node that the next call makes; without it the id is made from the node's position. Ids name the
+ * steps of running instances: set one if a step must keep its name when other steps are put before it. */
 HD_API void hd_flow_id(hd_flow *flow, const char *id);
 
 /* ---- Inputs -------------------------------------------------------------------------------- */
 
-/* An input of the workflow, a variable from the beginning on. Absent: it must be given. */
+/* An input of the workflow, which is a variable from its beginning on. `otherwise` is its default; absent: every start
+ * must give the input. */
 HD_API void hd_flow_input(hd_flow *flow, const char *name, hd_value otherwise);
-/* The last input fits this JSON Schema. */
+/* The JSON Schema of the last input; a start whose input does not match fails with HD_MISMATCH. */
 HD_API void hd_flow_schema(hd_flow *flow, hd_value schema);
 
 /* ---- Steps --------------------------------------------------------------------------------- */
@@ -63,31 +64,58 @@ HD_API void hd_flow_schema(hd_flow *flow, hd_value schema);
 
 /* Statements: "n = n + 1; log.append(n)". */
 HD_API void hd_flow_do(hd_flow *flow, const char *statements);
-/* An action. `args` is what stands between the parentheses of a call, either by name ("order=o, retries=3") or by place
- * ("o, 3"); NULL or "": none. */
+/* Calls an action. `args` is the text between the parentheses of a call, either by name ("order=o, retries=3") or by
+ * position ("o, 3"); NULL or "": none. */
 HD_API void hd_flow_action(hd_flow *flow, const char *into, const char *action, const char *args);
-/* How the last action is attempted. Zero leaves out. */
+/* How the last action is attempted. A member that is zero has its default. */
 typedef struct hd_flow_retry {
-    uint32_t attempts; /* in all */
-    double backoff_s, factor,
-        max_s;        /* before the second; each further one so many times longer; at most */
-    double timeout_s; /* of each attempt */
-    const char *
-        on; /* classes that are worth another attempt, "ConnectionError, TimeoutError"; NULL: all */
+    uint32_t attempts;  /* in all; default 1 */
+    double backoff_s;   /* delay before the second attempt; default none */
+    double factor;      /* each further delay is this many times the one before; default 2 */
+    double max_s;       /* no delay is longer; default 3,600 */
+    double timeout_s;   /* of each attempt; default none */
+    const char *on;     /* classes that are retried, "ConnectionError, TimeoutError"; NULL: all */
+    double heartbeat_s; /* a worker that is silent for longer counts as lost */
 } hd_flow_retry;
 HD_API void hd_flow_retried(hd_flow *flow, const hd_flow_retry *retry);
+/* Both take an expression. Sleeps, timeouts of waits and delays between attempts follow the wall clock, so that they
+ * survive restarts: a clock that is put forward ends them sooner, one that is put back later. */
 HD_API void hd_flow_sleep(hd_flow *flow, const char *seconds);
 HD_API void hd_flow_sleep_until(hd_flow *flow, const char *seconds_since_1970);
 /* Waits for a signal; TimeoutError after `timeout` seconds (an expression, or NULL: never). */
 HD_API void hd_flow_wait(hd_flow *flow, const char *into, const char *signal, const char *timeout);
-/* NULL: None. */
+/* Posts an event, once, to the stream (an expression: "'main/orders'"). The engine's program must have called
+ * hd_workflow_join. */
+HD_API void hd_flow_send(hd_flow *flow, const char *stream, const char *event);
+/* Waits until `condition` is true, in which `value` is the value of the cell (an expression: "'main/total'"), and
+ * assigns that value to `into`. `names` ("limit=limit") are the other names that the condition may use; NULL: none.
+ * TimeoutError after `timeout_s` seconds; 0: never. The engine's program must have called hd_workflow_join. */
+HD_API void hd_flow_wait_for(hd_flow *flow, const char *into, const char *cell,
+                             const char *condition, const char *names, double timeout_s);
+/* Starts an instance of another workflow, with inputs by name ("n=3"), and waits for it: its result, or the exception
+ * that it raises, is that of the step. */
+HD_API void hd_flow_child(hd_flow *flow, const char *into, const char *workflow, const char *args);
+/* Limits the last action: of all steps of the space with this key (an expression), at most `most` are queued or run at
+ * once. */
+HD_API void hd_flow_limit(hd_flow *flow, const char *key, uint32_t most);
+/* The queue that steps of the last action wait in. */
+HD_API void hd_flow_queue(hd_flow *flow, const char *queue);
+/* The priority of the last action or child, -1000 to 1000; higher goes first. */
+HD_API void hd_flow_priority(hd_flow *flow, int32_t priority);
+/* What the journal of the workflow's instances records: "none", "steps" or "nodes". */
+HD_API void hd_flow_journal(hd_flow *flow, const char *level);
+/* How long instances of the workflow stay: an instance is removed `seconds` after its end; and while more than `most`
+ * are over, the one that ended first is removed. 0: no such bound. Without this call hd_engine_options decide. */
+HD_API void hd_flow_keep(hd_flow *flow, double seconds, uint32_t most);
+/* Ends the function with the value of an expression; NULL: None. */
 HD_API void hd_flow_return(hd_flow *flow, const char *value);
-/* NULL, in an except clause: what was caught. */
+/* Raises the exception that an expression gives; NULL, in an except clause: the exception that was caught. */
 HD_API void hd_flow_raise(hd_flow *flow, const char *exception);
 
 /* ---- Blocks -------------------------------------------------------------------------------- */
 
-/* Each of these begins a block that hd_flow_end ends. */
+/* if, while, for and try begin a block, which hd_flow_end ends; elif, else, except and finally begin the next part of
+ * the block. */
 
 HD_API void hd_flow_if(hd_flow *flow, const char *condition);
 HD_API void hd_flow_elif(hd_flow *flow, const char *condition);
@@ -97,29 +125,32 @@ HD_API void hd_flow_for(hd_flow *flow, const char *target, const char *iterable)
 HD_API void hd_flow_break(hd_flow *flow);
 HD_API void hd_flow_continue(hd_flow *flow);
 HD_API void hd_flow_try(hd_flow *flow);
-/* `classes`: "KeyError, OSError", or NULL: every exception. `as`: the variable that gets it, or NULL. */
+/* `classes`: "KeyError, OSError", or NULL: every exception. `as`: the variable that gets the exception, or NULL. */
 HD_API void hd_flow_except(hd_flow *flow, const char *classes, const char *as);
-/* Done on every way out, also when the instance is cancelled. */
+/* Runs however the try block ends, also when the instance is cancelled. */
 HD_API void hd_flow_finally(hd_flow *flow);
 HD_API void hd_flow_end(hd_flow *flow);
 
-/* A branch for each element, in parallel. What a branch assigns ends with it; hd_flow_join ends the block and gives
- * `into` the list of `give`, evaluated in each branch, in order of the elements. */
+/* Runs a branch for each element, in parallel. Variables that a branch assigns are its own, and end with it.
+ * hd_flow_join ends the block: it evaluates the expression `give` in each branch, and assigns the list of the results,
+ * in the order of the elements, to `into`. */
 HD_API void hd_flow_each(hd_flow *flow, const char *target, const char *iterable);
-/* At most so many of the branches of the last hd_flow_each are open at once. */
+/* At most this many branches of the last hd_flow_each are open at once. */
 HD_API void hd_flow_window(hd_flow *flow, uint32_t branches);
-/* Branches one by one: hd_flow_gather, then hd_flow_branch before each, then hd_flow_join. */
+/* Runs different branches in parallel: hd_flow_gather, then hd_flow_branch before each branch, then hd_flow_join. */
 HD_API void hd_flow_gather(hd_flow *flow);
 HD_API void hd_flow_branch(hd_flow *flow);
 HD_API void hd_flow_join(hd_flow *flow, const char *into, const char *give);
-/* What the last join does with failures: "all", "settled", "group", "ordered" (docs/IR.md). The default is "ordered" for
- * hd_flow_each, as a loop would, and "all" for hd_flow_gather. */
+/* What the last join does about branches that fail: "all", "settled", "group", "ordered" or "first" (docs/IR.md). The
+ * default is "ordered" for hd_flow_each: when all branches have ended, the failure of the lowest index is raised. It is
+ * "all" for hd_flow_gather. */
 HD_API void hd_flow_mode(hd_flow *flow, const char *mode);
 
 /* ---- Functions ----------------------------------------------------------------------------- */
 
-/* Ends what was written so far and begins a function of its own; `params` is "a, b" or NULL. */
+/* Ends the function written so far (at first the workflow itself) and begins another; `params` is "a, b" or NULL. */
 HD_API void hd_flow_function(hd_flow *flow, const char *name, const char *params);
+/* Calls a function of this flow. */
 HD_API void hd_flow_call(hd_flow *flow, const char *into, const char *function, const char *args);
 
 /* ---- Places -------------------------------------------------------------------------------- */
@@ -136,6 +167,14 @@ HD_API void hd_flow_call(hd_flow *flow, const char *into, const char *function, 
 #define hd_flow_sleep(flow, ...)       hd_flow_sleep(HD_FLOW_HERE(flow), __VA_ARGS__)
 #define hd_flow_sleep_until(flow, ...) hd_flow_sleep_until(HD_FLOW_HERE(flow), __VA_ARGS__)
 #define hd_flow_wait(flow, ...)        hd_flow_wait(HD_FLOW_HERE(flow), __VA_ARGS__)
+#define hd_flow_send(flow, ...)        hd_flow_send(HD_FLOW_HERE(flow), __VA_ARGS__)
+#define hd_flow_wait_for(flow, ...)    hd_flow_wait_for(HD_FLOW_HERE(flow), __VA_ARGS__)
+#define hd_flow_child(flow, ...)       hd_flow_child(HD_FLOW_HERE(flow), __VA_ARGS__)
+#define hd_flow_limit(flow, ...)       hd_flow_limit(HD_FLOW_HERE(flow), __VA_ARGS__)
+#define hd_flow_queue(flow, ...)       hd_flow_queue(HD_FLOW_HERE(flow), __VA_ARGS__)
+#define hd_flow_priority(flow, ...)    hd_flow_priority(HD_FLOW_HERE(flow), __VA_ARGS__)
+#define hd_flow_journal(flow, ...)     hd_flow_journal(HD_FLOW_HERE(flow), __VA_ARGS__)
+#define hd_flow_keep(flow, ...)        hd_flow_keep(HD_FLOW_HERE(flow), __VA_ARGS__)
 #define hd_flow_return(flow, ...)      hd_flow_return(HD_FLOW_HERE(flow), __VA_ARGS__)
 #define hd_flow_raise(flow, ...)       hd_flow_raise(HD_FLOW_HERE(flow), __VA_ARGS__)
 #define hd_flow_if(flow, ...)          hd_flow_if(HD_FLOW_HERE(flow), __VA_ARGS__)

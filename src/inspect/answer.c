@@ -120,27 +120,24 @@ static hd_value answer_pieces(inspector *in, hd_error *error) {
 static hd_value answer_to(inspector *in, const request *r, hd_error *error) {
     switch (r->ask) {
     case ASK_HELLO: return answer_hello(in);
-    case ASK_GRAPH: break; /* drawn, not answered: drawing_begin */
+    case ASK_GRAPH: break; /* drawing_begin has taken this request */
     case ASK_WHY: return answer_why(in, r, error);
     case ASK_WHY_NOT: return answer_why_not(in, r, error);
     case ASK_STATS: return answer_stats(in, r, error);
     case ASK_TRACE: return answer_trace(in, r, error);
     case ASK_PIECES: return answer_pieces(in, error);
     case ASK_WORKFLOW: return answer_workflow(in, r, error);
+    case ASK_STREAMS: return answer_streams(in);
     }
     return hd_failed(HD_USAGE);
 }
 
-static bool put(json_buffer *out, const char *text) {
-    size_t length = strlen(text);
-    if (!json_buffer_grow(out, length)) return false;
-    memcpy(out->bytes + out->length, text, length);
-    out->length += length;
-    return true;
+bool answer_put(json_buffer *out, const char *text) {
+    return json_buffer_add(out, text, strlen(text));
 }
 
-/* Written by hand: it must work when nothing can be built. Messages are ours, and quote what was sent:
- * everything but plain characters is left out. */
+/* Makes the JSON without building values, because it is also called when there is no memory for them. A message may
+ * quote parts of the request, so every character is left out that a JSON string would have to escape. */
 void answer_error(hd_status status, const char *message, json_buffer *out) {
     char plain[256], line[512];
     size_t length = 0;
@@ -151,13 +148,13 @@ void answer_error(hd_status status, const char *message, json_buffer *out) {
              "{\"heddle\":%d,\"error\":{\"status\":\"%s\",\"message\":\"%s\"}}\n", REQUEST_VERSION,
              hd_status_name(status), plain);
     out->length = 0;
-    if (!put(out, line)) out->length = 0;
+    if (!answer_put(out, line)) out->length = 0;
 }
 
 bool answer_begin(json_buffer *out) {
     char head[48];
     snprintf(head, sizeof head, "{\"heddle\":%d,\"answer\":", REQUEST_VERSION);
-    return put(out, head);
+    return answer_put(out, head);
 }
 
 static hd_status print_answer(json_buffer *out, hd_value answer) {
@@ -165,7 +162,7 @@ static hd_status print_answer(json_buffer *out, hd_value answer) {
     hd_status status = json_print_to(out, answer, HD_JSON_COMPACT);
     if (status) return status;
     if (out->length + 2 > ANSWER_MAX) return HD_LIMIT;
-    return put(out, "}\n") ? HD_OK : HD_NOMEM;
+    return answer_put(out, "}\n") ? HD_OK : HD_NOMEM;
 }
 
 void answer_line(inspector *in, const char *line, size_t length, json_buffer *out) {

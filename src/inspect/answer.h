@@ -21,6 +21,7 @@ hd_value answer_why(inspector *in, const request *r, hd_error *error);
 hd_value answer_why_not(inspector *in, const request *r, hd_error *error);
 hd_value answer_stats(inspector *in, const request *r, hd_error *error);
 hd_value answer_trace(inspector *in, const request *r, hd_error *error);
+hd_value answer_streams(inspector *in);
 hd_value answer_workflow(inspector *in, const request *r, hd_error *error);
 
 #endif

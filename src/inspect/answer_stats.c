@@ -1,4 +1,4 @@
-/* answer_stats.c -- the nodes that run most, and what they wait for. */
+/* answer_stats.c -- counts and times of nodes, sorted as asked for, and the reason why each does not run. */
 #include "inspect/answer.h"
 
 #include "base/env.h"
@@ -9,13 +9,13 @@
 /* One node, with what it is sorted by. */
 typedef struct ranked {
     hd_node node;
-    uint64_t weight;  /* more comes first */
-    const char *name; /* BY_NAME: ascending */
+    uint64_t weight;  /* the greatest comes first */
+    const char *name; /* BY_NAME: its path as the answer shows it, of the pool; ascending */
     uint32_t at;      /* its position in the graph, for nodes that are equal otherwise */
 } ranked;
 
 typedef struct ranking {
-    const hd_env *env;
+    inspector *in;
     ask_order by;
     VEC(ranked) all;
     bool no_memory;
@@ -36,8 +36,9 @@ static uint64_t weight_of(const hd_node_info *info, ask_order by) {
 
 static bool rank(const hd_node_info *info, void *ctx) {
     ranking *r = ctx;
-    ranked one = { info->node, weight_of(info, r->by), info->name, r->all.count };
-    r->no_memory = !vec_push(r->env, &r->all, one);
+    ranked one = { info->node, weight_of(info, r->by), "", r->all.count };
+    if (r->by == BY_NAME) one.name = hd_value_as_text(answer_node_name(r->in, info->node), NULL);
+    r->no_memory = !one.name || !vec_push(&r->in->rt->env, &r->all, one);
     return !r->no_memory;
 }
 
@@ -100,7 +101,7 @@ static hd_value totals(inspector *in) {
 
 hd_value answer_stats(inspector *in, const request *r, hd_error *error) {
     (void)error;
-    ranking all = { .env = &in->rt->env, .by = r->by };
+    ranking all = { .in = in, .by = r->by };
     hd_value nodes = hd_array();
     hd_runtime_nodes(in->rt, rank, &all);
     if (!all.no_memory && all.all.count && r->by != BY_ORDER)

@@ -1,5 +1,5 @@
-/* answer_workflow.c -- what the engine of this program knows about an instance beyond its document: which of its steps a worker
- * has, and which actions have workers. */
+/* answer_workflow.c -- what only the engine in memory knows of an instance: which of its steps a worker has, which actions
+ * have workers, and what its steps wait for. */
 #include "inspect/answer.h"
 
 #include "base/env.h"
@@ -29,13 +29,19 @@ static hd_value running_steps(inspector *in, const live *l) {
 }
 
 hd_value answer_workflow(inspector *in, const request *r, hd_error *error) {
-    hd_engine *e = in->rt->work.ctx;
-    const live *l = e ? live_find(e, r->of) : NULL;
+    const live *l = NULL;
+    for (hd_engine *e = in->rt->work.ctx; e && !l; e = e->next) l = live_find(e, r->of);
     if (!l) {
         env_error(error, HD_NOT_FOUND, "the program does not run the instance %.150s", r->of);
         return hd_failed(HD_NOT_FOUND);
     }
+    hd_engine *e = l->e;
     hd_value v = hd_object_set(in->pool, hd_object(), "space", answer_text(in->pool, e->space));
     v = hd_object_set(in->pool, v, "workers", workers_by_action(in, e));
-    return hd_object_set(in->pool, v, "running", running_steps(in, l));
+    v = hd_object_set(in->pool, v, "running", running_steps(in, l));
+    hd_value state;
+    hd_status status = hd_workflow_state(e, r->of, in->pool, &state);
+    if (status) return hd_failed(status);
+    hd_value steps = hd_value_at(state, "steps");
+    return hd_value_exists(steps) ? hd_object_set(in->pool, v, "steps", steps) : v;
 }

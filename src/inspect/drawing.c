@@ -13,12 +13,11 @@
 
 typedef struct drawing {
     ask_form as;
-    hd_pool *pool;      /* cleared after each node */
-    VEC(hd_node) nodes; /* in the order of the graph */
-    uint32_t next;      /* index into nodes */
-    uint64_t parts;     /* reads and edges so far */
-    json_buffer text,
-        edges; /* what the answer will be made of; of a picture for Graphviz only text */
+    hd_pool *pool;             /* cleared after each node */
+    VEC(hd_node) nodes;        /* in the order of the graph */
+    uint32_t next;             /* index into nodes */
+    uint64_t parts;            /* reads and edges so far */
+    json_buffer text, edges;   /* parts of the answer; for Graphviz only text is used */
     json_buffer lines, quoted; /* of one node, for Graphviz */
 } drawing;
 
@@ -142,10 +141,6 @@ static hd_status draw_some(inspector *in, drawing *d, uint64_t *budget, hd_error
 
 /* ---- the answer */
 
-static bool put(json_buffer *to, const char *text) {
-    return json_buffer_add(to, text, strlen(text));
-}
-
 static bool put_all(json_buffer *to, const json_buffer *from) {
     return json_buffer_add(to, from->bytes ? from->bytes : "", from->length);
 }
@@ -154,10 +149,10 @@ static hd_status finish(drawing *d, json_buffer *out) {
     bool ok = answer_begin(out);
     if (d->as == FORM_DOT) {
         if (add_lines(d, "}\n")) return HD_NOMEM;
-        ok = ok && put(out, "\"") && put_all(out, &d->text) && put(out, "\"}\n");
+        ok = ok && answer_put(out, "\"") && put_all(out, &d->text) && answer_put(out, "\"}\n");
     } else {
-        ok = ok && put(out, "{\"edges\":[") && put_all(out, &d->edges) &&
-             put(out, "],\"nodes\":[") && put_all(out, &d->text) && put(out, "]}}\n");
+        ok = ok && answer_put(out, "{\"edges\":[") && put_all(out, &d->edges) &&
+             answer_put(out, "],\"nodes\":[") && put_all(out, &d->text) && answer_put(out, "]}}\n");
     }
     return !ok ? HD_NOMEM : out->length > ANSWER_MAX ? HD_LIMIT : HD_OK;
 }
@@ -170,5 +165,5 @@ void drawing_go_on(inspector *in, asker *a, uint64_t *budget) {
     if (!status && done) status = finish(d, &a->answer);
     if (status) give_up(in, a, status, &error);
     else if (done) drawing_free(in, a);
-    in->rt->r.error = of_program; /* asking is not the program's doing */
+    in->rt->r.error = of_program; /* a request must not change the error that the program sees */
 }

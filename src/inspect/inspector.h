@@ -2,8 +2,8 @@
  *
  *     accept -> read one line -> request_parse -> answer_to, or draw over several pumps -> write -> close
  *
- * Nothing blocks. Each connection (an asker) has a buffer for its request and one for its answer, both
- * bounded, and a deadline for each of the two; so a client can do no worse than occupy one of ASKERS_MAX
+ * No call blocks. Each connection (an asker) has a buffer for its request and one for its answer, both
+ * bounded, and a deadline for each of the two; so the worst that a client can do is to occupy one of ASKERS_MAX
  * connections until the deadline. */
 #ifndef INSPECT_INSPECTOR_H
 #define INSPECT_INSPECTOR_H
@@ -59,7 +59,9 @@ bool drawing_begin(inspector *in, asker *a, const char *line, size_t length);
  * complete, or cannot be drawn, the answer of `a` is written and the drawing freed. */
 void drawing_go_on(inspector *in, asker *a, uint64_t *budget);
 void drawing_free(inspector *in, asker *a);
-/* Puts the text that stands before an answer into `out`. */
+/* Appends the text that every answer begins with. False: no memory. */
 bool answer_begin(json_buffer *out);
+/* Appends a text. False: no memory. */
+bool answer_put(json_buffer *out, const char *text);
 
 #endif

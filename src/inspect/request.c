@@ -10,11 +10,11 @@ typedef struct word {
     int value;
 } word;
 
-static const word asks[] = {
-    { "hello", ASK_HELLO },     { "graph", ASK_GRAPH },       { "why", ASK_WHY },
-    { "why-not", ASK_WHY_NOT }, { "stats", ASK_STATS },       { "trace", ASK_TRACE },
-    { "pieces", ASK_PIECES },   { "workflow", ASK_WORKFLOW }, { NULL, 0 }
-};
+static const word asks[] = { { "hello", ASK_HELLO },     { "graph", ASK_GRAPH },
+                             { "why", ASK_WHY },         { "why-not", ASK_WHY_NOT },
+                             { "stats", ASK_STATS },     { "trace", ASK_TRACE },
+                             { "pieces", ASK_PIECES },   { "workflow", ASK_WORKFLOW },
+                             { "streams", ASK_STREAMS }, { NULL, 0 } };
 static const word forms[] = { { "json", FORM_JSON },
                               { "dot", FORM_DOT },
                               { "runs", FORM_RUNS },

@@ -21,7 +21,8 @@ typedef enum ask_kind {
     ASK_STATS, /* by: runs, time, failures, name, order; limit */
     ASK_TRACE, /* as: runs, chrome; on: true, false */
     ASK_PIECES,
-    ASK_WORKFLOW /* of: an instance, "name/key" */
+    ASK_WORKFLOW, /* of: an instance, "name/key" */
+    ASK_STREAMS
 } ask_kind;
 
 typedef enum ask_form { FORM_ANY, FORM_JSON, FORM_DOT, FORM_RUNS, FORM_CHROME } ask_form;

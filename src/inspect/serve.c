@@ -3,6 +3,7 @@
 #include "inspect/inspector.h"
 
 #include "base/env.h"
+#include "base/system.h"
 #include "value/text.h"
 #include <assert.h>
 #include <errno.h>
@@ -10,7 +11,6 @@
 #include <heddle/inspect.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ static asker *seat_of(inspector *in, int fd) {
 
 static void leave(inspector *in, asker *a) {
     assert(a->fd >= 0 && a->sent <= a->answer.length);
-    close(a->fd); /* this also removes it from the epoll set */
+    close(a->fd); /* this also removes it from the set */
     json_buffer_fini(&a->line);
     json_buffer_fini(&a->answer);
     drawing_free(in, a);
@@ -40,13 +40,13 @@ static void hand_over(inspector *in, asker *a) {
     assert(a->fd >= 0);
     while (a->sent < a->answer.length) {
         ssize_t n = send(a->fd, a->answer.bytes + a->sent, a->answer.length - a->sent,
-                         MSG_NOSIGNAL | MSG_DONTWAIT);
+                         SYSTEM_NO_SIGNAL | MSG_DONTWAIT);
         if (n > 0) {
             a->sent += (size_t)n;
             continue;
         }
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0 && would_block() && port_watch(&in->at, EPOLL_CTL_MOD, a->fd, EPOLLOUT)) return;
+        if (n < 0 && would_block() && poller_change(in->at.set, a->fd, POLLER_OUT)) return;
         break;
     }
     leave(in, a);
@@ -62,9 +62,9 @@ static void reply(inspector *in, asker *a, const char *end) {
     if (!end) answer_error(HD_LIMIT, "a request is one line of at most 65536 bytes", &a->answer);
     else if (!drawing_begin(in, a, a->line.bytes, length))
         answer_line(in, a->line.bytes, length, &a->answer);
-    /* While the picture is drawn, epoll reports nothing but that the client hung up. */
+    /* While the picture is drawn, the socket is watched only for the client's hanging up. */
     if (!a->drawing) hand_over(in, a);
-    else if (!port_watch(&in->at, EPOLL_CTL_MOD, a->fd, 0)) leave(in, a);
+    else if (!poller_change(in->at.set, a->fd, 0)) leave(in, a);
 }
 
 /* Begins with another asker in each pump, so that a large picture does not hold up the others. */
@@ -105,7 +105,7 @@ static void turn_away(inspector *in, int fd, hd_status status, const char *messa
     json_buffer line;
     json_buffer_init(&line, &in->rt->env);
     answer_error(status, message, &line);
-    if (line.length && send(fd, line.bytes, line.length, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+    if (line.length && send(fd, line.bytes, line.length, SYSTEM_NO_SIGNAL | MSG_DONTWAIT) < 0) {
         /* Ignored: the connection is closed in any case. */
     }
     json_buffer_fini(&line);
@@ -119,7 +119,7 @@ static void receive(inspector *in, int fd, bool allowed) {
         turn_away(in, fd, HD_REJECTED, "only the user who runs the program, and root, may ask");
         return;
     }
-    if (!a || !port_watch(&in->at, EPOLL_CTL_ADD, fd, EPOLLIN)) {
+    if (!a || !poller_add(in->at.set, fd, POLLER_IN)) {
         turn_away(in, fd, HD_BUSY, "too many connections: try again");
         return;
     }
@@ -155,10 +155,10 @@ static void look_at_clock(inspector *in) {
 
 static void pump(void *ctx) {
     inspector *in = ctx;
-    struct epoll_event ready[ASKERS_MAX + 1];
-    int count = epoll_wait(in->at.epoll_fd, ready, ASKERS_MAX + 1, 0);
+    poller_event ready[ASKERS_MAX + 1];
+    int count = poller_take(in->at.set, ready, ASKERS_MAX + 1);
     for (int i = 0; i < count; i++) {
-        int fd = ready[i].data.fd;
+        int fd = ready[i].fd;
         if (fd == in->at.listen_fd) {
             accept_some(in);
             continue;
@@ -199,11 +199,7 @@ static void inspector_close(void *ctx) {
 /* ---- beginning to serve */
 
 static void name_process(char *out, size_t size) {
-    int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, out, size - 1) : -1;
-    if (fd >= 0) close(fd);
-    out[n > 0 ? n : 0] = '\0';
-    out[strcspn(out, "\n")] = '\0';
+    system_program_name(out, size);
     if (!*out) snprintf(out, size, "a program");
 }
 
@@ -225,7 +221,7 @@ hd_status hd_runtime_serve(hd_runtime *rt, const hd_serve_options *options) {
     const char *path = options ? options->socket : NULL, *file = port_file(rt);
     if (rt->outside.ctx) return runtime_fail(rt, HD_USAGE, "the runtime serves already");
     if (!path && (!file || !*file))
-        return runtime_fail(rt, HD_USAGE, "a store in memory has no file: name a socket");
+        return runtime_fail(rt, HD_USAGE, "the store has no file: name a socket");
     inspector *in = inspector_new(rt, options);
     if (!in) return runtime_fail(rt, HD_NOMEM, "%s", hd_status_text(HD_NOMEM));
     hd_status status = hd_pool_open(rt->heap, &in->pool);

@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "scheduler/persistence/persistence.h"
 #include "scheduler/scheduler.h"
-#include "store/basis.h"
+#include "store/basis/basis.h"
 #include "value/key.h"
 #include <stdio.h>
 #include <string.h>
@@ -103,7 +103,7 @@ static void build_free(hd_build *b) {
 }
 
 /* Deepest first, without recursion: patterns may nest as deep as their data. */
-void build_stop(hd_build *top) {
+static void stop(hd_build *top, bool leaves) {
     for (hd_build *b = top;;) {
         if (!list_empty(&b->children)) {
             b = LIST_ENTRY(list_last(&b->children), hd_build, sibling);
@@ -111,11 +111,15 @@ void build_stop(hd_build *top) {
         }
         hd_build *up = b->up;
         bool done = b == top;
+        if (leaves) left_note(b);
         build_free(b);
         if (done) return;
         b = up;
     }
 }
+
+void build_stop(hd_build *b) { stop(b, false); }
+void build_leave(hd_build *b) { stop(b, true); }
 
 /* ---- rounds */
 
@@ -346,7 +350,7 @@ hd_cell add_name(hd_build *b, const part_kind *kind, const char *name) {
     return p ? p->output : (hd_cell){ 0 };
 }
 
-hd_cell add_computation(part *p, const hd_cell *reads, size_t count, const hd_cell *side) {
+part *add_computing_part(part *p, const hd_cell *reads, size_t count, const hd_cell *side) {
     hd_build *b = p->in;
     p->output = hd_build_cell(b, p->name);
     hd_node_spec spec = { .output = p->output,
@@ -354,7 +358,11 @@ hd_cell add_computation(part *p, const hd_cell *reads, size_t count, const hd_ce
                           .side_output_count = side ? 1 : 0,
                           .reads = reads,
                           .read_count = count };
-    p = part_add(p, &spec);
+    return part_add(p, &spec);
+}
+
+hd_cell add_computation(part *p, const hd_cell *reads, size_t count, const hd_cell *side) {
+    p = add_computing_part(p, reads, count, side);
     return p ? p->output : (hd_cell){ 0 };
 }
 

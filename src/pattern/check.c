@@ -1,7 +1,7 @@
 /* check.c -- what must hold of pieces, builds and parts between runs; for debug builds.
  *
  *   pieces   one record for each id that is not free; found by name and by handle; in order of start;
- *            a piece is due if, and only if, it is to be stopped or waits to be built
+ *            a piece that is due is to be stopped, or waits to be built
  *   builds   between rounds; children know their parent and belong to the same piece
  *   parts    of this build; those without a node come first; names are unique
  *

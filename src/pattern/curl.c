@@ -1,26 +1,27 @@
 /* curl.c -- libcurl, loaded when it is first needed and driven by the runtime's loop.
  *
  * A program that fetches nothing does not need the library, so heddle is not linked with it: dlopen loads
- * it, and dlsym finds the functions. Its sockets are in an epoll set of the fetcher, which is in the epoll
+ * it, and dlsym finds the functions. Its sockets are in a set of the fetcher, which is in the
  * set of the runtime; its timer is part of the runtime's deadline. So the calls that drive the runtime
  * drive the requests, too. */
 #define _GNU_SOURCE
 #include "pattern/curl.h"
 
 #include "base/env.h"
+#include "base/poller.h"
+#include "base/system.h"
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #if __has_include(<curl/curl.h>)
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
 
-#define LIBRARY   "libcurl.so.4"
+#define LIBRARY   SYSTEM_LIBRARY("curl", 4)
 #define REDIRECTS 5L
 #define MISSING   "fetching needs " LIBRARY ", which is not installed"
 #define SCHEMES   "http,https"
@@ -59,7 +60,7 @@ typedef struct fetcher {
     curl_calls curl;
     CURLM *multi;
     list requests;
-    int epoll_fd;
+    int set;           /* of sockets (base/poller.h) */
     uint64_t timer_ns; /* of the monotonic clock; UINT64_MAX: none */
 } fetcher;
 
@@ -98,15 +99,12 @@ static int watch_socket(CURL *easy, curl_socket_t s, int what, void *ctx, void *
     fetcher *f = ctx;
     (void)easy;
     if (what == CURL_POLL_REMOVE) {
-        epoll_ctl(f->epoll_fd, EPOLL_CTL_DEL, s, NULL);
+        poller_remove(f->set, s);
         return 0;
     }
-    struct epoll_event event = { .data = { .fd = s } };
-    if (what & CURL_POLL_IN) event.events |= EPOLLIN;
-    if (what & CURL_POLL_OUT) event.events |= EPOLLOUT;
-    if (known) epoll_ctl(f->epoll_fd, EPOLL_CTL_MOD, s, &event);
-    else if (epoll_ctl(f->epoll_fd, EPOLL_CTL_ADD, s, &event))
-        epoll_ctl(f->epoll_fd, EPOLL_CTL_MOD, s, &event);
+    uint32_t events =
+        (what & CURL_POLL_IN ? POLLER_IN : 0u) | (what & CURL_POLL_OUT ? POLLER_OUT : 0u);
+    if (known || !poller_add(f->set, s, events)) poller_change(f->set, s, events);
     return 0;
 }
 
@@ -165,14 +163,14 @@ static void take_finished(fetcher *f) {
 
 static void drive(void *ctx) {
     fetcher *f = ((patterns *)ctx)->fetcher;
-    struct epoll_event ready[16];
+    poller_event ready[16];
     int running;
     if (!f || list_empty(&f->requests)) return;
-    int count = epoll_wait(f->epoll_fd, ready, 16, 0);
+    int count = poller_take(f->set, ready, 16);
     for (int i = 0; i < count; i++) {
-        int mask = (ready[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR) ? CURL_CSELECT_IN : 0) |
-                   (ready[i].events & EPOLLOUT ? CURL_CSELECT_OUT : 0);
-        f->curl.multi_socket_action(f->multi, ready[i].data.fd, mask, &running);
+        int mask = (ready[i].what & (POLLER_IN | POLLER_GONE) ? CURL_CSELECT_IN : 0) |
+                   (ready[i].what & POLLER_OUT ? CURL_CSELECT_OUT : 0);
+        f->curl.multi_socket_action(f->multi, ready[i].fd, mask, &running);
     }
     if (f->timer_ns <= env_now_ns(f->all->env)) {
         f->timer_ns = UINT64_MAX;
@@ -191,23 +189,22 @@ static void fetcher_close(fetcher *f) {
     while (!list_empty(&f->requests))
         request_free(LIST_ENTRY(list_first(&f->requests), request, link));
     if (f->multi) f->curl.multi_cleanup(f->multi);
-    if (f->epoll_fd >= 0) close(f->epoll_fd);
+    if (f->set >= 0) close(f->set);
     /* The library stays loaded: its threads may still resolve host names. */
     env_free(f->all->env, f, sizeof *f);
 }
 
 static bool join_loop(fetcher *f) {
-    struct epoll_event event = { .events = EPOLLIN };
     int loop = hd_runtime_fd(f->all->rt);
-    event.data.fd = f->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    return loop >= 0 && f->epoll_fd >= 0 && !epoll_ctl(loop, EPOLL_CTL_ADD, f->epoll_fd, &event);
+    f->set = poller_open();
+    return loop >= 0 && f->set >= 0 && poller_add(loop, f->set, POLLER_IN);
 }
 
 static hd_status fetcher_open(patterns *all, const char **problem) {
     assert(!all->fetcher && !all->closing);
     fetcher *f = env_new0(all->env, sizeof *f);
     if (!f) return HD_NOMEM;
-    *f = (fetcher){ .all = all, .epoll_fd = -1, .timer_ns = UINT64_MAX };
+    *f = (fetcher){ .all = all, .set = -1, .timer_ns = UINT64_MAX };
     list_init(&f->requests);
     if (!load(f)) *problem = MISSING;
     else if (!join_loop(f)) *problem = "no file descriptors are left";

@@ -11,7 +11,7 @@
 #include "base/env.h"
 #include "scheduler/persistence/persistence.h"
 #include "scheduler/scheduler.h"
-#include "store/basis.h"
+#include "store/basis/basis.h"
 #include "value/key.h"
 #include "value/text.h"
 #include <stdio.h>
@@ -82,6 +82,7 @@ static bool name_of_writer(const scheduler *s, place_id doc, piece_name *out) {
 static void open_posted(hd_runtime *rt, void *ctx) {
     patterns *all = patterns_get(rt);
     piece_name n;
+    assert(ctx && !rt->in_run); /* a posted call: no node runs, so pieces can be opened */
     if (all && name_of_writer(scheduler_get(rt), (place_id)(uintptr_t)ctx, &n)) open_piece(all, &n);
     hd_work_end(rt, HD_OK);
 }

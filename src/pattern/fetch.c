@@ -58,6 +58,7 @@ static hd_value response_of(const fetch_part *f, hd_pool *pool, const answer *a)
  * Needs no memory. */
 static void lose(fetch_part *f, uint64_t url, const char *why, const char *more) {
     scheduler *s = scheduler_get(f->part.in->all->rt);
+    assert(s && *why); /* a part has a node, and so there is a scheduler */
     snprintf(f->lost, sizeof f->lost, "%s%s", why, more);
     f->lost_url = url;
     node_id id = registry_get(s, f->part.node);
@@ -84,6 +85,7 @@ static reply *reply_new(fetch_part *f, uint64_t url) {
     patterns *all = f->part.in->all;
     reply *r = env_new(all->env, sizeof *r);
     if (!r) return NULL;
+    assert(f->part.node.id);
     *r = (reply){ .all = all, .from = &f->part, .node = f->part.node, .url = url };
     list_push_back(&all->replies, &r->link);
     return r;

@@ -23,7 +23,10 @@ static bool same(const part *p, const part *fresh) {
            a->count == b->count && (!a->count || !memcmp(a->in, b->in, a->count * sizeof *a->in));
 }
 
-static void drop(part *p) { hd_handler_unregister(p->in->all->rt, ((handler_part *)p)->handler); }
+static void drop(part *p) {
+    assert(p->in && !p->node.id);
+    hd_handler_unregister(p->in->all->rt, ((handler_part *)p)->handler);
+}
 
 static void fini(part *p) {
     handler_part *h = (handler_part *)p;

@@ -2,6 +2,8 @@
 #include "pattern/pattern.h"
 
 #include "base/env.h"
+#include "scheduler/runner/confirmed.h"
+#include "scheduler/scheduler.h"
 #include "value/key.h"
 #include <stdio.h>
 #include <string.h>
@@ -215,34 +217,31 @@ hd_cell hd_build_state(hd_build *b, const char *name, hd_value initial) {
 
 typedef struct sink_part {
     part part;
-    hd_cell cell;
-    hd_sink_fn fn;
-    void *ctx;
+    confirmed to;   /* whom it shows the values */
+    bool confirmed; /* only those that are confirmed */
     uint64_t group;
 } sink_part;
 
 static hd_status sink_run(hd_tx *tx, void *ctx) {
-    const sink_part *k = ctx;
-    assert(k->fn && k->cell.id);
-    hd_value v = hd_tx_get(tx, k->cell);
-    if (hd_value_status(v)) return hd_value_status(v);
-    k->fn(v, k->ctx);
-    return HD_OK;
+    sink_part *k = ctx;
+    assert(k->to.fn && k->to.cell.id);
+    return scheduler_show(tx, &k->to, k->confirmed);
 }
 static bool sink_same(const part *p, const part *fresh) {
     const sink_part *a = (const sink_part *)p, *b = (const sink_part *)fresh;
-    return a->cell.id == b->cell.id && a->fn == b->fn && a->ctx == b->ctx && a->group == b->group;
+    return a->to.cell.id == b->to.cell.id && a->to.fn == b->to.fn && a->to.ctx == b->to.ctx &&
+           a->group == b->group && a->confirmed == b->confirmed;
 }
-static const part_kind sink_kind = { .run = sink_run, .same = sink_same };
+static void sink_fini(part *p) { confirmed_fini(&((sink_part *)p)->to); }
+static const part_kind sink_kind = { .run = sink_run, .same = sink_same, .fini = sink_fini };
 
 void hd_build_sink_spec(hd_build *b, const hd_sink_spec *of) {
     if (!check_inputs(b, of->name, &of->cell, 1)) return;
     if (!of->fn) hd_build_fail(b, HD_USAGE, "%s: no function", of->name);
     sink_part *k = part_new(b, &sink_kind, sizeof *k, of->name);
     if (!k) return;
-    k->cell = of->cell;
-    k->fn = of->fn;
-    k->ctx = of->ctx;
+    k->to = (confirmed){ .cell = of->cell, .fn = of->fn, .ctx = of->ctx };
+    k->confirmed = of->confirmed;
     k->group = of->group;
     hd_node_spec spec = { .effect = true, .reads = &of->cell, .read_count = 1, .group = of->group };
     part_add(&k->part, &spec);

@@ -1,4 +1,5 @@
-/* list.c -- hd_build_map: a coordinator node that makes and removes rows, and rows that compute.
+/* list.c -- hd_build_map: a coordinator node that makes and removes rows, and rows that compute. Of a list that
+ * is an array; list_object.c has the part for objects.
  *
  *     list  --->  coordinator  --->  [link, link, link]     the result
  *                      |                |
@@ -44,7 +45,8 @@ static hd_status place_row(list_part *p, hd_tx *tx, size_t index, hd_value eleme
     if (status) return status;
     assert(index == p->order.count);
     uint32_t slot = list_find(p, key);
-    if (slot == ROW_LOOSE) status = list_add(p, tx, index, element, key, held, &slot);
+    if (slot == ROW_LOOSE)
+        status = list_add(p, tx, list_cell(p, tx, index, element, key, held), key, held, &slot);
     if (status) return status;
     assert(p->rows.items[slot]->index == ROW_LOOSE);
     if (!vec_push(p->part.env, &p->order, slot)) return HD_NOMEM;
@@ -68,20 +70,11 @@ static hd_status place_all(list_part *p, hd_tx *tx, hd_value items, hd_builder *
     return status;
 }
 
-static void keep(hd_value *to, hd_value v) {
-    hd_value before = *to;
-    *to = hd_value_ref(v);
-    hd_value_unref(before);
-}
-
 /* Gives every element of `items` its row, old or new. The result is in p->links and p->held. */
 static hd_status rebuild(list_part *p, hd_tx *tx, hd_value items) {
     hd_pool *pool = hd_tx_pool(tx);
     hd_builder *links = NULL, *held = NULL;
-    for (uint32_t i = 0; i < p->rows.count; i++)
-        if (p->rows.items[i]) p->rows.items[i]->index = ROW_LOOSE;
-    vec_clear(&p->order);
-    p->repeated = false;
+    list_loosen_all(p);
     hd_status status = hd_builder_open(pool, HD_KIND_ARRAY, &links);
     if (!status) status = hd_builder_open(pool, HD_KIND_OBJECT, &held);
     if (!status) status = place_all(p, tx, items, links, held);
@@ -89,10 +82,10 @@ static hd_status rebuild(list_part *p, hd_tx *tx, hd_value items) {
     hd_value h = held ? hd_builder_close(held) : hd_failed(HD_NOMEM);
     if (!status) status = hd_value_status(l) ? hd_value_status(l) : hd_value_status(h);
     if (status) return status;
-    for (uint32_t i = 0; i < p->rows.count; i++)
-        if (p->rows.items[i] && p->rows.items[i]->index == ROW_LOOSE) list_drop(p, i);
-    keep(&p->links, l);
-    keep(&p->held, h);
+    list_drop_loose(p);
+    assert(p->order.count == hd_value_count(l) && p->order.count == table_count(&p->keys));
+    keep_value(&p->links, l);
+    keep_value(&p->held, h);
     return HD_OK;
 }
 
@@ -161,7 +154,9 @@ static hd_status fill_place(update *u, uint32_t index) {
     hd_status status = list_key(p, u->tx, index, element, key, &held);
     if (status) return status;
     uint32_t slot = list_find(p, key);
-    if (slot == ROW_LOOSE) status = list_add(p, u->tx, index, element, key, held, &slot);
+    if (slot == ROW_LOOSE)
+        status =
+            list_add(p, u->tx, list_cell(p, u->tx, index, element, key, held), key, held, &slot);
     else if (p->rows.items[slot]->index != ROW_LOOSE) u->give_up = true; /* a second of this key */
     if (status || u->give_up) return status;
     row *r = p->rows.items[slot];
@@ -184,6 +179,7 @@ static hd_status shorten(update *u, uint32_t count) {
     for (uint32_t i = count; i < p->order.count && !status; i++) status = loosen(u, i);
     if (status || count >= p->order.count) return status;
     p->order.count = count;
+    assert(hd_value_status(u->links) || hd_value_count(u->links) >= count);
     u->links = hd_array_truncate(hd_tx_pool(u->tx), u->links, count);
     return hd_value_status(u->links);
 }
@@ -230,8 +226,8 @@ static hd_status apply_difference(list_part *p, hd_tx *tx, hd_value items) {
     if (!status) status = hd_value_status(u.held);
     if (!status && u.give_up) status = rebuild(p, tx, items);
     else if (!status) {
-        keep(&p->links, u.links);
-        keep(&p->held, u.held);
+        keep_value(&p->links, u.links);
+        keep_value(&p->held, u.held);
     }
     vec_fini(p->part.env, &d.places);
     vec_fini(p->part.env, &u.loosened);
@@ -273,42 +269,39 @@ static hd_status write_elements(list_part *p, hd_tx *tx) {
      * share structure with the document, so it costs what changed and not a walk of both trees. */
     hd_value now =
         hd_tx_read(tx, p->elements, HD_READ_RAW | HD_READ_NO_DEPENDENCY | HD_READ_NO_CLAIM);
-    if (!hd_value_status(now)) keep(&p->held, now);
+    if (!hd_value_status(now)) keep_value(&p->held, now);
     return hd_value_status(now);
 }
 
 /* ---- the coordinator */
 
-static hd_status read_list(list_part *p, hd_tx *tx, hd_value *out) {
-    const hd_schema *schema;
-    p->at = runtime_place(tx->rt, p->list, &schema);
-    hd_status status = tx_resolve(tx, &p->at, true, 0);
-    if (status) return status;
-    *out = tx_read_place(tx, p->at, HD_READ_RAW);
-    return hd_value_status(*out);
-}
-
-/* An absent or null list has no rows without a warning, because it may not have been written yet. */
-static void warn_of(const list_part *p, hd_tx *tx, hd_value items) {
-    hd_kind kind = hd_value_kind(items);
-    if (kind == HD_KIND_ARRAY || kind == HD_KIND_ABSENT || kind == HD_KIND_NULL) return;
-    hd_tx_log(tx, HD_LOG_WARN, "%s/%s: the list is not an array but %s: it has no rows",
-              p->part.in->path, p->part.name, hd_kind_name(kind));
+/* Rows of elements and rows of properties have nothing in common, whatever their keys. */
+static hd_status update_rows(list_part *p, hd_tx *tx, hd_value items, bool moved) {
+    bool entries = hd_value_kind(items) == HD_KIND_OBJECT;
+    bool alike = !moved && !p->repeated && hd_value_kind(items) == hd_value_kind(p->list_value);
+    if (p->entries != entries) {
+        list_loosen_all(p);
+        list_drop_loose(p);
+        p->entries = entries;
+    }
+    if (entries)
+        return alike ? list_update_object(p, tx, items) : list_rebuild_object(p, tx, items);
+    alike = alike && hd_value_kind(items) == HD_KIND_ARRAY;
+    return alike ? apply_difference(p, tx, items) : rebuild(p, tx, items);
 }
 
 static hd_status coordinate(hd_tx *tx, void *ctx) {
     list_part *p = ctx;
     hd_value items;
+    place_id before = p->at; /* relative links in the list count from there */
     assert(p->part.in);
     scheduler *s = scheduler_get(tx->rt);
     persistence_creates(s, s->running);
-    hd_status status = read_list(p, tx, &items);
+    hd_status status = list_read(tx, p->list, &p->at, &items);
     if (status) return status;
-    warn_of(p, tx, items);
-    bool alike = hd_value_kind(items) == HD_KIND_ARRAY && !p->repeated &&
-                 hd_value_kind(p->list_value) == HD_KIND_ARRAY;
-    status = alike ? apply_difference(p, tx, items) : rebuild(p, tx, items);
-    keep(&p->list_value, status ? (hd_value){ 0 } : items);
+    list_warn(&p->part, tx, items);
+    status = update_rows(p, tx, items, p->at != before);
+    keep_value(&p->list_value, status ? (hd_value){ 0 } : items);
     if (status) return part_failed(tx, status);
     persistence_created(s, s->running);
     if (p->elements.id) status = write_elements(p, tx);
@@ -317,8 +310,9 @@ static hd_status coordinate(hd_tx *tx, void *ctx) {
 
 static bool same(const part *p, const part *fresh) {
     const list_part *a = (const list_part *)p, *b = (const list_part *)fresh;
-    return a->list.id == b->list.id && a->each.fn == b->each.fn && a->each.build == b->each.build &&
-           a->each.ctx == b->each.ctx && texts_equal(a->each.key, b->each.key);
+    return a->list.id == b->list.id && a->row == b->row && a->each.fn == b->each.fn &&
+           a->each.build == b->each.build && a->each.ctx == b->each.ctx &&
+           texts_equal(a->each.key, b->each.key);
 }
 
 /* Frees the rows, not their builds: build_end and build_stop stop those before they drop the part. */
@@ -361,8 +355,9 @@ static void check(const part *part_) {
     if (!hd_value_exists(p->list_value)) return;
     bool is_array = hd_value_kind(p->list_value) == HD_KIND_ARRAY;
     assert(p->order.count == (is_array ? hd_value_count(p->list_value) : 0));
-    assert(p->order.count == hd_value_count(p->links));
-    assert(p->order.count == table_count(&p->keys)); /* every row has an element */
+    assert(p->entries == (hd_value_kind(p->list_value) == HD_KIND_OBJECT));
+    assert(hd_value_count(p->list_value) == hd_value_count(p->links));
+    assert(table_count(&p->keys) == hd_value_count(p->links)); /* every row has an element */
     for (uint32_t i = 0; i < p->order.count; i++)
         assert(p->rows.items[p->order.items[i]]->index == i);
     (void)is_array;
@@ -386,7 +381,8 @@ static hd_status copy_key(list_part *p, const hd_each *each) {
     return HD_OK;
 }
 
-hd_cell hd_build_map(hd_build *b, const char *name, hd_cell items, const hd_each *each) {
+hd_cell list_map(hd_build *b, const char *name, hd_cell items, const hd_each *each,
+                 list_row_fn row_of) {
     char text[256];
     if (!items.id) hd_build_fail(b, HD_USAGE, "%s: the list is no cell", name);
     const hd_each none = { 0 };
@@ -397,6 +393,7 @@ hd_cell hd_build_map(hd_build *b, const char *name, hd_cell items, const hd_each
     if (!p) return (hd_cell){ 0 };
     p->list = items;
     p->each = *each;
+    p->row = row_of;
     table_init(&p->keys, b->all->env);
     hd_status status = copy_key(p, each);
     if (status) {
@@ -407,4 +404,13 @@ hd_cell hd_build_map(hd_build *b, const char *name, hd_cell items, const hd_each
     snprintf(text, sizeof text, "%s.elements", name);
     p->elements = hd_build_cell(b, text);
     return add_computation(&p->part, &p->list, 1, &p->elements);
+}
+
+static hd_cell plain_row(hd_build *row_, hd_cell element, const hd_each *each) {
+    if (each->build) return each->build(row_, element, each->ctx);
+    return hd_build_derive(row_, "", element, each->fn, each->ctx);
+}
+
+hd_cell hd_build_map(hd_build *b, const char *name, hd_cell items, const hd_each *each) {
+    return list_map(b, name, items, each, plain_row);
 }

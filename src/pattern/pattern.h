@@ -50,6 +50,8 @@ typedef struct part_kind {
     void (*fini)(part *p);
     /* Asserts what holds between runs. May be NULL. */
     void (*check)(const part *p);
+    bool
+        inner; /* the builds it owns are not rows of the program's: hd_piece_info does not count them */
 } part_kind;
 
 struct part {
@@ -112,6 +114,9 @@ hd_build *build_new(hd_build *up, part *owner, const char *name, uint32_t local,
 hd_build *build_find(const hd_build *b, const char *name);
 /* Stops and frees the build and all builds below it. */
 void build_stop(hd_build *b);
+/* The same for a row that has left its list, or a chunk that has left its fold: the next pump removes the documents that
+ * its nodes have written (left.c). */
+void build_leave(hd_build *b);
 
 /* A round: begin, call the building function, end. build_end returns the first failure; then every part
  * stays, and the caller stops the build or leaves it for the next round. */
@@ -143,6 +148,11 @@ void owned_free(hd_build *b);
 
 /* Whether `name` is not empty and without '/', ':', '#' and control characters. */
 bool name_is_plain(const char *name);
+
+/* left.c: notes the documents that the build's own nodes write, before they end. */
+void left_note(hd_build *b);
+/* Removes noted documents, some in each pump; those that a node writes again stay. */
+void left_work_off(patterns *all);
 
 /* ---- Pieces */
 
@@ -204,6 +214,7 @@ struct patterns {
     table names;               /* (space, id) -> index into `pieces` */
     list running;              /* all pieces, in order of start */
     list due;                  /* pieces to stop or build in the next pump; idle waits for them */
+    VEC(place_id) left;        /* documents to be removed; referenced (left.c) */
     uint64_t started;          /* how many pieces this runtime has started */
     uint32_t building;         /* how many pieces' functions are on the stack */
     list launches, replies;    /* without a verdict */
@@ -294,5 +305,7 @@ hd_status part_failed(hd_tx *tx, hd_status status);
 /* Adds a part whose node declares that it reads `reads` and writes the document of the part's name.
  * `side`: one more output; NULL: none. */
 hd_cell add_computation(part *p, const hd_cell *reads, size_t count, const hd_cell *side);
+/* The same; returns the part in the build, NULL: the build has failed. */
+part *add_computing_part(part *p, const hd_cell *reads, size_t count, const hd_cell *side);
 
 #endif

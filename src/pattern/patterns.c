@@ -27,6 +27,9 @@ static void close_patterns(void *ctx) {
         list_remove(&r->link);
         env_free(env, r, sizeof *r);
     }
+    for (uint32_t i = 0; i < all->left.count; i++)
+        place_unref(&all->rt->r.places, all->left.items[i]);
+    vec_fini(env, &all->left);
     assert(all->free_ids.count == all->pieces.count && !table_count(&all->names));
     vec_fini(env, &all->known);
     vec_fini(env, &all->pieces);
@@ -39,12 +42,14 @@ static void close_patterns(void *ctx) {
 
 static void prepare(void *ctx) {
     pieces_work_off(ctx);
+    left_work_off(ctx);
+    assert(list_empty(&((patterns *)ctx)->due));
     patterns_check(ctx);
 }
 
 static uint64_t deadline(const void *ctx) {
     const patterns *all = ctx;
-    if (!list_empty(&all->due)) return 0;
+    if (!list_empty(&all->due) || all->left.count) return 0;
     return all->fetcher_deadline ? all->fetcher_deadline(all->fetcher) : UINT64_MAX;
 }
 
@@ -64,6 +69,7 @@ patterns *patterns_of(hd_runtime *rt) {
         .ctx = all, .prepare = prepare, .deadline = deadline, .close = close_patterns
     };
     demand_attach(s);
+    assert(patterns_get(rt) == all);
     return all;
 }
 

@@ -73,6 +73,7 @@ static void give_id(piece *p) {
 
 static void set_parent(piece *p, hd_piece parent) {
     piece *up = piece_get(p->all, parent);
+    assert(up != p);
     list_discard(&p->sibling);
     if (up) list_push_back(&up->below, &p->sibling);
     p->parent = parent;
@@ -143,6 +144,7 @@ static hd_status piece_new(patterns *all, const char *space, const char *name, c
         free_record(p);
         return status;
     }
+    assert(find(all, space, name) == p);
     p->order = ++all->started;
     list_push_back(&all->running, &p->link);
     *out = p;

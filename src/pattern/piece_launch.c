@@ -10,6 +10,7 @@
 static void launch_decided(hd_status status, void *ctx) {
     launch *l = ctx;
     piece *p = piece_get(l->all, l->piece);
+    assert(list_linked(&l->link) && l->piece.id);
     assert(!p || p->launches);
     if (p && status && --p->launches == 0) piece_end_soon(p, false);
     else if (p && !status && l->deferred && !p->root) piece_later(p);

@@ -51,8 +51,9 @@ static hd_piece_info info_of(const piece *p) {
                            .started = p->started,
                            .parent = p->parent,
                            .result = p->result };
+    assert(p->id && p->started);
     for (hd_build *b = p->root; b; b = next_build(b, p->root)) {
-        info.rows += b->owner != NULL;
+        info.rows += b->owner && !b->owner->kind->inner;
         LIST_FOR (at, &b->parts) info.nodes += LIST_ENTRY(at, part, link)->node.id != 0;
     }
     return info;

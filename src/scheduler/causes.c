@@ -310,12 +310,19 @@ static void add_next(scheduler *s, kept_causes *k, place_id at, uint64_t since) 
     else if (since < k->next_since) k->next_since = since;
 }
 
+/* The node's run is being committed: what caused that run causes no other. */
+static void open_after_run(scheduler *s, node_id id, kept_causes *k) {
+    if (!k->of_next) begin_next(s, id, k, has_group(s, node_of(s, id)) ? UINT64_MAX : s->r->rev);
+}
+
 void causes_add(scheduler *s, node_id id, place_id at) {
     assert(at);
     node *n = node_of(s, id);
-    kept_causes *k = n->flags & NODE_NEVER_RAN ? NULL : record_of(s, id);
+    bool ends = s->concluding == id || s->running == id;
+    kept_causes *k = (n->flags & NODE_NEVER_RAN) && !ends ? NULL : record_of(s, id);
     if (!k) return;
-    open_next(s, id, k);
+    if (ends) open_after_run(s, id, k);
+    else open_next(s, id, k);
     add_next(s, k, at, n->ran_rev);
     /* A dormant node leaves the reader lists as it is marked, and hears of nothing more until it is live:
      * from here on everything counts. */

@@ -65,8 +65,8 @@ void causes_end(scheduler *s, hd_tx *tx);
  * that one completed; it serves where there is no memory. */
 void causes_restore(scheduler *s, node_id id, const place_id *causes, uint32_t count,
                     uint64_t since);
-/* The next run is caused by this, too: a change that a node of a change group was told of, or that was
- * found when the node was resumed. */
+/* The next run is caused by this, too: a change that a node of a change group was told of, one that the node's
+ * own commit made and that concerns it all the same, or one that was found when the node was resumed. */
 void causes_add(scheduler *s, node_id id, place_id at);
 /* The node goes, or begins anew. */
 void causes_forget(scheduler *s, node_id id);

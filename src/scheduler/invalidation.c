@@ -2,12 +2,13 @@
 #include "scheduler/invalidation.h"
 
 #include "base/env.h"
+#include "scheduler/graph/writers.h"
 
 void invalidation_mark_special(scheduler *s, node_id id, bool was_invalid) {
     assert(node_is_invalid(&s->graph, node_of(s, id)) || was_invalid);
     node *n = node_of(s, id);
     if (n->flags & NODE_GATED) {
-        gates_invalidated(s, id);
+        gates_invalidated(s, id, was_invalid);
         bool waits = node_is_live(&s->graph, n) && gates_eligible_at(s, n) > 0;
         s->stats.filtered += waits && !node_is_eligible(&s->graph, n);
     }
@@ -19,36 +20,70 @@ void invalidation_mark_special(scheduler *s, node_id id, bool was_invalid) {
     }
 }
 
+/* A node with a change group is not told of every change, so the revisions of what it reads do not tell its
+ * causes: they are written down. */
+static void note_cause(scheduler *s, node_id id, place_id at) {
+    assert(node_of(s, id)->flags & NODE_GATED);
+    cold *c = cold_of(s, node_of(s, id));
+    if (c) c->quiet = false;
+    if (c && c->group) causes_add(s, id, at);
+}
+
+/* ---- commits that a node does not hear of (P5) */
+
 static bool same_group(const scheduler *s, const node *n) {
     const cold *c = s->r->group && (n->flags & NODE_GATED) ? cold_of(s, n) : NULL;
     return c && c->group == s->r->group;
 }
 
-/* P5: the node is not marked by its own commit, nor by one of its change group. True: it is not marked, and
- * that is counted. */
-static bool suppress(scheduler *s, node_id id, node_id self) {
-    bool own = id == self && !SABOTAGED(s, LEAVE_OUT_SUPPRESSION);
-    if (!own && !same_group(s, node_of(s, id))) return false;
-    s->stats.suppressed++;
-    if (s->tracer) s->tracer->trigger(s, id, own ? TRIGGER_SKIP_OWN : TRIGGER_SKIP_GROUP);
+/* Whether a reader of `at` reads another place than before: a link is on the way to it now, or at its end, or
+ * was at its end. (Of a link that was on the way the reader has read the place itself.) */
+static bool leads_elsewhere(const scheduler *s, place_id at, hd_value before) {
+    const places *ps = &s->r->places;
+    if (value_tag(before) == TAG_LINK) return true;
+    while (value_tag(place_at(ps, at)->value) != TAG_LINK) {
+        if (place_is_doc(ps, at)) return false;
+        at = place_at(ps, at)->in.parent;
+    }
     return true;
 }
 
-/* A node with a change group is not told of every change, so the revisions of what it reads do not tell its
- * causes: they are written down. */
-static void note_cause(scheduler *s, node_id id, place_id at) {
-    assert(node_of(s, id)->flags & NODE_GATED);
-    const cold *c = cold_of(s, node_of(s, id));
-    if (c && c->group) causes_add(s, id, at);
+/* A sink reads again, since it may read other places now, and does not call its function. */
+static void reread(scheduler *s, node_id id) {
+    node *n = node_of(s, id);
+    cold *c = cold_of(s, n);
+    if (!c->rereads) return;
+    assert(c->group);
+    if (!node_is_invalid(&s->graph, n)) c->quiet = true;
+    invalidation_mark(s, id);
+}
+
+/* The node is not marked by its own commit, nor by one of its change group: true, and that is counted. It is
+ * marked if it would miss what changes from then on, because what it reads has moved. */
+static bool suppress(scheduler *s, place_id at, node_id id, node_id self, hd_value before) {
+    bool own = id == self && !SABOTAGED(s, LEAVE_OUT_SUPPRESSION);
+    bool group = !own && same_group(s, node_of(s, id));
+    if (!own && !group) return false;
+    bool rereads = group && cold_of(s, node_of(s, id))->rereads;
+    if (!rereads && leads_elsewhere(s, at, before)) {
+        /* Its run ends after this change, whose revision will not tell that it is a cause. */
+        causes_add(s, id, at);
+        return false;
+    }
+    s->stats.suppressed++;
+    if (s->tracer) s->tracer->trigger(s, id, own ? TRIGGER_SKIP_OWN : TRIGGER_SKIP_GROUP);
+    if (rereads) reread(s, id);
+    return true;
 }
 
 /* ---- marking */
 
-static void mark_one(scheduler *s, place_id at, uint32_t reader_node, bool shape, node_id self) {
+static void mark_one(scheduler *s, place_id at, uint32_t reader_node, bool shape, node_id self,
+                     hd_value before) {
     assert(at && !(node_of(s, reader_node & ~READER_SHAPE)->flags & NODE_REMOVED));
     if ((reader_node & READER_SHAPE) && !shape) return;
     node_id id = reader_node & ~READER_SHAPE;
-    if (suppress(s, id, self)) return;
+    if (suppress(s, at, id, self, before)) return;
     if (node_of(s, id)->flags & NODE_GATED) note_cause(s, id, at);
     if (s->tracer) {
         bool already = node_is_invalid(&s->graph, node_of(s, id));
@@ -57,31 +92,33 @@ static void mark_one(scheduler *s, place_id at, uint32_t reader_node, bool shape
     invalidation_mark(s, id);
 }
 
-/* From the end, and reading the watch again each time: a dormant reader leaves the list when it is
- * marked. */
-void invalidation_mark_some(scheduler *s, place_id at, uint32_t count, bool shape, node_id self) {
+/* Marks the first `count` entries of the reader list. From the end, and reading the watch again each time: a dormant
+ * reader leaves the list when it is marked. */
+static void mark_some(scheduler *s, place_id at, uint32_t count, bool shape, node_id self,
+                      hd_value before) {
     if (shape) watch_list(place_at(&s->r->places, at)->watch)->shape_rev = s->r->rev;
     for (uint32_t i = count; i-- > 0;) {
         uint64_t word = place_at(&s->r->places, at)->watch;
         if (!word) return;
         if (watch_is_inline(word)) {
-            if (i == 0) mark_one(s, at, watch_reader(word).node, shape, self);
+            if (i == 0) mark_one(s, at, watch_reader(word).node, shape, self, before);
             continue;
         }
         const watch *w = watch_list(word);
-        if (i < w->count) mark_one(s, at, w->nodes[i], shape, self);
+        if (i < w->count) mark_one(s, at, w->nodes[i], shape, self, before);
     }
 }
 
-void invalidation_mark_readers(scheduler *s, place_id at, bool shape, node_id self) {
+void invalidation_mark_readers(scheduler *s, place_id at, bool shape, node_id self,
+                               hd_value before) {
     assert(at);
     uint64_t word = place_at(&s->r->places, at)->watch;
     if (!word) return;
     s->tick = true;
     if (!watch_is_inline(word)) {
-        invalidation_mark_some(s, at, watch_list(word)->count, shape, self);
+        mark_some(s, at, watch_list(word)->count, shape, self, before);
     } else {
-        mark_one(s, at, watch_reader(word).node, shape, self);
+        mark_one(s, at, watch_reader(word).node, shape, self, before);
     }
 }
 
@@ -100,16 +137,17 @@ static inline uint32_t mark_plain(graph *g, const watch *w, node_id self) {
     return (uint32_t)(end - w->nodes);
 }
 
-SELDOM static void mark_rest(scheduler *s, place_id at, watch *w, uint32_t left, node_id self) {
+SELDOM static void mark_rest(scheduler *s, place_id at, watch *w, uint32_t left, node_id self,
+                             hd_value before) {
     assert(left <= w->count);
     w->shape_rev = s->r->rev;
-    if (left) invalidation_mark_some(s, at, left, true, self);
+    if (left) mark_some(s, at, left, true, self, before);
 }
 
-void invalidation_mark_list(scheduler *s, place_id at, watch *w, node_id self) {
+void invalidation_mark_list(scheduler *s, place_id at, watch *w, node_id self, hd_value before) {
     uint32_t left = mark_plain(&s->graph, w, self);
     s->stats.marks += w->count - left;
-    if (RARELY(left | w->shapes)) mark_rest(s, at, w, left, self);
+    if (RARELY(left | w->shapes)) mark_rest(s, at, w, left, self, before);
 }
 
 /* A document was loaded: marks its readers, but for nodes that were resumed from the store. Those depended
@@ -126,7 +164,7 @@ static void mark_unresumed(scheduler *s, place_id at, bool shape) {
         if (count >= (one ? 1 : watch_list(word)->count)) continue;
         uint32_t reader_node = one ? watch_reader(word).node : watch_list(word)->nodes[count];
         if (node_of(s, reader_node & ~READER_SHAPE)->flags & NODE_RESUMED) continue;
-        mark_one(s, at, reader_node, shape, 0);
+        mark_one(s, at, reader_node, shape, 0, value_absent());
     }
 }
 
@@ -161,13 +199,24 @@ SELDOM static void note_author(scheduler *s, place_id at) {
     if ((author || at < s->author_capacity) && room_for_author(s, at)) s->authors[at] = author;
 }
 
+/* Another program has removed the document that a computation writes, and may have had no use for it any more: the
+ * computation writes it again. */
+static void mark_unwritten(scheduler *s, place_id at) {
+    const place *p = place_at(&s->r->places, at);
+    if (!place_is_doc(&s->r->places, at) || !p->doc.writer) return;
+    if (p->doc.flags & DOC_MULTI_WRITER || node_of(s, p->doc.writer)->output != at) return;
+    invalidation_mark(s, p->doc.writer);
+    s->tick = true;
+}
+
 SELDOM static void changed_otherwise(scheduler *s, place_id at, bool shape, hd_value before,
                                      hd_value after) {
     if (s->tracer) s->tracer->change(s, at, before, after);
+    if (s->r->kind == HD_CHANGE_INTEGRATE && value_is_absent(after)) mark_unwritten(s, at);
     if (s->r->kind == HD_CHANGE_LOAD) mark_unresumed(s, at, shape);
     else
         invalidation_mark_readers(s, at, shape,
-                                  s->r->kind == HD_CHANGE_COMMIT ? s->r->origin_node : 0);
+                                  s->r->kind == HD_CHANGE_COMMIT ? s->r->origin_node : 0, before);
 }
 
 static void on_changed(void *ctx, place_id at, bool shape, hd_value before, hd_value after) {
@@ -182,8 +231,51 @@ static void on_changed(void *ctx, place_id at, bool shape, hd_value before, hd_v
         s->behind = true;
         s->upstream_epoch++;
     }
-    invalidation_mark_all(s, at, place_at(&s->r->places, at)->watch, s->r->origin_node);
+    invalidation_mark_all(s, at, place_at(&s->r->places, at)->watch, s->r->origin_node, before);
 }
+
+/* ---- outputs that were written over
+ *
+ * A node whose result is what is stored already has written and claimed nothing. So another runtime can store a result
+ * of other inputs over it, while the inputs that stay are those that this node has read: I1 then asks for a run,
+ * though no read of the node has changed. If the commit brings a row that says what the other run read, and those
+ * values are here, its result is right and nothing is to be done: adopt.c clears the flag. */
+
+static void note_overwritten(scheduler *s, node_id id) {
+    node *n = node_of(s, id);
+    if (node_is_invalid(&s->graph, n) || (n->flags & (NODE_EFFECT | NODE_OVERWRITTEN))) return;
+    if (SABOTAGED(s, LEAVE_OUT_MENDING)) return;
+    s->tick = true;
+    if (vec_push(s->env, &s->overwritten, id)) n->flags |= NODE_OVERWRITTEN;
+    else invalidation_mark(s, id);
+}
+
+/* Below an envelope other nodes write as well: what changes there says nothing. */
+static void on_overwritten(void *ctx, place_id doc) {
+    scheduler *s = ctx;
+    writer_walk walk;
+    writer w;
+    writers_begin(&walk, &s->graph, doc);
+    while (writers_next(&walk, &w))
+        if (!(w.node & WRITER_ENVELOPE) && place_at(&s->r->places, w.place)->rev == s->r->rev)
+            note_overwritten(s, w.node);
+}
+
+void invalidation_mark_overwritten(scheduler *s) {
+    for (uint32_t i = 0; i < s->overwritten.count; i++) {
+        node_id id = s->overwritten.items[i];
+        node *n = &s->graph.nodes[id]; /* it may have been removed, and the record used again */
+        bool still = n->flags & NODE_OVERWRITTEN;
+        n->flags &= ~NODE_OVERWRITTEN;
+        if (!still || node_is_invalid(&s->graph, n)) continue;
+        invalidation_mark(s, id);
+        gates_release(s, id);
+        gates_overwritten(s, id);
+    }
+    vec_clear(&s->overwritten);
+}
+
+/* ---- documents that nodes wait for */
 
 /* A document that nodes wait for was loaded, or could not be. */
 static void on_arrived(void *ctx, place_id doc, hd_status status) {
@@ -201,6 +293,7 @@ static void on_arrived(void *ctx, place_id doc, hd_status status) {
 
 void invalidation_fini(scheduler *s) {
     env_free(s->env, s->authors, s->author_capacity * sizeof *s->authors);
+    vec_fini(s->env, &s->overwritten);
 }
 
 void invalidation_attach(scheduler *s) {
@@ -208,4 +301,5 @@ void invalidation_attach(scheduler *s) {
     s->r->observer.ctx = s;
     s->r->observer.changed = on_changed;
     s->r->observer.arrived = on_arrived;
+    s->r->observer.overwritten = on_overwritten;
 }

@@ -20,11 +20,10 @@ void invalidation_fini(scheduler *s);
 node_id invalidation_author(const scheduler *s, place_id at);
 
 /* Marks the readers of a place: those by value, and those by shape if its shape changed. `self`, the node
- * whose run made the change, is not marked. */
-void invalidation_mark_readers(scheduler *s, place_id at, bool shape, node_id self);
-
-/* The same for the first `count` entries of its reader list. */
-void invalidation_mark_some(scheduler *s, place_id at, uint32_t count, bool shape, node_id self);
+ * whose run made the change, is not marked, unless the change moves what it reads: a link came or went.
+ * `before`: what was there. */
+void invalidation_mark_readers(scheduler *s, place_id at, bool shape, node_id self,
+                               hd_value before);
 
 /* The reader, if it is a plain one: by value, live, without gates, no materialiser, not `self`. Else NULL. */
 static inline const node *invalidation_plain(const graph *g, uint32_t reader_node, node_id self) {
@@ -35,15 +34,16 @@ static inline const node *invalidation_plain(const graph *g, uint32_t reader_nod
 }
 
 /* invalidation_mark_all for a place with a list of readers. */
-void invalidation_mark_list(scheduler *s, place_id at, watch *w, node_id self);
+void invalidation_mark_list(scheduler *s, place_id at, watch *w, node_id self, hd_value before);
 
 /* Marks all readers of a place whose value and shape have changed; `word` is its watch. For use where no
  * tracer is set. */
-static inline void invalidation_mark_all(scheduler *s, place_id at, uint64_t word, node_id self) {
+static inline void invalidation_mark_all(scheduler *s, place_id at, uint64_t word, node_id self,
+                                         hd_value before) {
     if (watch_is_inline(word)) {
         const node *n = invalidation_plain(&s->graph, (uint32_t)(word >> 32), self);
         if (RARELY(!n)) {
-            invalidation_mark_readers(s, at, true, self);
+            invalidation_mark_readers(s, at, true, self, before);
             return;
         }
         s->stats.marks++;
@@ -51,8 +51,11 @@ static inline void invalidation_mark_all(scheduler *s, place_id at, uint64_t wor
         graph_raise(&s->graph, n->pos);
         return;
     }
-    invalidation_mark_list(s, at, watch_list(word), self);
+    invalidation_mark_list(s, at, watch_list(word), self, before);
 }
+
+/* Marks the nodes whose outputs were written over since the last call. */
+void invalidation_mark_overwritten(scheduler *s);
 
 /* The part of marking for nodes with gates and for materialisers. */
 void invalidation_mark_special(scheduler *s, node_id id, bool was_invalid);

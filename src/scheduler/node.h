@@ -55,6 +55,8 @@ enum {
     NODE_TIMED = 1 << 30,    /* an effect whose next run is timed, for its automatic debounce */
     NODE_VISITED = 1 << 28   /* scratch of runner/upstream.c */
 };
+#define NODE_OVERWRITTEN                                                                           \
+    (UINT32_C(1) << 31) /* in scheduler.overwritten; by invalidation and adopt */
 
 /* 64 bytes. Written by registry, except where a field says otherwise. */
 typedef struct node {

@@ -2,6 +2,7 @@
 #include "scheduler/scheduler.h"
 
 #include "base/env.h"
+#include "scheduler/runner/confirmed.h"
 #include "scheduler/events/events.h"
 #include "scheduler/gates/gates.h"
 #include "scheduler/introspection/introspection.h"
@@ -52,7 +53,8 @@ static bool has_unsettled_nodes(const void *ctx) { return settle_unsettled(ctx) 
 /* Whether sync has to go on. A tick counts: a verdict may just have invalidated a node. */
 static bool is_unsettled(const void *ctx) {
     const scheduler *s = ctx;
-    return (s->tick && !s->r->ahead.count) || events_are_unsettled(s) || settle_holds_sync(s);
+    return (s->tick && !s->r->ahead.count) || events_are_unsettled(s) || settle_holds_sync(s) ||
+           confirmed_is_due(s, is_idle(s));
 }
 static bool is_due(const void *ctx) { return persistence_is_ready(ctx); }
 static void closing(void *ctx) {
@@ -64,7 +66,7 @@ static void closing(void *ctx) {
 static inline bool is_quiet(const scheduler *s) {
     uint32_t waits =
         s->suspended | s->work | s->idlers.count | binheap_count(&s->timers) | s->starved;
-    return !waits && !(s->events && events_hold_idle(s));
+    return !waits && list_empty(&s->unconfirmed) && !(s->events && events_hold_idle(s));
 }
 
 /* No node can run, and nothing is waited for. */
@@ -95,7 +97,9 @@ static hd_status pump(void *ctx) {
         if (s->slice_end && s->tick && s->clock_ns >= s->slice_end) break;
         if (events_take_burst(s)) break;
     }
+    introspection_check(s);
     if (is_idle(s)) tell_idle(s);
+    if (!list_empty(&s->unconfirmed)) confirmed_tell(s, is_idle(s));
     if (s->starved) return HD_NOMEM;
     return s->tick && !behind ? HD_PENDING : HD_OK;
 }
@@ -115,6 +119,7 @@ static bool settle_alone(void *ctx) {
 static uint64_t deadline(const void *ctx) {
     const scheduler *s = ctx;
     if ((s->tick && !s->r->ahead.count) || s->starved) return 0;
+    if (!list_empty(&s->unconfirmed) && confirmed_is_due(s, is_idle(s))) return 0;
     uint64_t next = next_time(s);
     return next == UINT64_MAX && s->persistence ? persistence_next(s) : next;
 }
@@ -159,6 +164,7 @@ scheduler *scheduler_of(hd_runtime *rt) {
     binheap_init(&s->timers, s->env);
     list_init(&s->suspensions);
     list_init(&s->resumed);
+    list_init(&s->unconfirmed);
     table_init(&s->repeat_index, s->env);
     rt->hooks = (runtime_hooks){ .ctx = s,
                                  .pump = pump,
@@ -334,106 +340,6 @@ hd_node hd_effect(hd_runtime *rt, const char *name, hd_action_fn fn, void *ctx) 
     return n;
 }
 
-/* ---- sinks and pulls */
-
-typedef struct sink {
-    hd_env env;
-    hd_cell cell;
-    hd_sink_fn fn;
-    void *ctx;
-} sink;
-
-static void sink_release(void *ctx) {
-    sink *k = ctx;
-    hd_env env = k->env;
-    env_free(&env, k, sizeof *k);
-}
-
-static hd_status sink_run(hd_tx *tx, void *ctx) {
-    assert(ctx);
-    sink *k = ctx;
-    hd_value v = hd_tx_get(tx, k->cell);
-    if (value_is_failed(v)) return hd_value_status(v);
-    k->fn(v, k->ctx);
-    return HD_OK;
-}
-
-static hd_status sink_register(hd_runtime *rt, const hd_sink_spec *of, bool once, hd_node *out) {
-    *out = (hd_node){ 0, 0 };
-    if (!of->cell.id || !of->fn)
-        return runtime_fail(rt, HD_USAGE, "%s",
-                            of->fn ? "hd_sink: cell is no cell: was its name refused?"
-                                   : "hd_sink: fn must not be NULL");
-    sink *k = env_new(&rt->env, sizeof *k);
-    if (!k) return HD_NOMEM;
-    *k = (sink){ rt->env, of->cell, of->fn, of->ctx };
-    hd_node_spec spec = { .name = of->name,
-                          .fn = sink_run,
-                          .ctx = k,
-                          .release = sink_release,
-                          .effect = true,
-                          .reads = &of->cell,
-                          .read_count = 1,
-                          .group = of->group,
-                          .no_auto_debounce = once };
-    hd_status status = hd_node_register(rt, &spec, out);
-    if (status) env_free(&rt->env, k, sizeof *k);
-    return status;
-}
-
-hd_status hd_sink_register(hd_runtime *rt, const hd_sink_spec *spec, hd_node *out) {
-    hd_node n;
-    hd_status status = sink_register(rt, spec, false, &n);
-    if (out) *out = n;
-    return status;
-}
-
-hd_node hd_sink(hd_runtime *rt, hd_cell cell, hd_sink_fn fn, void *ctx) {
-    hd_node n;
-    sink_register(rt, &(hd_sink_spec){ .cell = cell, .fn = fn, .ctx = ctx }, false, &n);
-    return n;
-}
-
-static hd_status pull(hd_runtime *rt, hd_cell cell, hd_sink_fn fn, void *ctx, hd_node *out) {
-    scheduler *s = scheduler_of(rt);
-    *out = (hd_node){ 0, 0 };
-    if (!s || !vec_room(s->env, &s->requested, 1)) return HD_NOMEM;
-    hd_sink_spec spec = { .cell = cell, .fn = fn, .ctx = ctx };
-    hd_status status = sink_register(rt, &spec, true, out);
-    if (status) return status;
-    node_of(s, out->id)->flags |= NODE_EPHEMERAL;
-    assert(node_of(s, out->id)->flags & NODE_EFFECT);
-    s->requested.items[s->requested.count++] = out->id;
-    return HD_OK;
-}
-
-hd_status hd_pull(hd_runtime *rt, hd_cell cell, hd_sink_fn fn, void *ctx) {
-    hd_node n;
-    return pull(rt, cell, fn, ctx, &n);
-}
-
-typedef struct pulled {
-    hd_pool *pool;
-    hd_value value;
-    bool done;
-} pulled;
-
-static void keep_pulled(hd_value v, void *ctx) {
-    assert(!((pulled *)ctx)->done);
-    pulled *p = ctx;
-    p->value = hd_value_take(p->pool, value_ref(v));
-    p->done = true;
-}
-
-hd_value hd_pull_now(hd_runtime *rt, hd_pool *pool, hd_cell cell) {
-    pulled p = { pool, value_absent(), false };
-    hd_node n;
-    hd_status status = pull(rt, cell, keep_pulled, &p, &n);
-    if (!status) status = runtime_settle_until(rt, &p.done);
-    if (!p.done) hd_node_unregister(rt, n); /* it must not look later: `p` is gone then */
-    return status ? value_failed(status) : p.value;
-}
-
 /* ---- async runs */
 
 hd_status hd_tx_suspend(hd_tx *tx, hd_run **out) {
@@ -462,19 +368,19 @@ hd_status hd_store_stale_pieces(hd_runtime *rt, hd_stale_fn fn, void *ctx) {
 /* ---- gates */
 
 static hd_status set_gate(hd_runtime *rt, hd_node handle, uint32_t ms,
-                          hd_status (*set)(scheduler *, node_id, uint32_t)) {
+                          hd_status (*set)(scheduler *, node_id, uint32_t), uint16_t which) {
     scheduler *s = scheduler_get(rt);
     node_id id = s ? registry_get(s, handle) : 0;
     hd_status status = id ? set(s, id, ms) : HD_NOT_FOUND;
-    if (!status) persistence_gated(s, id);
+    if (!status) persistence_gated(s, id, which);
     return status;
 }
 
 hd_status hd_node_set_debounce(hd_runtime *rt, hd_node node_, uint32_t ms) {
-    return set_gate(rt, node_, ms, gates_set_debounce);
+    return set_gate(rt, node_, ms, gates_set_debounce, KEPT_DEBOUNCE);
 }
 hd_status hd_node_set_throttle(hd_runtime *rt, hd_node node_, uint32_t ms) {
-    return set_gate(rt, node_, ms, gates_set_throttle);
+    return set_gate(rt, node_, ms, gates_set_throttle, KEPT_THROTTLE);
 }
 
 hd_status hd_hold_begin(hd_runtime *rt, const char *name, uint32_t ms, hd_hold *out) {
@@ -597,6 +503,14 @@ static node_id runs_in(const scheduler *s, const hd_tx *tx) {
     return run ? registry_get(s, (hd_node){ run->node, run->generation }) : 0;
 }
 
+/* In the first run of an effect no reads are registered yet: the first one of this run counts. */
+static const char *space_of_run(const scheduler *s, node_id id, const hd_tx *tx) {
+    const char *space = node_space(s, id);
+    if (!id || *space || !tx->reads.count) return space;
+    const place *doc = place_doc(&s->r->places, tx->reads.items[0] & KEY_PLACE);
+    return key_bytes(s->r->places.homes.items[doc->doc.home].space);
+}
+
 static void log_line(hd_tx *tx, hd_log_level level, const char *line) {
     scheduler *s = scheduler_get(tx->rt);
     node_id id = s ? runs_in(s, tx) : 0;
@@ -605,7 +519,7 @@ static void log_line(hd_tx *tx, hd_log_level level, const char *line) {
                            .line = line,
                            .action = s ? node_label(s, id) : "",
                            .piece = piece,
-                           .space = s ? node_space(s, id) : "",
+                           .space = s ? space_of_run(s, id, tx) : "",
                            .pattern = pattern };
     if (s && s->rechecking) return;
     if (s) events_sign(s, tx, &entry);

@@ -59,20 +59,41 @@ hd_status hd_tx_send(hd_tx *tx, hd_cell cell, hd_value payload, const hd_send_op
 hd_status hd_tx_post(hd_tx *tx, hd_cell cell, hd_value payload, const hd_send_options *options,
                      char id[HD_EVENT_ID_SIZE]) {
     scheduler *s = with_events(tx->rt);
+    char unasked[HD_EVENT_ID_SIZE];
+    if (!id) id = unasked;
     id[0] = 0;
     return s ? events_post(s, tx, cell, payload, options, id) : HD_NOMEM;
 }
 
-hd_status hd_event_post(hd_runtime *rt, hd_cell cell, hd_value payload,
-                        const hd_send_options *options, char id[HD_EVENT_ID_SIZE]) {
+static hd_status post_new(hd_runtime *rt, hd_cell cell, hd_value payload,
+                          const hd_send_options *options, char id[HD_EVENT_ID_SIZE]) {
     hd_tx *tx;
-    id[0] = 0;
     hd_status status = hd_tx_begin(rt, &tx);
     if (status) return status;
     status = hd_tx_post(tx, cell, payload, options, id);
     if (!status) return hd_tx_commit(tx, NULL, NULL);
     hd_tx_abort(tx);
     return status;
+}
+
+hd_status hd_event_post(hd_runtime *rt, hd_cell cell, hd_value payload,
+                        const hd_send_options *options, char id[HD_EVENT_ID_SIZE]) {
+    char unasked[HD_EVENT_ID_SIZE];
+    if (!id) id = unasked;
+    id[0] = 0;
+    if (!options || !options->id) return post_new(rt, cell, payload, options, id);
+    scheduler *s = with_events(rt);
+    return s ? events_post_named(s, cell, payload, options, id) : HD_NOMEM;
+}
+
+hd_status hd_tx_event_retry(hd_tx *tx, hd_cell cell) {
+    scheduler *s = with_events(tx->rt);
+    return s ? events_retry(s, tx, cell) : HD_NOMEM;
+}
+
+hd_status hd_tx_event_drop(hd_tx *tx, hd_cell cell, const char *why) {
+    scheduler *s = with_events(tx->rt);
+    return s ? events_drop(s, tx, cell, why) : HD_NOMEM;
 }
 
 hd_status hd_event_id_of(hd_runtime *rt, hd_cell cell, const char *id, uint64_t id_time_ms,
@@ -84,15 +105,33 @@ hd_status hd_event_id_of(hd_runtime *rt, hd_cell cell, const char *id, uint64_t 
     return status ? status : event_id_named(s, to, id, id_time_ms, out);
 }
 
-hd_cell hd_event_receipt(hd_runtime *rt, hd_cell cell, const char *id) {
+static hd_cell document_of(hd_runtime *rt, hd_cell cell, const char *prefix, const char *id) {
     scheduler *s = with_events(rt);
     stream *to;
     place_id doc;
     if (!s || stream_of_cell(s, cell, &to)) return (hd_cell){ 0 };
     if (event_id_time(id) == UINT64_MAX || strlen(id) >= HD_EVENT_ID_SIZE) return (hd_cell){ 0 };
-    if (event_document(s, to->home, RECEIPT, id, &doc)) return (hd_cell){ 0 };
+    if (event_document(s, to->home, prefix, id, &doc)) return (hd_cell){ 0 };
     place_at(&s->r->places, doc)->doc.flags |= DOC_PINNED;
     return (hd_cell){ doc };
+}
+
+hd_cell hd_event_receipt(hd_runtime *rt, hd_cell cell, const char *id) {
+    return document_of(rt, cell, RECEIPT, id);
+}
+hd_cell hd_event_cell(hd_runtime *rt, hd_cell cell, const char *id) {
+    return document_of(rt, cell, "event/", id);
+}
+
+static hd_status drop_cancelled(hd_tx *tx, void *ctx) {
+    return hd_tx_event_drop(tx, *(const hd_cell *)ctx, "cancelled");
+}
+
+hd_status hd_event_cancel(hd_runtime *rt, hd_cell stream_, const char *id) {
+    hd_cell event_ = hd_event_cell(rt, stream_, id);
+    if (!event_.id) return runtime_fail(rt, HD_USAGE, "this is no id of an event: %.80s", id);
+    hd_status status = hd_transact(rt, drop_cancelled, &event_);
+    return status == HD_EXISTS ? HD_NOT_FOUND : status;
 }
 
 /* ---- inside a handler */
@@ -181,6 +220,29 @@ hd_event_wait hd_runtime_event_waits(const hd_runtime *rt) {
     return e ? e->waits : HD_EVENT_WAITS_NOT;
 }
 
+static hd_stream_info info_of(const stream *to) {
+    const event *head = lane_head(to->lane);
+    hd_stream_info info = { .stream = { to->place },
+                            .handler = to->spec.fn ? to->name : NULL,
+                            .piece = to->owner.piece,
+                            .queued = to->queued,
+                            .handled = to->handled,
+                            .failed = to->failed };
+    if (!to->queued || !head) return info;
+    info.waits = head->waits;
+    if (head->to != to) info.behind = (hd_cell){ head->to->place };
+    if (head->waits == HD_EVENT_WAITS_NODES) info.node = to->lane->blocker;
+    return info;
+}
+
+void hd_runtime_streams(const hd_runtime *rt, hd_stream_fn fn, void *ctx) {
+    const scheduler *s = scheduler_get(rt);
+    for (uint32_t i = 0; s && s->events && i < s->events->stream_list.count; i++) {
+        hd_stream_info info = info_of(s->events->stream_list.items[i]);
+        if (!fn(&info, ctx)) return;
+    }
+}
+
 hd_event_wait hd_space_event_waits(const hd_runtime *rt, const char *space) {
     const scheduler *s = scheduler_get(rt);
     for (uint32_t i = 0; s && s->events && i < s->events->lanes.count; i++) {
@@ -200,44 +262,9 @@ hd_status hd_runtime_set_retry_window(hd_runtime *rt, uint32_t ms) {
 
 /* ---- forgetting receipts */
 
-#define PRUNE_BATCH 256
-
-typedef struct pruning {
-    scheduler *s;
-    VEC(hd_cell) old;
-    hd_status status;
-} pruning;
-
-static bool find_old(const hd_listing *entry, void *ctx) {
-    pruning *p = ctx;
-    uint64_t ms = event_id_time(entry->id + strlen(RECEIPT));
-    if (ms == UINT64_MAX || !event_id_expired(p->s, ms)) return true;
-    hd_cell cell = hd_cell_of(p->s->rt, entry->space, entry->scope, entry->id, "");
-    if (!cell.id || !vec_push(p->s->env, &p->old, cell)) p->status = HD_NOMEM;
-    return !p->status;
-}
-
-static hd_status prune_batch(scheduler *s, const hd_cell *cells, uint32_t count) {
-    hd_tx *tx;
-    hd_status status = hd_tx_begin(s->rt, &tx);
-    if (status) return status;
-    for (uint32_t i = 0; i < count && !status; i++) status = events_remove(s, tx, cells[i].id);
-    if (!status) return hd_tx_commit(tx, NULL, NULL);
-    hd_tx_abort(tx);
-    return status;
-}
-
 hd_status hd_receipt_prune(hd_runtime *rt, const char *space, uint64_t *pruned) {
-    pruning p = { .s = with_events(rt) };
+    uint64_t ignored;
+    scheduler *s = with_events(rt);
     if (pruned) *pruned = 0;
-    if (!p.s) return HD_NOMEM;
-    hd_status status = hd_runtime_list(rt, space, NULL, RECEIPT, find_old, &p);
-    if (!status) status = p.status;
-    for (uint32_t i = 0; i < p.old.count && !status; i += PRUNE_BATCH) {
-        uint32_t count = p.old.count - i < PRUNE_BATCH ? p.old.count - i : PRUNE_BATCH;
-        status = prune_batch(p.s, p.old.items + i, count);
-        if (!status && pruned) *pruned += count;
-    }
-    vec_fini(p.s->env, &p.old);
-    return status;
+    return s ? receipts_prune(s, space, pruned ? pruned : &ignored) : HD_NOMEM;
 }

@@ -18,6 +18,7 @@
 #define RETRIES_MAX    10 /* of transient failures */
 #define BACKOFF_MS     250
 #define BACKOFF_MAX_MS 2000
+#define STARVED_MS     10000 /* a run that has been put off for so long may never come */
 #define IDLE_HOLDS_MAX 3
 #define HOLD_MS        2000 /* the longest wait for a first sync, unless it is said */
 
@@ -35,8 +36,9 @@ typedef struct gate {
     uint32_t timed_runs; /* runs with NODE_TIMED since the first slow one; and the time they took */
     uint64_t timed_ns;
     uint8_t retries; /* refusals and transient failures in a row */
-    uint8_t holds;   /* backoffs in the episode holds_episode */
-    uint8_t echoes;  /* times it overwrote another writer's value, since echo_since */
+    uint8_t again; /* times in a row that it was invalid again soon after a run: gates_goes_round */
+    uint8_t holds; /* backoffs in the episode holds_episode */
+    uint8_t echoes; /* times it overwrote another writer's value, since echo_since */
     uint8_t echo_streak;
     uint64_t debounce_at, throttle_at, backoff_at, echo_at, hold_at, retry_at;
     /* The replica's revision at the end of the pass that exhausted the node; UINT64_MAX: that pass has not
@@ -46,7 +48,9 @@ typedef struct gate {
         round_rev; /* node.ran_rev when a round was last looked for: each run is looked at once */
     uint64_t told; /* scheduler.unsettled_episode when the node was named last; by settle */
     uint64_t echo_since, holds_episode;
-    uint64_t armed_at;  /* when the debounce of its first run began */
+    uint64_t armed_at; /* when the debounce began that holds it, or held it last */
+    uint64_t
+        ran_at; /* when its last run completed, of a node with a debounce or throttle; 0: none has */
     binheap_item timer; /* linked while the node waits for a time; its key is gates_eligible_at() */
 } gate;
 
@@ -75,7 +79,11 @@ typedef struct cold {
     list_node blocked;  /* NODE_BLOCKED: in blocked_by->blocked */
     place_id missing;   /* the document that the node waits for; 0: none */
     list_node awaiting; /* linked while `missing` is set: in scheduler.awaiting */
-    bool warned;        /* surface.c has warned of it */
+    uint8_t warned;     /* what surface.c has warned of */
+    bool
+        rereads; /* a sink with a group: a commit of the group marks it, too; by scheduler_sink.c */
+    bool quiet;  /* invalid by such commits alone: its next run does not call the sink's function */
+    uint64_t mended;    /* node_runs when an output was last found written over; by gates */
     uint32_t failures;  /* reported to the error handlers */
     uint32_t runs_over; /* how many times RUNS_OVER has been taken off node.runs */
 } cold;
@@ -161,8 +169,9 @@ typedef struct scheduler {
     place_vec told;            /* scratch of callers of causes_of_next and _last; no references */
 
     /* invalidation */
-    bool asynchronous; /* a run has been suspended: from then on `authors` is kept */
-    node_id *authors;  /* by place: the node that changed it last; 0: none, or not known */
+    VEC(node_id) overwritten; /* those with NODE_OVERWRITTEN; may hold others, and removed ones */
+    bool asynchronous;        /* a run has been suspended: from then on `authors` is kept */
+    node_id *authors;         /* by place: the node that changed it last; 0: none, or not known */
     uint32_t author_capacity;
 
     /* runner */
@@ -224,6 +233,7 @@ typedef struct scheduler {
     /* facade */
     uint32_t work; /* hd_work_begin */
     VEC(idle_waiter) idlers;
+    list unconfirmed; /* sinks that wait for commits to be accepted; by confirmed */
     VEC(error_handler) error_handlers;
     uint32_t telling; /* the error handler that is called next, while a failure is reported */
     hd_log_fn log_fn;

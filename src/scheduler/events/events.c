@@ -2,8 +2,10 @@
 #include "scheduler/events/events.h"
 
 #include "base/env.h"
+#include "scheduler/events/delay.h"
 #include "scheduler/events/outbox.h"
 #include "scheduler/events/preflight.h"
+#include "store/session.h"
 #include "value/key.h"
 #include <stdio.h>
 
@@ -13,13 +15,14 @@ static hd_event_wait ask_for_handler(scheduler *s, event *e);
 static hd_event_wait sync_first(scheduler *s, event *e);
 
 void events_wait_for(scheduler *s, event *e, place_id doc) {
+    assert(!doc || place_is_doc(&s->r->places, doc));
     if (doc) place_ref(&s->r->places, doc);
     if (e->missing) place_unref(&s->r->places, e->missing);
     e->missing = doc;
 }
 
 /* The document was asked for and has not arrived. An event that was not the head of its lane when the
- * document arrived was not told (events_arrived looks at heads), so each step looks at the document. */
+ * document arrived was not told (look_for_arrived looks at heads), so each step looks at the document. */
 static bool is_on_its_way(const scheduler *s, place_id doc) {
     return doc && (place_at(&s->r->places, doc)->doc.flags & DOC_LOADING);
 }
@@ -46,6 +49,7 @@ hd_status events_receipt(scheduler *s, event *e, place_id *out) {
         if (status) return status;
         place_ref(&s->r->places, e->receipt);
     }
+    assert(place_at(&s->r->places, e->receipt)->doc.home == e->to->home);
     *out = e->receipt;
     return HD_OK;
 }
@@ -83,6 +87,7 @@ static bool stop_repeated(scheduler *s, event *e) {
 static bool end_mismatched(scheduler *s, event *e) {
     const hd_schema *schema = e->to->spec.event_schema;
     hd_error error;
+    assert(e->to->spec.fn && e->checked <= e->to->generation);
     if (!schema || e->checked == e->to->generation) return false;
     hd_status status = hd_schema_validate(schema, e->payload, &error);
     if (status) {
@@ -118,7 +123,7 @@ static void step(scheduler *s, lane *l) {
     if (lane_head(l) != e) return; /* no handler was found, and the event is over */
     e->waits = missing;
     if (e->waits || !e->to->spec.fn) return;
-    if (event_id_expired(s, e->time_ms)) {
+    if (event_id_expired(s, e->time_ms && e->due_ms > e->time_ms ? e->due_ms : e->time_ms)) {
         events_end(
             s, e, HD_EXPIRED,
             "it is older than receipts are kept: what may wait so long is posted as lasting");
@@ -147,7 +152,9 @@ void events_head_step(scheduler *s) {
     if (!ev) return;
     events_tell_outcomes(s);
     if (ev->arrivals.count && !ev->closing) events_take_arrivals(s);
+    delays_step(s);
     if (ev->outbox) outbox_step(s);
+    receipts_step(s);
     ev->again = false;
     if (!ev->queued) return;
     look_at_clock(s);
@@ -195,13 +202,20 @@ static hd_event_wait ask_for_handler(scheduler *s, event *e) {
 
 /* ---- syncing first */
 
-static hd_event view_of(const event *e) {
-    return (hd_event){ e->id,      { e->to->place }, e->payload,
-                       e->time_ms, e->attempts,      e->flags & EVENT_POSTED };
+hd_event events_view(const event *e) {
+    return (hd_event){ .id = e->id,
+                       .stream = { e->to->place },
+                       .payload = e->payload,
+                       .time_ms = e->time_ms,
+                       .attempt = e->attempts,
+                       .posted = e->flags & EVENT_POSTED,
+                       .due_ms = e->due_ms,
+                       .missed = e->missed };
 }
 
 static hd_event_wait sync_first(scheduler *s, event *e) {
     hd_presync_fn fn = e->to->spec.presync;
+    assert(!(e->flags & (EVENT_PRESYNCED | EVENT_IN_FLIGHT)));
     if (e->presync) return HD_EVENT_WAITS_PRESYNC;
     e->flags |= EVENT_PRESYNCED;
     if (!fn) return HD_EVENT_WAITS_NOT;
@@ -210,7 +224,7 @@ static hd_event_wait sync_first(scheduler *s, event *e) {
     *sync = (hd_presync){ .s = s, .e = e };
     list_push_back(&s->events->presyncs, &sync->link);
     e->presync = sync;
-    hd_event view = view_of(e);
+    hd_event view = events_view(e);
     hd_status status = fn(sync, &view, e->to->spec.ctx);
     if (!e->presync) return HD_EVENT_WAITS_NOT; /* done already */
     if (status == HD_PENDING) {
@@ -243,6 +257,7 @@ bool events_have_work(const scheduler *s) {
     const events *ev = s->events;
     if (!ev) return false;
     if ((ev->arrivals.count && !ev->closing) || outbox_has_work(s)) return true;
+    if (delays_are_due(s) || (receipts_are_pruned(ev) && !ev->closing)) return true;
     return !list_empty(&ev->outcomes) || lanes_have_work(s);
 }
 
@@ -252,7 +267,7 @@ bool events_hold_idle(const scheduler *s) {
     const events *ev = s->events;
     for (int i = 0; ev && i < LANE_STATES; i++)
         if (i != LANE_READS && !list_empty(&ev->lanes_in[i])) return true;
-    return false;
+    return ev && delays_are_due(s);
 }
 
 /* Sync does not wait for lanes that wait for the program itself: it cannot answer while it is blocked in a
@@ -271,8 +286,9 @@ uint64_t events_next(const scheduler *s) {
     const events *ev = s->events;
     if (!ev) return UINT64_MAX;
     uint64_t at = lanes_next_time(ev);
-    uint64_t message = outbox_next(s);
-    return at < message ? at : message;
+    uint64_t message = outbox_next(s), delayed = delays_next(s);
+    if (message < at) at = message;
+    return delayed < at ? delayed : at;
 }
 
 bool events_take_burst(scheduler *s) {
@@ -291,10 +307,12 @@ static event *head_that_needs(const events *ev, place_id doc) {
     return NULL;
 }
 
-void events_arrived(scheduler *s, place_id doc, hd_status status) {
+/* A document arrived, or could not be loaded. */
+static void look_for_arrived(scheduler *s, place_id doc, hd_status status) {
     events *ev = s->events;
     if (!ev) return;
     outbox_arrived(s, doc, status);
+    if (ev->awaited.count) events_look_again(s, doc, status);
     if (!status) events_integrated(s, doc); /* a posted event may have been asked for */
     for (event *e; (e = head_that_needs(ev, doc));) {
         events_wait_for(s, e, 0);
@@ -314,7 +332,8 @@ void events_sign(const scheduler *s, const hd_tx *tx, hd_log_entry *entry) {
     entry->space = key_bytes(s->r->places.homes.items[e->to->home].space);
 }
 
-void events_noticed(scheduler *s) {
+/* A commit changed something: lanes that wait for any change are looked at again. */
+static void look_for_changed(scheduler *s) {
     if (!s->events) return;
     lanes_wake(s, LANE_READS);
     lanes_wake(s, LANE_RECEIPT);
@@ -323,7 +342,9 @@ void events_noticed(scheduler *s) {
 void events_check(const scheduler *s) {
     if (!s->events) return;
     lanes_check(s->events);
+    lineages_check(&s->events->lineages);
     outbox_check(s);
+    delays_check(s);
 }
 
 /* ---- coming and going */
@@ -337,7 +358,7 @@ event *events_new(scheduler *s, stream *to) {
     return e;
 }
 
-void events_report(scheduler *s, const event *e, hd_status status, const char *message) {
+static void report(scheduler *s, const event *e, hd_status status, const char *message) {
     const struct key *space = s->r->places.homes.items[e->to->home].space;
     hd_failure failure = { .status = status,
                            .message = message && *message ? message : hd_status_text(status),
@@ -354,11 +375,11 @@ void events_report(scheduler *s, const event *e, hd_status status, const char *m
     streams_end(s);
 }
 
-static void count_end(events *ev, hd_status status) {
-    if (status == HD_OK) ev->stats.handled++;
-    else if (status == HD_EXISTS) ev->stats.duplicates++;
+static void count_end(events *ev, stream *to, hd_status status) {
+    if (status == HD_EXISTS) ev->stats.duplicates++;
     else if (status == HD_ORIGIN_FAILED) ev->stats.cancelled++;
-    else ev->stats.failed++;
+    else if (status) to->failed++, ev->stats.failed++;
+    else to->handled++, ev->stats.handled++;
 }
 
 static void release_origin(scheduler *s, event *e) {
@@ -387,9 +408,11 @@ static bool has_failed(const event *e, hd_status status) {
 void events_end(scheduler *s, event *e, hd_status status, const char *why) {
     events *ev = s->events;
     assert(list_linked(&e->link)); /* in its lane, or in flight: an event ends once */
+    assert(!e->presync || e->presync->e == e);
     if (has_failed(e, status))
         events_note_failure(s, e, status, why && *why ? why : hd_status_text(status));
     if (e->flags & EVENT_IN_FLIGHT) {
+        assert(ev->flying);
         list_remove(&e->link);
         ev->flying--;
     } else {
@@ -402,9 +425,9 @@ void events_end(scheduler *s, event *e, hd_status status, const char *why) {
     if (e->receipt) place_unref(&s->r->places, e->receipt);
     events_wait_for(s, e, 0);
     value_unref(e->payload);
-    count_end(ev, status);
+    count_end(ev, e->to, status);
     s->tick = true;
-    if (why) events_report(s, e, status, why);
+    if (why) report(s, e, status, why);
     if (e->done) e->done(e->id, status, e->ctx);
     slab_give(&ev->records, e);
 }
@@ -447,13 +470,13 @@ static void on_integrated(void *ctx, place_id doc) {
 
 static void on_notice(void *ctx, hd_change_kind kind, uint32_t origin) {
     (void)kind, (void)origin;
-    events_noticed(ctx);
+    look_for_changed(ctx);
 }
 
 static void on_arrived(void *ctx, place_id doc, hd_status status) {
     scheduler *s = ctx;
     if (s->events->arrived) s->events->arrived(ctx, doc, status);
-    events_arrived(s, doc, status);
+    look_for_arrived(s, doc, status);
 }
 
 events *events_of(scheduler *s) {
@@ -461,6 +484,7 @@ events *events_of(scheduler *s) {
     events *ev = env_new0(s->env, sizeof *ev);
     if (!ev) return NULL;
     lanes_init(ev, s->env);
+    delays_init(&ev->delays, s->env);
     list_init(&ev->in_flight);
     list_init(&ev->posted);
     list_init(&ev->presyncs);
@@ -470,7 +494,7 @@ events *events_of(scheduler *s) {
     table_init(&ev->by_place, s->env);
     table_init(&ev->taken, s->env);
     lineages_init(&ev->lineages, s->env, cancel, s);
-    for (int i = 0; i < 16; i++) snprintf(ev->session + 2 * i, 3, "%02x", s->r->session[i]);
+    session_text(s->r->session, ev->session);
     ev->window_ms = EVENTS_WINDOW_MS;
     s->events = ev;
     ev->arrived = s->r->observer.arrived;
@@ -515,6 +539,7 @@ void events_fini(scheduler *s) {
     events_tell_outcomes(s);
     for (event *e; (e = lanes_oldest(ev));) events_end(s, e, HD_CLOSED, NULL);
     end_all(s, &ev->in_flight);
+    assert(!ev->queued && !ev->flying && list_empty(&ev->posted) && !table_count(&ev->taken));
     while (!list_empty(&ev->presyncs)) {
         hd_presync *sync = LIST_ENTRY(list_pop_front(&ev->presyncs), hd_presync, link);
         env_free(s->env, sync, sizeof *sync);
@@ -528,9 +553,14 @@ void events_fini(scheduler *s) {
     lanes_fini(ev, s->env);
     preflight_fini(s);
     outbox_fini(s);
+    delays_fini(s);
+    receipts_fini(s);
     for (uint32_t i = 0; i < ev->arrivals.count; i++)
-        place_unref(&s->r->places, ev->arrivals.items[i]);
+        place_unref(&s->r->places, ev->arrivals.items[i].doc);
+    for (uint32_t i = 0; i < ev->awaited.count; i++)
+        place_unref(&s->r->places, ev->awaited.items[i].doc);
     vec_fini(s->env, &ev->arrivals);
+    vec_fini(s->env, &ev->awaited);
     table_fini(&ev->taken);
     slab_fini(&ev->records);
     env_free(s->env, ev, sizeof *ev);

@@ -19,12 +19,8 @@ bool events_are_unsettled(const scheduler *s);
 uint64_t events_next(const scheduler *s);
 /* True, once, after EVENTS_BURST handlings: the pump sends their commits before it goes on. */
 bool events_take_burst(scheduler *s);
-/* A document arrived, or could not be loaded. */
-void events_arrived(scheduler *s, place_id doc, hd_status status);
 /* Puts the handler's name, piece and space into a log line from its body or preflight. */
 void events_sign(const scheduler *s, const hd_tx *tx, hd_log_entry *entry);
-/* A commit changed something: lanes that wait for any change are looked at again. */
-void events_noticed(scheduler *s);
 /* Looks in the store for events and messages that arrived while there was no memory to take them up. */
 void events_feed(scheduler *s);
 

@@ -49,13 +49,19 @@ static void retry_stacked(scheduler *s, event *e) {
 
 static void retry_stale(scheduler *s, event *e) {
     uint64_t now = env_now_ns(s->env), window = s->events->window_ms * MS;
-    if (!e->window_end) e->window_end = now + window;
-    if (now >= e->window_end) {
+    if (!e->refused_at) e->refused_at = now;
+    if (now - e->refused_at >= window) {
         events_end(s, e, HD_REJECTED, MESSAGE_OLD);
         return;
     }
     put_back(s, e);
     wait_ns(s, e, gates_delay_ns(s, ++e->stale));
+}
+
+/* Where the store could not be read the event waits for it, however long that takes. */
+static void retry_unread(scheduler *s, event *e) {
+    put_back(s, e);
+    wait_ns(s, e, gates_delay_ns(s, ++e->transient));
 }
 
 static void retry_transient(scheduler *s, event *e, hd_status status, const char *message) {
@@ -87,6 +93,7 @@ static void retry_blocked(scheduler *s, event *e, place_id missing) {
 /* The document was assumed to be absent, and the store says that it exists: the next read loads it. */
 static void unlearn(scheduler *s, place_id doc) {
     place *p = place_at(&s->r->places, doc);
+    assert(p->root == doc);
     if (!p->doc.seq && !p->doc.over && value_is_absent(p->value))
         p->doc.flags &= (uint16_t)~DOC_KNOWN;
 }
@@ -112,6 +119,10 @@ static void refused_for_good(scheduler *s, event *e, hd_status status, const cha
 static void ended(scheduler *s, event *e, hd_status status, const char *message) {
     switch (hd_status_class(status)) {
     case HD_CLASS_OK: events_end(s, e, HD_OK, NULL); return;
+    case HD_CLASS_NO_VERDICT: /* if it is stored, the receipt says so to the next attempt */
+        if (s->rt->closing) events_end(s, e, status, message);
+        else retry_stale(s, e);
+        return;
     case HD_CLASS_STALE:
         if (status == HD_DEAD_LAYER) retry_stacked(s, e);
         else retry_stale(s, e);
@@ -152,15 +163,38 @@ static void assume_absent(scheduler *s, place_id doc) {
     events_pass(s, doc);
 }
 
-/* Writes the schema of a receipt's value beside it. Receipts without a returned value have no metadata: the
- * id says that the document is a receipt, and the commit's stamp names the handler. */
-static hd_status describe(scheduler *s, hd_tx *tx, place_id doc, hd_value schema) {
+/* What is known of a posted event and leaves the store with its document: the stream, when it was posted, and
+ * the sender's own id. */
+static hd_value story_of(scheduler *s, hd_pool *pool, const event *e) {
+    hd_value record = place_at(&s->r->places, e->document)->value;
+    hd_value as = hd_value_at(record, "as"), time = hd_value_at(record, "time");
+    hd_value v = hd_object_set(pool, hd_object(), "stream",
+                               runtime_cell_text(s->rt, pool, (hd_cell){ e->to->place }));
+    if (value_exists(time)) v = hd_object_set(pool, v, "time", time);
+    if (value_exists(as)) v = hd_object_set(pool, v, "as", as);
+    if (e->attempts > 1) v = hd_object_set(pool, v, "attempts", hd_int(pool, e->attempts));
+    return v;
+}
+
+/* What stands beside a receipt: the schema of its value, the story of a posted event, and a kind where the id has no
+ * time. Receipts of other sent events without a returned container have no metadata: the id says that the document is a receipt, and the
+ * commit's stamp names the handler. */
+static hd_status describe(scheduler *s, hd_tx *tx, place_id doc, const handling *h) {
+    bool posted = h->e->flags & EVENT_POSTED;
+    char text[RECEIPT_KIND_SIZE];
+    const char *kind = receipts_kind(s, h->e->id, text);
     place_id meta;
-    hd_status status = value_is_failed(schema) ? hd_value_status(schema) : HD_OK;
-    if (!status) status = runtime_meta(s->rt, doc, &meta);
+    if (!posted && !h->returned && !kind) return HD_OK;
+    hd_pool *pool = tx_pool(tx);
+    if (!pool) return HD_NOMEM;
+    hd_value schema = h->returned ? schema_of(pool, h->result) : value_absent();
+    if (!posted && value_is_absent(schema) && !kind) return HD_OK;
+    hd_value v = posted ? story_of(s, pool, h->e) : hd_object();
+    if (!value_is_absent(schema)) v = hd_object_set(pool, v, "schema", schema);
+    if (kind) v = hd_object_set(pool, v, "kind", hd_string(pool, kind));
+    hd_status status = value_is_failed(v) ? hd_value_status(v) : runtime_meta(s->rt, doc, &meta);
     if (status) return status;
     assume_absent(s, meta);
-    hd_value v = hd_object_set(tx_pool(tx), hd_object(), "schema", schema);
     return tx_write_op(tx, OP_SET, meta, v, 0);
 }
 
@@ -171,11 +205,9 @@ static hd_status write_receipt(scheduler *s, hd_tx *tx, const handling *h) {
     if (!status) status = hd_tx_require_absent(tx, (hd_cell){ doc });
     if (status) return status;
     assume_absent(s, doc);
+    receipts_made(s);
     status = tx_write_op(tx, OP_SET, doc, h->returned ? h->result : hd_object(), 0);
-    if (status || !h->returned) return status;
-    hd_pool *pool = tx_pool(tx);
-    hd_value schema = pool ? schema_of(pool, h->result) : value_failed(HD_NOMEM);
-    return value_is_absent(schema) ? HD_OK : describe(s, tx, doc, schema);
+    return status ? status : describe(s, tx, doc, h);
 }
 
 /* ---- the commit */
@@ -186,6 +218,7 @@ static hd_status require_origin(scheduler *s, hd_tx *tx, const event *e) {
     const lineage *origin = e->origin;
     if (!origin || origin->state != LINEAGE_PENDING) return HD_OK;
     if (SABOTAGED(s->events, EVENTS_WITHOUT_ORIGIN)) return HD_OK;
+    assert(origin->local_seq);
     return tx_require_origin(tx, origin->local_seq);
 }
 
@@ -240,6 +273,7 @@ static hd_status submit(scheduler *s, hd_tx *tx, handling *h, commit **out) {
     if (!status && (e->flags & EVENT_POSTED)) status = events_remove(s, tx, e->document);
     if (!status) status = require_origin(s, tx, e);
     tx->stamp.action = h->name; /* C353 */
+    if (e->origin && e->origin->state != LINEAGE_FAILED) tx->stamp.from = e->origin->local_seq;
     tx->stamp.implementation = persistence_build_prefix(s, (const void *)(uintptr_t)h->fn);
     if (!status && !tx_commit_now(tx, &status)) status = tx_submit(tx, out);
     if (!status) trace(s, h, tx, writes);
@@ -250,6 +284,7 @@ static hd_status submit(scheduler *s, hd_tx *tx, handling *h, commit **out) {
 
 static hd_status call_body(scheduler *s, hd_tx *tx, handling *h) {
     event *e = h->e;
+    assert(e->to->spec.fn == h->fn && e->attempts);
     const hd_schema *schema = e->to->spec.event_schema;
     hd_value payload = e->payload;
     if (schema) {
@@ -257,8 +292,8 @@ static hd_status call_body(scheduler *s, hd_tx *tx, handling *h) {
         payload = pool ? hd_schema_project(pool, schema, e->payload) : value_failed(HD_NOMEM);
         if (value_is_failed(payload)) return hd_value_status(payload);
     }
-    h->view = (hd_event){ e->id,      { e->to->place }, payload,
-                          e->time_ms, e->attempts,      e->flags & EVENT_POSTED };
+    h->view = events_view(e);
+    h->view.payload = payload;
     s->events->stats.runs++;
     s->handlings++;
     s->rt->in_run = true;
@@ -275,6 +310,16 @@ static hd_status failure_of_body(scheduler *s, const hd_tx *tx, hd_status status
     if (!s->message[0])
         snprintf(s->message, sizeof s->message, "the body returned %s", hd_status_name(status));
     return HD_FAILED;
+}
+
+/* Whether the handling takes outputs that are out of date as they are visible. They cannot be sealed, so that the
+ * commit of a handling which has read them is refused. Taken are those of inputs that do not settle; and those that
+ * the handler has not declared, when the event, or one before it, has waited for them as long as events do. */
+static bool takes_unsealed(const scheduler *s, const event *e) {
+    uint64_t now = env_now_ns(s->env), longest = BACKOFF_MAX_MS * MS, last = e->to->unsealed_at;
+    if (e->flags & EVENT_UNSETTLED) return true;
+    if (!e->refused_at) return false;
+    return now - e->refused_at >= longest || (last && now - last <= longest);
 }
 
 void events_handle(scheduler *s, event *e) {
@@ -296,10 +341,12 @@ void events_handle(scheduler *s, event *e) {
         return;
     }
     tx->flags |= TX_RUN;
-    if (e->flags & EVENT_UNSETTLED) tx->flags |= TX_TAKES_UNSEALED;
+    if (takes_unsealed(s, e)) tx->flags |= TX_TAKES_UNSEALED;
     tx->owner = &h;
     status = call_body(s, tx, &h);
     status = status ? failure_of_body(s, tx, status) : submit(s, tx, &h, &c);
+    if (!status && (tx->flags & TX_TAKES_UNSEALED)) e->to->unsealed_at = env_now_ns(s->env);
+    bool unread = status && tx_is_unread(tx);
     place_id missing = tx->missing; /* a read's, or a document that the commit removes */
     if (!status && c) take_off(s, e, c);
     if (!status && !c) tx_launched(tx, HD_OK);
@@ -308,5 +355,6 @@ void events_handle(scheduler *s, event *e) {
     tx_close(tx);
     if (c) return;
     if (hd_status_class(status) == HD_CLASS_PENDING) retry_blocked(s, e, missing);
+    else if (unread) retry_unread(s, e);
     else ended(s, e, status, s->message);
 }

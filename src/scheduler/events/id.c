@@ -4,9 +4,10 @@
  *     0jv4r8s1k-fT90...20 characters.2k    sent by a transaction, or from outside
  *
  * In front stands the time of the id (ms, base 32): it tells when the receipt may be forgotten. Behind
- * it the cause: by which runtime, to which stream, as its how-manieth; or hashed as a whole, where
- * names or other ids are a part of it. A retry of a handling derives the same ids; two sends never
- * share one, and no name leads to the id of another form, because a hash has no point in it. */
+ * it the cause: which runtime sent the event, to which stream, and its number among those; or all of it hashed, where
+ * names or other ids are a part of it. A retry of a handling derives the same ids. Two sends share an id
+ * if their sender gave them the same name, and otherwise do not; and no name leads to the id of another form,
+ * because a hash has no point in it. */
 #include "scheduler/events/state.h"
 
 #include "base/env.h"
@@ -15,14 +16,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TIME_CHARS   9 /* of five bits each: milliseconds until the year 3084 */
+#define TIME_CHARS   EVENT_TIME_CHARS
 #define TIME_BITS    45
 #define ORIGIN_CHARS 20 /* 120 bits */
 static const char digits[33] = "0123456789abcdefghjkmnpqrstvwxyz";
 /* Time and origin, each with a mark behind it; ".attempt.n"; NUL. */
 _Static_assert(TIME_CHARS + 1 + ORIGIN_CHARS + 14 + 8 + 1 <= HD_EVENT_ID_SIZE, "an id fits");
 
-static void put_time(uint64_t ms, char *out) {
+void event_id_put_time(uint64_t ms, char *out) {
     for (int i = TIME_CHARS; i-- > 0; ms >>= 5) out[i] = digits[ms & 31];
     out[TIME_CHARS] = '-';
 }
@@ -41,7 +42,7 @@ uint64_t event_id_time(const char *id) {
 static void put_hash(const char *json, size_t length, uint64_t ms, char *out) {
     char hash[HD_ID_SIZE];
     id_of_text(json, length, hash);
-    put_time(ms, out);
+    event_id_put_time(ms, out);
     memcpy(out + TIME_CHARS + 1, hash + 1, HD_ID_SIZE - 1);
 }
 
@@ -58,13 +59,14 @@ static char *put_count(char *at, uint64_t n) {
     do text[--i] = digits[n & 31];
     while (n >>= 5);
     text[--i] = '.';
+    assert(i >= 0);
     memcpy(at, text + i, sizeof text - (size_t)i);
     return at + sizeof text - i;
 }
 
 /* What session and stream have in common stands hashed in stream.origin. */
 static char *put_origin(const stream *to, uint64_t ms, char *out) {
-    put_time(ms, out);
+    event_id_put_time(ms, out);
     memcpy(out + TIME_CHARS + 1, to->origin, ORIGIN_CHARS);
     return out + TIME_CHARS + 1 + ORIGIN_CHARS;
 }
@@ -82,6 +84,7 @@ void event_id_child(const stream *to, const char *parent, uint32_t n, uint64_t m
     char text[160];
     int length = snprintf(text, sizeof text, "{\"by\":\"%s\",\"n\":%u,\"to\":\"%s\"}", parent, n,
                           to->digest);
+    assert(length > 0 && (size_t)length < sizeof text); /* cut off, two events would be one */
     put_hash(text, (size_t)length, ms, out);
 }
 
@@ -90,6 +93,7 @@ void event_id_prepare(const events *ev, stream *to) {
     id_of_text(to->link, to->link_size - 1, to->digest);
     int length = snprintf(text, sizeof text, "{\"session\":\"%s\",\"stream\":\"%s\"}", ev->session,
                           to->digest);
+    assert(length > 0 && (size_t)length < sizeof text);
     char hash[HD_ID_SIZE];
     id_of_text(text, (size_t)length, hash);
     memcpy(to->origin, hash + 1, sizeof to->origin); /* without its mark */

@@ -59,6 +59,7 @@ hd_status lane_of_space(scheduler *s, const struct key *space, lane **out) {
     l->space = space;
     list_init(&l->queue);
     ev->lanes.items[ev->lanes.count++] = *out = l;
+    assert(find_lane(ev, space) == l);
     return HD_OK;
 }
 
@@ -127,6 +128,7 @@ static lane_state state_for(hd_event_wait waits) {
 /* When a timer wakes the lane; 0: no timer. A head that waits for nodes which do not settle goes on without
  * them after BACKOFF_MAX_MS. Once that time is over, other nodes keep it waiting, and they wake the lane. */
 static uint64_t wakes_at(const scheduler *s, const event *e) {
+    assert(e->waits != HD_EVENT_WAITS_TIME || e->not_before);
     if (e->waits == HD_EVENT_WAITS_TIME) return e->not_before;
     if (e->waits != HD_EVENT_WAITS_NODES || !e->to->patience.unsettled) return 0;
     uint64_t until = e->to->patience.unsettled + BACKOFF_MAX_MS * MS;
@@ -149,6 +151,7 @@ void lane_insert(scheduler *s, event *e) {
     list_insert_after(at, &e->link);
     ev->queued++;
     e->to->queued++;
+    assert(ev->queued >= e->to->queued);
     s->tick = true;
     if (lane_head(l) == e) lane_wake(s, l);
 }
@@ -214,11 +217,14 @@ void lane_end_turn(scheduler *s, lane *l) {
 
 bool lane_waits_for_program(const lane *l) {
     const event *e = lane_head(l);
+    assert(e); /* asked of lanes that are in a list */
     switch (l->state) {
     case LANE_READS:
     case LANE_ASKED: return true;
     case LANE_NODES: return l->behind_suspended;
-    case LANE_PARKED: return e->waits == HD_EVENT_WAITS_ORIGIN && e->origin->state == LINEAGE_OPEN;
+    case LANE_PARKED:
+        assert(e->waits != HD_EVENT_WAITS_ORIGIN || e->origin);
+        return e->waits == HD_EVENT_WAITS_ORIGIN && e->origin->state == LINEAGE_OPEN;
     default: return false;
     }
 }

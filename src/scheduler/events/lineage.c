@@ -1,4 +1,4 @@
-/* lineage.c -- attempts, and what lives and dies with them. */
+/* lineage.c -- attempts of transactions, and what ends with them if they fail: events and cancel groups. */
 #include "scheduler/events/lineage.h"
 
 #include "base/env.h"
@@ -25,6 +25,7 @@ uint32_t cancel_group_cancel(const hd_env *env, cancel_group *g, hd_status *firs
         if (!status) continue;
         if (!failures++) *first = status;
     }
+    assert(g->cancelled && !g->stops.count);
     vec_fini(env, &g->stops);
     return failures;
 }
@@ -104,7 +105,7 @@ void lineage_told(lineages *ls, lineage *l, const replica *r, const commit *c, h
     if (l->state >= LINEAGE_COMMITTED) return;
     assert(l->refs > 0);
     if (status == HD_PENDING) {
-        assert(l->state == LINEAGE_OPEN && c);
+        assert(l->state == LINEAGE_OPEN && c && c->local_seq && !l->local_seq);
         l->state = LINEAGE_PENDING;
         l->local_seq = c->local_seq;
         note_spaces(ls, l, r, c);
@@ -113,6 +114,7 @@ void lineage_told(lineages *ls, lineage *l, const replica *r, const commit *c, h
     l->state = status ? LINEAGE_FAILED : LINEAGE_COMMITTED;
     if (status) {
         cancel_events(ls, l);
+        assert(list_empty(&l->events)); /* I10: no event outlives the transaction that sent it */
         stop_all(ls, l);
     } else {
         cancel_group_drop(ls->env, &l->stops);
@@ -127,6 +129,18 @@ void lineages_fini(lineages *ls) {
         lineage *l = LIST_ENTRY(list_first(&ls->all), lineage, link);
         tell_afters(l, HD_CLOSED);
         lineage_free(ls, l);
+    }
+}
+
+void lineages_check(const lineages *ls) {
+    LIST_FOR (at, &ls->all) {
+        const lineage *l = LIST_ENTRY(at, lineage, link);
+        assert(l->refs == list_count(&l->events) + (l->state < LINEAGE_COMMITTED));
+        assert(l->state != LINEAGE_FAILED || list_empty(&l->events)); /* I10 */
+        assert(l->state != LINEAGE_PENDING || l->local_seq);
+        assert(l->attempt && l->attempt <= ls->attempts);
+        assert(l->state < LINEAGE_COMMITTED || (!l->afters.count && !l->stops.stops.count));
+        (void)l;
     }
 }
 

@@ -89,6 +89,9 @@ void lineage_unref(lineages *ls, lineage *l);
  * A second verdict is ignored. */
 void lineage_told(lineages *ls, lineage *l, const replica *r, const commit *c, hd_status status);
 
+/* Asserts, between passes: references, events and states agree. */
+void lineages_check(const lineages *ls);
+
 /* Whether its commit writes into this space: then the store can check, when it admits a commit there, that
  * this one was accepted. */
 bool lineage_in_space(const lineage *l, const struct key *space);

@@ -146,6 +146,7 @@ static channel *channel_of(scheduler *s, place_id doc) {
  * delivered by another program. */
 static void look_at(scheduler *s, message *m) {
     outbox *o = s->events->outbox;
+    assert(m->of == o && m->state == MESSAGE_AT_HAND);
     s->events->stats.outbox_visits++;
     hd_status status = replica_load(s->r, m->doc);
     bool there = !status && value_exists(place_at(&s->r->places, m->doc)->value);

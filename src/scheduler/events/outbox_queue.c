@@ -63,11 +63,13 @@ hd_status outbox_add(outbox *o, place_id doc) {
     (void)vec_push(o->env, &o->all, m);
     place_ref(o->places, doc);
     outbox_make_ready(o, m);
+    assert(outbox_find(o, doc) == m && m->state == MESSAGE_READY);
     return status;
 }
 
 /* Takes the message out of the heap or list in which it waits. */
 static void leave(outbox *o, message *m) {
+    assert(!m->channel == (m->state != MESSAGE_PARKED));
     switch (m->state) {
     case MESSAGE_READY: binheap_remove(&o->ready, &m->turn); break;
     case MESSAGE_TIMED: binheap_remove(&o->timed, &m->turn); break;
@@ -108,6 +110,7 @@ void outbox_make_ready(outbox *o, message *m) {
 message *outbox_take(outbox *o) {
     binheap_item *first = binheap_peek(&o->ready);
     message *m = first ? BINHEAP_ENTRY(first, message, turn) : NULL;
+    assert(!m || (m->state == MESSAGE_READY && m->of == o));
     if (m) leave(o, m);
     return m;
 }
@@ -121,7 +124,7 @@ void outbox_wait_until(outbox *o, message *m, uint64_t due) {
 }
 
 void outbox_park(outbox *o, message *m, channel *c) {
-    assert(!c->fn);
+    assert(!c->fn && m->state == MESSAGE_AT_HAND);
     leave(o, m);
     m->state = MESSAGE_PARKED;
     m->channel = c;

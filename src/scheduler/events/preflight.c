@@ -46,8 +46,8 @@ static void read_declared(hd_tx *tx, const event *e) {
 }
 
 static hd_status call_preflight(scheduler *s, hd_tx *tx, event *e) {
-    hd_event view = { e->id,      { e->to->place }, e->payload,
-                      e->time_ms, e->attempts,      e->flags & EVENT_POSTED };
+    hd_event view = events_view(e);
+    assert(!tx->owner && !s->rt->in_run);
     tx->owner = e; /* for what it logs */
     s->rt->in_run = true;
     hd_status status = e->to->spec.preflight(tx, &view, e->to->spec.ctx);
@@ -79,6 +79,7 @@ static hd_status read_closure(scheduler *s, hd_tx *tx, event *e) {
 /* Demands the node until it is clean, also if no live node reads it. */
 static hd_status demand(scheduler *s, node_id id) {
     node *n = node_of(s, id);
+    assert(!(n->flags & NODE_REMOVED));
     if (n->flags & NODE_MATERIALISER) {
         if (n->flags & NODE_PROMOTED) return HD_OK;
         n->flags |= NODE_PROMOTED;
@@ -98,14 +99,28 @@ static hd_status demand(scheduler *s, node_id id) {
  * its maximum, and then its handler runs on their latest values. For nodes that cannot run for another
  * reason (a debounce, a document that is loading) it waits as long as that takes. */
 
+/* What a node waits for that has an end of its own: a run that is suspended, a document. */
+#define AWAITS_END (NODE_SUSPENDED | NODE_BLOCKED | NODE_WAITING)
+
+/* The node whose suspended run, or document, a node of AWAITS_END waits for. */
+static const node *awaited(const scheduler *s, const node *n) {
+    if (!(n->flags & NODE_BLOCKED)) return n;
+    const hd_run *run = cold_of(s, n)->blocked_by;
+    node_id id = registry_get(s, (hd_node){ run->node, run->generation });
+    return id ? node_of(s, id) : n;
+}
+
 /* A cycle through a debounced or throttled node does not use up its runs in a pass: that node runs once in
- * its window, and is invalid again when the others have run. And a node whose debounce is longer than the
- * period of a cycle that feeds it does not run at all. Both are recognised by time: gates_patience_ns. */
+ * its window, and is invalid again when the others have run. A node whose debounce is longer than the
+ * period of a cycle that feeds it does not run at all. And a suspended run that takes longer than that period is
+ * stale each time it ends. */
 static bool goes_round(const scheduler *s, const patience *p, const node *n, uint64_t now) {
-    const cold *c = cold_of(s, n);
-    bool ran = n->ran_rev - n->prev_back > p->rev; /* twice */
-    uint64_t wait_ns = c ? gates_patience_ns(&c->gate, ran) : 0;
-    return wait_ns && now - p->from >= wait_ns;
+    bool awaits = n->flags & AWAITS_END;
+    const cold *c = cold_of(s, awaits ? awaited(s, n) : n);
+    if (!c) return false;
+    if (awaits) return c->stale >= ITERATIONS_MAX && now - p->from >= STARVED_MS * MS;
+    if (!(c->gate.debounce_ms | c->gate.throttle_ms)) return false;
+    return gates_goes_round(&c->gate, now - p->from);
 }
 
 /* Whether a node that can run, or whose run is suspended, reads what does not settle: it may be out of date
@@ -134,18 +149,20 @@ static bool is_given_up(scheduler *s, const patience *p, node_id id, uint64_t no
 }
 
 /* The event waits for nodes for the first time. */
-static void begin_patience(scheduler *s, event *e, uint64_t now) {
+static void begin_patience(event *e, uint64_t now) {
     patience *p = &e->to->patience;
+    assert(!(e->flags & EVENT_WAITED) && now >= p->gave_up_at);
     e->flags |= EVENT_WAITED;
     if (p->gave_up_at && now - p->gave_up_at <= BACKOFF_MAX_MS * MS) return;
-    *p = (patience){ .from = now, .rev = s->r->rev };
+    *p = (patience){ .from = now };
 }
 
 static bool goes_on_without(scheduler *s, event *e, const node_vec *found) {
     patience *p = &e->to->patience;
     uint64_t now = env_now_ns(s->env);
     bool all = true, first = !(e->flags & EVENT_WAITED);
-    if (first) begin_patience(s, e, now);
+    assert(found->count);
+    if (first) begin_patience(e, now);
     for (uint32_t i = 0; i < found->count && !p->unsettled; i++)
         if (gates_is_unsettled(s, node_of(s, found->items[i])) ||
             follows_unsettled(s, found->items[i]))

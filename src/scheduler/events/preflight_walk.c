@@ -113,6 +113,7 @@ static step step_up(walks *w, const hd_env *env) {
         return STEP_MORE;
     }
     node_id id = found.node & ~WRITER_ENVELOPE;
+    assert(id && !(graph_node(w->g, id)->flags & NODE_REMOVED));
     w->visits++;
     if (u->from_closure && !(found.node & WRITER_ENVELOPE)) push(w, env, &u->direct, id);
     if (!see(w, &u->seen, id)) return STEP_MORE;
@@ -147,6 +148,7 @@ static bool next_seed(walks *w, const hd_env *env) {
     uint32_t pos = (d->word - 1) * 64 + (uint32_t)__builtin_ctzll(d->bits);
     d->bits &= d->bits - 1;
     node_id id = g->node_at[pos];
+    assert(id && node_is_invalid(g, graph_node(g, id)));
     w->visits++;
     if (!vec_push(env, &d->nodes, ((reached){ id, id }))) w->status = HD_NOMEM;
     return true;
@@ -154,6 +156,7 @@ static bool next_seed(walks *w, const hd_env *env) {
 
 static void reach(walks *w, const hd_env *env, node_id seed) {
     node_vec *found = &w->down.found;
+    assert(node_is_invalid(w->g, graph_node(w->g, seed)));
     if (!found->count || vec_last(found) != seed) push(w, env, found, seed);
 }
 

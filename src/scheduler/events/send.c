@@ -9,7 +9,7 @@ static const hd_send_options no_options = { 0 };
 /* ---- ids */
 
 hd_status events_mint(scheduler *s, hd_tx *tx, const stream *to, const hd_send_options *options,
-                      uint64_t *ms, char *out) {
+                      uint64_t due, uint64_t *ms, char *out) {
     events *ev = s->events;
     handling *h = tx ? handling_of(tx) : NULL;
     if (options->id) {
@@ -19,7 +19,9 @@ hd_status events_mint(scheduler *s, hd_tx *tx, const stream *to, const hd_send_o
         return event_id_named(s, to, options->id, *ms, out);
     }
     if (h && !h->e->began_ms) h->e->began_ms = env_wall_ms(s->env);
-    *ms = options->lasting ? 0 : h ? h->e->began_ms : env_wall_ms(s->env);
+    *ms = h ? h->e->began_ms : env_wall_ms(s->env);
+    if (due > *ms) *ms = due;
+    if (options->lasting) *ms = 0;
     if (h) {
         event_id_child(to, h->e->id, h->sent++, *ms, out);
     } else if (tx) {
@@ -84,6 +86,7 @@ static hd_status tell_later(scheduler *s, hd_outcome_fn done, void *ctx, const c
 void events_tell_outcomes(scheduler *s) {
     while (!list_empty(&s->events->outcomes)) {
         outcome *o = LIST_ENTRY(list_pop_front(&s->events->outcomes), outcome, link);
+        assert(o->done && o->status); /* events that were handled are told by events_end */
         o->done(o->id, o->status, o->ctx);
         env_free(s->env, o, sizeof *o);
     }
@@ -103,6 +106,7 @@ static hd_status collapse(scheduler *s, event *e, const newcomer *newer) {
     hd_status status = tell_later(s, e->done, e->ctx, e->id, HD_BUSY);
     if (status) return status;
     assert(!e->receipt && !turn_has_come(e)); /* the id, and so the receipt, becomes another one */
+    assert(!(e->flags & (EVENT_NAMED | EVENT_POSTED | EVENT_IN_FLIGHT)));
     hd_value before = e->payload;
     e->payload = value_ref(newer->payload);
     value_unref(before);
@@ -147,7 +151,7 @@ hd_status events_check_start(scheduler *s, const hd_tx *tx) {
 
 static hd_status check_sender(scheduler *s, const hd_tx *tx) {
     assert(!tx || tx->rt == s->rt);
-    if (s->events && s->events->closing) return HD_CLOSED;
+    if (!tx && s->events && s->events->closing) return HD_CLOSED;
     if (!tx && (s->rt->in_run || s->rt->open))
         return runtime_fail(s->rt, HD_USAGE, "inside a transaction send with hd_tx_send");
     if (tx && tx->class == HD_COMMIT_DERIVED)
@@ -164,7 +168,7 @@ static hd_status enqueue(scheduler *s, hd_tx *tx, stream *to, hd_value payload,
     newer.options = options;
     lineage *origin = tx ? lineage_of(&ev->lineages, tx) : NULL;
     if (tx && !origin) return HD_NOMEM;
-    hd_status status = events_mint(s, tx, to, options, &newer.ms, newer.id);
+    hd_status status = events_mint(s, tx, to, options, 0, &newer.ms, newer.id);
     if (status) return status;
     if (to->queued >= HD_EVENT_BACKLOG) return squeeze_in(s, to, origin, &newer);
     event *e = events_new(s, to);
@@ -187,6 +191,17 @@ static hd_status enqueue(scheduler *s, hd_tx *tx, stream *to, hd_value payload,
     return HD_OK;
 }
 
+/* The runtime is closing, and waits for this transaction: nothing is queued any more, and the transaction must not
+ * fail for that. */
+static hd_status turn_away(scheduler *s, hd_tx *tx, const stream *to,
+                           const hd_send_options *options) {
+    char id[HD_EVENT_ID_SIZE];
+    uint64_t ms;
+    assert(tx && s->events->closing); /* outside of transactions the sender is told at once */
+    hd_status status = events_mint(s, tx, to, options, 0, &ms, id);
+    return status ? status : tell_later(s, options->done, options->ctx, id, HD_CLOSED);
+}
+
 hd_status events_send(scheduler *s, hd_tx *tx, hd_cell cell, hd_value payload,
                       const hd_send_options *options) {
     stream *to;
@@ -194,6 +209,10 @@ hd_status events_send(scheduler *s, hd_tx *tx, hd_cell cell, hd_value payload,
     if (!status && value_is_failed(payload)) status = hd_value_status(payload);
     if (!status) status = stream_of_cell(s, cell, &to);
     if (status) return status;
+    if (!options) options = &no_options;
+    if (options->deliver_at_ms || options->after_ms || options->every_ms)
+        return runtime_fail(s->rt, HD_USAGE, "an event that is delivered later is posted");
+    if (s->events->closing) return turn_away(s, tx, to, options);
     if (value_is_absent(payload)) payload = hd_null();
-    return enqueue(s, tx, to, payload, options ? options : &no_options);
+    return enqueue(s, tx, to, payload, options);
 }

@@ -93,7 +93,7 @@ typedef struct belongings {
 /* How long events of a stream have waited for nodes; written by preflight. After an event has gone on
  * without waiting any longer, the next event of the stream does not begin to wait from zero. */
 typedef struct patience {
-    uint64_t from, rev;  /* since when they wait, and the replica's revision then; 0: they do not */
+    uint64_t from; /* since when they wait for nodes, and for none that waits itself; 0: never */
     uint64_t unsettled;  /* since when they wait for nodes that do not settle; 0: they do not */
     uint64_t gave_up_at; /* when one last went on without them; 0: the last found them settled */
 } patience;
@@ -108,7 +108,9 @@ typedef struct stream {
     char digest[HD_ID_SIZE];     /* of the link */
     char origin[HD_ID_SIZE - 1]; /* hash of the runtime's session and that */
     uint32_t queued;             /* events waiting in a lane */
+    uint64_t handled, failed;    /* events that have ended, well or not; duplicates do not count */
     patience patience;
+    uint64_t unsealed_at; /* when a handling last took outputs that were out of date; 0: never */
 
     /* The handler; fn NULL: there is none. */
     uint32_t generation; /* counts registrations */
@@ -150,9 +152,11 @@ typedef struct event {
     hd_outcome_fn done;
     void *ctx;
     uint64_t time_ms;    /* carried by the id */
+    uint64_t due_ms;     /* of one that was delayed; 0: it was not */
+    uint64_t missed;     /* of a schedule's: so many periods before were left out */
     uint64_t began_ms;   /* wall clock when it first sent something: the time of those ids */
     uint64_t not_before; /* 0: now */
-    uint64_t window_end; /* of stale retries; 0: none yet */
+    uint64_t refused_at; /* when it was first refused as stale; 0: never */
     uint32_t attempts;   /* bodies begun */
     uint32_t stale;      /* rejections, for the delay */
     uint32_t transient;  /* failures */
@@ -188,6 +192,32 @@ typedef struct handling {
     uint32_t minted, sent, recorded; /* ids, events and messages so far */
 } handling;
 
+/* A posted event that came, or went: its document, referenced. */
+typedef struct arrival {
+    place_id doc;
+    stream *
+        to; /* it was found for this stream, which has got a handler: tried also if it has failed; NULL */
+} arrival;
+
+/* delay.c */
+typedef struct delays {
+    const hd_env *env;
+    VEC(struct delay *) all;
+    table by_doc; /* document -> index into all */
+    binheap due;  /* all of them, by the wall clock in ms */
+} delays;
+
+/* receipts.c: a pruning in progress, or when the next one begins */
+typedef struct receipts {
+    struct scheduler *s;
+    hd_cell horizon;  /* the document of the space */
+    uint64_t kept;    /* the first slot whose receipts stay; 0: no pruning is in progress */
+    VEC(hd_cell) old; /* to be deleted */
+    hd_status status; /* of the listing */
+    uint64_t due_ns;  /* of the next one; 0: no event was handled since the last */
+    uint32_t next;    /* in events.stream_list: whose space has its turn next */
+} receipts;
+
 typedef struct events {
     VEC(lane *) lanes; /* all there are */
     table lane_index;  /* space -> index into lanes */
@@ -216,9 +246,12 @@ typedef struct events {
     list presyncs;
     struct preflight *preflight;
     struct outbox *outbox;
-    VEC(place_id) arrivals; /* posted events that came or went; referenced */
-    table taken;            /* documents of posted events that are queued or in flight */
-    bool missed;            /* something came, and there was no memory to take it up */
+    delays delays;
+    receipts receipts;
+    VEC(arrival) arrivals; /* posted events that came or went; the step takes them */
+    VEC(arrival) awaited;  /* of those, documents that are not loaded yet */
+    table taken;           /* documents of posted events that are queued or in flight */
+    bool missed;           /* something came, and there was no memory to take it up */
 
     void (*arrived)(void *ctx, place_id doc, hd_status status); /* invalidation's: called first */
     hd_handler_load_fn load;
@@ -237,11 +270,12 @@ typedef struct events {
 events *events_of(scheduler *s);
 /* The event is over: tells the sender, releases everything. `why` NULL: nothing is reported. */
 void events_end(scheduler *s, event *e, hd_status status, const char *why);
-void events_report(scheduler *s, const event *e, hd_status status, const char *message);
 /* Sets the document that the event waits for; 0: none. */
 void events_wait_for(scheduler *s, event *e, place_id doc);
 /* The place of its receipt. */
 hd_status events_receipt(scheduler *s, event *e, place_id *out);
+/* The event as callbacks see it. */
+hd_event events_view(const event *e);
 /* A blank record with its stream. NULL: no memory. */
 event *events_new(scheduler *s, stream *to);
 
@@ -282,6 +316,9 @@ void lanes_check(const events *ev);
 
 /* ---- id.c */
 
+#define EVENT_TIME_CHARS 9 /* of five bits each: milliseconds until the year 3084 */
+/* Writes the time as ids begin with it, and the '-' behind it. */
+void event_id_put_time(uint64_t ms, char *out);
 /* Milliseconds in the id; 0: none. UINT64_MAX: this is no id of an event. */
 uint64_t event_id_time(const char *id);
 void event_id_ingress(const stream *to, uint64_t n, uint64_t ms, char *out);
@@ -321,9 +358,34 @@ hd_status events_send(scheduler *s, hd_tx *tx, hd_cell cell, hd_value payload,
 void events_tell_outcomes(scheduler *s);
 /* Whether the transaction may launch, send or post something. HD_USAGE: it is a preflight's. */
 hd_status events_check_start(scheduler *s, const hd_tx *tx);
-/* The id of an event that is about to be sent or posted. */
+/* The id of an event that is about to be sent or posted. `due`: it carries this time, from which its receipt is
+ * kept; 0: that of now. */
 hd_status events_mint(scheduler *s, hd_tx *tx, const stream *to, const hd_send_options *options,
-                      uint64_t *ms, char *out);
+                      uint64_t due, uint64_t *ms, char *out);
+
+/* ---- letters.c */
+
+/* hd_tx_event_retry, hd_tx_event_drop. */
+hd_status events_retry(scheduler *s, hd_tx *tx, hd_cell cell);
+hd_status events_drop(scheduler *s, hd_tx *tx, hd_cell cell, const char *why);
+
+/* ---- receipts.c */
+
+#define RECEIPT_SLOT_SIZE 5 /* four digits and a NUL */
+#define RECEIPT_KIND_SIZE (8 + RECEIPT_SLOT_SIZE)
+/* The kind of the receipt of an event that ends now; NULL: its id has a time, and the receipt needs no kind. */
+const char *receipts_kind(const struct scheduler *s, const char *id, char out[RECEIPT_KIND_SIZE]);
+/* An event was handled: old receipts are pruned within the hour. */
+void receipts_made(struct scheduler *s);
+/* Goes on with that, if it is due. */
+void receipts_step(struct scheduler *s);
+/* Whether that is in progress. */
+static inline bool receipts_are_pruned(const events *ev) {
+    return ev->receipts.kept || ev->receipts.next;
+}
+void receipts_fini(struct scheduler *s);
+/* Deletes what is older than the horizon. */
+hd_status receipts_prune(struct scheduler *s, const char *space, uint64_t *pruned);
 
 /* ---- handle.c */
 
@@ -339,9 +401,22 @@ static inline handling *handling_of(const hd_tx *tx) {
 
 hd_status events_post(scheduler *s, hd_tx *tx, hd_cell cell, hd_value payload,
                       const hd_send_options *options, char id[HD_EVENT_ID_SIZE]);
+/* The same with an id of the sender's, in a transaction of its own that is repeated while it is refused because
+ * another runtime posts or handles the same event. */
+hd_status events_post_named(scheduler *s, hd_cell cell, hd_value payload,
+                            const hd_send_options *options, char id[HD_EVENT_ID_SIZE]);
 
+/* The document of the event is taken up when the transaction has committed; options->done is told of it. NULL:
+ * no options. */
+hd_status events_watch_verdict(scheduler *s, hd_tx *tx, place_id doc, const char *id,
+                               const hd_send_options *options);
+/* Puts a posted event into its lane. `due`: its time has come; otherwise one that has a time waits for it in the
+ * heap of delays. HD_NOMEM, or why it is none for this runtime. */
+hd_status events_take(scheduler *s, place_id doc, bool due);
 /* Takes up what arrived since the last step. */
 void events_take_arrivals(scheduler *s);
+/* A document has arrived, or cannot be loaded. */
+void events_look_again(scheduler *s, place_id doc, hd_status status);
 /* Documents of a kind, in order of seq. HD_NOMEM, or why the space cannot be listed; what is in `out` is
  * the caller's to return either way. */
 typedef struct listed {
@@ -357,8 +432,14 @@ void events_miss(scheduler *s);
 /* Posted events of a space, when a handler is registered. */
 hd_status events_take_space(scheduler *s, stream *to);
 void events_integrated(scheduler *s, place_id doc);
+/* The stream that a posted event names. Not HD_OK and not HD_NOMEM: it has no handler here, or the record is
+ * malformed. */
+hd_status events_addressee(scheduler *s, place_id doc, hd_value record, stream **out);
 /* A posted event is over and was not handled: writes the reason into its metadata. */
 void events_note_failure(scheduler *s, const event *e, hd_status status, const char *why);
+/* The verdict of what a runtime writes about an event by itself; ctx: the runtime. That another runtime was quicker
+ * (stale) is no failure: it has written the same. */
+void events_on_stored(hd_status status, void *ctx);
 /* The replica may forget the document when no reference to it is left. */
 void events_pass(scheduler *s, place_id doc);
 /* Nothing is known of the document and it cannot exist: from now on it counts as known, and absent. */

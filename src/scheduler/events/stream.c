@@ -114,7 +114,10 @@ static void release_left(scheduler *s) {
     }
 }
 
-void streams_begin(scheduler *s) { s->events->busy++; }
+void streams_begin(scheduler *s) {
+    assert(s->events);
+    s->events->busy++;
+}
 
 void streams_end(scheduler *s) {
     assert(s->events->busy);
@@ -211,8 +214,11 @@ hd_status stream_register(scheduler *s, const hd_handler_spec *spec, const handl
     if (status) return status;
     if (second && !to->warned_twice) {
         to->warned_twice = true;
-        env_log(s->env, HD_LOG_WARN, "stream %s: handler \"%s\" takes the place of another",
-                to->link, to->name);
+        char name[160];
+        hd_cell_print(s->rt, (hd_cell){ to->place }, name, sizeof name);
+        env_log(s->env, HD_LOG_WARN,
+                "stream %s has a second handler, \"%s\", which takes the place of the first", name,
+                to->name);
     }
     *out = (hd_handler){ to->place, to->generation };
     lane_wake(s, to->lane);

@@ -16,13 +16,13 @@
 #define ECHO_WINDOW_MS    60000
 #define ECHO_MS           500
 #define ECHO_MAX_MS       30000
-#define SEVENTH_NS        (25 * MS) /* the delay before the seventh retry; halved, doubled from there */
+#define SEVENTH_NS        (25 * MS) /* the delay before the seventh retry; each retry doubles it */
 #define RETRY_MAX_NS      (1000 * MS)
-#define FAILED_LATER      3 /* the delay after a failed run is that after so many more refusals */
-#define RETRY_ROW_NS      (2000 * MS) /* refusals that are further apart are not in a row */
-#define RETRIES_HELD      10          /* retries in a row that idle and sync wait for */
-#define NAMES_SHOWN       3
-#define STARVED_MS        10000
+#define FAILED_LATER                                                                               \
+    3 /* a failed run delays its retry as if it had been refused so many times more */
+#define RETRY_ROW_NS (2000 * MS) /* refusals that are further apart are not in a row */
+#define RETRIES_HELD 10          /* retries in a row that idle and sync wait for */
+#define NAMES_SHOWN  3
 
 static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
@@ -89,14 +89,35 @@ void gates_registered(scheduler *s, node_id id) {
     if (c || (n->flags & NODE_MATERIALISER)) gates_apply(s, id, now ? now : env_now_ns(s->env));
 }
 
-void gates_invalidated(scheduler *s, node_id id) {
+/* Whether the node has not run here, and its run is due for another reason than a change that was noticed here:
+ * it never ran, or what it read had changed when it was resumed. */
+static bool is_first(const node *n, const gate *g, bool was_invalid) {
+    if (n->flags & NODE_NEVER_RAN) return !(n->flags & (NODE_EFFECT | NODE_PROVISIONAL));
+    return (n->flags & NODE_RESUMED) && was_invalid && !g->debounce_at;
+}
+
+/* The longest time between a run and the change that makes the node run again, if the two belong to a cycle: there
+ * may be several nodes with such windows in it. */
+static uint64_t round_ns(const gate *g) {
+    return later(g->debounce_ms, g->throttle_ms) * ITERATIONS_MAX * MS;
+}
+
+static void count_again(gate *g, uint64_t now) {
+    bool soon = g->ran_at && now - g->ran_at <= round_ns(g);
+    if (!soon) g->again = 0;
+    else if (g->again < ITERATIONS_MAX) g->again++;
+}
+
+void gates_invalidated(scheduler *s, node_id id, bool was_invalid) {
     node *n = node_of(s, id);
     cold *c = cold_of(s, n);
-    if (!c || !c->gate.debounce_ms) return;
-    if (c->stale) return; /* a retry is due, and is not debounced */
-    /* The first run of a computation is not debounced: it runs when it is demanded. */
-    if ((n->flags & NODE_NEVER_RAN) && !(n->flags & (NODE_EFFECT | NODE_PROVISIONAL))) return;
+    if (!c || !(c->gate.debounce_ms | c->gate.throttle_ms)) return;
     uint64_t now = env_now_ns(s->env);
+    if (!was_invalid) count_again(&c->gate, now);
+    if (!c->gate.debounce_ms || c->stale) return; /* a retry is due, and is not debounced */
+    /* The first run of a computation is not debounced: it runs when it is demanded. */
+    if (is_first(n, &c->gate, was_invalid)) return;
+    if (!was_invalid || !c->gate.debounce_at) c->gate.armed_at = now;
     c->gate.debounce_at = now + c->gate.debounce_ms * MS;
     gates_apply(s, id, now);
 }
@@ -108,6 +129,7 @@ void gates_ran(scheduler *s, node_id id, uint64_t now, bool completed) {
     if (!node_is_invalid(&s->graph, n)) n->flags &= ~(uint32_t)NODE_PROMOTED;
     if (c) c->gate.debounce_at = 0;
     if (c && n->runs) c->gate.hold_at = 0; /* a hold that began during its first run */
+    if (c && completed) c->gate.ran_at = now;
     if (c && completed && c->gate.throttle_ms) c->gate.throttle_at = now + c->gate.throttle_ms * MS;
     gates_apply(s, id, now);
 }
@@ -197,18 +219,32 @@ void gates_release(scheduler *s, node_id id) {
     gates_apply(s, id, env_now_ns(s->env));
 }
 
+static void count_refusal(gate *g, uint64_t now) {
+    if (now > g->retry_at + RETRY_ROW_NS) g->retries = 0;
+    if (g->retries < UINT8_MAX) g->retries++;
+}
+
 /* Without memory for the record the retry is made at once. */
 void gates_retry(scheduler *s, node_id id, bool failed) {
     cold *c = registry_cold(s, id);
     if (!c) return;
     gate *g = &c->gate;
     uint64_t now = env_now_ns(s->env);
-    if (now > g->retry_at + RETRY_ROW_NS) g->retries = 0;
-    if (g->retries < UINT8_MAX) g->retries++;
+    count_refusal(g, now);
     g->debounce_at = g->throttle_at = 0;
     uint32_t times = g->retries - 1u + (failed ? FAILED_LATER : 0);
     g->retry_at = g->retries > 1 ? now + gates_delay_ns(s, times) : now;
     assert(g->retries && g->retry_at >= now);
+    gates_apply(s, id, now);
+}
+
+void gates_refused(scheduler *s, node_id id) {
+    cold *c = registry_cold(s, id);
+    if (!c) return;
+    gate *g = &c->gate;
+    uint64_t now = env_now_ns(s->env);
+    count_refusal(g, now);
+    g->retry_at = g->retries > RETRIES_HELD ? now + gates_delay_ns(s, g->retries - 1u) : now;
     gates_apply(s, id, now);
 }
 
@@ -228,14 +264,15 @@ bool gates_retry_holds(const cold *c) {
 
 /* ---- windows that do not end */
 
-uint64_t gates_patience_ns(const gate *g, bool ran) {
-    uint64_t ms = later(g->debounce_ms, g->throttle_ms) * ITERATIONS_MAX;
-    return (ms && !ran ? later(ms, STARVED_MS) : ms) * MS;
-}
-
 bool gates_is_starved(const gate *g) {
     assert(g->debounce_ms || !g->debounce_at);
-    return g->debounce_at > g->armed_at + g->debounce_ms * MS + gates_patience_ns(g, false);
+    uint64_t ms = later((uint64_t)g->debounce_ms * ITERATIONS_MAX, STARVED_MS);
+    return g->debounce_at > g->armed_at + g->debounce_ms * MS + ms * MS;
+}
+
+bool gates_goes_round(const gate *g, uint64_t waited_ns) {
+    if (g->debounce_at && gates_is_starved(g)) return true;
+    return g->again >= ITERATIONS_MAX && waited_ns >= round_ns(g);
 }
 
 /* ---- names */
@@ -277,6 +314,22 @@ void gates_converged(scheduler *s, node_id id) {
     c->gate.echo_at = 0;
 }
 
+void gates_overwritten(scheduler *s, node_id id) {
+    cold *c = registry_cold(s, id);
+    if (!c) return;
+    uint64_t runs = node_runs(s, node_of(s, id));
+    assert(c->mended <= runs);
+    if (c->mended && c->mended + 1 == runs) gates_echoed(s, id, env_now_ns(s->env));
+    else gates_converged(s, id);
+    c->mended = runs;
+}
+
+bool gates_is_mending(const scheduler *s, node_id id) {
+    const node *n = node_of(s, id);
+    const cold *c = cold_of(s, n);
+    return c && c->mended && c->mended == node_runs(s, n);
+}
+
 /* ---- policies */
 
 /* A retry is due: debounce and throttle do not hold it. */
@@ -300,6 +353,7 @@ hd_status gates_set_debounce(scheduler *s, node_id id, uint32_t ms) {
     n->flags |= NODE_GATED;
     if (at) at = at - c->gate.debounce_ms * MS + ms * MS;
     else if (!c->gate.debounce_ms && is_held_from_now(s, n, c)) at = now + ms * MS;
+    if (!c->gate.debounce_at) c->gate.armed_at = now;
     c->gate.debounce_ms = ms;
     c->gate.debounce_at = ms ? at : 0;
     gates_apply(s, id, now);

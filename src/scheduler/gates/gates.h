@@ -26,9 +26,9 @@ hd_why_not gates_reason(const scheduler *s, const node *n, uint64_t now);
 void gates_apply(scheduler *s, node_id id, uint64_t now);
 
 /* The node was registered, was invalidated, or has run. A run that was set aside, or is owed again, has
- * not completed: no throttle counts it. */
+ * not completed: no throttle counts it. `was_invalid`: before the change. */
 void gates_registered(scheduler *s, node_id id);
-void gates_invalidated(scheduler *s, node_id id);
+void gates_invalidated(scheduler *s, node_id id, bool was_invalid);
 void gates_ran(scheduler *s, node_id id, uint64_t now, bool completed);
 
 /* It used up its runs in a pass without settling. */
@@ -55,18 +55,22 @@ void gates_release(scheduler *s, node_id id);
 void gates_retry(scheduler *s, node_id id, bool failed);
 /* A commit was accepted: the next refusal is the first again. */
 void gates_accepted(scheduler *s, node_id id);
+/* Its commit was refused for good: no retry is due. But what is withdrawn with the commit may make the node run again,
+ * by way of other nodes whose commits are refused. So the row goes on, and a long one delays the next run. */
+void gates_refused(scheduler *s, node_id id);
 /* Whether idle and sync wait for the node's retry: they do for the first RETRIES_HELD in a row. */
 bool gates_retry_holds(const cold *c);
 /* How long to wait before the nth retry: 0.8, 1.6, 3.1, ... ms up to a second, less a random part of up to a
  * quarter, so that two writers that collided do not collide again. n > 0. */
 uint64_t gates_delay_ns(const scheduler *s, uint32_t n);
 
-/* How long events wait for a debounced or throttled node that is invalid again after each run, or (`ran`
- * false) does not run at all: as many of its windows as there are sweeps in a pass; in the second case ten
- * seconds at least. 0: the node is neither debounced nor throttled. */
-uint64_t gates_patience_ns(const gate *g, bool ran);
-/* Whether the first run has been put off for longer than that, because what it reads keeps changing. */
+/* Whether the debounce has been put off for longer than ten of its windows, and ten seconds, because what the
+ * node reads keeps changing. */
 bool gates_is_starved(const gate *g);
+/* Whether an event that has waited so long goes on without a debounced or throttled node that is invalid: the node
+ * is starved; or it was invalid again soon after each of its last ten runs, and the event has waited for as many of
+ * its windows. */
+bool gates_goes_round(const gate *g, uint64_t waited_ns);
 
 /* Names of nodes for a message: "a", "b" and 3 more. */
 void gates_print_names(const scheduler *s, const node_id *ids, uint32_t count, char *out,
@@ -75,6 +79,11 @@ void gates_print_names(const scheduler *s, const node_id *ids, uint32_t count, c
 void gates_echoed(scheduler *s, node_id id, uint64_t now);
 /* Its run overwrote nothing of another writer's: the count of echoes begins anew. */
 void gates_converged(scheduler *s, node_id id);
+/* Another runtime has written over an output of the node, which was clean. If that happens again right after the run
+ * that puts it right, the two do not agree: an echo. */
+void gates_overwritten(scheduler *s, node_id id);
+/* Whether the run that is being concluded is the one that puts it right. */
+bool gates_is_mending(const scheduler *s, node_id id);
 /* Its run had no memory: it waits, invalid, until gates_feed gives all of them another chance. */
 void gates_starve(scheduler *s, node_id id);
 void gates_feed(scheduler *s);

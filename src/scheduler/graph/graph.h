@@ -293,11 +293,8 @@ uint32_t graph_output(const graph *g, node_id id, uint32_t i);
 /* Calls fn for each node with an output (not an envelope) related to `p`. */
 void graph_each_writer(const graph *g, place_id p, void (*fn)(void *ctx, node_id writer),
                        void *ctx);
-/* Calls fn for each linked reader of a place, of what is above it or below (a reader may come more
- * than once). */
-void graph_each_reader_of(const graph *g, place_id at, void (*fn)(void *ctx, node_id reader),
-                          void *ctx);
-/* The same for each output of `id`. */
+/* Calls fn for each linked reader of an output of `id`, of what is above it or below (a reader may come more than
+ * once). */
 void graph_each_reader(const graph *g, node_id id, void (*fn)(void *ctx, node_id reader),
                        void *ctx);
 

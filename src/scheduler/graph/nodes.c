@@ -16,7 +16,7 @@ hd_status graph_init(graph *g, const hd_env *env, places *ps) {
     return HD_OK;
 }
 
-/* Lists and read sets too large for the slabs, with which the others go. */
+/* Frees the reader lists and read sets that are too large for a slab. All others are freed with their slabs. */
 static void drop_reads(graph *g, node_id id) {
     node *n = graph_node(g, id);
     for (uint32_t i = 0; i < n->read_count; i++)
@@ -40,7 +40,7 @@ void graph_fini(graph *g) {
     *g = (graph){ 0 };
 }
 
-/* Not raised: it is dormant. */
+/* Gives the node its position in the order. The node is dormant, so its bit in the summary is not raised. */
 static inline hd_status enter(graph *g, node_id id) {
     node *n = graph_node(g, id);
     assert(!n->read_count && !n->output && !n->live_refs && !(n->flags & NODE_MATERIALISER));
@@ -145,12 +145,6 @@ void graph_remove_output(graph *g, node_id id, place_id output) {
     if (n->output == output) n->output = 0;
     else surface_remove(g, id, output);
     place_unref(g->places, output);
-}
-
-void graph_each_reader_of(const graph *g, place_id at, void (*fn)(void *ctx, node_id reader),
-                          void *ctx) {
-    reader r;
-    for (reader_walk w = readers_of(g, at); readers_next(&w, &r);) fn(ctx, r.node);
 }
 
 void graph_each_reader(const graph *g, node_id id, void (*fn)(void *ctx, node_id reader),

@@ -18,7 +18,7 @@ static size_t bitmaps_bytes(uint32_t capacity) {
 static size_t block_bytes(uint32_t capacity) {
     return bitmaps_bytes(capacity) + (size_t)capacity * sizeof(node_id);
 }
-/* What is seldom needed, and so should not be in memory among the rest. */
+/* Arrays that are seldom used have a block of their own, so that they take no room in the cache among the others. */
 static size_t spare_bytes(uint32_t capacity) { return 2 * (size_t)capacity * sizeof(node_id); }
 
 /* Lays the arrays out in the two blocks. */

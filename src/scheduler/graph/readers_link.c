@@ -32,7 +32,7 @@ hd_status graph_link(graph *g, node_id id) {
     if (n->flags & NODE_LINKED) return HD_OK;
     hd_status status = readers_enter(g, id);
     if (status) return status;
-    bool live = node_is_live(g, n); /* then it was owed */
+    bool live = node_is_live(g, n); /* live, and not linked: NODE_OWED */
     for (uint32_t i = 0; i < n->read_count; i++)
         live_read_added(g, id, node_reads(n)[i].key & KEY_PLACE, live);
     live_drain(g);

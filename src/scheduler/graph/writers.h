@@ -56,7 +56,8 @@ static inline bool writers_next(writer_walk *w, writer *out) {
     return false;
 }
 
-/* Enters and takes out. The reference to the place is the caller's. HD_NOMEM: nothing changed. */
+/* Enters a writer of a place, and takes it out again. The caller holds the reference to the place. HD_NOMEM: nothing
+ * changed. */
 hd_status writers_add(graph *g, writer w);
 void writers_remove(graph *g, writer w);
 

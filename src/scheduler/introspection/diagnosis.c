@@ -86,6 +86,7 @@ void diagnosis_run_body(diagnosis *d, const scheduler *s, node_id id, const hd_t
                         hd_status status) {
     d->next = (diagnosis_record){ 0 };
     if (!d->on || status) return;
+    assert(d->records && id);
     d->next = (diagnosis_record){ registry_handle(s, id), node_own_name(s, id), hash_reads(s, tx),
                                   hash_writes(s, tx) };
 }
@@ -117,6 +118,7 @@ void diagnosis_run_end(diagnosis *d, const scheduler *s, hd_status status) {
     if (!d->on || !r.node.id || status) return;
     assert(d->records);
     bool fresh = is_contradicted(d, &r, count(d)) && !is_known_to_differ(d, r.node);
+    assert(!fresh || count(d)); /* a contradiction takes two runs */
     diagnosis_record *at = &d->records[d->total % DIAGNOSIS_RUNS];
     if (d->total >= DIAGNOSIS_RUNS) key_unref(at->name);
     *at = r;
@@ -140,6 +142,7 @@ void diagnosis_report(const diagnosis *d, hd_diagnosis_fn fn, void *ctx) {
             found.runs++;
         }
         if (before) continue; /* told already */
+        assert(found.runs);   /* this very one */
         found.differs = is_known_to_differ(d, r->node);
         if (!fn(&found, ctx)) return;
     }
@@ -167,6 +170,7 @@ bool diagnosis_pass_end(diagnosis *d, const scheduler *s) {
     d->in_pass = false;
     assert(d->window_began && d->pass_began >= d->window_began);
     uint64_t now = env_now_ns(s->env), window = now - d->window_began;
+    assert(now >= d->pass_began);
     d->busy_ns += now - d->pass_began;
     if (window < WINDOW_NS) return false;
     bool busy = is_busy(d, window), fresh = busy && !d->told;

@@ -47,6 +47,7 @@ static hd_status edges_from(const scheduler *s, node_id id, edge_vec *out) {
     for (uint32_t i = 0; i < out->count; i++)
         if (!i || compare_edges(&out->items[i], &out->items[i - 1]))
             out->items[kept++] = out->items[i];
+    assert(kept <= out->count);
     out->count = kept;
     return HD_OK;
 }
@@ -86,6 +87,7 @@ static const char *kind_of(const hd_node_info *info) {
 
 static const char *status_name(hd_node_status status) {
     static const char *const names[] = { "never-ran", "clean", "invalid" };
+    assert((unsigned)status < sizeof names / sizeof *names);
     return names[status];
 }
 
@@ -151,6 +153,7 @@ static bool put_edge_text(json_buffer *b, node_id from, const out_edge *e) {
     char text[96];
     int n = snprintf(text, sizeof text, "%s{\"from\":%u,\"kind\":\"%s\",\"to\":%u}",
                      b->length ? "," : "", from, edge_names[e->kind], e->to);
+    assert(n > 0 && (size_t)n < sizeof text);
     return json_buffer_add(b, text, (size_t)n);
 }
 

@@ -53,18 +53,21 @@ static void on_run_body(scheduler *s, node_id id, const hd_tx *tx, hd_status sta
 
 static void on_run_end(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
     introspection *in = s->introspection;
+    assert(in && id && tx);
     trace_run_end(&in->trace, s, id, tx, status);
     diagnosis_run_end(&in->diagnosis, s, status);
     recheck_run(&in->recheck, s, id, tx, status);
 }
 
 static void on_pass_begin(scheduler *s) {
+    assert(s->introspection && !s->running);
     trace_pass_begin(&s->introspection->trace, s);
     diagnosis_pass_begin(&s->introspection->diagnosis, s);
 }
 
 static void on_pass_end(scheduler *s) {
     introspection *in = s->introspection;
+    assert(in && !s->running);
     trace_pass_end(&in->trace, s);
     bool was_told = in->diagnosis.told;
     bool busy = diagnosis_pass_end(&in->diagnosis, s);
@@ -169,6 +172,7 @@ node_id introspection_find(const scheduler *s, const char *name) {
         }
         while (!name[end]) { /* back to the one above */
             if (!at) return 0;
+            assert(from && node_own_name(s, at)->length < from); /* it was found by this part */
             end = from - 1;
             from = end - node_own_name(s, at)->length;
             at = graph_parent(&s->graph, at);
@@ -196,6 +200,7 @@ void introspection_info(const scheduler *s, node_id id, hd_node_info *out) {
     const node_side *side = &s->sides[id];
     const cold *c = cold_of(s, n);
     node_id live_reader;
+    assert(!c || c->node == id);
     *out = (hd_node_info){
         .node = registry_handle(s, id),
         .name = node_label(s, id),
@@ -219,5 +224,6 @@ void introspection_info(const scheduler *s, node_id id, hd_node_info *out) {
         .waits_for = registry_handle(s, why_awaits(s, id)),
         .why_live = why_live(s, id, &live_reader),
     };
+    assert((out->why_live == HD_LIVE_NOT) == !out->live);
     out->live_reader = registry_handle(s, live_reader);
 }

@@ -57,6 +57,13 @@ hd_value introspection_text(const scheduler *s, hd_pool *pool, node_id id);
 /* By such a name; 0: none. */
 node_id introspection_find(const scheduler *s, const char *name);
 
+/* Asserts, between pumps: rings, counts and hooks agree. */
+#ifndef NDEBUG
+void introspection_check(const scheduler *s);
+#else
+static inline void introspection_check(const scheduler *s) { (void)s; }
+#endif
+
 hd_status introspection_keep(scheduler *s, bool on);
 void introspection_kept_fini(scheduler *s, introspection *in);
 /* HD_NOT_FOUND: neither there nor remembered. */

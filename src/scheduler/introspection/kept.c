@@ -1,12 +1,14 @@
-/* kept.c -- what nodes did that are gone.
+/* kept.c -- statistics of nodes that have been removed.
  *
- * A table of fixed size by name. When it is full, the one that ran least recently is forgotten. Nodes
- * that are there need no entry: their own records tell. */
+ * A table of fixed size by name. When it is full, the node that ran least recently is forgotten. Nodes that
+ * are registered need no entry: their own records have the figures. */
 #include "scheduler/introspection/introspection.h"
 
 #include "base/env.h"
 #include "scheduler/registry.h"
 #include "value/key.h"
+
+enum { KEPT_CHECKED = 256 }; /* up to so many records are looked at one by one */
 
 static kept_stats *find(const introspection *in, const struct key *name) {
     for (table_probe p = table_find(&in->kept_names, name->hash); table_next(&in->kept_names, &p);)
@@ -22,10 +24,11 @@ static void forget(introspection *in, kept_stats *k) {
     k->name = NULL;
 }
 
-/* Room for one more, from the unused or from the one that ran least recently. */
+/* An unused record, or else that of the node that ran least recently. */
 static kept_stats *take(introspection *in) {
     assert(in->kept && in->kept_count <= HD_KEPT_STATS);
     if (in->kept_count < HD_KEPT_STATS) return &in->kept[in->kept_count++];
+    assert(binheap_count(&in->kept_order) == HD_KEPT_STATS);
     kept_stats *oldest = BINHEAP_ENTRY(binheap_peek(&in->kept_order), kept_stats, by_run);
     forget(in, oldest);
     return oldest;
@@ -49,7 +52,7 @@ static struct key *full_name(const scheduler *s, node_id id) {
 
 /* A name may come and go many times: what all its nodes did counts. */
 static void add_stats(hd_action_stats *to, const hd_action_stats *more) {
-    assert(more->runs >= more->timed_runs);
+    assert(more->timed_runs || !more->total_ns);
     to->runs += more->runs;
     to->timed_runs += more->timed_runs;
     to->total_ns += more->total_ns;
@@ -71,6 +74,7 @@ static void remember(scheduler *s, node_id id) {
     } else {
         k = take(in);
     }
+    assert(!k->name && !binheap_linked(&k->by_run));
     k->name = name;
     k->stats = stats;
     /* Neither can fail: room was made when it was switched on. */
@@ -94,9 +98,30 @@ hd_status introspection_keep(scheduler *s, bool on) {
             return HD_NOMEM;
         }
     }
+    assert(in->kept || !on);
     s->removed = on ? remember : NULL;
     return HD_OK;
 }
+
+#ifndef NDEBUG
+/* Every record that is in use has a name, under which it is found, and a place in the order of runs. */
+void introspection_check(const scheduler *s) {
+    const introspection *in = s->introspection;
+    if (!in) return;
+    trace_check(&in->trace);
+    assert(in->kept_count <= HD_KEPT_STATS && (in->kept || !in->kept_count));
+    assert(table_count(&in->kept_names) == in->kept_count);
+    assert(binheap_count(&in->kept_order) == in->kept_count);
+    assert(!in->diagnosis.on || in->diagnosis.records);
+    for (uint32_t i = 0; i < in->breaks.count; i++)
+        assert(in->breaks.items[i].fn && (in->breaks.items[i].name || in->breaks.items[i].node.id));
+    if (in->kept_count > KEPT_CHECKED) return;
+    for (uint32_t i = 0; i < in->kept_count; i++) {
+        assert(in->kept[i].name && find(in, in->kept[i].name) == &in->kept[i]);
+        assert(binheap_linked(&in->kept[i].by_run));
+    }
+}
+#endif
 
 void introspection_kept_fini(scheduler *s, introspection *in) {
     for (uint32_t i = 0; i < in->kept_count; i++) key_unref(in->kept[i].name);

@@ -1,4 +1,4 @@
-/* recheck.c -- the second run, and the comparison. */
+/* recheck.c -- runs a computation a second time, and compares what both runs wrote. */
 #include "scheduler/introspection/recheck.h"
 
 #include "scheduler/registry.h"
@@ -20,6 +20,7 @@ static hd_status run_again(scheduler *s, node_id id, hd_tx **out) {
     void *ctx = node_of(s, id)->ctx;
     (*out)->flags |=
         TX_RUN | TX_ATTEMPTS; /* writing what is there is not the same as not writing */
+    assert(fn && (*out)->class == HD_COMMIT_DERIVED);
     s->running = id;
     s->rechecking = true;
     s->rt->in_run = true;
@@ -136,6 +137,7 @@ static void report(recheck *k, scheduler *s, node_id id, const hd_tx *first, con
 
 void recheck_run(recheck *k, scheduler *s, node_id id, const hd_tx *tx, hd_status status) {
     hd_tx *second;
+    assert(tx && id);
     if (!k->fn || status || (tx->flags & TX_EPOCH) || !can_be_rechecked(s, id)) return;
     if (was_reported(k, registry_handle(s, id))) return;
     status = run_again(s, id, &second);

@@ -2,18 +2,19 @@
 #include "scheduler/introspection/introspection.h"
 
 #include "scheduler/persistence/persistence.h"
-#include "store/basis.h"
+#include "store/basis/basis.h"
 #include <string.h>
 
-static bool is_stale(scheduler *s, const resume_set *set, const set_row *row) {
-    uint32_t mask = set_changed_slots(s, set, row);
-    return mask && row->scope != SCOPE_GATES &&
-           !match_row(s, set_keys(set, row), row->keys, mask, set_text(set, row->hashes));
+/* True: the row does not hold. Loads the documents that have changed since it was written. */
+static bool find_stale(scheduler *s, const resume_set *set, const set_row *row) {
+    assert(row >= set->rows.items && row < set->rows.items + set->rows.count);
+    bool compared = false;
+    return !set_row_holds(s, set, row, &compared);
 }
 
 static uint64_t count_stale(scheduler *s, const resume_set *set) {
     uint64_t count = 0;
-    for (uint32_t i = 0; i < set->rows.count; i++) count += is_stale(s, set, &set->rows.items[i]);
+    for (uint32_t i = 0; i < set->rows.count; i++) count += find_stale(s, set, &set->rows.items[i]);
     return count;
 }
 

@@ -43,7 +43,8 @@ hd_status trace_enable(trace *t, const hd_env *env, unsigned kinds) {
     if (!status && (kinds & HD_TRACE_SETTLES))
         status = ring_open(&t->settles, env, HD_TRACE_MAX_SETTLES, sizeof(hd_settle_trace));
     if (status) return status;
-    /* A pass is recorded whole or not at all. */
+    /* Runs and passes are recorded whole or not at all. */
+    if (!(t->kinds & kinds & HD_TRACE_RUNS)) t->in_run = false;
     if (!(t->kinds & kinds & HD_TRACE_SETTLES)) t->pass.open = false;
     t->kinds = kinds & HD_TRACE_ALL;
     return HD_OK;
@@ -96,6 +97,22 @@ void trace_fini(trace *t, scheduler *s) {
     t->kinds = 0;
 }
 
+void trace_check(const trace *t) {
+    assert(t->triggers.items || (!t->triggers.total && !(t->kinds & HD_TRACE_TRIGGERS)));
+    assert(t->runs.items || (!t->runs.total && !(t->kinds & HD_TRACE_RUNS)));
+    assert(t->settles.items || (!t->settles.total && !(t->kinds & HD_TRACE_SETTLES)));
+    assert(!t->in_run && !t->pass.open);
+    for (uint32_t i = 1; i < ring_count(&t->settles); i++) {
+        const hd_settle_trace *before = ring_at(&t->settles, i - 1), *e = ring_at(&t->settles, i);
+        /* A pass that gave way in the middle has a record for each of its parts. */
+        bool same_pass = before->number == e->number && before->unfinished;
+        assert(before->number < e->number || same_pass);
+        assert(before->began_ns <= e->began_ns);
+        (void)same_pass;
+    }
+    (void)t;
+}
+
 /* ---- summaries */
 
 typedef struct cut_text {
@@ -106,6 +123,7 @@ typedef struct cut_text {
 
 static bool put_cut(const char *text, size_t length, void *ctx) {
     cut_text *c = ctx;
+    assert(!c->cut); /* the writer stops there */
     c->cut = length > c->room;
     if (c->cut) length = c->room;
     memcpy(c->at, text, length);
@@ -117,6 +135,7 @@ static bool put_cut(const char *text, size_t length, void *ctx) {
 /* Ends the text in "..." where it was cut, between two characters. */
 static void end_cut(char *out, cut_text *c) {
     if (c->cut) {
+        assert(c->at >= out + 3);
         c->at -= 3;
         while (c->at > out && ((unsigned char)*c->at & 0xC0) == 0x80) c->at--;
         memcpy(c->at, "...", 3);
@@ -166,6 +185,7 @@ static const char *text_of(const struct key *name) { return name ? key_bytes(nam
 
 void trace_trigger(trace *t, scheduler *s, node_id id, trigger_decision decision) {
     if (!(t->kinds & HD_TRACE_TRIGGERS)) return;
+    assert(t->at); /* trace_change came before */
     trigger_entry *e = ring_next(&t->triggers);
     if (ring_is_full(&t->triggers)) drop_trigger(s, e);
     hd_origin origin = origin_of(s->r);
@@ -213,6 +233,7 @@ static void begin_causes(scheduler *s, node_id id, hd_trace_cells *out) {
     (void)status; /* without memory: the first ones */
     for (uint32_t i = 0; i < s->told.count && i < HD_TRACE_CELLS; i++)
         add_cell(s, out, s->told.items[i]);
+    assert(out->count <= s->told.count);
     out->count = s->told.count;
 }
 
@@ -242,6 +263,8 @@ void trace_run_begin(trace *t, scheduler *s, node_id id) {
 void trace_run_body(trace *t, scheduler *s) {
     if (!t->in_run) return;
     run_entry *e = ring_at(&t->runs, ring_count(&t->runs) - 1);
+    assert(e->t.number == t->runs.total && s->clock_ns >= e->t.began_ns);
+    t->in_run = false; /* the body has returned; the run may be suspended, or its node gone */
     e->t.took_ns = s->clock_ns - e->t.began_ns;
 }
 
@@ -271,7 +294,6 @@ static void end_writes(scheduler *s, run_entry *e, const hd_tx *tx) {
 
 void trace_run_end(trace *t, scheduler *s, node_id id, const hd_tx *tx, hd_status status) {
     run_entry *e = t->runs.items ? ending(t, registry_handle(s, id)) : NULL;
-    t->in_run = false;
     if (!e) return;
     const node *n = node_of(s, id);
     if (tx->flags & TX_EPOCH) e->t.took_ns = env_now_ns(s->env) - e->t.began_ns;

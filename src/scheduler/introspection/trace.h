@@ -2,7 +2,7 @@
  *
  * Three rings of fixed size. All memory is taken when a kind is switched on; afterwards an entry
  * costs references to names and places, no memory. What a value was is kept as a short text, so that
- * a trace never holds on to large documents. */
+ * a trace keeps no former value of a document in memory. */
 #ifndef SCHEDULER_TRACE_H
 #define SCHEDULER_TRACE_H
 
@@ -59,6 +59,8 @@ typedef struct trace {
 hd_status trace_enable(trace *t, const hd_env *env, unsigned kinds);
 void trace_clear(trace *t, scheduler *s);
 void trace_fini(trace *t, scheduler *s);
+/* Asserts, between passes: what is switched on has its ring, and no run or pass is open. */
+void trace_check(const trace *t);
 
 /* From the hooks of state.h. */
 void trace_change(trace *t, place_id at, hd_value before, hd_value after);

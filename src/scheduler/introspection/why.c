@@ -77,6 +77,7 @@ static bool plan_node(asking *a, node_id id, uint32_t depth) {
         return false;
     for (uint32_t i = 0; i < a->told_count; i++)
         if (a->told[i] == id) return false;
+    assert(id && a->stack_count <= a->told_count);
     a->told[a->told_count++] = id;
     a->stack[a->stack_count].node = id;
     a->stack[a->stack_count++].depth = depth;
@@ -87,6 +88,7 @@ static bool plan_node(asking *a, node_id id, uint32_t depth) {
  * changed, it must be that change. */
 static const trigger_entry *find_trigger(const asking *a, node_id id, place_id at, uint64_t since,
                                          uint64_t until) {
+    assert(since <= until);
     uint64_t rev = place_at(&a->s->r->places, at)->rev;
     if (rev > since && rev <= until) since = rev - 1;
     return a->t ? trace_find_trigger(a->t, registry_handle(a->s, id), at, since, until) : NULL;
@@ -121,6 +123,7 @@ static void last_causes(const asking *a, node_id id, place_vec *out, uint64_t *u
     const scheduler *s = a->s;
     const node *n = node_of(s, id);
     const run_entry *run = a->t ? trace_find_run(a->t, registry_handle(s, id), n->ran_rev) : NULL;
+    assert(!run || run->rev_before <= n->ran_rev);
     uint32_t traced = run ? run->t.causes.count : 0;
     *until = run ? run->rev_before : n->ran_rev;
     hd_status status = causes_of_last(s, id, out);
@@ -143,7 +146,7 @@ static void tell_node(asking *a, node_id id, uint32_t depth) {
     uint64_t until;
     place_vec last = { 0 }, next = { 0 };
     last_causes(a, id, &last, &until);
-    if (invalid && n.runs) (void)causes_of_next(a->s, id, &next);
+    if (invalid) (void)causes_of_next(a->s, id, &next);
     tell_causes(a, id, depth, &last, causes_last_since(&n), until);
     tell_causes(a, id, depth, &next, n.ran_rev, UINT64_MAX);
     vec_fini(a->s->env, &last);
@@ -158,6 +161,7 @@ static void tell_node(asking *a, node_id id, uint32_t depth) {
 
 void why_tell(const scheduler *s, const trace *t, node_id id, hd_cause_fn fn, void *ctx) {
     asking a = { .s = s, .t = t, .fn = fn, .ctx = ctx };
+    assert(id && fn);
     plan_node(&a, id, 0);
     while (a.stack_count && !a.stopped) {
         a.stack_count--;
@@ -192,6 +196,16 @@ static void print_awaited(const scheduler *s, node_id id, char *out, size_t size
     else snprintf(out, size, "it waits for the run of a node without a name, which is suspended");
 }
 
+static void print_clean(const scheduler *s, const node *n, char *out, size_t size) {
+    if (n->flags & NODE_RESUMED)
+        snprintf(out, size,
+                 "it is clean: nothing it read has changed since its last run, which was before "
+                 "this program was started, or in another one");
+    else
+        snprintf(out, size, "it is clean: nothing it read has changed since its run number %llu",
+                 (unsigned long long)node_runs(s, n));
+}
+
 static void print_missing(const scheduler *s, const cold *c, char *out, size_t size) {
     char name[128] = "?";
     if (c && c->missing) hd_cell_print(s->rt, (hd_cell){ c->missing }, name, sizeof name);
@@ -205,10 +219,7 @@ void why_not_sentence(const scheduler *s, node_id id, char *out, size_t size) {
     uint64_t now = env_now_ns(s->env), at = gates_eligible_at(s, n);
     unsigned long long left = at > now ? (at - now + MS - 1) / MS : 0;
     switch (reason) {
-    case HD_WHY_NOT_CLEAN:
-        snprintf(out, size, "it is clean: nothing it read has changed since its run number %llu",
-                 (unsigned long long)node_runs(s, n));
-        return;
+    case HD_WHY_NOT_CLEAN: print_clean(s, n, out, size); return;
     case HD_WHY_NOT_LOADING: print_missing(s, c, out, size); return;
     case HD_WHY_NOT_AWAITS: print_awaited(s, id, out, size); return;
     case HD_WHY_NOT_DEBOUNCE:
@@ -277,6 +288,7 @@ hd_why_live why_live(const scheduler *s, node_id id, node_id *reader_) {
     if (n->flags & NODE_MATERIALISER) return HD_LIVE_MATERIALISER;
     looker l = { s, id, 0 };
     graph_each_reader(&s->graph, id, note_looker, &l);
+    assert(l.found != id);
     *reader_ = l.found;
     if (l.found) return HD_LIVE_READ;
     return n->flags & NODE_PROVISIONAL ? HD_LIVE_PROVISIONAL : HD_LIVE_REQUESTED;

@@ -2,7 +2,8 @@
  *
  * Its commit brings the outputs, and with them the row that says what the run read. If the node here is
  * invalid and has the same code, and its reads and outputs have here the hashes of the row, a run would
- * change nothing: the node takes the reads over and is clean (C313). Otherwise it runs. */
+ * change nothing: the node takes the reads over and is clean (C313). Otherwise it runs; also if it was clean, and the
+ * outputs were made of other inputs than those that are here (I1). */
 #include "scheduler/persistence/persistence.h"
 
 #include "value/diff.h"
@@ -32,8 +33,9 @@ static bool could_be_clean(const scheduler *s, node_id id) {
 /* A document that is not known here is as the author of the commit saw it: no later change has been told. */
 static bool holds(const scheduler *s, const resume_set *set, const set_row *row) {
     const uint32_t *keys = set_keys(set, row);
-    uint32_t known = match_known(s, keys, row->keys);
-    return !match_differing(s, keys, row->keys, known, set_text(set, row->hashes));
+    for (uint32_t i = 0; i < row->keys; i++)
+        if (!match_if_known(s, keys[i], set_text(set, row->hashes), i)) return false;
+    return true;
 }
 
 /* Without memory the node stays invalid, and runs. */
@@ -47,17 +49,38 @@ static bool adopt(scheduler *s, node_id id, hd_value item) {
     return adopted;
 }
 
+/* A run has registered the node, in the other runtime with other reads than here: a chunk of a fold, say, has other
+ * members there. What those runs have read differs, and so the other's output is not that of this node. */
+static bool reads_otherwise(const scheduler *s, node_id id, hd_value item) {
+    size_t length;
+    const char *print = basis_item_text(item, ROW_PRINT, &length);
+    hd_value here = kept_of(s, id)->print;
+    return graph_parent(&s->graph, id) && !value_equal(array_get(item, ROW_PRINT), here) &&
+           fingerprint_same_code(here, print, length);
+}
+
+/* The node was clean, and the other runtime has written over its outputs. If the other's run read what is here, the
+ * outputs are those of the present state: also if they were made by other code, since two versions that each mend the
+ * other's outputs would never end. */
+static void excuse(scheduler *s, node_id id, hd_value item) {
+    if (reads_otherwise(s, id, item)) return;
+    resume_set *set = set_of_item(s, item);
+    if (set && holds(s, set, &set->rows.items[0])) node_of(s, id)->flags &= ~NODE_OVERWRITTEN;
+    set_free(s, set);
+}
+
 /* A row that is not taken over has still replaced this runtime's: the next one of the node is written,
  * whatever its hashes. */
 static void hear(scheduler *s, hd_value item) {
     node_id id = node_of_item(s, item);
-    if (id && !adopt(s, id, item)) kept_of(s, id)->flags |= KEPT_AGAIN;
+    if (!id) return;
+    if (node_of(s, id)->flags & NODE_OVERWRITTEN) excuse(s, id, item);
+    if (!adopt(s, id, item)) kept_of(s, id)->flags |= KEPT_AGAIN;
 }
 
-void adopt_observed(void *ctx, hd_value extra, hd_value seqs) {
+void adopt_observed(void *ctx, hd_value extra) {
     scheduler *s = ctx;
     basis_extra x = basis_extra_of(extra);
-    (void)seqs;
     for (hd_iter it = hd_iter_of(x.nodes); hd_iter_next(&it);) hear(s, it.value);
     graph_settle(&s->graph);
 }

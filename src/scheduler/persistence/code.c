@@ -2,13 +2,14 @@
  *
  * A fingerprint is the hash of the node's name, its cells and its code. The code is given by the version, or,
  * without one, by the build of the module that contains the function (value/build_id.h). `ctx` is not part of
- * it: what a function takes from there has to be part of the version. */
+ * it: what a function takes from there has to be part of the version. A few characters behind the hash are of
+ * the same without the declared reads: they tell other code from the same code with other reads. */
 #include "scheduler/persistence/persistence.h"
 
 #include "base/env.h"
+#include "base/hash.h"
 #include "value/build_id.h"
 #include "value/id.h"
-#include "value/key.h"
 #include "value/text.h"
 #include <string.h>
 
@@ -28,51 +29,41 @@ const char *persistence_build_prefix(scheduler *s, const void *fn) {
 /* ---- fingerprints */
 
 #define PRINT_LENGTH 23 /* 132 bits of the hash: they stand in every row */
+#define CODE_LENGTH  6  /* 36 bits behind them: of everything but the declared reads */
 
 /* Into persistence.text. */
 typedef struct writing {
-    const scheduler *s;
+    scheduler *s;
     hd_status status;
 } writing;
 
-static void put(writing *w, const char *text, size_t length) {
+/* Room for so many bytes and the end of the line, which names have not. NULL: no memory, or it failed before. */
+static char *put_line(writing *w, size_t length) {
     persistence *p = w->s->persistence;
-    if (w->status) return;
-    if (!vec_room(w->s->env, &p->text, length + 1)) {
-        w->status = HD_NOMEM;
-        return;
-    }
-    memcpy(p->text.items + p->text.count, text, length);
-    p->text.count += (uint32_t)length;
-    p->text.items[p->text.count++] = '\n'; /* names have none */
+    if (!w->status && !vec_room(w->s->env, &p->text, length + 1)) w->status = HD_NOMEM;
+    if (w->status) return NULL;
+    char *at = p->text.items + p->text.count;
+    p->text.count += (uint32_t)length + 1;
+    at[length] = '\n';
+    return at;
+}
+
+static void put(writing *w, const char *text, size_t length) {
+    char *at = put_line(w, length);
+    if (at) memcpy(at, text, length);
 }
 
 static void put_text(writing *w, const char *text) { put(w, text, strlen(text)); }
 
-/* All of it: what is cut off would make two places one. */
-static void put_path(writing *w, hd_path path) {
-    persistence *p = w->s->persistence;
-    size_t length = hd_path_print(w->s->r->heap, path, NULL, 0);
-    if (w->status) return;
-    if (!vec_room(w->s->env, &p->text, length + 1)) {
-        w->status = HD_NOMEM;
-        return;
-    }
-    hd_path_print(w->s->r->heap, path, p->text.items + p->text.count, length + 1);
-    p->text.count += (uint32_t)length;
-    p->text.items[p->text.count++] = '\n';
-}
-
 static void put_place(writing *w, char kind, place_id at) {
     assert(at);
-    const places *ps = &w->s->r->places;
-    const place *doc = place_doc(ps, at);
-    const doc_home *home = &ps->homes.items[doc->doc.home];
-    char how[] = { kind, (char)('0' + home->scope), home->meta ? '!' : ' ' };
-    put(w, how, sizeof how);
-    put(w, key_bytes(home->space), home->space->length);
-    put(w, key_bytes(doc->doc.id), doc->doc.id->length);
-    if (place_path(ps, at) != HD_PATH_ROOT) put_path(w, place_path(ps, at));
+    hd_cell cell = { at };
+    size_t length = hd_cell_print(w->s->rt, cell, NULL, 0);
+    char *text = put_line(w, length + 1);
+    if (!text) return;
+    hd_cell_print(w->s->rt, cell, text + 1, length + 1); /* with a NUL behind it */
+    text[0] = kind;
+    text[length + 1] = '\n';
 }
 
 static void put_schema(writing *w, const hd_schema *schema) {
@@ -90,22 +81,38 @@ static void put_cell(writing *w, char kind, hd_cell cell) {
     put_schema(w, schema);
 }
 
+static void put_code(writing *w, node_id id, const hd_node_spec *spec, const char *name) {
+    scheduler *s = w->s;
+    const hd_schema *schema;
+    put_text(w, FINGERPRINT_FORMAT);
+    put_text(w, name);
+    put_text(w, spec->version ? spec->version
+                              : persistence_build_of(s, (const void *)(uintptr_t)spec->fn));
+    for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0; i++)
+        put_place(w, out & WRITER_ENVELOPE ? 'e' : 'o', out & ~WRITER_ENVELOPE);
+    runtime_place(s->rt, spec->output, &schema);
+    put_schema(w, schema);
+}
+
 hd_value fingerprint_of(scheduler *s, node_id id, const hd_node_spec *spec, const char *name) {
     assert(spec->fn && *name && s->persistence);
     writing w = { .s = s };
-    const hd_schema *schema;
-    char print[HD_ID_SIZE];
+    char print[HD_ID_SIZE], code[HASH_TEXT];
     vec_clear(&s->persistence->text);
-    put_text(&w, FINGERPRINT_FORMAT);
-    put_text(&w, name);
-    put_text(&w, spec->version ? spec->version
-                               : persistence_build_of(s, (const void *)(uintptr_t)spec->fn));
-    for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0; i++)
-        put_place(&w, out & WRITER_ENVELOPE ? 'e' : 'o', out & ~WRITER_ENVELOPE);
-    runtime_place(s->rt, spec->output, &schema);
-    put_schema(&w, schema);
+    put_code(&w, id, spec, name);
+    if (w.status) return value_failed(w.status);
+    basis_hash_print(hash_bytes(s->persistence->text.items, s->persistence->text.count, 0), code);
     for (size_t i = 0; i < spec->read_count; i++) put_cell(&w, 'r', spec->reads[i]);
     if (w.status) return value_failed(w.status);
     id_of_text(s->persistence->text.items, s->persistence->text.count, print);
-    return text_string(s->r->heap, print, PRINT_LENGTH);
+    memcpy(print + PRINT_LENGTH, code, CODE_LENGTH);
+    return text_string(s->r->heap, print, PRINT_LENGTH + CODE_LENGTH);
+}
+
+bool fingerprint_same_code(hd_value print, const char *other, size_t other_length) {
+    size_t length;
+    const char *text = text_of(print, &length);
+    assert(length == PRINT_LENGTH + CODE_LENGTH);
+    return other_length == length &&
+           !memcmp(text + PRINT_LENGTH, other + PRINT_LENGTH, CODE_LENGTH);
 }

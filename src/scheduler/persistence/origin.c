@@ -10,7 +10,7 @@
 #include "scheduler/persistence/persistence.h"
 
 #include "base/env.h"
-#include "store/basis.h"
+#include "store/basis/basis.h"
 #include "store/overlay.h"
 #include "value/key.h"
 #include "value/object.h"

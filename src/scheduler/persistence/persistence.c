@@ -2,10 +2,9 @@
 #include "scheduler/persistence/persistence.h"
 
 #include "base/env.h"
-#include "store/basis.h"
+#include "store/basis/basis.h"
 #include "store/overlay.h"
 #include "value/text.h"
-#include <stdio.h>
 #include <string.h>
 
 #define QUIET_NS UINT64_C(1000000000) /* how long rows wait for a seal that takes them along */
@@ -148,19 +147,17 @@ void persistence_creates(scheduler *s, node_id id) {
 
 void persistence_created(scheduler *s, node_id id) {
     if (!s->persistence || !id || !kept_has_name(kept_of(s, id))) return;
-    char prefix[NAME_SIZE];
     size_t length;
     kept_piece *of = &s->persistence->pieces.items[kept_of(s, id)->piece];
-    int n =
-        of->set ? snprintf(prefix, sizeof prefix, "%s/", kept_name(kept_of(s, id), &length)) : 0;
-    if (n > 0 && (size_t)n < sizeof prefix) resume_drop_below(s, of, prefix);
+    resume_drop_below(s, of, kept_name(kept_of(s, id), &length), '/');
 }
 
 /* Without memory the gates are not stored. */
-void persistence_gated(scheduler *s, node_id id) {
+void persistence_gated(scheduler *s, node_id id, uint16_t which) {
     persistence *p = s->persistence;
+    assert((which & KEPT_GATES) && !(which & ~KEPT_GATES));
     if (!p || !kept_has_name(kept_of(s, id)) || !vec_push(s->env, &p->gated, id)) return;
-    kept_of(s, id)->flags |= KEPT_GATES;
+    kept_of(s, id)->flags |= which;
     persistence_soon(s);
     persistence_count_due(s);
 }
@@ -168,7 +165,7 @@ void persistence_gated(scheduler *s, node_id id) {
 bool persistence_is_ready(const scheduler *s) {
     const persistence *p = s->persistence;
     if (!p || !p->wanted) return false;
-    if (p->refused_at && p->refused_at == s->r->rev) return false; /* it would be refused again */
+    if (p->refused_at == s->r->rev + 1) return false; /* it would be refused again */
     if (p->gone.count || p->gated.count) return true;
     for (uint32_t i = 0; i < p->due.count; i++)
         if (rows_can_keep(s, p->due.items[i])) return true;
@@ -258,7 +255,8 @@ void persistence_stopping(scheduler *s, bool on) {
 
 void persistence_built(scheduler *s, const char *space, const char *piece) {
     kept_piece *of = persistence_piece(s, space, piece);
-    if (of && of->set) resume_drop_unbuilt(s, of);
+    size_t length;
+    if (of) resume_drop_below(s, of, text_of(of->name, &length), ':');
 }
 
 void persistence_drop_piece(scheduler *s, const char *space, const char *piece) {

@@ -1,91 +1,102 @@
-/* persistence.h -- rows: what the store keeps of nodes, and how a restart uses it (spec 9; docs/RESUME.md).
+/* persistence.h -- rows: what the store keeps of nodes, so that a restart need not run them (spec 9; docs/RESUME.md).
  *
- * A computation with a durable name has a *row* in the store: which code it was, what it read and wrote,
- * and hashes of what it found there (store/basis.h). A row is true by value: whenever the reads and the
- * outputs have these hashes, a run would change nothing. So a row may be written late, or not at all, and
- * may be taken up at any time by any runtime with the same code; a node without a row runs, and that is all.
+ * A *row* is the store's record of one computation: which code it was, which places it read and wrote, and a hash of
+ * what it found at each of them (store/basis/basis.h). The row says: if the reads and the outputs have these hashes, a run
+ * of this code would change nothing. That stays true for ever, so it does not matter when a row is written, nor by
+ * which runtime. A node that has no row is run after a restart, and that is the only harm.
  *
- * A restart registers the node, finds the row, puts the reads into the index and calls the node clean,
- * without loading a document. Documents that have changed since the row was written, and no others, are
- * loaded, and what the node would find there now is compared.
+ * After a restart, when the program registers the node again, this component finds its row, enters the row's reads
+ * into the graph and marks the node clean. It loads only documents that have changed since the row was written, and
+ * compares the hashes of what is there now.
  *
- *     run --> due --> seal: row + claims --> store                 (persistence.c, rows.c, match.c)
- *     register --> resume set of its piece --> reads, clean        (set.c, resume.c, reads.c)
- *     another runtime's commit --> reads, clean                    (adopt.c)
- *     first run --> metadata of its outputs: the piece             (origin.c)
+ *     a node has run --> it is *due* --> the next seal writes its row     (persistence.c, rows.c, match.c)
+ *     a node is registered --> the resume set of its piece --> its row    (set.c, resume.c, reads.c)
+ *     another runtime commits a row of a node that is here too            (adopt.c)
+ *     a node runs for the first time --> its outputs name its piece       (origin.c)
  *
- * Names (name.c): "space:piece:path", a child's below its parent's with a '/'. A node that was
- * registered on the runtime itself belongs to the piece `main` of its output's space. Without a name, or
- * below a node without one, nothing is kept. Effects have no row of what they read: they run once after
- * a restart. Nor has a node whose run creates others: it runs to create them again, and they do not run.
- * Nor has a node that reads or writes volatile documents. Gates that the program sets have a row of their
- * own.
+ * A row is found by the node's durable name (name.c): "space:piece:path", or the parent's name, a '/' and the node's
+ * own name. A node that was registered outside of pieces belongs to the piece `main` in the space of its output.
  *
- * s->persistence is NULL where the store ends with the runtime: there rows would be of no use. */
+ * These have no row, and run once after a restart: nodes without a name, or below a node without one; effects;
+ * nodes whose run registers other nodes (the run has to register them again; those others have rows); nodes that
+ * read or write volatile documents. Debounce and throttle that the program has set (hd_node_set_debounce) are kept
+ * in a row of their own.
+ *
+ * s->persistence is NULL where the store ends with the runtime: nothing would ever read the rows. */
 #ifndef SCHEDULER_PERSISTENCE_H
 #define SCHEDULER_PERSISTENCE_H
 
 #include "base/hash.h"
 #include "scheduler/registry.h"
-#include "store/basis_hash.h"
+#include "store/basis/hash.h"
 
-#define FINGERPRINT_FORMAT "3" /* rows with another format in their fingerprint are not taken up */
+#define FINGERPRINT_FORMAT "5" /* rows with another format in their fingerprint are not taken up */
 
+/* What is known of a node's row. */
 enum {
-    KEPT_DUE = 1,      /* in persistence.due */
-    KEPT_ROW = 2,      /* the store has, or has been sent, a row of it */
-    KEPT_AGAIN = 4,    /* its next row is written even if the hashes are those of the last one */
-    KEPT_FAILED = 8,   /* its last run failed */
-    KEPT_CREATES = 16, /* it has no row of what it reads: an effect, or its runs create nodes */
-    KEPT_DERIVED = 32, /* as in the row: it reads what other pieces write */
-    KEPT_GATES = 64,   /* the program has set its gates: they have a row */
-    KEPT_TAKEN = 128,  /* scratch of a seal: its row is in there */
-    KEPT_SAME = 256    /* scratch of a seal: the row in the store is still right */
+    KEPT_DUE = 1,      /* the node is in persistence.due */
+    KEPT_ROW = 2,      /* the store has a row of the node, or one is on its way there */
+    KEPT_AGAIN = 4,    /* the next seal writes the row even if its hashes have not changed */
+    KEPT_FAILED = 8,   /* the node's last run failed, and the row says so */
+    KEPT_CREATES = 16, /* the node gets no row: it is an effect, or its runs register nodes */
+    KEPT_DERIVED = 32, /* the node reads documents that other pieces write, and the row says so */
+    KEPT_DEBOUNCE =
+        64, /* the program has set the node's debounce: it is kept in a row of its own */
+    KEPT_THROTTLE = 128, /* the same for its throttle */
+    KEPT_TAKEN = 256     /* while a seal is made: the row is in it, or need not be written again */
 };
+#define KEPT_GATES (KEPT_DEBOUNCE | KEPT_THROTTLE)
 
-/* Beside each node. Values are owned. */
+/* One record for each node of the graph. It owns its values. */
 typedef struct kept_node {
-    hd_value name;     /* a string; absent: the node has no durable name */
-    hd_value print;    /* its fingerprint, a string */
-    hd_value hashes;   /* of its last row; absent: its reads have changed since, or it has none */
-    uint64_t rev;      /* the replica's, as of which the hashes are right */
-    uint64_t wrote_in; /* local seq of its own last commit: until its verdict no row is written */
-    uint32_t piece;    /* index into persistence.pieces */
-    uint16_t flags;    /* KEPT_ */
-    uint8_t narrow;    /* of the instance: hd_scope; 0 is HD_SCOPE_SPACE */
+    hd_value name;  /* the durable name, a string; absent: the node has none */
+    hd_value print; /* the fingerprint of the node's code, a string */
+    hd_value
+        hashes; /* those of the node's last row; absent: no row, or the node reads other places now */
+    uint64_t rev; /* the replica's revision at which these hashes were right */
+    uint64_t
+        wrote_in; /* the local seq of the node's last commit: until its verdict no row is written */
+    uint32_t piece; /* index into persistence.pieces */
+    uint16_t flags; /* KEPT_ */
+    uint8_t narrow; /* the scope of the row's instance, an hd_scope; 0 stands for HD_SCOPE_SPACE */
 } kept_node;
 
 struct resume_set;
 
-/* A piece of which this runtime has nodes with names. */
+/* A piece to which nodes with durable names belong, or have belonged, in this runtime. */
 typedef struct kept_piece {
     hd_value name;          /* "space:piece", owned */
-    uint32_t nodes;         /* that are registered now */
-    bool plain;             /* "space:main": nodes that belong to no piece */
-    bool asked;             /* the store has been asked for its rows */
-    struct resume_set *set; /* its rows; NULL: there are none, or all have been taken up */
+    uint32_t nodes;         /* nodes of the piece that are registered now */
+    bool plain;             /* it is "space:main", which stands for nodes outside of pieces */
+    bool asked;             /* the store has been asked for the rows of the piece */
+    struct resume_set *set; /* rows that no node has claimed yet; NULL: there are none */
 } kept_piece;
 
 typedef struct persistence {
-    VEC(kept_node) nodes; /* by node */
+    VEC(kept_node) nodes; /* indexed by node id */
     VEC(kept_piece) pieces;
-    table piece_names;
-    table names; /* of nodes */
-    VEC(node_id) due;
-    VEC(node_id) gated;   /* whose gates are to be stored */
-    VEC(node_id) unasked; /* resumed nodes for which ask_for_writers has not been called */
+    table piece_names;    /* name of a piece -> index into pieces */
+    table names;          /* durable name -> node id */
+    VEC(node_id) due;     /* nodes that have run: the next seal looks whether they need a new row */
+    VEC(node_id) gated;   /* nodes whose debounce and throttle the next seal writes */
+    VEC(node_id) unasked; /* resumed nodes for which ask_for_writers has not been called yet */
     VEC(node_id) unsaid;  /* nodes whose outputs' metadata does not name their piece yet */
     VEC(hd_value) gone;   /* rows that the next seal deletes: [name, instance], owned */
-    hd_value instances[HD_SCOPE_SESSION + 1]; /* texts, owned; absent: not asked for yet */
-    uint64_t due_at; /* when rows that are due are sealed alone, if no seal takes them; 0: not */
-    uint64_t refused_at; /* the replica's revision when a seal was refused last; 0: never */
-    bool wanted;        /* rows are written now; else they wait, at most until the runtime closes */
-    uint32_t stopping;  /* pieces; not 0: nodes that are removed now keep their rows */
+    hd_value instances[HD_SCOPE_SESSION +
+                       1]; /* texts of instances by scope, owned; absent: not made yet */
+    uint64_t
+        due_at; /* when a seal with rows alone is made, if no other seal comes before; 0: never */
+    uint64_t
+        refused_at; /* one more than the replica's revision when the store refused a seal last; 0: it has not */
+    bool wanted; /* the store wants rows now; if not, they wait until the runtime closes */
+    uint32_t
+        stopping; /* calls of persistence_stopping that are on: removed nodes keep their rows */
     VEC(uint32_t) keys; /* scratch of match_keys */
     VEC(char) text;     /* scratch: a fingerprint, or the reads of a row */
-    uintptr_t code_from, code_size; /* the module of the last function asked about (code.c) */
-    char build[HD_ID_SIZE];         /* its build */
-    char build_prefix[12];          /* the beginning of `build` */
+    /* The module (library or program) that code.c was asked about last, and its build. */
+    uintptr_t code_from, code_size;
+    char build[HD_ID_SIZE];
+    char build_prefix[12]; /* the beginning of `build` */
 } persistence;
 
 hd_status persistence_init(scheduler *s);
@@ -96,7 +107,8 @@ void persistence_pump(scheduler *s);
 uint64_t persistence_next(const scheduler *s);
 /* The runtime closes: a store in memory wants the rows now, for the next runtime. */
 void persistence_closing(scheduler *s);
-/* All commits have their verdict, and no node will run any more: renews rows that have aged. */
+/* The runtime closes, all commits have their verdict, and no node will run any more. Rows that still hold, but are
+ * older than documents that they are about, are written once more: the next resume then loads none of those. */
 void persistence_last(scheduler *s);
 /* Whether a seal now would write or delete a row. */
 bool persistence_is_ready(const scheduler *s);
@@ -113,32 +125,35 @@ static inline void persistence_check(const scheduler *s) { (void)s; }
 /* The node was just registered. If the store has a row of the same code, the node gets its reads from the row
  * and is clean, or invalid if what it read has changed. HD_NOMEM. */
 hd_status persistence_registered(scheduler *s, node_id id, const hd_node_spec *spec);
-/* The running node registers nodes or handlers; and has registered all of them: other rows below it are
- * deleted. */
+/* The running node registers nodes or handlers: from now on it has no row. */
 void persistence_creates(scheduler *s, node_id id);
+/* The running node has registered all of its children: rows of other children of it are deleted. */
 void persistence_created(scheduler *s, node_id id);
 
+/* The node has completed a run. Called after every run, so nodes that need no note leave at once. */
 void persistence_ran_slow(scheduler *s, node_id id);
-/* A run has been completed. */
 static inline void persistence_ran(scheduler *s, const node *n) {
     if (n->flags & NODE_NOTED) persistence_ran_slow(s, (node_id)(n - s->graph.nodes));
 }
-/* ... and has failed. */
+/* The node's run has failed. */
 void persistence_failed(scheduler *s, node_id id);
+/* The node reads other places than before. */
 void persistence_reads_changed(scheduler *s, node_id id);
-/* A run's commit was queued beside the seals. */
+/* The node's run has made a commit of its own, instead of writing into the next seal. */
 void persistence_wrote(scheduler *s, node_id id, uint64_t local_seq);
-/* The program has set a gate. */
-void persistence_gated(scheduler *s, node_id id);
+/* The program has set a gate: KEPT_DEBOUNCE or KEPT_THROTTLE. */
+void persistence_gated(scheduler *s, node_id id, uint16_t which);
 
 /* ---- pieces */
 
-/* The piece is about to stop: rows that have aged are due. What is due is to be sealed after that. */
+/* The piece is about to stop: its rows that are older than what they are about are due (see persistence_last). The
+ * caller makes a seal after this, and removes the nodes then. */
 void persistence_stops(scheduler *s, const char *space, const char *piece);
-/* The nodes that are removed until the second call keep their rows: their piece stops. */
+/* Between a call with true and one with false, nodes that are removed keep their rows: their piece stops, and may
+ * be started again. */
 void persistence_stopping(scheduler *s, bool on);
-/* A piece has been built: rows of nodes that it did not register are deleted, but for those below its
- * nodes, which may register children when they run. */
+/* The piece has been built. Rows of nodes that it did not register are deleted; not those of children of its nodes,
+ * which are registered when their parents run. */
 void persistence_built(scheduler *s, const char *space, const char *piece);
 /* Deletes all rows of a piece. */
 void persistence_drop_piece(scheduler *s, const char *space, const char *piece);
@@ -183,104 +198,106 @@ size_t name_print_piece(const char *space, const char *piece, char out[NAME_SIZE
 
 /* code.c */
 hd_value fingerprint_of(scheduler *s, node_id id, const hd_node_spec *spec, const char *name);
+/* Whether two fingerprints differ in the declared reads at most. */
+bool fingerprint_same_code(hd_value print, const char *other, size_t other_length);
 /* The build that contains the function, as text; good until the next call. */
 const char *persistence_build_of(scheduler *s, const void *fn);
 /* Enough of it to tell builds apart, for stamps; NULL: nothing outlives the runtime. */
 const char *persistence_build_prefix(scheduler *s, const void *fn);
 
-/* match.c: hashes of what a node's keys find now. The keys of a row are the node's reads and, behind them,
- * its outputs (not its envelopes: other nodes may write there as well). */
-/* Borrowed: scratch. NULL: no memory. */
+/* match.c: the *keys* of a row are the places that the node reads and, behind them, its outputs. Envelopes are not
+ * among them: other nodes may write there as well. A row has one hash for each key, HASH_TEXT characters of text. */
+/* The keys of the node's next row, borrowed until the next call. NULL: no memory. */
 const uint32_t *match_keys(scheduler *s, node_id id, uint32_t *count);
-/* The slots of keys whose place has changed after `rev`. */
-uint32_t match_changed(const scheduler *s, const uint32_t *keys, uint32_t count, uint64_t rev);
-/* The slots all of whose documents are known here. */
-uint32_t match_known(const scheduler *s, const uint32_t *keys, uint32_t count);
-/* Hashes of the slots in `mask`; returns how many slots there are. Their documents must be known. */
-uint32_t match_hash(const scheduler *s, const uint32_t *keys, uint32_t count, uint32_t mask,
-                    uint64_t out[SLOTS]);
-/* The slots of `mask` whose hashes differ from those of a row; all, if the row has another number of slots.
- * Their documents must be known. */
-uint32_t match_differing(const scheduler *s, const uint32_t *keys, uint32_t count, uint32_t mask,
-                         const char *hashes);
-/* Whether the keys in the slots of `mask` find what the hashes of a row say. Loads their documents; false
- * also if one cannot be loaded now. */
-bool match_row(scheduler *s, const uint32_t *keys, uint32_t count, uint32_t mask,
-               const char *hashes);
+/* Whether key number `i` of a row has now the hash that the row says. Its document must be known. */
+bool match_key(const scheduler *s, uint32_t key, const char *hashes, uint32_t i);
+/* The same where the document is not known: it is as the row says. */
+bool match_if_known(const scheduler *s, uint32_t key, const char *hashes, uint32_t i);
 
-/* rows.c: what the store asks at a seal; see observer in store/replica.h. */
+/* rows.c. The replica calls the first two (see observer in store/replica.h). */
+/* A seal is made: puts the rows of due nodes into it. */
 hd_status rows_keep(void *ctx, struct commit *c);
+/* The store has refused a seal: its rows are due again. */
 void rows_refused(void *ctx, const struct commit *c);
-/* The text of an instance, borrowed; absent: no memory. */
+/* The text of this runtime's instance for a scope ("", "user:NAME", "session:NAME"), borrowed; absent: no memory. */
 hd_value rows_instance(scheduler *s, hd_scope scope);
 /* Whether a row of the node could be written now. */
 bool rows_can_keep(const scheduler *s, node_id id);
-/* Nodes of the piece (UINT32_MAX: all) are due whose row holds, and whose documents have changed since. */
+/* Makes nodes of the piece due (UINT32_MAX: of all pieces) whose row still holds and is older than one of the
+ * documents that it is about. */
 void rows_renew(scheduler *s, uint32_t piece);
-/* The next seal deletes the row. Without memory the row stays: it has no effect while its node is not
- * registered. */
+/* The next seal deletes the row. Without memory the row stays, which does no harm: rows of nodes that are not
+ * registered are not looked at. */
 void rows_delete(scheduler *s, const char *name, const char *instance);
 void rows_delete_of(scheduler *s, node_id id);
+/* The next seal deletes nothing. */
 void rows_forget_deletions(scheduler *s);
 
-/* adopt.c: another runtime's rows; see observer in store/replica.h. */
-void adopt_observed(void *ctx, hd_value extra, hd_value seqs);
+/* adopt.c: another runtime's commit, with rows in it, has arrived (see observer in store/replica.h). */
+void adopt_observed(void *ctx, hd_value extra);
 
 /* origin.c */
-/* Writes into the metadata of the node's outputs which piece it is of; or tries again with a later
- * pump. */
+/* Writes the name of the node's piece into the metadata of its outputs. If that fails, a later pump tries again. */
 void origin_say(scheduler *s, node_id id);
+/* The next pump does it. */
 void origin_say_later(scheduler *s, node_id id);
 void origin_pump(scheduler *s);
-/* The piece that writes a document, "space:piece", owned; absent: none, or it cannot be told. */
+/* The piece that writes a document, as the text "space:piece", owned; absent: no piece does, or the store cannot
+ * tell. */
 hd_value origin_of(const scheduler *s, place_id doc);
 /* Whether the node reads what other pieces write. */
 bool origin_reads_others(const scheduler *s, node_id id);
 
-/* reads.c: reads as they are written down in rows. */
-/* A read becomes a key; its place has no reference yet. *home is that of the read before, 0 at first.
- * *output: it is no read, but what the node writes. */
+/* reads.c: how keys are written in rows, one in a line: "space/id#/path". */
+/* Makes a key of a line, without a reference to its place. *home is the home of the document before, which often is
+ * the same one; 0 at first. *output: the line names an output, and no read. */
 hd_status reads_parse(scheduler *s, const char *text, size_t length, uint32_t *home, uint32_t *out,
                       bool *output);
-/* Appends the cell "space/id#/path", as a line, to persistence.text. HD_NOMEM; HD_LIMIT: it cannot be written
- * down. */
+/* Appends the line of a key to persistence.text. HD_NOMEM; HD_LIMIT: the key cannot be written as a line. */
 hd_status reads_print(scheduler *s, uint32_t key, bool output);
 
-/* set.c: the rows of a piece, when its first node is registered. */
-enum { SCOPE_GATES = HD_SCOPE_HERE }; /* set_row.scope of a row of the instance "gates" */
+/* set.c: the *resume set* of a piece: its rows, read when its first node is registered. */
+enum { SCOPE_GATES = HD_SCOPE_HERE }; /* set_row.scope of a row that keeps debounce and throttle */
 
 typedef struct set_row {
-    uint32_t name, print, hashes;      /* in resume_set.text, each with its NUL */
-    uint32_t first_key, keys, outputs; /* in resume_set.keys; the last are not read but written */
-    uint32_t debounce_ms, throttle_ms; /* of SCOPE_GATES */
-    hd_value seqs;        /* as of; owned. Absent: it is in an own commit without a verdict */
-    uint8_t scope;        /* of its instance: hd_scope, or SCOPE_GATES */
-    bool claimed;         /* its node has been registered, or the row is to be deleted */
-    bool derived, failed; /* as its body says */
+    uint32_t name, print, hashes,
+        flags;                /* offsets into resume_set.text; each text has a NUL behind it */
+    uint32_t first_key, keys; /* its keys are resume_set.keys[first_key ...] */
+    uint32_t outputs;         /* so many of its keys, the last ones, are outputs */
+    /* The sequence numbers of its spaces when the row was admitted; owned. Absent: the row is in a commit of this
+     * runtime that has no verdict yet. */
+    hd_value seqs;
+    uint8_t scope; /* of its instance: hd_scope, or SCOPE_GATES */
+    bool gone;     /* while the set is being made: an own commit deletes the row */
+    bool claimed;  /* its node has been registered, or the row is to be deleted */
 } set_row;
 
-/* A document that has changed. */
+/* A document that has changed after one of the rows was written. */
 typedef struct set_change {
     place_id doc;
-    uint64_t seq; /* its last; UINT64_MAX: not known */
+    uint64_t
+        seq; /* of its last change; UINT64_MAX: it cannot be told, so every row has to be compared */
 } set_change;
 
 struct resume_set {
-    VEC(set_row) rows; /* in order of name; of a name the gates first, and at most one other */
-    VEC(char) text;
-    VEC(uint32_t) keys; /* with a reference to each place */
+    /* In order of name. A name has at most two rows: one with SCOPE_GATES, which comes first, and one other. */
+    VEC(set_row) rows;
+    VEC(char) text;     /* of all rows */
+    VEC(uint32_t) keys; /* of all rows; each holds a reference to its place */
     VEC(set_change) changes;
-    table by_doc; /* document -> index into changes; a document may stand there twice */
-    uint64_t rev; /* the replica's, when this was made */
-    uint32_t unclaimed;
-    uint32_t next;    /* behind the row that was found last */
-    hd_status status; /* while it is being made */
+    table by_doc;       /* document -> index into changes; a document may be there more than once */
+    uint64_t rev;       /* the replica's revision when the set was made */
+    uint32_t unclaimed; /* rows that are not claimed */
+    uint32_t next;      /* the index behind the row that was found last */
+    hd_status status;   /* while the set is being made */
 };
 typedef struct resume_set resume_set;
 
-/* What the store has of a piece, and what own commits without a verdict say of it. NULL: nothing. */
+/* The rows of a piece: those of the store, replaced by those in commits of this runtime that have no verdict yet.
+ * NULL: there are none. */
 resume_set *set_make(scheduler *s, const char *piece);
-/* One row, as it stands in an extra. NULL: it cannot be read, or is not this principal's. */
+/* A set of the one row that another runtime's commit carries. NULL: the row cannot be read, or is another
+ * principal's. */
 resume_set *set_of_item(scheduler *s, hd_value item);
 void set_free(scheduler *s, resume_set *set);
 static inline const char *set_text(const resume_set *set, uint32_t at) {
@@ -296,21 +313,21 @@ uint32_t set_find(resume_set *set, const char *name);
 bool set_is_named(const resume_set *set, uint32_t i, const char *name);
 /* The index of the first row whose name is not before this. */
 uint32_t set_first_at_or_after(const resume_set *set, const char *name);
-/* The slots of a row whose documents may have changed since it was written: these must be compared. */
-uint32_t set_changed_slots(const scheduler *s, const resume_set *set, const set_row *row);
+/* Whether the row holds. Loads the documents that may have changed since the row was written, and compares the hashes
+ * of what the row says of them: *compared if there are such. False, too, if one cannot be loaded now. */
+bool set_row_holds(scheduler *s, const resume_set *set, const set_row *row, bool *compared);
 
 /* resume.c */
-/* The node has its reads without a run: if pieces write some of them, those are opened when it is
- * live. */
-hd_status resume_ask_later(scheduler *s, node_id id);
+/* The node was just registered: takes up its row, if the store has one. HD_NOMEM. */
 hd_status resume_take(scheduler *s, node_id id);
-/* Gives the node the reads and hashes of its row, and if the row holds calls it clean. HD_NOMEM. */
+/* Gives the node the reads of its row. If the row holds, also its hashes, and the node is clean. HD_NOMEM. */
 hd_status resume_install(scheduler *s, node_id id, const resume_set *set, const set_row *row,
                          bool holds);
 void resume_free(scheduler *s, kept_piece *of);
-/* Deletes the rows whose name begins with `prefix` and that no node has taken up. */
-void resume_drop_below(scheduler *s, kept_piece *of, const char *prefix);
+/* Deletes unclaimed rows below a piece ("space:piece", mark ':') or a node (its name, mark '/'), except those of
+ * children of a registered node: that node may still run and register them. */
+void resume_drop_below(scheduler *s, kept_piece *of, const char *name, char mark);
+/* Deletes all rows of a piece, those of other principals included. */
 void resume_drop_all(scheduler *s, const char *piece);
-void resume_drop_unbuilt(scheduler *s, kept_piece *of);
 
 #endif

@@ -4,10 +4,9 @@
  * before. */
 #include "scheduler/persistence/persistence.h"
 
-#include "store/basis.h"
+#include "store/basis/basis.h"
 #include "value/key.h"
 #include "value/text.h"
-#include <stdio.h>
 #include <string.h>
 
 enum { CELL_SIZE = 2048 };
@@ -77,27 +76,17 @@ static bool can_be_told(const doc_home *h, const struct key *id) {
 
 hd_status reads_print(scheduler *s, uint32_t key, bool output) {
     assert(!output || !(key & (KEY_SHAPE | KEY_NO_CLAIM)));
-    static const char *const suffix[] = { "", "", "@user", "@session" };
-    char out[CELL_SIZE];
     persistence *p = s->persistence;
-    const places *ps = &s->r->places;
     const place *doc = doc_of(s, key & KEY_PLACE);
-    const doc_home *h = &ps->homes.items[doc->doc.home];
-    const char *how = output ? "=" : key & KEY_SHAPE ? "~" : "";
-    if (!can_be_told(h, doc->doc.id)) return HD_LIMIT;
-    int n =
-        snprintf(out, CELL_SIZE, "%s%s%s%s/%s%s", key & KEY_NO_CLAIM ? "?" : "", how,
-                 key_bytes(h->space), suffix[h->scope], key_bytes(doc->doc.id), h->meta ? "!" : "");
-    size_t length = n < 0 ? CELL_SIZE : (size_t)n;
-    hd_path path = place_path(ps, key & KEY_PLACE);
-    if (path != HD_PATH_ROOT && length + 1 < CELL_SIZE) {
-        out[length++] = '#';
-        length += hd_path_print(s->r->heap, path, out + length, CELL_SIZE - length);
-    }
-    if (length + 1 >= CELL_SIZE || memchr(out, '\n', length)) return HD_LIMIT;
-    if (!vec_room(s->env, &p->text, length + 1)) return HD_NOMEM;
-    out[length++] = '\n';
-    memcpy(p->text.items + p->text.count, out, length);
+    size_t length = 0;
+    if (!can_be_told(&s->r->places.homes.items[doc->doc.home], doc->doc.id)) return HD_LIMIT;
+    if (!vec_room(s->env, &p->text, CELL_SIZE)) return HD_NOMEM;
+    char *out = p->text.items + p->text.count;
+    if (key & KEY_NO_CLAIM) out[length++] = '?';
+    if (output || (key & KEY_SHAPE)) out[length++] = output ? '=' : '~';
+    length += hd_cell_print(s->rt, (hd_cell){ key & KEY_PLACE }, out + length, CELL_SIZE - length);
+    if (length >= CELL_SIZE || memchr(out, '\n', length)) return HD_LIMIT;
+    out[length++] = '\n'; /* where the NUL was */
     p->text.count += (uint32_t)length;
     return HD_OK;
 }

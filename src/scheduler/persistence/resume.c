@@ -3,8 +3,10 @@
 
 #include "base/env.h"
 #include "scheduler/causes.h"
-#include "store/basis.h"
+#include "store/basis/basis.h"
 #include "value/text.h"
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void resume_free(scheduler *s, kept_piece *of) {
@@ -53,60 +55,58 @@ void resume_drop_all(scheduler *s, const char *piece) {
     set_free(s, set);
 }
 
-/* A row below a node that is there waits for that one to run. */
-static bool is_expected(const scheduler *s, const char *name) {
-    const char *slash = strchr(name, '/');
-    return slash && registry_find(s, 0, name, (size_t)(slash - name)) != 0;
+/* Whether the row is one of a child of a registered node, which has to run before the child is registered. */
+static bool awaits_another(const scheduler *s, const char *name, size_t prefix) {
+    const char *slash = strchr(name + prefix, '/');
+    return slash && persistence_find(s, name, (size_t)(slash - name)) != 0;
 }
 
-void resume_drop_unbuilt(scheduler *s, kept_piece *of) {
-    assert(of->set);
-    for (uint32_t i = 0; i < of->set->rows.count; i++) {
-        set_row *row = &of->set->rows.items[i];
-        if (!row->claimed && !is_expected(s, set_text(of->set, row->name)))
-            drop_row(s, of->set, row);
-    }
-    free_if_used(s, of);
-}
-
-void resume_drop_below(scheduler *s, kept_piece *of, const char *prefix) {
-    assert(of->set && *prefix);
-    size_t begin = strlen(prefix);
+void resume_drop_below(scheduler *s, kept_piece *of, const char *name_above, char mark) {
+    char prefix[NAME_SIZE];
+    int n = of->set ? snprintf(prefix, sizeof prefix, "%s%c", name_above, mark) : 0;
+    if (n <= 0 || (size_t)n >= sizeof prefix) return;
+    size_t begin = (size_t)n;
     for (uint32_t i = set_first_at_or_after(of->set, prefix); i < of->set->rows.count; i++) {
         set_row *row = &of->set->rows.items[i];
-        if (strncmp(set_text(of->set, row->name), prefix, begin) != 0) break;
-        if (!row->claimed) drop_row(s, of->set, row);
+        const char *name = set_text(of->set, row->name);
+        if (strncmp(name, prefix, begin) != 0) break;
+        if (!row->claimed && !awaits_another(s, name, begin)) drop_row(s, of->set, row);
     }
     free_if_used(s, of);
 }
 
 /* ---- a node */
 
-hd_status resume_ask_later(scheduler *s, node_id id) {
+/* The node got its reads from a row, and not by a run. When the node is live, the pieces that write what it reads are
+ * opened (ask_for_writers). HD_NOMEM. */
+static hd_status ask_later(scheduler *s, node_id id) {
     return vec_push(s->env, &s->persistence->unasked, id) ? HD_OK : HD_NOMEM;
 }
 
-/* What the program has set counts more than what the node was registered with. */
-static void restore_gates(scheduler *s, node_id id, const set_row *row) {
-    assert(row->scope == SCOPE_GATES);
-    cold *c = registry_cold(s, id);
-    if (!c) return;
-    kept_of(s, id)->flags |= KEPT_GATES;
-    c->gate.debounce_ms = row->debounce_ms;
-    c->gate.throttle_ms = row->throttle_ms;
-    if (row->debounce_ms || row->throttle_ms) node_of(s, id)->flags |= NODE_GATED;
+/* A number of milliseconds; "-": the program has not set this gate. */
+static bool take_gate(const char *text, uint32_t *out) {
+    unsigned long ms = strtoul(text, NULL, 10);
+    if (*text == '-') return false;
+    *out = ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX;
+    return true;
 }
 
-/* The keys in slots that differ cause the first run here (section 10). An output that differs is no cause. */
+/* What the program has set counts more than what the node was registered with. */
+static void restore_gates(scheduler *s, node_id id, const char *flags) {
+    cold *c = registry_cold(s, id);
+    const char *second = strchr(flags, ' ');
+    if (!c || !second) return;
+    if (take_gate(flags, &c->gate.debounce_ms)) kept_of(s, id)->flags |= KEPT_DEBOUNCE;
+    if (take_gate(second + 1, &c->gate.throttle_ms)) kept_of(s, id)->flags |= KEPT_THROTTLE;
+    if (c->gate.debounce_ms || c->gate.throttle_ms) node_of(s, id)->flags |= NODE_GATED;
+}
+
+/* The reads that differ cause the first run here (section 10). An output that differs is no cause. */
 static void note_causes(scheduler *s, node_id id, const resume_set *set, const set_row *row) {
     const uint32_t *keys = set_keys(set, row);
-    uint32_t differing = match_differing(s, keys, row->keys, match_known(s, keys, row->keys),
-                                         set_text(set, row->hashes));
-    slots of = { 0 };
-    for (uint32_t i = 0; i < row->keys - row->outputs; i++) {
-        uint32_t slot = slots_take(&of, place_at(&s->r->places, keys[i] & KEY_PLACE)->root);
-        if (differing >> slot & 1) causes_add(s, id, keys[i] & KEY_PLACE);
-    }
+    for (uint32_t i = 0; i < row->keys - row->outputs; i++)
+        if (!match_if_known(s, keys[i], set_text(set, row->hashes), i))
+            causes_add(s, id, keys[i] & KEY_PLACE);
 }
 
 static hd_status take_hashes(scheduler *s, kept_node *k, const char *hashes) {
@@ -121,10 +121,12 @@ hd_status resume_install(scheduler *s, node_id id, const resume_set *set, const 
                          bool holds) {
     kept_node *k = kept_of(s, id);
     node *n = node_of(s, id);
+    const char *flags = set_text(set, row->flags);
+    bool derived = strchr(flags, 'd'), failed = strchr(flags, 'f');
     assert(node_is_invalid(&s->graph, n) && !(k->flags & KEPT_CREATES));
     hd_status status =
         graph_apply_reads(&s->graph, id, set_keys(set, row), row->keys - row->outputs);
-    if (!status && row->derived) status = resume_ask_later(s, id);
+    if (!status && derived) status = ask_later(s, id);
     if (!status && holds) status = take_hashes(s, k, set_text(set, row->hashes));
     if (!status && holds) status = graph_mark_clean(&s->graph, id);
     if (status) return status;
@@ -133,30 +135,25 @@ hd_status resume_install(scheduler *s, node_id id, const resume_set *set, const 
     n->ran_rev = k->rev = holds ? s->r->rev : set->rev;
     k->narrow = row->scope;
     k->flags &= (uint16_t) ~(KEPT_AGAIN | KEPT_FAILED | KEPT_DERIVED);
-    k->flags |=
-        (uint16_t)(KEPT_ROW | (row->derived ? KEPT_DERIVED : 0) | (row->failed ? KEPT_FAILED : 0));
+    k->flags |= (uint16_t)(KEPT_ROW | (derived ? KEPT_DERIVED : 0) | (failed ? KEPT_FAILED : 0));
     if (!holds) note_causes(s, id, set, row);
     return HD_OK;
 }
 
-/* A row that was compared is written again: then the next resume need not compare it. So is one that a seal
- * to come deletes, because a node of the same name has left. */
+/* A row that was compared is written again: then the next resume need not compare it. */
 static hd_status take_row(scheduler *s, node_id id, const resume_set *set, const set_row *row) {
     assert(row->claimed && row->scope != SCOPE_GATES);
     kept_node *k = kept_of(s, id);
     size_t length;
     if (strcmp(set_text(set, row->print), text_of(k->print, &length)) != 0) {
-        k->flags |= KEPT_ROW;
+        k->flags |= KEPT_ROW; /* of other code: the next row replaces it, in another instance too */
+        k->narrow = row->scope;
         return HD_OK;
     }
-    uint32_t mask = set_changed_slots(s, set, row);
-    bool holds =
-        !mask || match_row(s, set_keys(set, row), row->keys, mask, set_text(set, row->hashes));
+    bool compared = false, holds = set_row_holds(s, set, row, &compared);
     hd_status status = resume_install(s, id, set, row, holds);
-    if (status) return status;
-    if (mask || s->persistence->gone.count) k->flags |= KEPT_AGAIN;
-    if (s->persistence->gone.count) persistence_due(s, id);
-    return HD_OK;
+    if (!status && compared) k->flags |= KEPT_AGAIN;
+    return status;
 }
 
 static hd_status take_rows(scheduler *s, node_id id, resume_set *set) {
@@ -169,7 +166,7 @@ static hd_status take_rows(scheduler *s, node_id id, resume_set *set) {
         bool gates = row->scope == SCOPE_GATES;
         if (row->claimed || !(gates || computes)) continue;
         mark_claimed(set, row);
-        if (gates) restore_gates(s, id, row);
+        if (gates) restore_gates(s, id, set_text(set, row->flags));
         else status = take_row(s, id, set, row);
     }
     return status;

@@ -1,18 +1,18 @@
-/* rows.c -- rows and the claims that go with them, into a seal.
+/* rows.c -- puts rows into a seal, and the claims that go with them.
  *
- * A row is written when its node is clean and what it wrote is in the store, or in the same seal. The claims
- * say that its reads and outputs are, when the row is admitted, what its hashes were made of. If the hashes
- * are those of the last row, nothing is written.
+ * A row is written when its node is clean and its outputs are in the store, or in the same seal. With the row go
+ * claims on its reads and outputs: the store refuses the seal if one of them has changed since it was hashed. If the
+ * hashes are those of the node's last row, the row is not written again.
  *
- * Hashes are made here, when a seal is made, for slots in which a place has changed since the last row.
+ * Hashes are computed when a seal is made, for the places that have changed since the last row.
  *
- * Some rows go *alone*, in a seal without outputs, which is made when the runtime is quiet: those with reads
- * that the run did not claim, so that a change of them refuses the row and not the outputs; and long ones,
- * since the log would grow with each of their runs. */
+ * Two kinds of rows go *alone*, in a seal that has no outputs and is made when the runtime is quiet. Rows with reads
+ * that the run did not claim: if such a read changes, the store refuses the row, and not the outputs as well. And
+ * rows of LONG_ROW or more reads: written with each run, they would make the log grow. */
 #include "scheduler/persistence/persistence.h"
 
 #include "base/env.h"
-#include "store/basis.h"
+#include "store/basis/basis.h"
 #include "store/overlay.h"
 #include "value/array.h"
 #include "value/build.h"
@@ -22,112 +22,101 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    SCRATCH = KEPT_TAKEN | KEPT_SAME,
-    LONG_ROW = 256 /* reads, from which on a row goes alone */
-};
+enum { LONG_ROW = 256 }; /* reads, from which on a row goes alone */
 
-/* ---- may it be kept now? */
+/* ---- may it be written now? */
 
-/* Whether the document's value is at hand, or the last row has its hash already. */
-static bool can_hash(const scheduler *s, const kept_node *k, place_id at) {
-    bool hashed = value_exists(k->hashes) && place_at(&s->r->places, at)->rev <= k->rev;
-    return hashed || (doc_of(s, at)->doc.flags & DOC_KNOWN);
+/* What the row of a node depends on, from its reads and outputs. */
+typedef struct survey {
+    bool out;       /* all of it is in the store or in a commit that was sent, and can be hashed */
+    bool stands;    /* the last run still counts: a row of it can be written, now or later */
+    bool unclaimed; /* it reads something that its run did not claim */
+    hd_scope scope; /* the narrowest of the documents */
+} survey;
+
+/* Can be hashed is what is at hand, and what has its hash in the last row already. */
+static void survey_place(const scheduler *s, const kept_node *k, place_id at, bool hashed,
+                         survey *v) {
+    const place *doc = doc_of(s, at);
+    hd_scope scope = s->r->places.homes.items[doc->doc.home].scope;
+    bool known = (doc->doc.flags & DOC_KNOWN) ||
+                 (value_exists(k->hashes) && place_at(&s->r->places, at)->rev <= k->rev);
+    if ((doc->doc.flags & DOC_OVERLAY) || (hashed && !known)) v->out = false;
+    if (scope > v->scope) v->scope = scope;
 }
 
-/* Whether all that the node wrote has been sealed. */
-static bool outputs_are_out(const scheduler *s, node_id id) {
-    for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0; i++) {
-        place_id at = out & ~WRITER_ENVELOPE;
-        if (doc_of(s, at)->doc.flags & DOC_OVERLAY) return false;
-        if (!(out & WRITER_ENVELOPE) && !can_hash(s, kept_of(s, id), at)) return false;
-    }
-    return true;
-}
-
-/* Whether all that the node read is in the store, or in a commit that was sent. */
-static bool reads_are_out(const scheduler *s, node_id id) {
+/* A run does not stand if the node reads volatile documents, or if another writer, perhaps another version of the
+ * node, has changed an output since: a row would be about outputs that are not its own. */
+static survey survey_node(const scheduler *s, node_id id) {
     const node *n = node_of(s, id);
     const edge *reads = node_reads_const(n);
+    survey v = { .out = true, .stands = true, .scope = HD_SCOPE_SPACE };
     for (uint32_t i = 0; i < n->read_count; i++) {
         place_id at = reads[i].key & KEY_PLACE;
-        if (doc_of(s, at)->doc.flags & DOC_OVERLAY) return false;
-        if (!can_hash(s, kept_of(s, id), at)) return false;
+        survey_place(s, kept_of(s, id), at, true, &v);
+        if (doc_of(s, at)->doc.flags & DOC_VOLATILE) v.stands = false;
+        if (reads[i].key & KEY_NO_CLAIM) v.unclaimed = true;
     }
-    return true;
+    for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0; i++) {
+        place_id at = out & ~WRITER_ENVELOPE;
+        survey_place(s, kept_of(s, id), at, !(out & WRITER_ENVELOPE), &v);
+        if (place_at(&s->r->places, at)->rev > n->ran_rev) v.stands = false;
+    }
+    return v;
 }
 
-/* Whether another writer, perhaps another version of the node, has changed an output since the node's last
- * run. A row of the node would be about outputs that are not its own. */
-static bool is_overwritten(const scheduler *s, node_id id) {
-    for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0; i++)
-        if (place_at(&s->r->places, out & ~WRITER_ENVELOPE)->rev > node_of(s, id)->ran_rev)
-            return true;
-    return false;
-}
-
-static bool reads_volatile(const scheduler *s, const node *n) {
-    const edge *reads = node_reads_const(n);
-    for (uint32_t i = 0; i < n->read_count; i++)
-        if (doc_of(s, reads[i].key & KEY_PLACE)->doc.flags & DOC_VOLATILE) return true;
-    return false;
-}
-
-/* Whether the node's last run stands. If not, the node is due again after its next run. */
+/* If not, the node is due again after its next run. */
 static bool is_steady(const scheduler *s, node_id id) {
     const node *n = node_of(s, id);
-    if (node_is_invalid(&s->graph, n) || (n->flags & (NODE_RUNNING | NODE_NEVER_RAN))) return false;
-    if (kept_of(s, id)->flags & KEPT_CREATES) return false;
-    return !reads_volatile(s, n) && !is_overwritten(s, id);
+    return !node_is_invalid(&s->graph, n) && !(n->flags & (NODE_RUNNING | NODE_NEVER_RAN)) &&
+           !(kept_of(s, id)->flags & KEPT_CREATES);
 }
 
-/* If outputs are still open, the row waits for the seal that takes them. */
-bool rows_can_keep(const scheduler *s, node_id id) {
+/* If outputs have not been sealed yet, the row waits for the seal that takes them. */
+static bool can_keep(const scheduler *s, node_id id, survey *v) {
     const kept_node *k = kept_of(s, id);
-    return (k->flags & KEPT_DUE) && kept_has_name(k) && k->wrote_in <= s->r->settled &&
-           is_steady(s, id) && outputs_are_out(s, id) && reads_are_out(s, id);
+    if (!(k->flags & KEPT_DUE) || !kept_has_name(k) || k->wrote_in > s->r->settled) return false;
+    if (!is_steady(s, id)) return false;
+    *v = survey_node(s, id);
+    return v->stands && v->out;
 }
 
-static bool goes_alone(const node *n) {
-    assert(!(n->flags & NODE_REMOVED));
-    const edge *reads = node_reads_const(n);
-    if (n->read_count >= LONG_ROW) return true;
-    for (uint32_t i = 0; i < n->read_count; i++)
-        if (reads[i].key & KEY_NO_CLAIM) return true;
-    return false;
+bool rows_can_keep(const scheduler *s, node_id id) {
+    survey v;
+    return can_keep(s, id, &v);
 }
 
 /* ---- hashes */
 
-/* The text of the hashes: those in `mask` made anew, the others as before. Returns its length. */
-static size_t print_hashes(const scheduler *s, const uint32_t *keys, uint32_t count, uint32_t mask,
-                           const char *before, char text[SLOTS * HASH_TEXT]) {
-    uint64_t now[SLOTS];
-    uint32_t n = match_hash(s, keys, count, mask, now);
-    for (uint32_t i = 0; i < n; i++) {
-        char *at = text + (size_t)i * HASH_TEXT;
-        if (mask >> i & 1) basis_hash_print(now[i], at);
-        else memcpy(at, before + (size_t)i * HASH_TEXT, HASH_TEXT);
+/* Writes the hashes of the keys into persistence.text: anew where the place has changed since the last row, else as they
+ * were in that. */
+static hd_status print_hashes(scheduler *s, const kept_node *k, const uint32_t *keys,
+                              uint32_t count, const char *before) {
+    const places *ps = &s->r->places;
+    persistence *p = s->persistence;
+    vec_clear(&p->text);
+    if (!vec_room(s->env, &p->text, (size_t)count * HASH_TEXT + 1)) return HD_NOMEM;
+    for (uint32_t i = 0; i < count; i++, p->text.count += HASH_TEXT) {
+        char *at = p->text.items + p->text.count;
+        bool same = before && place_at(ps, keys[i] & KEY_PLACE)->rev <= k->rev;
+        if (same) memcpy(at, before + (size_t)i * HASH_TEXT, HASH_TEXT);
+        else basis_hash_print(basis_hash_read(ps, keys[i]), at);
     }
-    return (size_t)n * HASH_TEXT;
+    return HD_OK;
 }
 
 /* Brings the node's hashes up to date: *news if they have changed. */
-static hd_status renew_hashes(scheduler *s, node_id id, bool *news) {
+static hd_status renew_hashes(scheduler *s, node_id id, const uint32_t *keys, uint32_t count,
+                              bool *news) {
     kept_node *k = kept_of(s, id);
-    char text[SLOTS * HASH_TEXT];
-    uint32_t count;
+    const persistence *p = s->persistence;
     size_t length = 0;
-    const uint32_t *keys = match_keys(s, id, &count);
-    if (!keys) return HD_NOMEM;
-    bool first = value_is_absent(k->hashes);
-    uint32_t mask = first ? UINT32_MAX : match_changed(s, keys, count, k->rev);
-    if (!mask) return HD_OK;
-    const char *before = first ? "" : text_of(k->hashes, &length);
-    size_t size = print_hashes(s, keys, count, mask, before, text);
-    assert(first || length == size);
-    if (!first && !memcmp(before, text, size)) return HD_OK;
-    hd_value made = text_string(s->r->heap, text, size);
+    const char *before = value_exists(k->hashes) ? text_of(k->hashes, &length) : NULL;
+    hd_status status = print_hashes(s, k, keys, count, before);
+    if (status) return status;
+    assert(!before || length == p->text.count);
+    if (before && !memcmp(before, p->text.items, length)) return HD_OK;
+    hd_value made = text_string(s->r->heap, p->text.items, p->text.count);
     if (value_is_failed(made)) return HD_NOMEM;
     value_unref(k->hashes);
     k->hashes = made;
@@ -149,11 +138,11 @@ static hd_status push_text(scheduler *s, build *b, const char *text) {
 }
 
 /* The cells, one in a line. HD_LIMIT: one has no text. */
-static hd_status push_reads(scheduler *s, build *b, node_id id) {
+static hd_status push_reads(scheduler *s, build *b, node_id id, const uint32_t *keys,
+                            uint32_t count) {
     persistence *p = s->persistence;
-    uint32_t count, reads = node_of(s, id)->read_count;
-    const uint32_t *keys = match_keys(s, id, &count);
-    hd_status status = keys ? HD_OK : HD_NOMEM;
+    uint32_t reads = node_of(s, id)->read_count;
+    hd_status status = HD_OK;
     vec_clear(&p->text);
     for (uint32_t i = 0; !status && i < count; i++) status = reads_print(s, keys[i], i >= reads);
     if (status) return status;
@@ -162,7 +151,8 @@ static hd_status push_reads(scheduler *s, build *b, node_id id) {
 }
 
 /* [name, instance, hashes, print, flags, reads] */
-static hd_status push_item(scheduler *s, build *b, node_id id) {
+static hd_status push_item(scheduler *s, build *b, node_id id, const uint32_t *keys,
+                           uint32_t count) {
     static const char *const flags[] = { "", "d", "f", "df" };
     const kept_node *k = kept_of(s, id);
     int said = (k->flags & KEPT_DERIVED ? 1 : 0) + (k->flags & KEPT_FAILED ? 2 : 0);
@@ -171,17 +161,25 @@ static hd_status push_item(scheduler *s, build *b, node_id id) {
     bool ok = value_exists(instance) && build_push(b, value_ref(k->name)) &&
               build_push(b, value_ref(instance)) && build_push(b, value_ref(k->hashes)) &&
               build_push(b, value_ref(k->print)) && !push_text(s, b, flags[said]);
-    hd_status status = ok ? push_reads(s, b, id) : HD_NOMEM;
+    hd_status status = ok ? push_reads(s, b, id, keys, count) : HD_NOMEM;
     return status ? status : build_array(b, ROW_ITEMS);
+}
+
+/* A gate that the program has not set is that of the registration, whatever that says next time. */
+static void print_gate(bool set, uint32_t ms, char out[12]) {
+    if (set) snprintf(out, 12, "%u", ms);
+    else snprintf(out, 12, "-");
 }
 
 /* [name, "gates", "", "-", "debounce throttle", ""] */
 static hd_status push_gates(scheduler *s, build *b, node_id id) {
-    assert(kept_of(s, id)->flags & KEPT_GATES);
+    const uint16_t flags = kept_of(s, id)->flags;
     const cold *c = cold_of(s, node_of(s, id));
-    char gates[32];
-    snprintf(gates, sizeof gates, "%u %u", c ? c->gate.debounce_ms : 0,
-             c ? c->gate.throttle_ms : 0);
+    char gates[32], debounce[12], throttle[12];
+    assert((flags & KEPT_GATES) && c); /* setting a gate makes the record */
+    print_gate(flags & KEPT_DEBOUNCE, c->gate.debounce_ms, debounce);
+    print_gate(flags & KEPT_THROTTLE, c->gate.throttle_ms, throttle);
+    snprintf(gates, sizeof gates, "%s %s", debounce, throttle);
     bool ok = build_push(b, value_ref(kept_of(s, id)->name)) && !push_text(s, b, BASIS_GATES) &&
               !push_text(s, b, "") && !push_text(s, b, "-") && !push_text(s, b, gates) &&
               !push_text(s, b, "");
@@ -190,46 +188,35 @@ static hd_status push_gates(scheduler *s, build *b, node_id id) {
 
 /* ---- instances: rows of user and session scope are kept apart by principal and session */
 
+/* "user:NAME" or "session:NAME", owned; or why not. A name may have any length. */
+static hd_value make_instance(scheduler *s, const char *prefix, const struct key *id) {
+    size_t size = strlen(prefix) + id->length + 1;
+    char *text = env_new(s->env, size);
+    if (!text) return value_failed(HD_NOMEM);
+    snprintf(text, size, "%s%s", prefix, key_bytes(id));
+    hd_value made = text_string(s->r->heap, text, size - 1);
+    env_free(s->env, text, size);
+    return made;
+}
+
 hd_value rows_instance(scheduler *s, hd_scope scope) {
-    char text[NAME_SIZE];
     hd_value *known = &s->persistence->instances[scope];
     assert(scope >= HD_SCOPE_SPACE && scope <= HD_SCOPE_SESSION);
     if (value_exists(*known)) return *known;
-    const char *prefix = scope == HD_SCOPE_USER ? "user:" : "session:";
-    const struct key *id = scope == HD_SCOPE_USER ? s->rt->principal : s->rt->session;
-    int n = 0;
-    if (scope > HD_SCOPE_SPACE) n = snprintf(text, sizeof text, "%s%s", prefix, key_bytes(id));
-    if (n < 0 || (size_t)n >= sizeof text) return value_absent();
-    hd_value made = text_string(s->r->heap, text, (size_t)n);
+    hd_value made = scope == HD_SCOPE_SPACE  ? text_string(s->r->heap, "", 0)
+                    : scope == HD_SCOPE_USER ? make_instance(s, "user:", s->rt->principal)
+                                             : make_instance(s, "session:", s->rt->session);
     if (!value_is_failed(made)) *known = made;
     return *known;
 }
 
-/* The narrowest scope of the documents that the node reads and writes. */
-static hd_scope scope_of(const scheduler *s, node_id id) {
-    const places *ps = &s->r->places;
-    const node *n = node_of(s, id);
-    const edge *reads = node_reads_const(n);
-    hd_scope scope = HD_SCOPE_SPACE, one;
-    for (uint32_t i = 0; i < n->read_count; i++) {
-        one = ps->homes.items[doc_of(s, reads[i].key & KEY_PLACE)->doc.home].scope;
-        if (one > scope) scope = one;
-    }
-    for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0; i++) {
-        one = ps->homes.items[doc_of(s, out & ~WRITER_ENVELOPE)->doc.home].scope;
-        if (one > scope) scope = one;
-    }
-    return scope;
-}
-
-/* Finds out what the row says beside its reads, and its instance. If the instance has changed, the row under
- * the former one is deleted. */
-static void note_rest(scheduler *s, node_id id) {
+/* Brings the flag 'd' and the instance of the node's row up to date. If the instance has changed, the row under the
+ * former one is deleted. */
+static void note_rest(scheduler *s, node_id id, hd_scope scope) {
     kept_node *k = kept_of(s, id);
     uint16_t derived = origin_reads_others(s, id) ? KEPT_DERIVED : 0;
     if ((k->flags & KEPT_DERIVED) != derived)
         k->flags = (uint16_t)((k->flags & ~KEPT_DERIVED) | derived | KEPT_AGAIN);
-    hd_scope scope = scope_of(s, id);
     if (kept_scope(k) == scope) return;
     if (k->flags & KEPT_ROW) rows_delete_of(s, id);
     k->narrow = (uint8_t)scope;
@@ -238,8 +225,8 @@ static void note_rest(scheduler *s, node_id id) {
 
 /* ---- claims */
 
-/* A document that has not been loaded here is as it was at the last poll, since the node is clean, or as a
- * verdict has told since then. */
+/* A claim on a document that has not been loaded here. The node is clean, so the document is as it was at the last
+ * poll, or as a verdict has told since then: the claim is as of that sequence number. */
 static hd_status claim_unread(scheduler *s, uint32_t key, commit *c) {
     authority *a = s->r->authority;
     const place *doc = doc_of(s, key & KEY_PLACE);
@@ -260,10 +247,8 @@ static hd_status add_claim(scheduler *s, uint32_t key, commit *c) {
     return known ? tx_claim(s->r, c, key) : claim_unread(s, key, c);
 }
 
-static hd_status add_claims(scheduler *s, node_id id, commit *c) {
-    uint32_t count;
-    const uint32_t *keys = match_keys(s, id, &count);
-    hd_status status = keys ? HD_OK : HD_NOMEM;
+static hd_status add_claims(scheduler *s, const uint32_t *keys, uint32_t count, commit *c) {
+    hd_status status = HD_OK;
     for (uint32_t i = 0; !status && i < count; i++)
         status = add_claim(s, keys[i] & ~(uint32_t)KEY_NO_CLAIM, c);
     return status;
@@ -302,15 +287,26 @@ void rows_forget_deletions(scheduler *s) {
 
 /* ---- a seal */
 
-/* *pushed: there was something to write. */
-static hd_status push_row(scheduler *s, build *b, node_id id, commit *c, bool *pushed) {
+/* Appends the node's row to the seal, if it has to be written: *pushed. If the seal is not made after all, KEPT_AGAIN
+ * makes a later one take the row. */
+static hd_status push_row(scheduler *s, build *b, node_id id, hd_scope scope, commit *c,
+                          bool *pushed) {
+    kept_node *k = kept_of(s, id);
     bool news = false;
-    note_rest(s, id);
-    hd_status status = renew_hashes(s, id, &news);
-    *pushed = news || (kept_of(s, id)->flags & KEPT_AGAIN) || !(kept_of(s, id)->flags & KEPT_ROW);
-    if (status || !*pushed) return status;
-    status = add_claims(s, id, c);
-    return status ? status : push_item(s, b, id);
+    uint32_t count;
+    const uint32_t *keys = match_keys(s, id, &count);
+    note_rest(s, id, scope);
+    hd_status status = keys ? renew_hashes(s, id, keys, count, &news) : HD_NOMEM;
+    if (status || !(news || (k->flags & KEPT_AGAIN) || !(k->flags & KEPT_ROW))) return status;
+    *pushed = true;
+    k->flags |= KEPT_AGAIN;
+    k->rev = s->r->rev;
+    status = add_claims(s, keys, count, c);
+    return status ? status : push_item(s, b, id, keys, count);
+}
+
+static bool goes_alone(const node *n, const survey *v) {
+    return v->unclaimed || n->read_count >= LONG_ROW;
 }
 
 static hd_status push_due(scheduler *s, build *b, commit *c, uint32_t *count) {
@@ -318,21 +314,22 @@ static hd_status push_due(scheduler *s, build *b, commit *c, uint32_t *count) {
     hd_status status = HD_OK;
     for (uint32_t i = 0; i < p->due.count && !status; i++) {
         node_id id = p->due.items[i];
-        if ((kept_of(s, id)->flags & SCRATCH) || !rows_can_keep(s, id)) continue;
-        if (c->writes.count && goes_alone(node_of(s, id))) {
+        survey v;
+        if ((kept_of(s, id)->flags & KEPT_TAKEN) || !can_keep(s, id, &v)) continue;
+        if (c->writes.count && goes_alone(node_of(s, id), &v)) {
             persistence_soon(s);
             continue;
         }
         size_t before = b->count;
         bool pushed = false;
-        status = push_row(s, b, id, c, &pushed);
+        status = push_row(s, b, id, v.scope, c, &pushed);
         if (status == HD_LIMIT) { /* a read that has no text: the node has no row from now on */
             build_drop(b, before);
             persistence_creates(s, id);
             status = HD_OK;
             continue;
         }
-        kept_of(s, id)->flags |= pushed ? KEPT_TAKEN : KEPT_SAME;
+        kept_of(s, id)->flags |= KEPT_TAKEN;
         *count += pushed;
     }
     return status;
@@ -371,21 +368,18 @@ static hd_status make_extra(scheduler *s, commit *c, uint32_t *rows, hd_value *o
     return status;
 }
 
-/* What the seal did with the node. True: its row waits for a later seal. */
+/* Updates the node after a seal was made, or could not be made. True: its row waits for a later seal. */
 static bool conclude_node(scheduler *s, node_id id, bool made) {
     kept_node *k = kept_of(s, id);
-    uint16_t taken = made ? k->flags & SCRATCH : 0;
-    k->flags &= (uint16_t)~SCRATCH;
-    if (taken & KEPT_TAKEN) {
-        k->rev = s->r->rev;
-        k->flags &= (uint16_t)~KEPT_AGAIN;
-        k->flags |= KEPT_ROW;
-    }
-    return !taken && (is_steady(s, id) || k->wrote_in > s->r->settled);
+    bool taken = made && (k->flags & KEPT_TAKEN);
+    k->flags &= (uint16_t)~KEPT_TAKEN;
+    if (taken) k->flags = (uint16_t)((k->flags & ~KEPT_AGAIN) | KEPT_ROW);
+    return !taken &&
+           ((is_steady(s, id) && survey_node(s, id).stands) || k->wrote_in > s->r->settled);
 }
 
-/* Updates the nodes that were due. `made`: all rows that could be written are in the seal; a node that has
- * left since its gates were set has none, and is not asked for again. */
+/* Updates the nodes that were due. `made`: the seal has been made, with all rows that could be written, and with the
+ * deletions. */
 static void conclude(scheduler *s, bool made) {
     assert(s->r->due ==
            s->persistence->due.count + s->persistence->gated.count + s->persistence->gone.count);
@@ -430,11 +424,21 @@ static void send_again(scheduler *s, hd_value item) {
     node_id id = persistence_find(s, name, length);
     if (!id) return;
     if (!strcmp(basis_item_text(item, ROW_INSTANCE, NULL), BASIS_GATES)) {
-        persistence_gated(s, id);
+        uint16_t which = kept_of(s, id)->flags & KEPT_GATES; /* none: the node is another one */
+        if (which) persistence_gated(s, id, which);
         return;
     }
     kept_of(s, id)->flags |= KEPT_AGAIN;
     persistence_due(s, id);
+}
+
+/* The row is deleted by a later seal; a node that has taken the name since writes its own once more with it. */
+static void delete_again(scheduler *s, hd_value item) {
+    size_t length;
+    const char *name = basis_item_text(item, ROW_NAME, &length);
+    node_id id = persistence_find(s, name, length);
+    rows_delete(s, name, basis_item_text(item, ROW_INSTANCE, NULL));
+    if (id && (kept_of(s, id)->flags & (KEPT_ROW | KEPT_GATES))) send_again(s, item);
 }
 
 /* A seal was refused, and its rows and deletions with it. */
@@ -442,11 +446,9 @@ void rows_refused(void *ctx, const commit *c) {
     scheduler *s = ctx;
     if (!value_exists(c->extra)) return;
     basis_extra x = basis_extra_of(c->extra);
-    s->persistence->refused_at = s->r->rev;
+    s->persistence->refused_at = s->r->rev + 1;
     for (hd_iter it = hd_iter_of(x.nodes); hd_iter_next(&it);) send_again(s, it.value);
-    for (hd_iter it = hd_iter_of(x.gone); hd_iter_next(&it);)
-        rows_delete(s, basis_item_text(it.value, ROW_NAME, NULL),
-                    basis_item_text(it.value, ROW_INSTANCE, NULL));
+    for (hd_iter it = hd_iter_of(x.gone); hd_iter_next(&it);) delete_again(s, it.value);
 }
 
 /* ---- rows that have aged */

@@ -1,7 +1,7 @@
 /* set.c -- the rows of a piece, when its first node is registered: its *resume set*.
  *
- * The store is asked for the rows of a piece once, when its first node is registered. The rows in this
- * runtime's own commits that have no verdict yet replace those of the store. All their reads and outputs
+ * The store is asked for the rows of a piece once, when its first node is registered. What this runtime's own
+ * commits say that have no verdict yet is entered behind them: of rows of one name and instance the last counts. All their reads and outputs
  * become places; then the store tells which of their documents have changed since. No document is loaded
  * before a node asks for its row. A document that changes after the set was made has a later revision than
  * the set.
@@ -12,18 +12,19 @@
 
 #include "base/env.h"
 #include "base/hash.h"
-#include "store/basis.h"
+#include "base/system.h"
+#include "store/basis/basis.h"
 #include "store/overlay.h"
 #include "value/key.h"
 #include "value/object.h"
 #include "value/text.h"
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct filling {
     scheduler *s;
     resume_set *set;
-    basis sent;       /* rows of own commits that have no verdict */
+    const char *piece;
+    size_t piece_length;
     uint32_t home;    /* of the key before, for reads_parse */
     uint32_t outputs; /* of the row so far; reads come before them */
 } filling;
@@ -67,16 +68,6 @@ static hd_status add_cells(filling *f, const char *reads) {
     return status;
 }
 
-/* A row of gates has its numbers there. */
-static void take_flags(const char *flags, set_row *row) {
-    char *end;
-    row->derived = strchr(flags, 'd') != NULL;
-    row->failed = strchr(flags, 'f') != NULL;
-    if (row->scope != SCOPE_GATES) return;
-    row->debounce_ms = (uint32_t)strtoul(flags, &end, 10);
-    row->throttle_ms = (uint32_t)strtoul(end, NULL, 10);
-}
-
 static void forget_keys(scheduler *s, resume_set *set, uint32_t count) {
     assert(count <= set->keys.count);
     while (set->keys.count > count) place_unref(&s->r->places, vec_pop(&set->keys) & KEY_PLACE);
@@ -107,7 +98,8 @@ static hd_status add_text(filling *f, const char *text, uint32_t *out) {
 static hd_status fill_texts(filling *f, const basis_row *from, set_row *row) {
     hd_status status = add_text(f, from->name, &row->name);
     if (!status) status = add_text(f, from->print, &row->print);
-    return status ? status : add_text(f, from->hashes, &row->hashes);
+    if (!status) status = add_text(f, from->hashes, &row->hashes);
+    return status ? status : add_text(f, from->flags, &row->flags);
 }
 
 static hd_status fill_row(filling *f, const basis_row *from, set_row *row) {
@@ -117,22 +109,22 @@ static hd_status fill_row(filling *f, const basis_row *from, set_row *row) {
     f->outputs = 0;
     hd_status status = fill_texts(f, from, row);
     if (!status) status = add_cells(f, from->reads);
+    row->keys = set->keys.count - row->first_key;
+    if (!status && strlen(from->hashes) != (size_t)row->keys * HASH_TEXT) status = HD_CORRUPT;
     if (status) {
         forget_keys(f->s, set, row->first_key);
         set->text.count = text;
         return status;
     }
-    row->keys = set->keys.count - row->first_key;
     row->outputs = f->outputs;
     assert(row->outputs <= row->keys);
-    take_flags(from->flags, row);
     return HD_OK;
 }
 
 /* HD_NOMEM. A row that is not for this runtime, or cannot be read, is left out. */
-static hd_status enter(filling *f, const basis_row *from) {
+static hd_status enter(filling *f, const basis_row *from, bool gone) {
     resume_set *set = f->set;
-    set_row row = { .seqs = value_absent() };
+    set_row row = { .seqs = value_absent(), .gone = gone };
     if (!is_ours(f->s, from->instance, &row.scope)) return HD_OK;
     if (!vec_room(f->s->env, &set->rows, 1)) return HD_NOMEM;
     hd_status status = fill_row(f, from, &row);
@@ -142,58 +134,68 @@ static hd_status enter(filling *f, const basis_row *from) {
     return HD_OK;
 }
 
-/* A row of the store, unless an own commit on its way there replaces or deletes it. */
 static bool take_stored(void *ctx, const basis_row *from) {
     filling *f = ctx;
-    if (!basis_find(&f->sent, from->name, from->instance)) f->set->status = enter(f, from);
-    return !f->set->status;
-}
-
-static bool take_sent(void *ctx, const basis_row *from) {
-    filling *f = ctx;
-    basis_row row = *from;
-    row.seqs = value_absent();
-    f->set->status = enter(f, &row);
+    f->set->status = enter(f, from, false);
     return !f->set->status;
 }
 
 /* ---- own commits on their way */
 
-static bool no_space(void *ctx, uint32_t i, struct key **name, uint64_t *seq) {
-    (void)ctx, (void)i, (void)name, (void)seq;
-    return false;
+/* An item of "nodes" (or of "gone"), as a row that replaces (or deletes) the one that was entered before. */
+static hd_status enter_item(filling *f, hd_value item, bool gone) {
+    const char *name = basis_item_text(item, ROW_NAME, NULL);
+    if (strncmp(name, f->piece, f->piece_length) || name[f->piece_length] != ':') return HD_OK;
+    basis_row row = { .name = name, .hashes = "", .print = "", .flags = "", .reads = "" };
+    if (gone) row.instance = basis_item_text(item, ROW_INSTANCE, NULL);
+    else row = basis_row_of(item, value_absent());
+    return enter(f, &row, gone);
 }
 
-static hd_status gather_sent(filling *f, const list *commits) {
-    basis_point now = { NULL, no_space };
+static hd_status enter_sent(filling *f, const list *commits) {
     hd_status status = HD_OK;
     LIST_FOR (n, commits) {
         const commit *c = LIST_ENTRY(n, commit, link);
-        bool counts = value_exists(c->extra) && c->state != COMMIT_DEAD && c->state != COMMIT_GONE;
-        if (counts && !status) status = basis_apply(&f->sent, c->extra, &now, c->local_seq);
+        if (value_is_absent(c->extra) || c->state == COMMIT_DEAD || c->state == COMMIT_GONE)
+            continue;
+        basis_extra x = basis_extra_of(c->extra);
+        for (hd_iter it = hd_iter_of(x.gone); !status && hd_iter_next(&it);)
+            status = enter_item(f, it.value, true);
+        for (hd_iter it = hd_iter_of(x.nodes); !status && hd_iter_next(&it);)
+            status = enter_item(f, it.value, false);
     }
     return status;
 }
 
 /* ---- order */
 
+/* By name, by scope, and in the order in which rows were entered. */
 static int compare_rows(const void *a, const void *b, void *ctx) {
     const set_row *x = a, *y = b;
     int differs = strcmp(set_text(ctx, x->name), set_text(ctx, y->name));
-    return differs ? differs : (x->scope > y->scope) - (x->scope < y->scope);
+    if (!differs) differs = (x->scope > y->scope) - (x->scope < y->scope);
+    return differs ? differs : (x->name > y->name) - (x->name < y->name);
+}
+
+/* Whether the next row is of the same name and instance: it was entered later, and counts. */
+static bool is_replaced(const resume_set *set, uint32_t i) {
+    const set_row *row = &set->rows.items[i];
+    return set_is_named(set, i + 1, set_text(set, row->name)) && row[1].scope == row->scope;
 }
 
 /* The narrowest of several rows of a name decides, even if it does not hold (C298). Gates come first. */
 static void sort_rows(resume_set *set) {
     uint32_t kept = 0;
-    if (set->rows.count)
-        qsort_r(set->rows.items, set->rows.count, sizeof(set_row), compare_rows, set);
+    set_row *rows = set->rows.items;
+    if (set->rows.count) system_sort(rows, set->rows.count, sizeof(set_row), compare_rows, set);
     for (uint32_t i = 0; i < set->rows.count; i++) {
-        const set_row *row = &set->rows.items[i];
-        bool again = kept && set->rows.items[kept - 1].scope != SCOPE_GATES &&
-                     set_is_named(set, kept - 1, set_text(set, row->name));
-        if (again) value_unref(set->rows.items[kept - 1].seqs);
-        set->rows.items[again ? kept - 1 : kept++] = *row;
+        set_row row = rows[i];
+        bool counts = !row.gone && !is_replaced(set, i);
+        bool narrower = counts && kept && rows[kept - 1].scope != SCOPE_GATES &&
+                        set_is_named(set, kept - 1, set_text(set, row.name));
+        if (!counts) value_unref(row.seqs);
+        if (narrower) value_unref(rows[--kept].seqs);
+        if (counts) rows[kept++] = row;
     }
     set->rows.count = kept;
     assert(!kept || set->text.count);
@@ -318,15 +320,18 @@ static hd_status find_changes(filling *f) {
 
 /* ---- making it */
 
-static hd_status fill(filling *f, const char *piece) {
+/* Rows that the next seal deletes are left out: the program has unregistered their nodes. A node that it registers
+ * under the same name may have another function, or another context. */
+static hd_status fill(filling *f) {
     scheduler *s = f->s;
     authority *a = s->r->authority;
-    hd_status status = gather_sent(f, &s->r->pending);
-    if (!status) status = gather_sent(f, &s->r->queued);
-    if (!status) status = a->ops->basis->rows(a, piece, take_stored, f);
+    const persistence *p = s->persistence;
+    hd_status status = a->ops->basis->rows(a, f->piece, take_stored, f);
     if (!status) status = f->set->status;
-    if (!status) basis_tell(&f->sent, piece, take_sent, f);
-    if (!status) status = f->set->status;
+    if (!status) status = enter_sent(f, &s->r->pending);
+    if (!status) status = enter_sent(f, &s->r->queued);
+    for (uint32_t i = 0; i < p->gone.count && !status; i++)
+        status = enter_item(f, p->gone.items[i], true);
     if (status) return status;
     sort_rows(f->set);
     return find_changes(f);
@@ -351,11 +356,9 @@ static resume_set *complete(scheduler *s, resume_set *set, hd_status status) {
 
 /* If the store cannot tell its rows, all nodes run, and nothing fails (C306). */
 resume_set *set_make(scheduler *s, const char *piece) {
-    filling f = { .s = s, .set = set_new(s) };
+    filling f = { .s = s, .set = set_new(s), .piece = piece, .piece_length = strlen(piece) };
     if (!f.set) return NULL;
-    basis_init(&f.sent, s->env, s->r->heap, true);
-    hd_status status = fill(&f, piece);
-    basis_fini(&f.sent);
+    hd_status status = fill(&f);
     if (status)
         env_log(s->env, HD_LOG_WARN,
                 "the rows of piece %s cannot be read (%s): all of its nodes run", piece,
@@ -367,8 +370,8 @@ resume_set *set_of_item(scheduler *s, hd_value item) {
     assert(array_count(item) == ROW_ITEMS);
     filling f = { .s = s, .set = set_new(s) };
     if (!f.set) return NULL;
-    basis_row row = basis_row_of(&(basis_entry){ .item = item, .seqs = hd_object() });
-    return complete(s, f.set, enter(&f, &row));
+    basis_row row = basis_row_of(item, hd_object());
+    return complete(s, f.set, enter(&f, &row, false));
 }
 
 /* ---- what must be compared */
@@ -393,14 +396,22 @@ static bool has_changed(const scheduler *s, const resume_set *set, const set_row
     return false;
 }
 
-uint32_t set_changed_slots(const scheduler *s, const resume_set *set, const set_row *row) {
+static bool may_have_changed(const scheduler *s, const resume_set *set, const set_row *row,
+                             uint32_t key) {
+    const place *at = place_at(&s->r->places, key & KEY_PLACE);
+    return value_is_absent(row->seqs) || at->rev > set->rev || has_changed(s, set, row, at->root);
+}
+
+/* Goes on where one differs: the others are causes of the first run, too (note_causes). */
+bool set_row_holds(scheduler *s, const resume_set *set, const set_row *row, bool *compared) {
     const uint32_t *keys = set_keys(set, row);
-    slots of = { 0 };
-    uint32_t mask = value_is_absent(row->seqs) ? UINT32_MAX : 0;
+    bool holds = true;
     for (uint32_t i = 0; i < row->keys; i++) {
-        const place *at = place_at(&s->r->places, keys[i] & KEY_PLACE);
-        uint32_t slot = slots_take(&of, at->root);
-        if (at->rev > set->rev || has_changed(s, set, row, at->root)) mask |= UINT32_C(1) << slot;
+        if (!may_have_changed(s, set, row, keys[i])) continue;
+        *compared = true;
+        if (replica_load(s->r, place_at(&s->r->places, keys[i] & KEY_PLACE)->root) ||
+            !match_key(s, keys[i], set_text(set, row->hashes), i))
+            holds = false;
     }
-    return mask;
+    return holds;
 }

@@ -11,11 +11,17 @@
 
 /* ---- the end */
 
-/* Whether something has changed that the run has read. */
-static bool is_stale(const scheduler *s, const hd_tx *tx) {
-    for (uint32_t i = 0; i < tx->reads.count; i++)
-        if (causes_changed_at(s, tx->reads.items[i]) > tx->epoch) return true;
+static bool has_changed(const scheduler *s, const hd_tx *tx, const uint32_t *keys, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        if (causes_changed_at(s, keys[i]) > tx->epoch) return true;
     return false;
+}
+
+/* Whether something has changed that the run has read, or that it wrote as it was. */
+static bool is_stale(const scheduler *s, const hd_tx *tx) {
+    assert((tx->flags & TX_EPOCH) && tx->epoch <= s->r->rev);
+    return has_changed(s, tx, tx->reads.items, tx->reads.count) ||
+           has_changed(s, tx, tx->claim_only.items, tx->claim_only.count);
 }
 
 static bool reads_as_before(const node *n, const hd_tx *tx) {
@@ -36,6 +42,7 @@ static void end_suspended_node(scheduler *s, node_id id, hd_tx *tx, hd_status st
     s->clock_ns = env_now_ns(s->env);
     bool stale = is_stale(s, tx);
     if (!status && stale) status = HD_STALE;
+    if (!status) status = tx_rebase(tx);
     /* Nothing that this run read has changed. The change that marked the node meanwhile is of something that
      * only the run before had read. */
     if (!stale) graph_set_clean(&s->graph, n);
@@ -61,6 +68,7 @@ static void end_suspended(scheduler *s, hd_run *run, hd_status status) {
 
 void runner_left_suspended(scheduler *s, node_id id, hd_status status) {
     hd_run *run = cold_of(s, node_of(s, id))->run;
+    assert(run && run->node == id && (node_of(s, id)->flags & NODE_SUSPENDED));
     runner_remove_cancelled(s, id);
     if (status != HD_PENDING) runner_resume(run, status);
 }
@@ -85,6 +93,7 @@ hd_status runner_suspend(scheduler *s, hd_tx *tx, hd_run **out) {
         env_free(s->env, run, sizeof *run);
         return HD_NOMEM;
     }
+    assert(!c->run && !c->blocked_by && !(node_of(s, id)->flags & NODE_SUSPENDED));
     *run = (hd_run){ .s = s, .tx = tx, .node = id, .generation = s->sides[id].generation };
     list_init(&run->blocked);
     list_push_back(&s->suspensions, &run->link);
@@ -103,6 +112,8 @@ hd_status runner_suspend(scheduler *s, hd_tx *tx, hd_run **out) {
     if (s->suspended == 1) s->upstream_moves = s->graph.repaired_nodes;
     s->upstream_epoch++;
     s->asynchronous = true;
+    assert(s->suspended_low <= node_of(s, id)->pos && s->tx != tx);
+    assert(s->suspended <= list_count(&s->suspensions) + list_count(&s->resumed));
     runner_note_round(s, id, &tx->causes);
     *out = run;
     return HD_OK;
@@ -124,6 +135,7 @@ void runner_resume(hd_run *run, hd_status status) {
 }
 
 void runner_end_resumed(scheduler *s) {
+    assert(!s->running && !s->concluding && !s->rt->in_run);
     while (!list_empty(&s->resumed)) {
         hd_run *run = LIST_ENTRY(list_pop_front(&s->resumed), hd_run, link);
         end_suspended(s, run, run->status);

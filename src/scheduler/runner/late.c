@@ -10,9 +10,13 @@
 void runner_postpone(scheduler *s, node_id id) {
     invalidation_mark(s, id);
     gates_starve(s, id);
+    assert(s->starved && !node_is_eligible(&s->graph, node_of(s, id)));
 }
 
 void runner_wait_for(scheduler *s, node_id id, place_id missing) {
+    assert(!missing || place_at(&s->r->places, missing)->root == missing); /* a document */
+    /* It may have arrived meanwhile, if the run was suspended. */
+    if (missing && !(place_at(&s->r->places, missing)->doc.flags & DOC_LOADING)) missing = 0;
     cold *c = missing ? registry_cold(s, id) : NULL;
     if (missing && !c) {
         runner_postpone(s, id);
@@ -21,6 +25,7 @@ void runner_wait_for(scheduler *s, node_id id, place_id missing) {
     if (c) registry_await(s, c, missing);
     invalidation_mark(s, id);
     if (c) gates_apply(s, id, 0);
+    assert(!c || (c->missing == missing && (node_of(s, id)->flags & NODE_WAITING)));
 }
 
 /* Asks for the documents that the node writes: without them its result cannot be compared with what is
@@ -37,6 +42,7 @@ static hd_status ask_for_outputs(scheduler *s, node_id id, place_id *missing) {
 }
 
 static bool is_waiting(const scheduler *s, const node *n) {
+    assert(!(n->flags & NODE_WAITING) || cold_of(s, n));
     return (n->flags & NODE_WAITING) && cold_of(s, n)->missing;
 }
 

@@ -32,8 +32,10 @@ static void enter_writers(scheduler *s, place_id at) {
 }
 
 static void end_search(scheduler *s) {
-    for (uint32_t i = 0; i < s->upstream_walk.count; i++)
+    for (uint32_t i = 0; i < s->upstream_walk.count; i++) {
+        assert(node_of(s, s->upstream_walk.items[i])->flags & NODE_VISITED);
         node_of(s, s->upstream_walk.items[i])->flags &= ~(uint32_t)NODE_VISITED;
+    }
     vec_clear(&s->upstream_walk);
 }
 
@@ -44,6 +46,7 @@ static void end_search(scheduler *s) {
 static void enter_causes(scheduler *s, const node *n) {
     const edge *reads = node_reads_const(n);
     uint64_t since = causes_last_since(n);
+    assert(since <= n->ran_rev && n->ran_rev <= s->r->rev);
     for (uint32_t i = 0; i < n->read_count; i++)
         if (causes_changed_at(s, reads[i].key) > since) enter_writers(s, reads[i].key & KEY_PLACE);
 }
@@ -79,6 +82,7 @@ static void enter_upstream(scheduler *s, const node *n) {
     for (uint32_t i = 0; i < n->read_count; i++) enter_writers(s, reads[i].key & KEY_PLACE);
     if (!(n->flags & NODE_SUSPENDED)) return;
     const hd_tx *tx = cold_of(s, n)->run->tx;
+    assert(tx != s->tx && (tx->flags & TX_EPOCH));
     for (uint32_t i = 0; i < tx->reads.count; i++) enter_writers(s, tx->reads.items[i] & KEY_PLACE);
 }
 

@@ -61,6 +61,7 @@ void runner_completed_first(scheduler *s, node *n) {
 
 /* The run is made again at once: the values that it missed are in the replica already. */
 static void again(scheduler *s, node_id id) {
+    assert(!(node_of(s, id)->flags & (NODE_REMOVED | NODE_RUNNING)));
     invalidation_mark(s, id);
     gates_release(s, id);
 }
@@ -112,7 +113,8 @@ static void report(scheduler *s, node_id id, hd_status status, const char *messa
     key_unref(name);
 }
 
-void runner_report(scheduler *s, node_id id, hd_status status, const char *message) {
+/* Calls the error handlers. `message` NULL: the text of the status. */
+static void report_run(scheduler *s, node_id id, hd_status status, const char *message) {
     vec_clear(&s->told);
     if (id) tell_causes(s, id);
     report(s, id, status, message, s->told.items, s->told.count);
@@ -130,18 +132,30 @@ static hd_node unpack(void *p) {
  * the run succeeds (overcome). */
 static void count_retry(scheduler *s, node_id id, uint32_t *failures) {
     ++*failures;
+    assert(*failures && cold_of(s, node_of(s, id)));
     node_of(s, id)->flags |= NODE_GATED;
 }
 
-/* The node's run was accepted, or has failed for good: the row of retries is over. */
-static void overcome(scheduler *s, node_id id) {
+/* No retry is due. False: none was. */
+static bool end_retries(scheduler *s, node_id id) {
     node *n = node_of(s, id);
     cold *c = cold_of(s, n);
-    if (!c || !(c->stale | c->transient)) return;
+    if (!c || !(c->stale | c->transient)) return false;
     c->stale = c->transient = 0;
-    gates_accepted(s, id);
     if (!c->group && !c->gate.debounce_ms && !c->gate.throttle_ms)
         n->flags &= ~(uint32_t)NODE_GATED;
+    return true;
+}
+
+/* The node's run was accepted, or its body has failed for good: the row of retries is over. */
+static void overcome(scheduler *s, node_id id) {
+    if (end_retries(s, id)) gates_accepted(s, id);
+}
+
+/* The node's commit was refused for good. */
+static void give_up(scheduler *s, node_id id) {
+    end_retries(s, id);
+    gates_refused(s, id);
 }
 
 static void count_stale(scheduler *s, node_id id) {
@@ -150,12 +164,13 @@ static void count_stale(scheduler *s, node_id id) {
     s->stats.stale_retries++;
 }
 
-/* True: the run is made again. False: it has failed RETRIES_MAX times in a row, and counts as failed; the
- * node runs again when something it read changes. */
-static bool retry_transient(scheduler *s, node_id id) {
+/* True: the run is made again. False: its body has failed RETRIES_MAX times in a row, and counts as failed; the
+ * node runs again when something it read changes. Where the store could not be read there is no such limit: no
+ * change would be heard of. */
+static bool retry_transient(scheduler *s, node_id id, bool unread) {
     cold *c = registry_cold(s, id);
     if (c) count_retry(s, id, &c->transient);
-    if (!c || c->transient >= RETRIES_MAX) {
+    if (!c || (c->transient >= RETRIES_MAX && !unread)) {
         overcome(s, id);
         return false;
     }
@@ -170,23 +185,31 @@ static void restore_causes(scheduler *s, node_id id, const commit *c) {
 
 static void settled(void *ctx, commit *commit_, hd_status status) {
     scheduler *s = ctx;
+    assert(!s->running && commit_->owner);
     node_id id = registry_get(s, unpack(commit_->owner));
     if (!id) return; /* the node was removed meanwhile */
     switch (hd_status_class(status)) {
+    case HD_CLASS_NO_VERDICT: /* nothing says whether it is stored: what is computed again is the same */
+        if (s->rt->closing) break;
+        /* fall through */
     case HD_CLASS_STALE:
         restore_causes(s, id, commit_);
         count_stale(s, id);
         again_later(s, id, false);
         return;
     case HD_CLASS_TRANSIENT:
-        if (!retry_transient(s, id)) break;
+        if (!retry_transient(s, id, false)) break;
         restore_causes(s, id, commit_);
         return;
     default: break;
     }
-    overcome(s, id);
-    gates_accepted(s, id);
-    if (status) report(s, id, status, NULL, commit_->causes.items, commit_->causes.count);
+    if (!status) {
+        overcome(s, id);
+        gates_accepted(s, id);
+        return;
+    }
+    give_up(s, id);
+    report(s, id, status, NULL, commit_->causes.items, commit_->causes.count);
 }
 
 /* Whether the run's commit changed a place that the node reads: it overwrote what made it run. */
@@ -225,7 +248,7 @@ static hd_status commit_writes(scheduler *s, node_id id, hd_tx *tx) {
     runner_note_behind(s);
     if (triggered && s->r->rev != before && is_echo(s, id, before))
         gates_echoed(s, id, env_now_ns(s->env));
-    else if (node_of(s, id)->cold) gates_converged(s, id);
+    else if (!gates_is_mending(s, id)) gates_converged(s, id);
     return HD_OK;
 }
 
@@ -268,6 +291,7 @@ static hd_status apply_reads(scheduler *s, node_id id, hd_tx *tx) {
  * Each going back is due to an invalid node upstream, which runs before this one runs again; so the number
  * of times is bounded by the number of those nodes. */
 static void go_back(scheduler *s, node_id id) {
+    assert(!s->running && s->concluding == id);
     graph_mark_invalid(&s->graph, id);
     graph_settle(&s->graph); /* the run may have brought the edge that puts the writer before it */
     s->tick = true;
@@ -330,6 +354,7 @@ static hd_status conclude_first(scheduler *s, node_id id, hd_tx *tx) {
 
 /* A run that returned HD_OK. */
 static hd_status conclude(scheduler *s, node_id id, hd_tx *tx) {
+    assert(s->concluding == id && (tx->flags & TX_RUN));
     if (tx->failed) return tx->failed;
     if (is_plain_first(node_of(s, id), tx)) return conclude_first(s, id, tx);
     bool elsewhere = !tx_reads_unchanged(tx), first = node_of(s, id)->flags & NODE_NEVER_RAN;
@@ -360,7 +385,7 @@ static void read_early(scheduler *s, node_id id, hd_tx *tx) {
  * it stays invalid, and runs in the next pump. */
 static void starve(scheduler *s, node_id id) {
     runner_postpone(s, id);
-    runner_report(s, id, HD_NOMEM, s->message);
+    report_run(s, id, HD_NOMEM, s->message);
 }
 
 /* Registers what a failed run has read: the failure depends on that, so a change of it makes the node run
@@ -398,7 +423,7 @@ static void failed(scheduler *s, node_id id, hd_tx *tx, hd_status status, bool r
         else again(s, id);
         return;
     case HD_CLASS_TRANSIENT:
-        if (retry_transient(s, id)) return;
+        if (retry_transient(s, id, tx_is_unread(tx))) return;
         break;
     case HD_CLASS_NOMEM: starve(s, id); return;
     default: break;
@@ -410,7 +435,7 @@ static void failed(scheduler *s, node_id id, hd_tx *tx, hd_status status, bool r
     if (keep_reads(s, id, tx)) runner_postpone(s, id); /* no change of its reads would mark it */
     completed(s, id, tx);
     persistence_failed(s, id);
-    if (status != HD_ABORTED) runner_report(s, id, status, s->message);
+    if (status != HD_ABORTED) report_run(s, id, status, s->message);
 }
 
 /* ---- one run */
@@ -577,20 +602,15 @@ static bool vouch(void *ctx, place_id doc, commit *c, struct key **by, hd_status
     return true;
 }
 
-/* Whether a commit that was refused with this status would be refused again. */
-static bool is_for_good(hd_status status) {
-    hd_class class = hd_status_class(status);
-    return (class == HD_CLASS_PERMANENT || class == HD_CLASS_TERMINAL) && status != HD_CLOSED;
-}
-
 static void unseal(void *ctx, const commit *c, const doc_write *of, hd_status status) {
     scheduler *s = ctx;
     const place *doc = place_at(&s->r->places, of->doc);
+    assert(c->sealed && of->first_cause + of->cause_count <= c->causes.count);
     node_id author = doc->doc.writer;
     if (!author || (doc->doc.flags & DOC_MULTI_WRITER)) return;
     const place_id *causes = of->cause_count ? &c->causes.items[of->first_cause] : NULL;
-    if (is_for_good(status)) {
-        overcome(s, author);
+    if (status_is_for_good(status)) {
+        give_up(s, author);
         report(s, author, status, NULL, causes, of->cause_count);
         return;
     }

@@ -89,9 +89,6 @@ uint64_t runner_body(const scheduler *s, node_id id);
  * that failed in it, its message becomes that of the failure. */
 void runner_take_message(scheduler *s, node_id id, hd_status status);
 
-/* Calls the error handlers. `message` NULL: the text of the status. */
-void runner_report(scheduler *s, node_id id, hd_status status, const char *message);
-
 /* ---- plain runs
  *
  * A plain run reads what the node's last run read, and writes nothing but the node's output. A large graph
@@ -155,7 +152,7 @@ static inline hd_value runner_show_output(scheduler *s, node_id id, place_id at,
     assert(runner_is_plain_output(r, p));
     hd_value before = place_show(p, v, ++r->rev);
     r->stats.changes++;
-    if (USUALLY(p->watch)) invalidation_mark_all(s, at, p->watch, id);
+    if (USUALLY(p->watch)) invalidation_mark_all(s, at, p->watch, id, before);
     return before;
 }
 

@@ -1,7 +1,7 @@
 /* surface.c -- what a node writes, held against the outputs that it declares.
  *
- * The order of the graph follows declared outputs alone. So three things are worth a warning, once for each
- * node: a write outside of them, an output that another node declares as well, and a first run that leaves
+ * The order of the graph follows declared outputs alone. So three things are worth a warning, each once for
+ * each node: a write outside of them, an output that another node declares as well, and a first run that leaves
  * its output unwritten. In a strict runtime (hd_options.strict) the first two are errors. */
 #include "scheduler/runner/surface.h"
 
@@ -10,12 +10,14 @@
 
 enum { CELL_TEXT = 160 };
 
-/* Whether the node has not been warned of before. Without memory it is warned of again. */
-static bool note_warned(scheduler *s, node_id id) {
+enum { WARNED_OUTSIDE = 1, WARNED_RIVAL = 2, WARNED_UNWRITTEN = 4 }; /* of cold.warned */
+
+/* True the first time for this node and this reason (WARNED_), and each time there is no memory to remember it. */
+static bool note_warned(scheduler *s, node_id id, uint8_t of) {
     cold *c = registry_cold(s, id);
     if (!c) return true;
-    bool news = !c->warned;
-    c->warned = true;
+    bool news = !(c->warned & of);
+    c->warned |= of;
     return news;
 }
 
@@ -35,7 +37,7 @@ static hd_status found_outside(scheduler *s, node_id id, place_id doc) {
         snprintf(s->message, sizeof s->message, "it wrote %s, which is none of its outputs", name);
         return HD_USAGE;
     }
-    if (note_warned(s, id))
+    if (note_warned(s, id, WARNED_OUTSIDE))
         env_log(s->env, HD_LOG_WARN, "node \"%s\" wrote %s, which is none of its outputs",
                 node_label(s, id), name);
     return HD_OK;
@@ -71,16 +73,22 @@ static hd_status found_rival(const rivals *r) {
     if (s->rt->options.strict)
         return runtime_fail(s->rt, HD_USAGE, "%s is the output of the node \"%s\" already", name,
                             node_label(s, r->other));
-    if (note_warned(s, r->id))
+    if (note_warned(s, r->id, WARNED_RIVAL))
         env_log(s->env, HD_LOG_WARN, "node \"%s\": %s is the output of another node as well",
                 node_label(s, r->id), name);
     return HD_OK;
 }
 
+/* Most documents have one writer. */
+static bool is_only_writer(const scheduler *s, node_id id, place_id output) {
+    const place *doc = place_doc(&s->r->places, output);
+    return doc->doc.writer == id && !(doc->doc.flags & DOC_MULTI_WRITER);
+}
+
 hd_status surface_check_rivals(scheduler *s, node_id id) {
     for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0; i++) {
         rivals r = { .s = s, .id = id, .output = out };
-        if (out & WRITER_ENVELOPE) continue;
+        if ((out & WRITER_ENVELOPE) || is_only_writer(s, id, out)) continue;
         graph_each_writer(&s->graph, out, look_for_rival, &r);
         if (r.other) return found_rival(&r);
     }
@@ -92,8 +100,9 @@ hd_status surface_check_rivals(scheduler *s, node_id id) {
 void surface_check_first(scheduler *s, node_id id) {
     char name[CELL_TEXT];
     place_id output = node_of(s, id)->output;
+    assert(!s->running); /* the run is being concluded */
     if (!output || value_exists(place_at(&s->r->places, output)->value)) return;
-    if (!note_warned(s, id)) return;
+    if (!note_warned(s, id, WARNED_UNWRITTEN)) return;
     hd_cell_print(s->rt, (hd_cell){ output }, name, sizeof name);
     env_log(s->env, HD_LOG_INFO, "node \"%s\" ran for the first time and left its output %s absent",
             node_label(s, id), name);

@@ -35,6 +35,7 @@ typedef struct search {
 static uint32_t lowest_suspended(scheduler *s) {
     if (!s->suspended) return UINT32_MAX;
     if (s->upstream_moves == s->graph.repaired_nodes) return s->suspended_low;
+    assert(!list_empty(&s->suspensions) || !list_empty(&s->resumed));
     s->upstream_moves = s->graph.repaired_nodes;
     s->suspended_low = UINT32_MAX;
     list *lists[] = { &s->suspensions, &s->resumed };
@@ -69,6 +70,7 @@ static bool is_checked(const search *q, node_id id, const node *n) {
 static void visit(search *q, writer w, uint32_t below) {
     node_id id = w.node & ~WRITER_ENVELOPE;
     node *n = node_of(q->s, id);
+    assert(!q->found && !(n->flags & NODE_REMOVED));
     if (id == q->reader || n->pos >= below || (n->flags & NODE_VISITED)) return;
     bool waits =
         w.node & WRITER_ENVELOPE ? n->flags & NODE_SUSPENDED : is_outdated(&q->s->graph, n);
@@ -102,6 +104,7 @@ static bool room_for_checked(scheduler *s) {
     memset(checked + old, 0, (capacity - old) * sizeof *checked);
     s->checked = checked;
     s->checked_capacity = capacity;
+    assert(capacity >= s->graph.node_count);
     return true;
 }
 
@@ -114,6 +117,7 @@ static node_id search_on(search *q) {
     bool remember = !q->found && s->upstream_walk.count && room_for_checked(s);
     for (uint32_t i = 0; i < s->upstream_walk.count; i++) {
         node_id id = s->upstream_walk.items[i];
+        assert(node_of(s, id)->flags & NODE_VISITED);
         node_of(s, id)->flags &= ~(uint32_t)NODE_VISITED;
         if (remember) s->checked[id] = s->upstream_epoch;
     }
@@ -155,6 +159,7 @@ void runner_unblock(scheduler *s, hd_run *run) {
 }
 
 void runner_unblock_all(scheduler *s) {
+    assert(s->unblock && !s->running);
     s->unblock = false;
     LIST_FOR (at, &s->suspensions) runner_unblock(s, LIST_ENTRY(at, hd_run, link));
     LIST_FOR (at, &s->resumed) runner_unblock(s, LIST_ENTRY(at, hd_run, link));
@@ -166,6 +171,7 @@ bool runner_wait_upstream(scheduler *s, node_id id) {
     node_id first = search_reads(s, id);
     if (!first) return false;
     const node *n = node_of(s, first);
+    assert(first != id && is_outdated(&s->graph, n));
     if (n->flags & NODE_SUSPENDED) block(s, id, cold_of(s, n)->run);
     return true;
 }
@@ -183,6 +189,7 @@ static bool is_registered(const node *n, uint32_t key) {
 static node_id reader_of(const scheduler *s, const hd_tx *tx) {
     if (tx == s->tx) return s->running;
     const hd_run *run = tx->flags & TX_EPOCH ? tx->owner : NULL;
+    assert(!run || run->tx == tx);
     return run ? registry_get(s, (hd_node){ run->node, run->generation }) : 0;
 }
 
@@ -212,6 +219,7 @@ bool runner_check_read(void *ctx, const hd_tx *tx, uint32_t key) {
 /* ---- after a run */
 
 bool runner_was_early(scheduler *s, node_id id) {
+    assert(!s->running && !(node_of(s, id)->flags & NODE_REMOVED)); /* the body has returned */
     if (!s->suspended && graph_lowest_runnable(&s->graph) >= node_of(s, id)->pos) return false;
     s->upstream_epoch++;
     return search_reads(s, id) != 0;

@@ -124,6 +124,50 @@ static void check_census(const scheduler *s, const census *all) {
     (void)all;
 }
 
+/* Records of nodes and cold records are in use, or in their list of free ones. */
+static void check_records(const scheduler *s, uint32_t nodes) {
+    uint32_t unused = 0, cold_unused = 0, cold_used = 0, named = 0;
+    for (node_id id = s->free_nodes; id; id = s->graph.nodes[id].cold) {
+        assert(id < s->graph.node_count && s->graph.nodes[id].flags == NODE_REMOVED);
+        unused++;
+    }
+    for (uint32_t i = s->colds_free; i; i = s->colds.items[i]->next_free) {
+        assert(i < s->colds.count && !s->colds.items[i]->node);
+        cold_unused++;
+    }
+    for (uint32_t i = 1; i < s->colds.count; i++) {
+        node_id of = s->colds.items[i]->node;
+        assert(!of || (of < s->graph.node_count && s->graph.nodes[of].cold == i));
+        cold_used += of != 0;
+    }
+    for (node_id id = 1; id < s->graph.node_count; id++) {
+        assert(!node_own_name(s, id) || !(s->graph.nodes[id].flags & NODE_REMOVED));
+        named += node_own_name(s, id) != NULL;
+    }
+    assert(!s->graph.node_count || nodes + unused + 1 == s->graph.node_count);
+    assert(cold_unused + cold_used + 1 == s->colds.count);
+    assert(table_count(&s->names) <= named); /* children of a node that is gone are not found */
+    (void)nodes, (void)unused, (void)cold_unused, (void)cold_used, (void)named;
+}
+
+/* Suspended runs, and the nodes that wait for their end. Runs of nodes that are gone are in the lists, too. */
+static uint32_t check_runs(const scheduler *s, const list *runs) {
+    uint32_t of_nodes = 0;
+    LIST_FOR (at, runs) {
+        const hd_run *run = LIST_ENTRY(at, hd_run, link);
+        node_id id = registry_get(s, (hd_node){ run->node, run->generation });
+        assert(run->s == s && run->tx && run->tx->owner == run);
+        assert(!id || cold_of(s, node_of(s, id))->run == run);
+        LIST_FOR (waits, &run->blocked) {
+            const cold *c = LIST_ENTRY(waits, cold, blocked);
+            assert(c->blocked_by == run && (node_of(s, c->node)->flags & NODE_BLOCKED));
+            (void)c;
+        }
+        of_nodes += id != 0;
+    }
+    return of_nodes;
+}
+
 static void check_nodes(const scheduler *s) {
     census all = { 0 };
     for (node_id id = 1; id < s->graph.node_count; id++) {
@@ -137,6 +181,8 @@ static void check_nodes(const scheduler *s) {
         if (must_have_seen(s, n)) assert(has_seen_everything(s, n));
     }
     check_census(s, &all);
+    check_records(s, all.effects + all.computations);
+    assert(check_runs(s, &s->suspensions) + check_runs(s, &s->resumed) == all.suspended);
 }
 
 static void check_pass(const scheduler *s) {

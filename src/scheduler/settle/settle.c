@@ -19,6 +19,7 @@
 
 static uint32_t begin_pass(scheduler *s);
 static bool sweep(scheduler *s);
+static bool find_runnable(scheduler *s);
 static bool give_idle_turn(scheduler *s);
 static void defer_unsettled(scheduler *s);
 static void end_pass(scheduler *s);
@@ -30,7 +31,7 @@ hd_status settle_pass(scheduler *s) {
     for (s->iteration = first; s->iteration <= ITERATIONS_MAX; s->iteration++) {
         gave_way = sweep(s);
         if (gave_way) break;
-        bool more = settle_find_runnable(s);
+        bool more = find_runnable(s);
         if (!more && !give_idle_turn(s)) break;
     }
     if (!gave_way) defer_unsettled(s);
@@ -62,6 +63,7 @@ static uint32_t begin_pass(scheduler *s) {
     s->tick = false;
     if (s->pass_tracer) s->pass_tracer->begin(s);
     if (!list_empty(&s->resumed)) runner_end_resumed(s);
+    if (s->overwritten.count) invalidation_mark_overwritten(s);
     graph_settle(&s->graph);
     if (s->unblock) runner_unblock_all(s);
     if (binheap_count(&s->timers)) gates_wake(s, env_now_ns(s->env));
@@ -291,7 +293,7 @@ static void tell_unsettled(scheduler *s) {
  * the others run in the next pass. */
 static void defer_unsettled(scheduler *s) {
     graph *g = &s->graph;
-    if (s->iteration <= ITERATIONS_MAX || !settle_find_runnable(s)) {
+    if (s->iteration <= ITERATIONS_MAX || !find_runnable(s)) {
         s->deferred_passes = 0;
         return;
     }
@@ -386,7 +388,7 @@ static void end_pass(scheduler *s) {
     }
     graph_settle(&s->graph);
     graph_tidy(&s->graph);
-    bool runnable = settle_find_runnable(s);
+    bool runnable = find_runnable(s);
     s->tick = runnable || s->waiting.count || !list_empty(&s->resumed) || s->unblock ||
               (s->events && events_have_work(s));
     if (!runnable) s->gave_way = s->gave_way_at = 0; /* the pass was complete */
@@ -394,11 +396,11 @@ static void end_pass(scheduler *s) {
     settle_check(s);
 }
 
-bool settle_find_runnable(scheduler *s) {
+static bool find_runnable(scheduler *s) {
     return s->graph.top && graph_lowest_runnable(&s->graph) != UINT32_MAX;
 }
 
-bool settle_find_work(scheduler *s) { return s->waiting.count || settle_find_runnable(s); }
+bool settle_find_work(scheduler *s) { return s->waiting.count || find_runnable(s); }
 
 /* ---- idle */
 

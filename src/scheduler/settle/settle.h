@@ -10,9 +10,8 @@
 /* One pass. HD_PENDING: there is more to do, in another pass. */
 hd_status settle_pass(scheduler *s);
 
-/* Looks whether some node is runnable now; and whether a pass would find something to run. Both lower bits
- * of the order's summary that were raised in vain, and change nothing else. */
-bool settle_find_runnable(scheduler *s);
+/* Looks whether a pass would find something to run. Lowers bits of the order's summary that were raised in vain, and
+ * changes nothing else. */
 bool settle_find_work(scheduler *s);
 
 /* Whether nodes that wait for a time keep the runtime from being idle (8.4): first runs behind a debounce or

@@ -1,0 +1,73 @@
+/* left.c -- the documents of a row that has left its list, and of a chunk that has left its fold.
+ *
+ * When such a build stops, the documents that its nodes write are noted, and the next pump removes those that no node
+ * writes by then: a row that comes back finds its documents, or writes them anew. The removal is not part of the list's
+ * commit, which is made while nodes still read the documents. Another program that has made the row again meanwhile
+ * writes them again, since the scheduler invalidates a computation whose output another program has removed
+ * (invalidation.c). A program that is killed in between leaves them there. */
+#include "pattern/pattern.h"
+
+#include "base/env.h"
+#include "scheduler/registry.h"
+#include "scheduler/scheduler.h"
+#include "store/tx.h"
+#include "value/key.h"
+
+#define LEFT_SLICE 256 /* documents that one pump removes */
+
+/* Whether the build has given the document its name: nodes that a program registers may write elsewhere. */
+static bool is_below(const hd_build *b, const struct key *id) {
+    size_t length = strlen(b->path);
+    return id->length >= length && !memcmp(key_bytes(id), b->path, length) &&
+           (id->length == length || key_bytes(id)[length] == '/');
+}
+
+static void note_outputs(hd_build *b, const scheduler *s, node_id id) {
+    places *ps = &b->all->rt->r.places;
+    for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0; i++) {
+        place_id doc = place_at(ps, out & ~WRITER_ENVELOPE)->root;
+        if ((out & WRITER_ENVELOPE) || !is_below(b, place_at(ps, doc)->doc.id)) continue;
+        if (vec_push(b->all->env, &b->all->left, doc)) place_ref(ps, doc);
+    }
+}
+
+void left_note(hd_build *b) {
+    const scheduler *s = scheduler_get(b->all->rt);
+    if (!s || b->all->closing || b->all->rt->options.read_only) return;
+    LIST_FOR (at, &b->parts) {
+        const part *p = LIST_ENTRY(at, part, link);
+        if (p->node.id && hd_node_exists(b->all->rt, p->node))
+            note_outputs(b, s, registry_get(s, p->node));
+    }
+}
+
+static hd_status remove_one(hd_tx *tx, place_id doc) {
+    place_id meta;
+    hd_status status = tx_write_op(tx, OP_DELETE, doc, value_absent(), 0);
+    if (!status) status = runtime_meta(tx->rt, doc, &meta);
+    return status ? status : tx_write_op(tx, OP_DELETE, meta, value_absent(), 0);
+}
+
+static hd_status remove_some(patterns *all, const place_id *docs, uint32_t count) {
+    const places *ps = &all->rt->r.places;
+    hd_tx *tx;
+    hd_status status = hd_tx_begin(all->rt, &tx);
+    if (status) return status;
+    for (uint32_t i = 0; i < count && !status; i++)
+        if (!place_at(ps, docs[i])->doc.writer) status = remove_one(tx, docs[i]);
+    if (!status) return hd_tx_commit(tx, NULL, NULL);
+    hd_tx_abort(tx);
+    return status;
+}
+
+void left_work_off(patterns *all) {
+    if (!all->left.count || all->rt->open) return;
+    uint32_t count = all->left.count < LEFT_SLICE ? all->left.count : LEFT_SLICE;
+    const place_id *docs = &all->left.items[all->left.count - count];
+    hd_status status = remove_some(all, docs, count);
+    if (status)
+        env_log(all->env, HD_LOG_WARN, "documents of rows that have left a list stay: %s",
+                hd_status_text(status));
+    for (uint32_t i = 0; i < count; i++) place_unref(&all->rt->r.places, docs[i]);
+    all->left.count -= count;
+}

@@ -1,0 +1,39 @@
+/* confirmed.h -- sinks that are shown a value only when it can no longer be lost or taken back.
+ *
+ * A run shows a sink what is visible, and that may follow from commits of this runtime that have no verdict
+ * yet. A sink for confirmed values keeps what its run has read, and the number of the last commit at that
+ * time; when every commit up to it has been accepted, the value is shown. After a refusal the values that wait
+ * may follow from what was refused: the cell is read anew once the runtime is idle.
+ *
+ *     run --> nothing on its way ------------------------------------> fn
+ *         \-> waits for commits --+-> all accepted ------------------> fn
+ *                                 +-> one refused -> idle, read anew -> waits again */
+#ifndef SCHEDULER_RUNNER_CONFIRMED_H
+#define SCHEDULER_RUNNER_CONFIRMED_H
+
+#include "scheduler/state.h"
+
+typedef struct confirmed {
+    hd_cell cell;
+    hd_sink_fn fn;
+    void *ctx;
+
+    list_node link;    /* in scheduler.unconfirmed, while a value waits */
+    hd_value next;     /* owned: what waits */
+    uint64_t after;    /* the local seq of the last commit when it was read */
+    uint64_t refusals; /* how many commits had been refused by then */
+    hd_value shown;    /* owned: what fn was called with last */
+    bool told;         /* fn has been called */
+} confirmed;
+
+/* A run has read `v` (borrowed): shows it now, or later. */
+void confirmed_show(struct scheduler *s, confirmed *k, hd_value v);
+/* The sink is gone: what waits is never shown. */
+void confirmed_fini(confirmed *k);
+
+/* Between runs: shows what can be shown. `idle`: no node is going to run. */
+void confirmed_tell(struct scheduler *s, bool idle);
+/* Whether confirmed_tell has something to do. */
+bool confirmed_is_due(const struct scheduler *s, bool idle);
+
+#endif
