@@ -285,6 +285,70 @@ void hd_flow_retried(hd_flow *f, const hd_flow_retry *r) {
     if (r->on) retry = with(f, retry, "on", names_of(f, "hd_flow_retried", r->on));
     if (hd_value_count(retry)) put(f, s, "retry", retry);
     if (r->timeout_s != 0) put(f, s, "timeout", hd_double(r->timeout_s));
+    if (r->heartbeat_s != 0) put(f, s, "heartbeat", hd_double(r->heartbeat_s));
+}
+
+void hd_flow_child(hd_flow *f, const char *into, const char *workflow, const char *args) {
+    flow_step *s = add_node(f, "CHILD", "hd_flow_child", workflow);
+    hd_value given = arguments_of(f, "hd_flow_child", args);
+    if (hd_value_kind(given) == HD_KIND_ARRAY)
+        flow_refuse(f, f->at, "hd_flow_child", HD_SYNTAX, "inputs of a workflow are by name");
+    put(f, s, "workflow", hd_string(f->pool, workflow));
+    put(f, s, "args", given);
+    put(f, s, "into", target(f, "hd_flow_child", into));
+}
+
+void hd_flow_send(hd_flow *f, const char *stream, const char *event) {
+    flow_step *s = add_node(f, "ACTION", "hd_flow_send", "send");
+    hd_value args = with(f, hd_object(), "stream", expression(f, "hd_flow_send", stream));
+    put(f, s, "action", hd_string(f->pool, "heddle.send"));
+    put(f, s, "args", with(f, args, "event", expression(f, "hd_flow_send", event)));
+}
+
+void hd_flow_wait_for(hd_flow *f, const char *into, const char *cell, const char *condition,
+                      const char *names, double timeout_s) {
+    flow_step *s = add_node(f, "ACTION", "hd_flow_wait_for", "wait");
+    hd_value args = arguments_of(f, "hd_flow_wait_for", names);
+    if (hd_value_kind(args) == HD_KIND_ARRAY)
+        flow_refuse(f, f->at, "hd_flow_wait_for", HD_SYNTAX, "names are given by name");
+    if (hd_value_kind(args) != HD_KIND_OBJECT) args = hd_object();
+    (void)expression(f, "hd_flow_wait_for", condition); /* a mistake is told here */
+    args = with(f, args, "cell", expression(f, "hd_flow_wait_for", cell));
+    put(f, s, "action", hd_string(f->pool, "heddle.wait"));
+    put(f, s, "args", with(f, args, "until", hd_string(f->pool, condition)));
+    if (timeout_s != 0) put(f, s, "timeout", hd_double(timeout_s));
+    put(f, s, "into", target(f, "hd_flow_wait_for", into));
+}
+
+/* The step that an option is about; NULL, and that is a problem: it is none of these. */
+static flow_step *last_of(hd_flow *f, const char *call, bool or_child) {
+    const char *kind = f->last ? hd_value_as_text(hd_value_at(f->last->keys, "kind"), "") : "";
+    if (!strcmp(kind, "ACTION") || (or_child && !strcmp(kind, "CHILD"))) return f->last;
+    flow_refuse(f, f->at, call, HD_USAGE, "the call before it is no action%s",
+                or_child ? " or child" : "");
+    return NULL;
+}
+
+void hd_flow_limit(hd_flow *f, const char *key, uint32_t most) {
+    flow_step *s = last_of(f, "hd_flow_limit", false);
+    hd_value limit = with(f, hd_object(), "key", expression(f, "hd_flow_limit", key));
+    put(f, s, "limit", with(f, limit, "most", hd_int(f->pool, most)));
+}
+
+void hd_flow_queue(hd_flow *f, const char *name) {
+    put(f, last_of(f, "hd_flow_queue", false), "queue", hd_string(f->pool, name));
+}
+
+void hd_flow_priority(hd_flow *f, int32_t priority) {
+    put(f, last_of(f, "hd_flow_priority", true), "priority", hd_int(f->pool, priority));
+}
+
+void hd_flow_journal(hd_flow *f, const char *level) { f->journal = hd_string(f->pool, level); }
+
+void hd_flow_keep(hd_flow *f, double seconds, uint32_t most) {
+    f->keep = hd_object();
+    if (seconds > 0) f->keep = hd_object_set(f->pool, f->keep, "seconds", hd_double(seconds));
+    if (most) f->keep = hd_object_set(f->pool, f->keep, "most", hd_int(f->pool, most));
 }
 
 void hd_flow_sleep(hd_flow *f, const char *seconds) {

@@ -3,6 +3,7 @@
 
 #include "base/env.h"
 #include "value/heap.h"
+#include "workflow/open_record.h"
 #include <heddle/workflow.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,7 +30,7 @@ static bool add_edges(chart *c, chart_function *f) {
 }
 
 static chart_state state_at(const plan_node *n, hd_value record) {
-    bool due = hd_value_exists(hd_value_at(record, "due"));
+    bool due = hd_value_exists(open_record_at(record, "due"));
     switch (n->kind) {
     case NODE_SLEEP: return CHART_SLEEPING;
     case NODE_WAIT: return CHART_WAITING;
@@ -47,7 +48,7 @@ static chart_node *node_at(chart *c, hd_value place, const char *id) {
 
 static void note_open(chart *c) {
     for (hd_iter it = hd_iter_of(hd_value_at(c->instance, "open")); hd_iter_next(&it);) {
-        chart_node *n = node_at(c, it.value, hd_value_as_text(hd_value_at(it.value, "node"), ""));
+        chart_node *n = node_at(c, open_record_place(it.value), open_record_node(it.value));
         if (!n) continue;
         chart_state state = state_at(n->n, it.value);
         n->open++;

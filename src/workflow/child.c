@@ -18,7 +18,8 @@
 #define DEPTH_MAX 100 /* children within children */
 #define KEY_MAX   100
 
-/* "charge/<parent's id with : for />.<strand>.<step>"; a long one becomes a hash. */
+/* "charge/<parent's id with : for />.<strand>.<step>"; a long one becomes a hash. Where
+ * there are several shards the id ends with the parent's place: both are in one shard. */
 static void child_id(const strand *s, char out[HD_INSTANCE_ID_SIZE]) {
     const live *parent = s->in->owner;
     char key[HD_INSTANCE_ID_SIZE + 32];
@@ -29,7 +30,11 @@ static void child_id(const strand *s, char out[HD_INSTANCE_ID_SIZE]) {
         snprintf(key, sizeof key, "%016llx%016llx",
                  (unsigned long long)hash_bytes(key, (size_t)length, 1),
                  (unsigned long long)hash_bytes(key, (size_t)length, 2));
-    snprintf(out, HD_INSTANCE_ID_SIZE, "%.100s/%.120s", strand_node(s)->name, key);
+    if (parent->e->shard_count == 1)
+        snprintf(out, HD_INSTANCE_ID_SIZE, "%.100s/%.120s", strand_node(s)->name, key);
+    else
+        snprintf(out, HD_INSTANCE_ID_SIZE, "%.100s/%.120s~%04x", strand_node(s)->name, key,
+                 (unsigned)shard_place(parent->id));
 }
 
 /* ---- noting */
@@ -42,6 +47,7 @@ void child_note(live *l) {
 
 void child_unlink(strand *s) {
     live *c = s->child;
+    assert(!c || c->awaited == s);
     if (c) c->awaited = NULL;
     s->child = NULL;
 }
@@ -65,14 +71,31 @@ void child_forget(live *l) {
     child_note(s->in->owner);
 }
 
+/* There was no memory, or the file could not be read: the next pump tries again. */
+static void try_later(live *l, hd_status why) {
+    list_discard(&l->family);
+    list_push_back(&l->e->postponed, &l->family);
+    engine_starve(l->e, why);
+}
+
+/* The same for one strand, which goes on waiting. */
+static void postpone(strand *s, hd_status why) {
+    assert(s->state == STRAND_CHILD);
+    if (!list_linked(&s->want)) list_push_back(&s->in->wanted, &s->want);
+    try_later(s->in->owner, why);
+}
+
+void child_retry(hd_engine *e) {
+    for (list_node *n; (n = list_pop_front(&e->postponed));) list_push_back(&e->families, n);
+}
+
 /* ---- the end of a child */
 
 static void deliver_error(hd_engine *e, strand *s, hd_value error) {
     ev exception = ev_unbound();
-    hd_status status = hd_value_status(error);
-    if (!status && hd_value_exists(error)) status = decode_value(e->w, error, &exception, NULL);
+    hd_status status = hd_value_exists(error) ? decode_value(e->w, error, &exception, NULL) : HD_OK;
     if (!status && exception.kind == EV_EXC) step_raise_value(e, s, exception);
-    else if (status == HD_NOMEM) step_raise(e, s, CLASS_MemoryError, "");
+    else if (engine_may_pass(status)) postpone(s, status);
     else step_raise(e, s, CLASS_RuntimeError, "the child workflow has stalled");
 }
 
@@ -90,13 +113,15 @@ static void deliver_live(strand *s, const live *c) {
     hd_pool *pool;
     bool is_done = c->in->status == INSTANCE_DONE;
     if (hd_pool_open(e->heap, &pool)) {
-        step_raise(e, s, CLASS_MemoryError, "");
+        postpone(s, HD_NOMEM);
         return;
     }
     hd_value v =
         c->in->result.kind == EV_UNBOUND ? hd_null() : encode_value(e->w, pool, c->in->result);
-    deliver(e, s, instance_status_name(c->in->status), is_done ? v : (hd_value){ 0 },
-            is_done ? (hd_value){ 0 } : v);
+    if (hd_value_exists(v))
+        deliver(e, s, instance_status_name(c->in->status), is_done ? v : (hd_value){ 0 },
+                is_done ? (hd_value){ 0 } : v);
+    else postpone(s, HD_NOMEM); /* the result has been encoded once: it is memory that is missing */
     hd_pool_close(pool);
 }
 
@@ -114,16 +139,32 @@ static void tell_parent(live *c) {
 
 /* ---- the beginning */
 
-static void cancel_child(live *c) {
-    if (c->in && !instance_is_over(c->in) && !c->in->cancelling) (void)control_cancel(c);
+/* A child that could not be cancelled has been loaded anew, and may be gone. */
+static hd_status cancel_child(live *c) {
+    bool is_due = c->in && !instance_is_over(c->in) && !c->in->cancelling;
+    return is_due ? control_cancel(c) : HD_OK;
+}
+
+static void cancel_orphan(hd_engine *e, live *l) {
+    char id[HD_INSTANCE_ID_SIZE];
+    snprintf(id, sizeof id, "%s", l->id);
+    l->orphaned = false;
+    hd_status status = cancel_child(l);
+    if (!status || !(l = live_find(e, id))) return;
+    l->orphaned = true;
+    try_later(l, status);
 }
 
 static void join(strand *s, live *c) {
     assert(!c->awaited || c->awaited == s);
+    assert(!s->child || s->child == c);
+    assert(s->state == STRAND_CHILD);
     c->awaited = s;
     s->child = c;
-    if (s->cancelled) cancel_child(c);
+    c->kin = ((live *)s->in->owner)->kin = true;
     child_note(c);
+    hd_status status = s->cancelled ? cancel_child(c) : HD_OK;
+    if (status) postpone(s, status);
 }
 
 static hd_value parent_record(hd_pool *pool, const strand *s) {
@@ -133,36 +174,65 @@ static hd_value parent_record(hd_pool *pool, const strand *s) {
     return hd_object_set(pool, r, "step", hd_int(pool, s->step));
 }
 
-static void start_child(hd_engine *e, hd_pool *pool, strand *s, const char *id) {
+/* Both may be anything that an int32_t holds. */
+static int32_t priority_of(const live *parent, const plan_node *n) {
+    int64_t sum = (int64_t)parent->priority + n->priority;
+    return (int32_t)(sum < INT32_MIN ? INT32_MIN : sum > INT32_MAX ? INT32_MAX : sum);
+}
+
+static hd_value child_record(hd_engine *e, hd_pool *pool, const strand *s, const plan *p,
+                             hd_value input) {
     const live *parent = s->in->owner;
+    hd_value r = start_record(e, pool, p, input, priority_of(parent, strand_node(s)), parent->line);
+    r = hd_object_set(pool, r, "parent", parent_record(pool, s));
+    return hd_object_set(pool, r, "depth", hd_int(pool, parent->depth + 1));
+}
+
+/* No such workflow, or inputs that do not fit it. */
+static void refuse_child(hd_engine *e, strand *s, bool is_known) {
+    char why[300];
+    if (is_known) snprintf(why, sizeof why, "%.280s", hd_runtime_error(e->rt)->message);
+    else snprintf(why, sizeof why, "no workflow \"%.200s\" is registered", strand_node(s)->name);
+    step_raise(e, s, is_known ? CLASS_TypeError : CLASS_LookupError, why);
+}
+
+static hd_status join_new(hd_engine *e, hd_pool *pool, strand *s, const plan *p, hd_value input,
+                          const char *id) {
+    hd_value record = child_record(e, pool, s, p, input);
+    hd_status status = hd_value_status(record);
+    if (!status) status = live_start(e, id, record, false);
+    if (status) return status;
+    e->stats.started++;
+    live *c = live_find(e, id);
+    if (c) join(s, c);
+    return c ? HD_OK : HD_NOMEM;
+}
+
+static void start_child(hd_engine *e, hd_pool *pool, strand *s, const char *id) {
     const plan_node *n = strand_node(s);
     plan *p;
-    hd_status status = version_latest(e, n->name, &p);
-    char why[300];
-    if (parent->depth >= DEPTH_MAX) {
+    hd_value input = { 0 };
+    if (((const live *)s->in->owner)->depth >= DEPTH_MAX) {
         step_raise(e, s, CLASS_RecursionError, "too many child workflows within each other");
         return;
     }
-    snprintf(why, sizeof why, "no workflow \"%.200s\" is registered", n->name);
-    hd_value args = n->arg_count ? s->args : hd_object();
-    hd_value input = p ? start_input(e, pool, p, args) : hd_failed(status);
-    if (hd_value_status(input) == HD_NOMEM) {
-        step_raise(e, s, CLASS_MemoryError, "");
-        return;
-    }
-    if (!p || !hd_value_exists(input)) {
-        step_raise(e, s, p ? CLASS_TypeError : CLASS_LookupError,
-                   p ? hd_runtime_error(e->rt)->message : why);
-        return;
-    }
-    hd_value record = start_record(e, pool, p, input, parent->priority + n->priority);
-    record = hd_object_set(pool, record, "parent", parent_record(pool, s));
-    record = hd_object_set(pool, record, "depth", hd_int(pool, parent->depth + 1));
-    status = live_start(e, id, record);
-    live *c = status ? NULL : live_find(e, id);
+    hd_status status = version_latest(e, n->name, &p);
+    if (p) input = start_input(e, pool, p, n->arg_count ? s->args : hd_object());
+    if (p) status = hd_value_status(input);
+    bool fits = !status;
+    if (fits) status = join_new(e, pool, s, p, input, id);
+    if (!status) return;
+    if (engine_may_pass(status)) postpone(s, status);
+    else if (fits) step_raise(e, s, CLASS_RuntimeError, hd_status_text(status));
+    else refuse_child(e, s, p != NULL);
+}
+
+/* A child of the store that is not in memory. One that cannot be read has been marked as stalled by this. */
+static void take_up(hd_engine *e, strand *s, const char *id) {
+    hd_status status = live_take_up(e, id);
+    live *c = live_find(e, id);
     if (c) join(s, c);
-    else step_raise(e, s, CLASS_MemoryError, "");
-    e->stats.started += !status;
+    else postpone(s, status);
 }
 
 /* The strand waits for a child: it is there, it is over, or it begins now. */
@@ -180,15 +250,15 @@ static void begin(hd_engine *e, strand *s) {
         return;
     }
     if (hd_pool_open(e->heap, &pool)) {
-        step_raise(e, s, CLASS_MemoryError, "");
+        postpone(s, HD_NOMEM);
         return;
     }
     hd_value doc = engine_read(e, pool, INSTANCE_PREFIX, id);
-    if (hd_value_exists(doc) && control_is_over(doc)) deliver_stored(e, s, doc);
-    else if (s->cancelled && !hd_value_exists(doc)) step_raise(e, s, CLASS_CancelledError, "");
-    else if (!hd_value_exists(doc)) start_child(e, pool, s, id);
-    else if (!live_take_up(e, id)) join(s, live_find(e, id));
-    else step_raise(e, s, CLASS_MemoryError, "");
+    if (hd_value_status(doc)) postpone(s, hd_value_status(doc));
+    else if (hd_value_exists(doc) && control_is_over(doc)) deliver_stored(e, s, doc);
+    else if (hd_value_exists(doc)) take_up(e, s, id);
+    else if (s->cancelled) step_raise(e, s, CLASS_CancelledError, "");
+    else start_child(e, pool, s, id);
     hd_pool_close(pool);
 }
 
@@ -197,8 +267,7 @@ static void begin(hd_engine *e, strand *s) {
 /* Each call may walk the instance, and a walk that fails loads or frees it: it is looked up by its list. */
 static void serve(hd_engine *e, live *l) {
     if (l->orphaned) {
-        l->orphaned = false;
-        cancel_child(l);
+        cancel_orphan(e, l);
     } else if (l->in && !list_empty(&l->in->wanted)) {
         begin(e, LIST_ENTRY(list_pop_front(&l->in->wanted), strand, want));
     } else {

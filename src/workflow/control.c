@@ -30,6 +30,7 @@ static hd_status end_of(hd_engine *e, hd_pool *pool, const char *id, hd_value *r
     *result = (hd_value){ 0 };
     if (live_find(e, id)) return HD_PENDING;
     hd_value doc = engine_read(e, pool, INSTANCE_PREFIX, id);
+    if (hd_value_status(doc)) return hd_value_status(doc);
     if (hd_value_exists(doc) && !control_is_over(doc)) return HD_PENDING;
     return outcome_of(doc, result);
 }
@@ -43,7 +44,7 @@ typedef struct awaited {
 static bool is_over(void *ctx) {
     const awaited *a = ctx;
     hd_pool *pool;
-    if (a->e->starved) return true;
+    if (a->e->nomem) return true;
     if (live_find(a->e, a->id)) return false;
     if (hd_pool_open(a->e->heap, &pool)) return true;
     hd_value doc = hd_read(a->e->rt, pool, (hd_cell){ a->doc });
@@ -56,7 +57,8 @@ static bool is_over(void *ctx) {
 hd_status hd_workflow_await(hd_engine *e, const char *id, hd_pool *pool, hd_value *result) {
     awaited a = { e, id, engine_document(e, INSTANCE_PREFIX, id) };
     *result = (hd_value){ 0 };
-    if (!a.doc) return HD_NOT_FOUND;
+    if (!a.doc) return engine_may_exist(id) ? HD_NOMEM : HD_NOT_FOUND;
+    e->nomem = false; /* what failed before is tried again */
     hd_status status = runtime_run_until(e->rt, is_over, &a);
     if (!status) status = end_of(e, pool, id, result);
     place_unref(&e->rt->r.places, a.doc);
@@ -93,23 +95,31 @@ void control_fini(hd_engine *e) {
     LIST_FOR_SAFE (n, &e->waiters) free_waiter(e, LIST_ENTRY(n, waiter, link));
 }
 
+/* The engine may be closed before the post comes. */
+typedef struct told {
+    uint64_t engine;
+    char id[HD_INSTANCE_ID_SIZE];
+} told;
+
 static void tell_later(hd_runtime *rt, void *ctx) {
-    hd_engine *e = rt->work.ctx;
-    char *id = ctx;
-    if (e) control_tell(e, id);
-    env_free(&rt->env, id, strlen(id) + 1);
+    told *t = ctx;
+    hd_engine *e = engine_find(rt, t->engine);
+    if (e) control_tell(e, t->id);
+    env_free(&rt->env, t, sizeof *t);
 }
 
 hd_status hd_workflow_then(hd_engine *e, const char *id, hd_workflow_end_fn fn, void *ctx) {
     waiter *w = env_new0(e->env, sizeof *w);
-    char *copy = engine_text(e, id);
-    hd_status status = w && copy ? inbox_listen(e) : HD_NOMEM;
+    told *t = env_new0(e->env, sizeof *t);
+    hd_status status = w && t ? inbox_listen(e) : HD_NOMEM;
+    if (!engine_may_exist(id)) status = HD_NOT_FOUND;
+    if (t) t->engine = e->group, snprintf(t->id, sizeof t->id, "%s", id);
     if (w) *w = (waiter){ .id = engine_text(e, id), .fn = fn, .ctx = ctx };
     if (w) w->doc = engine_document(e, INSTANCE_PREFIX, id);
     if (!status && (!w->id || !w->doc)) status = HD_NOMEM;
-    if (!status) status = hd_runtime_post(e->rt, tell_later, copy);
+    if (!status) status = hd_runtime_post(e->rt, tell_later, t);
     if (status) {
-        engine_free_text(e, copy);
+        env_free(e->env, t, sizeof *t);
         if (w) free_waiter(e, w);
         return status;
     }
@@ -128,7 +138,19 @@ static hd_status walked(live *l, hd_status status) {
     return status;
 }
 
+/* Its steps and timers go on when that is stored. */
+static void end_pause(live *l) {
+    assert(l->in->status == INSTANCE_PAUSED);
+    l->in->status = INSTANCE_RUNNING;
+    l->in->now_ms = env_wall_ms(l->e->env);
+    instance_note(l->in, JOURNAL_STEPS, JOURNAL_RESUME, NULL);
+    LIST_FOR (n, &l->in->strands) task_resume(l->e, LIST_ENTRY(n, strand, link));
+    l->in->status_changed = true;
+}
+
+/* What cleans up must run: cancelling ends a pause. */
 hd_status control_cancel(live *l) {
+    if (l->in->status == INSTANCE_PAUSED) end_pause(l);
     l->in->now_ms = env_wall_ms(l->e->env);
     return walked(l, walk_cancel(l->in));
 }
@@ -152,6 +174,7 @@ static hd_status apply_signal(live *l, hd_value message) {
 /* Steps that wait for a worker leave the queues; what runs may finish. */
 static hd_status apply_pause(live *l) {
     if (l->in->status == INSTANCE_PAUSED) return HD_OK;
+    assert(l->in->status == INSTANCE_RUNNING);
     l->in->status = INSTANCE_PAUSED;
     l->in->now_ms = env_wall_ms(l->e->env);
     instance_note(l->in, JOURNAL_STEPS, JOURNAL_PAUSE, NULL);
@@ -163,10 +186,7 @@ static hd_status apply_pause(live *l) {
 
 static hd_status apply_resume(live *l) {
     if (l->in->status != INSTANCE_PAUSED) return HD_OK;
-    l->in->status = INSTANCE_RUNNING;
-    l->in->now_ms = env_wall_ms(l->e->env);
-    instance_note(l->in, JOURNAL_STEPS, JOURNAL_RESUME, NULL);
-    l->in->status_changed = true;
+    end_pause(l);
     live_changed(l);
     return HD_OK;
 }
@@ -183,6 +203,7 @@ hd_status control_apply(hd_engine *e, const char *id, hd_value message) {
     if (!strcmp(verb, "signal")) return apply_signal(l, message);
     if (!strcmp(verb, "pause")) return apply_pause(l);
     if (!strcmp(verb, "resume")) return apply_resume(l);
+    if (away_is_said(verb)) return away_apply(e, message);
     return HD_USAGE;
 }
 
@@ -192,12 +213,12 @@ hd_status control_apply(hd_engine *e, const char *id, hd_value message) {
 static hd_status ask(hd_engine *e, hd_value message) {
     hd_status status = hd_value_status(message);
     if (!status) status = inbox_listen(e);
-    if (!status) status = inbox_post(e, message);
+    if (!status) status = inbox_post(e, message, NULL, NULL);
     if (!status && e->active) inbox_work(e);
     return status;
 }
 
-static hd_value message_of(hd_pool *pool, const char *id, const char *verb) {
+hd_value control_message(hd_pool *pool, const char *id, const char *verb) {
     hd_value m = hd_object_set(pool, hd_object(), "to", hd_string(pool, id));
     return hd_object_set(pool, m, "verb", hd_string(pool, verb));
 }
@@ -222,7 +243,8 @@ static hd_status say(hd_engine *e, const char *id, const char *verb, bool when_o
     bool open =
         l ? l->in && !instance_is_over(l->in) : hd_value_exists(doc) && !control_is_over(doc);
     if (l && !l->in) status = HD_NOMEM;
-    else if (open) status = ask(e, message_of(pool, id, verb));
+    else if (hd_value_status(doc)) status = hd_value_status(doc);
+    else if (open) status = ask(e, control_message(pool, id, verb));
     else if (!when_over_too || !(l || hd_value_exists(doc))) status = not_open(e, id);
     hd_pool_close(pool);
     return status;
@@ -236,13 +258,14 @@ hd_status hd_workflow_rerun(hd_engine *e, const char *id, const char *node) {
     hd_pool *pool;
     hd_status status = hd_pool_open(e->heap, &pool);
     if (status) return status;
-    hd_value doc = look_at(e, pool, id), m = message_of(pool, id, "rerun");
+    hd_value doc = look_at(e, pool, id), m = control_message(pool, id, "rerun");
     if (node) m = hd_object_set(pool, m, "node", hd_string(pool, node));
-    if (!hd_value_exists(doc) && !live_find(e, id))
+    if (hd_value_status(doc)) status = hd_value_status(doc);
+    else if (!hd_value_exists(doc) && !live_find(e, id))
         status = runtime_fail(e->rt, HD_NOT_FOUND, "there is no instance %s", id);
     else if (live_find(e, id) || !control_is_over(doc))
         status = runtime_fail(e->rt, HD_USAGE, "%s is not over", id);
-    else status = e->active ? control_apply(e, id, m) : ask(e, m);
+    else status = shard_runs(e, id) ? control_apply(e, id, m) : ask(e, m);
     hd_pool_close(pool);
     return status;
 }
@@ -261,9 +284,11 @@ static hd_status check_signal(hd_engine *e, const char *id, hd_value doc, const 
     plan *p = l && l->in ? l->in->p : NULL;
     bool open =
         l ? l->in && !instance_is_over(l->in) : hd_value_exists(doc) && !control_is_over(doc);
-    if (l && !l->in) return HD_NOMEM;
+    hd_status status = l && !l->in ? HD_NOMEM : hd_value_status(doc);
+    if (status) return status;
     if (!open) return not_open(e, id);
-    if (!p) (void)version_plan(e, hd_value_as_text(hd_value_at(doc, "version"), ""), &p);
+    if (!p) status = version_plan(e, hd_value_as_text(hd_value_at(doc, "version"), ""), &p);
+    if (engine_may_pass(status)) return status;
     if (!p || plan_knows_signal(p, signal)) return HD_OK;
     return runtime_fail(e->rt, HD_USAGE, "%s waits for no signal \"%s\"", p->name, signal);
 }
@@ -272,8 +297,11 @@ hd_status hd_workflow_signal(hd_engine *e, const char *id, const char *signal, h
     hd_pool *pool;
     hd_status status = hd_pool_open(e->heap, &pool);
     if (status) return status;
-    status = check_signal(e, id, look_at(e, pool, id), signal);
-    hd_value m = message_of(pool, id, "signal");
+    if (!engine_takes(e, payload))
+        status = runtime_fail(e->rt, HD_LIMIT, "the payload of \"%.100s\" is longer than %zu bytes",
+                              signal, e->value_max);
+    if (!status) status = check_signal(e, id, look_at(e, pool, id), signal);
+    hd_value m = control_message(pool, id, "signal");
     m = hd_object_set(pool, m, "signal", hd_string(pool, signal));
     if (hd_value_exists(payload)) m = hd_object_set(pool, m, "payload", payload);
     if (!status) status = ask(e, m);

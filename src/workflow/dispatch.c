@@ -3,38 +3,99 @@
 
 #include "base/env.h"
 #include "base/hash.h"
+#include "value/number.h"
 #include "workflow/engine.h"
+#include "workflow/guest.h"
 #include <math.h>
-#include <stdio.h>
 
 #define INDEX_BITS 24 /* of a token: where the claim is; the rest counts claims */
 
 /* ---- queues */
 
-static uint32_t hash_name(const char *name) { return (uint32_t)hash_bytes(name, strlen(name), 0); }
+static uint32_t hash_name(const char *line_name, const char *action) {
+    return (uint32_t)hash_bytes(action, strlen(action),
+                                *line_name ? hash_bytes(line_name, strlen(line_name), 0) : 0);
+}
 
-static queue *find_queue(const hd_engine *e, const char *action) {
-    for (table_probe p = table_find(&e->by_action, hash_name(action));
-         table_next(&e->by_action, &p);)
-        if (!strcmp(e->queues.items[p.index]->name, action)) return e->queues.items[p.index];
+static queue *find_queue(const hd_engine *e, const char *line_name, const char *action) {
+    uint32_t hash = hash_name(line_name, action);
+    for (table_probe p = table_find(&e->by_action, hash); table_next(&e->by_action, &p);) {
+        queue *q = e->queues.items[p.index];
+        if (!strcmp(q->name, action) && !strcmp(q->line->name, line_name)) return q;
+    }
     return NULL;
+}
+
+static void heat(hd_engine *e, queue *q) {
+    if (binheap_count(&q->ready) && q->room && line_has_room(q->line) && !list_linked(&q->hot))
+        list_push_back(&e->hot, &q->hot);
+}
+
+void task_heat_line(hd_engine *e, const line *l) {
+    for (uint32_t i = 0; i < e->queues.count; i++)
+        if (e->queues.items[i]->line == l) heat(e, e->queues.items[i]);
+}
+
+static bool is_among(const name_vec *names, const char *name) {
+    for (uint32_t i = 0; i < names->count; i++)
+        if (!strcmp(names->items[i], name)) return true;
+    return false;
+}
+
+static bool is_full(const worker *w) { return w->held >= w->capacity; }
+
+/* The worker is offered what is in the queue, if it serves such steps. */
+static hd_status attach(hd_engine *e, worker *w, queue *q) {
+    bool any_line = !w->lines || !w->lines->count;
+    if (!is_among(&w->actions, q->name)) return HD_OK;
+    if (!any_line && !is_among(w->lines, q->line->name)) return HD_OK;
+    if (!vec_room(e->env, &q->workers, 1) || !vec_push(e->env, &w->serves, q)) return HD_NOMEM;
+    (void)vec_push(e->env, &q->workers, w);
+    q->room += !is_full(w);
+    q->near += !w->last_resort;
+    return HD_OK;
+}
+
+static void detach(worker *w, queue *q) {
+    for (uint32_t i = 0; i < q->workers.count; i++)
+        if (q->workers.items[i] == w) {
+            vec_remove(&q->workers, i);
+            break;
+        }
+    assert(q->room >= !is_full(w) && q->near >= !w->last_resort);
+    q->room -= !is_full(w);
+    q->near -= !w->last_resort;
+    heat(w->e, q); /* those of last resort may have it now */
 }
 
 static void free_queue(hd_engine *e, queue *q) {
     if (q->name) env_free(e->env, q->name, strlen(q->name) + 1);
+    while (q->workers.count) { /* it is the last that they serve, or they serve nothing any more */
+        worker *w = vec_pop(&q->workers);
+        if (w->serves.count) w->serves.count--;
+    }
     vec_fini(e->env, &q->workers);
     binheap_fini(&q->ready);
     list_discard(&q->hot);
     env_free(e->env, q, sizeof *q);
 }
 
-queue *task_queue(hd_engine *e, const char *action) {
-    queue *q = find_queue(e, action);
+static hd_status attach_all(hd_engine *e, queue *q) {
+    hd_status status = HD_OK;
+    LIST_FOR (n, &e->workers)
+        if (!status) status = attach(e, LIST_ENTRY(n, worker, link), q);
+    return status;
+}
+
+/* The action's queue in the line of that name, made where there is none; NULL: no memory. */
+static queue *queue_of(hd_engine *e, const char *line_name, const char *action) {
+    queue *q = find_queue(e, line_name, action);
     if (q || !(q = env_new0(e->env, sizeof *q))) return q;
     binheap_init(&q->ready, e->env);
     q->name = env_new_copy(e->env, action, strlen(action) + 1);
-    if (q->name && vec_room(e->env, &e->queues, 1) &&
-        !table_insert(&e->by_action, hash_name(action), e->queues.count)) {
+    q->line = line_of(e, line_name);
+    if (q->name && q->line && vec_room(e->env, &e->queues, 1) && !attach_all(e, q) &&
+        !table_insert(&e->by_action, hash_name(line_name, action), e->queues.count)) {
         (void)vec_push(e->env, &e->queues, q);
         return q;
     }
@@ -42,14 +103,16 @@ queue *task_queue(hd_engine *e, const char *action) {
     return NULL;
 }
 
-bool task_is_served(const hd_engine *e, const char *action) {
-    const queue *q = find_queue(e, action);
-    return q && q->workers.count;
+/* The name of the step's line: its node's, or its instance's; "": none. */
+static const char *line_name_of(const strand *s) {
+    const char *own = strand_node(s)->queue;
+    const live *l = s->in->owner;
+    return own ? own : l->line ? l->line : "";
 }
 
-static void heat(hd_engine *e, queue *q) {
-    if (binheap_count(&q->ready) && q->room && !list_linked(&q->hot))
-        list_push_back(&e->hot, &q->hot);
+bool task_is_served(const hd_engine *e, const strand *s) {
+    const queue *q = find_queue(e, line_name_of(s), strand_node(s)->name);
+    return q && q->workers.count;
 }
 
 hd_status task_push(hd_engine *e, strand *s, uint64_t rank) {
@@ -59,8 +122,9 @@ hd_status task_push(hd_engine *e, strand *s, uint64_t rank) {
 }
 
 hd_status task_push_admitted(hd_engine *e, strand *s, uint64_t rank) {
-    queue *q = task_queue(e, strand_node(s)->name);
-    assert(s->state == STRAND_READY && !s->token);
+    queue *q = queue_of(e, line_name_of(s), strand_node(s)->name);
+    assert(s->state == STRAND_READY && !s->token && !s->queue);
+    assert(s->in->status == INSTANCE_RUNNING);
     hd_status status = q ? binheap_push(&q->ready, &s->ready, rank) : HD_NOMEM;
     if (status) return status;
     s->queue = q;
@@ -69,15 +133,15 @@ hd_status task_push_admitted(hd_engine *e, strand *s, uint64_t rank) {
     return HD_OK;
 }
 
+/* Where no step waits, turns begin anew. */
 static void take_out(hd_engine *e, strand *s) {
+    assert(s->queue && binheap_linked(&s->ready) && e->ready_count);
     binheap_remove(&s->queue->ready, &s->ready);
     s->queue = NULL;
-    e->ready_count--;
+    if (!--e->ready_count) e->turns_serial++, e->turn = 0;
 }
 
 /* ---- workers */
-
-static bool is_full(const worker *w) { return w->held >= w->capacity; }
 
 /* The worker has become full, or has got room again. */
 static void room_changed(worker *w) {
@@ -103,15 +167,33 @@ void worker_join(hd_engine *e, worker *w) {
 
 hd_status worker_serve(worker *w, const char *action) {
     hd_engine *e = w->e;
-    queue *q = task_queue(e, action);
-    if (!q) return HD_NOMEM;
-    for (uint32_t i = 0; i < w->serves.count; i++)
-        if (w->serves.items[i] == q) return HD_OK;
-    if (!vec_room(e->env, &q->workers, 1) || !vec_push(e->env, &w->serves, q)) return HD_NOMEM;
-    (void)vec_push(e->env, &q->workers, w);
-    q->room += !is_full(w);
-    heat(e, q);
+    if (is_among(&w->actions, action)) return HD_OK;
+    queue *q = queue_of(e, "", action);
+    char *name = q ? engine_text(e, action) : NULL;
+    if (!name || !vec_push(e->env, &w->actions, name)) {
+        engine_free_text(e, name);
+        return HD_NOMEM;
+    }
+    for (uint32_t i = 0; i < e->queues.count; i++) {
+        if (strcmp(e->queues.items[i]->name, action) != 0) continue;
+        if (attach(e, w, e->queues.items[i])) return HD_NOMEM;
+        heat(e, e->queues.items[i]);
+    }
     return HD_OK;
+}
+
+void worker_unserve(worker *w, const char *action) {
+    for (uint32_t i = w->serves.count; i-- > 0;) {
+        if (strcmp(w->serves.items[i]->name, action) != 0) continue;
+        detach(w, w->serves.items[i]);
+        vec_remove(&w->serves, i);
+    }
+    for (uint32_t i = w->actions.count; i-- > 0;) {
+        if (strcmp(w->actions.items[i], action) != 0) continue;
+        engine_free_text(w->e, w->actions.items[i]);
+        vec_remove(&w->actions, i);
+    }
+    assert(!is_among(&w->actions, action));
 }
 
 void worker_set_capacity(worker *w, uint32_t capacity) {
@@ -120,20 +202,20 @@ void worker_set_capacity(worker *w, uint32_t capacity) {
     if (is_full(w) != before) room_changed(w);
 }
 
-static void stop_serving(worker *w, queue *q) {
-    for (uint32_t i = 0; i < q->workers.count; i++)
-        if (q->workers.items[i] == w) {
-            vec_remove(&q->workers, i);
-            break;
-        }
-    q->room -= !is_full(w);
+void worker_ask_again(worker *w) {
+    for (uint32_t i = 0; i < w->serves.count; i++) heat(w->e, w->serves.items[i]);
 }
+
+void worker_hold(worker *w, int more) { set_held(w, w->held + (uint32_t)more); }
 
 void worker_leave(worker *w) {
     hd_engine *e = w->e;
     if (!e) return;
-    for (uint32_t i = 0; i < w->serves.count; i++) stop_serving(w, w->serves.items[i]);
+    guest_left(w);
+    for (uint32_t i = 0; i < w->serves.count; i++) detach(w, w->serves.items[i]);
     vec_fini(e->env, &w->serves);
+    while (w->actions.count) engine_free_text(e, vec_pop(&w->actions));
+    vec_fini(e->env, &w->actions);
     while (!list_empty(&w->claims))
         (void)task_lost(e, LIST_ENTRY(list_first(&w->claims), task, link)->token);
     list_discard(&w->link);
@@ -170,16 +252,20 @@ static task *new_claim(hd_engine *e) {
 /* Room for it was made in new_claim: this cannot fail. */
 static void end_claim(hd_engine *e, task *c) {
     worker *w = c->w;
-    assert(c->s && c->s->token == c->token);
+    assert(c->s && c->s->token == c->token); /* W1 */
+    assert(w && w->held && c->line->running && e->claimed_count);
     if (binheap_linked(&c->timer)) binheap_remove(&e->deadlines, &c->timer);
     strand *s = c->s;
+    bool was_full = !line_has_room(c->line);
     s->token = 0;
     c->s = NULL;
     c->w = NULL;
     list_remove(&c->link);
     e->claimed_count--;
+    c->line->running--;
     (void)vec_push(e->env, &e->free_claims, c);
     set_held(w, w->held - 1);
+    if (was_full) task_heat_line(e, c->line);
     limit_leave(e, s);
 }
 
@@ -204,17 +290,23 @@ static uint64_t ns_of(double seconds) {
     return seconds < 1e9 ? (uint64_t)(seconds * 1e9) : (uint64_t)1e18;
 }
 
+/* The timeout of a paused instance's attempt waits; task_resume sets it. */
 static void set_timer(hd_engine *e, task *c) {
-    uint64_t due = c->timeout_ns;
+    uint64_t due = c->s->in->status == INSTANCE_PAUSED ? 0 : c->timeout_ns;
+    assert(!binheap_linked(&c->timer));
     if (c->silent_ns && (!due || c->silent_ns < due)) due = c->silent_ns;
     if (due) (void)binheap_push(&e->deadlines, &c->timer, due);
 }
 
-static void begin_claim(hd_engine *e, task *c, worker *w, strand *s) {
+static void begin_claim(hd_engine *e, task *c, worker *w, strand *s, line *l) {
     const plan_node *n = strand_node(s);
     uint64_t now = n->timeout_s > 0 || n->heartbeat_s > 0 ? env_now_ns(e->env) : 0;
+    assert(!c->s && !s->token && s->state == STRAND_READY && !s->queue);
+    assert(!is_full(w) && line_has_room(l) && !binheap_linked(&c->timer));
     c->s = s;
     c->w = w;
+    c->line = l;
+    l->running++;
     c->token = (c->token & ((UINT64_C(1) << INDEX_BITS) - 1)) | ++e->claim_serial << INDEX_BITS;
     c->beat_ns = ns_of(n->heartbeat_s);
     c->timeout_ns = n->timeout_s > 0 ? now + ns_of(n->timeout_s) : 0;
@@ -228,14 +320,29 @@ static void begin_claim(hd_engine *e, task *c, worker *w, strand *s) {
     set_held(w, w->held + 1);
 }
 
+/* Whether the worker gets what is in the queue. */
+static bool may_have(const worker *w, const queue *q) { return !w->last_resort || !q->near; }
+
 static queue *best_queue(const worker *w) {
     queue *best = NULL;
     for (uint32_t i = 0; i < w->serves.count; i++) {
         queue *q = w->serves.items[i];
-        if (!binheap_count(&q->ready)) continue;
+        if (!binheap_count(&q->ready) || !line_has_room(q->line) || !may_have(w, q)) continue;
         if (!best || binheap_peek(&q->ready)->key < binheap_peek(&best->ready)->key) best = q;
     }
     return best;
+}
+
+/* "<instance>/<strand>.<step>". */
+static void write_id(const strand *s, char *out) {
+    const live *l = s->in->owner;
+    size_t length = strlen(l->id);
+    memcpy(out, l->id, length);
+    out += length;
+    *out++ = '/';
+    out += number_print_int(s->number, out);
+    *out++ = '.';
+    out[number_print_int(s->step, out)] = 0;
 }
 
 static void describe(const strand *s, task_view *out) {
@@ -249,12 +356,13 @@ static void describe(const strand *s, task_view *out) {
                         .attempt = s->attempt,
                         .timeout_ms = (uint64_t)ceil(n->timeout_s * 1000),
                         .heartbeat_ms = (uint64_t)ceil(n->heartbeat_s * 1000) };
-    snprintf(out->id, sizeof out->id, "%s/%u.%u", l->id, s->number, s->step);
+    write_id(s, out->id);
 }
 
 bool task_claim(worker *w, task_view *out) {
     hd_engine *e = w->e;
     if (!e || e->closing || is_full(w)) return false;
+    if (guest_claim(w, out)) return true;
     queue *q = best_queue(w);
     if (!q) return false;
     strand *s = BINHEAP_ENTRY(binheap_peek(&q->ready), strand, ready);
@@ -263,24 +371,30 @@ bool task_claim(worker *w, task_view *out) {
         live_lost(s->in->owner);
         return false;
     }
+    step_note_turn(e, s->ready.key);
     take_out(e, s);
-    begin_claim(e, c, w, s);
+    begin_claim(e, c, w, s, q->line);
     describe(s, out);
     return true;
 }
 
 /* One worker after the other, until there is no step or no room left. A worker may refuse. */
 static void offer_queue(queue *q) {
-    for (uint32_t asked = 0; asked < q->workers.count && q->room && binheap_count(&q->ready);
+    for (uint32_t asked = 0;
+         asked < q->workers.count && q->room && line_has_room(q->line) && binheap_count(&q->ready);
          asked++) {
         worker *w = q->workers.items[q->turn++ % q->workers.count];
-        if (!is_full(w)) w->ops->offer(w);
+        if (!is_full(w) && may_have(w, q)) w->ops->offer(w);
     }
 }
 
 bool task_offer(hd_engine *e) {
     bool any = !list_empty(&e->hot);
-    for (list_node *n; (n = list_pop_front(&e->hot));) offer_queue(LIST_ENTRY(n, queue, hot));
+    for (list_node *n; !live_is_group(e) && (n = list_pop_front(&e->hot));) {
+        queue *q = LIST_ENTRY(n, queue, hot);
+        offer_queue(q);
+        if (live_is_group(e)) heat(e, q); /* the rest comes after the commit */
+    }
     return any;
 }
 
@@ -289,6 +403,11 @@ bool task_offer(hd_engine *e) {
 static hd_status late(hd_engine *e) {
     e->stats.duplicates++;
     return HD_NOT_FOUND;
+}
+
+/* The token is not that of a step of this engine: it may be a guest's. */
+static hd_status say_of_guest(hd_engine *e, uint64_t token, const guest_words *words) {
+    return guest_say(e, token, words) ? late(e) : HD_OK;
 }
 
 /* Ends the claim; NULL: the token is old. */
@@ -301,46 +420,70 @@ static strand *end_with(hd_engine *e, uint64_t token) {
 
 hd_status task_complete(hd_engine *e, uint64_t token, hd_value result) {
     strand *s = end_with(e, token);
-    if (!s) return late(e);
+    if (!s) return say_of_guest(e, token, &(guest_words){ .result = result });
     step_succeed(e, s, result);
     return HD_OK;
 }
 
 hd_status task_fail(hd_engine *e, uint64_t token, const char *class_name, const char *message) {
     strand *s = end_with(e, token);
-    if (!s) return late(e);
+    if (!s)
+        return say_of_guest(e, token,
+                            &(guest_words){ .class_name = class_name, .message = message });
     step_fail(e, s, class_name, message);
+    return HD_OK;
+}
+
+hd_status task_raise(hd_engine *e, uint64_t token, hd_value exception) {
+    if (!hd_value_text(hd_value_at(exception, "$error"), NULL)) return HD_KIND;
+    strand *s = end_with(e, token);
+    if (!s) return say_of_guest(e, token, &(guest_words){ .error = exception });
+    step_fail_with(e, s, exception);
     return HD_OK;
 }
 
 /* The timer stays where it is: when it fires it finds that the worker has been heard of since. */
 hd_status task_heartbeat(hd_engine *e, uint64_t token) {
     task *c = claim_of(e, token);
-    if (!c) return late(e);
+    if (!c) return guest_beat(e, token) ? late(e) : HD_OK;
     if (c->beat_ns) c->silent_ns = env_now_ns(e->env) + c->beat_ns;
     return HD_OK;
 }
 
+/* A step of a paused instance waits until that is resumed. */
 hd_status task_give_back(hd_engine *e, uint64_t token) {
     strand *s = end_with(e, token);
-    if (!s) return late(e);
+    if (!s) return say_of_guest(e, token, &(guest_words){ .back = true });
     strand_set_state(s, STRAND_READY);
+    if (s->in->status == INSTANCE_PAUSED) {
+        if (!list_linked(&s->unqueued)) list_push_back(&s->in->unqueued, &s->unqueued);
+        return HD_OK;
+    }
     if (task_push(e, s, s->ready.key)) live_lost(s->in->owner);
     return HD_OK;
 }
 
 hd_status task_lost(hd_engine *e, uint64_t token) {
     strand *s = end_with(e, token);
-    if (!s) return late(e);
+    if (!s) return say_of_guest(e, token, &(guest_words){ .back = true });
     step_lost(e, s);
     return HD_OK;
 }
 
 /* ---- time */
 
+void task_resume(hd_engine *e, const strand *s) {
+    task *c = s->token ? claim_of(e, s->token) : NULL;
+    if (!c) return;
+    if (binheap_linked(&c->timer)) binheap_remove(&e->deadlines, &c->timer);
+    set_timer(e, c);
+}
+
 static void fire(hd_engine *e, task *c, uint64_t now) {
     strand *s = c->s;
-    if (c->timeout_ns && c->timeout_ns <= now) {
+    assert(s && s->token == c->token && !binheap_linked(&c->timer));
+    bool paused = s->in->status == INSTANCE_PAUSED;
+    if (!paused && c->timeout_ns && c->timeout_ns <= now) {
         revoke(e, c, "timeout");
         step_fail(e, s, "TimeoutError", "");
     } else if (c->silent_ns && c->silent_ns <= now) {

@@ -1,23 +1,32 @@
 /* engine.h -- what hangs together behind an hd_engine.
  *
- *     engine.c   life, the lease, actions
+ *     engine.c   life, actions
+ *     shard.c    leases: which instances run here
  *     version.c  versions of workflows
  *     live.c     instances in memory and in the store
  *     start.c    starts
  *     control.c  await, cancel, signal, pause
- *     child.c    instances that are steps of others *     limit.c    how many steps of a key may run at once
+ *     child.c    instances that are steps of others
+ *     line.c     named queues
+ *     limit.c    how many steps of a key may run at once
  *     journal.c  what an instance has done
- *     look.c lists, and what an instance does now
+ *     remove.c   instances that are over leave the store; keep.c by themselves
+ *     look.c     lists, and what an instance does now
+ *     schedule.c starts by the clock; schedule_calls.c what programs say about them
  *     inbox.c    what other processes ask for, by documents
  *     step.c     steps: completion, retries, timers
  *     dispatch.c queues of ready steps, workers, claims
  *     here.c     the worker that runs actions on the runtime's thread
  *     pool.c     the worker that runs them on threads
- *     remote.c   workers in other processes
+ *     within.c   the worker that runs them within a transaction
+ *     watcher.c  steps that end when something outside of the engine does
+ *     remote.c   workers in other processes, on a socket
+ *     away.c     workers in other processes, through the store; guest.c is the other end
+ *     check.c    what holds between two turns
  *
  * Completions and timers walk instances; one commit stores all that they have changed; when it is stored, the
- * steps that have become ready are offered to workers. There is one commit under way at a time: completions that
- * arrive meanwhile share the next one. No step is begun, and no end is told, before it is stored. */
+ * steps that have become ready are offered to workers. While a commit is under way completions that arrive share the
+ * next one; if they are many, that is begun beside it, so that walking and syncing go on at the same time. No step is begun, and no end is told, before it is stored. */
 #ifndef WORKFLOW_ENGINE_H
 #define WORKFLOW_ENGINE_H
 
@@ -27,6 +36,31 @@
 #include "workflow/save.h"
 #include "workflow/task.h"
 #include "workflow/walk.h"
+#include "workflow/zone.h"
+
+/* Part of a space's instances; see shard.c. */
+typedef struct shard {
+    struct hd_engine *e;
+    uint32_t number;
+    lease lease;     /* not open where no other process can run instances */
+    bool runs;       /* its instances are in memory, and run here */
+    bool shall_rise; /* the lease is ours: the next pump takes its instances up */
+    uint64_t fenced; /* the last transaction (engine.transactions) that claims the lease */
+    uint64_t
+        drains_ns; /* since when no step of it is begun, because it is to be given away; 0: not */
+    char heir[SESSION_TEXT]; /* the member that it is to be given to */
+} shard;
+
+/* An engine of another runtime, that would run instances of the space. */
+typedef struct member {
+    char session[SESSION_TEXT];
+    place_id doc; /* one reference */
+} member;
+
+#define SHARDS_MAX    1024
+#define SHARDS_NAME   "workflow-shards"
+#define MEMBER_PREFIX "lease-member/workflow/"
+#define MEMBER_KIND   "lease.member"
 
 /* A signal that came before anything waited for it. */
 typedef struct mail {
@@ -37,15 +71,42 @@ typedef struct mail {
 struct live;
 typedef VEC(struct live *) live_vec;
 
+/* A commit that waits for its verdict. */
+typedef struct flight {
+    struct hd_engine *e;
+    uint64_t number; /* of engine.commits_begun */
+    bool busy;
+    bool singly;      /* it stores one instance, or one family: see engine.singly */
+    uint64_t sent_ns; /* by the monotonic clock */
+    live_vec lives;   /* what it stores */
+} flight;
+
+/* So many commits may be under way: while one is synced, the next is made. */
+#define FLIGHTS 2
+/* A commit that is begun before everything that is ready has been done must be worth a sync of its own: by the number of
+ * its instances, and by the time that it took to make. Two halves, of which one is made while the other is synced, are
+ * faster than the whole if a sync takes less time than making the whole. */
+#define FLIGHT_GROUP 128
+
+/* The store has refused the commit of a step that ran within a transaction. */
+typedef struct refusal {
+    char *step;       /* its id; owned */
+    hd_status status; /* the last time */
+    uint32_t times;
+} refusal;
+
 /* An instance that is not over, or whose end is not stored yet. Only an active engine has any. */
 typedef struct live {
     list_node link; /* in engine.lives */
     struct hd_engine *e;
+    shard *shard;
     instance *in;   /* NULL: it is being loaded, or waits for memory to be loaded (lame) */
     list_node lame; /* in engine.lame */
     char *id;       /* "name/key"; owned */
     place_id doc;   /* its document; one reference */
     int32_t priority;
+    char *line;                  /* its steps' queue, unless they name one; NULL: none; owned */
+    uint64_t turn, turns_serial; /* of the step that became ready last */
     VEC(mail) mail;
     bool mail_changed;
     /* What its document begins with, owned; absent: the document is in the store. */
@@ -53,16 +114,21 @@ typedef struct live {
     struct strand *
         awaited; /* the parent's, that waits for this; NULL: none, or its instance is not in memory */
     uint64_t journaled; /* entries of its journal that are stored, or in the commit under way */
+    bool kin;           /* it has, or had, a parent or children in memory */
     bool orphaned;      /* the parent waits no longer: it is to be cancelled */
     uint32_t depth;     /* of parents above it */
-    list_node family; /* in engine.families: something is to be done about its parent or children */
+    list_node
+        family; /* in engine.families or postponed: there is something to do about its parent or children */
     VEC(place_id)
     messages; /* of the inbox, that its changes answer: removed with the next commit; referenced */
     uint32_t answered; /* of them, those that the commit under way removes */
-    bool again;   /* it runs again: what its document says of its end goes with the next commit */
-    bool changed; /* in engine.changed: its next save is due */
-    bool committing; /* in engine.under_way */
-    bool stored;     /* no change of it is under way: its steps may begin */
+    /* It runs again, which is not stored yet: what its document says of its end goes with the next commit. */
+    bool again;
+    char *again_at;        /* the node that it begins at; NULL: at the beginning; owned */
+    bool changed;          /* in engine.changed: its next save is due */
+    struct flight *flight; /* the commit under way that stores it; NULL: none does */
+    bool stored;           /* no change of it is under way: its steps may begin */
+    VEC(refusal) refusals; /* of its steps that run within a transaction: within.c */
 } live;
 
 typedef struct action_entry {
@@ -72,7 +138,10 @@ typedef struct action_entry {
 
 struct pool;
 struct here;
+struct aways;
+struct guests;
 struct remotes;
+struct shelf;
 
 /* A call of hd_workflow_then. */
 typedef struct waiter {
@@ -83,48 +152,97 @@ typedef struct waiter {
     void *ctx;
 } waiter;
 
+typedef struct known_zone {
+    char *name; /* owned */
+    zone *z;    /* owned */
+} known_zone;
+
 struct hd_engine {
     hd_runtime *rt;
+    struct hd_engine *next; /* of the runtime's engines, each of a space of its own */
     const hd_env *env;
     hd_heap *heap;
     char *space; /* owned */
     struct key *space_key;
-    lease lease;     /* not open where no other process can run the space's instances */
-    bool observer;   /* it never runs any */
-    bool active;     /* it runs the space's instances */
-    bool shall_rise; /* the lease is ours: the next pump takes the instances up */
+    shard *shards; /* owned */
+    uint32_t shard_count;
+    bool shared;           /* others can run the space's instances: leases say who does */
+    bool observer;         /* it never runs any */
+    bool active;           /* a shard runs here */
+    bool uneven;           /* leases and members are to be compared */
+    VEC(member) members;   /* other runtimes that would run shards */
+    place_id membership;   /* the document that says so of this one; 0: none does. Referenced */
+    uint64_t transactions; /* that engine_begin has begun */
     bool listens;
-    bool starved;   /* the last pump could not do its work for want of memory; it is tried again */
+    /* The last pump could not do all of its work: there was no memory, or the store could not be read. It is tried again
+     * soon; those that wait for an instance are told of the first, and go on waiting in the second case. */
+    bool starved, nomem;
+    /* How many commits in a row the store has refused for good; and until then the engine makes none. */
+    uint32_t refusals;
+    uint64_t held_until;
+    /* An instance with a parent or children was lost after a walk: what the others have made of that walk is not stored,
+     * but lost too, so that all of them are at one state. */
+    bool spoiled;
     bool overheard; /* something was said, and there was no memory to note it: look at everything */
-    uint64_t group; /* of our commits: the listener does not hear them */
+    uint64_t group; /* of our commits: the listener does not hear them. Drawn when it was opened */
+    uint64_t last_key;   /* of instances that were started without one: milliseconds and a count */
     VEC(place_id) heard; /* documents that others have written; referenced */
     VEC(place_id)
     spent; /* messages that concern no instance of ours: removed with the next commit */
     uint32_t message_serial;
     list waiters;
+    list stored; /* who hears that what was said is stored: stored.c */
     list families;
-    list lame; /* instances that could not be loaded: tried again in each pump */
+    list
+        postponed; /* families that there was no memory for: back among `families` with the next pump */
+    list lame;     /* instances that could not be loaded: tried again in each pump */
     classes *classes;
     world *w;
-    VEC(plan *) plans; /* every version that is known; referenced */
+    VEC(plan *) plans;      /* every version that is known; referenced */
+    char *last_name;        /* that a version was looked up by; NULL: none; owned */
+    place_id last_name_doc; /* its document, referenced */
     VEC(action_entry) actions;
     list lives;
     table by_id;                /* of `all` */
     live_vec all;               /* by index of by_id; NULL: free */
     VEC(uint32_t) free_indices; /* of `all` */
     live_vec changed;           /* to be stored with the next commit */
+    uint64_t changed_ns;        /* monotonic clock: when the first of them changed */
+    uint64_t sync_ns; /* how long commits take from being sent to their verdicts, smoothed */
     /* Numbers of commits: the last that was begun, the last that has its verdict. */
     uint64_t commits_begun, commits_done;
-    live_vec under_way; /* in the commit that waits for its verdict */
-    bool waits;         /* there is such a commit */
+    flight flights[FLIGHTS];
+    uint32_t waits; /* how many of them are busy */
+    /* A commit was longer than the store takes: so many commits store one instance each, or one family, until it is known
+     * which of them it was. */
+    uint32_t singly;
+    uint32_t late; /* instances that have changed again while a commit under way stores them */
     bool closing;
     bool
         orphan; /* closed while commits wait for verdicts: everything but the engine itself is freed */
-    binheap timers;      /* of strands, by due time, wall clock ms */
-    uint64_t age;        /* counts steps that became ready */
-    VEC(queue *) queues; /* one for each action that was heard of; owned */
-    table by_action;     /* of `queues` */
-    list hot;            /* queues with steps to offer, and workers with room */
+    binheap timers;         /* of strands, by due time, wall clock ms */
+    list schedules;         /* of the space; only an active engine has any */
+    list to_schedule;       /* of them, those whose documents are to be looked at */
+    binheap alarms;         /* of them, by due time, wall clock ms */
+    uint64_t risen_ms;      /* wall clock: when it became active; times before that were missed */
+    uint32_t schedule_asks; /* their transactions without a verdict */
+    uint64_t keep_ms, keep_most; /* of workflows that do not say: keep.c; 0: no bound */
+    size_t value_max;            /* bytes, as JSON, of what a program gives at once */
+    VEC(struct shelf *) shelves; /* ends that are kept for a while; owned */
+    uint64_t shelf_due_ms;       /* wall clock: no shelf is due before */
+    struct shelf *swept;  /* whose instances a transaction removes now; NULL: none, or gone */
+    uint64_t swept_count; /* of them */
+    uint32_t sweeps;      /* such transactions without a verdict: 0 or 1 */
+    uint32_t note_serial;
+    VEC(known_zone) zones;
+    uint64_t age;          /* counts steps that became ready */
+    uint64_t turn;         /* of the step that was begun last; see rank() in step.c */
+    uint64_t turns_serial; /* turns are counted from 0 again when no step waits */
+    VEC(line *) lines;     /* named queues that were heard of; owned */
+    name_vec served;       /* of them, those that the actions of this program serve; none: all */
+    VEC(queue *) queues;   /* one for each action that was heard of; owned */
+    table by_action;       /* of `queues` */
+    list hot;              /* queues with steps to offer, and workers with room */
     list workers;
     VEC(task *) claims;      /* all that were ever made, by the low bits of their tokens; owned */
     VEC(task *) free_claims; /* of them, those that can be used again */
@@ -133,10 +251,20 @@ struct hd_engine {
     table by_key;        /* of `limits` */
     binheap deadlines;   /* of claims, by the monotonic clock */
     uint64_t ready_count, claimed_count;
-    struct here *here; /* NULL: no action has asked for it yet */
-    struct pool *pool; /* NULL: no thread was needed yet */
+    struct here *here;    /* NULL: no action has asked for it yet */
+    hd_revoke_fn revoked; /* hears of attempts of `later` that were taken back; may be NULL */
+    void *revoked_ctx;
+    struct later *later;   /* NULL: no action has asked for it yet */
+    struct pool *pool;     /* NULL: no thread was needed yet */
+    struct within *within; /* NULL: no action has asked for it yet */
+    list watchers;
     uint32_t threads;
     struct remotes *remotes; /* workers in other processes; NULL: not served */
+    struct aways *aways;    /* processes that do steps through the store; NULL: none was heard of */
+    struct guests *guests;  /* steps of another process's engine; NULL: nothing was announced */
+    uint32_t announcements; /* commits about ourselves without a verdict */
+    bool limits_stuck;      /* there was no memory to let a step in that its limit allows */
+    uint32_t turns;         /* engine_check counts them */
     hd_engine_stats stats;
 };
 
@@ -145,7 +273,10 @@ struct hd_action {
     const char *id;
     uint32_t attempt;
     hd_pool *pool;
+    hd_tx *tx;       /* of an action within a transaction; else NULL */
     struct job *job; /* of the thread pool; NULL: it runs on the runtime's thread */
+    uint64_t token;  /* of the claim, where the attempt may end later; else 0 */
+    uint64_t timeout_ms, heartbeat_ms; /* of the step; 0: none */
     hd_value result;
     char class_name[64];
     char message[400];
@@ -153,15 +284,39 @@ struct hd_action {
 
 /* ---- engine.c */
 const action_entry *engine_action(const hd_engine *e, const char *name);
-/* The document "<prefix><id>" of the space, with one reference more; 0: no memory, or the id is too long. No handle
- * is made: the replica may forget the document when nothing refers to it. */
+/* Whether an instance can have this id: it is not too long, and UTF-8. */
+bool engine_may_exist(const char *id);
+/* The document "<prefix><id>" of the space, with one reference more; 0: no memory, or no document can have that name. No
+ * handle is made: the replica may forget the document when nothing refers to it. */
 place_id engine_document(hd_engine *e, const char *prefix, const char *id);
-/* What is visible there. */
+/* Nothing can have written the document, since its name has just been made up: it is known to be absent without a look at
+ * the store. A commit that makes it claims that. */
+void engine_assume_absent(hd_engine *e, place_id doc);
+/* What is visible there. Failed: it could not be read, which says nothing about whether it is there. */
 hd_value engine_read(hd_engine *e, hd_pool *pool, const char *prefix, const char *id);
-/* A transaction of the engine: of class event, fenced by the lease, not heard by the listener. */
+/* Whether the value is, as JSON, at most as long as a program may give at once. */
+bool engine_takes(const hd_engine *e, hd_value v);
+/* Whether what failed with this status is tried again as it is: no memory, or the file cannot be read now. */
+static inline bool engine_may_pass(hd_status status) {
+    hd_class class_ = hd_status_class(status);
+    return class_ == HD_CLASS_NOMEM || class_ == HD_CLASS_TRANSIENT;
+}
+/* What failed with this status is tried again with a later pump. */
+static inline void engine_starve(hd_engine *e, hd_status status) {
+    e->starved = true;
+    if (hd_status_class(status) == HD_CLASS_NOMEM) e->nomem = true;
+}
+/* A transaction of the engine: of class event, not heard by the listener. */
 hd_status engine_begin(hd_engine *e, hd_tx **out);
-/* The engine may not run instances any more: they are dropped from memory. */
+/* It is refused if another session has taken the shard's lease. Everything that the engine writes is fenced by the
+ * shard that it belongs to. */
+hd_status engine_fence(hd_tx *tx, shard *s);
+/* The engine may not run instances any more: they are dropped from memory. Shards that shall rise will. */
 void engine_stand_down(hd_engine *e);
+/* The same for those of a shard. */
+void engine_leave_shard(shard *s);
+/* The engine of the runtime with this number (`group`); NULL: it was closed. */
+hd_engine *engine_find(const hd_runtime *rt, uint64_t group);
 /* The engine was closed before its last verdict came: frees it when that has come. */
 void engine_free_orphan(void *ctx);
 char *engine_text(const hd_engine *e, const char *from);
@@ -171,10 +326,51 @@ void engine_free_text(const hd_engine *e, char *chars);
 #define VERSION_PREFIX  "workflow-version/"
 #define NAME_PREFIX     "workflow-name/"
 #define INBOX_PREFIX    "workflow-inbox/"
+#define LINE_PREFIX     "workflow-queue/"
+#define LINE_KIND       "workflow.queue"
+#define SCHEDULE_PREFIX "workflow-schedule/"
+#define SCHEDULE_KIND   "workflow.schedule"
+#define WORKER_PREFIX   "workflow-worker/"
+#define WORKER_KIND     "workflow.worker"
+#define TASKS_PREFIX    "workflow-tasks/"
+#define TASKS_KIND      "workflow.tasks"
+#define NOTE_PREFIX     "workflow-ended/"
+
+/* ---- shard.c */
+/* The shard of an instance or a schedule; of those that share the place (16 bits), which ids of children carry. */
+shard *shard_of(const hd_engine *e, const char *id);
+uint32_t shard_place(const char *id);
+/* Whether this engine runs the instance, or would if it was there. */
+bool shard_runs(const hd_engine *e, const char *id);
+
+/* Finds out how many shards there are, or declares it (`wanted`; 0: as many as there are). */
+hd_status shard_open(hd_engine *e, uint32_t wanted);
+/* Takes leases that are free, and waits for the outcome. */
+hd_status shard_seek(hd_engine *e);
+/* Gives all leases up, and waits until that is stored. */
+void shard_close(hd_engine *e);
+/* In each pump: looks after the leases, and gives away what is too much. */
+void shard_work(hd_engine *e);
+uint64_t shard_deadline(const hd_engine *e);
+/* A commit that takes a lease, or gives it up, has no verdict yet. */
+bool shard_is_asked(const hd_engine *e);
+
+/* Whether the document is a lease of the engine, a member, or the number of shards; and what has happened to it. */
+bool shard_concerns(const hd_engine *e, place_id doc, const char *name);
+hd_status shard_heard(hd_engine *e, hd_pool *pool, place_id doc, const char *name);
+/* A lease is ours, and the next pump takes its instances up. */
+bool shard_shall_rise(const hd_engine *e);
+/* How many shards run here. */
+uint32_t shard_count_running(const hd_engine *e);
+
+/* ---- check.c */
+/* Asserts W1 to W3 and that all parts agree, between two turns. Nothing without assertions. */
+void engine_check(hd_engine *e);
 
 /* ---- version.c */
 /* The plan of a version, borrowed. HD_NOT_FOUND: it is not in the store; HD_NOMEM; what plan_make returns. */
 hd_status version_plan(hd_engine *e, const char *version, plan **out);
+void version_forget_name(hd_engine *e);
 /* The one that new instances of the name begin with. */
 hd_status version_latest(hd_engine *e, const char *name, plan **out);
 
@@ -183,8 +379,8 @@ live *live_find(const hd_engine *e, const char *id);
 /* Takes up an instance of the store, unless it is over. HD_CORRUPT: it cannot be read; then it has been marked as
  * stalled. Without memory for loading it, that is tried again, and this is HD_OK. HD_NOMEM: nothing is done. */
 hd_status live_take_up(hd_engine *e, const char *id);
-/* An instance whose document does not exist yet and begins with `record`. */
-hd_status live_start(hd_engine *e, const char *id, hd_value record);
+/* An instance whose document does not exist yet and begins with `record`. `made_up`: make_key has drawn its id. */
+hd_status live_start(hd_engine *e, const char *id, hd_value record, bool made_up);
 /* Runs an instance that is over again: from `node` of its first function, with the variables it had; NULL: from the
  * beginning, with its input. HD_NOT_FOUND, HD_USAGE with hd_runtime_error, HD_NOMEM. */
 hd_status live_rerun(hd_engine *e, const char *id, const char *node);
@@ -196,14 +392,23 @@ void live_lost(live *l);
 void live_retry(hd_engine *e);
 /* Commits what has changed, unless a commit is under way. */
 hd_status live_commit(hd_engine *e);
+/* The same in a transaction that has begun; it is ended in any case. */
+hd_status live_commit_in(hd_engine *e, hd_tx *tx);
 bool live_has_news(const hd_engine *e);
+/* Whether live_commit would store something now. */
+bool live_may_commit(const hd_engine *e);
+/* Whether what has changed is a group that is to be committed before more is done. */
+bool live_is_group(const hd_engine *e);
+/* Commits such a group, and has it synced from now on; called where the program starts many instances between two pumps. */
+void live_commit_group(hd_engine *e);
 void live_free(live *l);
 
 /* ---- start.c */
 /* The input with its defaults; failed, with hd_runtime_error: it does not fit. */
 hd_value start_input(hd_engine *e, hd_pool *pool, const plan *p, hd_value input);
 /* What the document of an instance begins with. */
-hd_value start_record(hd_engine *e, hd_pool *pool, const plan *p, hd_value input, int32_t priority);
+hd_value start_record(hd_engine *e, hd_pool *pool, const plan *p, hd_value input, int32_t priority,
+                      const char *line_name);
 /* Runs the first walk of an instance whose document says `record`. */
 hd_status start_walk(live *l, hd_value record);
 
@@ -219,6 +424,13 @@ void control_tell(hd_engine *e, const char *id);
 bool control_is_over(hd_value document);
 void control_fini(hd_engine *e);
 
+/* Tells those who wait for what is stored by now. */
+void stored_tell(hd_engine *e);
+bool stored_is_due(const hd_engine *e);
+void stored_fini(hd_engine *e);
+/* "to" and "verb". */
+hd_value control_message(hd_pool *pool, const char *id, const char *verb);
+
 /* ---- child.c */
 /* After a walk or a load: if a child is to be begun or told about, child_work will. */
 void child_note(live *l);
@@ -226,11 +438,40 @@ void child_note(live *l);
 void child_unlink(strand *s);
 /* The instance leaves the memory: a parent that waits for it looks at the store. */
 void child_forget(live *l);
+/* Those that were postponed are due again. */
+void child_retry(hd_engine *e);
 bool child_work(hd_engine *e);
 
 /* ---- journal.c */
 /* Appends what the instance has noted. */
 hd_status journal_write(hd_tx *tx, live *l, const doc_writer *out);
+/* Removes at most so many of the instance's segments, the last ones. *count: entries that it has; then, that are left. */
+hd_status journal_cut(hd_tx *tx, hd_engine *e, const char *id, uint32_t most, uint64_t *count);
+
+/* ---- remove.c */
+/* Removes an instance that is over, in a transaction: at most `most` segments of its journal, and then the document.
+ * *gone: nothing is left. `finished`: when it ended; 0: whenever that was. HD_NOT_FOUND: it is not there, or ended at
+ * another time; HD_USAGE: it is not over; HD_BUSY: its parent waits for it. */
+hd_status remove_some(hd_tx *tx, hd_engine *e, const char *id, uint64_t finished, uint32_t most,
+                      bool *gone);
+
+/* ---- keep.c */
+/* The instance is over, which a commit is to store: if a policy says so, that is noted. HD_NOMEM. */
+hd_status keep_note(live *l);
+/* Writes what was noted with the commit, unless that has failed; returns its status, or why this failed. */
+hd_status keep_write(hd_engine *e, hd_tx *tx, hd_status status);
+/* A commit was refused. */
+void keep_lost(hd_engine *e);
+/* Ends are to be counted: that needs a moment without a commit under way. */
+bool keep_must_count(const hd_engine *e);
+/* Removes what is due. True: something was looked at. */
+bool keep_work(hd_engine *e);
+uint64_t keep_deadline(const hd_engine *e);
+/* Finds what an engine before this one has noted. */
+hd_status keep_recover(hd_engine *e);
+/* Another engine has written the note, or removed it. */
+hd_status keep_heard(hd_engine *e, const char *name);
+void keep_fini(hd_engine *e);
 
 /* ---- inbox.c */
 /* Hears of documents that others write, from here on. */
@@ -239,11 +480,30 @@ hd_status inbox_listen(hd_engine *e);
 void inbox_work(hd_engine *e);
 /* Notes messages and starts that came while no engine was active. */
 hd_status inbox_recover(hd_engine *e);
-/* Leaves a message for the active engine. */
-hd_status inbox_post(hd_engine *e, hd_value message);
+/* Leaves a message for the active engine. `verdict` as in hd_tx_commit; NULL: hd_runtime_sync tells. */
+hd_status inbox_post(hd_engine *e, hd_value message, hd_verdict_fn verdict, void *ctx);
+/* The document is removed with the next commit of the active engine. */
+void inbox_spend(hd_engine *e, place_id doc);
+/* Writes one within a transaction. */
+hd_status inbox_write(hd_engine *e, hd_tx *tx, hd_value message);
+/* Looks at a document as if another had written it. */
+void inbox_note(hd_engine *e, place_id doc);
 void inbox_fini(hd_engine *e);
 
+/* ---- schedule.c */
+/* The schedule's document is there, or has changed, or is gone. HD_NOMEM. */
+hd_status schedule_heard(hd_engine *e, const char *name);
+/* Starts what is due. True: something was looked at. */
+bool schedule_work(hd_engine *e);
+uint64_t schedule_deadline(const hd_engine *e);
+/* The instance has left the memory. */
+void schedule_ended(hd_engine *e, const char *id);
+void schedule_fini(hd_engine *e, const shard *s); /* of a shard; NULL: all */
+void schedule_forget_zones(hd_engine *e);
+
 /* ---- step.c */
+/* A step of this rank is begun. */
+void step_note_turn(hd_engine *e, uint64_t of_rank);
 /* Puts the instance's steps that wait for workers or times into the queues. */
 void step_queue(live *l);
 /* Takes those that the walk has changed, or all of them, out. */
@@ -254,6 +514,8 @@ void step_suspend(live *l);
 /* The step's claim has ended, with a result; with an exception; or because its worker is lost. */
 void step_succeed(hd_engine *e, strand *s, hd_value result);
 void step_fail(hd_engine *e, strand *s, const char *class_name, const char *message);
+/* The same with the exception as a value that has "$error". */
+void step_fail_with(hd_engine *e, strand *s, hd_value exception);
 void step_lost(hd_engine *e, strand *s);
 /* What the step waits for has raised an exception: no retry. */
 void step_raise(hd_engine *e, strand *s, uint32_t class_, const char *message);
@@ -270,6 +532,31 @@ hd_status here_serve(hd_engine *e, const char *action);
 void here_close(hd_engine *e);
 /* Runs an action's function; false: it failed, and class_name and message are set. On any thread. */
 bool here_run(const hd_action_spec *spec, hd_action *a, hd_value args);
+/* Sets class_name and message by the status that the function has returned, unless it has set them itself. */
+void here_blame(hd_action *a, hd_status status);
+
+/* ---- within.c */
+/* The action runs within a transaction from now on. HD_NOMEM. */
+hd_status within_serve(hd_engine *e, const char *action);
+/* Whether such an action may run may have changed. */
+void within_look(hd_engine *e);
+/* The verdict on a commit. True: an action was run within it; if it was refused for good, the step fails. */
+bool within_told(hd_engine *e, uint64_t number, hd_status status);
+/* Whether a commit that was refused with this status would be refused again because of what the action does. */
+bool within_is_to_blame(hd_status status);
+void within_forget(live *l);
+/* The transaction has written the start of an instance: if it is that of an action, the instance is taken up when it
+ * is stored. HD_NOMEM. */
+hd_status within_started(hd_engine *e, const hd_tx *tx, place_id doc);
+void within_close(hd_engine *e);
+
+/* ---- watcher.c */
+void watcher_close_all(hd_engine *e);
+
+/* ---- later.c */
+/* Attempts at the action are begun on this thread and ended by the program. HD_NOMEM. */
+hd_status later_serve(hd_engine *e, const char *action);
+void later_close(hd_engine *e);
 
 /* ---- remote.c. These accept NULL. */
 /* Takes in what workers have said. */
@@ -278,6 +565,43 @@ void remotes_pump(struct remotes *r);
 void remotes_flush(struct remotes *r);
 uint64_t remotes_deadline(const struct remotes *r);
 void remotes_close(struct remotes *r);
+
+/* ---- away.c */
+
+/* The announcement of this session is there, or has changed, or is gone. HD_NOMEM, HD_IO, ...: it is not known. */
+hd_status away_heard(hd_engine *e, const char *session);
+/* There is a document with steps for this session. If no process has announced itself under it, it is removed. */
+hd_status away_heard_tasks(hd_engine *e, const char *session);
+/* Looks for processes that have ended, if that is due. */
+void away_work(hd_engine *e);
+uint64_t away_deadline(const hd_engine *e);
+/* Whether steps are to be written, or to be taken back, with the next commit; writes them; they are sent. */
+bool away_has_news(const hd_engine *e);
+hd_status away_write(hd_engine *e, hd_tx *tx);
+void away_written(hd_engine *e);
+/* A commit was refused: what the documents say is not known. */
+void away_lost(hd_engine *e);
+/* Whether the verb of a message is one of a process that does steps. */
+bool away_is_said(const char *verb);
+/* What a process says about a step: "outcome", "beat", "back". HD_NOT_FOUND: it is late; HD_USAGE. */
+hd_status away_apply(hd_engine *e, hd_value message);
+/* {"host", "pid", "session"} of the process that has the strand's step; absent: it is here, or with no worker. */
+hd_value away_where(hd_pool *pool, const strand *s);
+void away_fini(hd_engine *e);
+
+/* ---- guest.c */
+
+/* Announces what there is to announce, begins steps that have come, says what was made of them. */
+void guest_work(hd_engine *e);
+uint64_t guest_deadline(const hd_engine *e);
+/* Whether the document is one of those that concern guests; it has changed. */
+bool guest_concerns(const hd_engine *e, place_id doc);
+hd_status guest_heard(hd_engine *e);
+/* Actions have been registered or unregistered. */
+void guest_actions_changed(hd_engine *e);
+/* No step is begun any more, and the announcement is removed. */
+void guest_close(hd_engine *e);
+void guest_fini(hd_engine *e);
 
 /* ---- pool.c */
 hd_status pool_serve(hd_engine *e, const char *action);

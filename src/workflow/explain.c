@@ -183,7 +183,7 @@ static hd_value explain_loop(looker *l) {
         because(l, false,
                 hd_string(l->pool,
                           "nothing else is carried from one iteration to the next: it could run in "
-                          "parallel, as a FAN_HEAD"));
+                          "parallel"));
     return record_of(l, false, actions);
 }
 

@@ -64,6 +64,8 @@ struct hd_flow {
     const hd_env *env;
     arena memory;
     const char *name;
+    hd_value journal; /* a text; absent: none is kept */
+    hd_value keep;    /* an object; absent: the engine says */
     hd_value inputs;
     VEC(flow_function *) functions;
     VEC(flow_open) open; /* the first is the function's body, with no step */

@@ -17,11 +17,14 @@ struct here {
 
 const char *hd_action_id(const hd_action *a) { return a->id; }
 uint32_t hd_action_attempt(const hd_action *a) { return a->attempt; }
+uint64_t hd_action_timeout_ms(const hd_action *a) { return a->timeout_ms; }
+uint64_t hd_action_heartbeat_ms(const hd_action *a) { return a->heartbeat_ms; }
 hd_pool *hd_action_pool(hd_action *a) { return a->pool; }
 
 hd_status hd_action_return(hd_action *a, hd_value result) {
-    a->result = result;
-    return hd_value_status(result);
+    hd_status status = hd_value_status(result);
+    a->result = hd_value_exists(result) || status ? result : hd_null();
+    return status;
 }
 
 hd_status hd_action_raise(hd_action *a, const char *class_name, const char *format, ...) {
@@ -37,12 +40,16 @@ bool here_run(const hd_action_spec *spec, hd_action *a, hd_value args) {
     a->result = hd_null();
     hd_status status = spec->fn(a, args, spec->ctx);
     if (!status && hd_value_exists(a->result)) return true;
-    if (a->class_name[0]) return false;
+    here_blame(a, status ? status : hd_value_status(a->result));
+    return false;
+}
+
+void here_blame(hd_action *a, hd_status status) {
+    if (a->class_name[0]) return;
     bool transient = hd_status_class(status) == HD_CLASS_TRANSIENT;
     snprintf(a->class_name, sizeof a->class_name, "%s",
              transient ? "ConnectionError" : "RuntimeError");
     snprintf(a->message, sizeof a->message, "%s", hd_status_text(status));
-    return false;
 }
 
 /* ---- the worker */
@@ -50,7 +57,11 @@ bool here_run(const hd_action_spec *spec, hd_action *a, hd_value args) {
 static void run(hd_engine *e, const task_view *t, hd_pool *pool) {
     const action_entry *known = engine_action(e, t->action);
     hd_action_spec spec = known->spec; /* the function may register actions */
-    hd_action now = { .id = t->id, .attempt = t->attempt, .pool = pool };
+    hd_action now = { .id = t->id,
+                      .attempt = t->attempt,
+                      .pool = pool,
+                      .timeout_ms = t->timeout_ms,
+                      .heartbeat_ms = t->heartbeat_ms };
     hd_value args = hd_value_ref(t->args); /* the function may end its own instance */
     if (here_run(&spec, &now, args)) (void)task_complete(e, t->token, now.result);
     else (void)task_fail(e, t->token, now.class_name, now.message);
@@ -71,7 +82,7 @@ static void offer(worker *w) {
     struct here *h = (struct here *)(void *)w;
     hd_engine *e = w->e;
     task_view t;
-    while (!e->closing && task_claim(w, &t)) {
+    while (!e->closing && !live_is_group(e) && task_claim(w, &t)) {
         if (h->busy) {
             run_with_own_pool(e, &t);
             continue;
@@ -90,7 +101,7 @@ hd_status here_serve(hd_engine *e, const char *action) {
         struct here *h = env_new0(e->env, sizeof *h);
         if (!h || hd_pool_open(e->heap, &h->pool)) return env_free(e->env, h, sizeof *h), HD_NOMEM;
         /* As deep as actions may pump within each other. */
-        h->w = (worker){ .ops = &ops, .capacity = 64 };
+        h->w = (worker){ .ops = &ops, .lines = &e->served, .capacity = 64 };
         worker_join(e, &h->w);
         e->here = h;
     }

@@ -25,11 +25,14 @@ static bool concerns(const hd_engine *e, place_id doc) {
     const places *ps = &e->rt->r.places;
     const doc_home *home = &ps->homes.items[place_at(ps, doc)->doc.home];
     if (home->meta || home->scope != HD_SCOPE_SPACE || home->space != e->space_key) return false;
-    return doc == e->lease.doc || has_prefix(name_of(e, doc), INSTANCE_PREFIX) ||
-           has_prefix(name_of(e, doc), INBOX_PREFIX);
+    const char *name = name_of(e, doc);
+    return has_prefix(name, INSTANCE_PREFIX) || has_prefix(name, INBOX_PREFIX) ||
+           has_prefix(name, SCHEDULE_PREFIX) || has_prefix(name, LINE_PREFIX) ||
+           has_prefix(name, NOTE_PREFIX) || has_prefix(name, WORKER_PREFIX) ||
+           guest_concerns(e, doc) || shard_concerns(e, doc, name);
 }
 
-static void note(hd_engine *e, place_id doc) {
+void inbox_note(hd_engine *e, place_id doc) {
     if (vec_push(e->env, &e->heard, doc)) place_ref(&e->rt->r.places, doc);
     else e->overheard = true;
 }
@@ -37,7 +40,8 @@ static void note(hd_engine *e, place_id doc) {
 static void hear(const hd_notice *notice, void *ctx) {
     hd_engine *e = ctx;
     for (size_t i = 0; i < notice->count; i++)
-        if (concerns(e, notice->changes[i].document.id)) note(e, notice->changes[i].document.id);
+        if (concerns(e, notice->changes[i].document.id))
+            inbox_note(e, notice->changes[i].document.id);
 }
 
 hd_status inbox_listen(hd_engine *e) {
@@ -49,9 +53,16 @@ hd_status inbox_listen(hd_engine *e) {
 
 /* ---- acting */
 
-static void spend(hd_engine *e, place_id doc) {
+/* What could not be read or done is tried again soon. HD_OK: it was done. */
+static void look_again_if(hd_engine *e, hd_status status) {
+    if (!status) return;
+    e->overheard = true;
+    engine_starve(e, status);
+}
+
+void inbox_spend(hd_engine *e, place_id doc) {
     if (vec_push(e->env, &e->spent, doc)) place_ref(&e->rt->r.places, doc);
-    else e->overheard = true;
+    else look_again_if(e, HD_NOMEM);
 }
 
 /* Those that its instance has answered already, and waits to have stored. */
@@ -65,15 +76,15 @@ static bool is_in_hand(const hd_engine *e, const live *l, place_id doc) {
 
 /* The message is removed with the instance's next commit. */
 static bool keep_message(hd_engine *e, live *l, place_id doc) {
-    bool kept = l && vec_push(e->env, &l->messages, doc);
+    bool kept = vec_push(e->env, &l->messages, doc);
     if (kept) place_ref(&e->rt->r.places, doc);
-    else e->overheard = true;
+    else look_again_if(e, HD_NOMEM);
     return kept;
 }
 
 /* It had no effect: it is looked at again. */
 static void drop_message(hd_engine *e, live *l, place_id doc) {
-    e->overheard = true;
+    look_again_if(e, HD_NOMEM);
     for (uint32_t i = 0; l && i < l->messages.count; i++) {
         if (l->messages.items[i] != doc) continue;
         vec_remove(&l->messages, i);
@@ -82,19 +93,28 @@ static void drop_message(hd_engine *e, live *l, place_id doc) {
     }
 }
 
+/* The message goes with the commit that stores the new run. */
+static void act_on_rerun(hd_engine *e, live *l, const char *to, hd_value message, place_id doc) {
+    hd_status status = l ? HD_OK : control_apply(e, to, message);
+    l = live_find(e, to);
+    if (l && l->again) (void)keep_message(e, l, doc);
+    else if (engine_may_pass(status)) look_again_if(e, status);
+    else inbox_spend(e, doc);
+}
+
 static void act_on_message(hd_engine *e, hd_pool *pool, place_id doc) {
     hd_value message = hd_read(e->rt, pool, (hd_cell){ doc });
     const char *to = hd_value_as_text(hd_value_at(message, "to"), "");
     live *l = live_find(e, to);
-    if (hd_value_status(message) == HD_NOMEM) e->overheard = true; /* it is there: read it again */
-    if (!hd_value_exists(message) || is_in_hand(e, l, doc)) return;
-    bool again = !strcmp(hd_value_as_text(hd_value_at(message, "verb"), ""), "rerun");
-    if (again && !l && !control_apply(e, to, message)) {
-        keep_message(e, live_find(e, to), doc);
+    look_again_if(e, hd_value_status(message)); /* it is there: read it again */
+    if (!hd_value_exists(message) || !shard_runs(e, to) || is_in_hand(e, l, doc)) return;
+    if (l && !l->in) return; /* live_retry looks at the inbox when the instance is loaded */
+    if (!strcmp(hd_value_as_text(hd_value_at(message, "verb"), ""), "rerun")) {
+        act_on_rerun(e, l, to, message, doc);
         return;
     }
-    if (!l || !l->in || instance_is_over(l->in) || again) {
-        spend(e, doc); /* nothing can be done any more */
+    if (!l || instance_is_over(l->in)) {
+        inbox_spend(e, doc); /* nothing can be done any more */
         return;
     }
     if (!keep_message(e, l, doc)) return;
@@ -105,24 +125,62 @@ static void act_on_message(hd_engine *e, hd_pool *pool, place_id doc) {
         live_changed(l); /* the removal is stored in any case */
 }
 
-static void act_on_instance(hd_engine *e, hd_pool *pool, place_id doc) {
+/* HD_IO, ...: it could not be read, and is to be looked at again. */
+static hd_status act_on_instance(hd_engine *e, hd_pool *pool, place_id doc) {
     const char *id = name_of(e, doc) + strlen(INSTANCE_PREFIX);
     hd_value v = hd_read(e->rt, pool, (hd_cell){ doc });
     const char *status = hd_value_as_text(hd_value_at(v, "status"), "");
-    if (hd_value_status(v) == HD_NOMEM) e->overheard = true;
-    if (e->active && !strcmp(status, "queued") && !live_find(e, id)) (void)live_take_up(e, id);
-    if (control_is_over(v)) control_tell(e, id);
+    if (hd_value_status(v)) return hd_value_status(v);
+    if (shard_runs(e, id) && !strcmp(status, "queued") && !live_find(e, id)) {
+        hd_status taken = live_take_up(e, id);
+        if (engine_may_pass(taken)) return taken;
+    }
+    bool gone = !hd_value_exists(v); /* removed soon after its end */
+    if (!gone && !control_is_over(v)) return HD_OK;
+    if (!live_find(e, id)) schedule_ended(e, id);
+    control_tell(e, id);
+    return HD_OK;
 }
 
-static void act_on(hd_engine *e, hd_pool *pool, place_id doc) {
-    if (doc == e->lease.doc) {
-        lease_look(&e->lease);
-        if (!e->observer) (void)lease_try(&e->lease);
-    } else if (has_prefix(name_of(e, doc), INBOX_PREFIX)) {
-        if (e->active) act_on_message(e, pool, doc);
-    } else {
-        act_on_instance(e, pool, doc);
+/* Steps go through the store where one engine runs all instances. */
+static bool hosts(const hd_engine *e) { return e->active && e->shard_count == 1; }
+
+static hd_status act_on(hd_engine *e, hd_pool *pool, place_id doc) {
+    const char *name = name_of(e, doc);
+    if (has_prefix(name, INSTANCE_PREFIX)) return act_on_instance(e, pool, doc);
+    if (has_prefix(name, INBOX_PREFIX)) {
+        /* Where the inbox is to be read again, that finds this message too, behind those that came before it. */
+        if (e->active && !e->overheard) act_on_message(e, pool, doc);
+    } else if (guest_concerns(e, doc)) {
+        look_again_if(e, guest_heard(e));
+        if (hosts(e) && has_prefix(name, TASKS_PREFIX))
+            look_again_if(e, away_heard_tasks(e, name + strlen(TASKS_PREFIX)));
+    } else if (has_prefix(name, WORKER_PREFIX)) {
+        if (hosts(e)) look_again_if(e, away_heard(e, name + strlen(WORKER_PREFIX)));
+    } else if (has_prefix(name, TASKS_PREFIX)) {
+        if (hosts(e)) look_again_if(e, away_heard_tasks(e, name + strlen(TASKS_PREFIX)));
+    } else if (has_prefix(name, LINE_PREFIX)) {
+        if (e->active) look_again_if(e, line_heard(e, name + strlen(LINE_PREFIX)));
+    } else if (has_prefix(name, SCHEDULE_PREFIX)) {
+        if (shard_runs(e, name + strlen(SCHEDULE_PREFIX)))
+            look_again_if(e, schedule_heard(e, name + strlen(SCHEDULE_PREFIX)));
+    } else if (has_prefix(name, NOTE_PREFIX)) {
+        if (e->shards->runs) look_again_if(e, keep_heard(e, name + strlen(NOTE_PREFIX)));
+    } else if (shard_concerns(e, doc, name)) {
+        return shard_heard(e, pool, doc, name);
     }
+    return HD_OK;
+}
+
+/* The whole inbox is about to be read: each message has its place in it. */
+static void forget_heard_messages(hd_engine *e) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < e->heard.count; i++) {
+        place_id doc = e->heard.items[i];
+        if (has_prefix(name_of(e, doc), INBOX_PREFIX)) place_unref(&e->rt->r.places, doc);
+        else e->heard.items[kept++] = doc;
+    }
+    e->heard.count = kept;
 }
 
 void inbox_work(hd_engine *e) {
@@ -130,16 +188,22 @@ void inbox_work(hd_engine *e) {
     if ((!e->heard.count && !e->overheard) || e->rt->open || e->rt->in_run) return;
     if (hd_pool_open(e->heap, &pool)) return;
     if (e->overheard && e->active) {
+        forget_heard_messages(e);
         e->overheard = false;
-        if (inbox_recover(e)) e->overheard = e->starved = true;
+        look_again_if(e, inbox_recover(e));
+    } else if (e->overheard && e->guests) {
+        e->overheard = false;
+        look_again_if(e, guest_heard(e));
     }
+    uint32_t kept = 0;
     for (uint32_t i = 0; i < e->heard.count; i++) { /* may grow meanwhile */
         place_id doc = e->heard.items[i];
-        act_on(e, pool, doc);
-        place_unref(&e->rt->r.places, doc);
+        hd_status status = act_on(e, pool, doc);
+        if (status) engine_starve(e, status), e->heard.items[kept++] = doc;
+        else place_unref(&e->rt->r.places, doc);
         hd_pool_clear(pool);
     }
-    vec_clear(&e->heard);
+    e->heard.count = kept;
     hd_pool_close(pool);
 }
 
@@ -169,12 +233,16 @@ static hd_status find(hd_engine *e, const char *kind, const char *prefix) {
 
 hd_status inbox_recover(hd_engine *e) {
     hd_status status = find(e, "workflow.queued", INSTANCE_PREFIX);
+    if (!status) status = find(e, SCHEDULE_KIND, SCHEDULE_PREFIX);
+    if (!status) status = find(e, LINE_KIND, LINE_PREFIX);
+    if (!status) status = find(e, WORKER_KIND, WORKER_PREFIX);
+    if (!status) status = find(e, TASKS_KIND, TASKS_PREFIX);
     return status ? status : find(e, "workflow.inbox", INBOX_PREFIX);
 }
 
 /* ---- leaving a message */
 
-static hd_status write_message(hd_engine *e, hd_tx *tx, hd_value message) {
+hd_status inbox_write(hd_engine *e, hd_tx *tx, hd_value message) {
     char name[64];
     uint64_t number;
     env_random(e->env, &number, sizeof number);
@@ -182,19 +250,20 @@ static hd_status write_message(hd_engine *e, hd_tx *tx, hd_value message) {
              ++e->message_serial, number);
     place_id doc = engine_document(e, INBOX_PREFIX, name);
     if (!doc) return HD_NOMEM;
+    engine_assume_absent(e, doc);
     hd_status status = hd_tx_set(tx, (hd_cell){ doc }, message);
     if (!status) status = hd_tx_set_kind(tx, (hd_cell){ doc }, "workflow.inbox");
     place_unref(&e->rt->r.places, doc);
     return status;
 }
 
-hd_status inbox_post(hd_engine *e, hd_value message) {
+hd_status inbox_post(hd_engine *e, hd_value message, hd_verdict_fn verdict, void *ctx) {
     hd_tx *tx;
     hd_status status = hd_tx_begin(e->rt, &tx);
     if (status) return status;
     tx->class = HD_COMMIT_EVENT;
-    status = write_message(e, tx, message);
-    if (!status) return hd_tx_commit(tx, NULL, NULL);
+    status = inbox_write(e, tx, message);
+    if (!status) return hd_tx_commit(tx, verdict, ctx);
     hd_tx_abort(tx);
     return status;
 }

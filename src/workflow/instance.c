@@ -39,6 +39,7 @@ static activation *new_activation(instance *in, uint32_t fn, activation *caller,
     a->function = fn;
     a->caller = caller;
     a->call_node = call_node;
+    a->depth = caller ? caller->depth + 1 : 0;
     a->own = env_new0(in->env, slots_of(a) + 1);
     if (!a->own || frame_open(in->w, activation_function(a)->names, &a->vars)) {
         free_activation(a);
@@ -60,6 +61,7 @@ activation *instance_activation(instance *in, uint32_t fn, activation *caller, u
 }
 
 activation *instance_branch(instance *in, fan *f, uint32_t index) {
+    assert(!f->ended && index < f->total);
     activation *outer = f->a, *a = new_activation(in, outer->function, outer, PLAN_NONE);
     if (!a) return NULL;
     a->fan = f;
@@ -77,6 +79,7 @@ bool activation_is_within(const activation *a, const activation *outer) {
 }
 
 void activation_assign(activation *a, uint32_t variable, ev value) {
+    assert(!a->ended && variable < a->vars->slots.count);
     frame_set(a->vars, variable, value);
     activation_mark(a);
 }
@@ -109,6 +112,7 @@ void activation_drop(activation *a) {
 
 strand *instance_strand(instance *in, activation *a) {
     strand *s = env_new0(in->env, sizeof *s);
+    assert(!instance_is_over(in) && !a->ended && a->in == in);
     if (!s) return NULL;
     s->in = in;
     s->number = list_empty(&in->strands) && in->next_number == 1 ? 0 : next_number(in);
@@ -123,13 +127,31 @@ strand *instance_strand(instance *in, activation *a) {
 
 void strand_move(strand *s, activation *to) {
     activation *from = s->a;
+    assert(from != to && !to->ended && to->in == s->in);
     to->users++;
     s->a = to;
     release(from);
 }
 
+/* From which states a strand may come into one. */
+#define FROM(state) (1u << STRAND_##state)
+static const uint32_t comes_from[] = {
+    [STRAND_WALKING] = FROM(WALKING) | FROM(READY) | FROM(RUNNING) | FROM(BACKOFF) |
+                       FROM(SLEEPING) | FROM(SIGNAL) | FROM(CHILD) | FROM(FAN),
+    [STRAND_READY] = FROM(WALKING) | FROM(RUNNING) | FROM(BACKOFF),
+    [STRAND_RUNNING] = FROM(READY),
+    [STRAND_BACKOFF] = FROM(WALKING) | FROM(RUNNING), /* from WALKING: it is loaded so */
+    [STRAND_SLEEPING] = FROM(WALKING),
+    [STRAND_SIGNAL] = FROM(WALKING),
+    [STRAND_CHILD] = FROM(WALKING),
+    [STRAND_FAN] = FROM(WALKING),
+    [STRAND_ENDED] = ~FROM(ENDED),
+};
+
 void strand_set_state(strand *s, strand_state state) {
-    assert(s->state != STRAND_ENDED);
+    assert(comes_from[state] & 1u << s->state);
+    (void)comes_from; /* without assertions clang finds it unused */
+    assert(s->in->strand_count && s->in->fan_count <= s->in->strand_count);
     if (s->state == STRAND_FAN) s->in->fan_count--;
     if (state == STRAND_FAN) s->in->fan_count++;
     if (state == STRAND_ENDED) s->in->strand_count--;
@@ -151,6 +173,7 @@ static void free_strand(strand *s) {
     assert(!s->limited_by);
     hd_value_unref(s->args);
     hd_value_unref(s->limit);
+    hd_value_unref(s->why);
     list_discard(&s->news);
     list_discard(&s->unqueued);
     list_discard(&s->want);
@@ -188,6 +211,7 @@ fan *instance_fan(instance *in, strand *waiter) {
 
 bool fan_keep(fan *f, uint32_t index, ev result, bool failed) {
     instance *in = f->a->in;
+    assert(!f->ended && index < f->total && f->done <= f->begun);
     fan_mark(f);
     if (failed && index < f->failed) f->failed = index;
     if (!f->waiter) return true; /* nothing hears of it any more */
@@ -199,6 +223,7 @@ void instance_end_fan(fan *f) {
     assert(!f->ended && f->done == f->begun);
     f->ended = true;
     fan_mark(f);
+    assert(!f->waiter || f->waiter->waits_for == f);
     if (f->waiter) f->waiter->waits_for = NULL;
     release(f->a);
 }
@@ -225,6 +250,7 @@ static void note_freed(void *ctx, uint32_t number) {
 void instance_enter(instance *in) {
     assert(!in->w->freed_ctx && !in->w->journal.count);
     in->w->freed_ctx = in;
+    in->w->status = HD_OK; /* what went wrong before concerns this one no more */
 }
 
 hd_status instance_leave(instance *in) {
@@ -283,6 +309,7 @@ void instance_end(instance *in, instance_status status, ev result) {
         strand *s = LIST_ENTRY(n, strand, link);
         if (s->state != STRAND_ENDED) instance_end_strand(s);
     }
+    assert(!in->strand_count && !in->fan_count);
 }
 
 void instance_note(instance *in, journal_level level, journal_word what, const strand *s) {

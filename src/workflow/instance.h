@@ -56,6 +56,7 @@ typedef struct activation {
     uint32_t call_node;        /* the CALL; PLAN_NONE: not called */
     struct fan *fan;           /* whose branch it is; NULL: of none */
     uint32_t index;            /* of the branch */
+    uint32_t depth;            /* of activations above it */
     uint32_t users;            /* strands that stand in it, activations it has called, its fans */
     list_node news;            /* in instance.news.activations: something in it may have changed */
     bool stored;               /* the document has a record of it */
@@ -124,7 +125,9 @@ typedef struct strand {
     uint64_t due_ms;    /* wall clock; 0: no timer */
     binheap_item timer; /* in the engine's timers while due_ms is set */
     struct fan *waits_for;
-    uint64_t token;           /* of the claim; 0: not claimed. Written by dispatch.c */
+    uint64_t token; /* of the claim; 0: not claimed. Written by dispatch.c */
+    hd_value
+        why; /* from the second attempt on: what the one before raised, a text, owned; or absent */
     hd_value limit;           /* the key of its limit, a text, owned; absent: none */
     struct limit *limited_by; /* it counts there, or waits there; NULL: neither */
     hd_value args;   /* of an ACTION, owned, as the worker gets them; absent: not computed */
@@ -153,6 +156,7 @@ typedef struct fan {
     ev results;      /* a dict from index to result or exception; referenced */
     uint32_t failed; /* the lowest index that failed; PLAN_NONE: none */
     bool cancelled;  /* branches are being cancelled, and no more are begun */
+    bool beginning;  /* walk.c begins branches of it now */
     list_node news;  /* in instance.news.fans: it has changed */
     bool stored, ended;
     VEC(uint32_t) arrived; /* indices whose results are not stored yet */
@@ -174,6 +178,7 @@ typedef struct instance {
     hd_heap *heap;
     instance_status status;
     bool cancelling;
+    bool cancelling_stored; /* the document says so */
     bool status_changed;
     uint32_t next_number; /* of strands, activations and fans; from 1, 0 is the first of each */
     bool number_changed;
@@ -195,6 +200,7 @@ typedef struct instance {
     VEC(journal_entry) journal; /* not stored yet; what does not fit into memory is left out */
     VEC(change) changes;        /* of stored objects, since the last save; they hold references */
     uint64_t now_ms;            /* of the walk under way: one reading of the clock */
+    uint64_t started_ms;        /* as its document says; 0: it does not */
     uint64_t most_nodes;        /* that one walk may run; default WALK_NODES_MAX */
     struct {
         uint64_t nodes;    /* run */

@@ -12,9 +12,14 @@
 #include "base/table.h"
 #include "workflow/draft.h"
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 
-#define NODES_MAX         100000
+#define NODES_MAX     100000
+#define EDGES_MAX     1000000
+#define FUNCTIONS_MAX 10000
+#define SETS_MAX                                                                                   \
+    ((size_t)4 << 20) /* words of the sets of variables that the nodes of a function read */
 #define NAME_MAX_SIZE     200
 #define IR_FORMAT         1
 #define WORKFLOW_NAME_MAX 100
@@ -44,7 +49,7 @@ const char *edge_kind_name(edge_kind kind) { return kind < EDGE_KINDS ? edge_nam
 static const char *const node_keys[NODE_KINDS] = {
     [NODE_ENTRY] = "",
     [NODE_CALC] = "do",
-    [NODE_ACTION] = "action args into retry timeout heartbeat limit priority",
+    [NODE_ACTION] = "action args named into retry timeout heartbeat limit priority queue",
     [NODE_BRANCH] = "when",
     [NODE_MERGE] = "",
     [NODE_LOOP_HEAD] = "over into while",
@@ -53,7 +58,7 @@ static const char *const node_keys[NODE_KINDS] = {
     [NODE_SLEEP] = "seconds until",
     [NODE_WAIT] = "signal timeout into",
     [NODE_CALL] = "function args into",
-    [NODE_CHILD] = "workflow args into priority",
+    [NODE_CHILD] = "workflow args named into priority",
     [NODE_HANDLER] = "clauses",
     [NODE_RAISE] = "value",
     [NODE_RET] = "value",
@@ -213,6 +218,35 @@ static hd_status read_args(reader *r, hd_value v, const char *key, bool may_be_n
     return HD_OK;
 }
 
+/* One of [[name, expression], ...]. */
+static hd_status read_pair(reader *r, hd_value pair, size_t i, plan_node *n) {
+    if (hd_value_kind(pair) != HD_KIND_ARRAY || hd_value_count(pair) != 2 ||
+        !is_name(hd_value_index(pair, 0)))
+        return refuse_node(r, "\"named\" holds pairs of a name and an expression");
+    n->arg_names[i] = copy_text(r, hd_value_index(pair, 0));
+    if (!n->arg_names[i]) return HD_NOMEM;
+    for (size_t k = 0; k < i; k++)
+        if (!strcmp(n->arg_names[k], n->arg_names[i]))
+            return refuse_node(r, "two arguments \"%s\"", n->arg_names[i]);
+    return read_code(r, hd_value_index(pair, 1), false, &n->args[i]);
+}
+
+/* Arguments by name that are evaluated in the order in which they are given. */
+static hd_status read_named(reader *r, hd_value v, plan_node *n) {
+    hd_status status = HD_OK;
+    hd_value named = hd_value_at(v, "named");
+    if (!hd_value_exists(named)) return HD_OK;
+    if (n->args) return refuse_node(r, "\"named\" stands instead of \"args\"");
+    if (hd_value_kind(named) != HD_KIND_ARRAY) return refuse_node(r, "\"named\" is a list");
+    n->arg_count = (uint32_t)hd_value_count(named);
+    n->args = arena_alloc_array(&r->p->memory, n->arg_count + 1, sizeof *n->args);
+    n->arg_names = arena_alloc_array(&r->p->memory, n->arg_count + 1, sizeof *n->arg_names);
+    if (!n->args || !n->arg_names) return HD_NOMEM;
+    for (hd_iter it = hd_iter_of(named); hd_iter_next(&it) && !status;)
+        status = read_pair(r, it.value, it.index, n);
+    return status;
+}
+
 /* ---- options */
 
 static hd_status read_seconds(reader *r, hd_value from, const char *key, double *out) {
@@ -284,26 +318,37 @@ static hd_status read_limit(reader *r, hd_value v, plan_node *n) {
     return status ? status : read_expression(r, v, "key", true, &n->limit_key);
 }
 
+/* It is a part of names of documents. */
+static hd_status read_queue(reader *r, hd_value v, plan_node *n) {
+    if (!hd_value_exists(v)) return HD_OK;
+    if (!is_workflow_name(v))
+        return refuse_node(r, "\"queue\" is a name of letters, digits, '_', '-' and '.'");
+    n->queue = copy_text(r, v);
+    return n->queue ? HD_OK : HD_NOMEM;
+}
+
 static hd_status read_action(reader *r, hd_value v, plan_node *n) {
     int64_t priority = 0;
     hd_status status = read_name(r, v, "action", &n->name);
     if (!status) status = read_args(r, v, "args", true, n);
+    if (!status) status = read_named(r, v, n);
     if (!status) status = read_retry(r, hd_value_at(v, "retry"), &n->retry);
     if (!status) status = read_seconds(r, v, "timeout", &n->timeout_s);
     if (!status) status = read_seconds(r, v, "heartbeat", &n->heartbeat_s);
     if (!status) status = read_limit(r, hd_value_at(v, "limit"), n);
+    if (!status) status = read_queue(r, hd_value_at(v, "queue"), n);
     if (!status) status = read_count(r, v, "priority", -1000, 1000, &priority);
     n->priority = (int32_t)priority;
     return status;
 }
 
 static hd_status read_mode(reader *r, hd_value v, barrier_mode *out) {
-    static const char *const modes[] = { "all", "settled", "group", "ordered" };
+    static const char *const modes[] = { "all", "settled", "group", "ordered", "first" };
     hd_value mode = hd_value_at(v, "mode");
     if (!hd_value_exists(mode)) return HD_OK;
     for (uint32_t i = 0; i < sizeof modes / sizeof *modes; i++)
         if (!strcmp(hd_value_as_text(mode, ""), modes[i])) return *out = (barrier_mode)i, HD_OK;
-    return refuse_node(r, "\"mode\" is one of all, settled, group, ordered");
+    return refuse_node(r, "\"mode\" is one of all, settled, group, ordered, first");
 }
 
 static hd_status read_loop(reader *r, hd_value v, plan_node *n) {
@@ -379,6 +424,7 @@ static hd_status read_child(reader *r, hd_value v, plan_node *n) {
         return refuse_node(r, "\"args\" of a CHILD is an object: its inputs by name");
     hd_status status = read_name(r, v, "workflow", &n->name);
     if (!status) status = read_args(r, v, "args", true, n);
+    if (!status) status = read_named(r, v, n);
     if (!status) status = read_count(r, v, "priority", -1000, 1000, &priority);
     n->priority = (int32_t)priority;
     return status;
@@ -450,10 +496,7 @@ static hd_status read_node(reader *r, size_t index, hd_value v) {
     size_t length;
     const char *id = hd_value_text(hd_value_at(v, "id"), &length);
     if (find_id(r, id, length) != PLAN_NONE) return refuse(r, path, "a second node \"%s\"", id);
-    if (++r->p->node_count > NODES_MAX) {
-        refuse(r, path, "more than %d nodes", NODES_MAX);
-        return r->error->status = HD_LIMIT;
-    }
+    r->p->node_count++;
     hd_status status = new_node(r, v, &n);
     if (!status) status = table_insert(&r->ids, hash_id(id, length), r->d.nodes.count - 1);
     if (status) return status;
@@ -512,6 +555,9 @@ static hd_status read_params(reader *r, hd_value params) {
     return HD_OK;
 }
 
+/* refuse() with HD_LIMIT, and the functions as its place. */
+#define refuse_size(r, ...) (refuse(r, "/functions", __VA_ARGS__), (r)->error->status = HD_LIMIT)
+
 static hd_status read_nodes(reader *r, hd_value nodes) {
     hd_status status = HD_OK;
     if (hd_value_kind(nodes) != HD_KIND_ARRAY)
@@ -557,6 +603,9 @@ static void note_target(draft *d, uint32_t i, const plan_target *t) {
 static hd_status note_variables(reader *r) {
     draft *d = &r->d;
     d->words = d->f->names->names.count / 64 + 1;
+    if ((size_t)d->nodes.count * d->words > SETS_MAX)
+        return refuse_size(r, "%s has too many nodes (%u) for its variables (%u): split it",
+                           d->f->name, d->nodes.count, d->f->names->names.count);
     for (uint32_t i = 0; i < d->nodes.count; i++) {
         draft_node *n = &d->nodes.items[i];
         const plan_node *p = n->node;
@@ -602,11 +651,27 @@ static hd_status read_function(reader *r, uint32_t index, hd_value v) {
     return status;
 }
 
+/* Before anything is made of it: what is too large costs no more than counting. */
+static hd_status check_sizes(reader *r, hd_value functions) {
+    size_t nodes = 0, edges = 0;
+    if (hd_value_count(functions) > FUNCTIONS_MAX)
+        return refuse_size(r, "%zu functions, more than %d", hd_value_count(functions),
+                           FUNCTIONS_MAX);
+    for (hd_iter it = hd_iter_of(functions); hd_iter_next(&it);) {
+        nodes += hd_value_count(hd_value_at(it.value, "nodes"));
+        edges += hd_value_count(hd_value_at(it.value, "edges"));
+    }
+    if (nodes > NODES_MAX) return refuse_size(r, "%zu nodes, more than %d", nodes, NODES_MAX);
+    if (edges > EDGES_MAX) return refuse_size(r, "%zu edges, more than %d", edges, EDGES_MAX);
+    return HD_OK;
+}
+
 static hd_status read_functions(reader *r, hd_value functions) {
-    hd_status status = HD_OK;
     size_t count = hd_value_count(functions);
-    if (hd_value_kind(functions) != HD_KIND_ARRAY || !count || count > NODES_MAX)
+    if (hd_value_kind(functions) != HD_KIND_ARRAY || !count)
         return refuse(r, "/functions", "\"functions\" is a list of at least one");
+    hd_status status = check_sizes(r, functions);
+    if (status) return status;
     r->p->functions = arena_alloc_array(&r->p->memory, count, sizeof *r->p->functions);
     if (!r->p->functions) return HD_NOMEM;
     memset(r->p->functions, 0, count * sizeof *r->p->functions);
@@ -689,8 +754,119 @@ static hd_status read_journal(reader *r, hd_value v) {
     return refuse(r, "/journal", "\"journal\" is one of none, steps, nodes");
 }
 
+/* ---- keep */
+
+static hd_status read_keep(reader *r, hd_value v) {
+    if (!hd_value_exists(v)) return HD_OK;
+    const char *unknown = unknown_key(v, "seconds most", "at comment");
+    if (hd_value_kind(v) != HD_KIND_OBJECT) return refuse(r, "/keep", "\"keep\" is an object");
+    if (unknown) return refuse(r, "/keep", "unknown key \"%s\"", unknown);
+    hd_value seconds = hd_value_at(v, "seconds"), most = hd_value_at(v, "most");
+    double s = hd_value_as_double(seconds, hd_value_exists(seconds) ? -1 : 0);
+    int64_t n = hd_value_as_int(most, hd_value_exists(most) ? -1 : 0);
+    if (!(s >= 0 && s <= 1e11)) return refuse(r, "/keep/seconds", "no number of seconds");
+    if (n < 0) return refuse(r, "/keep/most", "no number of instances");
+    r->p->keep_is_set = true;
+    r->p->keep_ms = (uint64_t)ceil(s * 1000);
+    r->p->keep_most = (uint64_t)n;
+    return HD_OK;
+}
+
+/* ---- classes */
+
+static hd_status read_class_kind(reader *r, const char *path, hd_value v, class_info *info) {
+    static const char *const kinds[] = { "exception", "record", "tuple", "enum" };
+    const char *name = hd_value_as_text(hd_value_at(v, "kind"), "");
+    for (uint32_t i = 0; i < 4; i++)
+        if (!strcmp(name, kinds[i])) return info->kind = (uint8_t)(CLASS_EXCEPTION + i), HD_OK;
+    return refuse(r, path, "the \"kind\" of a class is one of exception, record, tuple, enum");
+}
+
+static hd_status read_class_flags(reader *r, const char *path, hd_value v, class_info *info) {
+    static const struct {
+        const char *key;
+        uint8_t flag;
+    } flags[] = { { "frozen", CLASS_FROZEN },
+                  { "open", CLASS_OPEN },
+                  { "by_id", CLASS_BY_ID },
+                  { "partial", CLASS_PARTIAL },
+                  { "own", CLASS_OWN } };
+    for (uint32_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        hd_value flag = hd_value_at(v, flags[i].key);
+        if (hd_value_exists(flag) && hd_value_kind(flag) != HD_KIND_BOOL)
+            return refuse(r, path, "\"%s\" is true or false", flags[i].key);
+        if (hd_value_as_bool(flag, false)) info->flags |= flags[i].flag;
+    }
+    return HD_OK;
+}
+
+/* The class above: of exceptions Exception where it is not given, of enums Enum, of named tuples tuple. */
+static hd_status read_class_base(reader *r, const char *path, hd_value v, class_info *info) {
+    size_t length;
+    const char *name = hd_value_text(hd_value_at(v, "base"), &length);
+    bool exception = info->kind == CLASS_EXCEPTION;
+    info->base = exception                   ? CLASS_Exception
+                 : info->kind == CLASS_ENUM  ? CLASS_Enum
+                 : info->kind == CLASS_TUPLE ? CLASS_tuple
+                                             : CLASS_object;
+    if (!name) return HD_OK;
+    info->base = classes_find(r->p->w->classes, name, length);
+    if (info->base == CLASS_NONE ||
+        exception != class_is(r->p->w->classes, info->base, CLASS_BaseException))
+        return refuse(r, path, "\"%s\" cannot be the base of this class", name);
+    return HD_OK;
+}
+
+static hd_status read_class_fields(reader *r, const char *path, hd_value v, class_info *info) {
+    hd_value fields = hd_value_at(v, "fields");
+    info->fields_count = info->required = (uint32_t)hd_value_count(fields);
+    if (!hd_value_exists(fields)) return HD_OK;
+    if (hd_value_kind(fields) != HD_KIND_ARRAY || info->fields_count > 256)
+        return refuse(r, path, "\"fields\" is a list of at most 256 names");
+    info->fields = arena_alloc_array(&r->p->memory, info->fields_count + 1, sizeof *info->fields);
+    if (!info->fields) return HD_NOMEM;
+    for (hd_iter it = hd_iter_of(fields); hd_iter_next(&it);) {
+        if (!is_name(it.value)) return refuse(r, path, "a field is a name");
+        info->fields[it.index] = (char *)(uintptr_t)copy_text(r, it.value);
+        if (!info->fields[it.index]) return HD_NOMEM;
+    }
+    return HD_OK;
+}
+
+static hd_status read_class(reader *r, size_t index, hd_value v) {
+    char path[64];
+    uint32_t number;
+    class_info info = { 0 };
+    snprintf(path, sizeof path, "/classes/%zu", index);
+    const char *unknown =
+        unknown_key(v, "name kind base fields frozen open by_id partial own", "at comment");
+    if (!is_name(hd_value_at(v, "name"))) return refuse(r, path, "a class has a \"name\"");
+    if (unknown) return refuse(r, path, "unknown key \"%s\"", unknown);
+    info.name = (char *)(uintptr_t)copy_text(r, hd_value_at(v, "name"));
+    if (!info.name) return HD_NOMEM;
+    hd_status status = read_class_kind(r, path, v, &info);
+    if (!status) status = read_class_flags(r, path, v, &info);
+    if (!status) status = read_class_base(r, path, v, &info);
+    if (!status) status = read_class_fields(r, path, v, &info);
+    if (!status) status = classes_define(r->p->w->classes, &info, &number);
+    if (status == HD_EXISTS)
+        return refuse(r, path, "there is another class \"%s\" of another kind", info.name);
+    if (status == HD_LIMIT) return refuse(r, path, "too many classes");
+    return status;
+}
+
+static hd_status read_class_list(reader *r, hd_value all) {
+    hd_status status = HD_OK;
+    if (!hd_value_exists(all)) return HD_OK;
+    if (hd_value_kind(all) != HD_KIND_ARRAY) return refuse(r, "/classes", "\"classes\" is a list");
+    for (hd_iter it = hd_iter_of(all); hd_iter_next(&it) && !status;)
+        status = read_class(r, it.index, it.value);
+    return status;
+}
+
 static hd_status read_document(reader *r, hd_value ir) {
-    const char *unknown = unknown_key(ir, "heddle name inputs functions journal", "at comment");
+    const char *unknown =
+        unknown_key(ir, "heddle name inputs functions journal keep classes", "at comment");
     int64_t format = hd_value_as_int(hd_value_at(ir, "heddle"), 0);
     if (hd_value_kind(ir) != HD_KIND_OBJECT) return refuse(r, "", "a workflow is an object");
     if (format != IR_FORMAT)
@@ -702,7 +878,9 @@ static hd_status read_document(reader *r, hd_value ir) {
     r->p->name = copy_text(r, hd_value_at(ir, "name"));
     if (!r->p->name) return HD_NOMEM;
     hd_status status = read_journal(r, hd_value_at(ir, "journal"));
+    if (!status) status = read_keep(r, hd_value_at(ir, "keep"));
     if (!status) status = read_inputs(r, hd_value_at(ir, "inputs"));
+    if (!status) status = read_class_list(r, hd_value_at(ir, "classes"));
     if (!status) status = read_functions(r, hd_value_at(ir, "functions"));
     if (!status) status = find_callees(r);
     return status ? status : check_inputs(r);
@@ -738,6 +916,22 @@ static hd_status find_version(plan *p) {
 
 /* ---- life */
 
+/* Of an instance that runs: inputs and the time of its start are replaced. */
+static hd_status make_record(plan *p) {
+    hd_pool *pool;
+    hd_status status = hd_pool_open(p->heap, &pool);
+    if (status) return status;
+    hd_value r = hd_object_set(pool, hd_object(), "workflow", hd_string(pool, p->name));
+    r = hd_object_set(pool, r, "version", hd_string(pool, p->version));
+    r = hd_object_set(pool, r, "status", hd_string(pool, "running"));
+    r = hd_object_set(pool, r, "started", hd_int(pool, 0));
+    r = hd_object_set(pool, r, "input", hd_object());
+    status = hd_value_status(r);
+    if (!status) p->record = hd_value_ref(r);
+    hd_pool_close(pool);
+    return status;
+}
+
 hd_status plan_make(world *w, hd_heap *heap, hd_value ir, plan **out, hd_error *error) {
     plan *p = env_new0(&w->env, sizeof *p);
     hd_error ignored;
@@ -748,6 +942,7 @@ hd_status plan_make(world *w, hd_heap *heap, hd_value ir, plan **out, hd_error *
     reader r = { .p = p, .error = error ? error : &ignored };
     hd_status status = read_document(&r, ir);
     if (!status) status = find_version(p);
+    if (!status) status = make_record(p);
     if (status) {
         plan_unref(p);
         return status;
@@ -773,6 +968,7 @@ void plan_unref(plan *p) {
         hd_schema_close(p->inputs[i].schema);
     }
     hd_value_unref(p->source);
+    hd_value_unref(p->record);
     arena_fini(&p->memory);
     env_free(p->env, p, sizeof *p);
 }

@@ -68,6 +68,19 @@ hd_status journal_write(hd_tx *tx, live *l, const doc_writer *out) {
     return out->write(out->ctx, DOC_SET, path, 1, hd_int(hd_tx_pool(tx), (int64_t)l->journaled));
 }
 
+hd_status journal_cut(hd_tx *tx, hd_engine *e, const char *id, uint32_t most, uint64_t *count) {
+    uint64_t segments = (*count + SEGMENT - 1) / SEGMENT;
+    hd_status status = HD_OK;
+    for (; most && segments && !status; most--) {
+        place_id doc = segment_document(e, id, --segments);
+        if (!doc) return HD_NOMEM;
+        status = hd_tx_remove(tx, (hd_cell){ doc });
+        place_unref(&e->rt->r.places, doc);
+    }
+    *count = segments * SEGMENT;
+    return status;
+}
+
 /* ---- reading */
 
 static bool tell_segment(hd_value segment, hd_journal_fn fn, void *ctx) {
@@ -82,7 +95,8 @@ hd_status hd_workflow_journal(hd_engine *e, const char *id, hd_journal_fn fn, vo
     if (status) return status;
     hd_value doc = engine_read(e, pool, INSTANCE_PREFIX, id);
     uint64_t count = (uint64_t)hd_value_as_int(hd_value_at(doc, "journal"), 0);
-    if (!hd_value_exists(doc))
+    status = hd_value_status(doc);
+    if (!status && !hd_value_exists(doc))
         status = runtime_fail(e->rt, HD_NOT_FOUND, "there is no instance %s", id);
     for (uint64_t i = 0; !status && i * SEGMENT < count; i++) {
         char name[HD_INSTANCE_ID_SIZE + 24];

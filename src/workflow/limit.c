@@ -46,6 +46,29 @@ static void forget_unused(hd_engine *e, limit *l) {
     free_limit(e, l);
 }
 
+/* The next ones that wait enter their queues. Without memory they go on waiting: nothing is lost here, since this may be
+ * called while an instance withdraws its steps one by one. */
+static void admit(hd_engine *e, limit *l) {
+    while (l->held < l->most && binheap_count(&l->waiting)) {
+        strand *s = BINHEAP_ENTRY(binheap_pop(&l->waiting), strand, ready);
+        uint64_t rank = s->ready.key;
+        assert(s->limited_by == l && s->state == STRAND_READY && !s->queue);
+        if (task_push_admitted(e, s, rank)) {
+            (void)binheap_push(&l->waiting, &s->ready, rank); /* it has just made room */
+            e->limits_stuck = true;
+            engine_starve(e, HD_NOMEM);
+            return;
+        }
+        l->held++;
+    }
+}
+
+void limit_retry(hd_engine *e) {
+    if (!e->limits_stuck) return;
+    e->limits_stuck = false;
+    for (uint32_t i = 0; i < e->limits.count; i++) admit(e, e->limits.items[i]);
+}
+
 hd_status limit_enter(hd_engine *e, strand *s, uint64_t rank, bool *may_queue) {
     *may_queue = true;
     if (!hd_value_exists(s->limit)) return HD_OK;
@@ -53,6 +76,7 @@ hd_status limit_enter(hd_engine *e, strand *s, uint64_t rank, bool *may_queue) {
     if (!l) return HD_NOMEM;
     assert(!s->limited_by);
     l->most = strand_node(s)->limit_most;
+    admit(e, l); /* those that wait, if it was raised, come first */
     *may_queue = l->held < l->most;
     hd_status status = *may_queue ? HD_OK : binheap_push(&l->waiting, &s->ready, rank);
     if (status) return status;
@@ -61,20 +85,10 @@ hd_status limit_enter(hd_engine *e, strand *s, uint64_t rank, bool *may_queue) {
     return HD_OK;
 }
 
-/* The next ones that wait enter their queues. */
-static void admit(hd_engine *e, limit *l) {
-    while (l->held < l->most && binheap_count(&l->waiting)) {
-        strand *s = BINHEAP_ENTRY(binheap_pop(&l->waiting), strand, ready);
-        l->held++;
-        if (!task_push_admitted(e, s, s->ready.key)) continue;
-        live_lost(s->in->owner); /* no memory; it withdraws its steps */
-        return;
-    }
-}
-
 void limit_leave(hd_engine *e, strand *s) {
     limit *l = s->limited_by;
     if (!l) return;
+    assert(l->held <= UINT32_MAX / 2 && (l->held || binheap_count(&l->waiting)));
     s->limited_by = NULL;
     if (!s->queue && binheap_linked(&s->ready)) {
         binheap_remove(&l->waiting, &s->ready);

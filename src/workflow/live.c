@@ -34,6 +34,7 @@ static hd_status new_live(hd_engine *e, const char *id, live **out) {
     *out = NULL;
     if (!l) return HD_NOMEM;
     l->e = e;
+    l->shard = shard_of(e, id);
     l->id = engine_text(e, id);
     uint32_t index = l->id ? free_index(e) : UINT32_MAX;
     if (index == UINT32_MAX || table_insert(&e->by_id, hash_id(id), index)) {
@@ -47,7 +48,7 @@ static hd_status new_live(hd_engine *e, const char *id, live **out) {
     list_push_back(&e->lives, &l->link);
     e->stats.open++;
     *out = l;
-    return l->doc ? HD_OK : HD_LIMIT;
+    return l->doc ? HD_OK : engine_may_exist(id) ? HD_NOMEM : HD_LIMIT;
 }
 
 static void forget_in(live *l) {
@@ -67,9 +68,11 @@ static void take_from(live_vec *all, const live *l) {
 }
 
 static void leave_commits(live *l) {
+    if (l->changed && l->flight) l->e->late--;
     if (l->changed) take_from(&l->e->changed, l);
-    if (l->committing) take_from(&l->e->under_way, l);
-    l->changed = l->committing = false;
+    if (l->flight) take_from(&l->flight->lives, l);
+    l->changed = false;
+    l->flight = NULL;
 }
 
 static void drop_mail(live *l) {
@@ -80,16 +83,11 @@ static void drop_mail(live *l) {
     vec_clear(&l->mail);
 }
 
-/* Messages whose effect is not stored are heard again. */
+/* Messages whose effect is not stored are heard again, in the order in which they were left: the whole inbox is read. */
 static void give_messages_back(live *l) {
-    hd_engine *e = l->e;
     l->answered = 0;
-    while (l->messages.count) {
-        place_id doc = vec_pop(&l->messages);
-        if (e->active && vec_push(e->env, &e->heard, doc)) continue;
-        e->overheard = true;
-        place_unref(&e->rt->r.places, doc);
-    }
+    if (l->messages.count) l->e->overheard = true;
+    while (l->messages.count) place_unref(&l->e->rt->r.places, vec_pop(&l->messages));
 }
 
 static void forget_index(live *l) {
@@ -106,6 +104,7 @@ static void forget_index(live *l) {
 
 void live_free(live *l) {
     hd_engine *e = l->e;
+    schedule_ended(e, l->id);
     child_forget(l);
     forget_in(l);
     leave_commits(l);
@@ -113,8 +112,11 @@ void live_free(live *l) {
     give_messages_back(l);
     vec_fini(e->env, &l->mail);
     vec_fini(e->env, &l->messages);
+    within_forget(l);
     forget_index(l);
     hd_value_unref(l->record);
+    engine_free_text(e, l->again_at);
+    engine_free_text(e, l->line);
     if (l->doc) place_unref(&e->rt->r.places, l->doc);
     list_discard(&l->link);
     list_discard(&l->lame);
@@ -137,11 +139,18 @@ static hd_status load_mail(live *l, hd_value all) {
     return HD_OK;
 }
 
+static hd_status load_line(live *l, hd_value doc) {
+    const char *name = hd_value_as_text(hd_value_at(doc, "queue"), "");
+    engine_free_text(l->e, l->line);
+    l->line = *name ? engine_text(l->e, name) : NULL;
+    return *name && !l->line ? HD_NOMEM : HD_OK;
+}
+
 /* An instance that was only asked for begins now; any other goes on. */
 static hd_status load_from(live *l, hd_value doc, hd_error *error) {
     plan *p;
     hd_status status = version_plan(l->e, hd_value_as_text(hd_value_at(doc, "version"), ""), &p);
-    if (status == HD_NOMEM) return status;
+    if (engine_may_pass(status)) return status;
     if (status) {
         env_error(error, HD_CORRUPT, "its version of the workflow is not in the store");
         return HD_CORRUPT;
@@ -152,26 +161,41 @@ static hd_status load_from(live *l, hd_value doc, hd_error *error) {
     l->priority = (int32_t)hd_value_as_int(hd_value_at(doc, "priority"), 0);
     l->journaled = (uint64_t)hd_value_as_int(hd_value_at(doc, "journal"), 0);
     l->depth = (uint32_t)hd_value_as_int(hd_value_at(doc, "depth"), 0);
-    if (!strcmp(hd_value_as_text(hd_value_at(doc, "status"), ""), "queued"))
+    status = load_line(l, doc);
+    if (status) return status;
+    if (hd_value_exists(l->record) ||
+        !strcmp(hd_value_as_text(hd_value_at(doc, "status"), ""), "queued"))
         return start_walk(l, doc);
     status = instance_load(l->in, doc, error);
     return status ? status : load_mail(l, hd_value_at(doc, "signals"));
 }
 
-/* HD_NOT_FOUND: there is nothing to run. */
+static hd_status rerun_from(live *l, hd_value doc, const char *node);
+
+/* One that is over is not run, unless it was being run again. */
+static hd_status load_stored(live *l, hd_value doc, hd_error *error) {
+    bool ended = control_is_over(doc);
+    hd_value_unref(l->record); /* another start with this key was first */
+    l->record = (hd_value){ 0 };
+    if (ended && l->again) {
+        hd_status status = rerun_from(l, doc, l->again_at);
+        return !status || engine_may_pass(status) ? status : HD_NOT_FOUND;
+    }
+    l->again = false;
+    return ended ? HD_NOT_FOUND : load_from(l, doc, error);
+}
+
+/* HD_NOT_FOUND: there is nothing to run. A read that fails says nothing about what is there. */
 static hd_status load(live *l, hd_error *error) {
     hd_pool *pool;
     hd_status status = hd_pool_open(l->e->heap, &pool);
     if (status) return status;
     hd_value doc = hd_read(l->e->rt, pool, (hd_cell){ l->doc });
-    if (hd_value_status(doc) == HD_NOMEM) status = HD_NOMEM; /* it may be there */
-    else if (!hd_value_exists(doc) && hd_value_exists(l->record)) doc = l->record;
-    else if (hd_value_exists(doc)) {
-        hd_value_unref(l->record); /* another start with this key was first */
-        l->record = (hd_value){ 0 };
-    }
-    if (!status && (!hd_value_exists(doc) || control_is_over(doc))) status = HD_NOT_FOUND;
-    if (!status) status = load_from(l, doc, error);
+    status = hd_value_status(doc);
+    if (status) env_error(error, status, "its document: %s", hd_status_text(status));
+    else if (hd_value_exists(doc)) status = load_stored(l, doc, error);
+    else if (hd_value_exists(l->record)) status = load_from(l, l->record, error);
+    else status = HD_NOT_FOUND;
     hd_pool_close(pool);
     return status;
 }
@@ -179,6 +203,7 @@ static hd_status load(live *l, hd_error *error) {
 /* The instance waits for what is stored; or it has just begun, and that is stored next. */
 static void settle_in(live *l) {
     bool began = l->in->status_changed;
+    assert(l->in->owner == l && !l->changed && !l->flight);
     l->stored = !began;
     child_note(l);
     if (began) live_changed(l);
@@ -191,11 +216,13 @@ static void write_off(live *l, const hd_error *error) {
     hd_tx *tx;
     env_log(e->env, HD_LOG_ERROR, "workflow instance %s cannot go on: %s", l->id, error->message);
     if (hd_value_exists(l->record) || e->rt->open || engine_begin(e, &tx)) return;
+    hd_tx_set_group(tx, 0); /* the listener hears of it, and tells those that wait */
     hd_cell doc = { l->doc };
     hd_pool *pool = hd_tx_pool(tx);
     hd_value why = hd_object_set(pool, hd_object(), "$error", hd_string(pool, "SystemError"));
     why = hd_object_set(pool, why, "message", hd_string(pool, error->message));
-    hd_status status = hd_tx_set(tx, hd_cell_child(e->rt, doc, "error"), why);
+    hd_status status = engine_fence(tx, l->shard);
+    if (!status) status = hd_tx_set(tx, hd_cell_child(e->rt, doc, "error"), why);
     if (!status)
         status = hd_tx_set(tx, hd_cell_child(e->rt, doc, "status"), hd_string(pool, "stalled"));
     if (!status) status = hd_tx_set_kind(tx, doc, "workflow.stalled");
@@ -208,39 +235,41 @@ static hd_status bring_in(live *l) {
     hd_status status = load(l, &error);
     assert(!list_linked(&l->lame));
     if (!status) settle_in(l);
-    if (status == HD_NOMEM) {
+    if (engine_may_pass(status)) {
         forget_in(l);
         drop_mail(l);
         list_push_back(&l->e->lame, &l->lame);
-        l->e->starved = true;
+        engine_starve(l->e, status);
     }
-    if (!status || status == HD_NOMEM) return HD_OK;
+    if (!status || engine_may_pass(status)) return HD_OK;
     if (status != HD_NOT_FOUND) write_off(l, &error);
     live_free(l);
     return status;
 }
 
-/* Those that could not be loaded for want of memory. */
+/* Messages that came for one meanwhile are still in the inbox. */
 void live_retry(hd_engine *e) {
     for (size_t n = list_count(&e->lame); n-- > 0;)
         (void)bring_in(LIST_ENTRY(list_pop_front(&e->lame), live, lame));
+    if (list_empty(&e->lame)) e->overheard = true;
 }
 
 hd_status live_take_up(hd_engine *e, const char *id) {
     live *l;
-    assert(e->active);
+    assert(shard_runs(e, id));
     hd_status status = new_live(e, id, &l);
     if (!status) return bring_in(l);
     if (l) live_free(l);
     return status;
 }
 
-hd_status live_start(hd_engine *e, const char *id, hd_value record) {
+hd_status live_start(hd_engine *e, const char *id, hd_value record, bool made_up) {
     live *l;
-    assert(e->active && !live_find(e, id));
+    assert(shard_runs(e, id) && !live_find(e, id));
     hd_status status = new_live(e, id, &l);
     if (!status) {
         l->record = hd_value_ref(record);
+        if (made_up) engine_assume_absent(e, l->doc);
         status = load_from(l, record, NULL);
     }
     if (status) {
@@ -287,9 +316,10 @@ static hd_status rerun_at(live *l, hd_value doc, const char *id) {
 }
 
 static hd_status rerun_from(live *l, hd_value doc, const char *node) {
-    plan *p;
-    hd_status status = version_plan(l->e, hd_value_as_text(hd_value_at(doc, "version"), ""), &p);
-    if (status == HD_NOMEM) return status;
+    plan *p = NULL;
+    hd_status status = hd_value_status(doc);
+    if (!status) status = version_plan(l->e, hd_value_as_text(hd_value_at(doc, "version"), ""), &p);
+    if (engine_may_pass(status)) return status;
     if (!hd_value_exists(doc) || !control_is_over(doc) || !p)
         return runtime_fail(l->e->rt, hd_value_exists(doc) ? HD_USAGE : HD_NOT_FOUND,
                             "%s is no instance that is over", l->id);
@@ -299,12 +329,28 @@ static hd_status rerun_from(live *l, hd_value doc, const char *node) {
     l->in->owner = l;
     l->in->next_number = next < 2 ? 2 : (uint32_t)next; /* 0 and 1 were used */
     l->in->now_ms = env_wall_ms(l->e->env);
+    l->in->started_ms = (uint64_t)hd_value_as_int(hd_value_at(doc, "started"), 0);
     l->priority = (int32_t)hd_value_as_int(hd_value_at(doc, "priority"), 0);
     l->depth = (uint32_t)hd_value_as_int(hd_value_at(doc, "depth"), 0);
     l->journaled = (uint64_t)hd_value_as_int(hd_value_at(doc, "journal"), 0);
-    status = node ? rerun_at(l, doc, node) : start_walk(l, doc);
+    status = load_line(l, doc);
+    if (!status) status = node ? rerun_at(l, doc, node) : start_walk(l, doc);
     l->in->parts = UINT8_MAX; /* what is left of the last run goes at the end */
+    l->in->status_changed = true;
     return status;
+}
+
+/* Until it is stored it is known that, and where, the instance was to run again. */
+static hd_status note_again(live *l, const char *node) {
+    l->again = true;
+    l->again_at = node ? engine_text(l->e, node) : NULL;
+    return node && !l->again_at ? HD_NOMEM : HD_OK;
+}
+
+static void forget_again(live *l) {
+    l->again = false;
+    engine_free_text(l->e, l->again_at);
+    l->again_at = NULL;
 }
 
 hd_status live_rerun(hd_engine *e, const char *id, const char *node) {
@@ -314,19 +360,26 @@ hd_status live_rerun(hd_engine *e, const char *id, const char *node) {
     hd_status status = hd_pool_open(e->heap, &pool);
     if (status) return status;
     status = new_live(e, id, &l);
+    if (!status) status = note_again(l, node);
     if (!status) status = rerun_from(l, hd_read(e->rt, pool, (hd_cell){ l->doc }), node);
     hd_pool_close(pool);
     if (status) {
         if (l) live_free(l);
         return status;
     }
-    l->again = l->in->status_changed = true;
     e->stats.started++;
     settle_in(l);
     return HD_OK;
 }
 
+/* A child that is not stored has its inputs from a walk of its parent that may be lost too: its parent begins it again,
+ * if it comes to that. */
 void live_lost(live *l) {
+    if (l->kin) l->e->spoiled = true;
+    if (hd_value_exists(hd_value_at(l->record, "parent"))) {
+        live_free(l);
+        return;
+    }
     forget_in(l);
     leave_commits(l);
     drop_mail(l);
@@ -338,23 +391,36 @@ void live_lost(live *l) {
 
 void live_changed(live *l) {
     child_note(l);
+    assert(l->in && !list_linked(&l->lame) && l->e->active);
     if (l->changed) return;
+    if (!l->e->changed.count) l->e->changed_ns = env_now_ns(l->e->env);
     /* Without memory for the list the instance is loaded again, as if the walk had not been. */
     l->changed = vec_push(l->e->env, &l->e->changed, l);
     if (!l->changed) live_lost(l);
+    else if (l->flight) l->e->late++;
 }
 
+/* Where the operations of an instance go: into the transaction, or, of a document that is to be made, into its value. */
 typedef struct target {
     hd_tx *tx;
     place_id doc;
+    hd_value whole; /* owned; absent: into the transaction */
 } target;
+
+static hd_status write_whole(target *t, op_kind kind, hd_path at, hd_value value) {
+    hd_value next = op_apply(t->tx->r->heap, t->whole, kind, at, value, 0);
+    if (hd_value_status(next)) return hd_value_status(next);
+    hd_value_unref(t->whole);
+    t->whole = next;
+    return HD_OK;
+}
 
 static hd_status write_op(void *ctx, doc_op how, const char *const *path, uint32_t length,
                           hd_value value) {
     static const op_kind kinds[] = {
         [DOC_SET] = OP_SET, [DOC_REMOVE] = OP_REMOVE, [DOC_APPEND] = OP_APPEND
     };
-    const target *t = ctx;
+    target *t = ctx;
     hd_heap *heap = t->tx->r->heap;
     hd_path at = HD_PATH_ROOT;
     hd_status status = HD_OK;
@@ -368,7 +434,9 @@ static hd_status write_op(void *ctx, doc_op how, const char *const *path, uint32
         if (at != HD_PATH_ROOT) path_unref(heap, at);
         at = status ? HD_PATH_ROOT : next;
     }
-    if (!status) status = tx_write_path(t->tx, kinds[how], t->doc, at, value);
+    if (!status)
+        status = hd_value_exists(t->whole) ? write_whole(t, kinds[how], at, value)
+                                           : tx_write_path(t->tx, kinds[how], t->doc, at, value);
     if (at != HD_PATH_ROOT) path_unref(heap, at);
     return status;
 }
@@ -387,9 +455,12 @@ static hd_status write_mail(hd_tx *tx, live *l, const doc_writer *out) {
 }
 
 static hd_status write_kind(hd_tx *tx, const live *l) {
-    char kind[40];
-    snprintf(kind, sizeof kind, "workflow.%s", instance_status_name(l->in->status));
-    return hd_tx_set_kind(tx, (hd_cell){ l->doc }, kind);
+    static const char *const kinds[] = {
+        [INSTANCE_RUNNING] = "workflow.running",     [INSTANCE_PAUSED] = "workflow.paused",
+        [INSTANCE_DONE] = "workflow.done",           [INSTANCE_FAILED] = "workflow.failed",
+        [INSTANCE_CANCELLED] = "workflow.cancelled", [INSTANCE_STALLED] = "workflow.stalled"
+    };
+    return hd_tx_set_kind(tx, (hd_cell){ l->doc }, kinds[l->in->status]);
 }
 
 static hd_status write_end(hd_tx *tx, const live *l, const doc_writer *out) {
@@ -397,14 +468,13 @@ static hd_status write_end(hd_tx *tx, const live *l, const doc_writer *out) {
     return out->write(out->ctx, DOC_SET, path, 1, hd_int(hd_tx_pool(tx), (int64_t)l->in->now_ms));
 }
 
-static hd_status remove_end(live *l, const doc_writer *out) {
-    static const char *const keys[] = { "result", "error", "finished" };
+static hd_status remove_end(const live *l, const doc_writer *out) {
+    static const char *const keys[] = { "result", "error", "finished", "failed_at" };
     hd_status status = HD_OK;
-    for (size_t i = 0; i < 3 && l->again && !status; i++) {
+    for (size_t i = 0; i < 4 && l->again && !status; i++) {
         const char *path[] = { keys[i] };
         status = out->write(out->ctx, DOC_REMOVE, path, 1, (hd_value){ 0 });
     }
-    l->again = false;
     return status;
 }
 
@@ -415,25 +485,40 @@ static hd_status remove_messages(hd_tx *tx, const place_id *docs, uint32_t count
 }
 
 /* The document begins with its record; what the first walk has made is added. */
-static hd_status write_first(hd_tx *tx, live *l) {
-    hd_pool *pool = hd_tx_pool(tx);
-    hd_value first = hd_object_set(pool, l->record, "status", hd_string(pool, "running"));
-    if (l->in->status == INSTANCE_RUNNING) l->in->status_changed = false;
-    hd_status status = hd_tx_require_absent(tx, (hd_cell){ l->doc });
-    return status ? status : hd_tx_set(tx, (hd_cell){ l->doc }, first);
+static void begin_whole(target *t, live *l) {
+    if (l->in->status == INSTANCE_RUNNING) l->in->status_changed = false; /* the record says so */
+    t->whole = hd_value_ref(l->record);
+}
+
+/* The commit claims that the document is absent still. */
+static hd_status end_whole(target *t, hd_status status) {
+    hd_cell cell = { t->doc };
+    if (!status) status = tx_note_claim(t->tx, t->doc);
+    if (!status) status = hd_tx_set(t->tx, cell, t->whole);
+    hd_value_unref(t->whole);
+    return status;
+}
+
+static hd_status write_changes(hd_tx *tx, live *l, const doc_writer *out) {
+    hd_status status = remove_end(l, out);
+    if (!status) status = instance_save(l->in, out);
+    if (!status) status = write_mail(tx, l, out);
+    if (!status) status = journal_write(tx, l, out);
+    if (status || !instance_is_over(l->in)) return status;
+    status = write_end(tx, l, out);
+    return status ? status : keep_note(l);
 }
 
 static hd_status store(hd_tx *tx, live *l) {
-    target t = { tx, l->doc };
+    target t = { tx, l->doc, { 0 } };
     doc_writer out = { &t, write_op };
     bool fresh = hd_value_exists(l->record), kind = fresh || l->in->status_changed;
-    hd_status status = fresh ? write_first(tx, l) : tx_note_claim(tx, l->doc);
-    if (!status) status = remove_end(l, &out);
-    if (!status) status = instance_save(l->in, &out);
-    if (!status) status = write_mail(tx, l, &out);
+    if (fresh) begin_whole(&t, l);
+    hd_status status = engine_fence(tx, l->shard);
+    if (!status && !fresh) status = tx_note_claim(tx, l->doc);
+    if (!status) status = write_changes(tx, l, &out);
+    if (fresh) status = end_whole(&t, status);
     if (!status && kind) status = write_kind(tx, l);
-    if (!status) status = journal_write(tx, l, &out);
-    if (!status && instance_is_over(l->in)) status = write_end(tx, l, &out);
     if (!status) status = remove_messages(tx, l->messages.items, l->messages.count);
     l->answered = l->messages.count;
     return status;
@@ -441,8 +526,9 @@ static hd_status store(hd_tx *tx, live *l) {
 
 static void end_live(live *l) {
     hd_engine *e = l->e;
+    assert(instance_is_over(l->in) && !l->changed && !l->flight && !l->in->strand_count);
     char id[HD_INSTANCE_ID_SIZE];
-    snprintf(id, sizeof id, "%s", l->id);
+    memcpy(id, l->id, strlen(l->id) + 1);
     e->stats.finished++;
     live_free(l);
     control_tell(e, id);
@@ -459,8 +545,10 @@ static void forget_answered(live *l) {
 }
 
 static void accepted(live *l) {
+    assert(l->in && !l->flight);
     hd_value_unref(l->record);
     l->record = (hd_value){ 0 };
+    forget_again(l);
     forget_answered(l);
     l->stored = !l->changed;
     if (l->changed) return;
@@ -468,78 +556,226 @@ static void accepted(live *l) {
     else step_queue(l);
 }
 
+/* The next of those that a commit stored, or was to store. NULL: that was the last. */
+static live *take_off(flight *f) {
+    if (!f->lives.count) return NULL;
+    live *l = vec_pop(&f->lives);
+    assert(l->flight == f);
+    l->flight = NULL;
+    if (l->changed) l->e->late--;
+    return l;
+}
+
+/* Every commit up to this number has its verdict. */
+static uint64_t done_through(const hd_engine *e) {
+    uint64_t done = e->commits_begun;
+    for (int i = 0; i < FLIGHTS; i++)
+        if (e->flights[i].busy && e->flights[i].number <= done) done = e->flights[i].number - 1;
+    return done;
+}
+
+/* What it has changed cannot be stored, also not alone: running on from what is stored would lead here again. */
+static void drop_long(live *l) {
+    hd_error error;
+    env_error(&error, HD_LIMIT, "what it has changed at once is longer than the store takes");
+    write_off(l, &error);
+    live_free(l);
+}
+
+static void note_duration(hd_engine *e, const flight *f) {
+    uint64_t now = env_now_ns(e->env), took = now > f->sent_ns ? now - f->sent_ns : 0;
+    e->sync_ns = e->sync_ns ? e->sync_ns - e->sync_ns / 4 + took / 4 : took;
+}
+
+#define HOLD_FIRST_NS UINT64_C(10000000)
+#define HOLD_MAX_NS   UINT64_C(10000000000)
+
+/* A stale commit is made again from what is in the store now; a store that is closed or lost refuses nothing. */
+static bool may_be_refused_again(hd_status status) {
+    hd_class class_ = hd_status_class(status);
+    return status && status != HD_CLOSED && class_ != HD_CLASS_STALE &&
+           class_ != HD_CLASS_NO_VERDICT;
+}
+
+/* What is done again may be refused again: the next commit waits, 10 ms at first, twice as long each further time up to
+ * 10 s, and up to a quarter less, so that programs do not keep step. */
+static void hold_back(hd_engine *e, hd_status status) {
+    uint64_t ns = e->refusals < 10 ? HOLD_FIRST_NS << e->refusals : HOLD_MAX_NS;
+    if (!e->refusals++)
+        env_log(e->env, HD_LOG_ERROR,
+                "workflows of space %s: the store refuses a commit (%s); it is tried again, at "
+                "most every 10 s",
+                e->space, hd_status_text(status));
+    e->held_until = env_now_ns(e->env) + ns - env_random_u64(e->env) % (ns / 4);
+}
+
 static void verdict(hd_status status, void *ctx) {
-    hd_engine *e = ctx;
-    e->waits = false;
+    flight *f = ctx;
+    hd_engine *e = f->e;
+    assert(f->busy && e->waits && f->number <= e->commits_begun);
+    f->busy = false;
+    e->waits--;
     if (e->orphan) {
         engine_free_orphan(e);
         return;
     }
-    e->commits_done = e->commits_begun;
+    note_duration(e, f);
+    e->commits_done = done_through(e);
+    bool within = within_told(e, f->number, status);
     if (status) e->overheard = true; /* messages that it would have removed are still there */
-    while (e->under_way.count) {
-        live *l = vec_pop(&e->under_way);
-        l->committing = false;
-        if (status) live_lost(l);
+    bool blamed =
+        within && within_is_to_blame(status); /* the step fails, which is another commit */
+    if (may_be_refused_again(status) && !blamed) hold_back(e, status);
+    else if (!status) e->refusals = 0, e->held_until = 0;
+    if (status) keep_lost(e), away_lost(e);
+    bool too_long = status == HD_LIMIT && !within, alone = f->singly || f->lives.count == 1;
+    if (too_long && !alone) e->singly = f->lives.count;
+    for (live *l; (l = take_off(f));) {
+        if (too_long && alone) drop_long(l);
+        else if (status) live_lost(l);
         else accepted(l);
     }
+    within_look(e);
 }
 
 bool live_has_news(const hd_engine *e) {
-    return e->changed.count || e->spent.count || !list_empty(&e->families);
+    return e->changed.count || e->spent.count || !list_empty(&e->families) || away_has_news(e);
+}
+
+static bool is_worth_a_sync(const hd_engine *e) {
+    return e->changed.count >= FLIGHT_GROUP &&
+           (env_now_ns(e->env) - e->changed_ns) * 2 >= e->sync_ns;
+}
+
+/* Beside a commit that is under way: nothing that depends on it, and nothing that concerns more than one instance. */
+static bool may_overlap(const hd_engine *e) {
+    return e->waits < FLIGHTS && !e->late && !e->spent.count && !e->spoiled &&
+           list_empty(&e->families) && !keep_must_count(e) && !away_has_news(e) &&
+           is_worth_a_sync(e);
+}
+
+bool live_may_commit(const hd_engine *e) {
+    if (e->held_until && env_now_ns(e->env) < e->held_until) return false;
+    return live_has_news(e) && (!e->waits || may_overlap(e));
+}
+
+/* In memory a commit takes no time that could be used. */
+bool live_is_group(const hd_engine *e) {
+    if (e->changed.count < FLIGHT_GROUP || e->rt->owns_memory) return false;
+    return e->waits ? may_overlap(e) : is_worth_a_sync(e);
+}
+
+/* Whether the instance goes into this commit, while they are stored singly: the families in one, the others in one each. */
+static bool is_taken(const hd_engine *e, const flight *f, const live *l, bool families) {
+    if (!e->singly) return true;
+    return families ? l->kin : !f->lives.count;
+}
+
+static bool has_families(const hd_engine *e) {
+    for (uint32_t i = 0; i < e->changed.count; i++)
+        if (e->changed.items[i]->kin) return true;
+    return false;
 }
 
 /* All that has changed, in one transaction. Messages are forgotten here: a refusal of the commit makes the engine
  * look at the inbox again. */
-static hd_status store_all(hd_engine *e, hd_tx *tx) {
+static hd_status store_all(hd_engine *e, flight *f, hd_tx *tx) {
     hd_status status = remove_messages(tx, e->spent.items, e->spent.count);
-    if (!vec_room(e->env, &e->under_way, e->changed.count)) status = HD_NOMEM;
-    while (e->changed.count && !status) {
-        live *l = vec_last(&e->changed);
+    for (uint32_t i = 0; i < e->shard_count && e->spent.count && !status; i++)
+        if (e->shards[i].runs) status = engine_fence(tx, &e->shards[i]);
+    if (!status && away_has_news(e)) status = engine_fence(tx, e->shards);
+    if (!status) status = away_write(e, tx);
+    assert(!e->late && !f->lives.count);
+    if (!vec_room(e->env, &f->lives, e->changed.count)) status = HD_NOMEM;
+    bool families = e->singly && has_families(e);
+    for (uint32_t i = e->changed.count; i-- > 0 && !status;) {
+        live *l = e->changed.items[i];
+        if (!is_taken(e, f, l, families)) continue;
         status = store(tx, l);
         if (status) break;
-        e->changed.count--;
+        vec_swap_remove(&e->changed, i);
         l->changed = l->stored = false;
-        l->committing = true;
-        (void)vec_push(e->env, &e->under_way, l);
+        l->flight = f;
+        (void)vec_push(e->env, &f->lives, l);
     }
-    return status;
+    f->singly = e->singly > 0;
+    if (e->singly) e->singly--;
+    return keep_write(e, tx, status);
 }
 
 /* What is lost begins anew, and may then be among the changed again: the list is taken first. */
-static void lose_all(hd_engine *e) {
+static void lose_changed(hd_engine *e, bool kin_only) {
     live_vec lost = e->changed;
     e->changed = (live_vec){ 0 };
     e->overheard = true;
     for (uint32_t i = 0; i < lost.count; i++) lost.items[i]->changed = false;
-    while (e->under_way.count) {
-        live *l = vec_pop(&e->under_way);
-        l->committing = false;
-        live_lost(l);
+    for (uint32_t i = 0; i < lost.count; i++) {
+        if (kin_only && !lost.items[i]->kin) live_changed(lost.items[i]);
+        else live_lost(lost.items[i]);
     }
-    for (uint32_t i = 0; i < lost.count; i++) live_lost(lost.items[i]);
     vec_fini(e->env, &lost);
+    e->spoiled = false;
+}
+
+static void lose_all(hd_engine *e, flight *f) {
+    for (live *l; (l = take_off(f));) live_lost(l);
+    lose_changed(e, false);
+}
+
+static flight *free_flight(hd_engine *e) {
+    int i = 0;
+    while (e->flights[i].busy) i++;
+    assert(i < FLIGHTS);
+    e->flights[i].e = e;
+    return &e->flights[i];
+}
+
+static hd_status send(hd_engine *e, flight *f, hd_tx *tx) {
+    assert(!f->busy && e->waits < FLIGHTS && e->active);
+    f->busy = true;
+    f->number = ++e->commits_begun;
+    f->sent_ns = env_now_ns(e->env);
+    e->waits++;
+    e->stats.commits++;
+    hd_status status = hd_tx_commit(tx, verdict, f);
+    if (status) verdict(status, f);
+    return status;
 }
 
 hd_status live_commit(hd_engine *e) {
     hd_tx *tx;
-    if (e->waits) return HD_OK;
+    if (e->waits && !may_overlap(e)) return HD_OK;
     (void)child_work(e); /* children begin and end in the commit of their parents */
+    if (e->spoiled) {
+        lose_changed(e, true);
+        return HD_NOMEM;
+    }
     if (!live_has_news(e)) return HD_OK;
     hd_status status = engine_begin(e, &tx);
-    if (status) return status;
-    status = store_all(e, tx);
+    return status ? status : live_commit_in(e, tx);
+}
+
+void live_commit_group(hd_engine *e) {
+    authority *a = e->rt->r.authority;
+    if (e->rt->driven || e->rt->open || e->closing || !live_is_group(e)) return;
+    hd_status status = live_commit(e);
+    if (status) engine_starve(e, status);
+    if (!e->waits) return;
+    (void)replica_send(&e->rt->r);
+    if (a->ops->start) a->ops->start(a);
+}
+
+hd_status live_commit_in(hd_engine *e, hd_tx *tx) {
+    flight *f = free_flight(e);
+    hd_status status = store_all(e, f, tx);
     if (status) {
         hd_tx_abort(tx);
-        lose_all(e);
+        lose_all(e, f);
+        away_lost(e);
         return status;
     }
     forget_messages(e, e->spent.items, e->spent.count);
     vec_clear(&e->spent);
-    e->waits = true;
-    e->commits_begun++;
-    e->stats.commits++;
-    status = hd_tx_commit(tx, verdict, e);
-    if (status) verdict(status, e);
-    return status;
+    away_written(e);
+    return send(e, f, tx);
 }

@@ -8,6 +8,7 @@
 #include "base/env.h"
 #include "expr/dict.h"
 #include "expr/encode.h"
+#include "workflow/open_record.h"
 #include "workflow/walk.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,11 +53,10 @@ static ev object_find(void *ctx, world *w, uint32_t number) {
 
 static ev stub_of(loader *l, hd_value content, uint32_t number) {
     world *w = l->in->w;
-    size_t length;
     if (hd_value_kind(content) == HD_KIND_ARRAY) return world_stub(w, EV_LIST, 0, number);
-    const char *record = hd_value_text(hd_value_at(content, "$record"), &length);
-    if (record) {
-        uint32_t class_ = classes_find(w->classes, record, length);
+    hd_value record = hd_value_at(content, "$record");
+    if (hd_value_exists(record)) {
+        uint32_t class_ = decode_record_class(w, record);
         return class_ == CLASS_NONE ? ev_fail() : world_stub(w, EV_RECORD, class_, number);
     }
     bool set = hd_value_exists(hd_value_at(content, "$set"));
@@ -316,12 +316,13 @@ static hd_status load_args(strand *s, hd_value stored) {
     return lost ? walk_compute_args(s) : HD_OK;
 }
 
-static hd_status load_strand(loader *l, uint32_t number, hd_value v) {
+static hd_status load_strand(loader *l, uint32_t number, hd_value record) {
     activation *a;
+    hd_value v = open_record_place(record); /* and the rest */
+    int64_t step = hd_value_as_int(open_record_at(record, "step"), -1);
     hd_status status = find_place(l, v, &a);
     if (status) return status;
-    uint32_t node =
-        plan_find_node(activation_function(a), hd_value_as_text(hd_value_at(v, "node"), ""));
+    uint32_t node = plan_find_node(activation_function(a), open_record_node(record));
     uint64_t due = (uint64_t)hd_value_as_int(hd_value_at(v, "due"), 0);
     if (node == PLAN_NONE) return corrupt(l, "/open", "a node that the workflow does not have");
     strand *s = instance_strand(l->in, a);
@@ -329,10 +330,11 @@ static hd_status load_strand(loader *l, uint32_t number, hd_value v) {
     s->number = number;
     s->node = node;
     s->due_ms = due;
-    s->since_ms = (uint64_t)hd_value_as_int(hd_value_at(v, "since"), 0);
+    s->since_ms = open_record_since(l->doc, record);
+    s->step = (uint32_t)step;
     s->stored = true;
     strand_state state = state_at(&activation_function(a)->nodes[node], due);
-    if (state == STRAND_ENDED || !number_at(v, "step", &s->step))
+    if (state == STRAND_ENDED || step < 0 || step >= UINT32_MAX)
         return corrupt(l, "/open", "a strand that does not wait");
     strand_set_state(s, state);
     list_push_back(&l->in->unqueued, &s->unqueued);
@@ -340,6 +342,7 @@ static hd_status load_strand(loader *l, uint32_t number, hd_value v) {
     s->attempt = (uint32_t)hd_value_as_int(hd_value_at(v, "attempt"), 1);
     s->lost = (uint32_t)hd_value_as_int(hd_value_at(v, "lost"), 0);
     s->limit = hd_value_ref(hd_value_at(v, "limit"));
+    s->why = hd_value_ref(hd_value_at(v, "why"));
     s->cancelled = hd_value_as_bool(hd_value_at(v, "cancelled"), false);
     return load_args(s, hd_value_at(v, "args"));
 }
@@ -397,8 +400,13 @@ hd_status instance_load(instance *in, hd_value document, hd_error *error) {
     instance_enter(in);
     hd_status status = load_all(&l);
     in->next_number = (uint32_t)hd_value_as_int(hd_value_at(document, "next"), 1);
+    in->started_ms = (uint64_t)hd_value_as_int(hd_value_at(document, "started"), 0);
     in->number_changed = false;
     in->parts = UINT8_MAX;
+    in->cancelling = hd_value_as_bool(hd_value_at(document, "cancelling"), false);
+    in->cancelling_stored = in->cancelling;
+    if (!strcmp(hd_value_as_text(hd_value_at(document, "status"), ""), "paused"))
+        in->status = INSTANCE_PAUSED;
     vec_fini(in->env, &l.objects);
     world_journal_clear(in->w);
     if (!status) instance_sweep(in); /* nothing of it is news */

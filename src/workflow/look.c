@@ -6,6 +6,7 @@
 #include "workflow/engine.h"
 
 #include "base/env.h"
+#include "workflow/open_record.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -22,7 +23,8 @@ typedef struct looker {
     hd_status status;
 } looker;
 
-static bool is_within(looker *l, const char *id) {
+/* Whether the instance was started within the time that is asked for. l->status says whether that could be read. */
+static bool check_time(looker *l, const char *id) {
     hd_pool *pool;
     if (!l->f->since_ms && !l->f->until_ms) return true;
     l->status = hd_pool_open(l->e->heap, &pool);
@@ -42,7 +44,7 @@ static bool show(const hd_listing *entry, void *ctx) {
     hd_workflow_entry e = { entry->id + strlen(INSTANCE_PREFIX),
                             entry->kind + strlen(KIND_PREFIX) };
     if (l->f->after && strcmp(e.id, l->f->after) <= 0) return true;
-    if (!is_within(l, e.id)) return !l->status;
+    if (!check_time(l, e.id)) return !l->status;
     l->shown++;
     return l->fn(&e, l->ctx) && (!l->f->limit || l->shown < l->f->limit);
 }
@@ -71,6 +73,8 @@ typedef struct step_view {
     uint32_t number, step, attempt, lost;
     uint64_t since_ms, due_ms;
     const fan *fan;
+    hd_value why;    /* borrowed; absent: no attempt has failed */
+    const strand *s; /* NULL: from the document */
 } step_view;
 
 typedef struct stater {
@@ -85,6 +89,37 @@ static hd_value with_number(hd_pool *pool, hd_value to, const char *key, uint64_
 
 static hd_value with_text(hd_pool *pool, hd_value to, const char *key, const char *chars) {
     return chars && *chars ? hd_object_set(pool, to, key, hd_string(pool, chars)) : to;
+}
+
+/* The queue that the step waits in, if it has a name, and how much room it has. */
+static hd_value with_queue(hd_pool *pool, hd_value to, const strand *s) {
+    const line *l = s->queue ? s->queue->line : NULL;
+    if (!l || !*l->name) return to;
+    hd_value q = with_text(pool, hd_object(), "name", l->name);
+    q = with_number(pool, q, "most", l->most);
+    q = hd_object_set(pool, q, "running", hd_int(pool, l->running));
+    if (l->paused) q = hd_object_set(pool, q, "paused", hd_bool(true));
+    return hd_object_set(pool, to, "queue", q);
+}
+
+static hd_value with_limit(hd_pool *pool, hd_value to, const strand *s) {
+    const limit *l = s->queue ? NULL : s->limited_by;
+    if (!l || s->state != STRAND_READY) return to;
+    hd_value r = with_text(pool, hd_object(), "key", l->key);
+    r = with_number(pool, r, "most", l->most);
+    return hd_object_set(pool, to, "limit",
+                         hd_object_set(pool, r, "running", hd_int(pool, l->held)));
+}
+
+/* What a step that waits for a cell (heddle/join.h) waits for. */
+static hd_value with_cell(hd_pool *pool, hd_value to, const strand *s) {
+    static const char *const keys[] = { "cell", "until" };
+    if (strcmp(strand_node(s)->name ? strand_node(s)->name : "", "heddle.wait") != 0) return to;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        hd_value v = hd_value_at(s->args, keys[i]);
+        if (hd_value_exists(v)) to = hd_object_set(pool, to, keys[i], v);
+    }
+    return to;
 }
 
 static void add_step(stater *s, const step_view *v) {
@@ -107,6 +142,10 @@ static void add_step(stater *s, const step_view *v) {
     r = with_number(pool, r, "due", v->due_ms);
     r = with_number(pool, r, "attempt", v->attempt);
     r = with_number(pool, r, "lost", v->lost);
+    if (hd_value_exists(v->why)) r = hd_object_set(pool, r, "why", v->why);
+    if (v->s) r = with_cell(pool, with_limit(pool, with_queue(pool, r, v->s), v->s), v->s);
+    hd_value process = v->s ? away_where(pool, v->s) : (hd_value){ 0 };
+    if (hd_value_exists(process)) r = hd_object_set(pool, r, "process", process);
     if (v->fan) {
         hd_value count = hd_object_set(pool, hd_object(), "done", hd_int(pool, v->fan->done));
         count = hd_object_set(pool, count, "total", hd_int(pool, v->fan->total));
@@ -120,7 +159,7 @@ static const char *state_of(const hd_engine *e, const strand *s) {
     case STRAND_READY:
         if (s->in->status == INSTANCE_PAUSED) return "paused";
         if (s->limited_by && !s->queue) return "limited";
-        return task_is_served(e, strand_node(s)->name) ? "queued" : "no worker";
+        return task_is_served(e, s) ? "queued" : "no worker";
     case STRAND_RUNNING: return "running";
     case STRAND_BACKOFF: return "retrying";
     case STRAND_SLEEPING: return "sleeping";
@@ -140,7 +179,9 @@ static void add_strand(stater *to, const hd_engine *e, const strand *s) {
                     .lost = s->lost,
                     .since_ms = s->since_ms,
                     .due_ms = s->due_ms,
-                    .fan = s->waits_for };
+                    .fan = s->waits_for,
+                    .why = s->why,
+                    .s = s };
     add_step(to, &v);
 }
 
@@ -170,10 +211,9 @@ static uint32_t function_of(const plan *p, hd_value doc, hd_value open) {
 }
 
 static const plan_node *node_of(const plan *p, hd_value doc, hd_value open) {
-    uint32_t fn = function_of(p, doc, open);
+    uint32_t fn = function_of(p, doc, open_record_place(open));
     if (fn == PLAN_NONE) return NULL;
-    uint32_t node =
-        plan_find_node(&p->functions[fn], hd_value_as_text(hd_value_at(open, "node"), ""));
+    uint32_t node = plan_find_node(&p->functions[fn], open_record_node(open));
     return node == PLAN_NONE ? NULL : &p->functions[fn].nodes[node];
 }
 
@@ -192,16 +232,17 @@ static void add_stored(stater *to, const plan *p, hd_value doc) {
     for (hd_iter it = hd_iter_of(hd_value_at(doc, "open")); hd_iter_next(&it);) {
         const plan_node *n = node_of(p, doc, it.value);
         if (!n) continue;
-        uint64_t due = (uint64_t)hd_value_as_int(hd_value_at(it.value, "due"), 0);
+        uint64_t due = open_record_number(it.value, "due");
         step_view v = { .n = n,
                         .state = stored_state(n, due != 0, paused),
                         .number = (uint32_t)strtoul(it.key, NULL, 10),
-                        .step = (uint32_t)hd_value_as_int(hd_value_at(it.value, "step"), 0),
-                        .lost = (uint32_t)hd_value_as_int(hd_value_at(it.value, "lost"), 0),
-                        .since_ms = (uint64_t)hd_value_as_int(hd_value_at(it.value, "since"), 0),
-                        .due_ms = due };
+                        .step = (uint32_t)open_record_number(it.value, "step"),
+                        .lost = (uint32_t)open_record_number(it.value, "lost"),
+                        .since_ms = open_record_since(doc, it.value),
+                        .due_ms = due,
+                        .why = open_record_at(it.value, "why") };
         if (n->kind == NODE_ACTION)
-            v.attempt = (uint32_t)hd_value_as_int(hd_value_at(it.value, "attempt"), 1);
+            v.attempt = (uint32_t)hd_value_as_int(open_record_at(it.value, "attempt"), 1);
         add_step(to, &v);
     }
 }
@@ -209,8 +250,9 @@ static void add_stored(stater *to, const plan *p, hd_value doc) {
 /* ---- the whole */
 
 static hd_value head_of(hd_pool *pool, const char *id, hd_value doc) {
-    static const char *const keys[] = { "workflow", "version",  "status", "priority", "parent",
-                                        "started",  "finished", "input",  "result",   "error" };
+    static const char *const keys[] = { "workflow", "version", "status",   "priority",
+                                        "parent",   "started", "finished", "input",
+                                        "result",   "error",   "failed_at" };
     hd_value r = hd_object_set(pool, hd_object(), "id", hd_string(pool, id));
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         hd_value v = hd_value_at(doc, keys[i]);
@@ -224,6 +266,7 @@ hd_status hd_workflow_state(hd_engine *e, const char *id, hd_pool *pool, hd_valu
     hd_value doc = engine_read(e, pool, INSTANCE_PREFIX, id);
     const live *l = live_find(e, id);
     *out = (hd_value){ 0 };
+    if (hd_value_status(doc)) return hd_value_status(doc);
     if (!hd_value_exists(doc) && l) doc = l->record;
     if (!hd_value_exists(doc))
         return runtime_fail(e->rt, HD_NOT_FOUND, "there is no instance %s", id);

@@ -480,6 +480,8 @@ hd_value flow_lower(hd_flow *f) {
         functions =
             hd_array_append(f->pool, functions, lower_function(f, f->functions.items[i], i == 0));
     ir = hd_object_set(f->pool, ir, "name", hd_string(f->pool, f->name));
+    if (hd_value_exists(f->journal)) ir = hd_object_set(f->pool, ir, "journal", f->journal);
+    if (hd_value_exists(f->keep)) ir = hd_object_set(f->pool, ir, "keep", f->keep);
     if (hd_value_count(f->inputs)) ir = hd_object_set(f->pool, ir, "inputs", f->inputs);
     ir = hd_object_set(f->pool, ir, "functions", functions);
     if (hd_value_status(ir) == HD_NOMEM) f->nomem = true;

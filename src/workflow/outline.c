@@ -7,7 +7,7 @@
 #include "value/heap.h"
 #include <stdio.h>
 
-#define PLACES_MAX 1000 /* calls and fans around one step; a document with more is not believed */
+#define PLACES_MAX 1000 /* calls and fans around one step; one with more is taken for damaged */
 
 static hd_status open_world(outline *o, const hd_env *env) {
     machine *m;

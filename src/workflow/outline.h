@@ -16,8 +16,8 @@ typedef struct outline {
 hd_status outline_open(hd_heap *heap, hd_value ir, outline *out, hd_error *error);
 void outline_close(outline *o);
 
-/* The function that a step of an instance stands in: `place` is a record of the document's "open", "calls" or
- * "fans" (its keys "call", "fan", "in" say where). PLAN_NONE: the document does not say. */
+/* The function that a step of an instance stands in: `place` is open_record_place of a record of "open", or
+ * what "caller" or "in" of a record of "calls" or "fans" says. PLAN_NONE: the document does not say. */
 uint32_t outline_function_of(const outline *o, hd_value document, hd_value place);
 
 /* The word for what a node is called by people: the action's, signal's or function's name, else its id. */

@@ -99,7 +99,8 @@ typedef enum barrier_mode {
     BARRIER_ALL,     /* the first failure raises at once, the other branches go on unheard */
     BARRIER_SETTLED, /* exceptions are results */
     BARRIER_GROUP,   /* the first failure cancels the others, then an ExceptionGroup is raised */
-    BARRIER_ORDERED /* a parallel loop: waits for all, then raises what failed at the lowest index */
+    BARRIER_ORDERED, /* a parallel loop: waits for all, then raises what failed at the lowest index */
+    BARRIER_FIRST    /* the first that ends cancels the others; exceptions are results */
 } barrier_mode;
 
 /* One node. Which codes it has, and what they are, depends on its kind:
@@ -134,7 +135,9 @@ typedef struct plan_node {
     const char *
         name; /* ACTION: the action's; CALL: the function's; CHILD: the workflow's; WAIT: the signal's; else NULL */
     int32_t priority;
-    bool until;      /* SLEEP */
+    const char
+        *queue; /* ACTION: the named queue that its steps wait in; NULL: that of the instance */
+    bool until; /* SLEEP */
     uint32_t callee; /* CALL: the function */
     uint32_t caught; /* HANDLER, and RAISE without code: the variable that keeps the exception */
     uint32_t window; /* FAN_HEAD: branches that may be open at once; 0: FAN_WINDOW */
@@ -182,9 +185,12 @@ typedef struct plan {
     arena memory;      /* of everything below but values, schemas, code and scopes */
     VEC(code *) codes; /* all there are; owned */
     journal_level journal;
+    bool keep_is_set;            /* the workflow says for how long its ends are kept: */
+    uint64_t keep_ms, keep_most; /* 0: no bound; keep.c */
     const char *name;
     char version[HD_ID_SIZE]; /* hash of the IR without positions and comments */
     hd_value source;          /* the IR; owned */
+    hd_value record;          /* what the document of an instance begins with; owned */
     plan_input *inputs;
     uint32_t input_count;
     plan_function *functions; /* [0] is the one an instance begins with */

@@ -17,8 +17,10 @@ typedef struct job {
     list_node link; /* in pool.jobs while it waits; in pool.running while a thread has it */
     hd_runtime *rt;
     hd_action_spec spec;
+    uint64_t engine; /* its group: it may be closed before the job is done */
     uint64_t token;
     uint32_t attempt;
+    uint64_t timeout_ms, heartbeat_ms;
     _Atomic bool revoked; /* the engine has ended the claim; set by the runtime's thread */
     char *id, *args;      /* owned */
     char *result;         /* owned; NULL: it failed */
@@ -52,7 +54,7 @@ static void free_job(const hd_env *env, job *j) {
 
 static void arrive(hd_runtime *rt, void *ctx) {
     job *j = ctx;
-    hd_engine *e = rt->work.ctx;
+    hd_engine *e = engine_find(rt, j->engine);
     hd_pool *pool = NULL;
     if (e && (!j->result || !hd_pool_open(rt->heap, &pool))) {
         hd_value result =
@@ -68,13 +70,14 @@ static void arrive(hd_runtime *rt, void *ctx) {
 
 typedef struct beat {
     hd_env env;
+    uint64_t engine;
     uint64_t token;
 } beat;
 
 static void beat_arrives(hd_runtime *rt, void *ctx) {
     beat *b = ctx;
     hd_env env = b->env;
-    hd_engine *e = rt->work.ctx;
+    hd_engine *e = engine_find(rt, b->engine);
     if (e) (void)task_heartbeat(e, b->token);
     env_free(&env, b, sizeof *b);
 }
@@ -86,14 +89,19 @@ void hd_action_heartbeat(hd_action *a) {
     const hd_env *env = &a->job->rt->env;
     beat *b = env_new(env, sizeof *b);
     if (!b) return; /* the next one counts */
-    *b = (beat){ *env, a->job->token };
+    *b = (beat){ *env, a->job->engine, a->job->token };
     if (hd_runtime_post(a->job->rt, beat_arrives, b)) env_free(env, b, sizeof *b);
 }
 
 bool hd_action_is_revoked(const hd_action *a) { return a->job && atomic_load(&a->job->revoked); }
 
 static void run_in(job *j, hd_pool *pool) {
-    hd_action now = { .id = j->id, .attempt = j->attempt, .pool = pool, .job = j };
+    hd_action now = { .id = j->id,
+                      .attempt = j->attempt,
+                      .pool = pool,
+                      .job = j,
+                      .timeout_ms = j->timeout_ms,
+                      .heartbeat_ms = j->heartbeat_ms };
     hd_value args = hd_json_parse(pool, j->args, j->args_length, NULL);
     bool good = here_run(&j->spec, &now, args);
     memcpy(j->class_name, now.class_name, sizeof j->class_name);
@@ -150,9 +158,13 @@ static job *new_job(struct pool *p, const task_view *t) {
     job *j = env_new0(e->env, sizeof *j);
     if (!j || hd_pool_open(e->heap, &pool)) return env_free(e->env, j, sizeof *j), NULL;
     j->rt = e->rt;
-    j->spec = engine_action(e, t->action)->spec;
+    j->spec = engine_action(e, t->action)->spec; /* it may be unregistered while a thread runs it */
+    j->spec.name = NULL;
+    j->engine = p->e->group;
     j->token = t->token;
     j->attempt = t->attempt;
+    j->timeout_ms = t->timeout_ms;
+    j->heartbeat_ms = t->heartbeat_ms;
     const char *args = hd_json_print(pool, t->args, HD_JSON_COMPACT, &j->args_length);
     j->args = args ? env_new_copy(e->env, args, j->args_length + 1) : NULL;
     j->id = env_new_copy(e->env, t->id, strlen(t->id) + 1);
@@ -225,7 +237,7 @@ static struct pool *pool_of(hd_engine *e) {
     list_init(&p->running);
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->wake, NULL);
-    p->w = (worker){ .ops = &ops };
+    p->w = (worker){ .ops = &ops, .lines = &e->served };
     p->w.capacity = e->threads < THREADS_MAX ? e->threads : THREADS_MAX;
     worker_join(e, &p->w);
     return e->pool = p;

@@ -3,6 +3,7 @@
 #include "workflow/remote.h"
 
 #include "base/env.h"
+#include "base/system.h"
 #include "workflow/engine.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -133,15 +134,25 @@ static uint64_t token_of(const remote *r, const char *chars) {
     return nonce == r->nonce && task_is_held_by(&r->w, token) ? token : 0;
 }
 
+static bool take_line(remote *r, const char *name) {
+    hd_engine *e = r->all->e;
+    char *copy = engine_text(e, name);
+    if (copy && vec_push(e->env, &r->lines, copy)) return true;
+    engine_free_text(e, copy);
+    return false;
+}
+
 static void hear_hello(remote *r, const wire_message *m) {
     if (r->greeted) {
         tell_error(r, HD_USAGE, "hello is said once");
         return;
     }
-    r->w = (worker){ .ops = &ops };
+    r->w = (worker){ .ops = &ops, .lines = &r->lines };
     worker_join(r->all->e, &r->w);
     r->greeted = true;
     r->deadline_ns = 0;
+    for (hd_iter it = hd_iter_of(m->queues); hd_iter_next(&it);)
+        if (!take_line(r, hd_value_as_text(it.value, ""))) r->ending = true;
     for (hd_iter it = hd_iter_of(m->actions); hd_iter_next(&it);)
         if (worker_serve(&r->w, hd_value_as_text(it.value, ""))) r->ending = true;
     tell_welcome(r);
@@ -182,8 +193,9 @@ static void hear_outcome(remote *r, const wire_message *m) {
         r->ending = true;
         return;
     }
-    hd_status status = m->type == WIRE_COMPLETE ? task_complete(e, token, m->result)
-                                                : task_fail(e, token, m->class_name, m->message);
+    hd_status status = m->type == WIRE_COMPLETE    ? task_complete(e, token, m->result)
+                       : hd_value_exists(m->error) ? task_raise(e, token, m->error)
+                                                   : task_fail(e, token, m->class_name, m->message);
     assert(!status);
     (void)status;
     (void)vec_push(e->env, &r->acks, ((remote_ack){ token, e->commits_begun + 1 }));
@@ -279,9 +291,9 @@ static void tell_stored(remote *r) {
 static void listen_for(remote *r) {
     bool writes = unread(r) > 0;
     uint32_t events =
-        (unread(r) > REMOTE_CHOKE || r->ending ? 0 : EPOLLIN) | (writes ? EPOLLOUT : 0);
+        (unread(r) > REMOTE_CHOKE || r->ending ? 0u : POLLER_IN) | (writes ? POLLER_OUT : 0u);
     if (writes == r->writes && !writes) return;
-    if (port_watch(&r->all->at, EPOLL_CTL_MOD, r->fd, events)) r->writes = writes;
+    if (poller_change(r->all->at.set, r->fd, events)) r->writes = writes;
     else r->ending = true;
 }
 
@@ -289,7 +301,7 @@ static void listen_for(remote *r) {
 static bool send_some(remote *r) {
     bool any = false;
     while (r->fd >= 0 && unread(r)) {
-        ssize_t n = send(r->fd, r->out.bytes + r->sent, unread(r), MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t n = send(r->fd, r->out.bytes + r->sent, unread(r), SYSTEM_NO_SIGNAL | MSG_DONTWAIT);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
         if (n <= 0) {
@@ -340,7 +352,7 @@ hd_status remote_open(remotes *all, int fd, remote **out) {
     hd_engine *e = all->e;
     remote *r = all->count < all->most ? env_new0(e->env, sizeof *r) : NULL;
     *out = NULL;
-    if (!r || (fd >= 0 && !port_watch(&all->at, EPOLL_CTL_ADD, fd, EPOLLIN))) {
+    if (!r || (fd >= 0 && !poller_add(all->at.set, fd, POLLER_IN))) {
         if (r) env_free(e->env, r, sizeof *r);
         if (fd >= 0) close(fd);
         return all->count < all->most ? HD_NOMEM : HD_BUSY;
@@ -362,10 +374,12 @@ void remote_close(remote *r) {
     const hd_env *env = all->e->env;
     r->ending = true; /* what its steps do when they are lost is not told to it */
     if (r->greeted) worker_leave(&r->w);
-    if (r->fd >= 0) close(r->fd); /* this also removes it from the epoll set */
+    if (r->fd >= 0) close(r->fd); /* this also removes it from the set */
     json_buffer_fini(&r->in);
     json_buffer_fini(&r->out);
     vec_fini(env, &r->acks);
+    while (r->lines.count) engine_free_text(all->e, vec_pop(&r->lines));
+    vec_fini(env, &r->lines);
     list_remove(&r->link);
     assert(all->count > 0);
     all->count--;
@@ -416,19 +430,19 @@ static void follow_engine(remotes *all) {
 }
 
 void remotes_pump(remotes *all) {
-    struct epoll_event ready[64];
+    poller_event ready[POLLER_MOST];
     if (!all) return;
     follow_engine(all);
-    if (all->at.epoll_fd < 0) return;
-    int count = epoll_wait(all->at.epoll_fd, ready, 64, 0);
+    if (all->at.set < 0) return;
+    int count = poller_take(all->at.set, ready, POLLER_MOST);
     for (int i = 0; i < count; i++) {
-        if (ready[i].data.fd == all->at.listen_fd) {
+        if (ready[i].fd == all->at.listen_fd) {
             accept_some(all);
             continue;
         }
-        remote *r = remote_of(all, ready[i].data.fd);
-        bool gone = r && (ready[i].events & (EPOLLERR | EPOLLHUP)) && !(ready[i].events & EPOLLIN);
-        if (r && (gone || ((ready[i].events & EPOLLIN) && !read_some(r)))) remote_close(r);
+        remote *r = remote_of(all, ready[i].fd);
+        bool says = ready[i].what & POLLER_IN, gone = !says && (ready[i].what & POLLER_GONE);
+        if (r && (gone || (says && !read_some(r)))) remote_close(r);
     }
     look_at_clock(all);
 }
@@ -486,7 +500,7 @@ static hd_status choose_path(const hd_engine *e, const hd_engine_serve_options *
     const char *file = port_file(e->rt);
     bool is_main = !strcmp(e->space, "main");
     if (!options->socket && (!file || !*file))
-        return runtime_fail(e->rt, HD_USAGE, "a store in memory has no file: name a socket");
+        return runtime_fail(e->rt, HD_USAGE, "the store has no file: name a socket");
     int length = options->socket ? snprintf(out, ADDRESS_MAX, "%s", options->socket)
                                  : snprintf(out, ADDRESS_MAX, "%s-workers%s%s", file,
                                             is_main ? "" : "-", is_main ? "" : e->space);

@@ -41,7 +41,7 @@ typedef struct remote {
     int fd;       /* -1: only in tests, which read `out` */
     bool greeted; /* hello has come: it has joined the engine */
     bool ending;  /* what is in `out` is sent, then the connection is closed */
-    bool writes;  /* epoll reports when the socket takes more */
+    bool writes;  /* it is told when the socket takes more */
     uint32_t
         credit; /* steps that it has asked for and not got. Invariant: w.capacity is w.held + credit, or w.held
                            * while it is choked */
@@ -52,6 +52,7 @@ typedef struct remote {
     json_buffer out; /* from `sent` on */
     size_t sent;
     VEC(remote_ack) acks; /* by commit */
+    name_vec lines;       /* queues that it serves; none: all */
 } remote;
 
 typedef struct remotes {

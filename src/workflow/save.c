@@ -7,7 +7,7 @@
 
 #include "expr/dict.h"
 #include "expr/encode.h"
-#include <stdio.h>
+#include "value/number.h"
 
 #define PATH_MAX_LENGTH 8
 
@@ -18,42 +18,54 @@ typedef struct saver {
     hd_status status; /* the first failure */
     const char *path[PATH_MAX_LENGTH];
     uint32_t length;
+    uint8_t part;        /* the bit of instance.parts that the path begins with; 0: it is no part */
     VEC(ev) fresh;       /* objects that have been given a number in this save */
     VEC(uint32_t) whole; /* numbers of objects whose content has been written */
 } saver;
 
 typedef struct number_text {
-    char chars[12];
+    char chars[NUMBER_TEXT_MAX];
 } number_text;
 
-static number_text text_of(uint32_t number) {
+static number_text text_of(uint32_t of) {
     number_text t;
-    snprintf(t.chars, sizeof t.chars, "%u", number);
+    t.chars[number_print_int(of, t.chars)] = 0;
     return t;
 }
 
 /* ---- writing */
 
 /* The parts of the document that an instance has until it is over. */
-static const char *const parts[] = { "vars",  "loops", "ready",   "open",
-                                     "calls", "fans",  "objects", "next" };
-enum { PARTS = sizeof parts / sizeof *parts };
-
-static void note_part(instance *in, const char *key) {
-    for (uint32_t i = 0; i < PARTS; i++)
-        if (!strcmp(parts[i], key)) in->parts |= (uint8_t)(1u << i);
-}
+typedef enum document_part {
+    PART_VARS,
+    PART_LOOPS,
+    PART_READY,
+    PART_OPEN,
+    PART_CALLS,
+    PART_FANS,
+    PART_OBJECTS,
+    PART_NEXT,
+    PARTS
+} document_part;
+static const char *const parts[PARTS] = { "vars",  "loops", "ready",   "open",
+                                          "calls", "fans",  "objects", "next" };
 
 static void put(saver *s, doc_op op, hd_value value) {
     if (!s->status && op != DOC_REMOVE) s->status = hd_value_status(value);
     if (!s->status) s->status = s->out->write(s->out->ctx, op, s->path, s->length, value);
-    if (op != DOC_REMOVE) note_part(s->in, s->path[0]);
+    if (op != DOC_REMOVE) s->in->parts |= s->part;
 }
 
 /* The path for a while. */
 static void push(saver *s, const char *key) {
     assert(s->length < PATH_MAX_LENGTH);
+    if (!s->length) s->part = 0;
     s->path[s->length++] = key;
+}
+static void push_part(saver *s, document_part of) {
+    bool first = !s->length;
+    push(s, parts[of]);
+    if (first) s->part = (uint8_t)(1u << of);
 }
 static void pop(saver *s, uint32_t keys) {
     assert(s->length >= keys);
@@ -74,12 +86,12 @@ static void put_at(saver *s, const char *key, hd_value value) {
 static uint32_t number_of(void *ctx, world *w, ev object) {
     saver *s = ctx;
     (void)w;
-    uint32_t number = world_number(object);
-    if (number) return number;
-    number = ++s->in->objects;
+    uint32_t own = world_number(object);
+    if (own) return own;
+    own = ++s->in->objects;
     if (!vec_push(s->in->env, &s->fresh, object)) s->status = HD_NOMEM;
-    world_track(object, number);
-    return number;
+    world_track(object, own);
+    return own;
 }
 
 static hd_value slot(saver *s, ev v) {
@@ -97,29 +109,38 @@ static void put_object(saver *s, ev object) {
     pop(s, 1);
 }
 
-static bool is_written(const saver *s, uint32_t number) {
+static bool is_written(const saver *s, uint32_t object) {
     for (uint32_t i = 0; i < s->whole.count; i++)
-        if (s->whole.items[i] == number) return true;
+        if (s->whole.items[i] == object) return true;
     return false;
+}
+
+static void save_op(saver *s, const encode_op *op) {
+    static const doc_op hows[] = {
+        [ENCODE_SET] = DOC_SET, [ENCODE_REMOVE] = DOC_REMOVE, [ENCODE_APPEND] = DOC_APPEND
+    };
+    if (hd_value_status(op->value) && s->in->w->status) s->status = s->in->w->status;
+    for (uint32_t i = 0; i < op->length; i++) push(s, op->path[i]);
+    put(s, hows[op->how], op->value);
+    pop(s, op->length);
 }
 
 /* A small change is a small operation; after any other, the content is written once. */
 static void save_change(saver *s, const change *c) {
-    number_text n = text_of(world_number(c->object)), index = text_of(c->index);
+    encode_ops small;
+    number_text n = text_of(world_number(c->object));
     if (is_written(s, world_number(c->object))) return;
-    bool is_list = c->object.kind == EV_LIST;
-    if (is_list && (c->op == CHANGE_APPEND || c->op == CHANGE_SET)) {
-        push(s, n.chars);
-        if (c->op == CHANGE_SET) push(s, index.chars);
-        put(s, c->op == CHANGE_SET ? DOC_SET : DOC_APPEND, slot(s, c->value));
-        pop(s, c->op == CHANGE_SET ? 2 : 1);
-    } else {
+    if (!encode_change(s->in->w, s->pool, c, number_of, s, &small)) {
         put_object(s, c->object);
+        return;
     }
+    push(s, n.chars);
+    for (uint32_t i = 0; i < small.count; i++) save_op(s, &small.ops[i]);
+    pop(s, 1);
 }
 
 static void save_changes(saver *s) {
-    push(s, "objects");
+    push_part(s, PART_OBJECTS);
     for (uint32_t i = 0; i < s->in->changes.count && !s->status; i++)
         save_change(s, &s->in->changes.items[i]);
     pop(s, 1);
@@ -128,13 +149,13 @@ static void save_changes(saver *s) {
 
 /* Writing one may number further ones. */
 static void save_fresh(saver *s) {
-    push(s, "objects");
+    push_part(s, PART_OBJECTS);
     for (uint32_t i = 0; i < s->fresh.count && !s->status; i++) put_object(s, s->fresh.items[i]);
     pop(s, 1);
 }
 
 static void save_freed(saver *s) {
-    push(s, "objects");
+    push_part(s, PART_OBJECTS);
     for (uint32_t i = 0; i < s->in->freed.count; i++)
         put_at(s, text_of(s->in->freed.items[i]).chars, (hd_value){ 0 });
     pop(s, 1);
@@ -154,7 +175,7 @@ static void push_where(saver *s, const activation *a, where *w) {
     if (!a->caller) return;
     w->a = text_of(a->fan ? a->fan->number : a->number);
     w->b = text_of(a->index);
-    push(s, a->fan ? "fans" : "calls");
+    push_part(s, a->fan ? PART_FANS : PART_CALLS);
     push(s, w->a.chars);
     w->keys = 2;
     if (!a->fan) return;
@@ -173,7 +194,7 @@ static hd_value with_place(saver *s, hd_value record, const activation *a) {
 
 static void save_variables(saver *s, activation *a) {
     const scope *names = a->vars->names;
-    push(s, "vars");
+    push_part(s, PART_VARS);
     for (uint32_t v = 0; v < names->names.count; v++) {
         if (!a->vars->changed.items[v]) continue;
         a->vars->changed.items[v] = 0;
@@ -210,7 +231,7 @@ static void save_loop(saver *s, const plan_function *f, loop_state *l) {
 }
 
 static void save_loops(saver *s, activation *a) {
-    push(s, "loops");
+    push_part(s, PART_LOOPS);
     for (uint32_t i = a->loops.count; i-- > 0;) {
         loop_state *l = &a->loops.items[i];
         if (l->changed) save_loop(s, activation_function(a), l);
@@ -220,7 +241,7 @@ static void save_loops(saver *s, activation *a) {
 }
 
 static void save_ready(saver *s, activation *a) {
-    push(s, "ready");
+    push_part(s, PART_READY);
     for (uint32_t i = a->ready.count; i-- > 0;) {
         arrivals *r = &a->ready.items[i];
         const char *id = activation_function(a)->nodes[r->node].id;
@@ -294,7 +315,7 @@ static void save_results(saver *s, fan *f) {
 static void save_fan(saver *s, fan *f) {
     number_text n = text_of(f->number);
     if (f->ended && !f->stored) return;
-    push(s, "fans");
+    push_part(s, PART_FANS);
     push(s, n.chars);
     if (f->ended) {
         put(s, DOC_REMOVE, (hd_value){ 0 });
@@ -311,13 +332,11 @@ static void save_fan(saver *s, fan *f) {
 
 /* ---- strands */
 
-static hd_value strand_record(saver *s, const strand *t) {
-    const plan_node *n = strand_node(t);
-    hd_value r = hd_object_set(s->pool, hd_object(), "node", hd_string(s->pool, n->id));
-    r = hd_object_set(s->pool, r, "step", hd_int(s->pool, t->step));
-    r = hd_object_set(s->pool, r, "since", hd_int(s->pool, (int64_t)t->since_ms));
-    r = with_place(s, r, t->a);
+/* See open_record.h. */
+static hd_value strand_rest(saver *s, const strand *t) {
+    hd_value r = with_place(s, hd_object(), t->a);
     if (t->attempt > 1) r = hd_object_set(s->pool, r, "attempt", hd_int(s->pool, t->attempt));
+    if (hd_value_exists(t->why)) r = hd_object_set(s->pool, r, "why", t->why);
     if (t->lost) r = hd_object_set(s->pool, r, "lost", hd_int(s->pool, t->lost));
     if (t->due_ms) r = hd_object_set(s->pool, r, "due", hd_int(s->pool, (int64_t)t->due_ms));
     if (hd_value_exists(t->limit)) r = hd_object_set(s->pool, r, "limit", t->limit);
@@ -328,10 +347,20 @@ static hd_value strand_record(saver *s, const strand *t) {
     return r;
 }
 
+static hd_value strand_record(saver *s, const strand *t) {
+    uint64_t started = s->in->started_ms;
+    hd_value rest = strand_rest(s, t);
+    hd_value fields[] = {
+        hd_string(s->pool, strand_node(t)->id), hd_int(s->pool, t->step),
+        hd_int(s->pool, (int64_t)(t->since_ms > started ? t->since_ms - started : 0)), rest
+    };
+    return hd_array_of(s->pool, fields, hd_value_count(rest) || hd_value_status(rest) ? 4 : 3);
+}
+
 static void save_strand(saver *s, strand *t) {
     if (t->state == STRAND_ENDED && !t->stored) return;
     number_text n = text_of(t->number);
-    push(s, "open");
+    push_part(s, PART_OPEN);
     put_at(s, n.chars, t->state == STRAND_ENDED ? (hd_value){ 0 } : strand_record(s, t));
     pop(s, 1);
     t->stored = t->state != STRAND_ENDED;
@@ -345,6 +374,15 @@ static const char *const status_names[] = { "running", "paused",    "done",
 
 const char *instance_status_name(instance_status status) { return status_names[status]; }
 
+static void save_next(saver *s) {
+    instance *in = s->in;
+    if (!in->number_changed) return;
+    push_part(s, PART_NEXT);
+    put(s, DOC_SET, hd_int(s->pool, in->next_number));
+    pop(s, 1);
+    in->number_changed = false;
+}
+
 static void save_open(saver *s) {
     instance *in = s->in;
     save_changes(s);
@@ -352,8 +390,7 @@ static void save_open(saver *s) {
     LIST_FOR (n, &in->news.activations) save_activation(s, LIST_ENTRY(n, activation, news));
     LIST_FOR (n, &in->news.strands) save_strand(s, LIST_ENTRY(n, strand, news));
     save_fresh(s);
-    if (in->number_changed) put_at(s, "next", hd_int(s->pool, in->next_number));
-    in->number_changed = false;
+    save_next(s);
 }
 
 /* An instance that did not come to its end keeps the variables of its first function, so that it can be run again from
@@ -373,6 +410,19 @@ static bool is_kept(const char *part, bool variables) {
            (!strcmp(part, "vars") || !strcmp(part, "loops") || !strcmp(part, "objects"));
 }
 
+/* Where the exception that has ended the instance was raised. */
+static void save_origin(saver *s) {
+    instance *in = s->in;
+    const plan_node *n = in->result.kind == EV_EXC ? ((exc *)in->result.o)->raised_at : NULL;
+    if (!n) return;
+    hd_value v = hd_object_set(s->pool, hd_object(), "node", hd_string(s->pool, n->id));
+    if (n->function)
+        v = hd_object_set(s->pool, v, "function",
+                          hd_string(s->pool, in->p->functions[n->function].name));
+    if (*n->at) v = hd_object_set(s->pool, v, "at", hd_string(s->pool, n->at));
+    put_at(s, "failed_at", v);
+}
+
 static void save_over(saver *s) {
     instance *in = s->in;
     bool variables = in->status != INSTANCE_DONE && in->root;
@@ -380,12 +430,21 @@ static void save_over(saver *s) {
     for (uint32_t i = 0; i < PARTS; i++)
         if (in->parts >> i & 1 && !is_kept(parts[i], variables))
             put_at(s, parts[i], (hd_value){ 0 });
-    if (in->number_changed) put_at(s, "next", hd_int(s->pool, in->next_number));
-    in->number_changed = false;
+    save_next(s);
     instance_forget_changes(in);
     if (in->status == INSTANCE_STALLED) return;
     hd_value v = encode_value(in->w, s->pool, in->result);
     put_at(s, in->status == INSTANCE_DONE ? "result" : "error", v);
+    if (in->status != INSTANCE_DONE) save_origin(s);
+}
+
+/* While it cleans up: an instance that ends with CancelledError was cancelled, also if it is loaded in between. */
+static void save_cancelling(saver *s) {
+    instance *in = s->in;
+    bool is_due = in->cancelling && !instance_is_over(in);
+    if (is_due != in->cancelling_stored)
+        put_at(s, "cancelling", is_due ? hd_bool(true) : (hd_value){ 0 });
+    in->cancelling_stored = is_due;
 }
 
 hd_status instance_save(instance *in, const doc_writer *out) {
@@ -401,6 +460,7 @@ hd_status instance_save(instance *in, const doc_writer *out) {
     if (in->status_changed)
         put_at(&s, "status", hd_string(s.pool, instance_status_name(in->status)));
     in->status_changed = false;
+    save_cancelling(&s);
     vec_fini(in->env, &s.fresh);
     vec_fini(in->env, &s.whole);
     hd_pool_close(s.pool);

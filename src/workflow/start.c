@@ -7,6 +7,7 @@
 
 #include "base/env.h"
 #include "expr/encode.h"
+#include "value/text.h"
 #include <stdio.h>
 
 /* ---- inputs */
@@ -37,6 +38,9 @@ hd_value start_input(hd_engine *e, hd_pool *pool, const plan *p, hd_value input)
     const char *unknown = unknown_input(p, input);
     if (hd_value_exists(input) && hd_value_kind(input) != HD_KIND_OBJECT)
         return hd_failed(runtime_fail(e->rt, HD_MISMATCH, "the input of %s is an object", p->name));
+    if (!engine_takes(e, input))
+        return hd_failed(runtime_fail(e->rt, HD_LIMIT, "the input of %s is longer than %zu bytes",
+                                      p->name, e->value_max));
     if (unknown)
         return hd_failed(
             runtime_fail(e->rt, HD_MISMATCH, "%s has no input \"%s\"", p->name, unknown));
@@ -55,54 +59,72 @@ hd_status start_walk(live *l, hd_value record) {
     const plan *p = in->p;
     hd_value input = hd_value_at(record, "input");
     hd_status status = HD_OK;
-    ev *inputs = env_new_array(in->env, p->input_count + 1, sizeof *inputs);
+    ev few[8], *inputs = few;
+    bool many = p->input_count > 8;
+    if (many) inputs = env_new_array(in->env, p->input_count, sizeof *inputs);
     if (!inputs) return HD_NOMEM;
     for (uint32_t i = 0; i < p->input_count && !status; i++)
         status = decode_value(in->w, hd_value_at(input, p->inputs[i].name), &inputs[i], NULL);
     in->now_ms = env_wall_ms(in->env);
+    in->started_ms = (uint64_t)hd_value_as_int(hd_value_at(record, "started"), 0);
     if (!status) status = walk_begin(in, inputs);
     in->status_changed = true; /* it was "queued" */
-    env_free(in->env, inputs, (p->input_count + 1) * sizeof *inputs);
+    if (many) env_free(in->env, inputs, p->input_count * sizeof *inputs);
     return status;
 }
 
 /* ---- the record */
 
-hd_value start_record(hd_engine *e, hd_pool *pool, const plan *p, hd_value input,
-                      int32_t priority) {
-    hd_value r = hd_object_set(pool, hd_object(), "workflow", hd_string(pool, p->name));
-    r = hd_object_set(pool, r, "version", hd_string(pool, p->version));
-    r = hd_object_set(pool, r, "status", hd_string(pool, "queued"));
-    r = hd_object_set(pool, r, "started", hd_int(pool, (int64_t)env_wall_ms(e->env)));
+hd_value start_record(hd_engine *e, hd_pool *pool, const plan *p, hd_value input, int32_t priority,
+                      const char *line_name) {
+    hd_value started = hd_int(pool, (int64_t)env_wall_ms(e->env));
+    hd_value r = hd_object_set(pool, p->record, "started", started);
     if (priority) r = hd_object_set(pool, r, "priority", hd_int(pool, priority));
+    if (line_name) r = hd_object_set(pool, r, "queue", hd_string(pool, line_name));
     return hd_object_set(pool, r, "input", input);
 }
 
 static bool key_is_good(const char *key) {
     size_t length = strlen(key);
+    if (!utf8_valid(key, length, NULL)) return false;
     for (size_t i = 0; i < length; i++)
         if ((unsigned char)key[i] < 0x20 || key[i] == '/') return false;
     return length && length <= 100;
 }
 
-/* Time first, then chance, five bits a letter: instances that are started one after the other stand side by side
- * in the store's indexes, so that storing many touches few pages. */
-static void make_key(hd_engine *e, const char *name, char id[HD_INSTANCE_ID_SIZE]) {
+/* `count` letters of five bits each, the highest first. */
+static void put_letters(char *out, int count, uint64_t bits) {
     static const char letters[] = "0123456789abcdefghjkmnpqrstvwxyz";
-    enum { TIME = 9, CHANCE = 12 };
-    char key[TIME + CHANCE + 1] = "";
-    uint64_t time = env_wall_ms(e->env), chance;
-    env_random(e->env, &chance, sizeof chance);
-    for (int i = TIME - 1; i >= 0; i--, time >>= 5) key[i] = letters[time & 31];
-    for (int i = 0; i < CHANCE; i++, chance >>= 5) key[TIME + i] = letters[chance & 31];
-    snprintf(id, HD_INSTANCE_ID_SIZE, "%s/%s", name, key);
+    for (int i = count - 1; i >= 0; i--, bits >>= 5) out[i] = letters[bits & 31];
+}
+
+/* The time, what this engine drew when it was opened, and a count within the millisecond: instances that are started
+ * one after the other stand side by side in the store's indexes, so that storing many touches few pages. A millisecond
+ * with more of them than can be counted borrows from the next. */
+static void make_key(hd_engine *e, const char *name, char id[HD_INSTANCE_ID_SIZE]) {
+    enum { TIME = 9, OWN = 6, COUNT = 2 };
+    char key[TIME + OWN + COUNT + 1] = "";
+    uint64_t now = env_wall_ms(e->env) << (5 * COUNT);
+    e->last_key = now > e->last_key ? now : e->last_key + 1;
+    put_letters(key, TIME, e->last_key >> (5 * COUNT));
+    put_letters(key + TIME, OWN, e->group >> 1);
+    put_letters(key + TIME + OWN, COUNT, e->last_key);
+    size_t length = strlen(name);
+    assert(length + sizeof key < HD_INSTANCE_ID_SIZE); /* the IR bounds names */
+    memcpy(id, name, length);
+    id[length] = '/';
+    memcpy(id + length + 1, key, sizeof key);
 }
 
 static hd_status make_id(hd_engine *e, const char *name, const hd_start_options *o,
                          char id[HD_INSTANCE_ID_SIZE]) {
     if (o->key && !key_is_good(o->key))
+        return runtime_fail(
+            e->rt, HD_USAGE,
+            "a start key has 1 to 100 bytes of UTF-8, no slash and no control character");
+    if (o->queue && !line_name_is_good(o->queue))
         return runtime_fail(e->rt, HD_USAGE,
-                            "a start key has 1 to 100 bytes, no slash and no control character");
+                            "a queue has a name of letters, digits, '_', '-' and '.'");
     if (o->key) snprintf(id, HD_INSTANCE_ID_SIZE, "%s/%s", name, o->key);
     else make_key(e, name, id);
     return HD_OK;
@@ -110,23 +132,35 @@ static hd_status make_id(hd_engine *e, const char *name, const hd_start_options 
 
 /* ---- by document */
 
-static hd_status write_queued(hd_engine *e, hd_tx *tx, const char *id, hd_value record) {
+/* A key may be that of an instance that was removed: its document is absent, and once was there. A handler or an effect
+ * that starts an instance does not depend on it. */
+static hd_status claim_absence(hd_tx *tx, hd_cell cell, bool keyed) {
+    if (!keyed) return hd_tx_require_absent(tx, cell);
+    hd_value known = hd_tx_read(tx, cell, HD_READ_NO_DEPENDENCY);
+    return hd_value_exists(known) ? HD_EXISTS : hd_value_status(known);
+}
+
+static hd_status write_queued(hd_engine *e, hd_tx *tx, const char *id, hd_value record,
+                              bool keyed) {
     place_id doc = engine_document(e, INSTANCE_PREFIX, id);
     hd_cell cell = { doc };
+    hd_pool *pool = hd_tx_pool(tx);
     if (!doc) return HD_LIMIT;
-    hd_status status = hd_tx_require_absent(tx, cell);
+    record = hd_object_set(pool, record, "status", hd_string(pool, "queued"));
+    hd_status status = claim_absence(tx, cell, keyed);
     if (!status) status = hd_tx_set(tx, cell, record);
     if (!status) status = hd_tx_set_kind(tx, cell, "workflow.queued");
+    if (!status) status = within_started(e, tx, doc);
     place_unref(&e->rt->r.places, doc);
     return status;
 }
 
-static hd_status commit_queued(hd_engine *e, const char *id, hd_value record) {
+static hd_status commit_queued(hd_engine *e, const char *id, hd_value record, bool keyed) {
     hd_tx *tx;
     hd_status status = hd_tx_begin(e->rt, &tx);
     if (status) return status;
     tx->class = HD_COMMIT_EVENT;
-    status = write_queued(e, tx, id, record);
+    status = write_queued(e, tx, id, record, keyed);
     if (!status) return hd_tx_commit(tx, NULL, NULL);
     hd_tx_abort(tx);
     return status;
@@ -134,18 +168,32 @@ static hd_status commit_queued(hd_engine *e, const char *id, hd_value record) {
 
 /* ---- starting */
 
-/* In `tx`; NULL: in memory if the engine is active, else in a commit of its own. */
+/* By the transaction itself, which engine_read does not see. */
+static bool is_started_in(hd_engine *e, hd_tx *tx, const char *id) {
+    place_id doc = engine_document(e, INSTANCE_PREFIX, id);
+    unsigned flags = HD_READ_NO_DEPENDENCY | HD_READ_NO_CLAIM | HD_READ_NO_TAINT;
+    if (!doc) return false;
+    bool started = hd_value_exists(hd_tx_read(tx, (hd_cell){ doc }, flags));
+    place_unref(&e->rt->r.places, doc);
+    return started;
+}
+
+/* In `tx`; NULL: in memory if the engine runs its shard, else in a commit of its own. */
 static hd_status start_with(hd_engine *e, hd_pool *pool, hd_tx *tx, const plan *p, hd_value input,
                             const hd_start_options *o, const char *id) {
     input = start_input(e, pool, p, input);
     if (!hd_value_exists(input)) return hd_value_status(input);
-    if (live_find(e, id) || hd_value_exists(engine_read(e, pool, INSTANCE_PREFIX, id)))
-        return HD_EXISTS;
-    hd_value record = start_record(e, pool, p, input, o->priority);
-    hd_status status = hd_value_status(record);
+    hd_value known = { 0 };
+    if (live_find(e, id)) known = hd_null();
+    else if (o->key) known = engine_read(e, pool, INSTANCE_PREFIX, id);
+    if (hd_value_exists(known)) return HD_EXISTS;
+    hd_value record = start_record(e, pool, p, input, o->priority, o->queue);
+    hd_status status = hd_value_status(hd_value_status(known) ? known : record);
     if (status) return status;
-    if (tx) return write_queued(e, tx, id, record);
-    return e->active ? live_start(e, id, record) : commit_queued(e, id, record);
+    if (tx && o->key && is_started_in(e, tx, id)) return HD_EXISTS;
+    if (tx) return write_queued(e, tx, id, record, o->key);
+    return shard_runs(e, id) ? live_start(e, id, record, !o->key)
+                             : commit_queued(e, id, record, o->key);
 }
 
 static hd_status start(hd_engine *e, hd_tx *tx, const char *name, hd_value input,
@@ -155,7 +203,7 @@ static hd_status start(hd_engine *e, hd_tx *tx, const char *name, hd_value input
     plan *p;
     hd_status status = version_latest(e, name, &p);
     if (!o) o = &defaults;
-    if (status == HD_NOMEM) return status;
+    if (engine_may_pass(status)) return status;
     if (status) return runtime_fail(e->rt, HD_NOT_FOUND, "no workflow \"%s\" is registered", name);
     status = make_id(e, name, o, id);
     if (!status) status = hd_pool_open(e->heap, &pool);
@@ -168,7 +216,9 @@ static hd_status start(hd_engine *e, hd_tx *tx, const char *name, hd_value input
 
 hd_status hd_workflow_start(hd_engine *e, const char *name, hd_value input,
                             const hd_start_options *options, char id[HD_INSTANCE_ID_SIZE]) {
-    return start(e, NULL, name, input, options, id);
+    hd_status status = start(e, NULL, name, input, options, id);
+    if (!status && e->active) live_commit_group(e);
+    return status;
 }
 
 hd_status hd_workflow_start_in(hd_engine *e, hd_tx *tx, const char *name, hd_value input,

@@ -16,18 +16,31 @@ static live *live_of(const strand *s) { return s->in->owner; }
 
 /* ---- queues */
 
-/* Higher priorities first, then the order in which steps became ready. */
-static uint64_t rank(hd_engine *e, const live *l, const plan_node *n) {
+/* Higher priorities first; of equal ones the instances take turns, so that one with many steps does not hold up the
+ * others: its nth step that waits has a turn n later than its first. Within a turn in order of becoming ready. */
+#define TURN_SHIFT 18
+#define TURN_BITS  34
+
+static uint64_t rank(hd_engine *e, live *l, const plan_node *n) {
     int64_t priority = (int64_t)l->priority + n->priority;
     if (priority > 2000) priority = 2000;
     if (priority < -2000) priority = -2000;
-    return (uint64_t)(2000 - priority) << 48 | (++e->age & UINT64_C(0xFFFFFFFFFFFF));
+    if (l->turns_serial != e->turns_serial) l->turns_serial = e->turns_serial, l->turn = 0;
+    l->turn = (l->turn > e->turn ? l->turn : e->turn) + 1;
+    uint64_t turn = l->turn & ((UINT64_C(1) << TURN_BITS) - 1);
+    return (uint64_t)(2000 - priority) << (TURN_SHIFT + TURN_BITS) | turn << TURN_SHIFT |
+           (++e->age & ((UINT64_C(1) << TURN_SHIFT) - 1));
 }
 
-/* Called when what the instance waits for is stored. A paused instance's steps wait in its own list. A step that no worker serves waits in its queue too. */
+void step_note_turn(hd_engine *e, uint64_t of_rank) {
+    e->turn = of_rank >> TURN_SHIFT & ((UINT64_C(1) << TURN_BITS) - 1);
+}
+
+/* Called when what the instance waits for is stored. Steps of an instance that is paused, or is to be
+ * given away, wait in its own list. A step that no worker serves waits in its queue too. */
 void step_queue(live *l) {
     hd_engine *e = l->e;
-    if (!l->in || !l->stored || l->in->status != INSTANCE_RUNNING) return;
+    if (!l->in || !l->stored || l->in->status != INSTANCE_RUNNING || l->shard->drains_ns) return;
     l->in->owner = l;
     for (list_node *n; (n = list_pop_front(&l->in->unqueued));) {
         strand *s = LIST_ENTRY(n, strand, unqueued);
@@ -90,6 +103,7 @@ static double backoff_s(const plan_retry *r, uint32_t attempt) {
 
 static hd_status retry_later(strand *s, const plan_retry *r) {
     double wait = backoff_s(r, s->attempt);
+    assert(s->state == STRAND_RUNNING && s->attempt < r->attempts && !s->cancelled);
     s->attempt++;
     s->due_ms = wait > 0 ? s->in->now_ms + (uint64_t)ceil(wait * 1000) : 0;
     strand_set_state(s, s->due_ms ? STRAND_BACKOFF : STRAND_READY);
@@ -99,28 +113,127 @@ static hd_status retry_later(strand *s, const plan_retry *r) {
 
 /* The exception is raised in the workflow. */
 static hd_status raise(hd_engine *e, strand *s, uint32_t class_, const char *message) {
+    e->w->status = HD_OK;
     (void)raise_f(e->w, class_, "%s", message);
     ev exception = raise_catch(e->w);
     if (exception.kind != EV_EXC) return e->w->status ? e->w->status : HD_NOMEM;
     return walk_raise(s->in, s, exception);
 }
 
-static hd_status fail(hd_engine *e, strand *s, const char *class_name, const char *message) {
+/* CLASS_NONE: not known, or no class of exceptions. */
+static uint32_t exception_class(const hd_engine *e, const char *name) {
+    uint32_t class_ = classes_find(e->classes, name, strlen(name));
+    bool good = class_ != CLASS_NONE && class_is(e->classes, class_, CLASS_BaseException);
+    return good ? class_ : CLASS_NONE;
+}
+
+static bool is_last_attempt(hd_engine *e, const strand *s, uint32_t class_) {
     const plan_retry *r = &strand_node(s)->retry;
-    uint32_t class_ = classes_find(e->classes, class_name, strlen(class_name));
-    if (class_ == CLASS_NONE || !class_is(e->classes, class_, CLASS_BaseException))
-        class_ = CLASS_RuntimeError;
-    if (s->attempt >= r->attempts || s->cancelled || !is_worth_retrying(e, r, class_))
-        return raise(e, s, class_, message);
+    return s->attempt >= r->attempts || s->cancelled || !is_worth_retrying(e, r, class_);
+}
+
+/* "ConnectionError: no route": what the attempt has raised, for those who look. */
+static hd_status keep_reason(hd_engine *e, strand *s, const char *class_name, const char *message) {
+    hd_pool *pool;
+    hd_status status = hd_pool_open(e->heap, &pool);
+    if (status) return status;
+    hd_value v = hd_string_f(pool, "%.60s%s%.200s", class_name, *message ? ": " : "", message);
+    if (hd_value_status(v) == HD_SYNTAX) v = hd_string(pool, "an exception that is not UTF-8");
+    status = hd_value_status(v);
+    if (!status) {
+        hd_value_unref(s->why);
+        s->why = hd_value_ref(v);
+    }
+    hd_pool_close(pool);
+    return status;
+}
+
+static hd_status retry(hd_engine *e, strand *s, const char *class_name, const char *message) {
+    hd_status status = keep_reason(e, s, class_name, message);
+    if (status) return status;
     e->stats.retries++;
     instance_note(s->in, JOURNAL_STEPS, JOURNAL_RETRY, s);
-    return retry_later(s, r);
+    return retry_later(s, &strand_node(s)->retry);
+}
+
+static hd_status fail(hd_engine *e, strand *s, const char *class_name, const char *message) {
+    uint32_t class_ = exception_class(e, class_name);
+    if (class_ == CLASS_NONE) class_ = CLASS_RuntimeError;
+    return is_last_attempt(e, s, class_) ? raise(e, s, class_, message)
+                                         : retry(e, s, class_name, message);
+}
+
+/* The class of an exception from outside: its own, else the first of its bases that is known. */
+static uint32_t class_or_base(const hd_engine *e, hd_value exception) {
+    uint32_t class_ = exception_class(e, hd_value_as_text(hd_value_at(exception, "$error"), ""));
+    hd_iter it = hd_iter_of(hd_value_at(exception, "bases"));
+    while (class_ == CLASS_NONE && hd_iter_next(&it))
+        class_ = exception_class(e, hd_value_as_text(it.value, ""));
+    return class_ == CLASS_NONE ? CLASS_RuntimeError : class_;
+}
+
+/* The exception, and what caused it, with nothing that is not part of one; belongs to the pool. A class that the engine
+ * does not know is made if the exception names its bases, and `made` says so; else it is one that the engine knows. */
+static hd_value with_classes(const hd_engine *e, hd_pool *pool, hd_value exception, bool made,
+                             int depth) {
+    static const char *const parts[] = { "args", "attrs", "message", "bases" };
+    bool keeps = made && hd_value_count(hd_value_at(exception, "bases"));
+    const char *name = keeps ? hd_value_as_text(hd_value_at(exception, "$error"), "")
+                             : class_of(e->classes, class_or_base(e, exception))->name;
+    hd_value cause = hd_value_at(exception, "cause");
+    hd_value out = hd_object_set(pool, hd_object(), "$error", hd_string(pool, name));
+    for (size_t i = 0; i < (keeps ? 4 : 3); i++) {
+        hd_value v = hd_value_at(exception, parts[i]);
+        if (hd_value_exists(v)) out = hd_object_set(pool, out, parts[i], v);
+    }
+    if (!hd_value_exists(cause) || depth >= 20) return out;
+    return hd_object_set(pool, out, "cause", with_classes(e, pool, cause, made, depth + 1));
+}
+
+static hd_status raise_decoded(hd_engine *e, strand *s, hd_pool *pool, hd_value exception) {
+    ev v;
+    hd_error error;
+    char message[300];
+    hd_value whole = with_classes(e, pool, exception, true, 0);
+    hd_status status = hd_value_status(whole);
+    if (!status) status = decode_value(e->w, whole, &v, &error);
+    if (status && status != HD_NOMEM) {
+        whole = with_classes(e, pool, exception, false, 0);
+        status = hd_value_status(whole);
+        if (!status) status = decode_value(e->w, whole, &v, &error);
+    }
+    if (status == HD_NOMEM) return status;
+    assert(status || v.kind == EV_EXC);
+    if (!status) return walk_raise(s->in, s, v);
+    snprintf(message, sizeof message, "the exception of %.60s cannot be used: %.200s",
+             strand_node(s)->name, error.message);
+    return raise(e, s, CLASS_TypeError, message);
+}
+
+static hd_status fail_with(hd_engine *e, strand *s, hd_value exception) {
+    if (!is_last_attempt(e, s, class_or_base(e, exception)))
+        return retry(e, s, hd_value_as_text(hd_value_at(exception, "$error"), "an exception"),
+                     hd_value_as_text(hd_value_index(hd_value_at(exception, "args"), 0), ""));
+    hd_pool *pool;
+    hd_status status = hd_pool_open(e->heap, &pool);
+    if (status) return status;
+    status = raise_decoded(e, s, pool, exception);
+    hd_pool_close(pool);
+    return status;
+}
+
+static hd_status refuse_long(hd_engine *e, strand *s, const char *what) {
+    char message[200];
+    snprintf(message, sizeof message, "the %s of %.60s is longer than %zu bytes", what,
+             strand_node(s)->name, e->value_max);
+    return fail(e, s, "ValueError", message);
 }
 
 static hd_status succeed(hd_engine *e, strand *s, hd_value result) {
     ev v;
     hd_error error;
     char message[300];
+    if (!engine_takes(e, result)) return refuse_long(e, s, "result");
     hd_status status = decode_value(e->w, result, &v, &error);
     if (status == HD_NOMEM) return status;
     if (!status) return walk_result(s->in, s, v);
@@ -132,7 +245,7 @@ static hd_status succeed(hd_engine *e, strand *s, hd_value result) {
 /* Before a walk, and after it: what it has changed is stored with the next commit. */
 static live *begin_walk(hd_engine *e, strand *s) {
     live *l = live_of(s);
-    assert(!s->token);
+    assert(!s->token && !s->queue && l->in == s->in && !instance_is_over(s->in));
     if (binheap_linked(&s->timer)) binheap_remove(&e->timers, &s->timer);
     l->in->now_ms = env_wall_ms(e->env);
     return l;
@@ -155,6 +268,13 @@ void step_fail(hd_engine *e, strand *s, const char *class_name, const char *mess
     live *l = begin_walk(e, s);
     e->stats.steps++;
     end_walk(l, fail(e, s, class_name, message));
+}
+
+void step_fail_with(hd_engine *e, strand *s, hd_value exception) {
+    live *l = begin_walk(e, s);
+    e->stats.steps++;
+    end_walk(l, engine_takes(e, exception) ? fail_with(e, s, exception)
+                                           : refuse_long(e, s, "exception"));
 }
 
 void step_raise(hd_engine *e, strand *s, uint32_t class_, const char *message) {
@@ -190,6 +310,7 @@ static hd_status fire_signal(hd_engine *e, strand *s) {
 
 /* A failed attempt has waited long enough: that is known without a commit. */
 static void end_backoff(live *l, strand *s) {
+    assert(s->state == STRAND_BACKOFF && s->attempt > 1 && !list_linked(&s->unqueued));
     strand_set_state(s, STRAND_READY);
     s->due_ms = 0;
     list_push_back(&l->in->unqueued, &s->unqueued);
@@ -198,6 +319,8 @@ static void end_backoff(live *l, strand *s) {
 
 static void fire(hd_engine *e, strand *s) {
     live *l = begin_walk(e, s);
+    assert(s->due_ms && s->in->status == INSTANCE_RUNNING && l->stored);
+    assert(s->state == STRAND_BACKOFF || s->state == STRAND_SLEEPING || s->state == STRAND_SIGNAL);
     if (s->state == STRAND_BACKOFF) end_backoff(l, s);
     else if (s->state == STRAND_SLEEPING) end_walk(l, walk_result(l->in, s, ev_none()));
     else end_walk(l, fire_signal(e, s));

@@ -26,12 +26,25 @@ struct worker;
 /* So often a step's worker may be lost before the step fails. */
 #define TASK_LOST_MAX 10
 
-/* The steps that wait for one action, and the workers that serve it. */
+typedef VEC(char *) name_vec; /* owned */
+
+/* A named queue, as programs know it: what the steps that name it share; line.c. The one without a name is that of steps
+ * that name none. */
+typedef struct line {
+    char *name;       /* owned */
+    uint32_t most;    /* so many of its steps are with workers at once; 0: any number */
+    bool paused;      /* none of its steps is begun */
+    uint32_t running; /* of its steps, those with workers */
+} line;
+
+/* The steps of one action in one line that wait, and the workers that serve them. */
 typedef struct queue {
-    char *name;    /* owned */
+    char *name; /* of the action; owned */
+    line *line;
     binheap ready; /* strands, by rank */
     VEC(struct worker *) workers;
     uint32_t room; /* of its workers, those that are not full */
+    uint32_t near; /* of its workers, those that are no last resort */
     uint32_t turn; /* of its workers, the one that is offered something next */
     list_node hot; /* in engine.hot: it has steps that have not been offered */
 } queue;
@@ -49,6 +62,7 @@ typedef struct task {
     list_node link; /* in worker.claims; in no list while it is free */
     strand *s;      /* NULL: free */
     struct worker *w;
+    line *line;          /* that the step is of */
     uint64_t token;      /* of the present claim, or of the last */
     uint64_t timeout_ns; /* when the attempt is over, by the monotonic clock; 0: never */
     uint64_t silent_ns;  /* when the worker counts as lost; 0: never */
@@ -64,14 +78,17 @@ typedef struct worker_ops {
     void (*revoke)(struct worker *w, uint64_t token, const char *why);
 } worker_ops;
 
-/* Embedded by its owner, who sets ops and capacity, and zeroes the rest. */
+/* Embedded by its owner, who sets ops, capacity and lines, and zeroes the rest. */
 typedef struct worker {
     const worker_ops *ops;
-    uint32_t capacity; /* claims that it may have at once. Changed by worker_set_capacity */
+    const name_vec *lines; /* that it serves; NULL, or none: all */
+    uint32_t capacity;     /* claims that it may have at once. Changed by worker_set_capacity */
+    bool last_resort;      /* it is offered what no other worker serves */
     struct hd_engine *e;
     uint32_t held; /* claims that it has */
     list claims;
-    list_node link; /* in engine.workers */
+    list_node link;   /* in engine.workers */
+    name_vec actions; /* that it serves */
     VEC(queue *) serves;
 } worker;
 
@@ -90,7 +107,13 @@ typedef struct task_view {
 void worker_join(struct hd_engine *e, worker *w);
 /* It serves this action too. HD_NOMEM: nothing has changed. */
 hd_status worker_serve(worker *w, const char *action);
+/* It serves the action no more. What it has claimed of it stays claimed. */
+void worker_unserve(worker *w, const char *action);
 void worker_set_capacity(worker *w, uint32_t capacity);
+/* It refused what it was offered, and would take it now. */
+void worker_ask_again(worker *w);
+/* It has so many claims more that dispatch.c does not know of: guests. */
+void worker_hold(worker *w, int more);
 /* It serves nothing any more. What it has claimed is lost. */
 void worker_leave(worker *w);
 
@@ -104,6 +127,8 @@ bool task_claim(worker *w, task_view *out);
 hd_status task_complete(struct hd_engine *e, uint64_t token, hd_value result);
 hd_status task_fail(struct hd_engine *e, uint64_t token, const char *class_name,
                     const char *message);
+/* The same with the exception as a value, see hd_attempt_raise. HD_KIND: it is none, and nothing changes. */
+hd_status task_raise(struct hd_engine *e, uint64_t token, hd_value exception);
 hd_status task_heartbeat(struct hd_engine *e, uint64_t token);
 /* Back into the queue, at its place, as if it had not been claimed. */
 hd_status task_give_back(struct hd_engine *e, uint64_t token);
@@ -116,9 +141,9 @@ bool task_is_held_by(const worker *w, uint64_t token);
 
 /* ---- for step.c and engine.c */
 
-/* The action's queue, made where there is none; NULL: no memory. */
-queue *task_queue(struct hd_engine *e, const char *action);
-bool task_is_served(const struct hd_engine *e, const char *action);
+bool task_is_served(const struct hd_engine *e, const strand *s);
+/* The line may have got room: its steps are offered. */
+void task_heat_line(struct hd_engine *e, const line *l);
 /* The strand waits for a worker from here on. HD_NOMEM. */
 hd_status task_push(struct hd_engine *e, strand *s, uint64_t rank);
 /* The same for one that its limit has let in. */
@@ -127,6 +152,8 @@ hd_status task_push_admitted(struct hd_engine *e, strand *s, uint64_t rank);
 void task_withdraw(struct hd_engine *e, strand *s);
 /* Offers what there is to workers that have room. True: there was something to offer. */
 bool task_offer(struct hd_engine *e);
+/* The strand's instance is not paused any more: the timeout of its attempt counts again, and may be over. */
+void task_resume(struct hd_engine *e, const strand *s);
 /* Ends claims whose time is over; when to look next. */
 bool task_fire(struct hd_engine *e);
 uint64_t task_deadline(const struct hd_engine *e);
@@ -135,9 +162,22 @@ void task_fini(struct hd_engine *e);
 hd_status limit_enter(struct hd_engine *e, strand *s, uint64_t rank, bool *may_queue);
 /* It counts no more, and waits no more. */
 void limit_leave(struct hd_engine *e, strand *s);
+/* Lets those in for which there was no memory. */
+void limit_retry(struct hd_engine *e);
 void limit_fini(struct hd_engine *e);
 
 /* Asserts that queues, workers, claims and strands agree. O(all of them). */
 void task_check(const struct hd_engine *e);
+
+/* ---- line.c */
+/* The line of that name, made where there is none; NULL: no memory. */
+line *line_of(struct hd_engine *e, const char *name);
+/* Its document is there, or has changed, or is gone. HD_NOMEM, HD_IO, ...: it is not known. */
+hd_status line_heard(struct hd_engine *e, const char *name);
+void line_fini(struct hd_engine *e);
+bool line_name_is_good(const char *name);
+static inline bool line_has_room(const line *l) {
+    return !l->paused && (!l->most || l->running < l->most);
+}
 
 #endif

@@ -54,7 +54,7 @@ static bool find_handler(strand *s, ev exception, bool *taken) {
 
 /* ---- leaving functions */
 
-/* Everything that runs in the activation, or below it, ends without a word, but for this strand. */
+/* Ends all strands in the activation and below it, except this one. They raise no exception. */
 static void end_others(activation *f, const strand *except) {
     if (f->users == 1) return; /* this strand alone */
     LIST_FOR_SAFE (n, &f->in->strands) {
@@ -82,6 +82,9 @@ static bool leave(strand *s) {
 
 bool unwind(strand *s, ev exception) {
     instance *in = s->in;
+    exc *x = (exc *)exception.o;
+    assert(exception.kind == EV_EXC);
+    if (!x->raised_at) x->raised_at = strand_node(s);
     for (;;) {
         bool taken;
         if (!find_handler(s, exception, &taken)) return false;
@@ -107,8 +110,8 @@ bool unwind_new(strand *s, uint32_t class_, const char *message) {
 
 /* ---- branches */
 
-/* The branches that are left go on without anybody to hear of them, and keep what they see of the
- * variables around them as it is now. */
+/* The strand no longer waits for its branches. Those that have not ended go on; the variables around them stay for them
+ * as they are now. */
 static void detach(fan *f) {
     f->waiter->waits_for = NULL;
     f->waiter = NULL;
@@ -126,6 +129,8 @@ static bool cancel_branches(fan *f) {
     fan_mark(f);
     return cancel_all(f->a->in, f);
 }
+
+bool unwind_branches(fan *f) { return f->cancelled || !f->waiter || cancel_branches(f); }
 
 bool unwind_branch_failed(fan *f, const plan_node *barrier, ev exception) {
     strand *waiter = f->waiter;

@@ -15,6 +15,8 @@ bool unwind_pending(strand *s);
 bool unwind_new(strand *s, uint32_t class_, const char *message);
 /* A branch has failed with this: what its BARRIER does about it before the others have ended. */
 bool unwind_branch_failed(fan *f, const plan_node *barrier, ev exception);
+/* Raises CancelledError in all branches that have not ended, unless that has been done. */
+bool unwind_branches(fan *f);
 /* Raises CancelledError in every strand. */
 bool unwind_cancel(instance *in);
 /* Ends an instance that waits for nothing (W3). */

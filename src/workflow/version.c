@@ -40,12 +40,39 @@ hd_status version_plan(hd_engine *e, const char *version, plan **out) {
     return status;
 }
 
+/* What the document of a name says. Unlike the documents of instances it is read again and again: it stays in the
+ * replica, which hears of its changes. */
+static hd_value read_name(hd_engine *e, hd_pool *pool, const char *name) {
+    if (e->last_name && !strcmp(e->last_name, name))
+        return hd_read(e->rt, pool, (hd_cell){ e->last_name_doc });
+    place_id doc = engine_document(e, NAME_PREFIX, name);
+    if (!doc) return (hd_value){ 0 };
+    hd_value v = hd_read(e->rt, pool, (hd_cell){ doc });
+    char *kept = hd_value_exists(v) ? engine_text(e, name) : NULL;
+    if (!kept) {
+        place_unref(&e->rt->r.places, doc);
+        return v;
+    }
+    place_at(&e->rt->r.places, doc)->doc.flags &= 0xFFFFu & ~(unsigned)DOC_PASSING;
+    version_forget_name(e);
+    e->last_name = kept;
+    e->last_name_doc = doc;
+    return v;
+}
+
+void version_forget_name(hd_engine *e) {
+    if (!e->last_name) return;
+    engine_free_text(e, e->last_name);
+    place_unref(&e->rt->r.places, e->last_name_doc);
+    e->last_name = NULL;
+}
+
 hd_status version_latest(hd_engine *e, const char *name, plan **out) {
     hd_pool *pool;
     *out = NULL;
     hd_status status = hd_pool_open(e->heap, &pool);
     if (status) return status;
-    hd_value named = engine_read(e, pool, NAME_PREFIX, name);
+    hd_value named = read_name(e, pool, name);
     status = presence_of(named, HD_NOT_FOUND);
     if (!status) status = version_plan(e, hd_value_as_text(hd_value_at(named, "version"), ""), out);
     hd_pool_close(pool);

@@ -22,6 +22,9 @@
 #include "workflow/unwind.h"
 #include <math.h>
 
+/* CPython's default; activations of branches count as well. */
+#define CALL_DEPTH_MAX 1000
+
 static bool run_node(strand *s);
 static bool walk_join(strand *s, const plan_node *barrier);
 static bool fan_over(fan *f);
@@ -34,7 +37,6 @@ static bool go_on(strand *s) {
     return vec_push(s->in->env, &s->in->walking, s);
 }
 
-/* Runs nodes until every strand waits. */
 /* A loop that waits for nothing would hold up every other instance. No handler is asked: one in the loop would go
  * on with it. */
 static bool give_up(instance *in, const strand *s) {
@@ -46,6 +48,7 @@ static bool give_up(instance *in, const strand *s) {
     return true;
 }
 
+/* Runs nodes until every strand waits. */
 static hd_status walk(instance *in, bool ok) {
     uint64_t last = in->counts.nodes + in->most_nodes;
     for (uint32_t i = 0; ok && i < in->walking.count && !instance_is_over(in);) {
@@ -105,7 +108,7 @@ static bool count_arrival(strand *s, const plan_node *to, uint32_t node) {
     a->changed = true;
     activation_mark(s->a);
     a->satisfied++;
-    assert(a->satisfied <= to->deps_required); /* W2 */
+    assert(to->deps_required > 1 && a->satisfied <= to->deps_required); /* W2 */
     if (a->satisfied < to->deps_required) {
         instance_end_strand(s);
         return true;
@@ -291,12 +294,18 @@ hd_status walk_bind_element(fan *f, activation *a) {
     return HD_OK;
 }
 
-/* Begins as many as may be open at once. */
-static bool begin_branches(fan *f) {
+/* Begins as many as may be open at once; if all have ended, the fan-out has. A branch whose element does not fit its
+ * target ends while it is begun, and comes here again: the call that began it goes on with the next, so that the
+ * stack stays flat. */
+static bool fan_go_on(fan *f) {
     uint32_t window = fan_node(f)->window ? fan_node(f)->window : FAN_WINDOW;
-    while (!f->cancelled && f->waiter && f->begun < f->total && f->begun - f->done < window)
-        if (!begin_branch(f)) return false;
-    return true;
+    bool ok = true;
+    if (f->beginning) return true;
+    f->beginning = true;
+    while (ok && !f->cancelled && f->waiter && f->begun < f->total && f->begun - f->done < window)
+        ok = begin_branch(f);
+    f->beginning = false;
+    return ok && (f->ended || f->done < f->begun || fan_over(f));
 }
 
 static bool run_fan_head(strand *s, const plan_node *n) {
@@ -317,14 +326,14 @@ static bool run_fan_head(strand *s, const plan_node *n) {
     strand_set_state(s, STRAND_FAN);
     s->since_ms = s->in->now_ms;
     s->step++;
-    return f->total ? begin_branches(f) : fan_over(f);
+    return fan_go_on(f);
 }
 
-/* The results in order of the branches, as a list. */
-static ev fan_list(fan *f) {
+/* The first results in order of the branches, as a list. */
+static ev fan_list(fan *f, uint32_t count) {
     world *w = f->a->in->w;
-    ev all = plist_new(w, f->total);
-    for (uint32_t i = 0; i < f->total && !ev_failed(all); i++) {
+    ev all = plist_new(w, count);
+    for (uint32_t i = 0; i < count && !ev_failed(all); i++) {
         const dict_entry *e = dict_find(w, f->results.dict, ev_int(i));
         if (!e || !plist_append(w, all.list, e->value)) return ev_fail();
     }
@@ -354,19 +363,34 @@ static ev fan_raises(fan *f) {
     barrier_mode mode = fan_barrier(f)->mode;
     if (f->waiter->cancelled && f->cancelled)
         return exc_new(w, CLASS_CancelledError, w->empty_tuple);
-    if (f->failed == PLAN_NONE || mode == BARRIER_SETTLED) return ev_unbound();
+    if (f->failed == PLAN_NONE || mode == BARRIER_SETTLED || mode == BARRIER_FIRST)
+        return ev_unbound();
     if (mode == BARRIER_GROUP) return fan_group(f);
     const dict_entry *e = dict_find(w, f->results.dict, ev_int(f->failed));
     return e ? e->value : ev_fail();
+}
+
+/* A loop has done what came before the element that failed: so the target gets these results, then it raises. */
+static bool raise_after(strand *s, const plan_node *barrier, ev results, ev exception) {
+    bool raised;
+    world_ref(exception);
+    bool ok = bind(s, &barrier->into, results, &raised) && (raised || unwind(s, exception));
+    world_unref(s->in->w, exception);
+    return ok;
 }
 
 /* All branches have ended: the strand that waited goes on behind the BARRIER. */
 static bool fan_over(fan *f) {
     strand *s = f->waiter;
     if (!s) return instance_end_fan(f), true;
-    ev raises = fan_raises(f), all = raises.kind == EV_UNBOUND ? fan_list(f) : ev_unbound();
+    ev raises = fan_raises(f),
+       all = raises.kind == EV_UNBOUND ? fan_list(f, f->total) : ev_unbound();
+    bool ordered =
+        raises.kind == EV_EXC && !f->cancelled && fan_barrier(f)->mode == BARRIER_ORDERED;
+    if (ordered) all = fan_list(f, f->failed);
     instance_end_fan(f);
     if (ev_failed(raises) || ev_failed(all)) return unwind_pending(s);
+    if (ordered) return raise_after(s, fan_barrier(f), all, raises);
     if (raises.kind != EV_UNBOUND) return unwind(s, raises);
     s->node = fan_node(f)->pair;
     return finish(s, all);
@@ -379,8 +403,8 @@ bool walk_branch_over(strand *s, ev result, bool failed) {
     f->done++;
     if (!fan_keep(f, index, result, failed)) return false;
     if (failed && !unwind_branch_failed(f, fan_barrier(f), result)) return false;
-    if (f->ended || !begin_branches(f)) return f->ended;
-    return f->done < f->begun || f->ended || fan_over(f);
+    if (fan_barrier(f)->mode == BARRIER_FIRST && f->done == 1 && !unwind_branches(f)) return false;
+    return f->ended || fan_go_on(f);
 }
 
 static bool walk_join(strand *s, const plan_node *barrier) {
@@ -394,6 +418,7 @@ static bool walk_join(strand *s, const plan_node *barrier) {
 
 /* From here on (number, step) names the step. */
 static void begin_step(strand *s, strand_state state) {
+    assert(s->state == STRAND_WALKING && !s->child);
     s->step++;
     s->attempt = 1;
     s->lost = 0;
@@ -428,8 +453,9 @@ static bool compute_args(strand *s, const plan_node *n, bool *raised) {
 
 hd_status walk_compute_args(strand *s) {
     bool raised;
-    if (compute_args(s, strand_node(s), &raised) && !raised) return HD_OK;
-    return s->in->w->status ? s->in->w->status : HD_CORRUPT;
+    if (!compute_args(s, strand_node(s), &raised))
+        return s->in->w->status ? s->in->w->status : HD_NOMEM;
+    return raised ? HD_CORRUPT : HD_OK;
 }
 
 static bool run_child(strand *s, const plan_node *n) {
@@ -513,6 +539,8 @@ static bool run_branch(strand *s, const plan_node *n) {
 }
 
 static bool run_call(strand *s, const plan_node *n) {
+    if (s->a->depth >= CALL_DEPTH_MAX)
+        return unwind_new(s, CLASS_RecursionError, "maximum recursion depth exceeded");
     activation *here = s->a, *a = instance_activation(s->in, n->callee, here, s->node);
     if (!a) return false;
     for (uint32_t i = 0; i < n->arg_count; i++) {
@@ -532,6 +560,7 @@ static bool run_return(strand *s, const plan_node *n) {
     if (n->code && eval(s, n->code, &value, &ok) != OUTCOME_VALUE) return ok;
     if (n->kind == NODE_RETURN) return instance_end(s->in, INSTANCE_DONE, value), true;
     activation *a = s->a;
+    assert(a->caller && a->call_node != PLAN_NONE && !a->fan);
     world_ref(value);
     s->node = a->call_node;
     strand_move(s, a->caller);
@@ -613,7 +642,8 @@ static void end_step(strand *s) {
     strand_mark(s);
     hd_value_unref(s->args);
     hd_value_unref(s->limit);
-    s->args = s->limit = (hd_value){ 0 };
+    hd_value_unref(s->why);
+    s->args = s->limit = s->why = (hd_value){ 0 };
 }
 
 hd_status walk_result(instance *in, strand *s, ev result) {

@@ -29,12 +29,14 @@ static const field fields[] = {
     { "heddle", BIT(WIRE_HELLO), true },
     { "name", BIT(WIRE_HELLO), false },
     { "actions", BIT(WIRE_HELLO), true },
+    { "queues", BIT(WIRE_HELLO), false },
     { "count", BIT(WIRE_CLAIM), true },
     { "tokens", BIT(WIRE_HEARTBEAT), true },
     { "token", BIT(WIRE_COMPLETE) | BIT(WIRE_FAIL) | BIT(WIRE_GIVE_BACK), true },
     { "result", BIT(WIRE_COMPLETE), true },
     { "class", BIT(WIRE_FAIL), true },
     { "message", BIT(WIRE_FAIL), false },
+    { "error", BIT(WIRE_FAIL), false },
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
@@ -97,9 +99,19 @@ static hd_status take(const char *key, hd_value v, wire_message *m, hd_error *er
         m->actions = v;
         return take_texts(v, WIRE_ACTIONS_MAX, WIRE_NAME_MAX, key, error);
     }
+    if (!strcmp(key, "queues")) {
+        m->queues = v;
+        return take_texts(v, WIRE_ACTIONS_MAX, WIRE_NAME_MAX, key, error);
+    }
     if (!strcmp(key, "tokens")) {
         m->tokens = v;
         return take_texts(v, WIRE_CLAIM_MAX, WIRE_TOKEN_MAX - 1, key, error);
+    }
+    if (!strcmp(key, "error")) {
+        m->error = v;
+        return hd_value_text(hd_value_at(v, "$error"), NULL)
+                   ? HD_OK
+                   : wrong(error, HD_USAGE, key, "must be an object with \"$$error\"");
     }
     assert(!strcmp(key, "result"));
     m->result = v;

@@ -19,11 +19,11 @@
 #define WIRE_CLAIM_MAX   10000 /* steps that a worker may have and ask for, together */
 
 typedef enum wire_type {
-    WIRE_HELLO,     /* heddle, name, actions */
+    WIRE_HELLO,     /* heddle, name, actions, queues */
     WIRE_CLAIM,     /* count */
     WIRE_HEARTBEAT, /* tokens */
     WIRE_COMPLETE,  /* token, result */
-    WIRE_FAIL,      /* token, class, message */
+    WIRE_FAIL,      /* token, class, message, error */
     WIRE_GIVE_BACK  /* token */
 } wire_type;
 
@@ -32,8 +32,9 @@ typedef struct wire_message {
     wire_type type;
     uint32_t count;
     const char *name, *token, *class_name, *message; /* "": not given */
-    hd_value actions, tokens;                        /* arrays of texts */
+    hd_value actions, queues, tokens;                /* arrays of texts */
     hd_value result;
+    hd_value error; /* has "$error"; absent: class_name and message say all */
 } wire_message;
 
 /* HD_SYNTAX, HD_PROTOCOL (another version), HD_USAGE (a wrong key, type or value), HD_LIMIT, HD_NOMEM; the error says

@@ -1,0 +1,409 @@
+/* keep.c -- instances that are over leave the store by themselves, where a policy says for how long, or how many, are kept.
+ *
+ * The policy is that of the workflow ("keep" in its IR), else that of the engine's options. The commit that stores ends
+ * under a policy also writes a *note*, one for each workflow: the document
+ *
+ *     workflow-ended/<workflow>/<time>-<serial>-<random>-<ends>      [[key, finished, due], ...]
+ *
+ * Every commit has notes of its own, so that commits under way do not share a document. By their names the notes of a
+ * workflow are in the order of the ends. A *shelf* is what the engine remembers of the notes of one workflow: when the
+ * first end is due, and how many there are. When something is due, the oldest note is read, and a transaction removes
+ * its instances and shortens the note.
+ *
+ * The engine that has the lease of the first shard removes; it hears of notes that engines of other shards write.
+ *
+ * Cost: removing costs what is removed; a policy with a number counts the notes of the workflow once. Nothing is looked
+ * at while nothing is due. */
+#include "workflow/engine.h"
+
+#include "base/env.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define NOTE_KIND "workflow.ended"
+#define NOTE_MAX  256 /* ends in one note */
+#define SLICE     64  /* instances that one transaction removes */
+#define SEGMENTS  64  /* of a journal that goes with one */
+#define NEVER     UINT64_MAX
+#define AGAIN_MS  1000 /* what could not be removed is tried again after that */
+
+typedef VEC(const live *) end_vec;
+
+/* The notes of one workflow. */
+typedef struct shelf {
+    char *name;      /* of the workflow; owned */
+    uint64_t due_ms; /* wall clock: when its oldest note is to be looked at; NEVER: not by time */
+    uint64_t most;   /* ends that are kept, by the policy of the last that came; 0: any number */
+    uint64_t kept;   /* ends in its notes; good if `counted` */
+    bool counted;
+    end_vec ends; /* of the commit that is being made */
+} shelf;
+
+static shelf *shelf_find(const hd_engine *e, const char *name) {
+    for (uint32_t i = 0; i < e->shelves.count; i++)
+        if (!strcmp(e->shelves.items[i]->name, name)) return e->shelves.items[i];
+    return NULL;
+}
+
+static void shelf_free(hd_engine *e, shelf *s) {
+    engine_free_text(e, s->name);
+    vec_fini(e->env, &s->ends);
+    env_free(e->env, s, sizeof *s);
+}
+
+/* NULL: no memory. */
+static shelf *shelf_of(hd_engine *e, const char *name) {
+    shelf *s = shelf_find(e, name);
+    if (s || !(s = env_new0(e->env, sizeof *s))) return s;
+    s->due_ms = NEVER;
+    s->name = engine_text(e, name);
+    if (s->name && vec_push(e->env, &e->shelves, s)) return s;
+    shelf_free(e, s);
+    return NULL;
+}
+
+static void look_at(hd_engine *e, shelf *s, uint64_t at_ms) {
+    if (at_ms < s->due_ms) s->due_ms = at_ms;
+    if (at_ms < e->shelf_due_ms) e->shelf_due_ms = at_ms;
+}
+
+/* ---- ends */
+
+typedef struct policy {
+    uint64_t ms, most; /* 0: no bound */
+} policy;
+
+static policy policy_of(const live *l) {
+    const plan *p = l->in->p;
+    if (p->keep_is_set) return (policy){ p->keep_ms, p->keep_most };
+    return (policy){ l->e->keep_ms, l->e->keep_most };
+}
+
+/* What has stalled stays: it is to be looked at. */
+hd_status keep_note(live *l) {
+    policy kept = policy_of(l);
+    if ((!kept.ms && !kept.most) || l->in->status == INSTANCE_STALLED) return HD_OK;
+    shelf *s = shelf_of(l->e, l->in->p->name);
+    return s && vec_push(l->e->env, &s->ends, l) ? HD_OK : HD_NOMEM;
+}
+
+static uint64_t due_of(const live *l) {
+    policy kept = policy_of(l);
+    return kept.ms ? l->in->now_ms + kept.ms : 0;
+}
+
+static hd_value end_value(hd_pool *pool, const live *l) {
+    hd_value fields[] = { hd_string(pool, strchr(l->id, '/') + 1),
+                          hd_int(pool, (int64_t)l->in->now_ms), hd_int(pool, (int64_t)due_of(l)) };
+    return hd_array_of(pool, fields, 3);
+}
+
+static hd_status set_note(hd_engine *e, hd_tx *tx, const char *name, hd_value ends) {
+    place_id doc = engine_document(e, NOTE_PREFIX, name);
+    if (!doc) return HD_NOMEM;
+    engine_assume_absent(e, doc);
+    hd_status status = hd_tx_set(tx, (hd_cell){ doc }, ends);
+    if (!status) status = hd_tx_set_kind(tx, (hd_cell){ doc }, NOTE_KIND);
+    place_unref(&e->rt->r.places, doc);
+    return status;
+}
+
+static hd_status write_note(hd_engine *e, hd_tx *tx, const shelf *s, uint32_t from, uint32_t to) {
+    char name[HD_INSTANCE_ID_SIZE + 64];
+    hd_pool *pool = hd_tx_pool(tx);
+    hd_value ends = hd_array();
+    for (uint32_t i = from; i < to; i++)
+        ends = hd_array_append(pool, ends, end_value(pool, s->ends.items[i]));
+    snprintf(name, sizeof name, "%s/%012" PRIx64 "-%08" PRIx32 "-%08" PRIx32 "-%" PRIu32, s->name,
+             s->ends.items[from]->in->now_ms, ++e->note_serial, (uint32_t)(e->group >> 1),
+             to - from);
+    return set_note(e, tx, name, ends);
+}
+
+/* The newest end says how many are kept. */
+static hd_status write_shelf(hd_engine *e, hd_tx *tx, shelf *s) {
+    hd_status status = HD_OK;
+    if (!s->ends.count) return HD_OK;
+    for (uint32_t i = 0; i < s->ends.count && !status; i += NOTE_MAX) {
+        uint32_t to = s->ends.count - i < NOTE_MAX ? s->ends.count : i + NOTE_MAX;
+        status = write_note(e, tx, s, i, to);
+    }
+    s->most = policy_of(vec_last(&s->ends)).most;
+    s->kept += s->ends.count;
+    for (uint32_t i = 0; i < s->ends.count; i++)
+        if (due_of(s->ends.items[i])) look_at(e, s, due_of(s->ends.items[i]));
+    if (s->most && (!s->counted || s->kept > s->most)) look_at(e, s, 0);
+    return status;
+}
+
+hd_status keep_write(hd_engine *e, hd_tx *tx, hd_status status) {
+    for (uint32_t i = 0; i < e->shelves.count; i++) {
+        if (!status) status = write_shelf(e, tx, e->shelves.items[i]);
+        vec_clear(&e->shelves.items[i]->ends);
+    }
+    return status;
+}
+
+/* A commit was refused: its notes are not there. */
+void keep_lost(hd_engine *e) {
+    for (uint32_t i = 0; i < e->shelves.count; i++) e->shelves.items[i]->counted = false;
+}
+
+bool keep_must_count(const hd_engine *e) {
+    if (!e->shards->runs) return false;
+    for (uint32_t i = 0; i < e->shelves.count; i++)
+        if (e->shelves.items[i]->most && !e->shelves.items[i]->counted) return true;
+    return false;
+}
+
+/* ---- looking at notes */
+
+typedef struct finding {
+    char name[HD_INSTANCE_ID_SIZE + 64]; /* of the oldest note, without NOTE_PREFIX; "": none */
+    uint64_t ends;
+    bool all;
+} finding;
+
+/* The last number of its name says how many ends a note has. */
+static bool note_found(const hd_listing *entry, void *ctx) {
+    finding *f = ctx;
+    const char *dash = strrchr(entry->id, '-');
+    if (!*f->name) snprintf(f->name, sizeof f->name, "%s", entry->id + strlen(NOTE_PREFIX));
+    f->ends += dash ? strtoull(dash + 1, NULL, 10) : 0;
+    return f->all;
+}
+
+static hd_status find_notes(hd_engine *e, const char *name, finding *f) {
+    char prefix[HD_INSTANCE_ID_SIZE + 64];
+    snprintf(prefix, sizeof prefix, NOTE_PREFIX "%s%s", name, *name ? "/" : "");
+    return hd_runtime_list(e->rt, e->space, NOTE_KIND, prefix, note_found, f);
+}
+
+/* ---- removing */
+
+typedef struct sweep {
+    shelf *s;
+    hd_tx *tx;
+    uint64_t now_ms;
+    uint64_t excess; /* ends beyond what is kept */
+    hd_value left;   /* of the note */
+    uint64_t removed;
+    uint64_t stuck; /* that cannot be removed yet */
+    uint64_t cut;   /* instances whose journal is shorter now */
+} sweep;
+
+static uint64_t due_at(hd_value end) {
+    return (uint64_t)hd_value_as_int(hd_value_index(end, 2), 0);
+}
+
+static bool is_due(const sweep *w, hd_value end) {
+    return (due_at(end) && due_at(end) <= w->now_ms) || w->removed + w->stuck < w->excess;
+}
+
+static void leave(sweep *w, hd_value end) {
+    w->left = hd_array_append(hd_tx_pool(w->tx), w->left, end);
+}
+
+/* The end is stored, and the engine has not heard of that yet. */
+static bool is_ending(const hd_engine *e, const char *id) {
+    const live *l = live_find(e, id);
+    return l && (!l->in || instance_is_over(l->in));
+}
+
+/* An instance that runs again, or was removed and started anew, is not the one that the note means: its own end has a
+ * note of its own. A child that its parent still waits for stays for now, and so does one with a long journal. */
+static hd_status sweep_end(hd_engine *e, sweep *w, hd_value end) {
+    char id[HD_INSTANCE_ID_SIZE];
+    bool gone = true;
+    uint64_t finished = (uint64_t)hd_value_as_int(hd_value_index(end, 1), 0);
+    snprintf(id, sizeof id, "%s/%s", w->s->name, hd_value_as_text(hd_value_index(end, 0), ""));
+    hd_status status =
+        is_ending(e, id) ? HD_BUSY : remove_some(w->tx, e, id, finished, SEGMENTS, &gone);
+    if (status == HD_BUSY || (!status && !gone)) {
+        w->stuck += status == HD_BUSY;
+        w->cut += !status;
+        leave(w, end);
+        return HD_OK;
+    }
+    w->removed++;
+    return status == HD_NOT_FOUND || status == HD_USAGE ? HD_OK : status;
+}
+
+/* Nothing of the note was due, or could be removed. */
+static void rest(sweep *w, hd_value first) {
+    uint64_t due = due_at(first);
+    if (w->stuck || !hd_value_exists(first)) w->s->due_ms = w->now_ms + AGAIN_MS;
+    else w->s->due_ms = due ? due : NEVER;
+}
+
+static hd_status sweep_note(hd_engine *e, sweep *w, hd_value ends) {
+    hd_status status = HD_OK;
+    size_t i = 0, count = hd_value_count(ends);
+    for (; i < count && i < SLICE && !w->cut && !status && is_due(w, hd_value_index(ends, i)); i++)
+        status = sweep_end(e, w, hd_value_index(ends, i));
+    for (; i < count; i++) leave(w, hd_value_index(ends, i));
+    if (!w->removed && !w->cut) rest(w, hd_value_index(ends, 0));
+    return status ? status : hd_value_status(w->left);
+}
+
+/* What is left has a name that says how many there are, at the same place in the order. */
+static hd_status shorten(hd_engine *e, sweep *w, const char *name, place_id doc) {
+    char next[HD_INSTANCE_ID_SIZE + 64];
+    size_t left = hd_value_count(w->left);
+    const char *dash = strrchr(name, '-');
+    hd_status status = hd_tx_remove(w->tx, (hd_cell){ doc });
+    if (status || !left) return status;
+    snprintf(next, sizeof next, "%.*s-%zu", (int)(dash ? dash - name : 0), name, left);
+    return set_note(e, w->tx, next, w->left);
+}
+
+/* In a pump. Refused: something in it has been changed meanwhile. */
+static void verdict(hd_status status, void *ctx) {
+    hd_engine *e = ctx;
+    shelf *s = e->swept;
+    e->swept = NULL;
+    e->sweeps--;
+    if (e->orphan) {
+        engine_free_orphan(e);
+        return;
+    }
+    if (!status) e->stats.removed += e->swept_count;
+    if (!s) return;
+    look_at(e, s, status ? env_wall_ms(e->env) + AGAIN_MS : 0);
+    if (status) s->counted = false;
+    else s->kept -= e->swept_count < s->kept ? e->swept_count : s->kept;
+}
+
+static void send(hd_engine *e, const sweep *w) {
+    e->sweeps++;
+    e->swept = w->s;
+    e->swept_count = w->removed;
+    w->s->due_ms = NEVER; /* the verdict looks again */
+    hd_status status = hd_tx_commit(w->tx, verdict, e);
+    if (status) verdict(status, e);
+}
+
+/* Removes what is due of a note, or finds out when that will be. */
+static hd_status sweep_doc(hd_engine *e, sweep *w, const char *name, place_id doc) {
+    hd_status status = engine_begin(e, &w->tx);
+    if (status) return status;
+    hd_value ends = hd_tx_read(w->tx, (hd_cell){ doc }, 0);
+    status = engine_fence(w->tx, e->shards);
+    if (!status) status = hd_value_status(ends);
+    if (!status) status = sweep_note(e, w, ends);
+    if (!status && w->removed) status = shorten(e, w, name, doc);
+    if (status || (!w->removed && !w->cut)) hd_tx_abort(w->tx);
+    else send(e, w);
+    return status;
+}
+
+/* The oldest note. */
+static hd_status sweep_oldest(hd_engine *e, shelf *s, uint64_t now) {
+    finding f = { .all = false };
+    sweep w = { .s = s, .now_ms = now, .left = hd_array() };
+    if (s->most && s->kept > s->most) w.excess = s->kept - s->most;
+    hd_status status = find_notes(e, s->name, &f);
+    if (status) return status;
+    s->due_ms = NEVER;
+    if (!*f.name) return s->kept = 0, HD_OK;
+    place_id doc = engine_document(e, NOTE_PREFIX, f.name);
+    if (!doc) return HD_NOMEM;
+    status = sweep_doc(e, &w, f.name, doc);
+    place_unref(&e->rt->r.places, doc);
+    return status;
+}
+
+/* ---- work */
+
+/* Notes of a commit under way are not found: the shelf is counted when there is none. */
+static bool may_look(const hd_engine *e, const shelf *s) {
+    return !s->most || s->counted || !e->waits;
+}
+
+static hd_status look(hd_engine *e, shelf *s, uint64_t now) {
+    finding f = { .all = true };
+    if (s->most && !s->counted) {
+        hd_status status = find_notes(e, s->name, &f);
+        if (status) return status;
+        s->kept = f.ends;
+        s->counted = true;
+    }
+    return sweep_oldest(e, s, now);
+}
+
+static void find_next_due(hd_engine *e) {
+    e->shelf_due_ms = NEVER;
+    for (uint32_t i = 0; i < e->shelves.count; i++)
+        if (e->shelves.items[i]->due_ms < e->shelf_due_ms)
+            e->shelf_due_ms = e->shelves.items[i]->due_ms;
+}
+
+bool keep_work(hd_engine *e) {
+    bool any = false;
+    if (!e->shelves.count || e->shelf_due_ms == NEVER) return false;
+    uint64_t now = env_wall_ms(e->env);
+    if (e->shelf_due_ms > now) return false;
+    for (uint32_t i = 0; i < e->shelves.count && !e->sweeps && !e->rt->open; i++) {
+        shelf *s = e->shelves.items[i];
+        if (s->due_ms > now || !may_look(e, s)) continue;
+        hd_status status = look(e, s, now);
+        if (status) s->due_ms = now + AGAIN_MS;
+        any = any || !status;
+    }
+    find_next_due(e);
+    return any;
+}
+
+/* Of those that are due: whether one can be looked at now, and not only when a commit has its verdict. */
+static bool may_look_at_any(const hd_engine *e, uint64_t now) {
+    for (uint32_t i = 0; i < e->shelves.count; i++)
+        if (e->shelves.items[i]->due_ms <= now && may_look(e, e->shelves.items[i])) return true;
+    return false;
+}
+
+uint64_t keep_deadline(const hd_engine *e) {
+    if (e->sweeps || !e->shelves.count || e->shelf_due_ms == NEVER) return UINT64_MAX;
+    uint64_t now = env_wall_ms(e->env);
+    if (e->shelf_due_ms > now)
+        return env_now_ns(e->env) + (e->shelf_due_ms - now) * UINT64_C(1000000);
+    return may_look_at_any(e, now) ? 0 : UINT64_MAX;
+}
+
+/* ---- life */
+
+static bool shelf_found(const hd_listing *entry, void *ctx) {
+    hd_engine *e = ctx;
+    shelf *s = shelf_of(e, entry->id + strlen(NAME_PREFIX));
+    if (s) look_at(e, s, 0);
+    return s != NULL;
+}
+
+/* Where there are notes, each workflow may have some. */
+hd_status keep_recover(hd_engine *e) {
+    finding f = { .all = false };
+    hd_status status = find_notes(e, "", &f);
+    if (status || !*f.name) return status;
+    return hd_runtime_list(e->rt, e->space, "workflow.name", NAME_PREFIX, shelf_found, e);
+}
+
+/* How many are kept is what the workflow says now. */
+hd_status keep_heard(hd_engine *e, const char *name) {
+    char workflow[HD_INSTANCE_ID_SIZE];
+    plan *p = NULL;
+    snprintf(workflow, sizeof workflow, "%.*s", (int)strcspn(name, "/"), name);
+    shelf *s = shelf_of(e, workflow);
+    if (!s) return HD_NOMEM;
+    hd_status status = version_latest(e, workflow, &p);
+    if (engine_may_pass(status)) return status;
+    s->most = p && p->keep_is_set ? p->keep_most : e->keep_most;
+    s->counted = false;
+    look_at(e, s, 0);
+    return HD_OK;
+}
+
+void keep_fini(hd_engine *e) {
+    e->swept = NULL;
+    while (e->shelves.count) shelf_free(e, vec_pop(&e->shelves));
+    vec_fini(e->env, &e->shelves);
+}
