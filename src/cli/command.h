@@ -38,6 +38,8 @@ typedef struct command {
 
 enum { CLI_OPTIONS_MAX = 16 };
 
+enum { CLI_ADDRESS = 4096 };
+
 /* One call of the command. */
 typedef struct cli {
     const command *command; /* NULL until it is known */
@@ -46,7 +48,9 @@ typedef struct cli {
     const char *values[CLI_OPTIONS_MAX]; /* by index into the options; NULL: not given */
     bool colour_out, colour_err;         /* whether these streams take colours */
     bool progress;                       /* stderr is a terminal: progress is shown there */
+    bool wide;                           /* --wide: names do not fold lines */
     bool json;                           /* --json: results and errors are for machines */
+    char address[CLI_ADDRESS];           /* of a store on a server, as it is shown */
 } cli;
 
 /* Options that every command takes: --json, --color, --help. */

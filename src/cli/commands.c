@@ -22,6 +22,9 @@ const command *const commands[] = {
     /* events */
     &command_send,
     &command_events,
+    &command_events_retry,
+    &command_events_drop,
+    &command_streams,
     /* workflows */
     &command_workflow_register,
     &command_workflow_start,
@@ -35,7 +38,11 @@ const command *const commands[] = {
     &command_workflow_pause,
     &command_workflow_resume,
     &command_workflow_rerun,
+    &command_workflow_rm,
+    &command_workflow_prune,
     &command_workflow_worker,
+    &command_workflow_schedule,
+    &command_workflow_queues,
     /* a running program */
     &command_graph,
     &command_why,
@@ -44,9 +51,11 @@ const command *const commands[] = {
     &command_stats,
     &command_pieces,
     /* db */
+    &command_db_init,
     &command_db_check,
     &command_db_repair,
     &command_db_stats,
+    &command_leases,
     &command_db_checkpoint,
     &command_db_prune,
     &command_db_vacuum,

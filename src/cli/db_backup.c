@@ -9,9 +9,13 @@
 #include "cli/record.h"
 #include "cli/signals.h"
 #include "cli/store.h"
+#include "cli/shown.h"
 #include "cli/tables.h"
+#include "store/sqlite/backend.h"
+#include "store/sqlite/identity.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +39,8 @@ static int copy_failed(copying *k, const char *doing) {
 }
 
 static int copy_pages(copying *k) {
-    sqlite3_backup *b = sqlite3_backup_init(k->to, "main", k->from.db, "main");
+    sqlite3_backup *b =
+        sqlite3_backup_init(k->to, "main", sqlite_connection(k->from.store), "main");
     if (!b) return copy_failed(k, "starting the copy");
     int rc = SQLITE_OK;
     while ((rc == SQLITE_OK || rc == SQLITE_BUSY || rc == SQLITE_LOCKED) && !interrupted()) {
@@ -47,8 +52,10 @@ static int copy_pages(copying *k) {
     progress(k->c, "%s", "");
     sqlite3_backup_finish(b);
     if (rc != SQLITE_DONE) return interrupted() ? interrupted_status() : copy_failed(k, "copying");
-    /* The programs that have the original open do not have the copy open. */
-    if (sqlite3_exec(k->to, "delete from reader; delete from session", NULL, NULL, NULL))
+    /* The programs that have the original open do not have the copy open. And its WAL is not the original's:
+     * store/sqlite/identity.h. */
+    if (sqlite3_exec(k->to, "delete from reader; delete from session", NULL, NULL, NULL) ||
+        identity_draw(k->to))
         return copy_failed(k, "finishing the copy");
     return CLI_OK;
 }
@@ -121,13 +128,21 @@ static int check_unused(cli *c, const char *to) {
                     "%s has %s open", who, to);
 }
 
+/* A lock that belongs to the descriptor. On systems without such locks it belongs to the process, and would be lost if
+ * the process closed another descriptor of the file; nothing here does that while the lock is held. */
+#ifdef F_OFD_SETLK
+#define SET_LOCK F_OFD_SETLK
+#else
+#define SET_LOCK F_SETLK
+#endif
+
 /* Keeps other programs from opening the file that is to be replaced, as long as the descriptor is open: a
  * program that opens it meanwhile waits, and finds that the file has moved. -1: there is no file, or it
  * cannot be locked. */
 static int keep_shut(const char *file) {
     struct flock lock = shared_bytes();
     int fd = open(file, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0 || fcntl(fd, F_OFD_SETLK, &lock) == 0) return fd;
+    if (fd < 0 || fcntl(fd, SET_LOCK, &lock) == 0) return fd;
     close(fd);
     return -1;
 }
@@ -147,6 +162,7 @@ static int copy(cli *c, const char *to) {
     if (length < 0 || (size_t)length >= sizeof k.partial)
         return cli_fail(c, CLI_USAGE, NULL, "the name of the copy is too long");
     int failed = tables_open(c, &k.from, c->operands[0]);
+    if (!failed) k.from.store->ops->rollback(k.from.store); /* a copy begins its own */
     if (!failed) failed = copy_to_partial(&k);
     tables_close(&k.from);
     if (!failed) failed = replace(&k, to);
@@ -203,6 +219,11 @@ static int copy_to(cli *c, const char *to) {
 
 static int run(cli *c) {
     const char *to = c->operands[1];
+    if (is_address(c->operands[0]) || is_address(to))
+        return cli_fail(
+            c, CLI_USAGE,
+            "Use pg_dump --schema, or copy the documents: heddle db export | heddle db import",
+            "a backup is a copy of a file, and this store is on a server");
     int failed = check_name(c, to);
     if (!failed) failed = copy_to(c, to);
     if (!failed) report(c, to);

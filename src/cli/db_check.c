@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/record.h"
+#include "cli/shown.h"
 #include "cli/store.h"
 #include "cli/ticker.h"
 #include <inttypes.h>
@@ -42,7 +43,8 @@ static int run(cli *c) {
             c, CLI_FILE, "Repair it as far as possible: heddle db repair. Or restore a backup.",
             "%s: %" PRIu64 " finding%s", c->operands[0], f.count, f.count == 1 ? "" : "s");
     if (!c->json) {
-        print_plain(stdout, c->operands[0]);
+        char name[SHOWN_SIZE];
+        print_plain(stdout, shown(c->operands[0], name));
         puts(": in order");
     }
     return CLI_OK;

@@ -10,7 +10,7 @@ const command command_db_prune = {
     .operands = "FILE",
     .least = 1,
     .most = 1,
-    .summary = "delete the part of the log that nobody needs",
+    .summary = "delete the part of the log that no program needs",
     .text = "Deletes log rows that are folded into the documents and that every program which has "
             "the file open has read. \"heddle log\" does not show them any more.",
     .examples = (const cli_example[]){ { "heddle db prune shop.db", "give up old history" },

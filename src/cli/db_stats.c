@@ -4,9 +4,12 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/record.h"
+#include "cli/shown.h"
 #include "cli/store.h"
 #include "cli/tables.h"
+#include "store/sqlite/backend.h"
 #include <inttypes.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,21 +22,20 @@ typedef struct kind_count {
     uint64_t documents;
 } kind_count;
 
-typedef struct space_row {
+typedef struct space_count {
     const char *name; /* of the store's pool */
     uint64_t checkpoint, floor;
-} space_row;
+} space_count;
 
 typedef struct stats {
     cli *c;
     hd_pool *pool; /* the store's */
-    uint64_t file_bytes, wal_bytes, page_size, pages, free_pages, format;
-    uint64_t log_rows, log_bytes, first_row, last_row, checkpoint_row, tail_rows, tail_bytes;
-    uint64_t large, tombstones, sessions, readers, oldest_position;
-    uint64_t nodes; /* rows about them */
+    store_sizes sizes;
+    bool file; /* it is one, and not on a server */
+    uint64_t wal_bytes, page_size, pages, free_pages;
     kind_count *kinds;
     size_t kind_count;
-    space_row *spaces;
+    space_count *spaces;
     size_t space_count;
     bool no_memory;
 } stats;
@@ -65,10 +67,10 @@ static bool count_document(const hd_listing *entry, void *ctx) {
 
 static bool add_space(const char *name, void *ctx) {
     stats *st = ctx;
-    space_row *larger = realloc(st->spaces, (st->space_count + 1) * sizeof *larger);
+    space_count *larger = realloc(st->spaces, (st->space_count + 1) * sizeof *larger);
     if (!larger) return !(st->no_memory = true);
     st->spaces = larger;
-    st->spaces[st->space_count++] = (space_row){ .name = kept(st, name) };
+    st->spaces[st->space_count++] = (space_count){ .name = kept(st, name) };
     return !st->no_memory;
 }
 
@@ -81,42 +83,43 @@ static int count_documents(stats *st, store *s) {
     return status ? store_fail(s, status, s->file) : CLI_OK;
 }
 
-static int read_spaces(stats *st, tables *t) {
-    int failed;
-    sqlite3_stmt *s = tables_query(t, "select name, checkpoint, floor from space", &failed);
-    while (!failed && sqlite3_step(s) == SQLITE_ROW)
-        for (size_t i = 0; i < st->space_count; i++) {
-            if (strcmp(st->spaces[i].name, column_text(s, 0))) continue;
-            st->spaces[i].checkpoint = column_number(s, 1);
-            st->spaces[i].floor = column_number(s, 2);
-        }
-    sqlite3_finalize(s);
-    return failed;
+static hd_status take_space(void *ctx, const space_row *row, bool *stop) {
+    stats *st = ctx;
+    (void)stop;
+    for (size_t i = 0; i < st->space_count; i++) {
+        space_count *space = &st->spaces[i];
+        if (strlen(space->name) != row->name.length ||
+            memcmp(space->name, row->name.bytes, row->name.length))
+            continue;
+        space->checkpoint = (uint64_t)row->seq;
+        space->floor = (uint64_t)row->floor;
+    }
+    return HD_OK;
 }
 
-static void read_numbers(stats *st, tables *t) {
-    st->file_bytes = file_size(t->file, "");
+static int read_tables(stats *st, tables *t) {
+    hd_status status = t->store->ops->each_space(t->store, take_space, st);
+    if (!status) status = t->store->ops->measure(t->store, &st->sizes);
+    return status ? tables_fail(t, status, "reading") : CLI_OK;
+}
+
+static uint64_t pragma(sqlite3 *db, const char *sql) {
+    sqlite3_stmt *s = NULL;
+    uint64_t n = 0;
+    if (!sqlite3_prepare_v2(db, sql, -1, &s, NULL) && sqlite3_step(s) == SQLITE_ROW)
+        n = (uint64_t)sqlite3_column_int64(s, 0);
+    sqlite3_finalize(s);
+    return n;
+}
+
+static void read_pages(stats *st, const tables *t) {
+    st->file = !is_address(t->file);
+    if (!st->file) return;
+    sqlite3 *db = sqlite_connection(t->store);
     st->wal_bytes = file_size(t->file, "-wal");
-    st->page_size = tables_number(t, "pragma page_size");
-    st->pages = tables_number(t, "pragma page_count");
-    st->free_pages = tables_number(t, "pragma freelist_count");
-    st->format = tables_number(t, "pragma user_version");
-    st->log_rows = tables_number(t, "select count(*) from log");
-    st->log_bytes = tables_number(t, "select sum(length(cast(body as blob))) from log");
-    st->first_row = tables_number(t, "select min(row) from log");
-    st->last_row = tables_number(t, "select max(row) from log");
-    st->checkpoint_row = tables_number(t, "select value from meta where key = 'checkpoint'");
-    st->tail_rows = tables_number(t, "select count(*) from log where row > (select value from meta"
-                                     " where key = 'checkpoint')");
-    st->tail_bytes = tables_number(t, "select sum(length(cast(body as blob))) from log where row >"
-                                      " (select value from meta where key = 'checkpoint')");
-    st->large = tables_number(t, "select count(*) from large");
-    st->tombstones =
-        tables_number(t, "select count(*) from head where value is null and not large");
-    if (st->format >= 4) st->nodes = tables_number(t, "select count(*) from node");
-    st->sessions = tables_number(t, "select count(*) from session");
-    st->readers = tables_number(t, "select count(*) from reader");
-    st->oldest_position = tables_number(t, "select min(position) from reader");
+    st->page_size = pragma(db, "pragma page_size");
+    st->pages = pragma(db, "pragma page_count");
+    st->free_pages = pragma(db, "pragma freelist_count");
 }
 
 /* ---- Printing ---------------------------------------------------------------------------- */
@@ -125,24 +128,26 @@ static void print_json(const stats *st, const char *file) {
     record r = record_to(stdout);
     record_open(&r, NULL, '{');
     record_text(&r, "file", file);
-    record_number(&r, "format", st->format);
-    record_number(&r, "bytes", st->file_bytes);
-    record_number(&r, "wal_bytes", st->wal_bytes);
-    record_number(&r, "page_size", st->page_size);
-    record_number(&r, "pages", st->pages);
-    record_number(&r, "free_pages", st->free_pages);
-    record_number(&r, "log_rows", st->log_rows);
-    record_number(&r, "log_bytes", st->log_bytes);
-    record_number(&r, "log_first_row", st->first_row);
-    record_number(&r, "log_last_row", st->last_row);
-    record_number(&r, "checkpoint_row", st->checkpoint_row);
-    record_number(&r, "tail_rows", st->tail_rows);
-    record_number(&r, "tail_bytes", st->tail_bytes);
-    record_number(&r, "large_documents", st->large);
-    record_number(&r, "tombstones", st->tombstones);
-    record_number(&r, "nodes", st->nodes);
-    record_number(&r, "sessions", st->sessions);
-    record_number(&r, "readers", st->readers);
+    record_number(&r, "format", st->sizes.format);
+    record_number(&r, "bytes", st->sizes.bytes);
+    if (st->file) {
+        record_number(&r, "wal_bytes", st->wal_bytes);
+        record_number(&r, "page_size", st->page_size);
+        record_number(&r, "pages", st->pages);
+        record_number(&r, "free_pages", st->free_pages);
+    }
+    record_number(&r, "log_rows", st->sizes.log_rows);
+    record_number(&r, "log_bytes", st->sizes.log_bytes);
+    record_number(&r, "log_first_row", st->sizes.first_row);
+    record_number(&r, "log_last_row", st->sizes.last_row);
+    record_number(&r, "checkpoint_row", st->sizes.checkpoint);
+    record_number(&r, "tail_rows", st->sizes.tail_rows);
+    record_number(&r, "tail_bytes", st->sizes.tail_bytes);
+    record_number(&r, "large_documents", st->sizes.large);
+    record_number(&r, "tombstones", st->sizes.tombstones);
+    record_number(&r, "nodes", st->sizes.nodes);
+    record_number(&r, "sessions", st->sizes.sessions);
+    record_number(&r, "readers", st->sizes.readers);
     record_open(&r, "spaces", '[');
     for (size_t i = 0; i < st->space_count; i++) {
         record_open(&r, NULL, '{');
@@ -173,7 +178,7 @@ static void print_kind(const kind_count *k) {
 
 static void print_spaces(const stats *st) {
     for (size_t i = 0; i < st->space_count; i++) {
-        const space_row *row = &st->spaces[i];
+        const space_count *row = &st->spaces[i];
         printf("\nspace ");
         print_plain(stdout, row->name);
         printf("  (checkpoint at seq %" PRIu64 ", history from seq %" PRIu64 ")\n", row->checkpoint,
@@ -183,24 +188,37 @@ static void print_spaces(const stats *st) {
     }
 }
 
-static void print_text(const stats *st, const char *file) {
+static void print_room(const stats *st) {
     char a[SIZE_TEXT], b[SIZE_TEXT];
-    print_plain(stdout, file);
-    printf("  heddle store, format %" PRIu64 "\n\n", st->format);
-    printf("  %-16s %10s   WAL beside it %s\n", "file", size_text(st->file_bytes, a),
+    if (!st->file) {
+        printf("  %-16s %10s   tables with their indexes\n", "server",
+               size_text(st->sizes.bytes, a));
+        return;
+    }
+    printf("  %-16s %10s   WAL beside it %s\n", "file", size_text(st->sizes.bytes, a),
            size_text(st->wal_bytes, b));
     printf("  %-16s %10" PRIu64 "   of %" PRIu64 " bytes, %" PRIu64 " free\n", "pages", st->pages,
            st->page_size, st->free_pages);
-    printf("  %-16s %10" PRIu64 "   rows %" PRIu64 " to %" PRIu64 ", %s\n", "log", st->log_rows,
-           st->first_row, st->last_row, size_text(st->log_bytes, a));
-    printf("  %-16s %10" PRIu64 "   rows after the checkpoint, %s\n", "log tail", st->tail_rows,
-           size_text(st->tail_bytes, a));
-    printf("  %-16s %10" PRIu64 "   with a row of their own\n", "large documents", st->large);
+}
+
+static void print_text(const stats *st, const char *file) {
+    char a[SIZE_TEXT];
+    print_plain(stdout, file);
+    printf("  heddle store, format %" PRIu64 "\n\n", st->sizes.format);
+    print_room(st);
+    printf("  %-16s %10" PRIu64 "   rows %" PRIu64 " to %" PRIu64 ", %s\n", "log",
+           st->sizes.log_rows, st->sizes.first_row, st->sizes.last_row,
+           size_text(st->sizes.log_bytes, a));
+    printf("  %-16s %10" PRIu64 "   rows after the checkpoint, %s\n", "log tail",
+           st->sizes.tail_rows, size_text(st->sizes.tail_bytes, a));
+    printf("  %-16s %10" PRIu64 "   with a row of their own\n", "large documents", st->sizes.large);
     printf("  %-16s %10" PRIu64 "   deleted documents that are remembered\n", "tombstones",
-           st->tombstones);
-    printf("  %-16s %10" PRIu64 "   of which is known what they have read\n", "nodes", st->nodes);
+           st->sizes.tombstones);
+    printf("  %-16s %10" PRIu64 "   of which is known what they have read\n", "nodes",
+           st->sizes.nodes);
     printf("  %-16s %10" PRIu64 "   of which %" PRIu64 " hold back pruning\n", "open sessions",
-           st->sessions > st->readers ? st->sessions : st->readers, st->readers);
+           st->sizes.sessions > st->sizes.readers ? st->sizes.sessions : st->sizes.readers,
+           st->sizes.readers);
     print_spaces(st);
 }
 
@@ -210,9 +228,9 @@ static int run(cli *c) {
     tables t = { 0 };
     int failed = store_open(c, &s, c->operands[0], STORE_READ);
     if (!failed) failed = count_documents(&st, &s);
-    if (!failed) failed = tables_open(c, &t, s.file);
-    if (!failed) failed = read_spaces(&st, &t);
-    if (!failed) read_numbers(&st, &t);
+    if (!failed) failed = tables_open(c, &t, c->operands[0]);
+    if (!failed) failed = read_tables(&st, &t);
+    if (!failed) read_pages(&st, &t);
     if (!failed && c->json) print_json(&st, s.file);
     else if (!failed) print_text(&st, s.file);
     tables_close(&t);

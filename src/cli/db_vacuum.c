@@ -12,7 +12,7 @@ const command command_db_vacuum = {
     .most = 1,
     .summary = "give unused space back to the system",
     .text = "Rebuilds the file without its free pages. It needs as much space again while it runs, "
-            "and waits for a moment in which nobody writes.",
+            "and waits for a moment in which no program writes.",
     .examples = (const cli_example[]){ { "heddle db vacuum shop.db", "after much was removed" },
                                        { NULL, NULL } },
     .run = run,

@@ -2,7 +2,7 @@
  *
  *     examples/shop/ the application, written with the public interface alone
  *     demo_story.c   how it is told
- *     demo_steps.c   the chapters; demo_crash.c the one that needs a second process
+ *     demo_steps.c   the chapters; demo_crash.c and demo_delivery.c those with a process that is killed
  *     demo_end.c     the last page; demo_serve.c the shop without the story
  *
  * The file is left behind, for the commands that the last page names. */
@@ -54,8 +54,9 @@ static int choose_file(cli *c, char *folder, char *file) {
 /* ---- The story --------------------------------------------------------------------------- */
 
 static void (*const steps[])(story *s) = {
-    demo_opening,  demo_sale,     demo_price,           demo_discount, demo_gate,
-    demo_question, demo_conflict, demo_delivered_twice, demo_why,      demo_crash,
+    demo_opening, demo_sale,     demo_price,    demo_discount,
+    demo_gate,    demo_question, demo_conflict, demo_delivered_twice,
+    demo_why,     demo_crash,    demo_delivery,
 };
 
 static int tell_story(story *s) {
@@ -91,7 +92,8 @@ const command command_demo = {
     .summary = "see what heddle does, in less than a minute",
     .text = "Runs a small shop on a SQLite file and tells what happens: which computations run and "
             "which do not, and why; two writers in conflict; an event delivered twice; a process "
-            "killed and resumed. Everything it says of itself is read from the running program. "
+            "killed and resumed; a workflow whose process is killed in the middle of a step, and "
+            "which goes on. Everything it says of itself is read from the running program. "
             "Enter ends a pause.\n\n"
             "The file stays, for you to look at: in a fresh folder, or in the one you name. With "
             "--serve there is no story: the shop stays open until Ctrl-C, on the file that an "

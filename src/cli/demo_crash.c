@@ -8,6 +8,7 @@
  *
  * The parent has closed its runtime before it forks: a runtime has threads, and these do not cross. */
 #define _GNU_SOURCE
+#include "base/system.h"
 #include "cli/demo_steps.h"
 
 #include "cli/output.h"
@@ -18,7 +19,9 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
+#ifdef __linux__
 #include <sys/prctl.h>
+#endif
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,14 +50,18 @@ static void live_and_wait(story *s, int pipe_end) {
     hd_runtime_run(s->shop.rt); /* would serve customers for ever */
 }
 
-static pid_t start_child(story *s, int *from) {
+/* ---- A process that is killed -------------------------------------------------------------- */
+
+static pid_t start_child(story *s, demo_life_fn live, int *from) {
     int ends[2];
     fflush(stdout);
-    if (pipe2(ends, O_CLOEXEC)) return -1;
+    if (system_pipe(ends)) return -1;
     pid_t child = fork();
     if (child == 0) {
+#ifdef __linux__
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* never outlives the demonstration */
-        live_and_wait(s, ends[1]);
+#endif
+        live(s, ends[1]);
         _exit(1);
     }
     close(ends[1]);
@@ -62,19 +69,28 @@ static pid_t start_child(story *s, int *from) {
     return child;
 }
 
-/* ---- The parent -------------------------------------------------------------------------- */
-
-/* Runs the child until it has sent its message, and kills it. Returns the signal that ended it; 0: none. */
-static int run_and_kill(story *s, pid_t *child, last_words *words) {
+/* Returns the signal that ended it; 0: none. */
+static int run_and_kill(story *s, demo_life_fn live, void *words, size_t size, pid_t *child) {
     int from = -1, status = 0;
-    *child = start_child(s, &from);
+    *child = start_child(s, live, &from);
     if (*child < 0) return 0;
-    bool spoke = read(from, words, sizeof *words) == (ssize_t)sizeof *words;
+    bool spoke = read(from, words, size) == (ssize_t)size;
     close(from);
     kill(*child, SIGKILL);
     while (waitpid(*child, &status, 0) < 0 && errno == EINTR) continue;
     return spoke && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
+
+pid_t demo_kill(story *s, demo_life_fn live, void *words, size_t size) {
+    pid_t child;
+    int died_of = run_and_kill(s, live, words, size, &child);
+    s->above = STORY_DREW; /* by the child */
+    story_check(s, died_of == SIGKILL, "process %d died of signal %d (%s)", (int)child, died_of,
+                died_of ? strsignal(died_of) : "none");
+    return child;
+}
+
+/* ---- The parent -------------------------------------------------------------------------- */
 
 /* Computations that ran since the file was opened. A map has to run, to have its rows; what its rows
  * compute is the shop's. */
@@ -127,13 +143,11 @@ static void deliver_again(story *s) {
 void demo_crash(story *s) {
     if (!story_step(s, "kill -9")) return;
     if (!story_ok(s, shop_close(&s->shop), "closing")) return;
-    story_say(s, "The shop moves to a process of its own, sells a teapot, and is killed:");
+    story_say(s, "The shop moves to a process of its own, sells a teapot, and is killed. What its "
+                 "storefront shows is visible, which comes a moment before it is durable. So the "
+                 "process waits until the sale is on disk (hd_runtime_sync) before it dies:");
     last_words words = { 0 };
-    pid_t child;
-    int died_of = run_and_kill(s, &child, &words);
-    s->above = STORY_DREW; /* by the child */
-    story_check(s, died_of == SIGKILL, "process %d died of signal %d (%s)", (int)child, died_of,
-                died_of ? strsignal(died_of) : "none");
+    demo_kill(s, live_and_wait, &words, sizeof words);
     story_pause(s, 2000);
     story_say(s, "We open its file:");
     if (s->aborted || !demo_open_shop(s)) return;

@@ -1,5 +1,6 @@
 /* demo_end.c -- the last page: the commands that explore the file that was left. */
 #define _GNU_SOURCE
+#include "base/system.h"
 #include "cli/demo_steps.h"
 
 #include <stdlib.h>
@@ -23,11 +24,9 @@ static bool is_on_path(const char *self) {
 
 void demo_print_way(story *s) {
     char self[PATH_SIZE], folder[PATH_SIZE];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     story_shell(s, "cd %s", realpath(s->folder, folder) ? folder : s->folder);
-    if (length <= 0) return;
-    self[length] = '\0';
-    if (!is_on_path(self)) story_shell(s, "alias heddle=%s", self);
+    if (system_program(self, sizeof self) && !is_on_path(self))
+        story_shell(s, "alias heddle=%s", self);
 }
 
 void demo_end(story *s) {
@@ -38,6 +37,7 @@ void demo_end(story *s) {
     story_shell(s, "heddle log shop.db main/shop/stock      # who changed it, and how");
     story_shell(s, "heddle why shop.db main/shop/total      # because of what");
     story_shell(s, "heddle events shop.db                   # what was handled, once");
+    story_shell(s, "heddle workflow ls shop.db              # what is done in steps");
     story_shell(s, "heddle db check shop.db                 # is everything in order?");
     story_say(s, "The graph, why something does not run, and how often are known to a running "
                  "program. Open the shop again, and it names the commands that ask it:");

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "cli/demo_steps.h"
 
+#include "base/system.h"
 #include "cli/output.h"
 #include <heddle/inspect.h>
 #include <inttypes.h>
@@ -154,13 +155,14 @@ static void other_process_sells(shop *of) {
     story *s = of->meanwhile_ctx;
     char cell[] = SHOP_PREFIX "stock";
     char change[] = "[{\"op\": \"increment\", \"path\": \"/0/count\", \"value\": -1}]";
-    char program[] = "/proc/self/exe", patch[] = "patch";
+    char program[4096], patch[] = "patch";
     of->meanwhile = NULL; /* once */
     fflush(stdout);
     char *words[] = { program, patch, (char *)(uintptr_t)s->file, cell, change, NULL };
     pid_t child;
     int status = 0;
-    if (posix_spawn(&child, program, NULL, NULL, words, environ) ||
+    if (!system_program(program, sizeof program) ||
+        posix_spawn(&child, program, NULL, NULL, words, environ) ||
         waitpid(child, &status, 0) != child || status)
         story_ok(s, HD_IO, "the second writer");
 }

@@ -4,6 +4,8 @@
 
 #include "cli/demo_story.h"
 
+#include <sys/types.h>
+
 /* Opens the shop in s->file, as this process. */
 bool demo_open_shop(story *s);
 
@@ -19,6 +21,13 @@ void demo_why(story *s);
 
 /* demo_crash.c */
 void demo_crash(story *s);
+/* Runs `live` in a process of its own until it has written `size` bytes of `words` to the pipe, kills it with SIGKILL,
+ * and tells that. This process has no runtime open: a runtime has threads, and these do not cross. */
+typedef void (*demo_life_fn)(story *s, int pipe_end);
+pid_t demo_kill(story *s, demo_life_fn live, void *words, size_t size);
+
+/* demo_delivery.c */
+void demo_delivery(story *s);
 
 /* demo_serve.c: no story, but the shop itself, until Ctrl-C. Returns an exit status. */
 int demo_serve(story *s);

@@ -208,7 +208,7 @@ static bool print_run(const hd_run_trace *run, void *ctx) {
     printf("%-*s ", NAME_WIDTH, node_name(told->s->shop.rt, run->node, name));
     print_causes(told, run);
     if (!run->written.count && run->attempted.count)
-        printf("%s  same result: wakes nobody%s", out_colour(c, COLOUR_YELLOW),
+        printf("%s  same result: runs no reader%s", out_colour(c, COLOUR_YELLOW),
                out_colour(c, COLOUR_NONE));
     putchar('\n');
     if (told->ran_count < sizeof told->ran / sizeof *told->ran)

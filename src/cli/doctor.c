@@ -3,16 +3,19 @@
  * A report is a list of lines: what was looked at, what was found, and where that is bad, what to do. It
  * is gathered first and printed in one of two ways. */
 #define _GNU_SOURCE
+#include "base/system.h"
 #include "cli/commands.h"
 #include "cli/live.h"
 #include "cli/output.h"
 #include "cli/place.h"
 #include "cli/record.h"
+#include "cli/shown.h"
 #include "cli/tables.h"
 #include <dlfcn.h>
 #include <heddle/store.h>
 #include <inttypes.h>
 #include <sodium.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,7 +57,7 @@ static void HD_PRINTF(5, 6)
 
 /* The library stays loaded: some libraries keep state that cannot be unloaded. */
 static void look_for_curl(report *r) {
-    void *library = dlopen("libcurl.so.4", RTLD_LAZY | RTLD_LOCAL);
+    void *library = dlopen(SYSTEM_LIBRARY("curl", 4), RTLD_LAZY | RTLD_LOCAL);
     const char *(*version)(void) = NULL;
     if (library) *(void **)(void *)&version = dlsym(library, "curl_version");
     char text[64] = "";
@@ -110,6 +113,23 @@ static void look_at_fsync(report *r, const place *p) {
          time_text((double)p->fsync_ns, time), 1e9 / (double)p->fsync_ns);
 }
 
+/* How other processes' commits are heard of. */
+static void look_at_notices(report *r, const place *p) {
+#ifndef __linux__
+    find(r, "kqueue", GOOD, NULL, "tells of other processes' commits");
+    if (p->inotify_works) return;
+#endif
+    if (p->inotify_works)
+        find(r, "inotify", GOOD, NULL,
+             "works; a user has %" PRIu64 " instances, %" PRIu64 " watches", p->inotify_instances,
+             p->inotify_watches);
+    else
+        find(r, "inotify", WARNING,
+             "Other processes' commits are then seen up to 250 ms late. Raise "
+             "fs.inotify.max_user_instances.",
+             "does not work: no more than %" PRIu64 " instances for a user", p->inotify_instances);
+}
+
 static void look_at_place(report *r, const place *p) {
     look_at_directory(r, p);
     if (p->tried && p->wal_works) find(r, "WAL", GOOD, NULL, "works");
@@ -120,15 +140,7 @@ static void look_at_place(report *r, const place *p) {
              p->free_bytes ? "Put the store on a local file system." : "Make room first.",
              "does not work here: %s", p->wal_problem);
     look_at_fsync(r, p);
-    if (p->inotify_works)
-        find(r, "inotify", GOOD, NULL,
-             "works; a user has %" PRIu64 " instances, %" PRIu64 " watches", p->inotify_instances,
-             p->inotify_watches);
-    else
-        find(r, "inotify", WARNING,
-             "Other processes' commits are then seen up to 250 ms late. Raise "
-             "fs.inotify.max_user_instances.",
-             "does not work: no more than %" PRIu64 " instances for a user", p->inotify_instances);
+    look_at_notices(r, p);
 }
 
 /* ---- The file and who has it --------------------------------------------------------------- */
@@ -177,8 +189,8 @@ static void look_at_file(report *r) {
          : readable ? ", not writable for you"
                     : ", not readable for you");
     if (s.st_mode & S_IWOTH)
-        find(r, "mode", WARNING, "chmod o-w, unless everybody may change it.",
-             "everybody can write it");
+        find(r, "mode", WARNING, "chmod o-w, unless every user may change it.",
+             "every user can write it");
     if (!live_each(r->file, describe_program, r))
         find(r, "program", GOOD, NULL, "none that serves it (hd_runtime_serve)");
 }
@@ -233,13 +245,40 @@ static void print_json(const report *r, const place *p) {
     record_end(&out);
 }
 
+/* ---- A server ------------------------------------------------------------------------------ */
+
+static void look_for_pq(report *r) {
+    if (dlopen(SYSTEM_LIBRARY("pq", 5), RTLD_LAZY | RTLD_LOCAL))
+        find(r, "libpq", GOOD, NULL, "found");
+    else
+        find(r, "libpq", BAD, "Install libpq5.",
+             "not found: stores on PostgreSQL cannot be opened, files can");
+}
+
+static int run_on_server(report *r) {
+    hd_options options = { .read_only = true, .must_exist = true };
+    hd_runtime *rt;
+    hd_error error = { 0 };
+    char name[SHOWN_SIZE];
+    look_at_versions(r);
+    look_for_pq(r);
+    hd_status status = hd_open(r->file, &options, &rt, &error);
+    if (status) find(r, "server", BAD, NULL, "%s", error.message);
+    else find(r, "server", GOOD, NULL, "%s answers", shown(r->file, name));
+    if (!status) hd_close(rt);
+    if (r->c->json) print_json(r, &(place){ .directory = "", .file_system = "" });
+    else print_text(r);
+    return worst(r) == BAD ? CLI_FILE : CLI_OK;
+}
+
 static int run(cli *c) {
     report r = { .c = c, .file = c->operand_count ? c->operands[0] : NULL };
     place p;
+    if (r.file && is_address(r.file)) return run_on_server(&r);
     place_examine(&p, r.file ? r.file : "./any");
     if (!p.reachable)
-        return cli_fail(c, CLI_NOT_FOUND, "Make it first: mkdir -p", "there is no directory %s",
-                        p.directory);
+        return cli_fail(c, CLI_NOT_FOUND, "Make it first, with mkdir -p.",
+                        "there is no directory %s", p.directory);
     look_at_versions(&r);
     look_at_place(&r, &p);
     if (r.file) look_at_file(&r);

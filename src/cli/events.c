@@ -1,127 +1,115 @@
-/* events.c -- posted events that wait, and receipts of those that were handled. */
+/* events.c -- posted events that wait or have failed, and receipts of those that were handled. */
+#define _POSIX_C_SOURCE 200809L
 #include "cli/commands.h"
+#include "cli/letter.h"
 #include "cli/output.h"
 #include "cli/parse.h"
 #include "cli/record.h"
 #include "cli/signals.h"
-#include "cli/store.h"
-#include <heddle/event.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 typedef struct listing {
     store s;
-    bool waiting, handled; /* which to show */
+    const char *stream, *id; /* only these; NULL: all */
+    bool failed;             /* only those that have failed */
+    uint64_t left, shown;
     hd_status status;
 } listing;
 
-/* The stream of a waiting event, as text. */
-static const char *stream_name(listing *w, hd_cell document, hd_value event) {
-    hd_cell stream = hd_cell_of_link(w->s.rt, document, hd_value_at(event, "stream"));
-    const char *name = store_cell_name(&w->s, stream);
-    return *name ? name : "?";
-}
-
-/* One posted event or receipt. */
-typedef struct shown {
-    const hd_listing *entry;
-    const char *id;
-    hd_cell document;
-    hd_value value;
-    hd_value failure; /* why the last program that tried did not handle it; or absent */
-    bool waiting;
-} shown;
-
-static hd_value failure_of(listing *w, hd_cell document) {
-    hd_tx *tx;
-    hd_value none = { 0 };
-    if (hd_tx_begin_read(w->s.rt, &tx)) return none;
-    hd_value v = hd_tx_get_meta(tx, document, "failed");
-    if (hd_value_exists(v)) v = hd_value_take(w->s.pool, hd_value_ref(v));
-    hd_tx_abort(tx);
-    return v;
-}
-
-static const char *state_of(const shown *e) {
-    if (!e->waiting) return "handled";
-    return hd_value_exists(e->failure) ? "failed" : "waiting";
-}
-
-static void print_json(listing *w, const shown *e) {
+static void print_json(const letter *l) {
     record r = record_to(stdout);
     record_open(&r, NULL, '{');
-    record_text(&r, "state", state_of(e));
-    record_text(&r, "space", e->entry->space);
-    record_text(&r, "id", e->id);
-    record_number(&r, "seq", e->entry->seq);
-    if (e->waiting) {
-        record_text(&r, "stream", stream_name(w, e->document, e->value));
-        record_value(&r, "payload", hd_value_at(e->value, "payload"));
-        if (hd_value_exists(e->failure)) record_value(&r, "failure", e->failure);
-    } else {
-        record_value(&r, "outcome", e->value);
-    }
+    record_text(&r, "state", letter_state(l));
+    record_text(&r, "space", l->space);
+    record_text(&r, "id", l->id);
+    record_number(&r, "seq", l->seq);
+    if (*l->as) record_text(&r, "as", l->as);
+    if (*l->stream) record_text(&r, "stream", l->stream);
+    if (l->time_ms) record_number(&r, "time_ms", l->time_ms);
+    if (l->due_ms) record_number(&r, "due_ms", l->due_ms);
+    if (l->every_ms) record_number(&r, "every_ms", l->every_ms);
+    if (l->attempts) record_number(&r, "attempts", l->attempts);
+    record_value(&r, l->waiting ? "payload" : "outcome", l->value);
+    record_value(&r, "failure", l->failure);
     record_close(&r, '}');
     record_end(&r);
 }
 
-static void print_line(listing *w, const shown *e) {
+static void print_time(uint64_t ms) {
+    char text[40] = "";
+    time_t seconds = (time_t)(ms / 1000);
+    struct tm tm;
+    if (ms && localtime_r(&seconds, &tm)) strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm);
+    printf("%19s", text);
+}
+
+/* The event's own line: state, time, stream, the sender's id; below it the id, the payload, the reason. */
+static void print_lines(listing *w, const letter *l) {
     const cli *c = w->s.c;
-    const char *stream = e->waiting ? stream_name(w, e->document, e->value) : "";
-    printf("%s%-8s%s ", out_colour(c, e->waiting ? COLOUR_BOLD : COLOUR_DIM), state_of(e),
-           out_colour(c, COLOUR_NONE));
-    print_plain(stdout, e->entry->space);
-    putchar('/');
-    print_plain(stdout, e->id);
-    putchar(' ');
-    print_plain(stdout, stream);
-    if (e->waiting) putchar(' ');
-    w->status =
-        print_value(e->waiting ? hd_value_at(e->value, "payload") : e->value, HD_JSON_COMPACT);
-    if (!hd_value_exists(e->failure)) return;
-    fputs("         ", stdout);
-    print_plain(stdout, hd_value_as_text(hd_value_at(e->failure, "message"), ""));
-    putchar('\n');
+    colour of = l->waiting ? COLOUR_BOLD : COLOUR_DIM;
+    if (hd_value_exists(l->failure)) of = COLOUR_RED;
+    printf("%s%-8s%s ", out_colour(c, of), letter_state(l), out_colour(c, COLOUR_NONE));
+    print_time(l->time_ms);
+    fputs("  ", stdout);
+    print_plain(stdout, *l->stream ? l->stream : l->space);
+    fputs(*l->as ? "  as " : "", stdout);
+    print_plain(stdout, l->as);
+    if (l->due_ms) fputs("  due ", stdout), print_time(l->due_ms);
+    if (l->every_ms) printf("  every %" PRIu64 " ms", l->every_ms);
+    if (l->attempts > 1) printf("  %" PRIu64 " attempts", l->attempts);
+    printf("\n         %s%s%s  ", out_colour(c, COLOUR_DIM), l->id, out_colour(c, COLOUR_NONE));
+    w->status = print_value(l->value, HD_JSON_COMPACT);
+    if (!hd_value_exists(l->failure)) return;
+    printf("         %s", out_colour(c, COLOUR_RED));
+    print_plain(stdout, hd_value_as_text(hd_value_at(l->failure, "message"), ""));
+    printf("%s\n", out_colour(c, COLOUR_NONE));
 }
 
-static bool print_entry(listing *w, const hd_listing *entry, bool waiting) {
-    const char *slash = strchr(entry->id, '/');
-    shown e = { .entry = entry, .id = slash ? slash + 1 : entry->id, .waiting = waiting };
-    e.document = hd_cell_of(w->s.rt, entry->space, entry->scope, entry->id, NULL);
-    e.value = hd_read(w->s.rt, w->s.pool, e.document);
-    if (waiting) e.failure = failure_of(w, e.document);
-    if (hd_value_exists(e.value)) {
-        if (w->s.c->json) print_json(w, &e);
-        else print_line(w, &e);
-    }
-    hd_pool_clear(w->s.pool);
-    return !w->status && !output_broken() && !interrupted();
+static bool is_asked_for(const listing *w, const letter *l) {
+    if (w->failed && !hd_value_exists(l->failure)) return false;
+    if (w->stream && strcmp(w->stream, l->stream)) return false;
+    return !w->id || letter_is_named(l, w->id);
 }
 
-static bool print_waiting(const hd_listing *entry, void *ctx) {
-    return print_entry(ctx, entry, true);
-}
-static bool print_handled(const hd_listing *entry, void *ctx) {
-    return print_entry(ctx, entry, false);
-}
-
-static bool list_space(const char *space, void *ctx) {
+static bool print_letter(const letter *l, void *ctx) {
     listing *w = ctx;
-    if (w->waiting) w->status = hd_runtime_list(w->s.rt, space, "event", NULL, print_waiting, w);
-    if (!w->status && w->handled)
-        w->status = hd_runtime_list(w->s.rt, space, NULL, "receipt/", print_handled, w);
-    return !w->status && !output_broken() && !interrupted();
+    if (!is_asked_for(w, l)) return true;
+    if (!w->left) return false;
+    w->left--;
+    w->shown++;
+    if (w->s.c->json) print_json(l);
+    else print_lines(w, l);
+    return !w->status && !output_broken();
+}
+
+static int kinds_asked_for(const cli *c) {
+    if (option_given(c, "waiting") || option_given(c, "failed")) return LETTERS_WAITING;
+    return option_given(c, "handled") ? LETTERS_RECEIPTS : LETTERS_WAITING | LETTERS_RECEIPTS;
+}
+
+static int list(listing *w) {
+    cli *c = w->s.c;
+    hd_status status = letter_each(&w->s, kinds_asked_for(c), print_letter, w);
+    if (!status) status = w->status;
+    if (status) return store_fail(&w->s, status, w->s.file);
+    if (interrupted()) return interrupted_status();
+    if (w->shown || !w->id) return CLI_OK;
+    return cli_fail(c, CLI_NOT_FOUND, "Give its id, the beginning of it, or the sender's own.",
+                    "there is no event \"%s\" in %s", w->id, w->s.file);
 }
 
 static int run(cli *c) {
-    listing w = { .waiting = !option_given(c, "handled"), .handled = !option_given(c, "waiting") };
-    int failed = store_open(c, &w.s, c->operands[0], STORE_READ);
-    if (!failed) {
-        hd_status status = hd_runtime_spaces(w.s.rt, list_space, &w);
-        if (!status) status = w.status;
-        if (status) failed = store_fail(&w.s, status, w.s.file);
-        else if (interrupted()) failed = interrupted_status();
-    }
+    listing w = { .stream = option_text(c, "stream"),
+                  .id = option_text(c, "id"),
+                  .failed = option_given(c, "failed"),
+                  .left = UINT64_MAX };
+    int failed = option_number(c, "limit", &w.left);
+    if (failed) return failed;
+    failed = store_open(c, &w.s, c->operands[0], STORE_READ);
+    if (!failed) failed = list(&w);
     return store_close(&w.s, failed);
 }
 
@@ -133,15 +121,26 @@ const command command_events = {
     .least = 1,
     .most = 1,
     .summary = "list posted events and receipts",
-    .text = "Shows events that were posted and wait for a program with a handler, with stream and "
-            "payload, and receipts of events that were handled, with what the handler returned. An "
-            "event whose handler failed stays, with the reason, and is tried again by the next "
-            "program that starts; heddle rm takes it out. No program needs to be running.",
-    .options = (const cli_option[]){ { "waiting", NULL, "only events that wait" },
+    .text =
+        "Shows events that were posted and wait for a program with a handler, and receipts of "
+        "events that were handled: when, the stream, the sender's own id (as ...), the id, and "
+        "the payload or what the handler returned.\n\n"
+        "An event whose handler failed stays, with the reason: --failed lists these dead "
+        "letters. It is tried again by the next program that starts, or when heddle events "
+        "retry says so; heddle events drop ends it. No program needs to be running.\n\n"
+        "Receipts are kept for 30 days, or as long as the program that handles the events says "
+        "(receipt_days): from the time of the event's id, or, of an id without a time, from when "
+        "the event was handled or dropped. Until then the same id is not handled again.",
+    .options = (const cli_option[]){ { "waiting", NULL, "only events that wait or have failed" },
+                                     { "failed", NULL, "only events whose handler failed" },
                                      { "handled", NULL, "only receipts" },
+                                     { "stream", "CELL", "only those of this stream" },
+                                     { "id", "ID", "only this: its id, or the sender's own" },
+                                     { "limit", "N", "at most N" },
                                      { NULL, NULL, NULL } },
     .examples =
         (const cli_example[]){ { "heddle events shop.db", "what waits, what was handled" },
+                               { "heddle events shop.db --failed", "what handlers refuse" },
                                { "heddle events shop.db --waiting --json", "for a program" },
                                { NULL, NULL } },
     .run = run,

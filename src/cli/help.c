@@ -2,6 +2,7 @@
 #include "cli/help.h"
 
 #include "cli/commands.h"
+#include "cli/completion.h"
 #include "cli/nearest.h"
 #include "cli/output.h"
 #include "cli/parse.h"
@@ -13,8 +14,8 @@ const topic topics[] = {
       "A cell is a place in a document: space/id names the whole document, space/id#/path a place "
       "in it. The path is a JSON pointer: main/cart#/items/0/price. In a key, ~1 stands for a "
       "slash and ~0 for a tilde.\n\n"
-      "A document belongs to everybody in its space, unless the name says otherwise: "
-      "space@user/id is one per user, and --user says whose (default: local).\n\n"
+      "All users of a space share its documents, unless the name says otherwise: "
+      "space@user/id is a document of one user, and --user says whose (default: local).\n\n"
       "In a shell, quote a name that contains spaces, and mind that # is fine inside a word." },
     { "exit-codes", "what the exit status says", NULL },
     { NULL, NULL, NULL },
@@ -120,6 +121,7 @@ static int show_group(cli *c, const char *group) {
 
 static int run_help(cli *c) {
     bool man = option_given(c, "man");
+    if (option_given(c, "completion")) return completion_print(c, option_text(c, "completion"));
     if (option_given(c, "man-pages")) return man_pages(c, option_text(c, "man-pages"));
     if (!c->operand_count) return man ? man_page(NULL) : overview(c);
     char name[64];
@@ -148,6 +150,7 @@ const command command_help = {
     .summary = "about heddle, a command, or a topic",
     .text = "Without a word: the list of commands and topics.",
     .options = (const cli_option[]){ { "man", NULL, "the manual page, in roff, for man(1)" },
+                                     { "completion", "SHELL", "what bash, zsh or fish completes" },
                                      { "man-pages", "DIR", "write all manual pages into DIR" },
                                      { NULL, NULL, NULL } },
     .examples = (const cli_example[]){ { "heddle help set", "what set does" },

@@ -2,9 +2,11 @@
 #define _GNU_SOURCE
 #include "cli/live.h"
 
+#include "base/system.h"
 #include "cli/clock.h"
 #include "cli/output.h"
 #include "cli/parse.h"
+#include "cli/shown.h"
 #include "cli/signals.h"
 #include "inspect/request.h"
 #include <errno.h>
@@ -18,7 +20,7 @@
 
 enum { PATIENCE_MS = 10000, ANSWER_LIMIT = 32 << 20 };
 
-/* ---- Who serves --------------------------------------------------------------------------- */
+/* ---- Which programs serve ------------------------------------------------------------------ */
 
 typedef struct search {
     live_fn fn;
@@ -58,19 +60,60 @@ typedef struct choice {
     uint64_t wanted; /* 0: any */
     unsigned found;  /* that fit */
     char path[ADDRESS_MAX];
-    char pids[160]; /* of all there are, for a message */
 } choice;
 
 static void choose(void *ctx, const char *path, pid_t pid) {
     choice *k = ctx;
-    size_t length = strlen(k->pids);
-    snprintf(k->pids + length, sizeof k->pids - length, "%s%ld", length ? ", " : "", (long)pid);
     if (k->wanted && k->wanted != (uint64_t)pid) return;
     k->found++;
     snprintf(k->path, sizeof k->path, "%s", path);
 }
 
-static int nobody_serves(cli *c, const char *file) {
+static int open_heap(live *l) {
+    hd_limits limits = { .size = ANSWER_LIMIT };
+    hd_status status = hd_heap_open(NULL, &limits, &l->heap);
+    if (!status) status = hd_pool_open(l->heap, &l->pool);
+    return status ? cli_fail(l->c, exit_of(status), NULL, "%s", hd_status_text(status)) : CLI_OK;
+}
+
+typedef struct program {
+    cli *c;
+    const char *file;
+    live_program_fn fn;
+    void *ctx;
+} program;
+
+static void visit_program(void *ctx, const char *path, pid_t pid) {
+    const program *p = ctx;
+    live l = { .c = p->c, .file = p->file, .quiet = true };
+    snprintf(l.path, sizeof l.path, "%s", path);
+    if (!open_heap(&l)) p->fn(&l, pid, p->ctx);
+    live_close(&l);
+}
+
+void live_each_program(cli *c, const char *file, live_program_fn fn, void *ctx) {
+    program p = { c, file, fn, ctx };
+    live_each(file, visit_program, &p);
+}
+
+/* "4711 (shop), 4712 (heddle demo)": which programs there are to choose from. */
+typedef struct roll {
+    char text[256];
+} roll;
+
+static void call_name(live *l, pid_t pid, void *ctx) {
+    roll *r = ctx;
+    hd_value answer;
+    bool ignored = false;
+    size_t length = strlen(r->text);
+    const char *name = live_ask_gently(l, "hello", hd_object(), &answer, &ignored)
+                           ? ""
+                           : live_text(answer, "name");
+    snprintf(r->text + length, sizeof r->text - length, "%s%ld%s%.40s%s", length ? ", " : "",
+             (long)pid, *name ? " (" : "", name, *name ? ")" : "");
+}
+
+static int no_program_serves(cli *c, const char *file) {
     return cli_fail(c, CLI_NO_PROGRAM,
                     "Start the program; it must call hd_runtime_serve(rt, NULL). What the file\n"
                     "  alone can say: heddle log, heddle pieces, heddle db stats.",
@@ -79,9 +122,11 @@ static int nobody_serves(cli *c, const char *file) {
 
 static int check_choice(cli *c, const choice *k, const char *file, unsigned count) {
     if (k->found == 1) return CLI_OK;
-    if (!count) return nobody_serves(c, file);
-    char hint[256];
-    snprintf(hint, sizeof hint, "Say which with --pid or --socket: %s.", k->pids);
+    if (!count) return no_program_serves(c, file);
+    char hint[320];
+    roll names = { "" };
+    live_each_program(c, file, call_name, &names);
+    snprintf(hint, sizeof hint, "Say which with --pid or --socket: %s.", names.text);
     if (!k->found)
         return cli_fail(c, CLI_NO_PROGRAM, hint, "process %" PRIu64 " does not serve %s", k->wanted,
                         file);
@@ -93,9 +138,18 @@ static int no_file(cli *c, const char *file) {
                     "there is no file %s", file);
 }
 
+/* Of a program that has a store on a server. */
+static int no_socket(cli *c, const char *address) {
+    return cli_fail(
+        c, CLI_NO_PROGRAM,
+        "Name it with --socket: the path on this machine that the program has given to\n"
+        "  hd_runtime_serve as hd_serve_options.socket.",
+        "%s is on a server: the command cannot find the program's socket", address);
+}
+
 /* Ends without a message, for commands that do not need a running program. */
 static int without_a_word(live *l) {
-    l->nobody = true;
+    l->unserved = true;
     return CLI_NO_PROGRAM;
 }
 
@@ -109,6 +163,7 @@ static int find_program(live *l) {
         snprintf(l->path, sizeof l->path, "%s", socket_path);
         return CLI_OK;
     }
+    if (is_address(l->file)) return l->quiet ? without_a_word(l) : no_socket(l->c, l->file);
     if (access(l->file, F_OK)) return no_file(l->c, l->file);
     unsigned count = live_each(l->file, choose, &k);
     if (l->quiet && !count) return without_a_word(l);
@@ -121,10 +176,7 @@ static int open_live(cli *c, live *l, const char *file, bool quiet) {
     *l = (live){ .c = c, .file = file, .quiet = quiet };
     int failed = find_program(l);
     if (failed) return failed;
-    hd_limits limits = { .size = ANSWER_LIMIT };
-    hd_status status = hd_heap_open(NULL, &limits, &l->heap);
-    if (!status) status = hd_pool_open(l->heap, &l->pool);
-    return status ? cli_fail(c, exit_of(status), NULL, "%s", hd_status_text(status)) : CLI_OK;
+    return open_heap(l);
 }
 
 int live_open(cli *c, live *l, const char *file) { return open_live(c, l, file, false); }
@@ -203,7 +255,8 @@ static int exchange(live *l, const char *line, size_t length, text *back) {
     if (fd < 0) return connect_failed(l);
     if (!is_trusted(fd))
         failed = cli_fail(l->c, CLI_FILE, NULL, "%s belongs to another user", l->path);
-    else if (send(fd, line, length, MSG_NOSIGNAL) != (ssize_t)length) failed = connect_failed(l);
+    else if (send(fd, line, length, SYSTEM_NO_SIGNAL) != (ssize_t)length)
+        failed = connect_failed(l);
     else failed = receive(l, fd, back);
     close(fd);
     return failed;
@@ -249,7 +302,8 @@ int live_ask_gently(live *l, const char *ask, hd_value more, hd_value *out, bool
     text back = { 0 };
     const char *json = hd_json_print(l->pool, request_of(l, ask, more), HD_JSON_COMPACT, &length);
     if (json && length >= REQUEST_MAX)
-        return cli_fail(l->c, CLI_INPUT, NULL, "a question about so long a name cannot be asked");
+        return cli_fail(l->c, CLI_INPUT, NULL,
+                        "the name is too long: a request has at most %d bytes", REQUEST_MAX);
     char *line = json ? malloc(length + 2) : NULL;
     if (!line) return cli_fail(l->c, CLI_INTERNAL, NULL, "out of memory");
     memcpy(line, json, length);

@@ -10,8 +10,9 @@
 #include <heddle/value.h>
 
 #define OPTIONS_LIVE                                                                               \
-    { "pid", "N", "which program, if several serve the file" }, {                                  \
-        "socket", "PATH", "its socket, if it is not beside the file"                               \
+    { "pid", "N", "which program, if several serve the file" },                                    \
+        { "socket", "PATH", "its socket, if it is not beside the file" }, {                        \
+        "wide", NULL, "each on one line, however long"                                             \
     }
 
 typedef struct live {
@@ -22,14 +23,14 @@ typedef struct live {
     hd_pool *pool;
     bool finishing; /* an interruption no longer counts: a last question is asked */
     bool quiet;     /* opened quietly, and no program was asked for by name */
-    bool nobody;    /* no program serves the file, and because of `quiet` no message was printed */
+    bool unserved;  /* no program serves the file, and because of `quiet` no message was printed */
 } live;
 
-/* These print what is wrong and return an exit status; CLI_NO_PROGRAM: no program serves. Close it in any
- * case. */
+/* These print what is wrong and return an exit status; CLI_NO_PROGRAM: no program serves the file. Call live_close in
+ * any case. */
 int live_open(cli *c, live *l, const char *file);
 /* The same, but without a message when no program serves the file, or the program has ended when the
- * question is asked: then `nobody` is set. A program named with --pid or --socket must be running. */
+ * question is asked: then `unserved` is set. A program named with --pid or --socket must be running. */
 int live_open_quietly(cli *c, live *l, const char *file);
 void live_close(live *l);
 
@@ -37,6 +38,10 @@ void live_close(live *l);
  * pool's. Asked gently, a program that knows no such node sets *not_found, and nothing is said. */
 int live_ask(live *l, const char *ask, hd_value more, hd_value *out);
 int live_ask_gently(live *l, const char *ask, hd_value more, hd_value *out, bool *not_found);
+
+/* Calls fn for each program that serves the file, opened for questions; one that cannot be asked is left out. */
+typedef void (*live_program_fn)(live *l, pid_t pid, void *ctx);
+void live_each_program(cli *c, const char *file, live_program_fn fn, void *ctx);
 
 /* Programs that serve a file now. Sockets of dead ones are removed on the way. */
 typedef void (*live_fn)(void *ctx, const char *path, pid_t pid);

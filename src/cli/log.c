@@ -7,6 +7,7 @@
 #include "cli/log.h"
 
 #include "cli/commands.h"
+#include "cli/missing.h"
 #include "cli/output.h"
 #include "cli/parse.h"
 #include "cli/record.h"
@@ -22,8 +23,6 @@ enum { LINE_WIDTH = 78 };
 
 typedef struct history {
     cli *c;
-    hd_heap *heap;
-    hd_pool *pool; /* of one row */
     log_query q;
     uint64_t left;    /* commits to print; UINT64_MAX: all */
     uint64_t printed; /* so far */
@@ -36,6 +35,42 @@ typedef struct entry {
     uint64_t seq;  /* in the space asked for */
     int64_t space; /* index of that space in the commit */
 } entry;
+
+/* ---- Spelling out what the log leaves out -------------------------------------------------- */
+
+/* A set may stand without its word. */
+static hd_value whole_operation(hd_pool *pool, hd_value op) {
+    const char *first = hd_value_as_text(hd_value_index(op, 0), "?");
+    if (*first != '/' && *first) return op;
+    hd_value parts[] = { hd_string(pool, "set"), hd_value_index(op, 0), hd_value_index(op, 1) };
+    return hd_array_of(pool, parts, 3);
+}
+
+/* Metadata may stand without the name of its document, which is `before`. */
+static hd_value whole_document(hd_pool *pool, hd_value doc, hd_value before) {
+    static const char *const name[] = { "i", "p", "user", "session" };
+    hd_value ops = hd_array();
+    if (hd_value_kind(doc) == HD_KIND_ARRAY) { /* [id, operations] */
+        hd_value bare = hd_object_set(pool, hd_object(), "i", hd_value_index(doc, 0));
+        doc = hd_object_set(pool, bare, "o", hd_value_index(doc, 1));
+    }
+    for (hd_iter op = hd_iter_of(hd_value_at(doc, "o")); hd_iter_next(&op);)
+        ops = hd_array_append(pool, ops, whole_operation(pool, op.value));
+    bool nameless = !hd_value_exists(hd_value_at(doc, "i"));
+    for (size_t i = 0; i < sizeof name / sizeof *name && nameless; i++)
+        if (hd_value_exists(hd_value_at(before, name[i])))
+            doc = hd_object_set(pool, doc, name[i], hd_value_at(before, name[i]));
+    return hd_object_set(pool, doc, "o", ops);
+}
+
+static hd_value whole_commit(hd_pool *pool, hd_value commit) {
+    hd_value docs = hd_array(), before = { 0 };
+    for (hd_iter it = hd_iter_of(hd_value_at(commit, "d")); hd_iter_next(&it);) {
+        before = whole_document(pool, it.value, before);
+        docs = hd_array_append(pool, docs, before);
+    }
+    return hd_value_count(docs) ? hd_object_set(pool, commit, "d", docs) : commit;
+}
 
 /* ---- Picking ----------------------------------------------------------------------------- */
 
@@ -198,74 +233,112 @@ static void record_entry(const history *h, const entry *e) {
 
 static bool wants_more(const history *h) { return h->left && !output_broken() && !interrupted(); }
 
-static void walk_row(history *h, hd_value row) {
-    hd_value all = hd_value_at(row, "commits");
-    hd_value sessions = hd_value_at(row, "sessions");
-    size_t count = hd_value_count(all);
-    for (size_t i = 0; i < count && wants_more(h); i++) {
-        entry e = { .commit = hd_value_index(all, h->q.reverse ? i : count - 1 - i) };
-        int64_t who = hd_value_as_int(hd_value_at(e.commit, "s"), 0);
-        e.session = hd_value_as_text(hd_value_index(sessions, (size_t)who), "?");
-        if (!picked(h, &e)) continue;
-        if (h->c->json) record_entry(h, &e);
-        else print_entry(h, &e);
-        h->printed++;
-        if (h->left != UINT64_MAX) h->left--;
-    }
+static bool show_commit(hd_value commit, const char *session, void *ctx) {
+    history *h = ctx;
+    entry e = { .commit = commit, .session = session };
+    if (!wants_more(h)) return false;
+    if (!picked(h, &e)) return true;
+    if (h->q.seen) h->q.seen(commit, session, h->q.seen_ctx);
+    if (!h->q.silent && h->c->json) record_entry(h, &e);
+    if (!h->q.silent && !h->c->json) print_entry(h, &e);
+    h->printed++;
+    if (h->left != UINT64_MAX) h->left--;
+    return wants_more(h);
 }
 
-/* Of the hashes in the file (docs/FORMAT.md). */
+/* A walk through the rows of the log. */
+typedef struct passage {
+    cli *c;
+    hd_heap *heap;
+    hd_pool *pool; /* of one row */
+    bool reverse;
+    log_fn fn;
+    void *ctx;
+    log_store *from; /* borrowed */
+    bool over;
+    int failed; /* a row could not be read */
+} passage;
+
+/* False: the walk is over. */
+static bool walk_row(passage *w, hd_value row) {
+    hd_value all = hd_value_at(row, "commits"), sessions = hd_value_at(row, "sessions");
+    size_t count = hd_value_count(all);
+    bool more = true;
+    for (size_t i = 0; i < count && more && !interrupted(); i++) {
+        hd_value commit =
+            whole_commit(w->pool, hd_value_index(all, w->reverse ? i : count - 1 - i));
+        int64_t who = hd_value_as_int(hd_value_at(commit, "s"), 0);
+        more = w->fn(commit, hd_value_as_text(hd_value_index(sessions, (size_t)who), "?"), w->ctx);
+    }
+    return more;
+}
+
+/* Of the hashes in the store (docs/FORMAT.md). */
 #define LOG_HASH_SEED UINT64_C(0x68656464)
 
-static int walk(history *h, tables *t) {
-    int failed;
-    sqlite3_stmt *s =
-        tables_query(t,
-                     h->q.reverse ? "select row, body, hash from log order by row"
-                                  : "select row, body, hash from log order by row desc",
-                     &failed);
-    int rc = SQLITE_DONE;
-    while (!failed && wants_more(h) && (rc = sqlite3_step(s)) == SQLITE_ROW) {
-        const char *body = column_text(s, 1);
-        size_t length = (size_t)sqlite3_column_bytes(s, 1);
-        bool right = hash_bytes(body, length, LOG_HASH_SEED) == column_number(s, 2);
-        hd_value row = hd_json_parse(h->pool, body, length, NULL);
-        if (right && hd_value_exists(row)) walk_row(h, row);
-        else
-            failed =
-                cli_fail(h->c, CLI_FILE, "\"heddle db check\" tells more.",
-                         "%s: log row %" PRIu64 " cannot be read", t->file, column_number(s, 0));
-        hd_pool_clear(h->pool);
-    }
-    if (!failed && rc != SQLITE_ROW && rc != SQLITE_DONE)
-        failed = tables_fail(t, "reading the log");
-    sqlite3_finalize(s);
-    return failed;
+static hd_status take_row(void *ctx, const log_text *text, bool *stop) {
+    passage *w = ctx;
+    bool right = hash_bytes(text->body.bytes, text->body.length, LOG_HASH_SEED) == text->hash;
+    hd_value row = hd_json_parse(w->pool, text->body.bytes, text->body.length, NULL);
+    if (right && hd_value_exists(row)) w->over = !walk_row(w, row);
+    else
+        w->failed = cli_fail(w->c, CLI_FILE, "\"heddle db check\" tells more.",
+                             "%s: log row %" PRIu64 " cannot be read", w->from->shown, text->row);
+    hd_pool_clear(w->pool);
+    w->over |= w->failed || interrupted();
+    *stop = w->over;
+    return HD_OK;
 }
 
-static int open_heap(history *h) {
+/* From the last row to the first. Rows that were pruned meanwhile are passed over. */
+static hd_status walk_back(passage *w) {
+    uint64_t first, last;
+    hd_status status = w->from->ops->row_ends(w->from, &first, &last);
+    for (; !status && last && last >= first && !w->over; last--) {
+        status = w->from->ops->read_row(w->from, last, take_row, w);
+        if (status == HD_NOT_FOUND) status = HD_OK;
+    }
+    return status;
+}
+
+static int walk(passage *w, tables *t) {
+    w->from = t->store;
+    hd_status status =
+        w->reverse ? w->from->ops->read_after(w->from, 0, take_row, w) : walk_back(w);
+    if (w->failed) return w->failed;
+    return status ? tables_fail(t, status, "reading the log") : CLI_OK;
+}
+
+static int open_heap(passage *w) {
     /* A row of the log nests its values deeper than their documents do. */
     hd_limits limits = { .depth = 1024, .size = SIZE_MAX / 4 };
-    hd_status status = hd_heap_open(NULL, &limits, &h->heap);
-    if (!status) status = hd_pool_open(h->heap, &h->pool);
-    return status ? cli_fail(h->c, exit_of(status), NULL, "%s", hd_status_text(status)) : CLI_OK;
+    hd_status status = hd_heap_open(NULL, &limits, &w->heap);
+    if (!status) status = hd_pool_open(w->heap, &w->pool);
+    return status ? cli_fail(w->c, exit_of(status), NULL, "%s", hd_status_text(status)) : CLI_OK;
 }
 
-static void close_heap(history *h) {
-    if (h->pool) hd_pool_close(h->pool);
-    if (h->heap) hd_heap_close(h->heap);
+static int walk_file(passage *w, const char *file) {
+    tables t = { 0 };
+    int failed = tables_open(w->c, &t, file);
+    if (!failed) failed = open_heap(w);
+    if (!failed) failed = walk(w, &t);
+    if (w->pool) hd_pool_close(w->pool);
+    if (w->heap) hd_heap_close(w->heap);
+    tables_close(&t);
+    return failed ? failed : interrupted() ? interrupted_status() : CLI_OK;
+}
+
+int log_each(cli *c, const char *file, log_fn fn, void *ctx) {
+    passage w = { .c = c, .fn = fn, .ctx = ctx };
+    return walk_file(&w, file);
 }
 
 int log_print(cli *c, const log_query *q, uint64_t *printed) {
     history h = { .c = c, .q = *q, .left = q->limit };
-    tables t = { 0 };
-    int failed = tables_open(c, &t, q->file);
-    if (!failed) failed = open_heap(&h);
-    if (!failed) failed = walk(&h, &t);
-    close_heap(&h);
-    tables_close(&t);
+    passage w = { .c = c, .reverse = q->reverse, .fn = show_commit, .ctx = &h };
+    int failed = walk_file(&w, q->file);
     *printed = h.printed;
-    return failed ? failed : interrupted() ? interrupted_status() : CLI_OK;
+    return failed;
 }
 
 void log_split(char *name, log_query *q) {
@@ -286,6 +359,17 @@ static int check_names(cli *c, const char *space) {
     return store_close(&s, failed);
 }
 
+/* Nothing was printed: because there is no such cell, or because its commits are gone from the log. */
+static int explain_nothing(cli *c, const log_query *q) {
+    bool exists = true;
+    if (q->id && *q->id) {
+        int failed = missing_in_file(c, c->operands[0], c->operands[1], &exists);
+        if (failed) return failed;
+    }
+    cli_warn(c, "the log has no such commit (any more): older ones are folded into the documents");
+    return CLI_OK;
+}
+
 static int run(cli *c) {
     uint64_t printed = 0;
     char *name = strdup(c->operands[1]);
@@ -298,8 +382,7 @@ static int run(cli *c) {
     if (!failed) failed = option_number(c, "after", &q.after);
     if (!failed) failed = check_names(c, q.space);
     if (!failed) failed = log_print(c, &q, &printed);
-    if (!failed && !printed && c->progress)
-        cli_warn(c, "the log holds no such commit; older ones are folded into the documents");
+    if (!failed && !printed) failed = explain_nothing(c, &q);
     free(name);
     return failed;
 }

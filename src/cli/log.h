@@ -5,6 +5,11 @@
 #include "cli/command.h"
 #include <heddle/value.h>
 
+/* Called for commits of the log, newest first (docs/FORMAT.md), good during the call. False ends the walk. */
+typedef bool (*log_fn)(hd_value commit, const char *session, void *ctx);
+/* For every commit of the file's log. */
+int log_each(cli *c, const char *file, log_fn fn, void *ctx);
+
 typedef struct log_query {
     const char *file;
     const char *space;
@@ -13,6 +18,10 @@ typedef struct log_query {
     uint64_t limit;   /* commits; UINT64_MAX: all */
     uint64_t after;   /* only seqs above this */
     bool reverse;     /* oldest first */
+    bool silent;      /* they are counted, not printed */
+    /* Called for each that concerns us; NULL: nothing is. */
+    void (*seen)(hd_value commit, const char *session, void *ctx);
+    void *seen_ctx;
 } log_query;
 
 /* Splits "space@scope/id#/path" into its parts, in place. The scope is ignored: the commits of all users

@@ -26,7 +26,7 @@ static void print_record(const hd_listing *entry) {
     record_end(&r);
 }
 
-static void print_name(const hd_listing *entry) {
+static void print_entry_name(const hd_listing *entry) {
     print_plain(stdout, entry->space);
     printf("%s/", scope_suffix(entry->scope));
     print_plain(stdout, entry->id);
@@ -39,14 +39,34 @@ static void print_long(const cli *c, const hd_listing *entry) {
     printf("%s%8" PRIu64 "  ", out_colour(c, COLOUR_DIM), entry->seq);
     print_cell(kind, width < KIND_WIDTH ? KIND_WIDTH : (int)width);
     printf("%s  ", out_colour(c, COLOUR_NONE));
-    print_name(entry);
+    print_entry_name(entry);
 }
 
+/* Documents that the library keeps for itself, by what their ids begin with. */
+static const char *const machinery[] = { "event/",  "receipt/",  "receipt-",
+                                         "outbox/", "workflow-", NULL };
+
+/* Asked for by its prefix or kind, such a document is shown. */
+static bool is_hidden(const cli *c, const hd_listing *entry) {
+    const char *asked = c->operand_count > 1 ? strchr(c->operands[1], '/') : NULL;
+    if (option_given(c, "all") || option_given(c, "kind") || (asked && asked[1])) return false;
+    for (const char *const *m = machinery; *m; m++)
+        if (strncmp(entry->id, *m, strlen(*m)) == 0) return true;
+    return false;
+}
+
+typedef struct listing {
+    cli *c;
+    uint64_t hidden;
+} listing;
+
 static bool print_document(const hd_listing *entry, void *ctx) {
-    const cli *c = ctx;
-    if (c->json) print_record(entry);
+    listing *w = ctx;
+    const cli *c = w->c;
+    if (is_hidden(c, entry)) w->hidden++;
+    else if (c->json) print_record(entry);
     else if (option_given(c, "long")) print_long(c, entry);
-    else print_name(entry);
+    else print_entry_name(entry);
     return !output_broken() && !interrupted();
 }
 
@@ -72,9 +92,13 @@ static int list_space(store *s, char *name) {
     if (failed) return failed;
     /* A runtime lists the documents of user scope only after it has named a cell there. */
     (void)hd_cell_of(s->rt, name, HD_SCOPE_USER, "any", NULL);
+    listing w = { .c = s->c };
     hd_status status = hd_runtime_list(s->rt, name, option_text(s->c, "kind"),
-                                       slash ? slash + 1 : NULL, print_document, s->c);
+                                       slash ? slash + 1 : NULL, print_document, &w);
     if (status) return store_fail(s, status, name);
+    if (w.hidden && s->c->progress)
+        cli_warn(s->c, "%" PRIu64 " documents of events and workflows are not shown: --all",
+                 w.hidden);
     return interrupted() ? interrupted_status() : CLI_OK;
 }
 
@@ -101,9 +125,12 @@ const command command_ls = {
     .most = 2,
     .summary = "list spaces, or the documents of a space",
     .text = "Without a space: the names of the spaces. With one: its documents in order of their "
-            "ids, all or those whose id begins with PREFIX.",
+            "ids, all or those whose id begins with PREFIX. Documents that the library keeps for "
+            "itself (events, receipts, the outbox, workflows that were registered) are shown if "
+            "PREFIX or --kind asks for them, or with --all.",
     .options =
-        (const cli_option[]){ { "kind", "WORD", "only documents of this kind" },
+        (const cli_option[]){ { "all", NULL, "also events, receipts and the like" },
+                              { "kind", "WORD", "only documents of this kind" },
                               { "long", NULL, "with the seq of the last change and the kind" },
                               OPTION_USER,
                               { NULL, NULL, NULL } },

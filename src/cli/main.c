@@ -2,9 +2,8 @@
  *
  *     argv -> parse -> the command's run() -> an exit status of exit.h
  *
- * Each subcommand is a file named like it; commands.c lists them. The command stands on the public
- * headers of the library; what these do not tell about a file it reads from the tables described in
- * docs/FORMAT.md (tables.c). */
+ * Each subcommand is a file named like it; commands.c lists them. The command uses the public headers of the
+ * library; what these do not tell about a store it reads from the tables described in docs/FORMAT.md (tables.c). */
 #include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/output.h"

@@ -2,10 +2,11 @@
  *
  * A message says what is wrong in one line and, below, how to go on. With --json it is one object on
  * one line instead, with the exit status in words. */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE
 #include "cli/output.h"
 
 #include "cli/record.h"
+#include "cli/shown.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 enum { LINE_WIDTH = 78 };
@@ -131,6 +133,7 @@ int cli_fail(cli *c, int status, const char *hint, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
+    hide_passwords(message);
     fflush(stdout);
     progress(c, "%s", "");
     if (c->json) {
@@ -160,6 +163,7 @@ void cli_warn(const cli *c, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
+    hide_passwords(message);
     progress(c, "%s", "");
     if (c->json) {
         warn_json(c, message);
@@ -320,4 +324,21 @@ void print_cell(const char *name, int width) {
     for (; *at && columns - seen > tail; at++) seen += !continues(*at);
     while (continues(*at)) at++;
     print_plain(stdout, at);
+}
+
+int name_width(const char *text) { return columns_of(text, strlen(text)); }
+
+int output_width(void) {
+    struct winsize size;
+    if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
+        return LINE_WIDTH + 2;
+    return size.ws_col;
+}
+
+void print_name(const cli *c, const char *text, int width, int indent) {
+    int columns = name_width(text);
+    print_plain(stdout, text);
+    if (columns <= width) printf("%*s", width - columns, "");
+    else if (c->wide) putchar(' ');
+    else printf("\n%*s", indent + width, "");
 }

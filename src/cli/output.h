@@ -66,5 +66,12 @@ const char *size_text(uint64_t bytes, char out[SIZE_TEXT]);
 const char *time_text(double ns, char out[TIME_TEXT]);
 /* Plain text in a column of this width: padded, or cut in the middle with "...". */
 void print_cell(const char *text, int width);
+/* A name, which is never cut: padded to the width; a longer one is followed by a new line, on which the next
+ * column begins, `indent` further right, or with --wide by a space. */
+void print_name(const cli *c, const char *text, int width, int indent);
+/* Columns that a name takes. */
+int name_width(const char *text);
+/* Columns of the terminal; 80 if stdout is none. */
+int output_width(void);
 
 #endif

@@ -112,6 +112,7 @@ static int take_option(cli *c, const char *word, const char *next, bool *used) {
     if (!s.found->argument) {
         if (equals) return cli_fail(c, CLI_USAGE, NULL, "--%s takes no argument", s.found->name);
         c->values[s.index] = "";
+        c->wide |= strcmp(s.found->name, "wide") == 0;
         return CLI_OK;
     }
     if (!equals && !next)
@@ -165,6 +166,36 @@ int option_number(cli *c, const char *name, uint64_t *out) {
     return CLI_OK;
 }
 
+int option_span(cli *c, const char *name, uint64_t *ms) {
+    static const struct {
+        const char *unit;
+        uint64_t ms;
+    } units[] = { { "ms", 1 },      { "s", 1000 },     { "m", 60000 },
+                  { "h", 3600000 }, { "d", 86400000 }, { "w", 604800000 } };
+    const char *text = option_text(c, name);
+    char *end;
+    if (!text) return CLI_OK;
+    errno = 0;
+    unsigned long long n = strtoull(text, &end, 10);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (strcmp(end, units[i].unit) || !isdigit((unsigned char)text[0])) continue;
+        if (errno || n > UINT64_MAX / units[i].ms) break;
+        *ms = n * units[i].ms;
+        return CLI_OK;
+    }
+    return cli_fail(c, CLI_USAGE, "A number with ms, s, m, h, d or w behind it: 30d",
+                    "--%s takes a span of time, not \"%s\"", name, text);
+}
+
+int option_seconds(cli *c, const char *name, double *out) {
+    const char *text = option_text(c, name);
+    char *end;
+    if (!text) return CLI_OK;
+    *out = strtod(text, &end);
+    if (*text && !*end && *out >= 0 && *out < 1e10) return CLI_OK;
+    return cli_fail(c, CLI_USAGE, NULL, "--%s takes seconds, not \"%s\"", name, text);
+}
+
 /* ---- Whole ------------------------------------------------------------------------------- */
 
 static int take_colour(cli *c) {
@@ -177,13 +208,25 @@ static int take_colour(cli *c) {
     return CLI_OK;
 }
 
+/* Operand number `index` of the command, from 0, as help names it: "CELL" of "FILE CELL...". One that is required stands
+ * before all that are not. */
+static const char *operand_name(const command *cmd, size_t index, int *length) {
+    const char *at = cmd->operands;
+    for (; index && *at; index--) at += strcspn(at, " ") + 1;
+    *length = (int)strcspn(at, " .");
+    return at;
+}
+
 static int check_operands(cli *c) {
     const command *cmd = c->command;
+    int length;
     if (c->operand_count >= cmd->least && c->operand_count <= cmd->most) return CLI_OK;
     char hint[160];
     snprintf(hint, sizeof hint, "Write: heddle %s %s", cmd->name, cmd->operands);
-    if (c->operand_count < cmd->least) return cli_fail(c, CLI_USAGE, hint, "something is missing");
-    return cli_fail(c, CLI_USAGE, hint, "\"%s\" is one word too many", c->operands[cmd->most]);
+    if (c->operand_count >= cmd->least)
+        return cli_fail(c, CLI_USAGE, hint, "\"%s\" is one word too many", c->operands[cmd->most]);
+    const char *missing = operand_name(cmd, c->operand_count, &length);
+    return cli_fail(c, CLI_USAGE, hint, "%.*s is missing", length, missing);
 }
 
 /* Whether --json is among the words. Looked at before they are parsed, so that an error in them is printed

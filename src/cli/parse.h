@@ -16,5 +16,9 @@ static inline bool option_given(const cli *c, const char *name) { return option_
 
 /* A whole number; *out stays as it is when the option was not given. CLI_USAGE says so. */
 int option_number(cli *c, const char *name, uint64_t *out);
+/* A span of time, "30d", in milliseconds; as above. */
+int option_span(cli *c, const char *name, uint64_t *ms);
+/* A number of seconds from 0 on, with a fraction or without; as above. */
+int option_seconds(cli *c, const char *name, double *out);
 
 #endif

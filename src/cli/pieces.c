@@ -123,7 +123,7 @@ static int ask_program(cli *c, listing *w) {
     int failed = live_open_quietly(c, &w->l, c->operands[0]);
     if (!failed) failed = live_ask(&w->l, "pieces", hd_object(), &list);
     if (!failed) failed = index_pieces(w, list);
-    return w->l.nobody ? CLI_OK : failed;
+    return w->l.unserved ? CLI_OK : failed;
 }
 
 static int list_all(listing *w) {

@@ -8,16 +8,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <sys/statvfs.h>
-#include <sys/vfs.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/inotify.h>
+#include <sys/vfs.h>
+#else
+#include <sys/param.h>
+#include <sys/mount.h>
+#endif
 
 enum { FSYNCS = 9 };
 
 /* ---- The file system ----------------------------------------------------------------------- */
 
-/* How a file system treats a store that several processes map and lock. */
+/* How a file system treats a store that several processes map and lock. Linux tells a number, macOS a name. */
 typedef struct file_system {
     unsigned long magic;
     const char *name;
@@ -34,6 +39,10 @@ static const file_system file_systems[] = {
     { 0x2FC12FC1, "zfs", NULL },
     { 0xF2F52010, "f2fs", NULL },
     { 0xCA451A4E, "bcachefs", NULL },
+    { 0, "apfs", NULL },
+    { 0, "hfs", NULL },
+    { 0, "smbfs", shared_memory },
+    { 0, "msdos", "it has no journal: power loss may damage any file" },
     { 0x794C7630, "overlayfs", "a container's own layer: it goes when the container goes" },
     { 0x01021994, "tmpfs", "it is memory: nothing survives a restart of the machine" },
     { 0x6969, "nfs", shared_memory },
@@ -45,6 +54,14 @@ static const file_system file_systems[] = {
     { 0x4D44, "fat", "it has no journal: power loss may damage any file" },
 };
 
+static bool is_named(const file_system *known, const struct statfs *fs) {
+#ifdef __linux__
+    return known->magic == ((unsigned long)fs->f_type & 0xFFFFFFFF);
+#else
+    return !strcmp(known->name, fs->f_fstypename);
+#endif
+}
+
 static void look_at_file_system(place *p) {
     struct statfs fs;
     struct statvfs vfs;
@@ -53,7 +70,7 @@ static void look_at_file_system(place *p) {
     p->reachable = true;
     p->writable = access(p->directory, W_OK | X_OK) == 0;
     for (size_t i = 0; i < sizeof file_systems / sizeof *file_systems; i++) {
-        if (file_systems[i].magic != ((unsigned long)fs.f_type & 0xFFFFFFFF)) continue;
+        if (!is_named(&file_systems[i], &fs)) continue;
         p->file_system = file_systems[i].name;
         p->warning = file_systems[i].warning;
     }
@@ -70,13 +87,22 @@ static int compare_times(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
+/* As SQLite does it. */
+static bool sync_file(int fd) {
+#ifdef __linux__
+    return !fdatasync(fd);
+#else
+    return fcntl(fd, F_FULLFSYNC) != -1;
+#endif
+}
+
 static void time_fsync(place *p, int fd) {
     uint64_t times[FSYNCS];
     char page[4096] = "heddle doctor";
     for (int i = 0; i < FSYNCS; i++) {
         page[64] = (char)i;
         uint64_t began = clock_ns();
-        if (pwrite(fd, page, sizeof page, 0) != sizeof page || fdatasync(fd)) return;
+        if (pwrite(fd, page, sizeof page, 0) != sizeof page || !sync_file(fd)) return;
         times[i] = clock_ns() - began;
     }
     qsort(times, FSYNCS, sizeof *times, compare_times);
@@ -120,6 +146,7 @@ static void try_it(place *p) {
 
 /* ---- How other processes' commits are noticed ---------------------------------------------- */
 
+#ifdef __linux__
 static uint64_t number_in(const char *file) {
     char text[32] = "";
     int fd = open(file, O_RDONLY | O_CLOEXEC);
@@ -135,6 +162,9 @@ static void look_at_inotify(place *p) {
     p->inotify_instances = number_in("/proc/sys/fs/inotify/max_user_instances");
     p->inotify_watches = number_in("/proc/sys/fs/inotify/max_user_watches");
 }
+#else
+static void look_at_inotify(place *p) { p->inotify_works = true; } /* a kqueue needs no allowance */
+#endif
 
 void place_examine(place *p, const char *file) {
     char copy[PLACE_PATH];

@@ -6,10 +6,14 @@
 #include "cli/record.h"
 #include "cli/signals.h"
 #include "cli/store.h"
+#include "cli/streams.h"
 #include <heddle/event.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+/* How long --wait waits in silence. */
+#define REMARK_NS UINT64_C(2000000000)
 
 typedef struct sending {
     store s;
@@ -27,6 +31,20 @@ static void note_stored(const char *id, hd_status status, void *ctx) {
     w->verdict = status;
 }
 
+/* --after and --every are in seconds. */
+static int read_times(sending *w, hd_send_options *options) {
+    uint64_t after = 0, every = 0;
+    int failed = option_number(w->s.c, "after", &after);
+    if (!failed) failed = option_number(w->s.c, "every", &every);
+    if (failed) return failed;
+    if (after > UINT32_MAX || every > UINT32_MAX)
+        return cli_fail(w->s.c, CLI_USAGE, NULL, "--after and --every take at most %u seconds",
+                        UINT32_MAX);
+    options->after_ms = after * 1000;
+    options->every_ms = every * 1000;
+    return CLI_OK;
+}
+
 static int post(sending *w, hd_value payload) {
     store *s = &w->s;
     const char *id = option_text(s->c, "id"), *name = s->c->operands[1];
@@ -35,6 +53,8 @@ static int post(sending *w, hd_value payload) {
     hd_send_options options = {
         .id = id, .lasting = option_given(s->c, "lasting"), .done = note_stored, .ctx = w
     };
+    int failed = read_times(w, &options);
+    if (failed) return failed;
     w->since_ms = (int64_t)env->wall_ms(env->ctx);
     hd_status status = hd_event_post(s->rt, w->stream, payload, &options, w->id);
     if (!status) status = hd_runtime_sync(s->rt);
@@ -79,7 +99,8 @@ static bool failed_since(sending *w, hd_cell document, int *failed) {
     hd_value v = hd_tx_get_meta(tx, document, "failed");
     bool since = hd_value_as_int(hd_value_at(v, "time"), 0) >= w->since_ms;
     if (since)
-        *failed = cli_fail(s->c, CLI_CONFLICT, "it stays posted: the next program tries again",
+        *failed = cli_fail(s->c, CLI_CONFLICT,
+                           "it stays posted: heddle events retry, or the next program, tries again",
                            "%s: %s", s->c->operands[1],
                            hd_value_as_text(hd_value_at(v, "message"), "its handler failed"));
     hd_tx_abort(tx);
@@ -111,17 +132,30 @@ static bool look_for_outcome(sending *w, hd_cell receipt, hd_cell event, int *fa
     return true;
 }
 
+/* Says once, after a while, that no program has taken the event. Returns when to look again. */
+static uint64_t remark_waiting(const sending *w, uint64_t remark) {
+    const hd_env *env = hd_runtime_env(w->s.rt);
+    if (env->monotonic_ns(env->ctx) < remark) return remark;
+    cli_warn(w->s.c,
+             "waiting: no program has handled %s yet; the event is in %s, and stays there "
+             "if you press Ctrl-C",
+             w->s.c->operands[1], w->s.file);
+    return UINT64_MAX;
+}
+
 static int print_outcome(sending *w, uint64_t end) {
     store *s = &w->s;
     int failed;
     const hd_env *env = hd_runtime_env(s->rt);
     hd_cell receipt = hd_event_receipt(s->rt, w->stream, w->id), event = event_beside(w, receipt);
     hd_status status = hd_runtime_follow(s->rt, space_of(w));
+    uint64_t remark = env->monotonic_ns(env->ctx) + REMARK_NS;
     while (!status) {
         if (look_for_outcome(w, receipt, event, &failed)) return failed;
         if (interrupted()) return interrupted_status();
         if (env->monotonic_ns(env->ctx) >= end) return give_up(w);
-        store_wait_until(s, end);
+        remark = remark_waiting(w, remark);
+        store_wait_until(s, remark < end ? remark : end);
         status = hd_runtime_pump(s->rt);
         if (status == HD_PENDING) status = HD_OK;
     }
@@ -146,6 +180,24 @@ static int rehearse(cli *c) {
     return store_close(&w.s, prepare(c, &w, STORE_NOWHERE, &end, &payload));
 }
 
+/* A stream that a running program does not handle is often a slip. Nothing is sent with --wait, which would
+ * wait for ever; without it, the event may be meant for a program that is yet to be started. */
+static int check_stream(sending *w) {
+    cli *c = w->s.c;
+    char hint[160];
+    const char *name = store_cell_name(&w->s, w->stream);
+    nearest near = nearest_to(name);
+    if (streams_handled(c, w->s.file, name, &near)) return CLI_OK;
+    snprintf(hint, sizeof hint, *near.best ? "Did you mean %s?" : "heddle streams lists what is.",
+             near.best);
+    if (option_given(c, "wait") && !option_given(c, "timeout"))
+        return cli_fail(c, CLI_NOT_FOUND, hint,
+                        "no running program handles %s: nothing was sent (--timeout waits for one)",
+                        name);
+    cli_warn(c, "no running program handles %s. %s", name, hint);
+    return CLI_OK;
+}
+
 static int run(cli *c) {
     sending w;
     hd_value payload;
@@ -153,6 +205,7 @@ static int run(cli *c) {
     int failed = rehearse(c);
     if (failed) return failed;
     failed = prepare(c, &w, STORE_CREATE, &end, &payload);
+    if (!failed) failed = check_stream(&w);
     if (!failed) failed = post(&w, payload);
     if (!failed) failed = option_given(c, "wait") ? print_outcome(&w, end) : print_id(&w);
     return store_close(&w.s, failed);
@@ -176,13 +229,16 @@ const command command_send = {
         "in receipt_days), because receipts are not kept for longer; after that it shows as "
         "failed. "
         "With --lasting, or with an id of your own, it waits for as long as it takes, and its "
-        "receipt is kept for good.\n\n"
+        "receipt is kept for 30 days after it was handled, or as long as that program says "
+        "(receipt_days).\n\n"
         "With --wait the command ends when the event is handled and prints what the handler "
         "returned; if the handler fails, or the time is over, it says so, and the event stays "
         "posted.",
     .options =
         (const cli_option[]){ { "id", "ID", "your own id of the event" },
                               { "lasting", NULL, "it never expires, however late it is handled" },
+                              { "after", "SECONDS", "it is delivered so much later" },
+                              { "every", "SECONDS", "a schedule: an event in each such period" },
                               { "wait", NULL, "wait until it is handled, and print the outcome" },
                               { "timeout", "SECONDS", "how long --wait waits; default: for ever" },
                               OPTION_USER,

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "cli/signals.h"
 
+#include "base/system.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,9 +15,9 @@
 static volatile sig_atomic_t caught; /* the signal's number; written by the handler only */
 static int bell[2] = { -1, -1 };     /* readable from the first signal on; set once, before it */
 
-enum { GRACE_S = 5 }; /* for a command that was asked by SIGTERM to come to its end */
+enum { GRACE_S = 5 }; /* how long a command may take to end after SIGTERM */
 
-/* It did not: it waits for something, or computes. The file survives that like any crash. */
+/* The command has not ended in time: it waits for something, or computes. The file survives this like any crash. */
 static void end_at_once(int number) {
     (void)number;
     _exit(128 + (int)caught);
@@ -32,7 +33,9 @@ static void catch_signal(int number) {
 }
 
 void signals_init(void) {
-    if (pipe2(bell, O_CLOEXEC | O_NONBLOCK)) bell[0] = bell[1] = -1;
+    if (system_pipe(bell)) bell[0] = bell[1] = -1;
+    for (int i = 0; i < 2; i++)
+        if (bell[i] >= 0) fcntl(bell[i], F_SETFL, O_NONBLOCK);
     struct sigaction ask = { .sa_handler = catch_signal, .sa_flags = (int)SA_RESETHAND };
     struct sigaction late = { .sa_handler = end_at_once };
     struct sigaction ignore = { .sa_handler = SIG_IGN };

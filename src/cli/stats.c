@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LIMIT_DEFAULT = 20, NAME_WIDTH = 21 };
+/* FIGURES: columns of what stands behind the name. */
+enum { LIMIT_DEFAULT = 20, NAME_LEAST = 21, FIGURES = 59 };
 
 static const char *const orders[] = { "runs", "time", "failures", "name", "order", NULL };
 
@@ -42,13 +43,13 @@ static void gate_text(hd_value node, char *out, size_t size) {
     else snprintf(out, size, "%s", reason);
 }
 
-static void print_node(const cli *c, hd_value node) {
+static void print_node(const cli *c, hd_value node, int width) {
     const char *status = live_text(node, "status");
     char gate[40], failed[24] = "";
     uint64_t failures = live_number(node, "failures");
     gate_text(node, gate, sizeof gate);
     if (failures) snprintf(failed, sizeof failed, "%" PRIu64, failures);
-    print_cell(live_text(node, "name"), NAME_WIDTH);
+    print_name(c, live_text(node, "name"), width, 0);
     printf(" %7" PRIu64 " %s%5s%s", live_number(node, "runs"), out_colour(c, COLOUR_RED), failed,
            out_colour(c, COLOUR_NONE));
     print_times(node);
@@ -71,11 +72,22 @@ static void print_totals(hd_value answer) {
                all < 1000 ? all : 1000);
 }
 
+/* The longest name decides, as far as the terminal has room. */
+static int width_of_names(hd_value nodes) {
+    int width = NAME_LEAST, most = output_width() - FIGURES;
+    for (hd_iter it = hd_iter_of(nodes); hd_iter_next(&it);) {
+        int columns = name_width(live_text(it.value, "name"));
+        if (columns > width && columns <= most) width = columns;
+    }
+    return width;
+}
+
 static void print_table(const cli *c, hd_value answer) {
-    printf("%s%-*s %7s %5s %8s %8s  %-9s %s%s\n", out_colour(c, COLOUR_DIM), NAME_WIDTH, "node",
-           "runs", "fail", "per run", "all", "status", "waits for", out_colour(c, COLOUR_NONE));
+    int width = width_of_names(hd_value_at(answer, "nodes"));
+    printf("%s%-*s %7s %5s %8s %8s  %-9s %s%s\n", out_colour(c, COLOUR_DIM), width, "node", "runs",
+           "fail", "per run", "all", "status", "waits for", out_colour(c, COLOUR_NONE));
     for (hd_iter it = hd_iter_of(hd_value_at(answer, "nodes")); hd_iter_next(&it);)
-        print_node(c, it.value);
+        print_node(c, it.value, width);
     print_totals(answer);
 }
 

@@ -5,6 +5,7 @@
 #include "cli/nearest.h"
 #include "cli/output.h"
 #include "cli/parse.h"
+#include "cli/shown.h"
 #include "cli/signals.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,9 @@ int store_home(cli *c, const char *file) {
 
 int store_open_failed(cli *c, const char *file, hd_status status, const hd_error *error) {
     char hint[HINT_SIZE];
+    if (is_address(file))
+        return cli_fail(c, status == HD_USAGE ? CLI_USAGE : exit_of(status), NULL, "%s",
+                        *error->message ? error->message : hd_status_text(status));
     if (is_directory(file))
         return cli_fail(c, CLI_FILE, "A store is a file: name one in it.", "%s is a directory",
                         file);
@@ -61,6 +65,7 @@ int store_open_failed(cli *c, const char *file, hd_status status, const hd_error
 int store_open_as(cli *c, store *s, const char *file, store_mode mode, const char *principal,
                   const char *session) {
     *s = (store){ .c = c, .file = file };
+    if (is_address(file)) s->file = shown(file, c->address);
     /* The system's functions ignore ctx, so it can point to this command's data. */
     hd_env env = hd_env_system();
     env.ctx = c;

@@ -17,14 +17,35 @@ static void offer(nearest *n, const char *name) {
     }
 }
 
-int suggest_node(live *l, const char *name) {
+/* The nodes of the program, by name. */
+static hd_value node_names(live *l) {
     hd_value answer, more = hd_object_set(l->pool, hd_object(), "by", hd_string(l->pool, "name"));
     bool ignored = false;
+    if (live_ask_gently(l, "stats", more, &answer, &ignored)) return (hd_value){ 0 };
+    return hd_value_at(answer, "nodes");
+}
+
+/* Whether `name` is the last part of `whole`: "total" of "main:shop:total". */
+static bool is_short_form(const char *whole, const char *name) {
+    size_t n = strlen(whole), m = strlen(name);
+    return n > m && !strcmp(whole + n - m, name) && strchr(":/", whole[n - m - 1]);
+}
+
+const char *suggest_unique(live *l, const char *name) {
+    const char *found = NULL;
+    for (hd_iter it = hd_iter_of(node_names(l)); hd_iter_next(&it);) {
+        if (!is_short_form(live_text(it.value, "name"), name)) continue;
+        if (found) return NULL;
+        found = live_text(it.value, "name");
+    }
+    return found;
+}
+
+int suggest_node(live *l, const char *name) {
     char hint[256];
     nearest n = nearest_to(name);
-    if (live_ask_gently(l, "stats", more, &answer, &ignored) == CLI_OK)
-        for (hd_iter it = hd_iter_of(hd_value_at(answer, "nodes")); hd_iter_next(&it);)
-            offer(&n, live_text(it.value, "name"));
+    for (hd_iter it = hd_iter_of(node_names(l)); hd_iter_next(&it);)
+        offer(&n, live_text(it.value, "name"));
     if (*n.best) snprintf(hint, sizeof hint, "Did you mean %s?", n.best);
     else
         snprintf(hint, sizeof hint,

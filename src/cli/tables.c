@@ -1,11 +1,10 @@
-/* tables.c -- reading the file's own tables. */
+/* tables.c -- reading a store's own tables. */
 #define _POSIX_C_SOURCE 200809L
 #include "cli/tables.h"
 
 #include "cli/output.h"
 #include "cli/store.h"
-#include "store/sqlite/backend.h"
-#include "store/sqlite/store.h"
+#include "store/runtime.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,53 +18,23 @@ const char *plain_name(const char *name, char out[PLAIN_NAME]) {
 int tables_open(cli *c, tables *t, const char *name) {
     hd_error error = { 0 };
     hd_env env = hd_env_system();
-    hd_options options = { .read_only = true };
+    hd_options options = { .read_only = true, .must_exist = true };
+    const log_backend *backend = runtime_backend_of(name);
     *t = (tables){ .c = c, .file = name };
-    hd_status status = sqlite_backend.open(name, &options, &env, LOG_ALONE, &t->store, &error);
+    hd_status status = backend->open(name, &options, &env, LOG_ALONE, &t->store, &error);
     if (status) return store_open_failed(c, name, status, &error);
-    t->db = file_of(t->store)->db;
-    return CLI_OK;
+    status = backend->begin_read(t->store);
+    return status ? tables_fail(t, status, "reading") : CLI_OK;
 }
 
-int tables_fail(tables *t, const char *doing) {
-    int code = sqlite3_errcode(t->db) & 0xFF;
-    bool bad = code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_READONLY;
-    return cli_fail(t->c,
-                    bad                    ? CLI_FILE
-                    : code == SQLITE_NOMEM ? CLI_INTERNAL
-                                           : CLI_IO,
-                    NULL, "%s: %s: %s", t->file, doing, sqlite3_errmsg(t->db));
-}
-
-sqlite3_stmt *tables_query(tables *t, const char *sql, int *failed) {
-    sqlite3_stmt *s = NULL;
-    *failed = sqlite3_prepare_v2(t->db, sql, -1, &s, NULL) ? tables_fail(t, "reading") : CLI_OK;
-    return s;
+int tables_fail(tables *t, hd_status status, const char *doing) {
+    return cli_fail(t->c, exit_of(status), NULL, "%s: %s: %s", t->store->shown, doing,
+                    log_store_words(t->store, status));
 }
 
 void tables_close(tables *t) {
-    if (!t->store) return;
-    t->store->ops->close(t->store);
+    if (t->store) t->store->ops->close(t->store);
     t->store = NULL;
-    t->db = NULL;
-}
-
-uint64_t tables_number(tables *t, const char *sql) {
-    sqlite3_stmt *s = NULL;
-    uint64_t n = 0;
-    if (!sqlite3_prepare_v2(t->db, sql, -1, &s, NULL) && sqlite3_step(s) == SQLITE_ROW)
-        n = column_number(s, 0);
-    sqlite3_finalize(s);
-    return n;
-}
-
-const char *column_text(sqlite3_stmt *s, int column) {
-    const char *text = (const char *)sqlite3_column_text(s, column);
-    return text ? text : "";
-}
-
-uint64_t column_number(sqlite3_stmt *s, int column) {
-    return (uint64_t)sqlite3_column_int64(s, column);
 }
 
 uint64_t file_size(const char *name, const char *suffix) {

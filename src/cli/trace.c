@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SECONDS_DEFAULT = 3, SECONDS_MAX = 3600, LIMIT_DEFAULT = 40, NAME_WIDTH = 26 };
+enum { SECONDS_DEFAULT = 3, SECONDS_MAX = 3600, LIMIT_DEFAULT = 40, NAME_LEAST = 26, TIMES = 20 };
 
 typedef struct tracing {
     live l;
@@ -52,24 +52,50 @@ static int trace_for_a_while(tracing *t, const char *form, hd_value *out) {
 
 /* ---- Showing ----------------------------------------------------------------------------- */
 
-static void print_run(const cli *c, hd_value run_, uint64_t now_ns) {
+/* What a run came from and led to: the cells that caused it, and that nothing changed. */
+static void print_causes(const cli *c, hd_value run_, int room) {
+    hd_value causes = hd_value_at(run_, "causes");
+    int column = 0;
+    const char *word = hd_value_as_bool(hd_value_at(run_, "set_aside"), false)   ? "set aside "
+                       : hd_value_as_bool(hd_value_at(run_, "first"), false)     ? "first run "
+                       : hd_value_as_bool(hd_value_at(run_, "unchanged"), false) ? "no change "
+                                                                                 : "";
+    column += printf("%s", word);
+    for (hd_iter it = hd_iter_of(causes); hd_iter_next(&it);) {
+        const char *cell = hd_value_as_text(it.value, "");
+        int length = name_width(cell) + 2;
+        if (it.index && column + length > room && !c->wide) {
+            printf(" +%zu", hd_value_count(causes) - it.index);
+            return;
+        }
+        if (it.index) fputs(", ", stdout);
+        print_plain(stdout, cell);
+        column += length;
+    }
+}
+
+static void print_run(const cli *c, hd_value run_, uint64_t now_ns, int width) {
     char took[TIME_TEXT], ago[TIME_TEXT];
     uint64_t began = live_number(run_, "began_ns");
     const char *status = live_text(run_, "status");
     bool failed = strcmp(status, "HD_OK") != 0;
     printf("%9s %8s  ", time_text(now_ns > began ? (double)(now_ns - began) : 0, ago),
            time_text((double)live_number(run_, "took_ns"), took));
-    print_cell(live_text(run_, "name"), NAME_WIDTH);
+    print_name(c, live_text(run_, "name"), width, TIMES);
     fputs("  ", stdout);
     if (failed) printf("%s%s%s ", out_colour(c, COLOUR_RED), status, out_colour(c, COLOUR_NONE));
-    hd_value causes = hd_value_at(run_, "causes");
-    const char *first = hd_value_as_text(hd_value_index(causes, 0), "");
-    if (hd_value_as_bool(hd_value_at(run_, "set_aside"), false)) fputs("set aside", stdout);
-    else if (hd_value_as_bool(hd_value_at(run_, "first"), false)) fputs("first run", stdout);
-    else if (hd_value_as_bool(hd_value_at(run_, "unchanged"), false)) fputs("no change", stdout);
-    else if (*first) print_cell(first, (int)(strlen(first) < 28 ? strlen(first) : 28));
-    if (hd_value_count(causes) > 1) printf(" +%zu", hd_value_count(causes) - 1);
+    print_causes(c, run_, output_width() - TIMES - width - 2);
     putchar('\n');
+}
+
+/* The longest name decides, up to half of what the terminal has. */
+static int width_of_names(hd_value runs, size_t first) {
+    int width = NAME_LEAST, most = (output_width() - TIMES) / 2;
+    for (size_t i = first; i < hd_value_count(runs); i++) {
+        int columns = name_width(live_text(hd_value_index(runs, i), "name"));
+        if (columns > width && columns <= most) width = columns;
+    }
+    return width;
 }
 
 static void print_runs(const tracing *t, hd_value answer) {
@@ -80,10 +106,11 @@ static void print_runs(const tracing *t, hd_value answer) {
         printf("nothing ran\n");
         return;
     }
-    printf("%s%9s %8s  %-*s  %s%s\n", out_colour(c, COLOUR_DIM), "ago", "took", NAME_WIDTH, "node",
+    int width = width_of_names(runs, first);
+    printf("%s%9s %8s  %-*s  %s%s\n", out_colour(c, COLOUR_DIM), "ago", "took", width, "node",
            "because of", out_colour(c, COLOUR_NONE));
     for (size_t i = first; i < count && !output_broken(); i++)
-        print_run(c, hd_value_index(runs, i), live_number(answer, "now_ns"));
+        print_run(c, hd_value_index(runs, i), live_number(answer, "now_ns"), width);
     if (first) printf("%zu earlier runs are not shown: --limit %zu\n", first, count);
 }
 

@@ -3,6 +3,7 @@
 
 #include "cli/output.h"
 #include "cli/record.h"
+#include "cli/shown.h"
 #include "cli/tables.h"
 #include "cli/ticker.h"
 #include <inttypes.h>
@@ -14,13 +15,11 @@ typedef struct sizes {
 
 static int measure(cli *c, sizes *out) {
     tables t;
+    store_sizes all = { 0 };
     int failed = tables_open(c, &t, c->operands[0]);
-    if (!failed)
-        *out = (sizes){ file_size(t.file, ""), file_size(t.file, "-wal"),
-                        tables_number(&t, "select count(*) from log"),
-                        tables_number(&t,
-                                      "select count(*) from log where row > (select value from meta"
-                                      " where key = 'checkpoint')") };
+    hd_status status = failed ? HD_OK : t.store->ops->measure(t.store, &all);
+    if (status) failed = tables_fail(&t, status, "reading");
+    *out = (sizes){ all.bytes, file_size(t.file, "-wal"), all.log_rows, all.tail_rows };
     tables_close(&t);
     return failed;
 }
@@ -45,14 +44,15 @@ static void report(const cli *c, const sizes *before, const sizes *after) {
         return;
     }
     char a[SIZE_TEXT], b[SIZE_TEXT];
-    printf("%-22s %10s -> %s\n", "file", size_text(before->file_bytes + before->wal_bytes, a),
+    printf("%-22s %10s -> %s\n", is_address(c->operands[0]) ? "server" : "file",
+           size_text(before->file_bytes + before->wal_bytes, a),
            size_text(after->file_bytes + after->wal_bytes, b));
     printf("%-22s %10" PRIu64 " -> %" PRIu64 "\n", "log rows", before->log_rows, after->log_rows);
     printf("%-22s %10" PRIu64 " -> %" PRIu64 "\n", "after the checkpoint", before->tail_rows,
            after->tail_rows);
 }
 
-/* Each of them writes before it gives anything back. */
+/* Each of these functions writes before it frees any space. */
 static const char *hint_on(hd_status status) {
     if (status != HD_FULL) return NULL;
     return "Make room first; a vacuum needs as much again as the file has.";

@@ -201,16 +201,40 @@ static bool in_space(watching *w, hd_cell document, const char *space) {
     return in;
 }
 
-/* Prints a change once, for the first watched cell that it touches. */
+/* Prints a change for each watched cell or space that it touches. */
 static void consider(watching *w, const hd_change *change) {
     if (!w->count) print_change(w, change, HD_PATH_ROOT);
     for (size_t i = 0; i < w->count; i++) {
         const watched *item = &w->items[i];
         bool meant = item->document.id ? item->document.id == change->document.id
                                        : in_space(w, change->document, item->space);
-        if (!meant) continue;
-        print_change(w, change, item->path);
-        return;
+        if (meant) print_change(w, change, item->path);
+    }
+}
+
+/* Whether every change of `inner` is a change of `outer`, too. */
+static bool contains(const watching *w, const watched *outer, const watched *inner) {
+    const hd_heap *heap = hd_runtime_heap(w->s.rt);
+    if (!outer->document.id) return strcmp(outer->space, inner->space) == 0;
+    hd_path at = inner->path;
+    while (at != outer->path && at != HD_PATH_ROOT) at = hd_path_parent(heap, at);
+    return outer->document.id == inner->document.id && at == outer->path;
+}
+
+static bool is_repeated(const watching *w, size_t i) {
+    for (size_t j = 0; j < w->count; j++) {
+        if (i == j || !contains(w, &w->items[j], &w->items[i])) continue;
+        if (j < i || !contains(w, &w->items[i], &w->items[j])) return true;
+    }
+    return false;
+}
+
+/* Removes what lies in something else that is watched, so that no change is printed twice. */
+static void drop_repeated(watching *w) {
+    for (size_t i = w->count; i-- > 0;) {
+        if (!is_repeated(w, i)) continue;
+        free(w->items[i].space);
+        w->items[i] = w->items[--w->count];
     }
 }
 
@@ -306,6 +330,7 @@ static int start(watching *w) {
     const cli *c = w->s.c;
     int failed = CLI_OK;
     for (size_t i = 1; i < c->operand_count && !failed; i++) failed = add_item(w, c->operands[i]);
+    if (!failed) drop_repeated(w);
     hd_status status = HD_OK;
     if (!failed && !w->count) status = hd_runtime_spaces(w->s.rt, follow, w);
     if (!failed && !status && !w->status) status = hd_runtime_listen(w->s.rt, on_notice, w);
@@ -344,7 +369,8 @@ const command command_watch = {
     .summary = "print each change as it is committed",
     .text = "Prints one line for each change of a document, by whatever process, when it is on "
             "disk: the seq of the commit, the document, and what changed in it. Everything in the "
-            "file, or the spaces and cells named. Ctrl-C ends it, with status 0.\n\n"
+            "file, or the spaces and cells named; a commit that changes several of them has a line "
+            "for each. Ctrl-C ends it, with status 0.\n\n"
             "With --json a line is {\"space\", \"id\", \"seq\", \"before\", \"after\"}; before or "
             "after is missing where there was, or is, no value.",
     .options =

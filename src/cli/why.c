@@ -6,9 +6,10 @@
 #include "cli/commands.h"
 #include "cli/live.h"
 #include "cli/log.h"
+#include "cli/missing.h"
 #include "cli/output.h"
 #include "cli/parse.h"
-#include "cli/store.h"
+#include "cli/sender.h"
 #include "cli/suggest.h"
 #include "cli/workflow_why.h"
 #include <inttypes.h>
@@ -39,7 +40,7 @@ static void print_cause(const cli *c, hd_value cause) {
     size_t change = strlen(before) + strlen(arrow) + strlen(after);
     bool folds = 4 + CELL_WIDTH + 2 + change + 2 + strlen(by) + strlen(who) > 78;
     printf("    ");
-    print_cell(live_text(cause, "cell"), CELL_WIDTH);
+    print_name(c, live_text(cause, "cell"), CELL_WIDTH, 4);
     printf("  %s", out_colour(c, COLOUR_GREEN));
     print_plain(stdout, before);
     fputs(arrow, stdout);
@@ -71,7 +72,7 @@ static void print_inputs(const cli *c, hd_value inputs) {
     printf("  it reads\n");
     for (hd_iter it = hd_iter_of(inputs); hd_iter_next(&it);) {
         printf("    ");
-        print_cell(live_text(it.value, "cell"), CELL_WIDTH);
+        print_name(c, live_text(it.value, "cell"), CELL_WIDTH, 4);
         const char *value = live_text(it.value, "value");
         printf("  %s", out_colour(c, *value ? COLOUR_GREEN : COLOUR_DIM));
         print_plain(stdout, *value ? value : "not loaded");
@@ -85,7 +86,7 @@ static void print_node(const cli *c, hd_value node, bool of_cell) {
     printf("%s%s", of_cell ? "written by " : "", out_colour(c, COLOUR_BOLD));
     live_print(node, "name");
     printf("%s%s, %s, %s, %" PRIu64 " run%s\n", out_colour(c, COLOUR_NONE),
-           hd_value_as_bool(hd_value_at(node, "live"), false) ? "" : " (nobody looks)",
+           hd_value_as_bool(hd_value_at(node, "live"), false) ? "" : " (dormant)",
            live_text(node, "kind"), live_text(node, "status"), runs, runs == 1 ? "" : "s");
     if (!runs && strcmp(live_text(node, "status"), "clean") == 0)
         printf("  it need not run: nothing it read has changed since its result was stored\n");
@@ -104,10 +105,6 @@ static void print_answer(const cli *c, hd_value answer) {
         printf("%s is %s", out_colour(c, COLOUR_NONE), out_colour(c, COLOUR_GREEN));
         print_plain(stdout, value);
         printf("%s\n", out_colour(c, COLOUR_NONE));
-    } else if (*cell) {
-        printf("the program has not read ");
-        print_plain(stdout, cell);
-        putchar('\n');
     }
     if (*cell && !hd_value_count(nodes)) printf("no node writes it: commits do\n");
     for (hd_iter it = hd_iter_of(nodes); hd_iter_next(&it);) print_node(c, it.value, *cell);
@@ -115,71 +112,100 @@ static void print_answer(const cli *c, hd_value answer) {
         printf("and %" PRIu64 " nodes more\n", live_number(answer, "more"));
 }
 
-/* *nobody: no program serves the file, and no message was printed. */
-static int ask_program(cli *c, bool *nobody) {
+static bool says_something(hd_value answer) {
+    return *live_text(answer, "value") || hd_value_count(hd_value_at(answer, "nodes")) ||
+           !*live_text(answer, "cell");
+}
+
+static int ask_of(live *l, const char *name, hd_value *answer, bool *not_found) {
+    hd_value of = hd_string(l->pool, name);
+    return live_ask_gently(l, "why", hd_object_set(l->pool, hd_object(), "of", of), answer,
+                           not_found);
+}
+
+/* *unserved: no program serves the file, and no message was printed. *known: it has answered something. */
+static int ask_program(cli *c, bool *unserved, bool *known) {
     live l;
     hd_value answer;
     bool not_found = false;
+    *known = false;
     int failed = live_open_quietly(c, &l, c->operands[0]);
-    if (!failed) {
-        hd_value of = hd_string(l.pool, c->operands[1]);
-        failed = live_ask_gently(&l, "why", hd_object_set(l.pool, hd_object(), "of", of), &answer,
-                                 &not_found);
+    if (!failed) failed = ask_of(&l, c->operands[1], &answer, &not_found);
+    if (not_found) {
+        const char *meant = suggest_unique(&l, c->operands[1]);
+        not_found = false;
+        failed = meant ? ask_of(&l, meant, &answer, &not_found) : suggest_node(&l, c->operands[1]);
     }
-    if (not_found) failed = suggest_node(&l, c->operands[1]);
-    if (!failed && c->json) print_value(answer, HD_JSON_COMPACT);
-    else if (!failed) print_answer(c, answer);
-    *nobody = l.nobody;
+    *known = !failed && says_something(answer);
+    if (*known && c->json) print_value(answer, HD_JSON_COMPACT);
+    else if (*known) print_answer(c, answer);
+    *unserved = l.unserved;
     live_close(&l);
     return failed;
 }
 
 /* ---- What the file says -------------------------------------------------------------------- */
 
-static int check_space(cli *c, const char *space) {
-    store s;
-    int failed = store_open(c, &s, c->operands[0], STORE_READ);
-    if (!failed) failed = store_space(&s, space);
-    return store_close(&s, failed);
-}
-
+/* The commits of the cell, and the event behind the newest handling among them. */
 static int print_commits(cli *c, log_query q, bool alone) {
     uint64_t printed = 0;
-    int failed = alone ? check_space(c, q.space) : CLI_OK;
-    if (!failed && !c->json) {
+    sender from = { 0 };
+    q.seen = sender_note;
+    q.seen_ctx = &from;
+    if (!c->json) {
         printf("%sthe last commits that touched ", alone ? "" : "\n");
         print_plain(stdout, c->operands[1]);
         puts(alone ? ", as the file tells" : "");
     }
-    if (!failed) failed = log_print(c, &q, &printed);
+    int failed = log_print(c, &q, &printed);
     if (!failed && !printed && !c->json)
         printf("  none in the log: older ones have been folded into the documents\n");
-    return failed;
+    if (failed || !from.found) return failed;
+    if (!c->json) putchar('\n');
+    return sender_print(c, c->operands[0], &from);
 }
 
-static int ask_file(cli *c, bool alone) {
+/* Whether the file knows the cell: it has a value, or the log has commits of it. If not, says what is near. */
+static int check_cell(cli *c, log_query q) {
+    uint64_t commits = 0;
+    bool exists = false;
+    q.silent = true;
+    q.limit = 1;
+    int failed = log_print(c, &q, &commits);
+    return failed || commits ? failed : missing_in_file(c, q.file, c->operands[1], &exists);
+}
+
+/* `known`: the program has said something of the cell. */
+static int ask_file(cli *c, bool alone, bool known) {
     log_query q = { .file = c->operands[0], .limit = COMMITS };
     char *name = strdup(c->operands[1]);
     if (!name) return cli_fail(c, CLI_INTERNAL, NULL, "out of memory");
     log_split(name, &q);
-    int failed = q.id && *q.space ? print_commits(c, q, alone) : CLI_OK; /* no file knows nodes */
+    bool is_cell = q.id && *q.space; /* no file knows nodes */
+    int failed = is_cell && !known ? check_cell(c, q) : CLI_OK;
+    if (is_cell && !failed) failed = print_commits(c, q, alone);
     free(name);
     return failed;
 }
 
+static int no_cell(cli *c) {
+    return cli_fail(c, CLI_NO_PROGRAM,
+                    "Start the program; it must call hd_runtime_serve(rt, NULL). Of a cell\n"
+                    "  the file alone tells something: heddle why FILE space/id.",
+                    "no running program serves %s, and \"%s\" is no cell", c->operands[0],
+                    c->operands[1]);
+}
+
 static int run(cli *c) {
-    bool alone;
+    bool alone, known;
     int failed;
     if (why_instance(c, &failed)) return failed;
-    failed = ask_program(c, &alone);
-    if (alone && !strchr(c->operands[1], '/'))
-        return cli_fail(c, CLI_NO_PROGRAM,
-                        "Start the program; it must call hd_runtime_serve(rt, NULL). Of a cell\n"
-                        "  the file alone tells something: heddle why FILE space/id.",
-                        "no running program serves %s, and \"%s\" is no cell", c->operands[0],
-                        c->operands[1]);
+    failed = ask_program(c, &alone, &known);
+    if (alone && !strchr(c->operands[1], '/')) return no_cell(c);
     if (failed && !alone) return failed;
-    failed = ask_file(c, alone);
+    int unknown;
+    if (alone && why_unknown(c, false, &unknown)) return unknown;
+    failed = ask_file(c, alone, known);
     if (!failed && alone && !c->json)
         cli_warn(c, "no running program serves %s; one that does tells which runs led here",
                  c->operands[0]);
@@ -188,6 +214,7 @@ static int run(cli *c) {
 
 const command command_why = {
     .name = "why",
+    .also = "workflow why",
     .section = "A running program",
     .operands = "FILE CELL|NODE|INSTANCE",
     .least = 2,
@@ -198,13 +225,13 @@ const command command_why = {
             "a node (a name as heddle graph shows it, or #7): the same of its last run. Of an "
             "instance of a "
             "workflow (name/key): its status, and what its steps wait for.\n\n"
-            "The program that serves FILE is asked. If none does, the commits in the file are "
-            "shown, with who made them and because of what. Values before and after are known "
-            "while the program traces (heddle trace --on).",
+            "Asks the program that serves FILE. If none does, it shows the commits in the file, "
+            "each with the node or session that made it and its causes. Values before and after "
+            "are known while the program traces (heddle trace --on).",
     .options = (const cli_option[]){ OPTIONS_LIVE, { NULL, NULL, NULL } },
     .examples =
         (const cli_example[]){ { "heddle why shop.db main/total", "how the total came about" },
-                               { "heddle why shop.db main/stock#/apples", "who changed a place" },
+                               { "heddle why shop.db main/stock#/apples", "what changed a place" },
                                { "heddle why shop.db show", "why the effect ran" },
                                { NULL, NULL } },
     .run = run,

@@ -5,10 +5,12 @@
 #include "cli/nearest.h"
 #include "cli/output.h"
 #include "cli/parse.h"
+#include "cli/shown.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define PREFIX         "workflow/"
 #define VERSION_PREFIX "workflow-version/"
@@ -19,12 +21,16 @@
 int flow_open(cli *c, flow *f, store_mode mode) {
     const char *space = option_text(c, "space");
     *f = (flow){ .space = space ? space : "main" };
+    bool is_file = !is_address(c->operands[0]);
+    if (mode != STORE_CREATE && is_file && access(c->operands[0], F_OK))
+        return cli_fail(c, CLI_NOT_FOUND, "\"heddle workflow register\" makes one.",
+                        "there is no file %s", c->operands[0]);
     return store_open(c, &f->s, c->operands[0], mode);
 }
 
-int flow_open_engine(cli *c, flow *f) {
+int flow_open_engine(cli *c, flow *f, store_mode mode) {
     hd_error error = { 0 };
-    int failed = flow_open(c, f, STORE_CREATE);
+    int failed = flow_open(c, f, mode);
     if (failed) return failed;
     hd_status status = hd_engine_open(
         f->s.rt, &(hd_engine_options){ .space = f->space, .observer = true }, &f->engine, &error);
@@ -41,6 +47,36 @@ int flow_close(flow *f, int status) {
 int flow_sync(flow *f, const char *what) {
     hd_status status = hd_runtime_sync(f->s.rt);
     return status ? store_fail(&f->s, status, what) : CLI_OK;
+}
+
+int flow_refused(flow *f, hd_status status, const hd_error *error) {
+    const char *words =
+        error && *error->message ? error->message : hd_runtime_error(f->s.rt)->message;
+    int exit = status == HD_MISMATCH || status == HD_USAGE ? CLI_INPUT : exit_of(status);
+    return cli_fail(f->s.c, exit, NULL, "%s", *words ? words : hd_status_text(status));
+}
+
+typedef struct listing {
+    flow *f;
+    int (*show)(flow *f, const char *name);
+    int failed;
+    uint64_t count;
+} listing;
+
+static bool list_one(const char *name, void *ctx) {
+    listing *w = ctx;
+    w->count++;
+    w->failed = w->show(w->f, name);
+    return !w->failed && !output_broken();
+}
+
+int flow_list(flow *f, flow_list_fn each, int (*show)(flow *f, const char *name),
+              const char *none) {
+    listing w = { .f = f, .show = show };
+    hd_status status = each(f->engine, list_one, &w);
+    if (status) return flow_refused(f, status, NULL);
+    if (!w.count && !f->s.c->json) puts(none);
+    return w.failed;
 }
 
 /* ---- Instances and versions -------------------------------------------------------------- */
@@ -61,11 +97,24 @@ bool flow_is_over(hd_value document) {
     return true;
 }
 
-const char *flow_error_text(hd_value error, char *out, size_t size) {
-    const char *class_name = flow_text(error, "$error"), *message = flow_text(error, "message");
+/* The message of an exception: its first argument, if that is a text. */
+static const char *message_of(hd_value error) {
+    const char *message = flow_text(error, "message");
+    if (*message) return message;
+    return hd_value_as_text(hd_value_index(hd_value_at(error, "args"), 0), "");
+}
+
+const char *flow_error_text(hd_value document, char *out, size_t size) {
+    hd_value error = hd_value_at(document, "error"), place = hd_value_at(document, "failed_at");
+    const char *message = message_of(error), *at = flow_text(place, "at");
+    const char *function = flow_text(place, "function");
     out[0] = '\0';
-    if (hd_value_exists(error))
-        snprintf(out, size, ": %s%s%s", class_name, *message ? ": " : "", message);
+    if (!hd_value_exists(error)) return out;
+    size_t n = (size_t)snprintf(out, size, ": %.60s%s%.160s", flow_text(error, "$error"),
+                                *message ? ": " : "", message);
+    if (*flow_text(place, "node") && n < size)
+        snprintf(out + n, size - n, ", at %.60s%s%.40s%s%.80s%s", flow_text(place, "node"),
+                 *function ? " in " : "", function, *at ? " (" : "", at, *at ? ")" : "");
     return out;
 }
 

@@ -26,10 +26,17 @@ typedef struct flow {
 /* Opens the store that the first operand names. */
 int flow_open(cli *c, flow *f, store_mode mode);
 /* The same, with an engine. */
-int flow_open_engine(cli *c, flow *f);
+int flow_open_engine(cli *c, flow *f, store_mode mode);
 int flow_close(flow *f, int status);
 /* Waits until everything is stored. */
 int flow_sync(flow *f, const char *what);
+
+/* Says why the library refused: by `error` (may be NULL), else by the runtime's message. */
+int flow_refused(flow *f, hd_status status, const hd_error *error);
+/* Shows each of a list of names; says `none` where there are none. */
+typedef bool (*flow_name_fn)(const char *name, void *ctx);
+typedef hd_status (*flow_list_fn)(hd_engine *engine, flow_name_fn fn, void *ctx);
+int flow_list(flow *f, flow_list_fn each, int (*show)(flow *f, const char *name), const char *none);
 
 /* The document of an instance: "name/key", "workflow/name/key" or "space/workflow/name/key". */
 int flow_instance(flow *f, const char *name, hd_value *document);
@@ -43,8 +50,8 @@ int flow_find(flow *f, const char *name, hd_value *ir, hd_value *document);
 const char *flow_text(hd_value v, const char *key); /* "" */
 uint64_t flow_number(hd_value v, const char *key);  /* 0 */
 bool flow_is_over(hd_value document);
-/* ": ValueError: too large" of an instance's error; "" if there is none. */
-const char *flow_error_text(hd_value error, char *out, size_t size);
+/* ": ValueError: too large, at charge (order.c:31)" of an instance's document; "" if it has no error. */
+const char *flow_error_text(hd_value document, char *out, size_t size);
 
 /* "2026-11-16 12:03:04", local time; without the day if that is today. */
 #define WHEN_TEXT 32
@@ -57,5 +64,18 @@ uint64_t wall_ms(void);
 
 /* The status of an instance, in its colour. */
 void print_status(const cli *c, FILE *to, const char *status, bool coloured);
+
+/* Whether a program runs the workflows of the space, as their lease tells; *pid: the one that has, or had, the lease; 0: none. */
+bool flow_runner(flow *f, int64_t *pid);
+/* A line that says so, if there is none. */
+void flow_print_runner(flow *f);
+
+/* Steps of the instance that other processes do through the store: [{"id", "node", "action", "attempt", "since",
+ * "process": {"host", "pid", "session"}}]. */
+hd_value flow_places(flow *f, const char *id);
+/* A line for each of those of the instance that flow_instance has found. */
+void flow_print_places(flow *f);
+/* " on till-3, process 17". */
+void flow_print_process(hd_value process);
 
 #endif

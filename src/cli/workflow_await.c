@@ -42,6 +42,7 @@ static int print_result(flow *f, const char *id, hd_value doc) {
         record_text(&r, "status", status);
         record_value(&r, "result", result);
         record_value(&r, "error", error);
+        record_value(&r, "failed_at", hd_value_at(doc, "failed_at"));
         record_close(&r, '}');
         record_end(&r);
     } else if (strcmp(status, "done") == 0) {
@@ -51,7 +52,7 @@ static int print_result(flow *f, const char *id, hd_value doc) {
     if (f->s.c->json) return CLI_CONFLICT;
     char words[300];
     return cli_fail(f->s.c, CLI_CONFLICT, NULL, "%s is %s%s", id, status,
-                    flow_error_text(error, words, sizeof words));
+                    flow_error_text(doc, words, sizeof words));
 }
 
 static int out_of_time(const waiting *w, const char *id) {
@@ -111,13 +112,10 @@ int await_instance(flow *f, const char *id, double seconds, bool quiet) {
 }
 
 int await_timeout(cli *c, double *out) {
-    const char *given = option_text(c, "timeout");
-    char *end;
     *out = 0;
-    if (!given) return CLI_OK;
-    *out = strtod(given, &end);
-    if (*given && !*end && *out > 0 && *out < 1e9) return CLI_OK;
-    return cli_fail(c, CLI_USAGE, NULL, "--timeout takes seconds, not \"%s\"", given);
+    int failed = option_seconds(c, "timeout", out);
+    if (failed || *out > 0 || !option_given(c, "timeout")) return failed;
+    return cli_fail(c, CLI_USAGE, NULL, "--timeout takes a time above 0");
 }
 
 static int run(cli *c) {

@@ -30,7 +30,7 @@ static void print_done(flow *f, const char *what) {
 static int control(cli *c, int (*change)(flow *f), const char *done) {
     flow f;
     hd_value doc;
-    int failed = flow_open_engine(c, &f);
+    int failed = flow_open_engine(c, &f, STORE_WRITE);
     if (!failed) failed = flow_instance(&f, c->operands[1], &doc);
     if (!failed && flow_is_over(doc))
         failed =
@@ -94,7 +94,7 @@ const command command_workflow_signal = {
             "(name/key): to the WAIT that waits for it, or to the next one that will.",
     .options = (const cli_option[]){ OPTION_SPACE, { NULL, NULL, NULL } },
     .examples = (const cli_example[]){ { "heddle workflow signal shop.db approval/7 approve true",
-                                         "somebody said yes" },
+                                         "approve it" },
                                        { NULL, NULL } },
     .run = run_signal,
 };
@@ -126,7 +126,7 @@ const command command_workflow_pause = {
         "finish. Signals and cancelling reach it.",
     .options = (const cli_option[]){ OPTION_SPACE, { NULL, NULL, NULL } },
     .examples = (const cli_example[]){ { "heddle workflow pause shop.db checkout/order-17",
-                                         "until somebody has looked at it" },
+                                         "begin no more of its steps" },
                                        { NULL, NULL } },
     .run = run_pause,
 };
@@ -164,7 +164,7 @@ static int rerun(flow *f, hd_value doc) {
 static int run_rerun(cli *c) {
     flow f;
     hd_value doc;
-    int failed = flow_open_engine(c, &f);
+    int failed = flow_open_engine(c, &f, STORE_WRITE);
     if (!failed) failed = flow_instance(&f, c->operands[1], &doc);
     if (!failed) failed = rerun(&f, doc);
     if (!failed) print_done(&f, "runs again");

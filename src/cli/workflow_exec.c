@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "cli/workflow_exec.h"
 
+#include "base/system.h"
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -91,7 +92,7 @@ static int spawn(exec_step *s, int in, int out, int err, pid_t *pid) {
 static int start(exec_step *s, process *p, pid_t *pid) {
     int in[2] = { -1, -1 }, out[2] = { -1, -1 }, err[2] = { -1, -1 }, problem = 0;
     *p = (process){ .in = -1, .out = -1, .err = -1 };
-    if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC)) problem = errno;
+    if (system_pipe(in) || system_pipe(out) || system_pipe(err)) problem = errno;
     if (!problem) problem = spawn(s, in[0], out[1], err[1], pid);
     close_end(&in[0]);
     close_end(&out[1]);

@@ -126,7 +126,7 @@ const command command_workflow_explain = {
     .most = 2,
     .summary = "which loops run in parallel, why others do not",
     .text =
-        "Names the loops and the parallel parts of a workflow. A loop (LOOP_HEAD) that runs one "
+        "Names the loops and the parallel parts of a workflow. A loop that runs one "
         "iteration after the other has the reasons: its condition, variables that are carried from "
         "one iteration to the next, objects that its body changes, ways out of it.",
     .options = (const cli_option[]){ OPTION_SPACE, { NULL, NULL, NULL } },

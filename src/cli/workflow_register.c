@@ -77,7 +77,7 @@ static int register_file(flow *f, const char *file) {
 
 static int run(cli *c) {
     flow f;
-    int failed = flow_open_engine(c, &f);
+    int failed = flow_open_engine(c, &f, STORE_CREATE);
     for (size_t i = 1; i < c->operand_count && !failed; i++)
         failed = register_file(&f, c->operands[i]);
     return flow_close(&f, failed);

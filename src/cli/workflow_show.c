@@ -3,6 +3,7 @@
 #include "cli/output.h"
 #include "cli/record.h"
 #include "cli/workflow_tree.h"
+#include "cli/workflow_value.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +11,14 @@ static void print_field(const cli *c, const char *name, hd_value v) {
     if (!hd_value_exists(v)) return;
     printf("  %s%-9s%s ", out_colour(c, COLOUR_DIM), name, out_colour(c, COLOUR_NONE));
     print_value(v, HD_JSON_COMPACT);
+}
+
+static void print_error(const cli *c, hd_value doc) {
+    char words[400];
+    if (!*flow_error_text(doc, words, sizeof words)) return;
+    printf("  %s%-9s%s ", out_colour(c, COLOUR_DIM), "error", out_colour(c, COLOUR_NONE));
+    print_plain(stdout, words + strlen(": "));
+    putchar('\n');
 }
 
 static void print_head(flow *f, hd_value doc) {
@@ -26,6 +35,8 @@ static void print_head(flow *f, hd_value doc) {
                span_text((ended ? ended : wall_ms()) - began, span));
     printf("\n  %s%-9s%s ", out_colour(c, COLOUR_DIM), "version", out_colour(c, COLOUR_NONE));
     printf("%s\n", flow_text(doc, "version"));
+    if (!flow_is_over(doc)) flow_print_runner(f);
+    if (!flow_is_over(doc)) flow_print_places(f);
 }
 
 static int show(flow *f, hd_value ir, hd_value doc) {
@@ -36,11 +47,11 @@ static int show(flow *f, hd_value ir, hd_value doc) {
     }
     print_head(f, doc);
     print_field(f->s.c, "input", hd_value_at(doc, "input"));
-    print_field(f->s.c, "variables", hd_value_at(doc, "vars"));
+    print_field(f->s.c, "variables", flow_variables(f->s.pool, doc));
     print_field(f->s.c, "signals", hd_value_at(doc, "signals"));
-    print_field(f->s.c, "result", hd_value_at(doc, "result"));
-    print_field(f->s.c, "error", hd_value_at(doc, "error"));
-    if (flow_is_over(doc)) return CLI_OK;
+    print_field(f->s.c, "result", flow_readable(f->s.pool, hd_value_at(doc, "result"), doc));
+    print_error(f->s.c, doc);
+    if (!hd_value_exists(ir)) return CLI_OK;
     int failed = tree_open(f->s.c, &t, &f->s, ir, f->id);
     if (!failed && tree_look(&t, doc)) tree_print(&t, stdout, wall_ms());
     tree_close(&t);
@@ -52,7 +63,7 @@ static int run(cli *c) {
     hd_value doc, ir = { 0 };
     int failed = flow_open(c, &f, STORE_READ);
     if (!failed) failed = flow_instance(&f, c->operands[1], &doc);
-    if (!failed && !flow_is_over(doc) && *flow_text(doc, "version"))
+    if (!failed && *flow_text(doc, "version"))
         failed = flow_version(&f, flow_text(doc, "version"), &ir);
     if (!failed) failed = show(&f, ir, doc);
     return flow_close(&f, failed);
@@ -65,9 +76,14 @@ const command command_workflow_show = {
     .least = 2,
     .most = 2,
     .summary = "one instance: steps, variables, result",
-    .text = "Prints the status of an instance (name/key), its input, its variables, its result or "
-            "error, and a tree of its steps with what is open now. With --json the instance's "
-            "document, with its id.",
+    .text =
+        "Prints the status of an instance (name/key), its input, its variables, its result or "
+        "error and where that was raised, and a tree of its steps: open now, done, failed, "
+        "passed (done, or raised what was caught, or given up for another branch), to come, "
+        "or \"-\" where the document does not tell. A step that another process does through the "
+        "store has a line that names it. A name like \"charge #pay\" is the "
+        "action and the node: other commands want the node. With --json the instance's "
+        "document, with its id.",
     .options = (const cli_option[]){ OPTION_SPACE, { NULL, NULL, NULL } },
     .examples =
         (const cli_example[]){ { "heddle workflow show shop.db checkout/order-17", "one instance" },

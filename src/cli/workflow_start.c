@@ -60,7 +60,7 @@ static int run(cli *c) {
     double seconds;
     int failed = await_timeout(c, &seconds);
     if (failed) return failed;
-    failed = flow_open_engine(c, &f);
+    failed = flow_open_engine(c, &f, STORE_WRITE);
     if (!failed) failed = start(&f, id);
     if (!failed && option_given(c, "await"))
         failed = await_instance(&f, id, seconds, option_given(c, "quiet"));

@@ -3,13 +3,16 @@
 #include "cli/workflow_tree.h"
 
 #include "cli/output.h"
+#include "cli/workflow_past.h"
+#include "workflow/open_record.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { DEPTH_MAX = 12, ROWS_MAX = 2000, STATE_WIDTH = 9, NAME_WIDTH = 40 };
+/* PAST_MAX: rows up to which the past is worked out, which takes rows times nodes. */
+enum { DEPTH_MAX = 12, ROWS_MAX = 2000, PAST_MAX = 300, STATE_WIDTH = 9, NAME_WIDTH = 40 };
 
 /* ---- Rows -------------------------------------------------------------------------------- */
 
@@ -37,8 +40,8 @@ static bool add_row(tree *t, uint32_t of, const plan_node *n, uint32_t depth) {
     return true;
 }
 
-/* Loops after what is in them would be hard to read: nodes come in the plan's order, in which a loop's BREAK may
- * come before its body; so a body is added where its head stands. */
+/* Adds the nodes of one loop, or those outside of all loops (PLAN_NONE), in the plan's order. The body of a loop is added
+ * right after its head: in the plan's order the nodes behind the loop may come before its body. */
 static bool add_rows(tree *t, uint32_t of, uint32_t loop, uint32_t depth) {
     const plan_function *f = &t->o.p->functions[of];
     for (uint32_t i = 0; i < f->node_count && t->count < ROWS_MAX; i++) {
@@ -89,7 +92,7 @@ static tree_row *row_at(tree *t, hd_value document, hd_value place, const char *
 static const char *state_of(const plan_node *n, hd_value step) {
     if (n->kind == NODE_SLEEP) return "sleeps";
     if (n->kind == NODE_WAIT) return "waits";
-    if (n->kind == NODE_ACTION) return flow_number(step, "due") ? "retries" : "open";
+    if (n->kind == NODE_ACTION) return open_record_number(step, "due") ? "retries" : "open";
     return "runs";
 }
 
@@ -122,29 +125,17 @@ static bool keep_step(tree *t, const tree_step *step) {
 
 static bool look_at_step(tree *t, hd_value document, const char *strand, hd_value step,
                          const tree_step *old, size_t old_count) {
-    tree_row *r = row_at(t, document, step, flow_text(step, "node"));
+    tree_row *r = row_at(t, document, open_record_place(step), open_record_node(step));
     if (!r) return true;
-    tree_step now = { .row = (uint32_t)(r - t->rows), .since = flow_number(step, "since") };
-    snprintf(now.name, sizeof now.name, "%.10s.%" PRIu64, strand, flow_number(step, "step"));
+    tree_step now = { .row = (uint32_t)(r - t->rows), .since = open_record_since(document, step) };
+    snprintf(now.name, sizeof now.name, "%.10s.%" PRIu64, strand, open_record_number(step, "step"));
     r->state = state_of(r->n, step);
     if (!r->open++ || now.since < r->since) r->since = now.since;
-    if (flow_number(step, "attempt") > r->attempt)
-        r->attempt = (uint32_t)flow_number(step, "attempt");
-    if (flow_number(step, "due")) r->due = flow_number(step, "due");
+    if (open_record_number(step, "attempt") > r->attempt)
+        r->attempt = (uint32_t)open_record_number(step, "attempt");
+    if (open_record_number(step, "due")) r->due = open_record_number(step, "due");
     if (!was_open(old, old_count, now.name)) say(t, r, "begins", UINT64_MAX);
     return keep_step(t, &now);
-}
-
-/* Steps that were open and are not any more have ended. */
-static void note_ended(tree *t, const tree_step *old, size_t old_count, uint64_t now) {
-    for (size_t i = 0; i < old_count; i++) {
-        tree_row *r = &t->rows[old[i].row];
-        if (was_open(t->steps, t->step_count, old[i].name)) continue;
-        uint64_t ms = now > old[i].since ? now - old[i].since : 0;
-        r->ended++;
-        r->spent += ms;
-        say(t, r, "done", ms);
-    }
 }
 
 static void note_loops(tree *t, hd_value document, hd_value place, hd_value record) {
@@ -167,6 +158,86 @@ static void note_fans(tree *t, hd_value document) {
     }
 }
 
+/* ---- What the graph tells ---------------------------------------------------------------- */
+
+/* Calls fn for each node of the first function at which the instance stands: where it waits, where it failed, and
+ * the RETURNs of one that is done. */
+typedef void (*standing_fn)(tree *t, uint32_t node, void *ctx);
+static void each_standing(tree *t, hd_value document, standing_fn fn, void *ctx) {
+    const plan_function *f = &t->o.p->functions[0];
+    const char *status = flow_text(document, "status");
+    hd_value failed = hd_value_at(document, "failed_at");
+    for (hd_iter it = hd_iter_of(hd_value_at(document, "open")); hd_iter_next(&it);) {
+        uint32_t of = outline_function_of(&t->o, document, open_record_place(it.value));
+        uint32_t node = of ? PLAN_NONE : plan_find_node(f, open_record_node(it.value));
+        if (node != PLAN_NONE && !t->over) fn(t, node, ctx);
+    }
+    if (hd_value_exists(failed) && !*flow_text(failed, "function")) {
+        uint32_t node = plan_find_node(f, flow_text(failed, "node"));
+        if (node != PLAN_NONE) fn(t, node, ctx);
+    }
+    for (uint32_t i = 0; i < f->node_count && strcmp(status, "done") == 0; i++)
+        if (f->nodes[i].kind == NODE_RETURN) fn(t, i, ctx);
+}
+
+typedef struct verdict {
+    uint32_t node;
+    /* At how many nodes the instance stands; and from how many of those it follows that `node` is done, has raised, was
+     * passed (done or left out), or may still come. */
+    uint32_t standing, done, raised, passed, comes;
+} verdict;
+
+static void judge(tree *t, uint32_t at, void *ctx) {
+    verdict *v = ctx;
+    const plan_function *f = &t->o.p->functions[0];
+    v->standing++;
+    v->done += past_is_done(f, v->node, at);
+    v->raised += past_has_raised(f, v->node, at);
+    v->passed += past_is_passed(f, v->node, at);
+    v->comes += past_may_come(f, v->node, at);
+}
+
+/* Of a step that has just ended: whether only an exception leads from it to where the instance stands now. */
+static bool has_raised(tree *t, hd_value document, const tree_row *r) {
+    verdict v = { .node = (uint32_t)(r->n - t->o.p->functions[0].nodes) };
+    hd_value failed = hd_value_at(document, "failed_at");
+    if (strcmp(flow_text(failed, "node"), r->n->id) == 0) return true;
+    if (r->function || r->n->fan != PLAN_NONE) return false;
+    each_standing(t, document, judge, &v);
+    return v.standing && v.raised == v.standing;
+}
+
+/* An instance that runs stands at all these nodes at once, so it is enough that one of them tells that a node is done or
+ * was passed. An instance that is done has ended at one of its RETURNs, and it is not known which: all must tell it. */
+static void note_past(tree *t, hd_value document) {
+    const plan_function *f = &t->o.p->functions[0];
+    bool finished = strcmp(flow_text(document, "status"), "done") == 0;
+    for (size_t i = 0; i < t->count; i++) {
+        tree_row *r = &t->rows[i];
+        verdict v = { .node = (uint32_t)(r->n - f->nodes) };
+        if (r->function) continue;
+        each_standing(t, document, judge, &v);
+        r->past = v.standing && (finished ? v.done == v.standing : v.done > 0);
+        r->passed = v.standing && (finished ? v.passed == v.standing : v.passed > 0);
+        r->comes = v.comes > 0 || !v.standing;
+        r->raised |= strcmp(flow_text(hd_value_at(document, "failed_at"), "node"), r->n->id) == 0;
+    }
+}
+
+/* Steps that were open and are not any more have ended. */
+static void note_ended(tree *t, hd_value document, const tree_step *old, size_t old_count) {
+    uint64_t now = wall_ms();
+    for (size_t i = 0; i < old_count; i++) {
+        tree_row *r = &t->rows[old[i].row];
+        if (was_open(t->steps, t->step_count, old[i].name)) continue;
+        uint64_t ms = now > old[i].since ? now - old[i].since : 0;
+        r->ended++;
+        r->raised = has_raised(t, document, r);
+        r->spent += ms;
+        say(t, r, r->raised ? "failed" : "done", ms);
+    }
+}
+
 bool tree_look(tree *t, hd_value document) {
     tree_step *old = t->steps;
     size_t old_count = t->step_count;
@@ -181,9 +252,11 @@ bool tree_look(tree *t, hd_value document) {
     }
     for (hd_iter it = hd_iter_of(hd_value_at(document, "open")); good && hd_iter_next(&it);)
         good = look_at_step(t, document, it.key, it.value, old, old_count);
-    note_loops(t, document, hd_object(), document);
+    t->over = flow_is_over(document);
+    if (!t->over) note_loops(t, document, hd_object(), document);
     note_fans(t, document);
-    if (good) note_ended(t, old, old_count, wall_ms());
+    if (t->count <= PAST_MAX) note_past(t, document);
+    if (good) note_ended(t, document, old, old_count);
     free(old);
     t->looked = true;
     return good;
@@ -211,14 +284,36 @@ static void row_text(const tree_row *r, uint64_t now, char *out, size_t size) {
         snprintf(out + at, size - at, "%sattempt %" PRIu32, at ? ", " : "", r->attempt);
 }
 
+static const char *row_state(const tree *t, const tree_row *r) {
+    if (*r->state) return r->state;
+    if (r->raised) return "failed";
+    if (r->past || r->ended) return "done";
+    if (r->passed) return "passed";
+    return t->over || r->function || r->n->loop != PLAN_NONE || !r->comes ? "-" : "to come";
+}
+
+static colour row_colour(const tree_row *r, const char *state) {
+    if (*r->state) return COLOUR_CYAN;
+    return strcmp(state, "failed") == 0 ? COLOUR_RED
+           : strcmp(state, "done") == 0 ? COLOUR_GREEN
+                                        : COLOUR_DIM;
+}
+
+/* What the node is called by people, and by commands: "charge #pay". */
+static void row_name(const tree_row *r, char *out, int room) {
+    const char *label = outline_label(r->n);
+    if (strcmp(label, r->n->id) == 0) snprintf(out, NAME_WIDTH + 1, "%.*s", room, label);
+    else snprintf(out, (size_t)room + 1, "%s #%s", label, r->n->id);
+}
+
 static void print_row(const tree *t, const tree_row *r, FILE *to, uint64_t now) {
     const char *(*shade)(const cli *, colour) = to == stderr ? err_colour : out_colour;
-    const char *state = *r->state ? r->state : r->ended ? "done" : "";
-    colour which = *r->state ? COLOUR_CYAN : r->ended ? COLOUR_GREEN : COLOUR_DIM;
+    const char *state = row_state(t, r);
+    colour which = row_colour(r, state);
     char right[64], name[NAME_WIDTH + 1];
     int indent = (int)(2 * r->depth < 16 ? 2 * r->depth : 16);
     row_text(r, now, right, sizeof right);
-    snprintf(name, sizeof name, "%.*s", NAME_WIDTH - indent, outline_label(r->n));
+    row_name(r, name, NAME_WIDTH - indent);
     fprintf(to, "  %s%-*s %*s", shade(t->c, which), STATE_WIDTH, state, indent, "");
     print_plain(to, name);
     fprintf(to, "%s", shade(t->c, COLOUR_NONE));
@@ -253,5 +348,3 @@ void tree_draw(tree *t, hd_value document) {
     t->drawn = (unsigned)shown + 1 + (shown < t->count);
     fflush(stderr);
 }
-
-void tree_leave(tree *t) { t->drawn = 0; }

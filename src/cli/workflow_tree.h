@@ -26,6 +26,10 @@ typedef struct tree_row {
     uint64_t done, total;  /* FAN_HEAD: branches */
     uint64_t visit;        /* LOOP_HEAD: iterations begun */
     uint64_t ended, spent; /* steps that ended while the tree looked, and their milliseconds */
+    bool past;             /* it is done, as the graph tells */
+    bool passed;           /* it does not come any more, but may have raised, or been given up */
+    bool comes;            /* it may still come */
+    bool raised;           /* its last step that ended has raised an exception */
 } tree_row;
 
 /* An open step as it was when the tree looked last. */
@@ -43,6 +47,7 @@ typedef struct tree {
     size_t count, capacity;
     tree_step *steps;
     size_t step_count, step_capacity;
+    bool over;      /* the instance is */
     bool looked;    /* at a document */
     bool lines;     /* says what happens in lines on stderr */
     unsigned drawn; /* lines on the terminal that the next drawing replaces */
@@ -58,7 +63,5 @@ bool tree_look(tree *t, hd_value document);
 void tree_print(const tree *t, FILE *to, uint64_t now);
 /* Replaces the last drawing on a terminal; elsewhere nothing. */
 void tree_draw(tree *t, hd_value document);
-/* The drawing stays as it is. */
-void tree_leave(tree *t);
 
 #endif

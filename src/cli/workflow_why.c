@@ -6,13 +6,18 @@
 #include "cli/workflow_why.h"
 
 #include "cli/live.h"
+#include "cli/nearest.h"
 #include "cli/output.h"
+#include "cli/shown.h"
 #include "cli/workflow.h"
+#include "workflow/open_record.h"
 #include "workflow/outline.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { NODE_WIDTH = 16 };
 
 /* What was asked about. */
 typedef struct question {
@@ -20,7 +25,8 @@ typedef struct question {
     char *text;       /* malloc; the operand, taken apart */
     const char *node; /* NULL: the whole instance */
     hd_value document;
-    bool answered; /* by a program that runs the instance */
+    hd_value places; /* of its steps that other processes do; absent: not looked at yet */
+    bool answered;   /* by a program that runs the instance */
 } question;
 
 /* ---- Is it an instance ------------------------------------------------------------------- */
@@ -43,11 +49,13 @@ static bool take_apart(question *q, const char *operand) {
     return strchr(q->f.id, '/') != NULL;
 }
 
-static bool is_instance(question *q, cli *c) {
+/* Opens the store, and reads the document that the question is about. True: it is an instance of a workflow. */
+static bool open_instance(question *q, cli *c) {
     const char *space, *id;
-    FILE *there = fopen(c->operands[0], "rb");
+    FILE *there = is_address(c->operands[0]) ? NULL : fopen(c->operands[0], "rb");
+    bool missing = !there && !is_address(c->operands[0]);
     if (there) fclose(there);
-    if (!there || !take_apart(q, c->operands[1])) return false;
+    if (missing || !take_apart(q, c->operands[1])) return false;
     space = q->f.space;
     id = q->f.id;
     if (store_open_as(c, &q->f.s, c->operands[0], STORE_READ, NULL, NULL)) return false;
@@ -59,21 +67,32 @@ static bool is_instance(question *q, cli *c) {
 
 /* ---- What it does ------------------------------------------------------------------------ */
 
-/* What the program that runs the instance knows: which actions have workers, which steps run. Absent: no program was
- * asked. */
-static hd_value ask_program(question *q) {
-    live l;
-    hd_value said = { 0 };
+/* What the program that runs the instance knows: which actions have workers, which steps run. Several programs may
+ * serve the file; the others say that they do not run it. */
+typedef struct asking {
+    question *q;
+    hd_value said; /* of the question's pool; absent: no program that runs it has answered */
+} asking;
+
+static void ask_one(live *l, pid_t pid, void *ctx) {
+    asking *w = ctx;
+    question *q = w->q;
+    hd_value said;
     bool not_found = false;
-    if (!live_open_quietly(q->f.s.c, &l, q->f.s.file)) {
-        hd_value of = hd_object_set(l.pool, hd_object(), "of", hd_string(l.pool, q->f.id));
-        if (live_ask_gently(&l, "workflow", of, &said, &not_found)) said = (hd_value){ 0 };
-        q->answered = hd_value_exists(said) && strcmp(flow_text(said, "space"), q->f.space) == 0;
-        const char *words = q->answered ? hd_json_print(l.pool, said, HD_JSON_COMPACT, NULL) : NULL;
-        said = words ? hd_json_parse(q->f.s.pool, words, strlen(words), NULL) : (hd_value){ 0 };
-    }
-    live_close(&l);
-    return said;
+    (void)pid;
+    hd_value of = hd_object_set(l->pool, hd_object(), "of", hd_string(l->pool, q->f.id));
+    if (q->answered || live_ask_gently(l, "workflow", of, &said, &not_found)) return;
+    if (strcmp(flow_text(said, "space"), q->f.space)) return;
+    const char *words = hd_json_print(l->pool, said, HD_JSON_COMPACT, NULL);
+    if (!words) return;
+    w->said = hd_json_parse(q->f.s.pool, words, strlen(words), NULL);
+    q->answered = hd_value_exists(w->said);
+}
+
+static hd_value ask_program(question *q) {
+    asking w = { .q = q };
+    live_each_program(q->f.s.c, q->f.s.file, ask_one, &w);
+    return w.said;
 }
 
 static bool has_text(hd_value array, const char *wanted) {
@@ -82,36 +101,69 @@ static bool has_text(hd_value array, const char *wanted) {
     return false;
 }
 
+/* What the program says of the step; absent: nothing. */
+static hd_value said_of(hd_value said, const char *step) {
+    for (hd_iter it = hd_iter_of(hd_value_at(said, "steps")); hd_iter_next(&it);)
+        if (strcmp(flow_text(it.value, "step"), step) == 0) return it.value;
+    return (hd_value){ 0 };
+}
+
 static const char *state_word(const plan_node *n, hd_value open, const char *step, hd_value said) {
+    const char *told = flow_text(said_of(said, step), "state");
+    if (*told) return told;
     if (n->kind == NODE_SLEEP) return "sleeping";
     if (n->kind == NODE_WAIT) return "waiting";
     if (n->kind == NODE_FAN_HEAD) return "branches";
-    if (flow_number(open, "due")) return "retrying";
+    if (open_record_number(open, "due")) return "retrying";
     if (!hd_value_exists(said)) return "queued";
     if (has_text(hd_value_at(said, "running"), step)) return "running";
     return flow_number(hd_value_at(said, "workers"), n->name ? n->name : "") ? "queued"
                                                                              : "no worker";
 }
 
+/* The process that does the step through the store; absent: none does. */
+static hd_value process_of(question *q, const char *step) {
+    size_t length = strlen(q->f.id);
+    if (!hd_value_exists(q->places)) q->places = flow_places(&q->f, q->f.id);
+    for (hd_iter it = hd_iter_of(q->places); hd_iter_next(&it);) {
+        const char *id = flow_text(it.value, "id");
+        if (!strncmp(id, q->f.id, length) && id[length] == '/' && !strcmp(id + length + 1, step))
+            return hd_value_at(it.value, "process");
+    }
+    return (hd_value){ 0 };
+}
+
 /* One open step, from the document and what the program has said. */
 static hd_value step_of(question *q, const outline *o, const char *number, hd_value open,
                         hd_value said) {
-    static const char *const kept[] = { "node", "since", "due", "attempt", "lost" };
+    static const char *const kept[] = { "node", "due", "attempt", "lost", "why" };
+    static const char *const told_keys[] = { "queue", "limit", "cell", "until", "process" };
     hd_pool *pool = q->f.s.pool;
-    uint32_t of = outline_function_of(o, q->document, open);
+    uint32_t of = outline_function_of(o, q->document, open_record_place(open));
     const plan_function *f = of == PLAN_NONE ? NULL : &o->p->functions[of];
-    uint32_t node = f ? plan_find_node(f, flow_text(open, "node")) : PLAN_NONE;
+    uint32_t node = f ? plan_find_node(f, open_record_node(open)) : PLAN_NONE;
     if (node == PLAN_NONE) return (hd_value){ 0 };
     const plan_node *n = &f->nodes[node];
-    hd_value name = hd_string_f(pool, "%s.%" PRIu64, number, flow_number(open, "step"));
+    hd_value name = hd_string_f(pool, "%s.%" PRIu64, number, open_record_number(open, "step"));
     hd_value r = hd_object_set(pool, hd_object(), "step", name);
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-        if (hd_value_exists(hd_value_at(open, kept[i])))
-            r = hd_object_set(pool, r, kept[i], hd_value_at(open, kept[i]));
+        if (hd_value_exists(open_record_at(open, kept[i])))
+            r = hd_object_set(pool, r, kept[i], open_record_at(open, kept[i]));
+    r = hd_object_set(pool, r, "since",
+                      hd_int(pool, (int64_t)open_record_since(q->document, open)));
     if (n->name)
         r = hd_object_set(pool, r, n->kind == NODE_WAIT ? "signal" : "action",
                           hd_string(pool, n->name));
+    hd_value told = said_of(said, hd_value_as_text(name, ""));
+    for (size_t i = 0; i < sizeof told_keys / sizeof *told_keys; i++)
+        if (hd_value_exists(hd_value_at(told, told_keys[i])))
+            r = hd_object_set(pool, r, told_keys[i], hd_value_at(told, told_keys[i]));
     const char *word = state_word(n, open, hd_value_as_text(name, ""), said);
+    hd_value process = process_of(q, hd_value_as_text(name, ""));
+    if (hd_value_exists(process)) {
+        r = hd_object_set(pool, r, "process", process);
+        word = "running";
+    }
     return hd_object_set(pool, r, "state", hd_string(pool, word));
 }
 
@@ -186,9 +238,38 @@ static void print_named(const char *before, const char *name) {
     print_plain(stdout, name);
 }
 
+static void print_taken(const char *before, const char *name, hd_value of) {
+    print_named(before, name);
+    printf(": %" PRIu64 " of %" PRIu64 " taken", flow_number(of, "running"),
+           flow_number(of, "most"));
+}
+
+/* The step waits for something other than a worker; false: it does not. */
+static bool print_room(hd_value step) {
+    hd_value queue = hd_value_at(step, "queue"), limit = hd_value_at(step, "limit");
+    uint64_t most = flow_number(queue, "most");
+    bool queued = strcmp(flow_text(step, "state"), "queued") == 0;
+    if (hd_value_exists(limit)) {
+        print_taken("waits for a free place of the limit ", flow_text(limit, "key"), limit);
+    } else if (queued && hd_value_as_bool(hd_value_at(queue, "paused"), false)) {
+        print_named("waits in a queue that is paused: ", flow_text(queue, "name"));
+    } else if (queued && most && flow_number(queue, "running") >= most) {
+        print_taken("waits for a free place in queue ", flow_text(queue, "name"), queue);
+    } else if (*flow_text(step, "cell")) {
+        const char *until = flow_text(step, "until");
+        print_named("waits until ", *until ? until : "value");
+        print_named(" on ", flow_text(step, "cell"));
+        fputs(" is true", stdout);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static void print_what(question *q, hd_value step) {
     const char *state = flow_text(step, "state"), *action = flow_text(step, "action");
     uint64_t attempt = flow_number(step, "attempt");
+    if (print_room(step)) return;
     if (strcmp(state, "no worker") == 0) print_named("no worker for ", action);
     else if (strcmp(state, "queued") == 0) print_named("waits for a worker for ", action);
     else if (strcmp(state, "running") == 0) print_named("a worker runs ", action);
@@ -200,13 +281,15 @@ static void print_what(question *q, hd_value step) {
         print_named("waits for the child ", flow_text(step, "child"));
     else if (strcmp(state, "branches") == 0) print_fan(q, step);
     else print_named("is ", state);
-    if (attempt > 1) printf(", attempt %" PRIu64 "", attempt);
+    flow_print_process(hd_value_at(step, "process"));
+    if (attempt > 1) printf(", attempt %" PRIu64, attempt);
 }
 
 static const char *advice_on(const char *state) {
     if (strcmp(state, "no worker") == 0)
         return "Register the action, or start a worker for it (heddle workflow worker).";
     if (strcmp(state, "waiting") == 0) return "heddle workflow signal gives it one.";
+    if (strcmp(state, "limited") == 0) return "It begins when a step with the same key has ended.";
     if (strcmp(state, "paused") == 0) return "heddle workflow resume lets it go on.";
     return NULL;
 }
@@ -215,12 +298,17 @@ static void print_step(question *q, hd_value step) {
     const cli *c = q->f.s.c;
     const char *state = flow_text(step, "state"), *advice = advice_on(state);
     printf("  %s", out_colour(c, COLOUR_BOLD));
-    print_cell(flow_text(step, "node"), 16);
+    print_name(c, flow_text(step, "node"), NODE_WIDTH, 2);
     printf("%s ", out_colour(c, COLOUR_NONE));
     print_what(q, step);
     if (flow_number(step, "due")) print_until(step);
     else print_since(step);
     putchar('\n');
+    if (*flow_text(step, "why")) {
+        fputs("                   the attempt before raised ", stdout);
+        print_plain(stdout, flow_text(step, "why"));
+        putchar('\n');
+    }
     if (advice && q->node)
         printf("  %s%s%s\n", out_colour(c, COLOUR_DIM), advice, out_colour(c, COLOUR_NONE));
 }
@@ -229,6 +317,7 @@ static void print_head(question *q) {
     const cli *c = q->f.s.c;
     hd_value doc = q->document;
     char when[WHEN_TEXT], words[300];
+    int64_t pid;
     const char *status = flow_text(doc, "status");
     uint64_t at = flow_number(doc, flow_is_over(doc) ? "finished" : "started");
     printf("%s", out_colour(c, COLOUR_BOLD));
@@ -236,13 +325,15 @@ static void print_head(question *q) {
     printf("%s is ", out_colour(c, COLOUR_NONE));
     print_status(c, stdout, status, true);
     if (at) printf(", %s %s", flow_is_over(doc) ? "since" : "started", when_text(at, when));
-    print_plain(stdout, flow_error_text(hd_value_at(doc, "error"), words, sizeof words));
+    print_plain(stdout, flow_error_text(doc, words, sizeof words));
     putchar('\n');
     if (strcmp(status, "queued") == 0)
         printf("  it begins when a program runs the workflows of the store\n");
+    else if (!flow_is_over(doc) && !q->answered && !flow_runner(&q->f, &pid))
+        flow_print_runner(&q->f);
     else if (!flow_is_over(doc) && !q->answered)
-        printf("  %sas the store tells: no program that runs it was asked%s\n",
-               out_colour(c, COLOUR_DIM), out_colour(c, COLOUR_NONE));
+        printf("  %sas the store tells: process %" PRId64 ", which runs it, does not serve%s\n",
+               out_colour(c, COLOUR_DIM), pid, out_colour(c, COLOUR_NONE));
 }
 
 static bool stands_at(hd_value state, const char *node) {
@@ -272,10 +363,100 @@ static int answer(question *q) {
     return CLI_OK;
 }
 
+/* A name like an instance's, of a workflow that the store has: nothing else can be meant. */
+static bool is_of_known_workflow(question *q) {
+    const char *slash = q->f.s.rt && q->f.id ? strchr(q->f.id, '/') : NULL;
+    if (!slash || strchr(slash + 1, '/')) return false;
+    hd_value name = hd_string_f(q->f.s.pool, "%s/workflow-name/%.*s", q->f.space,
+                                (int)(slash - q->f.id), q->f.id);
+    hd_cell cell = hd_cell_at(q->f.s.rt, hd_value_as_text(name, ""));
+    return cell.id && hd_value_exists(hd_read(q->f.s.rt, q->f.s.pool, cell));
+}
+
+/* ---- A name that neither an instance nor a cell has ------------------------------------------- */
+
+typedef struct unknown {
+    size_t prefix; /* of the listed documents' ids */
+    size_t length; /* of the workflow's name in `typed` */
+    const char *typed;
+    bool is_space;
+    nearest instance, name; /* "name/key", and a workflow's or a space's name */
+    uint32_t seen;
+} unknown;
+
+static bool offer_instance(const hd_listing *entry, void *ctx) {
+    unknown *u = ctx;
+    nearest_offer(&u->instance, entry->id + u->prefix);
+    return ++u->seen < 2000;
+}
+static bool offer_workflow(const hd_listing *entry, void *ctx) {
+    unknown *u = ctx;
+    nearest_offer(&u->name, entry->id + u->prefix);
+    return true;
+}
+static bool offer_space(const char *space, void *ctx) {
+    unknown *u = ctx;
+    u->is_space |= strlen(space) == u->length && !memcmp(space, u->typed, u->length);
+    nearest_offer(&u->name, space);
+    return true;
+}
+
+static void look_around(question *q, unknown *u) {
+    hd_runtime *rt = q->f.s.rt;
+    u->prefix = strlen("workflow/");
+    (void)hd_runtime_list(rt, q->f.space, NULL, "workflow/", offer_instance, u);
+    u->prefix = strlen("workflow-name/");
+    (void)hd_runtime_list(rt, q->f.space, "workflow.name", NULL, offer_workflow, u);
+    (void)hd_runtime_spaces(rt, offer_space, u);
+}
+
+static int tell_unknown(question *q, const unknown *u, const char *workflow) {
+    char hint[300];
+    const char *file = q->f.s.file, *key = u->typed + u->length;
+    if (*u->instance.best) snprintf(hint, sizeof hint, "Did you mean %s?", u->instance.best);
+    else if (*u->name.best)
+        snprintf(hint, sizeof hint, "Did you mean %s%.100s?", u->name.best, key);
+    else
+        snprintf(hint, sizeof hint,
+                 "\"heddle workflow ls %.80s\" lists the instances, \"heddle ls %.80s\" the "
+                 "spaces.",
+                 file, file);
+    return cli_fail(q->f.s.c, CLI_NOT_FOUND, hint, "%s has no workflow and no space \"%s\"", file,
+                    workflow);
+}
+
+bool why_unknown(cli *c, bool only_near, int *status) {
+    question q = { .node = NULL };
+    bool told = !open_instance(&q, c) && q.f.s.rt && q.f.id;
+    if (told) {
+        size_t length = strcspn(q.f.id, "/");
+        hd_value workflow = hd_string_n(q.f.s.pool, q.f.id, length);
+        const char *name = hd_value_as_text(workflow, "");
+        unknown u = { .typed = q.f.id,
+                      .length = length,
+                      .instance = nearest_to(q.f.id),
+                      .name = nearest_to(name) };
+        look_around(&q, &u);
+        told = !u.is_space && (!only_near || *u.instance.best || *u.name.best);
+        if (told) *status = tell_unknown(&q, &u, name);
+    }
+    if (q.f.s.rt) {
+        int closed = store_close(&q.f.s, told ? *status : CLI_OK);
+        if (told) *status = closed;
+    }
+    free(q.text);
+    return told;
+}
+
 bool why_instance(cli *c, int *status) {
     question q = { .node = NULL };
-    bool is = is_instance(&q, c);
+    bool is = open_instance(&q, c);
     if (is) *status = answer(&q);
+    else if (is_of_known_workflow(&q)) {
+        hd_value ignored;
+        *status = flow_instance(&q.f, q.f.id, &ignored); /* which says so, and what is near */
+        is = true;
+    }
     if (q.f.s.rt) {
         int closed = store_close(&q.f.s, is ? *status : CLI_OK);
         if (is) *status = closed;

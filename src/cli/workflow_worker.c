@@ -1,12 +1,16 @@
 /* workflow_worker.c -- a worker for actions that are commands.
  *
- * Where an engine serves workers, it is one of them, over the socket (docs/WORKERS.md): steps run in threads, one for each
- * job; the main thread speaks. Where none does, this program has the engine itself: the actions are its own, and other
- * workers may come to it. When the connection ends it looks again which of the two it is. */
+ * If an engine serves workers, this program connects to its socket (docs/WORKERS.md): steps run in threads, one for each
+ * job, and the main thread reads and writes the messages. If none does, this program opens an engine itself: the actions
+ * are its own, and other workers may connect to it; if another program runs the workflows, steps come through the store.
+ * When a connection ends, it decides anew between the two. */
 #define _GNU_SOURCE
+#include "base/poller.h"
+#include "base/system.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/parse.h"
+#include "cli/shown.h"
 #include "cli/signals.h"
 #include "cli/workflow.h"
 #include "cli/workflow_exec.h"
@@ -20,8 +24,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -45,8 +47,9 @@ typedef struct serving {
     const char *command, *file;
     char path[ADDRESS_MAX];
     uint64_t jobs_count;
+    uint64_t keep_ms, keep_most; /* of the engine, if this program has it */
     /* the connection */
-    int fd, epoll_fd, bell;
+    int fd, set, bell;
     hd_heap *heap;
     json_buffer in, out;
     hd_env env;
@@ -61,7 +64,6 @@ typedef struct serving {
 static void *work(void *ctx) {
     job *j = ctx;
     serving *s = j->of;
-    uint64_t one = 1;
     pthread_mutex_lock(&s->lock);
     while (j->state != JOB_END) {
         if (j->state != JOB_RUNS) {
@@ -72,9 +74,7 @@ static void *work(void *ctx) {
         j->good = exec_run(&j->step);
         pthread_mutex_lock(&s->lock);
         if (j->state == JOB_RUNS) j->state = JOB_OVER;
-        if (write(s->bell, &one, sizeof one) < 0) {
-            /* The counter is full: the main thread wakes in any case. */
-        }
+        bell_ring(s->bell);
     }
     pthread_mutex_unlock(&s->lock);
     return NULL;
@@ -113,7 +113,7 @@ static int start_threads(serving *s) {
 static bool send_out(serving *s) {
     size_t sent = 0;
     while (sent < s->out.length) {
-        ssize_t n = send(s->fd, s->out.bytes + sent, s->out.length - sent, MSG_NOSIGNAL);
+        ssize_t n = send(s->fd, s->out.bytes + sent, s->out.length - sent, SYSTEM_NO_SIGNAL);
         struct pollfd until = { s->fd, POLLOUT, 0 };
         if (n > 0) sent += (size_t)n;
         else if (n < 0 && (errno == EAGAIN || errno == EINTR)) poll(&until, 1, 1000);
@@ -275,21 +275,18 @@ static bool is_trusted(int fd) {
     return address_peer(fd, &peer) && (ours == 0 || address_may_ask(peer, ours));
 }
 
-static bool watch(serving *s, int fd) {
-    struct epoll_event event = { .events = EPOLLIN, .data = { .fd = fd } };
-    return fd >= 0 && epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
-}
+static bool watch(serving *s, int fd) { return fd >= 0 && poller_add(s->set, fd, POLLER_IN); }
 
 static int converse(serving *s) {
-    s->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (s->epoll_fd < 0 || !watch(s, s->fd) || !watch(s, s->bell))
+    s->bell = bell_open();
+    s->set = poller_open();
+    if (s->set < 0 || !watch(s, s->fd) || !watch(s, s->bell))
         return cli_fail(s->c, CLI_INTERNAL, NULL, "no file descriptors are left");
     int failed = start_threads(s);
     bool good = !failed && say_hello(s) && say_claim(s, s->jobs_count) && send_out(s);
     if (good && !s->c->json) fprintf(stderr, "serving %s; Ctrl-C ends\n", s->path);
     while (good && !interrupted()) {
-        wait_readable(s->epoll_fd, -1);
+        wait_readable(s->set, -1);
         good = hear(s) && say_outcomes(s);
     }
     end_threads(s);
@@ -301,10 +298,10 @@ static int serve_remote(serving *s) {
     int failed = is_trusted(s->fd)
                      ? converse(s)
                      : cli_fail(s->c, CLI_FILE, NULL, "%s belongs to another user", s->path);
-    if (s->epoll_fd >= 0) close(s->epoll_fd);
+    if (s->set >= 0) close(s->set);
     if (s->bell >= 0) close(s->bell);
     close(s->fd);
-    s->fd = s->epoll_fd = s->bell = -1;
+    s->fd = s->set = s->bell = -1;
     if (!failed && s->refused) failed = CLI_IO;
     return failed;
 }
@@ -347,7 +344,9 @@ static hd_status run_here(hd_action *a, hd_value args, void *ctx) {
 
 static int open_own(serving *s, flow *f, own_action *all) {
     hd_error error = { 0 };
-    hd_engine_options options = { .threads = (uint32_t)s->jobs_count };
+    hd_engine_options options = { .threads = (uint32_t)s->jobs_count,
+                                  .keep_ms = s->keep_ms,
+                                  .keep_most = s->keep_most };
     int failed = flow_open(s->c, f, STORE_CREATE);
     if (failed) return failed;
     options.space = f->space;
@@ -358,9 +357,11 @@ static int open_own(serving *s, flow *f, own_action *all) {
             f->engine,
             &(hd_action_spec){ .name = s->c->operands[i], .fn = run_here, .ctx = &all[i] });
     }
-    if (!status) status = hd_engine_serve(f->engine, NULL);
-    /* So that heddle why-not can ask. Where it cannot serve, that is all that is missing. */
-    if (!status) (void)hd_runtime_serve(f->s.rt, NULL);
+    /* Beside a store on a server there is no place for sockets. */
+    bool local = !is_address(s->file);
+    if (!status && local) status = hd_engine_serve(f->engine, NULL);
+    /* So that heddle why-not can ask this program. A failure is ignored: nothing else needs the socket. */
+    if (!status && local) (void)hd_runtime_serve(f->s.rt, NULL);
     if (status && *error.message)
         return cli_fail(s->c, exit_of(status), NULL, "%s: %s", f->s.file, error.message);
     return status ? store_fail(&f->s, status, f->s.file) : CLI_OK;
@@ -371,8 +372,10 @@ static int serve_own(serving *s) {
     own_action *all = calloc(s->c->operand_count, sizeof *all);
     if (!all) return cli_fail(s->c, CLI_INTERNAL, NULL, "out of memory");
     int failed = open_own(s, &f, all);
+    char name[SHOWN_SIZE];
     if (!failed && !s->c->json)
-        fprintf(stderr, "running the workflows of %s; Ctrl-C ends\n", s->file);
+        fprintf(stderr, "%s the workflows of %s; Ctrl-C ends\n",
+                hd_engine_is_active(f.engine) ? "running" : "doing steps of", shown(s->file, name));
     while (!failed && !interrupted()) {
         hd_status status = hd_runtime_pump(f.s.rt);
         if (status && status != HD_PENDING) failed = store_fail(&f.s, status, f.s.file);
@@ -387,6 +390,7 @@ static int serve_own(serving *s) {
 
 static int serve(serving *s) {
     bool given = option_given(s->c, "socket");
+    if (!given && is_address(s->file)) return serve_own(s);
     for (bool told = false; !interrupted();) {
         s->fd = address_connect(s->path);
         if (s->fd < 0 && !given) return serve_own(s);
@@ -403,6 +407,7 @@ static int find_socket(serving *s) {
     cli *c = s->c;
     const char *socket_path = option_text(c, "socket"), *space = option_text(c, "space");
     bool is_main = !space || strcmp(space, "main") == 0;
+    if (!socket_path && is_address(s->file)) return CLI_OK;
     char *real = realpath(s->file, NULL);
     int length = socket_path
                      ? snprintf(s->path, sizeof s->path, "%s", socket_path)
@@ -419,6 +424,8 @@ static int open_serving(serving *s) {
     int failed = option_number(c, "jobs", &s->jobs_count);
     if (!failed && (!s->jobs_count || s->jobs_count > JOBS_MAX))
         failed = cli_fail(c, CLI_USAGE, NULL, "--jobs is a number from 1 to %d", JOBS_MAX);
+    if (!failed) failed = option_span(c, "keep", &s->keep_ms);
+    if (!failed) failed = option_number(c, "keep-most", &s->keep_most);
     s->command = option_text(c, "exec");
     if (!failed && !s->command)
         failed = cli_fail(c, CLI_USAGE, "For example: --exec ./charge.sh",
@@ -435,7 +442,7 @@ static int run(cli *c) {
     s->c = c;
     s->file = c->operands[0];
     s->env = hd_env_system();
-    s->fd = s->epoll_fd = s->bell = -1;
+    s->fd = s->set = s->bell = -1;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->wake, NULL);
     json_buffer_init(&s->in, &s->env);
@@ -471,10 +478,17 @@ const command command_workflow_worker = {
         "If a program serves workers for STORE (hd_engine_serve), this is one of its workers; when "
         "that "
         "program ends, or if there is none, it runs the workflows itself, and other workers may "
-        "come to it. "
+        "come to it. If another program runs them and serves no workers, or STORE is on a server, "
+        "the "
+        "steps come "
+        "through the store. "
         "Ctrl-C ends it; steps that are under way are done again by another.",
     .options = (const cli_option[]){ { "exec", "COMMAND", "what does a step" },
                                      { "jobs", "N", "so many at once (default: 4)" },
+                                     { "keep", "SPAN",
+                                       "instances leave the store so long after their end; for "
+                                       "workflows that do not say" },
+                                     { "keep-most", "N", "and the oldest beyond so many" },
                                      { "socket", "PATH",
                                        "the engine's socket, if it is not beside the store" },
                                      OPTION_SPACE,

@@ -15,8 +15,9 @@
 #define LOOK_MS     100 /* within this time a runtime on a file looks for others' commits */
 #define LOOKS_MAX   1000
 #define TURNS_MAX   10000
-#define WINDOWS_MAX 100 /* of debounces and throttles, that idle waits for */
-#define WAITS_MAX   10  /* waits of a second without a deadline, in a row: then the test ends */
+#define WINDOWS_MAX 100  /* of debounces and throttles, that idle waits for */
+#define VERDICT_MS  1000 /* of real time, that a verdict may take */
+#define WAITS_MAX   10   /* waits of a second without a deadline, in a row: then the test ends */
 #define TRACE_KINDS (HD_TRACE_RUNS | HD_TRACE_TRIGGERS)
 
 /* ---- The environment of a runtime ---------------------------------------------------------- */
@@ -44,12 +45,27 @@ static void pass_log(hd_log_level level, const char *line, void *ctx) {
     e->log(level, line, e->ctx);
 }
 
+static uint64_t pending_of(const lab_runtime *r) {
+    hd_store_stats stats;
+    hd_runtime_store_stats(r->rt, &stats);
+    return r->held ? 0 : stats.pending;
+}
+
+/* The thread of a store in a file decides commits in real time, of which it gets some before the lab's clock moves:
+ * it may also wait for that clock. */
+static bool is_decided(const lab_runtime *r, int fd) {
+    struct pollfd readable = { fd, POLLIN, 0 };
+    if (!r->lab->options.in_file || !r->rt || fd < 0 || !pending_of(r)) return false;
+    return poll(&readable, 1, VERDICT_MS) > 0;
+}
+
 /* A wait without a deadline is for another thread; if nothing comes after WAITS_MAX of them, the test
  * would wait for ever. */
 static void pass_wait(int fd, uint64_t deadline_ns, void *ctx) {
     lab_runtime *r = ctx;
     const hd_env *e = world_of(ctx);
     struct pollfd readable = { fd, POLLIN, 0 };
+    if (is_decided(r, fd)) return;
     e->wait(fd, deadline_ns, e->ctx);
     bool ended = deadline_ns != UINT64_MAX || (fd >= 0 && poll(&readable, 1, 0) > 0);
     r->waits = ended ? 0 : r->waits + 1;
@@ -263,12 +279,6 @@ static void pump_all(hd_lab *lab) {
 static uint64_t now_ns(hd_lab *lab) {
     const hd_env *env = hd_lab_env_of(lab->world);
     return env->monotonic_ns(env->ctx);
-}
-
-static uint64_t pending_of(const lab_runtime *r) {
-    hd_store_stats stats;
-    hd_runtime_store_stats(r->rt, &stats);
-    return r->held ? 0 : stats.pending;
 }
 
 /* The earliest deadline of the runtimes. */

@@ -1,0 +1,39 @@
+/* workflow_runner.c -- which program runs the workflows of a space, as their lease tells. */
+#include "cli/output.h"
+#include "cli/workflow.h"
+#include "store/lease.h"
+#include <inttypes.h>
+#include <stdio.h>
+
+typedef struct search {
+    flow *f;
+    bool any; /* a process that lives holds a lease */
+    int64_t pid;
+} search;
+
+static bool look_at_lease(const hd_listing *entry, void *ctx) {
+    search *s = ctx;
+    store *of = &s->f->s;
+    lease_holder h = { .session = "" };
+    hd_cell cell = hd_cell_of(of->rt, entry->space, entry->scope, entry->id, NULL);
+    hd_status status = lease_holder_of(of->rt, hd_read(of->rt, of->pool, cell), &h);
+    if (*h.session) s->pid = h.pid;
+    s->any = status || (*h.session && h.lives); /* in doubt there is one */
+    return !s->any;
+}
+
+bool flow_runner(flow *f, int64_t *pid) {
+    search s = { .f = f };
+    (void)hd_runtime_list(f->s.rt, f->space, "lease", "lease/workflow", look_at_lease, &s);
+    *pid = s.pid;
+    return s.any;
+}
+
+void flow_print_runner(flow *f) {
+    int64_t pid;
+    const cli *c = f->s.c;
+    if (flow_runner(f, &pid)) return;
+    printf("  %sno program runs it%s", out_colour(c, COLOUR_YELLOW), out_colour(c, COLOUR_NONE));
+    if (pid) printf(" (process %" PRId64 " has ended)", pid);
+    puts("; the next one goes on with it");
+}
