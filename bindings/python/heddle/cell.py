@@ -1,0 +1,98 @@
+"""Cells: addresses in a store, read by calling them."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Generic, Optional, TypeVar, cast
+
+from . import _heddle, values
+
+if TYPE_CHECKING:
+    from .store import Node, Store
+
+T = TypeVar("T")
+
+
+class Cell(_heddle.Cell, Generic[T]):
+    """A document of a store, or a place in one.
+
+    ``cell()`` reads it. Inside a computation, an effect or a handler the read is a dependency; inside a transaction it
+    is what the transaction sees. ``cell.set(value)`` writes it: in a run or a transaction with that, otherwise as a
+    transaction of its own. ``cell["items"][3]`` is the cell of a part.
+
+        async for value in cell:        # now, and whenever it changes
+            ...
+    """
+
+    if TYPE_CHECKING:  # what the extension does, with the type of the value
+
+        def __call__(self) -> T: ...
+
+        def get(self) -> T:
+            """The same as calling the cell."""
+
+        def pull(self) -> T:
+            """Brings what computes it up to date first, also if nothing else needs it. Not inside a run."""
+
+        def set(self, value: T, /) -> None:
+            """Writes it."""
+
+        def child(self, key: str | int, /) -> Cell[Any]:
+            """The cell of a key or an index; ``cell[key]`` is the same."""
+
+        def __getitem__(self, key: str | int) -> Cell[Any]: ...
+
+    @property
+    def store(self) -> Store:
+        """The store that it belongs to."""
+        return cast("Store", self.runtime.store)
+
+    def follow(self, link: Any) -> Cell[Any]:
+        """The cell that a link points at, seen from here."""
+        return cast("Cell[Any]", self.at_link(link))
+
+    def through(self, schema: dict[str, Any]) -> Cell[Any]:
+        """The same address, read through a JSON Schema: what it describes, with its defaults; None where it does not
+        match."""
+        return cast("Cell[Any]", self.with_schema(schema))
+
+    def sink(self, fn: Callable[[T], object], *, name: Optional[str] = None) -> Node:
+        """Calls ``fn`` with the value, now and whenever it changes."""
+        return self.store.sink(self, fn, name=name)
+
+    async def __aiter__(self) -> AsyncIterator[T]:
+        """Values as they come. Of several changes between two turns of the loop the last one counts."""
+        import asyncio
+
+        self.store._driver_().attach()
+        changed = asyncio.Event()
+        latest: list[T] = []
+
+        def note(value: T) -> None:
+            latest[:] = [value]
+            changed.set()
+
+        node = self.sink(note)
+        try:
+            while True:
+                await changed.wait()
+                changed.clear()
+                yield latest[0]
+        finally:
+            if not self.store.closed:
+                node.stop()
+
+
+def model_of(cls: Any) -> tuple[Optional[Callable[[Any], Any]], Optional[Callable[[Any], Any]]]:
+    """How data becomes an object of the class, and back. Plain types need nothing."""
+    if hasattr(cls, "model_validate"):
+        return cls.model_validate, _dump
+    if isinstance(cls, type) and values.is_model(cls):
+        return getattr(cls, "parse_obj"), _dump
+    if isinstance(cls, type) and values.is_dataclass(cls):
+        return lambda data: values.conform(data, cls), _dump
+    if hasattr(cls, "__args__"):
+        return lambda data: values.conform(data, cls), None
+    return None, None
+
+
+def _dump(value: Any) -> Any:
+    return value if isinstance(value, (dict, list)) else values.plain(value)

@@ -1,0 +1,195 @@
+"""Classes that a workflow names: how the engine knows them, and which of their constructors it can run itself."""
+from __future__ import annotations
+
+import dataclasses
+import enum
+import typing
+from types import FunctionType
+from typing import Any, Optional
+
+from .. import values
+from .graph import Form
+
+BUILTIN_TYPES: dict[type, str] = {cls: cls.__name__ for cls in (
+    object, int, bool, float, str, bytes, tuple, list, dict, set, range, type)}
+BUILTIN_TYPES[type(None)] = "NoneType"
+BUILTIN_TYPES[enum.Enum] = "Enum"
+
+def class_name(cls: type) -> str:
+    """The name under which values of the class cross: built-in classes by their own, others as "module:Class"."""
+    if cls in BUILTIN_TYPES:
+        return BUILTIN_TYPES[cls]
+    return values.remember_class(cls)
+
+
+def is_namedtuple(cls: type) -> bool:
+    return issubclass(cls, tuple) and hasattr(cls, "_fields") and hasattr(cls, "_field_defaults")
+
+
+def is_model(cls: type) -> bool:
+    """pydantic 1 or 2."""
+    return hasattr(cls, "model_fields") or hasattr(cls, "__fields__") and hasattr(cls, "__validators__") \
+        or hasattr(cls, "__fields__") and hasattr(cls, "parse_obj")
+
+
+def class_kind(cls: type) -> Optional[str]:
+    """What the engine takes objects of the class for; None: it cannot have any."""
+    if issubclass(cls, BaseException):
+        return "exception"
+    if issubclass(cls, enum.Enum):
+        return "enum"
+    if is_namedtuple(cls):
+        return "tuple"
+    if dataclasses.is_dataclass(cls) or is_model(cls):
+        return "record"
+    return None
+
+
+def field_names(cls: type) -> list[str]:
+    if is_namedtuple(cls):
+        return list(getattr(cls, "_fields"))
+    if dataclasses.is_dataclass(cls):
+        return [field.name for field in dataclasses.fields(cls)]
+    if hasattr(cls, "model_fields"):
+        return list(getattr(cls, "model_fields"))
+    if is_model(cls):
+        return list(getattr(cls, "__fields__"))
+    return []
+
+
+def _has_more(cls: type, fields: list[str]) -> bool:
+    """Whether its objects have attributes that are not data: methods, properties, constants of the class."""
+    for name in dir(cls):
+        if name in ("__getattr__", "__getattribute__") and getattr(cls, name) is not getattr(object, name, None):
+            return True
+        if not name.startswith("__") and name not in fields and name not in dir(BaseException):
+            return True
+    return False
+
+
+class ClassTable:
+    """The classes of one workflow, in the order in which they were met; a base stands before what derives from it."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, dict[str, Form]] = {}
+
+    def name(self, cls: type) -> Optional[str]:
+        """Its name, and an entry if it is no built-in one. None: the engine cannot have objects of it."""
+        name = class_name(cls)
+        if ":" not in name or name in self.entries:
+            return name
+        kind = class_kind(cls)
+        if kind is None:
+            return None
+        base = "object"
+        if kind in ("exception", "record"):
+            parent = next((b for b in cls.__mro__[1:] if class_name(b) == "object" or class_kind(b) == kind), object)
+            base = self.name(parent) or "object"
+        self.entries[name] = self._entry(cls, name, kind, base)
+        return name
+
+    def _entry(self, cls: type, name: str, kind: str, base: str) -> dict[str, Form]:
+        entry: dict[str, Form] = {"name": name, "kind": kind}
+        if base != "object":
+            entry["base"] = base
+        fields = field_names(cls)
+        if fields:
+            entry["fields"] = fields
+        if kind == "record":
+            entry.update(_record_flags(cls))
+        if kind != "enum" and _has_more(cls, fields):
+            entry["partial"] = True
+        if kind != "enum" and _has_operators(cls):
+            entry["own"] = True
+        return entry
+
+    def meet(self, function: Any) -> None:
+        """Declares the classes that the function's annotations name: its arguments and results are of them."""
+        try:
+            hints = typing.get_type_hints(function)
+        except Exception:  # an annotation may name what is only there for type checkers
+            return
+        for hint in hints.values():
+            self._meet(hint)
+
+    def _meet(self, hint: Any) -> None:
+        for part in typing.get_args(hint):
+            self._meet(part)
+        if isinstance(hint, type) and class_name(hint) not in self.entries and ":" in class_name(hint) and \
+                class_kind(hint) is not None and self.name(hint):
+            if not issubclass(hint, (enum.Enum, BaseException)):
+                self.meet(hint)
+
+    def add(self, name: str, **flags: Form) -> None:
+        """A class of records that no Python class stands behind."""
+        self.entries.setdefault(name, {"name": name, "kind": "record", **flags})
+
+
+def _record_flags(cls: type) -> dict[str, Form]:
+    flags: dict[str, Form] = {}
+    if dataclasses.is_dataclass(cls):
+        params: Any = getattr(cls, "__dataclass_params__")
+        if params.frozen:
+            flags["frozen"] = True
+        elif not hasattr(cls, "__slots__"):
+            flags["open"] = True
+        if not params.eq:
+            flags["by_id"] = True
+        return flags
+    config: Any = getattr(cls, "model_config", None) or getattr(cls, "__config__", None)
+    frozen = config.get("frozen") if isinstance(config, dict) else getattr(config, "frozen", False) or \
+        not getattr(config, "allow_mutation", True)
+    if frozen:
+        flags["frozen"] = True
+    return flags
+
+
+def runs_code(cls: type) -> bool:
+    """Whether making an object runs Python that the engine does not know: then a recorded step makes it."""
+    if issubclass(cls, BaseException):
+        return _is_python(cls, "__init__") or _is_python(cls, "__new__")
+    if is_namedtuple(cls):
+        return any("__new__" in c.__dict__ and "_fields" not in c.__dict__ for c in cls.__mro__ if c is not tuple and c is not object)
+    if dataclasses.is_dataclass(cls):
+        params: Any = getattr(cls, "__dataclass_params__")
+        made = cls.__dict__.get("__init__")
+        own = not params.init or (isinstance(made, FunctionType) and made.__code__.co_filename != "<string>")
+        return own or hasattr(cls, "__post_init__") or _is_python(cls, "__new__") or \
+            any(not _is_plain_field(field) for field in dataclasses.fields(cls))
+    return True
+
+
+def _is_plain_field(field: Any) -> bool:
+    return bool(field.init) and field.default_factory in (dataclasses.MISSING, list, dict, set)
+
+
+def _is_python(cls: type, method: str) -> bool:
+    """Whether a Python function stands where a built-in class has a slot."""
+    for base in cls.__mro__:
+        if method in base.__dict__:
+            found = base.__dict__[method]
+            return isinstance(getattr(found, "__func__", found), FunctionType)
+    return False
+
+
+_OPERATORS = ("__str__", "__repr__", "__format__", "__eq__", "__lt__", "__bool__", "__len__", "__iter__", "__contains__",
+              "__getitem__", "__add__", "__call__", "__hash__", "__gt__", "__le__", "__ge__")
+
+
+def _has_operators(cls: type) -> bool:
+    """Whether Python code says what operators do with its objects: their text, their order and the like."""
+    if issubclass(cls, BaseException):
+        return any(_is_python(cls, name) for name in ("__str__", "__repr__"))
+    for base in cls.__mro__[:-1]:
+        for name in _OPERATORS:
+            found = base.__dict__.get(name)
+            if isinstance(found, FunctionType) and not _is_generated(base, name, found):
+                return True
+    return is_model(cls)
+
+
+def _is_generated(cls: type, name: str, function: FunctionType) -> bool:
+    """Written by @dataclass or namedtuple, so that the engine knows it; it does not know how to order objects."""
+    made = function.__qualname__.endswith(f"__create_fn__.<locals>.{name}") or function.__code__.co_filename == "<string>" \
+        or function.__module__ in ("dataclasses", "collections", "reprlib")
+    return (made or is_namedtuple(cls)) and name in ("__repr__", "__eq__", "__hash__")

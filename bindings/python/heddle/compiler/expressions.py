@@ -1,0 +1,587 @@
+"""Expressions: from the tree to the forms of docs/EXPRESSIONS.md.
+
+Most expressions are one form. What waits inside of an expression (an ``await``, a call of a helper method) cannot be part
+of a form: it becomes nodes before it, and its result a temporary variable. Everything that CPython evaluates earlier is
+then kept in temporaries too, so that the order of evaluation stays; ``and``, ``or``, ``if``-``else`` and chained
+comparisons become branches.
+"""
+from __future__ import annotations
+
+import ast
+from typing import Any, Callable, Iterator, Optional, Sequence
+
+from .builtin import FUNCTIONS, METHODS, advice_for
+from .graph import Form, Graph
+from .names import Scope, target_names
+
+_BINARY: dict[type[ast.operator], str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+    ast.LShift: "<<", ast.RShift: ">>", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}
+_UNARY: dict[type[ast.unaryop], str] = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "inv", ast.Not: "not"}
+_COMPARE: dict[type[ast.cmpop], str] = {
+    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.In: "in",
+    ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not"}
+_CONVERSIONS: dict[int, Optional[str]] = {-1: None, ord("r"): "r", ord("s"): "s", ord("a"): "a"}
+_COMPREHENSIONS = {ast.ListComp: "listcomp", ast.SetComp: "setcomp", ast.GeneratorExp: "gen"}
+_HIDDEN = ("__class__", "__name__", "__cause__")
+
+
+def _grouped(forms: list[Form]) -> list[Form]:
+    """Parts of a display with ``**``: CPython evaluates the pairs between two of them before it looks at their keys."""
+    groups: list[Form] = []
+    pairs: list[Form] = []
+    for form in forms:
+        if isinstance(form, list) and len(form) == 2 and form[0] == "**":
+            groups += [["**", ["dict", *pairs]], form] if pairs else [form]
+            pairs = []
+        else:
+            pairs.append(form)
+    return [*groups, ["**", ["dict", *pairs]]] if pairs else groups
+
+
+class Expressions:
+    """Compiles expressions of one function into its graph."""
+
+    def __init__(self, scope: Scope, graph: Graph) -> None:
+        self.scope = scope
+        self.graph = graph
+        self.source = scope.source
+        self._temps = 0
+        self._spent: list[str] = []
+        self._waits: dict[ast.AST, bool] = {}
+        self._forms: dict[type[ast.AST], Callable[[Any], Form]] = {
+            ast.Constant: self._constant, ast.Name: self._name, ast.Attribute: self._attribute,
+            ast.Subscript: self._subscript, ast.BinOp: self._binary, ast.UnaryOp: self._unary,
+            ast.BoolOp: self._boolean, ast.Compare: self._compare, ast.IfExp: self._conditional,
+            ast.List: self._display, ast.Tuple: self._display, ast.Set: self._display, ast.Dict: self._dict,
+            ast.JoinedStr: self._fstring, ast.FormattedValue: self._formatted, ast.Call: self.call, ast.NamedExpr: self._walrus,
+            ast.ListComp: self._comprehension, ast.SetComp: self._comprehension, ast.DictComp: self._comprehension,
+            ast.GeneratorExp: self._stored_generator, ast.Await: self.awaited, ast.Lambda: self._stored_lambda,
+        }
+
+    # ---- what the other parts of the compiler provide
+
+    def awaited(self, node: ast.Await) -> Form:
+        raise NotImplementedError
+
+    def is_step(self, node: ast.Call) -> bool:
+        """Whether the call, though not awaited, becomes nodes of its own: a helper method, a recorded value."""
+        raise NotImplementedError
+
+    def step(self, node: ast.Call) -> Form:
+        raise NotImplementedError
+
+    def own_attribute(self, node: ast.Attribute) -> Optional[Form]:
+        """``self.name``; None: it is no attribute of the workflow itself."""
+        raise NotImplementedError
+
+    def coroutine(self, node: ast.Call) -> Optional[Form]:
+        """A call of an action that is not awaited, as a value; None: it is no such call."""
+        raise NotImplementedError
+
+    # ---- waiting
+
+    def waits(self, node: Optional[ast.AST]) -> bool:
+        """Whether the expression contains something that becomes nodes."""
+        if node is None:
+            return False
+        known = self._waits.get(node)
+        if known is None:
+            known = self._waits[node] = self._looks_like_waiting(node)
+        return known
+
+    def _looks_like_waiting(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.Await):
+            return True
+        if isinstance(node, ast.Lambda):
+            return False
+        if isinstance(node, ast.Call) and self.is_step(node):
+            return True
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            return self.waits(node.generators[0].iter) or self._waits_inside(node)
+        return any(self.waits(child) for child in ast.iter_child_nodes(node))
+
+    def temp(self) -> str:
+        """A new temporary variable; it is deleted when its statement is over."""
+        self._temps += 1
+        name = f"%t{self._temps}"
+        self._spent.append(name)
+        return name
+
+    def end_statement(self, at: ast.AST) -> None:
+        """Deletes the temporaries of the statement."""
+        self.release(0, at)
+
+    def mark(self) -> int:
+        """Temporaries that are made from here on belong to a way that may not be taken: see release."""
+        return len(self._spent)
+
+    def release(self, mark: int, at: ast.AST) -> None:
+        """Deletes the temporaries since the mark, at the end of that way."""
+        names, self._spent = self._spent[mark:], self._spent[:mark]
+        if names and self.graph.is_reached:
+            self.graph.do(["del", *(["name", name] for name in names)], at)
+
+    def forget(self, mark: int) -> None:
+        """The way has ended in an exception: its temporaries end with it."""
+        del self._spent[mark:]
+
+    def keep(self, form: Form, at: ast.AST) -> Form:
+        """Evaluates the form now and keeps its value."""
+        name = self.temp()
+        self.graph.do(["assign", form, ["name", name]], at)
+        return ["name", name]
+
+    def set_temp(self, name: str, form: Form, at: ast.AST) -> None:
+        if form != ["name", name]:
+            self.graph.do(["assign", form, ["name", name]], at)
+
+    def is_stable(self, form: Form, later: Sequence[Optional[ast.AST]]) -> bool:
+        """Whether the form gives the same value, and no exception, when it is evaluated after the later ones."""
+        if not isinstance(form, list):
+            return True
+        if form[0] in ("const", "type", "func", "lambda"):
+            return True
+        if form[0] != "name":
+            return False
+        if form[1].startswith("%t"):
+            return True
+        return form[1] in self.scope.stable
+
+    def sequence(self, nodes: Sequence[Optional[ast.expr]]) -> list[Form]:
+        """The forms of expressions that are evaluated from left to right."""
+        last = max((i for i, node in enumerate(nodes) if self.waits(node)), default=-1)
+        forms: list[Form] = []
+        for i, node in enumerate(nodes):
+            form = None if node is None else self.element(node)
+            if i < last and node is not None:
+                form = self._keep_element(form, nodes[i + 1:last + 1], node)
+            forms.append(form)
+        return forms
+
+    def _keep_element(self, form: Form, later: Sequence[Optional[ast.AST]], at: ast.AST) -> Form:
+        if isinstance(form, list) and len(form) == 2 and form[0] in ("*", "**"):
+            inner = form[1]
+            return form if self.is_stable(inner, later) else [form[0], self.keep(
+                ["list", ["*", inner]] if form[0] == "*" else ["dict", ["**", inner]], at)]
+        return form if self.is_stable(form, later) else self.keep(form, at)
+
+    # ---- expressions
+
+    def expr(self, node: ast.expr) -> Form:
+        """The form of an expression; nodes for what waits in it are made before."""
+        make = self._forms.get(type(node))
+        return self._refuse(node) if make is None else make(node)
+
+    def element(self, node: ast.expr) -> Form:
+        """An element of a display or argument of a call: it may have a star."""
+        return ["*", self.expr(node.value)] if isinstance(node, ast.Starred) else self.expr(node)
+
+    def _refuse(self, node: ast.expr) -> Any:
+        if isinstance(node, (ast.Yield, ast.YieldFrom)):
+            self.source.refuse(node, "`yield` makes a generator of the method",
+                               "Collect the values in a list and return it.")
+        if isinstance(node, ast.Starred):
+            self.source.refuse(node, "a star cannot stand here", "Write [*values] or (*values,).")
+        self.source.refuse(node, f"{type(node).__name__} is not supported", "Write it with other expressions, or in an action.")
+
+    def _constant(self, node: ast.Constant) -> Form:
+        if node.value is Ellipsis or isinstance(node.value, complex):
+            kind = "`...`" if node.value is Ellipsis else "a complex number"
+            self.source.refuse(node, f"{kind} is no value of a workflow", "Use None or a string; compute in an action.")
+        return self.scope.constant(node.value, node)
+
+    def _name(self, node: ast.Name) -> Form:
+        variable = self.scope.variable(node.id)
+        if variable is not None:
+            return self.variable(variable, node)
+        return self.scope.global_constant(node, self.scope.lookup(node))
+
+    def variable(self, name: str, node: ast.AST) -> Form:
+        return ["name", name]
+
+    def _attribute(self, node: ast.Attribute) -> Form:
+        own = self.own_attribute(node)
+        if own is not None:
+            return own
+        known = self.scope.known(node)
+        if known is not None:
+            return self.scope.global_constant(node, known.value)
+        if node.attr.startswith("__") and node.attr not in _HIDDEN:
+            self.source.refuse(node, f"the attribute {node.attr} is not there in a workflow",
+                               "Read it in an action, and return what you need.")
+        return ["attr", self.expr(node.value), node.attr]
+
+    def _subscript(self, node: ast.Subscript) -> Form:
+        if isinstance(node.slice, ast.Slice):
+            parts = [node.value, node.slice.lower, node.slice.upper, node.slice.step]
+            return ["slice", *self.sequence(parts)]
+        if isinstance(node.slice, ast.Tuple) and any(isinstance(e, ast.Slice) for e in node.slice.elts):
+            self.source.refuse(node, "several slices in one pair of brackets", "Slice one dimension at a time.")
+        return ["item", *self.sequence([node.value, node.slice])]
+
+    def _binary(self, node: ast.BinOp) -> Form:
+        operator = _BINARY.get(type(node.op))
+        if operator is None:
+            self.source.refuse(node, "`@` multiplies matrices, which a workflow does not have", "Do it in an action.")
+        return [operator, *self.sequence([node.left, node.right])]
+
+    def operator(self, op: ast.operator, node: ast.AST) -> str:
+        found = _BINARY.get(type(op))
+        if found is None:
+            self.source.refuse(node, "`@=` multiplies matrices, which a workflow does not have", "Do it in an action.")
+        return found
+
+    def _unary(self, node: ast.UnaryOp) -> Form:
+        operand = node.operand
+        if isinstance(node.op, ast.USub) and isinstance(operand, ast.Constant) and type(operand.value) in (int, float):
+            return self.scope.constant(-operand.value, node)
+        return [_UNARY[type(node.op)], self.expr(operand)]
+
+    def _display(self, node: ast.expr) -> Form:
+        assert isinstance(node, (ast.List, ast.Tuple, ast.Set))
+        return [type(node).__name__.lower(), *self.sequence(node.elts)]
+
+    def _dict(self, node: ast.Dict) -> Form:
+        flat: list[Optional[ast.expr]] = [part for pair in zip(node.keys, node.values) for part in pair]
+        last = max((i for i, part in enumerate(flat) if self.waits(part)), default=-1)
+        forms: list[Form] = []
+        for i, part in enumerate(flat):
+            if part is None:
+                continue
+            form = self.expr(part)
+            if i % 2 and flat[i - 1] is None:
+                form = ["**", form]
+            if i < last:
+                form = self._keep_element(form, flat[i + 1:last + 1], part)
+            forms.append(form)
+        return ["dict", *(_grouped(forms) if None in node.keys else forms)]
+
+    def _walrus(self, node: ast.NamedExpr) -> Form:
+        variable = self.scope.variable(node.target.id)
+        assert variable is not None
+        if self.waits(node.value):
+            form = self.expr(node.value)
+            self.graph.do(["assign", form, ["name", variable]], node)
+            return self.keep(["name", variable], node)
+        return [":=", variable, self.expr(node.value)]
+
+    # ---- texts
+
+    def _fstring(self, node: ast.JoinedStr) -> Form:
+        last = max((i for i, part in enumerate(node.values) if self.waits(part)), default=-1)
+        forms: list[Form] = []
+        for i, part in enumerate(node.values):
+            form = part.value if isinstance(part, ast.Constant) else self._formatted_part(part)
+            if i < last and isinstance(form, list):
+                form = ["fmt", self.keep(["fstr", form], part), None, None]
+            forms.append(form)
+        return ["fstr", *forms]
+
+    def _formatted_part(self, node: ast.expr) -> Form:
+        assert isinstance(node, ast.FormattedValue)
+        spec = node.format_spec
+        value = self.expr(node.value)
+        if self.waits(spec):
+            value = self.keep(value, node)
+        text = None if spec is None else self.expr(spec)
+        if isinstance(text, list) and len(text) == 2 and isinstance(text[1], str):
+            text = text[1]
+        return ["fmt", value, _CONVERSIONS[node.conversion], text]
+
+    def _formatted(self, node: ast.FormattedValue) -> Form:
+        return ["fstr", self._formatted_part(node)]
+
+    # ---- short circuits
+
+    def _boolean(self, node: ast.BoolOp) -> Form:
+        word = "and" if isinstance(node.op, ast.And) else "or"
+        if not self.waits(node):
+            return [word, *(self.expr(value) for value in node.values)]
+        result = self.temp()
+        over: list[Any] = []
+        first = next(i for i, value in enumerate(node.values) if self.waits(value))
+        plain = [self.expr(value) for value in node.values[:first]]
+        if plain:
+            self.set_temp(result, plain[0] if len(plain) == 1 else [word, *plain], node)
+            over += self.skip(["name", result], word == "or", node)
+        for i, value in enumerate(node.values[first:], first):
+            mark = self.mark()
+            self.set_temp(result, self.expr(value), value)
+            self.release(mark, value)
+            if i + 1 < len(node.values):
+                over += self.skip(["name", result], word == "or", node)
+        self.graph.give(over)
+        return ["name", result]
+
+    def skip(self, test: Form, when: bool, at: ast.AST) -> list[Any]:
+        """Goes on where the value is not `when`; gives the ends of the other way."""
+        branch = self.graph.add("BRANCH", at, "if", when=[test])
+        self.graph.behind(branch, "GUARD", 0 if when else 1)
+        over = self.graph.take()
+        self.graph.behind(branch, "GUARD", 1 if when else 0)
+        return over
+
+    def _compare(self, node: ast.Compare) -> Form:
+        names = [_COMPARE[type(op)] for op in node.ops]
+        parts = [node.left, *node.comparators]
+        if not any(self.waits(part) for part in parts[2:]):
+            forms = self.sequence(parts)
+            return ["cmp", forms[0], *(x for pair in zip(names, forms[1:]) for x in pair)]
+        result, over = self.temp(), []
+        left, right = self.sequence(parts[:2])
+        held = self.temp()
+        for i, name in enumerate(names):
+            mark = self.mark()
+            if i:
+                left, right = ["name", held], self.expr(parts[i + 1])
+            left = left if self.is_stable(left, ()) else self.keep(left, node)
+            right = right if self.is_stable(right, ()) else self.keep(right, node)
+            self.set_temp(result, ["cmp", left, name, right], node)
+            self.set_temp(held, right, node)
+            self.release(mark, node)
+            if i + 1 < len(names):
+                over += self.skip(["name", result], False, node)
+        self.graph.give(over)
+        return ["name", result]
+
+    def _conditional(self, node: ast.IfExp) -> Form:
+        if not (self.waits(node.body) or self.waits(node.orelse)):
+            return ["if", *self.sequence([node.test, node.body, node.orelse])]
+        result = self.temp()
+        over = self.skip(self.expr(node.test), False, node)
+        mark = self.mark()
+        self.set_temp(result, self.expr(node.body), node)
+        self.release(mark, node)
+        then = self.graph.take()
+        self.graph.give(over)
+        self.set_temp(result, self.expr(node.orelse), node)
+        self.release(mark, node)
+        self.graph.give(then)
+        return ["name", result]
+
+    # ---- calls of what the evaluator has
+
+    def call(self, node: ast.Call) -> Form:
+        if self.is_step(node):
+            return self.step(node)
+        made = self.coroutine(node)
+        if made is not None:
+            return made
+        known = self.scope.known(node.func)
+        if known is not None:
+            return self.call_known(node, known.value)
+        if isinstance(node.func, ast.Attribute):
+            return self._method(node, node.func)
+        self.source.refuse(node, "only functions that are known by name can be called",
+                           "Call an action, a helper method, a built-in function or a method of a value.")
+
+    def call_known(self, node: ast.Call, function: Any) -> Form:
+        try:
+            name = FUNCTIONS.get(function)
+        except TypeError:
+            name = None
+        if name is None:
+            return self.call_other(node, function)
+        args, names = self.arguments(node)
+        return ["call", name, args, names] if names else ["call", name, args]
+
+    def call_other(self, node: ast.Call, function: Any) -> Form:
+        method = self._method_of_type(node, function)
+        if method is not None:
+            return method
+        shown = ast.unparse(node.func)
+        self.source.refuse(node, f"{shown}() is an ordinary function, which a workflow cannot call", advice_for(function))
+
+    def _method_of_type(self, node: ast.Call, function: Any) -> Optional[Form]:
+        """``str.lower(x)``, ``dict.fromkeys(x)``."""
+        if not isinstance(node.func, ast.Attribute):
+            return None
+        owner = self.scope.known(node.func.value)
+        if owner is None or owner.value not in (str, bytes, int, float, list, tuple, dict, set):
+            return None
+        if node.func.attr not in METHODS:
+            return None
+        args, names = self.arguments(node)
+        return ["method", ["type", owner.value.__name__], node.func.attr, args, names]
+
+    def _method(self, node: ast.Call, function: ast.Attribute) -> Form:
+        if function.attr not in METHODS:
+            self.source.refuse(node, f"{function.attr} is no method of str, bytes, int, float, list, tuple, dict or set",
+                               "Make it an action that takes the object, and await the call.")
+        if self.waits_in_arguments(node):
+            receiver = self.expr(function.value)
+            receiver = receiver if self.is_stable(receiver, ()) else self.keep(receiver, function)
+            self.graph.do(["expr", ["call", "heddle.method", [receiver, function.attr]]], function)
+        else:
+            receiver = self.expr(function.value)
+        args, names = self.arguments(node)
+        return ["method", receiver, function.attr, args, names] if names else ["method", receiver, function.attr, args]
+
+    def waits_in_arguments(self, node: ast.Call) -> bool:
+        return any(self.waits(arg) for arg in node.args) or any(self.waits(k.value) for k in node.keywords)
+
+    def arguments(self, node: ast.Call) -> tuple[list[Form], list[Form]]:
+        """Positional arguments, and those by name as pairs."""
+        values = [*node.args, *(keyword.value for keyword in node.keywords)]
+        last = max((i for i, value in enumerate(values) if self.waits(value)), default=-1)
+        args: list[Form] = []
+        names: list[Form] = []
+        for i, value in enumerate(values):
+            keyword = node.keywords[i - len(node.args)].arg if i >= len(node.args) else None
+            form = self._argument(value)
+            if i >= len(node.args) and keyword is None:
+                form = ["**", form]
+            if i < last:
+                form = self._keep_element(form, values[i + 1:last + 1], value)
+            if i < len(node.args):
+                args.append(form)
+            else:
+                names.append(form if keyword is None else [keyword, form])
+        return args, names
+
+    def _argument(self, node: ast.expr) -> Form:
+        """An argument of a built-in: it may be a function or a generator."""
+        if isinstance(node, ast.Lambda):
+            return self._lambda(node)
+        if isinstance(node, ast.GeneratorExp):
+            return self._generator(node)
+        known = self.scope.known(node) if isinstance(node, (ast.Name, ast.Attribute)) and not self._is_own(node) else None
+        if known is not None and not isinstance(known.value, type) and callable(known.value):
+            return self._function(node, known.value)
+        return self.element(node)
+
+    def _is_own(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Attribute) and self.own_attribute(node) is not None
+
+    def _function(self, node: ast.expr, function: Any) -> Form:
+        name = FUNCTIONS.get(function) if getattr(function, "__hash__", None) else None
+        if name is None and isinstance(node, ast.Attribute):
+            owner = self.scope.known(node.value)
+            if owner is not None and owner.value in (str, bytes, int, float, list, tuple, dict, set):
+                name = f"{owner.value.__name__}.{node.attr}"
+        if name is None:
+            self.source.refuse(node, f"{ast.unparse(node)} cannot be given as a function",
+                               "Give a lambda of one expression, a built-in function, or a method such as str.lower.")
+        return ["func", name]
+
+    def _lambda(self, node: ast.Lambda) -> Form:
+        arguments = node.args
+        if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
+            self.source.refuse(node, "a lambda with defaults, * or **", "Write a lambda with plain parameters.")
+        if any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(node.body)):
+            self.source.refuse(node, "`:=` inside of a lambda", "Assign outside of the lambda.")
+        params = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+        self.scope.renames.append({name: name for name in params})
+        if self.waits(node.body):
+            self.source.refuse(node, "a lambda that calls a helper method or an action",
+                               "Compute the values in a loop before, and use them in the lambda.")
+        form = ["lambda", params, self.expr(node.body)]
+        self.scope.renames.pop()
+        return form
+
+    def _stored_lambda(self, node: ast.Lambda) -> Form:
+        self.source.refuse(node, "a lambda can only be an argument: key= of sorted, min, max, list.sort; map; filter",
+                           "Write the expression where it is needed, or a helper method.")
+
+    # ---- comprehensions
+
+    def _stored_generator(self, node: ast.GeneratorExp) -> Form:
+        self.source.refuse(node, "a generator can only be an argument of a built-in function or method",
+                           "Write a list: [... for ... in ...].")
+
+    def _generator(self, node: ast.GeneratorExp) -> Form:
+        if self._waits_inside(node):
+            self.source.refuse(node, "a generator that waits or calls a helper method",
+                               "Write a list: [... for ... in ...].")
+        return self._comprehension(node)
+
+    def _waits_inside(self, node: Any) -> bool:
+        """Whether a comprehension waits, apart from its first iterable, which is evaluated outside of it."""
+        names = [name for clause in node.generators for name in target_names(clause.target)]
+        self.scope.renames.append({name: name for name in names})
+        found = any(self.waits(part) for part in self._parts(node))
+        self.scope.renames.pop()
+        return found
+
+    def _parts(self, node: Any) -> Iterator[ast.AST]:
+        yield from ([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt])
+        for i, clause in enumerate(node.generators):
+            if i:
+                yield clause.iter
+            yield from clause.ifs
+
+    def _comprehension(self, node: Any) -> Form:
+        for clause in node.generators:
+            if clause.is_async:
+                self.source.refuse(node, "`async for` in a comprehension", "Get the values with an action that returns a list.")
+        if self._waits_inside(node):
+            return self._loops(node)
+        first = self.expr(node.generators[0].iter)
+        clauses: list[Form] = []
+        self.scope.renames.append({})
+        for i, clause in enumerate(node.generators):
+            over = first if i == 0 else self.expr(clause.iter)
+            self.check_comprehension_target(clause.target)
+            self.scope.renames[-1].update({name: name for name in target_names(clause.target)})
+            clauses.append(["for", self.plain_target(clause.target), over, *(self.expr(test) for test in clause.ifs)])
+        if isinstance(node, ast.DictComp):
+            form = ["dictcomp", self.expr(node.key), self.expr(node.value), *clauses]
+        else:
+            form = [_COMPREHENSIONS[type(node)], self.expr(node.elt), *clauses]
+        self.scope.renames.pop()
+        return form
+
+    def check_comprehension_target(self, target: ast.expr) -> None:
+        for node in ast.walk(target):
+            if isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
+                self.source.refuse(node, "the variable of a comprehension is not a plain name",
+                                   "Write a loop, or take the element apart inside of the comprehension.")
+
+    def plain_target(self, target: ast.expr) -> Form:
+        if isinstance(target, ast.Name):
+            return ["name", self.scope.variable(target.id)]
+        assert isinstance(target, (ast.Tuple, ast.List))
+        return ["tuple", *(self.plain_target(part) for part in target.elts)]
+
+    def _loops(self, node: Any) -> Form:
+        """A comprehension that waits: the loops that it stands for, with variables of its own."""
+        result = self.temp()
+        over = self.expr(node.generators[0].iter)
+        empty = {ast.ListComp: ["list"], ast.SetComp: ["set"], ast.DictComp: ["dict"]}[type(node)]
+        over = self.keep(over, node)
+        self.graph.do(["assign", empty, ["name", result]], node)
+        self.scope.renames.append({})
+        self._loop(node, result, 0, over)
+        self.scope.renames.pop()
+        return ["name", result]
+
+    def _loop(self, node: Any, result: str, depth: int, over: Form) -> None:
+        if depth == len(node.generators):
+            self._add_element(node, result)
+            return
+        clause = node.generators[depth]
+        over = over if depth == 0 else self.expr(clause.iter)
+        self.check_comprehension_target(clause.target)
+        self._temps += 1
+        self.scope.renames[-1].update({name: f"{name}%{self._temps}" for name in target_names(clause.target)})
+        head = self.graph.add("LOOP_HEAD", clause.target, "for", over=over, into=self.plain_target(clause.target))
+        self.graph.behind(head, "CONTINUE")
+        skipped: list[Any] = []
+        mark = self.mark()
+        for test in clause.ifs:
+            skipped += self.skip(self.expr(test), False, test)
+        self._loop(node, result, depth + 1, None)
+        self.release(mark, node)
+        self.graph.give(skipped)
+        self.graph.lead(head, "BACK", clause.target)
+        self.graph.behind(head, "BREAK")
+
+    def _add_element(self, node: Any, result: str) -> None:
+        target = ["name", result]
+        if isinstance(node, ast.DictComp):
+            key, value = self.sequence([node.key, node.value])
+            self.graph.do(["expr", ["method", target, "update", [["dict", key, value]]]], node)
+            return
+        method = "add" if isinstance(node, ast.SetComp) else "append"
+        self.graph.do(["expr", ["method", target, method, [self.expr(node.elt)]]], node)

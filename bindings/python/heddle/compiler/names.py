@@ -1,0 +1,185 @@
+"""What names stand for: variables of the function, or objects that are there when the workflow is defined."""
+from __future__ import annotations
+
+import ast
+import builtins
+import enum
+import inspect
+from types import FunctionType, ModuleType
+from typing import Any, Iterator, Optional
+
+from .classes import ClassTable
+from .graph import Form
+from .refusal import Source
+from .source import Definition, Module
+
+INT_LEAST, INT_MOST = -(1 << 63), (1 << 63) - 1
+
+
+class Unresolved(Exception):
+    """A name is not there yet: it may stand below the class. Compiling is tried again when the workflow is used."""
+
+    def __init__(self, name: str, source: Source, node: ast.AST) -> None:
+        super().__init__(name)
+        self.name = name
+        self.source = source
+        self.node = node
+
+
+class Known:
+    """An object that a name or attribute stands for while compiling."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def _bound(node: ast.AST, inside: bool) -> Iterator[str]:
+    """Names that a node binds in its function. Targets of comprehensions are their own; ``:=`` in them is not."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)) and not inside:
+        yield node.id
+    elif isinstance(node, ast.NamedExpr):
+        yield node.target.id
+        yield from _bound(node.value, inside)
+        return
+    elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
+        yield node.name
+    elif isinstance(node, ast.MatchMapping) and node.rest:
+        yield node.rest
+    elif isinstance(node, _SCOPES):
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from _bound(child, inside or isinstance(child, ast.comprehension) or isinstance(node, ast.comprehension))
+
+
+def bound_names(nodes: list[ast.stmt]) -> set[str]:
+    return {name for node in nodes for name in _bound(node, False)}
+
+
+def target_names(target: ast.AST) -> list[str]:
+    return [node.id for node in ast.walk(target) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+
+
+class Scope:
+    """The names of one function."""
+
+    def __init__(self, module: Module, function: FunctionType, definition: Definition, classes: ClassTable) -> None:
+        self.module = module
+        self.source = module.source
+        self.function = function
+        self.classes = classes
+        self.params = list(inspect.signature(function).parameters)
+        self.bound = bound_names(definition.body)
+        self.locals = self.bound | set(self.params)
+        self.stable = {name for name in self.params if name not in self.bound}
+        self.renames: list[dict[str, str]] = []
+        self._cells = inspect.getclosurevars(function).nonlocals if function.__closure__ else {}
+
+    # ---- variables
+
+    def variable(self, name: str) -> Optional[str]:
+        """The variable's name in the IR; None: it is no variable."""
+        for names in reversed(self.renames):
+            if name in names:
+                return names[name]
+        return name if name in self.locals else None
+
+    # ---- objects
+
+    def lookup(self, node: ast.Name) -> Any:
+        name = node.id
+        for place in (self._cells, self.function.__globals__, vars(builtins)):
+            if name in place:
+                return place[name]
+        raise Unresolved(name, self.source, node)
+
+    def known(self, node: ast.AST) -> Optional[Known]:
+        """The object that an expression stands for, if that is known now: a name, or an attribute of a module or class."""
+        if isinstance(node, ast.Name):
+            return None if self.variable(node.id) is not None else Known(self.lookup(node))
+        if isinstance(node, ast.Attribute):
+            base = self.known(node.value)
+            if base is not None and isinstance(base.value, (ModuleType, type)):
+                if not hasattr(base.value, node.attr):
+                    kind = "module" if isinstance(base.value, ModuleType) else "class"
+                    self.source.refuse(node, f"the {kind} {base.value.__name__} has no attribute {node.attr}",
+                                       "Correct the name; it is looked up when the workflow is defined.")
+                return Known(getattr(base.value, node.attr))
+        return None
+
+    def peek(self, node: ast.AST) -> Optional[Known]:
+        """The same where a name may not be there: what it is matters only if it is something that the compiler knows."""
+        try:
+            return self.known(node)
+        except Unresolved:
+            return None
+
+    # ---- constants
+
+    def constant(self, value: Any, node: ast.AST) -> Form:
+        """The form of an object as a constant."""
+        plain = self._plain(value, node)
+        if value is None or isinstance(value, (bool, int, str)) and plain == value and type(value) in (bool, int, str):
+            return plain
+        if isinstance(value, float) and type(value) is float:
+            return plain
+        if isinstance(value, type):
+            return ["type", plain["$type"]]
+        return ["const", plain]
+
+    def _plain(self, value: Any, node: ast.AST) -> Form:
+        if isinstance(value, enum.Enum):
+            return {"$enum": self.class_of(type(value), node), "name": value.name, "value": self._plain(value.value, node)}
+        if value is None or type(value) in (bool, float, bytes):
+            return value
+        if type(value) is int:
+            if not INT_LEAST <= value <= INT_MOST:
+                self.source.refuse(node, f"{value} is beyond 64 bits", "Workflows compute with integers of 64 bits; "
+                                   "larger ones can be made and used in an action.")
+            return value
+        if type(value) is str:
+            return value if value.isascii() or _is_whole(value) else {"$str": [ord(c) for c in value]}
+        if type(value) is tuple:
+            return {"$tuple": [self._plain(item, node) for item in value]}
+        if type(value) is range:
+            return {"$range": [value.start, value.stop, value.step]}
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return {"$tuple": [self._plain(item, node) for item in value], "class": self.class_of(type(value), node)}
+        if isinstance(value, type):
+            return {"$type": self.class_of(value, node)}
+        self._refuse_constant(value, node)
+
+    def _refuse_constant(self, value: Any, node: ast.AST) -> Any:
+        shown = ast.unparse(node) if isinstance(node, ast.expr) else "this"
+        if isinstance(value, (list, dict, set, bytearray)):
+            self.source.refuse(node, f"{shown} is a {type(value).__name__} outside of the workflow, which others may change",
+                               "Make it a tuple or another constant, build it inside of run, or give it as an input.")
+        if isinstance(value, ModuleType):
+            self.source.refuse(node, f"the module {value.__name__} is no value", "Call what you need of it in an action.")
+        if callable(value):
+            self.source.refuse(node, f"the function {shown} is no value in a workflow",
+                               "Call an action, or give the function as key= of sorted, min, max or list.sort.")
+        self.source.refuse(node, f"{shown} is a {type(value).__name__}, which is no constant that a workflow can read",
+                           "Give it to run as an input, or read it in an action.")
+
+    def class_of(self, cls: type, node: ast.AST) -> str:
+        """The name of a class in the IR, which then declares it."""
+        name = self.classes.name(cls)
+        if name is None:
+            self.source.refuse(node, f"objects of the class {cls.__name__} cannot be in a workflow",
+                               "Make it a dataclass, a named tuple, an enum or a pydantic model, or use it in actions only.")
+        return name
+
+    def global_constant(self, node: ast.expr, value: Any) -> Form:
+        """A constant of the module; one that a function rebinds is none."""
+        if isinstance(node, ast.Name) and node.id in self.module.rebound and node.id in self.function.__globals__:
+            self.source.refuse(node, f"a function of the module declares {node.id} as global and may change it",
+                               "Give the value to run as an input, or read it in an action.")
+        return self.constant(value, node)
+
+
+def _is_whole(text: str) -> bool:
+    return not any(0xD800 <= ord(c) <= 0xDFFF for c in text)

@@ -1,0 +1,328 @@
+"""Several at once: ``asyncio.gather``, and what is cancelled when it takes too long."""
+from __future__ import annotations
+
+import ast
+import inspect
+from typing import Any, Callable, Optional
+
+from ..actions import Action, Options
+from . import coroutines
+from .awaits import Awaits
+from .calls import Emit
+from .graph import End, Form, Graph
+from .names import target_names
+
+
+class Branch:
+    """One argument of gather: a call, or with `over` one for each element."""
+
+    def __init__(self, node: ast.expr, emit: Emit, over: Optional[Form], into: Optional[Form]) -> None:
+        self.node = node
+        self.emit = emit
+        self.over = over
+        self.into = into
+        self.result = ""
+        self.given: Form = None
+        """The elements as they were given: one that stands there twice is awaited once, and its result is there twice."""
+
+
+class Several(Awaits):
+    # ---- calls that are values
+
+    def prepare_value(self, node: ast.expr, early: bool) -> Emit:
+        form = self.expr(node)
+        return self._emit_value(node, self.settle([form], early, node)[0])
+
+    def _emit_value(self, node: ast.AST, form: Form) -> Emit:
+        def emit(into: Optional[Form]) -> None:
+            self.await_value(node, form, into)
+        return emit
+
+    def await_value(self, node: ast.AST, form: Form, into: Optional[Form]) -> None:
+        self.program.sites.is_used = True
+        args = [["name", "self"], form] if self.program.state else [form]
+        target = {} if into is None else {"into": into}
+        self.graph.add("CALL", node, "await", function="await", args=args, **target)
+
+    def call_value(self, node: ast.Call, is_task: bool = False) -> Form:
+        form = self._call_value(node)
+        if is_task:
+            self.program.sites.tasks.add(form[2][0])
+        return form
+
+    def _call_value(self, node: ast.Call) -> Form:
+        method, child = self.find_method(node.func), self.child_class(node)
+        if method is not None:
+            name, args = self.method_call(node, method, False)
+            count = len(args) - (1 if self.program.state else 0)
+            return self._value(node, args[len(args) - count:], lambda graph, given, into: graph.add(
+                "CALL", node, name, function=name, into=into,
+                args=[*args[:len(args) - count], *(["item", given, i] for i in range(count))]))
+        if child is not None:
+            return self._child_value(node, child)
+        return self._action_value(node)
+
+    def _value(self, node: ast.Call, args: list[Form], write: Callable[[Graph, Form, Form], object]) -> Form:
+        site = self.program.sites.add(node, lambda graph, given, into: void(write(graph, given, into)))
+        return coroutines.new(site, args)
+
+    def _child_value(self, node: ast.Call, child: Any) -> Form:
+        pairs = self.bind(node, inspect.signature(child.run), f"{child.__name__}.run", 1)
+        if pairs is None:
+            self.source.refuse(node, "a workflow is called with * or **", "Write its inputs one by one.")
+        name, given_names = self.program.use_child(child), pairs
+        return self._value(node, [form for _, form in pairs], lambda graph, given, into: graph.add(
+            "CHILD", node, name, workflow=name, named=_items(given_names, given), into=into))
+
+    def _action_value(self, node: ast.Call) -> Form:
+        options, call = Options(), node
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "options" and isinstance(node.func.value, ast.Call):
+            options, call = self.read_options(node.keywords, node), node.func.value
+        action = self.known_call(call)
+        if not isinstance(action, Action):
+            self.source.refuse(node, f"{ast.unparse(node.func)}() is kept to be awaited later",
+                               "Await it here; calls of actions, of helper methods and of workflows can be kept.")
+        pairs = self.action_arguments(call, action)
+        keys = self.option_keys(options.over(action.defaults), node)
+        self.program.use(action, self.source, node)
+        return self._value(node, [form for _, form in pairs], lambda graph, given, into: graph.add(
+            "ACTION", node, action.name, action=action.name, named=_items(pairs, given), into=into, **keys))
+
+    # ---- several at once
+
+    def gather(self, node: ast.Call, early: bool) -> Emit:
+        settled = False
+        for keyword in node.keywords:
+            if keyword.arg != "return_exceptions":
+                self.source.refuse(keyword.value, f"asyncio.gather has no argument {keyword.arg or '**'}",
+                                   "There is return_exceptions.")
+            settled = bool(self.static(keyword.value))
+        branches = [self._prepare_branch(arg) for arg in node.args]
+        self._check_twice(node)
+        mode = {"mode": "settled"} if settled else {}
+
+        def emit(into: Optional[Form]) -> None:
+            if not branches:
+                self.graph.do(["assign", ["list"], into] if into is not None else ["expr", ["list"]], node)
+            elif len(branches) == 1 and branches[0].over is not None:
+                self._fan(node, branches[0], mode, into)
+            else:
+                self._fan_of(node, branches, mode, into)
+        return emit
+
+    def _check_twice(self, node: ast.Call) -> None:
+        """One call under two arguments is awaited once by asyncio.gather; here it is awaited by each."""
+        values = [arg for arg in node.args if not isinstance(arg, ast.Call)]
+        if len(node.args) < 2 or not values:
+            return
+        calls = [["*", self.expr(arg.value)] if isinstance(arg, ast.Starred) else self.expr(arg) for arg in values
+                 if not isinstance(arg, ast.Starred) or isinstance(arg.value, (ast.Name, ast.Attribute))]
+        if len(calls) == 1 and not isinstance(values[0], ast.Starred):
+            return
+        every = self.keep(["list", *calls], node)
+        twice = ["cmp", ["call", "len", [["call", "set", [every]]]], "!=", ["call", "len", [every]]]
+        over = self.skip(twice, False, node)
+        self.graph.add("RAISE", node, "raise", value=["new", "Unsupported", [
+            f"{self.source.at(node)}: asyncio.gather is given one call twice"]])
+        self.graph.take()
+        self.graph.give(over)
+
+    def _prepare_branch(self, node: ast.expr) -> Branch:
+        if not isinstance(node, ast.Starred):
+            return Branch(node, self.prepare(node, True), None, None)
+        calls = node.value
+        if isinstance(calls, (ast.ListComp, ast.GeneratorExp)) and len(calls.generators) == 1 and \
+                isinstance(calls.elt, ast.Call) and not any(
+                    self.waits(part) for part in (*calls.elt.args, *calls.generators[0].ifs)):
+            return self._prepare_each(node, calls)
+        given = self.keep(["list", ["*", self.expr(calls)]], node)
+        over = self.keep(["call", "list", [["method", ["type", "dict"], "fromkeys", [given]]]], node)
+        name = self.branch_name()
+        branch = Branch(calls, self._emit_value(node, ["name", name]), over, ["name", name])
+        branch.given = given
+        return branch
+
+    def _prepare_each(self, node: ast.Starred, calls: Any) -> Branch:
+        """``*[charge(o) for o in orders]``: the arguments of all calls first, then a branch for each."""
+        call, clause = calls.elt, calls.generators[0]
+        values = [*call.args, *(k.value for k in call.keywords)]
+        if any(isinstance(v, ast.Starred) for v in call.args) or any(k.arg is None for k in call.keywords):
+            self.source.refuse(call, "a call with * or ** among several at once", "Write its arguments one by one.")
+        over = self.expr(clause.iter)
+        self.check_comprehension_target(clause.target)
+        self.scope.renames.append({name: name for name in target_names(clause.target)})
+        target = self.plain_target(clause.target)
+        tests = [self.expr(test) for test in clause.ifs]
+        element = ["tuple", *(self.expr(value) for value in values)]
+        self.scope.renames.pop()
+        over = self.keep(["listcomp", element, ["for", target, over, *tests]], node)
+        names = [self.branch_name() for _ in values]
+        stand_in = _with_names(call, names)
+        self.scope.renames.append({name: name for name in names})
+        emit = self.prepare(stand_in, False)
+        self.scope.renames.pop()
+        return Branch(call, emit, over, ["tuple", *(["name", name] for name in names)])
+
+    def branch_name(self) -> str:
+        """A variable that ends with its branch."""
+        self._temps += 1
+        return f"%b{self._temps}"
+
+    def _fan(self, node: ast.AST, branch: Branch, mode: dict[str, Form], into: Optional[Form]) -> None:
+        """One branch for each element."""
+        head = self.graph.add("FAN_HEAD", node, "each", over=branch.over, into=branch.into)
+        self.graph.behind(head, "ELEM")
+        self._in_branch(branch)
+        if branch.given is None or into is None:
+            self.barrier(node, mode, ["name", branch.result], into)
+            return
+        results = self.temp()
+        self.barrier(node, mode, ["name", branch.result], ["name", results])
+        by_call = ["call", "dict", [["call", "zip", [branch.over, ["name", results]]]]]
+        self.graph.do(["assign", by_call, ["name", results]], node)
+        each = ["listcomp", ["item", ["name", results], ["name", "x"]], ["for", ["name", "x"], branch.given]]
+        self.graph.do(["assign", each, into], node)
+
+    def _fan_of(self, node: ast.AST, branches: list[Branch], mode: dict[str, Form], into: Optional[Form]) -> None:
+        """One branch for each call; a starred one is a fan-out in its branch, and its results are many."""
+        several = any(branch.over is not None for branch in branches)
+        result = self.branch_name()
+        head = self.graph.add("FAN_HEAD", node, "gather")
+        ends = []
+        for i, branch in enumerate(branches):
+            self.graph.behind(head, "ELEM", i)
+            outer, self.graph.handler = self.graph.handler, None
+            inner = ["name", result]
+            mark = self.mark()
+            if branch.over is not None:
+                self._fan(node, branch, mode, inner)
+            else:
+                branch.emit(inner)
+                if several:
+                    self.graph.do(["assign", ["list", inner], inner], node)
+            self.forget(mark)
+            self.graph.handler = outer
+            self.graph.one_end(node)
+            ends += self.graph.take()
+        self.graph.give(ends)
+        if not several:
+            self.barrier(node, mode, ["name", result], into)
+            return
+        lists = self.temp()
+        self.barrier(node, mode, ["name", result], ["name", lists])
+        flat = ["listcomp", ["name", "x"], ["for", ["name", "l"], ["name", lists]], ["for", ["name", "x"], ["name", "l"]]]
+        self.graph.do(["assign", flat, into] if into is not None else ["expr", flat], node)
+
+    def _in_branch(self, branch: Branch) -> None:
+        outer, self.graph.handler = self.graph.handler, None
+        branch.result = self.branch_name()
+        mark = self.mark()
+        branch.emit(["name", branch.result])
+        self.forget(mark)
+        self.graph.handler = outer
+
+    def barrier(self, node: ast.AST, mode: dict[str, Form], give: Form, into: Optional[Form]) -> None:
+        graph = self.graph
+        if not graph.is_reached:
+            return
+        if len(graph._ends) == 1:
+            graph.one_end(node)
+        ends: list[End] = [(origin, "JOIN", 0) for origin, _, _ in graph.take()]
+        graph.give(ends)
+        target = {} if into is None else {"into": into}
+        graph.add("BARRIER", node, "join", give=give, **mode, **target)
+
+    # ---- cancelling what takes too long
+
+    def wait_for(self, node: ast.Call, early: bool) -> Emit:
+        if len(node.args) + len(node.keywords) != 2 or any(k.arg != "timeout" for k in node.keywords) or not node.args:
+            self.source.refuse(node, "asyncio.wait_for takes what is awaited and a timeout",
+                               "Write `await asyncio.wait_for(charge(order), timeout=5)`.")
+        inner = self.prepare(node.args[0], True)
+        limit = self.expr(node.args[1] if len(node.args) > 1 else node.keywords[0].value)
+        limit = limit if self.is_stable(limit, ()) else self.keep(limit, node)
+
+        def emit(into: Optional[Form]) -> None:
+            if limit is not None and not (isinstance(limit, (int, float)) and limit > 0):
+                self._refuse_late(node, limit)
+            self.limited(node, inner, limit, into)
+        return emit
+
+    def _refuse_late(self, node: ast.AST, limit: Form) -> None:
+        """A limit that is over already: nothing is begun."""
+        given = ["cmp", limit, "is not", None]
+        over = self.skip(["and", given, ["cmp", limit, "<=", 0]], False, node)
+        self.graph.add("RAISE", node, "raise", value=["new", "TimeoutError", []])
+        self.graph.take()
+        self.graph.give(over)
+
+    def limited(self, node: ast.AST, inner: Emit, limit: Form, into: Optional[Form]) -> None:
+        """Two branches, the thing itself and a sleep; the first that ends cancels the other."""
+        if limit is None:
+            inner(into)
+            return
+        over = self.skip(["cmp", limit, "is", None], True, node) if isinstance(limit, list) else []
+        both = self.race(node, inner, limit, lambda: None)
+        if into is not None:
+            self.graph.do(["assign", ["item", ["name", both], 0], into], node)
+        if over:
+            rest = self.graph.take()
+            self.graph.give(over)
+            inner(into)
+            self.graph.give(rest)
+
+    def race(self, node: ast.AST, inner: Emit, limit: Form, after: Callable[[], None]) -> str:
+        """The variable with what both branches gave; raises what the thing raised, and TimeoutError, after `after`."""
+        result = self.branch_name()
+        both = self.temp()
+        head = self.graph.add("FAN_HEAD", node, "wait-for")
+        outer, self.graph.handler = self.graph.handler, None
+        self.graph.behind(head, "ELEM", 0)
+        mark = self.mark()
+        inner(["name", result])
+        self.forget(mark)
+        self.graph.one_end(node)
+        ends = self.graph.take()
+        self.graph.behind(head, "ELEM", 1)
+        self.graph.add("SLEEP", node, "limit", seconds=limit)
+        self.graph.do(["assign", None, ["name", result]], node)
+        ends += self.graph.take()
+        self.graph.handler = outer
+        self.graph.give(ends)
+        self.barrier(node, {"mode": "first"}, ["name", result], ["name", both])
+        after()
+        self._judge(node, both)
+        return both
+
+    def _judge(self, node: ast.AST, both: str) -> None:
+        """Raises what the thing raised; TimeoutError if it was cancelled because the sleep was over first."""
+        outcome = ["item", ["name", both], 0]
+        failed = ["call", "isinstance", [outcome, ["type", "BaseException"]]]
+        late = ["and", ["call", "isinstance", [outcome, ["type", "CancelledError"]]],
+                ["cmp", ["item", ["name", both], 1], "is", None]]
+        branch = self.graph.add("BRANCH", node, "if", when=[late, failed])
+        self.graph.behind(branch, "GUARD", 0)
+        self.graph.add("RAISE", node, "raise", value=["new", "TimeoutError", []])
+        self.graph.take()
+        self.graph.behind(branch, "GUARD", 1)
+        self.graph.add("RAISE", node, "raise", value=outcome)
+        self.graph.take()
+        self.graph.behind(branch, "GUARD", 2)
+
+
+def _with_names(call: ast.Call, names: list[str]) -> ast.Call:
+    """The call with variables instead of its arguments."""
+    values = [ast.copy_location(ast.Name(name, ast.Load()), call) for name in names]
+    count = len(call.args)
+    keywords = [ast.copy_location(ast.keyword(k.arg, value), call) for k, value in zip(call.keywords, values[count:])]
+    made = ast.Call(call.func, list(values[:count]), keywords)
+    return ast.copy_location(made, call)
+
+
+def _items(pairs: list[tuple[str, Form]], given: Form) -> list[Form]:
+    """Arguments by name, out of the tuple of a kept call."""
+    return [[name, ["item", given, i]] for i, (name, _) in enumerate(pairs)]
+
+
+def void(_: object) -> None:
+    return None

@@ -1,0 +1,65 @@
+"""From a function to its syntax tree, with the positions of its file."""
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+from types import FunctionType
+from typing import Union
+
+from .refusal import CompileError, Source
+
+Definition = Union[ast.FunctionDef, ast.AsyncFunctionDef]
+
+
+class Module:
+    """A parsed file: its definitions by line and name, and the names that its functions declare ``global``."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.definitions: dict[tuple[int, str], Definition] = {}
+        self.rebound: set[str] = set()
+        for node in ast.walk(ast.parse("".join(source.lines), source.filename)):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+                self.definitions[first, node.name] = node
+            elif isinstance(node, ast.Global):
+                self.rebound.update(node.names)
+
+
+_modules: dict[str, tuple[tuple[str, ...], Module]] = {}
+
+
+def _missing(function: FunctionType) -> CompileError:
+    code = function.__code__
+    return CompileError(
+        f"the source of {function.__qualname__} cannot be read",
+        "Workflows are compiled from their source: define them in a file, not in exec() or at a prompt.",
+        code.co_filename, code.co_firstlineno, 1, "", code.co_firstlineno, 1)
+
+
+def module_of(function: FunctionType) -> Module:
+    """The file that defines the function. Parsed once, and again when its text has changed."""
+    filename = inspect.getsourcefile(function) or function.__code__.co_filename
+    linecache.checkcache(filename)
+    lines = tuple(linecache.getlines(filename, function.__globals__))
+    known = _modules.get(filename)
+    if known is not None and known[0] == lines:
+        return known[1]
+    if not lines:
+        raise _missing(function)
+    try:
+        module = Module(Source(filename, lines))
+    except SyntaxError:
+        raise _missing(function) from None
+    _modules[filename] = (lines, module)
+    return module
+
+
+def definition_of(function: FunctionType) -> tuple[Module, Definition]:
+    """The tree of a function and the module that it stands in."""
+    module = module_of(function)
+    found = module.definitions.get((function.__code__.co_firstlineno, function.__name__))
+    if found is None:
+        raise _missing(function)
+    return module, found

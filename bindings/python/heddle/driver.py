@@ -1,0 +1,103 @@
+"""Drives a runtime from an asyncio loop: its descriptor is a reader, its deadline a timer. No thread is needed."""
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from typing import Callable, Optional
+
+from ._heddle import Runtime
+
+
+class Driver:
+    """The loop that pumps a runtime. It is the loop of whoever awaits something of the store first."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime = runtime
+        self.loop: Optional[asyncio.AbstractEventLoop] = None
+        self.busy: Callable[[], bool] = lambda: False
+        self.moved: Callable[[asyncio.AbstractEventLoop], None] = lambda loop: None
+        """Told when another loop than before drives the runtime."""
+        self._soon: Optional[asyncio.Handle] = None
+        self._timer: Optional[asyncio.TimerHandle] = None
+        self._quiet = 0
+        self._context = contextvars.copy_context()
+        """Pumps begin actions: these must not see the variables of whoever happened to wake the driver."""
+
+    def attach(self) -> asyncio.AbstractEventLoop:
+        """Pump from the loop that runs now. A loop that was closed is left behind."""
+        loop = asyncio.get_running_loop()
+        if loop is not self.loop:
+            self.detach()
+            self._context.run(loop.add_reader, self.runtime.fd(), self._pump)
+            self.loop = loop
+            self.runtime.on_work = self._wake
+            self._wake()
+            self.moved(loop)
+        return loop
+
+    def detach(self) -> None:
+        loop, self.loop = self.loop, None
+        if loop is None:
+            return
+        for handle in (self._soon, self._timer):
+            if handle is not None:
+                handle.cancel()
+        self._soon = self._timer = None
+        if not self.runtime.closed:
+            self.runtime.on_work = None
+            if not loop.is_closed():
+                loop.remove_reader(self.runtime.fd())
+
+    def _wake(self) -> None:
+        self._quiet = 0
+        if self._soon is None and self.loop is not None and not self.loop.is_closed():
+            self._soon = self.loop.call_soon(self._pump, context=self._context)
+
+    def _pump(self) -> None:
+        if self._soon is not None:
+            self._soon.cancel()
+            self._soon = None
+        if self.runtime.closed:
+            self.detach()
+            return
+        more = self.runtime.pump()
+        if self.runtime.closed or self.loop is None:
+            return
+        due = 0.0 if more else self.runtime.due()
+        if due is not None:
+            self._wait(due)
+
+    def _wait(self, due: float) -> None:
+        assert self.loop is not None
+        if due <= 0:
+            if self._soon is None:
+                self._soon = self.loop.call_soon(self._pump, context=self._context)
+        elif self.runtime.virtual:
+            self._jump(due)
+        else:
+            self._set_timer(self.loop.time() + due)
+
+    def _set_timer(self, when: float) -> None:
+        """A timer that fires too early pumps once for nothing: it is left alone."""
+        assert self.loop is not None
+        if self._timer is not None:
+            if self._timer.when() <= when:
+                return
+            self._timer.cancel()
+        self._timer = self.loop.call_at(when, self._fire, context=self._context)
+
+    def _fire(self) -> None:
+        self._timer = None
+        self._pump()
+
+    def _jump(self, due: float) -> None:
+        """Virtual time passes when nothing else happens: no action runs, and the loop has gone round without news."""
+        assert self.loop is not None
+        self._quiet += 1
+        if self.busy():
+            return
+        if self._quiet > 3:
+            self._quiet = 0
+            self.runtime.advance(due)
+        if self._soon is None:
+            self._soon = self.loop.call_soon(self._pump, context=self._context)

@@ -1,0 +1,229 @@
+"""Workflows of a store: registering, starting, running their actions in this process, waiting for their end.
+
+What the compiler gives for a class of workflows is described in bindings/python/README.md (:class:`Compiled`).
+"""
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Callable, Generic, Mapping, Optional, Sequence, TypeVar, Union
+
+from . import _heddle
+from .keeping import Keep, keep_of
+from .running import Actions
+from .registry import Compiled, known
+
+if TYPE_CHECKING:
+    from .store import Store
+    from .timeline import Timeline
+
+T = TypeVar("T")
+
+
+class WorkflowCancelled(_heddle.FailedError):
+    """The instance that was waited for has been cancelled."""
+
+
+class Flows:
+    """The engine of a store, opened when a workflow is first asked for."""
+
+    def __init__(self, store: Store, space: str, observer: bool, serves: bool,
+                 queues: Optional[tuple[str, ...]] = None, keep: Union[Keep, timedelta, None] = None) -> None:
+        self.store = store
+        self.driver = store._driver_()
+        self.actions = Actions(self)
+        self.driver.busy = lambda: bool(self.actions.running)
+        kept = keep_of(keep, "keep") or Keep()
+        self.engine: _heddle.Engine = store._runtime.engine(
+            self.actions.begin, self.actions.revoke, space=space, observer=observer, queues=queues,
+            keep_ms=int(kept.seconds * 1000), keep_most=kept.most or 0)
+        self.complete: Callable[[Any, Any], Any] = self.engine.complete
+        self.fail: Callable[[Any, BaseException], Any] = self.engine.fail
+        self.heartbeat: Callable[[Any], Any] = self.engine.heartbeat
+        self.give_back: Callable[[Any], Any] = self.engine.give_back
+        self.driver.moved = self.actions.moved
+        self.registered: dict[str, Compiled] = {}
+        self._waiting: set[asyncio.Future[Any]] = set()
+        """For results."""
+        self.serves = serves and not observer
+        if store.file and not observer:
+            self._listen_if_free()
+        for compiled in known():
+            self.serve(compiled.actions)
+
+    # ---- Registering
+
+    def serve(self, actions: Mapping[str, Any]) -> None:
+        if not self.serves:
+            return
+        for name, given in actions.items():
+            if self.actions.add(name, given):
+                self.engine.action(name)
+
+    def register(self, compiled: Compiled) -> None:
+        if self.registered.get(compiled.name) is compiled:
+            return
+        self.registered[compiled.name] = compiled
+        self.serve(compiled.actions)
+        for child in compiled.children:
+            self.register(child)
+        self.engine.register(compiled.ir)
+
+    def _listen_if_free(self) -> None:
+        """Workers of this store may connect here, unless another program has the socket."""
+        try:
+            self.engine.serve(None)
+        except _heddle.Error as refused:
+            logging.getLogger("heddle").info("no workers can connect: %s", refused)
+
+    def listen(self, socket: Optional[str] = None) -> str:
+        """Workers of other processes may connect."""
+        return self.engine.socket or self.engine.serve(socket)
+
+    # ---- Where attempts end (running.Ends)
+
+    @property
+    def closed(self) -> bool:
+        return self.store.closed
+
+    @property
+    def loop(self) -> Optional[asyncio.AbstractEventLoop]:
+        return self.driver.loop
+
+    def post(self, fn: Callable[[], None]) -> None:
+        try:
+            self.store._runtime.post(fn)
+        except _heddle.Error:
+            pass  # closed meanwhile: the step runs again when the space has an engine
+
+    # ---- Instances
+
+    def start(self, compiled: Compiled, args: Sequence[Any], kwargs: Mapping[str, Any], key: Optional[str],
+              priority: int, queue: Optional[str] = None) -> str:
+        self.register(compiled)
+        # In the order of the store's objects: inputs have names, and no order to keep.
+        given = dict(sorted(compiled.bind(args, kwargs).items()))
+        id, _ = self.engine.start(compiled.name, given, key=key, priority=priority, queue=queue)
+        return id
+
+    async def stored(self) -> None:
+        """Returns when what was said to instances is on disk, and if this program runs them, what they have done then, too."""
+        told = self.driver.attach().create_future()
+        self._waiting.add(told)
+        told.add_done_callback(self._waiting.discard)
+        self.engine.stored(lambda: settle(told, None, None))
+        await told
+
+    async def result(self, id: str) -> Any:
+        loop = self.driver.attach()
+        told = loop.create_future()
+        self._waiting.add(told)
+        told.add_done_callback(self._waiting.discard)
+        self.engine.then(id, lambda state, value: self._over(told, id, state, value))
+        return await told
+
+    def _over(self, told: asyncio.Future[Any], id: str, state: str, value: Any) -> None:
+        if state == "done":
+            settle(told, None, value)
+        elif state == "failed" and isinstance(value, BaseException):
+            settle(told, value, None)
+        elif state == "cancelled":
+            settle(told, WorkflowCancelled(f"{id} was cancelled"), None)
+        else:
+            settle(told, _heddle.FailedError(f"{id} ended: {state} {value!r}"), None)
+
+    def close(self) -> None:
+        self.actions.close()
+        for told in list(self._waiting):
+            if not told.get_loop().is_closed():
+                settle(told, _heddle.FailedError("the store was closed; the instance goes on when it is open again"), None)
+
+
+def settle(future: asyncio.Future[Any], error: Optional[BaseException], value: Any) -> None:
+    """Ends a future, unless whoever waited has left."""
+    if future.done():
+        return
+    if error is None:
+        future.set_result(value)
+    elif isinstance(error, StopIteration):
+        future.set_exception(RuntimeError(f"the workflow raised {error!r}"))
+    else:
+        future.set_exception(error)
+
+
+class Handle(Generic[T]):
+    """One instance of a workflow."""
+
+    def __init__(self, flows: Flows, id: str) -> None:
+        self._flows = flows
+        self.id = id
+
+    async def status(self) -> str:
+        """"queued", "running", "paused", "done", "failed", "cancelled" or "stalled"."""
+        self._flows.driver.attach()
+        status: str = self._flows.engine.state(self.id)["status"]
+        return status
+
+    async def state(self) -> dict[str, Any]:
+        """What the instance is and does now: its steps, since when, until when."""
+        self._flows.driver.attach()
+        return self._flows.engine.state(self.id)
+
+    async def result(self) -> T:
+        """Waits for the end: the result, or the exception that the workflow raised."""
+        result: T = await self._flows.result(self.id)
+        return result
+
+    async def cancel(self) -> None:
+        """Raises CancelledError where the instance waits; its clean-up runs."""
+        self._flows.driver.attach()
+        self._flows.engine.cancel(self.id)
+        await self._flows.stored()
+
+    async def signal(self, name: str, payload: Any = None) -> None:
+        """Gives the signal to the wait for it, or keeps it for the next one."""
+        self._flows.driver.attach()
+        self._flows.engine.signal(self.id, name, payload)
+        await self._flows.stored()
+
+    async def pause(self) -> None:
+        """It begins no step until resume()."""
+        self._flows.driver.attach()
+        self._flows.engine.pause(self.id)
+        await self._flows.stored()
+
+    async def resume(self) -> None:
+        """A paused instance goes on."""
+        self._flows.driver.attach()
+        self._flows.engine.resume(self.id)
+        await self._flows.stored()
+
+    async def rerun(self, node: Optional[str] = None) -> None:
+        """Runs an instance that is over again, from a node or from the beginning."""
+        self._flows.driver.attach()
+        self._flows.engine.rerun(self.id, node)
+        await self._flows.stored()
+
+    async def remove(self) -> None:
+        """Deletes an instance that is over, with its journal. Its key may be used again."""
+        self._flows.driver.attach()
+        self._flows.engine.remove(self.id)
+        await self._flows.stored()
+
+    async def journal(self) -> list[dict[str, Any]]:
+        """What the instance has done, if its workflow keeps a journal: ``journal = "steps"`` in the class."""
+        self._flows.driver.attach()
+        entries: list[dict[str, Any]] = self._flows.engine.journal(self.id)
+        return entries
+
+    async def timeline(self) -> Timeline:
+        """What the instance has done and when: text at a prompt, a drawing in a notebook. Every step stands there if the
+        class says ``journal = "steps"``; else only its start, its open steps and its end."""
+        from .timeline import timeline_of
+
+        return timeline_of(await self.state(), await self.journal())
+
+    def __repr__(self) -> str:
+        return f"<instance {self.id}>"
+

@@ -1,0 +1,54 @@
+"""The workflows that this program knows. The decorator adds each; a store serves the actions of all of them, so that
+instances of an earlier run of the program go on whichever it asks for first."""
+from __future__ import annotations
+
+from typing import Any, Coroutine, Mapping, ParamSpec, Protocol, Sequence, TypeVar
+
+P = ParamSpec("P")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Runs(Protocol[P, T_co]):
+    """A workflow, for type checkers: what its ``run`` takes is what ``store.run`` takes, and what it returns is the result."""
+
+    def run(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T_co]: ...
+
+
+class Compiled(Protocol):
+    """What the compiler gives for a workflow."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def is_ready(self) -> bool: ...
+    @property
+    def ir(self) -> dict[str, Any]: ...
+    @property
+    def actions(self) -> Mapping[str, Any]: ...
+    @property
+    def children(self) -> Sequence[Compiled]: ...
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The inputs by name. TypeError for missing and unknown ones."""
+
+
+_known: dict[str, Compiled] = {}
+
+
+def add(compiled: Compiled) -> None:
+    """A workflow of this program. Defined again under a name: the last one counts."""
+    _known[compiled.name] = compiled
+
+
+def known() -> list[Compiled]:
+    """Those that can be compiled now; one that cannot says why when it is used."""
+    return [compiled for compiled in _known.values() if compiled.is_ready]
+
+
+def compiled_of(workflow: Any) -> Compiled:
+    """Of a class of workflows: what its decorator has kept at ``__heddle__``. A compiled one is itself."""
+    found = getattr(workflow, "__heddle__", workflow)
+    if not hasattr(found, "ir"):
+        name = getattr(workflow, "__name__", repr(workflow))
+        raise TypeError(f"{name} is no workflow: decorate its class with @heddle.workflow")
+    compiled: Compiled = found
+    return compiled

@@ -1,0 +1,197 @@
+"""Running actions in this process: async ones as tasks of the loop, sync ones in threads. The engine of a store and the
+worker process use it; what becomes of an attempt goes to their ``Ends``."""
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextvars
+import functools
+import inspect
+from typing import Any, Callable, Mapping, Optional, Protocol
+
+from .attempts import Attempt, _current
+
+THREADS = 32
+"""So many sync actions run at once in this process."""
+
+
+AGAIN_SECONDS = 0.05
+
+
+class Ends(Protocol):
+    """Where attempts end. Called on the thread of the loop, except ``post``."""
+
+    @property
+    def closed(self) -> bool: ...
+    @property
+    def loop(self) -> Optional[asyncio.AbstractEventLoop]: ...
+    def complete(self, token: Any, result: Any) -> None: ...
+    def fail(self, token: Any, error: BaseException) -> None: ...
+    def heartbeat(self, token: Any) -> None: ...
+    def give_back(self, token: Any) -> None: ...
+    def post(self, fn: Callable[[], None]) -> None:
+        """From any thread: calls fn on the thread of the loop."""
+
+
+class Served(Protocol):
+    """An action: its name, and the function that does it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def is_async(self) -> bool: ...
+    def invoke(self, args: Any) -> Any: ...
+
+
+class Plain:
+    """A plain function as an action."""
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        self.name = name
+        self.function = function
+        self.is_async = inspect.iscoroutinefunction(function)
+
+    def invoke(self, args: Any) -> Any:
+        return self.function(**args) if isinstance(args, dict) else self.function(*args)
+
+
+def served(name: str, given: Any) -> Served:
+    if not hasattr(given, "invoke"):
+        return Plain(name, given)
+    action: Served = given
+    return action
+
+
+class Actions:
+    """The actions that this process does, and the attempts at them that are under way."""
+
+    def __init__(self, ends: Ends) -> None:
+        self.ends = ends
+        self.by_name: dict[str, Served] = {}
+        self.running: dict[Any, Attempt] = {}
+        self.threads: Optional[concurrent.futures.ThreadPoolExecutor] = None
+        self.closing = False
+        """The store is being closed: it begins no more attempts, and the next program does."""
+        self.intercept: Optional[Callable[[Attempt, Served, Any], Optional[tuple[Any]]]] = None
+        """For tests: called before an action. What it raises the action raises; a tuple has the result."""
+        self.wrap: Callable[[Served], Served] = lambda action: action
+        """For tests: what stands for an action."""
+
+    def add(self, name: str, given: Any) -> bool:
+        """True: it is new."""
+        new = name not in self.by_name
+        self.by_name[name] = self.wrap(served(name, given))
+        return new
+
+    def begin(self, token: Any, name: str, id: str, number: int, heartbeat_ms: int, args: Any) -> None:
+        if self.closing:
+            return
+        action = self.by_name[name]
+        attempt = self.running[token] = Attempt(id, number, name, token, self._beat_from_anywhere)
+        loop = self.ends.loop
+        if action.is_async and loop is not None:
+            attempt._task = loop.create_task(self._run_async(token, action, attempt, args))
+            if heartbeat_ms:
+                self._keep_beating(token, attempt, heartbeat_ms / 3000)
+        else:
+            self._submit(token, action, attempt, args)
+
+    async def _run_async(self, token: Any, action: Served, attempt: Attempt, args: Any) -> None:
+        _current.set(attempt)
+        try:
+            replaced = self.intercept(attempt, action, args) if self.intercept else None
+            result = await action.invoke(args) if replaced is None else replaced[0]
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if attempt.revoked or self.ends.closed:
+                self._ended(token)
+            elif task is not None and task.cancelling():
+                task.get_loop().call_later(AGAIN_SECONDS, self._give_back, token)
+            else:
+                self._finish(token, None, error)
+        except Exception as error:
+            self._finish(token, None, error)
+        else:
+            self._finish(token, result, None)
+
+    def _submit(self, token: Any, action: Served, attempt: Attempt, args: Any) -> None:
+        if self.threads is None:
+            self.threads = concurrent.futures.ThreadPoolExecutor(THREADS, "heddle-action")
+        context = contextvars.copy_context()
+        self.threads.submit(lambda: context.run(self._run_in_thread, token, action, attempt, args))
+
+    def _run_in_thread(self, token: Any, action: Served, attempt: Attempt, args: Any) -> None:
+        _current.set(attempt)
+        try:
+            replaced = self.intercept(attempt, action, args) if self.intercept else None
+            result = action.invoke(args) if replaced is None else replaced[0]
+            if inspect.iscoroutine(result):
+                result = asyncio.run(result)
+        except BaseException as error:
+            self.ends.post(functools.partial(self._finish, token, None, error))
+        else:
+            self.ends.post(functools.partial(self._finish, token, result, None))
+
+    def _ended(self, token: Any) -> bool:
+        attempt = self.running.pop(token, None)
+        if attempt is not None and attempt._timer is not None:
+            attempt._timer.cancel()
+        return attempt is not None and not self.ends.closed
+
+    def _finish(self, token: Any, result: Any, error: Optional[BaseException]) -> None:
+        if not self._ended(token):
+            return
+        if error is None:
+            try:
+                self.ends.complete(token, result)
+                return
+            except (TypeError, RecursionError) as refused:
+                error = refused
+        self.ends.fail(token, error)
+
+    # ---- Loops that end
+
+    def _give_back(self, token: Any) -> None:
+        """The action's task was cancelled, not by the engine: the step is begun again. Not at once, because whoever cancels
+        all tasks is about to close the loop; then the next loop does it."""
+        if self._ended(token):
+            self.ends.give_back(token)
+
+    def moved(self, loop: asyncio.AbstractEventLoop) -> None:
+        """The store is driven by this loop now: the tasks of another one are over."""
+        for token, attempt in list(self.running.items()):
+            if attempt._task is not None and attempt._task.get_loop() is not loop:
+                self._give_back(token)
+
+    # ---- Heartbeats, and attempts that are taken back
+
+    def _keep_beating(self, token: Any, attempt: Attempt, seconds: float) -> None:
+        loop = self.ends.loop
+        if token not in self.running or loop is None or self.ends.closed:
+            return
+        self.ends.heartbeat(token)
+        attempt._timer = loop.call_later(seconds, self._keep_beating, token, attempt, seconds)
+
+    def _beat_from_anywhere(self, token: Any) -> None:
+        self.ends.post(lambda: None if self.ends.closed else self.ends.heartbeat(token))
+
+    def revoke(self, token: Any, why: str) -> None:
+        """The engine does not wait for the attempt any more."""
+        attempt = self.running.get(token)
+        if attempt is None:
+            return
+        attempt.revoked = True
+        self._ended(token)  # now: a task that is cancelled before its first step runs nothing that could say so
+        if attempt._task is not None:
+            attempt._task.cancel(why)
+
+    def close(self) -> None:
+        self.closing = True
+        for attempt in list(self.running.values()):
+            attempt.revoked = True
+            if attempt._task is not None and not attempt._task.get_loop().is_closed():
+                attempt._task.cancel("the store is closed")
+            if attempt._timer is not None:
+                attempt._timer.cancel()
+        if self.threads is not None:
+            self.threads.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,673 @@
+"""A store: one file (or one piece of memory), and this program's view of it."""
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import weakref
+from typing import (TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Optional, ParamSpec,
+                    Sequence, TypeVar, Union, overload)
+
+from . import _heddle
+from .cell import Cell, model_of
+from .why import Graph, Why, WhyNot
+
+if TYPE_CHECKING:
+    import logging
+    from datetime import timedelta
+
+    from .driver import Driver
+    from .flows import Flows, Handle
+    from .keeping import Keep
+    from .patterns import Pattern, Piece
+    from .registry import Runs
+    from .schedules import CatchUp, Moment, Overlap, Queue, Schedule, Seconds
+
+T = TypeVar("T")
+P = ParamSpec("P")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _logger() -> logging.Logger:
+    """Loaded when there is something to say."""
+    import logging
+
+    return logging.getLogger("heddle")
+
+
+def _program() -> Optional[str]:
+    """The name of this program for the heddle command; None: that of the process."""
+    folder, name = os.path.split(sys.argv[0]) if sys.argv else ("", "")
+    return os.path.basename(folder) if name == "__main__.py" else name or None
+
+
+class Transaction:
+    """``with store.transaction() as tx:`` -- reads and writes inside are one commit, or none.
+
+    The commit is visible to this program at once, and stored a moment later; it is refused if what was read has been
+    changed by another program meanwhile. :meth:`Store.transact` runs a function again in that case.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.refused: Optional[_heddle.Error] = None
+        """Why the store has refused the commit; None as long as it has not."""
+
+    def __enter__(self) -> Transaction:
+        self._store._runtime.begin()
+        return self
+
+    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException], traceback: Any) -> None:
+        if kind is None:
+            self._store._runtime.commit()
+        elif self._store._runtime.in_transaction:
+            self._store._runtime.abort()
+
+
+class Node:
+    """A computation, effect or sink that is registered."""
+
+    def __init__(self, store: Store, handle: int, name: str) -> None:
+        self._store = store
+        self._handle = handle
+        self.name = name
+
+    def stop(self) -> None:
+        """Removes it."""
+        self._store._runtime.unregister(self._handle)
+
+    def request(self) -> None:
+        """Demands one run if it is invalid, also if nothing reads its output."""
+        self._store._runtime.node_set(self._handle, "request")
+
+    def debounce(self, seconds: float) -> None:
+        """It runs when nothing that it reads has changed for so long. 0 ends that."""
+        self._store._runtime.node_set(self._handle, "debounce", round(seconds * 1000))
+
+    def throttle(self, seconds: float) -> None:
+        """At most one run in so many seconds. 0 ends that."""
+        self._store._runtime.node_set(self._handle, "throttle", round(seconds * 1000))
+
+    def why(self) -> Why:
+        """What caused its last run, and what caused that: prints as a tree."""
+        causes = self._store._runtime.why(self._handle)
+        runs = 0 if causes else sum(row["runs"] for row in self._store.nodes() if row["node"] == self._handle)
+        return Why(self.name, causes, runs)
+
+    def why_not(self) -> WhyNot:
+        """Why it does not run now."""
+        return WhyNot(self.name, *self._store._runtime.why_not(self._handle))
+
+    def __repr__(self) -> str:
+        return f"<node {self.name}>"
+
+
+class Event:
+    """What a handler gets."""
+
+    __slots__ = ("payload", "id", "time", "attempt", "posted", "missed")
+
+    def __init__(self, payload: Any, id: str, time: float, attempt: int, posted: bool, missed: int = 0) -> None:
+        self.payload = payload
+        self.id = id
+        """Durable: the same however often the event is delivered."""
+        self.time = time
+        """Seconds since 1970; 0: the sender gave none."""
+        self.attempt = attempt
+        """1, 2, ...: the handler runs again if what it read has been changed by another program."""
+        self.posted = posted
+        """Whether it was posted, not sent."""
+        self.missed = missed
+        """Of a periodic one: so many periods before this one had no event."""
+
+    def __repr__(self) -> str:
+        return f"<event {self.id} {self.payload!r}>"
+
+
+class Handler:
+    """A handler of a stream that is registered."""
+
+    def __init__(self, store: Store, handle: int, name: str) -> None:
+        self._store, self._handle, self.name = store, handle, name
+
+    def stop(self) -> None:
+        self._store._runtime.off(self._handle)
+
+
+class Hold:
+    """Nodes of a name do not run for the first time before it ends: ``with store.hold("prices"): ...``"""
+
+    def __init__(self, store: Store, name: Optional[str], seconds: float) -> None:
+        self._store = store
+        self._id = store._runtime.hold(name, round(seconds * 1000))
+
+    def end(self) -> None:
+        self._store._runtime.end_hold(self._id)
+
+    def __enter__(self) -> Hold:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+
+_open: weakref.WeakSet[Store] = weakref.WeakSet()
+"""Stores that may be open."""
+
+
+@atexit.register
+def _close_all() -> None:
+    """The interpreter ends: stores that the program has not closed are closed while their functions can still run."""
+    for store in list(_open):
+        try:
+            store.close()
+        except Exception as error:  # of a store of another thread, of one that cannot be written any more
+            _logger().debug("a store that was open at the end could not be closed: %s", error)
+
+
+class Store:
+    """What :func:`heddle.open` returns. It belongs to the thread that opened it.
+
+    Use it as a context manager, ``with`` or ``async with``; either closes it, which waits until everything is stored.
+    """
+
+    def __init__(self, file: Optional[str] = None, *, durability: str = "full", read_only: bool = False,
+                 must_exist: bool = False, keep_history: bool = False, principal: Optional[str] = None,
+                 session: Optional[str] = None, strict: bool = True, worker: bool = True, space: str = "main",
+                 inspect: bool = True, queues: Optional[Sequence[str]] = None, keep: Optional[Keep | timedelta] = None,
+                 clock: Optional[float] = None) -> None:
+        if durability not in ("full", "normal"):
+            raise ValueError('durability is "full" or "normal"')
+        if keep is not None:
+            from .keeping import keep_of
+
+            keep = keep_of(keep, "keep")
+        self.file = file
+        self._runtime = _heddle.Runtime(
+            file, normal=durability == "normal", read_only=read_only, must_exist=must_exist, keep_history=keep_history,
+            principal=principal, session=session, strict=strict, wall_ms=0 if clock is None else max(1, int(clock * 1000)))
+        self._runtime.store = self
+        self._runtime.failed = self._failed
+        _open.add(self)
+        self._driver: Optional[Driver] = None
+        self._flows: Optional[Flows] = None
+        self._space = space
+        self._observer = not worker
+        self._queues = None if queues is None else tuple(queues)
+        self._keep = keep
+        self._error_handlers: list[Callable[[str, BaseException], object]] = []
+        self._patterns: dict[str, Pattern] = {}
+        self._stopped = False
+        if inspect and file and not read_only and "://" not in file:
+            self._answer()
+
+    def _answer(self) -> None:
+        """Lets the heddle command ask this program. A file system without sockets is no reason to fail."""
+        try:
+            self._runtime.inspect(None, _program())
+        except _heddle.Error as refused:
+            _logger().debug("the heddle command cannot ask this program: %s", refused)
+
+    # ---- Life
+
+    @property
+    def closed(self) -> bool:
+        return self._runtime.closed
+
+    def close(self) -> None:
+        """Waits until everything is stored, and closes. Actions that run are cancelled; they run again next time."""
+        if self._flows is not None:
+            self._flows.close()
+        if self._driver is not None:
+            self._driver.detach()
+        self._runtime.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Store:
+        self._driver_().attach()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        where = self.file or "memory"
+        return f"<store {where}{' (closed)' if self.closed else ''}>"
+
+    def _driver_(self) -> Driver:
+        if self._driver is None:
+            from .driver import Driver
+
+            self._driver = Driver(self._runtime)
+        return self._driver
+
+    # ---- Driving, without asyncio
+
+    def settle(self) -> bool:
+        """Runs what has become runnable, and waits until nothing is left to wait for. False: a part of the graph does not
+        settle. Ctrl-C ends it."""
+        return self._runtime.settle()
+
+    def sync(self) -> None:
+        """Waits until everything that was written is stored."""
+        self._runtime.sync()
+
+    def run_forever(self) -> None:
+        """Serves until :meth:`stop`, or Ctrl-C. For programs without a loop of their own."""
+        self._stopped = False
+        while not self._stopped:
+            self._runtime.turn(3600.0)
+
+    def stop(self) -> None:
+        """Ends :meth:`run_forever`."""
+        self._stopped = True
+        self._runtime.post(lambda: None)
+
+    def post(self, fn: Callable[[], object]) -> None:
+        """From any thread: calls ``fn`` on the store's thread. The only method that other threads may call."""
+        self._runtime.post(fn)
+
+    # ---- Errors
+
+    def on_error(self, fn: Callable[[str, BaseException], Any]) -> Callable[[str, BaseException], Any]:
+        """Calls ``fn(name, exception)`` when a computation, effect, handler or sink has raised. Without one, it is logged."""
+        self._error_handlers.append(fn)
+        return fn
+
+    def _failed(self, name: str, error: BaseException) -> None:
+        for fn in self._error_handlers:
+            fn(name, error)
+        if not self._error_handlers:
+            _logger().error("%s failed", name or "a function", exc_info=error)
+
+    # ---- Cells and transactions
+
+    @overload
+    def cell(self, name: str, type: type[T], *, schema: Optional[dict[str, Any]] = None) -> Cell[T]: ...
+    @overload
+    def cell(self, name: str, type: None = None, *, schema: Optional[dict[str, Any]] = None) -> Cell[Any]: ...
+
+    def cell(self, name: str, type: Optional[type] = None, *, schema: Optional[dict[str, Any]] = None) -> Cell[Any]:
+        """The cell of this name: "space/id", "space/id#/path"; with a scope "space@user/id", "space@session/id".
+
+        With a pydantic model or a dataclass it reads and writes objects of that class; with a JSON Schema it reads what
+        the schema describes."""
+        load, dump = model_of(type) if type is not None else (None, None)
+        cell = self._runtime.cell(Cell, name, load, dump)
+        if schema is None:
+            return cell
+        return cell.through(schema)
+
+    def transaction(self) -> Transaction:
+        """``with store.transaction():`` -- what is read and written inside is one commit."""
+        return Transaction(self)
+
+    def transact(self, fn: Callable[[], T]) -> T:
+        """Runs ``fn`` in a transaction, again while what it read has been changed by another program, and returns when it
+        is stored. It may be called several times: it must change nothing but cells."""
+        result: T = self._runtime.transact(fn)
+        return result
+
+    async def transact_async(self, fn: Callable[[], T]) -> T:
+        """The same without blocking the loop. ``fn`` itself is an ordinary function."""
+        loop = self._driver_().attach()
+        from .flows import settle
+
+        told = loop.create_future()
+        self._runtime.transact_later(fn, lambda error, result: settle(told, error, result))
+        result: T = await told
+        return result
+
+    async def stored(self) -> None:
+        """Returns when everything that was written so far is stored."""
+        await self.transact_async(lambda: None)
+        self._runtime.sync()
+
+    def documents(self, space: str = "main", *, kind: Optional[str] = None, prefix: Optional[str] = None) -> list[str]:
+        """Ids of documents, in order."""
+        return [row[0] for row in self._runtime.list(space, kind, prefix)]
+
+    def spaces(self) -> list[str]:
+        """Names of the spaces of the store."""
+        return self._runtime.spaces()
+
+    def follow(self, space: str) -> None:
+        """Other programs' changes of the whole space are heard of, also where this one has never read."""
+        self._runtime.follow(space)
+
+    # ---- Computations, effects, sinks
+
+    def computed(self, output: Cell[Any] | str, *, name: Optional[str] = None, debounce: float = 0, throttle: float = 0,
+                 reads: Iterable[Cell[Any]] = (), version: Optional[str] = None, run_once: bool = False) -> Callable[[F], F]:
+        """``@store.computed(total)``: what the function returns is the value of ``total``.
+
+        It runs while something needs the value: an effect, a sink, another computation that is needed. The cells that
+        it reads are its dependencies. It may be ``async``: then it is awaited on the loop, and what depends on it waits."""
+        target = self.cell(output) if isinstance(output, str) else output
+
+        def register(fn: F) -> F:
+            self._register(fn, name, target, False, debounce, throttle, reads, version, run_once)
+            return fn
+
+        return register
+
+    @overload
+    def effect(self, fn: F) -> F: ...
+    @overload
+    def effect(self, fn: None = None, *, name: Optional[str] = None, debounce: float = 0, throttle: float = 0,
+               reads: Iterable[Cell[Any]] = ()) -> Callable[[F], F]: ...
+
+    def effect(self, fn: Optional[F] = None, *, name: Optional[str] = None, debounce: float = 0, throttle: float = 0,
+               reads: Iterable[Cell[Any]] = ()) -> Any:
+        """``@store.effect``: the function runs now, and whenever something that it read has changed."""
+
+        def register(function: F) -> F:
+            self._register(function, name, None, True, debounce, throttle, reads, None, False)
+            return function
+
+        return register if fn is None else register(fn)
+
+    def _register(self, fn: Callable[..., Any], name: Optional[str], output: Optional[Cell[Any]], effect: bool,
+                  debounce: float, throttle: float, reads: Iterable[Cell[Any]], version: Optional[str],
+                  run_once: bool) -> None:
+        from .version import is_async, version_of
+
+        suspends = is_async(fn)
+        name = name or getattr(fn, "__name__", None)
+        runs: Callable[..., object] = fn
+        if suspends:
+            runs = self._suspended(fn)
+        handle = self._runtime.node(
+            runs, name=name, output=output, effect=effect, suspends=suspends, debounce_ms=round(debounce * 1000),
+            throttle_ms=round(throttle * 1000), reads=list(reads) or None, version=version or version_of(fn), run_once=run_once)
+        node = Node(self, handle, name or "")
+        try:
+            setattr(fn, "node", node)
+        except (AttributeError, TypeError):
+            pass
+
+    def _suspended(self, fn: Callable[[], Coroutine[Any, Any, Any]]) -> Callable[[_heddle.Run], None]:
+        from .suspended import begin
+
+        def run(suspended: _heddle.Run) -> None:
+            begin(self, fn, suspended)
+
+        return run
+
+    def sink(self, cell: Cell[T], fn: Callable[[T], object], *, name: Optional[str] = None) -> Node:
+        """Calls ``fn`` with the cell's value, now and whenever it changes."""
+        return Node(self, self._runtime.sink(cell, fn, name=name), name or "sink")
+
+    # ---- Patterns
+
+    def use(self, *patterns: Pattern) -> None:
+        """Registers patterns: pieces of them are resumed, and other patterns may use them."""
+        for pattern in patterns:
+            if self._patterns.get(pattern.name) is not pattern:
+                self._runtime.pattern(pattern.name, pattern.version, pattern.build, Cell)
+                self._patterns[pattern.name] = pattern
+
+    def piece(self, id: str, pattern: Optional[Pattern] = None, *, space: str = "main", **arguments: Any) -> Piece:
+        """Starts a piece under this id, or resumes it: its nodes run only if something that they read, or their code, has
+        changed. A cell as an argument is linked to. Without a pattern: as the store remembers it."""
+        from .patterns import Piece
+
+        if pattern is not None:
+            self.use(pattern)
+        given = {name: value.link() if isinstance(value, _heddle.Cell) else value for name, value in arguments.items()}
+        return Piece(self, self._runtime.piece(space, id, pattern.name if pattern else None, given), id)
+
+    def hold(self, name: Optional[str] = None, seconds: float = 2.0) -> Hold:
+        """Nodes of this name (None: all) do not run for the first time before the hold ends: while data arrives."""
+        return Hold(self, name, seconds)
+
+    # ---- Events
+
+    def on(self, stream: Cell[Any] | str, *, name: Optional[str] = None, reads: Iterable[Cell[Any]] = (),
+           schema: Optional[dict[str, Any]] = None) -> Callable[[F], F]:
+        """``@store.on("main/orders")``: the function handles the events of a stream, one after the other, in a transaction
+        each; the effects of an event are in the store once, however often it is delivered. ``reads`` are the cells that
+        it reads: they are brought up to date before. What it returns is the event's receipt."""
+
+        def register(fn: F) -> F:
+            def handle(payload: Any, id: str, time: float, attempt: int, posted: bool, missed: int) -> Any:
+                return fn(Event(payload, id, time, attempt, posted, missed))
+
+            given = name or getattr(fn, "__name__", None)
+            handler = self._runtime.on(stream, handle, name=given, reads=list(reads) or None, schema=schema)
+            try:
+                setattr(fn, "handler", Handler(self, handler, given or ""))
+            except (AttributeError, TypeError):
+                pass
+            return fn
+
+        return register
+
+    def send(self, stream: Cell[Any] | str, payload: Any = None, *, id: Optional[str] = None, time: float = 0.0,
+             done: Optional[Callable[[str, Optional[_heddle.Error]], object]] = None) -> None:
+        """Sends an event. ``id`` is the sender's own: the same id is the same event, everywhere. Inside a transaction, a
+        handler or an effect it is sent if that commits. ``done(id, error)`` hears what became of it."""
+        self._runtime.send(stream, payload, id=id, seconds=time, done=done)
+
+    def post_event(self, stream: Cell[Any] | str, payload: Any = None, *, id: Optional[str] = None, time: float = 0.0,
+                   lasting: bool = False, at: Optional[Moment] = None, after: Optional[Seconds] = None,
+                   every: Optional[Seconds] = None, every_missed: bool = False) -> str:
+        """Posts an event: it is in the store until a program with a handler for the stream has handled it. Returns its id.
+
+        ``at`` (a datetime, or seconds since 1970) and ``after`` (a timedelta, or seconds) are when it is delivered; other
+        events do not wait for it. With ``every`` there is one each time so long has passed, the first at ``at``, after
+        ``after``, or after one period. Of periods that passed while no program had a handler the last has an event, whose
+        ``missed`` counts the others; with ``every_missed`` each has its own."""
+        from .schedules import moment, seconds
+
+        return self._runtime.send(stream, payload, id=id, seconds=time, lasting=lasting, post=True, at=moment(at),
+                                  after=seconds(after), every=seconds(every), every_missed=every_missed)
+
+    def cancel_event(self, stream: Cell[Any] | str, id: str) -> bool:
+        """Takes back an event that was posted for later, or ends a periodic one; ``id`` is what ``post_event`` returned.
+        False: no such event waits, because it was handled or cancelled. Inside a transaction it is part of that."""
+        return self._runtime.event_cancel(stream, id)
+
+    async def handled(self, stream: Cell[Any] | str, payload: Any = None, *, id: Optional[str] = None) -> str:
+        """Sends an event and returns its id when its effects are stored; raises what became of it otherwise."""
+        from .flows import settle
+
+        told = self._driver_().attach().create_future()
+        self._runtime.send(stream, payload, id=id, done=lambda event, error: settle(told, error, event))
+        event: str = await told
+        return event
+
+    def outbox(self, channel: str, message: Any) -> None:
+        """In a handler or a transaction: a message for the world outside, delivered once that is stored."""
+        self._runtime.outbox(channel, message)
+
+    def channel(self, channel: str, *, space: str = "main") -> Callable[[F], F]:
+        """``@store.channel("mail")``: the function is given ``(key, message)`` of the outbox, at least once each, with the
+        same key each time. If it raises, it is called again later."""
+
+        def register(fn: F) -> F:
+            self._runtime.channel(space, channel, fn)
+            return fn
+
+        return register
+
+    def new_id(self) -> str:
+        """In a handler: an id for something that it makes. A retry makes the same ones."""
+        return self._runtime.mint()
+
+    # ---- Looking
+
+    def nodes(self) -> list[dict[str, Any]]:
+        """What is registered, with its state and how often it ran."""
+        found: list[dict[str, Any]] = self._runtime.nodes()
+        return found
+
+    def _node_of(self, what: Any) -> Node:
+        node = getattr(what, "node", what)
+        if isinstance(node, Node):
+            return node
+        if isinstance(what, str):
+            for row in self.nodes():
+                if row["name"] == what:
+                    return Node(self, row["node"], what)
+        if isinstance(what, (str, _heddle.Cell)):
+            return self._writer_of(what if isinstance(what, str) else what.name)
+        raise _heddle.InputError(f"there is no node {what!r}")
+
+    def _writer_of(self, cell: str) -> Node:
+        """The node whose output the cell is, or is a part of."""
+        for row in self.nodes():
+            output = row["output"]
+            part = cell[len(output):] if output and cell.startswith(output) else None
+            if part is not None and (not part or part[0] in "#/"):
+                return Node(self, row["node"], row["name"])
+        raise _heddle.InputError(f"there is no node {cell!r}, and none that computes a cell of that name")
+
+    def why(self, what: Any) -> Why:
+        """What caused the last run of a computation or effect: the function, its name, its Node, or the cell that it
+        computes."""
+        return self._node_of(what).why()
+
+    def why_not(self, what: Any) -> WhyNot:
+        """Why it does not run now."""
+        return self._node_of(what).why_not()
+
+    def trace(self, on: bool = True) -> None:
+        """From now on changes and runs are recorded, so that why() knows the values before and after."""
+        self._runtime.trace(on)
+
+    def graph(self) -> Graph:
+        """What computes what: text at a prompt, a drawing in a notebook."""
+        return Graph(self._runtime.graph())
+
+    def stats(self) -> dict[str, int]:
+        """Counters: nodes, runs, commits, documents, values in memory."""
+        return self._runtime.stats()
+
+    # ---- Workflows
+
+    def _flows_(self, serves: bool = True) -> Flows:
+        if self._flows is None:
+            from .flows import Flows
+
+            self._flows = Flows(self, self._space, self._observer, serves, self._queues, self._keep)
+        return self._flows
+
+    def register(self, *workflows: Any) -> None:
+        """Workflows that others start by name (the command line, other programs), and whose instances go on here."""
+        from .registry import compiled_of
+
+        for workflow in workflows:
+            self._flows_().register(compiled_of(workflow))
+
+    def options(self, *, key: Optional[str] = None, priority: int = 0, progress: bool = False,
+                queue: Optional[str] = None) -> Starter:
+        """``await store.options(key="order-17").start(Checkout, order)``: two starts with one key are one instance.
+        Higher priorities go first; ``queue`` is that of the steps that name none; ``progress`` shows a line in the terminal."""
+        return Starter(self, key, priority, progress, queue)
+
+    async def start(self, workflow: Callable[..., Runs[P, T]], *args: P.args, **inputs: P.kwargs) -> Handle[T]:
+        """Starts an instance; it is stored when this returns."""
+        return await Starter(self).start(workflow, *args, **inputs)
+
+    async def run(self, workflow: Callable[..., Runs[P, T]], *args: P.args, **inputs: P.kwargs) -> T:
+        """Starts an instance and waits for its result; raises what the workflow raises."""
+        return await Starter(self).run(workflow, *args, **inputs)
+
+    def handle(self, id: str) -> Handle[Any]:
+        """The instance of this id, "name/key"."""
+        from .flows import Handle
+
+        return Handle(self._flows_(), id)
+
+    def instances(self, workflow: Any = None, *, status: Optional[str] = None, after: Optional[str] = None,
+                  limit: int = 0) -> list[tuple[str, str]]:
+        """``(id, status)`` of instances, in order of id."""
+        from .registry import compiled_of
+
+        name = workflow if workflow is None or isinstance(workflow, str) else compiled_of(workflow).name
+        return self._flows_().engine.list(status=status, name=name, after=after, limit=limit)
+
+    async def prune(self, older_than: Seconds, workflow: Any = None, *, status: Optional[str] = None) -> int:
+        """Deletes instances that ended longer ago than that, with their journals; returns how many. ``workflow`` and
+        ``status`` ("done", "failed", "cancelled") choose. The keys of those that are gone may be used again."""
+        from .schedules import seconds
+
+        flows = self._flows_()
+        flows.driver.attach()
+        until = (self._runtime.now() - seconds(older_than)) * 1000
+        removed = 0
+        for id, state in self.instances(workflow, status=status):
+            if state in ("done", "failed", "cancelled") and flows.engine.state(id).get("finished", until) < until:
+                flows.engine.remove(id)
+                removed += 1
+        return removed
+
+    def schedule(self, name: str, *, cron: Optional[str] = None, zone: Optional[str] = None, every: Optional[Seconds] = None,
+                 begin: Optional[Moment] = None, until: Optional[Moment] = None, jitter: Optional[Seconds] = None,
+                 overlap: Overlap = "skip", catch_up: CatchUp = "last", window: Optional[Seconds] = None,
+                 priority: int = 0) -> Schedule:
+        """``await store.schedule("nightly", cron="30 2 * * *", zone="Europe/Berlin").start(Report)``: starts a workflow at
+        certain times, whichever program runs the space then. ``store.schedule("nightly")`` alone is the one that is stored.
+
+        ``cron`` is minute, hour, day of the month, month, day of the week, or @hourly, @daily, ...; ``every`` is an interval
+        instead. ``overlap`` says what is done while the instance before is not over: "skip", "queue" one, "allow", "cancel"
+        it. ``catch_up`` says which of the times are started that came while no program ran: the "last", "all", "none" that
+        is late by more than ``window`` (60 seconds)."""
+        from .schedules import Schedule, moment, seconds
+
+        times = {"cron": cron, "zone": zone, "every": seconds(every), "begin": moment(begin), "until": moment(until),
+                 "jitter": seconds(jitter), "overlap": overlap, "catch_up": catch_up, "window": seconds(window),
+                 "priority": priority}
+        return Schedule(self._flows_(), name, times)
+
+    def schedules(self) -> list[str]:
+        """The names of the schedules that are stored."""
+        return self._flows_().engine.schedules()
+
+    def queue(self, name: str) -> Queue:
+        """The queue of this name. ``await store.queue("gpu").set(most=2)`` bounds how many of its steps run at once."""
+        from .schedules import Queue
+
+        return Queue(self._flows_(), name)
+
+    def serve(self, socket: Optional[str] = None) -> str:
+        """Lets workers in other processes connect (``heddle-worker``); returns the socket's path."""
+        return self._flows_().listen(socket)
+
+
+class Starter:
+    """How an instance is started: what :meth:`Store.options` returns."""
+
+    def __init__(self, store: Store, key: Optional[str] = None, priority: int = 0, progress: bool = False,
+                 queue: Optional[str] = None) -> None:
+        self._store, self._key, self._priority, self._progress, self._queue = store, key, priority, progress, queue
+
+    async def start(self, workflow: Callable[..., Runs[P, T]], *args: P.args, **inputs: P.kwargs) -> Handle[T]:
+        """Starts an instance; it is stored when this returns."""
+        handle = self._begin(workflow, args, inputs)
+        await handle._flows.stored()
+        return handle
+
+    def _begin(self, workflow: Any, args: tuple[Any, ...], inputs: Mapping[str, Any]) -> Handle[Any]:
+        from .flows import Handle
+        from .registry import compiled_of
+
+        flows = self._store._flows_()
+        flows.driver.attach()
+        return Handle(flows, flows.start(compiled_of(workflow), args, inputs, self._key, self._priority, self._queue))
+
+    async def run(self, workflow: Callable[..., Runs[P, T]], *args: P.args, **inputs: P.kwargs) -> T:
+        """Starts an instance and waits for its result; raises what the workflow raises."""
+        handle: Handle[T] = self._begin(workflow, args, inputs)
+        if not self._progress:
+            return await handle.result()
+        from .progress import shown
+
+        result: T = await shown(handle)
+        return result

@@ -1,0 +1,440 @@
+"""How Python's values cross into workflows and back.
+
+``_heddle`` converts None, bool, int, float, str, bytes, list, dict, tuple and set itself. Every other object comes here:
+:func:`encode` says ``(tag, head, body)``, and :func:`decode` makes the object again. The forms are those of
+docs/EXPRESSIONS.md, "Encoding". Nothing is pickled, and nothing is imported because a stored value names it.
+
+=================================  ==============================================================================
+named tuple                        ``{"$tuple": [...], "class": "shop:Point"}``
+enum                               ``{"$enum": "shop:Colour", "name": "RED", "value": 1}``
+dataclass, pydantic model          ``{"$record": "shop:Order", field: value, ...}``
+datetime, UUID, Decimal, Path ...  ``{"$record": "datetime:datetime", "iso": "2026-11-17T06:00:00"}`` and the like
+exception                          ``{"$error": "ValueError", "args": [...], "attrs": {...}, "cause": {...},``
+                                   ``"bases": [...]}``; the first class that the engine knows counts there
+class                              ``{"$type": "shop:Order"}``
+range                              ``{"$range": [start, stop, step]}``
+=================================  ==============================================================================
+
+A class is named "module:Class", a built-in one by its name alone. The program that was started as a script has the name
+of its file, so that a worker that imports the same file means the same class.
+"""
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, Callable, Optional
+
+Encoded = tuple[str, Any, Optional[dict[str, Any]]]
+
+_SPECIAL = {
+    "asyncio.exceptions:CancelledError": "CancelledError",
+    "dataclasses:FrozenInstanceError": "FrozenInstanceError",
+}
+_SPECIAL_BACK = {"CancelledError": ("asyncio", "CancelledError"), "FrozenInstanceError": ("dataclasses", "FrozenInstanceError"),
+                 "Unsupported": ("heddle", "Unsupported"), "NoneType": ("types", "NoneType"), "Enum": ("enum", "Enum")}
+
+
+# ---- Names of classes
+
+
+def _main_name() -> str:
+    """The module that the program was started as: the name of its file."""
+    main = sys.modules.get("__main__")
+    spec = getattr(main, "__spec__", None)
+    if spec is not None:
+        name: str = spec.name
+        return name[: -len(".__main__")] if name.endswith(".__main__") else name
+    file = getattr(main, "__file__", None)
+    return str(os.path.splitext(os.path.basename(file))[0]) if file else "__main__"
+
+
+def module_name(module: str) -> str:
+    return _main_name() if module == "__main__" else module
+
+
+def class_name(cls: type) -> str:
+    """The name under which values of the class cross."""
+    if cls.__module__ == "builtins":
+        return cls.__name__
+    name = f"{module_name(cls.__module__)}:{cls.__qualname__}"
+    return _SPECIAL.get(name, name)
+
+
+_found: dict[str, Any] = {}
+
+
+def remember_class(cls: type) -> str:
+    """A class that values may name, also if it cannot be reached from its module."""
+    name = class_name(cls)
+    _found[name] = cls
+    return name
+
+
+def _reach(module: Any, path: str) -> Any:
+    for part in path.split("."):
+        module = getattr(module, part, None)
+    return module
+
+
+def find_class(name: str) -> Optional[type]:
+    """The class of this name among the modules that are loaded; None: there is none."""
+    cls = _found.get(name)
+    if cls is None:
+        module, colon, path = name.partition(":")
+        if not colon:
+            module, path = _SPECIAL_BACK.get(name, ("builtins", name))
+        cls = _reach(sys.modules.get(module), path)
+        if cls is None and module == _main_name():
+            cls = _reach(sys.modules.get("__main__"), path)
+        if not isinstance(cls, type):
+            return None
+        _found[name] = cls
+    return cls if isinstance(cls, type) else None
+
+
+# ---- Kinds of classes
+
+
+def is_model(cls: type) -> bool:
+    """pydantic, 1 or 2."""
+    return hasattr(cls, "model_fields") and hasattr(cls, "model_validate") or \
+        hasattr(cls, "__fields__") and hasattr(cls, "parse_obj")
+
+
+def is_dataclass(cls: type) -> bool:
+    return "__dataclass_fields__" in cls.__dict__ or hasattr(cls, "__dataclass_fields__")
+
+
+def is_named_tuple(cls: type) -> bool:
+    return issubclass(cls, tuple) and hasattr(cls, "_fields")
+
+
+# ---- The standard library's
+
+
+def _datetime(v: Any) -> Encoded:
+    return "$record", class_name(type(v)), {"iso": v.isoformat(), **({"fold": 1} if getattr(v, "fold", 0) else {})}
+
+
+def _timedelta(v: Any) -> Encoded:
+    return "$record", class_name(type(v)), {"days": v.days, "microseconds": v.microseconds, "seconds": v.seconds}
+
+
+_WRITERS: dict[str, Callable[[Any], Encoded]] = {
+    "datetime:datetime": _datetime,
+    "datetime:date": _datetime,
+    "datetime:time": _datetime,
+    "datetime:timedelta": _timedelta,
+    "datetime:timezone": lambda v: ("$record", "datetime:timezone", {"seconds": v.utcoffset(None).total_seconds()}),
+    "uuid:UUID": lambda v: ("$record", "uuid:UUID", {"hex": str(v)}),
+    "decimal:Decimal": lambda v: ("$record", "decimal:Decimal", {"value": str(v)}),
+    "fractions:Fraction": lambda v: ("$record", "fractions:Fraction", {"value": str(v)}),
+    "pathlib:PosixPath": lambda v: ("$record", "pathlib:PosixPath", {"path": str(v)}),
+    "pathlib:PurePosixPath": lambda v: ("$record", "pathlib:PurePosixPath", {"path": str(v)}),
+    "frozenset": lambda v: ("$record", "frozenset", {"items": list(v)}),
+    "range": lambda v: ("$range", [v.start, v.stop, v.step], None),
+}
+
+
+def _read_datetime(cls: Any, body: dict[str, Any]) -> Any:
+    value = cls.fromisoformat(body["iso"])
+    return value.replace(fold=1) if body.get("fold") else value
+
+
+def _read_timezone(cls: Any, body: dict[str, Any]) -> Any:
+    from datetime import timedelta
+
+    return cls(timedelta(seconds=body["seconds"]))
+
+
+_READERS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
+    "datetime:datetime": _read_datetime,
+    "datetime:date": _read_datetime,
+    "datetime:time": _read_datetime,
+    "datetime:timedelta": lambda cls, body: cls(**body),
+    "datetime:timezone": _read_timezone,
+    "uuid:UUID": lambda cls, body: cls(body["hex"]),
+    "decimal:Decimal": lambda cls, body: cls(body["value"]),
+    "fractions:Fraction": lambda cls, body: cls(body["value"]),
+    "pathlib:PosixPath": lambda cls, body: cls(body["path"]),
+    "pathlib:PurePosixPath": lambda cls, body: cls(body["path"]),
+    "frozenset": lambda cls, body: cls(body["items"]),
+}
+
+_STANDARD_MODULES = frozenset({"datetime", "uuid", "decimal", "fractions", "pathlib"})
+
+
+# ---- Encoding
+
+
+def _is_enum(cls: type) -> bool:
+    enum = sys.modules.get("enum")
+    return enum is not None and issubclass(cls, enum.Enum)
+
+
+def _fields(v: Any, cls: type) -> dict[str, Any]:
+    if is_dataclass(cls):
+        names = getattr(cls, "__dataclass_fields__")
+        fields = {name: getattr(v, name) for name in names if hasattr(v, name)}
+        fields.update(getattr(v, "__dict__", {}))
+        return fields
+    fields = dict(v.__dict__)
+    fields.update(getattr(v, "__pydantic_extra__", None) or {})
+    return fields
+
+
+def encode(v: Any) -> Optional[Encoded]:
+    """An object as ``(tag, head, body)``; None: it cannot cross."""
+    cls = type(v)
+    name = class_name(cls)
+    writer = _WRITERS.get(name)
+    if writer is not None:
+        return writer(v)
+    if isinstance(v, BaseException):
+        return encode_error(v)
+    if _is_enum(cls):
+        return "$enum", remember_class(cls), {"name": v.name, "value": v.value}
+    if is_named_tuple(cls):
+        return "$tuple", list(v), {"class": remember_class(cls)}
+    if is_dataclass(cls) or is_model(cls):
+        return "$record", remember_class(cls), _fields(v, cls)
+    if isinstance(v, type):
+        return "$type", remember_class(v), None
+    return None
+
+
+def can_cross(v: Any) -> bool:
+    from . import _heddle
+
+    try:
+        _heddle.dumps(v)
+    except (TypeError, RecursionError):
+        return False
+    return True
+
+
+def _crossing(v: Any) -> Any:
+    """The value, or its text where it cannot cross: an exception is not lost for its arguments."""
+    return v if can_cross(v) else repr(v)
+
+
+def _traceback_text(error: BaseException) -> str:
+    if error.__traceback__ is None:
+        known: str = getattr(error, "__traceback_text__", "")
+        return known
+    import traceback
+
+    return "".join(traceback.format_exception(type(error), error, error.__traceback__))
+
+
+def encode_error(error: BaseException, depth: int = 0) -> Encoded:
+    cls = type(error)
+    name = remember_class(cls)
+    attrs = {key: _crossing(value) for key, value in getattr(error, "__dict__", {}).items() if key != "__traceback_text__"}
+    if isinstance(error, OSError) and error.filename is not None:
+        attrs["filename"] = _crossing(error.filename)
+    text = _traceback_text(error)
+    if text:
+        attrs["__traceback_text__"] = text
+    if ":" in name:
+        attrs["__class_name__"] = name
+    if hasattr(cls, "from_exception_data"):
+        attrs["__validation__"] = _validation(error)
+    body: dict[str, Any] = {"args": [_crossing(argument) for argument in error.args], "attrs": attrs,
+                            "bases": [class_name(base) for base in cls.__mro__[1:-1]], "message": str(error)}
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if cause is not None and depth < 10:
+        tag, head, inner = encode_error(cause, depth + 1)
+        body["cause"] = _Ready(tag, head, inner)
+    return "$error", name, body
+
+
+def _validation(error: Any) -> dict[str, Any]:
+    """What pydantic 2 makes its ValidationError of."""
+    parts = [{key: part[key] for key in ("type", "loc", "input", "ctx") if key in part} for part in error.errors()]
+    return {"title": error.title, "errors": [{key: _crossing(value) for key, value in part.items()} for part in parts]}
+
+
+class _Ready:
+    """A part that is encoded already."""
+
+    def __init__(self, tag: str, head: Any, body: Optional[dict[str, Any]]) -> None:
+        self.encoded = tag, head, body
+
+
+_WRITERS["heddle.values:_Ready"] = lambda v: v.encoded  # type: ignore[no-any-return]
+
+
+# ---- Decoding
+
+
+class Record:
+    """A value whose class is not known to this program: its fields are attributes."""
+
+    def __init__(self, class_name: str, fields: dict[str, Any]) -> None:
+        self.__dict__.update(fields)
+        self.__dict__["$class"] = class_name
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{key}={value!r}" for key, value in self.__dict__.items() if key != "$class")
+        return f"<{self.__dict__['$class']} {fields}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Record) and self.__dict__ == other.__dict__
+
+
+def _record(name: str, body: dict[str, Any]) -> Any:
+    reader = _READERS.get(name)
+    if reader is not None:
+        module, _, path = name.rpartition(":")
+        if module in _STANDARD_MODULES:
+            __import__(module)
+        return reader(find_class(name), body)
+    cls: Any = find_class(name)
+    if cls is None:
+        return Record(name, body)
+    if is_dataclass(cls):
+        made = object.__new__(cls)
+        for key, value in body.items():
+            object.__setattr__(made, key, value)
+        return made
+    if hasattr(cls, "model_construct"):
+        return cls.model_construct(**body)
+    if hasattr(cls, "construct"):
+        return cls.construct(**body)
+    return Record(name, body)
+
+
+def _new_error(cls: Any, args: list[Any]) -> BaseException:
+    if cls.__module__ == "builtins":
+        try:
+            made: BaseException = cls(*args)
+            return made
+        except TypeError:
+            pass
+    for given in (args, []):
+        try:
+            made = cls.__new__(cls, *given)
+        except TypeError:
+            continue
+        made.args = tuple(args)
+        return made
+    return _new_error(cls.__base__, args)  # only its own code can make it: the class above it counts
+
+
+def _validation_error(cls: Any, given: Any) -> Optional[BaseException]:
+    """pydantic 2's; None: it cannot be made again."""
+    try:
+        made: BaseException = cls.from_exception_data(given["title"], given["errors"])
+        return made
+    except Exception:
+        return None
+
+
+def _error(name: str, body: dict[str, Any]) -> BaseException:
+    attrs = body.get("attrs") or {}
+    cls = find_class(attrs.pop("__class_name__", name)) or find_class(name)
+    if cls is None or not issubclass(cls, BaseException):
+        cls = RuntimeError
+    validation = attrs.pop("__validation__", None)
+    error = None if validation is None else _validation_error(cls, validation)
+    if error is None:
+        error = _new_error(cls, body.get("args") or ([] if validation is None else [body.get("message", "")]))
+    for key, value in attrs.items():
+        try:
+            setattr(error, key, value)
+        except (AttributeError, TypeError):
+            pass
+    if body.get("cause") is not None:
+        error.__cause__ = body["cause"]
+    return error
+
+
+def _enum(name: str, body: dict[str, Any]) -> Any:
+    cls: Any = find_class(name)
+    if cls is None:
+        return Record(name, body)
+    return cls[body["name"]] if body["name"] in getattr(cls, "__members__", ()) else cls(body["value"])
+
+
+def decode(tag: str, head: Any, body: dict[str, Any]) -> Any:
+    """The object that :func:`encode` wrote."""
+    if tag == "$record":
+        return _record(head, body)
+    if tag == "$error":
+        return _error(head, body)
+    if tag == "$tuple":
+        cls = find_class(body["class"])
+        return tuple(head) if cls is None else tuple.__new__(cls, head)
+    if tag == "$enum":
+        return _enum(head, body)
+    if tag == "$range":
+        return range(*head)
+    if tag == "$str":
+        return "".join(map(chr, head))
+    if tag == "$type":
+        return find_class(head) or Record("type", {"name": head})
+    raise ValueError(f"a stored value has an unknown form {tag!r}")
+
+
+# ---- Plain data, for cells
+
+
+def plain(v: Any) -> Any:
+    """A model or dataclass as plain data; anything else as it is."""
+    cls = type(v)
+    if hasattr(cls, "model_dump"):
+        return v.model_dump(mode="json")
+    if is_model(cls):
+        import json
+
+        return json.loads(v.json())
+    if is_dataclass(cls):
+        return {name: getattr(v, name) for name in getattr(cls, "__dataclass_fields__")}
+    if _is_enum(cls):
+        return v.value
+    if isinstance(v, dict):
+        return dict(v)
+    if isinstance(v, (list, tuple)):
+        return list(v)
+    if isinstance(v, str):
+        return str.__str__(v)
+    return v
+
+
+# ---- By annotation, for what came from outside
+
+
+def _build_dataclass(cls: Any, data: dict[str, Any]) -> Any:
+    import typing
+
+    hints = typing.get_type_hints(cls)
+    return cls(**{key: conform(value, hints.get(key)) for key, value in data.items()})
+
+
+def _conform_items(value: Any, annotation: Any) -> Any:
+    import typing
+
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is list and isinstance(value, list) and args:
+        return [conform(item, args[0]) for item in value]
+    if origin is dict and isinstance(value, dict) and len(args) == 2:
+        return {key: conform(item, args[1]) for key, item in value.items()}
+    candidates = [a for a in args if isinstance(a, type) and a is not type(None)]
+    if isinstance(value, dict) and len(candidates) == 1 and origin is not dict:
+        return conform(value, candidates[0])
+    return value
+
+
+def conform(value: Any, annotation: Any) -> Any:
+    """Plain data as the record that the annotation names. Scalars are never converted."""
+    if annotation is None or value is None or isinstance(value, (bool, int, float, str, bytes)):
+        return value
+    if isinstance(annotation, type) and isinstance(value, dict):
+        if hasattr(annotation, "model_validate"):
+            return annotation.model_validate(value)
+        if is_model(annotation):
+            return getattr(annotation, "parse_obj")(value)
+        if is_dataclass(annotation):
+            return _build_dataclass(annotation, value)
+    return _conform_items(value, annotation) if hasattr(annotation, "__args__") else value

@@ -1,0 +1,90 @@
+"""Why and why not: answers that print well."""
+from __future__ import annotations
+
+from typing import Any, Iterator
+
+
+class Why:
+    """What caused a node's last run. ``print`` shows a tree; iterating gives the causes as dicts."""
+
+    def __init__(self, name: str, causes: list[dict[str, Any]], runs: int = 0) -> None:
+        self.name = name
+        self.causes = causes
+        self.runs = runs
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.causes)
+
+    def __len__(self) -> int:
+        return len(self.causes)
+
+    def __str__(self) -> str:
+        lines = [self.name or "node"]
+        if not self.causes:
+            lines.append("  has run once, because something needs it; nothing that it read has changed since" if self.runs
+                         else "  has not run: why_not() says what it waits for")
+        lines += (self._line(cause) for cause in self.causes)
+        return "\n".join(lines)
+
+    @staticmethod
+    def _line(cause: dict[str, Any]) -> str:
+        by = {"node": cause["writer"] or "a node", "program": "this program"}.get(cause["origin"], cause["origin"])
+        change = f": {cause['before']} -> {cause['after']}" if cause["before"] is not None else ""
+        later = ", not run for yet" if cause["pending"] else ""
+        return f"{'  ' * (cause['depth'] + 1)}{cause['cell']}{change}, by {by}{later}"
+
+    __repr__ = __str__
+
+
+class WhyNot:
+    """Why a node does not run now: ``reason`` in a few words, ``text`` in a sentence."""
+
+    def __init__(self, name: str, reason: str, text: str) -> None:
+        self.name, self.reason, self.text = name, reason, text
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.text}>"
+
+
+class Graph:
+    """What computes what: text at a prompt, a drawing in a notebook, ``save("graph.svg")`` for a file. ``nodes`` and
+    ``edges`` are lists of dicts; ``mermaid()`` is a text for drawing tools."""
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.nodes: list[dict[str, Any]] = data["nodes"]
+        self.edges: list[dict[str, Any]] = data["edges"]
+
+    def _repr_svg_(self) -> str:
+        from . import drawing
+
+        place = {node["id"]: i for i, node in enumerate(self.nodes)}
+        names = [node.get("name") or "(no name)" for node in self.nodes]
+        edges = [(place[e["from"]], place[e["to"]]) for e in self.edges if e["from"] in place and e["to"] in place]
+        fills = ["#fff" if node.get("status") == "clean" else "#fe9" for node in self.nodes]
+        return drawing.graph(names, edges, fills)
+
+    def save(self, path: str) -> None:
+        """Writes a file: .svg, .mmd (Mermaid), else text."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self._repr_svg_() if path.endswith(".svg") else self.mermaid() if path.endswith(".mmd") else str(self))
+
+    def mermaid(self) -> str:
+        lines = ["flowchart LR"]
+        lines += (f"  n{node['id']}[{_label(node)}]" for node in self.nodes)
+        lines += (f"  n{edge['from']} --> n{edge['to']}" for edge in self.edges)
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        names = {node["id"]: node.get("name") or "(no name)" for node in self.nodes}
+        lines = [f"{names[node['id']]}: {node.get('status', '')}" for node in self.nodes]
+        lines += (f"{names.get(edge['from'], '?')} -> {names.get(edge['to'], '?')}" for edge in self.edges)
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def _label(node: dict[str, Any]) -> str:
+    return '"' + (node.get("name") or "(no name)").replace('"', "'") + '"'

@@ -1,0 +1,180 @@
+/* clock.c -- the environment that the extension gives to a runtime: it waits without the GIL, tells log lines to
+ * Python, and has virtual time where a test asks for it.
+ *
+ * Virtual clocks stand still while the program runs. Where the library waits for a time, they jump to it. */
+#include "ext.h"
+
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct clock {
+    _Atomic uint64_t now_ns;
+    uint64_t began_ns, wall_ms; /* the wall clock showed wall_ms at began_ns */
+};
+
+#define BEGIN_NS UINT64_C(1000000000)
+
+struct clock *clock_new(uint64_t wall_ms) {
+    struct clock *c = malloc(sizeof *c);
+    if (!c) return NULL;
+    atomic_init(&c->now_ns, BEGIN_NS);
+    c->began_ns = BEGIN_NS;
+    c->wall_ms = wall_ms;
+    return c;
+}
+
+void clock_free(struct clock *c) { free(c); }
+uint64_t clock_now_ns(const struct clock *c) { return atomic_load(&c->now_ns); }
+void clock_advance(struct clock *c, uint64_t ns) { atomic_fetch_add(&c->now_ns, ns); }
+
+/* ---- the environment; ctx is the runtime object */
+
+static uint64_t monotonic(void *ctx) {
+    const runtime_object *self = ctx;
+    return self->clock ? clock_now_ns(self->clock) : hd_env_system().monotonic_ns(NULL);
+}
+
+static uint64_t wall(void *ctx) {
+    const runtime_object *self = ctx;
+    const struct clock *c = self->clock;
+    if (!c) return hd_env_system().wall_ms(NULL);
+    return c->wall_ms + (clock_now_ns(c) - c->began_ns) / 1000000;
+}
+
+static void *alloc(void *block, size_t old_size, size_t size, void *ctx) {
+    (void)ctx;
+    return hd_env_system().alloc(block, old_size, size, NULL);
+}
+
+static void fill_random(void *out, size_t size, void *ctx) {
+    (void)ctx;
+    hd_env_system().random(out, size, NULL);
+}
+
+static void wait_without_gil(int fd, uint64_t deadline_ns) {
+    Py_BEGIN_ALLOW_THREADS hd_env_system().wait(fd, deadline_ns, NULL);
+    Py_END_ALLOW_THREADS
+}
+
+/* A thread of the library may be about to write to the descriptor: it is given a moment of real time. */
+static void wait_virtual(struct clock *c, int fd, uint64_t deadline_ns) {
+    struct pollfd p = { .fd = fd, .events = POLLIN };
+    int ready = 0;
+    Py_BEGIN_ALLOW_THREADS if (fd >= 0) ready = poll(&p, 1, deadline_ns == UINT64_MAX ? 100 : 2);
+    Py_END_ALLOW_THREADS uint64_t now = clock_now_ns(c);
+    if (ready <= 0 && deadline_ns != UINT64_MAX && deadline_ns > now)
+        clock_advance(c, deadline_ns - now);
+}
+
+static void wait_(int fd, uint64_t deadline_ns, void *ctx) {
+    runtime_object *self = ctx;
+    if (PyThread_get_thread_ident() !=
+        self->thread) { /* a thread of the library, without the GIL */
+        hd_env_system().wait(fd, deadline_ns, NULL);
+        return;
+    }
+    if (self->clock) wait_virtual(self->clock, fd, deadline_ns);
+    else wait_without_gil(fd, deadline_ns);
+}
+
+/* ---- log lines */
+
+#define MOST_LINES 1000 /* that wait; further ones are dropped */
+
+static const char *const levels[] = { "error", "warning", "info", "debug" };
+
+typedef struct log_line {
+    struct log_line *next;
+    hd_log_level level;
+    char text[];
+} log_line;
+
+/* Threads of the library do not have the GIL, and its holder may wait for them: their lines are kept for the next
+ * driving call on the runtime's thread. */
+struct log_lines {
+    pthread_mutex_t lock;
+    log_line *first, **last;
+    size_t count;
+};
+
+struct log_lines *log_lines_new(void) {
+    struct log_lines *all = calloc(1, sizeof *all);
+    if (!all) return NULL;
+    pthread_mutex_init(&all->lock, NULL);
+    all->last = &all->first;
+    return all;
+}
+
+static log_line *log_lines_take(struct log_lines *all) {
+    pthread_mutex_lock(&all->lock);
+    log_line *first = all->first;
+    all->first = NULL;
+    all->last = &all->first;
+    all->count = 0;
+    pthread_mutex_unlock(&all->lock);
+    return first;
+}
+
+void log_lines_free(struct log_lines *all) {
+    if (!all) return;
+    for (log_line *line = log_lines_take(all), *next; line; line = next) {
+        next = line->next;
+        free(line);
+    }
+    pthread_mutex_destroy(&all->lock);
+    free(all);
+}
+
+static void keep_line(struct log_lines *all, hd_log_level level, const char *text) {
+    size_t size = strlen(text) + 1;
+    log_line *line = malloc(sizeof *line + size);
+    if (!line) return;
+    line->next = NULL;
+    line->level = level;
+    memcpy(line->text, text, size);
+    pthread_mutex_lock(&all->lock);
+    bool room = all->count < MOST_LINES;
+    if (room) {
+        *all->last = line;
+        all->last = &line->next;
+        all->count++;
+    }
+    pthread_mutex_unlock(&all->lock);
+    if (!room) free(line);
+}
+
+static void tell_line(runtime_object *self, hd_log_level level, const char *line) {
+    if (!is_set(self->st->log)) return;
+    PyObject *type, *e, *traceback;
+    PyErr_Fetch(&type, &e, &traceback);
+    PyObject *answer = PyObject_CallFunction(self->st->log, "ss", levels[level], line);
+    if (!answer) PyErr_WriteUnraisable(self->st->log);
+    Py_XDECREF(answer);
+    PyErr_Restore(type, e, traceback);
+}
+
+void log_threads(runtime_object *self) {
+    for (log_line *line = log_lines_take(self->lines), *next; line; line = next) {
+        next = line->next;
+        tell_line(self, line->level, line->text);
+        free(line);
+    }
+}
+
+static void log_(hd_log_level level, const char *line, void *ctx) {
+    runtime_object *self = ctx;
+    if (PyThread_get_thread_ident() == self->thread) tell_line(self, level, line);
+    else keep_line(self->lines, level, line);
+}
+
+hd_env clock_env(runtime_object *self) {
+    return (hd_env){ .ctx = self,
+                     .alloc = alloc,
+                     .monotonic_ns = monotonic,
+                     .wall_ms = wall,
+                     .random = fill_random,
+                     .log = log_,
+                     .wait = wait_ };
+}

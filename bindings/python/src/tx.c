@@ -1,0 +1,174 @@
+/* tx.c -- transactions: the runtime has a current one, which cells read and write through. */
+#include "convert.h"
+
+PyObject *call_in(runtime_object *self, hd_tx *tx, PyObject *fn) {
+    hd_tx *outer = self->tx;
+    self->tx = tx;
+    PyObject *out = PyObject_CallNoArgs(fn);
+    self->tx = outer;
+    return out;
+}
+
+PyObject *runtime_begin(PyObject *object, PyObject *unused) {
+    runtime_object *self = (runtime_object *)object;
+    hd_tx *tx;
+    (void)unused;
+    if (!runtime_usable(self)) return NULL;
+    hd_status status = hd_tx_begin(self->rt, &tx);
+    if (!status) self->tx = tx;
+    return none_or_raise(self, status);
+}
+
+static void verdict(hd_status status, void *ctx) {
+    callback *c = ctx;
+    runtime_object *self = c->owner;
+    PyObject *answer = NULL, *type = NULL, *e = NULL, *traceback = NULL;
+    if (status) {
+        raise_error(self->st, status, NULL);
+        PyErr_Fetch(&type, &e, &traceback);
+        PyErr_NormalizeException(&type, &e, &traceback);
+    }
+    answer = PyObject_CallFunctionObjArgs(c->fn, e ? e : Py_None, NULL);
+    if (!answer) (void)status_of_exception(self, NULL, "verdict");
+    Py_XDECREF(answer);
+    Py_XDECREF(type);
+    Py_XDECREF(e);
+    Py_XDECREF(traceback);
+    callback_free(c);
+}
+
+static PyObject *no_transaction(runtime_object *self) {
+    hd_error error = { .status = HD_USAGE, .message = "there is no transaction" };
+    return raise_error(self->st, HD_USAGE, &error);
+}
+
+PyObject *runtime_commit(PyObject *object, PyObject *args) {
+    runtime_object *self = (runtime_object *)object;
+    PyObject *told = NULL;
+    callback *c = NULL;
+    if (!runtime_usable(self) || !PyArg_ParseTuple(args, "|O", &told)) return NULL;
+    if (!self->tx) return no_transaction(self);
+    if (is_set(told) && !(c = callback_new(self, told, NULL, (hd_cell){ 0 }))) return NULL;
+    hd_tx *tx = self->tx;
+    self->tx = NULL;
+    hd_status status = hd_tx_commit(tx, c ? verdict : NULL, c);
+    if (status) callback_free(c);
+    runtime_woken(self);
+    return none_or_raise(self, status);
+}
+
+PyObject *runtime_abort(PyObject *object, PyObject *unused) {
+    runtime_object *self = (runtime_object *)object;
+    (void)unused;
+    if (!runtime_usable(self)) return NULL;
+    if (!self->tx) return no_transaction(self);
+    hd_tx *tx = self->tx;
+    self->tx = NULL;
+    hd_tx_abort(tx);
+    Py_RETURN_NONE;
+}
+
+/* ---- Until it is stored ------------------------------------------------------------------ */
+
+typedef struct attempt {
+    runtime_object *self;
+    PyObject *fn;
+    PyObject *result;    /* of the last try */
+    PyObject *raised[3]; /* by the function */
+    callback *told;      /* of transact_later; else NULL */
+} attempt;
+
+/* What the function raises ends the transaction, unless it is an error that another try can mend. */
+static hd_status raised(attempt *a) {
+    PyObject *type, *e, *traceback, *code;
+    PyErr_Fetch(&type, &e, &traceback);
+    PyErr_NormalizeException(&type, &e, &traceback);
+    code = PyObject_IsInstance(e, a->self->st->error) ? PyObject_GetAttrString(e, "code") : NULL;
+    long status = code ? PyLong_AsLong(code) : HD_ABORTED;
+    Py_XDECREF(code);
+    PyErr_Clear();
+    for (int i = 0; i < 3; i++) Py_CLEAR(a->raised[i]);
+    a->raised[0] = type;
+    a->raised[1] = e;
+    a->raised[2] = traceback;
+    return status > 0 && status < HD_STATUS_COUNT_ ? (hd_status)status : HD_ABORTED;
+}
+
+static hd_status try_once(hd_tx *tx, void *ctx) {
+    attempt *a = ctx;
+    for (int i = 0; i < 3; i++) Py_CLEAR(a->raised[i]);
+    Py_CLEAR(a->result);
+    a->result = call_in(a->self, tx, a->fn);
+    return a->result ? HD_OK : raised(a);
+}
+
+static PyObject *outcome(attempt *a, hd_status status) {
+    PyObject *result = a->result;
+    a->result = NULL;
+    if (!status && result) return result;
+    Py_XDECREF(result);
+    if (a->raised[0]) {
+        PyErr_Restore(a->raised[0], a->raised[1], a->raised[2]);
+        a->raised[0] = a->raised[1] = a->raised[2] = NULL;
+        return NULL;
+    }
+    return raise_status(a->self, status, NULL);
+}
+
+static void attempt_fini(attempt *a) {
+    Py_XDECREF(a->result);
+    for (int i = 0; i < 3; i++) Py_XDECREF(a->raised[i]);
+}
+
+PyObject *runtime_transact(PyObject *object, PyObject *fn) {
+    runtime_object *self = (runtime_object *)object;
+    if (!runtime_usable(self)) return NULL;
+    attempt a = { .self = self, .fn = fn };
+    hd_status status = hd_transact(self->rt, try_once, &a);
+    PyObject *out = raise_kept(self) ? NULL : outcome(&a, status);
+    attempt_fini(&a);
+    return out;
+}
+
+static void later_free(attempt *a) {
+    attempt_fini(a);
+    Py_DECREF(a->fn);
+    callback_free(a->told);
+    PyMem_Free(a);
+}
+
+static void later_told(hd_status status, void *ctx) {
+    attempt *a = ctx;
+    runtime_object *self = a->self;
+    PyObject *type = NULL, *e = NULL, *traceback = NULL;
+    PyObject *result = outcome(a, status);
+    if (!result) {
+        PyErr_Fetch(&type, &e, &traceback);
+        PyErr_NormalizeException(&type, &e, &traceback);
+    }
+    PyObject *answer =
+        PyObject_CallFunctionObjArgs(a->told->fn, e ? e : Py_None, result ? result : Py_None, NULL);
+    if (!answer) (void)status_of_exception(self, NULL, "transact");
+    Py_XDECREF(answer);
+    Py_XDECREF(result);
+    Py_XDECREF(type);
+    Py_XDECREF(e);
+    Py_XDECREF(traceback);
+    later_free(a);
+}
+
+PyObject *runtime_transact_later(PyObject *object, PyObject *args) {
+    runtime_object *self = (runtime_object *)object;
+    PyObject *fn, *told;
+    if (!runtime_usable(self) || !PyArg_ParseTuple(args, "OO", &fn, &told)) return NULL;
+    attempt *a = PyMem_Malloc(sizeof *a);
+    if (!a) return PyErr_NoMemory();
+    *a = (attempt){ .self = self, .fn = Py_NewRef(fn) };
+    if (!(a->told = callback_new(self, told, NULL, (hd_cell){ 0 }))) return later_free(a), NULL;
+    hd_status status = hd_transact_later(self->rt, try_once, a, later_told, a);
+    runtime_woken(self);
+    if (!status) Py_RETURN_NONE;
+    PyObject *out = outcome(a, status);
+    later_free(a);
+    return out;
+}

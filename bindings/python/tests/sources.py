@@ -1,0 +1,537 @@
+"""Random sources of workflows: all supported constructs, nested, with awaits anywhere in expressions.
+
+They end: loops go through a few elements, and helper methods do not call each other in circles. They may well raise. What
+is left out is what the engine refuses by design (integers beyond 64 bits) or orders differently (sets)."""
+from __future__ import annotations
+
+import random
+from typing import Callable
+
+NAMES = ("a", "b", "c", "d", "e")
+WORDS = ("'x'", "'yz'", "''", "'a b'", "'Q7'")
+OPERATORS = ("+", "-", "*", "//", "%", "/", "&", "|", "^")
+COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "in", "not in")
+ERRORS = ("ValueError", "KeyError", "TypeError", "ZeroDivisionError", "Own", "OwnChild", "OSError")
+CAUGHT = (*ERRORS, "Exception", "LookupError", "ArithmeticError", "(KeyError, ValueError)", "(Own, IndexError)", "AttributeError")
+
+
+class Sources:
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.waits = True
+        self.loops = 0
+        self.depth = 0
+        self.helpers: list[tuple[str, bool, int]] = []
+        self.names = list(NAMES)
+        self.serial = 0
+        self.bound: list[str] = []
+        self.in_except = False
+        self.plain = 0
+        self.walrus = True
+        self.calm = self.random.random() < 0.5
+        self.parts: list[str] = []
+        self.slow = False
+        self.good_groups = False
+        self.no_del = 0
+        self.is_ordered = True
+        """Whether Python has one order of the calls: not where methods run beside each other."""
+        self.is_cut = False
+        """Whether something may be cancelled, or go on unseen, that would have called more."""
+
+    # ---- choices
+
+    def pick(self, *makers: Callable[[], str]) -> str:
+        return self.random.choice(makers)()
+
+    def chance(self, of: float) -> bool:
+        return self.random.random() < of
+
+    def fresh(self) -> str:
+        self.serial += 1
+        return f"v{self.serial}"
+
+    # ---- expressions
+
+    def name(self) -> str:
+        return self.random.choice([*self.names, *self.bound])
+
+    def atom(self) -> str:
+        return self.pick(self.name, self.name, self.name, lambda: str(self.random.randint(-3, 9)),
+                         lambda: self.random.choice(WORDS), lambda: self.random.choice(("None", "True", "False", "LIMIT", "WORDS", "1.5", "b'q'")))
+
+    def number(self, depth: int) -> str:
+        """An expression that is a number, if nothing in it raises."""
+        inner = lambda: self.number(depth - 1)  # noqa: E731
+        if depth <= 0 or self.chance(0.25):
+            return self.random.choice(("a", "b", "c", "d", "e", str(self.random.randint(-3, 9)), "LIMIT", "self.kept", *self.bound))
+        choices: list[Callable[[], str]] = [
+            lambda: f"({inner()} {self.random.choice('+-')} {inner()})", lambda: f"({inner()} * {inner()} % 97)",
+            lambda: f"({inner()} if {inner()} else {inner()})", lambda: f"({inner()} {self.random.choice(('and', 'or'))} {inner()})",
+            lambda: f"({inner()} < {inner()} <= {inner()})", lambda: f"len([{inner()}, {inner()}])", lambda: f"[{inner()}, {inner()}][0]",
+            lambda: f"max({inner()}, {inner()})", lambda: f"sum([{inner()}, *[{inner()}]])", lambda: self.number_as_text(depth),
+            lambda: f"(not {inner()})", lambda: f"{{0: {inner()}, 1: {inner()}}}[{self.random.choice('01')}]", lambda: f"Point({inner()}).x"]
+        if self.waits:
+            choices += [lambda: self.at_once(depth, "len"), lambda: self.limited(depth),
+                        lambda: f"(await flaky({inner()}, {self.serial_text()}).options(retries={self.random.randint(0, 2)}))"]
+            choices += [lambda: f"(await echo({inner()}))", lambda: f"(await add({inner()}, {inner()}))",
+                        lambda: f"(await maybe({inner()}, limit=60)) % 89", lambda: f"sum(await asyncio.gather(echo({inner()}), add({inner()})))",
+                        lambda: f"sum([(await echo(i)) for i in range({self.random.randint(0, 3)})])"] * 2
+        if not self.plain and self.walrus:
+            choices.append(lambda: f"({self.random.choice(self.names)} := {inner()})")
+        helpers = [h for h in self.helpers if h[1] <= self.waits] if not self.plain else []
+        if helpers:
+            name, is_async, count = self.random.choice(helpers)
+            choices += [lambda: f"({'await ' if is_async else ''}self.{name}({', '.join(inner() for _ in range(count))}))"] * 3
+        return self.random.choice(choices)()
+
+    def number_as_text(self, depth: int) -> str:
+        made = self.number(depth - 1)
+        return f"int(f'{{ {made} }}')" if "'" not in made and "{" not in made else made
+
+    def expr(self, depth: int = 2) -> str:
+        if self.calm and self.chance(0.97):
+            return self.number(depth)
+        if depth <= 0 or self.chance(0.2):
+            return self.atom()
+        choices: list[Callable[[], str]] = [
+            lambda: self.binary(depth), lambda: self.binary(depth), lambda: self.comparison(depth),
+            lambda: self.boolean(depth), lambda: self.conditional(depth), lambda: self.display(depth),
+            lambda: self.display(depth), lambda: self.subscript(depth), lambda: self.builtin(depth),
+            lambda: self.method(depth), lambda: self.fstring(depth), lambda: self.comprehension(depth),
+            lambda: f"(not {self.expr(depth - 1)})", lambda: f"(-{self.expr(depth - 1)})", lambda: self.record(depth)]
+        if self.waits:
+            choices += [lambda: self.awaited(depth)] * 6
+            choices += [lambda: self.gathered(depth), lambda: self.at_once(depth), lambda: self.limited(depth)]
+        if self.helpers and not self.plain:
+            choices += [lambda: self.helper(depth)] * 2
+        if not self.plain and self.walrus:
+            choices.append(lambda: f"({self.random.choice(self.names)} := {self.expr(depth - 1)})")
+        return self.random.choice(choices)()
+
+    def binary(self, depth: int) -> str:
+        return f"({self.expr(depth - 1)} {self.random.choice(OPERATORS)} {self.expr(depth - 1)})"
+
+    def comparison(self, depth: int) -> str:
+        parts = [self.expr(depth - 1)]
+        for _ in range(self.random.choice((1, 1, 2, 3))):
+            parts += [self.random.choice(COMPARISONS), self.expr(depth - 1)]
+        return f"({' '.join(parts)})"
+
+    def boolean(self, depth: int) -> str:
+        word = self.random.choice((" and ", " or "))
+        return "(" + word.join(self.expr(depth - 1) for _ in range(self.random.choice((2, 2, 3)))) + ")"
+
+    def conditional(self, depth: int) -> str:
+        return f"({self.expr(depth - 1)} if {self.expr(depth - 1)} else {self.expr(depth - 1)})"
+
+    def display(self, depth: int) -> str:
+        items = [self.expr(depth - 1) for _ in range(self.random.randint(0, 3))]
+        kind = self.random.randrange(4)
+        if kind == 0:
+            return "[" + ", ".join(f"*{item}" if self.chance(0.15) else item for item in items) + "]"
+        if kind == 1:
+            return "(" + "".join(f"{item}, " for item in items) + ")"
+        if kind == 2:
+            return "{" + ", ".join(f"{self.atom()}: {item}" if self.chance(0.85) else f"**{item}" for item in items) + "}"
+        return "[" + ", ".join(items) + "]"
+
+    def subscript(self, depth: int) -> str:
+        base = f"({self.expr(depth - 1)})"
+        if self.chance(0.3):
+            low, high = (self.expr(depth - 2) if self.chance(0.6) else "" for _ in range(2))
+            return f"{base}[{low}:{high}]"
+        return f"{base}[{self.expr(depth - 1)}]"
+
+    def builtin(self, depth: int) -> str:
+        one = lambda: self.expr(depth - 1)  # noqa: E731
+        return self.pick(
+            lambda: f"len({one()})", lambda: f"str({one()})", lambda: f"repr({one()})", lambda: f"bool({one()})",
+            lambda: f"list({one()})", lambda: f"sum({one()})", lambda: f"sorted({one()})", lambda: f"max({one()}, {one()})",
+            lambda: f"min({one()}, default={one()})", lambda: f"isinstance({one()}, (int, str, list))", lambda: f"abs({one()})",
+            lambda: f"list(range({self.random.randint(0, 4)}))", lambda: f"list(zip({one()}, {one()}))",
+            lambda: f"dict({one()})", lambda: f"int({one()})", lambda: f"list(enumerate({one()}))", lambda: f"tuple({one()})",
+            lambda: self.with_lambda(depth), lambda: f"round({one()})", lambda: f"list(reversed({one()}))",
+            lambda: f"len(set({one()}))", lambda: f"type({one()}).__name__", lambda: f"any({self.generator(depth)})",
+            lambda: f"sum({self.generator(depth)})")
+
+    def without_waiting(self, make: Callable[[], str]) -> str:
+        waits, self.waits = self.waits, False
+        self.plain += 1
+        made = make()
+        self.plain -= 1
+        self.waits = waits
+        return made
+
+    def with_lambda(self, depth: int) -> str:
+        name = self.fresh()
+        self.bound.append(name)
+        body = self.without_waiting(lambda: self.expr(depth - 1))
+        self.bound.pop()
+        return f"sorted({self.expr(depth - 1)}, key=lambda {name}: {body})"
+
+    def generator(self, depth: int) -> str:
+        name = self.fresh()
+        over = self.iterable_of_comprehension(depth - 1)
+        self.bound.append(name)
+        body = self.without_waiting(lambda: self.expr(depth - 1))
+        self.bound.pop()
+        return f"{body} for {name} in {over}"
+
+    def comprehension(self, depth: int) -> str:
+        clauses, before = [], len(self.bound)
+        for i in range(self.random.choice((1, 1, 2))):
+            over = self.iterable_of_comprehension(depth - 1)
+            name = self.fresh()
+            self.bound.append(name)
+            test = f" if {self.expr(depth - 1)}" if self.chance(0.3) else ""
+            clauses.append(f"for {name} in {over}{test}")
+        kind = self.random.randrange(3)
+        body = f"{self.atom()}: {self.expr(depth - 1)}" if kind == 0 else self.expr(depth - 1)
+        del self.bound[before:]
+        return ("{%s %s}" if kind == 0 else "[%s %s]") % (body, " ".join(clauses))
+
+    def iterable_of_comprehension(self, depth: int) -> str:
+        """Without ``:=``, which may not stand there."""
+        walrus, self.walrus = self.walrus, False
+        made = self.iterable(depth)
+        self.walrus = walrus
+        return made
+
+    def iterable(self, depth: int) -> str:
+        return self.pick(lambda: f"range({self.random.randint(0, 3)})", lambda: f"[{self.expr(depth)}, {self.expr(depth)}]",
+                         lambda: "WORDS", lambda: self.expr(depth), lambda: self.random.choice(WORDS))
+
+    def method(self, depth: int) -> str:
+        base, one = f"({self.expr(depth - 1)})", lambda: self.expr(depth - 1)
+        return self.pick(
+            lambda: f"{base}.upper()", lambda: f"{base}.split({one()})", lambda: f"{base}.get({one()}, {one()})",
+            lambda: f"{base}.count({one()})", lambda: f"{base}.index({one()})", lambda: f"{base}.copy()",
+            lambda: f"{base}.append({one()})", lambda: f"{base}.pop()", lambda: f"list({base}.items())",
+            lambda: f"list({base}.keys())", lambda: f"{base}.setdefault({one()}, {one()})", lambda: f"{base}.startswith({one()})",
+            lambda: f"{base}.extend({one()})", lambda: f"','.join({one()})", lambda: f"{base}.replace({one()}, {one()})")
+
+    def fstring(self, depth: int) -> str:
+        parts = [f"{{{self.quoted(depth)}{self.random.choice(('', '!r', '!s', ':>4', ':x'))}}}" for _ in range(self.random.choice((1, 2)))]
+        return 'f"' + " ".join(["t", *parts]) + '"'
+
+    def quoted(self, depth: int) -> str:
+        """An expression that can stand in an f-string of 3.11: without its quotes and backslashes."""
+        made = self.expr(depth - 1)
+        return made if '"' not in made and "\\" not in made and not made.startswith("{") else self.name()
+
+    def record(self, depth: int) -> str:
+        return self.pick(lambda: f"Point({self.expr(depth - 1)}, y={self.expr(depth - 1)})", lambda: f"({self.expr(depth - 1)}).x",
+                         lambda: f"Pair({self.expr(depth - 1)})", lambda: "Colour.RED", lambda: f"({self.expr(depth - 1)}).left",
+                         lambda: f"Frozen({self.atom()})", lambda: f"ValueError({self.expr(depth - 1)})")
+
+    def call(self, depth: int) -> str:
+        """A call of an action, to be awaited."""
+        one = lambda: self.expr(depth - 1)  # noqa: E731
+        return self.pick(lambda: f"echo({one()})", lambda: f"echo({one()})", lambda: f"add({one()}, b={one()})",
+                         lambda: f"maybe({one()}, limit={self.atom()})", lambda: f"fail('{self.random.choice(ERRORS)}')",
+                         lambda: f"pair({one()})", lambda: f"add(b={one()}, a={one()})")
+
+    def awaited(self, depth: int) -> str:
+        helpers = [h for h in self.helpers if h[1]]
+        if helpers and self.chance(0.3):
+            return f"(await {self.helper_call(self.random.choice(helpers), depth)})"
+        return f"(await {self.call(depth)})"
+
+    def gathered(self, depth: int) -> str:
+        if self.chance(0.3):
+            name = self.fresh()
+            over = self.iterable_of_comprehension(depth - 1)
+            self.bound.append(name)
+            call = self.without_waiting(lambda: self.call(depth - 1))
+            self.bound.pop()
+            return f"(await asyncio.gather(*[{call} for {name} in {over}], return_exceptions=True))"
+        calls = ", ".join(self.call(depth - 1) for _ in range(self.random.randint(1, 3)))
+        return f"(await asyncio.gather({calls}, return_exceptions=True))"
+
+    def helper_call(self, helper: tuple[str, bool, int], depth: int) -> str:
+        name, _, count = helper
+        return f"self.{name}({', '.join(self.expr(depth - 1) for _ in range(count))})"
+
+    def helper(self, depth: int) -> str:
+        plain = [h for h in self.helpers if not h[1]]
+        if not plain:
+            return self.atom()
+        return self.helper_call(self.random.choice(plain), depth)
+
+    # ---- several at once, and what takes too long
+
+    def serial_text(self) -> str:
+        return f"{self.fresh()!r}"
+
+    def part(self, depth: int) -> str:
+        """What runs beside others: an action, or a method that touches nothing of the others."""
+        if self.parts and self.chance(0.4):
+            self.is_ordered = False
+            return f"self.{self.random.choice(self.parts)}({self.random.randint(0, 9)})"
+        return self.random.choice((f"echo({self.number_without_waiting(depth)})", f"add({self.random.randint(0, 9)}, {self.random.randint(0, 9)})",
+                                   f"pair({self.random.randint(0, 9)})"))
+
+    def number_without_waiting(self, depth: int) -> str:
+        return self.without_waiting(lambda: self.number(min(depth - 1, 1)))
+
+    def at_once(self, depth: int, around: str = "") -> str:
+        """gather without return_exceptions: of literal calls, of a comprehension, of calls that were kept."""
+        kind = self.random.randrange(3)
+        if kind == 0:
+            parts = [self.part(depth) for _ in range(self.random.randint(1, 3))]
+            if self.chance(0.15):
+                parts.insert(self.random.randint(0, len(parts)), f"fail('{self.random.choice(ERRORS)}')")
+                self.is_cut = True
+            made = f"(await asyncio.gather({', '.join(parts)}))"
+        else:
+            name = self.fresh()
+            over = f"range({self.random.randint(0, 3)})"
+            call = f"echo({name})" if not self.parts or self.chance(0.5) else f"self.{self.random.choice(self.parts)}({name})"
+            self.is_ordered &= call.startswith("echo")
+            made = f"(await asyncio.gather(*[{call} for {name} in {over}]))"
+        return f"{around}({made})" if around else made
+
+    def limited(self, depth: int) -> str:
+        """wait_for, with a limit that is far off, or none, or over at once."""
+        if self.slow and self.chance(0.3):
+            self.is_ordered = False
+            return f"(await self.late({self.random.choice((1, 2, 3))}))"
+        limit = self.random.choice(("None", "1000", "1000.5", "timeout=1000", "timeout=None"))
+        return f"(await asyncio.wait_for({self.part(depth)}, {limit}))"
+
+    def group(self, depth: int) -> list[str]:
+        """A TaskGroup; at most one of its tasks fails, because which of two fails first is anybody's guess."""
+        group, tasks = self.fresh(), [self.fresh() for _ in range(self.random.randint(1, 3))]
+        lines = ["try:", f"    async with asyncio.TaskGroup() as {group}:"]
+        bad = self.random.randrange(len(tasks)) if self.chance(0.3) and not self.good_groups else -1
+        for i, task in enumerate(tasks):
+            call = self.call(1) if i == bad and not self.calm else f"fail('{self.random.choice(ERRORS)}')" if i == bad else self.part(1)
+            if i == bad:
+                self.is_cut = True
+            lines.append(f"        {task} = {group}.create_task({call})")
+        name, caught = self.random.choice(self.names), self.fresh()
+        lines += [f"    {name} = [{', '.join(f'{task}.result()' for task in tasks)}]", f"except ExceptionGroup as {caught}:",
+                  f"    {name} = [(type(e).__name__, str(e)) for e in {caught}.exceptions]"]
+        if self.calm:
+            lines.append(f"{name} = len({name})")
+        return lines
+
+    def timed(self, depth: int) -> list[str]:
+        """asyncio.timeout around one await or several statements."""
+        limit = self.random.choice(("1000", "None", "1000.5"))
+        if self.chance(0.3):
+            return [f"async with asyncio.timeout({limit}):", f"    {self.random.choice(self.names)} = await {self.part(1)}"]
+        self.no_del += 1
+        lines = [f"async with asyncio.timeout({limit}):", *self.indented(min(depth - 1, 1))]
+        self.no_del -= 1
+        return lines
+
+    def kept_calls(self) -> list[str]:
+        """Calls that are awaited later."""
+        calls = self.fresh()
+        name = self.random.choice(self.names)
+        lines = [f"{calls} = [echo({self.random.randint(0, 9)}), add({self.random.randint(0, 9)}, {self.number_without_waiting(1)})]",
+                 f"{name} = await asyncio.gather(*{calls})"]
+        return [*lines, f"{name} = sum({name})"] if self.calm else lines
+
+    def tasks(self) -> list[str]:
+        """asyncio.create_task, and statements that wait before the tasks are awaited, in any order. Nothing in between raises: the
+        tasks would go on, and how far they come is anybody's guess. The arguments of a task may raise: then those before it do
+        not begin."""
+        self.is_ordered = False
+        self.is_cut = True
+        tasks, results, lines = [self.fresh() for _ in range(self.random.randint(1, 3))], [], []
+        bad = {task for task in tasks if self.chance(0.2)}
+        for task in tasks:
+            call = f"fail('{self.random.choice(ERRORS)}')" if task in bad else self.part(1)
+            lines.append(f"{task} = asyncio.{self.random.choice(('create_task', 'ensure_future'))}({call})")
+        for task in self.random.sample(tasks, len(tasks)):
+            for _ in range(self.random.choice((0, 0, 1, 2))):
+                results.append(self.fresh())
+                lines += self.beside(results[-1])
+            results.append(self.fresh())
+            awaited = f"{results[-1]} = {self.random.choice((f'await {task}', f'(await {task}, await {task})', f'[await {task}, {task}.result()]'))}"
+            lines += ["try:", f"    {awaited}", "except Exception as caught:", f"    {results[-1]} = repr(caught)"] if task in bad else [awaited]
+        name, made = self.random.choice(self.names), f"[{', '.join(results)}]"
+        return [*lines, f"{name} = len({made})" if self.calm else f"{name} = {made}"]
+
+    def beside(self, name: str) -> list[str]:
+        """Statements that set the variable and raise nothing."""
+        number = self.random.randint(0, 4)
+        return self.random.choice((
+            [f"{name} = await {self.part(1)}"], [f"{name} = {number}"],
+            [f"{name} = 0", f"for i in range({number}):", f"    {name} += await echo(i)", f"    if {name} > 2:", "        break"],
+            [f"{name} = None", f"if {self.random.randint(0, 1)}:", f"    {name} = await {self.part(1)}"],
+            ["try:", f"    {name} = await maybe({number})", "except ValueError:", f"    {name} = await add(1)", "finally:", "    await echo('f')"],
+            [f"{name} = await asyncio.gather(echo({number}), {self.part(1)})"],
+            [f"{name}t = [asyncio.create_task(add(i)) for i in range({number})]", f"{name} = await asyncio.gather(*{name}t)"],
+            [f"{name}t = asyncio.create_task({self.part(1)})", f"{name} = [await echo({number}) for _ in range(2)]", f"{name}.append(await {name}t)"]))
+
+    def part_of(self, number: int) -> list[str]:
+        """A method for several at once: it has no state but its own, and raises nothing."""
+        lines = [f"    async def part{number}(self, a):", "        b = 0"]
+        for _ in range(self.random.randint(1, 3)):
+            lines += self.random.choice((
+                ["        b += await echo(a)"], ["        if a % 2:", "            return b + await add(a, b)"],
+                ["        for i in range(a % 3):", "            b += await add(i, b)"],
+                ["        try:", "            b = await maybe(a, limit=4)", "        except ValueError:", "            b = await echo(b + 1)",
+                 "        finally:", "            a = await add(a)"]))
+        self.parts.append(f"part{number}")
+        return [*lines, "        return b", ""]
+
+    def late_of(self) -> list[str]:
+        """A method that takes too long: its clean-up runs."""
+        self.slow = True
+        # A group that has failed leaves its task with a count that makes a later asyncio.timeout of CPython 3.11 raise
+        # CancelledError instead of TimeoutError.
+        self.good_groups = self.chance(0.5)
+        wait = "await asyncio.wait_for(self.slow(n), 0.002)" if not self.good_groups else self.random.choice(("await asyncio.wait_for(self.slow(n), 0.002)", "async with asyncio.timeout(0.002):\n                await self.slow(n)"))
+        return ["    async def late(self, n):", "        try:", f"            {wait}", "        except TimeoutError:", "            return await echo(n)", "        return 0", "",
+                "    async def slow(self, n):", "        try:", "            await echo(n)", "            await asyncio.sleep(1000)", "        finally:", "            await add(n, n)", ""]
+
+    # ---- statements
+
+    def block(self, depth: int, count: int = 3) -> list[str]:
+        lines: list[str] = []
+        for _ in range(self.random.randint(1, count)):
+            lines += self.statement(depth)
+        return lines
+
+    def indented(self, depth: int, count: int = 2) -> list[str]:
+        return [f"    {line}" for line in self.block(depth, count)]
+
+    def statement(self, depth: int) -> list[str]:
+        simple: list[Callable[[], list[str]]] = [
+            self.assign, self.assign, self.assign, self.augment, lambda: [self.expr(2)],
+            lambda: [f"await {self.call(2)}"] if self.waits else ["pass"], self.unpack, self.place, self.delete]
+        if self.chance(0.04):
+            simple = [lambda: [f"return {self.expr(2)}"], lambda: [f"raise {self.random.choice(ERRORS)}({self.expr(1)})"],
+                      lambda: [f"assert {self.expr(1)}, {self.expr(1)}"]]
+        if self.loops and self.chance(0.15):
+            simple = [lambda: [f"if {self.expr(1)}:", f"    {self.random.choice(('break', 'continue'))}"]]
+        if self.in_except and self.chance(0.1):
+            return ["raise"]
+        if depth <= 0 or self.chance(0.45):
+            return self.random.choice(simple)()
+        kinds = [self.if_, self.if_, self.for_, self.for_, self.while_, self.try_, self.try_, self.match_]
+        if self.waits:
+            kinds += [self.group, self.timed, lambda _: self.kept_calls(), lambda _: self.tasks()]
+        return self.random.choice(kinds)(depth)
+
+    def assign(self) -> list[str]:
+        targets = "".join(f"{self.random.choice(self.names)} = " for _ in range(self.random.choice((1, 1, 1, 2))))
+        return [f"{targets}{self.expr(3)}"]
+
+    def augment(self) -> list[str]:
+        target = self.random.choice((self.random.choice(self.names), f"{self.random.choice(self.names)}[{self.expr(1)}]", "self.kept"))
+        return [f"{target} {self.random.choice(('+', '-', '*', '|'))}= {self.expr(2)}"]
+
+    def unpack(self) -> list[str]:
+        names = self.random.sample(self.names, 2)
+        star = self.random.choice(("", "", "*"))
+        return [f"{names[0]}, {star}{names[1]} = {self.expr(2)}"]
+
+    def place(self) -> list[str]:
+        return [self.random.choice((f"{self.random.choice(self.names)}[{self.expr(1)}] = {self.expr(2)}", f"self.kept = {self.expr(2)}",
+                                    f"{self.random.choice(self.names)}.x = {self.expr(1)}"))]
+
+    def delete(self) -> list[str]:
+        name = self.random.choice(self.names)
+        return [f"del {name}[{self.atom()}]"] if self.chance(0.7) else [f"del {name}"] if self.chance(0.2) and not self.no_del else ["pass"]
+
+    def if_(self, depth: int) -> list[str]:
+        lines = [f"if {self.expr(2)}:", *self.indented(depth - 1)]
+        if self.chance(0.3):
+            lines += [f"elif {self.expr(2)}:", *self.indented(depth - 1)]
+        if self.chance(0.5):
+            lines += ["else:", *self.indented(depth - 1)]
+        return lines
+
+    def looped(self, depth: int) -> list[str]:
+        self.loops += 1
+        in_except, self.in_except = self.in_except, False
+        lines = self.indented(depth - 1)
+        self.in_except = in_except
+        self.loops -= 1
+        return lines
+
+    def for_(self, depth: int) -> list[str]:
+        over = self.iterable(1)
+        target = self.random.choice(self.names)
+        if self.chance(0.25):
+            over, target = f"enumerate({over})", f"{target}, {self.random.choice(self.names)}"
+        copied = f"list({over})" if not over.startswith(("range", "enumerate")) else over
+        if over.startswith("enumerate"):
+            copied = f"enumerate(list({over[10:-1]}))"
+        lines = [f"for {target} in {copied}[:3]:" if not copied.startswith(("range", "enumerate")) else f"for {target} in {copied}:",
+                 *self.looped(depth)]
+        return lines + (["else:", *self.indented(depth - 1)] if self.chance(0.25) else [])
+
+    def while_(self, depth: int) -> list[str]:
+        counter = self.fresh()
+        test = f"{counter} < {self.random.randint(1, 3)}" + (f" and {self.expr(1)}" if self.chance(0.5) else "")
+        lines = [f"{counter} = 0", f"while {test}:", f"    {counter} += 1", *self.looped(depth)]
+        return lines + (["else:", *self.indented(depth - 1)] if self.chance(0.25) else [])
+
+    def try_(self, depth: int) -> list[str]:
+        lines = ["try:", *self.indented(depth - 1)]
+        clauses = self.random.choice((0, 1, 1, 2))
+        for _ in range(clauses):
+            name = self.fresh() if self.chance(0.6) else ""
+            lines.append(f"except {self.random.choice(CAUGHT)}{f' as {name}' if name else ''}:")
+            if name:
+                lines.append(f"    {self.random.choice(self.names)} = (type({name}).__name__, str({name}))")
+            loops, self.loops = self.loops, self.loops
+            in_except, self.in_except = self.in_except, True
+            lines += self.indented(depth - 1)
+            self.in_except, self.loops = in_except, loops
+        if clauses and self.chance(0.3):
+            lines += ["else:", *self.indented(depth - 1)]
+        if not clauses or self.chance(0.4):
+            in_except, self.in_except = self.in_except, False
+            lines += ["finally:", *self.indented(depth - 1)]
+            self.in_except = in_except
+        return lines
+
+    def match_(self, depth: int) -> list[str]:
+        lines = [f"match {self.expr(2)}:"]
+        for _ in range(self.random.randint(1, 3)):
+            guard = f" if {self.expr(1)}" if self.chance(0.3) else ""
+            pattern = self.random.choice(("1 | 2", "'x'", "None", f"[{self.random.choice(self.names)}, *_]", "{'k': 1}", "int()",
+                                          f"str({self.random.choice(self.names)})", "[1, 2]", f"Point({self.random.choice(self.names)}, y=1)",
+                                          f"[{self.names[0]}, {self.names[1]}]", "Colour.RED", "True"))
+            lines += [f"    case {pattern}{guard}:", *(f"    {line}" for line in self.indented(depth - 1))]
+        return lines + (["    case _:", *(f"    {line}" for line in self.indented(depth - 1))] if self.chance(0.5) else [])
+
+    # ---- a workflow
+
+    def method_of(self, number: int) -> list[str]:
+        is_async = self.chance(0.6)
+        params = self.random.randint(0, 2)
+        waits, self.waits = self.waits, is_async
+        given = [f"{self.names[i]}=None" if self.chance(0.2) else self.names[i] for i in range(params)]
+        if params == 2 and "=" in given[0]:
+            given[1] = f"{self.names[1]}=0"
+        rest = "".join(f"        {n} = {i}\n" for i, n in enumerate(self.names[params:]))
+        lines = [f"    {'async ' if is_async else ''}def helper{number}(self{''.join(', ' + g for g in given)}):", *rest.splitlines(),
+                 *(f"        {line}" for line in self.block(1, 3)), f"        return {self.expr(2)}", ""]
+        self.waits = waits
+        self.helpers.append((f"helper{number}", is_async, params))
+        return lines
+
+    def workflow(self, name: str) -> str:
+        """The source of one class; the same seed gives the same source."""
+        methods: list[str] = []
+        if self.chance(0.5):
+            for number in range(self.random.choice((1, 2))):
+                methods += self.part_of(number)
+        if self.chance(0.15):
+            methods += self.late_of()
+        for number in range(self.random.choice((0, 1, 2))):
+            methods += self.method_of(number)
+        self.names = list(NAMES)
+        lines = ["@workflow", f"class {name}(Workflow):", "    async def run(self):", "        self.kept = 0",
+                 "        a, b, c, d, e = " + ("1, 2, 3, 4, 5" if self.calm else "1, 'text', [1, 2, 3], {'k': 1}, (4, 5)")]
+        lines += [f"        {line}" for line in self.block(3, 6)]
+        lines += [f"        return a, b, c, d, {self.expr(2)}, self.kept", "", *methods]
+        return "\n".join(lines) + "\n"

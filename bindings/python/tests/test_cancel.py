@@ -1,0 +1,230 @@
+"""Cancellation at every await of a program, closed loops, and interrupts: the store goes on, and nothing is left behind."""
+from __future__ import annotations
+
+import asyncio
+import gc
+
+import pytest
+
+import heddle
+from flow import call
+from heddle import Workflow, action, workflow
+
+
+@action
+async def double(x: int) -> int:
+    await asyncio.sleep(0)
+    return x * 2
+
+
+@action
+def half(x: int) -> float:
+    return x / 2
+
+
+@workflow
+class Both(Workflow):
+    async def run(self, x: int) -> float:
+        x = await double(x)
+        y = await half(x)
+        await heddle.signal("on", timeout=1000)
+        return y
+
+
+class Cancelled:
+    """Awaits a coroutine, and cancels its task at the nth time it waits."""
+
+    def __init__(self, coroutine, at):
+        self.coroutine, self.at, self.waits = coroutine, at, 0
+
+    def __await__(self):
+        inner = self.coroutine.__await__()
+        error = None
+        while True:
+            try:
+                future = inner.send(None) if error is None else inner.throw(error)
+            except StopIteration as over:
+                return over.value
+            self.waits += 1
+            if self.waits == self.at:
+                asyncio.current_task().cancel()
+            error = None
+            try:
+                yield future
+            except BaseException as raised:
+                error = raised
+
+
+async def use(store, key):
+    """Everything that a program awaits."""
+    cell = store.cell("main/x")
+    handle = await store.options(key=key).start(Both, 3)
+    await store.transact_async(lambda: cell.set(1))
+    async for value in cell:
+        if value == 1:
+            break
+    await store.stored()
+    await store.handled("main/events", 5)
+    await handle.status()
+    await handle.pause()
+    await handle.resume()
+    await handle.signal("on")
+    assert await handle.result() == 3.0
+    await handle.remove()
+
+
+async def cancelled_at(path, at):
+    """False: it was over before."""
+    async with heddle.open(path) as store:
+        @store.on("main/events")
+        def event(event):
+            return None
+
+        scenario = Cancelled(use(store, f"k{at}"), at)
+
+        async def run():
+            await scenario
+
+        outcome, = await asyncio.gather(asyncio.ensure_future(run()), return_exceptions=True)
+        if scenario.waits < at:
+            assert outcome is None
+            return False
+        assert isinstance(outcome, asyncio.CancelledError)
+        # The store is as good as before.
+        await asyncio.wait_for(use(store, f"again{at}"), 60)
+        handle = store.handle(f"Both/k{at}")
+        state = dict(store.instances(Both)).get(handle.id)
+        if state == "paused":
+            await handle.resume()
+        if state is not None and state != "done":
+            await handle.signal("on")
+            assert await asyncio.wait_for(handle.result(), 60) == 3.0
+        assert not store._flows_().actions.running
+    return True
+
+
+def test_cancelled_at_every_await(tmp_path):
+    at = 1
+    while asyncio.run(cancelled_at(str(tmp_path / f"{at}.db"), at)):
+        at += 1
+    assert at >= 8
+
+
+def test_a_loop_that_is_closed_is_left_behind(path):
+    with heddle.open(path) as store:
+        async def begin():
+            return await store.options(key="k").start(Both, 5)
+
+        handle = asyncio.run(begin())
+
+        async def end():
+            await handle.signal("on")
+            return await handle.result()
+
+        assert asyncio.run(end()) == 5.0
+
+
+def test_an_action_that_runs_when_its_loop_ends_is_begun_again(path):
+    begun = []
+
+    async def act(x):
+        begun.append(x)
+        if len(begun) == 1:
+            await asyncio.Event().wait()
+        return x + 1
+
+    with heddle.open(path) as store:
+        async def begin():
+            handle = await store.start(call(act), 1)
+            while not begun:
+                await asyncio.sleep(0)
+            return handle
+
+        handle = asyncio.run(begin())
+        assert asyncio.run(asyncio.wait_for(handle.result(), 60)) == 2 and begun == [1, 1]
+
+
+def test_an_action_whose_task_the_program_cancels_is_begun_again(path):
+    begun = []
+
+    async def act(x):
+        begun.append(asyncio.current_task())
+        if len(begun) == 1:
+            await asyncio.Event().wait()
+        return x + 1
+
+    async def main():
+        async with heddle.open(path) as store:
+            handle = await store.start(call(act), 1)
+            while not begun:
+                await asyncio.sleep(0)
+            begun[0].cancel()
+            return await asyncio.wait_for(handle.result(), 60)
+
+    assert asyncio.run(main()) == 2 and len(begun) == 2
+
+
+def test_a_result_that_is_awaited_when_the_store_is_closed_says_so(path):
+    async def main():
+        store = heddle.open(path)
+        async with store:
+            handle = await store.start(Both, 5)
+            waits = asyncio.ensure_future(handle.result())
+            await asyncio.sleep(0)
+        with pytest.raises(heddle.FailedError, match="the store was closed"):
+            await asyncio.wait_for(waits, 60)
+
+    asyncio.run(main())
+
+
+def test_what_is_awaited_in_a_closed_store_says_so(path):
+    async def main():
+        async with heddle.open(path) as store:
+            handle = await store.start(Both, 5)
+        for call in (handle.status, handle.result, handle.cancel, lambda: store.run(Both, 1), lambda: store.transact_async(lambda: None)):
+            with pytest.raises(heddle.Error, match="closed"):
+                await call()
+
+    asyncio.run(main())
+
+
+def test_an_interrupt_in_a_sink_is_raised_by_what_drives_the_store():
+    with heddle.open() as store:
+        x = store.cell("main/x")
+
+        def shown(value):
+            if value == 2:
+                raise KeyboardInterrupt
+
+        x.sink(shown)
+        x.set(1)
+        store.settle()
+        x.set(2)
+        with pytest.raises(KeyboardInterrupt):
+            store.settle()
+        x.set(3)
+        store.settle()
+        assert x() == 3
+
+
+def test_cancelled_waits_leave_no_objects(path):
+    async def main():
+        async with heddle.open(path) as store:
+            handle = await store.start(Both, 5)
+            for _ in range(3):
+                await give_up(handle)
+            gc.collect()
+            before = len(gc.get_objects())
+            for _ in range(200):
+                await give_up(handle)
+            gc.collect()
+            grown = len(gc.get_objects()) - before
+            await handle.signal("on")
+            await handle.result()
+            return grown
+
+    async def give_up(handle):
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(handle.result(), 0)
+
+    assert asyncio.run(main()) < 100

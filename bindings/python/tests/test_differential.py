@@ -1,0 +1,121 @@
+"""Random workflows on the engine and as Python: the same result or exception, the same calls in the same order.
+
+HEDDLE_SEED=n runs one seed and prints its source; HEDDLE_SOURCES=100000 runs more of them, HD_SEED=n others. A difference is shrunk: lines
+are left out as long as the two still differ."""
+from __future__ import annotations
+
+import asyncio
+import os
+import warnings
+from typing import Any, Optional
+
+import heddle
+import twin
+from heddle.store import Store
+from heddle.testing.lab import CLOCK
+from sources import Sources
+
+COUNT = int(os.environ.get("HEDDLE_SOURCES", "3000"))
+FIRST = int(os.environ.get("HEDDLE_SEED", "0"))
+BEGIN = int(os.environ.get("HD_SEED", "0")) * 1_000_000
+BATCH = 40
+
+
+def _is_refused_by_design(outcome: twin.Outcome) -> bool:
+    """What the engine says it cannot do: it never gives another value instead."""
+    return isinstance(outcome.error, heddle.Unsupported) or \
+        isinstance(outcome.error, OverflowError) and "64 bits" in str(outcome.error)
+
+
+async def compare(store: Any, plain: dict[str, Any], compiled: dict[str, Any], name: str, how: tuple[bool, bool]) -> Optional[str]:
+    """None: the two cannot be told apart."""
+    for names in (plain, compiled):
+        names["_tries"].clear()
+    expected = await twin.outcome(plain[name]().run(), plain["_calls"])
+    found = await twin.outcome(store.run(compiled[name]), compiled["_calls"])
+    if isinstance(found.error, heddle.CompileError):
+        return f"refused: {found.error.reason}\n{found.error}"
+    if twin.same(expected, found, *how) or _is_refused_by_design(found):
+        return None
+    return f"Python {expected}\nheddle {found}"
+
+
+async def difference(store: Any, source: str, how: tuple[bool, bool]) -> Optional[str]:
+    try:
+        plain = twin.module_of(source, twin.PLAIN)
+    except SyntaxError:
+        return None
+    try:
+        compiled = twin.module_of(source, heddle)
+    except heddle.CompileError as error:
+        return f"refused: {error.reason}\n{error}"
+    try:
+        return await compare(store, plain, compiled, "Flow", how)
+    finally:
+        twin.forget(plain)
+        twin.forget(compiled)
+
+
+def _kind(found: Optional[str]) -> str:
+    """Of a difference: a refusal by its reason."""
+    return "" if found is None else found.split(": ", 2)[1].split("\n")[0][-40:] if found.startswith("refused") else "differs"
+
+
+async def shrunk(store: Any, source: str, how: tuple[bool, bool]) -> str:
+    """The source without lines that the difference does not need."""
+    kind = _kind(await difference(store, source, how))
+    lines = source.split("\n")
+    size = len(lines) // 2
+    while size:
+        at = 3
+        while at < len(lines):
+            shorter = lines[:at] + lines[at + size:]
+            if _kind(await difference(store, "\n".join(shorter), how)) == kind:
+                lines = shorter
+            else:
+                at += size
+        size //= 2
+    return "\n".join(lines)
+
+
+async def check(seeds: range) -> None:
+    async with Store(clock=CLOCK) as store:
+        for start in range(seeds.start, seeds.stop, BATCH):
+            batch = range(start, min(start + BATCH, seeds.stop))
+            makers = {seed: Sources(seed) for seed in batch}
+            texts = {seed: made.workflow(f"Flow{seed}") for seed, made in makers.items()}
+            await check_batch(store, texts, {seed: (made.is_ordered, made.is_cut) for seed, made in makers.items()})
+
+
+async def check_batch(store: Any, texts: dict[int, str], how: dict[int, tuple[bool, bool]]) -> None:
+    source = "\n".join(texts.values())
+    plain = twin.module_of(source, twin.PLAIN)
+    try:
+        compiled = twin.module_of(source, heddle)
+    except heddle.CompileError:
+        compiled = {}
+    for seed, text in texts.items():
+        found = await compare(store, plain, compiled, f"Flow{seed}", how[seed]) if compiled else "refused"
+        if found is not None:
+            await report(store, seed, text.replace(f"Flow{seed}", "Flow"), how[seed])
+    for names in (plain, compiled):
+        if names:
+            twin.forget(names)
+
+
+async def report(store: Any, seed: int, source: str, how: tuple[bool, bool]) -> None:
+    found = await difference(store, source, how)
+    if found is None:
+        return
+    small = await shrunk(store, source, how)
+    raise AssertionError(f"HEDDLE_SEED={seed}\n{small}\n{await difference(store, small, how)}")
+
+
+def test_random_workflows_do_what_python_does() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if "HEDDLE_SEED" in os.environ:
+            print(Sources(FIRST).workflow("Flow"))
+            asyncio.run(check(range(FIRST, FIRST + 1)))
+        else:
+            asyncio.run(check(range(BEGIN, BEGIN + COUNT)))

@@ -1,0 +1,461 @@
+"""Workflows through the store: actions, results, exceptions, keys, signals, time, several programs."""
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import datetime
+import threading
+import time
+from xml.etree import ElementTree
+
+import pytest
+
+import heddle
+from heddle import WorkflowCancelled
+from heddle.store import Store
+from heddle.testing.lab import CLOCK
+from flow import Flow, call, chain, give, sleep, step
+
+
+class Broke(Exception):
+    def __init__(self, message, code):
+        super().__init__(message)
+        self.code = code
+
+
+def run(workflow, *args, store=None, **inputs):
+    async def main():
+        async with heddle.open() as store:
+            return await store.run(workflow, *args, **inputs)
+
+    return asyncio.run(main())
+
+
+# ---- Actions
+
+
+def test_async_and_sync_actions():
+    async def soft(x):
+        await asyncio.sleep(0)
+        return x + 1, asyncio.get_running_loop() is not None, threading.current_thread() is threading.main_thread()
+
+    def hard(x):
+        return x + 1, threading.current_thread() is threading.main_thread()
+
+    assert run(call(soft), 1) == (2, True, True)
+    assert run(call(hard), 1) == (2, False)
+
+
+def test_an_attempt_that_is_cancelled_before_it_begins_is_forgotten():
+    """The limit is over before the loop has given the action its first turn: virtual time must pass afterwards."""
+    async def act(x):
+        return x
+
+    async def main():
+        async with Store(clock=CLOCK) as store:
+            flows = store._flows_()
+            handle = await store.start(call(act), 1)
+            flows.actions.running.clear()
+            flows.actions.begin(99, "act", "id", 1, 0, {"x": 1})
+            flows.actions.revoke(99, "gone")
+            await asyncio.sleep(0)
+            assert not flows.actions.running
+            await handle.cancel()
+
+    asyncio.run(main())
+
+
+def test_values_cross_by_value():
+    seen = []
+
+    async def act(x):
+        seen.append(x)
+        x["b"].append(5)
+        return {"z": (1, {2}), "a": datetime.date(2026, 1, 1), **x}
+
+    given = {"b": [1], "a": 2}
+    assert run(call(act), given) == {"z": (1, {2}), "a": 2, "b": [1, 5]}
+    assert given == {"b": [1], "a": 2} and list(seen[0]) == ["b", "a"]
+
+
+def test_an_exception_is_the_workflows_own():
+    async def act(x):
+        try:
+            raise KeyError("inner")
+        except KeyError as inner:
+            raise FileNotFoundError(2, "gone", "a.txt") from inner
+
+    with pytest.raises(FileNotFoundError) as caught:
+        run(call(act), 1)
+    assert caught.value.filename == "a.txt" and type(caught.value.__cause__) is KeyError
+    assert "raise FileNotFoundError" in caught.value.__traceback_text__
+
+
+def test_a_class_of_the_program_is_caught_by_its_base_and_comes_back_whole():
+    def act(x):
+        raise Broke("no", 7)
+
+    with pytest.raises(Broke) as caught:
+        run(call(act), 1)
+    assert caught.value.code == 7 and caught.value.args == ("no",)
+
+
+def test_a_result_that_cannot_cross_is_a_type_error():
+    calls = []
+
+    async def act(x):
+        calls.append(1)
+        return {"f": [object()]}
+
+    with pytest.raises(TypeError, match=r"object cannot cross into a workflow at value\['f'\]\[0\]"):
+        run(call(act, retry={"attempts": 3, "on": ["OSError"]}), 1)
+    assert len(calls) == 1
+
+
+def test_retries_and_what_the_attempt_knows():
+    seen = []
+
+    async def act(x):
+        attempt = heddle.attempt()
+        seen.append((attempt.number, attempt.id, attempt.action))
+        if attempt.number < 3:
+            raise ConnectionError("away")
+        return x
+
+    assert run(call(act, retry={"attempts": 3, "on": ["ConnectionError"]}), 5) == 5
+    assert [n for n, _, _ in seen] == [1, 2, 3] and len({id for _, id, _ in seen}) == 1 and seen[0][2] == "act"
+    with pytest.raises(RuntimeError):
+        heddle.attempt()
+
+
+def test_a_timeout_cancels_the_task():
+    ended = []
+
+    async def act(x):
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            ended.append(1)
+
+    with pytest.raises(TimeoutError):
+        run(call(act, timeout=0.05), 1)
+    assert ended == [1]
+
+
+def test_a_timeout_tells_a_thread():
+    ended = threading.Event()
+
+    def act(x):
+        while not heddle.attempt().revoked:
+            time.sleep(0.001)
+        ended.set()
+
+    with pytest.raises(TimeoutError):
+        run(call(act, timeout=0.05), 1)
+    assert ended.wait(5)
+
+
+def test_async_actions_beat_by_themselves():
+    async def act(x):
+        await asyncio.sleep(0.5)
+        return heddle.attempt().number
+
+    assert run(call(act, heartbeat=0.1), 1) == 1
+
+
+def test_a_sync_action_beats_when_it_says_so():
+    def act(x):
+        for _ in range(10):
+            time.sleep(0.03)
+            heddle.attempt().heartbeat()
+        return "done"
+
+    assert run(call(act, heartbeat=0.15), 1) == "done"
+
+
+def test_context_variables_of_an_action_are_its_own():
+    variable = contextvars.ContextVar("v", default=0)
+
+    async def act(x):
+        variable.set(variable.get() + 1)
+        return variable.get()
+
+    assert run(chain(1, act), 0) == 1 == run(chain(3, act), 0)
+
+
+# ---- Instances
+
+
+def test_one_key_is_one_instance(path):
+    calls = []
+
+    async def act(x):
+        calls.append(x)
+        return x
+
+    async def main():
+        async with heddle.open(path) as store:
+            first = await store.options(key="k").start(call(act), 1)
+            second = await store.options(key="k").start(call(act), 2)
+            assert first.id == second.id == "w/k"
+            assert await first.result() == 1 == await second.result()
+            assert await first.status() == "done" and calls == [1]
+            assert (await first.state())["result"] == 1
+            assert store.instances("w") == [("w/k", "done")] and store.instances(status="running") == []
+
+    asyncio.run(main())
+
+
+def test_inputs_are_checked_at_start():
+    async def act(x):
+        return x
+
+    for args, inputs in (((), {}), ((1, 2), {}), ((), {"y": 1})):
+        with pytest.raises(TypeError):
+            run(call(act), *args, **inputs)
+    with pytest.raises(TypeError, match="no workflow"):
+        run(int, 1)
+
+
+def test_cancel_and_signal():
+    waits = Flow("waits", [], [{"id": "w", "kind": "WAIT", "signal": "paid", "into": ["name", "r"]}, give()])
+
+    async def main():
+        async with heddle.open() as store:
+            handle = await store.start(waits)
+            with pytest.raises(heddle.UsageError):
+                await handle.signal("other", 1)
+            await handle.signal("paid", {"how": (1, 2)})
+            assert await handle.result() == {"how": (1, 2)}
+            handle = await store.start(waits)
+            await handle.cancel()
+            with pytest.raises(WorkflowCancelled, match=handle.id):
+                await handle.result()
+            assert await handle.status() == "cancelled"
+            with pytest.raises(heddle.InputError):
+                await store.handle("waits/none").status()
+            with pytest.raises(heddle.Error):
+                await store.handle("waits/none").result()
+
+    asyncio.run(main())
+
+
+def test_pause_and_rerun():
+    failing = [True]
+
+    async def act(x):
+        if failing:
+            raise ValueError("no")
+        return x
+
+    async def main():
+        async with heddle.open() as store:
+            handle = await store.start(call(act), 5)
+            with pytest.raises(ValueError):
+                await handle.result()
+            failing.clear()
+            await handle.rerun("a")
+            assert await handle.result() == 5
+            slow = Flow("slow", [], [sleep("s", 1000), give("nothing")],
+                        edges=[["in", "s"], ["s", "out"]])
+            slow.ir["functions"][0]["nodes"][2]["value"] = 7
+            handle = await store.start(slow)
+            await handle.pause()
+            assert await handle.status() == "paused"
+            await handle.resume()
+            assert await handle.status() == "running"
+
+    asyncio.run(main())
+
+
+def test_the_journal():
+    async def act(x):
+        return x
+
+    async def main():
+        async with heddle.open() as store:
+            flow = call(act)
+            flow.ir["journal"] = "steps"
+            handle = await store.start(flow, 1)
+            await handle.result()
+            assert [entry["what"] for entry in await handle.journal()] == ["start", "done", "end"]
+            timeline = await handle.timeline()
+            assert [what for _, what, _ in timeline.entries] == ["start", "done", "end"]
+            assert str(timeline).startswith(handle.id) and " done     a" in str(timeline)
+            ElementTree.fromstring(timeline._repr_svg_())
+            plain = await store.start(call(act, name="plain"), 1)
+            await plain.result()
+            assert [what for _, what, _ in (await plain.timeline()).entries] == ["start", "end"]
+
+    asyncio.run(main())
+
+
+def test_hundreds_at_once():
+    async def act(x):
+        await asyncio.sleep(0)
+        return x + 1
+
+    async def main():
+        async with heddle.open() as store:
+            flow = chain(5, act)
+            assert await asyncio.gather(*(store.run(flow, i) for i in range(300))) == [i + 5 for i in range(300)]
+
+    asyncio.run(main())
+
+
+def test_an_action_may_use_the_store():
+    async def main():
+        async with heddle.open() as store:
+            async def act(x):
+                store.cell("main/seen").set(x)
+                return store.cell("main/seen")()
+
+            assert await store.run(call(act), 5) == 5
+
+    asyncio.run(main())
+
+
+def test_an_instance_is_a_cell():
+    async def act(x):
+        return x
+
+    async def main():
+        async with heddle.open() as store:
+            handle = await store.options(key="k").start(call(act), 1)
+            status = store.cell("main/workflow/w/k#/status")
+            async for value in status:
+                if value == "done":
+                    break
+            assert await handle.result() == 1
+
+    asyncio.run(main())
+
+
+def test_a_start_inside_a_transaction_is_part_of_it():
+    async def act(x):
+        return x
+
+    async def main():
+        async with heddle.open() as store:
+            flow = call(act)
+            store.register(flow)
+            with pytest.raises(ZeroDivisionError):
+                with store.transaction():
+                    store._flows_().engine.start("w", {"x": 1}, key="no")
+                    1 / 0
+            with store.transaction():
+                store._flows_().engine.start("w", {"x": 1}, key="yes")
+            assert await store.handle("w/yes").result() == 1
+            assert store.instances("w") == [("w/yes", "done")]
+
+    asyncio.run(main())
+
+
+def test_ctrl_c_in_an_action_ends_the_program_and_the_step_runs_again(path):
+    calls = []
+
+    async def act(x):
+        calls.append(1)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return x
+
+    async def main():
+        async with heddle.open(path) as store:
+            return await store.options(key="k").run(call(act), 5)
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(main())
+    assert asyncio.run(main()) == 5 and len(calls) == 2
+
+
+def test_closing_cancels_actions_and_the_next_program_goes_on(path):
+    events = []
+
+    async def act(x):
+        events.append("begun")
+        if len(events) > 2:
+            return x
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            events.append("cancelled")
+
+    async def first():
+        async with heddle.open(path) as store:
+            await store.options(key="k").start(call(act), 5)
+            while not events:
+                await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+    async def second():
+        async with heddle.open(path) as store:
+            return await store.options(key="k").run(call(act), 5)
+
+    asyncio.run(first())
+    assert events == ["begun", "cancelled"]
+    assert asyncio.run(second()) == 5
+
+
+def test_a_waiter_that_leaves_leaves_the_instance_alone():
+    async def act(x):
+        await asyncio.sleep(0.02)
+        return x
+
+    async def main():
+        async with heddle.open() as store:
+            handle = await store.start(call(act), 5)
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(handle.result(), 0.001)
+            assert await handle.result() == 5
+
+    asyncio.run(main())
+
+
+def test_a_program_that_only_watches(path):
+    calls = []
+
+    async def act(x):
+        calls.append(x)
+        return x
+
+    async def main():
+        async with heddle.open(path, worker=False) as watcher:
+            handle = await watcher.options(key="k").start(call(act), 3)
+            assert await handle.status() == "queued"
+            async with heddle.open(path) as worker:
+                worker.register(call(act))
+                assert await handle.result() == 3 and calls == [3]
+
+    asyncio.run(main())
+
+
+def test_actions_run_without_asyncio_too(path):
+    done = []
+
+    async def act(x):
+        return x + 1
+
+    with heddle.open(path) as store:
+        flow = chain(3, act)
+        flows = store._flows_()
+        flows.register(flow)
+        id, new = flows.engine.start("chain", {"x": 1}, key="k")
+        flows.engine.then(id, lambda state, value: done.append((state, value)))
+        while not done:
+            store._runtime.turn(1.0)
+    assert done == [("done", 4)] and new
+
+
+def test_progress_tells_what_it_does(capsys):
+    async def act(x):
+        await asyncio.sleep(0.15)
+        return x
+
+    async def main():
+        async with heddle.open() as store:
+            return await store.options(key="k", progress=True).run(call(act), 5)
+
+    assert asyncio.run(main()) == 5
+    err = capsys.readouterr().err
+    assert "w/k: act (running)" in err and err.endswith("w/k: done\n")

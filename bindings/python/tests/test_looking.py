@@ -1,0 +1,230 @@
+"""What a program tells about itself: to help(), to the logging module, to the heddle command, to store.why()."""
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import pydoc
+import stat
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import heddle
+from heddle import Workflow, action, workflow
+
+COMMAND = os.environ.get("HEDDLE_COMMAND")
+PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(heddle.__file__)))
+
+
+# ---- help()
+
+
+def test_every_public_name_is_listed_and_documented():
+    assert set(heddle.__all__) <= set(dir(heddle))
+    undocumented = [name for name in heddle.__all__ if not getattr(heddle, name).__doc__]
+    assert not undocumented
+    text = pydoc.plain(pydoc.render_doc(heddle))
+    for name in ("class Workflow", "class Store", "action(", "class Build", "pattern("):
+        assert name in text
+
+
+@pytest.mark.parametrize("cls", [heddle.Store, heddle.Cell, heddle.Handle, heddle.Build, heddle.Piece, heddle.Schedule, heddle.Queue,
+                                 heddle.Workflow, heddle.Transaction, heddle.Timeline, heddle.Attempt, heddle.Event])
+def test_every_public_method_has_a_text_and_a_signature(cls):
+    for name, member in inspect.getmembers(cls):
+        if name.startswith("_") or not callable(member):
+            continue
+        assert inspect.getdoc(member), f"{cls.__name__}.{name} has no docstring"
+        inspect.signature(member)
+
+
+# ---- The heddle command
+
+
+def program(path):
+    """A store with a graph, driven until it is told to stop."""
+    store = heddle.open(path)
+    price, total = store.cell("main/price"), store.cell("main/total")
+
+    @store.computed(total)
+    def add_up():
+        return price() * 2
+
+    total.sink(lambda value: None, name="show")
+    price.set(4)
+    store.settle()
+    return store
+
+
+def asked(store, *arguments):
+    """What the command says, while the store is driven."""
+    answer = []
+
+    def ask():
+        answer.append(subprocess.run([COMMAND, *arguments], capture_output=True, text=True, timeout=60))
+        store.stop()
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    store.run_forever()
+    thread.join()
+    return answer[0]
+
+
+@pytest.mark.skipif(not COMMAND, reason="the command is not built")
+def test_the_heddle_command_asks_a_python_program(path):
+    with program(path) as store:
+        why = asked(store, "why", path, "main/total")
+        assert why.returncode == 0 and "add_up" in why.stdout and "main/price" in why.stdout, why
+        assert "add_up" in asked(store, "graph", path).stdout
+        assert "add_up" in asked(store, "stats", path).stdout
+
+
+def test_the_socket_is_beside_the_file_and_private(path):
+    with program(path):
+        name = f"{path}-live-{os.getpid()}"
+        assert stat.S_IMODE(os.stat(name).st_mode) == 0o600
+    assert not os.path.exists(name)
+
+
+def test_without_inspect_there_is_no_socket(path):
+    with heddle.open(path, inspect=False):
+        assert not [name for name in os.listdir(os.path.dirname(path)) if "-live-" in name]
+
+
+# ---- store.why()
+
+
+def test_why_takes_a_cell(path):
+    with program(path) as store:
+        assert "has run once" in str(store.why(store.cell("main/total")))
+        store.cell("main/price").set(5)
+        store.settle()
+        assert "main/price" in str(store.why(store.cell("main/total"))) and str(store.why("main/total")) == str(store.why("add_up"))
+        assert "clean" in str(store.why_not(store.cell("main/total"))) or store.why_not("main/total").reason
+        with pytest.raises(heddle.InputError, match="none that computes"):
+            store.why("main/nothing")
+
+
+def test_why_of_a_part_of_what_is_computed():
+    with heddle.open() as store:
+        a, sums = store.cell("main/a"), store.cell("main/sums")
+        a.set(1)
+
+        @store.computed(sums)
+        def add():
+            return {"twice": a() * 2}
+
+        assert "has not run" in str(store.why(add))
+        sums.sink(lambda value: None)
+        store.settle()
+        a.set(2)
+        store.settle()
+        assert "main/a" in str(store.why(sums["twice"]))
+
+
+# ---- Log lines
+
+
+FULL = """
+import logging, resource, signal, sys
+import heddle
+logging.basicConfig(stream=sys.stdout)
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+store = heddle.open(sys.argv[1])
+store.cell("main/x").set(1)
+store.sync()
+resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, resource.RLIM_INFINITY))
+try:
+    for i in range(20):
+        store.cell(f"main/x{i}").set("y" * 100_000)
+    store.sync()
+except heddle.TransientError:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+try:
+    store.close()
+except heddle.TransientError:
+    pass
+"""
+
+
+def test_lines_of_the_librarys_threads_go_to_logging(path):
+    """The thread that writes the file meets the end of the disk."""
+    process = subprocess.run([sys.executable, "-c", FULL, path], capture_output=True, text=True, timeout=60,
+                             env=dict(os.environ, PYTHONPATH=PACKAGE))
+    assert "ERROR:heddle:" in process.stdout and "disk I/O error" in process.stdout and not process.stderr, process
+
+
+# ---- Journals
+
+
+@action
+async def double(x: int) -> int:
+    return x * 2
+
+
+@workflow
+class Noted(Workflow):
+    journal = "steps"
+
+    async def run(self, x: int) -> int:
+        x = await double(x)
+        return await double(x)
+
+
+def test_a_workflow_with_a_journal_has_a_timeline_of_its_steps():
+    async def main():
+        async with heddle.open() as store:
+            handle = await store.start(Noted, 1)
+            assert await handle.result() == 4
+            return await handle.journal(), await handle.timeline()
+
+    journal, timeline = asyncio.run(main())
+    assert [entry["what"] for entry in journal] == ["start", "done", "done", "end"]
+    assert str(timeline).count("done     double") == 2
+
+
+def test_a_journal_of_another_kind_is_refused():
+    with pytest.raises(TypeError, match='journal is "none", "steps" or "nodes"'):
+        @workflow
+        class Wrong(Workflow):
+            journal = True
+
+            async def run(self) -> int:
+                return 1
+
+
+def test_run_without_a_store_is_a_run_on_the_engine():
+    async def main():
+        return await Noted().run(3), await Noted().run(x=4)
+
+    assert asyncio.run(main()) == (12, 16)
+
+
+# ---- heddle-worker
+
+
+def refused(target, folder):
+    process = subprocess.run([sys.executable, "-m", "heddle", "worker", target], cwd=folder, capture_output=True, text=True,
+                             env=dict(os.environ, PYTHONPATH=PACKAGE), timeout=60)
+    assert process.returncode == 1 and "Traceback" not in process.stderr, process.stderr
+    return process.stderr
+
+
+def test_a_worker_says_what_is_missing(tmp_path):
+    (tmp_path / "order.py").write_text("number = 3\n")
+    assert "the module order has no 'store'" in refused("order:store", tmp_path)
+    assert "the module order has no 'store'" in refused("order", tmp_path)
+    assert "no module 'nothing'" in refused("nothing:store", tmp_path)
+    assert "order:number is no store in a file: 3" in refused("order:number", tmp_path)
+
+
+def test_what_is_wrong_inside_of_the_module_is_shown(tmp_path):
+    (tmp_path / "order.py").write_text("import missing_here\n")
+    process = subprocess.run([sys.executable, "-m", "heddle", "worker", "order"], cwd=tmp_path, capture_output=True, text=True,
+                             env=dict(os.environ, PYTHONPATH=PACKAGE), timeout=60)
+    assert "missing_here" in process.stderr and "Traceback" in process.stderr

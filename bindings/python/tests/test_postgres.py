@@ -1,0 +1,169 @@
+"""A store on a PostgreSQL server: tools/with-postgres names one in HD_POSTGRES, and so does tools/suite."""
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import uuid
+
+import pytest
+
+import heddle
+from heddle import Workflow, action, workflow
+
+SERVER = os.environ.get("HD_POSTGRES")
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(heddle.__file__)))
+pytestmark = pytest.mark.skipif(not SERVER, reason="there is no server")
+
+
+@pytest.fixture
+def address():
+    return f"{SERVER}{'&' if '?' in SERVER else '?'}schema=p{uuid.uuid4().hex[:12]}"
+
+
+@action
+async def double(x: int) -> int:
+    return x * 2
+
+
+@action
+def add(x: int) -> int:
+    return x + 1
+
+
+@workflow
+class Sums(Workflow):
+    async def run(self, x: int) -> int:
+        x = await double(x)
+        x = await add(x)
+        return (await asyncio.gather(double(x), add(x)))[0]
+
+
+def test_cells_and_computations(address):
+    with heddle.open(address) as store:
+        price, total = store.cell("main/price"), store.cell("main/total")
+        shown = []
+
+        @store.computed(total)
+        def compute():
+            return price() * 2
+
+        total.sink(shown.append)
+        price.set(4)
+        store.settle()
+        store.sync()
+        assert shown[-1] == 8
+    with heddle.open(address) as store:
+        assert store.cell("main/total")() == 8
+
+
+def test_two_programs_count_together(address):
+    with heddle.open(address) as one, heddle.open(address) as two:
+        def more(store):
+            cell = store.cell("main/n")
+            return lambda: cell.set((cell() or 0) + 1)
+
+        for _ in range(5):
+            one.transact(more(one))
+            two.transact(more(two))
+        one.sync()
+        assert two.transact(lambda: two.cell("main/n")()) == 10
+
+
+def test_workflows_go_on_in_the_next_program(address):
+    async def begin():
+        async with heddle.open(address, worker=False) as store:
+            store.register(Sums)
+            return (await store.options(key="k").start(Sums, 3)).id
+
+    async def end(id):
+        async with heddle.open(address) as store:
+            result = await asyncio.wait_for(store.handle(id).result(), 60)
+            return result, await asyncio.gather(*(store.run(Sums, i) for i in range(10)))
+
+    assert asyncio.run(end(asyncio.run(begin()))) == (14, [2 * (2 * i + 1) for i in range(10)])
+
+
+PROGRAM = """
+import asyncio, sys
+import heddle
+
+async def main():
+    async with heddle.open(sys.argv[1], worker=False) as store:
+        store.cell("main/word").set("hello")
+        await store.stored()
+
+asyncio.run(main())
+"""
+
+
+def test_another_process_is_heard_of(address):
+    async def main():
+        async with heddle.open(address) as store:
+            word = store.cell("main/word")
+            process = await asyncio.create_subprocess_exec(sys.executable, "-c", PROGRAM, address,
+                                                           env=dict(os.environ, PYTHONPATH=PACKAGE))
+            async for value in word:
+                if value == "hello":
+                    break
+            return await process.wait()
+
+    assert asyncio.run(asyncio.wait_for(main(), 60)) == 0
+
+
+def test_events_are_handled_once(address):
+    with heddle.open(address) as store:
+        seen = store.cell("main/seen")
+        seen.set([])
+
+        @store.on("main/orders", reads=[seen])
+        def order(event):
+            seen.append(event.payload)
+
+        for _ in range(2):
+            store.send("main/orders", "tea", id="order-1")
+        store.settle()
+        store.sync()
+        assert seen() == ["tea"]
+
+
+WORKER = """
+from heddle import Workflow, action, workflow
+import os
+store = os.environ["SHOP"]
+
+@action
+async def where(x: int) -> int:
+    return os.getpid()
+
+@workflow
+class Where(Workflow):
+    async def run(self, x: int) -> int:
+        return await where(x)
+"""
+
+
+def test_worker_processes_serve_a_store_on_a_server(address, tmp_path):
+    (tmp_path / "shop.py").write_text(WORKER)
+    sys.path.insert(0, str(tmp_path))
+    environment = dict(os.environ, SHOP=address, PYTHONPATH=PACKAGE)
+    os.environ["SHOP"] = address
+    import shop
+
+    async def use():
+        async with heddle.open(address, worker=False) as store:
+            return await asyncio.wait_for(store.run(shop.Where, 1), 60)
+
+    process = subprocess.Popen([sys.executable, "-m", "heddle", "worker", "shop:store", "--processes", "2"], cwd=tmp_path,
+                               env=environment, stdout=subprocess.PIPE, text=True)
+    try:
+        assert "2 processes at" in process.stdout.readline()
+        pid = asyncio.run(use())
+        assert pid not in (os.getpid(), process.pid)
+    finally:
+        process.terminate()
+        process.wait(30)
+        process.stdout.close()
+        sys.path.remove(str(tmp_path))
+        del sys.modules["shop"]

@@ -1,0 +1,581 @@
+"""Computations, effects, sinks, events, gates, why and why not; with asyncio and without."""
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import warnings
+from xml.etree import ElementTree
+
+import pytest
+
+import heddle
+
+
+@pytest.fixture
+def store():
+    with heddle.open() as opened:
+        yield opened
+
+
+def test_the_example(store, capsys):
+    items, total = store.cell("main/cart#/items"), store.cell("main/total")
+
+    @store.computed(total)
+    def add_up():
+        return sum(item["price"] for item in items())
+
+    @store.effect
+    def show():
+        print("the total is", total())
+
+    items.set([{"price": 3}, {"price": 4}])
+    store.settle()
+    store.cell("main/cart#/note").set("gift")
+    store.settle()
+    items[0]["price"].set(30)
+    store.settle()
+    assert capsys.readouterr().out == "the total is 7\nthe total is 34\n"
+
+
+def test_computations_run_only_when_needed(store):
+    x, y, runs = store.cell("main/x"), store.cell("main/y"), []
+
+    @store.computed(y)
+    def double():
+        runs.append(1)
+        return (x() or 0) * 2
+
+    x.set(1)
+    store.settle()
+    assert not runs and y() is None
+    assert y.pull() == 2 and len(runs) == 1
+    sink = y.sink(lambda value: None)
+    x.set(2)
+    store.settle()
+    assert y() == 4 and len(runs) == 2
+    sink.stop()
+    x.set(3)
+    store.settle()
+    assert len(runs) == 2
+
+
+def test_sinks_hear_what_changes(store):
+    x, seen = store.cell("main/x"), []
+    node = store.sink(x, seen.append)
+    store.settle()
+    for value in (1, 1, 2):
+        x.set(value)
+        store.settle()
+    node.stop()
+    x.set(3)
+    store.settle()
+    assert seen == [None, 1, 2]
+
+
+def test_effects_may_write(store):
+    x, log = store.cell("main/x"), store.cell("main/log")
+    log.set([])
+
+    @store.effect
+    def note():
+        if x() is not None:
+            log.append(x())
+
+    x.set(1)
+    store.settle()
+    x.set(2)
+    store.settle()
+    assert log() == [1, 2]
+
+
+def test_a_computation_that_writes_elsewhere_is_refused(store):
+    x, other, errors = store.cell("main/x"), store.cell("main/other"), []
+    store.on_error(lambda name, error: errors.append((name, str(error))))
+
+    @store.computed(x)
+    def sly():
+        other.set(1)
+        return 1
+
+    x.sink(lambda value: None)
+    store.settle()
+    assert other() is None and x() is None
+
+
+def test_what_a_function_raises_is_told_and_the_next_change_runs_it_again(store, caplog):
+    x, y = store.cell("main/x"), store.cell("main/y")
+
+    @store.computed(y)
+    def invert():
+        return 1 / x()
+
+    x.set(0)
+    y.sink(lambda value: None)
+    with caplog.at_level(logging.ERROR, "heddle"):
+        store.settle()
+    assert "invert failed" in caplog.text and "ZeroDivisionError" in caplog.text
+    told = []
+    store.on_error(lambda name, error: told.append((name, type(error))))
+    x.set("text")
+    store.settle()
+    assert told == [("invert", TypeError)]
+    x.set(2)
+    store.settle()
+    assert y() == 0.5
+
+
+def test_ctrl_c_in_a_computation_reaches_the_caller(store):
+    x = store.cell("main/x")
+
+    @store.effect
+    def stop():
+        if x() == 1:
+            raise KeyboardInterrupt
+
+    store.settle()
+    x.set(1)
+    with pytest.raises(KeyboardInterrupt):
+        store.settle()
+    x.set(2)
+    assert store.settle()
+
+
+def test_a_result_that_cannot_be_stored_is_an_error(store):
+    y, told = store.cell("main/y"), []
+    store.on_error(lambda name, error: told.append(str(error)))
+
+    @store.computed(y)
+    def bad():
+        return {"a": {1, 2}}
+
+    y.sink(lambda value: None)
+    store.settle()
+    assert told == ["set cannot be stored in a cell at value['a']"]
+
+
+def test_reading_what_is_not_up_to_date_runs_it_first(store):
+    x, y, z, seen = (store.cell(f"main/{n}") for n in "xyz"), None, None, []
+    x, y, z = x
+
+    @store.computed(z)
+    def third():
+        return (y() or 0) + (x() or 0)
+
+    @store.computed(y)
+    def second():
+        return (x() or 0) * 10
+
+    store.sink(z, seen.append)
+    for n in (1, 2, 3):
+        x.set(n)
+        store.settle()
+    assert seen == [11, 22, 33]
+
+
+def test_gates(heddle_lab):
+    store = heddle_lab.store
+    x, seen = store.cell("main/x"), []
+
+    @store.effect(name="slow", throttle=10)
+    def slow():
+        seen.append(x())
+
+    store.settle()
+    for i in range(3):
+        x.set(i)
+        store.settle()
+    assert seen == [None]
+    assert "throttle" in str(store.why_not(slow)).lower() or store.why_not("slow").reason
+    heddle_lab.advance(11)
+    assert seen == [None, 2]
+    slow.node.throttle(0)
+    x.set(7)
+    store.settle()
+    assert seen[-1] == 7
+
+
+def test_holds(heddle_lab):
+    store = heddle_lab.store
+    seen = []
+    hold = store.hold("late", 60)
+
+    @store.effect
+    def late():
+        seen.append(1)
+
+    store._runtime.pump()
+    assert not seen and "hold" in str(store.why_not(late)).lower() or not seen
+    hold.end()
+    store.settle()
+    assert seen == [1]
+
+
+def test_why_prints_a_tree(store, tmp_path):
+    x, y = store.cell("main/x"), store.cell("main/y")
+    store.trace()
+
+    @store.computed(y)
+    def double():
+        return (x() or 0) * 2
+
+    @store.effect
+    def show():
+        y()
+
+    x.set(1)
+    store.settle()
+    x.set(2)
+    store.settle()
+    text = str(store.why(show))
+    assert text.splitlines()[0] == "show"
+    assert "  main/y: 2 -> 4, by double" in text and "    main/x: 1 -> 2, by this program" in text
+    assert "clean" in str(store.why_not("double"))
+    with pytest.raises(heddle.InputError):
+        store.why("nobody")
+    graph = store.graph()
+    assert "double -> show" in str(graph) and "flowchart" in graph.mermaid()
+    ElementTree.fromstring(graph._repr_svg_())
+    graph.save(str(tmp_path / "graph.svg"))
+    assert ">double</text>" in (tmp_path / "graph.svg").read_text()
+    assert {row["name"] for row in store.nodes()} == {"double", "show"}
+    assert store.stats()["runs"] >= 4
+
+
+def test_computations_resume_by_their_code(path):
+    def build(store, runs, factor):
+        x, y = store.cell("main/x"), store.cell("main/y")
+
+        @store.computed(y)
+        def times():
+            runs.append(1)
+            return (x() or 0) * factor
+
+        y.sink(lambda value: None)
+        store.settle()
+        return y()
+
+    runs = []
+    with heddle.open(path) as store:
+        store.cell("main/x").set(2)
+        assert build(store, runs, 3) == 6
+    with heddle.open(path) as store:
+        assert build(store, runs, 3) == 6
+    assert len(runs) == 1
+    with heddle.open(path) as store:
+        assert build(store, runs, 4) == 8
+    assert len(runs) == 2
+
+
+# ---- Events
+
+
+def test_events_count_once(store):
+    log, outcomes = store.cell("main/log"), []
+    log.set([])
+
+    @store.on("main/orders", reads=[log])
+    def handle(event):
+        log.append(event.payload["n"])
+        return {"seen": len(log())}
+
+    done = lambda id, error: outcomes.append(error and error.status)
+    store.send("main/orders", {"n": 1}, id="a", done=done)
+    store.settle()
+    store.sync()
+    store.send("main/orders", {"n": 1}, id="a", done=done)
+    store.send("main/orders", {"n": 2}, done=done)
+    store.settle()
+    store.sync()
+    assert log() == [1, 2] and outcomes == [None, "HD_EXISTS", None]
+    receipts = [d for d in store.documents(prefix="receipt/")]
+    assert len(receipts) == 2
+
+
+def test_posted_events_wait_for_a_handler(path):
+    with heddle.open(path) as store:
+        id = store.post_event("main/orders", {"n": 5})
+        assert id
+    with heddle.open(path) as store:
+        log = store.cell("main/log")
+
+        @store.on("main/orders", reads=[log])
+        def handle(event):
+            assert event.posted and event.id == id
+            log.set(event.payload["n"])
+
+        store.settle()
+        store.sync()
+        store.settle()
+        assert log() == 5
+
+
+def test_a_handler_that_raises_changes_nothing(store):
+    log, outcomes = store.cell("main/log"), []
+    store.on_error(lambda name, error: outcomes.append((name, type(error).__name__)))
+
+    @store.on("main/orders", reads=[log])
+    def handle(event):
+        log.set("changed")
+        raise ValueError("no")
+
+    store.send("main/orders", 1, done=lambda id, error: outcomes.append(error.status))
+    store.settle()
+    assert log() is None and outcomes == [("handle", "ValueError"), "HD_FAILED"]
+
+
+def test_transactions_send_and_the_outbox_delivers(store):
+    log, mails, tries = store.cell("main/log"), [], []
+
+    @store.on("main/orders", reads=[log])
+    def handle(event):
+        log.set(event.payload)
+        store.outbox("mail", {"to": event.payload, "id": store.new_id()})
+
+    @store.channel("mail")
+    def mail(key, message):
+        tries.append(key)
+        mails.append(message["to"])
+
+    with pytest.raises(ZeroDivisionError):
+        with store.transaction():
+            store.send("main/orders", "never")
+            1 / 0
+    with store.transaction():
+        store.send("main/orders", "once")
+    store.settle()
+    store.sync()
+    store.settle()
+    assert log() == "once" and mails == ["once"]
+    with pytest.raises(heddle.UsageError):
+        store.outbox("mail", 1)
+
+
+# ---- asyncio
+
+
+def test_async_iteration():
+    async def main():
+        async with heddle.open() as store:
+            x, seen = store.cell("main/x"), []
+
+            async def write():
+                for i in range(3):
+                    await asyncio.sleep(0)
+                    x.set(i)
+                    while seen[-1:] != [i]:
+                        await asyncio.sleep(0)
+
+            writer = asyncio.ensure_future(write())
+            async for value in x:
+                seen.append(value)
+                if value == 2:
+                    break
+            await writer
+            assert seen == [None, 0, 1, 2]
+
+    asyncio.run(main())
+
+
+def test_async_computations_wait_outside_of_the_run():
+    async def main():
+        async with heddle.open() as store:
+            x, y, z, other = (store.cell(f"main/{n}") for n in ("x", "y", "z", "other"))
+            seen, gate = [], asyncio.Event()
+
+            @store.computed(y)
+            async def slow():
+                value = x()
+                await gate.wait()
+                await asyncio.sleep(0)
+                return (value or 0) * 10 + (other() or 0)
+
+            @store.computed(z)
+            def after():
+                return y()
+
+            store.sink(z, seen.append)
+            x.set(1)
+            await asyncio.sleep(0.01)
+            assert seen == []
+            gate.set()
+            while not seen:
+                await asyncio.sleep(0)
+            assert seen == [10]
+            other.set(5)
+            while len(seen) < 2:
+                await asyncio.sleep(0)
+            assert seen == [10, 15]
+
+    asyncio.run(main())
+
+
+def test_an_async_computation_that_raises_is_told():
+    async def main():
+        async with heddle.open() as store:
+            y, told = store.cell("main/y"), []
+            store.on_error(lambda name, error: told.append((name, str(error))))
+
+            @store.computed(y)
+            async def bad():
+                await asyncio.sleep(0)
+                raise ValueError("no")
+
+            y.sink(lambda value: None)
+            while not told:
+                await asyncio.sleep(0)
+            assert told == [("bad", "no")]
+
+    asyncio.run(main())
+
+
+def test_an_async_computation_without_a_loop_is_told(store):
+    y, told = store.cell("main/y"), []
+    store.on_error(lambda name, error: told.append(str(error)))
+
+    @store.computed(y)
+    async def lonely():
+        return 1
+
+    y.sink(lambda value: None)
+    store.settle()
+    assert told and "asyncio" in told[0]
+
+
+def test_a_store_goes_on_in_the_next_loop(store):
+    x = store.cell("main/x")
+
+    async def use(n):
+        x.set(n)
+        async for value in x:
+            return value
+
+    for n in range(3):
+        assert asyncio.run(use(n)) == n
+    x.set(9)
+    assert store.settle() and x() == 9
+
+
+def test_handled_and_transact_async():
+    async def main():
+        async with heddle.open() as store:
+            n = store.cell("main/n")
+
+            @store.on("main/add", reads=[n])
+            def add(event):
+                n.set((n() or 0) + event.payload)
+
+            for i in range(3):
+                assert await store.handled("main/add", i)
+            assert n() == 3
+
+            @store.on("main/bad")
+            def bad(event):
+                raise ValueError("no")
+
+            store.on_error(lambda name, error: None)
+            with pytest.raises(heddle.FailedError):
+                await store.handled("main/bad", 1)
+
+            def more():
+                n.set(n() + 1)
+                return n()
+
+            assert await store.transact_async(more) == 4
+
+            def wrong():
+                raise KeyError("k")
+
+            with pytest.raises(KeyError):
+                await store.transact_async(wrong)
+            await store.stored()
+
+    asyncio.run(main())
+
+
+# ---- Against a naive recomputation
+
+
+class Naive:
+    """Every value from scratch, each time."""
+
+    def __init__(self, sources, formulas):
+        self.values = dict(sources)
+        self.formulas = formulas
+
+    def all(self):
+        out = dict(self.values)
+        for name, reads, fn in self.formulas:
+            out[name] = fn([out[r] for r in reads])
+        return out
+
+
+def random_formula(rng, reads):
+    kind = rng.randrange(4)
+    if kind == 0:
+        return lambda v: sum(v)
+    if kind == 1:
+        return lambda v: max(v) - min(v)
+    if kind == 2:
+        return lambda v: v[0] if v[0] % 2 else v[-1]
+    return lambda v: (sum(v) * 7 + 3) % 11
+
+
+def test_random_graphs_against_naive_recomputation(rng):
+    for _ in range(25):
+        with heddle.open() as store:
+            sources = {f"s{i}": rng.randrange(20) for i in range(rng.randrange(1, 5))}
+            names, formulas, cells = list(sources), [], {}
+            for name in sources:
+                cells[name] = store.cell(f"main/{name}")
+                cells[name].set(sources[name])
+            for i in range(rng.randrange(1, 12)):
+                name = f"c{i}"
+                reads = [rng.choice(names) for _ in range(rng.randrange(1, 4))]
+                fn = random_formula(rng, reads)
+                cells[name] = store.cell(f"main/{name}")
+
+                def body(reads=reads, fn=fn):
+                    return fn([cells[r]() for r in reads])
+
+                store.computed(cells[name], name=name)(body)
+                formulas.append((name, reads, fn))
+                names.append(name)
+            watched = [n for n in names if rng.random() < 0.5] or [names[-1]]
+            shown = {}
+            for name in watched:
+                store.sink(cells[name], lambda value, name=name: shown.__setitem__(name, value))
+            model = Naive(sources, formulas)
+            for _ in range(15):
+                with store.transaction():
+                    for name in rng.sample(list(sources), rng.randrange(1, len(sources) + 1)):
+                        model.values[name] = rng.randrange(20)
+                        cells[name].set(model.values[name])
+                store.settle()
+                expected = model.all()
+                assert {n: expected[n] for n in watched} == shown
+
+
+def test_closing_leaves_no_coroutine_behind():
+    """Of an async computation that is about to begin."""
+    async def main():
+        async with heddle.open() as store:
+            city, weather = store.cell("main/city"), store.cell("main/weather")
+
+            @store.computed(weather)
+            async def look_up():
+                return city()
+
+            weather.sink(lambda value: None)
+            city.set(1)
+            while weather() != 1:
+                await asyncio.sleep(0)
+            city.set(2)
+            store._runtime.pump()
+        await asyncio.sleep(0)
+
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        asyncio.run(main())
+        gc.collect()
+    assert not [str(warning.message) for warning in warned if "never awaited" in str(warning.message)]

@@ -1,0 +1,194 @@
+"""Every refused construct: where the refusal points, what it says, and what it advises.
+
+In a body, the text between « and » is what the caret must stand under."""
+from __future__ import annotations
+
+import traceback
+
+import pytest
+
+import heddle
+import twin
+
+REFUSED = [
+    ("«import math»", "an import", "top of the file"),
+    ("«def f():\n    pass»", "a function inside", "method of the workflow"),
+    ("«class A:\n    pass»", "a class inside", "top of the file"),
+    ("«global LIMIT»", "`global`", "an input"),
+    ("«with echo(1):\n    pass»", "`with`", "in an action"),
+    ("«async for x in echo(1):\n    pass»", "`async for`", "returns a list"),
+    ("«yield 3»", "`yield`", "in a list"),
+    ("x = «lambda: 3»", "a lambda", "helper method"),
+    ("x = «(i for i in [1])»", "a generator", "Write a list"),
+    ("x = sum«(await echo(i) for i in [1])»", "a generator that waits", "Write a list"),
+    ("«echo(3)»", "not awaited", "`await`"),
+    ("x = [«echo(3)»]", "not awaited", "asyncio.gather"),
+    ("x = «ordinary(3)»", "ordinary function", "@action"),
+    ("await «coroutine(3)»", "ordinary async function", "@action"),
+    ("«print(3)»", "ordinary function", "heddle.log"),
+    ("x = «time.time()»", "ordinary function", "heddle.now()"),
+    ("x = «random.random()»", "ordinary function", "heddle.random()"),
+    ("x = «uuid.uuid4()»", "ordinary function", "heddle.uuid()"),
+    ("x = «datetime.datetime.now()»", "ordinary function", "heddle.now()"),
+    ("x = «hash(3)»", "ordinary function", "differs from run to run"),
+    ("x = «iter([1])»", "ordinary function", "Loop over"),
+    ("x = «next([1])»", "ordinary function", "index"),
+    ("x = «time»", "module", "in an action"),
+    ("x = «TABLE»", "list outside", "tuple"),
+    ("x = «CHANGED»", "declares CHANGED as global", "input"),
+    ("x = «99999999999999999999»", "beyond 64 bits", "action"),
+    ("x = «3j»", "complex", "in an action"),
+    ("x = «[1] @ [2]»", "multiplies matrices", "in an action"),
+    ("x = [1]\n«x @= [2]»", "multiplies matrices", "in an action"),
+    ("await «asyncio.wait([echo(1)])»", "not supported", "asyncio.gather"),
+    ("await «asyncio.shield(echo(1))»", "not supported", "asyncio.gather"),
+    ("x = «asyncio.create_task(echo(1))»", "the task x is not awaited", "a later statement of the same block"),
+    ("«asyncio.create_task(echo(1))»", "starts what nothing waits for", "task = asyncio.create_task"),
+    ("x = [1, «asyncio.ensure_future(echo(1))»]", "starts what nothing waits for", "await the task"),
+    ("t = «asyncio.create_task(3)»\nawait t", "create_task takes a call", "create_task(charge"),
+    ("t = asyncio.create_task(echo(1))\nif 1:\n    await «t»", "the task t is not awaited", "same block"),
+    ("t = asyncio.create_task(echo(1))\nx = [«t»]\nawait t", "the task t is not awaited", "same block"),
+    ("t = asyncio.create_task(echo(1))\nx = 1 if LIMIT else await «t»", "the task t is not awaited", "same block"),
+    ("t = asyncio.create_task(echo(1))\nx = (await echo(1)) + await «t»", "the task t is not awaited", "same block"),
+    ("t = asyncio.create_task(echo(1))\nawait asyncio.wait_for(«t», 3)", "the task t is not awaited", "same block"),
+    ("t = asyncio.create_task(echo(1))\nawait t\n«t.cancel»()", "t.cancel of a task", "asyncio.timeout"),
+    ("t = asyncio.create_task(echo(1))\nawait echo(2)\nif LIMIT:\n    «return 3»\nawait t", "`return` while the task t runs", "Await t"),
+    ("for i in [1]:\n    t = asyncio.create_task(echo(1))\n    await echo(2)\n    if i:\n        «break»\n    await t", "`break` while the task", "Await t"),
+    ("x = 1\nt = asyncio.create_task(echo(1))\nawait echo(2)\ndel «x»\nawait t", "deleted while the task t runs", "Set it to None"),
+    ("a = asyncio.create_task(echo(1))\nawait echo(2)\nb = «asyncio.create_task(echo(3))»\nawait a\nawait b", "begins while a runs", "Await b before a"),
+    ("ts = [«asyncio.create_task(echo(i))» for i in [1]]\nawait echo(2)\nawait asyncio.gather(*ts)", "begin earlier", "behind that statement"),
+    ("ts = [asyncio.create_task(echo(i)) for i in [1]]\nfor t in «ts»:\n    await t", "the task ts is not awaited", "same block"),
+    ("«async with x:\n    pass»\nx = 1", "`async with`", "asyncio.TaskGroup()"),
+    ("async with asyncio.TaskGroup() as g:\n    g.create_task(echo(2))\n    «await echo(1)»", "`await` behind create_task", "behind the block"),
+    ("async with asyncio.TaskGroup() as g:\n    for x in [1]:\n        g.create_task(echo(«await echo(1)»))", "`await` behind create_task", "behind the block"),
+    ("async with asyncio.TaskGroup() as g:\n    x = «g»", "no value", "g.create_task"),
+    ("async with asyncio.TaskGroup() as g:\n    «g.create_task(3)»", "takes a call", "create_task(charge"),
+    ("x = 1\nasync with asyncio.timeout(1):\n    del «x»", "a variable is deleted", "Set it to None"),
+    ("k = 1\nfor a in «(v * k for v in [1, 2])»:\n    k = 2", "may change", "list("),
+    ("xs = [1]\nys = xs\nfor a, b in «zip(xs, xs)»:\n    ys.append(a)", "may change", "list("),
+    ("x = «echo(1)»\nreturn x", "not awaited", "`await`"),
+    ("x = [«asyncio.sleep(1)»]\nawait asyncio.gather(*x)", "kept to be awaited", "Await it here"),
+    ("x = «self»", "stands alone", "attributes"),
+    ("x = «self.nothing»", "no attribute nothing", "Set it"),
+    ("x = «self.helper»", "the method helper", "Call it"),
+    ("x = await «self.plain(1)»", "is not async", "Leave out `await`"),
+    ("x = «self.helper(1)»", "not awaited", "`await`"),
+    ("x = await «self.helper(1, 2)»", "helper(): too many positional arguments", "Its parameters"),
+    ("await «add()»", "add(): missing a required argument: 'a'", "Its parameters"),
+    ("await «echo(1).options(5)»", "keyword arguments", "retries"),
+    ("await echo(1).options(colour=«5»)", "no option colour", "retries"),
+    ("x = 3\nawait echo(1).options(timeout=«x»)", "an option is a constant", "constant of the module"),
+    ("await «echo(1).options(retries=-1)»", "at least 0", "Correct"),
+    ("try:\n    pass\nexcept «x»:\n    pass\nx = 3", "no class of exceptions", "by its name"),
+    ("try:\n    await echo(1)\nexcept «asyncio.CancelledError»:\n    pass", "not raised again", "`raise`"),
+    ("«raise»", "outside of an `except`", "Write the exception"),
+    ("«try:\n    pass\nexcept* ValueError:\n    pass»", "`except*`", ".exceptions"),
+    ("xs = [1]\nfor a, b in «zip(xs, xs)»:\n    xs.append(a)", "may change", "list("),
+    ("x = Point(1)\n«x.total()»", "no method", "action"),
+    ("x = «Other()»", "is a workflow", "await Other().run("),
+    ("x = «Bad()»", "ordinary function", "action"),
+    ("x = [1]\nx.sort(key=«self.plain»)", "the method plain", "Call it"),
+    ("x = [1]\nx.sort(key=«ordinary»)", "cannot be given as a function", "a lambda of one expression"),
+    ("x = «...»", "no value", "None"),
+    ("x = «(3).__doc__»", "__doc__", "in an action"),
+    ("del «self.seen»\nself.seen = 1", "deleted", "None"),
+    ("x = sorted([1], key=«lambda v, w=2: v»)", "defaults", "plain parameters"),
+]
+
+REST = '''
+async def helper(self, a):
+    return a
+
+def plain(self, a):
+    return a
+'''
+
+TOP = '''
+import datetime
+import random
+import time
+import uuid
+
+TABLE = [1, 2]
+CHANGED = 1
+
+def change():
+    global CHANGED
+    CHANGED = 2
+
+def ordinary(x):
+    return x
+
+async def coroutine(x):
+    return x
+
+class Bad:
+    pass
+
+@workflow
+class Other(Workflow):
+    async def run(self, x):
+        return x
+
+'''
+
+
+def refusal(body: str, rest: str = REST, params: str = "") -> heddle.CompileError:
+    with pytest.raises(heddle.CompileError) as caught:
+        names = twin.module_of(TOP + twin.flow(body, rest, params), heddle)
+        names["Flow"].ir()
+    return caught.value
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=[case[0].partition("\n")[0] for case in REFUSED])
+def test_a_refusal_points_at_the_construct(case: tuple[str, str, str]) -> None:
+    body, reason, advice = case
+    error = refusal(body.replace("«", "").replace("»", ""))
+    before, _, rest = body.partition("«")
+    marked = rest.partition("»")[0].partition("\n")[0]
+    assert reason in error.reason, error
+    assert advice is None or advice in error.advice, error
+    assert error.text is not None and error.offset is not None
+    assert error.text[error.offset - 1:].startswith(marked), error
+    assert error.filename is not None and error.filename.startswith("<twin")
+
+
+def test_a_refusal_reads_well() -> None:
+    error = refusal("x = 1\ny = x + ordinary(x)")
+    line = error.lineno
+    assert str(error) == (f"{error.filename}:{line}:17: ordinary() is an ordinary function, which a workflow cannot call\n"
+                          "    y = x + ordinary(x)\n"
+                          "            ^^^^^^^^^^^\n"
+                          "Make it an action: put @action before its definition, and await the call.")
+
+
+def test_columns_count_characters() -> None:
+    error = refusal("x = 'äöü' + ordinary(1)")
+    assert error.text is not None and error.text[(error.offset or 0) - 1:].startswith("ordinary")
+
+
+def test_source_that_cannot_be_read_is_refused() -> None:
+    names = {"Workflow": heddle.Workflow, "workflow": heddle.workflow}
+    with pytest.raises(heddle.CompileError, match="cannot be read"):
+        exec("@workflow\nclass W(Workflow):\n    async def run(self):\n        return 1\n", names)
+
+
+def test_a_name_below_the_class_is_resolved_when_it_is_used() -> None:
+    names = twin.module_of(twin.flow("return LATER, await later(1)") + "LATER = 3\n\n@action\nasync def later(x):\n    return x\n",
+                           heddle)
+    assert names["Flow"].ir()["name"] == "Flow"
+    names = twin.module_of(twin.flow("return NOWHERE"), heddle)
+    with pytest.raises(heddle.CompileError, match="the name NOWHERE is not defined"):
+        names["Flow"].ir()
+
+
+def test_a_mutable_default_is_refused() -> None:
+    assert "all calls share" in refusal("return xs", params="xs=[]").reason
+    assert "all calls share" in refusal("return self.h()", rest="def h(self, xs=[]):\n    return xs").reason
+
+
+def test_a_traceback_shows_the_advice() -> None:
+    """The interpreter prints a SyntaxError by its parts, not by its text."""
+    error = refusal("x = time.time()")
+    shown = "".join(traceback.format_exception_only(error))
+    assert "x = time.time()" in shown and shown.rstrip().endswith(error.advice)

@@ -1,0 +1,120 @@
+"""Steps that are more than an action: recorded values, constructors that run code, children, loops at once."""
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import heddle
+import twin
+
+
+def run(source: str, *args: object) -> object:
+    async def main() -> object:
+        async with heddle.open() as store:
+            found = await twin.run_compiled(store, source, *args)
+            if found.error is not None:
+                raise found.error
+            return found.value
+    return asyncio.run(main())
+
+
+def test_recorded_values_are_not_awaited() -> None:
+    now, chance, name = run(twin.flow("heddle.log('at %s', 3)\nreturn heddle.now(), heddle.random(), heddle.uuid()"))
+    assert now > 1e9 and 0 <= chance < 1 and len(name) == 36
+
+
+def test_a_constructor_with_code_runs_as_python() -> None:
+    source = ("@dataclass\nclass Doubled:\n    x: int\n\n    def __post_init__(self):\n        self.x *= 2\n\n"
+              + twin.flow("d = Doubled(await echo(4))\nreturn d.x"))
+    assert run(source) == 8
+
+
+def test_an_exception_with_its_own_init_runs_as_python() -> None:
+    source = ("class Coded(Exception):\n    def __init__(self, code):\n        super().__init__(f'code {code}')\n        self.code = code\n\n"
+              + twin.flow("try:\n    raise Coded(7)\nexcept Coded as e:\n    return e.code, e.args"))
+    assert run(source) == (7, ("code 7",))
+
+
+JSON_INPUTS = """
+@dataclass
+class Line:
+    name: str
+    price: float = 1.0
+
+@workflow
+class Flow(Workflow):
+    async def run(self, line: Line, lines: list[Line], named: dict[str, Line], maybe: "Line | None" = None, n: float = 2):
+        return [type(line).__name__, lines, named, maybe, n, line.price]
+"""
+
+
+def test_inputs_from_json_become_what_run_says() -> None:
+    names = twin.module_of(JSON_INPUTS, heddle)
+    line = names["Line"]
+    data = {"name": "tea"}
+
+    async def main() -> object:
+        async with heddle.open() as store:
+            plain = await store.run(names["Flow"], data, [data, data], {"a": data}, data, 3)
+            made = line("cup", 2.0)
+            return plain, await store.run(names["Flow"], made, [made], {"a": made}), await store.run(names["Flow"], made, [], {}, None)
+
+    tea = line("tea")
+    plain, made, empty = asyncio.run(main())
+    assert plain == ["Line", [tea, tea], {"a": tea}, tea, 3, 1.0]
+    assert made == ["Line", [line("cup", 2.0)], {"a": line("cup", 2.0)}, None, 2, 2.0] and empty[1:4] == [[], {}, None]
+    twin.forget(names)
+
+
+def test_a_model_is_made_and_checked_by_pydantic() -> None:
+    pytest.importorskip("pydantic")
+    source = ("from pydantic import BaseModel\n\nclass Item(BaseModel):\n    id: int\n\n"
+              + twin.flow("i = Item(id='3')\nreturn i.id, (await echo(i)).id"))
+    assert run(source) == (3, 3)
+
+
+def test_a_workflow_awaits_another() -> None:
+    source = ("@workflow\nclass Inner(Workflow):\n    async def run(self, x, y=2):\n        return await add(x, y)\n\n"
+              + twin.flow("return await Inner().run(5), await Inner().run(1, y=1)"))
+    assert run(source) == (7, 2)
+
+
+def test_a_parallel_loop_that_fails_keeps_what_came_before() -> None:
+    body = "out = []\ntry:\n    out = []\n    for i in range(5):\n        out.append(await maybe(i, 3))\nexcept ValueError as e:\n    return out, str(e)"
+    source = twin.flow(body, "concurrent = True")
+    assert run(source) == ([0, 10, 20], "3 is too large")
+    names = twin.module_of(source, heddle)
+    assert any(node["kind"] == "FAN_HEAD" for node in names["Flow"].ir()["functions"][0]["nodes"])
+
+
+def test_a_method_of_a_model_is_unsupported_at_run_time() -> None:
+    pytest.importorskip("pydantic")
+    source = ("from pydantic import BaseModel\n\nclass Item(BaseModel):\n    id: int\n\n"
+              + twin.flow("i = Item(id=3)\nreturn i.copy()"))
+    with pytest.raises(heddle.Unsupported):
+        run(source)
+
+
+def test_run_outside_of_a_store_runs_in_memory() -> None:
+    names = twin.module_of(twin.flow("return await add(x, 2)", params="x"), heddle)
+    assert asyncio.run(names["Flow"]().run(3)) == 5
+
+
+@heddle.workflow
+class Unsorted(heddle.Workflow):
+    async def run(self, b: int, a: int = 5) -> list[int]:
+        return [b, a]
+
+
+def test_inputs_need_not_be_in_the_order_of_their_names():
+    async def main():
+        async with heddle.open() as store:
+            return [await store.run(Unsorted, 1, 2), await store.run(Unsorted, a=2, b=1), await store.run(Unsorted, 1)]
+
+    assert asyncio.run(main()) == [[1, 2], [1, 2], [1, 5]]
+
+
+def test_one_call_under_two_arguments_of_gather_is_unsupported() -> None:
+    with pytest.raises(heddle.Unsupported, match="one call twice"):
+        run(twin.flow("c = echo(1)\nd = c\nreturn await asyncio.gather(c, d)"))

@@ -1,0 +1,320 @@
+"""Stores: cells, transactions, errors by class, threads, fork, links, metadata, closing."""
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+import weakref
+
+import pytest
+
+import heddle
+
+
+@pytest.fixture
+def store():
+    with heddle.open() as opened:
+        yield opened
+
+
+# ---- Cells
+
+
+def test_a_cell_is_read_by_calling_it(store):
+    cell = store.cell("main/x")
+    assert cell() is None and not cell.exists()
+    cell.set({"a": [1, 2]})
+    assert cell() == {"a": [1, 2]} == cell.get() == cell.peek()
+    assert cell["a"][1]() == 2 and cell["a"][1].name == "main/x#/a/1"
+    cell["a"].append(3)
+    cell["n"].set(1)
+    cell["n"].increment()
+    cell["n"].increment(2.5)
+    assert cell() == {"a": [1, 2, 3], "n": 4.5}
+    cell["n"].remove()
+    cell.patch([{"op": "set", "path": "/b", "value": 1}])
+    assert cell() == {"a": [1, 2, 3], "b": 1}
+    cell.remove()
+    assert not cell.exists()
+
+
+def test_a_file_keeps_what_was_written(path):
+    with heddle.open(path) as store:
+        store.cell("main/x").set(5)
+    with heddle.open(path, must_exist=True) as store:
+        assert store.cell("main/x")() == 5
+        assert store.documents() == ["x"] and "main" in store.spaces()
+    with heddle.open(path, read_only=True) as store:
+        with pytest.raises(heddle.Error):
+            store.cell("main/x").set(6)
+            store.sync()
+
+
+def test_two_programs_on_one_file_hear_of_each_other(path):
+    with heddle.open(path) as a, heddle.open(path) as b:
+        seen = []
+        b.sink(b.cell("main/x"), seen.append)
+        b.settle()
+        a.cell("main/x").set(1)
+        a.sync()
+        for _ in range(200):
+            b._runtime.turn(0.05)
+            if seen[-1:] == [1]:
+                break
+        assert seen == [None, 1]
+
+
+def test_links(store):
+    a, b = store.cell("main/a"), store.cell("main/b")
+    a.set({"x": {"y": 1}})
+    b.set({"to": a["x"].link()})
+    assert b["to"]["y"]() == 1
+    assert isinstance(b()["to"], heddle.Link)
+    link = b["to"].raw()
+    assert (link.space, link.id, link.path) == ("main", "a", "/x")
+    assert b.follow(link) == a["x"] and hash(b.follow(link)) == hash(a["x"])
+    with pytest.raises(ValueError):
+        heddle.Link(scope="nowhere")
+
+
+def test_metadata_kinds_and_volatile_documents(store):
+    with store.transaction():
+        cell = store.cell("main/x")
+        cell.set(1)
+        cell.set_kind("thing")
+    cell.set_meta("who", "me")
+    assert cell.meta("who") == "me" and cell.meta("none") is None
+    assert store.documents(kind="thing") == ["x"] and store.documents(kind="other") == []
+    scratch = store.cell("main/scratch")
+    scratch.set_volatile()
+    scratch.set(5)
+    assert scratch() == 5
+
+
+def test_names_that_are_wrong(store):
+    for name in ("", "main", "main/x#y", "main@nowhere/x"):
+        with pytest.raises(heddle.Error):
+            store.cell(name)
+    with pytest.raises(TypeError):
+        store.cell("main/x")[1.5]
+    with pytest.raises(TypeError, match="takes no arguments"):
+        store.cell("main/x")(5)
+
+
+# ---- Transactions
+
+
+def test_a_transaction_is_all_or_nothing(store):
+    a, b = store.cell("main/a"), store.cell("main/b")
+    with store.transaction():
+        a.set(1)
+        assert a() == 1
+        b.set(a() + 1)
+    assert (a(), b()) == (1, 2)
+    with pytest.raises(ZeroDivisionError):
+        with store.transaction():
+            a.set(10)
+            1 / 0
+    assert a() == 1
+    with store.transaction():
+        with pytest.raises(heddle.UsageError):
+            with store.transaction():
+                pass
+    assert not store._runtime.in_transaction
+
+
+def test_transact_runs_again_when_another_was_faster(path):
+    with heddle.open(path) as a, heddle.open(path) as b:
+        a.cell("main/n").set(0)
+        a.sync()
+        tries = []
+
+        def add():
+            tries.append(1)
+            n = a.cell("main/n")
+            now = n()
+            if len(tries) == 1:
+                b.cell("main/n").set(100)
+                b.sync()
+            n.set(now + 1)
+            return now
+
+        assert a.transact(add) == 100
+        assert a.cell("main/n")() == 101 and len(tries) == 2
+
+
+def test_transact_passes_on_what_the_function_raises(store):
+    cell = store.cell("main/x")
+
+    def bad():
+        cell.set(1)
+        raise KeyError("k")
+
+    with pytest.raises(KeyError, match="k"):
+        store.transact(bad)
+    assert cell() is None
+    assert store.transact(lambda: 5) == 5
+
+
+def test_preconditions(store):
+    cell = store.cell("main/x")
+    cell.set(1)
+    store.sync()
+
+    def create():
+        cell.require_absent()
+        cell.set(2)
+
+    with pytest.raises(heddle.RefusedError) as caught:
+        store.transact(create)
+    assert caught.value.status == "HD_EXISTS"
+    assert cell() == 1
+
+
+def test_errors_have_their_class_and_place(store):
+    with pytest.raises(heddle.InputError) as caught:
+        store.cell("main/x", schema={"type": "nonsense"})
+    assert caught.value.status == "HD_SCHEMA" and caught.value.path == "/type"
+    assert isinstance(caught.value, ValueError) and isinstance(caught.value, heddle.Error)
+    with pytest.raises(heddle.Error) as caught:
+        heddle.open("/nowhere/at/all.db")
+    assert "/nowhere" in str(caught.value)
+
+
+# ---- Threads, processes, closing
+
+
+def test_another_thread_is_refused(store):
+    cell, errors = store.cell("main/x"), []
+
+    def use():
+        for fn in (cell.get, lambda: cell.set(1), store.settle, store.close, lambda: store.cell("main/y")):
+            try:
+                fn()
+            except heddle.UsageError as error:
+                errors.append(str(error))
+
+    thread = threading.Thread(target=use)
+    thread.start()
+    thread.join()
+    assert len(errors) == 5 and all("thread that opened it" in e and "store.post" in e for e in errors)
+
+
+def test_post_calls_on_the_stores_thread(store):
+    called = []
+    thread = threading.Thread(target=lambda: store.post(lambda: called.append(threading.get_ident())))
+    thread.start()
+    thread.join()
+    store.settle()
+    assert called == [threading.get_ident()]
+
+
+def test_run_forever_ends_with_stop(store):
+    seen = []
+    store.sink(store.cell("main/x"), seen.append)
+    thread = threading.Timer(0.0, lambda: store.post(lambda: (store.cell("main/x").set(1), store.stop())))
+    thread.start()
+    store.run_forever()
+    store.settle()
+    assert seen[-1] == 1
+
+
+def test_a_closed_store_says_so(store):
+    cell = store.cell("main/x")
+    store.close()
+    store.close()
+    for fn in (cell.get, lambda: cell.set(1), store.settle, lambda: store.cell("main/y"), lambda: cell.name):
+        with pytest.raises(heddle.FailedError, match="the store is closed"):
+            fn()
+    assert "closed" in repr(store) and "closed" in repr(cell)
+
+
+def test_fork_is_refused(path):
+    program = f"""
+import heddle, os
+store = heddle.open({path!r})
+cell = store.cell("main/x")
+pid = os.fork()
+if pid == 0:
+    try:
+        cell()
+    except heddle.UsageError as error:
+        os.write(1, str(error).encode())
+    again = heddle.open({path!r})
+    again.cell("main/y").set(1)
+    again.close()
+    os._exit(0)
+os.waitpid(pid, 0)
+cell.set(5)
+store.close()
+"""
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "opened before fork()" in out.stdout and not out.stderr
+    with heddle.open(path) as store:
+        assert store.cell("main/x")() == 5 and store.cell("main/y")() == 1
+
+
+def test_a_store_that_is_dropped_has_stored_everything(path):
+    store = heddle.open(path)
+    store.cell("main/x").set(7)
+    gone = weakref.ref(store)
+    del store
+    gc.collect()
+    assert gone() is None
+    with heddle.open(path) as store:
+        assert store.cell("main/x")() == 7
+
+
+def test_several_stores_in_one_program(tmp_path):
+    stores = [heddle.open(str(tmp_path / f"{i}.db")) for i in range(3)]
+    for i, one in enumerate(stores):
+        one.cell("main/x").set(i)
+    assert [one.cell("main/x")() for one in stores] == [0, 1, 2]
+    with pytest.raises(ValueError, match="another store"):
+        stores[0].sink(stores[1].cell("main/x"), print)
+    for one in stores:
+        one.close()
+
+
+LEFT_OPEN = {
+    "in a module": """
+import heddle
+store = heddle.open(FILE)
+x, y = store.cell("main/x"), store.cell("main/y")
+@store.computed(x)
+def more(): return (y() or 0) + 1
+x.sink(print)
+store.settle()
+y.set(3)
+""",
+    "in a function": """
+import heddle
+def main():
+    store = heddle.open(FILE)
+    y = store.cell("main/y")
+    @store.effect
+    def show(): print("1" if y() is None else y() + 1)
+    store.settle()
+    y.set(3)
+main()
+""",
+    "without a cycle": """
+import heddle
+store = heddle.open(FILE)
+store.cell("main/y").set(3)
+store.cell("main/y").sink(lambda value: print(value - 2, value + 1, sep="\\n"))
+del store
+""",
+}
+
+
+@pytest.mark.parametrize("how", LEFT_OPEN)
+def test_a_store_that_is_left_open_is_closed_at_the_end(path, how):
+    """Its functions run for the last time while what they refer to is there, and what was written is on disk."""
+    out = subprocess.run([sys.executable, "-c", LEFT_OPEN[how].replace("FILE", repr(path))], capture_output=True,
+                         text=True, timeout=60)
+    assert (out.returncode, out.stdout, out.stderr) == (0, "1\n4\n", "")
+    with heddle.open(path) as store:
+        assert store.cell("main/y")() == 3

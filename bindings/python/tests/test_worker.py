@@ -1,0 +1,209 @@
+"""heddle-worker: processes that do the actions of a store."""
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import heddle
+
+PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
+os.environ["PYTHONPATH"] = os.path.dirname(os.path.dirname(os.path.abspath(heddle.__file__)))
+sys.path.insert(0, PROGRAMS)
+
+
+@contextlib.contextmanager
+def workers(path, *options):
+    """heddle-worker on the shop at this path; stopped in order at the end."""
+    environment = dict(os.environ, SHOP_FILE=path)
+    process = subprocess.Popen([sys.executable, "-m", "heddle", "worker", "shop:store", *options], cwd=PROGRAMS, env=environment,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert "processes at" in process.stdout.readline(), process.stderr.read()
+        yield process
+    finally:
+        process.terminate()
+        _, errors = process.communicate(timeout=30)
+        process.errors = errors
+
+
+def log(path):
+    with open(path + ".log", encoding="utf-8") as file:
+        return file.read().split("\n")[:-1]
+
+
+def watch(path, use):
+    """Starts and watches, while the workers do the work."""
+
+    async def main():
+        async with heddle.open(path, worker=False) as store:
+            return await use(store)
+
+    return asyncio.run(asyncio.wait_for(main(), 60))
+
+
+@pytest.fixture
+def shop():
+    import shop
+
+    return shop
+
+
+def test_processes_share_the_work(path, shop):
+    with workers(path, "--processes", "2", "--room", "4") as process:
+        async def use(store):
+            pids = set()
+            while len(pids) < 2:  # the second process may be late
+                pids |= set(await asyncio.gather(*(store.run(shop.Waits, 0.02) for _ in range(8))))
+            results = await asyncio.gather(*(store.run(shop.Checkout, shop.Order(i, float(i))) for i in range(40)))
+            return results, {str(pid) for pid in pids}
+
+        results, pids = watch(path, use)
+        assert results == [i + 1.0 for i in range(40)]
+        assert len(pids) == 2 and str(process.pid) not in pids and str(os.getpid()) not in pids
+    assert process.returncode == 0 and not process.errors
+
+
+def test_the_heddle_command_has_one_program_to_ask(path, tmp_path):
+    (tmp_path / "named.py").write_text(f"file = {path!r}\n")
+    process = subprocess.Popen([sys.executable, "-m", "heddle", "worker", "named:file", "--processes", "2"], cwd=tmp_path,
+                               stdout=subprocess.PIPE, text=True)
+    try:
+        assert "2 processes at" in process.stdout.readline()
+        live = [name for name in os.listdir(os.path.dirname(path)) if "-live-" in name]
+        assert live == [f"{os.path.basename(path)}-live-{process.pid}"]
+    finally:
+        process.terminate()
+        process.wait(30)
+        process.stdout.close()
+
+
+def test_exceptions_cross_whole(path, shop):
+    with workers(path):
+        assert watch(path, lambda store: store.run(shop.Refuses, 7)) == 7
+
+
+def test_a_result_that_no_message_can_hold_is_a_type_error(path, shop):
+    with workers(path) as process:
+        async def use(store):
+            return await store.run(shop.Catalogue, 3 << 20), await store.run(shop.Catalogue, 17 << 20)
+
+        small, large = watch(path, use)
+    assert small == str(3 << 20)
+    assert "bytes cannot cross: a message to the engine has at most 16,777,216" in large
+    assert process.returncode == 0 and not process.errors
+
+
+def test_a_worker_says_several_things_at_once(path, shop):
+    """Completions of one turn of the loop are few writes, and their claims one message each."""
+    from heddle import _heddle
+    from heddle.worker import AT_ONCE, Connection
+
+    class Pipe(asyncio.Transport):
+        def __init__(self):
+            super().__init__()
+            self.writes = []
+
+        def write(self, data):
+            self.writes.append(data)
+
+    async def use():
+        connection, pipe = Connection(path, {"linger": shop.linger}, "w", 100), Pipe()
+        connection.loop = asyncio.get_running_loop()
+        connection.connection_made(pipe)
+        await asyncio.sleep(0)
+        assert [message["type"] for message in _heddle.unframe(pipe.writes.pop())[0]] == ["hello", "claim"]
+        for i in range(AT_ONCE + 5):
+            connection.complete(f"1-{i}", i)
+        for i in range(3):
+            connection.heartbeat(f"2-{i}")
+        await asyncio.sleep(0)
+        return [_heddle.unframe(data) for data in pipe.writes]
+
+    (first, nothing), (second, _) = asyncio.run(use())
+    assert nothing == b"" and [m["type"] for m in first] == ["complete"] * AT_ONCE + ["claim"]
+    assert [m["type"] for m in second] == ["complete"] * 5 + ["heartbeat", "claim"]
+    assert first[-1]["count"] + second[-1]["count"] == AT_ONCE + 5 and second[-2]["tokens"] == ["2-0", "2-1", "2-2"]
+
+
+def test_messages_come_in_any_pieces(path, shop):
+    from heddle.worker import HEAD, Connection
+
+    async def use(size):
+        connection, heard = Connection(path, {}, "w", 1), []
+        connection._hear = heard.append
+        sent = [{"type": "done", "tokens": ["x" * i]} for i in range(20)]
+        import json
+        bytes_ = b"".join(HEAD.pack(len(text)) + text for text in (json.dumps(m).encode() for m in sent))
+        for at in range(0, len(bytes_), size):
+            connection.data_received(bytes_[at:at + size])
+        assert heard == sent
+
+    for size in (1, 2, 3, 5, 8, 64, 1000, 10000):
+        asyncio.run(use(size))
+
+
+def test_sigterm_finishes_what_runs(path, shop):
+    with workers(path) as process:
+        async def use(store):
+            handle = await store.start(shop.Waits, 0.3)
+            while not os.path.exists(path + ".log"):
+                await asyncio.sleep(0.01)
+            return handle.id
+
+        watch(path, use)
+    assert process.returncode == 0
+    assert [line.split()[0] for line in log(path)] == ["linger", "lingered"]
+    with heddle.open(path) as store:
+        assert store.instances("Waits", status="done")
+
+
+def test_a_process_that_dies_is_replaced_and_its_step_done_by_another(path, shop, tmp_path):
+    with workers(path) as process:
+        assert watch(path, lambda store: store.run(shop.Dies, str(tmp_path / "marker"))) == "alive"
+    assert process.returncode == 0 and "starting another" in process.errors
+
+
+def test_workers_survive_the_end_of_the_engines_program(path, shop):
+    program = "import asyncio, shop\nasync def main():\n  async with shop.store() as s:\n    s.register(shop.Waits)\n" \
+              "    print('up', flush=True)\n    await asyncio.sleep(3600)\nasyncio.run(main())"
+    environment = dict(os.environ, SHOP_FILE=path)
+    engine = subprocess.Popen([sys.executable, "-c", program], cwd=PROGRAMS, env=environment, stdout=subprocess.PIPE, text=True)
+    assert engine.stdout.readline() == "up\n"
+    with workers(path) as process:
+        os.kill(engine.pid, signal.SIGKILL)
+        engine.wait()
+        engine.stdout.close()
+        assert watch(path, lambda store: store.run(shop.Checkout, shop.Order(1, 1.0))) == 2.0
+    assert process.returncode == 0
+
+
+def test_a_worker_leaves_alone_what_it_does_not_know(path, shop):
+    with workers(path):
+        async def use(store):
+            from flow import call
+
+            async def unknown(x):
+                return x
+
+            handle = await store.start(call(unknown), 1)
+            while not (await handle.state()).get("steps"):
+                await asyncio.sleep(0.01)
+            assert await store.run(shop.Checkout, shop.Order(1, 1.0)) == 2.0
+            return (await handle.state())["status"]
+
+        assert watch(path, use) in ("running", "queued")
+
+
+def test_what_is_no_store_is_refused(tmp_path):
+    for target in ("shop:Order", "shop:nothing", "nowhere:store"):
+        out = subprocess.run([sys.executable, "-m", "heddle", "worker", target], cwd=PROGRAMS, capture_output=True, text=True,
+                             env=dict(os.environ, SHOP_FILE=str(tmp_path / "x.db")))
+        assert out.returncode != 0 and out.stderr
+    out = subprocess.run([sys.executable, "-m", "heddle"], capture_output=True, text=True)
+    assert out.returncode == 2 and "usage" in out.stderr

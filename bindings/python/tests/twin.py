@@ -1,0 +1,253 @@
+"""Runs the source of a workflow twice: compiled, on an engine in memory, and as the Python that it is.
+
+Both runs have the same actions, which note each call. What a run gives is its result or its exception, and the calls."""
+from __future__ import annotations
+
+import asyncio
+import collections
+import copy
+import functools
+import itertools
+import linecache
+import sys
+import types
+from collections.abc import Coroutine
+from typing import Any, Optional
+
+import heddle
+
+_numbers = itertools.count()
+
+ACTIONS = '''
+async def _note(name, *args):
+    """Every action really waits: then a task begins where it does in a program."""
+    _calls.append((name, args))
+    await asyncio.sleep(0)
+
+@action
+async def echo(x):
+    await _note("echo", x)
+    return x
+
+@action
+async def add(a, b=1):
+    await _note("add", a, b)
+    return a + b
+
+@action
+async def fail(kind="ValueError", text="no"):
+    await _note("fail", kind, text)
+    raise {"ValueError": ValueError, "KeyError": KeyError, "TypeError": TypeError, "OSError": OSError,
+           "ZeroDivisionError": ZeroDivisionError, "Own": Own, "OwnChild": OwnChild}[kind](text)
+
+@action
+async def maybe(x, limit=3):
+    await _note("maybe", x, limit)
+    if x >= limit:
+        raise ValueError(f"{x} is too large")
+    return x * 10
+
+_tries = {}
+
+@action
+async def flaky(x, key):
+    """Fails the first time and the third."""
+    await _note("flaky", x, key)
+    _tries[key] = _tries.get(key, 0) + 1
+    if _tries[key] in (1, 3):
+        raise ConnectionError(key)
+    return x
+
+@action
+async def pair(x):
+    await _note("pair", x)
+    return [x, x + 1]
+'''
+
+HEAD = '''
+import asyncio
+import asyncio as aio
+import enum
+from collections import namedtuple
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+class Own(Exception):
+    pass
+
+class OwnChild(Own):
+    pass
+
+class Colour(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+@dataclass
+class Point:
+    x: int
+    y: int = 0
+
+@dataclass(frozen=True)
+class Frozen:
+    a: int
+
+class Pair(NamedTuple):
+    left: int
+    right: int = 7
+
+LIMIT = 5
+WORDS = ("a", "bb", "ccc")
+'''
+
+
+def _by_value(function: Any) -> Any:
+    """Arguments and results of an action cross by value."""
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return _Call(function, *copy.deepcopy((args, kwargs)))
+    return call
+
+
+class _Call(Coroutine[Any, Any, Any]):
+    """A call of an action that may be tried again."""
+
+    def __init__(self, function: Any, args: Any, kwargs: Any) -> None:
+        self.function, self.args, self.kwargs = function, args, kwargs
+        self.tries = 1
+        self.running: Any = None
+
+    def options(self, retries: int = 0) -> Any:
+        self.tries = retries + 1
+        return self
+
+    async def _run(self) -> Any:
+        for left in range(self.tries - 1, -1, -1):
+            try:
+                return copy.deepcopy(await self.function(*copy.deepcopy(self.args), **copy.deepcopy(self.kwargs)))
+            except Exception:
+                if not left:
+                    raise
+
+    def _begin(self) -> Any:
+        if self.running is None:
+            self.running = self._run()
+        return self.running
+
+    def __await__(self) -> Any:
+        return self._begin().__await__()
+
+    def send(self, value: Any) -> Any:
+        return self._begin().send(value)
+
+    def throw(self, *args: Any) -> Any:
+        return self._begin().throw(*args)
+
+    def close(self) -> None:
+        if self.running is not None:
+            self.running.close()
+
+
+class _Plain(types.ModuleType):
+    """What workflows import from heddle, for Python alone."""
+
+    def __init__(self) -> None:
+        super().__init__("plain_heddle")
+
+        class Workflow:
+            async def run_action(self, call: Any, **options: Any) -> Any:
+                return await call
+        self.Workflow = Workflow
+        self.workflow = lambda cls: cls
+        self.log = lambda *args: None
+        self.now = heddle.now
+        self.uuid = heddle.uuid
+        self.random = heddle.random
+
+    @staticmethod
+    def action(function: Any = None, **options: Any) -> Any:
+        return _by_value(function) if function is not None else _by_value
+
+
+PLAIN = _Plain()
+
+
+def module_of(source: str, package: Any) -> dict[str, Any]:
+    """Executes the source as a module whose text the compiler can read."""
+    name = f"twin{next(_numbers)}"
+    filename = f"<{name}>"
+    text = HEAD + ACTIONS + source
+    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    module = types.ModuleType(name)
+    module.__dict__.update(_calls=[], heddle=package, Workflow=package.Workflow, action=package.action,
+                           workflow=package.workflow)
+    sys.modules[name] = module
+    exec(compile(text, filename, "exec"), module.__dict__)
+    return module.__dict__
+
+
+def forget(names: dict[str, Any]) -> None:
+    """The module is not used any more."""
+    name = names["__name__"]
+    sys.modules.pop(name, None)
+    linecache.cache.pop(f"<{name}>", None)
+
+
+class Outcome:
+    """How a run ended, and what it called."""
+
+    def __init__(self, value: Any, error: Optional[BaseException], calls: list[Any]) -> None:
+        self.value = value
+        self.error = error
+        self.calls = calls
+
+    def shown(self) -> str:
+        if self.error is None:
+            return f"returned {self.value!r}"
+        return f"raised {type(self.error).__name__}: {self.error}"
+
+    def __repr__(self) -> str:
+        return f"{self.shown()}\n    calls {self.calls!r}"
+
+
+async def outcome(running: Any, calls: list[Any]) -> Outcome:
+    """Awaits a run; the calls are those that it has made."""
+    calls.clear()
+    try:
+        return Outcome(await asyncio.ensure_future(running), None, list(calls))
+    except (Exception, asyncio.CancelledError, heddle.Unsupported) as error:
+        return Outcome(None, error, list(calls))
+
+
+async def run_compiled(store: Any, source: str, *args: Any, name: str = "Flow") -> Outcome:
+    names = module_of(source, heddle)
+    try:
+        return await outcome(store.run(names[name], *args), names["_calls"])
+    finally:
+        forget(names)
+
+
+async def run_plain(source: str, *args: Any, name: str = "Flow") -> Outcome:
+    names = module_of(source, PLAIN)
+    try:
+        return await outcome(names[name]().run(*args), names["_calls"])
+    finally:
+        forget(names)
+
+
+def flow(body: str, rest: str = "", params: str = "") -> str:
+    """A workflow with this body of run, and further methods."""
+    def indent(text: str, by: int) -> str:
+        lines = [line for line in text.strip("\n").split("\n")]
+        return "\n".join(" " * by + line for line in lines)
+    tail = f"\n{indent(rest, 4)}\n" if rest else "\n"
+    return f"@workflow\nclass Flow(Workflow):\n    async def run(self{', ' if params else ''}{params}):\n{indent(body, 8)}\n{tail}"
+
+
+def same(a: Outcome, b: Outcome, ordered: bool = True, cut: bool = False) -> bool:
+    """Whether two runs cannot be told apart. ``cut``: b may have called less, where something was cancelled."""
+    if cut:
+        left = collections.Counter(map(repr, b.calls))
+        left.subtract(map(repr, a.calls))
+        return a.shown() == b.shown() and max(left.values(), default=0) <= 0
+    calls_a, calls_b = (repr(a.calls), repr(b.calls)) if ordered else (sorted(map(repr, a.calls)), sorted(map(repr, b.calls)))
+    return a.shown() == b.shown() and calls_a == calls_b
