@@ -121,6 +121,11 @@ static hd_value both(hd_tx *tx, const hd_value *in, void *ctx) {
     note(tx);
     return hd_int(hd_tx_pool(tx), hd_value_as_int(in[0], 0) + 10 * hd_value_as_int(in[1], 0));
 }
+static hd_value rest(hd_tx *tx, hd_value in, void *ctx) {
+    (void)ctx;
+    note(tx);
+    return hd_int(hd_tx_pool(tx), hd_value_as_int(hd_value_at(in, "v"), 0) % 3);
+}
 static hd_status add(hd_tx *tx, const hd_event *event, void *ctx) {
     (void)ctx;
     hd_cell count = hd_cell_at(hd_tx_runtime(tx), "main/p/count");
@@ -148,8 +153,16 @@ static hd_cell decided(hd_build *b, hd_tx *tx, const hd_value *in, void *ctx) {
                         &(hd_named_cell){ "x", hd_build_derive(b, "yes.in", n, plus, NULL) }, 1);
 }
 
-static const char *const results[] = { "places.all", "keyed.all", "odd", "pairs", "some", "pick",
-                                       "count",      "a",         "cd",  "ab",    "size", "used" };
+static hd_cell group_row(hd_build *b, hd_cell group, void *ctx) {
+    (void)ctx;
+    hd_fold sum = { .kind = HD_FOLD_SUM, .each = { .fn = price } };
+    return hd_build_fold(b, "sum", group, &sum);
+}
+
+static const char *const results[] = { "sum",        "most",      "byrest", "form.count",
+                                       "places.all", "keyed.all", "odd",    "pairs",
+                                       "some",       "pick",      "count",  "a",
+                                       "cd",         "ab",        "size",   "used" };
 enum { RESULTS = sizeof results / sizeof *results };
 
 static void build_fields(hd_build *b, hd_runtime *rt) {
@@ -158,6 +171,8 @@ static void build_fields(hd_build *b, hd_runtime *rt) {
     hd_build_derive(b, "cd", hd_cell_at(rt, "main/form#/c/d"), plus, NULL);
     hd_build_lift(b, "ab", both, NULL, (hd_cell[]){ a, of_b }, 2);
     hd_build_use(b, "used", "inner", &(hd_named_cell){ "x", of_b }, 1);
+    hd_build_fold(b, "form.count", hd_cell_at(rt, "main/form"),
+                  &(hd_fold){ .kind = HD_FOLD_COUNT });
 }
 
 static void build_lists(hd_build *b, hd_cell list) {
@@ -167,6 +182,11 @@ static void build_lists(hd_build *b, hd_cell list) {
     hd_build_filter(b, "odd", list, &(hd_each){ .fn = is_odd, .key = "/id" });
     hd_build_flat_map(b, "pairs", list, &(hd_each){ .fn = pair });
     hd_build_derive(b, "size", list, size, NULL);
+    hd_build_fold(b, "sum", list, &(hd_fold){ .kind = HD_FOLD_SUM, .each = { .fn = price } });
+    hd_build_fold(b, "most", hd_build_cell(b, "keyed"), &(hd_fold){ .kind = HD_FOLD_MAXIMUM });
+    hd_cell groups = hd_build_group(b, "groups", list, &(hd_each){ .fn = rest, .key = "/id" });
+    hd_build_gather(b, "byrest",
+                    hd_build_map(b, "bygroup", groups, &(hd_each){ .build = group_row }));
 }
 
 static hd_cell piece(hd_build *b, void *ctx) {

@@ -300,6 +300,40 @@ static void add_hostile_row(lab_disk *disk, lab_random *random) {
     sqlite3_close(db);
 }
 
+/* A row whose one commit has the next seq of its space, and these documents. */
+static void add_next_row(lab_disk *disk, const char *docs) {
+    sqlite3 *db;
+    char made[512], body[1024];
+    assert_int_equal(sqlite3_open_v2(FILE_NAME, &db, SQLITE_OPEN_READWRITE, lab_disk_vfs(disk)), 0);
+    int64_t last = db_number(db, "select max(row) from log");
+    int64_t seq = db_number(db, "select max(cast(q.value as integer)) from log,"
+                                " json_each(log.body, '$.commits') c, json_each(c.value, '$.q') q");
+    snprintf(made, sizeof made, "{\"q\":[%d],\"n\":1,\"p\":[\"main\"],\"d\":[%s]}", (int)seq + 1,
+             docs);
+    snprintf(body, sizeof body,
+             "{\"sessions\":[\"00112233445566778899aabbccddeeff\"],\"sizes\":[%zu],\"v\":5,"
+             "\"commits\":[%s]}",
+             strlen(made), made);
+    add_log_row(db, last + 1, body);
+    sqlite3_close(db);
+}
+
+static hd_status open_with_row(const char *docs) {
+    lab_disk *disk = make_file(true);
+    hd_runtime *rt;
+    add_next_row(disk, docs);
+    hd_status status = try_open(disk, false, &rt);
+    if (!status) assert_int_equal(hd_close(rt), HD_OK);
+    lab_disk_free(disk);
+    return status;
+}
+
+/* A commit has one entry for each of its documents. */
+static void a_commit_with_two_entries_for_a_document_is_damage(void **state) {
+    assert_int_equal(open_with_row("[\"d7\",[[\"/n\",1]]],[\"d9\",[[\"/n\",2]]]"), HD_OK);
+    assert_int_equal(open_with_row("[\"d7\",[[\"/n\",1]]],[\"d7\",[[\"/n\",2]]]"), HD_CORRUPT);
+}
+
 static void damage_row(lab_disk *disk, lab_random *random) {
     char sql[160];
     if (lab_random_once_in(random, 4)) {
@@ -389,6 +423,39 @@ static void repair_says_what_it_cannot_restore(void **state) {
     lab_disk_free(disk);
 }
 
+/* Changes every copy of d15's name in rows of the table, not in indexes, and as much of what follows. */
+static void damage_name(lab_disk *disk, size_t length) {
+    static const char before[] = "mainspaced15"; /* space, scope, instance, id */
+    size_t size = (size_t)lab_disk_size(disk, FILE_NAME), named = sizeof before - 1, found = 0;
+    char *bytes = malloc(size);
+    assert_non_null(bytes);
+    assert_int_equal(lab_disk_read(disk, FILE_NAME, 0, bytes, size), size);
+    for (size_t at = 0; at + named < size; at++) {
+        if (memcmp(bytes + at, before, named) != 0) continue;
+        lab_disk_corrupt(disk, FILE_NAME, at + named - 5, length, 1); /* from the scope on */
+        found++;
+    }
+    free(bytes);
+    assert_true(found > 0);
+}
+
+/* The index of names still has it. Without it the log's last change would look like the whole document. */
+static void repair_finds_a_damaged_name_in_the_index(void **state) {
+    for (size_t length = 1; length < 150; length += 140) {
+        lab_disk *disk = make_file(false);
+        repaired r = { 0 };
+        seen now = { 0 };
+        damage_name(disk, length);
+        assert_int_equal(repair(disk, false, &r), length == 1 ? HD_OK : HD_CORRUPT);
+        hd_runtime *rt = open_on(disk, true);
+        read_all(rt, UINT32_MAX, &now);
+        hd_close(rt);
+        assert_int_equal(now.right, length == 1 ? DOCS : DOCS - 1);
+        assert_int_equal(now.refused, length == 1 ? 0 : 1);
+        lab_disk_free(disk);
+    }
+}
+
 /* After any damage: what repair leaves is right, told as lost, or removed and told so. */
 static void repair_never_makes_damage_look_good(void **state) {
     lab_random random = lab_random_of(lab_seed() + 1);
@@ -419,8 +486,10 @@ int main(void) {
         cmocka_unit_test(damaged_pages_are_never_read_as_good),
         cmocka_unit_test(a_damaged_wal_is_never_read_as_good),
         cmocka_unit_test(damaged_rows_are_never_read_as_good),
+        cmocka_unit_test(a_commit_with_two_entries_for_a_document_is_damage),
         cmocka_unit_test(repair_restores_documents_that_the_log_has),
         cmocka_unit_test(repair_says_what_it_cannot_restore),
+        cmocka_unit_test(repair_finds_a_damaged_name_in_the_index),
         cmocka_unit_test(repair_never_makes_damage_look_good),
     };
     return cmocka_run_group_tests_name("damage", tests, NULL, NULL);

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "lab.h"
-#include "store/basis.h"
+#include "store/basis/basis.h"
 #include "store/runtime.h"
 #include "value/json_read.h"
 #include "times.h"

@@ -113,8 +113,19 @@ static void creating_leaves_nothing_but_the_file(void **state) {
 
 /* ---- no descriptor left */
 
-/* With `free` descriptors left: opens, writes, waits for the verdict. Never hangs. */
-static hd_status use_with(rlim_t free_ones) {
+static hd_status set_two(hd_tx *tx, void *ctx) {
+    return hd_tx_set_int(tx, hd_cell_at(hd_tx_runtime(tx), "main/n"), 2);
+}
+
+/* Both ways to wait for a verdict. */
+static hd_status write_and_wait(hd_runtime *rt, bool in_transact) {
+    if (in_transact) return hd_transact(rt, set_two, NULL);
+    hd_status status = hd_write_json(rt, hd_cell_at(rt, "main/n"), "1");
+    return status ? status : hd_runtime_sync(rt);
+}
+
+/* With `free` descriptors left: opens, writes, waits for the verdict. Never hangs, and never spins. */
+static hd_status use_with(rlim_t free_ones, bool in_transact) {
     hd_runtime *rt;
     hd_error error = { 0 };
     int lowest = open("/dev/null", O_RDONLY);
@@ -123,16 +134,12 @@ static hd_status use_with(rlim_t free_ones) {
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     hd_status status = hd_open("few.db", NULL, &rt, &error);
     if (status) return strlen(error.message) ? status : HD_USAGE;
-    status = hd_write_json(rt, hd_cell_at(rt, "main/n"), "1");
-    if (!status) status = hd_runtime_sync(rt);
+    status = write_and_wait(rt, in_transact);
     hd_status closed = hd_close(rt);
     return status ? status : closed;
 }
 
-static void without_descriptors_there_is_an_error_at_once(void **state) {
-    hd_runtime *rt;
-    assert_int_equal(hd_open("few.db", NULL, &rt, NULL), HD_OK);
-    assert_int_equal(hd_close(rt), HD_OK);
+static void expect_errors_until_enough(bool in_transact) {
     bool enough = false;
     for (rlim_t n = 0; !enough; n++) {
         assert_true(n < 64);
@@ -140,7 +147,7 @@ static void without_descriptors_there_is_an_error_at_once(void **state) {
         assert_true(program >= 0);
         if (!program) {
             alarm(20); /* ends it where it waits for ever */
-            _exit((int)use_with(n));
+            _exit((int)use_with(n, in_transact));
         }
         int status;
         assert_int_equal(waitpid(program, &status, 0), program);
@@ -149,6 +156,14 @@ static void without_descriptors_there_is_an_error_at_once(void **state) {
         enough = told == HD_OK;
         if (!enough && told != HD_IO) fail_msg("with %d left: %s", (int)n, hd_status_name(told));
     }
+}
+
+static void without_descriptors_there_is_an_error_at_once(void **state) {
+    hd_runtime *rt;
+    assert_int_equal(hd_open("few.db", NULL, &rt, NULL), HD_OK);
+    assert_int_equal(hd_close(rt), HD_OK);
+    expect_errors_until_enough(false);
+    expect_errors_until_enough(true);
     remove_store("few.db");
 }
 

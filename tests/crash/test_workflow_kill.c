@@ -1,12 +1,12 @@
 /* test_workflow_kill.c -- the process that runs workflows is killed, again and again: every instance ends with the
  * result it would have had (W4).
  *
- * A child opens the store and its engine, registers random workflows, starts each under a key and runs them. It is
- * killed with SIGKILL: in the middle of an action, or a random time after it began. The next child goes on. At the end
- * the results are those of the same workflows in memory, without any interruption. Steps whose completion was stored
- * do not run again: what the children have run twice is what was open when they were killed.
+ * A child opens the store and its engine, registers ten random workflows, starts each under a key and runs them. It is
+ * killed with SIGKILL: in the middle of an action, or a random time after it began. The next child goes on, and is
+ * killed too, up to five times. Then the results are those of the same workflows in memory, without any interruption.
+ * All that follows happens to the same file, with the next ten: every workflow was killed at least once.
  *
- * HD_WORKFLOW_KILLS: how many children are killed; HD_SEED: which workflows. */
+ * HD_WORKFLOW_KILLS: for so many tens of workflows; HD_SEED: which workflows. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { WORKFLOWS = LAB_SLOW ? 60 : 300 };
+enum { TOGETHER = 10, TENS = LAB_SLOW ? 6 : 30, KILLS_MAX = 5 };
 
 /* Shared by processes. */
 typedef struct shared {
@@ -37,6 +37,7 @@ static char file[96];
 static shared *all;
 static uint64_t seed;
 static uint64_t dies_after; /* so many calls of this child; 0: not by itself */
+static uint32_t first;      /* of the workflows that run now */
 
 static int make_folder(void **state) {
     if (folder_make(state)) return -1;
@@ -68,7 +69,7 @@ static void open_world(world *w, const char *where) {
         hd_engine_open(w->rt, NULL, &w->engine, &error) ||
         hd_pool_open(hd_runtime_heap(w->rt), &w->pool) || random_flow_actions(w->engine, true))
         lab_fail("open: %s", error.message);
-    for (uint32_t i = 0; i < WORKFLOWS; i++) {
+    for (uint32_t i = first; i < first + TOGETHER; i++) {
         char name[32];
         hd_value ir;
         name_of(name, i);
@@ -79,14 +80,14 @@ static void open_world(world *w, const char *where) {
 }
 
 static void run_all(world *w) {
-    for (uint32_t i = 0; i < WORKFLOWS; i++) {
+    for (uint32_t i = first; i < first + TOGETHER; i++) {
         char name[32], id[HD_INSTANCE_ID_SIZE];
         name_of(name, i);
         hd_status status = hd_workflow_start(w->engine, name, hd_object(),
                                              &(hd_start_options){ .key = "one" }, id);
         if (status && status != HD_EXISTS) lab_fail("start: %s", hd_status_name(status));
     }
-    for (uint32_t i = 0; i < WORKFLOWS; i++) {
+    for (uint32_t i = first; i < first + TOGETHER; i++) {
         char id[HD_INSTANCE_ID_SIZE];
         hd_value result;
         snprintf(id, sizeof id, "w%u/one", i);
@@ -107,13 +108,14 @@ static void die(int signal_) {
     kill(getpid(), SIGKILL);
 }
 
-static void child(uint64_t how) {
+/* The first of each ten dies in one of the first calls: there are as many at least. */
+static void child(uint64_t how, bool early) {
     world w;
     random_flow_called = count_call;
-    if (how % 2) {
-        dies_after = 1 + how / 2 % 2000;
+    if (how % 2 || early) {
+        dies_after = 1 + how / 2 % (early ? TOGETHER : 80);
     } else {
-        struct itimerval soon = { .it_value.tv_usec = 1000 + (int)(how / 2 % 900000) };
+        struct itimerval soon = { .it_value.tv_usec = 1000 + (int)(how / 2 % 60000) };
         signal(SIGALRM, die);
         setitimer(ITIMER_REAL, &soon, NULL);
     }
@@ -124,10 +126,10 @@ static void child(uint64_t how) {
 }
 
 /* True: it came to its end. */
-static bool run_child(uint64_t how) {
+static bool run_child(uint64_t how, bool early) {
     int status;
     pid_t pid = fork();
-    if (pid == 0) child(how);
+    if (pid == 0) child(how, early);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     if (WIFSIGNALED(status)) {
         assert_int_equal(WTERMSIG(status), SIGKILL);
@@ -148,24 +150,37 @@ static const char *document(world *w, uint32_t i) {
     return hd_json_print(w->pool, v, HD_JSON_COMPACT, NULL);
 }
 
-static void w4_results_do_not_depend_on_kills(void **state) {
-    uint64_t kills = lab_times("HD_WORKFLOW_KILLS", LAB_SLOW ? 3 : 6);
+/* How often they were killed. */
+static uint64_t kill_and_compare(lab_random *random) {
     world kept, clean;
-    (void)state;
-    seed = lab_seed();
-    lab_random random = lab_random_of(seed);
-    for (uint64_t i = 0; i < kills && !run_child(lab_random_u64(&random)); i++) {}
+    uint64_t kills = 0;
+    while (kills < KILLS_MAX && !run_child(lab_random_u64(random), kills == 0)) kills++;
     open_world(&kept, file);
     run_all(&kept);
     open_world(&clean, NULL);
     run_all(&clean);
-    for (uint32_t i = 0; i < WORKFLOWS; i++) {
+    for (uint32_t i = first; i < first + TOGETHER; i++) {
         const char *is = document(&kept, i), *should_be = document(&clean, i);
         if (strcmp(is, should_be))
             fail_msg("w%u of seed %llu: %s, not %s", i, (unsigned long long)seed, is, should_be);
     }
     close_world(&clean);
     close_world(&kept);
+    return kills;
+}
+
+static void w4_results_do_not_depend_on_kills(void **state) {
+    uint64_t tens = lab_times("HD_WORKFLOW_KILLS", TENS), kills = 0;
+    (void)state;
+    seed = lab_seed();
+    lab_random random = lab_random_of(seed);
+    for (uint64_t i = 0; i < tens; i++, first += TOGETHER) {
+        uint64_t more = kill_and_compare(&random);
+        assert_true(more >= 1);
+        kills += more;
+    }
+    print_message("%llu workflows, %llu kills\n", (unsigned long long)tens * TOGETHER,
+                  (unsigned long long)kills);
 }
 
 int main(void) {

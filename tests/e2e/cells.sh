@@ -78,3 +78,11 @@ check "a link is followed" gives 0 "" set shop.db main/l '{"$link":{"id":"stock"
 check "to its value" gives 0 10 get shop.db main/l
 check "or printed, with --link" gives 0 '{"$link":{"id":"stock","path":"/apples"}}' \
     get --link --json shop.db main/l
+
+check "a way into a document is suggested where a document was named" fails 2 "Did you mean main/stock#/apples?" \
+    get shop.db main/stock/apples
+kept() { "$heddle" send shop.db main/buy 1 >id 2>err && ! "$heddle" ls shop.db main | grep -q event/ &&
+    "$heddle" ls shop.db main --all | grep -q "main/event/$(cat id)" && "$heddle" ls shop.db main/event/ | grep -q "$(cat id)"; }
+check "ls hides what the library keeps for itself, unless asked" holds kept
+living() { "$heddle" db stats shop.db --json | grep -q '"sessions":0,"readers":0'; }
+check "db stats counts sessions that live" holds living

@@ -81,6 +81,15 @@ private_backup() { (umask 022 && cp shop.db private.db && chmod 600 private.db &
     chmod 664 private.db && "$heddle" db backup private.db private-copy.db --force &&
     [ "$(stat -c %a private-copy.db)" = 664 ]); }
 check "a backup has the mode of the file" holds private_backup
+left_wal() { "$heddle" set live.db main/a 1 && "$heddle" db backup live.db monday.db &&
+    python3 -c 'import os, sqlite3, subprocess, sys
+c = sqlite3.connect("live.db")
+c.execute("select * from meta").fetchall()
+subprocess.run([sys.argv[1], "set", "live.db", "main/a", "2"], check=True)
+os._exit(0)' "$heddle" && test -s live.db-wal && cp monday.db live.db; }
+check "a program dies, and cp puts a backup in the place of its file" holds left_wal
+check "the WAL that it left is not taken for the backup's" fails 5 "live.db-wal belongs to another file" get live.db main/a
+check "without it the backup is read" holds sh -c 'rm live.db-wal; [ "$("$0" get live.db main/a)" = 1 ]' "$heddle"
 check "backup does not replace a file" fails 3 "exists already" db backup shop.db copy.db
 check "unless --force" holds "$heddle" db backup shop.db copy.db --force
 ln -s shop.db same.db

@@ -15,7 +15,7 @@ shows "what nobody looks at does not run" \
 shows "which computations ran, and because of what" '^  ran +amounts/1 +prices#/tea 450 -> 500$'
 shows "which did not, because nothing they read has changed" '^ +nothing it read has changed: '
 shows "an unchanged result that stops the wave" \
-    'shortages/tea .*same result: wakes nobody'
+    'shortages/tea .*same result: runs no reader'
 shows "and what is behind it not running" 'ran 0 times: the wave stops there'
 shows "the branch of an ifElse that runs when it is taken" 'ok  reduced has run 1 time'
 shows "a gate in time" 'ok  not yet: it runs when nothing has changed for 400 ms'
@@ -32,12 +32,18 @@ shows "a process that is killed" 'ok  process [0-9]+ died of signal 9'
 shows "nothing lost" 'ok  7 orders of 7, '
 shows "zero re-runs" 'ok  of 18 computations 0 ran again; '
 shows "an event of the killed process, handled once" 'ok  its last order, delivered again: HD_EXISTS'
+shows "where a workflow stood when its process was killed" '^  open +pack  '
+shows "that its finished steps are not repeated, and the others are done" \
+    'ok  begun before the kill \+ after it: charge 1 \+ 0, pack 1 \+ 1, ship 0 \+ 1$'
+shows "who did what" 'ok  result: charged by ([0-9]+), packed by ([0-9]+), shipped by \2$'
 
 fits() { ! sed '/^  \$ /d' demo.txt | grep -E '^.{81,}'; }
 check "it fits into 80 columns" holds fits
 check "without a terminal there are no colours" holds test "$(grep -c "$(printf '\033')" demo.txt)" = 0
 check "it leaves a file in order" gives 0 "shop/shop.db: in order" db check shop/shop.db
 check "with what was sold" gives 0 "7" get shop/shop.db 'main/shop/orders#/length'
+delivered() { "$heddle" workflow ls shop/shop.db | grep -qE '^delivery/web-18 +done'; }
+check "and a workflow that is done" holds delivered
 commands_at_its_end() {
     sed -n 's/^  \$ heddle \([^#]*\).*/\1/p' demo.txt | grep -v -e ' \.\.\.' -e demo >commands.txt
     test -s commands.txt && cd shop || return 1

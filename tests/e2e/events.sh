@@ -3,8 +3,9 @@
 post() { "$heddle" send shop.db main/buy '{"item": "apples"}' >id; }
 check "send posts an event and prints its id" holds post
 check "the id is one word" holds grep -Eq '^[0-9a-z]{9}-[A-Za-z0-9_.-]+$' id
-check "events shows it, with stream and payload" gives 0 \
-    "waiting  main/$(cat id) main/buy {\"item\":\"apples\"}" events shop.db
+shows_all() { "$heddle" events shop.db >out.txt && grep -qE '^waiting  20[0-9-]{8} [0-9:]{8}  main/buy$' out.txt &&
+    grep -qxF "         $(cat id)  {\"item\":\"apples\"}" out.txt; }
+check "events shows it, with time, stream and payload" holds shows_all
 check "--handled leaves it out" gives 0 "" events shop.db --handled
 check "it is a document of kind event" gives 0 "main/event/$(cat id)" ls shop.db main --kind event
 again() { "$heddle" send shop.db main/buy 1 --id order-1 >first && "$heddle" send shop.db main/buy 2 --id order-1 >second; }
@@ -15,6 +16,14 @@ check "another user's is another" holds sh -c "! $heddle send shop.db main/buy 1
 check "a malformed payload is refused" fails 4 "payload" send shop.db main/buy '{'
 check "so is a malformed stream" fails 4 "cell" send shop.db buy 1
 check "--json prints a record" holds sh -c "$heddle send --json shop.db main/buy 1 | grep -q '\"handled\":false'"
+later() { "$heddle" send later.db main/buy 1 --after 3600 --id once >once && "$heddle" send later.db main/buy 1 --every 60 --id often >often &&
+    "$heddle" events later.db >out.txt && grep -qE '^waiting  .* main/buy  as once  due 20[0-9-]{8} [0-9:]{8}$' out.txt &&
+    grep -qE '^waiting  .* main/buy  as often  due 20[0-9-]{8} [0-9:]{8}  every 60000 ms$' out.txt; }
+check "an event for later, and a schedule, say when they are due" holds later
+check "both can be dropped" holds sh -c "$heddle events drop later.db once often | grep -c '^dropped ' | grep -qx 2"
+check "the event leaves a receipt" holds sh -c "$heddle get later.db main/receipt/$(cat once) | grep -q dropped"
+check "a schedule leaves none" holds sh -c "! $heddle get later.db main/receipt/$(cat often) 2>/dev/null"
+check "a time that is no number is refused" fails 1 "after" send later.db main/buy 1 --after soon
 
 # --wait, against a program that handles main/greet.
 late() { "$heddle" send live.db main/greet '"eve"' --id early >early; }
@@ -36,24 +45,75 @@ check "a handler that returns nothing leaves an empty record" gives 0 '{}' \
 check "each was handled once" gives 0 3 get live.db main/greeted
 check "a handler that fails is told, with its words" fails 3 "nobody is called fail" \
     send live.db main/greet '"fail"' --id bad --wait --timeout 20
-shows() { "$heddle" events live.db --waiting | grep -A1 "^failed .* main/greet \"fail\"" | grep -q "nobody is called fail"; }
-check "the event stays, with the reason" holds shows
+shows() { "$heddle" events live.db --failed >out.txt && grep -qE "^failed  .* main/greet  as bad$" out.txt &&
+    grep -q '"fail"$' out.txt && grep -q "^         nobody is called fail$" out.txt; }
+check "the event stays, with the reason and the sender's id" holds shows
+failed_json() { "$heddle" events live.db --failed --json | python3 -c '
+import json, sys
+e, = [json.loads(line) for line in sys.stdin]
+assert (e["state"], e["as"], e["stream"], e["attempts"]) == ("failed", "bad", "main/greet", 1), e
+assert e["failure"]["message"] == "nobody is called fail" and e["time_ms"] > 1700000000000, e'; }
+check "with --json too" holds failed_json
+handled_json() { "$heddle" events live.db --handled --id one --json | python3 -c '
+import json, sys
+e, = [json.loads(line) for line in sys.stdin]
+assert (e["state"], e["as"], e["stream"], e["outcome"]) == ("handled", "one", "main/greet", "hello ann"), e'; }
+check "a receipt tells its stream and the id of the sender" holds handled_json
+check "--stream leaves others out" gives 0 "" events live.db --stream main/other
+few() { test "$("$heddle" events live.db --limit 2 --json | wc -l)" = 2; }
+check "--limit" holds few
+check "an id that is not there is said to be" fails 2 'there is no event "nobody"' events live.db --id nobody
+
+streams() { "$heddle" streams live.db >out.txt && grep -qE "^main/greet  handler greeter in greeter \([0-9]+\), [0-9]+ handled, 1 refused$" out.txt &&
+    grep -q "^    1 failed: heddle events FILE --failed tells why$" out.txt && grep -q "^main/relay  handled in greeter" out.txt; }
+check "streams: handlers, and what has failed" holds streams
+check "streams --json" holds sh -c "$heddle streams live.db --json | grep -q '\"handler\":\"greeter\".*\"failed\":1'"
+check "--wait for a stream that nobody handles says what is near" fails 2 "Did you mean main/greet?" \
+    send live.db main/gret '"x"' --wait
+check "and sends nothing" holds sh -c "! $heddle events live.db --json | grep -q main/gret\\\""
+slip() { "$heddle" send live.db main/gret '"x"' --id slip >id 2>err && grep -q "no running program handles main/gret. Did you mean main/greet?" err; }
+check "without --wait it is sent, with a remark" holds slip
+nobody() { "$heddle" streams live.db | grep -A1 "^main/gret  no handler" | grep -q "1 posted: no running program"; }
+check "streams shows what waits for no one" holds nobody
+
+attempts() { "$heddle" events live.db --failed --json | grep -q '"attempts":2'; }
+check "a failed event is tried again when told" holds sh -c "$heddle events retry live.db bad | grep -q '^retried '"
+check "by the program that runs" holds until_true attempts
+check "an event that does not wait cannot be" fails 2 'no event "nobody" waits' events retry live.db nobody
+check "an event is dropped, with a reason" holds sh -c "$heddle events drop live.db bad slip --why 'a slip' | grep -c '^dropped ' | grep -qx 2"
+check "and is no dead letter any more" gives 0 "" events live.db --failed
+dropped() { "$heddle" events live.db --id bad --json | grep -q '"state":"dropped".*"outcome":{"dropped":"a slip"}'; }
+check "its receipt says so" holds dropped
+check "sent again it counts as handled" holds sh -c "$heddle send live.db main/greet 1 --id bad 2>&1 | grep -q 'handled before'"
+check "retry of all, of none" gives 0 "" events retry live.db --all
+check "of what?" fails 1 "which event" events drop live.db
+
+# why goes through the handler's commit to the event and its sender.
+sent() { "$heddle" send live.db main/relay '"zoe"' --id via --wait --timeout 20 >out.txt &&
+    until_true sh -c "$heddle why live.db main/greeted 2>&1 | grep -q 'sent as via'"; }
+check "why leads from a cell to the event and its sender, through two handlers" holds sent
+chain() { "$heddle" why live.db main/greeted >out.txt 2>&1
+    grep -q "^greeter handled event " out.txt && grep -q "^  sent by session .*, main/relay$" out.txt &&
+    grep -q "^  main/relay handled event .*, sent as via$" out.txt && grep -q '^    with "zoe"$' out.txt &&
+    grep -q "^    posted by session " out.txt || { cat out.txt; false; }; }
+check "each with what it was sent" holds chain
+check "with --json" holds sh -c "$heddle why live.db main/greeted --json 2>/dev/null | grep -q '\"handler\":\"main/relay\",\"as\":\"via\"'"
 check "a stream that nobody handles is waited for as long as asked" fails 6 "no program has handled" \
     send live.db main/unknown 1 --wait --timeout 1
 check "a time that is no number is refused" fails 1 "timeout" send live.db main/greet 1 --wait --timeout soon
 stop() {
-    "$heddle" send live.db main/unknown 2 --wait >out.int 2>&1 &
+    "$heddle" send live.db main/unknown 2 --wait --timeout 60 >out.int 2>&1 &
     sender=$!
-    until_true sh -c "$heddle events live.db --waiting | grep -q 'main/unknown 2'"
+    until_true sh -c "$heddle events live.db --waiting --stream main/unknown --json | grep -q '\"payload\":2'"
     kill -INT $sender
     wait $sender
     [ $? = 130 ]
 }
 check "Ctrl-C ends the waiting" holds stop
-check "and leaves the event" holds sh -c "$heddle events live.db --waiting | grep -q 'main/unknown 2'"
-by() { "$heddle" log live.db main --json | grep '"by":"greeter"' | wc -l | grep -qx 3; }
+check "and leaves the event" holds sh -c "$heddle events live.db --waiting --stream main/unknown --json | grep -q '\"payload\":2'"
+by() { "$heddle" log live.db main --json | grep '"by":"greeter"' | wc -l | grep -qx 4; }
 check "C353: each handling names its handler in the log" holds by
-check "and the build of its code" holds sh -c '"$0" log live.db main --json | grep -cE "\"build\":\"[^\"]{11}\",\"by\":\"greeter\"" | grep -qx 3' "$heddle"
+check "and the build of its code" holds sh -c '"$0" log live.db main --json | grep -cE "\"build\":\"[^\"]{11}\",\"by\":\"greeter\"" | grep -qx 4' "$heddle"
 kill $running
 wait $running 2>/dev/null
 check "the file is in order" gives 0 "live.db: in order" db check live.db

@@ -1,10 +1,12 @@
-/* handler.c -- a program on a file, for events.sh: it handles what is posted to main/greet.
+/* handler.c -- a program on a file, for events.sh: it handles what is posted to main/greet, and passes on what is
+ * posted to main/relay. It serves.
  *
  *     handler FILE [SPACE]       another space than main
  *
  * The payload "fail" is refused, null gets no answer, everything else is greeted. It runs until it is
  * ended from outside. */
 #include <heddle.h>
+#include <heddle/inspect.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +19,10 @@ static hd_status greet(hd_tx *tx, const hd_event *event, void *ctx) {
     if (status || hd_value_kind(event->payload) == HD_KIND_NULL) return status;
     snprintf(text, sizeof text, "hello %s", name);
     return hd_tx_return(tx, hd_string(hd_tx_pool(tx), text));
+}
+
+static hd_status relay(hd_tx *tx, const hd_event *event, void *ctx) {
+    return hd_tx_send(tx, hd_cell_at(hd_tx_runtime(tx), "main/greet"), event->payload, NULL);
 }
 
 int main(int argc, char **argv) {
@@ -33,5 +39,10 @@ int main(int argc, char **argv) {
                              .name = "greeter",
                              .reads_nothing = true };
     if (hd_handler_register(rt, &spec, &handler)) return 1;
+    hd_handler_spec second = { .stream = hd_cell_at(rt, "main/relay"),
+                               .fn = relay,
+                               .reads_nothing = true };
+    if (hd_handler_register(rt, &second, NULL)) return 1;
+    hd_runtime_serve(rt, &(hd_serve_options){ .name = "greeter" });
     return hd_runtime_run(rt) != HD_OK;
 }

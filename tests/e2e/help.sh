@@ -1,6 +1,6 @@
 # help.sh -- every command explains itself; colours only where they are wanted.
 
-names() { "$heddle" help | sed -n 's/^  \(db [a-z]*\|workflow [a-z]*\|[a-z-]*\)   *[a-z].*/\1/p' | grep -v '^heddle'; }
+names() { "$heddle" help | sed -n 's/^  \(db [a-z]*\|events [a-z]*\|workflow [a-z]*\|[a-z-]*\)   *[a-z].*/\1/p' | grep -v '^heddle'; }
 explains() { # the same by help and by --help, in 80 columns, with an example of itself
     names >names; [ "$(wc -l <names)" -ge 18 ] || return 1
     while read -r name; do

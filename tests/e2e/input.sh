@@ -16,7 +16,7 @@ check "words after -- are no options" gives 0 "" set --text shop.db main/x -- --
 check "but values" gives 0 '"--json"' get shop.db main/x
 "$heddle" rm shop.db main/x
 
-check "a missing file says how to create it" fails 2 "To create it: heddle set none.db" \
+check_file "a missing file says how to create it" fails 2 "To create it: heddle set none.db" \
     get none.db main/x
 check "and is not created" holds test ! -e none.db
 check "a missing space names the nearest" fails 2 "mean main" ls shop.db mian

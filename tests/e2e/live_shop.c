@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LONG_NAME "watches_the_price_of_all_that_the_shop_has_sold" /* folds lines */
+
 typedef struct shop {
     hd_runtime *rt;
     hd_cell price, count, total, parity;
@@ -70,7 +72,8 @@ static bool build(shop *s) {
     return hd_compute(s->rt, "total", add_up, s, s->total).id &&
            hd_compute(s->rt, "parity", odd_or_even, s, s->parity).id &&
            hd_compute(s->rt, "unseen", nobody_looks, s, hd_cell_at(s->rt, "main/unseen")).id &&
-           hd_effect(s->rt, "show", show, s).id && hd_effect(s->rt, "complain", complain, s).id &&
+           hd_effect(s->rt, "show", show, s).id && hd_effect(s->rt, LONG_NAME, complain, s).id &&
+           hd_effect(s->rt, "complain", complain, s).id &&
            !hd_node_set_debounce(s->rt, waits, 60000) &&
            !hd_pattern_register(s->rt, "till", "1", till, NULL) &&
            !hd_piece_start(s->rt, &(hd_piece_spec){ .id = "corner", .pattern = "till" }, &piece,

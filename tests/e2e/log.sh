@@ -24,6 +24,8 @@ reads_well() { [ "$("$heddle" log shop.db main/b --limit 1 | sed 's/session .*/s
           set b#/y [2]' ]; }
 check "and reads well" holds reads_well
 check "a space that is not there" fails 2 "no space" log shop.db nowhere
+check "log of a slip says so" fails 2 "there is no document main/bb" log shop.db main/bb
+check "why, too" fails 2 "there is no document main/bb" why shop.db main/bb
 check "prune forgets them" holds "$heddle" db prune shop.db
 check "log has nothing to say then" gives 0 "" log shop.db main
 check "the values are still there" gives 0 '{"x":1,"y":[2]}' get --json shop.db main/b

@@ -9,7 +9,7 @@ check "and leaves nothing behind" holds sh -c '[ -z "$(ls -A . | grep -v "^err$\
 "$heddle" set shop.db main/a 1
 check "of a file: its mode" holds looks 'any(f["what"] == "mode" for f in d["findings"])'
 chmod o+w shop.db
-check "a file that everybody can write is worth a word" holds looks 'any("everybody" in f["text"] for f in d["findings"])'
+check "a file that every user can write is worth a word" holds looks 'any("every user" in f["text"] for f in d["findings"])'
 chmod o-w shop.db
 printf 'no store' >text.db
 bad() { "$heddle" doctor text.db >bad.txt; [ $? = 5 ] && grep -q "^X file" bad.txt; }

@@ -32,6 +32,16 @@ check "--paths tells the changed paths only" holds line_is paths 2 \
     '{"space":"main","id":"stock","seq":2,"changes":[{"path":"/apples","before":12,"after":11}]}'
 check "a watched place changes only with it" holds line_is place 2 "     3  main/stock 1 -> 2"
 
+start_watch two 2 main/stock#/apples main/stock#/pears --count 5; both=$watcher
+start_watch inner 2 main main/stock#/pears --count 5
+"$heddle" set shop.db main/stock#/pears 3
+"$heddle" set shop.db main/stock#/pears 4 main/stock#/apples 10
+check "each of two places in a document is watched" holds until_true lines_in two 5
+check "a change of the second alone is told" holds grep -q "main/stock 2 -> 3" two
+check "a change of both is told for both" holds sh -c 'grep -q "main/stock 11 -> 10" two && grep -q "main/stock 3 -> 4" two'
+check "a place in a space that is watched is told once" holds until_true lines_in inner 4
+kill "$both" "$watcher" 2>/dev/null; wait 2>/dev/null
+
 start_watch spaces 2 --json --count 4
 "$heddle" set shop.db fresh/one 1
 until_true lines_in spaces 4 || :
@@ -58,7 +68,7 @@ check "a user's document is watched for that user" holds until_true lines_in her
 check "and for no other" holds line_is hers 2 \
     '{"space":"main","scope":"user","id":"note","seq":'"$(sed -n '2s/.*"seq":\([0-9]*\).*/\1/p' hers)"',"before":1,"after":3}'
 kill "$watcher"; wait 2>/dev/null
-check "the file is in order" gives 0 "shop.db: in order" db check shop.db
+check_file "the file is in order" gives 0 "shop.db: in order" db check shop.db
 "$heddle" set full.db main/a 1
 no_room() { "$heddle" watch full.db main --now --count 1 >/dev/full 2>err; [ $? = 6 ] && grep -q "cannot write" err; }
 check "where there is no room for the changes it says so" holds no_room

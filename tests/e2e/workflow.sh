@@ -88,6 +88,33 @@ check "at most one step has run twice" holds test "$(wc -l <calls)" -le 21
 check "and what was done stays done" holds test "$before" -ge 5
 kill "$pid"; wait "$pid" 2>/dev/null
 
+# ---- what is past, and what is to come
+
+start_flow_shop p.db
+flow register p.db "$irs/passed.json" >/dev/null
+flow start p.db passed --key k >/dev/null
+until_true says "open  *go #wait-go\|waits  *go #wait-go" show p.db passed/k
+check "show: a loop that is over" holds says "done  *for$" show p.db passed/k
+check "show: branches that have come together" holds says "done  *echo #echo.2$" show p.db passed/k
+check "show: what raised and was caught" holds says "passed  *fail #try/fail" show p.db passed/k
+check "show: of which of two was the first one cannot tell" holds says "passed  *limit" show p.db passed/k
+check "show: parallel parts that are open" holds says "runs  *gather.2  *1 of 2" show p.db passed/k
+check "show: the branch that is done" holds says "done  *echo #echo.4" show p.db passed/k
+check "show: what is to come" holds says "to come  *echo #echo.5" show p.db passed/k
+check "show: variables as the program has them" holds says 'variables {.*"pair":\[\[1\],-1\]' show p.db passed/k
+hides() { ! flow "$@" | grep -E '%t|\$ref|Traceback'; }
+check "show: nothing of the compiler's" holds hides show p.db passed/k
+check "show: somebody runs it" holds sh -c '! "$0" workflow show p.db passed/k | grep -q "no program"' "$heddle"
+kill -9 "$pid"; wait "$pid" 2>/dev/null
+check "show: nobody runs it" holds says "no program runs it (process $pid has ended)" show p.db passed/k
+check "workflow why: the same" holds says "no program runs it (process $pid has ended)" why p.db passed/k
+check "why-not of an instance that there is not" fails 2 "there is no instance passed/n" why-not p.db passed/n
+check "why-not of an unknown workflow: what is near" fails 2 "Did you mean passed/k" why-not p.db pased/k
+check "the key is kept where only the workflow is near" fails 2 "Did you mean passed/zebra" why-not p.db pased/zebra
+check "why-not of what nothing is near" fails 2 'p.db has no workflow and no space "nothing"' why-not p.db nothing/like
+check "why of an unknown workflow" fails 2 "Did you mean passed/k" why p.db pased/k
+check "why-not of a cell without a program says who could tell" fails 8 "no running program" why-not p.db main/total
+
 # ---- failing, waiting, ending
 
 flow start w.db fails --key f >/dev/null
@@ -95,6 +122,17 @@ flow start w.db approval --key a >/dev/null
 start_flow_shop w.db
 check "a failed instance has its exception and a status of its own" fails 3 "fails/f is failed: ValueError: it does not work" workflow await w.db fails/f --timeout 20 --quiet
 check "--json has it on stdout" holds sh -c '"$0" workflow await w.db fails/f --json | grep -q "\"status\":\"failed\""' "$heddle"
+check "and where it failed" holds says "error  *ValueError: it does not work, at try" show w.db fails/f
+check "show: the step that failed" holds says "^  failed  *fail #try" show w.db fails/f
+check "show: what is done, of one that is over" holds says "^  done  *fetch_items" show w.db data_pipeline/one
+check "start of nothing makes no store" fails 2 "there is no file new.db" workflow start new.db steps
+check "indeed" holds test ! -e new.db
+flow register w.db "$irs/flaky.json" >/dev/null
+lines() { flow start w.db flaky --key g --await >out.txt 2>&1; grep -q "^failed  *fail" out.txt && ! grep -q "^done" out.txt || { cat out.txt; false; }; }
+check "await does not call a failed step done" holds lines
+reason() { "$heddle" why w.db flaky/h | grep -q "the attempt before raised ValueError: it does not work"; }
+flow start w.db flaky --key h >/dev/null
+check "why: the reason of a retry" holds until_true reason
 check "ls finds it by status" holds says "^fails/f " ls w.db --status failed
 check "a signal nobody waits for is refused" fails 4 "no signal" workflow signal w.db approval/a aprove true
 check "a signal is kept" gives 0 "approval/a has the signal" workflow signal w.db approval/a approve true
@@ -140,9 +178,34 @@ check "why-not: it sleeps" holds until_true why_not "nap  *sleeps until 20" nap/
 check "why-not of a step that it does not stand at" fails 2 "does not stand at" why-not w.db orphan/o#end
 check "why-not --json" holds sh -c '"$0" why-not w.db orphan/o --json | grep -q "\"state\":\"no worker\""' "$heddle"
 check "why: the status" holds sh -c '"$0" why w.db fails/f | grep -q "fails/f is failed, since .*ValueError: it does not work"' "$heddle"
+check "a queue is paused before anything waits in it" gives 0 "mail  any number of steps at once, paused" workflow queues w.db pause mail
+flow register w.db "$irs/lined.json" >/dev/null
+flow start w.db lined --key l >/dev/null
+check "why-not: its queue is paused" holds until_true why_not "do  *waits in a queue that is paused: mail since" lined/l
+check "it begins when the queue goes on" gives 0 "mail  any number of steps at once" workflow queues w.db resume mail
+check "and ends" holds sh -c '"$0" workflow await w.db lined/l --timeout 20 --quiet' "$heddle"
 check "why-not of instances fits 80 columns" holds sh -c '"$0" why-not w.db orphan/o >wide && ! grep -E ".{81}" wide' "$heddle"
+
+mkfifo gate
+"$heddle" workflow worker w.db unserved --exec 'cat gate' 2>away.err &
+worker=$!
+check "worker: where an engine serves no sockets, steps come through the store" holds until_true grep -q "doing steps of the workflows of w.db" away.err
+check "why-not: another process does it" holds until_true why_not "do  *a worker runs unserved on .*, process $worker since" orphan/o
+check "show: the same" holds says "away  *do is done on .*, process $worker, since" show w.db orphan/o
+check "why-not --json: the same" holds sh -c '"$0" why-not w.db orphan/o --json | grep -q "\"pid\":$1"' "$heddle" "$worker"
+kill -9 "$worker"; wait "$worker" 2>/dev/null
+check "when that process is killed its step waits again" holds until_true why_not "do  *no worker for unserved since" orphan/o
+flow start w.db orphan --key p >/dev/null
+"$heddle" workflow worker w.db unserved --exec 'echo 7' 2>/dev/null &
+worker=$!
+check "another does it" holds sh -c '"$0" workflow await w.db orphan/p --timeout 20 --quiet' "$heddle"
+check "and what waited" holds sh -c '"$0" workflow await w.db orphan/o --timeout 20 --quiet' "$heddle"
+kill "$worker"; wait "$worker" 2>/dev/null
+flow start w.db orphan --key q >/dev/null
+check "it leaves in order" holds until_true why_not "do  *no worker for unserved since" orphan/q
+
 kill "$pid"; wait "$pid" 2>/dev/null
-check "without the program the store tells" holds why_not "do  *waits for a worker for unserved since" orphan/o
+check "without the program the store tells" holds why_not "do  *waits for a worker for unserved since" orphan/q
 
 flow register b.db "$irs/pipeline.json" >/dev/null
 flow start b.db data_pipeline --key p >/dev/null
@@ -249,4 +312,54 @@ check "and it is done" holds until_true again
 check "what is done cannot begin in the middle" fails 4 "done" workflow rerun r.db double/a do
 check "but from the beginning" gives 0 "double/a runs again" workflow rerun r.db double/a
 check "to the same end" holds until_true again
+
+# ---- gone
+
+flow start r.db double '{"n": 5}' --key b >/dev/null
+check "another is done" gives 0 10 workflow await r.db double/b --timeout 20 --quiet
+check "rm: beside the program that runs them" gives 0 "double/b is removed" workflow rm r.db double/b
+check "it is gone" fails 2 "double/b" workflow show r.db double/b
+check "its key may be used again" gives 0 "double/b" workflow start r.db double '{"n": 5}' --key b
+check "and is a new instance" gives 0 10 workflow await r.db double/b --timeout 20 --quiet
 kill "$worker"; wait "$worker" 2>/dev/null
+flow start r.db double '{"n": 5}' --key open >/dev/null
+check "what is not over is not removed" fails 3 "double/open is not over" workflow rm r.db double/open
+check "what is no more cannot be removed" fails 2 "double/none" workflow rm r.db double/none
+rm_two() { flow rm r.db double/open double/b >out.txt 2>/dev/null; [ $? = 3 ] && grep -q "^double/b is removed" out.txt; }
+check "one that cannot be removed keeps no other" holds rm_two
+check "indeed" fails 2 "double/b" workflow show r.db double/b
+check "prune: nothing is that old" gives 0 "0 instances removed" workflow prune r.db --older-than 1w
+check "prune: nothing ended so" gives 0 "0 instances removed" workflow prune r.db --older-than 0s --status failed
+check "prune says how old" fails 1 "older-than" workflow prune r.db
+check "and in what unit" fails 1 "takes a span of time" workflow prune r.db --older-than 30
+check "and which end" fails 1 "no instance ends" workflow prune r.db --older-than 1d --status running
+check "prune" gives 0 '{"removed":1}' workflow prune r.db double --older-than 0s --json
+check "what is open stays" holds says "^double/open " ls r.db
+
+# ---- schedules
+
+check "no queue has bounds" gives 0 "no queue has bounds" workflow queues r.db
+check "a queue gets a bound" gives 0 "mail  at most 4 steps at once" workflow queues w.db put mail --most 4
+check "it is paused, and keeps it" gives 0 "mail  at most 4 steps at once, paused" workflow queues w.db pause mail
+check "as JSON" gives 0 '{"most":4,"name":"mail","paused":true}' workflow queues w.db --json
+check "it goes on" gives 0 "mail  at most 4 steps at once" workflow queues w.db resume mail
+check "a queue has a name" fails 4 "a queue has a name of letters" workflow queues w.db put "a b"
+check "an unknown word of queues is refused" fails 1 "ls, put, pause" workflow queues w.db make mail
+check "a queue without its name is refused" fails 1 "needs the name of a queue" workflow queues w.db pause
+check "there are no schedules" gives 0 "there are no schedules" workflow schedule w.db
+check "a schedule is stored, with its next times" holds says "^  when    30 2 \* \* \* Europe/Berlin; overlap skip, catch up last$" \
+    schedule w.db put night steps --cron '30 2 * * *' --zone Europe/Berlin
+check "wrong fields are told with their column" fails 4 "column 1: a minute is a number" workflow schedule w.db put bad steps --cron '61 * * * *'
+check "an unknown workflow, too" fails 2 'no workflow "nosuch"' workflow schedule w.db put bad nosuch --every 3
+check "a schedule needs times" fails 1 "when?" workflow schedule w.db put bad steps
+check "pause" gives 0 "night is paused" workflow schedule w.db pause night
+check "show --json" holds says '"paused":true' schedule w.db show night --json
+check "trigger" gives 0 "night is started out of turn" workflow schedule w.db trigger night
+check "ls" holds says "^night  starts steps, paused" schedule w.db ls
+start_flow_shop w.db
+triggered() { flow ls w.db steps --status done | grep -q "^steps/night@"; }
+check "the program that runs workflows starts what was triggered" holds until_true triggered
+kill "$pid"; wait "$pid" 2>/dev/null
+check "rm" gives 0 "night is removed" workflow schedule w.db rm night
+check "and it is gone" fails 2 'no schedule "night"' workflow schedule w.db show night
+check "an unknown word is refused" fails 1 "put, ls, show" workflow schedule w.db make night

@@ -116,7 +116,8 @@ int main(int count, char **words) {
                 engine, &(hd_action_spec){ .name = names[i], .fn = functions[i], .ctx = names[i] }))
             return stop(rt, NULL);
     if (serve && hd_engine_serve(engine, NULL)) return stop(rt, NULL);
-    if (hd_runtime_serve(rt, NULL)) return stop(rt, NULL);
+    /* Beside a store on a server there is no place for a socket. */
+    if (!strstr(words[1], "://") && hd_runtime_serve(rt, NULL)) return stop(rt, NULL);
     printf("ready\n");
     fflush(stdout);
     return hd_runtime_run(rt) ? stop(rt, NULL) : 0;

@@ -23,6 +23,27 @@ static void fold_commit(hd_heap *heap, hd_value made) {
     }
 }
 
+/* What a writer asks for before it records a commit (state.c): the next seqs of its spaces, and a later number
+ * than its session had. */
+static bool follows(heads *h, const candidate *work, hd_value made) {
+    if (work->sub.local_seq <= h->sessions.items[work->sub.session].last) return false;
+    for (uint32_t i = 0; i < work->written; i++) {
+        const char *name;
+        size_t length;
+        uint64_t seq;
+        head_space *space = &h->spaces.items[work->spaces[i]];
+        if (!log_commit_space(made, i, &name, &length, &seq) || seq != space->seq + 1) return false;
+        space->seq = seq;
+    }
+    return true;
+}
+
+static void record_commit(decoder *d, const candidate *work, hd_value made) {
+    if (!follows(d->h, work, made)) return;
+    (void)must(admit_apply(d->h, &work->sub, work->seqs));
+    heads_check(d->h);
+}
+
 static void walk_row(hd_heap *heap, decoder *d, const log_row *row) {
     for (size_t i = 0; i < log_row_commits(row); i++) {
         hd_value made = log_row_commit(row, i);
@@ -30,7 +51,7 @@ static void walk_row(hd_heap *heap, decoder *d, const log_row *row) {
         candidate work;
         (void)must(log_commit_session(row, made, session));
         (void)log_commit_class(made);
-        (void)must(decode_log_commit(d, row, i, &work));
+        if (!must(decode_log_commit(d, row, i, &work))) record_commit(d, &work, made);
         fold_commit(heap, made);
     }
 }

@@ -9,12 +9,6 @@ static void must(bool held) {
     if (!held) abort();
 }
 
-static bool count_path(void *ctx, const schema_step *path, size_t depth, const schema_node *node) {
-    must(depth <= SCHEMA_DEPTH_MAX && (depth == 0 || path != NULL));
-    must((node->reach & SCHEMA_BOUNDARY) != 0);
-    return ++*(size_t *)ctx < 10000;
-}
-
 /* What validates can be read. */
 static void use(hd_pool *pool, const hd_schema *schema, hd_value v) {
     hd_error error = { 0 };
@@ -39,9 +33,6 @@ static void compile_and_use(hd_heap *heap, hd_pool *pool, hd_value source, hd_va
         must(status == HD_SCHEMA && error.status == status && error.message[0]);
         return;
     }
-    size_t paths = 0;
-    status = schema_collect_cells(schema, count_path, &paths);
-    must(status == HD_OK || status == HD_LIMIT);
     if (hd_value_exists(v)) use(pool, schema, v);
     use(pool, schema, source);
     hd_schema_close(schema);

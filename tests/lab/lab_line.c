@@ -3,7 +3,8 @@
 #include "lab_line.h"
 
 #include "lab.h"
-#include "store/basis.h"
+#include "base/poller.h"
+#include "store/basis/basis.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,14 @@ void lab_line_mend(lab_line *line) {
     line_start(&line->base);
 }
 
+/* Nothing is read from the descriptor any more: it must not wake the runtime. */
+void lab_line_drop(lab_line *line) {
+    int fd = line->inner->ops->fd(line->inner);
+    if (fd >= 0 && line->rt->set >= 0) poller_remove(line->rt->set, fd);
+    line->gone = line->lose_requests = true;
+    line->hold_requests = false;
+}
+
 /* ---- answers */
 
 /* So that the runtime can close: its commits end here, whatever the authority made of them. The rest of what was
@@ -118,7 +127,8 @@ static hd_status line_poll(authority *a) {
 
 static uint64_t line_deadline(authority *a) {
     lab_line *line = line_of(a);
-    return line->hold_answers && !line->gone ? UINT64_MAX : line->inner->ops->deadline(line->inner);
+    if (line->gone) return list_empty(&line->base.replica->pending) ? UINT64_MAX : 0;
+    return line->hold_answers ? UINT64_MAX : line->inner->ops->deadline(line->inner);
 }
 
 /* ---- passed on as it is */
@@ -154,7 +164,7 @@ static hd_status line_keep(authority *a, place_id doc) {
 static void line_forget(authority *a, place_id doc) {
     if (INNER(a)->ops->forget) PASS(a, forget, doc);
 }
-static int line_fd(authority *a) { return INNER(a)->ops->fd(INNER(a)); }
+static int line_fd(authority *a) { return line_of(a)->gone ? -1 : INNER(a)->ops->fd(INNER(a)); }
 static hd_status line_list(authority *a, struct key *space, const char *kind, const char *prefix,
                            hd_list_fn fn, void *ctx) {
     return PASS(a, list, space, kind, prefix, fn, ctx);

@@ -56,5 +56,7 @@ void lab_arrivals_free(lab_arrivals *arrivals);
 
 /* Nothing is held or lost any more; every commit without a verdict is sent again. */
 void lab_line_mend(lab_line *line);
+/* The runtime is cut off for good, and closes: its commits are refused. */
+void lab_line_drop(lab_line *line);
 
 #endif

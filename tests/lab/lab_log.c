@@ -2,9 +2,10 @@
 #define _GNU_SOURCE
 #include "lab_log.h"
 
-#include "store/basis.h"
+#include "store/basis/basis.h"
 #include "store/log/rows.h"
-#include "store/sqlite/store.h"
+#include "store/postgres/backend.h"
+#include "store/sqlite/backend.h"
 #include "value/array.h"
 #include "value/diff.h"
 #include "value/object.h"
@@ -205,29 +206,31 @@ static void take_commit(lab_log *log, hd_value made) {
     if (!log->follows) take_rows(log, object_get_bytes(made, "x", 1));
 }
 
-static void take_log_row(lab_log *log, sqlite3_stmt *s) {
+static hd_status take_log_row(void *ctx, const log_text *text, bool *stop) {
+    lab_log *log = ctx;
     log_row row;
-    log_text text;
-    check(sqlite_log_text(s, &text), "log");
-    check(log_row_read(NULL, log->heap, &text, &row), "log");
+    (void)stop;
+    check(log_row_read(NULL, log->heap, text, &row), "log");
     if (row.row != log->row + 1) lab_fail("the log is not whole");
     log->row = row.row;
     for (size_t i = 0; i < log_row_commits(&row); i++) take_commit(log, log_row_commit(&row, i));
     log_row_fini(log->heap, &row);
+    return HD_OK;
 }
 
 static void read_on(lab_log *log) {
-    static const char text[] = "select row, hash, body from log where row > ?1 order by row";
-    sqlite3 *db = NULL;
-    sqlite3_stmt *s = NULL;
-    int rc = sqlite3_open_v2(log->file, &db, SQLITE_OPEN_READWRITE, NULL);
-    if (!rc) rc = sqlite3_prepare_v2(db, text, -1, &s, NULL);
-    if (!rc) rc = sqlite3_bind_int64(s, 1, (sqlite3_int64)log->row);
-    if (rc) lab_fail("%s: %s", log->file, sqlite3_errmsg(db));
-    while ((rc = sqlite3_step(s)) == SQLITE_ROW) take_log_row(log, s);
-    if (rc != SQLITE_DONE) lab_fail("%s: %s", log->file, sqlite3_errmsg(db));
-    sqlite3_finalize(s);
-    sqlite3_close(db);
+    const log_backend *backend =
+        postgres_is_address(log->file) ? &postgres_backend : &sqlite_backend;
+    hd_options options = { .read_only = true, .must_exist = true };
+    hd_env env = hd_env_system();
+    log_store *store;
+    hd_error error;
+    if (backend->open(log->file, &options, &env, LOG_ALONE, &store, &error))
+        lab_fail("%s: %s", log->file, error.message);
+    check(backend->begin_read(store), "log");
+    check(backend->read_after(store, log->row, take_log_row, log), "log");
+    backend->rollback(store);
+    backend->close(store);
 }
 
 /* ---- outside */

@@ -98,7 +98,7 @@ bool lab_next_place(void) {
     for (;;) {
         if (++place_now > sizeof kinds / sizeof *kinds) return false;
         bool file = kinds[place_now - 1].kind == LAB_SQLITE;
-        if (!store || !strcmp(store, file ? "sqlite" : "memory")) return true;
+        if (!store || (strcmp(store, "memory") ? file : !file)) return true;
     }
 }
 
@@ -465,7 +465,10 @@ void lab_fold_elsewhere(lab *l) {
     lab_on(l, "a");
 }
 
-void lab_advance_ms(lab *l, uint64_t ms) { lab_env_advance_ms(lab_world(l), ms); }
+void lab_advance_ms(lab *l, uint64_t ms) {
+    lab_env_advance_ms(lab_world(l), ms);
+    for (lab_runtime *r = lab_first(l); r; r = lab_next(r)) lab_look(r);
+}
 
 uint64_t lab_now_ms(lab *l) {
     const hd_env *env = lab_env_of(lab_world(l));

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "lab_store.h"
 #include "lab_line.h"
+#include "lab_place.h"
 
 #include "store/admit.h"
 #include "store/memory/memory.h"
@@ -49,7 +50,7 @@ struct lab {
     lab_env *world;
     bool owns_world;
     hd_memory *memory;
-    char folder[64], file[96];
+    lab_store_place place;
     lab_runtime *runtimes;
     lab_arrivals arrivals;
     lab_fate **fates;
@@ -78,23 +79,6 @@ static void sabotage_runtime(lab *l, hd_runtime *rt) { (void)l, (void)rt; }
 
 /* ---- the world */
 
-static void make_file(lab *l) {
-    const char *base = getenv("TMPDIR");
-    snprintf(l->folder, sizeof l->folder, "%.40s/heddle.XXXXXX", base ? base : "/tmp");
-    if (!mkdtemp(l->folder)) lab_fail("no folder for a store: %s", strerror(errno));
-    snprintf(l->file, sizeof l->file, "%s/store.db", l->folder);
-}
-
-static void remove_file(lab *l) {
-    static const char *const endings[] = { "", "-wal", "-shm", "-journal" };
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        char path[128];
-        snprintf(path, sizeof path, "%s%s", l->file, endings[i]);
-        unlink(path);
-    }
-    rmdir(l->folder);
-}
-
 lab *lab_open_with(lab_options options) {
     lab *l = calloc(1, sizeof *l);
     if (!l) lab_fail("no memory for a lab");
@@ -102,7 +86,7 @@ lab *lab_open_with(lab_options options) {
     l->world = options.world ? options.world : lab_env_open();
     l->owns_world = !options.world;
     if (options.kind == LAB_SQLITE) {
-        make_file(l);
+        lab_place_make(&l->place);
         return l;
     }
     hd_status status = hd_memory_open(lab_env_of(l->world), &l->memory);
@@ -113,9 +97,9 @@ lab *lab_open_with(lab_options options) {
 
 lab *lab_open(void) {
     const char *store = getenv("HD_STORE");
-    if (store && strcmp(store, "memory") && strcmp(store, "sqlite"))
-        lab_fail("HD_STORE is memory or sqlite, not %s", store);
-    bool file = store && !strcmp(store, "sqlite");
+    if (store && strcmp(store, "memory") && strcmp(store, "sqlite") && !lab_on_server())
+        lab_fail("HD_STORE is memory, sqlite or postgres, not %s", store);
+    bool file = store && strcmp(store, "memory");
     return lab_open_with((lab_options){ .kind = file ? LAB_SQLITE : LAB_MEMORY });
 }
 
@@ -134,7 +118,7 @@ void lab_close(lab *l) {
     while (l->runtimes) lab_runtime_close(l->runtimes);
     if (l->detach) l->detach(l->attached);
     hd_memory_close(l->memory);
-    if (l->options.kind == LAB_SQLITE) remove_file(l);
+    if (l->options.kind == LAB_SQLITE) lab_place_remove(&l->place);
     for (size_t i = 0; i < l->fate_count; i++) free_fate(l->fates[i]);
     free(l->fates);
     lab_arrivals_free(&l->arrivals);
@@ -321,7 +305,7 @@ lab_runtime *lab_runtime_try(lab *l, const char *name, const char *principal, hd
                            .memory = l->memory };
     *status = HD_NOMEM;
     if (!l->memory && !lab_is_sqlite(l)) return NULL;
-    *status = hd_open(l->memory ? NULL : l->file, &options, &rt, &error);
+    *status = hd_open(l->memory ? NULL : l->place.name, &options, &rt, &error);
     if (*status) return NULL;
     lab_runtime *r = calloc(1, sizeof *r);
     if (!r) lab_fail("no memory for a runtime");
@@ -366,8 +350,7 @@ void lab_runtime_close(lab_runtime *r) {
 }
 
 void lab_runtime_drop(lab_runtime *r) {
-    r->line->gone = r->line->lose_requests = true;
-    r->line->hold_requests = false;
+    lab_line_drop(r->line);
     close_runtime(r);
 }
 
@@ -399,8 +382,13 @@ static void wait_until_decided(lab_runtime *r) {
     lab_fail("%s: the writer does not come to rest", r->name);
 }
 
+void lab_look(lab_runtime *r) {
+    if (lab_is_sqlite(r->l) && lab_on_server()) log_authority_look(r->line->inner);
+}
+
 static void pump(lab_runtime *r) {
     hd_status status;
+    lab_look(r);
     do status = hd_runtime_pump(r->rt);
     while (status == HD_PENDING);
     if (status && status != HD_BUSY && status != HD_NOMEM)

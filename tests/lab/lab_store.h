@@ -12,8 +12,8 @@
  * "main@user/n" are taken as they are. Values are JSON, "-" is absent.
  *
  * Nothing happens by itself: who sends and who hears is said by lab_pump, lab_send, lab_hear, and
- * the line to the store can be cut. The store is in memory, or in a file with HD_STORE=sqlite in
- * the process environment.
+ * the line to the store can be cut. The store is in memory, or with HD_STORE=sqlite in the process
+ * environment in a file, with HD_STORE=postgres on a server (lab_place.h).
  *
  * Each runtime keeps a mirror of what it was told by notices alone. lab_check compares it with what
  * can be read: a change that was not announced, or an announcement without a change, ends the test
@@ -56,8 +56,8 @@ void lab_attach(lab *l, void *what, void (*detach)(void *what));
 void *lab_attached(const lab *l);
 
 lab_env *lab_world(lab *l);
-bool lab_is_sqlite(const lab *l);
-hd_memory *lab_memory(lab *l); /* NULL for a file */
+bool lab_is_sqlite(const lab *l); /* or on a server: not in memory */
+hd_memory *lab_memory(lab *l);    /* NULL for a file */
 
 lab_runtime *lab_runtime_open(lab *l, const char *name);
 /* NULL: it failed; tells why. `principal` may be NULL. */
@@ -115,6 +115,9 @@ void lab_write(lab_runtime *r, const char *cell, const char *json);
 
 /* ---- Moving ------------------------------------------------------------------------------ */
 
+/* On a server: the next pump looks for the others' commits. Otherwise real time passes between a commit and the
+ * moment at which others hear of it. */
+void lab_look(lab_runtime *r);
 void lab_pump(lab_runtime *r); /* sends, then hears */
 void lab_send(lab_runtime *r); /* sends only: decided when it returns, not heard yet */
 void lab_hear(lab_runtime *r); /* hears only */

@@ -2,7 +2,10 @@
  *
  * A program is a random tree of statements: assignments, actions that may fail, if, for, while, break,
  * continue, try with except and finally, parallel branches, calls (or children), sleep, raise, return. interpret()
- * runs the tree as it stands; emit_all() writes the same tree as IR. */
+ * runs the tree as it stands; emit_all() writes the same tree as IR.
+ *
+ * With `rich` some sleeps wait for a signal "s<n>", whose payload is n; some actions name a queue or have a limit; and
+ * some are "effect": within a transaction, in which each success counts once more in a cell. */
 #ifndef WORKFLOW_PROGRAMS_H
 #define WORKFLOW_PROGRAMS_H
 
@@ -108,6 +111,10 @@ static stmt *block(int depth, int fn, int loops, bool guarded) {
     return first;
 }
 
+static bool rich;
+static bool is_wait(const stmt *s) { return rich && s->a % 2; }
+static bool is_effect(const stmt *s) { return rich && s->c % 4 == 1; }
+
 /* ---- what actions do */
 
 static int act(int x, bool *failed) {
@@ -120,14 +127,16 @@ static int act(int x, bool *failed) {
 typedef enum way { GO_ON, BREAKS, CONTINUES, RETURNS, RAISES } way;
 
 static int naive_calls[ARGUMENTS * 2], engine_calls[ARGUMENTS * 2];
-static long budget; /* of steps, so that every program ends */
+static long naive_effects; /* actions "effect" that have succeeded */
+static long budget;        /* of steps, so that every program ends */
 
 static way run(const stmt *s, long vars[VARS + 1], long *result);
 
-static way run_action(long *v, long x) {
+static way run_action(const stmt *s, long *v, long x) {
     bool failed;
-    naive_calls[x % ARGUMENTS]++;
     int y = act((int)(x % ARGUMENTS), &failed);
+    if (is_effect(s)) naive_effects += !failed;
+    else naive_calls[x % ARGUMENTS]++;
     if (!failed) *v = y;
     return failed ? RAISES : GO_ON;
 }
@@ -168,7 +177,7 @@ static way run_one(const stmt *s, long vars[VARS + 1], long *result) {
     long inner[VARS + 1] = { 0 }, got = 0;
     switch (s->kind) {
     case S_ASSIGN: return vars[s->a] = (vars[s->b] * 3 + s->c) % ARGUMENTS, GO_ON;
-    case S_ACTION: return run_action(&vars[s->a], vars[s->b] + s->c);
+    case S_ACTION: return run_action(s, &vars[s->a], vars[s->b] + s->c);
     case S_IF: return run(vars[s->a] % 3 < s->c % 3 ? s->one : s->two, vars, result);
     case S_FOR:
     case S_WHILE: return run_loop(s, vars, result);
@@ -179,7 +188,9 @@ static way run_one(const stmt *s, long vars[VARS + 1], long *result) {
         if (run(functions[s->c], inner, &got) == RAISES) return RAISES;
         vars[s->a] = got;
         return GO_ON;
-    case S_SLEEP: return GO_ON;
+    case S_SLEEP:
+        if (is_wait(s)) vars[s->b] = s->c;
+        return GO_ON;
     case S_RAISE: return RAISES;
     case S_RETURN: return *result = vars[s->a], RETURNS;
     case S_BREAK: return BREAKS;
@@ -322,7 +333,8 @@ static void emit_try(const stmt *s, tails *t, around *o) {
         "[\"assign\",[\"/\",1,1],[\"name\",\"u\"]]"); /* a node that can raise: the HANDLER is reached */
     emit(s->one, t, o);
     handler_count--;
-    say(",{\"id\":\"n%d\",\"kind\":\"HANDLER\",\"clauses\":[{\"classes\":[\"ValueError\"]}]}",
+    say(",{\"id\":\"n%d\",\"kind\":\"HANDLER\",\"clauses\":[{\"classes\":[\"ValueError\","
+        "\"RuntimeError\"]}]}",
         caught);
     tails except = { .count = 0 };
     add(&except, caught, "GUARD", 0);
@@ -364,6 +376,13 @@ static void emit_fan(const stmt *s, tails *t) {
               ARGUMENTS, s->a);
 }
 
+/* What a step shares with those of other instances. */
+static void emit_shared(const stmt *s) {
+    if (rich && s->a == 1) say(",\"queue\":\"q%d\"", s->b % 2);
+    if (rich && s->a == 2) say(",\"limit\":{\"key\":\"k%d\",\"most\":%d}", s->b, 1 + s->c % 2);
+    if (rich && s->a == 3) say(",\"priority\":%d", s->b);
+}
+
 static void emit_one(const stmt *s, tails *t, around *o, bool top) {
     int id;
     switch (s->kind) {
@@ -375,9 +394,11 @@ static void emit_one(const stmt *s, tails *t, around *o, bool top) {
         break;
     case S_ACTION:
         id = node(t, "ACTION");
-        say(",\"action\":\"act\",\"args\":[[\"+\",[\"name\",\"v%d\"],%d]],\"into\":[\"name\",\"v%"
-            "d\"]}",
-            s->b, s->c, s->a);
+        say(",\"action\":\"%s\",\"args\":[[\"+\",[\"name\",\"v%d\"],%d]],\"into\":[\"name\",\"v%"
+            "d\"]",
+            is_effect(s) ? "effect" : "act", s->b, s->c, s->a);
+        emit_shared(s);
+        say("}");
         add(t, id, "FORWARD", 0);
         break;
     case S_IF: {
@@ -407,8 +428,9 @@ static void emit_one(const stmt *s, tails *t, around *o, bool top) {
         add(t, id, "FORWARD", 0);
         break;
     case S_SLEEP:
-        id = node(t, "SLEEP");
-        say(",\"seconds\":%d}", s->c * 100);
+        id = node(t, is_wait(s) ? "WAIT" : "SLEEP");
+        if (is_wait(s)) say(",\"signal\":\"s%d\",\"into\":[\"name\",\"v%d\"]}", s->c, s->b);
+        else say(",\"seconds\":%d}", s->c * 100);
         add(t, id, "FORWARD", 0);
         break;
     case S_RAISE:
@@ -472,6 +494,7 @@ static void make_program(uint64_t seed) {
     for (int f = FUNCTIONS; f-- > 0;) functions[f] = block(f ? 2 : 3, f, 0, false);
     memset(naive_calls, 0, sizeof naive_calls);
     memset(engine_calls, 0, sizeof engine_calls);
+    naive_effects = 0;
 }
 
 /* Interprets it; false: that takes too long, and says nothing. */

@@ -122,6 +122,15 @@ UNUSED_OK static void pump(void) {
     for (hd_status status = HD_PENDING; status == HD_PENDING;) status = hd_runtime_pump(rt);
 }
 
+/* Pumps until the condition holds: how many pumps that takes depends on the threads of stores in files, and on how
+ * busy the machine is. The bound ends a test that would wait for ever, and no other. */
+#define PUMP_UNTIL(runtime, condition)                                                             \
+    for (int turn_ = 0; !(condition); turn_++) {                                                   \
+        if (turn_ == 100000) fail_msg("it never holds: %s", #condition);                           \
+        (void)hd_runtime_pump(runtime);                                                            \
+        assert_int_equal(hd_runtime_sync(runtime), HD_OK);                                         \
+    }
+
 UNUSED_OK static void advance(uint64_t ms) {
     lab_env_advance_ms(env, ms);
     pump();

@@ -305,15 +305,25 @@ def iterable(depth):
     return comprehension(depth - 1)
 
 
+def without_walrus(form):
+    """The form without assignments: in a lambda they are refused."""
+    if not isinstance(form, list):
+        return form
+    if len(form) == 3 and form[0] == ":=":
+        return without_walrus(form[2])
+    return [without_walrus(x) for x in form]
+
+
 def function(depth):
     what = R.randint(0, 5)
     if what == 0:
         return ["func", pick(["len", "bin", "str", "repr", "hex", "bool", "ord", "float"])]
     if what == 1:
         return ["func", pick(["str.lower", "str.upper", "str.strip", "int.bit_length", "list.copy"])]
-    return ["lambda", ["o"], pick([["neg", ["name", "o"]], ["%", ["name", "o"], 3], ["call", "str", [["name", "o"]], []], ["name", "o"],
-                                   ["+", ["name", "o"], gen("int", depth - 1)], ["cmp", ["name", "o"], ">", 2], ["item", ["name", "o"], 0],
-                                   ["tuple", ["*", gen("ints", 0)], ["name", "o"]], ["call", "len", [["name", "o"]], []]])]
+    body = pick([["neg", ["name", "o"]], ["%", ["name", "o"], 3], ["call", "str", [["name", "o"]], []], ["name", "o"],
+                 ["+", ["name", "o"], gen("int", depth - 1)], ["cmp", ["name", "o"], ">", 2], ["item", ["name", "o"], 0],
+                 ["tuple", ["*", gen("ints", 0)], ["name", "o"]], ["call", "len", [["name", "o"]], []]])
+    return ["lambda", ["o"], without_walrus(body)]
 
 
 LOOPS = ["y", "o"]

@@ -114,12 +114,12 @@ static int number_of(hd_cell cell) {
     return -1;
 }
 
-static void note_links(const hd_change *c, bool ours) {
+static void note_links(const hd_change *c) {
     for (int i = 0; i < LINKS; i++) {
         char key[16];
         snprintf(key, sizeof key, "%d", i);
         if (!hd_value_equal(hd_value_at(c->before, key), hd_value_at(c->after, key)))
-            note_change(CELLS + i, ours);
+            note_change(CELLS + i, false); /* what is read has moved, whose link it may be */
     }
 }
 
@@ -133,7 +133,7 @@ static void on_notice(const hd_notice *notice, void *ctx) {
         for (int i = 0; i < 2; i++)
             if (c->document.id == out[i].id && notice->kind == HD_CHANGE_REVERT)
                 note_refusal(&twins[i], hd_value_as_int(c->before, -1));
-        if (c->document.id == hd_cell_at(rt, "main/links").id) note_links(c, ours);
+        if (c->document.id == hd_cell_at(rt, "main/links").id) note_links(c);
     }
 }
 
@@ -210,6 +210,7 @@ static void move_link(void) {
     hd_tx *tx;
     int link = (int)below(LINKS);
     assert_int_equal(hd_tx_begin(rt, &tx), HD_OK);
+    if (!below(3)) hd_tx_set_group(tx, GROUP);
     hd_tx_set(tx, cells[CELLS + link], hd_cell_link(rt, hd_tx_pool(tx), cells[below(CELLS)]));
     assert_int_equal(hd_tx_commit(tx, NULL, NULL), HD_OK);
 }

@@ -6,6 +6,9 @@
  * often, which is next and when, and why the others do not. How long a retry waits is drawn by chance: the
  * model looks it up, and checks that it is within its bounds.
  *
+ * A second world has bodies that take their time, and effects that are debounced for it (8.2): as the average says,
+ * and in two programs alike, one of which is traced, stopped at breakpoints and timed more often (P10).
+ *
  * HD_STEPS is the number of steps; HD_SEED repeats a run. */
 #include "lab_sched.h"
 #include "scheduler/gates/gates.h"
@@ -324,7 +327,110 @@ static void nodes_run_when_the_model_says(void **state) {
     lab_close(l);
 }
 
+/* ---- slow bodies */
+
+enum { SLOW_EFFECTS = 6, SLOW_STEPS = 400 };
+
+/* An effect that is in both programs. */
+typedef struct slow {
+    uint32_t ms;       /* that its next run takes */
+    uint64_t total_ms; /* of its runs but the first */
+    int runs;
+    bool fast;      /* a run of it took no time: then not every run is timed */
+    bool debounced; /* as the average says */
+} slow;
+
+static slow slows[SLOW_EFFECTS];
+static lab *programs[2];
+static hd_node slow_nodes[2][SLOW_EFFECTS];
+static int program; /* whose turn it is */
+
+static hd_status take_time(hd_tx *tx, void *ctx) {
+    const slow *e = ctx;
+    char name[32];
+    snprintf(name, sizeof name, "main/t%d", (int)(e - slows));
+    (void)hd_tx_get(tx, hd_cell_at(hd_tx_runtime(tx), name));
+    lab_env_advance_ms(lab_world(programs[program]), e->ms);
+    return HD_OK;
+}
+
+static void ignore_stop(hd_node at, void *ctx) { (void)at, (void)ctx; }
+
+/* The second program is looked at. */
+static void look_on(hd_runtime *in) {
+    hd_node any = slow_nodes[1][below(SLOW_EFFECTS)];
+    assert_int_equal(hd_trace_enable(in, below(2) ? HD_TRACE_ALL : 0), HD_OK);
+    assert_int_equal(hd_break_node(in, any, below(2) ? ignore_stop : NULL, NULL), HD_OK);
+}
+
+/* All have run before the next change: a debounce is waited for. */
+static void run_once(int i, int value) {
+    char name[32];
+    snprintf(name, sizeof name, "main/t%d", i);
+    for (program = 0; program < 2; program++) {
+        hd_runtime *in = lab_runtime_now(programs[program]);
+        hd_node_info before, after;
+        if (program) look_on(in);
+        assert_int_equal(hd_node_inspect(in, slow_nodes[program][i], &before), HD_OK);
+        hd_write(in, hd_cell_at(in, name), hd_double(value));
+        lab_settle(programs[program]);
+        lab_advance_ms(programs[program], 100);
+        lab_settle(programs[program]);
+        assert_int_equal(hd_node_inspect(in, slow_nodes[program][i], &after), HD_OK);
+        assert_int_equal(after.runs, before.runs + 1);
+    }
+}
+
+static void note_run(slow *e) {
+    e->fast |= !e->ms;
+    if (e->runs++) e->total_ms += e->ms;
+    if (e->runs >= 3 && e->total_ms >= 50 * (uint64_t)(e->runs - 1)) e->debounced = true;
+}
+
+static void compare_slow(int i) {
+    uint32_t ms[2];
+    for (int p = 0; p < 2; p++)
+        ms[p] = hd_node_debounce(lab_runtime_now(programs[p]), slow_nodes[p][i]);
+    if (ms[0] != ms[1])
+        lab_fail("effect %d: a debounce of %u ms, and of %u where someone looks on", i, ms[0],
+                 ms[1]);
+    if (!slows[i].fast && ms[0] != (slows[i].debounced ? 100u : 0u))
+        lab_fail("effect %d: after %d runs and %llu ms its debounce is %u ms", i, slows[i].runs,
+                 (unsigned long long)slows[i].total_ms, ms[0]);
+}
+
+static void open_program(int p) {
+    programs[p] = lab_start_with((lab_options){ .kind = LAB_MEMORY });
+    program = p;
+    for (int i = 0; i < SLOW_EFFECTS; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "t%d", i);
+        hd_node_spec spec = { .name = name, .fn = take_time, .ctx = &slows[i], .effect = true };
+        assert_int_equal(hd_node_register(lab_runtime_now(programs[p]), &spec, &slow_nodes[p][i]),
+                         HD_OK);
+    }
+    lab_settle(programs[p]);
+}
+
+static void slow_effects_are_debounced_whoever_looks_on(void **state) {
+    r = lab_random_of(lab_seed());
+    memset(slows, 0, sizeof slows);
+    for (int p = 0; p < 2; p++) open_program(p);
+    for (int i = 0; i < SLOW_EFFECTS; i++) slows[i].runs = 1; /* the first, of no time */
+    for (int n = 1; n <= SLOW_STEPS; n++) {
+        int i = (int)below(SLOW_EFFECTS);
+        slows[i].ms = i < 2 && !below(3) ? 0 : 1 + below(40 + 15 * (uint32_t)i);
+        run_once(i, n);
+        note_run(&slows[i]);
+        compare_slow(i);
+    }
+    for (int p = 0; p < 2; p++) lab_close(programs[p]);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(nodes_run_when_the_model_says) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nodes_run_when_the_model_says),
+        cmocka_unit_test(slow_effects_are_debounced_whoever_looks_on),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

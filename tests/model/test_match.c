@@ -8,7 +8,7 @@
 #define _DEFAULT_SOURCE
 #include "lab.h"
 #include "base/env.h"
-#include "store/basis_hash.h"
+#include "store/basis/hash.h"
 #include "store/place.h"
 #include "value/diff.h"
 #include "value/pool.h"

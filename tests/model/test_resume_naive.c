@@ -5,7 +5,8 @@
  * transactions over one another while none of them has a verdict; the same value again; removals; nodes
  * that go, come back or never come back; other runtimes that write; checkpoints. At rest the program
  * stops or is killed, perhaps somebody writes while it is down, and it starts again, with its nodes in
- * another order. A naive twin knows the definitions, and what each read gave:
+ * another order, and some of them in another version, which reads something else; a version may come back later.
+ * Now and then another program has the other versions meanwhile. A naive twin knows the definitions, and what each read gave:
  *
  *   - what an effect looks at is what the definitions give, computed from scratch
  *   - what a clean node has read, whole or by shape, is what is there
@@ -27,6 +28,7 @@
 #include <cmocka.h>
 
 enum { NODES = 8, EFFECTS = 3, READS = 3, LIVES = 4, STEPS = 10, VALUES = 4 };
+enum { KEPT = 16 };                     /* runs that are remembered */
 enum { MANY = 80, SCRIPT_SIZE = 8192 }; /* fields: more than the places a commit accounts for */
 #if defined(__SANITIZE_ADDRESS__)
 enum { ROUNDS = 20 };
@@ -48,14 +50,20 @@ static const struct source {
 };
 enum { SOURCES = sizeof sources / sizeof *sources };
 
+typedef struct code {
+    int reads[READS], count;
+    uint64_t saw[KEPT][READS]; /* at its last runs; a row may be of an earlier one */
+    int runs;
+    bool unclaimed; /* it reads without claims */
+} code;
+
 typedef struct twin {
     const struct world *w;
     bool there;
     bool inside; /* its output is a field of a document of several */
-    int reads[READS], count;
-    uint64_t saw[READS]; /* at its last run */
-    bool unclaimed;      /* it reads without claims */
-    bool clean;          /* before the restart */
+    code codes[2];
+    int version; /* index into codes */
+    bool clean;  /* before the restart, in the version that it has after it */
 } twin;
 
 typedef struct world {
@@ -88,16 +96,22 @@ static const char *cell_of(const world *w, int at) {
     return name;
 }
 
+static code *code_of(twin *t) { return &t->codes[t->version]; }
+
 static void make_reads(world *w, twin *t, int first, int end) {
     t->w = w;
-    t->count = 1 + (int)below(w, READS);
-    for (int i = 0; i < t->count; i++) t->reads[i] = first + (int)below(w, (uint64_t)(end - first));
+    for (int v = 0; v < 2; v++) {
+        code *c = &t->codes[v];
+        c->count = 1 + (int)below(w, READS);
+        c->unclaimed = first == 0 && !below(w, 5);
+        for (int i = 0; i < c->count; i++)
+            c->reads[i] = first + (int)below(w, (uint64_t)(end - first));
+    }
 }
 
 static void make_program(world *w) {
     for (int i = 0; i < NODES; i++) {
-        w->nodes[i] =
-            (twin){ .there = below(w, 5), .inside = !below(w, 3), .unclaimed = !below(w, 5) };
+        w->nodes[i] = (twin){ .there = below(w, 5), .inside = !below(w, 3) };
         make_reads(w, &w->nodes[i], 0, SOURCES + i);
     }
     for (int i = 0; i < EFFECTS; i++) {
@@ -106,26 +120,27 @@ static void make_program(world *w) {
     }
 }
 
-static bool is_unclaimed(const twin *t, const char *cell) { return t->unclaimed && *cell != '~'; }
+static bool is_unclaimed(const code *c, const char *cell) { return c->unclaimed && *cell != '~'; }
 
-static void print_reads(const world *w, const twin *t, char *out, size_t size) {
+static void print_reads(const world *w, const code *c, char *out, size_t size) {
     size_t n = 0;
-    for (int i = 0; i < t->count; i++) {
-        const char *cell = cell_of(w, t->reads[i]);
+    for (int i = 0; i < c->count; i++) {
+        const char *cell = cell_of(w, c->reads[i]);
         n += (size_t)snprintf(out + n, size - n, "%s%s%s", i ? " " : "",
-                              is_unclaimed(t, cell) ? "!" : "", cell);
+                              is_unclaimed(c, cell) ? "!" : "", cell);
     }
 }
 
 static void tell_program(world *w) {
-    char reads[256];
+    char reads[256], other[256];
     for (int i = 0; i < NODES; i++) {
-        print_reads(w, &w->nodes[i], reads, sizeof reads);
-        lab_tell(&w->story, "\n%s%s: %s", w->nodes[i].there ? "" : "(no) ", cell_of(w, SOURCES + i),
-                 reads);
+        print_reads(w, &w->nodes[i].codes[0], reads, sizeof reads);
+        print_reads(w, &w->nodes[i].codes[1], other, sizeof other);
+        lab_tell(&w->story, "\n%s%s: %s; then: %s", w->nodes[i].there ? "" : "(no) ",
+                 cell_of(w, SOURCES + i), reads, other);
     }
     for (int i = 0; i < EFFECTS; i++) {
-        print_reads(w, &w->effects[i], reads, sizeof reads);
+        print_reads(w, code_of(&w->effects[i]), reads, sizeof reads);
         lab_tell(&w->story, "\n%se%d: %s", w->effects[i].there ? "" : "(no) ", i, reads);
     }
     lab_tell(&w->story, "\n");
@@ -177,33 +192,36 @@ static uint64_t look(world *w, int at, double *number) {
 
 static hd_status add_up(lab_node *self, hd_tx *tx) {
     twin *t = self->data;
+    code *c = code_of(t);
+    uint64_t *saw = c->saw[c->runs % KEPT];
     double sum = 0;
-    for (int i = 0; i < t->count; i++) {
-        const char *cell = cell_of(t->w, t->reads[i]);
+    for (int i = 0; i < c->count; i++) {
+        const char *cell = cell_of(t->w, c->reads[i]);
         bool shape = *cell == '~';
         hd_cell at = lab_cell(self->at, cell + shape);
         hd_value v = shape                   ? hd_tx_get_shape(tx, at)
-                     : is_unclaimed(t, cell) ? hd_tx_read(tx, at, HD_READ_NO_CLAIM)
+                     : is_unclaimed(c, cell) ? hd_tx_read(tx, at, HD_READ_NO_CLAIM)
                                              : hd_tx_get(tx, at);
         if (hd_value_status(v)) return hd_value_status(v);
-        t->saw[i] = hash_read(hd_tx_pool(tx), v, shape);
-        sum += number_of(t->saw[i], v);
+        saw[i] = hash_read(hd_tx_pool(tx), v, shape);
+        sum += number_of(saw[i], v);
     }
+    c->runs++;
     return lab_tx_put(self, tx, self->spec.output, sum);
 }
 
 static void register_node(world *w, int i) {
     char name[16], reads[256];
     snprintf(name, sizeof name, "n%d", i);
-    print_reads(w, &w->nodes[i], reads, sizeof reads);
-    lab_add(w->l, .name = name, .reads = reads, .output = cell_of(w, SOURCES + i), .version = "1",
-            .body = add_up, .data = &w->nodes[i]);
+    print_reads(w, code_of(&w->nodes[i]), reads, sizeof reads);
+    lab_add(w->l, .name = name, .reads = reads, .output = cell_of(w, SOURCES + i),
+            .version = w->nodes[i].version ? "2" : "1", .body = add_up, .data = &w->nodes[i]);
 }
 
 static void register_effect(world *w, int i) {
     char name[16], reads[256];
     snprintf(name, sizeof name, "e%d", i);
-    print_reads(w, &w->effects[i], reads, sizeof reads);
+    print_reads(w, code_of(&w->effects[i]), reads, sizeof reads);
     lab_effect(w->l, name, reads);
 }
 
@@ -223,13 +241,14 @@ static void register_all(world *w) {
 /* Of all nodes, from scratch: each reads what is before it. */
 static void evaluate(world *w, double *values) {
     for (int at = 0; at < SOURCES + NODES; at++) {
-        const twin *t = at < SOURCES ? NULL : &w->nodes[at - SOURCES];
+        twin *t = at < SOURCES ? NULL : &w->nodes[at - SOURCES];
         if (!t || !t->there) {
             look(w, at, &values[at]);
             continue;
         }
+        const code *c = code_of(t);
         values[at] = 0;
-        for (int i = 0; i < t->count; i++) values[at] += values[t->reads[i]];
+        for (int i = 0; i < c->count; i++) values[at] += values[c->reads[i]];
     }
 }
 
@@ -239,15 +258,20 @@ static bool is_clean(world *w, int i) {
     return w->nodes[i].there && lab_is_clean(w->l, name);
 }
 
-/* Nobody is taken for clean who has seen something else. */
+static bool has_seen(world *w, const code *c, int run) {
+    for (int k = 0; k < c->count; k++)
+        if (look(w, c->reads[k], NULL) != c->saw[run % KEPT][k]) return false;
+    return true;
+}
+
+/* Nobody is taken for clean who has not seen this, in his last run or in one that his row is of. */
 static void check_clean(world *w) {
     for (int i = 0; i < NODES; i++) {
-        const twin *t = &w->nodes[i];
+        const code *c = code_of(&w->nodes[i]);
+        int run = c->runs - 1, first = c->runs > KEPT ? c->runs - KEPT : 0;
         if (!is_clean(w, i)) continue;
-        for (int k = 0; k < t->count; k++)
-            if (look(w, t->reads[k], NULL) != t->saw[k])
-                lab_fail("n%d is clean, and %s is another:%s", i, cell_of(w, t->reads[k]),
-                         w->story.text);
+        while (run >= first && !has_seen(w, c, run)) run--;
+        if (run < first) lab_fail("n%d is clean, and has never seen this:%s", i, w->story.text);
     }
 }
 
@@ -256,13 +280,13 @@ static void check_values(world *w) {
     double values[SOURCES + NODES];
     evaluate(w, values);
     for (int i = 0; i < EFFECTS; i++) {
-        const twin *t = &w->effects[i];
-        if (!t->there) continue;
-        for (int k = 0; k < t->count; k++) {
-            const twin *node = &w->nodes[t->reads[k] - SOURCES];
-            double want = values[t->reads[k]];
-            if (node->there && lab_get(w->l, cell_of(w, t->reads[k])) != want)
-                lab_fail("n%d is not %g:%s", t->reads[k] - SOURCES, want, w->story.text);
+        const code *c = code_of(&w->effects[i]);
+        if (!w->effects[i].there) continue;
+        for (int k = 0; k < c->count; k++) {
+            const twin *node = &w->nodes[c->reads[k] - SOURCES];
+            double want = values[c->reads[k]];
+            if (node->there && lab_get(w->l, cell_of(w, c->reads[k])) != want)
+                lab_fail("n%d is not %g:%s", c->reads[k] - SOURCES, want, w->story.text);
         }
         snprintf(name, sizeof name, "e%d", i);
         assert_true(lab_is_clean(w->l, name));
@@ -562,10 +586,11 @@ static bool did_run(const char *ran, const char *name) {
     return false;
 }
 
-static bool may_run(world *w, const twin *t) {
+static bool may_run(world *w, twin *t) {
+    const code *c = code_of(t);
     if (!t->clean) return true;
-    for (int i = 0; i < t->count; i++) {
-        int at = t->reads[i];
+    for (int i = 0; i < c->count; i++) {
+        int at = c->reads[i];
         if (at < SOURCES ? w->changed[at] : look(w, at, NULL) != w->known[at]) return true;
     }
     return false;
@@ -580,12 +605,44 @@ static void check_runs(world *w, const char *list) {
     }
 }
 
+/* ---- versions */
+
+static void change_versions(world *w, const char *why) {
+    uint64_t one_in = 1 + below(w, NODES);
+    lab_tell(&w->story, " %s:", why);
+    for (int i = 0; i < NODES; i++) {
+        if (below(w, one_in)) continue;
+        w->nodes[i].version = !w->nodes[i].version;
+        w->nodes[i].clean = false;
+        lab_tell(&w->story, " n%d", i);
+    }
+}
+
+/* Another program has some nodes in other versions, for a life without events; then those of before come back. */
+static void be_another(world *w) {
+    int before[NODES];
+    for (int i = 0; i < NODES; i++) before[i] = w->nodes[i].version;
+    change_versions(w, "OTHER");
+    on(w, "a");
+    register_all(w);
+    come_to_rest(w);
+    check_values(w);
+    note_known(w);
+    lab_runtime_close(w->at);
+    for (int i = 0; i < NODES; i++) {
+        w->nodes[i].version = before[i];
+        w->nodes[i].clean = false; /* its output, or what it reads, may have been another's */
+    }
+}
+
 static void live_on(world *w) {
     for (uint64_t n = below(w, STEPS); n > 0; n--) step(w);
     come_to_rest(w);
     check_values(w);
     stop(w);
     be_down(w);
+    if (!below(w, 6)) be_another(w);
+    if (!below(w, 3)) change_versions(w, "NEW");
     on(w, "a");
     lab_tell(&w->story, " START");
     lab_ran(w->l);

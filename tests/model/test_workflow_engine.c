@@ -3,8 +3,10 @@
  * The programs of workflow_programs.h, with some calls as child workflows, run in an engine on a store. Steps are
  * claimed by two workers and completed in a random order; completions come twice or with old tokens; workers lose
  * steps, give them back, or leave; now and then the engine drops everything from memory, as after a crash, and
- * takes it up from the store. The result is that of the interpretation, and each step has its effect once: as many
- * different steps complete, with the same arguments, as actions are called (W1, W4). */
+ * takes it up from the store. Signals come early or late, instances and queues are paused for a while, and steps share
+ * queues and limits with those of a second instance of the same program that runs beside the first. The results are that
+ * of the interpretation, and each step has its effect once: as many different steps complete, with the same arguments, as
+ * actions are called, and an action within a transaction has written once for each success (W1, W4). */
 #define _DEFAULT_SOURCE
 #include "lab.h"
 #include "workflow/engine.h"
@@ -18,7 +20,7 @@ static hd_memory *memory;
 static hd_runtime *rt;
 static hd_engine *engine;
 static hd_pool *pool;
-static long completed, crashes, losses, twices, families, skipped;
+static long completed, crashes, losses, twices, families, skipped, signals, pauses, effects;
 
 /* ---- workers */
 
@@ -116,8 +118,89 @@ static void leave_and_join(void) {
 /* What was not stored never was. */
 static void crash(void) {
     engine_stand_down(engine);
-    engine->shall_rise = true;
+    engine->shards->shall_rise = true;
     crashes++;
+}
+
+/* ---- what comes from outside */
+
+/* Where it is to fail it raises an exception, or the store refuses its commit for good. */
+static hd_status effect(hd_action *a, hd_value args, void *ctx) {
+    (void)ctx;
+    bool failed;
+    hd_tx *tx = hd_action_tx(a);
+    hd_cell cell = hd_cell_at(rt, "main/effects");
+    long x = (long)hd_value_as_int(hd_value_index(args, 0), -1);
+    int y = act((int)(x % ARGUMENTS), &failed);
+    int64_t before = hd_value_as_int(hd_tx_read(tx, cell, 0), 0);
+    hd_status status = hd_tx_set(tx, cell, hd_int(hd_action_pool(a), before + 1));
+    if (status) return status;
+    if (failed && x % 2) return hd_tx_require_absent(tx, hd_cell_at(rt, "main/taken"));
+    if (failed) return hd_action_raise(a, "ValueError", "effect");
+    effects++;
+    return hd_action_return(a, hd_int(hd_action_pool(a), y));
+}
+
+static long effects_stored(void) {
+    return (long)hd_value_as_int(hd_read(rt, pool, hd_cell_at(rt, "main/effects")), 0);
+}
+
+enum { FOUND_MAX = 32 };
+typedef struct found {
+    char id[HD_INSTANCE_ID_SIZE];
+    int signal; /* -1: none */
+} found;
+static found all_found[FOUND_MAX];
+static int found_count;
+
+static void note_found(const live *l, int signal) {
+    if (found_count == FOUND_MAX) return;
+    snprintf(all_found[found_count].id, HD_INSTANCE_ID_SIZE, "%s", l->id);
+    all_found[found_count++].signal = signal;
+}
+
+/* Instances, and what they wait for: calls may end any of them. */
+static void find_instances(void) {
+    found_count = 0;
+    LIST_FOR (n, &engine->lives) {
+        const live *l = LIST_ENTRY(n, live, link);
+        if (!l->in) continue;
+        note_found(l, -1);
+        LIST_FOR (k, &l->in->strands) {
+            const strand *s = LIST_ENTRY(k, strand, link);
+            if (s->state == STRAND_SIGNAL) note_found(l, atoi(strand_node(s)->name + 1));
+        }
+    }
+}
+
+static void send_signal(const char *id, int n) {
+    char name[8];
+    snprintf(name, sizeof name, "s%d", n);
+    signals += !hd_workflow_signal(engine, id, name, hd_int(pool, n));
+}
+
+/* Signals that nothing waits for yet are kept, or refused where the workflow has none of the name. */
+static void disturb(void) {
+    find_instances();
+    for (int i = 0; i < found_count; i++) {
+        found *f = &all_found[i];
+        if (f->signal >= 0 && roll(2)) send_signal(f->id, f->signal);
+        if (f->signal < 0 && roll(20) == 0) send_signal(f->id, roll(10));
+        if (f->signal < 0 && roll(30) == 0) pauses += !hd_workflow_pause(engine, f->id);
+        if (f->signal < 0 && roll(4) == 0) (void)hd_workflow_resume(engine, f->id);
+    }
+    if (roll(20)) return;
+    hd_queue q = { .name = roll(2) ? "q0" : "q1",
+                   .most = (uint32_t)roll(3),
+                   .paused = roll(4) == 0 };
+    assert_int_equal(hd_queue_put(engine, &q), HD_OK);
+}
+
+static void open_queues(void) {
+    for (int i = 0; i < 2; i++) {
+        hd_queue q = { .name = i ? "q0" : "q1", .most = 1 };
+        assert_int_equal(hd_queue_put(engine, &q), HD_OK);
+    }
 }
 
 /* ---- a run */
@@ -132,11 +215,12 @@ static void pump(void) {
     task_check(engine);
 }
 
-static void drive(const char *id) {
+static void drive(const char *id, const char *other) {
     held_count = done_count = lost_now = 0;
-    for (long turn = 0; !is_over(id); turn++) {
+    for (long turn = 0; !is_over(id) || !is_over(other); turn++) {
         if (turn > 200000) fail_msg("%s does not end", id);
         pump();
+        disturb();
         claim_some();
         for (int n = roll(3); n-- > 0;) do_one();
         if (roll(25) == 0) crash();
@@ -156,8 +240,17 @@ static void register_program(uint64_t seed) {
     }
 }
 
+static void compare_end(uint64_t seed, const char *id, bool raises, long right) {
+    hd_value doc = engine_read(engine, pool, INSTANCE_PREFIX, id);
+    const char *status = hd_value_as_text(hd_value_at(doc, "status"), "");
+    long result = (long)hd_value_as_int(hd_value_at(doc, "result"), -1);
+    if (strcmp(status, raises ? "failed" : "done") != 0 || (!raises && result != right))
+        fail_msg("seed %llu: %s, result %ld instead of %ld", (unsigned long long)seed, status,
+                 result, right);
+}
+
 static void compare(uint64_t seed) {
-    char id[HD_INSTANCE_ID_SIZE];
+    char id[HD_INSTANCE_ID_SIZE], other[HD_INSTANCE_ID_SIZE];
     bool raises;
     long right;
     make_program(seed);
@@ -169,15 +262,18 @@ static void compare(uint64_t seed) {
     register_program(seed);
     hd_value given = hd_object_set(pool, hd_object(), "v0", hd_int(pool, input));
     assert_int_equal(hd_workflow_start(engine, "w0", given, NULL, id), HD_OK);
+    assert_int_equal(hd_workflow_start(engine, "w0", given, NULL, other), HD_OK);
     uint64_t started = engine->stats.started;
-    drive(id);
+    long before = effects_stored();
+    open_queues();
+    drive(id, other);
     families += engine->stats.started > started;
-    hd_value doc = engine_read(engine, pool, INSTANCE_PREFIX, id);
-    const char *status = hd_value_as_text(hd_value_at(doc, "status"), "");
-    long result = (long)hd_value_as_int(hd_value_at(doc, "result"), -1);
-    if (strcmp(status, raises ? "failed" : "done") != 0 || (!raises && result != right))
-        fail_msg("seed %llu: %s, result %ld instead of %ld", (unsigned long long)seed, status,
-                 result, right);
+    compare_end(seed, id, raises, right);
+    compare_end(seed, other, raises, right);
+    for (int i = 0; i < ARGUMENTS * 2; i++) naive_calls[i] *= 2; /* there were two instances */
+    if (effects_stored() - before != 2 * naive_effects)
+        fail_msg("seed %llu: %ld effects instead of %ld", (unsigned long long)seed,
+                 effects_stored() - before, 2 * naive_effects);
     if (memcmp(naive_calls, engine_calls, sizeof naive_calls) != 0)
         fail_msg("seed %llu: other actions", (unsigned long long)seed);
     assert_int_equal(engine->stats.open, 0);
@@ -188,13 +284,15 @@ static void a_random_workflow_means_what_it_says_whatever_its_workers_do(void **
     const char *given = getenv("HD_SEED"), *count = getenv("HD_WORKFLOWS");
     uint64_t seed = given ? strtoull(given, NULL, 0) : 1;
     long n = given ? 1 : count ? atol(count) : 1500;
-    children = true;
+    children = rich = true;
     for (long i = 0; i < n; i++, seed++) compare(given ? seed : seed * 104729);
-    print_message(
-        "%ld completions, %ld crashes, %ld lost, %ld twice, %ld with children, %ld too long\n",
-        completed, crashes, losses, twices, families, skipped);
+    print_message("%ld completions, %ld crashes, %ld lost, %ld twice, %ld with children, %ld too "
+                  "long, %ld signals, %ld "
+                  "pauses, %ld effects\n",
+                  completed, crashes, losses, twices, families, skipped, signals, pauses, effects);
     assert_true(n < 1000 || (completed > n && crashes > n / 4 && losses > n / 10 &&
                              twices > n / 10 && families > n / 20 && skipped < n / 4));
+    assert_true(n < 1000 || (signals > n / 10 && pauses > n / 10 && effects > n / 4));
 }
 
 static int set_up(void **state) {
@@ -207,6 +305,9 @@ static int set_up(void **state) {
     assert_int_equal(hd_engine_open(rt, NULL, &engine, &error), HD_OK);
     assert_int_equal(hd_pool_open(hd_runtime_heap(rt), &pool), HD_OK);
     for (int i = 0; i < 2; i++) join_worker(&workers[i]);
+    hd_action_spec spec = { .name = "effect", .fn = effect, .transaction = true };
+    assert_int_equal(hd_action_register(engine, &spec), HD_OK);
+    assert_int_equal(hd_write_json(rt, hd_cell_at(rt, "main/taken"), "1"), HD_OK);
     return 0;
 }
 

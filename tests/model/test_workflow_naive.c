@@ -1,14 +1,11 @@
 /* test_workflow_naive.c -- random workflows, walked and stored, against a direct interpretation.
  *
- * A random program (workflow_programs.h) is interpreted as it stands; as IR it is walked, with its steps completed
- * in a random order, and is now and then dropped from memory and loaded from its document. Both must end with the same result or the same exception, having called actions with the same
- * arguments equally often (W1, W4), and be at rest with something to wait for in between (W2, W3, asserted
- * by instance_check). */
+ * A random program (workflow_programs.h) is interpreted as it stands; as IR it is walked, with its steps completed in a
+ * random order, and is now and then dropped from memory and loaded from its document. Both must end with the same result
+ * or the same exception, having called actions with the same arguments equally often (W1, W4), and be at rest with
+ * something to wait for in between (W2, W3, asserted by instance_check). */
 #define _DEFAULT_SOURCE
-#include "lab.h"
-#include "expr/encode.h"
-#include "workflow/save.h"
-#include "workflow/walk.h"
+#include "workflow_document.h"
 #include "workflow_programs.h"
 
 #include <setjmp.h>
@@ -17,30 +14,9 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-static hd_env env;
-static hd_heap *heap;
-static hd_pool *pool;
-static world *w;
-static classes *known;
-static machine *m;
-
 static long steps, loads, fails, skipped;
 
 /* ---- the engine's part */
-
-static hd_value document;
-
-static hd_status apply(void *ctx, doc_op op, const char *const *path, uint32_t length,
-                       hd_value value) {
-    hd_path at = HD_PATH_ROOT;
-    for (uint32_t i = 0; i < length; i++)
-        assert_int_equal(hd_path_join(heap, at, path[i], strlen(path[i]), &at), HD_OK);
-    hd_value next = op == DOC_SET      ? hd_value_set(pool, document, at, value)
-                    : op == DOC_APPEND ? hd_value_append(pool, document, at, value)
-                                       : hd_value_remove(pool, document, at);
-    if (hd_value_exists(next)) document = next;
-    return hd_value_status(next);
-}
 
 static strand *pick_strand(const instance *in) {
     strand *found = NULL;
@@ -67,15 +43,6 @@ static hd_status complete(instance *in, strand *s) {
     return walk_raise(in, s, v);
 }
 
-static instance *reload(instance *in, plan *p) {
-    hd_error error = { 0 };
-    loads++;
-    instance_close(in);
-    assert_int_equal(instance_open(w, p, &in), HD_OK);
-    if (instance_load(in, document, &error)) fail_msg("%s", error.message);
-    return in;
-}
-
 static instance_status walk_all(plan *p, long input, long *result) {
     instance *in;
     doc_writer out = { NULL, apply };
@@ -85,7 +52,7 @@ static instance_status walk_all(plan *p, long input, long *result) {
     assert_int_equal(walk_begin(in, &v0), HD_OK);
     assert_int_equal(instance_save(in, &out), HD_OK);
     while (!instance_is_over(in)) {
-        if (roll(3) == 0) in = reload(in, p);
+        if (roll(3) == 0) in = load_again(in, p), loads++;
         strand *s = pick_strand(in);
         steps++;
         assert_non_null(s);
@@ -141,24 +108,6 @@ static void random_workflows_mean_what_they_say(void **state) {
     print_message("%ld steps, %ld loads, %ld failed, %ld too long\n", steps, loads, fails, skipped);
     assert_true(n < 1000 || (steps > n && loads > n / 4 && fails > n / 20 && fails < n * 19 / 20 &&
                              skipped < n / 4));
-}
-
-static int open_world(void **state) {
-    env = hd_env_system();
-    assert_int_equal(hd_heap_open(&env, NULL, &heap), HD_OK);
-    assert_int_equal(hd_pool_open(heap, &pool), HD_OK);
-    assert_int_equal(classes_open(&env, &known), HD_OK);
-    assert_int_equal(world_open(&env, NULL, known, &w), HD_OK);
-    assert_int_equal(machine_open(w, &m), HD_OK);
-    return 0;
-}
-static int close_world(void **state) {
-    machine_close(m);
-    world_close(w);
-    classes_close(known);
-    hd_pool_close(pool);
-    hd_heap_close(heap);
-    return 0;
 }
 
 int main(void) {

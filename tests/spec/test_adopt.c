@@ -1,5 +1,5 @@
 /* test_adopt.c -- two runtimes have the same nodes: what one has run the other need not (C313). */
-#include "store/runtime.h"
+#include "lab_inside.h"
 
 #include "spec.h"
 
@@ -147,7 +147,7 @@ static void a_proof_does_not_vouch_for_another_code(void **state) {
     lab_hold(lab_on(l, "b"));
     lab_set(l, "n", 5);
     lab_turn(l);
-    runtime_seal(rt(), true);
+    lab_seal(l);
     hears("a");
     goes_alone("a");
     lab_mend(lab_on(l, "b"));
@@ -176,10 +176,10 @@ static void a_row_does_not_stand_beside_outputs_of_another_version(void **state)
     lab_set(l, "n", 3);
     half("b", "2");
     lab_settle(l);
-    half("a", "1");
-    lab_on(l, "b");
     lab_set(l, "n", 2);
     lab_settle(l); /* not for so long that the row of version 2 goes alone */
+    half("a", "1");
+    lab_settle(l);
     assert_seen(l, "b", "11");
     lab_runtime_close(lab_on(l, "a"));
     lab_runtime_close(lab_on(l, "b"));
@@ -199,7 +199,7 @@ static void a_row_on_its_way_does_not_replace_that_of_another_version(void **sta
     half("b", "2");
     lab_turn(l);
     lab_hold(lab_on(l, "b"));
-    runtime_seal(rt(), true);
+    lab_seal(l);
     half("a", "1");
     hears("a");
     assert_seen(l, "a", "11");
@@ -247,6 +247,18 @@ static void a_pending_write_to_its_output_makes_it_run(void **state) {
     hears("a");
     assert_non_null(strstr(lab_ran(l), "plus"));
     assert_seen(l, "a", "9");
+}
+
+/* 9.3: storing rows is never needed. A runtime ends whose store takes no rows, also if its runs have changed nothing
+ * since it was opened. */
+static void a_runtime_whose_rows_are_refused_ends(void **state) {
+    both_have("1");
+    lab_runtime_close(lab_on(l, "a"));
+    lab_runtime_close(lab_on(l, "b"));
+    version = "2"; /* the results are the same, and only rows are to be written */
+    chain("c");
+    lab_runtime_drop(lab_on(l, "c"));
+    assert_ran(l, "double plus c");
 }
 
 static hd_run *waiting;
@@ -303,6 +315,7 @@ int main(void) {
         S(a_pending_write_to_what_it_reads_makes_it_run),
         S(a_newer_change_makes_it_run),
         S(a_pending_write_to_its_output_makes_it_run),
+        S(a_runtime_whose_rows_are_refused_ends),
         S(a_running_node_goes_on),
     };
     LAB_EVERYWHERE(tests);

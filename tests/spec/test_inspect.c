@@ -3,7 +3,6 @@
  * The asker is in the same process: its socket is written to, the runtime is pumped, and the answer is
  * there. Time is the lab's, so that one who is too slow is so at once. */
 #define _GNU_SOURCE
-#include "store/runtime.h"
 
 #include "spec.h"
 
@@ -278,6 +277,23 @@ static const char *ask_of(const char *what, const char *of) {
     return ask(line);
 }
 
+/* inspect.h: stats by name are in the order of the names that the answer shows, which are paths. */
+static void stats_by_name_follow_the_paths(void **state) {
+    serve();
+    hd_cell cell = hd_cell_at(rt(), "main/price");
+    hd_node up = hd_effect(rt(), "anna", read_cell, &cell);
+    hd_node_spec child = {
+        .name = "zoe", .fn = read_cell, .ctx = &cell, .effect = true, .parent = up
+    };
+    assert_int_equal(hd_node_register(rt(), &child, NULL), HD_OK);
+    hd_effect(rt(), "bert", read_cell, &cell);
+    lab_idle(l);
+    const char *answer = ask("{\"heddle\":1,\"ask\":\"stats\",\"by\":\"name\"}\n");
+    assert_answer(answer, "\"anna/zoe\"");
+    assert_true(strstr(answer, "\"anna\"") < strstr(answer, "\"anna/zoe\""));
+    assert_true(strstr(answer, "\"anna/zoe\"") < strstr(answer, "\"bert\""));
+}
+
 static void names_of_any_length_are_told_whole(void **state) {
     long_names n = make_long_names();
     char path_of_child[2 * LONG + 2];
@@ -331,14 +347,15 @@ static void asking_about_what_nobody_knows_leaves_nothing(void **state) {
         snprintf(name, sizeof name, forms[i], 0);
         assert_answer(ask_of("why", name), "\"nodes\":[]");
     }
-    const places *ps = &rt()->r.places;
-    uint32_t records = ps->count, homes = ps->homes.count;
+    hd_store_stats before, after;
+    hd_runtime_store_stats(rt(), &before);
     for (int i = 0; i < 400; i++) {
         snprintf(name, sizeof name, forms[i % 4], i);
         assert_answer(ask_of(i % 8 < 4 ? "why" : "why-not", name), name);
     }
-    assert_int_equal(ps->count, records);
-    assert_int_equal(ps->homes.count, homes);
+    hd_runtime_store_stats(rt(), &after);
+    assert_int_equal(after.places, before.places);
+    assert_int_equal(after.documents, before.documents);
     assert_answer(ask_of("why", "main/price"), "\"value\":\"3\"");
     assert_answer(ask_of("why", "main/total#/x"), "\"name\":\"total\"");
 }
@@ -729,6 +746,7 @@ int main(void) {
         W(what_the_program_was_told_last_stays_so),
         W(a_question_may_come_in_pieces),
         W(one_who_does_not_ask_is_dropped_after_five_seconds),
+        W(stats_by_name_follow_the_paths),
         W(names_of_any_length_are_told_whole),
         W(a_question_may_be_long),
         W(asking_about_what_nobody_knows_leaves_nothing),

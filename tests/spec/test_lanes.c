@@ -224,6 +224,25 @@ static void i6_a_handler_may_read_what_does_not_settle(void **state) {
     lab_close(l);
 }
 
+/* C361, I6: the same for a handler that reads such a value without having declared it. */
+static void i6_a_handler_may_read_undeclared_what_does_not_settle(void **state) {
+    lab *l = lab_start();
+    lab_outcome o[2] = { 0 };
+    add_quarrel(l);
+    lab_effect(l, "look", "ping");
+    lab_turn(l);
+    lab_handle(l, .stream = "see", .body = copy_ping);
+    for (int i = 0; i < 2; i++) {
+        uint64_t began = lab_now_ms(l);
+        lab_fire(l, "see", "1", &o[i]);
+        sync_now(l);
+        assert_outcome(o[i], HD_OK);
+        assert_true(lab_is_sqlite(l) || lab_now_ms(l) - began <= 10000);
+        assert_true(lab_get(l, "seen") > 0 && lab_get(l, "seen") <= lab_get(l, "ping"));
+    }
+    lab_close(l);
+}
+
 /* Sets n, having read m. */
 static void set_n_after_m(lab *l, int64_t n) {
     hd_runtime *rt = lab_runtime_now(l);
@@ -384,6 +403,63 @@ static hd_status copy_slowly(lab_node *self, hd_tx *tx) {
     return status ? status : HD_PENDING;
 }
 
+static hd_status copy_late(lab_handler *self, hd_tx *tx, const hd_event *event) {
+    hd_value v = lab_tx_get(self, tx, "late");
+    return hd_value_status(v) ? hd_value_status(v) : lab_tx_set(self, tx, "seen", v);
+}
+
+/* I4: however long an event has waited for a suspended run, the debounced node that reads its result is waited for,
+ * too: it does not go round. */
+static void i4_a_debounced_reader_of_a_slow_run_is_waited_for(void **state) {
+    lab *l = lab_start();
+    slow_node slow = { NULL, 1 };
+    lab_outcome o = { 0 };
+    lab_set(l, "n", 1);
+    lab_add(l, .name = "slow", .declares = "n", .body = copy_slowly, .data = &slow);
+    lab_add(l, .name = "late", .reads = "slow", .debounce_ms = 50);
+    lab_handle(l, .stream = "see", .reads = "late", .body = copy_late);
+    lab_fire(l, "see", "1", NULL);
+    lab_idle(l);
+    assert_int_equal(lab_get(l, "seen"), 1);
+    lab_set(l, "n", 2);
+    lab_fire(l, "see", "2", &o);
+    lab_turn(l);
+    assert_non_null(slow.run);
+    lab_advance_ms(l, 60000);
+    lab_turn(l);
+    assert_status(
+        hd_tx_set_double(hd_run_tx(slow.run), hd_cell_at(lab_runtime_now(l), "main/slow"), 2),
+        HD_OK);
+    hd_run_resume(slow.run, HD_OK);
+    lab_idle(l);
+    sync_now(l);
+    assert_outcome(o, HD_OK);
+    assert_int_equal(lab_get(l, "seen"), 2);
+    lab_close(l);
+}
+
+/* I4: nodes with windows of different lengths, one behind the other, run a few times each; their last runs are
+ * waited for. */
+static void i4_windows_of_different_lengths_are_waited_for(void **state) {
+    lab *l = lab_start();
+    lab_outcome o = { 0 };
+    lab_set(l, "n", 1);
+    lab_add(l, .name = "long", .reads = "n", .debounce_ms = 170);
+    lab_add(l, .name = "middle", .reads = "n", .debounce_ms = 90);
+    lab_add(l, .name = "late", .reads = "n middle long", .debounce_ms = 10);
+    lab_handle(l, .stream = "see", .reads = "late", .body = copy_late);
+    lab_fire(l, "see", "1", NULL);
+    lab_idle(l);
+    assert_int_equal(lab_get(l, "seen"), 3);
+    lab_set(l, "n", 2);
+    lab_fire(l, "see", "2", &o);
+    lab_idle(l);
+    sync_now(l);
+    assert_outcome(o, HD_OK);
+    assert_int_equal(lab_get(l, "seen"), 6);
+    lab_close(l);
+}
+
 static hd_status not_now(lab_handler *self, hd_tx *tx, const hd_event *event) {
     hd_value v = lab_tx_get(self, tx, "copy");
     return hd_value_status(v) ? hd_value_status(v) : HD_TRANSIENT;
@@ -444,11 +520,14 @@ int main(void) {
         cmocka_unit_test(i10_a_follow_up_waits_in_its_own_lane),
         cmocka_unit_test(i6_inputs_that_do_not_settle_are_not_waited_for_for_ever),
         cmocka_unit_test(i6_a_handler_may_read_what_does_not_settle),
+        cmocka_unit_test(i6_a_handler_may_read_undeclared_what_does_not_settle),
         cmocka_unit_test(s4_a_handling_of_unsettled_inputs_falls_with_what_is_pending),
         cmocka_unit_test(i6_settle_and_sync_return),
         cmocka_unit_test(a_handler_is_warned_of_once_each_time),
         cmocka_unit_test(a_debounced_input_beside_a_quarrel_is_waited_for),
         cmocka_unit_test(a_quarrel_that_an_event_set_off_comes_to_rest),
+        cmocka_unit_test(i4_a_debounced_reader_of_a_slow_run_is_waited_for),
+        cmocka_unit_test(i4_windows_of_different_lengths_are_waited_for),
         cmocka_unit_test(sync_does_not_wait_for_events_behind_suspended_runs),
         cmocka_unit_test(close_does_not_wait_for_events_behind_suspended_runs),
     };

@@ -176,6 +176,41 @@ static void a_run_that_waits_for_a_document_is_waited_for_through_clean_nodes(vo
     assert_int_equal(w.second, 2);
 }
 
+static int refusals;
+static hd_status refuse(hd_tx *tx, const hd_event *event, void *ctx) {
+    refusals++;
+    return hd_tx_fail(tx, HD_FAILED, "not today");
+}
+static void refuse_at(hd_runtime *rt, const char *stream) {
+    hd_handler_spec spec = { .stream = hd_cell_at(rt, stream),
+                             .fn = refuse,
+                             .reads_nothing = true };
+    assert_int_equal(hd_handler_register(rt, &spec, NULL), HD_OK);
+}
+
+/* hd_tx_event_retry: a failed event is tried again by who registers a handler for its stream, and by nobody else. */
+static void a_failed_event_waits_for_a_handler_of_its_stream(void **state) {
+    hd_runtime *a = hd_lab_runtime(lab, "a");
+    refusals = 0;
+    post(a, 1);
+    refuse_at(a, "main/clicks");
+    hd_lab_settle(lab);
+    assert_int_equal(refusals, 1);
+    refuse_at(a, "main/other");
+    hd_lab_settle(lab);
+    assert_int_equal(refusals, 1);
+    (void)hd_lab_failures(a);
+    hd_lab_runtime_close(a);
+    hd_runtime *b = hd_lab_runtime(lab, "b");
+    refuse_at(b, "main/other");
+    hd_lab_settle(lab);
+    assert_int_equal(refusals, 1);
+    refuse_at(b, "main/clicks");
+    hd_lab_settle(lab);
+    assert_int_equal(refusals, 2);
+    (void)hd_lab_failures(b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         T(a_run_that_waits_for_a_document_is_waited_for_through_clean_nodes),
@@ -184,6 +219,7 @@ int main(void) {
         T(another_program_takes_what_was_posted),
         T(a_program_that_follows_takes_what_is_posted_elsewhere),
         T(each_is_handled_once_though_two_programs_take_it),
+        T(a_failed_event_waits_for_a_handler_of_its_stream),
     };
     return cmocka_run_group_tests_name("late", tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* test_matching.c -- area E, the match: a value that was read really changed, or it did not. What
  * counts is decided by the definition (2.4 to 2.6 of the match semantics). */
-#include "scheduler/state.h" /* first: it names things l, too */
+#include "lab_inside.h"
 #include "spec.h"
 
 static double twice(const double *in) { return 2 * in[0]; }
@@ -240,21 +240,6 @@ static void the_vectors_of_the_definition(void **state) {
 
 /* ---- schemas and links */
 
-/* What a node reads, as the graph knows it: "~list list#/0/name". */
-static const char *reads_of_node(const char *name) {
-    static char text[512];
-    const node *n = graph_node(&lab_scheduler(l)->graph, lab_find(l, name)->node.id);
-    text[0] = 0;
-    for (uint32_t i = 0; i < n->read_count; i++) {
-        uint32_t key = node_reads_const(n)[i].key;
-        char cell[64];
-        hd_cell_print(lab_runtime_now(l), (hd_cell){ key & KEY_PLACE }, cell, sizeof cell);
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s%s", i ? " " : "",
-                 key & KEY_SHAPE ? "~" : "", strncmp(cell, "main/", 5) ? cell : cell + 5);
-    }
-    return text;
-}
-
 /* C97, C98: a sink through a schema on an array hears of an element that is pushed; what it walks it
  * reads by shape only. */
 static void a_schema_sink_reads_structure_by_shape(void **state) {
@@ -270,7 +255,7 @@ static void a_schema_sink_reads_structure_by_shape(void **state) {
     lab_sink(l, "sink", hd_cell_with_schema(rt, lab_cell(lab_on(l, "a"), "list"), schema));
     lab_settle(l);
     assert_seen(l, "sink", "[{\"name\":\"a\"}]");
-    assert_string_equal(reads_of_node("sink"), "~list ~list#/0 list#/0/name");
+    assert_string_equal(lab_reads(l, "sink"), "~list ~list#/0 list#/0/name");
     lab_ran(l);
     lab_do(lab_on(l, "a"), "append list {\"name\":\"b\"}");
     lab_settle(l);

@@ -24,6 +24,7 @@ typedef struct world {
     hd_cell a, b, others;
     int told;
     hd_status said[4];
+    hd_tx *left; /* a transaction that a callback has left open */
 } world;
 
 static world open_world(void) {
@@ -154,6 +155,75 @@ static void a_post_may_write_and_wait_but_not_close(void **state) {
     assert_int_equal(w.said[3], HD_USAGE);
     assert_non_null(strstr(hd_runtime_error(w.rt)->message, "hd_runtime_stop"));
     expect_number(&w, w.b, 7);
+    close_world(&w);
+}
+
+/* ---- transactions that are left open */
+
+static void begin_and_leave(hd_runtime *rt, void *ctx) {
+    world *w = ctx;
+    w->said[0] = hd_tx_begin(rt, &w->left);
+}
+
+static void begin_when_told(const hd_notice *notice, void *ctx) {
+    world *w = ctx;
+    (void)notice;
+    if (!w->told++) begin_and_leave(w->rt, w);
+}
+
+static void begin_at_the_verdict(hd_status status, void *ctx) {
+    world *w = ctx;
+    w->said[1] = status;
+    begin_and_leave(w->rt, w);
+}
+
+/* The pump stops there, and nothing that the transaction reads changes, until it is ended. */
+static void expect_the_transaction_undisturbed(world *w, double before, double after) {
+    assert_int_equal(hd_runtime_pump(w->rt), HD_USAGE);
+    assert_int_equal(w->said[0], HD_OK);
+    assert_int_equal(hd_runtime_pump(w->rt), HD_USAGE);
+    hd_value seen = hd_tx_get(w->left, w->a);
+    assert_true(hd_value_number(seen) == before);
+    hd_tx_abort(w->left);
+    assert_int_equal(hd_runtime_pump(w->rt), HD_OK);
+    expect_number(w, w->a, after);
+}
+
+static void commit_of_the_other(world *w, const char *json) {
+    assert_int_equal(hd_write_json(w->other, w->others, json), HD_OK);
+    assert_int_equal(hd_runtime_sync(w->other), HD_OK);
+}
+
+static void a_post_that_leaves_a_transaction_open_stops_the_pump(void **state) {
+    (void)state;
+    world w = open_world();
+    assert_int_equal(hd_runtime_post(w.rt, begin_and_leave, &w), HD_OK);
+    commit_of_the_other(&w, "2");
+    expect_the_transaction_undisturbed(&w, 1, 2);
+    close_world(&w);
+}
+
+static void a_listener_that_leaves_a_transaction_open_stops_the_pump(void **state) {
+    (void)state;
+    world w = open_world();
+    assert_int_equal(hd_runtime_listen(w.rt, begin_when_told, &w), HD_OK);
+    commit_of_the_other(&w, "2");
+    commit_of_the_other(&w, "3");
+    expect_the_transaction_undisturbed(&w, 2, 3);
+    hd_runtime_unlisten(w.rt, begin_when_told, &w);
+    close_world(&w);
+}
+
+static void a_verdict_function_that_leaves_a_transaction_open_stops_the_pump(void **state) {
+    (void)state;
+    world w = open_world();
+    hd_tx *tx;
+    assert_int_equal(hd_tx_begin(w.rt, &tx), HD_OK);
+    assert_int_equal(hd_tx_set_int(tx, w.b, 1), HD_OK);
+    assert_int_equal(hd_tx_commit(tx, begin_at_the_verdict, &w), HD_OK);
+    commit_of_the_other(&w, "2");
+    expect_the_transaction_undisturbed(&w, 2, 2);
+    assert_int_equal(w.said[1], HD_OK);
     close_world(&w);
 }
 
@@ -391,6 +461,9 @@ int main(void) {
         cmocka_unit_test(a_listener_cannot_write_nor_pump_nor_close),
         cmocka_unit_test(who_is_told_of_a_verdict_cannot_wait_for_others),
         cmocka_unit_test(a_post_may_write_and_wait_but_not_close),
+        cmocka_unit_test(a_post_that_leaves_a_transaction_open_stops_the_pump),
+        cmocka_unit_test(a_listener_that_leaves_a_transaction_open_stops_the_pump),
+        cmocka_unit_test(a_verdict_function_that_leaves_a_transaction_open_stops_the_pump),
         cmocka_unit_test(a_run_cannot_wait_nor_close),
         cmocka_unit_test(who_waits_for_idle_cannot_close),
         cmocka_unit_test(who_is_released_at_the_close_is_released_once),

@@ -1,7 +1,6 @@
 /* test_ordering.c -- area G: who runs before whom. */
 #include "lab_sched.h"
 
-#include "scheduler/scheduler.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

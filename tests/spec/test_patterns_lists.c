@@ -154,12 +154,65 @@ static void every_allocation_may_fail(void **state) {
     lab_each_allocation_failure(play, id);
 }
 
+/* Groups of an object's properties, a sum of each group, and the sum of all. */
+static hd_value group_of(hd_tx *tx, hd_value in, void *ctx) { return hd_value_at(in, "g"); }
+static hd_cell sum_row(hd_build *row, hd_cell group, void *ctx) {
+    hd_fold sum = { .kind = HD_FOLD_SUM, .each = { .fn = value_of } };
+    return hd_build_fold(row, "sum", group, &sum);
+}
+static hd_cell sums(hd_build *b, void *ctx) {
+    hd_cell xs = hd_build_argument(b, "xs", hd_object());
+    hd_cell groups = hd_build_group(b, "groups", xs, &(hd_each){ .fn = group_of });
+    hd_cell rows = hd_build_map(b, "rows", groups, &(hd_each){ .build = sum_row });
+    hd_fold sum = { .kind = HD_FOLD_SUM };
+    return hd_build_fold(b, "sum", rows, &sum);
+}
+
+static hd_status edit_sums(hd_runtime *rt, hd_cell xs) {
+    hd_status status = hd_write_json(rt, xs,
+                                     "{\"a\": {\"g\": 1, \"v\": 1}, \"b\": {\"g\": 1, \"v\": 2},"
+                                     " \"c\": {\"g\": 2, \"v\": 4}}");
+    if (!status) status = hd_runtime_settle(rt);
+    if (!status)
+        status =
+            hd_write_json(rt, xs, "{\"b\": {\"g\": 2, \"v\": 2}, \"d\": {\"g\": 2, \"v\": 8}}");
+    return status ? status : hd_runtime_settle(rt);
+}
+
+static void play_sums(lab_env *env, void *ctx) {
+    hd_runtime *rt = NULL;
+    hd_piece piece;
+    hd_options options = { .env = lab_env_of(env) };
+    hd_status status = hd_open(NULL, &options, &rt, NULL);
+    if (!status) status = hd_pattern_register(rt, "sums", "1", sums, NULL);
+    hd_piece_spec spec = { .id = "p", .pattern = "sums" };
+    if (!status) status = hd_piece_start(rt, &spec, &piece, NULL);
+    hd_cell xs = status ? (hd_cell){ 0 } : hd_cell_at(rt, "main/p#/arguments/xs");
+    if (!status && !xs.id) status = HD_NOMEM;
+    if (!status && !hd_sink(rt, hd_piece_result(rt, piece), ignore, NULL).id) status = HD_NOMEM;
+    if (!status) status = edit_sums(rt, xs);
+    for (int i = 0; rt && status == HD_NOMEM && i < 4; i++) status = hd_runtime_settle(rt);
+    hd_pool *pool;
+    if (!status && !hd_pool_open(hd_runtime_heap(rt), &pool)) {
+        hd_value sum = hd_read(rt, pool, hd_cell_at(rt, "main/p/sum"));
+        if (!lab_env_failed(env)) assert_int_equal(hd_value_as_int(sum, -1), 10);
+        hd_pool_close(pool);
+    }
+    if (!lab_env_failed(env)) assert_int_equal(status, HD_OK);
+    hd_close(rt);
+}
+
+static void every_allocation_of_folds_may_fail(void **state) {
+    lab_each_allocation_failure(play_sums, NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_edits_by_place),
         cmocka_unit_test(random_edits_by_key),
         cmocka_unit_test(random_edits_by_content),
         cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(every_allocation_of_folds_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,10 +60,11 @@ static void what_is_no_list_has_no_rows(void **state) {
     lab_settle(l);
     assert_json(l, "main/lister/all", "[]");
     assert_string_equal(line, "");
-    lab_set_json(l, "lister#/arguments/xs", "{\"no\": \"list\"}");
+    lab_set_json(l, "lister#/arguments/xs", "\"no list\"");
     lab_settle(l);
     assert_json(l, "main/lister/all", "[]");
-    assert_string_equal(line, "lister/rows: the list is not an array but object: it has no rows");
+    assert_string_equal(
+        line, "lister/rows: the list is neither an array nor an object but string: it has no rows");
 }
 
 /* Rows that are known by a key survive reordering, and go with their element. */

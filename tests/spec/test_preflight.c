@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "events_control.h"
-#include "store/replica.h"
+#include "lab_inside.h"
 
 /* Keeps the sum of what it reads: what the handler saw. */
 static hd_status see(lab_handler *self, hd_tx *tx, const hd_event *event) {
@@ -394,7 +394,7 @@ static void a_load_that_fails_ends_the_event_once(void **state) {
     lab_fire(l, "see", "1", &bad);
     lab_turn(l);
     assert_int_equal(hd_runtime_event_waits(lab_rt(a)), HD_EVENT_WAITS_LOAD);
-    assert_status(replica_arrived(lab_replica(a), lab_cell(a, "far").id, NULL, HD_CORRUPT), HD_OK);
+    assert_status(lab_fail_load(a, "far", HD_CORRUPT), HD_OK);
     lab_idle(l);
     assert_outcome(bad, HD_CORRUPT);
     assert_int_equal(h->runs, 0);

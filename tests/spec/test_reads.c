@@ -1,9 +1,6 @@
 /* test_reads.c -- area F: read sets and their deltas. */
-#include "lab_sched.h"
+#include "lab_inside.h"
 
-#include "scheduler/scheduler.h"
-#include "store/runtime.h"
-#include "store/tx.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,11 +8,9 @@
 
 /* How many entries stand in the reader list of a cell's place. */
 static uint32_t readers_of(lab *l, const char *cell) {
-    const hd_schema *schema;
-    hd_runtime *rt = lab_runtime_now(l);
-    place_id at = runtime_place(rt, lab_cell(lab_on(l, "a"), cell), &schema);
-    uint64_t word = place_at(&rt->r.places, at)->watch;
-    return !word ? 0 : watch_is_inline(word) ? 1 : watch_list(word)->count;
+    char full[64];
+    snprintf(full, sizeof full, "%s%s", strchr(cell, '/') ? "" : "main/", cell);
+    return lab_readers(l, full);
 }
 
 static uint64_t walked(lab *l) {
@@ -274,6 +269,103 @@ static void an_unchanged_read_set_is_no_delta(void **state) {
     lab_close(l);
 }
 
+/* It takes what is not there yet for 0, and says that all is well. */
+static hd_status does_not_look_at_the_status(lab_node *self, hd_tx *tx) {
+    double v = lab_tx_number(self, tx, "n");
+    return self->spec.effect ? HD_OK : lab_tx_put(self, tx, self->spec.name, v);
+}
+
+/* 7.3: a run that met a document which has not arrived yet does not count, whatever the body returns
+ * (hd_action_fn). */
+static void a_run_that_missed_a_document_does_not_count(void **state) {
+    lab *l = lab_start_late();
+    lab_on(l, "b");
+    lab_set(l, "n", 3);
+    lab_settle(l);
+    lab_runtime_close(lab_on(l, "b"));
+    lab_on(l, "a");
+    lab_add(l, .name = "copy", .declares = "-", .body = does_not_look_at_the_status);
+    lab_effect(l, "show", "copy");
+    lab_settle(l);
+    assert_seen(l, "show", "3");
+    lab_set(l, "n", 4);
+    lab_settle(l);
+    assert_seen(l, "show", "4");
+    lab_close(l);
+}
+
+static hd_run *waiting;
+static hd_status suspends_though_it_missed_something(lab_node *self, hd_tx *tx) {
+    hd_status status = does_not_look_at_the_status(self, tx);
+    if (self->runs > 1 || (status && status != HD_PENDING)) return status;
+    return hd_tx_suspend(tx, &waiting) ? HD_NOMEM : HD_PENDING;
+}
+
+/* 7.3: the same for a run that is suspended, and ends after the document has arrived. */
+static void also_if_the_run_was_suspended_meanwhile(void **state) {
+    lab *l = lab_start_late();
+    lab_on(l, "b");
+    lab_set(l, "n", 3);
+    lab_set(l, "copy", 1);
+    lab_settle(l);
+    lab_runtime_close(lab_on(l, "b"));
+    lab_on(l, "a");
+    lab_add(l, .name = "copy", .declares = "-", .body = suspends_though_it_missed_something);
+    lab_effect(l, "show", "copy");
+    lab_settle(l);
+    assert_int_equal(lab_find(l, "copy")->runs, 1);
+    hd_run_resume(waiting, HD_OK);
+    lab_settle(l);
+    assert_seen(l, "show", "3");
+    lab_close(l);
+}
+
+static double as_it_is(const double *in) { return in[0]; }
+
+/* I7: a computation was resumed from its row, and what it had read is not loaded. Another writer changes that and folds
+ * the log. Then it is loaded here, as it is now, by a write that changes nothing: the computation runs. */
+static void what_is_loaded_in_a_later_state_is_a_change(void **state) {
+    lab *l = lab_start();
+    lab_set(l, "m", 1);
+    lab_add(l, .name = "copy", .reads = "m", .formula = as_it_is, .version = "1");
+    lab_effect(l, "show", "copy");
+    lab_settle(l);
+    lab_runtime_close(lab_on(l, "a"));
+    lab_on(l, "a");
+    lab_add(l, .name = "copy", .reads = "m", .formula = as_it_is, .version = "1");
+    lab_effect(l, "show", "copy");
+    lab_settle(l);
+    lab_runtime *b = lab_on(l, "b");
+    lab_do(b, "set m 2");
+    lab_pump(b);
+    hd_store_checkpoint(lab_rt(b), NULL);
+    lab_on(l, "a");
+    lab_set(l, "m", 2);
+    lab_advance_ms(l, 100);
+    lab_settle(l);
+    assert_seen(l, "show", "2");
+    lab_close(l);
+}
+
+/* S10: a transaction that missed a document commits nothing (hd_tx_commit). */
+static void a_transaction_that_missed_a_document_commits_nothing(void **state) {
+    lab *l = lab_start_late();
+    lab_on(l, "b");
+    lab_set(l, "n", 3);
+    lab_settle(l);
+    lab_runtime_close(lab_on(l, "b"));
+    lab_on(l, "a");
+    hd_runtime *rt = lab_runtime_now(l);
+    hd_tx *tx;
+    lab_set(l, "m", 1);
+    assert_int_equal(hd_tx_begin(rt, &tx), HD_OK);
+    assert_int_equal(hd_value_status(hd_tx_get(tx, hd_cell_at(rt, "main/n"))), HD_PENDING);
+    hd_tx_set_int(tx, hd_cell_at(rt, "main/m"), 2);
+    assert_int_equal(hd_tx_commit(tx, NULL, NULL), HD_PENDING);
+    assert_json(l, "m", "1");
+    lab_close(l);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_scope_is_part_of_what_is_read),
@@ -287,6 +379,10 @@ int main(void) {
         cmocka_unit_test(removed_readers_cost_nothing),
         cmocka_unit_test(a_separator_in_a_key_is_no_separator),
         cmocka_unit_test(an_unchanged_read_set_is_no_delta),
+        cmocka_unit_test(a_run_that_missed_a_document_does_not_count),
+        cmocka_unit_test(also_if_the_run_was_suspended_meanwhile),
+        cmocka_unit_test(what_is_loaded_in_a_later_state_is_a_change),
+        cmocka_unit_test(a_transaction_that_missed_a_document_commits_nothing),
     };
     LAB_EVERYWHERE(tests);
 }

@@ -1,5 +1,5 @@
 /* test_registration.c -- area A: registration, kinds, removal. */
-#include "scheduler/state.h" /* first: it names things l, too */
+#include "lab_inside.h"
 #include "spec.h"
 
 /* C1: an action registered without options counts as a computation, not as an effect. */
@@ -372,8 +372,8 @@ static void a_sliding_window_keeps_no_old_children(void **state) {
     assert_int_equal(lab_info(l, "window").children, WINDOW);
     assert_int_equal(lab_stats(l).nodes, WINDOW + 1);
     /* One more than there are, because the new row comes before the old one is gone. */
-    assert_true(lab_scheduler(l)->graph.kin.count <= WINDOW + 2);
-    assert_true(lab_scheduler(l)->graph.node_count <= WINDOW + 3);
+    assert_true(lab_records_of(l).kin <= WINDOW + 2);
+    assert_true(lab_records_of(l).nodes <= WINDOW + 3);
 }
 
 /* C18: a sink is one effect more, and its callback sees the current value at the next settle. */

@@ -4,7 +4,7 @@
  * program again on the same store. */
 #include "lab_line.h"
 #include "base/sabotage.h"
-#include "store/basis.h"
+#include "lab_inside.h"
 
 #include "spec.h"
 
@@ -102,19 +102,11 @@ static void without_changes_c301_fails(void **state) {
     spec_must_notice(LEAVE_OUT_CHANGES, (struct CMUnitTest)S(a_change_while_down_runs_its_readers));
 }
 
-static hd_status fail_rows(authority *a, const char *piece, basis_row_fn fn, void *ctx) {
-    return HD_IO;
-}
-
 /* C306: a store that cannot tell what it knows: everything runs, nothing fails. */
 static void rows_that_cannot_be_read_make_everything_fresh(void **state) {
-    static basis_ops broken;
     chain_has_run();
     stop();
-    lab_line *line = lab_line_of(lab_on(l, "a"));
-    broken = *line->ops.basis;
-    broken.rows = fail_rows;
-    line->ops.basis = &broken;
+    lab_watch_rows(lab_on(l, "a"), LAB_ROWS_FAIL);
     program();
     lab_settle(l);
     assert_ran(l, "double plus show");

@@ -266,6 +266,7 @@ static void gates_are_what_was_registered_then_what_was_set(void **state) {
     hd_node_unregister(rt(), computation);
     hd_node_unregister(rt(), effect);
     add_gated(); /* they are others */
+    assert_gates(300, 0);
     again_with(300);
     assert_gates(300, 0);
 }

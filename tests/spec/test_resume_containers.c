@@ -4,8 +4,7 @@
  * chose (`dear`), and what a flat_map made of each (`flat`). Its elements are known by their place, by a
  * key, or are links. Whatever somebody did to a container while nobody ran, it is rebuilt; whatever came
  * of the list meanwhile, only what it concerns runs; and until the list is here, what was there stays. */
-#include "scheduler/persistence/persistence.h"
-#include "scheduler/scheduler.h"
+#include "lab_inside.h"
 
 #include "piece_world.h"
 
@@ -143,16 +142,19 @@ static const char *in_order(const char *words) {
 /* The computations of the piece that have run since the runtime was opened; and how often, if not once. */
 static const char *computed(void) {
     char out[1024] = "", name[64];
-    size_t length;
-    const scheduler *s = lab_scheduler(l);
-    for (node_id id = 1; id < s->graph.node_count; id++) {
-        const node *n = node_of(s, id);
-        if ((n->flags & (NODE_REMOVED | NODE_EFFECT)) || !n->runs) continue;
-        const char *whole = kept_name(kept_of(s, id), &length);
-        snprintf(name, sizeof name, n->runs > 1 ? "%s%.40s*%u" : "%s%.40s", *out ? " " : "",
-                 whole + strlen("main:k:"), n->runs);
+    hd_pool *pool;
+    assert_int_equal(hd_pool_open(hd_runtime_heap(lab_runtime_now(l)), &pool), HD_OK);
+    hd_value nodes = hd_value_at(hd_graph_snapshot(lab_runtime_now(l), pool), "nodes");
+    for (hd_iter it = hd_iter_of(nodes); hd_iter_next(&it);) {
+        const char *kind = hd_value_as_text(hd_value_at(it.value, "kind"), "");
+        const char *whole = hd_value_as_text(hd_value_at(it.value, "name"), "");
+        int runs = (int)hd_value_as_int(hd_value_at(it.value, "runs"), 0);
+        if (!strcmp(kind, "effect") || !runs) continue;
+        snprintf(name, sizeof name, runs > 1 ? "%s%.40s*%d" : "%s%.40s", *out ? " " : "",
+                 whole + strlen("main:k:"), runs);
         strcat(out, name);
     }
+    hd_pool_close(pool);
     return in_order(out);
 }
 #define assert_computed(names) assert_string_equal(computed(), names)
@@ -184,8 +186,8 @@ static void again(void) {
 /* ---- clean */
 
 static bool is_here(const char *cell) {
-    const places *ps = &lab_replica(lab_on(l, "a"))->places;
-    return place_at(ps, lab_cell(lab_on(l, "a"), cell).id)->doc.flags & DOC_KNOWN;
+    lab_on(l, "a");
+    return lab_knows(l, cell);
 }
 
 /* C304, C309: nothing was done to them: coordinators look, and write nothing; rows are not even read. */

@@ -1,33 +1,12 @@
 /* test_resume_quiet.c -- what a resume does not do (area O, I2, I7): it reads no document, asks once for each
  * piece and not for each node, and runs nothing before all nodes are there. */
-#include "lab_line.h"
-#include "store/basis.h"
+#include "lab_inside.h"
 
 #include "piece_world.h"
 
 /* ---- what is asked of the store */
 
-static basis_ops asked_for, counting;
-static int row_queries, change_queries;
-
-static hd_status count_rows(authority *a, const char *piece, basis_row_fn fn, void *ctx) {
-    row_queries++;
-    return asked_for.rows(a, piece, fn, ctx);
-}
-static hd_status count_changes(authority *a, struct key *space, uint64_t seq, basis_change_fn fn,
-                               void *ctx) {
-    change_queries++;
-    return asked_for.changes(a, space, seq, fn, ctx);
-}
-
-static void count_queries(void) {
-    lab_line *line = lab_line_of(lab_on(l, "a"));
-    asked_for = counting = *line->ops.basis;
-    counting.rows = count_rows;
-    counting.changes = count_changes;
-    line->ops.basis = &counting;
-    row_queries = change_queries = 0;
-}
+static void count_queries(void) { lab_watch_rows(lab_on(l, "a"), 0); }
 
 static uint64_t loads(void) {
     hd_store_stats stats;
@@ -86,8 +65,8 @@ static uint64_t loads_of_a_resume(int nodes) {
     assert_ran(l, "");
     assert_int_equal(lab_stats(l).runs, 0);
     assert_int_equal(lab_stats(l).invalid, 0);
-    assert_int_equal(row_queries, 1);
-    assert_int_equal(change_queries, 1);
+    assert_int_equal(lab_rows_asked().rows, 1);
+    assert_int_equal(lab_rows_asked().changes, 1);
     uint64_t n = loads();
     lab_close(l);
     l = lab_start();
@@ -113,7 +92,7 @@ static void one_change_reads_what_its_readers_read(void **state) {
     count_queries();
     assert_int_equal(hd_pattern_register(rt(), "wide", "1", wide, NULL), HD_OK);
     assert_int_equal(hd_piece_open(rt(), "main", "wide", &p, NULL), HD_OK);
-    assert_int_equal(row_queries, 1);
+    assert_int_equal(lab_rows_asked().rows, 1);
     assert_int_equal(lab_stats(l).invalid, 1);
     settle();
     assert_ran(l, "");            /* nobody looks */
@@ -145,39 +124,14 @@ static void a_clean_program_reads_nothing(void **state) {
     assert_ran(l, "");
     assert_true(lab_is_clean(l, "one") && lab_is_clean(l, "two"));
     assert_int_equal(loads(), 0);
-    assert_int_equal(row_queries, 1);
+    assert_int_equal(lab_rows_asked().rows, 1);
 }
 
 /* ---- a store that cannot tell */
 
-static int rows_before_failure;
-static hd_status rows_fail(authority *a, const char *piece, basis_row_fn fn, void *ctx) {
-    return HD_IO;
-}
-typedef struct taker {
-    basis_row_fn fn;
-    void *ctx;
-} taker;
-static bool take_some(void *ctx, const basis_row *row) {
-    const taker *to = ctx;
-    return rows_before_failure-- > 0 && to->fn(to->ctx, row);
-}
-static hd_status rows_fail_half_way(authority *a, const char *piece, basis_row_fn fn, void *ctx) {
-    taker to = { fn, ctx };
-    rows_before_failure = 2;
-    hd_status status = asked_for.rows(a, piece, take_some, &to);
-    return status ? status : HD_IO;
-}
-static hd_status changes_fail(authority *a, struct key *space, uint64_t seq, basis_change_fn fn,
-                              void *ctx) {
-    return HD_IO;
-}
-
 /* C306: whatever of it cannot be read, the piece starts afresh, without an error and with the right values,
  * though one of its inputs has changed meanwhile. */
-static void starts_afresh_when(hd_status (*rows)(authority *, const char *, basis_row_fn, void *),
-                               hd_status (*changes)(authority *, struct key *, uint64_t,
-                                                    basis_change_fn, void *)) {
+static void starts_afresh_with(unsigned faults) {
     hd_piece p;
     has_run(5);
     stop();
@@ -185,9 +139,7 @@ static void starts_afresh_when(hd_status (*rows)(authority *, const char *, basi
     lab_set(l, "x", 100);
     settle();
     lab_on(l, "a");
-    count_queries();
-    if (rows) counting.rows = rows;
-    if (changes) counting.changes = changes;
+    lab_watch_rows(lab_on(l, "a"), faults);
     lab_catch(l);
     assert_int_equal(hd_pattern_register(rt(), "wide", "1", wide, NULL), HD_OK);
     assert_int_equal(hd_piece_open(rt(), "main", "wide", &p, NULL), HD_OK);
@@ -197,9 +149,9 @@ static void starts_afresh_when(hd_status (*rows)(authority *, const char *, basi
     assert_json(l, "main/wide/n4", "110.0");
     assert_string_equal(lab_failures(l), "");
 }
-static void rows_that_cannot_be_read(void **state) { starts_afresh_when(rows_fail, NULL); }
-static void rows_that_end_too_early(void **state) { starts_afresh_when(rows_fail_half_way, NULL); }
-static void changes_that_cannot_be_read(void **state) { starts_afresh_when(NULL, changes_fail); }
+static void rows_that_cannot_be_read(void **state) { starts_afresh_with(LAB_ROWS_FAIL); }
+static void rows_that_end_too_early(void **state) { starts_afresh_with(LAB_ROWS_END_EARLY); }
+static void changes_that_cannot_be_read(void **state) { starts_afresh_with(LAB_CHANGES_FAIL); }
 
 /* ---- one phase */
 

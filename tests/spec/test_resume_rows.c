@@ -1,8 +1,5 @@
 /* test_resume_rows.c -- which row speaks for a node, and what becomes of rows (area O). */
-#include "scheduler/scheduler.h"
-#include "store/basis.h"
-#include "value/object.h"
-#include "store/runtime.h"
+#include "lab_inside.h"
 
 #include "spec.h"
 #include <heddle/pattern.h>
@@ -25,42 +22,23 @@ static void print(const char *format, ...) {
     va_end(arguments);
 }
 
-static bool print_row(void *ctx, const basis_row *row) {
-    const char *reads = row->reads, *cell;
-    size_t length;
-    basis_read read;
-    print("%s%s:", row->name, row->instance);
-    while (basis_next_cell(&reads, &cell, &length)) {
-        assert_true(basis_parse_cell(cell, length, &read));
-        print(" %s%.*s", read.output ? "=" : "", (int)read.id_length, read.id);
-    }
-    print(";");
-    return true;
+static void print_row(const lab_row *row, void *ctx) {
+    print("%s%s:%s%s;", row->name, row->instance, *row->cells ? " " : "", row->cells);
 }
 
 /* "name: what it read =what it wrote;" for each row of a piece. */
 static const char *rows(const char *piece) {
-    authority *a = rt()->r.authority;
     text[0] = '\0';
-    assert_int_equal(a->ops->basis->rows(a, piece, print_row, NULL), HD_OK);
+    lab_each_row(l, piece, print_row, NULL);
     return text;
 }
 
-static uint64_t seq_now(void) {
-    authority *a = rt()->r.authority;
-    uint64_t seq;
-    struct key *space = key_intern(rt()->heap, "main", 4);
-    assert_int_equal(a->ops->basis->seq_of(a, space, &seq), HD_OK);
-    key_unref(space);
-    return seq;
-}
+static uint64_t seq_now(void) { return lab_seq(l, "main"); }
 
 /* ---- what is in a row */
 
-static bool print_all(void *ctx, const basis_row *row) {
-    (void)ctx;
+static void print_all(const lab_row *row, void *ctx) {
     print("%s '%s' '%s' '%s';", row->name, row->instance, row->flags, row->reads);
-    return true;
 }
 
 static hd_status read_all_ways(lab_node *self, hd_tx *tx) {
@@ -84,22 +62,20 @@ static void a_row_has_reads_and_gates(void **state) {
     settle();
     lab_runtime_close(lab_on(l, "a"));
     lab_on(l, "a");
-    authority *a = rt()->r.authority;
     text[0] = '\0';
-    assert_int_equal(a->ops->basis->rows(a, "main:main", print_all, NULL), HD_OK);
+    lab_each_row(l, "main:main", print_all, NULL);
     assert_string_equal(text, "main:main:mixed '' '' '~main/doc\nmain/n\n=main/mixed\n';"
                               "main:main:mixed 'gates' '30 400' '';");
 }
 
 /* C293: what it is known by is its own: two nodes that read the same have two rows, and each its code; that
  * of a run that failed says so. */
-static bool print_state(void *ctx, const basis_row *row) {
+static void print_state(const lab_row *row, void *ctx) {
     char *last = ctx;
     bool failed = strchr(row->flags, 'f') != NULL;
     assert_string_not_equal(last, row->print);
     snprintf(last, 64, "%s", row->print);
     print("%s%s;", row->name, failed ? " failed" : "");
-    return true;
 }
 static void a_row_has_code_and_status(void **state) {
     char last[64] = "";
@@ -114,9 +90,8 @@ static void a_row_has_code_and_status(void **state) {
     settle();
     lab_runtime_close(lab_on(l, "a"));
     lab_on(l, "a");
-    authority *a = rt()->r.authority;
     text[0] = '\0';
-    assert_int_equal(a->ops->basis->rows(a, "main:main", print_state, last), HD_OK);
+    lab_each_row(l, "main:main", print_state, last);
     assert_non_null(strstr(text, "main:main:good;"));
     assert_non_null(strstr(text, "main:main:worse failed;"));
 }
@@ -167,7 +142,7 @@ static void a_refused_row_takes_others_with_it_for_a_while(void **state) {
     lab_set(l, "k", 2);
     lab_send(lab_on(l, "b"));
     lab_on(l, "a");
-    runtime_seal(rt(), true);
+    lab_seal(l);
     lab_send(lab_on(l, "a")); /* decided before it could hear of k */
     lab_advance_ms(l, 1500);
     settle();

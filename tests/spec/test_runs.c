@@ -1,18 +1,10 @@
 /* test_runs.c -- area J: runs, retries, rejections; I8, provenance. */
 #include "base/sabotage.h"
-#include "scheduler/scheduler.h"
-#include "store/replica.h"
-#include "store/runtime.h"
-
-#include "spec.h" /* after the internal headers: it has a variable `l` */
+#include "lab_inside.h"
+#include "spec.h"
 
 static hd_status copy_n_to_m(lab_node *self, hd_tx *tx) {
     return lab_tx_put(self, tx, "m", lab_tx_number(self, tx, "n"));
-}
-
-static const cold *cold_named(const char *name) {
-    const scheduler *s = lab_scheduler(l);
-    return cold_of(s, node_of(s, lab_find(l, name)->node.id));
 }
 
 /* ---- transient failures */
@@ -82,11 +74,7 @@ static void a_retry_that_cannot_be_arranged_is_contained(void **state) {
 }
 
 /* The store's answer to the oldest commit without a verdict, made up. */
-static bool answer(hd_status status) {
-    replica *r = lab_replica(lab_on(l, "a"));
-    if (list_empty(&r->pending)) return false;
-    return replica_reject(r, LIST_ENTRY(list_first(&r->pending), commit, link), status) == HD_OK;
-}
+static bool answer(hd_status status) { return lab_refuse(lab_on(l, "a"), status); }
 
 /* C202, where it is the commit that fails. */
 static void a_commit_that_fails_for_now_is_tried_ten_times(void **state) {
@@ -111,7 +99,7 @@ static void a_commit_that_fails_for_now_is_tried_ten_times(void **state) {
     lab_settle(l);
     assert_int_equal(lab_find(l, "copy")->runs, 11);
     assert_string_equal(lab_json(l, "m"), "2");
-    assert_int_equal(cold_named("copy")->transient, 0);
+    assert_int_equal(lab_tries_of(l, "copy").transient, 0);
 }
 
 typedef struct paused {
@@ -172,7 +160,7 @@ static void a_stale_basis_costs_no_budget(void **state) {
     assert_string_equal(lab_json(l, "m"), "2");
     assert_int_equal(lab_stats(l).stale_retries, 1);
     assert_int_equal(lab_stats(l).retries, 0);
-    assert_int_equal(cold_named("copy")->stale, 0);
+    assert_int_equal(lab_tries_of(l, "copy").stale, 0);
     assert_string_equal(lab_failures(l), "");
 }
 
@@ -292,12 +280,12 @@ static void a_terminal_rejection_is_final(void **state) {
     lab_turn(l);
     answer(HD_IO);
     lab_turn(l);
-    assert_int_equal(cold_named("copy")->transient, 1);
+    assert_int_equal(lab_tries_of(l, "copy").transient, 1);
     answer(HD_REJECTED);
     lab_turn(l);
     assert_int_equal(lab_find(l, "copy")->runs, 2);
     assert_string_equal(lab_failures(l), "copy HD_REJECTED");
-    assert_int_equal(cold_named("copy")->transient, 0);
+    assert_int_equal(lab_tries_of(l, "copy").transient, 0);
     lab_mend(a);
 }
 

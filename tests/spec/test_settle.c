@@ -1,7 +1,6 @@
 /* test_settle.c -- area H: settling, not settling, and idle. */
 #include "lab_sched.h"
 
-#include "scheduler/scheduler.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,6 +63,21 @@ static void a_counting_cycle_is_bounded(void **state) {
     assert_true(lab_find(l, "ping")->runs <= 5 * BUDGET);
     assert_true(lab_find(l, "pong")->runs <= 5 * BUDGET);
     assert_true(hd_runtime_is_idle(lab_runtime_now(l)));
+    lab_close(l);
+}
+
+/* I6: a pull of what does not settle returns, with a value that was there. */
+static void a_pull_of_a_counting_cycle_returns(void **state) {
+    lab *l = lab_start();
+    hd_pool *pool;
+    assert_status(hd_pool_open(hd_runtime_heap(lab_runtime_now(l)), &pool), HD_OK);
+    add_quarrel(l);
+    for (int i = 0; i < 3; i++) {
+        hd_cell ping = hd_cell_at(lab_runtime_now(l), "main/ping");
+        hd_value v = hd_pull_now(lab_runtime_now(l), pool, ping);
+        assert_true(hd_value_number(v) > 0);
+    }
+    hd_pool_close(pool);
     lab_close(l);
 }
 
@@ -627,6 +641,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cycle_does_not_starve_its_neighbours),
         cmocka_unit_test(a_counting_cycle_is_bounded),
+        cmocka_unit_test(a_pull_of_a_counting_cycle_returns),
         cmocka_unit_test(a_converging_cycle_arrives),
         cmocka_unit_test(a_computation_of_itself_is_bounded),
         cmocka_unit_test(levels_discovered_by_running_are_all_there),

@@ -854,7 +854,7 @@ static bool succeeds(struct CMUnitTest test) {
 
 static void must_notice(unsigned what, struct CMUnitTest test) {
     const char *store = getenv("HD_STORE");
-    if (!lab_sabotage(0) || (store && !strcmp(store, "sqlite"))) skip();
+    if (!lab_sabotage(0) || (store && strcmp(store, "memory"))) skip();
     assert_true(succeeds(test));
     lab_sabotage(what);
     bool unnoticed = succeeds(test);

@@ -1,28 +1,11 @@
 /* test_surface.c -- area D: what a node may write is fixed when it is registered. */
-/* These first, in this order: they name things node and l, too. */
-#include "value/schema.h"
-
-#include "scheduler/state.h"
-
+#include "base/sabotage.h"
+#include "lab_inside.h"
 #include "spec.h"
 
 static double twice(const double *in) { return 2 * in[0]; }
 
-/* The surface as the graph knows it: "x s", an envelope as "^table". */
-static const char *surface_of_node(const char *name) {
-    static char text[256];
-    const graph *g = &lab_scheduler(l)->graph;
-    node_id id = lab_find(l, name)->node.id;
-    text[0] = 0;
-    for (uint32_t i = 0, out; (out = graph_output(g, id, i)) != 0; i++) {
-        char cell[64];
-        hd_cell_print(lab_runtime_now(l), (hd_cell){ out & ~WRITER_ENVELOPE }, cell, sizeof cell);
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s%s", i ? " " : "",
-                 out & WRITER_ENVELOPE ? "^" : "", strncmp(cell, "main/", 5) ? cell : cell + 5);
-    }
-    return text;
-}
-#define assert_surface(name, text) assert_string_equal(surface_of_node(name), text)
+#define assert_surface(name, text) assert_string_equal(lab_surface(l, name), text)
 
 static hd_status write_by_turns(lab_node *self, hd_tx *tx) {
     double n = lab_tx_number(self, tx, "n");
@@ -166,6 +149,20 @@ static void one_output_of_two_nodes_is_warned_of(void **state) {
     assert_int_equal(
         lab_env_logged(lab_world(l), "node \"two\": main/x is the output of another node as well"),
         1);
+}
+
+/* A node that was warned of for one thing is warned of for another. */
+static void each_mistake_is_warned_of_by_itself(void **state) {
+    hd_runtime *rt = lab_runtime_now(l);
+    hd_cell x = hd_cell_at(rt, "main/x");
+    hd_node_spec spec = { .name = "one", .fn = write_nothing, .output = x };
+    assert_int_equal(hd_node_register(rt, &spec, NULL), HD_OK);
+    spec = (hd_node_spec){ .name = "two", .fn = write_there, .output = x, .run_once = true };
+    assert_int_equal(hd_node_register(rt, &spec, NULL), HD_OK);
+    lab_settle(l);
+    assert_int_equal(lab_env_logged(lab_world(l), "node \"two\": main/x is the output of another"),
+                     1);
+    assert_int_equal(lab_env_logged(lab_world(l), "node \"two\" wrote main/there"), 1);
 }
 
 static hd_status read_alone(hd_tx *tx, void *ctx) {
@@ -362,62 +359,25 @@ static void an_envelope_ends_with_its_scope(void **state) {
     assert_ran(l, "session fill");
 }
 
-typedef struct collected {
-    char cells[8][48];
-    size_t count;
-} collected;
-
-/* Indexes and keys that are not named are covered by the container. */
-static bool collect_cell(void *ctx, const schema_step *path, size_t depth, const schema_node *n) {
-    collected *c = ctx;
-    char *text = c->cells[c->count++];
-    snprintf(text, sizeof c->cells[0], "input#");
-    for (size_t i = 0; i < depth; i++) {
-        size_t used = strlen(text);
-        if (path[i].kind == SCHEMA_STEP_KEY)
-            snprintf(text + used, sizeof c->cells[0] - used, "/%s", path[i].key);
-        else if (path[i].kind == SCHEMA_STEP_INDEX)
-            snprintf(text + used, sizeof c->cells[0] - used, "/%zu", path[i].index);
-        else break;
-    }
-    return true;
-}
-
-static void collect_cells(const char *json, collected *out) {
-    hd_pool *pool;
-    hd_schema *schema;
-    *out = (collected){ .count = 0 };
-    assert_int_equal(hd_pool_open(hd_runtime_heap(lab_runtime_now(l)), &pool), HD_OK);
-    hd_value text = hd_json_parse(pool, json, strlen(json), NULL);
-    assert_int_equal(hd_schema_compile(hd_pool_heap(pool), text, &schema, NULL), HD_OK);
-    assert_int_equal(schema_collect_cells(schema, collect_cell, out), HD_OK);
-    hd_schema_close(schema);
-    hd_pool_close(pool);
-}
-
 /* C76: the writable inputs of a schema, whatever its shape, become envelopes; its streams do not. */
 static void writable_inputs_become_envelopes(void **state) {
-    collected c;
-    char envelopes[256] = "";
-    collect_cells("{\"properties\": {\"pair\": {\"prefixItems\": [{\"asCell\": true}, true]},"
-                  "\"rows\": {\"items\": {\"asCell\": true}},"
-                  "\"either\": {\"anyOf\": [{\"type\": \"null\"}, {\"asCell\": true}]},"
-                  "\"more\": {\"additionalProperties\": {\"asCell\": true}},"
-                  "\"click\": {\"asStream\": true}}}",
-                  &c);
-    for (size_t i = 0; i < c.count; i++)
-        snprintf(envelopes + strlen(envelopes), sizeof envelopes - strlen(envelopes), " %s",
-                 c.cells[i]);
+    const char *envelopes =
+        lab_writable(l, "input",
+                     "{\"properties\": {\"pair\": {\"prefixItems\": [{\"asCell\": true}, true]},"
+                     "\"rows\": {\"items\": {\"asCell\": true}},"
+                     "\"either\": {\"anyOf\": [{\"type\": \"null\"}, {\"asCell\": true}]},"
+                     "\"more\": {\"additionalProperties\": {\"asCell\": true}},"
+                     "\"click\": {\"asStream\": true}}}");
     lab_add(l, .name = "m", .body = fill_key, .output = "-", .envelopes = envelopes);
     assert_surface("m", "^input#/either ^input#/more ^input#/pair/0 ^input#/rows");
 }
 
 /* C77: where only streams are named nothing is collected: the node is no materialiser. */
 static void streams_alone_make_no_materialiser(void **state) {
-    collected c;
-    collect_cells("{\"properties\": {\"click\": {\"asStream\": true}}}", &c);
-    assert_int_equal(c.count, 0);
-    lab_add(l, .name = "m", .body = fill_key, .output = "-", .envelopes = "");
+    const char *envelopes =
+        lab_writable(l, "input", "{\"properties\": {\"click\": {\"asStream\": true}}}");
+    assert_string_equal(envelopes, "");
+    lab_add(l, .name = "m", .body = fill_key, .output = "-", .envelopes = envelopes);
     assert_false(lab_info(l, "m").materialiser);
     assert_surface("m", "");
 }
@@ -479,6 +439,7 @@ int main(void) {
         S(a_write_outside_the_surface_is_counted),
         S(a_write_outside_the_surface_is_warned_of_once),
         S(one_output_of_two_nodes_is_warned_of),
+        S(each_mistake_is_warned_of_by_itself),
         S(an_output_that_a_first_run_does_not_write_is_told),
         S(a_strict_runtime_refuses_them),
         S(a_slot_of_the_user_is_no_trespass),

@@ -1,7 +1,5 @@
 /* test_unload.c -- a space is let go of: what goes, what stays, who is in the way. */
-#include "scheduler/scheduler.h"
-#include "store/runtime.h"
-#include "value/key.h"
+#include "lab_inside.h"
 
 #include "spec.h"
 #include <heddle/event.h>
@@ -13,29 +11,6 @@ static hd_store_stats stats(void) {
     hd_store_stats now;
     hd_runtime_store_stats(rt(), &now);
     return now;
-}
-
-/* Documents of which a value, or that there is none, is known. */
-static uint32_t known(const hd_runtime *at) {
-    const places *ps = &at->r.places;
-    uint32_t count = 0;
-    for (place_id id = 1; id < ps->count; id++)
-        count += ps->at[id].root == id && (ps->at[id].doc.flags & DOC_KNOWN);
-    return count;
-}
-
-/* Entries in the index of readers that lie in the space. */
-static uint32_t entries(const char *space) {
-    const places *ps = &rt()->r.places;
-    uint32_t count = 0;
-    for (place_id at = 1; at < ps->count; at++) {
-        uint64_t word = ps->at[at].watch;
-        if (!word) continue;
-        const place *doc = &ps->at[ps->at[at].root];
-        if (strcmp(key_bytes(ps->homes.items[doc->doc.home].space), space)) continue;
-        count += watch_is_inline(word) ? 1 : watch_list(word)->count;
-    }
-    return count;
 }
 
 static hd_status unload(const char *space) {
@@ -51,22 +26,22 @@ static void an_unloaded_space_has_no_entries(void **state) {
     lab_set(l, "n", 10);
     lab_settle(l);
     assert_int_equal(unload("side"), HD_OK);
-    uint32_t documents = known(rt());
+    uint32_t documents = lab_known(rt());
 
     lab_compute(l, "sum", "n side/a side/b#/x ~side/b", NULL);
     lab_effect(l, "show", "sum");
     lab_settle(l);
     assert_seen(l, "show", "13");
-    assert_int_equal(entries("side"), 3);
+    assert_int_equal(lab_readers_in(l, "side"), 3);
     lab_cancel(l, "show");
     lab_settle(l);
     lab_ran(l);
     assert_true(lab_is_clean(l, "sum"));
-    assert_int_equal(entries("side"), 3);
+    assert_int_equal(lab_readers_in(l, "side"), 3);
 
     assert_int_equal(unload("side"), HD_OK);
-    assert_int_equal(entries("side"), 0);
-    assert_int_equal(known(rt()), documents + 1); /* sum */
+    assert_int_equal(lab_readers_in(l, "side"), 0);
+    assert_int_equal(lab_known(rt()), documents + 1); /* sum */
     assert_false(lab_is_clean(l, "sum"));
     assert_json(l, "side/a", "1");
     assert_json(l, "side/b", "{\"x\":2,\"y\":3}");
@@ -90,7 +65,7 @@ static void a_live_reader_is_in_the_way(void **state) {
     assert_int_equal(hd_runtime_unload(rt(), "side"), HD_BUSY);
     assert_string_equal(hd_runtime_error(rt())->message,
                         "space \"side\" is in use: node \"show\" reads side/a; cancel it first");
-    assert_int_equal(entries("side"), 1);
+    assert_int_equal(lab_readers_in(l, "side"), 1);
     assert_int_equal(unload("main"), HD_OK);
     lab_set(l, "side/a", 2);
     lab_settle(l);
@@ -203,7 +178,7 @@ static void a_stopped_piece_goes_on_after_a_reload(void **state) {
     assert_int_equal(hd_runtime_unload(rt(), "side"), HD_BUSY);
     hd_piece_stop(rt(), p);
     assert_int_equal(unload("side"), HD_OK);
-    assert_int_equal(entries("side"), 0);
+    assert_int_equal(lab_readers_in(l, "side"), 0);
 
     assert_int_equal(hd_piece_open(rt(), "side", "w", &p, &error), HD_OK);
     lab_settle(l);
@@ -230,7 +205,7 @@ static void a_dormant_piece_is_not_in_the_way(void **state) {
     lab_cancel(l, "show");
     lab_settle(l);
     assert_int_equal(unload("side"), HD_OK);
-    assert_int_equal(entries("side"), 0);
+    assert_int_equal(lab_readers_in(l, "side"), 0);
     lab_effect(l, "again", "side/u/d");
     lab_settle(l);
     assert_ran(l, "twice again");
@@ -258,7 +233,7 @@ static void a_suspended_run_begins_again(void **state) {
     hd_run_resume(run, HD_OK);
     lab_settle(l);
     assert_int_equal(slow->runs, 2);
-    assert_int_equal(entries("side"), 1);
+    assert_int_equal(lab_readers_in(l, "side"), 1);
     lab_set(l, "side/a", 2);
     lab_settle(l);
     assert_int_equal(slow->runs, 3);
@@ -318,7 +293,7 @@ static void a_store_of_ones_own_loses_nothing(void **state) {
         hd_write_json(own, hd_cell_at(own, "side/gone"), "1");
         remove_it(own, "side/gone");
         assert_int_equal(hd_runtime_unload(own, "side"), HD_OK);
-        assert_int_equal(known(own), 0);
+        assert_int_equal(lab_known(own), 0);
         int listed = 0;
         assert_int_equal(hd_runtime_list(own, "side", NULL, NULL, count_one, &listed), HD_OK);
         assert_int_equal(listed, 1);

@@ -172,6 +172,13 @@ static void the_example_has_the_version_of_the_ir_by_hand(void **state) {
 
 /* ---- blocks */
 
+static void keys_with_a_dollar_are_kept(void **state) {
+    hd_flow_input(flow, "v", hd_object());
+    hd_flow_return(flow, "[sorted(v), v['$schema']]");
+    /* In JSON text a dollar of the program's own is doubled; the value has one. */
+    assert_result("{'v':{'$$schema':'x','type':'object'}}", "[[\"$schema\",\"type\"],\"x\"]");
+}
+
 static void alternatives_are_tried_in_order(void **state) {
     hd_flow_input(flow, "n", hd_int(pool, 0));
     hd_flow_if(flow, "n < 0");
@@ -463,6 +470,7 @@ static void every_failed_allocation_is_reported(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(the_example_has_the_version_of_the_ir_by_hand),
+        TEST(keys_with_a_dollar_are_kept),
         TEST(alternatives_are_tried_in_order),
         TEST(loops_break_and_continue),
         TEST(an_exception_is_caught_by_its_class),

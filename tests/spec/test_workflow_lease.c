@@ -63,6 +63,56 @@ static const char *status_in(hd_engine *e, hd_runtime *r) {
     return hd_value_as_text(hd_value_at(doc, "status"), "");
 }
 
+static int attempts;
+
+static hd_status start_at_the_second_attempt(hd_tx *tx, void *ctx) {
+    if (!attempts++) return HD_STALE;
+    hd_start_options o = { .key = "late" };
+    return hd_workflow_start_in(engine, tx, "w", hd_object(), &o, id);
+}
+
+static void note_verdict(hd_status status, void *ctx) { *(hd_status *)ctx = status; }
+
+/* hd_close runs transactions of the program to their end: the engine that they name is still there. */
+static void a_transaction_that_the_close_ends_starts_a_workflow(void **state) {
+    hd_status status = HD_PENDING;
+    register_wait();
+    pump_both();
+    attempts = 0;
+    assert_int_equal(
+        hd_transact_later(rt, start_at_the_second_attempt, NULL, note_verdict, &status), HD_OK);
+    assert_int_equal(attempts, 1);
+    hd_pool_close(pool);
+    assert_int_equal(hd_close(rt), HD_OK);
+    rt = NULL;
+    assert_int_equal(status, HD_OK);
+    assert_int_equal(hd_pool_open(hd_runtime_heap(rt2), &pool), HD_OK);
+    pump_both();
+    assert_string_equal(status_in(engine2, rt2), "running");
+}
+
+static hd_status start_it(hd_tx *tx, const hd_event *event, void *ctx) {
+    hd_start_options o = { .key = "one" };
+    return hd_workflow_start_in(engine, tx, "w", hd_object(), &o, id);
+}
+
+/* A handler that starts a workflow has not read anything that it would have to declare. */
+static void a_start_in_a_handler_is_no_read_of_the_handler(void **state) {
+    hd_event_stats stats;
+    register_wait();
+    hd_cell stream = hd_cell_at(rt, "main/orders");
+    hd_handler_spec spec = {
+        .name = "start", .stream = stream, .fn = start_it, .reads_nothing = true
+    };
+    assert_int_equal(hd_handler_register(rt, &spec, NULL), HD_OK);
+    assert_int_equal(hd_event_send(rt, stream, hd_null(), NULL), HD_OK);
+    pump_both();
+    assert_string_equal(status_in(engine, rt), "running");
+    hd_runtime_event_stats(rt, &stats);
+    assert_int_equal(stats.handled, 1);
+    assert_int_equal(stats.outside_reads, 0);
+}
+
 static void the_first_engine_of_a_space_is_active(void **state) {
     assert_true(hd_engine_is_active(engine));
     assert_false(hd_engine_is_active(engine2));
@@ -293,7 +343,9 @@ static void another_process_goes_on_when_the_active_one_is_killed(void **state) 
 int main(void) {
 #define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
+        IN_A_WORLD(a_start_in_a_handler_is_no_read_of_the_handler),
         IN_A_WORLD(the_first_engine_of_a_space_is_active),
+        IN_A_WORLD(a_transaction_that_the_close_ends_starts_a_workflow),
         IN_A_WORLD(what_one_that_stands_by_starts_runs_in_the_active_one),
         IN_A_WORLD(messages_of_one_that_stands_by_reach_the_instance_once),
         IN_A_WORLD(messages_are_gone_when_they_are_answered),

@@ -152,6 +152,44 @@ static void an_observer_sees_the_same_steps(void **state) {
     engine = engine1;
 }
 
+/* A failed instance says at which node it failed, also in a function that it called, and where that stands; a rerun
+ * that goes well does not any more. */
+static void a_failed_instance_says_where(void **state) {
+    hd_value v;
+    register_nodes("where",
+                   "{'id':'a','kind':'ACTION','action':'fine'},"
+                   "{'id':'b','kind':'ACTION','action':'broken','at':'flow.c:12'},"
+                   "{'id':'out','kind':'RETURN'}",
+                   "['in','a'],['a','b'],['b','out']");
+    start_keyed("where", "x", "{}");
+    pump();
+    assert_int_equal(hd_workflow_state(engine, "where/x", pool, &v), HD_OK);
+    hd_value at = hd_value_at(v, "failed_at");
+    assert_string_equal(hd_value_as_text(hd_value_at(at, "node"), ""), "b");
+    assert_string_equal(hd_value_as_text(hd_value_at(at, "at"), ""), "flow.c:12");
+    hd_action_spec mended = { .name = "broken", .fn = fine, .here = true };
+    assert_int_equal(hd_action_register(engine, &mended), HD_OK);
+    assert_int_equal(hd_workflow_rerun(engine, "where/x", "b"), HD_OK);
+    pump();
+    assert_int_equal(hd_workflow_state(engine, "where/x", pool, &v), HD_OK);
+    assert_string_equal(hd_value_as_text(hd_value_at(v, "status"), ""), "done");
+    assert_false(hd_value_exists(hd_value_at(v, "failed_at")));
+}
+
+/* A step that is tried again says what the attempt before has raised. */
+static void a_retry_has_its_reason(void **state) {
+    register_nodes(
+        "again",
+        "{'id':'a','kind':'ACTION','action':'broken','retry':{'attempts':3,'backoff':5}},"
+        "{'id':'out','kind':'RETURN'}",
+        "['in','a'],['a','out']");
+    start_keyed("again", "x", "{}");
+    pump();
+    hd_value step = first_step(engine);
+    assert_string_equal(hd_value_as_text(hd_value_at(step, "state"), ""), "retrying");
+    assert_string_equal(hd_value_as_text(hd_value_at(step, "why"), ""), "ValueError: no");
+}
+
 int main(void) {
 #define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, set_up_world, tear_down_world)
     const struct CMUnitTest tests[] = {
@@ -159,6 +197,8 @@ int main(void) {
         IN_A_WORLD(a_state_says_what_an_instance_waits_for),
         IN_A_WORLD(a_state_counts_the_branches_that_are_done),
         IN_A_WORLD(an_observer_sees_the_same_steps),
+        IN_A_WORLD(a_failed_instance_says_where),
+        IN_A_WORLD(a_retry_has_its_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,6 +78,76 @@ static void documents_of_another_shape_are_refused(void **state) {
         { "{'heddle':1,'name':'w','functions':[{'name':'run','nodes':[5],'edges':[]}]}", "" },
         { "{'heddle':1,'name':'w','functions':[{'name':'run','params':5,'nodes':[],'edges':[]}]}",
           "list of names" },
+        { "{'heddle':1,'name':'w','inputs':[{'default':1}],'functions':[{'name':'run','nodes':[{'"
+          "id':'in','kind':'ENTRY'},{'id':'out','kind':'RETURN'}],'edges':[['in','out']]}]}",
+          "an input has a" },
+        { "{'heddle':1,'name':'w','inputs':[{'name':'a','donut':1}],'functions':[{'name':'run','"
+          "nodes':[{'id':'in','kind':'ENTRY'},{'id':'out','kind':'RETURN'}],'edges':[['in','out']]}"
+          "]}",
+          "donut" },
+        { "{'heddle':1,'name':'w','inputs':[{'name':'a'}],'functions':[{'name':'run','nodes':[{'id'"
+          ":'in','kind':'ENTRY'},{'id':'out','kind':'RETURN'}],'edges':[['in','out']]}]}",
+          "the parameters of run are not the inputs" },
+        { "{'heddle':1,'name':'w','journal':'all','functions':[{'name':'run','nodes':[{'id':'in','"
+          "kind':'ENTRY'},{'id':'out','kind':'RETURN'}],'edges':[['in','out']]}]}",
+          "one of none, steps, nodes" },
+        { "{'heddle':1,'name':'w','classes':5,'functions':[{'name':'run','nodes':[{'id':'in','kind'"
+          ":'ENTRY'},{'id':'out','kind':'RETURN'}],'edges':[['in','out']]}]}",
+          "is a list" },
+        { "{'heddle':1,'name':'w','classes':[{}],'functions':[{'name':'run','nodes':[{'id':'in','"
+          "kind':'ENTRY'},{'id':'out','kind':'RETURN'}],'edges':[['in','out']]}]}",
+          "a class has a" },
+        { "{'heddle':1,'name':'w','classes':[{'name':'A','donut':1}],'functions':[{'name':'run','"
+          "nodes':[{'id':'in','kind':'ENTRY'},{'id':'out','kind':'RETURN'}],'edges':[['in','out']]}"
+          "]}",
+          "donut" },
+        { "{'heddle':1,'name':'w','classes':[{'name':'A','kind':'donut'}],'functions':[{'name':'"
+          "run','nodes':[{'id':'in','kind':'ENTRY'},{'id':'out','kind':'RETURN'}],'edges':[['in','"
+          "out']]}]}",
+          "exception, record, tuple, enum" },
+        { "{'heddle':1,'name':'w','classes':[{'name':'A','kind':'exception','base':'int'}],'"
+          "functions':[{'name':'run','nodes':[{'id':'in','kind':'ENTRY'},{'id':'out','kind':'"
+          "RETURN'}],'edges':[['in','out']]}]}",
+          "cannot be the base" },
+        { "{'heddle':1,'name':'w','classes':[{'name':'A','kind':'record','fields':5}],'functions':["
+          "{'name':'run','nodes':[{'id':'in','kind':'ENTRY'},{'id':'out','kind':'RETURN'}],'edges':"
+          "[['in','out']]}]}",
+          "at most 256 names" },
+        { "{'heddle':1,'name':'w','classes':[{'name':'A','kind':'record','fields':[5]}],'functions'"
+          ":[{'name':'run','nodes':[{'id':'in','kind':'ENTRY'},{'id':'out','kind':'RETURN'}],'"
+          "edges':[['in','out']]}]}",
+          "a field is a name" },
+        { "{'heddle':1,'name':'w','classes':[{'name':'A','kind':'record'},{'name':'A','kind':'enum'"
+          "}],'functions':[{'name':'run','nodes':[{'id':'in','kind':'ENTRY'},{'id':'out','kind':'"
+          "RETURN'}],'edges':[['in','out']]}]}",
+          "of another kind" },
+        { "{'heddle':1,'name':'w','functions':[{'nodes':[],'edges':[]}]}", "a function has a" },
+        { "{'heddle':1,'name':'w','functions':[{'name':'run','donut':1,'nodes':[],'edges':[]}]}",
+          "donut" },
+        { "{'heddle':1,'name':'w','functions':[{'name':'run','params':[5],'nodes':[],'edges':[]}]}",
+          "is no name" },
+        { "{'heddle':1,'name':'w','functions':[{'name':'run','params':['a','a'],'nodes':[],'edges':"
+          "[]}]}",
+          "two parameters a" },
+        { "{'heddle':1,'name':'w','functions':[{'name':'run','nodes':[{'kind':'ENTRY'}],'edges':[]}"
+          "]}",
+          "a node has an" },
+        { "{'heddle':1,'name':'w','functions':[{'name':'run','nodes':[{'id':'in','kind':'ENTRY'},{'"
+          "id':'in','kind':'RETURN'}],'edges':[]}]}",
+          "a second node" },
+        { "{'heddle':1,'name':'w','functions':[{'name':'run','nodes':[{'id':'in','kind':'ENTRY'},{'"
+          "id':'out','kind':'RETURN'}],'edges':[['in','out']]},{'name':'run','nodes':[{'id':'in','"
+          "kind':'ENTRY'},{'id':'out','kind':'RET'}],'edges':[['in','out']]}]}",
+          "two functions run" },
+        { "{'heddle':1,'name':'w','functions':[{'name':'run','nodes':[{'id':'in','kind':'ENTRY'},{'"
+          "id':'c','kind':'CALL','function':'f','args':[1]},{'id':'out','kind':'RETURN'}],'edges':["
+          "['in','c'],['c','out']]},{'name':'f','nodes':[{'id':'in','kind':'ENTRY'},{'id':'out','"
+          "kind':'RET'}],'edges':[['in','out']]}]}",
+          "as many arguments" },
+        { "{'heddle':1,'name':'w','functions':[{'name':'run','nodes':[{'id':'in','kind':'ENTRY'},{'"
+          "id':'out','kind':'RETURN'}],'edges':[['in','out']]},{'name':'f','nodes':[{'id':'in','"
+          "kind':'ENTRY'},{'id':'out','kind':'RETURN'}],'edges':[['in','out']]}]}",
+          "the function ends with RET" },
     };
     int wrong = 0;
     for (size_t i = 0; i < sizeof documents / sizeof *documents; i++) {
@@ -174,6 +244,83 @@ static const struct {
       "['in','x'],['in','b'],['x','out'],['b','out']", "shares \"v\"" },
     { "{'id':'a','kind':'CALC'},{'id':'b','kind':'CALC'},{'id':'x','kind':'MERGE'," AT "}," OUT,
       "['in','a'],['in','b'],['a','x'],['b','x'],['x','out']", "meet" },
+    { "{'id':'x','kind':'DONUT'," AT "}," OUT, "['in','x'],['x','out']", "unknown kind \"DONUT\"" },
+    { "{'id':'x','kind':'RAISE','value':['name']," AT "}", "['in','x']", "" },
+    { "{'id':'x','kind':'ACTION','action':'a','named':5," AT "}," OUT, "['in','x'],['x','out']",
+      "\"named\" is a list" },
+    { "{'id':'x','kind':'ACTION','action':'a','named':[5]," AT "}," OUT, "['in','x'],['x','out']",
+      "pairs of a name" },
+    { "{'id':'x','kind':'ACTION','action':'a','named':[['k',1],['k',2]]," AT "}," OUT,
+      "['in','x'],['x','out']", "two arguments \"k\"" },
+    { "{'id':'x','kind':'ACTION','action':'a','args':[],'named':[]," AT "}," OUT,
+      "['in','x'],['x','out']", "instead of \"args\"" },
+    { "{'id':'x','kind':'ACTION','action':'a','heartbeat':'1'," AT "}," OUT,
+      "['in','x'],['x','out']", "number of seconds" },
+    { "{'id':'x','kind':'ACTION','action':'a','retry':{'on':5}," AT "}," OUT,
+      "['in','x'],['x','out']", "classes are a list of names" },
+    { "{'id':'x','kind':'ACTION','action':'a','limit':5," AT "}," OUT, "['in','x'],['x','out']",
+      "\"limit\" is an object" },
+    { "{'id':'x','kind':'ACTION','action':'a','limit':{'key':'k','least':1}," AT "}," OUT,
+      "['in','x'],['x','out']", "\"least\" in \"limit\"" },
+    { "{'id':'x','kind':'ACTION','action':'a','limit':{'most':1}," AT "}," OUT,
+      "['in','x'],['x','out']", "\"key\" is missing" },
+    { "{'id':'x','kind':'ACTION','action':'a','limit':{'key':'k','most':0}," AT "}," OUT,
+      "['in','x'],['x','out']", "\"most\" is a whole number" },
+    { "{'id':'x','kind':'ACTION','action':'a','queue':'a b'," AT "}," OUT, "['in','x'],['x','out']",
+      "\"queue\" is a name" },
+    { "{'id':'x','kind':'CHILD','workflow':'w','args':[1]," AT "}," OUT, "['in','x'],['x','out']",
+      "its inputs by name" },
+    { "{'id':'x','kind':'CHILD'," AT "}," OUT, "['in','x'],['x','out']", "\"workflow\" is a name" },
+    { "{'id':'x','kind':'HANDLER','clauses':[5]," AT "}," OUT, "['in','x'],['x','out','GUARD',0]",
+      "a clause is an object" },
+    { "{'id':'x','kind':'HANDLER','clauses':[{'donut':1}]," AT "}," OUT,
+      "['in','x'],['x','out','GUARD',0]", "\"donut\" in a clause" },
+    { "{'id':'x','kind':'HANDLER','clauses':[{'as':5}]," AT "}," OUT,
+      "['in','x'],['x','out','GUARD',0]", "\"as\" is a name" },
+    { "{'id':'x','kind':'HANDLER','clauses':[]," AT "}," OUT, "['in','x'],['x','out','GUARD',0]",
+      "a list of at least one" },
+    { "{'id':'x','kind':'BRANCH','when':[true]," AT "}," OUT,
+      "['in','x'],['x','out','GUARD',0],['x','out','GUARD',2]", "GUARD edge 1 is missing" },
+    { "{'id':'x','kind':'CALC'," AT "},{'id':'h','kind':'HANDLER','clauses':[{}]},{'id':'g','kind':"
+      "'HANDLER','clauses':[{}]}," OUT,
+      "['in','x'],['x','out'],['x','h','EXCEPT',0],['x','g','EXCEPT',1],['h','out','GUARD',0],['g',"
+      "'out','GUARD',0]",
+      "EXCEPT edges; one at most" },
+    { "{'id':'x','kind':'FAN_HEAD'," AT "}," OUT, "['in','x'],['in','out']", "no ELEM edge" },
+    { "{'id':'x','kind':'CALC'," AT "},{'id':'b','kind':'BARRIER'}," OUT,
+      "['in','x'],['x','b','JOIN'],['b','out']", "a JOIN edge outside" },
+    { "{'id':'f','kind':'FAN_HEAD'},{'id':'a','kind':'CALC'," AT "},{'id':'b','kind':'CALC'," AT
+      "},{'id':'i','kind':'BARRIER'},{'id':'j','kind':'BARRIER'}," OUT,
+      "['in','f'],['f','a','ELEM',0],['f','b','ELEM',1],['a','i','JOIN'],['b','j','JOIN'],['i','"
+      "out'"
+      "],['j','out']",
+      "more than one BARRIER" },
+    { "{'id':'f','kind':'FAN_HEAD','over':['list']},{'id':'a','kind':'CALC'},{'id':'b','kind':"
+      "'BARRIER'},{'id':'x','kind':'MERGE'," AT "}," OUT,
+      "['in','f'],['f','a','ELEM'],['a','b','JOIN'],['b','x'],['a','x'],['x','out']", "" },
+    { "{'id':'x','kind':'FAN_HEAD','over':['list']," AT "},{'id':'r','kind':'RAISE','value':['new',"
+      "'ValueError',[]]}",
+      "['in','x'],['x','r','ELEM']", "none of its branches reaches a BARRIER" },
+    { "{'id':'f','kind':'FAN_HEAD'},{'id':'a','kind':'CALC'},{'id':'b','kind':'BARRIER'},{'id':'x',"
+      "'kind':'RETURN'," AT "}," OUT,
+      "['in','f'],['f','a','ELEM',0],['f','x','ELEM',1],['a','b','JOIN'],['b','out']",
+      "ends with a JOIN edge" },
+    { "{'id':'q','kind':'BRANCH','when':[true]},{'id':'l','kind':'LOOP_HEAD','while':true},{'id':'"
+      "x'"
+      ",'kind':'MERGE'," AT "}," OUT,
+      "['in','q'],['q','l','GUARD',0],['q','x','GUARD',1],['l','x','CONTINUE'],['l','out','BREAK'],"
+      "["
+      "'x','l','BACK']",
+      "which a way into it avoids" },
+    { "{'id':'l','kind':'LOOP_HEAD','while':true," AT
+      "},{'id':'f','kind':'FAN_HEAD'},{'id':'a','kind':"
+      "'CALC'},{'id':'x','kind':'CALC'},{'id':'b','kind':'BARRIER'}," OUT,
+      "['in','l'],['l','f','CONTINUE'],['l','out','BREAK'],['f','a','ELEM',0],['f','x','ELEM',1],["
+      "'a','b','JOIN'],['x','l','BACK'],['b','l','BACK']",
+      "FAN_HEAD's branches meet" },
+    { "{'id':'l','kind':'LOOP_HEAD','while':true},{'id':'x','kind':'CALC'," AT "}," OUT,
+      "['in','l'],['l','x','CONTINUE'],['l','out','BREAK'],['x','l','BACK'],['x','out']",
+      "FORWARD beside a BACK" },
 };
 
 static void what_could_not_run_is_refused_with_its_node_and_position(void **state) {
@@ -240,6 +387,57 @@ static void more_than_100000_nodes_are_too_many(void **state) {
     hd_error error;
     assert_int_equal(try(many(100001, ",{'id':'n%zu','kind':'CALC'}"), &error), HD_LIMIT);
     assert_non_null(strstr(error.message, "100000"));
+}
+
+static hd_value copies(size_t count, const char *json) {
+    hd_builder *b;
+    hd_value one = parse(json);
+    assert_int_equal(hd_builder_open(pool, HD_KIND_ARRAY, &b), HD_OK);
+    for (size_t i = 0; i < count; i++) hd_builder_add(b, one);
+    return hd_builder_close(b);
+}
+
+static hd_value function_of(hd_value nodes, hd_value edges) {
+    hd_value f = hd_object_set(pool, hd_object(), "name", hd_string(pool, "run"));
+    f = hd_object_set(pool, f, "nodes", nodes);
+    return hd_object_set(pool, f, "edges", edges);
+}
+
+static hd_value document_of(hd_value functions) {
+    hd_value ir = hd_object_set(pool, hd_object(), "heddle", hd_int(pool, 1));
+    ir = hd_object_set(pool, ir, "name", hd_string(pool, "w"));
+    return hd_object_set(pool, ir, "functions", functions);
+}
+
+/* What is too large is counted, and nothing is made of it. */
+static void ten_million_nodes_cost_nothing(void **state) {
+    static const char *const wanted[] = { "10000000 nodes, more than 100000",
+                                          "1000001 edges, more than 1000000",
+                                          "10001 functions, more than 10000" };
+    hd_value node = copies(10000000, "{'id':'n','kind':'CALC'}");
+    hd_value edge = copies(1000001, "['in','out']");
+    hd_value few = function_of(parse("[]"), edge), large = function_of(node, parse("[]"));
+    hd_value documents[] = { document_of(hd_array_of(pool, &large, 1)),
+                             document_of(hd_array_of(pool, &few, 1)),
+                             document_of(copies(10001, "{'name':'f','nodes':[],'edges':[]}")) };
+    for (size_t i = 0; i < 3; i++) {
+        hd_error error;
+        uint64_t before = lab_env_allocations(env);
+        assert_int_equal(try(documents[i], &error), HD_LIMIT);
+        assert_in_range(lab_env_allocations(env) - before, 0, 20);
+        if (!strstr(error.message, wanted[i])) fail_msg("%s", error.message);
+    }
+}
+
+/* Each node would have a set of all variables. */
+static void many_nodes_with_many_variables_are_too_many(void **state) {
+    hd_error error;
+    const char *node = ",{'id':'n%1$zu','kind':'ACTION','action':'a','into':['name','v%1$zu']}";
+    hd_value ir = many(50000, node);
+    size_t before = lab_env_bytes(env);
+    assert_int_equal(try(ir, &error), HD_LIMIT);
+    assert_non_null(strstr(error.message, "too many nodes (50001) for its variables"));
+    assert_in_range(lab_env_bytes(env), 0, before + ((size_t)1 << 20));
 }
 
 static void a_thousand_variables_and_clauses_are_taken(void **state) {
@@ -331,6 +529,8 @@ int main(void) {
         TEST(what_could_not_run_is_refused_with_its_node_and_position),
         TEST(edges_to_nowhere_are_refused),
         TEST(more_than_100000_nodes_are_too_many),
+        TEST(ten_million_nodes_cost_nothing),
+        TEST(many_nodes_with_many_variables_are_too_many),
         TEST(a_thousand_variables_and_clauses_are_taken),
         TEST(expressions_that_are_nested_deeply_are_refused),
         TEST(loops_in_loops_are_checked_quickly),

@@ -5,9 +5,8 @@
  * lab's. Issue words: "every message checked, limits on size and number, a token per claim". */
 #define _GNU_SOURCE
 #include "lab.h"
+#include "lab_engine.h"
 #include "socket/address.h"
-#include "workflow/engine.h"
-#include "workflow/remote.h"
 #include <heddle/workflow.h>
 
 #include <setjmp.h>
@@ -18,6 +17,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include <cmocka.h>
+
+#define REMOTES_MAX 64 /* connections, unless the program says otherwise */
 
 static lab_env *env;
 static hd_runtime *rt;
@@ -38,7 +39,7 @@ static void pump(void) {
     for (int i = 0; i < 6; i++) {
         hd_status status = hd_runtime_pump(rt);
         if (status && status != HD_PENDING) fail_msg("%s", hd_status_name(status));
-        task_check(engine);
+        lab_engine_check(engine);
     }
 }
 
@@ -123,12 +124,13 @@ static int join(void) {
 /* The next message; "": none has come; "closed". */
 static const char *hear(int fd) {
     static char heard[1 << 20];
-    char head[4];
+    unsigned char head[4]; /* the length, its highest byte first */
     ssize_t n = recv(fd, head, 4, MSG_DONTWAIT);
     if (n == 0) return "closed";
     if (n < 0) return "";
     assert_int_equal(n, 4);
-    uint32_t length = wire_length(head);
+    uint32_t length =
+        (uint32_t)head[0] << 24 | (uint32_t)head[1] << 16 | (uint32_t)head[2] << 8 | head[3];
     assert_true(length < sizeof heard);
     assert_int_equal(recv(fd, heard, length, MSG_DONTWAIT), length);
     heard[length] = '\0';
@@ -216,6 +218,26 @@ static void a_failure_is_an_exception_of_its_class(void **state) {
     assert_string_equal(hd_value_as_text(hd_value_at(doc, "status"), ""), "failed");
     assert_string_equal(hd_value_as_text(hd_value_at(hd_value_at(doc, "error"), "$error"), ""),
                         "KeyError");
+    close(fd);
+}
+
+static void an_exception_crosses_as_a_value(void **state) {
+    int fd = worker_now();
+    start("{}");
+    say_token(
+        fd, "fail", token_heard(fd),
+        ",\"class\":\"Exception\",\"error\":{\"$$error\":\"shop:Odd\",\"bases\":[\"KeyError\"],"
+        "\"args\":[7],\"attrs\":{\"code\":1}}");
+    hd_value doc = hd_read(rt, pool, hd_workflow_cell(engine, id));
+    hd_value error = hd_value_at(doc, "error");
+    assert_string_equal(hd_value_as_text(hd_value_at(error, "$error"), ""), "shop:Odd");
+    assert_int_equal(hd_value_as_int(hd_value_index(hd_value_at(error, "args"), 0), 0), 7);
+    assert_has(hear(fd), "done");
+    start("{}");
+    say(fd, "{\"type\":\"claim\",\"count\":1}");
+    pump();
+    say_token(fd, "fail", token_heard(fd), ",\"class\":\"Exception\",\"error\":{}");
+    assert_has(hear(fd), "$$error"); /* no exception: refused, and the connection is closed */
     close(fd);
 }
 
@@ -666,51 +688,6 @@ static void an_observer_serves_no_workers(void **state) {
     hd_close(looks);
 }
 
-/* ---- without memory */
-
-static void script(lab_env *small, void *ctx) {
-    hd_runtime *r;
-    hd_engine *e;
-    remotes *all;
-    remote *one;
-    hd_error error = { 0 };
-    hd_options options = { .env = lab_env_of(small) };
-    static const char ir[] =
-        "{\"heddle\":1,\"name\":\"one\",\"functions\":[{\"name\":\"run\",\"nodes\":[{\"id\":\"in\","
-        "\"kind\":\"ENTRY\"},{\"id\":\"do\",\"kind\":\"ACTION\",\"action\":\"work\",\"args\":[1]},{"
-        "\"id\":\"out\",\"kind\":\"RETURN\",\"value\":1}],\"edges\":[[\"in\",\"do\"],[\"do\","
-        "\"out\"]]"
-        "}]}";
-    static const char *const said[] = {
-        "{\"type\":\"hello\",\"heddle\":1,\"actions\":[\"work\"]}",
-        "{\"type\":\"claim\",\"count\":3}", "{\"type\":\"heartbeat\",\"tokens\":[\"1-1\"]}",
-        "{\"type\":\"complete\",\"token\":\"1-1\",\"result\":[1,2]}", "{\"type\":\"nonsense\"}"
-    };
-    (void)ctx;
-    if (hd_open(NULL, &options, &r, &error)) return;
-    hd_pool *p = NULL;
-    if (!hd_pool_open(hd_runtime_heap(r), &p) && !hd_engine_open(r, NULL, &e, &error) &&
-        !hd_workflow_register(e, hd_json_parse(p, ir, strlen(ir), NULL), NULL, &error) &&
-        !remotes_open(e, &all)) {
-        char name[HD_INSTANCE_ID_SIZE];
-        e->remotes = all;
-        (void)hd_workflow_start(e, "one", hd_object(), NULL, name);
-        if (!remote_open(all, -1, &one))
-            for (size_t i = 0; i < sizeof said / sizeof *said && !one->ending; i++) {
-                unsigned char head[] = { 0, 0, 0, (unsigned char)strlen(said[i]) };
-                remote_hear(one, (const char *)head, 4);
-                remote_hear(one, said[i], strlen(said[i]));
-                (void)hd_runtime_pump(r);
-            }
-    }
-    hd_pool_close(p);
-    (void)hd_close(r);
-}
-
-static void without_memory_a_worker_is_dropped_and_nothing_else(void **state) {
-    assert_true(lab_each_allocation_failure(script, NULL) > 20);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -718,6 +695,7 @@ int main(void) {
         TEST(a_worker_is_welcomed_with_the_limits),
         TEST(a_step_goes_to_a_worker_and_its_result_into_the_workflow),
         TEST(a_failure_is_an_exception_of_its_class),
+        TEST(an_exception_crosses_as_a_value),
         TEST(a_worker_gets_as_many_steps_as_it_asks_for),
         TEST(a_worker_gets_steps_of_its_actions_alone),
         TEST(the_step_of_a_worker_that_ends_goes_to_another),
@@ -742,7 +720,6 @@ int main(void) {
         TEST(a_socket_in_use_is_left_alone),
         TEST(workers_come_to_the_engine_that_takes_over),
         TEST(an_observer_serves_no_workers),
-        cmocka_unit_test(without_memory_a_worker_is_dropped_and_nothing_else),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

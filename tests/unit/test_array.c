@@ -187,8 +187,33 @@ static void every_operation_survives_a_refused_block(void **state) {
     world_close(&w);
 }
 
+/* Against a comparison of the elements from the back; versions of one array, and arrays made apart. */
+static void the_common_tail_is_what_a_walk_from_the_back_finds(void **state) {
+    lab_random dice = lab_random_of(lab_seed());
+    for (int round = 0; round < 200; round++) {
+        world w = world_open();
+        hd_value a = hd_array();
+        for (uint64_t i = lab_random_below(&dice, 3000); i > 0; i--)
+            a = hd_array_append(w.pool, a, hd_int(NULL, (int64_t)lab_random_below(&dice, 4)));
+        hd_value b = a;
+        for (uint64_t i = lab_random_below(&dice, 4); i > 0; i--) {
+            size_t n = array_count(b), at = lab_random_below(&dice, n + 1);
+            if (lab_random_below(&dice, 2)) b = hd_array_insert(w.pool, b, at, hd_int(NULL, 9));
+            else if (at < n) b = hd_array_remove(w.pool, b, at);
+        }
+        size_t most = array_count(a) < array_count(b) ? array_count(a) : array_count(b), same = 0;
+        while (same < most && hd_value_equal(array_get(a, array_count(a) - 1 - same),
+                                             array_get(b, array_count(b) - 1 - same)))
+            same++;
+        assert_int_equal(array_common_tail(a, b, most), same);
+        assert_int_equal(array_common_tail(b, a, most / 2), same < most / 2 ? same : most / 2);
+        world_close(&w);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_common_tail_is_what_a_walk_from_the_back_finds),
         cmocka_unit_test(every_operation_leaves_the_original),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(arrays_of_every_size_near_a_boundary_are_whole),

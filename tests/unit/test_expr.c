@@ -71,6 +71,32 @@ static void a_dict_keeps_its_order_when_keys_come_and_go(void **state) {
     expr_world_close(&x);
 }
 
+/* As in CPython: a key function sees an empty list, and what it adds goes. */
+static void a_list_is_empty_while_it_is_sorted(void **state) {
+    expr_world x = expr_world_open(NULL);
+    expr_run(&x,
+             "[[\"assign\", [\"list\", \"b\", \"a\"], [\"name\", \"a\"]],"
+             " [\"expr\", [\"method\", [\"name\", \"a\"], \"append\", [[\"name\", \"a\"]], []]]]");
+    assert_runs(&x,
+                "[\"method\", [\"name\", \"a\"], \"sort\", [], [[\"key\", [\"lambda\", [\"o\"], "
+                "[\"item\", [\"name\", \"o\"], 0]]]]]",
+                "IndexError: list index out of range");
+    assert_runs(&x, "[\"name\", \"a\"]", "['b', 'a', [...]]");
+    assert_runs(&x,
+                "[\"method\", [\"name\", \"a\"], \"sort\", [], [[\"key\", [\"lambda\", [\"o\"], "
+                "[\"call\", \"len\", [[\"name\", \"o\"]]]]]]]",
+                "None");
+    assert_runs(&x, "[\"name\", \"a\"]", "[[...], 'b', 'a']");
+    assert_runs(&x,
+                "[\"method\", [\"name\", \"a\"], \"sort\", [], [[\"key\", [\"lambda\", [\"o\"], "
+                "[\"or\", [\"method\", [\"name\", \"a\"], \"append\", [1], []], 1]]]]]",
+                "ValueError: list modified during sort");
+    assert_runs(&x, "[\"call\", \"len\", [[\"name\", \"a\"]]]", "3");
+    assert_runs(&x, "[\"method\", [\"name\", \"a\"], \"sort\", [], [[\"reverse\", 2147483648]]]",
+                "OverflowError: Python int too large to convert to C int");
+    expr_world_close(&x);
+}
+
 /* ---- The journal ------------------------------------------------------------------------- */
 
 static void a_change_of_a_tracked_object_is_one_small_operation(void **state) {
@@ -167,6 +193,45 @@ static void every_value_survives_the_way_into_the_store_and_back(void **state) {
     expr_world_close(&x);
 }
 
+/* What a program that does not know of encodings has written is what it looks like. */
+static void an_object_that_only_looks_like_an_encoding_is_a_dict(void **state) {
+    static const char *const cases[][2] = {
+        { "{\"$$set\": 1}", "{'$set': 1}" },
+        { "{\"$$set\": [1], \"b\": 2}", "{'$set': [1], 'b': 2}" },
+        { "{\"$$set\": [1]}", "{1}" },
+        { "{\"$$tuple\": [], \"b\": 2}", "{'$tuple': [], 'b': 2}" },
+        { "{\"$$tuple\": [1]}", "(1,)" },
+        { "{\"$$dict\": [[1, 2]], \"x\": 1}", "{'$dict': [[1, 2]], 'x': 1}" },
+        { "{\"$$range\": [1, 2, 3], \"x\": 1}", "{'$range': [1, 2, 3], 'x': 1}" },
+        { "{\"$$ref\": \"other.json\"}", "{'$ref': 'other.json'}" },
+        { "{\"$$str\": \"x\"}", "{'$str': 'x'}" },
+        { "{\"$$type\": \"object\", \"x\": 1}", "{'$type': 'object', 'x': 1}" },
+        { "{\"$$type\": 3}", "{'$type': 3}" },
+        { "{\"$$error\": 404, \"message\": \"gone\"}", "{'$error': 404, 'message': 'gone'}" },
+        { "{\"$$error\": \"E\", \"code\": 1}", "{'$error': 'E', 'code': 1}" },
+        { "{\"$$enum\": [1, 2]}", "{'$enum': [1, 2]}" },
+        { "{\"$$enum\": \"E\", \"name\": \"A\", \"value\": 1, \"x\": 1}",
+          "{'$enum': 'E', 'name': 'A', 'value': 1, 'x': 1}" },
+        { "{\"$$record\": 1, \"a\": 2}", "{'$record': 1, 'a': 2}" },
+        { "{\"$$keys\": 1, \"a\": 2}", "{'$keys': 1, 'a': 2}" },
+        { "{\"$$keys\": [\"b\", \"a\"], \"a\": 2}", "{'$keys': ['b', 'a'], 'a': 2}" },
+        { "{\"$$keys\": [\"b\", \"a\"], \"a\": 2, \"b\": 1}", "{'b': 1, 'a': 2}" },
+    };
+    expr_world x = expr_world_open(NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hd_error error = { 0 };
+        ev v;
+        hd_value from = hd_json_parse(x.pool, cases[i][0], strlen(cases[i][0]), &error);
+        assert_string_equal(error.message, "");
+        if (decode_value(x.w, from, &v, &error)) fail_msg("%s: %s", cases[i][0], error.message);
+        assert_string_equal(expr_text(&x, OUTCOME_VALUE, v), cases[i][1]);
+        hd_value again = encode_value(x.w, x.pool, v); /* crosses unchanged from here on */
+        assert_int_equal(decode_value(x.w, again, &v, &error), HD_OK);
+        assert_string_equal(expr_text(&x, OUTCOME_VALUE, v), cases[i][1]);
+    }
+    expr_world_close(&x);
+}
+
 static void a_circle_and_an_iterator_cannot_cross(void **state) {
     expr_world x = expr_world_open(NULL);
     expr_run(&x, "[[\"assign\", [\"list\"], [\"name\", \"a\"]], [\"expr\", [\"method\", [\"name\", "
@@ -229,6 +294,8 @@ static void bad_forms_are_refused_with_their_place(void **state) {
         { "[\"new\", \"Nope\", []]", "there is no class 'Nope'", "" },
         { "[]", "a form is an array that begins with the name of an operation", "" },
         { "[\"listcomp\", 1]", "a comprehension needs a clause", "" },
+        { "[\"lambda\", [\"o\"], [\":=\", \"w\", 1]]", "':=' in a lambda: assign 'w' outside",
+          "/2" },
         { "[\"dict\", 1]", "the last key of a dict has no value", "" },
     };
     expr_world x = expr_world_open(NULL);
@@ -309,10 +376,12 @@ int main(void) {
         cmocka_unit_test(a_chain_evaluates_its_middle_once),
         cmocka_unit_test(any_stops_at_the_first_true_element),
         cmocka_unit_test(a_dict_keeps_its_order_when_keys_come_and_go),
+        cmocka_unit_test(a_list_is_empty_while_it_is_sorted),
         cmocka_unit_test(a_change_of_a_tracked_object_is_one_small_operation),
         cmocka_unit_test(what_nothing_refers_to_is_freed),
         cmocka_unit_test(an_object_is_loaded_when_something_looks_inside),
         cmocka_unit_test(every_value_survives_the_way_into_the_store_and_back),
+        cmocka_unit_test(an_object_that_only_looks_like_an_encoding_is_a_dict),
         cmocka_unit_test(a_circle_and_an_iterator_cannot_cross),
         cmocka_unit_test(hostile_expressions_meet_a_limit),
         cmocka_unit_test(a_generator_or_function_cannot_be_kept),

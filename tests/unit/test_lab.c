@@ -346,6 +346,31 @@ static void a_name_belongs_to_one_runtime(void **state) {
     assert_told("a runtime a is open already");
 }
 
+static hd_status write_one(hd_tx *tx, void *ctx) {
+    return hd_tx_set_json(tx, hd_cell_at(hd_tx_runtime(tx), "main/n"), "1");
+}
+static hd_status handle_nothing(hd_tx *tx, const hd_event *event, void *ctx) { return HD_OK; }
+
+/* To wait for a verdict takes none of the lab's time, whatever is planned for later. */
+static void a_verdict_takes_no_time(void **state) {
+    hd_runtime *a = hd_lab_runtime(lab, "a");
+    const hd_env *env = hd_runtime_env(a);
+    hd_handler_spec spec = { .stream = hd_cell_at(a, "main/s"),
+                             .fn = handle_nothing,
+                             .reads_nothing = true };
+    assert_int_equal(hd_handler_register(a, &spec, NULL), HD_OK);
+    hd_send_options later = { .after_ms = 3600000 };
+    assert_int_equal(
+        hd_event_post(a, spec.stream, hd_null(), &later, (char[HD_EVENT_ID_SIZE]){ 0 }), HD_OK);
+    hd_lab_settle(lab);
+    uint64_t before = env->monotonic_ns(env->ctx);
+    for (int i = 0; i < 20; i++) {
+        hd_lab_set(a, "main/n", "0");
+        assert_int_equal(hd_transact(a, write_one, NULL), HD_OK);
+    }
+    assert_int_equal(env->monotonic_ns(env->ctx), before);
+}
+
 /* ---- no memory */
 
 static void use_without_memory(hd_lab_env *world, void *ctx) {
@@ -385,6 +410,8 @@ int main(void) {
         IN(memory, time_passes_when_told),
         IN(file, time_passes_when_told),
         IN(memory, idle_lets_time_pass),
+        IN(memory, a_verdict_takes_no_time),
+        IN(file, a_verdict_takes_no_time),
         IN(memory, several_runtimes_see_each_other),
         IN(file, several_runtimes_see_each_other),
         IN(memory, the_order_of_pumps_is_the_order_of_delivery),

@@ -198,8 +198,34 @@ static void setting_survives_every_allocation_failure(void **state) {
     assert_true(lab_each_allocation_failure(build_in_little_memory, NULL) > 10);
 }
 
+static void the_key_before_is_the_last_lower_one(void **state) {
+    lab_random dice = lab_random_of(lab_seed());
+    for (int count = 0; count < 600; count += count < 40 ? 1 : 97) {
+        world w = world_open();
+        char text[16];
+        hd_value v = hd_object();
+        for (int i = 0; i < count; i++) {
+            snprintf(text, sizeof text, "k%d", (int)lab_random_below(&dice, 2000));
+            v = hd_object_set(w.pool, v, text, hd_null());
+        }
+        for (int i = 0; i < 200; i++) {
+            const char *want = NULL;
+            char kept[16];
+            snprintf(text, sizeof text, "k%d", (int)lab_random_below(&dice, 2000));
+            if (!i) text[0] = '\0';
+            for (hd_iter it = hd_iter_of(v); hd_iter_next(&it);)
+                if (strcmp(it.key, text) < 0) want = strcpy(kept, it.key);
+            const struct key *k = object_before(v, text, strlen(text));
+            assert_true(!k == !want);
+            if (k) assert_string_equal(key_bytes(k), want);
+        }
+        world_close(&w);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_key_before_is_the_last_lower_one),
         cmocka_unit_test(every_operation_leaves_the_original),
         cmocka_unit_test(keys_may_hold_zeros),
         cmocka_unit_test(what_does_not_fit_is_refused),

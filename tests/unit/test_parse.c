@@ -68,6 +68,17 @@ static void statements_stand_on_lines_or_behind_semicolons(void **state) {
         "\"name\",\"log\"],\"append\",[[\"name\",\"a\"]]]]]");
 }
 
+static void a_semicolon_stands_behind_a_statement(void **state) {
+    static const char *const wrong[] = { ";", "; a", "a;;b", "a\n;b", ";\n" };
+    hd_error error = { 0 };
+    hd_value form;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(parse_statements(pool, wrong[i], &form, &error), HD_SYNTAX);
+        assert_non_null(strstr(error.message, "';' stands behind a statement"));
+    }
+    assert_form(parse_statements(pool, "pass;\npass;", &form, &error), form, &error, "[]");
+}
+
 static void a_target_is_what_can_be_assigned_to(void **state) {
     hd_error error = { 0 };
     hd_value form;
@@ -172,6 +183,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(text_becomes_the_form_of_the_documents),
         TEST(statements_stand_on_lines_or_behind_semicolons),
+        TEST(a_semicolon_stands_behind_a_statement),
         TEST(a_target_is_what_can_be_assigned_to),
         TEST(what_is_refused_is_said_with_line_and_column),
         TEST(deep_nesting_is_refused_in_every_direction),

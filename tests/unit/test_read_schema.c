@@ -255,6 +255,62 @@ static void late_documents_are_pending(void **state) {
     lab_close(late);
 }
 
+/* {"o": {"k0": "t", ..., "k39": "t"}}, made without a builder: that would leave its room to the read. */
+static hd_value wide_object(hd_pool *pool) {
+    hd_value inner = hd_object();
+    for (int i = 0; i < 40; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "k%d", i);
+        inner = hd_object_set(pool, inner, key, hd_string(pool, "a text of some length"));
+    }
+    return hd_object_set(pool, hd_object(), "o", inner);
+}
+
+static hd_value object_schema(hd_pool *pool, hd_value properties) {
+    hd_value s = hd_object_set(pool, hd_object(), "type", hd_string(pool, "object"));
+    return hd_object_set(pool, s, "properties", properties);
+}
+
+/* Names every property, so that each is read by itself. */
+static hd_value wide_schema(hd_pool *pool, hd_value wide) {
+    hd_value inner = hd_object();
+    for (hd_iter it = hd_iter_of(hd_value_at(wide, "o")); hd_iter_next(&it);)
+        inner = hd_object_set(pool, inner, it.key, hd_object());
+    return object_schema(pool, hd_object_set(pool, hd_object(), "o", object_schema(pool, inner)));
+}
+
+static void read_wide(hd_runtime *rt, hd_pool *pool) {
+    hd_schema *schema = NULL;
+    hd_value wide = wide_object(pool);
+    hd_status status =
+        hd_schema_compile(hd_runtime_heap(rt), wide_schema(pool, wide), &schema, NULL);
+    hd_cell cell = hd_cell_at(rt, "main/wide");
+    if (!status) status = cell.id ? hd_write(rt, cell, wide) : HD_NOMEM;
+    if (!status) cell = hd_cell_with_schema(rt, cell, schema);
+    if (!status && cell.id) {
+        hd_value got = hd_read(rt, pool, cell);
+        assert_true(value_is_failed(got) || hd_value_count(hd_value_at(got, "o")) == 40);
+    }
+    hd_schema_close(schema);
+}
+
+static void read_wide_in(hd_lab_env *world, void *ctx) {
+    hd_runtime *rt;
+    hd_pool *pool;
+    hd_options options = { .env = hd_lab_env_of(world) };
+    (void)ctx;
+    if (hd_open(NULL, &options, &rt, NULL)) return;
+    if (!hd_pool_open(hd_runtime_heap(rt), &pool)) {
+        read_wide(rt, pool);
+        hd_pool_close(pool);
+    }
+    (void)hd_close(rt);
+}
+
+static void without_memory_a_read_of_a_wide_object_fails(void **state) {
+    hd_lab_each_allocation_failure(read_wide_in, NULL);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, open_two, close_schemas)
 
 int main(void) {
@@ -274,6 +330,7 @@ int main(void) {
         T(own_writes_are_seen),
         T(claims_are_what_was_touched),
         T(late_documents_are_pending),
+        cmocka_unit_test(without_memory_a_read_of_a_wide_object_fails),
     };
     return cmocka_run_group_tests_name("read schema", tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include "schema_collect.h"
 #include "schema_world.h"
 #include <stdio.h>
 #include <stdlib.h>

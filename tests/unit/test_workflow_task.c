@@ -1,6 +1,7 @@
 /* test_workflow_task.c -- workers and the steps they claim: tokens, timeouts, heartbeats, lost work, order (W1). */
 #define _DEFAULT_SOURCE
 #include "workflow/engine.h"
+#include "workflow/open_record.h"
 
 #include "workflow_world.h"
 #include <sched.h>
@@ -125,6 +126,40 @@ static void an_attempt_longer_than_its_timeout_fails_with_timeout_error(void **s
     assert_raised("TimeoutError");
 }
 
+/* A paused instance does nothing: what is over meanwhile takes effect when it goes on. */
+static void a_timeout_of_a_paused_instance_waits(void **state) {
+    register_step(",'timeout':5,'heartbeat':3");
+    join(&h);
+    start("w", "{}");
+    task_view t = claim_one(&h);
+    assert_int_equal(hd_workflow_pause(engine, id), HD_OK);
+    for (int i = 0; i < 4; i++) {
+        advance(2000);
+        assert_int_equal(task_heartbeat(engine, t.token), HD_OK);
+    }
+    assert_int_equal(h.revoked, 0);
+    assert_string_equal(field("status"), "paused");
+    assert_int_equal(hd_workflow_resume(engine, id), HD_OK);
+    pump();
+    assert_int_equal(h.revoked, t.token);
+    assert_string_equal(h.why, "timeout");
+    assert_raised("TimeoutError");
+    /* A worker that is lost is noticed all the same; the step is begun again when the instance goes on. */
+    start("w", "{}");
+    t = claim_one(&h);
+    assert_int_equal(hd_workflow_pause(engine, id), HD_OK);
+    advance(3001);
+    assert_string_equal(h.why, "silent");
+    assert_int_equal(stats_now().ready, 0);
+    assert_int_equal(hd_workflow_resume(engine, id), HD_OK);
+    t = claim_one(&h);
+    assert_int_equal(hd_workflow_pause(engine, id), HD_OK);
+    pump();
+    assert_int_equal(task_complete(engine, t.token, hd_bool(true)), HD_OK);
+    pump();
+    assert_result("true");
+}
+
 /* Timeouts are measured by the clock that does not jump. */
 static void a_jump_of_the_wall_clock_ends_no_attempt(void **state) {
     register_step(",'timeout':5");
@@ -169,9 +204,8 @@ static void lost_work_is_no_attempt_up_to_a_cap(void **state) {
         assert_int_equal(task_lost(engine, t.token), HD_OK);
     }
     pump();
-    assert_int_equal(
-        hd_value_as_int(hd_value_at(hd_value_at(hd_value_at(document(), "open"), "0"), "lost"), 0),
-        TASK_LOST_MAX);
+    assert_int_equal(open_record_number(hd_value_at(hd_value_at(document(), "open"), "0"), "lost"),
+                     TASK_LOST_MAX);
     assert_int_equal(task_lost(engine, claim_one(&h).token), HD_OK);
     assert_raised("ConnectionError");
 }
@@ -286,6 +320,7 @@ int main(void) {
         IN_A_WORLD(a_step_is_claimed_by_one_worker_and_completed_with_its_token),
         IN_A_WORLD(a_completion_with_an_old_token_changes_nothing),
         IN_A_WORLD(an_attempt_longer_than_its_timeout_fails_with_timeout_error),
+        IN_A_WORLD(a_timeout_of_a_paused_instance_waits),
         IN_A_WORLD(a_jump_of_the_wall_clock_ends_no_attempt),
         IN_A_WORLD(a_worker_that_is_silent_for_too_long_is_lost),
         IN_A_WORLD(lost_work_is_no_attempt_up_to_a_cap),

@@ -1,0 +1,63 @@
+/* shard_crew.c -- a program that serves several spaces, for tests/server/leases: until it is killed, or told to end.
+ *
+ *     shard_crew STORE SPACES SHARDS     prints "ready" when its engines are open, "ran <id>" for each action
+ *
+ * With a terminate signal it closes its store, which hands its leases over. */
+#define _POSIX_C_SOURCE 200809L
+#include <heddle.h>
+#include <heddle/workflow.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SPACES_MAX = 64 };
+
+static hd_runtime *rt;
+static hd_engine *engines[SPACES_MAX];
+
+static hd_status note(hd_action *a, hd_value args, void *ctx) {
+    (void)args, (void)ctx;
+    printf("ran %s\n", hd_action_id(a));
+    fflush(stdout);
+    return hd_action_return(a, hd_null());
+}
+
+/* Sleeps, does something, and begins anew, for ever: "tick". */
+static hd_status register_flow(hd_engine *e, hd_error *error) {
+    static const char ir[] =
+        "{\"heddle\":1,\"name\":\"tick\",\"functions\":[{\"name\":\"run\",\"nodes\":["
+        "{\"id\":\"in\",\"kind\":\"ENTRY\"},{\"id\":\"s\",\"kind\":\"SLEEP\",\"seconds\":0.05},"
+        "{\"id\":\"a\",\"kind\":\"ACTION\",\"action\":\"note\"},"
+        "{\"id\":\"out\",\"kind\":\"RETURN\",\"value\":7}],"
+        "\"edges\":[[\"in\",\"s\"],[\"s\",\"a\"],[\"a\",\"out\"]]}]}";
+    hd_pool *pool;
+    hd_status status = hd_pool_open(hd_runtime_heap(rt), &pool);
+    if (status) return status;
+    hd_value v = hd_json_parse(pool, ir, sizeof ir - 1, error);
+    status = hd_workflow_register(e, v, NULL, error);
+    hd_pool_close(pool);
+    return status;
+}
+
+static hd_status serve(int i, uint32_t shards, hd_error *error) {
+    char space[20];
+    hd_engine_options options = { .space = space, .shards = shards };
+    hd_action_spec spec = { .name = "note", .fn = note, .here = true };
+    snprintf(space, sizeof space, "space%d", i);
+    hd_status status = hd_engine_open(rt, &options, &engines[i], error);
+    if (!status) status = hd_action_register(engines[i], &spec);
+    return status ? status : register_flow(engines[i], error);
+}
+
+int main(int argc, char **argv) {
+    hd_error error = { 0 };
+    if (argc != 4) return 2;
+    int spaces = atoi(argv[2]);
+    if (spaces > SPACES_MAX) return 2;
+    hd_status status = hd_open(argv[1], &(hd_options){ .signals = true }, &rt, &error);
+    for (int i = 0; i < spaces && !status; i++) status = serve(i, (uint32_t)atoi(argv[3]), &error);
+    if (status) return fprintf(stderr, "%s\n", error.message), 1;
+    puts("ready");
+    fflush(stdout);
+    hd_runtime_run(rt);
+    return hd_close(rt) != HD_OK;
+}

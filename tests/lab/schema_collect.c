@@ -1,0 +1,87 @@
+/* schema_collect.c -- see schema_collect.h. */
+#include "schema_collect.h"
+
+typedef struct collector {
+    unsigned brand;
+    schema_collect_fn fn;
+    void *ctx;
+    bool stopped;
+    uint32_t visited;
+    uint32_t frames;
+    size_t depth;
+    schema_step path[SCHEMA_DEPTH_MAX];
+} collector;
+
+/* The nodes from the root to here, to notice a repetition. */
+typedef struct collect_frame {
+    const struct collect_frame *parent;
+    const schema_node *node;
+} collect_frame;
+
+static hd_status collect_node(collector *c, const schema_node *node, const collect_frame *parent);
+
+static bool repeats(const collect_frame *frame, const schema_node *node) {
+    for (; frame; frame = frame->parent)
+        if (frame->node->body == node->body) return true;
+    return false;
+}
+
+static hd_status collect_report(collector *c, const schema_node *node) {
+    c->stopped = !c->fn(c->ctx, c->path, c->depth, node);
+    return HD_OK;
+}
+
+static hd_status collect_step(collector *c, schema_step step, const schema_node *node,
+                              const collect_frame *frame) {
+    if (c->depth == SCHEMA_DEPTH_MAX) return HD_LIMIT;
+    c->path[c->depth++] = step;
+    hd_status status = collect_node(c, node, frame);
+    c->depth--;
+    return status;
+}
+
+static hd_status collect_object(collector *c, const schema_node *node, const collect_frame *frame) {
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; !status && i < node->property_count; i++) {
+        const schema_property *p = &node->properties[i];
+        schema_step step = { SCHEMA_STEP_KEY, p->key, p->key_length, 0 };
+        if (p->declared) status = collect_step(c, step, p->node, frame);
+    }
+    if (status || (node->flags & SCHEMA_NAMED_ONLY)) return status;
+    return collect_step(c, (schema_step){ .kind = SCHEMA_STEP_EVERY_KEY }, node->additional, frame);
+}
+
+static hd_status collect_array(collector *c, const schema_node *node, const collect_frame *frame) {
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; !status && i < node->prefix_count; i++)
+        status = collect_step(c, (schema_step){ .kind = SCHEMA_STEP_INDEX, .index = i },
+                              node->prefix[i], frame);
+    if (status) return status;
+    schema_step rest = { .kind = SCHEMA_STEP_EVERY_INDEX, .index = node->prefix_count };
+    return collect_step(c, rest, node->items, frame);
+}
+
+static hd_status collect_below(collector *c, const schema_node *node, const collect_frame *frame) {
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; !status && i < node->any_count; i++)
+        status = collect_node(c, node->any[i], frame);
+    if (!status && (node->flags & SCHEMA_KEYS)) status = collect_object(c, node, frame);
+    if (!status && (node->flags & SCHEMA_ELEMENTS)) status = collect_array(c, node, frame);
+    return status;
+}
+
+static hd_status collect_node(collector *c, const schema_node *node, const collect_frame *parent) {
+    if (c->stopped || !(node->reach & c->brand)) return HD_OK;
+    if (++c->visited > SCHEMA_NODES_MAX || c->frames == SCHEMA_FRAMES_MAX) return HD_LIMIT;
+    if (node->flags & SCHEMA_BOUNDARY || repeats(parent, node)) return collect_report(c, node);
+    c->frames++;
+    hd_status status = collect_below(c, node, &(collect_frame){ parent, node });
+    c->frames--;
+    return status;
+}
+
+hd_status schema_collect(const hd_schema *schema, schema_flag brand, schema_collect_fn fn,
+                         void *ctx) {
+    collector c = { .brand = brand, .fn = fn, .ctx = ctx };
+    return collect_node(&c, schema->root, NULL);
+}

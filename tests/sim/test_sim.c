@@ -1,0 +1,106 @@
+/* test_sim.c -- many machines, one seed: safety under faults, then liveness, and mutants that must be found.
+ *
+ * In every second world each machine has an engine, and workflows are started too.
+ * HD_SIM_SEEDS: how many worlds (default 2,000 without assertions, fewer with them). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/sabotage.h"
+#include "sim_world.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifdef NDEBUG
+enum { SEEDS = 2000 };
+#else
+enum { SEEDS = 250 };
+#endif
+
+static uint64_t seed_count(void) {
+    const char *given = getenv("HD_SIM_SEEDS");
+    return given ? strtoull(given, NULL, 10) : SEEDS;
+}
+
+/* S1, S2, S8, S11, S12: whatever fails, what was acknowledged is there, once, on every machine. */
+static void every_world_comes_to_rest_and_is_right(void **state) {
+    uint64_t first = hd_lab_seed(), n = seed_count();
+    sim_counts counts = { 0 };
+    for (uint64_t i = 0; i < n; i++) {
+        const char *wrong = sim_world_run(first + i, 0, &counts);
+        if (wrong) fail_msg("%s", wrong);
+    }
+    print_message("%llu worlds: %llu acknowledged, %llu refused, %llu unknown, %llu events, %llu "
+                  "workflows, %llu races, "
+                  "%llu kills, %llu cuts\n",
+                  (unsigned long long)n, (unsigned long long)counts.acknowledged,
+                  (unsigned long long)counts.refused, (unsigned long long)counts.unknown,
+                  (unsigned long long)counts.handled, (unsigned long long)counts.flows,
+                  (unsigned long long)counts.races, (unsigned long long)counts.kills,
+                  (unsigned long long)counts.cuts);
+    assert_true(counts.acknowledged && counts.refused && counts.handled && counts.flows &&
+                counts.races);
+}
+
+/* An engine that was cut off went round without a pause; a transaction that a close ended used the engine, which was gone. */
+static void worlds_that_went_wrong_once_are_right(void **state) {
+    static const uint64_t seeds[] = { 20200345, 20200415, 40004153 };
+    for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++) {
+        sim_counts counts = { 0 };
+        const char *wrong = sim_world_run(seeds[i], 0, &counts);
+        if (wrong) fail_msg("%s", wrong);
+    }
+}
+
+static void a_seed_gives_the_same_world_again(void **state) {
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        sim_counts one = { 0 }, two = { 0 };
+        assert_null(sim_world_run(seed, 0, &one));
+        assert_null(sim_world_run(seed, 0, &two));
+        assert_int_equal(one.digest, two.digest);
+        assert_int_equal(one.acknowledged, two.acknowledged);
+    }
+}
+
+#ifndef NDEBUG
+enum { MUTANT_SEEDS = 600 };
+
+/* In a process of its own: assertions may find it first. */
+static bool is_found(unsigned mutant) {
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        sim_counts counts = { 0 };
+        if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)) _exit(0);
+        alarm(60); /* an endless loop is found, too */
+        for (uint64_t seed = 1; seed <= MUTANT_SEEDS; seed++)
+            if (sim_world_run(seed, mutant, &counts)) _exit(1);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return !WIFEXITED(status) || WEXITSTATUS(status);
+}
+
+/* A simulation that finds nothing where something is wrong proves nothing. */
+static void every_mutant_is_found(void **state) {
+    for (unsigned mutant = LOG_LEAVE_OUT_RACE; mutant <= LOG_LEAVE_OUT_TORN; mutant <<= 1)
+        if (!is_found(mutant)) fail_msg("LOG_LEAVE_OUT_... = %u is not found", mutant);
+}
+#endif
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_world_comes_to_rest_and_is_right),
+        cmocka_unit_test(worlds_that_went_wrong_once_are_right),
+        cmocka_unit_test(a_seed_gives_the_same_world_again),
+#ifndef NDEBUG
+        cmocka_unit_test(every_mutant_is_found),
+#endif
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

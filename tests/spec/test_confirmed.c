@@ -1,0 +1,205 @@
+/* test_confirmed.c -- sinks for confirmed values: what is shown has been accepted by the store. */
+#include "spec.h"
+
+#include <heddle/pattern.h>
+
+static lab_runtime *world;
+static char shown[256];
+
+static hd_runtime *rt(void) { return lab_runtime_now(l); }
+
+static void show(hd_value v, void *ctx) {
+    snprintf(shown + strlen(shown), sizeof shown - strlen(shown), "%s%s%lld", *shown ? " " : "",
+             (const char *)ctx, (long long)hd_value_as_int(v, -1));
+}
+
+static hd_node look(const char *cell, bool confirmed) {
+    hd_node n;
+    hd_sink_spec spec = { .name = confirmed ? "certain" : "early",
+                          .cell = lab_cell(lab_first(l), cell),
+                          .fn = show,
+                          .ctx = confirmed ? "" : "~",
+                          .confirmed = confirmed };
+    assert_status(hd_sink_register(rt(), &spec, &n), HD_OK);
+    return n;
+}
+
+static void begin(void) {
+    shown[0] = 0;
+    world = lab_first(l);
+    lab_set(l, "n", 1);
+    lab_settle(l);
+}
+
+/* hd_sink_spec.confirmed: a value that is visible is shown when its commit has been accepted, not before. */
+static void a_value_is_shown_when_it_is_accepted(void **state) {
+    begin();
+    look("n", false);
+    look("n", true);
+    lab_settle(l);
+    assert_string_equal(shown, "~1 1");
+    lab_hold(world);
+    lab_do(world, "set n 2");
+    hd_runtime_pump(rt());
+    hd_runtime_pump(rt());
+    assert_string_equal(shown, "~1 1 ~2");
+    lab_mend(world);
+    lab_settle(l);
+    assert_string_equal(shown, "~1 1 ~2 2");
+}
+
+/* The same for what a computation makes of it; values that have been overtaken are left out. */
+static void a_derived_value_waits_for_what_it_follows_from(void **state) {
+    begin();
+    lab_compute(l, "copy", "n", NULL);
+    look("copy", true);
+    lab_settle(l);
+    lab_hold(world);
+    for (int i = 2; i < 6; i++) {
+        char line[32];
+        snprintf(line, sizeof line, "set n %d", i);
+        lab_do(world, line);
+        hd_runtime_pump(rt());
+    }
+    assert_string_equal(shown, "1");
+    lab_mend(world);
+    lab_settle(l);
+    assert_string_equal(shown, "1 5");
+}
+
+/* What a refusal takes back is never shown, nor what was shown before shown again. */
+static void a_refused_value_is_not_shown(void **state) {
+    begin();
+    lab_runtime *other = lab_runtime_open(l, "b");
+    look("n", false);
+    look("n", true);
+    lab_settle(l);
+    lab_hold(world);
+    lab_do(world, "get n; set m 1; set n 7");
+    hd_runtime_pump(rt());
+    assert_string_equal(shown, "~1 1 ~7");
+    lab_do(other, "set n 3");
+    lab_pump(other);
+    lab_mend(world);
+    lab_settle(l);
+    assert_string_equal(shown, "~1 1 ~7 ~3 3");
+}
+
+/* hd_runtime_sync and hd_close wait for the sink. */
+static void a_sync_shows_what_it_has_stored(void **state) {
+    begin();
+    look("n", true);
+    hd_runtime_sync(rt());
+    lab_do(world, "set n 4");
+    hd_runtime_settle(rt());
+    hd_runtime_sync(rt());
+    assert_string_equal(shown, "1 4");
+}
+
+static void closing_shows_what_it_has_stored(void **state) {
+    hd_runtime *own;
+    shown[0] = 0;
+    assert_status(hd_open(NULL, NULL, &own, NULL), HD_OK);
+    hd_sink_spec spec = {
+        .cell = hd_cell_at(own, "main/n"), .fn = show, .ctx = "", .confirmed = true
+    };
+    assert_status(hd_sink_register(own, &spec, NULL), HD_OK);
+    hd_runtime_settle(own);
+    assert_status(hd_write_json(own, spec.cell, "9"), HD_OK);
+    hd_runtime_settle(own);
+    assert_status(hd_close(own), HD_OK);
+    assert_string_equal(shown, "-1 9");
+}
+
+/* A sink that is removed is shown nothing any more, also by itself while it is shown something. */
+static void a_sink_that_is_gone_is_shown_nothing(void **state) {
+    begin();
+    hd_node n = look("n", true);
+    lab_settle(l);
+    lab_hold(world);
+    lab_do(world, "set n 2");
+    hd_runtime_pump(rt());
+    hd_node_unregister(rt(), n);
+    lab_mend(world);
+    lab_settle(l);
+    assert_string_equal(shown, "1");
+}
+
+static hd_node itself;
+static void leave(hd_value v, void *ctx) {
+    show(v, "last ");
+    hd_node_unregister(ctx, itself);
+}
+static void a_sink_may_remove_itself(void **state) {
+    begin();
+    lab_hold(world);
+    lab_do(world, "set n 2");
+    hd_sink_spec spec = {
+        .cell = lab_cell(world, "n"), .fn = leave, .ctx = rt(), .confirmed = true
+    };
+    assert_status(hd_sink_register(rt(), &spec, &itself), HD_OK);
+    hd_runtime_pump(rt());
+    lab_mend(world);
+    lab_settle(l);
+    lab_set(l, "n", 3);
+    lab_settle(l);
+    assert_string_equal(shown, "last 2");
+}
+
+/* hd_build_sink_spec takes the flag too. */
+static hd_cell built(hd_build *b, void *ctx) {
+    hd_cell n = hd_build_state(b, "n", hd_int(hd_build_pool(b), 1));
+    hd_build_sink_spec(
+        b, &(hd_sink_spec){ .name = "s", .cell = n, .fn = show, .ctx = "", .confirmed = true });
+    return n;
+}
+static void a_pattern_has_such_sinks(void **state) {
+    hd_piece piece;
+    begin();
+    assert_status(hd_pattern_register(rt(), "p", "1", built, NULL), HD_OK);
+    assert_status(hd_piece_start(rt(), &(hd_piece_spec){ .id = "p", .pattern = "p" }, &piece, NULL),
+                  HD_OK);
+    lab_settle(l);
+    lab_hold(world);
+    lab_do(world, "set main/p/n 2");
+    hd_runtime_pump(rt());
+    assert_string_equal(shown, "1");
+    lab_mend(world);
+    lab_settle(l);
+    assert_string_equal(shown, "1 2");
+}
+
+/* Whatever allocation fails: nothing leaks, and a value that is shown at the end is the one that is there. */
+static void one_run(lab_env *env, void *ctx) {
+    hd_runtime *own;
+    hd_options options = { .env = lab_env_of(env) };
+    shown[0] = 0;
+    if (hd_open(NULL, &options, &own, NULL)) return;
+    hd_sink_spec spec = {
+        .cell = hd_cell_at(own, "main/n"), .fn = show, .ctx = "", .confirmed = true
+    };
+    hd_status status = spec.cell.id ? hd_sink_register(own, &spec, NULL) : HD_NOMEM;
+    for (int i = 0; i < 3; i++) hd_runtime_pump(own);
+    if (!status) status = hd_write_json(own, spec.cell, "9");
+    for (int i = 0; i < 5; i++) hd_runtime_pump(own);
+    hd_close(own);
+    if (!status) assert_non_null(strstr(shown, "9"));
+}
+static void confirmed_sinks_do_without_memory(void **state) {
+    assert_true(lab_each_allocation_failure(one_run, NULL) > 10);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        S(a_value_is_shown_when_it_is_accepted),
+        S(a_derived_value_waits_for_what_it_follows_from),
+        S(a_refused_value_is_not_shown),
+        S(a_sync_shows_what_it_has_stored),
+        S(closing_shows_what_it_has_stored),
+        S(a_sink_that_is_gone_is_shown_nothing),
+        S(a_sink_may_remove_itself),
+        S(a_pattern_has_such_sinks),
+        S(confirmed_sinks_do_without_memory),
+    };
+    LAB_EVERYWHERE(tests);
+}

@@ -1,0 +1,139 @@
+/* test_workflow_restart.c -- what an instance is told stays told when its engine is closed and another takes it up. */
+#define _DEFAULT_SOURCE
+#include "workflow_world.h"
+
+static int calls;
+
+static hd_status twice(hd_action *a, hd_value args, void *ctx) {
+    calls++;
+    return hd_action_return(a, hd_int(NULL, 2 * hd_value_as_int(hd_value_index(args, 0), 0)));
+}
+
+static void register_actions(hd_engine *e) {
+    hd_action_spec spec = { .name = "twice", .fn = twice, .here = true };
+    assert_int_equal(hd_action_register(e, &spec), HD_OK);
+}
+
+static int set_up(void **state) {
+    calls = 0;
+    return set_up_world(state);
+}
+
+static void restart(void) {
+    pump();
+    hd_engine_close(engine);
+    assert_int_equal(hd_engine_open(rt, NULL, &engine, NULL), HD_OK);
+    register_actions(engine);
+    pump();
+}
+
+static void a_paused_instance_stays_paused(void **state) {
+    register_nodes("w",
+                   "{'id':'s','kind':'SLEEP','seconds':5},{'id':'a','kind':'ACTION','action':"
+                   "'twice','args':[4],'into':['name','x']},{'id':'out','kind':'RETURN','value':['"
+                   "name','x']}",
+                   "['in','s'],['s','a'],['a','out']");
+    start("w", "{}");
+    assert_int_equal(hd_workflow_pause(engine, id), HD_OK);
+    restart();
+    advance(60000);
+    assert_int_equal(calls, 0);
+    assert_string_equal(field("status"), "paused");
+    assert_int_equal(hd_workflow_resume(engine, id), HD_OK);
+    assert_result("8");
+}
+
+static int told;
+
+static void note_stored(void *ctx) { told++; }
+
+static void pump_until_told(int times) {
+    for (int i = 0; i < 10000 && told < times; i++) {
+        assert_int_equal(hd_runtime_sync(rt), HD_OK);
+        pump();
+    }
+    assert_int_equal(told, times);
+}
+
+/* hd_workflow_stored: not before the commits have their verdicts, and with what the engine has done. */
+static void who_asks_hears_that_it_is_stored(void **state) {
+    hd_store_stats stats;
+    told = 0;
+    register_nodes("w", "{'id':'a','kind':'WAIT','signal':'go'},{'id':'out','kind':'RETURN'}",
+                   "['in','a'],['a','out']");
+    start("w", "{}");
+    assert_int_equal(hd_workflow_stored(engine, note_stored, NULL), HD_OK);
+    assert_int_equal(hd_workflow_stored(engine, note_stored, NULL), HD_OK);
+    assert_int_equal(told, 0);
+    pump_until_told(2);
+    hd_runtime_store_stats(rt, &stats);
+    assert_int_equal(stats.pending, 0);
+    assert_int_equal(hd_workflow_pause(engine, id), HD_OK);
+    assert_int_equal(hd_workflow_stored(engine, note_stored, NULL), HD_OK);
+    pump_until_told(3);
+    assert_string_equal(field("status"), "paused");
+    assert_int_equal(hd_workflow_stored(engine, note_stored, NULL), HD_OK); /* nothing was said */
+    pump_until_told(4);
+    assert_int_equal(hd_workflow_cancel(engine, id), HD_OK);
+    assert_int_equal(hd_workflow_stored(engine, note_stored, NULL), HD_OK);
+    restart(); /* closing stores it */
+    assert_int_equal(told, 5);
+    assert_string_equal(field("status"), "cancelled");
+}
+
+/* Its clean-up waits: the engine that takes it up knows why it runs. */
+static void a_cancelled_instance_ends_as_cancelled(void **state) {
+    hd_value result;
+    register_nodes("w",
+                   "{'id':'a','kind':'WAIT','signal':'go'},{'id':'h','kind':'HANDLER','clauses':[{}"
+                   "]},{'id':'clean','kind':'SLEEP','seconds':5},{'id':'r','kind':'RAISE'},{'id':"
+                   "'out','kind':'RETURN'}",
+                   "['in','a'],['a','out'],['a','h','EXCEPT'],['h','clean','GUARD',0],['clean','r'"
+                   "]");
+    start("w", "{}");
+    assert_int_equal(hd_workflow_cancel(engine, id), HD_OK);
+    restart();
+    assert_true(hd_value_as_bool(hd_value_at(document(), "cancelling"), false));
+    assert_int_equal(await(&result), HD_ABORTED);
+    assert_string_equal(field("status"), "cancelled");
+    assert_false(hd_value_exists(hd_value_at(document(), "cancelling")));
+}
+
+/* The stack does not grow with the elements: none of them can be unpacked. */
+static void elements_that_do_not_unpack_fail_one_by_one(void **state) {
+    register_nodes("w",
+                   "{'id':'f','kind':'FAN_HEAD','over':['call','range',[300000]],'into':['tuple',['"
+                   "name','a'],['name','b']]},{'id':'c','kind':'CALC'},{'id':'j','kind':'BARRIER',"
+                   "'mode':'settled','into':['name','all']},{'id':'out','kind':'RETURN','value':['"
+                   "call','len',[['name','all']]]}",
+                   "['in','f'],['f','c','ELEM'],['c','j','JOIN'],['j','out']");
+    start("w", "{}");
+    assert_result("300000");
+}
+
+/* Priorities are whatever an int32_t holds; their sum is not. */
+static void a_child_of_the_highest_priority_begins(void **state) {
+    hd_start_options o = { .key = "k", .priority = INT32_MAX };
+    hd_value v;
+    register_nodes("inner", "{'id':'out','kind':'RETURN','value':1}", "['in','out']");
+    register_nodes("outer",
+                   "{'id':'c','kind':'CHILD','workflow':'inner','priority':1000,'into':['name','r']"
+                   "},{'id':'out','kind':'RETURN','value':['name','r']}",
+                   "['in','c'],['c','out']");
+    assert_int_equal(hd_workflow_start(engine, "outer", hd_object(), &o, id), HD_OK);
+    assert_result("1");
+    assert_int_equal(hd_workflow_state(engine, "inner/outer:k.0.1", pool, &v), HD_OK);
+    assert_int_equal(hd_value_as_int(hd_value_at(v, "priority"), 0), INT32_MAX);
+}
+
+int main(void) {
+#define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down_world)
+    const struct CMUnitTest tests[] = {
+        IN_A_WORLD(a_paused_instance_stays_paused),
+        IN_A_WORLD(who_asks_hears_that_it_is_stored),
+        IN_A_WORLD(a_cancelled_instance_ends_as_cancelled),
+        IN_A_WORLD(elements_that_do_not_unpack_fail_one_by_one),
+        IN_A_WORLD(a_child_of_the_highest_priority_begins),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
