@@ -10,7 +10,7 @@
 #include "bench.h"
 #include "bookkeeping.h"
 
-#include "store/basis.h"
+#include "store/basis/basis.h"
 #include "store/runtime.h"
 #include "store/log/head.h"
 
@@ -228,8 +228,8 @@ static const char dormant_sql[] =
     "'pattern',"
     "  'dormant', 'started', 1, 'version', '1') as v from n, here where i % 100 = 0);"
     "insert into node(name, instance, hashes, print, flags, reads, seqs)"
-    "  select printf('main:p%d:n%02d', i / 100, i % 100), '', case when i % 100 then"
-    "  'AAAAAAAAAAAAAAAAAAAAAA' else 'AAAAAAAAAAA' end, '5f0c5f0c5f0c5f0c', '',"
+    "  select printf('main:p%d:n%02d', i / 100, i % 100), '',"
+    "  'AAAAAAAAAAAAAAAAAAAAAA', '5f0c5f0c5f0c5f0c', '',"
     "  printf('main/d%d' || char(10) || 'main/d%d', i, i - i % 100), seqs from n, here"
     "  order by 1; commit";
 

@@ -5,6 +5,7 @@
  * add, a memory file system shows it. */
 #define _GNU_SOURCE
 #include "bench.h"
+#include "committing.h"
 #include "raw_sqlite.h"
 
 #include <heddle/store.h>
@@ -42,91 +43,17 @@ static hd_runtime *open_store(bench *b, const char *vfs) {
 
 /* ---- Commits ---------------------------------------------------------------------------------- */
 
-enum { DOCUMENTS = 64, BODY = 400, ROUNDS = 9 };
+enum { ROUNDS = 9, BODY = COMMITTING_BODY };
 
-typedef struct committing {
-    bench *b;
-    hd_runtime *rt;
-    hd_cell docs[DOCUMENTS];
-    uint64_t sent, done, wrong;
-    uint64_t number; /* no two commits write the same */
-    char body[BODY];
-    bool one_key; /* a small write into a document instead of a 400-byte one */
-} committing;
-
-static void count_verdict(hd_status status, void *ctx) {
-    committing *c = ctx;
-    c->done++;
-    if (status) c->wrong++;
-}
-
-static void commit_one(committing *c) {
-    hd_tx *tx;
-    uint64_t n = ++c->number;
-    c->sent++;
-    if (hd_tx_begin(c->rt, &tx)) return;
-    for (uint64_t k = 1; k <= 3 && !c->one_key; k++)
-        (void)hd_tx_get(tx, c->docs[(n + k * 7) % DOCUMENTS]);
-    if (c->one_key) {
-        hd_tx_set(tx, c->docs[n % DOCUMENTS], hd_int(NULL, (int64_t)n));
-    } else {
-        char *byte = &c->body[n % BODY]; /* no two alike, as in the raw loop */
-        *byte = *byte == 'z' ? 'a' : (char)(*byte + 1);
-        hd_tx_set(tx, c->docs[n % DOCUMENTS], hd_string_n(hd_tx_pool(tx), c->body, BODY));
-    }
-    if (hd_tx_commit(tx, count_verdict, c)) c->wrong++;
-}
-
-/* Commits `total`, never more than `in_flight` at once. */
-static void commit_many(committing *c, uint64_t total, uint64_t in_flight) {
-    hd_env env = hd_env_system();
-    int fd = hd_runtime_fd(c->rt);
-    c->sent = c->done = 0;
-    while (c->done < total) {
-        /* Now and then, so that the first are on their way while the others are made. */
-        for (int i = 0; i < 64 && c->sent < total && c->sent - c->done < in_flight; i++)
-            commit_one(c);
-        hd_status status = hd_runtime_pump(c->rt);
-        if (status) {
-            bench_wrong(c->b, "pump: %s", hd_status_name(status));
-            return;
-        }
-        if (c->sent - c->done >= in_flight || (c->sent == total && c->done < total))
-            env.wait(fd, hd_runtime_deadline(c->rt), env.ctx);
-    }
-}
-
-/* The same for one at a time: the program has nothing to do but wait for each. */
-static void commit_each(committing *c, uint64_t total) {
-    c->sent = c->done = 0;
-    while (c->done < total) {
-        commit_one(c);
-        hd_status status = hd_runtime_sync(c->rt);
-        if (!status) continue;
-        bench_wrong(c->b, "sync: %s", hd_status_name(status));
-        return;
-    }
-}
-
-static bool committing_open(committing *c, bench *b, const char *vfs, const char *cell) {
-    *c = (committing){ .b = b };
+static bool begin_committing(committing *c, bench *b, const char *vfs, const char *cell) {
     remove_file(file_name);
-    c->rt = open_store(b, vfs);
-    if (!c->rt) return false;
-    memset(c->body, 'x', sizeof c->body);
-    for (int i = 0; i < DOCUMENTS; i++) {
-        char name[64];
-        snprintf(name, sizeof name, cell, i);
-        c->docs[i] = hd_cell_at(c->rt, name);
-        hd_write_json(c->rt, c->docs[i], "0");
-    }
-    hd_runtime_sync(c->rt);
-    return true;
+    hd_runtime *rt = open_store(b, vfs);
+    if (rt) committing_init(c, b, rt, cell);
+    return rt != NULL;
 }
 
-static void committing_close(committing *c) {
-    if (c->wrong) bench_wrong(c->b, "%llu commits were refused", (unsigned long long)c->wrong);
-    hd_close(c->rt);
+static void end_committing(committing *c) {
+    committing_close(c);
     remove_file(file_name);
 }
 
@@ -173,13 +100,13 @@ static double median(double *of, int count) {
 /* Seconds for `total` commits into a fresh store. */
 static double commits_s(bench *b, uint64_t total, uint64_t in_flight, in_log *became) {
     committing c;
-    if (!committing_open(&c, b, NULL, "main/doc%d")) return 0;
+    if (!begin_committing(&c, b, NULL, "main/doc%d")) return 0;
     uint64_t began = bench_wall_ns();
     if (in_flight == 1) commit_each(&c, total);
     else commit_many(&c, total, in_flight);
     double seconds = (double)(bench_wall_ns() - began) / 1e9;
     *became = look_into_log();
-    committing_close(&c);
+    end_committing(&c);
     return seconds;
 }
 
@@ -226,13 +153,13 @@ static void bench_latency(bench *b) {
     committing c;
     enum { COMMITS = 400 };
     static double us[COMMITS];
-    if (!committing_open(&c, b, NULL, "main/doc%d")) return;
+    if (!begin_committing(&c, b, NULL, "main/doc%d")) return;
     for (int i = 0; i < COMMITS; i++) {
         uint64_t began = bench_wall_ns();
         commit_each(&c, 1);
         us[i] = (double)(bench_wall_ns() - began) / 1000;
     }
-    committing_close(&c);
+    end_committing(&c);
     qsort(us, COMMITS, sizeof us[0], compare_doubles);
     double median = 0, best = 0;
     raw_sqlite_commit_us(raw_name, 560, COMMITS, &median, &best);
@@ -250,13 +177,13 @@ static void bench_latency(bench *b) {
 static void bench_bytes(bench *b) {
     committing c;
     lab_count_vfs *vfs = lab_vfs_counting_register("heddle-bench-count");
-    if (!vfs || !committing_open(&c, b, "heddle-bench-count", "main/doc%d#/n")) return;
+    if (!vfs || !begin_committing(&c, b, "heddle-bench-count", "main/doc%d#/n")) return;
     c.one_key = true;
     uint64_t total = bench_quick(b) ? 32000 : 128000;
     commit_many(&c, 3200, 32);
     lab_vfs_counting_reset(vfs);
     commit_many(&c, total, 32);
-    committing_close(&c);
+    end_committing(&c);
     lab_io_counts counts = lab_vfs_counting_read(vfs);
     lab_vfs_counting_unregister(vfs);
     double per = (double)total;
@@ -305,7 +232,7 @@ static void bench_large(bench *b) {
     hd_close(rt);
     rt = open_store(b, "heddle-bench-large");
     committing c = { .b = b, .rt = rt, .one_key = true };
-    for (int i = 0; i < DOCUMENTS; i++) {
+    for (int i = 0; i < COMMITTING_DOCUMENTS; i++) {
         char name[64];
         snprintf(name, sizeof name, "main/large#/key-%06d", i * 1500);
         c.docs[i] = hd_cell_at(rt, name);

@@ -13,19 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-#include "vfs_count.h"
 
 enum { ROUNDS = 7 };
 
 static char file_name[512], raw_name[512];
-
-static double cpu_us(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
 
 static int compare_doubles(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -142,50 +133,6 @@ static void bench_sequential(bench *b) {
     }
 }
 
-/* ---- What a step costs --------------------------------------------------------------------------------- */
-
-static void bench_step(bench *b) {
-    enum { IN_FLIGHT = 256 };
-    uint64_t total = bench_quick(b) ? 5120 : 20480;
-    workflow_world w;
-    lab_count_vfs *vfs = lab_vfs_counting_register("heddle-bench-workflow");
-    world_remove_file(file_name);
-    if (!vfs || !world_start(&w, b, file_name, "heddle-bench-workflow")) return;
-    set_up_ten(&w);
-    world_run(&w, "ten", IN_FLIGHT * 2, IN_FLIGHT);
-    lab_vfs_counting_reset(vfs);
-    hd_engine_stats before = world_stats(&w);
-    double cpu = cpu_us();
-    world_run(&w, "ten", total, IN_FLIGHT);
-    cpu = cpu_us() - cpu;
-    hd_engine_stats after = world_stats(&w);
-    world_stop(&w);
-    lab_io_counts counts = lab_vfs_counting_read(vfs);
-    lab_vfs_counting_unregister(vfs);
-    world_remove_file(file_name);
-    double steps = (double)(after.steps - before.steps);
-    bench_report(
-        b,
-        &(bench_row){
-            .name = "workflow/bytes-per-step",
-            .n = after.steps - before.steps,
-            .value = (double)lab_io_durable_bytes(&counts) / steps,
-            .unit = "B",
-            .must = bench_at_most(400),
-            .counts = { { "WAL", (double)counts.file[LAB_FILE_WAL].bytes_written / steps },
-                        { "database", (double)counts.file[LAB_FILE_DB].bytes_written / steps },
-                        { "syncs per 1000", 1000.0 * (double)lab_io_syncs(&counts) / steps } } });
-    bench_report(
-        b, &(bench_row){ .name = "workflow/cpu-per-step",
-                         .n = after.steps - before.steps,
-                         .value = cpu / steps,
-                         .unit = "us",
-                         .must = bench_at_most(5),
-                         .counts = { { "nodes", (double)(after.nodes - before.nodes) / steps },
-                                     { "steps per commit",
-                                       steps / (double)(after.commits - before.commits) } } });
-}
-
 /* ---- The peer ---------------------------------------------------------------------------------------------- */
 
 static void bench_dbos(bench *b) {
@@ -214,14 +161,12 @@ static void bench_dbos(bench *b) {
 
 void bench_group_workflow(bench *b);
 void bench_group_workflow(bench *b) {
-    const char *folder = getenv("HD_BENCH_DIR");
-    snprintf(file_name, sizeof file_name, "%s/heddle-bench.db", folder ? folder : ".");
-    snprintf(raw_name, sizeof raw_name, "%s/heddle-bench-raw.db", folder ? folder : ".");
+    bench_file_name(file_name, "heddle-bench.db");
+    bench_file_name(raw_name, "heddle-bench-raw.db");
     bench_sequential(b);
     bench_rate(b, "workflow/fan-out-100", &(load){ "fan", world_fan, 100, 200, 1, 101 }, 0.70,
                "workflows/s");
     bench_rate(b, "workflow/one-step-jobs", &(load){ "job", set_up_job, 0, 25600, 256, 2 }, 0.55,
                "jobs/s");
-    bench_step(b);
     bench_dbos(b);
 }

@@ -23,8 +23,13 @@
     X("resume", bench_group_resume)                                                                \
     X("pattern", bench_group_patterns)                                                             \
     X("workflow", bench_group_workflow)                                                            \
-    X("workflow", bench_group_workflow_scale)                                                      \
-    X("workflow-worker", bench_group_worker)
+    X("workflow-step", bench_group_workflow_step)                                                  \
+    X("workflow-scale", bench_group_workflow_scale)                                                \
+    X("workflow-finished", bench_group_workflow_finished)                                          \
+    X("workflow-idle", bench_group_workflow_idle)                                                  \
+    X("workflow-worker", bench_group_worker)                                                       \
+    X("postgres", bench_group_postgres)                                                            \
+    X("python", bench_group_python)
 
 #define DECLARE(name, function) __attribute__((weak)) void function(bench *b);
 GROUPS(DECLARE)

@@ -19,6 +19,11 @@ static hd_status one(hd_action *a, hd_value args, void *ctx) {
     return hd_action_return(a, hd_int(NULL, 1));
 }
 
+void bench_file_name(char out[512], const char *name) {
+    const char *folder = getenv("HD_BENCH_DIR");
+    snprintf(out, 512, "%s/%s", folder ? folder : ".", name);
+}
+
 void world_remove_file(const char *file) {
     static const char *const ends[] = { "", "-wal", "-shm", "-journal" };
     char path[600];
@@ -83,7 +88,7 @@ static void write_edges(FILE *out, int count) {
 
 #define ACTION_ONE "\"kind\":\"ACTION\",\"action\":\"one\",\"into\":[\"name\",\"r\"]}"
 
-void world_sequence(workflow_world *w, const char *name, int steps) {
+void world_sequence_of(workflow_world *w, const char *name, const char *action, int steps) {
     char *text;
     size_t size;
     FILE *out = open_memstream(&text, &size);
@@ -92,7 +97,10 @@ void world_sequence(workflow_world *w, const char *name, int steps) {
         "{\"heddle\":1,\"name\":\"%s\",\"functions\":[{\"name\":\"run\",\"nodes\":[{\"id\":\"in\","
         "\"kind\":\"ENTRY\"}",
         name);
-    write_line(out, ",{\"id\":\"n%d\"," ACTION_ONE, steps);
+    for (int i = 0; i < steps; i++)
+        fprintf(out,
+                ",{\"id\":\"n%d\",\"kind\":\"ACTION\",\"action\":\"%s\",\"into\":[\"name\",\"r\"]}",
+                i, action);
     fprintf(out,
             ",{\"id\":\"out\",\"kind\":\"RETURN\",\"value\":[\"name\",\"r\"]}],\"edges\":[[\"in\","
             "\"n0\"]");
@@ -100,6 +108,10 @@ void world_sequence(workflow_world *w, const char *name, int steps) {
     fprintf(out, ",[\"n%d\",\"out\"]]}]}", steps - 1);
     fclose(out);
     use_ir(w, text);
+}
+
+void world_sequence(workflow_world *w, const char *name, int steps) {
+    world_sequence_of(w, name, "one", steps);
 }
 
 void world_wide(workflow_world *w, const char *name, int nodes) {

@@ -24,6 +24,8 @@ bool world_start_with(workflow_world *w, bench *b, const char *file, const char 
                       const hd_env *env);
 void world_stop(workflow_world *w);
 /* Removes the file of a store with what SQLite puts beside it. */
+/* A file of the benchmark: in HD_BENCH_DIR, else here. */
+void bench_file_name(char out[512], const char *name);
 void world_remove_file(const char *file);
 
 /* How often the action was called, and what it calls each time; NULL: nothing. */
@@ -34,8 +36,9 @@ hd_engine_stats world_stats(const workflow_world *w);
 
 /* Each registers a workflow. All of them take no input but what is said. */
 
-/* `name`: so many actions "one" in a row. */
+/* `name`: so many actions "one" in a row; so many of another action. */
 void world_sequence(workflow_world *w, const char *name, int steps);
+void world_sequence_of(workflow_world *w, const char *name, const char *action, int steps);
 /* "fan": input `n`; an action for each of range(n), and their sum. */
 void world_fan(workflow_world *w);
 /* "loop": input `n`; an action in each of n iterations. */
