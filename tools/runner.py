@@ -22,7 +22,7 @@ SANITIZERS = {
 class Job:
     """A named command, and after it ran, what came of it."""
 
-    def __init__(self, name, command, timeout=300):
+    def __init__(self, name, command, timeout=600):
         self.name = name
         self.command = command
         self.timeout = timeout
@@ -90,12 +90,25 @@ def show(job):
         print("".join("    | %s\n" % line for line in job.output.splitlines()), flush=True)
 
 
+FEW = 3  # cases of one job that show_failed names
+
+
+def show_failed(jobs):
+    """Names again, where the output ends, which jobs failed and in which cases."""
+    for job in (job for job in jobs if job.failed):
+        print("  FAILED %s %s" % (job.name, job.note), flush=True)
+        cases = re.findall(r"^not ok\b(?!.*# SKIP).*", job.output, re.M)
+        for line in cases[:FEW] or job.output.splitlines()[-FEW:]:
+            print("    | %s" % line, flush=True)
+
+
 def run_all(jobs, width):
     """Runs jobs, `width` at a time, showing each as it ends; returns (passed, failed)."""
     with concurrent.futures.ThreadPoolExecutor(max_workers=width) as pool:
         running = [pool.submit(run, job) for job in jobs]
         for ended in concurrent.futures.as_completed(running):
             show(ended.result())
+    show_failed(jobs)
     return sum(job.passed for job in jobs), sum(job.failed for job in jobs)
 
 
