@@ -189,30 +189,42 @@ static void run_each(workflow_world *w, const char *name, uint64_t total) {
     hd_pool_close(pool);
 }
 
+/* Instances that keep each other going: each that ends starts the next. */
+typedef struct crowd {
+    workflow_world *w;
+    const char *name;
+    uint64_t total, started, done;
+} crowd;
+
+static void on_end(const char *id, hd_status status, hd_value result, void *ctx);
+
+static void start_one(crowd *c) {
+    char id[HD_INSTANCE_ID_SIZE];
+    c->started++;
+    if (!hd_workflow_start(c->w->engine, c->name, hd_object(), NULL, id) &&
+        !hd_workflow_then(c->w->engine, id, on_end, c))
+        return;
+    bench_wrong(c->w->b, "%s cannot be started", c->name);
+    hd_runtime_stop(c->w->rt);
+}
+
+static void on_end(const char *id, hd_status status, hd_value result, void *ctx) {
+    (void)id, (void)result;
+    crowd *c = ctx;
+    if (status) bench_wrong(c->w->b, "%s: %s", c->name, hd_status_name(status));
+    if (++c->done == c->total) hd_runtime_stop(c->w->rt);
+    else if (c->started < c->total) start_one(c);
+}
+
 void world_run(workflow_world *w, const char *name, uint64_t total, uint64_t in_flight) {
     if (in_flight == 1) {
         run_each(w, name, total);
         return;
     }
-    hd_env env = hd_env_system();
-    int fd = hd_runtime_fd(w->rt);
-    uint64_t begun = world_stats(w).finished, started = 0, done = 0;
-    char id[HD_INSTANCE_ID_SIZE];
-    while (done < total) {
-        for (; started < total && started - done < in_flight; started++)
-            if (hd_workflow_start(w->engine, name, hd_object(), NULL, id)) {
-                bench_wrong(w->b, "%s cannot be started", name);
-                return;
-            }
-        hd_status status = hd_runtime_pump(w->rt);
-        if (status) {
-            bench_wrong(w->b, "pump: %s", hd_status_name(status));
-            return;
-        }
-        done = world_stats(w).finished - begun;
-        if (started - done >= in_flight || (started == total && done < total))
-            env.wait(fd, hd_runtime_deadline(w->rt), env.ctx);
-    }
+    crowd c = { .w = w, .name = name, .total = total };
+    while (c.started < total && c.started < in_flight) start_one(&c);
+    hd_status status = hd_runtime_run(w->rt);
+    if (status) bench_wrong(w->b, "run: %s", hd_status_name(status));
 }
 
 void world_run_one(workflow_world *w, const char *name, int64_t n) {
