@@ -91,9 +91,9 @@ on_terminal() {
     fi
 }
 
-# Waits, up to ten seconds, until a command succeeds.
+# Waits, up to a minute, until a command succeeds: the machine may be busy.
 until_true() {
-    for _ in $(seq 200); do
+    for _ in $(seq 1200); do
         "$@" >/dev/null 2>&1 && return 0
         sleep 0.05
     done

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define READS_KEPT     4     /* answers of lab_read_cell that stay good */
+#define THREADS_WITHIN 2000  /* milliseconds: then the writer itself waits for the clock */
 #define DECIDED_WITHIN 20000 /* turns of a millisecond: a writer that takes longer hangs */
 
 typedef struct lab_text {
@@ -77,6 +78,25 @@ bool lab_sabotage(unsigned what) { return (void)what, false; }
 static void sabotage_runtime(lab *l, hd_runtime *rt) { (void)l, (void)rt; }
 #endif
 
+/* ---- waiting */
+
+/* The lab that was opened last and whose runtimes have threads; NULL: none. */
+static lab *threaded;
+
+static bool is_deciding(const lab *l) {
+    for (const lab_runtime *r = l ? l->runtimes : NULL; r; r = r->next)
+        if (!log_authority_decided(r->line->inner)) return true;
+    return false;
+}
+
+/* The clock of the world jumps when nothing is left to wait for. A writer thread that is at work may be slow, for its
+ * server is: the clock stands still meanwhile, else a busy machine would let time limits pass. */
+static void wait_in_lab(int fd, uint64_t deadline_ns, void *world) {
+    for (int i = 0; i < THREADS_WITHIN && is_deciding(threaded); i++)
+        if (poll(&(struct pollfd){ fd, POLLIN, 0 }, 1, 1) > 0) return;
+    lab_env_of(world)->wait(fd, deadline_ns, world);
+}
+
 /* ---- the world */
 
 lab *lab_open_with(lab_options options) {
@@ -87,6 +107,7 @@ lab *lab_open_with(lab_options options) {
     l->owns_world = !options.world;
     if (options.kind == LAB_SQLITE) {
         lab_place_make(&l->place);
+        threaded = l;
         return l;
     }
     hd_status status = hd_memory_open(lab_env_of(l->world), &l->memory);
@@ -116,6 +137,7 @@ static void free_fate(lab_fate *f) {
 void lab_close(lab *l) {
     for (lab_runtime *r = l->runtimes; r; r = r->next) lab_mend(r);
     while (l->runtimes) lab_runtime_close(l->runtimes);
+    if (threaded == l) threaded = NULL;
     if (l->detach) l->detach(l->attached);
     hd_memory_close(l->memory);
     if (l->options.kind == LAB_SQLITE) lab_place_remove(&l->place);
@@ -313,6 +335,7 @@ lab_runtime *lab_runtime_try(lab *l, const char *name, const char *principal, hd
     r->rt = rt;
     snprintf(r->name, sizeof r->name, "%s", name);
     r->line = lab_line_lay(rt, &l->arrivals);
+    if (lab_is_sqlite(l)) rt->env.wait = wait_in_lab;
     sabotage_runtime(l, rt);
     lab_runtime **at = &l->runtimes;
     while (*at) at = &(*at)->next;
