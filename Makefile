@@ -102,8 +102,8 @@ sources = $(sort $(shell find $(1) -name '$(2)' 2>/dev/null))
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 ALL_SRC   := $(call sources,src,*.c)
-# The command, the server and the lab stand on the library, they are not in it.
-CLI_SRC   := $(filter src/cli/% src/server/%,$(ALL_SRC))
+# The command and the lab use the library; they are not in it.
+CLI_SRC   := $(filter src/cli/%,$(ALL_SRC))
 LAB_SRC   := $(filter src/lab/%,$(ALL_SRC))
 LIB_SRC   := $(filter-out $(CLI_SRC) $(LAB_SRC),$(ALL_SRC))
 # Around the installed lab, our own tests have parts that reach inside the library.
