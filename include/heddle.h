@@ -1,4 +1,5 @@
-/* heddle.h -- the whole of heddle. See heddle/value.h first. */
+/* heddle.h -- the whole of heddle. Read heddle/base.h first, then the others in the order of this list.
+ * heddle/lab.h, for tests, is a library of its own and is not included here. */
 #ifndef HEDDLE_H
 #define HEDDLE_H
 #include <heddle/base.h>

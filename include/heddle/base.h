@@ -82,7 +82,7 @@ typedef enum hd_class {
     HD_CLASS_OK,         /* it worked */
     HD_CLASS_STALE,      /* what was read has changed since: read again and retry */
     HD_CLASS_NO_VERDICT, /* the outcome is not known yet: replay the same commit */
-    HD_CLASS_PERMANENT,  /* a precondition failed: never retry */
+    HD_CLASS_PERMANENT,  /* the answer will not change (exists already, expired): never retry */
     HD_CLASS_TERMINAL,   /* any other refusal or failure: report it, do not retry */
     HD_CLASS_TRANSIENT,  /* busy, I/O, disk full: retry within a budget */
     HD_CLASS_PENDING,    /* not finished: it completes later */
@@ -105,7 +105,7 @@ typedef enum hd_class {
     X(HD_NOT_FOUND, HD_CLASS_INPUT, "not found")                                                   \
     X(HD_CYCLE, HD_CLASS_INPUT, "links form a cycle or too long a chain")                          \
     X(HD_STALE, HD_CLASS_STALE, "a value read has changed since")                                  \
-    X(HD_RESYNC, HD_CLASS_STALE, "the basis is older than the history kept")                       \
+    X(HD_RESYNC, HD_CLASS_STALE, "what was read is older than the history kept")                   \
     X(HD_DEAD_LAYER, HD_CLASS_STALE, "depends on a commit that was rejected")                      \
     X(HD_HASH_DIFFERS, HD_CLASS_STALE, "the value is not the one expected")                        \
     X(HD_NO_VERDICT, HD_CLASS_NO_VERDICT, "no verdict yet")                                        \

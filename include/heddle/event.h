@@ -120,6 +120,7 @@ HD_API void hd_handler_unregister(hd_runtime *rt, hd_handler handler);
  * and the program then calls hd_handler_loaded later (or has already called it inside this function). If the stream has
  * no handler after that, the event ends with HD_NOT_FOUND. */
 typedef hd_status (*hd_handler_load_fn)(hd_runtime *rt, hd_cell stream, void *ctx);
+/* Sets that function; NULL: none. HD_NOMEM. */
 HD_API hd_status hd_runtime_set_handler_load(hd_runtime *rt, hd_handler_load_fn fn, void *ctx);
 HD_API void hd_handler_loaded(hd_runtime *rt, hd_cell stream, hd_status status);
 
@@ -167,7 +168,8 @@ typedef struct hd_send_options {
 } hd_send_options;
 
 /* How many events can wait on one stream. When that many wait, a send without a sender's id replaces the last event
- * that waits there from the same origin, unless a presync or a handler has already been called with that event: the new
+ * that waits there from the same origin (the transaction that sent it; events sent outside of transactions have the
+ * runtime as their origin), unless a presync or a handler has already been called with that event: the new
  * event has its own id and time, and the sender of the replaced one is told HD_BUSY. A send whose sender's id waits
  * already gets the outcome HD_EXISTS. Every other send to a full stream is refused with HD_BUSY. */
 #define HD_EVENT_BACKLOG 256
@@ -203,9 +205,8 @@ HD_API hd_cell hd_event_cell(hd_runtime *rt, hd_cell stream, const char *id);
 /* Cancels an event that was posted for later, or a schedule (it posts no further event; those that it has
  * posted are handled). Waits for the verdict as hd_transact does. HD_OK: the event will not be handled;
  * HD_NOT_FOUND: no such event waits, because it was handled or cancelled; HD_USAGE: `id` is no id of an event; what
- * hd_transact returns. In a transaction use
- * hd_tx_event_drop(tx, hd_event_cell(rt, stream, id), why). The receipt of a cancelled event is
- * {"dropped": "cancelled"}; a schedule has none, and may be posted again under the same id. */
+ * hd_transact returns. In a transaction use hd_tx_event_drop(tx, hd_event_cell(rt, stream, id), why). The receipt of a
+ * cancelled event is {"dropped": "cancelled"}; a schedule has none, and may be posted again under the same id. */
 HD_API hd_status hd_event_cancel(hd_runtime *rt, hd_cell stream, const char *id);
 
 /* A posted event whose handler failed stays in the store: the document "event/<id>", with the reason in its

@@ -58,13 +58,16 @@ HD_API const char *hd_why_live_text(hd_why_live reason);
 
 typedef struct hd_node_info {
     hd_node node;
-    const char *name; /* "" */
-    bool effect, materialiser, live, provisional, suspended;
+    const char *name; /* "": it has none */
+    bool effect, materialiser, live;
+    bool provisional; /* see HD_LIVE_PROVISIONAL */
+    bool suspended;
     hd_node_status status;
     hd_node parent;
     hd_cell output;
-    uint32_t children, reads, live_refs;
-    uint64_t runs; /* completed runs: without those set aside, and without a suspended one */
+    uint32_t children, reads;
+    uint32_t live_refs; /* how many reasons it has to be live, live readers included */
+    uint64_t runs;      /* completed runs: without those set aside, and without a suspended one */
     /* Calls of the node's function that were timed (hd_options.timing_period), also in runs that `runs` leaves
      * out, and how long they took. */
     uint64_t timed_runs, total_ns;
@@ -89,17 +92,22 @@ HD_API hd_status hd_node_dependents(const hd_runtime *rt, hd_node node, hd_depen
 
 typedef struct hd_scheduler_stats {
     uint64_t nodes, effects, computations, materialisers, invalid, live;
-    uint64_t unsettled; /* now: invalid live nodes that wait because they do not settle */
-    uint64_t passes, iterations, failures, retries, stale_retries;
-    uint64_t runs, effect_runs; /* completed; of those, of effects */
-    uint64_t marks;             /* times that a change marked a reader invalid */
+    uint64_t unsettled;          /* now: invalid live nodes that wait because they do not settle */
+    uint64_t passes, iterations; /* an iteration is one sweep of a pass through the order */
+    uint64_t failures;           /* runs whose failure was reported to the error handlers */
+    uint64_t retries;            /* runs made again after a transient failure */
+    uint64_t stale_retries;      /* runs made again because their commit was stale */
+    uint64_t runs, effect_runs;  /* completed; of those, of effects */
+    uint64_t marks;              /* times that a change marked a reader invalid */
     uint64_t suppressed; /* times that it did not: the change was the reader's own or its group's */
     uint64_t filtered;   /* times that a pass skipped an invalid node that was not eligible yet */
-    uint64_t read_deltas;
-    uint64_t outside_surface;                     /* writes outside the declared outputs */
-    uint64_t exhausted;                           /* passes that ended at a limit */
-    uint64_t repairs, demand_visits, edge_visits; /* of the graph */
-    uint64_t reserved_[8];                        /* room for later members; zero */
+    uint64_t read_deltas;     /* runs that read other cells than the run before */
+    uint64_t outside_surface; /* writes outside the declared outputs */
+    uint64_t exhausted;       /* passes that ended at a limit */
+    uint64_t repairs;         /* times that a new edge moved nodes in the order */
+    /* Work on the graph: nodes looked at because demand changed; edges looked at. */
+    uint64_t demand_visits, edge_visits;
+    uint64_t reserved_[8]; /* room for later members; zero */
 } hd_scheduler_stats;
 HD_API void hd_runtime_scheduler_stats(const hd_runtime *rt, hd_scheduler_stats *out);
 
@@ -335,16 +343,18 @@ typedef struct hd_event_stats {
     uint64_t queued, in_flight;   /* now: waiting for their turn; waiting for their verdict */
     uint64_t runs;                /* calls of handler functions */
     uint64_t handled;             /* events whose commit the store has accepted */
-    uint64_t retries;
-    uint64_t duplicates; /* ended with HD_EXISTS */
-    uint64_t failed;     /* ended with any other failure */
-    uint64_t cancelled;  /* ended because the transaction that sent them failed */
-    uint64_t collapsed, refused;
-    uint64_t preflights, preflight_visits; /* nodes looked at by the consistency gate */
-    uint64_t parked;                       /* times that the first event of a space had to wait */
-    uint64_t unsettled;                    /* events handled although their inputs do not settle */
-    uint64_t outside_reads;                /* reads of handlers outside their declared inputs */
-    uint64_t outbox_visits;                /* messages looked at, delivered or not */
+    uint64_t retries;             /* of handlers */
+    uint64_t duplicates;          /* ended with HD_EXISTS */
+    uint64_t failed;              /* ended with any other failure */
+    uint64_t cancelled;           /* ended because the transaction that sent them failed */
+    uint64_t collapsed;        /* sends to a full stream that replaced an event, or repeated one */
+    uint64_t refused;          /* sends to a full stream that got HD_BUSY */
+    uint64_t preflights;       /* times that the inputs of a handler were found and checked */
+    uint64_t preflight_visits; /* nodes looked at for that */
+    uint64_t parked;           /* times that the first event of a space had to wait */
+    uint64_t unsettled;        /* events handled although their inputs do not settle */
+    uint64_t outside_reads;    /* reads of handlers outside their declared inputs */
+    uint64_t outbox_visits;    /* messages looked at, delivered or not */
     uint64_t receipts_listed, receipts_pruned; /* looked at by pruning; deleted */
     uint64_t reserved_[6];                     /* room for later members; zero */
 } hd_event_stats;

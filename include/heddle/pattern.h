@@ -119,10 +119,11 @@ typedef struct hd_each {
  * runs one row and takes O(log n), and so does an append. Of an object: an object with the same names, whose
  * properties are the links. A row then belongs to its property's name (`key` is not used), and a property that
  * is added or removed is one row, and O(log n).
+ *
  * The nodes of a row run once after they have been built, and from then on while a live node or a sink follows
  * the link. When the element leaves the list, the documents that the row's nodes wrote are removed, in the next pump
- * (not when the piece stops). A `list` that is neither an array nor an object has no rows, and the map is an empty array; the log
- * has a warning then, unless the list is absent or null. */
+ * (not when the piece stops). A `list` that is neither an array nor an object has no rows, and the map is an empty
+ * array; the log has a warning then, unless the list is absent or null. */
 HD_API hd_cell hd_build_map(hd_build *b, const char *name, hd_cell list, const hd_each *each);
 /* The elements whose row is true; of an object, the properties. Links stay links. */
 HD_API hd_cell hd_build_filter(hd_build *b, const char *name, hd_cell list, const hd_each *each);
@@ -213,7 +214,7 @@ HD_API void hd_build_handler(hd_build *b, hd_cell stream, hd_handler_fn fn, void
 
 /* ---- Making primitives ------------------------------------------------------------------- */
 
-/* For primitives of your own; examples/ has one. */
+/* For primitives of your own; examples/09_builtin.c has one. */
 HD_API hd_runtime *hd_build_runtime(const hd_build *b);
 /* The pool for values that the building function makes: constants, initial states. */
 HD_API hd_pool *hd_build_pool(hd_build *b);

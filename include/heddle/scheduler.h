@@ -5,8 +5,8 @@
  *
  *   effect         always live. Prints, draws, sends; it may write any cell, or none.
  *   computation    live while a live node reads its output. Otherwise it does not run.
- *   materialiser   a computation that may write anywhere inside its envelopes; always live, runs when
- *                  there is nothing else to do.
+ *   materialiser   a computation that may write anywhere inside the cells that it names as its envelopes
+ *                  (hd_node_spec.envelopes); always live, runs when there is nothing else to do.
  *
  *     static hd_status add_up(hd_tx *tx, void *ctx) {
  *         const struct cart *cart = ctx;
@@ -83,16 +83,17 @@ typedef struct hd_node_spec {
     const hd_cell *reads;
     size_t read_count;
 
-    /* Not 0: no node is made. The node `again` moves under the running node, and with `effect` becomes an effect. */
+    /* If its id is not 0: the call makes no node, but makes the existing node `again` a child of the node that is
+     * running now, and with `effect` turns it into an effect. The other members are ignored. */
     hd_node again;
     hd_node parent; /* default: the node that is running now */
     /* Commits of this change group (hd_tx_set_group) do not invalidate the node; 0: no group. Exception, for its own
      * commits too: a commit that adds or removes a link on the path of a cell that the node reads, because the node
      * then reads another place. */
     uint64_t group;
-    uint32_t debounce_ms, throttle_ms;
-    bool no_auto_debounce;
-    bool run_once; /* run it once, even if no live node reads the output */
+    uint32_t debounce_ms, throttle_ms; /* see "Time gates" */
+    bool no_auto_debounce;             /* as hd_node_set_auto_debounce(..., false) */
+    bool run_once;                     /* run it once, even if no live node reads the output */
     /* The version of the code, for resuming. A computation that has a name, and whose parents have names, does not
      * run after a restart unless its version, its cells or something that it read has changed. NULL: the build id of
      * the program or library that contains fn. hd_node_unregister ends this: the next node of that name runs. */
@@ -196,9 +197,12 @@ HD_API void hd_run_resume(hd_run *run, hd_status status);
  * HD_NOT_FOUND, HD_NOMEM. The two functions that read return 0 for a node without the gate, or that is gone. */
 HD_API hd_status hd_node_set_debounce(hd_runtime *rt, hd_node node, uint32_t ms);
 HD_API hd_status hd_node_set_throttle(hd_runtime *rt, hd_node node, uint32_t ms);
-HD_API hd_status hd_node_set_auto_debounce(hd_runtime *rt, hd_node node, bool on);
 HD_API uint32_t hd_node_debounce(const hd_runtime *rt, hd_node node);
 HD_API uint32_t hd_node_throttle(const hd_runtime *rt, hd_node node);
+/* Auto-debounce is on unless it is switched off: an effect without a debounce whose runs take 50 ms or more on average
+ * gets a debounce of 100 ms after its third run, once. Switching it off does not remove a debounce that is set already.
+ * Computations and pulls never get one. HD_NOT_FOUND, HD_NOMEM. */
+HD_API hd_status hd_node_set_auto_debounce(hd_runtime *rt, hd_node node, bool on);
 
 /* A hold keeps nodes from their first run while data arrives that they depend on: a first sync, an import. `name` says
  * which nodes: a path "parent/child"; "space:id", the nodes of a piece; the name of a space, the nodes of all its

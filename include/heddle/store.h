@@ -235,7 +235,7 @@ HD_API hd_value hd_tx_follow(hd_tx *tx, hd_cell from, hd_value link);
 enum {
     HD_READ_NO_DEPENDENCY = 1, /* the node does not run again when it changes */
     HD_READ_NO_CLAIM = 2,      /* the commit is not refused when it has changed meanwhile */
-    HD_READ_NO_TAINT = 4,      /* for labels, which a later release has; no effect now */
+    HD_READ_NO_TAINT = 4,      /* reserved for labels on values; no effect */
     HD_READ_SHAPE = 8,         /* as hd_tx_get_shape */
     HD_READ_RAW = 16           /* links are returned as values, not followed */
 };
@@ -344,7 +344,7 @@ typedef struct hd_listing {
     hd_scope scope;
     const char *id;
     const char *kind; /* "" where it has none */
-    uint64_t seq;
+    uint64_t seq;     /* of its last change, in the numbers of the space */
 } hd_listing;
 typedef bool (*hd_list_fn)(const hd_listing *entry, void *ctx); /* false stops */
 /* Lists the documents of a space by kind (NULL: any) and id prefix (NULL: all), in order of id, as this runtime sees
@@ -384,7 +384,8 @@ HD_API hd_status hd_store_vacuum(hd_runtime *rt, hd_error *error);
 
 /* Lists the stored pieces (heddle/pattern.h) that would have work to do if they were resumed now: what `nodes` of their
  * computations read has changed since they last ran. Reads every stored row about a node, and loads the documents that
- * have changed since. Leaves out rows of other principals. In order of name, new ones last; fn returns false to stop.
+ * have changed since. Leaves out rows of other principals. The order is that of the names, but pieces that were first
+ * stored after the last checkpoint come last; fn returns false to stop.
  * HD_USAGE for a store in memory that belongs to the runtime, whose pieces end with it. */
 typedef struct hd_stale_piece {
     const char *space, *id; /* good during the call */

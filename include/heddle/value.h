@@ -57,7 +57,7 @@ HD_API void hd_heap_close(hd_heap *heap);
 typedef struct hd_heap_stats {
     uint64_t bytes;        /* taken from the environment now */
     uint64_t live_blocks;  /* values and tree nodes that exist */
-    uint64_t made_blocks;  /* ever made: counts copies; see the bench */
+    uint64_t made_blocks;  /* ever made, copies included */
     uint64_t visited;      /* tree nodes and entries looked at by equality and diff */
     uint64_t keys;         /* interned keys */
     uint64_t paths;        /* interned paths */

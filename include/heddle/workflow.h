@@ -41,11 +41,14 @@ extern "C" {
 /* Runs the workflows of one space, inside hd_runtime_pump. It belongs to its runtime and is closed with it, or
  * before; a runtime has one engine for each space that it serves. Any number of programs may have an engine open for a
  * space: one engine is *active* and runs the instances, with the actions that are registered in it; where the space is
- * divided into shards, each shard has an engine that runs it. The others stand by; the functions below work in them
- * too, and reach the active engine through the store. When the active engine is closed, another takes over at once;
- * when its process is killed, within a second, on a PostgreSQL server within three. Spaces and shards spread over the
- * programs that serve them: a program that holds two leases more than another gives one away. Programs that share a
- * file must see each other's process ids. */
+ * divided into shards (hd_engine_options.shards), each shard has an engine that runs it. The others stand by; the
+ * functions below work in them too, and reach the active engine through the store. When the active engine is closed,
+ * another takes over at once; when its process is killed, within a second, on a PostgreSQL server within three. The
+ * right to run a space or a shard is a *lease*. Leases spread over the programs that serve the same spaces: a program
+ * that holds two more than another gives one away. Programs that share a file must see each other's process ids
+ * (containers: one PID namespace), because they look there whether the holder of a lease is alive.
+ *
+ * An instance is *over* when its status is "done", "failed", "cancelled" or "stalled": it can never go on. */
 typedef struct hd_engine hd_engine;
 
 typedef struct hd_engine_options {
@@ -64,9 +67,9 @@ typedef struct hd_engine_options {
     /* Bytes, as JSON, that a program may give at once: a result of an action that is longer is a ValueError in the
      * workflow, a longer input or payload of a signal is HD_LIMIT. Default 16 MiB. */
     uint64_t value_max;
-    /* Into how many parts the instances of the space are divided, 1,024 at most: each part is run by one program at a
-     * time. Kept in the store; 0: as many as it says, and 1 in a new one. Another number than the store's counts if no
-     * other engine is open for the space, else it is logged, and the number stays. */
+    /* Into how many shards the instances of the space are divided, 1,024 at most; one program at a time runs a shard.
+     * The store keeps the number. 0: the store's number; 1 in a new store. Another number replaces the store's if no
+     * other engine is open for the space; else there is a warning, and the store's number stays. */
     uint32_t shards;
     uint32_t reserved32_;
     uint64_t reserved_[4]; /* room for later members; zero */
@@ -74,8 +77,8 @@ typedef struct hd_engine_options {
 
 /* Opens an engine. It becomes active if the space has no active engine, and takes up the instances that are not over;
  * an instance that cannot be read is logged and marked as stalled. The call pumps meanwhile. `options` may be NULL.
- * HD_EXISTS: the runtime has an engine for the space already; HD_SYNTAX: options->space is no name of a space; HD_NOMEM; what a
- * commit returns (HD_IO, ...). */
+ * HD_EXISTS: the runtime has an engine for the space already; HD_SYNTAX: options->space is no name of a space;
+ * HD_NOMEM; what a commit returns (HD_IO, ...). */
 HD_API hd_status hd_engine_open(hd_runtime *rt, const hd_engine_options *options, hd_engine **out,
                                 hd_error *error);
 /* Waits for actions that run on the engine's threads. Their results are dropped; the steps run again in the next active
@@ -229,9 +232,10 @@ HD_API hd_status hd_workflow_start_in(hd_engine *engine, hd_tx *tx, const char *
 
 /* The cell of the instance's document. */
 HD_API hd_cell hd_workflow_cell(hd_engine *engine, const char *id);
-/* Pumps and waits until the instance is over. HD_OK: *result, a value of the pool, is its result; HD_FAILED: *result is
- * its error, an object with the exception's class at "$error"; HD_ABORTED: it was cancelled; HD_NOT_FOUND; HD_NOMEM:
- * the engine had no memory to go on; it goes on when there is memory again, so wait again. */
+/* Pumps and waits until the instance is over. HD_OK: *result, a value of the pool, is its result; HD_FAILED: it failed,
+ * and *result is its error, an object with the exception's class at "$error"; or it has stalled, and *result may be
+ * absent; HD_ABORTED: it was cancelled; HD_NOT_FOUND; HD_NOMEM: the engine had no memory to go on; it goes on when there
+ * is memory again, so wait again. */
 HD_API hd_status hd_workflow_await(hd_engine *engine, const char *id, hd_pool *pool,
                                    hd_value *result);
 
@@ -326,8 +330,8 @@ typedef struct hd_schedule {
     const char *zone; /* "Europe/Berlin", as tzdata names it; "UTC" (default); "+02:00" */
     double every_s;   /* instead of cron: seconds between two times */
     /* Times are at or after from_ms and before until_ms (ms since 1970). The first time of every_s is from_ms; by
-     * default one interval after the schedule was stored.
-     * Times that have come when the schedule is stored are not started, also one that comes then. */
+     * default one interval after the schedule was stored. Only times after the moment at which the schedule is stored
+     * start an instance. */
     uint64_t from_ms, until_ms;
     double jitter_s; /* each start is delayed by a random time below this */
     hd_overlap overlap;
