@@ -69,7 +69,8 @@ class Sources:
             lambda: f"({inner()} if {inner()} else {inner()})", lambda: f"({inner()} {self.random.choice(('and', 'or'))} {inner()})",
             lambda: f"({inner()} < {inner()} <= {inner()})", lambda: f"len([{inner()}, {inner()}])", lambda: f"[{inner()}, {inner()}][0]",
             lambda: f"max({inner()}, {inner()})", lambda: f"sum([{inner()}, *[{inner()}]])", lambda: self.number_as_text(depth),
-            lambda: f"(not {inner()})", lambda: f"{{0: {inner()}, 1: {inner()}}}[{self.random.choice('01')}]", lambda: f"Point({inner()}).x"]
+            lambda: f"(not {inner()})", lambda: f"sum([*[{inner()}], {inner()}, *({inner()},)])", lambda: f"len({{**{{{inner()}: 0}}, 1: {inner()}, **{{2: {inner()}}}}})",
+            lambda: f"len({{{inner()}, *[{inner()}, 3], {inner()}}})", lambda: f"{{0: {inner()}, 1: {inner()}}}[{self.random.choice('01')}]", lambda: f"Point({inner()}).x"]
         if self.waits:
             choices += [lambda: self.at_once(depth, "len"), lambda: self.limited(depth),
                         lambda: f"(await flaky({inner()}, {self.serial_text()}).options(retries={self.random.randint(0, 2)}))"]
@@ -330,9 +331,13 @@ class Sources:
         """Calls that are awaited later."""
         calls = self.fresh()
         name = self.random.choice(self.names)
-        lines = [f"{calls} = [echo({self.random.randint(0, 9)}), add({self.random.randint(0, 9)}, {self.number_without_waiting(1)})]",
-                 f"{name} = await asyncio.gather(*{calls})"]
-        return [*lines, f"{name} = sum({name})"] if self.calm else lines
+        number = lambda: str(self.random.randint(0, 9))  # noqa: E731
+        lines = [f"{calls} = [echo({number()}), add({number()}, {self.number_without_waiting(1)})]"]
+        more = self.random.choice(("", "", f", echo({number()})", f", *[add(i) for i in range({self.random.randint(0, 2)})]"))
+        lines.append(f"{name} = await asyncio.gather(*{calls}{more})")
+        self.is_ordered &= not more
+        lines = [*lines, f"{name} = sum({name})"] if self.calm else lines
+        return lines if self.chance(0.6) else ["try:", *(f"    {line}" for line in lines), "finally:", f"    {name} = await echo({name})"]
 
     def tasks(self) -> list[str]:
         """asyncio.create_task, and statements that wait before the tasks are awaited, in any order. Nothing in between raises: the
@@ -353,7 +358,14 @@ class Sources:
             awaited = f"{results[-1]} = {self.random.choice((f'await {task}', f'(await {task}, await {task})', f'[await {task}, {task}.result()]'))}"
             lines += ["try:", f"    {awaited}", "except Exception as caught:", f"    {results[-1]} = repr(caught)"] if task in bad else [awaited]
         name, made = self.random.choice(self.names), f"[{', '.join(results)}]"
-        return [*lines, f"{name} = len({made})" if self.calm else f"{name} = {made}"]
+        lines.append(f"{name} = len({made})" if self.calm else f"{name} = {made}")
+        return self.raising(lines, tasks, name) if self.chance(0.2) else lines
+
+    def raising(self, lines: list[str], tasks: list[str], name: str) -> list[str]:
+        """The same with something that raises before anything waits: tasks that are there begin nevertheless, and end in the sleep."""
+        at = self.random.randint(1, len(tasks))
+        lines = [*lines[:at], f"{name} = [1][{self.random.randint(0, 2)}]", *lines[at:]]
+        return ["try:", *(f"    {line}" for line in lines), "except IndexError:", "    await asyncio.sleep(0.01)", f"    {name} = 5"]
 
     def beside(self, name: str) -> list[str]:
         """Statements that set the variable and raise nothing."""

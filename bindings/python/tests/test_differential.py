@@ -5,6 +5,7 @@ are left out as long as the two still differ."""
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import warnings
 from typing import Any, Optional
@@ -114,6 +115,7 @@ async def report(store: Any, seed: int, source: str, how: tuple[bool, bool]) -> 
 def test_random_workflows_do_what_python_does() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL + 1)  # of tasks that nothing waits for
         if "HEDDLE_SEED" in os.environ:
             print(Sources(FIRST).workflow("Flow"))
             asyncio.run(check(range(FIRST, FIRST + 1)))

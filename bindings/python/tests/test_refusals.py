@@ -52,8 +52,15 @@ REFUSED = [
     ("t = asyncio.create_task(echo(1))\nx = (await echo(1)) + await «t»", "the task t is not awaited", "same block"),
     ("t = asyncio.create_task(echo(1))\nawait asyncio.wait_for(«t», 3)", "the task t is not awaited", "same block"),
     ("t = asyncio.create_task(echo(1))\nawait t\n«t.cancel»()", "t.cancel of a task", "asyncio.timeout"),
-    ("t = asyncio.create_task(echo(1))\nawait echo(2)\nif LIMIT:\n    «return 3»\nawait t", "`return` while the task t runs", "Await t"),
-    ("for i in [1]:\n    t = asyncio.create_task(echo(1))\n    await echo(2)\n    if i:\n        «break»\n    await t", "`break` while the task", "Await t"),
+    ("t = asyncio.create_task(echo(1))\nawait echo(2)\nif LIMIT:\n    «return 3»\nawait t", "`return` before the task t is awaited", "Await t"),
+    ("for i in [1]:\n    t = asyncio.create_task(echo(1))\n    await echo(2)\n    if i:\n        «break»\n    await t", "`break` before the task", "Await t"),
+    ("t = asyncio.create_task(echo(1))\nif LIMIT:\n    «return 3»\nawait t", "`return` before the task t is awaited", "Await t"),
+    ("x = «Colour['NO']»", "a subscript of the class Colour", "Colour.NAME"),
+    ("x = 'RED'\ny = «Colour[x]»", "a subscript of the class Colour", "Colour(value)"),
+    ("x = «list[int]»", "a subscript of the class list", "the class alone"),
+    ("f = «echo»", "the action echo is no value", "`await echo(...)`"),
+    ("x = «asyncio.Lock()»", "ordinary function", "Of asyncio there are"),
+    ("x = «json.dumps(3)»", "ordinary function", "Call it in an action"),
     ("x = 1\nt = asyncio.create_task(echo(1))\nawait echo(2)\ndel «x»\nawait t", "deleted while the task t runs", "Set it to None"),
     ("a = asyncio.create_task(echo(1))\nawait echo(2)\nb = «asyncio.create_task(echo(3))»\nawait a\nawait b", "begins while a runs", "Await b before a"),
     ("ts = [«asyncio.create_task(echo(i))» for i in [1]]\nawait echo(2)\nawait asyncio.gather(*ts)", "begin earlier", "behind that statement"),
@@ -105,6 +112,7 @@ def plain(self, a):
 
 TOP = '''
 import datetime
+import json
 import random
 import time
 import uuid
@@ -180,6 +188,10 @@ def test_a_name_below_the_class_is_resolved_when_it_is_used() -> None:
     names = twin.module_of(twin.flow("return NOWHERE"), heddle)
     with pytest.raises(heddle.CompileError, match="the name NOWHERE is not defined"):
         names["Flow"].ir()
+
+
+def test_a_property_is_refused() -> None:
+    assert "prop is a property" in refusal("return self.prop", rest="@property\ndef prop(self):\n    return 1").reason
 
 
 def test_a_mutable_default_is_refused() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import builtins
 import random
+import sys
 import time
 from typing import Any, Callable
 
@@ -76,4 +77,9 @@ def advice_for(function: Any) -> str:
         return "Use heddle.now(), whose value is stored, or compute with dates in an action."
     if module == "builtins" and name in _ADVICE:
         return _ADVICE[name]
+    top = str(module).partition(".")[0].lstrip("_")
+    if top == "asyncio":
+        return "Of asyncio there are sleep, gather, create_task, wait_for, timeout and TaskGroup; use the others in an action."
+    if top in sys.stdlib_module_names:
+        return "Call it in an action: a function of yours with @action before its definition."
     return "Make it an action: put @action before its definition, and await the call."

@@ -90,7 +90,9 @@ class Calls(Expressions):
         if found is None:
             self.source.refuse(node, f"{self.program.cls.__name__} has no attribute {node.attr}",
                                "Set it in run, in a helper method or in __init__, or in the class.")
-        if isinstance(found.value, (property, FunctionType, staticmethod, classmethod)) or callable(found.value) and \
+        if isinstance(found.value, property):
+            self.source.refuse(node, f"{node.attr} is a property", "Make it a method, and call it.")
+        if isinstance(found.value, (FunctionType, staticmethod, classmethod)) or callable(found.value) and \
                 not isinstance(found.value, type):
             self.source.refuse(node, f"the method {node.attr} is no value",
                                "Call it; what has to be passed on is its result.")

@@ -10,6 +10,7 @@ from typing import Any, Callable, Optional
 
 from .graph import Form, Graph, Handler
 from .refusal import Source
+from .tree import walk
 
 CLASS = "heddle:coroutine"
 CALL: Form = ["name", "call"]
@@ -97,7 +98,7 @@ class Sites:
 
 def awaits_values(definition: ast.AST, gather: Callable[[ast.Call], bool]) -> bool:
     """Whether a function awaits something that is not a call: then calls may be values in it."""
-    for node in ast.walk(definition):
+    for node in walk(definition):
         if isinstance(node, ast.Await) and not isinstance(node.value, ast.Call):
             return True
         if isinstance(node, ast.Call) and gather(node) and any(_is_value(arg) for arg in node.args):

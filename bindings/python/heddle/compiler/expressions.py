@@ -8,11 +8,13 @@ comparisons become branches.
 from __future__ import annotations
 
 import ast
+import enum
 from typing import Any, Callable, Iterator, Optional, Sequence
 
 from .builtin import FUNCTIONS, METHODS, advice_for
 from .graph import Form, Graph
 from .names import Scope, target_names
+from .tree import walk
 
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
@@ -37,6 +39,10 @@ def _grouped(forms: list[Form]) -> list[Form]:
         else:
             pairs.append(form)
     return [*groups, ["**", ["dict", *pairs]]] if pairs else groups
+
+
+def _display_of(kind: str, forms: list[Form]) -> Form:
+    return [kind, *(_grouped(forms) if kind == "dict" else forms)]
 
 
 class Expressions:
@@ -161,9 +167,7 @@ class Expressions:
 
     def _keep_element(self, form: Form, later: Sequence[Optional[ast.AST]], at: ast.AST) -> Form:
         if isinstance(form, list) and len(form) == 2 and form[0] in ("*", "**"):
-            inner = form[1]
-            return form if self.is_stable(inner, later) else [form[0], self.keep(
-                ["list", ["*", inner]] if form[0] == "*" else ["dict", ["**", inner]], at)]
+            return [form[0], self.keep(["list", form] if form[0] == "*" else ["dict", form], at)]
         return form if self.is_stable(form, later) else self.keep(form, at)
 
     # ---- expressions
@@ -213,12 +217,23 @@ class Expressions:
         return ["attr", self.expr(node.value), node.attr]
 
     def _subscript(self, node: ast.Subscript) -> Form:
+        owner = self.scope.peek(node.value)
+        if owner is not None and isinstance(owner.value, type):
+            return self._of_class(node, owner.value)
         if isinstance(node.slice, ast.Slice):
             parts = [node.value, node.slice.lower, node.slice.upper, node.slice.step]
             return ["slice", *self.sequence(parts)]
         if isinstance(node.slice, ast.Tuple) and any(isinstance(e, ast.Slice) for e in node.slice.elts):
             self.source.refuse(node, "several slices in one pair of brackets", "Slice one dimension at a time.")
         return ["item", *self.sequence([node.value, node.slice])]
+
+    def _of_class(self, node: ast.Subscript, cls: type) -> Form:
+        """``Colour["RED"]``, which is known now; other subscripts of classes are for type checkers."""
+        if issubclass(cls, enum.Enum) and isinstance(node.slice, ast.Constant) and node.slice.value in cls.__members__:
+            return self.scope.constant(cls[str(node.slice.value)], node)
+        self.source.refuse(node, f"a subscript of the class {cls.__name__}",
+                           f"Write {cls.__name__}.NAME, {cls.__name__}(value) or {cls.__name__}[\"NAME\"]." if issubclass(cls, enum.Enum) else
+                           "Write the class alone.")
 
     def _binary(self, node: ast.BinOp) -> Form:
         operator = _BINARY.get(type(node.op))
@@ -240,22 +255,38 @@ class Expressions:
 
     def _display(self, node: ast.expr) -> Form:
         assert isinstance(node, (ast.List, ast.Tuple, ast.Set))
+        if isinstance(node, ast.Set) and any(isinstance(part, ast.Starred) for part in node.elts):
+            return self._gathered("set", [self.element for _ in node.elts], node.elts, [True] * len(node.elts))
         return [type(node).__name__.lower(), *self.sequence(node.elts)]
 
     def _dict(self, node: ast.Dict) -> Form:
-        flat: list[Optional[ast.expr]] = [part for pair in zip(node.keys, node.values) for part in pair]
-        last = max((i for i, part in enumerate(flat) if self.waits(part)), default=-1)
+        parts = [part for pair in zip(node.keys, node.values) for part in pair if part is not None]
+        if None not in node.keys:
+            return ["dict", *self.sequence(parts)]
+        merged = [value for key, value in zip(node.keys, node.values) if key is None]
+        makes = [self._merged if part in merged else self.expr for part in parts]
+        return self._gathered("dict", makes, parts, [part in merged for part in parts])
+
+    def _merged(self, node: ast.expr) -> Form:
+        return ["**", self.expr(node)]
+
+    def _gathered(self, kind: str, makes: Sequence[Callable[[ast.expr], Form]], parts: list[ast.expr], closes: list[bool]) -> Form:
+        """A display with stars. CPython makes the object before it evaluates what the first star unpacks, and looks at hashes and
+        mappings as it goes; so what stands before something that waits becomes an object before."""
+        last = max((i for i, part in enumerate(parts) if self.waits(part)), default=-1)
+        stars = [i for i, part in enumerate(parts) if isinstance(part, ast.Starred) or kind == "dict" and closes[i]]
         forms: list[Form] = []
-        for i, part in enumerate(flat):
-            if part is None:
-                continue
-            form = self.expr(part)
-            if i % 2 and flat[i - 1] is None:
-                form = ["**", form]
-            if i < last:
-                form = self._keep_element(form, flat[i + 1:last + 1], part)
-            forms.append(form)
-        return ["dict", *(_grouped(forms) if None in node.keys else forms)]
+
+        def close(at: ast.expr) -> list[Form]:
+            return [["*" if kind == "set" else "**", self.keep(_display_of(kind, forms), at)]]
+        for i, part in enumerate(parts):
+            if i <= last and i in stars and forms:
+                forms = close(part)
+            form = makes[i](part)
+            forms.append(form if i >= last or closes[i] and i >= stars[0] else self._keep_element(form, (), part))
+            if i < last and closes[i] and i >= stars[0]:
+                forms = close(part)
+        return _display_of(kind, forms)
 
     def _walrus(self, node: ast.NamedExpr) -> Form:
         variable = self.scope.variable(node.target.id)
@@ -432,7 +463,9 @@ class Expressions:
             form = self._argument(value)
             if i >= len(node.args) and keyword is None:
                 form = ["**", form]
-            if i < last:
+            if i < last and len(node.args) == 1 and isinstance(value, ast.Starred):
+                form = ["*", form[1] if self.is_stable(form[1], ()) else self.keep(form[1], value)]  # looked at by the call
+            elif i < last:
                 form = self._keep_element(form, values[i + 1:last + 1], value)
             if i < len(node.args):
                 args.append(form)
@@ -469,7 +502,7 @@ class Expressions:
         arguments = node.args
         if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
             self.source.refuse(node, "a lambda with defaults, * or **", "Write a lambda with plain parameters.")
-        if any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(node.body)):
+        if any(isinstance(inner, ast.NamedExpr) for inner in walk(node.body)):
             self.source.refuse(node, "`:=` inside of a lambda", "Assign outside of the lambda.")
         params = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
         self.scope.renames.append({name: name for name in params})
@@ -533,7 +566,7 @@ class Expressions:
         return form
 
     def check_comprehension_target(self, target: ast.expr) -> None:
-        for node in ast.walk(target):
+        for node in walk(target):
             if isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
                 self.source.refuse(node, "the variable of a comprehension is not a plain name",
                                    "Write a loop, or take the element apart inside of the comprehension.")

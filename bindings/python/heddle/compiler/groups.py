@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from .graph import Form, Handler
 from .names import bound_names
+from .tree import walk
 
 if TYPE_CHECKING:
     from .statements import Boundary, Statements
@@ -67,7 +68,7 @@ def _limited_block(compiler: Statements, node: ast.AsyncWith, limit: Form) -> No
     """The block is a branch beside a sleep. A branch has its own variables: what the block has assigned is kept in a dict
     when it ends, in whichever way, and assigned behind it."""
     graph, label = compiler.graph, compiler.graph.label("timeout")
-    for part in (inner for statement in node.body for inner in ast.walk(statement)):
+    for part in (inner for statement in node.body for inner in walk(statement)):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Del):
             compiler.source.refuse(part, "a variable is deleted in the block of asyncio.timeout", "Set it to None, or delete it behind.")
     names = sorted(bound_names(node.body) & compiler.scope.locals)
@@ -170,13 +171,13 @@ def _group(compiler: Statements, node: ast.AsyncWith, call: ast.Call) -> None:
 def _check_awaits(compiler: Statements, node: ast.AsyncWith) -> None:
     """Tasks begin when the body is over. That is as in CPython if nothing waits once a task is there."""
     for statement in node.body:
-        creates = any(isinstance(part, ast.Attribute) and part.attr == "create_task" for part in ast.walk(statement))
+        creates = any(isinstance(part, ast.Attribute) and part.attr == "create_task" for part in walk(statement))
         if not creates:
             continue
         before = statement.iter if isinstance(statement, ast.For) and not any(
-            isinstance(part, ast.Attribute) and part.attr == "create_task" for part in ast.walk(statement.iter)) else None
-        late = [inner for other in node.body[node.body.index(statement):] for inner in ast.walk(other)]
-        allowed = set(ast.walk(before)) if before is not None else set()
+            isinstance(part, ast.Attribute) and part.attr == "create_task" for part in walk(statement.iter)) else None
+        late = [inner for other in node.body[node.body.index(statement):] for inner in walk(other)]
+        allowed = set(walk(before)) if before is not None else set()
         for part in late:
             if isinstance(part, ast.Await) and part not in allowed:
                 compiler.source.refuse(part, "`await` behind create_task inside of a TaskGroup's block",
@@ -187,7 +188,7 @@ def _check_awaits(compiler: Statements, node: ast.AsyncWith) -> None:
 def _body(compiler: Statements, node: ast.AsyncWith) -> Boundary:
     """What the body raises is an ExceptionGroup, as if a task had raised it; no task begins."""
     graph = compiler.graph
-    leaves = any(isinstance(part, _LEAVING) for statement in node.body for part in ast.walk(statement))
+    leaves = any(isinstance(part, _LEAVING) for statement in node.body for part in walk(statement))
     box: Form = compiler.keep(["dict"], node) if leaves else None
     outer = graph.handler
     handler = Handler(outer)

@@ -6,12 +6,14 @@ import builtins
 import enum
 import inspect
 from types import FunctionType, ModuleType
-from typing import Any, Iterator, Optional
+from typing import Any, Optional
 
+from ..actions import Action
 from .classes import ClassTable
 from .graph import Form
 from .refusal import Source
 from .source import Definition, Module
+from .tree import walk
 
 INT_LEAST, INT_MOST = -(1 << 63), (1 << 63) - 1
 
@@ -37,30 +39,36 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-def _bound(node: ast.AST, inside: bool) -> Iterator[str]:
+def _bind(node: ast.AST, inside: bool, found: set[str]) -> None:
     """Names that a node binds in its function. Targets of comprehensions are their own; ``:=`` in them is not."""
-    if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)) and not inside:
-        yield node.id
-    elif isinstance(node, ast.NamedExpr):
-        yield node.target.id
-        yield from _bound(node.value, inside)
+    if isinstance(node, ast.Name):
+        if not inside and not isinstance(node.ctx, ast.Load):
+            found.add(node.id)
         return
-    elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
-        yield node.name
+    if isinstance(node, ast.NamedExpr):
+        found.add(node.target.id)
+        _bind(node.value, inside, found)
+        return
+    if isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
+        found.add(node.name)
     elif isinstance(node, ast.MatchMapping) and node.rest:
-        yield node.rest
+        found.add(node.rest)
     elif isinstance(node, _SCOPES):
         return
+    inside = inside or isinstance(node, ast.comprehension)
     for child in ast.iter_child_nodes(node):
-        yield from _bound(child, inside or isinstance(child, ast.comprehension) or isinstance(node, ast.comprehension))
+        _bind(child, inside, found)
 
 
 def bound_names(nodes: list[ast.stmt]) -> set[str]:
-    return {name for node in nodes for name in _bound(node, False)}
+    found: set[str] = set()
+    for node in nodes:
+        _bind(node, False, found)
+    return found
 
 
 def target_names(target: ast.AST) -> list[str]:
-    return [node.id for node in ast.walk(target) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    return [node.id for node in walk(target) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
 
 
 class Scope:
@@ -159,6 +167,8 @@ class Scope:
                                "Make it a tuple or another constant, build it inside of run, or give it as an input.")
         if isinstance(value, ModuleType):
             self.source.refuse(node, f"the module {value.__name__} is no value", "Call what you need of it in an action.")
+        if isinstance(value, Action):
+            self.source.refuse(node, f"the action {shown} is no value in a workflow", f"Call it where it is needed: `await {shown}(...)`.")
         if callable(value):
             self.source.refuse(node, f"the function {shown} is no value in a workflow",
                                "Call an action, or give the function as key= of sorted, min, max or list.sort.")

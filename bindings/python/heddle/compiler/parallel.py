@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Optional, Union
 
 from .builtin import CHANGING
 from .names import target_names
+from .tree import walk
 
 if TYPE_CHECKING:
     from .statements import Statements
@@ -30,7 +31,7 @@ def parallel_loop(compiler: Statements, body: list[ast.stmt], number: int) -> Un
     node = body[number]
     assert isinstance(node, ast.For)
     steps = sum(isinstance(part, ast.Await) or isinstance(part, ast.Call) and compiler.is_step(part)
-                for statement in node.body for part in ast.walk(statement))
+                for statement in node.body for part in walk(statement))
     if steps > 1:
         return f"its body has {steps} steps, and only a loop with one action is made parallel"
     if node.orelse:
@@ -73,7 +74,7 @@ def _append(node: ast.stmt) -> Optional[tuple[str, ast.expr]]:
 
 
 def _not_plain(compiler: Statements, node: ast.For, targets: list[str]) -> str:
-    for part in ast.walk(node.target):
+    for part in walk(node.target):
         if isinstance(part, (ast.Attribute, ast.Subscript)):
             return "an iteration assigns something that outlives it"
     return "what it goes through waits" if compiler.waits(node.iter) else ""
@@ -83,7 +84,7 @@ def _not_pure(compiler: Statements, call: ast.Await, result: str) -> str:
     """Whether an iteration can see another through the arguments of its call."""
     if not isinstance(call.value, ast.Call) or not compiler.is_plain_action(call.value):
         return "what it awaits is not a call of an action"
-    for part in ast.walk(call.value):
+    for part in walk(call.value):
         if isinstance(part, ast.NamedExpr):
             return f"an iteration assigns {part.target.id}"
         if isinstance(part, ast.Name) and part.id == result:
@@ -95,10 +96,10 @@ def _not_pure(compiler: Statements, call: ast.Await, result: str) -> str:
 
 def _not_fresh(body: list[ast.stmt], number: int, result: str, node: ast.For) -> str:
     """Nobody else may have the list: it is made empty in the same block, and not named between there and the loop."""
-    if any(isinstance(part, ast.Name) and part.id == result for part in ast.walk(node.iter)):
+    if any(isinstance(part, ast.Name) and part.id == result for part in walk(node.iter)):
         return f"it goes through {result} itself"
     for statement in reversed(body[:number]):
-        if not any(isinstance(part, ast.Name) and part.id == result for part in ast.walk(statement)):
+        if not any(isinstance(part, ast.Name) and part.id == result for part in walk(statement)):
             continue
         value = getattr(statement, "value", None)
         targets = statement.targets if isinstance(statement, ast.Assign) else \
@@ -112,7 +113,7 @@ def _not_fresh(body: list[ast.stmt], number: int, result: str, node: ast.For) ->
 def _read_later(compiler: Statements, node: ast.For, names: list[str]) -> str:
     """Variables of an iteration end with it."""
     for name in names:
-        inside = sum(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
-        if sum(isinstance(part, ast.Name) and part.id == name for part in ast.walk(compiler.definition)) > inside:
+        inside = sum(isinstance(part, ast.Name) and part.id == name for part in walk(node))
+        if sum(isinstance(part, ast.Name) and part.id == name for part in walk(compiler.definition)) > inside:
             return f"{name} is used outside of the loop"
     return ""

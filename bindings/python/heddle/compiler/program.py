@@ -18,6 +18,7 @@ from .names import Known, Scope, Unresolved
 from .refusal import Source
 from .source import Definition, definition_of
 from .statements import Statements
+from .tree import walk
 from .unbound import unbound_reads
 
 
@@ -200,7 +201,7 @@ class Program:
         arguments = definition.args
         if is_main and (arguments.vararg or arguments.kwarg):
             compiler.source.refuse(definition, "run takes * or **", "Name the inputs one by one.")
-        for node in ast.walk(definition):
+        for node in walk(definition):
             if isinstance(node, (ast.Yield, ast.YieldFrom)):
                 compiler.source.refuse(node, "`yield` makes a generator of the method",
                                        "Collect the values in a list and return it.")
@@ -266,7 +267,7 @@ def _set_on(definition: Definition) -> set[str]:
     if not arguments:
         return set()
     first = arguments[0].arg
-    return {node.attr for node in ast.walk(definition) if isinstance(node, ast.Attribute) and
+    return {node.attr for node in walk(definition) if isinstance(node, ast.Attribute) and
             isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name) and node.value.id == first}
 
 

@@ -90,6 +90,9 @@ class Several(Awaits):
 
     # ---- several at once
 
+    def before_tasks(self, node: ast.Call, act: Callable[[], None]) -> None:
+        raise NotImplementedError
+
     def gather(self, node: ast.Call, early: bool) -> Emit:
         settled = False
         for keyword in node.keywords:
@@ -97,8 +100,12 @@ class Several(Awaits):
                 self.source.refuse(keyword.value, f"asyncio.gather has no argument {keyword.arg or '**'}",
                                    "There is return_exceptions.")
             settled = bool(self.static(keyword.value))
-        branches = [self._prepare_branch(arg) for arg in node.args]
-        self._check_twice(node)
+        branches: list[Branch] = []
+
+        def prepare() -> None:
+            branches.extend(self._prepare_branch(arg) for arg in node.args)
+            self._check_twice(node)
+        self.before_tasks(node, prepare)
         mode = {"mode": "settled"} if settled else {}
 
         def emit(into: Optional[Form]) -> None:
@@ -201,9 +208,9 @@ class Several(Awaits):
                 if several:
                     self.graph.do(["assign", ["list", inner], inner], node)
             self.forget(mark)
-            self.graph.handler = outer
             self.graph.one_end(node)
             ends += self.graph.take()
+            self.graph.handler = outer
         self.graph.give(ends)
         if not several:
             self.barrier(node, mode, ["name", result], into)

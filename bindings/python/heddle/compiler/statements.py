@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
@@ -20,7 +21,8 @@ from .parallel import Parallel, parallel_loop
 from .patterns import Patterns
 from .several import Several
 from .source import Definition
-from .tasks import Task, compile_beside, find_tasks, is_creation
+from .tasks import Task, compile_before, compile_beside, find_tasks, is_creation, refuse_leaving
+from .tree import walk
 
 if TYPE_CHECKING:
     from .program import Program
@@ -78,6 +80,7 @@ class Statements(Several):
         self.around: list[Loop | Cleanup | Boundary] = []
         self.groups: dict[str, str] = {}  # task groups around: name, and the variable with their tasks
         self.task_calls: set[ast.Call] = set()  # calls of create_task whose task is awaited later
+        self.unbegun: list[Task] = []  # tasks that begin where the statement awaits them
         self._awaits_values: Optional[bool] = None
         self._private: Optional[set[str]] = None
         self.caught: list[str] = []  # the variables of the exceptions that are being handled
@@ -111,9 +114,38 @@ class Statements(Several):
                 compile_beside(self, task, body, number, tasks)
                 number = task.awaited
             else:
-                self._numbered(body, number)
-                number += 1
+                number = self._before(body, number, tasks)
             self.end_statement(body[number - 1])
+
+    def _before(self, body: Block, number: int, tasks: list[Task]) -> int:
+        """One statement. If it creates a task, also those up to the one that waits; gives the number of the next."""
+        self.unbegun = [task for task in tasks if task.awaited == number and not task.is_beside]
+        self._numbered(body, number)
+        self.unbegun = []
+        created = next((task for task in tasks if task.created == number), None)
+        if created is None or created.starts == number + 1:
+            return number + 1
+        self.end_statement(body[number])
+        there = [task for task in tasks if task.created <= number and task.starts == created.starts]
+        compile_before(self, there, functools.partial(self._until, body, number + 1, created, tasks))
+        return created.starts
+
+    def _until(self, body: Block, number: int, task: Task, tasks: list[Task]) -> None:
+        for wanted, at in self.between(body, number, task.starts, tasks, None).wanted.items():
+            refuse_leaving(self, task, wanted, at)
+
+    def before_tasks(self, node: ast.Call, act: Callable[[], None]) -> None:
+        """Evaluates the arguments of asyncio.gather. Tasks among them begin even if that raises."""
+        names = {arg.value if isinstance(arg, ast.Starred) else arg for arg in node.args}
+        if all(isinstance(name, ast.Name) for name in names):
+            act()
+            return
+        given = {name.id for name in names if isinstance(name, ast.Name)}
+        there = [task for task in self.unbegun if task.name in given]
+        if there:
+            compile_before(self, there, act)
+        else:
+            act()
 
     def _numbered(self, body: Block, number: int) -> None:
         parallel = self._parallel(body, number)
@@ -351,7 +383,7 @@ class Statements(Several):
 
     def _may_change(self, node: ast.For) -> bool:
         """Whether the body of a loop may change objects that were there before it."""
-        for part in (inner for statement in node.body for inner in ast.walk(statement)):
+        for part in (inner for statement in node.body for inner in walk(statement)):
             if isinstance(part, (ast.Subscript, ast.Attribute)) and isinstance(part.ctx, (ast.Store, ast.Del)):
                 return True
             if isinstance(part, ast.AugAssign):
@@ -363,8 +395,8 @@ class Statements(Several):
 
     def _check_unchanged(self, node: ast.For, call: ast.expr) -> None:
         """zip() and its like look at their lists while the loop runs; the engine takes their elements at the start."""
-        names = {n.id for n in ast.walk(call) if isinstance(n, ast.Name) and self.scope.variable(n.id) is not None}
-        lazy = any(isinstance(part, (ast.GeneratorExp, ast.Lambda)) for part in ast.walk(call))
+        names = {n.id for n in walk(call) if isinstance(n, ast.Name) and self.scope.variable(n.id) is not None}
+        lazy = any(isinstance(part, (ast.GeneratorExp, ast.Lambda)) for part in walk(call))
         changed = {name for name in self._changed_names(node) if name in names or not self._is_private(name)}
         if changed and names or lazy and names & bound_names(node.body):
             self.source.refuse(call, f"the body may change what {ast.unparse(call)} goes through",
@@ -373,7 +405,7 @@ class Statements(Several):
     def _changed_names(self, node: ast.For) -> set[str]:
         """Variables whose objects the body changes; "*": a helper method may change anything that it is given."""
         found: set[str] = set()
-        for part in (inner for statement in node.body for inner in ast.walk(statement)):
+        for part in (inner for statement in node.body for inner in walk(statement)):
             changed: Optional[ast.expr] = None
             if isinstance(part, (ast.Subscript, ast.Attribute)) and isinstance(part.ctx, (ast.Store, ast.Del)):
                 changed = part.value
@@ -385,7 +417,7 @@ class Statements(Several):
                 elif self.find_method(part.func) is not None and (part.args or part.keywords or self.program.state):
                     found.add("*")
             if changed is not None:
-                found |= {n.id for n in ast.walk(changed) if isinstance(n, ast.Name)}
+                found |= {n.id for n in walk(changed) if isinstance(n, ast.Name)}
         return found
 
     def _is_private(self, name: str) -> bool:
@@ -640,8 +672,8 @@ class Statements(Several):
 
     def _is_read_outside(self, clause: ast.ExceptHandler) -> bool:
         """Whether the function names the exception's variable anywhere but in its clause."""
-        inside = sum(isinstance(node, ast.Name) and node.id == clause.name for node in ast.walk(clause))
-        return sum(isinstance(node, ast.Name) and node.id == clause.name for node in ast.walk(self.definition)) > inside
+        inside = sum(isinstance(node, ast.Name) and node.id == clause.name for node in walk(clause))
+        return sum(isinstance(node, ast.Name) and node.id == clause.name for node in walk(self.definition)) > inside
 
     def _try_finally(self, node: ast.Try, label: str, outer: Optional[Handler]) -> None:
         def clean() -> None:
@@ -698,10 +730,10 @@ class Statements(Several):
 
 def private_names(definition: Definition) -> set[str]:
     """Variables that are only assigned new objects, and whose object is never given another name."""
-    parents = {child: parent for parent in ast.walk(definition) for child in ast.iter_child_nodes(parent)}
+    parents = {child: parent for parent in walk(definition) for child in ast.iter_child_nodes(parent)}
     found: set[str] = set()
-    shared = {argument.arg for argument in ast.walk(definition.args) if isinstance(argument, ast.arg)}
-    for node in ast.walk(definition):
+    shared = {argument.arg for argument in walk(definition.args) if isinstance(argument, ast.arg)}
+    for node in walk(definition):
         if not isinstance(node, ast.Name):
             continue
         parent = parents[node]

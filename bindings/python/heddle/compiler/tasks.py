@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, Union
 from .graph import Form, Handler
 from .groups import restore_names, save_names
 from .names import bound_names
+from .tree import walk
 
 if TYPE_CHECKING:
     from .statements import Block, Boundary, Statements
@@ -35,6 +36,7 @@ class Task:
     name: str
     call: ast.Call
     is_list: bool
+    created: int
     starts: int
     awaited: int
 
@@ -71,10 +73,10 @@ def _task(compiler: Statements, body: Block, number: int) -> Optional[Task]:
     awaited = next((i for i in range(number + 1, len(body)) if _names(target.id, body[i])), None)
     first = first_evaluated(body[awaited]) if awaited is not None else None
     if awaited is None or not isinstance(first, ast.Await) or not _awaits(compiler, first, target.id):
-        at = call if awaited is None else next(n for n in ast.walk(body[awaited]) if isinstance(n, ast.Name) and n.id == target.id)
+        at = call if awaited is None else next(n for n in walk(body[awaited]) if isinstance(n, ast.Name) and n.id == target.id)
         compiler.source.refuse(at, f"the task {target.id} is not awaited by the statement that uses it first", _ADVICE)
     starts = next(i for i in range(number + 1, awaited + 1) if _waits(body[i]))
-    task = Task(target.id, call, isinstance(value, ast.ListComp), starts, awaited)
+    task = Task(target.id, call, isinstance(value, ast.ListComp), number, starts, awaited)
     if task.is_beside and not isinstance(first.value, ast.Name):
         compiler.source.refuse(call, f"the tasks that asyncio.gather awaits begin earlier, where {ast.unparse(body[starts])[:40]} waits",
                                "Create them behind that statement, or give asyncio.gather all that is to run at once.")
@@ -90,7 +92,7 @@ def _check_call(compiler: Statements, node: ast.Call) -> None:
 
 
 def _check_uses(compiler: Statements, task: Task) -> None:
-    for node in ast.walk(compiler.definition):
+    for node in walk(compiler.definition):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == task.name and \
                 node.attr != "result" and not task.is_list:
             compiler.source.refuse(node, f"{ast.unparse(node)} of a task", "A task is awaited; asyncio.wait_for and "
@@ -98,11 +100,11 @@ def _check_uses(compiler: Statements, task: Task) -> None:
 
 
 def _names(name: str, statement: ast.stmt) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(statement))
+    return any(isinstance(node, ast.Name) and node.id == name for node in walk(statement))
 
 
 def _waits(statement: ast.stmt) -> bool:
-    return any(isinstance(node, (ast.Await, ast.AsyncWith)) for node in ast.walk(statement))
+    return any(isinstance(node, (ast.Await, ast.AsyncWith)) for node in walk(statement))
 
 
 def _awaits(compiler: Statements, node: ast.Await, name: str) -> bool:
@@ -156,7 +158,7 @@ def _first_of(nodes: list[ast.expr]) -> First:
 def _parts(node: ast.expr) -> list[ast.expr]:
     """What is evaluated before the expression itself, on every way."""
     if isinstance(node, ast.Call):
-        plain = all(isinstance(n, (ast.Name, ast.Attribute, ast.expr_context)) for n in ast.walk(node.func))
+        plain = all(isinstance(n, (ast.Name, ast.Attribute, ast.expr_context)) for n in walk(node.func))
         return [*([] if plain else [node.func]), *node.args, *(k.value for k in node.keywords)]
     if isinstance(node, ast.Dict):
         return [part for pair in zip(node.keys, node.values) for part in pair if part is not None]
@@ -171,6 +173,52 @@ def _parts(node: ast.expr) -> list[ast.expr]:
     return [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
 
 
+def refuse_leaving(compiler: Statements, task: Task, wanted: str, at: ast.AST) -> None:
+    compiler.source.refuse(at, f"`{wanted}` before the task {task.name} is awaited", f"Await {task.name} before.")
+
+
+# ---- A task that has not begun
+
+
+class Early(Handler):
+    """Of statements that stand before the first that waits."""
+
+
+def compile_before(compiler: Statements, tasks: list[Task], act: Callable[[], None]) -> None:
+    """What stands between the creation of tasks and the first thing that waits. If it raises, the tasks begin nevertheless, and
+    go on beside whatever handles the exception, as in CPython."""
+    graph, node = compiler.graph, tasks[-1].call
+    graph.flush()
+    inside = graph.handler
+    outer = inside.outer if isinstance(inside, Early) else inside  # the tasks of that one are among these
+    graph.handler = handler = Early(outer)
+    act()
+    graph.flush()
+    graph.handler = outer
+    over = graph.take()
+    raised = compiler.branch_name()
+    found = graph.handle(handler, node, "task-early", [{"as": raised}])
+    graph.behind(found, "GUARD", 0)
+    head = graph.add("FAN_HEAD", node, graph.label("task"))
+    graph.handler = None
+    graph.behind(head, "ELEM", 0)
+    graph.add("RAISE", node, "raise", value=["name", raised])
+    ends = []
+    for number, task in enumerate(tasks, 1):
+        graph.take()
+        graph.behind(head, "ELEM", number)
+        _run(compiler, task)
+        graph.one_end(node)
+        ends += graph.take()
+    graph.give(ends)
+    graph.handler = outer
+    compiler.barrier(node, {}, None, None)
+    graph.add("RAISE", node, "raise", value=["name", raised])  # not reached, but a barrier must lead somewhere
+    graph.take()
+    graph.handler = inside
+    graph.give(over)
+
+
 # ---- A task beside statements
 
 
@@ -178,7 +226,7 @@ def compile_beside(compiler: Statements, task: Task, body: Block, number: int, t
     """The statements up to the one that awaits the task, as a branch, and the task beside them."""
     graph, node = compiler.graph, task.call
     region = body[number:task.awaited]
-    for part in (inner for statement in region for inner in ast.walk(statement)):
+    for part in (inner for statement in region for inner in walk(statement)):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Del):
             compiler.source.refuse(part, f"a variable is deleted while the task {task.name} runs", "Set it to None, or delete it later.")
     names = sorted(bound_names(region) & compiler.scope.locals)
@@ -223,7 +271,7 @@ def _statements(compiler: Statements, task: Task, body: Block, number: int, task
     graph.handler = handler
     block = compiler.between(body, number, task.awaited, tasks, box)
     for wanted, at in block.wanted.items():
-        compiler.source.refuse(at, f"`{wanted}` while the task {task.name} runs", f"Await {task.name} before.")
+        refuse_leaving(compiler, task, wanted, at)
     graph.flush()
     graph.handler = None
     _either_way(compiler, node, handler, "task-left", lambda: save_names(compiler, node, names, box))
@@ -232,9 +280,16 @@ def _statements(compiler: Statements, task: Task, body: Block, number: int, task
 def _run(compiler: Statements, task: Task) -> None:
     """The task's own branch. What it raises is in the task by now, for whoever awaits it."""
     graph, node = compiler.graph, task.call
+    tasks: Form = ["name", compiler.scope.variable(task.name)]
+    if task.is_list:
+        head = graph.add("FAN_HEAD", node, "each", over=tasks, into=["name", "%task"])
+        graph.behind(head, "ELEM")
+        compiler.await_value(node, ["name", "%task"], None)
+        compiler.barrier(node, {"mode": "settled"}, None, None)
+        return
     handler = Handler(None)
     graph.handler = handler
-    compiler.await_value(node, ["name", compiler.scope.variable(task.name)], None)
+    compiler.await_value(node, tasks, None)
     graph.flush()
     graph.handler = None
     over = graph.take()

@@ -6,6 +6,9 @@ have no value.
 """
 from __future__ import annotations
 
+from collections import deque
+from typing import Iterable
+
 from .graph import Form, Graph
 
 _EXPRESSION_KEYS = ("do", "args", "when", "over", "while", "give", "seconds", "until", "timeout", "value", "limit")
@@ -84,24 +87,39 @@ def _of_node(node: dict[str, Form]) -> tuple[set[str], set[str]]:
 
 
 def unbound_reads(graph: Graph, params: list[str]) -> list[str]:
-    """Variables of which some read cannot come after an assignment, in the order of their names."""
-    sets = {node["id"]: _of_node(node) for node in graph.nodes}
-    assigned: dict[str, set[str]] = {name: set() for name in sets}
-    assigned[graph.nodes[0]["id"]] |= set(params)
-    successors: dict[str, list[tuple[str, str]]] = {}
+    """Variables of which some read cannot come after an assignment, in the order of their names. Sets of variables are
+    bits of integers here: the graph of a long function has thousands of nodes."""
+    bits: dict[str, int] = {}
+
+    def mask(names: Iterable[str]) -> int:
+        return sum(1 << bits.setdefault(name, len(bits)) for name in names)
+    reads: dict[str, int] = {}
+    assigns: dict[str, int] = {}
+    for node in graph.nodes:
+        found = _of_node(node)
+        reads[node["id"]], assigns[node["id"]] = mask(found[0]), mask(found[1])
+    assigned = _assigned_before(graph, assigns, mask(params))
+    missing = 0
+    for at, before in assigned.items():
+        missing |= reads[at] & ~before & ~assigns[at]
+    return sorted(name for name, bit in bits.items() if missing >> bit & 1 and not name.startswith("%"))
+
+
+def _assigned_before(graph: Graph, assigns: dict[str, int], params: int) -> dict[str, int]:
+    """What some way to each node has assigned."""
+    successors: dict[str, list[str]] = {}
     for edge in graph.edges:
-        successors.setdefault(edge[0], []).append((edge[1], edge[2] if len(edge) > 2 else ""))
-    work = [graph.nodes[0]["id"]]
-    seen: set[str] = set()
+        successors.setdefault(edge[0], []).append(edge[1])
+    assigned = dict.fromkeys(assigns, 0)
+    first = graph.nodes[0]["id"]
+    assigned[first] = params
+    work, seen = deque([first]), {first}
     while work:
-        at = work.pop()
-        out = assigned[at] | sets[at][1]
-        for to, _ in successors.get(at, ()):
-            if to not in seen or not out <= assigned[to]:
+        at = work.popleft()
+        out = assigned[at] | assigns[at]
+        for to in successors.get(at, ()):
+            if to not in seen or out & ~assigned[to]:
                 seen.add(to)
                 assigned[to] |= out
                 work.append(to)
-    missing: set[str] = set()
-    for name, (reads, assigns) in sets.items():
-        missing |= reads - assigned[name] - assigns
-    return sorted(name for name in missing if not name.startswith("%"))
+    return assigned
