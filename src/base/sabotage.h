@@ -11,7 +11,10 @@ enum {
     SABOTAGE_CASCADE = 1, /* what is stacked on a refused commit is not doomed */
     SABOTAGE_FLIP = 2,    /* what a leaving layer uncovers is not announced */
     SABOTAGE_BASIS = 4,   /* claims are dated when they are sent, not when they were read */
-    SABOTAGE_MARK = 8     /* a commit takes effect without being remembered as decided */
+    SABOTAGE_MARK = 8,    /* a commit takes effect without being remembered as decided */
+    SABOTAGE_FENCE = 16,  /* a commit of an engine is taken although its lease is another's */
+    SABOTAGE_SHARD = 32,  /* the same, but for the first shard of a space */
+    SABOTAGE_DEATH = 64   /* a session that does not live any more keeps its leases */
 };
 
 enum {

@@ -75,6 +75,7 @@ static bool lives_somewhere(lease *l, const char *session) {
     uint32_t ms = 0;
     uint64_t now = env_now_ns(&l->rt->env);
     assert(a->remote && *session);
+    if (SABOTAGED(&l->rt->r, SABOTAGE_DEATH)) return true;
     if (now >= l->sure_ns) {
         if (a->ops->lasts(a, session, &ms)) return look_later(l), true; /* the server is away */
         l->sure_ns = ms ? now + ms * UINT64_C(1000000) : 0;
@@ -257,6 +258,7 @@ hd_status lease_give(lease *l, hd_value record) {
 
 hd_status lease_fence(const lease *l, hd_tx *tx) {
     assert(l->doc && tx->rt == l->rt);
+    if (SABOTAGED(&l->rt->r, SABOTAGE_FENCE)) return HD_OK;
     return tx_note_claim(tx, l->doc);
 }
 

@@ -196,6 +196,8 @@ hd_status tx_write_op(hd_tx *tx, op_kind kind, place_id at, hd_value v, uint64_t
     hd_status status = writable(tx, v);
     /* The links on the way say where the write goes: they are claimed like any read. */
     if (!status) status = tx_resolve(tx, &at, false, 0);
+    /* As with a read: the body is run again, and must not commit without this write. */
+    if (hd_status_class(status) == HD_CLASS_TRANSIENT) tx_fail(tx, status);
     if (status) return status;
     place_id doc = place_at(&tx->r->places, at)->root;
     hd_path path = place_path(&tx->r->places, at);

@@ -119,6 +119,7 @@ hd_status engine_begin(hd_engine *e, hd_tx **out) {
 hd_status engine_fence(hd_tx *tx, shard *s) {
     if (!s->lease.doc || s->fenced == s->e->transactions) return HD_OK;
     s->fenced = s->e->transactions;
+    if (s->number && SABOTAGED(&s->e->rt->r, SABOTAGE_SHARD)) return HD_OK;
     return lease_fence(&s->lease, tx);
 }
 

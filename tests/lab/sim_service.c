@@ -873,7 +873,7 @@ static hd_status sim_open(const char *name, const hd_options *options, const hd_
         return HD_IO;
     }
 #ifndef NDEBUG
-    s->base.sabotage = s->service->sabotage;
+    s->base.sabotage = s->service->sabotage & SIM_OF_LOG;
 #endif
     *out = &s->base;
     return HD_OK;
@@ -898,7 +898,11 @@ hd_status sim_service_runtime(sim_service *s, uint32_t machine, const hd_env *en
     char name[12];
     snprintf(name, sizeof name, "%u", machine);
     hd_options options = { .env = env, .context = s, .strict = true };
-    return runtime_open_with(&sim_backend, name, &options, out, error);
+    hd_status status = runtime_open_with(&sim_backend, name, &options, out, error);
+#ifndef NDEBUG
+    if (!status) (*out)->r.sabotage = s->sabotage >> SIM_OF_RUNTIME;
+#endif
+    return status;
 }
 
 void sim_service_set_faults(sim_service *s, sim_faults faults) { s->faults = faults; }

@@ -14,6 +14,8 @@
 typedef struct sim_service sim_service;
 
 enum { SIM_MACHINES = 8 };
+/* Of what sim_service_sabotage is told: bits of LOG_LEAVE_OUT_*; and so much further up those of SABOTAGE_*. */
+enum { SIM_OF_LOG = 0xFFFF, SIM_OF_RUNTIME = 16 };
 
 /* How a machine reaches the service. */
 typedef enum sim_line {

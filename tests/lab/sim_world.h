@@ -18,7 +18,7 @@ typedef struct sim_counts {
     uint64_t digest; /* the same for the same seed */
 } sim_counts;
 
-/* Runs the world of a seed with `sabotage` (bits of LOG_LEAVE_OUT_*, debug builds only). NULL: everything
+/* Runs the world of a seed with `sabotage` (see SIM_OF_LOG; debug builds only). NULL: everything
  * holds; else what does not, in a buffer that the next call overwrites. */
 const char *sim_world_run(uint64_t seed, unsigned sabotage, sim_counts *counts);
 

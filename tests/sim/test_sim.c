@@ -9,9 +9,11 @@
 #include <cmocka.h>
 
 #include "base/sabotage.h"
+#include "sim_service.h"
 #include "sim_world.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -67,7 +69,7 @@ static void a_seed_gives_the_same_world_again(void **state) {
 }
 
 #ifndef NDEBUG
-enum { MUTANT_SEEDS = 600 };
+enum { MUTANT_SEEDS = 600, LOOP_S = 60 /* of CPU time */ };
 
 /* In a process of its own: assertions may find it first. */
 static bool is_found(unsigned mutant) {
@@ -76,7 +78,8 @@ static bool is_found(unsigned mutant) {
     if (child == 0) {
         sim_counts counts = { 0 };
         if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)) _exit(0);
-        alarm(60); /* an endless loop is found, too */
+        /* An endless loop is found, too. */
+        (void)setrlimit(RLIMIT_CPU, &(struct rlimit){ LOOP_S, LOOP_S });
         for (uint64_t seed = 1; seed <= MUTANT_SEEDS; seed++)
             if (sim_world_run(seed, mutant, &counts)) _exit(1);
         _exit(0);
@@ -90,6 +93,9 @@ static bool is_found(unsigned mutant) {
 static void every_mutant_is_found(void **state) {
     for (unsigned mutant = LOG_LEAVE_OUT_RACE; mutant <= LOG_LEAVE_OUT_TORN; mutant <<= 1)
         if (!is_found(mutant)) fail_msg("LOG_LEAVE_OUT_... = %u is not found", mutant);
+    for (unsigned mutant = SABOTAGE_FENCE; mutant <= SABOTAGE_DEATH; mutant <<= 1)
+        if (!is_found(mutant << SIM_OF_RUNTIME))
+            fail_msg("SABOTAGE_... = %u is not found", mutant);
 }
 #endif
 
