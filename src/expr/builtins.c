@@ -188,11 +188,10 @@ static ev f_sum(world *w, ev self, const ev *a, const call *c) {
             wide += one.i;
             continue;
         }
-        if (narrow) {
-            total = arith_int(w, wide);
-            narrow = false;
-        }
-        if (!ev_failed(total)) total = ev_binary(w, BINARY_ADD, total, one);
+        /* Only floats can be added to ints. Everything else is refused by its type, whatever the sum is. */
+        if (narrow) total = one.kind == EV_FLOAT ? ev_float((double)wide) : ev_int(0);
+        narrow = false;
+        total = ev_binary(w, BINARY_ADD, total, one);
         if (ev_failed(total)) return total;
     }
     return narrow ? arith_int(w, wide) : total;

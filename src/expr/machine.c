@@ -179,7 +179,8 @@ static ev call_site(machine *m, method_site *site, ev self, const call *c) {
     const function *f = find_method(m, site, self);
     if (!f) return call_method(m->w, self, site->name, c);
     if (!world_need(m->w, self)) return ev_fail();
-    return call_function(m->w, f, self.kind == EV_BOOL ? "int" : type_name(m->w, self), self, c);
+    bool of_int = self.kind == EV_BOOL && !c->spread;
+    return call_function(m->w, f, of_int ? "int" : type_name(m->w, self), self, c);
 }
 
 static ev call_star(machine *m, const insn *i, ev self, ev args, ev named) {
@@ -193,7 +194,8 @@ static ev call_star(machine *m, const insn *i, ev self, ev args, ev named) {
     call c = { .args = args.list->items,
                .count = count,
                .named = names.list->count,
-               .names = names.list->items };
+               .names = names.list->items,
+               .spread = true };
     static const ev nothing[1];
     if (!c.args) c.args = nothing;
     if (i->a == 0) return call_builtin(w, i->b, &c);

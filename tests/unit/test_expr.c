@@ -20,6 +20,29 @@ static void integers_never_wrap(void **state) {
     expr_world_close(&x);
 }
 
+static void a_sum_beyond_64_bits_is_added_to_floats_and_refused_by_type(void **state) {
+    expr_world x = expr_world_open(NULL);
+#define SUM_WITH(last) \
+    "[\"call\", \"sum\", [[\"list\", 9223372036854775807, 9223372036854775807, " last "]]]"
+    assert_runs(&x, SUM_WITH("-9223372036854775807"), "9223372036854775807");
+    assert_runs(&x, SUM_WITH("0.5"), "1.8446744073709552e+19");
+    assert_runs(&x, SUM_WITH("1"), "OverflowError: integer beyond 64 bits");
+    assert_runs(&x, SUM_WITH("\"x\""),
+                "TypeError: unsupported operand type(s) for +: 'int' and 'str'");
+#undef SUM_WITH
+    expr_world_close(&x);
+}
+
+/* CPython finds a method that is called with * in the receiver, not in its class. */
+static void a_complaint_names_the_receiver_of_a_spread_call(void **state) {
+    expr_world x = expr_world_open(NULL);
+    assert_runs(&x, "[\"method\", true, \"conjugate\", [1], []]",
+                "TypeError: int.conjugate() takes no arguments (1 given)");
+    assert_runs(&x, "[\"method\", true, \"conjugate\", [[\"*\", [\"list\", 1]]], []]",
+                "TypeError: bool.conjugate() takes no arguments (1 given)");
+    expr_world_close(&x);
+}
+
 static void two_names_of_one_list_see_each_others_changes(void **state) {
     expr_world x = expr_world_open(NULL);
     assert_runs(&x,
@@ -372,6 +395,8 @@ static void every_allocation_may_fail(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(integers_never_wrap),
+        cmocka_unit_test(a_sum_beyond_64_bits_is_added_to_floats_and_refused_by_type),
+        cmocka_unit_test(a_complaint_names_the_receiver_of_a_spread_call),
         cmocka_unit_test(two_names_of_one_list_see_each_others_changes),
         cmocka_unit_test(a_chain_evaluates_its_middle_once),
         cmocka_unit_test(any_stops_at_the_first_true_element),
