@@ -222,6 +222,9 @@ typedef struct tails {
 } tails;
 
 static bool children; /* some calls are emitted as CHILD */
+static char family[16] =
+    "w"; /* workflows are named by this and the number of their first function */
+static double sleep_unit_s = 100; /* sleeps last up to nine of these */
 static char ir_text[1 << 18], edges[1 << 17];
 static size_t ir_length, edges_length;
 static int ids;
@@ -421,7 +424,7 @@ static void emit_one(const stmt *s, tails *t, around *o, bool top) {
     case S_FAN: emit_fan(s, t); break;
     case S_CALL:
         id = node(t, children && s->b % 2 ? "CHILD" : "CALL");
-        if (children && s->b % 2) say(",\"workflow\":\"w%d\",\"args\":{\"v0\":", s->c);
+        if (children && s->b % 2) say(",\"workflow\":\"%s%d\",\"args\":{\"v0\":", family, s->c);
         else say(",\"function\":\"f%d\",\"args\":[", s->c);
         say("[\"name\",\"v%d\"]%s,\"into\":[\"name\",\"v%d\"]}", s->b,
             children && s->b % 2 ? "}" : "]", s->a);
@@ -430,7 +433,7 @@ static void emit_one(const stmt *s, tails *t, around *o, bool top) {
     case S_SLEEP:
         id = node(t, is_wait(s) ? "WAIT" : "SLEEP");
         if (is_wait(s)) say(",\"signal\":\"s%d\",\"into\":[\"name\",\"v%d\"]}", s->c, s->b);
-        else say(",\"seconds\":%d}", s->c * 100);
+        else say(",\"seconds\":%g}", s->c * sleep_unit_s);
         add(t, id, "FORWARD", 0);
         break;
     case S_RAISE:
@@ -479,10 +482,11 @@ static void emit_function(int f, bool first) {
     say("],\"edges\":[%s]}", edges);
 }
 
-/* The workflow "w<first>": this function and those that it may call. */
+/* The workflow "<family><first>": this function and those that it may call. */
 static void emit_all(int first) {
     ir_length = 0;
-    say("{\"heddle\":1,\"name\":\"w%d\",\"inputs\":[{\"name\":\"v0\"}],\"functions\":[", first);
+    say("{\"heddle\":1,\"name\":\"%s%d\",\"inputs\":[{\"name\":\"v0\"}],\"functions\":[", family,
+        first);
     for (int f = first; f < FUNCTIONS; f++) emit_function(f, f == first);
     say("]}");
 }

@@ -22,7 +22,7 @@ static void integers_never_wrap(void **state) {
 
 static void a_sum_beyond_64_bits_is_added_to_floats_and_refused_by_type(void **state) {
     expr_world x = expr_world_open(NULL);
-#define SUM_WITH(last) \
+#define SUM_WITH(last)                                                                             \
     "[\"call\", \"sum\", [[\"list\", 9223372036854775807, 9223372036854775807, " last "]]]"
     assert_runs(&x, SUM_WITH("-9223372036854775807"), "9223372036854775807");
     assert_runs(&x, SUM_WITH("0.5"), "1.8446744073709552e+19");
