@@ -19,7 +19,8 @@ static hd_status in_use(const scheduler *s, const struct key *space, place_id at
                         const char *name, const char *does) {
     char cell[256];
     hd_cell_print(s->rt, (hd_cell){ at }, cell, sizeof cell);
-    return runtime_fail(s->rt, HD_BUSY, "space \"%s\" is in use: %s \"%s\" %s %s; cancel it first",
+    return runtime_fail(s->rt, HD_BUSY,
+                        "space \"%s\" is in use: %s \"%s\" %s %s; unregister it first",
                         key_bytes(space), kind, name, does, cell);
 }
 

@@ -1,5 +1,6 @@
 /* control.c -- what is done to an instance from outside: waiting for it, cancelling, signals, pausing.
- * * Each of these is a message in the inbox (inbox.c), left there after some checks. An active engine acts on its own
+ *
+ * Each of these is a message in the inbox (inbox.c), left there after some checks. An active engine acts on its own
  * at once. */
 #include "workflow/engine.h"
 

@@ -97,6 +97,7 @@ static bool is_worth_retrying(hd_engine *e, const plan_retry *r, uint32_t class_
 
 static double backoff_s(const plan_retry *r, uint32_t attempt) {
     double factor = r->factor > 0 ? r->factor : 2, most = r->max_s > 0 ? r->max_s : 3600;
+    if (!(r->backoff_s > 0)) return 0; /* zero times an infinite power is no number */
     double wait = r->backoff_s * pow(factor, attempt - 1);
     return wait < most ? wait : most;
 }

@@ -209,6 +209,34 @@ static void the_diagnosis_finds_pairs(void **state) {
     assert_string_equal(d.text, "dice 3 differs; double 3; show 3");
 }
 
+static hd_status suspend_once(lab_node *self, hd_tx *tx) {
+    lab_tx_number(self, tx, "n");
+    if (self->runs > 1) return HD_OK;
+    hd_status status = hd_tx_suspend(tx, self->data);
+    return status ? status : HD_PENDING;
+}
+static hd_status leave(lab_node *self, hd_tx *tx) {
+    lab_tx_number(self, tx, "n");
+    hd_node_unregister(rt(), self->node);
+    return HD_OK;
+}
+
+/* The end of a suspended run is not the end of a run whose node has removed itself meanwhile. */
+static void the_diagnosis_does_not_record_a_run_that_was_dropped(void **state) {
+    hd_run *run = NULL;
+    diagnosed d = { "" };
+    assert_status(hd_diagnosis_start(rt()), HD_OK);
+    lab_set(l, "n", 1);
+    lab_add(l, .name = "slow", .effect = true, .body = suspend_once, .data = &run);
+    lab_turn(l);
+    lab_add(l, .name = "brief", .effect = true, .body = leave);
+    lab_turn(l);
+    hd_run_resume(run, HD_OK);
+    lab_settle(l);
+    hd_diagnosis_report(rt(), note_diagnosis, &d);
+    assert_string_equal(d.text, "");
+}
+
 static int made, released;
 static hd_status be_there(hd_tx *tx, void *ctx) {
     (void)tx, (void)ctx;
@@ -272,6 +300,7 @@ int main(void) {
         S(a_recheck_releases_what_it_does_not_need),
         S(a_recheck_may_be_switched_off_by_what_it_runs),
         S(the_diagnosis_finds_pairs),
+        S(the_diagnosis_does_not_record_a_run_that_was_dropped),
     };
     LAB_EVERYWHERE(tests);
 }

@@ -63,8 +63,9 @@ static void a_live_reader_is_in_the_way(void **state) {
     lab_effect(l, "show", "side/a");
     lab_settle(l);
     assert_int_equal(hd_runtime_unload(rt(), "side"), HD_BUSY);
-    assert_string_equal(hd_runtime_error(rt())->message,
-                        "space \"side\" is in use: node \"show\" reads side/a; cancel it first");
+    assert_string_equal(
+        hd_runtime_error(rt())->message,
+        "space \"side\" is in use: node \"show\" reads side/a; unregister it first");
     assert_int_equal(lab_readers_in(l, "side"), 1);
     assert_int_equal(unload("main"), HD_OK);
     lab_set(l, "side/a", 2);
@@ -88,9 +89,9 @@ static void a_handler_is_in_the_way(void **state) {
     hd_handler handler;
     assert_int_equal(hd_handler_register(rt(), &spec, &handler), HD_OK);
     assert_int_equal(hd_runtime_unload(rt(), "side"), HD_BUSY);
-    assert_string_equal(
-        hd_runtime_error(rt())->message,
-        "space \"side\" is in use: handler \"click\" takes events at side/clicks; cancel it first");
+    assert_string_equal(hd_runtime_error(rt())->message,
+                        "space \"side\" is in use: handler \"click\" takes events at side/clicks; "
+                        "unregister it first");
     hd_handler_unregister(rt(), handler);
     assert_int_equal(unload("side"), HD_OK);
 }

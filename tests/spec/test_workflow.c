@@ -319,6 +319,17 @@ static void a_failed_attempt_is_repeated_after_its_backoff(void **state) {
     assert_in_range((after - before) / 1000000000, 130, 132); /* 10 + 30 + 90 seconds */
 }
 
+/* The factor to the power of so many attempts is infinite. */
+static void many_attempts_without_a_backoff_are_made_without_one(void **state) {
+    uint64_t before = lab_env_of(env)->monotonic_ns(lab_env_of(env)->ctx);
+    register_ir(with_retry(",\"retry\":{\"attempts\":1100}"));
+    failures_wanted = 1050;
+    start("w", "{}");
+    assert_result("1051");
+    uint64_t after = lab_env_of(env)->monotonic_ns(lab_env_of(env)->ctx);
+    assert_in_range((after - before) / 1000000000, 0, 1);
+}
+
 static void after_the_last_attempt_the_exception_ends_the_instance(void **state) {
     hd_value error;
     register_ir(with_retry(",\"retry\":{\"attempts\":2}"));
@@ -565,6 +576,7 @@ int main(void) {
         TEST(ids_that_are_not_given_are_in_the_order_of_the_starts),
         TEST(inputs_are_checked),
         TEST(a_failed_attempt_is_repeated_after_its_backoff),
+        TEST(many_attempts_without_a_backoff_are_made_without_one),
         TEST(after_the_last_attempt_the_exception_ends_the_instance),
         TEST(only_the_named_classes_are_tried_again),
         TEST(a_handler_takes_an_exception_by_its_superclass),

@@ -112,10 +112,13 @@ static bool is_known_to_differ(const diagnosis *d, hd_node handle) {
     return false;
 }
 
-void diagnosis_run_end(diagnosis *d, const scheduler *s, hd_status status) {
+void diagnosis_run_end(diagnosis *d, const scheduler *s, node_id id, hd_status status) {
     diagnosis_record r = d->next;
     d->next = (diagnosis_record){ 0 };
     if (!d->on || !r.node.id || status) return;
+    /* A run whose node was removed meanwhile has no end, and that of a suspended run no body: this may be the end of
+     * another run than the last body was. */
+    if (!same_node(r.node, registry_handle(s, id))) return;
     assert(d->records);
     bool fresh = is_contradicted(d, &r, count(d)) && !is_known_to_differ(d, r.node);
     assert(!fresh || count(d)); /* a contradiction takes two runs */

@@ -38,7 +38,7 @@ void diagnosis_fini(diagnosis *d, const hd_env *env);
 /* From the hooks of state.h. */
 void diagnosis_run_body(diagnosis *d, const scheduler *s, node_id id, const hd_tx *tx,
                         hd_status status);
-void diagnosis_run_end(diagnosis *d, const scheduler *s, hd_status status);
+void diagnosis_run_end(diagnosis *d, const scheduler *s, node_id id, hd_status status);
 void diagnosis_pass_begin(diagnosis *d, const scheduler *s);
 /* True: the runtime has just been found to be busy. */
 bool diagnosis_pass_end(diagnosis *d, const scheduler *s);

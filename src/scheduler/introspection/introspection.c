@@ -55,7 +55,7 @@ static void on_run_end(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
     introspection *in = s->introspection;
     assert(in && id && tx);
     trace_run_end(&in->trace, s, id, tx, status);
-    diagnosis_run_end(&in->diagnosis, s, status);
+    diagnosis_run_end(&in->diagnosis, s, id, status);
     recheck_run(&in->recheck, s, id, tx, status);
 }
 
