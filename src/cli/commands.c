@@ -31,6 +31,7 @@ const command *const commands[] = {
     &command_workflow_await,
     &command_workflow_ls,
     &command_workflow_show,
+    &command_workflow_journal,
     &command_workflow_graph,
     &command_workflow_explain,
     &command_workflow_cancel,

@@ -11,10 +11,11 @@ extern const command command_send, command_events, command_events_retry, command
 extern const command command_graph, command_why, command_why_not, command_trace, command_stats,
     command_pieces;
 extern const command command_workflow_register, command_workflow_start, command_workflow_await,
-    command_workflow_ls, command_workflow_show, command_workflow_graph, command_workflow_explain,
-    command_workflow_cancel, command_workflow_signal, command_workflow_pause,
-    command_workflow_resume, command_workflow_rerun, command_workflow_rm, command_workflow_prune,
-    command_workflow_worker, command_workflow_schedule, command_workflow_queues;
+    command_workflow_ls, command_workflow_show, command_workflow_journal, command_workflow_graph,
+    command_workflow_explain, command_workflow_cancel, command_workflow_signal,
+    command_workflow_pause, command_workflow_resume, command_workflow_rerun, command_workflow_rm,
+    command_workflow_prune, command_workflow_worker, command_workflow_schedule,
+    command_workflow_queues;
 extern const command command_db_check, command_db_repair, command_db_stats, command_db_checkpoint,
     command_db_prune, command_db_vacuum, command_db_backup, command_db_export, command_db_import,
     command_db_init, command_leases;

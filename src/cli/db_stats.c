@@ -172,7 +172,7 @@ static void print_json(const stats *st, const char *file) {
 
 static void print_kind(const kind_count *k) {
     printf("  ");
-    print_cell(*k->kind ? k->kind : "no kind", KIND_WIDTH);
+    print_cell(stdout, *k->kind ? k->kind : "no kind", KIND_WIDTH);
     printf(" %10" PRIu64 "\n", k->documents);
 }
 

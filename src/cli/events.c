@@ -11,6 +11,8 @@
 #include <string.h>
 #include <time.h>
 
+enum { ID_AT = 9, STREAM_AT = 30 }; /* columns */
+
 typedef struct listing {
     store s;
     const char *stream, *id; /* only these; NULL: all */
@@ -46,26 +48,52 @@ static void print_time(uint64_t ms) {
     printf("%19s", text);
 }
 
-/* The event's own line: state, time, stream, the sender's id; below it the id, the payload, the reason. */
+/* Where a piece of the event's own line goes: on the next line, below the stream, if this one has no room for it. */
+static int make_room(const cli *c, int column, int width) {
+    if (column + width <= line_room(c)) return column;
+    printf("\n%*s", STREAM_AT - 2, "");
+    return STREAM_AT - 2;
+}
+
+/* The event's own line: state, time, stream, the sender's id, when it is due, attempts. */
+static void print_head(const cli *c, const letter *l) {
+    const char *stream = *l->stream ? l->stream : l->space;
+    char more[64];
+    int column = STREAM_AT + name_width(stream);
+    print_time(l->time_ms);
+    fputs("  ", stdout);
+    print_plain(stdout, stream);
+    if (*l->as) {
+        column = make_room(c, column, 5 + name_width(l->as)) + 5 + name_width(l->as);
+        fputs("  as ", stdout);
+        print_plain(stdout, l->as);
+    }
+    if (l->due_ms) {
+        column = make_room(c, column, 25) + 25;
+        fputs("  due ", stdout);
+        print_time(l->due_ms);
+    }
+    snprintf(more, sizeof more, "  every %" PRIu64 " ms", l->every_ms);
+    if (l->every_ms) column = make_room(c, column, (int)strlen(more)) + printf("%s", more);
+    snprintf(more, sizeof more, "  %" PRIu64 " attempts", l->attempts);
+    if (l->attempts > 1) make_room(c, column, (int)strlen(more)), printf("%s", more);
+    putchar('\n');
+}
+
+/* Below the event's own line its id, the payload, the reason. */
 static void print_lines(listing *w, const letter *l) {
     const cli *c = w->s.c;
     colour of = l->waiting ? COLOUR_BOLD : COLOUR_DIM;
     if (hd_value_exists(l->failure)) of = COLOUR_RED;
     printf("%s%-8s%s ", out_colour(c, of), letter_state(l), out_colour(c, COLOUR_NONE));
-    print_time(l->time_ms);
-    fputs("  ", stdout);
-    print_plain(stdout, *l->stream ? l->stream : l->space);
-    fputs(*l->as ? "  as " : "", stdout);
-    print_plain(stdout, l->as);
-    if (l->due_ms) fputs("  due ", stdout), print_time(l->due_ms);
-    if (l->every_ms) printf("  every %" PRIu64 " ms", l->every_ms);
-    if (l->attempts > 1) printf("  %" PRIu64 " attempts", l->attempts);
-    printf("\n         %s%s%s  ", out_colour(c, COLOUR_DIM), l->id, out_colour(c, COLOUR_NONE));
-    w->status = print_value(l->value, HD_JSON_COMPACT);
+    print_head(c, l);
+    printf("%*s%s%s%s", ID_AT, "", out_colour(c, COLOUR_DIM), l->id, out_colour(c, COLOUR_NONE));
+    w->status = print_value_within(c, l->value, "  ", ID_AT + name_width(l->id), ID_AT);
+    putchar('\n');
     if (!hd_value_exists(l->failure)) return;
-    printf("         %s", out_colour(c, COLOUR_RED));
-    print_plain(stdout, hd_value_as_text(hd_value_at(l->failure, "message"), ""));
-    printf("%s\n", out_colour(c, COLOUR_NONE));
+    printf("%*s%s", ID_AT, "", out_colour(c, COLOUR_RED));
+    print_wrapped(hd_value_as_text(hd_value_at(l->failure, "message"), ""), ID_AT, ID_AT);
+    fputs(out_colour(c, COLOUR_NONE), stdout);
 }
 
 static bool is_asked_for(const listing *w, const letter *l) {
@@ -137,6 +165,7 @@ const command command_events = {
                                      { "stream", "CELL", "only those of this stream" },
                                      { "id", "ID", "only this: its id, or the sender's own" },
                                      { "limit", "N", "at most N" },
+                                     OPTION_WIDE,
                                      { NULL, NULL, NULL } },
     .examples =
         (const cli_example[]){ { "heddle events shop.db", "what waits, what was handled" },

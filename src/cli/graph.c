@@ -1,8 +1,10 @@
 /* graph.c -- the nodes of a running program, and which node reads which. */
 #include "cli/commands.h"
+#include "cli/handlers.h"
 #include "cli/live.h"
 #include "cli/output.h"
 #include "cli/parse.h"
+#include "cli/record.h"
 #include "cli/signals.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -83,26 +85,54 @@ static void print_node(picture *p, hd_value node) {
     print_list("feeds", feeds, NULL);
 }
 
+static void print_handler(const cli *c, hd_value handler) {
+    fputs(out_colour(c, COLOUR_BOLD), stdout);
+    print_plain(stdout, handler_name(handler));
+    printf("%s  handler, %" PRIu64 " handled, %" PRIu64 " refused\n", out_colour(c, COLOUR_NONE),
+           live_number(handler, "handled"), live_number(handler, "failed"));
+    if (strcmp(handler_name(handler), live_text(handler, "stream")) == 0) return;
+    printf("    takes   ");
+    live_print(handler, "stream");
+    putchar('\n');
+}
+
+/* Handlers are no nodes of the graph: they stand beside it, as boxes without edges. */
+static void print_dot(live *l, hd_value text, hd_value handlers) {
+    const char *dot = hd_value_as_text(text, ""), *end = strrchr(dot, '}');
+    size_t length = end ? (size_t)(end - dot) : strlen(dot);
+    print_plain_lines(stdout, hd_value_as_text(hd_string_n(l->pool, dot, length), ""));
+    for (hd_iter it = hd_iter_of(handlers); hd_iter_next(&it);) {
+        printf("  handler%zu [shape=cds, label=", it.index);
+        write_json(stdout, hd_value_at(it.value, "handler"), HD_JSON_COMPACT);
+        puts("];");
+    }
+    fputs(dot + length, stdout);
+}
+
 static int print_graph(picture *p, hd_value graph) {
     hd_value nodes = hd_value_at(graph, "nodes");
+    hd_value handlers = hd_value_at(graph, "handlers");
     if (!index_nodes(p, nodes)) return cli_fail(p->l.c, CLI_INTERNAL, NULL, "out of memory");
     p->edges = hd_iter_of(hd_value_at(graph, "edges"));
     p->more = hd_iter_next(&p->edges);
     if (!hd_value_count(nodes)) puts("the program has no computations and no effects");
     for (hd_iter it = hd_iter_of(nodes); hd_iter_next(&it) && !output_broken() && !interrupted();)
         print_node(p, it.value);
+    for (hd_iter it = hd_iter_of(handlers); hd_iter_next(&it);) print_handler(p->l.c, it.value);
     free(p->by_id);
     return interrupted() ? interrupted_status() : CLI_OK;
 }
 
 static int run(cli *c) {
     picture p = { 0 };
-    hd_value answer, more = hd_object();
+    hd_value answer, handlers = hd_array(), more = hd_object();
     bool dot = option_given(c, "dot");
     int failed = live_open(c, &p.l, c->operands[0]);
     if (!failed && dot) more = hd_object_set(p.l.pool, more, "as", hd_string(p.l.pool, "dot"));
     if (!failed) failed = live_ask(&p.l, "graph", more, &answer);
-    if (!failed && dot) print_plain_lines(stdout, hd_value_as_text(answer, ""));
+    if (!failed) handlers = handlers_of(&p.l);
+    if (!failed && !dot) answer = hd_object_set(p.l.pool, answer, "handlers", handlers);
+    if (!failed && dot) print_dot(&p.l, answer, handlers);
     else if (!failed && c->json) print_value(answer, HD_JSON_COMPACT);
     else if (!failed) failed = print_graph(&p, answer);
     live_close(&p.l);
@@ -116,10 +146,11 @@ const command command_graph = {
     .least = 1,
     .most = 1,
     .summary = "its nodes: what they read, write and feed",
-    .text = "Asks the program that serves FILE for its graph and prints each node with its status "
-            "and the cells it reads and writes, writers before readers. With --dot the same for "
-            "Graphviz, with --json as one object of nodes and edges.\n\n"
-            "A program serves once it has called hd_runtime_serve; exit status 8 if none does.",
+    .text =
+        "Asks the program that serves FILE for its graph and prints each node with its status "
+        "and the cells it reads and writes, writers before readers; then its handlers. With "
+        "--dot the same for Graphviz, with --json as one object of nodes, edges and handlers.\n\n"
+        "A program serves once it has called hd_runtime_serve; exit status 8 if none does.",
     .options =
         (const cli_option[]){ { "dot", NULL, "for Graphviz" }, OPTIONS_LIVE, { NULL, NULL, NULL } },
     .examples =

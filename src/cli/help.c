@@ -136,7 +136,7 @@ static int run_help(cli *c) {
     }
     if (command_is_group(name)) return show_group(c, name);
     for (const command *const *at = commands; *at; at++) nearest_offer(&n, (*at)->name);
-    char hint[128];
+    char hint[256];
     if (*n.best) snprintf(hint, sizeof hint, "Did you mean \"heddle help %s\"?", n.best);
     else snprintf(hint, sizeof hint, "\"heddle help\" lists what there is.");
     return cli_fail(c, CLI_USAGE, hint, "there is no help on \"%s\"", name);

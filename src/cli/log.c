@@ -114,17 +114,16 @@ static void print_operation(const cli *c, const char *id, hd_value doc, hd_value
     const char *scope = hd_value_exists(hd_value_at(doc, "user"))      ? " (user)"
                         : hd_value_exists(hd_value_at(doc, "session")) ? " (session)"
                                                                        : "";
-    printf("          ");
+    int column = printf("          ") + name_width(word) + name_width(id) + name_width(path);
     print_plain(stdout, word);
-    printf("%s ", meta ? " meta" : "");
+    column += printf("%s ", meta ? " meta" : "");
     print_plain(stdout, id);
-    printf("%s%s", scope, *path ? "#" : "");
+    column += printf("%s%s", scope, *path ? "#" : "");
     print_plain(stdout, path);
     hd_value v = hd_value_index(op, 2);
     if (hd_value_exists(v)) {
-        printf(" %s", out_colour(c, COLOUR_GREEN));
-        record r = record_to(stdout);
-        record_value(&r, NULL, v);
+        fputs(out_colour(c, COLOUR_GREEN), stdout);
+        (void)print_value_within(c, v, " ", column, 12);
         fputs(out_colour(c, COLOUR_NONE), stdout);
     }
     putchar('\n');
@@ -363,7 +362,7 @@ static int check_names(cli *c, const char *space) {
 static int explain_nothing(cli *c, const log_query *q) {
     bool exists = true;
     if (q->id && *q->id) {
-        int failed = missing_in_file(c, c->operands[0], c->operands[1], &exists);
+        int failed = missing_in_file(c, c->operands[0], c->operands[1], NULL, &exists);
         if (failed) return failed;
     }
     cli_warn(c, "the log has no such commit (any more): older ones are folded into the documents");
@@ -402,6 +401,7 @@ const command command_log = {
     .options = (const cli_option[]){ { "limit", "N", "at most N commits" },
                                      { "after", "SEQ", "only commits after this one" },
                                      { "reverse", NULL, "oldest first" },
+                                     OPTION_WIDE,
                                      { NULL, NULL, NULL } },
     .examples =
         (const cli_example[]){ { "heddle log shop.db main --limit 10", "the last ten" },

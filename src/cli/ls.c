@@ -37,7 +37,7 @@ static void print_long(const cli *c, const hd_listing *entry) {
     const char *kind = *entry->kind ? entry->kind : "-";
     size_t width = strlen(kind);
     printf("%s%8" PRIu64 "  ", out_colour(c, COLOUR_DIM), entry->seq);
-    print_cell(kind, width < KIND_WIDTH ? KIND_WIDTH : (int)width);
+    print_cell(stdout, kind, width < KIND_WIDTH ? KIND_WIDTH : (int)width);
     printf("%s  ", out_colour(c, COLOUR_NONE));
     print_entry_name(entry);
 }

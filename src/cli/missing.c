@@ -92,7 +92,7 @@ static bool names_a_place(store *s, hd_tx *tx, const char *name, char *out, size
     return false;
 }
 
-static int missing_document(store *s, hd_tx *tx, const char *document) {
+static int missing_document(store *s, hd_tx *tx, const char *document, const nearest *also) {
     char hint[640], place[512];
     if (names_a_place(s, tx, document, place, sizeof place)) {
         snprintf(hint, sizeof hint, "Did you mean %s?", place);
@@ -103,7 +103,9 @@ static int missing_document(store *s, hd_tx *tx, const char *document) {
     id_search search = { .near = nearest_to(document + home + 1), .left = IDS_LOOKED_AT };
     if (space_name) (void)hd_runtime_list(s->rt, space_name, NULL, NULL, offer_id, &search);
     free(space_name);
-    if (*search.near.best)
+    if (also && *also->best && also->distance < search.near.distance)
+        snprintf(hint, sizeof hint, "Did you mean %s?", also->best);
+    else if (*search.near.best)
         snprintf(hint, sizeof hint, "Did you mean %.*s%s/%s?", space, document,
                  scope_suffix(search.scope), search.near.best);
     else
@@ -112,7 +114,7 @@ static int missing_document(store *s, hd_tx *tx, const char *document) {
     return cli_fail(s->c, CLI_NOT_FOUND, hint, "there is no document %s", document);
 }
 
-int missing_cell(store *s, hd_tx *tx, const char *name) {
+static int tell(store *s, hd_tx *tx, const char *name, const nearest *also) {
     size_t length = strcspn(name, "#");
     char *copy = strdup(name);
     if (!copy) return cli_fail(s->c, CLI_INTERNAL, NULL, "out of memory");
@@ -122,12 +124,14 @@ int missing_cell(store *s, hd_tx *tx, const char *name) {
     if (name[length] && hd_value_exists(whole)) {
         copy[length] = '#';
         failed = missing_place(s, copy, whole);
-    } else failed = missing_document(s, tx, copy);
+    } else failed = missing_document(s, tx, copy, also);
     free(copy);
     return failed;
 }
 
-int missing_in_file(cli *c, const char *file, const char *name, bool *exists) {
+int missing_cell(store *s, hd_tx *tx, const char *name) { return tell(s, tx, name, NULL); }
+
+int missing_in_file(cli *c, const char *file, const char *name, const nearest *also, bool *exists) {
     store s;
     hd_tx *tx = NULL;
     hd_cell cell;
@@ -141,7 +145,7 @@ int missing_in_file(cli *c, const char *file, const char *name, bool *exists) {
     if (!failed) {
         hd_value v = hd_tx_read(tx, cell, HD_READ_RAW);
         *exists = hd_value_exists(v);
-        if (!*exists) failed = missing_cell(&s, tx, name);
+        if (!*exists) failed = tell(&s, tx, name, also);
     }
     if (tx) hd_tx_abort(tx);
     return store_close(&s, failed);

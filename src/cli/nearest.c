@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WORD_MAX = 63 };
+enum { WORD_MAX = sizeof(((nearest *)0)->best) - 1 };
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 

@@ -7,7 +7,7 @@
 /* Keeps the best of the words that it is given. */
 typedef struct nearest {
     const char *wanted;
-    char best[64]; /* "" while nothing is near enough to be a slip */
+    char best[200]; /* "" while nothing is near enough to be a slip */
     size_t distance;
 } nearest;
 

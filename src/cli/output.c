@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -308,31 +309,60 @@ static int columns_of(const char *text_, size_t bytes) {
     return n;
 }
 
-void print_cell(const char *name, int width) {
+void print_cell(FILE *to, const char *name, int width) {
     int columns = columns_of(name, strlen(name));
     if (columns <= width) {
-        print_plain(stdout, name);
-        printf("%*s", width - columns, "");
+        print_plain(to, name);
+        fprintf(to, "%*s", width - columns, "");
         return;
     }
     /* The middle is cut out: the ends of a name tell more. */
     int head = (width - 3) / 2, tail = width - 3 - head, seen = 0;
     const char *at = name;
     for (; *at && (seen < head || continues(*at)); at++) seen += !continues(*at);
-    put_plain(stdout, name, at, '?');
-    fputs("...", stdout);
+    put_plain(to, name, at, '?');
+    fputs("...", to);
     for (; *at && columns - seen > tail; at++) seen += !continues(*at);
     while (continues(*at)) at++;
-    print_plain(stdout, at);
+    print_plain(to, at);
 }
 
 int name_width(const char *text) { return columns_of(text, strlen(text)); }
 
-int output_width(void) {
+static int columns_on(int fd, int otherwise) {
     struct winsize size;
-    if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
-        return LINE_WIDTH + 2;
-    return size.ws_col;
+    if (!isatty(fd)) return otherwise;
+    return ioctl(fd, TIOCGWINSZ, &size) || !size.ws_col ? LINE_WIDTH + 2 : size.ws_col;
+}
+
+int output_width(void) { return columns_on(STDOUT_FILENO, LINE_WIDTH + 2); }
+int screen_width(void) { return columns_on(STDERR_FILENO, LINE_WIDTH + 2); }
+int line_room(const cli *c) { return c->wide ? INT_MAX : columns_on(STDOUT_FILENO, INT_MAX); }
+
+/* As many bytes as take so many columns. */
+static size_t bytes_of(const char *text, size_t length, int columns) {
+    size_t at = 0;
+    for (int n = 0; at < length; at++)
+        if (!continues(text[at]) && n++ == columns) break;
+    return at;
+}
+
+hd_status print_value_within(const cli *c, hd_value v, const char *gap, int column, int indent) {
+    char *text = NULL;
+    size_t length = 0;
+    int room = line_room(c), own = room - indent > 16 ? room - indent : 16;
+    FILE *to = room < INT_MAX ? open_memstream(&text, &length) : NULL;
+    if (!to) return fputs(gap, stdout), write_json(stdout, v, HD_JSON_COMPACT);
+    hd_status status = write_json(to, v, HD_JSON_COMPACT);
+    fclose(to);
+    int columns = columns_of(text, length);
+    bool folds = column + (int)strlen(gap) + columns > room, cut = folds && columns > own;
+    if (folds) printf("\n%*s", indent, "");
+    else fputs(gap, stdout);
+    fwrite(text, 1, cut ? bytes_of(text, length, own - 3) : length, stdout);
+    if (cut) fputs("...", stdout);
+    free(text);
+    return status;
 }
 
 void print_name(const cli *c, const char *text, int width, int indent) {

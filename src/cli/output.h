@@ -65,7 +65,7 @@ const char *size_text(uint64_t bytes, char out[SIZE_TEXT]);
 #define TIME_TEXT 16
 const char *time_text(double ns, char out[TIME_TEXT]);
 /* Plain text in a column of this width: padded, or cut in the middle with "...". */
-void print_cell(const char *text, int width);
+void print_cell(FILE *to, const char *text, int width);
 /* A name, which is never cut: padded to the width; a longer one is followed by a new line, on which the next
  * column begins, `indent` further right, or with --wide by a space. */
 void print_name(const cli *c, const char *text, int width, int indent);
@@ -73,5 +73,15 @@ void print_name(const cli *c, const char *text, int width, int indent);
 int name_width(const char *text);
 /* Columns of the terminal; 80 if stdout is none. */
 int output_width(void);
+/* The same of stderr. */
+int screen_width(void);
+/* Columns that a line of results may take: those of the terminal. Where stdout is none, and with --wide, any number. */
+int line_room(const cli *c);
+/* Prints a value as JSON behind `column` columns and a gap. If the line has no room for it, it has a line of its own, indented;
+ * if that has no room either, its end is cut off ("..."). */
+hd_status print_value_within(const cli *c, hd_value v, const char *gap, int column, int indent);
+
+#define OPTION_WIDE                                                                                \
+    { "wide", NULL, "on a terminal: values whole, however long" }
 
 #endif

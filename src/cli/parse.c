@@ -26,7 +26,7 @@ static int unknown_command(cli *c, const char *words, const char *group) {
             nearest_offer(&n, name);
         }
     }
-    char hint[128];
+    char hint[256];
     if (*n.best) snprintf(hint, sizeof hint, "Did you mean \"heddle %s\"?", n.best);
     else snprintf(hint, sizeof hint, "\"heddle help\" lists the commands.");
     return cli_fail(c, CLI_USAGE, hint, "there is no command \"%s\"", words);
@@ -97,7 +97,7 @@ static option_search find_option(const cli *c, const char *name) {
 }
 
 static int unknown_option(cli *c, const option_search *s) {
-    char hint[128];
+    char hint[256];
     if (*s->near.best) snprintf(hint, sizeof hint, "Did you mean --%s?", s->near.best);
     else snprintf(hint, sizeof hint, "\"heddle %s --help\" lists its options.", c->command->name);
     return cli_fail(c, CLI_USAGE, hint, "there is no option --%.*s", (int)s->length, s->name);
@@ -221,7 +221,7 @@ static int check_operands(cli *c) {
     const command *cmd = c->command;
     int length;
     if (c->operand_count >= cmd->least && c->operand_count <= cmd->most) return CLI_OK;
-    char hint[160];
+    char hint[256];
     snprintf(hint, sizeof hint, "Write: heddle %s %s", cmd->name, cmd->operands);
     if (c->operand_count >= cmd->least)
         return cli_fail(c, CLI_USAGE, hint, "\"%s\" is one word too many", c->operands[cmd->most]);

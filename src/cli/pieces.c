@@ -61,9 +61,9 @@ static void print_line(listing *w, const hd_listing *entry, hd_cell document, hd
     if (hd_value_exists(runs))
         snprintf(state, sizeof state, "runs, %" PRIu64 " node%s", live_number(runs, "nodes"),
                  live_number(runs, "nodes") == 1 ? "" : "s");
-    print_cell(piece_name(w->s.pool, entry->space, entry->id), NAME_WIDTH);
+    print_name(c, piece_name(w->s.pool, entry->space, entry->id), NAME_WIDTH, 0);
     putchar(' ');
-    print_cell(live_text(piece, "pattern"), PATTERN_WIDTH);
+    print_name(c, live_text(piece, "pattern"), PATTERN_WIDTH, NAME_WIDTH + 1);
     printf(" %7" PRIu64 "  %s%s%s\n", live_number(piece, "started"), out_colour(c, COLOUR_GREEN),
            state, out_colour(c, COLOUR_NONE));
     printf("%s  result ", out_colour(c, COLOUR_DIM));
@@ -150,7 +150,7 @@ static bool print_stale(const hd_stale_piece *piece, void *ctx) {
         record_close(&r, '}');
         record_end(&r);
     } else {
-        print_cell(piece_name(w->s.pool, piece->space, piece->id), NAME_WIDTH);
+        print_name(c, piece_name(w->s.pool, piece->space, piece->id), NAME_WIDTH, 0);
         printf(" %" PRIu64 " node%s would run\n", piece->nodes, piece->nodes == 1 ? "" : "s");
         hd_pool_clear(w->s.pool);
     }

@@ -184,7 +184,7 @@ static int rehearse(cli *c) {
  * wait for ever; without it, the event may be meant for a program that is yet to be started. */
 static int check_stream(sending *w) {
     cli *c = w->s.c;
-    char hint[160];
+    char hint[256];
     const char *name = store_cell_name(&w->s, w->stream);
     nearest near = nearest_to(name);
     if (streams_handled(c, w->s.file, name, &near)) return CLI_OK;

@@ -1,5 +1,6 @@
 /* stats.c -- the nodes of a running program: how often, how long, what they wait for. */
 #include "cli/commands.h"
+#include "cli/handlers.h"
 #include "cli/live.h"
 #include "cli/output.h"
 #include "cli/parse.h"
@@ -59,6 +60,18 @@ static void print_node(const cli *c, hd_value node, int width) {
     putchar('\n');
 }
 
+/* Handlers are not timed. */
+static void print_handler(const cli *c, hd_value handler, int width) {
+    char failed[24] = "";
+    uint64_t refused = live_number(handler, "failed"), queued = live_number(handler, "queued");
+    if (refused) snprintf(failed, sizeof failed, "%" PRIu64, refused);
+    print_name(c, handler_name(handler), width, 0);
+    printf(" %7" PRIu64 " %s%5s%s %8s %8s  handler", live_number(handler, "handled"),
+           out_colour(c, COLOUR_RED), failed, out_colour(c, COLOUR_NONE), "-", "-");
+    if (queued) printf("   %" PRIu64 " in line", queued);
+    putchar('\n');
+}
+
 static void print_totals(hd_value answer) {
     hd_value t = hd_value_at(answer, "totals");
     uint64_t shown = hd_value_count(hd_value_at(answer, "nodes")), all = live_number(t, "nodes");
@@ -73,21 +86,24 @@ static void print_totals(hd_value answer) {
 }
 
 /* The longest name decides, as far as the terminal has room. */
-static int width_of_names(hd_value nodes) {
-    int width = NAME_LEAST, most = output_width() - FIGURES;
-    for (hd_iter it = hd_iter_of(nodes); hd_iter_next(&it);) {
-        int columns = name_width(live_text(it.value, "name"));
+static int width_of_names(hd_value rows, const char *key, int width) {
+    int most = output_width() - FIGURES;
+    for (hd_iter it = hd_iter_of(rows); hd_iter_next(&it);) {
+        int columns = name_width(live_text(it.value, key));
         if (columns > width && columns <= most) width = columns;
     }
     return width;
 }
 
 static void print_table(const cli *c, hd_value answer) {
-    int width = width_of_names(hd_value_at(answer, "nodes"));
+    hd_value handlers = hd_value_at(answer, "handlers");
+    int width = width_of_names(hd_value_at(answer, "nodes"), "name", NAME_LEAST);
+    width = width_of_names(handlers, "handler", width);
     printf("%s%-*s %7s %5s %8s %8s  %-9s %s%s\n", out_colour(c, COLOUR_DIM), width, "node", "runs",
            "fail", "per run", "all", "status", "waits for", out_colour(c, COLOUR_NONE));
     for (hd_iter it = hd_iter_of(hd_value_at(answer, "nodes")); hd_iter_next(&it);)
         print_node(c, it.value, width);
+    for (hd_iter it = hd_iter_of(handlers); hd_iter_next(&it);) print_handler(c, it.value, width);
     print_totals(answer);
 }
 
@@ -107,6 +123,7 @@ static int run(cli *c) {
         more = hd_object_set(l.pool, more, "limit", hd_int(l.pool, (int64_t)limit));
         failed = live_ask(&l, "stats", more, &answer);
     }
+    if (!failed) answer = hd_object_set(l.pool, answer, "handlers", handlers_of(&l));
     if (!failed && c->json) print_value(answer, HD_JSON_COMPACT);
     else if (!failed) print_table(c, answer);
     live_close(&l);
@@ -120,9 +137,11 @@ const command command_stats = {
     .least = 1,
     .most = 1,
     .summary = "its nodes by runs and time, and what they wait for",
-    .text = "Asks the program that serves FILE for its nodes and prints those that ran most. Times "
-            "come from a sample (one run in 64, unless the program says otherwise): \"all\" is "
-            "estimated from it, and a dash means that none was timed yet.",
+    .text =
+        "Asks the program that serves FILE for its nodes and prints those that ran most. Times "
+        "come from a sample (one run in 64, unless the program says otherwise): \"all\" is "
+        "estimated from it, and a dash means that none was timed yet. Handlers stand below, with "
+        "events that they handled and refused.",
     .options = (const cli_option[]){ { "by", "ORDER",
                                        "runs (default), time, failures, name, or order: the one "
                                        "they run in" },

@@ -190,7 +190,7 @@ int store_parse(store *s, const char *what, uint32_t above, const char *text, si
     if (hd_value_exists(*out)) return CLI_OK;
     if (!error.line) return store_fail(s, hd_value_status(*out), what);
     error.line += above;
-    char hint[128];
+    char hint[256];
     return cli_fail_text(s->c, what, text, json_hint(text, hint, sizeof hint), &error);
 }
 

@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "cli/parse.h"
 #include "cli/record.h"
+#include "cli/shown.h"
 #include "cli/streams.h"
 #include "cli/workflow.h"
 #include <inttypes.h>
@@ -141,7 +142,8 @@ static void print_json(const row *r) {
 }
 
 static void print_why(const cli *c, const row *r) {
-    char when[WHEN_TEXT];
+    char when[WHEN_TEXT], address[SHOWN_SIZE];
+    const char *file = shown(c->operands[0], address);
     if (r->waits) {
         printf("    %" PRIu64 " in line: the first ", r->queued);
         if (r->behind) {
@@ -162,8 +164,8 @@ static void print_why(const cli *c, const row *r) {
         printf("    %" PRIu64 " for later, the first at %s\n", r->later,
                when_text(r->due_ms, when));
     if (r->dead)
-        printf("    %s%" PRIu64 " failed%s: heddle events FILE --failed tells why\n",
-               out_colour(c, COLOUR_RED), r->dead, out_colour(c, COLOUR_NONE));
+        printf("    %s%" PRIu64 " failed%s: heddle events %s --failed tells why\n",
+               out_colour(c, COLOUR_RED), r->dead, out_colour(c, COLOUR_NONE), file);
 }
 
 static void print_row(const cli *c, const row *r) {

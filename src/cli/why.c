@@ -172,7 +172,7 @@ static int check_cell(cli *c, log_query q) {
     q.silent = true;
     q.limit = 1;
     int failed = log_print(c, &q, &commits);
-    return failed || commits ? failed : missing_in_file(c, q.file, c->operands[1], &exists);
+    return failed || commits ? failed : missing_in_file(c, q.file, c->operands[1], NULL, &exists);
 }
 
 /* `known`: the program has said something of the cell. */

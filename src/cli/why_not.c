@@ -1,8 +1,11 @@
 /* why_not.c -- what a node waits for, and how to go on. */
 #include "cli/commands.h"
+#include "cli/handlers.h"
 #include "cli/live.h"
+#include "cli/missing.h"
 #include "cli/output.h"
 #include "cli/parse.h"
+#include "cli/shown.h"
 #include "cli/suggest.h"
 #include "cli/workflow_why.h"
 #include <inttypes.h>
@@ -58,10 +61,32 @@ static void print_node(const cli *c, hd_value node) {
     fputs(out_colour(c, COLOUR_NONE), stdout);
 }
 
+/* Of a stream: what its events wait for is a question of its own. */
+static void print_handler(const cli *c, hd_value handler) {
+    const char *stream = live_text(handler, "stream"), *waits = live_text(handler, "waits_for");
+    uint64_t queued = live_number(handler, "queued");
+    char address[SHOWN_SIZE];
+    const char *file = shown(c->operands[0], address);
+    fputs(out_colour(c, COLOUR_BOLD), stdout);
+    print_plain(stdout, handler_name(handler));
+    printf("%s  handler, %" PRIu64 " handled, %" PRIu64 " refused\n", out_colour(c, COLOUR_NONE),
+           live_number(handler, "handled"), live_number(handler, "failed"));
+    if (queued) printf("  %" PRIu64 " in line: the first waits for %s\n", queued, waits);
+    else puts("  no event waits for it in the program");
+    printf("  %sIt runs when an event comes. What waits where, and why:\n    heddle streams %s\n",
+           out_colour(c, COLOUR_DIM), file);
+    printf("  What was sent:\n    heddle events %s --stream ", file);
+    print_plain(stdout, stream);
+    printf("%s\n", out_colour(c, COLOUR_NONE));
+}
+
 static void print_answer(const cli *c, hd_value answer) {
     const char *cell = live_text(answer, "cell");
     hd_value nodes = hd_value_at(answer, "nodes");
-    if (*cell && !hd_value_count(nodes)) {
+    hd_value handler = hd_value_at(answer, "handler");
+    if (hd_value_exists(handler)) {
+        print_handler(c, handler);
+    } else if (*cell && !hd_value_count(nodes)) {
         printf("no node writes ");
         print_plain(stdout, cell);
         printf(": only commits change it\n");
@@ -75,12 +100,33 @@ static int ask_of(live *l, const char *name, hd_value *answer, bool *not_found) 
                            not_found);
 }
 
+/* No node writes the cell, and no handler takes it: whether there is such a cell at all. */
+static int check_cell(live *l, const char *name, hd_value answer) {
+    nearest near = nearest_to(name);
+    bool exists, known = strlen(live_text(answer, "value")) > strlen("-");
+    if (!*live_text(answer, "cell") || hd_value_count(hd_value_at(answer, "nodes")) || known)
+        return CLI_OK;
+    for (hd_iter it = hd_iter_of(handlers_of(l)); hd_iter_next(&it);)
+        nearest_offer(&near, live_text(it.value, "stream"));
+    return missing_in_file(l->c, l->file, name, &near, &exists);
+}
+
+/* Adds "handler" to an answer without nodes, if a handler or its stream has this name. */
+static bool add_handler(live *l, const char *name, hd_value *answer) {
+    if (hd_value_count(hd_value_at(*answer, "nodes"))) return false;
+    hd_value handler = handlers_find(handlers_of(l), name);
+    if (hd_value_exists(handler)) *answer = hd_object_set(l->pool, *answer, "handler", handler);
+    return hd_value_exists(handler);
+}
+
 /* The program has no node of this name: the one that is meant, or what is near. */
 static int ask_again(live *l, const char *name, hd_value *answer) {
     const char *meant = suggest_unique(l, name);
     bool not_found = false;
     int failed;
     if (meant) return ask_of(l, meant, answer, &not_found);
+    *answer = hd_object_set(l->pool, hd_object(), "nodes", hd_array());
+    if (add_handler(l, name, answer)) return CLI_OK;
     return why_unknown(l->c, true, &failed) ? failed : suggest_node(l, name);
 }
 
@@ -93,6 +139,8 @@ static int run(cli *c) {
     failed = live_open_quietly(c, &l, c->operands[0]);
     if (!failed) failed = ask_of(&l, c->operands[1], &answer, &not_found);
     if (not_found) failed = ask_again(&l, c->operands[1], &answer);
+    else if (!failed && !add_handler(&l, c->operands[1], &answer))
+        failed = check_cell(&l, c->operands[1], answer);
     if (l.unserved) {
         live_close(&l);
         if (why_unknown(c, false, &failed)) return failed;
@@ -118,7 +166,8 @@ const command command_why_not = {
         "Asks the program that serves FILE what NODE waits for: nothing it read has changed, no "
         "live node reads its output, it is debounced, throttled, backing off, loading or "
         "suspended. NODE is a name as heddle graph shows it (parent/child for children, #7 for "
-        "one without a name), or a cell: then the nodes that write it.\n\n"
+        "one without a name), or a cell: then the nodes that write it. Of a handler or its stream: "
+        "whether events wait for it; heddle streams tells more.\n\n"
         "Of an instance of a workflow (name/key), or a step of one (name/key#node): what it "
         "waits for. Only the program that runs the instance knows that no worker serves an "
         "action; if it cannot be asked, the command reads the store.",

@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ID_WIDTH = 38, STATUS_WIDTH = 10 };
+/* ID_LEAST, ID_MOST: columns for names, as far as the terminal has room; FIGURES: for what stands behind. */
+enum { ID_LEAST = 38, ID_MOST = 64, FIGURES = 42, STATUS_WIDTH = 10 };
 
 typedef struct listing {
     flow f;
@@ -35,7 +36,8 @@ static void print_line(const cli *c, hd_value doc, const char *id) {
     const char *status = flow_text(doc, "status");
     uint64_t began = flow_number(doc, "started"), ended = flow_number(doc, "finished");
     if (!ended) ended = wall_ms();
-    print_cell(id, ID_WIDTH);
+    int room = output_width() - FIGURES;
+    print_name(c, id, room < ID_LEAST ? ID_LEAST : room > ID_MOST ? ID_MOST : room, 0);
     printf("  ");
     print_status(c, stdout, status, true);
     printf("%*s%s  %s\n", (int)(STATUS_WIDTH > strlen(status) ? STATUS_WIDTH - strlen(status) : 1),
@@ -102,6 +104,7 @@ const command command_workflow_ls = {
                                        "only those that are running, paused, queued, done, failed, "
                                        "cancelled or stalled" },
                                      { "limit", "N", "at most N" },
+                                     { "wide", NULL, "each on one line, however long" },
                                      OPTION_SPACE,
                                      { NULL, NULL, NULL } },
     .examples = (const cli_example[]){ { "heddle workflow ls shop.db", "all" },

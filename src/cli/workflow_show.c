@@ -7,33 +7,50 @@
 #include <stdio.h>
 #include <string.h>
 
+static void print_label(const cli *c, const char *name) {
+    printf("  %s%-9s%s ", out_colour(c, COLOUR_DIM), name, out_colour(c, COLOUR_NONE));
+}
+
 static void print_field(const cli *c, const char *name, hd_value v) {
     if (!hd_value_exists(v)) return;
-    printf("  %s%-9s%s ", out_colour(c, COLOUR_DIM), name, out_colour(c, COLOUR_NONE));
+    print_label(c, name);
     print_value(v, HD_JSON_COMPACT);
 }
 
 static void print_error(const cli *c, hd_value doc) {
     char words[400];
     if (!*flow_error_text(doc, words, sizeof words)) return;
-    printf("  %s%-9s%s ", out_colour(c, COLOUR_DIM), "error", out_colour(c, COLOUR_NONE));
+    print_label(c, "error");
     print_plain(stdout, words + strlen(": "));
     putchar('\n');
 }
 
-static void print_head(flow *f, hd_value doc) {
-    const cli *c = f->s.c;
+/* "started 12:03:04, took 3.2 s"; "" if it has not begun. */
+static const char *times_text(hd_value doc, char *out, size_t size) {
     char when[WHEN_TEXT], span[SPAN_TEXT];
     uint64_t began = flow_number(doc, "started"), ended = flow_number(doc, "finished");
+    out[0] = '\0';
+    if (began)
+        snprintf(out, size, "%s, %s%s", when_text(began, when), ended ? "took " : "for ",
+                 span_text((ended ? ended : wall_ms()) - began, span));
+    return out;
+}
+
+/* The times stand behind the name and the status, or on a line of their own where those are long. */
+static void print_head(flow *f, hd_value doc) {
+    const cli *c = f->s.c;
+    char times[WHEN_TEXT + SPAN_TEXT + 8];
+    const char *status = flow_text(doc, "status");
+    bool begun = *times_text(doc, times, sizeof times);
+    int columns = name_width(f->id) + name_width(status) + name_width(times) + 12;
+    bool folds = begun && columns > output_width();
     printf("%s", out_colour(c, COLOUR_BOLD));
     print_plain(stdout, f->id);
     printf("%s  ", out_colour(c, COLOUR_NONE));
-    print_status(c, stdout, flow_text(doc, "status"), true);
-    if (began) printf("  started %s", when_text(began, when));
-    if (began)
-        printf(", %s%s", ended ? "took " : "for ",
-               span_text((ended ? ended : wall_ms()) - began, span));
-    printf("\n  %s%-9s%s ", out_colour(c, COLOUR_DIM), "version", out_colour(c, COLOUR_NONE));
+    print_status(c, stdout, status, true);
+    printf("%s%s\n", begun && !folds ? "  started " : "", folds ? "" : times);
+    if (folds) print_label(c, "started"), puts(times);
+    print_label(c, "version");
     printf("%s\n", flow_text(doc, "version"));
     if (!flow_is_over(doc)) flow_print_runner(f);
     if (!flow_is_over(doc)) flow_print_places(f);

@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 /* PAST_MAX: rows up to which the past is worked out, which takes rows times nodes. */
-enum { DEPTH_MAX = 12, ROWS_MAX = 2000, PAST_MAX = 300, STATE_WIDTH = 9, NAME_WIDTH = 40 };
+enum { DEPTH_MAX = 12, ROWS_MAX = 2000, PAST_MAX = 300, STATE_WIDTH = 9, NAME_SIZE = 512 };
+/* Columns: what stands in front of a name; what is kept for what stands behind one. */
+enum { FRONT = 2 + STATE_WIDTH + 1, NAME_LEAST = 40, RIGHT_LEAST = 22 };
 
 /* ---- Rows -------------------------------------------------------------------------------- */
 
@@ -300,30 +302,54 @@ static colour row_colour(const tree_row *r, const char *state) {
 }
 
 /* What the node is called by people, and by commands: "charge #pay". */
-static void row_name(const tree_row *r, char *out, int room) {
+static void row_name(const tree_row *r, char out[NAME_SIZE]) {
     const char *label = outline_label(r->n);
-    if (strcmp(label, r->n->id) == 0) snprintf(out, NAME_WIDTH + 1, "%.*s", room, label);
-    else snprintf(out, (size_t)room + 1, "%s #%s", label, r->n->id);
+    bool same = strcmp(label, r->n->id) == 0;
+    snprintf(out, NAME_SIZE, "%s%s%s", label, same ? "" : " #", same ? "" : r->n->id);
 }
 
-static void print_row(const tree *t, const tree_row *r, FILE *to, uint64_t now) {
+static int row_indent(const tree_row *r) { return (int)(2 * r->depth < 16 ? 2 * r->depth : 16); }
+
+/* Columns for indented names: the longest decides, as far as the lines have room for what stands behind. */
+static int name_columns(const tree *t, int columns) {
+    int width = NAME_LEAST, most = columns - FRONT - RIGHT_LEAST;
+    char name[NAME_SIZE];
+    for (size_t i = 0; i < t->count; i++) {
+        row_name(&t->rows[i], name);
+        int needs = row_indent(&t->rows[i]) + name_width(name);
+        if (needs > width && needs <= most) width = needs;
+    }
+    return width;
+}
+
+/* A name that is longer than its column is whole on stdout, and what stands behind it follows on a line of its own. The
+ * drawing on a terminal counts its lines, so there the name is cut. */
+static void print_row_name(const tree_row *r, FILE *to, int width, bool more) {
+    char name[NAME_SIZE];
+    row_name(r, name);
+    int room = width - row_indent(r), columns = name_width(name);
+    if (to == stderr && !more) room = screen_width() - 1 - FRONT - row_indent(r);
+    bool cut = to == stderr && columns > room;
+    if (cut) print_cell(to, name, room);
+    else print_plain(to, name);
+    if (more && columns > room && !cut) fprintf(to, "\n%*s", FRONT + width, "");
+    else if (more && !cut) fprintf(to, "%*s", room - columns, "");
+}
+
+static void print_row(const tree *t, const tree_row *r, FILE *to, uint64_t now, int width) {
     const char *(*shade)(const cli *, colour) = to == stderr ? err_colour : out_colour;
     const char *state = row_state(t, r);
-    colour which = row_colour(r, state);
-    char right[64], name[NAME_WIDTH + 1];
-    int indent = (int)(2 * r->depth < 16 ? 2 * r->depth : 16);
+    char right[64];
     row_text(r, now, right, sizeof right);
-    row_name(r, name, NAME_WIDTH - indent);
-    fprintf(to, "  %s%-*s %*s", shade(t->c, which), STATE_WIDTH, state, indent, "");
-    print_plain(to, name);
-    fprintf(to, "%s", shade(t->c, COLOUR_NONE));
-    if (*right)
-        fprintf(to, "%*s%s", (int)(NAME_WIDTH - (size_t)indent - strlen(name) + 2), "", right);
-    fputc('\n', to);
+    fprintf(to, "  %s%-*s %*s", shade(t->c, row_colour(r, state)), STATE_WIDTH, state,
+            row_indent(r), "");
+    print_row_name(r, to, width, *right);
+    fprintf(to, "%s%s%s\n", shade(t->c, COLOUR_NONE), *right ? "  " : "", right);
 }
 
 void tree_print(const tree *t, FILE *to, uint64_t now) {
-    for (size_t i = 0; i < t->count; i++) print_row(t, &t->rows[i], to, now);
+    int width = name_columns(t, output_width());
+    for (size_t i = 0; i < t->count; i++) print_row(t, &t->rows[i], to, now, width);
 }
 
 static unsigned screen_rows(void) {
@@ -333,7 +359,9 @@ static unsigned screen_rows(void) {
 }
 
 void tree_draw(tree *t, hd_value document) {
-    uint64_t now = wall_ms(), began = flow_number(document, "started");
+    uint64_t began = flow_number(document, "started"), ended = flow_number(document, "finished");
+    uint64_t now = t->over && ended ? ended : wall_ms();
+    int width = name_columns(t, screen_width());
     char span[SPAN_TEXT];
     size_t most = screen_rows() - 3, shown = t->count < most ? t->count : most;
     if (!t->c->progress) return;
@@ -343,7 +371,7 @@ void tree_draw(tree *t, hd_value document) {
     fprintf(stderr, "%s  ", err_colour(t->c, COLOUR_NONE));
     print_status(t->c, stderr, flow_text(document, "status"), true);
     fprintf(stderr, "  %s\n", span_text(began && now > began ? now - began : 0, span));
-    for (size_t i = 0; i < shown; i++) print_row(t, &t->rows[i], stderr, now);
+    for (size_t i = 0; i < shown; i++) print_row(t, &t->rows[i], stderr, now, width);
     if (shown < t->count) fprintf(stderr, "  and %zu more\n", t->count - shown);
     t->drawn = (unsigned)shown + 1 + (shown < t->count);
     fflush(stderr);

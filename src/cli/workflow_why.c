@@ -411,7 +411,7 @@ static void look_around(question *q, unknown *u) {
 }
 
 static int tell_unknown(question *q, const unknown *u, const char *workflow) {
-    char hint[300];
+    char hint[320];
     const char *file = q->f.s.file, *key = u->typed + u->length;
     if (*u->instance.best) snprintf(hint, sizeof hint, "Did you mean %s?", u->instance.best);
     else if (*u->name.best)

@@ -65,7 +65,7 @@ check "--limit" holds few
 check "an id that is not there is said to be" fails 2 'there is no event "nobody"' events live.db --id nobody
 
 streams() { "$heddle" streams live.db >out.txt && grep -qE "^main/greet  handler greeter in greeter \([0-9]+\), [0-9]+ handled, 1 refused$" out.txt &&
-    grep -q "^    1 failed: heddle events FILE --failed tells why$" out.txt && grep -q "^main/relay  handled in greeter" out.txt; }
+    grep -q "^    1 failed: heddle events live.db --failed tells why$" out.txt && grep -q "^main/relay  handled in greeter" out.txt; }
 check "streams: handlers, and what has failed" holds streams
 check "streams --json" holds sh -c "$heddle streams live.db --json | grep -q '\"handler\":\"greeter\".*\"failed\":1'"
 check "--wait for a stream that nobody handles says what is near" fails 2 "Did you mean main/greet?" \
@@ -75,6 +75,24 @@ slip() { "$heddle" send live.db main/gret '"x"' --id slip >id 2>err && grep -q "
 check "without --wait it is sent, with a remark" holds slip
 nobody() { "$heddle" streams live.db | grep -A1 "^main/gret  no handler" | grep -q "1 posted: no running program"; }
 check "streams shows what waits for no one" holds nobody
+
+prints() { # prints PATTERN ARGUMENTS...
+    pattern=$1
+    shift
+    "$heddle" "$@" >out.txt 2>&1 && grep -q -- "$pattern" out.txt || { cat out.txt; false; }
+}
+check "graph has handlers" holds prints "^greeter  handler, [0-9]* handled, 1 refused" graph live.db
+check "with their streams" holds prints "^    takes   main/greet" graph live.db
+check "also for Graphviz" holds prints 'shape=cds, label="greeter"' graph live.db --dot
+check "and for programs" holds prints '"handlers":\[{.*"handler":"greeter"' graph live.db --json
+check "stats has handlers" holds prints "^greeter  *[0-9]* *1 .* handler" stats live.db
+check "stats --json too" holds prints '"handlers":\[{' stats live.db --json
+check "why-not of a stream leads to streams" holds prints "heddle streams live.db" why-not live.db main/greet
+check "by its handler's name, too" holds prints "heddle events live.db --stream main/greet" why-not live.db greeter
+check "or the last part of its name" holds prints "^main/relay  handler" why-not live.db relay
+check "why-not of a misspelt stream" fails 2 "Did you mean main/greet" why-not live.db main/grreet
+check "why-not of a misspelt cell" fails 2 "Did you mean main/greeted" why-not live.db main/greetedd
+check "why-not of a cell that is there" holds prints "only commits change it" why-not live.db main/greeted
 
 attempts() { "$heddle" events live.db --failed --json | grep -q '"attempts":2'; }
 check "a failed event is tried again when told" holds sh -c "$heddle events retry live.db bad | grep -q '^retried '"
@@ -117,6 +135,17 @@ check "and the build of its code" holds sh -c '"$0" log live.db main --json | gr
 kill $running
 wait $running 2>/dev/null
 check "the file is in order" gives 0 "live.db: in order" db check live.db
+
+words=$(python3 -c 'print("many words " * 20)')
+"$heddle" send wide.db main/buy "{\"text\": \"$words\"}" --id "an-order-with-an-id-that-is-long-enough" --after 3600 >/dev/null
+narrow_events() { terminal events wide.db --color never >out.txt; grep -q '"text":"many words .*\.\.\.' out.txt && ! tr -d '\r' <out.txt | grep -E '.{81}'; }
+narrow_log() { terminal log wide.db main --color never >out.txt; grep -q '{"as":.*\.\.\.' out.txt && ! tr -d '\r' <out.txt | grep -v 'set meta event/' | grep -E '.{81}'; }
+if python3 -c 'import os; os.openpty()' 2>/dev/null; then
+    check "on a terminal events cuts what has no room" holds narrow_events
+    check "and so does log" holds narrow_log
+    check "--wide does not" on_terminal "many words .*many words \"" events wide.db --wide
+fi
+check "elsewhere nothing is cut" holds sh -c '"$0" events wide.db | grep -q "  {\"text\":\"many words .*many words \"}$"' "$heddle"
 
 long=$(python3 -c 'print("x" * 700)')
 "${heddle%/*}/tests/e2e/handler" long.db "$long" 2>handler.err &

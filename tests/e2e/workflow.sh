@@ -163,6 +163,35 @@ if python3 -c 'import os; os.openpty()' 2>/dev/null; then
     kill "$pid"; wait "$pid" 2>/dev/null
 fi
 
+# ---- what it has done
+
+took() { flow show w.db data_pipeline/one | sed -n '1s/.*, took //p'; }
+ended() { terminal workflow await w.db data_pipeline/one >tree.out 2>&1; grep -q "done.*  $(took)" tree.out || { cat tree.out; took; false; }; }
+if python3 -c 'import os; os.openpty()' 2>/dev/null; then
+    check "await of what is over shows how long it took, not how long ago it began" holds ended
+fi
+long=a_step_of_a_workflow_with_a_name_that_is_as_long_as_names_of_steps_come_to_be_now_and_then
+long_key=the_order_of_a_customer_who_has_a_long_name_and_orders_a_lot
+cat >long.json <<IR
+{"heddle": 1, "name": "long", "journal": "steps", "functions": [{"name": "run",
+ "nodes": [{"id": "in", "kind": "ENTRY"}, {"id": "$long", "kind": "ACTION", "action": "echo", "args": [1]},
+  {"id": "end", "kind": "RETURN", "value": 3}], "edges": [["in", "$long"], ["$long", "end"]]}]}
+IR
+flow register w.db long.json >/dev/null
+flow start w.db long --key "$long_key" >/dev/null
+start_flow_shop w.db
+check "a long one" gives 0 3 workflow await w.db "long/$long_key" --timeout 20 --quiet
+kill "$pid"; wait "$pid" 2>/dev/null
+check "show does not cut names" holds says "done  *echo #$long\$" show w.db "long/$long_key"
+check "ls does not cut names" holds says "^long/$long_key\$" ls w.db long
+check "ls --wide: on one line" holds says "^long/$long_key  *done" ls w.db long --wide
+check "a slip in a long name names the nearest" fails 2 "Did you mean long/$long_key" workflow show w.db "long/x$long_key"
+check "journal: what it has done" holds says "^ *1  [0-9:]*  .* ms  done     $long\$" journal w.db "long/$long_key"
+check "journal: to the end" holds sh -c '"$0" workflow journal w.db "$1" | tail -n 1 | grep -q " end$"' "$heddle" "long/$long_key"
+check "journal --json: entries" holds sh -c '"$0" workflow journal w.db "$1" --json | head -n 1 | grep -q "\"seq\":0,\"what\":\"start\""' "$heddle" "long/$long_key"
+check "journal --limit" holds sh -c '"$0" workflow journal w.db "$1" --limit 2 | wc -l | grep -qx 2' "$heddle" "long/$long_key"
+check "without a journal it says how to get one" fails 2 'data_pipeline/one has no journal' workflow journal w.db data_pipeline/one
+
 # ---- what it waits for
 
 flow register w.db "$irs/orphan.json" "$irs/nap.json" >/dev/null
