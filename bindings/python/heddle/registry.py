@@ -45,10 +45,13 @@ def known() -> list[Compiled]:
 
 
 def compiled_of(workflow: Any) -> Compiled:
-    """Of a class of workflows: what its decorator has kept at ``__heddle__``. A compiled one is itself."""
-    found = getattr(workflow, "__heddle__", workflow)
-    if not hasattr(found, "ir"):
+    """Of a class of workflows: what its decorator has kept at ``__heddle__``. A compiled one is itself. A class that derives
+    from a workflow is none before it is decorated, too: it may have another ``run``."""
+    found = vars(workflow).get("__heddle__") if isinstance(workflow, type) else workflow
+    if not hasattr(found, "bind"):
         name = getattr(workflow, "__name__", repr(workflow))
-        raise TypeError(f"{name} is no workflow: decorate its class with @heddle.workflow")
+        derives = isinstance(workflow, type) and hasattr(workflow, "explain")
+        advice = "put @workflow above its class" if derives else "give a class that derives from heddle.Workflow, below @workflow"
+        raise TypeError(f"{name} is no workflow: {advice}")
     compiled: Compiled = found
     return compiled

@@ -99,11 +99,12 @@ class Workflow:
     @classmethod
     def ir(cls) -> dict[str, Any]:
         """The workflow as the engine gets it: docs/IR.md."""
-        return cls.__heddle__.ir
+        return registry.compiled_of(cls).ir
 
     @classmethod
     def explain(cls) -> Explanation:
         """The graph, which loops run in parallel, and why the others do not. Prints well."""
+        registry.compiled_of(cls)
         return Explanation(cls.ir(), dict(cls.__heddle__.output.judged))
 
     @classmethod

@@ -213,7 +213,7 @@ def test_inputs_are_checked_at_start():
     for args, inputs in (((), {}), ((1, 2), {}), ((), {"y": 1})):
         with pytest.raises(TypeError):
             run(call(act), *args, **inputs)
-    with pytest.raises(TypeError, match="no workflow"):
+    with pytest.raises(TypeError, match="int is no workflow: give a class"):
         run(int, 1)
 
 

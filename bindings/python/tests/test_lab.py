@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import time
+import warnings
 
 import pytest
 
@@ -26,6 +28,22 @@ def test_a_month_takes_no_time(heddle_lab):
     began, clock = time.monotonic(), heddle_lab.now
     assert heddle_lab.run(flow, 1) == 2
     assert time.monotonic() - began < 5 and heddle_lab.now - clock >= 30 * 86400
+
+
+def test_an_action_that_is_under_way_goes_on_in_the_next_wait():
+    """With warnings as errors: a loop that ended in between left a coroutine that was never awaited."""
+    flow = Flow("asked", ["x"], [{"id": "w", "kind": "WAIT", "signal": "go", "into": ["name", "g"]}, sleep("s", 60),
+                                 step("a", "act", args={"x": ["name", "x"]}), give()], actions={"act": plus_one})
+    with warnings.catch_warnings(), Lab() as lab:
+        warnings.simplefilter("error")
+        clock = lab.now
+        handle = lab.start(flow, 1)
+        assert lab.now == clock
+        lab.wait(handle.signal("go"))
+        lab.advance(60)
+        assert lab.wait(handle.result()) == 2
+        gc.collect()
+        assert lab.count("act") == 1
 
 
 def test_scripted_failures(heddle_lab):

@@ -8,6 +8,7 @@ import traceback
 import pytest
 
 import heddle
+import heddle.testing
 import twin
 
 REFUSED = [
@@ -33,6 +34,7 @@ REFUSED = [
     ("x = «hash(3)»", "ordinary function", "differs from run to run"),
     ("x = «iter([1])»", "ordinary function", "Loop over"),
     ("x = «next([1])»", "ordinary function", "index"),
+    ("await «Bare().run(3)»", "Bare is no workflow yet", "@workflow"),
     ("x = «time»", "module", "in an action"),
     ("x = «TABLE»", "list outside", "tuple"),
     ("x = «CHANGED»", "declares CHANGED as global", "input"),
@@ -133,6 +135,10 @@ async def coroutine(x):
 class Bad:
     pass
 
+class Bare(Workflow):
+    async def run(self, x):
+        return x
+
 @workflow
 class Other(Workflow):
     async def run(self, x):
@@ -173,6 +179,30 @@ def test_a_refusal_reads_well() -> None:
 def test_columns_count_characters() -> None:
     error = refusal("x = 'äöü' + ordinary(1)")
     assert error.text is not None and error.text[(error.offset or 0) - 1:].startswith("ordinary")
+
+
+class Undecorated(heddle.Workflow):
+    async def run(self) -> int:
+        return 1
+
+
+@heddle.workflow
+class Decorated(heddle.Workflow):
+    async def run(self) -> int:
+        return 1
+
+
+class Derived(Decorated):
+    async def run(self) -> int:
+        return 2
+
+
+@pytest.mark.parametrize("cls", [Undecorated, Derived])
+def test_a_class_without_its_decorator_is_told_what_it_lacks(cls: type[heddle.Workflow]) -> None:
+    with heddle.testing.Lab() as lab:
+        for use in (lambda: lab.run(cls), lambda: lab.store.register(cls), cls.ir, cls.explain, cls.graph):
+            with pytest.raises(TypeError, match=f"^{cls.__name__} is no workflow: put @workflow above its class$"):
+                use()
 
 
 def test_source_that_cannot_be_read_is_refused() -> None:

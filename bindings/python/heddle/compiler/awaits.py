@@ -287,7 +287,11 @@ class Awaits(Calls):
         if not (isinstance(function, ast.Attribute) and function.attr == "run" and isinstance(function.value, ast.Call)):
             return None
         made = self.known_call(function.value)
-        return made if isinstance(made, type) and self.program.is_workflow(made) else None
+        if not (isinstance(made, type) and self.program.is_workflow(made)):
+            return None
+        if "__heddle__" not in vars(made):
+            self.source.refuse(node, f"{made.__name__} is no workflow yet", "Put @workflow above its class.")
+        return made
 
     def _child(self, node: ast.Call, child: Any, early: bool) -> Emit:
         pairs = self.bind(node, inspect.signature(child.run), f"{child.__name__}.run", 1)

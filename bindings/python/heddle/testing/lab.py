@@ -39,6 +39,9 @@ class Lab:
         self._scripts: dict[str, list[Any]] = {}
         self._instead: dict[str, Callable[..., Any]] = {}
         self._lock = threading.Lock()
+        self._runner: Optional[asyncio.Runner] = None
+        """The loop of all that :meth:`wait` runs. One for each would pump the store while it is closed: it would move the
+        clock, and begin actions that never run."""
         self.store._flows_().actions.intercept = self._intercept
 
     def __enter__(self) -> Lab:
@@ -49,6 +52,8 @@ class Lab:
 
     def close(self) -> None:
         self.store.close()
+        if self._runner is not None:
+            self._runner.close()
 
     # ---- Actions
 
@@ -87,8 +92,10 @@ class Lab:
     # ---- Running
 
     def wait(self, awaitable: Coroutine[Any, Any, T]) -> T:
-        """Runs a coroutine to its end, in a loop of its own."""
-        return asyncio.run(awaitable)
+        """Runs a coroutine to its end, in the lab's loop. Actions that are under way then go on in the next one."""
+        if self._runner is None:
+            self._runner = asyncio.Runner()
+        return self._runner.run(awaitable)
 
     def run(self, workflow: Any, *args: Any, **inputs: Any) -> Any:
         """Starts an instance and waits for its result."""
