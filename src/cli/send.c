@@ -184,15 +184,16 @@ static int rehearse(cli *c) {
  * wait for ever; without it, the event may be meant for a program that is yet to be started. */
 static int check_stream(sending *w) {
     cli *c = w->s.c;
-    char hint[256];
+    char hint[320];
     const char *name = store_cell_name(&w->s, w->stream);
     nearest near = nearest_to(name);
+    bool refused = option_given(c, "wait") && !option_given(c, "timeout");
     if (streams_handled(c, w->s.file, name, &near)) return CLI_OK;
-    snprintf(hint, sizeof hint, *near.best ? "Did you mean %s?" : "heddle streams lists what is.",
-             near.best);
-    if (option_given(c, "wait") && !option_given(c, "timeout"))
-        return cli_fail(c, CLI_NOT_FOUND, hint,
-                        "no running program handles %s: nothing was sent (--timeout waits for one)",
+    snprintf(hint, sizeof hint,
+             *near.best ? "Did you mean %s?%s" : "heddle streams lists what is.%.0s%s", near.best,
+             refused ? " With --timeout it is sent, and waited for." : "");
+    if (refused)
+        return cli_fail(c, CLI_NOT_FOUND, hint, "no running program handles %s: nothing was sent",
                         name);
     cli_warn(c, "no running program handles %s. %s", name, hint);
     return CLI_OK;

@@ -91,11 +91,16 @@ static bool look(hd_value commit, const char *session, void *ctx) {
 /* ---- Printing */
 
 static void print_event(const cli *c, const search *w, int depth) {
+    const char *by = *w->of->by ? w->of->by : "a handler";
+    int columns = depth * 2 + name_width(by) + (int)strlen(" handled event , sent as ") +
+                  name_width(w->of->id) + name_width(w->as);
     printf("%*s%s", depth * 2, "", out_colour(c, COLOUR_BOLD));
-    print_plain(stdout, *w->of->by ? w->of->by : "a handler");
+    print_plain(stdout, by);
     printf("%s handled event %s", out_colour(c, COLOUR_NONE), w->of->id);
     if (*w->as) {
-        fputs(", sent as ", stdout);
+        fputs(",", stdout);
+        if (columns > line_room(c)) printf("\n%*s", depth * 2 + 1, "");
+        fputs(" sent as ", stdout);
         print_plain(stdout, w->as);
     }
     putchar('\n');

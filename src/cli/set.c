@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/parse.h"
+#include <string.h>
 
 static int value_of(store *s, const char *name, const char *text, hd_value *out) {
     return option_given(s->c, "text") ? store_text(s, name, text, out)
@@ -11,9 +12,12 @@ static int value_of(store *s, const char *name, const char *text, hd_value *out)
 
 /* A value cannot be written to the cell: prints what is in the way. */
 static int does_not_fit(store *s, hd_status status, const char *name) {
+    const char *key = strrchr(name, '/');
+    bool index = key && key[1] && strspn(key + 1, "0123456789") == strlen(key + 1);
     const char *hint = status == HD_KIND    ? "Something on the way is neither object nor array."
-                       : status == HD_RANGE ? "An array takes an index up to its length, not more."
-                                            : NULL;
+                       : status != HD_RANGE ? NULL
+                       : index              ? "An array takes an index up to its length, not more."
+                                            : "There is an array: that is not an index.";
     if (!hint) return store_fail(s, status, name);
     return cli_fail(s->c, CLI_INPUT, hint, "%s: the value cannot be put there", name);
 }

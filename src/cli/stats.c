@@ -75,13 +75,13 @@ static void print_handler(const cli *c, hd_value handler, int width) {
 static void print_totals(hd_value answer) {
     hd_value t = hd_value_at(answer, "totals");
     uint64_t shown = hd_value_count(hd_value_at(answer, "nodes")), all = live_number(t, "nodes");
-    printf("\n%" PRIu64 " nodes: %" PRIu64 " effects, %" PRIu64 " live, %" PRIu64 " invalid\n", all,
-           live_number(t, "effects"), live_number(t, "live"), live_number(t, "invalid"));
-    printf("runs: %" PRIu64 " in %" PRIu64 " passes; failed: %" PRIu64 "; retried: %" PRIu64 "\n",
+    printf("\nnodes: %" PRIu64 "; effects: %" PRIu64 "; live: %" PRIu64 "; invalid: %" PRIu64 "\n",
+           all, live_number(t, "effects"), live_number(t, "live"), live_number(t, "invalid"));
+    printf("runs: %" PRIu64 "; passes: %" PRIu64 "; failed: %" PRIu64 "; retried: %" PRIu64 "\n",
            live_number(t, "runs"), live_number(t, "passes"), live_number(t, "failures"),
            live_number(t, "retries"));
     if (shown < all)
-        printf("%" PRIu64 " of them are not shown: --limit %" PRIu64 "\n", all - shown,
+        printf("nodes that are not shown: %" PRIu64 " (--limit %" PRIu64 ")\n", all - shown,
                all < 1000 ? all : 1000);
 }
 

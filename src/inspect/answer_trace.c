@@ -2,6 +2,7 @@
 #include "inspect/answer.h"
 
 #include "base/env.h"
+#include "scheduler/scheduler.h"
 
 typedef struct trace_answer {
     inspector *in;
@@ -26,9 +27,7 @@ static bool put_run(const hd_run_trace *t, void *ctx) {
     }
     hd_builder_put(b, "number", answer_count(pool, t->number));
     hd_builder_put(b, "pass", answer_count(pool, t->pass));
-    hd_builder_put(b, "name",
-                   *t->action ? answer_text(pool, t->action)
-                              : hd_string_f(pool, "#%u", t->node.id));
+    hd_builder_put(b, "name", introspection_run_name(scheduler_get(w->in->rt), pool, t));
     hd_builder_put(b, "kind", hd_string(pool, kind));
     hd_builder_put(b, "began_ns", answer_count(pool, t->began_ns));
     hd_builder_put(b, "took_ns", answer_count(pool, t->took_ns));

@@ -43,6 +43,9 @@ check "text without quotes says how to quote" fails 4 "Text needs quotes: '\"hel
 check "a slip makes no file" fails 4 "Text needs quotes" set fresh.db main/x hello
 check "nor does a name that is none" fails 4 "is no cell" set fresh.db mainx 1
 check "nothing is there" holds sh -c '! ls fresh.db* 2>/dev/null'
+"$heddle" set list.db main/list '[1, 2]'
+check "a word is not an index of an array" fails 4 "that is not an index" set list.db main/list#/x 3
+check "an index beyond the array" fails 4 "an index up to its length" set list.db main/list#/9 3
 check "a value that cannot be put there is refused" fails 4 "cannot be put" \
     set shop.db main/stock#/apples/x 1
 check "nothing of it was stored" fails 2 "no document" get shop.db main/x

@@ -294,6 +294,23 @@ static void stats_by_name_follow_the_paths(void **state) {
     assert_true(strstr(answer, "\"anna/zoe\"") < strstr(answer, "\"bert\""));
 }
 
+/* CLI.md: the trace names a child by its path, in both forms. */
+static void the_trace_names_children_by_their_paths(void **state) {
+    serve();
+    hd_cell cell = hd_cell_at(rt(), "main/price");
+    hd_node up = hd_effect(rt(), "anna", read_cell, &cell);
+    hd_node_spec child = {
+        .name = "zoe", .fn = read_cell, .ctx = &cell, .effect = true, .parent = up
+    };
+    ask("{\"heddle\":1,\"ask\":\"trace\",\"on\":true}\n");
+    assert_int_equal(hd_node_register(rt(), &child, NULL), HD_OK);
+    lab_idle(l);
+    assert_answer(ask("{\"heddle\":1,\"ask\":\"trace\",\"as\":\"runs\"}\n"),
+                  "\"name\":\"anna/zoe\"");
+    assert_answer(ask("{\"heddle\":1,\"ask\":\"trace\",\"as\":\"chrome\"}\n"),
+                  "\"name\":\"anna/zoe\"");
+}
+
 static void names_of_any_length_are_told_whole(void **state) {
     long_names n = make_long_names();
     char path_of_child[2 * LONG + 2];
@@ -741,6 +758,7 @@ int main(void) {
         W(nothing_is_served_unless_asked_for),
         W(every_question_has_its_answer),
         W(the_trace_can_be_switched_from_outside),
+        W(the_trace_names_children_by_their_paths),
         W(what_is_not_understood_is_refused_by_name),
         W(a_line_that_does_not_end_is_refused),
         W(what_the_program_was_told_last_stays_so),

@@ -290,7 +290,7 @@ static hd_value run_value(const scheduler *s, hd_pool *pool, const hd_run_trace 
     args = hd_object_set(pool, args, "status", hd_string(pool, hd_status_name(r->status)));
     args = hd_object_set(pool, args, "causes", cells_value(s, pool, &r->causes));
     args = hd_object_set(pool, args, "written", cells_value(s, pool, &r->written));
-    hd_value name = *r->action ? hd_string(pool, r->action) : hd_string_f(pool, "#%u", r->node.id);
+    hd_value name = introspection_run_name(s, pool, r);
     return event_value(pool, name, TRACK_RUNS, r->began_ns, r->took_ns, args);
 }
 

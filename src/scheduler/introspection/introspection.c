@@ -152,6 +152,12 @@ hd_value introspection_text(const scheduler *s, hd_pool *pool, node_id id) {
     return v;
 }
 
+hd_value introspection_run_name(const scheduler *s, hd_pool *pool, const hd_run_trace *run) {
+    if (!*run->action) return hd_string_f(pool, "#%u", run->node.id);
+    return registry_get(s, run->node) ? introspection_text(s, pool, run->node.id)
+                                      : hd_string(pool, run->action);
+}
+
 /* The first slash from here on, or the end. */
 static size_t part_end(const char *name, size_t from) { return from + strcspn(name + from, "/"); }
 

@@ -54,6 +54,9 @@ void introspection_info(const scheduler *s, node_id id, hd_node_info *out);
 char *introspection_name(const scheduler *s, node_id id, size_t *size);
 /* The same as a text of the pool. */
 hd_value introspection_text(const scheduler *s, hd_pool *pool, node_id id);
+/* What the node of a traced run is called: its path; "#7" if it has no name. Of a node that has ended only its own name
+ * is known. */
+hd_value introspection_run_name(const scheduler *s, hd_pool *pool, const hd_run_trace *run);
 /* By such a name; 0: none. */
 node_id introspection_find(const scheduler *s, const char *name);
 
