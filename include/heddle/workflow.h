@@ -255,8 +255,9 @@ HD_API hd_status hd_workflow_stored(hd_engine *engine, hd_workflow_stored_fn fn,
 /* Raises CancelledError wherever the instance waits. Steps of its clean-up (finally, except) still run, and the
  * instance is over when they have ended. HD_OK also for an instance that is over. HD_NOT_FOUND. */
 HD_API hd_status hd_workflow_cancel(hd_engine *engine, const char *id);
-/* Gives the signal to the WAIT step that waits for it, or keeps it for the next one. HD_NOT_FOUND: there is no such
- * instance, or it is over; HD_USAGE: no step of its workflow waits for a signal of that name. */
+/* Gives the signal to the WAIT step that waits for it, or keeps it for the next one. A payload that is no value of a
+ * workflow (nested more than 200 deep, ...) raises TypeError there. HD_NOT_FOUND: there is no such instance, or it is
+ * over; HD_USAGE: no step of its workflow waits for a signal of that name. */
 HD_API hd_status hd_workflow_signal(hd_engine *engine, const char *id, const char *signal,
                                     hd_value payload);
 /* A paused instance begins no step, and none of its timers fires: a sleep, the time before a retry, the deadline of a

@@ -337,7 +337,8 @@ static hd_status decode_status(decoder *d) {
     if (!d->status && raise_is_pending(w)) {
         if (!w->status && w->pending.kind == EV_EXC) status = HD_SYNTAX; /* a list as a key */
         env_error(d->error, status,
-                  "the encoding cannot be read: a key that cannot be one, or too large");
+                  "the encoding cannot be read: a key that cannot be one, or it is too deep or too "
+                  "large");
     }
     raise_catch(w);
     w->failure = FAILURE_NONE;

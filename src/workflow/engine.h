@@ -410,7 +410,7 @@ hd_value start_input(hd_engine *e, hd_pool *pool, const plan *p, hd_value input)
 hd_value start_record(hd_engine *e, hd_pool *pool, const plan *p, hd_value input, int32_t priority,
                       const char *line_name);
 /* Runs the first walk of an instance whose document says `record`. */
-hd_status start_walk(live *l, hd_value record);
+hd_status start_walk(live *l, hd_value record, hd_error *error);
 
 /* ---- control.c */
 /* Does what a message says: "signal", "cancel", "pause", "resume". HD_NOT_FOUND: the instance is not open;

@@ -165,7 +165,7 @@ static hd_status load_from(live *l, hd_value doc, hd_error *error) {
     if (status) return status;
     if (hd_value_exists(l->record) ||
         !strcmp(hd_value_as_text(hd_value_at(doc, "status"), ""), "queued"))
-        return start_walk(l, doc);
+        return start_walk(l, doc, error);
     status = instance_load(l->in, doc, error);
     return status ? status : load_mail(l, hd_value_at(doc, "signals"));
 }
@@ -334,7 +334,7 @@ static hd_status rerun_from(live *l, hd_value doc, const char *node) {
     l->depth = (uint32_t)hd_value_as_int(hd_value_at(doc, "depth"), 0);
     l->journaled = (uint64_t)hd_value_as_int(hd_value_at(doc, "journal"), 0);
     status = load_line(l, doc);
-    if (!status) status = node ? rerun_at(l, doc, node) : start_walk(l, doc);
+    if (!status) status = node ? rerun_at(l, doc, node) : start_walk(l, doc, NULL);
     l->in->parts = UINT8_MAX; /* what is left of the last run goes at the end */
     l->in->status_changed = true;
     return status;

@@ -54,7 +54,7 @@ hd_value start_input(hd_engine *e, hd_pool *pool, const plan *p, hd_value input)
     return all;
 }
 
-hd_status start_walk(live *l, hd_value record) {
+hd_status start_walk(live *l, hd_value record, hd_error *error) {
     instance *in = l->in;
     const plan *p = in->p;
     hd_value input = hd_value_at(record, "input");
@@ -64,7 +64,7 @@ hd_status start_walk(live *l, hd_value record) {
     if (many) inputs = env_new_array(in->env, p->input_count, sizeof *inputs);
     if (!inputs) return HD_NOMEM;
     for (uint32_t i = 0; i < p->input_count && !status; i++)
-        status = decode_value(in->w, hd_value_at(input, p->inputs[i].name), &inputs[i], NULL);
+        status = decode_value(in->w, hd_value_at(input, p->inputs[i].name), &inputs[i], error);
     in->now_ms = env_wall_ms(in->env);
     in->started_ms = (uint64_t)hd_value_as_int(hd_value_at(record, "started"), 0);
     if (!status) status = walk_begin(in, inputs);

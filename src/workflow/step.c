@@ -356,20 +356,32 @@ static void drop_mail(live *l, uint32_t i) {
     l->mail_changed = true;
 }
 
+/* A payload that is no value of a workflow is an exception there: kept, it would be in the way of every later one. */
+static hd_status wake(live *l, strand *s, hd_value payload) {
+    ev v;
+    hd_error error = { 0 };
+    char message[320];
+    if (binheap_linked(&s->timer)) binheap_remove(&l->e->timers, &s->timer);
+    l->in->now_ms = env_wall_ms(l->e->env);
+    hd_status status = decode_value(l->e->w, payload, &v, &error);
+    if (status == HD_NOMEM) return status;
+    if (!status) return walk_result(l->in, s, v);
+    snprintf(message, sizeof message, "the payload of the signal %.60s cannot be used: %.200s",
+             strand_node(s)->name, error.message);
+    return raise(l->e, s, CLASS_TypeError, message);
+}
+
 hd_status step_deliver(live *l) {
     for (uint32_t i = 0; i < l->mail.count && !instance_is_over(l->in);) {
         strand *s = waiter_for(l->in, l->mail.items[i].name);
-        ev v;
         if (!s) {
             i++;
             continue;
         }
-        hd_status status = decode_value(l->e->w, l->mail.items[i].payload, &v, NULL);
+        hd_value payload = hd_value_ref(l->mail.items[i].payload);
         drop_mail(l, i);
-        if (status) return status;
-        if (binheap_linked(&s->timer)) binheap_remove(&l->e->timers, &s->timer);
-        l->in->now_ms = env_wall_ms(l->e->env);
-        status = walk_result(l->in, s, v);
+        hd_status status = wake(l, s, payload);
+        hd_value_unref(payload);
         if (status) return status;
         i = 0; /* what it does next may wait for an earlier one */
     }

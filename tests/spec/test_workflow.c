@@ -388,6 +388,25 @@ static void a_signal_wakes_the_wait_for_it(void **state) {
     assert_int_equal(hd_workflow_signal(engine, id, "paid", hd_null()), HD_NOT_FOUND);
 }
 
+/* Deeper than a value of a workflow may be. */
+static hd_value deep_value(void) {
+    static char text[601];
+    memset(text, '[', 300);
+    memset(text + 300, ']', 300);
+    return parse(text);
+}
+
+static void a_payload_that_cannot_be_used_is_a_TypeError(void **state) {
+    hd_value error;
+    register_ir(one_function(waiting, "[\"in\",\"wait\"],[\"wait\",\"out\"]"));
+    start("w", "{}");
+    assert_int_equal(hd_runtime_sync(rt), HD_OK);
+    assert_int_equal(hd_workflow_signal(engine, id, "paid", deep_value()), HD_OK);
+    assert_int_equal(await(&error), HD_FAILED);
+    assert_string_equal(hd_value_as_text(hd_value_at(error, "$error"), ""), "TypeError");
+    assert_non_null(strstr(hd_value_as_text(hd_value_at(error, "message"), ""), "signal paid"));
+}
+
 static void a_wait_that_is_over_raises_TimeoutError(void **state) {
     hd_value error;
     register_ir(one_function(waiting, "[\"in\",\"wait\"],[\"wait\",\"out\"]"));
@@ -582,6 +601,7 @@ int main(void) {
         TEST(a_handler_takes_an_exception_by_its_superclass),
         TEST(a_month_of_sleep_takes_no_time_here),
         TEST(a_signal_wakes_the_wait_for_it),
+        TEST(a_payload_that_cannot_be_used_is_a_TypeError),
         TEST(a_wait_that_is_over_raises_TimeoutError),
         TEST(cancelling_runs_the_clean_up),
         TEST(ways_that_begin_at_once_are_joined_by_count),
