@@ -199,20 +199,9 @@ SELDOM static void note_author(scheduler *s, place_id at) {
     if ((author || at < s->author_capacity) && room_for_author(s, at)) s->authors[at] = author;
 }
 
-/* Another program has removed the document that a computation writes, and may have had no use for it any more: the
- * computation writes it again. */
-static void mark_unwritten(scheduler *s, place_id at) {
-    const place *p = place_at(&s->r->places, at);
-    if (!place_is_doc(&s->r->places, at) || !p->doc.writer) return;
-    if (p->doc.flags & DOC_MULTI_WRITER || node_of(s, p->doc.writer)->output != at) return;
-    invalidation_mark(s, p->doc.writer);
-    s->tick = true;
-}
-
 SELDOM static void changed_otherwise(scheduler *s, place_id at, bool shape, hd_value before,
                                      hd_value after) {
     if (s->tracer) s->tracer->change(s, at, before, after);
-    if (s->r->kind == HD_CHANGE_INTEGRATE && value_is_absent(after)) mark_unwritten(s, at);
     if (s->r->kind == HD_CHANGE_LOAD) mark_unresumed(s, at, shape);
     else
         invalidation_mark_readers(s, at, shape,
@@ -239,7 +228,10 @@ static void on_changed(void *ctx, place_id at, bool shape, hd_value before, hd_v
  * A node whose result is what is stored already has written and claimed nothing. So another runtime can store a result
  * of other inputs over it, while the inputs that stay are those that this node has read: I1 then asks for a run,
  * though no read of the node has changed. If the commit brings a row that says what the other run read, and those
- * values are here, its result is right and nothing is to be done: adopt.c clears the flag. */
+ * values are here, its result is right and nothing is to be done: adopt.c clears the flag.
+ *
+ * A document that another program removes counts as written over, whatever commit removed it: that program may have had
+ * no use for it any more, as for the documents of a row that has left its list. */
 
 static void note_overwritten(scheduler *s, node_id id) {
     node *n = node_of(s, id);
@@ -250,15 +242,17 @@ static void note_overwritten(scheduler *s, node_id id) {
     else invalidation_mark(s, id);
 }
 
-/* Below an envelope other nodes write as well: what changes there says nothing. */
+/* Below an envelope other nodes write as well: what changes there says nothing. What a program writes over a part of a
+ * document stands, also if it removes the document. */
 static void on_overwritten(void *ctx, place_id doc) {
     scheduler *s = ctx;
     writer_walk walk;
     writer w;
     writers_begin(&walk, &s->graph, doc);
-    while (writers_next(&walk, &w))
-        if (!(w.node & WRITER_ENVELOPE) && place_at(&s->r->places, w.place)->rev == s->r->rev)
-            note_overwritten(s, w.node);
+    while (writers_next(&walk, &w)) {
+        if ((w.node & WRITER_ENVELOPE) || (!s->r->overwrites && w.place != doc)) continue;
+        if (place_at(&s->r->places, w.place)->rev == s->r->rev) note_overwritten(s, w.node);
+    }
 }
 
 void invalidation_mark_overwritten(scheduler *s) {

@@ -207,7 +207,9 @@ void replica_show_changed(replica *r, place_id doc, hd_value after) {
     place_walk(&r->places, doc, before, r->observer.changed, r->observer.ctx);
     if (r->kind == HD_CHANGE_INTEGRATE && r->observer.integrated)
         r->observer.integrated(r->observer.ctx, doc);
-    if (r->overwrites && place_at(&r->places, doc)->doc.writer && r->observer.overwritten)
+    bool removed = r->kind == HD_CHANGE_INTEGRATE && value_is_absent(after);
+    if ((r->overwrites || removed) && place_at(&r->places, doc)->doc.writer &&
+        r->observer.overwritten)
         r->observer.overwritten(r->observer.ctx, doc);
     if (r->listeners.count) {
         assert(r->shown.count < r->shown.capacity);

@@ -65,7 +65,8 @@ typedef struct observer {
     /* Another writer's change became visible; documents of followed spaces included. */
     void (*integrated)(void *ctx, place_id doc);
     /* The visible value of an output (place.doc.writer) has changed, and no run here made it so: a computation
-     * of another runtime has written it, or a commit that lay over it was refused. Called during the walk. */
+     * of another runtime has written it, another writer has removed the document, or a commit that lay over it was
+     * refused. */
     void (*overwritten)(void *ctx, place_id doc);
     /* A seal was refused, and why: the outputs are gone, and the nodes behind them may run again. */
     void (*unseal)(void *ctx, const struct commit *c, const struct doc_write *of, hd_status status);

@@ -242,6 +242,31 @@ static void a_part_of_a_document_is_made_again(void **state) {
     assert_json(l, "d", "{\"part\":50,\"rest\":1}");
 }
 
+static double sum(const double *in) { return in[0] + in[1]; }
+
+/* I1: another program removes an output: it is made again, also if no reader of it stands in the index, because the only
+ * one is invalid already and nothing needs it. */
+static void what_another_program_removes_is_made_again(void **state) {
+    lab_on(l, "b");
+    lab_set(l, "x", 5);
+    lab_settle(l);
+    lab_add(l, .name = "y", .reads = "x", .formula = tenfold, .version = "1");
+    lab_add(l, .name = "z", .reads = "y w", .formula = sum, .version = "1");
+    assert_string_equal(lab_pull(l, "z"), "50");
+    lab_set(l, "w", 1);
+    lab_settle(l);
+    lab_on(l, "a");
+    lab_pull(l, "y");
+    lab_do(lab_on(l, "a"), "remove y");
+    for (int i = 0; i < 4; i++) {
+        lab_settle(l);
+        lab_advance_ms(l, 100);
+    }
+    lab_on(l, "b");
+    assert_string_equal(lab_pull(l, "z"), "51");
+    assert_json(l, "y", "50");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         S(an_output_of_another_x_is_made_again),
@@ -255,6 +280,7 @@ int main(void) {
         S(what_comes_to_light_below_a_refused_write_is_made_again),
         S(also_if_it_was_written_over_below),
         S(a_part_of_a_document_is_made_again),
+        S(what_another_program_removes_is_made_again),
     };
     LAB_EVERYWHERE(tests);
 }
