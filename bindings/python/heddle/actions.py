@@ -57,7 +57,8 @@ class Options:
         for name in ("backoff", "backoff_factor", "backoff_max", "timeout", "heartbeat"):
             value = getattr(self, name)
             if value is not None and not 0 <= value <= 1e9:
-                raise ValueError(f"{name} is a number of seconds, not {value!r}")
+                what = "a factor" if name == "backoff_factor" else "a number of seconds"
+                raise ValueError(f"{name} is {what}, not {value!r}")
 
     def over(self, below: Options) -> Options:
         """These, and those below where these say nothing."""

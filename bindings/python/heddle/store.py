@@ -45,13 +45,12 @@ class Transaction:
     """``with store.transaction() as tx:`` -- reads and writes inside are one commit, or none.
 
     The commit is visible to this program at once, and stored a moment later; it is refused if what was read has been
-    changed by another program meanwhile. :meth:`Store.transact` runs a function again in that case.
+    changed by another program meanwhile. A refusal is logged, and the next :meth:`Store.sync` or :meth:`Store.close`
+    raises it; :meth:`Store.transact` runs a function again instead.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.refused: Optional[_heddle.Error] = None
-        """Why the store has refused the commit; None as long as it has not."""
 
     def __enter__(self) -> Transaction:
         self._store._runtime.begin()

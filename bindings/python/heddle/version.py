@@ -27,8 +27,14 @@ def _feed(digest: Any, code: CodeType) -> None:
                           repr(sorted(map(repr, constant))).encode())
 
 
+def _feed_plain(digest: Any, value: Any) -> None:
+    """Other values may be the same without being equal to their former selves: they do not count."""
+    if isinstance(value, (bool, int, float, str, bytes, type(None))):
+        digest.update(repr(value).encode())
+
+
 def version_of(fn: Any) -> str:
-    """A hash of its code, and of the plain values that it closes over."""
+    """A hash of its code, and of the plain values that it closes over or has as defaults of its parameters."""
     digest = hashlib.blake2b(digest_size=16)
     code = getattr(fn, "__code__", None)
     if code is None:
@@ -39,6 +45,8 @@ def version_of(fn: Any) -> str:
             value = cell.cell_contents
         except ValueError:
             continue
-        if isinstance(value, (bool, int, float, str, bytes, type(None))):
-            digest.update(repr(value).encode())
+        _feed_plain(digest, value)
+    named = getattr(fn, "__kwdefaults__", None) or {}
+    for value in (*(getattr(fn, "__defaults__", None) or ()), *(named[name] for name in sorted(named))):
+        _feed_plain(digest, value)
     return digest.hexdigest()

@@ -138,8 +138,9 @@ class Connection(asyncio.Protocol):
             self.unconfirmed.discard(message["token"])
             self._check_quiet()
         elif kind == "cancel":
-            self.actions.revoke(message["token"], message["why"])
-            self._claim(1)
+            if message["token"] in self.actions.running:  # else it has ended meanwhile, and has claimed another
+                self.actions.revoke(message["token"], message["why"])
+                self._claim(1)
         elif kind == "welcome":
             self.message_limit = message["message_limit"]
         elif kind == "error":

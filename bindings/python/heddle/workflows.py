@@ -75,8 +75,8 @@ class Compiled:
 class Workflow:
     """The base of all workflows. A subclass has ``async def run(self, ...)`` and stands below ``@workflow``.
 
-    ``name`` is the workflow's name (default: the class's). With ``concurrent = True`` loops whose iterations cannot tell
-    run them at once; ``explain()`` says which, and why the others do not. With ``journal = "steps"`` the store keeps what an
+    ``name`` is the workflow's name (default: the class's). With ``concurrent = True`` the iterations of a loop run at once
+    if that changes nothing but the time; ``explain()`` says which loops do, and why the others do not. With ``journal = "steps"`` the store keeps what an
     instance has done and when, for ``handle.timeline()``; with "nodes" every node of its graph. ``keep = timedelta(days=30)``
     or a :class:`heddle.Keep` says how long instances stay in the store when they are over; the default is the store's.
     """

@@ -267,6 +267,30 @@ def test_computations_resume_by_their_code(path):
     assert len(runs) == 2
 
 
+def test_a_default_of_a_parameter_is_code(path):
+    def build(store, runs, factor):
+        x, y = store.cell("main/x"), store.cell("main/y")
+
+        @store.computed(y)
+        def times(by=factor, *, plus=0):
+            runs.append(1)
+            return (x() or 0) * by + plus
+
+        y.sink(lambda value: None)
+        store.settle()
+        return y()
+
+    runs = []
+    with heddle.open(path) as store:
+        store.cell("main/x").set(2)
+        assert build(store, runs, 3) == 6
+    with heddle.open(path) as store:
+        assert build(store, runs, 3) == 6
+    assert len(runs) == 1
+    with heddle.open(path) as store:
+        assert build(store, runs, 4) == 8
+
+
 # ---- Events
 
 

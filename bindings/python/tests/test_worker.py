@@ -131,6 +131,21 @@ def test_a_worker_says_several_things_at_once(path, shop):
     assert first[-1]["count"] + second[-1]["count"] == AT_ONCE + 5 and second[-2]["tokens"] == ["2-0", "2-1", "2-2"]
 
 
+def test_a_cancel_that_crosses_a_completion_claims_nothing(path, shop):
+    """The completion has claimed: a second claim for the same step would make room that the worker does not have."""
+    from heddle.worker import Connection
+
+    async def use():
+        connection = Connection(path, {"linger": shop.linger}, "w", 1)
+        connection.loop = asyncio.get_running_loop()
+        connection._claims = 0
+        connection.complete("1-0", None)
+        connection._hear({"type": "cancel", "token": "1-0", "why": "timeout"})
+        return connection._claims
+
+    assert asyncio.run(use()) == 1
+
+
 def test_messages_come_in_any_pieces(path, shop):
     from heddle.worker import HEAD, Connection
 
