@@ -86,7 +86,6 @@ static void make_rows(side *s) {
 static void add_row(side *s) {
     uint64_t turn = s->number / NODES, node = s->number % NODES;
     commit *c = LIST_ENTRY(list_last(&s->rt->r.queued), commit, link);
-    c->extra_is_ours = true; /* the scheduler makes them with care */
     c->extra = value_ref(s->rows[node + NODES * (turn / 10 % 2)]);
 }
 

@@ -9,7 +9,7 @@
 #include "pattern/pattern.h"
 
 #include "base/env.h"
-#include "scheduler/persistence/persistence.h"
+#include "scheduler/origin.h"
 #include "scheduler/scheduler.h"
 #include "store/basis/basis.h"
 #include "value/key.h"

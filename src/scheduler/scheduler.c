@@ -7,6 +7,7 @@
 #include "scheduler/gates/gates.h"
 #include "scheduler/introspection/introspection.h"
 #include "scheduler/invalidation.h"
+#include "scheduler/origin.h"
 #include "scheduler/persistence/persistence.h"
 #include "scheduler/registry.h"
 #include "scheduler/runner/runner.h"
@@ -91,6 +92,7 @@ static hd_status pump(void *ctx) {
         events_feed(s);
     }
     if (s->persistence) persistence_pump(s);
+    if (s->unsaid.count) origin_pump(s);
     if (!s->tick && next_time(s) != UINT64_MAX) s->tick = next_time(s) <= env_now_ns(s->env);
     while (s->tick && !s->r->ahead.count && !s->must_wait) {
         settle_pass(s);
@@ -137,6 +139,7 @@ static void scheduler_close(void *ctx) {
     introspection_fini(s);
     gates_fini(s);
     invalidation_fini(s);
+    vec_fini(env, &s->unsaid);
     vec_fini(env, &s->idlers);
     vec_fini(env, &s->error_handlers);
     replica_forget_observer(s->r);

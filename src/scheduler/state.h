@@ -258,6 +258,8 @@ typedef struct scheduler {
      * event has no handler; HD_OK if there may be one now. */
     void (*wanted)(struct scheduler *s, place_id doc);
     hd_status (*unhandled)(struct scheduler *s, place_id stream);
+    VEC(node_id)
+        unsaid; /* nodes whose outputs' metadata does not name their piece yet (origin.c) */
     struct persistence *persistence;                  /* NULL: the store ends with the runtime */
     void (*leaving)(struct scheduler *s, node_id id); /* as `removed`, for persistence; NULL */
     uint32_t awaiting_count;                          /* of them */

@@ -54,6 +54,8 @@ typedef struct authority_ops {
      * will arrive by replica_arrived() in a later poll, or an error. Where that snapshot cannot be
      * had any more the document is `ahead`, and the next poll catches up with it. */
     hd_status (*load)(authority *a, place_id doc, loaded *out);
+    /* The metadata of a document at the same snapshot, owned; absent: it has none. Makes no place. */
+    hd_status (*metadata)(authority *a, place_id doc, hd_value *out);
 
     /* Lets go of what loads hold open (a snapshot of a file), if anything: the replica's
      * `holding` is false afterwards. Called when a pump or a transaction is over. NULL: loads hold nothing. */

@@ -153,7 +153,6 @@ typedef struct commit {
     place_vec causes;
     VEC(space_seq) seqs; /* filled by acceptance, one for each space written or claimed */
     hd_value extra;      /* JSON for the log beside the operations: nodes, basis, events; absent */
-    bool extra_is_ours;  /* made by the scheduler: its form need not be checked */
     uint64_t heard;      /* how far the authority had been heard when it was made: replica.heard */
     bool sealed;         /* derived outputs: each document has its author and causes */
 

@@ -138,7 +138,7 @@ static void commit_clear(replica *r, commit *c) {
     vec_clear(&c->causes);
     vec_clear(&c->seqs);
     c->extra = value_absent();
-    c->extra_is_ours = c->sealed = false;
+    c->sealed = false;
     key_unref(c->by);
     key_unref(c->as);
     c->by = c->as = NULL;

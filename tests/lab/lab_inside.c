@@ -235,8 +235,9 @@ static bool take_row(void *ctx, const basis_row *row) {
     rows_told *told = ctx;
     told->items = realloc(told->items, (told->count + 1) * sizeof *told->items);
     told->items[told->count++] =
-        (lab_row){ strdup(row->name),  strdup(row->instance), strdup(row->print),
-                   strdup(row->flags), strdup(row->reads),    cells_of(row->reads) };
+        (lab_row){ strdup(row->text[ROW_NAME]),  strdup(row->text[ROW_INSTANCE]),
+                   strdup(row->text[ROW_PRINT]), strdup(row->text[ROW_FLAGS]),
+                   strdup(row->text[ROW_READS]), cells_of(row->text[ROW_READS]) };
     return true;
 }
 

@@ -186,7 +186,7 @@ static hd_status line_changes(authority *a, struct key *space, uint64_t seq, bas
     return INNER(a)->ops->basis->changes(INNER(a), space, seq, fn, ctx);
 }
 static hd_status line_metadata(authority *a, place_id doc, hd_value *out) {
-    return INNER(a)->ops->basis->metadata(INNER(a), doc, out);
+    return PASS(a, metadata, doc, out);
 }
 static hd_status line_seq_of(authority *a, struct key *space, uint64_t *out) {
     return INNER(a)->ops->basis->seq_of(INNER(a), space, out);
@@ -199,7 +199,6 @@ static const basis_ops line_basis = {
     .pieces = line_pieces,
     .changes = line_changes,
     .seq_of = line_seq_of,
-    .metadata = line_metadata,
 };
 
 static void line_close(authority *a) {
@@ -214,6 +213,7 @@ static const authority_ops line_ops = {
     .turn = line_turn,
     .poll = line_poll,
     .load = line_load,
+    .metadata = line_metadata,
     .rest = line_rest,
     .reloads = line_reloads,
     .idle = line_idle,

@@ -368,11 +368,12 @@ static row *space_for_change(sim_store *s, row_text name) {
     return r;
 }
 
-static hd_status sim_get_space(log_store *s, row_text name, uint64_t *out) {
+static hd_status sim_get_space(log_store *s, row_text name, uint64_t *seq, uint64_t *floor) {
     char key[KEY_SIZE];
     name_key(key, name);
     const row *r = find(&store_of(s)->own.tables[SPACE], key);
-    *out = r ? (uint64_t)r->n[0] : 0;
+    *seq = r ? (uint64_t)r->n[0] : 0;
+    *floor = r ? (uint64_t)r->n[1] : 0;
     return HD_OK;
 }
 

@@ -53,8 +53,7 @@ static int tear_down(void **state) {
 
 static void apply(const char *json, uint64_t at) {
     hd_value extra = json_read(heap, json, strlen(json), NULL);
-    hd_error error;
-    if (!basis_well_formed(extra, &error)) fail_msg("%s", error.message);
+    if (basis_fault(extra)) fail_msg("%s", basis_fault(extra));
     assert_int_equal(basis_apply(&rows, extra, &now, at), HD_OK);
     value_unref(extra);
     basis_check(&rows);
@@ -62,14 +61,15 @@ static void apply(const char *json, uint64_t at) {
 
 static bool is_refused(const char *json) {
     hd_value extra = json_read(heap, json, strlen(json), NULL);
-    bool refused = !basis_well_formed(extra, NULL);
+    bool refused = basis_fault(extra);
     value_unref(extra);
     return refused;
 }
 
 static bool print_row(void *ctx, const basis_row *row) {
     size_t n = strlen(text);
-    snprintf(text + n, sizeof text - n, "%s%s %s@%d,%d;", row->name, row->instance, row->hashes,
+    snprintf(text + n, sizeof text - n, "%s%s %s@%d,%d;", row->text[ROW_NAME],
+             row->text[ROW_INSTANCE], row->text[ROW_HASHES],
              (int)hd_value_as_int(object_get_bytes(row->seqs, "main", 4), -1),
              (int)hd_value_as_int(object_get_bytes(row->seqs, "other", 5), -1));
     return true;

@@ -107,7 +107,7 @@ static lab_disk *make_file(void) {
 
 /* ---- everything that can be asked */
 
-static bool take_row(void *ctx, const basis_row *row) { return row->name != ctx; }
+static bool take_row(void *ctx, const basis_row *row) { return row->text[ROW_NAME] != ctx; }
 static bool take_change(void *ctx, place_id doc, uint64_t seq) { return doc || seq || ctx; }
 static bool take_stale(const hd_stale_piece *piece, void *ctx) { return piece != ctx; }
 static bool take_listed(const hd_listing *entry, void *ctx) { return entry != ctx; }

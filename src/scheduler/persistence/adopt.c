@@ -34,7 +34,7 @@ static bool could_be_clean(const scheduler *s, node_id id) {
 static bool holds(const scheduler *s, const resume_set *set, const set_row *row) {
     const uint32_t *keys = set_keys(set, row);
     for (uint32_t i = 0; i < row->keys; i++)
-        if (!match_if_known(s, keys[i], set_text(set, row->hashes), i)) return false;
+        if (!match_if_known(s, keys[i], set_text(set, row, ROW_HASHES), i)) return false;
     return true;
 }
 

@@ -61,7 +61,6 @@ void persistence_fini(scheduler *s) {
     vec_fini(s->env, &p->due);
     vec_fini(s->env, &p->gated);
     vec_fini(s->env, &p->unasked);
-    vec_fini(s->env, &p->unsaid);
     vec_fini(s->env, &p->keys);
     vec_fini(s->env, &p->text);
     vec_fini(s->env, &p->gone);
@@ -217,7 +216,6 @@ void persistence_pump(scheduler *s) {
     persistence *p = s->persistence;
     if (!p) return;
     if (p->due_at) keep_alone(s);
-    if (p->unsaid.count) origin_pump(s);
     if (p->unasked.count) ask_for_all(s);
     if (!p->wanted && s->r->authority->ops->wants_derived(s->r->authority)) want(s);
     persistence_check(s);

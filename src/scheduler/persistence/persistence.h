@@ -12,7 +12,6 @@
  *     a node has run --> it is *due* --> the next seal writes its row     (persistence.c, rows.c, match.c)
  *     a node is registered --> the resume set of its piece --> its row    (set.c, resume.c, reads.c)
  *     another runtime commits a row of a node that is here too            (adopt.c)
- *     a node runs for the first time --> its outputs name its piece       (origin.c)
  *
  * A row is found by the node's durable name (name.c): "space:piece:path", or the parent's name, a '/' and the node's
  * own name. A node that was registered outside of pieces belongs to the piece `main` in the space of its output.
@@ -80,7 +79,6 @@ typedef struct persistence {
     VEC(node_id) due;     /* nodes that have run: the next seal looks whether they need a new row */
     VEC(node_id) gated;   /* nodes whose debounce and throttle the next seal writes */
     VEC(node_id) unasked; /* resumed nodes for which ask_for_writers has not been called yet */
-    VEC(node_id) unsaid;  /* nodes whose outputs' metadata does not name their piece yet */
     VEC(hd_value) gone;   /* rows that the next seal deletes: [name, instance], owned */
     hd_value instances[HD_SCOPE_SESSION +
                        1]; /* texts of instances by scope, owned; absent: not made yet */
@@ -236,18 +234,6 @@ void rows_forget_deletions(scheduler *s);
 /* adopt.c: another runtime's commit, with rows in it, has arrived (see observer in store/replica.h). */
 void adopt_observed(void *ctx, hd_value extra);
 
-/* origin.c */
-/* Writes the name of the node's piece into the metadata of its outputs. If that fails, a later pump tries again. */
-void origin_say(scheduler *s, node_id id);
-/* The next pump does it. */
-void origin_say_later(scheduler *s, node_id id);
-void origin_pump(scheduler *s);
-/* The piece that writes a document, as the text "space:piece", owned; absent: no piece does, or the store cannot
- * tell. */
-hd_value origin_of(const scheduler *s, place_id doc);
-/* Whether the node reads what other pieces write. */
-bool origin_reads_others(const scheduler *s, node_id id);
-
 /* reads.c: how keys are written in rows, one in a line: "space/id#/path". */
 /* Makes a key of a line, without a reference to its place. *home is the home of the document before, which often is
  * the same one; 0 at first. *output: the line names an output, and no read. */
@@ -260,8 +246,8 @@ hd_status reads_print(scheduler *s, uint32_t key, bool output);
 enum { SCOPE_GATES = HD_SCOPE_HERE }; /* set_row.scope of a row that keeps debounce and throttle */
 
 typedef struct set_row {
-    uint32_t name, print, hashes,
-        flags;                /* offsets into resume_set.text; each text has a NUL behind it */
+    uint32_t
+        text[ROW_READS]; /* of the texts before the reads: offsets into resume_set.text, by ROW_ */
     uint32_t first_key, keys; /* its keys are resume_set.keys[first_key ...] */
     uint32_t outputs;         /* so many of its keys, the last ones, are outputs */
     /* The sequence numbers of its spaces when the row was admitted; owned. Absent: the row is in a commit of this
@@ -282,7 +268,7 @@ typedef struct set_change {
 struct resume_set {
     /* In order of name. A name has at most two rows: one with SCOPE_GATES, which comes first, and one other. */
     VEC(set_row) rows;
-    VEC(char) text;     /* of all rows */
+    VEC(char) text;     /* of all rows, each with a NUL behind it */
     VEC(uint32_t) keys; /* of all rows; each holds a reference to its place */
     VEC(set_change) changes;
     table by_doc;       /* document -> index into changes; a document may be there more than once */
@@ -300,9 +286,10 @@ resume_set *set_make(scheduler *s, const char *piece);
  * principal's. */
 resume_set *set_of_item(scheduler *s, hd_value item);
 void set_free(scheduler *s, resume_set *set);
-static inline const char *set_text(const resume_set *set, uint32_t at) {
-    assert(at < set->text.count);
-    return &set->text.items[at];
+/* One of the texts of a row: ROW_NAME and so on. */
+static inline const char *set_text(const resume_set *set, const set_row *of, int which) {
+    assert(which < ROW_READS && of->text[which] < set->text.count);
+    return &set->text.items[of->text[which]];
 }
 static inline const uint32_t *set_keys(const resume_set *set, const set_row *of) {
     assert(of->first_key + of->keys <= set->keys.count && of->outputs <= of->keys);

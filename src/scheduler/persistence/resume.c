@@ -28,18 +28,12 @@ static void mark_claimed(resume_set *set, set_row *row) {
 /* ---- rows that no node will take up */
 
 static void drop_row(scheduler *s, resume_set *set, set_row *row) {
-    const char *instance = BASIS_GATES;
-    size_t length;
     mark_claimed(set, row);
-    if (row->scope != SCOPE_GATES) {
-        hd_value text = rows_instance(s, (hd_scope)row->scope);
-        instance = value_exists(text) ? text_of(text, &length) : NULL;
-    }
-    if (instance) rows_delete(s, set_text(set, row->name), instance);
+    rows_delete(s, set_text(set, row, ROW_NAME), set_text(set, row, ROW_INSTANCE));
 }
 
 static bool drop_told(void *ctx, const basis_row *row) {
-    rows_delete(ctx, row->name, row->instance);
+    rows_delete(ctx, row->text[ROW_NAME], row->text[ROW_INSTANCE]);
     return true;
 }
 
@@ -68,7 +62,7 @@ void resume_drop_below(scheduler *s, kept_piece *of, const char *name_above, cha
     size_t begin = (size_t)n;
     for (uint32_t i = set_first_at_or_after(of->set, prefix); i < of->set->rows.count; i++) {
         set_row *row = &of->set->rows.items[i];
-        const char *name = set_text(of->set, row->name);
+        const char *name = set_text(of->set, row, ROW_NAME);
         if (strncmp(name, prefix, begin) != 0) break;
         if (!row->claimed && !awaits_another(s, name, begin)) drop_row(s, of->set, row);
     }
@@ -105,7 +99,7 @@ static void restore_gates(scheduler *s, node_id id, const char *flags) {
 static void note_causes(scheduler *s, node_id id, const resume_set *set, const set_row *row) {
     const uint32_t *keys = set_keys(set, row);
     for (uint32_t i = 0; i < row->keys - row->outputs; i++)
-        if (!match_if_known(s, keys[i], set_text(set, row->hashes), i))
+        if (!match_if_known(s, keys[i], set_text(set, row, ROW_HASHES), i))
             causes_add(s, id, keys[i] & KEY_PLACE);
 }
 
@@ -121,13 +115,13 @@ hd_status resume_install(scheduler *s, node_id id, const resume_set *set, const 
                          bool holds) {
     kept_node *k = kept_of(s, id);
     node *n = node_of(s, id);
-    const char *flags = set_text(set, row->flags);
+    const char *flags = set_text(set, row, ROW_FLAGS);
     bool derived = strchr(flags, 'd'), failed = strchr(flags, 'f');
     assert(node_is_invalid(&s->graph, n) && !(k->flags & KEPT_CREATES));
     hd_status status =
         graph_apply_reads(&s->graph, id, set_keys(set, row), row->keys - row->outputs);
     if (!status && derived) status = ask_later(s, id);
-    if (!status && holds) status = take_hashes(s, k, set_text(set, row->hashes));
+    if (!status && holds) status = take_hashes(s, k, set_text(set, row, ROW_HASHES));
     if (!status && holds) status = graph_mark_clean(&s->graph, id);
     if (status) return status;
     n->flags &= ~(uint32_t)NODE_NEVER_RAN;
@@ -145,7 +139,7 @@ static hd_status take_row(scheduler *s, node_id id, const resume_set *set, const
     assert(row->claimed && row->scope != SCOPE_GATES);
     kept_node *k = kept_of(s, id);
     size_t length;
-    if (strcmp(set_text(set, row->print), text_of(k->print, &length)) != 0) {
+    if (strcmp(set_text(set, row, ROW_PRINT), text_of(k->print, &length)) != 0) {
         k->flags |= KEPT_ROW; /* of other code: the next row replaces it, in another instance too */
         k->narrow = row->scope;
         return HD_OK;
@@ -166,7 +160,7 @@ static hd_status take_rows(scheduler *s, node_id id, resume_set *set) {
         bool gates = row->scope == SCOPE_GATES;
         if (row->claimed || !(gates || computes)) continue;
         mark_claimed(set, row);
-        if (gates) restore_gates(s, id, set_text(set, row->flags));
+        if (gates) restore_gates(s, id, set_text(set, row, ROW_FLAGS));
         else status = take_row(s, id, set, row);
     }
     return status;

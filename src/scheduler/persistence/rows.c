@@ -210,11 +210,33 @@ hd_value rows_instance(scheduler *s, hd_scope scope) {
     return *known;
 }
 
+/* ---- the flag 'd': other pieces write some of what it reads */
+
+/* A node that is resumed as clean has not read its documents here. By the flag 'd' of its row it is known whether the
+ * metadata of its reads must be looked up, for the pieces that write them (origin.h). */
+static bool is_of_another(const scheduler *s, const kept_node *own, place_id at) {
+    assert(kept_has_name(own));
+    const place *doc = doc_of(s, at);
+    if (!doc->doc.writer) return doc->doc.flags & DOC_OF_PIECE;
+    if (doc->doc.flags & DOC_MULTI_WRITER) return true; /* found out if it is asked about */
+    const kept_node *author = kept_of(s, doc->doc.writer);
+    return kept_has_name(author) && author->piece != own->piece &&
+           !s->persistence->pieces.items[author->piece].plain;
+}
+
+static bool reads_others(const scheduler *s, node_id id) {
+    const node *n = node_of(s, id);
+    const edge *reads = node_reads_const(n);
+    for (uint32_t i = 0; i < n->read_count; i++)
+        if (is_of_another(s, kept_of(s, id), reads[i].key & KEY_PLACE)) return true;
+    return false;
+}
+
 /* Brings the flag 'd' and the instance of the node's row up to date. If the instance has changed, the row under the
  * former one is deleted. */
 static void note_rest(scheduler *s, node_id id, hd_scope scope) {
     kept_node *k = kept_of(s, id);
-    uint16_t derived = origin_reads_others(s, id) ? KEPT_DERIVED : 0;
+    uint16_t derived = reads_others(s, id) ? KEPT_DERIVED : 0;
     if ((k->flags & KEPT_DERIVED) != derived)
         k->flags = (uint16_t)((k->flags & ~KEPT_DERIVED) | derived | KEPT_AGAIN);
     if (kept_scope(k) == scope) return;
@@ -414,7 +436,7 @@ hd_status rows_keep(void *ctx, commit *c) {
     bool sent = !status && (rows || s->persistence->gone.count);
     conclude(s, !status);
     if (!sent) value_unref(extra);
-    else c->extra = extra, c->extra_is_ours = true;
+    else c->extra = extra;
     return status;
 }
 

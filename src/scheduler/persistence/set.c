@@ -85,21 +85,16 @@ static bool is_ours(const scheduler *s, const char *instance, uint8_t *scope) {
     return !strcmp(strchr(instance, ':') + 1, key_bytes(user ? s->rt->principal : s->rt->session));
 }
 
-static hd_status add_text(filling *f, const char *text, uint32_t *out) {
-    resume_set *set = f->set;
-    size_t size = strlen(text) + 1;
-    if (!vec_room(f->s->env, &set->text, size)) return HD_NOMEM;
-    *out = set->text.count;
-    memcpy(set->text.items + set->text.count, text, size);
-    set->text.count += (uint32_t)size;
-    return HD_OK;
-}
-
 static hd_status fill_texts(filling *f, const basis_row *from, set_row *row) {
-    hd_status status = add_text(f, from->name, &row->name);
-    if (!status) status = add_text(f, from->print, &row->print);
-    if (!status) status = add_text(f, from->hashes, &row->hashes);
-    return status ? status : add_text(f, from->flags, &row->flags);
+    resume_set *set = f->set;
+    for (int i = 0; i < ROW_READS; i++) {
+        size_t size = strlen(from->text[i]) + 1;
+        if (!vec_room(f->s->env, &set->text, size)) return HD_NOMEM;
+        row->text[i] = set->text.count;
+        memcpy(set->text.items + set->text.count, from->text[i], size);
+        set->text.count += (uint32_t)size;
+    }
+    return HD_OK;
 }
 
 static hd_status fill_row(filling *f, const basis_row *from, set_row *row) {
@@ -108,9 +103,10 @@ static hd_status fill_row(filling *f, const basis_row *from, set_row *row) {
     row->first_key = set->keys.count;
     f->outputs = 0;
     hd_status status = fill_texts(f, from, row);
-    if (!status) status = add_cells(f, from->reads);
+    if (!status) status = add_cells(f, from->text[ROW_READS]);
     row->keys = set->keys.count - row->first_key;
-    if (!status && strlen(from->hashes) != (size_t)row->keys * HASH_TEXT) status = HD_CORRUPT;
+    if (!status && strlen(from->text[ROW_HASHES]) != (size_t)row->keys * HASH_TEXT)
+        status = HD_CORRUPT;
     if (status) {
         forget_keys(f->s, set, row->first_key);
         set->text.count = text;
@@ -125,7 +121,7 @@ static hd_status fill_row(filling *f, const basis_row *from, set_row *row) {
 static hd_status enter(filling *f, const basis_row *from, bool gone) {
     resume_set *set = f->set;
     set_row row = { .seqs = value_absent(), .gone = gone };
-    if (!is_ours(f->s, from->instance, &row.scope)) return HD_OK;
+    if (!is_ours(f->s, from->text[ROW_INSTANCE], &row.scope)) return HD_OK;
     if (!vec_room(f->s->env, &set->rows, 1)) return HD_NOMEM;
     hd_status status = fill_row(f, from, &row);
     if (status) return status == HD_NOMEM ? status : HD_OK;
@@ -144,11 +140,9 @@ static bool take_stored(void *ctx, const basis_row *from) {
 
 /* An item of "nodes" (or of "gone"), as a row that replaces (or deletes) the one that was entered before. */
 static hd_status enter_item(filling *f, hd_value item, bool gone) {
-    const char *name = basis_item_text(item, ROW_NAME, NULL);
+    basis_row row = basis_row_of(item, value_absent());
+    const char *name = row.text[ROW_NAME];
     if (strncmp(name, f->piece, f->piece_length) || name[f->piece_length] != ':') return HD_OK;
-    basis_row row = { .name = name, .hashes = "", .print = "", .flags = "", .reads = "" };
-    if (gone) row.instance = basis_item_text(item, ROW_INSTANCE, NULL);
-    else row = basis_row_of(item, value_absent());
     return enter(f, &row, gone);
 }
 
@@ -172,15 +166,15 @@ static hd_status enter_sent(filling *f, const list *commits) {
 /* By name, by scope, and in the order in which rows were entered. */
 static int compare_rows(const void *a, const void *b, void *ctx) {
     const set_row *x = a, *y = b;
-    int differs = strcmp(set_text(ctx, x->name), set_text(ctx, y->name));
+    int differs = strcmp(set_text(ctx, x, ROW_NAME), set_text(ctx, y, ROW_NAME));
     if (!differs) differs = (x->scope > y->scope) - (x->scope < y->scope);
-    return differs ? differs : (x->name > y->name) - (x->name < y->name);
+    return differs ? differs : x->text[ROW_NAME] < y->text[ROW_NAME] ? -1 : 1;
 }
 
 /* Whether the next row is of the same name and instance: it was entered later, and counts. */
 static bool is_replaced(const resume_set *set, uint32_t i) {
     const set_row *row = &set->rows.items[i];
-    return set_is_named(set, i + 1, set_text(set, row->name)) && row[1].scope == row->scope;
+    return set_is_named(set, i + 1, set_text(set, row, ROW_NAME)) && row[1].scope == row->scope;
 }
 
 /* The narrowest of several rows of a name decides, even if it does not hold (C298). Gates come first. */
@@ -192,7 +186,7 @@ static void sort_rows(resume_set *set) {
         set_row row = rows[i];
         bool counts = !row.gone && !is_replaced(set, i);
         bool narrower = counts && kept && rows[kept - 1].scope != SCOPE_GATES &&
-                        set_is_named(set, kept - 1, set_text(set, row.name));
+                        set_is_named(set, kept - 1, set_text(set, &row, ROW_NAME));
         if (!counts) value_unref(row.seqs);
         if (narrower) value_unref(rows[--kept].seqs);
         if (counts) rows[kept++] = row;
@@ -202,14 +196,14 @@ static void sort_rows(resume_set *set) {
 }
 
 bool set_is_named(const resume_set *set, uint32_t i, const char *name) {
-    return i < set->rows.count && !strcmp(set_text(set, set->rows.items[i].name), name);
+    return i < set->rows.count && !strcmp(set_text(set, &set->rows.items[i], ROW_NAME), name);
 }
 
 uint32_t set_first_at_or_after(const resume_set *set, const char *name) {
     uint32_t low = 0, high = set->rows.count;
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
-        if (strcmp(set_text(set, set->rows.items[mid].name), name) < 0) low = mid + 1;
+        if (strcmp(set_text(set, &set->rows.items[mid], ROW_NAME), name) < 0) low = mid + 1;
         else high = mid;
     }
     return low;
@@ -410,7 +404,7 @@ bool set_row_holds(scheduler *s, const resume_set *set, const set_row *row, bool
         if (!may_have_changed(s, set, row, keys[i])) continue;
         *compared = true;
         if (replica_load(s->r, place_at(&s->r->places, keys[i] & KEY_PLACE)->root) ||
-            !match_key(s, keys[i], set_text(set, row->hashes), i))
+            !match_key(s, keys[i], set_text(set, row, ROW_HASHES), i))
             holds = false;
     }
     return holds;

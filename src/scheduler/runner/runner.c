@@ -2,6 +2,7 @@
 #include "scheduler/runner/runner.h"
 
 #include "base/env.h"
+#include "scheduler/origin.h"
 #include "scheduler/runner/surface.h"
 #include "store/overlay.h"
 #include "value/diff.h"

@@ -88,14 +88,12 @@ static uint32_t entry_of(const basis *b, hd_value item, uint32_t *hash) {
 }
 
 basis_row basis_row_of(hd_value item, hd_value seqs) {
-    assert(array_count(item) == ROW_ITEMS);
-    return (basis_row){ .name = basis_item_text(item, ROW_NAME, NULL),
-                        .instance = basis_item_text(item, ROW_INSTANCE, NULL),
-                        .hashes = basis_item_text(item, ROW_HASHES, NULL),
-                        .print = basis_item_text(item, ROW_PRINT, NULL),
-                        .flags = basis_item_text(item, ROW_FLAGS, NULL),
-                        .reads = basis_item_text(item, ROW_READS, NULL),
-                        .seqs = seqs };
+    basis_row row = { .seqs = seqs };
+    size_t count = array_count(item);
+    assert(count == ROW_ITEMS || count == GONE_ITEMS);
+    for (size_t i = 0; i < ROW_ITEMS; i++)
+        row.text[i] = i < count ? basis_item_text(item, i, NULL) : "";
+    return row;
 }
 
 /* ---- entries */

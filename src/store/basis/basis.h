@@ -19,7 +19,7 @@
  *         A row is as of the moment of admission: of the seqs that the spaces which it reads have then,
  *         this commit's own included.
  *
- * An extra of another form is refused, and the commit with it (HD_PROTOCOL).
+ * The scheduler makes extras. One of another form that is found in a log is damage, and left out.
  *
  * A name is "space:piece:path"; the part before the second ':' is the piece, and the row is owned by that
  * space. An instance is "" where the node reads and writes documents of space scope only; else "user:NAME"
@@ -41,7 +41,7 @@ enum { HASH_TEXT = 11 }; /* characters of one hash */
 
 /* One row as it is kept. Texts and values are borrowed for the call. */
 typedef struct basis_row {
-    const char *name, *instance, *hashes, *print, *flags, *reads;
+    const char *text[ROW_ITEMS];
     /* As of these seqs, by space: an object. It has at least the spaces that the row reads, with 0 if
      * they had never been written. Absent: the store has not admitted the row yet. */
     hd_value seqs;
@@ -66,8 +66,6 @@ typedef struct basis_ops {
                          void *ctx);
     /* The seq of a space at the snapshot of the last poll. */
     hd_status (*seq_of)(authority *a, struct key *space, uint64_t *out);
-    /* The metadata of a document at the same snapshot, owned; absent: it has none. Makes no place. */
-    hd_status (*metadata)(authority *a, place_id doc, hd_value *out);
 } basis_ops;
 
 /* ---- The form (form.c) */
@@ -78,9 +76,9 @@ typedef struct basis_extra {
 } basis_extra;
 basis_extra basis_extra_of(hd_value extra);
 
-/* Whether an extra says what it should; `error` (may be NULL) tells where it does not. An extra may
- * have other keys as well. O(size). */
-bool basis_well_formed(hd_value extra, hd_error *error);
+/* What is wrong with the form of an extra, or of a row; NULL: nothing. An extra may have other keys as well. O(size). */
+const char *basis_fault(hd_value extra);
+const char *basis_row_fault(const basis_row *row);
 
 /* One of the texts of an item, borrowed. */
 static inline const char *basis_item_text(hd_value item, size_t i, size_t *length) {
@@ -102,7 +100,6 @@ typedef struct basis_read {
 bool basis_parse_cell(const char *text, size_t length, basis_read *out);
 /* The next cell of *reads, which moves behind it; false: there is none. */
 bool basis_next_cell(const char **reads, const char **cell, size_t *length);
-bool basis_reads_are_well_formed(const char *reads);
 
 /* ---- Rows in memory: those of a memory authority, what a file's log has after its checkpoint, and what
  * a runtime has sent and not heard of yet. */
@@ -151,7 +148,7 @@ const basis_entry *basis_find(const basis *b, const char *name, const char *inst
 /* Whether the entry is the first of its piece, whose name it then prints. False, too: the name is too long. */
 enum { PIECE_SIZE = 1104 };
 bool basis_first_of(const basis_entry *e, char piece[PIECE_SIZE]);
-/* An item of "nodes" as a row, borrowed. */
+/* An item of "nodes" as a row, borrowed; one of "gone" as a row whose other texts are empty. */
 basis_row basis_row_of(hd_value item, hd_value seqs);
 /* Tells the rows of a piece, in any order; not deleted ones, nor those that log rows before `from` changed last. */
 void basis_tell(const basis *b, const char *piece, uint64_t from, basis_row_fn fn, void *ctx);

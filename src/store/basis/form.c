@@ -1,7 +1,6 @@
 /* form.c -- what an extra says about nodes: is it well formed, and what does a read name? */
 #include "store/basis/basis.h"
 
-#include "base/env.h"
 #include "value/node.h"
 #include "value/object.h"
 #include <string.h>
@@ -61,7 +60,7 @@ bool basis_next_cell(const char **reads, const char **cell, size_t *length) {
     return true;
 }
 
-bool basis_reads_are_well_formed(const char *reads) {
+static bool reads_are_well_formed(const char *reads) {
     const char *cell;
     size_t length;
     basis_read read;
@@ -72,67 +71,40 @@ bool basis_reads_are_well_formed(const char *reads) {
 
 /* ---- the whole */
 
-/* Says what is wrong with item `i` of `where`. */
-static bool wrong(hd_error *error, const char *where, size_t i, const char *what) {
-    env_error(error, HD_PROTOCOL, "the commit's %s, item %zu: %s", where, i, what);
-    return false;
+const char *basis_row_fault(const basis_row *row) {
+    const char *const *text = row->text;
+    if (!basis_piece_length(text[ROW_NAME], strlen(text[ROW_NAME])))
+        return "the name is not \"space:piece:path\"";
+    if (!basis_is_instance(text[ROW_INSTANCE], strlen(text[ROW_INSTANCE])))
+        return "the instance is not \"\", \"user:NAME\", \"session:NAME\" or \"gates\"";
+    if (strlen(text[ROW_HASHES]) % HASH_TEXT) return "the hashes are not of eleven characters each";
+    if (reads_are_well_formed(text[ROW_READS])) return NULL;
+    return "the reads are not \"space/id#/path\", one in a line";
 }
 
-/* [name, instance, ...], as nodes and gone have it. */
-static bool check_name(hd_value item, const char *where, size_t i, hd_error *error) {
+/* `count` is ROW_ITEMS, or GONE_ITEMS. */
+static const char *item_fault(hd_value item, size_t count) {
     size_t length;
-    const char *name = hd_value_text(array_get(item, 0), &length);
-    if (!name || !basis_piece_length(name, length))
-        return wrong(error, where, i, "the name must be \"space:piece:path\"");
-    const char *instance = hd_value_text(array_get(item, 1), &length);
-    if (!instance || !basis_is_instance(instance, length))
-        return wrong(error, where, i,
-                     "the instance must be \"\", \"user:NAME\", \"session:NAME\" or \"gates\"");
-    return true;
+    if (!value_is_array(item) || array_count(item) != count) return "an item has too few or many";
+    for (size_t i = 0; i < count; i++)
+        if (!hd_value_text(array_get(item, i), &length)) return "an item has what is not text";
+    basis_row row = basis_row_of(item, value_absent());
+    if (count == ROW_ITEMS && !*row.text[ROW_PRINT]) return "the fingerprint is empty";
+    return basis_row_fault(&row);
 }
 
-static bool check_node(hd_value item, size_t i, hd_error *error) {
-    size_t length;
-    bool texts = value_is_array(item) && array_count(item) == ROW_ITEMS;
-    for (size_t k = 0; texts && k < ROW_ITEMS; k++)
-        texts = hd_value_text(array_get(item, k), &length);
-    if (!texts)
-        return wrong(error, "nodes", i,
-                     "must be texts: [name, instance, hashes, fingerprint, flags, reads]");
-    if (!check_name(item, "nodes", i, error)) return false;
-    if (basis_item_text(item, ROW_HASHES, &length), length % HASH_TEXT)
-        return wrong(error, "nodes", i, "the hashes must have eleven characters each");
-    if (!*basis_item_text(item, ROW_PRINT, NULL))
-        return wrong(error, "nodes", i, "the fingerprint must not be empty");
-    return basis_reads_are_well_formed(basis_item_text(item, ROW_READS, NULL)) ||
-           wrong(error, "nodes", i, "the reads must be \"space/id#/path\", one in a line");
+static const char *list_fault(hd_value items, size_t count) {
+    const char *fault = NULL;
+    if (value_exists(items) && !value_is_array(items)) return "the items are not in a list";
+    for (hd_iter it = hd_iter_of(items); !fault && hd_iter_next(&it);)
+        fault = item_fault(it.value, count);
+    return fault;
 }
 
-static bool check_gone(hd_value item, size_t i, hd_error *error) {
-    size_t count = value_is_array(item) ? array_count(item) : 0;
-    if (count != 2) return wrong(error, "gone", i, "must be [name, instance]");
-    return check_name(item, "gone", i, error);
-}
-
-static bool check_list(hd_value items, const char *key,
-                       bool (*check)(hd_value item, size_t i, hd_error *error), hd_error *error) {
-    if (value_is_absent(items)) return true;
-    if (!value_is_array(items)) {
-        env_error(error, HD_PROTOCOL, "the commit's %s must be a list", key);
-        return false;
-    }
-    for (size_t i = 0, count = array_count(items); i < count; i++)
-        if (!check(array_get(items, i), i, error)) return false;
-    return true;
-}
-
-bool basis_well_formed(hd_value extra, hd_error *error) {
-    if (value_is_absent(extra)) return true;
-    if (!value_is_object(extra)) {
-        env_error(error, HD_PROTOCOL, "the commit's extra must be an object");
-        return false;
-    }
+const char *basis_fault(hd_value extra) {
+    if (value_is_absent(extra)) return NULL;
+    if (!value_is_object(extra)) return "it is not an object";
     basis_extra x = basis_extra_of(extra);
-    return check_list(x.nodes, "nodes", check_node, error) &&
-           check_list(x.gone, "gone", check_gone, error);
+    const char *fault = list_fault(x.nodes, ROW_ITEMS);
+    return fault ? fault : list_fault(x.gone, GONE_ITEMS);
 }

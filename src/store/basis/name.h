@@ -7,6 +7,7 @@
 
 /* The texts of an item of "nodes" (basis.h); one of "gone" has the first two. */
 enum { ROW_NAME, ROW_INSTANCE, ROW_HASHES, ROW_PRINT, ROW_FLAGS, ROW_READS, ROW_ITEMS };
+enum { GONE_ITEMS = ROW_HASHES };
 
 #define BASIS_GATES "gates" /* the instance of rows that have the gates a program has set */
 

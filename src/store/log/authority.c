@@ -456,7 +456,6 @@ static const basis_ops log_basis_ops = {
     .pieces = log_pieces,
     .changes = log_changes,
     .seq_of = log_seq_of,
-    .metadata = log_metadata,
 };
 
 static void log_close(authority *a) {
@@ -513,6 +512,7 @@ static const authority_ops log_ops = {
     .turn = log_turn,
     .poll = log_poll,
     .load = log_load,
+    .metadata = log_metadata,
     .rest = log_rest,
     .reloads = log_yes,
     .idle = log_idle,

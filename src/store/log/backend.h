@@ -246,8 +246,9 @@ typedef struct log_backend {
     /* ---- Spaces ---- */
 
     hd_status (*each_space)(log_store *s, space_row_fn fn, void *ctx); /* any */
-    /* Any. The seq of one space at the checkpoint; 0: it has no row. */
-    hd_status (*get_space)(log_store *s, row_text name, uint64_t *out);
+    /* Any. The seq of one space at the checkpoint, and its floor; both 0: it has no row. HD_CORRUPT: one is no
+     * such number. */
+    hd_status (*get_space)(log_store *s, row_text name, uint64_t *seq, uint64_t *floor);
     /* Write. Adds or changes the space's row; the floor stays, and is 0 in a new row. */
     hd_status (*put_space)(log_store *s, row_text name, uint64_t seq);
     /* Write. Raises the floor of the space to `seq` (never lowers it), and deletes the tombstones

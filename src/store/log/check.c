@@ -159,10 +159,11 @@ static hd_status check_commits(checking *k, const log_row *row) {
         if (log_commit_session(row, made, session) || !log_commit_local_seq(made))
             finding(k, "log row %llu: a commit without session or number",
                     (unsigned long long)row->row);
-        hd_error error;
         bool known = log_row_format(row) >= NODES_FORMAT;
-        if (known && !basis_well_formed(object_get_bytes(made, "x", 1), &error))
-            finding(k, "log row %llu: %s", (unsigned long long)row->row, error.message);
+        const char *fault = known ? basis_fault(object_get_bytes(made, "x", 1)) : NULL;
+        if (fault)
+            finding(k, "log row %llu: what it says of nodes: %s", (unsigned long long)row->row,
+                    fault);
         status = check_seqs(k, row, made);
         if (!status) status = check_docs(k, row, made);
     }

@@ -22,10 +22,10 @@ static hd_status check_seqs(row_check *k, const char *what, const char *name, hd
     }
     hd_status status = HD_OK;
     for (hd_iter it = hd_iter_of(seqs); !status && hd_iter_next(&it);) {
-        uint64_t now = 0;
+        uint64_t now = 0, floor;
         int64_t seq = hd_value_as_int(it.value, -1);
         row_text space = text_of_bytes(it.key, it.key_length);
-        status = k->store->ops->get_space(k->store, space, &now);
+        status = k->store->ops->get_space(k->store, space, &now, &floor);
         if (!status && (seq < 0 || (uint64_t)seq > now))
             report(k, "%s %s: seq %lld of space %s, the checkpoint is %lld", what, name,
                    (long long)seq, it.key, (long long)now);
@@ -39,14 +39,11 @@ static hd_status check_node(void *ctx, const node_row *row, bool *stop) {
     const char *name = of[ROW_NAME].bytes;
     (void)stop;
     hd_value seqs;
-    if (!basis_piece_length(name, of[ROW_NAME].length))
-        report(k, "node %s: it is of no piece", name);
-    if (!basis_is_instance(of[ROW_INSTANCE].bytes, of[ROW_INSTANCE].length))
-        report(k, "node %s: its instance is '%s'", name, of[ROW_INSTANCE].bytes);
-    if (of[ROW_HASHES].length % HASH_TEXT) report(k, "node %s: its hashes are malformed", name);
+    basis_row texts;
+    for (size_t i = 0; i < ROW_ITEMS; i++) texts.text[i] = of[i].bytes;
+    const char *fault = basis_row_fault(&texts);
+    if (fault) report(k, "node %s: %s", name, fault);
     if (!of[ROW_PRINT].length) report(k, "node %s: there is no fingerprint", name);
-    if (!basis_reads_are_well_formed(of[ROW_READS].bytes))
-        report(k, "node %s: its reads are malformed", name);
     hd_status status = log_json_of(k->heap, of[NODE_SEQS], &seqs);
     if (status == HD_CORRUPT) status = HD_OK; /* absent, and found to be malformed as that */
     if (!status) status = check_seqs(k, "node", name, seqs);

@@ -451,10 +451,21 @@ hd_status client_document(client *c, const doc_name *name, hd_value *out, uint64
                          seq);
 }
 
+hd_status client_metadata(client *c, place_id doc, hd_value *out) {
+    assert(place_is_doc(&c->r->places, doc));
+    uint64_t seq;
+    *out = value_absent();
+    hd_status status = client_snapshot(c);
+    if (status) return status;
+    doc_name name = client_name(c, doc);
+    name.meta = true;
+    return client_document(c, &name, out, &seq);
+}
+
 /* The seq that the heads of a space include; 0: it has none. */
 static hd_status folded_seq(client *c, const struct key *space, uint64_t *out) {
-    row_text name = text_of_bytes(key_bytes(space), space->length);
-    return c->store->ops->get_space(c->store, name, out);
+    uint64_t floor;
+    return c->store->ops->get_space(c->store, text_of_key(space), out, &floor);
 }
 
 /* The document's own seq, 0 where it has no row, becomes the one at which it is known to hold. Where

@@ -66,6 +66,8 @@ static inline void client_stand_at(client *c, uint64_t row) {
 
 /* A document as of now: of the position, or of the commit that is being told. */
 hd_status client_document(client *c, const doc_name *name, hd_value *out, uint64_t *seq);
+/* See authority_ops. */
+hd_status client_metadata(client *c, place_id doc, hd_value *out);
 /* The document's place; 0: this runtime does not know it. */
 place_id client_find(const client *c, const doc_name *name);
 hd_status client_load(client *c, place_id doc, loaded *out);

@@ -595,15 +595,6 @@ static bool put_fragment(encoder *e, json_buffer *b, const commit *c) {
 
 /* ---- The message ------------------------------------------------------------------------- */
 
-/* The writer never looks at an extra; what it says of nodes is judged here, and refused there. */
-static bool has_bad_extra(const encoder *e, const commit *c) {
-    hd_error error;
-    if (c->extra_is_ours) return assert(basis_well_formed(c->extra, NULL)), false;
-    if (basis_well_formed(c->extra, &error)) return false;
-    env_log(e->env, HD_LOG_ERROR, "commit refused: %s", error.message);
-    return true;
-}
-
 /* True also where the fragment is longer than can be stored: *too_long tells. */
 static bool put_message(encoder *e, json_buffer *b, const commit *c, message_refusal refusal,
                         bool *too_long) {
@@ -627,8 +618,8 @@ hd_status encode_commit(encoder *e, const commit *c, json_buffer *out) {
     assert(c->local_seq && e->r);
     size_t start = out->length;
     bool too_long;
-    message_refusal refusal = has_bad_extra(e, c) ? REFUSAL_MALFORMED : REFUSAL_NONE;
-    bool ok = put_message(e, out, c, refusal, &too_long);
+    assert(!basis_fault(c->extra)); /* the scheduler has made it */
+    bool ok = put_message(e, out, c, REFUSAL_NONE, &too_long);
     if (ok && too_long) {
         out->length = start;
         env_log(e->env, HD_LOG_ERROR, "commit refused: its operations are longer than %zu MiB",

@@ -29,8 +29,7 @@
 /* Why the writer is to refuse the commit, whatever its claims are. */
 typedef enum message_refusal {
     REFUSAL_NONE,
-    REFUSAL_MALFORMED, /* what it says of nodes cannot be kept: HD_PROTOCOL */
-    REFUSAL_TOO_LONG   /* longer than `longest`: HD_LIMIT. The message has no fragment */
+    REFUSAL_TOO_LONG /* longer than `longest`: HD_LIMIT. The message has no fragment */
 } message_refusal;
 
 /* Flags of a write. */

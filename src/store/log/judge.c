@@ -279,7 +279,6 @@ static hd_status judge(writer *w, outcome *o, candidate *work) {
     if (fate == HD_STALE && SABOTAGED(w->store, LOG_LEAVE_OUT_CLAIMS)) fate = HD_OK;
     if (fate == HD_EXISTS && SABOTAGED(w->store, LOG_LEAVE_OUT_ABSENT)) fate = HD_OK;
     if (!w->verdict.replayed) {
-        if (!fate && work->refusal == REFUSAL_MALFORMED) fate = HD_PROTOCOL;
         if (work->refusal == REFUSAL_TOO_LONG) fate = HD_LIMIT;
         if (!fate) return accept(w, o, work);
         status = admit_refuse(&w->heads, &work->sub, fate);

@@ -7,7 +7,7 @@
 
 hd_value log_commit_extra(hd_value made) {
     hd_value extra = object_get_bytes(made, "x", 1);
-    return value_exists(extra) && basis_well_formed(extra, NULL) ? extra : value_absent();
+    return value_exists(extra) && !basis_fault(extra) ? extra : value_absent();
 }
 
 /* ---- Folding ------------------------------------------------------------------------------ */

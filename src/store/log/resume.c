@@ -50,13 +50,8 @@ static hd_status tell_stored(void *ctx, const node_row *stored, bool *stop) {
     if (is_replaced(g->c, stored)) return HD_OK;
     const row_text *text = stored->text;
     hd_status status = take_seqs(g, text[NODE_SEQS]);
-    basis_row row = { .name = text[ROW_NAME].bytes,
-                      .instance = text[ROW_INSTANCE].bytes,
-                      .hashes = text[ROW_HASHES].bytes,
-                      .print = text[ROW_PRINT].bytes,
-                      .flags = text[ROW_FLAGS].bytes,
-                      .reads = text[ROW_READS].bytes,
-                      .seqs = g->seqs };
+    basis_row row = { .seqs = g->seqs };
+    for (size_t i = 0; i < ROW_ITEMS; i++) row.text[i] = text[i].bytes;
     if (!status) g->stopped = *stop = !g->fn(g->ctx, &row);
     return status == HD_CORRUPT ? HD_OK : status;
 }
@@ -120,19 +115,6 @@ hd_status client_pieces(client *c, basis_piece_fn fn, void *ctx) {
     return status;
 }
 
-/* ---- Metadata ---------------------------------------------------------------------------------- */
-
-hd_status client_metadata(client *c, place_id doc, hd_value *out) {
-    assert(place_is_doc(&c->r->places, doc));
-    uint64_t seq;
-    *out = value_absent();
-    hd_status status = client_snapshot(c);
-    if (status) return status;
-    doc_name name = client_name(c, doc);
-    name.meta = true;
-    return client_document(c, &name, out, &seq);
-}
-
 /* ---- What has changed ------------------------------------------------------------------------- */
 
 typedef struct telling {
@@ -172,29 +154,6 @@ static void tell_tail(telling *t) {
     }
 }
 
-typedef struct floor_of {
-    const struct key *space;
-    uint64_t floor;
-} floor_of;
-
-static hd_status take_floor(void *ctx, const space_row *row, bool *stop) {
-    floor_of *f = ctx;
-    *stop = row->name.length == f->space->length &&
-            memcmp(row->name.bytes, key_bytes(f->space), f->space->length) == 0;
-    /* One that makes no sense hides how far pruning went: then nothing is taken from the indexes. */
-    if (*stop && !log_number_of(row->floor, &f->floor)) f->floor = UINT64_MAX;
-    return HD_OK;
-}
-
-/* The seq up to which the tombstones of the space have been pruned. */
-static hd_status read_floor(const telling *t, uint64_t *out) {
-    floor_of f = { t->space, 0 };
-    log_store *s = t->c->store;
-    hd_status status = s->ops->each_space(s, take_floor, &f);
-    *out = f.floor;
-    return status;
-}
-
 static hd_status tell_place(telling *t, place_id doc) {
     assert(place_is_doc(&t->c->r->places, doc));
     client *c = t->c;
@@ -227,13 +186,14 @@ hd_status client_changes(client *c, struct key *space, uint64_t seq, basis_chang
                          void *ctx) {
     telling t = { c, space, seq, fn, ctx, false };
     log_space *known;
-    uint64_t floor = 0;
+    uint64_t folded, floor; /* tombstones have been pruned up to the floor */
     hd_status status = client_space_at(c, space, &known);
     if (status || known->seq <= seq) return status;
     status = client_snapshot(c);
-    if (!status) status = read_floor(&t, &floor);
-    if (status) return status;
-    if (seq < floor) return tell_places(&t);
+    if (!status) status = c->store->ops->get_space(c->store, text_of_key(space), &folded, &floor);
+    if (status && status != HD_CORRUPT) return status;
+    /* Numbers that make no sense hide how far pruning went. */
+    if (status || seq < floor) return tell_places(&t);
     status = tell_heads(&t, false);
     if (!status) status = tell_heads(&t, true);
     if (!status) tell_tail(&t);

@@ -11,6 +11,5 @@ hd_status client_pieces(client *c, basis_piece_fn fn, void *ctx);
 /* From the indexes: head rows by seq, and the names in the tail. Where the tombstones of deleted
  * documents have been pruned, each document that has a place is looked up instead. */
 hd_status client_changes(client *c, struct key *space, uint64_t seq, basis_change_fn fn, void *ctx);
-hd_status client_metadata(client *c, place_id doc, hd_value *out);
 
 #endif

@@ -19,15 +19,8 @@ static uint64_t seq_of(void *ctx, const char *space, size_t length) {
     return 0;
 }
 
-hd_status memory_check_extra(hd_memory *m, const commit *c) {
-    hd_error error;
-    if (basis_well_formed(c->extra, &error)) return HD_OK;
-    env_log(&m->env, HD_LOG_ERROR, "commit refused: %s", error.message);
-    return HD_PROTOCOL;
-}
-
 void memory_keep_extra(hd_memory *m, hd_value extra) {
-    assert(value_exists(extra));
+    assert(value_exists(extra) && !basis_fault(extra));
     basis_point now = { &m->h, seq_of };
     if (basis_apply(&m->basis, extra, &now, 0)) basis_drop(&m->basis, extra);
 }
@@ -68,18 +61,6 @@ static hd_status memory_seq_of(authority *a, struct key *space, uint64_t *out) {
     return HD_OK;
 }
 
-static hd_status memory_metadata(authority *a, place_id doc, hd_value *out) {
-    const hd_memory *m = self(a)->m;
-    const places *ps = &a->replica->places;
-    const place *p = place_at(ps, doc);
-    assert(place_is_doc(ps, doc));
-    const doc_home *h = &ps->homes.items[p->doc.home];
-    uint32_t index;
-    bool found = heads_find(&m->h, h->space, h->scope, h->instance, true, p->doc.id, &index);
-    *out = found ? value_ref(m->h.heads.items[index].value) : value_absent();
-    return HD_OK;
-}
-
 static uint64_t last_change(const memory_authority *ma, place_id doc) {
     const place *p = place_at(&ma->base.replica->places, doc);
     uint32_t index;
@@ -107,5 +88,4 @@ const basis_ops memory_basis_ops = {
     .pieces = memory_pieces,
     .changes = memory_changes,
     .seq_of = memory_seq_of,
-    .metadata = memory_metadata,
 };

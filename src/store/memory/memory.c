@@ -316,7 +316,6 @@ static hd_status decide(memory_authority *ma, commit *c, hd_status refusal) {
     if (!status) status = admit(&m->h, &s, &m->verdict);
     if (status || m->verdict.replayed) return status; /* a replay's verdict is in the log already */
     if (!m->verdict.status) m->verdict.status = refusal;
-    if (!m->verdict.status) m->verdict.status = memory_check_extra(m, c);
     if (!m->verdict.status) {
         if (!alone(m) && !vec_room(&m->env, &m->ops, c->ops.count)) return HD_NOMEM;
         status = accept(m, c, &s);
@@ -597,6 +596,18 @@ static hd_status memory_load(authority *a, place_id doc, loaded *out) {
 
 /* ---- the rest */
 
+static hd_status memory_metadata(authority *a, place_id doc, hd_value *out) {
+    const hd_memory *m = self(a)->m;
+    const places *ps = &a->replica->places;
+    const place *p = place_at(ps, doc);
+    assert(place_is_doc(ps, doc));
+    const doc_home *h = &ps->homes.items[p->doc.home];
+    uint32_t index;
+    bool found = heads_find(&m->h, h->space, h->scope, h->instance, true, p->doc.id, &index);
+    *out = found ? value_ref(m->h.heads.items[index].value) : value_absent();
+    return HD_OK;
+}
+
 static bool memory_idle(const authority *a) { return !self_const(a)->inbox.count; }
 static bool memory_shared(const authority *a) { return !alone(self_const(a)->m); }
 static int memory_fd(authority *a) { return (void)a, -1; }
@@ -809,6 +820,7 @@ static const authority_ops memory_ops = {
     .flush = memory_flush,
     .poll = memory_poll,
     .load = memory_load,
+    .metadata = memory_metadata,
     .idle = memory_idle,
     .wants_derived = memory_shared,
     .shared = memory_shared,

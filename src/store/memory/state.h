@@ -93,8 +93,6 @@ bool memory_find_head(const memory_authority *ma, place_id doc, uint32_t *out);
 
 /* ---- Rows about nodes (basis.c) */
 
-/* HD_OK, or HD_PROTOCOL: what the commit says of nodes is malformed, which is logged. */
-hd_status memory_check_extra(hd_memory *m, const commit *c);
 /* Keeps what an accepted commit says of nodes. Without memory nothing is known of them afterwards. */
 void memory_keep_extra(hd_memory *m, hd_value extra);
 extern const basis_ops memory_basis_ops;

@@ -189,15 +189,17 @@ hd_status pg_each_space(log_store *s, space_row_fn fn, void *ctx) {
     return conn_each(conn_of(s), PG_SPACES, NULL, tell_space, &(space_reading){ fn, ctx });
 }
 
-hd_status pg_get_space(log_store *s, row_text name, uint64_t *out) {
+hd_status pg_get_space(log_store *s, row_text name, uint64_t *seq, uint64_t *floor) {
     conn *c = conn_of(s);
     conn_args a = { 0 };
-    *out = 0;
+    *seq = *floor = 0;
     args_text(&a, name);
     hd_status status = conn_ask(c, PG_SPACE_GET, &a);
     const PGresult *r = status ? NULL : c->results[c->count - 1];
     if (!r || !rows_of(c, r)) return status;
-    return log_number_of(number_at(c, r, 0, 0), out) ? HD_OK : HD_CORRUPT;
+    bool ok =
+        log_number_of(number_at(c, r, 0, 0), seq) && log_number_of(number_at(c, r, 0, 1), floor);
+    return ok ? HD_OK : HD_CORRUPT;
 }
 
 static hd_status with_seq(log_store *s, pg_sql which, row_text name, uint64_t seq) {

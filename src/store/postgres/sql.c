@@ -51,7 +51,7 @@ const pg_statement pg_statements[PG_SQL_COUNT_] = {
                        "n" },
 
     [PG_SPACES] = { "select name, checkpoint, floor from space order by name", "" },
-    [PG_SPACE_GET] = { "select checkpoint from space where name = $1", "t" },
+    [PG_SPACE_GET] = { "select checkpoint, floor from space where name = $1", "t" },
     [PG_SPACE_SET] = { "insert into space(name, checkpoint, floor) values($1, $2, 0)"
                        " on conflict (name) do update set checkpoint = $2",
                        "tn" },

@@ -67,7 +67,7 @@ hd_status pg_get_number(log_store *s, log_number which, uint64_t *out);
 hd_status pg_set_number(log_store *s, log_number which, uint64_t value);
 hd_status pg_get_secret(log_store *s, uint8_t out[64], size_t *length);
 hd_status pg_each_space(log_store *s, space_row_fn fn, void *ctx);
-hd_status pg_get_space(log_store *s, row_text name, uint64_t *out);
+hd_status pg_get_space(log_store *s, row_text name, uint64_t *seq, uint64_t *floor);
 hd_status pg_put_space(log_store *s, row_text name, uint64_t seq);
 hd_status pg_raise_floor(log_store *s, row_text name, uint64_t seq);
 

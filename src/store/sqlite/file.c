@@ -39,7 +39,7 @@ static const char *const sql_text[SQL_COUNT_] = {
     [SQL_META_GET] = "select value from meta where key = ?1",
     [SQL_META_SET] = "replace into meta(key, value) values(?1, ?2)",
     [SQL_SPACES] = "select name, checkpoint, floor from space order by name",
-    [SQL_SPACE_GET] = "select checkpoint from space where name = ?1",
+    [SQL_SPACE_GET] = "select checkpoint, floor from space where name = ?1",
     [SQL_SPACE_SET] = "insert into space(name, checkpoint, floor) values(?1, ?2, 0)"
                       " on conflict(name) do update set checkpoint = ?2",
     [SQL_SPACE_FLOOR] = "update space set floor = ?2 where name = ?1 and floor < ?2",

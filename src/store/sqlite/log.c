@@ -139,16 +139,21 @@ hd_status sqlite_each_space(log_store *s, space_row_fn fn, void *ctx) {
     return sqlite_each(file_of(s), file_sql_get(file_of(s), SQL_SPACES), tell_space, &g);
 }
 
-static hd_status take_number(void *ctx, sqlite3_stmt *s, bool *stop) {
+static hd_status take_numbers(void *ctx, sqlite3_stmt *s, bool *stop) {
+    uint64_t *out = ctx;
     *stop = true;
-    return file_column_number(s, 0, ctx);
+    hd_status status = file_column_number(s, 0, &out[0]);
+    return status ? status : file_column_number(s, 1, &out[1]);
 }
 
-hd_status sqlite_get_space(log_store *s, row_text name, uint64_t *out) {
+hd_status sqlite_get_space(log_store *s, row_text name, uint64_t *seq, uint64_t *floor) {
     sqlite3_stmt *select = file_sql_get(file_of(s), SQL_SPACE_GET);
-    *out = 0;
+    uint64_t numbers[2] = { 0, 0 };
     if (select) sqlite_bind(select, 1, name);
-    return sqlite_each(file_of(s), select, take_number, out);
+    hd_status status = sqlite_each(file_of(s), select, take_numbers, numbers);
+    *seq = numbers[0];
+    *floor = numbers[1];
+    return status;
 }
 
 static hd_status with_seq(log_store *s, file_sql which, row_text name, uint64_t seq) {

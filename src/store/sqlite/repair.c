@@ -327,9 +327,9 @@ typedef struct raw_head {
 
 /* A seq that makes no sense becomes the highest that does: what was read before it is stale then. */
 static hd_status bound_seqs(repairing *r, const doc_name *name, raw_head *h) {
-    uint64_t most;
+    uint64_t most, floor;
     row_text space = text_of_bytes(name->space, name->space_length);
-    hd_status status = sqlite_get_space(r->w.store, space, &most);
+    hd_status status = sqlite_get_space(r->w.store, space, &most, &floor);
     if (!log_number_of(h->row.seq, &h->seq) || !h->seq || h->seq > most) h->seq = most;
     (void)log_number_of(h->row.meta_seq, &h->meta_seq);
     if (h->meta_seq > most) h->meta_seq = most;

@@ -59,7 +59,7 @@ hd_status sqlite_get_number(log_store *s, log_number which, uint64_t *out);
 hd_status sqlite_set_number(log_store *s, log_number which, uint64_t value);
 hd_status sqlite_get_secret(log_store *s, uint8_t out[64], size_t *length);
 hd_status sqlite_each_space(log_store *s, space_row_fn fn, void *ctx);
-hd_status sqlite_get_space(log_store *s, row_text name, uint64_t *out);
+hd_status sqlite_get_space(log_store *s, row_text name, uint64_t *seq, uint64_t *floor);
 hd_status sqlite_put_space(log_store *s, row_text name, uint64_t seq);
 hd_status sqlite_raise_floor(log_store *s, row_text name, uint64_t seq);
 

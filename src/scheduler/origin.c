@@ -4,13 +4,11 @@
  * reads the document, and in which that piece does not run, can open it (C300). The metadata is an output
  * like the document itself: written with its node's first run, and stored by the same seal. Documents that no
  * node writes have no such entry, nor have outputs of nodes outside of pieces, which cannot be opened.
- *
- * A node that was resumed as clean has not read its documents here. Its row says whether pieces write some of
- * them (KEPT_DERIVED); then, and not otherwise, the metadata of its reads is looked up. */
-#include "scheduler/persistence/persistence.h"
+ */
+#include "scheduler/origin.h"
 
 #include "base/env.h"
-#include "store/basis/basis.h"
+#include "scheduler/persistence/persistence.h"
 #include "store/overlay.h"
 #include "value/key.h"
 #include "value/object.h"
@@ -71,21 +69,19 @@ void origin_say(scheduler *s, node_id id) {
 /* Without memory for the list, the metadata is written after the next start. */
 void origin_say_later(scheduler *s, node_id id) {
     if (s->persistence && value_exists(piece_of_node(s, id)))
-        (void)vec_push(s->env, &s->persistence->unsaid, id);
+        (void)vec_push(s->env, &s->unsaid, id);
 }
 
 /* A node that fails again is appended anew by origin_say. */
 void origin_pump(scheduler *s) {
-    persistence *p = s->persistence;
-    uint32_t asked = p->unsaid.count;
+    uint32_t asked = s->unsaid.count;
     for (uint32_t i = 0; i < asked; i++) {
-        node_id id = p->unsaid.items[i];
-        if (id < p->nodes.count && !(node_of(s, id)->flags & (NODE_REMOVED | NODE_NEVER_RAN)))
-            origin_say(s, id);
+        node_id id = s->unsaid.items[i];
+        if (!(node_of(s, id)->flags & (NODE_REMOVED | NODE_NEVER_RAN))) origin_say(s, id);
     }
     if (!asked) return;
-    p->unsaid.count -= asked;
-    memmove(p->unsaid.items, p->unsaid.items + asked, p->unsaid.count * sizeof *p->unsaid.items);
+    s->unsaid.count -= asked;
+    memmove(s->unsaid.items, s->unsaid.items + asked, s->unsaid.count * sizeof *s->unsaid.items);
 }
 
 /* ---- looking it up */
@@ -109,8 +105,7 @@ static hd_status metadata_of(const scheduler *s, place_id doc, hd_value *out) {
     authority *a = s->r->authority;
     const places *ps = &s->r->places;
     place_id meta = find_meta(ps, doc);
-    if (!meta || !(place_at(ps, meta)->doc.flags & DOC_KNOWN))
-        return a->ops->basis->metadata(a, doc, out);
+    if (!meta || !(place_at(ps, meta)->doc.flags & DOC_KNOWN)) return a->ops->metadata(a, doc, out);
     *out = value_ref(place_at(ps, meta)->value);
     return HD_OK;
 }
@@ -126,24 +121,4 @@ hd_value origin_of(const scheduler *s, place_id doc) {
     hd_value piece = value_ref(object_get_bytes(metadata, PIECE_KEY, strlen(PIECE_KEY)));
     value_unref(metadata);
     return piece;
-}
-
-/* ---- for rows */
-
-static bool is_of_another(const scheduler *s, const kept_node *own, place_id at) {
-    assert(kept_has_name(own));
-    const place *doc = doc_of(s, at);
-    if (!doc->doc.writer) return doc->doc.flags & DOC_OF_PIECE;
-    if (doc->doc.flags & DOC_MULTI_WRITER) return true; /* found out if it is asked about */
-    const kept_node *author = kept_of(s, doc->doc.writer);
-    return kept_has_name(author) && author->piece != own->piece &&
-           !s->persistence->pieces.items[author->piece].plain;
-}
-
-bool origin_reads_others(const scheduler *s, node_id id) {
-    const node *n = node_of(s, id);
-    const edge *reads = node_reads_const(n);
-    for (uint32_t i = 0; i < n->read_count; i++)
-        if (is_of_another(s, kept_of(s, id), reads[i].key & KEY_PLACE)) return true;
-    return false;
 }
