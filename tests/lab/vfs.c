@@ -158,9 +158,21 @@ static int file_shm_map(sqlite3_file *file, int region, int size, int extend, vo
     return leave(f, fixed ? SQLITE_READONLY : SQLITE_OK);
 }
 
+enum { WRITE_SLOT = 0 }; /* https://www.sqlite.org/walformat.html#wal_locks */
+
+static void tell_of_writer(lab_disk *disk) {
+    disk_lock(disk);
+    void (*fn)(void *) = disk->before_write;
+    void *ctx = disk->before_write_ctx;
+    disk_unlock(disk);
+    if (fn) fn(ctx);
+}
+
 static int file_shm_lock(sqlite3_file *file, int slot, int n, int flags) {
     disk_file *f = of(file);
     int rc = SQLITE_OK;
+    bool takes = flags & SQLITE_SHM_LOCK && flags & SQLITE_SHM_EXCLUSIVE;
+    if (takes && slot == WRITE_SLOT && n == 1) tell_of_writer(f->disk);
     if (flags & SQLITE_SHM_LOCK) rc = enter(f, LAB_OP_SHM_LOCK, SQLITE_IOERR_SHMLOCK);
     else disk_lock(f->disk);
     return leave(f, rc ? rc : locks_shm_lock(&f->locks, slot, n, flags));

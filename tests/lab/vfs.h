@@ -94,6 +94,13 @@ size_t lab_recording_count(const lab_recording *recording);
  * the recording is. */
 lab_disk *lab_disk_at(const lab_recording *recording, size_t n, uint64_t seed);
 
+/* Identifies what SQLite finds when it opens the database `name`: the bytes of the file, and those of its WAL up to
+ * the last transaction that is whole. Two disks of which it is the same are the same to whoever reads. */
+typedef struct {
+    uint64_t words[2];
+} lab_state;
+lab_state lab_disk_state(lab_disk *disk, const char *name);
+
 /* The marks among the first n operations, in order; borrowed from the recording. */
 const uint64_t *lab_recording_marks(const lab_recording *recording, size_t n, size_t *count);
 
@@ -140,6 +147,10 @@ void lab_disk_fill(lab_disk *disk, uint64_t free_bytes);
 /* Files can be opened for reading only, and none created; WAL databases need shared memory that
  * somebody else has already opened. Handles that are open keep working. */
 void lab_disk_set_read_only(lab_disk *disk, bool read_only);
+
+/* Calls `fn` each time before a connection takes the lock that only one writer of a database in WAL mode has, on the
+ * thread that takes it; it may use other connections to the disk. NULL: no longer. */
+void lab_disk_before_write(lab_disk *disk, void (*fn)(void *ctx), void *ctx);
 
 /* Takes back all faults, the limit and read-only. */
 void lab_disk_heal(lab_disk *disk);

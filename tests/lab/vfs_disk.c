@@ -9,6 +9,9 @@
  */
 #include "vfs_disk.h"
 #include "lab.h"
+#include "vfs_wal.h"
+
+#include "base/hash.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -274,6 +277,13 @@ void lab_disk_set_read_only(lab_disk *disk, bool read_only) {
     disk_unlock(disk);
 }
 
+void lab_disk_before_write(lab_disk *disk, void (*fn)(void *ctx), void *ctx) {
+    disk_lock(disk);
+    disk->before_write = fn;
+    disk->before_write_ctx = ctx;
+    disk_unlock(disk);
+}
+
 void lab_disk_heal(lab_disk *disk) {
     disk_lock(disk);
     disk->faults_count = 0;
@@ -409,6 +419,23 @@ bool lab_disk_export(lab_disk *disk, const char *name, const char *path) {
     if (out && fclose(out) != 0) ok = false;
     free(bytes);
     return ok;
+}
+
+static void state_add(lab_state *state, const uint8_t *bytes, size_t size) {
+    for (uint64_t i = 0; i < 2; i++) state->words[i] = hash_bytes(bytes, size, state->words[i] + i);
+}
+
+lab_state lab_disk_state(lab_disk *disk, const char *name) {
+    char wal[128];
+    lab_state state = { { 1, 2 } };
+    snprintf(wal, sizeof wal, "%s-wal", name);
+    disk_lock(disk);
+    const image_inode *file = image_find(&disk->img, name), *log = image_find(&disk->img, wal);
+    if (file) state_add(&state, file->current.data, file->current.size);
+    if (log)
+        state_add(&state, log->current.data, wal_committed(log->current.data, log->current.size));
+    disk_unlock(disk);
+    return state;
 }
 
 /* ---- counters ---- */

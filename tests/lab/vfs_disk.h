@@ -26,6 +26,8 @@ struct lab_disk {
     uint64_t calls[LAB_OPS];
     uint64_t size_limit; /* of all files together; UINT64_MAX is none */
     bool read_only;
+    void (*before_write)(void *ctx); /* called without the mutex */
+    void *before_write_ctx;
     lab_io_counts counts;
 };
 

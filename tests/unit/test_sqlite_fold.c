@@ -4,6 +4,8 @@
 #include "store/log/fold.h"
 #include "disk_world.h"
 
+#include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -169,12 +171,113 @@ static void commits_have_their_turn_between_slices(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, new_disk, free_disk)
 
+/* ---- Another process comes between reading and writing ---------------------------------------------- */
+
+/* A slice is read and folded before the file's lock is taken. */
+typedef struct between {
+    hd_runtime *other;
+    int locks; /* that were taken since it was set up */
+    pthread_t thread;
+    sem_t reached, go_on;
+} between;
+
+static void check_file(void) {
+    hd_options options = { .vfs = lab_disk_vfs(disk) };
+    hd_error error;
+    if (hd_store_check(FILE_NAME, &options, print_finding, NULL, &error))
+        fail_msg("%s", error.message);
+}
+
+static void fold_first(void *ctx) {
+    between *b = ctx;
+    lab_disk_before_write(disk, NULL, NULL);
+    assert_int_equal(hd_store_prune(b->other, NULL), HD_OK);
+}
+
+static void a_slice_that_another_process_has_folded_is_dropped(void **state) {
+    (void)state;
+    hd_runtime *rt = open_on(disk, 0);
+    between b = { .other = open_on(disk, 0) };
+    for (int i = 0; i < 3; i++) write_some(rt, 0, i);
+    lab_disk_before_write(disk, fold_first, &b);
+    assert_int_equal(hd_store_checkpoint(rt, NULL), HD_OK);
+    assert_int_equal(counts_of(rt).slices, 0);
+    assert_int_equal(counts_of(b.other).slices, 1);
+    assert_int_equal(hd_close(b.other), HD_OK);
+    assert_int_equal(hd_close(rt), HD_OK);
+    check_file();
+}
+
+static void write_large(hd_runtime *rt, int n) {
+    static char filler[20000];
+    memset(filler, 'x', sizeof filler);
+    hd_tx *tx;
+    assert_int_equal(hd_tx_begin(rt, &tx), HD_OK);
+    if (!n)
+        hd_tx_set(tx, hd_cell_at(rt, "main/large#/text"),
+                  hd_string_n(hd_tx_pool(tx), filler, sizeof filler));
+    hd_tx_set_int(tx, hd_cell_at(rt, "main/large#/n"), n);
+    assert_int_equal(hd_tx_commit(tx, NULL, NULL), HD_OK);
+    assert_int_equal(hd_runtime_sync(rt), HD_OK);
+}
+
+/* Makes one text of the large document and its patch, and nothing else. */
+static void *unpatch(void *ctx) {
+    between *b = ctx;
+    assert_int_equal(hd_store_checkpoint(b->other, NULL), HD_OK);
+    return NULL;
+}
+
+/* The first lock is the other's, which is held up; the second one our commit's, the third one our slice's. */
+static void let_unpatch_first(void *ctx) {
+    between *b = ctx;
+    int lock = ++b->locks;
+    if (lock == 1) {
+        sem_post(&b->reached);
+        sem_wait(&b->go_on);
+    } else if (lock == 3) {
+        lab_disk_before_write(disk, NULL, NULL);
+        sem_post(&b->go_on);
+        pthread_join(b->thread, NULL);
+    }
+}
+
+static hd_status fold_beside_unpatch(hd_runtime *rt, between *b) {
+    sem_init(&b->reached, 0, 0);
+    sem_init(&b->go_on, 0, 0);
+    write_large(rt, 0);
+    assert_int_equal(hd_store_prune(rt, NULL), HD_OK);
+    write_large(rt, 1);
+    assert_int_equal(hd_store_prune(rt, NULL), HD_OK); /* which leaves a patch */
+    lab_disk_before_write(disk, let_unpatch_first, b);
+    assert_int_equal(pthread_create(&b->thread, NULL, unpatch, b), 0);
+    sem_wait(&b->reached);
+    write_large(rt, 2);
+    return hd_store_prune(rt, NULL);
+}
+
+static void a_patch_is_not_added_behind_a_value_that_has_changed(void **state) {
+    (void)state;
+    hd_runtime *rt = open_on(disk, 0);
+    between b = { .other = open_on(disk, 0) };
+    assert_int_equal(fold_beside_unpatch(rt, &b), HD_OK);
+    assert_int_equal(b.locks, 3);
+    assert_int_equal(hd_close(b.other), HD_OK);
+    assert_int_equal(hd_close(rt), HD_OK);
+    check_file();
+    rt = open_on(disk, 0);
+    assert_int_equal(read_number(rt, hd_cell_at(rt, "main/large#/n")), 2);
+    assert_int_equal(hd_close(rt), HD_OK);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_long_tail_is_folded_in_slices),
         TEST(many_changes_of_few_documents_are_one_slice),
         TEST(a_checkpoint_may_end_between_slices),
         TEST(commits_have_their_turn_between_slices),
+        TEST(a_slice_that_another_process_has_folded_is_dropped),
+        TEST(a_patch_is_not_added_behind_a_value_that_has_changed),
     };
     return cmocka_run_group_tests_name("sqlite_fold", tests, NULL, NULL);
 }

@@ -9,16 +9,44 @@
  * readers has to read anew when it finds rows gone. */
 #define KEPT_MAX (UINT64_C(4) << 20)
 
+enum { FOLD_RACES = 3 };
+
 /* ---- A slice ---------------------------------------------------------------------------------- */
 
-static hd_status slice_inside(writer *w, folded *done) {
-    assert(w->checkpoint < w->row);
-    hd_status status = fold_slice(w, done);
+/* HD_RESYNC: another process has folded, pruned or made one text of a large document since the slice was read. */
+static hd_status write_slice(writer *w, folding *g, bool later) {
     log_store *s = w->store;
-    if (!status) status = s->ops->set_number(s, LOG_CHECKPOINT, done->row);
-    if (!status) status = s->ops->set_number(s, LOG_KEPT, w->kept + done->bytes);
+    folded done = fold_gathered(g);
+    uint64_t checkpoint = w->checkpoint;
+    hd_status status = later ? s->ops->get_number(s, LOG_CHECKPOINT, &checkpoint) : HD_OK;
+    if (!status && checkpoint != w->checkpoint) status = HD_RESYNC;
+    if (!status) status = fold_write(g, later);
+    if (!status) status = s->ops->set_number(s, LOG_CHECKPOINT, done.row);
+    if (!status && later) status = s->ops->get_number(s, LOG_KEPT, &w->kept);
+    if (!status) status = s->ops->set_number(s, LOG_KEPT, w->kept + done.bytes);
     if (!status && w->registered) status = log_readers_put(w);
     return status;
+}
+
+/* *out stays NULL if there is nothing to fold. */
+static hd_status read_slice(writer *w, folding **out) {
+    hd_status status = writer_catch_up(w);
+    return status || w->row == w->checkpoint ? status : fold_gather(w, out);
+}
+
+/* Where a write transaction keeps other writers out, it only writes: reading, folding and printing, which take
+ * several times as long, come before it. An optimistic backend keeps none out, and reads and writes in one; so does a
+ * slice before which other processes were faster too often. */
+static hd_status do_slice(writer *w, folding **out) {
+    log_store *s = w->store;
+    bool apart = !s->optimistic && w->fold_races < FOLD_RACES;
+    hd_status status = apart ? s->ops->begin_read(s) : writer_begin_housework(w);
+    if (!status) status = read_slice(w, out);
+    if (apart || status || !*out) s->ops->rollback(s);
+    if (status || !*out) return status;
+    if (apart) status = writer_begin_housework(w);
+    if (!status) status = write_slice(w, *out, apart);
+    return writer_end(w, status);
 }
 
 /* Footprints from before the last checkpoint are let go; the one before that was their floor. */
@@ -69,19 +97,19 @@ static hd_status complete(writer *w) {
 }
 
 hd_status writer_fold(writer *w) {
-    folded done = { 0 };
-    hd_status status = writer_begin_housework(w);
-    if (!status) status = writer_catch_up(w);
-    bool nothing = !status && w->row == w->checkpoint;
-    if (!status && !nothing) status = slice_inside(w, &done);
-    if (!nothing) status = writer_end(w, status);
+    folding *g = NULL;
+    hd_status status = do_slice(w, &g);
+    bool nothing = !g;
+    folded done = g ? fold_gathered(g) : (folded){ 0 };
+    fold_free(g);
+    assert(!w->store->ops->in_transaction(w->store));
+    w->fold_races = status == HD_RESYNC ? w->fold_races + 1 : 0;
+    if (status == HD_RESYNC) return HD_OK; /* the next slice begins with what there is then */
     if (status || nothing) {
-        w->store->ops->rollback(w->store);
         w->fold_to = 0;
         return status;
     }
     note_slice(w, &done);
-    assert(!w->store->ops->in_transaction(w->store));
     if (w->checkpoint < w->fold_to && w->checkpoint < w->row) return read_kept(w);
     return complete(w);
 }

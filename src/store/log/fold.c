@@ -8,6 +8,7 @@
 #include "store/log/fold.h"
 
 #include "base/hash.h"
+#include "store/log/head_write.h"
 #include "store/log/node_rows.h"
 #include <stdlib.h>
 
@@ -25,15 +26,15 @@ typedef struct fold {
         forgotten; /* deleted in this tail, without a tombstone that is kept, whatever came after */
 } fold;
 
-typedef struct folding {
+struct folding {
     writer *w;
     VEC(fold) folds;
-    uint32_t rows;           /* that they will be: a document and its metadata are one */
-    table by_doc;            /* folds by their document's index in the tail */
-    folded done;             /* how far it has come */
-    node_fold nodes;         /* what the rows say of nodes, and where they leave the spaces */
-    json_buffer value, meta; /* texts of the row under way */
-} folding;
+    uint32_t rows;       /* that they will be: a document and its metadata are one */
+    table by_doc;        /* folds by their document's index in the tail */
+    folded done;         /* how far it has come */
+    node_fold nodes;     /* what the rows say of nodes, and where they leave the spaces */
+    VEC(new_head) heads; /* what is to be written, by name */
+};
 
 /* ---- Folding --------------------------------------------------------------------------------- */
 
@@ -189,7 +190,7 @@ static hd_status fold_rows(folding *g) {
     return s->ops->read_after(s, g->w->checkpoint, fold_text, g);
 }
 
-/* ---- Writing --------------------------------------------------------------------------------- */
+/* ---- What rows will say ---------------------------------------------------------------------- */
 
 /* Whether the document as one text may be longer than a row holds. */
 static bool may_be_too_long(const folding *g, const stored_head *was, const fold *f) {
@@ -218,185 +219,95 @@ static bool enclose(json_buffer *b) {
     return true;
 }
 
-static hd_status put_patch(folding *g, const stored_head *was, fold *f) {
-    log_store *s = g->w->store;
-    const json_buffer *b = &f->ops;
-    assert(was->exists && was->large && f->mode == FOLD_PATCH);
-    head_part patch = { (int64_t)f->seq, log_hash(b->bytes, b->length),
-                        text_of_bytes(b->bytes, b->length) };
-    hd_status status = s->ops->put_patch(s, was->doc, &patch);
-    return status ? status : s->ops->touch_head(s, was->doc, f->seq, was->patched + b->length);
-}
-
 static hd_status print_fold(json_buffer *out, hd_value v) {
     out->length = 0;
     return value_is_absent(v) ? HD_OK : json_print_to(out, v, HD_JSON_COMPACT);
 }
 
 /* The patches have grown too long: load, fold, and go on as a value; unless that is longer than a row may
- * be: then go on as a patch. */
-static hd_status unpatch(folding *g, const doc_name *name, const stored_head *was, fold *f) {
-    assert(f->mode == FOLD_PATCH && was->exists);
+ * be: then go on as a patch. `h` has a buffer for the text. */
+static hd_status unpatch(folding *g, new_head *h, fold *f) {
+    assert(f->mode == FOLD_PATCH && h->was.exists);
     hd_value v = value_absent();
     writer *w = g->w;
-    bool doubtful = may_be_too_long(g, was, f);
-    hd_status status = large_load(w->store, w->heap, name, was, &v);
+    bool doubtful = may_be_too_long(g, &h->was, f);
+    hd_status status = large_load(w->store, w->heap, h->name, &h->was, &v);
     if (!status) {
         hd_value ops = log_json_read(w->heap, f->ops.bytes, f->ops.length);
         status = value_is_failed(ops) ? HD_NOMEM : log_fold(w->heap, ops, &v);
         value_unref(ops);
     }
-    if (!status && doubtful) status = print_fold(&g->value, v);
-    if (status || (doubtful && g->value.length > w->store->text_max)) value_unref(v);
+    if (!status && doubtful) status = print_fold(&h->value, v);
+    if (status || (doubtful && h->value.length > w->store->text_max)) value_unref(v);
     else become_value(f, v);
     return status;
 }
 
-/* Afterwards `f` is a patch that has been stored, or a value that is to be. */
-static hd_status put_or_unpatch(folding *g, const doc_name *name, const stored_head *was, fold *f) {
+/* Afterwards `f` is a patch that is to be added, or a value that is to be written. */
+static hd_status choose_patch(folding *g, new_head *h, fold *f) {
     assert(f->mode == FOLD_PATCH);
-    bool pays = patch_pays(g, was, f);
+    hd_status status = head_find(g->w->store, h->name, &h->was);
+    if (status) return status;
+    bool pays = patch_pays(g, &h->was, f);
     if (!enclose(&f->ops)) return HD_NOMEM;
-    hd_status status = pays ? HD_OK : unpatch(g, name, was, f);
-    return !status && f->mode == FOLD_PATCH ? put_patch(g, was, f) : status;
+    if (!pays) status = unpatch(g, h, f);
+    h->patch = f->mode == FOLD_PATCH ? &f->ops : NULL;
+    return status;
 }
 
 static const char *kind_of(hd_value meta) {
     return hd_value_as_text(hd_value_at(meta, "kind"), "");
 }
 
-/* What a row will say. Texts with length 0 are null. */
-typedef struct new_head {
-    stored_head was;
-    const doc_name *name;
-    uint64_t seq, meta_seq;
-    bool guarded, large;
-    size_t size;
-    uint64_t patched;
-    char kind[KIND_SIZE];
-} new_head;
-
-static hd_status put_large(folding *g, int64_t doc) {
-    log_store *s = g->w->store;
-    row_text value = text_of_bytes(g->value.bytes, g->value.length);
-    assert(value.length >= LARGE_MIN);
-    hd_status status = s->ops->put_large(s, doc, log_hash(value.bytes, value.length), value);
-    return status ? status : s->ops->drop_patches(s, doc);
-}
-
-static uint64_t hash_of_row(const folding *g, const new_head *h) {
-    stored_head numbers = { .guarded = h->guarded,
-                            .large = h->large,
-                            .size = h->size,
-                            .seq = h->seq,
-                            .meta_seq = h->meta_seq };
-    row_text value = { g->value.bytes, h->large ? 0 : g->value.length };
-    return head_hash(h->name, &numbers, h->kind, value,
-                     (row_text){ g->meta.bytes, g->meta.length });
-}
-
-static hd_status put_head(folding *g, const new_head *h, int64_t *doc) {
-    log_store *s = g->w->store;
-    assert(h->large || !h->patched);
-    head_row row = { .exists = h->was.exists,
-                     .doc = h->was.doc,
-                     .seq = (int64_t)h->seq,
-                     .meta_seq = (int64_t)h->meta_seq,
-                     .guarded = h->guarded,
-                     .large = h->large,
-                     .size = (int64_t)h->size,
-                     .patched = (int64_t)h->patched,
-                     .hash = hash_of_row(g, h),
-                     .kind = h->kind,
-                     .value = text_of_bytes(g->value.bytes, h->large ? 0 : g->value.length),
-                     .meta = text_of_bytes(g->meta.bytes, g->meta.length) };
-    return s->ops->put_head(s, h->name, &row, doc);
-}
-
-static hd_status copy_text(row_text text, json_buffer *out) {
-    out->length = 0;
-    return text.length && !json_buffer_add(out, text.bytes, text.length) ? HD_NOMEM : HD_OK;
-}
-
-/* The row as it is: texts into the buffers, the rest into `h`. A row that is damaged is not written on,
- * unless nothing of it stays: `anew`, the value is replaced, and there is no metadata. */
-static hd_status take_old(folding *g, new_head *h, bool anew) {
-    log_store *s = g->w->store;
-    head_row row;
-    hd_status status = head_read(s, h->name, &h->was, &row);
-    if (status == HD_CORRUPT && anew && row.exists && !row.meta.length) status = HD_OK;
-    h->seq = h->was.seq;
-    h->meta_seq = h->was.meta_seq;
-    h->guarded = h->was.guarded;
-    h->large = h->was.large;
-    h->size = (size_t)h->was.size;
-    h->patched = h->was.patched;
-    h->kind[0] = '\0';
-    strncat(h->kind, row.kind, sizeof h->kind - 1);
-    if (!status) status = copy_text(row.meta, &g->meta);
-    if (!status) status = copy_text(row.value, &g->value);
-    s->ops->end_head(s);
-    return status;
-}
-
-static hd_status take_new_value(folding *g, new_head *h, const fold *f) {
+static hd_status take_new_value(new_head *h, const fold *f) {
     assert(f->mode == FOLD_VALUE);
-    hd_status status = print_fold(&g->value, f->value);
+    hd_status status = print_fold(&h->value, f->value);
     h->seq = f->seq;
     h->guarded = (h->guarded && !f->forgotten) || f->guarded;
-    h->size = g->value.length;
-    h->large = g->value.length >= LARGE_MIN;
+    h->size = h->value.length;
+    h->large = h->value.length >= LARGE_MIN;
     h->patched = 0;
+    h->value_changed = true;
     return status;
 }
 
-static hd_status take_new_meta(folding *g, new_head *h, const fold *f) {
+static hd_status take_new_meta(new_head *h, const fold *f) {
     h->meta_seq = f->seq;
     h->kind[0] = '\0';
     strncat(h->kind, kind_of(f->value), sizeof h->kind - 1);
-    return print_fold(&g->meta, f->value);
+    return print_fold(&h->meta, f->value);
 }
 
-static hd_status drop_large(log_store *s, int64_t doc) {
-    hd_status status = s->ops->drop_large(s, doc);
-    return status ? status : s->ops->drop_patches(s, doc);
+static void take_patch(new_head *h, const fold *f) {
+    h->seq = f->seq;
+    h->patched = h->was.patched + f->ops.length;
 }
 
-static hd_status write_row(folding *g, const new_head *h, bool value_changed) {
-    assert(h->was.exists || !h->was.large);
-    log_store *s = g->w->store;
-    bool gone = !h->size && !g->meta.length && !h->guarded, read = false;
-    /* Nodes that have read it find out by its tombstone that it is gone; pruning takes that away. */
-    hd_status status = gone ? s->ops->has_nodes(s, &read) : HD_OK;
-    gone = gone && !read;
-    if (!status && h->was.large && value_changed && (gone || !h->large))
-        status = drop_large(s, h->was.doc);
-    if (status || (gone && !h->was.exists)) return status;
-    if (gone) return s->ops->drop_head(s, h->was.doc);
-    int64_t doc = 0;
-    status = put_head(g, h, &doc);
-    return status || !h->large || !value_changed ? status : put_large(g, doc);
+static hd_status prepare(folding *g, new_head *h, fold *value, fold *meta) {
+    hd_status status = value && value->mode == FOLD_PATCH ? choose_patch(g, h, value) : HD_OK;
+    if (status) return status;
+    bool anew = value && value->mode == FOLD_VALUE;
+    h->whole = anew || meta;
+    if (h->whole) status = new_head_take_old(g->w->store, h, anew);
+    if (!status && h->patch) take_patch(h, value);
+    if (!status && anew) status = take_new_value(h, value);
+    if (!status && meta) status = take_new_meta(h, meta);
+    if (!status && h->whole) new_head_hash(h);
+    if (!status && anew) become_value(value, value_absent()); /* its text is enough */
+    return status;
 }
 
-static hd_status write_doc(folding *g, const doc_name *given) {
+static hd_status prepare_doc(folding *g, const doc_name *given) {
     doc_name name = *given, beside = *given;
     name.meta = false;
     beside.meta = true;
     fold *value = fold_of(g, &name), *meta = fold_of(g, &beside);
     assert(value || meta);                  /* the slice has changed one of them */
-    if (given->meta && value) return HD_OK; /* written with the value */
-    new_head h = { .name = &name };
-    hd_status status = HD_OK;
-    if (value && value->mode == FOLD_PATCH) {
-        status = head_find(g->w->store, &name, &h.was);
-        if (!status) status = put_or_unpatch(g, &name, &h.was, value);
-        if (status || (value->mode == FOLD_PATCH && !meta)) return status;
-    }
-    bool value_changed = value && value->mode == FOLD_VALUE;
-    status = take_old(g, &h, value_changed);
-    if (!status && value_changed) status = take_new_value(g, &h, value);
-    if (!status && meta) status = take_new_meta(g, &h, meta);
-    return status ? status : write_row(g, &h, value_changed);
+    if (given->meta && value) return HD_OK; /* prepared with the value */
+    if (!vec_room(&g->w->env, &g->heads, 1)) return HD_NOMEM;
+    new_head *h = &g->heads.items[g->heads.count++];
+    new_head_init(h, &g->w->env, given);
+    return prepare(g, h, value, meta);
 }
 
 static int by_name(const void *a, const void *b) {
@@ -405,7 +316,7 @@ static int by_name(const void *a, const void *b) {
 
 /* In the order of the indexes: documents that were made one after the other often have names side by side, so that
  * writing them touches each page once. */
-static hd_status write_docs(folding *g) {
+static hd_status prepare_docs(folding *g) {
     uint32_t count = g->folds.count;
     const doc_name **names = env_new_array(&g->w->env, count + 1, sizeof *names);
     if (!names) return HD_NOMEM;
@@ -413,8 +324,18 @@ static hd_status write_docs(folding *g) {
         names[i] = &g->w->tail.docs.items[g->folds.items[i].doc].name;
     qsort(names, count, sizeof *names, by_name);
     hd_status status = HD_OK;
-    for (uint32_t i = 0; i < count && !status; i++) status = write_doc(g, names[i]);
+    for (uint32_t i = 0; i < count && !status; i++) status = prepare_doc(g, names[i]);
     env_free(&g->w->env, names, (count + 1) * sizeof *names);
+    return status;
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+static hd_status write_heads(folding *g, bool later) {
+    log_store *s = g->w->store;
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < g->heads.count && !status; i++)
+        status = new_head_write(s, &g->heads.items[i], later);
     return status;
 }
 
@@ -433,8 +354,6 @@ static hd_status write_spaces(folding *g) {
 
 static hd_status folding_init(folding *g, writer *w) {
     *g = (folding){ .w = w, .done = { .row = w->checkpoint } };
-    json_buffer_init(&g->value, &w->env);
-    json_buffer_init(&g->meta, &w->env);
     table_init(&g->by_doc, &w->env);
     return node_fold_init(&g->nodes, w->store, w->heap);
 }
@@ -447,62 +366,89 @@ static void folding_fini(folding *g) {
     vec_fini(&g->w->env, &g->folds);
     table_fini(&g->by_doc);
     node_fold_fini(&g->nodes);
-    json_buffer_fini(&g->value);
-    json_buffer_fini(&g->meta);
+    for (uint32_t i = 0; i < g->heads.count; i++) new_head_fini(&g->heads.items[i]);
+    vec_fini(&g->w->env, &g->heads);
 }
 
-hd_status fold_slice(writer *w, folded *out) {
+hd_status fold_gather(writer *w, folding **out) {
     assert(w->store->ops->in_transaction(w->store));
     assert(w->known && w->checkpoint < w->row);
-    folding g;
-    hd_status status = folding_init(&g, w);
-    if (!status) status = fold_rows(&g);
-    if (!status) status = node_fold_write(&g.nodes); /* first: are there rows? */
-    if (!status) status = write_docs(&g);
-    if (!status) status = write_spaces(&g);
-    assert(status || (g.done.row > w->checkpoint && g.done.row <= w->row));
-    *out = g.done;
-    out->things = things_of(&g);
-    folding_fini(&g);
+    folding *g = *out = env_new0(&w->env, sizeof *g);
+    if (!g) return HD_NOMEM;
+    hd_status status = folding_init(g, w);
+    if (!status) status = fold_rows(g);
+    if (!status) status = prepare_docs(g);
+    assert(status || (g->done.row > w->checkpoint && g->done.row <= w->row));
     return status;
+}
+
+folded fold_gathered(const folding *g) {
+    folded done = g->done;
+    done.things = things_of(g);
+    return done;
+}
+
+hd_status fold_write(folding *g, bool later) {
+    assert(g->w->store->ops->in_transaction(g->w->store));
+    hd_status status = node_fold_write(&g->nodes); /* first: are there rows? */
+    if (!status) status = write_heads(g, later);
+    return status ? status : write_spaces(g);
+}
+
+void fold_free(folding *g) {
+    if (!g) return;
+    hd_env env = g->w->env;
+    folding_fini(g);
+    env_free(&env, g, sizeof *g);
 }
 
 /* ---- One document, for repair ---------------------------------------------------------------- */
 
-static hd_status rewrite(folding *g, new_head *h, const document_state *to) {
+static hd_status rewrite(log_store *s, new_head *h, const document_state *to) {
     fold value = { .mode = FOLD_VALUE, .value = to->value, .seq = to->seq, .guarded = to->guarded };
     fold meta = { .mode = FOLD_VALUE, .value = to->meta, .seq = to->meta_seq };
-    hd_status status = head_find(g->w->store, h->name, &h->was);
+    hd_status status = head_find(s, h->name, &h->was);
     if (status == HD_CORRUPT) status = HD_OK; /* that is why it is written anew */
-    if (!status) status = take_new_value(g, h, &value);
-    if (!status) status = take_new_meta(g, h, &meta);
-    if (!status && h->was.exists) status = drop_large(g->w->store, h->was.doc);
-    return status ? status : write_row(g, h, true);
+    h->whole = true;
+    if (!status) status = take_new_value(h, &value);
+    if (!status) status = take_new_meta(h, &meta);
+    if (!status && h->was.exists) status = new_head_drop_large(s, h->was.doc);
+    new_head_hash(h);
+    return status ? status : new_head_write(s, h, false);
 }
 
 hd_status fold_rewrite(writer *w, const doc_name *name, const document_state *to) {
-    folding g;
-    new_head h = { .name = name };
-    hd_status status = folding_init(&g, w);
-    if (!status) status = rewrite(&g, &h, to);
-    folding_fini(&g);
+    new_head h;
+    new_head_init(&h, &w->env, name);
+    hd_status status = rewrite(w->store, &h, to);
+    new_head_fini(&h);
     return status;
 }
 
 /* ---- Large documents whose patches are still apart: loaded and written whole ------------------- */
 
 /* `doc` is the row that was found to have patches: its name must lead to it. */
-static hd_status unpatch_doc(folding *g, const doc_name *name, int64_t doc) {
-    new_head h = { .name = name };
+static hd_status unpatch_row(folding *g, new_head *h, int64_t doc) {
     fold f = { .mode = FOLD_VALUE };
-    hd_status status = take_old(g, &h, false);
-    if (!status && (!h.was.exists || h.was.doc != doc)) status = HD_CORRUPT;
-    if (!status) status = large_load(g->w->store, g->w->heap, name, &h.was, &f.value);
-    f.seq = h.seq;
-    if (!status) status = take_new_value(g, &h, &f);
-    if (!status && h.size <= g->w->store->text_max) status = write_row(g, &h, true);
-    g->done.bytes += h.size;
+    writer *w = g->w;
+    hd_status status = new_head_take_old(w->store, h, false);
+    if (!status && (!h->was.exists || h->was.doc != doc)) status = HD_CORRUPT;
+    if (!status) status = large_load(w->store, w->heap, h->name, &h->was, &f.value);
+    f.seq = h->seq;
+    if (!status) status = take_new_value(h, &f);
     value_unref(f.value);
+    if (status || h->size > w->store->text_max) return status;
+    h->whole = true;
+    new_head_hash(h);
+    return new_head_write(w->store, h, false);
+}
+
+static hd_status unpatch_doc(folding *g, const doc_name *name, int64_t doc) {
+    new_head h;
+    new_head_init(&h, &g->w->env, name);
+    hd_status status = unpatch_row(g, &h, doc);
+    g->done.bytes += h.size;
+    new_head_fini(&h);
     return status;
 }
 

@@ -21,9 +21,18 @@ typedef struct folded {
     uint32_t things; /* documents that were written, and half of the rows of nodes */
 } folded;
 
-/* Within a transaction, with the state caught up. A large document that changed little gets a patch
- * behind it. */
-hd_status fold_slice(writer *w, folded *out);
+/* A slice that was read and folded, and is to be written. Made from one snapshot, it holds as long as the
+ * checkpoint is where it was and the rows say what they said: the log before a checkpoint's end does not change. */
+typedef struct folding folding;
+
+/* Within a transaction, with the state caught up. A large document that changed little gets a patch behind it. *out
+ * is to be freed in any case; the writer's tail must stay as it is until then. */
+hd_status fold_gather(writer *w, folding **out);
+folded fold_gathered(const folding *g);
+/* Within a write transaction in which the checkpoint is where it was. `later`: in another transaction than
+ * fold_gather; HD_RESYNC: rows have changed in between, and the slice is to be gathered again. */
+hd_status fold_write(folding *g, bool later);
+void fold_free(folding *g); /* NULL is fine */
 /* What a document is to be, for fold_rewrite. */
 typedef struct document_state {
     hd_value value, meta;   /* absent: none */

@@ -93,12 +93,13 @@ typedef struct writer {
     heads heads;
     decoder decoder;
     tail tail;
-    uint32_t session_index;  /* of our session in heads */
-    uint64_t row;            /* the last log row that heads and tail include */
-    uint64_t checkpoint;     /* the last log row that head rows include */
-    uint64_t kept;           /* bytes of log text at or below it that were not pruned */
-    uint64_t fold_to;        /* a checkpoint is under way up to this row; 0: none */
-    uint32_t waiting;        /* slices since a commit was queued, or since the last group */
+    uint32_t session_index; /* of our session in heads */
+    uint64_t row;           /* the last log row that heads and tail include */
+    uint64_t checkpoint;    /* the last log row that head rows include */
+    uint64_t kept;          /* bytes of log text at or below it that were not pruned */
+    uint64_t fold_to;       /* a checkpoint is under way up to this row; 0: none */
+    uint32_t fold_races; /* slices in a row that were dropped, since other processes were faster */
+    uint32_t waiting;    /* slices since a commit was queued, or since the last group */
     VEC(uint64_t) last_seqs; /* of each space, at the checkpoint before */
     uint64_t last_row;       /* the last row then */
     uint64_t forgotten;      /* what changed after this row is all in the heads */
