@@ -94,8 +94,7 @@ static void every_mutant_is_found(void **state) {
     for (unsigned mutant = LOG_LEAVE_OUT_RACE; mutant <= LOG_LEAVE_OUT_TORN; mutant <<= 1)
         if (!is_found(mutant)) fail_msg("LOG_LEAVE_OUT_... = %u is not found", mutant);
     for (unsigned mutant = SABOTAGE_FENCE; mutant <= SABOTAGE_DEATH; mutant <<= 1)
-        if (!is_found(mutant << SIM_OF_RUNTIME))
-            fail_msg("SABOTAGE_... = %u is not found", mutant);
+        if (!is_found(mutant << SIM_OF_RUNTIME)) fail_msg("SABOTAGE_... = %u is not found", mutant);
 }
 #endif
 
